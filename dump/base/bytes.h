@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bounded bytes: a borrowed view that is consumed from the front and can't be overrun, a growing
+ * buffer, and the one function that says whether an offset and a length fit into a limit. Every
+ * parser of foreign bytes in dump/ goes through these.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* True when [off, off + len) lies inside [0, limit); can't overflow. */
+static inline bool span_fits(uint64_t off, uint64_t len, uint64_t limit)
+{
+	return off <= limit && len <= limit - off;
+}
+
+static inline uint64_t align_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* A borrowed view. Taking from it moves `p` on; it never owns what it points to. */
+struct bytes {
+	const uint8_t *p;
+	size_t len;
+};
+
+/* Takes `n` bytes off the front into `out`; false, with `b` untouched, when there are fewer. */
+bool bytes_take(struct bytes *b, size_t n, struct bytes *out);
+/* Copies `n` bytes off the front; false, with `b` and `dst` untouched, when there are fewer. */
+bool bytes_get(struct bytes *b, void *dst, size_t n);
+bool bytes_u16(struct bytes *b, uint16_t *v);
+bool bytes_u32(struct bytes *b, uint32_t *v);
+bool bytes_u64(struct bytes *b, uint64_t *v);
+
+/*
+ * A struct that may have grown since (or not yet): copies the smaller of `n` and what is there and
+ * zeroes the rest. This is how fixed items of a dump are read; see dump/FORMAT.md, "Items".
+ */
+void bytes_get_grown(struct bytes b, void *dst, size_t n);
+
+/* A growing buffer that owns its memory. Zero-initialise; buf_free() ends it. */
+struct buf {
+	uint8_t *p;
+	size_t len, cap;
+};
+
+/* Makes room for `n` more bytes; 0 or -ENOMEM. */
+int buf_reserve(struct buf *b, size_t n);
+int buf_put(struct buf *b, const void *src, size_t n);
+void buf_free(struct buf *b);

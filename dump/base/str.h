@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text as people type and read it: sizes (64K), times (-200ms), and bytes from elsewhere (a process
+ * name may hold anything) made safe for a terminal or for JSON.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+/* "64K", "8M", "2G", "4096": bytes, powers of 1024. 0 or -EINVAL, -ERANGE. */
+int str_size(const char *text, uint64_t *bytes, struct err *err);
+
+/* "250us", "10ms", "2s", "1h", "5m", "3d", "1.5s", "20ns", with a sign for relative times; a unit is
+ * required unless the number is 0. 0 or -EINVAL, -ERANGE. */
+int str_time(const char *text, int64_t *ns, struct err *err);
+
+/* A whole decimal number without sign. 0 or -EINVAL, -ERANGE. */
+int str_u64(const char *text, uint64_t *v, struct err *err);
+
+/* "16 MiB", "3.2 KiB"; "1.204 s", "312 us", "-20.5 ms"; "12,345". Return `out`. */
+char *str_fmt_size(char *out, size_t n, uint64_t bytes);
+char *str_fmt_time(char *out, size_t n, int64_t ns);
+char *str_fmt_count(char *out, size_t n, uint64_t v);
+
+/* Wall-clock time as 2026-11-21T00:53:31.123Z (UTC). */
+char *str_fmt_utc(char *out, size_t n, uint64_t real_ns);
+
+/*
+ * Copies `len` bytes of foreign text into `out` (always terminated, cut at n - 1), with control
+ * characters and bytes that are not valid UTF-8 as \xHH, so that no escape sequence reaches a terminal.
+ */
+char *str_safe(char *out, size_t n, const char *text, size_t len);
+
+/* As str_safe for the inside of a JSON string: quotes, backslashes and control characters escaped as
+ * JSON wants them; bytes that are not valid UTF-8 become U+FFFD. */
+char *str_json(char *out, size_t n, const char *text, size_t len);
+
+/* Shell-like pattern with * and ?; true when all of `text` matches. */
+bool str_glob(const char *pattern, const char *text);

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The dump file, version 1, as C. dump/FORMAT.md is the same in prose and tables, and
+ * tests/t_format.c holds the two together.
+ *
+ *   fmt_header │ block │ block │ ... │ block (FOOTER) │ fmt_trailer
+ *
+ *   block = fmt_block │ payload (one LZ4 frame) │ zeros up to a multiple of 8
+ *
+ * Everything is little-endian and 8-byte aligned; reserved fields are zero; ids are never reused.
+ * A payload is a run of items (fmt_item + bytes), except in RECORDS, where it is records of the
+ * kernel in an encoding that the block header names.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FMT_MAGIC	  "\x89RBDUMP\n"	/* 8 bytes; first byte not text, newline gets mangled by text modes */
+#define FMT_TRAILER_MAGIC "RBDONE\n\x89"	/* 8 bytes */
+#define FMT_BLOCK_MAGIC	  0x4b4c4252u		/* "RBLK" */
+#define FMT_VERSION	  1u
+#define FMT_NO_RING	  0xffffffffu
+
+/* No payload decodes to more than this: what a reader must be able to hold per block. */
+#define FMT_MAX_BLOCK_BYTES (4u << 20)
+/* What the writer aims at. */
+#define FMT_BLOCK_BYTES	    (256u << 10)
+
+struct fmt_header {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t header_bytes;	  /* 64 */
+	uint8_t id[16];		  /* random; every hash below is seeded with its first 8 bytes */
+	uint64_t created_real_ns; /* CLOCK_REALTIME */
+	uint64_t reserved[2];
+	uint64_t hash;		  /* XXH3-64, seed 0, of the 56 bytes before */
+};
+
+/* Sections: what a block is about. A reader skips those it does not know. */
+enum fmt_section {
+	FMT_HOST = 1,	  /* the machine and the recorder */
+	FMT_TRIGGER = 2,  /* why the dump was made */
+	FMT_CHANNELS = 3, /* channels, their events, sample ids */
+	FMT_FORMATS = 4,  /* tracepoint formats */
+	FMT_WINDOWS = 5,  /* one item a ring: what it held, what it lost */
+	FMT_LEDGER = 6,	  /* processes, names, mappings */
+	FMT_RECORDS = 7,  /* perf records of one ring */
+	FMT_STATS = 8,	  /* timings and losses of the whole dump; written after the records */
+	FMT_FOOTER = 9,	  /* the directory */
+};
+
+/* How a block's payload is to be understood once it is out of LZ4. */
+enum fmt_encoding {
+	FMT_ENC_ITEMS = 0, /* fmt_item, bytes, padding, fmt_item, ... */
+	FMT_ENC_RAW = 1,   /* RECORDS: ring bytes as the kernel wrote them, newest record first */
+};
+
+struct fmt_block {
+	uint32_t magic;		/* FMT_BLOCK_MAGIC */
+	uint16_t section;	/* enum fmt_section */
+	uint8_t encoding;	/* enum fmt_encoding */
+	uint8_t flags;		/* 0 */
+	uint32_t seq;		/* 0 for the first block of the file, then +1 */
+	uint32_t ring;		/* RECORDS: the ring's id, else FMT_NO_RING */
+	uint32_t stored_bytes;	/* the LZ4 frame, without padding */
+	uint32_t payload_bytes; /* after LZ4 */
+	uint32_t content_bytes; /* after the encoding is undone; payload_bytes for ITEMS and RAW */
+	uint32_t nr_records;	/* items, or perf records */
+	uint64_t first_ns;	/* RECORDS: smallest and largest time in it, in the dump's clock; else 0 */
+	uint64_t last_ns;
+	uint64_t ring_off;	/* RECORDS: bytes of this window newer than this block's first byte */
+	uint64_t stored_hash;	/* XXH3-64 of the stored bytes and their padding */
+	uint64_t hash;		/* XXH3-64 of the 64 bytes before */
+};
+
+/* The last bytes of a committed file. */
+struct fmt_trailer {
+	uint64_t footer_off; /* of the FOOTER's fmt_block */
+	uint64_t file_bytes; /* the file's length, this included */
+	uint64_t chain;	     /* XXH3-64 of all blocks' `hash` fields, in file order, FOOTER included */
+	uint8_t magic[8];    /* FMT_TRAILER_MAGIC */
+	uint64_t hash;	     /* XXH3-64 of the 32 bytes before */
+};
+
+/* An item: this, then `bytes` bytes, then zeros up to a multiple of 8. Unknown kinds are skipped;
+ * a fixed item may grow at its end: a reader takes what it knows and reads what is missing as 0. */
+struct fmt_item {
+	uint16_t kind; /* numbered per section */
+	uint16_t reserved;
+	uint32_t bytes;
+};
+
+/* ---- FOOTER: one DIR item a block, in file order (the FOOTER itself is not listed) ---- */
+enum { FMT_FOOTER_DIR = 1 };
+
+struct fmt_dir {
+	uint64_t offset; /* of its fmt_block in the file */
+	uint32_t stored_bytes;
+	uint32_t payload_bytes;
+	uint16_t section;
+	uint16_t encoding;
+	uint32_t ring;
+	uint32_t nr_records;
+	uint32_t content_bytes;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint64_t ring_off;
+};
+
+/* ---- HOST ---- */
+enum {
+	FMT_HOST_FACTS = 1,	   /* fmt_host */
+	FMT_HOST_HOSTNAME = 2,	   /* text, as are the following */
+	FMT_HOST_UNAME = 3,	   /* sysname release version machine */
+	FMT_HOST_CPU_MODEL = 4,
+	FMT_HOST_BOOT_ID = 5,
+	FMT_HOST_OS = 6,	   /* PRETTY_NAME of os-release */
+	FMT_HOST_RECORDER = 7,	   /* "ringback 0.1.0" */
+	FMT_HOST_CMDLINE = 8,	   /* of the recorder, NUL-separated */
+	FMT_HOST_CAPABILITY = 9,   /* one a capability: "name=value" as `ringback doctor` prints it */
+	FMT_HOST_INSTANCE = 10,	   /* the recorder's -n NAME */
+};
+
+struct fmt_host {
+	uint32_t nr_cpus_online;
+	uint32_t nr_cpus_possible;
+	uint32_t page_bytes;
+	uint32_t clockid;	   /* of every time in the dump: CLOCK_MONOTONIC = 1 */
+	int64_t real_minus_clock;  /* ns to add to a time to get CLOCK_REALTIME */
+	int64_t boot_minus_clock;  /* ... CLOCK_BOOTTIME */
+	uint64_t mem_total_bytes;
+	uint32_t recorder_pid;
+	uint32_t recorder_uid;
+	uint32_t flags;		   /* FMT_HOST_INITIAL_PIDNS: common_pid of tracepoints is the tid */
+	uint32_t reserved;
+};
+
+#define FMT_HOST_INITIAL_PIDNS 1u
+
+/* ---- TRIGGER ---- */
+enum {
+	FMT_TRIGGER_FACTS = 1,	/* fmt_trigger */
+	FMT_TRIGGER_NAME = 2,	/* text: the rule's name, as in the file name */
+	FMT_TRIGGER_RULE = 3,	/* text: the rule as written */
+	FMT_TRIGGER_REASON = 4, /* text of whoever asked */
+	FMT_TRIGGER_SAW = 5,	/* text: what the rule saw, one "key=value" an item */
+	FMT_TRIGGER_MERGED = 6, /* fmt_merged + the rule's name: hits that this dump also answers */
+};
+
+struct fmt_trigger {
+	uint64_t hit_ns;    /* when the rule was met: time 0 of everything that is printed */
+	uint64_t real_ns;   /* the same in CLOCK_REALTIME */
+	uint64_t freeze_ns; /* when the first ring was paused */
+	uint64_t post_ns;   /* how long recording went on after the hit on purpose */
+	uint32_t pid, tid;  /* whom the rule is about or who asked; 0: nobody */
+	uint32_t uid;
+	uint32_t nr;	    /* 1 for the recorder's first dump, then +1 */
+};
+
+struct fmt_merged {
+	uint64_t first_ns, last_ns;
+	uint64_t nr_hits;
+};
+
+/* ---- CHANNELS ---- */
+enum {
+	FMT_CHANNEL = 1,	/* fmt_channel + name */
+	FMT_EVENT = 2,		/* fmt_event + attr bytes (perf_event_attr, attr.size long) */
+	FMT_EVENT_NAME = 3,	/* u32 event + text: as a person names it: sched:sched_switch, cpu-clock */
+	FMT_EVENT_FILTER = 4,	/* u32 event + text */
+	FMT_EVENT_ID = 5,	/* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
+	FMT_EVENT_TARGET = 6,	/* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
+};
+
+struct fmt_channel {
+	uint32_t id; /* from 0 */
+	uint32_t nr_banks;
+	uint64_t ring_bytes; /* per ring and bank */
+	uint64_t sample_type; /* the same for all of its events */
+	uint64_t regs_user;   /* attr.sample_regs_user */
+	uint32_t stack_user;  /* attr.sample_stack_user */
+	uint32_t flags;
+};
+
+struct fmt_event {
+	uint32_t id;	     /* from 0, over all channels */
+	uint32_t channel;
+	uint32_t tracepoint; /* common_type, or 0 when it is not a tracepoint */
+	uint32_t attr_bytes;
+};
+
+struct fmt_event_id {
+	uint64_t id;
+	uint32_t event;
+	uint32_t ring;
+};
+
+/* ---- FORMATS ---- */
+enum {
+	FMT_FORMAT_TRACEPOINT = 1,  /* fmt_tracepoint + system, NUL, text of its `format` file */
+	FMT_FORMAT_HEADER_PAGE = 2, /* text of events/header_page */
+};
+
+struct fmt_tracepoint {
+	uint32_t id;
+	uint32_t system_bytes; /* with its NUL */
+};
+
+/* ---- WINDOWS ---- */
+enum { FMT_WINDOW = 1 };
+
+struct fmt_window {
+	uint32_t ring; /* id from 0 */
+	uint32_t channel;
+	int32_t cpu; /* -1: any */
+	int32_t tid; /* -1: any; a ring per thread has cpu -1 */
+	uint64_t ring_bytes;
+	uint64_t bytes;		    /* of whole records in this dump */
+	uint64_t nr_records;
+	uint64_t first_ns, last_ns; /* smallest and largest time; 0 when empty */
+	uint64_t armed_ns;	    /* when this bank began to record */
+	uint64_t paused_ns;	    /* when it stopped */
+	uint64_t overwritten_bytes; /* written since armed and no longer there */
+	uint64_t lost;		    /* PERF_RECORD_LOST: samples dropped while recording */
+	uint64_t lost_spare;	    /* the same, counted while the bank was the spare: not a loss */
+	uint64_t throttled;	    /* PERF_RECORD_THROTTLE */
+	int64_t gap_ns;		    /* > 0: nothing was recorded that long before armed_ns since the
+				     * previous dump of this ring; < 0: the two overlap that long; 0 with
+				     * FMT_WINDOW_FIRST: there is none before */
+	uint64_t prev_paused_ns;    /* when the previous dump's bank of this ring stopped; 0: none */
+	uint32_t flags;
+	uint32_t tail_bytes;	    /* at the old end, of a record cut by the wrap: not in the dump */
+	uint64_t samples;	    /* PERF_RECORD_SAMPLE among nr_records */
+};
+
+#define FMT_WINDOW_FIRST   1u /* first dump of this ring */
+#define FMT_WINDOW_OFFLINE 2u /* its CPU went offline: the last dump it appears in */
+#define FMT_WINDOW_ONE_BANK 4u
+#define FMT_WINDOW_BROKEN  8u /* the walk met bytes that are no record: what is older is missing */
+
+/* ---- LEDGER: each block stands alone (PATHs are repeated where needed) ---- */
+enum {
+	FMT_LEDGER_PATH = 1,   /* fmt_path + text; ids are valid within their block */
+	FMT_LEDGER_TASK = 2,   /* fmt_task */
+	FMT_LEDGER_COMM = 3,   /* fmt_comm */
+	FMT_LEDGER_MAP = 4,    /* fmt_map */
+	FMT_LEDGER_CGROUP = 5, /* u64 cgroup id + path */
+	FMT_LEDGER_KSYM = 6,   /* fmt_ksym + name: KSYMBOL: BPF programs, ftrace trampolines */
+	FMT_LEDGER_CMDLINE = 7,/* u32 task key + the process's arguments, NUL-separated (cut at 4 KiB) */
+};
+
+struct fmt_path {
+	uint32_t id;
+	uint8_t build_id_bytes; /* 0: unknown */
+	uint8_t reserved[3];
+	uint8_t build_id[20];
+	uint32_t reserved2;
+};
+
+/* A thread from its start to its end. The same tid used again is another task with another key. */
+struct fmt_task {
+	uint32_t key; /* unique in the dump, from 1 */
+	uint32_t tid;
+	uint32_t pid; /* thread group */
+	uint32_t ppid;
+	uint64_t start_ns; /* 0: before the recorder could know */
+	uint64_t exit_ns;  /* 0: alive at the freeze */
+	uint32_t flags;	   /* FMT_TASK_* */
+	uint32_t uid;	   /* of the process at the scan; ~0 unknown */
+};
+
+#define FMT_TASK_SCANNED 1u /* seen in /proc */
+#define FMT_TASK_SAMPLED 2u /* a record of this dump is about it */
+
+/* From `ns` on the task had this name. */
+struct fmt_comm {
+	uint32_t key;
+	uint32_t flags; /* FMT_COMM_EXEC */
+	uint64_t ns;	/* 0: since before it was first seen */
+	char comm[16];
+};
+
+#define FMT_COMM_EXEC 1u
+
+/* An executable mapping of the process `key` (its thread group leader's task). */
+struct fmt_map {
+	uint32_t key;
+	uint32_t path;	 /* FMT_LEDGER_PATH id of the same block */
+	uint64_t start, end, pgoff;
+	uint64_t ns;	 /* mapped at; 0: before it was first seen */
+	uint64_t end_ns; /* replaced or gone with an exec at; 0: still there */
+	uint64_t ino;
+	uint32_t maj, min;
+	uint32_t prot, flags; /* of mmap(2) */
+	uint64_t ino_generation;
+};
+
+struct fmt_ksym {
+	uint64_t addr;
+	uint32_t bytes;
+	uint16_t type; /* PERF_RECORD_KSYMBOL_TYPE_* */
+	uint16_t flags;
+	uint64_t ns, end_ns;
+};
+
+/* ---- STATS ---- */
+enum {
+	FMT_STATS_DUMP = 1,    /* fmt_dump_stats */
+	FMT_STATS_SIDEBAND = 2 /* fmt_sideband_stats */
+};
+
+struct fmt_dump_stats {
+	uint64_t enable_ns;   /* how long it took to enable the spare banks */
+	uint64_t pause_ns;    /* first to last ring paused: the freeze skew */
+	uint64_t disable_ns;
+	uint64_t barrier_ns;  /* waiting until no writer was left in the frozen rings */
+	uint64_t signal_ns;   /* hit to last ring paused, post time not counted */
+	uint64_t walk_ns;     /* finding windows */
+	uint64_t write_ns;    /* up to this item: packing, compressing and writing */
+	uint64_t nr_rings;
+	uint64_t ring_bytes;  /* sum of fmt_window.bytes */
+	uint64_t nr_dumps;    /* committed by this recorder before */
+	uint64_t nr_refused;  /* dumps that could not be written (disk) */
+	uint64_t nr_hits;     /* hits of all rules since start */
+	uint64_t nr_held;     /* of these, within a cooldown or over a limit */
+	uint64_t cpu_ns;      /* CPU time of the recorder since start */
+	uint64_t rss_bytes;
+};
+
+struct fmt_sideband_stats {
+	uint64_t nr_records;
+	uint64_t nr_lost;      /* PERF_RECORD_LOST of the sideband: repaired by a scan */
+	uint64_t nr_scans;
+	uint64_t nr_wakeups;
+	uint64_t ledger_bytes;
+	uint64_t nr_tasks;     /* alive and tombstones */
+	uint64_t nr_tombstones;
+	uint64_t nr_evicted;   /* dropped early because of the memory bound: names may be missing */
+};
+
+_Static_assert(sizeof(struct fmt_header) == 64, "fmt_header");
+_Static_assert(offsetof(struct fmt_header, hash) == 56, "fmt_header.hash");
+_Static_assert(sizeof(struct fmt_block) == 72, "fmt_block");
+_Static_assert(offsetof(struct fmt_block, hash) == 64, "fmt_block.hash");
+_Static_assert(sizeof(struct fmt_trailer) == 40, "fmt_trailer");
+_Static_assert(sizeof(struct fmt_item) == 8, "fmt_item");
+_Static_assert(sizeof(struct fmt_dir) == 56, "fmt_dir");
+_Static_assert(sizeof(struct fmt_host) == 56, "fmt_host");
+_Static_assert(sizeof(struct fmt_trigger) == 48, "fmt_trigger");
+_Static_assert(sizeof(struct fmt_merged) == 24, "fmt_merged");
+_Static_assert(sizeof(struct fmt_channel) == 40, "fmt_channel");
+_Static_assert(sizeof(struct fmt_event) == 16, "fmt_event");
+_Static_assert(sizeof(struct fmt_event_id) == 16, "fmt_event_id");
+_Static_assert(sizeof(struct fmt_tracepoint) == 8, "fmt_tracepoint");
+_Static_assert(sizeof(struct fmt_window) == 136, "fmt_window");
+_Static_assert(sizeof(struct fmt_path) == 32, "fmt_path");
+_Static_assert(sizeof(struct fmt_task) == 40, "fmt_task");
+_Static_assert(sizeof(struct fmt_comm) == 32, "fmt_comm");
+_Static_assert(sizeof(struct fmt_map) == 80, "fmt_map");
+_Static_assert(sizeof(struct fmt_ksym) == 32, "fmt_ksym");
+_Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
+_Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a dump says of itself, loaded at once: host, trigger, channels, events, formats, windows,
+ * stats. Records and ledger are not here (reader, view/). Everything returned is borrowed until
+ * meta_free(). Text is as it stands in the file: use str_safe() or str_json() before printing.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/format.h"
+#include "dump/record.h"
+
+struct err;
+struct reader;
+
+struct meta_event {
+	struct fmt_event f;
+	struct perf_event_attr attr; /* grown or cut to this build's size */
+	const char *name;	     /* "" when missing; as are the following */
+	const char *filter;
+	const char *target;
+};
+
+struct meta_channel {
+	struct fmt_channel f;
+	const char *name;
+	struct record_layout layout;
+	uint32_t nr_events;
+	uint32_t only_event; /* its event when it has but one, else UINT32_MAX */
+};
+
+struct meta_tracepoint {
+	uint32_t id;
+	const char *system;
+	struct bytes format;
+};
+
+struct meta_merged {
+	struct fmt_merged f;
+	const char *name;
+};
+
+struct meta_text {
+	struct bytes b;
+};
+
+struct meta {
+	struct fmt_host host;
+	const char *hostname, *uname, *cpu_model, *boot_id, *os, *recorder, *instance;
+	struct bytes cmdline; /* NUL-separated */
+	const char **caps;
+	size_t nr_caps;
+
+	struct fmt_trigger trigger;
+	const char *trigger_name, *trigger_rule, *trigger_reason;
+	const char **saw;
+	size_t nr_saw;
+	struct meta_merged *merged;
+	size_t nr_merged;
+
+	struct meta_channel *channels; /* index = id */
+	size_t nr_channels;
+	struct meta_event *events; /* index = id */
+	size_t nr_events;
+	struct meta_tracepoint *tracepoints;
+	size_t nr_tracepoints;
+	struct fmt_window *windows; /* index = ring id */
+	size_t nr_windows;
+	struct fmt_dump_stats stats;
+	struct fmt_sideband_stats sideband;
+	bool has_stats;
+	size_t nr_broken; /* blocks or items of these sections that could not be read */
+};
+
+/* Loads all of it; blocks that are damaged are counted in nr_broken, not fatal. 0 or -ENOMEM. */
+int meta_load(struct reader *r, struct meta **out, struct err *err);
+void meta_free(struct meta *m);
+
+/*
+ * Which event a sample of `channel` belongs to: by id, else by tracepoint type, else the only one.
+ * NULL when it can't be told.
+ */
+const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
+				       const struct record_sample *s);
+
+/* The thread a sample is about: TID, or common_pid of the tracepoint where the host was in the initial
+ * pid namespace; 0 for the idle task, UINT32_MAX when unknown. */
+uint32_t meta_tid_of(const struct meta *m, const struct record_sample *s);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who was who and when: the ledger of a dump. A name is asked for a tid and a time, because tids are
+ * used again and processes exec. Returned pointers are borrowed until people_free().
+ */
+#pragma once
+
+#include "dump/format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+struct reader;
+struct people;
+
+struct people_map {
+	struct fmt_map f;
+	const char *path;
+	const uint8_t *build_id;
+	uint8_t build_id_bytes;
+};
+
+int people_load(struct reader *r, struct people **out, struct err *err);
+void people_free(struct people *p);
+
+/* The task that had `tid` at `ns`; NULL when the ledger has none. tid 0 has one: "swapper". */
+const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns);
+/* Its name at `ns`; NULL when unknown. Text as in the file: not safe for a terminal yet. */
+const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns);
+/* The mapping of `tid`'s process that held `addr` at `ns`; false when there is none. */
+bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		struct people_map *out);
+size_t people_nr_tasks(const struct people *p);
+const struct fmt_task *people_nth(const struct people *p, size_t i);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `record` was asked to do. One table of options (config.c) serves the command line, the
+ * configuration file ([record], [channel NAME], [trigger NAME]; keys are the long options' names),
+ * --help and the check of the man page.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct err;
+
+enum stack_kind { STACK_NONE, STACK_FP, STACK_DWARF };
+
+struct config_channel {
+	char *name;
+	char *events;	    /* comma-separated, see event.h */
+	uint64_t ring_bytes; /* per CPU and bank; 0: default */
+	enum stack_kind stack;
+	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
+};
+
+struct config {
+	bool all_cpus;		/* -a */
+	int *cpus;		/* -C; sorted, unique */
+	size_t nr_cpus;
+	uint32_t *pids;		/* -p */
+	size_t nr_pids;
+	uint32_t *tids;		/* -t */
+	size_t nr_tids;
+	char *cgroup;		/* --cgroup */
+	bool no_inherit;	/* --no-inherit */
+	char *events;		/* -e, joined with commas */
+	enum stack_kind stack;	/* -g */
+	uint32_t stack_bytes;
+	uint64_t ring_bytes;	/* -m; 0: default */
+	struct config_channel *channels;
+	size_t nr_channels;
+	char *preset;		/* --preset */
+	unsigned nr_banks;	/* --banks */
+	char **rules;		/* -T */
+	size_t nr_rules;
+	int64_t post_ns, cooldown_ns;
+	uint64_t max_dumps, max_disk_bytes;
+	bool dump_on_exit;
+	char *dir;		/* -o; default "." */
+	char *name;		/* -n; default "default" */
+	char *config_path;	/* --config; default /etc/ringback/ringback.conf if it is there */
+	bool quiet, verbose;
+	uint64_t ledger_bytes;	/* --ledger-size */
+	char **command;		/* after --; NULL-terminated, borrowed from argv; NULL: none */
+};
+
+/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0; -EINVAL: usage; 1:
+ * help was asked for. On success config_free() is due. */
+int config_load(struct config *c, int argc, char **argv, struct err *err);
+void config_free(struct config *c);
+
+/* Prints the options as --help shows them. */
+void config_help(FILE *out);
+/* Prints one line an option, "LONG SHORT ARG", for the lint of man page and completion. */
+void config_list(FILE *out);
+
+/* A preset's channels as --channel texts, ended by NULL; NULL when there is none of that name. */
+const char *const *preset_find(const char *name);
+/* Name and one line of help of preset `i`; false past the last. */
+bool preset_nth(size_t i, const char **name, const char **help);
+
+/* "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]" */
+int config_channel_parse(const char *text, struct config_channel *out, struct err *err);

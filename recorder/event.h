@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an event's text to a perf_event_attr, and the only place that calls perf_event_open.
+ *
+ *	sched:sched_switch          tracepoint          sched:*      all of a system
+ *	signal:signal_deliver[sig==11]                  with a kernel-side filter
+ *	cpu-clock/freq=99/          software event      page-faults/period=1/   page-faults:u
+ *	cycles  cycles:u            hardware event
+ *	uprobe:PATH:SYMBOL[+OFF]    uretprobe:PATH:SYMBOL    (PATH may hold no ':')
+ *	intel_pt//u                 any PMU in sysfs as pmu/term=value,.../[uk]
+ *
+ * Lists are comma-separated; commas within [...] and /.../ do not separate.
+ */
+#pragma once
+
+#include "recorder/caps.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+
+enum event_kind { EVENT_TRACEPOINT, EVENT_SOFTWARE, EVENT_HARDWARE, EVENT_UPROBE, EVENT_PMU };
+
+struct event {
+	enum event_kind kind;
+	char *name;   /* "sched:sched_switch", "cpu-clock", "uprobe:/bin/bash:readline" */
+	char *filter; /* tracepoint filter or NULL; set after opening, PERF_EVENT_IOC_SET_FILTER */
+	char *target; /* uprobes: PATH:SYMBOL+OFF, else NULL */
+	char *uprobe_path; /* what attr.uprobe_path points to, else NULL */
+	/*
+	 * type, config*, sample_period or sample_freq (+ freq), exclude_*; everything that a channel
+	 * decides (sample_type, stacks, clock, write_backward, ...) is 0. Tracepoints and uprobes have
+	 * period 1; for the others see event_parse().
+	 */
+	struct perf_event_attr attr;
+	bool sample_addr; /* PERF_SAMPLE_ADDR says something (faults, breakpoints) */
+	bool own_group;	  /* hardware: may not share a group with software events */
+	bool has_aux;	  /* the PMU has an AUX area */
+};
+
+struct event_list {
+	struct event **v; /* owned */
+	size_t nr;
+};
+
+/*
+ * Parses a comma-separated list and appends its events to `out`; globs are expanded in the order of
+ * tracefs' directory names. Without a freq or period term: software clocks freq=99, page-faults and
+ * other software counters period=1, hardware events freq=99. An event not there is -ENOENT with
+ * the closest names in the hint; a glob that matches nothing likewise. -EACCES when tracefs can't be
+ * read. Where `caps` forbids the kernel side, exclude_kernel is set (as perf does).
+ */
+int event_parse(const char *text, const struct caps *caps, struct event_list *out, struct err *err);
+void event_list_free(struct event_list *l);
+
+/*
+ * perf_event_open with PERF_FLAG_FD_CLOEXEC. `pid` may be a cgroup's descriptor with
+ * PERF_FLAG_PID_CGROUP in `flags`. Descriptor or -errno; no text: see event_strerror.
+ */
+int event_open(const struct perf_event_attr *attr, int pid, int cpu, int group_fd, unsigned long flags);
+
+/*
+ * One sentence, with the present value of the setting that is in the way and, as hint, what to type,
+ * for a failed open (or mmap of its ring: `mmap_bytes` > 0) of `name`. Returns `code`.
+ */
+int event_strerror(struct err *err, int code, const char *name, const struct perf_event_attr *attr,
+		   int pid, int cpu, size_t mmap_bytes, const struct caps *caps);
+
+/* Raises RLIMIT_NOFILE to its hard limit (root: to what the system allows). */
+void event_raise_nofile(void);
+
+/* PERF_SAMPLE_REGS_USER mask of this architecture for DWARF unwinding. */
+uint64_t event_user_regs(void);

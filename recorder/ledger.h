@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The recorder's model of processes: tasks, their names over time, their executable mappings, and
+ * cgroups, built from /proc at start (procscan.c) and from sideband records since. Exited tasks stay
+ * as tombstones until ledger_expire() says that no ring refers to their time any more. Memory is
+ * bounded: over the limit the oldest tombstones go first and are counted.
+ *
+ * Locked inside; any thread may call. Times are CLOCK_MONOTONIC ns.
+ */
+#pragma once
+
+#include "dump/format.h"
+#include "dump/record.h"
+
+struct err;
+struct ledger;
+struct writer;
+
+int ledger_new(size_t max_bytes, struct ledger **out, struct err *err);
+void ledger_free(struct ledger *l);
+
+/* One sideband record (MMAP2, COMM, FORK, EXIT, NAMESPACES, CGROUP, KSYMBOL, ...; unknown ones are
+ * ignored). Records must be given in the order of time (sideband.c sorts what it drains). */
+void ledger_record(struct ledger *l, struct bytes rec, const struct record_layout *layout);
+
+/* ---- what a scan of /proc has seen, as of `ns`; the scan itself is procscan.c ---- */
+struct ledger_seen_task {
+	uint32_t tid, pid, ppid, uid;
+	uint64_t start_ns; /* from /proc/PID/stat, to a clock tick */
+	const char *comm;
+	const char *cmdline; /* of the leader; NUL-separated */
+	size_t cmdline_bytes;
+	const char *cgroup;  /* v2 path; "" unknown */
+};
+struct ledger_seen_map {
+	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min, prot, flags;
+	const char *path;
+};
+void ledger_seen_task(struct ledger *l, uint64_t ns, const struct ledger_seen_task *t);
+void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid, const struct ledger_seen_map *m,
+		      size_t nr);
+/* A full scan that began at `ns` is over: tasks alive before it that it did not see are gone. */
+void ledger_seen_all(struct ledger *l, uint64_t ns);
+
+/* Nothing recorded before `ns` is in any ring: what ended before may go. */
+void ledger_expire(struct ledger *l, uint64_t ns);
+
+/* A set of tids, filled while a frozen ring is walked; no allocation once made. */
+struct tidset;
+int tidset_new(struct tidset **out, struct err *err); /* as large as kernel.pid_max */
+void tidset_free(struct tidset *s);
+void tidset_clear(struct tidset *s);
+void tidset_add(struct tidset *s, uint32_t tid);
+bool tidset_has(const struct tidset *s, uint32_t tid);
+
+/*
+ * Writes the LEDGER section: all tasks that lived within [from_ns, to_ns], and of the processes with a
+ * thread in `sampled` the mappings. Allocates nothing.
+ */
+int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sampled, uint64_t from_ns,
+		 uint64_t to_ns, struct err *err);
+
+struct ledger_stats {
+	uint64_t bytes, max_bytes;
+	uint64_t nr_tasks, nr_tombstones, nr_maps, nr_evicted;
+};
+void ledger_stats(struct ledger *l, struct ledger_stats *out);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only place that prints while running. Everything goes to stderr as "ringback: ..." lines; a
+ * committed dump's path is the only thing record prints on stdout (main loop, daemon.c). On a terminal
+ * one status line is kept at the bottom and rewritten around messages.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct err;
+
+enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
+
+void log_set_level(enum log_level level);
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "ringback: WHAT" and, where there is a hint, "  hint: HINT". */
+void log_err(const struct err *err);
+void log_warn_err(const struct err *err);
+
+/* Sets the status line (terminal only; ignored otherwise); NULL takes it away. */
+void log_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool log_is_terminal(void);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Drains the forward rings of the sideband into the ledger, in the order of time over all CPUs. Woken
+ * by watermark and before each dump. LOST there means that the ledger may be wrong: the caller is
+ * told and has /proc scanned again.
+ */
+#pragma once
+
+#include "dump/record.h"
+#include "recorder/caps.h"
+#include "recorder/ledger.h"
+#include "recorder/ring.h"
+
+struct sideband;
+
+/* The attr of the sideband's event: a dummy with mmap2, comm, task, namespaces, ksymbol, build_id as far as
+ * the kernel and user may; *layout describes its records (TID, TIME, CPU; sample_id_all). */
+void sideband_attr(const struct caps *caps, uint64_t ring_bytes, struct perf_event_attr *attr,
+		   struct record_layout *layout);
+
+/* Sorts in memory that it takes here and grows only while draining more at once than ever before. */
+int sideband_new(struct ledger *l, const struct record_layout *layout, struct sideband **out,
+		 struct err *err);
+void sideband_free(struct sideband *s);
+
+/* Reads all `rings` (pointers; NULL entries are skipped). *lost: records the kernel dropped since the
+ * last call. */
+int sideband_drain(struct sideband *s, struct ring *const *rings, size_t nr, uint64_t *lost,
+		   struct err *err);
+void sideband_stats(const struct sideband *s, struct fmt_sideband_stats *out);

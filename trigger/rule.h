@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One trigger rule, as text and as a struct. Grammar: trigger/RULES.md. Parsing knows the grammar;
+ * what an argument means is the source's business (source.h).
+ *
+ *	signal:USR1;name=app;cooldown=10s
+ *	└source┘└arg┘└──── options ────┘
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+enum rule_op { RULE_OP_NONE, RULE_OP_ABOVE, RULE_OP_BELOW, RULE_OP_NOT_EQUAL, RULE_OP_MATCH };
+
+struct rule {
+	char *text;	/* as written */
+	char *name;	/* ;name=, else made from the text: letters, digits, - . _ only */
+	char *source;	/* "signal", "psi", ... */
+	char *arg;	/* what stands after the first ':' and before op or ';'; "" when none */
+	enum rule_op op;
+	char *threshold; /* text after op: "150ms/1s", "200M", "0"; "" when none */
+	/* Options; negative: not given, the recorder's own value holds. */
+	int64_t post_ns;
+	int64_t cooldown_ns;
+	int64_t for_ns;
+	int32_t max_hits;	/* max=N/PERIOD */
+	int64_t max_period_ns;
+	int32_t min_fill_percent;
+};
+
+/*
+ * Parses `text`. On failure the error names the position, with the rule and a caret line in the hint:
+ * what stands there and what was expected. 0, -EINVAL, -ENOMEM.
+ */
+int rule_parse(const char *text, struct rule **out, struct err *err);
+void rule_free(struct rule *r);

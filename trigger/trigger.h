@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine: all rules, and the answer to "now what?" for each hit. It owns one epoll descriptor that
+ * the recorder puts into its own loop; it never calls back, prints or makes a dump.
+ *
+ *	              hit                    post time over            dump committed
+ *	  ARMED ───────────────▶ POST ───────────────────▶ DUMPING ──────────────────▶ ARMED
+ *	    │ hit within a cooldown,   │ hit: merged           │ hit: merged
+ *	    │ over max=N/T, or rings   │                       │
+ *	    │ below min-fill: held,    ▼                       ▼
+ *	    ▼ counted                (same)                  (same)
+ *
+ * A hit is never dropped without being counted: the next dump carries merged and held hits.
+ */
+#pragma once
+
+#include "trigger/source.h"
+
+struct engine;
+
+struct engine_options {
+	int64_t post_ns;     /* --post */
+	int64_t cooldown_ns; /* --cooldown */
+};
+
+enum engine_state { ENGINE_ARMED, ENGINE_POST, ENGINE_DUMPING };
+
+/* What to do about a hit. */
+enum verdict {
+	VERDICT_DUMP,	/* freeze now */
+	VERDICT_POST,	/* freeze at engine_due_ns(); call engine_due() then */
+	VERDICT_MERGED, /* a dump is coming or being written: it answers this hit too */
+	VERDICT_HELD,	/* cooldown, limit or min-fill */
+};
+
+/* The hit a dump is made for. */
+struct engine_cause {
+	const struct rule *rule; /* borrowed until the engine is freed or reloaded */
+	struct sighting what;
+	int64_t post_ns;
+};
+
+struct engine_merged {
+	char name[64];
+	uint64_t first_ns, last_ns, nr_hits;
+};
+
+struct engine_totals {
+	uint64_t nr_hits, nr_dumps, nr_merged, nr_held;
+};
+
+/* Takes no rules yet but the built-in ones: "manual" (control socket), "exit" (--dump-on-exit) and
+ * "signal:USR2" under the name "SIGUSR2". Signals that rules wait on get blocked in the calling thread. */
+int engine_new(const struct engine_options *opt, struct engine **out, struct err *err);
+void engine_free(struct engine *e);
+
+/* Adds a rule and arms it. On failure nothing changed. -EEXIST for a name used twice. */
+int engine_add(struct engine *e, const char *text, struct err *err);
+/* Replaces all added rules and the options (SIGHUP). On failure the old ones stay. */
+int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
+		  size_t nr, struct err *err);
+
+/* Readable when engine_poll() has something to say. */
+int engine_fd(const struct engine *e);
+
+/*
+ * Reads one source that is ready. 1: *rule and *what describe a hit, to be given to engine_hit();
+ * 0: nothing (more) is ready; negative: a source failed and was disarmed; *rule says which.
+ */
+int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err);
+
+/* The built-in rules of things that have no descriptor of their own: "manual", "exit". */
+const struct rule *engine_builtin(const struct engine *e, const char *name);
+
+/*
+ * Judges a hit. `fill_percent`: how full the channel with the least history is (100: its rings have
+ * wrapped); compared with ;min-fill=. "manual" and "exit" are never held.
+ */
+enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
+			unsigned fill_percent);
+
+enum engine_state engine_state(const struct engine *e);
+/* In POST: when to freeze. */
+uint64_t engine_due_ns(const struct engine *e);
+/* POST is over: the state becomes DUMPING. Asserts that it was POST. */
+void engine_due(struct engine *e);
+/* The hit being answered, in POST and DUMPING. */
+const struct engine_cause *engine_cause(const struct engine *e);
+/* Hits merged into the dump in the making so far (and held since the dump before), at most `max`; their
+ * number. They are forgotten with engine_done(). */
+size_t engine_merged(const struct engine *e, struct engine_merged *out, size_t max);
+/* DUMPING is over: ARMED again; cooldowns start at `now_ns`. `committed` false: the dump failed. */
+void engine_done(struct engine *e, uint64_t now_ns, bool committed);
+
+void engine_totals(const struct engine *e, struct engine_totals *out);
+/* Rules for `status`: name, text, hits, held, next time it may fire (0: now). */
+struct engine_rule_info {
+	const char *name, *text;
+	uint64_t nr_hits, nr_held, blocked_until_ns;
+	bool armed;
+};
+size_t engine_nr_rules(const struct engine *e);
+void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out);

@@ -8,6 +8,7 @@
 #	make help             the rest
 #
 # Variables: O=DIR  CC=clang  SAN=address,undefined  WERROR=1  V=1  PREFIX=/usr/local  DESTDIR=
+#            FUZZ_SECONDS=600  BENCH=NAME
 
 O	?= build
 CC	= gcc
@@ -45,7 +46,7 @@ lib	 = $(O)/lib$(1).a
 libs	 = $(foreach l,$(1),$(call lib,$(l)))
 
 # Unit tests: tests/t_NAME.c; a first line "/* LAYERS: dump base */" says what it links with (default:
-# all). Programs that tests run as loads: tests/load_NAME.c, linked with nothing.
+# all); the SPDX line follows it. Programs that tests run as loads: tests/load_NAME.c, linked with nothing.
 UNITS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/t_*.c))
 LOADS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/load_*.c))
 TOOLS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/tool_*.c))
@@ -96,15 +97,64 @@ $(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC)
 tests-build: $(O)/ringback $(UNITS) $(LOADS) $(TOOLS)
 fuzz-build: $(FUZZERS)
 
+# The packages are there before anything is compiled, also with -j; so the rest is a make of its own.
+deps: ## install the packages that are missing (Debian, root); without them: say which
+	$(Q)tests/deps.sh
+
+demo: ## record a load on this machine, fire a trigger, look at the dump
+	$(Q)tests/deps.sh build
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)examples/demo.sh $(O)/ringback
+
+check: ## every test, linter and sanitizer; the last line counts them
+	$(Q)tests/deps.sh
+	$(Q)tests/run.sh $(O)
+
+bench: ## measure cost and speed; BENCH=NAME: only tests/bench/NAME.sh
+	$(Q)tests/deps.sh
+	$(Q)$(MAKE) --no-print-directory tests-build
+	$(Q)tests/bench.sh $(O) $(BENCH)
+
+FUZZ_SECONDS ?= 600
+fuzz: ## run the fuzz targets, FUZZ_SECONDS=600 each
+	$(Q)tests/deps.sh
+	$(Q)$(MAKE) --no-print-directory fuzz-build
+	$(Q)tests/fuzz.sh $(O) $(FUZZ_SECONDS)
+
+format: ## apply .clang-format
+	clang-format -i $(shell find recorder trigger dump tests examples -name '*.[ch]')
+
+# What install puts where; uninstall removes exactly these.
+BINDIR	 := $(PREFIX)/bin
+MANDIR	 := $(PREFIX)/share/man/man1
+COMPDIR	 := $(PREFIX)/share/bash-completion/completions
+UNITDIR	 := $(PREFIX)/lib/systemd/system
+DOCDIR	 := $(PREFIX)/share/doc/ringback
+
+install: $(O)/ringback ## program, man page, completion, systemd unit; PREFIX, DESTDIR
+	install -D -m 755 $(O)/ringback $(DESTDIR)$(BINDIR)/ringback
+	install -D -m 644 recorder/ringback.1 $(DESTDIR)$(MANDIR)/ringback.1
+	install -D -m 644 recorder/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
+	install -D -m 644 recorder/ringback.conf $(DESTDIR)$(DOCDIR)/ringback.conf
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's,@BINDIR@,$(BINDIR),' recorder/ringback.service >$(DESTDIR)$(UNITDIR)/ringback.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/ringback.service
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(MANDIR)/ringback.1 $(DESTDIR)$(COMPDIR)/ringback \
+		$(DESTDIR)$(DOCDIR)/ringback.conf $(DESTDIR)$(UNITDIR)/ringback.service
+	rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+
 clean: ## remove the build directory
 	rm -rf $(O)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo "  variables: O=DIR CC=clang SAN=address,undefined WERROR=1 V=1 PREFIX=DIR DESTDIR=DIR"
+	@echo "             FUZZ_SECONDS=N BENCH=NAME"
 
 FORCE:
-.PHONY: all tests-build fuzz-build clean help FORCE
+.PHONY: all tests-build fuzz-build deps demo check bench fuzz format install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -16,25 +16,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FMT_MAGIC	  "\x89RBDUMP\n"	/* 8 bytes; first byte not text, newline gets mangled by text modes */
-#define FMT_TRAILER_MAGIC "RBDONE\n\x89"	/* 8 bytes */
-#define FMT_BLOCK_MAGIC	  0x4b4c4252u		/* "RBLK" */
+/* 8 bytes each. The first is no text, and the newline gets mangled by whoever takes it for text. */
+#define FMT_MAGIC	  "\x89RBDUMP\n"
+#define FMT_TRAILER_MAGIC "RBDONE\n\x89"
+#define FMT_BLOCK_MAGIC	  0x4b4c4252u /* "RBLK" */
 #define FMT_VERSION	  1u
 #define FMT_NO_RING	  0xffffffffu
 
 /* No payload decodes to more than this: what a reader must be able to hold per block. */
 #define FMT_MAX_BLOCK_BYTES (4u << 20)
+/* An LZ4 frame of incompressible bytes is a little larger than they are. */
+#define FMT_MAX_STORED_BYTES (FMT_MAX_BLOCK_BYTES + 4096)
 /* What the writer aims at. */
-#define FMT_BLOCK_BYTES	    (256u << 10)
+#define FMT_BLOCK_BYTES (256u << 10)
+/* As many as one FOOTER can list (an item header and a fmt_dir each). */
+#define FMT_MAX_BLOCKS (FMT_MAX_BLOCK_BYTES / 64)
 
 struct fmt_header {
 	uint8_t magic[8];
 	uint32_t version;
 	uint32_t header_bytes;	  /* 64 */
-	uint8_t id[16];		  /* random; every hash below is seeded with its first 8 bytes */
+	uint8_t id[16];		  /* random; hashes of blocks are seeded with its first 8 bytes */
 	uint64_t created_real_ns; /* CLOCK_REALTIME */
 	uint64_t reserved[2];
-	uint64_t hash;		  /* XXH3-64, seed 0, of the 56 bytes before */
+	uint64_t hash; /* XXH3-64, seed 0, of the 56 bytes before */
 };
 
 /* Sections: what a block is about. A reader skips those it does not know. */
@@ -67,20 +72,23 @@ struct fmt_block {
 	uint32_t payload_bytes; /* after LZ4 */
 	uint32_t content_bytes; /* after the encoding is undone; payload_bytes for ITEMS and RAW */
 	uint32_t nr_records;	/* items, or perf records */
-	uint64_t first_ns;	/* RECORDS: smallest and largest time in it, in the dump's clock; else 0 */
-	uint64_t last_ns;
-	uint64_t ring_off;	/* RECORDS: bytes of this window newer than this block's first byte */
-	uint64_t stored_hash;	/* XXH3-64 of the stored bytes and their padding */
-	uint64_t hash;		/* XXH3-64 of the 64 bytes before */
+	uint64_t first_ns;	/* RECORDS: smallest time in it, in the dump's clock; else 0 */
+	uint64_t last_ns;	/* RECORDS: largest */
+	uint64_t ring_off;    /* RECORDS: bytes of this window newer than this block's first byte */
+	uint64_t stored_hash; /* XXH3-64 of the stored bytes and their padding */
+	uint64_t hash;	      /* XXH3-64 of the 64 bytes before */
 };
 
-/* The last bytes of a committed file. */
+/* The last bytes of a committed file. It repeats the header's id, so that a file whose first bytes
+ * are damaged can still be salvaged. */
 struct fmt_trailer {
 	uint64_t footer_off; /* of the FOOTER's fmt_block */
 	uint64_t file_bytes; /* the file's length, this included */
-	uint64_t chain;	     /* XXH3-64 of all blocks' `hash` fields, in file order, FOOTER included */
-	uint8_t magic[8];    /* FMT_TRAILER_MAGIC */
-	uint64_t hash;	     /* XXH3-64 of the 32 bytes before */
+	uint64_t chain; /* XXH3-64 of all blocks' `hash` fields, in file order, FOOTER included */
+	uint8_t id[16]; /* as in the header */
+	uint64_t created_real_ns; /* as in the header */
+	uint8_t magic[8];	  /* FMT_TRAILER_MAGIC */
+	uint64_t hash;		  /* XXH3-64, seed 0, of the 56 bytes before */
 };
 
 /* An item: this, then `bytes` bytes, then zeros up to a multiple of 8. Unknown kinds are skipped;
@@ -110,29 +118,29 @@ struct fmt_dir {
 
 /* ---- HOST ---- */
 enum {
-	FMT_HOST_FACTS = 1,	   /* fmt_host */
-	FMT_HOST_HOSTNAME = 2,	   /* text, as are the following */
-	FMT_HOST_UNAME = 3,	   /* sysname release version machine */
+	FMT_HOST_FACTS = 1,    /* fmt_host */
+	FMT_HOST_HOSTNAME = 2, /* text, as are the following */
+	FMT_HOST_UNAME = 3,    /* sysname release version machine */
 	FMT_HOST_CPU_MODEL = 4,
 	FMT_HOST_BOOT_ID = 5,
-	FMT_HOST_OS = 6,	   /* PRETTY_NAME of os-release */
-	FMT_HOST_RECORDER = 7,	   /* "ringback 0.1.0" */
-	FMT_HOST_CMDLINE = 8,	   /* of the recorder, NUL-separated */
-	FMT_HOST_CAPABILITY = 9,   /* one a capability: "name=value" as `ringback doctor` prints it */
-	FMT_HOST_INSTANCE = 10,	   /* the recorder's -n NAME */
+	FMT_HOST_OS = 6,	 /* PRETTY_NAME of os-release */
+	FMT_HOST_RECORDER = 7,	 /* "ringback 0.1.0" */
+	FMT_HOST_CMDLINE = 8,	 /* of the recorder, NUL-separated */
+	FMT_HOST_CAPABILITY = 9, /* one a capability: "name=value" as `ringback doctor` prints it */
+	FMT_HOST_INSTANCE = 10,	 /* the recorder's -n NAME */
 };
 
 struct fmt_host {
 	uint32_t nr_cpus_online;
 	uint32_t nr_cpus_possible;
 	uint32_t page_bytes;
-	uint32_t clockid;	   /* of every time in the dump: CLOCK_MONOTONIC = 1 */
-	int64_t real_minus_clock;  /* ns to add to a time to get CLOCK_REALTIME */
-	int64_t boot_minus_clock;  /* ... CLOCK_BOOTTIME */
+	uint32_t clockid;	  /* of every time in the dump: CLOCK_MONOTONIC = 1 */
+	int64_t real_minus_clock; /* ns to add to a time to get CLOCK_REALTIME */
+	int64_t boot_minus_clock; /* ... CLOCK_BOOTTIME */
 	uint64_t mem_total_bytes;
 	uint32_t recorder_pid;
 	uint32_t recorder_uid;
-	uint32_t flags;		   /* FMT_HOST_INITIAL_PIDNS: common_pid of tracepoints is the tid */
+	uint32_t flags; /* FMT_HOST_INITIAL_PIDNS: common_pid of tracepoints is the tid */
 	uint32_t reserved;
 };
 
@@ -155,7 +163,7 @@ struct fmt_trigger {
 	uint64_t post_ns;   /* how long recording went on after the hit on purpose */
 	uint32_t pid, tid;  /* whom the rule is about or who asked; 0: nobody */
 	uint32_t uid;
-	uint32_t nr;	    /* 1 for the recorder's first dump, then +1 */
+	uint32_t nr; /* 1 for the recorder's first dump, then +1 */
 };
 
 struct fmt_merged {
@@ -165,18 +173,18 @@ struct fmt_merged {
 
 /* ---- CHANNELS ---- */
 enum {
-	FMT_CHANNEL = 1,	/* fmt_channel + name */
-	FMT_EVENT = 2,		/* fmt_event + attr bytes (perf_event_attr, attr.size long) */
-	FMT_EVENT_NAME = 3,	/* u32 event + text: as a person names it: sched:sched_switch, cpu-clock */
-	FMT_EVENT_FILTER = 4,	/* u32 event + text */
-	FMT_EVENT_ID = 5,	/* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
-	FMT_EVENT_TARGET = 6,	/* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
+	FMT_CHANNEL = 1,      /* fmt_channel + name */
+	FMT_EVENT = 2,	      /* fmt_event + attr bytes (perf_event_attr, attr.size long) */
+	FMT_EVENT_NAME = 3,   /* u32 event + text, as a person names it: sched:sched_switch */
+	FMT_EVENT_FILTER = 4, /* u32 event + text */
+	FMT_EVENT_ID = 5,     /* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
+	FMT_EVENT_TARGET = 6, /* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
 };
 
 struct fmt_channel {
 	uint32_t id; /* from 0 */
 	uint32_t nr_banks;
-	uint64_t ring_bytes; /* per ring and bank */
+	uint64_t ring_bytes;  /* per ring and bank */
 	uint64_t sample_type; /* the same for all of its events */
 	uint64_t regs_user;   /* attr.sample_regs_user */
 	uint32_t stack_user;  /* attr.sample_stack_user */
@@ -184,7 +192,7 @@ struct fmt_channel {
 };
 
 struct fmt_event {
-	uint32_t id;	     /* from 0, over all channels */
+	uint32_t id; /* from 0, over all channels */
 	uint32_t channel;
 	uint32_t tracepoint; /* common_type, or 0 when it is not a tracepoint */
 	uint32_t attr_bytes;
@@ -216,7 +224,7 @@ struct fmt_window {
 	int32_t cpu; /* -1: any */
 	int32_t tid; /* -1: any; a ring per thread has cpu -1 */
 	uint64_t ring_bytes;
-	uint64_t bytes;		    /* of whole records in this dump */
+	uint64_t bytes; /* of whole records in this dump */
 	uint64_t nr_records;
 	uint64_t first_ns, last_ns; /* smallest and largest time; 0 when empty */
 	uint64_t armed_ns;	    /* when this bank began to record */
@@ -228,26 +236,26 @@ struct fmt_window {
 	int64_t gap_ns;		    /* > 0: nothing was recorded that long before armed_ns since the
 				     * previous dump of this ring; < 0: the two overlap that long; 0 with
 				     * FMT_WINDOW_FIRST: there is none before */
-	uint64_t prev_paused_ns;    /* when the previous dump's bank of this ring stopped; 0: none */
+	uint64_t prev_paused_ns; /* when the previous dump's bank of this ring stopped; 0: none */
 	uint32_t flags;
-	uint32_t tail_bytes;	    /* at the old end, of a record cut by the wrap: not in the dump */
-	uint64_t samples;	    /* PERF_RECORD_SAMPLE among nr_records */
+	uint32_t tail_bytes; /* at the old end, of a record cut by the wrap: not in the dump */
+	uint64_t samples;    /* PERF_RECORD_SAMPLE among nr_records */
 };
 
-#define FMT_WINDOW_FIRST   1u /* first dump of this ring */
-#define FMT_WINDOW_OFFLINE 2u /* its CPU went offline: the last dump it appears in */
+#define FMT_WINDOW_FIRST    1u /* first dump of this ring */
+#define FMT_WINDOW_OFFLINE  2u /* its CPU went offline: the last dump it appears in */
 #define FMT_WINDOW_ONE_BANK 4u
-#define FMT_WINDOW_BROKEN  8u /* the walk met bytes that are no record: what is older is missing */
+#define FMT_WINDOW_BROKEN   8u /* the walk met bytes that are no record: what is older is missing */
 
 /* ---- LEDGER: each block stands alone (PATHs are repeated where needed) ---- */
 enum {
-	FMT_LEDGER_PATH = 1,   /* fmt_path + text; ids are valid within their block */
-	FMT_LEDGER_TASK = 2,   /* fmt_task */
-	FMT_LEDGER_COMM = 3,   /* fmt_comm */
-	FMT_LEDGER_MAP = 4,    /* fmt_map */
-	FMT_LEDGER_CGROUP = 5, /* u64 cgroup id + path */
-	FMT_LEDGER_KSYM = 6,   /* fmt_ksym + name: KSYMBOL: BPF programs, ftrace trampolines */
-	FMT_LEDGER_CMDLINE = 7,/* u32 task key + the process's arguments, NUL-separated (cut at 4 KiB) */
+	FMT_LEDGER_PATH = 1,	/* fmt_path + text; ids are valid within their block */
+	FMT_LEDGER_TASK = 2,	/* fmt_task */
+	FMT_LEDGER_COMM = 3,	/* fmt_comm */
+	FMT_LEDGER_MAP = 4,	/* fmt_map */
+	FMT_LEDGER_CGROUP = 5,	/* u64 cgroup id + path */
+	FMT_LEDGER_KSYM = 6,	/* fmt_ksym + name: KSYMBOL: BPF programs, ftrace trampolines */
+	FMT_LEDGER_CMDLINE = 7, /* u32 task key + arguments, NUL-separated (cut at 4 KiB) */
 };
 
 struct fmt_path {
@@ -286,7 +294,7 @@ struct fmt_comm {
 /* An executable mapping of the process `key` (its thread group leader's task). */
 struct fmt_map {
 	uint32_t key;
-	uint32_t path;	 /* FMT_LEDGER_PATH id of the same block */
+	uint32_t path; /* FMT_LEDGER_PATH id of the same block */
 	uint64_t start, end, pgoff;
 	uint64_t ns;	 /* mapped at; 0: before it was first seen */
 	uint64_t end_ns; /* replaced or gone with an exec at; 0: still there */
@@ -306,44 +314,53 @@ struct fmt_ksym {
 
 /* ---- STATS ---- */
 enum {
-	FMT_STATS_DUMP = 1,    /* fmt_dump_stats */
-	FMT_STATS_SIDEBAND = 2 /* fmt_sideband_stats */
+	FMT_STATS_DUMP = 1,	/* fmt_dump_stats */
+	FMT_STATS_SIDEBAND = 2, /* fmt_sideband_stats */
+	FMT_STATS_SALVAGE = 3,	/* fmt_salvage: this file was rescued from a damaged one */
 };
 
 struct fmt_dump_stats {
-	uint64_t enable_ns;   /* how long it took to enable the spare banks */
-	uint64_t pause_ns;    /* first to last ring paused: the freeze skew */
+	uint64_t enable_ns; /* how long it took to enable the spare banks */
+	uint64_t pause_ns;  /* first to last ring paused: the freeze skew */
 	uint64_t disable_ns;
-	uint64_t barrier_ns;  /* waiting until no writer was left in the frozen rings */
-	uint64_t signal_ns;   /* hit to last ring paused, post time not counted */
-	uint64_t walk_ns;     /* finding windows */
-	uint64_t write_ns;    /* up to this item: packing, compressing and writing */
+	uint64_t barrier_ns; /* waiting until no writer was left in the frozen rings */
+	uint64_t signal_ns;  /* hit to last ring paused, post time not counted */
+	uint64_t walk_ns;    /* finding windows */
+	uint64_t write_ns;   /* up to this item: packing, compressing and writing */
 	uint64_t nr_rings;
-	uint64_t ring_bytes;  /* sum of fmt_window.bytes */
-	uint64_t nr_dumps;    /* committed by this recorder before */
-	uint64_t nr_refused;  /* dumps that could not be written (disk) */
-	uint64_t nr_hits;     /* hits of all rules since start */
-	uint64_t nr_held;     /* of these, within a cooldown or over a limit */
-	uint64_t cpu_ns;      /* CPU time of the recorder since start */
+	uint64_t ring_bytes; /* sum of fmt_window.bytes */
+	uint64_t nr_dumps;   /* committed by this recorder before */
+	uint64_t nr_refused; /* dumps that could not be written (disk) */
+	uint64_t nr_hits;    /* hits of all rules since start */
+	uint64_t nr_held;    /* of these, within a cooldown or over a limit */
+	uint64_t cpu_ns;     /* CPU time of the recorder since start */
 	uint64_t rss_bytes;
 };
 
 struct fmt_sideband_stats {
 	uint64_t nr_records;
-	uint64_t nr_lost;      /* PERF_RECORD_LOST of the sideband: repaired by a scan */
+	uint64_t nr_lost; /* PERF_RECORD_LOST of the sideband: repaired by a scan */
 	uint64_t nr_scans;
 	uint64_t nr_wakeups;
 	uint64_t ledger_bytes;
-	uint64_t nr_tasks;     /* alive and tombstones */
+	uint64_t nr_tasks; /* alive and tombstones */
 	uint64_t nr_tombstones;
-	uint64_t nr_evicted;   /* dropped early because of the memory bound: names may be missing */
+	uint64_t nr_evicted; /* dropped early because of the memory bound: names may be missing */
+};
+
+/* What was missing in the file that this one was rescued from. */
+struct fmt_salvage {
+	uint64_t nr_bad_blocks;	  /* known to have been there and not whole */
+	uint64_t unclaimed_bytes; /* that belonged to no block */
+	uint64_t file_bytes;	  /* of the damaged file */
 };
 
 _Static_assert(sizeof(struct fmt_header) == 64, "fmt_header");
 _Static_assert(offsetof(struct fmt_header, hash) == 56, "fmt_header.hash");
 _Static_assert(sizeof(struct fmt_block) == 72, "fmt_block");
 _Static_assert(offsetof(struct fmt_block, hash) == 64, "fmt_block.hash");
-_Static_assert(sizeof(struct fmt_trailer) == 40, "fmt_trailer");
+_Static_assert(sizeof(struct fmt_trailer) == 64, "fmt_trailer");
+_Static_assert(offsetof(struct fmt_trailer, hash) == 56, "fmt_trailer.hash");
 _Static_assert(sizeof(struct fmt_item) == 8, "fmt_item");
 _Static_assert(sizeof(struct fmt_dir) == 56, "fmt_dir");
 _Static_assert(sizeof(struct fmt_host) == 56, "fmt_host");
@@ -361,3 +378,4 @@ _Static_assert(sizeof(struct fmt_map) == 80, "fmt_map");
 _Static_assert(sizeof(struct fmt_ksym) == 32, "fmt_ksym");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");
+_Static_assert(sizeof(struct fmt_salvage) == 24, "fmt_salvage");

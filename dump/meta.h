@@ -3,6 +3,10 @@
  * What a dump says of itself, loaded at once: host, trigger, channels, events, formats, windows,
  * stats. Records and ledger are not here (reader, view/). Everything returned is borrowed until
  * meta_free(). Text is as it stands in the file: use str_safe() or str_json() before printing.
+ *
+ * Text that is missing is "", never NULL. In a damaged dump the tables may have holes: an event
+ * that was not read has f.id UINT32_MAX, a window ring FMT_NO_RING, a channel f.id UINT32_MAX. The
+ * channel of every event and window, holes included, is a valid index of `channels`.
  */
 #pragma once
 
@@ -69,6 +73,8 @@ struct meta {
 	struct fmt_dump_stats stats;
 	struct fmt_sideband_stats sideband;
 	bool has_stats;
+	struct fmt_salvage salvage; /* all 0 unless the file was rescued from a damaged one */
+	bool salvaged;
 	size_t nr_broken; /* blocks or items of these sections that could not be read */
 };
 
@@ -83,6 +89,6 @@ void meta_free(struct meta *m);
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
 				       const struct record_sample *s);
 
-/* The thread a sample is about: TID, or common_pid of the tracepoint where the host was in the initial
- * pid namespace; 0 for the idle task, UINT32_MAX when unknown. */
+/* The thread a sample is about: TID, or common_pid of the tracepoint where the host was in the
+ * initial pid namespace; 0 for the idle task, UINT32_MAX when unknown. */
 uint32_t meta_tid_of(const struct meta *m, const struct record_sample *s);

@@ -11,8 +11,8 @@
 #include <linux/perf_event.h>
 
 /*
- * The header at `off` of `b`: false when no whole record lies there (size below 8, not a multiple of
- * 8, or past the end).
+ * The header at `off` of `b`: false when no whole record lies there (size below 8, not a multiple
+ * of 8, or past the end).
  */
 bool record_at(struct bytes b, size_t off, struct perf_event_header *h);
 
@@ -23,24 +23,26 @@ struct record_layout {
 	bool sample_id_all;
 };
 
-/* A PERF_RECORD_SAMPLE taken apart; pointers are into the record. Fields not in sample_type are 0. */
+/* A PERF_RECORD_SAMPLE taken apart; pointers are into the record. Fields not in sample_type are 0.
+ */
 struct record_sample {
 	uint64_t id, ip, time, addr, period;
 	uint32_t pid, tid, cpu;
 	const uint8_t *callchain; /* nr_callchain u64, unaligned: read with memcpy */
 	uint64_t nr_callchain;
-	struct bytes raw;	 /* without its length word: tracepoints begin with common_type (u16) */
+	struct bytes raw; /* without its length word: tracepoints begin with common_type (u16) */
 	uint64_t regs_abi;
-	const uint8_t *regs;	 /* one u64 for each bit of regs_user, lowest first */
-	struct bytes stack;	 /* the dynamic size, not the reserved one */
+	const uint8_t *regs; /* one u64 for each bit of regs_user, lowest first */
+	struct bytes stack;  /* the dynamic size, not the reserved one */
+	uint64_t have;	     /* PERF_SAMPLE_* bits that were read: tells a tid of 0 from none */
 };
 
 /* `rec` is the whole record, header included. 0 or -EBADMSG. */
 int record_sample(struct bytes rec, const struct record_layout *l, struct record_sample *s);
 
 /*
- * The time of any record: of a sample, or of the sample_id at the end of another type. False when the
- * layout has none or it does not fit.
+ * The time of any record: of a sample, or of the sample_id at the end of another type. False when
+ * the layout has none or it does not fit.
  */
 bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time_ns);
 

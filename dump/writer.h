@@ -17,10 +17,10 @@ struct err;
 struct writer;
 
 struct writer_options {
-	uint32_t max_blocks;
+	uint32_t max_blocks; /* 1 to FMT_MAX_BLOCKS */
 	/*
-	 * Asked before each write of `bytes` bytes; `file_bytes` are written already. Not 0: the dump ends
-	 * with that error. May be NULL.
+	 * Asked before each write of `bytes` bytes; `file_bytes` are written already. Not 0: the
+	 * dump ends with that error. May be NULL.
 	 */
 	int (*room)(void *ctx, uint64_t file_bytes, uint64_t bytes, struct err *err);
 	void *ctx;
@@ -32,14 +32,18 @@ void writer_free(struct writer *w);
 /* Starts a dump at the present offset 0 of `fd`, which stays the caller's. Writes the header. */
 int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err *err);
 
+/* As writer_begin, with the id and time of another dump: for salvage. */
+int writer_begin_as(struct writer *w, int fd, const uint8_t id[16], uint64_t created_real_ns,
+		    struct err *err);
+
 /* Starts (or goes on with) a section of items. Flushes what another section had collected. */
 int writer_section(struct writer *w, uint16_t section, struct err *err);
 
 /*
  * Appends an item made of a fixed part and a variable one (either may be NULL and 0 long). Sets
  * *new_block when the item opened a block, so that a section whose blocks stand alone (LEDGER) can
- * repeat what it refers to; NULL when not needed. An item larger than FMT_BLOCK_BYTES gets a block of
- * its own, up to FMT_MAX_BLOCK_BYTES.
+ * repeat what it refers to; NULL when not needed. An item larger than FMT_BLOCK_BYTES gets a block
+ * of its own, up to FMT_MAX_BLOCK_BYTES.
  */
 int writer_item(struct writer *w, uint16_t kind, const void *fixed, size_t fixed_bytes,
 		const void *var, size_t var_bytes, bool *new_block, struct err *err);
@@ -58,8 +62,12 @@ struct writer_run {
 };
 
 /* Writes one RECORDS block from up to two pieces, compressed where they lie. */
-int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces, int nr,
-		   struct err *err);
+int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
+		   int nr, struct err *err);
+
+/* Appends a block as it stands in a dump with the same id, its place in the file (seq) excepted.
+ * `stored` is its frame and padding. */
+int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored, struct err *err);
 
 /* Writes footer and trailer and fsyncs. *file_bytes: the file's length. */
 int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err);

@@ -17,47 +17,62 @@ enum stack_kind { STACK_NONE, STACK_FP, STACK_DWARF };
 
 struct config_channel {
 	char *name;
-	char *events;	    /* comma-separated, see event.h */
-	uint64_t ring_bytes; /* per CPU and bank; 0: default */
+	char *events;	       /* comma-separated, see event.h */
+	uint64_t ring_bytes;   /* per CPU and bank; 0: default */
+	bool ring_bytes_given; /* by the user, not a preset: never shrunk to fit a limit */
+	bool optional;	       /* of a preset: left out, with a warning, where it is not allowed */
 	enum stack_kind stack;
+	bool stack_given;     /* false: -g decides, see config_channels() */
 	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
 };
 
 struct config {
-	bool all_cpus;		/* -a */
-	int *cpus;		/* -C; sorted, unique */
+	bool all_cpus; /* -a */
+	int *cpus;     /* -C; sorted, unique */
 	size_t nr_cpus;
-	uint32_t *pids;		/* -p */
+	uint32_t *pids; /* -p */
 	size_t nr_pids;
-	uint32_t *tids;		/* -t */
+	uint32_t *tids; /* -t */
 	size_t nr_tids;
-	char *cgroup;		/* --cgroup */
-	bool no_inherit;	/* --no-inherit */
-	char *events;		/* -e, joined with commas */
-	enum stack_kind stack;	/* -g */
+	char *cgroup;	       /* --cgroup */
+	bool no_inherit;       /* --no-inherit */
+	char *events;	       /* -e, joined with commas */
+	enum stack_kind stack; /* -g */
+	bool stack_given;
 	uint32_t stack_bytes;
-	uint64_t ring_bytes;	/* -m; 0: default */
+	uint64_t ring_bytes; /* -m; 0: default */
 	struct config_channel *channels;
 	size_t nr_channels;
-	char *preset;		/* --preset */
-	unsigned nr_banks;	/* --banks */
-	char **rules;		/* -T */
+	char *preset;	   /* --preset */
+	unsigned nr_banks; /* --banks */
+	char **rules;	   /* -T */
 	size_t nr_rules;
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
 	bool dump_on_exit;
-	char *dir;		/* -o; default "." */
-	char *name;		/* -n; default "default" */
-	char *config_path;	/* --config; default /etc/ringback/ringback.conf if it is there */
+	char *dir;	   /* -o; default "." */
+	char *name;	   /* -n; default "default" */
+	char *config_path; /* --config; default /etc/ringback/ringback.conf if it is there */
 	bool quiet, verbose;
-	uint64_t ledger_bytes;	/* --ledger-size */
-	char **command;		/* after --; NULL-terminated, borrowed from argv; NULL: none */
+	uint64_t ledger_bytes; /* --ledger-size */
+	char **command;	       /* after --; NULL-terminated, borrowed from argv; NULL: none */
 };
 
-/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0; -EINVAL: usage; 1:
- * help was asked for. On success config_free() is due. */
+/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0; -EINVAL:
+ * usage; 1: help was asked for. On success config_free() is due. */
 int config_load(struct config *c, int argc, char **argv, struct err *err);
 void config_free(struct config *c);
+
+/*
+ * The channels to record, with -m and -g worked in: the preset's, then -e's (named "events"), then
+ * those given as --channel or [channel NAME]. A given channel replaces the preset's of the same
+ * name. -m and -g win over a preset's size and stack; a given channel's own size= and stack= win
+ * over both. Where nobody said a size, ring_bytes is 0; a preset's channels are `optional`. -EINVAL
+ * for a name used twice. config_channels_free() is due.
+ */
+int config_channels(const struct config *c, struct config_channel **out, size_t *nr,
+		    struct err *err);
+void config_channels_free(struct config_channel *channels, size_t nr);
 
 /* Prints the options as --help shows them. */
 void config_help(FILE *out);
@@ -69,5 +84,7 @@ const char *const *preset_find(const char *name);
 /* Name and one line of help of preset `i`; false past the last. */
 bool preset_nth(size_t i, const char **name, const char **help);
 
-/* "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]" */
+/* "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]". 0, -EINVAL, -ERANGE, -ENOMEM; on success
+ * config_channel_free() is due. */
 int config_channel_parse(const char *text, struct config_channel *out, struct err *err);
+void config_channel_free(struct config_channel *channel);

@@ -3,12 +3,32 @@
  * The control socket, both ends. One JSON object a line in each direction:
  *
  *	{"cmd":"trigger","reason":"..."}   →  {"ok":true,"path":"/...rbd","merged":false}
- *	{"cmd":"status"}                   →  {"ok":true, ...}
+ *	{"cmd":"status"}                   →  {"ok":true, ...}, see below
  *	                                      {"ok":false,"error":"...","hint":"..."}
  *
- * /run/ringback/NAME.sock for root, $XDG_RUNTIME_DIR/ringback/NAME.sock for others; directory 0700,
- * socket 0600, peers checked with SO_PEERCRED (the recorder's own user and root). A lock beside it
- * (NAME.lock, flock) says whether a recorder of that name runs; leftovers of a killed one are replaced.
+ * /run/ringback/NAME.sock for root, $XDG_RUNTIME_DIR/ringback/NAME.sock for others, without that
+ * /tmp/ringback-UID/NAME.sock; $RINGBACK_RUNTIME_DIR names another directory. Directory 0700, of
+ *one's own user, no symbolic link; socket 0600, peers checked with SO_PEERCRED (the recorder's own
+ *user and root). A lock beside it (NAME.lock, flock) says whether a recorder of that name runs;
+ *leftovers of a killed one are replaced.
+ *
+ * One request a connection, at most CTL_LINE_MAX bytes; who takes more than CTL_TIMEOUT_MS to send
+ *it, or to read the answer, is dropped.
+ *
+ * The answer to "status"; keys are never renamed, unknown ones are to be ignored. Times are ns,
+ *sizes bytes; what is not known is left out. ring_bytes of a channel is per CPU and bank;
+ *horizon_ns is that of its ring with the least history.
+ *
+ *	{"ok":true,"name":"default","pid":812,"version":"0.1.0","uptime_ns":..,"target":"all CPUs",
+ *	 "state":"armed"|"post"|"dumping",
+ *	 "channels":[{"name":"sched","events":["sched:sched_switch",..],"ring_bytes":..,"nr_rings":..,
+ *	              "banks":2,"horizon_ns":..,"fill_percent":..,"written_bytes":..},..],
+ *	 "dumps":{"committed":..,"failed":..,"deleted":..,"last":"/..rbd"},
+ *	 "rules":[{"name":..,"text":..,"hits":..,"held":..,"blocked_until_ns":CLOCK_MONOTONIC or
+ *0},..], "totals":{"hits":..,"merged":..,"held":..},
+ *	 "sideband":{"records":..,"lost":..,"scans":..,"wakeups":..},
+ *	 "ledger":{"bytes":..,"max_bytes":..,"tasks":..,"tombstones":..,"maps":..,"evicted":..},
+ *	 "cost":{"cpu_ns":..,"rss_bytes":..,"ring_bytes":..,"voluntary":..,"involuntary":..}}
  */
 #pragma once
 
@@ -21,13 +41,20 @@ struct err;
 struct ctl;
 struct ctl_client; /* a peer that waits for an answer; at most 32 at a time */
 
-/* Where NAME's socket is. -ENAMETOOLONG, -EINVAL for a name with other than letters, digits, - _ . */
+#define CTL_NAME_BYTES 65 /* of a recorder's name, with its NUL */
+#define CTL_LINE_MAX   65536
+#define CTL_TIMEOUT_MS 5000
+
+/* Where NAME's socket is. -ENAMETOOLONG, -EINVAL for a name with other than letters, digits, - _ .
+ */
 int ctl_path(const char *name, char *path, size_t n, struct err *err);
 
 /* ---- the recorder's end ---- */
 
-/* -EADDRINUSE when a recorder of that name runs. */
+/* -EADDRINUSE when a recorder of that name runs. Changes the umask for a moment: call it before
+ * there are threads. */
 int ctl_listen(const char *name, struct ctl **out, struct err *err);
+/* Tells those who still wait for an answer, removes socket and lock. NULL allowed. */
 void ctl_close(struct ctl *c);
 int ctl_fd(const struct ctl *c); /* readable when ctl_next() has something; an epoll descriptor */
 
@@ -41,6 +68,12 @@ void ctl_reply_err(struct ctl *c, struct ctl_client *client, const struct err *e
 
 /* ---- the other end ---- */
 
-/* Sends `request` (taken over) to NAME's recorder and waits for the answer. -ENOENT with the running
- * names in the hint when none of that name runs; timeout_ms < 0: for ever. */
+/*
+ * Sends `request` (taken over) to NAME's recorder and waits for the answer; timeout_ms < 0: for
+ * ever. *reply: an answer with "ok":true. -EREMOTEIO for one with "ok":false, whose error and hint
+ * are in `err`; -ENOENT with the running names in the hint when none of that name runs; -ETIMEDOUT.
+ */
 int ctl_call(const char *name, json_t *request, int timeout_ms, json_t **reply, struct err *err);
+
+/* Names of this user's running recorders, sorted; how many it stored. */
+size_t ctl_running(char names[][CTL_NAME_BYTES], size_t max);

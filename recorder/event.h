@@ -6,7 +6,8 @@
  *	signal:signal_deliver[sig==11]                  with a kernel-side filter
  *	cpu-clock/freq=99/          software event      page-faults/period=1/   page-faults:u
  *	cycles  cycles:u            hardware event
- *	uprobe:PATH:SYMBOL[+OFF]    uretprobe:PATH:SYMBOL    (PATH may hold no ':')
+ *	uprobe:PATH:SYMBOL[+OFF]    uretprobe:PATH:SYMBOL    (PATH may hold no ':' and no ',')
+ *	uprobe:PATH:0xOFFSET        by the offset in the file, where there is no symbol
  *	intel_pt//u                 any PMU in sysfs as pmu/term=value,.../[uk]
  *
  * Lists are comma-separated; commas within [...] and /.../ do not separate.
@@ -30,9 +31,9 @@ struct event {
 	char *target; /* uprobes: PATH:SYMBOL+OFF, else NULL */
 	char *uprobe_path; /* what attr.uprobe_path points to, else NULL */
 	/*
-	 * type, config*, sample_period or sample_freq (+ freq), exclude_*; everything that a channel
-	 * decides (sample_type, stacks, clock, write_backward, ...) is 0. Tracepoints and uprobes have
-	 * period 1; for the others see event_parse().
+	 * type, config*, sample_period or sample_freq (+ freq), exclude_*; everything that a
+	 * channel decides (sample_type, stacks, clock, write_backward, ...) is 0. Tracepoints and
+	 * uprobes have period 1; for the others see event_parse().
 	 */
 	struct perf_event_attr attr;
 	bool sample_addr; /* PERF_SAMPLE_ADDR says something (faults, breakpoints) */
@@ -49,21 +50,32 @@ struct event_list {
  * Parses a comma-separated list and appends its events to `out`; globs are expanded in the order of
  * tracefs' directory names. Without a freq or period term: software clocks freq=99, page-faults and
  * other software counters period=1, hardware events freq=99. An event not there is -ENOENT with
- * the closest names in the hint; a glob that matches nothing likewise. -EACCES when tracefs can't be
- * read. Where `caps` forbids the kernel side, exclude_kernel is set (as perf does).
+ * the closest names in the hint; a glob that matches nothing likewise. -EACCES when tracefs can't
+ * be read. Where `caps` (NULL: all is allowed) forbids the kernel side, exclude_kernel is set (as
+ * perf does), but for tracepoints and uprobes, which then would never fire: opening these says what
+ * is missing. On failure `out` is as it was.
  */
 int event_parse(const char *text, const struct caps *caps, struct event_list *out, struct err *err);
 void event_list_free(struct event_list *l);
+
+/* Appends `e` and takes it over, also on failure. An event that is there already (the same in all,
+ * as with "sched:*,sched:sched_switch") is dropped. */
+int event_list_add(struct event_list *l, struct event *e, struct err *err);
+/* Appends all of `from` to `to`, or nothing; on success `from` is empty. */
+int event_list_join(struct event_list *to, struct event_list *from, struct err *err);
+void event_free(struct event *e);
 
 /*
  * perf_event_open with PERF_FLAG_FD_CLOEXEC. `pid` may be a cgroup's descriptor with
  * PERF_FLAG_PID_CGROUP in `flags`. Descriptor or -errno; no text: see event_strerror.
  */
-int event_open(const struct perf_event_attr *attr, int pid, int cpu, int group_fd, unsigned long flags);
+int event_open(const struct perf_event_attr *attr, int pid, int cpu, int group_fd,
+	       unsigned long flags);
 
 /*
- * One sentence, with the present value of the setting that is in the way and, as hint, what to type,
- * for a failed open (or mmap of its ring: `mmap_bytes` > 0) of `name`. Returns `code`.
+ * One sentence, with the present value of the setting that is in the way and, as hint, what to
+ * type, for a failed open (or mmap of its ring: `mmap_bytes` > 0) of `name`. Returns `code`. For a
+ * cgroup's events `pid` is -1.
  */
 int event_strerror(struct err *err, int code, const char *name, const struct perf_event_attr *attr,
 		   int pid, int cpu, size_t mmap_bytes, const struct caps *caps);

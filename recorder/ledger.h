@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The recorder's model of processes: tasks, their names over time, their executable mappings, and
- * cgroups, built from /proc at start (procscan.c) and from sideband records since. Exited tasks stay
- * as tombstones until ledger_expire() says that no ring refers to their time any more. Memory is
- * bounded: over the limit the oldest tombstones go first and are counted.
+ * cgroups, built from /proc at start (procscan.c) and from sideband records since. Exited tasks
+ * stay as tombstones until ledger_expire() says that no ring refers to their time any more. Memory
+ * is bounded: over the limit the oldest tombstones go first and are counted.
  *
  * Locked inside; any thread may call. Times are CLOCK_MONOTONIC ns.
  */
@@ -30,7 +30,7 @@ struct ledger_seen_task {
 	const char *comm;
 	const char *cmdline; /* of the leader; NUL-separated */
 	size_t cmdline_bytes;
-	const char *cgroup;  /* v2 path; "" unknown */
+	const char *cgroup; /* v2 path; "" unknown */
 };
 struct ledger_seen_map {
 	uint64_t start, end, pgoff, ino;
@@ -38,31 +38,54 @@ struct ledger_seen_map {
 	const char *path;
 };
 void ledger_seen_task(struct ledger *l, uint64_t ns, const struct ledger_seen_task *t);
+/*
+ * All executable mappings of a process, ascending by `start`. Those of a process whose mappings
+ * were not known before get ns 0 (mapped before it was first seen) until a record says when; those
+ * that a later scan finds get `ns`, and known ones that it does not find ended at `ns`.
+ */
 void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid, const struct ledger_seen_map *m,
 		      size_t nr);
 /* A full scan that began at `ns` is over: tasks alive before it that it did not see are gone. */
 void ledger_seen_all(struct ledger *l, uint64_t ns);
 
-/* Nothing recorded before `ns` is in any ring: what ended before may go. */
+/*
+ * A thread's last events come after its EXIT record (its last switch, as a zombie), so what ended
+ * is kept that much longer than a ring's horizon says.
+ */
+#define LEDGER_GRACE_NS 1000000000ull
+
+/* Nothing recorded before `ns` is in any ring: what ended LEDGER_GRACE_NS before that goes. */
 void ledger_expire(struct ledger *l, uint64_t ns);
+
+/* The name of the task that had `tid` at `ns`; false when it is not known. */
+bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16]);
+/* The path mapped at `addr` then in its process, cut at n - 1; false when none is known. */
+bool ledger_path(struct ledger *l, uint32_t tid, uint64_t ns, uint64_t addr, char *path, size_t n);
+/* The v2 cgroup of its process when that was last scanned, inherited over forks. */
+bool ledger_cgroup(struct ledger *l, uint32_t tid, uint64_t ns, char *path, size_t n);
 
 /* A set of tids, filled while a frozen ring is walked; no allocation once made. */
 struct tidset;
-int tidset_new(struct tidset **out, struct err *err); /* as large as kernel.pid_max */
+int tidset_new(struct tidset **out, struct err *err); /* as large as kernel.pid_max can be */
 void tidset_free(struct tidset *s);
 void tidset_clear(struct tidset *s);
 void tidset_add(struct tidset *s, uint32_t tid);
 bool tidset_has(const struct tidset *s, uint32_t tid);
 
 /*
- * Writes the LEDGER section: all tasks that lived within [from_ns, to_ns], and of the processes with a
- * thread in `sampled` the mappings. Allocates nothing.
+ * Writes the LEDGER section: all tasks that lived within [from_ns, to_ns], and of the processes
+ * with a thread in `sampled` (NULL: none) the mappings and arguments. A sampled task that ended
+ * less than LEDGER_GRACE_NS before is written too. A PATH stands before the MAPs that refer to it,
+ * in the same block. Allocates nothing.
  */
 int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sampled, uint64_t from_ns,
 		 uint64_t to_ns, struct err *err);
 
 struct ledger_stats {
 	uint64_t bytes, max_bytes;
-	uint64_t nr_tasks, nr_tombstones, nr_maps, nr_evicted;
+	uint64_t nr_tasks; /* alive and tombstones */
+	uint64_t nr_tombstones;
+	uint64_t nr_maps;    /* mappings held; one that processes share counts once */
+	uint64_t nr_evicted; /* dropped early or refused because of the bound */
 };
 void ledger_stats(struct ledger *l, struct ledger_stats *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads /proc into the ledger: all processes or those of a target. Runs in a thread of its own, so that
- * readiness does not wait for a host with very many processes: names of all threads first, then the
- * executable mappings.
+ * Reads /proc into the ledger: all processes or those of a target. Runs in a thread of its own, so
+ * that readiness does not wait for a host with very many processes: names of all threads first,
+ * then the executable mappings.
  */
 #pragma once
 

@@ -28,7 +28,7 @@ struct ring {
 	uint64_t size;	     /* bytes of data, a power of two */
 	uint64_t armed_head; /* backward: data_head when last armed */
 	size_t map_bytes;
-	int fd;		     /* of the event that owns the ring; borrowed */
+	int fd; /* of the event that owns the ring; borrowed */
 };
 
 struct err;
@@ -55,8 +55,8 @@ struct ring_span {
 };
 
 /*
- * Bytes at [head + off, + n) as one or two pieces; returns their number. `off + n` must be within the
- * ring's size.
+ * Bytes at [head + off, + n) as one or two pieces; returns their number. `off + n` must be within
+ * the ring's size.
  */
 int ring_pieces(const struct ring *r, uint64_t head, uint64_t off, uint64_t n, struct bytes out[2]);
 
@@ -76,9 +76,10 @@ bool ring_record_at(const struct ring *r, uint64_t head, uint64_t off, uint64_t 
 /* ---- forward ---- */
 
 /*
- * The next unread record into `scratch` (>= 64 KiB) when it wraps, else in place; false when none is
- * left. `pos` is the caller's cursor: start with ring_tail(), end with ring_consume(pos).
+ * The next unread record into `scratch` (>= 64 KiB) when it wraps, else in place; false when none
+ * is left. `pos` is the caller's cursor: start with ring_tail(), end with ring_consume(pos).
  */
 uint64_t ring_tail(const struct ring *r);
-bool ring_next(const struct ring *r, uint64_t *pos, uint64_t head, void *scratch, struct bytes *rec);
+bool ring_next(const struct ring *r, uint64_t *pos, uint64_t head, void *scratch,
+	       struct bytes *rec);
 void ring_consume(struct ring *r, uint64_t pos);

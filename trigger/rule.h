@@ -17,24 +17,37 @@ struct err;
 enum rule_op { RULE_OP_NONE, RULE_OP_ABOVE, RULE_OP_BELOW, RULE_OP_NOT_EQUAL, RULE_OP_MATCH };
 
 struct rule {
-	char *text;	/* as written */
-	char *name;	/* ;name=, else made from the text: letters, digits, - . _ only */
-	char *source;	/* "signal", "psi", ... */
-	char *arg;	/* what stands after the first ':' and before op or ';'; "" when none */
+	char *text; /* as written */
+	size_t arg_at, op_at,
+		threshold_at; /* where these stand in `text`, for rule_err(); 0: nowhere */
+	char *name;	      /* ;name=, else made from the text: letters, digits, - . _ only */
+	char *source;	      /* "signal", "psi", ... */
+	char *arg; /* what stands after the first ':' and before op or ';'; "" when none */
 	enum rule_op op;
 	char *threshold; /* text after op: "150ms/1s", "200M", "0"; "" when none */
 	/* Options; negative: not given, the recorder's own value holds. */
 	int64_t post_ns;
 	int64_t cooldown_ns;
 	int64_t for_ns;
-	int32_t max_hits;	/* max=N/PERIOD */
+	int32_t max_hits; /* max=N/PERIOD */
 	int64_t max_period_ns;
 	int32_t min_fill_percent;
 };
 
 /*
- * Parses `text`. On failure the error names the position, with the rule and a caret line in the hint:
- * what stands there and what was expected. 0, -EINVAL, -ENOMEM.
+ * Parses `text`. On failure the error names the position, with the rule and a caret line in the
+ * hint: what stands there and what was expected. 0, -EINVAL, -ENOMEM.
  */
 int rule_parse(const char *text, struct rule **out, struct err *err);
 void rule_free(struct rule *r);
+
+/* What a name may have: letters, digits, '-', '.', '_', at most this many of them. */
+#define RULE_NAME_MAX 48
+
+/*
+ * An error about the rule `text` at offset `at`: "trigger rule, column N: ..." and as hint the rule
+ * with a caret under the place. Also for sources, about their argument or threshold. Returns
+ * -EINVAL.
+ */
+int rule_err(const char *text, size_t at, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: all rules, and the answer to "now what?" for each hit. It owns one epoll descriptor that
- * the recorder puts into its own loop; it never calls back, prints or makes a dump.
+ * The engine: all rules, and the answer to "now what?" for each hit. It owns one epoll descriptor
+ *that the recorder puts into its own loop; it never calls back, prints or makes a dump.
  *
  *	              hit                    post time over            dump committed
  *	  ARMED ───────────────▶ POST ───────────────────▶ DUMPING ──────────────────▶ ARMED
@@ -49,14 +49,22 @@ struct engine_totals {
 	uint64_t nr_hits, nr_dumps, nr_merged, nr_held;
 };
 
-/* Takes no rules yet but the built-in ones: "manual" (control socket), "exit" (--dump-on-exit) and
- * "signal:USR2" under the name "SIGUSR2". Signals that rules wait on get blocked in the calling thread. */
+/*
+ * Takes no rules yet but the built-in ones: "manual" (control socket), "exit" (--dump-on-exit) and
+ * "signal:USR2" under the name "SIGUSR2". Signals that rules wait on get blocked in the calling
+ * thread, and unblocked again when no rule waits on them any more; other threads must have them all
+ * blocked, or a signal kills the recorder instead of triggering.
+ */
 int engine_new(const struct engine_options *opt, struct engine **out, struct err *err);
 void engine_free(struct engine *e);
 
-/* Adds a rule and arms it. On failure nothing changed. -EEXIST for a name used twice. */
+/* Adds a rule and arms it. On failure nothing changed. -EEXIST for a name used twice, or for a
+ * signal that another rule waits on; -ENOENT for a source that this build does not have. */
 int engine_add(struct engine *e, const char *text, struct err *err);
-/* Replaces all added rules and the options (SIGHUP). On failure the old ones stay. */
+/*
+ * Replaces all added rules and the options (SIGHUP). On failure the old ones stay. Rules that keep
+ * their name keep their counts, cooldown and limit; a cause that is being answered stays valid.
+ */
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err);
 
@@ -73,8 +81,9 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 const struct rule *engine_builtin(const struct engine *e, const char *name);
 
 /*
- * Judges a hit. `fill_percent`: how full the channel with the least history is (100: its rings have
- * wrapped); compared with ;min-fill=. "manual" and "exit" are never held.
+ * Judges a hit, as of what->ns. `fill_percent`: how full the channel with the least history is
+ * (100: its rings have wrapped); compared with ;min-fill=. "manual", "exit" and "SIGUSR2" are never
+ * held; "exit" has no post time.
  */
 enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
 			unsigned fill_percent);
@@ -82,14 +91,22 @@ enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct 
 enum engine_state engine_state(const struct engine *e);
 /* In POST: when to freeze. */
 uint64_t engine_due_ns(const struct engine *e);
-/* POST is over: the state becomes DUMPING. Asserts that it was POST. */
+/* POST is over (or cut short: the recorder has to stop): the state becomes DUMPING. Asserts that it
+ * was POST. */
 void engine_due(struct engine *e);
 /* The hit being answered, in POST and DUMPING. */
 const struct engine_cause *engine_cause(const struct engine *e);
-/* Hits merged into the dump in the making so far (and held since the dump before), at most `max`; their
- * number. They are forgotten with engine_done(). */
-size_t engine_merged(const struct engine *e, struct engine_merged *out, size_t max);
-/* DUMPING is over: ARMED again; cooldowns start at `now_ns`. `committed` false: the dump failed. */
+/*
+ * The hits, by the name of their rule, that the dump in the making answers besides its cause:
+ * merged so far, and held or merged since the dump before was sealed. At most `max`; their number,
+ * at most ENGINE_MERGED_MAX: what exceeds 64 names is counted under "other". Called once in
+ * DUMPING, when the list is written; hits that come after it go into the next dump, and if this one
+ * fails, all of them do, with the hit it was made for.
+ */
+#define ENGINE_MERGED_MAX 65
+size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max);
+/* DUMPING is over: ARMED again. `committed`: cooldowns start at `now_ns`; otherwise the dump failed
+ * and the next hit may try again. Asserts that it was DUMPING. */
 void engine_done(struct engine *e, uint64_t now_ns, bool committed);
 
 void engine_totals(const struct engine *e, struct engine_totals *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who was who and when: the ledger of a dump. A name is asked for a tid and a time, because tids are
- * used again and processes exec. Returned pointers are borrowed until people_free().
+ * Who was who and when: the ledger of a dump. A name is asked for a tid and a time, because tids
+ * are used again and processes exec. Returned pointers are borrowed until people_free(). Lookups
+ * take O(log n), also in a ledger made to be slow.
  */
 #pragma once
 
@@ -21,15 +22,31 @@ struct people_map {
 	uint8_t build_id_bytes;
 };
 
+struct people_counts {
+	size_t nr_tasks, nr_processes, nr_comms, nr_maps;
+	size_t nr_broken; /* blocks or items that could not be read */
+};
+
+/* Blocks that are damaged are counted in nr_broken, not fatal. 0, -ENOMEM, -E2BIG. */
 int people_load(struct reader *r, struct people **out, struct err *err);
 void people_free(struct people *p);
 
-/* The task that had `tid` at `ns`; NULL when the ledger has none. tid 0 has one: "swapper". */
+/*
+ * The task that had `tid` at `ns`; NULL when the ledger has none. Between two tasks of one tid, and
+ * up to 10 ms before the first, the nearest: an event can mention a thread before its FORK record's
+ * time and after its EXIT's. tid 0 has one: "swapper".
+ */
 const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns);
-/* Its name at `ns`; NULL when unknown. Text as in the file: not safe for a terminal yet. */
+/*
+ * Its name at `ns`; NULL when unknown. A thread without a name of its own has its process's, a
+ * process its parent's. Text as in the file: not safe for a terminal yet.
+ */
 const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns);
-/* The mapping of `tid`'s process that held `addr` at `ns`; false when there is none. */
+/* The mapping of `tid`'s process that held `addr` at `ns`, the latest; false when there is none. */
 bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		struct people_map *out);
+
+/* Tasks by tid, then start. */
 size_t people_nr_tasks(const struct people *p);
 const struct fmt_task *people_nth(const struct people *p, size_t i);
+void people_counts(const struct people *p, struct people_counts *out);

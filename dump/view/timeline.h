@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All records of a dump in the order of time, oldest first, without loading them all: one block per
- * ring is in memory, and only blocks that overlap the asked time are opened. Records of one ring that
- * were written out of order (an interrupt between taking the time and taking the place) are put right
- * across a bounded look-ahead.
+ * All records of a dump in the order of time, oldest first, without loading them all: at most two
+ * blocks per ring are in memory, and only blocks that overlap the asked time are opened. Records of
+ * one ring that were written out of order (an interrupt between taking the time and taking the
+ * place) are put right, within a block and across the border of two. Records of the same time come
+ * by ring id.
  */
 #pragma once
 
@@ -16,24 +17,26 @@ struct timeline;
 struct timeline_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	uint64_t channels;	 /* bit i: channel i is wanted; 0: all */
-	int32_t cpu;		 /* -1: all */
+	int32_t cpu;		 /* -1: all; rings of threads (cpu -1) are always in */
 };
 
 struct timeline_record {
 	struct bytes rec; /* whole record; borrowed until the next call */
-	uint64_t time_ns;
+	uint64_t time_ns; /* of a record without one: of its neighbour in the ring */
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
 	const struct meta_event *event; /* of samples; NULL when unknown or no sample */
-	struct record_sample s;		/* parsed; of other records the sample_id where there is one */
-	uint32_t tid;			/* meta_tid_of */
+	struct record_sample s; /* parsed; of other records the sample_id where there is one */
+	uint32_t tid;		/* meta_tid_of */
 };
 
+/* `r` and `m` must outlive the timeline. 0, -ENOMEM. */
 int timeline_open(struct reader *r, const struct meta *m, const struct timeline_options *opt,
 		  struct timeline **out, struct err *err);
-/* 1: *rec is set; 0: the end; negative: out of memory or so. A damaged block is skipped and counted. */
+/* 1: *rec is set; 0: the end; negative: out of memory or so. A damaged block is skipped and
+ * counted. */
 int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err);
 void timeline_close(struct timeline *t);
 
-/* Blocks that could not be read or held no records where records should be. */
+/* Blocks so far that could not be read or held no records where records should be. */
 uint64_t timeline_nr_bad_blocks(const struct timeline *t);

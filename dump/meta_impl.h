@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What meta.c (collecting items) and meta_tables.c (building tables from them, and looking things
+ * up) share; nobody else includes it.
+ */
+#pragma once
+
+#include "dump/meta.h"
+
+#define META_MAX_CHANNELS 64u
+#define META_MAX_ID	  (1u << 20)
+
+/* "u32 event + text" waiting for its event. */
+struct meta_note {
+	uint16_t kind;
+	uint32_t event;
+	const char *text;
+};
+
+struct meta_type {
+	uint32_t channel, tracepoint, event;
+};
+
+struct meta_chunk {
+	struct meta_chunk *next;
+};
+
+/* What meta_load() makes; `m` is what others see of it. */
+struct meta_loaded {
+	struct meta m;
+	struct meta_chunk *chunks; /* all texts and attrs */
+	size_t bytes;		   /* in chunks and collections */
+	struct fmt_event_id *ids;  /* sorted by id */
+	size_t nr_ids;
+	struct meta_type *types; /* sorted by channel, tracepoint, event */
+	size_t nr_types;
+	/* Collected in the first pass; arrays of the struct named. */
+	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
+	struct buf caps, saw, merged, tracepoints;
+};
+
+/* Builds windows, events and channels from what was collected. 0 or -ENOMEM. */
+int meta_build_tables(struct meta_loaded *l);

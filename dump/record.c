@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/*
+ * perf records; see record.h. The order of a sample's fields is the kernel's (perf_output_sample()
+ * in kernel/events/core.c), which is not the order of the bits in sample_type. All counts and sizes
+ * in a record are taken as hostile: bytes_take() is the only way forward.
+ */
+#include "dump/record.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Fields whose length the layout does not tell: nothing behind them can be found. */
+#define UNREADABLE (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
+/* What the sample_id at the end of other records is made of; one u64 each. */
+#define ID_FIELDS                                                                                  \
+	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
+
+bool record_at(struct bytes b, size_t off, struct perf_event_header *h)
+{
+	struct perf_event_header got;
+
+	if (!span_fits(off, sizeof(got), b.len))
+		return false;
+	memcpy(&got, b.p + off, sizeof(got));
+	if (got.size < sizeof(got) || got.size % 8 || !span_fits(off, got.size, b.len))
+		return false;
+	*h = got;
+	return true;
+}
+
+/* The body of a record that is as long as its header says. */
+static bool record_body(struct bytes rec, struct perf_event_header *h, struct bytes *body)
+{
+	if (!record_at(rec, 0, h) || h->size != rec.len)
+		return false;
+	*body = (struct bytes){rec.p + sizeof(*h), rec.len - sizeof(*h)};
+	return true;
+}
+
+static bool take_u64(struct bytes *b, uint64_t type, uint64_t bit, uint64_t *v)
+{
+	return !(type & bit) || bytes_u64(b, v);
+}
+
+static bool take_tid(struct bytes *b, uint64_t type, struct record_sample *s)
+{
+	return !(type & PERF_SAMPLE_TID) || (bytes_u32(b, &s->pid) && bytes_u32(b, &s->tid));
+}
+
+static bool take_cpu(struct bytes *b, uint64_t type, struct record_sample *s)
+{
+	uint32_t reserved;
+
+	return !(type & PERF_SAMPLE_CPU) || (bytes_u32(b, &s->cpu) && bytes_u32(b, &reserved));
+}
+
+static bool take_callchain(struct bytes *b, uint64_t type, struct record_sample *s)
+{
+	struct bytes ips;
+	uint64_t nr;
+
+	if (!(type & PERF_SAMPLE_CALLCHAIN))
+		return true;
+	if (!bytes_u64(b, &nr) || nr > b->len / 8 || !bytes_take(b, nr * 8, &ips))
+		return false;
+	s->callchain = ips.p;
+	s->nr_callchain = nr;
+	return true;
+}
+
+static bool take_raw(struct bytes *b, uint64_t type, struct record_sample *s)
+{
+	uint32_t n;
+
+	return !(type & PERF_SAMPLE_RAW) || (bytes_u32(b, &n) && bytes_take(b, n, &s->raw));
+}
+
+/* ABI NONE (a kernel thread has no user registers) is followed by none. */
+static bool take_regs(struct bytes *b, uint64_t type, uint64_t mask, struct record_sample *s)
+{
+	struct bytes regs;
+
+	if (!(type & PERF_SAMPLE_REGS_USER))
+		return true;
+	if (!bytes_u64(b, &s->regs_abi))
+		return false;
+	if (s->regs_abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return true;
+	if (!bytes_take(b, (size_t)__builtin_popcountll(mask) * 8, &regs))
+		return false;
+	s->regs = regs.p;
+	return true;
+}
+
+/* size, that many bytes, and how many of them were really copied; a size of 0 stands alone. */
+static bool take_stack(struct bytes *b, uint64_t type, struct record_sample *s)
+{
+	struct bytes stack;
+	uint64_t size, dynamic;
+
+	if (!(type & PERF_SAMPLE_STACK_USER))
+		return true;
+	if (!bytes_u64(b, &size))
+		return false;
+	if (!size)
+		return true;
+	if (size > b->len || !bytes_take(b, size, &stack) || !bytes_u64(b, &dynamic))
+		return false;
+	if (dynamic > size)
+		return false;
+	s->stack = (struct bytes){stack.p, dynamic};
+	return true;
+}
+
+int record_sample(struct bytes rec, const struct record_layout *l, struct record_sample *s)
+{
+	struct record_sample got = {.have = l->sample_type};
+	uint64_t type = l->sample_type, stream;
+	struct perf_event_header h;
+	struct bytes b;
+
+	if (!record_body(rec, &h, &b) || h.type != PERF_RECORD_SAMPLE || type & UNREADABLE)
+		return -EBADMSG;
+	/* What comes after the user stack (weights, addresses, ...) is nothing that we hand out. */
+	if (!take_u64(&b, type, PERF_SAMPLE_IDENTIFIER, &got.id) ||
+	    !take_u64(&b, type, PERF_SAMPLE_IP, &got.ip) || !take_tid(&b, type, &got) ||
+	    !take_u64(&b, type, PERF_SAMPLE_TIME, &got.time) ||
+	    !take_u64(&b, type, PERF_SAMPLE_ADDR, &got.addr) ||
+	    !take_u64(&b, type, PERF_SAMPLE_ID, &got.id) ||
+	    !take_u64(&b, type, PERF_SAMPLE_STREAM_ID, &stream) || !take_cpu(&b, type, &got) ||
+	    !take_u64(&b, type, PERF_SAMPLE_PERIOD, &got.period) ||
+	    !take_callchain(&b, type, &got) || !take_raw(&b, type, &got) ||
+	    !take_regs(&b, type, l->regs_user, &got) || !take_stack(&b, type, &got))
+		return -EBADMSG;
+	*s = got;
+	return 0;
+}
+
+size_t record_id_bytes(const struct record_layout *l)
+{
+	if (!l->sample_id_all)
+		return 0;
+	return (size_t)__builtin_popcountll(l->sample_type & ID_FIELDS) * 8;
+}
+
+int record_sample_id(struct bytes rec, const struct record_layout *l, struct record_sample *s)
+{
+	struct record_sample got = {.have = l->sample_type & ID_FIELDS};
+	size_t n = record_id_bytes(l);
+	uint64_t type = l->sample_type, stream;
+	struct perf_event_header h;
+	struct bytes b;
+
+	if (!n || !record_body(rec, &h, &b) || h.type == PERF_RECORD_SAMPLE || b.len < n)
+		return -EBADMSG;
+	b.p += b.len - n;
+	b.len = n;
+	if (!take_tid(&b, type, &got) || !take_u64(&b, type, PERF_SAMPLE_TIME, &got.time) ||
+	    !take_u64(&b, type, PERF_SAMPLE_ID, &got.id) ||
+	    !take_u64(&b, type, PERF_SAMPLE_STREAM_ID, &stream) || !take_cpu(&b, type, &got) ||
+	    !take_u64(&b, type, PERF_SAMPLE_IDENTIFIER, &got.id))
+		return -EBADMSG;
+	*s = got;
+	return 0;
+}
+
+bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time_ns)
+{
+	uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+	struct perf_event_header h;
+	struct record_sample id;
+	struct bytes b, skipped;
+
+	if (!(l->sample_type & PERF_SAMPLE_TIME) || !record_body(rec, &h, &b))
+		return false;
+	if (h.type != PERF_RECORD_SAMPLE) {
+		if (record_sample_id(rec, l, &id))
+			return false;
+		*time_ns = id.time;
+		return true;
+	}
+	return bytes_take(&b, (size_t)__builtin_popcountll(l->sample_type & before) * 8,
+			  &skipped) &&
+	       bytes_u64(&b, time_ns);
+}

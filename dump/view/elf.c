@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+/* Symbols, offsets and build-ids of ELF files through libelf; see elf.h. */
+#include "dump/view/elf.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/closest.h"
+#include "dump/base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* No honest file has larger tables; libelf would allocate what a sparse one claims. */
+#define MAX_SECTION_BYTES (1ull << 30)
+#define MAX_SEGMENTS	  4096
+
+struct elf {
+	int fd;
+	Elf *libelf;
+	char *path;
+};
+
+static int not_elf(struct err *err, const char *path, const char *why)
+{
+	return err_set(err, -ENOEXEC, "%s is not an ELF file that can be used: %s", path, why);
+}
+
+static int open_regular(const char *path, struct err *err)
+{
+	struct stat st;
+	int fd, rc;
+
+	/* O_NONBLOCK: a FIFO must not hold us. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		rc = -errno;
+		return err_sys(err, rc, "can't open %s", path);
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return not_elf(err, path, "it is not a regular file");
+	}
+	return fd;
+}
+
+int elf_open(const char *path, struct elf **out, struct err *err)
+{
+	struct elf *e;
+	int rc;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return err_set(err, -ENOEXEC, "libelf is older than its own headers");
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return err_set(err, -ENOMEM, "no memory to open %s", path);
+	e->fd = open_regular(path, err);
+	if (e->fd < 0) {
+		rc = e->fd;
+		goto fail;
+	}
+	rc = -ENOMEM;
+	e->path = strdup(path);
+	if (!e->path) {
+		err_set(err, rc, "no memory to open %s", path);
+		goto fail;
+	}
+	e->libelf = elf_begin(e->fd, ELF_C_READ, NULL);
+	if (!e->libelf) {
+		rc = not_elf(err, path, elf_errmsg(-1));
+		goto fail;
+	}
+	if (elf_kind(e->libelf) != ELF_K_ELF) {
+		rc = not_elf(err, path, "it has no ELF header");
+		goto fail;
+	}
+	*out = e;
+	return 0;
+fail:
+	elf_close(e);
+	return rc;
+}
+
+void elf_close(struct elf *e)
+{
+	if (!e)
+		return;
+	if (e->libelf)
+		elf_end(e->libelf);
+	if (e->fd >= 0)
+		close(e->fd);
+	free(e->path);
+	free(e);
+}
+
+static bool is_function(const GElf_Sym *sym)
+{
+	int type = GELF_ST_TYPE(sym->st_info);
+
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+/* The versions of a dynamic symbol table; NULL when it has none. */
+static Elf_Data *versions_of(struct elf *e, Elf_Scn *table)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(e->libelf, scn)))
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_GNU_versym &&
+		    sh.sh_link == elf_ndxscn(table) && sh.sh_size <= MAX_SECTION_BYTES)
+			return elf_getdata(scn, NULL);
+	return NULL;
+}
+
+/* In .dynsym a bit of the version says it, in .symtab the name: old@V1, current@@V2. */
+static bool is_superseded(Elf_Data *versions, int i, const char *name)
+{
+	const char *at = strchr(name, '@');
+	GElf_Versym v;
+
+	if (at)
+		return at[1] != '@';
+	return versions && gelf_getversym(versions, i, &v) && (v & 0x8000);
+}
+
+static int each_in_table(struct elf *e, Elf_Scn *scn, const GElf_Shdr *sh,
+			 int (*each)(void *ctx, const struct elf_symbol *s), void *ctx)
+{
+	Elf_Data *data, *versions = NULL;
+	size_t nr;
+	int rc = 0;
+
+	if (!sh->sh_entsize || sh->sh_size > MAX_SECTION_BYTES)
+		return 0;
+	data = elf_getdata(scn, NULL);
+	if (!data || !data->d_buf)
+		return 0;
+	if (sh->sh_type == SHT_DYNSYM)
+		versions = versions_of(e, scn);
+	nr = data->d_size / sh->sh_entsize;
+	for (size_t i = 1; i < nr && i <= INT32_MAX && !rc; i++) {
+		struct elf_symbol s = {0};
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		if (!is_function(&sym))
+			continue;
+		s.name = elf_strptr(e->libelf, sh->sh_link, sym.st_name);
+		if (!s.name || !*s.name)
+			continue;
+		s.value = sym.st_value;
+		s.bytes = sym.st_size;
+		s.bind = GELF_ST_BIND(sym.st_info);
+		s.defined = sym.st_shndx != SHN_UNDEF;
+		s.superseded = is_superseded(versions, (int)i, s.name);
+		rc = each(ctx, &s);
+	}
+	return rc;
+}
+
+int elf_each_function(struct elf *e, int (*each)(void *ctx, const struct elf_symbol *s), void *ctx)
+{
+	static const uint32_t tables[] = {SHT_SYMTAB, SHT_DYNSYM};
+
+	for (int t = 0; t < 2; t++) {
+		Elf_Scn *scn = NULL;
+
+		while ((scn = elf_nextscn(e->libelf, scn))) {
+			GElf_Shdr sh;
+			int rc;
+
+			if (!gelf_getshdr(scn, &sh) || sh.sh_type != tables[t])
+				continue;
+			rc = each_in_table(e, scn, &sh, each, ctx);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* Segment `i`, false when it is not there. */
+static bool segment(struct elf *e, size_t i, GElf_Phdr *ph)
+{
+	size_t nr;
+
+	if (elf_getphdrnum(e->libelf, &nr) || i >= nr || i >= MAX_SEGMENTS)
+		return false;
+	return gelf_getphdr(e->libelf, (int)i, ph) != NULL;
+}
+
+int elf_file_offset(struct elf *e, uint64_t value, uint64_t *offset, struct err *err)
+{
+	GElf_Ehdr eh;
+	GElf_Phdr ph;
+
+	if (!gelf_getehdr(e->libelf, &eh) || (eh.e_type != ET_EXEC && eh.e_type != ET_DYN))
+		return not_elf(err, e->path, "it is neither a program nor a shared library");
+	for (size_t i = 0; segment(e, i, &ph); i++) {
+		if (ph.p_type != PT_LOAD || value < ph.p_vaddr || value - ph.p_vaddr >= ph.p_filesz)
+			continue;
+		/* A segment that claims to lie beyond 2^63 is a lie. */
+		if (!span_fits(ph.p_offset, ph.p_filesz, INT64_MAX))
+			continue;
+		*offset = value - ph.p_vaddr + ph.p_offset;
+		return 0;
+	}
+	return err_set(err, -ENXIO, "address %#llx of %s is in none of its segments",
+		       (unsigned long long)value, e->path);
+}
+
+/* ---- finding one function ---- */
+
+struct find {
+	const char *name;
+	struct elf_symbol found;
+	int rank;	  /* of `found` */
+	unsigned nr_same; /* other addresses of the same rank */
+	bool imported;
+};
+
+enum { RANK_NONE, RANK_LOCAL, RANK_SUPERSEDED, RANK_WEAK, RANK_GLOBAL };
+
+static int rank(const struct elf_symbol *s)
+{
+	if (s->bind == STB_LOCAL)
+		return RANK_LOCAL;
+	if (s->superseded)
+		return RANK_SUPERSEDED;
+	return s->bind == STB_WEAK ? RANK_WEAK : RANK_GLOBAL;
+}
+
+/* "memcpy@@GLIBC_2.14" in .symtab is memcpy. */
+static bool is_named(const char *symbol, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(symbol, name, n) && (symbol[n] == '\0' || symbol[n] == '@');
+}
+
+static int find_one(void *ctx, const struct elf_symbol *s)
+{
+	struct find *f = ctx;
+
+	if (!is_named(s->name, f->name))
+		return 0;
+	if (!s->defined) {
+		f->imported = true;
+		return 0;
+	}
+	if (rank(s) > f->rank) {
+		f->found = *s;
+		f->rank = rank(s);
+		f->nr_same = 0;
+	} else if (rank(s) == f->rank && s->value != f->found.value) {
+		f->nr_same++;
+	}
+	return 0;
+}
+
+struct near {
+	struct closest closest;
+	size_t nr;
+};
+
+static int add_near(void *ctx, const struct elf_symbol *s)
+{
+	struct near *n = ctx;
+
+	if (!s->defined)
+		return 0;
+	n->nr++;
+	closest_add(&n->closest, s->name, NULL);
+	return 0;
+}
+
+static int not_found(struct elf *e, const struct find *f, struct err *err)
+{
+	struct near n = {.nr = 0};
+
+	closest_init(&n.closest, f->name);
+	elf_each_function(e, add_near, &n);
+	if (f->imported) {
+		err_set(err, -ENOENT, "%s calls %s but does not contain it", e->path, f->name);
+		err_hint(err, "name the library that has it; ldd %s lists them", e->path);
+		return -ENOENT;
+	}
+	if (!n.nr) {
+		err_set(err, -ENOENT, "%s has no symbols, so %s can't be found in it", e->path,
+			f->name);
+		err_hint(err, "use a build that is not stripped, or give the file offset: 0x1234");
+		return -ENOENT;
+	}
+	err_set(err, -ENOENT, "%s has no function '%s'", e->path, f->name);
+	closest_hint(&n.closest, err, NULL);
+	if (!n.closest.nr)
+		err_hint(err, "nm -C %s (or nm -D) lists what is there", e->path);
+	return -ENOENT;
+}
+
+int elf_function(struct elf *e, const char *name, uint64_t *offset, uint64_t *bytes,
+		 struct err *err)
+{
+	struct find f = {.name = name};
+	uint64_t off;
+	int rc;
+
+	elf_each_function(e, find_one, &f);
+	if (!f.rank)
+		return not_found(e, &f, err);
+	if (f.rank == RANK_LOCAL && f.nr_same) {
+		err_set(err, -ENOTUNIQ, "%s has %u local functions named %s", e->path,
+			f.nr_same + 1, name);
+		err_hint(err, "give the file offset of the one that is meant: 0x1234");
+		return -ENOTUNIQ;
+	}
+	rc = elf_file_offset(e, f.found.value, &off, err);
+	if (rc)
+		return rc;
+	*offset = off;
+	*bytes = f.found.bytes;
+	return 0;
+}
+
+/* ---- build-id ---- */
+
+static size_t id_of_notes(Elf_Data *data, uint8_t id[ELF_BUILD_ID_MAX])
+{
+	size_t off = 0, next, name, desc;
+	GElf_Nhdr nh;
+
+	while (data && (next = gelf_getnote(data, off, &nh, &name, &desc)) > off) {
+		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && nh.n_descsz &&
+		    !memcmp((char *)data->d_buf + name, "GNU", 4)) {
+			size_t n = nh.n_descsz < ELF_BUILD_ID_MAX ? nh.n_descsz : ELF_BUILD_ID_MAX;
+
+			memcpy(id, (char *)data->d_buf + desc, n);
+			return n;
+		}
+		off = next;
+	}
+	return 0;
+}
+
+size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX])
+{
+	Elf_Scn *scn = NULL;
+	GElf_Phdr ph;
+	GElf_Shdr sh;
+	size_t n;
+
+	for (size_t i = 0; segment(e, i, &ph); i++) {
+		if (ph.p_type != PT_NOTE || ph.p_filesz > MAX_SECTION_BYTES ||
+		    ph.p_offset > INT64_MAX)
+			continue;
+		n = id_of_notes(elf_getdata_rawchunk(e->libelf, (int64_t)ph.p_offset, ph.p_filesz,
+						     ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
+				id);
+		if (n)
+			return n;
+	}
+	/* Object files and modules have sections only. */
+	while ((scn = elf_nextscn(e->libelf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_NOTE ||
+		    sh.sh_size > MAX_SECTION_BYTES)
+			continue;
+		n = id_of_notes(elf_getdata(scn, NULL), id);
+		if (n)
+			return n;
+	}
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a dump says of itself, for people (at most 100 columns) and as JSON (SCHEMA.md): first what
+ * was lost, then the trigger, the host, timing, and each channel's and ring's window.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct err;
+struct meta;
+struct reader;
+
+struct info_options {
+	const char *path; /* as given; printed only */
+	bool json, color;
+	bool all; /* a line for each ring however many there are */
+};
+
+struct info_result {
+	uint64_t nr_bad; /* blocks and items of the dump that could not be read */
+};
+
+/* Prints to `out`. *res is set in any case. 0, -ENOMEM, or the errno of writing (-EPIPE). */
+int info_print(struct reader *r, const struct meta *m, const struct info_options *opt, FILE *out,
+	       struct info_result *res, struct err *err);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What info prints, found out once for both of its forms; private to info*.c. */
+#pragma once
+
+#include "dump/meta.h"
+#include "dump/reader.h"
+#include "dump/view/info.h"
+#include "dump/view/json.h"
+#include "dump/view/people.h"
+
+#define INFO_MAX_FINDINGS 24
+
+/* A part of time in the dump's clock. */
+struct info_span {
+	uint64_t from_ns, to_ns;
+};
+
+struct info {
+	struct reader *r;
+	const struct meta *m;
+	const struct info_options *opt;
+	struct people *people;
+	struct people_counts nr;
+	/* Rings that are there, by channel, then CPU, then thread. */
+	const struct fmt_window **rings;
+	size_t nr_rings;
+	/* What all rings together cover, and the ring that reaches back least. */
+	struct info_span common;
+	const struct fmt_window *shortest;
+	/* What was lost, one sentence each; none: nothing was. */
+	char findings[INFO_MAX_FINDINGS][200];
+	size_t nr_findings;
+	struct text text;
+};
+
+/*
+ * The time of which a ring holds everything: from its oldest record, or from when it was armed if
+ * nothing has been overwritten since, to when it was paused.
+ */
+struct info_span info_ring_span(const struct fmt_window *w);
+const char *info_channel_name(const struct info *in, const struct fmt_window *w);
+/* Fills findings. */
+void info_find_losses(struct info *in);
+
+/* `ns` of the dump's clock relative to the trigger, with its sign: "-1.204 s", "+12 us". */
+char *info_rel_time(const struct info *in, char *out, size_t n, uint64_t ns);
+
+void info_text(struct info *in);
+void info_json(struct info *in);

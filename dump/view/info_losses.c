@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What was lost, in plain words; see info_impl.h. A finding is something that a reader of the dump
+ * would otherwise take for "it did not happen". Overwritten records are no loss: the window says
+ * where they end.
+ */
+#include "dump/view/info_impl.h"
+
+#include "dump/base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void __attribute__((format(printf, 2, 3))) found(struct info *in, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (in->nr_findings == INFO_MAX_FINDINGS)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(in->findings[in->nr_findings++], sizeof(in->findings[0]), fmt, ap);
+	va_end(ap);
+}
+
+/* What is counted over all rings of a channel. */
+struct tally {
+	uint64_t lost, throttled, broken, offline;
+	uint64_t nr_gaps, max_gap_ns;
+};
+
+static void add(struct tally *t, const struct fmt_window *w)
+{
+	t->lost += w->lost;
+	t->throttled += w->throttled;
+	t->broken += (w->flags & FMT_WINDOW_BROKEN) != 0;
+	t->offline += (w->flags & FMT_WINDOW_OFFLINE) != 0;
+	if (w->gap_ns > 0 && !(w->flags & FMT_WINDOW_FIRST)) {
+		t->nr_gaps++;
+		if ((uint64_t)w->gap_ns > t->max_gap_ns)
+			t->max_gap_ns = (uint64_t)w->gap_ns;
+	}
+}
+
+static void report_channel(struct info *in, const char *foreign_name, const struct tally *t)
+{
+	char name[64], n[32];
+
+	str_safe(name, sizeof(name), foreign_name, strlen(foreign_name));
+	if (t->lost)
+		found(in, "%s events of channel %s were lost: the kernel had no room for them",
+		      str_fmt_count(n, sizeof(n), t->lost), name);
+	if (t->throttled)
+		found(in,
+		      "channel %s was throttled %s times: the kernel left out samples that came "
+		      "too fast",
+		      name, str_fmt_count(n, sizeof(n), t->throttled));
+	if (t->broken)
+		found(in,
+		      "%s rings of channel %s have bytes that are no record: what is older is "
+		      "missing",
+		      str_fmt_count(n, sizeof(n), t->broken), name);
+	if (t->nr_gaps)
+		found(in,
+		      "channel %s recorded nothing for up to %s between the dump before and this "
+		      "one",
+		      name, str_fmt_time(n, sizeof(n), (int64_t)t->max_gap_ns));
+	if (t->offline)
+		found(in, "%s rings of channel %s end early: their CPUs went offline",
+		      str_fmt_count(n, sizeof(n), t->offline), name);
+}
+
+static void find_in_rings(struct info *in)
+{
+	for (size_t from = 0, to; from < in->nr_rings; from = to) {
+		struct tally t = {0};
+
+		for (to = from;
+		     to < in->nr_rings && in->rings[to]->channel == in->rings[from]->channel; to++)
+			add(&t, in->rings[to]);
+		report_channel(in, info_channel_name(in, in->rings[from]), &t);
+	}
+}
+
+static void find_in_file(struct info *in)
+{
+	const struct meta *m = in->m;
+	char n[32], size[32];
+
+	if (!reader_committed(in->r))
+		found(in, "this file is cut or damaged: what follows is what could be read of it");
+	if (m->salvaged)
+		found(in, "this file was rescued from a damaged one: %s blocks and %s are missing",
+		      str_fmt_count(n, sizeof(n), m->salvage.nr_bad_blocks),
+		      str_fmt_size(size, sizeof(size), m->salvage.unclaimed_bytes));
+	if (m->nr_broken)
+		found(in, "%s parts of this file's description could not be read",
+		      str_fmt_count(n, sizeof(n), m->nr_broken));
+	if (in->nr.nr_broken)
+		found(in,
+		      "%s parts of the ledger could not be read: names and mappings may be missing",
+		      str_fmt_count(n, sizeof(n), in->nr.nr_broken));
+	if (!m->has_stats)
+		found(in, "the losses of the dump as a whole are not known: the file has no STATS");
+}
+
+static void find_in_sideband(struct info *in)
+{
+	const struct fmt_sideband_stats *s = &in->m->sideband;
+	char n[32];
+
+	if (s->nr_evicted)
+		found(in,
+		      "%s processes were dropped from the ledger for want of memory: names may be "
+		      "missing",
+		      str_fmt_count(n, sizeof(n), s->nr_evicted));
+	if (s->nr_lost)
+		found(in, "%s process events were lost, and made up for by a scan of /proc",
+		      str_fmt_count(n, sizeof(n), s->nr_lost));
+}
+
+static void find_in_dumps(struct info *in)
+{
+	const struct fmt_dump_stats *s = &in->m->stats;
+	char n[32];
+
+	if (s->nr_refused)
+		found(in, "%s dumps before this one could not be written",
+		      str_fmt_count(n, sizeof(n), s->nr_refused));
+}
+
+void info_find_losses(struct info *in)
+{
+	find_in_file(in);
+	find_in_rings(in);
+	find_in_sideband(in);
+	find_in_dumps(in);
+}

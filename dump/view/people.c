@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/* Questions to the ledger of a dump; see people.h. Called by script, info and whatever names
+ * threads. */
+#include "dump/view/people_impl.h"
+
+#include "dump/base/err.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tick of /proc's clock, from which a scanned task's start comes; much more than a FORK is late.
+ */
+#define SLACK_NS 10000000u
+/* Nodes that one search for a mapping may visit: thousands of generations at one address. */
+#define MAX_VISITS 4096
+
+static const struct fmt_task idle_task = {.uid = 0};
+
+int people_load(struct reader *r, struct people **out, struct err *err)
+{
+	struct people *p = calloc(1, sizeof(*p));
+	int rc = p ? people_read(p, r) : -ENOMEM;
+
+	if (rc) {
+		people_free(p);
+		return err_set(err, rc,
+			       rc == -E2BIG ? "the ledger of this dump is unreasonably large"
+					    : "out of memory for the ledger of the dump");
+	}
+	*out = p;
+	return 0;
+}
+
+void people_free(struct people *p)
+{
+	if (!p)
+		return;
+	while (p->chunks) {
+		struct chunk *c = p->chunks;
+
+		p->chunks = c->next;
+		free(c);
+	}
+	buf_free(&p->tasks);
+	buf_free(&p->comms);
+	buf_free(&p->maps);
+	buf_free(&p->paths);
+	free(p);
+}
+
+/* ---- tasks ---- */
+
+/* How many tasks come before (tid, ns], that is, the index of the first one after it. */
+static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	size_t from = 0, to = p->nr.nr_tasks;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		const struct fmt_task *t = &p->task[mid];
+
+		if (t->tid < tid || (t->tid == tid && t->start_ns <= ns))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	const struct fmt_task *before = NULL, *after = NULL;
+	size_t i;
+
+	if (!tid)
+		return &idle_task;
+	i = tasks_until(p, tid, ns);
+	if (i && p->task[i - 1].tid == tid)
+		before = &p->task[i - 1];
+	if (i < p->nr.nr_tasks && p->task[i].tid == tid && p->task[i].start_ns - ns <= SLACK_NS)
+		after = &p->task[i];
+	if (!before || !after || !before->exit_ns || before->exit_ns >= ns)
+		return before ? before : after;
+	return ns - before->exit_ns <= after->start_ns - ns ? before : after;
+}
+
+/* ---- names ---- */
+
+/* The name that the task had of its own at `ns`; NULL when it had none (yet). */
+static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns)
+{
+	size_t from = 0, to = p->nr.nr_comms;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		const struct person_comm *c = &p->comm[mid];
+
+		if (c->key < t->key || (c->key == t->key && c->ns <= ns))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from && p->comm[from - 1].key == t->key ? p->comm[from - 1].comm : NULL;
+}
+
+/* The first name of its own, however late. */
+static const char *first_comm(const struct people *p, const struct fmt_task *t)
+{
+	size_t from = 0, to = p->nr.nr_comms;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->comm[mid].key < t->key)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < p->nr.nr_comms && p->comm[from].key == t->key ? p->comm[from].comm : NULL;
+}
+
+const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	const struct fmt_task *t, *of;
+	const char *name;
+
+	if (!tid)
+		return "swapper";
+	t = people_task(p, tid, ns);
+	name = t ? own_comm(p, t, ns) : NULL;
+	if (!t || name)
+		return name;
+	/* A fork's name is that of who forked, at that time. */
+	of = t->tid != t->pid ? people_task(p, t->pid, ns) : people_task(p, t->ppid, t->start_ns);
+	if (of && of != &idle_task)
+		name = own_comm(p, of, t->tid != t->pid ? ns : t->start_ns);
+	return name ? name : first_comm(p, t);
+}
+
+/* ---- mappings ---- */
+
+struct search {
+	const struct person_map *m;
+	uint64_t ns, addr;
+	const struct person_map *best;
+	unsigned visits;
+};
+
+static void search(struct search *s, size_t from, size_t to)
+{
+	while (from < to && s->visits++ < MAX_VISITS) {
+		size_t mid = from + (to - from) / 2;
+		const struct person_map *r = &s->m[mid];
+
+		if (r->max_end <= s->addr || r->min_ns > s->ns || r->max_end_ns <= s->ns)
+			return;
+		if (r->f.start <= s->addr) {
+			if (s->addr < r->f.end && r->f.ns <= s->ns && s->ns < r->f.end_ns &&
+			    (!s->best || r->f.ns >= s->best->f.ns))
+				s->best = r;
+			search(s, mid + 1, to);
+		}
+		to = mid;
+	}
+}
+
+/* The index of the first mapping whose key is at least `key`. */
+static size_t maps_before(const struct people *p, uint64_t key)
+{
+	size_t from = 0, to = p->nr.nr_maps;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->map[mid].f.key < key)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t addr,
+		   struct people_map *out)
+{
+	struct search s = {.m = p->map, .ns = ns, .addr = addr};
+	const struct person_path *path;
+
+	search(&s, maps_before(p, key), maps_before(p, (uint64_t)key + 1));
+	if (!s.best)
+		return false;
+	path = &p->path[s.best->f.path];
+	*out = (struct people_map){s.best->f, path->text, path->build_id, path->build_id_bytes};
+	return true;
+}
+
+bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		struct people_map *out)
+{
+	const struct fmt_task *t = people_task(p, tid, ns), *leader;
+
+	if (!t || t == &idle_task)
+		return false;
+	leader = t->tid == t->pid ? t : people_task(p, t->pid, ns);
+	return leader && map_of(p, leader->key, ns, addr, out);
+}
+
+/* ---- all of them ---- */
+
+size_t people_nr_tasks(const struct people *p)
+{
+	return p->nr.nr_tasks;
+}
+
+const struct fmt_task *people_nth(const struct people *p, size_t i)
+{
+	return &p->task[i];
+}
+
+void people_counts(const struct people *p, struct people_counts *out)
+{
+	*out = p->nr;
+}

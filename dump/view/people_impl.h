@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of a ledger, sorted; private to people.c (lookups) and people_load.c (filling). */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/view/people.h"
+
+struct person_comm {
+	uint32_t key;
+	uint32_t order; /* as in the file, to keep the sort stable */
+	uint64_t ns;
+	char comm[17];
+};
+
+struct person_path {
+	const char *text; /* in a chunk */
+	uint8_t build_id_bytes;
+	uint8_t build_id[20];
+};
+
+/*
+ * Mappings of one process are sorted by start address and seen as a balanced tree: the middle of a
+ * range is its root. Each root knows what its whole range spans, so that a search leaves out what
+ * can't hold the address or the time.
+ */
+struct person_map {
+	struct fmt_map f; /* end_ns 0 has become UINT64_MAX, path an index into paths */
+	uint64_t max_end, min_ns, max_end_ns;
+};
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	char text[];
+};
+
+struct people {
+	struct buf tasks, comms, maps, paths; /* while loading; the tables are in them */
+	const struct fmt_task *task;	      /* by tid, start */
+	const struct person_comm *comm;	      /* by key, time */
+	struct person_map *map;		      /* by key, start */
+	const struct person_path *path;
+	struct chunk *chunks;
+	uint64_t payload_bytes;
+	struct people_counts nr;
+};
+
+/* Fills everything above from the LEDGER blocks. */
+int people_read(struct people *p, struct reader *r);

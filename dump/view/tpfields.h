@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fields of a tracepoint as the lines of its `format` file place them, and the only way to
+ *their bytes: every read is checked against the record. The record is a sample's raw data, the
+ *format text comes from the dump; both may be hostile.
+ *
+ *	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;
+ *	      └─────── declaration ─┘
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+
+#define FIELD_SIGNED   1u
+#define FIELD_ARRAY    2u
+#define FIELD_STRING   4u  /* an array of char: text up to its first NUL */
+#define FIELD_DYNAMIC  8u  /* __data_loc, __rel_loc: what is stored is where the bytes are */
+#define FIELD_RELATIVE 16u /* __rel_loc: counted from the end of the field itself */
+#define FIELD_POINTER  32u
+#define FIELD_COMMON   64u  /* common_type, common_pid, ... */
+#define FIELD_REST     128u /* size 0: all that follows */
+
+struct field {
+	const char *name;
+	uint32_t offset, size;
+	uint32_t elem_bytes; /* arrays: of one element: 1, 2, 4 or 8 */
+	uint32_t flags;
+};
+
+struct tpfields {
+	char *name; /* without its system */
+	struct field *fields;
+	size_t nr_fields;
+	uint32_t min_bytes; /* what a record must have for all fields */
+	char *names;	    /* backs the fields' names */
+};
+
+/*
+ * Takes the text of a `format` file apart. Strict: a line that isn't as the kernel writes it, a
+ * field over 64 KiB or more than 256 of them is -EBADMSG. 0 or -ENOMEM besides. On success
+ * tpfields_close() is due.
+ */
+int tpfields_open(struct bytes format, struct tpfields *out);
+void tpfields_close(struct tpfields *tp);
+
+const struct field *tpfields_find(const struct tpfields *tp, const char *name, size_t len);
+
+/* True when `raw` holds all fields and everything that its dynamic fields point to. */
+bool tpfields_fits(const struct tpfields *tp, struct bytes raw);
+
+/* A field's bytes (of dynamic ones, what they point to); false when they are not within `raw`. */
+bool field_bytes(const struct field *f, struct bytes raw, struct bytes *out);
+/* A string field's text up to its NUL. */
+bool field_string(const struct field *f, struct bytes raw, struct bytes *out);
+/* Little-endian of 1, 2, 4 or 8 bytes, sign-extended when asked; 0 when the bytes are of another
+ * number. */
+uint64_t field_value(const uint8_t *p, size_t n, bool is_signed);
+/* A number field; 0 when it is not within `raw`. */
+uint64_t field_number(const struct field *f, struct bytes raw);

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One ring of a channel with its banks; see banks.h for the states. Opened and closed by
+ * recording.c, frozen by it, released by dumper.c's thread.
+ */
+#include "recorder/banks.h"
+
+#include "dump/base/err.h"
+#include "recorder/clock.h"
+#include "recorder/tracefs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* A block ends before a record that would make it longer, so it is at least this long. */
+#define MIN_RUN_BYTES (FMT_BLOCK_BYTES - (64u << 10))
+
+static int bank_room(struct bank *b, size_t more)
+{
+	int *fds = realloc(b->fds, (b->nr_fds + more) * sizeof(*fds));
+	uint32_t *event;
+	int *leaders;
+
+	if (!fds)
+		return -ENOMEM;
+	b->fds = fds;
+	event = realloc(b->event, (b->nr_fds + more) * sizeof(*event));
+	if (!event)
+		return -ENOMEM;
+	b->event = event;
+	leaders = realloc(b->leaders, (b->nr_leaders + more) * sizeof(*leaders));
+	if (!leaders)
+		return -ENOMEM;
+	b->leaders = leaders;
+	return 0;
+}
+
+/* The field names of a tracepoint, to be helpful about a filter that the kernel refuses. */
+static void hint_fields(const struct event *e, struct err *err)
+{
+	char path[256], names[400] = "", *line, *save = NULL;
+	struct buf text = {0};
+	const char *colon = strchr(e->name, ':');
+
+	if (!colon)
+		return;
+	snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - e->name), e->name,
+		 colon + 1);
+	if (tracefs_read(path, &text, NULL))
+		return;
+	for (line = strtok_r((char *)text.p, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *semi = strchr(line, ';'), *name;
+		size_t n = strlen(names);
+
+		if (!strstr(line, "field:") || !semi)
+			continue;
+		*semi = '\0';
+		name = strrchr(line, ' ');
+		if (name)
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name + 1);
+	}
+	err_hint(err,
+		 "compare its fields with ==, !=, <, >, &, ~ \"glob\", joined with && and ||: %s",
+		 names);
+	buf_free(&text);
+}
+
+static int set_filter(int fd, const struct event *e, struct err *err)
+{
+	int rc;
+
+	if (!e->filter || !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, e->filter))
+		return 0;
+	rc = -errno;
+	err_sys(err, rc, "the kernel refuses the filter [%s] of %s", e->filter, e->name);
+	hint_fields(e, err);
+	return rc;
+}
+
+/* Makes the first event of the bank own the ring and all others write into it. */
+static int join_ring(struct bank *b, int fd, const struct event *e, const struct channel *c,
+		     struct perf_event_attr *attr, const struct caps *caps, struct err *err)
+{
+	int rc;
+
+	if (!b->ring.page) {
+		rc = ring_map(&b->ring, fd, c->ring_bytes, true);
+		return rc ? event_strerror(err, rc, e->name, attr, -1, -1, c->ring_bytes, caps) : 0;
+	}
+	if (!ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, b->ring.fd))
+		return 0;
+	rc = -errno;
+	return err_sys(err, rc, "%s can't share the ring of channel %s", e->name, c->name);
+}
+
+/* Opens all events of the channel for one task (or all, -1) into a bank. */
+static int bank_open_task(struct bank *b, const struct channel *c, const struct target *t,
+			  const struct caps *caps, int cpu, pid_t pid, struct err *err)
+{
+	unsigned long flags = t->cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0;
+	int group = -1, rc = bank_room(b, c->events.nr);
+
+	if (rc)
+		return err_set(err, rc, "out of memory");
+	for (size_t i = 0; i < c->events.nr; i++) {
+		const struct event *e = c->events.v[i];
+		bool leader = e->own_group || group < 0;
+		struct perf_event_attr attr;
+		int fd;
+
+		channel_attr(c, i, t, leader, &attr);
+		fd = event_open(&attr, pid, cpu, leader ? -1 : group, flags);
+		if (fd < 0)
+			return event_strerror(err, fd, e->name, &attr, flags ? -1 : pid, cpu, 0,
+					      caps);
+		b->fds[b->nr_fds] = fd;
+		b->event[b->nr_fds++] = (uint32_t)i;
+		if (leader)
+			b->leaders[b->nr_leaders++] = fd;
+		if (leader && !e->own_group)
+			group = fd;
+		rc = join_ring(b, fd, e, c, &attr, caps, err);
+		if (!rc)
+			rc = set_filter(fd, e, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void bank_close(struct bank *b)
+{
+	ring_unmap(&b->ring);
+	for (size_t i = b->nr_fds; i-- > 0;)
+		close(b->fds[i]);
+	free(b->fds);
+	free(b->event);
+	free(b->leaders);
+	*b = (struct bank){0};
+}
+
+/*
+ * Opens a bank for every task. A thread that has gone meanwhile is skipped with what was opened for
+ * it; -ESRCH only when none is left.
+ */
+static int bank_open(struct bank *b, const struct channel *c, const struct target *t,
+		     const struct caps *caps, int cpu, pid_t tid, struct err *err)
+{
+	size_t nr_opened = 0;
+	int rc;
+
+	if (t->system)
+		return bank_open_task(b, c, t, caps, cpu, -1, err);
+	if (t->cgroup_fd >= 0)
+		return bank_open_task(b, c, t, caps, cpu, t->cgroup_fd, err);
+	for (size_t i = 0; i < t->nr_tids; i++) {
+		size_t fds = b->nr_fds, leaders = b->nr_leaders;
+
+		if (t->per_thread && t->tids[i] != tid)
+			continue;
+		rc = bank_open_task(b, c, t, caps, cpu, t->tids[i], err);
+		if (!rc) {
+			nr_opened++;
+			continue;
+		}
+		if (rc != -ESRCH)
+			return rc;
+		if (!fds)
+			ring_unmap(&b->ring);
+		while (b->nr_fds > fds)
+			close(b->fds[--b->nr_fds]);
+		b->nr_leaders = leaders;
+	}
+	if (!nr_opened)
+		return err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
+			       t->text);
+	return 0;
+}
+
+int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
+	       pid_t tid, struct banks **out, struct err *err)
+{
+	struct banks *b = calloc(1, sizeof(*b));
+	int rc = 0;
+
+	if (!b)
+		return err_set(err, -ENOMEM, "out of memory");
+	b->channel = c;
+	b->cpu = cpu;
+	b->tid = tid;
+	b->nr_banks = c->nr_banks;
+	b->max_runs = c->ring_bytes / MIN_RUN_BYTES + 2;
+	b->runs = calloc(b->max_runs, sizeof(*b->runs));
+	if (!b->runs)
+		rc = err_set(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
+		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
+	if (rc) {
+		banks_close(b);
+		return rc;
+	}
+	b->active = &b->bank[0];
+	*out = b;
+	return 0;
+}
+
+void banks_close(struct banks *b)
+{
+	if (!b)
+		return;
+	for (unsigned i = 0; i < b->nr_banks; i++)
+		bank_close(&b->bank[i]);
+	free(b->runs);
+	free(b);
+}
+
+static void leaders_ioctl(struct bank *b, unsigned long request)
+{
+	for (size_t i = 0; i < b->nr_leaders; i++)
+		ioctl(b->leaders[i], request, 0);
+}
+
+static void become_active(struct banks *b, struct bank *bank)
+{
+	assert(bank->state == BANK_SPARE);
+	bank->ring.armed_head = ring_head(&bank->ring);
+	leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
+	bank->armed_ns = clock_ns();
+	bank->state = BANK_ACTIVE;
+}
+
+void banks_start(struct banks *b)
+{
+	become_active(b, b->active);
+}
+
+void banks_enable_spare(struct banks *b)
+{
+	if (b->nr_banks == 2 && !b->offline)
+		become_active(b, b->active == &b->bank[0] ? &b->bank[1] : &b->bank[0]);
+}
+
+void banks_pause(struct banks *b)
+{
+	struct bank *a = b->active;
+
+	assert(a->state == BANK_ACTIVE && !b->frozen);
+	a->paused_ns = clock_ns();
+	ioctl(a->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
+	a->state = BANK_FROZEN;
+	b->frozen_oldest_ns = banks_oldest(b);
+	b->frozen = a;
+	b->nr_marks = 0;
+	if (b->nr_banks == 2 && !b->offline)
+		b->active = a == &b->bank[0] ? &b->bank[1] : &b->bank[0];
+}
+
+void banks_disable_frozen(struct banks *b)
+{
+	/* The only bank stays enabled: what it drops while paused is counted by the kernel (LOST).
+	 */
+	if (b->nr_banks == 2)
+		leaders_ioctl(b->frozen, PERF_EVENT_IOC_DISABLE);
+}
+
+void banks_release(struct banks *b)
+{
+	struct bank *f = b->frozen;
+
+	assert(f && f->state == BANK_FROZEN);
+	b->prev_paused_ns = f->paused_ns;
+	b->frozen = NULL;
+	if (b->offline)
+		return;
+	f->ring.armed_head = ring_head(&f->ring);
+	ioctl(f->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+	if (b->nr_banks == 2) {
+		f->state = BANK_SPARE;
+		return;
+	}
+	f->armed_ns = clock_ns();
+	f->state = BANK_ACTIVE;
+}
+
+uint64_t banks_written(const struct banks *b)
+{
+	return b->active->ring.armed_head - ring_head(&b->active->ring);
+}
+
+void banks_note(struct banks *b, uint64_t now_ns)
+{
+	uint64_t head = ring_head(&b->active->ring),
+		 step = b->active->ring.size / (BANKS_MARKS / 2);
+
+	if (b->active->state != BANK_ACTIVE)
+		return;
+	if (b->nr_marks && b->mark[b->nr_marks - 1].head - head < step)
+		return;
+	if (b->nr_marks == BANKS_MARKS)
+		memmove(b->mark, b->mark + 1, --b->nr_marks * sizeof(b->mark[0]));
+	b->mark[b->nr_marks++] = (struct banks_mark){now_ns, head};
+}
+
+uint64_t banks_oldest(const struct banks *b)
+{
+	const struct bank *a = b->active;
+	uint64_t head = ring_head(&a->ring), oldest = a->armed_ns;
+
+	/* Whatever was written a whole ring ago is overwritten. */
+	for (size_t i = 0; i < b->nr_marks; i++)
+		if (b->mark[i].head - head >= a->ring.size)
+			oldest = b->mark[i].ns;
+	if (b->frozen && b->frozen_oldest_ns < oldest)
+		oldest = b->frozen_oldest_ns;
+	return oldest;
+}
+
+uint64_t banks_horizon(const struct banks *b, uint64_t now_ns)
+{
+	const struct ring *r = &b->active->ring;
+	uint64_t head = ring_head(r), limit = ring_limit(r, head), off, safe, first = now_ns, t;
+	struct perf_event_header h;
+
+	if (b->active->state != BANK_ACTIVE)
+		return 0;
+	/* The kernel goes on writing at the newest end and so eats from the oldest: what was read
+	 * beyond the part it has meanwhile reached is not trusted. */
+	for (off = 0; ring_record_at(r, head, off, limit, &h); off += h.size) {
+		if (h.type != PERF_RECORD_SAMPLE || h.size < b->channel->at.time + 8)
+			continue;
+		ring_copy(r, head, off + b->channel->at.time, &t, sizeof(t));
+		safe = r->size - (head - ring_head(r));
+		if (off + h.size > safe || safe > r->size)
+			break;
+		if (t < first)
+			first = t;
+	}
+	return now_ns - first;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A subcommand as a table row. main.c holds the table, prints the usage and turns results into exit
+ * codes; a command is one file cmd_*.c and one row.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#define EXIT_FINE    0
+#define EXIT_FAILED  1
+#define EXIT_USAGE   2
+#define EXIT_DAMAGED 3
+
+struct command {
+	const char *name;
+	const char *args; /* "DUMP [--json]" */
+	const char *help; /* one line */
+	/* argv[0] is the command's name. Returns an exit code; has printed its errors with
+	 * log_err(). */
+	int (*run)(int argc, char **argv);
+	/* The options, for `ringback COMMAND --help`; one option a line; NULL: none. */
+	void (*options)(FILE *out);
+};
+
+extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_check,
+	cmd_doctor;
+
+/* Prints usage and options of a command. */
+void cmd_usage(const struct command *c, FILE *out);
+/* For a command's argument errors: the error, the usage line and where to read more; EXIT_USAGE. */
+int cmd_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `ringback check`: verifies every byte of a dump and, when asked, rescues what is whole of a
+ * damaged one. Findings and the summary go to stdout, errors and advice to stderr.
+ */
+#include "recorder/cmd.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/reader.h"
+#include "recorder/log.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+static void options(FILE *out)
+{
+	fputs("  --salvage OUT  write the blocks that are whole as a new dump OUT, which must not "
+	      "exist\n"
+	      "\n"
+	      "Exit: 0 DUMP is whole, 3 it is damaged, 1 it could not be checked or salvaged.\n",
+	      out);
+}
+
+/* A finding may quote a path: nothing of it may reach a terminal as it is. */
+static void print_finding(void *ctx, const char *text)
+{
+	char safe[1024];
+
+	puts(str_safe(safe, sizeof(safe), text, strlen(text)));
+}
+
+static void print_summary(const char *path, const struct reader_verdict *v, bool whole)
+{
+	char blocks[32], good[32], records[32], lost[32];
+
+	str_fmt_count(blocks, sizeof(blocks), v->nr_blocks);
+	str_fmt_count(records, sizeof(records), v->nr_records);
+	if (whole) {
+		printf("%s: whole: %s blocks, %s records\n", path, blocks, records);
+		return;
+	}
+	str_fmt_count(good, sizeof(good), v->nr_blocks - v->nr_bad_blocks);
+	str_fmt_size(lost, sizeof(lost), v->unclaimed_bytes);
+	printf("%s: damaged: %s of %s known blocks are whole, with %s records; %s belong to no "
+	       "block\n",
+	       path, good, blocks, records, lost);
+}
+
+static int salvage(const char *path, const char *out_path, int code)
+{
+	struct reader_verdict v;
+	struct err err = ERR_INIT;
+	char good[32], records[32];
+	int rc = reader_salvage(path, out_path, &v, &err);
+
+	if (rc) {
+		log_err(&err);
+		return rc == -ENODATA || rc == -EBADMSG ? EXIT_DAMAGED : EXIT_FAILED;
+	}
+	str_fmt_count(good, sizeof(good), v.nr_blocks - v.nr_bad_blocks);
+	str_fmt_count(records, sizeof(records), v.nr_records);
+	printf("%s: rescued %s blocks with %s records\n", out_path, good, records);
+	return code;
+}
+
+static int check(const char *path, const char *out_path)
+{
+	struct reader_verdict v = {0};
+	struct err err = ERR_INIT;
+	int rc = reader_check(path, &v, print_finding, NULL, &err);
+
+	if (rc && rc != -EBADMSG) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	if (!rc || v.nr_blocks || v.unclaimed_bytes)
+		print_summary(path, &v, !rc);
+	if (out_path)
+		return salvage(path, out_path, rc ? EXIT_DAMAGED : EXIT_FINE);
+	if (rc) {
+		fflush(stdout);
+		log_err(&err);
+	}
+	return rc ? EXIT_DAMAGED : EXIT_FINE;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {{"salvage", required_argument, NULL, 's'}, {0}};
+	const char *out_path = NULL;
+	int c;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			out_path = optarg;
+			break;
+		case ':':
+			return cmd_misuse(&cmd_check,
+					  "--salvage needs the name of a file to write");
+		default:
+			return cmd_misuse(&cmd_check, "there is no option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind != argc - 1)
+		return cmd_misuse(&cmd_check, "%s",
+				  optind == argc ? "which dump?" : "one dump at a time");
+	return check(argv[optind], out_path);
+}
+
+const struct command cmd_check = {
+	.name = "check",
+	.args = "DUMP [--salvage OUT]",
+	.help = "verify every block of a dump; rescue what is whole of a damaged one",
+	.run = run,
+	.options = options,
+};

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/* Opening a dump and ending a command that printed one; see cmd_dump.h. */
+#include "recorder/cmd_dump.h"
+
+#include "dump/base/err.h"
+#include "dump/meta.h"
+#include "dump/reader.h"
+#include "recorder/cmd.h"
+#include "recorder/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A cut file still has whole blocks: they are looked for when it can't be opened as it should be.
+ */
+static int open_reader(const char *path, struct cmd_dump *d)
+{
+	struct err err = ERR_INIT;
+	int rc = reader_open(path, &d->r, &err);
+
+	if (!rc)
+		return EXIT_FINE;
+	if (rc != -EBADMSG) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	d->damaged = true;
+	if (reader_open_damaged(path, &d->r, NULL)) {
+		log_err(&err);
+		return EXIT_DAMAGED;
+	}
+	if (!reader_nr_blocks(d->r)) {
+		log_err(&err);
+		cmd_dump_close(d);
+		return EXIT_DAMAGED;
+	}
+	log_warn_err(&err);
+	return EXIT_FINE;
+}
+
+int cmd_dump_open(const char *path, struct cmd_dump *d)
+{
+	struct err err = ERR_INIT;
+	int code;
+
+	*d = (struct cmd_dump){0};
+	code = open_reader(path, d);
+	if (code)
+		return code;
+	if (meta_load(d->r, &d->m, &err)) {
+		log_err(&err);
+		cmd_dump_close(d);
+		return EXIT_FAILED;
+	}
+	return EXIT_FINE;
+}
+
+void cmd_dump_close(struct cmd_dump *d)
+{
+	meta_free(d->m);
+	reader_close(d->r);
+	*d = (struct cmd_dump){0};
+}
+
+int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const struct err *err,
+		  uint64_t nr_bad)
+{
+	if (rc == -EPIPE) {
+		clearerr(stdout); /* `ringback script DUMP | head` is fine */
+		return EXIT_FINE;
+	}
+	if (rc) {
+		log_err(err);
+		return EXIT_FAILED;
+	}
+	if (nr_bad)
+		log_warn("%" PRIu64
+			 " bad blocks or parts of %s were left out; ringback check %s tells more",
+			 nr_bad, path, path);
+	return nr_bad || d->damaged ? EXIT_DAMAGED : EXIT_FINE;
+}
+
+bool cmd_dump_color(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no && *no);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/* `ringback info`: what a dump says of itself. */
+#include "recorder/cmd.h"
+
+#include "dump/base/err.h"
+#include "dump/meta.h"
+#include "dump/view/info.h"
+#include "recorder/cmd_dump.h"
+
+#include <getopt.h>
+
+static void options(FILE *out)
+{
+	fputs("  --json  one JSON object, as dump/view/SCHEMA.md says\n"
+	      "  --all   a line for each ring, also with many CPUs\n"
+	      "\n"
+	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
+	      out);
+}
+
+static int print(const struct info_options *opt)
+{
+	struct info_result res = {0};
+	struct err err = ERR_INIT;
+	struct cmd_dump d;
+	int rc, code = cmd_dump_open(opt->path, &d);
+
+	if (code)
+		return code;
+	rc = info_print(d.r, d.m, opt, stdout, &res, &err);
+	code = cmd_dump_exit(opt->path, &d, rc, &err, res.nr_bad);
+	cmd_dump_close(&d);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"all", no_argument, NULL, 'a'},
+		{0},
+	};
+	struct info_options opt = {.color = cmd_dump_color()};
+	int c;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 'j':
+			opt.json = true;
+			break;
+		case 'a':
+			opt.all = true;
+			break;
+		default:
+			return cmd_misuse(&cmd_info, "there is no option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind != argc - 1)
+		return cmd_misuse(&cmd_info, "%s",
+				  optind == argc ? "which dump?" : "one dump at a time");
+	opt.path = argv[optind];
+	return print(&opt);
+}
+
+const struct command cmd_info = {
+	.name = "info",
+	.args = "DUMP [--json] [--all]",
+	.help = "what a dump holds: trigger, windows, losses, host",
+	.run = run,
+	.options = options,
+};

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/* ringback record: opens a session, runs the main loop, closes it. */
+#include "recorder/cmd.h"
+#include "recorder/config.h"
+#include "recorder/daemon.h"
+#include "recorder/log.h"
+#include "recorder/session.h"
+
+static int record(int argc, char **argv)
+{
+	struct session s;
+	struct err err = ERR_INIT;
+	bool usage = false;
+	int status = 0, rc = session_open(&s, argc, argv, &usage, &err);
+
+	if (!rc)
+		rc = daemon_run(&s, argc, argv, &status, &err);
+	if (rc)
+		log_err(&err);
+	session_close(&s);
+	if (rc)
+		return usage ? EXIT_USAGE : EXIT_FAILED;
+	return status;
+}
+
+const struct command cmd_record = {
+	.name = "record",
+	.args = "[-a | -C CPUS | -p PID,.. | -t TID,.. | --cgroup PATH] [-e EVENT,..] [OPTION]... "
+		"[-- COMMAND [ARG]...]",
+	.help = "record into memory until a trigger fires; then write what was recorded",
+	.run = record,
+	.options = config_help,
+};

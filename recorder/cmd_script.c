@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/* `ringback script`: the events of a dump, one a line, oldest first. */
+#include "recorder/cmd.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/meta.h"
+#include "dump/view/script.h"
+#include "recorder/cmd_dump.h"
+#include "recorder/log.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was asked for, as typed: times get their meaning from the dump's trigger. */
+struct request {
+	struct script_options opt;
+	const char *path;
+	bool has_from, has_to;
+	int64_t from_ns, to_ns; /* relative to the trigger */
+};
+
+static void options(FILE *out)
+{
+	fputs("  --from T          from this moment on, relative to the trigger: -200ms, +50us, "
+	      "-1.5s\n"
+	      "  --to T            up to this moment\n"
+	      "  --comm NAME,..    only threads of this name (* and ? match)\n"
+	      "  --pid N,..        only these processes\n"
+	      "  --tid N,..        only these threads\n"
+	      "  --cpu N,..        only these CPUs\n"
+	      "  --event GLOB,..   only these events: sched:*, sched_switch, PERF_RECORD_LOST\n"
+	      "  --limit N         at most N lines\n"
+	      "  --json            one JSON object a line, as dump/view/SCHEMA.md says\n"
+	      "\n"
+	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
+	      out);
+}
+
+/* ---- lists ---- */
+
+/* Appends the comma-separated parts of `arg`, which is cut into pieces and stays argv's. */
+static int add_texts(char *arg, const char *const **list, size_t *nr)
+{
+	const char **more = (const char **)*list;
+	char *save = NULL;
+
+	for (char *s = strtok_r(arg, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+		more = realloc(more, (*nr + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		more[(*nr)++] = s;
+		*list = more;
+	}
+	return 0;
+}
+
+static int add_numbers(char *arg, const uint32_t **list, size_t *nr, struct err *err)
+{
+	uint32_t *more = (uint32_t *)*list;
+	char *save = NULL;
+	uint64_t v;
+	int rc;
+
+	for (char *s = strtok_r(arg, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+		rc = str_u64(s, &v, err);
+		if (!rc && v >= UINT32_MAX)
+			rc = err_set(err, -ERANGE, "'%s' is too large", s);
+		if (rc)
+			return rc;
+		more = realloc(more, (*nr + 1) * sizeof(*more));
+		if (!more)
+			return err_set(err, -ENOMEM, "out of memory");
+		more[(*nr)++] = (uint32_t)v;
+		*list = more;
+	}
+	return 0;
+}
+
+static void free_lists(struct script_options *o)
+{
+	free((void *)o->comms);
+	free((void *)o->events);
+	free((void *)o->pids);
+	free((void *)o->tids);
+	free((void *)o->cpus);
+}
+
+/* ---- options ---- */
+
+static const struct option longs[] = {
+	{"from", required_argument, NULL, 'f'},	 {"to", required_argument, NULL, 't'},
+	{"comm", required_argument, NULL, 'c'},	 {"pid", required_argument, NULL, 'p'},
+	{"tid", required_argument, NULL, 'T'},	 {"cpu", required_argument, NULL, 'C'},
+	{"event", required_argument, NULL, 'e'}, {"limit", required_argument, NULL, 'l'},
+	{"json", no_argument, NULL, 'j'},	 {0},
+};
+
+static int take(struct request *q, int c, char *arg, struct err *err)
+{
+	struct script_options *o = &q->opt;
+
+	switch (c) {
+	case 'f':
+		q->has_from = true;
+		return str_time(arg, &q->from_ns, err);
+	case 't':
+		q->has_to = true;
+		return str_time(arg, &q->to_ns, err);
+	case 'c':
+		return add_texts(arg, &o->comms, &o->nr_comms);
+	case 'e':
+		return add_texts(arg, &o->events, &o->nr_events);
+	case 'p':
+		return add_numbers(arg, &o->pids, &o->nr_pids, err);
+	case 'T':
+		return add_numbers(arg, &o->tids, &o->nr_tids, err);
+	case 'C':
+		return add_numbers(arg, &o->cpus, &o->nr_cpus, err);
+	case 'l':
+		return str_u64(arg, &o->limit, err);
+	default:
+		o->json = true;
+		return 0;
+	}
+}
+
+/* -200ms after --from is an argument, not an option: getopt takes what follows as it is. */
+static int parse(struct request *q, int argc, char **argv)
+{
+	struct err err = ERR_INIT;
+	int c, index = 0;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", longs, &index)) != -1) {
+		if (c == ':')
+			return cmd_misuse(&cmd_script, "%s needs a value", argv[optind - 1]);
+		if (c == '?')
+			return cmd_misuse(&cmd_script, "there is no option '%s'", argv[optind - 1]);
+		if (take(q, c, optarg, &err))
+			return cmd_misuse(&cmd_script, "--%s: %s", longs[index].name, err.what);
+	}
+	if (optind != argc - 1)
+		return cmd_misuse(&cmd_script, "%s",
+				  optind == argc ? "which dump?" : "one dump at a time");
+	q->path = argv[optind];
+	if (q->has_from && q->has_to && q->from_ns > q->to_ns)
+		return cmd_misuse(&cmd_script, "--from is after --to");
+	return EXIT_FINE;
+}
+
+/* ---- the dump ---- */
+
+/* A moment of the dump's clock; what lies before its beginning or after its end is all there is. */
+static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
+{
+	uint64_t back = -(uint64_t)rel_ns;
+
+	if (rel_ns < 0)
+		return zero_ns > back ? zero_ns - back : 0;
+	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
+}
+
+static int list_events(const struct meta *m, const char *pattern)
+{
+	struct err err = ERR_INIT;
+	char names[400] = "", name[128];
+	size_t len = 0;
+
+	for (size_t i = 0; i < m->nr_events && len < sizeof(names) - sizeof(name); i++) {
+		str_safe(name, sizeof(name), m->events[i].name, strlen(m->events[i].name));
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",
+					name);
+	}
+	err_set(&err, -ENOENT, "no event of this dump matches '%s'", pattern);
+	err_hint(&err, "it has: %s", names);
+	log_err(&err);
+	return EXIT_FAILED;
+}
+
+static int print(struct request *q, const struct cmd_dump *d)
+{
+	struct script_options *o = &q->opt;
+	struct script_result res;
+	struct err err = ERR_INIT;
+	int rc;
+
+	for (size_t i = 0; i < o->nr_events; i++)
+		if (!script_event_known(d->m, o->events[i]))
+			return list_events(d->m, o->events[i]);
+	o->from_ns = q->has_from ? moment(d->m->trigger.hit_ns, q->from_ns) : 0;
+	o->to_ns = q->has_to ? moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX;
+	o->color = !o->json && cmd_dump_color();
+	rc = script_print(d->r, d->m, o, stdout, &res, &err);
+	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);
+}
+
+static int run(int argc, char **argv)
+{
+	struct request q = {0};
+	struct cmd_dump d;
+	int code = parse(&q, argc, argv);
+
+	if (!code)
+		code = cmd_dump_open(q.path, &d);
+	if (!code) {
+		code = print(&q, &d);
+		cmd_dump_close(&d);
+	}
+	free_lists(&q.opt);
+	return code;
+}
+
+const struct command cmd_script = {
+	.name = "script",
+	.args = "DUMP [--from T] [--to T] [--json] [FILTER]...",
+	.help = "the events of a dump, one a line, oldest first",
+	.run = run,
+	.options = options,
+};

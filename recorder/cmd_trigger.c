@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* `ringback trigger`: asks a running recorder for a dump, waits for it, prints its path. */
+#include "recorder/cmd.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "recorder/ctl.h"
+#include "recorder/log.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#define REASON_MAX 255 /* what a dump keeps of it, struct sighting */
+
+static const struct option long_options[] = {
+	{"name", required_argument, NULL, 'n'},
+	{"reason", required_argument, NULL, 'r'},
+	{NULL, 0, NULL, 0},
+};
+
+static void options(FILE *out)
+{
+	fputs("  -n, --name NAME      of the recorder, as in record -n (default: default)\n"
+	      "      --reason TEXT    why; kept in the dump\n",
+	      out);
+}
+
+/* A reason may be any bytes; JSON wants UTF-8. */
+static json_t *make_request(const char *reason)
+{
+	char safe[4 * REASON_MAX + 1];
+
+	str_safe(safe, sizeof(safe), reason, strlen(reason));
+	return json_pack("{s:s, s:s}", "cmd", "trigger", "reason", safe);
+}
+
+static int print_reply(const json_t *reply)
+{
+	const char *path = json_string_value(json_object_get(reply, "path"));
+	struct err err = ERR_INIT;
+
+	if (!path) {
+		err_set(&err, -EBADMSG, "the recorder's answer names no dump");
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	if (json_is_true(json_object_get(reply, "merged")))
+		log_info("a dump was being made already; it answers this trigger too");
+	puts(path);
+	return EXIT_FINE;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = "default", *reason = "";
+	struct err err = ERR_INIT;
+	json_t *reply;
+	int opt, rc;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":n:", long_options, NULL)) != -1) {
+		if (opt == 'n')
+			name = optarg;
+		else if (opt == 'r')
+			reason = optarg;
+		else if (opt == ':')
+			return cmd_misuse(&cmd_trigger, "%s needs a value", argv[optind - 1]);
+		else
+			return cmd_misuse(&cmd_trigger, "unknown option %s", argv[optind - 1]);
+	}
+	if (optind < argc)
+		return cmd_misuse(&cmd_trigger, "unexpected argument '%s'", argv[optind]);
+	if (strlen(reason) > REASON_MAX)
+		return cmd_misuse(&cmd_trigger, "the reason has %zu bytes; at most %d are kept",
+				  strlen(reason), REASON_MAX);
+	rc = ctl_call(name, make_request(reason), -1, &reply, &err);
+	if (rc) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	rc = print_reply(reply);
+	json_decref(reply);
+	return rc;
+}
+
+const struct command cmd_trigger = {
+	.name = "trigger",
+	.args = "[-n NAME] [--reason TEXT]",
+	.help = "ask a running recorder for a dump, wait for it, print its path",
+	.run = run,
+	.options = options,
+};

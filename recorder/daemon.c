@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The one epoll loop, and its state machine; where the folders meet. Called by cmd_record.c.
+ *
+ *	            hit (DUMP)  ┌──────────────────────────────┐
+ *	   ┌────────────────────┤ freeze, hand to the dumper   │
+ *	   │                    └──────────────▲───────────────┘
+ *	 ARMED ── hit (POST) ──▶ POST ── timer ┘        │
+ *	   ▲                                            ▼
+ *	   └────────────── path printed ◀── DONE ── DUMPING ── SEAL: hits so far go into the dump
+ *
+ * The states are the engine's (trigger.h). The loop sleeps in epoll_wait() without a timeout; what
+ *can wake it: a trigger source, the control socket, the sideband's watermark, a CPU that comes or
+ *goes, the dump thread, a signal, the end of the command. Events that are recorded never do. On a
+ *terminal a timer refreshes the status line once a second.
+ */
+#include "recorder/daemon.h"
+
+#include "recorder/clock.h"
+#include "recorder/log.h"
+#include "recorder/session.h"
+#include "recorder/status.h"
+
+#include "dump/base/str.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MAX_WAITERS 32
+#define MAX_MERGED  66
+
+/* Someone who asked for a dump over the control socket and waits for its path. */
+struct waiter {
+	struct ctl_client *client;
+	bool merged;
+};
+
+struct daemon {
+	struct session *s;
+	int argc;
+	char **argv;
+	int epoll_fd, timer_fd,
+		status_fd; /* timer_fd: end of POST; in DUMPING the end of patience */
+	bool stopping;	   /* no new dumps; leave when none is in the making */
+	bool asked_exit_dump;
+	bool leave;
+	bool hotplug_waits; /* not listened to while a dump is in the making */
+	int exit_status;
+	struct waiter waiters[MAX_WAITERS];
+	size_t nr_waiters;
+};
+
+/* What a descriptor is about; the value in epoll_data. */
+enum wake {
+	WAKE_SIGNAL,
+	WAKE_ENGINE,
+	WAKE_CTL,
+	WAKE_DUMPER,
+	WAKE_TIMER,
+	WAKE_STATUS,
+	WAKE_HOTPLUG,
+	WAKE_CHILD,
+	WAKE_SIDEBAND
+};
+
+static int watch(struct daemon *d, int fd, enum wake what, uint32_t events, struct err *err)
+{
+	struct epoll_event e = {.events = events, .data.u32 = what};
+
+	if (fd < 0 || !epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &e) || errno == EEXIST)
+		return 0;
+	return err_sys(err, -errno, "epoll_ctl");
+}
+
+static void unwatch(struct daemon *d, int fd)
+{
+	epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* ---- sideband ---- */
+
+static int watch_sideband(struct daemon *d, struct err *err)
+{
+	size_t nr;
+	struct ring *const *rings = recording_sideband(d->s->recording, &nr);
+	int rc = 0;
+
+	/* Edge-triggered: an event whose tasks have all ended would hang up for ever. */
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = watch(d, rings[i]->fd, WAKE_SIDEBAND, EPOLLIN | EPOLLET, err);
+	return rc;
+}
+
+static void drain_sideband(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct err err = ERR_INIT;
+	uint64_t lost = 0;
+	size_t nr;
+	struct ring *const *rings = recording_sideband(s->recording, &nr);
+
+	if (sideband_drain(s->sideband, rings, nr, &lost, &err))
+		log_warn_err(&err);
+	if (!lost)
+		return;
+	log_warn("the kernel dropped %lu records about processes; reading /proc anew", lost);
+	if (session_scan(s, &err))
+		log_warn_err(&err);
+}
+
+static void on_sideband(struct daemon *d)
+{
+	struct session *s = d->s;
+
+	s->nr_sideband_wakeups++;
+	drain_sideband(d);
+	/* A dump in the making refers to older times than the rings do: forget nothing meanwhile.
+	 */
+	if (engine_state(s->engine) != ENGINE_DUMPING)
+		ledger_expire(s->ledger, recording_oldest(s->recording, clock_ns()));
+}
+
+/* ---- dumps ---- */
+
+/* Once, at `ns` of CLOCK_MONOTONIC; 0: not at all. */
+static void set_timer(struct daemon *d, uint64_t ns)
+{
+	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
+					    .tv_nsec = (long)(ns % 1000000000)}};
+
+	timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void freeze(struct daemon *d)
+{
+	struct session *s = d->s;
+	const struct engine_cause *c;
+	struct dumper_job job = {.nr = (uint32_t)s->nr_dumps + 1};
+
+	recording_freeze(s->recording, &job.freeze);
+	c = engine_cause(s->engine);
+	job.what = c->what;
+	job.hit_ns = c->what.ns;
+	job.post_ns = c->post_ns;
+	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
+	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
+	if (s->hotplug) {
+		unwatch(d, hotplug_fd(s->hotplug));
+		d->hotplug_waits = true;
+	}
+	drain_sideband(d);
+	job.scan = s->scan;
+	dumper_start(s->dumper, &job);
+	set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
+}
+
+/* Asks the engine about a hit and does what it says. */
+static enum verdict hit(struct daemon *d, const struct rule *rule, const struct sighting *what)
+{
+	struct session *s = d->s;
+	unsigned fill = rule->min_fill_percent > 0 ? recording_fill_percent(s->recording) : 100;
+	enum verdict v = engine_hit(s->engine, rule, what, fill);
+	char time[32];
+
+	switch (v) {
+	case VERDICT_DUMP:
+		freeze(d);
+		log_verbose("%s: dumping", rule->name);
+		break;
+	case VERDICT_POST:
+		set_timer(d, engine_due_ns(s->engine));
+		log_verbose("%s: dumping in %s", rule->name,
+			    str_fmt_time(time, sizeof(time), engine_cause(s->engine)->post_ns));
+		break;
+	case VERDICT_MERGED:
+		log_verbose("%s: merged into the dump in the making", rule->name);
+		break;
+	case VERDICT_HELD:
+		log_verbose("%s: held back (cooldown, limit or min-fill)", rule->name);
+		break;
+	}
+	return v;
+}
+
+static void freeze_after_post(struct daemon *d)
+{
+	engine_due(d->s->engine);
+	freeze(d);
+}
+
+static void on_timer(struct daemon *d)
+{
+	uint64_t n;
+
+	if (read(d->timer_fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	if (engine_state(d->s->engine) == ENGINE_POST)
+		freeze_after_post(d);
+	else if (engine_state(d->s->engine) == ENGINE_DUMPING)
+		dumper_hurry(d->s->dumper);
+}
+
+static void on_engine(struct daemon *d)
+{
+	const struct rule *rule;
+	struct sighting what;
+	struct err err = ERR_INIT;
+	int got;
+
+	while ((got = engine_poll(d->s->engine, &rule, &what, &err)) != 0) {
+		if (got > 0) {
+			hit(d, rule, &what);
+			continue;
+		}
+		log_warn_err(&err);
+		log_warn("rule %s is disarmed", rule->name);
+	}
+}
+
+static void seal(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct engine_merged merged[MAX_MERGED];
+	struct dumper_totals totals = {.nr_dumps = s->nr_dumps, .nr_refused = s->nr_refused};
+	struct engine_totals t;
+	struct ledger_stats l;
+	size_t nr = engine_seal(s->engine, merged, MAX_MERGED);
+
+	engine_totals(s->engine, &t);
+	totals.nr_hits = t.nr_hits;
+	totals.nr_held = t.nr_held;
+	sideband_stats(s->sideband, &totals.sideband);
+	ledger_stats(s->ledger, &l);
+	totals.sideband.nr_scans = s->nr_scans;
+	totals.sideband.nr_wakeups = s->nr_sideband_wakeups;
+	totals.sideband.ledger_bytes = l.bytes;
+	totals.sideband.nr_tasks = l.nr_tasks;
+	totals.sideband.nr_tombstones = l.nr_tombstones;
+	totals.sideband.nr_evicted = l.nr_evicted;
+	dumper_seal(s->dumper, merged, nr, &totals);
+}
+
+static void say_committed(const struct dumper_result *r)
+{
+	char file[32], ring[32], window[32], samples[32], lost[64] = "nothing lost";
+
+	if (r->lost)
+		snprintf(lost, sizeof(lost), "%lu samples LOST", r->lost);
+	log_info("dump: %s events of the last %s, %s of rings in a file of %s, %s",
+		 str_fmt_count(samples, sizeof(samples), r->nr_samples),
+		 str_fmt_time(window, sizeof(window), (int64_t)r->window_ns),
+		 str_fmt_size(ring, sizeof(ring), r->ring_bytes),
+		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
+}
+
+static void answer_waiters(struct daemon *d, const struct dumper_result *r)
+{
+	for (size_t i = 0; i < d->nr_waiters; i++) {
+		struct waiter *w = &d->waiters[i];
+
+		if (r->rc)
+			ctl_reply_err(d->s->ctl, w->client, &r->err);
+		else
+			ctl_reply(d->s->ctl, w->client,
+				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", r->path, "merged",
+					    (int)w->merged));
+	}
+	d->nr_waiters = 0;
+}
+
+static void finish_dump(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct dumper_result r;
+	struct err err = ERR_INIT;
+
+	dumper_take(s->dumper, &r);
+	set_timer(d, 0);
+	if (r.rc) {
+		s->nr_refused++;
+		log_err(&r.err);
+		log_info("no dump was made; recording goes on");
+	} else {
+		s->nr_dumps++;
+		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
+		say_committed(&r);
+		printf("%s\n", r.path);
+		fflush(stdout);
+	}
+	answer_waiters(d, &r);
+	recording_reap(s->recording);
+	engine_done(s->engine, clock_ns(), !r.rc);
+	if (d->hotplug_waits && watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN, &err))
+		log_warn_err(&err);
+	d->hotplug_waits = false;
+}
+
+static void on_dumper(struct daemon *d)
+{
+	switch (dumper_poll(d->s->dumper)) {
+	case DUMPER_SEAL:
+		seal(d);
+		break;
+	case DUMPER_DONE:
+		finish_dump(d);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- control socket ---- */
+
+static void on_trigger_request(struct daemon *d, struct ctl_client *client, const json_t *request)
+{
+	const char *reason = json_string_value(json_object_get(request, "reason"));
+	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
+	struct err err = ERR_INIT;
+	enum verdict v;
+
+	if (d->nr_waiters == MAX_WAITERS || d->stopping) {
+		err_set(&err, -EBUSY,
+			d->stopping ? "the recorder is stopping"
+				    : "too many others wait for a dump");
+		ctl_reply_err(d->s->ctl, client, &err);
+		return;
+	}
+	ctl_client_cred(client, &what.pid, &what.uid);
+	what.tid = what.pid;
+	snprintf(what.reason, sizeof(what.reason), "%s", reason ? reason : "");
+	sighting_add(&what, "asked_by_pid=%u", what.pid);
+	v = hit(d, engine_builtin(d->s->engine, "manual"), &what);
+	d->waiters[d->nr_waiters++] = (struct waiter){client, v == VERDICT_MERGED};
+}
+
+static void on_ctl(struct daemon *d)
+{
+	struct ctl_client *client;
+	json_t *request;
+
+	while (ctl_next(d->s->ctl, &client, &request) > 0) {
+		const char *cmd = json_string_value(json_object_get(request, "cmd"));
+		struct err err = ERR_INIT;
+		json_t *reply = NULL;
+
+		if (cmd && !strcmp(cmd, "trigger")) {
+			on_trigger_request(d, client, request);
+		} else if (cmd && !strcmp(cmd, "status")) {
+			reply = status_json(d->s);
+			err_set(&err, -ENOMEM, "the status could not be put into words");
+		} else {
+			err_set(&err, -EINVAL, "the recorder knows no such request");
+		}
+		if (reply)
+			ctl_reply(d->s->ctl, client, reply);
+		else if (err.what[0])
+			ctl_reply_err(d->s->ctl, client, &err);
+		json_decref(request);
+	}
+}
+
+/* ---- the rest ---- */
+
+static void on_hotplug(struct daemon *d)
+{
+	struct session *s = d->s;
+	bool online, lost = false;
+	int cpu;
+
+	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
+		struct err err = ERR_INIT;
+
+		if (!online) {
+			recording_cpu_offline(s->recording, cpu);
+			log_info("CPU %d went offline; what it recorded is kept for the next dump",
+				 cpu);
+			continue;
+		}
+		if (recording_cpu_online(s->recording, cpu, &err) || watch_sideband(d, &err)) {
+			err_prefix(&err, "CPU %d came online but is not recorded", cpu);
+			log_warn_err(&err);
+			continue;
+		}
+		log_info("CPU %d came online and is recorded", cpu);
+	}
+	if (lost)
+		log_warn("messages about CPUs were dropped; restart ringback if CPUs were added");
+}
+
+/* A dump that was promised or asked for is made before leaving. */
+static void stop(struct daemon *d)
+{
+	struct session *s = d->s;
+
+	d->stopping = true;
+	if (engine_state(s->engine) == ENGINE_POST)
+		freeze_after_post(d);
+	if (engine_state(s->engine) == ENGINE_ARMED && s->config.dump_on_exit &&
+	    !d->asked_exit_dump) {
+		struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
+
+		d->asked_exit_dump = true;
+		hit(d, engine_builtin(s->engine, "exit"), &what);
+		if (engine_state(s->engine) == ENGINE_POST)
+			freeze_after_post(d);
+	}
+	if (engine_state(s->engine) == ENGINE_ARMED)
+		d->leave = true;
+}
+
+static void reload(struct daemon *d)
+{
+	struct err err = ERR_INIT;
+
+	if (session_reload(d->s, d->argc, d->argv, &err)) {
+		log_err(&err);
+		log_warn("the configuration is as it was");
+		return;
+	}
+	log_info("rules and limits are read anew; channels and targets change with a restart");
+}
+
+static void on_signal(struct daemon *d)
+{
+	struct signalfd_siginfo si;
+
+	while (read(d->s->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGHUP) {
+			reload(d);
+			continue;
+		}
+		if (d->stopping)
+			log_info("finishing the dump first");
+		stop(d);
+	}
+}
+
+static void on_child(struct daemon *d)
+{
+	struct session *s = d->s;
+
+	d->exit_status = child_status(s->child);
+	unwatch(d, child_fd(s->child));
+	stop(d);
+}
+
+static void on_status(struct daemon *d)
+{
+	uint64_t n;
+
+	if (read(d->status_fd, &n, sizeof(n)) == sizeof(n))
+		status_line(d->s);
+}
+
+static void (*const handlers[])(struct daemon *) = {
+	[WAKE_SIGNAL] = on_signal,   [WAKE_ENGINE] = on_engine, [WAKE_CTL] = on_ctl,
+	[WAKE_DUMPER] = on_dumper,   [WAKE_TIMER] = on_timer,	[WAKE_STATUS] = on_status,
+	[WAKE_HOTPLUG] = on_hotplug, [WAKE_CHILD] = on_child,	[WAKE_SIDEBAND] = on_sideband,
+};
+
+static int open_loop(struct daemon *d, struct err *err)
+{
+	struct session *s = d->s;
+	struct itimerspec each_second = {{1, 0}, {1, 0}};
+	int rc;
+
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (d->epoll_fd < 0 || d->timer_fd < 0)
+		return err_sys(err, -errno, "can't set up the main loop");
+	if (log_is_terminal() && !s->config.quiet) {
+		d->status_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (d->status_fd >= 0)
+			timerfd_settime(d->status_fd, 0, &each_second, NULL);
+	}
+	rc = watch(d, s->signal_fd, WAKE_SIGNAL, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, engine_fd(s->engine), WAKE_ENGINE, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, ctl_fd(s->ctl), WAKE_CTL, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, dumper_fd(s->dumper), WAKE_DUMPER, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, d->timer_fd, WAKE_TIMER, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, d->status_fd, WAKE_STATUS, EPOLLIN, err);
+	if (!rc && s->hotplug)
+		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN, err);
+	if (!rc && s->child)
+		rc = watch(d, child_fd(s->child), WAKE_CHILD, EPOLLIN, err);
+	return rc ? rc : watch_sideband(d, err);
+}
+
+static void close_loop(struct daemon *d)
+{
+	if (d->epoll_fd >= 0)
+		close(d->epoll_fd);
+	if (d->timer_fd >= 0)
+		close(d->timer_fd);
+	if (d->status_fd >= 0)
+		close(d->status_fd);
+	log_status(NULL);
+}
+
+static int loop(struct daemon *d, struct err *err)
+{
+	struct epoll_event e[16];
+
+	while (!d->leave) {
+		int n = epoll_wait(d->epoll_fd, e, 16, -1);
+
+		if (n < 0 && errno != EINTR)
+			return err_sys(err, -errno, "epoll_wait");
+		/* Triggers first: whatever else is ready can wait until the rings are frozen. */
+		for (int i = 0; i < n; i++)
+			if (e[i].data.u32 == WAKE_ENGINE)
+				on_engine(d);
+		for (int i = 0; i < n; i++)
+			if (e[i].data.u32 != WAKE_ENGINE)
+				handlers[e[i].data.u32](d);
+		if (d->stopping && engine_state(d->s->engine) == ENGINE_ARMED)
+			stop(d);
+	}
+	return 0;
+}
+
+int daemon_run(struct session *s, int argc, char **argv, int *status, struct err *err)
+{
+	struct daemon d = {
+		.s = s,
+		.argc = argc,
+		.argv = argv,
+		.epoll_fd = -1,
+		.timer_fd = -1,
+		.status_fd = -1,
+	};
+	int rc = open_loop(&d, err);
+
+	if (!rc)
+		log_info("recording");
+	if (!rc)
+		rc = loop(&d, err);
+	close_loop(&d);
+	*status = d.exit_status;
+	return rc;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes a dump of frozen rings, in a thread of its own at low priority. The main loop freezes,
+ *hands a job over, and goes on; the thread walks, writes, lets the rings go as soon as their bytes
+ *are written, and asks the main loop twice:
+ *
+ *	main loop     freeze ── dumper_start ──────────── dumper_seal ─────────── dumper_take
+ *	                              │                      ▲    │                    ▲
+ *	thread                        ▼ walk, write, release │    ▼ stats, footer,     │
+ *	                              ...................... SEAL   commit ........... DONE
+ *
+ * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop gives the hits merged so far,
+ *so that every hit is in this dump or counted for the next.
+ */
+#pragma once
+
+#include "dump/base/err.h"
+#include "recorder/ledger.h"
+#include "recorder/procscan.h"
+#include "recorder/recording.h"
+#include "recorder/store.h"
+#include "trigger/trigger.h"
+
+struct dumper;
+struct host;
+
+struct dumper_options {
+	struct recording *recording;
+	struct ledger *ledger;
+	struct host *host;
+	struct store *store;
+	bool low_priority; /* nice 19 until dumper_hurry(); needs the right to lower it again */
+};
+
+int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err);
+void dumper_free(struct dumper *d); /* waits for a dump in the making */
+
+int dumper_fd(const struct dumper *d);
+
+/* What the thread needs to know of why and when; copied. */
+struct dumper_job {
+	struct recording_freeze freeze;
+	char rule_name[64], rule_text[256];
+	struct sighting what;
+	int64_t post_ns;
+	uint64_t hit_ns;
+	uint32_t nr;	       /* which dump of this recorder */
+	struct procscan *scan; /* to wait for before the ledger is written; NULL: none */
+};
+
+/* The rings are frozen: go. No dump may be in the making. */
+void dumper_start(struct dumper *d, const struct dumper_job *job);
+
+/*
+ * The dump takes long because the machine is busy: the thread gets an ordinary share of it from now
+ * to the end of this dump. Any time.
+ */
+void dumper_hurry(struct dumper *d);
+#define DUMPER_PATIENCE_NS 200000000ull
+
+enum dumper_phase { DUMPER_IDLE, DUMPER_WRITING, DUMPER_SEAL, DUMPER_SEALED, DUMPER_DONE };
+
+/* After dumper_fd() was readable (and read away by this): where the thread is. */
+enum dumper_phase dumper_poll(struct dumper *d);
+
+struct dumper_totals {
+	uint64_t nr_dumps, nr_refused, nr_hits, nr_held;
+	struct fmt_sideband_stats sideband;
+};
+
+/* In SEAL: what the end of the dump says. `merged` is copied. */
+void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr,
+		 const struct dumper_totals *totals);
+
+struct dumper_result {
+	int rc; /* 0: committed */
+	struct err err;
+	char path[4096];
+	uint64_t file_bytes, ring_bytes, nr_samples, lost;
+	uint64_t window_ns; /* the shortest over the rings that have wrapped, else the longest */
+	uint64_t write_ns;
+};
+
+/* In DONE: the result; the dumper is IDLE again. */
+void dumper_take(struct dumper *d, struct dumper_result *out);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events that have a fixed name: the kernel's software counters, the generic hardware events, the
+ * hardware cache events (L1-dcache-load-misses) and raw ones (r1a8). Pure tables.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct closest;
+
+struct event_name {
+	uint32_t type; /* PERF_TYPE_SOFTWARE, _HARDWARE, _HW_CACHE or _RAW */
+	uint64_t config;
+	bool clock;	  /* counts time: sampled by frequency */
+	bool sample_addr; /* faults: PERF_SAMPLE_ADDR is the faulting address */
+};
+
+bool event_name_find(const char *name, struct event_name *out);
+/* Offers all names but the raw ones. */
+void event_name_closest(struct closest *c);

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/* The CHANNELS and FORMATS sections; see formats.h. Called by dumper.c. */
+#include "recorder/formats.h"
+
+#include "dump/base/err.h"
+#include "dump/writer.h"
+#include "recorder/recording.h"
+#include "recorder/tracefs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* One tracepoint's item: system, NUL, text of its format file. */
+struct format {
+	struct fmt_tracepoint f;
+	struct buf text;
+};
+
+struct formats {
+	struct format *v;
+	size_t nr;
+	struct buf header_page;
+};
+
+static bool has_format(const struct formats *f, uint32_t id)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->v[i].f.id == id)
+			return true;
+	return false;
+}
+
+static int add_format(struct formats *f, const struct event *e, struct err *err)
+{
+	struct format *v = realloc(f->v, (f->nr + 1) * sizeof(*v)), *n;
+	const char *colon = strchr(e->name, ':');
+	struct buf text = {0};
+	char path[256];
+	int rc;
+
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory");
+	f->v = v;
+	n = &v[f->nr];
+	*n = (struct format){.f = {.id = (uint32_t)e->attr.config,
+				   .system_bytes = (uint32_t)(colon - e->name) + 1}};
+	snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - e->name), e->name,
+		 colon + 1);
+	rc = tracefs_read(path, &text, err);
+	if (!rc && (buf_put(&n->text, e->name, n->f.system_bytes - 1) || buf_put(&n->text, "", 1) ||
+		    buf_put(&n->text, text.p, text.len)))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	buf_free(&text);
+	if (rc)
+		buf_free(&n->text);
+	else
+		f->nr++;
+	return rc;
+}
+
+int formats_new(const struct recording *r, struct formats **out, struct err *err)
+{
+	struct formats *f = calloc(1, sizeof(*f));
+	int rc = 0;
+
+	if (!f)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < recording_nr_channels(r) && !rc; i++) {
+		const struct channel *c = recording_channel(r, i);
+
+		for (size_t k = 0; k < c->events.nr && !rc; k++) {
+			const struct event *e = c->events.v[k];
+
+			if (e->kind == EVENT_TRACEPOINT && !has_format(f, (uint32_t)e->attr.config))
+				rc = add_format(f, e, err);
+		}
+	}
+	if (!rc && f->nr)
+		tracefs_read("events/header_page", &f->header_page, NULL);
+	if (rc) {
+		formats_free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+void formats_free(struct formats *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->nr; i++)
+		buf_free(&f->v[i].text);
+	free(f->v);
+	buf_free(&f->header_page);
+	free(f);
+}
+
+static int put_channel(const struct channel *c, struct writer *w, struct err *err)
+{
+	struct fmt_channel fc = {
+		.id = c->id,
+		.nr_banks = c->nr_banks,
+		.ring_bytes = c->ring_bytes,
+		.sample_type = c->layout.sample_type,
+		.regs_user = c->layout.regs_user,
+		.stack_user = c->stack == STACK_DWARF ? c->stack_bytes : 0,
+	};
+
+	return writer_item(w, FMT_CHANNEL, &fc, sizeof(fc), c->name, strlen(c->name), NULL, err);
+}
+
+static int put_text(struct writer *w, uint16_t kind, uint32_t event, const char *text,
+		    struct err *err)
+{
+	return text ? writer_item(w, kind, &event, sizeof(event), text, strlen(text), NULL, err)
+		    : 0;
+}
+
+static int put_event(const struct recording *r, const struct channel *c, size_t i, struct writer *w,
+		     struct err *err)
+{
+	const struct event *e = c->events.v[i];
+	/* Pointers of this process mean nothing to a reader. */
+	struct perf_event_attr attr = e->attr;
+	struct fmt_event fe = {
+		.id = c->first_event + (uint32_t)i,
+		.channel = c->id,
+		.tracepoint = e->kind == EVENT_TRACEPOINT ? (uint32_t)e->attr.config : 0,
+		.attr_bytes = sizeof(attr),
+	};
+	int rc;
+
+	recording_attr(r, c, i, &attr);
+	if (e->uprobe_path)
+		attr.uprobe_path = 0;
+	rc = writer_item(w, FMT_EVENT, &fe, sizeof(fe), &attr, sizeof(attr), NULL, err);
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_NAME, fe.id, e->name, err);
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_FILTER, fe.id, e->filter, err);
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_TARGET, fe.id, e->target, err);
+	return rc;
+}
+
+/* The ids of the frozen bank's events, where samples carry them. */
+static int put_ids(const struct banks *b, uint32_t ring, struct writer *w, struct err *err)
+{
+	const struct bank *f = b->frozen;
+	int rc = 0;
+
+	if (!(b->channel->layout.sample_type & PERF_SAMPLE_IDENTIFIER))
+		return 0;
+	for (size_t i = 0; i < f->nr_fds && !rc; i++) {
+		struct fmt_event_id id = {.event = b->channel->first_event + f->event[i],
+					  .ring = ring};
+
+		if (ioctl(f->fds[i], PERF_EVENT_IOC_ID, &id.id))
+			continue;
+		rc = writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, err);
+	}
+	return rc;
+}
+
+static int put_formats(const struct formats *f, struct writer *w, struct err *err)
+{
+	int rc = f->nr ? writer_section(w, FMT_FORMATS, err) : 0;
+
+	for (size_t i = 0; i < f->nr && !rc; i++)
+		rc = writer_item(w, FMT_FORMAT_TRACEPOINT, &f->v[i].f, sizeof(f->v[i].f),
+				 f->v[i].text.p, f->v[i].text.len, NULL, err);
+	if (!rc && f->header_page.len)
+		rc = writer_item(w, FMT_FORMAT_HEADER_PAGE, NULL, 0, f->header_page.p,
+				 f->header_page.len, NULL, err);
+	return rc;
+}
+
+int formats_write(const struct formats *f, struct recording *r, struct writer *w, struct err *err)
+{
+	int rc = writer_section(w, FMT_CHANNELS, err);
+
+	for (size_t i = 0; i < recording_nr_channels(r) && !rc; i++) {
+		const struct channel *c = recording_channel(r, i);
+
+		rc = put_channel(c, w, err);
+		for (size_t k = 0; k < c->events.nr && !rc; k++)
+			rc = put_event(r, c, k, w, err);
+	}
+	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++)
+		rc = put_ids(recording_banks(r, i), (uint32_t)i, w, err);
+	return rc ? rc : put_formats(f, w, err);
+}

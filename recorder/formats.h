@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes a dump's records readable elsewhere: channels, attributes, names, sample ids, and the
+ * formats of the tracepoints. Texts are read from tracefs once at start.
+ */
+#pragma once
+
+struct err;
+struct formats;
+struct recording;
+struct writer;
+
+int formats_new(const struct recording *r, struct formats **out, struct err *err);
+void formats_free(struct formats *f);
+
+/* Writes the CHANNELS and FORMATS sections; ring ids are those of the windows. Allocates nothing.
+ */
+int formats_write(const struct formats *f, struct recording *r, struct writer *w, struct err *err);

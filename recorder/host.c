@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* Facts about machine and recorder for the dump; see host.h. Called by dumper.c. */
+#include "recorder/host.h"
+
+#include "dump/base/err.h"
+#include "dump/format.h"
+#include "dump/writer.h"
+#include "recorder/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define MAX_CAPS 48
+
+struct host {
+	struct fmt_host facts;
+	const char *instance;
+	char hostname[256];
+	char uname[512];
+	char cpu_model[256];
+	char boot_id[64];
+	char os[256];
+	char cmdline[4096];
+	size_t cmdline_bytes;
+	char caps[MAX_CAPS][96];
+	size_t nr_caps;
+};
+
+static size_t read_file(const char *path, char *out, size_t n)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? 0 : read(fd, out, n - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (got < 0)
+		got = 0;
+	out[got] = '\0';
+	return (size_t)got;
+}
+
+/* The value of the first line "KEY<anything>SEP VALUE" of a file, without quotes. */
+static void find_value(const char *path, const char *key, char sep, char *out, size_t n)
+{
+	FILE *f = fopen(path, "re");
+	char line[512];
+
+	out[0] = '\0';
+	while (f && fgets(line, sizeof(line), f)) {
+		char *v = strchr(line, sep);
+		size_t len;
+
+		if (!v || strncmp(line, key, strlen(key)))
+			continue;
+		v += 1 + strspn(v + 1, " \t\"");
+		len = strcspn(v, "\"\n");
+		snprintf(out, n, "%.*s", (int)len, v);
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void read_texts(struct host *h)
+{
+	struct utsname u;
+
+	gethostname(h->hostname, sizeof(h->hostname) - 1);
+	if (!uname(&u))
+		snprintf(h->uname, sizeof(h->uname), "%s %s %s %s", u.sysname, u.release, u.version,
+			 u.machine);
+	find_value("/proc/cpuinfo", "model name", ':', h->cpu_model, sizeof(h->cpu_model));
+	find_value("/etc/os-release", "PRETTY_NAME", '=', h->os, sizeof(h->os));
+	read_file("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof(h->boot_id));
+	h->boot_id[strcspn(h->boot_id, "\n")] = '\0';
+	h->cmdline_bytes = read_file("/proc/self/cmdline", h->cmdline, sizeof(h->cmdline));
+}
+
+int host_new(const struct caps *caps, const char *instance, struct host **out, struct err *err)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	struct sysinfo si;
+
+	if (!h)
+		return err_set(err, -ENOMEM, "out of memory");
+	h->instance = instance;
+	h->facts = (struct fmt_host){
+		.nr_cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+		.nr_cpus_possible = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+		.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
+		.clockid = CLOCK_MONOTONIC,
+		.mem_total_bytes = sysinfo(&si) ? 0 : (uint64_t)si.totalram * si.mem_unit,
+		.recorder_pid = (uint32_t)getpid(),
+		.recorder_uid = geteuid(),
+		.flags = caps->initial_pidns ? FMT_HOST_INITIAL_PIDNS : 0,
+	};
+	read_texts(h);
+	h->nr_caps = caps_lines(caps, h->caps, MAX_CAPS);
+	*out = h;
+	return 0;
+}
+
+void host_free(struct host *h)
+{
+	free(h);
+}
+
+/* What to add to CLOCK_MONOTONIC to get `id`: the reading with the shortest bracket of a few. */
+static int64_t offset_of(clockid_t id)
+{
+	uint64_t best = UINT64_MAX;
+	int64_t offset = 0;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t a = clock_ns(), v = clock_of(id), b = clock_ns();
+
+		if (b - a < best) {
+			best = b - a;
+			offset = (int64_t)(v - (a + (b - a) / 2));
+		}
+	}
+	return offset;
+}
+
+static int put_text(struct writer *w, uint16_t kind, const char *text, size_t n, struct err *err)
+{
+	return n ? writer_item(w, kind, NULL, 0, text, n, NULL, err) : 0;
+}
+
+int host_write(struct host *h, struct writer *w, struct err *err)
+{
+	const struct {
+		uint16_t kind;
+		const char *text;
+		size_t n;
+	} texts[] = {
+		{FMT_HOST_HOSTNAME, h->hostname, strlen(h->hostname)},
+		{FMT_HOST_UNAME, h->uname, strlen(h->uname)},
+		{FMT_HOST_CPU_MODEL, h->cpu_model, strlen(h->cpu_model)},
+		{FMT_HOST_BOOT_ID, h->boot_id, strlen(h->boot_id)},
+		{FMT_HOST_OS, h->os, strlen(h->os)},
+		{FMT_HOST_RECORDER, "ringback " RINGBACK_VERSION,
+		 strlen("ringback " RINGBACK_VERSION)},
+		{FMT_HOST_CMDLINE, h->cmdline, h->cmdline_bytes},
+		{FMT_HOST_INSTANCE, h->instance, strlen(h->instance)},
+	};
+	int rc = writer_section(w, FMT_HOST, err);
+
+	h->facts.nr_cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	h->facts.real_minus_clock = offset_of(CLOCK_REALTIME);
+	h->facts.boot_minus_clock = offset_of(CLOCK_BOOTTIME);
+	if (!rc)
+		rc = writer_item(w, FMT_HOST_FACTS, &h->facts, sizeof(h->facts), NULL, 0, NULL,
+				 err);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !rc; i++)
+		rc = put_text(w, texts[i].kind, texts[i].text, texts[i].n, err);
+	for (size_t i = 0; i < h->nr_caps && !rc; i++)
+		rc = put_text(w, FMT_HOST_CAPABILITY, h->caps[i], strlen(h->caps[i]), err);
+	return rc;
+}

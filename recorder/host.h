@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a dump says of the machine and of the recorder. Collected once at start; only the clocks are
+ * read again for each dump.
+ */
+#pragma once
+
+#include "recorder/caps.h"
+
+struct err;
+struct host;
+struct writer;
+
+/* `instance` is borrowed; the recorder's command line is read from /proc/self/cmdline. */
+int host_new(const struct caps *caps, const char *instance, struct host **out, struct err *err);
+void host_free(struct host *h);
+
+/* Writes the HOST section. Allocates nothing. */
+int host_write(struct host *h, struct writer *w, struct err *err);

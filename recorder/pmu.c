@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/* PMUs in sysfs; see pmu.h. */
+#include "recorder/pmu.h"
+
+#include "dump/base/closest.h"
+#include "dump/base/err.h"
+#include "recorder/event.h"
+#include "recorder/settings.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DEVICES "/sys/bus/event_source/devices"
+
+/* A name that stays within its directory. */
+static bool plain(const char *name)
+{
+	return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 128;
+}
+
+static bool read_file(const char *pmu, const char *file, char *out, size_t n)
+{
+	char path[400];
+
+	if (!plain(pmu))
+		return false;
+	snprintf(path, sizeof(path), DEVICES "/%s/%s", pmu, file);
+	return setting_line(path, out, n);
+}
+
+bool pmu_type(const char *pmu, __u32 *type)
+{
+	char text[32], *end;
+	unsigned long v;
+
+	if (!read_file(pmu, "type", text, sizeof(text)))
+		return false;
+	v = strtoul(text, &end, 10);
+	if (end == text)
+		return false;
+	*type = (__u32)v;
+	return true;
+}
+
+/* ---- terms ---- */
+
+static int number(const char *term, const char *text, __u64 *v, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtoull(text, &end, 0);
+	if (end == text || *end || *text == '-' || errno)
+		return err_set(err, -EINVAL, "'%s' is not a number, in term '%s'", text, term);
+	return 0;
+}
+
+static __u64 *config_word(struct perf_event_attr *attr, const char *name, size_t n)
+{
+	if (n == 6 && !strncmp(name, "config", n))
+		return &attr->config;
+	if (n == 7 && !strncmp(name, "config1", n))
+		return (__u64 *)&attr->config1;
+	if (n == 7 && !strncmp(name, "config2", n))
+		return (__u64 *)&attr->config2;
+	return NULL;
+}
+
+/*
+ * Spreads `v` over the bits that a format names, lowest first: "config1:0-7,32-35", "config:21". A
+ * value with more bits than the field has is refused.
+ */
+static int set_bits(struct perf_event_attr *attr, const char *term, const char *format, __u64 v,
+		    struct err *err)
+{
+	const char *colon = strchr(format, ':'), *p;
+	__u64 *word = colon ? config_word(attr, format, (size_t)(colon - format)) : NULL;
+	unsigned used = 0;
+
+	if (!word)
+		return err_set(err, -EINVAL, "the format of term '%s', '%s', is not understood",
+			       term, format);
+	for (p = colon + 1;; p++) {
+		char *end;
+		unsigned long lo = strtoul(p, &end, 10), hi = lo;
+
+		if (end == p)
+			break;
+		if (*end == '-') {
+			p = end + 1;
+			hi = strtoul(p, &end, 10);
+		}
+		if (end == p || lo > hi || hi > 63)
+			break;
+		for (; lo <= hi; lo++, used++) {
+			*word &= ~(1ull << lo);
+			*word |= (used < 64 ? v >> used & 1 : 0) << lo;
+		}
+		p = end;
+		if (*p == '\0') {
+			if (used < 64 && v >> used)
+				return err_set(
+					err, -ERANGE,
+					"%#llx is too large for term '%s', which has %u bits",
+					(unsigned long long)v, term, used);
+			return 0;
+		}
+		if (*p != ',')
+			break;
+	}
+	return err_set(err, -EINVAL, "the format of term '%s', '%s', is not understood", term,
+		       format);
+}
+
+static int set_field(const char *pmu, const char *term, const char *value,
+		     struct perf_event_attr *attr, struct err *err)
+{
+	char file[160], format[128];
+	__u64 v = 1, *word = config_word(attr, term, strlen(term));
+	int rc;
+
+	if (value) {
+		rc = number(term, value, &v, err);
+		if (rc)
+			return rc;
+	}
+	if (word) {
+		*word = v;
+		return 0;
+	}
+	snprintf(file, sizeof(file), "format/%s", term);
+	if (!plain(term) || !read_file(pmu, file, format, sizeof(format)))
+		return -ENOENT;
+	return set_bits(attr, term, format, v, err);
+}
+
+/* An alias stands for terms: "event=0x3c,umask=0x00". */
+static int set_alias(const char *pmu, const char *alias, char *terms, struct perf_event_attr *attr,
+		     struct err *err)
+{
+	char *save = NULL;
+
+	for (char *t = strtok_r(terms, ",", &save); t; t = strtok_r(NULL, ",", &save)) {
+		char *eq = strchr(t, '=');
+		int rc;
+
+		if (eq)
+			*eq++ = '\0';
+		rc = set_field(pmu, t, eq, attr, err);
+		if (rc == -ENOENT)
+			return err_set(err, -EINVAL,
+				       "event '%s' of PMU %s uses the term '%s', which it does "
+				       "not have",
+				       alias, pmu, t);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- listing ---- */
+
+static int visible(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static bool suffixed(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return n > m && !strcmp(name + n - m, suffix);
+}
+
+/* events/ also has NAME.unit and NAME.scale, which are no events. */
+static bool is_term(const char *name)
+{
+	return !suffixed(name, ".unit") && !suffixed(name, ".scale") &&
+	       !suffixed(name, ".per-pkg") && !suffixed(name, ".snapshot");
+}
+
+/* Appends the entries of DEVICES/PMU/DIR to `list`, and offers them to `c`. */
+static void list_terms(const char *pmu, const char *dir, struct closest *c, char *list, size_t n)
+{
+	char path[400];
+	struct dirent **v;
+	int nr;
+
+	snprintf(path, sizeof(path), DEVICES "/%s/%s", pmu, dir);
+	nr = scandir(path, &v, visible, alphasort);
+	if (nr < 0)
+		return;
+	for (int i = 0; i < nr; i++) {
+		size_t len = strlen(list);
+
+		if (is_term(v[i]->d_name)) {
+			closest_add(c, v[i]->d_name, NULL);
+			snprintf(list + len, n - len, "%s%s", len ? ", " : "", v[i]->d_name);
+		}
+		free(v[i]);
+	}
+	free(v);
+}
+
+static int no_term(const char *pmu, const char *term, struct err *err)
+{
+	char list[400] = "", otherwise[500];
+	struct closest c;
+
+	closest_init(&c, term);
+	list_terms(pmu, "events", &c, list, sizeof(list));
+	list_terms(pmu, "format", &c, list, sizeof(list));
+	snprintf(otherwise, sizeof(otherwise),
+		 "it knows: %s%sconfig, config1, config2, freq, period", list, *list ? ", " : "");
+	err_set(err, -EINVAL, "PMU %s has no term or event '%s'", pmu, term);
+	closest_hint(&c, err, otherwise);
+	return -EINVAL;
+}
+
+int pmu_term(const char *pmu, const char *term, const char *value, struct perf_event_attr *attr,
+	     struct err *err)
+{
+	char file[160], alias[512];
+	int rc;
+
+	rc = set_field(pmu, term, value, attr, err);
+	if (rc != -ENOENT)
+		return rc;
+	snprintf(file, sizeof(file), "events/%s", term);
+	if (!value && plain(term) && is_term(term) && read_file(pmu, file, alias, sizeof(alias)))
+		return set_alias(pmu, term, alias, attr, err);
+	return no_term(pmu, term, err);
+}
+
+void pmu_each(void (*each)(void *ctx, const char *pmu, __u32 type), void *ctx)
+{
+	struct dirent **v;
+	int nr = scandir(DEVICES, &v, visible, alphasort);
+
+	if (nr < 0)
+		return;
+	for (int i = 0; i < nr; i++) {
+		__u32 type;
+
+		if (pmu_type(v[i]->d_name, &type))
+			each(ctx, v[i]->d_name, type);
+		free(v[i]);
+	}
+	free(v);
+}
+
+static void offer(void *ctx, const char *pmu, __u32 type)
+{
+	closest_add(ctx, pmu, NULL);
+}
+
+void pmu_closest(struct closest *c)
+{
+	pmu_each(offer, c);
+}
+
+/* ---- AUX ---- */
+
+/* The kernel has no file that says it. Mapping an AUX area is refused (EOPNOTSUPP) for a PMU
+ * without. */
+static bool try_aux(int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct perf_event_mmap_page *ring;
+	void *aux;
+
+	ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED)
+		return false;
+	ring->aux_offset = 2 * page;
+	ring->aux_size = page;
+	aux = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)(2 * page));
+	if (aux != MAP_FAILED)
+		munmap(aux, page);
+	munmap(ring, 2 * page);
+	return aux != MAP_FAILED;
+}
+
+bool pmu_has_aux(const char *pmu)
+{
+	/* Traces that one user at a time may have: not to be disturbed by trying. */
+	static const char *const known[] = {"intel_pt", "intel_bts", "cs_etm", "arm_spe_", NULL};
+	struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 1, .sample_period = 1};
+	char mask[64];
+	bool has;
+	int fd, cpu = 0;
+
+	for (int i = 0; known[i]; i++)
+		if (!strncmp(pmu, known[i], strlen(known[i])))
+			return true;
+	if (!pmu_type(pmu, &attr.type) || attr.type < PERF_TYPE_MAX)
+		return false;
+	if (read_file(pmu, "cpumask", mask, sizeof(mask)))
+		cpu = atoi(mask);
+	fd = event_open(&attr, -1, cpu, -1, 0);
+	if (fd < 0)
+		fd = event_open(&attr, 0, -1, -1, 0);
+	if (fd < 0)
+		return false;
+	has = try_aux(fd);
+	close(fd);
+	return has;
+}

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All rings of a recording and the freeze over them; see recording.h. The freeze path allocates
+ * nothing and touches nothing but event descriptors.
+ */
+#include "recorder/recording.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "recorder/clock.h"
+#include "recorder/log.h"
+#include "recorder/sideband.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SIDEBAND_RING_BYTES	 (512u << 10)
+#define SIDEBAND_RING_BYTES_USER (32u << 10) /* of a user who has an mlock limit */
+#define MIN_RING_BYTES		 (16u << 10)
+/* Rings of a CPU that flaps are kept until the next dump, but not without end. */
+#define MAX_OFFLINE_PER_CPU 4
+
+/* The sideband of one CPU: a forward ring that all tasks' dummy events write into. */
+struct side {
+	int cpu;
+	struct ring ring;
+	int *fds;
+	size_t nr_fds;
+};
+
+struct recording {
+	const struct caps *caps;
+	struct target *target;
+	struct channel **channels;
+	size_t nr_channels;
+	struct banks **banks;
+	size_t nr_banks, max_banks;
+	struct side **sides;
+	size_t nr_sides;
+	struct ring **side_rings; /* of sides[], for sideband_drain() */
+	struct perf_event_attr side_attr;
+	struct record_layout side_layout;
+	bool started;
+};
+
+/* ---- channels ---- */
+
+static int add_channel(struct recording *r, const struct config_channel *cc, unsigned nr_banks,
+		       struct err *err)
+{
+	uint32_t first = 0;
+	struct channel **p = realloc(r->channels, (r->nr_channels + 1) * sizeof(struct channel *));
+	int rc;
+
+	if (!p)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->channels = p;
+	if (r->nr_channels) {
+		const struct channel *last = p[r->nr_channels - 1];
+
+		first = last->first_event + (uint32_t)last->events.nr;
+	}
+	rc = channel_new(cc, (uint32_t)r->nr_channels, first, nr_banks, r->caps, r->target,
+			 &p[r->nr_channels], err);
+	if (rc) {
+		err_prefix(err, "channel %s", cc->name);
+		return rc;
+	}
+	r->nr_channels++;
+	return 0;
+}
+
+static int add_channels(struct recording *r, const struct config_channel *cc, size_t nr,
+			unsigned nr_banks, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && !rc; i++) {
+		rc = add_channel(r, &cc[i], nr_banks, err);
+		/* A preset records what it may; what was asked for by name must work. */
+		if (rc && cc[i].optional && (rc == -EACCES || rc == -EPERM || rc == -ENOENT)) {
+			log_warn_err(err);
+			rc = 0;
+		}
+	}
+	if (!rc && !r->nr_channels) {
+		rc = err_set(err, -EACCES, "no channel of the preset may be recorded by this user");
+		err_hint(err, "ringback doctor tells what is missing");
+	}
+	return rc;
+}
+
+/* ---- rings ---- */
+
+static int keep_banks(struct recording *r, struct banks *b)
+{
+	if (r->nr_banks == r->max_banks) {
+		size_t max = r->max_banks ? r->max_banks * 2 : 16;
+		struct banks **p = realloc(r->banks, max * sizeof(struct banks *));
+
+		if (!p)
+			return -ENOMEM;
+		r->banks = p;
+		r->max_banks = max;
+	}
+	r->banks[r->nr_banks++] = b;
+	return 0;
+}
+
+static int open_banks(struct recording *r, const struct channel *c, int cpu, pid_t tid,
+		      struct err *err)
+{
+	struct banks *b;
+	int rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
+
+	if (rc)
+		return rc;
+	rc = keep_banks(r, b);
+	if (rc) {
+		banks_close(b);
+		return err_set(err, rc, "out of memory");
+	}
+	if (r->started)
+		banks_start(b);
+	return 0;
+}
+
+static int open_cpu(struct recording *r, int cpu, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < r->nr_channels && !rc; i++)
+		rc = open_banks(r, r->channels[i], cpu, -1, err);
+	return rc;
+}
+
+static void close_all_banks(struct recording *r)
+{
+	while (r->nr_banks)
+		banks_close(r->banks[--r->nr_banks]);
+}
+
+static int open_all_banks(struct recording *r, struct err *err)
+{
+	const struct target *t = r->target;
+	int rc = 0;
+
+	if (!t->per_thread) {
+		for (size_t i = 0; i < t->nr_cpus && !rc; i++)
+			rc = open_cpu(r, t->cpus[i], err);
+		return rc;
+	}
+	for (size_t i = 0; i < t->nr_tids && !rc; i++)
+		for (size_t k = 0; k < r->nr_channels && !rc; k++)
+			rc = open_banks(r, r->channels[k], -1, t->tids[i], err);
+	return rc;
+}
+
+/* Halves the rings whose size nobody asked for; false when none can get smaller. */
+static bool shrink(struct recording *r)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		struct channel *c = r->channels[i];
+		uint64_t least = c->stack == STACK_DWARF ? 256u << 10 : MIN_RING_BYTES;
+
+		if (c->ring_bytes_given || c->ring_bytes <= least)
+			continue;
+		c->ring_bytes /= 2;
+		any = true;
+	}
+	return any;
+}
+
+/* ---- sideband ---- */
+
+static void side_close(struct side *s)
+{
+	if (!s)
+		return;
+	ring_unmap(&s->ring);
+	while (s->nr_fds)
+		close(s->fds[--s->nr_fds]);
+	free(s->fds);
+	free(s);
+}
+
+static int side_add(struct recording *r, struct side *s, pid_t pid, uint64_t bytes, struct err *err)
+{
+	int fd = event_open(&r->side_attr, pid, s->cpu, -1, 0), rc;
+
+	if (fd < 0)
+		return event_strerror(err, fd, "the sideband (process names and mappings)",
+				      &r->side_attr, pid, s->cpu, 0, r->caps);
+	s->fds[s->nr_fds++] = fd;
+	if (s->ring.page)
+		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring.fd)
+			       ? err_sys(err, -errno, "sideband events can't share a ring")
+			       : 0;
+	rc = ring_map(&s->ring, fd, bytes, false);
+	return rc ? event_strerror(err, rc, "the sideband (process names and mappings)",
+				   &r->side_attr, pid, s->cpu, bytes, r->caps)
+		  : 0;
+}
+
+static uint64_t side_bytes(const struct recording *r)
+{
+	return r->caps->ipc_lock ? SIDEBAND_RING_BYTES : SIDEBAND_RING_BYTES_USER;
+}
+
+/* A cgroup's sideband is that of the whole system: who joins it later was named before. */
+static int side_open(struct recording *r, int cpu, struct side **out, struct err *err)
+{
+	const struct target *t = r->target;
+	bool all = t->system || t->cgroup_fd >= 0;
+	size_t nr = all ? 1 : t->nr_tids;
+	struct side *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s || !(s->fds = calloc(nr, sizeof(*s->fds)))) {
+		free(s);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	s->cpu = cpu;
+	for (size_t i = 0; i < nr && !rc; i++) {
+		rc = side_add(r, s, all ? -1 : t->tids[i], side_bytes(r), err);
+		if (rc == -ESRCH)
+			rc = 0;
+	}
+	if (!rc && !s->nr_fds)
+		rc = err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
+			     t->text);
+	if (rc) {
+		side_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+static int add_side(struct recording *r, int cpu, struct err *err)
+{
+	struct side **sides = realloc(r->sides, (r->nr_sides + 1) * sizeof(struct side *));
+	struct ring **rings;
+	int rc;
+
+	if (!sides)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->sides = sides;
+	rings = realloc(r->side_rings, (r->nr_sides + 1) * sizeof(struct ring *));
+	if (!rings)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->side_rings = rings;
+	rc = side_open(r, cpu, &sides[r->nr_sides], err);
+	if (rc)
+		return rc;
+	rings[r->nr_sides] = &sides[r->nr_sides]->ring;
+	r->nr_sides++;
+	return 0;
+}
+
+/*
+ * Sideband rings are opened on every CPU, also when only some are recorded: a process may start on
+ * any. With a ring per thread the same holds for its dummy events.
+ */
+static int open_sideband(struct recording *r, struct err *err)
+{
+	int *cpus = NULL;
+	size_t nr = 0;
+	int rc = target_online_cpus(&cpus, &nr, err);
+
+	sideband_attr(r->caps, side_bytes(r), &r->side_attr, &r->side_layout);
+	r->side_attr.inherit = !r->target->system && r->target->cgroup_fd < 0;
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = add_side(r, cpus[i], err);
+	free(cpus);
+	return rc;
+}
+
+/* ---- life ---- */
+
+int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
+		   const struct caps *caps, struct target *t, struct recording **out,
+		   struct err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	bool shrunk = false;
+	int rc;
+
+	if (!r)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->caps = caps;
+	r->target = t;
+	event_raise_nofile();
+	rc = add_channels(r, channels, nr, nr_banks, err);
+	if (!rc)
+		rc = open_sideband(r, err);
+	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
+		close_all_banks(r);
+		shrunk = true;
+		rc = 0;
+	}
+	if (rc) {
+		recording_close(r);
+		return rc;
+	}
+	for (size_t i = 0; i < r->nr_channels && shrunk; i++) {
+		char size[32];
+
+		log_info("channel %s: rings of %s, what the mlock limit "
+			 "(kernel.perf_event_mlock_kb) leaves",
+			 r->channels[i]->name,
+			 str_fmt_size(size, sizeof(size), r->channels[i]->ring_bytes));
+	}
+	*out = r;
+	return 0;
+}
+
+void recording_close(struct recording *r)
+{
+	if (!r)
+		return;
+	close_all_banks(r);
+	free(r->banks);
+	while (r->nr_sides)
+		side_close(r->sides[--r->nr_sides]);
+	free(r->sides);
+	free(r->side_rings);
+	for (size_t i = 0; i < r->nr_channels; i++)
+		channel_free(r->channels[i]);
+	free(r->channels);
+	free(r);
+}
+
+void recording_start(struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_start(r->banks[i]);
+	r->started = true;
+}
+
+/* ---- freeze ---- */
+
+void recording_freeze(struct recording *r, struct recording_freeze *f)
+{
+	uint64_t t0 = clock_ns(), t1, t2;
+
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_enable_spare(r->banks[i]);
+	t1 = clock_ns();
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_pause(r->banks[i]);
+	t2 = clock_ns();
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_disable_frozen(r->banks[i]);
+	*f = (struct recording_freeze){
+		.enable_ns = t1 - t0,
+		.pause_ns = t2 - t1,
+		.disable_ns = clock_ns() - t2,
+		.first_paused_ns = t1,
+		.last_paused_ns = t2,
+	};
+}
+
+void recording_release(struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_release(r->banks[i]);
+}
+
+static void drop_banks(struct recording *r, size_t i)
+{
+	banks_close(r->banks[i]);
+	memmove(&r->banks[i], &r->banks[i + 1], (--r->nr_banks - i) * sizeof(struct banks *));
+}
+
+void recording_reap(struct recording *r)
+{
+	for (size_t i = r->nr_banks; i-- > 0;)
+		if (r->banks[i]->offline && r->banks[i]->prev_paused_ns && !r->banks[i]->frozen &&
+		    r->banks[i]->active->state == BANK_FROZEN)
+			drop_banks(r, i);
+}
+
+/* ---- hotplug ---- */
+
+static bool has_cpu_online(const struct recording *r, int cpu)
+{
+	for (size_t i = 0; i < r->nr_banks; i++)
+		if (r->banks[i]->cpu == cpu && !r->banks[i]->offline)
+			return true;
+	return false;
+}
+
+static void drop_sides(struct recording *r, int cpu)
+{
+	for (size_t i = r->nr_sides; i-- > 0;) {
+		if (r->sides[i]->cpu != cpu)
+			continue;
+		side_close(r->sides[i]);
+		r->nr_sides--;
+		memmove(&r->sides[i], &r->sides[i + 1], (r->nr_sides - i) * sizeof(struct side *));
+		memmove(&r->side_rings[i], &r->side_rings[i + 1],
+			(r->nr_sides - i) * sizeof(struct ring *));
+	}
+}
+
+int recording_cpu_online(struct recording *r, int cpu, struct err *err)
+{
+	size_t before = r->nr_banks;
+	int rc;
+
+	if (has_cpu_online(r, cpu))
+		recording_cpu_offline(r, cpu); /* its events are gone; we have missed the message */
+	drop_sides(r, cpu);
+	rc = add_side(r, cpu, err);
+	if (!rc && target_wants_cpu(r->target, cpu))
+		rc = open_cpu(r, cpu, err);
+	while (rc && r->nr_banks > before)
+		drop_banks(r, r->nr_banks - 1);
+	return rc;
+}
+
+void recording_cpu_offline(struct recording *r, int cpu)
+{
+	size_t nr_offline = 0;
+
+	for (size_t i = r->nr_banks; i-- > 0;) {
+		struct banks *b = r->banks[i];
+
+		if (b->cpu != cpu)
+			continue;
+		b->offline = true;
+		if (++nr_offline > MAX_OFFLINE_PER_CPU * r->nr_channels && !b->frozen) {
+			log_warn("CPU %d goes off and on faster than dumps are made: the oldest "
+				 "records "
+				 "of channel %s on it are dropped",
+				 cpu, b->channel->name);
+			drop_banks(r, i);
+		}
+	}
+}
+
+/* ---- what there is ---- */
+
+size_t recording_nr_channels(const struct recording *r)
+{
+	return r->nr_channels;
+}
+
+const struct channel *recording_channel(const struct recording *r, size_t i)
+{
+	return r->channels[i];
+}
+
+void recording_attr(const struct recording *r, const struct channel *c, size_t i,
+		    struct perf_event_attr *attr)
+{
+	channel_attr(c, i, r->target, i == 0 || c->events.v[i]->own_group, attr);
+}
+
+size_t recording_nr_banks(const struct recording *r)
+{
+	return r->nr_banks;
+}
+
+struct banks *recording_banks(struct recording *r, size_t i)
+{
+	return r->banks[i];
+}
+
+uint64_t recording_ring_bytes(const struct recording *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->nr_banks; i++)
+		for (unsigned k = 0; k < r->banks[i]->nr_banks; k++)
+			sum += r->banks[i]->bank[k].ring.map_bytes;
+	for (size_t i = 0; i < r->nr_sides; i++)
+		sum += r->sides[i]->ring.map_bytes;
+	return sum;
+}
+
+struct ring *const *recording_sideband(const struct recording *r, size_t *nr)
+{
+	*nr = r->nr_sides;
+	return r->side_rings;
+}
+
+const struct record_layout *recording_sideband_layout(const struct recording *r)
+{
+	return &r->side_layout;
+}
+
+uint64_t recording_oldest(struct recording *r, uint64_t now_ns)
+{
+	uint64_t oldest = now_ns;
+
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		uint64_t ns;
+
+		banks_note(r->banks[i], now_ns);
+		ns = banks_oldest(r->banks[i]);
+		if (ns < oldest)
+			oldest = ns;
+	}
+	return oldest;
+}
+
+static unsigned fill_percent(const struct recording *r, size_t channel)
+{
+	uint64_t written = 0, size = 0;
+
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		const struct banks *b = r->banks[i];
+		uint64_t w;
+
+		if (b->channel != r->channels[channel] || b->offline)
+			continue;
+		w = banks_written(b);
+		size += b->active->ring.size;
+		written += w < b->active->ring.size ? w : b->active->ring.size;
+	}
+	return size ? (unsigned)(written * 100 / size) : 0;
+}
+
+unsigned recording_fill_percent(const struct recording *r)
+{
+	unsigned least = 100;
+
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		unsigned p = fill_percent(r, i);
+
+		if (p < least)
+			least = p;
+	}
+	return least;
+}
+
+uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint64_t now_ns)
+{
+	uint64_t newest = 0;
+
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		const struct banks *b = r->banks[i];
+		uint64_t oldest;
+
+		if (b->channel != r->channels[channel] || b->offline)
+			continue;
+		oldest = banks_oldest(b);
+		if (oldest > newest)
+			newest = oldest;
+	}
+	return newest ? now_ns - newest : 0;
+}
+
+void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,
+			     uint64_t *horizon_ns, unsigned *percent, uint64_t *written,
+			     size_t *nr_rings)
+{
+	uint64_t shortest = UINT64_MAX, sum = 0;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		const struct banks *b = r->banks[i];
+		uint64_t h;
+
+		if (b->channel != r->channels[channel])
+			continue;
+		nr++;
+		sum += banks_written(b);
+		h = b->offline ? UINT64_MAX : banks_horizon(b, now_ns);
+		if (h < shortest)
+			shortest = h;
+	}
+	*horizon_ns = shortest == UINT64_MAX ? 0 : shortest;
+	*percent = fill_percent(r, channel);
+	*written = sum;
+	*nr_rings = nr;
+}

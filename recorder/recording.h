@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that is being recorded: channels × CPUs (or threads), the sideband rings, and the
+ * freeze over all of them. Opened by cmd_record.c, driven by daemon.c; dumper.c reads what is
+ * frozen.
+ */
+#pragma once
+
+#include "recorder/banks.h"
+#include "recorder/config.h"
+
+struct err;
+struct recording;
+
+/*
+ * Parses the channels and opens all their rings, disabled. Ring sizes that were not asked for are
+ * halved (down to 16K) until they fit the user's mlock limit. `caps` and `t` are borrowed.
+ */
+int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
+		   const struct caps *caps, struct target *t, struct recording **out,
+		   struct err *err);
+void recording_close(struct recording *r);
+
+/* Switches everything on. */
+void recording_start(struct recording *r);
+
+/* The moments of a freeze. */
+struct recording_freeze {
+	uint64_t enable_ns, pause_ns, disable_ns; /* how long each step took */
+	uint64_t first_paused_ns, last_paused_ns;
+};
+
+/* Freezes all rings: spares on, active ones paused in one loop, then disabled. */
+void recording_freeze(struct recording *r, struct recording_freeze *f);
+/* Lets the frozen banks go. Any thread, once, between recording_freeze() and the next. */
+void recording_release(struct recording *r);
+/* After the release, in the thread that freezes: closes the rings of CPUs that are gone. */
+void recording_reap(struct recording *r);
+
+/* A CPU came online or went offline. 0, or why it has no rings now. */
+int recording_cpu_online(struct recording *r, int cpu, struct err *err);
+void recording_cpu_offline(struct recording *r, int cpu);
+
+size_t recording_nr_channels(const struct recording *r);
+const struct channel *recording_channel(const struct recording *r, size_t i);
+/* The attr of event `i` of channel `c` as it was opened for the active bank's leader or sibling. */
+void recording_attr(const struct recording *r, const struct channel *c, size_t i,
+		    struct perf_event_attr *attr);
+/* All rings, those of CPUs gone offline included. Stable between freeze and reap. */
+size_t recording_nr_banks(const struct recording *r);
+struct banks *recording_banks(struct recording *r, size_t i);
+uint64_t recording_ring_bytes(const struct recording *r); /* all banks and the sideband */
+
+/* The sideband's rings for sideband_drain(), and the descriptors that wake for them. */
+struct ring *const *recording_sideband(const struct recording *r, size_t *nr);
+const struct record_layout *recording_sideband_layout(const struct recording *r);
+
+/* Notes how far all rings are; nothing in any of them is older than what it returns. */
+uint64_t recording_oldest(struct recording *r, uint64_t now_ns);
+
+/* How full the channel with the least history is, in percent: 100 when all its rings have wrapped.
+ */
+unsigned recording_fill_percent(const struct recording *r);
+
+/* For the status line: how far back the channel reaches at most, from what was noted; cheap. */
+uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint64_t now_ns);
+
+/* For status: a channel's shortest horizon and how full it is over all its rings. */
+void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,
+			     uint64_t *horizon_ns, unsigned *fill_percent, uint64_t *written,
+			     size_t *nr_rings);

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# bash completion for ringback, without help from outside, so that it works where bash-completion is not
+# installed: `. ringback.bash`. tests/lint_docs.sh holds it to the program's own --help.
+
+# Those of the words that begin as typed.
+_ringback_words() {
+	local IFS=$'\n'
+
+	mapfile -t COMPREPLY < <(compgen -W "${1// /$'\n'}" -- "$2")
+}
+
+_ringback_files() { # GLOB CURRENT
+	mapfile -t COMPREPLY < <(compgen -f -X "!$1" -- "$2"; compgen -d -- "$2")
+	compopt -o filenames 2>/dev/null
+}
+
+# Names of the recorders that run.
+_ringback_names() {
+	local dir socket names=
+
+	for dir in /run/ringback "${XDG_RUNTIME_DIR:-/nonexistent}/ringback" \
+		"/tmp/ringback-$UID" "${RINGBACK_RUNTIME_DIR:-/nonexistent}"; do
+		for socket in "$dir"/*.sock; do
+			[ -S "$socket" ] || continue
+			socket=${socket##*/}
+			names+=" ${socket%.sock}"
+		done
+	done
+	echo "${names# }"
+}
+
+_ringback_options() {
+	case $1 in
+	record)
+		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size" \
+			"--channel --preset --banks --trigger --post --cooldown --max-dumps --max-disk" \
+			"--dump-on-exit --output --name --ledger-size --config --quiet --verbose --help"
+		;;
+	trigger) echo "--name --reason --help" ;;
+	status) echo "--name --json --help" ;;
+	info) echo "--json --all --help" ;;
+	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
+	check) echo "--salvage --help" ;;
+	doctor) echo "--json --help" ;;
+	esac
+}
+
+# The value of the option before the cursor; fails when that takes none that could be guessed.
+_ringback_value() { # COMMAND OPTION CURRENT
+	case $1:$2 in
+	record:-o | record:--output)
+		mapfile -t COMPREPLY < <(compgen -d -- "$3")
+		compopt -o filenames 2>/dev/null
+		;;
+	record:--config | check:--salvage) _ringback_files '*' "$3" ;;
+	record:--preset)
+		_ringback_words "default cpu sched life syscalls io irq mem net" "$3"
+		;;
+	record:--banks) _ringback_words "1 2" "$3" ;;
+	record:--call-graph) _ringback_words "fp dwarf" "$3" ;;
+	trigger:-n | trigger:--name | status:-n | status:--name)
+		_ringback_words "$(_ringback_names)" "$3"
+		;;
+	record:-p | record:--pid)
+		_ringback_words "$(cd /proc && echo [0-9]*)" "$3"
+		;;
+	record:-[CtemTn] | record:--cpu | record:--tid | record:--event | record:--cgroup | \
+		record:--mmap-size | record:--channel | record:--trigger | record:--post | \
+		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
+		record:--ledger-size | trigger:--reason | script:--from | script:--to | \
+		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
+		script:--limit)
+		COMPREPLY=()
+		;;
+	*) return 1 ;;
+	esac
+}
+
+_ringback() {
+	local command=${COMP_WORDS[1]} current=${COMP_WORDS[COMP_CWORD]}
+	local before=${COMP_WORDS[COMP_CWORD - 1]} i
+
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -le 1 ]; then
+		_ringback_words "record trigger status info script check doctor help version" "$current"
+		return
+	fi
+	# --preset=x comes as three words.
+	if [ "$current" = = ]; then
+		current=
+	elif [ "$before" = = ]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		if [ "${COMP_WORDS[i]}" = -- ]; then # the command to record
+			mapfile -t COMPREPLY < <(compgen -c -f -- "$current")
+			return
+		fi
+	done
+	_ringback_value "$command" "$before" "$current" && return
+	case $command:$current in
+	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
+	info:* | script:* | check:*) _ringback_files '*.rbd' "$current" ;;
+	help:*) _ringback_words "record trigger status info script check doctor" "$current" ;;
+	esac
+}
+
+complete -F _ringback ringback

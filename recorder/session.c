@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* The parts of a running recorder; see session.h. Called by cmd_record.c and daemon.c. */
+#include "recorder/session.h"
+
+#include "recorder/clock.h"
+#include "recorder/log.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Readiness does not wait longer for names; the scan goes on beside the recording. */
+#define NAMES_WAIT_NS 700000000ull
+
+/* Blocks the recorder's own signals before any thread exists; *before is what a command inherits.
+ */
+static int block_signals(struct session *s, sigset_t *before, struct err *err)
+{
+	sigset_t own;
+
+	sigemptyset(&own);
+	sigaddset(&own, SIGINT);
+	sigaddset(&own, SIGTERM);
+	sigaddset(&own, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &own, before);
+	s->signal_fd = signalfd(-1, &own, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signal_fd < 0 ? err_sys(err, -errno, "signalfd") : 0;
+}
+
+static int open_engine(struct session *s, struct err *err)
+{
+	struct engine_options eo = {.post_ns = s->config.post_ns,
+				    .cooldown_ns = s->config.cooldown_ns};
+	int rc = engine_new(&eo, &s->engine, err);
+
+	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
+		rc = engine_add(s->engine, s->config.rules[i], err);
+	return rc;
+}
+
+static int open_store(struct session *s, struct err *err)
+{
+	struct store_options so = {
+		.dir = s->config.dir,
+		.max_dumps = s->config.max_dumps,
+		.max_disk_bytes = s->config.max_disk_bytes,
+		.min_free_percent = 5,
+	};
+	char names[4][256];
+	int rc = store_open(&so, &s->store, err);
+	size_t nr = rc ? 0 : store_leftovers(s->store, names, 4);
+
+	for (size_t i = 0; i < nr && i < 4; i++)
+		log_warn("%s/%s was left unfinished by an earlier recorder; ringback check %s/%s "
+			 "--salvage OUT rescues what is whole",
+			 s->config.dir, names[i], s->config.dir, names[i]);
+	return rc;
+}
+
+static int open_recording(struct session *s, struct err *err)
+{
+	struct config_channel *channels = NULL;
+	size_t nr = 0;
+	int rc = config_channels(&s->config, &channels, &nr, err);
+
+	if (rc)
+		return rc;
+	rc = recording_open(channels, nr, s->config.nr_banks, &s->caps, &s->target, &s->recording,
+			    err);
+	config_channels_free(channels, nr);
+	return rc;
+}
+
+static int open_parts(struct session *s, struct err *err)
+{
+	int rc = ledger_new(s->config.ledger_bytes, &s->ledger, err);
+
+	if (!rc)
+		rc = open_recording(s, err);
+	if (!rc)
+		rc = sideband_new(s->ledger, recording_sideband_layout(s->recording), &s->sideband,
+				  err);
+	if (!rc)
+		rc = host_new(&s->caps, s->config.name, &s->host, err);
+	if (!rc) {
+		struct dumper_options d = {
+			.recording = s->recording,
+			.ledger = s->ledger,
+			.host = s->host,
+			.store = s->store,
+			.low_priority = s->caps.root,
+		};
+
+		rc = dumper_new(&d, &s->dumper, err);
+	}
+	return rc;
+}
+
+int session_scan(struct session *s, struct err *err)
+{
+	bool all = s->target.system || s->target.cgroup_fd >= 0;
+
+	procscan_free(s->scan);
+	s->scan = NULL;
+	s->nr_scans++;
+	return procscan_start(s->ledger, s->target.pids, all ? 0 : s->target.nr_pids, &s->scan,
+			      err);
+}
+
+/*
+ * The thread that answers triggers has little to do and must not wait for a busy machine to do it:
+ * real time where that is allowed, else the best nice value. Threads it starts later are ordinary
+ * ones.
+ */
+static void raise_priority(void)
+{
+	struct sched_param p = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p))
+		setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
+}
+
+int session_open(struct session *s, int argc, char **argv, bool *usage, struct err *err)
+{
+	sigset_t before;
+	int rc;
+
+	*s = (struct session){.signal_fd = -1, .target.cgroup_fd = -1};
+	*usage = true;
+	rc = config_load(&s->config, argc, argv, err);
+	if (rc)
+		return rc;
+	log_set_level(s->config.quiet ? LOG_QUIET : s->config.verbose ? LOG_VERBOSE : LOG_NORMAL);
+	*usage = false;
+	rc = block_signals(s, &before, err);
+	if (rc)
+		return rc;
+	caps_probe(&s->caps);
+	if (s->config.command)
+		rc = child_fork(s->config.command, &before, &s->child, err);
+	if (!rc)
+		rc = open_engine(
+			s, err); /* rules first: a wrong one is the user's, and cheap to find */
+	if (!rc)
+		rc = target_open(&s->config, &s->caps, s->child ? child_pid(s->child) : 0,
+				 &s->target, err);
+	if (!rc)
+		rc = open_store(s, err);
+	if (!rc)
+		rc = ctl_listen(s->config.name, &s->ctl, err);
+	if (!rc)
+		rc = open_parts(s, err);
+	if (rc)
+		return rc;
+	if (s->caps.root && hotplug_open(&s->hotplug, err))
+		log_warn_err(err);
+	recording_start(s->recording);
+	s->started_ns = clock_ns();
+	rc = session_scan(s, err);
+	if (rc)
+		return rc;
+	procscan_wait(s->scan, false, NAMES_WAIT_NS);
+	raise_priority();
+	return s->child ? child_go(s->child, err) : 0;
+}
+
+void session_close(struct session *s)
+{
+	dumper_free(s->dumper);
+	procscan_free(s->scan);
+	hotplug_close(s->hotplug);
+	host_free(s->host);
+	sideband_free(s->sideband);
+	recording_close(s->recording);
+	ledger_free(s->ledger);
+	ctl_close(s->ctl);
+	store_close(s->store);
+	engine_free(s->engine);
+	target_close(&s->target);
+	child_free(s->child);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	config_free(&s->config);
+}
+
+int session_reload(struct session *s, int argc, char **argv, struct err *err)
+{
+	struct engine_options eo;
+	struct config fresh;
+	int rc = config_load(&fresh, argc, argv, err);
+
+	if (rc)
+		return rc < 0 ? rc : -EINVAL;
+	eo = (struct engine_options){.post_ns = fresh.post_ns, .cooldown_ns = fresh.cooldown_ns};
+	rc = engine_reload(s->engine, &eo, (const char *const *)fresh.rules, fresh.nr_rules, err);
+	if (rc) {
+		config_free(&fresh);
+		return rc;
+	}
+	store_set_limits(s->store, fresh.max_dumps, fresh.max_disk_bytes);
+	s->config.post_ns = fresh.post_ns;
+	s->config.cooldown_ns = fresh.cooldown_ns;
+	s->config.max_dumps = fresh.max_dumps;
+	s->config.max_disk_bytes = fresh.max_disk_bytes;
+	s->config.dump_on_exit = fresh.dump_on_exit;
+	config_free(&fresh);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of one running recorder, opened in the order in which they can fail cheaply and closed
+ * in reverse. Plain data: daemon.c drives them, status.c reads them.
+ */
+#pragma once
+
+#include "dump/base/err.h"
+#include "recorder/caps.h"
+#include "recorder/child.h"
+#include "recorder/config.h"
+#include "recorder/ctl.h"
+#include "recorder/dumper.h"
+#include "recorder/host.h"
+#include "recorder/hotplug.h"
+#include "recorder/ledger.h"
+#include "recorder/procscan.h"
+#include "recorder/recording.h"
+#include "recorder/sideband.h"
+#include "recorder/store.h"
+#include "recorder/target.h"
+#include "trigger/trigger.h"
+
+struct session {
+	struct config config;
+	struct caps caps;
+	struct target target;
+	struct child *child; /* NULL: no command */
+	struct engine *engine;
+	struct store *store;
+	struct ctl *ctl;
+	struct ledger *ledger;
+	struct recording *recording;
+	struct sideband *sideband;
+	struct host *host;
+	struct dumper *dumper;
+	struct hotplug *hotplug; /* NULL: not to be had; then CPUs are as they were at the start */
+	struct procscan *scan;	 /* the latest scan of /proc; NULL: none yet */
+	int signal_fd;		 /* SIGINT, SIGTERM, SIGHUP */
+	uint64_t started_ns;
+	uint64_t nr_scans, nr_dumps, nr_refused;
+	uint64_t nr_sideband_wakeups;
+	char last_dump[4096];
+};
+
+/*
+ * Opens everything; recording is on and names are read when it returns 0. On failure *usage tells
+ * whether the command line was wrong. session_close() is due in any case.
+ */
+int session_open(struct session *s, int argc, char **argv, bool *usage, struct err *err);
+void session_close(struct session *s);
+
+/* The settings that can change while running (SIGHUP): rules, post, cooldown, limits. */
+int session_reload(struct session *s, int argc, char **argv, struct err *err);
+
+/* Starts reading /proc anew (at the start, and after sideband records were lost). */
+int session_scan(struct session *s, struct err *err);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/* A running recorder's account of itself; see status.h. Called by daemon.c. */
+#include "recorder/status.h"
+
+#include "dump/base/str.h"
+#include "recorder/clock.h"
+#include "recorder/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
+{
+	const struct channel *c = recording_channel(s->recording, i);
+	json_t *events = json_array();
+	uint64_t horizon, written;
+	unsigned fill;
+	size_t rings;
+
+	for (size_t k = 0; k < c->events.nr; k++)
+		json_array_append_new(events, json_string(c->events.v[k]->name));
+	recording_channel_state(s->recording, i, now, &horizon, &fill, &written, &rings);
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "name", c->name, "events",
+			 events, "ring_bytes", (json_int_t)c->ring_bytes, "nr_rings",
+			 (json_int_t)rings, "banks", (json_int_t)c->nr_banks, "horizon_ns",
+			 (json_int_t)horizon, "fill_percent", (int)fill, "written_bytes",
+			 (json_int_t)written);
+}
+
+static json_t *channels_json(const struct session *s)
+{
+	json_t *a = json_array();
+	uint64_t now = clock_ns();
+
+	for (size_t i = 0; i < recording_nr_channels(s->recording); i++)
+		json_array_append_new(a, channel_json(s, i, now));
+	return a;
+}
+
+static json_t *rules_json(const struct session *s)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < engine_nr_rules(s->engine); i++) {
+		struct engine_rule_info r;
+
+		engine_rule_info(s->engine, i, &r);
+		json_array_append_new(
+			a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "name", r.name, "text",
+				     r.text, "hits", (json_int_t)r.nr_hits, "held",
+				     (json_int_t)r.nr_held, "blocked_until_ns",
+				     (json_int_t)r.blocked_until_ns, "armed", (int)r.armed));
+	}
+	return a;
+}
+
+static json_t *cost_json(const struct session *s)
+{
+	struct rusage u;
+	uint64_t cpu_us, rss_pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	getrusage(RUSAGE_SELF, &u);
+	cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
+		 (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	if (f) {
+		if (fscanf(f, "%*u %lu", &rss_pages) != 1)
+			rss_pages = 0;
+		fclose(f);
+	}
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "cpu_ns", (json_int_t)(cpu_us * 1000),
+			 "rss_bytes", (json_int_t)(rss_pages * (uint64_t)sysconf(_SC_PAGESIZE)),
+			 "ring_bytes", (json_int_t)recording_ring_bytes(s->recording), "voluntary",
+			 (json_int_t)u.ru_nvcsw, "involuntary", (json_int_t)u.ru_nivcsw);
+}
+
+static json_t *ledger_json(const struct session *s)
+{
+	struct ledger_stats l;
+
+	ledger_stats(s->ledger, &l);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)l.bytes,
+			 "max_bytes", (json_int_t)l.max_bytes, "tasks", (json_int_t)l.nr_tasks,
+			 "tombstones", (json_int_t)l.nr_tombstones, "maps", (json_int_t)l.nr_maps,
+			 "evicted", (json_int_t)l.nr_evicted);
+}
+
+json_t *status_json(const struct session *s)
+{
+	static const char *const states[] = {"armed", "post", "dumping"};
+	struct engine_totals t;
+	struct fmt_sideband_stats sb = {0};
+
+	engine_totals(s->engine, &t);
+	sideband_stats(s->sideband, &sb);
+	return json_pack(
+		"{s:b, s:s, s:I, s:s, s:I, s:s, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o,"
+		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o}",
+		"ok", 1, "name", s->config.name, "pid", (json_int_t)getpid(), "version",
+		RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns), "target",
+		s->target.text, "state", states[engine_state(s->engine)], "channels",
+		channels_json(s), "dumps", "committed", (json_int_t)s->nr_dumps, "failed",
+		(json_int_t)s->nr_refused, "deleted", (json_int_t)store_nr_deleted(s->store),
+		"last", s->last_dump, "rules", rules_json(s), "totals", "hits",
+		(json_int_t)t.nr_hits, "merged", (json_int_t)t.nr_merged, "held",
+		(json_int_t)t.nr_held, "sideband", "records", (json_int_t)sb.nr_records, "lost",
+		(json_int_t)sb.nr_lost, "scans", (json_int_t)s->nr_scans, "wakeups",
+		(json_int_t)s->nr_sideband_wakeups, "ledger", ledger_json(s), "cost", cost_json(s));
+}
+
+void status_line(const struct session *s)
+{
+	char text[400] = "", time[32];
+	uint64_t now = clock_ns();
+	size_t n = 0;
+
+	for (size_t i = 0; i < recording_nr_channels(s->recording) && n < sizeof(text) - 1; i++) {
+		uint64_t reach = recording_channel_reach(s->recording, i, now);
+
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %s", i ? ", " : "",
+				      recording_channel(s->recording, i)->name,
+				      str_fmt_time(time, sizeof(time), (int64_t)reach));
+	}
+	log_status("recording: %s back; %lu dumps%s", text, s->nr_dumps,
+		   engine_state(s->engine) == ENGINE_DUMPING ? ", writing one" : "");
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/* Where a uprobe goes; see uprobe.h. */
+#include "recorder/uprobe.h"
+
+#include "dump/base/err.h"
+#include "dump/view/elf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int parse_number(const char *text, uint64_t *v, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	*v = strtoull(text, &end, 0);
+	if (!isdigit((unsigned char)*text) || *end || errno)
+		return err_set(err, -EINVAL, "'%s' is not an offset", text);
+	return 0;
+}
+
+/* Splits "PATH:SYMBOL+OFF" in place. */
+static int split(char *spec, char **symbol, uint64_t *off, struct err *err)
+{
+	char *colon = strchr(spec, ':'), *plus;
+
+	*off = 0;
+	if (!colon || colon == spec || !colon[1]) {
+		err_set(err, -EINVAL, "'%s' names no file and function", spec);
+		err_hint(err, "write uprobe:PATH:SYMBOL or uprobe:PATH:SYMBOL+OFFSET, such as "
+			      "uprobe:/bin/bash:readline");
+		return -EINVAL;
+	}
+	*colon = '\0';
+	*symbol = colon + 1;
+	plus = strrchr(*symbol, '+');
+	if (!plus)
+		return 0;
+	*plus = '\0';
+	return parse_number(plus + 1, off, err);
+}
+
+static int by_symbol(const char *path, const char *symbol, uint64_t off, uint64_t *offset,
+		     struct err *err)
+{
+	struct elf *elf = NULL;
+	uint64_t start, bytes;
+	int rc;
+
+	rc = elf_open(path, &elf, err);
+	if (rc)
+		return rc;
+	rc = elf_function(elf, symbol, &start, &bytes, err);
+	elf_close(elf);
+	if (rc)
+		return rc;
+	if (bytes && off >= bytes) {
+		err_set(err, -ERANGE, "+%#llx is behind the end of %s", (unsigned long long)off,
+			symbol);
+		err_hint(err, "the function has %llu bytes", (unsigned long long)bytes);
+		return -ERANGE;
+	}
+	*offset = start + off;
+	return 0;
+}
+
+static int locate(const char *path, const char *symbol, uint64_t off, bool on_return,
+		  uint64_t *offset, struct err *err)
+{
+	if (on_return && off)
+		return err_set(err, -EINVAL,
+			       "a uretprobe goes to a function's start, without '+%#llx'",
+			       (unsigned long long)off);
+	if (!isdigit((unsigned char)*symbol))
+		return by_symbol(path, symbol, off, offset, err);
+	if (off)
+		return err_set(err, -EINVAL, "'%s' is a file offset already", symbol);
+	return parse_number(symbol, offset, err);
+}
+
+int uprobe_resolve(const char *spec, bool on_return, struct uprobe *out, struct err *err)
+{
+	struct uprobe u = {0};
+	char *copy = strdup(spec), *symbol;
+	uint64_t off;
+	int rc;
+
+	if (!copy)
+		return err_set(err, -ENOMEM, "no memory for a uprobe");
+	rc = split(copy, &symbol, &off, err);
+	if (rc)
+		goto out;
+	u.path = realpath(copy, NULL);
+	if (!u.path) {
+		rc = -errno;
+		err_sys(err, rc, "can't find the file '%s'", copy);
+		if (copy[0] != '/')
+			err_hint(err, "give the whole path, such as /usr/bin/%s", copy);
+		goto out;
+	}
+	rc = locate(u.path, symbol, off, on_return, &u.offset, err);
+	if (rc)
+		goto out;
+	if (asprintf(&u.target, off ? "%s:%s+%#llx" : "%s:%s", u.path, symbol,
+		     (unsigned long long)off) < 0) {
+		u.target = NULL;
+		rc = err_set(err, -ENOMEM, "no memory for a uprobe");
+		goto out;
+	}
+	*out = u;
+	u = (struct uprobe){0};
+out:
+	uprobe_fini(&u);
+	free(copy);
+	return rc;
+}
+
+void uprobe_fini(struct uprobe *u)
+{
+	free(u->path);
+	free(u->target);
+}

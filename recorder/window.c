@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/* The walk of a frozen bank; see window.h. Called by dumper.c's thread. */
+#include "recorder/window.h"
+
+#include <string.h>
+
+/* Bytes of one record as the walk needs them, wherever the ring wraps. */
+struct cursor {
+	const struct ring *ring;
+	uint64_t head, off;
+	uint32_t size;
+};
+
+static bool get(const struct cursor *c, uint32_t at, void *dst, uint32_t n)
+{
+	if (!span_fits(at, n, c->size))
+		return false;
+	ring_copy(c->ring, c->head, c->off + at, dst, n);
+	return true;
+}
+
+static bool time_of(const struct cursor *c, const struct channel *ch, uint32_t type, uint64_t *ns)
+{
+	uint64_t t = ch->layout.sample_type;
+	uint32_t tail;
+
+	if (type == PERF_RECORD_SAMPLE)
+		return get(c, ch->at.time, ns, sizeof(*ns));
+	/* sample_id at the end: TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER as far as they are
+	 * sampled. */
+	tail = 8 + (t & PERF_SAMPLE_CPU ? 8 : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
+	return c->size >= tail + 8 && get(c, c->size - tail, ns, sizeof(*ns));
+}
+
+/* The thread a sample is about; false when it does not say. */
+static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *tid)
+{
+	uint32_t at = ch->at.rest;
+	uint64_t nr;
+
+	if (ch->at.tid)
+		return get(c, ch->at.tid, tid, sizeof(*tid));
+	if (!ch->at.raw)
+		return false;
+	if (ch->at.chain) {
+		if (!get(c, at, &nr, sizeof(nr)) || nr > c->size / 8)
+			return false;
+		at += 8 + (uint32_t)nr * 8;
+	}
+	/* u32 length, then common_type u16, common_flags u8, common_preempt_count u8, common_pid
+	 * i32. */
+	return get(c, at + 8, tid, sizeof(*tid));
+}
+
+static void count_lost(struct banks *b, const struct cursor *c, bool oldest)
+{
+	uint64_t lost; /* PERF_RECORD_LOST: header, u64 id, u64 lost */
+
+	if (!get(c, 16, &lost, sizeof(lost)))
+		return;
+	/*
+	 * Between being paused and being disabled a bank still counts what it drops, and says so in
+	 * its first record when it is armed again. Those samples are in the other bank. A ring that
+	 * is overwritten drops nothing otherwise, so that a LOST anywhere else is a real one.
+	 */
+	if (oldest && b->nr_banks == 2)
+		b->window.lost_spare += lost;
+	else
+		b->window.lost += lost;
+}
+
+static void count(struct banks *b, const struct cursor *c, uint32_t type, bool oldest,
+		  struct tidset *tids)
+{
+	struct fmt_window *w = &b->window;
+	uint32_t tid;
+
+	switch (type) {
+	case PERF_RECORD_SAMPLE:
+		w->samples++;
+		if (tid_of(c, b->channel, &tid))
+			tidset_add(tids, tid);
+		break;
+	case PERF_RECORD_LOST:
+		count_lost(b, c, oldest);
+		break;
+	case PERF_RECORD_THROTTLE:
+		w->throttled++;
+		break;
+	}
+}
+
+static void stretch(uint64_t *first, uint64_t *last, uint64_t ns)
+{
+	if (!*last || ns < *first)
+		*first = ns;
+	if (ns > *last)
+		*last = ns;
+}
+
+/* The run that the record at `off` belongs to: the present one, or the next when it would get too
+ * long. */
+static struct banks_run *run_for(struct banks *b, uint64_t off, uint32_t size)
+{
+	struct banks_run *r = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
+
+	if (r && r->bytes + size <= FMT_BLOCK_BYTES)
+		return r;
+	if (b->nr_runs == b->max_runs)
+		return NULL;
+	r = &b->runs[b->nr_runs++];
+	*r = (struct banks_run){.off = off};
+	return r;
+}
+
+static void describe(struct banks *b, const struct ring *ring, uint64_t head)
+{
+	const struct bank *f = b->frozen;
+	uint64_t written = ring->armed_head - head;
+
+	b->window = (struct fmt_window){
+		.channel = b->channel->id,
+		.cpu = b->cpu,
+		.tid = b->tid > 0 ? b->tid : -1,
+		.ring_bytes = ring->size,
+		.armed_ns = f->armed_ns,
+		.paused_ns = f->paused_ns,
+		.overwritten_bytes = written > ring->size ? written - ring->size : 0,
+		.prev_paused_ns = b->prev_paused_ns,
+		.gap_ns = b->prev_paused_ns ? (int64_t)(f->armed_ns - b->prev_paused_ns) : 0,
+		.flags = (b->prev_paused_ns ? 0 : FMT_WINDOW_FIRST) |
+			 (b->offline ? FMT_WINDOW_OFFLINE : 0) |
+			 (b->nr_banks == 1 ? FMT_WINDOW_ONE_BANK : 0),
+	};
+}
+
+void window_walk(struct banks *b, struct tidset *tids)
+{
+	const struct ring *ring = &b->frozen->ring;
+	uint64_t head = ring_head(ring), limit = ring_limit(ring, head);
+	struct fmt_window *w = &b->window;
+	struct cursor c = {.ring = ring, .head = head};
+	struct perf_event_header h;
+
+	describe(b, ring, head);
+	b->nr_runs = 0;
+	while (ring_record_at(ring, head, c.off, limit, &h)) {
+		struct banks_run *run = run_for(b, c.off, h.size);
+		uint64_t ns;
+
+		if (!run)
+			break;
+		c.size = h.size;
+		if (time_of(&c, b->channel, h.type, &ns)) {
+			stretch(&w->first_ns, &w->last_ns, ns);
+			stretch(&run->first_ns, &run->last_ns, ns);
+		}
+		run->bytes += h.size;
+		run->nr_records++;
+		w->nr_records++;
+		c.off += h.size;
+		count(b, &(struct cursor){ring, head, c.off - h.size, h.size}, h.type,
+		      c.off == ring->armed_head - head, tids);
+	}
+	w->bytes = c.off;
+	/*
+	 * In a ring that has wrapped, the oldest record is cut where the newest one begins: less
+	 * than one record, 64 KiB. Anything else that is left means that the walk has met something
+	 * strange.
+	 */
+	w->tail_bytes = (uint32_t)(limit - c.off);
+	if (limit - c.off >= (64u << 10) || (limit < ring->size && c.off != limit))
+		w->flags |= FMT_WINDOW_BROKEN;
+}

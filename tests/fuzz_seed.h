@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an input of fuzz_reader.c looks like; tool_seed.c writes such inputs, fuzz_reader.c reads
+ * them.
+ *
+ * The first byte says what the rest is. Hashes would stop almost every mutated file at the door, so
+ * two of the three kinds get theirs repaired.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum fuzz_kind {
+	FUZZ_FILE = 0,	   /* a file as it is; so is 3 */
+	FUZZ_REPAIRED = 1, /* a file of which all hashes are made right first */
+	FUZZ_PAYLOADS = 2, /* fuzz_payload, bytes, fuzz_payload, ...: packed into right blocks */
+	FUZZ_KIND = 3,	   /* mask */
+	FUZZ_SALVAGE = 4,  /* and salvage it too, which takes much longer than the rest */
+};
+
+/* Unaligned, hence bytes. */
+struct fuzz_payload {
+	uint8_t section;
+	uint8_t encoding;
+	uint8_t ring;
+	uint8_t reserved;
+	uint8_t bytes[2]; /* little-endian */
+};

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# A CPU that goes offline keeps what its rings held for the next dump; one that comes online is recorded.
+. tests/tap.sh
+. tests/recorder.sh
+
+online=/sys/devices/system/cpu/cpu1/online
+if [ ! -w "$online" ]; then
+	skip "CPU 1 goes off and on" "it can't be switched off here"
+	tap_end
+	exit
+fi
+at_end+=("echo 1 >$online")
+
+# on_cpu DUMP CPU: number of events
+on_cpu() {
+	"$RINGBACK" script --json --cpu "$2" "$1" | wc -l
+}
+
+rec_start -a -m 1M -e 'raw_syscalls:sys_enter[id==121]'
+"$loads/load_count" 0.3 >"$work/c"
+echo 0 >"$online"
+wait_for 10 grep -q 'CPU 1 went offline' "$work/err"
+path=$(dump_now)
+check "what an offline CPU recorded is in the next dump" test "$(on_cpu "$path" 1)" -gt 1000
+check "and the dump says that it went offline" \
+	test "$(info_json "$path" '[.windows[] | select(.cpu == 1) | .offline] | any')" = true
+path=$(dump_now)
+check "after that dump its rings are gone" test "$(info_json "$path" '[.windows[] | select(.cpu == 1)] | length')" = 0
+echo 1 >"$online"
+check "a CPU that comes online is noticed" wait_for 10 grep -q 'CPU 1 came online and is recorded' "$work/err"
+"$loads/load_count" 0.3 >"$work/c"
+path=$(dump_now)
+check "and recorded" test "$(on_cpu "$path" 1)" -gt 1000
+check "the dump passes check" "$RINGBACK" check "$path"
+
+# Off and on again while nothing is dumped: both times are in the dump.
+"$loads/load_count" 0.2 >"$work/c1"
+echo 0 >"$online"
+wait_for 10 eval '[ "$(grep -c "CPU 1 went offline" "$work/err")" = 2 ]'
+echo 1 >"$online"
+wait_for 10 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" = 2 ]'
+"$loads/load_count" 0.2 >"$work/c2"
+path=$(dump_now)
+for i in 1 2; do
+	tid=$(head -n 1 "$work/c$i")
+	check "load $i on CPU 1 is in the dump" test "$("$RINGBACK" script --json --cpu 1 --tid "$tid" "$path" | wc -l)" -gt 100
+done
+rec_stop
+check "the recorder ends with 0" test "$rec_status" = 0
+tap_end

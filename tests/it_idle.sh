@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The recorder sleeps: while a load writes more than 100,000 events a second into the rings for 30 s, it is switched to at most
+# 5 times and uses at most 10 ms of CPU. Sideband wake-ups follow the number of processes, not of events.
+. tests/tap.sh
+. tests/recorder.sh
+
+# Context switches of all of the recorder's threads.
+switches() {
+	cat /proc/"$rec_pid"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
+}
+
+# CPU time of the recorder in ms (schedstat counts ns where it is there; else clock ticks).
+cpu_ms() {
+	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) * 1000 / hz }' /proc/"$rec_pid"/stat
+}
+
+written() {
+	"$RINGBACK" status --json | jq '[.channels[].written_bytes] | add'
+}
+
+wakeups() {
+	"$RINGBACK" status --json | jq '.sideband.wakeups'
+}
+
+if ! rec_start -a -m 1M -e sched:sched_switch,sched:sched_wakeup,sched:sched_waking,raw_syscalls:sys_enter,raw_syscalls:sys_exit; then
+	not_ok "the recorder starts" "$(cat "$work/err")"
+	tap_end
+	exit
+fi
+in_background "$loads/load_switch" 40 >"$work/load"
+wait_for 5 grep -q ready "$work/load"
+before_bytes=$(written)
+# Reading the status is the last thing that wakes it before the measurement.
+before=$(switches)
+before_cpu=$(cpu_ms)
+sleep 30
+after_cpu=$(cpu_ms)
+after=$(switches)
+after_bytes=$(written)
+kill "$bg_pid"
+wait "$bg_pid" 2>/dev/null
+
+# At most 160 bytes an event with this layout.
+rate=$(((after_bytes - before_bytes) / 30 / 160))
+echo "# at least $rate events/s; $((after - before)) context switches, $((after_cpu - before_cpu)) ms CPU in 30 s"
+check "more than 100,000 events a second were written" test "$rate" -gt 100000
+check "the recorder was switched to at most 5 times" test $((after - before)) -le 5
+check "the recorder used at most 10 ms of CPU" test $((after_cpu - before_cpu)) -le 10
+
+# Some hundred processes are far below a watermark of the sideband's rings; thousands are some wake-ups.
+w0=$(wakeups)
+for ((i = 0; i < 2000; i++)); do /bin/true; done
+w1=$(wakeups)
+echo "# $((w1 - w0)) sideband wake-ups for 2,000 processes"
+check "2,000 processes cost some sideband wake-ups, not one each" test $((w1 - w0)) -le 200
+rec_stop
+check "it ends with 0" test "$rec_status" = 0
+tap_end

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# TIMEOUT: 600
+#
+# kill -9 at 200 random moments of dumping: a file that passes `check` is always whole, and what is left behind never
+# keeps the next recorder from starting.
+. tests/tap.sh
+. tests/recorder.sh
+
+RANDOM=20261121
+started_badly=0 false_whole=0 whole=0 parts=0 not_whole=0
+
+# Whole means: every record can be read, to the last.
+readable() {
+	"$RINGBACK" script --json "$1" >"$work/script" 2>"$work/script.err" &&
+		[ "$(wc -l <"$work/script")" -ge "$(info_json "$1" '[.windows[].samples] | add')" ]
+}
+
+in_background "$loads/load_switch" 550 >"$work/load"
+for ((i = 0; i < 200; i++)); do
+	if ! rec_start -a -m 256K -e sched:sched_switch,sched:sched_wakeup; then
+		started_badly=$((started_badly + 1))
+		continue
+	fi
+	kill -USR2 "$rec_pid"
+	# A dump takes some 5 to 30 ms here.
+	sleep "0.0$(printf '%03d' $((RANDOM % 400)))"
+	kill -KILL "$rec_pid"
+	wait "$rec_pid" 2>/dev/null
+	rec_pid=
+	for f in "$work"/dumps/*; do
+		[ "${f%.part}" = "$f" ] || parts=$((parts + 1))
+		if "$RINGBACK" check "$f" >/dev/null 2>&1; then
+			whole=$((whole + 1))
+			readable "$f" || false_whole=$((false_whole + 1))
+		elif [ "${f%.part}" = "$f" ]; then
+			not_whole=$((not_whole + 1))
+		fi
+		rm -f "$f"
+	done
+done
+echo "# of 200 killed dumps $whole were whole, $parts were left as .part"
+check "every recorder started after the one before was killed" test "$started_badly" = 0
+check "some were killed while they wrote" test "$parts" -gt 10
+check "some had finished" test "$whole" -gt 10
+check "a file with a dump's name is always whole" test "$not_whole" = 0
+check "what passes check can be read to its last record" test "$false_whole" = 0
+tap_end

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What makes a dump and what holds one back: the control socket, SIGUSR2, rules on signals, --post, --cooldown,
+# --max-dumps, --max-disk, --dump-on-exit, merging, SIGHUP; and who may ask.
+. tests/tap.sh
+. tests/recorder.sh
+
+sched="-a -m 64K -e sched:sched_switch"
+
+nr_paths() {
+	wc -l <"$work/out"
+}
+
+has_paths() {
+	[ "$(nr_paths)" -ge "$1" ]
+}
+
+fresh() {
+	rm -f "$work"/dumps/*
+	# shellcheck disable=SC2086
+	rec_start $sched "$@"
+}
+
+# --- the control socket ---
+fresh -n one
+path=$(dump_now -n one --reason 'it was slow')
+check "ringback trigger prints the path of a dump that is there" test -s "$path"
+check "the dump is for its owner only" test "$(stat -c %a "$path")" = 600
+check "record prints the same path, and nothing else, on stdout" test "$(cat "$work/out")" = "$path"
+check "the reason is in the dump" test "$(info_json "$path" .trigger.reason)" = "it was slow"
+check "the file's name says what asked for it" grep -q -- '-manual\.rbd$' <<<"$path"
+check "the dump passes check" "$RINGBACK" check "$path"
+"$RINGBACK" status -n one >"$work/status"
+check "status names the recorder and its last dump" grep -q "$path" "$work/status"
+check "a name is used by one recorder at a time" \
+	bash -c "! $RINGBACK record $sched -n one -o $work 2>$work/second && grep -q one $work/second"
+check "the socket is for its owner only" test "$(stat -c %a "$work/run/one.sock")" = 600
+if command -v setpriv >/dev/null; then
+	chmod 755 "$work" "$work/run"
+	chmod 777 "$work/run/one.sock"
+	check "another user can't trigger it, even past the file's mode" bash -c \
+		"! RINGBACK_RUNTIME_DIR=$work/run setpriv --reuid 65534 --regid 65534 --clear-groups $RINGBACK trigger -n one"
+	check "no dump came of it" test "$(nr_paths)" = 1
+	chmod 700 "$work/run"
+fi
+
+# --- SIGUSR2 ---
+kill -USR2 "$rec_pid"
+check "SIGUSR2 makes a dump" wait_for 10 has_paths 2
+path=$(sed -n 2p "$work/out")
+check "whose name says so" grep -q -- '-SIGUSR2\.rbd$' <<<"$path"
+check "the second dump overlaps the first on every ring" \
+	test "$(info_json "$path" '[.windows[].gap_ns] | max')" -lt 0
+check "who sent the signal is in the dump" bash -c "$RINGBACK info '$path' | grep -q sender_pid"
+
+# --- merging: 50 signals and a request at once ---
+for ((i = 0; i < 50; i++)); do kill -USR2 "$rec_pid"; done
+dump_now -n one >"$work/asked" 2>&1
+wait_for 10 has_paths 3
+rec_stop
+check "the recorder ends with 0 on SIGTERM" test "$rec_status" = 0
+check "a storm of signals makes few dumps" test "$(nr_paths)" -le 10
+hits=$(for f in $(cat "$work/out"); do info_json "$f" '[.trigger.merged[]?.hits] | add // 0'; done | paste -sd+ | bc)
+echo "# $(nr_paths) dumps, $hits merged hits"
+check "no socket and no lock are left behind" test -z "$(ls "$work/run")"
+
+# --- rules, cooldown ---
+fresh -T 'signal:USR1;name=app;cooldown=1h' -T 'signal:RTMIN+3;post=300ms'
+kill -USR1 "$rec_pid"
+check "a rule on SIGUSR1 makes a dump of its name" \
+	eval 'wait_for 10 has_paths 1 && grep -q -- "-app\.rbd$" "$work/out"'
+kill -USR1 "$rec_pid"
+kill -USR1 "$rec_pid"
+held() { [ "$("$RINGBACK" status --json | jq '.totals.held')" -ge 1 ]; }
+check "within its cooldown a rule is held, and counted" wait_for 10 held
+check "and makes no dump" test "$(nr_paths)" = 1
+t0=$(date +%s%N)
+kill -s RTMIN+3 "$rec_pid"
+wait_for 10 has_paths 2
+t1=$(date +%s%N)
+path=$(sed -n 2p "$work/out")
+check "post: recording goes on after the hit" test $((t1 - t0)) -ge 300000000
+check "and the dump has what came after it" \
+	test "$(info_json "$path" '[.windows[].last_ns] | max')" -gt "$(info_json "$path" '.trigger.hit_ns + 200000000')"
+check "the held hits are told by the next dump" \
+	test "$(info_json "$path" '[.trigger.merged[] | select(.name == "app") | .hits] | add')" -ge 1
+rec_stop
+
+# --- SIGHUP ---
+printf '[record]\ncooldown = 1h\n[trigger late]\nrule = signal:USR1\n' >"$work/conf"
+chmod 600 "$work/conf"
+fresh --config "$work/conf"
+printf '[record]\n[trigger other]\nrule = signal:RTMIN+1\n' >"$work/conf"
+kill -HUP "$rec_pid"
+check "SIGHUP reads the configuration again" wait_for 10 grep -q 'read anew' "$work/err"
+kill -s RTMIN+1 "$rec_pid"
+check "a rule that came with it works" wait_for 10 grep -q -- '-other\.rbd' "$work/out"
+printf 'nonsense here\n' >"$work/conf"
+kill -HUP "$rec_pid"
+check "a wrong configuration is refused, the old one stays" wait_for 10 grep -q 'as it was' "$work/err"
+kill -s RTMIN+1 "$rec_pid"
+check "and still works" wait_for 10 has_paths 2
+rec_stop
+
+# --- limits ---
+fresh --max-dumps 3
+for ((i = 0; i < 6; i++)); do last=$(dump_now); done
+check "--max-dumps keeps that many" test "$(find "$work/dumps" -name '*.rbd' | wc -l)" = 3
+check "the newest is one of them" test -e "$last"
+rec_stop
+fresh --max-disk 300K
+for ((i = 0; i < 12; i++)); do dump_now >/dev/null; done
+size=$(du -sb --exclude=. "$work"/dumps/* | awk '{ n += $1 } END { print n }')
+check "--max-disk is never exceeded ($size bytes)" test "$size" -le 307200
+check "and there are dumps" test "$(find "$work/dumps" -name '*.rbd' | wc -l)" -ge 1
+rec_stop
+
+# --- exit ---
+fresh --dump-on-exit
+rec_stop
+check "--dump-on-exit makes a last dump" test -s "$(cat "$work/out")"
+check "named so" grep -q -- '-exit\.rbd$' "$work/out"
+tap_end

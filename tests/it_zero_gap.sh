@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Consecutive dumps tile time: a thread counts in a system call's argument and migrates; 20 dumps are made one
+# after the other; no number is missing from the first to the last. With one bank there is a gap, and what is
+# reported covers it.
+. tests/tap.sh
+. tests/recorder.sh
+
+# field NAME LINE
+field() {
+	sed -n "s/.*\b$1=\(-\?[0-9]*\).*/\1/p" <<<"$2"
+}
+
+# counted DUMPS RING BANKS: makes the dumps while load_count counts; $result is tool_gap's line
+counted() {
+	local i tid paths=()
+
+	rm -f "$work"/dumps/*
+	rec_start -a -m "$2" --banks "$3" -e 'raw_syscalls:sys_enter[id==121]' || return 1
+	in_background "$loads/load_count" 60 >"$work/count"
+	wait_for 5 test -s "$work/count"
+	tid=$(head -n 1 "$work/count")
+	for ((i = 0; i < $1; i++)); do
+		paths+=("$(dump_now)") || return 1
+	done
+	kill "$bg_pid"
+	rec_stop
+	result=$("$loads/tool_gap" "$tid" "${paths[@]}")
+	echo "# $3 banks, $1 dumps: $result"
+	overwritten=0
+	for i in "${paths[@]:1}"; do
+		[ "$(info_json "$i" '[.windows[].overwritten_bytes] | add')" = 0 ] || overwritten=1
+	done
+}
+
+result=""
+overwritten=0
+if counted 20 64M 2; then
+	check "20 dumps were made one after the other" test "$(ls "$work"/dumps/*.rbd | wc -l)" = 20
+	check "the rings were large enough for what came between two dumps" test "$overwritten" = 0
+	check "there is much to count" test "$(field numbers "$result")" -gt 100000
+	check "with two banks no number is missing from the first to the last" \
+		test "$(field missing "$result")" = 0
+	check "consecutive dumps overlap on every ring" test "$(field overlap_min_ns "$result")" -gt 0
+else
+	not_ok "20 dumps with two banks" "$(cat "$work/err")"
+fi
+
+if counted 5 64M 1; then
+	check "with one bank there is a gap" test "$(field missing "$result")" -gt 0
+	check "and the reported gaps cover every missing number" test "$(field uncovered "$result")" = 0
+else
+	not_ok "5 dumps with one bank" "$(cat "$work/err")"
+fi
+tap_end

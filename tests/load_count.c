@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A load that counts: calls getpgid(1), getpgid(2), ... as fast as it can, so that each system call
+ * is known by its argument, and moves between CPUs 0 and 1 every 5 ms when there are two. Prints
+ * its tid, runs SECONDS (argument 1), prints the last number.
+ */
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void move_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t end = now_ns() + (uint64_t)(argc > 1 ? atof(argv[1]) * 1e9 : 1e9);
+	uint64_t next_move = 0, now = now_ns();
+	int cpu = 0;
+	long n = 0;
+
+	printf("%ld\n", syscall(SYS_gettid));
+	fflush(stdout);
+	while (now < end) {
+		for (int i = 0; i < 200; i++)
+			syscall(SYS_getpgid, ++n);
+		now = now_ns();
+		if (now >= next_move) {
+			cpu = !cpu;
+			move_to(cpu);
+			next_move = now + 5000000;
+		}
+	}
+	printf("%ld\n", n);
+	return 0;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A flood of scheduler events: pairs of threads hand a byte to and fro through pipes, for SECONDS
+ * (argument 1) with PAIRS (argument 2, default one per CPU) pairs. No process starts meanwhile.
+ * Prints "ready" when all threads run.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct pair {
+	int there[2], back[2];
+};
+
+static void *echo(void *arg)
+{
+	struct pair *p = arg;
+	char c;
+
+	while (read(p->there[0], &c, 1) == 1)
+		if (write(p->back[1], &c, 1) != 1)
+			break;
+	return NULL;
+}
+
+static void *drive(void *arg)
+{
+	struct pair *p = arg;
+	char c = 0;
+
+	while (write(p->there[1], &c, 1) == 1)
+		if (read(p->back[0], &c, 1) != 1)
+			break;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = argc > 1 ? atof(argv[1]) : 1;
+	long pairs = argc > 2 ? atol(argv[2]) : sysconf(_SC_NPROCESSORS_ONLN);
+	struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	for (long i = 0; i < pairs; i++) {
+		struct pair *p = malloc(sizeof(*p));
+		pthread_t a, b;
+
+		if (!p || pipe(p->there) || pipe(p->back) || pthread_create(&a, NULL, echo, p) ||
+		    pthread_create(&b, NULL, drive, p))
+			return 1;
+	}
+	puts("ready");
+	fflush(stdout);
+	nanosleep(&t, NULL);
+	_exit(0);
+}

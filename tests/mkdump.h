@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Builds a dump in memory, piece by piece, through dump/writer.h: for tests of what reads and
+ *prints dumps. Records of a ring are given oldest first, as people think of them; mk_ring() turns
+ *them into what a backward ring holds, newest first.
+ *
+ *	struct mk d = mk_begin();
+ *	mk_trigger(&d, 1000000);
+ *	mk_channel(&d, 0, "sched", PERF_SAMPLE_TIME | PERF_SAMPLE_RAW);
+ *	...
+ *	struct reader *r = mk_end(&d);
+ *	...
+ *	mk_close(&d, r);
+ */
+#pragma once
+
+#include "dump/base/err.h"
+#include "dump/meta.h"
+#include "dump/reader.h"
+#include "dump/record.h"
+#include "dump/writer.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct mk {
+	struct writer *w;
+	int fd;
+	uint8_t *file; /* after mk_end() */
+	size_t file_bytes;
+};
+
+#define MK_OK(call) assert(!(call))
+
+static inline struct mk mk_begin(void)
+{
+	struct writer_options opt = {.max_blocks = 20000};
+	struct mk d = {.fd = memfd_create("dump", MFD_CLOEXEC)};
+
+	assert(d.fd >= 0);
+	MK_OK(writer_new(&opt, &d.w, NULL));
+	MK_OK(writer_begin(d.w, d.fd, 1795222411000000000ull, NULL));
+	return d;
+}
+
+static inline void mk_item(struct mk *d, uint16_t section, uint16_t kind, const void *fixed,
+			   size_t fixed_bytes, const void *var, size_t var_bytes)
+{
+	MK_OK(writer_section(d->w, section, NULL));
+	MK_OK(writer_item(d->w, kind, fixed, fixed_bytes, var, var_bytes, NULL, NULL));
+}
+
+static inline void mk_text(struct mk *d, uint16_t section, uint16_t kind, const char *text)
+{
+	mk_item(d, section, kind, NULL, 0, text, strlen(text));
+}
+
+static inline void mk_host(struct mk *d)
+{
+	struct fmt_host h = {
+		.nr_cpus_online = 2,
+		.nr_cpus_possible = 4,
+		.page_bytes = 4096,
+		.clockid = 1,
+		.real_minus_clock = 1795222411000000000ll,
+		.mem_total_bytes = 8ull << 30,
+		.recorder_pid = 77,
+		.flags = FMT_HOST_INITIAL_PIDNS,
+	};
+
+	mk_item(d, FMT_HOST, FMT_HOST_FACTS, &h, sizeof(h), NULL, 0);
+	mk_text(d, FMT_HOST, FMT_HOST_HOSTNAME, "box");
+	mk_text(d, FMT_HOST, FMT_HOST_UNAME, "Linux 6.1.0 #1 SMP x86_64");
+	mk_text(d, FMT_HOST, FMT_HOST_OS, "Some Linux 12");
+	mk_text(d, FMT_HOST, FMT_HOST_CPU_MODEL, "A Processor");
+	mk_text(d, FMT_HOST, FMT_HOST_RECORDER, "ringback 0.1.0");
+	mk_text(d, FMT_HOST, FMT_HOST_INSTANCE, "default");
+	mk_text(d, FMT_HOST, FMT_HOST_CAPABILITY, "root=1");
+}
+
+static inline void mk_trigger(struct mk *d, uint64_t hit_ns)
+{
+	struct fmt_trigger t = {
+		.hit_ns = hit_ns,
+		.real_ns = 1795222411123000000ull,
+		.freeze_ns = hit_ns + 100,
+		.pid = 7,
+		.tid = 7,
+		.nr = 3,
+	};
+
+	mk_item(d, FMT_TRIGGER, FMT_TRIGGER_FACTS, &t, sizeof(t), NULL, 0);
+	mk_text(d, FMT_TRIGGER, FMT_TRIGGER_NAME, "SIGUSR2");
+	mk_text(d, FMT_TRIGGER, FMT_TRIGGER_RULE, "signal:USR2");
+	mk_text(d, FMT_TRIGGER, FMT_TRIGGER_REASON, "it was slow");
+	mk_text(d, FMT_TRIGGER, FMT_TRIGGER_SAW, "sender=7");
+}
+
+/* sample_regs_user of its events; 0 as a rule. */
+static inline void mk_channel_regs(struct mk *d, uint32_t id, const char *name,
+				   uint64_t sample_type, uint64_t regs_user)
+{
+	struct fmt_channel c = {
+		.id = id,
+		.nr_banks = 2,
+		.ring_bytes = 65536,
+		.sample_type = sample_type,
+		.regs_user = regs_user,
+	};
+
+	mk_item(d, FMT_CHANNELS, FMT_CHANNEL, &c, sizeof(c), name, strlen(name));
+}
+
+static inline void mk_channel(struct mk *d, uint32_t id, const char *name, uint64_t sample_type)
+{
+	mk_channel_regs(d, id, name, sample_type, 0);
+}
+
+/* `tracepoint` 0: a counter. `sample_type` as the channel's. */
+static inline void mk_event(struct mk *d, uint32_t id, uint32_t channel, const char *name,
+			    uint32_t tracepoint, uint64_t sample_type)
+{
+	struct perf_event_attr attr = {
+		.type = tracepoint ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = tracepoint,
+		.sample_type = sample_type,
+		.sample_id_all = 1,
+	};
+	struct fmt_event e = {
+		.id = id,
+		.channel = channel,
+		.tracepoint = tracepoint,
+		.attr_bytes = sizeof(attr),
+	};
+
+	mk_item(d, FMT_CHANNELS, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr));
+	mk_item(d, FMT_CHANNELS, FMT_EVENT_NAME, &id, sizeof(id), name, strlen(name));
+}
+
+static inline void mk_format(struct mk *d, uint32_t id, const char *system, const char *format)
+{
+	struct fmt_tracepoint t = {.id = id, .system_bytes = (uint32_t)strlen(system) + 1};
+	size_t n = t.system_bytes + strlen(format);
+	char *text = malloc(n + 1);
+
+	assert(text);
+	memcpy(text, system, t.system_bytes);
+	memcpy(text + t.system_bytes, format, strlen(format));
+	mk_item(d, FMT_FORMATS, FMT_FORMAT_TRACEPOINT, &t, sizeof(t), text, n);
+	free(text);
+}
+
+static inline void mk_window(struct mk *d, const struct fmt_window *w)
+{
+	mk_item(d, FMT_WINDOWS, FMT_WINDOW, w, sizeof(*w), NULL, 0);
+}
+
+/* A ring of a CPU that held everything from 0 on. */
+static inline void mk_cpu_window(struct mk *d, uint32_t ring, uint32_t channel, int32_t cpu)
+{
+	struct fmt_window w = {.ring = ring, .channel = channel, .cpu = cpu, .tid = -1};
+
+	mk_window(d, &w);
+}
+
+static inline void mk_stats(struct mk *d)
+{
+	struct fmt_dump_stats s = {
+		.pause_ns = 3000,
+		.signal_ns = 180000,
+		.write_ns = 65000000,
+	};
+	struct fmt_sideband_stats b = {.nr_records = 12};
+
+	mk_item(d, FMT_STATS, FMT_STATS_DUMP, &s, sizeof(s), NULL, 0);
+	mk_item(d, FMT_STATS, FMT_STATS_SIDEBAND, &b, sizeof(b), NULL, 0);
+}
+
+/* ---- ledger ---- */
+
+static inline void mk_task(struct mk *d, uint32_t key, uint32_t tid, uint32_t pid, uint32_t ppid,
+			   uint64_t start_ns, uint64_t exit_ns)
+{
+	struct fmt_task t = {key, tid, pid, ppid, start_ns, exit_ns, 0, 0};
+
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_TASK, &t, sizeof(t), NULL, 0);
+}
+
+static inline void mk_comm(struct mk *d, uint32_t key, uint64_t ns, const char *comm)
+{
+	struct fmt_comm c = {.key = key, .ns = ns};
+
+	memcpy(c.comm, comm, strnlen(comm, sizeof(c.comm)));
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_COMM, &c, sizeof(c), NULL, 0);
+}
+
+static inline void mk_path(struct mk *d, uint32_t id, const char *path)
+{
+	struct fmt_path p = {.id = id, .build_id_bytes = 3, .build_id = {1, 2, (uint8_t)id}};
+
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_PATH, &p, sizeof(p), path, strlen(path));
+}
+
+static inline void mk_map(struct mk *d, const struct fmt_map *m)
+{
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_MAP, m, sizeof(*m), NULL, 0);
+}
+
+/* ---- records ---- */
+
+/* Records of a ring, oldest first. */
+struct mk_records {
+	struct buf bytes;
+	uint32_t nr;
+};
+
+/* Appends a whole record: header and `body`, padded to 8. */
+static inline void mk_record(struct mk_records *r, uint32_t type, uint16_t misc, const void *body,
+			     size_t n)
+{
+	size_t size = align_up(sizeof(struct perf_event_header) + n, 8);
+	struct perf_event_header h = {type, misc, (uint16_t)size};
+	static const uint8_t zeros[8];
+
+	MK_OK(buf_put(&r->bytes, &h, sizeof(h)));
+	MK_OK(buf_put(&r->bytes, body, n));
+	MK_OK(buf_put(&r->bytes, zeros, size - sizeof(h) - n));
+	r->nr++;
+}
+
+/* A sample of TIME | RAW, with the bytes of a tracepoint. */
+static inline void mk_sample(struct mk_records *r, uint64_t time, const void *raw, uint32_t n)
+{
+	struct buf b = {0};
+
+	MK_OK(buf_put(&b, &time, 8));
+	MK_OK(buf_put(&b, &n, 4));
+	MK_OK(buf_put(&b, raw, n));
+	mk_record(r, PERF_RECORD_SAMPLE, 0, b.p, b.len);
+	buf_free(&b);
+}
+
+/* The smallest tracepoint: common fields and a number. */
+struct mk_raw {
+	uint16_t type;
+	uint8_t flags, preempt;
+	int32_t pid;
+	uint32_t value;
+};
+
+static inline void mk_number(struct mk_records *r, uint64_t time, uint16_t type, int32_t pid,
+			     uint32_t value)
+{
+	struct mk_raw raw = {.type = type, .pid = pid, .value = value};
+
+	mk_sample(r, time, &raw, sizeof(raw));
+}
+
+/* PERF_RECORD_LOST in a channel of TIME | RAW: its sample_id is the time alone. */
+static inline void mk_lost(struct mk_records *r, uint64_t time, uint64_t id, uint64_t lost)
+{
+	uint64_t body[] = {id, lost, time};
+
+	mk_record(r, PERF_RECORD_LOST, 0, body, sizeof(body));
+}
+
+/* The records newest first, as the ring has them; the caller frees them. */
+static inline struct buf mk_reversed(const struct mk_records *r)
+{
+	struct bytes all = {r->bytes.p, r->bytes.len};
+	struct buf out = {0};
+	size_t end = all.len;
+
+	MK_OK(buf_reserve(&out, all.len + 1));
+	out.len = all.len;
+	for (size_t off = 0; off < all.len;) {
+		struct perf_event_header h;
+
+		assert(record_at(all, off, &h));
+		end -= h.size;
+		memcpy(out.p + end, all.p + off, h.size);
+		off += h.size;
+	}
+	return out;
+}
+
+/*
+ * Writes one block of a ring; first_ns and last_ns as the caller says. Returns the ring_off of the
+ * next older block.
+ */
+static inline uint64_t mk_block(struct mk *d, uint32_t ring, uint64_t ring_off, uint64_t first_ns,
+				uint64_t last_ns, const struct mk_records *r)
+{
+	struct buf b = mk_reversed(r);
+	struct bytes piece = {b.p, b.len};
+	struct writer_run run = {
+		.ring = ring,
+		.encoding = FMT_ENC_RAW,
+		.content_bytes = (uint32_t)b.len,
+		.nr_records = r->nr,
+		.first_ns = first_ns,
+		.last_ns = last_ns,
+		.ring_off = ring_off,
+	};
+
+	MK_OK(writer_records(d->w, &run, &piece, 1, NULL));
+	buf_free(&b);
+	return ring_off + r->bytes.len;
+}
+
+static inline void mk_records_free(struct mk_records *r)
+{
+	buf_free(&r->bytes);
+	r->nr = 0;
+}
+
+/* ---- reading it back ---- */
+
+static inline void mk_finish(struct mk *d)
+{
+	struct stat st;
+	uint64_t n;
+
+	MK_OK(writer_finish(d->w, &n, NULL));
+	assert(!fstat(d->fd, &st));
+	d->file_bytes = (size_t)st.st_size;
+	d->file = malloc(d->file_bytes);
+	assert(d->file && pread(d->fd, d->file, d->file_bytes, 0) == (ssize_t)d->file_bytes);
+}
+
+static inline struct reader *mk_open(struct mk *d, bool damaged)
+{
+	struct reader *r = NULL;
+	struct err err = ERR_INIT;
+
+	if (reader_open_bytes((struct bytes){d->file, d->file_bytes}, damaged, &r, &err)) {
+		fprintf(stderr, "# %s\n", err.what);
+		abort();
+	}
+	return r;
+}
+
+static inline struct reader *mk_end(struct mk *d)
+{
+	mk_finish(d);
+	return mk_open(d, false);
+}
+
+static inline struct meta *mk_meta(struct reader *r)
+{
+	struct meta *m = NULL;
+
+	MK_OK(meta_load(r, &m, NULL));
+	return m;
+}
+
+/* Turns a byte of the payload of block `i` around: its hash is no longer right. */
+static inline void mk_damage(struct mk *d, struct reader *r, size_t i)
+{
+	d->file[reader_block(r, i)->offset + sizeof(struct fmt_block) + 8] ^= 0xff;
+}
+
+static inline void mk_close(struct mk *d, struct reader *r)
+{
+	reader_close(r);
+	writer_free(d->w);
+	close(d->fd);
+	free(d->file);
+}

@@ -1,0 +1,393 @@
+/* LAYERS: view dump base */
+// SPDX-License-Identifier: MIT
+/* The timeline: records of all rings in the order of time, whatever order the rings have them in.
+ */
+#include "dump/view/timeline.h"
+
+#include "tests/mkdump.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define TYPE (PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
+#define TP   300
+
+/* Everything but rings and records: two channels with two CPUs each, ring = 2 * channel + cpu. */
+static struct mk begin(void)
+{
+	struct mk d = mk_begin();
+
+	mk_host(&d);
+	mk_trigger(&d, 1000);
+	for (uint32_t c = 0; c < 2; c++) {
+		mk_channel(&d, c, c ? "b" : "a", TYPE);
+		mk_event(&d, c, c, c ? "sys:b" : "sys:a", TP + c, TYPE);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		mk_cpu_window(&d, i, i / 2, (int32_t)i % 2);
+	return d;
+}
+
+/* A block with the given times, oldest first; the value of each is its time. */
+static uint64_t block(struct mk *d, uint32_t ring, uint64_t off, const uint64_t *times, size_t nr)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct mk_records r = {0};
+
+	for (size_t i = 0; i < nr; i++) {
+		mk_number(&r, times[i], (uint16_t)(TP + ring / 2), 5, (uint32_t)times[i]);
+		first = times[i] < first ? times[i] : first;
+		last = times[i] > last ? times[i] : last;
+	}
+	off = mk_block(d, ring, off, first, last, &r);
+	mk_records_free(&r);
+	return off;
+}
+
+#define BLOCK(d, ring, off, ...)                                                                   \
+	block(d, ring, off, (const uint64_t[]){__VA_ARGS__},                                       \
+	      sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+
+struct seen {
+	uint64_t time[4096];
+	uint32_t ring[4096];
+	uint32_t type[4096];
+	size_t nr;
+	uint64_t nr_bad;
+};
+
+static const struct timeline_options all = {0, UINT64_MAX, 0, -1};
+
+static struct seen *walk(struct reader *r, const struct timeline_options *opt)
+{
+	static struct seen s;
+	struct timeline_record rec;
+	struct meta *m = mk_meta(r);
+	struct timeline *t;
+	uint32_t value;
+	int rc;
+
+	s.nr = 0;
+	assert_int_equal(timeline_open(r, m, opt, &t, NULL), 0);
+	while ((rc = timeline_next(t, &rec, NULL)) > 0) {
+		struct perf_event_header h;
+
+		memcpy(&h, rec.rec.p, sizeof(h));
+		assert_int_equal(h.size, rec.rec.len);
+		if (h.type == PERF_RECORD_SAMPLE) {
+			memcpy(&value, rec.s.raw.p + 8, 4);
+			assert_int_equal(value, rec.time_ns);
+			assert_int_equal(rec.tid, 5);
+			assert_non_null(rec.event);
+			assert_int_equal(rec.event->f.channel, rec.window->channel);
+		}
+		assert_ptr_equal(rec.channel, &m->channels[rec.window->channel]);
+		assert_true(s.nr < 4096);
+		s.time[s.nr] = rec.time_ns;
+		s.ring[s.nr] = rec.window->ring;
+		s.type[s.nr++] = h.type;
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(timeline_next(t, &rec, NULL), 0);
+	s.nr_bad = timeline_nr_bad_blocks(t);
+	timeline_close(t);
+	meta_free(m);
+	return &s;
+}
+
+static void check_times(const struct seen *s, const uint64_t *want, size_t nr)
+{
+	assert_int_equal(s->nr, nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(s->time[i], want[i]);
+}
+
+#define TIMES(s, ...)                                                                              \
+	check_times(s, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
+
+static void test_merge(void **state)
+{
+	struct mk d = begin();
+	struct reader *r;
+	struct seen *s;
+
+	BLOCK(&d, 3, 0, 10, 30, 50);
+	BLOCK(&d, 0, 0, 20, 30, 40);
+	BLOCK(&d, 1, 0, 30, 60);
+	r = mk_end(&d);
+	s = walk(r, &all);
+	TIMES(s, 10, 20, 30, 30, 30, 40, 50, 60);
+	/* At the same time the ring with the smaller id comes first. */
+	assert_int_equal(s->ring[2], 0);
+	assert_int_equal(s->ring[3], 1);
+	assert_int_equal(s->ring[4], 3);
+	assert_int_equal(s->nr_bad, 0);
+	mk_close(&d, r);
+}
+
+static void test_inversions(void **state)
+{
+	struct mk d = begin();
+	struct reader *r;
+	uint64_t off;
+
+	/* Newest block first in the file, as the recorder writes them. */
+	off = BLOCK(&d, 0, 0, 95, 110, 105, 120);
+	off = BLOCK(&d, 0, off, 50, 70, 60, 80, 100);
+	BLOCK(&d, 0, off, 10, 20, 55, 40);
+	r = mk_end(&d);
+	TIMES(walk(r, &all), 10, 20, 40, 50, 55, 60, 70, 80, 95, 100, 105, 110, 120);
+	mk_close(&d, r);
+}
+
+static void test_records_of_one_time_keep_their_order(void **state)
+{
+	struct mk d = begin();
+	struct mk_records rec = {0};
+	struct timeline_record got;
+	struct timeline *t;
+	struct reader *r;
+	struct meta *m;
+
+	for (uint32_t i = 0; i < 5; i++)
+		mk_number(&rec, 100, TP, 5, i);
+	mk_block(&d, 0, 0, 100, 100, &rec);
+	mk_records_free(&rec);
+	r = mk_end(&d);
+	m = mk_meta(r);
+	assert_int_equal(timeline_open(r, m, &all, &t, NULL), 0);
+	for (uint32_t i = 0; i < 5; i++) {
+		uint32_t value;
+
+		assert_int_equal(timeline_next(t, &got, NULL), 1);
+		memcpy(&value, got.s.raw.p + 8, 4);
+		assert_int_equal(value, i);
+	}
+	timeline_close(t);
+	meta_free(m);
+	mk_close(&d, r);
+}
+
+/* Rings whose records are jittered by less than a block, against a plain sort of all times. */
+static void test_against_a_sort(void **state)
+{
+	static uint64_t want[4096];
+	uint64_t seed = 12345, off;
+	struct mk d = begin();
+	struct reader *r;
+	size_t nr = 0;
+
+	for (uint32_t ring = 0; ring < 4; ring++) {
+		off = 0;
+		for (uint64_t b = 20; b-- > 0;) {
+			uint64_t times[16];
+
+			for (uint64_t i = 0; i < 16; i++) {
+				seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+				times[i] = 1000 + (b * 16 + i) * 10 + (seed >> 33) % 60;
+				want[nr++] = times[i];
+			}
+			off = block(&d, ring, off, times, 16);
+		}
+	}
+	for (size_t i = 1; i < nr; i++)
+		for (size_t k = i; k && want[k - 1] > want[k]; k--) {
+			uint64_t other = want[k];
+
+			want[k] = want[k - 1];
+			want[k - 1] = other;
+		}
+	r = mk_end(&d);
+	check_times(walk(r, &all), want, nr);
+	mk_close(&d, r);
+}
+
+static void test_a_block_turned_around(void **state)
+{
+	static uint64_t times[2000], want[2000];
+	struct mk d = begin();
+	struct reader *r;
+
+	for (uint64_t i = 0; i < 2000; i++) {
+		times[i] = 5000 - i;
+		want[1999 - i] = 5000 - i;
+	}
+	block(&d, 0, 0, times, 2000);
+	r = mk_end(&d);
+	check_times(walk(r, &all), want, 2000);
+	mk_close(&d, r);
+}
+
+static void test_part_of_the_time(void **state)
+{
+	struct timeline_options opt = {.from_ns = 20, .to_ns = 50, .cpu = -1};
+	struct mk d = begin();
+	struct reader *r;
+	struct seen *s;
+	uint64_t off;
+
+	off = BLOCK(&d, 0, 0, 60, 70);
+	off = BLOCK(&d, 0, off, 30, 40, 50, 51);
+	BLOCK(&d, 0, off, 10, 19, 20);
+	BLOCK(&d, 2, 0, 45, 99);
+	r = mk_end(&d);
+	/* A block that lies outside isn't opened: what is wrong with it doesn't matter. */
+	for (size_t i = 0; i < reader_nr_blocks(r); i++)
+		if (reader_block(r, i)->h.section == FMT_RECORDS &&
+		    reader_block(r, i)->h.first_ns == 60)
+			mk_damage(&d, r, i);
+	reader_close(r);
+	r = mk_open(&d, false);
+	s = walk(r, &opt);
+	TIMES(s, 20, 30, 40, 45, 50);
+	assert_int_equal(s->nr_bad, 0);
+	mk_close(&d, r);
+}
+
+static void test_channel_and_cpu(void **state)
+{
+	struct timeline_options opt = {.to_ns = UINT64_MAX, .channels = 2, .cpu = -1};
+	struct mk d = begin();
+	struct reader *r;
+
+	BLOCK(&d, 0, 0, 1);
+	BLOCK(&d, 1, 0, 2);
+	BLOCK(&d, 2, 0, 3);
+	BLOCK(&d, 3, 0, 4);
+	r = mk_end(&d);
+	TIMES(walk(r, &opt), 3, 4);
+	opt.cpu = 1;
+	TIMES(walk(r, &opt), 4);
+	opt.channels = 0;
+	TIMES(walk(r, &opt), 2, 4);
+	mk_close(&d, r);
+}
+
+static void test_repeated_block(void **state)
+{
+	struct mk d = begin();
+	struct reader *r;
+	uint64_t off;
+
+	off = BLOCK(&d, 0, 0, 30, 40);
+	BLOCK(&d, 0, off, 10, 20);
+	BLOCK(&d, 0, 0, 30, 40);
+	r = mk_end(&d);
+	TIMES(walk(r, &all), 10, 20, 30, 40);
+	mk_close(&d, r);
+}
+
+static void test_damaged_block(void **state)
+{
+	struct mk d = begin();
+	struct reader *r;
+	struct seen *s;
+	uint64_t off;
+
+	off = BLOCK(&d, 0, 0, 50, 60);
+	off = BLOCK(&d, 0, off, 30, 40);
+	BLOCK(&d, 0, off, 10, 20);
+	BLOCK(&d, 1, 0, 35);
+	r = mk_end(&d);
+	for (size_t i = 0; i < reader_nr_blocks(r); i++)
+		if (reader_block(r, i)->h.section == FMT_RECORDS &&
+		    reader_block(r, i)->h.first_ns == 30)
+			mk_damage(&d, r, i);
+	reader_close(r);
+	r = mk_open(&d, false);
+	s = walk(r, &all);
+	TIMES(s, 10, 20, 35, 50, 60);
+	assert_int_equal(s->nr_bad, 1);
+	mk_close(&d, r);
+}
+
+static void test_lost_comes_out(void **state)
+{
+	struct mk d = begin();
+	struct mk_records rec = {0};
+	struct reader *r;
+	struct seen *s;
+
+	mk_number(&rec, 10, TP, 5, 10);
+	mk_lost(&rec, 20, 1, 99);
+	mk_number(&rec, 30, TP, 5, 30);
+	mk_block(&d, 0, 0, 10, 30, &rec);
+	mk_records_free(&rec);
+	r = mk_end(&d);
+	s = walk(r, &all);
+	TIMES(s, 10, 20, 30);
+	assert_int_equal(s->type[1], PERF_RECORD_LOST);
+	mk_close(&d, r);
+}
+
+/* What the kernel never writes: bytes that are no record, at the old end of a block. */
+static void test_no_records(void **state)
+{
+	struct mk d = begin();
+	struct mk_records rec = {0};
+	struct writer_run run = {.ring = 0, .encoding = FMT_ENC_RAW, .first_ns = 10, .last_ns = 10};
+	struct bytes piece;
+	struct reader *r;
+	struct seen *s;
+
+	mk_number(&rec, 10, TP, 5, 10);
+	assert_int_equal(buf_put(&rec.bytes, "\1\2\3\4\5\6\7\7", 8), 0);
+	piece = (struct bytes){rec.bytes.p, rec.bytes.len};
+	run.content_bytes = (uint32_t)rec.bytes.len;
+	run.nr_records = 1;
+	assert_int_equal(writer_records(d.w, &run, &piece, 1, NULL), 0);
+	mk_records_free(&rec);
+	BLOCK(&d, 1, 0, 20);
+	r = mk_end(&d);
+	s = walk(r, &all);
+	TIMES(s, 10, 20);
+	assert_int_equal(s->nr_bad, 1);
+	mk_close(&d, r);
+}
+
+static void test_ring_without_window(void **state)
+{
+	struct mk d = begin();
+	struct reader *r;
+	struct seen *s;
+
+	BLOCK(&d, 4, 0, 10);
+	BLOCK(&d, 0, 0, 20);
+	r = mk_end(&d);
+	s = walk(r, &all);
+	TIMES(s, 20);
+	assert_int_equal(s->nr_bad, 1);
+	mk_close(&d, r);
+}
+
+static void test_no_rings(void **state)
+{
+	struct mk d = begin();
+	struct reader *r = mk_end(&d);
+
+	assert_int_equal(walk(r, &all)->nr, 0);
+	mk_close(&d, r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_inversions),
+		cmocka_unit_test(test_records_of_one_time_keep_their_order),
+		cmocka_unit_test(test_against_a_sort),
+		cmocka_unit_test(test_a_block_turned_around),
+		cmocka_unit_test(test_part_of_the_time),
+		cmocka_unit_test(test_channel_and_cpu),
+		cmocka_unit_test(test_repeated_block),
+		cmocka_unit_test(test_damaged_block),
+		cmocka_unit_test(test_lost_comes_out),
+		cmocka_unit_test(test_no_records),
+		cmocka_unit_test(test_ring_without_window),
+		cmocka_unit_test(test_no_rings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Sourced by the shell tests: numbers test points and ends with the plan. A test says what it proves in the
+# point's name; what failed follows as "# ..." lines.
+#
+#	check "a missing file is named" grep -q nonexistent err.txt
+#	skip  "a cgroup is recorded" "no cgroup v2 here"
+#	tap_end
+
+tap_nr=0
+tap_failed=0
+
+# ok NAME
+ok() {
+	tap_nr=$((tap_nr + 1))
+	echo "ok $tap_nr - $1"
+}
+
+# not_ok NAME [WHY]: WHY may have many lines
+not_ok() {
+	tap_nr=$((tap_nr + 1))
+	tap_failed=$((tap_failed + 1))
+	echo "not ok $tap_nr - $1"
+	[ -z "${2-}" ] || printf '%s\n' "$2" | head -40 | sed 's/^/# /'
+}
+
+# skip NAME WHY
+skip() {
+	tap_nr=$((tap_nr + 1))
+	echo "ok $tap_nr - $1 # SKIP $2"
+}
+
+# check NAME COMMAND...: ok when the command succeeds; what it printed is shown when not
+check() {
+	tap_name=$1
+	shift
+	if tap_out=$("$@" 2>&1); then
+		ok "$tap_name"
+	else
+		not_ok "$tap_name" "$tap_out"
+	fi
+}
+
+# empty NAME TEXT: ok when there is no text, a list of what is wrong
+empty() {
+	if [ -z "$2" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "$2"
+	fi
+}
+
+tap_end() {
+	echo "1..$tap_nr"
+	[ "$tap_failed" = 0 ]
+}

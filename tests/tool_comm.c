@@ -1,0 +1,129 @@
+/* LAYERS: view dump base */
+// SPDX-License-Identifier: MIT
+/*
+ * Compares the names and mappings that a dump's ledger gives with what the kernel itself wrote:
+ *prev_comm of each sched_switch, and for getpgid(pid) of load_short "p<pid>". For every sample with
+ *a user call chain its first user address must lie in a known mapping. Prints
+ *
+ *	samples=N wrong=N unmapped=N mapped=N exited=N
+ *
+ * and up to ten lines about what is wrong. "exited": samples of processes that had ended before the
+ *freeze.
+ */
+#include "dump/base/err.h"
+#include "dump/reader.h"
+#include "dump/view/people.h"
+#include "dump/view/timeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct counts {
+	uint64_t samples, wrong, unmapped, mapped, exited;
+};
+
+static int fail(const struct err *err)
+{
+	fprintf(stderr, "%s\n", err->what);
+	return 1;
+}
+
+/* The first user address of a call chain; 0 when there is none. */
+static uint64_t user_ip(const struct record_sample *s)
+{
+	bool user = false;
+
+	for (uint64_t i = 0; i < s->nr_callchain; i++) {
+		uint64_t ip;
+
+		memcpy(&ip, s->callchain + i * 8, 8);
+		if (ip == (uint64_t)PERF_CONTEXT_USER)
+			user = true;
+		else if (ip >= (uint64_t)PERF_CONTEXT_MAX)
+			user = false;
+		else if (user)
+			return ip;
+	}
+	return 0;
+}
+
+static void wrong(struct counts *c, const struct timeline_record *rec, const char *is,
+		  const char *want)
+{
+	if (c->wrong++ < 10)
+		printf("tid %u at %" PRIu64 " is called %s, was %s\n", rec->tid, rec->time_ns,
+		       is ? is : "(nothing)", want);
+}
+
+/* What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. */
+static bool true_name(const struct timeline_record *rec, char name[32])
+{
+	uint64_t arg;
+
+	if (!strcmp(rec->event->name, "sched:sched_switch") && rec->s.raw.len >= 28) {
+		memcpy(name, rec->s.raw.p + 8, 16);
+		name[16] = '\0';
+		return true;
+	}
+	if (!strcmp(rec->event->name, "raw_syscalls:sys_enter") && rec->s.raw.len >= 24) {
+		memcpy(&arg, rec->s.raw.p + 16, 8);
+		snprintf(name, 32, "p%" PRIu64, arg);
+		return true;
+	}
+	return false;
+}
+
+static void check(struct counts *c, const struct people *p, const struct timeline_record *rec)
+{
+	const char *is = people_comm(p, rec->tid, rec->time_ns);
+	const struct fmt_task *task = people_task(p, rec->tid, rec->time_ns);
+	uint64_t ip = user_ip(&rec->s);
+	struct people_map map;
+	char name[32];
+
+	if (!rec->tid) /* the idle task has no process */
+		return;
+	c->samples++;
+	if (task && task->exit_ns)
+		c->exited++;
+	if (true_name(rec, name) && (!is || strncmp(is, name, 15)))
+		wrong(c, rec, is, name);
+	if (!ip)
+		return;
+	if (people_map(p, rec->tid, rec->time_ns, ip, &map)) {
+		c->mapped++;
+	} else if (c->unmapped++ < 10) {
+		printf("tid %u (%s) at %" PRIu64 ": %#" PRIx64 " is in no mapping\n", rec->tid,
+		       is ? is : "?", rec->time_ns, ip);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct timeline_options all = {.to_ns = UINT64_MAX, .cpu = -1};
+	struct timeline_record rec;
+	struct timeline *t = NULL;
+	struct people *p = NULL;
+	struct reader *r = NULL;
+	struct meta *m = NULL;
+	struct err err = ERR_INIT;
+	struct counts c = {0};
+	int rc;
+
+	if (argc != 2 || reader_open(argv[1], &r, &err) || meta_load(r, &m, &err) ||
+	    people_load(r, &p, &err) || timeline_open(r, m, &all, &t, &err))
+		return fail(&err);
+	while ((rc = timeline_next(t, &rec, &err)) > 0)
+		if (rec.event)
+			check(&c, p, &rec);
+	printf("samples=%" PRIu64 " wrong=%" PRIu64 " unmapped=%" PRIu64 " mapped=%" PRIu64
+	       " exited=%" PRIu64 "\n",
+	       c.samples, c.wrong, c.unmapped, c.mapped, c.exited);
+	timeline_close(t);
+	people_free(p);
+	meta_free(m);
+	reader_close(r);
+	return rc ? fail(&err) : 0;
+}

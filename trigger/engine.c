@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All rules, and what to do about each hit; called by the recorder's loop. See trigger.h for the
+ * states. Their transitions are asserted; an illegal call is our mistake. Time comes in with the
+ * hits, so the engine can be tested without a clock.
+ */
+#include "trigger/trigger.h"
+
+#include "dump/base/err.h"
+#include "trigger/slot.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MANUAL, EXIT, SIGUSR2_RULE, NR_BUILTIN };
+
+struct slots {
+	struct slot **v;
+	size_t nr;
+};
+
+/* Hits that got no dump of their own. */
+struct hits {
+	struct engine_merged v[ENGINE_MERGED_MAX];
+	size_t nr;
+};
+
+struct engine {
+	struct engine_options opt;
+	int epoll_fd;
+	struct slot *builtin[NR_BUILTIN];
+	struct slots added;
+	sigset_t blocked; /* by us: to be unblocked again */
+
+	enum engine_state state;
+	/* In POST and DUMPING: */
+	struct slot *cause_slot;
+	bool cause_retired; /* a reload took cause_slot off the list: freed when the dump is done */
+	struct engine_cause cause;
+	uint64_t due_ns;
+
+	uint64_t last_dump_ns; /* committed; 0: none yet */
+	struct hits open;      /* not in any dump yet */
+	struct hits sealed;    /* in the dump being written; if it fails they are open again */
+	struct engine_totals totals;
+};
+
+static void set_options(struct engine *e, const struct engine_options *opt)
+{
+	e->opt.post_ns = opt->post_ns > 0 ? opt->post_ns : 0;
+	e->opt.cooldown_ns = opt->cooldown_ns > 0 ? opt->cooldown_ns : 0;
+}
+
+size_t engine_nr_rules(const struct engine *e)
+{
+	return NR_BUILTIN + e->added.nr;
+}
+
+static struct slot *slot_at(const struct engine *e, size_t i)
+{
+	return i < NR_BUILTIN ? e->builtin[i] : e->added.v[i - NR_BUILTIN];
+}
+
+/* ---- signals ---- */
+
+static void add_signals(const struct slot *s, sigset_t *set)
+{
+	if (s->source && s->ops->signals)
+		s->ops->signals(s->source, set);
+}
+
+static bool overlap(const struct slot *a, const struct slot *b)
+{
+	sigset_t of_a, of_b, both;
+
+	sigemptyset(&of_a);
+	sigemptyset(&of_b);
+	add_signals(a, &of_a);
+	add_signals(b, &of_b);
+	sigandset(&both, &of_a, &of_b);
+	return !sigisemptyset(&both);
+}
+
+static void block(struct engine *e, int signo)
+{
+	sigset_t one, before;
+
+	sigemptyset(&one);
+	sigaddset(&one, signo);
+	pthread_sigmask(SIG_BLOCK, &one, &before);
+	if (!sigismember(&before, signo))
+		sigaddset(&e->blocked, signo);
+}
+
+/* What is still pending would kill us once it is no longer blocked. */
+static void unblock(struct engine *e, int signo)
+{
+	const struct timespec now = {0};
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, signo);
+	while (sigtimedwait(&one, NULL, &now) > 0 || errno == EINTR)
+		;
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	sigdelset(&e->blocked, signo);
+}
+
+/* Exactly the signals of open sources are blocked, besides those that were when we came. */
+static void sync_signals(struct engine *e)
+{
+	sigset_t want;
+
+	sigemptyset(&want);
+	for (size_t i = 0; i < engine_nr_rules(e); i++)
+		add_signals(slot_at(e, i), &want);
+	for (int signo = 1; signo <= SIGRTMAX; signo++) {
+		if (sigismember(&want, signo) == 1 && !sigismember(&e->blocked, signo))
+			block(e, signo);
+		else if (sigismember(&e->blocked, signo) == 1 && !sigismember(&want, signo))
+			unblock(e, signo);
+	}
+}
+
+/* ---- the list of rules ---- */
+
+static int watch(struct engine *e, struct slot *s, struct err *err)
+{
+	uint32_t events = EPOLLIN;
+	int fd = s->ops->fd(s->source, &events);
+	struct epoll_event ev = {.events = events, .data.ptr = s};
+
+	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return err_sys(err, -errno, "can't wait for trigger '%s'", s->rule->name);
+	return 0;
+}
+
+/* Before its source is closed: a descriptor that somebody has a copy of stays in the epoll set. */
+static void unwatch(struct engine *e, struct slot *s)
+{
+	uint32_t events = 0;
+
+	if (s->source)
+		epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, s->ops->fd(s->source, &events), NULL);
+}
+
+static void drop(struct engine *e, struct slot *s)
+{
+	if (!s)
+		return;
+	unwatch(e, s);
+	slot_free(s);
+}
+
+static int clash(const struct slot *s, const struct slot *other, struct err *err)
+{
+	if (!strcmp(s->rule->name, other->rule->name)) {
+		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
+			other->rule->text, s->rule->text);
+		err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
+		return -EEXIST;
+	}
+	if (overlap(s, other)) {
+		err_set(err, -EEXIST, "%s: trigger '%s' waits for that signal already",
+			s->rule->text, other->rule->name);
+		err_hint(err,
+			 other->always
+				 ? "SIGUSR2 always triggers and needs no rule; take signal:USR1"
+				 : "take another signal, such as RTMIN+1");
+		return -EEXIST;
+	}
+	return 0;
+}
+
+/* Parses, opens and watches a rule, and puts it at the end of `list`. */
+static int append(struct engine *e, struct slots *list, const char *text, struct err *err)
+{
+	struct slot **v, *s;
+	int rc = slot_new(text, &s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < NR_BUILTIN; i++)
+		rc = clash(s, e->builtin[i], err);
+	for (size_t i = 0; !rc && i < list->nr; i++)
+		rc = clash(s, list->v[i], err);
+	if (rc)
+		goto fail;
+	v = realloc(list->v, (list->nr + 1) * sizeof(*v));
+	if (!v) {
+		rc = err_set(err, -ENOMEM, "out of memory for a trigger");
+		goto fail;
+	}
+	list->v = v;
+	rc = watch(e, s, err);
+	if (rc)
+		goto fail;
+	v[list->nr++] = s;
+	return 0;
+fail:
+	slot_free(s);
+	return rc;
+}
+
+static void free_list(struct engine *e, struct slots *list)
+{
+	for (size_t i = 0; i < list->nr; i++)
+		drop(e, list->v[i]);
+	free(list->v);
+	*list = (struct slots){0};
+}
+
+static int add_builtin(struct engine *e, struct err *err)
+{
+	char *name;
+	int rc = slot_new_plain("manual", &e->builtin[MANUAL], err);
+
+	if (!rc)
+		rc = slot_new_plain("exit", &e->builtin[EXIT], err);
+	if (!rc)
+		rc = slot_new("signal:USR2", &e->builtin[SIGUSR2_RULE], err);
+	if (!rc)
+		rc = watch(e, e->builtin[SIGUSR2_RULE], err);
+	if (rc)
+		return rc;
+	name = strdup("SIGUSR2");
+	if (!name)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	free(e->builtin[SIGUSR2_RULE]->rule->name);
+	e->builtin[SIGUSR2_RULE]->rule->name = name;
+	e->builtin[EXIT]->rule->post_ns = 0;
+	for (size_t i = 0; i < NR_BUILTIN; i++)
+		e->builtin[i]->always = true;
+	return 0;
+}
+
+int engine_new(const struct engine_options *opt, struct engine **out, struct err *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (!e)
+		return err_set(err, -ENOMEM, "out of memory for the triggers");
+	sigemptyset(&e->blocked);
+	set_options(e, opt);
+	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	rc = e->epoll_fd < 0 ? err_sys(err, -errno, "epoll_create1 for the triggers")
+			     : add_builtin(e, err);
+	if (rc) {
+		engine_free(e);
+		return rc;
+	}
+	sync_signals(e);
+	*out = e;
+	return 0;
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	free_list(e, &e->added);
+	for (int signo = 1; signo <= SIGRTMAX; signo++)
+		if (sigismember(&e->blocked, signo) == 1)
+			unblock(e, signo);
+	for (size_t i = 0; i < NR_BUILTIN; i++)
+		drop(e, e->builtin[i]);
+	if (e->cause_retired)
+		slot_free(e->cause_slot);
+	if (e->epoll_fd >= 0)
+		close(e->epoll_fd);
+	free(e);
+}
+
+int engine_add(struct engine *e, const char *text, struct err *err)
+{
+	int rc = append(e, &e->added, text, err);
+
+	if (!rc)
+		sync_signals(e);
+	return rc;
+}
+
+/* Rules that stay keep what they have counted; one that a dump is being made for outlives the list.
+ */
+static void replace_list(struct engine *e, struct slots *next)
+{
+	for (size_t i = 0; i < e->added.nr; i++) {
+		struct slot *old = e->added.v[i];
+
+		for (size_t j = 0; j < next->nr; j++)
+			if (!strcmp(next->v[j]->rule->name, old->rule->name))
+				slot_inherit(next->v[j], old);
+		unwatch(e, old);
+		slot_disarm(old);
+		if (old == e->cause_slot)
+			e->cause_retired = true;
+		else
+			slot_free(old);
+	}
+	free(e->added.v);
+	e->added = *next;
+}
+
+int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
+		  size_t nr, struct err *err)
+{
+	struct slots next = {0};
+
+	for (size_t i = 0; i < nr; i++) {
+		int rc = append(e, &next, rules[i], err);
+
+		if (rc) {
+			free_list(e, &next);
+			return rc;
+		}
+	}
+	replace_list(e, &next);
+	set_options(e, opt);
+	sync_signals(e);
+	return 0;
+}
+
+int engine_fd(const struct engine *e)
+{
+	return e->epoll_fd;
+}
+
+const struct rule *engine_builtin(const struct engine *e, const char *name)
+{
+	for (size_t i = 0; i < NR_BUILTIN; i++)
+		if (!strcmp(e->builtin[i]->rule->name, name))
+			return e->builtin[i]->rule;
+	return NULL;
+}
+
+/* ---- hits ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
+{
+	struct epoll_event ev;
+
+	/* A source may be ready and have nothing to say; each gets one turn, epoll serves them in
+	 * turn. */
+	for (size_t turn = 0; turn < engine_nr_rules(e); turn++) {
+		struct slot *s;
+		int rc, n = epoll_wait(e->epoll_fd, &ev, 1, 0);
+
+		if (n <= 0)
+			return 0;
+		s = ev.data.ptr;
+		memset(what, 0, sizeof(*what));
+		rc = s->ops->ready(s->source, what, err);
+		if (!rc)
+			continue;
+		*rule = s->rule;
+		if (rc < 0) {
+			/* Its signals stay blocked: the next one must not kill the recorder. */
+			unwatch(e, s);
+			slot_disarm(s);
+			return rc;
+		}
+		if (!what->ns)
+			what->ns = now_ns();
+		return 1;
+	}
+	return 0;
+}
+
+static struct slot *slot_of(const struct engine *e, const struct rule *rule)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++)
+		if (slot_at(e, i)->rule == rule)
+			return slot_at(e, i);
+	assert(!"a rule of this engine");
+	return NULL;
+}
+
+/* The row of that name; a new one; or, when the table is full, the row of all others. */
+static struct engine_merged *hits_row(struct hits *h, const char *name)
+{
+	struct engine_merged *m;
+
+	for (size_t i = 0; i < h->nr; i++)
+		if (!strcmp(h->v[i].name, name))
+			return &h->v[i];
+	if (h->nr == ENGINE_MERGED_MAX)
+		return &h->v[ENGINE_MERGED_MAX - 1];
+	if (h->nr == ENGINE_MERGED_MAX - 1)
+		name = "other";
+	m = &h->v[h->nr++];
+	*m = (struct engine_merged){.first_ns = UINT64_MAX};
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	return m;
+}
+
+static void hits_add(struct hits *h, const struct engine_merged *add)
+{
+	struct engine_merged *m = hits_row(h, add->name);
+
+	if (add->first_ns < m->first_ns)
+		m->first_ns = add->first_ns;
+	if (add->last_ns > m->last_ns)
+		m->last_ns = add->last_ns;
+	m->nr_hits += add->nr_hits;
+}
+
+static uint64_t nr_hits_of(const struct sighting *what)
+{
+	return what->nr_hits ? what->nr_hits : 1;
+}
+
+static void note_open(struct engine *e, const struct rule *rule, const struct sighting *what)
+{
+	struct engine_merged m = {
+		.first_ns = what->ns, .last_ns = what->ns, .nr_hits = nr_hits_of(what)};
+
+	snprintf(m.name, sizeof(m.name), "%s", rule->name);
+	hits_add(&e->open, &m);
+}
+
+static bool is_held(const struct engine *e, const struct slot *s, uint64_t ns,
+		    unsigned fill_percent)
+{
+	if (s->always)
+		return false;
+	return ns < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
+	       (int64_t)fill_percent < s->rule->min_fill_percent;
+}
+
+static enum verdict accept_hit(struct engine *e, struct slot *s, const struct sighting *what)
+{
+	int64_t post = s->rule->post_ns >= 0 ? s->rule->post_ns : e->opt.post_ns;
+
+	e->cause_slot = s;
+	e->cause = (struct engine_cause){.rule = s->rule, .what = *what, .post_ns = post};
+	e->due_ns = what->ns + (uint64_t)post;
+	e->state = post ? ENGINE_POST : ENGINE_DUMPING;
+	return post ? VERDICT_POST : VERDICT_DUMP;
+}
+
+enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
+			unsigned fill_percent)
+{
+	struct slot *s = slot_of(e, rule);
+	uint64_t nr = nr_hits_of(what);
+
+	assert(what->ns);
+	s->nr_hits += nr;
+	e->totals.nr_hits += nr;
+	if (e->state != ENGINE_ARMED) {
+		e->totals.nr_merged += nr;
+		note_open(e, rule, what);
+		return VERDICT_MERGED;
+	}
+	if (is_held(e, s, what->ns, fill_percent)) {
+		s->nr_held += nr;
+		e->totals.nr_held += nr;
+		note_open(e, rule, what);
+		return VERDICT_HELD;
+	}
+	return accept_hit(e, s, what);
+}
+
+/* ---- states ---- */
+
+enum engine_state engine_state(const struct engine *e)
+{
+	return e->state;
+}
+
+uint64_t engine_due_ns(const struct engine *e)
+{
+	assert(e->state == ENGINE_POST);
+	return e->due_ns;
+}
+
+void engine_due(struct engine *e)
+{
+	assert(e->state == ENGINE_POST);
+	e->state = ENGINE_DUMPING;
+}
+
+const struct engine_cause *engine_cause(const struct engine *e)
+{
+	assert(e->state != ENGINE_ARMED);
+	return &e->cause;
+}
+
+size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max)
+{
+	size_t n = e->open.nr < max ? e->open.nr : max;
+
+	assert(e->state == ENGINE_DUMPING && !e->sealed.nr);
+	memcpy(out, e->open.v, n * sizeof(*out));
+	e->sealed = e->open;
+	e->open.nr = 0;
+	return n;
+}
+
+/* After a reload the rule that was dumped for may have a successor of its name. */
+static struct slot *dumped_slot(const struct engine *e)
+{
+	if (!e->cause_retired)
+		return e->cause_slot;
+	for (size_t i = 0; i < e->added.nr; i++)
+		if (!strcmp(e->added.v[i]->rule->name, e->cause.rule->name))
+			return e->added.v[i];
+	return NULL;
+}
+
+static void note_committed(struct engine *e, uint64_t now)
+{
+	struct slot *s = dumped_slot(e);
+
+	if (s)
+		slot_dumped(s, now);
+	e->last_dump_ns = now;
+	e->totals.nr_dumps++;
+}
+
+/* Nothing of what the dump was to answer is answered. */
+static void reopen_hits(struct engine *e)
+{
+	for (size_t i = 0; i < e->sealed.nr; i++)
+		hits_add(&e->open, &e->sealed.v[i]);
+	note_open(e, e->cause.rule, &e->cause.what);
+}
+
+void engine_done(struct engine *e, uint64_t now, bool committed)
+{
+	assert(e->state == ENGINE_DUMPING);
+	if (committed)
+		note_committed(e, now);
+	else
+		reopen_hits(e);
+	e->sealed.nr = 0;
+	if (e->cause_retired)
+		slot_free(e->cause_slot);
+	e->cause_slot = NULL;
+	e->cause_retired = false;
+	e->state = ENGINE_ARMED;
+}
+
+/* ---- for status ---- */
+
+void engine_totals(const struct engine *e, struct engine_totals *out)
+{
+	*out = e->totals;
+}
+
+void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out)
+{
+	const struct slot *s = slot_at(e, i);
+
+	*out = (struct engine_rule_info){
+		.name = s->rule->name,
+		.text = s->rule->text,
+		.nr_hits = s->nr_hits,
+		.nr_held = s->nr_held,
+		.blocked_until_ns = slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns),
+		.armed = s->source || !s->ops,
+	};
+}

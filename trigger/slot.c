@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/* A rule, its source, its cooldown and its max=N/TIME; see slot.h. Nothing here looks at a clock.
+ */
+#include "trigger/slot.h"
+
+#include "dump/base/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t window(const struct slot *s)
+{
+	return s->rule->max_hits > 0 ? (uint64_t)s->rule->max_hits : 1;
+}
+
+int slot_new_plain(const char *text, struct slot **out, struct err *err)
+{
+	struct slot *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	rc = rule_parse(text, &s->rule, err);
+	if (!rc) {
+		s->dumps = calloc(window(s), sizeof(s->dumps[0]));
+		if (!s->dumps)
+			rc = err_set(err, -ENOMEM, "out of memory for a trigger");
+	}
+	if (rc)
+		slot_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static int no_such_source(const char *name, struct err *err)
+{
+	char list[400] = "";
+
+	for (size_t i = 0; source_table[i]; i++) {
+		size_t n = strlen(list);
+
+		snprintf(list + n, sizeof(list) - n, "%s%s (%s)", i ? ", " : "",
+			 source_table[i]->syntax, source_table[i]->help);
+	}
+	err_set(err, -ENOENT, "this build of ringback has no trigger source '%s'", name);
+	err_hint(err, "it has: %s", list);
+	return -ENOENT;
+}
+
+int slot_new(const char *text, struct slot **out, struct err *err)
+{
+	struct slot *s;
+	int rc = slot_new_plain(text, &s, err);
+
+	if (rc)
+		return rc;
+	s->ops = source_find(s->rule->source);
+	rc = s->ops ? s->ops->open(s->rule, &s->source, err) : no_such_source(s->rule->source, err);
+	if (rc)
+		slot_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void slot_disarm(struct slot *s)
+{
+	if (s->ops)
+		s->ops->close(s->source);
+	s->source = NULL;
+}
+
+void slot_free(struct slot *s)
+{
+	if (!s)
+		return;
+	slot_disarm(s);
+	rule_free(s->rule);
+	free(s->dumps);
+	free(s);
+}
+
+void slot_dumped(struct slot *s, uint64_t ns)
+{
+	s->dumps[s->nr_dumps++ % window(s)] = ns;
+}
+
+void slot_inherit(struct slot *s, const struct slot *old)
+{
+	uint64_t n = old->nr_dumps < window(old) ? old->nr_dumps : window(old);
+
+	for (uint64_t i = old->nr_dumps - n; i < old->nr_dumps; i++)
+		slot_dumped(s, old->dumps[i % window(old)]);
+	s->nr_hits += old->nr_hits;
+	s->nr_held += old->nr_held;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t slot_blocked_until(const struct slot *s, uint64_t last_dump_ns, int64_t cooldown_ns)
+{
+	uint64_t until = 0, max = window(s);
+
+	if (s->always)
+		return 0;
+	if (s->rule->cooldown_ns >= 0) {
+		cooldown_ns = s->rule->cooldown_ns;
+		last_dump_ns = s->nr_dumps ? s->dumps[(s->nr_dumps - 1) % max] : 0;
+	}
+	if (last_dump_ns && cooldown_ns > 0)
+		until = last_dump_ns + (uint64_t)cooldown_ns;
+	if (s->rule->max_hits > 0 && s->nr_dumps >= max)
+		until = later(until,
+			      s->dumps[s->nr_dumps % max] + (uint64_t)s->rule->max_period_ns);
+	return until;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A rule with its open source and its limits: what the engine keeps a list of. Only engine.c uses
+ * it.
+ */
+#pragma once
+
+#include "trigger/source.h"
+
+struct err;
+
+struct slot {
+	struct rule *rule;
+	const struct source_ops *ops;
+	struct source *source; /* NULL: has none (built-in), or failed and was disarmed */
+	bool always;	       /* never held */
+	uint64_t nr_hits, nr_held;
+	/* Times of the last `rule->max_hits` dumps (at least one), the newest at (nr_dumps - 1)
+	 * modulo. */
+	uint64_t *dumps;
+	uint64_t nr_dumps;
+};
+
+/* A rule that only the recorder itself can hit ("manual", "exit"). */
+int slot_new_plain(const char *text, struct slot **out, struct err *err);
+/* Parses `text`, opens its source. -EINVAL, -ENOENT for a source that this build does not have. */
+int slot_new(const char *text, struct slot **out, struct err *err);
+/* NULL allowed. */
+void slot_free(struct slot *s);
+/* Closes the source; the rule stays, for its counters. */
+void slot_disarm(struct slot *s);
+
+/* Notes that a dump made for this rule was committed. */
+void slot_dumped(struct slot *s, uint64_t ns);
+/* What `old`, a rule of the same name before a reload, has counted. */
+void slot_inherit(struct slot *s, const struct slot *old);
+
+/*
+ * Until when the rule is held; 0 or a time gone by: not at all. `last_dump_ns` and `cooldown_ns`
+ * are the recorder's own, which hold for rules without ;cooldown=; 0: there was no dump.
+ */
+uint64_t slot_blocked_until(const struct slot *s, uint64_t last_dump_ns, int64_t cooldown_ns);

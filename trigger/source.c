@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The table of trigger sources this build has, and what sources share. The engine looks rules up
+ * here;
+ * --help prints it. A new source is a file src_*.c and a row.
+ */
+#include "trigger/source.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct source_ops *const source_table[] = {
+	&source_signal,
+	NULL,
+};
+
+const struct source_ops *source_find(const char *name)
+{
+	for (size_t i = 0; source_table[i]; i++)
+		if (!strcmp(source_table[i]->name, name))
+			return source_table[i];
+	return NULL;
+}
+
+void sighting_add(struct sighting *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (s->nr_saw >= sizeof(s->saw) / sizeof(s->saw[0]))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->saw[s->nr_saw], sizeof(s->saw[0]), fmt, ap);
+	va_end(ap);
+	s->nr_saw++;
+}

@@ -25,9 +25,9 @@ wait_for 10 grep -q 'CPU 1 went offline' "$work/err"
 path=$(dump_now)
 check "what an offline CPU recorded is in the next dump" test "$(on_cpu "$path" 1)" -gt 1000
 check "and the dump says that it went offline" \
-	test "$(info_json "$path" '[.windows[] | select(.cpu == 1) | .offline] | any')" = true
+	test "$(info_json "$path" '[.rings[] | select(.cpu == 1) | .flags[]] | any(. == "offline")')" = true
 path=$(dump_now)
-check "after that dump its rings are gone" test "$(info_json "$path" '[.windows[] | select(.cpu == 1)] | length')" = 0
+check "after that dump its rings are gone" test "$(info_json "$path" '[.rings[] | select(.cpu == 1)] | length')" = 0
 echo 1 >"$online"
 check "a CPU that comes online is noticed" wait_for 10 grep -q 'CPU 1 came online and is recorded' "$work/err"
 "$loads/load_count" 0.3 >"$work/c"

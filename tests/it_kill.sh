@@ -13,7 +13,7 @@ started_badly=0 false_whole=0 whole=0 parts=0 not_whole=0
 # Whole means: every record can be read, to the last.
 readable() {
 	"$RINGBACK" script --json "$1" >"$work/script" 2>"$work/script.err" &&
-		[ "$(wc -l <"$work/script")" -ge "$(info_json "$1" '[.windows[].samples] | add')" ]
+		[ "$(wc -l <"$work/script")" -ge "$(info_json "$1" '[.rings[].samples] | add')" ]
 }
 
 in_background "$loads/load_switch" 550 >"$work/load"

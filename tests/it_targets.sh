@@ -18,17 +18,17 @@ cpus() {
 
 
 # --- system-wide, CPU list ---
-rec_start -a -m 1M -e "$getpgid"
+rec_start -a -m 64M -e "$getpgid"
 "$loads/load_count" 0.3 >"$work/c"
 path=$(dump_now)
 check "-a records a process that starts later" grep -qx "$(head -n 1 "$work/c")" <(tids "$path")
 check "-a records on all CPUs" test "$(cpus "$path")" = "$(seq -s, 0 $(($(nproc --all) - 1)))"
 rec_stop
-rec_start -C 1 -m 1M -e "$getpgid"
+rec_start -C 1 -m 64M -e "$getpgid"
 "$loads/load_count" 0.3 >"$work/c"
 path=$(dump_now)
 check "-C records on the given CPU only" test "$(cpus "$path")" = 1
-check "-C has a ring for that CPU only" test "$(info_json "$path" '.windows | length')" = 1
+check "-C has a ring for that CPU only" test "$(info_json "$path" '.rings | length')" = 1
 rec_stop
 
 # --- processes with what they start ---
@@ -37,7 +37,7 @@ bash -c "echo \$\$ >$work/pid; read -r _ <$work/gate; $loads/load_count 0.2 >$wo
 started+=("$!")
 wait_for 5 test -s "$work/pid"
 target=$(cat "$work/pid")
-rec_start -p "$target" -m 1M -e "$getpgid"
+rec_start -p "$target" -m 64M -e "$getpgid"
 echo go >"$work/gate"
 "$loads/load_count" 0.2 >"$work/other"
 # shellcheck disable=SC2016
@@ -57,25 +57,25 @@ started+=("$!")
 # shellcheck disable=SC2016
 wait_for 5 eval '[ -s "$work/a" ] && [ -s "$work/b" ]'
 a=$(head -n 1 "$work/a")
-rec_start -t "$a" -m 1M -e "$getpgid"
+rec_start -t "$a" -m 64M -e "$getpgid"
 sleep 0.2
 path=$(dump_now)
 check "-t records that thread only" test "$(tids "$path")" = "$a"
 rec_stop
-rec_start -t "$a" -C 0 -m 1M -e "$getpgid"
+rec_start -t "$a" -C 0 -m 64M -e "$getpgid"
 sleep 0.2
 path=$(dump_now)
 check "-C with -t records that thread on that CPU" test "$(tids "$path") $(cpus "$path")" = "$a 0"
 rec_stop
-rec_start -t "$a" --no-inherit -m 1M -e "$getpgid"
+rec_start -t "$a" --no-inherit -m 64M -e "$getpgid"
 sleep 0.2
 path=$(dump_now)
-check "--no-inherit has one ring for the thread" test "$(info_json "$path" '.windows | length')" = 1
+check "--no-inherit has one ring for the thread" test "$(info_json "$path" '.rings | length')" = 1
 check "and records it on every CPU" test "$(tids "$path") $(cpus "$path")" = "$a 0,1"
 rec_stop
 
 # --- own command ---
-"$RINGBACK" record -o "$work/dumps" --dump-on-exit -m 1M -e "$getpgid" -- \
+"$RINGBACK" record -o "$work/dumps" --dump-on-exit -m 64M -e "$getpgid" -- \
 	bash -c "$loads/load_count 0.2 >$work/c; exit 7" >"$work/out" 2>"$work/err"
 status=$?
 check "-- COMMAND ends with the command's status" test "$status" = 7
@@ -97,7 +97,7 @@ cgroup_test() {
 
 	mkdir -p "$dir"
 	at_end+=("rmdir $dir 2>/dev/null")
-	rec_start --cgroup "$dir" -m 1M -e "$getpgid" || { not_ok "$what" "$(cat "$work/err")"; return; }
+	rec_start --cgroup "$dir" -m 64M -e "$getpgid" || { not_ok "$what" "$(cat "$work/err")"; return; }
 	in_cgroup "$dir" "$loads/load_count" 0.3 >"$work/in"
 	"$loads/load_count" 0.2 >"$work/other"
 	path=$(dump_now)

@@ -30,7 +30,7 @@ counted() {
 	echo "# $3 banks, $1 dumps: $result"
 	overwritten=0
 	for i in "${paths[@]:1}"; do
-		[ "$(info_json "$i" '[.windows[].overwritten_bytes] | add')" = 0 ] || overwritten=1
+		[ "$(info_json "$i" '[.rings[].overwritten_bytes] | add')" = 0 ] || overwritten=1
 	done
 }
 

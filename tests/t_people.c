@@ -165,8 +165,8 @@ static void test_generations(void **state)
 	struct people_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
-	mk_path(&w.d, 1, "/plugin");
-	for (uint64_t i = 0; i < 3000; i++)
+	for (uint64_t i = 0; i < 3000; i++) {
+		mk_path(&w.d, 1, "/plugin"); /* a new block has its own */
 		mk_map(&w.d, &(struct fmt_map){.key = 1,
 					       .path = 1,
 					       .start = 0x1000,
@@ -174,6 +174,7 @@ static void test_generations(void **state)
 					       .ns = 100 + 10 * i,
 					       .end_ns = 105 + 10 * i,
 					       .pgoff = i});
+	}
 	load(&w);
 	for (uint64_t i = 0; i < 3000; i++) {
 		assert_true(people_map(w.p, 10, 104 + 10 * i, 0x1800, &m));
@@ -233,12 +234,13 @@ static void test_hostile_maps(void **state)
 	struct people_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
-	mk_path(&w.d, 1, "/x");
-	for (uint64_t i = 0; i < 20000; i++)
+	for (uint64_t i = 0; i < 20000; i++) {
+		mk_path(&w.d, 1, "/x");
 		mk_map(&w.d, &(struct fmt_map){.key = 1, .path = 1, .start = i, .end = 1 << 20});
+	}
 	load(&w);
 	for (uint64_t i = 0; i < 20000; i++)
-		people_map(w.p, 10, 100, 500000, &m);
+		assert_true(people_map(w.p, 10, 100, 500000, &m));
 	unload(&w);
 }
 

@@ -13,7 +13,13 @@ struct err {
 	char hint[600]; /* what to type or change; empty when there is nothing to advise */
 };
 
-#define ERR_INIT {{0}, {0}}
+#define ERR_INIT                                                                                   \
+	{                                                                                          \
+		{0},                                                                               \
+		{                                                                                  \
+			0                                                                          \
+		}                                                                                  \
+	}
 
 /*
  * Sets `what` (clears `hint`) and returns `code`, a negative errno, so that a function can end with

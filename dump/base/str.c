@@ -20,10 +20,20 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-	{"", 1},	      {"B", 1},		    {"K", 1ull << 10},	  {"KB", 1ull << 10},
-	{"KiB", 1ull << 10},  {"M", 1ull << 20},    {"MB", 1ull << 20},	  {"MiB", 1ull << 20},
-	{"G", 1ull << 30},    {"GB", 1ull << 30},   {"GiB", 1ull << 30},  {"T", 1ull << 40},
-	{"TB", 1ull << 40},   {"TiB", 1ull << 40},
+	{"", 1},
+	{"B", 1},
+	{"K", 1ull << 10},
+	{"KB", 1ull << 10},
+	{"KiB", 1ull << 10},
+	{"M", 1ull << 20},
+	{"MB", 1ull << 20},
+	{"MiB", 1ull << 20},
+	{"G", 1ull << 30},
+	{"GB", 1ull << 30},
+	{"GiB", 1ull << 30},
+	{"T", 1ull << 40},
+	{"TB", 1ull << 40},
+	{"TiB", 1ull << 40},
 };
 
 static const struct unit time_units[] = {
@@ -206,7 +216,12 @@ char *str_fmt_utc(char *out, size_t n, uint64_t real_ns)
 /* Length of the well-formed UTF-8 sequence at `p` (no overlong form, no surrogate), or 0. */
 static size_t utf8_len(const unsigned char *p, size_t left)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+	size_t n = p[0] < 0x80	 ? 1
+		   : p[0] < 0xc2 ? 0
+		   : p[0] < 0xe0 ? 2
+		   : p[0] < 0xf0 ? 3
+		   : p[0] < 0xf5 ? 4
+				 : 0;
 
 	if (!n || n > left)
 		return 0;

@@ -14,8 +14,8 @@ struct err;
 /* "64K", "8M", "2G", "4096": bytes, powers of 1024. 0 or -EINVAL, -ERANGE. */
 int str_size(const char *text, uint64_t *bytes, struct err *err);
 
-/* "250us", "10ms", "2s", "1h", "5m", "3d", "1.5s", "20ns", with a sign for relative times; a unit is
- * required unless the number is 0. 0 or -EINVAL, -ERANGE. */
+/* "250us", "10ms", "2s", "1h", "5m", "3d", "1.5s", "20ns", with a sign for relative times; a unit
+ * is required unless the number is 0. 0 or -EINVAL, -ERANGE. */
 int str_time(const char *text, int64_t *ns, struct err *err);
 
 /* A whole decimal number without sign. 0 or -EINVAL, -ERANGE. */
@@ -31,12 +31,13 @@ char *str_fmt_utc(char *out, size_t n, uint64_t real_ns);
 
 /*
  * Copies `len` bytes of foreign text into `out` (always terminated, cut at n - 1), with control
- * characters and bytes that are not valid UTF-8 as \xHH, so that no escape sequence reaches a terminal.
+ * characters and bytes that are not valid UTF-8 as \xHH, so that no escape sequence reaches a
+ * terminal.
  */
 char *str_safe(char *out, size_t n, const char *text, size_t len);
 
-/* As str_safe for the inside of a JSON string: quotes, backslashes and control characters escaped as
- * JSON wants them; bytes that are not valid UTF-8 become U+FFFD. */
+/* As str_safe for the inside of a JSON string: quotes, backslashes and control characters escaped
+ * as JSON wants them; bytes that are not valid UTF-8 become U+FFFD. */
 char *str_json(char *out, size_t n, const char *text, size_t len);
 
 /* Shell-like pattern with * and ?; true when all of `text` matches. */

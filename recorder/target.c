@@ -188,6 +188,21 @@ static int add_thread(struct target *t, uint32_t tid, struct err *err)
 	return rc ? rc : add_pid(t, tgid, err);
 }
 
+/* True when the perf_event controller belongs to a v1 hierarchy, mounted or not. */
+static bool perf_event_is_v1(void)
+{
+	FILE *f = fopen("/proc/cgroups", "re");
+	char line[128];
+	int hierarchy = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "perf_event %d", &hierarchy) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return hierarchy != 0;
+}
+
 /*
  * A cgroup's directory: a path as given when it is one, else below the hierarchy that perf uses:
  * the v1 perf_event one where it is mounted, the unified one elsewhere.
@@ -201,6 +216,13 @@ static int open_cgroup(struct target *t, const char *path, const struct caps *ca
 		err_set(err, -ENOENT, "no cgroup hierarchy that perf events can use is mounted");
 		err_hint(err, "mount -t cgroup2 none /sys/fs/cgroup/unified (or cgroup v1 with -o "
 			      "perf_event)");
+		return -ENOENT;
+	}
+	if (!caps->cgroup_v1 && perf_event_is_v1()) {
+		err_set(err, -ENOENT,
+			"the perf_event controller belongs to a cgroup v1 hierarchy that is not "
+			"mounted");
+		err_hint(err, "mount -t cgroup -o perf_event none DIR, and give a path below DIR");
 		return -ENOENT;
 	}
 	if (!strncmp(path, mount, strlen(mount)))

@@ -11,7 +11,7 @@ field() {
 	sed -n "s/.*\b$1=\(-\?[0-9]*\).*/\1/p" <<<"$2"
 }
 
-if ! rec_start -a -m 4M -g -e 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter[id==121]'; then
+if ! rec_start -a -m 1M -g -e 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter[id==121]'; then
 	not_ok "the recorder starts" "$(cat "$work/err")"
 	tap_end
 	exit

@@ -50,9 +50,9 @@ check "-p records nobody else" test "$(wc -l <"$work/tids")" = 2
 rec_stop
 
 # --- threads ---
-"$loads/load_count" 2 >"$work/a" &
+"$loads/load_count" 60 >"$work/a" &
 started+=("$!")
-"$loads/load_count" 2 >"$work/b" &
+"$loads/load_count" 60 >"$work/b" &
 started+=("$!")
 # shellcheck disable=SC2016
 wait_for 5 eval '[ -s "$work/a" ] && [ -s "$work/b" ]'
@@ -73,6 +73,8 @@ path=$(dump_now)
 check "--no-inherit has one ring for the thread" test "$(info_json "$path" '.rings | length')" = 1
 check "and records it on every CPU" test "$(tids "$path") $(cpus "$path")" = "$a 0,1"
 rec_stop
+
+kill "${started[@]}" 2>/dev/null
 
 # --- own command ---
 "$RINGBACK" record -o "$work/dumps" --dump-on-exit -m 64M -e "$getpgid" -- \
@@ -107,6 +109,18 @@ cgroup_test() {
 	rmdir "$dir"
 }
 
+# A v1 hierarchy goes away with its mount once the kernel has let go of its last group, a moment after rmdir.
+v1_is_gone() {
+	awk '$1 == "perf_event" { exit $2 != 0 }' /proc/cgroups && return
+	mount -t cgroup -o perf_event none "$work/cg1" && umount "$work/cg1"
+	return 1
+}
+
+leave_v1() {
+	umount "$work/cg1"
+	wait_for 10 v1_is_gone
+}
+
 v2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 if [ -n "$v2" ]; then
 	cgroup_test "--cgroup in the unified hierarchy" "$v2/ringback-test-$$"
@@ -122,9 +136,8 @@ fi
 mkdir "$work/cg1"
 if awk '$1 == "perf_event" { f = 1 } END { exit !f }' /proc/cgroups &&
 	mount -t cgroup -o perf_event none "$work/cg1" 2>/dev/null; then
-	at_end+=("umount $work/cg1")
+	at_end+=(leave_v1)
 	cgroup_test "--cgroup in a v1 hierarchy" "$work/cg1/ringback-test-$$"
-	umount "$work/cg1"
 else
 	skip "--cgroup in a v1 hierarchy" "perf_event can't be mounted as v1"
 fi

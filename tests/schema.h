@@ -35,8 +35,8 @@ static inline void schema_add(struct schema *s, const char *key)
 {
 	if (schema_has(s, key))
 		return;
-	assert_true(s->nr < SCHEMA_MAX);
-	snprintf(s->keys[s->nr++], sizeof(s->keys[0]), "%s", key);
+	assert_true(s->nr < SCHEMA_MAX && strlen(key) < sizeof(s->keys[0]));
+	memcpy(s->keys[s->nr++], key, strlen(key) + 1);
 }
 
 /* Adds the keys of an object: "a", "a.b", "a[].b"; an object's own key only when it is empty

@@ -103,7 +103,8 @@ static char *text_of(const char *format, const void *raw, size_t n)
 	fields_text(w.f, (struct bytes){raw, n}, &t);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.b.len < sizeof(out));
-	memcpy(out, t.b.p, t.b.len);
+	if (t.b.len)
+		memcpy(out, t.b.p, t.b.len);
 	out[t.b.len] = '\0';
 	text_free(&t);
 	fields_free(w.f);
@@ -246,7 +247,7 @@ static void test_unknown_print(void **state)
 /* Expressions that are as deep as the text is long. */
 static void test_deep_print(void **state)
 {
-	static const char *const repeated[] = {"(",  "!",    "-",	   "1+",
+	static const char *const repeated[] = {"(",  "!",    "-",	   "REC->yes+",
 					       "1?", "1?1:", "REC->addr[", "(int)"};
 	char *format = malloc(70000);
 

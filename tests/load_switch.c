@@ -2,7 +2,7 @@
 /*
  * A flood of scheduler events: pairs of threads hand a byte to and fro through pipes, for SECONDS
  * (argument 1) with PAIRS (argument 2, default one per CPU) pairs. No process starts meanwhile.
- * Prints "ready" when all threads run.
+ * Prints "ready" when all threads run, and at the end "trips N": round trips of all pairs.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 
 struct pair {
 	int there[2], back[2];
+	unsigned long trips;
 };
 
 static void *echo(void *arg)
@@ -33,6 +34,8 @@ static void *drive(void *arg)
 	while (write(p->there[1], &c, 1) == 1)
 		if (read(p->back[0], &c, 1) != 1)
 			break;
+		else
+			__atomic_fetch_add(&p->trips, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
@@ -40,18 +43,24 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 1;
 	long pairs = argc > 2 ? atol(argv[2]) : sysconf(_SC_NPROCESSORS_ONLN);
+	struct pair *all = calloc((size_t)pairs, sizeof(*all));
+	unsigned long trips = 0;
 	struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
 	for (long i = 0; i < pairs; i++) {
-		struct pair *p = malloc(sizeof(*p));
+		struct pair *p = &all[i];
 		pthread_t a, b;
 
-		if (!p || pipe(p->there) || pipe(p->back) || pthread_create(&a, NULL, echo, p) ||
+		if (!all || pipe(p->there) || pipe(p->back) || pthread_create(&a, NULL, echo, p) ||
 		    pthread_create(&b, NULL, drive, p))
 			return 1;
 	}
 	puts("ready");
 	fflush(stdout);
 	nanosleep(&t, NULL);
+	for (long i = 0; i < pairs; i++)
+		trips += __atomic_load_n(&all[i].trips, __ATOMIC_RELAXED);
+	printf("trips %lu\n", trips);
+	fflush(stdout);
 	_exit(0);
 }

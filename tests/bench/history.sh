@@ -12,7 +12,7 @@ ours() {
 	sleep 2
 	path=$(dump_now)
 	rec_stop
-	"$RINGBACK" info --json "$path" | jq '[.rings[].samples] | add / ([.rings[].ring_bytes] | add / 1048576) | floor'
+	"$RINGBACK" info --json "$path" | jq '([.rings[].samples] | add) / (([.rings[].ring_bytes] | add) / 1048576) | floor'
 	rm -f "$path"
 }
 

@@ -88,14 +88,15 @@ $(O)/tests/load_%: tests/load_%.c $(O)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -o $@ $<
 
 # Fuzz targets have their own objects: clang, libFuzzer, sanitizers.
-$(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC)
+fuzz_HDR := $(wildcard tests/*.h dump/*.h dump/base/*.h dump/view/*.h)
+$(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC) $(fuzz_HDR)
 	@mkdir -p $(@D)
 	@echo "  FUZZ    $@"
 	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $^ $(LIBS)
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) $(LIBS)
 
 tests-build: $(O)/ringback $(UNITS) $(LOADS) $(TOOLS)
-fuzz-build: $(FUZZERS)
+fuzz-build: $(FUZZERS) $(O)/tests/tool_seed
 
 # The packages are there before anything is compiled, also with -j; so the rest is a make of its own.
 deps: ## install the packages that are missing (Debian, root); without them: say which
@@ -107,7 +108,7 @@ demo: ## record a load on this machine, fire a trigger, look at the dump
 	$(Q)examples/demo.sh $(O)/ringback
 
 check: ## every test, linter and sanitizer; the last line counts them
-	$(Q)tests/deps.sh
+	$(Q)tests/deps.sh check
 	$(Q)tests/run.sh $(O)
 
 bench: ## measure cost and speed; BENCH=NAME: only tests/bench/NAME.sh
@@ -117,7 +118,7 @@ bench: ## measure cost and speed; BENCH=NAME: only tests/bench/NAME.sh
 
 FUZZ_SECONDS ?= 600
 fuzz: ## run the fuzz targets, FUZZ_SECONDS=600 each
-	$(Q)tests/deps.sh
+	$(Q)tests/deps.sh check
 	$(Q)$(MAKE) --no-print-directory fuzz-build
 	$(Q)tests/fuzz.sh $(O) $(FUZZ_SECONDS)
 

@@ -247,15 +247,19 @@ struct fmt_window {
 #define FMT_WINDOW_ONE_BANK 4u
 #define FMT_WINDOW_BROKEN   8u /* the walk met bytes that are no record: what is older is missing */
 
-/* ---- LEDGER: each block stands alone (PATHs are repeated where needed) ---- */
+/* ---- LEDGER: each block stands alone (PATHs and NAMESPACES are repeated where needed) ---- */
 enum {
-	FMT_LEDGER_PATH = 1,	/* fmt_path + text; ids are valid within their block */
-	FMT_LEDGER_TASK = 2,	/* fmt_task */
-	FMT_LEDGER_COMM = 3,	/* fmt_comm */
-	FMT_LEDGER_MAP = 4,	/* fmt_map */
-	FMT_LEDGER_CGROUP = 5,	/* u64 cgroup id + path */
-	FMT_LEDGER_KSYM = 6,	/* fmt_ksym + name: KSYMBOL: BPF programs, ftrace trampolines */
-	FMT_LEDGER_CMDLINE = 7, /* u32 task key + arguments, NUL-separated (cut at 4 KiB) */
+	FMT_LEDGER_PATH = 1,	   /* fmt_path + text; ids are valid within their block */
+	FMT_LEDGER_TASK = 2,	   /* fmt_task */
+	FMT_LEDGER_COMM = 3,	   /* fmt_comm */
+	FMT_LEDGER_MAP = 4,	   /* fmt_map */
+	FMT_LEDGER_CGROUP = 5,	   /* u64 cgroup id + path */
+	FMT_LEDGER_KSYM = 6,	   /* fmt_ksym + name: KSYMBOL: BPF programs, ftrace trampolines */
+	FMT_LEDGER_CMDLINE = 7,	   /* u32 task key + arguments, NUL-separated (cut at 4 KiB) */
+	FMT_LEDGER_NAMESPACES = 8, /* fmt_namespaces + nr times fmt_namespace: a set of them */
+	FMT_LEDGER_TASK_NS = 9,	   /* fmt_stay: the task's namespaces, an id of NAMESPACES */
+	FMT_LEDGER_TASK_CGROUP = 10, /* fmt_stay: its process's cgroup, an id of PATH */
+	FMT_LEDGER_BPF = 11,	     /* fmt_bpf: a program that was loaded while recording */
 };
 
 struct fmt_path {
@@ -304,11 +308,53 @@ struct fmt_map {
 	uint64_t ino_generation;
 };
 
+/* The kernel's own numbers (NET_NS_INDEX, ... of linux/perf_event.h). */
+enum fmt_namespace_kind {
+	FMT_NS_NET = 0,
+	FMT_NS_UTS = 1,
+	FMT_NS_IPC = 2,
+	FMT_NS_PID = 3,
+	FMT_NS_USER = 4,
+	FMT_NS_MNT = 5,
+	FMT_NS_CGROUP = 6,
+};
+
+struct fmt_namespaces {
+	uint32_t id; /* valid within the block */
+	uint32_t nr;
+};
+
+/* As stat(2) of /proc/PID/ns/KIND has it. */
+struct fmt_namespace {
+	uint32_t kind; /* enum fmt_namespace_kind */
+	uint32_t dev;
+	uint64_t ino;
+};
+
+/* From `ns` on a task was there. A thread without one is where its leader is. */
+struct fmt_stay {
+	uint32_t key;
+	uint32_t what;	/* the id of what it had */
+	uint64_t ns;	/* 0: since before it was first seen */
+	uint32_t flags; /* FMT_STAY_* */
+	uint32_t reserved;
+};
+
+#define FMT_STAY_INHERITED 1u /* its parent's at the fork; nobody has looked since */
+
 struct fmt_ksym {
 	uint64_t addr;
 	uint32_t bytes;
 	uint16_t type; /* PERF_RECORD_KSYMBOL_TYPE_* */
 	uint16_t flags;
+	uint64_t ns, end_ns;
+};
+
+/* A BPF program; its code's names, bpf_prog_TAG_NAME, are FMT_LEDGER_KSYM. */
+struct fmt_bpf {
+	uint32_t id; /* as bpftool shows it */
+	uint32_t reserved;
+	uint8_t tag[8];
 	uint64_t ns, end_ns;
 };
 
@@ -375,7 +421,11 @@ _Static_assert(sizeof(struct fmt_path) == 32, "fmt_path");
 _Static_assert(sizeof(struct fmt_task) == 40, "fmt_task");
 _Static_assert(sizeof(struct fmt_comm) == 32, "fmt_comm");
 _Static_assert(sizeof(struct fmt_map) == 80, "fmt_map");
+_Static_assert(sizeof(struct fmt_namespaces) == 8, "fmt_namespaces");
+_Static_assert(sizeof(struct fmt_namespace) == 16, "fmt_namespace");
+_Static_assert(sizeof(struct fmt_stay) == 24, "fmt_stay");
 _Static_assert(sizeof(struct fmt_ksym) == 32, "fmt_ksym");
+_Static_assert(sizeof(struct fmt_bpf) == 32, "fmt_bpf");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");
 _Static_assert(sizeof(struct fmt_salvage) == 24, "fmt_salvage");

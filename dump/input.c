@@ -10,6 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int cannot_open(const char *path, int code, struct err *err)
+{
+	err_sys(err, code, "cannot open '%s'", path);
+	if (code == -EACCES || code == -EPERM)
+		err_hint(err,
+			 "dumps belong to whoever recorded them: read it with sudo, or give it "
+			 "away with sudo chown $USER");
+	else if (code == -ENOENT || code == -ENOTDIR)
+		err_hint(err, "ringback record -o DIR puts dumps into DIR as ringback-*.rbd");
+	return code;
+}
+
 int input_open(const char *path, struct input *out, struct err *err)
 {
 	struct input in = {.fd = -1};
@@ -19,7 +31,7 @@ int input_open(const char *path, struct input *out, struct err *err)
 	/* O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever. */
 	in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (in.fd < 0)
-		return err_sys(err, -errno, "cannot open '%s'", path);
+		return cannot_open(path, -errno, err);
 	if (fstat(in.fd, &st)) {
 		rc = err_sys(err, -errno, "cannot examine '%s'", path);
 		goto fail;

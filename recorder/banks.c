@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,9 @@
 
 /* A block ends before a record that would make it longer, so it is at least this long. */
 #define MIN_RUN_BYTES (FMT_BLOCK_BYTES - (64u << 10))
+/* How much of a ring is gone through before looking whether something else is urgent: some 20 us.
+ */
+#define HORIZON_STEP_BYTES (64u << 10)
 
 static int bank_room(struct bank *b, size_t more)
 {
@@ -110,7 +114,7 @@ static int bank_open_task(struct bank *b, const struct channel *c, const struct 
 		return err_set(err, rc, "out of memory");
 	for (size_t i = 0; i < c->events.nr; i++) {
 		const struct event *e = c->events.v[i];
-		bool leader = e->own_group || group < 0;
+		bool leader = channel_leads(c, i);
 		struct perf_event_attr attr;
 		int fd;
 
@@ -195,6 +199,7 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	b->cpu = cpu;
 	b->tid = tid;
 	b->nr_banks = c->nr_banks;
+	b->inherits = t->inherit;
 	b->max_runs = c->ring_bytes / MIN_RUN_BYTES + 2;
 	b->runs = calloc(b->max_runs, sizeof(*b->runs));
 	if (!b->runs)
@@ -226,24 +231,55 @@ static void leaders_ioctl(struct bank *b, unsigned long request)
 		ioctl(b->leaders[i], request, 0);
 }
 
-static void become_active(struct banks *b, struct bank *bank)
+static enum bank_state state_of(const struct bank *bank)
+{
+	return __atomic_load_n(&bank->state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(struct bank *bank, enum bank_state state)
+{
+	__atomic_store_n(&bank->state, state, __ATOMIC_RELEASE);
+}
+
+static struct bank *other(struct banks *b, const struct bank *bank)
+{
+	return bank == &b->bank[0] ? &b->bank[1] : &b->bank[0];
+}
+
+static void become_active(struct bank *bank)
 {
 	assert(bank->state == BANK_SPARE);
 	bank->ring.armed_head = ring_head(&bank->ring);
 	leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
 	bank->armed_ns = clock_ns();
-	bank->state = BANK_ACTIVE;
+	set_state(bank, BANK_ACTIVE);
 }
 
 void banks_start(struct banks *b)
 {
-	become_active(b, b->active);
+	become_active(b->active);
+}
+
+void banks_start_again(struct banks *b)
+{
+	if (!b->inherits || b->offline)
+		return;
+	for (unsigned i = 0; i < b->nr_banks; i++)
+		if (b->bank[i].state == BANK_ACTIVE)
+			leaders_ioctl(&b->bank[i], PERF_EVENT_IOC_ENABLE);
+}
+
+void banks_retire(struct banks *b)
+{
+	assert(!b->frozen);
+	leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+	b->offline = true;
 }
 
 void banks_enable_spare(struct banks *b)
 {
 	if (b->nr_banks == 2 && !b->offline)
-		become_active(b, b->active == &b->bank[0] ? &b->bank[1] : &b->bank[0]);
+		become_active(other(b, b->active));
 }
 
 void banks_pause(struct banks *b)
@@ -251,14 +287,14 @@ void banks_pause(struct banks *b)
 	struct bank *a = b->active;
 
 	assert(a->state == BANK_ACTIVE && !b->frozen);
-	a->paused_ns = clock_ns();
+	a->paused_ns = b->last_paused_ns = clock_ns();
 	ioctl(a->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
-	a->state = BANK_FROZEN;
 	b->frozen_oldest_ns = banks_oldest(b);
-	b->frozen = a;
+	set_state(a, BANK_FROZEN);
+	__atomic_store_n(&b->frozen, a, __ATOMIC_RELEASE);
 	b->nr_marks = 0;
 	if (b->nr_banks == 2 && !b->offline)
-		b->active = a == &b->bank[0] ? &b->bank[1] : &b->bank[0];
+		b->active = other(b, a);
 }
 
 void banks_disable_frozen(struct banks *b)
@@ -274,22 +310,36 @@ void banks_release(struct banks *b)
 	struct bank *f = b->frozen;
 
 	assert(f && f->state == BANK_FROZEN);
-	b->prev_paused_ns = f->paused_ns;
-	b->frozen = NULL;
-	if (b->offline)
-		return;
-	f->ring.armed_head = ring_head(&f->ring);
-	ioctl(f->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
-	if (b->nr_banks == 2) {
-		f->state = BANK_SPARE;
-		return;
+	if (!b->offline) {
+		f->ring.armed_head = ring_head(&f->ring);
+		ioctl(f->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+		f->armed_ns = clock_ns();
+		set_state(f, b->nr_banks == 2 ? BANK_SPARE : BANK_ACTIVE);
 	}
-	f->armed_ns = clock_ns();
-	f->state = BANK_ACTIVE;
+	__atomic_store_n(&b->frozen, NULL, __ATOMIC_RELEASE);
+}
+
+bool banks_settle(struct banks *b, bool committed)
+{
+	assert(!b->frozen);
+	if (committed)
+		b->prev_paused_ns = b->last_paused_ns;
+	banks_start_again(b);
+	/* Likewise, who was forked while the spare was disabled may have its events on. */
+	if (b->inherits && b->nr_banks == 2 && !b->offline)
+		leaders_ioctl(other(b, b->active), PERF_EVENT_IOC_DISABLE);
+	if (!b->offline || b->active->state != BANK_FROZEN)
+		return false;
+	if (!committed)
+		set_state(b->active, BANK_ACTIVE);
+	return committed;
 }
 
 uint64_t banks_written(const struct banks *b)
 {
+	/* The only bank, while it is dumped, has written nothing since. */
+	if (state_of(b->active) != BANK_ACTIVE)
+		return 0;
 	return b->active->ring.armed_head - ring_head(&b->active->ring);
 }
 
@@ -298,7 +348,7 @@ void banks_note(struct banks *b, uint64_t now_ns)
 	uint64_t head = ring_head(&b->active->ring),
 		 step = b->active->ring.size / (BANKS_MARKS / 2);
 
-	if (b->active->state != BANK_ACTIVE)
+	if (state_of(b->active) != BANK_ACTIVE)
 		return;
 	if (b->nr_marks && b->mark[b->nr_marks - 1].head - head < step)
 		return;
@@ -310,28 +360,58 @@ void banks_note(struct banks *b, uint64_t now_ns)
 uint64_t banks_oldest(const struct banks *b)
 {
 	const struct bank *a = b->active;
-	uint64_t head = ring_head(&a->ring), oldest = a->armed_ns;
+	bool frozen = __atomic_load_n(&b->frozen, __ATOMIC_ACQUIRE) != NULL;
+	uint64_t head = ring_head(&a->ring), oldest = UINT64_MAX;
 
+	if (state_of(a) == BANK_ACTIVE)
+		oldest = a->armed_ns;
 	/* Whatever was written a whole ring ago is overwritten. */
 	for (size_t i = 0; i < b->nr_marks; i++)
 		if (b->mark[i].head - head >= a->ring.size)
 			oldest = b->mark[i].ns;
-	if (b->frozen && b->frozen_oldest_ns < oldest)
+	if ((frozen || oldest == UINT64_MAX) && b->frozen_oldest_ns < oldest)
 		oldest = b->frozen_oldest_ns;
 	return oldest;
 }
 
-uint64_t banks_horizon(const struct banks *b, uint64_t now_ns)
+static bool is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Where the oldest note is that is still in the ring: a record begins there. 0: there is none. */
+static uint64_t oldest_note(const struct banks *b, uint64_t head, uint64_t *ns)
+{
+	for (size_t i = 0; i < b->nr_marks; i++) {
+		if (b->mark[i].head - head >= b->active->ring.size)
+			continue;
+		*ns = b->mark[i].ns;
+		return b->mark[i].head - head;
+	}
+	return 0;
+}
+
+uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd)
 {
 	const struct ring *r = &b->active->ring;
-	uint64_t head = ring_head(r), limit = ring_limit(r, head), off, safe, first = now_ns, t;
+	uint64_t head = ring_head(r), first = now_ns, off, till, safe, t;
 	struct perf_event_header h;
 
-	if (b->active->state != BANK_ACTIVE)
+	if (state_of(b->active) != BANK_ACTIVE)
 		return 0;
+	if (r->armed_head - head <= r->size)
+		return now_ns - b->active->armed_ns;
 	/* The kernel goes on writing at the newest end and so eats from the oldest: what was read
 	 * beyond the part it has meanwhile reached is not trusted. */
-	for (off = 0; ring_record_at(r, head, off, limit, &h); off += h.size) {
+	off = oldest_note(b, head, &first);
+	for (till = off; ring_record_at(r, head, off, r->size, &h); off += h.size) {
+		if (off >= till) {
+			if (is_readable(urgent_fd))
+				return now_ns - banks_oldest(b);
+			till += HORIZON_STEP_BYTES;
+		}
 		if (h.type != PERF_RECORD_SAMPLE || h.size < b->channel->at.time + 8)
 			continue;
 		ring_copy(r, head, off + b->channel->at.time, &t, sizeof(t));

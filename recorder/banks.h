@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One ring of a channel, with its banks: the events of one CPU (or thread) opened once per bank,
- *each bank with a mapped buffer of its own.
+ * each bank with a mapped buffer of its own.
  *
  *	            open            start          freeze            release
  *	  bank A  ───────▶ SPARE ─────────▶ ACTIVE ───────▶ FROZEN ───────────▶ SPARE
  *	  bank B  ───────▶ SPARE ────────────────────────▶ ACTIVE   (enabled before A is paused)
  *
  *	  one bank:  SPARE ──▶ ACTIVE ──▶ FROZEN ──▶ ACTIVE         (a gap, reported)
+ *	  CPU gone:            ACTIVE ──▶ FROZEN ──▶ closed, or ACTIVE again when the dump failed
  *
  * Enabling and disabling goes to group leaders only: siblings are left enabled and run when their
- *leader does, so that a freeze costs one call per group and CPU, however many events there are.
+ * leader does, so that a freeze costs one call per group and CPU, however many events there are.
+ *
+ * All of it belongs to the main loop's thread, but from the freeze to banks_release() `frozen`,
+ * `window` and `runs` belong to the dump's. What both look at meanwhile is `frozen` and a bank's
+ * `state`, which are read and written atomically; a bank's other fields are right for whoever has
+ * seen it ACTIVE.
  */
 #pragma once
 
@@ -54,9 +60,11 @@ struct banks {
 	unsigned nr_banks;
 	struct bank bank[2];
 	struct bank *active;
-	struct bank *frozen; /* NULL: none */
-	bool offline;
-	uint64_t prev_paused_ns;	     /* of the last dump; 0: there was none */
+	struct bank *frozen;	 /* NULL: none */
+	bool inherits;		 /* tasks forked from now on write into it too */
+	bool offline;		 /* its CPU is gone: nothing is written into it any more */
+	uint64_t last_paused_ns; /* of the last freeze */
+	uint64_t prev_paused_ns; /* of the last dump that was committed; 0: there was none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
 	size_t nr_marks;
 	uint64_t frozen_oldest_ns; /* what the frozen bank may refer to */
@@ -76,6 +84,15 @@ void banks_close(struct banks *b);
 
 /* Switches the first bank on. */
 void banks_start(struct banks *b);
+/*
+ * Switches on once more what records, or is about to. A task that is being forked while its
+ * parent's events are enabled may have looked before and get its own disabled: inherit_event() in
+ * kernel/events/core.c reads the parent's state before it waits for the lock that enabling holds.
+ * What that task then forks is silent too, so this is called behind each enabling.
+ */
+void banks_start_again(struct banks *b);
+/* Its CPU is gone: what it holds is kept for the next dump. */
+void banks_retire(struct banks *b);
 
 /* ---- the freeze: each step for all rings before the next; nothing allocates ---- */
 void banks_enable_spare(struct banks *b); /* two banks: the spare records from here on */
@@ -83,12 +100,22 @@ void banks_pause(struct banks *b);	  /* the active bank stops: it is FROZEN */
 void banks_disable_frozen(struct banks *b);
 /* The frozen bank may be written again: SPARE, or ACTIVE when it is the only one. */
 void banks_release(struct banks *b);
+/*
+ * The dump is over, its end in the thread that freezes. One that was not committed never was: what
+ * was frozen for it is missing in the next one, which is told of the whole time since the last that
+ * was; but the rings of a CPU that is gone are kept. True when the bank is to be closed.
+ */
+bool banks_settle(struct banks *b, bool committed);
 
 /* Notes how far the ring is, for banks_oldest(). Cheap; call it now and then. */
 void banks_note(struct banks *b, uint64_t now_ns);
 /* No record in any bank is older than this. */
 uint64_t banks_oldest(const struct banks *b);
-/* How far back the active ring reaches, by going through it: exact, costs a pass over the ring. */
-uint64_t banks_horizon(const struct banks *b, uint64_t now_ns);
+/*
+ * How far back the active ring reaches: to when it was armed, or to its oldest record, which is
+ * found by going through what is older than the oldest note. When `urgent_fd` becomes readable on
+ * the way, there is no time for that, and the answer is what banks_oldest() says.
+ */
+uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd);
 /* Bytes written to the active bank since it was armed. */
 uint64_t banks_written(const struct banks *b);

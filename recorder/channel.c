@@ -134,6 +134,16 @@ void channel_free(struct channel *c)
 	free(c);
 }
 
+bool channel_leads(const struct channel *c, size_t i)
+{
+	if (c->events.v[i]->own_group)
+		return true;
+	while (i-- > 0)
+		if (!c->events.v[i]->own_group)
+			return false;
+	return true;
+}
+
 void channel_attr(const struct channel *c, size_t i, const struct target *t, bool leader,
 		  struct perf_event_attr *attr)
 {

@@ -3,12 +3,14 @@
  * A channel: events that share rings of one size and one sample layout. Decides the smallest layout
  * that loses nothing and makes the final perf_event_attr of each event. Opens nothing.
  *
- *	what is in it             sample_type
- *	tracepoints only          TIME RAW (common_type tells the event, common_pid the thread), TID
- *added outside of the initial pid namespace other events              TIME TID; IP without stacks;
- *ADDR for faults; PERIOD where it varies more than one kind        IDENTIFIER besides stack=fp
- *CALLCHAIN stack=dwarf:SIZE          CALLCHAIN of the kernel side, REGS_USER, STACK_USER a ring per
- *thread         CPU
+ *	what is in it      sample_type
+ *	tracepoints only   TIME RAW (common_type tells the event, common_pid the thread);
+ *	                   TID outside of the initial pid namespace
+ *	other events       TIME TID; IP without stacks; ADDR for faults; PERIOD where it varies
+ *	more than one kind IDENTIFIER besides
+ *	stack=fp           CALLCHAIN
+ *	stack=dwarf:SIZE   CALLCHAIN of the kernel side, REGS_USER, STACK_USER
+ *	a ring per thread  CPU
  */
 #pragma once
 
@@ -48,6 +50,8 @@ int channel_new(const struct config_channel *c, uint32_t id, uint32_t first_even
 		struct channel **out, struct err *err);
 void channel_free(struct channel *c);
 
+/* Whether its event `i` leads a group: the first does of all that need none of their own. */
+bool channel_leads(const struct channel *c, size_t i);
 /* The attr of its event `i`, disabled when it leads a group. */
 void channel_attr(const struct channel *c, size_t i, const struct target *t, bool leader,
 		  struct perf_event_attr *attr);

@@ -4,6 +4,7 @@
 #include "recorder/config.h"
 #include "recorder/daemon.h"
 #include "recorder/log.h"
+#include "recorder/output.h"
 #include "recorder/session.h"
 
 static int record(int argc, char **argv)
@@ -14,10 +15,13 @@ static int record(int argc, char **argv)
 	int status = 0, rc = session_open(&s, argc, argv, &usage, &err);
 
 	if (!rc)
+		rc = output_start(&err);
+	if (!rc)
 		rc = daemon_run(&s, argc, argv, &status, &err);
 	if (rc)
 		log_err(&err);
 	session_close(&s);
+	output_stop();
 	if (rc)
 		return usage ? EXIT_USAGE : EXIT_FAILED;
 	return status;

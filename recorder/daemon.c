@@ -10,9 +10,15 @@
  *	   └────────────── path printed ◀── DONE ── DUMPING ── SEAL: hits so far go into the dump
  *
  * The states are the engine's (trigger.h). The loop sleeps in epoll_wait() without a timeout; what
- *can wake it: a trigger source, the control socket, the sideband's watermark, a CPU that comes or
- *goes, the dump thread, a signal, the end of the command. Events that are recorded never do. On a
- *terminal a timer refreshes the status line once a second.
+ * can wake it: a trigger source, the control socket, the sideband's watermark, a CPU that comes or
+ * goes, the dump thread, a signal, the end of the command. Events that are recorded never do. On a
+ * terminal a timer refreshes the status line once a second.
+ *
+ * Between two looks at the triggers only little is done, so that nobody who asks or signals without
+ * end keeps the others waiting.
+ *
+ * While the dump thread has a job (`writing`), what it reads stays as it is: no rings are opened or
+ * closed, nothing is forgotten, no scan of /proc is replaced. All that waits for finish_dump().
  */
 #include "recorder/daemon.h"
 
@@ -34,6 +40,7 @@
 
 #define MAX_WAITERS 32
 #define MAX_MERGED  66
+#define MAX_HITS    16 /* read from the triggers in one go */
 
 /* Someone who asked for a dump over the control socket and waits for its path. */
 struct waiter {
@@ -50,7 +57,7 @@ struct daemon {
 	bool stopping;	   /* no new dumps; leave when none is in the making */
 	bool asked_exit_dump;
 	bool leave;
-	bool hotplug_waits; /* not listened to while a dump is in the making */
+	bool writing; /* from dumper_start() to dumper_take() */
 	int exit_status;
 	struct waiter waiters[MAX_WAITERS];
 	size_t nr_waiters;
@@ -107,10 +114,11 @@ static void drain_sideband(struct daemon *d)
 
 	if (sideband_drain(s->sideband, rings, nr, &lost, &err))
 		log_warn_err(&err);
-	if (!lost)
-		return;
-	log_warn("the kernel dropped %lu records about processes; reading /proc anew", lost);
-	if (session_scan(s, &err))
+	if (lost && !s->scan_due)
+		log_warn("the kernel dropped %lu records about processes; reading /proc anew",
+			 lost);
+	s->scan_due |= lost > 0;
+	if (s->scan_due && !d->writing && session_scan(s, &err))
 		log_warn_err(&err);
 }
 
@@ -120,9 +128,8 @@ static void on_sideband(struct daemon *d)
 
 	s->nr_sideband_wakeups++;
 	drain_sideband(d);
-	/* A dump in the making refers to older times than the rings do: forget nothing meanwhile.
-	 */
-	if (engine_state(s->engine) != ENGINE_DUMPING)
+	/* A dump in the making refers to older times than the rings do. */
+	if (!d->writing)
 		ledger_expire(s->ledger, recording_oldest(s->recording, clock_ns()));
 }
 
@@ -137,6 +144,14 @@ static void set_timer(struct daemon *d, uint64_t ns)
 	timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
+/* How long was recorded on after the hit on purpose: less than asked for when we have to stop. */
+static int64_t time_after(const struct engine_cause *c, const struct recording_freeze *f)
+{
+	int64_t passed = (int64_t)(f->first_paused_ns - c->what.ns);
+
+	return passed < c->post_ns ? passed : c->post_ns;
+}
+
 static void freeze(struct daemon *d)
 {
 	struct session *s = d->s;
@@ -147,15 +162,12 @@ static void freeze(struct daemon *d)
 	c = engine_cause(s->engine);
 	job.what = c->what;
 	job.hit_ns = c->what.ns;
-	job.post_ns = c->post_ns;
+	job.post_ns = time_after(c, &job.freeze);
 	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
 	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
-	if (s->hotplug) {
-		unwatch(d, hotplug_fd(s->hotplug));
-		d->hotplug_waits = true;
-	}
 	drain_sideband(d);
 	job.scan = s->scan;
+	d->writing = true;
 	dumper_start(s->dumper, &job);
 	set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
 }
@@ -213,7 +225,10 @@ static void on_engine(struct daemon *d)
 	struct err err = ERR_INIT;
 	int got;
 
-	while ((got = engine_poll(d->s->engine, &rule, &what, &err)) != 0) {
+	for (int i = 0; i < MAX_HITS; i++) {
+		got = engine_poll(d->s->engine, &rule, &what, &err);
+		if (!got)
+			return;
 		if (got > 0) {
 			hit(d, rule, &what);
 			continue;
@@ -261,6 +276,9 @@ static void say_committed(const struct dumper_result *r)
 
 static void answer_waiters(struct daemon *d, const struct dumper_result *r)
 {
+	char path[sizeof(r->path) * 4];
+
+	str_safe(path, sizeof(path), r->path, strlen(r->path));
 	for (size_t i = 0; i < d->nr_waiters; i++) {
 		struct waiter *w = &d->waiters[i];
 
@@ -268,19 +286,82 @@ static void answer_waiters(struct daemon *d, const struct dumper_result *r)
 			ctl_reply_err(d->s->ctl, w->client, &r->err);
 		else
 			ctl_reply(d->s->ctl, w->client,
-				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", r->path, "merged",
+				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", path, "merged",
 					    (int)w->merged));
 	}
 	d->nr_waiters = 0;
 }
 
+/* ---- CPUs ---- */
+
+static void cpu_offline(struct daemon *d, int cpu)
+{
+	recording_cpu_offline(d->s->recording, cpu);
+	if (recording_wants_cpu(d->s->recording, cpu))
+		log_info("CPU %d went offline; what it recorded is kept for the next dump", cpu);
+}
+
+static void cpu_online(struct daemon *d, int cpu)
+{
+	bool wanted = recording_wants_cpu(d->s->recording, cpu);
+	struct err err = ERR_INIT;
+	int rc = recording_cpu_online(d->s->recording, cpu, &err);
+
+	if (!rc)
+		rc = watch_sideband(d, &err);
+	if (rc) {
+		err_prefix(&err, "CPU %d came online%s", cpu, wanted ? " but is not recorded" : "");
+		log_warn_err(&err);
+	} else if (wanted) {
+		log_info("CPU %d came online and is recorded", cpu);
+	}
+}
+
+static void recount_cpus(struct daemon *d)
+{
+	struct err err = ERR_INIT;
+	int rc = recording_recount_cpus(d->s->recording, &err);
+
+	if (!rc)
+		rc = watch_sideband(d, &err);
+	log_warn("messages about CPUs were dropped; all were looked at anew");
+	if (rc)
+		log_warn_err(&err);
+}
+
+static void on_hotplug(struct daemon *d)
+{
+	struct session *s = d->s;
+	bool online, lost = false;
+	int cpu;
+
+	/* What is not read now wakes nobody again: finish_dump() calls too. */
+	if (d->writing || !s->hotplug)
+		return;
+	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
+		if (!online) {
+			cpu_offline(d, cpu);
+			continue;
+		}
+		drain_sideband(d);
+		cpu_online(d, cpu);
+	}
+	if (lost) {
+		drain_sideband(d);
+		recount_cpus(d);
+	}
+}
+
+/* ---- the end of a dump ---- */
+
 static void finish_dump(struct daemon *d)
 {
 	struct session *s = d->s;
 	struct dumper_result r;
-	struct err err = ERR_INIT;
 
 	dumper_take(s->dumper, &r);
+	d->writing = false;
+	recording_settle(s->recording, !r.rc);
 	set_timer(d, 0);
 	if (r.rc) {
 		s->nr_refused++;
@@ -290,15 +371,12 @@ static void finish_dump(struct daemon *d)
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
 		say_committed(&r);
-		printf("%s\n", r.path);
-		fflush(stdout);
+		log_result(r.path);
 	}
 	answer_waiters(d, &r);
-	recording_reap(s->recording);
 	engine_done(s->engine, clock_ns(), !r.rc);
-	if (d->hotplug_waits && watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN, &err))
-		log_warn_err(&err);
-	d->hotplug_waits = false;
+	drain_sideband(d);
+	on_hotplug(d);
 }
 
 static void on_dumper(struct daemon *d)
@@ -339,59 +417,33 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	d->waiters[d->nr_waiters++] = (struct waiter){client, v == VERDICT_MERGED};
 }
 
+/* One request a turn: the descriptor stays readable while there are more. */
 static void on_ctl(struct daemon *d)
 {
+	struct err err = ERR_INIT;
 	struct ctl_client *client;
-	json_t *request;
+	json_t *request, *reply = NULL;
+	const char *cmd;
 
-	while (ctl_next(d->s->ctl, &client, &request) > 0) {
-		const char *cmd = json_string_value(json_object_get(request, "cmd"));
-		struct err err = ERR_INIT;
-		json_t *reply = NULL;
-
-		if (cmd && !strcmp(cmd, "trigger")) {
-			on_trigger_request(d, client, request);
-		} else if (cmd && !strcmp(cmd, "status")) {
-			reply = status_json(d->s);
-			err_set(&err, -ENOMEM, "the status could not be put into words");
-		} else {
-			err_set(&err, -EINVAL, "the recorder knows no such request");
-		}
-		if (reply)
-			ctl_reply(d->s->ctl, client, reply);
-		else if (err.what[0])
-			ctl_reply_err(d->s->ctl, client, &err);
-		json_decref(request);
+	if (ctl_next(d->s->ctl, &client, &request) <= 0)
+		return;
+	cmd = json_string_value(json_object_get(request, "cmd"));
+	if (cmd && !strcmp(cmd, "trigger")) {
+		on_trigger_request(d, client, request);
+	} else if (cmd && !strcmp(cmd, "status")) {
+		reply = status_json(d->s);
+		err_set(&err, -ENOMEM, "the status could not be put into words");
+	} else {
+		err_set(&err, -EINVAL, "the recorder knows no such request");
 	}
+	if (reply)
+		ctl_reply(d->s->ctl, client, reply);
+	else if (err.what[0])
+		ctl_reply_err(d->s->ctl, client, &err);
+	json_decref(request);
 }
 
 /* ---- the rest ---- */
-
-static void on_hotplug(struct daemon *d)
-{
-	struct session *s = d->s;
-	bool online, lost = false;
-	int cpu;
-
-	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
-		struct err err = ERR_INIT;
-
-		if (!online) {
-			recording_cpu_offline(s->recording, cpu);
-			log_info("CPU %d went offline; what it recorded is kept for the next dump",
-				 cpu);
-			continue;
-		}
-		if (recording_cpu_online(s->recording, cpu, &err) || watch_sideband(d, &err)) {
-			err_prefix(&err, "CPU %d came online but is not recorded", cpu);
-			log_warn_err(&err);
-			continue;
-		}
-		log_info("CPU %d came online and is recorded", cpu);
-	}
-	if (lost)
-		log_warn("messages about CPUs were dropped; restart ringback if CPUs were added");
-}
 
 /* A dump that was promised or asked for is made before leaving. */
 static void stop(struct daemon *d)
@@ -491,7 +543,7 @@ static int open_loop(struct daemon *d, struct err *err)
 	if (!rc)
 		rc = watch(d, d->status_fd, WAKE_STATUS, EPOLLIN, err);
 	if (!rc && s->hotplug)
-		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN, err);
+		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN | EPOLLET, err);
 	if (!rc && s->child)
 		rc = watch(d, child_fd(s->child), WAKE_CHILD, EPOLLIN, err);
 	return rc ? rc : watch_sideband(d, err);

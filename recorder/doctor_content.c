@@ -61,14 +61,18 @@ static void check_sideband(struct doctor *d)
 	struct doctor_line *l;
 
 	feature(d, "build-ids", c->build_id, "from the kernel, of each mapping", "5.12");
-	feature(d, "cgroup names", c->cgroup_sideband, "as they are made", "5.7");
-	feature(d, "BPF and ksymbols", c->ksymbol, "programs and trampolines", "5.1");
+	feature(d, "cgroup names", c->cgroup_sideband,
+		"as they are made; of a process: its parent's, until /proc is read again", "5.7");
+	feature(d, "BPF and ksymbols", c->ksymbol,
+		"programs and trampolines, from their loading on", "5.1");
 	if (c->namespaces) {
-		doctor_add(d, GROUP, "namespaces", DOCTOR_OK, false, "of each process");
+		doctor_add(d, GROUP, "namespaces", DOCTOR_OK, false,
+			   "of each thread, with every fork, unshare and setns");
 		return;
 	}
-	l = doctor_add(d, GROUP, "namespaces", DOCTOR_NO, !c->perfmon, "of each process: %s",
-		       c->perfmon ? "this kernel has none" : "they need CAP_PERFMON");
+	l = doctor_add(d, GROUP, "namespaces", DOCTOR_LIMITED, !c->perfmon,
+		       "as /proc said, later ones their parent's: changes %s",
+		       c->perfmon ? "are not recorded by this kernel" : "need CAP_PERFMON");
 	if (!c->perfmon)
 		doctor_allow_setcap(l);
 }

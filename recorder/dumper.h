@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a dump of frozen rings, in a thread of its own at low priority. The main loop freezes,
- *hands a job over, and goes on; the thread walks, writes, lets the rings go as soon as their bytes
- *are written, and asks the main loop twice:
+ * hands a job over, and goes on; the thread walks, writes, lets the rings go as soon as their bytes
+ * are written, and asks the main loop twice:
  *
  *	main loop     freeze ── dumper_start ──────────── dumper_seal ─────────── dumper_take
  *	                              │                      ▲    │                    ▲
@@ -10,7 +10,7 @@
  *	                              ...................... SEAL   commit ........... DONE
  *
  * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop gives the hits merged so far,
- *so that every hit is in this dump or counted for the next.
+ * so that every hit is in this dump or counted for the next.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ struct dumper_job {
 	struct recording_freeze freeze;
 	char rule_name[64], rule_text[256];
 	struct sighting what;
-	int64_t post_ns;
+	int64_t post_ns; /* how long it was recorded on, the freeze not counted */
 	uint64_t hit_ns;
 	uint32_t nr;	       /* which dump of this recorder */
 	struct procscan *scan; /* to wait for before the ledger is written; NULL: none */

@@ -65,6 +65,19 @@ static bool is_uprobe(const char *s)
 	return starts(s, "uprobe:") || starts(s, "uretprobe:");
 }
 
+static int filter_hint(struct err *err)
+{
+	err_hint(err, "a filter stands in brackets behind the event, in quotes for the shell: "
+		      "'signal:signal_deliver[sig==11]'");
+	return -EINVAL;
+}
+
+static int stray_bracket(struct err *err, size_t at)
+{
+	err_set(err, -EINVAL, "character %zu: ']' without '['", at + 1);
+	return filter_hint(err);
+}
+
 /*
  * The end of the item at `s`: the next comma that is not within [...], /.../ or, inside of a
  * filter, in quotes. -EINVAL when one of these is left open.
@@ -86,7 +99,7 @@ static int item_end(const char *s, size_t *len, struct err *err)
 		else if (c == '[')
 			depth++;
 		else if (c == ']' && !depth)
-			return err_set(err, -EINVAL, "character %zu: ']' without '['", i + 1);
+			return stray_bracket(err, i);
 		else if (c == ']')
 			depth--;
 		else if (c == '/' && !depth && slashes)
@@ -94,10 +107,13 @@ static int item_end(const char *s, size_t *len, struct err *err)
 		else if (c == ',' && !depth && !in_terms)
 			break;
 	}
-	if (quote)
-		return err_set(err, -EINVAL, "a %c in the filter is not closed", quote);
-	if (depth)
-		return err_set(err, -EINVAL, "the filter's '[' is not closed by ']'");
+	if (quote || depth) {
+		if (quote)
+			err_set(err, -EINVAL, "a %c in the filter is not closed", quote);
+		else
+			err_set(err, -EINVAL, "the filter's '[' is not closed by ']'");
+		return filter_hint(err);
+	}
 	if (in_terms) {
 		err_set(err, -EINVAL, "the '/' before the terms is not closed");
 		err_hint(err, "write NAME/TERM=VALUE,.../ such as cpu-clock/freq=99/");
@@ -119,21 +135,27 @@ static int item_split(struct item *it, struct err *err)
 	open = strchr(it->text, '[');
 	if (open) {
 		n = strlen(open);
-		if (open[n - 1] != ']')
-			return err_set(err, -EINVAL, "'%s' follows the filter",
-				       strrchr(open, ']') + 1);
+		if (open[n - 1] != ']') {
+			err_set(err, -EINVAL, "'%s' follows the filter", strrchr(open, ']') + 1);
+			return filter_hint(err);
+		}
 		open[n - 1] = '\0';
 		*open = '\0';
 		it->filter = open + 1;
-		if (!it->filter[strspn(it->filter, " \t")])
-			return err_set(err, -EINVAL, "the filter [] is empty");
+		if (!it->filter[strspn(it->filter, " \t")]) {
+			err_set(err, -EINVAL, "the filter [] is empty");
+			return filter_hint(err);
+		}
 	}
 	open = strchr(it->text, '/');
 	if (!open)
 		return 0;
 	close = strchr(open + 1, '/');
-	if (!close || strchr(close + 1, '/'))
-		return err_set(err, -EINVAL, "there are too many '/'");
+	if (!close || strchr(close + 1, '/')) {
+		err_set(err, -EINVAL, "there are too many '/'");
+		err_hint(err, "terms stand between two: cpu-clock/freq=99/u");
+		return -EINVAL;
+	}
 	*open = *close = '\0';
 	it->terms = open + 1;
 	it->mods = close[1] == ':' ? close + 2 : close + 1;
@@ -177,16 +199,14 @@ static int sampling_term(const char *term, const char *value, struct sampling *s
 		v = &s->period;
 	else
 		return 0;
-	if (!value)
-		return err_set(err, -EINVAL, "term '%s' needs a number: %s=99", term, term);
-	rc = str_u64(value, v, err);
-	if (rc) {
-		err_prefix(err, "term '%s'", term);
-		return rc;
-	}
-	if (!*v || *v > INT64_MAX)
-		return err_set(err, -EINVAL, "%s=%s is out of range", term, value);
-	return 1;
+	rc = value ? str_u64(value, v, err) : err_set(err, -EINVAL, "it needs a number");
+	if (!rc && (!*v || *v > INT64_MAX))
+		rc = err_set(err, -EINVAL, "'%s' is out of range", value);
+	if (!rc)
+		return 1;
+	err_prefix(err, "term '%s'", term);
+	err_hint(err, "give it a number of 1 or more, such as %s=99", term);
+	return rc;
 }
 
 static int unknown_term(const char *base, const char *term, struct err *err)
@@ -218,8 +238,12 @@ static int parse_terms(struct parse *p, const char *pmu, struct perf_event_attr 
 	free(terms);
 	if (rc < 0)
 		return rc;
-	if (p->sampling.freq && p->sampling.period)
-		return err_set(p->err, -EINVAL, "freq and period can't both be given");
+	if (p->sampling.freq && p->sampling.period) {
+		err_set(p->err, -EINVAL, "freq and period can't both be given");
+		err_hint(p->err,
+			 "freq=HZ lets the kernel choose the period, period=COUNT fixes it");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -391,9 +415,12 @@ static int parse_tracepoint(struct parse *p)
 		rc = parse_terms(p, NULL, NULL);
 	if (rc)
 		return rc;
-	if (p->sampling.user && !p->sampling.kernel)
-		return err_set(p->err, -EINVAL,
-			       "a tracepoint is on the kernel side, so ':u' would leave nothing");
+	if (p->sampling.user && !p->sampling.kernel) {
+		err_set(p->err, -EINVAL,
+			"a tracepoint is on the kernel side, so ':u' would leave nothing");
+		err_hint(p->err, "leave out the :u");
+		return -EINVAL;
+	}
 	return tracepoint_find(p->item.base, name, add_tracepoint, p, p->err);
 }
 
@@ -535,9 +562,13 @@ static int parse_list(const char *text, const struct caps *caps, struct event_li
 			return blame(err, rc, item, strlen(item), at);
 		s += len;
 		trim(&item, &len);
-		if (!len)
-			return err_set(err, -EINVAL, "an event is missing at character %zu of '%s'",
-				       at + 1, text);
+		if (!len) {
+			err_set(err, -EINVAL, "an event is missing at character %zu of '%s'",
+				at + 1, text);
+			err_hint(err, "one comma stands between two events: "
+				      "sched:sched_switch,cpu-clock/freq=99/");
+			return -EINVAL;
+		}
 		rc = parse_one(item, len, caps, list, err);
 		if (rc)
 			return blame(err, rc, item, len, at);

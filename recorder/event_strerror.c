@@ -180,6 +180,15 @@ static bool is_hardware(const struct perf_event_attr *a)
 	       a->type == PERF_TYPE_RAW;
 }
 
+static int bad_place(const struct failure *f)
+{
+	err_set(f->err, f->code, "can't open %s: offset %#llx is not in its file", f->name,
+		(unsigned long long)f->attr->probe_offset);
+	err_hint(f->err, "give a function's name, or an offset in the file (not an address) of its "
+			 "code: readelf -lW shows the segments");
+	return f->code;
+}
+
 static int invalid(const struct failure *f)
 {
 	const struct perf_event_attr *a = f->attr;
@@ -193,12 +202,14 @@ static int invalid(const struct failure *f)
 		err_hint(f->err, "they came with Linux 4.7; ringback is made for 5.10 and newer");
 		return f->code;
 	}
+	if (is_uprobe(a))
+		return bad_place(f);
 	err_set(f->err, f->code, "can't open %s: the kernel does not accept it as it is", f->name);
 	if (is_hardware(a) || a->type >= PERF_TYPE_MAX)
 		err_hint(f->err,
-			 "the PMU may only count and not sample, or want other terms; "
-			 "without :p%s it may work; sudo dmesg | tail may say more",
-			 a->precise_ip ? " (asked for here)" : "");
+			 "the PMU may only count and not sample, or want other terms; %s"
+			 "sudo dmesg | tail may say more",
+			 a->precise_ip ? "without :p it may work; " : "");
 	else if (a->type == PERF_TYPE_TRACEPOINT)
 		err_hint(f->err,
 			 "this tracepoint can't be opened through perf; leave it out (events "

@@ -31,6 +31,7 @@ int ledger_new(size_t max_bytes, struct ledger **out, struct err *err)
 	l->bytes = sizeof(*l);
 	l->retired.prev = l->retired.next = &l->retired;
 	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->written, NULL);
 	*out = l;
 	return 0;
 }
@@ -42,6 +43,7 @@ void ledger_free(struct ledger *l)
 	tasks_free(l);
 	syms_free(l);
 	paths_free(&l->paths);
+	pthread_cond_destroy(&l->written);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -61,6 +63,7 @@ static void inherit(struct ledger *l, struct task *t, struct task *parent, uint3
 {
 	struct proc *p = t->proc;
 	const struct comm *c;
+	struct path *what;
 
 	t->start_ns = ns;
 	t->exact = true;
@@ -70,11 +73,15 @@ static void inherit(struct ledger *l, struct task *t, struct task *parent, uint3
 	c = comm_at(parent, ns);
 	if (c)
 		comm_add(l, t, ns, c->name, false);
+	what = spaces_at(parent, ns);
+	if (what)
+		stay_inherit(l, &t->spaces, ns, what);
 	if (parent->proc == p)
 		return;
 	maps_inherit(l, parent->proc, p);
-	if (parent->proc->cgroup && !p->cgroup)
-		p->cgroup = path_ref(parent->proc->cgroup);
+	what = stay_at(&parent->proc->cgroups, ns);
+	if (what)
+		stay_inherit(l, &p->cgroups, ns, what);
 }
 
 /* Its tid is used anew: whoever had it is gone, even if no record said so. */
@@ -138,24 +145,37 @@ static void on_exit_record(struct ledger *l, struct note *n)
 	task_end(l, t, n->ns);
 }
 
+/* The thread that is left takes over the tid of its leader, which has exited. */
+static struct task *new_leader(struct ledger *l, struct task *leader, uint64_t ns)
+{
+	struct path *spaces = spaces_at(leader->proc->alive, ns);
+	struct path *cgroup = stay_at(&leader->proc->cgroups, ns);
+	struct task *t;
+
+	proc_end(l, leader->proc, ns, NULL);
+	t = task_add(l, leader->tid, leader->tid, ns);
+	if (!t)
+		return NULL;
+	t->exact = true;
+	t->ppid = leader->ppid;
+	t->uid = leader->uid;
+	if (spaces)
+		stay_record(l, &t->spaces, ns, spaces);
+	if (cgroup)
+		stay_inherit(l, &t->proc->cgroups, ns, cgroup);
+	return t;
+}
+
 /*
  * Whoever execs becomes its process's only thread and leader. A thread that was not takes over the
  * tid of the leader, which has exited before: that is a new task, with a process of its own.
  */
 static struct task *exec_task(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 {
-	struct task *t = task_at(l, tid, ns), *other, *next, *leader = t;
+	struct task *t = task_at(l, tid, ns), *other, *next;
 
-	if (t && tid == pid && !t->newer && t->exit_ns && t->exit_ns <= ns && t->proc->nr_alive) {
-		proc_end(l, t->proc, ns, NULL);
-		t = task_add(l, pid, tid, ns);
-		if (!t)
-			return NULL;
-		t->exact = true;
-		t->ppid = leader->ppid;
-		t->uid = leader->uid;
-		return t;
-	}
+	if (t && tid == pid && !t->newer && t->exit_ns && t->exit_ns <= ns && t->proc->nr_alive)
+		return new_leader(l, t, ns);
 	t = task_for(l, pid, tid, ns);
 	if (!t)
 		return NULL;
@@ -237,9 +257,39 @@ static void on_mmap2(struct ledger *l, struct note *n)
 		maps_add(l, t->proc, &m);
 }
 
+/* u64 dev, u64 inode for each kind there is; 0: this kernel has none of the kind. */
+static void on_namespaces(struct ledger *l, struct note *n)
+{
+	struct fmt_namespace v[LEDGER_MAX_NAMESPACES];
+	struct bytes *b = &n->body;
+	uint64_t nr, dev, ino;
+	uint32_t pid, tid, nr_v = 0;
+	struct path *set;
+	struct task *t;
+
+	if (!bytes_u32(b, &pid) || !bytes_u32(b, &tid) || !bytes_u64(b, &nr))
+		return;
+	for (uint64_t i = 0; i < nr && i < LEDGER_MAX_NAMESPACES; i++) {
+		if (!bytes_u64(b, &dev) || !bytes_u64(b, &ino))
+			return;
+		if (ino)
+			v[nr_v++] = (struct fmt_namespace){.kind = i, .dev = dev, .ino = ino};
+	}
+	t = nr_v ? task_for(l, pid, tid, n->ns) : NULL;
+	set = t ? paths_get(&l->paths, (char *)v, nr_v * sizeof(v[0]), NULL, 0) : NULL;
+	if (set)
+		stay_record(l, &t->spaces, n->ns, set);
+	paths_put(&l->paths, set);
+}
+
 static void on_ksymbol(struct ledger *l, struct note *n)
 {
 	ksym_record(l, n->ns, n->body);
+}
+
+static void on_bpf(struct ledger *l, struct note *n)
+{
+	bpf_record(l, n->ns, n->body);
 }
 
 static void on_cgroup(struct ledger *l, struct note *n)
@@ -250,14 +300,47 @@ static void on_cgroup(struct ledger *l, struct note *n)
 typedef void on_record(struct ledger *l, struct note *n);
 
 static on_record *const handlers[] = {
-	[PERF_RECORD_COMM] = on_comm,	    [PERF_RECORD_EXIT] = on_exit_record,
-	[PERF_RECORD_FORK] = on_fork,	    [PERF_RECORD_MMAP2] = on_mmap2,
-	[PERF_RECORD_KSYMBOL] = on_ksymbol, [PERF_RECORD_CGROUP] = on_cgroup,
+	[PERF_RECORD_COMM] = on_comm,
+	[PERF_RECORD_EXIT] = on_exit_record,
+	[PERF_RECORD_FORK] = on_fork,
+	[PERF_RECORD_MMAP2] = on_mmap2,
+	[PERF_RECORD_KSYMBOL] = on_ksymbol,
+	[PERF_RECORD_CGROUP] = on_cgroup,
+	[PERF_RECORD_NAMESPACES] = on_namespaces,
+	[PERF_RECORD_BPF_EVENT] = on_bpf,
 };
 
 #define NR_HANDLERS (sizeof(handlers) / sizeof(handlers[0]))
 
+void ledger_hold(struct ledger *l)
+{
+	pthread_mutex_lock(&l->lock);
+	while (l->writing)
+		pthread_cond_wait(&l->written, &l->lock);
+}
+
+bool ledger_begin(struct ledger *l)
+{
+	pthread_mutex_lock(&l->lock);
+	if (!l->writing)
+		return true;
+	pthread_mutex_unlock(&l->lock);
+	return false;
+}
+
+void ledger_end(struct ledger *l)
+{
+	pthread_mutex_unlock(&l->lock);
+}
+
 void ledger_record(struct ledger *l, struct bytes rec, const struct record_layout *layout)
+{
+	ledger_hold(l);
+	ledger_take(l, rec, layout);
+	ledger_end(l);
+}
+
+void ledger_take(struct ledger *l, struct bytes rec, const struct record_layout *layout)
 {
 	size_t id_bytes = record_id_bytes(layout);
 	struct perf_event_header h;
@@ -271,17 +354,17 @@ void ledger_record(struct ledger *l, struct bytes rec, const struct record_layou
 		return;
 	n.misc = h.misc;
 	n.body = (struct bytes){rec.p + sizeof(h), h.size - sizeof(h) - id_bytes};
-	pthread_mutex_lock(&l->lock);
 	ledger_make_room(l);
 	handlers[h.type](l, &n);
-	pthread_mutex_unlock(&l->lock);
 }
 
 void ledger_expire(struct ledger *l, uint64_t ns)
 {
 	if (ns <= LEDGER_GRACE_NS)
 		return;
-	pthread_mutex_lock(&l->lock);
+	ledger_hold(l);
+	if (ns - LEDGER_GRACE_NS > l->expired_ns)
+		l->expired_ns = ns - LEDGER_GRACE_NS;
 	retired_expire(l, ns - LEDGER_GRACE_NS);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -359,9 +442,27 @@ bool ledger_cgroup(struct ledger *l, uint32_t tid, uint64_t ns, char *path, size
 
 	pthread_mutex_lock(&l->lock);
 	t = task_at(l, tid, ns);
-	ok = t && put_text(path, n, t->proc->cgroup);
+	ok = t && put_text(path, n, stay_at(&t->proc->cgroups, ns));
 	pthread_mutex_unlock(&l->lock);
 	return ok;
+}
+
+size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
+			 struct fmt_namespace v[LEDGER_MAX_NAMESPACES])
+{
+	const struct path *set;
+	const struct task *t;
+	size_t bytes = 0;
+
+	pthread_mutex_lock(&l->lock);
+	t = task_at(l, tid, ns);
+	set = t ? spaces_at(t, ns) : NULL;
+	if (set) {
+		bytes = set->len;
+		memcpy(v, set->text, bytes);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return bytes / sizeof(v[0]);
 }
 
 void ledger_stats(struct ledger *l, struct ledger_stats *out)

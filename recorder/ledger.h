@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recorder's model of processes: tasks, their names over time, their executable mappings, and
- * cgroups, built from /proc at start (procscan.c) and from sideband records since. Exited tasks
+ * The recorder's model of processes: tasks, their names and namespaces over time, their executable
+ * mappings and cgroups, built from /proc at start (procscan.c) and from sideband records since.
+ *
+ * No record says that a task was moved to another cgroup: a process has its parent's until a scan
+ * looks, and a later move is seen at the next scan only. Exited tasks
  * stay as tombstones until ledger_expire() says that no ring refers to their time any more. Memory
  * is bounded: over the limit the oldest tombstones go first and are counted.
  *
- * Locked inside; any thread may call. Times are CLOCK_MONOTONIC ns.
+ * Locked inside; any thread may call. While a dump is being written from it, which may wait for a
+ * disk, nothing changes: whoever brings something waits too, or asks with ledger_begin() whether he
+ * would have to. Times are CLOCK_MONOTONIC ns.
  */
 #pragma once
 
 #include "dump/format.h"
 #include "dump/record.h"
+
+/* In one set; kinds are enum fmt_namespace_kind. */
+#define LEDGER_MAX_NAMESPACES 16
 
 struct err;
 struct ledger;
@@ -23,6 +31,14 @@ void ledger_free(struct ledger *l);
  * ignored). Records must be given in the order of time (sideband.c sorts what it drains). */
 void ledger_record(struct ledger *l, struct bytes rec, const struct record_layout *layout);
 
+/*
+ * The same for many at once: begin, take as many as there are, end; nothing else in between. False:
+ * a dump is being written, come again when it is done.
+ */
+bool ledger_begin(struct ledger *l);
+void ledger_take(struct ledger *l, struct bytes rec, const struct record_layout *layout);
+void ledger_end(struct ledger *l);
+
 /* ---- what a scan of /proc has seen, as of `ns`; the scan itself is procscan.c ---- */
 struct ledger_seen_task {
 	uint32_t tid, pid, ppid, uid;
@@ -30,7 +46,9 @@ struct ledger_seen_task {
 	const char *comm;
 	const char *cmdline; /* of the leader; NUL-separated */
 	size_t cmdline_bytes;
-	const char *cgroup; /* v2 path; "" unknown */
+	const char *cgroup; /* of the leader, as procfile_cgroup() gives it; "" unknown */
+	const struct fmt_namespace *namespaces; /* of the leader, ascending by kind */
+	size_t nr_namespaces;			/* 0: unknown */
 };
 struct ledger_seen_map {
 	uint64_t start, end, pgoff, ino;
@@ -61,8 +79,11 @@ void ledger_expire(struct ledger *l, uint64_t ns);
 bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16]);
 /* The path mapped at `addr` then in its process, cut at n - 1; false when none is known. */
 bool ledger_path(struct ledger *l, uint32_t tid, uint64_t ns, uint64_t addr, char *path, size_t n);
-/* The v2 cgroup of its process when that was last scanned, inherited over forks. */
+/* The cgroup of its process, as far as it is known, cut at n - 1; false when it is not. */
 bool ledger_cgroup(struct ledger *l, uint32_t tid, uint64_t ns, char *path, size_t n);
+/* Its namespaces, ascending by kind; how many, 0 when they are not known. */
+size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
+			 struct fmt_namespace v[LEDGER_MAX_NAMESPACES]);
 
 /* A set of tids, filled while a frozen ring is walked; no allocation once made. */
 struct tidset;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the ledger is made of; private to recorder/ledger*.c. Everything here is called with the
- *lock held, except in ledger.c and ledger_write.c, which take it.
+ * lock held, except in ledger.c and ledger_write.c, which take it.
  *
- *	 tid hash ─▶ task (newest of its tid) ─older─▶ task ...
- *		      │ └─ comm ─older─▶ comm ...           names over time
- *		      ▼
- *		     proc ── maps (live; shared by processes until one of them changes its own)
- *		       └──── ended ...                     mappings of the past, one or a whole
- *table
+ *	tid hash ─▶ task (newest of its tid) ─older─▶ task ...
+ *	             │ ├─ comm ─older─▶ comm ...     names over time
+ *	             │ └─ spaces                     sets of namespaces over time
+ *	             ▼
+ *	            proc ─┬─ maps                    live; shared until a process changes its own
+ *	                  ├─ ended ...               mappings of the past, one or a whole table
+ *	                  └─ cgroups                 cgroup paths over time
  *
  * What is over (an exited task, a name that was replaced, an ended mapping, an unregistered kernel
  * symbol) stands in one list, `retired`, by the time it ended: expiring and evicting both take from
- *its front. A process's leader is retired when the last of its threads is gone, not before, since
- *the mappings are its.
+ * its front. A process's leader is retired when the last of its threads is gone, not before, since
+ * the mappings are its.
  */
 #pragma once
 
@@ -43,6 +44,24 @@ struct comm {
 	char name[16];
 };
 
+/* What a task or process had from `ns` on: a set of namespaces, a cgroup. */
+struct stay {
+	uint64_t ns;
+	struct path *what; /* counted */
+	bool guess;	   /* its parent's when it was forked: until somebody knows */
+	bool scanned;	   /* `ns` is when a scan saw it: it may be older */
+};
+
+/* Ascending. Nearly everybody has just one, which needs no memory of its own. */
+struct stays {
+	union {
+		struct stay one;
+		struct stay *v;
+	};
+	uint16_t nr;
+	uint16_t cap; /* of v; 0: `one` is it, or there is none */
+};
+
 struct task {
 	struct retired r;	    /* once it is a tombstone */
 	struct task *hash_next;	    /* of the newest of a tid only */
@@ -50,11 +69,13 @@ struct task {
 	struct proc *proc;
 	struct task *alive_prev, *alive_next; /* threads of proc that live */
 	struct comm *comms;		      /* newest first */
+	struct stays spaces;		      /* of a thread, none: its leader's */
 	uint64_t start_ns;		      /* 0: unknown */
 	uint64_t exit_ns;		      /* 0: alive */
 	uint64_t known_ns;		      /* when it was first heard of */
 	uint64_t touched_ns;		      /* ... last */
-	uint32_t key, tid, ppid, uid;
+	uint32_t key; /* in the dump being written */
+	uint32_t tid, ppid, uid;
 	bool exact;   /* start_ns comes from a record */
 	bool scanned; /* seen in /proc */
 };
@@ -97,13 +118,15 @@ struct proc {
 	uint64_t cmdline_ns;
 	char *cmdline;
 	size_t cmdline_bytes;
-	struct path *cgroup;
+	struct stays cgroups;
 	uint64_t wanted; /* ledger_write.c: number of the write that puts its mappings */
 };
 
+/* A kernel symbol that may go again; or a BPF program: `addr` is its id then, `name` its tag. */
 struct ksym {
 	struct retired r; /* once it is unregistered */
 	struct ksym *next, *prev;
+	bool program;
 	uint64_t addr, ns, end_ns;
 	uint32_t bytes;
 	uint16_t type, flags;
@@ -124,13 +147,15 @@ struct cgroup {
 #define MAX_CGROUPS    4096
 
 struct ledger {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;	/* held for a moment only, never over a write to a file */
+	bool writing;		/* under `lock`: a dump is being written, nothing may change */
+	pthread_cond_t written; /* it is no more */
 	uint64_t bytes, max_bytes; /* bytes: without those of `paths` */
-	struct paths paths;
-	struct task **tasks; /* by tid */
+	uint64_t expired_ns;	   /* nobody asks for what ended before */
+	struct paths paths;	   /* also of cgroups; and sets of namespaces, as in a dump */
+	struct task **tasks;	   /* by tid */
 	size_t nr_buckets, nr_tids;
 	uint64_t nr_tasks, nr_tombstones, nr_maps, nr_evicted;
-	uint32_t next_key;
 	struct retired retired; /* head of the list */
 	struct ksym *ksyms[KSYM_BUCKETS];
 	struct cgroup *cgroups[CGROUP_BUCKETS];
@@ -139,6 +164,10 @@ struct ledger {
 	uint64_t nr_writes;
 	uint32_t nr_blocks; /* opened by all writes; path.block refers to it */
 };
+
+/* ---- ledger.c ---- */
+/* Takes the lock when nothing is being written: for whoever changes something. */
+void ledger_hold(struct ledger *l);
 
 /* ---- ledger_memory.c ---- */
 void *ledger_alloc(struct ledger *l, size_t n); /* zeroed; NULL: none */
@@ -180,6 +209,22 @@ const struct comm *comm_at(const struct task *t, uint64_t ns);
 uint64_t comm_since(const struct comm *c);
 void comm_drop(struct ledger *l, struct comm *c);
 
+/* ---- ledger_stay.c; none takes over the reference to `what` ---- */
+/* It was forked at `ns` by one who had this. */
+void stay_inherit(struct ledger *l, struct stays *s, uint64_t ns, struct path *what);
+/* A record says that it has this from `ns` on. */
+void stay_record(struct ledger *l, struct stays *s, uint64_t ns, struct path *what);
+/* A scan that looked at `ns` saw this. */
+void stay_seen(struct ledger *l, struct stays *s, uint64_t ns, struct path *what);
+/* NULL: unknown. */
+struct path *stay_at(const struct stays *s, uint64_t ns);
+/* The i-th of s->nr as it is to be told: ns 0 for a first one that a scan saw. A guess that a scan
+ * has corrected is false: it never was so. */
+bool stay_nth(const struct stays *s, uint32_t i, struct stay *out);
+void stays_drop(struct ledger *l, struct stays *s);
+/* What the task's namespaces were; its leader's when it has none of its own. */
+struct path *spaces_at(const struct task *t, uint64_t ns);
+
 /* ---- ledger_map.c ---- */
 /* The process's mappings, to be changed: copied when others share them. NULL: no memory. */
 struct maps *maps_own(struct ledger *l, struct proc *p);
@@ -199,6 +244,7 @@ void maps_drop(struct ledger *l, struct proc *p);
 
 /* ---- ledger_sym.c ---- */
 void ksym_record(struct ledger *l, uint64_t ns, struct bytes body);
+void bpf_record(struct ledger *l, uint64_t ns, struct bytes body);
 void ksym_drop(struct ledger *l, struct ksym *k);
 void cgroup_record(struct ledger *l, struct bytes body);
 void syms_free(struct ledger *l);

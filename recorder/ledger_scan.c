@@ -45,17 +45,24 @@ static uint64_t start_of(const struct task *t, uint64_t start_ns)
 	return start_ns > free_ns ? start_ns : free_ns;
 }
 
-static void seen_proc(struct ledger *l, uint64_t ns, struct proc *p,
-		      const struct ledger_seen_task *s)
+/* That a task or process was somewhere at `ns`. */
+static void seen_at(struct ledger *l, struct stays *stays, uint64_t ns, const void *text, size_t n)
 {
-	if (ns < p->exec_ns)
-		return;
-	if (s->cmdline_bytes)
-		proc_set_cmdline(l, p, ns, s->cmdline, s->cmdline_bytes);
-	if (s->cgroup && s->cgroup[0]) {
-		paths_put(&l->paths, p->cgroup);
-		p->cgroup = paths_get(&l->paths, s->cgroup, strlen(s->cgroup), NULL, 0);
-	}
+	struct path *what = n ? paths_get(&l->paths, text, n, NULL, 0) : NULL;
+
+	if (what)
+		stay_seen(l, stays, ns, what);
+	paths_put(&l->paths, what);
+}
+
+/* What only leaders are asked for. */
+static void seen_leader(struct ledger *l, uint64_t ns, struct task *t,
+			const struct ledger_seen_task *s)
+{
+	seen_at(l, &t->spaces, ns, s->namespaces, s->nr_namespaces * sizeof(s->namespaces[0]));
+	seen_at(l, &t->proc->cgroups, ns, s->cgroup, s->cgroup ? strlen(s->cgroup) : 0);
+	if (s->cmdline_bytes && ns >= t->proc->exec_ns)
+		proc_set_cmdline(l, t->proc, ns, s->cmdline, s->cmdline_bytes);
 }
 
 void ledger_seen_task(struct ledger *l, uint64_t ns, const struct ledger_seen_task *s)
@@ -63,7 +70,7 @@ void ledger_seen_task(struct ledger *l, uint64_t ns, const struct ledger_seen_ta
 	char name[16] = {0};
 	struct task *t;
 
-	pthread_mutex_lock(&l->lock);
+	ledger_hold(l);
 	ledger_make_room(l);
 	t = seen(l, ns, s);
 	if (!t)
@@ -75,9 +82,11 @@ void ledger_seen_task(struct ledger *l, uint64_t ns, const struct ledger_seen_ta
 	t->scanned = true;
 	task_touch(t, ns);
 	strncpy(name, s->comm, sizeof(name) - 1);
-	comm_seen(l, t, t->exit_ns && t->exit_ns < ns ? t->exit_ns : ns, name);
+	if (t->exit_ns && t->exit_ns < ns)
+		ns = t->exit_ns;
+	comm_seen(l, t, ns, name);
 	if (s->tid == s->pid)
-		seen_proc(l, ns, t->proc, s);
+		seen_leader(l, ns, t, s);
 out:
 	pthread_mutex_unlock(&l->lock);
 }
@@ -155,7 +164,7 @@ void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid,
 	uint32_t refs = 0;
 	bool whole;
 
-	pthread_mutex_lock(&l->lock);
+	ledger_hold(l);
 	ledger_make_room(l);
 	p = scannable(l, pid, ns);
 	if (!p)
@@ -190,7 +199,7 @@ void ledger_seen_all(struct ledger *l, uint64_t ns)
 {
 	struct task *t;
 
-	pthread_mutex_lock(&l->lock);
+	ledger_hold(l);
 	for (size_t i = 0; i < l->nr_buckets; i++) {
 		for (t = l->tasks[i]; t; t = t->hash_next) {
 			if (!t->exit_ns && t->touched_ns < ns)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Kernel symbols that come and go (BPF programs, trampolines) and the paths of cgroup ids. */
+/* Kernel symbols that come and go (BPF programs, trampolines), BPF programs, cgroup ids' paths. */
 #include "recorder/ledger_parts.h"
 
 #include <string.h>
@@ -21,50 +21,72 @@ static size_t ksym_bytes(const struct ksym *k)
 	return sizeof(*k) + k->name_len + 1;
 }
 
-static struct ksym *ksym_live(struct ledger *l, uint64_t addr)
+static struct ksym *ksym_live(struct ledger *l, const struct ksym *like)
 {
-	struct ksym *k = *ksym_bucket(l, addr);
+	struct ksym *k = *ksym_bucket(l, like->addr);
 
-	while (k && (k->addr != addr || k->end_ns))
+	while (k && (k->addr != like->addr || k->program != like->program || k->end_ns))
 		k = k->next;
 	return k;
 }
 
-static void ksym_end(struct ledger *l, uint64_t addr, uint64_t ns)
+static void ksym_end(struct ledger *l, const struct ksym *like)
 {
-	struct ksym *k = ksym_live(l, addr);
+	struct ksym *k = ksym_live(l, like);
 
-	if (!k || k->ns > ns)
+	if (!k || k->ns > like->ns)
 		return;
-	k->end_ns = ns;
-	retire(l, &k->r, RETIRED_KSYM, ns);
+	k->end_ns = like->ns;
+	retire(l, &k->r, RETIRED_KSYM, like->ns);
 }
 
-void ksym_record(struct ledger *l, uint64_t ns, struct bytes body)
+/* Adds one like this, with a name. */
+static void ksym_add(struct ledger *l, const struct ksym *like, const void *name, size_t len)
 {
-	struct ksym **bucket, *k, head = {.ns = ns};
-	size_t len;
+	struct ksym **bucket = ksym_bucket(l, like->addr), *k;
 
-	if (!bytes_u64(&body, &head.addr) || !bytes_u32(&body, &head.bytes) ||
-	    !bytes_u16(&body, &head.type) || !bytes_u16(&body, &head.flags))
-		return;
-	ksym_end(l, head.addr, ns);
-	if (head.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER)
-		return;
-	len = record_text(body);
 	if (!ledger_admits(l, sizeof(*k) + len + 1))
 		return;
 	k = ledger_alloc(l, sizeof(*k) + len + 1);
 	if (!k)
 		return;
-	*k = head;
+	*k = *like;
 	k->name_len = len;
-	memcpy(k->name, body.p, len);
-	bucket = ksym_bucket(l, k->addr);
+	memcpy(k->name, name, len);
 	k->next = *bucket;
 	if (k->next)
 		k->next->prev = k;
 	*bucket = k;
+}
+
+void ksym_record(struct ledger *l, uint64_t ns, struct bytes body)
+{
+	struct ksym new = {.ns = ns};
+
+	if (!bytes_u64(&body, &new.addr) || !bytes_u32(&body, &new.bytes) ||
+	    !bytes_u16(&body, &new.type) || !bytes_u16(&body, &new.flags))
+		return;
+	ksym_end(l, &new);
+	if (!(new.flags &PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
+		ksym_add(l, &new, body.p, record_text(body));
+}
+
+/* ---- BPF_EVENT: u16 type, u16 flags, u32 id, u8 tag[8] ---- */
+
+void bpf_record(struct ledger *l, uint64_t ns, struct bytes body)
+{
+	struct ksym new = {.ns = ns, .program = true};
+	uint8_t tag[sizeof(((struct fmt_bpf *)0)->tag)];
+	uint16_t type, flags;
+	uint32_t id;
+
+	if (!bytes_u16(&body, &type) || !bytes_u16(&body, &flags) || !bytes_u32(&body, &id) ||
+	    !bytes_get(&body, tag, sizeof(tag)))
+		return;
+	new.addr = id;
+	ksym_end(l, &new);
+	if (type == PERF_BPF_EVENT_PROG_LOAD)
+		ksym_add(l, &new, tag, sizeof(tag));
 }
 
 void ksym_drop(struct ledger *l, struct ksym *k)

@@ -104,7 +104,7 @@ static void proc_free(struct ledger *l, struct proc *p)
 {
 	maps_drop(l, p);
 	ledger_release(l, p->cmdline, p->cmdline_bytes);
-	paths_put(&l->paths, p->cgroup);
+	stays_drop(l, &p->cgroups);
 	ledger_release(l, p, sizeof(*p));
 }
 
@@ -191,9 +191,6 @@ struct task *task_add(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 	t->uid = UINT32_MAX;
 	t->ppid = p->leader ? p->leader->ppid : 0;
 	t->known_ns = t->touched_ns = ns;
-	if (!++l->next_key)
-		l->next_key = 1;
-	t->key = l->next_key;
 	insert(l, t);
 	/* When it began is not known; but not before the one that had its tid was gone. */
 	t->start_ns = t->older ? ns : 0;
@@ -232,6 +229,7 @@ void task_drop(struct ledger *l, struct task *t)
 	unretire(&t->r);
 	while (t->comms)
 		comm_drop(l, t->comms);
+	stays_drop(l, &t->spaces);
 	if (t->newer)
 		t->newer->older = t->older;
 	else

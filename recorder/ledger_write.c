@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes the ledger's part that a window refers to as the LEDGER section (dump/FORMAT.md). Called
- * from the thread that writes dumps; holds the ledger's lock meanwhile (the sideband's rings
- * buffer) and allocates nothing: what has been put where is noted in the tasks' processes and in
- * the paths.
+ * from the thread that writes dumps. Nothing changes in the ledger meanwhile (`writing`; sideband.c
+ * keeps what comes), but the lock is free, so that the disk holds nobody but who has something to
+ * change. Allocates nothing: what has been put where is noted in the tasks, their processes and the
+ * paths.
  */
 #include "recorder/ledger_parts.h"
 
@@ -17,7 +18,9 @@ struct write {
 	struct writer *w;
 	const struct tidset *sampled; /* NULL: none */
 	uint64_t from_ns, to_ns;
-	uint32_t next_path; /* id in the block being filled */
+	uint32_t next_path; /* ids in the block being filled */
+	uint32_t next_set;
+	uint32_t last_key;
 	size_t block_bytes; /* in it so far */
 	struct err *err;
 };
@@ -30,7 +33,7 @@ static size_t item_bytes(size_t fixed, size_t var)
 static void block_opened(struct write *o)
 {
 	o->l->nr_blocks++;
-	o->next_path = 1;
+	o->next_path = o->next_set = 1;
 	o->block_bytes = 0;
 }
 
@@ -48,6 +51,51 @@ static int put(struct write *o, uint16_t kind, const void *fixed, size_t nr_fixe
 	if (new_block)
 		*new_block = opened;
 	return 0;
+}
+
+/* ---- what others refer to ---- */
+
+/*
+ * Puts `p` (with the id that `fixed` has at *id) unless the block has it. It goes into one block
+ * with the `bytes_behind` that refer to it, before them.
+ */
+static int put_shared(struct write *o, struct path *p, uint16_t kind, const void *fixed,
+		      size_t nr_fixed, uint32_t *id, uint32_t *next, size_t bytes_behind)
+{
+	size_t bytes = item_bytes(nr_fixed, p->len) + bytes_behind;
+	int rc;
+
+	if (o->block_bytes && o->block_bytes + bytes > FMT_BLOCK_BYTES) {
+		rc = writer_flush(o->w, o->err);
+		if (rc)
+			return rc;
+		block_opened(o);
+	}
+	if (p->block == o->l->nr_blocks)
+		return 0;
+	*id = *next;
+	rc = put(o, kind, fixed, nr_fixed, p->text, p->len, NULL);
+	if (rc)
+		return rc;
+	p->block = o->l->nr_blocks;
+	p->id = (*next)++;
+	return 0;
+}
+
+static int put_path(struct write *o, struct path *p, size_t bytes_behind)
+{
+	struct fmt_path f = {.build_id_bytes = p->build_id_bytes};
+
+	memcpy(f.build_id, p->build_id, sizeof(f.build_id));
+	return put_shared(o, p, FMT_LEDGER_PATH, &f, sizeof(f), &f.id, &o->next_path, bytes_behind);
+}
+
+static int put_set(struct write *o, struct path *p, size_t bytes_behind)
+{
+	struct fmt_namespaces f = {.nr = p->len / sizeof(struct fmt_namespace)};
+
+	return put_shared(o, p, FMT_LEDGER_NAMESPACES, &f, sizeof(f), &f.id, &o->next_set,
+			  bytes_behind);
 }
 
 /* ---- tasks and their names ---- */
@@ -100,6 +148,53 @@ static int put_comms(struct write *o, const struct task *t)
 	return 0;
 }
 
+/* ---- where they were ---- */
+
+/* Those of `s` that matter in the window. */
+static int put_stays(struct write *o, uint32_t key, const struct stays *s, uint16_t kind,
+		     int (*put_what)(struct write *o, struct path *p, size_t bytes_behind))
+{
+	struct stay stay;
+	int rc = 0;
+
+	for (uint32_t i = s->nr; !rc && i--;) {
+		struct fmt_stay f = {.key = key};
+
+		if (!stay_nth(s, i, &stay) || stay.ns > o->to_ns)
+			continue;
+		rc = put_what(o, stay.what, item_bytes(sizeof(f), 0));
+		if (rc)
+			return rc;
+		f.what = stay.what->id;
+		f.ns = stay.ns;
+		f.flags = stay.guess ? FMT_STAY_INHERITED : 0;
+		rc = put(o, kind, &f, sizeof(f), NULL, 0, NULL);
+		if (f.ns <= o->from_ns)
+			break;
+	}
+	return rc;
+}
+
+/* A thread that was always where its leader was needs no word. */
+static bool stays_with_leader(const struct task *t)
+{
+	const struct task *leader = t->proc->leader;
+
+	return leader && leader != t && t->spaces.nr == 1 && leader->spaces.nr == 1 &&
+	       stay_at(&t->spaces, UINT64_MAX) == stay_at(&leader->spaces, UINT64_MAX);
+}
+
+static int put_places(struct write *o, const struct task *t)
+{
+	int rc = 0;
+
+	if (!stays_with_leader(t))
+		rc = put_stays(o, t->key, &t->spaces, FMT_LEDGER_TASK_NS, put_set);
+	if (!rc && t == t->proc->leader)
+		rc = put_stays(o, t->key, &t->proc->cgroups, FMT_LEDGER_TASK_CGROUP, put_path);
+	return rc;
+}
+
 static bool is_wanted(const struct write *o, const struct proc *p)
 {
 	return p->wanted == o->l->nr_writes;
@@ -123,44 +218,22 @@ static int put_task(struct write *o, struct task *t)
 	if (!overlaps(o, t->start_ns, end_of(t), sampled || leads ? LEDGER_GRACE_NS : 0))
 		return 0;
 	rc = put(o, FMT_LEDGER_TASK, &f, sizeof(f), NULL, 0, NULL);
-	return rc ? rc : put_comms(o, t);
+	if (!rc)
+		rc = put_comms(o, t);
+	return rc ? rc : put_places(o, t);
 }
 
-/* Notes that the mappings of this task's process are to be written. */
+/* Numbers the tasks: a number that lasted would not be unique for ever. Notes that the mappings of
+ * this task's process are to be written. */
 static int want(struct write *o, struct task *t)
 {
+	t->key = ++o->last_key;
 	if (is_sampled(o, t))
 		t->proc->wanted = o->l->nr_writes;
 	return 0;
 }
 
 /* ---- mappings ---- */
-
-/* A path and what refers to it go into one block, the path first. */
-static int put_path(struct write *o, struct path *p, size_t bytes_behind)
-{
-	size_t bytes = item_bytes(sizeof(struct fmt_path), p->len) + bytes_behind;
-	struct fmt_path f = {.build_id_bytes = p->build_id_bytes};
-	bool opened;
-	int rc;
-
-	if (o->block_bytes && o->block_bytes + bytes > FMT_BLOCK_BYTES) {
-		rc = writer_flush(o->w, o->err);
-		if (rc)
-			return rc;
-		block_opened(o);
-	}
-	if (p->block == o->l->nr_blocks)
-		return 0;
-	memcpy(f.build_id, p->build_id, sizeof(f.build_id));
-	f.id = o->next_path;
-	rc = put(o, FMT_LEDGER_PATH, &f, sizeof(f), p->text, p->len, &opened);
-	if (rc)
-		return rc;
-	p->block = o->l->nr_blocks;
-	p->id = o->next_path++;
-	return 0;
-}
 
 static int put_map(struct write *o, const struct proc *p, const struct map *m, uint64_t end_ns)
 {
@@ -188,7 +261,7 @@ static int put_map(struct write *o, const struct proc *p, const struct map *m, u
 		return rc;
 	f.path = m->path->id;
 	rc = put(o, FMT_LEDGER_MAP, &f, sizeof(f), NULL, 0, &opened);
-	assert(rc || !opened); /* put_path() has seen to that */
+	assert(rc || !opened); /* put_shared() has seen to that */
 	return rc;
 }
 
@@ -229,26 +302,33 @@ static int put_proc(struct write *o, struct task *t)
 
 /* ---- kernel symbols, cgroups ---- */
 
+static int put_ksym(struct write *o, const struct ksym *k)
+{
+	struct fmt_ksym f = {
+		.addr = k->addr,
+		.bytes = k->bytes,
+		.type = k->type,
+		.flags = k->flags,
+		.ns = k->ns,
+		.end_ns = within(o, k->end_ns),
+	};
+	struct fmt_bpf bpf = {.id = k->addr, .ns = k->ns, .end_ns = f.end_ns};
+
+	if (!overlaps(o, k->ns, k->end_ns, 0))
+		return 0;
+	if (!k->program)
+		return put(o, FMT_LEDGER_KSYM, &f, sizeof(f), k->name, k->name_len, NULL);
+	memcpy(bpf.tag, k->name, sizeof(bpf.tag));
+	return put(o, FMT_LEDGER_BPF, &bpf, sizeof(bpf), NULL, 0, NULL);
+}
+
 static int put_ksyms(struct write *o)
 {
-	const struct ksym *k;
 	int rc = 0;
 
 	for (size_t i = 0; i < KSYM_BUCKETS; i++) {
-		for (k = o->l->ksyms[i]; !rc && k; k = k->next) {
-			struct fmt_ksym f = {
-				.addr = k->addr,
-				.bytes = k->bytes,
-				.type = k->type,
-				.flags = k->flags,
-				.ns = k->ns,
-				.end_ns = within(o, k->end_ns),
-			};
-
-			if (overlaps(o, k->ns, k->end_ns, 0))
-				rc = put(o, FMT_LEDGER_KSYM, &f, sizeof(f), k->name, k->name_len,
-					 NULL);
-		}
+		for (const struct ksym *k = o->l->ksyms[i]; !rc && k; k = k->next)
+			rc = put_ksym(o, k);
 	}
 	return rc;
 }
@@ -292,7 +372,9 @@ int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sample
 
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&l->lock);
+	ledger_hold(l);
+	l->writing = true;
+	pthread_mutex_unlock(&l->lock);
 	l->nr_writes++;
 	block_opened(&o);
 	for_each_task(&o, want);
@@ -303,6 +385,9 @@ int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sample
 		rc = put_ksyms(&o);
 	if (!rc)
 		rc = put_cgroups(&o);
+	pthread_mutex_lock(&l->lock);
+	l->writing = false;
+	pthread_cond_broadcast(&l->written);
 	pthread_mutex_unlock(&l->lock);
 	return rc;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages on stderr; see log.h. Each message is one write(2), made under a lock, so lines of
- *different threads don't mix. Text may hold names from elsewhere: what a terminal could obey is
- *escaped. On a terminal the status line is taken away before a message and drawn again below it:
+ * Messages on stderr; see log.h. Each message is handed to output.c whole, under a lock, so lines
+ *of different threads don't mix. Text may hold names from elsewhere: what a terminal could obey is
+ * escaped. On a terminal the status line is taken away before a message and drawn again below it:
  *
  *	\r\033[K ringback: a message \n ringback: recording, 3 dumps (no newline; cut to the width)
  */
@@ -11,8 +11,8 @@
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "recorder/output.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,20 +57,6 @@ static enum log_level level_now(void)
 static void put(struct buf *b, const char *text)
 {
 	buf_put(b, text, strlen(text));
-}
-
-/* A stderr that takes nothing (closed, full and non-blocking) must not stop the recorder. */
-static void flush(const struct buf *b)
-{
-	for (size_t done = 0; done < b->len;) {
-		ssize_t n = write(STDERR_FILENO, b->p + done, b->len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		done += (size_t)n;
-	}
 }
 
 static size_t width(void)
@@ -131,7 +117,7 @@ static void emit(const char *colour, const char *kind, const char *what, const c
 		put_lines(&b, "  hint: ", "        ", hint);
 	if (terminal && *screen.status)
 		put_status(&b);
-	flush(&b);
+	output_put(STDERR_FILENO, b.p, b.len);
 	buf_free(&b);
 	pthread_mutex_unlock(&screen.lock);
 }
@@ -185,6 +171,16 @@ void log_warn_err(const struct err *err)
 	emit("\033[33m", "warning: ", err->what, err->hint);
 }
 
+void log_result(const char *text)
+{
+	struct buf b = {0};
+
+	put(&b, text);
+	put(&b, "\n");
+	output_put(STDOUT_FILENO, b.p, b.len);
+	buf_free(&b);
+}
+
 void log_status(const char *fmt, ...)
 {
 	struct buf b = {0};
@@ -203,7 +199,7 @@ void log_status(const char *fmt, ...)
 		str_safe(screen.status, sizeof(screen.status), text, strlen(text));
 		put(&b, CLEAR_LINE);
 		put_status(&b);
-		flush(&b);
+		output_put(STDERR_FILENO, b.p, b.len);
 		buf_free(&b);
 	}
 	pthread_mutex_unlock(&screen.lock);

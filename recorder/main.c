@@ -2,8 +2,11 @@
 /* ringback's front door: the table of commands, help, version. */
 #include "recorder/cmd.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
 	&cmd_record, &cmd_trigger, &cmd_status, &cmd_info, &cmd_script, &cmd_check, &cmd_doctor,
@@ -52,20 +55,39 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Output that could not be written (a full disk, a closed pipe's other end) is a failure. */
+/*
+ * Output that could not be written (a full disk, no stdout at all) is a failure, and said unless
+ * the command failed and has said why. A reader that has had enough (`| head`) is none.
+ */
 static int finish(int code)
 {
-	if (fflush(stdout) || ferror(stdout)) {
-		if (code == EXIT_FINE)
-			code = EXIT_FAILED;
-	}
-	return code;
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	if (code != EXIT_FINE || errno == EPIPE)
+		return code;
+	fprintf(stderr, "ringback: the output can't be written%s%s\n", errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	return EXIT_FAILED;
+}
+
+/*
+ * Descriptors 0 to 2 that whoever started us has closed are taken, the wrong way round, so that
+ * using them fails as before: else a ring or a dump would get the number, and a message into it.
+ */
+static void take_standard(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return;
 }
 
 int main(int argc, char **argv)
 {
 	const struct command *c;
 
+	take_standard();
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_USAGE;

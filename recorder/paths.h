@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interned paths: each (text, build-id) is held once and counted. Used by the ledger, under its
- * lock. An entry carries what the writer of a dump needs to know about it (the block it was last
- * put into and its id there), so that writing needs no table of its own.
+ * Interned paths: each (text, build-id) is held once and counted. The text may be any bytes: a set
+ * of namespaces is held here too. Used by the ledger, under its lock. An entry carries what the
+ * writer of a dump needs to know about it (the block it was last put into and its id there), so
+ * that writing needs no table of its own.
  */
 #pragma once
 

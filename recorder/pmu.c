@@ -56,9 +56,19 @@ static int number(const char *term, const char *text, __u64 *v, struct err *err)
 
 	errno = 0;
 	*v = strtoull(text, &end, 0);
-	if (end == text || *end || *text == '-' || errno)
-		return err_set(err, -EINVAL, "'%s' is not a number, in term '%s'", text, term);
-	return 0;
+	if (end != text && !*end && *text != '-' && !errno)
+		return 0;
+	err_set(err, -EINVAL, "'%s' is not a number, in term '%s'", text, term);
+	err_hint(err, "write it as 60 or 0x3c");
+	return -EINVAL;
+}
+
+static int too_large(const char *term, __u64 v, unsigned bits, struct err *err)
+{
+	err_set(err, -ERANGE, "%#llx is too large for term '%s', which has %u bits",
+		(unsigned long long)v, term, bits);
+	err_hint(err, "the largest is %#llx", bits ? ~0ull >> (64 - bits) : 0);
+	return -ERANGE;
 }
 
 static __u64 *config_word(struct perf_event_attr *attr, const char *name, size_t n)
@@ -104,12 +114,7 @@ static int set_bits(struct perf_event_attr *attr, const char *term, const char *
 		}
 		p = end;
 		if (*p == '\0') {
-			if (used < 64 && v >> used)
-				return err_set(
-					err, -ERANGE,
-					"%#llx is too large for term '%s', which has %u bits",
-					(unsigned long long)v, term, used);
-			return 0;
+			return used < 64 && v >> used ? too_large(term, v, used, err) : 0;
 		}
 		if (*p != ',')
 			break;

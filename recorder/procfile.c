@@ -18,14 +18,39 @@
 #define CMDLINE_BYTES 4096
 #define PF_WQ_WORKER  0x20u /* include/linux/sched.h */
 
+/* By enum fmt_namespace_kind; the files in /proc/PID/ns. */
+static const char *const kinds[] = {
+	[FMT_NS_NET] = "net",	    [FMT_NS_UTS] = "uts",   [FMT_NS_IPC] = "ipc",
+	[FMT_NS_PID] = "pid",	    [FMT_NS_USER] = "user", [FMT_NS_MNT] = "mnt",
+	[FMT_NS_CGROUP] = "cgroup",
+};
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
 struct procfile {
 	int proc_fd;
 	uint64_t boot_minus_clock;
+	uint64_t ns_dev; /* of all namespaces */
+	bool has_kind[NR_KINDS];
+	struct fmt_namespace namespaces[NR_KINDS];
 	struct buf text;
 	struct buf maps; /* struct ledger_seen_map[] */
 	char cmdline[CMDLINE_BYTES];
 	char cgroup[4096];
 };
+
+/* Which kinds this kernel has, and on what device they all are. */
+static void probe_kinds(struct procfile *f)
+{
+	char path[32];
+	struct stat st;
+
+	for (size_t i = 0; i < NR_KINDS; i++) {
+		snprintf(path, sizeof(path), "self/ns/%s", kinds[i]);
+		f->has_kind[i] = !fstatat(f->proc_fd, path, &st, 0);
+		if (f->has_kind[i])
+			f->ns_dev = st.st_dev;
+	}
+}
 
 int procfile_new(int proc_fd, struct procfile **out)
 {
@@ -37,6 +62,7 @@ int procfile_new(int proc_fd, struct procfile **out)
 	f->proc_fd = proc_fd;
 	mono = clock_ns();
 	f->boot_minus_clock = clock_of(CLOCK_BOOTTIME) - mono;
+	probe_kinds(f);
 	*out = f;
 	return 0;
 }
@@ -123,6 +149,7 @@ bool procfile_parse_stat(const char *text, uint64_t boot_minus_clock, struct pro
 		.nr_threads = nr_threads,
 		/* Older than all of this boot's waking time, after a sleep: as old as can be. */
 		.start_ns = boot_ns > boot_minus_clock ? boot_ns - boot_minus_clock : 1,
+		.exited = state == 'X' || state == 'Z',
 		.gone = state == 'X' || (state == 'Z' && nr_threads <= 1),
 	};
 	parse_comm(open + 1, close, out->comm);
@@ -163,21 +190,101 @@ const char *procfile_cmdline(struct procfile *f, uint32_t pid, size_t *bytes)
 	return f->cmdline;
 }
 
-const char *procfile_cgroup(struct procfile *f, uint32_t pid)
+/* Whether a line of /proc/PID/cgroup, "4:cpu,cpuacct:/x", is of the hierarchy with this controller.
+ */
+static bool has_controller(const char *line, const char *name)
 {
-	size_t n = read_some(open_of(f, pid, "cgroup"), f->cgroup, sizeof(f->cgroup) - 1);
-	char *line = f->cgroup, *end;
+	const char *at = strchr(line, ':'), *end = at ? strchr(at + 1, ':') : NULL;
+	size_t n = strlen(name);
 
-	f->cgroup[n] = '\0';
-	while (line) {
+	while (end && at < end) {
+		at++;
+		if (!strncmp(at, name, n) && (at[n] == ',' || at + n == end))
+			return true;
+		at = memchr(at, ',', end - at);
+		if (!at)
+			break;
+	}
+	return false;
+}
+
+/* How much a line says: a place in the unified hierarchy is best, a root only better than nothing.
+ */
+static int worth(const char *line)
+{
+	const char *path = strstr(line, ":/");
+	bool root = !path || !path[2], unified = !strncmp(line, "0::", 3);
+
+	if (!path)
+		return 0;
+	if (unified)
+		return root ? 2 : 5;
+	return root ? 1 : has_controller(line, "perf_event") ? 4 : 3;
+}
+
+const char *procfile_parse_cgroup(char *text)
+{
+	char *line = text, *best = "", *end;
+	int most = 0;
+
+	while (line && *line) {
 		end = strchr(line, '\n');
 		if (end)
 			*end = '\0';
-		if (!strncmp(line, "0::", 3))
-			return line + 3;
+		if (worth(line) > most) {
+			most = worth(line);
+			best = strchr(line, ':') + 1;
+		}
 		line = end ? end + 1 : NULL;
 	}
-	return "";
+	return most == 5 || most == 2 ? best + 1 : best;
+}
+
+const char *procfile_cgroup(struct procfile *f, uint32_t pid)
+{
+	size_t n = read_some(open_of(f, pid, "cgroup"), f->cgroup, sizeof(f->cgroup) - 1);
+
+	f->cgroup[n] = '\0';
+	return procfile_parse_cgroup(f->cgroup);
+}
+
+/* A link reads "mnt:[4026531841]". */
+static uint64_t inode_of(int dir_fd, const char *kind)
+{
+	char text[64];
+	ssize_t n = readlinkat(dir_fd, kind, text, sizeof(text) - 1);
+	const char *number;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	number = strchr(text, '[');
+	return number ? strtoull(number + 1, NULL, 10) : 0;
+}
+
+const struct fmt_namespace *procfile_namespaces(struct procfile *f, uint32_t pid, size_t *nr)
+{
+	char path[32];
+	uint64_t ino;
+	int fd;
+
+	*nr = 0;
+	snprintf(path, sizeof(path), "%u/ns", pid);
+	fd = openat(f->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return f->namespaces;
+	for (size_t i = 0; i < NR_KINDS; i++) {
+		ino = f->has_kind[i] ? inode_of(fd, kinds[i]) : 0;
+		if (ino) {
+			f->namespaces[(*nr)++] =
+				(struct fmt_namespace){.kind = i, .dev = f->ns_dev, .ino = ino};
+		} else if (f->has_kind[i]) {
+			*nr = 0; /* not to be seen, or it has just exited */
+			break;
+		}
+	}
+	close(fd);
+	return f->namespaces;
 }
 
 DIR *procfile_tasks(struct procfile *f, uint32_t pid)

@@ -21,6 +21,7 @@ struct procfile_stat {
 	uint32_t ppid;
 	uint32_t nr_threads;
 	uint64_t start_ns; /* CLOCK_MONOTONIC, to a clock tick */
+	bool exited;	   /* itself: its process may have further threads */
 	bool gone;	   /* a zombie without further threads, or dead */
 };
 
@@ -32,8 +33,15 @@ bool procfile_parse_stat(const char *text, uint64_t boot_minus_clock, struct pro
 bool procfile_uid(struct procfile *f, uint32_t pid, uint32_t *uid);
 /* Cut at 4 KiB. */
 const char *procfile_cmdline(struct procfile *f, uint32_t pid, size_t *bytes);
-/* The path in the unified hierarchy. */
+/*
+ * The path in the unified hierarchy, "/system.slice/x.service". Where that is none or its root, a
+ * v1 hierarchy's with its controllers, "memory:/x": perf_event's, else the first that says more.
+ */
 const char *procfile_cgroup(struct procfile *f, uint32_t pid);
+/* As procfile_cgroup on text, which is changed: what is returned points into it. */
+const char *procfile_parse_cgroup(char *text);
+/* All namespaces that this kernel has, ascending by kind, as a record has them; or *nr 0. */
+const struct fmt_namespace *procfile_namespaces(struct procfile *f, uint32_t pid, size_t *nr);
 /* The directory of its threads; the caller's to close. */
 DIR *procfile_tasks(struct procfile *f, uint32_t pid);
 /* The executable mappings. */

@@ -2,7 +2,8 @@
 /*
  * Reads /proc into the ledger, in a thread of its own at low priority:
  *
- *	pass 1  names, start times, parents of all threads   ─▶ procscan_wait(all = false) returns
+ *	pass 1  names, start times, parents of all threads,
+ *	        arguments, cgroup, namespaces of processes   ─▶ procscan_wait(all = false) returns
  *	pass 2  executable mappings                          ─▶ procscan_wait(all = true) returns
  *
  * What vanishes or can't be read meanwhile is skipped: its end comes as a record, and nobody else's
@@ -193,8 +194,11 @@ static void scan_names(struct procscan *s, uint32_t pid)
 	seen.ppid = st.ppid;
 	seen.start_ns = st.start_ns;
 	seen.comm = st.comm;
-	seen.cmdline = procfile_cmdline(s->file, pid, &seen.cmdline_bytes);
-	seen.cgroup = procfile_cgroup(s->file, pid);
+	if (!st.exited) { /* else it has left its cgroup, and its threads are still in it */
+		seen.cmdline = procfile_cmdline(s->file, pid, &seen.cmdline_bytes);
+		seen.cgroup = procfile_cgroup(s->file, pid);
+		seen.namespaces = procfile_namespaces(s->file, pid, &seen.nr_namespaces);
+	}
 	ledger_seen_task(s->ledger, ns, &seen);
 	if (st.nr_threads > 1)
 		scan_threads(s, pid, seen.uid);

@@ -9,6 +9,7 @@
 #include "dump/base/str.h"
 #include "recorder/clock.h"
 #include "recorder/log.h"
+#include "recorder/settings.h"
 #include "recorder/sideband.h"
 
 #include <errno.h>
@@ -137,26 +138,58 @@ static int open_cpu(struct recording *r, int cpu, struct err *err)
 	return rc;
 }
 
-static void close_all_banks(struct recording *r)
+/* Closes all but the first `keep`. */
+static void close_banks(struct recording *r, size_t keep)
 {
-	while (r->nr_banks)
+	while (r->nr_banks > keep)
 		banks_close(r->banks[--r->nr_banks]);
 }
 
-static int open_all_banks(struct recording *r, struct err *err)
+/* It went offline since it was found online: no more wrong than if it had gone before. */
+static bool has_just_gone(const struct recording *r, int cpu, int rc)
+{
+	return rc == -ENODEV && r->target->follow_cpus && !setting_cpu_online(cpu);
+}
+
+static int open_all_cpus(struct recording *r, struct err *err)
+{
+	const struct target *t = r->target;
+
+	for (size_t i = 0; i < t->nr_cpus; i++) {
+		size_t before = r->nr_banks;
+		int rc = open_cpu(r, t->cpus[i], err);
+
+		if (has_just_gone(r, t->cpus[i], rc))
+			close_banks(r, before);
+		else if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* A ring for each thread; one that has ended meanwhile needs none, as long as there are others. */
+static int open_all_threads(struct recording *r, struct err *err)
 {
 	const struct target *t = r->target;
 	int rc = 0;
 
-	if (!t->per_thread) {
-		for (size_t i = 0; i < t->nr_cpus && !rc; i++)
-			rc = open_cpu(r, t->cpus[i], err);
-		return rc;
-	}
-	for (size_t i = 0; i < t->nr_tids && !rc; i++)
+	for (size_t i = 0; i < t->nr_tids; i++) {
+		size_t before = r->nr_banks;
+
+		rc = 0;
 		for (size_t k = 0; k < r->nr_channels && !rc; k++)
 			rc = open_banks(r, r->channels[k], -1, t->tids[i], err);
-	return rc;
+		if (rc == -ESRCH)
+			close_banks(r, before);
+		else if (rc)
+			return rc;
+	}
+	return r->nr_banks ? 0 : rc;
+}
+
+static int open_all_banks(struct recording *r, struct err *err)
+{
+	return r->target->per_thread ? open_all_threads(r, err) : open_all_cpus(r, err);
 }
 
 /* Halves the rings whose size nobody asked for; false when none can get smaller. */
@@ -216,7 +249,7 @@ static uint64_t side_bytes(const struct recording *r)
 static int side_open(struct recording *r, int cpu, struct side **out, struct err *err)
 {
 	const struct target *t = r->target;
-	bool all = t->system || t->cgroup_fd >= 0;
+	bool all = !target_is_tasks(t);
 	size_t nr = all ? 1 : t->nr_tids;
 	struct side *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -271,12 +304,15 @@ static int open_sideband(struct recording *r, struct err *err)
 {
 	int *cpus = NULL;
 	size_t nr = 0;
-	int rc = target_online_cpus(&cpus, &nr, err);
+	int rc = target_cpus(target_is_tasks(r->target), &cpus, &nr, err);
 
 	sideband_attr(r->caps, side_bytes(r), &r->side_attr, &r->side_layout);
-	r->side_attr.inherit = !r->target->system && r->target->cgroup_fd < 0;
-	for (size_t i = 0; i < nr && !rc; i++)
+	r->side_attr.inherit = target_is_tasks(r->target);
+	for (size_t i = 0; i < nr && !rc; i++) {
 		rc = add_side(r, cpus[i], err);
+		if (has_just_gone(r, cpus[i], rc))
+			rc = 0;
+	}
 	free(cpus);
 	return rc;
 }
@@ -300,7 +336,7 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 	if (!rc)
 		rc = open_sideband(r, err);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
-		close_all_banks(r);
+		close_banks(r, 0);
 		shrunk = true;
 		rc = 0;
 	}
@@ -324,7 +360,7 @@ void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
-	close_all_banks(r);
+	close_banks(r, 0);
 	free(r->banks);
 	while (r->nr_sides)
 		side_close(r->sides[--r->nr_sides]);
@@ -340,6 +376,8 @@ void recording_start(struct recording *r)
 {
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_start(r->banks[i]);
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_start_again(r->banks[i]);
 	r->started = true;
 }
 
@@ -351,6 +389,8 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_enable_spare(r->banks[i]);
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_start_again(r->banks[i]);
 	t1 = clock_ns();
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_pause(r->banks[i]);
@@ -378,27 +418,32 @@ static void drop_banks(struct recording *r, size_t i)
 	memmove(&r->banks[i], &r->banks[i + 1], (--r->nr_banks - i) * sizeof(struct banks *));
 }
 
-void recording_reap(struct recording *r)
+void recording_settle(struct recording *r, bool committed)
 {
 	for (size_t i = r->nr_banks; i-- > 0;)
-		if (r->banks[i]->offline && r->banks[i]->prev_paused_ns && !r->banks[i]->frozen &&
-		    r->banks[i]->active->state == BANK_FROZEN)
+		if (banks_settle(r->banks[i], committed))
 			drop_banks(r, i);
 }
 
 /* ---- hotplug ---- */
 
-static bool has_cpu_online(const struct recording *r, int cpu)
+bool recording_wants_cpu(const struct recording *r, int cpu)
 {
-	for (size_t i = 0; i < r->nr_banks; i++)
-		if (r->banks[i]->cpu == cpu && !r->banks[i]->offline)
+	return target_wants_cpu(r->target, cpu);
+}
+
+static bool has_side(const struct recording *r, int cpu)
+{
+	for (size_t i = 0; i < r->nr_sides; i++)
+		if (r->sides[i]->cpu == cpu)
 			return true;
 	return false;
 }
 
-static void drop_sides(struct recording *r, int cpu)
+/* Those among the first `nr`. */
+static void drop_sides(struct recording *r, int cpu, size_t nr)
 {
-	for (size_t i = r->nr_sides; i-- > 0;) {
+	for (size_t i = nr; i-- > 0;) {
 		if (r->sides[i]->cpu != cpu)
 			continue;
 		side_close(r->sides[i]);
@@ -409,40 +454,75 @@ static void drop_sides(struct recording *r, int cpu)
 	}
 }
 
-int recording_cpu_online(struct recording *r, int cpu, struct err *err)
-{
-	size_t before = r->nr_banks;
-	int rc;
-
-	if (has_cpu_online(r, cpu))
-		recording_cpu_offline(r, cpu); /* its events are gone; we have missed the message */
-	drop_sides(r, cpu);
-	rc = add_side(r, cpu, err);
-	if (!rc && target_wants_cpu(r->target, cpu))
-		rc = open_cpu(r, cpu, err);
-	while (rc && r->nr_banks > before)
-		drop_banks(r, r->nr_banks - 1);
-	return rc;
-}
-
-void recording_cpu_offline(struct recording *r, int cpu)
+/* Retires the rings of a CPU among the first `nr`. */
+static void retire(struct recording *r, int cpu, size_t nr)
 {
 	size_t nr_offline = 0;
 
-	for (size_t i = r->nr_banks; i-- > 0;) {
+	for (size_t i = nr; i-- > 0;) {
 		struct banks *b = r->banks[i];
 
 		if (b->cpu != cpu)
 			continue;
-		b->offline = true;
-		if (++nr_offline > MAX_OFFLINE_PER_CPU * r->nr_channels && !b->frozen) {
+		if (!b->offline)
+			banks_retire(b);
+		if (++nr_offline > MAX_OFFLINE_PER_CPU * r->nr_channels) {
 			log_warn("CPU %d goes off and on faster than dumps are made: the oldest "
-				 "records "
-				 "of channel %s on it are dropped",
+				 "records of channel %s on it are dropped",
 				 cpu, b->channel->name);
 			drop_banks(r, i);
 		}
 	}
+}
+
+int recording_cpu_online(struct recording *r, int cpu, struct err *err)
+{
+	size_t nr_banks = r->nr_banks, nr_sides = r->nr_sides;
+	int rc;
+
+	if (target_is_tasks(r->target) && has_side(r, cpu))
+		return 0;
+	rc = add_side(r, cpu, err);
+	if (!rc && recording_wants_cpu(r, cpu))
+		rc = open_cpu(r, cpu, err);
+	if (rc) {
+		close_banks(r, nr_banks);
+		return rc;
+	}
+	/* What it had when it went off, or before we missed that. */
+	drop_sides(r, cpu, nr_sides);
+	retire(r, cpu, nr_banks);
+	return 0;
+}
+
+void recording_cpu_offline(struct recording *r, int cpu)
+{
+	if (!target_is_tasks(r->target))
+		retire(r, cpu, r->nr_banks);
+}
+
+static bool is_among(const int *cpus, size_t nr, int cpu)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+int recording_recount_cpus(struct recording *r, struct err *err)
+{
+	int *cpus = NULL;
+	size_t nr = 0;
+	int rc = target_cpus(false, &cpus, &nr, err);
+
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = recording_cpu_online(r, cpus[i], err);
+	/* From the end, since it may drop some. */
+	for (size_t i = r->nr_banks; i-- > 0 && !rc;)
+		if (i < r->nr_banks && !is_among(cpus, nr, r->banks[i]->cpu))
+			recording_cpu_offline(r, r->banks[i]->cpu);
+	free(cpus);
+	return rc;
 }
 
 /* ---- what there is ---- */
@@ -460,7 +540,7 @@ const struct channel *recording_channel(const struct recording *r, size_t i)
 void recording_attr(const struct recording *r, const struct channel *c, size_t i,
 		    struct perf_event_attr *attr)
 {
-	channel_attr(c, i, r->target, i == 0 || c->events.v[i]->own_group, attr);
+	channel_attr(c, i, r->target, channel_leads(c, i), attr);
 }
 
 size_t recording_nr_banks(const struct recording *r)
@@ -559,8 +639,8 @@ uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint
 }
 
 void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,
-			     uint64_t *horizon_ns, unsigned *percent, uint64_t *written,
-			     size_t *nr_rings)
+			     int urgent_fd, uint64_t *horizon_ns, unsigned *percent,
+			     uint64_t *written, size_t *nr_rings)
 {
 	uint64_t shortest = UINT64_MAX, sum = 0;
 	size_t nr = 0;
@@ -573,7 +653,7 @@ void recording_channel_state(const struct recording *r, size_t channel, uint64_t
 			continue;
 		nr++;
 		sum += banks_written(b);
-		h = b->offline ? UINT64_MAX : banks_horizon(b, now_ns);
+		h = b->offline ? UINT64_MAX : banks_horizon(b, now_ns, urgent_fd);
 		if (h < shortest)
 			shortest = h;
 	}

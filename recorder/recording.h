@@ -34,19 +34,30 @@ struct recording_freeze {
 void recording_freeze(struct recording *r, struct recording_freeze *f);
 /* Lets the frozen banks go. Any thread, once, between recording_freeze() and the next. */
 void recording_release(struct recording *r);
-/* After the release, in the thread that freezes: closes the rings of CPUs that are gone. */
-void recording_reap(struct recording *r);
+/*
+ * When the dump is over, in the thread that freezes: the next one is told what it follows, and the
+ * rings of CPUs that are gone are closed once a dump with them was committed.
+ */
+void recording_settle(struct recording *r, bool committed);
 
-/* A CPU came online or went offline. 0, or why it has no rings now. */
+/*
+ * CPUs that come and go; not while a dump is in the making. Tasks' events outlive their CPU and
+ * work again when it is back; those of the system or a cgroup are lost with it and have to be
+ * opened anew.
+ */
+bool recording_wants_cpu(const struct recording *r, int cpu);
+/* `cpu` is online: gets what it lacks. Its old sideband ring goes: drain it before. */
 int recording_cpu_online(struct recording *r, int cpu, struct err *err);
 void recording_cpu_offline(struct recording *r, int cpu);
+/* After messages about CPUs were missed: as above for all of them. */
+int recording_recount_cpus(struct recording *r, struct err *err);
 
 size_t recording_nr_channels(const struct recording *r);
 const struct channel *recording_channel(const struct recording *r, size_t i);
 /* The attr of event `i` of channel `c` as it was opened for the active bank's leader or sibling. */
 void recording_attr(const struct recording *r, const struct channel *c, size_t i,
 		    struct perf_event_attr *attr);
-/* All rings, those of CPUs gone offline included. Stable between freeze and reap. */
+/* All rings, those of CPUs gone offline included. Stable between freeze and settle. */
 size_t recording_nr_banks(const struct recording *r);
 struct banks *recording_banks(struct recording *r, size_t i);
 uint64_t recording_ring_bytes(const struct recording *r); /* all banks and the sideband */
@@ -65,7 +76,8 @@ unsigned recording_fill_percent(const struct recording *r);
 /* For the status line: how far back the channel reaches at most, from what was noted; cheap. */
 uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint64_t now_ns);
 
-/* For status: a channel's shortest horizon and how full it is over all its rings. */
+/* For status: a channel's shortest horizon (banks_horizon() tells about `urgent_fd`) and how full
+ * it is over all its rings. */
 void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,
-			     uint64_t *horizon_ns, unsigned *fill_percent, uint64_t *written,
-			     size_t *nr_rings);
+			     int urgent_fd, uint64_t *horizon_ns, unsigned *fill_percent,
+			     uint64_t *written, size_t *nr_rings);

@@ -4,8 +4,10 @@
 
 #include "recorder/clock.h"
 #include "recorder/log.h"
+#include "recorder/settings.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -16,18 +18,23 @@
 /* Readiness does not wait longer for names; the scan goes on beside the recording. */
 #define NAMES_WAIT_NS 700000000ull
 
-/* Blocks the recorder's own signals before any thread exists; *before is what a command inherits.
+/*
+ * Blocks the recorder's own signals before any thread exists; *before is what a command inherits.
+ * SIGUSR2 is the engine's: one that comes before it listens must wait for it, not kill.
  */
 static int block_signals(struct session *s, sigset_t *before, struct err *err)
 {
-	sigset_t own;
+	sigset_t own, usr2;
 
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
 	sigemptyset(&own);
 	sigaddset(&own, SIGINT);
 	sigaddset(&own, SIGTERM);
 	sigaddset(&own, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &own, before);
+	sigprocmask(SIG_BLOCK, &usr2, NULL);
 	s->signal_fd = signalfd(-1, &own, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signal_fd < 0 ? err_sys(err, -errno, "signalfd") : 0;
 }
@@ -93,7 +100,7 @@ static int open_parts(struct session *s, struct err *err)
 			.ledger = s->ledger,
 			.host = s->host,
 			.store = s->store,
-			.low_priority = s->caps.root,
+			.low_priority = setting_capable(CAP_SYS_NICE),
 		};
 
 		rc = dumper_new(&d, &s->dumper, err);
@@ -103,12 +110,16 @@ static int open_parts(struct session *s, struct err *err)
 
 int session_scan(struct session *s, struct err *err)
 {
-	bool all = s->target.system || s->target.cgroup_fd >= 0;
+	bool tasks = target_is_tasks(&s->target);
 
+	/* To end it early would mean to wait for it: it may hang in a file of /proc. */
+	if (s->scan && !procscan_wait(s->scan, true, 0))
+		return 0;
 	procscan_free(s->scan);
 	s->scan = NULL;
+	s->scan_due = false;
 	s->nr_scans++;
-	return procscan_start(s->ledger, s->target.pids, all ? 0 : s->target.nr_pids, &s->scan,
+	return procscan_start(s->ledger, s->target.pids, tasks ? s->target.nr_pids : 0, &s->scan,
 			      err);
 }
 
@@ -153,12 +164,13 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		rc = open_store(s, err);
 	if (!rc)
 		rc = ctl_listen(s->config.name, &s->ctl, err);
+	/* Before it is looked which CPUs there are, so that none comes unheard. */
+	if (!rc && hotplug_open(&s->hotplug, err))
+		log_warn_err(err);
 	if (!rc)
 		rc = open_parts(s, err);
 	if (rc)
 		return rc;
-	if (s->caps.root && hotplug_open(&s->hotplug, err))
-		log_warn_err(err);
 	recording_start(s->recording);
 	s->started_ns = clock_ns();
 	rc = session_scan(s, err);

@@ -38,6 +38,7 @@ struct session {
 	struct procscan *scan;	 /* the latest scan of /proc; NULL: none yet */
 	int signal_fd;		 /* SIGINT, SIGTERM, SIGHUP */
 	uint64_t started_ns;
+	bool scan_due; /* sideband records were lost since the latest scan began */
 	uint64_t nr_scans, nr_dumps, nr_refused;
 	uint64_t nr_sideband_wakeups;
 	char last_dump[4096];
@@ -53,5 +54,8 @@ void session_close(struct session *s);
 /* The settings that can change while running (SIGHUP): rules, post, cooldown, limits. */
 int session_reload(struct session *s, int argc, char **argv, struct err *err);
 
-/* Starts reading /proc anew (at the start, and after sideband records were lost). */
+/*
+ * Starts reading /proc anew: at the start, and after sideband records were lost (scan_due). While
+ * the last scan is still going it stays due. Not while a dump waits for the last one.
+ */
 int session_scan(struct session *s, struct err *err);

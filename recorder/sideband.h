@@ -13,9 +13,9 @@
 
 struct sideband;
 
-/* The attr of the sideband's event: a dummy with mmap2, comm, task, ksymbol, cgroup, build_id as
- * far as the kernel and user may; *layout describes its records (TID, TIME, CPU; sample_id_all).
- * The caller sets inherit, disabled and whom it is about. */
+/* The attr of the sideband's event: a dummy with mmap2, comm, task, namespaces, ksymbol, bpf_event,
+ * cgroup, build_id as far as the kernel and user may; *layout describes its records (TID, TIME,
+ * CPU; sample_id_all). The caller sets inherit, disabled and whom it is about. */
 void sideband_attr(const struct caps *caps, uint64_t ring_bytes, struct perf_event_attr *attr,
 		   struct record_layout *layout);
 
@@ -26,6 +26,7 @@ int sideband_new(struct ledger *l, const struct record_layout *layout, struct si
 void sideband_free(struct sideband *s);
 
 /* Takes in everything that happened before the call; `rings`: pointers, NULL entries are skipped.
+ * While a dump is being written from the ledger it is kept here, within bounds, for the next call.
  * *lost: records the kernel dropped since the last call. On -ENOMEM what was not taken stays in its
  * rings. */
 int sideband_drain(struct sideband *s, struct ring *const *rings, size_t nr, uint64_t *lost,

@@ -21,7 +21,8 @@ static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 
 	for (size_t k = 0; k < c->events.nr; k++)
 		json_array_append_new(events, json_string(c->events.v[k]->name));
-	recording_channel_state(s->recording, i, now, &horizon, &fill, &written, &rings);
+	recording_channel_state(s->recording, i, now, engine_fd(s->engine), &horizon, &fill,
+				&written, &rings);
 	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "name", c->name, "events",
 			 events, "ring_bytes", (json_int_t)c->ring_bytes, "nr_rings",
 			 (json_int_t)rings, "banks", (json_int_t)c->nr_banks, "horizon_ns",
@@ -34,6 +35,7 @@ static json_t *channels_json(const struct session *s)
 	json_t *a = json_array();
 	uint64_t now = clock_ns();
 
+	recording_oldest(s->recording, now); /* notes: what the horizons are found by */
 	for (size_t i = 0; i < recording_nr_channels(s->recording); i++)
 		json_array_append_new(a, channel_json(s, i, now));
 	return a;
@@ -116,6 +118,7 @@ void status_line(const struct session *s)
 	uint64_t now = clock_ns();
 	size_t n = 0;
 
+	recording_oldest(s->recording, now); /* notes how far the rings are */
 	for (size_t i = 0; i < recording_nr_channels(s->recording) && n < sizeof(text) - 1; i++) {
 		uint64_t reach = recording_channel_reach(s->recording, i, now);
 

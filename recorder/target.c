@@ -3,6 +3,7 @@
 #include "recorder/target.h"
 
 #include "dump/base/err.h"
+#include "recorder/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,15 +26,17 @@ static int add_cpu(int **cpus, size_t *nr, int cpu)
 	return 0;
 }
 
-int target_online_cpus(int **cpus, size_t *nr, struct err *err)
+int target_cpus(bool present, int **cpus, size_t *nr, struct err *err)
 {
-	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+	const char *path =
+		present ? "/sys/devices/system/cpu/present" : "/sys/devices/system/cpu/online";
+	FILE *f = fopen(path, "re");
 	int from, to, rc = 0;
 	size_t n = 0;
 	int *v = NULL;
 
 	if (!f)
-		return err_sys(err, -errno, "can't read /sys/devices/system/cpu/online");
+		return err_sys(err, -errno, "can't read %s", path);
 	while (!rc && fscanf(f, "%d", &from) == 1) {
 		int c = fgetc(f);
 
@@ -53,7 +56,7 @@ int target_online_cpus(int **cpus, size_t *nr, struct err *err)
 		rc = -EIO;
 	if (rc) {
 		free(v);
-		return err_sys(err, rc, "can't tell which CPUs are online");
+		return err_sys(err, rc, "can't tell which CPUs there are (%s)", path);
 	}
 	*cpus = v;
 	*nr = n;
@@ -73,12 +76,17 @@ bool target_wants_cpu(const struct target *t, int cpu)
 	return t->follow_cpus || (!t->per_thread && has_cpu(t->cpus, t->nr_cpus, cpu));
 }
 
-/* The CPUs of -C, which must be online, or all that are. */
-static int choose_cpus(const struct config *c, struct target *t, struct err *err)
+bool target_is_tasks(const struct target *t)
+{
+	return !t->system && t->cgroup_fd < 0;
+}
+
+/* The CPUs of -C, which must be online, or all that are (tasks: present). */
+static int choose_cpus(const struct config *c, bool tasks, struct target *t, struct err *err)
 {
 	int *online = NULL;
 	size_t nr = 0;
-	int rc = target_online_cpus(&online, &nr, err);
+	int rc = target_cpus(tasks && !c->nr_cpus, &online, &nr, err);
 
 	if (rc)
 		return rc;
@@ -241,6 +249,46 @@ static int open_cgroup(struct target *t, const char *path, const struct caps *ca
 	return 0;
 }
 
+static bool has_pid(const struct target *t, uint32_t pid)
+{
+	for (size_t i = 0; i < t->nr_pids; i++)
+		if (t->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/*
+ * Children that run already are processes of their own and not recorded, as with perf -p; a
+ * server's master often does nothing itself, so that is worth a word. /proc/PID/task/TID/children:
+ * proc(5).
+ */
+static void tell_of_children(const struct target *t)
+{
+	for (size_t i = 0; i < t->nr_tids; i++) {
+		char path[64], list[120] = "";
+		size_t n = 0, nr = 0;
+		uint32_t child;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", t->tids[i], t->tids[i]);
+		f = fopen(path, "re");
+		while (f && fscanf(f, "%u", &child) == 1) {
+			if (has_pid(t, child))
+				continue;
+			nr++;
+			if (n < sizeof(list) - 12)
+				n += (size_t)snprintf(list + n, sizeof(list) - n, ",%u", child);
+		}
+		if (f)
+			fclose(f);
+		if (nr)
+			log_warn("process %d has %zu children that run already and are not "
+				 "recorded; "
+				 "to record them too: -p %d%s",
+				 t->tids[i], nr, t->tids[i], list);
+	}
+}
+
 static int need_perfmon(const struct caps *caps, const char *what, struct err *err)
 {
 	if (caps->system_wide)
@@ -310,7 +358,7 @@ int target_open(const struct config *c, const struct caps *caps, pid_t command_p
 	if (!rc && c->cgroup)
 		rc = open_cgroup(&t, c->cgroup, caps, err);
 	if (!rc)
-		rc = choose_cpus(c, &t, err);
+		rc = choose_cpus(c, tasks, &t, err);
 	if (!rc && tasks)
 		rc = add_tasks(c, command_pid, &t, err);
 	if (rc) {
@@ -322,6 +370,8 @@ int target_open(const struct config *c, const struct caps *caps, pid_t command_p
 	t.per_thread = tasks && !t.inherit && !c->nr_cpus;
 	if (t.per_thread)
 		t.follow_cpus = false;
+	if (c->nr_pids)
+		tell_of_children(&t);
 	describe(&t, c, command_pid);
 	*out = t;
 	return 0;

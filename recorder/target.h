@@ -28,7 +28,10 @@ struct err;
 struct target {
 	bool system;	  /* every task: pid -1 */
 	bool follow_cpus; /* CPUs that come online belong to it */
-	int *cpus;	  /* wanted (-C) or all online at the start */
+	/* Wanted (-C), or all online at the start; for tasks all present: events can be opened on
+	 * those that are offline, while who is forked later would not inherit what is opened later.
+	 */
+	int *cpus;
 	size_t nr_cpus;
 	bool per_thread; /* a ring per thread, cpu -1 */
 	bool inherit;
@@ -52,5 +55,8 @@ void target_close(struct target *t);
 /* True when CPU `cpu` belongs to the target once it is online. */
 bool target_wants_cpu(const struct target *t, int cpu);
 
-/* CPUs online now: a new array in *cpus (free it). */
-int target_online_cpus(int **cpus, size_t *nr, struct err *err);
+/* True for processes and threads, whose events stay with them whatever becomes of a CPU. */
+bool target_is_tasks(const struct target *t);
+
+/* CPUs online now, or `present`: all that there are. A new array in *cpus (free it). */
+int target_cpus(bool present, int **cpus, size_t *nr, struct err *err);

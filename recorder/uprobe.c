@@ -18,9 +18,11 @@ static int parse_number(const char *text, uint64_t *v, struct err *err)
 
 	errno = 0;
 	*v = strtoull(text, &end, 0);
-	if (!isdigit((unsigned char)*text) || *end || errno)
-		return err_set(err, -EINVAL, "'%s' is not an offset", text);
-	return 0;
+	if (isdigit((unsigned char)*text) && !*end && !errno)
+		return 0;
+	err_set(err, -EINVAL, "'%s' is not an offset", text);
+	err_hint(err, "write it as 0x1a or 26");
+	return -EINVAL;
 }
 
 /* Splits "PATH:SYMBOL+OFF" in place. */
@@ -52,8 +54,13 @@ static int by_symbol(const char *path, const char *symbol, uint64_t off, uint64_
 	int rc;
 
 	rc = elf_open(path, &elf, err);
-	if (rc)
+	if (rc) {
+		err_hint(err,
+			 "a probe goes into a program or a shared library that you may read: "
+			 "file -L %s tells what it is",
+			 path);
 		return rc;
+	}
 	rc = elf_function(elf, symbol, &start, &bytes, err);
 	elf_close(elf);
 	if (rc)
@@ -71,14 +78,21 @@ static int by_symbol(const char *path, const char *symbol, uint64_t off, uint64_
 static int locate(const char *path, const char *symbol, uint64_t off, bool on_return,
 		  uint64_t *offset, struct err *err)
 {
-	if (on_return && off)
-		return err_set(err, -EINVAL,
-			       "a uretprobe goes to a function's start, without '+%#llx'",
-			       (unsigned long long)off);
+	if (on_return && off) {
+		err_set(err, -EINVAL, "a uretprobe goes to a function's start, without '+%#llx'",
+			(unsigned long long)off);
+		err_hint(err, "write uretprobe:%s:%s, or uprobe:... for a place within", path,
+			 symbol);
+		return -EINVAL;
+	}
 	if (!isdigit((unsigned char)*symbol))
 		return by_symbol(path, symbol, off, offset, err);
-	if (off)
-		return err_set(err, -EINVAL, "'%s' is a file offset already", symbol);
+	if (off) {
+		err_set(err, -EINVAL, "'%s' is a file offset already", symbol);
+		err_hint(err, "add the two: %s:%#llx", path,
+			 strtoull(symbol, NULL, 0) + (unsigned long long)off);
+		return -EINVAL;
+	}
 	return parse_number(symbol, offset, err);
 }
 
@@ -100,6 +114,9 @@ int uprobe_resolve(const char *spec, bool on_return, struct uprobe *out, struct 
 		err_sys(err, rc, "can't find the file '%s'", copy);
 		if (copy[0] != '/')
 			err_hint(err, "give the whole path, such as /usr/bin/%s", copy);
+		else
+			err_hint(err, "type -a %s, or ldd PROGRAM for a library, tells where it is",
+				 basename(copy));
 		goto out;
 	}
 	rc = locate(u.path, symbol, off, on_return, &u.offset, err);

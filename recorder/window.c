@@ -52,25 +52,40 @@ static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *t
 	return get(c, at + 8, tid, sizeof(*tid));
 }
 
-static void count_lost(struct banks *b, const struct cursor *c, bool oldest)
+/*
+ * Whether `c` is what the bank's first output wrote. A LOST comes with the record whose writer
+ * found something to tell, reserved with it and in front of it (kernel/events/ring_buffer.c,
+ * __perf_output_begin): in a backward ring that record is the older of the two.
+ */
+static bool came_first(const struct cursor *c)
+{
+	uint64_t written = c->ring->armed_head - c->head, next = c->off + c->size;
+	struct perf_event_header h;
+
+	if (next == written)
+		return true;
+	return ring_record_at(c->ring, c->head, next, ring_limit(c->ring, c->head), &h) &&
+	       next + h.size == written;
+}
+
+static void count_lost(struct banks *b, const struct cursor *c)
 {
 	uint64_t lost; /* PERF_RECORD_LOST: header, u64 id, u64 lost */
 
 	if (!get(c, 16, &lost, sizeof(lost)))
 		return;
 	/*
-	 * Between being paused and being disabled a bank still counts what it drops, and says so in
-	 * its first record when it is armed again. Those samples are in the other bank. A ring that
-	 * is overwritten drops nothing otherwise, so that a LOST anywhere else is a real one.
+	 * Between being paused and being disabled a bank still counts what it drops, and says so
+	 * with its first record when it is armed again. Those samples are in the other bank. A ring
+	 * that is overwritten drops nothing otherwise, so that a LOST anywhere else is a real one.
 	 */
-	if (oldest && b->nr_banks == 2)
+	if (b->nr_banks == 2 && came_first(c))
 		b->window.lost_spare += lost;
 	else
 		b->window.lost += lost;
 }
 
-static void count(struct banks *b, const struct cursor *c, uint32_t type, bool oldest,
-		  struct tidset *tids)
+static void count(struct banks *b, const struct cursor *c, uint32_t type, struct tidset *tids)
 {
 	struct fmt_window *w = &b->window;
 	uint32_t tid;
@@ -82,7 +97,7 @@ static void count(struct banks *b, const struct cursor *c, uint32_t type, bool o
 			tidset_add(tids, tid);
 		break;
 	case PERF_RECORD_LOST:
-		count_lost(b, c, oldest);
+		count_lost(b, c);
 		break;
 	case PERF_RECORD_THROTTLE:
 		w->throttled++;
@@ -158,9 +173,8 @@ void window_walk(struct banks *b, struct tidset *tids)
 		run->bytes += h.size;
 		run->nr_records++;
 		w->nr_records++;
+		count(b, &c, h.type, tids);
 		c.off += h.size;
-		count(b, &(struct cursor){ring, head, c.off - h.size, h.size}, h.type,
-		      c.off == ring->armed_head - head, tids);
 	}
 	w->bytes = c.off;
 	/*

@@ -1,19 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [build|list]: installs the packages that are missing, and nothing when none is; "build": only those
-# that the program itself needs; "list": only prints them all. Called by make deps, demo, check and bench. README.md, "Libraries and
-# tools", says what each is for; tests/lint_docs.sh holds the two together.
+# deps.sh [build|check|list]: installs the packages that are missing, and nothing when none is. "build": those
+# that the program itself needs; "check": those of its tests too; without: those of the benchmarks too; "list":
+# only prints them all. Called by make deps, demo, check and bench. README.md, "Libraries and tools", says what
+# each is for; tests/lint_docs.sh holds the two together.
 set -eu
 
 # To build and run.
 build="gcc libc6-dev make libelf-dev liblz4-dev libxxhash-dev libtraceevent-dev libinih-dev libjansson-dev"
 # To test, besides.
-tests="libcmocka-dev clang libclang-rt-14-dev clang-format perl procps util-linux bc lz4 zstd jq python3 \
-	linux-perf stress-ng mandoc shellcheck systemd"
+check="libcmocka-dev clang libclang-rt-14-dev clang-format perl procps util-linux bc jq python3 \
+	mandoc shellcheck systemd"
+# To compare with, besides.
+bench="linux-perf"
 
-wanted=$build
-[ "${1-}" = build ] || wanted="$build $tests"
+case ${1-} in
+build) wanted=$build ;;
+check) wanted="$build $check" ;;
+'' | list) wanted="$build $check $bench" ;;
+*)
+	echo "usage: tests/deps.sh [build|check|list]" >&2
+	exit 2
+	;;
+esac
 if [ "${1-}" = list ]; then
 	# shellcheck disable=SC2086 # a list of words
 	printf '%s\n' $wanted
@@ -41,17 +51,38 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-# No service of a new package is started: not on a build machine, nor where there is no init to do it.
 policy=/usr/sbin/policy-rc.d
+own_policy=
+log=$(mktemp)
+
+end() {
+	rm -f "$log"
+	[ -z "$own_policy" ] || rm -f $policy
+}
+trap end EXIT
+trap 'exit 1' HUP INT TERM
+
+# No service of a new package is started: not on a build machine, nor where there is no init to do it.
 if [ ! -e $policy ]; then
-	trap 'rm -f $policy' EXIT
-	trap 'exit 1' HUP INT TERM
+	own_policy=1
 	printf '#!/bin/sh\nexit 101\n' >$policy
 	chmod 755 $policy
 fi
 
-echo "ringback: installing$missing"
-export DEBIAN_FRONTEND=noninteractive
-apt-get -q update
+# apt COMMAND...: silent unless it fails. Waits for another that is at work, as on a machine that just started.
+apt() {
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 </dev/null
+}
+
+echo "ringback: installing, which may take a minute:$missing"
+# One source of several that is out of reach need not be in the way.
+apt update || {
+	tail -n 20 "$log"
+	echo "ringback: the lists of packages could not all be renewed; goes on with what is there"
+} >&2
 # shellcheck disable=SC2086 # a list of words
-apt-get -q -y --no-install-recommends install $missing
+apt --no-install-recommends install $missing || {
+	tail -n 40 "$log"
+	echo "ringback: could not install$missing"
+	exit 1
+} >&2

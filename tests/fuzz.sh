@@ -1,31 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# fuzz.sh BUILD-DIR SECONDS: runs each fuzz target that long. What it learnt stays in BUILD-DIR/corpus, the
-# input of a finding in BUILD-DIR/finding-*; dumps in tests/golden are where it starts.
+# fuzz.sh BUILD-DIR SECONDS [NAME]...: runs each fuzz target that long, or those named; prints TAP. It starts
+# from what tests/tool_seed.c makes; what it learnt stays in BUILD-DIR/corpus, what it said in
+# BUILD-DIR/log/NAME, the input of a finding in BUILD-DIR/finding-NAME-*.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/tap.sh
 
 build=$(realpath -m "$1")
 seconds=$2
-failed=0
+shift 2
+names=("$@")
+# A finding is told by the target's own log and exit status, not through what the caller set for its programs.
+unset ASAN_OPTIONS UBSAN_OPTIONS
 
-shopt -s nullglob
-for source in tests/fuzz_*.c; do
-	name=$(basename "$source" .c)
+if [ ${#names[@]} = 0 ]; then
+	for source in tests/fuzz_*.c; do
+		names+=("$(basename "$source" .c)")
+	done
+fi
+mkdir -p "$build/log"
+for name in "${names[@]}"; do
 	corpus=$build/corpus/$name
-	seeds=(tests/golden)
-
+	log=$build/log/$name
 	mkdir -p "$corpus"
-	[ -d "${seeds[0]}" ] || seeds=()
-	echo "== $name, $seconds s"
+	[ "$name" != fuzz_reader ] || "$build/tests/tool_seed" seeds "$corpus" || exit 1
 	"$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-		-artifact_prefix="$build/finding-$name-" -print_final_stats=1 \
-		"$corpus" "${seeds[@]}" 2>"$build/$name.log" || {
-		echo "$name found something: $build/$name.log"
-		tail -n 30 "$build/$name.log"
-		failed=1
-	}
-	grep -E '^stat::(number_of_executed_units|average_exec_per_sec)' "$build/$name.log"
+		-artifact_prefix="$build/finding-$name-" -print_final_stats=1 "$corpus" >"$log" 2>&1
+	rc=$?
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	[ "$rc" != 0 ] || [ "${runs:-0}" -gt 0 ] || rc=none
+	if [ "$rc" = 0 ]; then
+		ok "$name: $seconds s and $runs inputs without a finding"
+	else
+		not_ok "$name: $seconds s without a finding" "exit status $rc; $log ends:
+$(tail -n 30 "$log")"
+	fi
 done
-exit $failed
+tap_end

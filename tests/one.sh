@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # one.sh FILE: runs one test for run.sh and prove, keeps its TAP in $RINGBACK_TAP for the count, and ends
-# one that hangs: after 300 s, or what a line "# TIMEOUT: SECONDS" in the script says.
+# one that hangs: after 300 s, or what a line "# TIMEOUT: SECONDS" in the script says. A sanitizer's report
+# from anything that the test ran fails it, and so do processes and temporary files that it left.
 set -u
 
 file=$1
@@ -12,6 +13,7 @@ limit=300
 command=("$file")
 
 case $file in
+*/fuzz/fuzz_*) command=(bash tests/fuzz.sh "$RINGBACK_BUILD" "$FUZZ_SECONDS" "$(basename "$file")") ;;
 *.sh)
 	command=(bash "$file")
 	own=$(sed -n 's/^# TIMEOUT: \([0-9]*\)$/\1/p' "$file" | head -n 1)
@@ -19,9 +21,53 @@ case $file in
 	;;
 esac
 
+# Its temporary files; reports of sanitizers, which may come from another user's process.
+temporary=$(mktemp -d /tmp/ringback-check.XXXXXX) || exit 1
+mkdir "$temporary/files" "$temporary/reports"
+chmod 711 "$temporary" "$temporary/files"
+chmod 1777 "$temporary/reports"
+export TMPDIR=$temporary/files
+export ASAN_OPTIONS=exitcode=99:log_path=$temporary/reports/report
+export UBSAN_OPTIONS=print_stacktrace=1
+# By this in their environment are the test's processes known, wherever they went.
+mark=RINGBACK_TEST=$temporary
+
+fail() {
+	echo "not ok - $name $1" >>"$tap"
+	[ -z "${2-}" ] || printf '%s\n' "$2" | head -n 60 | sed 's/^/# /' | tee -a "$tap" >&2
+	[ "$rc" != 0 ] || rc=1
+}
+
+# Its processes that are still there, by pid.
+left() {
+	grep -lszxF "$mark" /proc/[0-9]*/environ | cut -d/ -f3
+}
+
+# left_processes: waits a moment for those that are about to end; kills and tells the rest
+left_processes() {
+	local i pids pid
+
+	for ((i = 0; i < 50; i++)); do
+		pids=$(left)
+		[ -n "$pids" ] || return
+		sleep 0.1
+	done
+	for pid in $pids; do
+		echo "$pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+		kill -KILL "$pid"
+	done
+}
+
+# run: the test; then what it left, for that would keep the pipe open
+run() {
+	env "$mark" timeout -k 10 "$limit" "${command[@]}" </dev/null
+	rc=$?
+	left_processes >"$temporary/left" 2>/dev/null
+	return $rc
+}
+
 # cmocka says "not ok" of a test that was skipped.
-timeout -k 10 "$limit" "${command[@]}" </dev/null |
-	sed -u 's/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP the test says so/' | tee "$tap"
+run | sed -u 's/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP the test says so/' | tee "$tap"
 rc=${PIPESTATUS[0]}
 if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then
 	echo "# $name was ended: still running after $limit s" | tee -a "$tap" >&2
@@ -30,14 +76,18 @@ fi
 planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$tap" | head -n 1)
 seen=$(grep -cE '^(not )?ok' "$tap")
 if [ -n "$planned" ] && [ "$planned" != "$seen" ]; then
-	echo "not ok - $name planned $planned points and showed $seen" >>"$tap"
-	[ "$rc" != 0 ] || rc=1
+	fail "planned $planned points and showed $seen"
 fi
 # A file that fails without saying which point counts as one failure.
 if [ "$rc" != 0 ] && ! grep -q '^not ok' "$tap"; then
-	echo "not ok - $name exited with $rc" >>"$tap"
+	fail "exited with $rc"
 elif ! grep -q '^1\.\.[0-9]' "$tap"; then
-	echo "not ok - $name ended without a plan" >>"$tap"
-	rc=1
+	fail "ended without a plan"
 fi
+[ ! -s "$temporary/left" ] || fail "left processes behind" "$(cat "$temporary/left")"
+reports=$(cat "$temporary"/reports/* 2>/dev/null)
+[ -z "$reports" ] || fail "made a sanitizer complain" "$reports"
+files=$(ls -A "$temporary/files")
+[ -z "$files" ] || fail "left temporary files behind" "$files"
+rm -rf "$temporary"
 exit "$rc"

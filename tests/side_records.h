@@ -150,6 +150,32 @@ static inline struct bytes side_cgroup(struct side_record *r, uint64_t ns, uint6
 	return side_end(r, 1, 1, ns);
 }
 
+/* The seven namespaces of a task: numbers from `first` on, but none of kind `missing` (7: all). */
+static inline struct bytes side_namespaces(struct side_record *r, uint64_t ns, uint32_t pid,
+					   uint32_t tid, uint64_t first, unsigned missing)
+{
+	side_begin(r, PERF_RECORD_NAMESPACES, 0);
+	side_u32(r, pid);
+	side_u32(r, tid);
+	side_u64(r, 7);
+	for (unsigned i = 0; i < 7; i++) {
+		side_u64(r, i == missing ? 0 : 4);
+		side_u64(r, i == missing ? 0 : first + i);
+	}
+	return side_end(r, pid, tid, ns);
+}
+
+static inline struct bytes side_bpf(struct side_record *r, uint64_t ns, uint32_t id, bool unload,
+				    const uint8_t tag[8])
+{
+	side_begin(r, PERF_RECORD_BPF_EVENT, 0);
+	side_u16(r, unload ? PERF_BPF_EVENT_PROG_UNLOAD : PERF_BPF_EVENT_PROG_LOAD);
+	side_u16(r, 0);
+	side_u32(r, id);
+	side_put(r, tag, 8);
+	return side_end(r, 1, 1, ns);
+}
+
 static inline struct bytes side_lost(struct side_record *r, uint64_t ns, uint64_t nr)
 {
 	side_begin(r, PERF_RECORD_LOST, 0);

@@ -173,7 +173,7 @@ static void invalid_for_other_reasons(void **state)
 
 	c.attr.type = PERF_TYPE_HARDWARE;
 	c.attr.precise_ip = 2;
-	expect(&c, "does not accept it", "without :p (asked for here)");
+	expect(&c, "does not accept it", "without :p it may work");
 	c.attr = (struct perf_event_attr){.type = PERF_TYPE_TRACEPOINT};
 	expect(&c, "does not accept it", "can't be opened through perf");
 	c.attr.write_backward = 1;

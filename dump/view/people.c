@@ -46,6 +46,10 @@ void people_free(struct people *p)
 	buf_free(&p->comms);
 	buf_free(&p->maps);
 	buf_free(&p->paths);
+	buf_free(&p->sets);
+	buf_free(&p->namespaces);
+	buf_free(&p->spaces);
+	buf_free(&p->cgroups);
 	free(p);
 }
 
@@ -83,6 +87,26 @@ const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_
 	if (!before || !after || !before->exit_ns || before->exit_ns >= ns)
 		return before ? before : after;
 	return ns - before->exit_ns <= after->start_ns - ns ? before : after;
+}
+
+/*
+ * The one that began last, without the slack of people_task(): when a thread execs after its leader
+ * has exited, the leader that it becomes is near, but its own past belongs to the one that is gone.
+ */
+const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns)
+{
+	const struct fmt_task *leader;
+	size_t i;
+
+	if (t->tid == t->pid)
+		return t;
+	if (t->exit_ns && ns > t->exit_ns)
+		ns = t->exit_ns; /* its last switch, when another may have exec'd already */
+	if (ns < t->start_ns)
+		ns = t->start_ns;
+	i = tasks_until(p, t->pid, ns);
+	leader = i ? &p->task[i - 1] : NULL;
+	return leader && leader->tid == t->pid && leader->pid == t->pid ? leader : NULL;
 }
 
 /* ---- names ---- */
@@ -132,7 +156,7 @@ const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
 	if (!t || name)
 		return name;
 	/* A fork's name is that of who forked, at that time. */
-	of = t->tid != t->pid ? people_task(p, t->pid, ns) : people_task(p, t->ppid, t->start_ns);
+	of = t->tid != t->pid ? people_leader(p, t, ns) : people_task(p, t->ppid, t->start_ns);
 	if (of && of != &idle_task)
 		name = own_comm(p, of, t->tid != t->pid ? ns : t->start_ns);
 	return name ? name : first_comm(p, t);
@@ -202,7 +226,7 @@ bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr
 
 	if (!t || t == &idle_task)
 		return false;
-	leader = t->tid == t->pid ? t : people_task(p, t->pid, ns);
+	leader = people_leader(p, t, ns);
 	return leader && map_of(p, leader->key, ns, addr, out);
 }
 

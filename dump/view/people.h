@@ -46,6 +46,17 @@ const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns);
 bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		struct people_map *out);
 
+/*
+ * The cgroup of the task's process at `ns`; NULL when unknown. A path of the unified hierarchy,
+ * "/x", or of a v1 hierarchy with its controllers, "memory:/x". Known as of a look at /proc:
+ * FORMAT.md says under fmt_stay what that means. Text as in the file.
+ */
+const char *people_cgroup(const struct people *p, const struct fmt_task *t, uint64_t ns);
+/* The inode of the namespace of this kind (enum fmt_namespace_kind) that the task was in at `ns`,
+ * as lsns(8) shows it; 0 when unknown. */
+uint64_t people_namespace(const struct people *p, const struct fmt_task *t, uint64_t ns,
+			  uint32_t kind);
+
 /* Tasks by tid, then start. */
 size_t people_nr_tasks(const struct people *p);
 const struct fmt_task *people_nth(const struct people *p, size_t i);

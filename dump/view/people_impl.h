@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of a ledger, sorted; private to people.c (lookups) and people_load.c (filling). */
+/* Tables of a ledger, sorted; private to people*.c: lookups, and people_load.c, which fills them.
+ */
 #pragma once
 
 #include "dump/base/bytes.h"
@@ -16,6 +17,19 @@ struct person_path {
 	const char *text; /* in a chunk */
 	uint8_t build_id_bytes;
 	uint8_t build_id[20];
+};
+
+/* Where a task was from `ns` on. */
+struct person_stay {
+	uint32_t key;
+	uint32_t what; /* index into sets or paths */
+	uint64_t ns;
+	uint32_t order; /* as in the file, to keep the sort stable */
+};
+
+/* A set of namespaces: some of people.namespace. */
+struct person_set {
+	uint32_t from, nr;
 };
 
 /*
@@ -35,15 +49,25 @@ struct chunk {
 };
 
 struct people {
-	struct buf tasks, comms, maps, paths; /* while loading; the tables are in them */
-	const struct fmt_task *task;	      /* by tid, start */
-	const struct person_comm *comm;	      /* by key, time */
-	struct person_map *map;		      /* by key, start */
+	/* While loading; the tables are in them. */
+	struct buf tasks, comms, maps, paths, sets, namespaces, spaces, cgroups;
+	const struct fmt_task *task;	/* by tid, start */
+	const struct person_comm *comm; /* by key, time */
+	struct person_map *map;		/* by key, start */
 	const struct person_path *path;
+	const struct person_set *set;
+	const struct fmt_namespace *namespace;
+	const struct person_stay *space, *cgroup; /* by key, time */
+	size_t nr_spaces, nr_cgroups;
 	struct chunk *chunks;
 	uint64_t payload_bytes;
 	struct people_counts nr;
 };
 
+/* The leader of the task's process at `ns`; NULL: unknown. */
+const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns);
+
 /* Fills everything above from the LEDGER blocks. */
 int people_read(struct people *p, struct reader *r);
+/* Sorts them, and makes the pointers to them. */
+void people_sort(struct people *p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the LEDGER blocks of a dump into sorted tables; see people_impl.h. Called by people_load().
- * Hostile ledgers are bounded: in bytes, and all sorting is O(n log n).
+ * Hostile ledgers are bounded, in bytes.
  */
 #include "dump/view/people_impl.h"
 
@@ -11,21 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More kinds than any kernel will have. */
+#define MAX_NAMESPACES 64
 /* What all LEDGER blocks may unpack to: LZ4 makes 255 bytes of one, so the file's length is no
  * bound. */
 #define MAX_LEDGER_BYTES (512ull << 20)
 #define CHUNK_BYTES	 (256u << 10)
 
-/* A PATH of the block that is being read. */
-struct block_path {
+/* A PATH or a NAMESPACES of the block that is being read. */
+struct block_id {
 	uint32_t id;
-	uint32_t index; /* into people.paths */
+	uint32_t index; /* into people.paths or people.sets */
 };
 
 struct loader {
 	struct people *p;
-	struct buf block_paths; /* struct block_path, sorted at its end */
-	struct buf block_maps;	/* struct fmt_map whose paths are looked up at the block's end */
+	/* struct block_id, sorted at the block's end. */
+	struct buf block_paths, block_sets;
+	/* What refers to them and waits for the block's end: fmt_map, fmt_stay. */
+	struct buf block_maps, block_spaces, block_cgroups;
 };
 
 /* A copy of `b` up to its first NUL that lives as long as the people. */
@@ -54,7 +58,7 @@ static int take_path(struct loader *l, struct bytes item)
 {
 	struct people *p = l->p;
 	struct person_path path = {0};
-	struct block_path at;
+	struct block_id at;
 	struct fmt_path f;
 	int rc;
 
@@ -65,7 +69,7 @@ static int take_path(struct loader *l, struct bytes item)
 		return -ENOMEM;
 	path.build_id_bytes = f.build_id_bytes <= sizeof(f.build_id) ? f.build_id_bytes : 0;
 	memcpy(path.build_id, f.build_id, sizeof(f.build_id));
-	at = (struct block_path){f.id, (uint32_t)(p->paths.len / sizeof(path))};
+	at = (struct block_id){f.id, (uint32_t)(p->paths.len / sizeof(path))};
 	rc = buf_put(&l->block_paths, &at, sizeof(at));
 	return rc ? rc : buf_put(&p->paths, &path, sizeof(path));
 }
@@ -99,16 +103,53 @@ static int take_map(struct loader *l, struct bytes item)
 	return f.key && f.start < f.end ? buf_put(&l->block_maps, &f, sizeof(f)) : -EBADMSG;
 }
 
+static int take_set(struct loader *l, struct bytes item)
+{
+	struct people *p = l->p;
+	struct person_set set = {.from = p->namespaces.len / sizeof(struct fmt_namespace)};
+	struct fmt_namespaces f;
+	struct block_id at;
+	int rc;
+
+	if (!bytes_get(&item, &f, sizeof(f)) || f.nr > MAX_NAMESPACES ||
+	    f.nr > item.len / sizeof(struct fmt_namespace))
+		return -EBADMSG;
+	set.nr = f.nr;
+	at = (struct block_id){f.id, (uint32_t)(p->sets.len / sizeof(set))};
+	rc = buf_put(&p->namespaces, item.p, f.nr * sizeof(struct fmt_namespace));
+	if (!rc)
+		rc = buf_put(&l->block_sets, &at, sizeof(at));
+	return rc ? rc : buf_put(&p->sets, &set, sizeof(set));
+}
+
+static int take_stay(struct buf *to, struct bytes item)
+{
+	struct fmt_stay f;
+
+	bytes_get_grown(item, &f, sizeof(f));
+	return f.key ? buf_put(to, &f, sizeof(f)) : -EBADMSG;
+}
+
+static int take_space(struct loader *l, struct bytes item)
+{
+	return take_stay(&l->block_spaces, item);
+}
+
+static int take_cgroup(struct loader *l, struct bytes item)
+{
+	return take_stay(&l->block_cgroups, item);
+}
+
 struct kind {
 	uint16_t kind;
 	int (*take)(struct loader *l, struct bytes item);
 };
 
 static const struct kind kinds[] = {
-	{FMT_LEDGER_PATH, take_path},
-	{FMT_LEDGER_TASK, take_task},
-	{FMT_LEDGER_COMM, take_comm},
-	{FMT_LEDGER_MAP, take_map},
+	{FMT_LEDGER_PATH, take_path},	       {FMT_LEDGER_TASK, take_task},
+	{FMT_LEDGER_COMM, take_comm},	       {FMT_LEDGER_MAP, take_map},
+	{FMT_LEDGER_NAMESPACES, take_set},     {FMT_LEDGER_TASK_NS, take_space},
+	{FMT_LEDGER_TASK_CGROUP, take_cgroup},
 };
 
 static int take_item(struct loader *l, uint16_t kind, struct bytes item)
@@ -119,38 +160,83 @@ static int take_item(struct loader *l, uint16_t kind, struct bytes item)
 	return 0;
 }
 
-static int compare_paths(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
-	const struct block_path *x = a, *y = b;
+	const struct block_id *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The block's mappings get the indices of their paths, which may stand behind them. */
-static int end_block(struct loader *l)
+static void sort_ids(struct buf *ids)
 {
-	struct fmt_map *m = (struct fmt_map *)l->block_maps.p;
-	size_t nr_paths = l->block_paths.len / sizeof(struct block_path);
+	size_t nr = ids->len / sizeof(struct block_id);
+
+	if (nr)
+		qsort(ids->p, nr, sizeof(struct block_id), compare_ids);
+}
+
+/* The index that an id of this block stands for; counted as broken when there is none. */
+static bool resolve(struct loader *l, const struct buf *ids, uint32_t id, uint32_t *index)
+{
+	size_t nr = ids->len / sizeof(struct block_id);
+	struct block_id key = {.id = id}, *at = NULL;
+
+	if (nr)
+		at = bsearch(&key, ids->p, nr, sizeof(key), compare_ids);
+	if (at)
+		*index = at->index;
+	else
+		l->p->nr.nr_broken++;
+	return at;
+}
+
+static int end_maps(struct loader *l)
+{
+	const struct fmt_map *m = (const struct fmt_map *)l->block_maps.p;
 	int rc = 0;
 
-	if (nr_paths)
-		qsort(l->block_paths.p, nr_paths, sizeof(struct block_path), compare_paths);
 	for (size_t i = 0; i < l->block_maps.len / sizeof(*m) && !rc; i++) {
-		struct block_path key = {.id = m[i].path}, *at = NULL;
 		struct person_map map = {.f = m[i]};
 
-		if (nr_paths)
-			at = bsearch(&key, l->block_paths.p, nr_paths, sizeof(key), compare_paths);
-		if (!at) {
-			l->p->nr.nr_broken++;
+		if (!resolve(l, &l->block_paths, m[i].path, &map.f.path))
 			continue;
-		}
-		map.f.path = at->index;
 		if (!map.f.end_ns)
 			map.f.end_ns = UINT64_MAX;
 		rc = buf_put(&l->p->maps, &map, sizeof(map));
 	}
-	l->block_paths.len = l->block_maps.len = 0;
+	return rc;
+}
+
+static int end_stays(struct loader *l, const struct buf *stays, const struct buf *ids,
+		     struct buf *to)
+{
+	const struct fmt_stay *f = (const struct fmt_stay *)stays->p;
+	int rc = 0;
+
+	for (size_t i = 0; i < stays->len / sizeof(*f) && !rc; i++) {
+		struct person_stay s = {.key = f[i].key, .ns = f[i].ns};
+
+		s.order = to->len / sizeof(s);
+		if (resolve(l, ids, f[i].what, &s.what))
+			rc = buf_put(to, &s, sizeof(s));
+	}
+	return rc;
+}
+
+/* Whatever refers to others of the block gets their indices: they may stand behind it. */
+static int end_block(struct loader *l)
+{
+	int rc;
+
+	sort_ids(&l->block_paths);
+	sort_ids(&l->block_sets);
+	rc = end_maps(l);
+	if (!rc)
+		rc = end_stays(l, &l->block_spaces, &l->block_sets, &l->p->spaces);
+	if (!rc)
+		rc = end_stays(l, &l->block_cgroups, &l->block_paths, &l->p->cgroups);
+	l->block_paths.len = l->block_sets.len = l->block_maps.len = 0;
+	l->block_spaces.len = l->block_cgroups.len = 0;
 	return rc;
 }
 
@@ -199,119 +285,18 @@ static int read_blocks(struct loader *l, struct reader *r)
 	return rc;
 }
 
-/* ---- sorting ---- */
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-static int compare_tasks(const void *a, const void *b)
-{
-	const struct fmt_task *x = a, *y = b;
-	int order = compare_u64(x->tid, y->tid);
-
-	if (!order)
-		order = compare_u64(x->start_ns, y->start_ns);
-	return order ? order : compare_u64(x->key, y->key);
-}
-
-static int compare_comms(const void *a, const void *b)
-{
-	const struct person_comm *x = a, *y = b;
-	int order = compare_u64(x->key, y->key);
-
-	if (!order)
-		order = compare_u64(x->ns, y->ns);
-	return order ? order : compare_u64(x->order, y->order);
-}
-
-static int compare_maps(const void *a, const void *b)
-{
-	const struct fmt_map *x = &((const struct person_map *)a)->f;
-	const struct fmt_map *y = &((const struct person_map *)b)->f;
-	int order = compare_u64(x->key, y->key);
-
-	if (!order)
-		order = compare_u64(x->start, y->start);
-	return order ? order : compare_u64(x->ns, y->ns);
-}
-
-static void sort(struct buf *b, size_t entry, int (*compare)(const void *, const void *),
-		 size_t *nr)
-{
-	*nr = b->len / entry;
-	if (*nr)
-		qsort(b->p, *nr, entry, compare);
-}
-
-/* The same task may stand in two blocks, or be repeated by a file that means ill. */
-static size_t drop_repeated_tasks(struct fmt_task *t, size_t nr)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		if (!kept || compare_tasks(&t[kept - 1], &t[i]))
-			t[kept++] = t[i];
-	return kept;
-}
-
-static void span(struct person_map *m, size_t from, size_t to)
-{
-	size_t mid = from + (to - from) / 2;
-	struct person_map *root = &m[mid];
-	const struct person_map *kid;
-
-	if (from == to)
-		return;
-	root->max_end = root->f.end;
-	root->min_ns = root->f.ns;
-	root->max_end_ns = root->f.end_ns;
-	for (int right = 0; right < 2; right++) {
-		size_t a = right ? mid + 1 : from, b = right ? to : mid;
-
-		if (a == b)
-			continue;
-		span(m, a, b);
-		kid = &m[a + (b - a) / 2];
-		if (kid->max_end > root->max_end)
-			root->max_end = kid->max_end;
-		if (kid->min_ns < root->min_ns)
-			root->min_ns = kid->min_ns;
-		if (kid->max_end_ns > root->max_end_ns)
-			root->max_end_ns = kid->max_end_ns;
-	}
-}
-
-/* A tree for each process. */
-static void span_all(struct person_map *m, size_t nr)
-{
-	for (size_t from = 0, to; from < nr; from = to) {
-		for (to = from + 1; to < nr && m[to].f.key == m[from].f.key; to++)
-			;
-		span(m, from, to);
-	}
-}
-
 int people_read(struct people *p, struct reader *r)
 {
 	struct loader l = {.p = p};
 	int rc = read_blocks(&l, r);
 
 	buf_free(&l.block_paths);
+	buf_free(&l.block_sets);
 	buf_free(&l.block_maps);
+	buf_free(&l.block_spaces);
+	buf_free(&l.block_cgroups);
 	if (rc)
 		return rc;
-	sort(&p->tasks, sizeof(*p->task), compare_tasks, &p->nr.nr_tasks);
-	sort(&p->comms, sizeof(*p->comm), compare_comms, &p->nr.nr_comms);
-	sort(&p->maps, sizeof(*p->map), compare_maps, &p->nr.nr_maps);
-	p->nr.nr_tasks = drop_repeated_tasks((struct fmt_task *)p->tasks.p, p->nr.nr_tasks);
-	p->task = (const struct fmt_task *)p->tasks.p;
-	p->comm = (const struct person_comm *)p->comms.p;
-	p->map = (struct person_map *)p->maps.p;
-	p->path = (const struct person_path *)p->paths.p;
-	span_all(p->map, p->nr.nr_maps);
-	for (size_t i = 0; i < p->nr.nr_tasks; i++)
-		p->nr.nr_processes += p->task[i].tid == p->task[i].pid;
+	people_sort(p);
 	return 0;
 }

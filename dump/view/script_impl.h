@@ -61,6 +61,9 @@ bool script_kernel_address(uint64_t ip);
 /* The sampled user register; false when it isn't there. */
 bool script_reg(const struct line *l, uint8_t reg, uint64_t *v);
 
+/* True when the sample's RAW bytes say something: see script_record.c. */
+bool script_has_raw(const struct line *l);
+
 /* What a record that is no sample says, field by field; false past its last. */
 struct record_field {
 	const char *name;

@@ -100,7 +100,7 @@ void script_json_line(struct script *s, const struct line *l)
 		put_record(l, &j);
 	else if (!r->have)
 		json_bytes(&j, "raw", l->rec.rec);
-	else if (r->raw.len)
+	else if (script_has_raw(l))
 		fields_json(s->fields, r->raw, &j);
 	if (l->type == PERF_RECORD_SAMPLE)
 		put_counter(s, l, &j);

@@ -68,6 +68,21 @@ bool script_reg(const struct line *l, uint8_t reg, uint64_t *v)
 	return true;
 }
 
+/*
+ * In a channel that mixes tracepoints with other events the others have RAW too: four zero bytes
+ * (perf_output_sample() of the kernel).
+ */
+bool script_has_raw(const struct line *l)
+{
+	static const uint8_t nothing[4];
+	const struct meta_event *e = l->rec.event;
+	const struct bytes *raw = &l->rec.s.raw;
+
+	if (e && e->attr.type != PERF_TYPE_TRACEPOINT && raw->len == sizeof(nothing))
+		return memcmp(raw->p, nothing, sizeof(nothing)) != 0;
+	return raw->len > 0;
+}
+
 /* ---- records that are no samples ---- */
 
 struct record_kind {

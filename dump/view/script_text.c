@@ -189,7 +189,7 @@ static void put_content(struct script *s, const struct line *l)
 	} else if (!r->have) {
 		text_str(&s->text, " raw ");
 		text_hexdump(&s->text, l->rec.rec, '\0');
-	} else if (r->raw.len) {
+	} else if (script_has_raw(l)) {
 		text_char(&s->text, ' ');
 		fields_text(s->fields, r->raw, &s->text);
 	} else {

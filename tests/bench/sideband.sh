@@ -25,19 +25,12 @@ with_tracefs perf record -q --overwrite -c 1 -m 256 -g -a -e "$events" -e "$getp
 	-o "$work/perf.data" -- "$loads/load_short" 2000 >/dev/null 2>&1
 with_tracefs perf script -i "$work/perf.data" -F comm,tid,event,trace --no-inline -G 2>/dev/null >"$work/perf.txt"
 # The name that the kernel wrote is prev_comm of sched_switch and p<arg> of getpgid.
-awk '
-	{
-		samples++
-		name = $1
-		if (match($0, /prev_comm=[^ ]+/)) {
-			true_name = substr($0, RSTART + 10, RLENGTH - 10)
-			if (true_name !~ /^swapper/ && name != true_name)
-				wrong++
-		} else if (/NR 121/ && match($0, /\([0-9a-f]+/)) {
-			if (name != "p" strtonum("0x" substr($0, RSTART + 1, RLENGTH - 1)))
-				wrong++
-		}
-	}
-	END { printf "%d %d\n", wrong, samples }' "$work/perf.txt" >"$work/perf.count"
+perl -ne '
+	next unless /^\s*(\S+)\s+\d+/;
+	my $name = $1;
+	$samples++;
+	my $true = /prev_comm=(\S+)/ ? $1 : /NR 121 \(([0-9a-f]+)/ ? "p" . hex($1) : next;
+	$wrong++ if $true !~ /^swapper/ && $name ne $true;
+	END { printf "%d %d\n", $wrong, $samples }' "$work/perf.txt" >"$work/perf.count"
 read -r wrong samples <"$work/perf.count"
 row "perf record --overwrite: the same" "$wrong" samples "of $samples"

@@ -187,6 +187,11 @@ static int bank_open(struct bank *b, const struct channel *c, const struct targe
 	return 0;
 }
 
+static void pause_ring(struct bank *bank, bool pause)
+{
+	ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
+}
+
 int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
 	       pid_t tid, struct banks **out, struct err *err)
 {
@@ -199,13 +204,15 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	b->cpu = cpu;
 	b->tid = tid;
 	b->nr_banks = c->nr_banks;
-	b->inherits = t->inherit;
+	b->always_on = t->inherit;
 	b->max_runs = c->ring_bytes / MIN_RUN_BYTES + 2;
 	b->runs = calloc(b->max_runs, sizeof(*b->runs));
 	if (!b->runs)
 		rc = err_set(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
 		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
+	for (unsigned i = 0; i < b->nr_banks && !rc && b->always_on; i++)
+		pause_ring(&b->bank[i], true);
 	if (rc) {
 		banks_close(b);
 		return rc;
@@ -246,27 +253,21 @@ static struct bank *other(struct banks *b, const struct bank *bank)
 	return bank == &b->bank[0] ? &b->bank[1] : &b->bank[0];
 }
 
-static void become_active(struct bank *bank)
+static void become_active(struct banks *b, struct bank *bank)
 {
 	assert(bank->state == BANK_SPARE);
 	bank->ring.armed_head = ring_head(&bank->ring);
-	leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
+	if (b->always_on)
+		pause_ring(bank, false);
+	else
+		leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
 	bank->armed_ns = clock_ns();
 	set_state(bank, BANK_ACTIVE);
 }
 
 void banks_start(struct banks *b)
 {
-	become_active(b->active);
-}
-
-void banks_start_again(struct banks *b)
-{
-	if (!b->inherits || b->offline)
-		return;
-	for (unsigned i = 0; i < b->nr_banks; i++)
-		if (b->bank[i].state == BANK_ACTIVE)
-			leaders_ioctl(&b->bank[i], PERF_EVENT_IOC_ENABLE);
+	become_active(b, b->active);
 }
 
 void banks_retire(struct banks *b)
@@ -279,7 +280,7 @@ void banks_retire(struct banks *b)
 void banks_enable_spare(struct banks *b)
 {
 	if (b->nr_banks == 2 && !b->offline)
-		become_active(other(b, b->active));
+		become_active(b, other(b, b->active));
 }
 
 void banks_pause(struct banks *b)
@@ -288,7 +289,7 @@ void banks_pause(struct banks *b)
 
 	assert(a->state == BANK_ACTIVE && !b->frozen);
 	a->paused_ns = b->last_paused_ns = clock_ns();
-	ioctl(a->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
+	pause_ring(a, true);
 	b->frozen_oldest_ns = banks_oldest(b);
 	set_state(a, BANK_FROZEN);
 	__atomic_store_n(&b->frozen, a, __ATOMIC_RELEASE);
@@ -301,7 +302,7 @@ void banks_disable_frozen(struct banks *b)
 {
 	/* The only bank stays enabled: what it drops while paused is counted by the kernel (LOST).
 	 */
-	if (b->nr_banks == 2)
+	if (b->nr_banks == 2 && !b->always_on)
 		leaders_ioctl(b->frozen, PERF_EVENT_IOC_DISABLE);
 }
 
@@ -312,7 +313,8 @@ void banks_release(struct banks *b)
 	assert(f && f->state == BANK_FROZEN);
 	if (!b->offline) {
 		f->ring.armed_head = ring_head(&f->ring);
-		ioctl(f->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+		if (b->nr_banks == 1 || !b->always_on)
+			pause_ring(f, false);
 		f->armed_ns = clock_ns();
 		set_state(f, b->nr_banks == 2 ? BANK_SPARE : BANK_ACTIVE);
 	}
@@ -324,10 +326,6 @@ bool banks_settle(struct banks *b, bool committed)
 	assert(!b->frozen);
 	if (committed)
 		b->prev_paused_ns = b->last_paused_ns;
-	banks_start_again(b);
-	/* Likewise, who was forked while the spare was disabled may have its events on. */
-	if (b->inherits && b->nr_banks == 2 && !b->offline)
-		leaders_ioctl(other(b, b->active), PERF_EVENT_IOC_DISABLE);
 	if (!b->offline || b->active->state != BANK_FROZEN)
 		return false;
 	if (!committed)

@@ -13,6 +13,13 @@
  * Enabling and disabling goes to group leaders only: siblings are left enabled and run when their
  * leader does, so that a freeze costs one call per group and CPU, however many events there are.
  *
+ * Where tasks inherit their parent's events, the spare's stay enabled too, and its ring is paused
+ * instead. A task that is forked while its parent's events are being enabled may have looked at
+ * them before (inherit_event() in kernel/events/core.c reads their state before it waits for the
+ * lock that enabling holds) and would be silent, with all that it forks, until its bank's next
+ * turn. A pause is the ring's and holds for all who write into it; it costs what it costs to
+ * prepare a sample that is then dropped.
+ *
  * All of it belongs to the main loop's thread, but from the freeze to banks_release() `frozen`,
  * `window` and `runs` belong to the dump's. What both look at meanwhile is `frozen` and a bank's
  * `state`, which are read and written atomically; a bank's other fields are right for whoever has
@@ -60,9 +67,9 @@ struct banks {
 	unsigned nr_banks;
 	struct bank bank[2];
 	struct bank *active;
-	struct bank *frozen;	 /* NULL: none */
-	bool inherits;		 /* tasks forked from now on write into it too */
-	bool offline;		 /* its CPU is gone: nothing is written into it any more */
+	struct bank *frozen; /* NULL: none */
+	bool always_on;	     /* events are never disabled: pausing the ring switches on and off */
+	bool offline;	     /* its CPU is gone: nothing is written into it any more */
 	uint64_t last_paused_ns; /* of the last freeze */
 	uint64_t prev_paused_ns; /* of the last dump that was committed; 0: there was none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
@@ -84,13 +91,6 @@ void banks_close(struct banks *b);
 
 /* Switches the first bank on. */
 void banks_start(struct banks *b);
-/*
- * Switches on once more what records, or is about to. A task that is being forked while its
- * parent's events are enabled may have looked before and get its own disabled: inherit_event() in
- * kernel/events/core.c reads the parent's state before it waits for the lock that enabling holds.
- * What that task then forks is silent too, so this is called behind each enabling.
- */
-void banks_start_again(struct banks *b);
 /* Its CPU is gone: what it holds is kept for the next dump. */
 void banks_retire(struct banks *b);
 

@@ -156,8 +156,8 @@ void channel_attr(const struct channel *c, size_t i, const struct target *t, boo
 	attr->clockid = CLOCK_MONOTONIC;
 	attr->inherit = t->inherit;
 	/* Siblings follow their leader: it alone is switched on and off, one call per group and
-	 * CPU. */
-	attr->disabled = leader;
+	 * CPU. What is inherited must stay on; banks.h tells why. */
+	attr->disabled = leader && !t->inherit;
 	/* Nobody waits on these rings: the farthest watermark makes the kernel try least often. */
 	attr->watermark = 1;
 	attr->wakeup_watermark = UINT32_MAX;

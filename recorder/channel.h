@@ -52,6 +52,6 @@ void channel_free(struct channel *c);
 
 /* Whether its event `i` leads a group: the first does of all that need none of their own. */
 bool channel_leads(const struct channel *c, size_t i);
-/* The attr of its event `i`, disabled when it leads a group. */
+/* The attr of its event `i`, disabled when it leads a group that is not to be inherited. */
 void channel_attr(const struct channel *c, size_t i, const struct target *t, bool leader,
 		  struct perf_event_attr *attr);

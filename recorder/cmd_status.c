@@ -10,6 +10,7 @@
 #include "dump/base/str.h"
 #include "recorder/clock.h"
 #include "recorder/ctl.h"
+#include "recorder/ctl_dir.h"
 #include "recorder/log.h"
 #include "recorder/table.h"
 
@@ -282,6 +283,7 @@ static int status_of_all(bool as_json)
 static int run(int argc, char **argv)
 {
 	const char *name = NULL;
+	struct err err = ERR_INIT;
 	bool as_json = false;
 	int opt;
 
@@ -298,7 +300,13 @@ static int run(int argc, char **argv)
 	}
 	if (optind < argc)
 		return cmd_misuse(&cmd_status, "unexpected argument '%s'", argv[optind]);
-	return name ? status_of(name, as_json) : status_of_all(as_json);
+	if (!name)
+		return status_of_all(as_json);
+	if (ctl_name_check(name, &err)) {
+		log_err(&err);
+		return EXIT_USAGE;
+	}
+	return status_of(name, as_json);
 }
 
 const struct command cmd_status = {

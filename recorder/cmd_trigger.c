@@ -5,6 +5,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/ctl.h"
+#include "recorder/ctl_dir.h"
 #include "recorder/log.h"
 
 #include <errno.h>
@@ -74,6 +75,10 @@ static int run(int argc, char **argv)
 	if (strlen(reason) > REASON_MAX)
 		return cmd_misuse(&cmd_trigger, "the reason has %zu bytes; at most %d are kept",
 				  strlen(reason), REASON_MAX);
+	if (ctl_name_check(name, &err)) {
+		log_err(&err);
+		return EXIT_USAGE;
+	}
 	rc = ctl_call(name, make_request(reason), -1, &reply, &err);
 	if (rc) {
 		log_err(&err);

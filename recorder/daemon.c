@@ -462,8 +462,12 @@ static void stop(struct daemon *d)
 		if (engine_state(s->engine) == ENGINE_POST)
 			freeze_after_post(d);
 	}
-	if (engine_state(s->engine) == ENGINE_ARMED)
-		d->leave = true;
+	if (engine_state(s->engine) != ENGINE_ARMED)
+		return;
+	d->leave = true;
+	if (engine_nr_open(s->engine))
+		log_info("%lu hits since the last dump are in none: held back, or too late",
+			 engine_nr_open(s->engine));
 }
 
 static void reload(struct daemon *d)

@@ -108,13 +108,18 @@ static void proc_free(struct ledger *l, struct proc *p)
 	ledger_release(l, p, sizeof(*p));
 }
 
-/* The living process `pid`; made, with a leader of which nothing is known, when there is none. */
+/*
+ * The process that was `pid` at `ns`; made, with a leader of which nothing is known, when there is
+ * none. It may be over by now: a scan can see that before the records of its last threads come.
+ */
 static struct proc *proc_of(struct ledger *l, uint32_t pid, uint64_t ns)
 {
-	struct task *leader = task_newest(l, pid);
+	struct task *leader = task_at(l, pid, ns);
 
-	if (leader && leader->proc->pid == pid && leader->proc->nr_alive)
+	if (leader && leader->proc->pid == pid && (leader->proc->nr_alive || leader->r.ns >= ns))
 		return leader->proc;
+	if (leader ? leader->newer : task_newest(l, pid))
+		return NULL; /* older than what is known of this tid */
 	if (leader && !leader->exit_ns)
 		task_end(l, leader, ns);
 	leader = task_add(l, pid, pid, ns);
@@ -158,6 +163,8 @@ static void join(struct proc *p, struct task *t)
 	p->nr_tasks++;
 	if (t->tid == p->pid)
 		p->leader = t;
+	else if (p->leader)
+		unretire(&p->leader->r); /* the process lives */
 }
 
 static void leave(struct proc *p, struct task *t)

@@ -376,8 +376,6 @@ void recording_start(struct recording *r)
 {
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_start(r->banks[i]);
-	for (size_t i = 0; i < r->nr_banks; i++)
-		banks_start_again(r->banks[i]);
 	r->started = true;
 }
 
@@ -389,8 +387,6 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_enable_spare(r->banks[i]);
-	for (size_t i = 0; i < r->nr_banks; i++)
-		banks_start_again(r->banks[i]);
 	t1 = clock_ns();
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_pause(r->banks[i]);

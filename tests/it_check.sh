@@ -1,59 +1,68 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
+# SANITIZE
+#
 # `ringback check`: exit codes, findings and salvage as a user meets them.
-ringback=${RINGBACK:-build/ringback}
-seed=$(dirname "$ringback")/tests/tool_seed
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-n=0
+. tests/tap.sh
+. tests/recorder.sh
 
-# result NAME STATUS: one TAP line; on failure what the command said
-result()
-{
-	n=$((n + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $n - $1"
-	else
-		echo "not ok $n - $1"
-		sed 's/^/# /' "$dir/out" "$dir/err"
-	fi
-}
+# run WANTED-EXIT-CODE ARG...: what it said is in $work/out and $work/err
+run() {
+	local want=$1 code
 
-# run WANTED-EXIT-CODE ARGS...
-run()
-{
-	want=$1
 	shift
-	"$ringback" "$@" >"$dir/out" 2>"$dir/err"
-	[ $? -eq "$want" ]
+	timeout 60 "$RINGBACK" "$@" >"$work/out" 2>"$work/err"
+	code=$?
+	[ "$code" = "$want" ] && return
+	echo "ringback $*: exit code $code, not $want"
+	cat "$work/out" "$work/err"
+	return 1
 }
 
-echo 1..8
-"$seed" dump "$dir/whole.rbd" || exit 1
-size=$(stat -c %s "$dir/whole.rbd")
-head -c $((size / 2)) "$dir/whole.rbd" >"$dir/cut.rbd"
+# says FILE PATTERN: the last run
+says() {
+	grep -q -- "$2" "$work/$1" && return
+	echo "no '$2' in:"
+	cat "$work/$1"
+	return 1
+}
 
-run 0 check "$dir/whole.rbd" && grep -q 'whole: 14 blocks, 56 records' "$dir/out"
-result "a whole dump: exit 0 and a summary" $?
+"$loads/tool_seed" dump "$work/whole.rbd" || exit 1
+size=$(stat -c %s "$work/whole.rbd")
+head -c $((size / 2)) "$work/whole.rbd" >"$work/cut.rbd"
 
-run 3 check "$dir/cut.rbd" && grep -q 'damaged: ' "$dir/out" && grep -q -- '--salvage' "$dir/err"
-result "a cut dump: exit 3, findings, and the command that rescues" $?
+check "a whole dump: exit 0" run 0 check "$work/whole.rbd"
+run 0 check "$work/whole.rbd"
+check "and a summary" says out 'whole: 14 blocks, 56 records'
 
-run 3 check "$dir/cut.rbd" --salvage "$dir/rescued.rbd" && run 0 check "$dir/rescued.rbd"
-result "what was salvaged is whole" $?
+check "a cut dump: exit 3" run 3 check "$work/cut.rbd"
+run 3 check "$work/cut.rbd"
+check "and findings" says out 'damaged: '
+check "and the command that rescues" says err --salvage
 
-run 1 check "$dir/cut.rbd" --salvage "$dir/rescued.rbd" && grep -q 'exist' "$dir/err"
-result "salvage leaves a file that exists alone: exit 1" $?
+check "--salvage: exit 3, for the dump is damaged still" run 3 check "$work/cut.rbd" --salvage "$work/rescued.rbd"
+check "what was salvaged is whole" run 0 check "$work/rescued.rbd"
+cp "$work/rescued.rbd" "$work/before.rbd"
+check "salvage to a file that exists: exit 1" run 1 check "$work/cut.rbd" --salvage "$work/rescued.rbd"
+run 1 check "$work/cut.rbd" --salvage "$work/rescued.rbd"
+check "and it says that it exists" says err exist
+check "and leaves it as it was" cmp "$work/before.rbd" "$work/rescued.rbd"
 
-run 1 check "$dir/none.rbd" && grep -q 'No such file' "$dir/err"
-result "no such file: exit 1" $?
+check "no such file: exit 1" run 1 check "$work/none.rbd"
+run 1 check "$work/none.rbd"
+check "and that it is not there" says err 'No such file'
 
-run 3 check /etc/passwd && grep -q 'is not a ringback dump' "$dir/err"
-result "another kind of file: exit 3, and it says that it is no dump" $?
+check "another kind of file: exit 3" run 3 check /etc/passwd
+run 3 check /etc/passwd
+check "and that it is no dump" says err 'is not a ringback dump'
 
-run 2 check && run 2 check a b && run 2 check --nonsense a && run 2 check a --salvage
-result "wrong usage: exit 2" $?
+for usage in "" "a b" "--nonsense a" "a --salvage"; do
+	# shellcheck disable=SC2086 # several words
+	check "wrong usage: check $usage: exit 2" run 2 check $usage
+done
 
-mkfifo "$dir/fifo"
-run 1 check "$dir/fifo" && grep -q 'not a regular file' "$dir/err"
-result "a FIFO is refused and not waited for" $?
+mkfifo "$work/fifo"
+check "a FIFO is refused and not waited for" run 1 check "$work/fifo"
+run 1 check "$work/fifo"
+check "with the reason" says err 'not a regular file'
+tap_end

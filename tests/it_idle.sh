@@ -29,25 +29,48 @@ if ! rec_start -a -m 1M -e sched:sched_switch,sched:sched_wakeup,sched:sched_wak
 	tap_end
 	exit
 fi
-in_background "$loads/load_switch" 40 >"$work/load"
-wait_for 5 grep -q ready "$work/load"
-before_bytes=$(written)
-# Reading the status is the last thing that wakes it before the measurement.
-before=$(switches)
-before_cpu=$(cpu_ms)
-sleep 30
-after_cpu=$(cpu_ms)
-after=$(switches)
-after_bytes=$(written)
+in_background "$loads/load_switch" 120 >"$work/load"
+wait_for 20 grep -q ready "$work/load"
+
+# Processes started since the machine did; two or three are this test's own.
+forks() {
+	awk '/^processes/ { print $2 }' /proc/stat
+}
+
+# measure: $rate, $switched, $cpu, $others over 30 s
+measure() {
+	local bytes forks switches ms
+
+	bytes=$(written)
+	forks=$(forks)
+	# Reading the status is the last thing that wakes it before the measurement.
+	switches=$(switches)
+	ms=$(cpu_ms)
+	sleep 30
+	cpu=$(($(cpu_ms) - ms))
+	switched=$(($(switches) - switches))
+	others=$(($(forks) - forks))
+	# At most 160 bytes an event with this layout.
+	rate=$((($(written) - bytes) / 30 / 160))
+	echo "# at least $rate events/s; $switched context switches, $cpu ms CPU in 30 s; $others processes started"
+}
+
+idle() {
+	[ "$rate" -gt 100000 ] && [ "$switched" -le 5 ] && [ "$cpu" -le 10 ]
+}
+
+# The promise is for a machine where no process starts. Where others started some, it is measured again.
+for _ in 1 2 3; do
+	measure
+	idle && break
+	[ "$others" -gt 50 ] || break
+done
 kill "$bg_pid"
 wait "$bg_pid" 2>/dev/null
 
-# At most 160 bytes an event with this layout.
-rate=$(((after_bytes - before_bytes) / 30 / 160))
-echo "# at least $rate events/s; $((after - before)) context switches, $((after_cpu - before_cpu)) ms CPU in 30 s"
 check "more than 100,000 events a second were written" test "$rate" -gt 100000
-check "the recorder was switched to at most 5 times" test $((after - before)) -le 5
-check "the recorder used at most 10 ms of CPU" test $((after_cpu - before_cpu)) -le 10
+check "the recorder was switched to at most 5 times" test "$switched" -le 5
+check "the recorder used at most 10 ms of CPU" test "$cpu" -le 10
 
 # Some hundred processes are far below a watermark of the sideband's rings; thousands are some wake-ups.
 w0=$(wakeups)

@@ -16,16 +16,38 @@ readable() {
 		[ "$(wc -l <"$work/script")" -ge "$(info_json "$1" '[.rings[].samples] | add')" ]
 }
 
+# No process is started for it: it would come too late.
+wait_for_file() {
+	local n files=()
+
+	for ((n = 0; n < 100000 && ${#files[@]} == 0; n++)); do
+		files=("$work"/dumps/*)
+	done
+}
+
+# The load fills the rings and makes the dump hard to write; while anything else is done it is stopped.
 in_background "$loads/load_switch" 550 >"$work/load"
+load=$bg_pid
+wait_for 20 grep -q ready "$work/load"
+kill -STOP "$load"
+shopt -s nullglob
 for ((i = 0; i < 200; i++)); do
-	if ! rec_start -a -m 256K -e sched:sched_switch,sched:sched_wakeup; then
+	if ! rec_start -C 0,1 -m 256K -e sched:sched_switch,sched:sched_wakeup; then
 		started_badly=$((started_badly + 1))
+		rec_stop
 		continue
 	fi
+	kill -CONT "$load"
+	# Long enough for the rings to be full.
+	sleep 0.03
 	kill -USR2 "$rec_pid"
-	# A dump takes some 5 to 30 ms here.
-	sleep "0.0$(printf '%03d' $((RANDOM % 400)))"
+	# A dump takes some 5 to 30 ms, and longer under load: every second time it is without, and every second time the
+	# moment is counted from when its file is there.
+	[ $((i % 2)) = 0 ] || kill -STOP "$load"
+	[ $((i / 2 % 2)) = 0 ] || wait_for_file
+	sleep "0.0$(printf '%03d' $((RANDOM % 600)))"
 	kill -KILL "$rec_pid"
+	kill -STOP "$load"
 	wait "$rec_pid" 2>/dev/null
 	rec_pid=
 	for f in "$work"/dumps/*; do
@@ -35,6 +57,7 @@ for ((i = 0; i < 200; i++)); do
 			readable "$f" || false_whole=$((false_whole + 1))
 		elif [ "${f%.part}" = "$f" ]; then
 			not_whole=$((not_whole + 1))
+			"$RINGBACK" check "$f" 2>&1 | head -n 5 | sed 's/^/# /'
 		fi
 		rm -f "$f"
 	done

@@ -17,7 +17,7 @@ if ! rec_start -a -m 1M -g -e 'sched:sched_switch,sched:sched_wakeup,raw_syscall
 	exit
 fi
 in_background "$loads/load_switch" 120 >"$work/flood"
-wait_for 5 grep -q ready "$work/flood"
+wait_for 20 grep -q ready "$work/flood"
 check "2,000 processes live and die" "$loads/load_short" 2000
 path=$(dump_now)
 result=$("$loads/tool_comm" "$path")

@@ -1,5 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# SANITIZE
+#
 # Mistakes at the prompt: each is named, says what to type, exits with 2, prints nothing on stdout, and
 # records nothing.
 cd "$(dirname "$0")/.." || exit 1

@@ -75,6 +75,7 @@ struct model {
 	struct model_look looks[MAX_STEPS];
 	size_t nr_looks, nr_scans;
 	struct model_record *first, **last; /* to be taken in */
+	uint64_t drained_ns;
 	uint64_t now, seed;
 };
 
@@ -163,6 +164,7 @@ static inline void drain(struct model *m)
 		free(late);
 	}
 	m->last = &m->first;
+	m->drained_ns = m->now;
 }
 
 /* ---- lives ---- */
@@ -193,10 +195,11 @@ static inline void model_gone(struct model *m, struct model_task *t)
 	m->free_ns[t->tid] = m->now;
 }
 
-/* The kernel does not use a tid again at once. */
+/* A tid is not used again at once: not before others have been, and its end is known. */
 static inline bool is_free(struct model *m, uint32_t tid)
 {
-	if (m->of_tid[tid] >= 0 || m->now < m->free_ns[tid] + 2 * TICK_NS)
+	if (m->of_tid[tid] >= 0 || m->now < m->free_ns[tid] + 2 * TICK_NS ||
+	    (m->lags && m->free_ns[tid] > m->drained_ns))
 		return false;
 	for (size_t i = 0; i < m->nr_procs; i++) {
 		if (m->procs[i].pid == tid && m->procs[i].nr_alive)
@@ -270,6 +273,7 @@ static inline void do_exec(struct model *m, struct model_task *t)
 {
 	struct model_proc *p = t->proc;
 	uint32_t pid = p->pid;
+	bool takes_over = t->tid != pid;
 	struct side_record rec;
 	int name = rnd(m, 50);
 
@@ -283,7 +287,7 @@ static inline void do_exec(struct model *m, struct model_task *t)
 		model_gone(m, other);
 		m->now++;
 	}
-	if (t->tid != pid) {
+	if (takes_over) {
 		int set = fact_at(&t->spaces, m->now), cgroup = fact_at(&p->cgroups, m->now);
 		uint64_t born_ns = leader_of(m, p)->born_ns;
 
@@ -298,6 +302,9 @@ static inline void do_exec(struct model *m, struct model_task *t)
 	state_that(&t->names, m->now, name);
 	for (int i = 0; i < NR_PAGES; i++)
 		state_that(&t->proc->pages[i], m->now, -1);
+	/* A scan that comes before this record can't know that its leader is another. */
+	if (takes_over)
+		drain(m);
 }
 
 static inline void do_map(struct model *m, struct model_task *t)

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034 # variables are for the tests that source this
 #
 # Sourced by tests that run a recorder, after tap.sh: a directory of their own, a recorder in the background, loads, and an end
-# that stops whatever the test started, by pid.
+# that stops whatever the test started, by pid. The machine's configuration is not read.
 #
 #	rec_start -a -e sched:sched_switch      $rec_pid; stdout in $work/out, stderr in $work/err
 #	path=$(dump_now)                        asks for a dump, prints its path
@@ -21,14 +21,21 @@ started=()
 # What a test has to put right in any case: it adds commands to this.
 at_end=()
 
+# Children that still run, by the shell's own book: a pid that was given to another meanwhile is not in it.
 finish() {
-	local c p
+	local c i
 
-	for c in "${at_end[@]}"; do eval "$c"; done
-	for p in "${started[@]}" $rec_pid; do
-		kill "$p" 2>/dev/null
+	for ((i = 0; i < 50; i++)); do
+		[ -n "$(jobs -pr)" ] || break
+		# shellcheck disable=SC2046 # a list of pids
+		kill $(jobs -pr) 2>/dev/null
+		# shellcheck disable=SC2046
+		kill -CONT $(jobs -pr) 2>/dev/null
+		sleep 0.1
 	done
-	[ -z "$rec_pid" ] || wait "$rec_pid" 2>/dev/null
+	# shellcheck disable=SC2046
+	kill -KILL $(jobs -pr) 2>/dev/null
+	for c in "${at_end[@]}"; do eval "$c"; done
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -49,12 +56,12 @@ wait_for() {
 rec_start() {
 	: >"$work/out"
 	: >"$work/err"
-	"$RINGBACK" record -o "$work/dumps" "$@" >"$work/out" 2>"$work/err" </dev/null &
+	"$RINGBACK" record --config /dev/null -o "$work/dumps" "$@" >"$work/out" 2>"$work/err" </dev/null &
 	rec_pid=$!
 	# shellcheck disable=SC2016
-	wait_for 20 eval 'grep -q "^ringback: recording" "$work/err" || ! kill -0 $rec_pid'
+	wait_for 60 eval 'grep -q "^ringback: recording" "$work/err" || ! kill -0 $rec_pid'
 	if ! grep -q '^ringback: recording' "$work/err"; then
-		sed 's/^/# /' "$work/err"
+		echo "# no recorder after $SECONDS s of this test: $(head -c 2000 "$work/err" | tr '\n' ' ')"
 		return 1
 	fi
 }
@@ -77,7 +84,12 @@ in_background() {
 	started+=("$bg_pid")
 }
 
-# json FILE FILTER: jq on `info --json`
+# info_json FILE FILTER: jq on `info --json`
 info_json() {
 	"$RINGBACK" info --json "$1" | jq -r "$2"
+}
+
+# as_nobody COMMAND...: as a user who may do nothing
+as_nobody() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --no-new-privs "$@"
 }

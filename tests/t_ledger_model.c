@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * With random histories, ledger and dump answer as a naive model of processes does: with records
- * alone, with scans of /proc between them, and with scans that are ahead of the records.
+ * alone, with scans of /proc between them, and with scans that are ahead of the records. Only of
+ * mappings something is missing in the last case: what was mapped and replaced between a fork and a
+ * scan that came before the record of that fork.
  */
 #include "tests/ledger_model.h"
 #include "tests/ledger_trip.h"
@@ -23,16 +25,16 @@ static void ask_ledger(struct model *m, const struct model_task *t, uint64_t ns)
 	}
 }
 
-static void ask_ledger_map(struct model *m, const struct model_task *t, uint64_t ns, int page)
+/* Whether the ledger is right about a page. */
+static bool ask_ledger_map(struct model *m, const struct model_task *t, uint64_t ns, int page)
 {
 	int path = fact_at(&t->proc->pages[page], ns);
+	uint64_t addr = ((uint64_t)page << 12) + 5;
 	char text[64];
 
-	assert_int_equal(
-		ledger_path(m->ledger, t->tid, ns, ((uint64_t)page << 12) + 5, text, sizeof(text)),
-		path >= 0);
-	if (path >= 0)
-		assert_string_equal(text, path_of(path));
+	if (!ledger_path(m->ledger, t->tid, ns, addr, text, sizeof(text)))
+		return path < 0;
+	return path >= 0 && !strcmp(text, path_of(path));
 }
 
 static void ask_dump(const struct people *p, const struct model_task *t, uint64_t ns)
@@ -47,30 +49,41 @@ static void ask_dump(const struct people *p, const struct model_task *t, uint64_
 	assert_int_equal(people_namespace(p, task, ns, 7), 0);
 }
 
-static void ask_dump_map(const struct people *p, const struct model_task *t, uint64_t ns, int page)
+static bool ask_dump_map(const struct people *p, const struct model_task *t, uint64_t ns, int page)
 {
 	int path = fact_at(&t->proc->pages[page], ns);
 	struct people_map map;
 
-	assert_int_equal(people_map(p, t->tid, ns, ((uint64_t)page << 12) + 5, &map), path >= 0);
-	if (path >= 0)
-		assert_string_equal(map.path, path_of(path));
+	if (!people_map(p, t->tid, ns, ((uint64_t)page << 12) + 5, &map))
+		return path < 0;
+	return path >= 0 && !strcmp(map.path, path_of(path));
 }
 
 /* ---- many ---- */
 
+#define NR_QUESTIONS 5000
+
+static void expect_few(const struct model *m, unsigned nr_wrong)
+{
+	unsigned most = m->scans && m->lags ? NR_QUESTIONS / 50 : 0;
+
+	if (nr_wrong > most)
+		fail_msg("%u of %u mappings are wrong", nr_wrong, NR_QUESTIONS);
+}
+
 static void ask_the_ledger(struct model *m, uint64_t from_ns)
 {
+	unsigned nr_wrong = 0;
 	uint64_t ns;
 	char text[64];
 
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < NR_QUESTIONS; i++) {
 		const struct model_task *t = moment(m, from_ns, &ns);
 
 		ask_ledger(m, t, ns);
-		if (!m->lags)
-			ask_ledger_map(m, t, ns, rnd(m, NR_PAGES));
+		nr_wrong += !ask_ledger_map(m, t, ns, rnd(m, NR_PAGES));
 	}
+	expect_few(m, nr_wrong);
 	for (size_t i = 0; i < m->nr_looks; i++) {
 		const struct model_look *look = &m->looks[i];
 
@@ -83,6 +96,7 @@ static void ask_the_ledger(struct model *m, uint64_t from_ns)
 
 static void ask_a_dump(struct model *m, uint64_t from_ns)
 {
+	unsigned nr_wrong = 0;
 	struct tidset *set;
 	struct people *p;
 	struct reader *r;
@@ -94,13 +108,13 @@ static void ask_a_dump(struct model *m, uint64_t from_ns)
 		tidset_add(set, tid);
 	r = round_trip(m->ledger, set, from_ns, m->now, &file);
 	assert_int_equal(people_load(r, &p, NULL), 0);
-	for (int i = 0; i < 10000; i++) {
+	for (int i = 0; i < NR_QUESTIONS; i++) {
 		const struct model_task *t = moment(m, from_ns, &ns);
 
 		ask_dump(p, t, ns);
-		if (!m->lags)
-			ask_dump_map(p, t, ns, rnd(m, NR_PAGES));
+		nr_wrong += !ask_dump_map(p, t, ns, rnd(m, NR_PAGES));
 	}
+	expect_few(m, nr_wrong);
 	for (size_t i = 0; i < m->nr_looks; i++) {
 		const struct model_look *look = &m->looks[i];
 
@@ -121,7 +135,7 @@ static void ask(uint64_t first_seed, bool scans, bool lags)
 		struct model *m = model_run(seed, scans, lags);
 
 		if (scans)
-			print_message("# %zu scans, %zu looks, %zu lives\n", m->nr_scans, m->nr_looks, m->nr_tasks);
+			assert_true(m->nr_scans > 3 && m->nr_looks > 100);
 		ask_the_ledger(m, 0);
 		ask_a_dump(m, 0);
 		ledger_expire(m->ledger, m->now / 2);

@@ -147,7 +147,8 @@ static void mappings_of_sampled_processes_are_written(void **state)
 /* ---- the other items ---- */
 
 struct others {
-	size_t nr_ksyms, nr_cgroups, nr_cmdlines;
+	size_t nr_ksyms, nr_programs, nr_cgroups, nr_cmdlines;
+	struct fmt_bpf program;
 	struct fmt_ksym ksym;
 	char name[32], cgroup[32];
 	uint32_t key;
@@ -164,6 +165,9 @@ static void other_item(void *ctx, size_t block, uint16_t kind, struct bytes item
 		o->nr_ksyms++;
 		assert_true(bytes_get(&item, &o->ksym, sizeof(o->ksym)));
 		memcpy(o->name, item.p, item.len);
+	} else if (kind == FMT_LEDGER_BPF) {
+		o->nr_programs++;
+		assert_true(bytes_get(&item, &o->program, sizeof(o->program)));
 	} else if (kind == FMT_LEDGER_CGROUP) {
 		o->nr_cgroups++;
 		assert_true(bytes_u64(&item, &id));
@@ -188,6 +192,7 @@ static void symbols_cgroups_and_arguments_are_written(void **state)
 		.cmdline = "prog\0-arg",
 		.cmdline_bytes = 9,
 	};
+	static const uint8_t tag[8] = {0x6d, 0xee, 0, 0x35, 0x7e, 0x7b, 0x45, 0x30};
 	struct tidset *set = set_of(tids, 1);
 	struct ledger *l = new_ledger();
 	struct others o = {0};
@@ -197,6 +202,10 @@ static void symbols_cgroups_and_arguments_are_written(void **state)
 	take(l, side_ksymbol(&rec, 1 * S, 0x100, 64, false, "bpf_prog_old"));
 	take(l, side_ksymbol(&rec, 2 * S, 0x100, 64, true, "bpf_prog_old"));
 	take(l, side_ksymbol(&rec, 3 * S, 0x100, 32, false, "bpf_prog_new"));
+	take(l, side_bpf(&rec, 1 * S, 0x100, false, tag)); /* its id is the address of a symbol */
+	take(l, side_bpf(&rec, 2 * S, 0x100, true, tag));
+	take(l, side_bpf(&rec, 3 * S, 0x101, false, tag));
+	take(l, side_bpf(&rec, 7 * S, 0x101, true, tag));
 	take(l, side_cgroup(&rec, 3 * S, 77, "/system.slice"));
 	take(l, side_cgroup(&rec, 4 * S, 77, "/system.slice"));
 	ledger_seen_task(l, 5 * S, &seen);
@@ -210,6 +219,11 @@ static void symbols_cgroups_and_arguments_are_written(void **state)
 	assert_int_equal(o.ksym.ns, 3 * S);
 	assert_int_equal(o.ksym.end_ns, 0);
 	assert_string_equal(o.name, "bpf_prog_new");
+	assert_int_equal(o.nr_programs, 1);
+	assert_int_equal(o.program.id, 0x101);
+	assert_memory_equal(o.program.tag, tag, 8);
+	assert_int_equal(o.program.ns, 3 * S);
+	assert_int_equal(o.program.end_ns, 7 * S);
 	assert_int_equal(o.nr_cgroups, 1);
 	assert_string_equal(o.cgroup, "/system.slice");
 	assert_int_equal(o.nr_cmdlines, 1);
@@ -217,6 +231,96 @@ static void symbols_cgroups_and_arguments_are_written(void **state)
 	reader_close(r);
 	free(file);
 	tidset_free(set);
+	ledger_free(l);
+}
+
+/* ---- where tasks were ---- */
+
+static void namespaces_and_cgroups_are_written(void **state)
+{
+	struct ledger_seen_task seen = {
+		.tid = 10, .pid = 10, .start_ns = 1, .comm = "x", .cgroup = "/a"};
+	struct ledger *l = new_ledger();
+	const struct fmt_task *t;
+	struct people *p;
+	struct reader *r;
+	void *file;
+
+	ledger_seen_task(l, 1 * S, &seen);
+	take(l, side_namespaces(&rec, 2 * S, 10, 10, 100, 7));
+	take(l, side_fork(&rec, 3 * S, 10, 11, 10, 10)); /* stays with its leader */
+	take(l, side_fork(&rec, 3 * S, 10, 12, 10, 10));
+	take(l, side_namespaces(&rec, 4 * S, 10, 12, 200, 7));
+	take(l, side_namespaces(&rec, 5 * S, 10, 12, 300, 7));
+	take(l, side_fork(&rec, 6 * S, 20, 20, 10, 12));
+	seen.cgroup = "/b";
+	ledger_seen_task(l, 7 * S, &seen);
+	r = round_trip(l, NULL, 4 * S + 1, 9 * S, &file);
+	assert_int_equal(people_load(r, &p, NULL), 0);
+	t = people_task(p, 11, 8 * S);
+	assert_int_equal(people_namespace(p, t, 8 * S, FMT_NS_NET), 100);
+	assert_int_equal(people_namespace(p, t, 8 * S, FMT_NS_CGROUP), 106);
+	assert_string_equal(people_cgroup(p, t, 7 * S - 1), "/a");
+	assert_string_equal(people_cgroup(p, t, 7 * S), "/b");
+	t = people_task(p, 12, 8 * S);
+	assert_int_equal(people_namespace(p, t, 4 * S + 1, FMT_NS_PID), 203);
+	assert_int_equal(people_namespace(p, t, 5 * S, FMT_NS_PID), 303);
+	t = people_task(p, 20, 8 * S);
+	assert_int_equal(people_namespace(p, t, 6 * S, FMT_NS_MNT), 305);
+	assert_string_equal(people_cgroup(p, t, 6 * S), "/a");
+	people_free(p);
+	reader_close(r);
+	free(file);
+	ledger_free(l);
+}
+
+struct stays {
+	size_t nr_spaces, nr_sets, nr_cgroups, nr_guesses;
+};
+
+static void stay_item(void *ctx, size_t block, uint16_t kind, struct bytes item)
+{
+	struct stays *n = ctx;
+	struct fmt_stay f;
+
+	n->nr_sets += kind == FMT_LEDGER_NAMESPACES;
+	if (kind != FMT_LEDGER_TASK_NS && kind != FMT_LEDGER_TASK_CGROUP)
+		return;
+	assert_true(bytes_get(&item, &f, sizeof(f)));
+	assert_int_equal(item.len, 0);
+	n->nr_spaces += kind == FMT_LEDGER_TASK_NS;
+	n->nr_cgroups += kind == FMT_LEDGER_TASK_CGROUP;
+	n->nr_guesses += f.flags == FMT_STAY_INHERITED;
+}
+
+/* 100 processes of 3 threads that are all in one place: it is written once, and not for threads. */
+static void what_tasks_share_is_written_once(void **state)
+{
+	struct ledger_seen_task seen = {
+		.tid = 10, .pid = 10, .start_ns = 1, .comm = "x", .cgroup = "/a"};
+	struct ledger *l = new_ledger();
+	struct stays n = {0};
+	struct reader *r;
+	void *file;
+
+	ledger_seen_task(l, 1 * S, &seen);
+	take(l, side_namespaces(&rec, 1 * S, 10, 10, 100, 7));
+	for (uint32_t pid = 100; pid < 400; pid += 3) {
+		take(l, side_fork(&rec, 2 * S, pid, pid, 10, 10));
+		take(l, side_namespaces(&rec, 2 * S + 1, pid, pid, 100, 7));
+		for (uint32_t tid = pid + 1; tid < pid + 3; tid++) {
+			take(l, side_fork(&rec, 3 * S, pid, tid, pid, pid));
+			take(l, side_namespaces(&rec, 3 * S + 1, pid, tid, 100, 7));
+		}
+	}
+	r = round_trip(l, NULL, 4 * S, 9 * S, &file);
+	for_each_item(r, stay_item, &n);
+	assert_int_equal(n.nr_sets, 1);
+	assert_int_equal(n.nr_spaces, 101);
+	assert_int_equal(n.nr_cgroups, 101);
+	assert_int_equal(n.nr_guesses, 100); /* the cgroups of children */
+	reader_close(r);
+	free(file);
 	ledger_free(l);
 }
 
@@ -292,6 +396,8 @@ int main(void)
 		cmocka_unit_test(tasks_of_the_window_are_written),
 		cmocka_unit_test(mappings_of_sampled_processes_are_written),
 		cmocka_unit_test(symbols_cgroups_and_arguments_are_written),
+		cmocka_unit_test(namespaces_and_cgroups_are_written),
+		cmocka_unit_test(what_tasks_share_is_written_once),
 		cmocka_unit_test(each_block_has_the_paths_its_mappings_name),
 	};
 

@@ -563,6 +563,15 @@ void engine_totals(const struct engine *e, struct engine_totals *out)
 	*out = e->totals;
 }
 
+uint64_t engine_nr_open(const struct engine *e)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < e->open.nr; i++)
+		sum += e->open.v[i].nr_hits;
+	return sum;
+}
+
 void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out)
 {
 	const struct slot *s = slot_at(e, i);

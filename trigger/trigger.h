@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine: all rules, and the answer to "now what?" for each hit. It owns one epoll descriptor
- *that the recorder puts into its own loop; it never calls back, prints or makes a dump.
+ * that the recorder puts into its own loop; it never calls back, prints or makes a dump.
  *
  *	              hit                    post time over            dump committed
  *	  ARMED ───────────────▶ POST ───────────────────▶ DUMPING ──────────────────▶ ARMED
@@ -110,6 +110,8 @@ size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max);
 void engine_done(struct engine *e, uint64_t now_ns, bool committed);
 
 void engine_totals(const struct engine *e, struct engine_totals *out);
+/* Hits that no dump tells of yet: held, or merged too late for the last one. */
+uint64_t engine_nr_open(const struct engine *e);
 /* Rules for `status`: name, text, hits, held, next time it may fire (0: now). */
 struct engine_rule_info {
 	const char *name, *text;

@@ -3,11 +3,11 @@
 #
 # demo.sh RINGBACK: what ringback is for, in less than a minute, on this machine: records everything while
 # make and gcc compile ringback itself, fires a trigger, and looks at what happened before. Called by `make
-# demo`; leaves the dump and nothing else.
+# demo`; leaves the dump and nothing else. The commands are shown as they can be typed in the source folder.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-program=$(realpath "${1:-build/ringback}")
+program=${1:-build/ringback}
 work=$(mktemp -d "${TMPDIR:-/tmp}/ringback-demo.XXXXXX")
 dumps=$work/dumps
 name=demo-$$
@@ -64,7 +64,8 @@ ready() {
 
 # start_recorder ARGUMENT...: in a process group of its own, with the command that it may start
 start_recorder() {
-	show ringback record "$@"
+	show "$program" record "$@"
+	: >"$work/record.log"
 	setsid "$program" record --config /dev/null -n "$name" "$@" \
 		>"$work/paths" 2>"$work/record.log" &
 	recorder=$!
@@ -89,19 +90,19 @@ for ((i = 0; i < 60; i++)); do
 	sleep 0.1
 done
 
-show ringback trigger --reason demo
+show "$program" trigger --reason demo
 dump=$("$program" trigger -n "$name" --reason demo) || failed "no dump was made"
 echo "$dump"
 stop_recorder
 stop_load
 
-show ringback info "$dump"
+show "$program" info "$dump"
 "$program" info "$dump" || failed "the dump can't be read"
 
-show ringback script --from -5ms --to 0 "$dump" '| tail -n 20'
+show "$program" script --from -5ms --to 0 "$dump" '| tail -n 20'
 "$program" script --from -5ms --to 0 "$dump" | tail -n 20
 
-show ringback check "$dump"
+show "$program" check "$dump"
 "$program" check "$dump" || failed "the dump is damaged"
 
 cat <<EOF
@@ -109,10 +110,10 @@ cat <<EOF
 The dump is $dump ($(du -h "$dump" | cut -f 1)).
 It needs no root, no kernel feature and not this machine to be read. Try:
 
-  $program script $dump | less        every event, oldest first
-  $program script --from -200ms --json $dump
-  $program doctor                     what this machine allows
-  $program record --help              other events, triggers, limits
-
-rm -r $work    removes it.
+  dump=$dump
+  $program script \$dump | less                # every event, oldest first
+  $program script --from -200ms --json \$dump  # the last 200 ms, for programs
+  $program doctor                              # what this machine allows
+  $program record --help                       # other events, triggers, limits
+  rm -r $work             # removes the dump
 EOF

@@ -74,7 +74,7 @@ struct task {
 	uint64_t exit_ns;		      /* 0: alive */
 	uint64_t known_ns;		      /* when it was first heard of */
 	uint64_t touched_ns;		      /* ... last */
-	uint32_t key; /* in the dump being written */
+	uint32_t key;			      /* in the dump being written */
 	uint32_t tid, ppid, uid;
 	bool exact;   /* start_ns comes from a record */
 	bool scanned; /* seen in /proc */
@@ -147,9 +147,9 @@ struct cgroup {
 #define MAX_CGROUPS    4096
 
 struct ledger {
-	pthread_mutex_t lock;	/* held for a moment only, never over a write to a file */
-	bool writing;		/* under `lock`: a dump is being written, nothing may change */
-	pthread_cond_t written; /* it is no more */
+	pthread_mutex_t lock;	   /* held for a moment only, never over a write to a file */
+	bool writing;		   /* under `lock`: a dump is being written, nothing may change */
+	pthread_cond_t written;	   /* it is no more */
 	uint64_t bytes, max_bytes; /* bytes: without those of `paths` */
 	uint64_t expired_ns;	   /* nobody asks for what ended before */
 	struct paths paths;	   /* also of cgroups; and sets of namespaces, as in a dump */

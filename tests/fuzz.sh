@@ -25,7 +25,7 @@ for name in "${names[@]}"; do
 	corpus=$build/corpus/$name
 	log=$build/log/$name
 	mkdir -p "$corpus"
-	[ "$name" != fuzz_reader ] || "$build/tests/tool_seed" seeds "$corpus" || exit 1
+	"$build/tests/tool_seed" seeds "$corpus" || exit 1
 	"$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
 		-artifact_prefix="$build/finding-$name-" -print_final_stats=1 "$corpus" >"$log" 2>&1
 	rc=$?

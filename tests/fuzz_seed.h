@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an input of fuzz_reader.c looks like; tool_seed.c writes such inputs, fuzz_reader.c reads
+ * What an input of the fuzz targets looks like; tool_seed.c writes such inputs, fuzz_file.h reads
  * them.
  *
  * The first byte says what the rest is. Hashes would stop almost every mutated file at the door, so

@@ -28,6 +28,7 @@ echo "# ledger: $(jq -c '.ledger' <<<"$status"), sideband: $(jq -c '.sideband' <
 check "the rings were overwritten many times" test \
 	"$(info_json "$path" '[.rings[] | .overwritten_bytes / .ring_bytes] | min | floor')" -ge 10
 check "there are samples of processes that have exited" test "$(field exited "$result")" -gt 1000
+check "there are samples of the kernel's workers" test "$(field kworkers "$result")" -gt 0
 check "every sample's name is the one the kernel knew" test "$(field wrong "$result")" = 0
 check "there are samples with user addresses" test "$(field mapped "$result")" -gt 1000
 check "every user address lies in a known mapping" test "$(field unmapped "$result")" = 0

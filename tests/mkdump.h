@@ -212,6 +212,25 @@ static inline void mk_map(struct mk *d, const struct fmt_map *m)
 	mk_item(d, FMT_LEDGER, FMT_LEDGER_MAP, m, sizeof(*m), NULL, 0);
 }
 
+/* A set of namespaces: inodes from `first` on, of all kinds there are. */
+static inline void mk_set(struct mk *d, uint32_t id, uint64_t first)
+{
+	struct fmt_namespaces f = {.id = id, .nr = 7};
+	struct fmt_namespace v[7];
+
+	for (uint32_t i = 0; i < 7; i++)
+		v[i] = (struct fmt_namespace){.kind = i, .dev = 4, .ino = first + i};
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_NAMESPACES, &f, sizeof(f), v, sizeof(v));
+}
+
+/* `kind`: FMT_LEDGER_TASK_NS or FMT_LEDGER_TASK_CGROUP. */
+static inline void mk_stay(struct mk *d, uint16_t kind, uint32_t key, uint64_t ns, uint32_t what)
+{
+	struct fmt_stay f = {.key = key, .what = what, .ns = ns};
+
+	mk_item(d, FMT_LEDGER, kind, &f, sizeof(f), NULL, 0);
+}
+
 /* ---- records ---- */
 
 /* Records of a ring, oldest first. */

@@ -155,12 +155,19 @@ static inline void small_ledger(struct writer *w)
 	struct fmt_comm c = {.key = 1, .comm = "worker"};
 	struct fmt_path p = {.id = 1};
 	struct fmt_map m = {.key = 1, .path = 1, .start = 0x1000, .end = 0x2000};
+	struct fmt_namespaces set = {.id = 1, .nr = 1};
+	struct fmt_namespace net = {.kind = FMT_NS_NET, .dev = 4, .ino = 4026531833};
+	struct fmt_stay stay = {.key = 1, .what = 1};
 
 	SMALL_OK(writer_section(w, FMT_LEDGER, NULL));
 	SMALL_OK(writer_item(w, FMT_LEDGER_TASK, &t, sizeof(t), NULL, 0, NULL, NULL));
 	SMALL_OK(writer_item(w, FMT_LEDGER_COMM, &c, sizeof(c), NULL, 0, NULL, NULL));
 	SMALL_OK(writer_item(w, FMT_LEDGER_PATH, &p, sizeof(p), "/bin/worker", 11, NULL, NULL));
 	SMALL_OK(writer_item(w, FMT_LEDGER_MAP, &m, sizeof(m), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_NAMESPACES, &set, sizeof(set), &net, sizeof(net), NULL,
+			     NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_TASK_NS, &stay, sizeof(stay), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_TASK_CGROUP, &stay, sizeof(stay), NULL, 0, NULL, NULL));
 }
 
 /* `nr_blocks` blocks of 8 samples each, newest first, in one or two pieces. */

@@ -197,7 +197,7 @@ static void a_thread_of_which_nothing_is_known_is_with_its_leader(void **state)
 
 	seen(l, 2 * S, 10, 10, 100, "/a");
 	seen(l, 2 * S, 10, 11, 0, NULL);
-	forked(l, 3 * S, 10, 12, 11);
+	take(l, side_fork(&rec, 3 * S, 10, 12, 10, 11));
 	went(l, 4 * S, 10, 10, 200);
 	went(l, 5 * S, 10, 11, 300);
 	assert_set(l, 11, 3 * S, 100);
@@ -252,7 +252,7 @@ static void a_move_is_seen_at_the_next_scan(void **state)
 static void one_that_keeps_moving_is_bounded(void **state)
 {
 	struct ledger *l = new_ledger();
-	uint64_t bytes;
+	uint64_t bytes = 0;
 
 	for (uint64_t i = 1; i <= 5000; i++) {
 		went(l, i * S, 10, 10, 1000 + 10 * (i % 50));

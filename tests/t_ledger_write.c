@@ -324,6 +324,47 @@ static void what_tasks_share_is_written_once(void **state)
 	ledger_free(l);
 }
 
+/* Thousands of them take several blocks, of which each must have what it refers to. */
+static void places_are_known_in_every_block(void **state)
+{
+	struct ledger *l = new_ledger();
+	size_t nr_blocks = 0;
+	struct people_counts nr;
+	struct people *p;
+	struct reader *r;
+	char cgroup[24];
+	void *file;
+
+	for (uint32_t pid = 10; pid < 6010; pid++) {
+		struct ledger_seen_task seen = {
+			.tid = pid, .pid = pid, .start_ns = 1, .comm = "x", .cgroup = cgroup};
+
+		snprintf(cgroup, sizeof(cgroup), "/unit-%u", pid % 70);
+		ledger_seen_task(l, 1 * S, &seen);
+		take(l, side_namespaces(&rec, 2 * S, pid, pid, 100 * (1 + pid % 90), 7));
+	}
+	for (int i = 0; i < 2; i++) { /* twice: what the first noted must not leak */
+		r = round_trip(l, NULL, 3 * S, 9 * S, &file);
+		assert_int_equal(people_load(r, &p, NULL), 0);
+		people_counts(p, &nr);
+		assert_int_equal(nr.nr_broken, 0);
+		for (uint32_t pid = 10; pid < 6010; pid++) {
+			const struct fmt_task *t = people_task(p, pid, 4 * S);
+
+			snprintf(cgroup, sizeof(cgroup), "/unit-%u", pid % 70);
+			assert_string_equal(people_cgroup(p, t, 4 * S), cgroup);
+			assert_int_equal(people_namespace(p, t, 4 * S, FMT_NS_UTS),
+					 100 * (1 + pid % 90) + 1);
+		}
+		nr_blocks += reader_nr_blocks(r);
+		people_free(p);
+		reader_close(r);
+		free(file);
+	}
+	assert_true(nr_blocks >= 6);
+	ledger_free(l);
+}
+
 /* ---- blocks ---- */
 
 struct blocks {
@@ -398,6 +439,7 @@ int main(void)
 		cmocka_unit_test(symbols_cgroups_and_arguments_are_written),
 		cmocka_unit_test(namespaces_and_cgroups_are_written),
 		cmocka_unit_test(what_tasks_share_is_written_once),
+		cmocka_unit_test(places_are_known_in_every_block),
 		cmocka_unit_test(each_block_has_the_paths_its_mappings_name),
 	};
 

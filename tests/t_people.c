@@ -158,6 +158,102 @@ static void test_maps(void **state)
 	unload(&w);
 }
 
+/* A leader exits, and 2 ms later a thread execs: until then all is the old leader's. */
+static void test_a_thread_that_execs(void **state)
+{
+	struct world w = {.d = mk_begin()};
+	struct people_map m;
+
+	mk_task(&w.d, 1, 10, 10, 1, 0, 100 * MS);
+	mk_comm(&w.d, 1, 0, "old");
+	mk_task(&w.d, 2, 12, 10, 1, 0, 102 * MS); /* which execs */
+	mk_task(&w.d, 3, 13, 10, 1, 0, 101 * MS); /* which goes before */
+	mk_task(&w.d, 4, 10, 10, 1, 102 * MS, 0);
+	mk_comm(&w.d, 4, 102 * MS, "new");
+	mk_path(&w.d, 1, "/old");
+	mk_path(&w.d, 2, "/new");
+	mk_map(&w.d, &(struct fmt_map){.key = 1, .path = 1, .start = 0x1000, .end = 0x2000});
+	mk_map(&w.d, &(struct fmt_map){
+			     .key = 4, .path = 2, .start = 0x1000, .end = 0x2000, .ns = 103 * MS});
+	load(&w);
+	for (uint32_t tid = 12; tid < 14; tid++) {
+		assert_true(people_map(w.p, tid, 50 * MS, 0x1000, &m));
+		assert_string_equal(m.path, "/old");
+		assert_true(people_map(w.p, tid, 100 * MS + 1, 0x1000, &m));
+		assert_string_equal(m.path, "/old");
+		assert_string_equal(people_comm(w.p, tid, 100 * MS + 1), "old");
+	}
+	/* Its last switch may come after the exec. */
+	assert_true(people_map(w.p, 13, 104 * MS, 0x1000, &m));
+	assert_string_equal(m.path, "/old");
+	assert_true(people_map(w.p, 10, 104 * MS, 0x1000, &m));
+	assert_string_equal(m.path, "/new");
+	unload(&w);
+}
+
+static void test_places(void **state)
+{
+	struct world w = {.d = mk_begin()};
+	const struct fmt_task *leader, *thread, *other;
+
+	mk_task(&w.d, 1, 10, 10, 1, 200, 0);
+	mk_task(&w.d, 2, 12, 10, 1, 300, 0);
+	mk_task(&w.d, 3, 13, 10, 1, 300, 0);
+	mk_task(&w.d, 4, 20, 20, 1, 300, 0);
+	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 1, 200, 5);
+	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 1, 600, 6);
+	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 2, 400, 5);
+	mk_stay(&w.d, FMT_LEDGER_TASK_CGROUP, 1, 0, 5);
+	mk_stay(&w.d, FMT_LEDGER_TASK_CGROUP, 1, 500, 6);
+	mk_set(&w.d, 6, 4000); /* may stand behind */
+	mk_set(&w.d, 5, 3000);
+	mk_path(&w.d, 5, "/a");
+	mk_path(&w.d, 6, "/b");
+	load(&w);
+	leader = people_task(w.p, 10, 400);
+	thread = people_task(w.p, 13, 400);
+	other = people_task(w.p, 20, 400);
+	assert_int_equal(people_namespace(w.p, leader, 200, FMT_NS_NET), 3000);
+	assert_int_equal(people_namespace(w.p, leader, 599, FMT_NS_CGROUP), 3006);
+	assert_int_equal(people_namespace(w.p, leader, 600, FMT_NS_NET), 4000);
+	assert_int_equal(people_namespace(w.p, leader, 600, 7), 0);
+	assert_int_equal(people_namespace(w.p, leader, 100, FMT_NS_NET), 3000); /* just before */
+	assert_int_equal(people_namespace(w.p, thread, 599, FMT_NS_PID), 3003);
+	assert_int_equal(people_namespace(w.p, thread, 700, FMT_NS_PID), 4003);
+	assert_int_equal(people_namespace(w.p, people_task(w.p, 12, 700), 700, FMT_NS_PID), 3003);
+	assert_int_equal(people_namespace(w.p, other, 700, FMT_NS_PID), 0);
+	assert_string_equal(people_cgroup(w.p, leader, 499), "/a");
+	assert_string_equal(people_cgroup(w.p, thread, 500), "/b");
+	assert_null(people_cgroup(w.p, other, 500));
+	assert_null(people_cgroup(w.p, people_task(w.p, 0, 500), 500));
+	assert_int_equal(people_namespace(w.p, people_task(w.p, 0, 500), 500, FMT_NS_NET), 0);
+	unload(&w);
+}
+
+static void test_broken_places(void **state)
+{
+	struct fmt_namespaces f = {.id = 1, .nr = 3};
+	struct fmt_namespace v[2] = {{.kind = 0, .ino = 1}, {.kind = 1, .ino = 2}};
+	struct world w = {.d = mk_begin()};
+	struct people_counts n;
+
+	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
+	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_NAMESPACES, &f, sizeof(f), v,
+		sizeof(v)); /* one short */
+	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_NAMESPACES, &f, 4, NULL, 0);
+	mk_set(&w.d, 2, 3000);
+	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 1, 0, 1);	/* no such set */
+	mk_stay(&w.d, FMT_LEDGER_TASK_CGROUP, 1, 0, 2); /* no such path */
+	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 0, 0, 2);	/* no key */
+	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 1, 9, 2);
+	load(&w);
+	people_counts(w.p, &n);
+	assert_int_equal(n.nr_broken, 5);
+	assert_int_equal(people_namespace(w.p, people_task(w.p, 10, 8), 8, FMT_NS_NET), 0);
+	assert_int_equal(people_namespace(w.p, people_task(w.p, 10, 9), 9, FMT_NS_NET), 3000);
+	unload(&w);
+}
+
 /* A mapping that a process made and dropped at one address, again and again. */
 static void test_generations(void **state)
 {
@@ -294,6 +390,9 @@ int main(void)
 		cmocka_unit_test(test_before_the_first),
 		cmocka_unit_test(test_inherited_names),
 		cmocka_unit_test(test_maps),
+		cmocka_unit_test(test_a_thread_that_execs),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_broken_places),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_maps_against_a_search_of_all),
 		cmocka_unit_test(test_hostile_maps),

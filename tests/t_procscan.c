@@ -7,6 +7,7 @@
 #include "recorder/procfile.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +124,32 @@ static void only_executable_mappings_are_taken(void **state)
 	buf_free(&maps);
 }
 
+static void the_cgroup_that_says_most_is_taken(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{"0::/system.slice/x.service\n", "/system.slice/x.service"},
+		{"3:perf_event:/y\n1:name=systemd:/x\n0::/x/y:z\n", "/x/y:z"},
+		{"4:memory:/m\n3:cpu,perf_event:/y\n0::/\n", "cpu,perf_event:/y"},
+		{"4:memory:/m\n3:perf_event,cpu:/y\n", "perf_event,cpu:/y"},
+		{"5:no_perf_event:/n\n4:memory:/m\n3:perf_event:/\n0::/\n", "no_perf_event:/n"},
+		{"5:pids:/\n4:memory:/m\n3:cpuset:/c\n0::/\n", "memory:/m"},
+		{"5:pids:/\n3:perf_event:/\n0::/\n", "/"},
+		{"5:pids:/\n3:perf_event:/\n", "pids:/"},
+		{"0::/../other (deleted)\n", "/../other (deleted)"},
+		{"garbage\n\n0::/x", "/x"},
+		{"garbage", ""},
+		{"", ""},
+	};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		assert_string_equal(procfile_parse_cgroup(text), cases[i].want);
+	}
+}
+
 /* ---- the real /proc ---- */
 
 struct children {
@@ -177,6 +205,27 @@ static void assert_comm(struct ledger *l, uint32_t tid, const char *want)
 	assert_string_equal(comm, want);
 }
 
+/* As stat(2) tells them, the seven that records have. */
+static void assert_namespaces(struct ledger *l, pid_t pid)
+{
+	static const char *const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
+	struct fmt_namespace v[LEDGER_MAX_NAMESPACES];
+	char path[64];
+	struct stat st;
+	size_t nr = 0;
+
+	assert_true(ledger_namespaces(l, pid, clock_ns(), v) > 0);
+	for (uint32_t i = 0; i < 7; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, names[i]);
+		if (stat(path, &st))
+			continue;
+		assert_int_equal(v[nr].kind, i);
+		assert_int_equal(v[nr].ino, st.st_ino);
+		assert_int_equal(v[nr++].dev, st.st_dev);
+	}
+	assert_int_equal(ledger_namespaces(l, pid, clock_ns(), v), nr);
+}
+
 struct sleeper {
 	pthread_barrier_t barrier;
 	pid_t tid;
@@ -212,6 +261,10 @@ static void everything_that_runs_is_found(void **state)
 	assert_comm(l, c.pid[0], "scan-child");
 	assert_comm(l, s.tid, "scan-thread");
 	assert_comm(l, getpid(), "t_procscan");
+	assert_namespaces(l, c.pid[0]);
+	assert_namespaces(l, s.tid);
+	assert_true(ledger_cgroup(l, s.tid, clock_ns(), path, sizeof(path)));
+	assert_non_null(strchr(path, '/'));
 	for (int i = 0; i < 2; i++) {
 		pid_t who = i ? c.pid[0] : s.tid;
 
@@ -245,6 +298,44 @@ static void start_times_are_in_the_ledgers_clock(void **state)
 	assert_true(ledger_comm(l, c.pid[0], after, comm));
 	procscan_free(scan);
 	end_children(&c, 1);
+	ledger_free(l);
+}
+
+static void who_is_elsewhere_is_told_apart(void **state)
+{
+	struct fmt_namespace mine[LEDGER_MAX_NAMESPACES], its[LEDGER_MAX_NAMESPACES];
+	struct ledger *l = new_ledger();
+	struct procscan *scan;
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		c = unshare(CLONE_NEWUTS | CLONE_NEWNET) ? 'x' : 'o';
+		if (write(ready[1], &c, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(c, 'o');
+	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(procscan_wait(scan, false, UINT64_MAX));
+	procscan_free(scan);
+	assert_namespaces(l, pid);
+	assert_true(ledger_namespaces(l, getpid(), clock_ns(), mine) > FMT_NS_USER);
+	assert_true(ledger_namespaces(l, pid, clock_ns(), its) > FMT_NS_USER);
+	assert_int_not_equal(its[FMT_NS_NET].ino, mine[FMT_NS_NET].ino);
+	assert_int_not_equal(its[FMT_NS_UTS].ino, mine[FMT_NS_UTS].ino);
+	assert_int_equal(its[FMT_NS_USER].ino, mine[FMT_NS_USER].ino);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(ready[0]);
+	close(ready[1]);
 	ledger_free(l);
 }
 
@@ -341,7 +432,9 @@ int main(void)
 		cmocka_unit_test(stat_says_who_is_gone),
 		cmocka_unit_test(names_are_as_records_have_them),
 		cmocka_unit_test(only_executable_mappings_are_taken),
+		cmocka_unit_test(the_cgroup_that_says_most_is_taken),
 		cmocka_unit_test(everything_that_runs_is_found),
+		cmocka_unit_test(who_is_elsewhere_is_told_apart),
 		cmocka_unit_test(start_times_are_in_the_ledgers_clock),
 		cmocka_unit_test(only_targets_and_their_descendants_are_read),
 		cmocka_unit_test(a_second_scan_finds_who_is_gone),

@@ -246,7 +246,8 @@ static void losses_while_spare_are_told_from_real_ones(void **state)
 {
 	struct fake *f = fake_new(0);
 
-	/* As the kernel does it: the first sample after being armed, and in front of it the LOST. */
+	/* As the kernel does it: the first sample after being armed, and in front of it the LOST.
+	 */
 	write_record(f, PERF_RECORD_SAMPLE, 40, 5);
 	write_record(f, PERF_RECORD_LOST, 32, 7);
 	fill(f, 4000);

@@ -10,11 +10,14 @@
 #include "recorder/event.h"
 #include "tests/side_records.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,9 +188,21 @@ static int child(int go)
 
 	if (read(go, &c, 1) != 1)
 		_exit(1);
+	if (!geteuid() && unshare(CLONE_NEWUTS))
+		_exit(1);
 	prctl(PR_SET_NAME, "sb-renamed");
 	execl("/bin/true", "true", NULL);
 	_exit(1);
+}
+
+static ino_t inode_of(const char *kind)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
 }
 
 static void a_real_child_is_followed(void **state)
@@ -196,7 +211,9 @@ static void a_real_child_is_followed(void **state)
 			    .kernel_samples = geteuid() == 0,
 			    .ksymbol = true,
 			    .cgroup_sideband = true,
-			    .build_id = true};
+			    .build_id = true,
+			    .namespaces = geteuid() == 0};
+	struct fmt_namespace v[LEDGER_MAX_NAMESPACES];
 	struct record_layout layout;
 	struct perf_event_attr attr;
 	struct fixture *x = *state;
@@ -228,6 +245,13 @@ static void a_real_child_is_followed(void **state)
 	for (ns = from; !ledger_comm(x->ledger, pid, ns, comm); ns += 1000)
 		assert_true(ns < clock_ns());
 	assert_string_equal(comm, "sb-renamed");
+	if (caps.namespaces) {
+		/* All of its own but the one it went into. */
+		assert_int_equal(ledger_namespaces(x->ledger, pid, clock_ns(), v), 7);
+		assert_int_equal(v[FMT_NS_NET].ino, inode_of("net"));
+		assert_int_equal(v[FMT_NS_CGROUP].ino, inode_of("cgroup"));
+		assert_int_not_equal(v[FMT_NS_UTS].ino, inode_of("uts"));
+	}
 	/* The program's text was mapped at some address; nobody here knows which. */
 	assert_false(ledger_path(x->ledger, pid, ns, 0x1000, path, sizeof(path)));
 	struct ledger_stats s;

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares the names and mappings that a dump's ledger gives with what the kernel itself wrote:
- *prev_comm of each sched_switch, and for getpgid(pid) of load_short "p<pid>". For every sample with
- *a user call chain its first user address must lie in a known mapping. Prints
+ * prev_comm of each sched_switch, and for getpgid(pid) of load_short "p<pid>". For every sample
+ *with a user call chain its first user address must lie in a known mapping. Prints
  *
- *	samples=N wrong=N unmapped=N mapped=N exited=N
+ *	samples=N wrong=N unmapped=N mapped=N exited=N kworkers=N
  *
  * and up to ten lines about what is wrong. "exited": samples of processes that had ended before the
- *freeze.
+ * freeze; "kworkers": names of kernel workers among those compared. With further arguments, tids,
+ *it prints where they were at the freeze instead:
+ *
+ *	tid=N net=INODE uts=INODE ipc=INODE pid=INODE user=INODE mnt=INODE cgroup=INODE in=PATH
  */
 #include "dump/base/err.h"
 #include "dump/reader.h"
@@ -21,7 +24,7 @@
 #include <string.h>
 
 struct counts {
-	uint64_t samples, wrong, unmapped, mapped, exited;
+	uint64_t samples, wrong, unmapped, mapped, exited, kworkers;
 };
 
 static int fail(const struct err *err)
@@ -88,8 +91,11 @@ static void check(struct counts *c, const struct people *p, const struct timelin
 	c->samples++;
 	if (task && task->exit_ns)
 		c->exited++;
-	if (true_name(rec, name) && (!is || strncmp(is, name, 15)))
-		wrong(c, rec, is, name);
+	if (true_name(rec, name)) {
+		c->kworkers += !strncmp(name, "kworker/", 8);
+		if (!is || strncmp(is, name, 15))
+			wrong(c, rec, is, name);
+	}
 	if (!ip)
 		return;
 	if (people_map(p, rec->tid, rec->time_ns, ip, &map)) {
@@ -100,28 +106,53 @@ static void check(struct counts *c, const struct people *p, const struct timelin
 	}
 }
 
-int main(int argc, char **argv)
+static void place(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	static const char *const kinds[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
+	const struct fmt_task *t = people_task(p, tid, ns);
+	const char *cgroup = t ? people_cgroup(p, t, ns) : NULL;
+
+	printf("tid=%u", tid);
+	for (uint32_t i = 0; i < 7; i++)
+		printf(" %s=%" PRIu64, kinds[i], t ? people_namespace(p, t, ns, i) : 0);
+	printf(" in=%s\n", cgroup ? cgroup : "");
+}
+
+static int compare(struct reader *r, const struct meta *m, const struct people *p, struct err *err)
 {
 	struct timeline_options all = {.to_ns = UINT64_MAX, .cpu = -1};
 	struct timeline_record rec;
 	struct timeline *t = NULL;
+	struct counts c = {0};
+	int rc = timeline_open(r, m, &all, &t, err);
+
+	while (!rc && (rc = timeline_next(t, &rec, err)) > 0) {
+		if (rec.event)
+			check(&c, p, &rec);
+		rc = 0;
+	}
+	printf("samples=%" PRIu64 " wrong=%" PRIu64 " unmapped=%" PRIu64 " mapped=%" PRIu64
+	       " exited=%" PRIu64 " kworkers=%" PRIu64 "\n",
+	       c.samples, c.wrong, c.unmapped, c.mapped, c.exited, c.kworkers);
+	timeline_close(t);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
 	struct people *p = NULL;
 	struct reader *r = NULL;
 	struct meta *m = NULL;
 	struct err err = ERR_INIT;
-	struct counts c = {0};
-	int rc;
+	int rc = 0;
 
-	if (argc != 2 || reader_open(argv[1], &r, &err) || meta_load(r, &m, &err) ||
-	    people_load(r, &p, &err) || timeline_open(r, m, &all, &t, &err))
+	if (argc < 2 || reader_open(argv[1], &r, &err) || meta_load(r, &m, &err) ||
+	    people_load(r, &p, &err))
 		return fail(&err);
-	while ((rc = timeline_next(t, &rec, &err)) > 0)
-		if (rec.event)
-			check(&c, p, &rec);
-	printf("samples=%" PRIu64 " wrong=%" PRIu64 " unmapped=%" PRIu64 " mapped=%" PRIu64
-	       " exited=%" PRIu64 "\n",
-	       c.samples, c.wrong, c.unmapped, c.mapped, c.exited);
-	timeline_close(t);
+	for (int i = 2; i < argc; i++)
+		place(p, strtoul(argv[i], NULL, 10), m->trigger.freeze_ns);
+	if (argc == 2)
+		rc = compare(r, m, p, &err);
 	people_free(p);
 	meta_free(m);
 	reader_close(r);

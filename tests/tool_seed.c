@@ -3,10 +3,12 @@
 /*
  * Writes what other tests start from:
  *
- *	tool_seed dump FILE	a small whole dump
- *	tool_seed seeds DIR	inputs for fuzz_reader, one file each
+ *	tool_seed dump FILE		a small whole dump
+ *	tool_seed seeds DIR		inputs for fuzz_reader and fuzz_view, one file each
+ *	tool_seed from DUMP DIR		the same, made of the beginnings of a real dump's blocks
  */
 #include "tests/fuzz_seed.h"
+#include "tests/mkdump.h"
 #include "tests/small_dump.h"
 
 #include "dump/reader.h"
@@ -118,8 +120,144 @@ static struct bytes rich_dump(void)
 	return file;
 }
 
-/* A file's payloads, unpacked, as a FUZZ_PAYLOADS input. */
-static void save_payloads(const char *dir, const char *name, struct bytes file)
+/* ---- a dump that can be looked at ---- */
+
+#define TP_VIEW 300
+#define HIT_NS	2000000000ull
+
+/* One field of each kind, and a print fmt with each of the helpers that kernels use. */
+static const char view_format[] =
+	"name: demo\nID: 300\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:int num;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned int flags;\toffset:12;\tsize:4;\tsigned:0;\n"
+	"\tfield:void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:char comm[8];\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:__data_loc char[] path;\toffset:32;\tsize:4;\tsigned:0;\n"
+	"\tfield:u8 addr[4];\toffset:36;\tsize:4;\tsigned:0;\n"
+	"\tfield:__data_loc u16[] list;\toffset:40;\tsize:4;\tsigned:0;\n\n"
+	"print fmt: \"n=%d %3.5u %#llx %s %s f=%s %s %s %pI4 %pK l=%s %%\", REC->num, "
+	"REC->flags & ~0x7fU, (unsigned long long)REC->ptr >> 4, REC->comm, __get_str(path), "
+	"REC->flags ? __print_flags(REC->flags, \"|\", { 0x1, \"A\" }, { 0x4, \"B\" }) : \"none\", "
+	"__print_symbolic(REC->num, { -3, \"three\" }, { (1 << 2), \"four\" }), "
+	"__print_hex(REC->addr, 4), REC->addr, REC->ptr, "
+	"__print_array(__get_dynamic_array(list), __get_dynamic_array_len(list) / 2, 2)\n";
+
+struct view_raw {
+	uint16_t type;
+	uint8_t flags, preempt;
+	int32_t pid, num;
+	uint32_t bits;
+	uint64_t ptr;
+	char comm[8];
+	uint32_t path_at;
+	uint8_t addr[4];
+	uint32_t list_at;
+	char path[8];
+	uint16_t list[2];
+};
+
+static void view_ledger(struct mk *d)
+{
+	mk_task(d, 1, 10, 10, 1, 0, 0);
+	mk_comm(d, 1, 0, "alpha");
+	mk_comm(d, 1, HIT_NS - 500, "omega\x1b[2J");
+	mk_task(d, 2, 11, 10, 1, 5, HIT_NS);
+	mk_task(d, 3, 11, 11, 10, HIT_NS, 0);
+	mk_path(d, 1, "/usr/lib/lib\ndemo.so");
+	for (uint32_t i = 0; i < 4; i++)
+		mk_map(d, &(struct fmt_map){.key = 1,
+					    .path = 1,
+					    .start = 0x7000 + i * 0x800,
+					    .end = 0x9000 + i * 0x800,
+					    .pgoff = 0x100,
+					    .ns = i * 100});
+}
+
+static void view_records(struct mk *d)
+{
+	struct view_raw raw = {
+		.type = TP_VIEW,
+		.pid = 10,
+		.num = -3,
+		.bits = 5,
+		.ptr = 0xffff888000000000,
+		.comm = "worker",
+		.path_at = offsetof(struct view_raw, path) | 8u << 16,
+		.addr = {10, 0, 0, 1},
+		.list_at = offsetof(struct view_raw, list) | 4u << 16,
+		.path = "/bin/ls",
+		.list = {1, 65535},
+	};
+	uint64_t chain[] = {
+		0x7010, 10 | 11ull << 32,  HIT_NS, 0xdead, 1, 4, PERF_CONTEXT_KERNEL,
+		~0xfff, PERF_CONTEXT_USER, 0x7010, /* IP to CALLCHAIN */
+	};
+	struct mk_records a = {.nr = 0}, b = {.nr = 0};
+
+	for (uint64_t i = 0; i < 3; i++)
+		mk_sample(&a, HIT_NS - 1000 + i, &raw, sizeof(raw));
+	mk_lost(&a, HIT_NS - 10, 1, 5);
+	mk_record(&b, PERF_RECORD_SAMPLE, 0, chain, sizeof(chain));
+	mk_block(d, 0, 0, HIT_NS - 1000, HIT_NS - 10, &a);
+	mk_block(d, 1, 0, HIT_NS, HIT_NS, &b);
+	mk_records_free(&a);
+	mk_records_free(&b);
+}
+
+/* All that script and info show; free .p. */
+static struct bytes view_dump(void)
+{
+	static const uint64_t counter = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+					PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
+					PERF_SAMPLE_CALLCHAIN;
+	static const uint64_t tracepoint = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+	struct mk d = mk_begin();
+
+	mk_host(&d);
+	mk_trigger(&d, HIT_NS);
+	mk_channel(&d, 0, "sched", tracepoint);
+	mk_channel(&d, 1, "cpu", counter);
+	mk_event(&d, 0, 0, "sys:demo", TP_VIEW, tracepoint);
+	mk_event(&d, 1, 1, "cpu-clock", 0, counter);
+	mk_format(&d, TP_VIEW, "sys", view_format);
+	mk_cpu_window(&d, 0, 0, 0);
+	mk_cpu_window(&d, 1, 1, 1);
+	mk_stats(&d);
+	view_ledger(&d);
+	view_records(&d);
+	mk_finish(&d);
+	writer_free(d.w);
+	close(d.fd);
+	return (struct bytes){d.file, d.file_bytes};
+}
+
+/* ---- payloads ---- */
+
+/* As many whole records or items as fit into `max` bytes: a payload's length has 16 bits. */
+static size_t whole_ones(const struct fmt_block *h, struct bytes payload, size_t max)
+{
+	struct perf_event_header rec;
+	struct bytes rest = payload, item;
+	bool broken = false;
+	uint16_t kind;
+	size_t n = 0;
+
+	if (h->section == FMT_RECORDS) {
+		while (record_at(payload, n, &rec) && n + rec.size <= max)
+			n += rec.size;
+		return n;
+	}
+	while (reader_next_item(&rest, &kind, &item, &broken) && payload.len - rest.len <= max)
+		n = payload.len - rest.len;
+	return n;
+}
+
+/* A file's payloads, unpacked, at most `max` bytes of each, as a FUZZ_PAYLOADS input. */
+static void save_payloads(const char *dir, const char *name, struct bytes file, size_t max)
 {
 	struct buf all = {0}, payload = {0};
 	struct reader *r;
@@ -131,12 +269,15 @@ static void save_payloads(const char *dir, const char *name, struct bytes file)
 			.section = (uint8_t)h->section,
 			.encoding = h->encoding,
 			.ring = (uint8_t)h->ring,
-			.bytes = {(uint8_t)h->payload_bytes, (uint8_t)(h->payload_bytes >> 8)},
 		};
+		size_t n;
 
 		SMALL_OK(reader_load(r, i, &payload, NULL));
+		n = whole_ones(h, (struct bytes){payload.p, payload.len}, max);
+		p.bytes[0] = (uint8_t)n;
+		p.bytes[1] = (uint8_t)(n >> 8);
 		SMALL_OK(buf_put(&all, &p, sizeof(p)));
-		SMALL_OK(buf_put(&all, payload.p, payload.len));
+		SMALL_OK(buf_put(&all, payload.p, n));
 	}
 	save(dir, name, FUZZ_PAYLOADS, (struct bytes){all.p, all.len});
 	reader_close(r);
@@ -144,9 +285,26 @@ static void save_payloads(const char *dir, const char *name, struct bytes file)
 	buf_free(&payload);
 }
 
+static void save_from(const char *path, const char *dir)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct bytes file;
+
+	if (fd < 0)
+		err(1, "%s", path);
+	file = small_slurp(fd);
+	close(fd);
+	save(dir, "real-file", FUZZ_FILE, file);
+	save(dir, "real-repaired", FUZZ_REPAIRED, file);
+	save_payloads(dir, "real-payloads-512", file, 512);
+	save_payloads(dir, "real-payloads-4096", file, 4096);
+	save_payloads(dir, "real-payloads", file, UINT16_MAX);
+	free((void *)file.p);
+}
+
 static void save_seeds(const char *dir)
 {
-	struct bytes small = small_dump(), rich = rich_dump();
+	struct bytes small = small_dump(), rich = rich_dump(), view = view_dump();
 
 	save(dir, "small-file", FUZZ_FILE, small);
 	save(dir, "small-repaired", FUZZ_REPAIRED, small);
@@ -156,10 +314,14 @@ static void save_seeds(const char *dir)
 	save(dir, "rich-salvage", FUZZ_REPAIRED | FUZZ_SALVAGE, rich);
 	save(dir, "rich-file", FUZZ_FILE, rich);
 	save(dir, "rich-repaired", FUZZ_REPAIRED, rich);
-	save_payloads(dir, "small-payloads", small);
-	save_payloads(dir, "rich-payloads", rich);
+	save(dir, "view-file", FUZZ_FILE, view);
+	save(dir, "view-repaired", FUZZ_REPAIRED, view);
+	save_payloads(dir, "small-payloads", small, UINT16_MAX);
+	save_payloads(dir, "rich-payloads", rich, UINT16_MAX);
+	save_payloads(dir, "view-payloads", view, UINT16_MAX);
 	free((void *)small.p);
 	free((void *)rich.p);
+	free((void *)view.p);
 }
 
 int main(int argc, char **argv)
@@ -176,6 +338,11 @@ int main(int argc, char **argv)
 		free((void *)file.p);
 		return 0;
 	}
-	fputs("usage: tool_seed dump FILE | tool_seed seeds DIR\n", stderr);
+	if (argc == 4 && !strcmp(argv[1], "from")) {
+		save_from(argv[2], argv[3]);
+		return 0;
+	}
+	fputs("usage: tool_seed dump FILE | tool_seed seeds DIR | tool_seed from DUMP DIR\n",
+	      stderr);
 	return 2;
 }

@@ -29,9 +29,9 @@ char *text_room(struct text *t, size_t n)
 
 void text_put(struct text *t, const void *p, size_t n)
 {
-	char *to = text_room(t, n);
+	char *to = n ? text_room(t, n) : NULL;
 
-	if (!to || !n)
+	if (!to)
 		return;
 	memcpy(to, p, n);
 	t->b.len += n;

@@ -11,7 +11,7 @@ events='sched:sched_switch,sched:sched_wakeup'
 getpgid='raw_syscalls:sys_enter'
 
 in_background "$loads/load_switch" 600 >/dev/null
-rec_start --config /dev/null -a -m 1M -g -e "$events,$getpgid[id==121]"
+rec_start --config /dev/null -a -m 1M -g -e "$events,${getpgid}[id==121]"
 "$loads/load_short" 2000 >/dev/null
 path=$(dump_now)
 rec_stop

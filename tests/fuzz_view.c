@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libFuzzer target for all that shows a dump: its people, its records in the order of time, their
+ * fields, script and info in both forms. Whatever the dump says: time doesn't go back, a line of
+ * script is one line, nothing reaches a terminal that it could obey, each line of JSON is JSON.
+ * Inputs: fuzz_seed.h.
+ *
+ *	build/tests/tool_seed seeds CORPUS && build/fuzz/fuzz_view CORPUS
+ *	build/tests/tool_seed from DUMP CORPUS		more seeds, of a real dump
+ */
+#include "tests/fuzz_file.h"
+
+#include "dump/meta.h"
+#include "dump/reader.h"
+#include "dump/view/info.h"
+#include "dump/view/people.h"
+#include "dump/view/script.h"
+#include "dump/view/timeline.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* An input may be made to expand: what is printed of it is bounded. */
+#define MAX_LINES   300
+#define MAX_RECORDS 20000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct view {
+	struct reader *r;
+	struct meta *m;
+	struct people *p;
+};
+
+/* ---- asking ---- */
+
+static void ask_about(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr)
+{
+	const struct fmt_task *t = people_task(p, tid, ns);
+	const char *comm = people_comm(p, tid, ns), *cgroup;
+	volatile size_t sum = comm ? strlen(comm) : 0;
+	struct people_map map;
+
+	if (t) {
+		cgroup = people_cgroup(p, t, ns);
+		sum += cgroup ? strlen(cgroup) : 0;
+		sum += people_namespace(p, t, ns, 0);
+	}
+	if (!people_map(p, tid, ns, addr, &map))
+		return;
+	assert(map.f.start <= addr && addr < map.f.end);
+	sum += strlen(map.path);
+	if (map.build_id_bytes)
+		sum += map.build_id[map.build_id_bytes - 1];
+	(void)sum;
+}
+
+static void ask_people(const struct people *p)
+{
+	size_t nr = people_nr_tasks(p);
+	struct people_counts c;
+
+	people_counts(p, &c);
+	assert(c.nr_tasks == nr);
+	for (size_t i = 0; i < nr && i < 1000; i++) {
+		const struct fmt_task *t = people_nth(p, i);
+
+		assert(!i || people_nth(p, i - 1)->tid <= t->tid);
+		ask_about(p, t->tid, t->start_ns, t->start_ns);
+		ask_about(p, t->tid, t->exit_ns, UINT64_MAX);
+		ask_about(p, t->ppid, t->start_ns + 1, 0x7000);
+	}
+}
+
+static void walk(const struct view *v, uint64_t from_ns)
+{
+	struct timeline_options opt = {.from_ns = from_ns, .to_ns = UINT64_MAX, .cpu = -1};
+	struct timeline_record rec;
+	struct timeline *t;
+	uint64_t last = from_ns;
+
+	SMALL_OK(timeline_open(v->r, v->m, &opt, &t, NULL));
+	for (int i = 0; i < MAX_RECORDS && timeline_next(t, &rec, NULL) > 0; i++) {
+		assert(rec.time_ns >= last);
+		last = rec.time_ns;
+		ask_about(v->p, rec.tid, rec.time_ns, rec.s.ip);
+	}
+	timeline_nr_bad_blocks(t);
+	timeline_close(t);
+}
+
+/* ---- printing ---- */
+
+struct printed {
+	char *p;
+	size_t len;
+	FILE *out;
+};
+
+static void begin(struct printed *t)
+{
+	*t = (struct printed){0};
+	t->out = open_memstream(&t->p, &t->len);
+	assert(t->out);
+}
+
+static void must_be_harmless(const struct printed *t)
+{
+	for (size_t i = 0; i < t->len; i++) {
+		uint8_t c = (uint8_t)t->p[i];
+
+		assert(c == '\n' || (c >= ' ' && c != 0x7f));
+	}
+	assert(!t->len || t->p[t->len - 1] == '\n');
+}
+
+/* A line of its own for each value, or one value in all. */
+static void must_be_json(const struct printed *t, bool lines)
+{
+	for (size_t at = 0; at < t->len;) {
+		const char *end = lines ? memchr(t->p + at, '\n', t->len - at) : t->p + t->len;
+		json_error_t e;
+		json_t *j;
+
+		assert(end);
+		j = json_loadb(t->p + at, (size_t)(end - t->p) - at,
+			       JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES * !lines, &e);
+		assert(json_is_object(j));
+		json_decref(j);
+		at = (size_t)(end - t->p) + 1;
+	}
+}
+
+static void end(struct printed *t, bool json, bool lines)
+{
+	assert(!fclose(t->out));
+	must_be_harmless(t);
+	if (json)
+		must_be_json(t, lines);
+	free(t->p);
+}
+
+static void print(const struct view *v, bool json)
+{
+	struct script_options script = {.to_ns = UINT64_MAX, .limit = MAX_LINES, .json = json};
+	struct info_options info = {.path = "FILE", .json = json, .all = true};
+	struct script_result lines;
+	struct info_result bad;
+	struct printed t;
+
+	begin(&t);
+	SMALL_OK(script_print(v->r, v->m, &script, t.out, &lines, NULL));
+	assert(lines.nr_printed <= MAX_LINES);
+	end(&t, json, true);
+	begin(&t);
+	SMALL_OK(info_print(v->r, v->m, &info, t.out, &bad, NULL));
+	end(&t, json, false);
+}
+
+static void use(struct bytes file, bool damaged)
+{
+	struct view v;
+
+	if (reader_open_bytes(file, damaged, &v.r, NULL))
+		return;
+	SMALL_OK(meta_load(v.r, &v.m, NULL));
+	if (!people_load(v.r, &v.p, NULL)) {
+		ask_people(v.p);
+		walk(&v, 0);
+		walk(&v, v.m->trigger.hit_ns);
+		print(&v, false);
+		print(&v, true);
+		people_free(v.p);
+	}
+	meta_free(v.m);
+	reader_close(v.r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes b;
+
+	if (!size)
+		return 0;
+	b = fuzz_file(data, size);
+	/* What can be opened as it should be is shown that way, like the program does. */
+	use(b, false);
+	if ((data[0] & FUZZ_KIND) != FUZZ_REPAIRED)
+		use(b, true);
+	free((void *)b.p);
+	return 0;
+}

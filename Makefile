@@ -39,7 +39,8 @@ dump_SRC := $(wildcard dump/*.c)
 view_SRC := $(wildcard dump/view/*.c)
 trigger_SRC  := $(wildcard trigger/*.c)
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
-LIBS	 := -ltraceevent -lelf -llz4 -lxxhash -linih -ljansson -lm
+LIBS	 := -lelf -llz4 -lxxhash -linih -ljansson -lm
+TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))
 lib	 = $(O)/lib$(1).a
@@ -78,7 +79,7 @@ layers_of = $(or $(shell sed -n '1s,^/\* LAYERS: \(.*\) \*/$$,\1,p' $(1)),$(LAYE
 .SECONDEXPANSION:
 $(O)/tests/t_%: $(O)/tests/t_%.o $$(call libs,$$(call layers_of,tests/t_$$*.c))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
 $(O)/tests/tool_%: $(O)/tests/tool_%.o $$(call libs,$$(call layers_of,tests/tool_$$*.c))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

@@ -472,7 +472,8 @@ void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr
 	pthread_mutex_lock(&d->lock);
 	assert(d->phase == DUMPER_SEAL);
 	d->nr_merged = nr < MAX_MERGED ? nr : MAX_MERGED;
-	memcpy(d->merged, merged, d->nr_merged * sizeof(*merged));
+	if (d->nr_merged)
+		memcpy(d->merged, merged, d->nr_merged * sizeof(*merged));
 	d->totals = *totals;
 	d->phase = DUMPER_SEALED;
 	pthread_cond_broadcast(&d->cond);

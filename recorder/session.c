@@ -171,12 +171,16 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		rc = open_parts(s, err);
 	if (rc)
 		return rc;
-	recording_start(s->recording);
-	s->started_ns = clock_ns();
+	/*
+	 * The sideband records since its rings were opened. Names are read before anything else is
+	 * recorded: a process that ended before the scan came to it is in no sample then.
+	 */
 	rc = session_scan(s, err);
 	if (rc)
 		return rc;
 	procscan_wait(s->scan, false, NAMES_WAIT_NS);
+	recording_start(s->recording);
+	s->started_ns = clock_ns();
 	raise_priority();
 	return s->child ? child_go(s->child, err) : 0;
 }

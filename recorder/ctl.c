@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The recorder's end of the control socket; see ctl.h. The daemon puts ctl_fd() into its loop and
- *calls ctl_next() until it has nothing more. Nothing here ever blocks, and no timer runs while
- *nobody is connected. A client:
+ * calls ctl_next() until it has nothing more. Nothing here ever blocks, and no timer runs while
+ * nobody is connected. A client:
  *
  *	          request whole            ctl_reply()
  *	READING ─────────────────▶ WAITING ────────────▶ WRITING ──▶ gone

@@ -8,24 +8,24 @@
  *
  * /run/ringback/NAME.sock for root, $XDG_RUNTIME_DIR/ringback/NAME.sock for others, without that
  * /tmp/ringback-UID/NAME.sock; $RINGBACK_RUNTIME_DIR names another directory. Directory 0700, of
- *one's own user, no symbolic link; socket 0600, peers checked with SO_PEERCRED (the recorder's own
- *user and root). A lock beside it (NAME.lock, flock) says whether a recorder of that name runs;
- *leftovers of a killed one are replaced.
+ * one's own user, no symbolic link; socket 0600, peers checked with SO_PEERCRED (the recorder's own
+ * user and root). A lock beside it (NAME.lock, flock) says whether a recorder of that name runs;
+ * leftovers of a killed one are replaced.
  *
  * One request a connection, at most CTL_LINE_MAX bytes; who takes more than CTL_TIMEOUT_MS to send
- *it, or to read the answer, is dropped.
+ * it, or to read the answer, is dropped.
  *
  * The answer to "status"; keys are never renamed, unknown ones are to be ignored. Times are ns,
- *sizes bytes; what is not known is left out. ring_bytes of a channel is per CPU and bank;
- *horizon_ns is that of its ring with the least history.
+ * sizes bytes; what is not known is left out. ring_bytes of a channel is per CPU and bank;
+ * horizon_ns is that of its ring with the least history, blocked_until_ns on CLOCK_MONOTONIC or 0.
  *
  *	{"ok":true,"name":"default","pid":812,"version":"0.1.0","uptime_ns":..,"target":"all CPUs",
  *	 "state":"armed"|"post"|"dumping",
  *	 "channels":[{"name":"sched","events":["sched:sched_switch",..],"ring_bytes":..,"nr_rings":..,
  *	              "banks":2,"horizon_ns":..,"fill_percent":..,"written_bytes":..},..],
  *	 "dumps":{"committed":..,"failed":..,"deleted":..,"last":"/..rbd"},
- *	 "rules":[{"name":..,"text":..,"hits":..,"held":..,"blocked_until_ns":CLOCK_MONOTONIC or
- *0},..], "totals":{"hits":..,"merged":..,"held":..},
+ *	 "rules":[{"name":..,"text":..,"hits":..,"held":..,"blocked_until_ns":..,"armed":..},..],
+ *	 "totals":{"hits":..,"merged":..,"held":..},
  *	 "sideband":{"records":..,"lost":..,"scans":..,"wakeups":..},
  *	 "ledger":{"bytes":..,"max_bytes":..,"tasks":..,"tombstones":..,"maps":..,"evicted":..},
  *	 "cost":{"cpu_ns":..,"rss_bytes":..,"ring_bytes":..,"voluntary":..,"involuntary":..}}

@@ -147,22 +147,36 @@ static int put_event(const struct recording *r, const struct channel *c, size_t 
 	return rc;
 }
 
-/* The ids of the frozen bank's events, where samples carry them. */
+static int put_bank_ids(const struct banks *b, const struct bank *bank, uint32_t ring,
+			struct writer *w, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < bank->nr_fds && !rc; i++) {
+		struct fmt_event_id id = {.event = b->channel->first_event + bank->event[i],
+					  .ring = ring};
+
+		if (ioctl(bank->fds[i], PERF_EVENT_IOC_ID, &id.id))
+			continue;
+		rc = writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, err);
+	}
+	return rc;
+}
+
+/*
+ * The ids of a ring's events, where samples carry them: those of both banks, because a sample may
+ * have the other's. When a software event (page-faults) is open twice the kernel takes one look at
+ * what happened for both, and since Linux 6.2 keeps the id that it noted first (do_perf_sw_event(),
+ * perf_prepare_sample()).
+ */
 static int put_ids(const struct banks *b, uint32_t ring, struct writer *w, struct err *err)
 {
-	const struct bank *f = b->frozen;
 	int rc = 0;
 
 	if (!(b->channel->layout.sample_type & PERF_SAMPLE_IDENTIFIER))
 		return 0;
-	for (size_t i = 0; i < f->nr_fds && !rc; i++) {
-		struct fmt_event_id id = {.event = b->channel->first_event + f->event[i],
-					  .ring = ring};
-
-		if (ioctl(f->fds[i], PERF_EVENT_IOC_ID, &id.id))
-			continue;
-		rc = writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, err);
-	}
+	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
+		rc = put_bank_ids(b, &b->bank[i], ring, w, err);
 	return rc;
 }
 

@@ -72,7 +72,8 @@ void ledger_seen_all(struct ledger *l, uint64_t ns);
  */
 #define LEDGER_GRACE_NS 1000000000ull
 
-/* Nothing recorded before `ns` is in any ring: what ended LEDGER_GRACE_NS before that goes. */
+/* Nothing recorded before `ns` is in any ring: what ended LEDGER_GRACE_NS before that goes, a few
+ * thousand at a time, so that it takes no more than about a millisecond. */
 void ledger_expire(struct ledger *l, uint64_t ns);
 
 /* The name of the task that had `tid` at `ns`; false when it is not known. */

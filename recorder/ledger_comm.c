@@ -9,6 +9,9 @@
 
 /* A scan notes the time, then reads: this much may have passed in between. */
 #define READ_DELAY_NS 1000000000ull
+#define KTHREADD      2 /* its pid */
+
+static const char kthreadd[16] = "kthreadd";
 
 const struct comm *comm_at(const struct task *t, uint64_t ns)
 {
@@ -85,6 +88,16 @@ static bool is_name(const struct comm *c, const char name[16])
 	return c && !memcmp(c->name, name, sizeof(c->name));
 }
 
+/*
+ * A kernel thread is kthreadd's child, and named by whoever wanted it while it runs already: its
+ * switches have the new name some time before a record says so. The first one it gets is its name.
+ */
+static bool is_nameless(const struct task *t, const struct comm *c)
+{
+	return c && !c->older && t->exact && c->ns == t->start_ns && t->ppid == KTHREADD &&
+	       is_name(c, kthreadd);
+}
+
 void comm_add(struct ledger *l, struct task *t, uint64_t ns, const char name[16], bool exec)
 {
 	struct comm *newer, *older = around(t, ns, &newer), *c;
@@ -100,6 +113,10 @@ void comm_add(struct ledger *l, struct task *t, uint64_t ns, const char name[16]
 		}
 		if (!exec || (older->exec && older->ns == ns))
 			return;
+	}
+	if (is_nameless(t, older) && !exec) {
+		memcpy(older->name, name, sizeof(older->name));
+		return;
 	}
 	c = comm_new(l, t, ns, name);
 	if (!c)

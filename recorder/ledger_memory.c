@@ -11,6 +11,8 @@
 #define ALLOC_OVERHEAD 16 /* of malloc, so that the bound means memory */
 /* How far back a late one looks for its place; further back it only expires a little late. */
 #define MAX_STEPS 64
+/* Dropped in one go: more than records come in between two, less than would hold up a trigger. */
+#define MAX_EXPIRED 8192
 
 void *ledger_alloc(struct ledger *l, size_t n)
 {
@@ -80,8 +82,11 @@ static void drop(struct ledger *l, struct retired *r)
 
 void retired_expire(struct ledger *l, uint64_t ns)
 {
-	while (l->retired.next != &l->retired && l->retired.next->ns < ns)
+	for (int i = 0; i < MAX_EXPIRED; i++) {
+		if (l->retired.next == &l->retired || l->retired.next->ns >= ns)
+			break;
 		drop(l, l->retired.next);
+	}
 }
 
 bool ledger_admits(struct ledger *l, size_t n)

@@ -179,7 +179,7 @@ bool ledger_admits(struct ledger *l, size_t n);
 void ledger_make_room(struct ledger *l);
 void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_t ns);
 void unretire(struct retired *r);
-/* Drops all that ended before `ns`. */
+/* Drops what ended before `ns`: the oldest of it, when it is so much that it would take long. */
 void retired_expire(struct ledger *l, uint64_t ns);
 
 /* ---- ledger_task.c ---- */

@@ -3,7 +3,7 @@
  * Where a task was over time: its namespaces, its process's cgroup. Three sources say so: its
  * parent's when it was forked (a guess: it may have been born elsewhere, or been moved at once), a
  * record (right about its moment), a scan of /proc (right about the moment it looked). Around a
- *scan they come in any order; the answers are the same.
+ * scan they come in any order; the answers are the same.
  *
  *	[guess A @fork, scanned B @scan]    told as B since the fork: whoever starts a service moves
  *	                                    the child before anything else happens in it

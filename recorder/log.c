@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Messages on stderr; see log.h. Each message is handed to output.c whole, under a lock, so lines
- *of different threads don't mix. Text may hold names from elsewhere: what a terminal could obey is
+ * of different threads don't mix. Text may hold names from elsewhere: what a terminal could obey is
  * escaped. On a terminal the status line is taken away before a message and drawn again below it:
  *
  *	\r\033[K ringback: a message \n ringback: recording, 3 dumps (no newline; cut to the width)

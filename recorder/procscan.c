@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -222,22 +223,27 @@ static void *run(void *arg)
 	uint64_t began_ns = clock_ns();
 	struct found *v;
 	size_t nr;
+	sigset_t all;
 	int rc;
 
+	/* Signals are the main loop's: one of a rule that a reload adds would end us here. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	/* Of this thread only: Linux has a nice value for each. */
 	setpriority(PRIO_PROCESS, gettid(), NICE);
 	rc = list(s);
 	if (s->nr_targets)
 		choose(s);
+	/* Youngest first, as far as pids tell: they may be gone soonest. */
 	v = found_of(s, &nr);
-	for (size_t i = 0; i < nr && !stopped(s); i++) {
+	for (size_t i = nr; i-- && !stopped(s);) {
 		if (v[i].wanted)
 			scan_names(s, v[i].pid);
 	}
 	if (!rc && !s->nr_targets && !stopped(s))
 		ledger_seen_all(s->ledger, began_ns);
 	set_stage(s, SCAN_MAPS);
-	for (size_t i = 0; i < nr && !stopped(s); i++) {
+	for (size_t i = nr; i-- && !stopped(s);) {
 		if (v[i].wanted)
 			scan_maps(s, v[i].pid);
 	}

@@ -10,27 +10,17 @@
 #include "recorder/clock.h"
 #include "recorder/log.h"
 #include "recorder/settings.h"
-#include "recorder/sideband.h"
+#include "recorder/sides.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#define SIDEBAND_RING_BYTES	 (512u << 10)
-#define SIDEBAND_RING_BYTES_USER (32u << 10) /* of a user who has an mlock limit */
-#define MIN_RING_BYTES		 (16u << 10)
+#define MIN_RING_BYTES (16u << 10)
 /* Rings of a CPU that flaps are kept until the next dump, but not without end. */
 #define MAX_OFFLINE_PER_CPU 4
-
-/* The sideband of one CPU: a forward ring that all tasks' dummy events write into. */
-struct side {
-	int cpu;
-	struct ring ring;
-	int *fds;
-	size_t nr_fds;
-};
+/* To open events on a CPU that goes and comes. */
+#define MAX_TRIES 5
 
 struct recording {
 	const struct caps *caps;
@@ -39,11 +29,7 @@ struct recording {
 	size_t nr_channels;
 	struct banks **banks;
 	size_t nr_banks, max_banks;
-	struct side **sides;
-	size_t nr_sides;
-	struct ring **side_rings; /* of sides[], for sideband_drain() */
-	struct perf_event_attr side_attr;
-	struct record_layout side_layout;
+	struct sides *sides;
 	bool started;
 };
 
@@ -145,26 +131,35 @@ static void close_banks(struct recording *r, size_t keep)
 		banks_close(r->banks[--r->nr_banks]);
 }
 
-/* It went offline since it was found online: no more wrong than if it had gone before. */
-static bool has_just_gone(const struct recording *r, int cpu, int rc)
+/*
+ * A CPU may go offline since it was found online, which is no more wrong than if it had gone
+ * before: it is recorded when it is back. It may be back at once, and hardware that is not there
+ * fails likewise.
+ */
+static int open_cpu_unless_gone(struct recording *r, int cpu, struct err *err)
 {
-	return rc == -ENODEV && r->target->follow_cpus && !setting_cpu_online(cpu);
+	size_t before = r->nr_banks;
+	int rc = 0;
+
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		rc = open_cpu(r, cpu, err);
+		if (rc != -ENODEV || !r->target->follow_cpus)
+			return rc;
+		close_banks(r, before);
+		if (!setting_cpu_online(cpu))
+			return 0;
+	}
+	return rc;
 }
 
 static int open_all_cpus(struct recording *r, struct err *err)
 {
 	const struct target *t = r->target;
+	int rc = 0;
 
-	for (size_t i = 0; i < t->nr_cpus; i++) {
-		size_t before = r->nr_banks;
-		int rc = open_cpu(r, t->cpus[i], err);
-
-		if (has_just_gone(r, t->cpus[i], rc))
-			close_banks(r, before);
-		else if (rc)
-			return rc;
-	}
-	return 0;
+	for (size_t i = 0; i < t->nr_cpus && !rc; i++)
+		rc = open_cpu_unless_gone(r, t->cpus[i], err);
+	return rc;
 }
 
 /* A ring for each thread; one that has ended meanwhile needs none, as long as there are others. */
@@ -209,114 +204,6 @@ static bool shrink(struct recording *r)
 	return any;
 }
 
-/* ---- sideband ---- */
-
-static void side_close(struct side *s)
-{
-	if (!s)
-		return;
-	ring_unmap(&s->ring);
-	while (s->nr_fds)
-		close(s->fds[--s->nr_fds]);
-	free(s->fds);
-	free(s);
-}
-
-static int side_add(struct recording *r, struct side *s, pid_t pid, uint64_t bytes, struct err *err)
-{
-	int fd = event_open(&r->side_attr, pid, s->cpu, -1, 0), rc;
-
-	if (fd < 0)
-		return event_strerror(err, fd, "the sideband (process names and mappings)",
-				      &r->side_attr, pid, s->cpu, 0, r->caps);
-	s->fds[s->nr_fds++] = fd;
-	if (s->ring.page)
-		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring.fd)
-			       ? err_sys(err, -errno, "sideband events can't share a ring")
-			       : 0;
-	rc = ring_map(&s->ring, fd, bytes, false);
-	return rc ? event_strerror(err, rc, "the sideband (process names and mappings)",
-				   &r->side_attr, pid, s->cpu, bytes, r->caps)
-		  : 0;
-}
-
-static uint64_t side_bytes(const struct recording *r)
-{
-	return r->caps->ipc_lock ? SIDEBAND_RING_BYTES : SIDEBAND_RING_BYTES_USER;
-}
-
-/* A cgroup's sideband is that of the whole system: who joins it later was named before. */
-static int side_open(struct recording *r, int cpu, struct side **out, struct err *err)
-{
-	const struct target *t = r->target;
-	bool all = !target_is_tasks(t);
-	size_t nr = all ? 1 : t->nr_tids;
-	struct side *s = calloc(1, sizeof(*s));
-	int rc = 0;
-
-	if (!s || !(s->fds = calloc(nr, sizeof(*s->fds)))) {
-		free(s);
-		return err_set(err, -ENOMEM, "out of memory");
-	}
-	s->cpu = cpu;
-	for (size_t i = 0; i < nr && !rc; i++) {
-		rc = side_add(r, s, all ? -1 : t->tids[i], side_bytes(r), err);
-		if (rc == -ESRCH)
-			rc = 0;
-	}
-	if (!rc && !s->nr_fds)
-		rc = err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
-			     t->text);
-	if (rc) {
-		side_close(s);
-		return rc;
-	}
-	*out = s;
-	return 0;
-}
-
-static int add_side(struct recording *r, int cpu, struct err *err)
-{
-	struct side **sides = realloc(r->sides, (r->nr_sides + 1) * sizeof(struct side *));
-	struct ring **rings;
-	int rc;
-
-	if (!sides)
-		return err_set(err, -ENOMEM, "out of memory");
-	r->sides = sides;
-	rings = realloc(r->side_rings, (r->nr_sides + 1) * sizeof(struct ring *));
-	if (!rings)
-		return err_set(err, -ENOMEM, "out of memory");
-	r->side_rings = rings;
-	rc = side_open(r, cpu, &sides[r->nr_sides], err);
-	if (rc)
-		return rc;
-	rings[r->nr_sides] = &sides[r->nr_sides]->ring;
-	r->nr_sides++;
-	return 0;
-}
-
-/*
- * Sideband rings are opened on every CPU, also when only some are recorded: a process may start on
- * any. With a ring per thread the same holds for its dummy events.
- */
-static int open_sideband(struct recording *r, struct err *err)
-{
-	int *cpus = NULL;
-	size_t nr = 0;
-	int rc = target_cpus(target_is_tasks(r->target), &cpus, &nr, err);
-
-	sideband_attr(r->caps, side_bytes(r), &r->side_attr, &r->side_layout);
-	r->side_attr.inherit = target_is_tasks(r->target);
-	for (size_t i = 0; i < nr && !rc; i++) {
-		rc = add_side(r, cpus[i], err);
-		if (has_just_gone(r, cpus[i], rc))
-			rc = 0;
-	}
-	free(cpus);
-	return rc;
-}
-
 /* ---- life ---- */
 
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
@@ -334,7 +221,7 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 	event_raise_nofile();
 	rc = add_channels(r, channels, nr, nr_banks, err);
 	if (!rc)
-		rc = open_sideband(r, err);
+		rc = sides_open(t, caps, &r->sides, err);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
 		close_banks(r, 0);
 		shrunk = true;
@@ -362,10 +249,7 @@ void recording_close(struct recording *r)
 		return;
 	close_banks(r, 0);
 	free(r->banks);
-	while (r->nr_sides)
-		side_close(r->sides[--r->nr_sides]);
-	free(r->sides);
-	free(r->side_rings);
+	sides_close(r->sides);
 	for (size_t i = 0; i < r->nr_channels; i++)
 		channel_free(r->channels[i]);
 	free(r->channels);
@@ -428,28 +312,6 @@ bool recording_wants_cpu(const struct recording *r, int cpu)
 	return target_wants_cpu(r->target, cpu);
 }
 
-static bool has_side(const struct recording *r, int cpu)
-{
-	for (size_t i = 0; i < r->nr_sides; i++)
-		if (r->sides[i]->cpu == cpu)
-			return true;
-	return false;
-}
-
-/* Those among the first `nr`. */
-static void drop_sides(struct recording *r, int cpu, size_t nr)
-{
-	for (size_t i = nr; i-- > 0;) {
-		if (r->sides[i]->cpu != cpu)
-			continue;
-		side_close(r->sides[i]);
-		r->nr_sides--;
-		memmove(&r->sides[i], &r->sides[i + 1], (r->nr_sides - i) * sizeof(struct side *));
-		memmove(&r->side_rings[i], &r->side_rings[i + 1],
-			(r->nr_sides - i) * sizeof(struct ring *));
-	}
-}
-
 /* Retires the rings of a CPU among the first `nr`. */
 static void retire(struct recording *r, int cpu, size_t nr)
 {
@@ -473,12 +335,12 @@ static void retire(struct recording *r, int cpu, size_t nr)
 
 int recording_cpu_online(struct recording *r, int cpu, struct err *err)
 {
-	size_t nr_banks = r->nr_banks, nr_sides = r->nr_sides;
+	size_t nr_banks = r->nr_banks;
 	int rc;
 
-	if (target_is_tasks(r->target) && has_side(r, cpu))
+	if (target_is_tasks(r->target) && sides_has_cpu(r->sides, cpu))
 		return 0;
-	rc = add_side(r, cpu, err);
+	rc = sides_add(r->sides, cpu, err);
 	if (!rc && recording_wants_cpu(r, cpu))
 		rc = open_cpu(r, cpu, err);
 	if (rc) {
@@ -486,7 +348,7 @@ int recording_cpu_online(struct recording *r, int cpu, struct err *err)
 		return rc;
 	}
 	/* What it had when it went off, or before we missed that. */
-	drop_sides(r, cpu, nr_sides);
+	sides_drop_older(r->sides, cpu);
 	retire(r, cpu, nr_banks);
 	return 0;
 }
@@ -556,20 +418,17 @@ uint64_t recording_ring_bytes(const struct recording *r)
 	for (size_t i = 0; i < r->nr_banks; i++)
 		for (unsigned k = 0; k < r->banks[i]->nr_banks; k++)
 			sum += r->banks[i]->bank[k].ring.map_bytes;
-	for (size_t i = 0; i < r->nr_sides; i++)
-		sum += r->sides[i]->ring.map_bytes;
-	return sum;
+	return sum + sides_bytes(r->sides);
 }
 
 struct ring *const *recording_sideband(const struct recording *r, size_t *nr)
 {
-	*nr = r->nr_sides;
-	return r->side_rings;
+	return sides_rings(r->sides, nr);
 }
 
 const struct record_layout *recording_sideband_layout(const struct recording *r)
 {
-	return &r->side_layout;
+	return sides_layout(r->sides);
 }
 
 uint64_t recording_oldest(struct recording *r, uint64_t now_ns)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The directory of dumps; see store.h. Called by the daemon (open, limits) and around each dump
- *(begin, room from the writer, commit or abort). Everything happens relative to one directory
- *descriptor; names that are not exactly ours, files of other users and whatever is no regular file
- *are never touched.
+ * (begin, room from the writer, commit or abort). Everything happens relative to one directory
+ * descriptor; names that are not exactly ours, files of other users and whatever is no regular file
+ * are never touched.
  *
  *	          begin                    commit
  *	  (idle) ───────▶ NAME.rbd.part ──────────▶ NAME.rbd

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMEOUT: 600
 #
 # Real dumps of a busy moment, cut at every border of two blocks and 1,000 random places, 10,000 of their bits flipped one
 # at a time: nothing crashes or hangs or goes unnoticed, and what is whole is rescued. tool_damage.c does that in one process,
@@ -16,7 +17,7 @@ fi
 # busy SYSCALLS-SIZE TARGET...: a dump of what the default preset and syscalls record, $path; in smaller rings, so that
 # 11,000 readings don't take long
 busy() {
-	rec_start --config /dev/null \
+	rec_start \
 		--channel 'cpu:cpu-clock/freq=99/;size=64K;stack=fp' \
 		--channel 'sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,sched:sched_migrate_task;size=64K' \
 		--channel 'life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,signal:*;size=64K' \
@@ -44,7 +45,6 @@ done
 variants() {
 	"$tool" "$2" "$work/$1.note" "$3" "$4" "$5" >"$work/$1.out" 2>"$work/$1.err" &
 	bg_pid=$!
-	started+=("$bg_pid")
 }
 
 verdict() {

@@ -16,7 +16,7 @@ at_end+=("umount $work/small")
 refused() { [ "$(grep -c 'recording goes on' "$work/err")" -ge "$1" ]; }
 
 # Two CPUs at most: the file system is small.
-rec_start -C "0-$(($(nproc --all) > 1))" -m 1M -e sched:sched_switch -o "$work/small"
+rec_start -C "$pair" -m 1M -e sched:sched_switch -o "$work/small"
 in_background "$loads/load_switch" 60 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
 dd if=/dev/zero of="$work/small/filler" bs=64K count=122 2>/dev/null

@@ -104,7 +104,7 @@ touch "$work/file"
 record "-o is a file" "$work/file is not a directory" 'DIR' -o "$work/file" -e dummy
 record "-o lies in a file" "$work/file/in is not a directory" 'DIR' -o "$work/file/in" -e dummy
 record "-o's parent is not there" "can't make the directory $work/a/b" "mkdir -p '$work/a/b'" -o "$work/a/b" -e dummy
-rec_start --config /dev/null -n twice -a -e dummy
+rec_start -n twice -a -e dummy
 record "a name that is in use" "'twice' is running already \\(pid $rec_pid\\)" '-n NAME' -n twice -a -e dummy
 fails "ringback trigger for another" 1 "no recorder named 'other'" 'running: twice' "$RINGBACK" trigger -n other
 check "the first goes on" "$RINGBACK" status -n twice
@@ -141,7 +141,6 @@ start() {
 	: >"$work/e"
 	"$RINGBACK" record --config /dev/null -o "$work/dumps" -e dummy "$@" >"$work/o" 2>"$work/e" </dev/null &
 	recorder=$!
-	started+=("$recorder")
 }
 
 # It is recorded or it is said that it ended; the recorder starts in some 10 ms.
@@ -172,17 +171,14 @@ empty "a process that ends at any moment of the start never hangs it" "$hung"
 empty "it is recorded, or said to have ended" "$unclear"
 
 # Stopping it at any moment of its start.
-hung='' unclear=''
-for ((i = 0; i < 16; i++)); do
-	start -a
-	sleep "$(printf '0.%03d' "$i")"
-	kill -TERM "$recorder"
-	wait_for 15 gone "$recorder" || { hung="$hung $i" && kill -KILL "$recorder"; }
-	wait "$recorder"
+unclear=''
+for ((i = 1; i <= 16; i++)); do
+	timeout --preserve-status -k 15 "$(printf '0.%03d' "$i")" "$RINGBACK" record --config /dev/null -o "$work/dumps" -a -e dummy \
+		>"$work/o" 2>"$work/e" </dev/null
 	code=$?
 	[ $code = 0 ] || [ $code = 143 ] || unclear="$unclear after $i ms: exit code $code: $(cat "$work/e")"
 done
-empty "SIGTERM at any moment of the start stops it" "$hung$unclear"
+empty "SIGTERM at any moment of the start stops it" "$unclear"
 
 # --- no stdout ---
 for where in '>&-' '>/dev/full' '2>&-' '2>/dev/full' '<&- >&- 2>&-'; do
@@ -195,7 +191,7 @@ for where in '>&-' '>/dev/full' '2>&-' '2>/dev/full' '<&- >&- 2>&-'; do
 done
 
 # --- reading what is no dump ---
-rec_start --config /dev/null -a -m 1M --preset syscalls -e sched:sched_switch
+rec_start -a -m 1M --preset syscalls -e sched:sched_switch
 "$loads/load_switch" 0.2 >"$work/load"
 cp "$(dump_now)" "$work/whole.rbd"
 rec_stop
@@ -255,6 +251,23 @@ for command in script 'script --json' info 'info --json' check doctor --help 're
 	done
 done
 
+# --- without memory ---
+bad=''
+for ((mib = 8; mib <= 64; mib += 4)); do
+	for command in "record --config /dev/null -o $work/dumps --dump-on-exit -m 64K -a -e dummy -- true" "script $work/whole.rbd" \
+		"info $work/whole.rbd" "check $work/cut.rbd"; do
+		# shellcheck disable=SC2086
+		run prlimit --as=$((mib << 20)) "$RINGBACK" $command
+		case $code in
+		0 | 3) ;;
+		1) grep -q '^ringback: ' "$work/e" || bad="$bad ${command%% *} with $mib MiB says nothing;" ;;
+		127) grep -q 'shared librar' "$work/e" || bad="$bad ${command%% *} with $mib MiB: $code;" ;;
+		*) bad="$bad ${command%% *} with $mib MiB: exit code $code: $(tail -n 1 "$work/e");" ;;
+		esac
+	done
+done
+empty "with 8 to 64 MiB of address space: done, or said why not" "$bad"
+
 # --- without root ---
 paranoid=/proc/sys/kernel/perf_event_paranoid
 if [ "$(id -u)" != 0 ]; then
@@ -289,8 +302,23 @@ user "a tracepoint" "sched:sched_switch" 'run as root' "${mine[@]}" -e sched:sch
 user "a uprobe" 'uprobes need CAP_PERFMON' 'setcap' "${mine[@]}" -e "uprobe:$work/load_probe:probe_few" -- true
 user "the kernel side" 'perf_event_paranoid=2' 'append :u' "${mine[@]}" -e cpu-clock:k -- true
 user "more memory than is allowed" 'perf_event_mlock_kb=[0-9]+' '-m' "${mine[@]}" -m 1G -e cpu-clock -- true
+user_limited() { # NAME PATTERN HINT LIMIT ARG...
+	local promise=("$1" 1 "$2" "$3") limit=$4
+
+	shift 4
+	RINGBACK_RUNTIME_DIR=$work/user/run run setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs \
+		prlimit "$limit" "$work/ringback" "$@"
+	as_promised "${promise[@]}"
+}
+
+user_limited "more descriptors than are allowed" 'RLIMIT_NOFILE is 40' 'ulimit -n 160' --nofile=40:40 "${mine[@]}" \
+	-e cpu-clock,task-clock,page-faults,minor-faults,major-faults,context-switches,migrations,dummy -- true
 user "a directory that is not his" "can't write into $work/dumps: permission denied" '-o DIR' record --config /dev/null -o "$work/dumps" -e cpu-clock -- true
 user "a dump that is not his" "cannot open '$work/whole.rbd': Permission denied" 'sudo' info "$work/whole.rbd"
+# Where root's recorders are; it stays when they end, so it may be there or not.
+if mkdir -m 700 /run/ringback 2>/dev/null; then
+	at_end+=("rmdir /run/ringback")
+fi
 user "a recorder that is not his" 'no recorder named' 'sudo' trigger
 check "no dump came of all this" test -z "$(ls "$work/user/dumps" 2>/dev/null)"
 tap_end

@@ -149,7 +149,7 @@ busy() {
 
 # A preset: its channels, and an event that must have come
 preset() { # NAME CHANNELS EVENT
-	rec_start --config /dev/null -a --preset "$1" || {
+	rec_start -a --preset "$1" || {
 		not_ok "--preset $1 records" "$(cat "$work/err")"
 		return
 	}
@@ -186,7 +186,7 @@ preset irq irq irq:softirq_entry
 preset mem "faults reclaim" page-faults
 preset net "net tcp" net:net_dev_start_xmit
 check "and the states of its sockets" grep -q '"event":"sock:inet_sock_set_state' "$work/json"
-rec_start --config /dev/null -a --preset irq -e sched:sched_switch --channel n:signal:signal_generate
+rec_start -a --preset irq -e sched:sched_switch --channel n:signal:signal_generate
 path=$(dump_now)
 rec_stop
 check "a preset, -e and a channel add up" test "$(info_json "$path" '[.channels[].name] | sort | join(" ")')" = "events irq n"

@@ -49,4 +49,30 @@ for i in 1 2; do
 done
 rec_stop
 check "the recorder ends with 0" test "$rec_status" = 0
+
+# A process's events outlive their CPU, and what it starts has inherited them: the same rings go on, on a CPU that
+# was offline at the start too.
+"$loads/load_count" 120 >"$work/c" &
+load=$!
+wait_for 10 test -s "$work/c"
+echo 0 >"$online"
+rec_start -p "$load" -m 16M -e 'raw_syscalls:sys_enter[id==121]'
+for turn in 1 2; do
+	echo 1 >"$online"
+	wait_for 20 eval "[ \"\$(grep -c 'CPU 1 came online and is recorded' \"$work/err\")\" = $turn ]"
+	dump_now >/dev/null
+	# The load moves every 5 ms, but it has to get there.
+	for ((i = 0; i < 50; i++)); do
+		path=$(dump_now)
+		[ "$(on_cpu "$path" 1)" = 0 ] || break
+	done
+	check "turn $turn: a process is recorded on a CPU that came online" test "$(on_cpu "$path" 1)" -gt 0
+	check "turn $turn: with one ring a CPU" test "$(info_json "$path" '[.rings[].cpu] | length == (unique | length)')" = true
+	check "turn $turn: and each call once" \
+		grep -q 'duplicates=0' <("$loads/tool_gap" 0 "$path")
+	[ "$turn" = 2 ] || echo 0 >"$online"
+done
+kill "$load"
+rec_stop
+check "that recorder ends with 0 too" test "$rec_status" = 0
 tap_end

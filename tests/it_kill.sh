@@ -32,7 +32,7 @@ wait_for 20 grep -q ready "$work/load"
 kill -STOP "$load"
 shopt -s nullglob
 for ((i = 0; i < 200; i++)); do
-	if ! rec_start -C 0,1 -m 256K -e sched:sched_switch,sched:sched_wakeup; then
+	if ! rec_start -C "$pair" -m 256K -e sched:sched_switch,sched:sched_wakeup; then
 		started_badly=$((started_badly + 1))
 		rec_stop
 		continue

@@ -47,7 +47,6 @@ few_ms=$best_ms
 check "it gets ready with few processes" test -n "$few_ms"
 
 "$loads/load_many" $nr <"$work/many.in" >"$work/many.out" 2>&1 &
-started+=("$!")
 many=$!
 exec 9>"$work/many.in"
 if ! wait_for 60 grep -q ready "$work/many.out"; then

@@ -106,6 +106,16 @@ static inline int fact_at(const struct facts *f, uint64_t ns)
 	return what;
 }
 
+/* Since when what holds at `ns` does. */
+static inline uint64_t fact_since(const struct facts *f, uint64_t ns)
+{
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < f->nr && f->v[i].ns <= ns; i++)
+		since = f->v[i].ns;
+	return since;
+}
+
 static inline const char *name_of(int what)
 {
 	static char name[16];

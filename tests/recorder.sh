@@ -18,6 +18,10 @@ rec_pid=
 rec_status=
 started=()
 
+# The CPUs that load_count goes to and fro between; one where the other is not there, or offline.
+pair=0
+! grep -qx 'processor[[:space:]]*: 1' /proc/cpuinfo || pair=0,1
+
 # What a test has to put right in any case: it adds commands to this.
 at_end=()
 

@@ -145,6 +145,24 @@ static void children_inherit_the_name_of_that_moment(void **state)
 	ledger_free(l);
 }
 
+static void a_kernel_thread_has_its_first_name_from_its_birth_on(void **state)
+{
+	struct ledger *l = new_ledger(1 << 20);
+
+	named(l, 1 * S, 2, 2, "kthreadd");
+	named(l, 1 * S, 7, 7, "kthreadd"); /* somebody's joke */
+	fork_of(l, 2 * S, 10, 10, 2);
+	fork_of(l, 2 * S, 20, 20, 7);
+	named(l, 3 * S, 10, 10, "kworker/0:1");
+	named(l, 4 * S, 10, 10, "kworker/dying");
+	named(l, 3 * S, 20, 20, "other");
+	assert_comm(l, 10, 2 * S, "kworker/0:1");
+	assert_comm(l, 10, 4 * S - 1, "kworker/0:1");
+	assert_comm(l, 10, 4 * S, "kworker/dying");
+	assert_comm(l, 20, 3 * S - 1, "kthreadd");
+	ledger_free(l);
+}
+
 static void threads_share_mappings_and_processes_copy_them(void **state)
 {
 	struct ledger *l = new_ledger(1 << 20);
@@ -490,6 +508,7 @@ int main(void)
 		cmocka_unit_test(a_name_holds_until_the_next),
 		cmocka_unit_test(a_name_of_15_bytes_or_more_is_cut),
 		cmocka_unit_test(children_inherit_the_name_of_that_moment),
+		cmocka_unit_test(a_kernel_thread_has_its_first_name_from_its_birth_on),
 		cmocka_unit_test(threads_share_mappings_and_processes_copy_them),
 		cmocka_unit_test(forks_share_their_mappings_memory),
 		cmocka_unit_test(an_exec_ends_all_mappings_and_other_threads),

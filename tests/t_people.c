@@ -113,6 +113,7 @@ static void test_inherited_names(void **state)
 	mk_task(&w.d, 3, 20, 20, 10, 400, 0); /* a child, which will exec */
 	mk_comm(&w.d, 3, 900, "child");
 	mk_task(&w.d, 4, 30, 30, 99, 400, 0); /* a child of nobody we know */
+	mk_task(&w.d, 5, 40, 40, 10, 0, 800); /* known by its end only */
 	load(&w);
 	assert_string_equal(people_comm(w.p, 12, 350), "server");
 	assert_string_equal(people_comm(w.p, 12, 750), "renamed");
@@ -120,6 +121,7 @@ static void test_inherited_names(void **state)
 	assert_string_equal(people_comm(w.p, 20, 800), "server"); /* as when it was forked */
 	assert_string_equal(people_comm(w.p, 20, 950), "child");
 	assert_null(people_comm(w.p, 30, 450));
+	assert_null(people_comm(w.p, 40, 450));
 	unload(&w);
 }
 
@@ -188,6 +190,40 @@ static void test_a_thread_that_execs(void **state)
 	assert_string_equal(m.path, "/old");
 	assert_true(people_map(w.p, 10, 104 * MS, 0x1000, &m));
 	assert_string_equal(m.path, "/new");
+	unload(&w);
+}
+
+/* From the COMM record of an exec until the new program runs. */
+static void test_in_the_middle_of_an_exec(void **state)
+{
+	struct fmt_comm exec = {.key = 1, .flags = FMT_COMM_EXEC, .ns = 50 * MS, .comm = "new"};
+	struct world w = {.d = mk_begin()};
+	struct people_map m;
+
+	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
+	mk_comm(&w.d, 1, 0, "old");
+	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_COMM, &exec, sizeof(exec), NULL, 0);
+	mk_comm(&w.d, 1, 60 * MS, "renamed");
+	mk_path(&w.d, 1, "/old");
+	mk_path(&w.d, 2, "/new");
+	mk_path(&w.d, 3, "/unmapped");
+	mk_map(&w.d,
+	       &(struct fmt_map){
+		       .key = 1, .path = 1, .start = 0x1000, .end = 0x3000, .end_ns = 50 * MS});
+	mk_map(&w.d,
+	       &(struct fmt_map){
+		       .key = 1, .path = 3, .start = 0x5000, .end = 0x6000, .end_ns = 40 * MS});
+	mk_map(&w.d, &(struct fmt_map){
+			     .key = 1, .path = 2, .start = 0x1000, .end = 0x2000, .ns = 51 * MS});
+	load(&w);
+	assert_true(people_map(w.p, 10, 50 * MS, 0x1000, &m));
+	assert_string_equal(m.path, "/old");
+	assert_true(people_map(w.p, 10, 51 * MS, 0x1000, &m));
+	assert_string_equal(m.path, "/new");
+	assert_true(people_map(w.p, 10, 61 * MS, 0x2000, &m));
+	assert_string_equal(m.path, "/old");
+	assert_false(people_map(w.p, 10, 51 * MS, 0x5000, &m));
+	assert_false(people_map(w.p, 10, 2000 * MS, 0x2000, &m));
 	unload(&w);
 }
 
@@ -391,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_inherited_names),
 		cmocka_unit_test(test_maps),
 		cmocka_unit_test(test_a_thread_that_execs),
+		cmocka_unit_test(test_in_the_middle_of_an_exec),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_broken_places),
 		cmocka_unit_test(test_generations),

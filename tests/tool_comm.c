@@ -3,13 +3,13 @@
 /*
  * Compares the names and mappings that a dump's ledger gives with what the kernel itself wrote:
  * prev_comm of each sched_switch, and for getpgid(pid) of load_short "p<pid>". For every sample
- *with a user call chain its first user address must lie in a known mapping. Prints
+ * with a user call chain its first user address must lie in a known mapping. Prints
  *
- *	samples=N wrong=N unmapped=N mapped=N exited=N kworkers=N
+ *	samples=N wrong=N unmapped=N mapped=N exited=N kworkers=N wrong_kworkers=N
  *
  * and up to ten lines about what is wrong. "exited": samples of processes that had ended before the
  * freeze; "kworkers": names of kernel workers among those compared. With further arguments, tids,
- *it prints where they were at the freeze instead:
+ * it prints where they were at the freeze instead:
  *
  *	tid=N net=INODE uts=INODE ipc=INODE pid=INODE user=INODE mnt=INODE cgroup=INODE in=PATH
  */
@@ -24,7 +24,7 @@
 #include <string.h>
 
 struct counts {
-	uint64_t samples, wrong, unmapped, mapped, exited, kworkers;
+	uint64_t samples, wrong, unmapped, mapped, exited, kworkers, wrong_kworkers;
 };
 
 static int fail(const struct err *err)
@@ -60,7 +60,11 @@ static void wrong(struct counts *c, const struct timeline_record *rec, const cha
 		       is ? is : "(nothing)", want);
 }
 
-/* What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. */
+/*
+ * What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. A kernel
+ * thread is called as who forked it until it gets a name, which the ledger gives it from its birth
+ * on.
+ */
 static bool true_name(const struct timeline_record *rec, char name[32])
 {
 	uint64_t arg;
@@ -68,12 +72,12 @@ static bool true_name(const struct timeline_record *rec, char name[32])
 	if (!strcmp(rec->event->name, "sched:sched_switch") && rec->s.raw.len >= 28) {
 		memcpy(name, rec->s.raw.p + 8, 16);
 		name[16] = '\0';
-		return true;
+		return strcmp(name, "kworker/dying") && (strcmp(name, "kthreadd") || rec->tid == 2);
 	}
 	if (!strcmp(rec->event->name, "raw_syscalls:sys_enter") && rec->s.raw.len >= 24) {
 		memcpy(&arg, rec->s.raw.p + 16, 8);
 		snprintf(name, 32, "p%" PRIu64, arg);
-		return true;
+		return arg == rec->tid; /* else it is another program's call */
 	}
 	return false;
 }
@@ -92,8 +96,12 @@ static void check(struct counts *c, const struct people *p, const struct timelin
 	if (task && task->exit_ns)
 		c->exited++;
 	if (true_name(rec, name)) {
-		c->kworkers += !strncmp(name, "kworker/", 8);
-		if (!is || strncmp(is, name, 15))
+		bool is_kworker = !strncmp(name, "kworker/", 8);
+		bool is_wrong = !is || strncmp(is, name, 15);
+
+		c->kworkers += is_kworker;
+		c->wrong_kworkers += is_kworker && is_wrong;
+		if (is_wrong)
 			wrong(c, rec, is, name);
 	}
 	if (!ip)
@@ -132,8 +140,8 @@ static int compare(struct reader *r, const struct meta *m, const struct people *
 		rc = 0;
 	}
 	printf("samples=%" PRIu64 " wrong=%" PRIu64 " unmapped=%" PRIu64 " mapped=%" PRIu64
-	       " exited=%" PRIu64 " kworkers=%" PRIu64 "\n",
-	       c.samples, c.wrong, c.unmapped, c.mapped, c.exited, c.kworkers);
+	       " exited=%" PRIu64 " kworkers=%" PRIu64 " wrong_kworkers=%" PRIu64 "\n",
+	       c.samples, c.wrong, c.unmapped, c.mapped, c.exited, c.kworkers, c.wrong_kworkers);
 	timeline_close(t);
 	return rc;
 }

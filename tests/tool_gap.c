@@ -1,14 +1,14 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Looks for numbers of load_count that are in no dump. Arguments: TID, then dumps in the order in
- *which they were made. Between the first number of the first dump and the last of the last, prints
+ * Looks for numbers of load_count or load_relay that are in no dump. Arguments: TID (0: whoever),
+ * then dumps in the order in which they were made. Between the first number and the last, prints
  *
  *	numbers=N missing=N duplicates=N uncovered=N overlap_min_ns=N
  *
  * where "uncovered" counts missing numbers that no reported gap explains: every number missing
- *between two dumps must have been counted between the time the earlier one was paused and the later
- *one was armed. Exit 0 when it could read the dumps.
+ * between two dumps must have been counted between the time the earlier one was paused and the
+ * later one was armed. Exit 0 when it could read the dumps.
  */
 #include "dump/base/err.h"
 #include "dump/reader.h"
@@ -82,7 +82,7 @@ static int collect(struct all *a, const char *path, int dump, uint32_t tid)
 	while ((rc = timeline_next(t, &rec, &err)) > 0) {
 		uint64_t arg;
 
-		if (!rec.event || rec.tid != tid || rec.s.raw.len < 24)
+		if (!rec.event || (tid && rec.tid != tid) || rec.s.raw.len < 24)
 			continue;
 		memcpy(&arg, rec.s.raw.p + 16, 8);
 		add(a, arg, rec.time_ns, dump);

@@ -162,12 +162,17 @@ struct view_raw {
 
 static void view_ledger(struct mk *d)
 {
+	struct fmt_namespaces none = {.id = 1};
+
 	mk_task(d, 1, 10, 10, 1, 0, 0);
 	mk_comm(d, 1, 0, "alpha");
 	mk_comm(d, 1, HIT_NS - 500, "omega\x1b[2J");
 	mk_task(d, 2, 11, 10, 1, 5, HIT_NS);
 	mk_task(d, 3, 11, 11, 10, HIT_NS, 0);
 	mk_path(d, 1, "/usr/lib/lib\ndemo.so");
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_NAMESPACES, &none, sizeof(none), NULL, 0);
+	mk_stay(d, FMT_LEDGER_TASK_NS, 1, 0, 1);
+	mk_stay(d, FMT_LEDGER_TASK_CGROUP, 1, 0, 1);
 	for (uint32_t i = 0; i < 4; i++)
 		mk_map(d, &(struct fmt_map){.key = 1,
 					    .path = 1,

@@ -12,6 +12,10 @@
 /* A tick of /proc's clock, from which a scanned task's start comes; much more than a FORK is late.
  */
 #define SLACK_NS 10000000u
+/* How long an exec may take from its COMM record to the new program's first instruction. */
+#define EXEC_NS 1000000000u
+/* Names of a task that are looked through for its last exec. */
+#define MAX_NAMES 64
 /* Nodes that one search for a mapping may visit: thousands of generations at one address. */
 #define MAX_VISITS 4096
 
@@ -111,8 +115,8 @@ const struct fmt_task *people_leader(const struct people *p, const struct fmt_ta
 
 /* ---- names ---- */
 
-/* The name that the task had of its own at `ns`; NULL when it had none (yet). */
-static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns)
+/* How many names come before (key, ns], that is, the index of the first one after it. */
+static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns)
 {
 	size_t from = 0, to = p->nr.nr_comms;
 
@@ -120,12 +124,20 @@ static const char *own_comm(const struct people *p, const struct fmt_task *t, ui
 		size_t mid = from + (to - from) / 2;
 		const struct person_comm *c = &p->comm[mid];
 
-		if (c->key < t->key || (c->key == t->key && c->ns <= ns))
+		if (c->key < key || (c->key == key && c->ns <= ns))
 			from = mid + 1;
 		else
 			to = mid;
 	}
-	return from && p->comm[from - 1].key == t->key ? p->comm[from - 1].comm : NULL;
+	return from;
+}
+
+/* The name that the task had of its own at `ns`; NULL when it had none (yet). */
+static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns)
+{
+	size_t i = comms_until(p, t->key, ns);
+
+	return i && p->comm[i - 1].key == t->key ? p->comm[i - 1].comm : NULL;
 }
 
 /* The first name of its own, however late. */
@@ -155,8 +167,12 @@ const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
 	name = t ? own_comm(p, t, ns) : NULL;
 	if (!t || name)
 		return name;
-	/* A fork's name is that of who forked, at that time. */
-	of = t->tid != t->pid ? people_leader(p, t, ns) : people_task(p, t->ppid, t->start_ns);
+	/* A fork's name is that of who forked, at that time. Without its time it may have exec'd.
+	 */
+	if (t->tid != t->pid)
+		of = people_leader(p, t, ns);
+	else
+		of = t->start_ns ? people_task(p, t->ppid, t->start_ns) : NULL;
 	if (of && of != &idle_task)
 		name = own_comm(p, of, t->tid != t->pid ? ns : t->start_ns);
 	return name ? name : first_comm(p, t);
@@ -219,6 +235,36 @@ static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t a
 	return true;
 }
 
+/* When the process exec'd last; 0: not that we know. */
+static uint64_t last_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns)
+{
+	size_t i = comms_until(p, leader->key, ns);
+
+	for (int k = 0; k < MAX_NAMES && i-- && p->comm[i].key == leader->key; k++) {
+		if (p->comm[i].exec)
+			return p->comm[i].ns;
+	}
+	return 0;
+}
+
+/*
+ * An exec takes the old mappings away, but until the new program runs, the registers hold the old
+ * one's addresses: what is seen in between is where the old one called execve(2).
+ */
+static bool map_before_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
+			    uint64_t addr, struct people_map *out)
+{
+	uint64_t exec_ns = last_exec(p, leader, ns);
+	size_t i;
+
+	if (!exec_ns || ns - exec_ns >= EXEC_NS)
+		return false;
+	/* Another task, when a thread exec'd that was not the leader. */
+	i = tasks_until(p, leader->tid, exec_ns - 1);
+	return i && p->task[i - 1].tid == leader->tid &&
+	       map_of(p, p->task[i - 1].key, exec_ns - 1, addr, out);
+}
+
 bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		struct people_map *out)
 {
@@ -227,7 +273,8 @@ bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr
 	if (!t || t == &idle_task)
 		return false;
 	leader = people_leader(p, t, ns);
-	return leader && map_of(p, leader->key, ns, addr, out);
+	return leader &&
+	       (map_of(p, leader->key, ns, addr, out) || map_before_exec(p, leader, ns, addr, out));
 }
 
 /* ---- all of them ---- */

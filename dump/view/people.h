@@ -39,10 +39,13 @@ void people_free(struct people *p);
 const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns);
 /*
  * Its name at `ns`; NULL when unknown. A thread without a name of its own has its process's, a
- * process its parent's. Text as in the file: not safe for a terminal yet.
+ * process whose fork was seen its parent's. Text as in the file: not safe for a terminal yet.
  */
 const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns);
-/* The mapping of `tid`'s process that held `addr` at `ns`, the latest; false when there is none. */
+/*
+ * The mapping of `tid`'s process that held `addr` at `ns`, the latest; false when there is none.
+ * Just after an exec, while the new program does not run yet, also one that went with it.
+ */
 bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		struct people_map *out);
 

@@ -10,6 +10,7 @@ struct person_comm {
 	uint32_t key;
 	uint32_t order; /* as in the file, to keep the sort stable */
 	uint64_t ns;
+	bool exec;
 	char comm[17];
 };
 

@@ -90,6 +90,7 @@ static int take_comm(struct loader *l, struct bytes item)
 	bytes_get_grown(item, &f, sizeof(f));
 	c.key = f.key;
 	c.ns = f.ns;
+	c.exec = f.flags & FMT_COMM_EXEC;
 	c.order = (uint32_t)(l->p->comms.len / sizeof(c));
 	memcpy(c.comm, f.comm, sizeof(f.comm));
 	return f.key ? buf_put(&l->p->comms, &c, sizeof(c)) : -EBADMSG;

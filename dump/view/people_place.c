@@ -41,16 +41,19 @@ uint64_t people_namespace(const struct people *p, const struct fmt_task *t, uint
 {
 	const struct person_stay *s = stay_at(p->space, p->nr_spaces, t->key, not_before(t, ns));
 	const struct fmt_task *leader = s ? NULL : people_leader(p, t, ns);
-	const struct fmt_namespace *v;
+	const struct person_set *set;
 
 	if (leader)
 		s = stay_at(p->space, p->nr_spaces, leader->key, not_before(leader, ns));
 	if (!s)
 		return 0;
-	v = p->namespace + p->set[s->what].from;
-	for (uint32_t i = 0; i < p->set[s->what].nr; i++) {
-		if (v[i].kind == kind)
-			return v[i].ino;
+	set = &p->set[s->what];
+	/* An empty set may be all there is: then there is no table either. */
+	for (uint32_t i = 0; i < set->nr; i++) {
+		const struct fmt_namespace *v = &p->namespace[set->from + i];
+
+		if (v->kind == kind)
+			return v->ino;
 	}
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "recorder/daemon.h"
 
 #include "recorder/clock.h"
+#include "recorder/cmd.h"
 #include "recorder/log.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
@@ -366,6 +367,8 @@ static void finish_dump(struct daemon *d)
 	if (r.rc) {
 		s->nr_refused++;
 		log_err(&r.err);
+		if (d->stopping && !s->child)
+			d->exit_status = EXIT_FAILED;
 		log_info("no dump was made; recording goes on");
 	} else {
 		s->nr_dumps++;

@@ -221,6 +221,8 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 	event_raise_nofile();
 	rc = add_channels(r, channels, nr, nr_banks, err);
 	if (!rc)
+		rc = target_refresh(t, err);
+	if (!rc)
 		rc = sides_open(t, caps, &r->sides, err);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
 		close_banks(r, 0);

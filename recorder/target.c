@@ -108,10 +108,15 @@ static int choose_cpus(const struct config *c, bool tasks, struct target *t, str
 	return rc;
 }
 
+/* Once each: two events on a thread would record everything twice. */
 static int add_tid(struct target *t, pid_t tid, struct err *err)
 {
-	pid_t *p = realloc(t->tids, (t->nr_tids + 1) * sizeof(*p));
+	pid_t *p;
 
+	for (size_t i = 0; i < t->nr_tids; i++)
+		if (t->tids[i] == tid)
+			return 0;
+	p = realloc(t->tids, (t->nr_tids + 1) * sizeof(*p));
 	if (!p)
 		return err_set(err, -ENOMEM, "out of memory");
 	p[t->nr_tids++] = tid;
@@ -141,12 +146,12 @@ static int no_such(const char *what, uint32_t id, struct err *err)
 	return -ESRCH;
 }
 
-/* All threads a process has now. Those they start later are inherited. */
-static int add_process(struct target *t, uint32_t pid, struct err *err)
+/* All threads a process has now. */
+static int add_threads(struct target *t, uint32_t pid, struct err *err)
 {
 	char path[64];
 	struct dirent *e;
-	size_t before = t->nr_tids;
+	bool any = false;
 	int rc = 0;
 	DIR *d;
 
@@ -158,13 +163,37 @@ static int add_process(struct target *t, uint32_t pid, struct err *err)
 		char *end;
 		long tid = strtol(e->d_name, &end, 10);
 
-		if (tid > 0 && !*end)
-			rc = add_tid(t, (pid_t)tid, err);
+		if (tid <= 0 || *end)
+			continue;
+		any = true;
+		rc = add_tid(t, (pid_t)tid, err);
 	}
 	closedir(d);
-	if (rc)
-		return rc;
-	return t->nr_tids == before ? no_such("process", pid, err) : add_pid(t, pid, err);
+	return rc || any ? rc : no_such("process", pid, err);
+}
+
+/* All its threads; those they start later are inherited. */
+static int add_process(struct target *t, uint32_t pid, struct err *err)
+{
+	int rc = add_threads(t, pid, err);
+
+	if (!rc)
+		rc = add_pid(t, pid, err);
+	if (!rc)
+		t->nr_whole = t->nr_pids;
+	return rc;
+}
+
+int target_refresh(struct target *t, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_whole && !rc; i++) {
+		rc = add_threads(t, t->pids[i], err);
+		if (rc == -ESRCH)
+			rc = 0;
+	}
+	return rc;
 }
 
 /* The thread group of a thread, from /proc/TID/status; 0 when there is no such thread. */

@@ -39,6 +39,7 @@ struct target {
 	size_t nr_tids;
 	uint32_t *pids; /* processes of these threads, for the scan of /proc */
 	size_t nr_pids;
+	size_t nr_whole; /* of pids: the first so many are meant with all their threads */
 	int cgroup_fd;	/* -1: none */
 	char text[160]; /* as a person says it: "all CPUs", "processes 12, 13 and what they start"
 			 */
@@ -51,6 +52,12 @@ struct target {
 int target_open(const struct config *c, const struct caps *caps, pid_t command_pid,
 		struct target *out, struct err *err);
 void target_close(struct target *t);
+
+/*
+ * Adds the threads that processes have started meanwhile. Call right before opening events: what is
+ * started between this and that is missed, with what it starts.
+ */
+int target_refresh(struct target *t, struct err *err);
 
 /* True when CPU `cpu` belongs to the target once it is online. */
 bool target_wants_cpu(const struct target *t, int cpu);

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# SANITIZE
 #
 # Every form of an event records what it says, and all of it: load_probe.c does known things a known number of times, and
 # what is in the dump is counted.

@@ -21,6 +21,7 @@ wait_for 20 grep -q ready "$work/flood"
 check "2,000 processes live and die" "$loads/load_short" 2000
 kill -STOP "$bg_pid" # else it overwrites them too, while a dump is asked for
 path=$(dump_now)
+kill -CONT "$bg_pid"
 result=$("$loads/tool_comm" "$path")
 while read -r line; do echo "# $line"; done <<<"$result"
 status=$("$RINGBACK" status --json)
@@ -28,14 +29,18 @@ echo "# ledger: $(jq -c '.ledger' <<<"$status"), sideband: $(jq -c '.sideband' <
 
 check "the rings were overwritten many times" test \
 	"$(info_json "$path" '[.rings[] | .overwritten_bytes / .ring_bytes] | min | floor')" -ge 10
-check "there are samples of processes that have exited" test "$(field exited "$result")" -gt 1000
+check "there are samples of processes that have exited" test "$(field exited "$result")" -gt 100
 check "every sample's name is the one the kernel knew" test "$(field wrong "$result")" = 0
 check "there are samples with user addresses" test "$(field mapped "$result")" -gt 1000
 check "every user address lies in a known mapping" test "$(field unmapped "$result")" = 0
-check "tombstones do not pile up: fewer are kept than processes were started" test \
-	"$(jq '.ledger.tombstones' <<<"$status")" -lt 2000
+# They go as the rings move on.
+few_tombstones() {
+	[ "$("$RINGBACK" status --json | jq .ledger.tombstones)" -lt 2000 ]
+}
+check "tombstones do not pile up: fewer are kept than processes were started" wait_for 30 few_tombstones
 check "nothing was evicted" test "$(jq '.ledger.evicted' <<<"$status")" = 0
 rec_stop
+kill "$bg_pid"
 
 # /proc tells of the kernel's workers also what they do: "kworker/u4:2-events_unbound". The kernel's own name has
 # no place for that. With nothing but switches a ring reaches back far enough to have some.

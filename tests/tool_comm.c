@@ -61,9 +61,10 @@ static void wrong(struct counts *c, const struct timeline_record *rec, const cha
 }
 
 /*
- * What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. A kernel
- * thread is called as who forked it until it gets a name, which the ledger gives it from its birth
- * on.
+ * What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. Two names are
+ * given by another thread, some time before the record of it comes, and not compared: a kernel
+ * thread is "kthreadd" until it gets its own, which the ledger gives it from its birth on, and a
+ * worker that has to go becomes "kworker/dying".
  */
 static bool true_name(const struct timeline_record *rec, char name[32])
 {

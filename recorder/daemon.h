@@ -7,7 +7,7 @@ struct session;
 
 /*
  * Runs until SIGINT, SIGTERM or the end of the command; dumps on the way. `argc` and `argv` are
- * read again on SIGHUP. *status: the command's exit status, or without one 0, 1 when its last dump failed. 0, or what made it
- * stop.
+ * read again on SIGHUP. *status: the command's exit status; without one 0, or 1 when the last dump
+ * before leaving failed. 0, or what made it stop.
  */
 int daemon_run(struct session *s, int argc, char **argv, int *status, struct err *err);

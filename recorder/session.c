@@ -17,6 +17,7 @@
 
 /* Readiness does not wait longer for names; the scan goes on beside the recording. */
 #define NAMES_WAIT_NS 700000000ull
+#define NAMES_STEP_NS 20000000ull
 
 /*
  * Blocks the recorder's own signals before any thread exists; *before is what a command inherits.
@@ -136,6 +137,26 @@ static void raise_priority(void)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
 }
 
+/* The sideband is read meanwhile: on a busy machine its rings would not last that long. */
+static int wait_for_names(struct session *s, struct err *err)
+{
+	size_t nr;
+	struct ring *const *rings = recording_sideband(s->recording, &nr);
+	uint64_t lost = 0, waited_ns = 0;
+	bool done = false;
+	int rc = 0;
+
+	for (; !rc && !done && waited_ns < NAMES_WAIT_NS; waited_ns += NAMES_STEP_NS) {
+		uint64_t some = 0;
+
+		done = procscan_wait(s->scan, false, NAMES_STEP_NS);
+		rc = sideband_drain(s->sideband, rings, nr, &some, err);
+		lost += some;
+	}
+	s->scan_due |= lost > 0;
+	return rc || !s->scan_due ? rc : session_scan(s, err);
+}
+
 int session_open(struct session *s, int argc, char **argv, bool *usage, struct err *err)
 {
 	sigset_t before;
@@ -178,7 +199,9 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	rc = session_scan(s, err);
 	if (rc)
 		return rc;
-	procscan_wait(s->scan, false, NAMES_WAIT_NS);
+	rc = wait_for_names(s, err);
+	if (rc)
+		return rc;
 	recording_start(s->recording);
 	s->started_ns = clock_ns();
 	raise_priority();

@@ -40,9 +40,9 @@ struct target {
 	uint32_t *pids; /* processes of these threads, for the scan of /proc */
 	size_t nr_pids;
 	size_t nr_whole; /* of pids: the first so many are meant with all their threads */
-	int cgroup_fd;	/* -1: none */
-	char text[160]; /* as a person says it: "all CPUs", "processes 12, 13 and what they start"
-			 */
+	int cgroup_fd;	 /* -1: none */
+	char text[160];	 /* as a person says it: "all CPUs", "processes 12, 13 and what they start"
+			  */
 };
 
 /*

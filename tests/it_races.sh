@@ -150,4 +150,17 @@ check "the next one tells of a gap since the last that was written" \
 third=$(dump_now)
 check "the one after that overlaps it" test "$(info_json "$third" '[.rings[].gap_ns] | max')" -lt 0
 rec_stop
+rec_start -a -m 64K -e sched:sched_switch --dump-on-exit --max-disk 4K
+rec_stop
+check "a dump on exit that fails is told by the exit status" test "$rec_status" = 1
+
+# --- the same thread named twice
+"$loads/load_count" 60 >"$work/count" &
+load=$!
+wait_for 5 test -s "$work/count"
+rec_start -p "$load,$load" -t "$load" -m 1M -e 'raw_syscalls:sys_enter[id==121]'
+check "a thread that is named twice is recorded once" \
+	grep -q 'duplicates=0' <("$loads/tool_gap" 0 "$(dump_now)")
+kill "$load"
+rec_stop
 tap_end

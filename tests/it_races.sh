@@ -158,7 +158,7 @@ check "a dump on exit that fails is told by the exit status" test "$rec_status" 
 "$loads/load_count" 60 >"$work/count" &
 load=$!
 wait_for 5 test -s "$work/count"
-rec_start -p "$load,$load" -t "$load" -m 1M -e 'raw_syscalls:sys_enter[id==121]'
+rec_start -p "$load,$load" -m 1M -e 'raw_syscalls:sys_enter[id==121]'
 check "a thread that is named twice is recorded once" \
 	grep -q 'duplicates=0' <("$loads/tool_gap" 0 "$(dump_now)")
 kill "$load"

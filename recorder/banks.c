@@ -372,6 +372,30 @@ uint64_t banks_oldest(const struct banks *b)
 	return oldest;
 }
 
+uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
+{
+	const struct ring *r = &b->active->ring;
+	uint64_t head = ring_head(r),
+		 edge = head + r->size; /* what was written then is the oldest */
+	struct banks_mark from, to = {now_ns, head};
+
+	if (state_of(b->active) != BANK_ACTIVE)
+		return 0;
+	from = (struct banks_mark){b->active->armed_ns, r->armed_head};
+	if (from.head - head <= r->size)
+		return now_ns - from.ns;
+	for (size_t i = 0; i < b->nr_marks; i++) {
+		if (b->mark[i].head - head < r->size) {
+			to = b->mark[i];
+			break;
+		}
+		from = b->mark[i];
+	}
+	return now_ns - from.ns -
+	       (uint64_t)((double)(to.ns - from.ns) * (double)(from.head - edge) /
+			  (double)(from.head - to.head));
+}
+
 static bool is_readable(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -407,7 +431,7 @@ uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd)
 	for (till = off; ring_record_at(r, head, off, r->size, &h); off += h.size) {
 		if (off >= till) {
 			if (is_readable(urgent_fd))
-				return now_ns - banks_oldest(b);
+				return banks_reach(b, now_ns);
 			till += HORIZON_STEP_BYTES;
 		}
 		if (h.type != PERF_RECORD_SAMPLE || h.size < b->channel->at.time + 8)

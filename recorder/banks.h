@@ -111,10 +111,12 @@ bool banks_settle(struct banks *b, bool committed);
 void banks_note(struct banks *b, uint64_t now_ns);
 /* No record in any bank is older than this. */
 uint64_t banks_oldest(const struct banks *b);
+/* How far back the active ring reaches, about: as if between two notes it was written evenly. */
+uint64_t banks_reach(const struct banks *b, uint64_t now_ns);
 /*
- * How far back the active ring reaches: to when it was armed, or to its oldest record, which is
- * found by going through what is older than the oldest note. When `urgent_fd` becomes readable on
- * the way, there is no time for that, and the answer is what banks_oldest() says.
+ * The same exactly: to when it was armed, or to its oldest record, which is found by going through
+ * what is older than the oldest note. When `urgent_fd` becomes readable on the way, there is no
+ * time for that, and the answer is banks_reach().
  */
 uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd);
 /* Bytes written to the active bank since it was armed. */

@@ -480,19 +480,19 @@ unsigned recording_fill_percent(const struct recording *r)
 
 uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint64_t now_ns)
 {
-	uint64_t newest = 0;
+	uint64_t shortest = UINT64_MAX;
 
 	for (size_t i = 0; i < r->nr_banks; i++) {
 		const struct banks *b = r->banks[i];
-		uint64_t oldest;
+		uint64_t reach;
 
 		if (b->channel != r->channels[channel] || b->offline)
 			continue;
-		oldest = banks_oldest(b);
-		if (oldest > newest)
-			newest = oldest;
+		reach = banks_reach(b, now_ns);
+		if (reach < shortest)
+			shortest = reach;
 	}
-	return newest ? now_ns - newest : 0;
+	return shortest == UINT64_MAX ? 0 : shortest;
 }
 
 void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,

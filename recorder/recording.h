@@ -73,7 +73,7 @@ uint64_t recording_oldest(struct recording *r, uint64_t now_ns);
  */
 unsigned recording_fill_percent(const struct recording *r);
 
-/* For the status line: how far back the channel reaches at most, from what was noted; cheap. */
+/* For the status line: how far back the channel reaches, about (banks_reach()); cheap. */
 uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint64_t now_ns);
 
 /* For status: a channel's shortest horizon (banks_horizon() tells about `urgent_fd`) and how full

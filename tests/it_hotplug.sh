@@ -47,6 +47,21 @@ for i in 1 2; do
 	tid=$(head -n 1 "$work/c$i")
 	check "load $i on CPU 1 is in the dump" test "$("$RINGBACK" script --json --cpu 1 --tid "$tid" "$path" | wc -l)" -gt 100
 done
+
+# A CPU goes and comes at the very moment of a trigger: what the dump is made of must not change under it.
+for i in 1 2 3 4 5; do
+	kill -STOP "$rec_pid"
+	echo $((i % 2)) >"$online"
+	echo $(((i + 1) % 2)) >"$online"
+	kill -USR2 "$rec_pid"
+	kill -CONT "$rec_pid"
+	"$loads/load_count" 0.05 >"$work/c"
+done
+echo 1 >"$online"
+check "messages about CPUs that come with a trigger wait for its dump" "$RINGBACK" check "$(dump_now)"
+wait_for 20 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" -ge 4 ]'
+"$loads/load_count" 0.3 >"$work/c"
+check "and are heard then" test "$(on_cpu "$(dump_now)" 1)" -gt 100
 rec_stop
 check "the recorder ends with 0" test "$rec_status" = 0
 

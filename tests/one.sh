@@ -58,16 +58,38 @@ left_processes() {
 	done
 }
 
-# run: the test; then what it left, for that would keep the pipe open
+end() {
+	left_processes >/dev/null 2>&1
+	rm -rf "$temporary"
+}
+trap end EXIT
+trap 'exit 130' INT TERM
+
+# run: the test; then what it left, for that would keep the pipe open. timeout's process group is not the terminal's:
+# when somebody interrupts, it is told here, and the test puts right what it changed.
 run() {
-	env "$mark" timeout -k 10 "$limit" "${command[@]}" </dev/null
+	local pid
+
+	env --default-signal=INT,QUIT "$mark" timeout -k 10 "$limit" "${command[@]}" </dev/null &
+	pid=$!
+	trap 'kill "$pid" 2>/dev/null' INT TERM
+	wait "$pid"
 	rc=$?
+	while kill -0 "$pid" 2>/dev/null; do
+		wait "$pid"
+		rc=$?
+	done
 	left_processes >"$temporary/left" 2>/dev/null
 	return $rc
 }
 
-# cmocka says "not ok" of a test that was skipped.
-run | sed -u 's/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP the test says so/' | tee "$tap"
+# keep: what comes goes to the terminal and to the file. cmocka says "not ok" of a test that was skipped.
+keep() {
+	trap '' INT
+	sed -u 's/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP the test says so/' | tee "$tap"
+}
+
+run | keep
 rc=${PIPESTATUS[0]}
 if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then
 	echo "# $name was ended: still running after $limit s" | tee -a "$tap" >&2
@@ -89,5 +111,4 @@ reports=$(cat "$temporary"/reports/* 2>/dev/null)
 [ -z "$reports" ] || fail "made a sanitizer complain" "$reports"
 files=$(ls -A "$temporary/files")
 [ -z "$files" ] || fail "left temporary files behind" "$files"
-rm -rf "$temporary"
 exit "$rc"

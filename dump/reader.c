@@ -4,6 +4,7 @@
 
 #include "dump/base/err.h"
 #include "dump/block.h"
+#include "dump/unpack.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -71,6 +72,8 @@ void reader_close(struct reader *r)
 		return;
 	input_close(&r->in);
 	block_unpacker_free(r->unpacker);
+	unpacker_free(r->records);
+	buf_free(&r->packed);
 	buf_free(&r->stored);
 	free(r->dir.v);
 	free(r->found.v);
@@ -427,16 +430,59 @@ int reader_load_listed(struct reader *r, size_t i, struct buf *out, struct err *
 	return rc;
 }
 
+/* Says which file it was, and what can be done about it. */
+static int named(const struct reader *r, int rc, struct err *err)
+{
+	if (rc)
+		err_prefix(err, "'%s'", r->name);
+	if (rc == -EBADMSG)
+		err_hint(err, SALVAGE_HINT, r->name);
+	return rc;
+}
+
 int reader_load(struct reader *r, size_t i, struct buf *out, struct err *err)
 {
-	int rc = reader_load_listed(r, i, out, err);
+	return named(r, reader_load_listed(r, i, out, err), err);
+}
 
+static int unpack_block(struct reader *r, const struct fmt_block *h, struct buf *out,
+			struct err *err)
+{
+	struct bytes payload = {r->packed.p, r->packed.len};
+	int rc = r->records ? 0 : unpacker_new(&r->records, err);
+
+	if (!rc)
+		rc = unpack_open(r->records, payload, h->nr_records, h->content_bytes, err);
+	return rc ? rc : unpack_all(r->records, out, err);
+}
+
+int reader_content_listed(struct reader *r, size_t i, struct buf *out, struct err *err)
+{
+	const struct fmt_block *h = &reader_block(r, i)->h;
+	char where[80];
+	int rc;
+
+	if (h->encoding != FMT_ENC_PACKED)
+		rc = reader_load_listed(r, i, out, err);
+	else
+		rc = reader_load_listed(r, i, &r->packed, err);
+	if (rc || h->encoding == FMT_ENC_RAW || h->section != FMT_RECORDS)
+		return rc;
+	if (h->encoding == FMT_ENC_PACKED)
+		rc = unpack_block(r, h, out, err);
+	else
+		rc = err_set(err, -ENOTSUP, "it has an encoding (%u) of a later version",
+			     h->encoding);
 	if (rc) {
-		err_prefix(err, "'%s'", r->name);
-		if (rc == -EBADMSG)
-			err_hint(err, SALVAGE_HINT, r->name);
+		reader_describe(reader_block(r, i), i, where, sizeof(where));
+		err_prefix(err, "%s", where);
 	}
 	return rc;
+}
+
+int reader_content(struct reader *r, size_t i, struct buf *out, struct err *err)
+{
+	return named(r, reader_content_listed(r, i, out, err), err);
 }
 
 bool reader_next_item(struct bytes *payload, uint16_t *kind, struct bytes *item, bool *broken)

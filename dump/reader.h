@@ -50,6 +50,13 @@ const struct reader_block *reader_block(const struct reader *r, size_t i);
  * LZ4. */
 int reader_load(struct reader *r, size_t i, struct buf *out, struct err *err);
 
+/*
+ * As reader_load(), and for a block of RECORDS its encoding is undone too: `out` has the bytes of
+ * the ring. -ENOTSUP for an encoding that this program does not know. Whoever needs parts of a
+ * block only takes reader_load() and dump/unpack.h.
+ */
+int reader_content(struct reader *r, size_t i, struct buf *out, struct err *err);
+
 /* Walks the items of a payload: false at its end or at bytes that are no item (then *broken). */
 bool reader_next_item(struct bytes *payload, uint16_t *kind, struct bytes *item, bool *broken);
 

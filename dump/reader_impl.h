@@ -12,6 +12,7 @@
 #include "dump/reader.h"
 
 struct block_unpacker;
+struct unpacker;
 
 struct block_list {
 	struct reader_block *v;
@@ -36,6 +37,8 @@ struct reader {
 	struct block_list found;
 	struct block_unpacker *unpacker;
 	struct buf stored; /* of the block loaded last: frame and padding */
+	struct unpacker *records; /* NULL until the first packed block is to be undone */
+	struct buf packed;
 };
 
 int block_list_add(struct block_list *l, const struct reader_block *b);
@@ -54,6 +57,8 @@ int reader_load_at(struct reader *r, struct reader_block *b, struct buf *out, st
  * too: this is what "whole" means. */
 int reader_verify(struct reader *r, size_t i, struct buf *out, struct err *err);
 int reader_load_listed(struct reader *r, size_t i, struct buf *out, struct err *err);
+/* As reader_content(), without the file's name in the error. */
+int reader_content_listed(struct reader *r, size_t i, struct buf *out, struct err *err);
 
 /* reader_check() of a reader opened in damaged mode. */
 int reader_check_open(struct reader *r, struct reader_verdict *v,

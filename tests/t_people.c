@@ -376,6 +376,109 @@ static void test_hostile_maps(void **state)
 	unload(&w);
 }
 
+/* ---- answers that hold for a while ---- */
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+static void put_name(struct mk *d, uint32_t key, uint64_t ns, uint64_t seed)
+{
+	struct fmt_comm c = {.key = key, .ns = ns, .flags = seed & 1 ? FMT_COMM_EXEC : 0};
+
+	memcpy(c.comm, seed & 2 ? "one" : "two", 3);
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_COMM, &c, sizeof(c), NULL, 0);
+}
+
+/* Tids used again, threads, names late and early, execs, mappings: all close together. */
+static void put_crowd(struct mk *d, uint64_t *seed)
+{
+	for (uint32_t key = 1; key <= 60; key++) {
+		uint32_t tid = 10 + (uint32_t)(next_random(seed) % 12), pid = tid;
+		uint64_t start_ns = next_random(seed) % 4 * 5 * MS + next_random(seed) % 900 * MS;
+
+		if (next_random(seed) % 3 == 0)
+			pid = 10 + (uint32_t)(next_random(seed) % 12);
+		if (next_random(seed) % 8 == 0)
+			start_ns = 0;
+		mk_path(d, key, "/x");
+		mk_task(d, key, tid, pid, 10 + (uint32_t)(next_random(seed) % 12), start_ns,
+			next_random(seed) % 2 ? start_ns + next_random(seed) % 200 * MS : 0);
+		for (uint64_t i = next_random(seed) % 4; i > 0; i--)
+			put_name(d, key, next_random(seed) % 1100 * MS, next_random(seed));
+		for (uint64_t i = next_random(seed) % 6; i > 0; i--) {
+			uint64_t start = next_random(seed) % 50, ns = next_random(seed) % 1100 * MS;
+			uint64_t ends = next_random(seed) % 2 ? ns + 1 + next_random(seed) % MS : 0;
+
+			mk_map(d, &(struct fmt_map){.key = key,
+						    .path = key,
+						    .start = start,
+						    .end = start + 30,
+						    .ns = ns,
+						    .end_ns = ends,
+						    .pgoff = next_random(seed)});
+		}
+	}
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* True when all three ask for the same; `at` lies in what was said to hold at `ns`. */
+static bool holds(const struct people *p, uint32_t tid, uint64_t ns, uint64_t at, uint64_t addr)
+{
+	struct people_map a = {0}, b = {0};
+
+	return people_task(p, tid, ns) == people_task(p, tid, at) &&
+	       same_name(people_comm(p, tid, ns), people_comm(p, tid, at)) &&
+	       people_map(p, tid, ns, addr, &a) == people_map(p, tid, at, addr, &b) &&
+	       !memcmp(&a.f, &b.f, sizeof(a.f));
+}
+
+static void test_spans(void **state)
+{
+	uint64_t seed = 11, wide = 0;
+
+	for (int round = 0; round < 20; round++) {
+		struct world w = {.d = mk_begin()};
+
+		put_crowd(&w.d, &seed);
+		load(&w);
+		for (int q = 0; q < 3000; q++) {
+			uint32_t tid = (uint32_t)(next_random(&seed) % 24);
+			uint64_t ns = next_random(&seed) % (2200 * MS), addr;
+			struct people_span who, where;
+			struct people_map map = {0};
+			const char *comm;
+
+			addr = next_random(&seed) % 80;
+			assert_ptr_equal(people_who(w.p, tid, ns, &comm, &who),
+					 people_task(w.p, tid, ns));
+			assert_true(same_name(comm, people_comm(w.p, tid, ns)));
+			assert_int_equal(people_where(w.p, tid, ns, addr, &map, &where),
+					 people_map(w.p, tid, ns, addr, &map));
+			assert_true(who.from_ns <= ns && ns <= who.to_ns);
+			assert_true(where.from_ns <= ns && ns <= where.to_ns);
+			if (where.from_ns > who.from_ns)
+				who.from_ns = where.from_ns;
+			if (where.to_ns < who.to_ns)
+				who.to_ns = where.to_ns;
+			assert_true(holds(w.p, tid, ns, who.from_ns, addr));
+			assert_true(holds(w.p, tid, ns, who.to_ns, addr));
+			assert_true(holds(w.p, tid, ns, who.from_ns + (who.to_ns - who.from_ns) / 2,
+					  addr));
+			wide += who.to_ns - who.from_ns > MS;
+		}
+		unload(&w);
+	}
+	/* They are there to be used again. */
+	assert_true(wide > 20 * 3000 / 2);
+}
+
 static void test_broken_items(void **state)
 {
 	struct world w = {.d = mk_begin()};
@@ -433,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_maps_against_a_search_of_all),
 		cmocka_unit_test(test_hostile_maps),
+		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_broken_items),
 		cmocka_unit_test(test_damaged_block),
 	};

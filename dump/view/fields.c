@@ -10,6 +10,7 @@
 #include "dump/view/printfmt.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,11 @@ struct slot {
 	struct bytes format;
 	char *full_name;
 	struct program *prog; /* NULL with `tried`: print the fields one by one */
-	bool tried;
+	bool tried;	      /* once it is, prog stays */
 };
 
 struct fields {
+	pthread_mutex_t compiling;
 	struct slot *slots;
 	size_t nr;
 	uint32_t *by_type; /* index into slots plus 1 */
@@ -72,6 +74,7 @@ int fields_new(const struct meta *m, struct fields **out, struct err *err)
 	int rc = -ENOMEM;
 
 	if (f) {
+		pthread_mutex_init(&f->compiling, NULL);
 		f->slots = calloc(m->nr_tracepoints + 1, sizeof(*f->slots));
 		f->by_type = calloc(MAX_TYPE, sizeof(*f->by_type));
 		if (f->slots && f->by_type)
@@ -96,6 +99,7 @@ void fields_free(struct fields *f)
 	}
 	free(f->slots);
 	free(f->by_type);
+	pthread_mutex_destroy(&f->compiling);
 	free(f);
 }
 
@@ -127,12 +131,16 @@ const char *fields_name(const struct fields *f, uint32_t type)
 
 /* ---- text ---- */
 
-static const struct program *program_of(struct slot *s)
+static const struct program *program_of(struct fields *f, struct slot *s)
 {
+	if (__atomic_load_n(&s->tried, __ATOMIC_ACQUIRE))
+		return s->prog;
+	pthread_mutex_lock(&f->compiling);
 	if (!s->tried) {
-		s->tried = true;
 		program_new(s->format, &s->tp, &s->prog); /* else NULL stays */
+		__atomic_store_n(&s->tried, true, __ATOMIC_RELEASE);
 	}
+	pthread_mutex_unlock(&f->compiling);
 	return s->prog;
 }
 
@@ -182,7 +190,7 @@ void fields_text(struct fields *f, struct bytes raw, struct text *t)
 		text_hexdump(t, raw, '\0');
 		return;
 	}
-	prog = program_of(s);
+	prog = program_of(f, s);
 	if (prog)
 		program_run(prog, raw, t);
 	else

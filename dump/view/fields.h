@@ -14,7 +14,8 @@
 struct err;
 struct fields;
 
-/* Formats that can't be understood are not an error. `m` must outlive the result. */
+/* Formats that can't be understood are not an error. `m` must outlive the result. Any number of
+ * threads may ask it. */
 int fields_new(const struct meta *m, struct fields **out, struct err *err);
 void fields_free(struct fields *f);
 

@@ -8,14 +8,22 @@
 
 static void key_put(struct json *j, const char *key)
 {
-	if (j->more)
-		text_char(j->t, ',');
-	j->more = true;
-	if (!key)
+	size_t len = key ? strlen(key) : 0;
+	char *to = text_room(j->t, len + 4);
+
+	if (!to)
 		return;
-	text_char(j->t, '"');
-	text_str(j->t, key);
-	text_put(j->t, "\":", 2);
+	if (j->more)
+		*to++ = ',';
+	j->more = true;
+	if (key) {
+		*to++ = '"';
+		memcpy(to, key, len);
+		to += len;
+		*to++ = '"';
+		*to++ = ':';
+	}
+	text_end(j->t, to);
 }
 
 void json_open(struct json *j, const char *key, char bracket)
@@ -100,6 +108,12 @@ void json_bytes(struct json *j, const char *key, struct bytes b)
 	text_char(j->t, '"');
 	text_hexdump(j->t, b, '\0');
 	text_char(j->t, '"');
+}
+
+void json_made(struct json *j, const char *key, struct bytes value)
+{
+	key_put(j, key);
+	text_put(j->t, value.p, value.len);
 }
 
 void json_ns(struct json *j, const char *key, uint64_t ns)

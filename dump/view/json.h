@@ -30,5 +30,7 @@ void json_str(struct json *j, const char *key, const char *s, size_t n);
 void json_cstr(struct json *j, const char *key, const char *s);
 /* Bytes as a string of hexadecimal digits. */
 void json_bytes(struct json *j, const char *key, struct bytes b);
+/* A value that was made before. */
+void json_made(struct json *j, const char *key, struct bytes value);
 /* A moment of a clock: always a string of digits, since it passes 2^53 ns after 104 days. */
 void json_ns(struct json *j, const char *key, uint64_t ns);

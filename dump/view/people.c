@@ -60,7 +60,8 @@ void people_free(struct people *p)
 /* ---- tasks ---- */
 
 /* How many tasks come before (tid, ns], that is, the index of the first one after it. */
-static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns)
+static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns,
+			  struct people_span *span)
 {
 	size_t from = 0, to = p->nr.nr_tasks;
 
@@ -68,7 +69,7 @@ static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns)
 		size_t mid = from + (to - from) / 2;
 		const struct fmt_task *t = &p->task[mid];
 
-		if (t->tid < tid || (t->tid == tid && t->start_ns <= ns))
+		if (t->tid < tid || (t->tid == tid && people_since(span, ns, t->start_ns)))
 			from = mid + 1;
 		else
 			to = mid;
@@ -76,39 +77,59 @@ static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns)
 	return from;
 }
 
-const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns)
+static const struct fmt_task *task_at(const struct people *p, uint32_t tid, uint64_t ns,
+				      struct people_span *span)
 {
 	const struct fmt_task *before = NULL, *after = NULL;
 	size_t i;
 
 	if (!tid)
 		return &idle_task;
-	i = tasks_until(p, tid, ns);
+	i = tasks_until(p, tid, ns, span);
 	if (i && p->task[i - 1].tid == tid)
 		before = &p->task[i - 1];
-	if (i < p->nr.nr_tasks && p->task[i].tid == tid && p->task[i].start_ns - ns <= SLACK_NS)
-		after = &p->task[i];
-	if (!before || !after || !before->exit_ns || before->exit_ns >= ns)
+	if (i < p->nr.nr_tasks && p->task[i].tid == tid) {
+		uint64_t start_ns = p->task[i].start_ns;
+
+		if (people_since(span, ns, start_ns > SLACK_NS ? start_ns - SLACK_NS : 0))
+			after = &p->task[i];
+	}
+	if (!before || !after)
 		return before ? before : after;
-	return ns - before->exit_ns <= after->start_ns - ns ? before : after;
+	if (!before->exit_ns || !people_since(span, ns, before->exit_ns))
+		return before;
+	/* The nearer one, and of equally near ones the one before. */
+	return people_since(span, ns, before->exit_ns + (after->start_ns - before->exit_ns) / 2 + 1)
+		       ? after
+		       : before;
+}
+
+const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	return task_at(p, tid, ns, NULL);
 }
 
 /*
  * The one that began last, without the slack of people_task(): when a thread execs after its leader
  * has exited, the leader that it becomes is near, but its own past belongs to the one that is gone.
  */
-const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns)
+const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns,
+				     struct people_span *span)
 {
 	const struct fmt_task *leader;
 	size_t i;
 
 	if (t->tid == t->pid)
 		return t;
-	if (t->exit_ns && ns > t->exit_ns)
+	if (t->exit_ns && people_since(span, ns, t->exit_ns)) {
 		ns = t->exit_ns; /* its last switch, when another may have exec'd already */
-	if (ns < t->start_ns)
+		span = NULL;
+	}
+	if (!people_since(span, ns, t->start_ns)) {
 		ns = t->start_ns;
-	i = tasks_until(p, t->pid, ns);
+		span = NULL;
+	}
+	i = tasks_until(p, t->pid, ns, span);
 	leader = i ? &p->task[i - 1] : NULL;
 	return leader && leader->tid == t->pid && leader->pid == t->pid ? leader : NULL;
 }
@@ -116,7 +137,8 @@ const struct fmt_task *people_leader(const struct people *p, const struct fmt_ta
 /* ---- names ---- */
 
 /* How many names come before (key, ns], that is, the index of the first one after it. */
-static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns)
+static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns,
+			  struct people_span *span)
 {
 	size_t from = 0, to = p->nr.nr_comms;
 
@@ -124,7 +146,7 @@ static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns)
 		size_t mid = from + (to - from) / 2;
 		const struct person_comm *c = &p->comm[mid];
 
-		if (c->key < key || (c->key == key && c->ns <= ns))
+		if (c->key < key || (c->key == key && people_since(span, ns, c->ns)))
 			from = mid + 1;
 		else
 			to = mid;
@@ -133,9 +155,10 @@ static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns)
 }
 
 /* The name that the task had of its own at `ns`; NULL when it had none (yet). */
-static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns)
+static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns,
+			    struct people_span *span)
 {
-	size_t i = comms_until(p, t->key, ns);
+	size_t i = comms_until(p, t->key, ns, span);
 
 	return i && p->comm[i - 1].key == t->key ? p->comm[i - 1].comm : NULL;
 }
@@ -156,26 +179,44 @@ static const char *first_comm(const struct people *p, const struct fmt_task *t)
 	return from < p->nr.nr_comms && p->comm[from].key == t->key ? p->comm[from].comm : NULL;
 }
 
-const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
+/* `t`: the task at `ns`. */
+static const char *comm_at(const struct people *p, const struct fmt_task *t, uint64_t ns,
+			   struct people_span *span)
 {
-	const struct fmt_task *t, *of;
+	const struct fmt_task *of;
 	const char *name;
 
-	if (!tid)
+	if (t == &idle_task)
 		return "swapper";
-	t = people_task(p, tid, ns);
-	name = t ? own_comm(p, t, ns) : NULL;
+	name = t ? own_comm(p, t, ns, span) : NULL;
 	if (!t || name)
 		return name;
 	/* A fork's name is that of who forked, at that time. Without its time it may have exec'd.
 	 */
-	if (t->tid != t->pid)
-		of = people_leader(p, t, ns);
-	else
+	if (t->tid != t->pid) {
+		of = people_leader(p, t, ns, span);
+		name = of ? own_comm(p, of, ns, span) : NULL;
+	} else {
 		of = t->start_ns ? people_task(p, t->ppid, t->start_ns) : NULL;
-	if (of && of != &idle_task)
-		name = own_comm(p, of, t->tid != t->pid ? ns : t->start_ns);
+		name = of && of != &idle_task ? own_comm(p, of, t->start_ns, NULL) : NULL;
+	}
 	return name ? name : first_comm(p, t);
+}
+
+const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	return comm_at(p, people_task(p, tid, ns), ns, NULL);
+}
+
+const struct fmt_task *people_who(const struct people *p, uint32_t tid, uint64_t ns,
+				  const char **comm, struct people_span *span)
+{
+	const struct fmt_task *t;
+
+	*span = (struct people_span){0, UINT64_MAX};
+	t = task_at(p, tid, ns, span);
+	*comm = comm_at(p, t, ns, span);
+	return t;
 }
 
 /* ---- mappings ---- */
@@ -183,6 +224,7 @@ const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
 struct search {
 	const struct person_map *m;
 	uint64_t ns, addr;
+	struct people_span *span;
 	const struct person_map *best;
 	unsigned visits;
 };
@@ -193,10 +235,12 @@ static void search(struct search *s, size_t from, size_t to)
 		size_t mid = from + (to - from) / 2;
 		const struct person_map *r = &s->m[mid];
 
-		if (r->max_end <= s->addr || r->min_ns > s->ns || r->max_end_ns <= s->ns)
+		if (r->max_end <= s->addr || !people_since(s->span, s->ns, r->min_ns) ||
+		    people_since(s->span, s->ns, r->max_end_ns))
 			return;
 		if (r->f.start <= s->addr) {
-			if (s->addr < r->f.end && r->f.ns <= s->ns && s->ns < r->f.end_ns &&
+			if (s->addr < r->f.end && people_since(s->span, s->ns, r->f.ns) &&
+			    !people_since(s->span, s->ns, r->f.end_ns) &&
 			    (!s->best || r->f.ns >= s->best->f.ns))
 				s->best = r;
 			search(s, mid + 1, to);
@@ -222,9 +266,9 @@ static size_t maps_before(const struct people *p, uint64_t key)
 }
 
 static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t addr,
-		   struct people_map *out)
+		   struct people_map *out, struct people_span *span)
 {
-	struct search s = {.m = p->map, .ns = ns, .addr = addr};
+	struct search s = {.m = p->map, .ns = ns, .addr = addr, .span = span};
 	const struct person_path *path;
 
 	search(&s, maps_before(p, key), maps_before(p, (uint64_t)key + 1));
@@ -236,9 +280,10 @@ static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t a
 }
 
 /* When the process exec'd last; 0: not that we know. */
-static uint64_t last_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns)
+static uint64_t last_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
+			  struct people_span *span)
 {
-	size_t i = comms_until(p, leader->key, ns);
+	size_t i = comms_until(p, leader->key, ns, span);
 
 	for (int k = 0; k < MAX_NAMES && i-- && p->comm[i].key == leader->key; k++) {
 		if (p->comm[i].exec)
@@ -252,29 +297,43 @@ static uint64_t last_exec(const struct people *p, const struct fmt_task *leader,
  * one's addresses: what is seen in between is where the old one called execve(2).
  */
 static bool map_before_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
-			    uint64_t addr, struct people_map *out)
+			    uint64_t addr, struct people_map *out, struct people_span *span)
 {
-	uint64_t exec_ns = last_exec(p, leader, ns);
+	uint64_t exec_ns = last_exec(p, leader, ns, span);
 	size_t i;
 
-	if (!exec_ns || ns - exec_ns >= EXEC_NS)
+	if (!exec_ns ||
+	    (exec_ns <= UINT64_MAX - EXEC_NS && people_since(span, ns, exec_ns + EXEC_NS)))
 		return false;
 	/* Another task, when a thread exec'd that was not the leader. */
-	i = tasks_until(p, leader->tid, exec_ns - 1);
+	i = tasks_until(p, leader->tid, exec_ns - 1, NULL);
 	return i && p->task[i - 1].tid == leader->tid &&
-	       map_of(p, p->task[i - 1].key, exec_ns - 1, addr, out);
+	       map_of(p, p->task[i - 1].key, exec_ns - 1, addr, out, NULL);
+}
+
+static bool map_at(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		   struct people_map *out, struct people_span *span)
+{
+	const struct fmt_task *t = task_at(p, tid, ns, span), *leader;
+
+	if (!t || t == &idle_task)
+		return false;
+	leader = people_leader(p, t, ns, span);
+	return leader && (map_of(p, leader->key, ns, addr, out, span) ||
+			  map_before_exec(p, leader, ns, addr, out, span));
 }
 
 bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		struct people_map *out)
 {
-	const struct fmt_task *t = people_task(p, tid, ns), *leader;
+	return map_at(p, tid, ns, addr, out, NULL);
+}
 
-	if (!t || t == &idle_task)
-		return false;
-	leader = people_leader(p, t, ns);
-	return leader &&
-	       (map_of(p, leader->key, ns, addr, out) || map_before_exec(p, leader, ns, addr, out));
+bool people_where(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		  struct people_map *out, struct people_span *span)
+{
+	*span = (struct people_span){0, UINT64_MAX};
+	return map_at(p, tid, ns, addr, out, span);
 }
 
 /* ---- all of them ---- */

@@ -2,7 +2,8 @@
 /*
  * Who was who and when: the ledger of a dump. A name is asked for a tid and a time, because tids
  * are used again and processes exec. Returned pointers are borrowed until people_free(). Lookups
- * take O(log n), also in a ledger made to be slow.
+ * take O(log n), also in a ledger made to be slow. Once loaded it is only read: any number of
+ * threads may ask.
  */
 #pragma once
 
@@ -27,6 +28,11 @@ struct people_counts {
 	size_t nr_broken; /* blocks or items that could not be read */
 };
 
+/* A time during which an answer stays the same, ends included. */
+struct people_span {
+	uint64_t from_ns, to_ns;
+};
+
 /* Blocks that are damaged are counted in nr_broken, not fatal. 0, -ENOMEM, -E2BIG. */
 int people_load(struct reader *r, struct people **out, struct err *err);
 void people_free(struct people *p);
@@ -48,6 +54,15 @@ const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns);
  */
 bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		struct people_map *out);
+
+/*
+ * As people_task() and people_comm() (the result may be NULL), and as people_map(), for whoever
+ * asks for the same again and again: *span becomes a time around `ns` for which the answer holds.
+ */
+const struct fmt_task *people_who(const struct people *p, uint32_t tid, uint64_t ns,
+				  const char **comm, struct people_span *span);
+bool people_where(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		  struct people_map *out, struct people_span *span);
 
 /*
  * The cgroup of the task's process at `ns`; NULL when unknown. A path of the unified hierarchy,

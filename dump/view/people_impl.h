@@ -65,8 +65,33 @@ struct people {
 	struct people_counts nr;
 };
 
-/* The leader of the task's process at `ns`; NULL: unknown. */
-const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns);
+/* The leader of the task's process at `ns`; NULL: unknown. `span` as people_narrow() takes it. */
+const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns,
+				     struct people_span *span);
+
+/*
+ * Whoever compares a time with another cuts *span, in which the answer holds, to the side that it
+ * found itself on; NULL: nobody wants to know.
+ */
+static inline void people_narrow(struct people_span *span, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!span)
+		return;
+	if (from_ns > span->from_ns)
+		span->from_ns = from_ns;
+	if (to_ns < span->to_ns)
+		span->to_ns = to_ns;
+}
+
+/* `ns` >= `at_ns` was asked; the answer is returned. */
+static inline bool people_since(struct people_span *span, uint64_t ns, uint64_t at_ns)
+{
+	if (ns >= at_ns)
+		people_narrow(span, at_ns, UINT64_MAX);
+	else
+		people_narrow(span, 0, at_ns - 1);
+	return ns >= at_ns;
+}
 
 /* Fills everything above from the LEDGER blocks. */
 int people_read(struct people *p, struct reader *r);

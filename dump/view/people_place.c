@@ -27,7 +27,7 @@ static uint64_t not_before(const struct fmt_task *t, uint64_t ns)
 
 const char *people_cgroup(const struct people *p, const struct fmt_task *t, uint64_t ns)
 {
-	const struct fmt_task *leader = people_leader(p, t, ns);
+	const struct fmt_task *leader = people_leader(p, t, ns, NULL);
 	const struct person_stay *s;
 
 	if (!leader)
@@ -40,7 +40,7 @@ uint64_t people_namespace(const struct people *p, const struct fmt_task *t, uint
 			  uint32_t kind)
 {
 	const struct person_stay *s = stay_at(p->space, p->nr_spaces, t->key, not_before(t, ns));
-	const struct fmt_task *leader = s ? NULL : people_leader(p, t, ns);
+	const struct fmt_task *leader = s ? NULL : people_leader(p, t, ns, NULL);
 	const struct person_set *set;
 
 	if (leader)

@@ -232,6 +232,7 @@ static bool compile(struct scanner *s)
 int program_new(struct bytes format, const struct tpfields *tp, struct program **out)
 {
 	struct scanner s = {.tp = tp};
+	int rc = -ENOMEM;
 
 	if (!format.len || !find_print(format, &s))
 		return -EBADMSG;
@@ -239,10 +240,10 @@ int program_new(struct bytes format, const struct tpfields *tp, struct program *
 	if (!s.prog)
 		return -ENOMEM;
 	/* Each string at most once as it is, and the format string a second time in pieces. */
-	s.prog->texts = malloc(2 * format.len + 2);
-	if (!s.prog->texts || !compile(&s)) {
-		int rc = s.prog->texts ? -EBADMSG : -ENOMEM;
-
+	s.prog->texts = calloc(1, 2 * format.len + 2 + PUT_SLACK);
+	if (s.prog->texts)
+		rc = compile(&s) ? program_plan(s.prog) : -EBADMSG;
+	if (rc) {
 		program_free(s.prog);
 		return rc;
 	}
@@ -261,6 +262,8 @@ void program_free(struct program *prog)
 		free(n->syms);
 		free(n);
 	}
+	for (size_t i = 0; i < prog->nr; i++)
+		free(prog->pieces[i].table);
 	free(prog->pieces);
 	free(prog->texts);
 	free(prog);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tracepoint's `print fmt` as a program of pieces: what printfmt.c (conversions) and printexpr.c
- * (arguments) compile and printrun.c runs. Private to the three.
+ * (arguments) compile, printplan.c finds short cuts for, and printrun.c runs. Private to them.
  *
  *	"pid=%d state=%s", REC->pid, REC->state ? "S" : "R"
- *	 └─ PIECE_TEXT, PIECE_NUMBER(NODE_FIELD), PIECE_TEXT, PIECE_STRING(NODE_COND)
+ *	 └─ PIECE_TEXT, PIECE_NUMBER(NODE_FIELD), PIECE_TEXT, PIECE_STRING(NODE_CHOICE)
+ *	    QUICK_TEXT  QUICK_DECIMAL             QUICK_TEXT  QUICK_TABLE
  */
 #pragma once
 
@@ -73,7 +74,41 @@ enum pointer_kind { PTR_PLAIN, PTR_IP4, PTR_IP6, PTR_SOCKADDR, PTR_MAC, PTR_UUID
 #define SPEC_ALT  4u
 #define SPEC_PLUS 8u
 
+/*
+ * How a piece is put without a look at its arguments' trees; see printplan.c. All that it reads
+ * lies within program.quick_bytes of the record.
+ */
+enum quick_kind {
+	QUICK_NONE,    /* not at all */
+	QUICK_TEXT,    /* as it is */
+	QUICK_DECIMAL, /* the number at `load` */
+	QUICK_HEX,
+	QUICK_STRING, /* load.bytes, a multiple of 8, up to a NUL */
+	QUICK_TABLE,  /* the number at `load` says which of `table`, if it is that small */
+};
+
+/* A number or a string in the record. */
+struct load {
+	uint32_t at;
+	uint32_t end; /* of the field that it is in, which a record has whole or not at all */
+	uint16_t bytes;
+	bool is_signed;
+};
+
+#define QUICK_VALUES	 64
+#define QUICK_TEXT_BYTES 15
+
+struct quick_text {
+	uint8_t len; /* UINT8_MAX: it is too long to be here */
+	char text[QUICK_TEXT_BYTES];
+};
+
 struct piece {
+	uint8_t quick; /* enum quick_kind */
+	uint8_t zeros; /* QUICK_DECIMAL, QUICK_HEX: as many digits at least */
+	struct load load;
+	struct quick_text *table; /* QUICK_VALUES */
+
 	uint8_t kind;
 	uint8_t flags;		  /* SPEC_* */
 	uint8_t bytes;		  /* numbers: of the C type that the conversion takes */
@@ -95,7 +130,15 @@ struct program {
 	struct node *owned;
 	char *texts; /* backs all strings: shorter than the format they come from */
 	size_t texts_len;
+	size_t quick_bytes; /* a record that is shorter has no short cuts */
+	size_t room;	    /* what all quick pieces take at most */
 };
+
+/* The program is complete but for what is quick. 0 or -ENOMEM. */
+int program_plan(struct program *prog);
+
+/* The piece by its trees: the long way. */
+void program_run_piece(const struct piece *p, struct bytes raw, struct text *t);
 
 /* Where the compiler stands in the text of the print fmt. */
 struct scanner {

@@ -416,30 +416,122 @@ static void put_text(const struct piece *p, struct bytes raw, struct text *t)
 	pad(p, t, from);
 }
 
+void program_run_piece(const struct piece *p, struct bytes raw, struct text *t)
+{
+	char c;
+
+	switch (p->kind) {
+	case PIECE_TEXT:
+		text_put(t, p->text, p->text_len);
+		break;
+	case PIECE_NUMBER:
+		put_number(p, raw, t);
+		break;
+	case PIECE_CHAR:
+		c = (char)node_eval(p->arg, raw);
+		text_safe(t, &c, 1);
+		break;
+	case PIECE_STRING:
+		put_text(p, raw, t);
+		break;
+	case PIECE_POINTER:
+		put_pointer(p, raw, t);
+		break;
+	}
+}
+
+/* ---- short cuts; NULL: this record wants the long way ---- */
+
+static uint64_t load_value(const struct load *l, struct bytes raw)
+{
+	return field_value(raw.p + l->at, l->bytes, l->is_signed);
+}
+
+/* Moves the digits from `from` on so that there are `zeros` in all. */
+static char *fill_zeros(char *from, char *to, unsigned zeros)
+{
+	size_t nr = (size_t)(to - from);
+
+	if (nr >= zeros)
+		return to;
+	memmove(from + (zeros - nr), from, nr);
+	memset(from, '0', zeros - nr);
+	return from + zeros;
+}
+
+static char *quick_decimal(const struct piece *p, struct bytes raw, char *to)
+{
+	uint64_t v = load_value(&p->load, raw);
+
+	if (p->load.is_signed && (int64_t)v < 0) {
+		if (p->zeros)
+			return NULL; /* what the sign takes of them is a story of its own */
+		*to++ = '-';
+		v = -v;
+	}
+	return fill_zeros(to, put_u64(to, v), p->zeros);
+}
+
+static char *quick_string(const struct piece *p, struct bytes raw, char *to)
+{
+	const uint8_t *from = raw.p + p->load.at;
+
+	for (size_t i = 0; i < p->load.bytes; i += 8) {
+		unsigned plain = plain_bytes(from + i);
+
+		memcpy(to + i, from + i, 8);
+		if (plain < 8)
+			return from[i + plain] ? NULL : to + i + plain;
+	}
+	return to + p->load.bytes;
+}
+
+static char *quick_table(const struct piece *p, struct bytes raw, char *to)
+{
+	uint64_t v = load_value(&p->load, raw);
+	const struct quick_text *q = &p->table[v % QUICK_VALUES];
+
+	if (v >= QUICK_VALUES || q->len > QUICK_TEXT_BYTES)
+		return NULL;
+	memcpy(to, q->text, QUICK_TEXT_BYTES);
+	return to + q->len;
+}
+
+static char *quick_piece(const struct piece *p, struct bytes raw, char *to)
+{
+	switch (p->quick) {
+	case QUICK_TEXT:
+		return put_wide(to, p->text, p->text_len);
+	case QUICK_DECIMAL:
+		return quick_decimal(p, raw, to);
+	case QUICK_HEX:
+		return fill_zeros(to, put_hex(to, load_value(&p->load, raw)), p->zeros);
+	case QUICK_STRING:
+		return quick_string(p, raw, to);
+	case QUICK_TABLE:
+		return quick_table(p, raw, to);
+	default:
+		return NULL;
+	}
+}
+
 void program_run(const struct program *prog, struct bytes raw, struct text *t)
 {
-	for (size_t i = 0; i < prog->nr; i++) {
+	bool whole = raw.len >= prog->quick_bytes;
+	char *to = text_room(t, prog->room), *end;
+
+	for (size_t i = 0; i < prog->nr && to; i++) {
 		const struct piece *p = &prog->pieces[i];
 
-		switch (p->kind) {
-		case PIECE_TEXT:
-			text_put(t, p->text, p->text_len);
-			break;
-		case PIECE_NUMBER:
-			put_number(p, raw, t);
-			break;
-		case PIECE_CHAR: {
-			char c = (char)node_eval(p->arg, raw);
-
-			text_safe(t, &c, 1);
-			break;
+		end = whole ? quick_piece(p, raw, to) : NULL;
+		if (end) {
+			to = end;
+			continue;
 		}
-		case PIECE_STRING:
-			put_text(p, raw, t);
-			break;
-		case PIECE_POINTER:
-			put_pointer(p, raw, t);
-			break;
-		}
+		text_end(t, to);
+		program_run_piece(p, raw, t);
+		to = text_room(t, prog->room);
 	}
+	if (to)
+		text_end(t, to);
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the lines of script are made from; private to script*.c. */
+/*
+ * What the lines of script are made from; private to script*.c.
+ *
+ *	timeline ─▶ record ─▶ line ─▶ printer ─▶ text
+ *	            found     who, which event,   one a thread; its caches answer what
+ *	                      asked for at all?   the records ask again and again
+ */
 #pragma once
 
 #include "dump/view/fields.h"
@@ -7,26 +13,69 @@
 #include "dump/view/script.h"
 #include "dump/view/timeline.h"
 
+/* What is printed of an event before its content, made once: "  sched:sched_switch:". */
+struct head {
+	const char *text; /* PUT_SLACK bytes may be read behind it */
+	size_t len;
+	bool wanted;
+};
+
+/* What all printers share; once script_open() is through, it is only read. */
 struct script {
 	const struct meta *m;
 	const struct script_options *opt;
 	struct people *people;
 	struct fields *fields;
-	struct timeline *timeline;
-	bool *wanted; /* by event id */
+	struct head *heads; /* by event id */
+	struct text head_text;
 	bool want_unknown;
 	const struct stack_regs *regs; /* of the machine; NULL: not known */
+};
+
+/* A thread for a while, and what is printed of it. */
+struct who {
+	struct people_span span; /* when all of this is so */
+	uint32_t tid;
+	uint32_t len;
+	uint64_t pid;		     /* as the record has it; WHO_NO_PID: not at all */
+	bool asked;		     /* the filters by thread, process and name take it */
+	const struct fmt_task *task; /* NULL: not known */
+	const char *comm;	     /* NULL: not known */
+	char text[144];
+};
+
+#define WHO_NO_PID UINT64_MAX
+
+/* An address of user space in a thread for a while, and what is printed of it. */
+struct place {
+	struct people_span span;
+	uint64_t ip;
+	uint32_t tid;
+	uint16_t len;
+	bool kernel;
+	char text[112];
+};
+
+#define NR_WHO	  512
+#define NR_PLACES 2048
+
+/* Makes lines: one a thread. */
+struct printer {
+	const struct script *s;
 	struct text text;
+	struct text place; /* one that is too long to be kept */
+	struct who *who;   /* NR_WHO, by tid */
+	struct place *places;
 };
 
 /* One record and what was found out about it. */
 struct line {
 	struct timeline_record rec;
-	uint16_t type;		     /* PERF_RECORD_* */
-	int32_t cpu;		     /* -1: not known */
-	const char *event;	     /* never NULL; foreign text */
-	const char *comm;	     /* NULL: not known */
-	const struct fmt_task *task; /* NULL: not known */
+	uint16_t type;		 /* PERF_RECORD_* */
+	int32_t cpu;		 /* -1: not known */
+	const struct head *head; /* NULL: `event` is the name */
+	const char *event;	 /* never NULL; foreign text */
+	const struct who *who;
 };
 
 /* Where a machine's perf registers have the stack pointer and the program counter. */
@@ -35,7 +84,37 @@ struct stack_regs {
 	uint8_t sp, ip;
 };
 
-/* An address of a call chain. */
+/* ---- script_ask.c: what is asked for ---- */
+
+/* Fills s->heads. 0 or -ENOMEM. */
+int script_make_heads(struct script *s);
+/* The channels that may hold what is asked for; 0: all. */
+uint64_t script_channels(const struct script *s);
+/* True when the filters by thread, process and name take it: all of `who` but that is known. */
+bool script_who_asked(const struct script *s, const struct who *who);
+/* Finds out all about l->rec, which timeline_describe() went over; false: it isn't asked for. */
+bool script_complete(struct printer *p, struct line *l);
+
+/* ---- script_who.c ---- */
+
+const struct who *script_who(struct printer *p, const struct timeline_record *r);
+
+/* ---- script_place.c: addresses ---- */
+
+/* Steps through a call chain; start with {0}. */
+struct chain_walk {
+	uint64_t at;
+	uint64_t context; /* the last PERF_CONTEXT_*, 0: none yet */
+	uint64_t ip;
+	bool kernel;
+};
+
+/* The next address that is no PERF_CONTEXT_* mark; false at the end. */
+bool script_next_ip(const struct line *l, struct chain_walk *w);
+/* True for an address that only the kernel can have. */
+bool script_kernel_address(uint64_t ip);
+
+/* What is known of an address. */
 struct frame {
 	uint64_t ip;
 	bool kernel;
@@ -43,25 +122,15 @@ struct frame {
 	uint64_t off;	  /* in that file */
 };
 
-/* Steps through a call chain; start with {0}. */
-struct chain_walk {
-	uint64_t at;
-	uint64_t context; /* the last PERF_CONTEXT_*, 0: none yet */
-};
+/* `ip` as script_text_frame() or script_json_frame() print it, borrowed until the next call. */
+struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel);
 
-/* The next address that is no PERF_CONTEXT_* mark; false at the end. */
-bool script_next_frame(const struct script *s, const struct line *l, struct chain_walk *w,
-		       struct frame *out);
-/* What `ip` is; `kernel` says whether it is the kernel's. */
-void script_frame(const struct script *s, const struct line *l, uint64_t ip, bool kernel,
-		  struct frame *out);
-/* True for an address that only the kernel can have. */
-bool script_kernel_address(uint64_t ip);
+/* ---- script_record.c: the rest of a record ---- */
 
 /* The sampled user register; false when it isn't there. */
 bool script_reg(const struct line *l, uint8_t reg, uint64_t *v);
 
-/* True when the sample's RAW bytes say something: see script_record.c. */
+/* True when the sample's RAW bytes say something. */
 bool script_has_raw(const struct line *l);
 
 /* What a record that is no sample says, field by field; false past its last. */
@@ -73,5 +142,30 @@ bool script_record_field(const struct line *l, size_t i, struct record_field *ou
 /* Its name: "PERF_RECORD_LOST". */
 const char *script_record_name(uint16_t type);
 
-void script_text_line(struct script *s, const struct line *l);
-void script_json_line(struct script *s, const struct line *l);
+/* ---- script_text.c, script_json.c ---- */
+
+void script_text_head(const struct script *s, const char *event, struct text *t);
+void script_json_head(const char *event, struct text *t);
+void script_text_who(const struct who *who, struct text *t);
+void script_json_who(const struct who *who, struct text *t);
+void script_text_frame(const struct frame *f, struct text *t);
+void script_json_frame(const struct frame *f, struct text *t);
+void script_text_line(struct printer *p, const struct line *l);
+void script_json_line(struct printer *p, const struct line *l);
+
+/* ---- script.c ---- */
+
+/* `p` is for one thread. 0 or -ENOMEM; script_printer_free() is due in any case. */
+int script_printer_init(struct printer *p, const struct script *s);
+void script_printer_free(struct printer *p);
+/* Of `l` only rec is set. Its lines go into p->text; false when it is not asked for. */
+bool script_print_line(struct printer *p, struct line *l);
+
+/* ---- script_crew.c ---- */
+
+/*
+ * Prints all that `t` has with `nr_threads` printers. As script_print(); -EAGAIN when no thread
+ * could be started, then nothing is done.
+ */
+int script_crew(const struct script *s, struct timeline *t, unsigned nr_threads, FILE *out,
+		uint64_t *nr_printed, struct err *err);

@@ -13,42 +13,53 @@ static void put_known(struct json *j, const char *key, bool known, uint64_t v)
 		json_cstr(j, key, NULL);
 }
 
-static void put_who(struct json *j, const struct line *l)
+/* The keys that depend on the thread alone, each with the comma before it. */
+void script_json_who(const struct who *who, struct text *t)
 {
-	const struct timeline_record *r = &l->rec;
-	bool has_pid = r->s.have & PERF_SAMPLE_TID;
+	struct json j = {.t = t, .more = true};
+	bool has_pid = who->pid != WHO_NO_PID;
 
-	put_known(j, "cpu", l->cpu >= 0, (uint64_t)l->cpu);
-	put_known(j, "tid", r->tid != UINT32_MAX, r->tid);
-	put_known(j, "pid", has_pid || l->task, has_pid ? r->s.pid : l->task ? l->task->pid : 0);
-	json_cstr(j, "comm", l->comm);
+	put_known(&j, "tid", who->tid != UINT32_MAX, who->tid);
+	put_known(&j, "pid", has_pid || who->task,
+		  has_pid     ? who->pid
+		  : who->task ? who->task->pid
+			      : 0);
+	json_cstr(&j, "comm", who->comm);
 }
 
-static void put_frame(struct json *j, const char *key, const struct frame *f)
+void script_json_head(const char *event, struct text *t)
 {
-	json_open(j, key, '{');
-	json_hex(j, "ip", f->ip);
+	struct json j = {.t = t, .more = true};
+
+	json_cstr(&j, "event", event);
+}
+
+void script_json_frame(const struct frame *f, struct text *t)
+{
+	struct json j = {.t = t};
+
+	json_open(&j, NULL, '{');
+	json_hex(&j, "ip", f->ip);
 	if (f->kernel) {
-		json_cstr(j, "dso", "[kernel]");
+		json_cstr(&j, "dso", "[kernel]");
 	} else if (f->path) {
-		json_cstr(j, "dso", f->path);
-		json_hex(j, "off", f->off);
+		json_cstr(&j, "dso", f->path);
+		json_hex(&j, "off", f->off);
 	}
-	json_close(j, '}');
+	json_close(&j, '}');
 }
 
-static void put_chain(struct script *s, const struct line *l, struct json *j)
+static void put_chain(struct printer *p, const struct line *l, struct json *j)
 {
 	struct chain_walk w = {0};
-	struct frame f;
 
 	json_open(j, "chain", '[');
-	while (script_next_frame(s, l, &w, &f))
-		put_frame(j, NULL, &f);
+	while (script_next_ip(l, &w))
+		json_made(j, NULL, script_place(p, l, w.ip, w.kernel));
 	json_close(j, ']');
 }
 
-static void put_user_stack(struct script *s, const struct line *l, struct json *j)
+static void put_user_stack(const struct script *s, const struct line *l, struct json *j)
 {
 	uint64_t v;
 
@@ -71,31 +82,34 @@ static void put_record(const struct line *l, struct json *j)
 	json_close(j, '}');
 }
 
-static void put_counter(struct script *s, const struct line *l, struct json *j)
+static void put_counter(struct printer *p, const struct line *l, struct json *j)
 {
 	const struct record_sample *r = &l->rec.s;
-	struct frame f;
 
 	if (r->have & PERF_SAMPLE_PERIOD)
 		json_u64(j, "period", r->period);
 	if (r->have & PERF_SAMPLE_ADDR)
 		json_hex(j, "addr", r->addr);
-	if (r->have & PERF_SAMPLE_IP) {
-		script_frame(s, l, r->ip, script_kernel_address(r->ip), &f);
-		put_frame(j, "at", &f);
-	}
+	if (r->have & PERF_SAMPLE_IP)
+		json_made(j, "at", script_place(p, l, r->ip, script_kernel_address(r->ip)));
 }
 
-void script_json_line(struct script *s, const struct line *l)
+void script_json_line(struct printer *p, const struct line *l)
 {
 	const struct record_sample *r = &l->rec.s;
-	struct json j = {.t = &s->text};
+	const struct script *s = p->s;
+	struct text *t = &p->text;
+	struct json j = {.t = t};
 
 	json_open(&j, NULL, '{');
 	json_i64(&j, "t", (int64_t)(l->rec.time_ns - s->m->trigger.hit_ns));
 	json_ns(&j, "time", l->rec.time_ns);
-	put_who(&j, l);
-	json_cstr(&j, "event", l->event);
+	put_known(&j, "cpu", l->cpu >= 0, (uint64_t)l->cpu);
+	text_put(t, l->who->text, l->who->len);
+	if (l->head)
+		text_put(t, l->head->text, l->head->len);
+	else
+		script_json_head(l->event, t);
 	if (l->type != PERF_RECORD_SAMPLE)
 		put_record(l, &j);
 	else if (!r->have)
@@ -103,11 +117,11 @@ void script_json_line(struct script *s, const struct line *l)
 	else if (script_has_raw(l))
 		fields_json(s->fields, r->raw, &j);
 	if (l->type == PERF_RECORD_SAMPLE)
-		put_counter(s, l, &j);
+		put_counter(p, l, &j);
 	if (r->nr_callchain)
-		put_chain(s, l, &j);
+		put_chain(p, l, &j);
 	if (r->stack.len || r->regs)
 		put_user_stack(s, l, &j);
 	json_close(&j, '}');
-	text_char(&s->text, '\n');
+	text_char(t, '\n');
 }

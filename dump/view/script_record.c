@@ -1,62 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the two forms of script (script_text.c, script_json.c) both need to know of a record: its
- * call chain resolved by the ledger, its user registers, and the kernel's own records (LOST,
- * THROTTLE).
+ * user registers, and the kernel's own records (LOST, THROTTLE).
  */
 #include "dump/view/script_impl.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
-
-/* ---- call chains ---- */
-
-/* Marks are the last 4095 values (PERF_CONTEXT_MAX). */
-static bool is_mark(uint64_t ip)
-{
-	return ip >= (uint64_t)PERF_CONTEXT_MAX;
-}
-
-/* The upper half of the address space, on all 64-bit machines that Linux runs on. */
-bool script_kernel_address(uint64_t ip)
-{
-	return ip >> 63;
-}
-
-void script_frame(const struct script *s, const struct line *l, uint64_t ip, bool kernel,
-		  struct frame *out)
-{
-	struct people_map map;
-
-	*out = (struct frame){.ip = ip, .kernel = kernel};
-	if (kernel || l->rec.tid == UINT32_MAX)
-		return;
-	if (people_map(s->people, l->rec.tid, l->rec.time_ns, ip, &map)) {
-		out->path = map.path;
-		out->off = ip - map.f.start + map.f.pgoff;
-	}
-}
-
-bool script_next_frame(const struct script *s, const struct line *l, struct chain_walk *w,
-		       struct frame *out)
-{
-	const struct record_sample *r = &l->rec.s;
-	uint64_t ip;
-	bool kernel;
-
-	while (w->at < r->nr_callchain) {
-		memcpy(&ip, r->callchain + 8 * w->at++, sizeof(ip));
-		if (is_mark(ip)) {
-			w->context = ip;
-			continue;
-		}
-		kernel = w->context ? w->context == (uint64_t)PERF_CONTEXT_KERNEL
-				    : script_kernel_address(ip);
-		script_frame(s, l, ip, kernel, out);
-		return true;
-	}
-	return false;
-}
 
 bool script_reg(const struct line *l, uint8_t reg, uint64_t *v)
 {

@@ -16,6 +16,8 @@
 #define COLOR_LOSS  "\x1b[1;31m"
 #define COLOR_END   "\x1b[0m"
 
+#define FRAME_WIDTH 40
+
 /* What follows from `from` on, moved to the right edge of a column. */
 static void right(struct text *t, size_t from, int width)
 {
@@ -31,54 +33,26 @@ static void right(struct text *t, size_t from, int width)
 	memset(t->b.p + from, ' ', (size_t)fill);
 }
 
-static void put_comm(struct script *s, const struct line *l)
+void script_text_who(const struct who *who, struct text *t)
 {
-	struct text *t = &s->text;
 	size_t from = t->b.len;
 
-	if (l->comm) {
-		text_safe(t, l->comm, strlen(l->comm));
-	} else if (l->rec.tid != UINT32_MAX) {
+	if (who->comm) {
+		text_safe(t, who->comm, strlen(who->comm));
+	} else if (who->tid != UINT32_MAX) {
 		text_char(t, ':');
-		text_u64(t, l->rec.tid);
+		text_u64(t, who->tid);
 	} else {
 		text_char(t, '-');
 	}
 	right(t, from, 16);
 	text_char(t, ' ');
 	from = t->b.len;
-	if (l->rec.tid != UINT32_MAX)
-		text_u64(t, l->rec.tid);
+	if (who->tid != UINT32_MAX)
+		text_u64(t, who->tid);
 	else
 		text_char(t, '-');
 	right(t, from, 7);
-}
-
-static void put_cpu(struct text *t, int32_t cpu)
-{
-	if (cpu < 0) {
-		text_str(t, " [---] ");
-		return;
-	}
-	text_str(t, cpu < 10 ? " [00" : cpu < 100 ? " [0" : " [");
-	text_u64(t, (uint64_t)cpu);
-	text_str(t, "] ");
-}
-
-/* Seconds before (-) or after (+) the trigger, to the nanosecond. */
-static void put_time(struct text *t, uint64_t time_ns, uint64_t zero_ns)
-{
-	bool before = time_ns < zero_ns;
-	uint64_t ns = before ? zero_ns - time_ns : time_ns - zero_ns, rest = ns % 1000000000;
-	size_t from = t->b.len;
-	char digits[10] = ".000000000";
-
-	for (int i = 9; i > 0; i--, rest /= 10)
-		digits[i] = (char)('0' + rest % 10);
-	text_char(t, before ? '-' : '+');
-	text_u64(t, ns / 1000000000);
-	text_put(t, digits, sizeof(digits));
-	right(t, from, 15);
 }
 
 static const char *base_name(const char *path)
@@ -88,10 +62,14 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void put_place(struct text *t, const struct frame *f)
+/* The address in FRAME_WIDTH columns, then where it lies. */
+void script_text_frame(const struct frame *f, struct text *t)
 {
+	size_t from = t->b.len;
 	const char *name;
 
+	text_hex(t, f->ip, 1);
+	right(t, from, FRAME_WIDTH);
 	if (f->kernel) {
 		text_str(t, " [kernel]");
 	} else if (f->path) {
@@ -105,19 +83,115 @@ static void put_place(struct text *t, const struct frame *f)
 	}
 }
 
-static void put_chain(struct script *s, const struct line *l)
+static void put_name(struct text *t, const char *event, bool color, bool sample)
+{
+	text_str(t, color ? COLOR_END : "");
+	text_str(t, "  ");
+	text_str(t, !color ? "" : sample ? COLOR_EVENT : COLOR_LOSS);
+	text_safe(t, event, strlen(event));
+	text_char(t, ':');
+	text_str(t, color ? COLOR_END : "");
+}
+
+void script_text_head(const struct script *s, const char *event, struct text *t)
+{
+	put_name(t, event, s->opt->color, true);
+}
+
+/* ---- the columns: into room that was made ---- */
+
+static char *put_str(char *to, const char *s)
+{
+	size_t n = strlen(s);
+
+	memcpy(to, s, n);
+	return to + n;
+}
+
+static char *put_cpu(char *to, int32_t cpu)
+{
+	if (cpu < 0)
+		return put_str(to, " [---] ");
+	to = put_str(to, cpu < 10 ? " [00" : cpu < 100 ? " [0" : " [");
+	to = put_u64(to, (uint64_t)cpu);
+	return put_str(to, "] ");
+}
+
+/* Seconds before (-) or after (+) the trigger, to the nanosecond, in 15 columns. */
+static char *put_time(char *to, uint64_t time_ns, uint64_t zero_ns)
+{
+	bool before = time_ns < zero_ns;
+	uint64_t ns = before ? zero_ns - time_ns : time_ns - zero_ns, s = ns / 1000000000;
+
+	for (uint64_t limit = 1000; limit > s && limit > 1; limit /= 10)
+		*to++ = ' ';
+	*to++ = before ? '-' : '+';
+	to = put_u64(to, s);
+	*to++ = '.';
+	return put_nine(to, (uint32_t)(ns % 1000000000));
+}
+
+/* What is the same for all lines up to the event's content. */
+static void put_columns(struct printer *p, const struct line *l)
+{
+	bool color = p->s->opt->color;
+	struct text *t = &p->text;
+	char *to = text_room(t, sizeof(l->who->text) + 64 + PUT_SLACK);
+
+	if (!to)
+		return;
+	to = put_wide(to, l->who->text, l->who->len);
+	to = put_cpu(to, l->cpu);
+	if (color)
+		to = put_str(to, COLOR_TIME);
+	text_end(t, put_time(to, l->rec.time_ns, p->s->m->trigger.hit_ns));
+	if (!l->head) {
+		put_name(t, l->event, color, l->type == PERF_RECORD_SAMPLE);
+		return;
+	}
+	to = text_room(t, l->head->len + PUT_SLACK);
+	if (to)
+		text_end(t, put_wide(to, l->head->text, l->head->len));
+}
+
+/* ---- what follows on lines of its own ---- */
+
+/* Most are the kernel's: nothing needs to be looked up. */
+static char *put_kernel_frame(char *to, uint64_t ip)
+{
+	to = put_str(to, "                        ");
+	to = put_hex16(to, ip);
+	return put_str(to, " [kernel]\n");
+}
+
+static void put_chain(struct printer *p, const struct line *l)
 {
 	struct chain_walk w = {0};
-	struct frame f;
+	struct text *t = &p->text;
 
-	while (script_next_frame(s, l, &w, &f)) {
-		size_t from = s->text.b.len;
+	while (script_next_ip(l, &w)) {
+		char *to = text_room(t, sizeof(((struct place *)0)->text) + PUT_SLACK);
+		struct bytes place;
 
-		text_hex(&s->text, f.ip, 1);
-		right(&s->text, from, 40);
-		put_place(&s->text, &f);
-		text_char(&s->text, '\n');
+		if (!to)
+			return;
+		if (w.kernel && w.ip >> 60) {
+			text_end(t, put_kernel_frame(to, w.ip));
+			continue;
+		}
+		place = script_place(p, l, w.ip, w.kernel);
+		text_put(t, place.p, place.len);
+		text_char(t, '\n');
 	}
+}
+
+/* The place of `ip` without the address. */
+static void put_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel)
+{
+	struct bytes place = script_place(p, l, ip, kernel);
+
+	if (place.len > FRAME_WIDTH)
+		text_put(&p->text, place.p + FRAME_WIDTH, place.len - FRAME_WIDTH);
 }
 
 static void put_named_hex(struct text *t, const char *name, uint64_t v)
@@ -127,33 +201,32 @@ static void put_named_hex(struct text *t, const char *name, uint64_t v)
 	text_hex(t, v, 1);
 }
 
-static void put_user_stack(struct script *s, const struct line *l)
+static void put_user_stack(struct printer *p, const struct line *l)
 {
-	struct text *t = &s->text;
+	const struct stack_regs *regs = p->s->regs;
+	struct text *t = &p->text;
 	uint64_t v;
 
 	text_fill(t, ' ', 24);
 	text_str(t, "user stack ");
 	text_u64(t, l->rec.s.stack.len);
 	text_str(t, " bytes");
-	if (s->regs && script_reg(l, s->regs->ip, &v)) {
-		struct frame f;
-
+	if (regs && script_reg(l, regs->ip, &v)) {
 		put_named_hex(t, ", ip", v);
-		script_frame(s, l, v, false, &f);
-		put_place(t, &f);
+		put_place(p, l, v, false);
 	}
-	if (s->regs && script_reg(l, s->regs->sp, &v))
+	if (regs && script_reg(l, regs->sp, &v))
 		put_named_hex(t, ", sp", v);
 	text_char(t, '\n');
 }
 
+/* ---- content ---- */
+
 /* What a sample that is no tracepoint says. */
-static void put_counter(struct script *s, const struct line *l)
+static void put_counter(struct printer *p, const struct line *l)
 {
 	const struct record_sample *r = &l->rec.s;
-	struct text *t = &s->text;
-	struct frame f;
+	struct text *t = &p->text;
 
 	if (r->have & PERF_SAMPLE_PERIOD) {
 		text_str(t, " period ");
@@ -163,59 +236,47 @@ static void put_counter(struct script *s, const struct line *l)
 		put_named_hex(t, " addr", r->addr);
 	if (r->have & PERF_SAMPLE_IP) {
 		put_named_hex(t, " ip", r->ip);
-		script_frame(s, l, r->ip, script_kernel_address(r->ip), &f);
-		put_place(t, &f);
+		put_place(p, l, r->ip, script_kernel_address(r->ip));
 	}
 }
 
-static void put_record(struct script *s, const struct line *l)
+static void put_record(struct text *t, const struct line *l)
 {
 	struct record_field f;
 
 	for (size_t i = 0; script_record_field(l, i, &f); i++) {
-		text_char(&s->text, ' ');
-		text_str(&s->text, f.name);
-		text_char(&s->text, '=');
-		text_u64(&s->text, f.value);
+		text_char(t, ' ');
+		text_str(t, f.name);
+		text_char(t, '=');
+		text_u64(t, f.value);
 	}
 }
 
-static void put_content(struct script *s, const struct line *l)
+static void put_content(struct printer *p, const struct line *l)
 {
 	const struct record_sample *r = &l->rec.s;
+	struct text *t = &p->text;
 
 	if (l->type != PERF_RECORD_SAMPLE) {
-		put_record(s, l);
+		put_record(t, l);
 	} else if (!r->have) {
-		text_str(&s->text, " raw ");
-		text_hexdump(&s->text, l->rec.rec, '\0');
+		text_str(t, " raw ");
+		text_hexdump(t, l->rec.rec, '\0');
 	} else if (script_has_raw(l)) {
-		text_char(&s->text, ' ');
-		fields_text(s->fields, r->raw, &s->text);
+		text_char(t, ' ');
+		fields_text(p->s->fields, r->raw, t);
 	} else {
-		put_counter(s, l);
+		put_counter(p, l);
 	}
 }
 
-void script_text_line(struct script *s, const struct line *l)
+void script_text_line(struct printer *p, const struct line *l)
 {
-	bool color = s->opt->color;
-	struct text *t = &s->text;
-
-	put_comm(s, l);
-	put_cpu(t, l->cpu);
-	text_str(t, color ? COLOR_TIME : "");
-	put_time(t, l->rec.time_ns, s->m->trigger.hit_ns);
-	text_str(t, color ? COLOR_END : "");
-	text_str(t, "  ");
-	text_str(t, !color ? "" : l->type == PERF_RECORD_SAMPLE ? COLOR_EVENT : COLOR_LOSS);
-	text_safe(t, l->event, strlen(l->event));
-	text_char(t, ':');
-	text_str(t, color ? COLOR_END : "");
-	put_content(s, l);
-	text_char(t, '\n');
+	put_columns(p, l);
+	put_content(p, l);
+	text_char(&p->text, '\n');
 	if (l->rec.s.nr_callchain)
-		put_chain(s, l);
+		put_chain(p, l);
 	if (l->rec.s.stack.len || l->rec.s.regs)
-		put_user_stack(s, l);
+		put_user_stack(p, l);
 }

@@ -13,38 +13,18 @@ void text_free(struct text *t)
 	buf_free(&t->b);
 }
 
-char *text_room(struct text *t, size_t n)
+char *text_grow(struct text *t, size_t n)
 {
 	int rc;
 
 	if (t->rc)
 		return NULL;
-	rc = buf_reserve(&t->b, n);
+	rc = buf_reserve(&t->b, n ? n : 1);
 	if (rc) {
 		t->rc = rc;
 		return NULL;
 	}
 	return (char *)t->b.p + t->b.len;
-}
-
-void text_put(struct text *t, const void *p, size_t n)
-{
-	char *to = n ? text_room(t, n) : NULL;
-
-	if (!to)
-		return;
-	memcpy(to, p, n);
-	t->b.len += n;
-}
-
-void text_str(struct text *t, const char *s)
-{
-	text_put(t, s, strlen(s));
-}
-
-void text_char(struct text *t, char c)
-{
-	text_put(t, &c, 1);
 }
 
 void text_fill(struct text *t, char c, int n)
@@ -57,18 +37,6 @@ void text_fill(struct text *t, char c, int n)
 	t->b.len += (size_t)n;
 }
 
-void text_u64(struct text *t, uint64_t v)
-{
-	char raw[20];
-	size_t at = sizeof(raw);
-
-	do {
-		raw[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	text_put(t, raw + at, sizeof(raw) - at);
-}
-
 void text_i64(struct text *t, int64_t v)
 {
 	if (v < 0)
@@ -78,15 +46,12 @@ void text_i64(struct text *t, int64_t v)
 
 void text_hex(struct text *t, uint64_t v, int digits)
 {
-	char raw[16];
-	int at = 16;
+	char *to;
 
-	do {
-		raw[--at] = "0123456789abcdef"[v & 15];
-		v >>= 4;
-	} while (v);
-	text_fill(t, '0', digits - (16 - at));
-	text_put(t, raw + at, (size_t)(16 - at));
+	text_fill(t, '0', digits - (int)hex_len(v));
+	to = text_room(t, 16);
+	if (to)
+		text_end(t, put_hex(to, v));
 }
 
 /* Printable ASCII that neither a terminal nor JSON takes for anything else. */
@@ -94,6 +59,12 @@ static size_t plain_prefix(const char *s, size_t n)
 {
 	size_t i = 0;
 
+	for (; n - i >= 8; i += 8) {
+		unsigned plain = plain_bytes(s + i);
+
+		if (plain < 8)
+			return i + plain;
+	}
 	while (i < n && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
 		i++;
 	return i;
@@ -128,9 +99,15 @@ void text_json(struct text *t, const char *s, size_t n)
 void text_hexdump(struct text *t, struct bytes b, char sep)
 {
 	for (size_t i = 0; i < b.len; i++) {
+		char *to = text_room(t, 3);
+
+		if (!to)
+			return;
 		if (i && sep)
-			text_char(t, sep);
-		text_hex(t, b.p[i], 2);
+			*to++ = sep;
+		*to++ = "0123456789abcdef"[b.p[i] >> 4];
+		*to++ = "0123456789abcdef"[b.p[i] & 15];
+		text_end(t, to);
 	}
 }
 

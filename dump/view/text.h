@@ -7,8 +7,10 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/view/digits.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct text {
 	struct buf b;
@@ -20,19 +22,63 @@ struct text {
 
 void text_free(struct text *t);
 
-/* Room for `n` more bytes; NULL when there is none. Followed by text_used(). */
-char *text_room(struct text *t, size_t n);
+char *text_grow(struct text *t, size_t n);
+
+/* Room for `n` more bytes; NULL when there is none. Followed by text_used() or text_end(). */
+static inline char *text_room(struct text *t, size_t n)
+{
+	if (t->b.cap - t->b.len >= n && t->b.p && !t->rc)
+		return (char *)t->b.p + t->b.len;
+	return text_grow(t, n);
+}
+
 static inline void text_used(struct text *t, size_t n)
 {
 	t->b.len += n;
 }
 
-void text_put(struct text *t, const void *p, size_t n);
-void text_str(struct text *t, const char *s);
-void text_char(struct text *t, char c);
+/* `end` is where what was written into the room ends. */
+static inline void text_end(struct text *t, const char *end)
+{
+	t->b.len = (size_t)(end - (char *)t->b.p);
+}
+
+static inline void text_put(struct text *t, const void *p, size_t n)
+{
+	char *to = n ? text_room(t, n) : NULL;
+
+	if (!to)
+		return;
+	memcpy(to, p, n);
+	t->b.len += n;
+}
+
+static inline void text_str(struct text *t, const char *s)
+{
+	text_put(t, s, strlen(s));
+}
+
+static inline void text_char(struct text *t, char c)
+{
+	char *to = text_room(t, 1);
+
+	if (!to)
+		return;
+	*to = c;
+	t->b.len++;
+}
+
 /* `n` times the same character; nothing when n is not positive. */
 void text_fill(struct text *t, char c, int n);
-void text_u64(struct text *t, uint64_t v);
+
+static inline void text_u64(struct text *t, uint64_t v)
+{
+	char *to = text_room(t, DIGITS_MAX);
+
+	if (to)
+		text_end(t, put_u64(to, v));
+}
+
 void text_i64(struct text *t, int64_t v);
 /* Hexadecimal without 0x, at least `digits` long. */
 void text_hex(struct text *t, uint64_t v, int digits);

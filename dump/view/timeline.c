@@ -17,22 +17,14 @@
 
 #include "dump/base/err.h"
 #include "dump/reader.h"
+#include "dump/view/timeblock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct entry {
-	uint64_t time_ns;
-	uint32_t off; /* in the block's payload; larger is older */
-	uint32_t bytes;
-};
-
-/* A loaded block: what is left of it is entries[pos..nr). */
 struct slot {
-	struct buf payload;
-	struct buf entries;
-	size_t pos, nr;
+	struct timeblock block;
 	bool newer; /* than the other slot's */
 };
 
@@ -207,20 +199,13 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 	return 0;
 }
 
-static void slot_free(struct slot *s)
-{
-	buf_free(&s->payload);
-	buf_free(&s->entries);
-	s->pos = s->nr = 0;
-}
-
 void timeline_close(struct timeline *t)
 {
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->nr_streams; i++)
 		for (int k = 0; k < 2; k++)
-			slot_free(&t->streams[i].slots[k]);
+			timeblock_free(&t->streams[i].slots[k].block);
 	free(t->streams);
 	free(t->heap);
 	free(t->block_pool);
@@ -232,105 +217,21 @@ uint64_t timeline_nr_bad_blocks(const struct timeline *t)
 	return t->nr_bad;
 }
 
-/* ---- a block's records in order ---- */
-
-static struct entry *entries(const struct slot *s)
-{
-	return (struct entry *)s->entries.p;
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->off > y->off ? -1 : x->off < y->off;
-}
-
-static void reverse(struct entry *e, size_t nr)
-{
-	for (size_t i = 0; i < nr / 2; i++) {
-		struct entry other = e[i];
-
-		e[i] = e[nr - 1 - i];
-		e[nr - 1 - i] = other;
-	}
-}
-
-/* Almost sorted as a rule: moves the few that are not, and gives up when there are many. */
-static bool insertion_sort(struct entry *e, size_t nr)
-{
-	size_t budget = 8 * nr;
-
-	for (size_t i = 1; i < nr; i++) {
-		struct entry moved = e[i];
-		size_t at = i;
-
-		while (at && e[at - 1].time_ns > moved.time_ns) {
-			if (!budget--) {
-				e[at] = moved;
-				return false;
-			}
-			e[at] = e[at - 1];
-			at--;
-		}
-		e[at] = moved;
-	}
-	return true;
-}
-
-static void sort_entries(struct entry *e, size_t nr)
-{
-	reverse(e, nr);
-	if (!insertion_sort(e, nr))
-		qsort(e, nr, sizeof(*e), compare_entries);
-}
-
-/* Goes through the bytes, newest first. -EBADMSG when they end before the block. */
-static int index_block(struct timeline *t, const struct stream *s, struct slot *slot,
-		       const struct fmt_block *h)
-{
-	struct bytes b = {slot->payload.p, slot->payload.len};
-	uint64_t time_ns = h->last_ns;
-	struct perf_event_header rec;
-	size_t off;
-
-	slot->entries.len = slot->pos = slot->nr = 0;
-	for (off = 0; off < b.len && record_at(b, off, &rec); off += rec.size) {
-		struct entry e = {.off = (uint32_t)off, .bytes = rec.size};
-
-		record_time((struct bytes){b.p + off, rec.size}, &s->channel->layout, &time_ns);
-		if (time_ns < t->opt.from_ns || time_ns > t->opt.to_ns)
-			continue;
-		e.time_ns = time_ns;
-		if (slot->entries.cap - slot->entries.len < sizeof(e) &&
-		    buf_reserve(&slot->entries, sizeof(e)))
-			return -ENOMEM;
-		memcpy(slot->entries.p + slot->entries.len, &e, sizeof(e));
-		slot->entries.len += sizeof(e);
-	}
-	slot->nr = slot->entries.len / sizeof(struct entry);
-	sort_entries(entries(slot), slot->nr);
-	return off == b.len ? 0 : -EBADMSG;
-}
+/* ---- a ring's records in order ---- */
 
 static bool slot_empty(const struct slot *s)
 {
-	return s->pos == s->nr;
+	return timeblock_empty(&s->block);
 }
 
 /* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */
 static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
 {
 	uint32_t block = s->blocks[s->next_block++];
-	const struct fmt_block *h = header(t, block);
 	int rc;
 
-	slot->pos = slot->nr = 0;
-	rc = h->encoding == FMT_ENC_RAW ? reader_load(t->r, block, &slot->payload, NULL) : -EBADMSG;
-	if (!rc)
-		rc = index_block(t, s, slot, h);
+	rc = timeblock_load(&slot->block, t->r, block, &s->channel->layout, t->opt.from_ns,
+			    t->opt.to_ns);
 	if (rc == -ENOMEM)
 		return rc;
 	t->nr_bad += rc != 0;
@@ -339,11 +240,9 @@ static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
 	return 0;
 }
 
-/* ---- a ring's records in order ---- */
-
 static uint64_t head_ns(const struct slot *s)
 {
-	return entries(s)[s->pos].time_ns;
+	return timeblock_head_ns(&s->block);
 }
 
 /* The slot with the ring's oldest record; NULL when both are empty. The older block's comes first.
@@ -436,8 +335,8 @@ static int settle_top(struct timeline *t)
 		s->key_ns = head_ns(slot);
 		s->key_is_record = true;
 	} else {
-		slot_free(&s->slots[0]);
-		slot_free(&s->slots[1]);
+		timeblock_free(&s->slots[0].block);
+		timeblock_free(&s->slots[1].block);
 		t->heap[0] = t->heap[--t->nr_heap];
 	}
 	if (t->nr_heap)
@@ -445,40 +344,45 @@ static int settle_top(struct timeline *t)
 	return 0;
 }
 
-static void describe(const struct timeline *t, const struct stream *s, const struct entry *e,
-		     const struct slot *slot, struct timeline_record *rec)
+void timeline_describe(const struct meta *m, struct timeline_record *rec)
 {
+	const struct record_layout *layout = &rec->channel->layout;
 	struct perf_event_header h;
 	int rc;
 
-	rec->rec = (struct bytes){slot->payload.p + e->off, e->bytes};
-	rec->time_ns = e->time_ns;
-	rec->window = s->window;
-	rec->channel = s->channel;
 	rec->event = NULL;
 	memcpy(&h, rec->rec.p, sizeof(h));
 	if (h.type == PERF_RECORD_SAMPLE)
-		rc = record_sample(rec->rec, &s->channel->layout, &rec->s);
+		rc = record_sample(rec->rec, layout, &rec->s);
 	else
-		rc = record_sample_id(rec->rec, &s->channel->layout, &rec->s);
+		rc = record_sample_id(rec->rec, layout, &rec->s);
 	if (rc)
 		rec->s = (struct record_sample){0};
 	else if (h.type == PERF_RECORD_SAMPLE)
-		rec->event = meta_event_of(t->m, s->channel, &rec->s);
-	rec->tid = rc ? UINT32_MAX : meta_tid_of(t->m, &rec->s);
+		rec->event = meta_event_of(m, rec->channel, &rec->s);
+	rec->tid = rc ? UINT32_MAX : meta_tid_of(m, &rec->s);
 }
 
+/* 1: *rec is set; 0: it could not be put together, its block is bad. */
 static int pop(struct timeline *t, struct timeline_record *rec)
 {
+	const struct stream *s = t->heap[0];
 	struct slot *slot = oldest(t->heap[0]);
+	int rc;
 
-	describe(t, t->heap[0], &entries(slot)[slot->pos], slot, rec);
-	slot->pos++;
+	rec->time_ns = head_ns(slot);
+	rec->window = s->window;
+	rec->channel = s->channel;
+	rc = timeblock_take(&slot->block, &rec->rec);
 	t->given = true;
-	return 1;
+	if (rc != -EBADMSG)
+		return rc ? rc : 1;
+	t->nr_bad++;
+	return 0;
 }
 
-int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err)
+/* Brings the ring with the oldest record of all to the top. */
+static int settle(struct timeline *t)
 {
 	int rc = 0;
 
@@ -490,7 +394,28 @@ int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *e
 	}
 	while (!rc && t->nr_heap && !t->heap[0]->key_is_record)
 		rc = settle_top(t);
-	if (rc)
-		return err_set(err, rc, "out of memory for a block of records");
-	return t->nr_heap ? pop(t, rec) : 0;
+	return rc;
+}
+
+int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct err *err)
+{
+	int rc;
+
+	do {
+		rc = settle(t);
+		if (!rc && !t->nr_heap)
+			return 0;
+		if (!rc)
+			rc = pop(t, rec);
+	} while (!rc);
+	return rc > 0 ? rc : err_set(err, rc, "out of memory for a block of records");
+}
+
+int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err)
+{
+	int rc = timeline_next_bare(t, rec, err);
+
+	if (rc > 0)
+		timeline_describe(t->m, rec);
+	return rc;
 }

@@ -36,6 +36,13 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 /* 1: *rec is set; 0: the end; negative: out of memory or so. A damaged block is skipped and
  * counted. */
 int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err);
+/*
+ * The same in two steps, for whoever hands records on to other threads: of the first, only rec,
+ * time_ns, window and channel are set; the second, which takes longer, finds out the rest, also
+ * from a copy of rec.
+ */
+int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct err *err);
+void timeline_describe(const struct meta *m, struct timeline_record *rec);
 void timeline_close(struct timeline *t);
 
 /* Blocks so far that could not be read or held no records where records should be. */

@@ -175,6 +175,7 @@ static int add_field(struct tpfields *tp, struct bytes line, char **names)
 	if (tp->nr_fields == MAX_FIELDS || !field_line(line, &tp->fields[tp->nr_fields], names))
 		return -EBADMSG;
 	f = &tp->fields[tp->nr_fields++];
+	tp->has_dynamic |= f->flags & FIELD_DYNAMIC;
 	if (f->offset + f->size > tp->min_bytes)
 		tp->min_bytes = f->offset + f->size;
 	return 0;
@@ -254,6 +255,8 @@ bool tpfields_fits(const struct tpfields *tp, struct bytes raw)
 
 	if (raw.len < tp->min_bytes)
 		return false;
+	if (!tp->has_dynamic)
+		return true;
 	for (size_t i = 0; i < tp->nr_fields; i++)
 		if ((tp->fields[i].flags & FIELD_DYNAMIC) && !field_bytes(&tp->fields[i], raw, &b))
 			return false;
@@ -288,18 +291,6 @@ bool field_string(const struct field *f, struct bytes raw, struct bytes *out)
 		return false;
 	*out = (struct bytes){b.p, strnlen((const char *)b.p, b.len)};
 	return true;
-}
-
-uint64_t field_value(const uint8_t *p, size_t n, bool is_signed)
-{
-	uint64_t v = 0;
-
-	if (n != 1 && n != 2 && n != 4 && n != 8)
-		return 0;
-	memcpy(&v, p, n);
-	if (is_signed && n < 8 && (v >> (8 * n - 1)) & 1)
-		v |= ~0ull << (8 * n);
-	return v;
 }
 
 uint64_t field_number(const struct field *f, struct bytes raw)

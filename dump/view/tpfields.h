@@ -11,6 +11,8 @@
 
 #include "dump/base/bytes.h"
 
+#include <string.h>
+
 #define FIELD_SIGNED   1u
 #define FIELD_ARRAY    2u
 #define FIELD_STRING   4u  /* an array of char: text up to its first NUL */
@@ -32,7 +34,8 @@ struct tpfields {
 	struct field *fields;
 	size_t nr_fields;
 	uint32_t min_bytes; /* what a record must have for all fields */
-	char *names;	    /* backs the fields' names */
+	bool has_dynamic;
+	char *names; /* backs the fields' names */
 };
 
 /*
@@ -54,6 +57,28 @@ bool field_bytes(const struct field *f, struct bytes raw, struct bytes *out);
 bool field_string(const struct field *f, struct bytes raw, struct bytes *out);
 /* Little-endian of 1, 2, 4 or 8 bytes, sign-extended when asked; 0 when the bytes are of another
  * number. */
-uint64_t field_value(const uint8_t *p, size_t n, bool is_signed);
+static inline uint64_t field_value(const uint8_t *p, size_t n, bool is_signed)
+{
+	uint16_t two;
+	uint32_t four;
+	uint64_t eight;
+
+	switch (n) {
+	case 1:
+		return is_signed ? (uint64_t)(int8_t)*p : *p;
+	case 2:
+		memcpy(&two, p, sizeof(two));
+		return is_signed ? (uint64_t)(int16_t)two : two;
+	case 4:
+		memcpy(&four, p, sizeof(four));
+		return is_signed ? (uint64_t)(int32_t)four : four;
+	case 8:
+		memcpy(&eight, p, sizeof(eight));
+		return eight;
+	default:
+		return 0;
+	}
+}
+
 /* A number field; 0 when it is not within `raw`. */
 uint64_t field_number(const struct field *f, struct bytes raw);

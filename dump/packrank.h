@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Orders in which numbers cost few bits: what is frequent first, or ascending. Part of the packer.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/*
+ * order[r] is the index of the r-th largest count: exactly for counts below 255, as they come
+ * above; equal ones in their order.
+ */
+static inline void rank_by_count(const uint32_t *count, uint32_t nr, uint32_t *order)
+{
+	uint32_t start[257] = {0};
+
+#define RANK_DIGIT(n) (255 - ((n) < 255 ? (n) : 255))
+	for (uint32_t i = 0; i < nr; i++)
+		start[RANK_DIGIT(count[i]) + 1]++;
+	for (unsigned d = 0; d < 256; d++)
+		start[d + 1] += start[d];
+	for (uint32_t i = 0; i < nr; i++)
+		order[start[RANK_DIGIT(count[i])]++] = i;
+#undef RANK_DIGIT
+}
+
+/*
+ * Sorts the places `a[0..nr)` by their keys: a digit of 11 bits at a time, and only digits in which
+ * some differ. `b` has as much room. Returns the one of the two that has the result.
+ */
+static inline uint16_t *sort_by_key(const uint64_t *key, uint32_t nr, uint16_t *a, uint16_t *b)
+{
+	uint64_t differ = 0;
+
+	for (uint32_t i = 1; i < nr; i++)
+		differ |= key[a[i]] ^ key[a[0]];
+	for (unsigned shift = 0; shift < 64; shift += 11) {
+		uint32_t start[2049] = {0};
+		uint16_t *swap = a;
+
+		if (!(differ >> shift & 2047))
+			continue;
+		for (uint32_t i = 0; i < nr; i++)
+			start[(key[a[i]] >> shift & 2047) + 1]++;
+		for (unsigned d = 0; d < 2048; d++)
+			start[d + 1] += start[d];
+		for (uint32_t i = 0; i < nr; i++)
+			b[start[key[a[i]] >> shift & 2047]++] = a[i];
+		a = b;
+		b = swap;
+	}
+	return a;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads packed records: only the columns that are asked for are unpacked. Any bytes may be given:
+ * what does not hold together is -EBADMSG, and memory is bounded by FMT_PACK_MAX_* and the
+ * content's length, about twice that of the content at most.
+ *
+ * Records are numbered as they lie in the ring, newest first. What is returned is borrowed until
+ * the next unpack_open() or unpacker_free(); the payload given to unpack_open() must live as long.
+ * An unpacker belongs to one thread.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/format.h"
+
+struct err;
+struct unpacker;
+
+int unpacker_new(struct unpacker **out, struct err *err);
+void unpacker_free(struct unpacker *u);
+
+/* Opens a payload of FMT_ENC_PACKED whose block header says so many records and bytes. */
+int unpack_open(struct unpacker *u, struct bytes payload, uint32_t nr_records,
+		uint32_t content_bytes, struct err *err);
+
+/*
+ * The time of each record; of one whose place for it is not known, UINT64_MAX: it has to be looked
+ * for in its bytes. 0, -EBADMSG, -ENOMEM; so all below.
+ */
+int unpack_times(struct unpacker *u, const uint64_t **times, struct err *err);
+
+/* Where each record begins in the content, with the content's end behind the last. */
+int unpack_offsets(struct unpacker *u, const uint32_t **offsets, struct err *err);
+
+/* Copies record `i` to `dst`, which has room for offsets[i + 1] - offsets[i] bytes. */
+int unpack_record(struct unpacker *u, uint32_t i, uint8_t *dst, struct err *err);
+
+/* All of the content into `out` (replaced): the bytes as the kernel wrote them. */
+int unpack_all(struct unpacker *u, struct buf *out, struct err *err);

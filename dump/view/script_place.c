@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Addresses as they are printed: what of a call chain is the kernel's, and in which file the rest
+ * lies by the ledger. Each printer keeps what it found out for the time for which it holds; see
+ * people_where(). Called by script_text.c and script_json.c.
+ */
+#include "dump/view/script_impl.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+/* Marks are the last 4095 values (PERF_CONTEXT_MAX). */
+static bool is_mark(uint64_t ip)
+{
+	return ip >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* The upper half of the address space, on all 64-bit machines that Linux runs on. */
+bool script_kernel_address(uint64_t ip)
+{
+	return ip >> 63;
+}
+
+bool script_next_ip(const struct line *l, struct chain_walk *w)
+{
+	const struct record_sample *r = &l->rec.s;
+
+	while (w->at < r->nr_callchain) {
+		memcpy(&w->ip, r->callchain + 8 * w->at++, sizeof(w->ip));
+		if (is_mark(w->ip)) {
+			w->context = w->ip;
+			continue;
+		}
+		w->kernel = w->context ? w->context == (uint64_t)PERF_CONTEXT_KERNEL
+				       : script_kernel_address(w->ip);
+		return true;
+	}
+	return false;
+}
+
+/* Puts the frame into p->place; *span is the time for which it holds. */
+static void find(struct printer *p, const struct line *l, uint64_t ip, bool kernel,
+		 struct people_span *span)
+{
+	struct frame f = {.ip = ip, .kernel = kernel};
+	struct people_map map;
+
+	*span = (struct people_span){0, UINT64_MAX};
+	if (!kernel && l->rec.tid != UINT32_MAX &&
+	    people_where(p->s->people, l->rec.tid, l->rec.time_ns, ip, &map, span)) {
+		f.path = map.path;
+		f.off = ip - map.f.start + map.f.pgoff;
+	}
+	p->place.b.len = 0;
+	if (p->s->opt->json)
+		script_json_frame(&f, &p->place);
+	else
+		script_text_frame(&f, &p->place);
+}
+
+static struct place *slot_of(const struct printer *p, uint64_t ip, uint32_t tid)
+{
+	uint64_t hash = (ip ^ (uint64_t)tid << 32) * 0x9e3779b97f4a7c15ull;
+
+	return &p->places[hash >> 32 & (NR_PLACES - 1)];
+}
+
+struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel)
+{
+	struct place *k = slot_of(p, ip, l->rec.tid);
+	struct bytes made;
+
+	/* An address of the upper half may be said to be the user's, and the other way round. */
+	if (k->ip == ip && k->tid == l->rec.tid && k->kernel == kernel &&
+	    k->span.from_ns <= l->rec.time_ns && l->rec.time_ns <= k->span.to_ns)
+		return (struct bytes){(const uint8_t *)k->text, k->len};
+	k->ip = ip;
+	k->tid = l->rec.tid;
+	k->kernel = kernel;
+	find(p, l, ip, kernel, &k->span);
+	made = (struct bytes){p->place.b.p, p->place.b.len};
+	if (made.len > sizeof(k->text)) {
+		k->span = (struct people_span){1, 0};
+		return made;
+	}
+	k->len = (uint32_t)made.len;
+	if (made.len)
+		memcpy(k->text, made.p, made.len);
+	return made;
+}

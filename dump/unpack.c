@@ -439,6 +439,16 @@ static int need_threads(struct unpacker *u)
 	return rc;
 }
 
+int unpack_threads(struct unpacker *u, const uint32_t **tids, struct err *err)
+{
+	int rc = need_threads(u);
+
+	if (rc)
+		return broken(err, rc, "threads");
+	*tids = (const uint32_t *)u->tids.p + 1;
+	return 0;
+}
+
 /* ---- where records begin ---- */
 
 static int need_chains(struct unpacker *u)

@@ -37,3 +37,18 @@ int unpack_record(struct unpacker *u, uint32_t i, uint8_t *dst, struct err *err)
 
 /* All of the content into `out` (replaced): the bytes as the kernel wrote them. */
 int unpack_all(struct unpacker *u, struct buf *out, struct err *err);
+
+/*
+ * Records of one template are alike in many of their words, so that what is found out about one
+ * holds for all. unpack_template() is below unpack_nr_templates(); 0: kept whole, alike to none.
+ */
+uint32_t unpack_nr_templates(const struct unpacker *u);
+uint32_t unpack_template(const struct unpacker *u, uint32_t i);
+/* After unpack_offsets(): whether the 4 bytes at `off` of record `i` are the same in its template.
+ */
+bool unpack_is_fixed(const struct unpacker *u, uint32_t i, uint32_t off);
+/* ... and whether they are what unpack_threads() tells, in all records of its template. */
+bool unpack_is_thread(const struct unpacker *u, uint32_t i, uint32_t off);
+
+/* The thread of each record where unpack_is_thread() says so. */
+int unpack_threads(struct unpacker *u, const uint32_t **tids, struct err *err);

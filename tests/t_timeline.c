@@ -58,7 +58,7 @@ struct seen {
 	uint64_t nr_bad;
 };
 
-static const struct timeline_options all = {0, UINT64_MAX, 0, -1};
+static const struct timeline_options all = {.to_ns = UINT64_MAX, .cpu = -1};
 
 static struct seen *walk(struct reader *r, const struct timeline_options *opt)
 {

@@ -135,16 +135,37 @@ static unsigned threads_wanted(struct reader *r, const struct script_options *op
 
 /* ---- the whole ---- */
 
-static int open_all(struct script *s, struct reader *r, struct timeline **t, struct err *err)
+/* What the timeline may leave out; `asker` finds out who a thread was. */
+static int set_wishes(struct script *s, struct printer *asker, struct timeline_options *o)
+{
+	const struct script_options *opt = s->opt;
+
+	o->channels = script_channels(s);
+	if (opt->nr_cpus == 1)
+		o->cpu = (int32_t)opt->cpus[0];
+	if (opt->nr_events) {
+		s->wanted = calloc(s->m->nr_events + 1, sizeof(*s->wanted));
+		if (!s->wanted)
+			return -ENOMEM;
+		for (size_t i = 0; i < s->m->nr_events; i++)
+			s->wanted[i] = s->heads[i].wanted;
+		o->events = s->wanted;
+	}
+	if (!opt->nr_tids && !opt->nr_comms)
+		return 0;
+	o->thread = script_thread_asked;
+	o->ctx = asker;
+	return script_printer_init(asker, s);
+}
+
+static int open_all(struct script *s, struct reader *r, struct printer *asker, struct timeline **t,
+		    struct err *err)
 {
 	struct timeline_options o = {.from_ns = s->opt->from_ns, .to_ns = s->opt->to_ns, .cpu = -1};
 	int rc;
 
-	if (script_make_heads(s))
+	if (script_make_heads(s) || set_wishes(s, asker, &o))
 		return err_set(err, -ENOMEM, "out of memory for the list of events");
-	o.channels = script_channels(s);
-	if (s->opt->nr_cpus == 1)
-		o.cpu = (int32_t)s->opt->cpus[0];
 	rc = fields_new(s->m, &s->fields, err);
 	if (!rc)
 		rc = people_load(r, &s->people, err);
@@ -158,6 +179,7 @@ static void close_all(struct script *s)
 	people_free(s->people);
 	fields_free(s->fields);
 	free(s->heads);
+	free(s->wanted);
 	text_free(&s->head_text);
 }
 
@@ -166,6 +188,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 {
 	struct script s = {.m = m, .opt = opt};
 	struct people_counts people = {0};
+	struct printer asker = {0};
 	struct timeline *t = NULL;
 	unsigned nr_threads = threads_wanted(r, opt);
 	int rc;
@@ -174,7 +197,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 	for (size_t i = 0; i < sizeof(stack_regs) / sizeof(stack_regs[0]); i++)
 		if (strstr(m->uname, stack_regs[i].machine))
 			s.regs = &stack_regs[i];
-	rc = open_all(&s, r, &t, err);
+	rc = open_all(&s, r, &asker, &t, err);
 	if (!rc && nr_threads > 1)
 		rc = script_crew(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)
@@ -183,6 +206,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 		people_counts(s.people, &people);
 	res->nr_bad_blocks = people.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
 	timeline_close(t);
+	script_printer_free(&asker);
 	close_all(&s);
 	return rc;
 }

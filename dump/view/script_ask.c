@@ -119,6 +119,11 @@ static bool comm_asked(const struct script_options *opt, const char *comm)
 	return !opt->nr_comms;
 }
 
+bool script_thread_fits(const struct script_options *opt, const struct who *who)
+{
+	return in_list(opt->tids, opt->nr_tids, who->tid) && comm_asked(opt, who->comm);
+}
+
 bool script_who_asked(const struct script *s, const struct who *who)
 {
 	const struct script_options *opt = s->opt;
@@ -126,8 +131,7 @@ bool script_who_asked(const struct script *s, const struct who *who)
 		       : who->task	      ? who->task->pid
 					      : UINT32_MAX;
 
-	return in_list(opt->tids, opt->nr_tids, who->tid) &&
-	       in_list(opt->pids, opt->nr_pids, pid) && comm_asked(opt, who->comm);
+	return script_thread_fits(opt, who) && in_list(opt->pids, opt->nr_pids, pid);
 }
 
 static const char *name_unknown(const struct script *s, const struct timeline_record *r)

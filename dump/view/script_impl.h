@@ -29,6 +29,7 @@ struct script {
 	struct head *heads; /* by event id */
 	struct text head_text;
 	bool want_unknown;
+	bool *wanted;		       /* by event id; NULL: all are */
 	const struct stack_regs *regs; /* of the machine; NULL: not known */
 };
 
@@ -92,12 +93,16 @@ int script_make_heads(struct script *s);
 uint64_t script_channels(const struct script *s);
 /* True when the filters by thread, process and name take it: all of `who` but that is known. */
 bool script_who_asked(const struct script *s, const struct who *who);
+/* The same by what is known of a thread without a record. */
+bool script_thread_fits(const struct script_options *opt, const struct who *who);
 /* Finds out all about l->rec, which timeline_describe() went over; false: it isn't asked for. */
 bool script_complete(struct printer *p, struct line *l);
 
 /* ---- script_who.c ---- */
 
 const struct who *script_who(struct printer *p, const struct timeline_record *r);
+/* False: no record of this thread at this time is asked for. `ctx` is a printer. */
+bool script_thread_asked(void *ctx, uint32_t tid, uint64_t time_ns);
 
 /* ---- script_place.c: addresses ---- */
 

@@ -43,3 +43,12 @@ const struct who *script_who(struct printer *p, const struct timeline_record *r)
 	fill(p, who, r->time_ns);
 	return who;
 }
+
+bool script_thread_asked(void *ctx, uint32_t tid, uint64_t time_ns)
+{
+	struct timeline_record r = {.tid = tid, .time_ns = time_ns};
+	const struct who *who = script_who(ctx, &r);
+	const struct script_options *opt = ((const struct printer *)ctx)->s->opt;
+
+	return script_thread_fits(opt, who);
+}

@@ -21,6 +21,7 @@ void timeblock_free(struct timeblock *b)
 	buf_free(&b->payload);
 	buf_free(&b->entries);
 	buf_free(&b->record);
+	buf_free(&b->verdicts);
 	unpacker_free(b->unpacker);
 	b->unpacker = NULL;
 	b->pos = b->nr = 0;
@@ -84,16 +85,8 @@ static void sort_entries(struct timeblock *b)
 
 /* ---- loading ---- */
 
-/* What is wanted of a block, and how its records tell their time. */
-struct wanted {
-	const struct record_layout *layout;
-	uint64_t from_ns, to_ns;
-};
-
-static int add_entry(struct timeblock *b, const struct wanted *w, const struct entry *e)
+static int add_entry(struct timeblock *b, const struct entry *e)
 {
-	if (e->time_ns < w->from_ns || e->time_ns > w->to_ns)
-		return 0;
 	if (b->entries.cap - b->entries.len < sizeof(*e) && buf_reserve(&b->entries, sizeof(*e)))
 		return -ENOMEM;
 	memcpy(b->entries.p + b->entries.len, e, sizeof(*e));
@@ -102,7 +95,7 @@ static int add_entry(struct timeblock *b, const struct wanted *w, const struct e
 }
 
 /* Goes through the bytes, newest first. -EBADMSG when they end before the block. */
-static int index_raw(struct timeblock *b, const struct wanted *w, uint64_t time_ns)
+static int index_raw(struct timeblock *b, const struct timeblock_wish *w, uint64_t time_ns)
 {
 	struct bytes all = {b->payload.p, b->payload.len};
 	struct perf_event_header rec;
@@ -115,7 +108,8 @@ static int index_raw(struct timeblock *b, const struct wanted *w, uint64_t time_
 
 		record_time(one, w->layout, &time_ns);
 		e.time_ns = time_ns;
-		rc = add_entry(b, w, &e);
+		if (time_ns >= w->from_ns && time_ns <= w->to_ns)
+			rc = add_entry(b, &e);
 	}
 	return rc ? rc : off == all.len ? 0 : -EBADMSG;
 }
@@ -134,33 +128,115 @@ static int fetch(struct timeblock *b, const struct entry *e, struct bytes *rec)
 	return rc;
 }
 
-/* As index_raw(); a record whose column of times is not known is put together to look. */
-static int index_packed(struct timeblock *b, const struct wanted *w, uint64_t time_ns, uint32_t nr)
+/* ---- what is wanted of a packed block ---- */
+
+enum verdict { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
+
+/* What the record at hand says of all those of its template. */
+static enum verdict ask(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+			struct bytes rec)
 {
+	struct timeblock_answer a;
+	uint32_t end;
+
+	w->ask(w->ctx, rec, &a);
+	if (a.told_by == UINT32_MAX)
+		return ASK_EACH;
+	end = a.told_by ? a.told_by + 4 : 0;
+	if (!unpack_is_fixed(b->unpacker, e->index, a.told_by) ||
+	    !unpack_is_fixed(b->unpacker, e->index, end))
+		return ASK_EACH;
+	if (!a.wanted)
+		return UNWANTED;
+	if (w->thread && a.thread_at != UINT32_MAX &&
+	    unpack_is_thread(b->unpacker, e->index, a.thread_at))
+		return BY_THREAD;
+	return WANTED;
+}
+
+/* 1: the record is wanted, or that can't be told; 0: it is not. */
+static int is_wanted(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+		     const uint32_t *tids)
+{
+	uint8_t *verdict = &b->verdicts.p[unpack_template(b->unpacker, e->index)];
+	struct bytes rec;
+	int rc;
+
+	if (*verdict == NOT_ASKED) {
+		rc = fetch(b, e, &rec);
+		if (rc)
+			return rc;
+		*verdict = (uint8_t)ask(b, w, e, rec);
+	}
+	if (*verdict == BY_THREAD)
+		return w->thread(w->ctx, tids[e->index], e->time_ns);
+	return *verdict != UNWANTED;
+}
+
+static int prepare_verdicts(struct timeblock *b, const struct timeblock_wish *w,
+			    const uint32_t **tids)
+{
+	uint32_t nr = unpack_nr_templates(b->unpacker);
+
+	b->verdicts.len = 0;
+	if (!w->ask)
+		return 0;
+	if (buf_reserve(&b->verdicts, nr))
+		return -ENOMEM;
+	memset(b->verdicts.p, NOT_ASKED, nr);
+	b->verdicts.p[0] = ASK_EACH; /* kept whole: alike to none */
+	return w->thread ? unpack_threads(b->unpacker, tids, NULL) : 0;
+}
+
+/* The columns that an index is made from. */
+struct columns {
 	const uint64_t *times;
-	const uint32_t *offsets;
-	int rc = unpack_times(b->unpacker, &times, NULL);
+	const uint32_t *offsets, *tids;
+};
+
+/* The time of a record whose column is not known is looked for in its bytes. */
+static int time_of(struct timeblock *b, const struct timeblock_wish *w, const struct columns *c,
+		   struct entry *e)
+{
+	struct perf_event_header h;
+	struct bytes rec;
+	int rc;
+
+	if (c->times[e->index] != UINT64_MAX) {
+		e->time_ns = c->times[e->index];
+		return 0;
+	}
+	rc = fetch(b, e, &rec);
+	if (rc)
+		return rc;
+	if (!record_at(rec, 0, &h) || h.size != e->bytes)
+		return -EBADMSG;
+	record_time(rec, w->layout, &e->time_ns);
+	return 0;
+}
+
+/* As index_raw(). */
+static int index_packed(struct timeblock *b, const struct timeblock_wish *w, uint64_t time_ns,
+			uint32_t nr)
+{
+	struct entry e = {.time_ns = time_ns};
+	struct columns c = {0};
+	int rc = unpack_times(b->unpacker, &c.times, NULL);
 
 	if (!rc)
-		rc = unpack_offsets(b->unpacker, &offsets, NULL);
+		rc = unpack_offsets(b->unpacker, &c.offsets, NULL);
+	if (!rc)
+		rc = prepare_verdicts(b, w, &c.tids);
 	for (uint32_t i = 0; i < nr && !rc; i++) {
-		struct entry e = {
-			.at = offsets[i], .bytes = offsets[i + 1] - offsets[i], .index = i};
-		struct perf_event_header h;
-		struct bytes rec;
-
-		if (times[i] != UINT64_MAX) {
-			time_ns = times[i];
-		} else {
-			rc = fetch(b, &e, &rec);
-			if (rc)
-				break;
-			if (!record_at(rec, 0, &h) || h.size != e.bytes)
-				return -EBADMSG;
-			record_time(rec, w->layout, &time_ns);
-		}
-		e.time_ns = time_ns;
-		rc = add_entry(b, w, &e);
+		e.index = i;
+		e.at = c.offsets[i];
+		e.bytes = c.offsets[i + 1] - c.offsets[i];
+		rc = time_of(b, w, &c, &e);
+		if (rc || e.time_ns < w->from_ns || e.time_ns > w->to_ns)
+			continue;
+		rc = w->ask ? is_wanted(b, w, &e, c.tids) : 1;
+		if (rc > 0)
+			rc = add_entry(b, &e);
 	}
 	return rc;
 }
@@ -173,11 +249,9 @@ static int open_packed(struct timeblock *b, const struct fmt_block *h)
 	return rc ? rc : unpack_open(b->unpacker, payload, h->nr_records, h->content_bytes, NULL);
 }
 
-int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct record_layout *l,
-		   uint64_t from_ns, uint64_t to_ns)
+int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct timeblock_wish *w)
 {
 	const struct fmt_block *h = &reader_block(r, i)->h;
-	struct wanted w = {l, from_ns, to_ns};
 	int rc;
 
 	b->entries.len = b->pos = b->nr = 0;
@@ -188,8 +262,8 @@ int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct
 	if (!rc && b->packed)
 		rc = open_packed(b, h);
 	if (!rc)
-		rc = b->packed ? index_packed(b, &w, h->last_ns, h->nr_records)
-			       : index_raw(b, &w, h->last_ns);
+		rc = b->packed ? index_packed(b, w, h->last_ns, h->nr_records)
+			       : index_raw(b, w, h->last_ns);
 	sort_entries(b);
 	return rc;
 }

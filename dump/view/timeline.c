@@ -224,14 +224,78 @@ static bool slot_empty(const struct slot *s)
 	return timeblock_empty(&s->block);
 }
 
+/* A ring's records are asked whether they are wanted. */
+struct question {
+	const struct timeline *t;
+	const struct stream *s;
+};
+
+static uint32_t offset_in(struct bytes rec, const uint8_t *p)
+{
+	return (uint32_t)(p - rec.p);
+}
+
+/* Where a sample's id is; 0: nowhere. */
+static uint32_t id_offset(uint64_t sample_type)
+{
+	uint64_t before = sample_type &
+			  (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR);
+
+	if (sample_type & PERF_SAMPLE_IDENTIFIER)
+		return 8;
+	return sample_type & PERF_SAMPLE_ID ? 8 + 8 * (uint32_t)__builtin_popcountll(before) : 0;
+}
+
+static uint32_t thread_offset(struct bytes rec, const struct timeline_record *r, uint64_t type)
+{
+	if (type & PERF_SAMPLE_TID)
+		return 12 + (type & PERF_SAMPLE_IDENTIFIER ? 8 : 0) +
+		       (type & PERF_SAMPLE_IP ? 8 : 0);
+	return r->tid != UINT32_MAX && r->s.raw.len >= 8 ? offset_in(rec, r->s.raw.p) + 4
+							 : UINT32_MAX;
+}
+
+/* A sample's event is told by its id, by its tracepoint's number, or by its channel. */
+static void ask(void *ctx, struct bytes rec, struct timeblock_answer *a)
+{
+	const struct question *q = ctx;
+	uint64_t type = q->s->channel->layout.sample_type;
+	struct timeline_record r = {.rec = rec, .window = q->s->window, .channel = q->s->channel};
+
+	timeline_describe(q->t->m, &r);
+	*a = (struct timeblock_answer){true, UINT32_MAX, UINT32_MAX};
+	if (!r.event)
+		return;
+	if (q->t->opt.events)
+		a->wanted = q->t->opt.events[r.event->f.id];
+	a->told_by = id_offset(type);
+	if (!a->told_by && r.s.raw.len >= 4)
+		a->told_by = offset_in(rec, r.s.raw.p) - 4; /* with the length before it */
+	a->thread_at = thread_offset(rec, &r, type);
+}
+
+static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
+{
+	const struct question *q = ctx;
+
+	return q->t->opt.thread(q->t->opt.ctx, tid, time_ns);
+}
+
 /* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */
 static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
 {
 	uint32_t block = s->blocks[s->next_block++];
-	int rc;
+	struct question q = {t, s};
+	struct timeblock_wish w = {
+		.layout = &s->channel->layout,
+		.from_ns = t->opt.from_ns,
+		.to_ns = t->opt.to_ns,
+		.ask = t->opt.events || t->opt.thread ? ask : NULL,
+		.thread = t->opt.thread ? thread_wanted : NULL,
+		.ctx = &q,
+	};
+	int rc = timeblock_load(&slot->block, t->r, block, &w);
 
-	rc = timeblock_load(&slot->block, t->r, block, &s->channel->layout, t->opt.from_ns,
-			    t->opt.to_ns);
 	if (rc == -ENOMEM)
 		return rc;
 	t->nr_bad += rc != 0;

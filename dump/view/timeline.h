@@ -18,6 +18,15 @@ struct timeline_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	uint64_t channels;	 /* bit i: channel i is wanted; 0: all */
 	int32_t cpu;		 /* -1: all; rings of threads (cpu -1) are always in */
+	/*
+	 * What is not wanted need not be unpacked; that it isn't wanted has to be found out again
+	 * of what comes, for not all can be left out. NULL: all are wanted. By event id; records
+	 * that are no samples, or of no known event, always come:
+	 */
+	const bool *events;
+	/* False: nothing is wanted of this thread at this time. */
+	bool (*thread)(void *ctx, uint32_t tid, uint64_t time_ns);
+	void *ctx;
 };
 
 struct timeline_record {

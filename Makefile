@@ -97,7 +97,7 @@ $(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC) $(fuzz_HDR)
 		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) $(LIBS)
 
 tests-build: $(O)/ringback $(UNITS) $(LOADS) $(TOOLS)
-fuzz-build: $(FUZZERS) $(O)/tests/tool_seed
+fuzz-build: $(FUZZERS) $(O)/tests/tool_seed $(O)/tests/tool_golden
 
 # The packages are there before anything is compiled, also with -j; so the rest is a make of its own.
 deps: ## install the packages that are missing (Debian, root); without them: say which

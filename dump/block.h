@@ -12,13 +12,18 @@
 #include "dump/format.h"
 
 struct err;
-struct block_packer; /* LZ4 context and an output buffer for FMT_MAX_BLOCK_BYTES */
+struct block_packer; /* LZ4 context and an output buffer */
 
-int block_packer_new(struct block_packer **out, struct err *err);
+/* How much time is taken to make blocks small. */
+enum block_level { BLOCK_FAST, BLOCK_HIGH };
+
+/* For payloads of up to `max_bytes` (<= FMT_MAX_BLOCK_BYTES); all memory is taken here. */
+int block_packer_new(size_t max_bytes, enum block_level level, struct block_packer **out,
+		     struct err *err);
 void block_packer_free(struct block_packer *p);
 
 /*
- * Packs `pieces[0..nr)` (nr <= 2, in all <= FMT_MAX_BLOCK_BYTES). The caller has set section,
+ * Packs `pieces[0..nr)` (nr <= 2, in all <= max_bytes). The caller has set section,
  * encoding, seq, ring, content_bytes, nr_records, first_ns, last_ns and ring_off of `h`; the rest
  * is set here, hashes seeded with `seed`. `out` is the whole block, header included, a multiple of
  * 8 long, borrowed until the next call. 0, -E2BIG or -EIO (LZ4 failed).

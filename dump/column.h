@@ -11,6 +11,9 @@
 #include "dump/base/bytes.h"
 #include "dump/format.h"
 
+#define COLUMN_MAX 32768u /* numbers that a column is given to write, at most */
+#define PLACES_MAX 2048u  /* different ones of column_put_places() */
+
 /* Bytes that `nr` numbers of at most `bytes` (4 or 8) bytes take at most, slack included. */
 static inline size_t column_bound(size_t nr, size_t bytes)
 {
@@ -20,6 +23,12 @@ static inline size_t column_bound(size_t nr, size_t bytes)
 /* Writes to `dst`, which has column_bound() bytes; returns how many are used. Coding is PLAIN. */
 size_t column_put_u32(uint8_t *dst, const uint32_t *v, uint32_t nr);
 size_t column_put_u64(uint8_t *dst, const uint64_t *v, uint32_t nr);
+/*
+ * The same of the numbers place[ref[i]], u32. `place` has each number below `places` once, and
+ * count[k] says how often k is in `ref`: at least once.
+ */
+size_t column_put_places(uint8_t *dst, const uint16_t *ref, uint32_t nr, const uint32_t *place,
+			 const uint32_t *count, uint32_t places);
 
 /* A column to be read; `body` is what follows its header. */
 struct column {

@@ -6,6 +6,7 @@
  *	              some of each class are looked at, and each word gets a role
  *	packmatch.c   goes through it again: each record gets a template (same KEEP words), and what
  *	              is not as expected is collected, class by class
+ *	packtpl.c     the templates met
  *	packchain.c   the call chains met, as a tree
  *	pack.c        writes all that as columns
  *
@@ -27,6 +28,26 @@
 #define NR_SAMPLES    64u  /* records of a class that are looked at */
 #define ARENA_WORDS   (FMT_PACK_MAX_WORDS / 2) /* of 8 bytes: the templates */
 
+/*
+ * Where a word stands: so many bytes from the record, or from what is behind its chain, or behind
+ * its bulk.
+ */
+struct pack_place {
+	uint16_t at, part;
+};
+
+/* A word of 8 bytes, or what `mask` leaves of it, by which templates are told apart. */
+struct pack_key {
+	struct pack_place place;
+	uint64_t mask, factor; /* for hashing */
+};
+
+/* A word of 4 bytes whose values are collected. */
+struct pack_value {
+	struct pack_place place;
+	uint32_t next; /* place of the next in packer.values */
+};
+
 struct pack_class {
 	uint64_t key; /* the record's header without its chain; and the event: */
 	uint32_t event;
@@ -34,33 +55,34 @@ struct pack_class {
 	uint16_t words, chain_at, bulk_at, bulk_words;
 	bool has_time, has_tid, changes;
 	uint16_t tid_at, time_at; /* words */
-	uint32_t recent;	  /* the template last met */
 	/* Samples: every `stride`-th record. */
 	uint32_t stride, nr_samples;
 	uint32_t sample[NR_SAMPLES];
 	uint8_t role[MAX_WORDS];
-	/* By word of 8 bytes: what must be as in the template, and what may vary. */
-	uint64_t keep[MAX_WORDS / 2], vary[MAX_WORDS / 2];
-	uint16_t vary_at[FMT_PACK_MAX_VARY];
-	uint16_t direct_at[MAX_WORDS];
-	uint16_t same_at[8], prev_at[8]; /* TID and PREV words to be compared */
-	uint8_t nr_vary, nr_same, nr_prev;
-	uint16_t nr_direct;
+	/*
+	 * By word of 8 bytes: what a template keeps, and of that what is firm, alike in all records
+	 * so far. Templates differ in the rest, the loose words.
+	 */
+	uint32_t part_end[3]; /* where the parts of a record end, in words of 8 bytes */
+	uint64_t keep[MAX_WORDS / 2], firm[MAX_WORDS / 2], firm_value[MAX_WORDS / 2];
+	struct pack_key loose[MAX_WORDS / 2];
+	struct pack_value value[MAX_WORDS];	       /* VARY words first, then DIRECT */
+	struct pack_place time, tid, same[8], prev[8]; /* TID and PREV words to be compared */
+	uint16_t nr_loose, nr_vary, nr_values, nr_same, nr_prev;
 	/* Where its share of the packer's arrays begins. */
 	uint32_t first_time, first_value;
-	uint32_t nr_values[FMT_PACK_MAX_VARY + MAX_WORDS]; /* VARY words first, then DIRECT */
 	uint32_t nr_chains;
 };
 
 struct template
 {
+	uint64_t hash;
 	uint32_t words; /* in the arena */
 	uint32_t nr;	/* records */
-	uint32_t rank;
 	uint32_t chain; /* the last one */
-	uint32_t succ;	/* the template that came after it last */
-	uint16_t cls;
-	uint64_t hash;
+	uint16_t succ;	/* the template that came after it last */
+	uint16_t rank;
+	uint8_t cls;
 };
 
 struct packer {
@@ -71,7 +93,6 @@ struct packer {
 	uint32_t nr_records;
 	const uint8_t *rec[MAX_RECORDS];
 	uint8_t cls[MAX_RECORDS];
-	uint64_t raw_bytes; /* of class 0, with the tail */
 	struct bytes tail;
 	/* Classes. */
 	struct pack_class classes[MAX_CLASSES];
@@ -80,7 +101,8 @@ struct packer {
 	/* Templates, from 1. */
 	struct template tpl[MAX_TEMPLATES];
 	uint32_t nr_tpl;
-	uint16_t tpl_index[4 * MAX_TEMPLATES];
+	uint16_t tpl_index[4 * MAX_TEMPLATES]; /* by hash; the first 1 << index_bits are used */
+	unsigned index_bits;
 	uint64_t arena[ARENA_WORDS];
 	uint32_t arena_used;
 	/* What is written. */
@@ -134,6 +156,37 @@ static inline uint32_t word_of(const struct pack_class *c, const uint8_t *rec, u
 	return load32(rec + off);
 }
 
+/* A record as its class sees it: its start, and where what is behind chain and bulk would start. */
+struct pack_view {
+	const uint8_t *base[3]; /* by pack_place.part */
+	uint32_t chain;		/* bytes */
+};
+
+static inline void view_init(const struct packer *p, const struct pack_class *c, const uint8_t *rec,
+			     struct pack_view *v)
+{
+	v->chain = c->chain_at != FMT_PACK_NONE ? chain_bytes(p, rec) : 0;
+	v->base[0] = rec;
+	v->base[1] = rec + v->chain;
+	v->base[2] = v->base[1] + c->bulk_words * 4u;
+}
+
+static inline uint64_t at64(const struct pack_view *v, struct pack_place at)
+{
+	return load64(v->base[at.part] + at.at);
+}
+
+static inline uint32_t at32(const struct pack_view *v, struct pack_place at)
+{
+	return load32(v->base[at.part] + at.at);
+}
+
+/* Which part word `w` is in. */
+static inline uint16_t part_of(const struct pack_class *c, uint32_t w)
+{
+	return w >= c->bulk_at ? 2 : w >= c->chain_at ? 1 : 0;
+}
+
 /* Where things are in the samples of a channel. */
 void packclass_layout(struct packer *p, const struct record_layout *l);
 /* First pass: p->rec, p->cls, classes with their samples. -E2BIG: too many records; -EBADMSG: what
@@ -141,5 +194,48 @@ void packclass_layout(struct packer *p, const struct record_layout *l);
 int packclass_sort(struct packer *p, const struct bytes *pieces, int nr);
 /* Gives the words of all classes their roles. */
 void packclass_plan(struct packer *p);
-/* Second pass. */
+/* Second pass: what is not as expected. */
 void packmatch(struct packer *p);
+
+void packtpl_clear(struct packer *p);
+/* What `mask` leaves of word `w` of 8 bytes tells templates apart. */
+void packtpl_loosen(struct pack_class *c, uint32_t w, uint64_t mask);
+/* The template of a record of class `cls`, a new one if need be; 0: there is no more room. */
+uint32_t packtpl_find(struct packer *p, uint32_t cls, const struct pack_view *v);
+
+/* `nr` words of 8 bytes: whether what `keep` leaves of them is as in a template. */
+static inline uint64_t words_differ(const uint8_t *at, const uint64_t *tpl, const uint64_t *keep,
+				    uint32_t nr)
+{
+	typedef uint64_t pair __attribute__((vector_size(16)));
+	pair differ = {0}, a, b, k;
+	uint64_t last = 0;
+	uint32_t w;
+
+	for (w = 0; w + 1 < nr; w += 2) {
+		memcpy(&a, at + w * 8, sizeof(a));
+		memcpy(&b, tpl + w, sizeof(b));
+		memcpy(&k, keep + w, sizeof(k));
+		differ |= (a ^ b) & k;
+	}
+	if (w < nr)
+		last = (load64(at + w * 8) ^ tpl[w]) & keep[w];
+	return differ[0] | differ[1] | last;
+}
+
+/* Whether a record has template `tpl` of its class. The header need not be looked at. */
+static inline bool packtpl_is(const struct packer *p, const struct pack_class *c,
+			      const struct pack_view *v, const struct template *t)
+{
+	const uint64_t *tpl = p->arena + t->words;
+	const uint32_t *end = c->part_end;
+	uint64_t differ = words_differ(v->base[0] + 8, tpl + 1, c->keep + 1, end[0] - 1);
+
+	if (end[1] > end[0])
+		differ |= words_differ(v->base[1] + end[0] * 8, tpl + end[0], c->keep + end[0],
+				       end[1] - end[0]);
+	if (end[2] > end[1])
+		differ |= words_differ(v->base[2] + end[1] * 8, tpl + end[1], c->keep + end[1],
+				       end[2] - end[1]);
+	return !differ;
+}

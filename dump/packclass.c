@@ -152,7 +152,7 @@ static void describe(const struct packer *p, const uint8_t *rec, uint32_t size,
 			c->tid_at = (uint16_t)(p->rest_off / 4 + 2); /* common_pid */
 		c->has_tid = c->tid_at != 0;
 		find_stack(p, rec, size, c);
-	} else if (from_end && size >= 8 + from_end) {
+	} else if (from_end && size >= 8 + record_id_bytes(p->layout)) {
 		c->has_time = true;
 		c->time_at = (uint16_t)((size - from_end) / 4);
 	}
@@ -187,17 +187,18 @@ static uint32_t class_of(struct packer *p, const uint8_t *rec, uint32_t size)
 	return p->nr_classes++;
 }
 
-/* Keeps every stride-th record; when there are enough, every second one of them goes. */
+/* Keeps every stride-th record, a power of two; when there are enough, every second one of them
+ * goes. */
 static inline void sample(struct pack_class *c, uint32_t i)
 {
-	if (c->nr % c->stride)
+	if (c->nr & (c->stride - 1))
 		return;
 	if (c->nr_samples == NR_SAMPLES) {
 		for (uint32_t k = 0; k < NR_SAMPLES / 2; k++)
 			c->sample[k] = c->sample[2 * k];
 		c->nr_samples = NR_SAMPLES / 2;
 		c->stride *= 2;
-		if (c->nr % c->stride)
+		if (c->nr & (c->stride - 1))
 			return;
 	}
 	c->sample[c->nr_samples++] = i;
@@ -401,6 +402,11 @@ static uint32_t busiest(const struct pack_class *c, const struct look *l)
 	return best;
 }
 
+static struct pack_place place_of(const struct pack_class *c, uint32_t w)
+{
+	return (struct pack_place){(uint16_t)(w * 4), part_of(c, w)};
+}
+
 static void choose_roles(const struct packer *p, struct pack_class *c, const struct look *l)
 {
 	memset(c->role, FMT_ROLE_KEEP, sizeof(c->role));
@@ -410,9 +416,9 @@ static void choose_roles(const struct packer *p, struct pack_class *c, const str
 			continue;
 		c->role[w] = thread_role(c, l, w);
 		if (c->role[w] == FMT_ROLE_TID)
-			c->same_at[c->nr_same++] = (uint16_t)w;
+			c->same[c->nr_same++] = place_of(c, w);
 		else if (c->role[w] == FMT_ROLE_PREV)
-			c->prev_at[c->nr_prev++] = (uint16_t)w;
+			c->prev[c->nr_prev++] = place_of(c, w);
 		else if (l->distinct[w] > l->nr * 3 / 4)
 			c->role[w] = FMT_ROLE_DIRECT;
 	}
@@ -426,31 +432,54 @@ static void choose_roles(const struct packer *p, struct pack_class *c, const str
 	}
 }
 
-static void set_masks(struct pack_class *c)
+/* The words of 8 bytes of a template. The first is the header, which the whole class shares. */
+static void set_keys(struct pack_class *c, const struct look *l)
 {
-	c->nr_vary = 0;
-	c->nr_direct = 0;
 	memset(c->keep, 0, sizeof(c->keep));
-	memset(c->vary, 0, sizeof(c->vary));
+	memset(c->firm, 0, sizeof(c->firm));
+	memset(c->firm_value, 0, sizeof(c->firm_value));
+	c->nr_loose = 0;
 	for (uint32_t w = 0; w < c->words; w++) {
-		uint64_t half = w & 1 ? 0xffffffff00000000u : 0xffffffffu;
+		uint64_t half = 0xffffffffull << 32 * (w & 1);
 
-		switch (c->role[w]) {
-		case FMT_ROLE_KEEP:
-			c->keep[w / 2] |= half;
-			break;
-		case FMT_ROLE_SIZE:
-			c->keep[w / 2] |= half & 0x0000ffff00000000u;
-			break;
-		case FMT_ROLE_VARY:
-			c->vary[w / 2] |= half;
-			c->vary_at[c->nr_vary++] = (uint16_t)w;
-			break;
-		case FMT_ROLE_DIRECT:
-			c->direct_at[c->nr_direct++] = (uint16_t)w;
-			break;
+		if (c->role[w] != FMT_ROLE_KEEP)
+			continue;
+		c->keep[w / 2] |= half;
+		if (w < 2)
+			continue;
+		if (l->distinct[w] > 1) {
+			packtpl_loosen(c, w / 2, half);
+			continue;
 		}
+		c->firm[w / 2] |= half;
+		c->firm_value[w / 2] |= (uint64_t)l->v[w][0] << 32 * (w & 1);
 	}
+}
+
+static void set_values(struct pack_class *c, uint8_t role, uint32_t first_value)
+{
+	for (uint32_t w = 0; w < c->words; w++) {
+		if (c->role[w] != role)
+			continue;
+		c->value[c->nr_values] =
+			(struct pack_value){place_of(c, w), first_value + c->nr_values * c->nr};
+		c->nr_values++;
+	}
+}
+
+/* How the records of a class are compared and what is collected, now that roles are known. */
+static void set_plan(struct pack_class *c, const struct look *l)
+{
+	set_keys(c, l);
+	c->part_end[2] = c->words / 2u;
+	c->part_end[1] = c->bulk_at != FMT_PACK_NONE ? c->bulk_at / 2u : c->part_end[2];
+	c->part_end[0] = c->chain_at != FMT_PACK_NONE ? c->chain_at / 2u : c->part_end[1];
+	c->nr_values = 0;
+	set_values(c, FMT_ROLE_VARY, c->first_value);
+	c->nr_vary = c->nr_values;
+	set_values(c, FMT_ROLE_DIRECT, c->first_value);
+	c->time = place_of(c, c->time_at);
+	c->tid = place_of(c, c->tid_at);
 }
 
 /* Whether the thread of these records mostly is not the one of the record before. */
@@ -477,11 +506,11 @@ void packclass_plan(struct packer *p)
 		}
 		take_samples(p, c, &l);
 		choose_roles(p, c, &l);
-		set_masks(c);
 		c->changes = is_changing(c, &l);
 		c->first_time = times;
 		c->first_value = values;
+		set_plan(c, &l);
 		times += c->nr;
-		values += c->nr * (uint32_t)(c->nr_vary + c->nr_direct);
+		values += c->nr * c->nr_values;
 	}
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 /*
  * order[r] is the index of the r-th largest count: exactly for counts below 255, as they come
@@ -25,27 +26,29 @@ static inline void rank_by_count(const uint32_t *count, uint32_t nr, uint32_t *o
 }
 
 /*
- * Sorts the places `a[0..nr)` by their keys: a digit of 11 bits at a time, and only digits in which
- * some differ. `b` has as much room. Returns the one of the two that has the result.
+ * Sorts the places `a[0..nr)` by their keys: a digit at a time, and only digits in which some
+ * differ. `b` has as much room. Returns the one of the two that has the result.
  */
 static inline uint16_t *sort_by_key(const uint64_t *key, uint32_t nr, uint16_t *a, uint16_t *b)
 {
+	unsigned digit = nr < 1024 ? 8 : 11, digits = 1u << digit;
 	uint64_t differ = 0;
 
 	for (uint32_t i = 1; i < nr; i++)
 		differ |= key[a[i]] ^ key[a[0]];
-	for (unsigned shift = 0; shift < 64; shift += 11) {
-		uint32_t start[2049] = {0};
+	for (unsigned shift = 0; shift < 64; shift += digit) {
+		uint32_t start[2049];
 		uint16_t *swap = a;
 
-		if (!(differ >> shift & 2047))
+		if (!(differ >> shift & (digits - 1)))
 			continue;
+		memset(start, 0, (digits + 1) * sizeof(start[0]));
 		for (uint32_t i = 0; i < nr; i++)
-			start[(key[a[i]] >> shift & 2047) + 1]++;
-		for (unsigned d = 0; d < 2048; d++)
+			start[(key[a[i]] >> shift & (digits - 1)) + 1]++;
+		for (unsigned d = 0; d < digits; d++)
 			start[d + 1] += start[d];
 		for (uint32_t i = 0; i < nr; i++)
-			b[start[key[a[i]] >> shift & 2047]++] = a[i];
+			b[start[key[a[i]] >> shift & (digits - 1)]++] = a[i];
 		a = b;
 		b = swap;
 	}

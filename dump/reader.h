@@ -38,6 +38,12 @@ int reader_open_bytes(struct bytes file, bool damaged, struct reader **out, stru
 
 void reader_close(struct reader *r);
 
+/*
+ * Another reader of the same file with the same blocks, for another thread: a reader belongs to
+ * one. `r` may be closed before its twin is; memory that it reads stays the caller's.
+ */
+int reader_twin(const struct reader *r, struct reader **out, struct err *err);
+
 const struct fmt_header *reader_header(const struct reader *r);
 uint64_t reader_file_bytes(const struct reader *r);
 bool reader_committed(const struct reader *r);

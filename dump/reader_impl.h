@@ -36,7 +36,7 @@ struct reader {
 	struct block_list dir;
 	struct block_list found;
 	struct block_unpacker *unpacker;
-	struct buf stored; /* of the block loaded last: frame and padding */
+	struct buf stored;	  /* of the block loaded last: frame and padding */
 	struct unpacker *records; /* NULL until the first packed block is to be undone */
 	struct buf packed;
 };

@@ -12,7 +12,6 @@
 #include "dump/writer.h"
 
 #include "dump/base/err.h"
-#include "dump/block.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,7 +68,7 @@ int writer_new(const struct writer_options *opt, struct writer **out, struct err
 		rc = err_set(err, -ENOMEM, "out of memory for a dump writer");
 		goto fail;
 	}
-	rc = block_packer_new(&w->packer, err);
+	rc = block_packer_new(FMT_MAX_BLOCK_BYTES, opt->level, &w->packer, err);
 	if (rc)
 		goto fail;
 	*out = w;
@@ -306,10 +305,9 @@ int writer_item(struct writer *w, uint16_t kind, const void *fixed, size_t fixed
 	return 0;
 }
 
-int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
-		   int nr, struct err *err)
+struct fmt_block writer_run_header(const struct writer_run *run)
 {
-	struct fmt_block h = {
+	return (struct fmt_block){
 		.section = FMT_RECORDS,
 		.encoding = run->encoding,
 		.ring = run->ring,
@@ -319,6 +317,12 @@ int writer_records(struct writer *w, const struct writer_run *run, const struct 
 		.last_ns = run->last_ns,
 		.ring_off = run->ring_off,
 	};
+}
+
+int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
+		   int nr, struct err *err)
+{
+	struct fmt_block h = writer_run_header(run);
 	int rc = writer_flush(w, err);
 
 	return rc ? rc : put_block(w, &h, pieces, nr, err);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/block.h"
 #include "dump/format.h"
 
 struct err;
@@ -18,6 +19,7 @@ struct writer;
 
 struct writer_options {
 	uint32_t max_blocks; /* 1 to FMT_MAX_BLOCKS */
+	enum block_level level;
 	/*
 	 * Asked before each write of `bytes` bytes; `file_bytes` are written already. Not 0: the
 	 * dump ends with that error. May be NULL.
@@ -60,6 +62,9 @@ struct writer_run {
 	uint64_t first_ns, last_ns;
 	uint64_t ring_off;
 };
+
+/* The header of its block, as far as block_pack() does not set it. */
+struct fmt_block writer_run_header(const struct writer_run *run);
 
 /* Writes one RECORDS block from up to two pieces, compressed where they lie. */
 int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,

@@ -18,8 +18,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A block ends before a record that would make it longer, so it is at least this long. */
-#define MIN_RUN_BYTES (FMT_BLOCK_BYTES - (64u << 10))
 /* How much of a ring is gone through before looking whether something else is urgent: some 20 us.
  */
 #define HORIZON_STEP_BYTES (64u << 10)
@@ -205,7 +203,7 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	b->tid = tid;
 	b->nr_banks = c->nr_banks;
 	b->always_on = t->inherit;
-	b->max_runs = c->ring_bytes / MIN_RUN_BYTES + 2;
+	b->max_runs = banks_max_runs(c->ring_bytes);
 	b->runs = calloc(b->max_runs, sizeof(*b->runs));
 	if (!b->runs)
 		rc = err_set(err, -ENOMEM, "out of memory");

@@ -45,13 +45,25 @@ struct bank {
 	uint64_t paused_ns; /* when it was last paused */
 };
 
-/* A run of whole records that makes one block. */
+/*
+ * A run of whole records that makes one block. No run is planned shorter than this (window.h), but
+ * one ends early where the next record would make it too long.
+ */
+#define BANKS_MIN_RUN_BYTES (64u << 10)
+
 struct banks_run {
 	uint64_t off; /* from head */
 	uint32_t bytes;
 	uint32_t nr_records;
 	uint64_t first_ns, last_ns;
 };
+
+/* Room for all runs of a ring: one and the first record of the next are longer than planned, and so
+ * are any two. */
+static inline size_t banks_max_runs(uint64_t ring_bytes)
+{
+	return 2 * ring_bytes / BANKS_MIN_RUN_BYTES + 2;
+}
 
 /* How far a ring had been written when: tells what it can't hold any more. */
 struct banks_mark {

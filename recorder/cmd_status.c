@@ -101,7 +101,8 @@ static void print_head(const json_t *r)
 	str_safe(target, sizeof(target), text(r, "target"), strlen(text(r, "target")));
 	printf("recorder '%s': %s, pid %" PRIu64 ", up %s, version %s\n", name, text(r, "state"),
 	       number(r, "pid"), time_text(number(r, "uptime_ns"), &up), text(r, "version"));
-	printf("target: %s\n", target);
+	printf("target: %s%s\n", target,
+	       json_is_true(get(r, "target_ended")) ? "; all have ended" : "");
 }
 
 /* "a, b, c", or the first few and how many more. */

@@ -19,6 +19,7 @@
 #define KIB	    1024ull
 #define GIB	    (1024ull * 1024 * 1024)
 #define NAMES_MAX   64
+#define WORKERS_MAX 64
 #define HELP_COLUMN 26
 #define HELP_WIDTH  100
 
@@ -161,7 +162,6 @@ static int set_stack(struct config *c, const char *text, struct err *err)
 static int set_preset(struct config *c, const char *text, struct err *err)
 {
 	const char *names[NAMES_MAX] = {NULL}, *help;
-	char *copy;
 
 	if (!preset_find(text)) {
 		for (size_t i = 0; i + 1 < NAMES_MAX && preset_nth(i, &names[i], &help); i++)
@@ -170,12 +170,13 @@ static int set_preset(struct config *c, const char *text, struct err *err)
 		config_hint_names(err, text, names, "ringback record --help lists the presets");
 		return -EINVAL;
 	}
-	copy = strdup(text);
-	if (!copy)
-		return config_no_memory(err);
-	free(c->preset);
-	c->preset = copy;
-	return 0;
+	if (c->preset) {
+		err_set(err, -EINVAL, "there is a preset already: %s", c->preset);
+		err_hint(err, "give one; -e and --channel add events to it");
+		return -EINVAL;
+	}
+	c->preset = strdup(text);
+	return c->preset ? 0 : config_no_memory(err);
 }
 
 static int set_name(struct config *c, const char *text, struct err *err)
@@ -193,6 +194,20 @@ static int set_name(struct config *c, const char *text, struct err *err)
 	free(c->name);
 	c->name = copy;
 	return 0;
+}
+
+static int set_compress(struct config *c, const char *text, struct err *err)
+{
+	static const char *const names[] = {[BLOCK_FAST] = "fast", [BLOCK_HIGH] = "high", NULL};
+
+	for (size_t i = 0; names[i]; i++)
+		if (!strcmp(text, names[i])) {
+			c->compress = (enum block_level)i;
+			return 0;
+		}
+	err_set(err, -EINVAL, "'%s' is no way to compress", text);
+	config_hint_names(err, text, names, "fast or high");
+	return -EINVAL;
 }
 
 /* ---- the table ---- */
@@ -227,7 +242,8 @@ const struct config_row config_rows[] = {
 	 .set = config_add_channel, .repeat = true, .in_file = true, .group = GROUP_WHAT,
 	 .help = "events with rings of their own, so that a flood elsewhere does not evict them"},
 	{"preset", 0, "NAME", ROW_OWN, .set = set_preset, .in_file = true, .group = GROUP_WHAT,
-	 .help = "a ready set of channels, see below; default when no events are named"},
+	 .help = "a ready set of channels, see below, to which -e and --channel add; default when "
+		 "no events are named"},
 	{"banks", 0, "1|2", ROW_UINT, AT(nr_banks), .def = "2", .min = 1, .max = 2, .in_file = true,
 	 .help = "2: recording goes on while a dump is made; 1: half the memory and a gap"},
 	{"trigger", 'T', "RULE", ROW_OWN, .set = config_add_rule, .repeat = true, .in_file = true,
@@ -244,6 +260,12 @@ const struct config_row config_rows[] = {
 	 .help = "keep at most SIZE of dumps, the oldest are deleted; 0: no limit"},
 	{"dump-on-exit", 0, NULL, ROW_FLAG, AT(dump_on_exit), .in_file = true,
 	 .help = "dump once more when the recorder stops"},
+	{"compress", 0, "fast|high", ROW_OWN, .set = set_compress, .def = "fast", .in_file = true,
+	 .help = "high: twice the CPU time; smaller dumps where user stacks are recorded "
+		 "(-g=dwarf)"},
+	{"max-dump-cpus", 0, "N", ROW_UINT, AT(max_dump_cpus), .min = 1, .max = WORKERS_MAX,
+	 .in_file = true,
+	 .help = "make dumps on at most N CPUs at once (default: half of them, at most 4)"},
 	{"output", 'o', "DIR", ROW_TEXT, AT(dir), .def = ".", .in_file = true,
 	 .help = "where dumps go; made when missing"},
 	{"name", 'n', "NAME", ROW_OWN, .set = set_name, .def = "default", .in_file = true,

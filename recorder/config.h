@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "dump/block.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,8 +52,10 @@ struct config {
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
 	bool dump_on_exit;
-	char *dir;	   /* -o; default "." */
-	char *name;	   /* -n; default "default" */
+	enum block_level compress; /* --compress */
+	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of them, at most 4 */
+	char *dir;		   /* -o; default "." */
+	char *name;		   /* -n; default "default" */
 	char *config_path; /* --config; default /etc/ringback/ringback.conf if it is there */
 	bool quiet, verbose;
 	uint64_t ledger_bytes; /* --ledger-size */

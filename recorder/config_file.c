@@ -7,8 +7,8 @@
  *	[trigger NAME]   rule=, post=, cooldown=, max=, min-fill=, for=     a -T
  *
  * A channel or trigger is collected key by key and becomes, at the end of the file, the text that
- *the command line would have: one parser serves both. Root reads no file that others could have
- *written.
+ * the command line would have: one parser serves both. Root reads no file that others could have
+ * written.
  */
 #include "recorder/config_row.h"
 
@@ -25,19 +25,29 @@
 #include <unistd.h>
 
 #define LINE_BYTES (64 * 1024)
+#define BOM	   "\xef\xbb\xbf" /* some editors begin a file so */
 #define NR_KEYS	   6
 
 /* What a section other than [record] may hold; keys[0] is required. */
 struct section_kind {
 	const char *word; /* "channel" of [channel NAME] */
 	const char *keys[NR_KEYS + 1];
-	bool repeat_first; /* keys[0] may come again: values are joined with commas */
+	const char *example; /* of a line with keys[0] */
+	bool repeat_first;   /* keys[0] may come again: values are joined with commas */
 	int (*add)(struct config *c, const char *text, struct err *err);
 };
 
 static const struct section_kind section_kinds[] = {
-	{"channel", {"events", "size", "stack"}, true, config_add_channel},
-	{"trigger", {"rule", "post", "cooldown", "max", "min-fill", "for"}, false, config_add_rule},
+	{"channel",
+	 {"events", "size", "stack"},
+	 "events = sched:sched_switch",
+	 true,
+	 config_add_channel},
+	{"trigger",
+	 {"rule", "post", "cooldown", "max", "min-fill", "for"},
+	 "rule = signal:USR1",
+	 false,
+	 config_add_rule},
 };
 
 #define NR_SECTION_KINDS (sizeof(section_kinds) / sizeof(section_kinds[0]))
@@ -46,7 +56,8 @@ static const struct section_kind section_kinds[] = {
 struct section {
 	const struct section_kind *kind;
 	char *name;
-	int line; /* of its first key */
+	int line;      /* of its header */
+	int text_line; /* of its first keys[0]: what its text's mistakes are looked for in */
 	char *values[NR_KEYS];
 };
 
@@ -124,20 +135,23 @@ static const struct section_kind *kind_of(const char *section, const char **name
 	return NULL;
 }
 
+static const char all_sections[] = "sections are [record], [channel NAME] and [trigger NAME]";
+
 static int unknown_section(struct reading *r, const char *section)
 {
 	static const char *const words[] = {"record", "channel", "trigger", NULL};
-	static const char all[] = "sections are [record], [channel NAME] and [trigger NAME]";
 	char word[64];
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(section, " "), section);
-	if (*section) {
-		err_set(r->err, -EINVAL, "there is no section [%s]", section);
-		config_hint_names(r->err, word, words, all);
-	} else {
-		err_set(r->err, -EINVAL, "a key stands before the first section");
-		err_hint(r->err, "%s", all);
-	}
+	err_set(r->err, -EINVAL, "there is no section [%s]", section);
+	config_hint_names(r->err, word, words, all_sections);
+	return fail(r, r->line, -EINVAL);
+}
+
+static int key_outside(struct reading *r)
+{
+	err_set(r->err, -EINVAL, "a key stands before the first section");
+	err_hint(r->err, "%s", all_sections);
 	return fail(r, r->line, -EINVAL);
 }
 
@@ -175,12 +189,6 @@ static int section_key(struct reading *r, const struct section_kind *kind, const
 				  "ringback.1 lists the keys, under FILES");
 		return fail(r, r->line, -EINVAL);
 	}
-	if (!config_name_ok(name)) {
-		err_set(r->err, -EINVAL, "'%s' can't be a %s's name", name, kind->word);
-		err_hint(r->err, "write [%s NAME] with up to 31 letters, digits, - and _",
-			 kind->word);
-		return fail(r, r->line, -EINVAL);
-	}
 	s = section_get(r, kind, name);
 	if (!s)
 		return fail(r, r->line, config_no_memory(r->err));
@@ -190,7 +198,37 @@ static int section_key(struct reading *r, const struct section_kind *kind, const
 	}
 	if (config_join(&s->values[k], value, r->err))
 		return fail(r, r->line, -ENOMEM);
+	if (k == 0 && !s->text_line)
+		s->text_line = r->line;
 	return 1;
+}
+
+/*
+ * A line "[...]": the library tells of a section with its first key only, and this one may have
+ * none. False when it can't be.
+ */
+static bool section_header(struct reading *r, const char *line)
+{
+	size_t n = strcspn(line, "]");
+	const struct section_kind *kind;
+	char section[128];
+	const char *name;
+
+	if (line[n] != ']')
+		return true; /* the library finds that */
+	snprintf(section, sizeof(section), "%.*s", (int)n, line);
+	if (!strcmp(section, "record"))
+		return true;
+	kind = kind_of(section, &name);
+	if (!kind)
+		return unknown_section(r, section);
+	if (!config_name_ok(name)) {
+		err_set(r->err, -EINVAL, "'%s' can't be a %s's name", name, kind->word);
+		err_hint(r->err, "write [%s NAME] with up to 31 letters, digits, - and _",
+			 kind->word);
+		return fail(r, r->line, -EINVAL);
+	}
+	return section_get(r, kind, name) || fail(r, r->line, config_no_memory(r->err));
 }
 
 /* "NAME:EVENTS;size=8M" or "RULE;name=NAME;post=1s". */
@@ -222,13 +260,14 @@ static int section_finish(struct reading *r, const struct section *s)
 	if (!s->values[0]) {
 		rc = err_set(r->err, -EINVAL, "%s '%s' has no %s=", s->kind->word, s->name,
 			     s->kind->keys[0]);
+		err_hint(r->err, "write below it a line such as: %s", s->kind->example);
 	} else if (section_text(s, &text)) {
 		rc = config_no_memory(r->err);
 	} else {
 		rc = s->kind->add(r->c, (const char *)text.p, r->err);
 	}
 	if (rc)
-		fail(r, s->line, rc);
+		fail(r, s->text_line ? s->text_line : s->line, rc);
 	buf_free(&text);
 	return rc;
 }
@@ -257,21 +296,26 @@ static int on_key(void *ctx, const char *section, const char *key, const char *v
 	if (!strcmp(section, "record"))
 		return record_key(r, key, value);
 	kind = kind_of(section, &name);
-	return kind ? section_key(r, kind, name, key, value) : unknown_section(r, section);
+	return kind ? section_key(r, kind, name, key, value) : key_outside(r);
 }
 
-/* Called by inih for each line: counts them, which the library's handler is not told. */
+/* Called by inih for each line: counts them, and looks for sections, which the library's handler
+ * is not told. */
 static char *on_line(char *line, int n, void *ctx)
 {
 	struct reading *r = ctx;
-	size_t len;
+	size_t len, at;
 
 	if (r->rc || r->too_long || !fgets(line, n, r->file))
 		return NULL;
 	r->line++;
 	len = strlen(line);
 	r->too_long = len && line[len - 1] != '\n' && !feof(r->file);
-	return r->too_long ? NULL : line;
+	if (r->too_long)
+		return NULL;
+	at = r->line == 1 && !strncmp(line, BOM, strlen(BOM)) ? strlen(BOM) : 0;
+	at += strspn(line + at, " \t");
+	return line[at] != '[' || section_header(r, line + at + 1) ? line : NULL;
 }
 
 /*

@@ -123,11 +123,25 @@ static void drain_sideband(struct daemon *d)
 		log_warn_err(&err);
 }
 
+/* Once: nobody would look whether what he waits for can still come. A command's end ends us. */
+static void check_target(struct daemon *d)
+{
+	struct session *s = d->s;
+
+	if (s->target_ended || s->child || !recording_target_ended(s->recording))
+		return;
+	s->target_ended = true;
+	log_warn("all that was to be recorded has ended (%s); the rings keep what was, for the "
+		 "next dump",
+		 s->target.text);
+}
+
 static void on_sideband(struct daemon *d)
 {
 	struct session *s = d->s;
 
 	s->nr_sideband_wakeups++;
+	check_target(d); /* takes wake-ups, so before the drain */
 	drain_sideband(d);
 	/* A dump in the making refers to older times than the rings do. */
 	if (!d->writing)

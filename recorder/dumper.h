@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a dump of frozen rings, in a thread of its own at low priority. The main loop freezes,
- * hands a job over, and goes on; the thread walks, writes, lets the rings go as soon as their bytes
- * are written, and asks the main loop twice:
+ * Makes a dump of frozen rings, in a thread of its own at low priority, with workers (dumpwork.h)
+ * that do most of it at an even lower one. The main loop freezes, hands a job over, and goes on;
+ * the thread walks, writes, lets the rings go as soon as their bytes are written, and asks the main
+ * loop twice:
  *
  *	main loop     freeze ── dumper_start ──────────── dumper_seal ─────────── dumper_take
  *	                              │                      ▲    │                    ▲
@@ -15,6 +16,7 @@
 #pragma once
 
 #include "dump/base/err.h"
+#include "dump/block.h"
 #include "recorder/ledger.h"
 #include "recorder/procscan.h"
 #include "recorder/recording.h"
@@ -29,7 +31,9 @@ struct dumper_options {
 	struct ledger *ledger;
 	struct host *host;
 	struct store *store;
-	bool low_priority; /* nice 19 until dumper_hurry(); needs the right to lower it again */
+	unsigned max_cpus; /* workers, see dumpwork.h; 0: as that thinks best */
+	enum block_level level;
+	bool low_priority; /* until dumper_hurry(); see priority_can_return() */
 };
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err);
@@ -52,8 +56,8 @@ struct dumper_job {
 void dumper_start(struct dumper *d, const struct dumper_job *job);
 
 /*
- * The dump takes long because the machine is busy: the thread gets an ordinary share of it from now
- * to the end of this dump. Any time.
+ * The dump takes long because the machine is busy: its threads get an ordinary share of it from now
+ * to the end of this dump. The main loop's thread, any time.
  */
 void dumper_hurry(struct dumper *d);
 #define DUMPER_PATIENCE_NS 200000000ull

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/record.h"
+#include "recorder/newborn.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ void ledger_free(struct ledger *l)
 
 /* ---- records ---- */
 
-/* A record without its header and its sample_id. */
+/* A record without its header and its sample_id; of a sample its raw data. */
 struct note {
 	uint64_t ns;
 	uint16_t misc;
@@ -72,7 +73,7 @@ static void inherit(struct ledger *l, struct task *t, struct task *parent, uint3
 		return;
 	c = comm_at(parent, ns);
 	if (c)
-		comm_add(l, t, ns, c->name, false);
+		comm_inherit(l, t, ns, c->name);
 	what = spaces_at(parent, ns);
 	if (what)
 		stay_inherit(l, &t->spaces, ns, what);
@@ -212,6 +213,19 @@ static void on_comm(struct ledger *l, struct note *n)
 		proc_set_cmdline(l, p, n->ns, NULL, 0);
 }
 
+static void on_newborn(struct ledger *l, struct note *n)
+{
+	struct task *t;
+	char name[16];
+	uint32_t tid;
+
+	if (!newborn_read(n->body, &tid, name))
+		return;
+	t = task_at(l, tid, n->ns);
+	if (t)
+		comm_born(t, n->ns, name);
+}
+
 /* The part of an MMAP2 that is either a device and an inode or a build-id. */
 struct mmap2_file {
 	uint32_t maj, min;
@@ -300,13 +314,10 @@ static void on_cgroup(struct ledger *l, struct note *n)
 typedef void on_record(struct ledger *l, struct note *n);
 
 static on_record *const handlers[] = {
-	[PERF_RECORD_COMM] = on_comm,
-	[PERF_RECORD_EXIT] = on_exit_record,
-	[PERF_RECORD_FORK] = on_fork,
-	[PERF_RECORD_MMAP2] = on_mmap2,
-	[PERF_RECORD_KSYMBOL] = on_ksymbol,
-	[PERF_RECORD_CGROUP] = on_cgroup,
-	[PERF_RECORD_NAMESPACES] = on_namespaces,
+	[PERF_RECORD_COMM] = on_comm,	  [PERF_RECORD_EXIT] = on_exit_record,
+	[PERF_RECORD_FORK] = on_fork,	  [PERF_RECORD_SAMPLE] = on_newborn,
+	[PERF_RECORD_MMAP2] = on_mmap2,	  [PERF_RECORD_KSYMBOL] = on_ksymbol,
+	[PERF_RECORD_CGROUP] = on_cgroup, [PERF_RECORD_NAMESPACES] = on_namespaces,
 	[PERF_RECORD_BPF_EVENT] = on_bpf,
 };
 
@@ -340,20 +351,37 @@ void ledger_record(struct ledger *l, struct bytes rec, const struct record_layou
 	ledger_end(l);
 }
 
+/* What a record says: `rec` is all of it. */
+static bool body_of(struct bytes rec, const struct record_layout *layout, bool is_sample,
+		    struct bytes *body)
+{
+	size_t around = sizeof(struct perf_event_header) + record_id_bytes(layout);
+	struct record_sample s;
+
+	if (is_sample) {
+		if (record_sample(rec, layout, &s))
+			return false;
+		*body = s.raw;
+		return true;
+	}
+	if (rec.len < around)
+		return false;
+	*body = (struct bytes){rec.p + sizeof(struct perf_event_header), rec.len - around};
+	return true;
+}
+
 void ledger_take(struct ledger *l, struct bytes rec, const struct record_layout *layout)
 {
-	size_t id_bytes = record_id_bytes(layout);
 	struct perf_event_header h;
 	struct note n;
 
-	if (!record_at(rec, 0, &h) || h.type >= NR_HANDLERS || !handlers[h.type] ||
-	    h.size < sizeof(h) + id_bytes)
+	if (!record_at(rec, 0, &h) || h.type >= NR_HANDLERS || !handlers[h.type])
 		return;
 	rec.len = h.size;
-	if (!record_time(rec, layout, &n.ns))
+	if (!body_of(rec, layout, h.type == PERF_RECORD_SAMPLE, &n.body) ||
+	    !record_time(rec, layout, &n.ns))
 		return;
 	n.misc = h.misc;
-	n.body = (struct bytes){rec.p + sizeof(h), h.size - sizeof(h) - id_bytes};
 	ledger_make_room(l);
 	handlers[h.type](l, &n);
 }

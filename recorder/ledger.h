@@ -27,8 +27,9 @@ struct writer;
 int ledger_new(size_t max_bytes, struct ledger **out, struct err *err);
 void ledger_free(struct ledger *l);
 
-/* One sideband record (MMAP2, COMM, FORK, EXIT, NAMESPACES, CGROUP, KSYMBOL, ...; unknown ones are
- * ignored). Records must be given in the order of time (sideband.c sorts what it drains). */
+/* One sideband record (MMAP2, COMM, FORK, EXIT, NAMESPACES, CGROUP, KSYMBOL, ..., and newborn.h's
+ * samples; unknown ones are ignored). Records must be given in the order of time (sideband.c sorts
+ * what it drains). */
 void ledger_record(struct ledger *l, struct bytes rec, const struct record_layout *layout);
 
 /*
@@ -86,7 +87,8 @@ bool ledger_cgroup(struct ledger *l, uint32_t tid, uint64_t ns, char *path, size
 size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
 			 struct fmt_namespace v[LEDGER_MAX_NAMESPACES]);
 
-/* A set of tids, filled while a frozen ring is walked; no allocation once made. */
+/* A set of tids, filled while frozen rings are walked; no allocation once made. Any number of
+ * threads may add at once; whoever asks or clears comes after them. */
 struct tidset;
 int tidset_new(struct tidset **out, struct err *err); /* as large as kernel.pid_max can be */
 void tidset_free(struct tidset *s);

@@ -89,13 +89,13 @@ static bool is_name(const struct comm *c, const char name[16])
 }
 
 /*
- * A kernel thread is kthreadd's child, and named by whoever wanted it while it runs already: its
- * switches have the new name some time before a record says so. The first one it gets is its name.
+ * A kernel thread is kthreadd's child, and never called so. Since Linux 6.4 it is born with its own
+ * name; before, it was named by whoever wanted it while it ran already, so that its switches had
+ * the name some time before a record said so. The first one it gets is its name from its birth on.
  */
 static bool is_nameless(const struct task *t, const struct comm *c)
 {
-	return c && !c->older && t->exact && c->ns == t->start_ns && t->ppid == KTHREADD &&
-	       is_name(c, kthreadd);
+	return c && !c->older && t->ppid == KTHREADD && is_name(c, kthreadd);
 }
 
 void comm_add(struct ledger *l, struct task *t, uint64_t ns, const char name[16], bool exec)
@@ -131,6 +131,24 @@ void comm_add(struct ledger *l, struct task *t, uint64_t ns, const char name[16]
 	comm_link(l, c, older, newer);
 }
 
+void comm_inherit(struct ledger *l, struct task *t, uint64_t ns, const char name[16])
+{
+	struct comm *newer, *c;
+
+	comm_add(l, t, ns, name, false);
+	c = around(t, ns, &newer);
+	if (newer && newer->scanned && is_nameless(t, c))
+		memcpy(c->name, newer->name, sizeof(c->name));
+}
+
+void comm_born(struct task *t, uint64_t ns, const char name[16])
+{
+	struct comm *newer, *c = around(t, ns, &newer);
+
+	if (c && !c->older && t->exact && c->ns == t->start_ns)
+		memcpy(c->name, name, sizeof(c->name));
+}
+
 void comm_seen(struct ledger *l, struct task *t, uint64_t ns, const char name[16])
 {
 	struct comm *newer, *older = around(t, ns, &newer), *c;
@@ -139,6 +157,10 @@ void comm_seen(struct ledger *l, struct task *t, uint64_t ns, const char name[16
 		return;
 	if (is_name(newer, name) && newer->ns - ns < READ_DELAY_NS)
 		return;
+	if (is_nameless(t, older)) {
+		memcpy(older->name, name, sizeof(older->name));
+		return;
+	}
 	c = comm_new(l, t, ns, name);
 	if (!c)
 		return;

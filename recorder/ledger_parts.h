@@ -202,6 +202,10 @@ void tasks_free(struct ledger *l);
 /* ---- ledger_comm.c ---- */
 /* From `ns` on the task had this name. */
 void comm_add(struct ledger *l, struct task *t, uint64_t ns, const char name[16], bool exec);
+/* It was forked at `ns` by one of this name. */
+void comm_inherit(struct ledger *l, struct task *t, uint64_t ns, const char name[16]);
+/* It was forked just before `ns` and had this name, not its parent's, from the beginning. */
+void comm_born(struct task *t, uint64_t ns, const char name[16]);
 /* A scan that looked at `ns` saw this name. */
 void comm_seen(struct ledger *l, struct task *t, uint64_t ns, const char name[16]);
 const struct comm *comm_at(const struct task *t, uint64_t ns);

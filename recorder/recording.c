@@ -413,6 +413,12 @@ struct banks *recording_banks(struct recording *r, size_t i)
 	return r->banks[i];
 }
 
+struct banks *const *recording_all_banks(const struct recording *r, size_t *nr)
+{
+	*nr = r->nr_banks;
+	return r->banks;
+}
+
 uint64_t recording_ring_bytes(const struct recording *r)
 {
 	uint64_t sum = 0;
@@ -431,6 +437,11 @@ struct ring *const *recording_sideband(const struct recording *r, size_t *nr)
 const struct record_layout *recording_sideband_layout(const struct recording *r)
 {
 	return sides_layout(r->sides);
+}
+
+bool recording_target_ended(struct recording *r)
+{
+	return sides_ended(r->sides);
 }
 
 uint64_t recording_oldest(struct recording *r, uint64_t now_ns)

@@ -60,11 +60,16 @@ void recording_attr(const struct recording *r, const struct channel *c, size_t i
 /* All rings, those of CPUs gone offline included. Stable between freeze and settle. */
 size_t recording_nr_banks(const struct recording *r);
 struct banks *recording_banks(struct recording *r, size_t i);
+struct banks *const *recording_all_banks(const struct recording *r, size_t *nr);
 uint64_t recording_ring_bytes(const struct recording *r); /* all banks and the sideband */
 
 /* The sideband's rings for sideband_drain(), and the descriptors that wake for them. */
 struct ring *const *recording_sideband(const struct recording *r, size_t *nr);
 const struct record_layout *recording_sideband_layout(const struct recording *r);
+
+/* Whether nothing more can come: the processes or threads that were to be recorded, and who they
+ * started, have all ended. Their descriptors wake for it; sideband_drain() is due afterwards. */
+bool recording_target_ended(struct recording *r);
 
 /* Notes how far all rings are; nothing in any of them is older than what it returns. */
 uint64_t recording_oldest(struct recording *r, uint64_t now_ns);

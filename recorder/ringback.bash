@@ -36,7 +36,7 @@ _ringback_options() {
 	record)
 		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size" \
 			"--channel --preset --banks --trigger --post --cooldown --max-dumps --max-disk" \
-			"--dump-on-exit --output --name --ledger-size --config --quiet --verbose --help"
+			"--dump-on-exit --compress --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
 		;;
 	trigger) echo "--name --reason --help" ;;
 	status) echo "--name --json --help" ;;
@@ -59,6 +59,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		_ringback_words "default cpu sched life syscalls io irq mem net" "$3"
 		;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
+	record:--compress) _ringback_words "fast high" "$3" ;;
 	record:--call-graph) _ringback_words "fp dwarf" "$3" ;;
 	trigger:-n | trigger:--name | status:-n | status:--name)
 		_ringback_words "$(_ringback_names)" "$3"
@@ -69,7 +70,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	record:-[CtemTn] | record:--cpu | record:--tid | record:--event | record:--cgroup | \
 		record:--mmap-size | record:--channel | record:--trigger | record:--post | \
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
-		record:--ledger-size | trigger:--reason | script:--from | script:--to | \
+		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
 		script:--limit)
 		COMPREPLY=()

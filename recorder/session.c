@@ -4,10 +4,9 @@
 
 #include "recorder/clock.h"
 #include "recorder/log.h"
-#include "recorder/settings.h"
+#include "recorder/priority.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -40,7 +39,8 @@ static int block_signals(struct session *s, sigset_t *before, struct err *err)
 	return s->signal_fd < 0 ? err_sys(err, -errno, "signalfd") : 0;
 }
 
-static int open_engine(struct session *s, struct err *err)
+/* A rule that can't be is the user's mistake; *usage says whether it was one. */
+static int open_engine(struct session *s, bool *usage, struct err *err)
 {
 	struct engine_options eo = {.post_ns = s->config.post_ns,
 				    .cooldown_ns = s->config.cooldown_ns};
@@ -48,6 +48,7 @@ static int open_engine(struct session *s, struct err *err)
 
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
 		rc = engine_add(s->engine, s->config.rules[i], err);
+	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT;
 	return rc;
 }
 
@@ -101,7 +102,9 @@ static int open_parts(struct session *s, struct err *err)
 			.ledger = s->ledger,
 			.host = s->host,
 			.store = s->store,
-			.low_priority = setting_capable(CAP_SYS_NICE),
+			.max_cpus = s->config.max_dump_cpus,
+			.level = s->config.compress,
+			.low_priority = priority_can_return(),
 		};
 
 		rc = dumper_new(&d, &s->dumper, err);
@@ -175,9 +178,8 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	caps_probe(&s->caps);
 	if (s->config.command)
 		rc = child_fork(s->config.command, &before, &s->child, err);
-	if (!rc)
-		rc = open_engine(
-			s, err); /* rules first: a wrong one is the user's, and cheap to find */
+	if (!rc) /* rules first: a wrong one is cheap to find */
+		rc = open_engine(s, usage, err);
 	if (!rc)
 		rc = target_open(&s->config, &s->caps, s->child ? child_pid(s->child) : 0,
 				 &s->target, err);

@@ -38,7 +38,8 @@ struct session {
 	struct procscan *scan;	 /* the latest scan of /proc; NULL: none yet */
 	int signal_fd;		 /* SIGINT, SIGTERM, SIGHUP */
 	uint64_t started_ns;
-	bool scan_due; /* sideband records were lost since the latest scan began */
+	bool target_ended; /* all of its tasks, and what they started, have */
+	bool scan_due;	   /* sideband records were lost since the latest scan began */
 	uint64_t nr_scans, nr_dumps, nr_refused;
 	uint64_t nr_sideband_wakeups;
 	char last_dump[4096];

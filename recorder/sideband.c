@@ -64,7 +64,8 @@ void sideband_attr(const struct caps *caps, uint64_t ring_bytes, struct perf_eve
 		.namespaces = caps->namespaces,
 		.bpf_event = caps->ksymbol,
 	};
-	*layout = (struct record_layout){.sample_type = attr->sample_type, .sample_id_all = true};
+	*layout = (struct record_layout){.sample_type = attr->sample_type | PERF_SAMPLE_RAW,
+					 .sample_id_all = true};
 }
 
 int sideband_new(struct ledger *l, const struct record_layout *layout, struct sideband **out,

@@ -15,7 +15,8 @@ struct sideband;
 
 /* The attr of the sideband's event: a dummy with mmap2, comm, task, namespaces, ksymbol, bpf_event,
  * cgroup, build_id as far as the kernel and user may; *layout describes its records (TID, TIME,
- * CPU; sample_id_all). The caller sets inherit, disabled and whom it is about. */
+ * CPU; sample_id_all) and the samples of newborn.h (RAW besides). The caller sets inherit, disabled
+ * and whom it is about. */
 void sideband_attr(const struct caps *caps, uint64_t ring_bytes, struct perf_event_attr *attr,
 		   struct record_layout *layout);
 

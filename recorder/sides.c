@@ -4,9 +4,11 @@
 
 #include "dump/base/err.h"
 #include "recorder/event.h"
+#include "recorder/newborn.h"
 #include "recorder/sideband.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,7 +19,8 @@
 
 static const char what[] = "the sideband (process names and mappings)";
 
-/* The sideband of one CPU: a forward ring that all tasks' dummy events write into. */
+/* The sideband of one CPU: a forward ring that all tasks' dummy events write into, and newborn.h's.
+ */
 struct side {
 	int cpu;
 	struct ring ring;
@@ -31,9 +34,11 @@ struct sides {
 	uint64_t ring_bytes;
 	struct perf_event_attr attr;
 	struct record_layout layout;
+	struct event_list newborn; /* one or none */
 	struct side **v;
 	struct ring **rings; /* of v[] */
 	size_t nr;
+	size_t nr_ended; /* of v[0]->fds, from the first on: their tasks have */
 };
 
 /* ---- one ---- */
@@ -66,6 +71,16 @@ static int side_add(const struct sides *all, struct side *s, pid_t pid, struct e
 		  : 0;
 }
 
+static int side_add_newborn(const struct sides *all, struct side *s, struct err *err)
+{
+	int fd = newborn_open(all->newborn.v[0], &all->attr, s->cpu, s->ring.fd, all->caps, err);
+
+	if (fd < 0)
+		return fd;
+	s->fds[s->nr_fds++] = fd;
+	return 0;
+}
+
 /* A cgroup's sideband is that of the whole system: who joins it later was named before. */
 static int side_open(const struct sides *all, int cpu, struct side **out, struct err *err)
 {
@@ -75,7 +90,7 @@ static int side_open(const struct sides *all, int cpu, struct side **out, struct
 	struct side *s = calloc(1, sizeof(*s));
 	int rc = 0;
 
-	if (!s || !(s->fds = calloc(nr, sizeof(*s->fds)))) {
+	if (!s || !(s->fds = calloc(nr + 1, sizeof(*s->fds)))) {
 		free(s);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
@@ -88,6 +103,8 @@ static int side_open(const struct sides *all, int cpu, struct side **out, struct
 	if (!rc && !s->nr_fds)
 		rc = err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
 			     t->text);
+	if (!rc && all->newborn.nr)
+		rc = side_add_newborn(all, s, err);
 	if (rc) {
 		side_close(s);
 		return rc;
@@ -148,6 +165,22 @@ void sides_drop_older(struct sides *s, int cpu)
 	}
 }
 
+/* An event hangs up when its task and all that inherited it have ended; one a task on any CPU. */
+bool sides_ended(struct sides *s)
+{
+	const struct side *first = s->nr ? s->v[0] : NULL;
+
+	if (!first || !target_is_tasks(s->target))
+		return false;
+	for (; s->nr_ended < first->nr_fds; s->nr_ended++) {
+		struct pollfd p = {.fd = first->fds[s->nr_ended]};
+
+		if (poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP))
+			return false;
+	}
+	return true;
+}
+
 int sides_open(const struct target *t, const struct caps *caps, struct sides **out, struct err *err)
 {
 	struct sides *s = calloc(1, sizeof(*s));
@@ -161,7 +194,10 @@ int sides_open(const struct target *t, const struct caps *caps, struct sides **o
 	s->ring_bytes = caps->ipc_lock ? RING_BYTES : RING_BYTES_USER;
 	sideband_attr(caps, s->ring_bytes, &s->attr, &s->layout);
 	s->attr.inherit = target_is_tasks(t);
-	rc = target_cpus(target_is_tasks(t), &cpus, &nr, err);
+	/* Tasks have no kernel threads among their children. */
+	rc = target_is_tasks(t) ? 0 : newborn_event(caps, &s->newborn, err);
+	if (!rc)
+		rc = target_cpus(target_is_tasks(t), &cpus, &nr, err);
 	for (size_t i = 0; i < nr && !rc; i++) {
 		rc = sides_add(s, cpus[i], err);
 		/* It has just gone offline: nothing else could be missing for a dummy. */
@@ -183,6 +219,7 @@ void sides_close(struct sides *s)
 		return;
 	while (s->nr)
 		side_close(s->v[--s->nr]);
+	event_list_free(&s->newborn);
 	free(s->v);
 	free(s->rings);
 	free(s);

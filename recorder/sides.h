@@ -24,6 +24,12 @@ int sides_add(struct sides *s, int cpu, struct err *err);
 /* Closes all rings of a CPU but the newest; what is in them is lost. */
 void sides_drop_older(struct sides *s, int cpu);
 
+/*
+ * Whether all tasks of the target, and who they started, have ended; false for other targets. The
+ * rings' descriptors wake for it. Asking takes a wake-up off the rings: drain them afterwards.
+ */
+bool sides_ended(struct sides *s);
+
 /* For sideband_drain(), and their descriptors to be waited for; right until the next add or drop.
  */
 struct ring *const *sides_rings(const struct sides *s, size_t *nr);

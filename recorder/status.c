@@ -98,18 +98,19 @@ json_t *status_json(const struct session *s)
 	engine_totals(s->engine, &t);
 	sideband_stats(s->sideband, &sb);
 	return json_pack(
-		"{s:b, s:s, s:I, s:s, s:I, s:s, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o,"
+		"{s:b, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o,"
 		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o}",
 		"ok", 1, "name", s->config.name, "pid", (json_int_t)getpid(), "version",
 		RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns), "target",
-		s->target.text, "state", states[engine_state(s->engine)], "channels",
-		channels_json(s), "dumps", "committed", (json_int_t)s->nr_dumps, "failed",
-		(json_int_t)s->nr_refused, "deleted", (json_int_t)store_nr_deleted(s->store),
-		"last", s->last_dump, "rules", rules_json(s), "totals", "hits",
-		(json_int_t)t.nr_hits, "merged", (json_int_t)t.nr_merged, "held",
-		(json_int_t)t.nr_held, "sideband", "records", (json_int_t)sb.nr_records, "lost",
-		(json_int_t)sb.nr_lost, "scans", (json_int_t)s->nr_scans, "wakeups",
-		(json_int_t)s->nr_sideband_wakeups, "ledger", ledger_json(s), "cost", cost_json(s));
+		s->target.text, "target_ended", (int)s->target_ended, "state",
+		states[engine_state(s->engine)], "channels", channels_json(s), "dumps", "committed",
+		(json_int_t)s->nr_dumps, "failed", (json_int_t)s->nr_refused, "deleted",
+		(json_int_t)store_nr_deleted(s->store), "last", s->last_dump, "rules",
+		rules_json(s), "totals", "hits", (json_int_t)t.nr_hits, "merged",
+		(json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband", "records",
+		(json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
+		(json_int_t)s->nr_scans, "wakeups", (json_int_t)s->nr_sideband_wakeups, "ledger",
+		ledger_json(s), "cost", cost_json(s));
 }
 
 void status_line(const struct session *s)

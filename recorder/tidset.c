@@ -2,8 +2,10 @@
 /*
  * A set of tids as a bitmap with a bit for each that kernel.pid_max can allow (512 KiB, of which
  * only pages that are touched are ever resident; a pid_max raised while we run needs no care).
- * Filled while a frozen ring is walked, so adding and asking are one word each, and clearing
- * touches only the words between the smallest and the largest tid added.
+ * Filled while frozen rings are walked, by several threads at once, so adding and asking are one
+ * word each, and clearing touches only the words between the smallest and the largest tid added.
+ * Most that is added is there already: then nothing is written, and no CPU takes a cache line away
+ * from another.
  */
 #include "recorder/ledger.h"
 
@@ -47,15 +49,20 @@ void tidset_clear(struct tidset *s)
 
 void tidset_add(struct tidset *s, uint32_t tid)
 {
-	uint32_t w = tid / 64;
+	uint32_t w = tid / 64, lo, hi;
+	uint64_t bit = 1ull << (tid % 64);
 
-	if (w >= NR_WORDS)
+	if (w >= NR_WORDS || __atomic_load_n(&s->words[w], __ATOMIC_RELAXED) & bit)
 		return;
-	s->words[w] |= 1ull << (tid % 64);
-	if (w < s->lo)
-		s->lo = w;
-	if (w + 1 > s->hi)
-		s->hi = w + 1;
+	__atomic_fetch_or(&s->words[w], bit, __ATOMIC_RELAXED);
+	lo = __atomic_load_n(&s->lo, __ATOMIC_RELAXED);
+	while (w < lo && !__atomic_compare_exchange_n(&s->lo, &lo, w, true, __ATOMIC_RELAXED,
+						      __ATOMIC_RELAXED))
+		;
+	hi = __atomic_load_n(&s->hi, __ATOMIC_RELAXED);
+	while (w + 1 > hi && !__atomic_compare_exchange_n(&s->hi, &hi, w + 1, true,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 }
 
 bool tidset_has(const struct tidset *s, uint32_t tid)

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* The walk of a frozen bank; see window.h. Called by dumper.c's thread. */
+/* The walk of a frozen bank; see window.h. Called by the dump's workers (dumpwork.c). */
 #include "recorder/window.h"
 
+#include "dump/pack.h"
+
 #include <string.h>
+
+/* What a reader should need for two runs of every ring. */
+#define READER_BYTES (64u << 20)
+
+_Static_assert(BANKS_MIN_RUN_BYTES >= 1u << 16, "the longest record is a run");
 
 /* Bytes of one record as the walk needs them, wherever the ring wraps. */
 struct cursor {
@@ -113,13 +120,25 @@ static void stretch(uint64_t *first, uint64_t *last, uint64_t ns)
 		*last = ns;
 }
 
+uint32_t window_run_bytes(size_t nr_rings, uint64_t all_ring_bytes)
+{
+	uint32_t n = PACK_RUN_BYTES;
+
+	while (n > BANKS_MIN_RUN_BYTES && (uint64_t)n * 2 * nr_rings > READER_BYTES)
+		n /= 2;
+	/* Records of bad sizes make runs half as long, and there are other blocks. */
+	while (n < PACK_RUN_BYTES && all_ring_bytes / n > FMT_MAX_BLOCKS / 4)
+		n *= 2;
+	return n;
+}
+
 /* The run that the record at `off` belongs to: the present one, or the next when it would get too
  * long. */
-static struct banks_run *run_for(struct banks *b, uint64_t off, uint32_t size)
+static struct banks_run *run_for(struct banks *b, uint64_t off, uint32_t size, uint32_t run_bytes)
 {
 	struct banks_run *r = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
 
-	if (r && r->bytes + size <= FMT_BLOCK_BYTES)
+	if (r && r->bytes + size <= run_bytes && r->nr_records < PACK_RUN_RECORDS)
 		return r;
 	if (b->nr_runs == b->max_runs)
 		return NULL;
@@ -149,7 +168,7 @@ static void describe(struct banks *b, const struct ring *ring, uint64_t head)
 	};
 }
 
-void window_walk(struct banks *b, struct tidset *tids)
+void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
 {
 	const struct ring *ring = &b->frozen->ring;
 	uint64_t head = ring_head(ring), limit = ring_limit(ring, head);
@@ -160,7 +179,7 @@ void window_walk(struct banks *b, struct tidset *tids)
 	describe(b, ring, head);
 	b->nr_runs = 0;
 	while (ring_record_at(ring, head, c.off, limit, &h)) {
-		struct banks_run *run = run_for(b, c.off, h.size);
+		struct banks_run *run = run_for(b, c.off, h.size, run_bytes);
 		uint64_t ns;
 
 		if (!run)

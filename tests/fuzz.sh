@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # fuzz.sh BUILD-DIR SECONDS [NAME]...: runs each fuzz target that long, or those named; prints TAP. It starts
-# from what tests/tool_seed.c makes; what it learnt stays in BUILD-DIR/corpus, what it said in
+# from what tests/tool_seed.c and tool_golden.c make; what it learnt stays in BUILD-DIR/corpus, what it said in
 # BUILD-DIR/log/NAME, the input of a finding in BUILD-DIR/finding-NAME-*.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -25,7 +25,10 @@ for name in "${names[@]}"; do
 	corpus=$build/corpus/$name
 	log=$build/log/$name
 	mkdir -p "$corpus"
-	"$build/tests/tool_seed" seeds "$corpus" || exit 1
+	case $name in
+	fuzz_pack | fuzz_unpack) "$build/tests/tool_golden" seeds "$corpus" || exit 1 ;;
+	*) "$build/tests/tool_seed" seeds "$corpus" || exit 1 ;;
+	esac
 	"$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
 		-artifact_prefix="$build/finding-$name-" -print_final_stats=1 "$corpus" >"$log" 2>&1
 	rc=$?

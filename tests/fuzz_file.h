@@ -81,7 +81,7 @@ static inline void fuzz_pack_payloads(struct bytes in, struct buf *file)
 	fuzz_repair_header(&h);
 	SMALL_OK(buf_put(file, &h, sizeof(h)));
 	if (!packer)
-		SMALL_OK(block_packer_new(&packer, NULL));
+		SMALL_OK(block_packer_new(FMT_MAX_BLOCK_BYTES, BLOCK_FAST, &packer, NULL));
 	for (uint32_t seq = 0; bytes_get(&in, &p, sizeof(p)); seq++) {
 		size_t want = p.bytes[0] | (size_t)p.bytes[1] << 8;
 		struct fmt_block b = {

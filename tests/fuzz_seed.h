@@ -3,8 +3,9 @@
  * What an input of the fuzz targets looks like; tool_seed.c writes such inputs, fuzz_file.h reads
  * them.
  *
- * The first byte says what the rest is. Hashes would stop almost every mutated file at the door, so
- * two of the three kinds get theirs repaired.
+ * fuzz_unpack takes a payload of packed records as it is, fuzz_pack a fuzz_run and records, which
+ * tool_golden.c writes; the others a file: the first byte says what the rest is. Hashes would stop
+ * almost every mutated file at the door, so two of the three kinds get theirs repaired.
  */
 #pragma once
 
@@ -25,4 +26,13 @@ struct fuzz_payload {
 	uint8_t ring;
 	uint8_t reserved;
 	uint8_t bytes[2]; /* little-endian */
+};
+
+/* Unaligned, hence bytes; numbers are little-endian. */
+struct fuzz_run {
+	uint8_t sample_type[4];
+	uint8_t regs_user[2];
+	uint8_t sample_id_all;
+	uint8_t repeat; /* so often all records come again, a bit different each time */
+	uint8_t cut[4]; /* where its two pieces meet */
 };

@@ -2,7 +2,8 @@
 /*
  * libFuzzer target for all that shows a dump: its people, its records in the order of time, their
  * fields, script and info in both forms. Whatever the dump says: time doesn't go back, a line of
- * script is one line, nothing reaches a terminal that it could obey, each line of JSON is JSON.
+ * script is one line, nothing reaches a terminal that it could obey, each line of JSON is JSON, and
+ * several threads print what one does.
  * Inputs: fuzz_seed.h.
  *
  *	build/tests/tool_seed seeds CORPUS && build/fuzz/fuzz_view CORPUS
@@ -21,8 +22,9 @@
 #include <stdio.h>
 
 /* An input may be made to expand: what is printed of it is bounded. */
-#define MAX_LINES   300
-#define MAX_RECORDS 20000
+#define MAX_LINES     300
+#define MAX_RECORDS   20000
+#define MAX_ALL_BYTES (128u << 10) /* of records: what is printed whole */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,8 +41,14 @@ static void ask_about(const struct people *p, uint32_t tid, uint64_t ns, uint64_
 	const struct fmt_task *t = people_task(p, tid, ns);
 	const char *comm = people_comm(p, tid, ns), *cgroup;
 	volatile size_t sum = comm ? strlen(comm) : 0;
-	struct people_map map;
+	struct people_map map, same;
+	struct people_span span;
 
+	assert(t == people_who(p, tid, ns, &comm, &span));
+	assert(span.from_ns <= ns && ns <= span.to_ns);
+	assert(t == people_task(p, tid, span.from_ns) && t == people_task(p, tid, span.to_ns));
+	assert(comm == people_comm(p, tid, span.from_ns) &&
+	       comm == people_comm(p, tid, span.to_ns));
 	if (t) {
 		cgroup = people_cgroup(p, t, ns);
 		sum += cgroup ? strlen(cgroup) : 0;
@@ -48,6 +56,9 @@ static void ask_about(const struct people *p, uint32_t tid, uint64_t ns, uint64_
 	}
 	if (!people_map(p, tid, ns, addr, &map))
 		return;
+	assert(people_where(p, tid, ns, addr, &same, &span));
+	assert(people_map(p, tid, span.from_ns, addr, &map) && map.path == same.path);
+	assert(people_map(p, tid, span.to_ns, addr, &map) && map.path == same.path);
 	assert(map.f.start <= addr && addr < map.f.end);
 	sum += strlen(map.path);
 	if (map.build_id_bytes)
@@ -157,6 +168,39 @@ static void print(const struct view *v, bool json)
 	end(&t, json, false);
 }
 
+static struct printed print_whole(const struct view *v, bool json, unsigned nr_threads,
+				  struct script_result *res)
+{
+	struct script_options opt = {.to_ns = UINT64_MAX, .json = json, .nr_threads = nr_threads};
+	struct printed t;
+
+	begin(&t);
+	SMALL_OK(script_print(v->r, v->m, &opt, t.out, res, NULL));
+	assert(!fclose(t.out));
+	return t;
+}
+
+static bool is_small(struct reader *r)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < reader_nr_blocks(r); i++)
+		if (reader_block(r, i)->h.section == FMT_RECORDS)
+			bytes += reader_block(r, i)->h.content_bytes;
+	return bytes <= MAX_ALL_BYTES;
+}
+
+static void print_with_threads(const struct view *v, bool json)
+{
+	struct script_result alone, crew;
+	struct printed a = print_whole(v, json, 1, &alone), b = print_whole(v, json, 2, &crew);
+
+	assert(a.len == b.len && !memcmp(a.p, b.p, a.len));
+	assert(alone.nr_printed == crew.nr_printed && alone.nr_bad_blocks == crew.nr_bad_blocks);
+	free(a.p);
+	free(b.p);
+}
+
 static void use(struct bytes file, bool damaged)
 {
 	struct view v;
@@ -170,6 +214,8 @@ static void use(struct bytes file, bool damaged)
 		walk(&v, v.m->trigger.hit_ns);
 		print(&v, false);
 		print(&v, true);
+		if (is_small(v.r))
+			print_with_threads(&v, file.len & 1);
 		people_free(v.p);
 	}
 	meta_free(v.m);

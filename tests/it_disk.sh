@@ -16,7 +16,7 @@ at_end+=("umount $work/small")
 refused() { [ "$(grep -c 'recording goes on' "$work/err")" -ge "$1" ]; }
 
 # Two CPUs at most: the file system is small.
-rec_start -C "$pair" -m 1M -e sched:sched_switch -o "$work/small"
+rec_start -C "$pair" -m 16M -e sched:sched_switch -o "$work/small"
 in_background "$loads/load_switch" 60 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
 dd if=/dev/zero of="$work/small/filler" bs=64K count=122 2>/dev/null
@@ -31,9 +31,12 @@ check "with room again the next dump is made" "$RINGBACK" check "$path"
 check "it tells of the refused one's hit" test "$(info_json "$path" '[.trigger.merged[]?.hits] | add')" -ge 1
 rm -f "$path"
 # Enough to begin, not enough to end: what was begun is taken away.
+wait_for 60 written_since 33000000
 dd if=/dev/zero of="$work/small/filler" bs=64K count=119 2>/dev/null
-"$RINGBACK" trigger >"$work/trig" 2>&1
-echo "# $(cat "$work/trig")"
+check "with room for a part only: ringback trigger fails" bash -c "! $RINGBACK trigger 2>$work/trig"
+sed 's/^/# /' "$work/trig"
+check "because of what is free" grep -q 'KiB more would leave less' "$work/trig"
+check "the recorder goes on" wait_for 5 refused 2
 free=$(df --output=avail -k "$work/small" | tail -n 1)
 check "the last 5 % of the file system are never touched ($free KiB free)" test "$free" -ge 409
 check "no unfinished file is left" test -z "$(find "$work/small" -name '*.part')"

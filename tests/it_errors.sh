@@ -71,7 +71,6 @@ record "an unknown modifier" "'x' in ':x' is no modifier" 'u: user side' -e page
 record "a tracepoint on the user side" "':u' would leave nothing" 'leave out' -e sched:sched_switch:u
 record "a comma too many" 'missing at character 20' 'one comma' -e sched:sched_switch,
 record "an event name of 100,000 characters" 'no event' 'hint' -e "$(printf '%0100000d' 0 | tr 0 a)"
-record "a rule for a signal that nobody can wait for" 'SIGKILL' '\^' -T signal:KILL -e dummy
 
 probe=$(realpath "$loads/load_probe")
 record "a uprobe on an unknown function gets the closest" "no function 'probe_meny'" 'did you mean probe_many' -e "uprobe:$probe:probe_meny"
@@ -88,6 +87,18 @@ mkfifo "$work/fifo"
 record "in a FIFO, which is not waited for" 'is not an ELF file' 'file -L' -e "uprobe:$work/fifo:main"
 record "without a function" 'names no file and function' 'uprobe:PATH:SYMBOL' -e uprobe:/bin/sh
 record "a uretprobe within a function" "goes to a function's start" 'uretprobe:.*:probe_few' -e "uretprobe:$probe:probe_few+1"
+
+# --- rules that can be read, but not be had: mistakes at the prompt all the same
+# rule NAME PATTERN HINT ARG...
+rule() {
+	fails "$1" 2 "$2" "$3" "$RINGBACK" record --config /dev/null -o "$work/dumps" -e dummy "${@:4}"
+}
+
+rule "a rule for a signal that nobody can wait for" 'SIGKILL' '\^' -T signal:KILL
+rule "a rule for the signal that needs none" "'SIGUSR2' waits for that signal already" 'needs no rule' -T signal:USR2
+rule "the same rule twice" "two triggers have the name 'signal-USR1'" 'name=NAME' -T signal:USR1 -T signal:USR1
+rule "a rule of an unknown kind" "no trigger source 'sginal'" 'signal:NAME' -T sginal:USR1
+rule "an empty rule" 'the trigger rule is empty' 'such as signal:USR1' -T ''
 
 # --- whom to record ---
 nobody=$(($(cat /proc/sys/kernel/pid_max) - 1))
@@ -124,7 +135,9 @@ config() {
 config "a value out of range has its line" "$work/conf:3: banks: 3 is out of range" 'from 1 to 2' '[record]\n\nbanks = 3\n'
 config "a value of the wrong kind has its line" "$work/conf:2: post: '1 s' is not a time" '250us' '[record]\npost = 1 s\n'
 config "a key outside of a section" "$work/conf:1: " '\[record\]' 'banks = 2\n'
-config "a channel without events" "$work/conf:2: channel 'x' has no events" '' '[channel x]\nsize = 1M\n'
+config "a channel without events" "$work/conf:1: channel 'x' has no events" 'such as: events = ' '[channel x]\nsize = 1M\n'
+config "a trigger without a rule" "$work/conf:3: trigger 't' has no rule" 'such as: rule = ' '[record]\n\n[trigger t]\n'
+config "a section that is unknown, with nothing in it" "$work/conf:2: there is no section \\[recrod\\]" 'did you mean record' '\n[recrod]\n'
 config "a rule that is wrong has line and column" "$work/conf:4: trigger rule, column 13" '\^' '[record]\n\n[trigger t]\nrule = signal:USR1;cooldwn=1s\n'
 config "an option that is for the command line only" "$work/conf:2: config can't be set" '--config' '[record]\nconfig = /x\n'
 for file in "$work" /dev/zero "$work/fifo"; do
@@ -144,10 +157,31 @@ start() {
 	recorder=$!
 }
 
-# It is recorded or it is said that it ended; the recorder starts in some 10 ms.
+# How long a start takes here, in us: the longest of three.
+start_us=0
+for _ in 1 2 3; do
+	began=${EPOCHREALTIME/./}
+	start -p $$
+	end=$((SECONDS + 20))
+	until grep -q '^ringback: recording' "$work/e" || [ $SECONDS -ge $end ]; do :; done
+	took=$((${EPOCHREALTIME/./} - began))
+	[ $took -le $start_us ] || start_us=$took
+	kill -TERM "$recorder"
+	wait "$recorder"
+done
+echo "# it starts within $start_us us"
+
+# in_start I N: the I-th of N moments from the beginning of a start to twice its time, in seconds
+in_start() {
+	local us=$(($1 * 2 * start_us / $2))
+
+	printf '%d.%06d' $((us / 1000000)) $((us % 1000000))
+}
+
+# It is recorded or it is said that it ended.
 hung='' unclear='' recorded=0 ended=0
 for ((i = 0; i < 24; i++)); do
-	sleep "$(printf '0.%04d' $((i * 5)))" &
+	sleep "$(in_start $i 24)" &
 	target=$!
 	kind=-p
 	[ $((i % 4)) != 3 ] || kind=-t
@@ -163,7 +197,7 @@ for ((i = 0; i < 24; i++)); do
 	elif [ $code = 1 ] && grep -qE "^ringback: .*(no (process|thread) $target|ended)" "$work/e"; then
 		ended=$((ended + 1))
 	else
-		unclear="$unclear after $i/2 ms: exit code $code: $(cat "$work/e")"
+		unclear="$unclear after $(in_start $i 24) s: exit code $code: $(cat "$work/e")"
 	fi
 	wait $target 2>/dev/null
 done
@@ -174,10 +208,10 @@ empty "it is recorded, or said to have ended" "$unclear"
 # Stopping it at any moment of its start.
 unclear=''
 for ((i = 1; i <= 16; i++)); do
-	timeout --preserve-status -k 15 "$(printf '0.%03d' "$i")" "$RINGBACK" record --config /dev/null -o "$work/dumps" -a -e dummy \
+	timeout --preserve-status -k 15 "$(in_start $i 16)" "$RINGBACK" record --config /dev/null -o "$work/dumps" -a -e dummy \
 		>"$work/o" 2>"$work/e" </dev/null
 	code=$?
-	[ $code = 0 ] || [ $code = 143 ] || unclear="$unclear after $i ms: exit code $code: $(cat "$work/e")"
+	[ $code = 0 ] || [ $code = 143 ] || unclear="$unclear after $(in_start $i 16) s: exit code $code: $(cat "$work/e")"
 done
 empty "SIGTERM at any moment of the start stops it" "$unclear"
 

@@ -64,11 +64,14 @@ first=$bg_pid
 # start HOW...: $pid
 start() {
 	echo "$*" >&8
-	read -r -t 10 pid <&9
+	read -r -t 20 pid <&9
 	others+=("$pid")
-	wait_for 5 grep -q sleep "/proc/$pid/comm"
+	wait_for 20 grep -q sleep "/proc/$pid/comm"
 }
-wait_for 5 test "$(of "$first" net)" != "$(of $$ net)"
+has_left() {
+	[ "$(of "$first" net)" != "$(of $$ net)" ]
+}
+wait_for 20 has_left
 [ -z "$cgroup" ] || echo "$first" >"$cgroup/cgroup.procs"
 
 if ! rec_start -a -m 64K -e sched:sched_process_exec; then

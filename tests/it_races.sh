@@ -97,15 +97,19 @@ rm -f "$work"/dumps/*
 
 # --- the sideband overflows while a dump is being written
 rec_start -a -m 64K -e sched:sched_switch
-in_background "$loads/load_map" 60
+in_background "$loads/load_map" 120
+# In 0.1 s of its own time it maps more than any ring of the sideband can hold.
+overflow() {
+	wait_for 20 has_used "$bg_pid" $(($(cpu_ticks "$bg_pid") + $(getconf CLK_TCK) / 10))
+}
 for ((i = 0; i < 8; i++)); do
 	kill -STOP "$rec_pid"
-	sleep 0.15
+	overflow
 	kill -USR2 "$rec_pid"
 	kill -CONT "$rec_pid"
 	sleep 0.02
 	kill -STOP "$rec_pid"
-	sleep 0.15
+	overflow
 	kill -CONT "$rec_pid"
 	sleep 0.05
 done

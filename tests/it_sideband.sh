@@ -19,7 +19,9 @@ fi
 in_background "$loads/load_switch" 120 >"$work/flood"
 wait_for 20 grep -q ready "$work/flood"
 check "2,000 processes live and die" "$loads/load_short" 2000
-kill -STOP "$bg_pid" # else it overwrites them too, while a dump is asked for
+# Some more without the flood, which overwrites the others before a dump can be asked for.
+kill -STOP "$bg_pid"
+check "and 20 more" "$loads/load_short" 20
 path=$(dump_now)
 kill -CONT "$bg_pid"
 result=$("$loads/tool_comm" "$path")
@@ -49,11 +51,28 @@ workers_are_seen() {
 	"$loads/tool_comm" "$(dump_now)" >"$work/workers"
 	[ "$(field kworkers "$(tail -n 1 "$work/workers")")" -ge 5 ]
 }
+
+# A file system's journal is written by a kernel thread that begins when it is mounted and ends when it is not; both
+# before anybody could look into /proc. The mount is in a namespace that ends with the command.
+mount_for_a_moment() {
+	truncate -s 16M "$work/image"
+	mkfs.ext4 -qF "$work/image" &&
+		mkdir "$work/mounted" &&
+		unshare -m sh -c 'mount -o loop "$1/image" "$1/mounted" && echo x >"$1/mounted/file" && sync -f "$1/mounted"' \
+			- "$work"
+}
+
 if rec_start -a -m 8M -e sched:sched_switch; then
 	check "the kernel's workers are at work" wait_for 60 workers_are_seen
 	sed 's/^/# /' "$work/workers"
 	check "their names are the ones the kernel knew" \
 		test "$(field wrong_kworkers "$(tail -n 1 "$work/workers")")" = 0
+	check "a kernel thread begins and ends while it records" mount_for_a_moment
+	path=$(dump_now)
+	journal=$("$RINGBACK" script "$path" | grep 'prev_comm=jbd2/loop')
+	check "it is in the dump" test -n "$journal"
+	empty "under its own name" "$(grep -v '^ *jbd2/loop' <<<"$journal")"
+	empty "as all kernel threads are" "$("$loads/tool_comm" "$path" | grep 'is called kthreadd')"
 	rec_stop
 else
 	not_ok "the recorder starts again" "$(cat "$work/err")"

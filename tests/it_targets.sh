@@ -9,9 +9,10 @@
 getpgid='raw_syscalls:sys_enter[id==121]'
 
 # look DUMP: $tids and $cpus, of all its samples, sorted, with commas between; $tid_cpus, the same as "tid:cpu". There are
-# hundreds of thousands, hence no jq: "t", "time", "cpu", "tid" come first in a line.
+# hundreds of thousands, hence no jq: "t", "time", "cpu", "tid" come first in a line. A ring may begin with a record of what
+# was dropped before it was switched on, which is nobody's.
 look() {
-	"$RINGBACK" script --json "$1" | cut -d, -f3,4 | awk '!seen[$0]++' |
+	"$RINGBACK" script --json --event raw_syscalls:sys_enter "$1" | cut -d, -f3,4 | awk '!seen[$0]++' |
 		sed 's/"cpu":\([0-9]*\),"tid":\([0-9]*\)/\2:\1/' >"$work/seen"
 	tid_cpus=$(sort -t: -n "$work/seen" | paste -sd,)
 	tids=$(cut -d: -f1 "$work/seen" | sort -un | paste -sd,)
@@ -37,8 +38,8 @@ rec_start -a -m 4M -e "$getpgid"
 path=$(dump_now)
 look "$path"
 check "-a records a process that starts later" has "$(tid_of "$work/c")"
-check "-a records it on every CPU that it was on" test \
-	"$(grep "^$(tid_of "$work/c"):" "$work/seen" | cut -d: -f2 | sort -n | paste -sd,)" = "$pair"
+equal "-a records it on every CPU that it was on" "$pair" \
+	"$(grep "^$(tid_of "$work/c"):" "$work/seen" | cut -d: -f2 | sort -n | paste -sd,)"
 check "-a has a ring for every CPU" test \
 	"$(info_json "$path" '[.rings[].cpu] | sort | map(tostring) | join(",")')" = \
 	"$(awk '/^processor/ { print $3 }' /proc/cpuinfo | sort -n | paste -sd,)"
@@ -48,7 +49,7 @@ rec_start -C "$last" -m 4M -e "$getpgid"
 "$loads/load_count" 0.1 >"$work/c"
 path=$(dump_now)
 look "$path"
-check "-C records on the given CPU only" test "$cpus" = "$last"
+equal "-C records on the given CPU only" "$last" "$cpus"
 check "-C has a ring for that CPU only" test "$(info_json "$path" '[.rings[].cpu] | join(",")')" = "$last"
 rec_stop
 
@@ -60,13 +61,68 @@ rec_start -p "$target" -m 16M -e "$getpgid"
 echo go >"$work/gate"
 "$loads/load_count" 0.1 >"$work/other"
 started_to_count "$work/self"
-sleep 0.05
+# Until some of its calls are in a ring, and no longer: its child's must not be overwritten.
+wait_for 20 written_since "$(written)"
+kill -STOP "$target"
 path=$(dump_now)
+kill -CONT "$target"
 kill "$target"
 look "$path"
 check "-p records the process" has "$target"
 check "-p records a child that starts later" has "$(tid_of "$work/child")"
-check "-p records nobody else" test "$(tr ',' '\n' <<<"$tids" | wc -l)" = 2
+equal "-p records nobody else" 2 "$(tr ',' '\n' <<<"$tids" | wc -l)"
+rec_stop
+
+# --- targets that end ---
+# ended: what status says of it; nr_said: how often the recorder did
+ended() {
+	"$RINGBACK" status --json | jq .target_ended
+}
+nr_said() {
+	grep -c '^ringback: .*all that was to be recorded has ended' "$work/err"
+}
+has_ended() {
+	[ "$(ended)" = true ]
+}
+
+# Two processes, one of which starts a child that stays.
+in_background bash -c "read -r _ <$work/gate; sleep 600 & echo \$! >$work/stays; wait"
+a=$bg_pid
+in_background sleep 600
+b=$bg_pid
+rec_start -p "$a,$b" -m 64K -e sched:sched_process_exit
+echo go >"$work/gate"
+wait_for 20 test -s "$work/stays"
+child=$(cat "$work/stays")
+at_end+=("kill $child 2>/dev/null")
+kill "$b"
+wait "$b"
+check "of two processes one ends: the other is still recorded" test "$(ended) $(nr_said)" = "false 0"
+kill "$a"
+wait "$a"
+check "so is a child of one that has ended" test "$(ended) $(nr_said)" = "false 0"
+kill "$child"
+unset 'at_end[-1]'
+check "when all have ended, status says so" wait_for 10 has_ended
+check "for people too" grep -q '^target: .*; all have ended$' <("$RINGBACK" status)
+path=$(dump_now)
+check "the dump has their ends" test "$("$RINGBACK" script "$path" | grep -c sched_process_exit:)" = 3
+rec_stop
+check "the recorder has said so, once" test "$(nr_said)" = 1
+in_background "$loads/load_switch" 600 >"$work/threads"
+b=$bg_pid
+wait_for 20 grep -q ready "$work/threads"
+thread=$(find "/proc/$b/task" -mindepth 1 -maxdepth 1 | sed 's,.*/,,' | grep -vx "$b" | head -n 1)
+for how in "" --no-inherit; do
+	# shellcheck disable=SC2086 # an option or none
+	rec_start -t "$thread" $how -m 64K -e sched:sched_process_exit
+	check "a thread that runs is recorded${how:+ with }$how" test "$(ended)" = false
+	[ -z "$how" ] || kill "$b"
+	[ -z "$how" ] || check "that it ended is noticed$how" wait_for 10 has_ended
+	rec_stop
+done
+rec_start -a -m 64K -e sched:sched_process_exit
+check "the whole system does not end" test "$(ended)" = false
 rec_stop
 
 # --- threads ---
@@ -77,11 +133,24 @@ b=$bg_pid
 started_to_count "$work/a"
 started_to_count "$work/b"
 
-# counting ARG...: a dump of what a and b do in 0.2 s; they rest while it is looked at
+# is_on PID CPU
+is_on() {
+	awk -v cpu="$2" '{ sub(/.*\) /, ""); exit $37 != cpu }' "/proc/$1/stat"
+}
+
+# to_and_fro PID: returns when it has been on each CPU it moves between: it leaves one after 200 calls at the earliest
+to_and_fro() {
+	local cpu
+
+	for cpu in 0 "$last" 0 "$last"; do wait_for 20 is_on "$1" "$cpu"; done
+}
+
+# counting ARG...: a dump of what a and b do; they rest while it is looked at
 counting() {
 	kill -CONT "$a" "$b"
 	rec_start "$@" -m 4M -e "$getpgid"
-	sleep 0.2
+	to_and_fro "$a"
+	to_and_fro "$b"
 	path=$(dump_now)
 	kill -STOP "$a" "$b"
 	rec_stop
@@ -89,12 +158,12 @@ counting() {
 }
 
 counting -t "$a"
-check "-t records that thread only" test "$tids" = "$a"
+equal "-t records that thread only" "$a" "$tids"
 counting -t "$a" -C 0
-check "-C with -t records that thread on that CPU" test "$tid_cpus" = "$a:0"
+equal "-C with -t records that thread on that CPU" "$a:0" "$tid_cpus"
 counting -t "$a" --no-inherit
 check "--no-inherit has one ring for the thread" test "$(info_json "$path" '.rings | length')" = 1
-check "and records it on every CPU" test "$tids $cpus" = "$a $pair"
+equal "and records it on every CPU" "$a $pair" "$tids $cpus"
 kill "$a" "$b"
 kill -CONT "$a" "$b"
 wait "$a" "$b"
@@ -129,7 +198,7 @@ cgroup_test() {
 	path=$(dump_now)
 	rec_stop
 	look "$path"
-	check "$what: its members are recorded, and nobody else" test "$tids" = "$(tid_of "$work/in")"
+	equal "$what: its members are recorded, and nobody else" "$(tid_of "$work/in")" "$tids"
 	rmdir "$dir"
 }
 

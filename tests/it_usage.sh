@@ -69,9 +69,13 @@ record "-p with a command" '-p and -- COMMAND contradict' 'either' -p 1 -- true
 record "no list of CPUs" "'x' is not a list of CPUs" '0-3,8' -C x
 record "no list of processes" "'nginx' is not a list of process ids" 'pgrep' -p nginx
 record "banks out of range" '3 is out of range' 'from 1 to 2' --banks 3
+record "no CPU to make a dump on" '0 is out of range' 'from 1 to 64' --max-dump-cpus 0
+record "no number of CPUs" 'all' 'number' --max-dump-cpus all
+record "a way to compress that is not there" "'hihg' is no way to compress" 'high' --compress hihg
 record "no size" "'lots' is not a size" '512K' -m lots
 record "a time without unit" "'5' is not a time" '250us' --post 5
 record "an unknown preset gets the nearest" "no preset 'shed'" 'sched' --preset shed
+record "two presets" 'there is a preset already: sched' '-e and --channel add' --preset sched --preset net
 record "a channel without events" 'names no events' 'NAME:EVENT' --channel x
 record "two channels of one name" "two channels named 'x'" 'name' --channel x:a:b --channel x:c:d
 record "a rule that is none" '-T: ' 'signal' -T 'signal:USR1;nam=x'

@@ -22,12 +22,12 @@ started=()
 pair=0
 ! grep -qx 'processor[[:space:]]*: 1' /proc/cpuinfo || pair=0,1
 
-# What a test has to put right in any case: it adds commands to this.
+# What a test has to put right in any case: it adds commands to this; the last is the first to be run.
 at_end=()
 
 # Children that still run, by the shell's own book: a pid that was given to another meanwhile is not in it.
 finish() {
-	local c i
+	local i
 
 	for ((i = 0; i < 50; i++)); do
 		[ -n "$(jobs -pr)" ] || break
@@ -39,7 +39,7 @@ finish() {
 	done
 	# shellcheck disable=SC2046
 	kill -KILL $(jobs -pr) 2>/dev/null
-	for c in "${at_end[@]}"; do eval "$c"; done
+	for ((i = ${#at_end[@]} - 1; i >= 0; i--)); do eval "${at_end[i]}"; done
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -79,6 +79,26 @@ rec_stop() {
 
 dump_now() {
 	"$RINGBACK" trigger "$@"
+}
+
+# written: bytes that went into the rings so far
+written() {
+	"$RINGBACK" status --json | jq '[.channels[].written_bytes] | add'
+}
+
+# written_since BYTES: whether there is more
+written_since() {
+	[ "$(written)" -gt "$1" ]
+}
+
+# cpu_ticks PID: CPU time that it has used, in clock ticks
+cpu_ticks() {
+	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"
+}
+
+# has_used PID TICKS
+has_used() {
+	[ "$(cpu_ticks "$1")" -ge "$2" ]
 }
 
 # in_background COMMAND...: $bg_pid, ended with the test

@@ -11,9 +11,9 @@ struct side_record {
 	uint16_t len;
 };
 
-/* TID, TIME, CPU behind each record, as sideband_attr() asks for. */
+/* TID, TIME, CPU behind each record, as sideband_attr() asks for, and RAW in samples. */
 static const struct record_layout side_layout = {
-	.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
 	.sample_id_all = true,
 };
 
@@ -94,6 +94,25 @@ static inline struct bytes side_exit(struct side_record *r, uint64_t ns, uint32_
 				     uint32_t ppid)
 {
 	return side_task(r, PERF_RECORD_EXIT, ns, pid, ppid, tid, ppid);
+}
+
+/* A sample of task:task_newtask: 44 bytes of fields, as large as the kernel makes them. */
+static inline struct bytes side_newborn(struct side_record *r, uint64_t ns, uint32_t tid,
+					uint32_t ptid, const char *name)
+{
+	uint8_t raw[44] = {0};
+
+	memcpy(raw + 8, &tid, sizeof(tid));
+	strncpy((char *)raw + 12, name, 15);
+	side_begin(r, PERF_RECORD_SAMPLE, 0);
+	side_u32(r, ptid);
+	side_u32(r, ptid);
+	side_u64(r, ns);
+	side_u64(r, 0);
+	side_u32(r, sizeof(raw));
+	side_put(r, raw, sizeof(raw));
+	memcpy(r->p + offsetof(struct perf_event_header, size), &r->len, sizeof(r->len));
+	return (struct bytes){r->p, r->len};
 }
 
 struct side_mmap {

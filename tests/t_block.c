@@ -5,6 +5,7 @@
 #include "dump/block.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	uint64_t x = 88172645463325252ull;
 
-	assert_int_equal(block_packer_new(&f->packer, NULL), 0);
+	assert_int_equal(block_packer_new(FMT_MAX_BLOCK_BYTES, BLOCK_FAST, &f->packer, NULL), 0);
 	assert_int_equal(block_unpacker_new(&f->unpacker, NULL), 0);
 	f->big = malloc(FMT_MAX_BLOCK_BYTES + 8);
 	for (size_t i = 0; i < FMT_MAX_BLOCK_BYTES + 8; i += 8) {
@@ -140,6 +141,76 @@ static void refuses_too_much(void **state)
 	assert_int_equal(block_pack(f->packer, SEED, &h, two, 2, &block), -E2BIG);
 }
 
+static void a_small_packer_takes_its_share_and_no_more(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int level = BLOCK_FAST; level <= BLOCK_HIGH; level++) {
+		struct bytes all = {f->big, 1 << 20}, two[2], block;
+		struct block_packer *p;
+		struct fmt_block h;
+
+		assert_int_equal(block_packer_new(1 << 20, (enum block_level)level, &p, NULL), 0);
+		/* However noise is cut in two, there is room for its frame. */
+		for (size_t cut = 1; cut < 1 << 20; cut += 65521) {
+			two[0] = (struct bytes){f->big, cut};
+			two[1] = (struct bytes){f->big + cut, (1 << 20) - cut};
+			h = header(1 << 20);
+			assert_int_equal(block_pack(p, SEED, &h, two, 2, &block), 0);
+			block.p += sizeof(h);
+			block.len -= sizeof(h);
+			assert_int_equal(block_unpack(f->unpacker, &h, SEED, block, &f->out, NULL),
+					 0);
+			assert_memory_equal(f->out.p, f->big, 1 << 20);
+		}
+		all.len++;
+		assert_int_equal(block_pack(p, SEED, &h, &all, 1, &block), -E2BIG);
+		block_packer_free(p);
+	}
+}
+
+/* With a sanitizer's allocator the numbers are 0, and equal. */
+static void packing_allocates_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int level = BLOCK_FAST; level <= BLOCK_HIGH; level++) {
+		struct bytes piece = {f->big, 1 << 20}, block;
+		struct fmt_block h = header(1 << 20);
+		struct mallinfo2 before;
+		struct block_packer *p;
+
+		assert_int_equal(block_packer_new(1 << 20, (enum block_level)level, &p, NULL), 0);
+		before = mallinfo2();
+		assert_int_equal(block_pack(p, SEED, &h, &piece, 1, &block), 0);
+		assert_int_equal(mallinfo2().uordblks, before.uordblks);
+		assert_int_equal(mallinfo2().hblkhd, before.hblkhd);
+		block_packer_free(p);
+	}
+}
+
+static void more_time_makes_it_smaller(void **state)
+{
+	uint8_t *numbers = calloc(1, 1 << 20);
+	size_t len[2];
+
+	/* Numbers in a row: there are matches, and better ones for who looks longer. */
+	for (size_t i = 0; i + 8 <= 1 << 20; i += 8)
+		memcpy(numbers + i, &(size_t){i * i >> 7}, 8);
+	for (int level = BLOCK_FAST; level <= BLOCK_HIGH; level++) {
+		struct bytes piece = {numbers, 1 << 20}, block;
+		struct fmt_block h = header(1 << 20);
+		struct block_packer *p;
+
+		assert_int_equal(block_packer_new(1 << 20, (enum block_level)level, &p, NULL), 0);
+		assert_int_equal(block_pack(p, SEED, &h, &piece, 1, &block), 0);
+		len[level] = block.len;
+		block_packer_free(p);
+	}
+	assert_true(len[BLOCK_HIGH] < len[BLOCK_FAST]);
+	free(numbers);
+}
+
 static void header_bounds_lengths(void **state)
 {
 	struct fmt_block h = header(8);
@@ -234,6 +305,9 @@ int main(void)
 		cmocka_unit_test(packs_nothing),
 		cmocka_unit_test(compresses),
 		cmocka_unit_test(refuses_too_much),
+		cmocka_unit_test(a_small_packer_takes_its_share_and_no_more),
+		cmocka_unit_test(packing_allocates_nothing),
+		cmocka_unit_test(more_time_makes_it_smaller),
 		cmocka_unit_test(header_bounds_lengths),
 		cmocka_unit_test(every_flipped_byte_is_found),
 		cmocka_unit_test(frame_must_agree_with_header),

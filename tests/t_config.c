@@ -79,6 +79,8 @@ static void nothing_said_means_defaults(void **state)
 	assert_string_equal(c.dir, ".");
 	assert_string_equal(c.name, "default");
 	assert_int_equal(c.nr_banks, 2);
+	assert_int_equal(c.compress, BLOCK_FAST);
+	assert_int_equal(c.max_dump_cpus, 0);
 	assert_int_equal(c.ledger_bytes, 64 << 20);
 	assert_int_equal(c.ring_bytes, 0);
 	assert_int_equal(c.post_ns, 0);
@@ -95,11 +97,11 @@ static void every_option_has_a_long_and_most_a_short_form(void **state)
 	static const char *const texts[] = {
 		"-p 12 -C 8,0-2,1 -e a:b -e c:d -m 1M -T signal:USR1 -o /tmp/x -n web -q -g "
 		"--post 2s --cooldown 1m --max-dumps 3 --max-disk 1G --dump-on-exit --banks 1 "
-		"--no-inherit --ledger-size 8M",
+		"--no-inherit --ledger-size 8M --compress high --max-dump-cpus 3",
 		"--pid=12 --cpu=8,0-2,1 --event=a:b --event c:d --mmap-size=1M "
 		"--trigger=signal:USR1 --output=/tmp/x --name=web --quiet --call-graph "
 		"--post=2s --cooldown=1m --max-dumps=3 --max-disk=1G --dump-on-exit --banks=1 "
-		"--no-inherit --ledger-size=8M",
+		"--no-inherit --ledger-size=8M --compress=high --max-dump-cpus=3",
 	};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -118,6 +120,8 @@ static void every_option_has_a_long_and_most_a_short_form(void **state)
 		assert_string_equal(c.rules[0], "signal:USR1");
 		assert_string_equal(c.dir, "/tmp/x");
 		assert_string_equal(c.name, "web");
+		assert_int_equal(c.compress, BLOCK_HIGH);
+		assert_int_equal(c.max_dump_cpus, 3);
 		assert_true(c.quiet && c.dump_on_exit && c.no_inherit && !c.all_cpus);
 		assert_int_equal(c.stack, STACK_FP);
 		assert_int_equal(c.post_ns, 2000000000);
@@ -218,6 +222,10 @@ static void values_out_of_range_say_the_range(void **state)
 	refuses("--post=-5s", "-5s is negative", "");
 	refuses("--max-dumps many", "not a number", "");
 	refuses("--ledger-size 1K", "out of range", "1 MiB");
+	refuses("--max-dump-cpus 0", "--max-dump-cpus: 0 is out of range", "from 1 to 64");
+	refuses("--max-dump-cpus -1", "not a number", "");
+	refuses("--compress zstd", "'zstd' is no way to compress", "fast or high");
+	refuses("--compress hihg", "'hihg' is no way to compress", "high");
 }
 
 static void cpu_lists_are_checked(void **state)
@@ -316,6 +324,8 @@ static void presets_are_found_or_guessed(void **state)
 	loads(&c, "--preset io");
 	assert_string_equal(c.preset, "io");
 	config_free(&c);
+	refuses("--preset io --preset net", "there is a preset already: io",
+		"-e and --channel add");
 	refuses("--preset shed", "no preset 'shed'", "did you mean sched");
 	refuses("--preset everything", "no preset 'everything'", "--help");
 }
@@ -528,18 +538,39 @@ static void mistakes_in_the_file_are_found_by_line(void **state)
 	file_refused("[record]\npost=1s\npost=2s\n", 3, "post is given twice", "");
 	file_refused("[record]\npid=1\n", 2, "pid can't be set in a file", "--pid");
 	file_refused("[record]\ndump-on-exit=maybe\n", 2, "'maybe' is neither yes nor no", "");
-	file_refused("[recrod]\npost=1s\n", 2, "no section [recrod]", "did you mean record?");
+	file_refused("[recrod]\npost=1s\n", 1, "no section [recrod]", "did you mean record?");
 	file_refused("post=1s\n", 1, "before the first section", "[record]");
 	file_refused("[record]\npost\n", 2, "neither [SECTION] nor KEY=VALUE", "");
 	file_refused("[channel net]\nevent=a:b\n", 2, "no key 'event'", "did you mean events?");
-	file_refused("[channel]\nevents=a:b\n", 2, "can't be a channel's name", "[channel NAME]");
-	file_refused("[channel net]\n\nsize=4M\n", 3, "'net' has no events=", "");
+	file_refused("[channel]\nevents=a:b\n", 1, "can't be a channel's name", "[channel NAME]");
+	file_refused("\n[channel net]\n\nsize=4M\n", 2,
+		     "'net' has no events=", "events = sched:sched_switch");
 	file_refused("[channel net]\nevents=a:b\nsize=1M\nsize=2M\n", 4, "size is given twice", "");
 	file_refused("[channel net]\nevents=a:b\nstack=x\n", 2, "'x' is no way", "");
-	file_refused("[trigger app]\npost=1s\n", 2, "trigger 'app' has no rule=", "");
+	file_refused("[trigger app]\npost=1s\n", 1,
+		     "trigger 'app' has no rule=", "rule = signal:USR1");
 	file_refused("[trigger app]\nrule=signal:USR1;zz=1\n", 2, "", "");
 	file_refused("[trigger app]\nrule=signal:USR1\ncoldown=1s\n", 3, "no key 'coldown'",
 		     "cooldown");
+}
+
+/* The library says nothing of them. */
+static void sections_without_a_key_are_seen(void **state)
+{
+	struct config c;
+
+	file_refused("[record]\n\n[recrod]\n", 3, "no section [recrod]", "did you mean record?");
+	file_refused("\xef\xbb\xbf[recrod]\n", 1, "no section [recrod]", "");
+	file_refused(" \t[tirgger app] # why\n[record]\n", 1, "no section [tirgger app]",
+		     "did you mean trigger?");
+	file_refused("[]\n", 1, "no section []", "[channel NAME]");
+	file_refused("[record\npost=1s\n", 1, "neither [SECTION] nor KEY=VALUE", "");
+	file_refused("[record]\n[trigger t]\n[channel c]\n", 2,
+		     "trigger 't' has no rule=", "such as: rule = signal:USR1");
+	file_refused("[channel c]", 1, "channel 'c' has no events=", "such as: events = ");
+	file_refused("[trigger]\n", 1, "can't be a trigger's name", "[trigger NAME]");
+	loads(&c, with_file("# [recrod]\n[record]\n; [trigger t]\n[record]\n", ""));
+	config_free(&c);
 }
 
 /* An option after " ;" must not get lost as a comment would. */
@@ -652,6 +683,7 @@ int main(void)
 		cmocka_unit_test(the_file_says_what_options_say),
 		cmocka_unit_test(the_command_line_wins),
 		cmocka_unit_test(mistakes_in_the_file_are_found_by_line),
+		cmocka_unit_test(sections_without_a_key_are_seen),
 		cmocka_unit_test(a_semicolon_in_a_rule_is_no_comment),
 		cmocka_unit_test(long_lines_are_read_whole),
 		cmocka_unit_test(root_reads_no_file_that_others_may_write),

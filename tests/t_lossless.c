@@ -15,6 +15,7 @@
 #include "recorder/sideband.h"
 
 #include <dirent.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -144,8 +146,8 @@ static void make_dump(struct bench *b, struct copy **copies, size_t *nr, char pa
 	struct dumper_result *result = test_calloc(1, sizeof(*result));
 
 	recording_freeze(b->recording, &job.freeze);
-	usleep(20000); /* far longer than a writer can be in a ring; the dumper itself asks the
-			  kernel */
+	/* No writer is in a ring any more; the dumper will ask for itself. */
+	assert_int_equal(syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0), 0);
 	*copies = copy_rings(b, nr);
 	dumper_start(b->dumper, &job);
 	wait_phase(b, DUMPER_SEAL);
@@ -174,7 +176,7 @@ static uint64_t compare(const char *path, const struct copy *copies, size_t nr)
 			continue;
 		assert_true(h.ring < nr);
 		c = &copies[h.ring];
-		check(reader_load(r, i, &buf, &err), &err);
+		check(reader_content(r, i, &buf, &err), &err);
 		assert_int_equal(h.ring_off, reached[h.ring]);
 		for (size_t k = 0; k < buf.len; k++)
 			if (buf.p[k] != c->data[(c->head + h.ring_off + k) & (c->size - 1)])

@@ -60,9 +60,9 @@ static const char *const numbers[] = {
 };
 
 static const char *const conversions[] = {
-	"%d",	"%i",  "%u",  "%x",   "%X",   "%o",    "%c",	"%ld",	 "%lu",	   "%lx",
-	"%llx", "%hd", "%hu", "%hx",  "%hhd", "%hhu",  "%03d",	"%03u",	 "%016lx", "%5d",
-	"%-5u", "%+d", "%#x", "%#lx", "%.3d", "%.3lu", "%8.3d", "%020d", "%021d",  "%zu",
+	"%d",  "%i",   "%u",   "%x",	"%X",	 "%o",	  "%c",	   "%ld",    "%lu", "%lx",  "%llx",
+	"%hd", "%hu",  "%hx",  "%hhd",	"%hhu",	 "%03d",  "%03u",  "%016lx", "%5d", "%-5u", "%+d",
+	"%#x", "%#lx", "%.3d", "%.3lu", "%8.3d", "%020d", "%021d", "%zu",    "%p",  "%px",  "%20p",
 };
 
 static const char *const strings[] = {

@@ -118,7 +118,7 @@ static void check_walk(struct fake *f)
 	size_t expect_nr = 0, i = f->nr;
 
 	assert_int_equal(tidset_new(&tids, &err), 0);
-	window_walk(&f->banks, tids);
+	window_walk(&f->banks, BANKS_MIN_RUN_BYTES, tids);
 	/* The model: newest first, as long as a whole record fits into what the ring holds. */
 	while (i-- > 0 && f->model[i].head - head + f->model[i].size <= RING_BYTES &&
 	       r->armed_head - f->model[i].head <= r->armed_head - head) {
@@ -272,11 +272,27 @@ static void bytes_that_are_no_record_stop_the_walk_and_are_told(void **state)
 	fill(f, 3 * RING_BYTES);
 	assert_int_equal(tidset_new(&tids, NULL), 0);
 	put(f, f->model[f->nr - 20].head, zeros, 8);
-	window_walk(&f->banks, tids);
+	window_walk(&f->banks, BANKS_MIN_RUN_BYTES, tids);
 	assert_int_equal(f->banks.window.nr_records, 19);
 	assert_true(f->banks.window.flags & FMT_WINDOW_BROKEN);
 	tidset_free(tids);
 	test_free(f);
+}
+
+/* Two runs of each of them fit into 64 MiB, and all of them into a file's list. */
+static void the_more_rings_the_shorter_their_runs(void **state)
+{
+	const uint64_t mib = 1 << 20;
+
+	assert_int_equal(window_run_bytes(1, 16 * mib), mib);
+	assert_int_equal(window_run_bytes(32, 32 * mib), mib);
+	assert_int_equal(window_run_bytes(33, 33 * mib), mib / 2);
+	assert_int_equal(window_run_bytes(64, 64 * mib), mib / 2);
+	assert_int_equal(window_run_bytes(65, 65 * mib), mib / 4);
+	assert_int_equal(window_run_bytes(512, 512 * mib), mib / 16);
+	assert_int_equal(window_run_bytes(5000, 512 * mib), mib / 16);
+	assert_int_equal(window_run_bytes(512, 4096 * mib), mib / 4);
+	assert_int_equal(window_run_bytes(512, 65536 * mib), mib);
 }
 
 static void sizes_are_rounded_up_to_pages_in_powers_of_two(void **state)
@@ -335,6 +351,7 @@ int main(void)
 		cmocka_unit_test(what_a_bank_held_before_it_was_armed_is_not_read),
 		cmocka_unit_test(losses_while_spare_are_told_from_real_ones),
 		cmocka_unit_test(bytes_that_are_no_record_stop_the_walk_and_are_told),
+		cmocka_unit_test(the_more_rings_the_shorter_their_runs),
 		cmocka_unit_test(sizes_are_rounded_up_to_pages_in_powers_of_two),
 		cmocka_unit_test(a_forward_ring_gives_every_record_once),
 	};

@@ -127,7 +127,6 @@ struct wrong {
 };
 
 static const struct wrong wrongs[] = {
-	{"", 0, "expected a source such as signal, psi or event, found the end of the rule"},
 	{":x", 0, "expected a source such as signal, psi or event, found ':x'"},
 	{"signal:", 7, "expected an argument after 'signal:', found the end of the rule"},
 	{"signal=USR1", 6,
@@ -172,6 +171,22 @@ static void errors_name_the_place_and_what_was_expected(void **state)
 	}
 }
 
+/* There is nothing to point at. */
+static void an_empty_rule_is_told_what_to_write(void **state)
+{
+	static const char *const empty[] = {"", " ", "\t \n"};
+
+	for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+		struct err err = ERR_INIT;
+		struct rule *r = NULL;
+
+		assert_int_equal(rule_parse(empty[i], &r, &err), -EINVAL);
+		assert_null(r);
+		assert_string_equal(err.what, "the trigger rule is empty");
+		assert_non_null(strstr(err.hint, "such as signal:USR1"));
+	}
+}
+
 static void a_long_rule_is_shown_around_the_place(void **state)
 {
 	char text[2000] = "file:/", *caret;
@@ -206,6 +221,7 @@ int main(void)
 		cmocka_unit_test(options_follow_brackets_and_regex),
 		cmocka_unit_test(default_names_are_short),
 		cmocka_unit_test(errors_name_the_place_and_what_was_expected),
+		cmocka_unit_test(an_empty_rule_is_told_what_to_write),
 		cmocka_unit_test(a_long_rule_is_shown_around_the_place),
 		cmocka_unit_test(a_caret_counts_characters_and_hides_controls),
 	};

@@ -5,6 +5,7 @@
 # point's name; what failed follows as "# ..." lines.
 #
 #	check "a missing file is named" grep -q nonexistent err.txt
+#	equal "it runs on both CPUs" 0,1 "$cpus"
 #	skip  "a cgroup is recorded" "no cgroup v2 here"
 #	tap_end
 
@@ -39,6 +40,15 @@ check() {
 		ok "$tap_name"
 	else
 		not_ok "$tap_name" "$tap_out"
+	fi
+}
+
+# equal NAME WANT GOT: ok when they are; both are shown when not
+equal() {
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "$(printf 'want: %s\ngot:  %s' "$2" "$3")"
 	fi
 }
 

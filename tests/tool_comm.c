@@ -62,9 +62,9 @@ static void wrong(struct counts *c, const struct timeline_record *rec, const cha
 
 /*
  * What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. Two names are
- * given by another thread, some time before the record of it comes, and not compared: a kernel
- * thread is "kthreadd" until it gets its own, which the ledger gives it from its birth on, and a
- * worker that has to go becomes "kworker/dying".
+ * given by another thread, some time before the record of it comes, and not compared: before Linux
+ * 6.4 a kernel thread is "kthreadd" until it gets its own, which the ledger gives it from its birth
+ * on, and before 6.10 a worker that has to go becomes "kworker/dying".
  */
 static bool true_name(const struct timeline_record *rec, char name[32])
 {

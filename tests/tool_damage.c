@@ -9,9 +9,10 @@
  *	flips	NR_FLIPS times one random bit; half of them read in one way, half in the other
  *
  * What must hold: check notices each; salvage (of each cut and every fourth flip) rescues each
- *block that the damage is not in, and check finds what it wrote whole. NOTE is a file that has the
- *damage being tried, for when this program dies of it; more than 10 s for one kills it. Prints
- *"cuts=N flips=N blocks=N wrong=N", what was wrong before it; exit 1 when something was.
+ * block that the damage is not in, and check finds what it wrote whole. NOTE is a file that has the
+ * damage being tried, for when this program dies of it; more than 10 s of CPU time for one kills
+ * it, or 2 min in which it waits. Prints "cuts=N flips=N blocks=N wrong=N", what was wrong before
+ * it; exit 1 when something was.
  */
 #include "tests/small_dump.h"
 
@@ -28,6 +29,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/time.h>
 
 #define SCRIPT_LINES 200 /* of each variant */
 
@@ -208,7 +210,8 @@ static void begin(struct damage *d, const char *what, uint64_t at)
 	if (pwrite(d->note_fd, d->note, sizeof(d->note), 0) < 0)
 		abort();
 	d->note[strlen(d->note) - 1] = '\0';
-	alarm(10);
+	setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = 10}, NULL);
+	alarm(120);
 }
 
 static void cut(struct damage *d, uint64_t len)

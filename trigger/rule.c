@@ -98,6 +98,15 @@ static int expected(struct parse *p, const char *fmt, ...)
 			n > 24 ? "..." : "");
 }
 
+/* There is nothing to point at. */
+static int empty_rule(struct parse *p)
+{
+	err_set(p->err, -EINVAL, "the trigger rule is empty");
+	err_hint(p->err, "write what to wait for, such as signal:USR1;name=app; "
+			 "SIGUSR2 and ringback trigger need no rule");
+	return -EINVAL;
+}
+
 /* ---- pieces of text ---- */
 
 static char here(const struct parse *p)
@@ -280,6 +289,8 @@ static int parse_source(struct parse *p, struct rule *r)
 	size_t from;
 
 	skip_space(p);
+	if (!here(p))
+		return empty_rule(p);
 	from = p->at;
 	while (isalnum((unsigned char)here(p)) ||
 	       (p->at > from && (here(p) == '-' || here(p) == '_')))

@@ -85,6 +85,14 @@ static bool plan_number(struct piece *p)
 	return true;
 }
 
+static bool plan_pointer(struct piece *p)
+{
+	if (p->pointer != PTR_PLAIN || p->width > 0 || !number_load(p->arg, &p->load))
+		return false;
+	p->quick = QUICK_POINTER;
+	return true;
+}
+
 static bool plan_string(struct piece *p)
 {
 	const struct field *f = p->arg->f;
@@ -198,6 +206,7 @@ static int plan_piece(struct piece *p)
 		return 0;
 	}
 	if ((p->kind == PIECE_NUMBER && plan_number(p)) ||
+	    (p->kind == PIECE_POINTER && plan_pointer(p)) ||
 	    (p->kind == PIECE_STRING && plan_string(p)))
 		return 0;
 	return plan_table(p);

@@ -83,8 +83,9 @@ enum quick_kind {
 	QUICK_TEXT,    /* as it is */
 	QUICK_DECIMAL, /* the number at `load` */
 	QUICK_HEX,
-	QUICK_STRING, /* load.bytes, a multiple of 8, up to a NUL */
-	QUICK_TABLE,  /* the number at `load` says which of `table`, if it is that small */
+	QUICK_POINTER, /* as QUICK_HEX, after "0x" */
+	QUICK_STRING,  /* load.bytes, a multiple of 8, up to a NUL */
+	QUICK_TABLE,   /* the number at `load` says which of `table`, if it is that small */
 };
 
 /* A number or a string in the record. */

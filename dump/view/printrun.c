@@ -504,6 +504,9 @@ static char *quick_piece(const struct piece *p, struct bytes raw, char *to)
 		return put_wide(to, p->text, p->text_len);
 	case QUICK_DECIMAL:
 		return quick_decimal(p, raw, to);
+	case QUICK_POINTER:
+		memcpy(to, "0x", 2);
+		return put_hex(to + 2, load_value(&p->load, raw));
 	case QUICK_HEX:
 		return fill_zeros(to, put_hex(to, load_value(&p->load, raw)), p->zeros);
 	case QUICK_STRING:

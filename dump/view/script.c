@@ -148,7 +148,8 @@ static int set_wishes(struct script *s, struct printer *asker, struct timeline_o
 		if (!s->wanted)
 			return -ENOMEM;
 		for (size_t i = 0; i < s->m->nr_events; i++)
-			s->wanted[i] = s->heads[i].wanted;
+			/* One without a name may get one from its tracepoint's format. */
+			s->wanted[i] = s->heads[i].wanted || !s->m->events[i].name[0];
 		o->events = s->wanted;
 	}
 	if (!opt->nr_tids && !opt->nr_comms)
@@ -158,10 +159,15 @@ static int set_wishes(struct script *s, struct printer *asker, struct timeline_o
 	return script_printer_init(asker, s);
 }
 
-static int open_all(struct script *s, struct reader *r, struct printer *asker, struct timeline **t,
-		    struct err *err)
+static int open_all(struct script *s, struct reader *r, struct printer *asker, unsigned nr_threads,
+		    struct timeline **t, struct err *err)
 {
-	struct timeline_options o = {.from_ns = s->opt->from_ns, .to_ns = s->opt->to_ns, .cpu = -1};
+	struct timeline_options o = {
+		.from_ns = s->opt->from_ns,
+		.to_ns = s->opt->to_ns,
+		.cpu = -1,
+		.nr_helpers = nr_threads / 2,
+	};
 	int rc;
 
 	if (script_make_heads(s) || set_wishes(s, asker, &o))
@@ -197,7 +203,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 	for (size_t i = 0; i < sizeof(stack_regs) / sizeof(stack_regs[0]); i++)
 		if (strstr(m->uname, stack_regs[i].machine))
 			s.regs = &stack_regs[i];
-	rc = open_all(&s, r, &asker, &t, err);
+	rc = open_all(&s, r, &asker, nr_threads, &t, err);
 	if (!rc && nr_threads > 1)
 		rc = script_crew(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)

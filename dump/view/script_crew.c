@@ -2,8 +2,9 @@
 /*
  * script with several threads. Whoever calls goes through the timeline, as with one thread, and
  * copies the records into batches; printers make text of them; the text is written in the order of
- * the batches. So the output is the same whatever the number of threads: finding the records, which
- * is less work than printing them, is not divided.
+ * the batches. So the output is the same whatever the number of threads. What is not divided, the
+ * order of the records, is the least of the work: blocks are loaded by threads of their own, too
+ * (ahead.h).
  *
  *	timeline ─▶ caller ─▶ │ free │ filled │ filled │ taken │ done │ taken │ ─▶ file
  *	                             ▲        ▲                       ▲       ▲

@@ -17,6 +17,7 @@
 
 #include "dump/base/err.h"
 #include "dump/reader.h"
+#include "dump/view/ahead.h"
 #include "dump/view/timeblock.h"
 
 #include <errno.h>
@@ -28,19 +29,29 @@ struct slot {
 	bool newer; /* than the other slot's */
 };
 
+/* A ring's records are asked whether they are wanted. */
+struct question {
+	const struct timeline *t;
+	const struct stream *s;
+};
+
 struct stream {
 	uint32_t ring;
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
 	uint32_t *blocks; /* oldest first */
 	size_t nr_blocks, next_block;
+	struct question question;
+	struct timeblock_wish wish;
 	struct slot slots[2];
-	uint64_t key_ns; /* its place in the heap */
+	struct ahead_job job; /* the next block, when there is `ahead` */
+	uint64_t key_ns;      /* its place in the heap */
 	bool key_is_record;
 };
 
 struct timeline {
 	struct reader *r;
+	struct ahead *ahead; /* NULL: without */
 	const struct meta *m;
 	struct timeline_options opt;
 	struct stream *streams;
@@ -191,6 +202,10 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 		t->opt = *opt;
 		rc = prepare(t);
 	}
+	/* Who a thread was is asked on ours; and without helpers it goes as well. */
+	if (!rc && opt->nr_helpers && !opt->thread && t->nr_streams &&
+	    ahead_new(r, opt->nr_helpers, &t->ahead))
+		t->ahead = NULL;
 	if (rc) {
 		timeline_close(t);
 		return err_set(err, rc, "out of memory for the timeline");
@@ -199,13 +214,20 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 	return 0;
 }
 
+static void stream_free(struct stream *s)
+{
+	timeblock_free(&s->slots[0].block);
+	timeblock_free(&s->slots[1].block);
+	timeblock_free(&s->job.block);
+}
+
 void timeline_close(struct timeline *t)
 {
 	if (!t)
 		return;
+	ahead_free(t->ahead);
 	for (size_t i = 0; i < t->nr_streams; i++)
-		for (int k = 0; k < 2; k++)
-			timeblock_free(&t->streams[i].slots[k].block);
+		stream_free(&t->streams[i]);
 	free(t->streams);
 	free(t->heap);
 	free(t->block_pool);
@@ -223,12 +245,6 @@ static bool slot_empty(const struct slot *s)
 {
 	return timeblock_empty(&s->block);
 }
-
-/* A ring's records are asked whether they are wanted. */
-struct question {
-	const struct timeline *t;
-	const struct stream *s;
-};
 
 static uint32_t offset_in(struct bytes rec, const uint8_t *p)
 {
@@ -281,23 +297,52 @@ static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
 	return q->t->opt.thread(q->t->opt.ctx, tid, time_ns);
 }
 
-/* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */
-static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
+static void make_wish(const struct timeline *t, struct stream *s)
 {
-	uint32_t block = s->blocks[s->next_block++];
-	struct question q = {t, s};
-	struct timeblock_wish w = {
+	s->question = (struct question){t, s};
+	s->wish = (struct timeblock_wish){
 		.layout = &s->channel->layout,
 		.from_ns = t->opt.from_ns,
 		.to_ns = t->opt.to_ns,
 		.ask = t->opt.events || t->opt.thread ? ask : NULL,
 		.thread = t->opt.thread ? thread_wanted : NULL,
-		.ctx = &q,
+		.ctx = &s->question,
 	};
-	int rc = timeblock_load(&slot->block, t->r, block, &w);
+}
 
+/* From whoever has it, or can. */
+static int load(struct timeline *t, struct stream *s, uint32_t block, struct timeblock *b)
+{
+	struct timeblock other = *b;
+
+	if (!t->ahead || !ahead_take(t->ahead, &s->job))
+		return timeblock_load(b, t->r, block, &s->wish);
+	*b = s->job.block;
+	s->job.block = other;
+	return s->job.rc;
+}
+
+static void load_ahead(struct timeline *t, struct stream *s)
+{
+	if (!t->ahead || s->next_block == s->nr_blocks)
+		return;
+	s->job.index = s->blocks[s->next_block];
+	s->job.wish = &s->wish;
+	ahead_put(t->ahead, &s->job);
+}
+
+/* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */
+static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
+{
+	uint32_t block = s->blocks[s->next_block++];
+	int rc;
+
+	if (!s->wish.layout)
+		make_wish(t, s);
+	rc = load(t, s, block, &slot->block);
 	if (rc == -ENOMEM)
 		return rc;
+	load_ahead(t, s);
 	t->nr_bad += rc != 0;
 	slot->newer = true;
 	s->slots[slot == &s->slots[0]].newer = false;
@@ -399,8 +444,7 @@ static int settle_top(struct timeline *t)
 		s->key_ns = head_ns(slot);
 		s->key_is_record = true;
 	} else {
-		timeblock_free(&s->slots[0].block);
-		timeblock_free(&s->slots[1].block);
+		stream_free(s);
 		t->heap[0] = t->heap[--t->nr_heap];
 	}
 	if (t->nr_heap)

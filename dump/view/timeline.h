@@ -27,6 +27,8 @@ struct timeline_options {
 	/* False: nothing is wanted of this thread at this time. */
 	bool (*thread)(void *ctx, uint32_t tid, uint64_t time_ns);
 	void *ctx;
+	/* Threads that load blocks ahead: a third one per ring is in memory then. */
+	unsigned nr_helpers;
 };
 
 struct timeline_record {

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is in a dump and in which order: the sections that say what happened and where, the ledger,
+ * the records, and what can only be said at the end. Called by dumper.c's thread; the blocks of
+ * records are made by dumpwork.c's.
+ */
+#include "recorder/dumper_parts.h"
+
+#include "recorder/clock.h"
+#include "recorder/formats.h"
+#include "recorder/host.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#define SCAN_WAIT_NS 3000000000ull
+
+/* ---- sections ---- */
+
+static int write_trigger(struct dumper *d, struct err *err)
+{
+	const struct dumper_job *j = &d->job;
+	struct fmt_trigger f = {
+		.hit_ns = j->hit_ns,
+		.real_ns = clock_of(CLOCK_REALTIME) - (clock_ns() - j->hit_ns),
+		.freeze_ns = j->freeze.first_paused_ns,
+		.post_ns = (uint64_t)j->post_ns,
+		.pid = j->what.pid,
+		.tid = j->what.tid,
+		.uid = j->what.uid,
+		.nr = j->nr,
+	};
+	int rc = writer_section(d->writer, FMT_TRIGGER, err);
+
+	if (!rc)
+		rc = writer_item(d->writer, FMT_TRIGGER_FACTS, &f, sizeof(f), NULL, 0, NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_TRIGGER_NAME, NULL, 0, j->rule_name,
+				 strlen(j->rule_name), NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_TRIGGER_RULE, NULL, 0, j->rule_text,
+				 strlen(j->rule_text), NULL, err);
+	if (!rc && j->what.reason[0])
+		rc = writer_item(d->writer, FMT_TRIGGER_REASON, NULL, 0, j->what.reason,
+				 strlen(j->what.reason), NULL, err);
+	for (uint32_t i = 0; i < j->what.nr_saw && !rc; i++)
+		rc = writer_item(d->writer, FMT_TRIGGER_SAW, NULL, 0, j->what.saw[i],
+				 strlen(j->what.saw[i]), NULL, err);
+	return rc;
+}
+
+static int write_merged(struct dumper *d, struct err *err)
+{
+	int rc = d->nr_merged ? writer_section(d->writer, FMT_TRIGGER, err) : 0;
+
+	for (size_t i = 0; i < d->nr_merged && !rc; i++) {
+		const struct engine_merged *m = &d->merged[i];
+		struct fmt_merged f = {m->first_ns, m->last_ns, m->nr_hits};
+
+		rc = writer_item(d->writer, FMT_TRIGGER_MERGED, &f, sizeof(f), m->name,
+				 strlen(m->name), NULL, err);
+	}
+	return rc;
+}
+
+static int write_windows(struct dumper *d, struct err *err)
+{
+	struct recording *r = d->opt.recording;
+	int rc = writer_section(d->writer, FMT_WINDOWS, err);
+
+	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++) {
+		struct fmt_window *w = &recording_banks(r, i)->window;
+
+		rc = writer_item(d->writer, FMT_WINDOW, w, sizeof(*w), NULL, 0, NULL, err);
+	}
+	return rc;
+}
+
+/* As the workers hand them over: the newest block of every ring first, then the next. */
+static int write_records(struct dumper *d, struct err *err)
+{
+	struct fmt_block h;
+	struct bytes stored;
+	int rc;
+
+	while ((rc = dumpwork_next(d->work, &h, &stored, err)) > 0) {
+		rc = writer_copy(d->writer, &h, stored, err);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+static int write_ledger(struct dumper *d, uint64_t from_ns, struct err *err)
+{
+	if (d->job.scan)
+		procscan_wait(d->job.scan, true, SCAN_WAIT_NS);
+	return ledger_write(d->opt.ledger, d->writer, d->tids, from_ns,
+			    d->job.freeze.last_paused_ns, err);
+}
+
+static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
+{
+	struct rusage u;
+	int rc = writer_section(d->writer, FMT_STATS, err);
+
+	getrusage(RUSAGE_SELF, &u);
+	d->stats.cpu_ns =
+		((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000u +
+		((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000u;
+	d->stats.rss_bytes = (uint64_t)u.ru_maxrss * 1024;
+	d->stats.write_ns = clock_ns() - started_ns;
+	d->stats.nr_dumps = d->totals.nr_dumps;
+	d->stats.nr_refused = d->totals.nr_refused;
+	d->stats.nr_hits = d->totals.nr_hits;
+	d->stats.nr_held = d->totals.nr_held;
+	if (!rc)
+		rc = writer_item(d->writer, FMT_STATS_DUMP, &d->stats, sizeof(d->stats), NULL, 0,
+				 NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_STATS_SIDEBAND, &d->totals.sideband,
+				 sizeof(d->totals.sideband), NULL, 0, NULL, err);
+	return rc;
+}
+
+/* ---- a dump ---- */
+
+void dumper_walk(struct dumper *d, uint64_t *from_ns)
+{
+	uint64_t t = clock_ns(), full = UINT64_MAX, longest = 0;
+	size_t nr;
+	struct banks *const *banks = recording_all_banks(d->opt.recording, &nr);
+
+	*from_ns = d->job.freeze.last_paused_ns;
+	tidset_clear(d->tids);
+	dumpwork_walk(d->work, banks, nr, d->tids);
+	for (size_t i = 0; i < nr; i++) {
+		const struct fmt_window *w = &banks[i]->window;
+		uint64_t span;
+
+		d->stats.ring_bytes += w->bytes;
+		d->result.nr_samples += w->samples;
+		d->result.lost += w->lost;
+		if (!w->nr_records)
+			continue;
+		span = w->last_ns - w->first_ns;
+		if (w->overwritten_bytes && span < full)
+			full = span;
+		if (span > longest)
+			longest = span;
+		if (w->first_ns < *from_ns)
+			*from_ns = w->first_ns;
+	}
+	d->stats.nr_rings = nr;
+	d->stats.walk_ns = clock_ns() - t;
+	d->result.window_ns = full == UINT64_MAX ? longest : full;
+	d->result.ring_bytes = d->stats.ring_bytes;
+}
+
+/* With one bank nothing is recorded until the rings are let go: then the records go first. */
+static bool one_bank(const struct recording *r)
+{
+	return recording_nr_banks((struct recording *)r) &&
+	       recording_banks((struct recording *)r, 0)->nr_banks == 1;
+}
+
+static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct err *err)
+{
+	bool late_ledger = one_bank(d->opt.recording);
+	int rc;
+
+	/* The workers begin while the sections that come first are written. */
+	dumpwork_begin(d->work, block_seed(writer_id(d->writer)));
+	rc = host_write(d->opt.host, d->writer, err);
+	if (!rc)
+		rc = write_trigger(d, err);
+	if (!rc)
+		rc = formats_write(d->formats, d->opt.recording, d->writer, err);
+	if (!rc)
+		rc = write_windows(d, err);
+	if (!rc && !late_ledger)
+		rc = write_ledger(d, from_ns, err);
+	if (!rc)
+		rc = write_records(d, err);
+	dumpwork_end(d->work);
+	recording_release(d->opt.recording);
+	*released = true;
+	if (!rc && late_ledger)
+		rc = write_ledger(d, from_ns, err);
+	return rc;
+}
+
+int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
+		     struct err *err)
+{
+	int fd, rc;
+
+	rc = store_begin(d->opt.store, clock_of(CLOCK_REALTIME) - (clock_ns() - d->job.hit_ns),
+			 d->job.rule_name, &fd, err);
+	if (rc)
+		return rc;
+	rc = writer_begin(d->writer, fd, clock_of(CLOCK_REALTIME), err);
+	if (!rc)
+		rc = write_body(d, from_ns, released, err);
+	if (!rc) {
+		dumper_ask_to_seal(d);
+		rc = write_merged(d, err);
+	}
+	if (!rc)
+		rc = write_stats(d, started_ns, err);
+	if (!rc)
+		rc = writer_finish(d->writer, &d->result.file_bytes, err);
+	if (!rc)
+		rc = store_commit(d->opt.store, d->result.path, sizeof(d->result.path), err);
+	if (rc)
+		store_abort(d->opt.store);
+	return rc;
+}

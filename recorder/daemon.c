@@ -229,8 +229,8 @@ static void on_timer(struct daemon *d)
 		return;
 	if (engine_state(d->s->engine) == ENGINE_POST)
 		freeze_after_post(d);
-	else if (engine_state(d->s->engine) == ENGINE_DUMPING)
-		dumper_hurry(d->s->dumper);
+	else if (engine_state(d->s->engine) == ENGINE_DUMPING && dumper_watch(d->s->dumper))
+		set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
 }
 
 static void on_engine(struct daemon *d)

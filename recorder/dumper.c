@@ -123,11 +123,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-void dumper_hurry(struct dumper *d)
-{
-	set_hurry(d, true);
-}
-
 /* ---- the main loop's side ---- */
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err)
@@ -199,6 +194,28 @@ int dumper_fd(const struct dumper *d)
 	return d->efd;
 }
 
+/* CPU time of the dump's threads since they were made. */
+static uint64_t cpu_ns(const struct dumper *d)
+{
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(d->thread, &clock))
+		return 0;
+	return clock_of(clock) + dumpwork_cpu_ns(d->work);
+}
+
+bool dumper_watch(struct dumper *d)
+{
+	uint64_t now = clock_ns(), cpu = cpu_ns(d);
+	bool starved = (cpu - d->watched_cpu_ns) * 4 < now - d->watched_ns;
+
+	d->watched_ns = now;
+	d->watched_cpu_ns = cpu;
+	if (starved)
+		set_hurry(d, true);
+	return !starved;
+}
+
 void dumper_start(struct dumper *d, const struct dumper_job *job)
 {
 	pthread_mutex_lock(&d->lock);
@@ -206,6 +223,8 @@ void dumper_start(struct dumper *d, const struct dumper_job *job)
 	d->job = *job;
 	d->nr_merged = 0;
 	d->phase = DUMPER_WRITING;
+	d->watched_ns = clock_ns();
+	d->watched_cpu_ns = cpu_ns(d);
 	pthread_cond_broadcast(&d->cond);
 	pthread_mutex_unlock(&d->lock);
 }

@@ -33,7 +33,7 @@ struct dumper_options {
 	struct store *store;
 	unsigned max_cpus; /* workers, see dumpwork.h; 0: as that thinks best */
 	enum block_level level;
-	bool low_priority; /* until dumper_hurry(); see priority_can_return() */
+	bool low_priority; /* until dumper_watch() finds it too low; see priority_can_return() */
 };
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err);
@@ -56,11 +56,13 @@ struct dumper_job {
 void dumper_start(struct dumper *d, const struct dumper_job *job);
 
 /*
- * The dump takes long because the machine is busy: its threads get an ordinary share of it from now
- * to the end of this dump. The main loop's thread, any time.
+ * Call this each DUMPER_PATIENCE_NS from dumper_start() on. When the dump's threads, which take
+ * what nobody else wants, got less than a quarter of a CPU since the last time, the machine is
+ * busy: they get an ordinary share of it to the end of this dump. False: that is settled, no need
+ * to call again.
  */
-void dumper_hurry(struct dumper *d);
-#define DUMPER_PATIENCE_NS 200000000ull
+bool dumper_watch(struct dumper *d);
+#define DUMPER_PATIENCE_NS 50000000ull
 
 enum dumper_phase { DUMPER_IDLE, DUMPER_WRITING, DUMPER_SEAL, DUMPER_SEALED, DUMPER_DONE };
 

@@ -33,6 +33,8 @@ struct dumper {
 	size_t nr_merged;
 	struct dumper_totals totals;
 	struct dumper_result result;
+	/* The main loop's: when dumper_watch() looked, and what CPU time there had been. */
+	uint64_t watched_ns, watched_cpu_ns;
 	/* The thread's own. */
 	struct fmt_dump_stats stats;
 };

@@ -20,6 +20,7 @@
 #include "dump/base/err.h"
 #include "dump/pack.h"
 #include "dump/writer.h"
+#include "recorder/clock.h"
 #include "recorder/priority.h"
 #include "recorder/settings.h"
 #include "recorder/window.h"
@@ -319,6 +320,17 @@ void dumpwork_hurry(struct dumpwork *w, bool hurry)
 {
 	for (unsigned i = 0; i < w->nr_workers && w->low_priority; i++)
 		priority_set(w->workers[i].tid, hurry ? PRIORITY_ORDINARY : PRIORITY_IDLE);
+}
+
+uint64_t dumpwork_cpu_ns(const struct dumpwork *w)
+{
+	uint64_t sum = 0;
+	clockid_t clock;
+
+	for (unsigned i = 0; i < w->nr_workers; i++)
+		if (!pthread_getcpuclockid(w->workers[i].thread, &clock))
+			sum += clock_of(clock);
+	return sum;
 }
 
 static int start_thread(struct worker *me, struct err *err)

@@ -4,17 +4,17 @@
  * straight from the rings, while the dump's thread writes those that are ready. They run at idle
  * priority until they are told to hurry, and sleep when there is no dump.
  *
- *	runs, numbered     ring 0, newest │ ring 1, newest │ ... │ ring 0, the next older │ ...
- *	                        ▼                ▼
- *	workers            walk, pack, LZ4  walk, pack, LZ4     each with room for one finished
- *block └───────┬────────┘ the dump's thread               ▼ dumpwork_next(): in the order of their
- *numbers
+ *	runs, numbered   ring 0, newest │ ring 1, newest │ ... │ ring 0, the next older │ ...
+ *	                      ▼                ▼
+ *	workers          walk, pack, LZ4  walk, pack, LZ4     each holds one finished block
+ *	                      └───────┬────────┘
+ *	the dump's thread             ▼ dumpwork_next(): in the order of their numbers
  *
  * So a file has the newest block of every ring first: one that ends early has the last moments of
- * all. All memory is taken in dumpwork_new(), less than 8 MiB a worker.
+ * all. All memory is taken in dumpwork_new(), about 8 MiB a worker.
  *
- * One thread, the dump's, calls; dumpwork_hurry() belongs to the main loop's. That one never waits
- * for a lock that a worker has, since a worker may be long in getting a CPU.
+ * One thread, the dump's, calls. dumpwork_hurry() and dumpwork_cpu_ns() are the main loop's, which
+ * never waits for a lock that a worker has: a worker may be long in getting a CPU.
  */
 #pragma once
 
@@ -39,6 +39,8 @@ void dumpwork_free(struct dumpwork *w);
 
 /* Ordinary priority; false: back to idle. */
 void dumpwork_hurry(struct dumpwork *w, bool hurry);
+/* CPU time that the workers have used. */
+uint64_t dumpwork_cpu_ns(const struct dumpwork *w);
 
 /* Walks `nr` frozen rings (window_walk), the i-th getting id i, and returns when all are done. */
 void dumpwork_walk(struct dumpwork *w, struct banks *const *banks, size_t nr, struct tidset *tids);

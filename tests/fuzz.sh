@@ -29,7 +29,7 @@ for name in "${names[@]}"; do
 	fuzz_pack | fuzz_unpack) "$build/tests/tool_golden" seeds "$corpus" || exit 1 ;;
 	*) "$build/tests/tool_seed" seeds "$corpus" || exit 1 ;;
 	esac
-	"$build/fuzz/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+	"$build/fuzz/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
 		-artifact_prefix="$build/finding-$name-" -print_final_stats=1 "$corpus" >"$log" 2>&1
 	rc=$?
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

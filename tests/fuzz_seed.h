@@ -4,7 +4,7 @@
  * them.
  *
  * fuzz_unpack takes a payload of packed records as it is, fuzz_pack a fuzz_run and records, which
- * tool_golden.c writes; the others a file: the first byte says what the rest is. Hashes would stop
+ * tool_golden.c writes; the others a file. Its first byte says what the rest is: hashes would stop
  * almost every mutated file at the door, so two of the three kinds get theirs repaired.
  */
 #pragma once

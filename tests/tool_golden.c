@@ -240,7 +240,7 @@ static void write_vector(struct trip *t, const char *dir, const struct vector *v
 	if (seeds) {
 		write_run(dir, v, run, 0);
 		write_run(dir, v, run, 20);
-		write_run(dir, v, run, 200);
+		write_run(dir, v, run, 100);
 	}
 	write_pair(dir, v->name, (struct bytes){t->payload.p, t->payload.len}, run);
 	make_end(&m);

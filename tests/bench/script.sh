@@ -81,7 +81,7 @@ compare() {
 	path=$(dump_now)
 	rec_stop
 	# -B: some perf crash on build-ids that are longer than theirs.
-	with_tracefs perf record -q -B --overwrite -c 1 -m 4096 -a -e "$events" "$@" -o "$work/perf.data" -- sleep 4 2>/dev/null
+	with_tracefs perf record -q -B --overwrite -c 1 -m 4096 -a -e "$events" "$@" -o "$work/perf.data" -- sleep 10 2>/dev/null
 	end_group
 	ours=$("$RINGBACK" script --json "$path" | wc -l)
 	perfs=$(with_tracefs perf script -i "$work/perf.data" -F time 2>/dev/null | wc -l)

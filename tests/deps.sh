@@ -13,7 +13,7 @@ build="gcc libc6-dev make libelf-dev liblz4-dev libxxhash-dev libinih-dev libjan
 check="libcmocka-dev libtraceevent-dev clang libclang-rt-14-dev clang-format perl procps util-linux mount e2fsprogs \
 	bc jq python3 mandoc shellcheck systemd"
 # To compare with, besides.
-bench="linux-perf"
+bench="linux-perf lz4 zstd redis-server redis-tools time"
 
 case ${1-} in
 build) wanted=$build ;;

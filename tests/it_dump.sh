@@ -120,7 +120,8 @@ for limit in 0 19 20; do
 	check "RLIMIT_NICE $limit: a user's threads are ${want%,*}" test \
 		"$(policies ringback-pack "$user_pid")" = "$want"
 	sed "s/^/# /" "$work/err"
-	kill "$user_pid"
+	# shellcheck disable=SC2046 # its command too, which goes on without it
+	kill "$user_pid" $(pgrep -P "$user_pid")
 	wait "$user_pid"
 done
 tap_end

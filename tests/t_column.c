@@ -194,14 +194,14 @@ static void numbers_at_the_edges_come_back(void **state)
  * are as long as a code may be. */
 static void long_codes_are_limited(void **state)
 {
-	uint64_t *v = calloc(1 << 20, 8);
+	uint64_t *v = calloc(COLUMN_MAX, 8);
 	uint64_t counts[2] = {1, 1};
 	uint32_t nr = 0;
 
 	assert_non_null(v);
-	for (unsigned symbol = 0; symbol < 26; symbol++) {
+	for (unsigned symbol = 0; symbol < 21; symbol++) {
 		uint64_t next = counts[0] + counts[1];
-		unsigned s = 25 - symbol;
+		unsigned s = 20 - symbol;
 
 		for (uint64_t i = 0; i < counts[0]; i++)
 			v[nr++] = s < 16 ? s : (2 + (s & 1)) << (s / 2 - 5);

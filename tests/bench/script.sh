@@ -6,46 +6,13 @@
 # a server with call chains (perf with the address and symbol of each). Then a dump of more than 100 MB: time of `info`,
 # peak memory of `script`.
 . tests/bench/lib.sh
+. tests/bench/lib_load.sh
 
 export PERF_CONFIG=/dev/null
-unset MAKEFLAGS MFLAGS MAKELEVEL
 runs=${RUNS:-5}
 TIMEFORMAT='%R %U %S'
 
-# ---- loads: each sets $bg_pid, a process group of its own ----
-
-# in_group COMMAND: a line of shell
-in_group() {
-	setsid bash -c "$1" >/dev/null 2>&1 &
-	bg_pid=$!
-	at_end+=("kill -- -$bg_pid 2>/dev/null")
-}
-
-end_group() {
-	kill -- "-$bg_pid"
-	wait "$bg_pid" 2>/dev/null
-}
-
-storm() {
-	in_group "exec '$loads/load_switch' 900"
-}
-
-compile() {
-	in_group "while :; do make O='$work/o' -j$(($(nproc) + 1)) all; rm -rf '$work/o'; done"
-}
-
-server() {
-	in_group "cd '$work' && redis-server --port 0 --unixsocket '$work/redis' --save '' &
-		until [ -S '$work/redis' ]; do sleep 0.1; done
-		redis-benchmark -s '$work/redis' -n 1000000000 -c 20 -q"
-	wait_for 20 test -S "$work/redis"
-}
-
 # ---- measuring ----
-
-full() {
-	[ "$("$RINGBACK" status --json | jq '.channels[0].fill_percent')" -ge 99 ]
-}
 
 # timed FILE COMMAND...: adds its seconds of wall clock and of CPU
 timed() {
@@ -107,12 +74,10 @@ peak() {
 }
 
 fields=comm,tid,cpu,time,event,trace
-switches=sched:sched_switch,sched:sched_wakeup,sched:sched_waking
-calls=raw_syscalls:sys_enter,raw_syscalls:sys_exit
 
 compare storm "$switches" "$fields"
-compare compile "$switches,$calls,exceptions:page_fault_user" "$fields"
-if command -v redis-server >/dev/null && command -v redis-benchmark >/dev/null; then
+compare compile "$switches,$calls,$faults" "$fields"
+if have_server; then
 	compare server "$switches,$calls" "$fields,ip,sym" -g
 else
 	row "server: redis-server is not installed" - -

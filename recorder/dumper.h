@@ -62,7 +62,7 @@ void dumper_start(struct dumper *d, const struct dumper_job *job);
  * to call again.
  */
 bool dumper_watch(struct dumper *d);
-#define DUMPER_PATIENCE_NS 50000000ull
+#define DUMPER_PATIENCE_NS 30000000ull
 
 enum dumper_phase { DUMPER_IDLE, DUMPER_WRITING, DUMPER_SEAL, DUMPER_SEALED, DUMPER_DONE };
 

@@ -25,6 +25,13 @@ wait_for_file() {
 	done
 }
 
+# nap N: for N times 100 us, without a process
+mkfifo "$work/never"
+exec 9<>"$work/never"
+nap() {
+	read -rt "$(printf '0.%04d' "$1")" -u 9
+}
+
 # The load fills the rings and makes the dump hard to write; while anything else is done it is stopped.
 in_background "$loads/load_switch" 550 >"$work/load"
 load=$bg_pid
@@ -42,10 +49,14 @@ for ((i = 0; i < 200; i++)); do
 	sleep 0.03
 	kill -USR2 "$rec_pid"
 	# A dump takes some 5 to 30 ms, and longer under load: every second time it is without, and every second time the
-	# moment is counted from when its file is there.
+	# moment is counted from when its file is there, which is not long before it is whole.
 	[ $((i % 2)) = 0 ] || kill -STOP "$load"
-	[ $((i / 2 % 2)) = 0 ] || wait_for_file
-	sleep "0.0$(printf '%03d' $((RANDOM % 600)))"
+	if [ $((i / 2 % 2)) = 0 ]; then
+		nap $((RANDOM % 600))
+	else
+		wait_for_file
+		nap $((RANDOM % 30))
+	fi
 	kill -KILL "$rec_pid"
 	kill -STOP "$load"
 	wait "$rec_pid" 2>/dev/null

@@ -98,7 +98,7 @@ static inline int trip_pack(struct trip *t, const struct record_layout *l, struc
 {
 	bool one = cut >= run.len;
 	struct bytes pieces[2] = {{run.p, one ? run.len : cut},
-				  {run.p + cut, one ? 0 : run.len - cut}};
+				  {one ? NULL : run.p + cut, one ? 0 : run.len - cut}};
 	struct bytes payload = {0};
 	int rc, nr = one ? 1 : 2;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A column: whole numbers, all of one meaning, as few bits as is cheap. FORMAT.md ("Columns") has
+ * A column: whole numbers, all of one meaning, as few bits as is cheap. PACKED.md ("Columns") has
  * the bytes. Numbers that are alike are a constant, few ones have a fixed width, and else each is a
  * Huffman-coded symbol for its magnitude with the bits below it.
  *

@@ -53,6 +53,7 @@ enum fmt_section {
 	FMT_RECORDS = 7,  /* perf records of one ring */
 	FMT_STATS = 8,	  /* timings and losses of the whole dump; written after the records */
 	FMT_FOOTER = 9,	  /* the directory */
+	FMT_SYMBOLS = 10, /* names of the addresses in the dump; written after the records */
 };
 
 /* How a block's payload is to be understood once it is out of LZ4. */
@@ -469,6 +470,49 @@ struct fmt_bpf {
 	uint64_t ns, end_ns;
 };
 
+/* ---- SYMBOLS: each block stands alone (IMAGEs are repeated where needed) ---- */
+enum {
+	FMT_SYM_IMAGE = 1,    /* fmt_image + its path; ids count from 0 in each block */
+	FMT_SYM_FUNCTION = 2, /* fmt_function + its name as in the symbol table, mangled */
+	FMT_SYM_PLACE = 3,    /* fmt_place + the function's name, NUL, the source file */
+};
+
+/* What addresses are counted in, and so what a mapping of the ledger must be to find its names. */
+enum fmt_image_kind {
+	FMT_IMAGE_KERNEL = 0, /* "[kernel.kallsyms]" or a module, "[ext4]": addresses */
+	FMT_IMAGE_FILE = 1,   /* a mapped file or [vdso]: offsets in the file */
+	FMT_IMAGE_TASK = 2,   /* code that a process made itself: its addresses */
+};
+
+struct fmt_image {
+	uint32_t id;
+	uint8_t kind;		/* enum fmt_image_kind */
+	uint8_t build_id_bytes; /* 0: unknown */
+	uint16_t reserved;
+	uint8_t build_id[20];
+	uint32_t key; /* TASK: of the process */
+	uint64_t ino; /* FILE: as in fmt_map; 0: unknown */
+	uint64_t ino_generation;
+	uint32_t maj, min;
+};
+
+struct fmt_function {
+	uint32_t image;
+	uint32_t reserved;
+	uint64_t start;
+	uint64_t bytes;
+};
+
+/* Where in the source `at` is. Of an address in inlined functions there is one for each, `depth` 0
+ * the innermost; the last is the function that they were inlined into. */
+struct fmt_place {
+	uint32_t image;
+	uint32_t depth;
+	uint64_t at;
+	uint32_t line;		 /* from 1; 0: unknown */
+	uint32_t function_bytes; /* of the name, with its NUL */
+};
+
 /* ---- STATS ---- */
 enum {
 	FMT_STATS_DUMP = 1,	/* fmt_dump_stats */
@@ -540,6 +584,9 @@ _Static_assert(sizeof(struct fmt_namespace) == 16, "fmt_namespace");
 _Static_assert(sizeof(struct fmt_stay) == 24, "fmt_stay");
 _Static_assert(sizeof(struct fmt_ksym) == 32, "fmt_ksym");
 _Static_assert(sizeof(struct fmt_bpf) == 32, "fmt_bpf");
+_Static_assert(sizeof(struct fmt_image) == 56, "fmt_image");
+_Static_assert(sizeof(struct fmt_function) == 24, "fmt_function");
+_Static_assert(sizeof(struct fmt_place) == 24, "fmt_place");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");
 _Static_assert(sizeof(struct fmt_salvage) == 24, "fmt_salvage");

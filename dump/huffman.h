@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The symbols that numbers of a column are made of, and a canonical code for them; FORMAT.md
+ * The symbols that numbers of a column are made of, and a canonical code for them; PACKED.md
  * ("Columns") has both. A symbol is the number itself below 16; above, the place of its highest bit
  * and the bit below that, with the rest following as plain bits. Part of columns.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Packs a run of records; see pack.h. The passes are in packclass.c and packmatch.c; what they
- * collected becomes columns here, in the order of FORMAT.md. Called by the recorder's workers.
+ * collected becomes columns here, in the order of PACKED.md. Called by the recorder's workers.
  */
 #include "dump/pack_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run of perf records as columns, and back, byte for byte; FORMAT.md ("Packed records") says what
+ * A run of perf records as columns, and back, byte for byte; PACKED.md says what
  * the bytes mean, pack.c how they are made, unpack.h how they are read.
  *
  * A packer takes any bytes: what is no record that it understands is kept as it is. Its result

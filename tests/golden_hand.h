@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A packed payload put together by hand, column by column as FORMAT.md has them, with what no
+ * A packed payload put together by hand, column by column as PACKED.md has them, with what no
  * packer needs to write: tables and differences where it prefers others, a chain and bulk before
  * the same word, an empty chain. Its records are made apart, by formula. For tool_golden.c.
  */

@@ -3,7 +3,7 @@
 # SANITIZE
 #
 # Packed records stay readable: the payloads in tests/golden unpack to the records beside them, byte for byte, by the reader
-# in C and by tests/unpack.py, which was written from dump/FORMAT.md alone. Together they have all that the format has. The
+# in C and by tests/unpack.py, which was written from dump/PACKED.md alone. Together they have all that the format has. The
 # records packed again unpack to the same; the packed bytes may change with the packer.
 . tests/tap.sh
 
@@ -27,7 +27,7 @@ damaged() {
 for packed in tests/golden/*.packed; do
 	name=$(basename "$packed" .packed)
 	records=tests/golden/$name.records
-	check "$name: a script unpacks it by FORMAT.md" \
+	check "$name: a script unpacks it by PACKED.md" \
 		sh -c 'python3 tests/unpack.py -v "$1" "$2/out" 2>>"$2/met" || { tail -n 1 "$2/met"; exit 1; }' - "$packed" "$work"
 	check "$name: to the records that went in" cmp "$work/out" "$records"
 	check "$name: so does unpack.h; packed again it comes back" "$tool" check "$packed" "$records"

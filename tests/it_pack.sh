@@ -113,5 +113,5 @@ by_script() {
 }
 
 check "there are runs of many rings" test "$(ls "$work"/runs/*.packed | wc -l)" -ge 10
-empty "a script unpacks them by FORMAT.md" "$(by_script)"
+empty "a script unpacks them by PACKED.md" "$(by_script)"
 tap_end

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Columns come back number by number, whatever the numbers are; their bytes are those that
- * FORMAT.md says; and bytes that are no column are refused without reading past their end.
+ * PACKED.md says; and bytes that are no column are refused without reading past their end.
  */
 #include "dump/column.h"
 
@@ -282,7 +282,7 @@ static void expect_numbers(const uint8_t *bytes, size_t n, const uint64_t *want,
 	free((void *)s.p);
 }
 
-/* As they are in FORMAT.md, worked out by hand. */
+/* As they are in PACKED.md, worked out by hand. */
 static void the_bytes_are_those_of_the_format(void **state)
 {
 	static const uint64_t same[] = {300, 300, 300}, few[] = {1, 2, 7, 4, 5};

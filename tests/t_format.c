@@ -1,8 +1,9 @@
 /* LAYERS: base */
 // SPDX-License-Identifier: MIT
 /*
- * Holds dump/FORMAT.md and dump/format.h together: every struct, field and number of the one is in
- * the other, and the tables leave no byte of a struct out. Run from the source tree's root.
+ * Holds dump/FORMAT.md, with PACKED.md, and dump/format.h together: every struct, field and number
+ * of the one is in the other, and the tables leave no byte of a struct out. Run from the source
+ * tree's root.
  */
 #include "dump/format.h"
 
@@ -202,6 +203,25 @@ static const struct field fields[] = {
 	F(fmt_bpf, tag),
 	F(fmt_bpf, ns),
 	F(fmt_bpf, end_ns),
+	F(fmt_image, id),
+	F(fmt_image, kind),
+	F(fmt_image, build_id_bytes),
+	F(fmt_image, reserved),
+	F(fmt_image, build_id),
+	F(fmt_image, key),
+	F(fmt_image, ino),
+	F(fmt_image, ino_generation),
+	F(fmt_image, maj),
+	F(fmt_image, min),
+	F(fmt_function, image),
+	F(fmt_function, reserved),
+	F(fmt_function, start),
+	F(fmt_function, bytes),
+	F(fmt_place, image),
+	F(fmt_place, depth),
+	F(fmt_place, at),
+	F(fmt_place, line),
+	F(fmt_place, function_bytes),
 	F(fmt_dump_stats, enable_ns),
 	F(fmt_dump_stats, pause_ns),
 	F(fmt_dump_stats, disable_ns),
@@ -313,14 +333,21 @@ static void parse_line(struct doc *d, const char *line)
 	}
 }
 
-static int load_doc(void **state)
+static void parse_page(struct doc *d, const char *path)
 {
-	struct doc *d = calloc(1, sizeof(*d));
-	char *text = slurp("dump/FORMAT.md"), *save = NULL;
+	char *text = slurp(path), *save = NULL;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		parse_line(d, line);
 	free(text);
+}
+
+static int load_doc(void **state)
+{
+	struct doc *d = calloc(1, sizeof(*d));
+
+	parse_page(d, "dump/FORMAT.md");
+	parse_page(d, "dump/PACKED.md");
 	*state = d;
 	return 0;
 }

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Unpacks the payload of a packed RECORDS block: a second reader, written from dump/FORMAT.md alone.
+"""Unpacks the payload of a packed RECORDS block: a second reader, written from dump/PACKED.md alone.
 
 usage: unpack.py [-v] PAYLOAD [CONTENT]
 
 Writes the records to CONTENT or to standard output; -v says on standard error which roles, kinds,
 codings and flags were met, one a line. Exit: 0 fine, 1 cannot be read or written,
-2 usage, 3 the payload is damaged. It is there to prove that the section "Packed records" of
-FORMAT.md is enough to write a reader in another language; so it goes by that page and its words,
-and favours being plain over being fast. tests/it_golden.sh holds it against the reader in C.
+2 usage, 3 the payload is damaged. It is there to prove that this page is enough to write a reader
+in another language; so it goes by its words and favours being plain over being fast. tests/it_golden.sh holds it against the reader in C.
 """
 
 import struct

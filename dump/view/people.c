@@ -40,12 +40,7 @@ void people_free(struct people *p)
 {
 	if (!p)
 		return;
-	while (p->chunks) {
-		struct chunk *c = p->chunks;
-
-		p->chunks = c->next;
-		free(c);
-	}
+	intern_free(&p->texts);
 	buf_free(&p->tasks);
 	buf_free(&p->comms);
 	buf_free(&p->maps);

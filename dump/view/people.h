@@ -18,7 +18,7 @@ struct people;
 
 struct people_map {
 	struct fmt_map f;
-	const char *path;
+	const char *path; /* the same text is the same pointer */
 	const uint8_t *build_id;
 	uint8_t build_id_bytes;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/view/intern.h"
 #include "dump/view/people.h"
 
 struct person_comm {
@@ -15,7 +16,7 @@ struct person_comm {
 };
 
 struct person_path {
-	const char *text; /* in a chunk */
+	const char *text;
 	uint8_t build_id_bytes;
 	uint8_t build_id[20];
 };
@@ -43,12 +44,6 @@ struct person_map {
 	uint64_t max_end, min_ns, max_end_ns;
 };
 
-struct chunk {
-	struct chunk *next;
-	size_t used, size;
-	char text[];
-};
-
 struct people {
 	/* While loading; the tables are in them. */
 	struct buf tasks, comms, maps, paths, sets, namespaces, spaces, cgroups;
@@ -60,7 +55,7 @@ struct people {
 	const struct fmt_namespace *namespace;
 	const struct person_stay *space, *cgroup; /* by key, time */
 	size_t nr_spaces, nr_cgroups;
-	struct chunk *chunks;
+	struct intern texts;
 	uint64_t payload_bytes;
 	struct people_counts nr;
 };

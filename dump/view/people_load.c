@@ -16,7 +16,6 @@
 /* What all LEDGER blocks may unpack to: LZ4 makes 255 bytes of one, so the file's length is no
  * bound. */
 #define MAX_LEDGER_BYTES (512ull << 20)
-#define CHUNK_BYTES	 (256u << 10)
 
 /* A PATH or a NAMESPACES of the block that is being read. */
 struct block_id {
@@ -32,28 +31,6 @@ struct loader {
 	struct buf block_maps, block_spaces, block_cgroups;
 };
 
-/* A copy of `b` up to its first NUL that lives as long as the people. */
-static const char *keep_text(struct people *p, struct bytes b)
-{
-	size_t len = strnlen((const char *)b.p, b.len), size;
-	struct chunk *c = p->chunks;
-	char *to;
-
-	if (!c || c->size - c->used < len + 1) {
-		size = len + 1 > CHUNK_BYTES ? len + 1 : CHUNK_BYTES;
-		c = malloc(sizeof(*c) + size);
-		if (!c)
-			return NULL;
-		*c = (struct chunk){.next = p->chunks, .size = size};
-		p->chunks = c;
-	}
-	to = c->text + c->used;
-	memcpy(to, b.p, len);
-	to[len] = '\0';
-	c->used += len + 1;
-	return to;
-}
-
 static int take_path(struct loader *l, struct bytes item)
 {
 	struct people *p = l->p;
@@ -64,7 +41,7 @@ static int take_path(struct loader *l, struct bytes item)
 
 	if (!bytes_get(&item, &f, sizeof(f)))
 		return -EBADMSG;
-	path.text = keep_text(p, item);
+	path.text = intern(&p->texts, item);
 	if (!path.text)
 		return -ENOMEM;
 	path.build_id_bytes = f.build_id_bytes <= sizeof(f.build_id) ? f.build_id_bytes : 0;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/* Call chains with names; see stack.h. */
+#include "dump/view/stack.h"
+
+#include "dump/base/err.h"
+#include "dump/view/timeline.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* kernel.perf_event_max_stack as it is unless somebody changed it. */
+#define KERNEL_MAX_FRAMES 127
+#define NR_SLOTS	  8192 /* a power of two */
+#define SLOT_PLACES	  4
+
+/* What an address was found to be, and for how long. */
+struct slot {
+	uint64_t addr;
+	uint32_t tid;
+	bool kernel;
+	uint8_t nr; /* 0: free */
+	struct people_span span;
+	struct symbol_place places[SLOT_PLACES];
+};
+
+struct stacks {
+	const struct meta *m;
+	const struct symbols *s;
+	struct slot *slots;
+	size_t nr;
+	struct stack_frame frames[STACK_MAX_FRAMES];
+};
+
+int stacks_new(const struct meta *m, const struct people *p, const struct symbols *s,
+	       struct stacks **out, struct err *err)
+{
+	struct stacks *st = calloc(1, sizeof(*st));
+
+	if (st)
+		st->slots = calloc(NR_SLOTS, sizeof(*st->slots));
+	if (!st || !st->slots) {
+		stacks_free(st);
+		return err_set(err, -ENOMEM, "out of memory for call stacks");
+	}
+	st->m = m;
+	st->s = s;
+	*out = st;
+	return 0;
+}
+
+void stacks_free(struct stacks *st)
+{
+	if (!st)
+		return;
+	free(st->slots);
+	free(st);
+}
+
+static struct slot *slot_of(const struct stacks *st, uint64_t addr, uint32_t tid)
+{
+	uint64_t hash = (addr ^ (uint64_t)tid << 32) * 0x9e3779b97f4a7c15ull;
+
+	return &st->slots[hash >> 32 & (NR_SLOTS - 1)];
+}
+
+static void add(struct stacks *st, uint64_t ip, bool kernel, const struct symbol_place *places,
+		size_t nr)
+{
+	for (size_t i = 0; i < nr && st->nr < STACK_MAX_FRAMES; i++)
+		st->frames[st->nr++] =
+			(struct stack_frame){.ip = ip, .kernel = kernel, .at = places[i]};
+}
+
+/* `back` 1: ip is a return address, and the call is before it. */
+static void add_frame(struct stacks *st, const struct timeline_record *rec, uint64_t ip,
+		      bool kernel, unsigned back)
+{
+	struct symbol_place places[SYMBOLS_MAX_DEPTH];
+	uint32_t tid = kernel ? 0 : rec->tid;
+	uint64_t addr = ip - (ip ? back : 0);
+	struct slot *k = slot_of(st, addr, tid);
+	struct people_span span;
+	size_t nr;
+
+	if (k->nr && k->addr == addr && k->tid == tid && k->kernel == kernel &&
+	    k->span.from_ns <= rec->time_ns && rec->time_ns <= k->span.to_ns) {
+		add(st, ip, kernel, k->places, k->nr);
+		return;
+	}
+	nr = kernel ? symbols_kernel(st->s, rec->time_ns, addr, places, SYMBOLS_MAX_DEPTH, &span)
+		    : symbols_user(st->s, tid, rec->time_ns, addr, places, SYMBOLS_MAX_DEPTH,
+				   &span);
+	add(st, ip, kernel, places, nr);
+	if (nr > SLOT_PLACES)
+		return;
+	*k = (struct slot){addr, tid, kernel, (uint8_t)nr, span, {{0}}};
+	memcpy(k->places, places, nr * sizeof(*places));
+}
+
+/* The upper half of the address space, on all 64-bit machines that Linux runs on. */
+static bool is_kernel(uint64_t ip)
+{
+	return ip >> 63;
+}
+
+/* Between marks, the first address is where the code was, the others are return addresses. */
+static void walk(struct stacks *st, const struct timeline_record *rec)
+{
+	const struct record_sample *s = &rec->s;
+	uint64_t context = 0, ip;
+	unsigned back = 0;
+
+	for (uint64_t i = 0; i < s->nr_callchain; i++) {
+		memcpy(&ip, s->callchain + 8 * i, sizeof(ip));
+		if (ip >= (uint64_t)PERF_CONTEXT_MAX) {
+			context = ip;
+			back = 0;
+			continue;
+		}
+		add_frame(st, rec, ip,
+			  context ? context == (uint64_t)PERF_CONTEXT_KERNEL : is_kernel(ip), back);
+		back = 1;
+	}
+}
+
+void stack_get(struct stacks *st, const struct timeline_record *rec, struct stack *out)
+{
+	const struct record_sample *s = &rec->s;
+
+	st->nr = 0;
+	if (s->nr_callchain)
+		walk(st, rec);
+	else if (s->have & PERF_SAMPLE_IP)
+		add_frame(st, rec, s->ip, is_kernel(s->ip), 0);
+	*out = (struct stack){
+		.frames = st->frames,
+		.nr = st->nr,
+		.end = !st->nr				      ? STACK_NONE
+		       : s->nr_callchain >= KERNEL_MAX_FRAMES ? STACK_CUT
+							      : STACK_COMPLETE,
+	};
+}
+
+void stack_name(const struct stack_frame *f, struct text *t)
+{
+	const char *image = f->at.image, *base;
+
+	if (f->at.function) {
+		text_safe(t, f->at.function, strlen(f->at.function));
+		return;
+	}
+	if (image && !f->kernel) {
+		base = strrchr(image, '/');
+		base = base && base[1] ? base + 1 : image;
+		text_safe(t, base, strlen(base));
+		text_str(t, "+");
+	}
+	text_str(t, "0x");
+	text_hex(t, image && !f->kernel ? f->at.image_off : f->ip, 1);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call stack of a sample, with names: its call chain as the kernel recorded it. A struct stacks
+ * belongs to one thread; it remembers what it found out about addresses.
+ */
+#pragma once
+
+#include "dump/view/symbols.h"
+#include "dump/view/text.h"
+
+struct meta;
+struct stacks;
+struct timeline_record;
+
+/* More than any kernel records; functions inlined count. */
+#define STACK_MAX_FRAMES 1024
+
+struct stack_frame {
+	uint64_t ip; /* as recorded: of a caller, where it goes on */
+	bool kernel;
+	struct symbol_place at; /* with at.inlined the next frame has the same ip */
+};
+
+/* Why there is nothing behind the last user frame. */
+enum stack_end {
+	STACK_NONE,	/* the sample has no stack at all */
+	STACK_COMPLETE, /* as far as can be told */
+	STACK_CUT,	/* as many frames as the kernel records, there may be more */
+};
+
+struct stack {
+	const struct stack_frame *frames; /* innermost first: the kernel's, then the user's */
+	size_t nr;
+	enum stack_end end;
+};
+
+/* All of them must outlive the result. 0, -ENOMEM. */
+int stacks_new(const struct meta *m, const struct people *p, const struct symbols *s,
+	       struct stacks **out, struct err *err);
+void stacks_free(struct stacks *st);
+
+/*
+ * The stack of a record; of a sample without a call chain its ip alone, of others none. *out is
+ * borrowed until the next call.
+ */
+void stack_get(struct stacks *st, const struct timeline_record *rec, struct stack *out);
+
+/* "do_sys_poll", "libc.so.6+0x1234", "0xffff...": what a frame is called, safe for a terminal. */
+void stack_name(const struct stack_frame *f, struct text *t);

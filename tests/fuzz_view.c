@@ -16,6 +16,7 @@
 #include "dump/view/info.h"
 #include "dump/view/people.h"
 #include "dump/view/script.h"
+#include "dump/view/stack.h"
 #include "dump/view/timeline.h"
 
 #include <jansson.h>
@@ -32,6 +33,8 @@ struct view {
 	struct reader *r;
 	struct meta *m;
 	struct people *p;
+	struct symbols *s;
+	struct stacks *st;
 };
 
 /* ---- asking ---- */
@@ -83,6 +86,37 @@ static void ask_people(const struct people *p)
 	}
 }
 
+/* The same names when asked again, and at both ends of the time for which they hold. */
+static void ask_symbols(const struct view *v, uint32_t tid, uint64_t ns, uint64_t addr)
+{
+	struct symbol_place a[SYMBOLS_MAX_DEPTH], b[SYMBOLS_MAX_DEPTH];
+	struct people_span span, same;
+	size_t nr = symbols_user(v->s, tid, ns, addr, a, SYMBOLS_MAX_DEPTH, &span);
+
+	assert(nr && nr <= SYMBOLS_MAX_DEPTH && span.from_ns <= ns && ns <= span.to_ns);
+	assert(symbols_user(v->s, tid, span.to_ns, addr, b, SYMBOLS_MAX_DEPTH, &same) == nr);
+	for (size_t i = 0; i < nr; i++) {
+		assert(a[i].function == b[i].function && a[i].image == b[i].image);
+		assert(a[i].inlined == (i + 1 < nr) || nr == SYMBOLS_MAX_DEPTH);
+	}
+	nr = symbols_kernel(v->s, ns, addr, a, 2, NULL);
+	assert(nr == 1 || nr == 2);
+}
+
+static void ask_stack(const struct view *v, const struct timeline_record *rec)
+{
+	struct text t = TEXT_INIT(NULL);
+	struct stack s;
+
+	stack_get(v->st, rec, &s);
+	assert(s.nr <= STACK_MAX_FRAMES && (s.end == STACK_NONE) == !s.nr);
+	for (size_t i = 0; i < s.nr && i < 40; i++)
+		stack_name(&s.frames[i], &t);
+	for (size_t i = 0; i < t.b.len; i++)
+		assert(t.b.p[i] >= ' ' && t.b.p[i] != 0x7f);
+	text_free(&t);
+}
+
 static void walk(const struct view *v, uint64_t from_ns)
 {
 	struct timeline_options opt = {.from_ns = from_ns, .to_ns = UINT64_MAX, .cpu = -1};
@@ -95,6 +129,8 @@ static void walk(const struct view *v, uint64_t from_ns)
 		assert(rec.time_ns >= last);
 		last = rec.time_ns;
 		ask_about(v->p, rec.tid, rec.time_ns, rec.s.ip);
+		ask_symbols(v, rec.tid, rec.time_ns, rec.s.ip);
+		ask_stack(v, &rec);
 	}
 	timeline_nr_bad_blocks(t);
 	timeline_close(t);
@@ -208,7 +244,10 @@ static void use(struct bytes file, bool damaged)
 	if (reader_open_bytes(file, damaged, &v.r, NULL))
 		return;
 	SMALL_OK(meta_load(v.r, &v.m, NULL));
-	if (!people_load(v.r, &v.p, NULL)) {
+	if (people_load(v.r, &v.p, NULL)) {
+		v.p = NULL;
+	} else if (!symbols_load(v.r, v.p, &v.s, NULL)) {
+		SMALL_OK(stacks_new(v.m, v.p, v.s, &v.st, NULL));
 		ask_people(v.p);
 		walk(&v, 0);
 		walk(&v, v.m->trigger.hit_ns);
@@ -216,8 +255,10 @@ static void use(struct bytes file, bool damaged)
 		print(&v, true);
 		if (is_small(v.r))
 			print_with_threads(&v, file.len & 1);
-		people_free(v.p);
+		stacks_free(v.st);
+		symbols_free(v.s);
 	}
+	people_free(v.p);
 	meta_free(v.m);
 	reader_close(v.r);
 }

@@ -231,6 +231,40 @@ static inline void mk_stay(struct mk *d, uint16_t kind, uint32_t key, uint64_t n
 	mk_item(d, FMT_LEDGER, kind, &f, sizeof(f), NULL, 0);
 }
 
+/* ---- symbols ---- */
+
+/* Its build-id is that of mk_path(path_id); none with 0. */
+static inline void mk_image(struct mk *d, uint32_t id, uint8_t kind, uint32_t key, uint8_t path_id,
+			    const char *path)
+{
+	struct fmt_image f = {.id = id, .kind = kind, .key = key};
+
+	if (path_id) {
+		f.build_id_bytes = 3;
+		memcpy(f.build_id, (uint8_t[]){1, 2, path_id}, 3);
+	}
+	mk_item(d, FMT_SYMBOLS, FMT_SYM_IMAGE, &f, sizeof(f), path, strlen(path));
+}
+
+static inline void mk_function(struct mk *d, uint32_t image, uint64_t start, uint64_t bytes,
+			       const char *name)
+{
+	struct fmt_function f = {.image = image, .start = start, .bytes = bytes};
+
+	mk_item(d, FMT_SYMBOLS, FMT_SYM_FUNCTION, &f, sizeof(f), name, strlen(name));
+}
+
+static inline void mk_place(struct mk *d, uint32_t image, uint64_t at, uint32_t depth,
+			    uint32_t line, const char *name, const char *file)
+{
+	struct fmt_place f = {.image = image, .depth = depth, .at = at, .line = line};
+	char text[256];
+	int n = snprintf(text, sizeof(text), "%s%c%s", name, '\0', file);
+
+	f.function_bytes = (uint32_t)strlen(name) + 1;
+	mk_item(d, FMT_SYMBOLS, FMT_SYM_PLACE, &f, sizeof(f), text, (size_t)n);
+}
+
 /* ---- records ---- */
 
 /* Records of a ring, oldest first. */

@@ -182,6 +182,18 @@ static void view_ledger(struct mk *d)
 					    .ns = i * 100});
 }
 
+static void view_symbols(struct mk *d)
+{
+	mk_image(d, 0, FMT_IMAGE_KERNEL, 0, 0, "[kernel.kallsyms]");
+	mk_function(d, 0, (uint64_t)-0x2000, 0x1800, "do_sys_\x1bpoll");
+	mk_image(d, 1, FMT_IMAGE_FILE, 0, 1, "/usr/lib/lib\ndemo.so");
+	mk_function(d, 1, 0x100, 0x1000, "_ZN4demo4workEv");
+	mk_place(d, 1, 0x110, 0, 7, "inner", "demo.h");
+	mk_place(d, 1, 0x110, 1, 70, "_ZN4demo4workEv", "demo.c");
+	mk_image(d, 2, FMT_IMAGE_TASK, 1, 0, "/tmp/perf-10.map");
+	mk_function(d, 2, 0x9000, 0x100, "LazyCompile:~work");
+}
+
 static void view_records(struct mk *d)
 {
 	struct view_raw raw = {
@@ -234,6 +246,7 @@ static struct bytes view_dump(void)
 	mk_stats(&d);
 	view_ledger(&d);
 	view_records(&d);
+	view_symbols(&d);
 	mk_finish(&d);
 	writer_free(d.w);
 	close(d.fd);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define END_MS 1000
 
 struct child {
 	pid_t pid;
@@ -132,6 +135,15 @@ int child_status(struct child *c)
 	return c->status;
 }
 
+/* As perf record does; but it does not hold up the end for longer than END_MS. */
+static void end_command(struct child *c)
+{
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+
+	if (!kill(c->pid, SIGTERM) && poll(&p, 1, END_MS) > 0)
+		child_status(c);
+}
+
 void child_free(struct child *c)
 {
 	if (!c)
@@ -139,6 +151,8 @@ void child_free(struct child *c)
 	if (c->go >= 0) {
 		close(c->go);
 		child_status(c);
+	} else if (!c->reaped && c->pidfd >= 0) {
+		end_command(c);
 	}
 	if (c->failed >= 0)
 		close(c->failed);

@@ -23,5 +23,5 @@ pid_t child_pid(const struct child *c);
 int child_fd(const struct child *c);
 /* Reaps it: its exit status as a shell has it (128 + signal). */
 int child_status(struct child *c);
-/* One that never got to exec goes away with its pipe; one that runs is left alone. */
+/* One that never got to exec goes away with its pipe; one that runs gets SIGTERM and a second. */
 void child_free(struct child *c);

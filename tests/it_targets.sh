@@ -181,6 +181,15 @@ check "a command that is killed gives 128 + signal" test $? = 137
 "$RINGBACK" record --config /dev/null -o "$work/dumps" -m 64K -e "$getpgid" -- /no/such/command >"$work/out" 2>"$work/err"
 check "a command that is not there is an error" grep -q '/no/such/command' "$work/err"
 
+# What it started ends with it.
+"$RINGBACK" record --config /dev/null -o "$work/dumps" -m 64K -e "$getpgid" -- \
+	sh -c 'trap "echo told >$0; exit" TERM; echo $$ >$0.pid; while :; do sleep 0.05; done' "$work/told" \
+	>"$work/out" 2>"$work/err" &
+pid=$!
+wait_for 20 test -s "$work/told.pid" && kill -TERM $pid
+wait $pid
+check "told to stop, record ends its command too" test "$(cat "$work/told" 2>/dev/null)" = told
+
 # --- cgroups ---
 # in_cgroup DIR COMMAND...
 in_cgroup() {

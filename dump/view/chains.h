@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call stacks that come again and again, each kept once: frames by name, so that two samples in the
+ * same functions have the same number, whatever line they were at. Frames are innermost first.
+ * Texts are borrowed from the dump's symbols and not safe for a terminal.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct chains;
+struct err;
+struct stacks;
+struct timeline_record;
+
+#define CHAIN_NONE 0u /* the record has no stack */
+
+struct chain_frame {
+	const char *function; /* the same function, the same pointer; NULL: unknown */
+	const char *image;    /* NULL: unknown */
+	uint64_t addr;	      /* where the function is unknown: in the image, else as recorded */
+	bool kernel;
+	bool inlined; /* into the next frame */
+};
+
+struct chain {
+	const struct chain_frame *frames;
+	size_t nr;
+};
+
+/* `st` must outlive the result. 0, -ENOMEM. */
+int chains_new(struct stacks *st, struct chains **out, struct err *err);
+void chains_free(struct chains *c);
+
+/* The number of the record's stack, from 1; CHAIN_NONE when it has none or memory is out. */
+uint32_t chains_add(struct chains *c, const struct timeline_record *rec);
+/* Borrowed until the next chains_add(); of CHAIN_NONE none. */
+struct chain chains_get(const struct chains *c, uint32_t id);
+/* Numbers given out so far; the largest is this one. */
+uint32_t chains_nr(const struct chains *c);

@@ -83,6 +83,15 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 	return nr_bad || d->damaged ? EXIT_DAMAGED : EXIT_FINE;
 }
 
+uint64_t cmd_dump_moment(uint64_t zero_ns, int64_t rel_ns)
+{
+	uint64_t back = -(uint64_t)rel_ns;
+
+	if (rel_ns < 0)
+		return zero_ns > back ? zero_ns - back : 0;
+	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
+}
+
 bool cmd_dump_color(void)
 {
 	const char *no = getenv("NO_COLOR");

@@ -30,5 +30,9 @@ struct err;
 int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const struct err *err,
 		  uint64_t nr_bad);
 
+/* The moment of the dump's clock that is `rel_ns` from its trigger at `zero_ns`; what lies before
+ * the clock's beginning or after its end is there. */
+uint64_t cmd_dump_moment(uint64_t zero_ns, int64_t rel_ns);
+
 /* Colours are wanted: stdout is a terminal and NO_COLOR isn't set. */
 bool cmd_dump_color(void);

@@ -154,16 +154,6 @@ static int parse(struct request *q, int argc, char **argv)
 
 /* ---- the dump ---- */
 
-/* A moment of the dump's clock; what lies before its beginning or after its end is all there is. */
-static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
-{
-	uint64_t back = -(uint64_t)rel_ns;
-
-	if (rel_ns < 0)
-		return zero_ns > back ? zero_ns - back : 0;
-	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
-}
-
 static int list_events(const struct meta *m, const char *pattern)
 {
 	struct err err = ERR_INIT;
@@ -191,8 +181,8 @@ static int print(struct request *q, const struct cmd_dump *d)
 	for (size_t i = 0; i < o->nr_events; i++)
 		if (!script_event_known(d->m, o->events[i]))
 			return list_events(d->m, o->events[i]);
-	o->from_ns = q->has_from ? moment(d->m->trigger.hit_ns, q->from_ns) : 0;
-	o->to_ns = q->has_to ? moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX;
+	o->from_ns = q->has_from ? cmd_dump_moment(d->m->trigger.hit_ns, q->from_ns) : 0;
+	o->to_ns = q->has_to ? cmd_dump_moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX;
 	o->color = !o->json && cmd_dump_color();
 	rc = script_print(d->r, d->m, o, stdout, &res, &err);
 	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);

@@ -42,6 +42,7 @@ _ringback_options() {
 	status) echo "--name --json --help" ;;
 	info) echo "--json --all --help" ;;
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
+	export) echo "--format --output --force --from --to --help" ;;
 	check) echo "--salvage --help" ;;
 	doctor) echo "--json --help" ;;
 	esac
@@ -54,10 +55,11 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		mapfile -t COMPREPLY < <(compgen -d -- "$3")
 		compopt -o filenames 2>/dev/null
 		;;
-	record:--config | check:--salvage) _ringback_files '*' "$3" ;;
+	record:--config | check:--salvage | export:-o | export:--output) _ringback_files '*' "$3" ;;
 	record:--preset)
 		_ringback_words "default cpu sched life syscalls io irq mem net" "$3"
 		;;
+	export:-f | export:--format) _ringback_words "" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
 	record:--compress) _ringback_words "fast high" "$3" ;;
 	record:--call-graph) _ringback_words "fp dwarf" "$3" ;;
@@ -72,7 +74,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
 		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
-		script:--limit)
+		script:--limit | export:--from | export:--to)
 		COMPREPLY=()
 		;;
 	*) return 1 ;;
@@ -85,7 +87,7 @@ _ringback() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		_ringback_words "record trigger status info script check doctor help version" "$current"
+		_ringback_words "record trigger status info script export check doctor help version" "$current"
 		return
 	fi
 	# --preset=x comes as three words.
@@ -103,8 +105,8 @@ _ringback() {
 	_ringback_value "$command" "$before" "$current" && return
 	case $command:$current in
 	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
-	info:* | script:* | check:*) _ringback_files '*.rbd' "$current" ;;
-	help:*) _ringback_words "record trigger status info script check doctor" "$current" ;;
+	info:* | script:* | export:* | check:*) _ringback_files '*.rbd' "$current" ;;
+	help:*) _ringback_words "record trigger status info script export check doctor" "$current" ;;
 	esac
 }
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A dump in a format of other tools. What all formats need is opened and gone through here; a
+ * format is a row of callbacks in a file of its own, export_NAME.c:
+ *
+ *	reader, meta, people, ... ─▶ begin ─▶ record, record, ... ─▶ end ─▶ (always) drop
+ *	                                      oldest first
+ *
+ * To add one: its file with a struct exporter, its declaration below, its row in export.c, its item
+ * in recorder/ringback.1 and its word in recorder/ringback.bash.
+ */
+#pragma once
+
+#include "dump/view/text.h"
+#include "dump/view/timeline.h"
+
+struct err;
+struct fields;
+struct people;
+struct reader;
+struct stacks;
+struct symbols;
+
+/* What is opened before begin. */
+#define EXPORT_PEOPLE 1u
+#define EXPORT_FIELDS 2u
+#define EXPORT_STACKS 4u /* people, symbols and stacks */
+
+struct export_options {
+	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
+	/* Called now and then, with records; NULL: nobody wants to know. */
+	void (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+};
+
+/* What an exporter works with; what it didn't ask for is NULL. */
+struct export
+{
+	const struct exporter *exporter;
+	const struct export_options *opt;
+	struct reader *r;
+	const struct meta *m;
+	struct people *people;
+	struct fields *fields;
+	struct symbols *symbols;
+	struct stacks *stacks;
+	/* What it puts here is written to the output: after each record when there is enough. */
+	struct text out;
+	bool seekable;	      /* export_patch() is possible */
+	uint64_t nr_cut;      /* records that it had to shorten; it counts them */
+	uint64_t nr_left_out; /* records that the format has no way to say; it counts them */
+	void *state;	      /* the exporter's own */
+};
+
+/* Each callback returns 0, or a negative errno with `err` set, which ends the export. Failures of
+ * x->out need not be looked at. */
+struct exporter {
+	const char *name;   /* what is typed after -f */
+	const char *help;   /* one line */
+	const char *suffix; /* what such files' names end in, with its dot */
+	bool binary;	    /* nothing for a terminal */
+	unsigned needs;	    /* EXPORT_* */
+	/* Called once and first, when all that was asked for is open. May be NULL, as may be those
+	 * below but `record`. */
+	int (*begin)(struct export *x, struct err *err);
+	/* Called for each record from_ns to to_ns, oldest first; `rec` is borrowed. */
+	int (*record)(struct export *x, const struct timeline_record *rec, struct err *err);
+	/* Called once after the last record, also when there was none; not after a failure. */
+	int (*end)(struct export *x, struct err *err);
+	/* Called last when begin was called, however it ended: frees x->state. */
+	void (*drop)(struct export *x);
+};
+
+/* The row at `i`, counted up from 0; NULL behind the last one. */
+const struct exporter *exporter_nth(size_t i);
+/* NULL, with the nearest ones in `err`'s hint, when there is none of this name. */
+const struct exporter *exporter_find(const char *name, struct err *err);
+
+struct export_result {
+	uint64_t nr_records;
+	uint64_t nr_cut, nr_left_out; /* as in struct export */
+	uint64_t nr_bad;	      /* blocks and items that could not be read */
+};
+
+/*
+ * Writes all of it to `out`, which is flushed, not closed. Memory is bounded by the timeline's and
+ * the ledger's bounds. *res is set in any case. 0; -EPIPE and other errnos of writing; -ENOMEM;
+ * -ENOTSUP when the dump has nothing that the format could hold.
+ */
+int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
+	       const struct export_options *opt, FILE *out, struct export_result *res,
+	       struct err *err);
+
+/* ---- for exporters ---- */
+
+/* Writes over `n` bytes at `off` of the output, all of which have been put before; only where it is
+ * seekable. 0 or a negative errno, remembered in x->out too. */
+int export_patch(struct export *x, uint64_t off, const void *p, size_t n);

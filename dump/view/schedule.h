@@ -9,7 +9,7 @@
  *	                            by: who woke it
  *
  * What an event contradicts (a wake-up was lost, or rings reach back differently far) is put right
- * and the span marked SPAN_GUESSED. Memory: 48 bytes for each change of state.
+ * and the span marked SPAN_GUESSED. Memory: 40 bytes for each change of state.
  */
 #pragma once
 
@@ -37,14 +37,15 @@ enum span_state {
 	NR_SPAN_STATES
 };
 
-#define SPAN_CUT       1u  /* begins before the window: from_ns is the window's */
-#define SPAN_OPEN      2u  /* not over yet at the end of the window */
-#define SPAN_GUESSED   4u  /* the event that begins or ends it is missing */
-#define SPAN_PREEMPTED 8u  /* READY: it was running and was taken off */
-#define SPAN_HARDIRQ   16u /* SLEEP, BLOCKED: the wake-up came from an interrupt: `by` is whom that \
-			    */
-#define SPAN_SOFTIRQ 32u   /* met there, by accident; or from a softirq, which may be its doing */
-#define SPAN_FORKED  64u   /* READY: `by` started it */
+#define SPAN_CUT       1u /* begins before the window: from_ns is the window's */
+#define SPAN_OPEN      2u /* not over yet at the end of the window */
+#define SPAN_GUESSED   4u /* the event that begins or ends it is missing */
+#define SPAN_PREEMPTED 8u /* READY: it was running and was taken off */
+#define SPAN_HARDIRQ                                                                               \
+	16u		 /* SLEEP, BLOCKED: the wake-up came from an interrupt: `by` is whom that  \
+			  */
+#define SPAN_SOFTIRQ 32u /* met there, by accident; or from a softirq, which may be its doing */
+#define SPAN_FORKED  64u /* READY: `by` started it */
 
 struct span {
 	uint64_t from_ns, to_ns;
@@ -90,7 +91,7 @@ bool schedule_has_wakings(const struct schedule *s);
 /* Stacks come with switches. */
 bool schedule_has_stacks(const struct schedule *s);
 
-/* Thread 0 is the idle task of all CPUs; it has no spans. */
+/* Thread 0 is the idle task: its spans are those of all CPUs, without order, RUN only. */
 size_t schedule_nr_threads(const struct schedule *s);
 const struct schedule_thread *schedule_thread(const struct schedule *s, uint32_t thread);
 /* The last thread that had this tid; NO_THREAD when there is none. */

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From the scheduler's events to spans; see schedule.h. Each thread has one span that it is in;
+ * an event closes it and opens the next. The reading side is schedule_ask.c.
+ */
+#include "dump/view/schedule.h"
+
+#include "dump/base/err.h"
+#include "dump/view/chains.h"
+#include "dump/view/fields.h"
+#include "dump/view/schedule_impl.h"
+#include "dump/view/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a task's state as sched_switch reports it (include/linux/sched.h, TASK_REPORT). */
+#define STATE_SLEEP    0x01
+#define STATE_DISK     0x02
+#define STATE_STOPPED  0x0c
+#define STATE_ENDED    0x30
+#define STATE_PREEMPT  0x100
+#define STATE_SLEEPING (STATE_SLEEP | 0x40 | 0x80) /* parked and idle ones sleep too */
+
+/* Of common_flags (include/linux/trace_events.h). */
+#define TRACE_HARDIRQ 0x08
+#define TRACE_SOFTIRQ 0x10
+
+/* A machine has fewer; a dump may say anything. */
+#define MAX_CPUS 8192
+
+enum event_kind {
+	KIND_NONE,
+	KIND_SWITCH,
+	KIND_WAKING,
+	KIND_WAKEUP,
+	KIND_MIGRATE,
+	KIND_FORK,
+	KIND_SAMPLE
+};
+
+#define MAX_FIELDS 5
+
+/* The tracepoints that are understood, and the fields that they must have. */
+static const struct {
+	const char *name;
+	enum event_kind kind;
+	const char *fields[MAX_FIELDS];
+} tracepoints[] = {
+	{"sched:sched_switch",
+	 KIND_SWITCH,
+	 {"prev_pid", "prev_prio", "prev_state", "next_pid", "next_prio"}},
+	{"sched:sched_waking", KIND_WAKING, {"pid", "prio", "target_cpu", "common_flags"}},
+	{"sched:sched_wakeup", KIND_WAKEUP, {"pid", "prio", "target_cpu", "common_flags"}},
+	{"sched:sched_wakeup_new", KIND_WAKEUP, {"pid", "prio", "target_cpu", "common_flags"}},
+	{"sched:sched_migrate_task", KIND_MIGRATE, {"pid", "dest_cpu"}},
+	{"sched:sched_process_fork", KIND_FORK, {"parent_pid", "child_pid"}},
+};
+
+#define NR_TRACEPOINTS (sizeof(tracepoints) / sizeof(tracepoints[0]))
+
+struct event_parser {
+	enum event_kind kind;
+	const struct field *fields[MAX_FIELDS];
+};
+
+/* ---- making it ---- */
+
+static bool parser_of(const struct fields *f, const struct meta_event *e, struct event_parser *p)
+{
+	const struct tpfields *tp = fields_tracepoint(f, (uint32_t)e->attr.config);
+	const char *name = fields_name(f, (uint32_t)e->attr.config);
+
+	for (size_t i = 0; tp && name && i < NR_TRACEPOINTS; i++) {
+		if (strcmp(name, tracepoints[i].name) != 0)
+			continue;
+		p->kind = tracepoints[i].kind;
+		for (size_t k = 0; k < MAX_FIELDS && tracepoints[i].fields[k]; k++) {
+			const char *field = tracepoints[i].fields[k];
+
+			p->fields[k] = tpfields_find(tp, field, strlen(field));
+			if (!p->fields[k])
+				return false;
+		}
+		return true;
+	}
+	return false;
+}
+
+/* Counters that tick while a thread runs: where it is then tells where time goes. */
+static bool ticks(const struct perf_event_attr *a)
+{
+	if (a->type == PERF_TYPE_SOFTWARE)
+		return a->config == PERF_COUNT_SW_CPU_CLOCK ||
+		       a->config == PERF_COUNT_SW_TASK_CLOCK;
+	return a->type == PERF_TYPE_HARDWARE &&
+	       (a->config == PERF_COUNT_HW_CPU_CYCLES || a->config == PERF_COUNT_HW_REF_CPU_CYCLES);
+}
+
+/*
+ * A tracepoint may be recorded twice, in two channels. All of them are wanted, so a filtered one is
+ * not for us; and of two, the one with stacks.
+ */
+static void choose(struct schedule *s, const struct fields *f)
+{
+	for (size_t i = 0; i < s->m->nr_events; i++) {
+		const struct meta_event *e = &s->m->events[i];
+		struct event_parser p = {0};
+		bool stacks = e->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+
+		if (e->f.id == UINT32_MAX || *e->filter)
+			continue;
+		if (ticks(&e->attr)) {
+			s->parsers[i].kind = KIND_SAMPLE;
+			continue;
+		}
+		if (e->attr.type != PERF_TYPE_TRACEPOINT || !parser_of(f, e, &p))
+			continue;
+		for (size_t k = 0; k < i; k++) {
+			struct event_parser *had = &s->parsers[k];
+
+			if (s->m->events[k].attr.type != e->attr.type ||
+			    s->m->events[k].attr.config != e->attr.config || !had->kind)
+				continue;
+			if (stacks)
+				had->kind = KIND_NONE;
+			else
+				p.kind = KIND_NONE;
+		}
+		s->parsers[i] = p;
+	}
+	for (size_t i = 0; i < s->m->nr_events; i++) {
+		s->has_switches |= s->parsers[i].kind == KIND_SWITCH;
+		s->has_wakings |= s->parsers[i].kind == KIND_WAKING;
+		s->has_stacks |= s->parsers[i].kind == KIND_SWITCH && s->chains &&
+				 s->m->events[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+	}
+}
+
+/* From where on all rings that have switches are whole, and until when; the CPUs there are. */
+static void measure(struct schedule *s)
+{
+	s->to_ns = UINT64_MAX;
+	for (size_t i = 0; i < s->m->nr_windows; i++) {
+		const struct fmt_window *w = &s->m->windows[i];
+		uint64_t from = w->overwritten_bytes ? w->first_ns : w->armed_ns;
+		bool switches = false;
+
+		if (w->ring == FMT_NO_RING)
+			continue;
+		if (w->cpu >= 0 && w->cpu < MAX_CPUS && (size_t)w->cpu >= s->nr_cpus)
+			s->nr_cpus = (size_t)w->cpu + 1;
+		for (size_t k = 0; k < s->m->nr_events; k++)
+			switches |= s->parsers[k].kind == KIND_SWITCH &&
+				    s->m->events[k].f.channel == w->channel;
+		/* A CPU that went offline long ago must not cut the window of the others. */
+		if (!switches || w->flags & FMT_WINDOW_OFFLINE)
+			continue;
+		if (from > s->from_ns)
+			s->from_ns = from;
+		if (w->paused_ns && w->paused_ns < s->to_ns)
+			s->to_ns = w->paused_ns;
+	}
+	if (s->to_ns == UINT64_MAX)
+		s->to_ns = s->m->trigger.freeze_ns;
+	if (s->from_ns > s->to_ns)
+		s->from_ns = s->to_ns;
+}
+
+static int add_thread(struct schedule *s, uint32_t tid, uint32_t *out)
+{
+	struct live t = {.pub = {.tid = tid}, .now = {.cpu = -1, .prio = -1}};
+	uint32_t *slots;
+	size_t nr = nr_threads(s);
+
+	if (2 * (nr + 1) > s->nr_slots) {
+		slots = calloc(s->nr_slots * 2, sizeof(*slots));
+		if (!slots)
+			return -ENOMEM;
+		free(s->slots);
+		s->slots = slots;
+		s->nr_slots *= 2;
+		for (uint32_t i = 0; i < nr; i++) /* of one tid, the last */
+			s->slots[schedule_slot(s, live_of(s, i)->pub.tid)] = i + 1;
+	}
+	if (nr >= NO_THREAD - 1 || buf_put(&s->threads, &t, sizeof(t)))
+		return -ENOMEM;
+	s->slots[schedule_slot(s, tid)] = (uint32_t)nr + 1;
+	*out = (uint32_t)nr;
+	return 0;
+}
+
+int schedule_new(const struct meta *m, const struct fields *f, const struct people *p,
+		 struct chains *chains, struct schedule **out, struct err *err)
+{
+	struct schedule *s = calloc(1, sizeof(*s));
+	uint32_t idle;
+	int rc = -ENOMEM;
+
+	if (!s)
+		goto out;
+	s->m = m;
+	s->p = p;
+	s->chains = chains;
+	s->nr_slots = 1024;
+	s->slots = calloc(s->nr_slots, sizeof(*s->slots));
+	s->parsers = calloc(m->nr_events + 1, sizeof(*s->parsers));
+	if (!s->slots || !s->parsers)
+		goto out;
+	choose(s, f);
+	measure(s);
+	s->cpus = calloc(s->nr_cpus + 1, sizeof(*s->cpus));
+	if (!s->cpus)
+		goto out;
+	for (size_t i = 0; i < s->nr_cpus; i++)
+		s->cpus[i] = (struct live_cpu){.current = NO_THREAD, .stray = NO_THREAD};
+	rc = add_thread(s, 0, &idle);
+out:
+	if (rc) {
+		schedule_free(s);
+		return err_set(err, rc, "out of memory for the scheduler's events");
+	}
+	*out = s;
+	return 0;
+}
+
+void schedule_free(struct schedule *s)
+{
+	if (!s)
+		return;
+	free(s->slots);
+	free(s->parsers);
+	free(s->cpus);
+	free(s->runs);
+	free(s->first_run);
+	buf_free(&s->threads);
+	buf_free(&s->spans);
+	buf_free(&s->samples);
+	free(s);
+}
+
+/* ---- spans ---- */
+
+/* A tid that ended and shows up again is another thread. */
+static int find(struct schedule *s, uint32_t tid, uint32_t *out)
+{
+	uint32_t slot = s->slots[schedule_slot(s, tid)];
+
+	if (slot && !(tid && live_of(s, slot - 1)->known &&
+		      live_of(s, slot - 1)->now.state == SPAN_ENDED)) {
+		*out = slot - 1;
+		return 0;
+	}
+	return add_thread(s, tid, out);
+}
+
+static int emit(struct schedule *s, struct span span, uint64_t to_ns)
+{
+	span.to_ns = to_ns;
+	if (span.from_ns > to_ns)
+		return 0;
+	return buf_put(&s->spans, &span, sizeof(span));
+}
+
+/* Ends the span that the thread is in. */
+static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned flags)
+{
+	struct live *t = live_of(s, thread);
+
+	t->last_ns = ns;
+	if (!t->known)
+		return 0;
+	t->known = false;
+	t->now.flags |= (uint8_t)flags;
+	return emit(s, t->now, ns);
+}
+
+static struct span *open_span(struct schedule *s, uint32_t thread, enum span_state state,
+			      uint64_t ns, int32_t cpu)
+{
+	struct live *t = live_of(s, thread);
+
+	t->known = true;
+	t->now = (struct span){.from_ns = ns,
+			       .thread = thread,
+			       .by = NO_THREAD,
+			       .cpu = cpu,
+			       .prio = -1,
+			       .state = (uint8_t)state};
+	return &t->now;
+}
+
+/* The first thing that is heard of a thread tells what it was in before. */
+static void was(struct schedule *s, uint32_t thread, enum span_state state, uint64_t ns,
+		int32_t cpu)
+{
+	struct span *now;
+
+	if (live_of(s, thread)->known || live_of(s, thread)->last_ns)
+		return;
+	now = open_span(s, thread, state, s->from_ns < ns ? s->from_ns : ns, cpu);
+	now->flags = SPAN_CUT;
+}
+
+/* ---- events ---- */
+
+struct occasion {
+	uint64_t ns;
+	int32_t cpu;
+	uint32_t tid; /* who was running */
+	uint32_t chain;
+};
+
+/*
+ * The thread that leaves: from when on it ran here. Where the switch to it is missing: from when it
+ * was first heard of here.
+ */
+static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
+		   const struct occasion *o, int16_t prio)
+{
+	struct live *t = live_of(s, thread);
+	uint64_t began = c->stray == thread ? c->stray_ns : o->ns;
+	uint32_t gone = c->current;
+	struct span *now;
+	int rc = 0;
+
+	if (gone == thread) {
+		t->now.prio = prio;
+		t->now.chain = o->chain;
+		return thread ? close_span(s, thread, o->ns, 0) : 0;
+	}
+	/* Whoever was there left unseen. */
+	if (gone != NO_THREAD && gone && live_of(s, gone)->known &&
+	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
+		rc = close_span(s, gone, began, SPAN_GUESSED);
+	if (!rc && thread) {
+		was(s, thread, SPAN_RUN, began, o->cpu);
+		if (t->known && t->now.state != SPAN_RUN)
+			rc = close_span(s, thread, began, SPAN_GUESSED);
+		if (!rc && !t->known)
+			open_span(s, thread, SPAN_RUN, began, o->cpu)->flags = SPAN_GUESSED;
+		now = &t->now;
+		now->cpu = o->cpu;
+		now->prio = prio;
+		now->chain = o->chain;
+		rc = rc ? rc : close_span(s, thread, o->ns, 0);
+	}
+	return rc;
+}
+
+/* The idle task has no spans of its own, but runs of the CPU. */
+static int end_idle(struct schedule *s, struct live_cpu *c, const struct occasion *o)
+{
+	struct span idle = {.from_ns = c->since_ns,
+			    .by = NO_THREAD,
+			    .cpu = o->cpu,
+			    .prio = -1,
+			    .state = SPAN_RUN};
+
+	if (c->current != 0)
+		return 0;
+	return emit(s, idle, c->stray != NO_THREAD ? c->stray_ns : o->ns);
+}
+
+static enum span_state state_of(uint64_t prev_state)
+{
+	if (!prev_state || prev_state & STATE_PREEMPT)
+		return SPAN_READY;
+	if (prev_state & STATE_ENDED)
+		return SPAN_ENDED;
+	if (prev_state & STATE_STOPPED)
+		return SPAN_STOPPED;
+	return prev_state & STATE_DISK ? SPAN_BLOCKED : SPAN_SLEEP;
+}
+
+static int on_switch(struct schedule *s, const uint64_t *v, const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	enum span_state state = state_of(v[2]);
+	uint32_t prev, next;
+	struct span *now;
+	int rc = find(s, (uint32_t)v[0], &prev);
+
+	rc = rc ? rc : find(s, (uint32_t)v[3], &next);
+	rc = rc ? rc : end_idle(s, c, o);
+	rc = rc ? rc : end_run(s, c, prev, o, (int16_t)v[1]);
+	if (rc)
+		return rc;
+	if (prev) {
+		now = open_span(s, prev, state, o->ns, o->cpu);
+		now->chain = o->chain;
+		if (state == SPAN_READY) {
+			now->flags = SPAN_PREEMPTED;
+			now->prio = (int16_t)v[1];
+		}
+	}
+	if (next) {
+		was(s, next, SPAN_READY, o->ns, o->cpu);
+		now = &live_of(s, next)->now;
+		rc = close_span(s, next, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
+		open_span(s, next, SPAN_RUN, o->ns, o->cpu)->prio = (int16_t)v[4];
+	}
+	*c = (struct live_cpu){.current = next, .since_ns = o->ns, .stray = NO_THREAD};
+	return rc;
+}
+
+/* `v`: pid, prio, target_cpu, common_flags. */
+static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion *o, bool is_waking)
+{
+	uint32_t thread, by = NO_THREAD;
+	struct live *t;
+	int rc = find(s, (uint32_t)v[0], &thread);
+
+	if (!rc && o->tid != UINT32_MAX)
+		rc = find(s, o->tid, &by);
+	if (rc || !thread)
+		return rc;
+	was(s, thread, SPAN_SLEEP, o->ns, -1);
+	t = live_of(s, thread);
+	if (t->known && t->now.state == SPAN_READY) {
+		/* Woken up on another CPU than it was to be. */
+		if (!(t->now.flags & SPAN_PREEMPTED))
+			t->now.cpu = (int32_t)v[2];
+		return 0;
+	}
+	/* It is on its way to sleep and was told in time: it goes on. */
+	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
+	    t->now.state != SPAN_STOPPED)
+		return 0;
+	t->now.by = by;
+	t->now.by_chain = o->chain;
+	t->now.flags |= (v[3] & TRACE_HARDIRQ ? SPAN_HARDIRQ : 0) |
+			(v[3] & TRACE_SOFTIRQ ? SPAN_SOFTIRQ : 0);
+	rc = close_span(s, thread, o->ns, is_waking || !s->has_wakings ? 0 : SPAN_GUESSED);
+	open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
+	return rc;
+}
+
+static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion *o)
+{
+	uint32_t parent, child, slot = s->slots[schedule_slot(s, (uint32_t)v[1])];
+	struct span *now;
+	int rc = find(s, (uint32_t)v[0], &parent);
+
+	if (rc || !v[1])
+		return rc;
+	/* Whoever had this tid is gone. */
+	if (slot && live_of(s, slot - 1)->known)
+		live_of(s, slot - 1)->now.state = SPAN_ENDED;
+	rc = find(s, (uint32_t)v[1], &child);
+	if (rc)
+		return rc;
+	now = open_span(s, child, SPAN_READY, o->ns, o->cpu);
+	now->by = parent;
+	now->flags = SPAN_FORKED;
+	return 0;
+}
+
+static int on_sample(struct schedule *s, const struct timeline_record *rec,
+		     const struct occasion *o)
+{
+	struct schedule_sample sample = {
+		.ns = o->ns,
+		.chain = o->chain,
+		.cpu = o->cpu,
+		.event = (uint32_t)(rec->event - s->m->events),
+	};
+	int rc;
+
+	if (o->tid == UINT32_MAX)
+		return 0;
+	rc = find(s, o->tid, &sample.thread);
+	return rc ? rc : buf_put(&s->samples, &sample, sizeof(sample));
+}
+
+/* Somebody runs here whose switch was not seen. */
+static int note_stray(struct schedule *s, const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	uint32_t thread;
+	int rc;
+
+	if (o->tid == UINT32_MAX ||
+	    (c->current != NO_THREAD && live_of(s, c->current)->pub.tid == o->tid) ||
+	    (c->stray != NO_THREAD && live_of(s, c->stray)->pub.tid == o->tid))
+		return 0;
+	rc = find(s, o->tid, &thread);
+	c->stray = thread;
+	c->stray_ns = o->ns;
+	return rc;
+}
+
+int schedule_feed(struct schedule *s, const struct timeline_record *rec)
+{
+	const struct event_parser *p;
+	uint64_t v[MAX_FIELDS] = {0};
+	struct occasion o = {.ns = rec->time_ns, .tid = rec->tid};
+	int rc;
+
+	if (!rec->event)
+		return 0;
+	p = &s->parsers[rec->event - s->m->events];
+	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
+	if (!p->kind || o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
+		return 0;
+	for (size_t i = 0; i < MAX_FIELDS && p->fields[i]; i++)
+		v[i] = field_number(p->fields[i], rec->s.raw);
+	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
+		o.chain = chains_add(s->chains, rec);
+	rc = note_stray(s, &o);
+	if (rc)
+		return rc;
+	switch (p->kind) {
+	case KIND_SWITCH:
+		return on_switch(s, v, &o);
+	case KIND_WAKING:
+	case KIND_WAKEUP:
+		return on_wake(s, v, &o, p->kind == KIND_WAKING);
+	case KIND_FORK:
+		return on_fork(s, v, &o);
+	case KIND_SAMPLE:
+		return on_sample(s, rec, &o);
+	case KIND_MIGRATE:
+		rc = find(s, (uint32_t)v[0], &o.tid);
+		if (!rc && live_of(s, o.tid)->known && live_of(s, o.tid)->now.state == SPAN_READY)
+			live_of(s, o.tid)->now.cpu = (int32_t)v[1];
+		return rc;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by schedule*.c: what is known while records come, and what is left of it. */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/view/schedule.h"
+
+/* A thread and the span that it is in. */
+struct live {
+	struct schedule_thread pub;
+	struct span now;  /* to_ns is not set */
+	bool known;	  /* `now` is */
+	uint64_t last_ns; /* of what was last heard of it */
+};
+
+struct live_cpu {
+	uint32_t current; /* thread; NO_THREAD: unknown */
+	uint64_t since_ns;
+	/* A thread that shows up here although it is not `current`, and when it did first: the
+	 * switch to it is missing. */
+	uint32_t stray;
+	uint64_t stray_ns;
+};
+
+struct event_parser;
+
+struct schedule {
+	const struct meta *m;
+	const struct people *p;
+	struct chains *chains;
+	struct event_parser *parsers; /* by index of meta's events */
+	struct buf threads;	      /* struct live; 0: idle */
+	uint32_t *slots;	      /* thread + 1 by tid; 0: free */
+	size_t nr_slots;
+	struct live_cpu *cpus;
+	size_t nr_cpus;
+	struct buf spans;   /* struct span; once sorted: by thread */
+	struct buf samples; /* struct schedule_sample */
+	uint64_t from_ns, to_ns;
+	bool has_switches, has_wakings, has_stacks;
+	/* Once ended: indices of spans of state RUN, by CPU, and where each CPU's begin. */
+	uint32_t *runs;
+	size_t *first_run; /* nr_cpus + 1 */
+};
+
+static inline struct live *live_of(const struct schedule *s, uint32_t thread)
+{
+	return (struct live *)s->threads.p + thread;
+}
+
+static inline size_t nr_threads(const struct schedule *s)
+{
+	return s->threads.len / sizeof(struct live);
+}
+
+/* Where the tid is in slots, or the free slot where it would be. */
+size_t schedule_slot(const struct schedule *s, uint32_t tid);

@@ -180,30 +180,30 @@ static void put_templates(struct packer *p, const struct names *n, struct sheet 
 /* Numbers the chains as the columns will refer to them, and makes these references. */
 static void number_chains(struct packer *p, const struct names *n)
 {
-	struct chains *ch = &p->chains;
+	struct packchain *ch = &p->chains;
 
-	chains_number_shared(ch);
+	packchain_number_shared(ch);
 	for (uint32_t k = 1; k < n->nr_classes; k++) {
 		struct pack_class *c = &p->classes[n->used[k]];
 		uint32_t *ref = p->chain_refs + c->first_time;
 
 		for (uint32_t i = 0; i < c->nr_chains; i++) {
-			if (ch->v[ref[i]].number == CHAIN_NONE) {
-				chains_number_next(ch, ref[i]);
+			if (ch->v[ref[i]].number == PACKCHAIN_NONE) {
+				packchain_number_next(ch, ref[i]);
 				ref[i] = 0;
 			} else {
 				ref[i] = ch->v[ref[i]].number + 1;
 			}
 		}
 	}
-	chains_build(ch);
+	packchain_build(ch);
 }
 
 /* The addresses of nodes: mostly what came below the same address before. */
-static void put_frames(struct chains *c, struct sheet *s)
+static void put_frames(struct packchain *c, struct sheet *s)
 {
-	uint16_t below[CHAIN_MAX_FRAMES + 1] = {0}; /* by address + 1: address + 1 */
-	uint32_t runs[CHAIN_MAX_FRAMES], misses[CHAIN_MAX_FRAMES], nr = 0, run = 0;
+	uint16_t below[PACKCHAIN_MAX_FRAMES + 1] = {0}; /* by address + 1: address + 1 */
+	uint32_t runs[PACKCHAIN_MAX_FRAMES], misses[PACKCHAIN_MAX_FRAMES], nr = 0, run = 0;
 
 	for (uint32_t i = 1; i <= c->nr_nodes; i++) {
 		uint32_t parent = c->parent[i] ? c->addr[c->parent[i]] + 1u : 0;
@@ -223,8 +223,8 @@ static void put_frames(struct chains *c, struct sheet *s)
 
 static void put_chains(struct packer *p, struct sheet *s)
 {
-	struct chains *c = &p->chains;
-	uint64_t steps[CHAIN_MAX_FRAMES], before = 0;
+	struct packchain *c = &p->chains;
+	uint64_t steps[PACKCHAIN_MAX_FRAMES], before = 0;
 
 	sheet_u32(s, c->back, c->nr_numbers);
 	sheet_u32(s, c->grown, c->nr_numbers);

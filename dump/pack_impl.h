@@ -116,7 +116,7 @@ struct packer {
 	uint32_t masks[MAX_RECORDS];
 	uint32_t chain_refs[MAX_RECORDS];
 	uint32_t values[PACK_RUN_BYTES / 4], deltas[PACK_RUN_BYTES / 4];
-	struct chains chains;
+	struct packchain chains;
 	uint8_t split[1 << 16]; /* the record that lies in both pieces */
 	uint8_t out[PACK_RUN_BYTES + (64 << 10)];
 };

@@ -133,9 +133,9 @@ static inline bool find_chain(struct packer *p, const struct pack_view *v, uint3
 	const uint8_t *ips = v->base[0] + p->rest_off;
 	uint32_t nr = v->chain / 8;
 
-	*chain = chains_is(&p->chains, expected, ips, nr) ? expected
-							  : chains_add(&p->chains, ips, nr);
-	return *chain != CHAIN_NONE;
+	*chain = packchain_is(&p->chains, expected, ips, nr) ? expected
+							     : packchain_add(&p->chains, ips, nr);
+	return *chain != PACKCHAIN_NONE;
 }
 
 /* A record of a class; false: it has to be kept as it is. */
@@ -206,7 +206,7 @@ void packmatch(struct packer *p)
 	struct flow f = {0};
 
 	memset(p->tid_succ, 0, sizeof(p->tid_succ));
-	chains_clear(&p->chains);
+	packchain_clear(&p->chains);
 	packtpl_clear(p);
 	p->nr_runs = p->nr_tid_runs = 0;
 	p->time_ns = f.time_ns = first_time(p);

@@ -117,7 +117,7 @@ static uint32_t add(struct packer *p, uint32_t cls, const struct pack_view *v, u
 	for (uint32_t w = 0; w < words; w++)
 		to[w] = load64(v->base[part_of(c, w * 2)] + w * 8) & c->keep[w];
 	p->tpl[t] = (struct template){
-		.hash = hash, .words = p->arena_used, .chain = CHAIN_NONE, .cls = (uint8_t)cls};
+		.hash = hash, .words = p->arena_used, .chain = PACKCHAIN_NONE, .cls = (uint8_t)cls};
 	p->arena_used += words;
 	p->nr_tpl++;
 	if (t >> (p->index_bits - 2) && p->index_bits < MAX_INDEX_BITS)

@@ -475,6 +475,8 @@ enum {
 	FMT_SYM_IMAGE = 1,    /* fmt_image + its path; ids count from 0 in each block */
 	FMT_SYM_FUNCTION = 2, /* fmt_function + its name as in the symbol table, mangled */
 	FMT_SYM_PLACE = 3,    /* fmt_place + the function's name, NUL, the source file */
+	FMT_SYM_SEGMENT = 4,  /* fmt_segment: where a FILE's code lies in memory */
+	FMT_SYM_NOTE = 9,     /* fmt_note + text: why an image has no names, or not all */
 };
 
 /* What addresses are counted in, and so what a mapping of the ledger must be to find its names. */
@@ -513,11 +515,27 @@ struct fmt_place {
 	uint32_t function_bytes; /* of the name, with its NUL */
 };
 
+/* An executable segment of a FILE, as its program headers have it. A separate debug file knows
+ * addresses only, so this is what it takes to use one where the file itself is not. */
+struct fmt_segment {
+	uint32_t image;
+	uint32_t reserved;
+	uint64_t value; /* virtual address as linked */
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+struct fmt_note {
+	uint32_t image;
+	uint32_t reserved;
+};
+
 /* ---- STATS ---- */
 enum {
 	FMT_STATS_DUMP = 1,	/* fmt_dump_stats */
 	FMT_STATS_SIDEBAND = 2, /* fmt_sideband_stats */
 	FMT_STATS_SALVAGE = 3,	/* fmt_salvage: this file was rescued from a damaged one */
+	FMT_STATS_SYMBOLS = 4,	/* fmt_symbol_stats: how collecting names went when it was made */
 };
 
 struct fmt_dump_stats {
@@ -547,6 +565,24 @@ struct fmt_sideband_stats {
 	uint64_t nr_tasks; /* alive and tombstones */
 	uint64_t nr_tombstones;
 	uint64_t nr_evicted; /* dropped early because of the memory bound: names may be missing */
+};
+
+/* How collecting ended; whatever had come until then is in the dump. */
+enum fmt_symbols_end {
+	FMT_SYMBOLS_DONE = 0,
+	FMT_SYMBOLS_TIME = 1, /* its time was over */
+	FMT_SYMBOLS_HIT = 2,  /* a trigger wanted the next dump */
+	FMT_SYMBOLS_DIED = 3, /* its process did */
+	FMT_SYMBOLS_OFF = 4,  /* not wanted (--symbols=off) */
+	FMT_SYMBOLS_FAIL = 5, /* its process could not be started */
+};
+
+struct fmt_symbol_stats {
+	uint64_t ns; /* it took */
+	uint64_t nr_blocks;
+	uint64_t payload_bytes;
+	uint32_t end; /* enum fmt_symbols_end */
+	uint32_t reserved;
 };
 
 /* What was missing in the file that this one was rescued from. */
@@ -587,6 +623,9 @@ _Static_assert(sizeof(struct fmt_bpf) == 32, "fmt_bpf");
 _Static_assert(sizeof(struct fmt_image) == 56, "fmt_image");
 _Static_assert(sizeof(struct fmt_function) == 24, "fmt_function");
 _Static_assert(sizeof(struct fmt_place) == 24, "fmt_place");
+_Static_assert(sizeof(struct fmt_segment) == 32, "fmt_segment");
+_Static_assert(sizeof(struct fmt_note) == 8, "fmt_note");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");
 _Static_assert(sizeof(struct fmt_salvage) == 24, "fmt_salvage");
+_Static_assert(sizeof(struct fmt_symbol_stats) == 32, "fmt_symbol_stats");

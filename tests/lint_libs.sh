@@ -24,6 +24,8 @@ one() {
 one "lz4" '^#include <lz4'
 one "xxHash" '^#include <xxhash'
 one "libelf" '^#include <(libelf|gelf)'
+one "libdw" '^#include <(elfutils/|dwarf\.h)'
+one "liblzma" '^#include <lzma'
 one "libtraceevent" '^#include <(traceevent/|event-parse|kbuffer|trace-seq)'
 one "inih" '^#include <ini\.h>'
 one "libiberty" '^#include <(libiberty|demangle)'

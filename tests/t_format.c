@@ -222,6 +222,13 @@ static const struct field fields[] = {
 	F(fmt_place, at),
 	F(fmt_place, line),
 	F(fmt_place, function_bytes),
+	F(fmt_segment, image),
+	F(fmt_segment, reserved),
+	F(fmt_segment, value),
+	F(fmt_segment, offset),
+	F(fmt_segment, bytes),
+	F(fmt_note, image),
+	F(fmt_note, reserved),
 	F(fmt_dump_stats, enable_ns),
 	F(fmt_dump_stats, pause_ns),
 	F(fmt_dump_stats, disable_ns),
@@ -248,6 +255,11 @@ static const struct field fields[] = {
 	F(fmt_salvage, nr_bad_blocks),
 	F(fmt_salvage, unclaimed_bytes),
 	F(fmt_salvage, file_bytes),
+	F(fmt_symbol_stats, ns),
+	F(fmt_symbol_stats, nr_blocks),
+	F(fmt_symbol_stats, payload_bytes),
+	F(fmt_symbol_stats, end),
+	F(fmt_symbol_stats, reserved),
 };
 
 #define NR_FIELDS (sizeof(fields) / sizeof(fields[0]))

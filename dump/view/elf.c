@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* Symbols, offsets and build-ids of ELF files through libelf; see elf.h. */
-#include "dump/view/elf.h"
+#include "dump/view/elf_impl.h"
 
-#include "dump/base/bytes.h"
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* No honest file has larger tables; libelf would allocate what a sparse one claims. */
-#define MAX_SECTION_BYTES (1ull << 30)
-#define MAX_SEGMENTS	  4096
-
-struct elf {
-	int fd;
-	Elf *libelf;
-	char *path;
-};
 
 static int not_elf(struct err *err, const char *path, const char *why)
 {
@@ -47,40 +35,78 @@ static int open_regular(const char *path, struct err *err)
 	return fd;
 }
 
-int elf_open(const char *path, struct elf **out, struct err *err)
+/* What is opened already; on failure it goes with the rest. */
+static int begin(struct elf *e, const char *name, struct err *err)
+{
+	int rc;
+
+	e->path = strdup(name);
+	if (!e->path) {
+		rc = err_set(err, -ENOMEM, "no memory to open %s", name);
+	} else if (!e->libelf) {
+		rc = not_elf(err, name, elf_errmsg(-1));
+	} else if (elf_kind(e->libelf) != ELF_K_ELF) {
+		rc = not_elf(err, name, "it has no ELF header");
+	} else {
+		return 0;
+	}
+	elf_close(e);
+	return rc;
+}
+
+static int new_elf(const char *name, struct elf **out, struct err *err)
 {
 	struct elf *e;
-	int rc;
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return err_set(err, -ENOEXEC, "libelf is older than its own headers");
 	e = calloc(1, sizeof(*e));
 	if (!e)
-		return err_set(err, -ENOMEM, "no memory to open %s", path);
-	e->fd = open_regular(path, err);
-	if (e->fd < 0) {
-		rc = e->fd;
-		goto fail;
-	}
-	rc = -ENOMEM;
-	e->path = strdup(path);
-	if (!e->path) {
-		err_set(err, rc, "no memory to open %s", path);
-		goto fail;
-	}
-	e->libelf = elf_begin(e->fd, ELF_C_READ, NULL);
-	if (!e->libelf) {
-		rc = not_elf(err, path, elf_errmsg(-1));
-		goto fail;
-	}
-	if (elf_kind(e->libelf) != ELF_K_ELF) {
-		rc = not_elf(err, path, "it has no ELF header");
-		goto fail;
-	}
+		return err_set(err, -ENOMEM, "no memory to open %s", name);
+	e->fd = -1;
 	*out = e;
 	return 0;
-fail:
-	elf_close(e);
+}
+
+int elf_open_fd(int fd, const char *name, struct elf **out, struct err *err)
+{
+	struct elf *e;
+	int rc = new_elf(name, &e, err);
+
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	e->fd = fd;
+	e->libelf = elf_begin(fd, ELF_C_READ, NULL);
+	rc = begin(e, name, err);
+	if (!rc)
+		*out = e;
+	return rc;
+}
+
+int elf_open(const char *path, struct elf **out, struct err *err)
+{
+	int fd = open_regular(path, err);
+
+	return fd < 0 ? fd : elf_open_fd(fd, path, out, err);
+}
+
+int elf_open_memory(struct buf *memory, const char *name, struct elf **out, struct err *err)
+{
+	struct elf *e;
+	int rc = new_elf(name, &e, err);
+
+	if (rc) {
+		buf_free(memory);
+		return rc;
+	}
+	e->memory = *memory;
+	*memory = (struct buf){0};
+	e->libelf = e->memory.len ? elf_memory((char *)e->memory.p, e->memory.len) : NULL;
+	rc = begin(e, name, err);
+	if (!rc)
+		*out = e;
 	return rc;
 }
 
@@ -92,6 +118,7 @@ void elf_close(struct elf *e)
 		elf_end(e->libelf);
 	if (e->fd >= 0)
 		close(e->fd);
+	buf_free(&e->memory);
 	free(e->path);
 	free(e);
 }
@@ -111,7 +138,7 @@ static Elf_Data *versions_of(struct elf *e, Elf_Scn *table)
 
 	while ((scn = elf_nextscn(e->libelf, scn)))
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_GNU_versym &&
-		    sh.sh_link == elf_ndxscn(table) && sh.sh_size <= MAX_SECTION_BYTES)
+		    sh.sh_link == elf_ndxscn(table) && sh.sh_size <= ELF_MAX_SECTION_BYTES)
 			return elf_getdata(scn, NULL);
 	return NULL;
 }
@@ -134,7 +161,7 @@ static int each_in_table(struct elf *e, Elf_Scn *scn, const GElf_Shdr *sh,
 	size_t nr;
 	int rc = 0;
 
-	if (!sh->sh_entsize || sh->sh_size > MAX_SECTION_BYTES)
+	if (!sh->sh_entsize || sh->sh_size > ELF_MAX_SECTION_BYTES)
 		return 0;
 	data = elf_getdata(scn, NULL);
 	if (!data || !data->d_buf)
@@ -189,7 +216,7 @@ static bool segment(struct elf *e, size_t i, GElf_Phdr *ph)
 {
 	size_t nr;
 
-	if (elf_getphdrnum(e->libelf, &nr) || i >= nr || i >= MAX_SEGMENTS)
+	if (elf_getphdrnum(e->libelf, &nr) || i >= nr || i >= ELF_MAX_SEGMENTS)
 		return false;
 	return gelf_getphdr(e->libelf, (int)i, ph) != NULL;
 }
@@ -355,7 +382,7 @@ size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX])
 	size_t n;
 
 	for (size_t i = 0; segment(e, i, &ph); i++) {
-		if (ph.p_type != PT_NOTE || ph.p_filesz > MAX_SECTION_BYTES ||
+		if (ph.p_type != PT_NOTE || ph.p_filesz > ELF_MAX_SECTION_BYTES ||
 		    ph.p_offset > INT64_MAX)
 			continue;
 		n = id_of_notes(elf_getdata_rawchunk(e->libelf, (int64_t)ph.p_offset, ph.p_filesz,
@@ -367,7 +394,7 @@ size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX])
 	/* Object files and modules have sections only. */
 	while ((scn = elf_nextscn(e->libelf, scn))) {
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_NOTE ||
-		    sh.sh_size > MAX_SECTION_BYTES)
+		    sh.sh_size > ELF_MAX_SECTION_BYTES)
 			continue;
 		n = id_of_notes(elf_getdata(scn, NULL), id);
 		if (n)

@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "dump/base/bytes.h"
 
 struct err;
 struct elf;
@@ -26,6 +24,11 @@ struct elf_symbol {
 
 /* Regular files only. -ENOEXEC when it is no ELF file; -errno of open. */
 int elf_open(const char *path, struct elf **out, struct err *err);
+/* As elf_open on a descriptor of a regular file, which is the elf's from here on, also when this
+ * fails; `name` is for messages. */
+int elf_open_fd(int fd, const char *name, struct elf **out, struct err *err);
+/* As elf_open on bytes, which are taken over likewise. */
+int elf_open_memory(struct buf *memory, const char *name, struct elf **out, struct err *err);
 void elf_close(struct elf *e);
 
 /* Calls `each` for the functions of .symtab and then .dynsym until it returns non-zero, and returns
@@ -46,3 +49,35 @@ int elf_function(struct elf *e, const char *name, uint64_t *offset, uint64_t *by
 
 /* The GNU build-id, at most ELF_BUILD_ID_MAX bytes of it; its length, 0 when there is none. */
 size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX]);
+
+/* ---- code, for looking addresses up (elf_code.c) ---- */
+
+/* A segment that is loaded from the file and can be executed. */
+struct elf_segment {
+	uint64_t value;	 /* virtual address as linked */
+	uint64_t offset; /* in the file */
+	uint64_t bytes;
+};
+
+/* At most `max` of them; their number. */
+size_t elf_code_segments(struct elf *e, struct elf_segment *v, size_t max);
+
+struct elf_code {
+	const char *name; /* borrowed until elf_close() */
+	uint64_t value;
+	uint64_t bytes; /* 0: unknown */
+	uint8_t bind;	/* as in elf_symbol */
+	bool function;	/* said to be one; else only a name of a place in code */
+};
+
+/* Calls `each` for whatever names defined code in .symtab and .dynsym, until it returns non-zero,
+ * and returns that. */
+int elf_each_code(struct elf *e, int (*each)(void *ctx, const struct elf_code *c), void *ctx);
+/* The same for the stubs that call other files' functions; `name` is the function's. */
+int elf_each_stub(struct elf *e, int (*each)(void *ctx, const struct elf_code *c), void *ctx);
+
+/* The bytes of the section `name` as they are in the file, borrowed; false: it has none, or no
+ * bytes. */
+bool elf_section(struct elf *e, const char *name, struct bytes *out);
+/* The bytes of all sections whose names begin so, as claimed. */
+uint64_t elf_sections_bytes(struct elf *e, const char *prefix);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where in the source an address is, functions inlined there included, by the DWARF of an ELF file.
+ * The only user of libdw. Files are not trusted, and libdw is large: whoever asks for addresses of
+ * files that others may have made does it in a process of its own.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dwarf;
+struct elf;
+
+struct dwarf_place {
+	const char *function; /* as in the symbol table where DWARF has that, else as in the source;
+			       * "" unknown */
+	const char *file;     /* "" unknown */
+	uint32_t line;	      /* 0: unknown */
+};
+
+/* NULL: the file has no DWARF that can be read. `e` must outlive it. */
+struct dwarf *dwarf_open(struct elf *e);
+void dwarf_close(struct dwarf *d);
+
+/*
+ * The places of virtual address `value`: innermost first, the last is the function that the others
+ * were inlined into. At most `max` are set; their number, 0 when nothing is known. Texts are
+ * borrowed until dwarf_close().
+ */
+size_t dwarf_places(struct dwarf *d, uint64_t value, struct dwarf_place *places, size_t max);

@@ -218,6 +218,8 @@ static int formats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	struct bytes system;
 	int rc;
 
+	if (kind == FMT_FORMAT_HEADER_PAGE)
+		return copy_bytes(l, b, &l->m.header_page);
 	if (kind != FMT_FORMAT_TRACEPOINT)
 		return 0;
 	rc = TAKE(b, f);

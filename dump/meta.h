@@ -68,6 +68,7 @@ struct meta {
 	size_t nr_events;
 	struct meta_tracepoint *tracepoints;
 	size_t nr_tracepoints;
+	struct bytes header_page;   /* text of events/header_page */
 	struct fmt_window *windows; /* index = ring id */
 	size_t nr_windows;
 	struct fmt_dump_stats stats;
@@ -88,6 +89,9 @@ void meta_free(struct meta *m);
  */
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
 				       const struct record_sample *s);
+
+/* What samples' ids stand for: sorted by id, `*nr` of them. */
+const struct fmt_event_id *meta_event_ids(const struct meta *m, size_t *nr);
 
 /* The thread a sample is about: TID, or common_pid of the tracepoint where the host was in the
  * initial pid namespace; 0 for the idle task, UINT32_MAX when unknown. */

@@ -240,6 +240,14 @@ static const struct meta_event *event_by_id(const struct meta_loaded *l, uint64_
 	return &l->m.events[got->event];
 }
 
+const struct fmt_event_id *meta_event_ids(const struct meta *m, size_t *nr)
+{
+	const struct meta_loaded *l = (const struct meta_loaded *)m;
+
+	*nr = l->nr_ids;
+	return l->ids;
+}
+
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
 				       const struct record_sample *s)
 {

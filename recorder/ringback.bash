@@ -59,7 +59,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	record:--preset)
 		_ringback_words "default cpu sched life syscalls io irq mem net" "$3"
 		;;
-	export:-f | export:--format) _ringback_words "" "$3" ;;
+	export:-f | export:--format) _ringback_words "perf" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
 	record:--compress) _ringback_words "fast high" "$3" ;;
 	record:--call-graph) _ringback_words "fp dwarf" "$3" ;;

@@ -68,6 +68,18 @@ table() {
 	done
 }
 
+# The formats of export: in man page and completion, each with its help.
+formats() {
+	local format offered
+
+	offered=$(bash -c '. "$1"; COMP_WORDS=(ringback export -f ""); COMP_CWORD=3
+		_ringback; printf "%s\n" "${COMPREPLY[@]}"' - $completion)
+	for format in $("$program" export --help | sed -n 's/^      \([a-z]*\)  *[a-z].*/\1/p'); do
+		man_of export | grep -q "^\.It Cm $format\$" || echo "$man: format $format is missing"
+		printf '%s\n' "$offered" | grep -qxF "$format" || echo "$completion: format $format is missing"
+	done
+}
+
 # bash itself is asked: after "ringback COMMAND --", all its long options must be offered.
 completed() {
 	local command option offered
@@ -114,6 +126,7 @@ if [ -x "$program" ] && [ -x "$build/tests/tool_options" ]; then
 	empty "every command and option is in the man page" "$(undocumented)"
 	empty "the man page has no option that is not there" "$(invented)"
 	empty "the options table is in man page and completion" "$(table)"
+	empty "the formats of export are in man page and completion" "$(formats)"
 	empty "the completion offers what there is" "$(completed)"
 else
 	not_ok "the program is built" "no $program or $build/tests/tool_options"

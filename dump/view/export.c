@@ -20,6 +20,7 @@
 #define PROGRESS_RECORDS 16384u
 
 static const struct exporter *const exporters[] = {
+	&export_perf,
 	NULL,
 };
 

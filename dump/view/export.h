@@ -71,6 +71,8 @@ struct exporter {
 	void (*drop)(struct export *x);
 };
 
+extern const struct exporter export_perf;
+
 /* The row at `i`, counted up from 0; NULL behind the last one. */
 const struct exporter *exporter_nth(size_t i);
 /* NULL, with the nearest ones in `err`'s hint, when there is none of this name. */

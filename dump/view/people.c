@@ -343,6 +343,21 @@ const struct fmt_task *people_nth(const struct people *p, size_t i)
 	return &p->task[i];
 }
 
+void people_nth_comm(const struct people *p, size_t i, struct people_comm *out)
+{
+	const struct person_comm *c = &p->comm[i];
+
+	*out = (struct people_comm){c->key, c->exec, c->ns, c->comm};
+}
+
+void people_nth_map(const struct people *p, size_t i, struct people_map *out)
+{
+	const struct fmt_map *f = &p->map[i].f;
+	const struct person_path *path = &p->path[f->path];
+
+	*out = (struct people_map){*f, path->text, path->build_id, path->build_id_bytes};
+}
+
 void people_counts(const struct people *p, struct people_counts *out)
 {
 	*out = p->nr;

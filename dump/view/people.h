@@ -23,6 +23,14 @@ struct people_map {
 	uint8_t build_id_bytes;
 };
 
+/* From `ns` on the task had this name. */
+struct people_comm {
+	uint32_t key; /* fmt_task.key */
+	bool exec;    /* it came with an exec */
+	uint64_t ns;
+	const char *comm;
+};
+
 struct people_counts {
 	size_t nr_tasks, nr_processes, nr_comms, nr_maps;
 	size_t nr_broken; /* blocks or items that could not be read */
@@ -78,4 +86,8 @@ uint64_t people_namespace(const struct people *p, const struct fmt_task *t, uint
 /* Tasks by tid, then start. */
 size_t people_nr_tasks(const struct people *p);
 const struct fmt_task *people_nth(const struct people *p, size_t i);
+/* Names by task and time, nr_comms; mappings by process and address, nr_maps: of one that is still
+ * there, f.end_ns is UINT64_MAX. */
+void people_nth_comm(const struct people *p, size_t i, struct people_comm *out);
+void people_nth_map(const struct people *p, size_t i, struct people_map *out);
 void people_counts(const struct people *p, struct people_counts *out);

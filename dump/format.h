@@ -476,6 +476,8 @@ enum {
 	FMT_SYM_FUNCTION = 2, /* fmt_function + its name as in the symbol table, mangled */
 	FMT_SYM_PLACE = 3,    /* fmt_place + the function's name, NUL, the source file */
 	FMT_SYM_SEGMENT = 4,  /* fmt_segment: where a FILE's code lies in memory */
+	FMT_SYM_UNWIND = 5,   /* fmt_unwind + its two programs: from a frame of this code to its
+				 caller's */
 	FMT_SYM_NOTE = 9,     /* fmt_note + text: why an image has no names, or not all */
 };
 
@@ -524,6 +526,21 @@ struct fmt_segment {
 	uint64_t offset;
 	uint64_t bytes;
 };
+
+/* The call frame information of a FILE's code (DWARF 4, 6.4), without what refers to other parts of
+ * the file. */
+struct fmt_unwind {
+	uint32_t image;
+	uint32_t flags; /* FMT_UNWIND_* */
+	uint64_t start; /* as in fmt_function */
+	uint64_t bytes;
+	uint32_t code_align;
+	int32_t data_align;
+	uint32_t return_register;
+	uint32_t initial_bytes; /* of the first program; the rest is the second */
+};
+
+#define FMT_UNWIND_SIGNAL 1u /* what it returns to did not call, but was interrupted */
 
 struct fmt_note {
 	uint32_t image;
@@ -624,6 +641,7 @@ _Static_assert(sizeof(struct fmt_image) == 56, "fmt_image");
 _Static_assert(sizeof(struct fmt_function) == 24, "fmt_function");
 _Static_assert(sizeof(struct fmt_place) == 24, "fmt_place");
 _Static_assert(sizeof(struct fmt_segment) == 32, "fmt_segment");
+_Static_assert(sizeof(struct fmt_unwind) == 40, "fmt_unwind");
 _Static_assert(sizeof(struct fmt_note) == 8, "fmt_note");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");

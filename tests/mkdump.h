@@ -265,6 +265,18 @@ static inline void mk_place(struct mk *d, uint32_t image, uint64_t at, uint32_t 
 	mk_item(d, FMT_SYMBOLS, FMT_SYM_PLACE, &f, sizeof(f), text, (size_t)n);
 }
 
+/* `initial` is f.initial_bytes long. */
+static inline void mk_rule(struct mk *d, struct fmt_unwind f, const void *initial,
+			   const void *program, size_t program_bytes)
+{
+	uint8_t text[256];
+
+	memcpy(text, initial, f.initial_bytes);
+	memcpy(text + f.initial_bytes, program, program_bytes);
+	mk_item(d, FMT_SYMBOLS, FMT_SYM_UNWIND, &f, sizeof(f), text,
+		f.initial_bytes + program_bytes);
+}
+
 /* ---- records ---- */
 
 /* Records of a ring, oldest first. */

@@ -8,8 +8,9 @@
 
 #include "dump/base/bytes.h"
 
-struct err;
+struct cfi_sections;
 struct elf;
+struct err;
 
 #define ELF_BUILD_ID_MAX 20
 
@@ -81,3 +82,10 @@ int elf_each_stub(struct elf *e, int (*each)(void *ctx, const struct elf_code *c
 bool elf_section(struct elf *e, const char *name, struct bytes *out);
 /* The bytes of all sections whose names begin so, as claimed. */
 uint64_t elf_sections_bytes(struct elf *e, const char *prefix);
+
+/* ---- for unwinding (elf_cfi.c) ---- */
+
+/* .eh_frame and .debug_frame, decompressed, borrowed until elf_close(); false: there is neither. */
+bool elf_frames(struct elf *e, struct cfi_sections *out);
+/* Bytes of the file; how many there were, 0 when none. */
+size_t elf_read(struct elf *e, uint64_t offset, void *dst, size_t n);

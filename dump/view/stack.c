@@ -4,6 +4,7 @@
 
 #include "dump/base/err.h"
 #include "dump/view/timeline.h"
+#include "dump/view/unwind.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -28,19 +29,26 @@ struct slot {
 struct stacks {
 	const struct meta *m;
 	const struct symbols *s;
+	struct unwind *unwind;
 	struct slot *slots;
 	size_t nr;
 	struct stack_frame frames[STACK_MAX_FRAMES];
 };
 
+static const struct rule *find_rule(void *ctx, const struct people_map *map, uint64_t place)
+{
+	return symbols_rule(ctx, map, place);
+}
+
 int stacks_new(const struct meta *m, const struct people *p, const struct symbols *s,
 	       struct stacks **out, struct err *err)
 {
 	struct stacks *st = calloc(1, sizeof(*st));
+	const struct unwind_source source = {symbols_rules(s), find_rule, (void *)s};
 
 	if (st)
 		st->slots = calloc(NR_SLOTS, sizeof(*st->slots));
-	if (!st || !st->slots) {
+	if (!st || !st->slots || unwind_new(p, &source, &st->unwind, NULL)) {
 		stacks_free(st);
 		return err_set(err, -ENOMEM, "out of memory for call stacks");
 	}
@@ -54,6 +62,7 @@ void stacks_free(struct stacks *st)
 {
 	if (!st)
 		return;
+	unwind_free(st->unwind);
 	free(st->slots);
 	free(st);
 }
@@ -105,11 +114,13 @@ static bool is_kernel(uint64_t ip)
 	return ip >> 63;
 }
 
-/* Between marks, the first address is where the code was, the others are return addresses. */
-static void walk(struct stacks *st, const struct timeline_record *rec)
+/* Between marks, the first address is where the code was, the others are return addresses. True: it
+ * has a user part. */
+static bool walk(struct stacks *st, const struct timeline_record *rec)
 {
 	const struct record_sample *s = &rec->s;
 	uint64_t context = 0, ip;
+	bool kernel, user = false;
 	unsigned back = 0;
 
 	for (uint64_t i = 0; i < s->nr_callchain; i++) {
@@ -119,42 +130,102 @@ static void walk(struct stacks *st, const struct timeline_record *rec)
 			back = 0;
 			continue;
 		}
-		add_frame(st, rec, ip,
-			  context ? context == (uint64_t)PERF_CONTEXT_KERNEL : is_kernel(ip), back);
+		kernel = context ? context == (uint64_t)PERF_CONTEXT_KERNEL : is_kernel(ip);
+		user = user || !kernel;
+		add_frame(st, rec, ip, kernel, back);
 		back = 1;
 	}
+	return user;
+}
+
+/* The user part of a sample that the kernel copied registers and stack of. */
+static void unwind(struct stacks *st, const struct timeline_record *rec, struct stack *out)
+{
+	static const enum stack_end ends[] = {
+		[UNWIND_COMPLETE] = STACK_COMPLETE, [UNWIND_CUT] = STACK_SHORT,
+		[UNWIND_NO_RULE] = STACK_NO_RULE,   [UNWIND_BAD] = STACK_BAD,
+		[UNWIND_DEEP] = STACK_DEEP,	    [UNWIND_NO_REGS] = STACK_NO_REGS,
+	};
+	struct unwind_chain c;
+
+	unwind_sample(st->unwind, rec, &c);
+	for (size_t i = 0; i < c.nr; i++)
+		add_frame(st, rec, c.frames[i].ip, false, !c.frames[i].exact);
+	out->end = ends[c.end];
+	out->end_image = c.image;
+	out->end_bytes = c.stack_bytes;
+	/* A thread of the kernel has no user part. */
+	if (c.end == UNWIND_NO_REGS && rec->s.regs_abi == PERF_SAMPLE_REGS_ABI_NONE)
+		out->end = STACK_COMPLETE;
 }
 
 void stack_get(struct stacks *st, const struct timeline_record *rec, struct stack *out)
 {
 	const struct record_sample *s = &rec->s;
+	bool user;
 
 	st->nr = 0;
-	if (s->nr_callchain)
-		walk(st, rec);
-	else if (s->have & PERF_SAMPLE_IP)
+	user = walk(st, rec);
+	*out = (struct stack){.end = s->nr_callchain >= KERNEL_MAX_FRAMES ? STACK_CUT
+									  : STACK_COMPLETE};
+	if (!user && unwind_has(rec))
+		unwind(st, rec, out);
+	if (!st->nr && s->have & PERF_SAMPLE_IP)
 		add_frame(st, rec, s->ip, is_kernel(s->ip), 0);
-	*out = (struct stack){
-		.frames = st->frames,
-		.nr = st->nr,
-		.end = !st->nr				      ? STACK_NONE
-		       : s->nr_callchain >= KERNEL_MAX_FRAMES ? STACK_CUT
-							      : STACK_COMPLETE,
-	};
+	out->frames = st->frames;
+	out->nr = st->nr;
+	if (!st->nr)
+		out->end = STACK_NONE;
+}
+
+/* The last part of a path. */
+static void base_name(const char *path, struct text *t)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base && base[1] ? base + 1 : path;
+	text_safe(t, base, strlen(base));
+}
+
+void stack_end_name(const struct stack *s, struct text *t)
+{
+	switch (s->end) {
+	case STACK_NONE:
+	case STACK_COMPLETE:
+		return;
+	case STACK_CUT:
+		text_str(t, "as many frames as the kernel records");
+		return;
+	case STACK_SHORT:
+		text_fmt(t, "more than the %llu bytes of stack that were copied",
+			 (unsigned long long)s->end_bytes);
+		return;
+	case STACK_NO_RULE:
+		text_str(t, "no unwind table for ");
+		base_name(s->end_image, t);
+		return;
+	case STACK_BAD:
+		text_str(t, "no caller that makes sense");
+		return;
+	case STACK_DEEP:
+		text_str(t, "more frames than are followed");
+		return;
+	case STACK_NO_REGS:
+		text_str(t, "no registers of a 64-bit program");
+		return;
+	}
 }
 
 void stack_name(const struct stack_frame *f, struct text *t)
 {
-	const char *image = f->at.image, *base;
+	const char *image = f->at.image;
 
 	if (f->at.function) {
 		text_safe(t, f->at.function, strlen(f->at.function));
 		return;
 	}
 	if (image && !f->kernel) {
-		base = strrchr(image, '/');
-		base = base && base[1] ? base + 1 : image;
-		text_safe(t, base, strlen(base));
+		base_name(image, t);
 		text_str(t, "+");
 	}
 	text_str(t, "0x");

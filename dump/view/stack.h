@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call stack of a sample, with names: its call chain as the kernel recorded it. A struct stacks
+ * The call stack of a sample, with names: its call chain as the kernel recorded it; where registers
+ * and a piece of the stack were copied instead, unwound from these (unwind.h). A struct stacks
  * belongs to one thread; it remembers what it found out about addresses.
  */
 #pragma once
@@ -26,12 +27,20 @@ enum stack_end {
 	STACK_NONE,	/* the sample has no stack at all */
 	STACK_COMPLETE, /* as far as can be told */
 	STACK_CUT,	/* as many frames as the kernel records, there may be more */
+	/* What was copied did not lead to where the thread began: */
+	STACK_SHORT,   /* more of the stack would have been needed */
+	STACK_NO_RULE, /* nothing tells how to go on from `end_image` */
+	STACK_BAD,     /* what should be the caller can't be */
+	STACK_DEEP,    /* more frames than are followed */
+	STACK_NO_REGS, /* a 32-bit program */
 };
 
 struct stack {
 	const struct stack_frame *frames; /* innermost first: the kernel's, then the user's */
 	size_t nr;
 	enum stack_end end;
+	const char *end_image; /* NO_RULE */
+	uint64_t end_bytes;    /* SHORT: so many were copied */
 };
 
 /* All of them must outlive the result. 0, -ENOMEM. */
@@ -47,3 +56,6 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 
 /* "do_sys_poll", "libc.so.6+0x1234", "0xffff...": what a frame is called, safe for a terminal. */
 void stack_name(const struct stack_frame *f, struct text *t);
+/* Why there is no more, in a few words, safe for a terminal: "no unwind table for libx.so". Nothing
+ * when it is complete. */
+void stack_end_name(const struct stack *s, struct text *t);

@@ -47,6 +47,7 @@ struct symbols {
 	const struct people *people;
 	struct intern texts;
 	struct buf images, functions, places; /* of the structs above, sorted once loaded */
+	struct rules *rules;
 	struct symbols_counts nr;
 };
 
@@ -152,6 +153,28 @@ static int take_place(struct loader *l, struct bytes item)
 	return rc ? rc : buf_put(&l->s->places, &to, sizeof(to));
 }
 
+static int take_unwind(struct loader *l, struct bytes item)
+{
+	struct cfi_rule r = {0};
+	struct fmt_unwind f;
+	uint32_t image;
+	int rc;
+
+	if (!bytes_get(&item, &f, sizeof(f)) || !resolve(l, f.image, &image) ||
+	    !bytes_take(&item, f.initial_bytes, &r.initial))
+		return -EBADMSG;
+	r.start = f.start;
+	r.bytes = f.bytes;
+	r.code_align = f.code_align;
+	r.data_align = f.data_align;
+	r.return_register = f.return_register;
+	r.flags = f.flags & FMT_UNWIND_SIGNAL ? CFI_SIGNAL : 0;
+	r.program = item;
+	rc = rules_put(l->s->rules, image, &r);
+	l->s->nr.nr_rules += !rc;
+	return rc;
+}
+
 static int take_item(struct loader *l, uint16_t kind, struct bytes item)
 {
 	switch (kind) {
@@ -161,6 +184,8 @@ static int take_item(struct loader *l, uint16_t kind, struct bytes item)
 		return take_function(l, item);
 	case FMT_SYM_PLACE:
 		return take_place(l, item);
+	case FMT_SYM_UNWIND:
+		return take_unwind(l, item);
 	default:
 		return 0;
 	}
@@ -254,6 +279,20 @@ static int compare_places(const void *a, const void *b)
 	return x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
+/* Rules know images by their index before they were sorted. */
+static int sort_rules(struct symbols *s, const uint32_t *where)
+{
+	uint32_t *groups = calloc(s->nr.nr_images + 1, sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr.nr_images; i++)
+		groups[i] = image_at(s, where[i])->group;
+	rules_sort(s->rules, groups);
+	free(groups);
+	return 0;
+}
+
 /* Images into their order, and what refers to them after them: *where has the new index of each. */
 static void sort_images(struct symbols *s, uint32_t *where)
 {
@@ -279,10 +318,12 @@ static int sort(struct symbols *s)
 	uint32_t *where = calloc(s->nr.nr_images + 1, sizeof(*where));
 	struct function *f = (struct function *)s->functions.p;
 	struct place *p = (struct place *)s->places.p;
+	int rc;
 
 	if (!where)
 		return -ENOMEM;
 	sort_images(s, where);
+	rc = sort_rules(s, where);
 	s->nr.nr_functions = s->functions.len / sizeof(*f);
 	s->nr.nr_places = s->places.len / sizeof(*p);
 	for (size_t i = 0; i < s->nr.nr_functions; i++) {
@@ -296,7 +337,7 @@ static int sort(struct symbols *s)
 		qsort(f, s->nr.nr_functions, sizeof(*f), compare_functions);
 	if (s->nr.nr_places)
 		qsort(p, s->nr.nr_places, sizeof(*p), compare_places);
-	return 0;
+	return rc;
 }
 
 int symbols_load(struct reader *r, const struct people *p, struct symbols **out, struct err *err)
@@ -305,7 +346,9 @@ int symbols_load(struct reader *r, const struct people *p, struct symbols **out,
 	struct loader l = {.s = s};
 	int rc = -ENOMEM;
 
-	if (s) {
+	if (s)
+		s->rules = rules_new();
+	if (s && s->rules) {
 		s->people = p;
 		rc = read_blocks(&l, r);
 		if (!rc)
@@ -325,6 +368,7 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
+	rules_free(s->rules);
 	intern_free(&s->texts);
 	buf_free(&s->images);
 	buf_free(&s->functions);
@@ -533,4 +577,17 @@ size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 		*span = (struct people_span){0, UINT64_MAX};
 	places[0] = (struct symbol_place){.image = "[kernel]", .image_off = addr};
 	return describe(s, 0, addr, places, max);
+}
+
+const struct rules *symbols_rules(const struct symbols *s)
+{
+	return s->rules;
+}
+
+const struct rule *symbols_rule(const struct symbols *s, const struct people_map *map,
+				uint64_t place)
+{
+	uint32_t group = rules_nr(s->rules) ? group_of_file(s, map) : UINT32_MAX;
+
+	return group == UINT32_MAX ? NULL : rules_find(s->rules, group, place);
 }

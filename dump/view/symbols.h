@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dump/view/people.h"
+#include "dump/view/rules.h"
 
 struct err;
 struct reader;
@@ -31,7 +32,7 @@ struct symbol_place {
 };
 
 struct symbols_counts {
-	size_t nr_images, nr_functions, nr_places;
+	size_t nr_images, nr_functions, nr_places, nr_rules;
 	size_t nr_broken; /* blocks or items that could not be read */
 };
 
@@ -52,3 +53,8 @@ size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t
 /* The same for an address of the kernel. */
 size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 		      struct symbol_place *places, size_t max, struct people_span *span);
+
+/* The unwind rules of the dump; and that for a place in a mapping, NULL: there is none. */
+const struct rules *symbols_rules(const struct symbols *s);
+const struct rule *symbols_rule(const struct symbols *s, const struct people_map *map,
+				uint64_t place);

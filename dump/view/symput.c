@@ -2,6 +2,8 @@
 /* Payloads of SYMBOLS blocks; see symput.h. Called by whoever collects symbols. */
 #include "dump/view/symput.h"
 
+#include "dump/view/cfi.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -111,4 +113,29 @@ void symput_note(struct symput *s, const char *text)
 
 	f.image = stand(s, sizeof(f) + text_bytes(text));
 	put(s, FMT_SYM_NOTE, &f, sizeof(f), NULL, text);
+}
+
+void symput_rule(struct symput *s, const struct cfi_rule *r)
+{
+	static const uint8_t zeros[8];
+	size_t bytes = sizeof(struct fmt_unwind) + r->initial.len + r->program.len;
+	struct fmt_item item = {.kind = FMT_SYM_UNWIND, .bytes = (uint32_t)bytes};
+	struct fmt_unwind f = {.flags = r->flags & CFI_SIGNAL ? FMT_UNWIND_SIGNAL : 0,
+			       .start = r->start,
+			       .bytes = r->bytes,
+			       .code_align = r->code_align,
+			       .data_align = r->data_align,
+			       .return_register = r->return_register,
+			       .initial_bytes = (uint32_t)r->initial.len};
+
+	f.image = stand(s, bytes);
+	if (s->rc || buf_reserve(&s->payload, item_bytes(bytes))) {
+		s->rc = s->rc ? s->rc : -ENOMEM;
+		return;
+	}
+	buf_put(&s->payload, &item, sizeof(item));
+	buf_put(&s->payload, &f, sizeof(f));
+	buf_put(&s->payload, r->initial.p, r->initial.len);
+	buf_put(&s->payload, r->program.p, r->program.len);
+	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
 }

@@ -8,6 +8,8 @@
 #include "dump/base/bytes.h"
 #include "dump/format.h"
 
+struct cfi_rule;
+
 struct symput {
 	/* Called with each finished payload, borrowed during the call. 0 or -errno, which ends it.
 	 */
@@ -31,6 +33,8 @@ void symput_function(struct symput *s, uint64_t start, uint64_t bytes, const cha
 void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *function,
 		  const char *file, uint32_t line);
 void symput_segment(struct symput *s, uint64_t value, uint64_t offset, uint64_t bytes);
+/* A clean one, of places. */
+void symput_rule(struct symput *s, const struct cfi_rule *r);
 void symput_note(struct symput *s, const char *text);
 
 /* Hands out what there is. The result is s->rc. */

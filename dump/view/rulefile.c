@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/* Unwind rules of one file; see rulefile.h. */
+#include "dump/view/rulefile.h"
+
+#include "dump/view/elf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MAX_SEGMENTS 64
+/* Around a place: what has to be seen to know it, a multiple of 16. */
+#define CODE_BYTES 64
+
+struct rulefile {
+	struct elf *elf;
+	struct cfi *own, *debug; /* NULL: there is nothing */
+	struct elf_segment segments[MAX_SEGMENTS];
+	size_t nr_segments;
+};
+
+static int take(struct elf *e, struct cfi **out)
+{
+	struct cfi_sections s;
+
+	return e && elf_frames(e, &s) ? cfi_new(&s, out) : 0;
+}
+
+int rulefile_open(struct elf *e, struct elf *debug, struct rulefile **out)
+{
+	struct rulefile *f = calloc(1, sizeof(*f));
+	int rc = -ENOMEM;
+
+	if (!f)
+		return rc;
+	f->elf = e;
+	f->nr_segments = elf_code_segments(e, f->segments, MAX_SEGMENTS);
+	rc = take(e, &f->own);
+	if (!rc)
+		rc = take(debug, &f->debug);
+	if (rc)
+		rulefile_close(f);
+	else
+		*out = f;
+	return rc;
+}
+
+void rulefile_close(struct rulefile *f)
+{
+	if (!f)
+		return;
+	cfi_free(f->own);
+	cfi_free(f->debug);
+	free(f);
+}
+
+static bool find_code(const struct rulefile *f, uint64_t offset, struct cfi_rule *out)
+{
+	uint64_t from = offset / 16 * 16;
+	uint8_t code[CODE_BYTES];
+	size_t n;
+
+	from -= from >= 16 ? 16 : 0;
+	n = elf_read(f->elf, from, code, sizeof(code));
+	if (!cfi_of_code((struct bytes){code, n}, (size_t)(offset - from), out))
+		return false;
+	out->start += from;
+	return true;
+}
+
+bool rulefile_find(const struct rulefile *f, uint64_t offset, struct cfi_rule *out)
+{
+	const struct elf_segment *s = f->segments;
+	uint64_t value;
+	bool found;
+
+	for (size_t i = 0; i < f->nr_segments; i++, s++) {
+		if (offset < s->offset || offset - s->offset >= s->bytes)
+			continue;
+		value = offset - s->offset + s->value;
+		found = (f->own && cfi_find(f->own, value, out)) ||
+			(f->debug && cfi_find(f->debug, value, out));
+		if (!found)
+			return find_code(f, offset, out);
+		/* A function lies in one segment, so its start is there too. */
+		out->start = out->start - s->value + s->offset;
+		return true;
+	}
+	return false;
+}

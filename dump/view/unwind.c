@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Remote unwinding through libunwind; see unwind.h.
+ *
+ *	sample ── registers ──▶ libunwind ──▶ ip of the caller, and so on
+ *	       ── stack ──────▶    │  ▲
+ *	                   ip      ▼  │ rule as .eh_frame, at an address of its own
+ *	              people_where() ─┴─ source
+ *
+ * libunwind keeps what a rule came to for an ip, per address space; there is one for each of the
+ * processes seen last. It is dropped when a mapping that was asked about has changed.
+ */
+#include "dump/view/unwind.h"
+
+#include "dump/base/err.h"
+#include "dump/view/timeline.h"
+
+#include <errno.h>
+#include <libunwind-x86_64.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exported for those that find tables themselves, as perf does, but in no header. */
+int unw_search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw_proc_info_t *pi,
+		     int need_unwind_info, void *arg) __asm__("_Ux86_64_dwarf_search_unwind_table");
+
+/* Words read for one sample, of the stack and of rules; a real one takes some thousands. */
+#define MAX_READS  (1u << 17)
+#define NR_SPACES  32
+#define NR_SIGNALS 8
+/* Behind the copied bytes there may be more of the stack, this far. */
+#define MAX_STACK_BYTES (1ull << 30)
+
+/* ---- registers ---- */
+
+enum { REG_BP = 6, REG_SP = 7, REG_IP = 16, NR_REGS = 17 };
+
+/* By libunwind's numbers, which are DWARF's: bits of sample_regs_user (asm/perf_regs.h of x86). */
+static const uint8_t perf_regs[NR_REGS] = {
+	0,			    /* rax */
+	3,			    /* rdx */
+	2,			    /* rcx */
+	1,			    /* rbx */
+	4,			    /* rsi */
+	5,			    /* rdi */
+	6,			    /* rbp */
+	7,			    /* rsp */
+	16,			    /* r8 */
+	17, 18, 19, 20, 21, 22, 23, /* r15 */
+	8,			    /* rip */
+};
+
+struct range {
+	uint64_t from, to;
+};
+
+struct space {
+	unw_addr_space_t as;		  /* NULL: free */
+	uint32_t key;			  /* of the process */
+	uint64_t used;			  /* the sample that used it last */
+	struct people_span span;	  /* what it knows holds that long */
+	struct range signals[NR_SIGNALS]; /* code that returns to what was interrupted */
+	unsigned nr_signals;
+};
+
+struct unwind {
+	const struct people *people;
+	struct unwind_source src;
+	struct space spaces[NR_SPACES];
+	uint64_t nr_samples;
+
+	/* The sample: */
+	const struct timeline_record *rec;
+	struct space *space;
+	uint64_t regs[NR_REGS];
+	uint64_t sp; /* where `stack` lies */
+	struct bytes stack;
+	unsigned reads;
+	bool cut;		/* something behind the stack's end was asked for */
+	bool no_rule, unmapped; /* of the last that find() was asked for */
+	const char *image;
+	unw_cursor_t cursor;
+	struct unwind_frame frames[UNWIND_MAX_FRAMES];
+	size_t nr;
+};
+
+/* ---- what libunwind asks ---- */
+
+static bool read_stack(struct unwind *u, uint64_t addr, uint64_t *v)
+{
+	uint64_t off = addr - u->sp;
+
+	if (span_fits(off, sizeof(*v), u->stack.len)) {
+		memcpy(v, u->stack.p + off, sizeof(*v));
+		return true;
+	}
+	if (addr >= u->sp && off < MAX_STACK_BYTES)
+		u->cut = true;
+	return false;
+}
+
+static bool read_rule(const struct unwind *u, uint64_t addr, uint64_t *v)
+{
+	uint64_t off = (addr - RULES_BASE) % RULES_STEP;
+	const struct rule *r = rules_nth(u->src.rules, (addr - RULES_BASE) / RULES_STEP);
+
+	if (!r || !span_fits(off, sizeof(*v), r->shown.len))
+		return false;
+	memcpy(v, r->shown.p + off, sizeof(*v));
+	return true;
+}
+
+static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *v, int write, void *arg)
+{
+	struct unwind *u = arg;
+
+	if (write || ++u->reads > MAX_READS)
+		return -UNW_EINVAL;
+	if (addr >= RULES_BASE)
+		return read_rule(u, addr, v) ? 0 : -UNW_EINVAL;
+	return read_stack(u, addr, v) ? 0 : -UNW_EINVAL;
+}
+
+static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *v, int write, void *arg)
+{
+	const struct unwind *u = arg;
+
+	if (write || reg < 0 || reg >= NR_REGS)
+		return -UNW_EBADREG;
+	*v = u->regs[reg];
+	return 0;
+}
+
+static bool is_mapped(struct unwind *u, uint64_t addr, struct people_map *map)
+{
+	struct people_span span;
+	bool found = people_where(u->people, u->rec->tid, u->rec->time_ns, addr, map, &span);
+
+	if (span.from_ns > u->space->span.from_ns)
+		u->space->span.from_ns = span.from_ns;
+	if (span.to_ns < u->space->span.to_ns)
+		u->space->span.to_ns = span.to_ns;
+	return found;
+}
+
+static void note_signal(struct space *s, uint64_t from, uint64_t bytes)
+{
+	for (unsigned i = 0; i < s->nr_signals; i++)
+		if (s->signals[i].from == from)
+			return;
+	if (s->nr_signals < NR_SIGNALS)
+		s->signals[s->nr_signals++] = (struct range){from, from + bytes};
+}
+
+/* What libunwind then reads lies where the rule is; any error but ENOINFO keeps it from guessing.
+ */
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need,
+			  void *arg)
+{
+	struct unwind *u = arg;
+	struct people_map map;
+	const struct rule *r;
+	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
+	uint64_t place, at, start;
+	int rc;
+
+	u->unmapped = !is_mapped(u, ip, &map);
+	if (u->unmapped)
+		return -UNW_EINVAL;
+	place = ip - map.f.start + map.f.pgoff;
+	r = u->src.find(u->src.ctx, &map, place);
+	u->no_rule = !r;
+	u->image = map.path;
+	if (!r)
+		return -UNW_EINVAL;
+	start = ip - (place - r->r.start);
+	if (r->r.flags & CFI_SIGNAL)
+		note_signal(u->space, start, r->r.bytes);
+	at = RULES_BASE + r->id * RULES_STEP;
+	/* The one entry of the table says: at 0 of the segment begins what is described there. */
+	di.u.rti.table_data = at;
+	di.u.rti.table_len = 1;
+	di.u.rti.segbase = di.start_ip = at + r->entry;
+	di.end_ip = di.start_ip + r->r.bytes;
+	rc = unw_search_table(as, di.start_ip + (ip - start), &di, pi, need, arg);
+	if (rc == -UNW_ENOINFO)
+		return -UNW_EINVAL;
+	pi->start_ip = start;
+	pi->end_ip = start + r->r.bytes;
+	return rc;
+}
+
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
+{
+}
+
+static int no_dyn_info(unw_addr_space_t as, unw_word_t *addr, void *arg)
+{
+	return -UNW_ENOINFO;
+}
+
+static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *v, int write, void *arg)
+{
+	return -UNW_EBADREG;
+}
+
+static int no_resume(unw_addr_space_t as, unw_cursor_t *c, void *arg)
+{
+	return -UNW_EINVAL;
+}
+
+static int no_name(unw_addr_space_t as, unw_word_t addr, char *name, size_t n, unw_word_t *off,
+		   void *arg)
+{
+	return -UNW_ENOINFO;
+}
+
+static unw_accessors_t accessors = {
+	.find_proc_info = find_proc_info,
+	.put_unwind_info = put_unwind_info,
+	.get_dyn_info_list_addr = no_dyn_info,
+	.access_mem = access_mem,
+	.access_reg = access_reg,
+	.access_fpreg = access_fpreg,
+	.resume = no_resume,
+	.get_proc_name = no_name,
+};
+
+/* ---- address spaces ---- */
+
+int unwind_new(const struct people *p, const struct unwind_source *src, struct unwind **out,
+	       struct err *err)
+{
+	struct unwind *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return err_set(err, -ENOMEM, "out of memory to unwind stacks");
+	u->people = p;
+	u->src = *src;
+	*out = u;
+	return 0;
+}
+
+void unwind_free(struct unwind *u)
+{
+	if (!u)
+		return;
+	for (unsigned i = 0; i < NR_SPACES; i++)
+		if (u->spaces[i].as)
+			unw_destroy_addr_space(u->spaces[i].as);
+	free(u);
+}
+
+static void forget(struct space *s)
+{
+	s->span = (struct people_span){0, UINT64_MAX};
+	s->nr_signals = 0;
+	unw_flush_cache(s->as, 0, 0);
+}
+
+/* The process that the sample is about; 0: unknown. */
+static uint32_t process_of(const struct unwind *u)
+{
+	uint64_t ns = u->rec->time_ns;
+	const struct fmt_task *t = people_task(u->people, u->rec->tid, ns);
+
+	if (t && t->pid != t->tid)
+		t = people_task(u->people, t->pid, ns);
+	return t ? t->key : 0;
+}
+
+/* Its address space, or the one that was not used for longest. False: out of memory. */
+static bool enter_space(struct unwind *u)
+{
+	uint32_t key = process_of(u);
+	struct space *s = &u->spaces[0];
+	uint64_t ns = u->rec->time_ns;
+
+	for (unsigned i = 0; i < NR_SPACES; i++) {
+		if (u->spaces[i].as && u->spaces[i].key == key) {
+			s = &u->spaces[i];
+			break;
+		}
+		if (u->spaces[i].used < s->used)
+			s = &u->spaces[i];
+	}
+	if (!s->as) {
+		s->as = unw_create_addr_space(&accessors, 0);
+		if (!s->as)
+			return false;
+		unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
+		s->key = key;
+		forget(s);
+	} else if (s->key != key || ns < s->span.from_ns || ns > s->span.to_ns) {
+		s->key = key;
+		forget(s);
+	}
+	s->used = ++u->nr_samples;
+	u->space = s;
+	return true;
+}
+
+/* ---- a sample ---- */
+
+static bool take_regs(struct unwind *u)
+{
+	const struct record_sample *s = &u->rec->s;
+	uint64_t mask = u->rec->channel->layout.regs_user;
+
+	if (s->regs_abi != PERF_SAMPLE_REGS_ABI_64 || !s->regs)
+		return false;
+	for (unsigned i = 0; i < NR_REGS; i++) {
+		uint64_t bit = 1ull << perf_regs[i];
+
+		u->regs[i] = 0;
+		if (mask & bit)
+			memcpy(&u->regs[i],
+			       s->regs + 8 * (unsigned)__builtin_popcountll(mask & (bit - 1)), 8);
+	}
+	return mask & 1ull << perf_regs[REG_SP] && mask & 1ull << perf_regs[REG_IP];
+}
+
+static bool is_signal(const struct space *s, uint64_t addr)
+{
+	for (unsigned i = 0; i < s->nr_signals; i++)
+		if (s->signals[i].from <= addr && addr < s->signals[i].to)
+			return true;
+	return false;
+}
+
+static uint64_t reg(struct unwind *u, unw_regnum_t r)
+{
+	unw_word_t v = 0;
+
+	unw_get_reg(&u->cursor, r, &v);
+	return v;
+}
+
+/* The cursor stands in a frame that is not libunwind's finding: as if the sample had been taken
+ * there, in the call. */
+static void restart(struct unwind *u, uint64_t ip, uint64_t sp, uint64_t bp)
+{
+	for (int i = 0; i < NR_REGS; i++)
+		u->regs[i] = reg(u, i);
+	u->regs[REG_IP] = ip - 1;
+	u->regs[REG_SP] = sp;
+	u->regs[REG_BP] = bp;
+	unw_init_remote(&u->cursor, u->space->as, u);
+}
+
+/* The caller by the frame pointer; and where a sample was taken, which may be the function's
+ * first instruction, by the top of the stack. */
+static bool guess(struct unwind *u, bool sampled, uint64_t *ip)
+{
+	uint64_t bp = reg(u, REG_BP), sp = reg(u, REG_SP), next;
+	struct people_map map;
+
+	if (bp >= sp && !(bp & 7) && read_stack(u, bp, &next) && read_stack(u, bp + 8, ip) &&
+	    (!next || next > bp) && is_mapped(u, *ip - 1, &map)) {
+		restart(u, *ip, bp + 16, next);
+		return true;
+	}
+	if (sampled && read_stack(u, sp, ip) && is_mapped(u, *ip - 1, &map)) {
+		restart(u, *ip, sp + 8, bp);
+		return true;
+	}
+	return false;
+}
+
+/* Why the last step failed, or whether there is another way. */
+static bool go_on(struct unwind *u, uint64_t *ip, enum unwind_end *end)
+{
+	bool sampled = u->nr == 1;
+
+	if (u->no_rule || (u->unmapped && sampled)) {
+		u->cut = false;
+		if (guess(u, sampled, ip))
+			return true;
+		*end = u->cut ? UNWIND_CUT : u->unmapped ? UNWIND_BAD : UNWIND_NO_RULE;
+		return false;
+	}
+	if (u->unmapped && u->nr > 1)
+		u->nr--;
+	*end = u->cut && !u->unmapped ? UNWIND_CUT : UNWIND_BAD;
+	return false;
+}
+
+static enum unwind_end walk(struct unwind *u)
+{
+	uint64_t ip = u->regs[REG_IP], sp = u->regs[REG_SP], next;
+	bool exact = true, signal;
+	enum unwind_end end;
+	int rc;
+
+	while (u->nr < UNWIND_MAX_FRAMES) {
+		u->frames[u->nr++] = (struct unwind_frame){ip, exact};
+		u->no_rule = u->unmapped = u->cut = false;
+		rc = unw_step(&u->cursor);
+		signal = is_signal(u->space, exact ? ip : ip - 1);
+		if (rc < 0) {
+			signal = false;
+			if (!go_on(u, &ip, &end))
+				return end;
+		} else {
+			ip = reg(u, REG_IP);
+		}
+		if (!rc || !ip)
+			return UNWIND_COMPLETE;
+		/* A handler may have a stack of its own; else the stack grows one way. */
+		next = reg(u, REG_SP);
+		if (!signal && next <= sp)
+			return UNWIND_BAD;
+		sp = next;
+		exact = signal;
+	}
+	return UNWIND_DEEP;
+}
+
+bool unwind_has(const struct timeline_record *rec)
+{
+	const uint64_t both = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+
+	return (rec->s.have & both) == both;
+}
+
+void unwind_sample(struct unwind *u, const struct timeline_record *rec, struct unwind_chain *out)
+{
+	enum unwind_end end = UNWIND_NO_REGS;
+
+	u->rec = rec;
+	u->nr = 0;
+	u->reads = 0;
+	u->image = NULL;
+	u->stack = rec->s.stack;
+	if (take_regs(u) && enter_space(u)) {
+		u->sp = u->regs[REG_SP];
+		end = unw_init_remote(&u->cursor, u->space->as, u) ? UNWIND_BAD : walk(u);
+	}
+	*out = (struct unwind_chain){
+		.frames = u->frames,
+		.nr = u->nr,
+		.end = end,
+		.image = end == UNWIND_NO_RULE ? u->image : NULL,
+		.stack_bytes = rec->s.stack.len,
+	};
+}

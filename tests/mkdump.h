@@ -272,7 +272,8 @@ static inline void mk_rule(struct mk *d, struct fmt_unwind f, const void *initia
 	uint8_t text[256];
 
 	memcpy(text, initial, f.initial_bytes);
-	memcpy(text + f.initial_bytes, program, program_bytes);
+	if (program_bytes)
+		memcpy(text + f.initial_bytes, program, program_bytes);
 	mk_item(d, FMT_SYMBOLS, FMT_SYM_UNWIND, &f, sizeof(f), text,
 		f.initial_bytes + program_bytes);
 }

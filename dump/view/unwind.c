@@ -79,6 +79,8 @@ struct unwind {
 	unsigned reads;
 	bool cut;		/* something behind the stack's end was asked for */
 	bool no_rule, unmapped; /* of the last that find() was asked for */
+	bool elsewhere;		/* the frame is on another stack than the copied one */
+	bool last_frame;	/* the frame pointers led here, and end */
 	const char *image;
 	unw_cursor_t cursor;
 	struct unwind_frame frames[UNWIND_MAX_FRAMES];
@@ -95,7 +97,7 @@ static bool read_stack(struct unwind *u, uint64_t addr, uint64_t *v)
 		memcpy(v, u->stack.p + off, sizeof(*v));
 		return true;
 	}
-	if (addr >= u->sp && off < MAX_STACK_BYTES)
+	if (u->elsewhere || (addr >= u->sp && off < MAX_STACK_BYTES))
 		u->cut = true;
 	return false;
 }
@@ -359,6 +361,7 @@ static bool guess(struct unwind *u, bool sampled, uint64_t *ip)
 	if (bp >= sp && !(bp & 7) && read_stack(u, bp, &next) && read_stack(u, bp + 8, ip) &&
 	    (!next || next > bp) && is_mapped(u, *ip - 1, &map)) {
 		restart(u, *ip, bp + 16, next);
+		u->last_frame = !next;
 		return true;
 	}
 	if (sampled && read_stack(u, sp, ip) && is_mapped(u, *ip - 1, &map)) {
@@ -377,6 +380,10 @@ static bool go_on(struct unwind *u, uint64_t *ip, enum unwind_end *end)
 		u->cut = false;
 		if (guess(u, sampled, ip))
 			return true;
+		if (u->last_frame) {
+			*end = UNWIND_COMPLETE;
+			return false;
+		}
 		*end = u->cut ? UNWIND_CUT : u->unmapped ? UNWIND_BAD : UNWIND_NO_RULE;
 		return false;
 	}
@@ -404,6 +411,7 @@ static enum unwind_end walk(struct unwind *u)
 				return end;
 		} else {
 			ip = reg(u, REG_IP);
+			u->last_frame = false;
 		}
 		if (!rc || !ip)
 			return UNWIND_COMPLETE;
@@ -413,6 +421,8 @@ static enum unwind_end walk(struct unwind *u)
 			return UNWIND_BAD;
 		sp = next;
 		exact = signal;
+		/* What was interrupted may be on a stack that was not copied. */
+		u->elsewhere = signal && !span_fits(sp - u->sp, 8, u->stack.len);
 	}
 	return UNWIND_DEEP;
 }
@@ -431,6 +441,7 @@ void unwind_sample(struct unwind *u, const struct timeline_record *rec, struct u
 	u->rec = rec;
 	u->nr = 0;
 	u->reads = 0;
+	u->last_frame = u->elsewhere = false;
 	u->image = NULL;
 	u->stack = rec->s.stack;
 	if (take_regs(u) && enter_space(u)) {

@@ -13,6 +13,10 @@
 #define SCHED                                                                                      \
 	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
 	"sched:sched_migrate_task;size=2M"
+/* Stacks make each record three times as large. */
+#define SCHED_STACKS                                                                               \
+	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
+	"sched:sched_migrate_task;size=8M;stack=fp"
 #define LIFE                                                                                       \
 	"life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,"         \
 	"signal:signal_generate,signal:signal_deliver,oom:mark_victim;size=256K"
@@ -27,6 +31,9 @@ static const struct preset presets[] = {
 	{"cpu", "where time goes: stacks of running threads, 99 a second and CPU", {CPU}},
 	{"sched", "who runs, who wakes whom, who waits", {SCHED}},
 	{"life", "processes that start and end, signals, victims of the OOM killer", {LIFE}},
+	{"waits",
+	 "default, with the stacks of who goes to sleep and who wakes, for `why`",
+	 {CPU, SCHED_STACKS, LIFE}},
 	{"syscalls",
 	 "every system call with arguments and result",
 	 {"syscalls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=4M"}},
@@ -38,9 +45,10 @@ static const struct preset presets[] = {
 	 {"irq:irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_entry,irq:softirq_exit;size="
 	  "1M"}},
 	{"mem",
-	 "page faults with stacks (one in 64), direct reclaim, kswapd, compaction, OOM",
+	 "page faults with stacks (one in 64), reclaim, kswapd, compaction, OOM",
 	 {"faults:page-faults/period=64/;size=512K;stack=fp",
 	  "reclaim:vmscan:mm_vmscan_direct_reclaim_begin,vmscan:mm_vmscan_direct_reclaim_end,"
+	  "vmscan:mm_vmscan_memcg_reclaim_begin,vmscan:mm_vmscan_memcg_reclaim_end,"
 	  "vmscan:mm_vmscan_kswapd_wake,vmscan:mm_vmscan_kswapd_sleep,"
 	  "compaction:mm_compaction_begin,compaction:mm_compaction_end,oom:mark_victim;size=512K"}},
 	{"net",

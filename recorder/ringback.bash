@@ -43,6 +43,7 @@ _ringback_options() {
 	info) echo "--json --all --help" ;;
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
 	export) echo "--format --output --force --from --to --help" ;;
+	why) echo "--tid --comm --from --to --json --help" ;;
 	check) echo "--salvage --help" ;;
 	doctor) echo "--json --help" ;;
 	esac
@@ -57,7 +58,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		;;
 	record:--config | check:--salvage | export:-o | export:--output) _ringback_files '*' "$3" ;;
 	record:--preset)
-		_ringback_words "default cpu sched life syscalls io irq mem net" "$3"
+		_ringback_words "default cpu sched life waits syscalls io irq mem net" "$3"
 		;;
 	export:-f | export:--format) _ringback_words "perf" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
@@ -74,7 +75,8 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
 		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
-		script:--limit | export:--from | export:--to)
+		script:--limit | export:--from | export:--to | why:--tid | why:--comm | why:--from | \
+		why:--to)
 		COMPREPLY=()
 		;;
 	*) return 1 ;;
@@ -87,7 +89,7 @@ _ringback() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		_ringback_words "record trigger status info script export check doctor help version" "$current"
+		_ringback_words "record trigger status info script why export check doctor help version" "$current"
 		return
 	fi
 	# --preset=x comes as three words.
@@ -105,8 +107,8 @@ _ringback() {
 	_ringback_value "$command" "$before" "$current" && return
 	case $command:$current in
 	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
-	info:* | script:* | export:* | check:*) _ringback_files '*.rbd' "$current" ;;
-	help:*) _ringback_words "record trigger status info script export check doctor" "$current" ;;
+	info:* | script:* | why:* | export:* | check:*) _ringback_files '*.rbd' "$current" ;;
+	help:*) _ringback_words "record trigger status info script why export check doctor" "$current" ;;
 	esac
 }
 

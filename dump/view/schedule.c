@@ -335,7 +335,8 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
 		rc = close_span(s, gone, began, SPAN_GUESSED);
 	if (!rc && thread) {
-		was(s, thread, SPAN_RUN, began, o->cpu);
+		if (gone == NO_THREAD)
+			was(s, thread, SPAN_RUN, began, o->cpu);
 		if (t->known && t->now.state != SPAN_RUN)
 			rc = close_span(s, thread, began, SPAN_GUESSED);
 		if (!rc && !t->known)
@@ -396,7 +397,7 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct occasio
 		}
 	}
 	if (next) {
-		was(s, next, SPAN_READY, o->ns, o->cpu);
+		/* Of one that was not heard of before nothing is known: it may be new. */
 		now = &live_of(s, next)->now;
 		rc = close_span(s, next, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
 		open_span(s, next, SPAN_RUN, o->ns, o->cpu)->prio = (int16_t)v[4];

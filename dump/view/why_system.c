@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: MIT
+/* Trouble that is not a matter of scheduling: crashes, floods of processes, memory. */
+#include "dump/base/str.h"
+#include "dump/view/why_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static uint64_t focus_time(const struct why *w)
+{
+	return w->end_ns - w->focus_ns;
+}
+
+static void tid_name(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
+{
+	const char *comm = people_comm(w->people, tid, ns);
+
+	if (comm)
+		text_safe(t, comm, strlen(comm));
+	else
+		text_str(t, "thread");
+	text_fmt(t, " (%u)", tid);
+}
+
+/* ---- crashes ---- */
+
+/* Signals that a program gets for what it did itself, and that end it. */
+static const struct {
+	int sig;
+	const char *name, *what;
+} fatal[] = {
+	{11, "SIGSEGV", "it used memory that is not its own"},
+	{7, "SIGBUS", "it used memory that is not there"},
+	{4, "SIGILL", "it ran an instruction that is none"},
+	{8, "SIGFPE", "it divided by zero or so"},
+	{6, "SIGABRT", "it gave up by itself, as failed assertions do"},
+	{31, "SIGSYS", "it made a system call that is forbidden to it"},
+};
+
+static int fatal_index(int sig)
+{
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+		if (fatal[i].sig == sig)
+			return (int)i;
+	return -1;
+}
+
+/* The last crash before the trigger; of one that was sent and took effect, the latter. */
+static const struct life *last_crash(const struct why *w)
+{
+	const struct life *found = NULL;
+
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		if (l->ns > w->end_ns)
+			break;
+		if (l->kind == LIFE_OOM ||
+		    (l->kind == LIFE_DELIVER && !l->handled && fatal_index(l->sig) >= 0) ||
+		    (l->kind == LIFE_SEND && !w->recorded[LIFE_DELIVER] && l->code > 0 &&
+		     fatal_index(l->sig) >= 0))
+			found = l;
+	}
+	return found;
+}
+
+static void say_stack(const struct why *w, struct finding *f, uint32_t chain)
+{
+	struct chain c = chains_get(w->chains, chain);
+	struct text *t;
+	unsigned shown = 0;
+
+	for (size_t i = 0; i < c.nr && shown < 5; i++) {
+		if (c.frames[i].kernel)
+			continue;
+		t = shown ? &f->lines : finding_line(f, "stack");
+		text_str(t, shown++ ? " < " : "");
+		why_function(&c.frames[i], t);
+	}
+	if (shown)
+		text_str(&f->lines, "\n");
+}
+
+static int find_crash(struct why *w, uint32_t thread, struct finding *f)
+{
+	const struct life *l = last_crash(w);
+	const struct chain_frame *own;
+	const struct fmt_task *task;
+	int i = l ? fatal_index(l->sig) : -1;
+	struct text *t = &f->verdict;
+
+	if (!l)
+		return 0;
+	task = people_task(w->people, l->tid, l->ns);
+	own = chain_own(w, l->chain);
+	if (own && own->kernel)
+		own = NULL;
+	f->score = 1e6;
+	f->victim = schedule_find(w->sched, l->tid);
+	f->victim_tid = l->tid;
+	f->culprit_tid = l->tid;
+	f->sure = SURE_CERTAIN;
+	tid_name(w, l->tid, l->ns, t);
+	if (task && task->pid != l->tid) {
+		text_str(t, " of ");
+		tid_name(w, task->pid, l->ns, t);
+	}
+	text_str(t, l->kind == LIFE_OOM ? " was killed by the OOM killer" : " crashed by ");
+	if (i >= 0)
+		text_str(t, fatal[i].name);
+	if (own && i >= 0) {
+		text_str(t, " in ");
+		why_function(own, t);
+		why_function(own, &f->function);
+	}
+	text_str(t, ", ");
+	why_time(t, w->end_ns - l->ns);
+	text_str(t, " before the trigger");
+	if (i >= 0) {
+		t = finding_line(f, "signal");
+		text_fmt(t, "%d, code %d: %s\n", l->sig, l->code, fatal[i].what);
+	}
+	say_stack(w, f, l->chain);
+	if (!l->chain)
+		f->more = "where: --channel 'crash:signal:signal_deliver[sig==11];stack=fp'";
+	return 0;
+}
+
+static bool can_crash(const struct why *w)
+{
+	return w->recorded[LIFE_DELIVER] || w->recorded[LIFE_SEND] || w->recorded[LIFE_OOM];
+}
+
+const struct detector detect_crash = {.name = "crash", .find = find_crash, .can = can_crash};
+
+/* ---- processes without end ---- */
+
+/*
+ * A hundred programs a second started by one and the same thread, for a good part of the time: more
+ * than a compiler's driver or a shell script does for people.
+ */
+#define STORM_RATE 100.0
+
+struct forker {
+	uint32_t tid;
+	unsigned nr;
+};
+
+static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to_ns,
+			      struct forker *top)
+{
+	struct forker list[64];
+	unsigned nr = 0, total = 0, k;
+
+	*top = (struct forker){0};
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		if (l->kind != LIFE_FORK || l->is_thread || l->ns < from_ns || l->ns >= to_ns)
+			continue;
+		total++;
+		for (k = 0; k < nr && list[k].tid != l->tid; k++)
+			;
+		if (k == sizeof(list) / sizeof(list[0]))
+			continue;
+		if (k == nr)
+			list[nr++] = (struct forker){.tid = l->tid};
+		list[k].nr++;
+		if (list[k].nr > top->nr)
+			*top = list[k];
+	}
+	return total;
+}
+
+/* What the processes cost that it started, and what most of them are called. */
+static uint64_t children_cost(const struct why *w, uint32_t tid, uint64_t from_ns,
+			      const char **name)
+{
+	uint64_t ns = 0;
+
+	*name = NULL;
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+		uint32_t thread;
+		struct sums s;
+
+		if (l->kind != LIFE_FORK || l->is_thread || l->tid != tid || l->ns < from_ns)
+			continue;
+		thread = schedule_find(w->sched, l->other);
+		if (thread == NO_THREAD)
+			continue;
+		sums_of(w, thread, from_ns, w->end_ns, &s);
+		ns += s.ns[SPAN_RUN];
+		*name = schedule_thread(w->sched, thread)->comm;
+		/* The last may be the tool that asks for the dump. */
+		if (*name && !strncmp(*name, "ringback", 8))
+			*name = NULL;
+	}
+	return ns;
+}
+
+static const char *usual_child(const struct why *w, uint32_t tid, uint64_t from_ns)
+{
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+		uint32_t thread;
+
+		if (l->kind != LIFE_FORK || l->tid != tid || l->ns < from_ns)
+			continue;
+		thread = schedule_find(w->sched, l->other);
+		if (thread != NO_THREAD)
+			return schedule_thread(w->sched, thread)->comm;
+	}
+	return NULL;
+}
+
+static int find_forks(struct why *w, uint32_t thread, struct finding *f)
+{
+	uint64_t from = w->life_ns > w->focus_ns ? w->life_ns : w->focus_ns, cost;
+	double seconds = ms(w->end_ns - from) / 1e3, rate, before;
+	struct forker top, old;
+	const char *name;
+	unsigned total, nr_before;
+	struct text *t = &f->verdict;
+	struct sums s = {0};
+
+	if (w->end_ns < from + 100 * MS)
+		return 0;
+	total = forks_between(w, from, w->end_ns, &top);
+	rate = top.nr / seconds;
+	if (rate < STORM_RATE || 2 * top.nr < total)
+		return 0;
+	cost = children_cost(w, top.tid, from, &name);
+	if (!name)
+		name = usual_child(w, top.tid, from);
+	f->culprit = schedule_find(w->sched, top.tid);
+	f->culprit_tid = top.tid;
+	f->victim_tid = 0;
+	if (f->culprit != NO_THREAD)
+		sums_of(w, f->culprit, from, w->end_ns, &s);
+	f->score = (ms(cost) + ms(s.ns[SPAN_RUN])) * 1.5;
+	f->sure = SURE_CERTAIN;
+	text_str(t, "fork storm: ");
+	tid_name(w, top.tid, w->end_ns, t);
+	text_fmt(t, " started %u processes in ", top.nr);
+	why_time(t, w->end_ns - from);
+	text_fmt(t, ", %.0f a second", rate);
+	if (name) {
+		text_str(t, ": ");
+		text_safe(t, name, strlen(name));
+	}
+	t = finding_line(f, "cost");
+	text_str(t, "they ran ");
+	why_time(t, cost);
+	text_str(t, " on all CPUs, it itself ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_fmt(t, "; %u processes were started in all\n", total);
+	if (w->life_ns + 100 * MS < w->focus_ns) {
+		uint64_t begin = w->life_ns > w->from_ns ? w->life_ns : w->from_ns;
+
+		nr_before = forks_between(w, begin, w->focus_ns, &old);
+		before = nr_before / (ms(w->focus_ns - begin) / 1e3);
+		t = finding_line(f, "before");
+		text_fmt(t, "%.0f processes a second\n", before);
+	}
+	return 0;
+}
+
+static bool can_forks(const struct why *w)
+{
+	return w->recorded[LIFE_FORK];
+}
+
+const struct detector detect_forks = {.name = "fork-storm", .find = find_forks, .can = can_forks};
+
+/* ---- memory ---- */
+
+static bool can_sample(const struct why *w)
+{
+	return w->has_samples && w->has_names && schedule_has_switches(w->sched);
+}
+
+static void say_share(struct finding *f, const struct busy *b, unsigned hits, const char *what)
+{
+	struct text *t = finding_line(f, "samples");
+
+	text_fmt(t, "%u of %u were in %s\n", hits, b->nr, what);
+}
+
+static void say_own(const struct busy *b, struct finding *f)
+{
+	struct text *t;
+
+	if (!b->hits || b->function.kernel)
+		return;
+	why_function(&b->function, &f->function);
+	t = finding_line(f, "there");
+	text_str(t, "on behalf of ");
+	why_function(&b->function, t);
+	text_fmt(t, " in %u of them\n", b->hits);
+}
+
+/*
+ * Samples of a thread in the kernel's search for memory: each allocation pays for it, and what is
+ * found is often needed again soon. 3 samples are 30 ms at 99 Hz.
+ */
+static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct sums s;
+	struct busy b;
+	struct text *t = &f->verdict;
+	double share;
+
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	if (b.in[IN_RECLAIM] < (asked ? 3 : 10) || b.in[IN_RECLAIM] * (asked ? 20 : 5) < b.nr)
+		return 0;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	share = (double)b.in[IN_RECLAIM] / b.nr;
+	f->score = (ms(s.ns[SPAN_RUN]) * share + ms(s.ns[SPAN_BLOCKED])) * 1.5;
+	f->culprit = thread;
+	f->sure = share > 0.15 ? SURE_CERTAIN : SURE_FAIRLY;
+	text_str(t, "memory pressure: ");
+	why_who(w, thread, t);
+	text_fmt(t, " had to free memory itself in %.0f %% of its running time", 100 * share);
+	if (s.ns[SPAN_BLOCKED] > MS) {
+		text_str(t, " and was blocked ");
+		why_time(t, s.ns[SPAN_BLOCKED]);
+		text_str(t, " of the last ");
+		why_time(t, focus_time(w));
+	}
+	say_share(f, &b, b.in[IN_RECLAIM],
+		  "the kernel's reclaim: its control group or the machine is full");
+	if (b.in[IN_READ_BACK])
+		say_share(f, &b, b.in[IN_READ_BACK], "faults that read pages in (again)");
+	say_own(&b, f);
+	t = finding_line(f, "time");
+	text_str(t, "it ran ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_str(t, ", was blocked ");
+	why_time(t, s.ns[SPAN_BLOCKED]);
+	text_fmt(t, " in %zu pieces, longest ", s.nr[SPAN_BLOCKED]);
+	why_time(t, s.longest_ns[SPAN_BLOCKED]);
+	text_str(t, "\n");
+	if (!w->counted[COUNT_RECLAIM])
+		f->more = "how often, and how much was freed: --preset mem";
+	return 0;
+}
+
+const struct detector detect_reclaim = {
+	.name = "memory-pressure", .per_thread = true, .find = find_reclaim, .can = can_sample};
+
+/* The last fork by a thread of that process. */
+static const struct life *last_fork(const struct why *w, uint32_t pid)
+{
+	const struct life *found = NULL;
+
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+		const struct fmt_task *t;
+
+		if (l->kind != LIFE_FORK || l->is_thread || l->ns > w->end_ns)
+			continue;
+		t = people_task(w->people, l->tid, l->ns);
+		if (!t || t->pid != pid)
+			continue;
+		t = people_task(w->people, l->other, l->ns + 50 * MS);
+		/* The tool that asks for the dump is a child, too. */
+		if (w->m->trigger.pid != l->other)
+			found = l;
+	}
+	return found;
+}
+
+static int find_copies(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	const struct life *fork;
+	struct sums s;
+	struct busy b;
+	struct text *t = &f->verdict;
+	double share;
+
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	if (b.in[IN_COPY] < (asked ? 5 : 20) || b.in[IN_COPY] * (asked ? 5 : 3) < b.nr)
+		return 0;
+	fork = last_fork(w, schedule_thread(w->sched, thread)->pid);
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	share = (double)(b.in[IN_FAULT] > b.in[IN_COPY] ? b.in[IN_FAULT] : b.in[IN_COPY]) / b.nr;
+	f->score = ms(s.ns[SPAN_RUN]) * share * 1.5;
+	f->culprit = thread;
+	f->sure = fork ? SURE_CERTAIN : SURE_FAIRLY;
+	text_str(t, "page faults after fork: ");
+	why_who(w, thread, t);
+	text_fmt(t, " spent %.0f %% of its running time on faults, copying pages that it shares",
+		 100 * share);
+	if (fork) {
+		text_str(t, " with ");
+		tid_name(w, fork->other, w->end_ns, t);
+	}
+	say_share(f, &b, b.in[IN_FAULT], "page faults");
+	say_share(f, &b, b.in[IN_COPY], "the copying of shared pages on their first write");
+	say_own(&b, f);
+	if (fork) {
+		t = finding_line(f, "fork");
+		text_str(t, "the last ");
+		why_time(t, w->end_ns - fork->ns);
+		text_str(t, " before the trigger\n");
+	}
+	if (!w->counted[COUNT_FAULTS])
+		f->more = "how many faults: -e page-faults/period=64/ or --preset mem";
+	return 0;
+}
+
+const struct detector detect_copies = {
+	.name = "page-fault-storm", .per_thread = true, .find = find_copies, .can = can_sample};
+
+/* Faults that are not copies: memory that is used for the first time, or again. */
+static int find_faults(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct sums s;
+	struct busy b;
+	struct text *t = &f->verdict;
+
+	if (thread != w->asked)
+		return 0;
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	if (b.in[IN_FAULT] < 10 || 2 * b.in[IN_FAULT] < b.nr || b.in[IN_COPY] * 5 >= b.nr ||
+	    b.in[IN_RECLAIM] * 20 >= b.nr)
+		return 0;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	f->score = ms(s.ns[SPAN_RUN]) * b.in[IN_FAULT] / b.nr;
+	f->culprit = thread;
+	f->sure = SURE_FAIRLY;
+	why_who(w, thread, t);
+	text_fmt(t, " spent %.0f %% of its running time on page faults",
+		 100.0 * b.in[IN_FAULT] / b.nr);
+	say_share(f, &b, b.in[IN_FAULT], "page faults");
+	say_own(&b, f);
+	return 0;
+}
+
+const struct detector detect_faults = {
+	.name = "page-faults", .per_thread = true, .find = find_faults, .can = can_sample};

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads that sleep: for a lock that goes from hand to hand, for a peer that does not answer, for
+ * a thread that is at something else, for a device.
+ */
+#include "dump/view/why_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+static double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static uint64_t focus_time(const struct why *w)
+{
+	return w->end_ns - w->focus_ns;
+}
+
+static bool can_wake(const struct why *w)
+{
+	return schedule_has_wakings(w->sched) && schedule_has_switches(w->sched);
+}
+
+static bool can_switch(const struct why *w)
+{
+	return schedule_has_switches(w->sched);
+}
+
+static uint32_t pid_of(const struct why *w, uint32_t thread)
+{
+	return schedule_thread(w->sched, thread)->pid;
+}
+
+static void say_busy(struct finding *f, const struct busy *b, const char *label)
+{
+	struct text *t;
+
+	if (!b->hits)
+		return;
+	why_function(&b->function, &f->function);
+	t = finding_line(f, label);
+	why_function(&b->function, t);
+	text_fmt(t, " in %u of %u samples", b->hits, b->nr);
+	if (b->syscall && 2 * b->syscall_hits > b->nr)
+		text_fmt(t, "; the kernel worked on %s()", b->syscall);
+	text_str(t, "\n");
+}
+
+/* Where it slept, when that was recorded: the system call, or the kernel's function. */
+static bool say_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label)
+{
+	const char *syscall = chain_syscall(w, chain);
+	const struct chain_frame *own = chain_own(w, chain);
+	struct text *t;
+
+	if (!syscall && !(own && own->function))
+		return false;
+	t = finding_line(f, label);
+	if (syscall) {
+		text_str(t, "it slept in ");
+		text_safe(t, syscall, strlen(syscall));
+		text_str(t, "()");
+	} else {
+		text_str(t, "it slept");
+	}
+	if (own && own->function) {
+		text_str(t, ", called in ");
+		why_function(own, t);
+		if (!f->function.b.len)
+			why_function(own, &f->function);
+	}
+	text_str(t, "\n");
+	return true;
+}
+
+/* ---- a lock convoy ---- */
+
+#define MAX_HANDS 64
+
+struct convoy {
+	uint64_t ns;	  /* that the thread waited in the line */
+	uint64_t hand_ns; /* the sum over waits of waited time times hands that it went through */
+	uint64_t held_ns; /* siblings' running time in it */
+	unsigned nr, nr_held; /* waits; times that a sibling ran */
+	uint32_t hands[MAX_HANDS];
+	uint64_t hands_ns[MAX_HANDS];
+	unsigned nr_hands;
+};
+
+struct wait {
+	uint64_t ns;
+	uint32_t hands[MAX_HANDS];
+	unsigned nr;
+};
+
+static void add_hand(uint32_t *hands, unsigned *nr, uint64_t *sums, uint32_t thread, uint64_t ns)
+{
+	unsigned i;
+
+	for (i = 0; i < *nr && hands[i] != thread; i++)
+		;
+	if (i == MAX_HANDS)
+		return;
+	hands[i] = thread;
+	*nr += i == *nr;
+	if (sums)
+		sums[i] += ns;
+}
+
+static void end_wait(struct convoy *c, struct wait *wait)
+{
+	if (wait->nr) {
+		c->nr++;
+		c->ns += wait->ns;
+		c->hand_ns += wait->ns * wait->nr;
+	}
+	*wait = (struct wait){0};
+}
+
+/* The path's pieces at the siblings, one wait after the other. */
+static struct convoy convoy_of(const struct why *w, uint32_t thread)
+{
+	struct convoy c = {0};
+	struct wait wait = {0};
+
+	for (size_t i = 0; i < path_nr(&w->path); i++) {
+		const struct piece *p = path_piece(&w->path, i);
+		uint64_t ns = p->to_ns - p->from_ns;
+
+		if (!p->depth) {
+			end_wait(&c, &wait);
+			continue;
+		}
+		if (pid_of(w, p->thread) != pid_of(w, thread) ||
+		    (p->kind != LOST_RUN && p->kind != LOST_READY && p->kind != LOST_BLOCKED))
+			continue;
+		wait.ns += ns;
+		add_hand(wait.hands, &wait.nr, NULL, p->thread, ns);
+		add_hand(c.hands, &c.nr_hands, c.hands_ns, p->thread, ns);
+		if (p->kind == LOST_RUN) {
+			c.held_ns += ns;
+			c.nr_held++;
+		}
+	}
+	end_wait(&c, &wait);
+	return c;
+}
+
+/*
+ * Everybody waits for everybody: each wait goes through several siblings, one after the other, and
+ * none of them is the one to blame. A pool's thread that waits for work is woken by one other.
+ */
+static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct convoy c;
+	struct busy b;
+	struct text *t;
+	uint64_t most = 0;
+	int rc;
+
+	if (!pid_of(w, thread))
+		return 0;
+	rc = path_of(w, thread);
+	if (rc)
+		return rc;
+	c = convoy_of(w, thread);
+	for (unsigned i = 0; i < c.nr_hands; i++)
+		most = c.hands_ns[i] > most ? c.hands_ns[i] : most;
+	if (c.nr < 5 || c.nr_hands < 3 || 2 * most > c.ns || c.hand_ns < 2 * c.ns ||
+	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < focus_time(w)))
+		return 0;
+	busy_of(w, thread, pid_of(w, thread), w->focus_ns, w->end_ns, &b);
+	f->score = ms(c.ns) * 1.5;
+	f->culprit = c.hands[0];
+	f->sure = schedule_has_stacks(w->sched) ? SURE_CERTAIN : SURE_FAIRLY;
+	t = &f->verdict;
+	text_fmt(t, "lock convoy: %u threads stand in line for each other; ", c.nr_hands + 1);
+	why_who(w, thread, t);
+	text_str(t, " waited ");
+	why_time(t, c.ns);
+	text_str(t, " of the last ");
+	why_time(t, focus_time(w));
+	if (b.hits) {
+		text_str(t, " for ");
+		why_function(&b.function, t);
+		text_str(t, " in the others");
+	}
+	t = finding_line(f, "line");
+	text_fmt(t, "%u waits, ", c.nr);
+	why_time(t, c.ns / c.nr);
+	text_fmt(t, " each, through %.1f others one after the other, ",
+		 (double)c.hand_ns / (double)c.ns);
+	why_time(t, c.nr_held ? c.held_ns / c.nr_held : 0);
+	text_str(t, " in each\n");
+	t = finding_line(f, "others");
+	for (unsigned i = 0; i < c.nr_hands && i < 6; i++) {
+		text_str(t, i ? ", " : "");
+		why_who(w, c.hands[i], t);
+		text_char(t, ' ');
+		why_time(t, c.hands_ns[i]);
+	}
+	text_str(t, "\n");
+	say_busy(f, &b, "holding");
+	f->more = schedule_has_stacks(w->sched) ? NULL
+						: "which lock: stacks of who waits (--preset "
+						  "waits), or futex calls (-e raw_syscalls:*)";
+	return 0;
+}
+
+const struct detector detect_convoy = {
+	.name = "lock-convoy", .per_thread = true, .find = find_convoy, .can = can_wake};
+
+/* ---- sleeps that were longer than usual ---- */
+
+struct usual {
+	const struct span *longest; /* sleep in the focus, after which it was not itself at fault */
+	uint64_t ns;
+	uint64_t median_ns; /* of the others that a thread ended */
+	size_t nr;	    /* of those */
+	uint32_t partner;   /* who ended most of them; NO_THREAD */
+	size_t nr_partner;
+};
+
+static uint64_t length(const struct span *s)
+{
+	return s->to_ns - s->from_ns;
+}
+
+/* Who woke it most often in its other sleeps; the list is short or repeats itself. */
+static void find_partner(const struct why *w, uint32_t thread, struct usual *u)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	uint32_t *counts = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*counts));
+
+	u->partner = NO_THREAD;
+	for (size_t i = 0; counts && i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+
+		if (s == u->longest || s->state != SPAN_SLEEP || !path_woken_by_thread(w, s))
+			continue;
+		if (++counts[s->by] > u->nr_partner) {
+			u->nr_partner = counts[s->by];
+			u->partner = s->by;
+		}
+	}
+	free(counts);
+}
+
+static struct usual usual_of(const struct why *w, uint32_t thread, bool by_thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	uint64_t *list = calloc(t->nr + 1, sizeof(*list));
+	struct usual u = {.partner = NO_THREAD};
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+
+		if (s->state != SPAN_SLEEP || path_woken_by_thread(w, s) != by_thread ||
+		    s->to_ns <= w->focus_ns || s->from_ns >= w->end_ns)
+			continue;
+		/* To ask for the dump takes a moment, too. */
+		if (!u.longest || length(s) > length(u.longest))
+			u.longest = s;
+	}
+	for (size_t i = 0; list && i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+
+		if (s != u.longest && s->state == SPAN_SLEEP && path_woken_by_thread(w, s) &&
+		    !(s->flags & SPAN_CUT))
+			list[u.nr++] = length(s);
+	}
+	u.ns = u.longest ? length(u.longest) : 0;
+	u.median_ns = u.nr ? why_median(list, u.nr) : 0;
+	free(list);
+	find_partner(w, thread, &u);
+	return u;
+}
+
+/* ---- a peer that does not answer ---- */
+
+struct peer {
+	const struct span *stopped; /* while the other sleeps */
+	uint64_t stopped_ns, run_ns, blocked_ns;
+	const struct life *sent, *exited;
+};
+
+static struct peer look_at(const struct why *w, uint32_t peer, const struct span *sleep)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, peer);
+	struct peer p = {0};
+	struct sums s;
+
+	sums_of(w, peer, sleep->from_ns, sleep->to_ns, &s);
+	p.stopped = s.longest[SPAN_STOPPED];
+	p.stopped_ns = s.ns[SPAN_STOPPED];
+	p.run_ns = s.ns[SPAN_RUN] + s.ns[SPAN_READY];
+	p.blocked_ns = s.ns[SPAN_BLOCKED];
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		/* SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU; to the process or to the thread. */
+		if (l->kind == LIFE_SEND && l->sig >= 19 && l->sig <= 22 &&
+		    (l->tid == t->tid || l->tid == t->pid) && l->ns <= sleep->to_ns)
+			p.sent = l;
+		if (l->kind == LIFE_EXIT && l->tid == t->tid && l->ns <= sleep->to_ns)
+			p.exited = l;
+	}
+	return p;
+}
+
+static void say_partner(const struct why *w, struct finding *f, const struct usual *u)
+{
+	struct text *t = finding_line(f, "usual");
+
+	text_fmt(t, "%zu times in the window ", u->nr_partner);
+	why_who(w, u->partner, t);
+	text_str(t, " woke it; it slept ");
+	why_time(t, u->median_ns);
+	text_str(t, " then (median)\n");
+}
+
+static void say_sender(const struct why *w, struct finding *f, const struct life *l)
+{
+	const char *comm = people_comm(w->people, l->other, l->ns);
+	struct text *t = finding_line(f, "signal");
+
+	text_fmt(t, "%s from ", l->sig == 19 ? "SIGSTOP" : "a stop signal");
+	if (comm)
+		text_safe(t, comm, strlen(comm));
+	text_fmt(t, " (%u), ", l->other);
+	why_time(t, w->end_ns > l->ns ? w->end_ns - l->ns : 0);
+	text_str(t, " before the trigger\n");
+}
+
+/*
+ * One that is woken by another again and again, and then sleeps far longer while that one does
+ * nothing at all: stopped, gone or asleep itself.
+ */
+static int find_peer(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct usual u = usual_of(w, thread, false);
+	struct peer p;
+	struct text *t;
+
+	if (!u.longest || u.partner == NO_THREAD || u.nr_partner < 5 ||
+	    u.ns < (asked ? 50 : 200) * MS || u.ns < 10 * u.median_ns)
+		return 0;
+	p = look_at(w, u.partner, u.longest);
+	/* It has its part in this only if it is at nothing else; others wait for work like that. */
+	if (2 * p.stopped_ns < u.ns && !p.exited && !(asked && 20 * p.run_ns < u.ns))
+		return 0;
+	f->culprit = u.partner;
+	f->score = ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
+	f->sure = p.stopped_ns ? SURE_CERTAIN : p.exited ? SURE_FAIRLY : SURE_GUESS;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " slept ");
+	why_time(t, u.ns);
+	text_str(t, " for an answer of ");
+	why_who(w, u.partner, t);
+	if (p.stopped_ns) {
+		text_str(t, ", which is stopped");
+		if (p.sent) {
+			const char *comm = people_comm(w->people, p.sent->other, p.sent->ns);
+
+			text_str(t, " by ");
+			if (comm)
+				text_safe(t, comm, strlen(comm));
+			text_fmt(t, " (%u)", p.sent->other);
+		}
+	} else {
+		text_str(t, p.exited ? ", which has ended" : ", which did nothing meanwhile");
+	}
+	say_partner(w, f, &u);
+	if (p.sent)
+		say_sender(w, f, p.sent);
+	t = finding_line(f, "peer");
+	why_who(w, u.partner, t);
+	text_str(t, " was stopped ");
+	why_time(t, p.stopped_ns);
+	text_str(t, ", ran ");
+	why_time(t, p.run_ns);
+	text_str(t, " meanwhile\n");
+	if (!say_asleep(w, f, u.longest->chain, "where"))
+		f->more = "where it slept: stacks of who waits (--preset waits), or --preset "
+			  "syscalls";
+	return 0;
+}
+
+const struct detector detect_peer = {
+	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = can_wake};
+
+/* ---- another thread is at something else ---- */
+
+struct work {
+	uint32_t thread;
+	uint64_t run_ns, ready_ns, blocked_ns;
+};
+
+/* On whose account most of a sleep goes. */
+static int who_worked(const struct why *w, uint32_t thread, const struct span *sleep,
+		      struct work *out)
+{
+	struct path p = {0};
+	int rc = path_walk(w, thread, sleep->from_ns, sleep->to_ns, &p);
+	struct work list[MAX_HANDS];
+	size_t nr = 0, k;
+
+	*out = (struct work){.thread = NO_THREAD};
+	for (size_t i = 0; !rc && i < path_nr(&p); i++) {
+		const struct piece *q = path_piece(&p, i);
+		uint64_t ns = q->to_ns - q->from_ns;
+
+		if (!q->depth)
+			continue;
+		for (k = 0; k < nr && list[k].thread != q->thread; k++)
+			;
+		if (k == MAX_HANDS)
+			continue;
+		if (k == nr)
+			list[nr++] = (struct work){.thread = q->thread};
+		list[k].run_ns += q->kind == LOST_RUN ? ns : 0;
+		list[k].ready_ns += q->kind == LOST_READY ? ns : 0;
+		list[k].blocked_ns += q->kind == LOST_BLOCKED ? ns : 0;
+	}
+	path_free(&p);
+	for (k = 0; k < nr; k++)
+		if (list[k].run_ns + list[k].ready_ns + list[k].blocked_ns >
+		    out->run_ns + out->ready_ns + out->blocked_ns)
+			*out = list[k];
+	return rc;
+}
+
+/* Siblings of the worker that were in the same function meanwhile: the rest of a pool. */
+static unsigned same_work(const struct why *w, uint32_t worker, const struct chain_frame *fn,
+			  const struct span *sleep, uint32_t *other)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		struct busy b;
+		struct sums s;
+
+		if (i == worker || !pid_of(w, i) || pid_of(w, i) != pid_of(w, worker))
+			continue;
+		sums_of(w, i, sleep->from_ns, sleep->to_ns, &s);
+		if (2 * (s.ns[SPAN_RUN] + s.ns[SPAN_READY]) < length(sleep))
+			continue;
+		busy_of(w, i, 0, sleep->from_ns, sleep->to_ns, &b);
+		if (b.hits && b.function.function && b.function.function == fn->function) {
+			nr++;
+			*other = i;
+		}
+	}
+	return nr;
+}
+
+static int find_task(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct usual u = usual_of(w, thread, true);
+	uint32_t other = NO_THREAD;
+	unsigned nr_others = 0;
+	struct work k;
+	struct busy b;
+	struct text *t;
+	uint64_t at;
+	int rc;
+
+	/* For others than who asked: only what was usual tells whether a wait is a long one. */
+	if (!u.longest || u.ns < (asked ? 30 : 200) * MS || (u.nr >= 5 && u.ns < 5 * u.median_ns) ||
+	    (!asked && (u.nr < 20 || u.ns < 20 * u.median_ns)))
+		return 0;
+	rc = who_worked(w, thread, u.longest, &k);
+	at = k.run_ns + k.ready_ns + k.blocked_ns;
+	if (rc || k.thread == NO_THREAD || 2 * at < u.ns)
+		return rc;
+	/* Parents wait for children: that is how programs are run. */
+	if (!asked && pid_of(w, k.thread) != pid_of(w, thread) && !u.nr_partner)
+		return 0;
+	busy_of(w, k.thread, 0, u.longest->from_ns, u.longest->to_ns, &b);
+	if (b.hits)
+		nr_others = same_work(w, k.thread, &b.function, u.longest, &other);
+	f->score = ms(at) * (asked ? 1.1 : 0.6);
+	f->culprit = k.thread;
+	f->sure = SURE_CERTAIN;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " waited ");
+	why_time(t, u.ns);
+	text_str(t, " for ");
+	why_who(w, k.thread, t);
+	if (k.blocked_ns > k.run_ns + k.ready_ns)
+		text_str(t, ", which was blocked itself");
+	else if (b.hits)
+		text_str(t, ", which was busy in ");
+	else
+		text_str(t, ", which was busy");
+	if (b.hits && k.blocked_ns <= k.run_ns + k.ready_ns)
+		why_function(&b.function, t);
+	if (nr_others) {
+		text_str(t, ", as was ");
+		if (nr_others == 1)
+			why_who(w, other, t);
+		else
+			text_fmt(t, "%u others of its process", nr_others);
+	}
+	t = finding_line(f, "meanwhile");
+	why_who(w, k.thread, t);
+	text_str(t, " ran ");
+	why_time(t, k.run_ns);
+	text_str(t, ", waited for a CPU ");
+	why_time(t, k.ready_ns);
+	text_str(t, ", was blocked ");
+	why_time(t, k.blocked_ns);
+	text_str(t, ", then woke ");
+	why_name(w, thread, t);
+	text_str(t, "\n");
+	say_busy(f, &b, "there");
+	if (u.nr) {
+		t = finding_line(f, "usual");
+		text_fmt(t, "%zu other waits for threads took ", u.nr);
+		why_time(t, u.median_ns);
+		text_str(t, " (median)\n");
+	}
+	say_asleep(w, f, u.longest->chain, "where");
+	return 0;
+}
+
+const struct detector detect_task = {
+	.name = "long-task", .per_thread = true, .find = find_task, .can = can_wake};
+
+/* ---- uninterruptible ---- */
+
+/* The system call of most of its blocking, by stacks of switches or else of samples nearby. */
+static const char *blocked_in(const struct why *w, uint32_t thread, const struct sums *s,
+			      const struct busy *b, bool *seen)
+{
+	const struct span *longest = s->longest[SPAN_BLOCKED];
+	const char *syscall = longest ? chain_syscall(w, longest->chain) : NULL;
+
+	*seen = syscall != NULL;
+	if (syscall)
+		return syscall;
+	return b->syscall && b->syscall_hits >= 2 ? b->syscall : NULL;
+}
+
+static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked, seen;
+	const struct span *longest;
+	const char *syscall;
+	struct sums s, before;
+	struct busy b;
+	struct text *t;
+
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	longest = s.longest[SPAN_BLOCKED];
+	/* Disks are waited for everywhere: of who did not ask, only what nobody takes for usual. */
+	if (!longest || s.ns[SPAN_BLOCKED] < (asked ? 20 : 300) * MS ||
+	    (!asked && s.longest_ns[SPAN_BLOCKED] < 100 * MS))
+		return 0;
+	busy_of(w, thread, 0, longest->from_ns > 50 * MS ? longest->from_ns - 50 * MS : 0,
+		longest->to_ns + 50 * MS, &b);
+	syscall = blocked_in(w, thread, &s, &b, &seen);
+	f->score = ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
+	f->culprit = longest->by != NO_THREAD && longest->by ? longest->by : NO_THREAD;
+	f->sure = seen ? SURE_CERTAIN : syscall ? SURE_FAIRLY : SURE_GUESS;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " was blocked ");
+	why_time(t, s.ns[SPAN_BLOCKED]);
+	text_str(t, " of the last ");
+	why_time(t, focus_time(w));
+	if (syscall) {
+		text_str(t, " in ");
+		text_safe(t, syscall, strlen(syscall));
+		text_str(t, "()");
+	}
+	text_str(t, ": uninterruptible, waiting for a disk or a lock of the kernel's");
+	t = finding_line(f, "time");
+	text_fmt(t, "%zu times, longest ", s.nr[SPAN_BLOCKED]);
+	why_time(t, s.longest_ns[SPAN_BLOCKED]);
+	text_str(t, "; it ran ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_str(t, " meanwhile\n");
+	if (!say_asleep(w, f, longest->chain, "where"))
+		say_busy(f, &b, "around");
+	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ)) {
+		t = finding_line(f, "woken");
+		text_str(t, "from the longest by ");
+		why_who(w, longest->by, t);
+		text_str(t, "\n");
+	} else if (longest->by != NO_THREAD) {
+		t = finding_line(f, "woken");
+		text_str(t, "from the longest by an interrupt: a device was done\n");
+	}
+	if (w->focus_ns - w->from_ns > 50 * MS) {
+		sums_of(w, thread, w->from_ns, w->focus_ns, &before);
+		t = finding_line(f, "before");
+		text_fmt(t, "blocked %.1f %% of the time; now %.1f %%\n",
+			 100 * ms(before.ns[SPAN_BLOCKED]) / ms(w->focus_ns - w->from_ns),
+			 100 * ms(s.ns[SPAN_BLOCKED]) / ms(focus_time(w)));
+	}
+	if (!seen)
+		f->more = "which call and file: stacks of who waits (--preset waits); the disk: "
+			  "--preset io";
+	return 0;
+}
+
+const struct detector detect_blocked = {
+	.name = "blocked", .per_thread = true, .find = find_blocked, .can = can_switch};
+
+/* ---- itself ---- */
+
+/* The one that asked was at work all the time: no wait explains it, the work does. */
+static int find_busy(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct sums s;
+	struct busy b;
+	struct text *t;
+
+	if (thread != w->asked)
+		return 0;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	if (2 * s.ns[SPAN_RUN] < focus_time(w) || s.ns[SPAN_RUN] < 50 * MS)
+		return 0;
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	f->score = ms(s.ns[SPAN_RUN]) * 0.3;
+	f->culprit = thread;
+	f->sure = b.hits ? SURE_FAIRLY : SURE_GUESS;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " waited for nobody: it ran ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_str(t, " of the last ");
+	why_time(t, focus_time(w));
+	if (b.hits) {
+		text_str(t, ", mostly in ");
+		why_function(&b.function, t);
+	}
+	say_busy(f, &b, "there");
+	return 0;
+}
+
+const struct detector detect_busy = {
+	.name = "busy", .per_thread = true, .find = find_busy, .can = can_switch};

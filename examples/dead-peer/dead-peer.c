@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A checkout that asks the bank over a socket before it says yes: 200 times a second, answered
+ * within a millisecond. Then somebody attaches a debugger to the bank's process, which stops it.
+ * The connection stays up, no error comes, and the checkout sleeps in read() until its own time
+ * limit.
+ */
+#include "../incident.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#define NORMAL_MS  900
+#define TIMEOUT_MS 800
+
+static __attribute__((noinline)) void check_account(void)
+{
+	work_ms(0.3);
+}
+
+static pid_t start_bank(int fd)
+{
+	pid_t pid = fork();
+	char order;
+
+	if (pid)
+		return pid;
+	name_me("bank");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(fd, &order, 1) == 1) {
+		check_account();
+		if (write(fd, &order, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* Somebody else, who has no idea what stopping a process does to those that talk to it. */
+static pid_t start_debugger(pid_t bank)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	name_me("gdb");
+	sleep_ms(NORMAL_MS);
+	kill(bank, SIGSTOP);
+	_exit(0);
+}
+
+static __attribute__((noinline)) ssize_t ask_bank(int fd)
+{
+	char answer = '?';
+
+	if (write(fd, "?", 1) != 1)
+		return -1;
+	return read(fd, &answer, 1);
+}
+
+int main(void)
+{
+	struct timeval limit = {.tv_usec = TIMEOUT_MS * 1000};
+	pid_t bank, debugger;
+	int fds[2];
+
+	name_me("checkout");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds)) {
+		perror("socketpair");
+		return 1;
+	}
+	bank = start_bank(fds[1]);
+	debugger = start_debugger(bank);
+	setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	while (ask_bank(fds[0]) == 1)
+		sleep_ms(5);
+	incident("the bank did not answer for %d ms", TIMEOUT_MS);
+	kill(bank, SIGKILL);
+	waitpid(bank, NULL, 0);
+	waitpid(debugger, NULL, 0);
+	return 0;
+}

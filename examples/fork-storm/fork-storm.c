@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A supervisor that checks its services by starting a program: 20 times a second, as configured. A
+ * reload of the configuration then reads the interval in seconds where it was in milliseconds: 0.
+ * From now on it starts one check after the other, as fast as it can. Nobody sees a busy process in
+ * top: each lives for a millisecond.
+ */
+#include "../incident.h"
+
+#define RELOAD_MS 1000
+#define STORM_MS  1000
+
+static void run_check(void)
+{
+	char *argv[] = {"true", NULL};
+	pid_t pid = fork();
+
+	if (!pid) {
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static double interval_ms(double since_start_ms)
+{
+	return since_start_ms < RELOAD_MS ? 50 : 0.05 /* was meant to be 50 */;
+}
+
+int main(void)
+{
+	double began = ms_now(), since;
+	int nr_checks = 0;
+
+	name_me("supervisor");
+	for (;;) {
+		since = ms_now() - began;
+		if (since > RELOAD_MS + STORM_MS)
+			break;
+		run_check();
+		nr_checks++;
+		sleep_ms(interval_ms(since));
+	}
+	incident("load is climbing, nothing in top");
+	printf("%d checks\n", nr_checks);
+	return 0;
+}

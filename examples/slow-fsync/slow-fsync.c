@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A ledger that answers "booked" once the booking is on disk. That takes a few milliseconds, until
+ * the monthly statement is appended to the same file: the next booking's fsync() has to write all
+ * of it to the disk first. The thread asks for a dump when a booking took too long.
+ */
+#include "../incident.h"
+
+#define NORMAL_MS 800
+#define LIMIT_MS  100
+#define STATEMENT (384 << 20) /* bytes; several times, until it is felt */
+
+static char piece[1 << 20];
+
+static void append(int fd, size_t bytes)
+{
+	size_t n;
+
+	for (; bytes; bytes -= n) {
+		n = bytes < sizeof(piece) ? bytes : sizeof(piece);
+		if (write(fd, piece, n) != (ssize_t)n) {
+			perror("write");
+			exit(1);
+		}
+	}
+}
+
+/* Milliseconds until the booking is safe. */
+static __attribute__((noinline)) double book(int fd)
+{
+	double began = ms_now();
+
+	append(fd, 200);
+	if (fsync(fd)) {
+		perror("fsync");
+		exit(1);
+	}
+	return ms_now() - began;
+}
+
+int main(int argc, char **argv)
+{
+	char path[4096];
+	double began = ms_now(), took = 0;
+	int fd;
+
+	name_me("ledgerd");
+	snprintf(path, sizeof(path), "%s/ledger.XXXXXX", argc > 1 ? argv[1] : ".");
+	fd = mkstemp(path);
+	if (fd < 0) {
+		perror(path);
+		return 1;
+	}
+	unlink(path);
+	memset(piece, 'x', sizeof(piece));
+	while (ms_now() - began < NORMAL_MS) {
+		book(fd);
+		sleep_ms(10);
+	}
+	for (int i = 0; i < 8 && took < LIMIT_MS; i++) {
+		append(fd, STATEMENT);
+		took = book(fd);
+	}
+	incident("a booking took %.0f ms, limit %d ms", took, LIMIT_MS);
+	close(fd);
+	return 0;
+}

@@ -492,6 +492,28 @@ static int note_stray(struct schedule *s, const struct occasion *o)
 	return rc;
 }
 
+/*
+ * Until here some CPUs' events are missing, so what a thread seems to be in may long be over: from
+ * here on it is found out anew.
+ */
+static int begin_window(struct schedule *s)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < nr_threads(s); i++) {
+		struct live *t = live_of(s, i);
+
+		if (!t->known || t->now.state == SPAN_ENDED)
+			continue;
+		rc = close_span(s, i, s->from_ns, SPAN_GUESSED);
+		t->last_ns = 0;
+	}
+	for (size_t i = 0; i < s->nr_cpus; i++)
+		s->cpus[i] = (struct live_cpu){.current = NO_THREAD, .stray = NO_THREAD};
+	s->in_window = true;
+	return rc;
+}
+
 int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 {
 	const struct event_parser *p;
@@ -509,7 +531,8 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 		v[i] = field_number(p->fields[i], rec->s.raw);
 	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
 		o.chain = chains_add(s->chains, rec);
-	rc = note_stray(s, &o);
+	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
+	rc = rc ? rc : note_stray(s, &o);
 	if (rc)
 		return rc;
 	switch (p->kind) {

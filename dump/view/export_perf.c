@@ -277,13 +277,10 @@ static int put_sample(struct perf_export *p, const struct timeline_record *rec)
 static int put_other(struct perf_export *p, const struct timeline_record *rec)
 {
 	size_t id_bytes = record_id_bytes(&rec->channel->layout);
-	const struct perf_evsel *e = NULL;
+	const struct perf_evsel *e = p->of_channel[rec->channel - p->x->m->channels];
 	struct bytes b = rec->rec, body;
 	struct perf_event_header h;
 
-	for (size_t i = 0; i < p->nr_evsels && !e; i++)
-		if (&p->x->m->channels[p->evsels[i].e->f.channel] == rec->channel)
-			e = &p->evsels[i];
 	if (!e || !bytes_get(&b, &h, sizeof(h)) || b.len < id_bytes ||
 	    !bytes_take(&b, b.len - id_bytes, &body)) {
 		p->x->nr_left_out++;

@@ -40,6 +40,7 @@ struct perf_export {
 	struct perf_evsel *evsels;
 	size_t nr_evsels;
 	uint32_t *of_event; /* index into evsels by event id; UINT32_MAX: none */
+	const struct perf_evsel *of_channel[64]; /* its first; NULL: none */
 	uint64_t *ids;
 	uint32_t attr_bytes; /* of each attr in the file */
 	uint32_t ip_reg;     /* bit of REGS_USER; UINT32_MAX: unknown machine */

@@ -102,6 +102,8 @@ static int add_evsels(struct perf_export *p)
 		make_attr(m, e, &s->attr);
 		if (used_bytes(&s->attr) > p->attr_bytes)
 			p->attr_bytes = (uint32_t)used_bytes(&s->attr);
+		if (e->f.channel < 64 && !p->of_channel[e->f.channel])
+			p->of_channel[e->f.channel] = s;
 		p->of_event[i] = (uint32_t)p->nr_evsels++;
 	}
 	return 0;

@@ -174,16 +174,24 @@ static int compare_tracepoints(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void find_format(const struct perf_export *p, struct tracepoint *tp)
+static struct tracepoint *find(struct tracepoint *v, size_t nr, uint32_t id)
+{
+	struct tracepoint like = {.id = id};
+
+	return nr ? bsearch(&like, v, nr, sizeof(*v), compare_tracepoints) : NULL;
+}
+
+static void find_formats(const struct perf_export *p, struct tracepoint *v, size_t nr)
 {
 	const struct meta *m = p->x->m;
 
-	/* One that can't be understood would make perf refuse the file. */
-	if (!fields_tracepoint(p->x->fields, tp->id))
-		return;
-	for (size_t i = 0; i < m->nr_tracepoints; i++)
-		if (m->tracepoints[i].id == tp->id)
+	for (size_t i = 0; i < m->nr_tracepoints; i++) {
+		struct tracepoint *tp = find(v, nr, m->tracepoints[i].id);
+
+		/* One that can't be understood would make perf refuse the file. */
+		if (tp && fields_tracepoint(p->x->fields, tp->id))
 			tp->format = m->tracepoints[i].format;
+	}
 }
 
 /* Those of the events, each once, by id. `out` has room for all events. */
@@ -208,8 +216,7 @@ static size_t list_tracepoints(const struct perf_export *p, struct tracepoint *o
 	for (size_t i = 0; i < nr; i++)
 		if (!kept || out[kept - 1].id != out[i].id)
 			out[kept++] = out[i];
-	for (size_t i = 0; i < kept; i++)
-		find_format(p, &out[i]);
+	find_formats(p, out, kept);
 	return kept;
 }
 

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares what perf prints of an export with what ringback script prints of the dump.
+
+	perf_same.py script RINGBACK.json PERF.txt
+		PERF.txt: perf script -F comm,pid,tid,cpu,time,event,ip,sym,dso --ns --no-inline
+	perf_same.py report RINGBACK.json PERF.txt
+		PERF.txt: perf report --stdio -g none --no-children -n -s comm,pid -w 0,0,64,0 -t '|'
+	perf_same.py fields RINGBACK.txt PERF.txt
+		PERF.txt: perf script -F time,event,trace --ns; RINGBACK.txt: without --json
+
+script: samples are taken in the order of time; of each, time, CPU, pid, tid, name, event and the
+places of its call chain have to be the same, and how many there are of each event. report: the
+number of samples of each event, name and thread. fields: the text of each tracepoint. Differences
+go to stdout, the first ones of each kind; a summary too. Exit 1 when there is one.
+
+What is no difference:
+- a thread that had no number any more when it switched for the last time: null here, -1 there
+- the kernel, a module or what is no file, under another name
+- user stacks, which perf unwinds: the kernel's part of the chain is compared
+- a whole chain that perf gives up since an address in it is no address (-1, where a program keeps
+  something else in its frame pointer): their number is "discarded" in the summary, to be compared
+  with that of such chains
+"""
+import collections
+import json
+import re
+import sys
+
+SAMPLE = re.compile(
+    r"^ *(?P<comm>.*?) +(?P<pid>-?\d+)/(?P<tid>-?\d+) +\[(?P<cpu>-?\d+)\] +"
+    r"(?P<s>\d+)\.(?P<ns>\d{9}): +(?P<event>\S+): *(?P<rest>.*)$")
+FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \(([/\[].*)\)$")
+MOST_SHOWN = 5
+DISCARDED = "discarded"
+
+
+class Differences:
+    def __init__(self):
+        self.nr = collections.Counter()
+
+    def add(self, kind, ours, its):
+        self.nr[kind] += 1
+        if self.nr[kind] <= MOST_SHOWN:
+            print(f"{kind}:\n  ringback {ours}\n  perf     {its}")
+
+    def end(self, what):
+        print(f"{what}: {dict(self.nr) or 'no difference'}")
+        sys.exit(1 if self.nr else 0)
+
+
+def lines_of(path):
+    with open(path, errors="replace") as f:
+        for line in f:
+            if line.strip():
+                yield line.rstrip("\n")
+
+
+# ---- reading ----
+
+def frame(text):
+    m = FRAME.match("\t" + text.strip())
+    if not m:
+        raise ValueError("no frame: " + text)
+    return int(m.group(1), 16), m.group(2), m.group(3)
+
+
+def read_perf(path):
+    samples = []
+    for line in lines_of(path):
+        if line.startswith("\t"):
+            samples[-1]["chain"].append(frame(line))
+            continue
+        m = SAMPLE.match(line)
+        if not m:
+            raise ValueError("no sample: " + line)
+        samples.append({
+            "time": int(m["s"]) * 10**9 + int(m["ns"]), "cpu": int(m["cpu"]),
+            "pid": int(m["pid"]), "tid": int(m["tid"]), "comm": m["comm"],
+            "event": m["event"], "chain": [frame(m["rest"])] if m["rest"].strip() else [],
+        })
+    return samples
+
+
+def read_ringback(path):
+    samples = []
+    for line in lines_of(path):
+        o = json.loads(line)
+        if o["event"].startswith("PERF_RECORD_"):
+            continue
+        o["time"] = int(o["time"])
+        if o["tid"] is None:
+            o["tid"] = o["pid"] = -1
+        if o["comm"] is None:
+            o["comm"] = f":{o['tid']}"
+        samples.append(o)
+    return samples
+
+
+# ---- script ----
+
+def place(f):
+    """Where a frame of ours is, as perf says it: in its file, or the address itself."""
+    if f.get("dso") in (None, "[kernel]") or "off" not in f:
+        return int(f["ip"], 16), f.get("dso") or "[unknown]"
+    return int(f["off"], 16), f["dso"]
+
+
+def same_dso(ours, its):
+    if ours == "[kernel]":
+        return its.startswith("[")
+    # What is no file has its JIT map's name in perf.
+    if ours.startswith("//anon") or ours.startswith("["):
+        return its == ours or its.startswith("/tmp/perf-") or its.startswith("[")
+    return its == ours
+
+
+def chain_differs(ours, its):
+    chain = [place(f) for f in ours.get("chain", [])]
+    if not chain and "at" in ours:
+        chain = [place(ours["at"])]
+    if not chain:
+        return None  # perf says 0 of what was recorded without a place
+    if "user_stack" in ours:
+        chain = [f for f in chain if f[1] == "[kernel]"]
+    elif not its["chain"]:
+        return DISCARDED
+    elif len(chain) != len(its["chain"]):
+        return "length of the chain"
+    for (addr, dso), (its_addr, _, its_dso) in zip(chain, its["chain"]):
+        if addr != its_addr:
+            return "address"
+        if not same_dso(dso, its_dso):
+            return "file"
+    return None
+
+
+def sample_differs(a, b):
+    for k in ("time", "cpu", "tid", "event", "comm", "pid"):
+        if a[k] != b[k] and not (k == "pid" and a["tid"] == -1):
+            return k
+    return chain_differs(a, b)
+
+
+def counts(samples, *keys):
+    return collections.Counter(tuple(s[k] for k in keys) for s in samples)
+
+
+def script(ours, its):
+    ours, its = read_ringback(ours), read_perf(its)
+    found = Differences()
+    frames = discarded = 0
+
+    def key(s):
+        return s["time"], s["cpu"], s["tid"], s["event"]
+
+    if counts(ours, "event") != counts(its, "event"):
+        found.add("numbers of samples", counts(ours, "event"), counts(its, "event"))
+    for a, b in zip(sorted(ours, key=key), sorted(its, key=key)):
+        kind = sample_differs(a, b)
+        frames += len(a.get("chain", []))
+        discarded += kind == DISCARDED
+        if kind and kind != DISCARDED:
+            found.add(kind, a, b)
+    found.end(f"{len(ours)} samples of {len(counts(ours, 'event'))} events, {frames} frames, "
+              f"{discarded} discarded")
+
+
+# ---- report ----
+
+def read_report(path):
+    nr, event = collections.Counter(), None
+    for line in lines_of(path):
+        m = re.match(r"^# Samples: \S+ +of event '(.*)'$", line)
+        if m:
+            event = m.group(1)
+        if line.startswith("#"):
+            continue
+        _, samples, comm, who = (v.strip() for v in line.split("|"))
+        nr[(event, comm, int(who.split(":")[0]))] += int(samples)
+    return nr
+
+
+def report(ours, its):
+    ours = counts(read_ringback(ours), "event", "comm", "tid")
+    its = read_report(its)
+    found = Differences()
+
+    for k in sorted(ours.keys() | its.keys()):
+        if ours[k] != its[k]:
+            found.add("samples of " + " ".join(map(str, k)), ours[k], its[k])
+    found.end(f"{len(ours)} rows of {sum(ours.values())} samples")
+
+
+# ---- fields ----
+
+def read_fields(path, pattern):
+    texts = []
+    for line in lines_of(path):
+        m = pattern.match(line)
+        # What is no tracepoint says other things.
+        if m and ":" in m["event"] and not m["event"].startswith("PERF_RECORD_"):
+            texts.append((m["event"], " ".join(m["text"].split())))
+    return texts
+
+
+def fields(ours, its):
+    ours = read_fields(ours, re.compile(
+        r"^.* \[[\d-]+\] +[+-]\d+\.\d{9}  (?P<event>[\w-]+:[\w-]+): (?P<text>.*)$"))
+    its = read_fields(its, re.compile(
+        r"^ *\d+\.\d{9}: +(?P<event>[\w-]+:[\w-]+): (?P<text>.*)$"))
+    found = Differences()
+
+    if len(ours) != len(its):
+        found.add("numbers of tracepoints", len(ours), len(its))
+    for a, b in zip(sorted(ours), sorted(its)):
+        if a != b:
+            found.add("text", a, b)
+    found.end(f"{len(ours)} tracepoints")
+
+
+{"script": script, "report": report, "fields": fields}[sys.argv[1]](sys.argv[2], sys.argv[3])

@@ -61,7 +61,8 @@ static void add_rule(struct world *w, uint64_t place, uint32_t flags, const void
  * Functions of the app, 0x100 bytes each from place 0x1000 on:
  * 0: leaf, nothing on the stack; 1: after 4 bytes it has pushed rbx; 2: by rbp; 3: the first, its
  * caller undefined; 4: returns from a signal, with the interrupted rsp and ip at rsp + 8 and + 16;
- * 5: its frame is where a word of the stack says; 6: has an endless loop of frames.
+ * 5: its frame is where a word of the stack says; 6: has an endless loop of frames; 7: pushes rbp
+ * and rbx, and pops them from 10 on; 8: as 4; 9 has no rule.
  */
 static void begin(struct world *w)
 {
@@ -70,6 +71,8 @@ static void begin(struct world *w)
 	static const uint8_t first[] = {0x07, 16};
 	static const uint8_t signal[] = {0x0f, 3, 0x77, 8, 0x06, 0x10, 16, 2, 0x77, 16};
 	static const uint8_t deref[] = {0x0f, 3, 0x77, 0, 0x06};
+	static const uint8_t pops[] = {0x41, 0x0e, 16,	 0x86, 2,  0x41, 0x0e, 24,
+				       0x83, 3,	   0x48, 0x0e, 16, 0x41, 0x0e, 8};
 	static const uint8_t same[] = {0x0e, 0, 0x08, 7};
 	struct fmt_map app = {
 		.key = 1, .path = 1, .start = BASE, .end = BASE + 0x2000, .pgoff = 0x1000};
@@ -89,6 +92,8 @@ static void begin(struct world *w)
 	add_rule(w, 0x1400, FMT_UNWIND_SIGNAL, signal, sizeof(signal));
 	add_rule(w, 0x1500, 0, deref, sizeof(deref));
 	add_rule(w, 0x1600, 0, same, sizeof(same));
+	add_rule(w, 0x1700, 0, pops, sizeof(pops));
+	add_rule(w, 0x1800, FMT_UNWIND_SIGNAL, signal, sizeof(signal));
 	w->r = mk_end(&w->d);
 	assert_int_equal(people_load(w->r, &w->p, NULL), 0);
 	assert_int_equal(symbols_load(w->r, w->p, &w->s, NULL), 0);
@@ -175,6 +180,41 @@ static void through_calls(void **state)
 	w.stack[0] = at(3, 0);
 	s = unwound(&w, WORDS);
 	ARE(&s, STACK_COMPLETE, at(1, 3), at(3, 0), at(3, 0x40));
+	end(&w);
+}
+
+/* Behind "pop %rbx; pop %rbp" the rule still says that they are on the stack. */
+static void at_the_end_of_a_function(void **state)
+{
+	struct world w;
+	struct stack s;
+
+	begin(&w);
+	prepare_calls(&w);
+	/* 7: pushes rbp and rbx, pops them again at 10 and 11 */
+	w.regs[PERF_IP] = at(7, 11);
+	w.stack[0] = at(2, 0x30);
+	w.regs[PERF_BP] = SP + 8 * 8;
+	s = unwound(&w, WORDS);
+	ARE(&s, STACK_COMPLETE, at(7, 11), at(2, 0x30), at(3, 0x40));
+	end(&w);
+}
+
+/* The system call that ends a signal handler does not come back: the address is behind it. */
+static void behind_a_function(void **state)
+{
+	struct world w;
+	struct stack s;
+
+	begin(&w);
+	w.regs[PERF_IP] = at(9, 0);
+	w.stack[1] = SP + 8 * 8;
+	w.stack[2] = at(1, 0);
+	w.stack[8] = at(3, 9);
+	for (int again = 0; again < 2; again++) {
+		s = unwound(&w, WORDS);
+		ARE(&s, STACK_COMPLETE, at(9, 0), at(1, 0), at(3, 9));
+	}
 	end(&w);
 }
 
@@ -390,6 +430,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(through_calls),
+		cmocka_unit_test(at_the_end_of_a_function),
+		cmocka_unit_test(behind_a_function),
 		cmocka_unit_test(behind_the_kernels_part),
 		cmocka_unit_test(through_a_signal),
 		cmocka_unit_test(without_rules_by_frame_pointers),

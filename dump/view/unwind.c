@@ -29,6 +29,7 @@ int unw_search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw
 #define MAX_READS  (1u << 17)
 #define NR_SPACES  32
 #define NR_SIGNALS 8
+#define MAX_POPPED 256 /* bytes */
 /* Behind the copied bytes there may be more of the stack, this far. */
 #define MAX_STACK_BYTES (1ull << 30)
 
@@ -102,6 +103,27 @@ static bool read_stack(struct unwind *u, uint64_t addr, uint64_t *v)
 	return false;
 }
 
+/*
+ * Below the stack pointer nothing was copied. Rules still say so of a register whose function has
+ * just popped it, at its end: then it has its old value already, and had it when sampled.
+ */
+static bool read_popped(struct unwind *u, uint64_t addr, uint64_t *v)
+{
+	static const uint8_t saved[] = {3, REG_BP, 12, 13, 14, 15};
+	unw_save_loc_t loc;
+
+	if (addr >= u->sp || u->sp - addr > MAX_POPPED)
+		return false;
+	for (size_t i = 0; i < sizeof(saved); i++) {
+		if (unw_get_save_loc(&u->cursor, saved[i], &loc) || loc.type != UNW_SLT_MEMORY ||
+		    loc.u.addr != addr)
+			continue;
+		*v = u->regs[saved[i]];
+		return true;
+	}
+	return false;
+}
+
 static bool read_rule(const struct unwind *u, uint64_t addr, uint64_t *v)
 {
 	uint64_t off = (addr - RULES_BASE) % RULES_STEP;
@@ -121,7 +143,7 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *v, int w
 		return -UNW_EINVAL;
 	if (addr >= RULES_BASE)
 		return read_rule(u, addr, v) ? 0 : -UNW_EINVAL;
-	return read_stack(u, addr, v) ? 0 : -UNW_EINVAL;
+	return read_stack(u, addr, v) || read_popped(u, addr, v) ? 0 : -UNW_EINVAL;
 }
 
 static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *v, int write, void *arg)
@@ -165,6 +187,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	const struct rule *r;
 	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
 	uint64_t place, at, start;
+	bool behind;
 	int rc;
 
 	u->unmapped = !is_mapped(u, ip, &map);
@@ -172,24 +195,28 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 		return -UNW_EINVAL;
 	place = ip - map.f.start + map.f.pgoff;
 	r = u->src.find(u->src.ctx, &map, place);
+	/* In a system call that does not return, the address may be behind its function. */
+	behind = !r && u->nr == 1 && place;
+	if (behind)
+		r = u->src.find(u->src.ctx, &map, place - 1);
 	u->no_rule = !r;
 	u->image = map.path;
 	if (!r)
 		return -UNW_EINVAL;
 	start = ip - (place - r->r.start);
 	if (r->r.flags & CFI_SIGNAL)
-		note_signal(u->space, start, r->r.bytes);
+		note_signal(u->space, start, r->r.bytes + behind);
 	at = RULES_BASE + r->id * RULES_STEP;
 	/* The one entry of the table says: at 0 of the segment begins what is described there. */
 	di.u.rti.table_data = at;
 	di.u.rti.table_len = 1;
 	di.u.rti.segbase = di.start_ip = at + r->entry;
 	di.end_ip = di.start_ip + r->r.bytes;
-	rc = unw_search_table(as, di.start_ip + (ip - start), &di, pi, need, arg);
+	rc = unw_search_table(as, di.start_ip + (ip - start) - behind, &di, pi, need, arg);
 	if (rc == -UNW_ENOINFO)
 		return -UNW_EINVAL;
 	pi->start_ip = start;
-	pi->end_ip = start + r->r.bytes;
+	pi->end_ip = start + r->r.bytes + behind;
 	return rc;
 }
 

@@ -23,8 +23,8 @@ struct command {
 	void (*options)(FILE *out);
 };
 
-extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_why,
-	cmd_export, cmd_check, cmd_doctor;
+extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_report,
+	cmd_why, cmd_export, cmd_check, cmd_doctor;
 
 /* Prints usage and options of a command. */
 void cmd_usage(const struct command *c, FILE *out);

@@ -5,6 +5,7 @@
 #include "dump/base/err.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
+#include "recorder/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
 
@@ -12,7 +13,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#define MIN_WIDTH     80
+#define MAX_WIDTH     200
+#define DEFAULT_WIDTH 100
+#define PROGRESS_NS   200000000u
 
 /* A cut file still has whole blocks: they are looked for when it can't be opened as it should be.
  */
@@ -97,4 +104,33 @@ bool cmd_dump_color(void)
 	const char *no = getenv("NO_COLOR");
 
 	return isatty(STDOUT_FILENO) && !(no && *no);
+}
+
+unsigned cmd_dump_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize w = {0};
+	unsigned long n = columns ? strtoul(columns, NULL, 10) : 0;
+
+	if (!n && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
+		n = w.ws_col;
+	if (!n)
+		return DEFAULT_WIDTH;
+	return n < MIN_WIDTH ? MIN_WIDTH : n > MAX_WIDTH ? MAX_WIDTH : (unsigned)n;
+}
+
+void cmd_dump_progress(void *ctx, uint64_t done, uint64_t total)
+{
+	struct cmd_progress *p = ctx;
+	uint64_t now = clock_ns();
+
+	if (done >= total) {
+		log_status(NULL);
+		return;
+	}
+	if (now - p->told_ns < PROGRESS_NS)
+		return;
+	p->told_ns = now;
+	log_status("%s: %" PRIu64 " %% of %" PRIu64 " records", p->what,
+		   total ? done * 100 / total : 100, total);
 }

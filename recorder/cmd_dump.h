@@ -36,3 +36,15 @@ uint64_t cmd_dump_moment(uint64_t zero_ns, int64_t rel_ns);
 
 /* Colours are wanted: stdout is a terminal and NO_COLOR isn't set. */
 bool cmd_dump_color(void);
+
+/* Columns of the terminal: COLUMNS where that is set, else what the terminal says; 100 when stdout
+ * is none. At least 80, at most 200. */
+unsigned cmd_dump_width(void);
+
+/* For options that take such a function: tells the progress on stderr when that is a terminal, and
+ * takes it away when all is done. `ctx`: a struct cmd_progress. */
+struct cmd_progress {
+	const char *what; /* "report" */
+	uint64_t told_ns;
+};
+void cmd_dump_progress(void *ctx, uint64_t done, uint64_t total);

@@ -7,6 +7,7 @@
 #include "dump/meta.h"
 #include "dump/view/script.h"
 #include "recorder/cmd_dump.h"
+#include "recorder/lists.h"
 #include "recorder/log.h"
 
 #include <errno.h>
@@ -37,46 +38,6 @@ static void options(FILE *out)
 	      "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
 	      out);
-}
-
-/* ---- lists ---- */
-
-/* Appends the comma-separated parts of `arg`, which is cut into pieces and stays argv's. */
-static int add_texts(char *arg, const char *const **list, size_t *nr)
-{
-	const char **more = (const char **)*list;
-	char *save = NULL;
-
-	for (char *s = strtok_r(arg, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
-		more = realloc(more, (*nr + 1) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		more[(*nr)++] = s;
-		*list = more;
-	}
-	return 0;
-}
-
-static int add_numbers(char *arg, const uint32_t **list, size_t *nr, struct err *err)
-{
-	uint32_t *more = (uint32_t *)*list;
-	char *save = NULL;
-	uint64_t v;
-	int rc;
-
-	for (char *s = strtok_r(arg, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
-		rc = str_u64(s, &v, err);
-		if (!rc && v >= UINT32_MAX)
-			rc = err_set(err, -ERANGE, "'%s' is too large", s);
-		if (rc)
-			return rc;
-		more = realloc(more, (*nr + 1) * sizeof(*more));
-		if (!more)
-			return err_set(err, -ENOMEM, "out of memory");
-		more[(*nr)++] = (uint32_t)v;
-		*list = more;
-	}
-	return 0;
 }
 
 static void free_lists(struct script_options *o)
@@ -110,15 +71,15 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 		q->has_to = true;
 		return str_time(arg, &q->to_ns, err);
 	case 'c':
-		return add_texts(arg, &o->comms, &o->nr_comms);
+		return lists_texts(arg, &o->comms, &o->nr_comms, err);
 	case 'e':
-		return add_texts(arg, &o->events, &o->nr_events);
+		return lists_texts(arg, &o->events, &o->nr_events, err);
 	case 'p':
-		return add_numbers(arg, &o->pids, &o->nr_pids, err);
+		return lists_numbers(arg, &o->pids, &o->nr_pids, err);
 	case 'T':
-		return add_numbers(arg, &o->tids, &o->nr_tids, err);
+		return lists_numbers(arg, &o->tids, &o->nr_tids, err);
 	case 'C':
-		return add_numbers(arg, &o->cpus, &o->nr_cpus, err);
+		return lists_numbers(arg, &o->cpus, &o->nr_cpus, err);
 	case 'l':
 		return str_u64(arg, &o->limit, err);
 	default:

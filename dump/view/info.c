@@ -82,12 +82,8 @@ static void find_common(struct info *in)
 	}
 }
 
-static int collect(struct info *in, struct err *err)
+int info_collect(struct info *in, struct err *err)
 {
-	int rc = people_load(in->r, &in->people, err);
-
-	if (rc)
-		return rc;
 	people_counts(in->people, &in->nr);
 	if (list_rings(in))
 		return err_set(err, -ENOMEM, "out of memory for the list of rings");
@@ -100,8 +96,9 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	       struct info_result *res, struct err *err)
 {
 	struct info in = {.r = r, .m = m, .opt = opt, .text = TEXT_INIT(out)};
-	int rc = collect(&in, err);
+	int rc = people_load(r, &in.people, err);
 
+	rc = rc ? rc : info_collect(&in, err);
 	if (!rc) {
 		if (opt->json)
 			info_json(&in);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What info prints, found out once for both of its forms; private to info*.c. */
+/* What info prints, found out once for both of its forms; for info*.c, and for reports, that begin
+ * with what was lost. */
 #pragma once
 
 #include "dump/meta.h"
@@ -33,6 +34,8 @@ struct info {
 	struct text text;
 };
 
+/* From r, m and people, which are set: the rest; `rings` is the caller's to free. 0, -ENOMEM. */
+int info_collect(struct info *in, struct err *err);
 /*
  * The time of which a ring holds everything: from its oldest record, or from when it was armed if
  * nothing has been overwritten since, to when it was paused.

@@ -592,6 +592,7 @@ enum fmt_symbols_end {
 	FMT_SYMBOLS_DIED = 3, /* its process did */
 	FMT_SYMBOLS_OFF = 4,  /* not wanted (--symbols=off) */
 	FMT_SYMBOLS_FAIL = 5, /* its process could not be started */
+	FMT_SYMBOLS_ROOM = 6, /* there was no room for more on the disk */
 };
 
 struct fmt_symbol_stats {

@@ -210,6 +210,22 @@ static int set_compress(struct config *c, const char *text, struct err *err)
 	return -EINVAL;
 }
 
+/* A time, or "off". */
+static int set_symbols(struct config *c, const char *text, struct err *err)
+{
+	int64_t ns = 0;
+	int rc = strcmp(text, "off") ? str_time(text, &ns, err) : 0;
+
+	if (!rc && ns < 0)
+		rc = err_set(err, -EINVAL, "'%s' is no time to spend", text);
+	if (rc) {
+		err_hint(err, "write how long names may be looked for, such as 10s, or off");
+		return rc;
+	}
+	c->symbols_ns = ns;
+	return 0;
+}
+
 /* ---- the table ---- */
 
 #define AT(field) offsetof(struct config, field)
@@ -266,6 +282,8 @@ const struct config_row config_rows[] = {
 	{"max-dump-cpus", 0, "N", ROW_UINT, AT(max_dump_cpus), .min = 1, .max = WORKERS_MAX,
 	 .in_file = true,
 	 .help = "make dumps on at most N CPUs at once (default: half of them, at most 4)"},
+	{"symbols", 0, "TIME|off", ROW_OWN, .set = set_symbols, .def = "10s", .in_file = true,
+	 .help = "look for the names of the functions in a dump for at most TIME, once it is safe"},
 	{"output", 'o', "DIR", ROW_TEXT, AT(dir), .def = ".", .in_file = true,
 	 .help = "where dumps go; made when missing"},
 	{"name", 'n', "NAME", ROW_OWN, .set = set_name, .def = "default", .in_file = true,

@@ -42,11 +42,19 @@
 #define MAX_WAITERS 32
 #define MAX_MERGED  66
 #define MAX_HITS    16 /* read from the triggers in one go */
+#define MAX_LATER   16
 
 /* Someone who asked for a dump over the control socket and waits for its path. */
 struct waiter {
 	struct ctl_client *client;
 	bool merged;
+	bool later; /* for the dump that his hit waits for to begin */
+};
+
+/* A hit while names are looked for: its dump begins when that one is done. */
+struct later {
+	const struct rule *rule;
+	struct sighting what;
 };
 
 struct daemon {
@@ -59,9 +67,12 @@ struct daemon {
 	bool asked_exit_dump;
 	bool leave;
 	bool writing; /* from dumper_start() to dumper_take() */
+	bool sealed;  /* and what that dump answers is settled */
 	int exit_status;
 	struct waiter waiters[MAX_WAITERS];
 	size_t nr_waiters;
+	struct later later[MAX_LATER];
+	size_t nr_later;
 };
 
 /* What a descriptor is about; the value in epoll_data. */
@@ -215,6 +226,30 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
 	return v;
 }
 
+/*
+ * Names take seconds, and what is in the rings now may be gone by then: the dump is made to end,
+ * and this hit gets one of its own. False: it can't, or would be held then anyway.
+ */
+static bool defer(struct daemon *d, const struct rule *rule, const struct sighting *what)
+{
+	if (!d->sealed || d->nr_later == MAX_LATER || engine_will_hold(d->s->engine, rule))
+		return false;
+	d->later[d->nr_later++] = (struct later){rule, *what};
+	dumper_hasten(d->s->dumper);
+	log_verbose("%s: a dump of its own as soon as the one before is done", rule->name);
+	return true;
+}
+
+/* Those that waited; when a dump is still being made, they are merged with the next. */
+static void hit_later(struct daemon *d)
+{
+	size_t nr = d->nr_later;
+
+	d->nr_later = 0;
+	for (size_t i = 0; i < nr; i++)
+		hit(d, d->later[i].rule, &d->later[i].what);
+}
+
 static void freeze_after_post(struct daemon *d)
 {
 	engine_due(d->s->engine);
@@ -245,7 +280,8 @@ static void on_engine(struct daemon *d)
 		if (!got)
 			return;
 		if (got > 0) {
-			hit(d, rule, &what);
+			if (!defer(d, rule, &what))
+				hit(d, rule, &what);
 			continue;
 		}
 		log_warn_err(&err);
@@ -273,6 +309,7 @@ static void seal(struct daemon *d)
 	totals.sideband.nr_tasks = l.nr_tasks;
 	totals.sideband.nr_tombstones = l.nr_tombstones;
 	totals.sideband.nr_evicted = l.nr_evicted;
+	d->sealed = true;
 	dumper_seal(s->dumper, merged, nr, &totals);
 }
 
@@ -292,19 +329,24 @@ static void say_committed(const struct dumper_result *r)
 static void answer_waiters(struct daemon *d, const struct dumper_result *r)
 {
 	char path[sizeof(r->path) * 4];
+	size_t left = 0;
 
 	str_safe(path, sizeof(path), r->path, strlen(r->path));
 	for (size_t i = 0; i < d->nr_waiters; i++) {
 		struct waiter *w = &d->waiters[i];
 
-		if (r->rc)
+		if (w->later) {
+			d->waiters[left] = *w;
+			d->waiters[left++].later = false;
+		} else if (r->rc) {
 			ctl_reply_err(d->s->ctl, w->client, &r->err);
-		else
+		} else {
 			ctl_reply(d->s->ctl, w->client,
 				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", path, "merged",
 					    (int)w->merged));
+		}
 	}
-	d->nr_waiters = 0;
+	d->nr_waiters = left;
 }
 
 /* ---- CPUs ---- */
@@ -375,7 +417,7 @@ static void finish_dump(struct daemon *d)
 	struct dumper_result r;
 
 	dumper_take(s->dumper, &r);
-	d->writing = false;
+	d->writing = d->sealed = false;
 	recording_settle(s->recording, !r.rc);
 	set_timer(d, 0);
 	if (r.rc) {
@@ -394,6 +436,7 @@ static void finish_dump(struct daemon *d)
 	engine_done(s->engine, clock_ns(), !r.rc);
 	drain_sideband(d);
 	on_hotplug(d);
+	hit_later(d);
 }
 
 static void on_dumper(struct daemon *d)
@@ -417,7 +460,8 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	const char *reason = json_string_value(json_object_get(request, "reason"));
 	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
 	struct err err = ERR_INIT;
-	enum verdict v;
+	const struct rule *rule = engine_builtin(d->s->engine, "manual");
+	struct waiter *w = &d->waiters[d->nr_waiters];
 
 	if (d->nr_waiters == MAX_WAITERS || d->stopping) {
 		err_set(&err, -EBUSY,
@@ -430,8 +474,10 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	what.tid = what.pid;
 	snprintf(what.reason, sizeof(what.reason), "%s", reason ? reason : "");
 	sighting_add(&what, "asked_by_pid=%u", what.pid);
-	v = hit(d, engine_builtin(d->s->engine, "manual"), &what);
-	d->waiters[d->nr_waiters++] = (struct waiter){client, v == VERDICT_MERGED};
+	*w = (struct waiter){.client = client, .later = defer(d, rule, &what)};
+	if (!w->later)
+		w->merged = hit(d, rule, &what) == VERDICT_MERGED;
+	d->nr_waiters++;
 }
 
 /* One request a turn: the descriptor stays readable while there are more. */
@@ -491,6 +537,9 @@ static void reload(struct daemon *d)
 {
 	struct err err = ERR_INIT;
 
+	/* Their rules may be gone then. */
+	d->sealed = false;
+	hit_later(d);
 	if (session_reload(d->s, d->argc, d->argv, &err)) {
 		log_err(&err);
 		log_warn("the configuration is as it was");
@@ -508,8 +557,10 @@ static void on_signal(struct daemon *d)
 			reload(d);
 			continue;
 		}
-		if (d->stopping)
+		if (d->stopping) {
 			log_info("finishing the dump first");
+			dumper_hasten(d->s->dumper);
+		}
 		stop(d);
 	}
 }

@@ -147,7 +147,8 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->cond, NULL);
 	d->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = d->efd < 0 ? err_sys(err, -errno, "eventfd") : 0;
+	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = d->efd < 0 || d->stop_fd < 0 ? err_sys(err, -errno, "eventfd") : 0;
 	if (!rc)
 		rc = formats_new(opt->recording, &d->formats, err);
 	if (!rc)
@@ -184,6 +185,8 @@ void dumper_free(struct dumper *d)
 	formats_free(d->formats);
 	if (d->efd >= 0)
 		close(d->efd);
+	if (d->stop_fd >= 0)
+		close(d->stop_fd);
 	pthread_cond_destroy(&d->cond);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -218,9 +221,13 @@ bool dumper_watch(struct dumper *d)
 
 void dumper_start(struct dumper *d, const struct dumper_job *job)
 {
+	uint64_t stops;
+
 	pthread_mutex_lock(&d->lock);
 	assert(d->phase == DUMPER_IDLE);
 	d->job = *job;
+	while (read(d->stop_fd, &stops, sizeof(stops)) < 0 && errno == EINTR)
+		;
 	d->nr_merged = 0;
 	d->phase = DUMPER_WRITING;
 	d->watched_ns = clock_ns();
@@ -254,6 +261,14 @@ void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr
 	d->phase = DUMPER_SEALED;
 	pthread_cond_broadcast(&d->cond);
 	pthread_mutex_unlock(&d->lock);
+}
+
+void dumper_hasten(struct dumper *d)
+{
+	uint64_t one = 1;
+
+	while (write(d->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
 }
 
 void dumper_take(struct dumper *d, struct dumper_result *out)

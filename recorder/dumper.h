@@ -7,11 +7,12 @@
  *
  *	main loop     freeze ── dumper_start ──────────── dumper_seal ─────────── dumper_take
  *	                              │                      ▲    │                    ▲
- *	thread                        ▼ walk, write, release │    ▼ stats, footer,     │
- *	                              ...................... SEAL   commit ........... DONE
+ *	thread                        ▼ walk, write, release │    ▼ names, stats,      │
+ *	                              ...................... SEAL   footer, commit ... DONE
  *
  * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop gives the hits merged so far,
- * so that every hit is in this dump or counted for the next.
+ * so that every hit is in this dump or in a later one: finding names may take seconds, and the
+ * rings have long been let go.
  */
 #pragma once
 
@@ -33,7 +34,9 @@ struct dumper_options {
 	struct store *store;
 	unsigned max_cpus; /* workers, see dumpwork.h; 0: as that thinks best */
 	enum block_level level;
-	bool low_priority; /* until dumper_watch() finds it too low; see priority_can_return() */
+	bool low_priority;   /* until dumper_watch() finds it too low; see priority_can_return() */
+	uint64_t symbols_ns; /* to find names for the addresses in the dump; 0: none are looked for
+			      */
 };
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err);
@@ -77,6 +80,9 @@ struct dumper_totals {
 /* In SEAL: what the end of the dump says. `merged` is copied. */
 void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr,
 		 const struct dumper_totals *totals);
+
+/* After SEAL: the dump is to be done soon, with the names that were found until now. */
+void dumper_hasten(struct dumper *d);
 
 struct dumper_result {
 	int rc; /* 0: committed */

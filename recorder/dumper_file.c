@@ -6,14 +6,21 @@
  */
 #include "recorder/dumper_parts.h"
 
+#include "dump/reader.h"
 #include "recorder/clock.h"
 #include "recorder/formats.h"
 #include "recorder/host.h"
+#include "recorder/symchild.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define SCAN_WAIT_NS 3000000000ull
+#define ADDRESSES    (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)
+/* What may come behind the names: stats, footer. */
+#define END_BYTES (256u << 10)
 
 /* ---- sections ---- */
 
@@ -109,7 +116,7 @@ static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
 		((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000u +
 		((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000u;
 	d->stats.rss_bytes = (uint64_t)u.ru_maxrss * 1024;
-	d->stats.write_ns = clock_ns() - started_ns;
+	d->stats.write_ns = clock_ns() - started_ns - d->symbols.ns;
 	d->stats.nr_dumps = d->totals.nr_dumps;
 	d->stats.nr_refused = d->totals.nr_refused;
 	d->stats.nr_hits = d->totals.nr_hits;
@@ -120,7 +127,82 @@ static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
 	if (!rc)
 		rc = writer_item(d->writer, FMT_STATS_SIDEBAND, &d->totals.sideband,
 				 sizeof(d->totals.sideband), NULL, 0, NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_STATS_SYMBOLS, &d->symbols, sizeof(d->symbols),
+				 NULL, 0, NULL, err);
 	return rc;
+}
+
+/* ---- names ---- */
+
+struct names {
+	struct dumper *d;
+	int fd;
+	bool failed; /* the dump itself has: nothing helps */
+	struct err *err;
+};
+
+/* Names must not cost the dump: the writer gets what there is room for, and nothing else. */
+static int has_room(const struct names *n, size_t bytes)
+{
+	off_t at = lseek(n->fd, 0, SEEK_CUR);
+
+	if (at < 0 || store_room(n->d->opt.store, (uint64_t)at, bytes + END_BYTES, NULL))
+		return -ENOSPC;
+	return 0;
+}
+
+/* A payload becomes a block of its own: each stands alone. */
+static int take_names(void *ctx, struct bytes payload)
+{
+	struct names *n = ctx;
+	struct dumper *d = n->d;
+	struct bytes item;
+	uint16_t kind;
+	bool broken = false;
+	int rc = has_room(n, payload.len);
+
+	if (rc)
+		return rc;
+	d->symbols.nr_blocks++;
+	d->symbols.payload_bytes += payload.len;
+	while (!rc && reader_next_item(&payload, &kind, &item, &broken))
+		rc = writer_item(d->writer, kind, item.p, item.len, NULL, 0, NULL, n->err);
+	if (!rc)
+		rc = writer_flush(d->writer, n->err);
+	n->failed = rc;
+	return rc ? rc : broken ? -EBADMSG : 0;
+}
+
+/* The rings are let go, and what they held is safe on the disk before anything else is tried. */
+static int write_symbols(struct dumper *d, int fd, struct err *err)
+{
+	struct names n = {.d = d, .fd = fd, .err = err};
+	struct symchild_options o = {
+		.dump_fd = fd,
+		.budget_ns = d->opt.symbols_ns,
+		.low_priority = d->opt.low_priority,
+		.stop_fd = d->stop_fd,
+		.take = take_names,
+		.ctx = &n,
+	};
+	uint64_t t = clock_ns();
+	int rc;
+
+	d->symbols = (struct fmt_symbol_stats){.end = FMT_SYMBOLS_OFF};
+	if (!d->opt.symbols_ns)
+		return 0;
+	d->symbols.end = FMT_SYMBOLS_DONE;
+	if (!d->has_addresses)
+		return 0;
+	rc = writer_section(d->writer, FMT_SYMBOLS, err);
+	if (rc)
+		return rc;
+	if (fdatasync(fd))
+		return err_sys(err, -errno, "cannot write the dump to disk");
+	d->symbols.end = symchild_run(&o);
+	d->symbols.ns = clock_ns() - t;
+	return n.failed ? -EIO : 0;
 }
 
 /* ---- a dump ---- */
@@ -132,6 +214,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 	struct banks *const *banks = recording_all_banks(d->opt.recording, &nr);
 
 	*from_ns = d->job.freeze.last_paused_ns;
+	d->has_addresses = false;
 	tidset_clear(d->tids);
 	dumpwork_walk(d->work, banks, nr, d->tids);
 	for (size_t i = 0; i < nr; i++) {
@@ -143,6 +226,8 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 		d->result.lost += w->lost;
 		if (!w->nr_records)
 			continue;
+		if (banks[i]->channel->layout.sample_type & ADDRESSES)
+			d->has_addresses = true;
 		span = w->last_ns - w->first_ns;
 		if (w->overwritten_bytes && span < full)
 			full = span;
@@ -204,8 +289,10 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 		rc = write_body(d, from_ns, released, err);
 	if (!rc) {
 		dumper_ask_to_seal(d);
-		rc = write_merged(d, err);
+		rc = write_symbols(d, fd, err);
 	}
+	if (!rc)
+		rc = write_merged(d, err);
 	if (!rc)
 		rc = write_stats(d, started_ns, err);
 	if (!rc)

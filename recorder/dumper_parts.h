@@ -21,6 +21,7 @@ struct dumper {
 	pthread_t thread;
 	bool has_thread;
 	int efd;
+	int stop_fd; /* an eventfd: no more names */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	/* Under `lock`. */
@@ -37,6 +38,8 @@ struct dumper {
 	uint64_t watched_ns, watched_cpu_ns;
 	/* The thread's own. */
 	struct fmt_dump_stats stats;
+	struct fmt_symbol_stats symbols;
+	bool has_addresses; /* some record has one that may have a name */
 };
 
 /* Finds all windows; *from_ns: the oldest time in any of them. */

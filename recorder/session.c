@@ -105,6 +105,7 @@ static int open_parts(struct session *s, struct err *err)
 			.max_cpus = s->config.max_dump_cpus,
 			.level = s->config.compress,
 			.low_priority = priority_can_return(),
+			.symbols_ns = (uint64_t)s->config.symbols_ns,
 		};
 
 		rc = dumper_new(&d, &s->dumper, err);

@@ -453,6 +453,18 @@ static enum verdict accept_hit(struct engine *e, struct slot *s, const struct si
 	return post ? VERDICT_POST : VERDICT_DUMP;
 }
 
+bool engine_will_hold(const struct engine *e, const struct rule *rule)
+{
+	const struct slot *s = slot_of((struct engine *)e, rule);
+
+	assert(e->state == ENGINE_DUMPING);
+	if (s->always)
+		return false;
+	if (rule->cooldown_ns >= 0)
+		return rule->cooldown_ns && s == e->cause_slot;
+	return e->opt.cooldown_ns > 0;
+}
+
 enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
 			unsigned fill_percent)
 {

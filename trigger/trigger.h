@@ -88,6 +88,9 @@ const struct rule *engine_builtin(const struct engine *e, const char *name);
 enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
 			unsigned fill_percent);
 
+/* In DUMPING: whether a cooldown would hold a hit of this rule when the dump is committed. */
+bool engine_will_hold(const struct engine *e, const struct rule *rule);
+
 enum engine_state engine_state(const struct engine *e);
 /* In POST: when to freeze. */
 uint64_t engine_due_ns(const struct engine *e);

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define NR_SLOTS   8192 /* a power of two */
-#define MAX_IMAGES 65536
+#define MAX_IMAGES 16384
 #define NOWHERE	   UINT32_MAX
 
 /* What an address of a thread was found to be, and for how long. */

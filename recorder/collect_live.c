@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+/* Names from the running machine; see collect_live.h. Called by cmd_symbols.c's child. */
+#include "recorder/collect_live.h"
+
+#include "dump/base/err.h"
+#include "dump/meta.h"
+#include "dump/reader.h"
+#include "dump/view/kallsyms.h"
+#include "recorder/collect.h"
+#include "recorder/livefile.h"
+#include "recorder/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_DWARF_BYTES (256ull << 20)
+#define MAX_PARENTS	16
+
+static const char *const debug_dirs[] = {"/usr/lib/debug"};
+
+struct live {
+	struct reader *r;
+	struct meta *m;
+	struct people *people;
+	struct hits *hits;
+	const struct fmt_task **by_key; /* NULL: no such task */
+	size_t nr_keys;
+	struct kallsyms *kallsyms;
+};
+
+/* ---- processes ---- */
+
+static int index_tasks(struct live *l)
+{
+	size_t nr = people_nr_tasks(l->people);
+	uint32_t max = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (people_nth(l->people, i)->key > max)
+			max = people_nth(l->people, i)->key;
+	/* Keys count from 1: more than there are tasks would be a lie. */
+	l->nr_keys = max <= nr ? (size_t)max + 1 : 1;
+	l->by_key = calloc(l->nr_keys, sizeof(*l->by_key));
+	for (size_t i = 0; l->by_key && i < nr; i++)
+		if (people_nth(l->people, i)->key < l->nr_keys)
+			l->by_key[people_nth(l->people, i)->key] = people_nth(l->people, i);
+	return l->by_key ? 0 : -ENOMEM;
+}
+
+static const struct fmt_task *task_of(const struct live *l, uint32_t key)
+{
+	return key < l->nr_keys ? l->by_key[key] : NULL;
+}
+
+/* Its own, or of the parent that was seen in /proc: few processes change it. */
+static uint32_t uid_of(const struct live *l, const struct fmt_task *t)
+{
+	for (int i = 0; t && t->uid == UINT32_MAX && i < MAX_PARENTS; i++)
+		t = t->ppid ? people_task(l->people, t->ppid, t->start_ns) : NULL;
+	return t ? t->uid : UINT32_MAX;
+}
+
+/* ---- sources ---- */
+
+static int open_vdso(const struct hits_image *image, const struct live *l, struct elf **e,
+		     struct err *err)
+{
+	struct buf b = {0};
+	int rc;
+
+	/* A 32-bit process has another, with other functions. */
+	if (hits_places(l->hits, image)->addr <= UINT32_MAX)
+		return err_set(err, -ENOENT, "it is a 32-bit process's");
+	rc = livefile_vdso(&b, err);
+	if (!rc)
+		rc = elf_open_memory(&b, "[vdso]", e, err);
+	buf_free(&b);
+	return rc;
+}
+
+static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
+		     struct err *err)
+{
+	struct live *l = ctx;
+	const struct hits_image *image = hits_image(l->hits, i);
+	struct livefile_process p[HITS_MAX_MAPPINGS];
+	size_t nr = 0;
+	int fd;
+
+	if (!strcmp(image->path, "[vdso]"))
+		return open_vdso(image, l, e, err);
+	for (size_t k = 0; k < image->nr_mappings; k++) {
+		const struct hits_mapping *m = &image->mappings[k];
+		const struct fmt_task *t = task_of(l, m->key);
+
+		if (t && !t->exit_ns)
+			p[nr++] = (struct livefile_process){(pid_t)t->pid, m->start, m->end};
+	}
+	fd = livefile_open(image, p, nr, err);
+	if (fd < 0)
+		return fd;
+	*opt = (struct symfile_options){.path = image->path, .dirs = debug_dirs, .nr_dirs = 1};
+	return elf_open_fd(fd, image->path, e, err);
+}
+
+/* A build-id of a note in /sys/kernel/notes. */
+static void read_kernel_id(struct fmt_image *f)
+{
+	uint8_t notes[4096];
+	int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, notes, sizeof(notes));
+	struct bytes b = {notes, n > 0 ? (size_t)n : 0}, name, desc;
+	uint32_t name_bytes, desc_bytes, type;
+
+	if (fd >= 0)
+		close(fd);
+	while (bytes_u32(&b, &name_bytes) && bytes_u32(&b, &desc_bytes) && bytes_u32(&b, &type) &&
+	       bytes_take(&b, align_up(name_bytes, 4), &name) &&
+	       bytes_take(&b, align_up(desc_bytes, 4), &desc)) {
+		if (type != 3 || name_bytes != 4 || memcmp(name.p, "GNU", 4) ||
+		    desc_bytes > sizeof(f->build_id))
+			continue;
+		memcpy(f->build_id, desc.p, desc_bytes);
+		f->build_id_bytes = (uint8_t)desc_bytes;
+		return;
+	}
+}
+
+static int open_kernel(void *ctx, const struct kallsyms **k, uint64_t *slide, struct fmt_image *f,
+		       struct err *err)
+{
+	struct live *l = ctx;
+	FILE *in = l->kallsyms ? NULL : fopen("/proc/kallsyms", "re");
+	int64_t restrict_level = 0;
+	int rc = l->kallsyms ? 0 : in ? kallsyms_read(in, &l->kallsyms) : -errno;
+
+	if (in)
+		fclose(in);
+	setting_number("kernel/kptr_restrict", &restrict_level);
+	if (rc == -EACCES)
+		return err_set(err, rc, "no kernel symbols: kernel.kptr_restrict is %ld%s",
+			       restrict_level, restrict_level == 2 ? "" : ", for others than root");
+	if (rc)
+		return err_sys(err, rc, "no kernel symbols: /proc/kallsyms");
+	read_kernel_id(f);
+	*k = l->kallsyms;
+	*slide = 0;
+	return 0;
+}
+
+static int open_jit(void *ctx, size_t i, FILE **in, struct err *err)
+{
+	struct live *l = ctx;
+	const struct fmt_task *t = task_of(l, hits_image(l->hits, i)->f.key);
+	struct livefile_jit j;
+	int fd;
+
+	if (!t)
+		return err_set(err, -ENOENT, "the process is not known");
+	j = (struct livefile_jit){.pid = (pid_t)t->pid, .alive = !t->exit_ns};
+	j.uid = uid_of(l, t);
+	if (t->start_ns)
+		j.start_ns = (int64_t)t->start_ns + l->m->host.real_minus_clock;
+	if (t->exit_ns)
+		j.exit_ns = (int64_t)t->exit_ns + l->m->host.real_minus_clock;
+	fd = livefile_perfmap(&j, err);
+	if (fd < 0 && j.alive) {
+		/* It may have ended since. */
+		j.alive = false;
+		j.exit_ns = INT64_MAX / 2;
+		fd = livefile_perfmap(&j, NULL);
+	}
+	if (fd < 0)
+		return fd;
+	*in = fdopen(fd, "r");
+	if (!*in)
+		close(fd);
+	return *in ? 0 : -ENOMEM;
+}
+
+/* ---- all ---- */
+
+static int open_dump(struct live *l, const char *path, struct err *err)
+{
+	int rc = reader_open_damaged(path, &l->r, err);
+
+	if (!rc)
+		rc = meta_load(l->r, &l->m, err);
+	if (!rc)
+		rc = people_load(l->r, &l->people, err);
+	if (!rc)
+		rc = index_tasks(l);
+	if (!rc)
+		rc = hits_new(l->people, HITS_MAX_PLACES, &l->hits, err);
+	if (!rc)
+		rc = hits_read(l->hits, l->r, l->m, err);
+	return rc;
+}
+
+static void close_dump(struct live *l)
+{
+	kallsyms_free(l->kallsyms);
+	hits_free(l->hits);
+	free(l->by_key);
+	people_free(l->people);
+	meta_free(l->m);
+	reader_close(l->r);
+}
+
+int collect_live(const struct collect_live_options *opt, struct err *err)
+{
+	struct live l = {0};
+	struct collect_result *results = NULL;
+	struct symput put = {.out = opt->out, .ctx = opt->ctx};
+	int rc = open_dump(&l, opt->path, err);
+
+	if (!rc) {
+		struct collect_options co = {
+			.hits = l.hits,
+			.source = {open_file, open_kernel, open_jit, &l},
+			.max_dwarf_bytes = MAX_DWARF_BYTES,
+			.deadline_ns = opt->deadline_ns,
+		};
+
+		hits_sort(l.hits);
+		results = calloc(hits_nr_images(l.hits) + 1, sizeof(*results));
+		rc = results ? collect(&co, &put, results) : -ENOMEM;
+	}
+	free(results);
+	symput_free(&put);
+	close_dump(&l);
+	return rc;
+}

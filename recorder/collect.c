@@ -253,33 +253,60 @@ static void name_group(struct collector *c, size_t group)
 
 /* ---- their source ---- */
 
-static void put_places(struct collector *c, struct symfile *f, size_t i)
+static int compare_numbers(const void *a, const void *b)
 {
-	const struct hits_image *image = image_at(c, i);
-	const struct hits_place *p = hits_places(c->opt->hits, image);
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The wanted places of a group, ascending; several of its images may have the same. */
+static const uint64_t *places_of_group(struct collector *c, size_t group, size_t *nr)
+{
+	c->found.len = 0;
+	for (size_t i = group; i < c->nr; i++) {
+		const struct hits_image *image = image_at(c, i);
+		const struct hits_place *p = hits_places(c->opt->hits, image);
+
+		if (image->f.kind != FMT_IMAGE_FILE || c->files[i].group != group)
+			continue;
+		for (size_t k = 0; k < image->nr; k++)
+			if (wanted(c, &p[k]) && buf_put(&c->found, &p[k].at, sizeof(p[k].at)))
+				c->put->rc = -ENOMEM;
+	}
+	*nr = c->found.len / sizeof(uint64_t);
+	if (*nr)
+		qsort(c->found.p, *nr, sizeof(uint64_t), compare_numbers);
+	return (const uint64_t *)c->found.p;
+}
+
+static void put_places(struct collector *c, struct symfile *f, const uint64_t *at, size_t nr_at)
+{
 	struct dwarf_place places[MAX_DEPTH];
 
-	for (size_t k = 0; k < image->nr && !late(c); k++) {
-		size_t nr = wanted(c, &p[k]) ? symfile_places(f, p[k].at, places, MAX_DEPTH) : 0;
+	for (size_t k = 0; k < nr_at && !late(c); k++) {
+		size_t nr =
+			k && at[k] == at[k - 1] ? 0 : symfile_places(f, at[k], places, MAX_DEPTH);
 
 		for (size_t n = 0; n < nr; n++)
-			symput_place(c->put, p[k].at, (uint32_t)n, places[n].function,
-				     places[n].file, places[n].line);
+			symput_place(c->put, at[k], (uint32_t)n, places[n].function, places[n].file,
+				     places[n].line);
 	}
 }
 
 static void source_of_group(struct collector *c, size_t group)
 {
 	struct symfile *f;
+	const uint64_t *at;
+	size_t nr;
 
 	if (open_group(c, group, c->opt->max_dwarf_bytes, &f))
 		return;
+	at = places_of_group(c, group, &nr);
 	for (size_t i = next_identity(c, group, group); i < c->nr && symfile_has_source(f);
 	     i = next_identity(c, group, i + 1)) {
 		put_identity(c, i);
-		for (size_t k = group; k < c->nr; k++)
-			if (image_at(c, k)->f.kind == FMT_IMAGE_FILE && c->files[k].group == group)
-				put_places(c, f, k);
+		put_places(c, f, at, nr);
 	}
 	symfile_close(f);
 	flush_old(c);

@@ -120,6 +120,11 @@ static struct mk everything(void)
 	put_dwarf(&r, HIT - 200);
 	mk_block(&d, 3, 0, HIT - 200, HIT - 200, &r);
 	mk_records_free(&r);
+	/* Up to its last byte: where the call at 0x8ffe, whose return address is recorded, lies. */
+	mk_image(&d, 0, FMT_IMAGE_FILE, 0, 1, "/usr/lib/libdemo.so");
+	mk_function(&d, 0, 0x2080, 0x7f, "_ZN4demo3runEv");
+	mk_place(&d, 0, 0x20fe, 0, 3, "demo_inlined", "/src/demo.c");
+	mk_place(&d, 0, 0x20fe, 1, 9, "_ZN4demo3runEv", "/src/demo.c");
 	return d;
 }
 
@@ -156,7 +161,8 @@ static const char everything_text[] =
 	" ip 0x7010 libdemo.so+0x110\n"
 	"                        ffffffff81000000 [kernel]\n"
 	"                                    7010 libdemo.so+0x110\n"
-	"                                    8fff libdemo.so+0x20ff\n"
+	"                                    8fff demo_inlined (inlined) demo.c:3\n"
+	"                                    8fff demo::run+0x7f (libdemo.so) demo.c:9\n"
 	"                                    5555 [unknown]\n"
 	"\\x1b[31mevil\\x0a      11 [000]    -0.000000200  page-faults:\n"
 	"                        user stack 16 bytes, ip 0x7020 libdemo.so+0x120, sp 0x7fff0000\n"
@@ -312,6 +318,12 @@ static void test_json_chain(void **state)
 			    "/usr/lib/libdemo.so");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(chain, 1), "off")),
 			    "0x110");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(chain, 2), "function")),
+		"demo::run");
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(chain, 2), "offset")),
+			 0x7f);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(chain, 2), "line")), 9);
 	assert_null(json_object_get(json_array_get(chain, 3), "dso"));
 	json_decref(j);
 	mk_close(&d, r);

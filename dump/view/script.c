@@ -176,12 +176,15 @@ static int open_all(struct script *s, struct reader *r, struct printer *asker, u
 	if (!rc)
 		rc = people_load(r, &s->people, err);
 	if (!rc)
+		rc = symbols_load(r, s->people, &s->symbols, err);
+	if (!rc)
 		rc = timeline_open(r, s->m, &o, t, err);
 	return rc;
 }
 
 static void close_all(struct script *s)
 {
+	symbols_free(s->symbols);
 	people_free(s->people);
 	fields_free(s->fields);
 	free(s->heads);
@@ -194,6 +197,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 {
 	struct script s = {.m = m, .opt = opt};
 	struct people_counts people = {0};
+	struct symbols_counts symbols = {0};
 	struct printer asker = {0};
 	struct timeline *t = NULL;
 	unsigned nr_threads = threads_wanted(r, opt);
@@ -204,13 +208,18 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 		if (strstr(m->uname, stack_regs[i].machine))
 			s.regs = &stack_regs[i];
 	rc = open_all(&s, r, &asker, nr_threads, &t, err);
+	if (!rc) {
+		symbols_counts(s.symbols, &symbols);
+		s.has_symbols = symbols.nr_functions;
+	}
 	if (!rc && nr_threads > 1)
 		rc = script_crew(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)
 		rc = print_alone(&s, t, out, &res->nr_printed, err);
 	if (s.people)
 		people_counts(s.people, &people);
-	res->nr_bad_blocks = people.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
+	res->nr_bad_blocks =
+		people.nr_broken + symbols.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
 	timeline_close(t);
 	script_printer_free(&asker);
 	close_all(&s);

@@ -11,6 +11,7 @@
 #include "dump/view/fields.h"
 #include "dump/view/people.h"
 #include "dump/view/script.h"
+#include "dump/view/symbols.h"
 #include "dump/view/timeline.h"
 
 /* What is printed of an event before its content, made once: "  sched:sched_switch:". */
@@ -25,6 +26,8 @@ struct script {
 	const struct meta *m;
 	const struct script_options *opt;
 	struct people *people;
+	struct symbols *symbols;
+	bool has_symbols; /* at least one */
 	struct fields *fields;
 	struct head *heads; /* by event id */
 	struct text head_text;
@@ -53,8 +56,8 @@ struct place {
 	uint64_t ip;
 	uint32_t tid;
 	uint16_t len;
-	bool kernel;
-	char text[112];
+	bool kernel, caller;
+	char text[208];
 };
 
 #define NR_WHO	  512
@@ -112,6 +115,8 @@ struct chain_walk {
 	uint64_t context; /* the last PERF_CONTEXT_*, 0: none yet */
 	uint64_t ip;
 	bool kernel;
+	bool caller; /* ip is where a call returns to */
+	bool inside; /* one of this context came before */
 };
 
 /* The next address that is no PERF_CONTEXT_* mark; false at the end. */
@@ -123,12 +128,15 @@ bool script_kernel_address(uint64_t ip);
 struct frame {
 	uint64_t ip;
 	bool kernel;
-	const char *path; /* NULL: not known, or kernel */
-	uint64_t off;	  /* in that file */
+	bool caller;
+	const struct symbol_place *places; /* innermost first; the last is the function itself */
+	size_t nr;
 };
 
-/* `ip` as script_text_frame() or script_json_frame() print it, borrowed until the next call. */
-struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel);
+/* `ip` as script_text_frame() or script_json_frame() print it, borrowed until the next call.
+ * `caller`: it is a return address. */
+struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel,
+			  bool caller);
 
 /* ---- script_record.c: the rest of a record ---- */
 

@@ -34,18 +34,44 @@ void script_json_head(const char *event, struct text *t)
 	json_cstr(&j, "event", event);
 }
 
+static void put_source(const struct symbol_place *at, struct json *j)
+{
+	if (at->file)
+		json_cstr(j, "file", at->file);
+	if (at->line)
+		json_u64(j, "line", at->line);
+}
+
+static void put_inlined(const struct frame *f, struct json *j)
+{
+	json_open(j, "inlined", '[');
+	for (size_t i = 0; i + 1 < f->nr; i++) {
+		json_open(j, NULL, '{');
+		json_cstr(j, "function", f->places[i].function);
+		put_source(&f->places[i], j);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 void script_json_frame(const struct frame *f, struct text *t)
 {
+	const struct symbol_place *at = &f->places[f->nr - 1];
 	struct json j = {.t = t};
 
 	json_open(&j, NULL, '{');
 	json_hex(&j, "ip", f->ip);
-	if (f->kernel) {
-		json_cstr(&j, "dso", "[kernel]");
-	} else if (f->path) {
-		json_cstr(&j, "dso", f->path);
-		json_hex(&j, "off", f->off);
+	if (at->image)
+		json_cstr(&j, "dso", at->image);
+	if (at->image && !f->kernel)
+		json_hex(&j, "off", at->image_off);
+	if (at->function) {
+		json_cstr(&j, "function", at->function);
+		json_u64(&j, "offset", at->function_off);
 	}
+	put_source(at, &j);
+	if (f->nr > 1)
+		put_inlined(f, &j);
 	json_close(&j, '}');
 }
 
@@ -55,7 +81,7 @@ static void put_chain(struct printer *p, const struct line *l, struct json *j)
 
 	json_open(j, "chain", '[');
 	while (script_next_ip(l, &w))
-		json_made(j, NULL, script_place(p, l, w.ip, w.kernel));
+		json_made(j, NULL, script_place(p, l, w.ip, w.kernel, w.caller));
 	json_close(j, ']');
 }
 
@@ -91,7 +117,7 @@ static void put_counter(struct printer *p, const struct line *l, struct json *j)
 	if (r->have & PERF_SAMPLE_ADDR)
 		json_hex(j, "addr", r->addr);
 	if (r->have & PERF_SAMPLE_IP)
-		json_made(j, "at", script_place(p, l, r->ip, script_kernel_address(r->ip)));
+		json_made(j, "at", script_place(p, l, r->ip, script_kernel_address(r->ip), false));
 }
 
 void script_json_line(struct printer *p, const struct line *l)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Addresses as they are printed: what of a call chain is the kernel's, and in which file the rest
- * lies by the ledger. Each printer keeps what it found out for the time for which it holds; see
- * people_where(). Called by script_text.c and script_json.c.
+ * Addresses as they are printed: what of a call chain is the kernel's, which function they are in,
+ * and in which file. Each printer keeps what it found out for the time for which it holds; see
+ * symbols_user(). Called by script_text.c and script_json.c.
  */
 #include "dump/view/script_impl.h"
 
@@ -29,8 +29,11 @@ bool script_next_ip(const struct line *l, struct chain_walk *w)
 		memcpy(&w->ip, r->callchain + 8 * w->at++, sizeof(w->ip));
 		if (is_mark(w->ip)) {
 			w->context = w->ip;
+			w->inside = false;
 			continue;
 		}
+		w->caller = w->inside;
+		w->inside = true;
 		w->kernel = w->context ? w->context == (uint64_t)PERF_CONTEXT_KERNEL
 				       : script_kernel_address(w->ip);
 		return true;
@@ -39,23 +42,30 @@ bool script_next_ip(const struct line *l, struct chain_walk *w)
 }
 
 /* Puts the frame into p->place; *span is the time for which it holds. */
-static void find(struct printer *p, const struct line *l, uint64_t ip, bool kernel,
-		 struct people_span *span)
+static void find(struct printer *p, const struct line *l, struct frame *f, struct people_span *span)
 {
-	struct frame f = {.ip = ip, .kernel = kernel};
-	struct people_map map;
+	struct symbol_place places[SYMBOLS_MAX_DEPTH] = {{.image_off = f->ip}};
+	const struct symbols *s = p->s->symbols;
+	/* The call is before where it returns to. */
+	uint64_t addr = f->ip - (f->caller && f->ip);
 
 	*span = (struct people_span){0, UINT64_MAX};
-	if (!kernel && l->rec.tid != UINT32_MAX &&
-	    people_where(p->s->people, l->rec.tid, l->rec.time_ns, ip, &map, span)) {
-		f.path = map.path;
-		f.off = ip - map.f.start + map.f.pgoff;
+	f->places = places;
+	f->nr = 1;
+	if (f->kernel)
+		f->nr = symbols_kernel(s, l->rec.time_ns, addr, places, SYMBOLS_MAX_DEPTH, span);
+	else if (l->rec.tid != UINT32_MAX)
+		f->nr = symbols_user(s, l->rec.tid, l->rec.time_ns, addr, places, SYMBOLS_MAX_DEPTH,
+				     span);
+	for (size_t i = 0; i < f->nr && addr != f->ip; i++) {
+		places[i].image_off++;
+		places[i].function_off += places[i].function && !places[i].inlined;
 	}
 	p->place.b.len = 0;
 	if (p->s->opt->json)
-		script_json_frame(&f, &p->place);
+		script_json_frame(f, &p->place);
 	else
-		script_text_frame(&f, &p->place);
+		script_text_frame(f, &p->place);
 }
 
 static struct place *slot_of(const struct printer *p, uint64_t ip, uint32_t tid)
@@ -65,19 +75,24 @@ static struct place *slot_of(const struct printer *p, uint64_t ip, uint32_t tid)
 	return &p->places[hash >> 32 & (NR_PLACES - 1)];
 }
 
-struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel)
+struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel,
+			  bool caller)
 {
-	struct place *k = slot_of(p, ip, l->rec.tid);
+	/* The kernel is the same for all. */
+	uint32_t tid = kernel ? UINT32_MAX : l->rec.tid;
+	struct place *k = slot_of(p, ip, tid);
+	struct frame f = {.ip = ip, .kernel = kernel, .caller = caller};
 	struct bytes made;
 
 	/* An address of the upper half may be said to be the user's, and the other way round. */
-	if (k->ip == ip && k->tid == l->rec.tid && k->kernel == kernel &&
+	if (k->ip == ip && k->tid == tid && k->kernel == kernel && k->caller == caller &&
 	    k->span.from_ns <= l->rec.time_ns && l->rec.time_ns <= k->span.to_ns)
 		return (struct bytes){(const uint8_t *)k->text, k->len};
 	k->ip = ip;
-	k->tid = l->rec.tid;
+	k->tid = tid;
 	k->kernel = kernel;
-	find(p, l, ip, kernel, &k->span);
+	k->caller = caller;
+	find(p, l, &f, &k->span);
 	made = (struct bytes){p->place.b.p, p->place.b.len};
 	if (made.len > sizeof(k->text)) {
 		k->span = (struct people_span){1, 0};

@@ -62,24 +62,70 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The address in FRAME_WIDTH columns, then where it lies. */
+/* Where in the source, and the end of the line. */
+static void put_source(const struct symbol_place *at, struct text *t)
+{
+	const char *file = at->file ? base_name(at->file) : NULL;
+
+	if (!file || !at->line)
+		return;
+	text_char(t, ' ');
+	text_safe(t, file, strlen(file));
+	text_char(t, ':');
+	text_u64(t, at->line);
+}
+
+/* A function that was inlined: a line of its own. */
+static void put_inlined(const struct symbol_place *at, struct text *t)
+{
+	const char *name = at->function ? at->function : "[unknown]";
+
+	text_char(t, ' ');
+	text_safe(t, name, strlen(name));
+	text_str(t, " (inlined)");
+	put_source(at, t);
+}
+
+/* "function+0x12 (file) source.c:34", or as much of it as is known. */
+static void put_function(const struct frame *f, const struct symbol_place *at, struct text *t)
+{
+	const char *image = f->kernel || !at->image ? at->image : base_name(at->image);
+
+	text_char(t, ' ');
+	if (at->function) {
+		text_safe(t, at->function, strlen(at->function));
+		text_str(t, "+0x");
+		text_hex(t, at->function_off, 1);
+		text_str(t, " (");
+		if (image)
+			text_safe(t, image, strlen(image));
+		text_char(t, ')');
+	} else if (f->kernel) {
+		text_str(t, "[kernel]");
+	} else if (image) {
+		text_safe(t, image, strlen(image));
+		text_str(t, "+0x");
+		text_hex(t, at->image_off, 1);
+	} else {
+		text_str(t, "[unknown]");
+	}
+	put_source(at, t);
+}
+
+/* The address in FRAME_WIDTH columns, then what it is; a line for each function inlined there. */
 void script_text_frame(const struct frame *f, struct text *t)
 {
-	size_t from = t->b.len;
-	const char *name;
+	for (size_t i = 0; i < f->nr; i++) {
+		size_t from = t->b.len;
 
-	text_hex(t, f->ip, 1);
-	right(t, from, FRAME_WIDTH);
-	if (f->kernel) {
-		text_str(t, " [kernel]");
-	} else if (f->path) {
-		name = base_name(f->path);
-		text_char(t, ' ');
-		text_safe(t, name, strlen(name));
-		text_str(t, "+0x");
-		text_hex(t, f->off, 1);
-	} else {
-		text_str(t, " [unknown]");
+		text_hex(t, f->ip, 1);
+		right(t, from, FRAME_WIDTH);
+		if (f->places[i].inlined) {
+			put_inlined(&f->places[i], t);
+			text_char(t, '\n');
+		} else {
+			put_function(f, &f->places[i], t);
+		}
 	}
 }
 
@@ -156,7 +202,7 @@ static void put_columns(struct printer *p, const struct line *l)
 
 /* ---- what follows on lines of its own ---- */
 
-/* Most are the kernel's: nothing needs to be looked up. */
+/* Most are the kernel's: where there are no names, nothing needs to be looked up. */
 static char *put_kernel_frame(char *to, uint64_t ip)
 {
 	to = put_str(to, "                        ");
@@ -175,23 +221,25 @@ static void put_chain(struct printer *p, const struct line *l)
 
 		if (!to)
 			return;
-		if (w.kernel && w.ip >> 60) {
+		if (w.kernel && w.ip >> 60 && !p->s->has_symbols) {
 			text_end(t, put_kernel_frame(to, w.ip));
 			continue;
 		}
-		place = script_place(p, l, w.ip, w.kernel);
+		place = script_place(p, l, w.ip, w.kernel, w.caller);
 		text_put(t, place.p, place.len);
 		text_char(t, '\n');
 	}
 }
 
-/* The place of `ip` without the address. */
+/* The place of `ip` without the address; of inlined functions the innermost. */
 static void put_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel)
 {
-	struct bytes place = script_place(p, l, ip, kernel);
+	struct bytes place = script_place(p, l, ip, kernel, false);
+	const uint8_t *end = place.len ? memchr(place.p, '\n', place.len) : NULL;
+	size_t len = end ? (size_t)(end - place.p) : place.len;
 
-	if (place.len > FRAME_WIDTH)
-		text_put(&p->text, place.p + FRAME_WIDTH, place.len - FRAME_WIDTH);
+	if (len > FRAME_WIDTH)
+		text_put(&p->text, place.p + FRAME_WIDTH, len - FRAME_WIDTH);
 }
 
 static void put_named_hex(struct text *t, const char *name, uint64_t v)

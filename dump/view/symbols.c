@@ -20,6 +20,9 @@
 #define MAX_SYMBOLS_BYTES (256ull << 20)
 #define MAX_NAME	  1024
 
+/* Functions that begin in another one. */
+#define MAX_NESTED 16
+
 /* Versions of one path that a lookup goes through. */
 #define MAX_VERSIONS 64
 
@@ -404,12 +407,17 @@ static size_t last_before(const struct symbols *s, uint32_t group, uint64_t at)
 static const struct function *function_of(const struct symbols *s, uint32_t group, uint64_t at)
 {
 	size_t i = last_before(s, group, at);
-	const struct function *f;
 
-	if (i == SIZE_MAX)
-		return NULL;
-	f = function_at(s, i);
-	return at - f->start < f->bytes ? f : NULL;
+	/* One may lie in another, as entry points in assembler do. */
+	for (int n = 0; n < MAX_NESTED && i != SIZE_MAX; n++, i--) {
+		const struct function *f = function_at(s, i);
+
+		if (f->group != group)
+			break;
+		if (at - f->start < f->bytes)
+			return f;
+	}
+	return NULL;
 }
 
 static size_t first_place(const struct symbols *s, uint32_t group, uint64_t at)

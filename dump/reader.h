@@ -92,3 +92,12 @@ int reader_salvage(const char *path, const char *out_path, struct reader_verdict
 		   struct err *err);
 /* The same from a reader opened with reader_open_damaged() into an empty file, which it fsyncs. */
 int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct err *err);
+
+/*
+ * Writes the same dump into the empty file `fd`, its blocks as they are stored, and behind them
+ * what `add` gives the writer; fsyncs. -EBADMSG when the dump is not whole.
+ */
+struct writer;
+int reader_extend_fd(struct reader *r, int fd,
+		     int (*add)(void *ctx, struct writer *w, struct err *err), void *ctx,
+		     struct err *err);

@@ -53,7 +53,12 @@ static bool late(const struct collector *c)
 
 static bool wanted(const struct collector *c, const struct hits_place *p)
 {
-	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p);
+	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p, false);
+}
+
+static bool source_wanted(const struct collector *c, const struct hits_place *p)
+{
+	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p, true);
 }
 
 static void flush_old(struct collector *c)
@@ -228,11 +233,20 @@ static void put_segments(struct collector *c, const struct symfile *f)
 		symput_segment(c->put, v[i].value, v[i].offset, v[i].bytes);
 }
 
+static bool group_wants(const struct collector *c, size_t group)
+{
+	for (size_t i = group; i < c->nr; i++)
+		if (image_at(c, i)->f.kind == FMT_IMAGE_FILE && c->files[i].group == group &&
+		    c->results[i].nr_wanted)
+			return true;
+	return false;
+}
+
 static void name_group(struct collector *c, size_t group)
 {
 	struct symfile *f;
 
-	if (open_group(c, group, 0, &f))
+	if (!group_wants(c, group) || open_group(c, group, 0, &f))
 		return;
 	c->found.len = 0;
 	for (size_t i = group; i < c->nr; i++)
@@ -244,7 +258,8 @@ static void name_group(struct collector *c, size_t group)
 	for (size_t i = next_identity(c, group, group); i < c->nr;
 	     i = next_identity(c, group, i + 1)) {
 		put_identity(c, i);
-		put_segments(c, f);
+		if (!c->opt->wanted)
+			put_segments(c, f);
 		put_functions(c);
 	}
 	symfile_close(f);
@@ -271,7 +286,8 @@ static const uint64_t *places_of_group(struct collector *c, size_t group, size_t
 		if (image->f.kind != FMT_IMAGE_FILE || c->files[i].group != group)
 			continue;
 		for (size_t k = 0; k < image->nr; k++)
-			if (wanted(c, &p[k]) && buf_put(&c->found, &p[k].at, sizeof(p[k].at)))
+			if (source_wanted(c, &p[k]) &&
+			    buf_put(&c->found, &p[k].at, sizeof(p[k].at)))
 				c->put->rc = -ENOMEM;
 	}
 	*nr = c->found.len / sizeof(uint64_t);
@@ -300,9 +316,9 @@ static void source_of_group(struct collector *c, size_t group)
 	const uint64_t *at;
 	size_t nr;
 
-	if (open_group(c, group, c->opt->max_dwarf_bytes, &f))
-		return;
 	at = places_of_group(c, group, &nr);
+	if (!nr || open_group(c, group, c->opt->max_dwarf_bytes, &f))
+		return;
 	for (size_t i = next_identity(c, group, group); i < c->nr && symfile_has_source(f);
 	     i = next_identity(c, group, i + 1)) {
 		put_identity(c, i);
@@ -356,7 +372,8 @@ static void name_kernel(struct collector *c, size_t i)
 	uint64_t slide = 0, last = 0;
 
 	if (c->opt->source.kernel(c->opt->source.ctx, &table, &slide, &f, &err)) {
-		note(c, i, err.what);
+		symput_image(c->put, &f, "[kernel.kallsyms]");
+		symput_note(c->put, err.what);
 		return;
 	}
 	/* Where it begins: by this the addresses of a list or file of the same kernel are moved. */
@@ -479,7 +496,8 @@ int collect(const struct collect_options *opt, struct symput *put, struct collec
 	name_files(&c);
 	if (opt->source.kernel)
 		of_kind(&c, FMT_IMAGE_KERNEL, name_kernel);
-	put_notes(&c);
+	if (!opt->wanted)
+		put_notes(&c);
 	symput_flush(put);
 	if (opt->max_dwarf_bytes)
 		each_group(&c, source_of_group);

@@ -36,8 +36,8 @@ struct collect_source {
 struct collect_options {
 	const struct hits *hits;
 	struct collect_source source;
-	/* False: this place has its name already. NULL: none has. */
-	bool (*wanted)(void *ctx, const struct hits_place *p);
+	/* False: this place has its name already, or with `source` its line. NULL: none has. */
+	bool (*wanted)(void *ctx, const struct hits_place *p, bool source);
 	void *ctx;
 	uint64_t max_dwarf_bytes;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC: what is not begun then is left; 0: never */

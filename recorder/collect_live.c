@@ -27,33 +27,39 @@ struct live {
 	struct meta *m;
 	struct people *people;
 	struct hits *hits;
-	const struct fmt_task **by_key; /* NULL: no such task */
-	size_t nr_keys;
+	const struct fmt_task **by_key;
+	size_t nr_tasks;
 	struct kallsyms *kallsyms;
 };
 
 /* ---- processes ---- */
 
+static int compare_keys(const void *a, const void *b)
+{
+	const struct fmt_task *const *x = a, *const *y = b;
+
+	return (*x)->key < (*y)->key ? -1 : (*x)->key > (*y)->key;
+}
+
 static int index_tasks(struct live *l)
 {
-	size_t nr = people_nr_tasks(l->people);
-	uint32_t max = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		if (people_nth(l->people, i)->key > max)
-			max = people_nth(l->people, i)->key;
-	/* Keys count from 1: more than there are tasks would be a lie. */
-	l->nr_keys = max <= nr ? (size_t)max + 1 : 1;
-	l->by_key = calloc(l->nr_keys, sizeof(*l->by_key));
-	for (size_t i = 0; l->by_key && i < nr; i++)
-		if (people_nth(l->people, i)->key < l->nr_keys)
-			l->by_key[people_nth(l->people, i)->key] = people_nth(l->people, i);
-	return l->by_key ? 0 : -ENOMEM;
+	l->nr_tasks = people_nr_tasks(l->people);
+	l->by_key = calloc(l->nr_tasks + 1, sizeof(*l->by_key));
+	if (!l->by_key)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->nr_tasks; i++)
+		l->by_key[i] = people_nth(l->people, i);
+	qsort(l->by_key, l->nr_tasks, sizeof(*l->by_key), compare_keys);
+	return 0;
 }
 
 static const struct fmt_task *task_of(const struct live *l, uint32_t key)
 {
-	return key < l->nr_keys ? l->by_key[key] : NULL;
+	struct fmt_task like = {.key = key};
+	const struct fmt_task *p = &like, **found;
+
+	found = bsearch(&p, l->by_key, l->nr_tasks, sizeof(p), compare_keys);
+	return found ? *found : NULL;
 }
 
 /* Its own, or of the parent that was seen in /proc: few processes change it. */
@@ -141,12 +147,12 @@ static int open_kernel(void *ctx, const struct kallsyms **k, uint64_t *slide, st
 	if (in)
 		fclose(in);
 	setting_number("kernel/kptr_restrict", &restrict_level);
+	read_kernel_id(f);
 	if (rc == -EACCES)
 		return err_set(err, rc, "no kernel symbols: kernel.kptr_restrict is %ld%s",
 			       restrict_level, restrict_level == 2 ? "" : ", for others than root");
 	if (rc)
 		return err_sys(err, rc, "no kernel symbols: /proc/kallsyms");
-	read_kernel_id(f);
 	*k = l->kallsyms;
 	*slide = 0;
 	return 0;

@@ -299,7 +299,7 @@ int livefile_perfmap(const struct livefile_jit *j, struct err *err)
 	else
 		fd = open_path(name, O_NOFOLLOW, &st);
 	if (fd < 0)
-		return err_set(err, fd, "code that it made itself, and there is no %s", name);
+		return err_set(err, fd, "in no file, and there is no %s that names it", name);
 	if (owner_fits(j, &st) && times_fit(j, &st) && st.st_size <= MAX_PERFMAP_BYTES)
 		return fd;
 	close(fd);

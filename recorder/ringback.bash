@@ -36,7 +36,7 @@ _ringback_options() {
 	record)
 		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size" \
 			"--channel --preset --banks --trigger --post --cooldown --max-dumps --max-disk" \
-			"--dump-on-exit --compress --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
+			"--dump-on-exit --compress --symbols --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
 		;;
 	trigger) echo "--name --reason --help" ;;
 	status) echo "--name --json --help" ;;
@@ -45,6 +45,7 @@ _ringback_options() {
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
 	export) echo "--format --output --force --from --to --help" ;;
 	why) echo "--tid --comm --from --to --json --help" ;;
+	symbols) echo "--add --output --help" ;;
 	check) echo "--salvage --help" ;;
 	doctor) echo "--json --help" ;;
 	esac
@@ -53,7 +54,7 @@ _ringback_options() {
 # The value of the option before the cursor; fails when that takes none that could be guessed.
 _ringback_value() { # COMMAND OPTION CURRENT
 	case $1:$2 in
-	record:-o | record:--output)
+	record:-o | record:--output | symbols:--add)
 		mapfile -t COMPREPLY < <(compgen -d -- "$3")
 		compopt -o filenames 2>/dev/null
 		;;
@@ -64,6 +65,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	export:-f | export:--format) _ringback_words "perf" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
 	record:--compress) _ringback_words "fast high" "$3" ;;
+	record:--symbols) _ringback_words "10s off" "$3" ;;
 	record:--call-graph) _ringback_words "fp dwarf" "$3" ;;
 	trigger:-n | trigger:--name | status:-n | status:--name)
 		_ringback_words "$(_ringback_names)" "$3"
@@ -90,7 +92,7 @@ _ringback() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		_ringback_words "record trigger status info script report why export check doctor help version" "$current"
+		_ringback_words "record trigger status info script report why export symbols check doctor help version" "$current"
 		return
 	fi
 	# --preset=x comes as three words.
@@ -108,8 +110,8 @@ _ringback() {
 	_ringback_value "$command" "$before" "$current" && return
 	case $command:$current in
 	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
-	info:* | script:* | report:* | why:* | export:* | check:*) _ringback_files '*.rbd' "$current" ;;
-	help:*) _ringback_words "record trigger status info script report why export check doctor" "$current" ;;
+	info:* | script:* | report:* | why:* | export:* | symbols:* | check:*) _ringback_files '*.rbd' "$current" ;;
+	help:*) _ringback_words "record trigger status info script report why export symbols check doctor" "$current" ;;
 	esac
 }
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/* Segments and notes of a dump's images; see symnotes.h. Called by cmd_symbols.c. */
+#include "dump/view/symnotes.h"
+
+#include "dump/base/err.h"
+#include "dump/reader.h"
+#include "dump/view/intern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_IMAGES 65536
+
+struct symnotes {
+	struct intern texts;
+	struct buf images; /* struct symnotes_image[], each (kind, key, path, identity) once */
+	size_t nr;
+};
+
+struct loader {
+	struct symnotes *n;
+	struct buf ids; /* uint32_t[]: index of the block's images */
+};
+
+static struct symnotes_image *image_at(const struct symnotes *n, size_t i)
+{
+	return (struct symnotes_image *)n->images.p + i;
+}
+
+static bool is_same(const struct symnotes_image *x, const struct fmt_image *f, const char *path)
+{
+	const size_t skip = sizeof(f->id);
+
+	return x->path == path &&
+	       !memcmp((const char *)&x->f + skip, (const char *)f + skip, sizeof(*f) - skip);
+}
+
+static int take_image(struct loader *l, struct bytes item)
+{
+	struct symnotes *n = l->n;
+	struct symnotes_image image = {.note = ""};
+	uint32_t index;
+
+	if (!bytes_get(&item, &image.f, sizeof(image.f)) ||
+	    image.f.build_id_bytes > sizeof(image.f.build_id))
+		return -EBADMSG;
+	image.path = intern(&n->texts, item);
+	if (!image.path)
+		return -ENOMEM;
+	/* Of the same image in the next block. */
+	for (index = 0; index < n->nr; index++)
+		if (is_same(image_at(n, index), &image.f, image.path))
+			break;
+	if (index == n->nr) {
+		if (n->nr == MAX_IMAGES)
+			return -E2BIG;
+		if (buf_put(&n->images, &image, sizeof(image)))
+			return -ENOMEM;
+		n->nr++;
+	}
+	return buf_put(&l->ids, &index, sizeof(index));
+}
+
+static struct symnotes_image *image_of(const struct loader *l, uint32_t id)
+{
+	uint32_t index;
+
+	if (id >= l->ids.len / sizeof(index))
+		return NULL;
+	memcpy(&index, l->ids.p + id * sizeof(index), sizeof(index));
+	return image_at(l->n, index);
+}
+
+static int take_segment(struct loader *l, struct bytes item)
+{
+	struct symnotes_image *i;
+	struct fmt_segment f;
+
+	if (!bytes_get(&item, &f, sizeof(f)) || !(i = image_of(l, f.image)))
+		return -EBADMSG;
+	if (i->nr_segments < SYMNOTES_MAX_SEGMENTS)
+		i->segments[i->nr_segments++] = (struct elf_segment){f.value, f.offset, f.bytes};
+	return 0;
+}
+
+static int take_note(struct loader *l, struct bytes item)
+{
+	struct symnotes_image *i;
+	struct fmt_note f;
+
+	if (!bytes_get(&item, &f, sizeof(f)) || !(i = image_of(l, f.image)))
+		return -EBADMSG;
+	i->note = intern(&l->n->texts, item);
+	return i->note ? 0 : -ENOMEM;
+}
+
+static int take_block(struct loader *l, struct bytes payload)
+{
+	struct bytes item;
+	uint16_t kind;
+	bool broken = false;
+	int rc = 0;
+
+	l->ids.len = 0;
+	while ((!rc || rc == -EBADMSG) && reader_next_item(&payload, &kind, &item, &broken))
+		rc = kind == FMT_SYM_IMAGE     ? take_image(l, item)
+		     : kind == FMT_SYM_SEGMENT ? take_segment(l, item)
+		     : kind == FMT_SYM_NOTE    ? take_note(l, item)
+					       : 0;
+	return rc == -EBADMSG ? 0 : rc;
+}
+
+int symnotes_load(struct reader *r, struct symnotes **out, struct err *err)
+{
+	struct symnotes *n = calloc(1, sizeof(*n));
+	struct loader l = {.n = n};
+	struct buf payload = {0};
+	int rc = n ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < reader_nr_blocks(r) && !rc; i++) {
+		const struct fmt_block *h = &reader_block(r, i)->h;
+
+		if (h->section != FMT_SYMBOLS || h->encoding != FMT_ENC_ITEMS)
+			continue;
+		rc = reader_load(r, i, &payload, NULL);
+		if (!rc)
+			rc = take_block(&l, (struct bytes){payload.p, payload.len});
+		else if (rc != -ENOMEM)
+			rc = 0;
+	}
+	buf_free(&payload);
+	buf_free(&l.ids);
+	if (rc) {
+		symnotes_free(n);
+		return err_set(err, rc, "the symbols of this dump can't be loaded");
+	}
+	*out = n;
+	return 0;
+}
+
+void symnotes_free(struct symnotes *n)
+{
+	if (!n)
+		return;
+	intern_free(&n->texts);
+	buf_free(&n->images);
+	free(n);
+}
+
+static bool is_of(const struct symnotes_image *x, const struct hits_image *i)
+{
+	if (x->f.kind != i->f.kind || x->f.key != i->f.key)
+		return false;
+	if (i->f.kind != FMT_IMAGE_FILE)
+		return true;
+	if (strcmp(x->path, i->path))
+		return false;
+	if (x->f.build_id_bytes && i->f.build_id_bytes)
+		return x->f.build_id_bytes == i->f.build_id_bytes &&
+		       !memcmp(x->f.build_id, i->f.build_id, i->f.build_id_bytes);
+	return x->f.ino == i->f.ino && x->f.maj == i->f.maj && x->f.min == i->f.min;
+}
+
+const struct symnotes_image *symnotes_find(const struct symnotes *n, const struct hits_image *i)
+{
+	const struct symnotes_image *found = NULL;
+
+	for (size_t k = 0; k < n->nr; k++) {
+		const struct symnotes_image *x = image_at(n, k);
+
+		if (!is_of(x, i))
+			continue;
+		/* The one that says more. */
+		if (!found || (!*found->note && *x->note) ||
+		    (!found->nr_segments && x->nr_segments))
+			found = x;
+	}
+	return found;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Directories with debug files and binaries, by their build-ids: for `ringback symbols --add`.
+ * Whatever is in there is looked at once; names and places do not matter.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct symdir;
+
+/* 0 or -ENOMEM. */
+int symdir_new(struct symdir **out, struct err *err);
+void symdir_free(struct symdir *d);
+
+/* Looks at all regular files below `dir` (or at that one file); what is no ELF file or has no
+ * build-id is passed over. 0, -errno of the directory, -ENOMEM, -E2BIG. */
+int symdir_add(struct symdir *d, const char *dir, struct err *err);
+size_t symdir_nr(const struct symdir *d);
+
+/* The path of the n-th file with this build-id, from 0; NULL: there are no more. Borrowed. */
+const char *symdir_find(struct symdir *d, const uint8_t *id, size_t bytes, size_t n);

@@ -41,6 +41,7 @@ _ringback_options() {
 	trigger) echo "--name --reason --help" ;;
 	status) echo "--name --json --help" ;;
 	info) echo "--json --all --help" ;;
+	diff) echo "--tid --comm --help" ;;
 	report) echo "--focus --from --to --tid --comm --help" ;;
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
 	export) echo "--format --output --force --from --to --help" ;;
@@ -78,7 +79,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
 		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
-		script:--limit | report:--focus | report:--from | report:--to | report:--tid | report:--comm | export:--from | export:--to | why:--tid | why:--comm | why:--from | \
+		script:--limit | report:--focus | report:--from | report:--to | report:--tid | report:--comm | diff:--tid | diff:--comm | export:--from | export:--to | why:--tid | why:--comm | why:--from | \
 		why:--to)
 		COMPREPLY=()
 		;;
@@ -92,7 +93,7 @@ _ringback() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		_ringback_words "record trigger status info script report why export symbols check doctor help version" "$current"
+		_ringback_words "record trigger status info script report diff why export symbols check doctor help version" "$current"
 		return
 	fi
 	# --preset=x comes as three words.
@@ -110,8 +111,8 @@ _ringback() {
 	_ringback_value "$command" "$before" "$current" && return
 	case $command:$current in
 	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
-	info:* | script:* | report:* | why:* | export:* | symbols:* | check:*) _ringback_files '*.rbd' "$current" ;;
-	help:*) _ringback_words "record trigger status info script report why export symbols check doctor" "$current" ;;
+	info:* | script:* | report:* | diff:* | why:* | export:* | symbols:* | check:*) _ringback_files '*.rbd' "$current" ;;
+	help:*) _ringback_words "record trigger status info script report diff why export symbols check doctor" "$current" ;;
 	esac
 }
 

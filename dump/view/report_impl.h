@@ -54,6 +54,8 @@ struct report {
 	const char **comms;	       /* by thread: report_comm(); NULL: not asked for yet */
 	bool *asked;		       /* by thread: matches --tid and --comm */
 	bool filtered;		       /* there are such */
+	struct report_hook all;	       /* gets all records that are wanted, too; feed NULL: none */
+	struct report_window common;   /* that all rings have */
 	struct report_window window;   /* of the scheduler's events */
 	struct report_window sampled;  /* of what ticks: cpu-clock, cycles */
 	uint64_t sample_ns;	       /* that one of these stands for; 0: unknown */
@@ -129,6 +131,9 @@ void report_tid(struct report *rp, const char *comm, uint32_t tid);
  * of them; what is too long is left out in the middle.
  */
 void report_path(struct report *rp, uint32_t chain, unsigned indent, unsigned lines);
+/* The same of its `depth` outermost frames. */
+void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned indent,
+		    unsigned lines);
 /* The function that a stack ends in, "" for none; borrowed from the dump's symbols or `buf`. */
 const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size_t n);
 /* The name of a frame. */

@@ -118,6 +118,11 @@ struct report_window report_window_of(const struct report *rp, const void *state
 	return window_of(rp, is_hooked, state);
 }
 
+static bool is_any(const struct report *rp, size_t event, const void *ctx)
+{
+	return true;
+}
+
 static bool ticks(const struct report *rp, size_t event, const void *ctx)
 {
 	const struct perf_event_attr *a = &rp->m->events[event].attr;
@@ -172,7 +177,10 @@ static int take(struct report *rp, const struct timeline_record *rec)
 	if (rc || !rec->event)
 		return rc;
 	h = &rp->hooks[rec->event - rp->m->events];
-	return h->feed && report_wanted(rp, rec) ? h->feed(h->state, rp, rec) : 0;
+	if ((!h->feed && !rp->all.feed) || !report_wanted(rp, rec))
+		return 0;
+	rc = h->feed ? h->feed(h->state, rp, rec) : 0;
+	return rc || !rp->all.feed ? rc : rp->all.feed(rp->all.state, rp, rec);
 }
 
 static int pass(struct report *rp, struct err *err)
@@ -319,6 +327,7 @@ int report_load(struct report *rp, struct err *err)
 	people_counts(rp->people, &counts);
 	rp->nr_bad += counts.nr_broken + rp->m->nr_broken;
 	find_tick(rp);
+	rp->common = window_of(rp, is_any, NULL);
 	rc = report_open_sections(rp, err);
 	rc = rc ? rc : pass(rp, err);
 	return rc ? rc : finish(rp, err);

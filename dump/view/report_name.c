@@ -5,6 +5,7 @@
 #include "dump/view/timeline.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #define MAX_PATH 128
@@ -192,13 +193,19 @@ static bool choose(char names[][96], size_t nr, size_t room, bool *keep)
 
 void report_path(struct report *rp, uint32_t chain, unsigned indent, unsigned lines)
 {
+	report_path_to(rp, chain, UINT_MAX, indent, lines);
+}
+
+void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned indent,
+		    unsigned lines)
+{
 	static const char *const sep = " > ";
 	struct chain c = chains_get(rp->chains, chain);
 	char names[MAX_PATH][96], line[4096];
 	size_t nr = 0, len = 0, room;
 	bool keep[MAX_PATH], gap = false;
 
-	for (size_t i = c.nr; i-- > 0 && nr < MAX_PATH;) /* outermost first */
+	for (size_t i = c.nr; i-- > 0 && nr < MAX_PATH && c.nr - i <= depth;) /* outermost first */
 		if (!report_is_plumbing(&c.frames[i]))
 			report_frame(&c.frames[i], names[nr++], sizeof(names[0]));
 	if (!nr)

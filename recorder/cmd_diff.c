@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/* `ringback diff`: what grew from one dump to another. */
+#include "recorder/cmd.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/meta.h"
+#include "dump/view/report.h"
+#include "recorder/cmd_dump.h"
+#include "recorder/lists.h"
+#include "recorder/log.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+struct request {
+	struct report_options opt;
+	const char *base_path, *path;
+};
+
+static void options(FILE *out)
+{
+	fputs("  --tid N,..        only these threads\n"
+	      "  --comm NAME,..    only threads of this name (* and ? match)\n"
+	      "\n"
+	      "Exit: 0 fine, also when nothing grew; 3 a dump is damaged (what is whole is "
+	      "compared).\n",
+	      out);
+}
+
+static const struct option longs[] = {
+	{"tid", required_argument, NULL, 'T'},
+	{"comm", required_argument, NULL, 'c'},
+	{0},
+};
+
+static int parse(struct request *q, int argc, char **argv)
+{
+	struct report_options *o = &q->opt;
+	struct err err = ERR_INIT;
+	int c, rc;
+
+	optind = 0;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+		if (c == ':')
+			return cmd_misuse(&cmd_diff, "%s needs a value", argv[optind - 1]);
+		if (c == '?')
+			return cmd_misuse(&cmd_diff, "there is no option '%s'", argv[optind - 1]);
+		rc = c == 'T' ? lists_numbers(optarg, &o->tids, &o->nr_tids, &err)
+			      : lists_texts(optarg, &o->comms, &o->nr_comms, &err);
+		if (rc)
+			return cmd_misuse(&cmd_diff, "%s", err.what);
+	}
+	if (optind != argc - 2)
+		return cmd_misuse(&cmd_diff, "two dumps: the one to compare with, then the other");
+	q->base_path = argv[optind];
+	q->path = argv[optind + 1];
+	return EXIT_FINE;
+}
+
+static int print(struct request *q, const struct cmd_dump *base, const struct cmd_dump *d)
+{
+	struct cmd_progress progress = {.what = "diff"};
+	struct report_options *o = &q->opt;
+	struct report_result res = {0};
+	struct err err = ERR_INIT;
+	int rc, code;
+
+	o->to_ns = UINT64_MAX;
+	o->color = cmd_dump_color();
+	o->width = cmd_dump_width();
+	o->progress = cmd_dump_progress;
+	o->ctx = &progress;
+	rc = report_diff(base->r, base->m, d->r, d->m, o, stdout, &res, &err);
+	log_status(NULL);
+	code = cmd_dump_exit(q->path, d, rc, &err, res.nr_bad);
+	return code == EXIT_FINE && base->damaged ? EXIT_DAMAGED : code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request q = {0};
+	struct cmd_dump base = {0}, d = {0};
+	int code = parse(&q, argc, argv);
+
+	if (!code)
+		code = cmd_dump_open(q.base_path, &base);
+	if (!code)
+		code = cmd_dump_open(q.path, &d);
+	if (!code)
+		code = print(&q, &base, &d);
+	cmd_dump_close(&d);
+	cmd_dump_close(&base);
+	free((void *)q.opt.comms);
+	free((void *)q.opt.tids);
+	return code;
+}
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.args = "BASELINE DUMP [--tid N,..] [--comm NAME,..]",
+	.help = "what grew from one dump to another, significant things only",
+	.run = run,
+	.options = options,
+};

@@ -7,6 +7,7 @@
 #include "dump/reader.h"
 #include "dump/view/kallsyms.h"
 #include "recorder/collect.h"
+#include "recorder/collect_unwind.h"
 #include "recorder/livefile.h"
 #include "recorder/settings.h"
 
@@ -72,14 +73,13 @@ static uint32_t uid_of(const struct live *l, const struct fmt_task *t)
 
 /* ---- sources ---- */
 
-static int open_vdso(const struct hits_image *image, const struct live *l, struct elf **e,
-		     struct err *err)
+static int open_vdso(const struct hits_image *image, struct elf **e, struct err *err)
 {
 	struct buf b = {0};
 	int rc;
 
 	/* A 32-bit process has another, with other functions. */
-	if (hits_places(l->hits, image)->addr <= UINT32_MAX)
+	if (image->nr_mappings && image->mappings[0].start <= UINT32_MAX)
 		return err_set(err, -ENOENT, "it is a 32-bit process's");
 	rc = livefile_vdso(&b, err);
 	if (!rc)
@@ -88,17 +88,15 @@ static int open_vdso(const struct hits_image *image, const struct live *l, struc
 	return rc;
 }
 
-static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
-		     struct err *err)
+static int open_image(const struct live *l, const struct hits_image *image, struct elf **e,
+		      struct err *err)
 {
-	struct live *l = ctx;
-	const struct hits_image *image = hits_image(l->hits, i);
 	struct livefile_process p[HITS_MAX_MAPPINGS];
 	size_t nr = 0;
 	int fd;
 
 	if (!strcmp(image->path, "[vdso]"))
-		return open_vdso(image, l, e, err);
+		return open_vdso(image, e, err);
 	for (size_t k = 0; k < image->nr_mappings; k++) {
 		const struct hits_mapping *m = &image->mappings[k];
 		const struct fmt_task *t = task_of(l, m->key);
@@ -107,10 +105,22 @@ static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options
 			p[nr++] = (struct livefile_process){(pid_t)t->pid, m->start, m->end};
 	}
 	fd = livefile_open(image, p, nr, err);
-	if (fd < 0)
-		return fd;
+	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, err);
+}
+
+static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
+		     struct err *err)
+{
+	const struct live *l = ctx;
+	const struct hits_image *image = hits_image(l->hits, i);
+
 	*opt = (struct symfile_options){.path = image->path, .dirs = debug_dirs, .nr_dirs = 1};
-	return elf_open_fd(fd, image->path, e, err);
+	return open_image(l, image, e, err);
+}
+
+static int open_for_unwind(void *ctx, const struct hits_image *image, struct elf **e)
+{
+	return open_image(ctx, image, e, NULL);
 }
 
 /* A build-id of a note in /sys/kernel/notes. */
@@ -207,6 +217,21 @@ static int open_dump(struct live *l, const char *path, struct err *err)
 	return rc;
 }
 
+/* Callers that are only in copied stacks; the rules go first: without them there is no name to ask
+ * for. */
+static int unwind(struct live *l, uint64_t deadline_ns, struct symput *put, struct err *err)
+{
+	const struct collect_unwind_options opt = {open_for_unwind, l, deadline_ns};
+	struct collect_unwind *u;
+	int rc = collect_unwind(l->r, l->m, l->people, &opt, l->hits, &u, err);
+
+	if (rc)
+		return rc;
+	collect_unwind_put(u, put);
+	collect_unwind_free(u);
+	return symput_flush(put);
+}
+
 static void close_dump(struct live *l)
 {
 	kallsyms_free(l->kallsyms);
@@ -223,6 +248,9 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 	struct collect_result *results = NULL;
 	struct symput put = {.out = opt->out, .ctx = opt->ctx};
 	int rc = open_dump(&l, opt->path, err);
+
+	if (!rc)
+		rc = unwind(&l, opt->deadline_ns, &put, err);
 
 	if (!rc) {
 		struct collect_options co = {

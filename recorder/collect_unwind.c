@@ -11,6 +11,7 @@
 
 #include "dump/base/err.h"
 #include "dump/meta.h"
+#include "dump/view/calls.h"
 #include "dump/view/elf.h"
 #include "dump/view/rulefile.h"
 #include "dump/view/timeline.h"
@@ -28,18 +29,24 @@
 #define MAX_TRIES 4
 #define NO_IMAGE  UINT32_MAX
 
+#define MAX_CONCLUDED	10000
+#define MAX_FRAME_BYTES 8192
+#define MIN_CODE	4096
+
 /* A file with one identity; its number is the rules' group. */
 struct image {
 	struct hits_image h; /* mappings[0]: of whom asked last */
 	uint32_t next;	     /* in its slot */
 	unsigned nr_tries;   /* to open it, each for another process */
 	uint64_t used;
-	struct elf *elf, *debug; /* NULL: not open */
+	struct elf *elf; /* NULL: not open */
 	struct rulefile *file;
+	struct calls *calls; /* NULL: not asked for yet, or none */
 };
 
 struct place {
-	uint32_t image; /* +1; 0: free */
+	uint32_t image;	   /* +1; 0: free */
+	uint32_t nr_tries; /* to conclude one */
 	uint64_t at;
 };
 
@@ -52,6 +59,7 @@ struct collect_unwind {
 	struct place none[NR_NONE];
 	uint64_t nr_asked;
 	unsigned nr_open;
+	size_t nr_concluded;
 };
 
 static struct image *image_at(const struct collect_unwind *u, size_t i)
@@ -65,11 +73,12 @@ static void close_image(struct collect_unwind *u, struct image *i)
 {
 	if (!i->file)
 		return;
+	calls_free(i->calls);
 	rulefile_close(i->file);
-	elf_close(i->debug);
 	elf_close(i->elf);
 	i->file = NULL;
-	i->elf = i->debug = NULL;
+	i->elf = NULL;
+	i->calls = NULL;
 	u->nr_open--;
 }
 
@@ -100,12 +109,11 @@ static bool open_image(struct collect_unwind *u, struct image *i, const struct p
 	*m = (struct hits_mapping){map->f.key, map->f.start, map->f.end};
 	if (u->nr_open >= MAX_OPEN)
 		close_oldest(u);
-	if (u->opt->open(u->opt->ctx, &i->h, &i->elf, &i->debug)) {
+	if (u->opt->open(u->opt->ctx, &i->h, &i->elf)) {
 		i->nr_tries++;
 		return false;
 	}
-	if (rulefile_open(i->elf, i->debug, &i->file)) {
-		elf_close(i->debug);
+	if (rulefile_open(i->elf, &i->file)) {
 		elf_close(i->elf);
 		i->nr_tries = MAX_TRIES;
 		return false;
@@ -184,8 +192,124 @@ static const struct rule *find(void *ctx, const struct people_map *map, uint64_t
 	if (rulefile_find(image_at(u, image)->file, at, &found) &&
 	    !rules_add(u->rules, image, &found, &r))
 		return r;
-	*none = (struct place){image + 1, at};
+	*none = (struct place){.image = image + 1, .at = at};
 	return NULL;
+}
+
+/* ---- what has no rule ---- */
+
+/* The image's calls; others that are not used meanwhile may be closed. */
+static const struct calls *calls_of(struct collect_unwind *u, uint32_t image,
+				    const struct people_map *map)
+{
+	struct image *i = image_at(u, image);
+
+	if (!open_image(u, i, map))
+		return NULL;
+	if (!i->calls)
+		i->calls = calls_new(i->elf);
+	return i->calls;
+}
+
+struct callee {
+	struct collect_unwind *u;
+	const struct unwind_top *top;
+	const struct people_map *map;
+	uint32_t image;
+	uint64_t place;
+};
+
+/* Where the kernel lets handlers return to, which it called through a pointer. */
+static bool ends_handler(struct collect_unwind *u, const struct people_map *map, uint64_t place)
+{
+	const struct rule *r = place ? find(u, map, place - 1) : NULL;
+
+	return r && r->r.flags & CFI_SIGNAL && place == r->r.start + 1;
+}
+
+/* Whether the word at `off` of the stack is where a call of this code returns to. */
+static enum calls_answer returns(const struct callee *c, uint64_t off)
+{
+	const struct calls *to, *from;
+	struct people_map map;
+	enum calls_answer answer;
+	uint32_t image;
+	uint64_t ip;
+
+	if (!span_fits(off, sizeof(ip), c->top->stack.len))
+		return CALLS_NO;
+	memcpy(&ip, c->top->stack.p + off, sizeof(ip));
+	if (ip < MIN_CODE || ip >= RULES_BASE || !c->top->where(c->top->arg, ip - 1, &map))
+		return CALLS_NO;
+	image = image_of(c->u, &map);
+	to = calls_of(c->u, c->image, c->map);
+	from = to && image != NO_IMAGE ? calls_of(c->u, image, &map) : NULL;
+	if (!from)
+		return CALLS_NO;
+	ip += map.f.pgoff - map.f.start;
+	answer = calls_lead(from, ip, to, c->place);
+	return answer == CALLS_NO && ends_handler(c->u, &map, ip) ? CALLS_MAYBE : answer;
+}
+
+/* The caller's frame begins `off` bytes up, where its return address is. For this place only: at
+ * others of the function there may be more or less on the stack. */
+static const struct rule *put_concluded(const struct callee *c, uint64_t off)
+{
+	uint8_t program[8] = {0x0c, 7, (uint8_t)((off + 8) | 0x80), (uint8_t)((off + 8) >> 7),
+			      0x90, 1};
+	const struct cfi_rule r = {.start = c->place,
+				   .bytes = 1,
+				   .code_align = 1,
+				   .data_align = -8,
+				   .return_register = 16,
+				   .initial = {program, 6}};
+	const struct rule *out = NULL;
+
+	if (c->u->nr_concluded < MAX_CONCLUDED && !rules_add(c->u->rules, c->image, &r, &out))
+		c->u->nr_concluded++;
+	return out;
+}
+
+/*
+ * The first word on the stack that is proven to be a return to who called this code, unless there
+ * is one before it that may be: words of earlier calls are still there, too. Code with frame
+ * pointers needs none of this: those hold at all of its places.
+ */
+static const struct rule *scan(const struct callee *c, const struct calls *to)
+{
+	bool asked = false;
+
+	for (uint64_t off = 0; off < MAX_FRAME_BYTES && off < c->top->stack.len; off += 8) {
+		switch (returns(c, off)) {
+		case CALLS_NO:
+			break;
+		case CALLS_YES:
+			return put_concluded(c, off);
+		case CALLS_MAYBE:
+			if (!asked && calls_by_pointer(to, c->place))
+				return NULL;
+			asked = true;
+			break;
+		}
+	}
+	return NULL;
+}
+
+static const struct rule *conclude(void *ctx, const struct people_map *map, uint64_t place,
+				   const struct unwind_top *top)
+{
+	struct collect_unwind *u = ctx;
+	struct callee c = {u, top, map, image_of(u, map), place};
+	struct place *none = c.image == NO_IMAGE ? NULL : none_at(u, c.image, place);
+	const struct calls *to;
+
+	if (!none || none->image != c.image + 1 || none->at != place ||
+	    none->nr_tries++ >= MAX_TRIES)
+		return NULL;
+	to = calls_of(u, c.image, map);
+	if (!to || (!(top->bp & 7) && returns(&c, top->bp + 8) == CALLS_YES))
+		return NULL;
+	return scan(&c, calls_of(u, c.image, map));
 }
 
 /* ---- all samples ---- */
@@ -252,7 +376,7 @@ int collect_unwind(struct reader *r, const struct meta *m, const struct people *
 	u->opt = opt;
 	for (size_t i = 0; i < NR_SLOTS; i++)
 		u->slots[i] = NO_IMAGE;
-	rc = unwind_new(p, &(struct unwind_source){u->rules, find, u}, &w, err);
+	rc = unwind_new(p, &(struct unwind_source){u->rules, find, conclude, u}, &w, err);
 	if (!rc && channels)
 		rc = unwind_all(u, r, m, w, channels, hits, err);
 	unwind_free(w);

@@ -15,9 +15,8 @@ struct meta;
 struct reader;
 
 struct collect_unwind_options {
-	/* Opens the file of an image that is mapped as mappings[0] says; also its debug file, where
-	 * that is known (else NULL). Both are the caller's. 0 or -errno. */
-	int (*open)(void *ctx, const struct hits_image *image, struct elf **e, struct elf **debug);
+	/* Opens the file of an image that is mapped as mappings[0] says. 0 or -errno. */
+	int (*open)(void *ctx, const struct hits_image *image, struct elf **e);
 	void *ctx;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC: samples after it are left; 0: never */
 };

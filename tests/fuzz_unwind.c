@@ -67,7 +67,7 @@ static bool take_rule(struct bytes *in, struct rules *rules, uint64_t place)
 
 static void unwind_twice(struct bytes in, const struct rules *rules)
 {
-	const struct unwind_source source = {rules, find, (void *)rules};
+	const struct unwind_source source = {rules, find, NULL, (void *)rules};
 	struct meta_channel channel = {.layout.regs_user = REGS};
 	struct timeline_record rec = {.time_ns = 500, .tid = 10, .channel = &channel};
 	struct unwind_chain c;

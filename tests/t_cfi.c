@@ -462,7 +462,7 @@ static void all_of_libc_can_be_unwound(void **state)
 	dl_iterate_phdr(find_libc, &path);
 	assert_non_null(path);
 	assert_int_equal(elf_open(path, &e, NULL), 0);
-	assert_int_equal(rulefile_open(e, NULL, &t.f), 0);
+	assert_int_equal(rulefile_open(e, &t.f), 0);
 	t.nr_segments = elf_code_segments(e, t.segments, 64);
 	elf_each_function(e, one_function, &t);
 	print_message("# %zu functions of %s: %zu without a rule\n", t.nr, path, t.nr_none);

@@ -13,30 +13,22 @@
 
 struct rulefile {
 	struct elf *elf;
-	struct cfi *own, *debug; /* NULL: there is nothing */
+	struct cfi *cfi; /* NULL: there is nothing */
 	struct elf_segment segments[MAX_SEGMENTS];
 	size_t nr_segments;
 };
 
-static int take(struct elf *e, struct cfi **out)
-{
-	struct cfi_sections s;
-
-	return e && elf_frames(e, &s) ? cfi_new(&s, out) : 0;
-}
-
-int rulefile_open(struct elf *e, struct elf *debug, struct rulefile **out)
+int rulefile_open(struct elf *e, struct rulefile **out)
 {
 	struct rulefile *f = calloc(1, sizeof(*f));
+	struct cfi_sections s;
 	int rc = -ENOMEM;
 
 	if (!f)
 		return rc;
 	f->elf = e;
 	f->nr_segments = elf_code_segments(e, f->segments, MAX_SEGMENTS);
-	rc = take(e, &f->own);
-	if (!rc)
-		rc = take(debug, &f->debug);
+	rc = elf_frames(e, &s) ? cfi_new(&s, &f->cfi) : 0;
 	if (rc)
 		rulefile_close(f);
 	else
@@ -48,8 +40,7 @@ void rulefile_close(struct rulefile *f)
 {
 	if (!f)
 		return;
-	cfi_free(f->own);
-	cfi_free(f->debug);
+	cfi_free(f->cfi);
 	free(f);
 }
 
@@ -71,15 +62,12 @@ bool rulefile_find(const struct rulefile *f, uint64_t offset, struct cfi_rule *o
 {
 	const struct elf_segment *s = f->segments;
 	uint64_t value;
-	bool found;
 
 	for (size_t i = 0; i < f->nr_segments; i++, s++) {
 		if (offset < s->offset || offset - s->offset >= s->bytes)
 			continue;
 		value = offset - s->offset + s->value;
-		found = (f->own && cfi_find(f->own, value, out)) ||
-			(f->debug && cfi_find(f->debug, value, out));
-		if (!found)
+		if (!f->cfi || !cfi_find(f->cfi, value, out))
 			return find_code(f, offset, out);
 		/* A function lies in one segment, so its start is there too. */
 		out->start = out->start - s->value + s->offset;

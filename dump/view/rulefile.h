@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The unwind rules of one ELF file, by places in the file as SYMBOLS count them. From .eh_frame,
- * else from .debug_frame in it or in its debug file; where neither says anything, from the code
+ * else from .debug_frame; where neither says anything, from the code
  * itself when that is known. Files are not trusted; see dwarf.h for where to call this.
  */
 #pragma once
@@ -11,8 +11,8 @@
 struct elf;
 struct rulefile;
 
-/* Both stay the caller's and must outlive the result; `debug` may be NULL. 0 or -ENOMEM. */
-int rulefile_open(struct elf *e, struct elf *debug, struct rulefile **out);
+/* `e` stays the caller's and must outlive the result. 0 or -ENOMEM. */
+int rulefile_open(struct elf *e, struct rulefile **out);
 void rulefile_close(struct rulefile *f);
 
 /* The rule, not clean yet, for the code at `offset`, its start an offset too; borrowed until

@@ -44,7 +44,7 @@ int stacks_new(const struct meta *m, const struct people *p, const struct symbol
 	       struct stacks **out, struct err *err)
 {
 	struct stacks *st = calloc(1, sizeof(*st));
-	const struct unwind_source source = {symbols_rules(s), find_rule, (void *)s};
+	const struct unwind_source source = {symbols_rules(s), find_rule, NULL, (void *)s};
 
 	if (st)
 		st->slots = calloc(NR_SLOTS, sizeof(*st->slots));

@@ -168,6 +168,25 @@ static bool is_mapped(struct unwind *u, uint64_t addr, struct people_map *map)
 	return found;
 }
 
+static bool where(void *arg, uint64_t addr, struct people_map *map)
+{
+	return is_mapped(arg, addr, map);
+}
+
+static const struct rule *conclude(struct unwind *u, const struct people_map *map, uint64_t place)
+{
+	struct unwind_top top = {.where = where, .arg = u};
+	unw_word_t sp, bp;
+
+	if (!u->src.conclude || unw_get_reg(&u->cursor, REG_SP, &sp) ||
+	    !span_fits(sp - u->sp, 8, u->stack.len))
+		return NULL;
+	top.bp = unw_get_reg(&u->cursor, REG_BP, &bp) ? UINT64_MAX : bp - sp;
+	top.stack.p = u->stack.p + (sp - u->sp);
+	top.stack.len = u->stack.len - (sp - u->sp);
+	return u->src.conclude(u->src.ctx, map, place, &top);
+}
+
 static void note_signal(struct space *s, uint64_t from, uint64_t bytes)
 {
 	for (unsigned i = 0; i < s->nr_signals; i++)
@@ -199,6 +218,10 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	behind = !r && u->nr == 1 && place;
 	if (behind)
 		r = u->src.find(u->src.ctx, &map, place - 1);
+	if (!r) {
+		r = conclude(u, &map, place);
+		behind = false;
+	}
 	u->no_rule = !r;
 	u->image = map.path;
 	if (!r)
@@ -440,6 +463,9 @@ static enum unwind_end walk(struct unwind *u)
 			ip = reg(u, REG_IP);
 			u->last_frame = false;
 		}
+		/* A handler returns to its first byte, for the kernel has put that there. */
+		if (signal)
+			u->frames[u->nr - 1].exact = true;
 		if (!rc || !ip)
 			return UNWIND_COMPLETE;
 		/* A handler may have a stack of its own; else the stack grows one way. */

@@ -41,12 +41,24 @@ struct unwind_chain {
 	uint64_t stack_bytes; /* that were copied */
 };
 
+/* What a frame has: the stack from its stack pointer up, as far as it was copied. */
+struct unwind_top {
+	struct bytes stack;
+	uint64_t bp; /* where in `stack` the frame pointer points to; may be outside */
+	/* As people_map(), for the sample's process. */
+	bool (*where)(void *arg, uint64_t addr, struct people_map *map);
+	void *arg;
+};
+
 /* Where rules come from. */
 struct unwind_source {
 	const struct rules *rules;
 	/* The rule for a place in what is mapped there; NULL: there is none. It is one of `rules`.
 	 */
 	const struct rule *(*find)(void *ctx, const struct people_map *map, uint64_t place);
+	/* May be NULL. Where there is none: one that is concluded from a frame. */
+	const struct rule *(*conclude)(void *ctx, const struct people_map *map, uint64_t place,
+				       const struct unwind_top *top);
 	void *ctx;
 };
 

@@ -117,8 +117,8 @@ def same_dso(ours, its):
 
 def chain_differs(ours, its):
     chain = [place(f) for f in ours.get("chain", [])]
-    if not chain and "at" in ours:
-        chain = [place(ours["at"])]
+    if not chain and "at" in ours:  # a lone address perf prints as it is
+        chain = [(int(ours["at"]["ip"], 16), place(ours["at"])[1])]
     if not chain:
         return None  # perf says 0 of what was recorded without a place
     if "user_stack" in ours:

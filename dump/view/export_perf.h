@@ -19,6 +19,9 @@
 #include "dump/view/export.h"
 #include "dump/view/people.h"
 
+/* As dump/FORMAT.md says. */
+#define PERF_MAX_CHANNELS 64
+
 /* An event as perf sees it. */
 struct perf_evsel {
 	const struct meta_event *e;
@@ -40,7 +43,7 @@ struct perf_export {
 	struct perf_evsel *evsels;
 	size_t nr_evsels;
 	uint32_t *of_event; /* index into evsels by event id; UINT32_MAX: none */
-	const struct perf_evsel *of_channel[64]; /* its first; NULL: none */
+	const struct perf_evsel *of_channel[PERF_MAX_CHANNELS]; /* its first; NULL: none */
 	uint64_t *ids;
 	uint32_t attr_bytes; /* of each attr in the file */
 	uint32_t ip_reg;     /* bit of REGS_USER; UINT32_MAX: unknown machine */

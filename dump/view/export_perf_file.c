@@ -81,30 +81,50 @@ static size_t used_bytes(const struct perf_event_attr *attr)
 	return align_up(n, 8);
 }
 
+/* Some readers take the first event for the one whose samples show where time went. */
+static bool shows_time(const struct meta *m, const struct meta_event *e)
+{
+	uint64_t stack = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
+
+	return e->attr.type < PERF_TYPE_TRACEPOINT &&
+	       (e->attr.type == PERF_TYPE_HARDWARE || e->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+		e->attr.config == PERF_COUNT_SW_TASK_CLOCK) &&
+	       m->channels[e->f.channel].layout.sample_type & stack;
+}
+
+static void add_evsel(struct perf_export *p, const struct meta_event *e)
+{
+	struct perf_evsel *s = &p->evsels[p->nr_evsels];
+
+	s->e = e;
+	s->name = e->name[0] ? e->name : "unknown";
+	make_attr(p->x->m, e, &s->attr);
+	if (used_bytes(&s->attr) > p->attr_bytes)
+		p->attr_bytes = (uint32_t)used_bytes(&s->attr);
+	if (e->f.channel < PERF_MAX_CHANNELS && !p->of_channel[e->f.channel])
+		p->of_channel[e->f.channel] = s;
+	p->of_event[e->f.id] = (uint32_t)p->nr_evsels++;
+}
+
 static int add_evsels(struct perf_export *p)
 {
 	const struct meta *m = p->x->m;
 
 	p->evsels = calloc(m->nr_events + 1, sizeof(*p->evsels));
-	p->of_event = calloc(m->nr_events + 1, sizeof(*p->of_event));
+	p->of_event = malloc((m->nr_events + 1) * sizeof(*p->of_event));
 	if (!p->evsels || !p->of_event)
 		return -ENOMEM;
+	memset(p->of_event, 0xff, (m->nr_events + 1) * sizeof(*p->of_event));
 	p->attr_bytes = MIN_ATTR_BYTES;
-	for (size_t i = 0; i < m->nr_events; i++) {
-		const struct meta_event *e = &m->events[i];
-		struct perf_evsel *s = &p->evsels[p->nr_evsels];
+	for (int first = 1; first >= 0; first--) {
+		for (size_t i = 0; i < m->nr_events; i++) {
+			const struct meta_event *e = &m->events[i];
 
-		p->of_event[i] = UINT32_MAX;
-		if (e->f.id == UINT32_MAX || !m->channels[e->f.channel].layout.sample_type)
-			continue;
-		s->e = e;
-		s->name = e->name[0] ? e->name : "unknown";
-		make_attr(m, e, &s->attr);
-		if (used_bytes(&s->attr) > p->attr_bytes)
-			p->attr_bytes = (uint32_t)used_bytes(&s->attr);
-		if (e->f.channel < 64 && !p->of_channel[e->f.channel])
-			p->of_channel[e->f.channel] = s;
-		p->of_event[i] = (uint32_t)p->nr_evsels++;
+			/* Of what could not be read nothing is known. */
+			if (e->f.id != UINT32_MAX && m->channels[e->f.channel].layout.sample_type &&
+			    shows_time(m, e) == first)
+				add_evsel(p, e);
+		}
 	}
 	return 0;
 }
@@ -279,7 +299,7 @@ static int put_feature(struct perf_export *p, const struct perf_feature *f)
 		perf_rec_add(p, &bit, sizeof(bit));
 		perf_rec_add(p, t.b.p, t.b.len);
 		rc = perf_rec_put(p);
-		if (rc == -E2BIG) /* a command line longer than a record: nothing depends on it */
+		if (rc == -E2BIG) /* longer than a record: nothing depends on it */
 			rc = 0;
 	}
 	text_free(&t);
@@ -332,10 +352,12 @@ static int begin_pipe(struct perf_export *p, struct err *err)
 		err_hint(err, "write a file: -o FILE");
 		return rc;
 	}
-	for (size_t i = 0; i < p->nr_evsels && !rc; i++)
-		rc = put_name(p, &p->evsels[i]);
+	/* In this order: some readers take the first other record for the end of attributes and
+	 * features. */
 	for (size_t i = 0; i < perf_nr_features && !rc; i++)
 		rc = put_feature(p, &perf_features[i]);
+	for (size_t i = 0; i < p->nr_evsels && !rc; i++)
+		rc = put_name(p, &p->evsels[i]);
 	if (!rc)
 		rc = put_tracing_data(p);
 	if (!rc)

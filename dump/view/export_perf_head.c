@@ -368,7 +368,7 @@ const struct perf_feature perf_features[] = {
 	{BIT_CPUDESC, true, cpu_model},
 	{BIT_TOTAL_MEM, true, total_mem},
 	{BIT_CMDLINE, true, cmdline},
-	{BIT_EVENT_DESC, false, event_desc},
+	{BIT_EVENT_DESC, true, event_desc},
 	{BIT_SAMPLE_TIME, false, sample_time},
 	{BIT_CLOCKID, true, clockid},
 	{BIT_CLOCK_DATA, true, clock_data},

@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# TIMEOUT: 400
+#
+# Names in a dump: every user frame of a program whose functions are known has the right one, also when its processes are
+# gone, its file was replaced, is in another mount namespace, is stripped; of code that Node.js makes; and what can't be
+# named is said, not guessed. Dumps are read after the programs were deleted.
+. tests/tap.sh
+. tests/recorder.sh
+
+# build FILE [FLAG...]: tests/known.c
+build() {
+	local file=$1
+
+	shift
+	gcc -O1 -g -fno-omit-frame-pointer -fno-stack-protector -fcf-protection=none -nostdlib -static \
+		-Wl,--build-id=sha1 "$@" -o "$file" tests/known.c
+}
+
+# frames DUMP FILE: "COMM INDEX FUNCTION" for each frame of those processes in this file, "-" without a name
+frames() {
+	"$RINGBACK" script --json "$1" 2>"$work/script.err" | jq -r --arg dso "$2" 'select(.comm | startswith("known-")?) |
+		.comm as $c | .chain | to_entries[] | select(.value.dso == $dso) | "\($c) \(.key) \(.value.function // "-")"'
+}
+
+# wrong FRAMES: those that are not what the process's name says, and a count of all
+wrong() {
+	awk '
+	{ k = substr($1, 7); all++ }
+	$3 == "spin_" k && $2 == 0 { spins++; next }
+	$3 == "call_" k || $3 == "entry" || $3 == "_start" || $3 == "now_ns" || $3 == "ask" { next }
+	$3 == "spin_" k { next }
+	{ print }
+	END { if (spins < all / 10) print "only " spins + 0 " of " all + 0 " frames are in spin_K" }' "$1"
+}
+
+# strays DUMP: frames of those processes that lie in no file
+strays() {
+	"$RINGBACK" script --json "$1" | jq -r 'select(.comm | startswith("known-")?) | .chain[] | select(.dso == null) | .ip'
+}
+
+# all_right NAME DUMP FILE MIN: every frame has the right function, at least MIN of them
+all_right() {
+	frames "$2" "$3" >"$work/frames"
+	echo "# $1: $(wc -l <"$work/frames") frames, $(cut -d' ' -f1 "$work/frames" | sort -u | wc -l) names of processes"
+	empty "$1: every frame has the right function" "$(wrong "$work/frames" | sort | uniq -c | head -20)"
+	check "$1: there are enough of them" test "$(wc -l <"$work/frames")" -ge "$4"
+}
+
+clock=cpu-clock/freq=1999/u
+record() {
+	rec_start -a --channel "cpu:$clock;size=8M;stack=fp" "$@"
+}
+
+# ---- processes that are gone, under a flood ----
+build "$work/known"
+in_background "$loads/load_switch" 300 >"$work/load"
+wait_for 20 grep -q ready "$work/load"
+record --channel "flood:sched:sched_switch,sched:sched_wakeup;size=1M"
+seq 2000 | xargs -P 4 -I{} "$work/known" {} 2
+path=$(dump_now)
+kill "$bg_pid"
+rec_stop
+mv "$work/known" "$work/known.gone"
+check "the dump is whole" "$RINGBACK" check "$path"
+all_right "2,000 short-lived processes" "$path" "$work/known" 8000
+check "2,000 short-lived processes: nearly all of them were seen" test \
+	"$("$RINGBACK" script --json "$path" | jq -r 'select(.comm | startswith("known-")?) | .pid' | sort -u | wc -l)" -ge 1500
+empty "2,000 short-lived processes: no frame is outside of their file" "$(strays "$path" | sort | uniq -c | head)"
+check "a line for people has the function" grep -qE \
+	"^ +[0-9a-f]+ spin_[0-7]\+0x[0-9a-f]+ \(known\) known.c:[0-9]+$" <("$RINGBACK" script --comm 'known-*' "$path")
+check "their source is known" test "$("$RINGBACK" script --json "$path" | jq -r '.chain[]? | select(.function == "spin_3") |
+	.file // "-" | sub(".*/"; "")' | sort -u)" = known.c
+mv "$work/known.gone" "$work/known"
+rm -f "$path"
+
+# ---- the file is replaced: while its process lives, and after it has ended ----
+build "$work/other" -DSHIFT
+cp "$work/known" "$work/live"
+cp "$work/known" "$work/ended"
+record
+in_background "$work/live" 5 60000
+live=$bg_pid
+"$work/ended" 6 500
+sleep 0.3
+cp "$work/other" "$work/new" && mv "$work/new" "$work/live"
+cp "$work/other" "$work/new" && mv "$work/new" "$work/ended"
+path=$(dump_now)
+kill "$live"
+rec_stop
+rm -f "$work/live" "$work/ended"
+check "the file of a living process is replaced: its frames have names" test \
+	"$("$RINGBACK" script --json --comm known-5 "$path" | jq -r '.chain[].function' | grep -cx spin_5)" -ge 100
+empty "... and only right ones" "$("$RINGBACK" script --json --comm known-5 "$path" | jq -r '.chain[].function // "-"' |
+	grep -vxE 'spin_5|call_5|entry|_start|now_ns|ask' | sort | uniq -c)"
+equal "the file of an ended process is replaced: no frame gets a wrong name" "null" \
+	"$("$RINGBACK" script --json --comm known-6 "$path" | jq -r '.chain[] | select(.dso | endswith("/ended")?) | .function' |
+		sort -u)"
+check "... and it is said why" grep -q "/ended .* 0 %.* another file" <("$RINGBACK" symbols "$path")
+
+# What was kept elsewhere completes it.
+check "the file completes the dump later" "$RINGBACK" symbols "$path" --add "$work" -o "$work/complete.rbd"
+check "... which is whole" "$RINGBACK" check "$work/complete.rbd"
+check "... and has all records" cmp <("$RINGBACK" script --json "$path" | wc -l) <("$RINGBACK" script --json "$work/complete.rbd" | wc -l)
+empty "... and all names of the ended process, right ones" "$("$RINGBACK" script --json --comm known-6 "$work/complete.rbd" |
+	jq -r '.chain[].function // "-"' | grep -vxE 'spin_6|call_6|entry|_start|now_ns|ask' | sort | uniq -c)"
+equal "... with mode 0600" 600 "$(stat -c %a "$work/complete.rbd")"
+rm -f "$path" "$work/complete.rbd"
+
+# ---- another mount namespace, where the file is nowhere else ----
+cat >"$work/inside.sh" <<'END'
+mount -t tmpfs none "$1/box" && cp "$1/known" "$1/box/boxed" && "$1/box/boxed" 2 800 && "$1/box/boxed" 3 60000
+END
+mkdir "$work/box"
+record
+in_background unshare --mount --propagation private bash "$work/inside.sh" "$work"
+inside=$bg_pid
+wait_for 20 pgrep -P "$inside" boxed
+wait_for 20 pgrep -x known-3
+sleep 0.5
+check "the file can't be seen from here" test ! -e "$work/box/boxed"
+path=$(dump_now)
+# shellcheck disable=SC2046 # a list of pids
+kill $(pgrep -P "$inside") "$inside"
+wait "$inside" 2>/dev/null
+rec_stop
+for k in 2 3; do
+	state=$([ $k = 2 ] && echo ended || echo living)
+	check "in another mount namespace, $state: there are names" test \
+		"$("$RINGBACK" script --json --comm known-$k "$path" | jq -r '.chain[].function' | grep -cx spin_$k)" -ge 100
+	empty "... and only right ones" "$("$RINGBACK" script --json --comm known-$k "$path" | jq -r '.chain[].function // "-"' |
+		grep -vxE "spin_$k|call_$k|entry|_start|now_ns|ask" | sort | uniq -c)"
+done
+rm -f "$path"
+
+# ---- stripped: with a debug file beside it, with MiniDebugInfo, with nothing ----
+mkdir "$work/.debug" "$work/store"
+objcopy --only-keep-debug "$work/known" "$work/.debug/linked.debug"
+objcopy -S --add-gnu-debuglink="$work/.debug/linked.debug" "$work/known" "$work/linked"
+objcopy -S --remove-section .gnu_debuglink "$work/known" "$work/bare"
+nm "$work/known" --format=posix --defined-only | awk '$2 ~ /[tT]/ { print $1 }' >"$work/names"
+objcopy -S --keep-symbols="$work/names" "$work/known" "$work/mini.elf"
+xz -k "$work/mini.elf"
+objcopy --add-section .gnu_debugdata="$work/mini.elf.xz" "$work/bare" "$work/mini"
+cp "$work/.debug/linked.debug" "$work/store/some-name"
+record
+for program in linked:1 mini:2 bare:4; do
+	"$work/${program%:*}" "${program#*:}" 400
+done
+path=$(dump_now)
+rec_stop
+rm -rf "$work/linked" "$work/bare" "$work/mini" "$work/.debug" "$work/known"
+all_right "a debug file by .gnu_debuglink" "$path" "$work/linked" 300
+check "... with source lines" grep -q "known.c:" <("$RINGBACK" script --comm known-1 "$path")
+all_right "MiniDebugInfo" "$path" "$work/mini" 300
+equal "stripped, without either: no name is made up" "-" "$(frames "$path" "$work/bare" | cut -d' ' -f3 | sort -u)"
+check "... and it is said why" grep -q "/bare .* 0 %.*stripped" <("$RINGBACK" symbols "$path")
+check "... and what would help" grep -qE "DIR/.build-id/[0-9a-f]{2}/[0-9a-f]{38}.debug  for .*/bare" <("$RINGBACK" symbols "$path")
+before=$(stat -c %s "$path")
+check "a debug file alone completes the dump, in place" "$RINGBACK" symbols "$path" --add "$work/store"
+check "... which has grown" test "$(stat -c %s "$path")" -gt "$before"
+all_right "stripped, completed later" "$path" "$work/bare" 300
+check "... and is whole" "$RINGBACK" check "$path"
+equal "no temporary file is left" "" "$(find "$work/dumps" -name '*.rbd.*')"
+rm -f "$path"
+
+# ---- Node.js ----
+cat >"$work/hot.js" <<'END'
+function hotInner(n) { let x = 1; for (let i = 0; i < n; i++) x = (x * 31 + i) % 1000003; return x; }
+function hotOuter(n) { let s = 0; for (let i = 0; i < 50; i++) s += hotInner(n); return s; }
+const end = Date.now() + 60000;
+let sum = 0;
+while (Date.now() < end) sum += hotOuter(20000);
+console.log(sum);
+END
+record
+in_background node --perf-basic-prof --interpreted-frames-native-stack "$work/hot.js"
+node=$bg_pid
+at_end+=("rm -f /tmp/perf-$node.map")
+wait_for 30 has_used "$node" 150
+path=$(dump_now)
+kill "$node"
+wait "$node" 2>/dev/null
+rec_stop
+"$RINGBACK" script --json --pid "$node" "$path" | jq -c 'select(.chain) | [.chain[] | {f: (.function // "-"), d: (.dso // "-")}]' |
+	tail -n 500 >"$work/chains"
+total=$(wc -l <"$work/chains")
+hot=$(jq -r 'map(.f) | join(" ")' "$work/chains" | grep -c 'hotInner.*hotOuter')
+echo "# Node.js: $hot of the last $total stacks are hotInner called by hotOuter"
+check "Node.js: at least 9 of 10 stacks are in the two functions" test $((hot * 10)) -ge $((total * 9))
+check "Node.js: enough stacks" test "$total" -ge 200
+empty "Node.js: no frame of made code is without a name" "$(jq -r '.[] | select(.d | startswith("/") | not) | select(.f == "-") | .d' \
+	"$work/chains" | sort | uniq -c)"
+rm -f "$path"
+
+# ---- the kernel, and when it may not be known ----
+rec_start -a --channel "k:cpu-clock/freq=999/;size=1M;stack=fp" -m 1M
+in_background "$loads/load_switch" 30 >"$work/load"
+sleep 1
+path=$(dump_now)
+equal "every frame of the kernel has a name" "" "$("$RINGBACK" script --json "$path" |
+	jq -r '.chain[]? | select(.ip | startswith("0xffffffff8")) | select(.function == null) | .ip' | head -3)"
+restrict=/proc/sys/kernel/kptr_restrict
+was=$(cat $restrict)
+at_end+=("echo $was >$restrict")
+echo 2 >$restrict
+hidden=$(dump_now)
+echo "$was" >$restrict
+kill "$bg_pid"
+rec_stop
+check "hidden kernel addresses: it is said which setting hides them" grep -q "kptr_restrict is 2" <("$RINGBACK" symbols "$hidden")
+check "... and the dump is whole" "$RINGBACK" check "$hidden"
+
+# ---- how long, or not at all ----
+build "$work/known"
+in_background "$work/known" 7 60000
+for budget in off 1us; do
+	record --symbols "$budget"
+	wait_for 20 written_since 20000
+	path=$(dump_now)
+	rec_stop
+	check "--symbols=$budget: the dump is whole" "$RINGBACK" check "$path"
+	equal "--symbols=$budget: no names" "-" "$(frames "$path" "$work/known" | cut -d' ' -f3 | sort -u)"
+done
+tap_end

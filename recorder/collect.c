@@ -412,8 +412,12 @@ static void read_jit(struct collector *c, size_t i, const uint64_t *addrs, size_
 	struct err err = ERR_INIT;
 	FILE *in = NULL;
 
-	if (c->opt->source.jit(c->opt->source.ctx, i, &in, &err)) {
-		note(c, i, err.what);
+	int rc = c->opt->source.jit(c->opt->source.ctx, i, &in, &err);
+
+	if (rc) {
+		/* Most processes make no code: an address in no file is a broken chain's. */
+		if (rc != -ENOENT)
+			note(c, i, err.what);
 		return;
 	}
 	if (!perfmap_new(addrs, nr, &m) && !perfmap_read(m, in)) {

@@ -118,12 +118,11 @@ void perfmap_each(const struct perfmap *m,
 		const struct cover *c = &m->covers[i];
 		uint64_t start = c->start < until ? until : c->start, bytes;
 
-		for (next = i + 1;
-		     next < m->nr && m->covers[next].name == c->name && m->covers[next].bytes;
-		     next++)
-			;
+		next = i + 1;
 		if (!c->bytes)
 			continue;
+		while (next < m->nr && m->covers[next].bytes && m->covers[next].name == c->name)
+			next++;
 		bytes = c->bytes - (start - c->start);
 		if (next < m->nr && m->covers[next].bytes && m->covers[next].start > start &&
 		    m->covers[next].start - start < bytes)

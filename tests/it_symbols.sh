@@ -174,7 +174,8 @@ while (Date.now() < end) sum += hotOuter(20000);
 console.log(sum);
 END
 record
-in_background node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$work/hot.js"
+# It leaves a log where it is started.
+in_background bash -c 'cd "$1" && exec node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining hot.js' - "$work"
 node=$bg_pid
 at_end+=("rm -f /tmp/perf-$node.map")
 wait_for 30 has_used "$node" 150

@@ -64,7 +64,8 @@ KEEP void moved(void)
 	}
 
 KNOWN(0)
-KNOWN(1) KNOWN(2) KNOWN(3) KNOWN(4) KNOWN(5) KNOWN(6) KNOWN(7)
+KNOWN(1)
+KNOWN(2) KNOWN(3) KNOWN(4) KNOWN(5) KNOWN(6) KNOWN(7)
 
 	static uint64_t number(const char *s)
 {

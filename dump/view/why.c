@@ -25,8 +25,8 @@ static const struct detector *const detectors[] = {
 
 /* Threads that are looked at besides the one that asked: those that waited most. */
 #define MAX_CANDIDATES 48
-/* What the one who asked lost counts this much more: it is what somebody wants to know. */
-#define ASKED_WEIGHT 2.0
+/* What the one who asked lost counts this much more: it says itself that this is the trouble. */
+#define ASKED_WEIGHT 20.0
 /* Longest window that is looked at when its end shows nothing. */
 #define WHOLE_NS (30000 * MS)
 
@@ -116,7 +116,8 @@ static int look(struct why *w, const struct detector *d, uint32_t thread)
 		finding_free(&f);
 		return rc;
 	}
-	if (thread != NO_THREAD && thread == w->asked)
+	if (w->asked != NO_THREAD && f.score < 1e6 &&
+	    (f.victim == w->asked || (thread == NO_THREAD && f.culprit == w->asked)))
 		f.score *= ASKED_WEIGHT;
 	if (!f.victim_tid && f.victim != NO_THREAD)
 		f.victim_tid = schedule_thread(w->sched, f.victim)->tid;

@@ -194,6 +194,22 @@ const struct detector detect_late = {
 
 /* ---- others have the CPU ---- */
 
+/*
+ * Waiting beyond what is usual for so much running: on a machine that is busy all along, who has
+ * more to do also waits more, and that is not the others' doing.
+ */
+static uint64_t excess(const struct why *w, uint32_t thread, const struct sums *now)
+{
+	struct sums before;
+	double usual;
+
+	sums_of(w, thread, w->from_ns, w->focus_ns, &before);
+	if (before.ns[SPAN_RUN] < 10 * MS)
+		return now->ns[SPAN_READY];
+	usual = ms(before.ns[SPAN_READY]) / ms(before.ns[SPAN_RUN]) * (double)now->ns[SPAN_RUN];
+	return usual < (double)now->ns[SPAN_READY] ? now->ns[SPAN_READY] - (uint64_t)usual : 0;
+}
+
 static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 {
 	uint64_t focus = focus_time(w);
@@ -213,7 +229,10 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	if (!r.nr || 2 * r.idle_ns > r.ns)
 		return 0;
-	f->score = ms(s.ns[SPAN_READY]) * (asked ? 1 : 0.7);
+	/* Nobody waits that long behind those that he goes before: events are missing. */
+	if (!asked && r.top[0].prio > why_prio(w, thread, w->end_ns))
+		return 0;
+	f->score = ms(excess(w, thread, &s)) * (asked ? 1 : 0.7);
 	f->culprit = r.top[0].thread;
 	f->sure = 2 * r.top[0].ns > r.ns ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
@@ -245,19 +264,40 @@ const struct detector detect_rivals = {
 
 /* ---- quota ---- */
 
-/* Shorter ones are on the way from one CPU to another. */
-#define THROTTLED_MIN (3 * MS)
+/* Shorter ones are on the way from one CPU to another, or behind somebody's slice. */
+#define THROTTLED_MIN (8 * MS)
+/* So far off may be the end of a wait from the end of a period, on a busy CPU. */
+#define QUOTA_SLACK (6 * MS)
 /* The period in which a quota is refilled, unless somebody changed it. */
 #define QUOTA_PERIOD (100 * MS)
 
 struct throttled {
-	uint64_t ns, longest_ns;
+	uint64_t ns, longest_ns, idle_ns, unfair_ns;
 	unsigned nr, nr_idle, nr_in_step;
 };
 
 /*
+ * Others no more important than it had the CPU for longer than a fair scheduler gives them: some
+ * 8 ms each, at most.
+ */
+static bool is_unfair(const struct why *w, const struct span *s)
+{
+	struct rivals r;
+	unsigned nr = 1;
+
+	rivals_of(w, s->thread, s->from_ns, s->to_ns, &r);
+	for (size_t i = 0; i < r.nr; i++) {
+		if (r.top[i].prio < s->prio && 10 * r.top[i].ns > r.ns)
+			return false;
+		nr += r.top[i].nr;
+	}
+	return s->to_ns - s->from_ns > nr * 8 * MS;
+}
+
+/*
  * Taken off the CPU while it could go on, and then the CPU idles: there is no other reason than
- * that it may not. On a busy CPU, that all waits end in step with the period.
+ * that it may not. On a busy CPU: that others get more than is fair, or that all waits end in step
+ * with the period.
  */
 static struct throttled throttled(const struct why *w, uint32_t thread)
 {
@@ -278,9 +318,14 @@ static struct throttled throttled(const struct why *w, uint32_t thread)
 		out.longest_ns = ns > out.longest_ns ? ns : out.longest_ns;
 		k = schedule_run_after(w->sched, cpu, s->from_ns);
 		next = k < schedule_nr_runs(w->sched, cpu) ? schedule_run(w->sched, cpu, k) : NULL;
-		out.nr_idle += next && !next->thread && next->from_ns <= s->from_ns;
-		off = last ? (s->to_ns - last) % QUOTA_PERIOD : MS;
-		out.nr_in_step += last && (off < 2 * MS || off > QUOTA_PERIOD - 2 * MS);
+		if (next && !next->thread && next->from_ns <= s->from_ns) {
+			out.nr_idle++;
+			out.idle_ns += ns;
+		} else if (is_unfair(w, s)) {
+			out.unfair_ns += ns;
+		}
+		off = last ? (s->to_ns - last) % QUOTA_PERIOD : QUOTA_PERIOD / 2;
+		out.nr_in_step += off < QUOTA_SLACK || off > QUOTA_PERIOD - QUOTA_SLACK;
 		last = s->to_ns;
 	}
 	return out;
@@ -301,14 +346,14 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	struct throttled q = throttled(w, thread);
 	const char *group = group_of(w, thread);
 	struct text *t;
-	bool in_step = q.nr >= 4 && 4 * (q.nr_in_step + 1) >= 3 * q.nr;
+	bool in_step = q.nr >= 5 && 4 * (q.nr_in_step + 1) >= 3 * q.nr;
 
 	if (q.ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || is_patient(w, thread))
 		return 0;
-	if (2 * q.nr_idle < q.nr && !in_step)
+	if (2 * (q.idle_ns + q.unfair_ns) < q.ns && !in_step)
 		return 0;
 	f->score = ms(q.ns) * 1.3;
-	f->sure = 2 * q.nr_idle >= q.nr ? SURE_CERTAIN : SURE_FAIRLY;
+	f->sure = 2 * q.idle_ns >= q.ns ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
 	why_who(w, thread, t);
 	text_str(t, " was throttled for ");
@@ -319,7 +364,13 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	t = finding_line(f, "time");
 	text_fmt(t, "taken off the CPU %u times, for up to ", q.nr);
 	why_time(t, q.longest_ns);
-	text_fmt(t, "; %u times the CPU idled from then on\n", q.nr_idle);
+	text_fmt(t, "; %u times the CPU idled from then on", q.nr_idle);
+	if (q.unfair_ns) {
+		text_str(t, ", for ");
+		why_time(t, q.unfair_ns);
+		text_str(t, " others had more than is fair");
+	}
+	text_str(t, "\n");
 	if (q.nr_in_step) {
 		t = finding_line(f, "period");
 		text_fmt(t, "%u of %u waits ended in step with a period of 100 ms, as quotas do\n",
@@ -348,8 +399,9 @@ struct inversion {
 };
 
 /*
- * The thread waits for one of lower priority that could run and may not, because of threads that
- * the waiting one would itself have preempted.
+ * The thread waits for one of lower priority that could run and may not, because of threads in
+ * between, which the waiting one would itself have preempted. Between processes only for real-time
+ * threads: that a pipe's reader waits for a writer who was told to be nice is what was wanted.
  */
 static struct inversion inverted(const struct why *w, uint32_t thread)
 {
@@ -364,7 +416,9 @@ static struct inversion inverted(const struct why *w, uint32_t thread)
 		if (!p->depth || p->kind != LOST_READY)
 			continue;
 		s = schedule_at(w->sched, p->thread, p->from_ns);
-		if (!s || s->prio <= mine || mine < 0)
+		if (!s || s->prio <= mine || mine < 0 ||
+		    (!why_real_time(mine) && schedule_thread(w->sched, p->thread)->pid !=
+						     schedule_thread(w->sched, thread)->pid))
 			continue;
 		out.ns += ns;
 		if (ns > out.to_ns - out.from_ns) {

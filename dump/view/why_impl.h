@@ -172,7 +172,7 @@ void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t 
 	       struct rivals *out);
 
 /* What kernel functions in a stack tell. */
-enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, NR_IN_KERNEL };
+enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, IN_TIMER, NR_IN_KERNEL };
 
 /* What samples say of where a thread, or a process, ran. */
 struct busy {

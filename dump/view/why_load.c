@@ -14,6 +14,8 @@
 
 /* How much of the window before the trigger is looked at, unless told. */
 #define FOCUS_NS 1000000000ull
+/* Two channels record the same event one right after the other. */
+#define SAME_NS 20000
 
 static const struct {
 	const char *name;
@@ -74,7 +76,7 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	struct bytes raw = rec->s.raw;
 	const struct fmt_task *task;
 	struct life l = {.ns = rec->time_ns, .tid = rec->tid, .kind = (uint8_t)kind};
-	struct life *last = (struct life *)(w->life.p + w->life.len) - 1;
+	struct life *all = (struct life *)w->life.p;
 
 	if (!tp)
 		return 0;
@@ -103,12 +105,13 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	l.sig = (int32_t)number(tp, "sig", raw);
 	l.code = (int32_t)number(tp, "code", raw);
 	/* The same once more, from another channel: that with a stack stays. */
-	if (w->life.len && last->kind == l.kind && last->tid == l.tid && last->sig == l.sig &&
-	    last->other == l.other && l.ns - last->ns < 20000) {
-		if (!last->chain)
-			last->chain = l.chain;
-		return 0;
-	}
+	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < SAME_NS;)
+		if (all[i].kind == l.kind && all[i].tid == l.tid && all[i].sig == l.sig &&
+		    all[i].other == l.other) {
+			if (!all[i].chain)
+				all[i].chain = l.chain;
+			return 0;
+		}
 	return buf_put(&w->life, &l, sizeof(l));
 }
 
@@ -190,7 +193,7 @@ static bool is_one_of(const char *comm, const char *const *names)
  */
 static uint32_t who_asked(const struct why *w)
 {
-	static const char *const tools[] = {"ringback", "kill", "pkill", "killall", NULL};
+	static const char *const tools[] = {"kill", "pkill", "killall", NULL};
 	static const char *const shells[] = {"bash", "sh",   "dash", "zsh",  "fish", "ksh",
 					     "tmux", "sshd", "sudo", "make", NULL};
 	uint32_t tid = w->m->trigger.tid ? w->m->trigger.tid : w->m->trigger.pid, thread;
@@ -198,10 +201,11 @@ static uint32_t who_asked(const struct why *w)
 
 	for (int i = 0; tid && i < 4; i++) {
 		comm = people_comm(w->people, tid, w->m->trigger.hit_ns);
-		if (is_one_of(comm, shells))
+		if (is_one_of(comm, shells) || (comm && str_glob("*.sh", comm)))
 			return NO_THREAD;
 		thread = schedule_find(w->sched, tid);
-		if (thread != NO_THREAD && !is_one_of(comm, tools))
+		if (thread != NO_THREAD && !is_one_of(comm, tools) &&
+		    !(comm && !strncmp(comm, "ringback", 8)))
 			return thread;
 		for (size_t k = why_nr_life(w); k-- > 0;)
 			if (why_life(w, k)->kind == LIFE_FORK && why_life(w, k)->other == tid) {

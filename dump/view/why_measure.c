@@ -167,6 +167,11 @@ static const struct {
 	{IN_READ_BACK, "filemap_fault"},
 	{IN_READ_BACK, "do_swap_page"},
 	{IN_READ_BACK, "page_cache_ra_unbounded"},
+	{IN_TIMER, "run_timer_softirq"},
+	{IN_TIMER, "__run_timers"},
+	{IN_TIMER, "hrtimer_interrupt"},
+	{IN_TIMER, "__hrtimer_run_queues"},
+	{IN_TIMER, "process_timeout"},
 };
 
 bool chain_in(const struct why *w, uint32_t chain, enum in_kernel what)

@@ -47,8 +47,14 @@ bool path_woken_by_thread(const struct why *w, const struct span *s)
 		return false;
 	if (!(s->flags & SPAN_SOFTIRQ))
 		return true;
-	for (size_t i = 0; i < t->nr && often < 3; i++)
-		often += schedule_span(w->sched, t->first + i)->by == s->by;
+	/* A timer's softirq has nothing to do with it, however often. */
+	if (chain_in(w, s->by_chain, IN_TIMER))
+		return false;
+	for (size_t i = 0; i < t->nr && often < 3; i++) {
+		const struct span *o = schedule_span(w->sched, t->first + i);
+
+		often += o->by == s->by && !(o->flags & SPAN_HARDIRQ);
+	}
 	return often >= 3;
 }
 

@@ -53,20 +53,43 @@ static int fatal_index(int sig)
 	return -1;
 }
 
-/* The last crash before the trigger; of one that was sent and took effect, the latter. */
+/*
+ * A signal that somebody else sent is no crash, whatever its number; abort() sends it itself. The
+ * kernel's own have a positive code.
+ */
+static bool is_crash(const struct why *w, const struct life *l)
+{
+	if (l->kind == LIFE_OOM)
+		return true;
+	if (fatal_index(l->sig) < 0 || (l->code <= 0 && l->sig != 6))
+		return false;
+	if (l->kind == LIFE_DELIVER)
+		return !l->handled;
+	return l->kind == LIFE_SEND && !w->recorded[LIFE_DELIVER];
+}
+
+/* Of the same process as the thread that asked, or its child or parent. */
+static bool is_related(const struct why *w, uint32_t tid)
+{
+	const struct fmt_task *t = people_task(w->people, tid, w->end_ns), *asked;
+
+	if (w->asked == NO_THREAD)
+		return true;
+	asked = people_task(w->people, schedule_thread(w->sched, w->asked)->tid, w->end_ns);
+	return t && asked &&
+	       (t->pid == asked->pid || t->ppid == asked->pid || t->pid == asked->ppid);
+}
+
+/* The last crash before the trigger; rather one of whom the dump is about. */
 static const struct life *last_crash(const struct why *w)
 {
 	const struct life *found = NULL;
 
-	for (size_t i = 0; i < why_nr_life(w); i++) {
+	for (size_t i = 0; i < why_nr_life(w) && why_life(w, i)->ns <= w->end_ns; i++) {
 		const struct life *l = why_life(w, i);
 
-		if (l->ns > w->end_ns)
-			break;
-		if (l->kind == LIFE_OOM ||
-		    (l->kind == LIFE_DELIVER && !l->handled && fatal_index(l->sig) >= 0) ||
-		    (l->kind == LIFE_SEND && !w->recorded[LIFE_DELIVER] && l->code > 0 &&
-		     fatal_index(l->sig) >= 0))
+		if (is_crash(w, l) &&
+		    (!found || is_related(w, l->tid) || !is_related(w, found->tid)))
 			found = l;
 	}
 	return found;
@@ -103,7 +126,8 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	own = chain_own(w, l->chain);
 	if (own && own->kernel)
 		own = NULL;
-	f->score = 1e6;
+	/* Of who asked the loss comes first, unless the crash is its own. */
+	f->score = is_related(w, l->tid) ? 1e6 : 200;
 	f->victim = schedule_find(w->sched, l->tid);
 	f->victim_tid = l->tid;
 	f->culprit_tid = l->tid;
@@ -144,10 +168,11 @@ const struct detector detect_crash = {.name = "crash", .find = find_crash, .can 
 /* ---- processes without end ---- */
 
 /*
- * A hundred programs a second started by one and the same thread, for a good part of the time: more
- * than a compiler's driver or a shell script does for people.
+ * So many programs a second started by one and the same thread, each of which costs about a
+ * millisecond: a good part of a CPU. A shell script that does nothing but start programs comes to
+ * 150 or so.
  */
-#define STORM_RATE 100.0
+#define STORM_RATE 250.0
 
 struct forker {
 	uint32_t tid;
@@ -177,6 +202,11 @@ static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to
 		if (list[k].nr > top->nr)
 			*top = list[k];
 	}
+	/* The one that asked is meant, if it is one of them. */
+	for (k = 0; k < nr && w->asked != NO_THREAD; k++)
+		if (list[k].tid == schedule_thread(w->sched, w->asked)->tid &&
+		    ms(to_ns - from_ns) * STORM_RATE < 1e3 * list[k].nr)
+			*top = list[k];
 	return total;
 }
 
@@ -236,7 +266,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	total = forks_between(w, from, w->end_ns, &top);
 	rate = top.nr / seconds;
-	if (rate < STORM_RATE || 2 * top.nr < total)
+	if (rate < STORM_RATE || 3 * top.nr < total)
 		return 0;
 	cost = children_cost(w, top.tid, from, &name);
 	if (!name)
@@ -263,7 +293,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, " on all CPUs, it itself ");
 	why_time(t, s.ns[SPAN_RUN]);
 	text_fmt(t, "; %u processes were started in all\n", total);
-	if (w->life_ns + 100 * MS < w->focus_ns) {
+	if (w->life_ns + 100 * MS < w->focus_ns && w->from_ns + 100 * MS < w->focus_ns) {
 		uint64_t begin = w->life_ns > w->from_ns ? w->life_ns : w->from_ns;
 
 		nr_before = forks_between(w, begin, w->focus_ns, &old);

@@ -354,7 +354,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	p = look_at(w, u.partner, u.longest);
 	/* It has its part in this only if it is at nothing else; others wait for work like that. */
-	if (2 * p.stopped_ns < u.ns && !p.exited && !(asked && 20 * p.run_ns < u.ns))
+	if (2 * p.stopped_ns < u.ns && !(asked && (p.exited || 20 * p.run_ns < u.ns)))
 		return 0;
 	f->culprit = u.partner;
 	f->score = ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
@@ -462,6 +462,23 @@ static unsigned same_work(const struct why *w, uint32_t worker, const struct cha
 	return nr;
 }
 
+/* Started by it, or by one of those, ...: programs are run by waiting for them. */
+static bool is_descendant(const struct why *w, uint32_t thread, uint32_t of)
+{
+	uint32_t tid = schedule_thread(w->sched, thread)->tid;
+
+	for (int i = 0; i < 8 && tid; i++) {
+		const struct fmt_task *t = people_task(w->people, tid, w->end_ns);
+
+		if (!t)
+			return false;
+		if (t->ppid == pid_of(w, of))
+			return true;
+		tid = t->ppid;
+	}
+	return false;
+}
+
 static int find_task(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;
@@ -483,7 +500,7 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	if (rc || k.thread == NO_THREAD || 2 * at < u.ns)
 		return rc;
 	/* Parents wait for children: that is how programs are run. */
-	if (!asked && pid_of(w, k.thread) != pid_of(w, thread) && !u.nr_partner)
+	if (!asked && (is_descendant(w, k.thread, thread) || u.partner == NO_THREAD))
 		return 0;
 	busy_of(w, k.thread, 0, u.longest->from_ns, u.longest->to_ns, &b);
 	if (b.hits)
@@ -539,24 +556,51 @@ const struct detector detect_task = {
 
 /* ---- uninterruptible ---- */
 
-/* The system call of most of its blocking, by stacks of switches or else of samples nearby. */
-static const char *blocked_in(const struct why *w, uint32_t thread, const struct sums *s,
-			      const struct busy *b, bool *seen)
-{
-	const struct span *longest = s->longest[SPAN_BLOCKED];
-	const char *syscall = longest ? chain_syscall(w, longest->chain) : NULL;
+#define MAX_CALLS 32
 
-	*seen = syscall != NULL;
-	if (syscall)
-		return syscall;
-	return b->syscall && b->syscall_hits >= 2 ? b->syscall : NULL;
+struct call {
+	const char *syscall;
+	uint64_t ns, longest_ns;
+	uint32_t chain; /* of the longest */
+};
+
+/* The system call in which it was blocked longest, by the stacks of its switches. */
+static struct call blocked_in(const struct why *w, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	struct call calls[MAX_CALLS], best = {0};
+	size_t nr = 0, k;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
+		const char *syscall = s->state == SPAN_BLOCKED ? chain_syscall(w, s->chain) : NULL;
+
+		if (!ns || !syscall)
+			continue;
+		for (k = 0; k < nr && strcmp(calls[k].syscall, syscall) != 0; k++)
+			;
+		if (k == MAX_CALLS)
+			continue;
+		if (k == nr)
+			calls[nr++] = (struct call){.syscall = syscall};
+		calls[k].ns += ns;
+		if (ns > calls[k].longest_ns) {
+			calls[k].longest_ns = ns;
+			calls[k].chain = s->chain;
+		}
+	}
+	for (k = 0; k < nr; k++)
+		if (calls[k].ns > best.ns)
+			best = calls[k];
+	return best;
 }
 
 static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 {
-	bool asked = thread == w->asked, seen;
+	bool asked = thread == w->asked;
 	const struct span *longest;
-	const char *syscall;
+	struct call call;
 	struct sums s, before;
 	struct busy b;
 	struct text *t;
@@ -569,19 +613,21 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	busy_of(w, thread, 0, longest->from_ns > 50 * MS ? longest->from_ns - 50 * MS : 0,
 		longest->to_ns + 50 * MS, &b);
-	syscall = blocked_in(w, thread, &s, &b, &seen);
+	call = blocked_in(w, thread);
 	f->score = ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
 	f->culprit = longest->by != NO_THREAD && longest->by ? longest->by : NO_THREAD;
-	f->sure = seen ? SURE_CERTAIN : syscall ? SURE_FAIRLY : SURE_GUESS;
+	f->sure = 2 * call.ns > s.ns[SPAN_BLOCKED] ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
 	why_who(w, thread, t);
 	text_str(t, " was blocked ");
 	why_time(t, s.ns[SPAN_BLOCKED]);
 	text_str(t, " of the last ");
 	why_time(t, focus_time(w));
-	if (syscall) {
-		text_str(t, " in ");
-		text_safe(t, syscall, strlen(syscall));
+	if (call.syscall) {
+		text_str(t, ", ");
+		why_time(t, call.ns);
+		text_str(t, " of it in ");
+		text_safe(t, call.syscall, strlen(call.syscall));
 		text_str(t, "()");
 	}
 	text_str(t, ": uninterruptible, waiting for a disk or a lock of the kernel's");
@@ -591,7 +637,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, "; it ran ");
 	why_time(t, s.ns[SPAN_RUN]);
 	text_str(t, " meanwhile\n");
-	if (!say_asleep(w, f, longest->chain, "where"))
+	if (!say_asleep(w, f, call.syscall ? call.chain : longest->chain, "where"))
 		say_busy(f, &b, "around");
 	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ)) {
 		t = finding_line(f, "woken");
@@ -609,7 +655,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 			 100 * ms(before.ns[SPAN_BLOCKED]) / ms(w->focus_ns - w->from_ns),
 			 100 * ms(s.ns[SPAN_BLOCKED]) / ms(focus_time(w)));
 	}
-	if (!seen)
+	if (!call.syscall)
 		f->more = "which call and file: stacks of who waits (--preset waits); the disk: "
 			  "--preset io";
 	return 0;

@@ -39,7 +39,6 @@ static char *catalogue(const char *dir, size_t bytes)
 	close(fd);
 	if (p == MAP_FAILED)
 		exit(1);
-	madvise(p, bytes, MADV_RANDOM);
 	return p;
 }
 

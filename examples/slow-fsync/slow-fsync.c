@@ -25,16 +25,21 @@ static void append(int fd, size_t bytes)
 	}
 }
 
+static __attribute__((noinline)) void make_durable(int fd)
+{
+	if (fsync(fd)) {
+		perror("fsync");
+		exit(1);
+	}
+}
+
 /* Milliseconds until the booking is safe. */
 static __attribute__((noinline)) double book(int fd)
 {
 	double began = ms_now();
 
 	append(fd, 200);
-	if (fsync(fd)) {
-		perror("fsync");
-		exit(1);
-	}
+	make_durable(fd);
 	return ms_now() - began;
 }
 

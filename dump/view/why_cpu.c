@@ -265,9 +265,9 @@ const struct detector detect_rivals = {
 /* ---- quota ---- */
 
 /* Shorter ones are on the way from one CPU to another, or behind somebody's slice. */
-#define THROTTLED_MIN (8 * MS)
+#define THROTTLED_MIN (15 * MS)
 /* So far off may be the end of a wait from the end of a period, on a busy CPU. */
-#define QUOTA_SLACK (6 * MS)
+#define QUOTA_SLACK (2 * MS)
 /* The period in which a quota is refilled, unless somebody changed it. */
 #define QUOTA_PERIOD (100 * MS)
 
@@ -346,13 +346,16 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	struct throttled q = throttled(w, thread);
 	const char *group = group_of(w, thread);
 	struct text *t;
-	bool in_step = q.nr >= 5 && 4 * (q.nr_in_step + 1) >= 3 * q.nr;
+	bool in_step = q.nr >= 4 && 4 * (q.nr_in_step + 1) >= 3 * q.nr;
+	struct sums s;
 
 	if (q.ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || is_patient(w, thread))
 		return 0;
 	if (2 * (q.idle_ns + q.unfair_ns) < q.ns && !in_step)
 		return 0;
-	f->score = ms(q.ns) * 1.3;
+	/* Who may run so rarely waits longer for his turn, too. */
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	f->score = ms(s.ns[SPAN_READY]) * 1.3;
 	f->sure = 2 * q.idle_ns >= q.ns ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
 	why_who(w, thread, t);
@@ -365,7 +368,7 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	text_fmt(t, "taken off the CPU %u times, for up to ", q.nr);
 	why_time(t, q.longest_ns);
 	text_fmt(t, "; %u times the CPU idled from then on", q.nr_idle);
-	if (q.unfair_ns) {
+	if (2 * q.unfair_ns > q.ns) {
 		text_str(t, ", for ");
 		why_time(t, q.unfair_ns);
 		text_str(t, " others had more than is fair");

@@ -54,8 +54,8 @@ static int fatal_index(int sig)
 }
 
 /*
- * A signal that somebody else sent is no crash, whatever its number; abort() sends it itself. The
- * kernel's own have a positive code.
+ * A signal that somebody else sent is no crash, whatever its number; but to abort is to send it to
+ * oneself. The kernel's own have a positive code.
  */
 static bool is_crash(const struct why *w, const struct life *l)
 {

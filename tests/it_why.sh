@@ -48,7 +48,8 @@ incident() {
 			skip "$1: its cause is named" "$(tail -n 1 "$work/$1.out")"
 			return
 		fi
-		[ "$again:$(got "$1" .kind)" != "0:$2" ] || break
+		# shellcheck disable=SC2053 # a pattern
+		[ "$(got "$1" .kind)" != "$2" ] || [[ $(got "$1" .culprit.comm) != $4 ]] || break
 		echo "# $1: $(got "$1" .verdict)"
 		[ $again = 1 ] || rm -rf "${work:?}/$1"
 	done

@@ -39,7 +39,7 @@ dump_SRC := $(wildcard dump/*.c)
 view_SRC := $(wildcard dump/view/*.c)
 trigger_SRC  := $(wildcard trigger/*.c)
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
-LIBS	 := -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -liberty -lunwind-x86_64 -lm
+LIBS	 := -lelf -ldw -llzma -lz -llz4 -lxxhash -linih -ljansson -liberty -lunwind-x86_64 -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))

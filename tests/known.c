@@ -63,11 +63,18 @@ KEEP void moved(void)
 		sink += (K);                                                                       \
 	}
 
+/* clang-format off: they are no function */
 KNOWN(0)
 KNOWN(1)
-KNOWN(2) KNOWN(3) KNOWN(4) KNOWN(5) KNOWN(6) KNOWN(7)
+KNOWN(2)
+KNOWN(3)
+KNOWN(4)
+KNOWN(5)
+KNOWN(6)
+KNOWN(7)
+/* clang-format on */
 
-	static uint64_t number(const char *s)
+static uint64_t number(const char *s)
 {
 	uint64_t n = 0;
 

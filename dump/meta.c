@@ -257,6 +257,10 @@ static int stats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	case FMT_STATS_SIDEBAND:
 		bytes_get_grown(b, &m->sideband, sizeof(m->sideband));
 		return 0;
+	case FMT_STATS_SYMBOLS:
+		bytes_get_grown(b, &m->symbols, sizeof(m->symbols));
+		m->has_symbol_stats = true;
+		return 0;
 	case FMT_STATS_SALVAGE:
 		/* A file may have been damaged and rescued more than once. */
 		bytes_get_grown(b, &s, sizeof(s));

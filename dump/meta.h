@@ -76,6 +76,8 @@ struct meta {
 	bool has_stats;
 	struct fmt_salvage salvage; /* all 0 unless the file was rescued from a damaged one */
 	bool salvaged;
+	struct fmt_symbol_stats symbols; /* how the search for names went */
+	bool has_symbol_stats;
 	size_t nr_broken; /* blocks or items of these sections that could not be read */
 };
 

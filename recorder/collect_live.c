@@ -20,6 +20,7 @@
 
 #define MAX_DWARF_BYTES (256ull << 20)
 #define MAX_PARENTS	16
+#define MAX_NEIGHBOURS	4
 
 static const char *const debug_dirs[] = {"/usr/lib/debug"};
 
@@ -71,6 +72,30 @@ static uint32_t uid_of(const struct live *l, const struct fmt_task *t)
 	return t ? t->uid : UINT32_MAX;
 }
 
+static bool alive(const struct fmt_task *t)
+{
+	return !t->exit_ns && t->tid == t->pid;
+}
+
+/*
+ * Processes that still are in the mount namespace that the image's process was in: they see its
+ * files where it saw them. At most `max`; their number.
+ */
+static size_t neighbours(const struct live *l, const struct hits_image *image,
+			 struct livefile_process *p, size_t max)
+{
+	const struct hits_place *at = hits_places(l->hits, image);
+	const struct fmt_task *t = people_task(l->people, at->tid, at->ns);
+	uint64_t ns = t ? people_namespace(l->people, t, at->ns, FMT_NS_MNT) : 0;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < l->nr_tasks && nr < max && ns; i++)
+		if (alive(l->by_key[i]) &&
+		    people_namespace(l->people, l->by_key[i], UINT64_MAX, FMT_NS_MNT) == ns)
+			p[nr++] = (struct livefile_process){.pid = (pid_t)l->by_key[i]->pid};
+	return nr;
+}
+
 /* ---- sources ---- */
 
 static int open_vdso(const struct hits_image *image, struct elf **e, struct err *err)
@@ -91,7 +116,7 @@ static int open_vdso(const struct hits_image *image, struct elf **e, struct err 
 static int open_image(const struct live *l, const struct hits_image *image, struct elf **e,
 		      struct err *err)
 {
-	struct livefile_process p[HITS_MAX_MAPPINGS];
+	struct livefile_process p[HITS_MAX_MAPPINGS + MAX_NEIGHBOURS];
 	size_t nr = 0;
 	int fd;
 
@@ -104,6 +129,7 @@ static int open_image(const struct live *l, const struct hits_image *image, stru
 		if (t && !t->exit_ns)
 			p[nr++] = (struct livefile_process){(pid_t)t->pid, m->start, m->end};
 	}
+	nr += neighbours(l, image, p + nr, MAX_NEIGHBOURS);
 	fd = livefile_open(image, p, nr, err);
 	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, err);
 }

@@ -109,7 +109,8 @@ rm -f "$path" "$work/complete.rbd"
 
 # ---- another mount namespace, where the file is nowhere else ----
 cat >"$work/inside.sh" <<'END'
-mount -t tmpfs none "$1/box" && cp "$1/known" "$1/box/boxed" && "$1/box/boxed" 2 800 && "$1/box/boxed" 3 60000
+mount -t tmpfs none "$1/box" && cp "$1/known" "$1/box/boxed" && cp "$1/other" "$1/box/passing" &&
+	"$1/box/passing" 2 800 && "$1/box/boxed" 3 60000
 END
 mkdir "$work/box"
 record
@@ -131,6 +132,8 @@ for k in 2 3; do
 	empty "... and only right ones" "$("$RINGBACK" script --json --comm known-$k "$path" | jq -r '.chain[].function // "-"' |
 		grep -vxE "spin_$k|call_$k|entry|_start|now_ns|ask" | sort | uniq -c)"
 done
+equal "... by a file of its own" "box/boxed box/passing" "$("$RINGBACK" script --json --comm 'known-*' "$path" |
+	jq -r '.chain[].dso' | grep -oE 'box/.*' | sort -u | xargs)"
 rm -f "$path"
 
 # ---- stripped: with a debug file beside it, with MiniDebugInfo, with nothing ----

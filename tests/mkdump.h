@@ -177,7 +177,9 @@ static inline void mk_stats(struct mk *d)
 		.write_ns = 65000000,
 	};
 	struct fmt_sideband_stats b = {.nr_records = 12};
+	struct fmt_symbol_stats y = {.ns = 77000000, .payload_bytes = 4096};
 
+	mk_item(d, FMT_STATS, FMT_STATS_SYMBOLS, &y, sizeof(y), NULL, 0);
 	mk_item(d, FMT_STATS, FMT_STATS_DUMP, &s, sizeof(s), NULL, 0);
 	mk_item(d, FMT_STATS, FMT_STATS_SIDEBAND, &b, sizeof(b), NULL, 0);
 }

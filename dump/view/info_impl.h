@@ -50,3 +50,9 @@ char *info_rel_time(const struct info *in, char *out, size_t n, uint64_t ns);
 
 void info_text(struct info *in);
 void info_json(struct info *in);
+
+/* How the search for names ended: a word, and as a part of a sentence. */
+struct info_symbols_end {
+	const char *word, *text;
+};
+struct info_symbols_end info_symbols_end(const struct meta *m);

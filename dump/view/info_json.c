@@ -70,6 +70,21 @@ static void put_file(const struct info *in, struct json *j)
 	json_bool(j, "salvaged", in->m->salvaged);
 }
 
+static void put_symbols(const struct info *in, struct json *j)
+{
+	const struct fmt_symbol_stats *s = &in->m->symbols;
+
+	if (!in->m->has_symbol_stats) {
+		json_cstr(j, "symbols", NULL);
+		return;
+	}
+	json_open(j, "symbols", '{');
+	json_cstr(j, "end", info_symbols_end(in->m).word);
+	json_u64(j, "ns", s->ns);
+	json_u64(j, "bytes", s->payload_bytes);
+	json_close(j, '}');
+}
+
 static void put_losses(const struct info *in, struct json *j)
 {
 	json_open(j, "losses", '[');
@@ -260,6 +275,7 @@ void info_json(struct info *in)
 	json_open(&j, NULL, '{');
 	put_file(in, &j);
 	put_losses(in, &j);
+	put_symbols(in, &j);
 	put_trigger(in, &j);
 	put_host(in, &j);
 	put_channels(in, &j);

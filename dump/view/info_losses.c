@@ -129,6 +129,23 @@ static void find_in_dumps(struct info *in)
 		      str_fmt_count(n, sizeof(n), s->nr_refused));
 }
 
+struct info_symbols_end info_symbols_end(const struct meta *m)
+{
+	static const struct info_symbols_end ends[] = {
+		[FMT_SYMBOLS_DONE] = {"done", "names were looked for"},
+		[FMT_SYMBOLS_TIME] = {"time", "looking for names was ended by --symbols"},
+		[FMT_SYMBOLS_HIT] = {"hit", "looking for names was ended by the next trigger"},
+		[FMT_SYMBOLS_DIED] = {"died", "the search for names crashed"},
+		[FMT_SYMBOLS_OFF] = {"off", "names were not looked for (--symbols=off)"},
+		[FMT_SYMBOLS_FAIL] = {"failed", "the search for names could not be started"},
+		[FMT_SYMBOLS_ROOM] = {"room", "there was no room for more names"},
+	};
+
+	return m->symbols.end < sizeof(ends) / sizeof(ends[0])
+		       ? ends[m->symbols.end]
+		       : (struct info_symbols_end){"unknown", "the search for names ended"};
+}
+
 void info_find_losses(struct info *in)
 {
 	find_in_file(in);

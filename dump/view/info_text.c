@@ -198,7 +198,8 @@ static void put_timing(struct info *in)
 static void put_sizes(struct info *in)
 {
 	uint64_t ring_bytes = 0, file_bytes = reader_file_bytes(in->r);
-	char file[32], ring[32], tasks[32], procs[32], maps[32];
+	char file[32], ring[32], tasks[32], procs[32], maps[32], time[32];
+	const struct meta *m = in->m;
 
 	for (size_t i = 0; i < in->nr_rings; i++)
 		ring_bytes += in->rings[i]->bytes;
@@ -206,6 +207,13 @@ static void put_sizes(struct info *in)
 		 str_fmt_size(file, sizeof(file), file_bytes),
 		 str_fmt_size(ring, sizeof(ring), ring_bytes),
 		 file_bytes ? (double)ring_bytes / (double)file_bytes : 0);
+	if (m->has_symbol_stats && m->symbols.end != FMT_SYMBOLS_OFF)
+		put_line(in, "symbols", "%s for %s: %s; ringback symbols tells more",
+			 info_symbols_end(m).text,
+			 str_fmt_time(time, sizeof(time), (int64_t)m->symbols.ns),
+			 str_fmt_size(file, sizeof(file), m->symbols.payload_bytes));
+	else if (m->has_symbol_stats)
+		put_line(in, "symbols", "%s", info_symbols_end(m).text);
 	put_line(in, "ledger", "%s processes, %s threads, %s mappings",
 		 str_fmt_count(procs, sizeof(procs), in->nr.nr_processes),
 		 str_fmt_count(tasks, sizeof(tasks), in->nr.nr_tasks),

@@ -34,6 +34,14 @@ struct report_hook {
 	void *state;
 };
 
+#define REPORT_NR_KNOWN 1024
+
+struct report_known {
+	const char *comm; /* NULL: free */
+	uint32_t tid;
+	struct people_span span;
+};
+
 struct report_window {
 	uint64_t from_ns, to_ns; /* equal: nothing was recorded in it */
 };
@@ -51,6 +59,7 @@ struct report {
 	struct intern names;
 	struct report_hook *hooks;     /* by index of meta's events */
 	struct report_totals *totals;  /* by thread; of `window` */
+	struct report_known *known;    /* REPORT_NR_KNOWN names by tid that were asked for lately */
 	const char **comms;	       /* by thread: report_comm(); NULL: not asked for yet */
 	bool *asked;		       /* by thread: matches --tid and --comm */
 	bool filtered;		       /* there are such */

@@ -315,7 +315,8 @@ int report_load(struct report *rp, struct err *err)
 
 	rp->filtered = rp->opt->nr_tids || rp->opt->nr_comms;
 	rp->hooks = calloc(rp->m->nr_events + 1, sizeof(*rp->hooks));
-	if (!rc && !rp->hooks)
+	rp->known = calloc(REPORT_NR_KNOWN, sizeof(*rp->known));
+	if (!rc && (!rp->hooks || !rp->known))
 		rc = err_set(err, -ENOMEM, "out of memory");
 	rc = rc ? rc : symbols_load(rp->r, rp->people, &rp->symbols, err);
 	rc = rc ? rc : fields_new(rp->m, &rp->fields, err);
@@ -337,6 +338,7 @@ void report_unload(struct report *rp)
 {
 	report_close_sections(rp);
 	free(rp->hooks);
+	free(rp->known);
 	free(rp->totals);
 	free(rp->asked);
 	free(rp->comms);

@@ -12,15 +12,22 @@
 
 const char *report_comm_of(struct report *rp, uint32_t tid, uint64_t ns)
 {
-	const char *comm = people_comm(rp->people, tid, ns);
+	struct report_known *k = &rp->known[tid % REPORT_NR_KNOWN];
+	struct people_span span;
+	const char *comm;
 	char number[24];
 
+	if (k->comm && k->tid == tid && k->span.from_ns <= ns && ns <= k->span.to_ns)
+		return k->comm;
+	people_who(rp->people, tid, ns, &comm, &span);
 	if (!comm) {
 		snprintf(number, sizeof(number), ":%" PRIu32, tid);
 		comm = tid == UINT32_MAX ? "?" : number;
 	}
 	comm = intern(&rp->names, (struct bytes){(const uint8_t *)comm, strlen(comm)});
-	return comm ? comm : "?";
+	comm = comm ? comm : "?";
+	*k = (struct report_known){comm, tid, span};
+	return comm;
 }
 
 const char *report_comm(struct report *rp, uint32_t thread)

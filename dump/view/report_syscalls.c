@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ROWS 10
-#define MAX_ERR	 4095
+#define MAX_ROWS   10
+#define MAX_ERR	   4095
+#define MAX_NUMBER 512
 
 struct call {
 	uint64_t key; /* number */
@@ -35,6 +36,7 @@ struct inside {
 struct syscalls {
 	const struct field *enter, *exit, *ret;
 	struct map calls, inside;
+	uint64_t last[2]; /* numbers of the calls that end a thread */
 	uint64_t nr;
 };
 
@@ -76,16 +78,14 @@ static int on_enter(void *state, struct report *rp, const struct timeline_record
 	struct syscalls *st = state;
 	struct inside *in = map_row(&st->inside, rec->tid);
 
-	const char *name;
 	uint64_t nr;
 
 	if (!in)
 		return 0;
 	nr = field_number(st->enter, rec->s.raw);
-	name = sysname(rp->m, nr);
 	in->since_ns = rec->time_ns;
 	in->call = nr + 1;
-	if (name && (!strcmp(name, "exit") || !strcmp(name, "exit_group")))
+	if (nr == st->last[0] || nr == st->last[1])
 		in->call = 0;
 	return 0;
 }
@@ -102,12 +102,25 @@ static int on_exit_(void *state, struct report *rp, const struct timeline_record
 	return 0;
 }
 
+static uint64_t number_of(const struct meta *m, const char *call)
+{
+	for (uint64_t nr = 0; nr < MAX_NUMBER; nr++) {
+		const char *name = sysname(m, nr);
+
+		if (name && !strcmp(name, call))
+			return nr;
+	}
+	return UINT64_MAX;
+}
+
 static int open_syscalls(struct report *rp, void **state)
 {
 	struct syscalls *st = calloc(1, sizeof(*st));
 
 	if (!st)
 		return -ENOMEM;
+	st->last[0] = number_of(rp->m, "exit");
+	st->last[1] = number_of(rp->m, "exit_group");
 	st->calls = MAP_INIT(struct call);
 	st->inside = MAP_INIT(struct inside);
 	st->enter = field_by_name(rp, "raw_syscalls:sys_enter", "id");

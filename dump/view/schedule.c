@@ -268,7 +268,7 @@ static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned
 {
 	struct live *t = live_of(s, thread);
 
-	t->last_ns = ns;
+	t->last_ns = ns > t->last_ns ? ns : t->last_ns;
 	if (!t->known)
 		return 0;
 	t->known = false;
@@ -276,13 +276,14 @@ static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned
 	return emit(s, t->now, ns);
 }
 
+/* Not before the one that ended last: where events are missing, they may say so. */
 static struct span *open_span(struct schedule *s, uint32_t thread, enum span_state state,
 			      uint64_t ns, int32_t cpu)
 {
 	struct live *t = live_of(s, thread);
 
 	t->known = true;
-	t->now = (struct span){.from_ns = ns,
+	t->now = (struct span){.from_ns = ns > t->last_ns ? ns : t->last_ns,
 			       .thread = thread,
 			       .by = NO_THREAD,
 			       .cpu = cpu,
@@ -313,6 +314,28 @@ struct occasion {
 };
 
 /*
+ * A thread that is thought to run shows up on another CPU: it must have left where it was, at the
+ * latest when somebody else was heard of there.
+ */
+static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
+{
+	struct live *t = live_of(s, thread);
+	struct live_cpu *c;
+	uint64_t until;
+
+	if (!t->known || t->now.state != SPAN_RUN || t->now.cpu < 0 ||
+	    (size_t)t->now.cpu >= s->nr_cpus)
+		return 0;
+	c = &s->cpus[t->now.cpu];
+	if (c->current != thread) /* not even that it was there is sure */
+		return close_span(s, thread, t->now.from_ns, SPAN_GUESSED);
+	until = c->stray != NO_THREAD ? c->stray_ns : c->last_ns;
+	until = until < t->now.from_ns ? t->now.from_ns : until < ns ? until : ns;
+	c->current = NO_THREAD;
+	return close_span(s, thread, until, SPAN_GUESSED);
+}
+
+/*
  * The thread that leaves: from when on it ran here. Where the switch to it is missing: from when it
  * was first heard of here.
  */
@@ -335,9 +358,11 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
 		rc = close_span(s, gone, began, SPAN_GUESSED);
 	if (!rc && thread) {
-		if (gone == NO_THREAD)
+		if (t->known && t->now.cpu != o->cpu)
+			rc = leave_cpu(s, thread, began);
+		if (gone == NO_THREAD && c->first_tid == t->pub.tid)
 			was(s, thread, SPAN_RUN, began, o->cpu);
-		if (t->known && t->now.state != SPAN_RUN)
+		if (!rc && t->known && t->now.state != SPAN_RUN)
 			rc = close_span(s, thread, began, SPAN_GUESSED);
 		if (!rc && !t->known)
 			open_span(s, thread, SPAN_RUN, began, o->cpu)->flags = SPAN_GUESSED;
@@ -359,7 +384,7 @@ static int end_idle(struct schedule *s, struct live_cpu *c, const struct occasio
 			    .prio = -1,
 			    .state = SPAN_RUN};
 
-	if (c->current != 0)
+	if (c->current != 0 || !c->since_ns)
 		return 0;
 	return emit(s, idle, c->stray != NO_THREAD ? c->stray_ns : o->ns);
 }
@@ -398,11 +423,17 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct occasio
 	}
 	if (next) {
 		/* Of one that was not heard of before nothing is known: it may be new. */
+		rc = leave_cpu(s, next, o->ns);
 		now = &live_of(s, next)->now;
-		rc = close_span(s, next, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
+		rc = rc ? rc
+			: close_span(s, next, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
 		open_span(s, next, SPAN_RUN, o->ns, o->cpu)->prio = (int16_t)v[4];
 	}
-	*c = (struct live_cpu){.current = next, .since_ns = o->ns, .stray = NO_THREAD};
+	*c = (struct live_cpu){.current = next,
+			       .since_ns = o->ns,
+			       .last_ns = o->ns,
+			       .stray = NO_THREAD,
+			       .first_tid = UINT32_MAX};
 	return rc;
 }
 
@@ -514,6 +545,47 @@ static int begin_window(struct schedule *s)
 	return rc;
 }
 
+/*
+ * Records of this CPU are missing, from the last one on: who ran was there until then; who runs now
+ * is to be found out.
+ */
+static int on_lost(struct schedule *s, const struct timeline_record *rec)
+{
+	int32_t cpu = rec->window->cpu;
+	struct live_cpu *c;
+	struct occasion o = {.cpu = cpu};
+	bool switches = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->m->nr_events; i++)
+		switches |= s->parsers[i].kind == KIND_SWITCH &&
+			    s->m->events[i].f.channel == rec->window->channel;
+	if (!switches || cpu < 0 || (size_t)cpu >= s->nr_cpus)
+		return 0;
+	c = &s->cpus[cpu];
+	o.ns = c->last_ns;
+	if (!o.ns) { /* nothing was known of it yet */
+		c->last_ns = rec->time_ns;
+		c->first_tid = UINT32_MAX;
+		return 0;
+	}
+	rc = end_idle(s, c, &o);
+	if (!rc && c->current && c->current != NO_THREAD && live_of(s, c->current)->known &&
+	    live_of(s, c->current)->now.state == SPAN_RUN && live_of(s, c->current)->now.cpu == cpu)
+		rc = close_span(s, c->current, c->last_ns, SPAN_GUESSED);
+	*c = (struct live_cpu){
+		.current = NO_THREAD, .stray = NO_THREAD, .last_ns = o.ns, .first_tid = UINT32_MAX};
+	return rc;
+}
+
+static bool is_lost(const struct timeline_record *rec)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, rec->rec.p, sizeof(h));
+	return h.type == PERF_RECORD_LOST || h.type == PERF_RECORD_LOST_SAMPLES;
+}
+
 int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 {
 	const struct event_parser *p;
@@ -522,7 +594,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	int rc;
 
 	if (!rec->event)
-		return 0;
+		return is_lost(rec) ? on_lost(s, rec) : 0;
 	p = &s->parsers[rec->event - s->m->events];
 	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
 	if (!p->kind || o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
@@ -535,6 +607,9 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	rc = rc ? rc : note_stray(s, &o);
 	if (rc)
 		return rc;
+	if (!s->cpus[o.cpu].last_ns)
+		s->cpus[o.cpu].first_tid = o.tid;
+	s->cpus[o.cpu].last_ns = o.ns;
 	switch (p->kind) {
 	case KIND_SWITCH:
 		return on_switch(s, v, &o);

@@ -16,6 +16,10 @@ struct live {
 struct live_cpu {
 	uint32_t current; /* thread; NO_THREAD: unknown */
 	uint64_t since_ns;
+	uint64_t last_ns; /* of what was last heard of it; 0: nothing yet in the window */
+	/* Whom the first event in the window is of: it has been there since the window began, as
+	 * long as no switch was seen. UINT32_MAX: nobody. */
+	uint32_t first_tid;
 	/* A thread that shows up here although it is not `current`, and when it did first: the
 	 * switch to it is missing. */
 	uint32_t stray;

@@ -56,13 +56,14 @@ compare() {
 	check "$1: exported" "$RINGBACK" export -f perf -o "$data" "$work/$1.rbd"
 	"$RINGBACK" script --json "$work/$1.rbd" >"$work/json"
 	"$RINGBACK" script "$work/$1.rbd" >"$work/text"
-	its "$work/script" script -i "$data" -F comm,pid,tid,cpu,time,event,ip,sym,dso --ns --no-inline
+	its "$work/script" script -i "$data" -F comm,pid,tid,cpu,time,event,ip,sym,symoff,dso --ns --no-inline
 	its "$work/report" report -i "$data" --stdio -g none --no-children -n -s comm,pid -w 0,0,64,0 -t '|'
 	its "$work/trace" script -i "$data" -F time,event,trace --ns
-	check "$1: perf script has the same samples, times, threads, names, addresses and files" \
+	check "$1: perf script has the same samples, times, threads, addresses, files and functions" \
 		python3 $same script "$work/json" "$work/script"
-	result=$(python3 $same script "$work/json" "$work/script" | tail -n 1)
-	echo "# $1: $result"
+	python3 $same script "$work/json" "$work/script" >"$work/result"
+	tail -n 2 "$work/result" | sed "s/^/# $1: /"
+	result=$(tail -n 1 "$work/result")
 	equal "$1: chains that perf gives up are those with what is no address" "$(broken_chains "$data")" \
 		"$(echo "$result" | sed 's/.*, \([0-9]*\) discarded.*/\1/')"
 	check "$1: perf report has as many samples of each event, name and thread" \
@@ -89,7 +90,7 @@ check "perf says the same of a pipe as of the file" cmp "$work/piped" "$work/fil
 check "perf report reads a pipe" test "$(cat "$work/n")" -gt 5
 "$RINGBACK" export -f perf --from -200ms --to -50ms -o "$work/part.data" "$work/storm.rbd"
 "$RINGBACK" script --json --from -200ms --to -50ms "$work/storm.rbd" >"$work/json"
-its "$work/script" script -i "$work/part.data" -F comm,pid,tid,cpu,time,event,ip,sym,dso --ns --no-inline
+its "$work/script" script -i "$work/part.data" -F comm,pid,tid,cpu,time,event,ip,sym,symoff,dso --ns --no-inline
 check "a part has the same samples with the same names" python3 $same script "$work/json" "$work/script"
 
 # --- what the header says ---

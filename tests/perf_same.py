@@ -3,7 +3,7 @@
 """Compares what perf prints of an export with what ringback script prints of the dump.
 
 	perf_same.py script RINGBACK.json PERF.txt
-		PERF.txt: perf script -F comm,pid,tid,cpu,time,event,ip,sym,dso --ns --no-inline
+		PERF.txt: perf script -F comm,pid,tid,cpu,time,event,ip,sym,symoff,dso --ns --no-inline
 	perf_same.py report RINGBACK.json PERF.txt
 		PERF.txt: perf report --stdio -g none --no-children -n -s comm,pid -w 0,0,64,0 -t '|'
 	perf_same.py fields RINGBACK.txt PERF.txt
@@ -18,6 +18,10 @@ What is no difference:
 - a thread that had no number any more when it switched for the last time: null here, -1 there
 - the kernel, a module or what is no file, under another name
 - user stacks, which perf unwinds: the kernel's part of the chain is compared
+- names of functions: one of several at the same address; of a return address behind the last
+  instruction of a function that never comes back, which is perf's next function and our last; and
+  those that only one side knows: perf those of files that are still there, ringback those of the
+  dump. "names" in the summary counts them, "only perf" ones are shown
 - a whole chain that perf gives up since an address in it is no address (-1, where a program keeps
   something else in its frame pointer): their number is "discarded" in the summary, to be compared
   with that of such chains
@@ -33,6 +37,8 @@ SAMPLE = re.compile(
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \(([/\[].*)\)$")
 MOST_SHOWN = 5
 DISCARDED = "discarded"
+ANOTHER = "another name"
+KERNEL = 1 << 63
 
 
 class Differences:
@@ -62,7 +68,11 @@ def frame(text):
     m = FRAME.match("\t" + text.strip())
     if not m:
         raise ValueError("no frame: " + text)
-    return int(m.group(1), 16), m.group(2), m.group(3)
+    sym, _, off = m.group(2).rpartition("+0x")
+    try:
+        return int(m.group(1), 16), m.group(3), sym or m.group(2), int(off, 16)
+    except ValueError:
+        return int(m.group(1), 16), m.group(3), m.group(2), None
 
 
 def read_perf(path):
@@ -101,14 +111,12 @@ def read_ringback(path):
 
 def place(f):
     """Where a frame of ours is, as perf says it: in its file, or the address itself."""
-    if f.get("dso") in (None, "[kernel]") or "off" not in f:
+    if "off" not in f:
         return int(f["ip"], 16), f.get("dso") or "[unknown]"
     return int(f["off"], 16), f["dso"]
 
 
 def same_dso(ours, its):
-    if ours == "[kernel]":
-        return its.startswith("[")
     # What is no file has its JIT map's name in perf.
     if ours.startswith("//anon") or ours.startswith("["):
         return its == ours or its.startswith("/tmp/perf-") or its.startswith("[")
@@ -122,17 +130,34 @@ def chain_differs(ours, its):
     if not chain:
         return None  # perf says 0 of what was recorded without a place
     if "user_stack" in ours:
-        chain = [f for f in chain if f[1] == "[kernel]"]
+        chain = [f for f in chain if f[0] & KERNEL]
     elif not its["chain"]:
         return DISCARDED
     elif len(chain) != len(its["chain"]):
         return "length of the chain"
-    for (addr, dso), (its_addr, _, its_dso) in zip(chain, its["chain"]):
+    for (addr, dso), (its_addr, its_dso, _, _) in zip(chain, its["chain"]):
         if addr != its_addr:
             return "address"
         if not same_dso(dso, its_dso):
             return "file"
     return None
+
+
+def name_differs(f, its):
+    """What is between our name of a frame and perf's; names are compared without arguments."""
+    _, _, sym, off = its
+    ours = f.get("function")
+    bare = (sym or "").split("(")[0].split("@")[0]
+
+    if off == 0 and (ours or "").split("(")[0].split("@")[0] != bare:
+        return "return address behind the end"
+    if ours is None or off is None:
+        return ("neither" if off is None else "only perf") if ours is None else "only ringback"
+    if ours.split("(")[0].split("@")[0] == bare:
+        return "same"
+    if f.get("offset") == off:
+        return "same under another of its names"
+    return ANOTHER
 
 
 def sample_differs(a, b):
@@ -150,6 +175,7 @@ def script(ours, its):
     ours, its = read_ringback(ours), read_perf(its)
     found = Differences()
     frames = discarded = 0
+    names, odd = collections.Counter(), collections.Counter()
 
     def key(s):
         return s["time"], s["cpu"], s["tid"], s["event"]
@@ -159,9 +185,20 @@ def script(ours, its):
     for a, b in zip(sorted(ours, key=key), sorted(its, key=key)):
         kind = sample_differs(a, b)
         frames += len(a.get("chain", []))
+        if not kind and "user_stack" not in a:
+            for f, g in zip(a.get("chain", []), b["chain"]):
+                name = name_differs(f, g)
+                names[name] += 1
+                if name in (ANOTHER, "only perf"):
+                    odd[(name, f.get("dso"), f.get("function"), g[2])] += 1
+                if name == ANOTHER:
+                    found.add(name, f, g)
         discarded += kind == DISCARDED
         if kind and kind != DISCARDED:
             found.add(kind, a, b)
+    for (name, *what), nr in odd.most_common(MOST_SHOWN):
+        print(f"{nr} names, {name}: {what}")
+    print(f"names: {dict(names)}")
     found.end(f"{len(ours)} samples of {len(counts(ours, 'event'))} events, {frames} frames, "
               f"{discarded} discarded")
 

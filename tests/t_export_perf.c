@@ -375,7 +375,7 @@ static void test_order(void **state)
 		uint64_t ns;
 		const char *what;
 	} want[] = {
-		{HIT - 104, "kernel [kernel.kallsyms]_text"},
+		{HIT - 104, "kernel [kernel.kallsyms]"},
 		{HIT - 104, "comm 0/0 swapper"},
 		{HIT - 103, "fork 10/10 of 1 (was there)"},
 		{HIT - 103, "fork 10/11 of 10 (was there)"},

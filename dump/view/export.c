@@ -76,11 +76,13 @@ static int open_all(struct export *x, struct err *err)
 	unsigned needs = x->exporter->needs;
 	int rc = 0;
 
-	if (needs & (EXPORT_PEOPLE | EXPORT_STACKS))
+	if (needs & EXPORT_STACKS)
+		needs |= EXPORT_SYMBOLS;
+	if (needs & (EXPORT_PEOPLE | EXPORT_SYMBOLS))
 		rc = people_load(x->r, &x->people, err);
 	if (!rc && needs & EXPORT_FIELDS)
 		rc = fields_new(x->m, &x->fields, err);
-	if (!rc && needs & EXPORT_STACKS)
+	if (!rc && needs & EXPORT_SYMBOLS)
 		rc = symbols_load(x->r, x->people, &x->symbols, err);
 	if (!rc && needs & EXPORT_STACKS)
 		rc = stacks_new(x->m, x->people, x->symbols, &x->stacks, err);

@@ -22,9 +22,10 @@ struct stacks;
 struct symbols;
 
 /* What is opened before begin. */
-#define EXPORT_PEOPLE 1u
-#define EXPORT_FIELDS 2u
-#define EXPORT_STACKS 4u /* people, symbols and stacks */
+#define EXPORT_PEOPLE  1u
+#define EXPORT_FIELDS  2u
+#define EXPORT_SYMBOLS 4u /* and people */
+#define EXPORT_STACKS  8u /* and symbols, people */
 
 struct export_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */

@@ -7,6 +7,7 @@
 #include "dump/view/export_perf.h"
 
 #include "dump/view/fields.h"
+#include "dump/view/symbols.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -306,7 +307,7 @@ static int compare_paths(const void *a, const void *b)
 	return (x->path > y->path) - (x->path < y->path);
 }
 
-static void put_build_id(struct text *t, const struct people_map *m)
+static void put_build_id(struct text *t, uint16_t mode, const struct people_map *m)
 {
 	size_t n = strnlen(m->path, 4095), room = align_up(36 + n + 1, 8) - 36;
 	struct {
@@ -317,7 +318,7 @@ static void put_build_id(struct text *t, const struct people_map *m)
 		.h =
 			{
 				.type = RECORD_BUILD_ID,
-				.misc = PERF_RECORD_MISC_USER | MISC_BUILD_ID_SIZE,
+				.misc = mode | MISC_BUILD_ID_SIZE,
 				.size = (uint16_t)(sizeof(b) + room),
 			},
 		.pid = -1,
@@ -331,8 +332,23 @@ static void put_build_id(struct text *t, const struct people_map *m)
 	text_fill(t, '\0', (int)(room - n));
 }
 
+static bool put_kernel_id(const struct perf_export *p, struct text *t)
+{
+	struct symbol_place first;
+	struct people_map kernel = {.path = "[kernel.kallsyms]"};
+	uint64_t addr;
+
+	if (!symbols_kernel_begin(p->x->symbols, &addr, &first) || !first.build_id_bytes)
+		return false;
+	kernel.build_id = first.build_id;
+	kernel.build_id_bytes = first.build_id_bytes;
+	put_build_id(t, PERF_RECORD_MISC_KERNEL, &kernel);
+	return true;
+}
+
 bool perf_build_ids(struct perf_export *p, struct text *t)
 {
+	bool has_kernel = put_kernel_id(p, t);
 	struct people_counts nr;
 	struct people_map *maps;
 	size_t kept = 0;
@@ -350,9 +366,9 @@ bool perf_build_ids(struct perf_export *p, struct text *t)
 	qsort(maps, kept, sizeof(*maps), compare_paths);
 	for (size_t i = 0; i < kept; i++)
 		if (!i || maps[i].path != maps[i - 1].path)
-			put_build_id(t, &maps[i]);
+			put_build_id(t, PERF_RECORD_MISC_USER, &maps[i]);
 	free(maps);
-	return kept;
+	return kept || has_kernel;
 }
 
 /* ---- the table, by bit ---- */

@@ -16,6 +16,8 @@
  */
 #include "dump/view/export_perf.h"
 
+#include "dump/view/symbols.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,13 @@
 /* FORK of what was there already: perf copies no mappings. */
 #define MISC_FORK_THERE (1u << 13)
 #define MISC_COMM_EXEC	(1u << 13)
+
+/* Between them is the kernel, wherever it was put at boot. */
+#define X86_KERNEL	 0xffffffff80000000ull
+#define X86_MODULES	 0xffffffffc0000000ull
+#define MAX_KERNEL_BYTES (256ull << 20)
+/* At least; what else is there has other names for the same address. */
+#define KERNEL_ALIGN (2ull << 20)
 
 /* At one time, in this order. */
 enum perf_step { FORK_PROCESS, FORK_THREAD, FIRST_COMM, COMM, MAP, EXIT };
@@ -255,20 +264,32 @@ static int say(struct perf_export *p, const struct perf_side *s)
 }
 
 /*
- * Where the kernel is, without which perf names nothing of it. Of x86-64 it is known where it can
- * be, wherever it was put at boot: names come from /proc/kallsyms of the same boot, or a vmlinux.
+ * Where the kernel is, without which perf names nothing of it: names come from /proc/kallsyms of
+ * the same boot, or from a vmlinux that is moved to where that one function was. Without any, of
+ * x86-64 it is known at least where it can be.
  */
 static int put_kernel(struct perf_export *p, uint64_t ns)
 {
 	uint32_t who[] = {UINT32_MAX, 0};
-	uint64_t place[] = {0xffffffff80000000, 0x40000000, 0};
+	uint64_t place[] = {X86_KERNEL, 0, 0};
+	bool x86 = strstr(p->x->m->uname, "x86_64");
+	struct symbol_place first;
+	char name[600] = "[kernel.kallsyms]";
 
-	if (!strstr(p->x->m->uname, "x86_64"))
+	if (symbols_kernel_begin(p->x->symbols, &place[0], &first)) {
+		place[2] = place[0];
+		snprintf(name, sizeof(name), "[kernel.kallsyms]%s",
+			 place[0] % KERNEL_ALIGN ? first.function : "_text");
+	} else if (!x86) {
 		return 0;
+	}
+	/* Modules begin there; elsewhere at least what a kernel's code is at most. */
+	place[1] = x86 && place[0] < X86_MODULES && place[0] >= X86_KERNEL ? X86_MODULES - place[0]
+									   : MAX_KERNEL_BYTES;
 	perf_rec_begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 	perf_rec_add(p, who, sizeof(who));
 	perf_rec_add(p, place, sizeof(place));
-	perf_rec_text(p, "[kernel.kallsyms]_text");
+	perf_rec_text(p, name);
 	perf_rec_id(p, p->evsels, UINT32_MAX, 0, ns, NO_CPU);
 	return perf_rec_put(p);
 }

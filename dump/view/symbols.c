@@ -587,6 +587,28 @@ size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 	return describe(s, 0, addr, places, max);
 }
 
+bool symbols_kernel_begin(const struct symbols *s, uint64_t *addr, struct symbol_place *place)
+{
+	const struct function *f = (const struct function *)s->functions.p;
+
+	for (size_t i = 0; i < s->nr.nr_functions && !f[i].group; i++) {
+		const struct image *image = image_at(s, f[i].image);
+
+		if (image->f.kind != FMT_IMAGE_KERNEL || strcmp(image->path, "[kernel.kallsyms]"))
+			continue;
+		*addr = f[i].start;
+		*place = (struct symbol_place){
+			.function = f[i].name,
+			.image = image->path,
+			.image_off = f[i].start,
+			.build_id = image->f.build_id,
+			.build_id_bytes = image->f.build_id_bytes,
+		};
+		return true;
+	}
+	return false;
+}
+
 const struct rules *symbols_rules(const struct symbols *s)
 {
 	return s->rules;

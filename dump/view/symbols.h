@@ -54,6 +54,13 @@ size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t
 size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 		      struct symbol_place *places, size_t max, struct people_span *span);
 
+/*
+ * The kernel's first function that has a name, which is _text as a rule: by it a list of its
+ * symbols from elsewhere is moved to where the kernel was. *addr is where it begins. False when
+ * nothing of the kernel has a name.
+ */
+bool symbols_kernel_begin(const struct symbols *s, uint64_t *addr, struct symbol_place *place);
+
 /* The unwind rules of the dump; and that for a place in a mapping, NULL: there is none. */
 const struct rules *symbols_rules(const struct symbols *s);
 const struct rule *symbols_rule(const struct symbols *s, const struct people_map *map,

@@ -357,6 +357,38 @@ static void stacks_have_names(void **state)
 	unload(&w);
 }
 
+/* What was loaded at the time counts, not what lies there now. */
+static void kernel_code_comes_and_goes(void **state)
+{
+	struct world w = begin();
+	struct fmt_ksym k = {.addr = 0xffffffffc0001000,
+			     .bytes = 0x100,
+			     .type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+			     .ns = 100,
+			     .end_ns = 200};
+	struct symbol_place p[2];
+	struct people_span span;
+
+	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_KSYM, &k, sizeof(k), "bpf_prog_1_old", 14);
+	k.ns = 300;
+	k.end_ns = 0;
+	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_KSYM, &k, sizeof(k), "bpf_prog_2_new", 14);
+	load(&w);
+	assert_int_equal(symbols_kernel(w.s, 150, k.addr + 0x10, p, 2, &span), 1);
+	assert_string_equal(p[0].function, "bpf_prog_1_old");
+	assert_int_equal(p[0].function_off, 0x10);
+	assert_string_equal(p[0].image, "[bpf]");
+	assert_true(span.from_ns == 100 && span.to_ns == 199);
+	symbols_kernel(w.s, 250, k.addr + 0x10, p, 2, &span);
+	assert_null(p[0].function);
+	assert_true(span.from_ns == 200 && span.to_ns == 299);
+	symbols_kernel(w.s, 400, k.addr + 0xff, p, 2, &span);
+	assert_string_equal(p[0].function, "bpf_prog_2_new");
+	symbols_kernel(w.s, 400, k.addr + 0x100, p, 2, NULL);
+	assert_null(p[0].function);
+	unload(&w);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -364,6 +396,7 @@ int main(void)
 		cmocka_unit_test(another_build_is_another_file),
 		cmocka_unit_test(an_image_may_be_in_several_blocks),
 		cmocka_unit_test(kernel_and_modules_are_one),
+		cmocka_unit_test(kernel_code_comes_and_goes),
 		cmocka_unit_test(code_that_a_process_made),
 		cmocka_unit_test(inlined_functions_come_first),
 		cmocka_unit_test(what_is_broken_is_counted),

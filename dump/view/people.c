@@ -49,6 +49,7 @@ void people_free(struct people *p)
 	buf_free(&p->namespaces);
 	buf_free(&p->spaces);
 	buf_free(&p->cgroups);
+	buf_free(&p->ksyms);
 	free(p);
 }
 

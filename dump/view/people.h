@@ -72,6 +72,17 @@ const struct fmt_task *people_who(const struct people *p, uint32_t tid, uint64_t
 bool people_where(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		  struct people_map *out, struct people_span *span);
 
+/* Code that the kernel had for a while: a BPF program, a trampoline. */
+struct people_ksym {
+	struct fmt_ksym f; /* end_ns UINT64_MAX: to the end */
+	const char *name;  /* borrowed; as in the file */
+};
+
+/* What lay at a kernel address at `ns`, of what came and went; false: nothing that is known. As
+ * people_where(), *span (not NULL) becomes a time for which the answer holds. */
+bool people_ksym(const struct people *p, uint64_t ns, uint64_t addr, struct people_ksym *out,
+		 struct people_span *span);
+
 /*
  * The cgroup of the task's process at `ns`; NULL when unknown. A path of the unified hierarchy,
  * "/x", or of a v1 hierarchy with its controllers, "memory:/x". Known as of a look at /proc:

@@ -46,7 +46,7 @@ struct person_map {
 
 struct people {
 	/* While loading; the tables are in them. */
-	struct buf tasks, comms, maps, paths, sets, namespaces, spaces, cgroups;
+	struct buf tasks, comms, maps, paths, sets, namespaces, spaces, cgroups, ksyms;
 	const struct fmt_task *task;	/* by tid, start */
 	const struct person_comm *comm; /* by key, time */
 	struct person_map *map;		/* by key, start */
@@ -54,7 +54,8 @@ struct people {
 	const struct person_set *set;
 	const struct fmt_namespace *namespace;
 	const struct person_stay *space, *cgroup; /* by key, time */
-	size_t nr_spaces, nr_cgroups;
+	const struct people_ksym *ksym;		  /* by address, time */
+	size_t nr_spaces, nr_cgroups, nr_ksyms;
 	struct intern texts;
 	uint64_t payload_bytes;
 	struct people_counts nr;

@@ -118,6 +118,18 @@ static int take_cgroup(struct loader *l, struct bytes item)
 	return take_stay(&l->block_cgroups, item);
 }
 
+static int take_ksym(struct loader *l, struct bytes item)
+{
+	struct people_ksym k = {.name = NULL};
+
+	if (!bytes_get(&item, &k.f, sizeof(k.f)) || !k.f.bytes || k.f.addr > UINT64_MAX - k.f.bytes)
+		return -EBADMSG;
+	if (!k.f.end_ns)
+		k.f.end_ns = UINT64_MAX;
+	k.name = intern(&l->p->texts, item);
+	return k.name ? buf_put(&l->p->ksyms, &k, sizeof(k)) : -ENOMEM;
+}
+
 struct kind {
 	uint16_t kind;
 	int (*take)(struct loader *l, struct bytes item);
@@ -127,7 +139,7 @@ static const struct kind kinds[] = {
 	{FMT_LEDGER_PATH, take_path},	       {FMT_LEDGER_TASK, take_task},
 	{FMT_LEDGER_COMM, take_comm},	       {FMT_LEDGER_MAP, take_map},
 	{FMT_LEDGER_NAMESPACES, take_set},     {FMT_LEDGER_TASK_NS, take_space},
-	{FMT_LEDGER_TASK_CGROUP, take_cgroup},
+	{FMT_LEDGER_TASK_CGROUP, take_cgroup}, {FMT_LEDGER_KSYM, take_ksym},
 };
 
 static int take_item(struct loader *l, uint16_t kind, struct bytes item)

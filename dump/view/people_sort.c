@@ -99,6 +99,15 @@ static void span(struct person_map *m, size_t from, size_t to)
 	}
 }
 
+static int compare_ksyms(const void *a, const void *b)
+{
+	const struct people_ksym *x = a, *y = b;
+
+	if (x->f.addr != y->f.addr)
+		return x->f.addr < y->f.addr ? -1 : 1;
+	return x->f.ns < y->f.ns ? -1 : x->f.ns > y->f.ns;
+}
+
 /* A tree for each process. */
 static void span_all(struct person_map *m, size_t nr)
 {
@@ -116,6 +125,7 @@ void people_sort(struct people *p)
 	sort(&p->maps, sizeof(*p->map), compare_maps, &p->nr.nr_maps);
 	sort(&p->spaces, sizeof(*p->space), compare_stays, &p->nr_spaces);
 	sort(&p->cgroups, sizeof(*p->cgroup), compare_stays, &p->nr_cgroups);
+	sort(&p->ksyms, sizeof(*p->ksym), compare_ksyms, &p->nr_ksyms);
 	p->nr.nr_tasks = drop_repeated_tasks((struct fmt_task *)p->tasks.p, p->nr.nr_tasks);
 	p->task = (const struct fmt_task *)p->tasks.p;
 	p->comm = (const struct person_comm *)p->comms.p;
@@ -125,6 +135,7 @@ void people_sort(struct people *p)
 	p->namespace = (const struct fmt_namespace *)p->namespaces.p;
 	p->space = (const struct person_stay *)p->spaces.p;
 	p->cgroup = (const struct person_stay *)p->cgroups.p;
+	p->ksym = (const struct people_ksym *)p->ksyms.p;
 	span_all(p->map, p->nr.nr_maps);
 	for (size_t i = 0; i < p->nr.nr_tasks; i++)
 		p->nr.nr_processes += p->task[i].tid == p->task[i].pid;

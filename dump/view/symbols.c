@@ -13,6 +13,7 @@
 #include "dump/view/intern.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -581,9 +582,18 @@ size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t
 size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 		      struct symbol_place *places, size_t max, struct people_span *span)
 {
-	if (span)
-		*span = (struct people_span){0, UINT64_MAX};
+	struct people_span own;
+	struct people_ksym k;
+
 	places[0] = (struct symbol_place){.image = "[kernel]", .image_off = addr};
+	/* It knows the time, too: what lies there now may be another program. */
+	if (people_ksym(s->people, ns, addr, &k, span ? span : &own)) {
+		if (k.f.type == PERF_RECORD_KSYMBOL_TYPE_BPF)
+			places[0].image = "[bpf]";
+		places[0].function = k.name;
+		places[0].function_off = addr - k.f.addr;
+		return 1;
+	}
 	return describe(s, 0, addr, places, max);
 }
 

@@ -58,6 +58,11 @@ static void put_missing(struct report *rp)
 		page_end_color(&rp->page);
 	}
 	text_free(&t);
+	text_char(&rp->text, '\n');
+	page_color(&rp->page, PAGE_DIM);
+	page_line(&rp->page, 0,
+		  "ringback why: the verdict; ringback script --from -50ms: every event up to it");
+	page_end_color(&rp->page);
 }
 
 static bool any_asked(const struct report *rp)

@@ -12,6 +12,9 @@
 
 #define MAX_ROWS 8
 #define MIN_NS	 100000
+/* Of what is below this, only a few are shown. */
+#define LITTLE_NS 2000000
+#define MIN_ROWS  3
 /* From this width on, there is room for the part of the window. */
 #define WIDE 100
 
@@ -205,8 +208,13 @@ static void put_places(struct report *rp, struct map *m, const char *title)
 	text_str(&rp->text, rp->page.width >= WIDE ? "  of all" : "");
 	text_str(&rp->text, "  times    worst        at  woken by\n");
 	page_end_color(&rp->page);
-	for (; shown < nr && shown < MAX_ROWS; shown++)
-		put_place(rp, map_nth(m, shown));
+	for (; shown < nr && shown < MAX_ROWS; shown++) {
+		const struct place *pl = map_nth(m, shown);
+
+		if (shown >= MIN_ROWS && pl->ns < LITTLE_NS && !pl->idle)
+			break;
+		put_place(rp, pl);
+	}
 	if (shown < nr)
 		page_line(&rp->page, 2, "and %zu more", nr - shown);
 }

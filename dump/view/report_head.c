@@ -48,15 +48,16 @@ static void put_trigger(struct report *rp)
 			      safe(reason, sizeof(reason), m->trigger_reason));
 	n += snprintf(line + n, sizeof(line) - (size_t)n, " at %s",
 		      str_fmt_utc(at, sizeof(at), m->trigger.real_ns));
-	if (m->trigger.pid && who)
+	if (m->trigger.pid && who && strcmp(who, "ringback") != 0)
 		snprintf(line + n, sizeof(line) - (size_t)n, ", by %s (pid %u)",
 			 safe(comm, sizeof(comm), who), m->trigger.pid);
 	page_color(&rp->page, PAGE_BOLD);
 	page_labelled(&rp->page, "trigger", LABEL, line);
 	page_end_color(&rp->page);
-	for (size_t i = 0; i < m->nr_saw; i++)
-		page_labelled(&rp->page, i ? "" : "  saw", LABEL,
-			      safe(line, sizeof(line), m->saw[i]));
+	for (size_t i = 0, nr = 0; i < m->nr_saw; i++)
+		if (strncmp(m->saw[i], "asked_by_pid=", 13) != 0) /* ringback trigger itself */
+			page_labelled(&rp->page, nr++ ? "" : "  saw", LABEL,
+				      safe(line, sizeof(line), m->saw[i]));
 	for (size_t i = 0; i < m->nr_merged; i++) {
 		snprintf(line, sizeof(line), "%s fired too, %" PRIu64 " times",
 			 safe(name, sizeof(name), m->merged[i].name), m->merged[i].f.nr_hits);

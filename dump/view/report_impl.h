@@ -145,10 +145,15 @@ void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned 
 		    unsigned lines);
 /* The function that a stack ends in, "" for none; borrowed from the dump's symbols or `buf`. */
 const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size_t n);
+#define REPORT_MAX_PATH 128 /* frames */
+#define REPORT_FRAME	96  /* bytes of a name */
+
+/* Names of frames, outermost first, as "main > work > .. > read" in at most `room` columns. */
+void report_join(char names[][REPORT_FRAME], size_t nr, size_t room, char *out, size_t n);
 /* The name of a frame. */
 const char *report_frame(const struct chain_frame *f, char *buf, size_t n);
 /* Functions that say nothing about a stack: entries of the kernel, starts of threads, the
- * scheduler itself. */
+ * scheduler itself; and addresses where nothing is. */
 bool report_is_plumbing(const struct chain_frame *f);
 
 static inline uint64_t report_overlap(const struct span *s, const struct report_window *w)

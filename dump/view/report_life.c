@@ -324,7 +324,7 @@ static void print_life(struct report *rp, void *state)
 	page_title(&rp->page, "PROCESSES", report_fmt_window(rp, window, sizeof(window), &w));
 	page_line(&rp->page, 2,
 		  "%" PRIu64 " processes and %" PRIu64 " threads started, %" PRIu64
-		  " programs were executed, %" PRIu64 " processes ended",
+		  " programs executed, %" PRIu64 " processes ended",
 		  l->nr_forks, l->nr_threads, l->nr_execs, l->nr_ends);
 	put_names(rp, "  executed", l->nr_execs, &l->executed);
 	put_names(rp, "  ended", l->nr_ends, &l->ended);

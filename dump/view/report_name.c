@@ -8,8 +8,6 @@
 #include <limits.h>
 #include <string.h>
 
-#define MAX_PATH 128
-
 const char *report_comm_of(struct report *rp, uint32_t tid, uint64_t ns)
 {
 	struct report_known *k = &rp->known[tid % REPORT_NR_KNOWN];
@@ -138,6 +136,9 @@ bool report_is_plumbing(const struct chain_frame *f)
 		"el0_svc_common.constprop.0",
 	};
 
+	/* What a chain of frame pointers that were none ended in. */
+	if (!f->function && !f->image && !f->kernel)
+		return true;
 	for (size_t i = 0; f->function && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(f->function, names[i]))
 			return true;
@@ -178,7 +179,7 @@ const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size
  * The names that fit into `room` columns: from both ends of the stack in turn, two of the inner end
  * for one of the outer; in `keep`. Returns whether some had to be left out.
  */
-static bool choose(char names[][96], size_t nr, size_t room, bool *keep)
+static bool choose(char names[][REPORT_FRAME], size_t nr, size_t room, bool *keep)
 {
 	size_t used = 4, inner = nr, outer = 0;
 
@@ -203,37 +204,43 @@ void report_path(struct report *rp, uint32_t chain, unsigned indent, unsigned li
 	report_path_to(rp, chain, UINT_MAX, indent, lines);
 }
 
+void report_join(char names[][REPORT_FRAME], size_t nr, size_t room, char *out, size_t n)
+{
+	bool keep[REPORT_MAX_PATH], gap = false;
+	size_t len = 0;
+
+	*out = '\0';
+	choose(names, nr, room, keep);
+	for (size_t i = 0; i < nr && len + REPORT_FRAME + 8 < n; i++) {
+		if (!keep[i]) {
+			gap = true;
+			continue;
+		}
+		len += (size_t)snprintf(out + len, n - len, "%s%s%s",
+					gap ? len ? " > .." : ".." : "", len || gap ? " > " : "",
+					names[i]);
+		gap = false;
+	}
+	if (!len && nr)
+		snprintf(out, n, "%s", names[nr - 1]);
+}
+
 void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned indent,
 		    unsigned lines)
 {
-	static const char *const sep = " > ";
 	struct chain c = chains_get(rp->chains, chain);
-	char names[MAX_PATH][96], line[4096];
-	size_t nr = 0, len = 0, room;
-	bool keep[MAX_PATH], gap = false;
+	char names[REPORT_MAX_PATH][REPORT_FRAME], line[4096];
+	size_t nr = 0;
 
-	for (size_t i = c.nr; i-- > 0 && nr < MAX_PATH && c.nr - i <= depth;) /* outermost first */
+	/* Outermost first. */
+	for (size_t i = c.nr; i-- > 0 && nr < REPORT_MAX_PATH && c.nr - i <= depth;)
 		if (!report_is_plumbing(&c.frames[i]))
 			report_frame(&c.frames[i], names[nr++], sizeof(names[0]));
 	if (!nr)
 		return;
 	/* A line's end is seldom full: names are not broken. */
-	room = (size_t)(rp->page.width - indent) * lines - 12 * (lines - 1);
-	choose(names, nr, room, keep);
-	for (size_t i = 0; i < nr && len < sizeof(line) - 200; i++) {
-		if (!keep[i]) {
-			gap = true;
-			continue;
-		}
-		if (gap)
-			len += (size_t)snprintf(line + len, sizeof(line) - len, "%s..",
-						len ? sep : "");
-		gap = false;
-		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%s", len ? sep : "",
-					names[i]);
-	}
-	if (!len)
-		snprintf(line, sizeof(line), "%s", names[nr - 1]);
+	report_join(names, nr, (size_t)(rp->page.width - indent) * lines - 12 * (lines - 1), line,
+		    sizeof(line));
 	page_color(&rp->page, PAGE_DIM);
 	page_wrap(&rp->page, indent, line);
 	page_end_color(&rp->page);

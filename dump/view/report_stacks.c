@@ -46,10 +46,12 @@ static int open_stacks(struct report *rp, void **state)
 	return 0;
 }
 
+/* Not the same for another pair, as good as never. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-	a = (a ^ b ^ b >> 31) * 0x9e3779b97f4a7c15ull;
-	return (a ^ a >> 29) * 0xbf58476d1ce4e5b9ull | 1;
+	a = (a + 1) * 0x9e3779b97f4a7c15ull;
+	a = ((a ^ a >> 32) + b) * 0xbf58476d1ce4e5b9ull;
+	return (a ^ a >> 29) * 0x94d049bb133111ebull | 1;
 }
 
 static uint64_t name_key(const struct chain_frame *f)
@@ -81,12 +83,13 @@ static struct node *node_of(const struct stacks_state *st, uint32_t id)
 	return map_nth(&st->nodes, id - 1);
 }
 
+/* Of the kernel's entries and the like, only what they take themselves counts. */
 static void add_function(struct stacks_state *st, const struct chain_frame *f, bool leaf,
 			 uint64_t nr)
 {
 	struct function *fn = map_row(&st->functions, name_key(f));
 
-	if (!fn)
+	if (!fn || (!leaf && report_is_plumbing(f)))
 		return;
 	fn->frame = *f;
 	fn->self += leaf ? nr : 0;
@@ -236,14 +239,12 @@ static uint32_t only_child(const struct stacks_state *st, uint32_t id)
 	return 0;
 }
 
-static void put_name(struct text *t, const struct node *n)
+static void name_node(const struct node *n, char *out, size_t size)
 {
-	char name[200], safe[96];
-
 	if (n->comm)
-		text_str(t, str_safe(safe, sizeof(safe), n->comm, strlen(n->comm)));
+		str_safe(out, size, n->comm, strlen(n->comm));
 	else
-		text_str(t, report_frame(&n->frame, name, sizeof(name)));
+		report_frame(&n->frame, out, size);
 }
 
 static void put_branch(struct report *rp, struct stacks_state *st, uint32_t id, unsigned depth);
@@ -268,33 +269,32 @@ static void put_children(struct report *rp, struct stacks_state *st, uint32_t id
 
 static void put_branch(struct report *rp, struct stacks_state *st, uint32_t id, unsigned depth)
 {
-	struct text line = TEXT_INIT(NULL);
-	struct page *p = &rp->page;
-	uint64_t nr = node_of(st, id)->nr;
+	char names[REPORT_MAX_PATH][REPORT_FRAME], line[2048];
 	unsigned indent = 9 + 2 * (depth < 12 ? depth : 12);
+	uint64_t nr = node_of(st, id)->nr;
+	struct page *p = &rp->page;
+	size_t nr_names = 0, len;
 	uint32_t next;
 
 	if (st->lines++ >= MAX_LINES)
 		return;
-	put_name(&line, node_of(st, id));
-	while ((next = only_child(st, id))) {
-		text_str(&line, " > ");
+	name_node(node_of(st, id), names[nr_names++], sizeof(names[0]));
+	while ((next = only_child(st, id)) && nr_names < REPORT_MAX_PATH) {
 		id = next;
-		put_name(&line, node_of(st, id));
+		name_node(node_of(st, id), names[nr_names++], sizeof(names[0]));
 	}
+	report_join(names, nr_names, 2 * (p->width - indent) - 30, line, sizeof(line));
+	len = strlen(line);
 	if (node_of(st, id)->self * SMALL_PART >= st->nr && node_of(st, id)->first)
-		text_fmt(&line, " (itself %.0f%%)",
+		snprintf(line + len, sizeof(line) - len, " (itself %.0f%%)",
 			 100.0 * (double)node_of(st, id)->self / (double)st->nr);
-	text_char(&line, '\0');
-	if (!line.rc) {
-		page_part(p, nr, st->nr, 7);
-		text_fill(p->t, ' ', (int)indent - 7);
-		if (!depth)
-			page_color(p, PAGE_BOLD);
-		page_hang(p, indent, indent + 2, (const char *)line.b.p);
+	page_part(p, nr, st->nr, 7);
+	text_fill(p->t, ' ', (int)indent - 7);
+	if (!depth)
+		page_color(p, PAGE_BOLD);
+	page_hang(p, indent, indent + 2, line);
+	if (!depth)
 		page_end_color(p);
-	}
-	text_free(&line);
 	put_children(rp, st, id, depth + 1);
 }
 

@@ -161,7 +161,7 @@ static void print_wait(struct report *rp, void *state)
 	for (size_t i = 0; i < nr && i < MAX_ROWS; i++)
 		put_row(rp, rows[i].thread);
 	if (nr > MAX_ROWS)
-		page_line(&rp->page, 2, "and %zu more", nr - MAX_ROWS);
+		page_line(&rp->page, 2, "and %zu more that waited for 1 ms or more", nr - MAX_ROWS);
 	free(rows);
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * libFuzzer target for all that shows a dump: its people, its records in the order of time, their
- * fields, script and info in both forms. Whatever the dump says: time doesn't go back, a line of
- * script is one line, nothing reaches a terminal that it could obey, each line of JSON is JSON, and
- * several threads print what one does.
- * Inputs: fuzz_seed.h.
+ * fields, script and info in both forms, all exports. Whatever the dump says: time doesn't go back,
+ * a line of script is one line, nothing reaches a terminal that it could obey, each line of JSON is
+ * JSON, and several threads print what one does. Inputs: fuzz_seed.h.
  *
  *	build/tests/tool_seed seeds CORPUS && build/fuzz/fuzz_view CORPUS
  *	build/tests/tool_seed from DUMP CORPUS		more seeds, of a real dump
@@ -13,12 +12,14 @@
 
 #include "dump/meta.h"
 #include "dump/reader.h"
+#include "dump/view/export.h"
 #include "dump/view/info.h"
 #include "dump/view/people.h"
 #include "dump/view/script.h"
 #include "dump/view/stack.h"
 #include "dump/view/timeline.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 
@@ -237,6 +238,32 @@ static void print_with_threads(const struct view *v, bool json)
 	free(b.p);
 }
 
+/* Every format, as for a pipe or as for a file: what is text is harmless. */
+static void export_all(const struct view *v, bool seekable)
+{
+	struct export_options opt = {.to_ns = UINT64_MAX};
+	struct export_result res;
+	const struct exporter *e;
+
+	for (size_t i = 0; (e = exporter_nth(i)); i++) {
+		struct printed t;
+		FILE *out;
+		int rc;
+
+		begin(&t);
+		out = seekable ? tmpfile() : t.out;
+		assert(out);
+		rc = export_run(v->r, v->m, e, &opt, out, &res, NULL);
+		assert(!rc || rc == -ENOTSUP || rc == -E2BIG);
+		if (seekable)
+			fclose(out);
+		assert(!fclose(t.out));
+		if (!e->binary)
+			must_be_harmless(&t);
+		free(t.p);
+	}
+}
+
 static void use(struct bytes file, bool damaged)
 {
 	struct view v;
@@ -253,8 +280,10 @@ static void use(struct bytes file, bool damaged)
 		walk(&v, v.m->trigger.hit_ns);
 		print(&v, false);
 		print(&v, true);
-		if (is_small(v.r))
+		if (is_small(v.r)) {
 			print_with_threads(&v, file.len & 1);
+			export_all(&v, file.len & 2);
+		}
 		stacks_free(v.st);
 		symbols_free(v.s);
 	}

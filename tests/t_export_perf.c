@@ -11,7 +11,6 @@
 #include "tests/perf_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 
 #define RAW_TYPE (PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 #define CPU_TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN)
@@ -512,6 +511,52 @@ static void test_pipe(void **state)
 	mk_close(&d, r);
 }
 
+/* Where the kernel and its modules were, by their names in the dump. */
+static void test_kernel(void **state)
+{
+	struct mk d = mk_begin();
+	struct mk_records r = {0};
+	struct exported e;
+	struct section s;
+	struct walk w;
+	uint32_t n[2];
+
+	mk_host(&d);
+	mk_channel(&d, 0, "sched", RAW_TYPE);
+	mk_event(&d, 0, 0, "demo:value", TP_VALUE, RAW_TYPE);
+	mk_cpu_window(&d, 0, 0, 0);
+	mk_image(&d, 0, FMT_IMAGE_KERNEL, 0, 1, "[kernel.kallsyms]");
+	mk_image(&d, 1, FMT_IMAGE_KERNEL, 0, 0, "[ext4]");
+	mk_function(&d, 1, 0xffffffffc0123450, 0x100, "ext4_read");
+	mk_function(&d, 0, KERNEL + 0x5000, 0x200, "do_idle");
+	mk_function(&d, 0, KERNEL, 0x80, "startup_64");
+	mk_function(&d, 1, 0xffffffffc0124f00, 0x101, "ext4_write");
+	mk_number(&r, HIT, TP_VALUE, 0, 1);
+	put_block(&d, 0, &r);
+	e = export_all(&d);
+	assert_int_equal(e.rc, 0);
+	w = walk_of(e.b);
+	next_of(&w, PERF_RECORD_MMAP);
+	assert_int_equal(w.h.misc, PERF_RECORD_MISC_KERNEL);
+	assert_int_equal(word(&w, 0), UINT32_MAX);
+	assert_int_equal(word(&w, 1), KERNEL);
+	assert_int_equal(word(&w, 1) + word(&w, 2), 0xffffffffc0000000);
+	assert_int_equal(word(&w, 3), KERNEL);
+	assert_string_equal((const char *)w.body.p + 32, "[kernel.kallsyms]_text");
+	assert_true(next(&w));
+	assert_int_equal(w.h.type, PERF_RECORD_MMAP);
+	assert_int_equal(word(&w, 1), 0xffffffffc0123000);
+	assert_int_equal(word(&w, 2), 0x3000);
+	assert_int_equal(word(&w, 3), 0);
+	assert_string_equal((const char *)w.body.p + 32, "[ext4]");
+	/* The kernel's build-id. */
+	s = feature(&w.f, 2);
+	memcpy(n, at(w.f.b, s.off, 8), 8);
+	assert_int_equal(n[1] & 0xffff, PERF_RECORD_MISC_KERNEL | 1u << 15);
+	assert_string_equal((const char *)at(w.f.b, s.off + 36, 18), "[kernel.kallsyms]");
+	free((void *)e.b.p);
+}
+
 /* perf may take what it has in order every megabyte. */
 static void test_rounds(void **state)
 {
@@ -577,23 +622,6 @@ static void test_no_records(void **state)
 	free((void *)e.b.p);
 }
 
-static void test_full_disk(void **state)
-{
-	struct mk d = make_dump();
-	struct reader *r = mk_end(&d);
-	struct export_options opt = {.to_ns = UINT64_MAX};
-	struct export_result res;
-	struct meta *m = mk_meta(r);
-	struct err err = ERR_INIT;
-	FILE *out = fopen("/dev/full", "we");
-
-	assert_int_equal(export_run(r, m, &export_perf, &opt, out, &res, &err), -ENOSPC);
-	assert_non_null(strstr(err.what, "written"));
-	fclose(out);
-	meta_free(m);
-	mk_close(&d, r);
-}
-
 /* Whatever block is damaged, what is whole comes out as a file that can be read. */
 static void test_damaged(void **state)
 {
@@ -623,22 +651,6 @@ static void test_damaged(void **state)
 	mk_close(&d, r);
 }
 
-static void test_find(void **state)
-{
-	struct err err = ERR_INIT;
-
-	assert_ptr_equal(exporter_find("perf", &err), &export_perf);
-	assert_null(exporter_find("prf", &err));
-	assert_non_null(strstr(err.what, "prf"));
-	assert_non_null(strstr(err.hint, "perf"));
-	for (size_t i = 0; exporter_nth(i); i++) {
-		const struct exporter *e = exporter_nth(i);
-
-		assert_ptr_equal(exporter_find(e->name, NULL), e);
-		assert_true(e->record && *e->help && e->suffix[0] == '.');
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -647,9 +659,9 @@ int main(void)
 		cmocka_unit_test(test_lost),	     cmocka_unit_test(test_order),
 		cmocka_unit_test(test_part),	     cmocka_unit_test(test_features),
 		cmocka_unit_test(test_tracing_data), cmocka_unit_test(test_pipe),
-		cmocka_unit_test(test_rounds),	     cmocka_unit_test(test_no_events),
-		cmocka_unit_test(test_no_records),   cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_find),
+		cmocka_unit_test(test_kernel),	     cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_no_events),    cmocka_unit_test(test_no_records),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,8 @@
 #define UPDATE_NAME	    2u
 
 #define FEATURE_WORDS 4
+/* More than any kernel has. */
+#define MAX_EVENTS 65536u
 
 /* What every perf since 4.1 knows; more only when something is in it. */
 #define MIN_ATTR_BYTES PERF_ATTR_SIZE_VER5
@@ -121,7 +123,8 @@ static int add_evsels(struct perf_export *p)
 			const struct meta_event *e = &m->events[i];
 
 			/* Of what could not be read nothing is known. */
-			if (e->f.id != UINT32_MAX && m->channels[e->f.channel].layout.sample_type &&
+			if (p->nr_evsels < MAX_EVENTS && e->f.id != UINT32_MAX &&
+			    m->channels[e->f.channel].layout.sample_type &&
 			    shows_time(m, e) == first)
 				add_evsel(p, e);
 		}

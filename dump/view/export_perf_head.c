@@ -332,18 +332,23 @@ static void put_build_id(struct text *t, uint16_t mode, const struct people_map 
 	text_fill(t, '\0', (int)(room - n));
 }
 
+/* Of modules it is not known. */
 static bool put_kernel_id(const struct perf_export *p, struct text *t)
 {
 	struct symbol_place first;
 	struct people_map kernel = {.path = "[kernel.kallsyms]"};
-	uint64_t addr;
+	uint64_t end;
+	size_t at = 0;
 
-	if (!symbols_kernel_begin(p->x->symbols, &addr, &first) || !first.build_id_bytes)
-		return false;
-	kernel.build_id = first.build_id;
-	kernel.build_id_bytes = first.build_id_bytes;
-	put_build_id(t, PERF_RECORD_MISC_KERNEL, &kernel);
-	return true;
+	while (symbols_kernel_part(p->x->symbols, &at, &first, &end)) {
+		if (strcmp(first.image, kernel.path) || !first.build_id_bytes)
+			continue;
+		kernel.build_id = first.build_id;
+		kernel.build_id_bytes = first.build_id_bytes;
+		put_build_id(t, PERF_RECORD_MISC_KERNEL, &kernel);
+		return true;
+	}
+	return false;
 }
 
 bool perf_build_ids(struct perf_export *p, struct text *t)

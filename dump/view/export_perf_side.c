@@ -29,6 +29,7 @@
 #define MISC_COMM_EXEC	(1u << 13)
 
 /* Between them is the kernel, wherever it was put at boot. */
+#define PAGE_BYTES	 4096u
 #define X86_KERNEL	 0xffffffff80000000ull
 #define X86_MODULES	 0xffffffffc0000000ull
 #define MAX_KERNEL_BYTES (256ull << 20)
@@ -263,35 +264,63 @@ static int say(struct perf_export *p, const struct perf_side *s)
 	}
 }
 
+static int put_kernel_map(struct perf_export *p, uint64_t ns, const uint64_t place[3],
+			  const char *name)
+{
+	uint32_t who[] = {UINT32_MAX, 0};
+
+	perf_rec_begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+	perf_rec_add(p, who, sizeof(who));
+	perf_rec_add(p, place, 3 * sizeof(place[0]));
+	perf_rec_text(p, name);
+	perf_rec_id(p, p->evsels, UINT32_MAX, 0, ns, NO_CPU);
+	return perf_rec_put(p);
+}
+
+/* From its first named function on, which `name` ends with: by that perf moves a list of symbols.
+ */
+static int put_kernel_part(struct perf_export *p, uint64_t ns, const struct symbol_place *first,
+			   uint64_t end)
+{
+	uint64_t from = first->image_off, place[] = {from, end - from, from};
+	char name[600];
+
+	if (strcmp(first->image, "[kernel.kallsyms]")) {
+		/* A module, as far as it is known: it has pages of its own. */
+		place[0] -= from % PAGE_BYTES;
+		place[1] = align_up(end, PAGE_BYTES) - place[0];
+		place[2] = 0;
+		return put_kernel_map(p, ns, place, first->image);
+	}
+	if (from >= X86_KERNEL && from < X86_MODULES && strstr(p->x->m->uname, "x86_64"))
+		place[1] = X86_MODULES - from;
+	else if (place[1] < MAX_KERNEL_BYTES)
+		place[1] = MAX_KERNEL_BYTES;
+	snprintf(name, sizeof(name), "[kernel.kallsyms]%s",
+		 from % KERNEL_ALIGN ? first->function : "_text");
+	return put_kernel_map(p, ns, place, name);
+}
+
 /*
- * Where the kernel is, without which perf names nothing of it: names come from /proc/kallsyms of
- * the same boot, or from a vmlinux that is moved to where that one function was. Without any, of
+ * Where the kernel and its modules are, without which perf names nothing of them: names come from
+ * /proc/kallsyms of the same boot, or from a vmlinux. When the dump has none of its names, of
  * x86-64 it is known at least where it can be.
  */
 static int put_kernel(struct perf_export *p, uint64_t ns)
 {
-	uint32_t who[] = {UINT32_MAX, 0};
-	uint64_t place[] = {X86_KERNEL, 0, 0};
-	bool x86 = strstr(p->x->m->uname, "x86_64");
+	static const uint64_t anywhere[] = {X86_KERNEL, X86_MODULES - X86_KERNEL, 0};
+	bool seen = !strstr(p->x->m->uname, "x86_64");
 	struct symbol_place first;
-	char name[600] = "[kernel.kallsyms]";
+	uint64_t end;
+	size_t at = 0;
+	int rc = 0;
 
-	if (symbols_kernel_begin(p->x->symbols, &place[0], &first)) {
-		place[2] = place[0];
-		snprintf(name, sizeof(name), "[kernel.kallsyms]%s",
-			 place[0] % KERNEL_ALIGN ? first.function : "_text");
-	} else if (!x86) {
-		return 0;
+	while (!rc && symbols_kernel_part(p->x->symbols, &at, &first, &end)) {
+		seen = seen || !strcmp(first.image, "[kernel.kallsyms]");
+		if (end > first.image_off && first.image_off >> 63)
+			rc = put_kernel_part(p, ns, &first, end);
 	}
-	/* Modules begin there; elsewhere at least what a kernel's code is at most. */
-	place[1] = x86 && place[0] < X86_MODULES && place[0] >= X86_KERNEL ? X86_MODULES - place[0]
-									   : MAX_KERNEL_BYTES;
-	perf_rec_begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
-	perf_rec_add(p, who, sizeof(who));
-	perf_rec_add(p, place, sizeof(place));
-	perf_rec_text(p, name);
-	perf_rec_id(p, p->evsels, UINT32_MAX, 0, ns, NO_CPU);
-	return perf_rec_put(p);
+	return rc || seen ? rc : put_kernel_map(p, ns, anywhere, "[kernel.kallsyms]");
 }
 
 int perf_sides_begin(struct perf_export *p, uint64_t floor_ns)

@@ -597,26 +597,31 @@ size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 	return describe(s, 0, addr, places, max);
 }
 
-bool symbols_kernel_begin(const struct symbols *s, uint64_t *addr, struct symbol_place *place)
+bool symbols_kernel_part(const struct symbols *s, size_t *at, struct symbol_place *first,
+			 uint64_t *end)
 {
 	const struct function *f = (const struct function *)s->functions.p;
+	const struct image *image;
+	size_t i = *at;
 
-	for (size_t i = 0; i < s->nr.nr_functions && !f[i].group; i++) {
-		const struct image *image = image_at(s, f[i].image);
-
-		if (image->f.kind != FMT_IMAGE_KERNEL || strcmp(image->path, "[kernel.kallsyms]"))
-			continue;
-		*addr = f[i].start;
-		*place = (struct symbol_place){
-			.function = f[i].name,
-			.image = image->path,
-			.image_off = f[i].start,
-			.build_id = image->f.build_id,
-			.build_id_bytes = image->f.build_id_bytes,
-		};
-		return true;
+	if (i >= s->nr.nr_functions || f[i].group)
+		return false;
+	image = image_at(s, f[i].image);
+	*first = (struct symbol_place){
+		.function = f[i].name,
+		.image = image->path,
+		.image_off = f[i].start,
+		.build_id = image->f.build_id,
+		.build_id_bytes = image->f.build_id_bytes,
+	};
+	/* An image may stand in more than one block: the same text is the same pointer. */
+	for (; i < s->nr.nr_functions && !f[i].group; i++) {
+		if (image_at(s, f[i].image)->path != first->image)
+			break;
+		*end = f[i].start + f[i].bytes;
 	}
-	return false;
+	*at = i;
+	return true;
 }
 
 const struct rules *symbols_rules(const struct symbols *s)

@@ -55,11 +55,13 @@ size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 		      struct symbol_place *places, size_t max, struct people_span *span);
 
 /*
- * The kernel's first function that has a name, which is _text as a rule: by it a list of its
- * symbols from elsewhere is moved to where the kernel was. *addr is where it begins. False when
- * nothing of the kernel has a name.
+ * The kernel and its modules, by address, each of which something has a name: begin with *at 0.
+ * `first` is its first named function, image_off where that begins; of the kernel it is _text as a
+ * rule, by which a list of symbols from elsewhere is moved to where the kernel was. *end is where
+ * the last one ends. False when there is none left.
  */
-bool symbols_kernel_begin(const struct symbols *s, uint64_t *addr, struct symbol_place *place);
+bool symbols_kernel_part(const struct symbols *s, size_t *at, struct symbol_place *first,
+			 uint64_t *end);
 
 /* The unwind rules of the dump; and that for a place in a mapping, NULL: there is none. */
 const struct rules *symbols_rules(const struct symbols *s);

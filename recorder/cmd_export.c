@@ -23,7 +23,8 @@
 struct request {
 	const struct exporter *format;
 	const char *path, *out_path; /* out_path NULL or "-": stdout */
-	bool force;
+	bool force, schema;
+	const char *event;
 	bool has_from, has_to;
 	int64_t from_ns, to_ns; /* relative to the trigger */
 	/* When progress was told last. */
@@ -41,6 +42,9 @@ static void options(FILE *out)
 	      "  --force              replaces FILE when it is there\n"
 	      "  --from T             from this moment on, relative to the trigger: -200ms, +50us\n"
 	      "  --to T               up to this moment\n"
+	      "  --event GLOB         folded: samples of these events, without it of those that\n"
+	      "                       sample the CPU; ndjson: these events, without it all\n"
+	      "  --schema             prints what a line of ndjson is, as a JSON Schema\n"
 	      "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is written).\n",
 	      out);
@@ -51,7 +55,8 @@ static void options(FILE *out)
 static const struct option longs[] = {
 	{"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
 	{"force", no_argument, NULL, 'F'},	  {"from", required_argument, NULL, 'a'},
-	{"to", required_argument, NULL, 'b'},	  {0},
+	{"to", required_argument, NULL, 'b'},	  {"event", required_argument, NULL, 'e'},
+	{"schema", no_argument, NULL, 's'},	  {0},
 };
 
 static int take(struct request *q, int c, char *arg, struct err *err)
@@ -69,6 +74,12 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 	case 'b':
 		q->has_to = true;
 		return str_time(arg, &q->to_ns, err);
+	case 'e':
+		q->event = arg;
+		return 0;
+	case 's':
+		q->schema = true;
+		return 0;
 	default:
 		q->force = true;
 		return 0;
@@ -93,6 +104,10 @@ static int parse(struct request *q, int argc, char **argv)
 	}
 	if (!q->format)
 		return cmd_misuse(&cmd_export, "which format? say -f FORMAT");
+	if (q->schema && q->format != &export_ndjson)
+		return cmd_misuse(&cmd_export, "--schema is of -f ndjson");
+	if (q->schema && optind == argc)
+		return EXIT_FINE;
 	if (optind != argc - 1)
 		return cmd_misuse(&cmd_export, "%s",
 				  optind == argc ? "which dump?" : "one dump at a time");
@@ -151,6 +166,8 @@ static int export_to(struct request *q, const struct cmd_dump *d, FILE *out)
 	struct export_options opt = {
 		.from_ns = q->has_from ? cmd_dump_moment(zero_ns, q->from_ns) : 0,
 		.to_ns = q->has_to ? cmd_dump_moment(zero_ns, q->to_ns) : UINT64_MAX,
+		.path = q->path,
+		.event = q->event,
 		.progress = quiet ? NULL : tell_progress,
 		.ctx = q,
 	};
@@ -192,6 +209,10 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
+	if (q.schema) {
+		fputs(export_ndjson_schema, stdout);
+		return EXIT_FINE;
+	}
 	if (!q.out_path && q.format->binary && isatty(STDOUT_FILENO))
 		return refuse_terminal(&q);
 	code = cmd_dump_open(q.path, &d);

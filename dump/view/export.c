@@ -21,6 +21,8 @@
 
 static const struct exporter *const exporters[] = {
 	&export_perf,
+	&export_folded,
+	&export_ndjson,
 	NULL,
 };
 
@@ -184,6 +186,8 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	int rc;
 
 	*res = (struct export_result){0};
+	if (e->all)
+		return e->all(&x, res, err);
 	rc = open_all(&x, err);
 	if (!rc)
 		rc = timeline_open(r, m, &o, &t, err);

@@ -29,9 +29,18 @@ struct symbols;
 
 struct export_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
+	const char *path;	 /* of the dump, as given; printed only */
+	const char *event; /* formats that count samples: of events of this name, with * and ?;
+			    * NULL: of those that sample the CPU */
 	/* Called now and then, with records; NULL: nobody wants to know. */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
+};
+
+struct export_result {
+	uint64_t nr_records;
+	uint64_t nr_cut, nr_left_out; /* as in struct export */
+	uint64_t nr_bad;	      /* blocks and items that could not be read */
 };
 
 /* What an exporter works with; what it didn't ask for is NULL. */
@@ -68,22 +77,20 @@ struct exporter {
 	int (*record)(struct export *x, const struct timeline_record *rec, struct err *err);
 	/* Called once after the last record, also when there was none; not after a failure. */
 	int (*end)(struct export *x, struct err *err);
+	/* Instead of all these: writes everything to x->out.out itself, and counts. */
+	int (*all)(struct export *x, struct export_result *res, struct err *err);
 	/* Called last when begin was called, however it ended: frees x->state. */
 	void (*drop)(struct export *x);
 };
 
-extern const struct exporter export_perf;
+extern const struct exporter export_folded, export_ndjson, export_perf;
+/* Of a line of ndjson, as a JSON Schema. */
+extern const char export_ndjson_schema[];
 
 /* The row at `i`, counted up from 0; NULL behind the last one. */
 const struct exporter *exporter_nth(size_t i);
 /* NULL, with the nearest ones in `err`'s hint, when there is none of this name. */
 const struct exporter *exporter_find(const char *name, struct err *err);
-
-struct export_result {
-	uint64_t nr_records;
-	uint64_t nr_cut, nr_left_out; /* as in struct export */
-	uint64_t nr_bad;	      /* blocks and items that could not be read */
-};
 
 /*
  * Writes all of it to `out`, which is flushed, not closed. Memory is bounded by the timeline's and

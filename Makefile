@@ -15,7 +15,7 @@ CC	= gcc
 PREFIX	?= /usr/local
 VERSION	:= 0.1.0
 
-CPPFLAGS := -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"'
+CPPFLAGS := -I. -I$(O)/proto -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"'
 CFLAGS	?= -O2 -g
 CFLAGS	+= -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
 	   -Wno-unused-parameter -fno-strict-aliasing -fno-common -pthread
@@ -39,7 +39,9 @@ dump_SRC := $(wildcard dump/*.c)
 view_SRC := $(wildcard dump/view/*.c)
 trigger_SRC  := $(wildcard trigger/*.c)
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
-LIBS	 := -lelf -ldw -llzma -lz -llz4 -lxxhash -linih -ljansson -liberty -lunwind-x86_64 -lm
+# Messages of other tools' formats, from our own descriptions of them.
+PROTO	 := $(patsubst dump/view/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/*.proto))
+LIBS	 := -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))
@@ -58,6 +60,16 @@ all: $(O)/ringback ## build the program
 $(O)/ringback: $(O)/recorder/main.o $(call libs,$(LAYERS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(O)/proto/%.pb-c.c $(O)/proto/%.pb-c.h &: dump/view/%.proto
+	@mkdir -p $(@D)
+	@echo "  PROTO   $<"
+	$(Q)protoc-c --proto_path=dump/view --c_out=$(O)/proto $<
+$(O)/proto/%.o: $(O)/proto/%.c
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
+$(call obj,$(view_SRC)): | $(PROTO:=.h)
+$(call lib,view): $(PROTO:=.o)
 
 define layer_rule
 $(call lib,$(1)): $(call obj,$($(1)_SRC))
@@ -90,7 +102,7 @@ $(O)/tests/load_%: tests/load_%.c $(O)/flags
 
 # Fuzz targets have their own objects: clang, libFuzzer, sanitizers.
 fuzz_HDR := $(wildcard tests/*.h dump/*.h dump/base/*.h dump/view/*.h)
-$(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC) $(fuzz_HDR)
+$(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC) $(PROTO:=.c) $(fuzz_HDR)
 	@mkdir -p $(@D)
 	@echo "  FUZZ    $@"
 	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined \

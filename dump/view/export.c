@@ -20,10 +20,7 @@
 #define PROGRESS_RECORDS 16384u
 
 static const struct exporter *const exporters[] = {
-	&export_perf,
-	&export_folded,
-	&export_ndjson,
-	NULL,
+	&export_perf, &export_folded, &export_pprof, &export_ndjson, NULL,
 };
 
 const struct exporter *exporter_nth(size_t i)

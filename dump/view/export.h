@@ -83,7 +83,7 @@ struct exporter {
 	void (*drop)(struct export *x);
 };
 
-extern const struct exporter export_folded, export_ndjson, export_perf;
+extern const struct exporter export_folded, export_ndjson, export_perf, export_pprof;
 /* Of a line of ndjson, as a JSON Schema. */
 extern const char export_ndjson_schema[];
 

@@ -44,7 +44,7 @@ _ringback_options() {
 	diff) echo "--tid --comm --help" ;;
 	report) echo "--focus --from --to --tid --comm --help" ;;
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
-	export) echo "--format --output --force --from --to --help" ;;
+	export) echo "--format --output --force --from --to --event --schema --help" ;;
 	why) echo "--tid --comm --from --to --json --help" ;;
 	symbols) echo "--add --output --help" ;;
 	check) echo "--salvage --help" ;;
@@ -63,7 +63,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	record:--preset)
 		_ringback_words "default cpu sched life waits syscalls io irq mem net" "$3"
 		;;
-	export:-f | export:--format) _ringback_words "perf" "$3" ;;
+	export:-f | export:--format) _ringback_words "perf pftrace folded pprof ndjson" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
 	record:--compress) _ringback_words "fast high" "$3" ;;
 	record:--symbols) _ringback_words "10s off" "$3" ;;

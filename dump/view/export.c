@@ -20,7 +20,7 @@
 #define PROGRESS_RECORDS 16384u
 
 static const struct exporter *const exporters[] = {
-	&export_perf, &export_folded, &export_pprof, &export_ndjson, NULL,
+	&export_perf, &export_pftrace, &export_folded, &export_pprof, &export_ndjson, NULL,
 };
 
 const struct exporter *exporter_nth(size_t i)
@@ -66,6 +66,21 @@ int export_patch(struct export *x, uint64_t off, const void *p, size_t n)
 	    fseeko(t->out, 0, SEEK_END))
 		t->rc = errno ? -errno : -EIO;
 	return t->rc;
+}
+
+int32_t export_cpu(const struct timeline_record *rec)
+{
+	return rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
+}
+
+void export_who(const struct export *x, const struct timeline_record *rec, uint32_t *pid,
+		uint32_t *tid)
+{
+	const struct fmt_task *t = people_task(x->people, rec->tid, rec->time_ns);
+	bool has_pid = rec->s.have & PERF_SAMPLE_TID && rec->s.pid != UINT32_MAX;
+
+	*pid = has_pid ? rec->s.pid : t ? t->pid : rec->tid;
+	*tid = rec->tid != UINT32_MAX ? rec->tid : *pid;
 }
 
 /* ---- what is shared ---- */

@@ -83,7 +83,8 @@ struct exporter {
 	void (*drop)(struct export *x);
 };
 
-extern const struct exporter export_folded, export_ndjson, export_perf, export_pprof;
+extern const struct exporter export_folded, export_ndjson, export_perf, export_pftrace,
+	export_pprof;
 /* Of a line of ndjson, as a JSON Schema. */
 extern const char export_ndjson_schema[];
 
@@ -102,6 +103,13 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	       struct err *err);
 
 /* ---- for exporters ---- */
+
+/* The CPU that a record is of; -1: unknown. */
+int32_t export_cpu(const struct timeline_record *rec);
+/* Whom a record is of; the kernel tells no thread of one that is just going away: then the
+ * process's first. */
+void export_who(const struct export *x, const struct timeline_record *rec, uint32_t *pid,
+		uint32_t *tid);
 
 /* Writes over `n` bytes at `off` of the output, all of which have been put before; only where it is
  * seekable. 0 or a negative errno, remembered in x->out too. */

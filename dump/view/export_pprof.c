@@ -192,11 +192,11 @@ static uint32_t node_of(struct pprof *p, const struct stack *s)
 static uint32_t thread_of(struct export *x, const struct timeline_record *rec)
 {
 	struct pprof *p = x->state;
-	const struct fmt_task *t = people_task(x->people, rec->tid, rec->time_ns);
 	int64_t name = text_id(p, people_comm(x->people, rec->tid, rec->time_ns));
+	uint32_t pid, tid;
 
-	return check(p, idmap_add(&p->threads, (uint64_t)name,
-				  (uint64_t)(t ? t->pid : 0) << 32 | rec->tid, NULL));
+	export_who(x, rec, &pid, &tid);
+	return check(p, idmap_add(&p->threads, (uint64_t)name, (uint64_t)pid << 32 | tid, NULL));
 }
 
 static int begin(struct export *x, struct err *err)

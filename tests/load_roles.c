@@ -36,6 +36,13 @@ static void __attribute__((noinline)) burn_cycles(void)
 		sink++;
 }
 
+/* Where that is allowed, above others, so that these do not disturb. */
+static void role(const char *name, int nice)
+{
+	prctl(PR_SET_NAME, name);
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+}
+
 static void share_cpu(const char *name, int nice)
 {
 	cpu_set_t set;
@@ -43,27 +50,26 @@ static void share_cpu(const char *name, int nice)
 	CPU_ZERO(&set);
 	CPU_SET(shared_cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
-	prctl(PR_SET_NAME, name);
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+	role(name, nice);
 }
 
 static void *burner(void *arg)
 {
-	share_cpu("burner", 0);
+	share_cpu("burner", -10);
 	burn_cycles();
 	return NULL;
 }
 
 static void *rival(void *arg)
 {
-	share_cpu("rival", 5);
+	share_cpu("rival", -7);
 	burn_cycles();
 	return NULL;
 }
 
 static void *holder(void *arg)
 {
-	prctl(PR_SET_NAME, "holder");
+	role("holder", -15);
 	for (;;) {
 		pthread_mutex_lock(&lock);
 		pause_ms(20);
@@ -82,9 +88,11 @@ static void __attribute__((noinline)) wait_for_lock(void)
 
 static void *waiter(void *arg)
 {
-	prctl(PR_SET_NAME, "waiter");
-	for (;;)
+	role("waiter", -15);
+	for (;;) {
 		wait_for_lock();
+		pause_ms(4); /* by then, holder has it again */
+	}
 	return NULL;
 }
 

@@ -94,6 +94,23 @@ static void add_span(struct delta *d, struct report *rp, unsigned which, const s
 		r->worst_ns[which] = (double)ns;
 }
 
+/* Notes whether the frame has a name; returns the key of its program and image. */
+static uint64_t note_image(struct delta *d, unsigned which, const char *comm,
+			   const struct chain_frame *f)
+{
+	const char *image = f->image ? f->image : "", *base = strrchr(image, '/');
+	struct delta_image *i;
+
+	i = map_row(&d->images, hash_of(hash_of(f->kernel, comm), base ? base : image));
+	if (!i)
+		return 0;
+	if (f->function)
+		i->named[which] = true;
+	else
+		i->unnamed[which] = true;
+	return i->key;
+}
+
 /* One row for each function that the sample was in, by the way from the outermost to it. */
 static void add_sample(struct delta *d, struct report *rp, unsigned which,
 		       const struct schedule_sample *s)
@@ -114,6 +131,7 @@ static void add_sample(struct delta *d, struct report *rp, unsigned which,
 			   parent);
 		if (!r)
 			return;
+		r->image = note_image(d, which, comm, &c.frames[i]);
 		r->slices[which][slice] += (double)rp->sample_ns;
 		parent = r->key;
 		if (which) {

@@ -26,12 +26,19 @@ enum delta_kind {
 struct delta_row {
 	uint64_t key;
 	uint64_t parent;	 /* STACK: key of its caller's row; 0: none */
+	uint64_t image;		 /* STACK: of images */
 	const char *comm, *name; /* name: function or event; "" */
 	uint32_t chain;		 /* STACK, BLOCKED, SLEEP: one of the second dump that has it */
 	uint8_t kind;
 	uint8_t depth;			/* STACK: frames of the chain from the outermost one on */
 	double slices[2][DELTA_SLICES]; /* of the first and the second dump */
 	double worst_ns[2];		/* longest single wait */
+};
+
+/* How a program's frames in one image are called, in either dump. */
+struct delta_image {
+	uint64_t key; /* of program and image; in delta_row.image, too */
+	bool named[2], unnamed[2];
 };
 
 struct delta;
@@ -42,7 +49,7 @@ struct delta_counting {
 };
 
 struct delta {
-	struct map rows;
+	struct map rows, images;
 	struct intern names;
 	double seconds[2][NR_DELTA_KINDS]; /* of the windows; 0: not recorded */
 	double sample_ns[2];

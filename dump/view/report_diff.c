@@ -87,6 +87,21 @@ static bool is_recorded(const struct meta *m, const char *name)
 	return false;
 }
 
+/*
+ * Where one dump has names and the other hasn't, functions can't be compared, nor what these call.
+ */
+static bool is_named_differently(const struct delta *d, const struct delta_row *r)
+{
+	for (; r; r = r->parent ? map_find(&d->rows, r->parent) : NULL) {
+		const struct delta_image *i = map_find(&d->images, r->image);
+
+		if (i && ((i->named[0] && !i->named[1] && i->unnamed[1]) ||
+			  (i->named[1] && !i->named[0] && i->unnamed[0])))
+			return true;
+	}
+	return false;
+}
+
 static bool has_grown(const struct diff *df, const struct delta_row *r, struct grown *g)
 {
 	const struct delta *d = df->d;
@@ -94,6 +109,8 @@ static bool has_grown(const struct diff *df, const struct delta_row *r, struct g
 
 	if (d->seconds[0][r->kind] <= 0 || d->seconds[1][r->kind] <= 0 ||
 	    (r->kind == DELTA_EVENT && !is_recorded(df->base_m, r->name)))
+		return false;
+	if (r->kind == DELTA_STACK && is_named_differently(d, r))
 		return false;
 	*g = (struct grown){.row = r};
 	g->before = mean(d, r, 0, &var[0]);
@@ -234,6 +251,7 @@ static void put_all(const struct diff *df)
 	static const enum delta_kind order[] = {DELTA_RUN,     DELTA_STACK, DELTA_READY,
 						DELTA_BLOCKED, DELTA_SLEEP, DELTA_EVENT};
 	const char *missing = NULL;
+	bool differs = false;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
@@ -244,6 +262,8 @@ static void put_all(const struct diff *df)
 		page_line(&rp->page, 0, "nothing grew significantly");
 		page_end_color(&rp->page);
 	}
+	for (size_t i = 0; i < map_nr(&d->rows); i++)
+		differs |= is_named_differently(d, map_nth(&d->rows, i));
 	for (int k = 0; k < NR_DELTA_KINDS; k++)
 		if ((d->seconds[0][k] > 0) != (d->seconds[1][k] > 0))
 			missing =
@@ -253,6 +273,10 @@ static void put_all(const struct diff *df)
 	if (missing)
 		page_line(&rp->page, 0, "only one of the dumps has %s: they are not compared",
 			  missing);
+	if (differs)
+		page_line(&rp->page, 0,
+			  "only one of the dumps has names for some functions: these are not "
+			  "compared (ringback symbols adds names)");
 	page_line(&rp->page, 0,
 		  "of %zu things compared; significant: %.0f standard errors, a quarter more, and "
 		  "1%% "
@@ -303,7 +327,8 @@ int report_diff(struct reader *base_r, const struct meta *base_m, struct reader 
 {
 	struct report base = {.r = base_r, .m = base_m, .opt = opt, .text = TEXT_INIT(NULL)};
 	struct report rp = {.r = r, .m = m, .opt = opt, .text = TEXT_INIT(out)};
-	struct delta d = {.rows = MAP_INIT(struct delta_row)};
+	struct delta d = {.rows = MAP_INIT(struct delta_row),
+			  .images = MAP_INIT(struct delta_image)};
 	int rc;
 
 	d.with_places = has_places(base_m) && has_places(m);
@@ -316,6 +341,7 @@ int report_diff(struct reader *base_r, const struct meta *base_m, struct reader 
 	res->nr_bad += rp.nr_bad;
 	report_unload(&rp);
 	map_free(&d.rows);
+	map_free(&d.images);
 	intern_free(&d.names);
 	return rc;
 }

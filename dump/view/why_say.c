@@ -50,6 +50,10 @@ static const struct finding *also(const struct why *w)
 
 /* ---- what was not recorded ---- */
 
+/* A window that is shorter has nothing that is called usual, and may not hold the trouble at all.
+ */
+#define SHORT_WINDOW (300 * MS)
+
 static void put_missing(struct text *t, const char *what)
 {
 	text_str(t, t->b.len ? "; " : "");
@@ -91,6 +95,9 @@ static void missing(const struct why *w, const struct finding *best, struct text
 		text_fmt(t, "%llu records were lost", (unsigned long long)nr_lost(w));
 	if (w->nr_bad_blocks)
 		put_missing(t, "parts of the dump cannot be read");
+	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
+		put_missing(
+			t, "what was before: the rings were too small for so many events (-m 16M)");
 	if (!schedule_has_switches(w->sched))
 		put_missing(t, "who ran and waited (--preset default)");
 	else if (!schedule_has_wakings(w->sched))

@@ -49,13 +49,22 @@ static pid_t start_debugger(pid_t bank)
 	_exit(0);
 }
 
-static __attribute__((noinline)) ssize_t ask_bank(int fd)
+static __attribute__((noinline)) ssize_t receive(int fd)
 {
 	char answer = '?';
+	ssize_t n = read(fd, &answer, 1);
+
+	return n == 1 && answer != '?' ? 0 : n;
+}
+
+static __attribute__((noinline)) ssize_t ask_bank(int fd)
+{
+	ssize_t n;
 
 	if (write(fd, "?", 1) != 1)
 		return -1;
-	return read(fd, &answer, 1);
+	n = receive(fd);
+	return n < 0 ? -1 : n;
 }
 
 int main(void)

@@ -226,4 +226,67 @@ for budget in off 1us; do
 	check "--symbols=$budget: the dump is whole" "$RINGBACK" check "$path"
 	equal "--symbols=$budget: no names" "-" "$(frames "$path" "$work/known" | cut -d' ' -f3 | sort -u)"
 done
+
+# ---- the process that looks for them: hung, killed, in the way of the next dump ----
+# catch SIGNAL: to that process of the dump that is being made; no process is started for it: it would come too late
+catch() {
+	local n children pid comm
+
+	for ((n = 0; n < 200000; n++)); do
+		for children in /proc/"$rec_pid"/task/*/children; do
+			pid=
+			read -r pid <"$children"
+			pid=${pid%% *} comm=
+			[ -n "$pid" ] && read -r comm <"/proc/$pid/comm"
+			# Not before it is another program: until then the dump's thread waits for it.
+			[ "$comm" = ringback-names ] && kill -"$1" "$pid" && return
+		done
+	done 2>/dev/null
+	echo "# nobody looked for names"
+}
+
+record --symbols 3s
+wait_for 20 written_since 20000
+dump_now >"$work/first" &
+first=$!
+catch KILL
+wait "$first"
+path=$(cat "$work/first")
+equal "killed: that is said" died "$(info_json "$path" .symbols.end)"
+check "killed: the dump is whole" "$RINGBACK" check "$path"
+
+dump_now >"$work/first" &
+first=$!
+catch STOP
+wait "$first"
+path=$(cat "$work/first")
+equal "hung: its time ends" time "$(info_json "$path" .symbols.end)"
+check "hung: the dump is whole" "$RINGBACK" check "$path"
+rec_stop
+
+record --symbols 60s
+wait_for 20 written_since 20000
+dump_now >"$work/first" &
+first=$!
+catch STOP
+t0=$EPOCHREALTIME
+second=$(dump_now)
+wait "$first"
+took=$(echo "$EPOCHREALTIME $t0" | awk '{ printf "%d", ($1 - $2) * 1000 }')
+path=$(cat "$work/first")
+echo "# the next dump was there after $took ms"
+equal "a trigger meanwhile ends it" hit "$(info_json "$path" .symbols.end)"
+check "... and gets a dump of its own" test "$path" != "$second"
+check "... soon" test "$took" -lt 20000
+equal "... whose names are found" done "$(info_json "$second" .symbols.end)"
+for file in "$path" "$second"; do check "... both are whole" "$RINGBACK" check "$file"; done
+dump_now >"$work/first" &
+first=$!
+catch STOP
+kill "$rec_pid"
+sleep 0.2
+kill "$rec_pid"
+wait "$rec_pid"
+wait "$first"
+check "a recorder that is told twice to stop does not wait for names" "$RINGBACK" check "$(cat "$work/first")"
 tap_end

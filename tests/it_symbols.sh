@@ -278,7 +278,7 @@ echo "# the next dump was there after $took ms"
 equal "a trigger meanwhile ends it" hit "$(info_json "$path" .symbols.end)"
 check "... and gets a dump of its own" test "$path" != "$second"
 check "... soon" test "$took" -lt 20000
-equal "... whose names are found" done "$(info_json "$second" .symbols.end)"
+equal "... whose names are found" "done" "$(info_json "$second" .symbols.end)"
 for file in "$path" "$second"; do check "... both are whole" "$RINGBACK" check "$file"; done
 dump_now >"$work/first" &
 first=$!

@@ -413,7 +413,8 @@ static void test_part(void **state)
 {
 	struct mk d = make_dump();
 	struct reader *r = mk_end(&d);
-	struct exported e = export_of(r, (struct export_options){HIT - 35, HIT, NULL, NULL});
+	struct exported e =
+		export_of(r, (struct export_options){.from_ns = HIT - 35, .to_ns = HIT});
 	struct walk w = walk_of(e.b);
 	char text[200], all[2000] = "";
 	size_t nr = 0;

@@ -130,6 +130,28 @@ static void another_build_is_another_file(void **state)
 	unload(&w);
 }
 
+/* Mappings tell a file's inode or its build-id: of one build it is one file, and what nothing was
+ * found for under one does not hide what was found under the other. */
+static void one_build_is_one_file(void **state)
+{
+	struct fmt_image with_ino = {
+		.id = 1,
+		.kind = FMT_IMAGE_FILE,
+		.build_id_bytes = 3,
+		.build_id = {1, 2, 1},
+		.ino = 77,
+		.maj = 8,
+	};
+	struct world w = begin();
+
+	mk_image(&w.d, 0, FMT_IMAGE_FILE, 0, 1, APP);
+	mk_item(&w.d, FMT_SYMBOLS, FMT_SYM_IMAGE, &with_ino, sizeof(with_ino), APP, strlen(APP));
+	mk_function(&w.d, 1, 0x1000, 0x10, "found");
+	load(&w);
+	assert_string_equal(user(&w, BASE).function, "found");
+	unload(&w);
+}
+
 static void an_image_may_be_in_several_blocks(void **state)
 {
 	struct world w = begin();
@@ -394,6 +416,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_a_file),
 		cmocka_unit_test(another_build_is_another_file),
+		cmocka_unit_test(one_build_is_one_file),
 		cmocka_unit_test(an_image_may_be_in_several_blocks),
 		cmocka_unit_test(kernel_and_modules_are_one),
 		cmocka_unit_test(kernel_code_comes_and_goes),

@@ -13,6 +13,7 @@
 #include "dump/view/intern.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,9 +255,13 @@ static int compare_images(const void *a, const void *b)
 		return x->f.key < y->f.key ? -1 : 1;
 	if (way)
 		return way;
-	/* Everything but the id, which is the block's own. */
-	return memcmp((const char *)&x->f + sizeof(x->f.id), (const char *)&y->f + sizeof(y->f.id),
-		      sizeof(x->f) - sizeof(x->f.id));
+	/* Of one build it is one file, whether the kernel told its inode too or not. */
+	way = memcmp(&x->f.build_id_bytes, &y->f.build_id_bytes, sizeof(x->f.build_id_bytes));
+	if (!way)
+		way = memcmp(x->f.build_id, y->f.build_id, sizeof(x->f.build_id));
+	if (way || x->f.build_id_bytes)
+		return way;
+	return memcmp(&x->f.ino, &y->f.ino, sizeof(x->f) - offsetof(struct fmt_image, ino));
 }
 
 static int compare_functions(const void *a, const void *b)

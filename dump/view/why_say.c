@@ -313,15 +313,20 @@ static void json_lines(struct json *j, const struct finding *f)
 	json_close(j, ']');
 }
 
+static void json_brief(const struct why *w, struct json *j, const struct finding *f)
+{
+	json_cstr(j, "kind", f->by->name);
+	json_text(j, "verdict", &f->verdict);
+	json_u64(j, "weight", (uint64_t)f->score);
+	json_thread(w, j, "thread", f->victim_tid);
+}
+
 static void json_finding(const struct why *w, struct json *j, const struct finding *f)
 {
 	static const char *const sure[] = {"guess", "fairly", "very"};
 
-	json_cstr(j, "kind", f->by->name);
-	json_text(j, "verdict", &f->verdict);
+	json_brief(w, j, f);
 	json_cstr(j, "sure", sure[f->sure]);
-	json_u64(j, "cost_ns", f->score < 1e6 ? (uint64_t)(f->score * 1e6) : 0);
-	json_thread(w, j, "thread", f->victim_tid);
 	json_thread(w, j, "culprit", f->culprit_tid);
 	json_text(j, "function", &f->function);
 	json_lines(j, f);
@@ -357,7 +362,7 @@ int why_say_json(const struct why *w, FILE *out)
 	json_open(&j, "also", '[');
 	for (size_t i = 1; i < nr_findings(w) && i < 10; i++) {
 		json_open(&j, NULL, '{');
-		json_finding(w, &j, finding_nth(w, i));
+		json_brief(w, &j, finding_nth(w, i));
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');

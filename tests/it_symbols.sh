@@ -116,8 +116,8 @@ mkdir "$work/box"
 record
 in_background unshare --mount --propagation private bash "$work/inside.sh" "$work"
 inside=$bg_pid
-wait_for 20 pgrep -P "$inside" boxed
-wait_for 20 pgrep -x known-3
+wait_for 20 pgrep -P "$inside" boxed >"$work/pid"
+wait_for 20 pgrep -x known-3 >"$work/pid"
 sleep 0.5
 check "the file can't be seen from here" test ! -e "$work/box/boxed"
 path=$(dump_now)
@@ -167,34 +167,62 @@ check "... and is whole" "$RINGBACK" check "$path"
 equal "no temporary file is left" "" "$(find "$work/dumps" -name '*.rbd.*')"
 rm -f "$path"
 
-# ---- Node.js ----
+# ---- Node.js: alive, ended, in a pid and mount namespace of its own ----
 cat >"$work/hot.js" <<'END'
 function hotInner(n) { let x = 1; for (let i = 0; i < n; i++) x = (x * 31 + i) % 1000003; return x; }
 function hotOuter(n) { let s = 0; for (let i = 0; i < 50; i++) s += hotInner(n); return s; }
-const end = Date.now() + 60000;
+const end = Date.now() + Number(process.argv[2]);
 let sum = 0;
 while (Date.now() < end) sum += hotOuter(20000);
-console.log(sum);
 END
-record
 # It leaves a log where it is started.
-in_background bash -c 'cd "$1" && exec node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining hot.js' - "$work"
-node=$bg_pid
-at_end+=("rm -f /tmp/perf-$node.map")
-wait_for 30 has_used "$node" 150
+node=(node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining)
+
+# made_code NAME PID: its last 200 stacks in $path
+made_code() {
+	local total hot
+
+	"$RINGBACK" script --json --pid "$2" "$path" |
+		jq -c 'select(.chain) | [.chain[] | {f: (.function // "-"), d: (.dso // "-")}]' | grep JS | tail -n 200 >"$work/chains"
+	total=$(wc -l <"$work/chains")
+	hot=$(jq -r 'map(.f) | join(" ")' "$work/chains" | grep -c 'hotInner.*hotOuter')
+	echo "# $1: $hot of $total stacks are hotInner called by hotOuter"
+	check "$1: at least 9 of 10 stacks are in the two functions" test $((hot * 10)) -ge $((total * 9))
+	check "$1: enough stacks" test "$total" -ge 200
+	empty "$1: no frame of made code is without a name" \
+		"$(jq -r '.[] | select(.d | test("^/[^/]") | not) | select(.f == "-") | .d' "$work/chains" | sort | uniq -c)"
+}
+
+record
+in_background bash -c 'cd "$1" && shift && exec "$@"' - "$work" "${node[@]}" hot.js 60000
+alive=$bg_pid
+at_end+=("rm -f /tmp/perf-$alive.map")
+wait_for 30 has_used "$alive" 150
 path=$(dump_now)
-kill "$node"
-wait "$node" 2>/dev/null
+kill "$alive"
+wait "$alive" 2>/dev/null
+made_code "Node.js" "$alive"
+rm -f "$path"
+
+(cd "$work" && exec "${node[@]}" hot.js 1500) &
+ended=$!
+at_end+=("rm -f /tmp/perf-$ended.map")
+wait "$ended"
+path=$(dump_now)
+made_code "Node.js that has ended" "$ended"
+rm -f "$path"
+
+# Its /tmp is another one, where its file is named by another pid.
+in_background unshare --mount --propagation private --pid --fork --mount-proc bash -c \
+	'mount -t tmpfs none /tmp && cd /tmp && shift && exec "$@"' - "$work" "${node[@]}" -e "$(cat "$work/hot.js")" - 60000
+wait_for 20 pgrep -P "$bg_pid" node >"$work/pid"
+inside=$(pgrep -P "$bg_pid" node)
+wait_for 30 has_used "$inside" 150
+path=$(dump_now)
+kill "$inside"
+wait "$bg_pid" 2>/dev/null
 rec_stop
-"$RINGBACK" script --json --pid "$node" "$path" | jq -c 'select(.chain) | [.chain[] | {f: (.function // "-"), d: (.dso // "-")}]' |
-	tail -n 500 >"$work/chains"
-total=$(wc -l <"$work/chains")
-hot=$(jq -r 'map(.f) | join(" ")' "$work/chains" | grep -c 'hotInner.*hotOuter')
-echo "# Node.js: $hot of the last $total stacks are hotInner called by hotOuter"
-check "Node.js: at least 9 of 10 stacks are in the two functions" test $((hot * 10)) -ge $((total * 9))
-check "Node.js: enough stacks" test "$total" -ge 200
-empty "Node.js: no frame of made code is without a name" "$(jq -r '.[] | select(.d | test("^/[^/]") | not) | select(.f == "-") | .d' \
-	"$work/chains" | sort | uniq -c)"
+made_code "Node.js in its own namespaces" "$inside"
 rm -f "$path"
 
 # ---- the kernel, and when it may not be known ----

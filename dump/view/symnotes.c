@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_IMAGES 65536
+#define MAX_IMAGES 16384
 
 struct symnotes {
 	struct intern texts;

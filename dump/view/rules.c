@@ -180,11 +180,12 @@ size_t rules_nr(const struct rules *r)
 const struct rule *rules_find(const struct rules *r, uint32_t group, uint64_t place)
 {
 	size_t i = behind(r, group, place);
-	const struct slot *s = slots(r) + i - 1;
+	const struct slot *s;
 
-	if (!i || s->group != group || place - s->start >= s->bytes)
+	if (!i)
 		return NULL;
-	return rules_nth(r, s->id);
+	s = slots(r) + i - 1;
+	return s->group == group && place - s->start < s->bytes ? rules_nth(r, s->id) : NULL;
 }
 
 const struct rule *rules_in_order(const struct rules *r, size_t i)

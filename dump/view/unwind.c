@@ -14,6 +14,7 @@
 
 #include "dump/base/err.h"
 #include "dump/view/timeline.h"
+#include "dump/view/unwind_memo.h"
 
 #include <errno.h>
 #include <libunwind-x86_64.h>
@@ -28,6 +29,7 @@ int unw_search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw
 /* Words read for one sample, of the stack and of rules; a real one takes some thousands. */
 #define MAX_READS  (1u << 17)
 #define NR_SPACES  32
+#define MAX_WORDS  8192 /* of the stack: what is remembered of a sample */
 #define NR_SIGNALS 8
 #define MAX_POPPED 256 /* bytes */
 /* Behind the copied bytes there may be more of the stack, this far. */
@@ -52,6 +54,9 @@ static const uint8_t perf_regs[NR_REGS] = {
 	8,			    /* rip */
 };
 
+/* Those that a function gives back as they were: rbx, rbp, r12 to r15. */
+static const uint8_t saved_regs[] = {3, REG_BP, 12, 13, 14, 15};
+
 struct range {
 	uint64_t from, to;
 };
@@ -60,6 +65,7 @@ struct space {
 	unw_addr_space_t as;		  /* NULL: free */
 	uint32_t key;			  /* of the process */
 	uint64_t used;			  /* the sample that used it last */
+	uint64_t era;			  /* another one whenever what it knows was dropped */
 	struct people_span span;	  /* what it knows holds that long */
 	struct range signals[NR_SIGNALS]; /* code that returns to what was interrupted */
 	unsigned nr_signals;
@@ -69,7 +75,8 @@ struct unwind {
 	const struct people *people;
 	struct unwind_source src;
 	struct space spaces[NR_SPACES];
-	uint64_t nr_samples;
+	uint64_t nr_samples, nr_eras;
+	struct unwind_memo *memo;
 
 	/* The sample: */
 	const struct timeline_record *rec;
@@ -86,6 +93,11 @@ struct unwind {
 	unw_cursor_t cursor;
 	struct unwind_frame frames[UNWIND_MAX_FRAMES];
 	size_t nr;
+	/* For the memo: the same frames, and what was read of the stack for them. */
+	struct unwind_memo_frame details[UNWIND_MAX_FRAMES];
+	struct unwind_memo_read words[MAX_WORDS];
+	size_t nr_words;
+	bool stepping;
 };
 
 /* ---- what libunwind asks ---- */
@@ -96,6 +108,8 @@ static bool read_stack(struct unwind *u, uint64_t addr, uint64_t *v)
 
 	if (span_fits(off, sizeof(*v), u->stack.len)) {
 		memcpy(v, u->stack.p + off, sizeof(*v));
+		if (u->stepping && u->nr_words < MAX_WORDS)
+			u->words[u->nr_words++] = (struct unwind_memo_read){addr, *v};
 		return true;
 	}
 	if (u->elsewhere || (addr >= u->sp && off < MAX_STACK_BYTES))
@@ -109,16 +123,15 @@ static bool read_stack(struct unwind *u, uint64_t addr, uint64_t *v)
  */
 static bool read_popped(struct unwind *u, uint64_t addr, uint64_t *v)
 {
-	static const uint8_t saved[] = {3, REG_BP, 12, 13, 14, 15};
 	unw_save_loc_t loc;
 
 	if (addr >= u->sp || u->sp - addr > MAX_POPPED)
 		return false;
-	for (size_t i = 0; i < sizeof(saved); i++) {
-		if (unw_get_save_loc(&u->cursor, saved[i], &loc) || loc.type != UNW_SLT_MEMORY ||
-		    loc.u.addr != addr)
+	for (size_t i = 0; i < sizeof(saved_regs); i++) {
+		if (unw_get_save_loc(&u->cursor, saved_regs[i], &loc) ||
+		    loc.type != UNW_SLT_MEMORY || loc.u.addr != addr)
 			continue;
-		*v = u->regs[saved[i]];
+		*v = u->regs[saved_regs[i]];
 		return true;
 	}
 	return false;
@@ -286,8 +299,12 @@ int unwind_new(const struct people *p, const struct unwind_source *src, struct u
 {
 	struct unwind *u = calloc(1, sizeof(*u));
 
-	if (!u)
+	if (u)
+		u->memo = unwind_memo_new();
+	if (!u || !u->memo) {
+		free(u);
 		return err_set(err, -ENOMEM, "out of memory to unwind stacks");
+	}
 	u->people = p;
 	u->src = *src;
 	*out = u;
@@ -301,11 +318,13 @@ void unwind_free(struct unwind *u)
 	for (unsigned i = 0; i < NR_SPACES; i++)
 		if (u->spaces[i].as)
 			unw_destroy_addr_space(u->spaces[i].as);
+	unwind_memo_free(u->memo);
 	free(u);
 }
 
-static void forget(struct space *s)
+static void forget(struct unwind *u, struct space *s)
 {
+	s->era = ++u->nr_eras;
 	s->span = (struct people_span){0, UINT64_MAX};
 	s->nr_signals = 0;
 	unw_flush_cache(s->as, 0, 0);
@@ -343,10 +362,10 @@ static bool enter_space(struct unwind *u)
 			return false;
 		unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
 		s->key = key;
-		forget(s);
+		forget(u, s);
 	} else if (s->key != key || ns < s->span.from_ns || ns > s->span.to_ns) {
 		s->key = key;
-		forget(s);
+		forget(u, s);
 	}
 	s->used = ++u->nr_samples;
 	u->space = s;
@@ -443,6 +462,43 @@ static bool go_on(struct unwind *u, uint64_t *ip, enum unwind_end *end)
 	return false;
 }
 
+static void add_frame(struct unwind *u, uint64_t ip, uint64_t sp, bool exact)
+{
+	struct unwind_memo_frame *d = &u->details[u->nr];
+
+	_Static_assert(sizeof(saved_regs) == UNWIND_NR_SAVED, "those that the memo compares");
+	*d = (struct unwind_memo_frame){
+		.ip = ip, .sp = sp, .first_read = (uint32_t)u->nr_words, .exact = exact};
+	for (unsigned i = 0; i < UNWIND_NR_SAVED; i++)
+		d->saved[i] = reg(u, saved_regs[i]);
+	u->frames[u->nr++] = (struct unwind_frame){ip, exact};
+}
+
+/* Whether the rest is as in the thread's last sample; it is added. Of interrupted code other
+ * registers may matter, too. */
+static bool recall(struct unwind *u)
+{
+	struct unwind_memo_chain c = {u->details, u->words, u->nr, u->nr_words};
+
+	if (u->details[u->nr - 1].exact ||
+	    !unwind_memo_recall(u->memo, u->rec->tid, u->space->era, u->sp, u->stack, &c,
+				UNWIND_MAX_FRAMES, MAX_WORDS))
+		return false;
+	for (; u->nr < c.nr; u->nr++)
+		u->frames[u->nr] =
+			(struct unwind_frame){u->details[u->nr].ip, u->details[u->nr].exact};
+	u->nr_words = c.nr_reads;
+	return true;
+}
+
+static void keep(struct unwind *u)
+{
+	const struct unwind_memo_chain c = {u->details, u->words, u->nr, u->nr_words};
+
+	if (u->nr_words < MAX_WORDS)
+		unwind_memo_keep(u->memo, u->rec->tid, u->space->era, &c);
+}
+
 static enum unwind_end walk(struct unwind *u)
 {
 	uint64_t ip = u->regs[REG_IP], sp = u->regs[REG_SP], next;
@@ -451,8 +507,11 @@ static enum unwind_end walk(struct unwind *u)
 	int rc;
 
 	while (u->nr < UNWIND_MAX_FRAMES) {
-		u->frames[u->nr++] = (struct unwind_frame){ip, exact};
+		add_frame(u, ip, sp, exact);
+		if (recall(u))
+			return UNWIND_COMPLETE;
 		u->no_rule = u->unmapped = u->cut = false;
+		u->stepping = true;
 		rc = unw_step(&u->cursor);
 		signal = is_signal(u->space, exact ? ip : ip - 1);
 		if (rc < 0) {
@@ -463,9 +522,10 @@ static enum unwind_end walk(struct unwind *u)
 			ip = reg(u, REG_IP);
 			u->last_frame = false;
 		}
+		u->stepping = false;
 		/* A handler returns to its first byte, for the kernel has put that there. */
 		if (signal)
-			u->frames[u->nr - 1].exact = true;
+			u->frames[u->nr - 1].exact = u->details[u->nr - 1].exact = true;
 		if (!rc || !ip)
 			return UNWIND_COMPLETE;
 		/* A handler may have a stack of its own; else the stack grows one way. */
@@ -494,12 +554,16 @@ void unwind_sample(struct unwind *u, const struct timeline_record *rec, struct u
 	u->rec = rec;
 	u->nr = 0;
 	u->reads = 0;
+	u->nr_words = 0;
+	u->stepping = false;
 	u->last_frame = u->elsewhere = false;
 	u->image = NULL;
 	u->stack = rec->s.stack;
 	if (take_regs(u) && enter_space(u)) {
 		u->sp = u->regs[REG_SP];
 		end = unw_init_remote(&u->cursor, u->space->as, u) ? UNWIND_BAD : walk(u);
+		if (end == UNWIND_COMPLETE)
+			keep(u);
 	}
 	*out = (struct unwind_chain){
 		.frames = u->frames,

@@ -102,14 +102,19 @@ struct unwind {
 
 /* ---- what libunwind asks ---- */
 
+static void note_read(struct unwind *u, uint64_t addr, uint64_t v)
+{
+	if (u->stepping && u->nr_words < MAX_WORDS)
+		u->words[u->nr_words++] = (struct unwind_memo_read){addr, v};
+}
+
 static bool read_stack(struct unwind *u, uint64_t addr, uint64_t *v)
 {
 	uint64_t off = addr - u->sp;
 
 	if (span_fits(off, sizeof(*v), u->stack.len)) {
 		memcpy(v, u->stack.p + off, sizeof(*v));
-		if (u->stepping && u->nr_words < MAX_WORDS)
-			u->words[u->nr_words++] = (struct unwind_memo_read){addr, *v};
+		note_read(u, addr, *v);
 		return true;
 	}
 	if (u->elsewhere || (addr >= u->sp && off < MAX_STACK_BYTES))
@@ -132,6 +137,7 @@ static bool read_popped(struct unwind *u, uint64_t addr, uint64_t *v)
 		    loc.type != UNW_SLT_MEMORY || loc.u.addr != addr)
 			continue;
 		*v = u->regs[saved_regs[i]];
+		note_read(u, addr, *v);
 		return true;
 	}
 	return false;
@@ -161,11 +167,12 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *v, int w
 
 static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *v, int write, void *arg)
 {
-	const struct unwind *u = arg;
+	struct unwind *u = arg;
 
 	if (write || reg < 0 || reg >= NR_REGS)
 		return -UNW_EBADREG;
 	*v = u->regs[reg];
+	note_read(u, (uint64_t)reg, *v);
 	return 0;
 }
 
@@ -465,12 +472,17 @@ static bool go_on(struct unwind *u, uint64_t *ip, enum unwind_end *end)
 static void add_frame(struct unwind *u, uint64_t ip, uint64_t sp, bool exact)
 {
 	struct unwind_memo_frame *d = &u->details[u->nr];
+	unw_save_loc_t loc;
 
-	_Static_assert(sizeof(saved_regs) == UNWIND_NR_SAVED, "those that the memo compares");
-	*d = (struct unwind_memo_frame){
-		.ip = ip, .sp = sp, .first_read = (uint32_t)u->nr_words, .exact = exact};
-	for (unsigned i = 0; i < UNWIND_NR_SAVED; i++)
-		d->saved[i] = reg(u, saved_regs[i]);
+	*d = (struct unwind_memo_frame){.ip = ip,
+					.sp = sp,
+					.bp = reg(u, REG_BP),
+					.first_read = (uint32_t)u->nr_words,
+					.exact = exact};
+	if (!unw_get_save_loc(&u->cursor, REG_BP, &loc))
+		d->bp_at = loc.type == UNW_SLT_MEMORY ? loc.u.addr
+			   : loc.type == UNW_SLT_REG  ? (uint64_t)loc.u.regnum
+						      : 0;
 	u->frames[u->nr++] = (struct unwind_frame){ip, exact};
 }
 

@@ -57,20 +57,25 @@ void unwind_memo_free(struct unwind_memo *m)
 
 static bool is_same(const struct unwind_memo_frame *x, const struct unwind_memo_frame *y)
 {
-	return x->sp == y->sp && x->ip == y->ip && x->exact == y->exact &&
-	       !memcmp(x->saved, y->saved, sizeof(x->saved));
+	return x->sp == y->sp && x->ip == y->ip && x->exact == y->exact;
 }
 
-/* What lies below the frame was read for registers that it has saved, and these are the same. */
-static bool same_words(const struct chain *l, const struct unwind_memo_frame *f, uint64_t sp,
-		       struct bytes stack)
+/*
+ * What lies below the frame, or is a register, was read for the value that a register has in it:
+ * of these only the frame pointer is known.
+ */
+static bool same_words(const struct chain *l, const struct unwind_memo_frame *f,
+		       const struct unwind_memo_frame *now, uint64_t sp, struct bytes stack)
 {
 	const struct unwind_memo_read *v = (const struct unwind_memo_read *)l->reads.p;
 	uint64_t value;
 
 	for (size_t i = f->first_read; i < l->nr_reads; i++) {
-		if (v[i].addr < f->sp)
+		if (v[i].addr < f->sp) {
+			if (!f->bp_at || v[i].addr != f->bp_at || f->bp != now->bp)
+				return false;
 			continue;
+		}
 		if (v[i].addr < sp || !span_fits(v[i].addr - sp, sizeof(value), stack.len))
 			return false;
 		memcpy(&value, stack.p + (v[i].addr - sp), sizeof(value));
@@ -112,7 +117,8 @@ bool unwind_memo_recall(const struct unwind_memo *m, uint32_t tid, uint64_t era,
 	if (!k->seq || l->seq != k->seq || l->tid != tid || l->era != era)
 		return false;
 	v = (const struct unwind_memo_frame *)l->frames.p + k->i;
-	return is_same(v, f) && same_words(l, v, sp, stack) && add_rest(l, k->i, c, max, max_reads);
+	return is_same(v, f) && same_words(l, v, f, sp, stack) &&
+	       add_rest(l, k->i, c, max, max_reads);
 }
 
 void unwind_memo_keep(struct unwind_memo *m, uint32_t tid, uint64_t era,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What recent samples were unwound to. Much of a stack is the same in the next sample of its
- * thread, or in one soon: where instruction pointer, stack pointer and the registers that functions
- * give back are equal, and so are all words that were read of the stack from there on, so is the
- * rest of the chain.
+ * thread, or in one soon: where instruction pointer and stack pointer are equal, and so is all that
+ * was read from there on, so is the rest of the chain.
  */
 #pragma once
 
@@ -13,16 +12,15 @@
 
 struct unwind_memo;
 
-#define UNWIND_NR_SAVED 6
-
 struct unwind_memo_frame {
 	uint64_t ip, sp;
-	uint64_t saved[UNWIND_NR_SAVED]; /* registers that a function gives back */
-	uint32_t first_read;		 /* of those that it took to get to the next frame */
-	bool exact;			 /* as in unwind_frame */
+	uint64_t bp;	     /* the frame pointer, */
+	uint64_t bp_at;	     /* and where it was read, as in unwind_memo_read; 0: unknown */
+	uint32_t first_read; /* of those that it took to get to the next frame */
+	bool exact;	     /* as in unwind_frame */
 };
 
-/* A word of the stack. */
+/* A word of the stack, or the register of this number. */
 struct unwind_memo_read {
 	uint64_t addr, value;
 };

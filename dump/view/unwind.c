@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <libunwind-x86_64.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ struct unwind {
 	const struct people *people;
 	struct unwind_source src;
 	struct space spaces[NR_SPACES];
+	unw_caching_policy_t caching;
 	uint64_t nr_samples, nr_eras;
 	struct unwind_memo *memo;
 
@@ -143,10 +145,10 @@ static bool read_popped(struct unwind *u, uint64_t addr, uint64_t *v)
 	return false;
 }
 
-static bool read_rule(const struct unwind *u, uint64_t addr, uint64_t *v)
+static bool read_rule(const struct rules *rules, uint64_t addr, uint64_t *v)
 {
 	uint64_t off = (addr - RULES_BASE) % RULES_STEP;
-	const struct rule *r = rules_nth(u->src.rules, (addr - RULES_BASE) / RULES_STEP);
+	const struct rule *r = rules_nth(rules, (addr - RULES_BASE) / RULES_STEP);
 
 	if (!r || !span_fits(off, sizeof(*v), r->shown.len))
 		return false;
@@ -161,7 +163,7 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *v, int w
 	if (write || ++u->reads > MAX_READS)
 		return -UNW_EINVAL;
 	if (addr >= RULES_BASE)
-		return read_rule(u, addr, v) ? 0 : -UNW_EINVAL;
+		return read_rule(u->src.rules, addr, v) ? 0 : -UNW_EINVAL;
 	return read_stack(u, addr, v) || read_popped(u, addr, v) ? 0 : -UNW_EINVAL;
 }
 
@@ -216,16 +218,29 @@ static void note_signal(struct space *s, uint64_t from, uint64_t bytes)
 		s->signals[s->nr_signals++] = (struct range){from, from + bytes};
 }
 
-/* What libunwind then reads lies where the rule is; any error but ENOINFO keeps it from guessing.
- */
+/* What is to be read lies where the rule is. The one entry of the table says: at 0 of the segment
+ * begins what is described there. */
+static int show_rule(unw_addr_space_t as, const struct rule *r, uint64_t off, unw_proc_info_t *pi,
+		     int need, void *arg)
+{
+	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
+	uint64_t at = RULES_BASE + r->id * RULES_STEP;
+
+	di.u.rti.table_data = at;
+	di.u.rti.table_len = 1;
+	di.u.rti.segbase = di.start_ip = at + r->entry;
+	di.end_ip = di.start_ip + r->r.bytes;
+	return unw_search_table(as, di.start_ip + off, &di, pi, need, arg);
+}
+
+/* Any error but ENOINFO keeps libunwind from guessing. */
 static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need,
 			  void *arg)
 {
 	struct unwind *u = arg;
 	struct people_map map;
 	const struct rule *r;
-	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
-	uint64_t place, at, start;
+	uint64_t place, start;
 	bool behind;
 	int rc;
 
@@ -249,13 +264,7 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	start = ip - (place - r->r.start);
 	if (r->r.flags & CFI_SIGNAL)
 		note_signal(u->space, start, r->r.bytes + behind);
-	at = RULES_BASE + r->id * RULES_STEP;
-	/* The one entry of the table says: at 0 of the segment begins what is described there. */
-	di.u.rti.table_data = at;
-	di.u.rti.table_len = 1;
-	di.u.rti.segbase = di.start_ip = at + r->entry;
-	di.end_ip = di.start_ip + r->r.bytes;
-	rc = unw_search_table(as, di.start_ip + (ip - start) - behind, &di, pi, need, arg);
+	rc = show_rule(as, r, ip - start - behind, pi, need, arg);
 	if (rc == -UNW_ENOINFO)
 		return -UNW_EINVAL;
 	pi->start_ip = start;
@@ -299,6 +308,98 @@ static unw_accessors_t accessors = {
 	.get_proc_name = no_name,
 };
 
+/* ---- whether there has to be a lock ---- */
+
+/*
+ * libunwind locks what it keeps by masking all signals, which is two system calls a frame and most
+ * of the time that unwinding takes. Of an address space that is one thread's alone nothing needs
+ * to be locked, but no policy says so; one that is not known, other than GLOBAL, works without in
+ * libunwind 1.6, unless it was built with caches of threads. So it is tried: a step works, with a
+ * step in another address space that has not the same code, and signals are as they were.
+ */
+#define CACHE_UNLOCKED ((unw_caching_policy_t)3)
+
+struct probe {
+	struct rules *rules;
+	const struct rule *rule; /* NULL: it is not known in this address space */
+};
+
+static int probe_find(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need, void *arg)
+{
+	const struct probe *p = arg;
+
+	return p->rule ? show_rule(as, p->rule, 0, pi, need, arg) : -UNW_EINVAL;
+}
+
+static int probe_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *v, int write, void *arg)
+{
+	const struct probe *p = arg;
+
+	*v = 0x3000;
+	return addr < RULES_BASE || read_rule(p->rules, addr, v) ? 0 : -UNW_EINVAL;
+}
+
+static int probe_reg(unw_addr_space_t as, unw_regnum_t reg_nr, unw_word_t *v, int write, void *arg)
+{
+	*v = 0x1000u * (unsigned)(reg_nr + 1);
+	return 0;
+}
+
+static bool same_signals(const sigset_t *x, const sigset_t *y)
+{
+	for (int i = 1; i < NSIG; i++)
+		if (sigismember(x, i) != sigismember(y, i))
+			return false;
+	return true;
+}
+
+/* An address space that signals were left masked by is locked for ever: it is left alone. */
+static int probe_step(struct probe *p)
+{
+	unw_accessors_t a = accessors;
+	sigset_t before, after;
+	unw_addr_space_t as;
+	unw_cursor_t c;
+	int rc;
+
+	a.find_proc_info = probe_find;
+	a.access_mem = probe_mem;
+	a.access_reg = probe_reg;
+	as = unw_create_addr_space(&a, 0);
+	if (!as)
+		return 0;
+	unw_set_caching_policy(as, CACHE_UNLOCKED);
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	rc = unw_init_remote(&c, as, p);
+	if (!rc)
+		rc = unw_step(&c);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	if (!same_signals(&before, &after)) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		return 0;
+	}
+	unw_destroy_addr_space(as);
+	return rc;
+}
+
+static unw_caching_policy_t best_caching(void)
+{
+	static const uint8_t program[] = {0x0c, 7, 8, 0x90, 1};
+	const struct cfi_rule r = {.start = 1,
+				   .bytes = 0x1000,
+				   .code_align = 1,
+				   .data_align = -8,
+				   .return_register = REG_IP,
+				   .initial = {program, sizeof(program)}};
+	struct probe known = {.rules = rules_new()}, unknown = known;
+	bool works;
+
+	works = known.rules && !rules_add(known.rules, 0, &r, &known.rule) &&
+		probe_step(&known) > 0 && probe_step(&unknown) < 0;
+	rules_free(known.rules);
+	return works ? CACHE_UNLOCKED : UNW_CACHE_GLOBAL;
+}
+
 /* ---- address spaces ---- */
 
 int unwind_new(const struct people *p, const struct unwind_source *src, struct unwind **out,
@@ -314,6 +415,7 @@ int unwind_new(const struct people *p, const struct unwind_source *src, struct u
 	}
 	u->people = p;
 	u->src = *src;
+	u->caching = best_caching();
 	*out = u;
 	return 0;
 }
@@ -367,7 +469,7 @@ static bool enter_space(struct unwind *u)
 		s->as = unw_create_addr_space(&accessors, 0);
 		if (!s->as)
 			return false;
-		unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
+		unw_set_caching_policy(s->as, u->caching);
 		s->key = key;
 		forget(u, s);
 	} else if (s->key != key || ns < s->span.from_ns || ns > s->span.to_ns) {

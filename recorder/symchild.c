@@ -24,10 +24,21 @@
 #include <unistd.h>
 
 /* After that it is looked at whether it gets a quarter of a CPU; less is not enough to end. */
-#define PATIENCE_NS  500000000ull
-#define MAX_MEMORY   (1ull << 30)
-#define OOM_SCORE    "900"
-#define MAX_PAYLOAD  FMT_BLOCK_BYTES
+#define PATIENCE_NS 500000000ull
+#define MAX_MEMORY  (1ull << 30)
+#define OOM_SCORE   "900"
+#define MAX_PAYLOAD FMT_BLOCK_BYTES
+/* Sanitizers take terabytes of addresses. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
 #define LENGTH_BYTES sizeof(uint32_t)
 
 /* ---- the recorder's side ---- */
@@ -224,9 +235,8 @@ static void be_harmless(bool low_priority)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_FSIZE, 0); /* it writes to nothing but its pipe */
-#ifndef __SANITIZE_ADDRESS__
-	limit(RLIMIT_AS, MAX_MEMORY);
-#endif
+	if (!SANITIZED)
+		limit(RLIMIT_AS, MAX_MEMORY);
 	priority_set(0, low_priority ? PRIORITY_IDLE : PRIORITY_ORDINARY);
 }
 

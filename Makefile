@@ -101,12 +101,20 @@ $(O)/tests/load_%: tests/load_%.c $(O)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -o $@ $<
 
 # Fuzz targets have their own objects: clang, libFuzzer, sanitizers.
-fuzz_HDR := $(wildcard tests/*.h dump/*.h dump/base/*.h dump/view/*.h)
-$(O)/fuzz/fuzz_%: tests/fuzz_%.c $(base_SRC) $(dump_SRC) $(view_SRC) $(PROTO:=.c) $(fuzz_HDR)
+FUZZ_CC	 := clang -std=gnu11 -g -O1 -fno-strict-aliasing -fno-sanitize-recover=undefined
+fuzz_OBJ := $(patsubst %.c,$(O)/fuzz/%.o,$(base_SRC) $(dump_SRC) $(view_SRC)) \
+	    $(patsubst $(O)/proto/%,$(O)/fuzz/proto/%.o,$(PROTO))
+$(O)/fuzz/%.o: %.c $(O)/flags | $(PROTO:=.h)
 	@mkdir -p $(@D)
+	@echo "  FUZZCC  $<"
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+$(O)/fuzz/proto/%.o: $(O)/proto/%.c
+	@mkdir -p $(@D)
+	@echo "  FUZZCC  $<"
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) -w -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
+$(O)/fuzz/fuzz_%: $(O)/fuzz/tests/fuzz_%.o $(fuzz_OBJ)
 	@echo "  FUZZ    $@"
-	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined \
-		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) $(LIBS)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
 tests-build: $(O)/ringback $(UNITS) $(LOADS) $(TOOLS)
 fuzz-build: $(FUZZERS) $(O)/tests/tool_seed $(O)/tests/tool_golden

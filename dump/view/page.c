@@ -152,7 +152,10 @@ void page_count(struct page *p, uint64_t n, unsigned width)
 {
 	char s[32];
 
-	page_right(p, str_fmt_count(s, sizeof(s), n), width);
+	str_fmt_count(s, sizeof(s), n);
+	if (strlen(s) >= width)
+		snprintf(s, sizeof(s), n < 10000000 ? "%.1fM" : "%.0fM", (double)n / 1e6);
+	page_right(p, s, width);
 }
 
 void page_part(struct page *p, uint64_t part, uint64_t of, unsigned width)

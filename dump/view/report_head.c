@@ -99,6 +99,9 @@ static void put_window(struct report *rp, const struct info *in)
 	if (rp->m->trigger.post_ns)
 		text_fmt(&t, "; went on for %s after the trigger",
 			 page_fmt_time(time, sizeof(time), rp->m->trigger.post_ns));
+	if (schedule_was_cut(rp->sched))
+		text_fmt(&t, "; the scheduler's events are too many, only the last %s is told",
+			 page_fmt_time(time, sizeof(time), rp->window.to_ns - rp->window.from_ns));
 	if (rp->opt->from_ns || rp->opt->to_ns != UINT64_MAX)
 		text_str(&t, "; narrowed as asked");
 	text_char(&t, '\0');

@@ -255,8 +255,24 @@ static int find(struct schedule *s, uint32_t tid, uint32_t *out)
 	return add_thread(s, tid, out);
 }
 
+/* Too many: the older half goes, and the window begins after it. */
+static void forget_half(struct schedule *s)
+{
+	struct span *spans = (struct span *)s->spans.p;
+	size_t nr = s->spans.len / sizeof(*spans), gone = nr / 2;
+
+	for (size_t i = 0; i < gone; i++)
+		if (spans[i].to_ns > s->from_ns)
+			s->from_ns = spans[i].to_ns;
+	memmove(spans, spans + gone, (nr - gone) * sizeof(*spans));
+	s->spans.len = (nr - gone) * sizeof(*spans);
+	s->was_cut = true;
+}
+
 static int emit(struct schedule *s, struct span span, uint64_t to_ns)
 {
+	if (s->spans.len >= SCHEDULE_MAX_SPANS * sizeof(span))
+		forget_half(s);
 	span.to_ns = to_ns;
 	if (span.from_ns > to_ns)
 		return 0;

@@ -9,7 +9,7 @@
  *	                            by: who woke it
  *
  * What an event contradicts (a wake-up was lost, or rings reach back differently far) is put right
- * and the span marked SPAN_GUESSED. Memory: 40 bytes for each change of state.
+ * and the span marked SPAN_GUESSED. Memory: 48 bytes for each change of state, bounded.
  */
 #pragma once
 
@@ -26,6 +26,8 @@ struct schedule;
 struct timeline_record;
 
 #define NO_THREAD UINT32_MAX
+/* What is kept in memory at most, 48 bytes each; the newest. */
+#define SCHEDULE_MAX_SPANS (4u << 20)
 
 enum span_state {
 	SPAN_RUN,
@@ -86,6 +88,8 @@ int schedule_end(struct schedule *s);
 
 /* The time in which the switches of all CPUs are known. 0 and 0 when no switch was recorded. */
 void schedule_window(const struct schedule *s, uint64_t *from_ns, uint64_t *to_ns);
+/* There were more than SCHEDULE_MAX_SPANS: the window begins later than it could. */
+bool schedule_was_cut(const struct schedule *s);
 bool schedule_has_switches(const struct schedule *s);
 bool schedule_has_wakings(const struct schedule *s);
 /* Stacks come with switches. */

@@ -155,6 +155,11 @@ void schedule_window(const struct schedule *s, uint64_t *from_ns, uint64_t *to_n
 	*to_ns = s->has_switches ? s->to_ns : 0;
 }
 
+bool schedule_was_cut(const struct schedule *s)
+{
+	return s->was_cut;
+}
+
 bool schedule_has_switches(const struct schedule *s)
 {
 	return s->has_switches;

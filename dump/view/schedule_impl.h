@@ -41,6 +41,7 @@ struct schedule {
 	struct buf spans;   /* struct span; once sorted: by thread */
 	struct buf samples; /* struct schedule_sample */
 	uint64_t from_ns, to_ns;
+	bool was_cut;
 	bool in_window; /* all CPUs' rings have begun */
 	bool has_switches, has_wakings, has_stacks;
 	/* Once ended: indices of spans of state RUN, by CPU, and where each CPU's begin. */

@@ -87,6 +87,9 @@ $(O)/%.o: %.c $(O)/flags
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# The files that html.c takes into itself.
+$(O)/dump/view/html.o: $(wildcard dump/view/page/*)
+
 layers_of = $(or $(shell sed -n '1s,^/\* LAYERS: \(.*\) \*/$$,\1,p' $(1)),$(LAYERS))
 .SECONDEXPANSION:
 $(O)/tests/t_%: $(O)/tests/t_%.o $$(call libs,$$(call layers_of,tests/t_$$*.c))

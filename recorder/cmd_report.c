@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* `ringback report`: what happened, for people. */
+/* `ringback report`: what happened, for people; as text, or as a page for a browser. */
 #include "recorder/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/meta.h"
+#include "dump/view/html.h"
 #include "dump/view/report.h"
 #include "recorder/cmd_dump.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
+#include "recorder/outfile.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -17,7 +19,8 @@
 /* What was asked for, as typed: times get their meaning from the dump's trigger. */
 struct request {
 	struct report_options opt;
-	const char *path;
+	const char *path, *page_path; /* page_path NULL: text on stdout */
+	bool force;
 	bool has_from, has_to;
 	int64_t from_ns, to_ns; /* relative to the trigger */
 };
@@ -29,6 +32,10 @@ static void options(FILE *out)
 	      "  --to T            up to this moment\n"
 	      "  --tid N,..        only these threads\n"
 	      "  --comm NAME,..    only threads of this name (* and ? match)\n"
+	      "  --html FILE       instead a page for a browser: verdict, timeline, flame graphs, "
+	      "threads;\n"
+	      "                    one file, mode 0600, that needs no network\n"
+	      "  --force           replaces FILE when it is there\n"
 	      "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is reported).\n",
 	      out);
@@ -37,7 +44,8 @@ static void options(FILE *out)
 static const struct option longs[] = {
 	{"focus", required_argument, NULL, 'F'}, {"from", required_argument, NULL, 'f'},
 	{"to", required_argument, NULL, 't'},	 {"tid", required_argument, NULL, 'T'},
-	{"comm", required_argument, NULL, 'c'},	 {0},
+	{"comm", required_argument, NULL, 'c'},	 {"html", required_argument, NULL, 'h'},
+	{"force", no_argument, NULL, 'o'},	 {0},
 };
 
 static int take_focus(struct request *q, const char *arg, struct err *err)
@@ -68,6 +76,12 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 	case 't':
 		q->has_to = true;
 		return str_time(arg, &q->to_ns, err);
+	case 'h':
+		q->page_path = arg;
+		return 0;
+	case 'o':
+		q->force = true;
+		return 0;
 	case 'T':
 		return lists_numbers(arg, &o->tids, &o->nr_tids, err);
 	default:
@@ -97,6 +111,10 @@ static int parse(struct request *q, int argc, char **argv)
 	q->path = argv[optind];
 	if (q->has_from && q->has_to && q->from_ns > q->to_ns)
 		return cmd_misuse(&cmd_report, "--from is after --to");
+	if (q->force && !q->page_path)
+		return cmd_misuse(&cmd_report, "--force goes with --html");
+	if (q->page_path && (q->opt.nr_tids || q->opt.nr_comms))
+		return cmd_misuse(&cmd_report, "a page has all threads: look for some in it");
 	return EXIT_FINE;
 }
 
@@ -119,6 +137,42 @@ static int print(struct request *q, const struct cmd_dump *d)
 	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad);
 }
 
+static int write_page(struct request *q, const struct cmd_dump *d, FILE *out)
+{
+	struct cmd_progress progress = {.what = "report"};
+	struct html_options o = {
+		.from_ns = q->has_from ? cmd_dump_moment(d->m->trigger.hit_ns, q->from_ns) : 0,
+		.to_ns = q->has_to ? cmd_dump_moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX,
+		.progress = cmd_dump_progress,
+		.ctx = &progress,
+	};
+	struct html_result res = {0};
+	struct err err = ERR_INIT;
+	int rc = html_write(d->r, d->m, &o, out, &res, &err);
+
+	log_status(NULL);
+	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad + d->m->nr_broken);
+}
+
+static int make_page(struct request *q, const struct cmd_dump *d)
+{
+	struct err err = ERR_INIT;
+	struct outfile *o = NULL;
+	int code;
+
+	if (outfile_open(q->page_path, q->force, &o, &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	code = write_page(q, d, outfile_stream(o));
+	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && outfile_commit(o, &err)) {
+		log_err(&err);
+		code = EXIT_FAILED;
+	}
+	outfile_close(o);
+	return code;
+}
+
 static int run(int argc, char **argv)
 {
 	struct request q = {0};
@@ -128,7 +182,7 @@ static int run(int argc, char **argv)
 	if (!code)
 		code = cmd_dump_open(q.path, &d);
 	if (!code) {
-		code = print(&q, &d);
+		code = q.page_path ? make_page(&q, &d) : print(&q, &d);
 		cmd_dump_close(&d);
 	}
 	free((void *)q.opt.comms);
@@ -138,7 +192,8 @@ static int run(int argc, char **argv)
 
 const struct command cmd_report = {
 	.name = "report",
-	.args = "DUMP [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]",
+	.args = "DUMP [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]"
+		" [--html FILE [--force]]",
 	.help = "what happened: what ran, what waited and why",
 	.run = run,
 	.options = options,

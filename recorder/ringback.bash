@@ -42,7 +42,7 @@ _ringback_options() {
 	status) echo "--name --json --help" ;;
 	info) echo "--json --all --help" ;;
 	diff) echo "--tid --comm --help" ;;
-	report) echo "--focus --from --to --tid --comm --help" ;;
+	report) echo "--focus --from --to --tid --comm --html --force --help" ;;
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
 	export) echo "--format --output --force --from --to --event --schema --help" ;;
 	why) echo "--tid --comm --from --to --json --help" ;;
@@ -59,7 +59,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		mapfile -t COMPREPLY < <(compgen -d -- "$3")
 		compopt -o filenames 2>/dev/null
 		;;
-	record:--config | check:--salvage | export:-o | export:--output) _ringback_files '*' "$3" ;;
+	record:--config | check:--salvage | export:-o | export:--output | report:--html) _ringback_files '*' "$3" ;;
 	record:--preset)
 		_ringback_words "default cpu sched life waits syscalls io irq mem net" "$3"
 		;;

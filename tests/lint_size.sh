@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 too_long() {
 	find Makefile README.md recorder trigger dump tests examples -type f \
-		\( -name '*.[ch1]' -o -name '*.sh' -o -name '*.bash' -o -name '*.md' -o -name Makefile \) \
+		\( -name '*.[ch1]' -o -name '*.sh' -o -name '*.bash' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.md' -o -name Makefile \) \
 		-exec wc -l {} \; | awk '$1 > 700 { print $2 ": " $1 " lines" }'
 }
 

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 
 sources=$(find recorder trigger dump tests examples -type f \
-	\( -name '*.[ch]' -o -name '*.sh' -o -name '*.bash' \))
+	\( -name '*.[ch]' -o -name '*.sh' -o -name '*.bash' -o -name '*.js' -o -name '*.css' -o -name '*.html' \))
 # In pieces, so that this file does not find itself.
 left="TO""DO\|FIX""ME"
 
@@ -18,7 +18,7 @@ unlicensed() {
 
 unopened() {
 	for file in $sources; do
-		head -n 4 "$file" | grep -v 'SPDX\|LAYERS\|^#!' | grep -q '/\*\|^# \|^#$' || echo "$file"
+		head -n 4 "$file" | grep -v 'SPDX\|LAYERS\|^#!' | grep -q '/\*\|^# \|^#$\|^//\|^<!-- ' || echo "$file"
 	done
 }
 

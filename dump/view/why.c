@@ -44,11 +44,6 @@ void finding_free(struct finding *f)
 	text_free(&f->function);
 }
 
-static struct finding *finding_at(const struct why *w, size_t i)
-{
-	return (struct finding *)w->findings.p + i;
-}
-
 static size_t nr_findings(const struct why *w)
 {
 	return w->findings.len / sizeof(struct finding);
@@ -173,25 +168,26 @@ static int find(struct why *w)
 	return look_at_all(w);
 }
 
+int why_find(struct why *w, struct err *err)
+{
+	int rc = find(w);
+
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
 int why_print(struct reader *r, const struct meta *m, const struct why_options *opt, FILE *out,
 	      struct why_result *res, struct err *err)
 {
 	struct why w = {.r = r, .m = m, .opt = opt, .asked = NO_THREAD, .path_thread = NO_THREAD};
 	int rc = why_load(&w, err);
 
-	if (!rc) {
-		rc = find(&w);
-		if (rc)
-			err_set(err, rc, "out of memory");
-	}
+	rc = rc ? rc : why_find(&w, err);
 	if (!rc) {
 		rc = opt->json ? why_say_json(&w, out) : why_say(&w, out);
 		if (rc)
 			err_sys(err, rc, "the verdict cannot be written");
 	}
 	res->nr_bad_blocks = w.nr_bad_blocks;
-	for (size_t i = 0; i < nr_findings(&w); i++)
-		finding_free(finding_at(&w, i));
 	why_unload(&w);
 	return rc;
 }

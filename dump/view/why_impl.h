@@ -68,10 +68,15 @@ struct why {
 	struct path path;	   /* of path_thread in the focus: the last that was asked for */
 	uint32_t path_thread;
 	bool whole; /* the focus is the whole window: nothing was found in its end */
+	/* Is shown every record as well; NULL: nobody. 0 or a negative errno. */
+	int (*also)(void *ctx, const struct timeline_record *rec);
+	void *also_ctx;
 };
 
 int why_load(struct why *w, struct err *err);
 void why_unload(struct why *w);
+/* Fills findings, the verdict first. 0, -ENOMEM. */
+int why_find(struct why *w, struct err *err);
 
 static inline size_t why_nr_life(const struct why *w)
 {

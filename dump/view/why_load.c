@@ -133,6 +133,8 @@ static int pass(struct why *w, struct err *err)
 		kind = rec.event ? kinds[rec.event - w->m->events] : 0;
 		if (!rc && kind)
 			rc = add_life(w, kind - 1, &rec);
+		if (!rc && w->also)
+			rc = w->also(w->also_ctx, &rec);
 	}
 	w->nr_bad_blocks += t ? timeline_nr_bad_blocks(t) : 0;
 	timeline_close(t);
@@ -337,6 +339,8 @@ int why_load(struct why *w, struct err *err)
 
 void why_unload(struct why *w)
 {
+	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
+		finding_free((struct finding *)w->findings.p + i);
 	buf_free(&w->life);
 	buf_free(&w->findings);
 	path_free(&w->path);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A dump as one page for a browser: the verdict, a timeline of CPUs and threads, flame graphs and a
+ * table of threads. The file needs nothing else and asks nothing of the network, so it can be sent
+ * to somebody.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct err;
+struct meta;
+struct reader;
+
+struct html_options {
+	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
+	size_t max_spans;	 /* more are merged, far from the trigger first; 0: as is good */
+	/* Called now and then; NULL: never. */
+	void (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+};
+
+struct html_result {
+	uint64_t nr_bad;    /* blocks and items that could not be read */
+	uint64_t nr_merged; /* spans that are in the page only as parts of longer ones */
+};
+
+/* Writes the page to `out`. *res is set in any case. 0; -ENOMEM; the errno of writing. Bad blocks
+ * are no error. */
+int html_write(struct reader *r, const struct meta *m, const struct html_options *opt, FILE *out,
+	       struct html_result *res, struct err *err);

@@ -53,10 +53,10 @@ static int on_issue(void *state, struct report *rp, const struct timeline_record
 
 	if (!r || !d)
 		return 0;
+	d->nr_open += !r->since_ns; /* it may be issued again */
 	r->since_ns = rec->time_ns;
 	r->bytes = report_number(rp, rec, "bytes");
 	r->comm = report_comm_of(rp, rec->tid, rec->time_ns);
-	d->nr_open++;
 	return 0;
 }
 
@@ -165,8 +165,12 @@ static void print_io(struct report *rp, void *state)
 			    "  by\n");
 	page_end_color(&rp->page);
 	map_sort(&io->devices, longest_first);
-	for (size_t i = 0; i < map_nr(&io->devices) && i < MAX_ROWS; i++)
-		put_device(rp, map_nth(&io->devices, i));
+	for (size_t i = 0; i < map_nr(&io->devices) && i < MAX_ROWS; i++) {
+		const struct device *d = map_nth(&io->devices, i);
+
+		if (d->nr)
+			put_device(rp, d);
+	}
 }
 
 const struct report_section report_io = {

@@ -41,7 +41,7 @@ struct life {
 	struct map ended, senders, executed;
 	struct buf deaths; /* struct death */
 	uint64_t nr_forks, nr_threads, nr_execs, nr_ends;
-	bool has_signals;
+	bool has_life; /* forks, execs, exits are recorded */
 };
 
 static void count(struct map *m, const char *comm)
@@ -214,9 +214,10 @@ static int open_life(struct report *rp, void **state)
 	any = report_hook(rp, "sched:sched_process_fork", on_fork, l);
 	any |= report_hook(rp, "sched:sched_process_exec", on_exec, l);
 	any |= report_hook(rp, "sched:sched_process_exit", on_end, l);
+	l->has_life = any;
 	report_hook(rp, "signal:signal_generate", on_send, l);
-	l->has_signals = report_hook(rp, "signal:signal_deliver", on_deliver, l);
-	any |= report_hook(rp, "oom:mark_victim", on_victim, l) | l->has_signals;
+	any |= report_hook(rp, "signal:signal_deliver", on_deliver, l);
+	any |= report_hook(rp, "oom:mark_victim", on_victim, l);
 	if (any)
 		*state = l;
 	else
@@ -321,6 +322,8 @@ static void print_life(struct report *rp, void *state)
 	struct life *l = state;
 	char window[64];
 
+	if (!l->has_life)
+		return;
 	page_title(&rp->page, "PROCESSES", report_fmt_window(rp, window, sizeof(window), &w));
 	page_line(&rp->page, 2,
 		  "%" PRIu64 " processes and %" PRIu64 " threads started, %" PRIu64

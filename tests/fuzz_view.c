@@ -18,6 +18,7 @@
 #include "dump/view/script.h"
 #include "dump/view/stack.h"
 #include "dump/view/timeline.h"
+#include "dump/view/why.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -225,6 +226,23 @@ static bool is_small(struct reader *r)
 		if (reader_block(r, i)->h.section == FMT_RECORDS)
 			bytes += reader_block(r, i)->h.content_bytes;
 	return bytes <= MAX_ALL_BYTES;
+}
+
+/* The verdict: short, whatever it is about. */
+static void print_why(const struct view *v, bool json)
+{
+	struct why_options opt = {.json = json};
+	struct why_result res;
+	unsigned lines = 0;
+	struct printed t;
+
+	begin(&t);
+	SMALL_OK(why_print(v->r, v->m, &opt, t.out, &res, NULL));
+	assert(!fflush(t.out));
+	for (size_t i = 0; i < t.len; i++)
+		lines += t.p[i] == '\n';
+	assert(lines && lines <= 15);
+	end(&t, json, false);
 }
 
 static void print_with_threads(const struct view *v, bool json)

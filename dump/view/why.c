@@ -68,6 +68,9 @@ static bool is_ours(const struct why *w, uint32_t thread)
 {
 	const char *comm = schedule_thread(w->sched, thread)->comm;
 
+	if (w->m->host.recorder_pid &&
+	    schedule_thread(w->sched, thread)->pid == w->m->host.recorder_pid)
+		return true;
 	return comm && !strncmp(comm, "ringback", 8);
 }
 

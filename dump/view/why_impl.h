@@ -62,6 +62,7 @@ struct why {
 	uint64_t focus_ns, end_ns; /* what is explained; what lies before it is "usual" */
 	uint32_t asked;		   /* thread that asked for the dump, or was asked for; NO_THREAD */
 	bool by_option;		   /* --tid, --comm */
+	uint8_t *by_thread;	   /* by span: path_woken_by_thread() */
 	uint8_t *is_kernel;	   /* by thread */
 	uint64_t sample_period_ns; /* of one CPU; 0: none */
 	struct buf findings;	   /* struct finding */
@@ -139,6 +140,8 @@ static inline const struct piece *path_piece(const struct path *p, size_t i)
 	return (const struct piece *)p->pieces.p + i;
 }
 
+/* Finds out which sleeps were ended by a thread; before the following is asked. 0, -ENOMEM. */
+int path_mark(struct why *w);
 /* True when a thread, not an interrupt or the kernel's own, ended this sleep. */
 bool path_woken_by_thread(const struct why *w, const struct span *s);
 

@@ -202,11 +202,14 @@ static uint32_t who_asked(const struct why *w)
 	const char *comm;
 
 	for (int i = 0; tid && i < 4; i++) {
+		/* The control socket's other end is a tool, whatever it is called. */
+		bool is_tool = !i && !strcmp(w->m->trigger_name, "manual");
+
 		comm = people_comm(w->people, tid, w->m->trigger.hit_ns);
 		if (is_one_of(comm, shells) || (comm && str_glob("*.sh", comm)))
 			return NO_THREAD;
 		thread = schedule_find(w->sched, tid);
-		if (thread != NO_THREAD && !is_one_of(comm, tools) &&
+		if (thread != NO_THREAD && !is_tool && !is_one_of(comm, tools) &&
 		    !(comm && !strncmp(comm, "ringback", 8)))
 			return thread;
 		for (size_t k = why_nr_life(w); k-- > 0;)
@@ -331,6 +334,7 @@ int why_load(struct why *w, struct err *err)
 	set_focus(w);
 	set_life(w);
 	rc = mark_kernel(w);
+	rc = rc ? rc : path_mark(w);
 	if (rc)
 		return err_set(err, rc, "out of memory");
 	measure_samples(w);
@@ -345,6 +349,7 @@ void why_unload(struct why *w)
 	buf_free(&w->findings);
 	path_free(&w->path);
 	free(w->is_kernel);
+	free(w->by_thread);
 	schedule_free(w->sched);
 	chains_free(w->chains);
 	stacks_free(w->stacks);

@@ -12,6 +12,7 @@
 #include "dump/view/why_impl.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Longer chains of wake-ups exist; what is deeper counts as the deepest's own. */
@@ -35,27 +36,50 @@ struct walker {
 /*
  * An interrupt runs on top of whoever is there: what that thread has to do with it is unknown, but
  * for softirqs: what a thread sends over a local socket arrives in a softirq on top of itself. So
- * one that is met there again and again is the sender.
+ * one that is met there again and again is the sender. A timer's softirq has nothing to do with it,
+ * however often.
  */
-bool path_woken_by_thread(const struct why *w, const struct span *s)
+static bool is_by_thread(const struct why *w, const struct span *s, const uint32_t *often)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, s->thread);
-	unsigned often = 0;
-
 	if (s->by == NO_THREAD || !s->by || s->flags & (SPAN_HARDIRQ | SPAN_OPEN) ||
 	    why_is_kernel(w, s->by))
 		return false;
-	if (!(s->flags & SPAN_SOFTIRQ))
-		return true;
-	/* A timer's softirq has nothing to do with it, however often. */
-	if (chain_in(w, s->by_chain, IN_TIMER))
-		return false;
-	for (size_t i = 0; i < t->nr && often < 3; i++) {
-		const struct span *o = schedule_span(w->sched, t->first + i);
+	return !(s->flags & SPAN_SOFTIRQ) ||
+	       (often[s->by] >= 3 && !chain_in(w, s->by_chain, IN_TIMER));
+}
 
-		often += o->by == s->by && !(o->flags & SPAN_HARDIRQ);
+int path_mark(struct why *w)
+{
+	uint32_t *often = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*often));
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < schedule_nr_threads(w->sched); i++)
+		nr += schedule_thread(w->sched, i)->nr;
+	w->by_thread = calloc(nr + 1, 1);
+	if (!often || !w->by_thread) {
+		free(often);
+		return -ENOMEM;
 	}
-	return often >= 3;
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->sched, i);
+		const struct span *s = schedule_span(w->sched, t->first);
+
+		for (size_t k = 0; k < t->nr; k++)
+			if (s[k].by != NO_THREAD && !(s[k].flags & SPAN_HARDIRQ))
+				often[s[k].by]++;
+		for (size_t k = 0; k < t->nr; k++)
+			w->by_thread[t->first + k] = is_by_thread(w, &s[k], often);
+		for (size_t k = 0; k < t->nr; k++)
+			if (s[k].by != NO_THREAD)
+				often[s[k].by] = 0;
+	}
+	free(often);
+	return 0;
+}
+
+bool path_woken_by_thread(const struct why *w, const struct span *s)
+{
+	return w->by_thread[s - schedule_span(w->sched, 0)];
 }
 
 static int add(struct walker *k, const struct span *s, enum lost_kind kind, uint64_t from_ns)

@@ -80,6 +80,7 @@ static void print_image(const struct complete_image *i)
 	char count[32], safe[640];
 	const char *why = i->nr_named == i->nr_hits ? ""
 			  : *i->note		    ? i->note
+			  : i->nr_named		    ? "some of its code has no name"
 						    : "no names were found";
 
 	print_path(name_of(i), PATH_COLUMNS);
@@ -122,7 +123,8 @@ static void print_table(const struct complete *c)
 	       percent(sum.nr_lines, sum.nr_hits));
 }
 
-static bool advise_file(const struct complete_image *i)
+/* `said`: the build-ids that stand there already, nr of them; the new one is added. */
+static bool advise_file(const struct complete_image *i, struct fmt_image *said, size_t nr)
 {
 	char safe[1024];
 	const struct fmt_image *f = i->image->f.build_id_bytes ? &i->image->f
@@ -132,6 +134,10 @@ static bool advise_file(const struct complete_image *i)
 	if (i->image->f.kind != FMT_IMAGE_FILE || i->nr_named == i->nr_hits || !f ||
 	    !f->build_id_bytes)
 		return false;
+	for (size_t k = 0; k < nr; k++)
+		if (!memcmp(said[k].build_id, f->build_id, sizeof(f->build_id)))
+			return false;
+	said[nr] = *f;
 	printf("  DIR/.build-id/%02x/", f->build_id[0]);
 	for (int k = 1; k < f->build_id_bytes; k++)
 		printf("%02x", f->build_id[k]);
@@ -143,6 +149,7 @@ static bool advise_file(const struct complete_image *i)
 /* What to get, and what to type then. */
 static void print_advice(const struct complete *c, const char *dump)
 {
+	struct fmt_image said[MAX_ADVICE];
 	struct complete_image i;
 	size_t nr = 0;
 
@@ -156,7 +163,7 @@ static void print_advice(const struct complete *c, const char *dump)
 			       "from servers when DEBUGINFOD_URLS is set:\n",
 			       dump);
 		if (nr < MAX_ADVICE)
-			nr += advise_file(&i);
+			nr += advise_file(&i, said, nr);
 	}
 }
 

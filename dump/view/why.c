@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The verdict; see why.h. Each detector looks at the thread that asked for the dump, and at those
- * that were worst off; the finding that cost most is the verdict. An adder of a detector adds a row
- * to the table and says in its `needs` what has to be recorded.
+ * that were worst off; the finding that cost most is the verdict. Adding a detector is one function
+ * and one row of the table.
  */
 #include "dump/view/why.h"
 

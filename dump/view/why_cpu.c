@@ -443,6 +443,9 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 
 	if (rc)
 		return rc;
+	/* By nice values, shares are given and nobody is kept out: only who complains is heard. */
+	if (thread != w->asked && !why_real_time(mine))
+		return 0;
 	v = inverted(w, thread);
 	if (v.holder == NO_THREAD || v.ns < (thread == w->asked ? 10 * MS : 50 * MS))
 		return 0;

@@ -232,13 +232,13 @@ struct finding {
 	const char *more;     /* what would have told more; NULL: nothing */
 };
 
-/* What a detector looks for and how it is told apart; `find` adds at most one finding. */
+/* Looks for one kind of trouble. */
 struct detector {
-	const char *name;  /* for --json */
-	const char *needs; /* what has to be recorded */
+	const char *name; /* for --json */
 	bool per_thread;
-	/* Is asked with a thread, or with NO_THREAD. */
+	/* Is asked with a thread, or with NO_THREAD; a score of 0 is no finding. */
 	int (*find)(struct why *w, uint32_t thread, struct finding *f);
+	/* What it needs was recorded. */
 	bool (*can)(const struct why *w);
 };
 

@@ -462,26 +462,8 @@ static unsigned same_work(const struct why *w, uint32_t worker, const struct cha
 	return nr;
 }
 
-/* Started by it, or by one of those, ...: programs are run by waiting for them. */
-static bool is_descendant(const struct why *w, uint32_t thread, uint32_t of)
-{
-	uint32_t tid = schedule_thread(w->sched, thread)->tid;
-
-	for (int i = 0; i < 8 && tid; i++) {
-		const struct fmt_task *t = people_task(w->people, tid, w->end_ns);
-
-		if (!t)
-			return false;
-		if (t->ppid == pid_of(w, of))
-			return true;
-		tid = t->ppid;
-	}
-	return false;
-}
-
 static int find_task(struct why *w, uint32_t thread, struct finding *f)
 {
-	bool asked = thread == w->asked;
 	struct usual u = usual_of(w, thread, true);
 	uint32_t other = NO_THREAD;
 	unsigned nr_others = 0;
@@ -491,21 +473,18 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	uint64_t at;
 	int rc;
 
-	/* For others than who asked: only what was usual tells whether a wait is a long one. */
-	if (!u.longest || u.ns < (asked ? 30 : 200) * MS || (u.nr >= 5 && u.ns < 5 * u.median_ns) ||
-	    (!asked && (u.nr < 20 || u.ns < 20 * u.median_ns)))
+	/* Of others nobody knows whether they wait for a result, or for something to do. */
+	if (thread != w->asked || !u.longest || u.ns < 30 * MS ||
+	    (u.nr >= 5 && u.ns < 5 * u.median_ns))
 		return 0;
 	rc = who_worked(w, thread, u.longest, &k);
 	at = k.run_ns + k.ready_ns + k.blocked_ns;
 	if (rc || k.thread == NO_THREAD || 2 * at < u.ns)
 		return rc;
-	/* Parents wait for children: that is how programs are run. */
-	if (!asked && (is_descendant(w, k.thread, thread) || u.partner == NO_THREAD))
-		return 0;
 	busy_of(w, k.thread, 0, u.longest->from_ns, u.longest->to_ns, &b);
 	if (b.hits)
 		nr_others = same_work(w, k.thread, &b.function, u.longest, &other);
-	f->score = ms(at) * (asked ? 1.1 : 0.6);
+	f->score = ms(at) * 1.1;
 	f->culprit = k.thread;
 	f->sure = SURE_CERTAIN;
 	t = &f->verdict;

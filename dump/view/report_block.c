@@ -229,10 +229,11 @@ static void print_block(struct report *rp, void *state)
 	put_places(rp, &b.hard, "BLOCKED, UNINTERRUPTIBLE: disks, locks of the kernel");
 	put_places(rp, &b.soft, "SLEPT UNTIL ANOTHER THREAD WOKE IT");
 	if (b.nr_idle || b.nr_silent)
-		page_line(&rp->page, 2,
-			  "besides, %zu threads slept until a timer or a device woke them, %zu "
-			  "were not woken at all",
-			  b.nr_idle, b.nr_silent);
+		page_line(
+			&rp->page, 2,
+			"besides, %zu slept until a timer or a device woke them, and %zu were not "
+			"woken at all",
+			b.nr_idle, b.nr_silent);
 	map_free(&b.hard);
 	map_free(&b.soft);
 }

@@ -320,6 +320,24 @@ static void put_tree(struct report *rp, struct stacks_state *st)
 		page_line(&rp->page, 2, "and %u thinner branches", st->lines - MAX_LINES);
 }
 
+static void put_nameless(struct report *rp, const struct stacks_state *st)
+{
+	uint64_t nameless = 0;
+
+	for (size_t i = 0; i < map_nr(&st->functions); i++) {
+		const struct function *f = map_nth(&st->functions, i);
+
+		nameless += f->frame.function ? 0 : f->self;
+	}
+	if (nameless * 2 <= st->nr)
+		return;
+	page_color(&rp->page, PAGE_DIM);
+	page_line(&rp->page, 2,
+		  "most functions have no name in this dump: ringback info says why, ringback "
+		  "symbols --add adds them");
+	page_end_color(&rp->page);
+}
+
 static void print_stacks(struct report *rp, void *state)
 {
 	struct stacks_state st = {.nodes = MAP_INIT(struct node),
@@ -332,6 +350,7 @@ static void print_stacks(struct report *rp, void *state)
 		 report_fmt_window(rp, window, sizeof(window), &rp->sampled));
 	page_title(&rp->page, "WHERE CPU TIME WENT", right);
 	if (st.nr) {
+		put_nameless(rp, &st);
 		put_functions(rp, &st);
 		if (rp->tick->attr.sample_type & PERF_SAMPLE_CALLCHAIN)
 			put_tree(rp, &st);

@@ -88,13 +88,15 @@ static int on_complete(void *state, struct report *rp, const struct timeline_rec
 static int open_io(struct report *rp, void **state)
 {
 	struct io *io = calloc(1, sizeof(*io));
+	bool issued, completed;
 
 	if (!io)
 		return -ENOMEM;
 	io->requests = MAP_INIT(struct request);
 	io->devices = MAP_INIT(struct device);
-	if (report_hook(rp, "block:block_rq_issue", on_issue, io) &
-	    report_hook(rp, "block:block_rq_complete", on_complete, io)) {
+	issued = report_hook(rp, "block:block_rq_issue", on_issue, io);
+	completed = report_hook(rp, "block:block_rq_complete", on_complete, io);
+	if (issued || completed) {
 		*state = io;
 		return 0;
 	}

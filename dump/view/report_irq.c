@@ -107,10 +107,10 @@ static int open_irq(struct report *rp, void **state)
 		return -ENOMEM;
 	q->vectors = MAP_INIT(struct vector);
 	q->going = MAP_INIT(struct going);
-	hard = report_hook(rp, "irq:irq_handler_entry", on_irq, q) &
-	       report_hook(rp, "irq:irq_handler_exit", on_irq_end, q);
-	soft = report_hook(rp, "irq:softirq_entry", on_softirq, q) &
-	       report_hook(rp, "irq:softirq_exit", on_softirq_end, q);
+	hard = report_hook(rp, "irq:irq_handler_entry", on_irq, q);
+	hard |= report_hook(rp, "irq:irq_handler_exit", on_irq_end, q);
+	soft = report_hook(rp, "irq:softirq_entry", on_softirq, q);
+	soft |= report_hook(rp, "irq:softirq_exit", on_softirq_end, q);
 	if (hard || soft)
 		*state = q;
 	else

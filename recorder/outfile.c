@@ -123,20 +123,19 @@ static int give_name(struct outfile *o, const char *path)
 	return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
-/* As give_name(), under some name that is free. */
+/* As give_name(), under some name beside that is free. */
 static int give_temporary(struct outfile *o)
 {
-	int rc = -EEXIST;
+	int fd, rc = -EEXIST;
 
 	for (int i = 0; i < 100 && rc == -EEXIST; i++) {
 		char *name = temporary_name(o->path);
 
-		/* Makes a name that is free now. */
-		if (!name || close(mkostemp(name, O_CLOEXEC)) || unlink(name)) {
-			free(name);
-			return name ? -errno : -ENOMEM;
-		}
-		rc = give_name(o, name);
+		if (!name)
+			return -ENOMEM;
+		/* Makes a name that is free; it must be when the link is made, too. */
+		fd = mkostemp(name, O_CLOEXEC);
+		rc = fd < 0 || close(fd) || unlink(name) ? -errno : give_name(o, name);
 		if (rc)
 			free(name);
 		else
@@ -145,19 +144,34 @@ static int give_temporary(struct outfile *o)
 	return rc;
 }
 
+/* Gives the temporary file its name, if that is free. */
+static int rename_new(struct outfile *o)
+{
+	if (!renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, RENAME_NOREPLACE)) {
+		free(o->temporary);
+		o->temporary = NULL;
+		return 0;
+	}
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* A link does not replace either; the other name goes when it is closed. */
+	return link(o->temporary, o->path) ? -errno : 0;
+}
+
 static int put_in_place(struct outfile *o)
 {
 	int rc = 0;
 
-	if (!o->replace && !o->temporary)
-		return give_name(o, o->path);
+	if (!o->replace)
+		return o->temporary ? rename_new(o) : give_name(o, o->path);
 	if (!o->temporary)
 		rc = give_temporary(o);
-	if (!rc && o->replace)
-		return rename(o->temporary, o->path) ? -errno : 0;
-	/* A link does not replace; the other name goes when it is closed. */
-	if (!rc)
-		return link(o->temporary, o->path) ? -errno : 0;
+	if (!rc && rename(o->temporary, o->path))
+		rc = -errno;
+	if (!rc) {
+		free(o->temporary); /* it has become the file */
+		o->temporary = NULL;
+	}
 	return rc;
 }
 
@@ -167,13 +181,7 @@ int outfile_commit(struct outfile *o, struct err *err)
 
 	if (!rc && !o->direct)
 		rc = put_in_place(o);
-	if (rc)
-		return err_sys(err, rc, "%s can't be written", o->path);
-	if (o->replace && o->temporary) {
-		free(o->temporary); /* it has become the file */
-		o->temporary = NULL;
-	}
-	return 0;
+	return rc ? err_sys(err, rc, "%s can't be written", o->path) : 0;
 }
 
 void outfile_close(struct outfile *o)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by why_*.c. why_load.c collects facts, why_path.c follows a thread's time to where it was
- * lost, the detectors (why_system.c, why_cpu.c, why_wait.c) each look for one kind of trouble and
- * return findings, why.c ranks them, why_say.c writes.
+ * lost, the detectors (why_system.c, why_cpu.c, why_wait.c, why_convoy.c) each look for one kind of
+ * trouble and return findings, why.c ranks them, why_say.c writes.
  */
 #pragma once
 
@@ -35,8 +35,8 @@ struct life {
 	bool is_thread; /* FORK: a thread of the same process */
 };
 
-/* What happens often enough to be counted rather than kept. */
-enum counter { COUNT_RECLAIM, COUNT_FAULTS, COUNT_SYSCALLS, COUNT_BLOCK_IO, NR_COUNTERS };
+/* Events that would tell more of what samples show; whether they were recorded. */
+enum counter { COUNT_RECLAIM, COUNT_FAULTS, NR_COUNTERS };
 
 struct path {
 	struct buf pieces; /* newest first */
@@ -249,6 +249,11 @@ extern const struct detector detect_convoy, detect_peer, detect_task, detect_blo
 
 /* Begins a line of evidence. */
 struct text *finding_line(struct finding *f, const char *label);
+/* A line on the function that most samples were in; it becomes the finding's. */
+void finding_busy(struct finding *f, const struct busy *b, const char *label);
+/* A line on where a thread went to sleep: the system call, and the program's function, which
+ * becomes the finding's if it has none. False when that was not recorded. */
+bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label);
 void finding_free(struct finding *f);
 
 int why_say(const struct why *w, FILE *out);

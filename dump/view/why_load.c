@@ -32,8 +32,6 @@ static const struct {
 } counters[] = {
 	{"vmscan:mm_vmscan_direct_reclaim_begin", COUNT_RECLAIM},
 	{"vmscan:mm_vmscan_memcg_reclaim_begin", COUNT_RECLAIM},
-	{"raw_syscalls:sys_enter", COUNT_SYSCALLS},
-	{"block:block_rq_issue", COUNT_BLOCK_IO},
 };
 
 /* What an event of meta is to us: a kind of life plus 1. */

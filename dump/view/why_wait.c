@@ -36,7 +36,7 @@ static uint32_t pid_of(const struct why *w, uint32_t thread)
 	return schedule_thread(w->sched, thread)->pid;
 }
 
-static void say_busy(struct finding *f, const struct busy *b, const char *label)
+void finding_busy(struct finding *f, const struct busy *b, const char *label)
 {
 	struct text *t;
 
@@ -52,7 +52,7 @@ static void say_busy(struct finding *f, const struct busy *b, const char *label)
 }
 
 /* Where it slept, when that was recorded: the system call, or the kernel's function. */
-static bool say_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label)
+bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label)
 {
 	const char *syscall = chain_syscall(w, chain);
 	const struct chain_frame *own = chain_own(w, chain);
@@ -77,144 +77,6 @@ static bool say_asleep(const struct why *w, struct finding *f, uint32_t chain, c
 	text_str(t, "\n");
 	return true;
 }
-
-/* ---- a lock convoy ---- */
-
-#define MAX_HANDS 64
-
-struct convoy {
-	uint64_t ns;	  /* that the thread waited in the line */
-	uint64_t hand_ns; /* the sum over waits of waited time times hands that it went through */
-	uint64_t held_ns; /* siblings' running time in it */
-	unsigned nr, nr_held; /* waits; times that a sibling ran */
-	uint32_t hands[MAX_HANDS];
-	uint64_t hands_ns[MAX_HANDS];
-	unsigned nr_hands;
-};
-
-struct wait {
-	uint64_t ns;
-	uint32_t hands[MAX_HANDS];
-	unsigned nr;
-};
-
-static void add_hand(uint32_t *hands, unsigned *nr, uint64_t *sums, uint32_t thread, uint64_t ns)
-{
-	unsigned i;
-
-	for (i = 0; i < *nr && hands[i] != thread; i++)
-		;
-	if (i == MAX_HANDS)
-		return;
-	hands[i] = thread;
-	*nr += i == *nr;
-	if (sums)
-		sums[i] += ns;
-}
-
-static void end_wait(struct convoy *c, struct wait *wait)
-{
-	if (wait->nr) {
-		c->nr++;
-		c->ns += wait->ns;
-		c->hand_ns += wait->ns * wait->nr;
-	}
-	*wait = (struct wait){0};
-}
-
-/* The path's pieces at the siblings, one wait after the other. */
-static struct convoy convoy_of(const struct why *w, uint32_t thread)
-{
-	struct convoy c = {0};
-	struct wait wait = {0};
-
-	for (size_t i = 0; i < path_nr(&w->path); i++) {
-		const struct piece *p = path_piece(&w->path, i);
-		uint64_t ns = p->to_ns - p->from_ns;
-
-		if (!p->depth) {
-			end_wait(&c, &wait);
-			continue;
-		}
-		if (pid_of(w, p->thread) != pid_of(w, thread) ||
-		    (p->kind != LOST_RUN && p->kind != LOST_READY && p->kind != LOST_BLOCKED))
-			continue;
-		wait.ns += ns;
-		add_hand(wait.hands, &wait.nr, NULL, p->thread, ns);
-		add_hand(c.hands, &c.nr_hands, c.hands_ns, p->thread, ns);
-		if (p->kind == LOST_RUN) {
-			c.held_ns += ns;
-			c.nr_held++;
-		}
-	}
-	end_wait(&c, &wait);
-	return c;
-}
-
-/*
- * Everybody waits for everybody: each wait goes through several siblings, one after the other, and
- * none of them is the one to blame. A pool's thread that waits for work is woken by one other.
- */
-static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
-{
-	bool asked = thread == w->asked;
-	struct convoy c;
-	struct busy b;
-	struct text *t;
-	uint64_t most = 0;
-	int rc;
-
-	if (!pid_of(w, thread))
-		return 0;
-	rc = path_of(w, thread);
-	if (rc)
-		return rc;
-	c = convoy_of(w, thread);
-	for (unsigned i = 0; i < c.nr_hands; i++)
-		most = c.hands_ns[i] > most ? c.hands_ns[i] : most;
-	if (c.nr < 5 || c.nr_hands < 3 || 2 * most > c.ns || c.hand_ns < 2 * c.ns ||
-	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < focus_time(w)))
-		return 0;
-	busy_of(w, thread, pid_of(w, thread), w->focus_ns, w->end_ns, &b);
-	f->score = ms(c.ns) * 1.5;
-	f->culprit = c.hands[0];
-	f->sure = schedule_has_stacks(w->sched) ? SURE_CERTAIN : SURE_FAIRLY;
-	t = &f->verdict;
-	text_fmt(t, "lock convoy: %u threads stand in line for each other; ", c.nr_hands + 1);
-	why_who(w, thread, t);
-	text_str(t, " waited ");
-	why_time(t, c.ns);
-	text_str(t, " of the last ");
-	why_time(t, focus_time(w));
-	if (b.hits) {
-		text_str(t, " for ");
-		why_function(&b.function, t);
-		text_str(t, " in the others");
-	}
-	t = finding_line(f, "line");
-	text_fmt(t, "%u waits, ", c.nr);
-	why_time(t, c.ns / c.nr);
-	text_fmt(t, " each, through %.1f others one after the other, ",
-		 (double)c.hand_ns / (double)c.ns);
-	why_time(t, c.nr_held ? c.held_ns / c.nr_held : 0);
-	text_str(t, " in each\n");
-	t = finding_line(f, "others");
-	for (unsigned i = 0; i < c.nr_hands && i < 6; i++) {
-		text_str(t, i ? ", " : "");
-		why_who(w, c.hands[i], t);
-		text_char(t, ' ');
-		why_time(t, c.hands_ns[i]);
-	}
-	text_str(t, "\n");
-	say_busy(f, &b, "holding");
-	f->more = schedule_has_stacks(w->sched) ? NULL
-						: "which lock: stacks of who waits (--preset "
-						  "waits), or futex calls (-e raw_syscalls:*)";
-	return 0;
-}
-
-const struct detector detect_convoy = {
-	.name = "lock-convoy", .per_thread = true, .find = find_convoy, .can = can_wake};
 
 /* ---- sleeps that were longer than usual ---- */
 
@@ -388,7 +250,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, ", ran ");
 	why_time(t, p.run_ns);
 	text_str(t, " meanwhile\n");
-	if (!say_asleep(w, f, u.longest->chain, "where"))
+	if (!finding_asleep(w, f, u.longest->chain, "where"))
 		f->more = "where it slept: stacks of who waits (--preset waits), or --preset "
 			  "syscalls";
 	return 0;
@@ -398,6 +260,8 @@ const struct detector detect_peer = {
 	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = can_wake};
 
 /* ---- another thread is at something else ---- */
+
+#define MAX_WORKERS 64
 
 struct work {
 	uint32_t thread;
@@ -410,7 +274,7 @@ static int who_worked(const struct why *w, uint32_t thread, const struct span *s
 {
 	struct path p = {0};
 	int rc = path_walk(w, thread, sleep->from_ns, sleep->to_ns, &p);
-	struct work list[MAX_HANDS];
+	struct work list[MAX_WORKERS];
 	size_t nr = 0, k;
 
 	*out = (struct work){.thread = NO_THREAD};
@@ -422,7 +286,7 @@ static int who_worked(const struct why *w, uint32_t thread, const struct span *s
 			continue;
 		for (k = 0; k < nr && list[k].thread != q->thread; k++)
 			;
-		if (k == MAX_HANDS)
+		if (k == MAX_WORKERS)
 			continue;
 		if (k == nr)
 			list[nr++] = (struct work){.thread = q->thread};
@@ -519,14 +383,14 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, ", then woke ");
 	why_name(w, thread, t);
 	text_str(t, "\n");
-	say_busy(f, &b, "there");
+	finding_busy(f, &b, "there");
 	if (u.nr) {
 		t = finding_line(f, "usual");
 		text_fmt(t, "%zu other waits for threads took ", u.nr);
 		why_time(t, u.median_ns);
 		text_str(t, " (median)\n");
 	}
-	say_asleep(w, f, u.longest->chain, "where");
+	finding_asleep(w, f, u.longest->chain, "where");
 	return 0;
 }
 
@@ -616,8 +480,8 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, "; it ran ");
 	why_time(t, s.ns[SPAN_RUN]);
 	text_str(t, " meanwhile\n");
-	if (!say_asleep(w, f, call.syscall ? call.chain : longest->chain, "where"))
-		say_busy(f, &b, "around");
+	if (!finding_asleep(w, f, call.syscall ? call.chain : longest->chain, "where"))
+		finding_busy(f, &b, "around");
 	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ)) {
 		t = finding_line(f, "woken");
 		text_str(t, "from the longest by ");
@@ -671,7 +535,7 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 		text_str(t, ", mostly in ");
 		why_function(&b.function, t);
 	}
-	say_busy(f, &b, "there");
+	finding_busy(f, &b, "there");
 	return 0;
 }
 

@@ -537,9 +537,12 @@ static void reload(struct daemon *d)
 {
 	struct err err = ERR_INIT;
 
-	/* Their rules may be gone then. */
-	d->sealed = false;
+	/* Their rules may be gone then: what waits is merged with the dump in the making. */
 	hit_later(d);
+	for (size_t i = 0; i < d->nr_waiters; i++) {
+		d->waiters[i].merged |= d->waiters[i].later;
+		d->waiters[i].later = false;
+	}
 	if (session_reload(d->s, d->argc, d->argv, &err)) {
 		log_err(&err);
 		log_warn("the configuration is as it was");

@@ -311,6 +311,15 @@ for file in "$path" "$second"; do check "... both are whole" "$RINGBACK" check "
 dump_now >"$work/first" &
 first=$!
 catch STOP
+"$RINGBACK" trigger >"$work/third" &
+third=$!
+sleep 0.5
+kill -HUP "$rec_pid"
+wait "$first" "$third"
+check "... also when the configuration is read anew meanwhile" "$RINGBACK" check "$(cat "$work/third")"
+dump_now >"$work/first" &
+first=$!
+catch STOP
 kill "$rec_pid"
 sleep 0.2
 kill "$rec_pid"

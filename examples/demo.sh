@@ -96,11 +96,14 @@ echo "$dump"
 stop_recorder
 stop_load
 
-show "$program" info "$dump"
-"$program" info "$dump" || failed "the dump can't be read"
+show "$program" why "$dump"
+"$program" why "$dump" || failed "the dump can't be read"
 
-show "$program" script --from -5ms --to 0 "$dump" '| tail -n 20'
-"$program" script --from -5ms --to 0 "$dump" | tail -n 20
+show "$program" report "$dump"
+"$program" report "$dump" || failed "the dump can't be read"
+
+show "$program" script --from -5ms --to 0 "$dump" '| tail -n 10'
+"$program" script --from -5ms --to 0 "$dump" | tail -n 10
 
 show "$program" check "$dump"
 "$program" check "$dump" || failed "the dump is damaged"
@@ -111,6 +114,8 @@ The dump is $dump ($(du -h "$dump" | cut -f 1)).
 It needs no root, no kernel feature and not this machine to be read. Try:
 
   dump=$dump
+  $program report --html page.html \$dump     # the same, to zoom and search
+  $program export -f pftrace \$dump >x.pftrace # for Perfetto; perf, pprof, flame graphs
   $program script \$dump | less                # every event, oldest first
   $program script --from -200ms --json \$dump  # the last 200 ms, for programs
   $program doctor                              # what this machine allows

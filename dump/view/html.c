@@ -89,6 +89,7 @@ static void set_window(struct html *h)
 	uint64_t from, to;
 
 	schedule_window(s, &from, &to);
+	h->known_ns = from;
 	if (!to) {
 		from = UINT64_MAX;
 		to = h->m->trigger.freeze_ns;

@@ -65,6 +65,10 @@ static void put_losses(struct html *h, struct json *j)
 	json_open(j, "lost", '[');
 	for (size_t i = 0; i < h->info.nr_findings; i++)
 		put_text(j, NULL, h->info.findings[i]);
+	if (schedule_was_cut(h->why.sched))
+		json_cstr(j, NULL,
+			  "more happened than a page is made of: the timeline begins later than "
+			  "the rings do");
 	json_close(j, ']');
 	json_open(j, "gaps", '[');
 	for (size_t i = 0; i < h->losses.len / sizeof(*l); i++) {

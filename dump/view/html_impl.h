@@ -77,6 +77,7 @@ struct html {
 	uint64_t nr_seen, nr_total;
 
 	uint64_t base_ns, end_ns;     /* what the page shows */
+	uint64_t known_ns;	      /* all CPUs' switches are known from here on */
 	uint64_t whole_ns, wholes_ns; /* within: every span as recorded */
 	uint64_t merge_ns;	      /* elsewhere shorter ones are merged; 0: none */
 	uint64_t nr_merged;

@@ -36,9 +36,20 @@ struct walk {
 	size_t nr, nr_merged;
 };
 
+/*
+ * Before all CPUs' rings have begun, that a thread ran is known where its CPU's has; what others
+ * did is not: their wake-ups may be in rings that begin later.
+ */
+static uint64_t known_from(const struct html *h, const struct span *s)
+{
+	return s->state == SPAN_RUN || h->known_ns < h->base_ns ? h->base_ns : h->known_ns;
+}
+
 static uint64_t from_of(const struct html *h, const struct span *s)
 {
-	return s->from_ns > h->base_ns ? s->from_ns : h->base_ns;
+	uint64_t from = known_from(h, s);
+
+	return s->from_ns > from ? s->from_ns : from;
 }
 
 static uint64_t to_of(const struct html *h, const struct span *s)
@@ -48,7 +59,7 @@ static uint64_t to_of(const struct html *h, const struct span *s)
 
 static bool outside(const struct html *h, const struct span *s)
 {
-	return s->to_ns < h->base_ns || s->from_ns > h->end_ns;
+	return s->to_ns < known_from(h, s) || s->from_ns > h->end_ns;
 }
 
 static void put(struct walk *w, const struct group *g)
@@ -64,7 +75,8 @@ static void put(struct walk *w, const struct group *g)
 	column_put(c, COL_SPAN_GAP, g->from_ns > w->at_ns ? g->from_ns - w->at_ns : 0);
 	column_put(c, COL_SPAN_NS, g->to_ns - g->from_ns);
 	column_put(c, COL_SPAN_STATE, merged ? HTML_MERGED : s->state);
-	column_put(c, COL_SPAN_FLAGS, merged ? g->flags : s->flags);
+	column_put(c, COL_SPAN_FLAGS,
+		   merged ? g->flags : s->flags | (g->from_ns > s->from_ns ? SPAN_CUT : 0));
 	column_put(c, COL_SPAN_CPU, (uint64_t)((merged ? g->cpu : s->cpu) + 1));
 	column_put(c, COL_SPAN_BY, merged || s->by == NO_THREAD ? 0 : s->by + 1ull);
 	column_put(c, COL_SPAN_CHAIN, merged ? g->chain : s->chain);
@@ -110,7 +122,20 @@ static bool may_merge(const struct walk *w, const struct span *s)
 	       s->state != SPAN_ENDED;
 }
 
-/* A thread's spans; a gap between two is never inside of a merged one. */
+/*
+ * Whether `s` may follow what is in the group. A gap is never inside of one, but where only running
+ * is known: there all else is one.
+ */
+static bool may_join(const struct walk *w, const struct group *g, const struct span *s)
+{
+	const struct html *h = w->h;
+	uint64_t from = from_of(h, s);
+
+	return may_merge(w, s) && may_merge(w, g->first) && from - g->from_ns < w->merge_ns &&
+	       (from == g->to_ns || s->to_ns < h->known_ns) &&
+	       (s->from_ns > h->wholes_ns) == (g->first->from_ns > h->wholes_ns);
+}
+
 static void walk_thread(struct walk *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->h->why.sched, thread);
@@ -120,15 +145,9 @@ static void walk_thread(struct walk *w, uint32_t thread)
 
 	w->at_ns = w->h->base_ns;
 	for (size_t i = 0; i < t->nr; i++, s++) {
-		bool merge;
-
 		if (outside(w->h, s))
 			continue;
-		merge = may_merge(w, s);
-		if (g.nr &&
-		    (!merge || !may_merge(w, g.first) || from_of(w->h, s) != g.to_ns ||
-		     g.to_ns - g.from_ns >= w->merge_ns ||
-		     (s->from_ns > w->h->wholes_ns) != (g.first->from_ns > w->h->wholes_ns))) {
+		if (g.nr && !may_join(w, &g, s)) {
 			put(w, &g);
 			g.nr = 0;
 		}

@@ -239,16 +239,23 @@ class Model {
 		const t = this.threads[thread];
 		if (from <= this.scheduled[0] && to >= this.scheduled[1])
 			return { ns: t.whole, runs: t.runs };
+		from = Math.max(from, this.scheduled[0]);
+		to = Math.min(to, this.scheduled[1]);
 		let runs = 0;
 		for (let i = this.after(thread, from); i < this.first[thread + 1] && this.start[i] < to; i++) {
 			const begin = Math.max(this.start[i], from), end = Math.min(this.start[i] + this.ns[i], to);
 			const share = this.ns[i] ? (end - begin) / this.ns[i] : 0;
 			if (share <= 0)
 				continue;
+			runs += this.state[i] === RUN;
+			if (this.state[i] !== MERGED) {
+				if (this.state[i] < ENDED)
+					out[this.state[i]] += end - begin;
+				continue;
+			}
 			this.parts(i, parts);
 			for (let s = 0; s < 5; s++)
 				out[s] += parts[s] * share;
-			runs += this.state[i] === RUN;
 		}
 		return { ns: out, runs };
 	}
@@ -264,14 +271,18 @@ class Model {
 
 // ---- how numbers are written ----
 
+function threeDigits(v) {
+	return Math.abs(v) >= 100 ? v.toFixed(0) : v.toPrecision(3);
+}
+
 function formatTime(ns) {
 	const a = Math.abs(ns);
 	if (a >= 1e9)
-		return (ns / 1e9).toPrecision(a >= 1e11 ? 6 : 4) + " s";
+		return threeDigits(ns / 1e9) + " s";
 	if (a >= 1e6)
-		return (ns / 1e6).toPrecision(a >= 1e8 ? 3 : a >= 1e7 ? 3 : 3) + " ms";
+		return threeDigits(ns / 1e6) + " ms";
 	if (a >= 1e3)
-		return (ns / 1e3).toPrecision(3) + " \u00b5s";
+		return threeDigits(ns / 1e3) + " \u00b5s";
 	return Math.round(ns) + " ns";
 }
 

@@ -229,9 +229,9 @@ class Timeline {
 		for (const [from, to, cpu, nr, throttled] of this.gaps(row))
 			if (at >= from && at <= to)
 				return throttled ? `the kernel left out samples here, CPU ${cpu}` : `${formatCount(nr)} records were lost up to here, CPU ${cpu}`;
-		if (at < this.model.scheduled[0])
-			return "not recorded yet";
 		const i = this.spanUnder(row, x);
+		if (i < 0 && at < this.model.scheduled[0])
+			return "not recorded yet, or not by all CPUs";
 		return formatMoment(at) + (i >= 0 ? "\n" + this.app.aboutSpan(i) : row.thread ? "" : "\nidle");
 	}
 
@@ -332,7 +332,7 @@ class Timeline {
 		this.painter.clipped(ctx, t.name, 20, mid, GUTTER - 38 - w);
 	}
 
-	// Before the rings' first switches nothing is known; nor after they were frozen.
+	// Before all rings' first switches not all is known; nothing is after they were frozen.
 	drawUnknown(ctx, y, h) {
 		const [from, to] = this.model.scheduled, a = this.x(from), b = this.x(to);
 		ctx.fillStyle = this.app.colours.unknown;

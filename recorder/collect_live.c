@@ -84,9 +84,9 @@ static bool alive(const struct fmt_task *t)
 static size_t neighbours(const struct live *l, const struct hits_image *image,
 			 struct livefile_process *p, size_t max)
 {
-	const struct hits_place *at = hits_places(l->hits, image);
-	const struct fmt_task *t = people_task(l->people, at->tid, at->ns);
-	uint64_t ns = t ? people_namespace(l->people, t, at->ns, FMT_NS_MNT) : 0;
+	const struct fmt_task *t = image->nr_mappings ? task_of(l, image->mappings[0].key) : NULL;
+	uint64_t last = t && t->exit_ns ? t->exit_ns : UINT64_MAX;
+	uint64_t ns = t ? people_namespace(l->people, t, last, FMT_NS_MNT) : 0;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < l->nr_tasks && nr < max && ns; i++)

@@ -207,6 +207,29 @@ static void a_cooldown_of_its_own_counts_from_its_own_dump(void **state)
 	assert_int_equal(m[0].nr_hits, 1);
 }
 
+/* While a dump is made: whether a hit could have one of its own after it. */
+static void a_cooldown_is_foreseen(void **state)
+{
+	const struct engine_options opt = {.cooldown_ns = 10 * (int64_t)SEC};
+	const struct rule *own = add(*state, "signal:USR1;name=a;cooldown=10s");
+	const struct rule *none = add(*state, "signal:WINCH;name=b");
+
+	assert_int_equal(hit(*state, own, 100 * SEC), VERDICT_DUMP);
+	assert_true(engine_will_hold(*state, own));
+	assert_false(engine_will_hold(*state, none));
+	assert_false(engine_will_hold(*state, engine_builtin(*state, "manual")));
+	engine_done(*state, 105 * SEC, true);
+	assert_int_equal(hit(*state, none, 106 * SEC), VERDICT_DUMP);
+	assert_false(engine_will_hold(*state, own));
+	engine_done(*state, 107 * SEC, true);
+	assert_int_equal(engine_reload(*state, &opt, NULL, 0, NULL), 0);
+	none = add(*state, "signal:WINCH;name=b");
+	dump(*state, engine_builtin(*state, "manual"), 200 * SEC);
+	assert_int_equal(hit(*state, engine_builtin(*state, "manual"), 201 * SEC), VERDICT_DUMP);
+	assert_true(engine_will_hold(*state, none));
+	assert_false(engine_will_hold(*state, engine_builtin(*state, "manual")));
+}
+
 static void the_recorders_cooldown_counts_from_any_dump_and_spares_people(void **state)
 {
 	const struct engine_options opt = {.cooldown_ns = 10 * (int64_t)SEC};
@@ -452,6 +475,7 @@ int main(void)
 		TEST(hits_during_post_and_dump_are_merged_by_name),
 		TEST(hits_after_the_seal_go_into_the_next_dump),
 		TEST(a_failed_dump_keeps_all_its_hits_for_the_next),
+		TEST(a_cooldown_is_foreseen),
 		TEST(a_cooldown_of_its_own_counts_from_its_own_dump),
 		TEST(the_recorders_cooldown_counts_from_any_dump_and_spares_people),
 		TEST(a_limit_slides),

@@ -39,7 +39,8 @@ static const char format[] =
 
 /*
  * alpha (10, thread 11) and its parent are there from the beginning; alpha forks 30 at HIT - 50,
- * which execs at HIT - 40, maps and exits; 40 has ended long before.
+ * which execs at HIT - 40, maps and exits; 40 and 41 have ended long before, but of 41 there is a
+ * record.
  */
 static void put_ledger(struct mk *d)
 {
@@ -54,6 +55,10 @@ static void put_ledger(struct mk *d)
 		NULL, 0);
 	mk_task(d, 4, 40, 40, 1, 5, 1000);
 	mk_comm(d, 4, 5, "gone");
+	mk_item(d, FMT_LEDGER, FMT_LEDGER_TASK,
+		&(struct fmt_task){5, 41, 41, 1, 5, 1000, FMT_TASK_SAMPLED, 0},
+		sizeof(struct fmt_task), NULL, 0);
+	mk_comm(d, 5, 5, "late");
 	mk_path(d, 1, "/usr/lib/libdemo.so");
 	mk_path(d, 2, "/usr/bin/child");
 	mk_map(d, &(struct fmt_map){.key = 1,
@@ -377,9 +382,11 @@ static void test_order(void **state)
 		{HIT - 104, "kernel [kernel.kallsyms]"},
 		{HIT - 104, "comm 0/0 swapper"},
 		{HIT - 103, "fork 10/10 of 1 (was there)"},
+		{HIT - 103, "fork 41/41 of 1 (was there)"},
 		{HIT - 103, "fork 10/11 of 10 (was there)"},
 		{HIT - 102, "comm 10/10 alpha"},
 		{HIT - 102, "comm 10/11 worker"},
+		{HIT - 102, "comm 41/41 late"},
 		{HIT - 101, "map 10 7000 /usr/lib/libdemo.so"},
 		{HIT - 100, "sample"},
 		{HIT - 60, "sample"},
@@ -427,8 +434,9 @@ static void test_part(void **state)
 	}
 	assert_int_equal(nr, 5);
 	/* What was there before is said all the same, what came after is not. */
-	assert_non_null(strstr(all, "comm 30/30 child\nmap 10 7000 /usr/lib/libdemo.so\n"
-				    "map 30 4000 /usr/bin/child (build-id)\nsample\n"));
+	assert_non_null(
+		strstr(all, "comm 30/30 child\ncomm 41/41 late\nmap 10 7000 /usr/lib/libdemo.so\n"
+			    "map 30 4000 /usr/bin/child (build-id)\nsample\n"));
 	assert_null(strstr(all, "exit"));
 	free((void *)e.b.p);
 	mk_close(&d, r);

@@ -58,12 +58,14 @@ static const struct fmt_task *task_of(const struct perf_export *p, uint32_t key)
 	return at ? *at : NULL;
 }
 
-/* Whether records from `floor_ns` on can be about it. */
+/* Whether records from `floor_ns` on can be about it. One that ended before can still have switched
+ * for the last time after that, where it had to wait for its CPU. */
 static bool matters(const struct perf_export *p, const struct fmt_task *t, uint64_t floor_ns)
 {
 	if (t->start_ns > p->x->opt->to_ns)
 		return false;
-	return !t->exit_ns || t->exit_ns > floor_ns || floor_ns - t->exit_ns <= SLACK_NS;
+	return !t->exit_ns || t->exit_ns > floor_ns || floor_ns - t->exit_ns <= SLACK_NS ||
+	       t->flags & FMT_TASK_SAMPLED;
 }
 
 /* ---- what has to be said ---- */

@@ -113,7 +113,7 @@ def read_ringback(path):
 
 def place(f):
     """Where a frame of ours is, as perf says it: in its file, or the address itself."""
-    if "off" not in f:
+    if "off" not in f or f.get("dso", "").startswith("//anon"):
         return int(f["ip"], 16), f.get("dso") or "[unknown]"
     return int(f["off"], 16), f["dso"]
 

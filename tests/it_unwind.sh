@@ -152,4 +152,8 @@ check "a handler's frame is followed by the interrupted function's" \
 	grep -q 'interrupted;.*raise.*;__restore_rt;handler;inner;leaf' <<<"$("$loads/tool_stack" "${dumps[dynamic]}")"
 check "the vdso's functions have callers" \
 	grep -q 'outer;timed;.*__vdso_clock_gettime' <<<"$("$loads/tool_stack" "${dumps[dynamic]}")"
+check "script shows the callers, with names" \
+	grep -q '^ *[0-9a-f]* main+0x[0-9a-f]* (dynamic)$' <<<"$("$RINGBACK" script "${dumps[dynamic]}")"
+check "script tells why a chain ends" \
+	grep -q '^ *ends: more than the 128 bytes of stack that were copied$' <<<"$("$RINGBACK" script "${dumps[short]}")"
 tap_end

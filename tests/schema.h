@@ -63,6 +63,8 @@ static inline void schema_see(struct schema *s, json_t *j, const char *prefix)
 /* Frames have a table of their own: "chain[].ip" and "at.ip" stand there as "ip". */
 static inline const char *schema_document_name(const char *key)
 {
+	if (!strncmp(key, "user_stack.chain[].", 19))
+		return key + 19;
 	if (!strncmp(key, "chain[].", 8))
 		return key + 8;
 	return !strncmp(key, "at.", 3) ? key + 3 : key;

@@ -123,6 +123,15 @@ static struct mk everything(void)
 	/* Up to its last byte: where the call at 0x8ffe, whose return address is recorded, lies. */
 	mk_image(&d, 0, FMT_IMAGE_FILE, 0, 1, "/usr/lib/libdemo.so");
 	mk_function(&d, 0, 0x2080, 0x7f, "_ZN4demo3runEv");
+	/* The stack of put_dwarf() begins with 0: the caller of 0x7020 is not known. */
+	mk_rule(&d,
+		(struct fmt_unwind){.start = 0x100,
+				    .bytes = 0x100,
+				    .code_align = 1,
+				    .data_align = -8,
+				    .return_register = 16,
+				    .initial_bytes = 5},
+		"\x0c\x07\x18\x90\x01", NULL, 0);
 	mk_place(&d, 0, 0x20fe, 0, 3, "demo_inlined", "/src/demo.c");
 	mk_place(&d, 0, 0x20fe, 1, 9, "_ZN4demo3runEv", "/src/demo.c");
 	return d;
@@ -166,6 +175,8 @@ static const char everything_text[] =
 	"                                    5555 [unknown]\n"
 	"\\x1b[31mevil\\x0a      11 [000]    -0.000000200  page-faults:\n"
 	"                        user stack 16 bytes, ip 0x7020 libdemo.so+0x120, sp 0x7fff0000\n"
+	"                                    7020 libdemo.so+0x120\n"
+	"                        ends: more than the 16 bytes of stack that were copied\n"
 	"           omega      10 [000]    +0.000000001  sys:value: value=9\n";
 
 static void test_text(void **state)

@@ -5,6 +5,7 @@
  */
 #include "dump/view/script_impl.h"
 
+#include "dump/view/stack.h"
 #include "dump/base/err.h"
 #include "dump/reader.h"
 
@@ -32,6 +33,9 @@ int script_printer_init(struct printer *p, const struct script *s)
 	p->places = calloc(NR_PLACES, sizeof(*p->places));
 	if (!p->who || !p->places)
 		return -ENOMEM;
+	if (s->symbols && rules_nr(symbols_rules(s->symbols)) &&
+	    stack_unwind_new(s->people, s->symbols, &p->unwind, NULL))
+		return -ENOMEM;
 	/* Nothing holds yet. */
 	for (size_t i = 0; i < NR_WHO; i++)
 		p->who[i].span.from_ns = UINT64_MAX;
@@ -44,6 +48,7 @@ void script_printer_free(struct printer *p)
 {
 	text_free(&p->text);
 	text_free(&p->place);
+	unwind_free(p->unwind);
 	free(p->who);
 	free(p->places);
 }

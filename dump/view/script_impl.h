@@ -13,6 +13,7 @@
 #include "dump/view/script.h"
 #include "dump/view/symbols.h"
 #include "dump/view/timeline.h"
+#include "dump/view/unwind.h"
 
 /* What is printed of an event before its content, made once: "  sched:sched_switch:". */
 struct head {
@@ -70,6 +71,7 @@ struct printer {
 	struct text place; /* one that is too long to be kept */
 	struct who *who;   /* NR_WHO, by tid */
 	struct place *places;
+	struct unwind *unwind; /* NULL: the dump has no rules for it */
 };
 
 /* One record and what was found out about it. */
@@ -123,6 +125,12 @@ struct chain_walk {
 bool script_next_ip(const struct line *l, struct chain_walk *w);
 /* True for an address that only the kernel can have. */
 bool script_kernel_address(uint64_t ip);
+
+/* The chain of a sample's user registers and stack; false: it has none, or the dump no rules.
+ * Borrowed until the next call. */
+bool script_unwind(struct printer *p, const struct line *l, struct unwind_chain *c);
+/* Why it ends, in words; empty when it is complete. */
+void script_unwind_end(const struct unwind_chain *c, struct text *t);
 
 /* What is known of an address. */
 struct frame {

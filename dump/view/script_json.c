@@ -85,8 +85,29 @@ static void put_chain(struct printer *p, const struct line *l, struct json *j)
 	json_close(j, ']');
 }
 
-static void put_user_stack(const struct script *s, const struct line *l, struct json *j)
+/* The callers that the user stack leads to, and why there are no more. */
+static void put_unwound(struct printer *p, const struct line *l, struct json *j)
 {
+	struct text end = TEXT_INIT(NULL);
+	struct unwind_chain c;
+
+	if (!script_unwind(p, l, &c))
+		return;
+	json_open(j, "chain", '[');
+	for (size_t i = 0; i < c.nr; i++)
+		json_made(j, NULL, script_place(p, l, c.frames[i].ip, false, !c.frames[i].exact));
+	json_close(j, ']');
+	if (c.end == UNWIND_COMPLETE)
+		return;
+	script_unwind_end(&c, &end);
+	text_char(&end, '\0');
+	json_cstr(j, "end", end.rc ? "" : (const char *)end.b.p);
+	text_free(&end);
+}
+
+static void put_user_stack(struct printer *p, const struct line *l, struct json *j)
+{
+	const struct script *s = p->s;
 	uint64_t v;
 
 	json_open(j, "user_stack", '{');
@@ -95,6 +116,7 @@ static void put_user_stack(const struct script *s, const struct line *l, struct 
 		json_hex(j, "ip", v);
 	if (s->regs && script_reg(l, s->regs->sp, &v))
 		json_hex(j, "sp", v);
+	put_unwound(p, l, j);
 	json_close(j, '}');
 }
 
@@ -147,7 +169,7 @@ void script_json_line(struct printer *p, const struct line *l)
 	if (r->nr_callchain)
 		put_chain(p, l, &j);
 	if (r->stack.len || r->regs)
-		put_user_stack(s, l, &j);
+		put_user_stack(p, l, &j);
 	json_close(&j, '}');
 	text_char(t, '\n');
 }

@@ -6,6 +6,8 @@
  */
 #include "dump/view/script_impl.h"
 
+#include "dump/view/stack.h"
+
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -102,4 +104,20 @@ struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, 
 	if (made.len)
 		memcpy(k->text, made.p, made.len);
 	return made;
+}
+
+bool script_unwind(struct printer *p, const struct line *l, struct unwind_chain *c)
+{
+	if (!p->unwind || l->rec.tid == UINT32_MAX || !unwind_has(&l->rec))
+		return false;
+	unwind_sample(p->unwind, &l->rec, c);
+	return true;
+}
+
+void script_unwind_end(const struct unwind_chain *c, struct text *t)
+{
+	struct stack s = {0};
+
+	stack_end_of(c, &s);
+	stack_end_name(&s, t);
 }

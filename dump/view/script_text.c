@@ -249,6 +249,28 @@ static void put_named_hex(struct text *t, const char *name, uint64_t v)
 	text_hex(t, v, 1);
 }
 
+/* The callers that the user stack leads to, and why there are no more. */
+static void put_unwound(struct printer *p, const struct line *l)
+{
+	struct text *t = &p->text;
+	struct unwind_chain c;
+	struct bytes place;
+
+	if (!script_unwind(p, l, &c))
+		return;
+	for (size_t i = 0; i < c.nr; i++) {
+		place = script_place(p, l, c.frames[i].ip, false, !c.frames[i].exact);
+		text_put(t, place.p, place.len);
+		text_char(t, '\n');
+	}
+	if (c.end == UNWIND_COMPLETE)
+		return;
+	text_fill(t, ' ', 24);
+	text_str(t, "ends: ");
+	script_unwind_end(&c, t);
+	text_char(t, '\n');
+}
+
 static void put_user_stack(struct printer *p, const struct line *l)
 {
 	const struct stack_regs *regs = p->s->regs;
@@ -266,6 +288,7 @@ static void put_user_stack(struct printer *p, const struct line *l)
 	if (regs && script_reg(l, regs->sp, &v))
 		put_named_hex(t, ", sp", v);
 	text_char(t, '\n');
+	put_unwound(p, l);
 }
 
 /* ---- content ---- */

@@ -40,15 +40,21 @@ static const struct rule *find_rule(void *ctx, const struct people_map *map, uin
 	return symbols_rule(ctx, map, place);
 }
 
+int stack_unwind_new(const struct people *p, const struct symbols *s, struct unwind **out,
+		     struct err *err)
+{
+	const struct unwind_source source = {symbols_rules(s), find_rule, NULL, (void *)s};
+
+	return unwind_new(p, &source, out, err);
+}
+
 int stacks_new(const struct meta *m, const struct people *p, const struct symbols *s,
 	       struct stacks **out, struct err *err)
 {
 	struct stacks *st = calloc(1, sizeof(*st));
-	const struct unwind_source source = {symbols_rules(s), find_rule, NULL, (void *)s};
-
 	if (st)
 		st->slots = calloc(NR_SLOTS, sizeof(*st->slots));
-	if (!st || !st->slots || unwind_new(p, &source, &st->unwind, NULL)) {
+	if (!st || !st->slots || stack_unwind_new(p, s, &st->unwind, NULL)) {
 		stacks_free(st);
 		return err_set(err, -ENOMEM, "out of memory for call stacks");
 	}
@@ -138,22 +144,28 @@ static bool walk(struct stacks *st, const struct timeline_record *rec)
 	return user;
 }
 
-/* The user part of a sample that the kernel copied registers and stack of. */
-static void unwind(struct stacks *st, const struct timeline_record *rec, struct stack *out)
+void stack_end_of(const struct unwind_chain *c, struct stack *out)
 {
 	static const enum stack_end ends[] = {
 		[UNWIND_COMPLETE] = STACK_COMPLETE, [UNWIND_CUT] = STACK_SHORT,
 		[UNWIND_NO_RULE] = STACK_NO_RULE,   [UNWIND_BAD] = STACK_BAD,
 		[UNWIND_DEEP] = STACK_DEEP,	    [UNWIND_NO_REGS] = STACK_NO_REGS,
 	};
+
+	out->end = ends[c->end];
+	out->end_image = c->image;
+	out->end_bytes = c->stack_bytes;
+}
+
+/* The user part of a sample that the kernel copied registers and stack of. */
+static void unwind(struct stacks *st, const struct timeline_record *rec, struct stack *out)
+{
 	struct unwind_chain c;
 
 	unwind_sample(st->unwind, rec, &c);
 	for (size_t i = 0; i < c.nr; i++)
 		add_frame(st, rec, c.frames[i].ip, false, !c.frames[i].exact);
-	out->end = ends[c.end];
-	out->end_image = c.image;
-	out->end_bytes = c.stack_bytes;
+	stack_end_of(&c, out);
 	/* A thread of the kernel has no user part. */
 	if (c.end == UNWIND_NO_REGS && rec->s.regs_abi == PERF_SAMPLE_REGS_ABI_NONE)
 		out->end = STACK_COMPLETE;

@@ -12,6 +12,8 @@
 struct meta;
 struct stacks;
 struct timeline_record;
+struct unwind;
+struct unwind_chain;
 
 /* More than any kernel records; functions inlined count. */
 #define STACK_MAX_FRAMES 1024
@@ -56,6 +58,12 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 
 /* "do_sys_poll", "libc.so.6+0x1234", "0xffff...": what a frame is called, safe for a terminal. */
 void stack_name(const struct stack_frame *f, struct text *t);
+/* What unwinds by the rules of the dump, for those that want no struct stacks. Both must outlive
+ * it. */
+int stack_unwind_new(const struct people *p, const struct symbols *s, struct unwind **out,
+		     struct err *err);
+/* What a chain's end is as a stack's: sets the fields that begin with `end`. */
+void stack_end_of(const struct unwind_chain *c, struct stack *out);
 /* Why there is no more, in a few words, safe for a terminal: "no unwind table for libx.so". Nothing
  * when it is complete. */
 void stack_end_name(const struct stack *s, struct text *t);

@@ -36,16 +36,17 @@ struct walker {
 /*
  * An interrupt runs on top of whoever is there: what that thread has to do with it is unknown, but
  * for softirqs: what a thread sends over a local socket arrives in a softirq on top of itself. So
- * one that is met there again and again is the sender. A timer's softirq has nothing to do with it,
- * however often.
+ * one that is met there again and again, and more than all others (of `all`), is the sender. A
+ * timer's softirq has nothing to do with it, however often.
  */
-static bool is_by_thread(const struct why *w, const struct span *s, const uint32_t *often)
+static bool is_by_thread(const struct why *w, const struct span *s, const uint32_t *often,
+			 uint32_t all)
 {
 	if (s->by == NO_THREAD || !s->by || s->flags & (SPAN_HARDIRQ | SPAN_OPEN) ||
 	    why_is_kernel(w, s->by))
 		return false;
 	return !(s->flags & SPAN_SOFTIRQ) ||
-	       (often[s->by] >= 3 && !chain_in(w, s->by_chain, IN_TIMER));
+	       (often[s->by] >= 3 && 2 * often[s->by] > all && !chain_in(w, s->by_chain, IN_TIMER));
 }
 
 int path_mark(struct why *w)
@@ -63,12 +64,16 @@ int path_mark(struct why *w)
 	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
 		const struct schedule_thread *t = schedule_thread(w->sched, i);
 		const struct span *s = schedule_span(w->sched, t->first);
+		uint32_t all = 0;
 
 		for (size_t k = 0; k < t->nr; k++)
-			if (s[k].by != NO_THREAD && !(s[k].flags & SPAN_HARDIRQ))
+			if (s[k].by != NO_THREAD &&
+			    (s[k].flags & (SPAN_HARDIRQ | SPAN_SOFTIRQ)) == SPAN_SOFTIRQ) {
 				often[s[k].by]++;
+				all++;
+			}
 		for (size_t k = 0; k < t->nr; k++)
-			w->by_thread[t->first + k] = is_by_thread(w, &s[k], often);
+			w->by_thread[t->first + k] = is_by_thread(w, &s[k], often, all);
 		for (size_t k = 0; k < t->nr; k++)
 			if (s[k].by != NO_THREAD)
 				often[s[k].by] = 0;

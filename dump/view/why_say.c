@@ -216,8 +216,8 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 {
 	if (best) {
 		text_put(t, best->verdict.b.p, best->verdict.b.len);
-	} else if (!schedule_has_switches(w->sched) && !w->has_samples) {
-		text_str(t, "no verdict: neither scheduling nor samples were recorded");
+	} else if (!schedule_has_switches(w->sched)) {
+		text_str(t, "no verdict: who ran and who waited was not recorded");
 	} else {
 		text_str(t, "nothing unusual in the ");
 		text_str(t, w->whole ? "whole " : "last ");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * libFuzzer target for all that shows a dump: its people, its records in the order of time, their
- * fields, script and info in both forms, all exports. Whatever the dump says: time doesn't go back,
- * a line of script is one line, nothing reaches a terminal that it could obey, each line of JSON is
- * JSON, and several threads print what one does. Inputs: fuzz_seed.h.
+ * fields, script and info in both forms, all exports, the page. Whatever the dump says: time
+ *doesn't go back, a line of script is one line, nothing reaches a terminal that it could obey, each
+ *line of JSON is JSON, and several threads print what one does. Inputs: fuzz_seed.h.
  *
  *	build/tests/tool_seed seeds CORPUS && build/fuzz/fuzz_view CORPUS
  *	build/tests/tool_seed from DUMP CORPUS		more seeds, of a real dump
@@ -13,6 +13,7 @@
 #include "dump/meta.h"
 #include "dump/reader.h"
 #include "dump/view/export.h"
+#include "dump/view/html.h"
 #include "dump/view/info.h"
 #include "dump/view/people.h"
 #include "dump/view/script.h"
@@ -256,6 +257,34 @@ static void print_with_threads(const struct view *v, bool json)
 	free(b.p);
 }
 
+/* How often a text is in another. */
+static unsigned times_in(const struct printed *t, const char *what)
+{
+	unsigned nr = 0;
+
+	for (const char *at = t->p;
+	     (at = memmem(at, t->len - (size_t)(at - t->p), what, strlen(what))); at++)
+		nr++;
+	return nr;
+}
+
+/* A page, with detail left out: nothing of the dump gets between its own marks. */
+static void print_page(const struct view *v)
+{
+	struct html_options opt = {.to_ns = UINT64_MAX, .max_spans = 8};
+	struct html_result res;
+	struct printed t;
+
+	begin(&t);
+	SMALL_OK(html_write(v->r, v->m, &opt, t.out, &res, NULL));
+	assert(!fclose(t.out));
+	for (size_t i = 0; i < t.len; i++)
+		assert((uint8_t)t.p[i] >= ' ' || t.p[i] == '\n' || t.p[i] == '\t');
+	assert(times_in(&t, "<script") == 2 && times_in(&t, "</script>") == 2);
+	assert(times_in(&t, "<pre") == 1 && times_in(&t, "</pre>") == 1);
+	free(t.p);
+}
+
 /* Every format, as for a pipe or as for a file: what is text is harmless. */
 static void export_all(const struct view *v, bool seekable)
 {
@@ -301,6 +330,8 @@ static void use(struct bytes file, bool damaged)
 		if (is_small(v.r)) {
 			print_with_threads(&v, file.len & 1);
 			export_all(&v, file.len & 2);
+			if (file.len & 4)
+				print_page(&v);
 		}
 		stacks_free(v.st);
 		symbols_free(v.s);

@@ -44,8 +44,8 @@ function readColumn(bytes, at, n, out) {
 }
 
 const KINDS = {
-	spanGap: Float64Array, spanNs: Float64Array, spanState: Uint8Array, spanFlags: Uint8Array, spanCpu: Int16Array,
-	sampleNs: Float64Array, sampleCpu: Int16Array, lifeNs: Float64Array, lifeKind: Uint8Array, lifeSignal: Uint8Array,
+	spanGap: Float64Array, spanNs: Float64Array, spanState: Uint8Array, spanFlags: Uint8Array, spanCpu: Int32Array,
+	sampleNs: Float64Array, sampleCpu: Int32Array, lifeNs: Float64Array, lifeKind: Uint8Array, lifeSignal: Uint8Array,
 	mergedRun: Float64Array, mergedReady: Float64Array, mergedSleep: Float64Array, mergedBlocked: Float64Array,
 };
 
@@ -107,7 +107,7 @@ class Model {
 	placeThreads() {
 		this.threads = this.head.threads.map((t, i) => ({
 			index: i, comm: t[0], tid: t[1], pid: t[2], kernel: t[3] === 1, name: t[0] || String(t[1]),
-			whole: [t[4], t[5], t[6], t[7], 0], runs: t[8], lower: (t[0] + " " + t[1]).toLowerCase(),
+			whole: [t[4], t[5], t[6], t[7], 0].map(Number), runs: Number(t[8]), lower: (t[0] + " " + t[1]).toLowerCase(),
 		}));
 		this.byTid = new Map(this.threads.map((t) => [t.tid, t]));
 	}

@@ -14,6 +14,7 @@ import collections
 import gzip
 import json
 import os
+import subprocess
 import sys
 
 SCHED = ("sched:sched_switch", "sched:sched_wakeup", "sched:sched_waking", "sched:sched_wakeup_new")
@@ -224,7 +225,10 @@ def pftrace(events, info, path):
             elif tid is None:
                 rings += 1
             else:
-                instants[(ns, tid, name)] += 1
+                # callstack_iid 56, of the stacks that samples have
+                names = call_stack(tables, one(x, 56)) if x[56] else ()
+                instants[(ns, tid, name) + names] += 1
+    check_build_ids(tables)
     compare_pftrace(events, sched, stacks, instants)
     same("trigger", [(zero, "trigger: " + info["trigger"]["name"])], triggers)
     if rings < sum(r["records"] > 0 for r in info["rings"]):
@@ -248,16 +252,37 @@ def take_sched(sched, cpu, ns, tid, e):
             sched[(name, cpu, ns, tid) + what] += 1
 
 
-def take_sample(stacks, tables, ns, x):
+def call_stack(tables, iid):
+    """Innermost first."""
     # Of interned data: function_names 5, frames 6, callstacks 7, mapping_paths 17, mappings 19
     names = []
-    for i in packed(tables[7][one(x, 4)][2]):
+    for i in packed(tables[7][iid][2]):
         frame = tables[6][i]
         mapping = tables[19][one(frame, 3)]
         if packed(mapping[7])[0] not in tables[17]:
             die("a mapping has no path")
         names.append(plain(one(tables[5][one(frame, 2)], 2).decode()))
-    stacks[(ns, one(x, 1), one(x, 3), one(x, 2)) + tuple(reversed(names))] += 1
+    return tuple(reversed(names))
+
+
+def take_sample(stacks, tables, ns, x):
+    stacks[(ns, one(x, 1), one(x, 3), one(x, 2)) + call_stack(tables, one(x, 4))] += 1
+
+
+def check_build_ids(tables):
+    """Those of files that are still there are the bytes that the files have."""
+    same_ids = 0
+    for mapping in tables[19].values():
+        path = one(tables[17][packed(mapping[7])[0]], 2).decode()
+        if not mapping[2] or not path.startswith("/") or not os.path.exists(path):
+            continue
+        notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
+        if "Build ID: " not in notes:
+            continue
+        same("build-id of " + path, notes.split("Build ID: ")[1].split()[0], one(tables[16][one(mapping, 2)], 2).hex())
+        same_ids += 1
+    if not same_ids:
+        die("no file has its build-id")
 
 
 def compare_pftrace(events, sched, stacks, instants):
@@ -269,10 +294,13 @@ def compare_pftrace(events, sched, stacks, instants):
                      f["prev_state"], f["next_comm"], f["next_pid"], f["next_prio"])] += 1
         elif e["event"] in SCHED:
             mine[0][(e["event"], e["cpu"], ns, e["tid"], f["comm"], f["pid"], f["prio"], f["target_cpu"])] += 1
-        elif is_sample(e):
+        names = tuple(n for n, _ in stack(e)) if "chain" in e or "at" in e else ()
+        if e["event"] in SCHED and not names:
+            continue
+        if is_sample(e):
             mine[1][(ns, e["cpu"], whom(e), e["pid"]) + tuple(n for n, _ in stack(e))] += 1
         elif not e["event"].startswith("PERF_RECORD_"):
-            mine[2][(ns, whom(e), e["event"])] += 1
+            mine[2][(ns, whom(e), e["event"]) + names] += 1
     same("switches and wake-ups", mine[0], sched)
     same("samples", mine[1], stacks)
     same("other events", mine[2], instants)

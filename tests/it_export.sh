@@ -10,7 +10,8 @@
 python=/usr/bin/python3 # Debian's, which has its modules
 
 "$RINGBACK" record --config /dev/null -o "$work/dumps" --dump-on-exit -a --preset default -e raw_syscalls:sys_enter \
-	--channel "ticks:cpu-clock/freq=499/;size=2M;stack=fp" -- \
+	--channel "ticks:cpu-clock/freq=499/;size=2M;stack=fp" \
+	--channel "stacks:sched:sched_switch,sched:sched_process_fork;size=4M;stack=fp" -- \
 	bash -c "for i in {1..100}; do /bin/true; done; gcc -O2 -I. -D_GNU_SOURCE -c -o '$work/o' dump/view/text.c" \
 	>"$work/out" 2>"$work/err" </dev/null
 dump=$(grep '\.rbd$' "$work/out")
@@ -42,11 +43,11 @@ for format in pprof pftrace; do
 done
 
 # --- --event, --from, --to ---
-"$RINGBACK" export -f folded --event 'sched:*' "$dump" >"$work/out" 2>"$work/err"
+"$RINGBACK" export -f folded --event 'raw_syscalls:*' "$dump" >"$work/out" 2>"$work/err"
 equal "events without stacks make no profile" 1 $?
 check "those that have are named" grep -q 'hint: .*cpu-clock' "$work/err"
-"$RINGBACK" export -f ndjson --event sched:sched_switch --from -100ms "$dump" >"$work/out"
-equal "ndjson takes a part of the events" "$("$RINGBACK" script --event sched:sched_switch --from -100ms "$dump" | wc -l)" \
+"$RINGBACK" export -f ndjson --event raw_syscalls:sys_enter --from -100ms "$dump" >"$work/out"
+equal "ndjson takes a part of the events" "$("$RINGBACK" script --event raw_syscalls:sys_enter --from -100ms "$dump" | wc -l)" \
 	$(($(wc -l <"$work/out") - 1))
 "$RINGBACK" export -f folded --schema "$dump" >"$work/out" 2>"$work/err"
 equal "--schema is of ndjson" 2 $?

@@ -246,9 +246,9 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 	} else if (!rec->event) {
 		x->nr_left_out++;
 	} else if (rec->event->f.tracepoint) {
-		if (!pf_sched_take(pf, rec))
+		/* Bundles have no place for stacks. */
+		if (!pf_sched_take(pf, rec) || rec->s.nr_callchain)
 			pf_tracks_take(pf, rec);
-		x->nr_cut += rec->s.nr_callchain != 0;
 	} else if (!pf_stacks_take(pf, rec)) {
 		pf_tracks_take(pf, rec);
 	}

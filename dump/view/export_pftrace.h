@@ -50,6 +50,10 @@ void pf_sched_flush(struct pftrace *pf);
 
 int pf_stacks_new(struct pf_stacks **out);
 void pf_stacks_free(struct pf_stacks *s);
+/* The number of the record's stack, 0: it has none. What is new of it is put into `packet`, which
+ * has to be written before this is called again. */
+uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec,
+		      Perfetto__TracePacket *packet);
 /* False: the sample has no stack. */
 bool pf_stacks_take(struct pftrace *pf, const struct timeline_record *rec);
 

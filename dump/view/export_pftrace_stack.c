@@ -27,6 +27,8 @@ struct fresh {
 	uint64_t path_ids[MAX_NEW];
 	Perfetto__Frame frames[MAX_NEW], *frame[MAX_NEW];
 	uint64_t frame_ids[STACK_MAX_FRAMES];
+	Perfetto__Callstack stack, *stacks;
+	struct stack of;
 	Perfetto__InternedData data;
 };
 
@@ -116,15 +118,22 @@ static uint64_t path_id(struct pftrace *pf, const char *image)
 	return text_id(pf, &pf->stacks->paths, safe, f->paths, f->path, &f->data.n_mapping_paths);
 }
 
-/* In hexadecimal: bytes with a zero among them would not be one text. */
+/* Written as the bytes they are, kept by their digits; 0: none is known. */
 static uint64_t build_id_id(struct pftrace *pf, const struct symbol_place *at)
 {
 	struct fresh *f = pf->stacks->fresh;
+	size_t n = at->build_id_bytes < 20 ? at->build_id_bytes : 20, i = f->data.n_build_ids;
 	char hex[2 * 20 + 1] = "";
+	uint64_t id;
 
-	for (size_t i = 0; i < at->build_id_bytes && i < 20; i++)
-		snprintf(hex + 2 * i, 3, "%02x", at->build_id[i]);
-	return text_id(pf, &pf->stacks->ids, hex, f->ids, f->id, &f->data.n_build_ids);
+	if (!n)
+		return 0;
+	for (size_t k = 0; k < n; k++)
+		snprintf(hex + 2 * k, 3, "%02x", at->build_id[k]);
+	id = text_id(pf, &pf->stacks->ids, hex, f->ids, f->id, &f->data.n_build_ids);
+	if (f->data.n_build_ids > i)
+		f->ids[i].str = (ProtobufCBinaryData){n, (uint8_t *)at->build_id};
+	return id;
 }
 
 static uint32_t mapping_id(struct pftrace *pf, const struct symbol_place *at)
@@ -139,7 +148,8 @@ static uint32_t mapping_id(struct pftrace *pf, const struct symbol_place *at)
 		return id;
 	f->mappings[i] = (Perfetto__Mapping)PERFETTO__MAPPING__INIT;
 	PF_SET(&f->mappings[i], iid, id);
-	PF_SET(&f->mappings[i], build_id, build_id);
+	if (build_id)
+		PF_SET(&f->mappings[i], build_id, build_id);
 	f->path_ids[i] = path;
 	f->mappings[i].n_path_string_ids = 1;
 	f->mappings[i].path_string_ids = &f->path_ids[i];
@@ -196,9 +206,8 @@ static bool has_fresh(const Perfetto__InternedData *d)
 	       d->n_frames || d->n_callstacks;
 }
 
-/* The stack's number: its node. New ones are put into `stack`. */
-static uint32_t stack_id(struct pftrace *pf, const struct stack *st, Perfetto__Callstack *stack,
-			 Perfetto__Callstack **list)
+/* The stack's number: its node. */
+static uint32_t stack_id(struct pftrace *pf, const struct stack *st)
 {
 	struct pf_stacks *s = pf->stacks;
 	struct fresh *f = s->fresh;
@@ -213,13 +222,29 @@ static uint32_t stack_id(struct pftrace *pf, const struct stack *st, Perfetto__C
 	}
 	if (pf->rc || !number(pf, &s->written, node, 0, &is_new) || !is_new)
 		return node;
-	PF_SET(stack, iid, node);
-	stack->n_frame_ids = st->nr;
-	stack->frame_ids = f->frame_ids;
-	*list = stack;
+	f->stack = (Perfetto__Callstack)PERFETTO__CALLSTACK__INIT;
+	PF_SET(&f->stack, iid, node);
+	f->stack.n_frame_ids = st->nr;
+	f->stack.frame_ids = f->frame_ids;
+	f->stacks = &f->stack;
 	f->data.n_callstacks = 1;
-	f->data.callstacks = list;
+	f->data.callstacks = &f->stacks;
 	return node;
+}
+
+uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec,
+		      Perfetto__TracePacket *packet)
+{
+	struct fresh *f = pf->stacks->fresh;
+	uint32_t id;
+
+	stack_get(pf->x->stacks, rec, &f->of);
+	if (!f->of.nr)
+		return 0;
+	begin_fresh(f);
+	id = stack_id(pf, &f->of);
+	packet->interned_data = has_fresh(&f->data) ? &f->data : NULL;
+	return id;
 }
 
 bool pf_stacks_take(struct pftrace *pf, const struct timeline_record *rec)
@@ -227,24 +252,18 @@ bool pf_stacks_take(struct pftrace *pf, const struct timeline_record *rec)
 	int64_t cpu = export_cpu(rec);
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
 	Perfetto__PerfSample sample = PERFETTO__PERF_SAMPLE__INIT;
-	Perfetto__Callstack stack = PERFETTO__CALLSTACK__INIT, *list;
-	struct fresh *f = pf->stacks->fresh;
-	uint32_t pid, tid;
-	struct stack st;
+	uint32_t pid, tid, id = pf_stacks_id(pf, rec, &packet);
 
-	stack_get(pf->x->stacks, rec, &st);
-	if (!st.nr)
-		return false;
-	begin_fresh(f);
-	PF_SET(&sample, callstack_iid, stack_id(pf, &st, &stack, &list));
+	if (!id)
+		return pf->rc != 0;
+	PF_SET(&sample, callstack_iid, id);
 	if (cpu >= 0)
 		PF_SET(&sample, cpu, (uint32_t)cpu);
 	export_who(pf->x, rec, &pid, &tid);
 	PF_SET(&sample, pid, pid);
 	PF_SET(&sample, tid, tid);
-	PF_SET(&sample, cpu_mode, st.frames[0].kernel ? MODE_KERNEL : MODE_USER);
+	PF_SET(&sample, cpu_mode, pf->stacks->fresh->of.frames[0].kernel ? MODE_KERNEL : MODE_USER);
 	packet.perf_sample = &sample;
-	packet.interned_data = has_fresh(&f->data) ? &f->data : NULL;
 	PF_SET(&packet, timestamp, pf_ns(pf, rec->time_ns));
 	pf_put(pf, &packet);
 	return true;

@@ -77,10 +77,15 @@ static void annotate(struct instant *i, char *name, char *value)
 	i->event.n_debug_annotations++;
 }
 
-static void put(struct pftrace *pf, struct instant *i, uint64_t ns)
+/* `rec` is whose stack goes with it, NULL: none. */
+static void put(struct pftrace *pf, struct instant *i, const struct timeline_record *rec,
+		uint64_t ns)
 {
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	uint32_t stack = rec ? pf_stacks_id(pf, rec, &packet) : 0;
 
+	if (stack)
+		PF_SET(&i->event, callstack_iid, stack);
 	packet.track_event = &i->event;
 	PF_SET(&packet, timestamp, pf_ns(pf, ns));
 	pf_put(pf, &packet);
@@ -114,7 +119,7 @@ static void put_trigger(struct pftrace *pf)
 		 pf_text(reason, sizeof(reason), m->trigger_reason, strlen(m->trigger_reason)));
 	for (size_t n = 0; n < m->nr_saw && n < MAX_NOTES; n++)
 		annotate(&i, "saw", pf_text(saw[n], sizeof(saw[n]), m->saw[n], strlen(m->saw[n])));
-	put(pf, &i, m->trigger.hit_ns);
+	put(pf, &i, NULL, m->trigger.hit_ns);
 }
 
 static const char *ring_name(const struct meta *m, const struct fmt_window *w, char *out, size_t n)
@@ -140,7 +145,7 @@ static void put_beginning(struct pftrace *pf, const struct fmt_window *w)
 		snprintf(lost, sizeof(lost), "%" PRIu64, w->lost);
 		annotate(&i, "lost", lost);
 	}
-	put(pf, &i, w->first_ns);
+	put(pf, &i, NULL, w->first_ns);
 }
 
 void pf_tracks_begin(struct pftrace *pf)
@@ -163,7 +168,7 @@ void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint6
 	snprintf(name, sizeof(name), "%s: %" PRIu64 " samples lost",
 		 ring_name(pf->x->m, rec->window, ring, sizeof(ring)), nr);
 	begin(&i, TRACK_RINGS, "ringback", name);
-	put(pf, &i, rec->time_ns);
+	put(pf, &i, NULL, rec->time_ns);
 }
 
 /* ---- events ---- */
@@ -208,5 +213,5 @@ void pf_tracks_take(struct pftrace *pf, const struct timeline_record *rec)
 		pf->rc = t->text.rc;
 	else
 		annotate(&i, "text", (char *)t->text.b.p);
-	put(pf, &i, rec->time_ns);
+	put(pf, &i, rec, rec->time_ns);
 }

@@ -88,7 +88,7 @@ $(O)/%.o: %.c $(O)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The files that html.c takes into itself.
-$(O)/dump/view/html.o: $(wildcard dump/view/page/*)
+$(O)/dump/view/html.o $(O)/fuzz/dump/view/html.o: $(wildcard dump/view/page/*)
 
 layers_of = $(or $(shell sed -n '1s,^/\* LAYERS: \(.*\) \*/$$,\1,p' $(1)),$(LAYERS))
 .SECONDEXPANSION:

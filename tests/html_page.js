@@ -41,20 +41,11 @@ async function opens(b) {
 async function numbers(b) {
 	const page = await b.value("ringback.model.threads.filter((t) => t.index && t.whole[0]).map((t) => [t.tid, t.whole[0]])");
 	const [from, to] = await b.value("ringback.model.scheduled");
-	// Where the kernel left out a switch, the page knows better than the switches: other events show who ran.
-	const guessed = await b.value(`(() => { const m = ringback.model; let ns = 0;
-		for (let i = 0; i < m.nrSpans; i++) if (m.state[i] === 0 && m.c.spanFlags[i] & 4) ns += m.ns[i]; return ns; })()`);
 	const ran = want.ran(from, to), shown = new Map(page), far = [];
-	let off = 0, all = 0;
-	for (const tid of new Set([...ran.keys(), ...shown.keys()])) {
-		const by = (shown.get(tid) || 0) - (ran.get(tid) || 0);
-		all += by;
-		off += Math.abs(by);
-		if (Math.abs(by) > 1000)
+	for (const tid of new Set([...ran.keys(), ...shown.keys()]))
+		if (!within(ran.get(tid), shown.get(tid) || 0))
 			far.push([tid, shown.get(tid), ran.get(tid)]);
-	}
-	check("CPU time of each thread is what switches say", off <= 2 * guessed + 1000, [far, guessed]);
-	check("and of all threads together", Math.abs(all) <= 1000, all);
+	equal("CPU time of each thread is what switches say", [], far);
 	check("of many threads", page.length >= 5, page.length);
 	equal("the table says what report says", want.reported, await b.value(`[...document.querySelectorAll("#thread-table tbody tr")].find((r) => r.dataset.tid === "${want.burner}").cells[3].textContent`));
 	equal("the flame graph has all samples that are not of idle CPUs", samplesIn(-Infinity, Infinity), Number(await b.value("document.querySelector('#flame').dataset.total")));
@@ -130,7 +121,9 @@ async function searches(b) {
 async function selects(b) {
 	const all = Number(await b.value("document.querySelector('#flame').dataset.total"));
 	const box = await b.place("#canvas"), y = box.top + 60;
-	await b.drag(box.left + 500, y, box.left + 700, y);
+	// A busy machine's rings do not reach back far.
+	const [left, right] = await b.value("(([a, z]) => [0.4, 0.8].map((k) => ringback.timeline.x(a + (z - a) * k)))(ringback.model.scheduled)");
+	await b.drag(box.left + left, y, box.left + right, y);
 	await settle();
 	const r = await b.value("ringback.range"), total = Number(await b.value("document.querySelector('#flame').dataset.total"));
 	check("dragging selects a time", r && r.to > r.from, r);
@@ -138,7 +131,7 @@ async function selects(b) {
 	equal("it has the samples of that time", samplesIn(r.from, r.to), total);
 	const [from, to] = await b.value("ringback.model.scheduled"), ran = want.ran(Math.max(r.from, from), Math.min(r.to, to));
 	const cell = Number(await b.value(`[...document.querySelectorAll("#thread-table tbody tr")].find((r) => r.dataset.tid === "${want.burner}").cells[3].dataset.ns`));
-	check("and the table the CPU time of it", Math.abs((ran.get(want.burner) || 0) - cell) < 1000, [ran.get(want.burner), cell]);
+	check("and the table the CPU time of it", within(ran.get(want.burner), cell), [ran.get(want.burner), cell]);
 	await b.click("[data-kind=off]");
 	check("off the CPU, time is counted by where threads slept", Number(await b.value("document.querySelector('#flame').dataset.total")) > 0);
 	await b.screenshot(directory + "/range.png", true);
@@ -191,28 +184,42 @@ async function reaches(b) {
 	const { nodes } = await b.send("Accessibility.getFullAXTree");
 	const bare = nodes.filter((n) => !n.ignored && ["button", "searchbox", "table", "image", "application", "textbox"].includes(n.role?.value) && !n.name?.value);
 	equal("what can be used has a name", [], bare.map((n) => n.role.value));
+	await b.size(420, 900);
+	await settle();
+	check("it fits a narrow window", await b.value("document.documentElement.scrollWidth <= innerWidth"), await b.value("document.documentElement.scrollWidth"));
+	await b.screenshot(directory + "/narrow.png");
+	await b.size(1400, 1000);
 	await b.pdf(directory + "/page.pdf");
 	check("it prints", fs.readFileSync(directory + "/page.pdf").subarray(0, 5).toString() === "%PDF-");
 }
 
-// Per thread, from its switches alone: how long it ran in a time.
+// Per thread, from switches alone: how long it ran in a time, at least and at most. The kernel leaves out a
+// switch now and then: where it is not the thread switched to last that is switched from, either may have run.
 function ranOf(switches) {
 	return (from, to) => {
-		const ran = new Map(), on = new Map();
-		const add = (tid, a, b) => tid && b > a && ran.set(tid, (ran.get(tid) || 0) + b - a);
+		const ran = new Map(), last = new Map();
+		const add = (tid, a, b, sure) => {
+			const ns = Math.min(b, to) - Math.max(a, from), sums = ran.get(tid) || [0, 0];
+			if (!tid || ns <= 0)
+				return;
+			ran.set(tid, [sums[0] + (sure ? ns : 0), sums[1] + ns]);
+		};
 		for (const s of switches) {
-			const since = on.get(s.cpu);
-			add(s.prev, Math.max(since === undefined ? from : since, from), Math.min(s.at, to));
-			on.set(s.cpu, s.at);
-			s.left = s.next;
-		}
-		const last = new Map();
-		for (const s of switches)
+			const before = last.get(s.cpu), sure = !before || before.next === s.prev;
+			add(s.prev, before ? before.at : from, s.at, sure);
+			if (!sure)
+				add(before.next, before.at, s.at, false);
 			last.set(s.cpu, s);
+		}
 		for (const s of last.values())
-			add(s.next, Math.max(s.at, from), to);
+			add(s.next, s.at, to, true);
 		return ran;
 	};
+}
+
+// But for rounding.
+function within([least, most] = [0, 0], ns) {
+	return ns >= least - 1000 && ns <= most + 1000;
 }
 
 async function main() {

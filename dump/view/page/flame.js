@@ -194,12 +194,16 @@ class Flame {
 		}
 	}
 
+	recorded() {
+		return this.kind.id === "cpu" ? this.model.sampleAt.length > 0 : this.model.head.stacks;
+	}
+
 	draw() {
 		if (!this.self)
 			return;
 		const wide = this.canvas.parentElement.clientWidth, c = this.app.colours;
 		this.nothing.hidden = this.all > 0;
-		this.nothing.textContent = this.all > 0 ? "" : this.kind.none;
+		this.nothing.textContent = this.all > 0 ? "" : this.recorded() ? "Nothing of this in the selected time." : this.kind.none;
 		this.canvas.hidden = !(this.all > 0);
 		if (!(this.all > 0) || !wide)
 			return;

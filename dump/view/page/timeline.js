@@ -475,6 +475,7 @@ class Timeline {
 			this.paintOverview(fitCanvas(this.overviewImage, wide, high), wide, high);
 		}
 		const ctx = fitCanvas(o, wide, high), scale = wide / (this.full.to - this.full.from);
+		o.style.width = "";
 		ctx.clearRect(0, 0, wide, high);
 		ctx.drawImage(this.overviewImage, 0, 0, wide, high);
 		const x = (ns) => (ns - this.full.from) * scale;

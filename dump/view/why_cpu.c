@@ -294,6 +294,27 @@ static bool is_unfair(const struct why *w, const struct span *s)
 	return s->to_ns - s->from_ns > nr * 8 * MS;
 }
 
+#define MAX_ENDS 256
+
+/* How many of these moments are whole periods apart: as many as at the best. */
+static unsigned in_step(const uint64_t *ends, unsigned nr)
+{
+	unsigned best = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < nr; k++) {
+			uint64_t apart = ends[k] > ends[i] ? ends[k] - ends[i] : ends[i] - ends[k];
+
+			apart %= QUOTA_PERIOD;
+			same += apart < QUOTA_SLACK || apart > QUOTA_PERIOD - QUOTA_SLACK;
+		}
+		best = same > best ? same : best;
+	}
+	return best;
+}
+
 /*
  * Taken off the CPU while it could go on, and then the CPU idles: there is no other reason than
  * that it may not. On a busy CPU: that others get more than is fair, or that all waits end in step
@@ -303,11 +324,11 @@ static struct throttled throttled(const struct why *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->sched, thread);
 	struct throttled out = {0};
-	uint64_t last = 0;
+	uint64_t ends[MAX_ENDS];
 
 	for (size_t i = 0; i < t->nr; i++) {
 		const struct span *s = schedule_span(w->sched, t->first + i), *next;
-		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns), off;
+		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
 		size_t cpu = (size_t)s->cpu, k;
 
 		if (s->state != SPAN_READY || !(s->flags & SPAN_PREEMPTED) || ns < THROTTLED_MIN ||
@@ -324,10 +345,10 @@ static struct throttled throttled(const struct why *w, uint32_t thread)
 		} else if (is_unfair(w, s)) {
 			out.unfair_ns += ns;
 		}
-		off = last ? (s->to_ns - last) % QUOTA_PERIOD : QUOTA_PERIOD / 2;
-		out.nr_in_step += off < QUOTA_SLACK || off > QUOTA_PERIOD - QUOTA_SLACK;
-		last = s->to_ns;
+		if (out.nr <= MAX_ENDS)
+			ends[out.nr - 1] = s->to_ns;
 	}
+	out.nr_in_step = in_step(ends, out.nr < MAX_ENDS ? out.nr : MAX_ENDS);
 	return out;
 }
 
@@ -346,12 +367,13 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	struct throttled q = throttled(w, thread);
 	const char *group = group_of(w, thread);
 	struct text *t;
-	bool in_step = q.nr >= 4 && 4 * (q.nr_in_step + 1) >= 3 * q.nr;
+	/* By chance it is one in 25. */
+	bool steps = q.nr_in_step >= 4 && 5 * q.nr_in_step >= 2 * q.nr;
 	struct sums s;
 
 	if (q.ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || is_patient(w, thread))
 		return 0;
-	if (2 * (q.idle_ns + q.unfair_ns) < q.ns && !in_step)
+	if (2 * (q.idle_ns + q.unfair_ns) < q.ns && !steps)
 		return 0;
 	/* Who may run so rarely waits longer for his turn, too. */
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
@@ -374,10 +396,10 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 		text_str(t, " others had more than is fair");
 	}
 	text_str(t, "\n");
-	if (q.nr_in_step) {
+	if (q.nr_in_step > 1) {
 		t = finding_line(f, "period");
 		text_fmt(t, "%u of %u waits ended in step with a period of 100 ms, as quotas do\n",
-			 q.nr_in_step + 1, q.nr);
+			 q.nr_in_step, q.nr);
 	}
 	if (group) {
 		t = finding_line(f, "group");

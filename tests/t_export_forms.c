@@ -103,6 +103,21 @@ static void folded_has_its_line(void **state)
 	mk_close(&d, r);
 }
 
+/* InternedString's field 2 with the bytes themselves, not their digits. */
+static void a_build_id_is_bytes(void **state)
+{
+	struct mk d = made();
+	struct reader *r = mk_end(&d);
+	char *out;
+	size_t n;
+
+	assert_int_equal(run(r, exporter_find("pftrace", NULL), &out, &n), 0);
+	assert_non_null(memmem(out, n, "\x12\x03\x01\x02\x01", 5));
+	assert_null(memmem(out, n, "010201", 6));
+	free(out);
+	mk_close(&d, r);
+}
+
 static void no_format_fails_on_it(void **state)
 {
 	struct mk d = made();
@@ -167,6 +182,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folded_has_its_line),
+		cmocka_unit_test(a_build_id_is_bytes),
 		cmocka_unit_test(no_format_fails_on_it),
 		cmocka_unit_test(a_damaged_block_is_no_end),
 		cmocka_unit_test(pairs_have_numbers),

@@ -20,6 +20,8 @@
 #define SEQUENCE_ANEW	 1
 #define SEQUENCE_GOES_ON 2
 #define THREADS_A_PACKET 256
+/* A thread goes on running after its exit was recorded, until it is switched from. */
+#define RUNS_ON_NS 1000000000u
 
 uint64_t pf_ns(const struct pftrace *pf, uint64_t ns)
 {
@@ -171,7 +173,7 @@ static void put_people(struct pftrace *pf, uint64_t from_ns)
 		const struct fmt_task *t = people_nth(p, i);
 		bool late = t->start_ns > from_ns;
 
-		if (t->exit_ns && t->exit_ns < from_ns)
+		if (t->exit_ns && t->exit_ns + RUNS_ON_NS < from_ns)
 			continue;
 		if (late)
 			put_threads(pf, some);

@@ -21,7 +21,8 @@ function equal(name, wanted, got) {
 const text = (selector) => `document.querySelector(${JSON.stringify(selector)}).textContent`;
 const view = "({ from: ringback.timeline.view.from, to: ringback.timeline.view.to })";
 const width = (v) => v.to - v.from;
-const samplesIn = (from, to, tid) => want.samples.filter((s) => s.at >= from && s.at <= to && (tid === undefined ? s.tid !== 0 : s.tid === tid)).length;
+// The kernel no longer knows the thread of a sample in its last moment: null.
+const samplesIn = (from, to, tid) => want.samples.filter((s) => s.at >= from && s.at <= to && (tid === undefined ? s.tid : s.tid === tid)).length;
 // Longer than the page waits before it counts anew.
 const settle = () => new Promise((r) => setTimeout(r, 250));
 
@@ -33,7 +34,7 @@ async function opens(b) {
 	equal("the verdict is on top, as why has it", want.verdict, await b.value(text("#verdict-line")));
 	equal("the reason is text, markup and all", true, (await b.value(text("#dump"))).includes(want.reason));
 	equal("nothing of the dump became markup", 0, await b.value("document.querySelectorAll('img, iframe, link:not([rel=icon]), script:not([nonce]):not([type])').length + (window.injected ? 1 : 0)"));
-	equal("a thread called like the end of a script is listed", 1, await b.value(`[...document.querySelectorAll("#thread-table .name")].filter((e) => e.textContent === ${JSON.stringify(want.hostile)}).length`));
+	equal("a thread called like the end of a script is listed", true, 0 < await b.value(`[...document.querySelectorAll("#thread-table .name")].filter((e) => e.textContent === ${JSON.stringify(want.hostile)}).length`));
 	check("what was recorded and lost is said", /Nothing was lost|lost/.test(await b.value(text("#losses"))));
 	await b.screenshot(directory + "/light.png", true);
 }

@@ -118,6 +118,20 @@ class Model {
 		this.sampleAt = new Float64Array(sampleNs.length);
 		for (let i = 0; i < sampleNs.length; i++)
 			this.sampleAt[i] = at += sampleNs[i];
+		const list = (of) => {
+			const out = new Map();
+			for (let i = 0; i < of.length; i++) {
+				if (!out.has(of[i]))
+					out.set(of[i], []);
+				out.get(of[i]).push(i);
+			}
+			return out;
+		};
+		this.samplesOf = list(this.c.sampleThread);
+		this.samplesOn = list(this.c.sampleCpu);
+		// Where no switches were recorded, samples are all that is known.
+		if (!this.head.switches && sampleNs.length)
+			this.scheduled = [this.from, this.to];
 	}
 
 	// Parents of nodes: index, or -1.
@@ -237,6 +251,8 @@ class Model {
 	sums(thread, from, to) {
 		const out = [0, 0, 0, 0, 0], parts = [0, 0, 0, 0, 0];
 		const t = this.threads[thread];
+		if (!this.head.switches)
+			return this.sampled(thread, from, to);
 		if (from <= this.scheduled[0] && to >= this.scheduled[1])
 			return { ns: t.whole, runs: t.runs };
 		from = Math.max(from, this.scheduled[0]);
@@ -258,6 +274,13 @@ class Model {
 				out[s] += parts[s] * share;
 		}
 		return { ns: out, runs };
+	}
+
+	// Each sample stands for the time to the next.
+	sampled(thread, from, to) {
+		const list = this.samplesOf.get(thread) || [];
+		const n = list.reduce((sum, i) => sum + (this.sampleAt[i] >= from && this.sampleAt[i] <= to), 0);
+		return { ns: [n * this.head.samplePeriod, 0, 0, 0, 0], runs: 0 };
 	}
 
 	// Innermost first: indices of frames.

@@ -322,6 +322,33 @@ class Painter {
 		}
 	}
 
+	// Samples of a thread or a CPU: where nothing else is known of it, else as marks at the bottom when
+	// there is room for them.
+	samples(ctx, list, y, h, view, alone) {
+		const m = this.model, scale = view.width / (view.to - view.from);
+		let low = 0, high = list.length;
+		while (low < high) {
+			const mid = (low + high) >> 1;
+			if (m.sampleAt[list[mid]] < view.from)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		let end = low;
+		while (end < list.length && m.sampleAt[list[end]] <= view.to)
+			end++;
+		if (!alone && end - low > view.width / 8)
+			return;
+		ctx.fillStyle = alone ? this.colours.state[RUN] : this.colours.ink;
+		for (let k = low; k < end; k++) {
+			const x = view.x + (m.sampleAt[list[k]] - view.from) * scale;
+			if (alone && m.c.sampleThread[list[k]])
+				ctx.fillRect(x - 0.75, y, 1.5, h);
+			else if (!alone)
+				ctx.fillRect(x - 0.5, y + h - 3, 1, 3);
+		}
+	}
+
 	busyColumns(ctx, cpu, y, h, view) {
 		const busy = this.busyOf(cpu), per = (view.to - view.from) / view.width, m = this.model;
 		let colour = null;

@@ -37,12 +37,12 @@ class Flame {
 		document.getElementById("flame-all").addEventListener("click", () => app.setThread(-1));
 		this.canvas.addEventListener("pointermove", (e) => {
 			const box = this.boxAt(e.offsetX, e.offsetY);
-			app.tip(box ? this.describe(box.node) : null, e.clientX, e.clientY);
+			app.tip(box ? (box.narrow ? this.others(box) + "\n" + this.value(box.rest) : this.describe(box.node)) : null, e.clientX, e.clientY);
 		});
 		this.canvas.addEventListener("pointerleave", () => app.tip(null));
 		this.canvas.addEventListener("click", (e) => {
 			const box = this.boxAt(e.offsetX, e.offsetY);
-			if (box)
+			if (box && !box.narrow)
 				this.zoomTo(box.node);
 		});
 		new ResizeObserver(() => this.draw()).observe(this.canvas.parentElement);
@@ -180,18 +180,27 @@ class Flame {
 			boxes.push(b);
 		for (let k = boxes.length - start.length; k < boxes.length; k++) {
 			const b = boxes[k];
+			if (b.narrow)
+				continue;
 			this.spread(b.node, b.x, b.w, b.depth + 1, this.total[b.node], boxes);
 		}
 		return boxes;
 	}
 
 	spread(node, x, w, depth, whole, out) {
+		let narrow = 0, rest = 0;
 		for (const kid of this.kids(node)) {
 			const wide = w * this.total[kid] / whole;
-			if (wide >= 0.5)
+			if (wide >= 0.7) {
 				out.push({ node: kid, x, w: wide, depth });
-			x += wide;
+				x += wide;
+			} else {
+				narrow++;
+				rest += this.total[kid];
+			}
 		}
+		if (narrow && w * rest / whole >= 1)
+			out.push({ node: -1, x, w: w * rest / whole, depth, narrow, rest });
 	}
 
 	recorded() {
@@ -222,7 +231,7 @@ class Flame {
 			ctx.fillRect(b.x, b.depth * FLAME_ROW, Math.max(b.w - 0.75, 0.5), FLAME_ROW - 1);
 			if (b.w > 26) {
 				ctx.fillStyle = !f ? c.ink : "#16130c";
-				this.app.timeline.painter.clipped(ctx, f ? f.name : "all", b.x + 4, b.depth * FLAME_ROW + 9.5, b.w - 8);
+				this.app.timeline.painter.clipped(ctx, f ? f.name : b.narrow ? this.others(b) : "all", b.x + 4, b.depth * FLAME_ROW + 9.5, b.w - 8);
 			}
 		}
 		ctx.globalAlpha = 1;
@@ -238,6 +247,10 @@ class Flame {
 		f.dark = c.dark;
 		f.colour = `hsl(${36 + hash % 14} ${c.dark ? 48 : 78}% ${(c.dark ? 46 : 64) + hash % 8}%)`;
 		return f.colour;
+	}
+
+	others(b) {
+		return `${formatCount(b.narrow)} others, each too narrow to show`;
 	}
 
 	boxAt(x, y) {

@@ -46,7 +46,7 @@ class App {
 			if (t && !first.has(t.tid))
 				first.set(t.tid, k);
 		});
-		const used = (t) => t.whole[RUN] + t.whole[READY] + t.whole[BLOCKED];
+		const used = (t) => t.whole[RUN] + t.whole[READY] + t.whole[BLOCKED] + (this.model.head.switches ? 0 : ranOnly[t.index]);
 		const ofProcess = new Map(), ranOnly = new Uint32Array(this.model.threads.length);
 		for (let i = 0; i < this.model.c.sampleThread.length; i++)
 			ranOnly[this.model.c.sampleThread[i]]++;
@@ -341,6 +341,8 @@ class App {
 		add("s3", "blocked (D)");
 		add("s2", "sleeping (S)");
 		add("s4", "stopped");
+		if (this.model.sampleAt.length)
+			add("tick", this.model.head.switches ? "sample (when there is room)" : "sample: switches were not recorded");
 		add("zero", "trigger");
 		add("unknown", "not recorded");
 		if (this.model.head.gaps.length)

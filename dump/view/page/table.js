@@ -52,19 +52,10 @@ class ThreadTable {
 		this.rows = [];
 		for (const t of this.app.listed()) {
 			const { ns, runs } = this.model.sums(t.index, from, to);
-			this.rows.push({ t, ns: this.model.head.switches ? ns : this.sampled(t, from, to), runs });
+			this.rows.push({ t, ns, runs });
 		}
 		this.length = Math.max(1, Math.min(to, this.model.scheduled[1]) - Math.max(from, this.model.scheduled[0]));
 		this.fill();
-	}
-
-	// Without switches, samples say who ran.
-	sampled(t, from, to) {
-		const m = this.model;
-		let n = 0;
-		for (let i = m.sampleAfter(from); i < m.sampleAt.length && m.sampleAt[i] <= to; i++)
-			n += m.c.sampleThread[i] === t.index;
-		return [n * m.head.samplePeriod, 0, 0, 0, 0];
 	}
 
 	fill() {

@@ -297,9 +297,12 @@ class Timeline {
 		this.drawUnknown(ctx, y, row.h);
 		if (row.thread) {
 			this.painter.thread(ctx, row.thread.index, y + 3, row.h - 6, view);
+			this.painter.samples(ctx, this.model.samplesOf.get(row.thread.index) || [], y + 3, row.h - 5, view, !this.model.head.switches);
 			this.drawLives(ctx, row, y);
 		} else {
 			this.painter.cpu(ctx, row.cpu, y + 2, row.h - 4, view);
+			if (!this.model.head.switches)
+				this.painter.samples(ctx, this.model.samplesOn.get(row.cpu + 1) || [], y + 2, row.h - 4, view, true);
 		}
 		ctx.fillStyle = c.lost;
 		for (const [from, to] of this.gaps(row)) {

@@ -270,6 +270,8 @@ const struct detector detect_rivals = {
 #define QUOTA_SLACK (2 * MS)
 /* The period in which a quota is refilled, unless somebody changed it. */
 #define QUOTA_PERIOD (100 * MS)
+/* So often a thread must have waited where other reasons are possible. */
+#define QUOTA_TIMES 3
 
 struct throttled {
 	uint64_t ns, longest_ns, idle_ns, unfair_ns;
@@ -374,6 +376,9 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	if (q.ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || is_patient(w, thread))
 		return 0;
 	if (2 * (q.idle_ns + q.unfair_ns) < q.ns && !steps)
+		return 0;
+	/* A quota comes back each period: one long wait beside others that ran is their doing. */
+	if (2 * q.idle_ns < q.ns && !steps && q.nr < QUOTA_TIMES)
 		return 0;
 	/* Who may run so rarely waits longer for his turn, too. */
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);

@@ -228,11 +228,13 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
 
 /*
  * Names take seconds, and what is in the rings now may be gone by then: the dump is made to end,
- * and this hit gets one of its own. False: it can't, or would be held then anyway.
+ * and this hit gets one of its own. False: it can't, or would be held then anyway, or we are to
+ * stop, which hits without end must not put off.
  */
 static bool defer(struct daemon *d, const struct rule *rule, const struct sighting *what)
 {
-	if (!d->sealed || d->nr_later == MAX_LATER || engine_will_hold(d->s->engine, rule))
+	if (!d->sealed || d->stopping || d->nr_later == MAX_LATER ||
+	    engine_will_hold(d->s->engine, rule))
 		return false;
 	d->later[d->nr_later++] = (struct later){rule, *what};
 	dumper_hasten(d->s->dumper);

@@ -100,6 +100,7 @@ chmod 700 "$work/user/run"
 
 # as_user RLIMIT_NICE: records a command of its own; $user_pid
 as_user() {
+	: >"$work/err" # what the one before said
 	(
 		cd "$work/user" && exec env RINGBACK_RUNTIME_DIR="$work/user/run" prlimit --nice="$1:$1" setpriv --reuid 65534 \
 			--regid 65534 --clear-groups --inh-caps=-all --no-new-privs "$work/ringback" record \

@@ -16,6 +16,9 @@
 #define FOCUS_NS 1000000000ull
 /* Two channels record the same event one right after the other. */
 #define SAME_NS 20000
+/* Of a signal that is delivered: the first look at a cold stack takes longer, and no thread gets
+ * the same one again so soon. */
+#define SAME_DELIVERY_NS 500000
 
 static const struct {
 	const char *name;
@@ -75,6 +78,7 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	const struct fmt_task *task;
 	struct life l = {.ns = rec->time_ns, .tid = rec->tid, .kind = (uint8_t)kind};
 	struct life *all = (struct life *)w->life.p;
+	uint64_t same_ns;
 
 	if (!tp)
 		return 0;
@@ -103,7 +107,8 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	l.sig = (int32_t)number(tp, "sig", raw);
 	l.code = (int32_t)number(tp, "code", raw);
 	/* The same once more, from another channel: that with a stack stays. */
-	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < SAME_NS;)
+	same_ns = kind == LIFE_DELIVER ? SAME_DELIVERY_NS : SAME_NS;
+	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < same_ns;)
 		if (all[i].kind == l.kind && all[i].tid == l.tid && all[i].sig == l.sig &&
 		    all[i].other == l.other) {
 			if (!all[i].chain)

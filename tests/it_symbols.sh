@@ -159,6 +159,21 @@ all_right "MiniDebugInfo" "$path" "$work/mini" 300
 equal "stripped, without either: no name is made up" "-" "$(frames "$path" "$work/bare" | cut -d' ' -f3 | sort -u)"
 check "... and it is said why" grep -q "/bare .* 0 %.*stripped" <("$RINGBACK" symbols "$path")
 check "... and what would help" grep -qE "DIR/.build-id/[0-9a-f]{2}/[0-9a-f]{38}.debug  for .*/bare" <("$RINGBACK" symbols "$path")
+# A server that has what debuginfod servers have, at their paths.
+id=$("$RINGBACK" symbols "$path" | sed -n 's,.*/.build-id/\(..\)/\(.*\)\.debug  for .*/bare$,\1\2,p')
+mkdir -p "$work/server/buildid/$id" "$work/none"
+cp "$work/store/some-name" "$work/server/buildid/$id/debuginfo"
+in_background python3 -u -m http.server 0 --bind 127.0.0.1 --directory "$work/server" >"$work/http" 2>&1
+wait_for 20 grep -q 'http://127' "$work/http"
+url=$(sed -n 's,.*(\(http://127[0-9.:]*\)/).*,\1,p' "$work/http")
+check "a debuginfod server completes the dump" env DEBUGINFOD_URLS="$url" DEBUGINFOD_CACHE_PATH="$work/cache" \
+	"$RINGBACK" symbols "$path" --add "$work/none" -o "$work/served.rbd"
+all_right "stripped, completed from a server" "$work/served.rbd" "$work/bare" 300
+kill "$bg_pid"
+requests=$(grep -c GET "$work/http")
+"$RINGBACK" symbols "$path" --add "$work/none" -o "$work/unserved.rbd" >/dev/null
+equal "without DEBUGINFOD_URLS nobody is asked" "$requests" "$(grep -c GET "$work/http")"
+rm -f "$work"/*served.rbd
 before=$(stat -c %s "$path")
 check "a debug file alone completes the dump, in place" "$RINGBACK" symbols "$path" --add "$work/store"
 check "... which has grown" test "$(stat -c %s "$path")" -gt "$before"

@@ -28,7 +28,7 @@
 #define PREEMPT 0x100
 #define HARDIRQ 0x08
 
-enum type { SWITCH = 301, WAKING, FORK, SEND, DELIVER };
+enum type { SWITCH = 301, WAKING, FORK, SEND, DELIVER, SOFT_IN, SOFT_OUT };
 
 #define COMMON(name)                                                                               \
 	"name: " name "\nID: 1\nformat:\n"                                                         \
@@ -54,6 +54,8 @@ static const struct {
 	 COMMON("signal_generate") FIELD("sig", 8) FIELD("code", 12) FIELD("pid", 16) END},
 	{DELIVER, "signal", "signal:signal_deliver",
 	 COMMON("signal_deliver") FIELD("sig", 8) FIELD("code", 12) FIELD("sa_handler", 16) END},
+	{SOFT_IN, "irq", "irq:softirq_entry", COMMON("softirq_entry") FIELD("vec", 8) END},
+	{SOFT_OUT, "irq", "irq:softirq_exit", COMMON("softirq_exit") FIELD("vec", 8) END},
 };
 
 #define NR_EVENTS (sizeof(events) / sizeof(events[0]))
@@ -361,6 +363,39 @@ static void test_crash(void **state)
 	forget(&said);
 }
 
+/* 7 runs all the time, and of each 10 ms the network takes `us`; one is within another. */
+static struct said serve(int us)
+{
+	struct story *s = begin();
+
+	task(s, 7, 7, "runner");
+	run(s, 0, 1 * MS, SLEEPS, 7);
+	for (uint64_t ns = 1000 * MS; ns < 1980 * MS; ns += 10 * MS) {
+		put(s, 0, ns, &(struct raw){SOFT_IN, 0, 0, 7, {3}});
+		put(s, 0, ns + 100, &(struct raw){SOFT_IN, 0, 0, 7, {1}});
+		put(s, 0, ns + 200, &(struct raw){SOFT_OUT, 0, 0, 7, {1}});
+		put(s, 0, ns + (uint64_t)us * 1000, &(struct raw){SOFT_OUT, 0, 0, 7, {3}});
+	}
+	run(s, 0, 1995 * MS, SLEEPS, 0);
+	return ask(s, (struct why_options){.tid = 7});
+}
+
+static void test_interrupts(void **state)
+{
+	struct said said = serve(4000);
+
+	expect(&said, "kind", "interrupts");
+	expect_tid(&said, "thread", 7);
+	assert_non_null(strstr(said.text, "runner (7) lost 39"));
+	assert_non_null(strstr(said.text, "to interrupts on CPU 0"));
+	assert_non_null(strstr(said.text, "softirq NET_RX 39"));
+	forget(&said);
+	/* Some percent are usual. */
+	said = serve(500);
+	assert_null(strstr(said.text, "interrupts on CPU"));
+	forget(&said);
+}
+
 /* Nothing at all, and nothing unusual. */
 static void test_nothing(void **state)
 {
@@ -460,11 +495,11 @@ static void test_schema(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inversion),      cmocka_unit_test(test_no_inversion),
-		cmocka_unit_test(test_stopped_peer),   cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_crash),	       cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_inversion),    cmocka_unit_test(test_no_inversion),
+		cmocka_unit_test(test_stopped_peer), cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_crash),	     cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_interrupts),   cmocka_unit_test(test_no_such_thread),
+		cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_schema),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

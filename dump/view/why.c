@@ -18,7 +18,7 @@
 static const struct detector *const detectors[] = {
 	&detect_crash,	&detect_forks,	&detect_inversion, &detect_convoy, &detect_quota,
 	&detect_late,	&detect_rivals, &detect_peer,	   &detect_task,   &detect_reclaim,
-	&detect_copies, &detect_faults, &detect_blocked,   &detect_busy,
+	&detect_copies, &detect_faults, &detect_blocked,   &detect_busy,   &detect_irqs,
 };
 
 #define NR_DETECTORS (sizeof(detectors) / sizeof(detectors[0]))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by why_*.c. why_load.c collects facts, why_path.c follows a thread's time to where it was
- * lost, the detectors (why_system.c, why_cpu.c, why_wait.c, why_convoy.c) each look for one kind of
- * trouble and return findings, why.c ranks them, why_say.c writes.
+ * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c) each look for
+ * one kind of trouble and return findings, why.c ranks them, why_say.c writes.
  */
 #pragma once
 
@@ -38,6 +38,8 @@ struct life {
 /* Events that would tell more of what samples show; whether they were recorded. */
 enum counter { COUNT_RECLAIM, COUNT_FAULTS, NR_COUNTERS };
 
+struct irqs;
+
 struct path {
 	struct buf pieces; /* newest first */
 };
@@ -52,6 +54,7 @@ struct why {
 	struct stacks *stacks;
 	struct chains *chains;
 	struct schedule *sched;
+	struct irqs *irqs;
 	struct buf life; /* struct life */
 	bool recorded[NR_LIFE_KINDS], counted[NR_COUNTERS];
 	bool has_samples, has_names;
@@ -95,6 +98,13 @@ static inline uint64_t overlap(uint64_t a_from, uint64_t a_to, uint64_t b_from, 
 
 	return to > from ? to - from : 0;
 }
+
+/* ---- why_irq.c: interrupts that were served ---- */
+
+/* Sets w->irqs; its fields are there. 0, -ENOMEM. */
+int why_irqs_new(struct why *w);
+void why_irqs_free(struct irqs *q);
+int why_irqs_feed(struct why *w, const struct timeline_record *rec);
 
 /* A thread of the kernel's own. */
 bool why_is_kernel(const struct why *w, uint32_t thread);
@@ -244,7 +254,8 @@ struct detector {
 
 extern const struct detector detect_crash, detect_forks, detect_reclaim, detect_copies,
 	detect_faults;
-extern const struct detector detect_quota, detect_late, detect_rivals, detect_inversion;
+extern const struct detector detect_irqs, detect_quota, detect_late, detect_rivals,
+	detect_inversion;
 extern const struct detector detect_convoy, detect_peer, detect_task, detect_blocked, detect_busy;
 
 /* Begins a line of evidence. */

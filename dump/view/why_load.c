@@ -136,6 +136,8 @@ static int pass(struct why *w, struct err *err)
 		kind = rec.event ? kinds[rec.event - w->m->events] : 0;
 		if (!rc && kind)
 			rc = add_life(w, kind - 1, &rec);
+		if (!rc)
+			rc = why_irqs_feed(w, &rec);
 		if (!rc && w->also)
 			rc = w->also(w->also_ctx, &rec);
 	}
@@ -329,6 +331,7 @@ int why_load(struct why *w, struct err *err)
 	rc = rc ? rc : stacks_new(w->m, w->people, w->symbols, &w->stacks, err);
 	rc = rc ? rc : chains_new(w->stacks, &w->chains, err);
 	rc = rc ? rc : schedule_new(w->m, w->fields, w->people, w->chains, &w->sched, err);
+	rc = rc ? rc : why_irqs_new(w);
 	rc = rc ? rc : pass(w, err);
 	if (rc)
 		return rc;
@@ -348,6 +351,7 @@ void why_unload(struct why *w)
 {
 	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
 		finding_free((struct finding *)w->findings.p + i);
+	why_irqs_free(w->irqs);
 	buf_free(&w->life);
 	buf_free(&w->findings);
 	path_free(&w->path);

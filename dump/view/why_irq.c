@@ -59,6 +59,7 @@ struct irqs {
 	} * parsers; /* by index of meta's events */
 	struct irq_cpu *cpus;
 	size_t nr_cpus;
+	uint64_t first_ns; /* of their events: their rings may not reach back as far as others */
 	bool recorded;
 };
 
@@ -134,6 +135,8 @@ int why_irqs_feed(struct why *w, const struct timeline_record *rec)
 
 	if (kind == IRQ_NONE || cpu < 0 || cpu >= MAX_CPUS)
 		return 0;
+	if (!q->first_ns)
+		q->first_ns = rec->time_ns;
 	c = cpu_of(q, cpu);
 	if (!c)
 		return -ENOMEM;
@@ -238,10 +241,12 @@ static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 	struct loss l = loss_of(w, thread);
 	struct text *t = &f->verdict;
 	const char *name;
+	uint64_t ns, from_ns = w->irqs->first_ns > w->focus_ns ? w->irqs->first_ns : w->focus_ns;
 	struct sums s;
-	uint64_t ns;
 
-	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	if (from_ns >= w->end_ns)
+		return 0;
+	sums_of(w, thread, from_ns, w->end_ns, &s);
 	if (l.ns < MIN_NS || l.ns * MIN_SHARE < s.ns[SPAN_RUN])
 		return 0;
 	f->score = (double)l.ns / (double)MS;

@@ -33,10 +33,11 @@ endif
 
 # A library per layer, in the order of the data (DESIGN: data order is include order). Each links with
 # those to its right only; tests/lint_layers.sh and the unit tests' LAYERS hold that.
-LAYERS	 := recorder trigger view dump base
+LAYERS	 := recorder trigger kernel view dump base
 base_SRC := $(wildcard dump/base/*.c)
 dump_SRC := $(wildcard dump/*.c)
 view_SRC := $(wildcard dump/view/*.c)
+kernel_SRC := $(wildcard trigger/kernel/*.c)
 trigger_SRC  := $(wildcard trigger/*.c)
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
 # Messages of other tools' formats, from our own descriptions of them.

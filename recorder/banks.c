@@ -6,8 +6,8 @@
 #include "recorder/banks.h"
 
 #include "dump/base/err.h"
-#include "recorder/clock.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/clock.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -28,7 +28,7 @@
 #pragma once
 
 #include "recorder/channel.h"
-#include "recorder/ring.h"
+#include "trigger/kernel/ring.h"
 #include "recorder/target.h"
 
 enum bank_state { BANK_SPARE, BANK_ACTIVE, BANK_FROZEN };

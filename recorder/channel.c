@@ -3,7 +3,7 @@
 #include "recorder/channel.h"
 
 #include "dump/base/err.h"
-#include "recorder/ring.h"
+#include "trigger/kernel/ring.h"
 #include "recorder/target.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "dump/format.h"
 #include "dump/record.h"
 #include "recorder/config.h"
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 struct err;
 struct target;

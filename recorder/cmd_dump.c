@@ -5,7 +5,7 @@
 #include "dump/base/err.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
 

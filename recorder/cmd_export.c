@@ -6,7 +6,7 @@
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/export.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/cmd_dump.h"
 #include "recorder/log.h"
 #include "recorder/outfile.h"

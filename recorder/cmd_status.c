@@ -8,7 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/ctl.h"
 #include "recorder/ctl_dir.h"
 #include "recorder/log.h"

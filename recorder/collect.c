@@ -12,7 +12,7 @@
 #include "dump/base/err.h"
 #include "dump/view/kallsyms.h"
 #include "dump/view/perfmap.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "recorder/collect.h"
 #include "recorder/collect_unwind.h"
 #include "recorder/livefile.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

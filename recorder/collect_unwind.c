@@ -12,11 +12,11 @@
 #include "dump/base/err.h"
 #include "dump/meta.h"
 #include "dump/view/calls.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 #include "dump/view/rulefile.h"
 #include "dump/view/timeline.h"
 #include "dump/view/unwind.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

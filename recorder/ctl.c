@@ -14,7 +14,7 @@
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/ctl_dir.h"
 
 #include <assert.h>

@@ -22,7 +22,7 @@
  */
 #include "recorder/daemon.h"
 
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
 #include "recorder/session.h"

@@ -3,7 +3,7 @@
 #include "recorder/doctor.h"
 
 #include "dump/base/str.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 
 #include <inttypes.h>
 #include <pwd.h>

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 
 #include <stdbool.h>
 #include <stddef.h>

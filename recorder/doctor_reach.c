@@ -6,9 +6,9 @@
 #include "recorder/doctor.h"
 
 #include "dump/base/err.h"
-#include "recorder/pmu.h"
-#include "recorder/settings.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <linux/capability.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "recorder/dumper_parts.h"
 
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/formats.h"
 #include "recorder/priority.h"
 

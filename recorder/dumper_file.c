@@ -7,7 +7,7 @@
 #include "recorder/dumper_parts.h"
 
 #include "dump/reader.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/formats.h"
 #include "recorder/host.h"
 #include "recorder/symchild.h"

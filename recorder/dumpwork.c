@@ -20,9 +20,9 @@
 #include "dump/base/err.h"
 #include "dump/pack.h"
 #include "dump/writer.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/priority.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 #include "recorder/window.h"
 
 #include <assert.h>

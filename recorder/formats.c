@@ -5,7 +5,7 @@
 #include "dump/base/err.h"
 #include "dump/writer.h"
 #include "recorder/recording.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <stdio.h>

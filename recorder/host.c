@@ -5,7 +5,7 @@
 #include "dump/base/err.h"
 #include "dump/format.h"
 #include "dump/writer.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

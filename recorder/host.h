@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 
 struct err;
 struct host;

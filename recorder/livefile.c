@@ -3,7 +3,7 @@
 #include "recorder/livefile.h"
 
 #include "dump/base/err.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "recorder/newborn.h"
 
 #include "dump/base/err.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "dump/base/bytes.h"
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 /*
  * *out gets the tracepoint with a filter for children of the kernel; it stays empty where kernel or

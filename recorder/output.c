@@ -11,7 +11,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 /* Scheduling of CPU and disk for one thread; see priority.h. Called by dumper.c and dumpwork.c. */
 #include "recorder/priority.h"
 
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 
 #include <linux/capability.h>
 #include <linux/ioprio.h>

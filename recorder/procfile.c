@@ -3,7 +3,7 @@
  * kernel for what is in them. */
 #include "recorder/procfile.h"
 
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

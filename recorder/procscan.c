@@ -12,7 +12,7 @@
 #include "recorder/procscan.h"
 
 #include "dump/base/err.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/procfile.h"
 
 #include <ctype.h>

@@ -7,9 +7,9 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/log.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 #include "recorder/sides.h"
 
 #include <errno.h>

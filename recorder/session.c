@@ -2,7 +2,7 @@
 /* The parts of a running recorder; see session.h. Called by cmd_record.c and daemon.c. */
 #include "recorder/session.h"
 
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/log.h"
 #include "recorder/priority.h"
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "dump/base/err.h"
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 #include "recorder/child.h"
 #include "recorder/config.h"
 #include "recorder/ctl.h"

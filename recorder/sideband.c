@@ -11,7 +11,7 @@
 
 #include "dump/base/err.h"
 #include "dump/format.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "dump/record.h"
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 #include "recorder/ledger.h"
-#include "recorder/ring.h"
+#include "trigger/kernel/ring.h"
 
 struct sideband;
 

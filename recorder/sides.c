@@ -3,7 +3,7 @@
 #include "recorder/sides.h"
 
 #include "dump/base/err.h"
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 #include "recorder/newborn.h"
 #include "recorder/sideband.h"
 

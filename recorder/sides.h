@@ -7,7 +7,7 @@
 #pragma once
 
 #include "dump/record.h"
-#include "recorder/ring.h"
+#include "trigger/kernel/ring.h"
 #include "recorder/target.h"
 
 struct err;

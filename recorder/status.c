@@ -3,7 +3,7 @@
 #include "recorder/status.h"
 
 #include "dump/base/str.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/log.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "recorder/symchild.h"
 
 #include "dump/base/err.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/collect_live.h"
 #include "recorder/priority.h"

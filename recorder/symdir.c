@@ -4,7 +4,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <errno.h>
 #include <fts.h>

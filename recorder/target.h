@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 #include "recorder/config.h"
 
 #include <stdbool.h>

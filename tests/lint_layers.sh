@@ -26,7 +26,7 @@ strangers() {
 missing() {
 	local file to
 
-	for dir in dump/base dump dump/view trigger recorder tests; do
+	for dir in dump/base dump dump/view trigger/kernel trigger recorder tests; do
 		while read -r file to; do
 			[ -f "$to" ] || echo "$file includes $to, which is not there (paths start at the root)"
 		done < <(includes $dir)
@@ -36,8 +36,10 @@ missing() {
 empty "dump/base includes nothing but itself" "$(strangers dump/base dump/base)"
 empty "dump includes dump/base only" "$(strangers dump dump dump/base)"
 empty "dump/view includes dump only" "$(strangers dump/view dump/view dump dump/base)"
-empty "trigger includes dump/base only" "$(strangers trigger trigger dump/base)"
+empty "trigger/kernel includes dump/base only" "$(strangers trigger/kernel trigger/kernel dump/base)"
+empty "trigger includes trigger/kernel and dump/base only" \
+	"$(strangers trigger trigger trigger/kernel dump/base)"
 empty "recorder includes what is below it" \
-	"$(strangers recorder recorder trigger dump/view dump dump/base)"
+	"$(strangers recorder recorder trigger trigger/kernel dump/view dump dump/base)"
 empty "all includes are root-relative" "$(missing)"
 tap_end

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # users PATTERN: the sources that match
 users() {
-	grep -lE "$1" recorder/*.[ch] trigger/*.[ch] dump/*.[ch] dump/*/*.[ch] 2>/dev/null
+	grep -lE "$1" recorder/*.[ch] trigger/*.[ch] trigger/*/*.[ch] dump/*.[ch] dump/*/*.[ch] 2>/dev/null
 }
 
 # one NAME PATTERN: at most one source matches
@@ -38,5 +38,5 @@ empty "jansson is used in recorder/ and dump/view/ only" \
 	"$(users '^#include <jansson' | grep -v '^recorder/\|^dump/view/')"
 empty "dump/ and trigger/ neither print nor exit" \
 	"$(grep -nE '(^|[^a-z_])(printf|puts|putchar|perror|exit|_exit|abort) *\(' \
-		trigger/*.c dump/*.c dump/base/*.c dump/view/*.c 2>/dev/null)"
+		trigger/*.c trigger/*/*.c dump/*.c dump/base/*.c dump/view/*.c 2>/dev/null)"
 tap_end

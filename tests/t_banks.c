@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * What is told of a ring while it records: how far back it reaches, what it can't hold any more;

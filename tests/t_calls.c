@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 /* What this test's own code says about its calls. */
 #include "dump/view/calls.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <link.h>
 #include <setjmp.h>

@@ -1,12 +1,12 @@
-/* LAYERS: recorder view dump base */
+/* LAYERS: recorder kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* The capability probe agrees with what can be opened, as root and as nobody, and is quick and
  * quiet. */
 #include "dump/base/err.h"
-#include "recorder/caps.h"
-#include "recorder/event.h"
-#include "recorder/settings.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/caps.h"
+#include "trigger/kernel/event.h"
+#include "trigger/kernel/settings.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <grp.h>

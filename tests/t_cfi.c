@@ -5,7 +5,7 @@
  * fit to be run, refused where it is not.
  */
 #include "dump/view/cfi.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 #include "dump/view/rulefile.h"
 #include "dump/view/rules.h"
 

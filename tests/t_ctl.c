@@ -1,4 +1,4 @@
-/* LAYERS: recorder base */
+/* LAYERS: recorder kernel base */
 // SPDX-License-Identifier: MIT
 /* The control socket: both ends, who may use it, slow and rude peers, leftovers, and table.c's
  * output. */

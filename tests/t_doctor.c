@@ -1,9 +1,9 @@
-/* LAYERS: recorder view dump base */
+/* LAYERS: recorder kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* What doctor says is so: the ring size it recommends can be mapped, the commands name what is in
  * the way. */
 #include "recorder/doctor.h"
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -5,7 +5,7 @@
  * shape, and of the same file cut and damaged.
  */
 #include "dump/base/err.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <elf.h>
 #include <errno.h>

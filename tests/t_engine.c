@@ -1,4 +1,4 @@
-/* LAYERS: trigger base */
+/* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
 /* The engine: hold-off, merging, limits, reload, and the states it asserts. Time is made up. */
 #include "trigger/trigger.h"

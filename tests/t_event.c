@@ -1,12 +1,12 @@
-/* LAYERS: recorder view dump base */
+/* LAYERS: recorder kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* From event text to perf_event_attr: syntax, what is opened in the end, and what errors say. */
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
-#include "recorder/caps.h"
-#include "recorder/event.h"
-#include "recorder/pmu.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/caps.h"
+#include "trigger/kernel/event.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,12 +1,12 @@
-/* LAYERS: recorder view dump base */
+/* LAYERS: recorder kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* Each way perf_event_open and mmap can fail is told with the setting's present value and a
  * command. */
 #include "dump/base/err.h"
-#include "recorder/caps.h"
-#include "recorder/event.h"
-#include "recorder/pmu.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/caps.h"
+#include "trigger/kernel/event.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* The ledger's rules, one by one: what each kind of record does to tasks, names and mappings, how
  * long history is kept and how memory stays bounded. Times are small numbers of seconds (S). */
 #include "recorder/ledger.h"
 
 #include "tests/side_records.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <setjmp.h>

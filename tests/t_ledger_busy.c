@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * While a dump is being written from the ledger, which may wait for a disk, the sideband is drained
@@ -8,7 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/writer.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "tests/side_records.h"
 
 #include <setjmp.h>

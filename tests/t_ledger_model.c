@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * With random histories, ledger and dump answer as a naive model of processes does: with records

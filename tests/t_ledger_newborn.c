@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * Names that tasks are born with: kernel threads have their own from the beginning, and since Linux
@@ -10,7 +10,7 @@
 
 #include "dump/base/err.h"
 #include "recorder/ledger.h"
-#include "recorder/ring.h"
+#include "trigger/kernel/ring.h"
 #include "recorder/sideband.h"
 #include "tests/side_records.h"
 

@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* Where tasks were: namespaces by records, by a scan, by birth; cgroups by a scan and by birth.
  * Times are seconds (S). */

@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * What a scan of /proc brings is merged with records from before and after the moment it looked, in

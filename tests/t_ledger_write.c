@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* The LEDGER section as it stands in a dump: who is in it, and that each of its blocks stands
  * alone. */

@@ -1,4 +1,4 @@
-/* LAYERS: recorder base */
+/* LAYERS: recorder kernel base */
 // SPDX-License-Identifier: MIT
 /* Messages on stderr: plain in a pipe, one status line on a terminal, whole lines from many
  * threads. */

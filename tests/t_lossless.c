@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * The bytes in a dump are the bytes that the kernel wrote: records this process's own page faults
@@ -9,8 +9,8 @@
 #include "recorder/dumper.h"
 
 #include "dump/reader.h"
-#include "recorder/caps.h"
-#include "recorder/clock.h"
+#include "trigger/kernel/caps.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/host.h"
 #include "recorder/sideband.h"
 

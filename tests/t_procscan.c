@@ -1,9 +1,9 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* Reading /proc: texts as the kernel writes them, and the real thing with children of this test. */
 #include "recorder/procscan.h"
 
-#include "recorder/clock.h"
+#include "trigger/kernel/clock.h"
 #include "recorder/procfile.h"
 
 #include <pthread.h>

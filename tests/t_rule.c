@@ -1,4 +1,4 @@
-/* LAYERS: trigger base */
+/* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
 /* Trigger rules: every form that DESIGN.md lists, options, default names, and errors that point. */
 #include "trigger/rule.h"

@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
  * Draining the sideband: the order of time over rings, records that wrap, what is too young,
@@ -6,8 +6,8 @@
  */
 #include "recorder/sideband.h"
 
-#include "recorder/clock.h"
-#include "recorder/event.h"
+#include "trigger/kernel/clock.h"
+#include "trigger/kernel/event.h"
 #include "tests/side_records.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* LAYERS: trigger base */
+/* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
 /* Source signal: which signals it takes, and what it says of the sender. */
 #include "trigger/trigger.h"

@@ -1,4 +1,4 @@
-/* LAYERS: recorder base */
+/* LAYERS: recorder kernel base */
 // SPDX-License-Identifier: MIT
 /*
  * The directory of dumps: names, limits, collisions, leftovers, symlinks, full disks. Runs in a

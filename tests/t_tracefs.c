@@ -1,9 +1,9 @@
-/* LAYERS: recorder view dump base */
+/* LAYERS: recorder kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* tracefs is read without being mounted for others, and who may not read it is told what to type.
  */
 #include "dump/base/err.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,4 +1,4 @@
-/* LAYERS: recorder trigger view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* Prints the options table of `record` and its presets, for tests/lint_docs.sh. */
 #include "recorder/config.h"

@@ -7,7 +7,7 @@
  */
 #include "dump/view/calls.h"
 
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  */
 #include "dump/view/dwarf.h"
 
-#include "dump/view/elf_impl.h"
+#include "dump/base/elf_impl.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -2,7 +2,7 @@
 /* Where an ELF file has its call frame information, and bytes of it as they are; see elf.h. Called
  * by rulefile.c. */
 #include "dump/view/cfi.h"
-#include "dump/view/elf_impl.h"
+#include "dump/base/elf_impl.h"
 
 #include <string.h>
 #include <unistd.h>

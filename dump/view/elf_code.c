@@ -3,7 +3,7 @@
  * What is code in an ELF file and what it is called: segments, symbols, stubs of the procedure
  * linkage table; see elf.h. Called by symtab.c and symfile.c.
  */
-#include "dump/view/elf_impl.h"
+#include "dump/base/elf_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Unwind rules of one file; see rulefile.h. */
 #include "dump/view/rulefile.h"
 
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <errno.h>
 #include <stdlib.h>

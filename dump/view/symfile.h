@@ -7,7 +7,7 @@
 #pragma once
 
 #include "dump/view/dwarf.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 #include "dump/view/symtab.h"
 
 struct symfile;

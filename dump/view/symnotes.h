@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 #include "dump/view/hits.h"
 
 struct reader;

@@ -3,7 +3,7 @@
 #include "dump/view/symtab.h"
 
 #include "dump/base/bytes.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <errno.h>
 #include <stdio.h>

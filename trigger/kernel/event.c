@@ -3,10 +3,10 @@
  * Opening events, and the lists of them: see event.h. The only caller of perf_event_open(2). Text
  * is turned into events by event_parse.c, failures into sentences by event_strerror.c.
  */
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 #include "dump/base/err.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>

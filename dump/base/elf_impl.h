@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dump/base/bytes.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <gelf.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* PMUs in sysfs; see pmu.h. */
-#include "recorder/pmu.h"
+#include "trigger/kernel/pmu.h"
 
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
-#include "recorder/event.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/event.h"
+#include "trigger/kernel/settings.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Which user registers go with a copied stack: what an unwinder needs to start. The only place that
  * is per architecture; channel.c asks through event.h.
  */
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 #include <asm/perf_regs.h>
 

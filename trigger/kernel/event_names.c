@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Fixed event names; see event_names.h. Names and numbers are those of perf_event_open(2) and perf.
  */
-#include "recorder/event_names.h"
+#include "trigger/kernel/event_names.h"
 
 #include "dump/base/closest.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Symbols, offsets and build-ids of ELF files through libelf; see elf.h. */
-#include "dump/view/elf_impl.h"
+#include "dump/base/elf_impl.h"
 
 #include "dump/base/closest.h"
 #include "dump/base/err.h"

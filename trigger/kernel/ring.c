@@ -4,7 +4,7 @@
  * of a backward ring: nothing here stores into one. Called by banks.c (recording), sideband.c
  * (forward) and window.c (the walk of a frozen ring).
  */
-#include "recorder/ring.h"
+#include "trigger/kernel/ring.h"
 
 #include <errno.h>
 #include <string.h>

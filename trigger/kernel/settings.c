@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Facts about kernel and process; see settings.h. */
-#include "recorder/settings.h"
+#include "trigger/kernel/settings.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -11,12 +11,12 @@
  *		> -1		 raw tracepoint data; rings above the mlock limit
  *	uprobes need CAP_PERFMON at any level
  */
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "recorder/pmu.h"
-#include "recorder/settings.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <inttypes.h>

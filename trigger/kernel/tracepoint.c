@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Tracepoints in tracefs; see tracepoint.h. */
-#include "recorder/tracepoint.h"
+#include "trigger/kernel/tracepoint.h"
 
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <stdio.h>

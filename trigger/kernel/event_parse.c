@@ -11,15 +11,15 @@
  * and the base decides who understands it: a fixed name (event_names.c), a PMU (pmu.c), a
  *tracepoint (tracepoint.c) or a uprobe (uprobe.c).
  */
-#include "recorder/event.h"
+#include "trigger/kernel/event.h"
 
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "recorder/event_names.h"
-#include "recorder/pmu.h"
-#include "recorder/tracepoint.h"
-#include "recorder/uprobe.h"
+#include "trigger/kernel/event_names.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/tracepoint.h"
+#include "trigger/kernel/uprobe.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Where a uprobe goes; see uprobe.h. */
-#include "recorder/uprobe.h"
+#include "trigger/kernel/uprobe.h"
 
 #include "dump/base/err.h"
-#include "dump/view/elf.h"
+#include "dump/base/elf.h"
 
 #include <ctype.h>
 #include <errno.h>

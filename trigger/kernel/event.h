@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 
 #include <linux/perf_event.h>
 #include <stdbool.h>

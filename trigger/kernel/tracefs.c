@@ -4,7 +4,7 @@
  * kept for the life of the process, which is what makes a detached mount work: it lives as long as
  * we hold it.
  */
-#include "recorder/tracefs.h"
+#include "trigger/kernel/tracefs.h"
 
 #include "dump/base/err.h"
 

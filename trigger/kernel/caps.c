@@ -4,14 +4,14 @@
  * closes it. What can't be tried without a side effect follows the kernel's own rule, said where it
  * is used.
  */
-#include "recorder/caps.h"
+#include "trigger/kernel/caps.h"
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
-#include "recorder/event.h"
-#include "recorder/pmu.h"
-#include "recorder/settings.h"
-#include "recorder/tracefs.h"
+#include "trigger/kernel/event.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
+#include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
 #include <inttypes.h>

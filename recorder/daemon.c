@@ -66,8 +66,9 @@ struct daemon {
 	bool stopping;	   /* no new dumps; leave when none is in the making */
 	bool asked_exit_dump;
 	bool leave;
-	bool writing; /* from dumper_start() to dumper_take() */
-	bool sealed;  /* and what that dump answers is settled */
+	bool writing;	/* from dumper_start() to dumper_take() */
+	bool sealed;	/* and what that dump answers is settled */
+	bool more_hits; /* may be there: the loop does not sleep */
 	int exit_status;
 	struct waiter waiters[MAX_WAITERS];
 	size_t nr_waiters;
@@ -186,7 +187,7 @@ static void freeze(struct daemon *d)
 
 	recording_freeze(s->recording, &job.freeze);
 	c = engine_cause(s->engine);
-	job.what = c->what;
+	job.what = sighting_share(&c->what);
 	job.hit_ns = c->what.ns;
 	job.post_ns = time_after(c, &job.freeze);
 	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
@@ -236,7 +237,7 @@ static bool defer(struct daemon *d, const struct rule *rule, const struct sighti
 	if (!d->sealed || d->stopping || d->nr_later == MAX_LATER ||
 	    engine_will_hold(d->s->engine, rule))
 		return false;
-	d->later[d->nr_later++] = (struct later){rule, *what};
+	d->later[d->nr_later++] = (struct later){rule, sighting_share(what)};
 	dumper_hasten(d->s->dumper);
 	log_verbose("%s: a dump of its own as soon as the one before is done", rule->name);
 	return true;
@@ -248,8 +249,10 @@ static void hit_later(struct daemon *d)
 	size_t nr = d->nr_later;
 
 	d->nr_later = 0;
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		hit(d, d->later[i].rule, &d->later[i].what);
+		sighting_fini(&d->later[i].what);
+	}
 }
 
 static void freeze_after_post(struct daemon *d)
@@ -277,6 +280,7 @@ static void on_engine(struct daemon *d)
 	struct err err = ERR_INIT;
 	int got;
 
+	d->more_hits = false;
 	for (int i = 0; i < MAX_HITS; i++) {
 		got = engine_poll(d->s->engine, &rule, &what, &err);
 		if (!got)
@@ -284,11 +288,13 @@ static void on_engine(struct daemon *d)
 		if (got > 0) {
 			if (!defer(d, rule, &what))
 				hit(d, rule, &what);
+			sighting_fini(&what);
 			continue;
 		}
 		log_warn_err(&err);
 		log_warn("rule %s is disarmed", rule->name);
 	}
+	d->more_hits = true;
 }
 
 static void seal(struct daemon *d)
@@ -391,6 +397,7 @@ static void recount_cpus(struct daemon *d)
 static void on_hotplug(struct daemon *d)
 {
 	struct session *s = d->s;
+	struct err err = ERR_INIT;
 	bool online, lost = false;
 	int cpu;
 
@@ -398,6 +405,9 @@ static void on_hotplug(struct daemon *d)
 	if (d->writing || !s->hotplug)
 		return;
 	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
+		/* Rules look at all CPUs, whatever is recorded. */
+		if (engine_cpu(s->engine, cpu, online, &err))
+			log_warn_err(&err);
 		if (!online) {
 			cpu_offline(d, cpu);
 			continue;
@@ -576,6 +586,8 @@ static void on_child(struct daemon *d)
 
 	d->exit_status = child_status(s->child);
 	unwatch(d, child_fd(s->child));
+	engine_command_ended(s->engine, d->exit_status);
+	on_engine(d);
 	stop(d);
 }
 
@@ -642,11 +654,13 @@ static int loop(struct daemon *d, struct err *err)
 	struct epoll_event e[16];
 
 	while (!d->leave) {
-		int n = epoll_wait(d->epoll_fd, e, 16, -1);
+		int n = epoll_wait(d->epoll_fd, e, 16, d->more_hits ? 0 : -1);
 
 		if (n < 0 && errno != EINTR)
 			return err_sys(err, -errno, "epoll_wait");
 		/* Triggers first: whatever else is ready can wait until the rings are frozen. */
+		if (d->more_hits)
+			on_engine(d);
 		for (int i = 0; i < n; i++)
 			if (e[i].data.u32 == WAKE_ENGINE)
 				on_engine(d);

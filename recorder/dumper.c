@@ -179,6 +179,7 @@ void dumper_free(struct dumper *d)
 		pthread_mutex_unlock(&d->lock);
 		pthread_join(d->thread, NULL);
 	}
+	sighting_fini(&d->job.what);
 	dumpwork_free(d->work);
 	tidset_free(d->tids);
 	writer_free(d->writer);
@@ -278,6 +279,7 @@ void dumper_take(struct dumper *d, struct dumper_result *out)
 	pthread_mutex_lock(&d->lock);
 	assert(d->phase == DUMPER_DONE);
 	*out = d->result;
+	sighting_fini(&d->job.what);
 	d->phase = DUMPER_IDLE;
 	in_hurry = d->in_hurry;
 	pthread_mutex_unlock(&d->lock);

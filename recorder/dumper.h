@@ -44,7 +44,7 @@ void dumper_free(struct dumper *d); /* waits for a dump in the making */
 
 int dumper_fd(const struct dumper *d);
 
-/* What the thread needs to know of why and when; copied. */
+/* What the thread needs to know of why and when; copied, but for what.evidence, which it owns. */
 struct dumper_job {
 	struct recording_freeze freeze;
 	char rule_name[64], rule_text[256];

@@ -42,10 +42,15 @@ static int block_signals(struct session *s, sigset_t *before, struct err *err)
 /* A rule that can't be is the user's mistake; *usage says whether it was one. */
 static int open_engine(struct session *s, bool *usage, struct err *err)
 {
-	struct engine_options eo = {.post_ns = s->config.post_ns,
-				    .cooldown_ns = s->config.cooldown_ns};
-	int rc = engine_new(&eo, &s->engine, err);
+	struct engine_options eo = {
+		.post_ns = s->config.post_ns, .cooldown_ns = s->config.cooldown_ns, .env = &s->env};
+	int rc;
 
+	s->env = (struct source_env){
+		.caps = &s->caps,
+		.command_pid = s->child ? child_pid(s->child) : 0,
+	};
+	rc = engine_new(&eo, &s->engine, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
 		rc = engine_add(s->engine, s->config.rules[i], err);
 	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT;
@@ -238,7 +243,8 @@ int session_reload(struct session *s, int argc, char **argv, struct err *err)
 
 	if (rc)
 		return rc < 0 ? rc : -EINVAL;
-	eo = (struct engine_options){.post_ns = fresh.post_ns, .cooldown_ns = fresh.cooldown_ns};
+	eo = (struct engine_options){
+		.post_ns = fresh.post_ns, .cooldown_ns = fresh.cooldown_ns, .env = &s->env};
 	rc = engine_reload(s->engine, &eo, (const char *const *)fresh.rules, fresh.nr_rules, err);
 	if (rc) {
 		config_free(&fresh);

@@ -25,7 +25,8 @@ struct session {
 	struct config config;
 	struct caps caps;
 	struct target target;
-	struct child *child; /* NULL: no command */
+	struct child *child;   /* NULL: no command */
+	struct source_env env; /* the engine's, of what is below and above */
 	struct engine *engine;
 	struct store *store;
 	struct ctl *ctl;

@@ -140,8 +140,12 @@ static const struct wrong wrongs[] = {
 	{"event:a:b[x>1", 9, "this '[' is never closed"},
 	{"event:a:b[x==\"1]", 13, "this '\"' is never closed"},
 	{"crash;", 6,
-	 "expected name=TEXT, post=TIME, cooldown=TIME, max=N/TIME, min-fill=PERCENT or "
-	 "for=TIME, found the end of the rule"},
+	 "expected name=TEXT, post=TIME, cooldown=TIME, max=N/TIME, min-fill=PERCENT, for=TIME, "
+	 "hysteresis=PERCENT, probability=PERCENT, same=N/TIME or while-running, found the end of "
+	 "the rule"},
+	{"latency:/a:f>1s;while-running=1", 16, "expected name=TEXT"},
+	{"crash;probability=0", 18, "expected a probability such as 10% or 0.1"},
+	{"crash;same=3", 11, "found '3'"},
 	{"crash;colldown=1s", 6, "found 'colldown=1s'"},
 	{"crash;post=1", 11, "expected a time such as 250ms, 10s or 1h, found '1'"},
 	{"crash;post=-1s", 11, "found '-1s'"},

@@ -45,6 +45,7 @@ struct engine {
 	struct engine_cause cause;
 	uint64_t due_ns;
 
+	size_t turn;	       /* whose it is in engine_poll() */
 	uint64_t last_dump_ns; /* committed; 0: none yet */
 	struct hits open;      /* not in any dump yet */
 	struct hits sealed;    /* in the dump being written; if it fails they are open again */
@@ -55,6 +56,7 @@ static void set_options(struct engine *e, const struct engine_options *opt)
 {
 	e->opt.post_ns = opt->post_ns > 0 ? opt->post_ns : 0;
 	e->opt.cooldown_ns = opt->cooldown_ns > 0 ? opt->cooldown_ns : 0;
+	e->opt.env = opt->env;
 }
 
 size_t engine_nr_rules(const struct engine *e)
@@ -182,7 +184,7 @@ static int clash(const struct slot *s, const struct slot *other, struct err *err
 static int append(struct engine *e, struct slots *list, const char *text, struct err *err)
 {
 	struct slot **v, *s;
-	int rc = slot_new(text, &s, err);
+	int rc = slot_new(text, e->opt.env, &s, err);
 
 	if (rc)
 		return rc;
@@ -224,7 +226,7 @@ static int add_builtin(struct engine *e, struct err *err)
 	if (!rc)
 		rc = slot_new_plain("exit", &e->builtin[EXIT], err);
 	if (!rc)
-		rc = slot_new("signal:USR2", &e->builtin[SIGUSR2_RULE], err);
+		rc = slot_new("signal:USR2", NULL, &e->builtin[SIGUSR2_RULE], err);
 	if (!rc)
 		rc = watch(e, e->builtin[SIGUSR2_RULE], err);
 	if (rc)
@@ -273,6 +275,7 @@ void engine_free(struct engine *e)
 		drop(e, e->builtin[i]);
 	if (e->cause_retired)
 		slot_free(e->cause_slot);
+	sighting_fini(&e->cause.what);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
 	free(e);
@@ -313,6 +316,8 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 {
 	struct slots next = {0};
 
+	/* New rules are opened with what is known now. */
+	e->opt.env = opt->env;
 	for (size_t i = 0; i < nr; i++) {
 		int rc = append(e, &next, rules[i], err);
 
@@ -324,6 +329,41 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 	replace_list(e, &next);
 	set_options(e, opt);
 	sync_signals(e);
+	return 0;
+}
+
+/* Its signals stay blocked: the next one must not kill the recorder. */
+static void disarm(struct engine *e, struct slot *s)
+{
+	unwatch(e, s);
+	slot_disarm(s);
+}
+
+void engine_command_ended(struct engine *e, int status)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, i);
+
+		if (s->source && s->ops->command_ended)
+			s->ops->command_ended(s->source, status);
+	}
+}
+
+int engine_cpu(struct engine *e, int cpu, bool online, struct err *err)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, i);
+		int rc;
+
+		if (!s->source || !s->ops->cpu)
+			continue;
+		rc = s->ops->cpu(s->source, cpu, online, err);
+		if (rc) {
+			err_prefix(err, "trigger '%s' on CPU %d", s->rule->name, cpu);
+			disarm(e, s);
+			return rc;
+		}
+	}
 	return 0;
 }
 
@@ -352,26 +392,24 @@ static uint64_t now_ns(void)
 
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
 {
-	struct epoll_event ev;
+	/*
+	 * All are asked in turn, whatever epoll says: the descriptor of a perf event is readable
+	 * once only, and whoever waits on engine_fd() has used that up.
+	 */
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
+		int rc;
 
-	/* A source may be ready and have nothing to say; each gets one turn, epoll serves them in
-	 * turn. */
-	for (size_t turn = 0; turn < engine_nr_rules(e); turn++) {
-		struct slot *s;
-		int rc, n = epoll_wait(e->epoll_fd, &ev, 1, 0);
-
-		if (n <= 0)
-			return 0;
-		s = ev.data.ptr;
+		if (!s->source)
+			continue;
 		memset(what, 0, sizeof(*what));
 		rc = s->ops->ready(s->source, what, err);
 		if (!rc)
 			continue;
 		*rule = s->rule;
 		if (rc < 0) {
-			/* Its signals stay blocked: the next one must not kill the recorder. */
-			unwatch(e, s);
-			slot_disarm(s);
+			sighting_fini(what);
+			disarm(e, s);
 			return rc;
 		}
 		if (!what->ns)
@@ -447,7 +485,8 @@ static enum verdict accept_hit(struct engine *e, struct slot *s, const struct si
 	int64_t post = s->rule->post_ns >= 0 ? s->rule->post_ns : e->opt.post_ns;
 
 	e->cause_slot = s;
-	e->cause = (struct engine_cause){.rule = s->rule, .what = *what, .post_ns = post};
+	e->cause = (struct engine_cause){
+		.rule = s->rule, .what = sighting_share(what), .post_ns = post};
 	e->due_ns = what->ns + (uint64_t)post;
 	e->state = post ? ENGINE_POST : ENGINE_DUMPING;
 	return post ? VERDICT_POST : VERDICT_DUMP;
@@ -561,6 +600,7 @@ void engine_done(struct engine *e, uint64_t now, bool committed)
 	else
 		reopen_hits(e);
 	e->sealed.nr = 0;
+	sighting_fini(&e->cause.what);
 	if (e->cause_retired)
 		slot_free(e->cause_slot);
 	e->cause_slot = NULL;

@@ -32,6 +32,7 @@ struct option {
 	const char *form;
 	/* `value` stands at p->at; errors point there. */
 	int (*set)(struct parse *p, struct rule *r, const char *value);
+	bool flag; /* takes no value */
 };
 
 /* ---- errors ---- */
@@ -182,7 +183,8 @@ static int set_for(struct parse *p, struct rule *r, const char *value)
 	return set_time(p, value, &r->for_ns);
 }
 
-static int set_max(struct parse *p, struct rule *r, const char *value)
+/* "5/24h" */
+static int set_count(struct parse *p, const char *value, int32_t *nr, int64_t *period_ns)
 {
 	const char *slash = strchr(value, '/');
 	char count[16];
@@ -194,12 +196,17 @@ static int set_max(struct parse *p, struct rule *r, const char *value)
 	    str_time(slash + 1, &period, NULL) || period <= 0)
 		return expected(p, "a number from 1 to %d, '/' and a time, such as 5/24h",
 				MAX_HITS_MAX);
-	r->max_hits = (int32_t)n;
-	r->max_period_ns = period;
+	*nr = (int32_t)n;
+	*period_ns = period;
 	return 0;
 }
 
-static int set_min_fill(struct parse *p, struct rule *r, const char *value)
+static int set_max(struct parse *p, struct rule *r, const char *value)
+{
+	return set_count(p, value, &r->max_hits, &r->max_period_ns);
+}
+
+static int set_percent(struct parse *p, const char *value, int32_t *percent)
 {
 	size_t n = strlen(value);
 	char number[16];
@@ -210,22 +217,64 @@ static int set_min_fill(struct parse *p, struct rule *r, const char *value)
 	snprintf(number, sizeof(number), "%.*s", (int)n, value);
 	if (str_u64(number, &v, NULL) || v > 100)
 		return expected(p, "0%% to 100%%");
-	r->min_fill_percent = (int32_t)v;
+	*percent = (int32_t)v;
+	return 0;
+}
+
+static int set_min_fill(struct parse *p, struct rule *r, const char *value)
+{
+	return set_percent(p, value, &r->min_fill_percent);
+}
+
+static int set_hysteresis(struct parse *p, struct rule *r, const char *value)
+{
+	return set_percent(p, value, &r->hysteresis_percent);
+}
+
+/* 10% and 0.1 are the same. */
+static int set_probability(struct parse *p, struct rule *r, const char *value)
+{
+	char *end;
+	double v = strtod(value, &end);
+
+	if (*end == '%' && end > value) {
+		v /= 100;
+		end++;
+	}
+	if (end == value || *end || !(v > 0 && v <= 1))
+		return expected(p, "a probability such as 10%% or 0.1");
+	r->probability = v;
+	return 0;
+}
+
+static int set_same(struct parse *p, struct rule *r, const char *value)
+{
+	return set_count(p, value, &r->max_same, &r->same_period_ns);
+}
+
+static int set_while_running(struct parse *p, struct rule *r, const char *value)
+{
+	r->while_running = true;
 	return 0;
 }
 
 static const struct option options[] = {
-	{"name", "name=TEXT", set_name},
-	{"post", "post=TIME", set_post},
-	{"cooldown", "cooldown=TIME", set_cooldown},
-	{"max", "max=N/TIME", set_max},
-	{"min-fill", "min-fill=PERCENT", set_min_fill},
-	{"for", "for=TIME", set_for},
+	{"name", "name=TEXT", set_name, false},
+	{"post", "post=TIME", set_post, false},
+	{"cooldown", "cooldown=TIME", set_cooldown, false},
+	{"max", "max=N/TIME", set_max, false},
+	{"min-fill", "min-fill=PERCENT", set_min_fill, false},
+	{"for", "for=TIME", set_for, false},
+	{"hysteresis", "hysteresis=PERCENT", set_hysteresis, false},
+	{"probability", "probability=PERCENT", set_probability, false},
+	{"same", "same=N/TIME", set_same, false},
+	{"while-running", "while-running", set_while_running, true},
 };
 
 #define NR_OPTIONS (sizeof(options) / sizeof(options[0]))
 
-/* The option whose name and '=' begin at `at`; NR_OPTIONS when there is none. */
+/* The option whose name and '=' (or, of a flag, end) begin at `at`; NR_OPTIONS when there is none.
+ */
 static size_t option_at(const char *at)
 {
 	size_t i;
@@ -233,7 +282,9 @@ static size_t option_at(const char *at)
 	for (i = 0; i < NR_OPTIONS; i++) {
 		size_t n = strlen(options[i].name);
 
-		if (!strncmp(at, options[i].name, n) && at[n] == '=')
+		if (strncmp(at, options[i].name, n))
+			continue;
+		if (options[i].flag ? !at[n + strspn(at + n, " \t")] || at[n] == ';' : at[n] == '=')
 			break;
 	}
 	return i;
@@ -241,7 +292,7 @@ static size_t option_at(const char *at)
 
 static int expected_option(struct parse *p)
 {
-	char forms[160] = "";
+	char forms[320] = "";
 
 	for (size_t i = 0; i < NR_OPTIONS; i++) {
 		size_t n = strlen(forms);
@@ -269,7 +320,12 @@ static int parse_option(struct parse *p, struct rule *r)
 	if (p->seen_options & 1u << i)
 		return rule_err(p->text, p->at, p->err, "'%s=' is given twice", options[i].name);
 	p->seen_options |= 1u << i;
-	p->at += strlen(options[i].name) + 1;
+	p->at += strlen(options[i].name);
+	if (options[i].flag) {
+		skip_space(p);
+		return options[i].set(p, r, "");
+	}
+	p->at++;
 	skip_space(p);
 	end = p->at + strcspn(p->text + p->at, ";");
 	value = piece(&(struct parse){.text = p->text, .at = end}, p->at);
@@ -508,7 +564,11 @@ int rule_parse(const char *text, struct rule **out, struct err *err)
 			   .for_ns = -1,
 			   .max_hits = -1,
 			   .max_period_ns = -1,
-			   .min_fill_percent = -1};
+			   .min_fill_percent = -1,
+			   .hysteresis_percent = -1,
+			   .probability = 1,
+			   .max_same = -1,
+			   .same_period_ns = -1};
 	r->text = strdup(text);
 	r->arg = strdup("");
 	r->threshold = strdup("");

@@ -32,6 +32,11 @@ struct rule {
 	int32_t max_hits; /* max=N/PERIOD */
 	int64_t max_period_ns;
 	int32_t min_fill_percent;
+	int32_t hysteresis_percent; /* how far below (above, for <) it must go to be armed again */
+	double probability;	    /* of a hit to be answered */
+	int32_t max_same;	    /* same=N/PERIOD: dumps of one signature */
+	int64_t same_period_ns;
+	bool while_running; /* calls that have not returned yet count too */
 };
 
 /*

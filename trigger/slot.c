@@ -50,7 +50,7 @@ static int no_such_source(const char *name, struct err *err)
 	return -ENOENT;
 }
 
-int slot_new(const char *text, struct slot **out, struct err *err)
+int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err)
 {
 	struct slot *s;
 	int rc = slot_new_plain(text, &s, err);
@@ -58,7 +58,8 @@ int slot_new(const char *text, struct slot **out, struct err *err)
 	if (rc)
 		return rc;
 	s->ops = source_find(s->rule->source);
-	rc = s->ops ? s->ops->open(s->rule, &s->source, err) : no_such_source(s->rule->source, err);
+	rc = s->ops ? s->ops->open(s->rule, env, &s->source, err)
+		    : no_such_source(s->rule->source, err);
 	if (rc)
 		slot_free(s);
 	else

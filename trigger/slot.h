@@ -24,7 +24,7 @@ struct slot {
 /* A rule that only the recorder itself can hit ("manual", "exit"). */
 int slot_new_plain(const char *text, struct slot **out, struct err *err);
 /* Parses `text`, opens its source. -EINVAL, -ENOENT for a source that this build does not have. */
-int slot_new(const char *text, struct slot **out, struct err *err);
+int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err);
 /* NULL allowed. */
 void slot_free(struct slot *s);
 /* Closes the source; the rule stays, for its counters. */

@@ -6,6 +6,8 @@
  */
 #include "trigger/source.h"
 
+#include "trigger/evidence.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,4 +35,16 @@ void sighting_add(struct sighting *s, const char *fmt, ...)
 	vsnprintf(s->saw[s->nr_saw], sizeof(s->saw[0]), fmt, ap);
 	va_end(ap);
 	s->nr_saw++;
+}
+
+struct sighting sighting_share(const struct sighting *s)
+{
+	evidence_get(s->evidence);
+	return *s;
+}
+
+void sighting_fini(struct sighting *s)
+{
+	evidence_put(s->evidence);
+	s->evidence = NULL;
 }

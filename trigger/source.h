@@ -10,30 +10,56 @@
 
 #include <signal.h>
 
+struct caps;
 struct err;
+struct evidence;
 struct source; /* an armed rule; each kind defines its own */
 
 /* What a rule saw when it was met; goes into the dump as "key=value" lines. */
 struct sighting {
 	uint64_t ns;		/* CLOCK_MONOTONIC */
+	uint64_t began_ns;	/* when what it is about began, as a slow call did; 0: a moment */
 	uint32_t pid, tid, uid; /* whom it is about; 0: nobody */
 	uint32_t nr_hits;	/* hits in this reading: one signal may stand for many */
+	char comm[16];		/* of that thread; "" when not known */
 	char reason[256];	/* free text of whoever asked; "" when none */
-	char saw[8][192];	/* "key=value" */
+	char saw[16][192];	/* "key=value" */
 	uint32_t nr_saw;
+	uint64_t stack_hash;	   /* of where it happened, for counting repeats; 0: unknown */
+	struct evidence *evidence; /* records that go into the dump; NULL: none. Owned */
 };
 
 /* Adds a "key=value" line to a sighting; silently full at its bound. */
 void sighting_add(struct sighting *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A copy that shares the evidence, and the end of one. */
+struct sighting sighting_share(const struct sighting *s);
+void sighting_fini(struct sighting *s);
+
+/* What a source may know of the recorder it serves; borrowed for as long as the engine lives. */
+struct source_env {
+	const struct caps *caps; /* what kernel and user allow; NULL: all */
+	int command_pid;	 /* of `-- COMMAND`; 0: none */
+	const char *run_dir;	 /* where sockets are; NULL: none may be made */
+	const char *name;	 /* of the recorder, for those sockets; NULL likewise */
+	bool crash_hold;	 /* --crash-hold */
+};
+
+/* What it means to have the rule armed, for --dry-run. */
+struct source_plan {
+	char watches[320]; /* "the kernel's own PSI trigger on /proc/pressure/memory" */
+	char costs[320];   /* "nothing until it fires" */
+};
 
 struct source_ops {
 	const char *name;    /* before the ':' */
 	const char *syntax;  /* "signal:NAME", for --help and RULES.md */
 	const char *help;    /* one line */
 	const char *example; /* a rule that works on most machines */
-	/* Called when: once at start (and after SIGHUP). Checks arg, op and threshold. 0 or -errno.
+	/* Called when: once at start (and after SIGHUP). Checks arg, op and threshold, and says
+	 * why when the rule can never be met on this kernel. 0 or -errno.
 	 */
-	int (*open)(const struct rule *r, struct source **out, struct err *err);
+	int (*open)(const struct rule *r, const struct source_env *env, struct source **out,
+		    struct err *err);
 	/* The descriptor to wait on (POLLIN unless `events` says otherwise). */
 	int (*fd)(const struct source *s, uint32_t *events);
 	/* Called when: that descriptor is ready. 1: the rule is met, *what filled in; 0: not (yet).
@@ -45,6 +71,17 @@ struct source_ops {
 	 * would get it.
 	 */
 	void (*signals)(const struct source *s, sigset_t *set);
+	/* Called when: the recorded command has ended; `status` as a shell has it, 128 + signal.
+	 * NULL: of no interest. It becomes ready when that meets the rule. */
+	void (*command_ended)(struct source *s, int status);
+	/* Called when: a CPU came online or went. NULL: of no interest. 0 or -errno. */
+	int (*cpu)(struct source *s, int cpu, bool online, struct err *err);
+	/* Called when: --dry-run or doctor asks. */
+	void (*plan)(const struct source *s, struct source_plan *out);
+	/* Called when: status is asked. What was missed or dropped since the start, as text such
+	 * as "3 calls not timed: map full"; returns false (or NULL) when there is nothing to say.
+	 */
+	bool (*trouble)(const struct source *s, char *out, size_t n);
 	/* Called when: the recorder stops. NULL and half-open allowed. */
 	void (*close)(struct source *s);
 };

@@ -108,7 +108,8 @@ static int check(const struct rule *r, int *signo, struct err *err)
 	return 0;
 }
 
-static int signal_open(const struct rule *r, struct source **out, struct err *err)
+static int signal_open(const struct rule *r, const struct source_env *env, struct source **out,
+		       struct err *err)
 {
 	struct source *s;
 	sigset_t set;
@@ -194,6 +195,12 @@ static int signal_ready(struct source *s, struct sighting *what, struct err *err
 	return 1;
 }
 
+static void signal_plan(const struct source *s, struct source_plan *out)
+{
+	snprintf(out->watches, sizeof(out->watches), "a signalfd for %s", s->name);
+	snprintf(out->costs, sizeof(out->costs), "nothing until the signal comes");
+}
+
 static void signal_close(struct source *s)
 {
 	if (!s)
@@ -211,5 +218,6 @@ const struct source_ops source_signal = {
 	.fd = signal_fd,
 	.ready = signal_ready,
 	.signals = signal_signals,
+	.plan = signal_plan,
 	.close = signal_close,
 };

@@ -19,8 +19,9 @@
 struct engine;
 
 struct engine_options {
-	int64_t post_ns;     /* --post */
-	int64_t cooldown_ns; /* --cooldown */
+	int64_t post_ns;	      /* --post */
+	int64_t cooldown_ns;	      /* --cooldown */
+	const struct source_env *env; /* borrowed; NULL: nothing is known */
 };
 
 enum engine_state { ENGINE_ARMED, ENGINE_POST, ENGINE_DUMPING };
@@ -72,10 +73,17 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 int engine_fd(const struct engine *e);
 
 /*
- * Reads one source that is ready. 1: *rule and *what describe a hit, to be given to engine_hit();
- * 0: nothing (more) is ready; negative: a source failed and was disarmed; *rule says which.
+ * Asks the sources. 1: *rule and *what describe a hit, to be given to engine_hit(), and *what to be
+ * ended with sighting_fini(); there may be more. 0: nothing (more) is ready; negative: a source
+ * failed and was disarmed; *rule says which.
  */
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err);
+
+/* The recorded command has ended, a CPU came or went: for the sources that want to know. What meets
+ * a rule shows at engine_poll(). engine_cpu() tells of the first source that failed, and disarms
+ * it. */
+void engine_command_ended(struct engine *e, int status);
+int engine_cpu(struct engine *e, int cpu, bool online, struct err *err);
 
 /* The built-in rules of things that have no descriptor of their own: "manual", "exit". */
 const struct rule *engine_builtin(const struct engine *e, const char *name);

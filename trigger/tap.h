@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A perf event that wakes the recorder for each record: a tiny forward ring per CPU, as opposed to
+ * the recording's backward ones that never wake. For sources that wait for something rare: a
+ * tracepoint, a probe, a breakpoint, what a BPF filter lets through.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "trigger/kernel/event.h"
+
+#include <sys/types.h>
+
+struct err;
+struct source_env;
+struct sighting;
+struct tap;
+
+struct tap_options {
+	const struct event *event; /* borrowed until the tap is closed */
+	/* Besides TID, TIME and CPU, which it always has; tracepoints also have RAW. */
+	uint64_t sample_type;
+	uint32_t stack_bytes; /* of the user stack, with PERF_SAMPLE_STACK_USER; a multiple of 8 */
+	size_t ring_bytes;    /* per CPU; 0: 64 KiB, or room for four stacks */
+	/* Whose events: all tasks', or these and (when `inherit`) those they start. */
+	const pid_t *tids;
+	size_t nr_tids;
+	bool inherit;
+};
+
+/* Opened and enabled on all CPUs that are online. 0 or -errno, with what the user can do. */
+int tap_open(const struct tap_options *o, const struct source_env *env, struct tap **out,
+	     struct err *err);
+void tap_close(struct tap *t); /* NULL allowed */
+
+/* Readable (POLLIN) when there are records. */
+int tap_fd(const struct tap *t);
+
+/* One record, taken apart. What the event does not sample is 0 or empty. */
+struct tap_sample {
+	uint64_t ns, ip, addr;
+	uint32_t pid, tid, cpu;
+	struct bytes raw;   /* a tracepoint's fields, as its format has them */
+	struct bytes chain; /* u64s */
+	struct bytes rec;   /* the whole record, with its header */
+};
+
+/* The next one; 1, 0: none is left, or -errno. Borrowed until the next call. */
+int tap_next(struct tap *t, struct tap_sample *out, struct err *err);
+
+/* Hits that did not fit into the rings since last asked: they count too. */
+uint64_t tap_take_lost(struct tap *t);
+
+/*
+ * Fills in who and when of a sighting, and gives it the record as evidence (unless memory is
+ * short). `nr_hits` of the sighting is raised by one.
+ */
+void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighting *what);
+
+/* A CPU came online or went; see source_ops.cpu. */
+int tap_cpu(struct tap *t, int cpu, bool online, struct err *err);
+
+/* The descriptor of its event on that CPU, such as a BPF program wants for its output; -1: none. */
+int tap_cpu_fd(const struct tap *t, int cpu);
+
+/* The attr its records were made with, for evidence_add_kind(). */
+const struct perf_event_attr *tap_attr(const struct tap *t);

@@ -475,7 +475,7 @@ enum {
 	FMT_SYM_IMAGE = 1,    /* fmt_image + its path; ids count from 0 in each block */
 	FMT_SYM_FUNCTION = 2, /* fmt_function + its name as in the symbol table, mangled */
 	FMT_SYM_PLACE = 3,    /* fmt_place + the function's name, NUL, the source file */
-	FMT_SYM_SEGMENT = 4,  /* fmt_segment: where a FILE's code lies in memory */
+	FMT_SYM_SEGMENT = 4,  /* fmt_segment: where a part of a FILE lies in memory */
 	FMT_SYM_UNWIND = 5,   /* fmt_unwind + its two programs: from a frame of this code to its
 				 caller's */
 	FMT_SYM_NOTE = 9,     /* fmt_note + text: why an image has no names, or not all */
@@ -517,15 +517,17 @@ struct fmt_place {
 	uint32_t function_bytes; /* of the name, with its NUL */
 };
 
-/* An executable segment of a FILE, as its program headers have it. A separate debug file knows
- * addresses only, so this is what it takes to use one where the file itself is not. */
+/* A segment of a FILE, as its program headers have it. A separate debug file knows addresses only,
+ * so those with code are what it takes to use one where the file itself is not. */
 struct fmt_segment {
 	uint32_t image;
-	uint32_t reserved;
+	uint32_t flags; /* FMT_SEGMENT_* */
 	uint64_t value; /* virtual address as linked */
 	uint64_t offset;
 	uint64_t bytes;
 };
+
+#define FMT_SEGMENT_DATA 1u /* no code: unwind tables, constants, variables */
 
 /* The call frame information of a FILE's code (DWARF 4, 6.4), without what refers to other parts of
  * the file. */

@@ -230,7 +230,7 @@ static void put_segments(struct collector *c, const struct symfile *f)
 	size_t nr = symfile_segments(f, &v);
 
 	for (size_t i = 0; i < nr; i++)
-		symput_segment(c->put, v[i].value, v[i].offset, v[i].bytes);
+		symput_segment(c->put, 0, &v[i]);
 }
 
 static bool group_wants(const struct collector *c, size_t group)

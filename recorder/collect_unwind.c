@@ -14,6 +14,7 @@
 #include "dump/view/calls.h"
 #include "dump/base/elf.h"
 #include "dump/view/rulefile.h"
+#include "dump/view/symnotes.h"
 #include "dump/view/timeline.h"
 #include "dump/view/unwind.h"
 #include "trigger/kernel/clock.h"
@@ -28,6 +29,7 @@
 #define MAX_OPEN  32
 #define MAX_TRIES 4
 #define NO_IMAGE  UINT32_MAX
+#define MAX_DATA  SYMNOTES_MAX_DATA
 
 #define MAX_CONCLUDED	10000
 #define MAX_FRAME_BYTES 8192
@@ -42,6 +44,8 @@ struct image {
 	struct elf *elf; /* NULL: not open */
 	struct rulefile *file;
 	struct calls *calls; /* NULL: not asked for yet, or none */
+	struct elf_segment data[MAX_DATA];
+	size_t nr_data;
 };
 
 struct place {
@@ -118,6 +122,7 @@ static bool open_image(struct collect_unwind *u, struct image *i, const struct p
 		i->nr_tries = MAX_TRIES;
 		return false;
 	}
+	i->nr_data = elf_data_segments(i->elf, i->data, MAX_DATA);
 	u->nr_open++;
 	i->nr_tries = 0;
 	m->key = 0;
@@ -391,16 +396,21 @@ fail:
 	return rc;
 }
 
+static void put_image(const struct image *i, struct symput *put)
+{
+	symput_image(put, &i->h.f, i->h.path);
+	for (size_t k = 0; k < i->nr_data; k++)
+		symput_segment(put, FMT_SEGMENT_DATA, &i->data[k]);
+}
+
 void collect_unwind_put(const struct collect_unwind *u, struct symput *put)
 {
 	uint32_t last = NO_IMAGE;
 	const struct rule *r;
 
 	for (size_t i = 0; (r = rules_in_order(u->rules, i)); i++) {
-		const struct hits_image *h = &image_at(u, r->group)->h;
-
 		if (r->group != last)
-			symput_image(put, &h->f, h->path);
+			put_image(image_at(u, r->group), put);
 		last = r->group;
 		symput_rule(put, &r->r);
 	}

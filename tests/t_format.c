@@ -223,7 +223,7 @@ static const struct field fields[] = {
 	F(fmt_place, line),
 	F(fmt_place, function_bytes),
 	F(fmt_segment, image),
-	F(fmt_segment, reserved),
+	F(fmt_segment, flags),
 	F(fmt_segment, value),
 	F(fmt_segment, offset),
 	F(fmt_segment, bytes),

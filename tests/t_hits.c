@@ -158,6 +158,7 @@ static void payloads_stand_alone(void **state)
 	struct symput put = {.out = put_block, .ctx = &w.d};
 	struct fmt_image app = {.kind = FMT_IMAGE_FILE, .build_id_bytes = 3, .build_id = {1, 2, 1}};
 	struct fmt_image other = {.kind = FMT_IMAGE_FILE, .ino = 7};
+	const struct elf_segment code = {0x401000, 0x1000, 0x2000}, data = {0x400000, 0, 0x800};
 	struct mk_records r = {0};
 	struct symbol_place at[4];
 	struct symnotes *notes;
@@ -172,7 +173,8 @@ static void payloads_stand_alone(void **state)
 	symput_image(&put, &app, APP);
 	symput_place(&put, 0x1011, 0, "inner", "a.c", 3);
 	symput_place(&put, 0x1011, 1, "outer", "b.c", 4);
-	symput_segment(&put, 0x401000, 0x1000, 0x2000);
+	symput_segment(&put, FMT_SEGMENT_DATA, &data);
+	symput_segment(&put, 0, &code);
 	symput_note(&put, "why not");
 	symput_image(&put, &other, "/nothing is put of it");
 	assert_int_equal(symput_flush(&put), 0);
@@ -195,6 +197,8 @@ static void payloads_stand_alone(void **state)
 	assert_string_equal(symnotes_find(notes, hits_image(w.h, 0))->note, "why not");
 	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->nr_segments, 1);
 	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->segments[0].value, 0x401000);
+	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->nr_data, 1);
+	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->data[0].bytes, 0x800);
 	symnotes_free(notes);
 	unload(&w);
 }

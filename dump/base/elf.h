@@ -53,15 +53,17 @@ size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX]);
 
 /* ---- code, for looking addresses up (elf_code.c) ---- */
 
-/* A segment that is loaded from the file and can be executed. */
+/* A segment that is loaded from the file. */
 struct elf_segment {
 	uint64_t value;	 /* virtual address as linked */
 	uint64_t offset; /* in the file */
 	uint64_t bytes;
 };
 
-/* At most `max` of them; their number. */
+/* Those that can be executed, at most `max`; their number. */
 size_t elf_code_segments(struct elf *e, struct elf_segment *v, size_t max);
+/* Likewise the others. */
+size_t elf_data_segments(struct elf *e, struct elf_segment *v, size_t max);
 
 struct elf_code {
 	const char *name; /* borrowed until elf_close() */

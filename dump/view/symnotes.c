@@ -75,12 +75,16 @@ static struct symnotes_image *image_of(const struct loader *l, uint32_t id)
 static int take_segment(struct loader *l, struct bytes item)
 {
 	struct symnotes_image *i;
+	struct elf_segment s;
 	struct fmt_segment f;
 
 	if (!bytes_get(&item, &f, sizeof(f)) || !(i = image_of(l, f.image)))
 		return -EBADMSG;
-	if (i->nr_segments < SYMNOTES_MAX_SEGMENTS)
-		i->segments[i->nr_segments++] = (struct elf_segment){f.value, f.offset, f.bytes};
+	s = (struct elf_segment){f.value, f.offset, f.bytes};
+	if (f.flags & FMT_SEGMENT_DATA && i->nr_data < SYMNOTES_MAX_DATA)
+		i->data[i->nr_data++] = s;
+	if (!(f.flags & FMT_SEGMENT_DATA) && i->nr_segments < SYMNOTES_MAX_SEGMENTS)
+		i->segments[i->nr_segments++] = s;
 	return 0;
 }
 
@@ -177,4 +181,9 @@ const struct symnotes_image *symnotes_find(const struct symnotes *n, const struc
 			found = x;
 	}
 	return found;
+}
+
+const struct symnotes_image *symnotes_nth(const struct symnotes *n, size_t i)
+{
+	return i < n->nr ? image_at(n, i) : NULL;
 }

@@ -2,6 +2,7 @@
 /* Payloads of SYMBOLS blocks; see symput.h. Called by whoever collects symbols. */
 #include "dump/view/symput.h"
 
+#include "dump/base/elf.h"
 #include "dump/view/cfi.h"
 
 #include <errno.h>
@@ -99,9 +100,10 @@ void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *fun
 	put(s, FMT_SYM_PLACE, &f, sizeof(f), function, file);
 }
 
-void symput_segment(struct symput *s, uint64_t value, uint64_t offset, uint64_t bytes)
+void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *e)
 {
-	struct fmt_segment f = {.value = value, .offset = offset, .bytes = bytes};
+	struct fmt_segment f = {
+		.flags = flags, .value = e->value, .offset = e->offset, .bytes = e->bytes};
 
 	f.image = stand(s, sizeof(f));
 	put(s, FMT_SYM_SEGMENT, &f, sizeof(f), NULL, "");

@@ -9,6 +9,7 @@
 #include "dump/format.h"
 
 struct cfi_rule;
+struct elf_segment;
 
 struct symput {
 	/* Called with each finished payload, borrowed during the call. 0 or -errno, which ends it.
@@ -32,7 +33,8 @@ void symput_image(struct symput *s, const struct fmt_image *image, const char *p
 void symput_function(struct symput *s, uint64_t start, uint64_t bytes, const char *name);
 void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *function,
 		  const char *file, uint32_t line);
-void symput_segment(struct symput *s, uint64_t value, uint64_t offset, uint64_t bytes);
+/* `flags`: FMT_SEGMENT_*. */
+void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *e);
 /* A clean one, of places. */
 void symput_rule(struct symput *s, const struct cfi_rule *r);
 void symput_note(struct symput *s, const char *text);

@@ -18,6 +18,7 @@ What is no difference:
 - a thread that had no number any more when it switched for the last time: null here, -1 there
 - the kernel, a module or what is no file, under another name
 - user stacks, which perf unwinds: the kernel's part of the chain is compared
+- an address in no code may be in a file's data, which exports with user stacks mention
 - names of functions: one of several at the same address; of a return address behind the last
   instruction of a function that never comes back, which is perf's next function and our last; and
   those that only one side knows: perf those of files that are still there, ringback those of the
@@ -125,7 +126,7 @@ def same_dso(ours, its):
     return its == ours
 
 
-def chain_differs(ours, its):
+def chain_differs(ours, its, has_data):
     chain = [place(f) for f in ours.get("chain", [])]
     if not chain and "at" in ours:  # a lone address perf prints as it is
         chain = [(int(ours["at"]["ip"], 16), place(ours["at"])[1])]
@@ -138,6 +139,8 @@ def chain_differs(ours, its):
     elif len(chain) != len(its["chain"]):
         return "length of the chain"
     for (addr, dso), (its_addr, its_dso, _, _) in zip(chain, its["chain"]):
+        if has_data and dso == "[unknown]" and not addr & KERNEL and its_dso.startswith("/"):
+            continue
         if addr != its_addr:
             return "address"
         if not same_dso(dso, its_dso):
@@ -170,11 +173,11 @@ def name_differs(f, its):
     return "of a file just made" if just_made(f.get("dso")) else ANOTHER
 
 
-def sample_differs(a, b):
+def sample_differs(a, b, has_data):
     for k in ("time", "cpu", "tid", "event", "comm", "pid"):
         if a[k] != b[k] and not (k == "pid" and a["tid"] == -1):
             return k
-    return chain_differs(a, b)
+    return chain_differs(a, b, has_data)
 
 
 def counts(samples, *keys):
@@ -186,6 +189,7 @@ def script(ours, its):
     found = Differences()
     frames = discarded = 0
     names, odd = collections.Counter(), collections.Counter()
+    has_data = any("user_stack" in s for s in ours)
 
     def key(s):
         return s["time"], s["cpu"], s["tid"], s["event"]
@@ -193,7 +197,7 @@ def script(ours, its):
     if counts(ours, "event") != counts(its, "event"):
         found.add("numbers of samples", counts(ours, "event"), counts(its, "event"))
     for a, b in zip(sorted(ours, key=key), sorted(its, key=key)):
-        kind = sample_differs(a, b)
+        kind = sample_differs(a, b, has_data)
         frames += len(a.get("chain", []))
         if not kind and "user_stack" not in a:
             for f, g in zip(a.get("chain", []), b["chain"]):

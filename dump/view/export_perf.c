@@ -302,13 +302,15 @@ static int put_other(struct perf_export *p, const struct timeline_record *rec)
 static int begin(struct export *x, struct err *err)
 {
 	struct perf_export *p = calloc(1, sizeof(*p));
+	int rc;
 
 	x->state = p;
 	if (!p)
 		return err_set(err, -ENOMEM, "out of memory");
 	p->x = x;
 	p->ip_reg = strstr(x->m->uname, "x86_64") ? 8 : strstr(x->m->uname, "aarch64") ? 32 : 64;
-	return perf_file_begin(p, err);
+	rc = perf_file_begin(p, err);
+	return rc ? rc : perf_data_new(p, &p->data, err);
 }
 
 static int sides(struct perf_export *p, uint64_t ns, struct err *err)
@@ -358,6 +360,7 @@ static void drop(struct export *x)
 	free(p->ids);
 	free(p->sides);
 	free(p->by_key);
+	perf_data_free(p->data);
 	buf_free(&p->rec);
 	free(p);
 }

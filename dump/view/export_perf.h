@@ -6,6 +6,7 @@
  *	export_perf_file.c   header, attributes, ids; the same for a pipe
  *	export_perf_head.c   features: tracing data, build-ids, host
  *	export_perf_side.c   COMM, FORK, MMAP2, EXIT from the ledger
+ *	export_perf_data.c   mappings of files that the ledger does not have
  *
  * The file is (tools/perf/Documentation/perf.data-file-format.txt of the kernel's sources):
  *
@@ -38,6 +39,8 @@ struct perf_side {
 	uint32_t index; /* of the task, name or mapping */
 };
 
+struct perf_data;
+
 struct perf_export {
 	struct export *x;
 	struct perf_evsel *evsels;
@@ -58,6 +61,7 @@ struct perf_export {
 	struct perf_side *sides;
 	size_t nr_sides, next_side;
 	const struct fmt_task **by_key;
+	struct perf_data *data; /* NULL: not needed */
 };
 
 /* ---- records ---- */
@@ -103,6 +107,18 @@ bool perf_build_ids(struct perf_export *p, struct text *t);
 int perf_sides_begin(struct perf_export *p, uint64_t floor_ns);
 /* Says what was up to `ns`. */
 int perf_sides_until(struct perf_export *p, uint64_t ns);
+
+/* ---- export_perf_data.c ---- */
+
+#define PERF_MAX_DATA 4
+
+/* What is known of the files' data; *out stays NULL where no event has copies of stacks. 0,
+ * -ENOMEM, -E2BIG. */
+int perf_data_new(const struct perf_export *p, struct perf_data **out, struct err *err);
+void perf_data_free(struct perf_data *d);
+/* Where the data of a file lie whose first code is mapped as `code`; their number. */
+size_t perf_data_maps(const struct perf_data *d, const struct people_map *code,
+		      struct people_map out[PERF_MAX_DATA]);
 
 /* Little-endian numbers for features. */
 static inline void perf_u32(struct text *t, uint32_t v)

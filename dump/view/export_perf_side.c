@@ -11,7 +11,7 @@
  *	floor - 4  the kernel
  *	      - 3  FORK, processes, then threads
  *	      - 2  COMM
- *	      - 1  MMAP2
+ *	      - 1  MMAP2, of data before those of code: what comes later takes the place
  *	floor      the first record; from here on real times
  */
 #include "dump/view/export_perf.h"
@@ -37,7 +37,7 @@
 #define KERNEL_ALIGN (2ull << 20)
 
 /* At one time, in this order. */
-enum perf_step { FORK_PROCESS, FORK_THREAD, FIRST_COMM, COMM, MAP, EXIT };
+enum perf_step { FORK_PROCESS, FORK_THREAD, FIRST_COMM, COMM, DATA_MAP, MAP, EXIT };
 
 /* ---- finding tasks ---- */
 
@@ -129,7 +129,7 @@ static bool inherited(const struct sides *s, const struct fmt_task *t, const str
 static void add_map(struct sides *s, size_t i)
 {
 	const struct fmt_task *t;
-	struct people_map m;
+	struct people_map m, data[PERF_MAX_DATA];
 	uint64_t ns;
 
 	people_nth_map(s->p->x->people, i, &m);
@@ -138,7 +138,10 @@ static void add_map(struct sides *s, size_t i)
 	    inherited(s, t, &m))
 		return;
 	ns = m.f.ns > t->start_ns ? m.f.ns : t->start_ns;
-	add(s, ns <= s->floor_ns ? before(s, 1) : ns, MAP, i);
+	ns = ns <= s->floor_ns ? before(s, 1) : ns;
+	if (perf_data_maps(s->p->data, &m, data))
+		add(s, ns, DATA_MAP, i);
+	add(s, ns, MAP, i);
 }
 
 static int compare_sides(const void *a, const void *b)
@@ -212,7 +215,8 @@ static int put_first_comm(struct perf_export *p, const struct perf_side *s,
 	return put_comm(p, s->ns, t->pid, t->tid, comm, false);
 }
 
-static int put_map(struct perf_export *p, uint64_t ns, const struct people_map *m)
+/* `misc`: PERF_RECORD_MISC_MMAP_DATA, or 0. */
+static int put_map(struct perf_export *p, uint64_t ns, const struct people_map *m, uint16_t misc)
 {
 	const struct fmt_task *t = task_of(p, m->f.key);
 	uint32_t who[] = {t->pid, t->tid};
@@ -230,8 +234,8 @@ static int put_map(struct perf_export *p, uint64_t ns, const struct people_map *
 
 	_Static_assert(sizeof(inode) == 24 && sizeof(build_id) == 24, "one in place of the other");
 	memcpy(build_id.id, m->build_id, m->build_id_bytes);
-	perf_rec_begin(p, PERF_RECORD_MMAP2,
-		       PERF_RECORD_MISC_USER | (by_build_id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0));
+	misc |= PERF_RECORD_MISC_USER | (by_build_id ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0);
+	perf_rec_begin(p, PERF_RECORD_MMAP2, misc);
 	perf_rec_add(p, who, sizeof(who));
 	perf_rec_add(p, place, sizeof(place));
 	if (by_build_id)
@@ -242,6 +246,17 @@ static int put_map(struct perf_export *p, uint64_t ns, const struct people_map *
 	perf_rec_text(p, m->path);
 	perf_rec_id(p, p->evsels, t->pid, t->tid, ns, NO_CPU);
 	return perf_rec_put(p);
+}
+
+static int put_data_maps(struct perf_export *p, uint64_t ns, const struct people_map *code)
+{
+	struct people_map m[PERF_MAX_DATA];
+	size_t nr = perf_data_maps(p->data, code, m);
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = put_map(p, ns, &m[i], PERF_RECORD_MISC_MMAP_DATA);
+	return rc;
 }
 
 static int say(struct perf_export *p, const struct perf_side *s)
@@ -257,8 +272,9 @@ static int say(struct perf_export *p, const struct perf_side *s)
 		t = task_of(p, c.key);
 		return put_comm(p, s->ns, t->pid, t->tid, c.comm, c.exec);
 	case MAP:
+	case DATA_MAP:
 		people_nth_map(people, s->index, &m);
-		return put_map(p, s->ns, &m);
+		return s->step == MAP ? put_map(p, s->ns, &m, 0) : put_data_maps(p, s->ns, &m);
 	case FIRST_COMM:
 		return put_first_comm(p, s, people_nth(people, s->index));
 	default:

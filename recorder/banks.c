@@ -11,15 +11,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* How much of a ring is gone through before looking whether something else is urgent: some 20 us.
- */
+/* How much of a ring is gone through before looking at the clock: some 20 us. */
 #define HORIZON_STEP_BYTES (64u << 10)
 
 static int bank_room(struct bank *b, size_t more)
@@ -394,13 +392,6 @@ uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
 			  (double)(from.head - to.head));
 }
 
-static bool is_readable(int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
-}
-
 /* Where the oldest note is that is still in the ring: a record begins there. 0: there is none. */
 static uint64_t oldest_note(const struct banks *b, uint64_t head, uint64_t *ns)
 {
@@ -413,7 +404,7 @@ static uint64_t oldest_note(const struct banks *b, uint64_t head, uint64_t *ns)
 	return 0;
 }
 
-uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd)
+uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns)
 {
 	const struct ring *r = &b->active->ring;
 	uint64_t head = ring_head(r), first = now_ns, off, till, safe, t;
@@ -428,7 +419,7 @@ uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd)
 	off = oldest_note(b, head, &first);
 	for (till = off; ring_record_at(r, head, off, r->size, &h); off += h.size) {
 		if (off >= till) {
-			if (is_readable(urgent_fd))
+			if (clock_ns() >= until_ns)
 				return banks_reach(b, now_ns);
 			till += HORIZON_STEP_BYTES;
 		}

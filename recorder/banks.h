@@ -127,9 +127,9 @@ uint64_t banks_oldest(const struct banks *b);
 uint64_t banks_reach(const struct banks *b, uint64_t now_ns);
 /*
  * The same exactly: to when it was armed, or to its oldest record, which is found by going through
- * what is older than the oldest note. When `urgent_fd` becomes readable on the way, there is no
- * time for that, and the answer is banks_reach().
+ * what is older than the oldest note. When CLOCK_MONOTONIC is past `until_ns` before that is done,
+ * the answer is banks_reach().
  */
-uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, int urgent_fd);
+uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns);
 /* Bytes written to the active bank since it was armed. */
 uint64_t banks_written(const struct banks *b);

@@ -61,9 +61,8 @@ struct daemon {
 	struct session *s;
 	int argc;
 	char **argv;
-	int epoll_fd, timer_fd,
-		status_fd; /* timer_fd: end of POST; in DUMPING the end of patience */
-	bool stopping;	   /* no new dumps; leave when none is in the making */
+	int timer_fd, status_fd; /* timer_fd: end of POST; in DUMPING the end of patience */
+	bool stopping;		 /* no new dumps; leave when none is in the making */
 	bool asked_exit_dump;
 	bool leave;
 	bool writing;	/* from dumper_start() to dumper_take() */
@@ -79,7 +78,6 @@ struct daemon {
 /* What a descriptor is about; the value in epoll_data. */
 enum wake {
 	WAKE_SIGNAL,
-	WAKE_ENGINE,
 	WAKE_CTL,
 	WAKE_DUMPER,
 	WAKE_TIMER,
@@ -91,16 +89,16 @@ enum wake {
 
 static int watch(struct daemon *d, int fd, enum wake what, uint32_t events, struct err *err)
 {
-	struct epoll_event e = {.events = events, .data.u32 = what};
+	struct epoll_event e = {.events = events, .data.u64 = what};
 
-	if (fd < 0 || !epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &e) || errno == EEXIST)
+	if (fd < 0 || !epoll_ctl(engine_fd(d->s->engine), EPOLL_CTL_ADD, fd, &e) || errno == EEXIST)
 		return 0;
 	return err_sys(err, -errno, "epoll_ctl");
 }
 
 static void unwatch(struct daemon *d, int fd)
 {
-	epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	epoll_ctl(engine_fd(d->s->engine), EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* ---- sideband ---- */
@@ -600,9 +598,9 @@ static void on_status(struct daemon *d)
 }
 
 static void (*const handlers[])(struct daemon *) = {
-	[WAKE_SIGNAL] = on_signal,   [WAKE_ENGINE] = on_engine, [WAKE_CTL] = on_ctl,
-	[WAKE_DUMPER] = on_dumper,   [WAKE_TIMER] = on_timer,	[WAKE_STATUS] = on_status,
-	[WAKE_HOTPLUG] = on_hotplug, [WAKE_CHILD] = on_child,	[WAKE_SIDEBAND] = on_sideband,
+	[WAKE_SIGNAL] = on_signal, [WAKE_CTL] = on_ctl,		  [WAKE_DUMPER] = on_dumper,
+	[WAKE_TIMER] = on_timer,   [WAKE_STATUS] = on_status,	  [WAKE_HOTPLUG] = on_hotplug,
+	[WAKE_CHILD] = on_child,   [WAKE_SIDEBAND] = on_sideband,
 };
 
 static int open_loop(struct daemon *d, struct err *err)
@@ -611,9 +609,8 @@ static int open_loop(struct daemon *d, struct err *err)
 	struct itimerspec each_second = {{1, 0}, {1, 0}};
 	int rc;
 
-	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (d->epoll_fd < 0 || d->timer_fd < 0)
+	if (d->timer_fd < 0)
 		return err_sys(err, -errno, "can't set up the main loop");
 	if (log_is_terminal() && !s->config.quiet) {
 		d->status_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -621,8 +618,6 @@ static int open_loop(struct daemon *d, struct err *err)
 			timerfd_settime(d->status_fd, 0, &each_second, NULL);
 	}
 	rc = watch(d, s->signal_fd, WAKE_SIGNAL, EPOLLIN, err);
-	if (!rc)
-		rc = watch(d, engine_fd(s->engine), WAKE_ENGINE, EPOLLIN, err);
 	if (!rc)
 		rc = watch(d, ctl_fd(s->ctl), WAKE_CTL, EPOLLIN, err);
 	if (!rc)
@@ -640,8 +635,6 @@ static int open_loop(struct daemon *d, struct err *err)
 
 static void close_loop(struct daemon *d)
 {
-	if (d->epoll_fd >= 0)
-		close(d->epoll_fd);
 	if (d->timer_fd >= 0)
 		close(d->timer_fd);
 	if (d->status_fd >= 0)
@@ -654,19 +647,22 @@ static int loop(struct daemon *d, struct err *err)
 	struct epoll_event e[16];
 
 	while (!d->leave) {
-		int n = epoll_wait(d->epoll_fd, e, 16, d->more_hits ? 0 : -1);
+		int n = epoll_wait(engine_fd(d->s->engine), e, 16, d->more_hits ? 0 : -1);
 
 		if (n < 0 && errno != EINTR)
 			return err_sys(err, -errno, "epoll_wait");
 		/* Triggers first: whatever else is ready can wait until the rings are frozen. */
+		for (int i = 0; i < n; i++) {
+			if (e[i].data.u64 >= ENGINE_DATA) {
+				engine_woken(d->s->engine, &e[i]);
+				d->more_hits = true;
+			}
+		}
 		if (d->more_hits)
 			on_engine(d);
 		for (int i = 0; i < n; i++)
-			if (e[i].data.u32 == WAKE_ENGINE)
-				on_engine(d);
-		for (int i = 0; i < n; i++)
-			if (e[i].data.u32 != WAKE_ENGINE)
-				handlers[e[i].data.u32](d);
+			if (e[i].data.u64 < ENGINE_DATA)
+				handlers[e[i].data.u64](d);
 		if (d->stopping && engine_state(d->s->engine) == ENGINE_ARMED)
 			stop(d);
 	}
@@ -679,7 +675,6 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 		.s = s,
 		.argc = argc,
 		.argv = argv,
-		.epoll_fd = -1,
 		.timer_fd = -1,
 		.status_fd = -1,
 	};

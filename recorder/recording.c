@@ -507,7 +507,7 @@ uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint
 }
 
 void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,
-			     int urgent_fd, uint64_t *horizon_ns, unsigned *percent,
+			     uint64_t until_ns, uint64_t *horizon_ns, unsigned *percent,
 			     uint64_t *written, size_t *nr_rings)
 {
 	uint64_t shortest = UINT64_MAX, sum = 0;
@@ -521,7 +521,7 @@ void recording_channel_state(const struct recording *r, size_t channel, uint64_t
 			continue;
 		nr++;
 		sum += banks_written(b);
-		h = b->offline ? UINT64_MAX : banks_horizon(b, now_ns, urgent_fd);
+		h = b->offline ? UINT64_MAX : banks_horizon(b, now_ns, until_ns);
 		if (h < shortest)
 			shortest = h;
 	}

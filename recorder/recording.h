@@ -81,8 +81,8 @@ unsigned recording_fill_percent(const struct recording *r);
 /* For the status line: how far back the channel reaches, about (banks_reach()); cheap. */
 uint64_t recording_channel_reach(const struct recording *r, size_t channel, uint64_t now_ns);
 
-/* For status: a channel's shortest horizon (banks_horizon() tells about `urgent_fd`) and how full
+/* For status: a channel's shortest horizon (banks_horizon() tells about `until_ns`) and how full
  * it is over all its rings. */
 void recording_channel_state(const struct recording *r, size_t channel, uint64_t now_ns,
-			     int urgent_fd, uint64_t *horizon_ns, unsigned *fill_percent,
+			     uint64_t until_ns, uint64_t *horizon_ns, unsigned *fill_percent,
 			     uint64_t *written, size_t *nr_rings);

@@ -11,6 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* A trigger waits as long as this at most; the rest of the horizons is about right then. */
+#define HORIZONS_NS 300000ull
+
 static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 {
 	const struct channel *c = recording_channel(s->recording, i);
@@ -21,8 +24,8 @@ static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 
 	for (size_t k = 0; k < c->events.nr; k++)
 		json_array_append_new(events, json_string(c->events.v[k]->name));
-	recording_channel_state(s->recording, i, now, engine_fd(s->engine), &horizon, &fill,
-				&written, &rings);
+	recording_channel_state(s->recording, i, now, now + HORIZONS_NS, &horizon, &fill, &written,
+				&rings);
 	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "name", c->name, "events",
 			 events, "ring_bytes", (json_int_t)c->ring_bytes, "nr_rings",
 			 (json_int_t)rings, "banks", (json_int_t)c->nr_banks, "horizon_ns",

@@ -332,6 +332,24 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 	return 0;
 }
 
+void engine_woken(struct engine *e, const struct epoll_event *ev)
+{
+	struct slot *s = ev->data.ptr;
+
+	if (s->source && s->ops->woken)
+		s->ops->woken(s->source, ev->events);
+}
+
+bool engine_wait(struct engine *e, int ms)
+{
+	struct epoll_event ev[16];
+	int n = epoll_wait(e->epoll_fd, ev, 16, ms);
+
+	for (int i = 0; i < n; i++)
+		engine_woken(e, &ev[i]);
+	return n > 0;
+}
+
 /* Its signals stay blocked: the next one must not kill the recorder. */
 static void disarm(struct engine *e, struct slot *s)
 {
@@ -392,10 +410,6 @@ static uint64_t now_ns(void)
 
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
 {
-	/*
-	 * All are asked in turn, whatever epoll says: the descriptor of a perf event is readable
-	 * once only, and whoever waits on engine_fd() has used that up.
-	 */
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
 		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
 		int rc;

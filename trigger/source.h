@@ -62,7 +62,12 @@ struct source_ops {
 		    struct err *err);
 	/* The descriptor to wait on (POLLIN unless `events` says otherwise). */
 	int (*fd)(const struct source *s, uint32_t *events);
-	/* Called when: that descriptor is ready. 1: the rule is met, *what filled in; 0: not (yet).
+	/* Called when: that descriptor woke the recorder, before ready(), with the epoll events.
+	 * For descriptors that are readable once only and can't be asked again (PSI). NULL: no
+	 * need. */
+	void (*woken)(struct source *s, uint32_t events);
+	/* Called when: the recorder was woken, maybe by another source; must not block. 1: the rule
+	 * is met, *what filled in; 0: not (yet).
 	 */
 	int (*ready)(struct source *s, struct sighting *what, struct err *err);
 	/*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: all rules, and the answer to "now what?" for each hit. It owns one epoll descriptor
- * that the recorder puts into its own loop; it never calls back, prints or makes a dump.
+ * The engine: all rules, and the answer to "now what?" for each hit. It owns the epoll descriptor
+ * of the recorder's loop; it never calls back, prints or makes a dump.
  *
  *	              hit                    post time over            dump committed
  *	  ARMED ───────────────▶ POST ───────────────────▶ DUMPING ──────────────────▶ ARMED
@@ -15,6 +15,8 @@
 #pragma once
 
 #include "trigger/source.h"
+
+#include <sys/epoll.h>
 
 struct engine;
 
@@ -69,8 +71,17 @@ int engine_add(struct engine *e, const char *text, struct err *err);
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err);
 
-/* Readable when engine_poll() has something to say. */
+/*
+ * The epoll descriptor to sleep on. Whoever has further descriptors to wait for adds them here,
+ * with epoll_data below ENGINE_DATA: in an epoll set within another the descriptors of perf events
+ * and PSI would lose what they have to say. All other events are given to engine_woken(); then
+ * engine_poll() is due.
+ */
 int engine_fd(const struct engine *e);
+#define ENGINE_DATA 64
+void engine_woken(struct engine *e, const struct epoll_event *ev);
+/* For those who wait for nothing else: sleeps at most `ms`, and does that. False: nothing came. */
+bool engine_wait(struct engine *e, int ms);
 
 /*
  * Asks the sources. 1: *rule and *what describe a hit, to be given to engine_hit(), and *what to be

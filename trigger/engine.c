@@ -7,6 +7,9 @@
 #include "trigger/trigger.h"
 
 #include "dump/base/err.h"
+#include "trigger/hits.h"
+#include "trigger/repeats.h"
+#include "trigger/sigmask.h"
 #include "trigger/slot.h"
 
 #include <assert.h>
@@ -15,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,18 +30,13 @@ struct slots {
 	size_t nr;
 };
 
-/* Hits that got no dump of their own. */
-struct hits {
-	struct engine_merged v[ENGINE_MERGED_MAX];
-	size_t nr;
-};
-
 struct engine {
 	struct engine_options opt;
 	int epoll_fd;
+	int rest_fd; /* a timer: some slot has rested enough */
 	struct slot *builtin[NR_BUILTIN];
 	struct slots added;
-	sigset_t blocked; /* by us: to be unblocked again */
+	struct sigmask mask;
 
 	enum engine_state state;
 	/* In POST and DUMPING: */
@@ -47,8 +47,9 @@ struct engine {
 
 	size_t turn;	       /* whose it is in engine_poll() */
 	uint64_t last_dump_ns; /* committed; 0: none yet */
-	struct hits open;      /* not in any dump yet */
-	struct hits sealed;    /* in the dump being written; if it fails they are open again */
+	struct repeats *repeats;
+	struct hits open;   /* not in any dump yet */
+	struct hits sealed; /* in the dump being written; if it fails they are open again */
 	struct engine_totals totals;
 };
 
@@ -89,32 +90,6 @@ static bool overlap(const struct slot *a, const struct slot *b)
 	return !sigisemptyset(&both);
 }
 
-static void block(struct engine *e, int signo)
-{
-	sigset_t one, before;
-
-	sigemptyset(&one);
-	sigaddset(&one, signo);
-	pthread_sigmask(SIG_BLOCK, &one, &before);
-	if (!sigismember(&before, signo))
-		sigaddset(&e->blocked, signo);
-}
-
-/* What is still pending would kill us once it is no longer blocked. */
-static void unblock(struct engine *e, int signo)
-{
-	const struct timespec now = {0};
-	sigset_t one;
-
-	sigemptyset(&one);
-	sigaddset(&one, signo);
-	while (sigtimedwait(&one, NULL, &now) > 0 || errno == EINTR)
-		;
-	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-	sigdelset(&e->blocked, signo);
-}
-
-/* Exactly the signals of open sources are blocked, besides those that were when we came. */
 static void sync_signals(struct engine *e)
 {
 	sigset_t want;
@@ -122,12 +97,7 @@ static void sync_signals(struct engine *e)
 	sigemptyset(&want);
 	for (size_t i = 0; i < engine_nr_rules(e); i++)
 		add_signals(slot_at(e, i), &want);
-	for (int signo = 1; signo <= SIGRTMAX; signo++) {
-		if (sigismember(&want, signo) == 1 && !sigismember(&e->blocked, signo))
-			block(e, signo);
-		else if (sigismember(&e->blocked, signo) == 1 && !sigismember(&want, signo))
-			unblock(e, signo);
-	}
+	sigmask_sync(&e->mask, &want);
 }
 
 /* ---- the list of rules ---- */
@@ -242,6 +212,16 @@ static int add_builtin(struct engine *e, struct err *err)
 	return 0;
 }
 
+static int open_rest_timer(struct engine *e, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
+
+	e->rest_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (e->rest_fd < 0 || epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->rest_fd, &ev))
+		return err_sys(err, -errno, "a timer for the triggers");
+	return 0;
+}
+
 int engine_new(const struct engine_options *opt, struct engine **out, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
@@ -249,11 +229,18 @@ int engine_new(const struct engine_options *opt, struct engine **out, struct err
 
 	if (!e)
 		return err_set(err, -ENOMEM, "out of memory for the triggers");
-	sigemptyset(&e->blocked);
+	sigmask_init(&e->mask);
 	set_options(e, opt);
+	e->rest_fd = -1;
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = e->epoll_fd < 0 ? err_sys(err, -errno, "epoll_create1 for the triggers")
-			     : add_builtin(e, err);
+			     : repeats_new(&e->repeats);
+	if (rc == -ENOMEM)
+		err_set(err, rc, "out of memory for the triggers");
+	if (!rc)
+		rc = open_rest_timer(e, err);
+	if (!rc)
+		rc = add_builtin(e, err);
 	if (rc) {
 		engine_free(e);
 		return rc;
@@ -265,17 +252,21 @@ int engine_new(const struct engine_options *opt, struct engine **out, struct err
 
 void engine_free(struct engine *e)
 {
+	sigset_t none;
+
 	if (!e)
 		return;
+	sigemptyset(&none);
 	free_list(e, &e->added);
-	for (int signo = 1; signo <= SIGRTMAX; signo++)
-		if (sigismember(&e->blocked, signo) == 1)
-			unblock(e, signo);
+	sigmask_sync(&e->mask, &none);
 	for (size_t i = 0; i < NR_BUILTIN; i++)
 		drop(e, e->builtin[i]);
 	if (e->cause_retired)
 		slot_free(e->cause_slot);
 	sighting_fini(&e->cause.what);
+	repeats_free(e->repeats);
+	if (e->rest_fd >= 0)
+		close(e->rest_fd);
 	if (e->epoll_fd >= 0)
 		close(e->epoll_fd);
 	free(e);
@@ -335,7 +326,13 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 void engine_woken(struct engine *e, const struct epoll_event *ev)
 {
 	struct slot *s = ev->data.ptr;
+	uint64_t n;
 
+	if (ev->data.ptr == e) {
+		while (read(e->rest_fd, &n, sizeof(n)) < 0 && errno == EINTR)
+			;
+		return;
+	}
 	if (s->source && s->ops->woken)
 		s->ops->woken(s->source, ev->events);
 }
@@ -408,27 +405,81 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* ---- storms ---- */
+
+/* No hit of it could get a dump of its own now. */
+static bool is_blocked(const struct engine *e, const struct slot *s, uint64_t now)
+{
+	return !s->always && (e->state != ENGINE_ARMED ||
+			      now < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+}
+
+static void rest(struct engine *e, struct slot *s, uint64_t now)
+{
+	struct itimerspec t = {.it_value.tv_nsec = PACE_WINDOW_NS};
+
+	unwatch(e, s);
+	s->pace.rest_ns = now + PACE_WINDOW_NS;
+	timerfd_settime(e->rest_fd, 0, &t, NULL);
+}
+
+/* True: it rests on, or what came meanwhile was only counted, into `what`. */
+static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct sighting *what)
+{
+	uint64_t nr;
+
+	if (now < s->pace.rest_ns)
+		return true;
+	s->pace.rest_ns = 0;
+	if (!is_blocked(e, s, now) || !s->ops->skip) {
+		watch(e, s, NULL);
+		return false;
+	}
+	nr = s->ops->skip(s->source);
+	what->nr_hits = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
+	if (nr > PACE_MAX)
+		rest(e, s, now);
+	else
+		watch(e, s, NULL);
+	return true;
+}
+
+/* Asks one source: as engine_poll(). */
+static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *what,
+	       struct err *err)
+{
+	int rc;
+
+	memset(what, 0, sizeof(*what));
+	if (s->pace.rest_ns && is_resting(e, s, now, what)) {
+		what->ns = now;
+		return what->nr_hits > 0;
+	}
+	rc = s->ops->ready(s->source, what, err);
+	if (rc < 0) {
+		sighting_fini(what);
+		disarm(e, s);
+	}
+	if (rc <= 0)
+		return rc;
+	if (!what->ns)
+		what->ns = now_ns();
+	if (slot_is_storm(s, now) && is_blocked(e, s, now))
+		rest(e, s, now);
+	return 1;
+}
+
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
 {
+	uint64_t now = now_ns();
+
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
 		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
-		int rc;
+		int rc = s->source ? ask(e, s, now, what, err) : 0;
 
-		if (!s->source)
-			continue;
-		memset(what, 0, sizeof(*what));
-		rc = s->ops->ready(s->source, what, err);
-		if (!rc)
-			continue;
 		*rule = s->rule;
-		if (rc < 0) {
-			sighting_fini(what);
-			disarm(e, s);
+		if (rc)
 			return rc;
-		}
-		if (!what->ns)
-			what->ns = now_ns();
-		return 1;
 	}
 	return 0;
 }
@@ -442,65 +493,36 @@ static struct slot *slot_of(const struct engine *e, const struct rule *rule)
 	return NULL;
 }
 
-/* The row of that name; a new one; or, when the table is full, the row of all others. */
-static struct engine_merged *hits_row(struct hits *h, const char *name)
+/* Decided by the kernel's dice, so that restarts do not repeat it. */
+static bool is_unlucky(const struct rule *r)
 {
-	struct engine_merged *m;
+	uint32_t dice;
 
-	for (size_t i = 0; i < h->nr; i++)
-		if (!strcmp(h->v[i].name, name))
-			return &h->v[i];
-	if (h->nr == ENGINE_MERGED_MAX)
-		return &h->v[ENGINE_MERGED_MAX - 1];
-	if (h->nr == ENGINE_MERGED_MAX - 1)
-		name = "other";
-	m = &h->v[h->nr++];
-	*m = (struct engine_merged){.first_ns = UINT64_MAX};
-	snprintf(m->name, sizeof(m->name), "%s", name);
-	return m;
+	if (r->probability >= 1 || getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
+		return false;
+	return dice >= r->probability * UINT32_MAX;
 }
 
-static void hits_add(struct hits *h, const struct engine_merged *add)
-{
-	struct engine_merged *m = hits_row(h, add->name);
-
-	if (add->first_ns < m->first_ns)
-		m->first_ns = add->first_ns;
-	if (add->last_ns > m->last_ns)
-		m->last_ns = add->last_ns;
-	m->nr_hits += add->nr_hits;
-}
-
-static uint64_t nr_hits_of(const struct sighting *what)
-{
-	return what->nr_hits ? what->nr_hits : 1;
-}
-
-static void note_open(struct engine *e, const struct rule *rule, const struct sighting *what)
-{
-	struct engine_merged m = {
-		.first_ns = what->ns, .last_ns = what->ns, .nr_hits = nr_hits_of(what)};
-
-	snprintf(m.name, sizeof(m.name), "%s", rule->name);
-	hits_add(&e->open, &m);
-}
-
-static bool is_held(const struct engine *e, const struct slot *s, uint64_t ns,
-		    unsigned fill_percent)
+static bool is_held(const struct engine *e, const struct slot *s, const struct repeat *repeat,
+		    uint64_t ns, unsigned fill_percent)
 {
 	if (s->always)
 		return false;
 	return ns < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
-	       (int64_t)fill_percent < s->rule->min_fill_percent;
+	       ns < repeat_blocked_until(repeat, s->rule) ||
+	       (int64_t)fill_percent < s->rule->min_fill_percent || is_unlucky(s->rule);
 }
 
-static enum verdict accept_hit(struct engine *e, struct slot *s, const struct sighting *what)
+static enum verdict accept_hit(struct engine *e, struct slot *s, const struct repeat *repeat,
+			       const struct sighting *what)
 {
 	int64_t post = s->rule->post_ns >= 0 ? s->rule->post_ns : e->opt.post_ns;
 
 	e->cause_slot = s;
-	e->cause = (struct engine_cause){
-		.rule = s->rule, .what = sighting_share(what), .post_ns = post};
+	e->cause = (struct engine_cause){.rule = s->rule,
+					 .what = sighting_share(what),
+					 .post_ns = post,
+					 .signature = repeat->id};
 	e->due_ns = what->ns + (uint64_t)post;
 	e->state = post ? ENGINE_POST : ENGINE_DUMPING;
 	return post ? VERDICT_POST : VERDICT_DUMP;
@@ -522,23 +544,24 @@ enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct 
 			unsigned fill_percent)
 {
 	struct slot *s = slot_of(e, rule);
-	uint64_t nr = nr_hits_of(what);
+	const struct repeat *repeat = repeats_note(e->repeats, rule, what);
+	uint64_t nr = hits_of(what);
 
 	assert(what->ns);
 	s->nr_hits += nr;
 	e->totals.nr_hits += nr;
 	if (e->state != ENGINE_ARMED) {
 		e->totals.nr_merged += nr;
-		note_open(e, rule, what);
+		hits_note(&e->open, rule, what);
 		return VERDICT_MERGED;
 	}
-	if (is_held(e, s, what->ns, fill_percent)) {
+	if (is_held(e, s, repeat, what->ns, fill_percent)) {
 		s->nr_held += nr;
 		e->totals.nr_held += nr;
-		note_open(e, rule, what);
+		hits_note(&e->open, rule, what);
 		return VERDICT_HELD;
 	}
-	return accept_hit(e, s, what);
+	return accept_hit(e, s, repeat, what);
 }
 
 /* ---- states ---- */
@@ -590,10 +613,13 @@ static struct slot *dumped_slot(const struct engine *e)
 
 static void note_committed(struct engine *e, uint64_t now)
 {
+	struct repeat *repeat = repeats_find(e->repeats, e->cause.signature);
 	struct slot *s = dumped_slot(e);
 
 	if (s)
 		slot_dumped(s, now);
+	if (repeat)
+		repeat_kept(repeat, e->cause.rule, now);
 	e->last_dump_ns = now;
 	e->totals.nr_dumps++;
 }
@@ -603,7 +629,7 @@ static void reopen_hits(struct engine *e)
 {
 	for (size_t i = 0; i < e->sealed.nr; i++)
 		hits_add(&e->open, &e->sealed.v[i]);
-	note_open(e, e->cause.rule, &e->cause.what);
+	hits_note(&e->open, e->cause.rule, &e->cause.what);
 }
 
 void engine_done(struct engine *e, uint64_t now, bool committed)
@@ -631,11 +657,17 @@ void engine_totals(const struct engine *e, struct engine_totals *out)
 
 uint64_t engine_nr_open(const struct engine *e)
 {
-	uint64_t sum = 0;
+	return hits_sum(&e->open);
+}
 
-	for (size_t i = 0; i < e->open.nr; i++)
-		sum += e->open.v[i].nr_hits;
-	return sum;
+const struct repeats *engine_repeats(const struct engine *e)
+{
+	return e->repeats;
+}
+
+const struct repeat *engine_cause_repeat(const struct engine *e)
+{
+	return repeats_find(e->repeats, e->cause.signature);
 }
 
 void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out)

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t window(const struct slot *s)
+static uint32_t window(const struct slot *s)
 {
-	return s->rule->max_hits > 0 ? (uint64_t)s->rule->max_hits : 1;
+	return s->rule->max_hits > 0 ? (uint32_t)s->rule->max_hits : 1;
 }
 
 int slot_new_plain(const char *text, struct slot **out, struct err *err)
@@ -24,9 +24,9 @@ int slot_new_plain(const char *text, struct slot **out, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	rc = rule_parse(text, &s->rule, err);
 	if (!rc) {
-		s->dumps = calloc(window(s), sizeof(s->dumps[0]));
-		if (!s->dumps)
-			rc = err_set(err, -ENOMEM, "out of memory for a trigger");
+		rc = quota_resize(&s->dumps, window(s));
+		if (rc)
+			err_set(err, -ENOMEM, "out of memory for a trigger");
 	}
 	if (rc)
 		slot_free(s);
@@ -80,21 +80,31 @@ void slot_free(struct slot *s)
 		return;
 	slot_disarm(s);
 	rule_free(s->rule);
-	free(s->dumps);
+	quota_fini(&s->dumps);
 	free(s);
+}
+
+bool slot_is_storm(struct slot *s, uint64_t now)
+{
+	struct pace *p = &s->pace;
+
+	if (now - p->window_ns >= PACE_WINDOW_NS)
+		*p = (struct pace){.window_ns = now};
+	return ++p->nr > PACE_MAX;
 }
 
 void slot_dumped(struct slot *s, uint64_t ns)
 {
-	s->dumps[s->nr_dumps++ % window(s)] = ns;
+	quota_note(&s->dumps, ns);
 }
 
 void slot_inherit(struct slot *s, const struct slot *old)
 {
-	uint64_t n = old->nr_dumps < window(old) ? old->nr_dumps : window(old);
+	const struct quota *q = &old->dumps;
+	uint64_t n = q->nr < q->max ? q->nr : q->max;
 
-	for (uint64_t i = old->nr_dumps - n; i < old->nr_dumps; i++)
-		slot_dumped(s, old->dumps[i % window(old)]);
+	for (uint64_t i = q->nr - n; i < q->nr; i++)
+		quota_note(&s->dumps, q->times[i % q->max]);
 	s->nr_hits += old->nr_hits;
 	s->nr_held += old->nr_held;
 }
@@ -106,18 +116,17 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 uint64_t slot_blocked_until(const struct slot *s, uint64_t last_dump_ns, int64_t cooldown_ns)
 {
-	uint64_t until = 0, max = window(s);
+	uint64_t until = 0;
 
 	if (s->always)
 		return 0;
 	if (s->rule->cooldown_ns >= 0) {
 		cooldown_ns = s->rule->cooldown_ns;
-		last_dump_ns = s->nr_dumps ? s->dumps[(s->nr_dumps - 1) % max] : 0;
+		last_dump_ns = quota_last(&s->dumps);
 	}
 	if (last_dump_ns && cooldown_ns > 0)
 		until = last_dump_ns + (uint64_t)cooldown_ns;
-	if (s->rule->max_hits > 0 && s->nr_dumps >= max)
-		until = later(until,
-			      s->dumps[s->nr_dumps % max] + (uint64_t)s->rule->max_period_ns);
+	if (s->rule->max_hits > 0)
+		until = later(until, quota_until(&s->dumps, s->rule->max_period_ns));
 	return until;
 }

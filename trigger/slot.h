@@ -5,9 +5,22 @@
  */
 #pragma once
 
+#include "trigger/quota.h"
 #include "trigger/source.h"
 
 struct err;
+
+/*
+ * A storm: hits that come by the thousand while none of them would get a dump. Its source rests for
+ * a while, and then is only asked how many there were.
+ */
+struct pace {
+	uint64_t window_ns; /* when the present one began */
+	uint32_t nr;	    /* hits in it */
+	uint64_t rest_ns;   /* resting until then; 0: not */
+};
+#define PACE_WINDOW_NS 100000000ull
+#define PACE_MAX       32 /* hits in a window */
 
 struct slot {
 	struct rule *rule;
@@ -15,10 +28,8 @@ struct slot {
 	struct source *source; /* NULL: has none (built-in), or failed and was disarmed */
 	bool always;	       /* never held */
 	uint64_t nr_hits, nr_held;
-	/* Times of the last `rule->max_hits` dumps (at least one), the newest at (nr_dumps - 1)
-	 * modulo. */
-	uint64_t *dumps;
-	uint64_t nr_dumps;
+	struct pace pace;
+	struct quota dumps; /* the last `rule->max_hits` (at least one) */
 };
 
 /* A rule that only the recorder itself can hit ("manual", "exit"). */
@@ -29,6 +40,9 @@ int slot_new(const char *text, const struct source_env *env, struct slot **out, 
 void slot_free(struct slot *s);
 /* Closes the source; the rule stays, for its counters. */
 void slot_disarm(struct slot *s);
+
+/* One more hit; true: they come as a storm. */
+bool slot_is_storm(struct slot *s, uint64_t now_ns);
 
 /* Notes that a dump made for this rule was committed. */
 void slot_dumped(struct slot *s, uint64_t ns);

@@ -70,6 +70,10 @@ struct source_ops {
 	 * is met, *what filled in; 0: not (yet).
 	 */
 	int (*ready)(struct source *s, struct sighting *what, struct err *err);
+	/* Called when: hits come faster than they are worth looking at, and none of them would get
+	 * a dump. Takes all that are there and returns how many; cheap for each. NULL: ready() is
+	 * called for each. */
+	uint64_t (*skip)(struct source *s);
 	/*
 	 * The signals it waits on, added to `set`; NULL: none. The engine blocks them while the
 	 * source is open and refuses two sources that wait on one signal, since only one of them

@@ -392,6 +392,32 @@ uint64_t tap_take_lost(struct tap *t)
 	return lost;
 }
 
+static uint64_t skip_ring(struct tap *t, struct ring *r)
+{
+	uint64_t head = ring_head(r), pos = ring_tail(r), nr = 0;
+	struct perf_event_header h;
+	struct bytes rec;
+
+	while (ring_next(r, &pos, head, t->scratch, &rec)) {
+		memcpy(&h, rec.p, sizeof(h));
+		nr += h.type == PERF_RECORD_SAMPLE;
+		if (h.type == PERF_RECORD_LOST)
+			note_lost(t, rec);
+	}
+	ring_consume(r, head);
+	return nr;
+}
+
+uint64_t tap_skip(struct tap *t)
+{
+	uint64_t nr = 0;
+
+	consume_given(t);
+	for (size_t i = 0; i < t->nr_rings; i++)
+		nr += skip_ring(t, &t->rings[i]->ring);
+	return nr + tap_take_lost(t);
+}
+
 static struct evidence *as_evidence(const struct tap *t, const struct tap_sample *s)
 {
 	struct evidence_kind k = {.attr = t->attr,

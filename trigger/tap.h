@@ -51,6 +51,10 @@ int tap_next(struct tap *t, struct tap_sample *out, struct err *err);
 /* Hits that did not fit into the rings since last asked: they count too. */
 uint64_t tap_take_lost(struct tap *t);
 
+/* Takes all records that are there without looking at them; how many, lost ones included. Ends the
+ * borrowing of what tap_next() gave. For source_ops.skip. */
+uint64_t tap_skip(struct tap *t);
+
 /*
  * Fills in who and when of a sighting, and gives it the record as evidence (unless memory is
  * short). `nr_hits` of the sighting is raised by one.

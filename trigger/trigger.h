@@ -19,6 +19,8 @@
 #include <sys/epoll.h>
 
 struct engine;
+struct repeat;
+struct repeats;
 
 struct engine_options {
 	int64_t post_ns;	      /* --post */
@@ -41,6 +43,7 @@ struct engine_cause {
 	const struct rule *rule; /* borrowed until the engine is freed or reloaded */
 	struct sighting what;
 	int64_t post_ns;
+	uint64_t signature; /* see repeats.h */
 };
 
 struct engine_merged {
@@ -134,6 +137,10 @@ void engine_done(struct engine *e, uint64_t now_ns, bool committed);
 void engine_totals(const struct engine *e, struct engine_totals *out);
 /* Hits that no dump tells of yet: held, or merged too late for the last one. */
 uint64_t engine_nr_open(const struct engine *e);
+/* What has come again and again; repeats.h. */
+const struct repeats *engine_repeats(const struct engine *e);
+/* In POST and DUMPING: that of the hit being answered; NULL: forgotten meanwhile. */
+const struct repeat *engine_cause_repeat(const struct engine *e);
 /* Rules for `status`: name, text, hits, held, next time it may fire (0: now). */
 struct engine_rule_info {
 	const char *name, *text;

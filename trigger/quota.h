@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* "At most N within any TIME": the times of the last N, and when the next may be. No clock. */
+#pragma once
+
+#include <stdint.h>
+
+struct quota {
+	uint64_t *times; /* owned; NULL until the first */
+	uint64_t nr;	 /* noted so far; the newest at (nr - 1) modulo max */
+	uint32_t max;	 /* how many are remembered */
+};
+
+/* Forgets nothing when it grows or shrinks. 0 or -ENOMEM, then it is as it was. */
+int quota_resize(struct quota *q, uint32_t max);
+void quota_fini(struct quota *q);
+
+void quota_note(struct quota *q, uint64_t ns);
+uint64_t quota_last(const struct quota *q); /* 0: none */
+/* When one more is allowed, with `max` in any `period_ns`; 0 or a time gone by: now. */
+uint64_t quota_until(const struct quota *q, int64_t period_ns);

@@ -184,3 +184,22 @@ bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time
 			  &skipped) &&
 	       bytes_u64(&b, time_ns);
 }
+
+bool record_next_ip(const struct record_sample *s, struct record_walk *w)
+{
+	while (w->at < s->nr_callchain) {
+		memcpy(&w->ip, s->callchain + 8 * w->at++, sizeof(w->ip));
+		/* Marks are the highest values; whose addresses follow. */
+		if (w->ip >= (uint64_t)PERF_CONTEXT_MAX) {
+			w->context = w->ip;
+			w->inside = false;
+			continue;
+		}
+		w->caller = w->inside;
+		w->inside = true;
+		w->kernel = w->context ? w->context == (uint64_t)PERF_CONTEXT_KERNEL
+				       : record_kernel_address(w->ip);
+		return true;
+	}
+	return false;
+}

@@ -52,5 +52,24 @@ bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time
  */
 int record_sample_id(struct bytes rec, const struct record_layout *l, struct record_sample *s);
 
+/* Steps through a call chain; start with {0}. */
+struct record_walk {
+	uint64_t at;
+	uint64_t context; /* the last PERF_CONTEXT_*; 0: none yet */
+	uint64_t ip;
+	bool kernel;
+	bool caller; /* ip is where a call returns to: the call is before it */
+	bool inside; /* one of this context came before */
+};
+
+/* The next address that is no PERF_CONTEXT_* mark; false at the end. */
+bool record_next_ip(const struct record_sample *s, struct record_walk *w);
+/* True for an address that only the kernel can have: the upper half of the address space, on all
+ * 64-bit machines that Linux runs on. */
+static inline bool record_kernel_address(uint64_t ip)
+{
+	return ip >> 63;
+}
+
 /* Bytes of the trailing sample_id. */
 size_t record_id_bytes(const struct record_layout *l);

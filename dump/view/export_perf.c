@@ -135,24 +135,14 @@ static bool has_id(const struct perf_export *p, uint64_t id, uint32_t event)
 	return false;
 }
 
-static bool chain_ip(const struct record_sample *s, uint64_t *ip)
-{
-	for (uint64_t i = 0; i < s->nr_callchain; i++) {
-		memcpy(ip, s->callchain + i * 8, 8);
-		/* The highest say whose addresses follow. */
-		if (*ip < (uint64_t)PERF_CONTEXT_MAX)
-			return true;
-	}
-	return false;
-}
-
 static uint64_t sample_ip(const struct perf_export *p, const struct timeline_record *rec)
 {
 	uint64_t ip, mask = rec->channel->layout.regs_user;
+	struct record_walk w = {0};
 	int before;
 
-	if (chain_ip(&rec->s, &ip))
-		return ip;
+	if (record_next_ip(&rec->s, &w))
+		return w.ip;
 	if (!rec->s.regs || p->ip_reg >= 64 || !(mask & 1ull << p->ip_reg))
 		return 0;
 	before = __builtin_popcountll(mask & ((1ull << p->ip_reg) - 1));

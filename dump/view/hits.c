@@ -310,12 +310,6 @@ void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr)
 
 /* ---- records ---- */
 
-/* The upper half of the address space, on all 64-bit machines that Linux runs on. */
-static bool is_kernel(uint64_t ip)
-{
-	return ip >> 63;
-}
-
 static void add(struct hits *h, const struct timeline_record *rec, uint64_t addr, bool kernel)
 {
 	if (kernel)
@@ -324,31 +318,14 @@ static void add(struct hits *h, const struct timeline_record *rec, uint64_t addr
 		hits_add_user(h, rec->tid, rec->time_ns, addr);
 }
 
-/* Between marks, the first address is where the code was, the others are return addresses. */
-static void add_chain(struct hits *h, const struct timeline_record *rec)
-{
-	const struct record_sample *s = &rec->s;
-	uint64_t context = 0, ip;
-	unsigned back = 0;
-
-	for (uint64_t i = 0; i < s->nr_callchain; i++) {
-		memcpy(&ip, s->callchain + 8 * i, sizeof(ip));
-		if (ip >= (uint64_t)PERF_CONTEXT_MAX) {
-			context = ip;
-			back = 0;
-			continue;
-		}
-		add(h, rec, ip - (ip ? back : 0),
-		    context ? context == (uint64_t)PERF_CONTEXT_KERNEL : is_kernel(ip));
-		back = 1;
-	}
-}
-
 void hits_add_record(struct hits *h, const struct timeline_record *rec)
 {
+	struct record_walk w = {0};
+
 	if (rec->s.have & PERF_SAMPLE_IP)
-		add(h, rec, rec->s.ip, is_kernel(rec->s.ip));
-	add_chain(h, rec);
+		add(h, rec, rec->s.ip, record_kernel_address(rec->s.ip));
+	while (record_next_ip(&rec->s, &w))
+		add(h, rec, w.ip - (w.ip && w.caller), w.kernel);
 }
 
 /* The channels whose samples have addresses; 0: there is none. */

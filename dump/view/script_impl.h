@@ -111,21 +111,6 @@ bool script_thread_asked(void *ctx, uint32_t tid, uint64_t time_ns);
 
 /* ---- script_place.c: addresses ---- */
 
-/* Steps through a call chain; start with {0}. */
-struct chain_walk {
-	uint64_t at;
-	uint64_t context; /* the last PERF_CONTEXT_*, 0: none yet */
-	uint64_t ip;
-	bool kernel;
-	bool caller; /* ip is where a call returns to */
-	bool inside; /* one of this context came before */
-};
-
-/* The next address that is no PERF_CONTEXT_* mark; false at the end. */
-bool script_next_ip(const struct line *l, struct chain_walk *w);
-/* True for an address that only the kernel can have. */
-bool script_kernel_address(uint64_t ip);
-
 /* The chain of a sample's user registers and stack; false: it has none, or the dump no rules.
  * Borrowed until the next call. */
 bool script_unwind(struct printer *p, const struct line *l, struct unwind_chain *c);

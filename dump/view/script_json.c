@@ -77,10 +77,10 @@ void script_json_frame(const struct frame *f, struct text *t)
 
 static void put_chain(struct printer *p, const struct line *l, struct json *j)
 {
-	struct chain_walk w = {0};
+	struct record_walk w = {0};
 
 	json_open(j, "chain", '[');
-	while (script_next_ip(l, &w))
+	while (record_next_ip(&l->rec.s, &w))
 		json_made(j, NULL, script_place(p, l, w.ip, w.kernel, w.caller));
 	json_close(j, ']');
 }
@@ -139,7 +139,7 @@ static void put_counter(struct printer *p, const struct line *l, struct json *j)
 	if (r->have & PERF_SAMPLE_ADDR)
 		json_hex(j, "addr", r->addr);
 	if (r->have & PERF_SAMPLE_IP)
-		json_made(j, "at", script_place(p, l, r->ip, script_kernel_address(r->ip), false));
+		json_made(j, "at", script_place(p, l, r->ip, record_kernel_address(r->ip), false));
 }
 
 void script_json_line(struct printer *p, const struct line *l)

@@ -8,40 +8,7 @@
 
 #include "dump/view/stack.h"
 
-#include <linux/perf_event.h>
 #include <string.h>
-
-/* Marks are the last 4095 values (PERF_CONTEXT_MAX). */
-static bool is_mark(uint64_t ip)
-{
-	return ip >= (uint64_t)PERF_CONTEXT_MAX;
-}
-
-/* The upper half of the address space, on all 64-bit machines that Linux runs on. */
-bool script_kernel_address(uint64_t ip)
-{
-	return ip >> 63;
-}
-
-bool script_next_ip(const struct line *l, struct chain_walk *w)
-{
-	const struct record_sample *r = &l->rec.s;
-
-	while (w->at < r->nr_callchain) {
-		memcpy(&w->ip, r->callchain + 8 * w->at++, sizeof(w->ip));
-		if (is_mark(w->ip)) {
-			w->context = w->ip;
-			w->inside = false;
-			continue;
-		}
-		w->caller = w->inside;
-		w->inside = true;
-		w->kernel = w->context ? w->context == (uint64_t)PERF_CONTEXT_KERNEL
-				       : script_kernel_address(w->ip);
-		return true;
-	}
-	return false;
-}
 
 /* Puts the frame into p->place; *span is the time for which it holds. */
 static void find(struct printer *p, const struct line *l, struct frame *f, struct people_span *span)

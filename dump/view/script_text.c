@@ -212,10 +212,10 @@ static char *put_kernel_frame(char *to, uint64_t ip)
 
 static void put_chain(struct printer *p, const struct line *l)
 {
-	struct chain_walk w = {0};
+	struct record_walk w = {0};
 	struct text *t = &p->text;
 
-	while (script_next_ip(l, &w)) {
+	while (record_next_ip(&l->rec.s, &w)) {
 		char *to = text_room(t, sizeof(((struct place *)0)->text) + PUT_SLACK);
 		struct bytes place;
 
@@ -307,7 +307,7 @@ static void put_counter(struct printer *p, const struct line *l)
 		put_named_hex(t, " addr", r->addr);
 	if (r->have & PERF_SAMPLE_IP) {
 		put_named_hex(t, " ip", r->ip);
-		put_place(p, l, r->ip, script_kernel_address(r->ip));
+		put_place(p, l, r->ip, record_kernel_address(r->ip));
 	}
 }
 

@@ -114,32 +114,15 @@ static void add_frame(struct stacks *st, const struct timeline_record *rec, uint
 	memcpy(k->places, places, nr * sizeof(*places));
 }
 
-/* The upper half of the address space, on all 64-bit machines that Linux runs on. */
-static bool is_kernel(uint64_t ip)
-{
-	return ip >> 63;
-}
-
-/* Between marks, the first address is where the code was, the others are return addresses. True: it
- * has a user part. */
+/* True: it has a user part. */
 static bool walk(struct stacks *st, const struct timeline_record *rec)
 {
-	const struct record_sample *s = &rec->s;
-	uint64_t context = 0, ip;
-	bool kernel, user = false;
-	unsigned back = 0;
+	struct record_walk w = {0};
+	bool user = false;
 
-	for (uint64_t i = 0; i < s->nr_callchain; i++) {
-		memcpy(&ip, s->callchain + 8 * i, sizeof(ip));
-		if (ip >= (uint64_t)PERF_CONTEXT_MAX) {
-			context = ip;
-			back = 0;
-			continue;
-		}
-		kernel = context ? context == (uint64_t)PERF_CONTEXT_KERNEL : is_kernel(ip);
-		user = user || !kernel;
-		add_frame(st, rec, ip, kernel, back);
-		back = 1;
+	while (record_next_ip(&rec->s, &w)) {
+		user |= !w.kernel;
+		add_frame(st, rec, w.ip, w.kernel, w.caller);
 	}
 	return user;
 }
@@ -183,7 +166,7 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 	if (!user && unwind_has(rec))
 		unwind(st, rec, out);
 	if (!st->nr && s->have & PERF_SAMPLE_IP)
-		add_frame(st, rec, s->ip, is_kernel(s->ip), 0);
+		add_frame(st, rec, s->ip, record_kernel_address(s->ip), 0);
 	out->frames = st->frames;
 	out->nr = st->nr;
 	if (!st->nr)

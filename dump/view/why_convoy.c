@@ -7,21 +7,6 @@
 
 #define MS 1000000ull
 
-static double ms(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-static uint64_t focus_time(const struct why *w)
-{
-	return w->end_ns - w->focus_ns;
-}
-
-static bool can_wake(const struct why *w)
-{
-	return schedule_has_wakings(w->sched) && schedule_has_switches(w->sched);
-}
-
 static uint32_t pid_of(const struct why *w, uint32_t thread)
 {
 	return schedule_thread(w->sched, thread)->pid;
@@ -140,10 +125,10 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	for (unsigned i = 0; i < c.nr_hands; i++)
 		most = c.hands_ns[i] > most ? c.hands_ns[i] : most;
 	if (c.nr < 5 || c.nr_hands < 3 || 2 * most > c.ns || c.hand_ns < 2 * c.ns ||
-	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < focus_time(w)))
+	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < why_focus_time(w)))
 		return 0;
 	busy_of(w, thread, pid_of(w, thread), w->focus_ns, w->end_ns, &b);
-	f->score = ms(c.ns) * 1.5;
+	f->score = why_ms(c.ns) * 1.5;
 	f->culprit = c.hands[0];
 	f->sure = schedule_has_stacks(w->sched) ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
@@ -152,7 +137,7 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, " waited ");
 	why_time(t, c.ns);
 	text_str(t, " of the last ");
-	why_time(t, focus_time(w));
+	why_time(t, why_focus_time(w));
 	if (b.hits) {
 		text_str(t, " for ");
 		why_function(&b.function, t);
@@ -182,4 +167,4 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_convoy = {
-	.name = "lock-convoy", .per_thread = true, .find = find_convoy, .can = can_wake};
+	.name = "lock-convoy", .per_thread = true, .find = find_convoy, .can = why_can_wake};

@@ -22,21 +22,6 @@
 #define WAIT_ASKED  (30 * MS)
 #define WAIT_OTHERS (100 * MS)
 
-static double ms(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-static uint64_t focus_time(const struct why *w)
-{
-	return w->end_ns - w->focus_ns;
-}
-
-static bool can_switch(const struct why *w)
-{
-	return schedule_has_switches(w->sched);
-}
-
 static bool is_patient(const struct why *w, uint32_t thread)
 {
 	return why_prio(w, thread, w->end_ns) >= PRIO_PATIENT;
@@ -117,9 +102,10 @@ static void say_before(const struct why *w, struct finding *f, uint32_t thread)
 	sums_of(w, thread, w->focus_ns, w->end_ns, &now);
 	t = finding_line(f, "before");
 	text_fmt(t, "it waited for a CPU %.1f %% of the time, longest ",
-		 100 * ms(s.ns[SPAN_READY]) / ms(before));
+		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(before));
 	why_time(t, s.longest_ns[SPAN_READY]);
-	text_fmt(t, "; now %.1f %%\n", 100 * ms(now.ns[SPAN_READY]) / ms(focus_time(w)));
+	text_fmt(t, "; now %.1f %%\n",
+		 100 * why_ms(now.ns[SPAN_READY]) / why_ms(why_focus_time(w)));
 }
 
 /* ---- a timer that fires late ---- */
@@ -170,7 +156,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	rivals_of(w, thread, s->from_ns, s->to_ns, &r);
 	if (!r.nr || 2 * r.top[0].ns < late)
 		return 0;
-	f->score = ms(late) * 1.2;
+	f->score = why_ms(late) * 1.2;
 	f->culprit = r.top[0].thread;
 	f->sure = s->flags & SPAN_GUESSED ? SURE_FAIRLY : SURE_CERTAIN;
 	t = &f->verdict;
@@ -190,7 +176,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_late = {
-	.name = "late-timer", .per_thread = true, .find = find_late, .can = can_switch};
+	.name = "late-timer", .per_thread = true, .find = find_late, .can = why_can_switch};
 
 /* ---- others have the CPU ---- */
 
@@ -206,13 +192,14 @@ static uint64_t excess(const struct why *w, uint32_t thread, const struct sums *
 	sums_of(w, thread, w->from_ns, w->focus_ns, &before);
 	if (before.ns[SPAN_RUN] < 10 * MS)
 		return now->ns[SPAN_READY];
-	usual = ms(before.ns[SPAN_READY]) / ms(before.ns[SPAN_RUN]) * (double)now->ns[SPAN_RUN];
+	usual = why_ms(before.ns[SPAN_READY]) / why_ms(before.ns[SPAN_RUN]) *
+		(double)now->ns[SPAN_RUN];
 	return usual < (double)now->ns[SPAN_READY] ? now->ns[SPAN_READY] - (uint64_t)usual : 0;
 }
 
 static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 {
-	uint64_t focus = focus_time(w);
+	uint64_t focus = why_focus_time(w);
 	bool asked = thread == w->asked, elsewhere;
 	struct rivals r;
 	struct sums s;
@@ -232,7 +219,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	/* Nobody waits that long behind those that he goes before: events are missing. */
 	if (!asked && r.top[0].prio > why_prio(w, thread, w->end_ns))
 		return 0;
-	f->score = ms(excess(w, thread, &s)) * (asked ? 1 : 0.7);
+	f->score = why_ms(excess(w, thread, &s)) * (asked ? 1 : 0.7);
 	f->culprit = r.top[0].thread;
 	f->sure = 2 * r.top[0].ns > r.ns ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
@@ -244,13 +231,13 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	why_time(t, focus);
 	text_str(t, ": ");
 	name_rival(w, &r.top[0], why_prio(w, thread, w->end_ns), t);
-	text_fmt(t, " had it %.0f %% of that time", 100 * ms(r.top[0].ns) / ms(r.ns));
+	text_fmt(t, " had it %.0f %% of that time", 100 * why_ms(r.top[0].ns) / why_ms(r.ns));
 	if (elsewhere)
 		text_str(t, ", while another CPU idled");
 	t = finding_line(f, "time");
 	text_fmt(t, "it ran %.0f %%, waited for a CPU %.0f %% (%zu times, longest ",
-		 100 * ms(s.ns[SPAN_RUN]) / ms(focus), 100 * ms(s.ns[SPAN_READY]) / ms(focus),
-		 s.nr[SPAN_READY]);
+		 100 * why_ms(s.ns[SPAN_RUN]) / why_ms(focus),
+		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(focus), s.nr[SPAN_READY]);
 	why_time(t, s.longest_ns[SPAN_READY]);
 	text_str(t, ")\n");
 	say_rivals(w, f, &r);
@@ -260,7 +247,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_rivals = {
-	.name = "cpu-contention", .per_thread = true, .find = find_rivals, .can = can_switch};
+	.name = "cpu-contention", .per_thread = true, .find = find_rivals, .can = why_can_switch};
 
 /* ---- quota ---- */
 
@@ -382,14 +369,14 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	/* Who may run so rarely waits longer for his turn, too. */
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
-	f->score = ms(s.ns[SPAN_READY]) * 1.3;
+	f->score = why_ms(s.ns[SPAN_READY]) * 1.3;
 	f->sure = 2 * q.idle_ns >= q.ns ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
 	why_who(w, thread, t);
 	text_str(t, " was throttled for ");
 	why_time(t, q.ns);
 	text_str(t, " of the last ");
-	why_time(t, focus_time(w));
+	why_time(t, why_focus_time(w));
 	text_str(t, ": its control group used up its CPU quota");
 	t = finding_line(f, "time");
 	text_fmt(t, "taken off the CPU %u times, for up to ", q.nr);
@@ -417,7 +404,7 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_quota = {
-	.name = "cpu-quota", .per_thread = true, .find = find_quota, .can = can_switch};
+	.name = "cpu-quota", .per_thread = true, .find = find_quota, .can = why_can_switch};
 
 /* ---- priority inversion ---- */
 
@@ -480,7 +467,7 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 	if (!r.nr || r.top[0].prio < mine || 2 * r.top[0].ns < r.ns || r.top[0].thread == thread)
 		return 0;
 	low = why_prio(w, v.holder, v.to_ns);
-	f->score = ms(v.ns) * 2;
+	f->score = why_ms(v.ns) * 2;
 	f->culprit = r.top[0].thread;
 	f->sure = SURE_CERTAIN;
 	t = &f->verdict;
@@ -518,4 +505,4 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 const struct detector detect_inversion = {.name = "priority-inversion",
 					  .per_thread = true,
 					  .find = find_inversion,
-					  .can = can_switch};
+					  .can = why_can_switch};

@@ -106,6 +106,27 @@ int why_irqs_new(struct why *w);
 void why_irqs_free(struct irqs *q);
 int why_irqs_feed(struct why *w, const struct timeline_record *rec);
 
+static inline double why_ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static inline uint64_t why_focus_time(const struct why *w)
+{
+	return w->end_ns - w->focus_ns;
+}
+
+/* What detectors need that look at who ran; at who woke whom. */
+static inline bool why_can_switch(const struct why *w)
+{
+	return schedule_has_switches(w->sched);
+}
+
+static inline bool why_can_wake(const struct why *w)
+{
+	return schedule_has_wakings(w->sched) && schedule_has_switches(w->sched);
+}
+
 /* A thread of the kernel's own. */
 bool why_is_kernel(const struct why *w, uint32_t thread);
 /* Its name, or the tid; safe for a terminal. */

@@ -255,7 +255,7 @@ static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 	if (l.ns < MIN_NS ||
 	    l.ns * (thread == w->asked ? SHARE_ASKED : SHARE_OTHERS) < s.ns[SPAN_RUN])
 		return 0;
-	f->score = (double)l.ns / (double)MS;
+	f->score = why_ms(l.ns);
 	f->sure = SURE_CERTAIN;
 	why_who(w, thread, t);
 	text_str(t, " lost ");
@@ -276,7 +276,7 @@ static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 
 static bool can_irqs(const struct why *w)
 {
-	return w->irqs->recorded && schedule_has_switches(w->sched);
+	return w->irqs->recorded && why_can_switch(w);
 }
 
 const struct detector detect_irqs = {

@@ -9,16 +9,6 @@
 
 #define MS 1000000ull
 
-static double ms(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-static uint64_t focus_time(const struct why *w)
-{
-	return w->end_ns - w->focus_ns;
-}
-
 static void tid_name(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
 {
 	const char *comm = people_comm(w->people, tid, ns);
@@ -205,7 +195,7 @@ static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to
 	/* The one that asked is meant, if it is one of them. */
 	for (k = 0; k < nr && w->asked != NO_THREAD; k++)
 		if (list[k].tid == schedule_thread(w->sched, w->asked)->tid &&
-		    ms(to_ns - from_ns) * STORM_RATE < 1e3 * list[k].nr)
+		    why_ms(to_ns - from_ns) * STORM_RATE < 1e3 * list[k].nr)
 			*top = list[k];
 	return total;
 }
@@ -255,7 +245,7 @@ static const char *usual_child(const struct why *w, uint32_t tid, uint64_t from_
 static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 {
 	uint64_t from = w->life_ns > w->focus_ns ? w->life_ns : w->focus_ns, cost;
-	double seconds = ms(w->end_ns - from) / 1e3, rate, before;
+	double seconds = why_ms(w->end_ns - from) / 1e3, rate, before;
 	struct forker top, old;
 	const char *name;
 	unsigned total, nr_before;
@@ -276,7 +266,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 	f->victim_tid = 0;
 	if (f->culprit != NO_THREAD)
 		sums_of(w, f->culprit, from, w->end_ns, &s);
-	f->score = (ms(cost) + ms(s.ns[SPAN_RUN])) * 1.5;
+	f->score = (why_ms(cost) + why_ms(s.ns[SPAN_RUN])) * 1.5;
 	f->sure = SURE_CERTAIN;
 	text_str(t, "fork storm: ");
 	tid_name(w, top.tid, w->end_ns, t);
@@ -297,7 +287,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 		uint64_t begin = w->life_ns > w->from_ns ? w->life_ns : w->from_ns;
 
 		nr_before = forks_between(w, begin, w->focus_ns, &old);
-		before = nr_before / (ms(w->focus_ns - begin) / 1e3);
+		before = nr_before / (why_ms(w->focus_ns - begin) / 1e3);
 		t = finding_line(f, "before");
 		text_fmt(t, "%.0f processes a second\n", before);
 	}
@@ -355,7 +345,7 @@ static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	share = (double)b.in[IN_RECLAIM] / b.nr;
-	f->score = (ms(s.ns[SPAN_RUN]) * share + ms(s.ns[SPAN_BLOCKED])) * 1.5;
+	f->score = (why_ms(s.ns[SPAN_RUN]) * share + why_ms(s.ns[SPAN_BLOCKED])) * 1.5;
 	f->culprit = thread;
 	f->sure = share > 0.15 ? SURE_CERTAIN : SURE_FAIRLY;
 	text_str(t, "memory pressure: ");
@@ -365,7 +355,7 @@ static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 		text_str(t, " and was blocked ");
 		why_time(t, s.ns[SPAN_BLOCKED]);
 		text_str(t, " of the last ");
-		why_time(t, focus_time(w));
+		why_time(t, why_focus_time(w));
 	}
 	say_share(f, &b, b.in[IN_RECLAIM],
 		  "the kernel's reclaim: its control group or the machine is full");
@@ -425,7 +415,7 @@ static int find_copies(struct why *w, uint32_t thread, struct finding *f)
 	fork = last_fork(w, schedule_thread(w->sched, thread)->pid);
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	share = (double)(b.in[IN_FAULT] > b.in[IN_COPY] ? b.in[IN_FAULT] : b.in[IN_COPY]) / b.nr;
-	f->score = ms(s.ns[SPAN_RUN]) * share * 1.5;
+	f->score = why_ms(s.ns[SPAN_RUN]) * share * 1.5;
 	f->culprit = thread;
 	f->sure = fork ? SURE_CERTAIN : SURE_FAIRLY;
 	text_str(t, "page faults after fork: ");
@@ -467,7 +457,7 @@ static int find_faults(struct why *w, uint32_t thread, struct finding *f)
 	    b.in[IN_RECLAIM] * 20 >= b.nr)
 		return 0;
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
-	f->score = ms(s.ns[SPAN_RUN]) * b.in[IN_FAULT] / b.nr;
+	f->score = why_ms(s.ns[SPAN_RUN]) * b.in[IN_FAULT] / b.nr;
 	f->culprit = thread;
 	f->sure = SURE_FAIRLY;
 	why_who(w, thread, t);

@@ -11,26 +11,6 @@
 
 #define MS 1000000ull
 
-static double ms(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-static uint64_t focus_time(const struct why *w)
-{
-	return w->end_ns - w->focus_ns;
-}
-
-static bool can_wake(const struct why *w)
-{
-	return schedule_has_wakings(w->sched) && schedule_has_switches(w->sched);
-}
-
-static bool can_switch(const struct why *w)
-{
-	return schedule_has_switches(w->sched);
-}
-
 static uint32_t pid_of(const struct why *w, uint32_t thread)
 {
 	return schedule_thread(w->sched, thread)->pid;
@@ -219,7 +199,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 	if (2 * p.stopped_ns < u.ns && !(asked && (p.exited || 20 * p.run_ns < u.ns)))
 		return 0;
 	f->culprit = u.partner;
-	f->score = ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
+	f->score = why_ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
 	f->sure = p.stopped_ns ? SURE_CERTAIN : p.exited ? SURE_FAIRLY : SURE_GUESS;
 	t = &f->verdict;
 	why_who(w, thread, t);
@@ -257,7 +237,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_peer = {
-	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = can_wake};
+	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = why_can_wake};
 
 /* ---- another thread is at something else ---- */
 
@@ -348,7 +328,7 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	busy_of(w, k.thread, 0, u.longest->from_ns, u.longest->to_ns, &b);
 	if (b.hits)
 		nr_others = same_work(w, k.thread, &b.function, u.longest, &other);
-	f->score = ms(at) * 1.1;
+	f->score = why_ms(at) * 1.1;
 	f->culprit = k.thread;
 	f->sure = SURE_CERTAIN;
 	t = &f->verdict;
@@ -395,7 +375,7 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_task = {
-	.name = "long-task", .per_thread = true, .find = find_task, .can = can_wake};
+	.name = "long-task", .per_thread = true, .find = find_task, .can = why_can_wake};
 
 /* ---- uninterruptible ---- */
 
@@ -457,7 +437,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	busy_of(w, thread, 0, longest->from_ns > 50 * MS ? longest->from_ns - 50 * MS : 0,
 		longest->to_ns + 50 * MS, &b);
 	call = blocked_in(w, thread);
-	f->score = ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
+	f->score = why_ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
 	f->culprit = longest->by != NO_THREAD && longest->by ? longest->by : NO_THREAD;
 	f->sure = 2 * call.ns > s.ns[SPAN_BLOCKED] ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
@@ -465,7 +445,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, " was blocked ");
 	why_time(t, s.ns[SPAN_BLOCKED]);
 	text_str(t, " of the last ");
-	why_time(t, focus_time(w));
+	why_time(t, why_focus_time(w));
 	if (call.syscall) {
 		text_str(t, ", ");
 		why_time(t, call.ns);
@@ -495,8 +475,8 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 		sums_of(w, thread, w->from_ns, w->focus_ns, &before);
 		t = finding_line(f, "before");
 		text_fmt(t, "blocked %.1f %% of the time; now %.1f %%\n",
-			 100 * ms(before.ns[SPAN_BLOCKED]) / ms(w->focus_ns - w->from_ns),
-			 100 * ms(s.ns[SPAN_BLOCKED]) / ms(focus_time(w)));
+			 100 * why_ms(before.ns[SPAN_BLOCKED]) / why_ms(w->focus_ns - w->from_ns),
+			 100 * why_ms(s.ns[SPAN_BLOCKED]) / why_ms(why_focus_time(w)));
 	}
 	if (!call.syscall)
 		f->more = "which call and file: stacks of who waits (--preset waits); the disk: "
@@ -505,7 +485,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_blocked = {
-	.name = "blocked", .per_thread = true, .find = find_blocked, .can = can_switch};
+	.name = "blocked", .per_thread = true, .find = find_blocked, .can = why_can_switch};
 
 /* ---- itself ---- */
 
@@ -519,10 +499,10 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 	if (thread != w->asked)
 		return 0;
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
-	if (2 * s.ns[SPAN_RUN] < focus_time(w) || s.ns[SPAN_RUN] < 50 * MS)
+	if (2 * s.ns[SPAN_RUN] < why_focus_time(w) || s.ns[SPAN_RUN] < 50 * MS)
 		return 0;
 	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
-	f->score = ms(s.ns[SPAN_RUN]) * 0.3;
+	f->score = why_ms(s.ns[SPAN_RUN]) * 0.3;
 	f->culprit = thread;
 	f->sure = b.hits ? SURE_FAIRLY : SURE_GUESS;
 	t = &f->verdict;
@@ -530,7 +510,7 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, " waited for nobody: it ran ");
 	why_time(t, s.ns[SPAN_RUN]);
 	text_str(t, " of the last ");
-	why_time(t, focus_time(w));
+	why_time(t, why_focus_time(w));
 	if (b.hits) {
 		text_str(t, ", mostly in ");
 		why_function(&b.function, t);
@@ -540,4 +520,4 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 }
 
 const struct detector detect_busy = {
-	.name = "busy", .per_thread = true, .find = find_busy, .can = can_switch};
+	.name = "busy", .per_thread = true, .find = find_busy, .can = why_can_switch};

@@ -3,7 +3,7 @@
  * `ringback check`: verifies every byte of a dump and, when asked, rescues what is whole of a
  * damaged one. Findings and the summary go to stdout, errors and advice to stderr.
  */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -11,7 +11,6 @@
 #include "recorder/log.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 static void options(FILE *out)
@@ -86,30 +85,21 @@ static int check(const char *path, const char *out_path)
 	return rc ? EXIT_DAMAGED : EXIT_FINE;
 }
 
+static int take_salvage(void *ctx, int c, char *arg, struct err *err)
+{
+	(void)c, (void)err;
+	*(const char **)ctx = arg;
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {{"salvage", required_argument, NULL, 's'}, {0}};
-	const char *out_path = NULL;
-	int c;
+	static const struct cmd_args args = {.longs = longs, .take = take_salvage};
+	const char *path, *out_path = NULL;
+	int code = cmd_args_dump(&cmd_check, &args, &out_path, argc, argv, &path);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			out_path = optarg;
-			break;
-		case ':':
-			return cmd_misuse(&cmd_check,
-					  "--salvage needs the name of a file to write");
-		default:
-			return cmd_misuse(&cmd_check, "there is no option '%s'", argv[optind - 1]);
-		}
-	}
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_check, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
-	return check(argv[optind], out_path);
+	return code ? code : check(path, out_path);
 }
 
 const struct command cmd_check = {

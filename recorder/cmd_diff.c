@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback diff`: what grew from one dump to another. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -10,7 +10,6 @@
 #include "recorder/lists.h"
 #include "recorder/log.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 
 struct request {
@@ -34,24 +33,22 @@ static const struct option longs[] = {
 	{0},
 };
 
+static int take(void *ctx, int c, char *arg, struct err *err)
+{
+	struct report_options *o = ctx;
+
+	if (c == 'T')
+		return lists_numbers(arg, &o->tids, &o->nr_tids, err);
+	return lists_texts(arg, &o->comms, &o->nr_comms, err);
+}
+
 static int parse(struct request *q, int argc, char **argv)
 {
-	struct report_options *o = &q->opt;
-	struct err err = ERR_INIT;
-	int c, rc;
+	static const struct cmd_args args = {.longs = longs, .take = take};
+	int code = cmd_args_take(&cmd_diff, &args, &q->opt, argc, argv);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
-		if (c == ':')
-			return cmd_misuse(&cmd_diff, "%s needs a value", argv[optind - 1]);
-		if (c == '?')
-			return cmd_misuse(&cmd_diff, "there is no option '%s'", argv[optind - 1]);
-		rc = c == 'T' ? lists_numbers(optarg, &o->tids, &o->nr_tids, &err)
-			      : lists_texts(optarg, &o->comms, &o->nr_comms, &err);
-		if (rc)
-			return cmd_misuse(&cmd_diff, "%s", err.what);
-	}
+	if (code)
+		return code;
 	if (optind != argc - 2)
 		return cmd_misuse(&cmd_diff, "two dumps: the one to compare with, then the other");
 	q->base_path = argv[optind];

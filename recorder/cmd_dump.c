@@ -8,6 +8,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
+#include "recorder/outfile.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -90,13 +91,23 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 	return nr_bad || d->damaged ? EXIT_DAMAGED : EXIT_FINE;
 }
 
-uint64_t cmd_dump_moment(uint64_t zero_ns, int64_t rel_ns)
+int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx)
 {
-	uint64_t back = -(uint64_t)rel_ns;
+	struct err err = ERR_INIT;
+	struct outfile *o = NULL;
+	int code;
 
-	if (rel_ns < 0)
-		return zero_ns > back ? zero_ns - back : 0;
-	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
+	if (outfile_open(path, force, &o, &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	code = write(ctx, outfile_stream(o));
+	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && outfile_commit(o, &err)) {
+		log_err(&err);
+		code = EXIT_FAILED;
+	}
+	outfile_close(o);
+	return code;
 }
 
 bool cmd_dump_color(void)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct meta;
 struct reader;
@@ -30,9 +31,11 @@ struct err;
 int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const struct err *err,
 		  uint64_t nr_bad);
 
-/* The moment of the dump's clock that is `rel_ns` from its trigger at `zero_ns`; what lies before
- * the clock's beginning or after its end is there. */
-uint64_t cmd_dump_moment(uint64_t zero_ns, int64_t rel_ns);
+/*
+ * For commands with an output file: `write(ctx, out)` writes it and returns an exit code. The file
+ * gets its name when all of it is there (outfile.h). The exit code.
+ */
+int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx);
 
 /* Colours are wanted: stdout is a terminal and NO_COLOR isn't set. */
 bool cmd_dump_color(void);

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* `ringback export`: a dump in a format that other tools read. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
-#include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/export.h"
-#include "trigger/kernel/clock.h"
 #include "recorder/cmd_dump.h"
 #include "recorder/log.h"
-#include "recorder/outfile.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
-
-#define PROGRESS_NS 200000000u
 
 /* What was asked for, as typed. */
 struct request {
@@ -25,10 +19,13 @@ struct request {
 	const char *path, *out_path; /* out_path NULL or "-": stdout */
 	bool force, schema;
 	const char *event;
-	bool has_from, has_to;
-	int64_t from_ns, to_ns; /* relative to the trigger */
-	/* When progress was told last. */
-	uint64_t told_ns;
+	struct cmd_span span;
+};
+
+/* What export_to() needs. */
+struct work {
+	const struct request *q;
+	const struct cmd_dump *d;
 };
 
 static void options(FILE *out)
@@ -59,8 +56,10 @@ static const struct option longs[] = {
 	{"schema", no_argument, NULL, 's'},	  {0},
 };
 
-static int take(struct request *q, int c, char *arg, struct err *err)
+static int take(void *ctx, int c, char *arg, struct err *err)
 {
+	struct request *q = ctx;
+
 	switch (c) {
 	case 'f':
 		q->format = exporter_find(arg, err);
@@ -69,11 +68,9 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 		q->out_path = strcmp(arg, "-") ? arg : NULL;
 		return 0;
 	case 'a':
-		q->has_from = true;
-		return str_time(arg, &q->from_ns, err);
+		return cmd_span_from(&q->span, arg, err);
 	case 'b':
-		q->has_to = true;
-		return str_time(arg, &q->to_ns, err);
+		return cmd_span_to(&q->span, arg, err);
 	case 'e':
 		q->event = arg;
 		return 0;
@@ -86,35 +83,22 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 	}
 }
 
+static const struct cmd_args args = {.shorts = "f:o:", .longs = longs, .take = take};
+
 static int parse(struct request *q, int argc, char **argv)
 {
-	struct err err = ERR_INIT;
-	int c;
+	int code = cmd_args_take(&cmd_export, &args, q, argc, argv);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":f:o:", longs, NULL)) != -1) {
-		if (c == ':')
-			return cmd_misuse(&cmd_export, "%s needs a value", argv[optind - 1]);
-		if (c == '?')
-			return cmd_misuse(&cmd_export, "there is no option '%s'", argv[optind - 1]);
-		if (take(q, c, optarg, &err))
-			return cmd_misuse(&cmd_export, "%s%s%s", err.what, *err.hint ? ": " : "",
-					  err.hint);
-	}
+	if (code)
+		return code;
 	if (!q->format)
 		return cmd_misuse(&cmd_export, "which format? say -f FORMAT");
 	if (q->schema && q->format != &export_ndjson)
 		return cmd_misuse(&cmd_export, "--schema is of -f ndjson");
 	if (q->schema && optind == argc)
 		return EXIT_FINE;
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_export, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
-	q->path = argv[optind];
-	if (q->has_from && q->has_to && q->from_ns > q->to_ns)
-		return cmd_misuse(&cmd_export, "--from is after --to");
-	return EXIT_FINE;
+	code = cmd_args_path(&cmd_export, argc, argv, &q->path);
+	return code ? code : cmd_span_check(&cmd_export, &q->span);
 }
 
 /* Bytes on a terminal help nobody: says what to type instead. */
@@ -137,18 +121,6 @@ static int refuse_terminal(const struct request *q)
 
 /* ---- the work ---- */
 
-static void tell_progress(void *ctx, uint64_t done, uint64_t total)
-{
-	struct request *q = ctx;
-	uint64_t now = clock_ns();
-
-	if (now - q->told_ns < PROGRESS_NS)
-		return;
-	q->told_ns = now;
-	log_status("export: %" PRIu64 " %% of %" PRIu64 " records",
-		   total ? done * 100 / total : 100, total);
-}
-
 static void tell_missing(const struct export_result *res, const char *format)
 {
 	if (res->nr_left_out)
@@ -158,53 +130,37 @@ static void tell_missing(const struct export_result *res, const char *format)
 		log_warn("%" PRIu64 " records were shortened to fit into %s", res->nr_cut, format);
 }
 
-static int export_to(struct request *q, const struct cmd_dump *d, FILE *out)
+static int export_to(void *ctx, FILE *out)
 {
-	uint64_t zero_ns = d->m->trigger.hit_ns;
+	struct work *w = ctx;
+	const struct request *q = w->q;
 	/* Lines on a terminal are progress enough. */
 	bool quiet = out == stdout && isatty(STDOUT_FILENO);
+	struct cmd_progress progress = {.what = "export"};
 	struct export_options opt = {
-		.from_ns = q->has_from ? cmd_dump_moment(zero_ns, q->from_ns) : 0,
-		.to_ns = q->has_to ? cmd_dump_moment(zero_ns, q->to_ns) : UINT64_MAX,
 		.path = q->path,
 		.event = q->event,
-		.progress = quiet ? NULL : tell_progress,
-		.ctx = q,
+		.progress = quiet ? NULL : cmd_dump_progress,
+		.ctx = &progress,
 	};
 	struct export_result res;
 	struct err err = ERR_INIT;
-	int rc = export_run(d->r, d->m, q->format, &opt, out, &res, &err);
+	int rc;
 
+	cmd_span_of(&q->span, w->d, &opt.from_ns, &opt.to_ns);
+	rc = export_run(w->d->r, w->d->m, q->format, &opt, out, &res, &err);
 	if (!quiet)
 		log_status(NULL);
 	if (!rc)
 		tell_missing(&res, q->format->name);
-	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad + d->m->nr_broken);
-}
-
-static int to_file(struct request *q, const struct cmd_dump *d)
-{
-	struct err err = ERR_INIT;
-	struct outfile *o = NULL;
-	int code;
-
-	if (outfile_open(q->out_path, q->force, &o, &err)) {
-		log_err(&err);
-		return EXIT_FAILED;
-	}
-	code = export_to(q, d, outfile_stream(o));
-	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && outfile_commit(o, &err)) {
-		log_err(&err);
-		code = EXIT_FAILED;
-	}
-	outfile_close(o);
-	return code;
+	return cmd_dump_exit(q->path, w->d, rc, &err, res.nr_bad + w->d->m->nr_broken);
 }
 
 static int run(int argc, char **argv)
 {
 	struct request q = {0};
 	struct cmd_dump d;
+	struct work w = {&q, &d};
 	int code = parse(&q, argc, argv);
 
 	if (code)
@@ -218,7 +174,8 @@ static int run(int argc, char **argv)
 	code = cmd_dump_open(q.path, &d);
 	if (code)
 		return code;
-	code = q.out_path ? to_file(&q, &d) : export_to(&q, &d, stdout);
+	code = q.out_path ? cmd_dump_to_file(q.out_path, q.force, export_to, &w)
+			  : export_to(&w, stdout);
 	cmd_dump_close(&d);
 	return code;
 }

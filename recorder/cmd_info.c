@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* `ringback info`: what a dump says of itself. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/meta.h"
 #include "dump/view/info.h"
 #include "recorder/cmd_dump.h"
-
-#include <getopt.h>
 
 static void options(FILE *out)
 {
@@ -33,6 +31,18 @@ static int print(const struct info_options *opt)
 	return code;
 }
 
+static int take(void *ctx, int c, char *arg, struct err *err)
+{
+	struct info_options *opt = ctx;
+
+	(void)arg, (void)err;
+	if (c == 'j')
+		opt->json = true;
+	else
+		opt->all = true;
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -40,28 +50,11 @@ static int run(int argc, char **argv)
 		{"all", no_argument, NULL, 'a'},
 		{0},
 	};
+	static const struct cmd_args args = {.longs = longs, .take = take};
 	struct info_options opt = {.color = cmd_dump_color()};
-	int c;
+	int code = cmd_args_dump(&cmd_info, &args, &opt, argc, argv, &opt.path);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (c) {
-		case 'j':
-			opt.json = true;
-			break;
-		case 'a':
-			opt.all = true;
-			break;
-		default:
-			return cmd_misuse(&cmd_info, "there is no option '%s'", argv[optind - 1]);
-		}
-	}
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_info, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
-	opt.path = argv[optind];
-	return print(&opt);
+	return code ? code : print(&opt);
 }
 
 const struct command cmd_info = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback report`: what happened, for people; as text, or as a page for a browser. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -10,10 +10,8 @@
 #include "recorder/cmd_dump.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
-#include "recorder/outfile.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 
 /* What was asked for, as typed: times get their meaning from the dump's trigger. */
@@ -21,8 +19,7 @@ struct request {
 	struct report_options opt;
 	const char *path, *page_path; /* page_path NULL: text on stdout */
 	bool force;
-	bool has_from, has_to;
-	int64_t from_ns, to_ns; /* relative to the trigger */
+	struct cmd_span span;
 };
 
 static void options(FILE *out)
@@ -57,25 +54,22 @@ static int take_focus(struct request *q, const char *arg, struct err *err)
 		rc = err_set(err, -EINVAL, "a focus of no time shows nothing");
 	if (rc)
 		return rc;
-	q->has_from = q->has_to = true;
-	q->from_ns = ns < 0 ? ns : -ns;
-	q->to_ns = 0;
+	q->span = (struct cmd_span){true, true, ns < 0 ? ns : -ns, 0};
 	return 0;
 }
 
-static int take(struct request *q, int c, char *arg, struct err *err)
+static int take(void *ctx, int c, char *arg, struct err *err)
 {
+	struct request *q = ctx;
 	struct report_options *o = &q->opt;
 
 	switch (c) {
 	case 'F':
 		return take_focus(q, arg, err);
 	case 'f':
-		q->has_from = true;
-		return str_time(arg, &q->from_ns, err);
+		return cmd_span_from(&q->span, arg, err);
 	case 't':
-		q->has_to = true;
-		return str_time(arg, &q->to_ns, err);
+		return cmd_span_to(&q->span, arg, err);
 	case 'h':
 		q->page_path = arg;
 		return 0;
@@ -89,33 +83,19 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 	}
 }
 
-/* -200ms after --from is an argument, not an option: getopt takes what follows as it is. */
+static const struct cmd_args args = {.longs = longs, .take = take};
+
 static int parse(struct request *q, int argc, char **argv)
 {
-	struct err err = ERR_INIT;
-	int c, index = 0;
+	int code = cmd_args_dump(&cmd_report, &args, q, argc, argv, &q->path);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", longs, &index)) != -1) {
-		if (c == ':')
-			return cmd_misuse(&cmd_report, "%s needs a value", argv[optind - 1]);
-		if (c == '?')
-			return cmd_misuse(&cmd_report, "there is no option '%s'", argv[optind - 1]);
-		if (take(q, c, optarg, &err))
-			return cmd_misuse(&cmd_report, "--%s: %s", longs[index].name, err.what);
-	}
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_report, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
-	q->path = argv[optind];
-	if (q->has_from && q->has_to && q->from_ns > q->to_ns)
-		return cmd_misuse(&cmd_report, "--from is after --to");
+	if (code)
+		return code;
 	if (q->force && !q->page_path)
 		return cmd_misuse(&cmd_report, "--force goes with --html");
 	if (q->page_path && (q->opt.nr_tids || q->opt.nr_comms))
 		return cmd_misuse(&cmd_report, "a page has all threads: look for some in it");
-	return EXIT_FINE;
+	return cmd_span_check(&cmd_report, &q->span);
 }
 
 static int print(struct request *q, const struct cmd_dump *d)
@@ -126,8 +106,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 	struct err err = ERR_INIT;
 	int rc;
 
-	o->from_ns = q->has_from ? cmd_dump_moment(d->m->trigger.hit_ns, q->from_ns) : 0;
-	o->to_ns = q->has_to ? cmd_dump_moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX;
+	cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	o->color = cmd_dump_color();
 	o->width = cmd_dump_width();
 	o->progress = cmd_dump_progress;
@@ -137,40 +116,31 @@ static int print(struct request *q, const struct cmd_dump *d)
 	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad);
 }
 
-static int write_page(struct request *q, const struct cmd_dump *d, FILE *out)
+struct page {
+	struct request *q;
+	const struct cmd_dump *d;
+};
+
+static int write_page(void *ctx, FILE *out)
 {
+	const struct page *p = ctx;
 	struct cmd_progress progress = {.what = "report"};
-	struct html_options o = {
-		.from_ns = q->has_from ? cmd_dump_moment(d->m->trigger.hit_ns, q->from_ns) : 0,
-		.to_ns = q->has_to ? cmd_dump_moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX,
-		.progress = cmd_dump_progress,
-		.ctx = &progress,
-	};
+	struct html_options o = {.progress = cmd_dump_progress, .ctx = &progress};
 	struct html_result res = {0};
 	struct err err = ERR_INIT;
-	int rc = html_write(d->r, d->m, &o, out, &res, &err);
+	int rc;
 
+	cmd_span_of(&p->q->span, p->d, &o.from_ns, &o.to_ns);
+	rc = html_write(p->d->r, p->d->m, &o, out, &res, &err);
 	log_status(NULL);
-	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad + d->m->nr_broken);
+	return cmd_dump_exit(p->q->path, p->d, rc, &err, res.nr_bad + p->d->m->nr_broken);
 }
 
 static int make_page(struct request *q, const struct cmd_dump *d)
 {
-	struct err err = ERR_INIT;
-	struct outfile *o = NULL;
-	int code;
+	struct page p = {q, d};
 
-	if (outfile_open(q->page_path, q->force, &o, &err)) {
-		log_err(&err);
-		return EXIT_FAILED;
-	}
-	code = write_page(q, d, outfile_stream(o));
-	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && outfile_commit(o, &err)) {
-		log_err(&err);
-		code = EXIT_FAILED;
-	}
-	outfile_close(o);
-	return code;
+	return cmd_dump_to_file(q->page_path, q->force, write_page, &p);
 }
 
 static int run(int argc, char **argv)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback script`: the events of a dump, one a line, oldest first. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -11,7 +11,6 @@
 #include "recorder/log.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +18,7 @@
 struct request {
 	struct script_options opt;
 	const char *path;
-	bool has_from, has_to;
-	int64_t from_ns, to_ns; /* relative to the trigger */
+	struct cmd_span span;
 };
 
 static void options(FILE *out)
@@ -59,17 +57,16 @@ static const struct option longs[] = {
 	{"json", no_argument, NULL, 'j'},	 {0},
 };
 
-static int take(struct request *q, int c, char *arg, struct err *err)
+static int take(void *ctx, int c, char *arg, struct err *err)
 {
+	struct request *q = ctx;
 	struct script_options *o = &q->opt;
 
 	switch (c) {
 	case 'f':
-		q->has_from = true;
-		return str_time(arg, &q->from_ns, err);
+		return cmd_span_from(&q->span, arg, err);
 	case 't':
-		q->has_to = true;
-		return str_time(arg, &q->to_ns, err);
+		return cmd_span_to(&q->span, arg, err);
 	case 'c':
 		return lists_texts(arg, &o->comms, &o->nr_comms, err);
 	case 'e':
@@ -88,29 +85,13 @@ static int take(struct request *q, int c, char *arg, struct err *err)
 	}
 }
 
-/* -200ms after --from is an argument, not an option: getopt takes what follows as it is. */
+static const struct cmd_args args = {.longs = longs, .take = take};
+
 static int parse(struct request *q, int argc, char **argv)
 {
-	struct err err = ERR_INIT;
-	int c, index = 0;
+	int code = cmd_args_dump(&cmd_script, &args, q, argc, argv, &q->path);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", longs, &index)) != -1) {
-		if (c == ':')
-			return cmd_misuse(&cmd_script, "%s needs a value", argv[optind - 1]);
-		if (c == '?')
-			return cmd_misuse(&cmd_script, "there is no option '%s'", argv[optind - 1]);
-		if (take(q, c, optarg, &err))
-			return cmd_misuse(&cmd_script, "--%s: %s", longs[index].name, err.what);
-	}
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_script, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
-	q->path = argv[optind];
-	if (q->has_from && q->has_to && q->from_ns > q->to_ns)
-		return cmd_misuse(&cmd_script, "--from is after --to");
-	return EXIT_FINE;
+	return code ? code : cmd_span_check(&cmd_script, &q->span);
 }
 
 /* ---- the dump ---- */
@@ -142,8 +123,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 	for (size_t i = 0; i < o->nr_events; i++)
 		if (!script_event_known(d->m, o->events[i]))
 			return list_events(d->m, o->events[i]);
-	o->from_ns = q->has_from ? cmd_dump_moment(d->m->trigger.hit_ns, q->from_ns) : 0;
-	o->to_ns = q->has_to ? cmd_dump_moment(d->m->trigger.hit_ns, q->to_ns) : UINT64_MAX;
+	cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	o->color = !o->json && cmd_dump_color();
 	rc = script_print(d->r, d->m, o, stdout, &res, &err);
 	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);

@@ -4,7 +4,7 @@
  * it later from debug files. The recorder starts the hidden `symbols --collect=...` for the names
  * of a dump in the making; see symchild.h.
  */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -18,7 +18,6 @@
 #include "recorder/symdir.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -238,48 +237,32 @@ static int complete_and_show(const struct request *q)
 
 /* ---- the command ---- */
 
-static int parse(struct request *q, int argc, char **argv)
+static int take(void *ctx, int c, char *arg, struct err *err)
 {
-	static const struct option longs[] = {{"add", required_argument, NULL, 'a'},
-					      {"output", required_argument, NULL, 'o'},
-					      {0}};
-	int c;
+	struct request *q = ctx;
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:", longs, NULL)) != -1) {
-		switch (c) {
-		case 'a':
-			if (q->nr_dirs == MAX_DIRS)
-				return cmd_misuse(&cmd_symbols, "at most %d times --add", MAX_DIRS);
-			q->dirs[q->nr_dirs++] = optarg;
-			break;
-		case 'o':
-			q->out_path = optarg;
-			break;
-		case ':':
-			return cmd_misuse(&cmd_symbols, "%s needs a value", argv[optind - 1]);
-		default:
-			return cmd_misuse(&cmd_symbols, "there is no option '%s'",
-					  argv[optind - 1]);
-		}
-	}
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_symbols, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
-	q->path = argv[optind];
-	return EXIT_FINE;
+	if (c == 'o')
+		q->out_path = arg;
+	else if (q->nr_dirs == MAX_DIRS)
+		return err_set(err, -E2BIG, "at most %d times", MAX_DIRS);
+	else
+		q->dirs[q->nr_dirs++] = arg;
+	return 0;
 }
 
 static int run(int argc, char **argv)
 {
 	static const char collect[] = "--collect=";
+	static const struct option longs[] = {{"add", required_argument, NULL, 'a'},
+					      {"output", required_argument, NULL, 'o'},
+					      {0}};
+	static const struct cmd_args args = {.shorts = "o:", .longs = longs, .take = take};
 	struct request q = {0};
 	int code;
 
 	if (argc == 2 && !strncmp(argv[1], collect, sizeof(collect) - 1))
 		return symchild_main(argv[1] + sizeof(collect) - 1);
-	code = parse(&q, argc, argv);
+	code = cmd_args_dump(&cmd_symbols, &args, &q, argc, argv, &q.path);
 	if (code)
 		return code;
 	return q.nr_dirs || q.out_path ? complete_and_show(&q) : show(q.path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback why`: the verdict on a dump. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -9,14 +9,11 @@
 #include "recorder/cmd_dump.h"
 
 #include <errno.h>
-#include <getopt.h>
 
-/* Times as typed get their meaning from the dump's trigger. */
 struct request {
 	struct why_options opt;
 	const char *path;
-	bool has_from, has_to;
-	int64_t from_ns, to_ns;
+	struct cmd_span span;
 };
 
 static void options(FILE *out)
@@ -41,8 +38,9 @@ static const struct option longs[] = {
 	{"json", no_argument, NULL, 'j'},	{0},
 };
 
-static int take(struct request *q, int c, const char *arg, struct err *err)
+static int take(void *ctx, int c, char *arg, struct err *err)
 {
+	struct request *q = ctx;
 	uint64_t v;
 	int rc;
 
@@ -57,51 +55,28 @@ static int take(struct request *q, int c, const char *arg, struct err *err)
 		q->opt.comm = arg;
 		return 0;
 	case 'f':
-		q->has_from = true;
-		return str_time(arg, &q->from_ns, err);
+		return cmd_span_from(&q->span, arg, err);
 	case 't':
-		q->has_to = true;
-		return str_time(arg, &q->to_ns, err);
+		return cmd_span_to(&q->span, arg, err);
 	default:
 		q->opt.json = true;
 		return 0;
 	}
 }
 
+static const struct cmd_args args = {.longs = longs, .take = take};
+
 static int parse(struct request *q, int argc, char **argv)
 {
-	struct err err = ERR_INIT;
-	int c, index = 0;
+	int code = cmd_args_dump(&cmd_why, &args, q, argc, argv, &q->path);
 
-	optind = 0;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", longs, &index)) != -1) {
-		if (c == ':')
-			return cmd_misuse(&cmd_why, "%s needs a value", argv[optind - 1]);
-		if (c == '?')
-			return cmd_misuse(&cmd_why, "there is no option '%s'", argv[optind - 1]);
-		if (take(q, c, optarg, &err))
-			return cmd_misuse(&cmd_why, "--%s: %s", longs[index].name, err.what);
-	}
-	if (optind != argc - 1)
-		return cmd_misuse(&cmd_why, "%s",
-				  optind == argc ? "which dump?" : "one dump at a time");
+	if (code)
+		return code;
 	if (q->opt.tid && q->opt.comm)
 		return cmd_misuse(&cmd_why, "--tid and --comm are two ways to say one thing");
-	if (q->has_from && q->has_to && q->from_ns >= q->to_ns)
+	if (q->span.has_from && q->span.has_to && q->span.from_ns == q->span.to_ns)
 		return cmd_misuse(&cmd_why, "--from is not before --to");
-	q->path = argv[optind];
-	return EXIT_FINE;
-}
-
-/* A moment of the dump's clock; never 0, which is none. */
-static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
-{
-	uint64_t back = -(uint64_t)rel_ns;
-
-	if (rel_ns < 0)
-		return zero_ns > back ? zero_ns - back : 1;
-	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
+	return cmd_span_check(&cmd_why, &q->span);
 }
 
 static int run(int argc, char **argv)
@@ -116,10 +91,8 @@ static int run(int argc, char **argv)
 		code = cmd_dump_open(q.path, &d);
 	if (code)
 		return code;
-	if (q.has_from)
-		q.opt.from_ns = moment(d.m->trigger.hit_ns, q.from_ns);
-	if (q.has_to)
-		q.opt.to_ns = moment(d.m->trigger.hit_ns, q.to_ns);
+	if (q.span.has_from || q.span.has_to)
+		cmd_span_of(&q.span, &d, &q.opt.from_ns, &q.opt.to_ns);
 	rc = why_print(d.r, d.m, &q.opt, stdout, &res, &err);
 	code = cmd_dump_exit(q.path, &d, rc, &err, res.nr_bad_blocks + d.m->nr_broken);
 	cmd_dump_close(&d);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/* Options of commands that read a dump; see cmd_args.h. Called by cmd_*.c. */
+#include "recorder/cmd_args.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/meta.h"
+#include "recorder/cmd_dump.h"
+
+#include <stdio.h>
+
+static const char *name_of(const struct option *longs, int val)
+{
+	for (; longs->name; longs++)
+		if (longs->val == val)
+			return longs->name;
+	return "";
+}
+
+/* -200ms after --from is an argument, not an option: getopt takes what follows as it is. */
+int cmd_args_take(const struct command *c, const struct cmd_args *args, void *ctx, int argc,
+		  char **argv)
+{
+	struct err err = ERR_INIT;
+	char shorts[32];
+	int val;
+
+	snprintf(shorts, sizeof(shorts), ":%s", args->shorts ? args->shorts : "");
+	optind = 0;
+	opterr = 0;
+	while ((val = getopt_long(argc, argv, shorts, args->longs, NULL)) != -1) {
+		if (val == ':')
+			return cmd_misuse(c, "%s needs a value", argv[optind - 1]);
+		if (val == '?')
+			return cmd_misuse(c, "there is no option '%s'", argv[optind - 1]);
+		if (args->take(ctx, val, optarg, &err))
+			return cmd_misuse(c, "--%s: %s%s%s", name_of(args->longs, val), err.what,
+					  *err.hint ? ": " : "", err.hint);
+	}
+	return EXIT_FINE;
+}
+
+int cmd_args_path(const struct command *c, int argc, char **argv, const char **path)
+{
+	if (optind != argc - 1)
+		return cmd_misuse(c, "%s", optind == argc ? "which dump?" : "one dump at a time");
+	*path = argv[optind];
+	return EXIT_FINE;
+}
+
+int cmd_args_dump(const struct command *c, const struct cmd_args *args, void *ctx, int argc,
+		  char **argv, const char **path)
+{
+	int code = cmd_args_take(c, args, ctx, argc, argv);
+
+	return code ? code : cmd_args_path(c, argc, argv, path);
+}
+
+/* ---- --from, --to ---- */
+
+int cmd_span_from(struct cmd_span *s, const char *arg, struct err *err)
+{
+	s->has_from = true;
+	return str_time(arg, &s->from_ns, err);
+}
+
+int cmd_span_to(struct cmd_span *s, const char *arg, struct err *err)
+{
+	s->has_to = true;
+	return str_time(arg, &s->to_ns, err);
+}
+
+int cmd_span_check(const struct command *c, const struct cmd_span *s)
+{
+	if (s->has_from && s->has_to && s->from_ns > s->to_ns)
+		return cmd_misuse(c, "--from is after --to");
+	return EXIT_FINE;
+}
+
+/* What lies before the clock's beginning or after its end is there. */
+static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
+{
+	uint64_t back = -(uint64_t)rel_ns;
+
+	if (rel_ns < 0)
+		return zero_ns > back ? zero_ns - back : 0;
+	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
+}
+
+void cmd_span_of(const struct cmd_span *s, const struct cmd_dump *d, uint64_t *from_ns,
+		 uint64_t *to_ns)
+{
+	uint64_t zero_ns = d->m->trigger.hit_ns;
+
+	*from_ns = s->has_from ? moment(zero_ns, s->from_ns) : 0;
+	*to_ns = s->has_to ? moment(zero_ns, s->to_ns) : UINT64_MAX;
+}

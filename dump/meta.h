@@ -92,6 +92,9 @@ void meta_free(struct meta *m);
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
 				       const struct record_sample *s);
 
+/* Records of all rings. */
+uint64_t meta_nr_records(const struct meta *m);
+
 /* What samples' ids stand for: sorted by id, `*nr` of them. */
 const struct fmt_event_id *meta_event_ids(const struct meta *m, size_t *nr);
 

@@ -274,6 +274,15 @@ const struct meta_event *meta_event_of(const struct meta *m, const struct meta_c
 	return e->f.tracepoint && s->raw.len >= sizeof(common_type) ? NULL : e;
 }
 
+uint64_t meta_nr_records(const struct meta *m)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < m->nr_windows; i++)
+		nr += m->windows[i].ring == FMT_NO_RING ? 0 : m->windows[i].nr_records;
+	return nr;
+}
+
 /* common_type (u16), common_flags, common_preempt_count (u8 each), common_pid (s32). */
 uint32_t meta_tid_of(const struct meta *m, const struct record_sample *s)
 {

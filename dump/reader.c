@@ -364,6 +364,19 @@ const struct reader_block *reader_block(const struct reader *r, size_t i)
 	return r->damaged_mode ? &r->found.v[i] : &r->dir.v[i];
 }
 
+uint64_t reader_nr_records(const struct reader *r, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < reader_nr_blocks(r); i++) {
+		const struct fmt_block *h = &reader_block(r, i)->h;
+
+		if (h->section == FMT_RECORDS && h->first_ns <= to_ns && h->last_ns >= from_ns)
+			nr += h->nr_records;
+	}
+	return nr;
+}
+
 int reader_load_at(struct reader *r, struct reader_block *b, struct buf *out, struct err *err)
 {
 	struct fmt_block h;

@@ -52,6 +52,10 @@ size_t reader_nr_blocks(const struct reader *r);
  */
 const struct reader_block *reader_block(const struct reader *r, size_t i);
 
+/* Records of all blocks that may hold some of `from_ns` to `to_ns`: at least as many as there are.
+ */
+uint64_t reader_nr_records(const struct reader *r, uint64_t from_ns, uint64_t to_ns);
+
 /* Reads, verifies and unpacks block `i` into `out` (replaced, memory reused): the payload out of
  * LZ4. */
 int reader_load(struct reader *r, size_t i, struct buf *out, struct err *err);

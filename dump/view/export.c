@@ -124,26 +124,12 @@ static uint64_t nr_broken(const struct export *x)
 	return people.nr_broken + symbols.nr_broken;
 }
 
-static uint64_t records_in(struct reader *r, const struct export_options *opt)
-{
-	uint64_t nr = 0;
-
-	for (size_t i = 0; i < reader_nr_blocks(r); i++) {
-		const struct fmt_block *h = &reader_block(r, i)->h;
-
-		if (h->section == FMT_RECORDS && h->first_ns <= opt->to_ns &&
-		    h->last_ns >= opt->from_ns)
-			nr += h->nr_records;
-	}
-	return nr;
-}
-
 /* ---- the records ---- */
 
 static int each_record(struct export *x, struct timeline *t, uint64_t *nr, struct err *err)
 {
 	const struct export_options *opt = x->opt;
-	uint64_t total = records_in(x->r, opt);
+	uint64_t total = reader_nr_records(x->r, opt->from_ns, opt->to_ns);
 	struct timeline_record rec;
 	int rc;
 

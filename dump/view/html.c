@@ -112,9 +112,7 @@ static int load(struct html *h, struct err *err)
 	size_t bytes = (h->m->nr_windows + 1) * sizeof(uint64_t);
 	int rc;
 
-	for (size_t i = 0; i < h->m->nr_windows; i++)
-		h->nr_total +=
-			h->m->windows[i].ring == FMT_NO_RING ? 0 : h->m->windows[i].nr_records;
+	h->nr_total = meta_nr_records(h->m);
 	if (buf_reserve(&h->rings_at, bytes))
 		return err_set(err, -ENOMEM, "out of memory");
 	memset(h->rings_at.p, 0, bytes);

@@ -160,15 +160,6 @@ bool report_wanted(const struct report *rp, const struct timeline_record *rec)
 
 /* ---- the pass ---- */
 
-static uint64_t nr_records(const struct meta *m)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < m->nr_windows; i++)
-		n += m->windows[i].ring == FMT_NO_RING ? 0 : m->windows[i].nr_records;
-	return n;
-}
-
 static int take(struct report *rp, const struct timeline_record *rec)
 {
 	int rc = schedule_feed(rp->sched, rec);
@@ -186,7 +177,7 @@ static int take(struct report *rp, const struct timeline_record *rec)
 static int pass(struct report *rp, struct err *err)
 {
 	struct timeline_options opt = {.to_ns = UINT64_MAX, .cpu = -1};
-	uint64_t total = nr_records(rp->m), n = 0;
+	uint64_t total = meta_nr_records(rp->m), n = 0;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct timeline_record rec;
 	struct timeline *t = NULL;

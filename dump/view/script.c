@@ -107,20 +107,6 @@ static int print_alone(const struct script *s, struct timeline *t, FILE *out, ui
 
 /* ---- how many threads ---- */
 
-static uint64_t records_in(struct reader *r, const struct script_options *opt)
-{
-	uint64_t nr = 0;
-
-	for (size_t i = 0; i < reader_nr_blocks(r); i++) {
-		const struct fmt_block *h = &reader_block(r, i)->h;
-
-		if (h->section == FMT_RECORDS && h->first_ns <= opt->to_ns &&
-		    h->last_ns >= opt->from_ns)
-			nr += h->nr_records;
-	}
-	return nr;
-}
-
 /* One for each CPU that we may use, when there is enough to do. */
 static unsigned threads_wanted(struct reader *r, const struct script_options *opt)
 {
@@ -131,7 +117,7 @@ static unsigned threads_wanted(struct reader *r, const struct script_options *op
 		return 1;
 	if (opt->nr_threads)
 		return opt->nr_threads < MAX_THREADS ? opt->nr_threads : MAX_THREADS;
-	if (records_in(r, opt) < FEW_RECORDS)
+	if (reader_nr_records(r, opt->from_ns, opt->to_ns) < FEW_RECORDS)
 		return 1;
 	/* Fails where there are more CPUs than fit: enough of them. */
 	nr = sched_getaffinity(0, sizeof(cpus), &cpus) ? MAX_THREADS : CPU_COUNT(&cpus);

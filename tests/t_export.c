@@ -41,6 +41,7 @@ static struct reader *make(struct mk *d)
 
 static char notes[200];
 static char fails_at; /* one of them; 0: none */
+static bool flushes;  /* what a record makes */
 
 static int note(char c, struct err *err)
 {
@@ -66,6 +67,8 @@ static int noting_record(struct export *x, const struct timeline_record *rec, st
 	last_ns = rec->time_ns;
 	text_char(&x->out, 'x');
 	x->nr_left_out++;
+	if (flushes)
+		text_flush(&x->out);
 	return note('r', err);
 }
 
@@ -206,6 +209,21 @@ static void test_full_disk(void **state)
 	mk_close(&d, r);
 }
 
+/* An exporter may see it first and give up with an error of its own: the output's is told. */
+static void test_full_disk_first(void **state)
+{
+	struct export_options opt = {.to_ns = UINT64_MAX};
+	struct export_result res;
+	FILE *out = fopen("/dev/full", "we");
+
+	setvbuf(out, NULL, _IONBF, 0);
+	flushes = true;
+	assert_int_equal(run(&opt, 'r', out, &res), -ENOSPC);
+	flushes = false;
+	assert_string_equal(notes, "brd");
+	fclose(out);
+}
+
 static void test_find(void **state)
 {
 	struct err err = ERR_INIT;
@@ -227,7 +245,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_callbacks), cmocka_unit_test(test_part),
 		cmocka_unit_test(test_failures),  cmocka_unit_test(test_seekable),
-		cmocka_unit_test(test_full_disk), cmocka_unit_test(test_find),
+		cmocka_unit_test(test_full_disk), cmocka_unit_test(test_full_disk_first),
+		cmocka_unit_test(test_find),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,8 @@ static int run(struct export *x, struct timeline *t, uint64_t *nr, struct err *e
 		rc = e->end(x, err);
 	if (e->drop)
 		e->drop(x);
-	if (rc)
+	/* An output that failed is why an exporter gives up, whatever it says. */
+	if (rc && !x->out.rc)
 		return rc;
 	text_flush(&x->out);
 	if (!x->out.rc && fflush(x->out.out))

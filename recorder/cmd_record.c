@@ -3,6 +3,7 @@
 #include "recorder/cmd.h"
 #include "recorder/config.h"
 #include "recorder/daemon.h"
+#include "recorder/dryrun.h"
 #include "recorder/log.h"
 #include "recorder/output.h"
 #include "recorder/session.h"
@@ -14,9 +15,11 @@ static int record(int argc, char **argv)
 	bool usage = false;
 	int status = 0, rc = session_open(&s, argc, argv, &usage, &err);
 
-	if (!rc)
+	if (!rc && s.config.dry_run)
+		dryrun_print(&s);
+	else if (!rc)
 		rc = output_start(&err);
-	if (!rc)
+	if (!rc && !s.config.dry_run)
 		rc = daemon_run(&s, argc, argv, &status, &err);
 	if (rc)
 		log_err(&err);

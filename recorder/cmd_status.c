@@ -186,6 +186,28 @@ static void print_rules(const json_t *r)
 	table_free(t);
 }
 
+/* The rules that missed something say what, and what has come more than once is shown. */
+static void print_repeats(const json_t *r)
+{
+	const json_t *repeats = get(r, "repeats"), *rules = get(r, "rules"), *one;
+	char comm[80];
+	size_t i;
+
+	json_array_foreach(rules, i, one) if (*text(one, "trouble"))
+		printf("trouble:    %s: %s\n", text(one, "name"), text(one, "trouble"));
+	json_array_foreach(repeats, i, one)
+	{
+		struct word seen, kept;
+
+		if (number(one, "seen") < 2)
+			continue;
+		str_safe(comm, sizeof(comm), text(one, "comm"), strlen(text(one, "comm")));
+		printf("repeated:   %s%s%s: seen %s times, kept %s\n", text(one, "rule"),
+		       *comm ? " in " : "", comm, count_of(one, "seen", &seen),
+		       count_of(one, "kept", &kept));
+	}
+}
+
 static void print_dumps(const json_t *r)
 {
 	const json_t *d = get(r, "dumps"), *t = get(r, "totals");
@@ -236,6 +258,7 @@ static void print_status(const json_t *r)
 	print_rules(r);
 	if (get(r, "dumps"))
 		print_dumps(r);
+	print_repeats(r);
 	if (get(r, "ledger"))
 		print_processes(r);
 	if (get(r, "cost"))

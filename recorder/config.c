@@ -274,6 +274,9 @@ const struct config_row config_rows[] = {
 	 .help = "keep at most N dumps, the oldest is deleted; 0: all"},
 	{"max-disk", 0, "SIZE", ROW_SIZE, AT(max_disk_bytes), .def = "0", .in_file = true,
 	 .help = "keep at most SIZE of dumps, the oldest are deleted; 0: no limit"},
+	{"dry-run", 0, NULL, ROW_FLAG, AT(dry_run),
+	 .help = "check everything, say what would be recorded and watched and what it costs, and "
+		 "end"},
 	{"dump-on-exit", 0, NULL, ROW_FLAG, AT(dump_on_exit), .in_file = true,
 	 .help = "dump once more when the recorder stops"},
 	{"compress", 0, "fast|high", ROW_OWN, .set = set_compress, .def = "fast", .in_file = true,

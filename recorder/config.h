@@ -52,6 +52,7 @@ struct config {
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
 	bool dump_on_exit;
+	bool dry_run;
 	int64_t symbols_ns;	   /* --symbols; 0: off */
 	enum block_level compress; /* --compress */
 	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of them, at most 4 */

@@ -48,7 +48,10 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 
 	s->env = (struct source_env){
 		.caps = &s->caps,
-		.command_pid = s->child ? child_pid(s->child) : 0,
+		/* In a dry run it only matters that there would be one. */
+		.command_pid = s->child		   ? child_pid(s->child)
+			       : s->config.command ? getpid()
+						   : 0,
 	};
 	rc = engine_new(&eo, &s->engine, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
@@ -166,6 +169,17 @@ static int wait_for_names(struct session *s, struct err *err)
 	return rc || !s->scan_due ? rc : session_scan(s, err);
 }
 
+/* --dry-run: rules, and the rings where it is known whose they are. */
+static int try_all(struct session *s, bool *usage, struct err *err)
+{
+	int rc = open_engine(s, usage, err);
+
+	if (rc || s->config.command)
+		return rc;
+	rc = target_open(&s->config, &s->caps, 0, &s->target, err);
+	return rc ? rc : open_recording(s, err);
+}
+
 int session_open(struct session *s, int argc, char **argv, bool *usage, struct err *err)
 {
 	sigset_t before;
@@ -182,6 +196,8 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	if (rc)
 		return rc;
 	caps_probe(&s->caps);
+	if (s->config.dry_run)
+		return try_all(s, usage, err);
 	if (s->config.command)
 		rc = child_fork(s->config.command, &before, &s->child, err);
 	if (!rc) /* rules first: a wrong one is cheap to find */

@@ -47,6 +47,9 @@ struct session {
 };
 
 /*
+ * With --dry-run: whether everything but files and sockets can be opened; nothing is started, and
+ * no command.
+ *
  * Opens everything; recording is on and names are read when it returns 0. On failure *usage tells
  * whether the command line was wrong. session_close() is due in any case.
  */

@@ -5,7 +5,9 @@
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/log.h"
+#include "trigger/repeats.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -52,11 +54,33 @@ static json_t *rules_json(const struct session *s)
 		struct engine_rule_info r;
 
 		engine_rule_info(s->engine, i, &r);
+		json_array_append_new(a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s}", "name",
+						   r.name, "text", r.text, "hits",
+						   (json_int_t)r.nr_hits, "held",
+						   (json_int_t)r.nr_held, "blocked_until_ns",
+						   (json_int_t)r.blocked_until_ns, "armed",
+						   (int)r.armed, "trouble", r.trouble));
+	}
+	return a;
+}
+
+static json_t *repeats_json(const struct session *s)
+{
+	const struct repeats *all = engine_repeats(s->engine);
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < repeats_nr(all); i++) {
+		const struct repeat *r = repeats_at(all, i);
+		char comm[sizeof(r->comm) * 4], id[20];
+
+		snprintf(id, sizeof(id), "%016" PRIx64, r->id);
+		str_safe(comm, sizeof(comm), r->comm, strnlen(r->comm, sizeof(r->comm)));
 		json_array_append_new(
-			a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b}", "name", r.name, "text",
-				     r.text, "hits", (json_int_t)r.nr_hits, "held",
-				     (json_int_t)r.nr_held, "blocked_until_ns",
-				     (json_int_t)r.blocked_until_ns, "armed", (int)r.armed));
+			a, json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I}", "signature", id,
+				     "rule", r->rule, "comm", comm, "stack", (int)!!r->stack_hash,
+				     "seen", (json_int_t)r->nr_seen, "kept", (json_int_t)r->nr_kept,
+				     "first_ns", (json_int_t)r->first_ns, "last_ns",
+				     (json_int_t)r->last_ns));
 	}
 	return a;
 }
@@ -101,7 +125,7 @@ json_t *status_json(const struct session *s)
 	engine_totals(s->engine, &t);
 	sideband_stats(s->sideband, &sb);
 	return json_pack(
-		"{s:b, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o,"
+		"{s:b, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o, s:o,"
 		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o}",
 		"ok", 1, "name", s->config.name, "pid", (json_int_t)getpid(), "version",
 		RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns), "target",
@@ -109,9 +133,9 @@ json_t *status_json(const struct session *s)
 		states[engine_state(s->engine)], "channels", channels_json(s), "dumps", "committed",
 		(json_int_t)s->nr_dumps, "failed", (json_int_t)s->nr_refused, "deleted",
 		(json_int_t)store_nr_deleted(s->store), "last", s->last_dump, "rules",
-		rules_json(s), "totals", "hits", (json_int_t)t.nr_hits, "merged",
-		(json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband", "records",
-		(json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
+		rules_json(s), "repeats", repeats_json(s), "totals", "hits", (json_int_t)t.nr_hits,
+		"merged", (json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband",
+		"records", (json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
 		(json_int_t)s->nr_scans, "wakeups", (json_int_t)s->nr_sideband_wakeups, "ledger",
 		ledger_json(s), "cost", cost_json(s));
 }

@@ -682,4 +682,23 @@ void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info 
 		.blocked_until_ns = slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns),
 		.armed = s->source || !s->ops,
 	};
+	if (s->source && s->ops->trouble &&
+	    !s->ops->trouble(s->source, out->trouble, sizeof(out->trouble)))
+		out->trouble[0] = '\0';
+}
+
+const struct rule *engine_rule(const struct engine *e, size_t i)
+{
+	return slot_at(e, i)->rule;
+}
+
+bool engine_rule_plan(const struct engine *e, size_t i, struct source_plan *out)
+{
+	const struct slot *s = slot_at(e, i);
+
+	*out = (struct source_plan){0};
+	if (!s->source || !s->ops->plan)
+		return false;
+	s->ops->plan(s->source, out);
+	return true;
 }

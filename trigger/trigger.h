@@ -146,6 +146,11 @@ struct engine_rule_info {
 	const char *name, *text;
 	uint64_t nr_hits, nr_held, blocked_until_ns;
 	bool armed;
+	char trouble[160]; /* what its source missed; "" nothing */
 };
+/* What it means to have rule `i` armed; false: it has no source, as "manual". */
+/* The rule itself, for its options; borrowed until the next reload. */
+const struct rule *engine_rule(const struct engine *e, size_t i);
+bool engine_rule_plan(const struct engine *e, size_t i, struct source_plan *out);
 size_t engine_nr_rules(const struct engine *e);
 void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out);

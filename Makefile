@@ -152,14 +152,15 @@ format: ## apply .clang-format
 
 # What install puts where; uninstall removes exactly these.
 BINDIR	 := $(PREFIX)/bin
-MANDIR	 := $(PREFIX)/share/man/man1
+MANDIR	 := $(PREFIX)/share/man
 COMPDIR	 := $(PREFIX)/share/bash-completion/completions
 UNITDIR	 := $(PREFIX)/lib/systemd/system
 DOCDIR	 := $(PREFIX)/share/doc/ringback
 
 install: $(O)/ringback ## program, man page, completion, systemd unit; PREFIX, DESTDIR
 	install -D -m 755 $(O)/ringback $(DESTDIR)$(BINDIR)/ringback
-	install -D -m 644 recorder/ringback.1 $(DESTDIR)$(MANDIR)/ringback.1
+	install -D -m 644 recorder/ringback.1 $(DESTDIR)$(MANDIR)/man1/ringback.1
+	install -D -m 644 recorder/ringback-rules.7 $(DESTDIR)$(MANDIR)/man7/ringback-rules.7
 	install -D -m 644 recorder/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
 	install -D -m 644 recorder/ringback.conf $(DESTDIR)$(DOCDIR)/ringback.conf
 	install -d $(DESTDIR)$(UNITDIR)
@@ -167,7 +168,8 @@ install: $(O)/ringback ## program, man page, completion, systemd unit; PREFIX, D
 	chmod 644 $(DESTDIR)$(UNITDIR)/ringback.service
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(MANDIR)/ringback.1 $(DESTDIR)$(COMPDIR)/ringback \
+	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(MANDIR)/man1/ringback.1 \
+		$(DESTDIR)$(MANDIR)/man7/ringback-rules.7 $(DESTDIR)$(COMPDIR)/ringback \
 		$(DESTDIR)$(DOCDIR)/ringback.conf $(DESTDIR)$(UNITDIR)/ringback.service
 	rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 

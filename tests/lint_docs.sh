@@ -135,4 +135,14 @@ check "the man page is clean" mandoc -T lint -W warning $man
 empty "every package is explained in the README" "$(packages)"
 empty "files named in the READMEs are there" "$(named_files)"
 check "the README has at most 200 lines" test "$(wc -l <README.md)" -le 200
+# Every source of the table has an item in the man page and a section in RULES.md.
+rules() {
+	local name
+
+	for name in $(sed -n 's/^\t\.name = "\([a-z]*\)",/\1/p' trigger/src_*.c); do
+		grep -q "^\.It Li $name" recorder/ringback-rules.7 || echo "recorder/ringback-rules.7 has no item '$name'"
+		grep -q "^### .*\b$name\b" trigger/RULES.md || echo "trigger/RULES.md has no section '$name'"
+	done
+}
+empty "every kind of trigger is documented" "$(rules)"
 tap_end

@@ -72,82 +72,24 @@ static struct slot *slot_at(const struct engine *e, size_t i)
 
 /* ---- signals ---- */
 
-static void add_signals(const struct slot *s, sigset_t *set)
-{
-	if (s->source && s->ops->signals)
-		s->ops->signals(s->source, set);
-}
-
-static bool overlap(const struct slot *a, const struct slot *b)
-{
-	sigset_t of_a, of_b, both;
-
-	sigemptyset(&of_a);
-	sigemptyset(&of_b);
-	add_signals(a, &of_a);
-	add_signals(b, &of_b);
-	sigandset(&both, &of_a, &of_b);
-	return !sigisemptyset(&both);
-}
-
 static void sync_signals(struct engine *e)
 {
 	sigset_t want;
 
 	sigemptyset(&want);
 	for (size_t i = 0; i < engine_nr_rules(e); i++)
-		add_signals(slot_at(e, i), &want);
+		slot_add_signals(slot_at(e, i), &want);
 	sigmask_sync(&e->mask, &want);
 }
 
 /* ---- the list of rules ---- */
 
-static int watch(struct engine *e, struct slot *s, struct err *err)
-{
-	uint32_t events = EPOLLIN;
-	int fd = s->ops->fd(s->source, &events);
-	struct epoll_event ev = {.events = events, .data.ptr = s};
-
-	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
-		return err_sys(err, -errno, "can't wait for trigger '%s'", s->rule->name);
-	return 0;
-}
-
-/* Before its source is closed: a descriptor that somebody has a copy of stays in the epoll set. */
-static void unwatch(struct engine *e, struct slot *s)
-{
-	uint32_t events = 0;
-
-	if (s->source)
-		epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, s->ops->fd(s->source, &events), NULL);
-}
-
 static void drop(struct engine *e, struct slot *s)
 {
 	if (!s)
 		return;
-	unwatch(e, s);
+	slot_unwatch(s, e->epoll_fd);
 	slot_free(s);
-}
-
-static int clash(const struct slot *s, const struct slot *other, struct err *err)
-{
-	if (!strcmp(s->rule->name, other->rule->name)) {
-		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
-			other->rule->text, s->rule->text);
-		err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
-		return -EEXIST;
-	}
-	if (overlap(s, other)) {
-		err_set(err, -EEXIST, "%s: trigger '%s' waits for that signal already",
-			s->rule->text, other->rule->name);
-		err_hint(err,
-			 other->always
-				 ? "SIGUSR2 always triggers and needs no rule; take signal:USR1"
-				 : "take another signal, such as RTMIN+1");
-		return -EEXIST;
-	}
-	return 0;
 }
 
 /* Parses, opens and watches a rule, and puts it at the end of `list`. */
@@ -159,9 +101,9 @@ static int append(struct engine *e, struct slots *list, const char *text, struct
 	if (rc)
 		return rc;
 	for (size_t i = 0; !rc && i < NR_BUILTIN; i++)
-		rc = clash(s, e->builtin[i], err);
+		rc = slot_clash(s, e->builtin[i], err);
 	for (size_t i = 0; !rc && i < list->nr; i++)
-		rc = clash(s, list->v[i], err);
+		rc = slot_clash(s, list->v[i], err);
 	if (rc)
 		goto fail;
 	v = realloc(list->v, (list->nr + 1) * sizeof(*v));
@@ -170,7 +112,7 @@ static int append(struct engine *e, struct slots *list, const char *text, struct
 		goto fail;
 	}
 	list->v = v;
-	rc = watch(e, s, err);
+	rc = slot_watch(s, e->epoll_fd, err);
 	if (rc)
 		goto fail;
 	v[list->nr++] = s;
@@ -198,7 +140,7 @@ static int add_builtin(struct engine *e, struct err *err)
 	if (!rc)
 		rc = slot_new("signal:USR2", NULL, &e->builtin[SIGUSR2_RULE], err);
 	if (!rc)
-		rc = watch(e, e->builtin[SIGUSR2_RULE], err);
+		rc = slot_watch(e->builtin[SIGUSR2_RULE], e->epoll_fd, err);
 	if (rc)
 		return rc;
 	name = strdup("SIGUSR2");
@@ -291,7 +233,7 @@ static void replace_list(struct engine *e, struct slots *next)
 		for (size_t j = 0; j < next->nr; j++)
 			if (!strcmp(next->v[j]->rule->name, old->rule->name))
 				slot_inherit(next->v[j], old);
-		unwatch(e, old);
+		slot_unwatch(old, e->epoll_fd);
 		slot_disarm(old);
 		if (old == e->cause_slot)
 			e->cause_retired = true;
@@ -350,7 +292,7 @@ bool engine_wait(struct engine *e, int ms)
 /* Its signals stay blocked: the next one must not kill the recorder. */
 static void disarm(struct engine *e, struct slot *s)
 {
-	unwatch(e, s);
+	slot_unwatch(s, e->epoll_fd);
 	slot_disarm(s);
 }
 
@@ -418,7 +360,7 @@ static void rest(struct engine *e, struct slot *s, uint64_t now)
 {
 	struct itimerspec t = {.it_value.tv_nsec = PACE_WINDOW_NS};
 
-	unwatch(e, s);
+	slot_unwatch(s, e->epoll_fd);
 	s->pace.rest_ns = now + PACE_WINDOW_NS;
 	timerfd_settime(e->rest_fd, 0, &t, NULL);
 }
@@ -432,7 +374,7 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 		return true;
 	s->pace.rest_ns = 0;
 	if (!is_blocked(e, s, now) || !s->ops->skip) {
-		watch(e, s, NULL);
+		slot_watch(s, e->epoll_fd, NULL);
 		return false;
 	}
 	nr = s->ops->skip(s->source);
@@ -440,7 +382,7 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 	if (nr > PACE_MAX)
 		rest(e, s, now);
 	else
-		watch(e, s, NULL);
+		slot_watch(s, e->epoll_fd, NULL);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 static uint32_t window(const struct slot *s)
 {
@@ -82,6 +83,63 @@ void slot_free(struct slot *s)
 	rule_free(s->rule);
 	quota_fini(&s->dumps);
 	free(s);
+}
+
+int slot_watch(struct slot *s, int epoll_fd, struct err *err)
+{
+	uint32_t events = EPOLLIN;
+	int fd = s->ops->fd(s->source, &events);
+	struct epoll_event ev = {.events = events, .data.ptr = s};
+
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return err_sys(err, -errno, "can't wait for trigger '%s'", s->rule->name);
+	return 0;
+}
+
+void slot_unwatch(const struct slot *s, int epoll_fd)
+{
+	uint32_t events = 0;
+
+	if (s->source)
+		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->ops->fd(s->source, &events), NULL);
+}
+
+void slot_add_signals(const struct slot *s, sigset_t *set)
+{
+	if (s->source && s->ops->signals)
+		s->ops->signals(s->source, set);
+}
+
+static bool overlap(const struct slot *a, const struct slot *b)
+{
+	sigset_t of_a, of_b, both;
+
+	sigemptyset(&of_a);
+	sigemptyset(&of_b);
+	slot_add_signals(a, &of_a);
+	slot_add_signals(b, &of_b);
+	sigandset(&both, &of_a, &of_b);
+	return !sigisemptyset(&both);
+}
+
+int slot_clash(const struct slot *s, const struct slot *other, struct err *err)
+{
+	if (!strcmp(s->rule->name, other->rule->name)) {
+		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
+			other->rule->text, s->rule->text);
+		err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
+		return -EEXIST;
+	}
+	if (overlap(s, other)) {
+		err_set(err, -EEXIST, "%s: trigger '%s' waits for that signal already",
+			s->rule->text, other->rule->name);
+		err_hint(err,
+			 other->always
+				 ? "SIGUSR2 always triggers and needs no rule; take signal:USR1"
+				 : "take another signal, such as RTMIN+1");
+		return -EEXIST;
+	}
+	return 0;
 }
 
 bool slot_is_storm(struct slot *s, uint64_t now)

@@ -41,6 +41,16 @@ void slot_free(struct slot *s);
 /* Closes the source; the rule stays, for its counters. */
 void slot_disarm(struct slot *s);
 
+/* Adds the descriptor of its source to the set, with the slot as data, and takes it out. */
+int slot_watch(struct slot *s, int epoll_fd, struct err *err);
+/* Before its source is closed: a descriptor that somebody has a copy of stays in the epoll set. */
+void slot_unwatch(const struct slot *s, int epoll_fd);
+
+/* The signals that its source waits on. */
+void slot_add_signals(const struct slot *s, sigset_t *set);
+/* -EEXIST when two rules can't be in one engine: they have one name or wait on one signal. */
+int slot_clash(const struct slot *s, const struct slot *other, struct err *err);
+
 /* One more hit; true: they come as a storm. */
 bool slot_is_storm(struct slot *s, uint64_t now_ns);
 

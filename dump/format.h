@@ -543,6 +543,7 @@ struct fmt_unwind {
 };
 
 #define FMT_UNWIND_SIGNAL 1u /* what it returns to did not call, but was interrupted */
+#define FMT_UNWIND_SWITCH 2u /* what it calls has another stack than what called it */
 
 struct fmt_note {
 	uint32_t image;

@@ -3,7 +3,9 @@
 #
 # Programs without frame pointers whose call paths are known (tests/unwind/), built in many ways: of their samples with a
 # copied stack at least 99 in 100 have the whole path, from the dump alone: the programs are gone when it is read. Through
-# signal handlers, callbacks out of a library, stubs, the vdso, exceptions; also where the C library has no unwind tables.
+# signal handlers, callbacks out of a library, stubs, the vdso, exceptions, panics, goroutines; also where the C library has
+# no unwind tables. perf, given the same samples by export, shows no more of them.
+# TIMEOUT: 600
 . tests/tap.sh
 . tests/recorder.sh
 
@@ -33,6 +35,11 @@ build libraries gcc -DWITH_LIBRARIES -rdynamic "$sources/chain.c" -L"$bin" -lone
 build cxx g++ "$sources/chain.cpp"
 build musl musl-gcc "$sources/chain.c"
 build musl-static musl-gcc -static "$sources/chain.c"
+export GO111MODULE=off GOCACHE=$work/go GOFLAGS=
+check "go: builds" go build -o "$bin/go" "$sources/chain.go"
+check "rust: builds" rustc -O -C panic=unwind -o "$bin/rust" "$sources/chain.rs"
+check "rust with frame pointers: builds" \
+	rustc -O -C panic=unwind -C force-frame-pointers=yes -o "$bin/rust-fp" "$sources/chain.rs"
 
 # sampled NAME ARG...: records the program, ARG says how; $dump
 sampled() {
@@ -60,9 +67,41 @@ cxx_paths="main outer Shape::walk deep<3> deep<2> deep<1> deep<0> leaf
 main outer apply leaf
 main outer guard risky thrower"
 
-# wrong DUMP PATHS: samples whose path is none of these, then how many, of how many
+go_paths="main.main main.outer main.middle main.inner main.leaf
+main.main main.outer main.sorted main.sorted.func1 main.compare main.leaf
+main.main main.outer main.grow main.grow main.grow main.grow main.grow main.grow main.leaf
+main.main main.outer main.allocate
+main.main main.outer main.wait
+main.main.func1 main.work main.inner main.leaf
+main.outer.func1 main.grow main.grow main.grow main.grow main.grow main.grow main.leaf"
+rust_paths="chain::main chain::outer chain::middle chain::inner chain::leaf
+chain::main chain::outer chain::sorted chain::compare chain::leaf
+chain::main chain::outer <chain::Square_as_chain::Shape>::walk chain::inner chain::leaf
+chain::main chain::outer chain::apply chain::leaf
+chain::main chain::outer chain::guard chain::risky chain::thrower"
+
+# stacks DUMP: the user's functions of each sample, outermost first, ";" between them
+stacks() {
+	"$loads/tool_stack" "$1" | cut -f1
+}
+
+# perf_stacks DUMP: the same by perf, of what is exported to it
+perf_stacks() {
+	"$RINGBACK" export -f perf -o "$work/perf.data" "$1" &&
+		perf script -i "$work/perf.data" -F ip,sym --no-inline 2>/dev/null | awk '
+			NF {
+				sub(/^[ \t]*[0-9a-f]+ /, "")
+				sub(/@.*/, "")
+				stack = $0 (stack == "" ? "" : ";" stack)
+			}
+			!NF && stack != "" { print stack; stack = "" }
+			END { if (stack != "") print stack }'
+	rm -f "$work/perf.data"
+}
+
+# wrong PATHS: of stacks on stdin those whose path is none of these; then how many, of how many, and how many have one
 wrong() {
-	"$loads/tool_stack" "$1" | awk -F '\t' -v paths="$2" '
+	awk -F ';' -v paths="$1" '
 		BEGIN {
 			n = split(paths, lines, "\n")
 			for (i = 1; i <= n; i++) {
@@ -74,19 +113,22 @@ wrong() {
 					ok[path] = 1
 				}
 			}
+			ok[""] = 1
 		}
 		{
-			m = split($1, f, ";")
+			gsub(" ", "_")
 			path = ""
-			for (k = 1; k <= m; k++)
-				if (f[k] in own)
-					path = path " " f[k]
+			for (k = 1; k <= NF; k++)
+				if ($k in own)
+					path = path " " $k
 			if (!(path in ok)) {
 				bad++
 				print
+			} else if (path != "") {
+				good++
 			}
 		}
-		END { print bad + 0, NR }'
+		END { print bad + 0, NR, good + 0 }'
 }
 
 # ends DUMP: why its stacks end, and how many do
@@ -103,7 +145,7 @@ at_most_one_in_100() {
 shown() {
 	local found
 
-	found=$(wrong "$2" "$3")
+	found=$(stacks "$2" | wrong "$3")
 	if at_most_one_in_100 "$found"; then
 		ok "$1: the whole path is known of $(tail -n 1 <<<"$found" | awk '{ print $2 - $1 " of " $2 }') samples"
 	else
@@ -111,11 +153,14 @@ shown() {
 	fi
 }
 
-# complete NAME DUMP: 99 in 100 stacks reach the thread's beginning
+# complete NAME DUMP [END]: 99 in 100 stacks reach the thread's beginning, or END
 complete() {
 	local found
 
-	found=$(ends "$2" | awk '{ n += $1; if (NF > 1) { bad += $1; print } } END { print bad + 0, n }')
+	found=$(ends "$2" | awk -v end="${3-none}" '
+		{ n += $1 }
+		NF > 1 && !index($0, end) { bad += $1; print }
+		END { print bad + 0, n }')
 	if at_most_one_in_100 "$found"; then
 		ok "$1: down to where the thread began"
 	else
@@ -123,9 +168,24 @@ complete() {
 	fi
 }
 
+# beside_perf NAME DUMP PATHS: while the program is there, which perf needs
+beside_perf() {
+	local ours its
+
+	ours=$(stacks "$2" | wrong "$3" | tail -n 1 | cut -d' ' -f3)
+	its=$(perf_stacks "$2" | wrong "$3" | tail -n 1 | cut -d' ' -f3)
+	if [ "$ours" -ge 300 ] && [ "$ours" -ge "$its" ]; then
+		ok "$1: perf shows the whole path of no more of the same samples"
+	else
+		not_ok "$1: perf shows the whole path of no more of the same samples" "$ours, perf $its"
+	fi
+	echo "# $1: $ours samples with the whole path, perf $its"
+	perf_paths[$1]=$its
+}
+
 channel='d:cpu-clock/freq=997/;stack=dwarf:8K'
-declare -A dumps
-for name in dynamic not-pie clang static static-pie debug-frame libraries cxx musl musl-static; do
+declare -A dumps perf_paths
+for name in dynamic not-pie clang static static-pie debug-frame libraries cxx musl musl-static go rust; do
 	sampled $name --channel "$channel"
 	dumps[$name]=$dump
 done
@@ -133,6 +193,19 @@ sampled dynamic -e cpu-clock/freq=997/ -g=dwarf:8K
 dumps[option]=$dump
 sampled dynamic --channel 'd:cpu-clock/freq=4999/;stack=dwarf:128'
 dumps[short]=$dump
+for name in go rust-fp; do
+	sampled $name --channel 'd:cpu-clock/freq=4999/;stack=fp'
+	dumps[$name-fp]=$dump
+done
+for name in dynamic not-pie clang static static-pie debug-frame libraries; do
+	beside_perf $name "${dumps[$name]}" "$c_paths"
+done
+beside_perf cxx "${dumps[cxx]}" "$cxx_paths"
+beside_perf go "${dumps[go]}" "$go_paths"
+beside_perf rust "${dumps[rust]}" "$rust_paths"
+for name in dynamic not-pie clang static-pie libraries cxx rust; do
+	check "$name: perf unwinds what is exported" test "${perf_paths[$name]}" -ge 300
+done
 
 # Nothing is left of them.
 rm -rf "$bin"
@@ -142,6 +215,15 @@ for name in dynamic option not-pie clang static static-pie debug-frame libraries
 done
 shown cxx "${dumps[cxx]}" "$cxx_paths"
 complete cxx "${dumps[cxx]}"
+shown go "${dumps[go]}" "$go_paths"
+complete go "${dumps[go]}" "the callers have another stack, which was not copied"
+shown rust "${dumps[rust]}" "$rust_paths"
+complete rust "${dumps[rust]}"
+shown "go by frame pointers" "${dumps[go-fp]}" "$go_paths"
+# The panic's way leads through libraries without.
+equal "rust by frame pointers: the whole path is known of 99 in 100 samples in its own functions" 1 \
+	"$(stacks "${dumps[rust-fp-fp]}" | grep ';chain::[a-z]*$' | wrong "$rust_paths" | tail -n 1 |
+		awk '{ print ($2 >= 300 && $1 * 100 <= $2) }')"
 for name in musl musl-static; do
 	shown "$name" "${dumps[$name]}" "$c_paths"
 	check "$name: says what has no unwind table" grep -q 'no unwind table for' <<<"$(ends "${dumps[$name]}")"

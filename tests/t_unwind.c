@@ -62,7 +62,7 @@ static void add_rule(struct world *w, uint64_t place, uint32_t flags, const void
  * 0: leaf, nothing on the stack; 1: after 4 bytes it has pushed rbx; 2: by rbp; 3: the first, its
  * caller undefined; 4: returns from a signal, with the interrupted rsp and ip at rsp + 8 and + 16;
  * 5: its frame is where a word of the stack says; 6: has an endless loop of frames; 7: pushes rbp
- * and rbx, and pops them from 10 on; 8: as 4; 9 has no rule.
+ * and rbx, and pops them from 10 on; 8: as 4; 9 has no rule; 10: what it calls has another stack.
  */
 static void begin(struct world *w)
 {
@@ -94,6 +94,7 @@ static void begin(struct world *w)
 	add_rule(w, 0x1600, 0, same, sizeof(same));
 	add_rule(w, 0x1700, 0, pops, sizeof(pops));
 	add_rule(w, 0x1800, FMT_UNWIND_SIGNAL, signal, sizeof(signal));
+	add_rule(w, 0x1a00, FMT_UNWIND_SWITCH, NULL, 0);
 	w->r = mk_end(&w->d);
 	assert_int_equal(people_load(w->r, &w->p, NULL), 0);
 	assert_int_equal(symbols_load(w->r, w->p, &w->s, NULL), 0);
@@ -243,6 +244,26 @@ static void behind_the_kernels_part(void **state)
 	end(&w);
 }
 
+/* What lies where its rule says is of somebody else; in itself it may not have switched yet. */
+static void to_another_stack(void **state)
+{
+	struct world w;
+	struct stack s;
+
+	begin(&w);
+	w.regs[PERF_IP] = at(0, 7);
+	w.stack[0] = at(10, 5);
+	w.stack[1] = at(1, 8);
+	s = unwound(&w, WORDS);
+	ARE(&s, STACK_ELSEWHERE, at(0, 7), at(10, 5));
+	says(&s, "the callers have another stack, which was not copied");
+	w.regs[PERF_IP] = at(10, 1);
+	w.stack[0] = at(3, 9);
+	s = unwound(&w, WORDS);
+	ARE(&s, STACK_COMPLETE, at(10, 1), at(3, 9));
+	end(&w);
+}
+
 /* The interrupted function was at its first byte, which no call returns to. */
 static void through_a_signal(void **state)
 {
@@ -262,7 +283,7 @@ static void through_a_signal(void **state)
 	/* What lies below the handler's stack pointer was not copied. */
 	w.stack[2] = SP - 0x10000;
 	s = unwound(&w, WORDS);
-	ARE(&s, STACK_SHORT, at(0, 1), at(4, 1), at(1, 0));
+	ARE(&s, STACK_ELSEWHERE, at(0, 1), at(4, 1), at(1, 0));
 	end(&w);
 }
 
@@ -434,6 +455,7 @@ int main(void)
 		cmocka_unit_test(behind_a_function),
 		cmocka_unit_test(behind_the_kernels_part),
 		cmocka_unit_test(through_a_signal),
+		cmocka_unit_test(to_another_stack),
 		cmocka_unit_test(without_rules_by_frame_pointers),
 		cmocka_unit_test(from_nowhere),
 		cmocka_unit_test(tells_why_it_ends),

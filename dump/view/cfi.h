@@ -19,6 +19,7 @@
 #define CFI_MAX_CODE_BYTES    (1ull << 31)
 
 #define CFI_SIGNAL 1u /* what it returns to did not call, but was interrupted */
+#define CFI_SWITCH 2u /* what it calls has another stack than what called it */
 
 struct cfi_rule {
 	uint64_t start, bytes; /* of the code that it is about */

@@ -130,9 +130,10 @@ static bool walk(struct stacks *st, const struct timeline_record *rec)
 void stack_end_of(const struct unwind_chain *c, struct stack *out)
 {
 	static const enum stack_end ends[] = {
-		[UNWIND_COMPLETE] = STACK_COMPLETE, [UNWIND_CUT] = STACK_SHORT,
-		[UNWIND_NO_RULE] = STACK_NO_RULE,   [UNWIND_BAD] = STACK_BAD,
-		[UNWIND_DEEP] = STACK_DEEP,	    [UNWIND_NO_REGS] = STACK_NO_REGS,
+		[UNWIND_COMPLETE] = STACK_COMPLETE,   [UNWIND_CUT] = STACK_SHORT,
+		[UNWIND_NO_RULE] = STACK_NO_RULE,     [UNWIND_BAD] = STACK_BAD,
+		[UNWIND_ELSEWHERE] = STACK_ELSEWHERE, [UNWIND_DEEP] = STACK_DEEP,
+		[UNWIND_NO_REGS] = STACK_NO_REGS,
 	};
 
 	out->end = ends[c->end];
@@ -204,6 +205,9 @@ void stack_end_name(const struct stack *s, struct text *t)
 		return;
 	case STACK_DEEP:
 		text_str(t, "more frames than are followed");
+		return;
+	case STACK_ELSEWHERE:
+		text_str(t, "the callers have another stack, which was not copied");
 		return;
 	case STACK_NO_REGS:
 		text_str(t, "no registers of a 64-bit program");

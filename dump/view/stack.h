@@ -30,11 +30,12 @@ enum stack_end {
 	STACK_COMPLETE, /* as far as can be told */
 	STACK_CUT,	/* as many frames as the kernel records, there may be more */
 	/* What was copied did not lead to where the thread began: */
-	STACK_SHORT,   /* more of the stack would have been needed */
-	STACK_NO_RULE, /* nothing tells how to go on from `end_image` */
-	STACK_BAD,     /* what should be the caller can't be */
-	STACK_DEEP,    /* more frames than are followed */
-	STACK_NO_REGS, /* a 32-bit program */
+	STACK_SHORT,	 /* more of the stack would have been needed */
+	STACK_NO_RULE,	 /* nothing tells how to go on from `end_image` */
+	STACK_BAD,	 /* what should be the caller can't be */
+	STACK_DEEP,	 /* more frames than are followed */
+	STACK_ELSEWHERE, /* the callers have another stack */
+	STACK_NO_REGS,	 /* a 32-bit program */
 };
 
 struct stack {

@@ -173,7 +173,7 @@ static int take_unwind(struct loader *l, struct bytes item)
 	r.code_align = f.code_align;
 	r.data_align = f.data_align;
 	r.return_register = f.return_register;
-	r.flags = f.flags & FMT_UNWIND_SIGNAL ? CFI_SIGNAL : 0;
+	r.flags = f.flags & (CFI_SIGNAL | CFI_SWITCH); /* the same numbers */
 	r.program = item;
 	rc = rules_put(l->s->rules, image, &r);
 	l->s->nr.nr_rules += !rc;

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+_Static_assert(CFI_SIGNAL == FMT_UNWIND_SIGNAL && CFI_SWITCH == FMT_UNWIND_SWITCH, "flags");
+
 /* Longer texts are cut. */
 #define MAX_TEXT 4096
 
@@ -122,7 +124,7 @@ void symput_rule(struct symput *s, const struct cfi_rule *r)
 	static const uint8_t zeros[8];
 	size_t bytes = sizeof(struct fmt_unwind) + r->initial.len + r->program.len;
 	struct fmt_item item = {.kind = FMT_SYM_UNWIND, .bytes = (uint32_t)bytes};
-	struct fmt_unwind f = {.flags = r->flags & CFI_SIGNAL ? FMT_UNWIND_SIGNAL : 0,
+	struct fmt_unwind f = {.flags = r->flags, /* the same numbers */
 			       .start = r->start,
 			       .bytes = r->bytes,
 			       .code_align = r->code_align,

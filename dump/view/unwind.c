@@ -31,7 +31,7 @@ int unw_search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw
 #define MAX_READS  (1u << 17)
 #define NR_SPACES  32
 #define MAX_WORDS  8192 /* of the stack: what is remembered of a sample */
-#define NR_SIGNALS 8
+#define NR_MARKS   16
 #define MAX_POPPED 256 /* bytes */
 /* Behind the copied bytes there may be more of the stack, this far. */
 #define MAX_STACK_BYTES (1ull << 30)
@@ -58,18 +58,20 @@ static const uint8_t perf_regs[NR_REGS] = {
 /* Those that a function gives back as they were: rbx, rbp, r12 to r15. */
 static const uint8_t saved_regs[] = {3, REG_BP, 12, 13, 14, 15};
 
-struct range {
+/* Code that is not like other code: CFI_*. */
+struct mark {
 	uint64_t from, to;
+	uint32_t flags;
 };
 
 struct space {
-	unw_addr_space_t as;		  /* NULL: free */
-	uint32_t key;			  /* of the process */
-	uint64_t used;			  /* the sample that used it last */
-	uint64_t era;			  /* another one whenever what it knows was dropped */
-	struct people_span span;	  /* what it knows holds that long */
-	struct range signals[NR_SIGNALS]; /* code that returns to what was interrupted */
-	unsigned nr_signals;
+	unw_addr_space_t as;	 /* NULL: free */
+	uint32_t key;		 /* of the process */
+	uint64_t used;		 /* the sample that used it last */
+	uint64_t era;		 /* another one whenever what it knows was dropped */
+	struct people_span span; /* what it knows holds that long */
+	struct mark marks[NR_MARKS];
+	unsigned nr_marks;
 };
 
 struct unwind {
@@ -209,13 +211,13 @@ static const struct rule *conclude(struct unwind *u, const struct people_map *ma
 	return u->src.conclude(u->src.ctx, map, place, &top);
 }
 
-static void note_signal(struct space *s, uint64_t from, uint64_t bytes)
+static void mark(struct space *s, uint64_t from, uint64_t bytes, uint32_t flags)
 {
-	for (unsigned i = 0; i < s->nr_signals; i++)
-		if (s->signals[i].from == from)
+	for (unsigned i = 0; i < s->nr_marks; i++)
+		if (s->marks[i].from == from)
 			return;
-	if (s->nr_signals < NR_SIGNALS)
-		s->signals[s->nr_signals++] = (struct range){from, from + bytes};
+	if (s->nr_marks < NR_MARKS)
+		s->marks[s->nr_marks++] = (struct mark){from, from + bytes, flags};
 }
 
 /* What is to be read lies where the rule is. The one entry of the table says: at 0 of the segment
@@ -262,8 +264,8 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 	if (!r)
 		return -UNW_EINVAL;
 	start = ip - (place - r->r.start);
-	if (r->r.flags & CFI_SIGNAL)
-		note_signal(u->space, start, r->r.bytes + behind);
+	if (r->r.flags)
+		mark(u->space, start, r->r.bytes + behind, r->r.flags);
 	rc = show_rule(as, r, ip - start - behind, pi, need, arg);
 	if (rc == -UNW_ENOINFO)
 		return -UNW_EINVAL;
@@ -435,7 +437,7 @@ static void forget(struct unwind *u, struct space *s)
 {
 	s->era = ++u->nr_eras;
 	s->span = (struct people_span){0, UINT64_MAX};
-	s->nr_signals = 0;
+	s->nr_marks = 0;
 	unw_flush_cache(s->as, 0, 0);
 }
 
@@ -501,12 +503,13 @@ static bool take_regs(struct unwind *u)
 	return mask & 1ull << perf_regs[REG_SP] && mask & 1ull << perf_regs[REG_IP];
 }
 
-static bool is_signal(const struct space *s, uint64_t addr)
+/* CFI_* of the code at `addr`. */
+static uint32_t marks_of(const struct space *s, uint64_t addr)
 {
-	for (unsigned i = 0; i < s->nr_signals; i++)
-		if (s->signals[i].from <= addr && addr < s->signals[i].to)
-			return true;
-	return false;
+	for (unsigned i = 0; i < s->nr_marks; i++)
+		if (s->marks[i].from <= addr && addr < s->marks[i].to)
+			return s->marks[i].flags;
+	return 0;
 }
 
 static uint64_t reg(struct unwind *u, unw_regnum_t r)
@@ -567,7 +570,7 @@ static bool go_on(struct unwind *u, uint64_t *ip, enum unwind_end *end)
 	}
 	if (u->unmapped && u->nr > 1)
 		u->nr--;
-	*end = u->cut && !u->unmapped ? UNWIND_CUT : UNWIND_BAD;
+	*end = u->unmapped || !u->cut ? UNWIND_BAD : u->elsewhere ? UNWIND_ELSEWHERE : UNWIND_CUT;
 	return false;
 }
 
@@ -618,6 +621,7 @@ static enum unwind_end walk(struct unwind *u)
 	uint64_t ip = u->regs[REG_IP], sp = u->regs[REG_SP], next;
 	bool exact = true, signal;
 	enum unwind_end end;
+	uint32_t marks;
 	int rc;
 
 	while (u->nr < UNWIND_MAX_FRAMES) {
@@ -627,7 +631,10 @@ static enum unwind_end walk(struct unwind *u)
 		u->no_rule = u->unmapped = u->cut = false;
 		u->stepping = true;
 		rc = unw_step(&u->cursor);
-		signal = is_signal(u->space, exact ? ip : ip - 1);
+		marks = marks_of(u->space, exact ? ip : ip - 1);
+		if (marks & CFI_SWITCH && (!exact || rc < 0))
+			return UNWIND_ELSEWHERE;
+		signal = marks & CFI_SIGNAL;
 		if (rc < 0) {
 			signal = false;
 			if (!go_on(u, &ip, &end))

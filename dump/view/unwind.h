@@ -20,12 +20,13 @@ struct unwind;
 
 /* Why there is nothing behind the last frame. */
 enum unwind_end {
-	UNWIND_COMPLETE, /* where the thread began */
-	UNWIND_CUT,	 /* the rest of the stack was not copied */
-	UNWIND_NO_RULE,	 /* nothing tells how to go on from `image` */
-	UNWIND_BAD,	 /* what should be the caller can't be */
-	UNWIND_DEEP,	 /* more frames than UNWIND_MAX_FRAMES */
-	UNWIND_NO_REGS,	 /* no 64-bit user registers: a thread of the kernel, or a 32-bit program */
+	UNWIND_COMPLETE,  /* where the thread began */
+	UNWIND_CUT,	  /* the rest of the stack was not copied */
+	UNWIND_NO_RULE,	  /* nothing tells how to go on from `image` */
+	UNWIND_BAD,	  /* what should be the caller can't be */
+	UNWIND_DEEP,	  /* more frames than UNWIND_MAX_FRAMES */
+	UNWIND_ELSEWHERE, /* the callers have another stack, which was not copied */
+	UNWIND_NO_REGS, /* no 64-bit user registers: a thread of the kernel, or a 32-bit program */
 };
 
 struct unwind_frame {

@@ -266,6 +266,8 @@ enum {
 	FMT_TRIGGER_REASON = 4, /* text of whoever asked */
 	FMT_TRIGGER_SAW = 5,	/* text: what the rule saw, one "key=value" an item */
 	FMT_TRIGGER_MERGED = 6, /* fmt_merged + the rule's name: hits that this dump also answers */
+	FMT_TRIGGER_BEGAN = 7,	/* u64: when that began which met the rule, as a slow call did */
+	FMT_TRIGGER_COMM = 8,	/* text: name that the thread had then */
 };
 
 struct fmt_trigger {
@@ -358,6 +360,7 @@ struct fmt_window {
 #define FMT_WINDOW_OFFLINE  2u /* its CPU went offline: the last dump it appears in */
 #define FMT_WINDOW_ONE_BANK 4u
 #define FMT_WINDOW_BROKEN   8u /* the walk met bytes that are no record: what is older is missing */
+#define FMT_WINDOW_TRIGGER  16u /* no ring: records of what met the rule */
 
 /* ---- LEDGER: each block stands alone (PATHs and NAMESPACES are repeated where needed) ---- */
 enum {

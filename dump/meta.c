@@ -148,6 +148,11 @@ static int trigger_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 		return append_text(l, &l->saw, b);
 	case FMT_TRIGGER_MERGED:
 		return merged_item(l, b);
+	case FMT_TRIGGER_BEGAN:
+		bytes_get_grown(b, &m->trigger_began_ns, sizeof(m->trigger_began_ns));
+		return 0;
+	case FMT_TRIGGER_COMM:
+		return copy_text(l, b, &m->trigger_comm);
 	default:
 		return 0;
 	}
@@ -386,7 +391,7 @@ int meta_load(struct reader *r, struct meta **out, struct err *err)
 	m = &l->m;
 	m->hostname = m->uname = m->cpu_model = m->boot_id = m->os = "";
 	m->recorder = m->instance = "";
-	m->trigger_name = m->trigger_rule = m->trigger_reason = "";
+	m->trigger_name = m->trigger_rule = m->trigger_reason = m->trigger_comm = "";
 	rc = collect(l, r);
 	if (!rc)
 		rc = build(l);

@@ -31,6 +31,7 @@ struct meta_channel {
 	struct record_layout layout;
 	uint32_t nr_events;
 	uint32_t only_event; /* its event when it has but one, else UINT32_MAX */
+	bool of_trigger;     /* records of what met the rule, no ring's: see FMT_WINDOW_TRIGGER */
 };
 
 struct meta_tracepoint {
@@ -57,6 +58,8 @@ struct meta {
 
 	struct fmt_trigger trigger;
 	const char *trigger_name, *trigger_rule, *trigger_reason;
+	const char *trigger_comm;  /* the name that trigger.tid had then; "" unknown */
+	uint64_t trigger_began_ns; /* 0: what met the rule was a moment */
 	const char **saw;
 	size_t nr_saw;
 	struct meta_merged *merged;
@@ -84,6 +87,18 @@ struct meta {
 /* Loads all of it; blocks that are damaged are counted in nr_broken, not fatal. 0 or -ENOMEM. */
 int meta_load(struct reader *r, struct meta **out, struct err *err);
 void meta_free(struct meta *m);
+
+/* A window that says how far back a ring reaches: neither missing nor what met the rule. */
+static inline bool meta_is_ring(const struct fmt_window *w)
+{
+	return w->ring != FMT_NO_RING && !(w->flags & FMT_WINDOW_TRIGGER);
+}
+
+/* An event that is there, and that rings recorded. */
+static inline bool meta_in_rings(const struct meta *m, const struct meta_event *e)
+{
+	return e->f.id != UINT32_MAX && !m->channels[e->f.channel].of_trigger;
+}
 
 /*
  * Which event a sample of `channel` belongs to: by id, else by tracepoint type, else the only one.

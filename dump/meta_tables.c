@@ -153,6 +153,9 @@ static int build_channels(struct meta_loaded *l)
 		m->channels[i].layout.sample_type = m->channels[i].f.sample_type;
 		m->channels[i].layout.regs_user = m->channels[i].f.regs_user;
 	}
+	for (size_t i = 0; i < m->nr_windows; i++)
+		if (m->windows[i].flags & FMT_WINDOW_TRIGGER)
+			m->channels[m->windows[i].channel].of_trigger = true;
 	m->nr_channels = len;
 	return 0;
 }

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #define SCAN_WAIT_NS 3000000000ull
-#define ADDRESSES    (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)
 /* What may come behind the names: stats, footer. */
 #define END_BYTES (256u << 10)
 
@@ -50,6 +49,12 @@ static int write_trigger(struct dumper *d, struct err *err)
 	if (!rc && j->what.reason[0])
 		rc = writer_item(d->writer, FMT_TRIGGER_REASON, NULL, 0, j->what.reason,
 				 strlen(j->what.reason), NULL, err);
+	if (!rc && j->what.began_ns)
+		rc = writer_item(d->writer, FMT_TRIGGER_BEGAN, &j->what.began_ns,
+				 sizeof(j->what.began_ns), NULL, 0, NULL, err);
+	if (!rc && j->what.comm[0])
+		rc = writer_item(d->writer, FMT_TRIGGER_COMM, NULL, 0, j->what.comm,
+				 strnlen(j->what.comm, sizeof(j->what.comm)), NULL, err);
 	for (uint32_t i = 0; i < j->what.nr_saw && !rc; i++)
 		rc = writer_item(d->writer, FMT_TRIGGER_SAW, NULL, 0, j->what.saw[i],
 				 strlen(j->what.saw[i]), NULL, err);
@@ -100,6 +105,7 @@ static int write_records(struct dumper *d, struct err *err)
 
 static int write_ledger(struct dumper *d, uint64_t from_ns, struct err *err)
 {
+	dumper_note_evidence(d);
 	if (d->job.scan)
 		procscan_wait(d->job.scan, true, SCAN_WAIT_NS);
 	return ledger_write(d->opt.ledger, d->writer, d->tids, from_ns,
@@ -226,7 +232,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 		d->result.lost += w->lost;
 		if (!w->nr_records)
 			continue;
-		if (banks[i]->channel->layout.sample_type & ADDRESSES)
+		if (banks[i]->channel->layout.sample_type & DUMPER_ADDRESSES)
 			d->has_addresses = true;
 		span = w->last_ns - w->first_ns;
 		if (w->overwritten_bytes && span < full)
@@ -272,7 +278,7 @@ static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct
 	*released = true;
 	if (!rc && late_ledger)
 		rc = write_ledger(d, from_ns, err);
-	return rc;
+	return rc ? rc : dumper_write_evidence(d, err);
 }
 
 int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,

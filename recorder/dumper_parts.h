@@ -50,5 +50,14 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns);
 int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
 		     struct err *err);
 
+/* What may have a name in a record. */
+#define DUMPER_ADDRESSES (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)
+
+/* ---- what met the rule, when it left records; see dumper_evidence.c ---- */
+/* Before the ledger is written: it shall know of whom they are. */
+void dumper_note_evidence(struct dumper *d);
+/* When the rings are let go. */
+int dumper_write_evidence(struct dumper *d, struct err *err);
+
 /* Asks the main loop for the hits that came meanwhile, and waits for them. */
 void dumper_ask_to_seal(struct dumper *d);

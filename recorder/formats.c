@@ -33,30 +33,38 @@ static bool has_format(const struct formats *f, uint32_t id)
 	return false;
 }
 
-static int add_format(struct formats *f, const struct event *e, struct err *err)
+/* `name` is system:event. What it finds is the caller's, to be ended with buf_free(&out->text). */
+static int read_format(const char *name, uint32_t id, struct format *out, struct err *err)
 {
-	struct format *v = realloc(f->v, (f->nr + 1) * sizeof(*v)), *n;
-	const char *colon = strchr(e->name, ':');
+	const char *colon = strchr(name, ':');
+	struct format n = {.f = {.id = id, .system_bytes = (uint32_t)(colon - name) + 1}};
 	struct buf text = {0};
 	char path[256];
+	int rc;
+
+	snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - name), name, colon + 1);
+	rc = tracefs_read(path, &text, err);
+	if (!rc && (buf_put(&n.text, name, n.f.system_bytes - 1) || buf_put(&n.text, "", 1) ||
+		    buf_put(&n.text, text.p, text.len)))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	buf_free(&text);
+	if (rc)
+		buf_free(&n.text);
+	else
+		*out = n;
+	return rc;
+}
+
+static int add_format(struct formats *f, const struct event *e, struct err *err)
+{
+	struct format *v = realloc(f->v, (f->nr + 1) * sizeof(*v));
 	int rc;
 
 	if (!v)
 		return err_set(err, -ENOMEM, "out of memory");
 	f->v = v;
-	n = &v[f->nr];
-	*n = (struct format){.f = {.id = (uint32_t)e->attr.config,
-				   .system_bytes = (uint32_t)(colon - e->name) + 1}};
-	snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - e->name), e->name,
-		 colon + 1);
-	rc = tracefs_read(path, &text, err);
-	if (!rc && (buf_put(&n->text, e->name, n->f.system_bytes - 1) || buf_put(&n->text, "", 1) ||
-		    buf_put(&n->text, text.p, text.len)))
-		rc = err_set(err, -ENOMEM, "out of memory");
-	buf_free(&text);
-	if (rc)
-		buf_free(&n->text);
-	else
+	rc = read_format(e->name, (uint32_t)e->attr.config, &v[f->nr], err);
+	if (!rc)
 		f->nr++;
 	return rc;
 }
@@ -180,13 +188,18 @@ static int put_ids(const struct banks *b, uint32_t ring, struct writer *w, struc
 	return rc;
 }
 
+static int put_format(const struct format *f, struct writer *w, struct err *err)
+{
+	return writer_item(w, FMT_FORMAT_TRACEPOINT, &f->f, sizeof(f->f), f->text.p, f->text.len,
+			   NULL, err);
+}
+
 static int put_formats(const struct formats *f, struct writer *w, struct err *err)
 {
 	int rc = f->nr ? writer_section(w, FMT_FORMATS, err) : 0;
 
 	for (size_t i = 0; i < f->nr && !rc; i++)
-		rc = writer_item(w, FMT_FORMAT_TRACEPOINT, &f->v[i].f, sizeof(f->v[i].f),
-				 f->v[i].text.p, f->v[i].text.len, NULL, err);
+		rc = put_format(&f->v[i], w, err);
 	if (!rc && f->header_page.len)
 		rc = writer_item(w, FMT_FORMAT_HEADER_PAGE, NULL, 0, f->header_page.p,
 				 f->header_page.len, NULL, err);
@@ -207,4 +220,20 @@ int formats_write(const struct formats *f, struct recording *r, struct writer *w
 	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++)
 		rc = put_ids(recording_banks(r, i), (uint32_t)i, w, err);
 	return rc ? rc : put_formats(f, w, err);
+}
+
+int formats_write_one(const struct formats *f, const char *name, uint32_t id, struct writer *w,
+		      struct err *err)
+{
+	struct format n;
+	int rc;
+
+	/* A tracepoint that is gone has no format: its records are in the dump all the same. */
+	if (has_format(f, id) || !strchr(name, ':') || read_format(name, id, &n, NULL))
+		return 0;
+	rc = writer_section(w, FMT_FORMATS, err);
+	if (!rc)
+		rc = put_format(&n, w, err);
+	buf_free(&n.text);
+	return rc;
 }

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct err;
 struct formats;
 struct recording;
@@ -16,3 +18,10 @@ void formats_free(struct formats *f);
 /* Writes the CHANNELS and FORMATS sections; ring ids are those of the windows. Allocates nothing.
  */
 int formats_write(const struct formats *f, struct recording *r, struct writer *w, struct err *err);
+
+/*
+ * The format of one more tracepoint, unless it is among those above. What tracefs does not have
+ * (any more) is left out. Allocates.
+ */
+int formats_write_one(const struct formats *f, const char *name, uint32_t id, struct writer *w,
+		      struct err *err);

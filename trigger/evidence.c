@@ -17,7 +17,7 @@ struct evidence {
 	unsigned refs; /* atomic */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	bool expected;
+	bool expected, closed;
 	struct evidence_kind kinds[EVIDENCE_MAX_KINDS]; /* their texts are owned */
 	size_t nr_kinds;
 	struct buf bytes, places;
@@ -87,8 +87,8 @@ int evidence_add_kind(struct evidence *e, const struct evidence_kind *k, size_t 
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&e->lock);
-	if (e->nr_kinds == EVIDENCE_MAX_KINDS) {
-		rc = -ENOSPC;
+	if (e->closed || e->nr_kinds == EVIDENCE_MAX_KINDS) {
+		rc = e->closed ? -ESHUTDOWN : -ENOSPC;
 	} else {
 		*out = e->nr_kinds;
 		e->kinds[e->nr_kinds++] = copy;
@@ -104,6 +104,8 @@ static int add_locked(struct evidence *e, size_t kind, uint32_t cpu, struct byte
 	struct place p = {.kind = kind, .at = e->bytes.len, .len = rec.len, .cpu = cpu};
 	int rc;
 
+	if (e->closed)
+		return -ESHUTDOWN;
 	if (!span_fits(e->bytes.len, rec.len, EVIDENCE_MAX_BYTES))
 		return -ENOSPC;
 	rc = buf_reserve(&e->places, sizeof(p));
@@ -158,6 +160,7 @@ bool evidence_wait(struct evidence *e, uint64_t max_ns)
 	while (e->expected && !rc)
 		rc = pthread_cond_timedwait(&e->cond, &e->lock, &until);
 	complete = !e->expected;
+	e->closed = true;
 	pthread_mutex_unlock(&e->lock);
 	return complete;
 }

@@ -41,7 +41,8 @@ int evidence_add(struct evidence *e, size_t kind, uint32_t cpu, struct bytes rec
  */
 void evidence_expect(struct evidence *e);
 void evidence_complete(struct evidence *e);
-/* Until evidence_complete() or `max_ns` have passed; false: it is still expected. */
+/* Until evidence_complete() or `max_ns` have passed; false: it is still expected. From then on
+ * nothing more is taken: adding is -ESHUTDOWN, and counted. */
 bool evidence_wait(struct evidence *e, uint64_t max_ns);
 
 /* ---- for the dump; after evidence_wait() ---- */

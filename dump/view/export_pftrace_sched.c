@@ -102,7 +102,8 @@ int pf_sched_new(struct pftrace *pf, struct pf_sched **out)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < m->nr_events; i++)
-		find_parser(pf->x->fields, &m->events[i], &s->parsers[i]);
+		if (meta_in_rings(m, &m->events[i]))
+			find_parser(pf->x->fields, &m->events[i], &s->parsers[i]);
 	*out = s;
 	return 0;
 }

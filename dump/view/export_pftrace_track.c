@@ -156,7 +156,7 @@ void pf_tracks_begin(struct pftrace *pf)
 	put_track(pf, TRACK_RINGS, "rings: where they begin, what they lost", NULL);
 	put_trigger(pf);
 	for (size_t i = 0; i < m->nr_windows; i++)
-		if (m->windows[i].ring != FMT_NO_RING && m->windows[i].nr_records)
+		if (meta_is_ring(&m->windows[i]) && m->windows[i].nr_records)
 			put_beginning(pf, &m->windows[i]);
 }
 

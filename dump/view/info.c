@@ -57,7 +57,7 @@ static int list_rings(struct info *in)
 	if (!in->rings)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->nr_windows; i++)
-		if (m->windows[i].ring != FMT_NO_RING)
+		if (meta_is_ring(&m->windows[i]))
 			in->rings[in->nr_rings++] = &m->windows[i];
 	if (in->nr_rings)
 		qsort(in->rings, in->nr_rings, sizeof(*in->rings), compare_rings);

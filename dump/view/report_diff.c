@@ -82,7 +82,7 @@ static double mean(const struct delta *d, const struct delta_row *r, unsigned wh
 static bool is_recorded(const struct meta *m, const char *name)
 {
 	for (size_t i = 0; i < m->nr_events; i++)
-		if (m->events[i].f.id != UINT32_MAX && !strcmp(m->events[i].name, name))
+		if (meta_in_rings(m, &m->events[i]) && !strcmp(m->events[i].name, name))
 			return true;
 	return false;
 }
@@ -303,7 +303,7 @@ static int compare(struct report *rp, struct delta *d, const struct meta *base_m
 static bool has_places(const struct meta *m)
 {
 	for (size_t i = 0; i < m->nr_events; i++)
-		if (m->events[i].f.id != UINT32_MAX &&
+		if (meta_in_rings(m, &m->events[i]) &&
 		    !strcmp(m->events[i].name, "sched:sched_switch") &&
 		    m->events[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN)
 			return true;

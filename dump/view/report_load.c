@@ -30,7 +30,7 @@ bool report_hook(struct report *rp, const char *name, report_feed feed, void *st
 		const struct meta_event *e = &rp->m->events[i];
 		const char *is = fields_name(rp->fields, (uint32_t)e->attr.config);
 
-		if (e->f.id == UINT32_MAX || e->attr.type != PERF_TYPE_TRACEPOINT || !is ||
+		if (!meta_in_rings(rp->m, e) || e->attr.type != PERF_TYPE_TRACEPOINT || !is ||
 		    strcmp(is, name) != 0)
 			continue;
 		/* Recorded twice, in two channels: it is counted once. */
@@ -85,7 +85,7 @@ window_of(const struct report *rp,
 		uint64_t from = w->overwritten_bytes && w->nr_records ? w->first_ns : w->armed_ns;
 		bool has = false;
 
-		if (w->ring == FMT_NO_RING || w->flags & FMT_WINDOW_OFFLINE)
+		if (!meta_is_ring(w) || w->flags & FMT_WINDOW_OFFLINE)
 			continue;
 		for (size_t k = 0; k < m->nr_events && !has; k++)
 			has = m->events[k].f.id != UINT32_MAX &&
@@ -266,7 +266,7 @@ static void find_tick(struct report *rp)
 	for (size_t i = 0; i < rp->m->nr_events && !rp->tick; i++) {
 		const struct perf_event_attr *a = &rp->m->events[i].attr;
 
-		if (rp->m->events[i].f.id == UINT32_MAX || !ticks(rp, i, NULL))
+		if (!meta_in_rings(rp->m, &rp->m->events[i]) || !ticks(rp, i, NULL))
 			continue;
 		rp->tick = &rp->m->events[i];
 		if (a->freq && a->sample_freq)

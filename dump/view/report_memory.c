@@ -127,7 +127,7 @@ static bool hook_counters(struct report *rp, struct memory *me)
 	for (size_t i = 0; i < rp->m->nr_events; i++) {
 		const struct meta_event *e = &rp->m->events[i];
 
-		if (e->f.id == UINT32_MAX || e->attr.type != PERF_TYPE_SOFTWARE || found ||
+		if (!meta_in_rings(rp->m, e) || e->attr.type != PERF_TYPE_SOFTWARE || found ||
 		    e->attr.config != PERF_COUNT_SW_PAGE_FAULTS)
 			continue;
 		rp->hooks[i] = (struct report_hook){on_counter, me};

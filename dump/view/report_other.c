@@ -75,7 +75,7 @@ static int open_other(struct report *rp, void **state)
 					   ? fields_name(rp->fields, (uint32_t)e->attr.config)
 					   : NULL;
 
-		if (e->f.id == UINT32_MAX || rp->hooks[i].feed || e == rp->tick ||
+		if (!meta_in_rings(rp->m, e) || rp->hooks[i].feed || e == rp->tick ||
 		    is_scheduler(name ? name : e->name))
 			continue;
 		/* One that another channel has too, where a section takes it. */

@@ -109,7 +109,7 @@ static void choose(struct schedule *s, const struct fields *f)
 		struct event_parser p = {0};
 		bool stacks = e->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 
-		if (e->f.id == UINT32_MAX || *e->filter)
+		if (!meta_in_rings(s->m, e) || *e->filter)
 			continue;
 		if (ticks(&e->attr)) {
 			s->parsers[i].kind = KIND_SAMPLE;
@@ -147,7 +147,7 @@ static void measure(struct schedule *s)
 		uint64_t from = w->overwritten_bytes ? w->first_ns : w->armed_ns;
 		bool switches = false;
 
-		if (w->ring == FMT_NO_RING)
+		if (!meta_is_ring(w))
 			continue;
 		if (w->cpu >= 0 && w->cpu < MAX_CPUS && (size_t)w->cpu >= s->nr_cpus)
 			s->nr_cpus = (size_t)w->cpu + 1;

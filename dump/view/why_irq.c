@@ -82,6 +82,8 @@ int why_irqs_new(struct why *w)
 		const struct tpfields *tp = fields_tracepoint(w->fields, type);
 		const char *name = fields_name(w->fields, type);
 
+		if (!meta_in_rings(w->m, &w->m->events[i]))
+			continue;
 		for (size_t k = 0; tp && name && k < sizeof(events) / sizeof(events[0]); k++) {
 			if (strcmp(name, events[k].name) != 0)
 				continue;

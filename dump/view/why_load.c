@@ -45,10 +45,12 @@ static uint8_t *life_kinds(struct why *w)
 	for (size_t i = 0; kinds && i < w->m->nr_events; i++) {
 		const struct meta_event *e = &w->m->events[i];
 		const char *name = fields_name(w->fields, (uint32_t)e->attr.config);
+		bool in_rings;
 
 		if (e->f.id == UINT32_MAX)
 			continue;
-		w->counted[COUNT_FAULTS] |= e->attr.type == PERF_TYPE_SOFTWARE &&
+		in_rings = meta_in_rings(w->m, e);
+		w->counted[COUNT_FAULTS] |= in_rings && e->attr.type == PERF_TYPE_SOFTWARE &&
 					    e->attr.config >= PERF_COUNT_SW_PAGE_FAULTS &&
 					    e->attr.config <= PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 		if (e->attr.type != PERF_TYPE_TRACEPOINT || !name)
@@ -56,10 +58,11 @@ static uint8_t *life_kinds(struct why *w)
 		for (size_t k = 0; k < sizeof(lives) / sizeof(lives[0]); k++)
 			if (!strcmp(name, lives[k].name)) {
 				kinds[i] = (uint8_t)lives[k].kind + 1;
-				w->recorded[lives[k].kind] = true;
+				w->recorded[lives[k].kind] |= in_rings;
 			}
 		for (size_t k = 0; k < sizeof(counters) / sizeof(counters[0]); k++)
-			w->counted[counters[k].counter] |= !strcmp(name, counters[k].name);
+			w->counted[counters[k].counter] |=
+				in_rings && !strcmp(name, counters[k].name);
 	}
 	return kinds;
 }
@@ -82,7 +85,7 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 
 	if (!tp)
 		return 0;
-	if (rec->s.have & PERF_SAMPLE_CALLCHAIN)
+	if (rec->s.have & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER))
 		l.chain = chains_add(w->chains, rec);
 	switch (kind) {
 	case LIFE_FORK:
@@ -289,7 +292,7 @@ static void set_life(struct why *w)
 		uint64_t from = win->overwritten_bytes ? win->first_ns : win->armed_ns;
 		bool lives_here = false;
 
-		for (size_t k = 0; k < w->m->nr_events && win->ring != FMT_NO_RING; k++) {
+		for (size_t k = 0; k < w->m->nr_events && meta_is_ring(win); k++) {
 			const struct meta_event *e = &w->m->events[k];
 			const char *name = fields_name(w->fields, (uint32_t)e->attr.config);
 
@@ -307,6 +310,8 @@ static void measure_samples(struct why *w)
 	for (size_t i = 0; i < w->m->nr_events; i++) {
 		const struct perf_event_attr *a = &w->m->events[i].attr;
 
+		if (!meta_in_rings(w->m, &w->m->events[i]))
+			continue;
 		if (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_CPU_CLOCK)
 			w->sample_period_ns =
 				a->freq ? 1000000000ull / (a->sample_freq | !a->sample_freq)

@@ -14,6 +14,7 @@
 
 const struct source_ops *const source_table[] = {
 	&source_signal,
+	&source_crash,
 	NULL,
 };
 

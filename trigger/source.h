@@ -97,6 +97,6 @@ struct source_ops {
 
 /* All kinds, ended by NULL. */
 extern const struct source_ops *const source_table[];
-extern const struct source_ops source_signal;
+extern const struct source_ops source_signal, source_crash;
 /* The row of that name; NULL when this build has none. */
 const struct source_ops *source_find(const char *name);

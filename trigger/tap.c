@@ -302,6 +302,28 @@ static bool take_raw(struct bytes *b, struct bytes *out)
 	return bytes_u32(b, &n) && bytes_take(b, n, out);
 }
 
+/* The ABI, then a word for each register; of a thread without a user side there are none. */
+static bool take_regs(const struct tap *t, struct bytes *b, struct bytes *out)
+{
+	uint64_t abi, mask = t->attr.sample_regs_user;
+
+	return bytes_u64(b, &abi) &&
+	       (!abi || bytes_take(b, 8 * (size_t)__builtin_popcountll(mask), out));
+}
+
+/* The size that was reserved, that many bytes, and how many of them were read. */
+static bool take_stack(struct bytes *b, struct bytes *out)
+{
+	uint64_t size, got;
+
+	if (!bytes_u64(b, &size) || !size)
+		return !b->len;
+	if (!bytes_take(b, size, out) || !bytes_u64(b, &got) || got > size)
+		return false;
+	out->len = got;
+	return true;
+}
+
 static bool parse_sample(const struct tap *t, struct bytes rec, struct tap_sample *s)
 {
 	uint64_t type = t->attr.sample_type, word;
@@ -322,6 +344,10 @@ static bool parse_sample(const struct tap *t, struct bytes rec, struct tap_sampl
 		ok = ok && take_chain(&b, &s->chain);
 	if (type & PERF_SAMPLE_RAW)
 		ok = ok && take_raw(&b, &s->raw);
+	if (type & PERF_SAMPLE_REGS_USER)
+		ok = ok && take_regs(t, &b, &s->regs);
+	if (type & PERF_SAMPLE_STACK_USER)
+		ok = ok && take_stack(&b, &s->stack);
 	return ok && !(type & ~(uint64_t)KNOWN);
 }
 

@@ -42,6 +42,8 @@ struct tap_sample {
 	uint32_t pid, tid, cpu;
 	struct bytes raw;   /* a tracepoint's fields, as its format has them */
 	struct bytes chain; /* u64s */
+	struct bytes regs;  /* of the user side, see event_user_frame(); empty: it has none */
+	struct bytes stack; /* from its stack pointer up, as much as could be read */
 	struct bytes rec;   /* the whole record, with its header */
 };
 

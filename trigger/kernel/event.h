@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "dump/base/bytes.h"
 #include "trigger/kernel/caps.h"
 
 #include <linux/perf_event.h>
@@ -85,3 +86,8 @@ void event_raise_nofile(void);
 
 /* PERF_SAMPLE_REGS_USER mask of this architecture for DWARF unwinding. */
 uint64_t event_user_regs(void);
+/* Where a thread was, from the registers of a sample with that mask; false when they are short. */
+struct event_frame {
+	uint64_t ip, sp, fp;
+};
+bool event_user_frame(struct bytes regs, struct event_frame *out);

@@ -7,7 +7,12 @@
 
 #include <asm/perf_regs.h>
 
+#include <string.h>
+
 #if defined(__x86_64__)
+#define REG_IP	  PERF_REG_X86_IP
+#define REG_SP	  PERF_REG_X86_SP
+#define REG_FP	  PERF_REG_X86_BP
 #define BIT(name) (1ull << PERF_REG_X86_##name)
 
 uint64_t event_user_regs(void)
@@ -19,6 +24,9 @@ uint64_t event_user_regs(void)
 }
 
 #elif defined(__aarch64__)
+#define REG_IP PERF_REG_ARM64_PC
+#define REG_SP PERF_REG_ARM64_SP
+#define REG_FP PERF_REG_ARM64_X29
 
 uint64_t event_user_regs(void)
 {
@@ -29,3 +37,20 @@ uint64_t event_user_regs(void)
 #else
 #error "which user registers perf samples on this architecture has to be told here"
 #endif
+
+/* Registers stand in the order of their bits, those that are not sampled left out. */
+static uint64_t take(struct bytes regs, unsigned reg)
+{
+	uint64_t v, below = event_user_regs() & ((1ull << reg) - 1);
+
+	memcpy(&v, regs.p + 8 * (size_t)__builtin_popcountll(below), sizeof(v));
+	return v;
+}
+
+bool event_user_frame(struct bytes regs, struct event_frame *out)
+{
+	if (regs.len < 8 * (size_t)__builtin_popcountll(event_user_regs()))
+		return false;
+	*out = (struct event_frame){take(regs, REG_IP), take(regs, REG_SP), take(regs, REG_FP)};
+	return true;
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Source "crash[:COMM|:PID]": a thread is about to be ended by a signal that means a fault. Seen at
+ * signal:signal_deliver, when the signal takes effect with its default action; nothing is changed,
+ * neither in the system nor in who crashes. The filter is the kernel's: what has a handler, what is
+ * ignored, SIGKILL and SIGTERM wake nobody.
+ *
+ * The record has the thread's registers and as much of its stack as perf gives: by these the dump
+ * tells where it crashed, also when the process is long gone.
+ */
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "trigger/crash_signal.h"
+#include "trigger/evidence.h"
+#include "trigger/kernel/event.h"
+#include "trigger/kernel/tracefs.h"
+#include "trigger/source.h"
+#include "trigger/tap.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * A record is shorter than 64 KiB; the kernel cuts the copy so that it fits
+ * (perf_sample_ustack_size() in kernel/events/core.c).
+ */
+#define STACK_BYTES 65528
+/* Of crashes that come at once: so many are kept, and so many are looked at in one go. */
+#define MAX_KEPT 4
+#define MAX_PASS 64
+#define COMM_MAX 15
+#define FRAMES	 8
+
+struct source {
+	struct event_list events;
+	struct tap *tap;
+	uint32_t sig_at, code_at; /* in the tracepoint's fields */
+	pid_t pid;		  /* 0: of whomever */
+	char comm[COMM_MAX + 1];  /* a pattern; "": of any name */
+	uint64_t nr_unseen;	  /* hits that left no record */
+};
+
+/* ---- whom it is about ---- */
+
+static bool all_digits(const char *s)
+{
+	return *s && !s[strspn(s, "0123456789")];
+}
+
+static int parse_pid(const struct rule *r, struct source *s, struct err *err)
+{
+	uint64_t pid;
+
+	if (str_u64(r->arg, &pid, NULL) || !pid || pid > INT32_MAX)
+		return rule_err(r->text, r->arg_at, err, "'%s' is no process id", r->arg);
+	s->pid = (pid_t)pid;
+	return 0;
+}
+
+static int parse_comm(const struct rule *r, struct source *s, struct err *err)
+{
+	size_t n = strlen(r->arg);
+
+	if (strpbrk(r->arg, "\"\\"))
+		return rule_err(r->text, r->arg_at, err,
+				"a name with a quote or backslash can't be given to the kernel; "
+				"take * in its place");
+	if (n > COMM_MAX) {
+		rule_err(r->text, r->arg_at, err,
+			 "names of threads have at most %d bytes: the kernel keeps '%.*s'",
+			 COMM_MAX, COMM_MAX, r->arg);
+		return -EINVAL;
+	}
+	memcpy(s->comm, r->arg, n + 1);
+	return 0;
+}
+
+static int parse(const struct rule *r, struct source *s, struct err *err)
+{
+	if (r->op != RULE_OP_NONE)
+		return rule_err(r->text, r->op_at, err, "crash takes no comparison");
+	if (r->for_ns >= 0)
+		return rule_err(r->text, strlen(r->source), err,
+				"a crash is there for a moment only: for= makes no sense with it");
+	if (!*r->arg)
+		return 0;
+	return all_digits(r->arg) ? parse_pid(r, s, err) : parse_comm(r, s, err);
+}
+
+/* ---- opening ---- */
+
+/* Where the field lies in a tracepoint's format: "field:int sig;\toffset:8;\tsize:4;". */
+static int find_field(const char *format, const char *name, uint32_t *at)
+{
+	char want[64];
+	const char *p;
+	unsigned offset, size;
+
+	snprintf(want, sizeof(want), " %s;", name);
+	p = strstr(format, want);
+	if (!p || sscanf(p + strlen(want), " offset:%u; size:%u;", &offset, &size) != 2 ||
+	    size != 4)
+		return -ENOENT;
+	*at = offset;
+	return 0;
+}
+
+static int find_fields(struct source *s, struct err *err)
+{
+	struct buf format = {0};
+	int rc = tracefs_read("events/signal/signal_deliver/format", &format, err);
+
+	if (!rc && (find_field((char *)format.p, "sig", &s->sig_at) ||
+		    find_field((char *)format.p, "code", &s->code_at)))
+		rc = err_set(err, -ENOENT,
+			     "signal:signal_deliver has other fields here than crash knows");
+	buf_free(&format);
+	return rc;
+}
+
+/* "signal:signal_deliver[sa_handler==0 && (sig==11 || ...) && comm=="x"]" */
+static void write_event(const struct source *s, char *out, size_t n)
+{
+	size_t len = (size_t)snprintf(out, n, "signal:signal_deliver[sa_handler==0 && (");
+
+	for (size_t i = 0; crash_signals[i]; i++)
+		len += (size_t)snprintf(out + len, n - len, "%ssig==%d", i ? " || " : "",
+					crash_signals[i]);
+	len += (size_t)snprintf(out + len, n - len, ")");
+	if (*s->comm)
+		len += (size_t)snprintf(out + len, n - len, " && comm%s\"%s\"",
+					strpbrk(s->comm, "*?[") ? "~" : "==", s->comm);
+	snprintf(out + len, n - len, "]");
+}
+
+/* The threads of a process, as many as there are now; those that come are inherited. */
+static int list_threads(pid_t pid, pid_t **out, size_t *nr, struct err *err)
+{
+	char path[48];
+	const struct dirent *e;
+	struct buf list = {0};
+	DIR *dir;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir) {
+		rc = err_set(err, -ESRCH, "there is no process %d to crash", (int)pid);
+		err_hint(err, "crash:NAME waits for whoever has that name, also later");
+		return rc;
+	}
+	while (!rc && (e = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (tid > 0)
+			rc = buf_put(&list, &tid, sizeof(tid));
+	}
+	closedir(dir);
+	if (rc)
+		return err_set(err, rc, "out of memory for a trigger");
+	*out = (pid_t *)list.p;
+	*nr = list.len / sizeof(pid_t);
+	return 0;
+}
+
+static int open_tap(struct source *s, const struct source_env *env, struct err *err)
+{
+	struct tap_options o = {
+		.event = s->events.v[0],
+		.sample_type = PERF_SAMPLE_STACK_USER,
+		.stack_bytes = STACK_BYTES,
+		.inherit = true,
+	};
+	pid_t *tids = NULL;
+	int rc = s->pid ? list_threads(s->pid, &tids, &o.nr_tids, err) : 0;
+
+	o.tids = tids;
+	if (!rc)
+		rc = tap_open(&o, env, &s->tap, err);
+	free(tids);
+	return rc;
+}
+
+static void crash_close(struct source *s)
+{
+	if (!s)
+		return;
+	tap_close(s->tap);
+	event_list_free(&s->events);
+	free(s);
+}
+
+static int crash_open(const struct rule *r, const struct source_env *env, struct source **out,
+		      struct err *err)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	char event[512];
+	int rc;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	rc = parse(r, s, err);
+	write_event(s, event, sizeof(event));
+	if (!rc)
+		rc = event_parse(event, env ? env->caps : NULL, &s->events, err);
+	if (!rc)
+		rc = find_fields(s, err);
+	if (!rc)
+		rc = open_tap(s, env, err);
+	if (rc)
+		crash_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+/* ---- a crash ---- */
+
+static int32_t number(struct bytes raw, uint32_t at)
+{
+	int32_t v = 0;
+
+	if (span_fits(at, sizeof(v), raw.len))
+		memcpy(&v, raw.p + at, sizeof(v));
+	return v;
+}
+
+/* The thread's name; it is there until somebody has asked how it ended. */
+static void read_comm(uint32_t pid, uint32_t tid, char comm[16])
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	*comm = '\0';
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, comm, 16);
+	close(fd);
+	n = n > 0 && comm[n - 1] == '\n' ? n - 1 : n;
+	comm[n > 15 ? 15 : n > 0 ? n : 0] = '\0';
+}
+
+static uint64_t mix(uint64_t hash, uint64_t v)
+{
+	hash = (hash ^ v) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+/*
+ * The same for crashes at the same place: of each address only what lies within its page, for files
+ * are mapped elsewhere each time. Callers as far as frame pointers lead to them; they are
+ * recognized by lying ever higher in the stack.
+ */
+static uint64_t hash_place(const struct tap_sample *t, int sig)
+{
+	uint64_t hash = mix(0, (uint64_t)sig), at, caller[2];
+	struct event_frame f;
+
+	if (!event_user_frame(t->regs, &f))
+		return 0;
+	hash = mix(hash, f.ip & 0xfff);
+	for (int i = 0; i < FRAMES && f.fp >= f.sp && !(f.fp & 7); i++) {
+		at = f.fp - f.sp;
+		if (!span_fits(at, sizeof(caller), t->stack.len))
+			break;
+		memcpy(caller, t->stack.p + at, sizeof(caller));
+		hash = mix(hash, caller[1] & 0xfff);
+		if (caller[0] <= f.fp)
+			break;
+		f.fp = caller[0];
+	}
+	return hash | 1;
+}
+
+/* "redis-server", "bio_aof of redis-server" where the thread has a name of its own. */
+static void say_who(const struct tap_sample *t, const char *comm, struct sighting *what)
+{
+	char leader[16] = "", a[64], b[64];
+
+	if (t->pid != t->tid)
+		read_comm(t->pid, t->pid, leader);
+	if (*comm)
+		sighting_add(what, "comm=%s", str_safe(a, sizeof(a), comm, strlen(comm)));
+	if (*leader && strcmp(leader, comm) != 0)
+		sighting_add(what, "process=%s", str_safe(b, sizeof(b), leader, strlen(leader)));
+}
+
+static void fill(struct source *s, const struct tap_sample *t, struct sighting *what)
+{
+	int sig = number(t->raw, s->sig_at), code = number(t->raw, s->code_at);
+	char name[32], code_name[32];
+	struct event_frame f;
+
+	tap_sighting(s->tap, t, what);
+	read_comm(t->pid, t->tid, what->comm);
+	what->stack_hash = hash_place(t, sig);
+	sighting_add(what, "signal=%s", crash_signal_name(sig, name, sizeof(name)));
+	sighting_add(what, "code=%s", crash_code_name(sig, code, code_name, sizeof(code_name)));
+	say_who(t, what->comm, what);
+	if (event_user_frame(t->regs, &f))
+		sighting_add(what, "ip=0x%llx", (unsigned long long)f.ip);
+}
+
+/* One more that crashed at the same time: its record goes with the first one's. */
+static void add_other(struct source *s, const struct tap_sample *t, struct sighting *what)
+{
+	int sig = number(t->raw, s->sig_at);
+	char comm[16], safe[64], name[32];
+
+	what->nr_hits++;
+	if (what->nr_hits > MAX_KEPT)
+		return;
+	if (what->evidence)
+		evidence_add(what->evidence, 0, t->cpu, t->rec);
+	read_comm(t->pid, t->tid, comm);
+	sighting_add(what, "also=%s, pid %u, tid %u, %s",
+		     *comm ? str_safe(safe, sizeof(safe), comm, strlen(comm)) : "?", t->pid, t->tid,
+		     crash_signal_name(sig, name, sizeof(name)));
+}
+
+/* Those that left no record are hits all the same. */
+static void count_unseen(struct source *s, struct sighting *what)
+{
+	uint64_t lost = tap_take_lost(s->tap);
+
+	s->nr_unseen += lost;
+	if (what->nr_hits)
+		what->nr_hits += lost < 1000000 ? (uint32_t)lost : 1000000;
+}
+
+static int crash_ready(struct source *s, struct sighting *what, struct err *err)
+{
+	struct tap_sample t;
+	int rc = 0;
+
+	for (int i = 0; i < MAX_PASS && (rc = tap_next(s->tap, &t, err)) > 0; i++) {
+		if (s->pid && t.pid != (uint32_t)s->pid)
+			continue; /* a process that it started */
+		if (what->nr_hits)
+			add_other(s, &t, what);
+		else
+			fill(s, &t, what);
+	}
+	count_unseen(s, what);
+	return rc < 0 ? rc : what->nr_hits > 0;
+}
+
+static int crash_fd(const struct source *s, uint32_t *events)
+{
+	return tap_fd(s->tap);
+}
+
+static int crash_cpu(struct source *s, int cpu, bool online, struct err *err)
+{
+	return tap_cpu(s->tap, cpu, online, err);
+}
+
+/* ---- what it says of itself ---- */
+
+static void crash_plan(const struct source *s, struct source_plan *out)
+{
+	char whom[64] = "any thread";
+
+	if (s->pid)
+		snprintf(whom, sizeof(whom), "a thread of process %d", (int)s->pid);
+	else if (*s->comm)
+		snprintf(whom, sizeof(whom), "a thread named %s", s->comm);
+	snprintf(out->watches, sizeof(out->watches),
+		 "signal:signal_deliver, for a fatal signal that %s does not handle", whom);
+	snprintf(out->costs, sizeof(out->costs),
+		 "a comparison in the kernel for each signal that is delivered; no wake-up until "
+		 "something crashes");
+}
+
+static bool crash_trouble(const struct source *s, char *out, size_t n)
+{
+	if (s->pid && kill(s->pid, 0) && errno == ESRCH)
+		snprintf(out, n, "process %d has ended: it can't crash any more", (int)s->pid);
+	else if (s->nr_unseen)
+		snprintf(out, n, "%llu crashes came too fast to be looked at",
+			 (unsigned long long)s->nr_unseen);
+	else
+		return false;
+	return true;
+}
+
+const struct source_ops source_crash = {
+	.name = "crash",
+	.syntax = "crash[:COMM|:PID]",
+	.help = "a thread is ended by a signal that means a fault (SIGSEGV, SIGABRT, ...)",
+	.example = "crash",
+	.open = crash_open,
+	.fd = crash_fd,
+	.ready = crash_ready,
+	.cpu = crash_cpu,
+	.plan = crash_plan,
+	.trouble = crash_trouble,
+	.close = crash_close,
+};

@@ -677,6 +677,8 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 		.argv = argv,
 		.timer_fd = -1,
 		.status_fd = -1,
+		/* What came before anybody slept here may have been told already. */
+		.more_hits = true,
 	};
 	int rc = open_loop(&d, err);
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Forward rings with a wake-up per record; see tap.h. All events of a CPU write into one ring, that
- * of its first event. Fields of a sample stand in the order of perf_event_open(2), "PERF_RECORD_
- * SAMPLE"; only those that a tap can ask for are read.
+ * of its first event. This file opens and closes them; tap_read.c reads.
  */
-#include "trigger/tap.h"
+#include "trigger/tap_impl.h"
 
 #include "dump/base/err.h"
-#include "trigger/evidence.h"
-#include "trigger/kernel/clock.h"
-#include "trigger/kernel/ring.h"
 #include "trigger/kernel/settings.h"
 #include "trigger/source.h"
 
@@ -18,56 +14,42 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
-#define ALWAYS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
-#define KNOWN                                                                                      \
-	(ALWAYS | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | \
-	 PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+#define ALWAYS	   (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 #define RING_BYTES (64u << 10)
-#define MAX_RECORD 65536
 #define MAX_CHAIN  127
-
-struct tap_ring {
-	int cpu;
-	struct ring ring;
-	int *fds;
-	size_t nr_fds;
-};
-
-struct tap {
-	const struct event *event;
-	const struct caps *caps;
-	struct perf_event_attr attr;
-	uint64_t ring_bytes;
-	pid_t *tids; /* one, -1: all tasks */
-	size_t nr_tids;
-	int epoll_fd;
-	struct tap_ring **rings;
-	size_t nr_rings;
-	size_t turn; /* the ring that is read next */
-	uint64_t lost;
-	/* A record that has been given out; consumed at the next call. */
-	struct ring *given;
-	uint64_t given_end;
-	uint8_t scratch[MAX_RECORD];
-};
 
 /* ---- opening ---- */
 
-static void ring_close(struct tap *t, struct tap_ring *r)
+void tap_ring_close(struct tap *t, struct tap_ring *r)
 {
 	if (!r)
 		return;
-	if (r->ring.page)
-		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, r->ring.fd, NULL);
+	if (r->ring.page && r->waits < r->nr_fds)
+		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, r->fds[r->waits], NULL);
 	if (t->given == &r->ring)
 		t->given = NULL;
 	ring_unmap(&r->ring);
 	while (r->nr_fds)
 		close(r->fds[--r->nr_fds]);
 	free(r->fds);
+	free(r->lost);
 	free(r);
+}
+
+/*
+ * Every event that writes into a ring is woken for each record of it, but one whose task has ended
+ * says for ever that it hung up: then the next has to be waited on.
+ */
+int tap_ring_wait(struct tap *t, struct tap_ring *r)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = r};
+
+	if (r->waits == r->nr_fds)
+		return 0;
+	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, r->fds[r->waits], &ev) ? -errno : 0;
 }
 
 static int refuse(const struct tap *t, int code, pid_t tid, int cpu, size_t bytes, struct err *err)
@@ -75,23 +57,23 @@ static int refuse(const struct tap *t, int code, pid_t tid, int cpu, size_t byte
 	return event_strerror(err, code, t->event->name, &t->attr, tid, cpu, bytes, t->caps);
 }
 
-/* The first event of a CPU has the ring and is waited on. */
+/* The first event of a CPU has the ring. */
 static int own_ring(struct tap *t, struct tap_ring *r, int fd, struct err *err)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = r};
 	int rc = ring_map(&r->ring, fd, t->ring_bytes, false);
 
-	if (rc)
-		return refuse(t, rc, -1, r->cpu, t->ring_bytes, err);
-	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &ev)
-		       ? err_sys(err, -errno, "can't wait for %s", t->event->name)
-		       : 0;
+	return rc ? refuse(t, rc, -1, r->cpu, t->ring_bytes, err) : 0;
 }
 
 static int add_event(struct tap *t, struct tap_ring *r, pid_t tid, struct err *err)
 {
 	int fd = event_open(&t->attr, tid, r->cpu, -1, 0);
 
+	if (fd == -EINVAL && t->attr.read_format & PERF_FORMAT_LOST) {
+		/* Linux before 6.0: what was lost is told by records only. */
+		t->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+		fd = event_open(&t->attr, tid, r->cpu, -1, 0);
+	}
 	if (fd < 0)
 		return refuse(t, fd, tid, r->cpu, 0, err);
 	r->fds[r->nr_fds++] = fd;
@@ -116,17 +98,21 @@ static int ring_open(struct tap *t, int cpu, struct tap_ring **out, struct err *
 	struct tap_ring *r = calloc(1, sizeof(*r));
 	int rc = 0;
 
-	if (!r || !(r->fds = calloc(t->nr_tids, sizeof(*r->fds)))) {
-		free(r);
+	if (!r)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	}
 	r->cpu = cpu;
+	r->fds = calloc(t->nr_tids, sizeof(*r->fds));
+	r->lost = calloc(t->nr_tids, sizeof(*r->lost));
+	if (!r->fds || !r->lost)
+		rc = err_set(err, -ENOMEM, "out of memory for a trigger");
 	for (size_t i = 0; i < t->nr_tids && (!rc || rc == -ESRCH); i++)
 		rc = add_event(t, r, t->tids[i], err);
 	if (rc == -ESRCH && r->nr_fds)
 		rc = 0;
+	if (!rc && (rc = tap_ring_wait(t, r)))
+		err_sys(err, rc, "can't wait for %s", t->event->name);
 	if (rc) {
-		ring_close(t, r);
+		tap_ring_close(t, r);
 		return rc;
 	}
 	for (size_t i = 0; i < r->nr_fds; i++)
@@ -149,6 +135,16 @@ static int add_cpu(struct tap *t, int cpu, struct err *err)
 	return rc;
 }
 
+static uint16_t max_chain(void)
+{
+	int64_t allowed;
+
+	return setting_number("kernel/perf_event_max_stack", &allowed) && allowed > 0 &&
+			       allowed < MAX_CHAIN
+		       ? (uint16_t)allowed
+		       : MAX_CHAIN;
+}
+
 static void set_attr(struct tap *t, const struct tap_options *o)
 {
 	struct perf_event_attr *a = &t->attr;
@@ -164,7 +160,9 @@ static void set_attr(struct tap *t, const struct tap_options *o)
 		a->sample_stack_user = o->stack_bytes;
 	}
 	if (a->sample_type & PERF_SAMPLE_CALLCHAIN)
-		a->sample_max_stack = MAX_CHAIN;
+		a->sample_max_stack = max_chain();
+	a->read_format =
+		PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST;
 	a->use_clockid = 1;
 	a->clockid = CLOCK_MONOTONIC;
 	a->disabled = 1;
@@ -231,7 +229,7 @@ void tap_close(struct tap *t)
 	if (!t)
 		return;
 	while (t->nr_rings)
-		ring_close(t, t->rings[--t->nr_rings]);
+		tap_ring_close(t, t->rings[--t->nr_rings]);
 	free(t->rings);
 	free(t->tids);
 	if (t->epoll_fd >= 0)
@@ -241,42 +239,37 @@ void tap_close(struct tap *t)
 
 /* ---- CPUs ---- */
 
-static struct tap_ring *find(const struct tap *t, int cpu, size_t *at)
+static struct tap_ring *find(const struct tap *t, int cpu)
 {
-	for (size_t i = 0; i < t->nr_rings; i++) {
-		*at = i;
-		if (t->rings[i]->cpu == cpu)
+	for (size_t i = 0; i < t->nr_rings; i++)
+		if (t->rings[i]->cpu == cpu && !t->rings[i]->away)
 			return t->rings[i];
-	}
 	return NULL;
 }
 
-/* The events of a CPU that was away no longer count; what is left in its ring is read first. */
+/* The events of a CPU that was away no longer count; what is left in their ring is read first. */
 int tap_cpu(struct tap *t, int cpu, bool online, struct err *err)
 {
-	struct tap_ring *old;
-	size_t at;
+	struct tap_ring *old = find(t, cpu);
+	int rc;
 
+	if (old)
+		old->away = true;
 	if (!online)
 		return 0;
-	old = find(t, cpu, &at);
-	if (old) {
-		t->rings[at] = t->rings[--t->nr_rings];
-		t->turn = 0;
-		ring_close(t, old);
-	}
-	return add_cpu(t, cpu, err);
+	rc = add_cpu(t, cpu, err);
+	/* All its tasks have ended: there is nothing to see on this CPU either. */
+	return rc == -ESRCH && t->nr_rings ? 0 : rc;
 }
 
 int tap_cpu_fd(const struct tap *t, int cpu)
 {
-	size_t at;
-	const struct tap_ring *r = find(t, cpu, &at);
+	const struct tap_ring *r = find(t, cpu);
 
 	return r ? r->fds[0] : -1;
 }
 
-/* ---- reading ---- */
+/* ---- what it is ---- */
 
 int tap_fd(const struct tap *t)
 {
@@ -288,186 +281,10 @@ const struct perf_event_attr *tap_attr(const struct tap *t)
 	return &t->attr;
 }
 
-static bool take_chain(struct bytes *b, struct bytes *out)
+bool tap_ended(const struct tap *t)
 {
-	uint64_t nr;
-
-	return bytes_u64(b, &nr) && nr <= b->len / 8 && bytes_take(b, nr * 8, out);
-}
-
-static bool take_raw(struct bytes *b, struct bytes *out)
-{
-	uint32_t n;
-
-	return bytes_u32(b, &n) && bytes_take(b, n, out);
-}
-
-/* The ABI, then a word for each register; of a thread without a user side there are none. */
-static bool take_regs(const struct tap *t, struct bytes *b, struct bytes *out)
-{
-	uint64_t abi, mask = t->attr.sample_regs_user;
-
-	return bytes_u64(b, &abi) &&
-	       (!abi || bytes_take(b, 8 * (size_t)__builtin_popcountll(mask), out));
-}
-
-/* The size that was reserved, that many bytes, and how many of them were read. */
-static bool take_stack(struct bytes *b, struct bytes *out)
-{
-	uint64_t size, got;
-
-	if (!bytes_u64(b, &size) || !size)
-		return !b->len;
-	if (!bytes_take(b, size, out) || !bytes_u64(b, &got) || got > size)
-		return false;
-	out->len = got;
-	return true;
-}
-
-static bool parse_sample(const struct tap *t, struct bytes rec, struct tap_sample *s)
-{
-	uint64_t type = t->attr.sample_type, word;
-	struct bytes b = rec;
-	bool ok = bytes_take(&b, sizeof(struct perf_event_header), &(struct bytes){0});
-
-	*s = (struct tap_sample){.rec = rec};
-	if (type & PERF_SAMPLE_IP)
-		ok = ok && bytes_u64(&b, &s->ip);
-	ok = ok && bytes_u32(&b, &s->pid) && bytes_u32(&b, &s->tid) && bytes_u64(&b, &s->ns);
-	if (type & PERF_SAMPLE_ADDR)
-		ok = ok && bytes_u64(&b, &s->addr);
-	ok = ok && bytes_u64(&b, &word);
-	s->cpu = (uint32_t)word;
-	if (type & PERF_SAMPLE_PERIOD)
-		ok = ok && bytes_u64(&b, &word);
-	if (type & PERF_SAMPLE_CALLCHAIN)
-		ok = ok && take_chain(&b, &s->chain);
-	if (type & PERF_SAMPLE_RAW)
-		ok = ok && take_raw(&b, &s->raw);
-	if (type & PERF_SAMPLE_REGS_USER)
-		ok = ok && take_regs(t, &b, &s->regs);
-	if (type & PERF_SAMPLE_STACK_USER)
-		ok = ok && take_stack(&b, &s->stack);
-	return ok && !(type & ~(uint64_t)KNOWN);
-}
-
-/* Counts what the kernel could not write: struct { header; u64 id; u64 lost; }. */
-static void note_lost(struct tap *t, struct bytes rec)
-{
-	uint64_t lost;
-
-	if (rec.len < sizeof(struct perf_event_header) + 16)
-		return;
-	memcpy(&lost, rec.p + sizeof(struct perf_event_header) + 8, sizeof(lost));
-	t->lost += lost;
-}
-
-static void consume_given(struct tap *t)
-{
-	if (t->given)
-		ring_consume(t->given, t->given_end);
-	t->given = NULL;
-}
-
-/* The next sample of one ring. */
-static bool next_of(struct tap *t, struct tap_ring *r, struct tap_sample *out)
-{
-	uint64_t head = ring_head(&r->ring), pos = ring_tail(&r->ring);
-	struct perf_event_header h;
-	struct bytes rec;
-
-	while (ring_next(&r->ring, &pos, head, t->scratch, &rec)) {
-		memcpy(&h, rec.p, sizeof(h));
-		if (h.type == PERF_RECORD_SAMPLE && parse_sample(t, rec, out)) {
-			t->given = &r->ring;
-			t->given_end = pos;
-			return true;
-		}
-		if (h.type == PERF_RECORD_LOST)
-			note_lost(t, rec);
-		ring_consume(&r->ring, pos);
-	}
-	return false;
-}
-
-int tap_next(struct tap *t, struct tap_sample *out, struct err *err)
-{
-	struct epoll_event ev;
-
-	consume_given(t);
-	for (size_t i = 0; i < t->nr_rings; i++) {
-		struct tap_ring *r = t->rings[t->turn++ % t->nr_rings];
-
-		if (next_of(t, r, out))
-			return 1;
-	}
-	/* A ring whose tasks have all ended hangs up for ever: it is not waited on any more. */
-	while (epoll_wait(t->epoll_fd, &ev, 1, 0) == 1 && ev.events & (EPOLLHUP | EPOLLERR)) {
-		struct tap_ring *r = ev.data.ptr;
-
-		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, r->ring.fd, NULL);
-	}
-	return 0;
-}
-
-uint64_t tap_take_lost(struct tap *t)
-{
-	uint64_t lost = t->lost;
-
-	t->lost = 0;
-	return lost;
-}
-
-static uint64_t skip_ring(struct tap *t, struct ring *r)
-{
-	uint64_t head = ring_head(r), pos = ring_tail(r), nr = 0;
-	struct perf_event_header h;
-	struct bytes rec;
-
-	while (ring_next(r, &pos, head, t->scratch, &rec)) {
-		memcpy(&h, rec.p, sizeof(h));
-		nr += h.type == PERF_RECORD_SAMPLE;
-		if (h.type == PERF_RECORD_LOST)
-			note_lost(t, rec);
-	}
-	ring_consume(r, head);
-	return nr;
-}
-
-uint64_t tap_skip(struct tap *t)
-{
-	uint64_t nr = 0;
-
-	consume_given(t);
 	for (size_t i = 0; i < t->nr_rings; i++)
-		nr += skip_ring(t, &t->rings[i]->ring);
-	return nr + tap_take_lost(t);
-}
-
-static struct evidence *as_evidence(const struct tap *t, const struct tap_sample *s)
-{
-	struct evidence_kind k = {.attr = t->attr,
-				  .name = t->event->name,
-				  .filter = t->event->filter,
-				  .target = t->event->target};
-	struct evidence *e;
-	size_t kind;
-
-	if (evidence_new(&e))
-		return NULL;
-	if (evidence_add_kind(e, &k, &kind) || evidence_add(e, kind, s->cpu, s->rec)) {
-		evidence_put(e);
-		return NULL;
-	}
-	return e;
-}
-
-void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighting *what)
-{
-	what->ns = s->ns;
-	what->pid = s->pid;
-	what->tid = s->tid;
-	what->nr_hits++;
-	evidence_put(what->evidence);
-	what->evidence = as_evidence(t, s);
+		if (t->rings[i]->waits < t->rings[i]->nr_fds)
+			return false;
+	return true;
 }

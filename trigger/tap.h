@@ -33,16 +33,20 @@ int tap_open(const struct tap_options *o, const struct source_env *env, struct t
 	     struct err *err);
 void tap_close(struct tap *t); /* NULL allowed */
 
-/* Readable (POLLIN) when there are records. */
+/*
+ * Becomes readable (POLLIN) when a record comes. It says so once: after any wake-up, and after it
+ * was put into an epoll set, call tap_next() until it returns 0; only then is it sure that the next
+ * record wakes. It may stand in epoll sets within epoll sets.
+ */
 int tap_fd(const struct tap *t);
 
 /* One record, taken apart. What the event does not sample is 0 or empty. */
 struct tap_sample {
 	uint64_t ns, ip, addr;
 	uint32_t pid, tid, cpu;
+	struct bytes chain; /* u64s, with PERF_CONTEXT_* before each part */
 	struct bytes raw;   /* a tracepoint's fields, as its format has them */
-	struct bytes chain; /* u64s */
-	struct bytes regs;  /* of the user side, see event_user_frame(); empty: it has none */
+	struct bytes regs; /* of the user side, see tap_reg() and event_user_frame(); empty: none */
 	struct bytes stack; /* from its stack pointer up, as much as could be read */
 	struct bytes rec;   /* the whole record, with its header */
 };
@@ -50,20 +54,37 @@ struct tap_sample {
 /* The next one; 1, 0: none is left, or -errno. Borrowed until the next call. */
 int tap_next(struct tap *t, struct tap_sample *out, struct err *err);
 
-/* Hits that did not fit into the rings since last asked: they count too. */
-uint64_t tap_take_lost(struct tap *t);
+/* The user register PERF_REG_*; false when it was not sampled, as with a thread of the kernel. */
+bool tap_reg(const struct tap *t, const struct tap_sample *s, unsigned reg, uint64_t *out);
 
 /* Takes all records that are there without looking at them; how many, lost ones included. Ends the
  * borrowing of what tap_next() gave. For source_ops.skip. */
 uint64_t tap_skip(struct tap *t);
 
 /*
- * Fills in who and when of a sighting, and gives it the record as evidence (unless memory is
- * short). `nr_hits` of the sighting is raised by one.
+ * A hash of a call chain that is the same when the program is started anew, for counting repeats:
+ * of user addresses it has only what address space randomisation leaves alone. 0: no chain.
+ */
+uint64_t tap_stack_hash(struct bytes chain);
+
+/* Hits that did not fit into the rings since last asked, once tap_next() has said that none is
+ * left: they count too. (Before Linux 6.0 some may be told late: with the next record.) */
+uint64_t tap_take_lost(struct tap *t);
+
+/* How often the event came on all CPUs since the tap was opened, sampled or not. */
+uint64_t tap_count(const struct tap *t);
+
+/* All its tasks have ended: nothing will ever come again. */
+bool tap_ended(const struct tap *t);
+
+/*
+ * Fills in who (with the thread's name when it is still there) and when of a sighting and the hash
+ * of its stack, and gives it the record as evidence (unless memory is short). `nr_hits` of the
+ * sighting is raised by one.
  */
 void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighting *what);
 
-/* A CPU came online or went; see source_ops.cpu. */
+/* A CPU came online or went; see source_ops.cpu. What its ring holds is read by tap_next(). */
 int tap_cpu(struct tap *t, int cpu, bool online, struct err *err);
 
 /* The descriptor of its event on that CPU, such as a BPF program wants for its output; -1: none. */

@@ -13,9 +13,8 @@
 #include <string.h>
 
 const struct source_ops *const source_table[] = {
-	&source_signal,
-	&source_crash,
-	NULL,
+	&source_signal, &source_crash, &source_mem,   &source_load, &source_rss,
+	&source_cpu,	&source_exit,  &source_every, NULL,
 };
 
 const struct source_ops *source_find(const char *name)

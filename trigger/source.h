@@ -98,5 +98,7 @@ struct source_ops {
 /* All kinds, ended by NULL. */
 extern const struct source_ops *const source_table[];
 extern const struct source_ops source_signal, source_crash;
+extern const struct source_ops source_mem, source_load, source_rss, source_cpu, source_exit,
+	source_every;
 /* The row of that name; NULL when this build has none. */
 const struct source_ops *source_find(const char *name);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A measured value against a threshold: when it is a hit, and when the next one may be. Pure; for
+ * all sources that measure something. One hit an excursion:
+ *
+ *	             beyond               beyond for for_ns
+ *	  ARMED ───────────────▶ PENDING ───────────────────▶ FIRED
+ *	    ▲ ▲      not beyond     │       (at once: 0)         │
+ *	    │ └─────────────────────┘                            │
+ *	    └────────────────────────────────────────────────────┘
+ *	          back by the hysteresis: at `rearm` or past it
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rule;
+
+enum level_state { LEVEL_ARMED, LEVEL_PENDING, LEVEL_FIRED };
+
+struct level {
+	double threshold, rearm;
+	bool above; /* met above the threshold; else below it */
+	uint64_t for_ns;
+	enum level_state state;
+	uint64_t began_ns; /* in PENDING and FIRED: the first value beyond */
+};
+
+/*
+ * From the rule's comparison, for= and hysteresis= (10% of the threshold when not given). `most`:
+ * the largest value there can be, so that the way back is never out of reach; 0: no such limit.
+ */
+void level_init(struct level *l, const struct rule *r, double threshold, double most);
+
+/* A value, as of `ns`; times must not go back. Whether it is a hit. */
+bool level_feed(struct level *l, double value, uint64_t ns);
+
+/* How far the value has to go until the rule may be met; 0: no distance, or it is of no use to wait
+ * since the state may change with each value. */
+double level_distance(const struct level *l, double value);

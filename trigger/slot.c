@@ -38,13 +38,13 @@ int slot_new_plain(const char *text, struct slot **out, struct err *err)
 
 static int no_such_source(const char *name, struct err *err)
 {
-	char list[400] = "";
+	char list[560] = "";
 
 	for (size_t i = 0; source_table[i]; i++) {
 		size_t n = strlen(list);
 
-		snprintf(list + n, sizeof(list) - n, "%s%s (%s)", i ? ", " : "",
-			 source_table[i]->syntax, source_table[i]->help);
+		snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+			 source_table[i]->syntax);
 	}
 	err_set(err, -ENOENT, "this build of ringback has no trigger source '%s'", name);
 	err_hint(err, "it has: %s", list);

@@ -12,10 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off: a row a line */
 const struct source_ops *const source_table[] = {
-	&source_signal, &source_crash, &source_mem,   &source_load, &source_rss,
-	&source_cpu,	&source_exit,  &source_every, NULL,
+	&source_signal,
+	&source_crash,
+	&source_mem,
+	&source_load,
+	&source_rss,
+	&source_cpu,
+	&source_exit,
+	&source_every,
+	NULL,
 };
+/* clang-format on */
 
 const struct source_ops *source_find(const char *name)
 {

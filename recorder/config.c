@@ -274,6 +274,8 @@ const struct config_row config_rows[] = {
 	 .help = "keep at most N dumps, the oldest is deleted; 0: all"},
 	{"max-disk", 0, "SIZE", ROW_SIZE, AT(max_disk_bytes), .def = "0", .in_file = true,
 	 .help = "keep at most SIZE of dumps, the oldest are deleted; 0: no limit"},
+	{"tell-group", 0, "GROUP", ROW_TEXT, AT(tell_group), .in_file = true,
+	 .help = "members of this group may trigger from their programs too (ringback.h)"},
 	{"dry-run", 0, NULL, ROW_FLAG, AT(dry_run),
 	 .help = "check everything, say what would be recorded and watched and what it costs, and "
 		 "end"},

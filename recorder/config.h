@@ -51,6 +51,7 @@ struct config {
 	size_t nr_rules;
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
+	char *tell_group; /* NULL: none */
 	bool dump_on_exit;
 	bool dry_run;
 	int64_t symbols_ns;	   /* --symbols; 0: off */

@@ -235,6 +235,9 @@ static bool defer(struct daemon *d, const struct rule *rule, const struct sighti
 	if (!d->sealed || d->stopping || d->nr_later == MAX_LATER ||
 	    engine_will_hold(d->s->engine, rule))
 		return false;
+	for (size_t i = 0; i < d->nr_later; i++)
+		if (d->later[i].rule == rule)
+			return false;
 	d->later[d->nr_later++] = (struct later){rule, sighting_share(what)};
 	dumper_hasten(d->s->dumper);
 	log_verbose("%s: a dump of its own as soon as the one before is done", rule->name);

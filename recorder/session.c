@@ -6,6 +6,7 @@
 #include "recorder/log.h"
 #include "recorder/priority.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -39,6 +40,15 @@ static int block_signals(struct session *s, sigset_t *before, struct err *err)
 	return s->signal_fd < 0 ? err_sys(err, -errno, "signalfd") : 0;
 }
 
+/* Programs may always speak; a rule of one's own decides what comes of it. */
+static int add_default_rules(struct session *s, const struct config *c, struct err *err)
+{
+	for (size_t i = 0; i < c->nr_rules; i++)
+		if (!strncmp(c->rules[i], "program", 7) && !isalnum((unsigned char)c->rules[i][7]))
+			return 0;
+	return engine_add(s->engine, "program", err);
+}
+
 /* A rule that can't be is the user's mistake; *usage says whether it was one. */
 static int open_engine(struct session *s, bool *usage, struct err *err)
 {
@@ -53,9 +63,14 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 			       : s->config.command ? getpid()
 						   : 0,
 	};
-	rc = engine_new(&eo, &s->engine, err);
+	rc = tell_new(&s->tell, err);
+	s->env.tell = s->tell;
+	if (!rc)
+		rc = engine_new(&eo, &s->engine, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
 		rc = engine_add(s->engine, s->config.rules[i], err);
+	if (!rc)
+		rc = add_default_rules(s, &s->config, err);
 	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT;
 	return rc;
 }
@@ -169,6 +184,13 @@ static int wait_for_names(struct session *s, struct err *err)
 	return rc || !s->scan_due ? rc : session_scan(s, err);
 }
 
+static int open_tell(struct session *s, struct err *err)
+{
+	int fd, rc = tellsock_open(s->config.name, s->config.tell_group, &s->tellsock, &fd, err);
+
+	return rc ? rc : tell_listen(s->tell, fd, err);
+}
+
 /* --dry-run: rules, and the rings where it is known whose they are. */
 static int try_all(struct session *s, bool *usage, struct err *err)
 {
@@ -209,6 +231,8 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		rc = open_store(s, err);
 	if (!rc)
 		rc = ctl_listen(s->config.name, &s->ctl, err);
+	if (!rc)
+		rc = open_tell(s, err);
 	/* Before it is looked which CPUs there are, so that none comes unheard. */
 	if (!rc && hotplug_open(&s->hotplug, err))
 		log_warn_err(err);
@@ -241,9 +265,11 @@ void session_close(struct session *s)
 	sideband_free(s->sideband);
 	recording_close(s->recording);
 	ledger_free(s->ledger);
+	tellsock_close(s->tellsock);
 	ctl_close(s->ctl);
 	store_close(s->store);
 	engine_free(s->engine);
+	tell_free(s->tell);
 	target_close(&s->target);
 	child_free(s->child);
 	if (s->signal_fd >= 0)
@@ -262,6 +288,8 @@ int session_reload(struct session *s, int argc, char **argv, struct err *err)
 	eo = (struct engine_options){
 		.post_ns = fresh.post_ns, .cooldown_ns = fresh.cooldown_ns, .env = &s->env};
 	rc = engine_reload(s->engine, &eo, (const char *const *)fresh.rules, fresh.nr_rules, err);
+	if (!rc)
+		rc = add_default_rules(s, &fresh, err);
 	if (rc) {
 		config_free(&fresh);
 		return rc;

@@ -19,13 +19,17 @@
 #include "recorder/sideband.h"
 #include "recorder/store.h"
 #include "recorder/target.h"
+#include "recorder/tellsock.h"
+#include "trigger/tell.h"
 #include "trigger/trigger.h"
 
 struct session {
 	struct config config;
 	struct caps caps;
 	struct target target;
-	struct child *child;   /* NULL: no command */
+	struct child *child; /* NULL: no command */
+	struct tell *tell;
+	struct tellsock *tellsock;
 	struct source_env env; /* the engine's, of what is below and above */
 	struct engine *engine;
 	struct store *store;

@@ -11,6 +11,7 @@
 #include "trigger/repeats.h"
 #include "trigger/sigmask.h"
 #include "trigger/slot.h"
+#include "trigger/tell.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -164,6 +165,17 @@ static int open_rest_timer(struct engine *e, struct err *err)
 	return 0;
 }
 
+/* Whatever programs tell, the sources are asked. */
+static int watch_tell(struct engine *e, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
+
+	if (!e->opt.env || !e->opt.env->tell ||
+	    !epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, tell_fd(e->opt.env->tell), &ev))
+		return 0;
+	return err_sys(err, -errno, "can't wait for what programs tell");
+}
+
 int engine_new(const struct engine_options *opt, struct engine **out, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
@@ -181,6 +193,8 @@ int engine_new(const struct engine_options *opt, struct engine **out, struct err
 		err_set(err, rc, "out of memory for the triggers");
 	if (!rc)
 		rc = open_rest_timer(e, err);
+	if (!rc)
+		rc = watch_tell(e, err);
 	if (!rc)
 		rc = add_builtin(e, err);
 	if (rc) {
@@ -415,6 +429,8 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 {
 	uint64_t now = now_ns();
 
+	if (e->opt.env && e->opt.env->tell)
+		tell_pump(e->opt.env->tell);
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
 		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
 		int rc = s->source ? ask(e, s, now, what, err) : 0;

@@ -91,7 +91,7 @@ int slot_watch(struct slot *s, int epoll_fd, struct err *err)
 	int fd = s->ops->fd(s->source, &events);
 	struct epoll_event ev = {.events = events, .data.ptr = s};
 
-	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+	if (fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
 		return err_sys(err, -errno, "can't wait for trigger '%s'", s->rule->name);
 	return 0;
 }

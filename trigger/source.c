@@ -8,21 +8,16 @@
 
 #include "trigger/evidence.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* clang-format off: a row a line */
 const struct source_ops *const source_table[] = {
-	&source_signal,
-	&source_crash,
-	&source_mem,
-	&source_load,
-	&source_rss,
-	&source_cpu,
-	&source_exit,
-	&source_every,
-	NULL,
+	&source_cpu,	 &source_crash, &source_every,	&source_exit,  &source_load, &source_mem,
+	&source_program, &source_rss,	&source_signal, &source_stall, NULL,
 };
 /* clang-format on */
 
@@ -44,6 +39,28 @@ void sighting_add(struct sighting *s, const char *fmt, ...)
 	vsnprintf(s->saw[s->nr_saw], sizeof(s->saw[0]), fmt, ap);
 	va_end(ap);
 	s->nr_saw++;
+}
+
+void source_comm(uint32_t tid, char comm[16])
+{
+	char path[32];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, comm, 16);
+		close(fd);
+	}
+	/* It ends with a newline. */
+	comm[n > 0 ? n - 1 : 0] = '\0';
+}
+
+void sighting_name(struct sighting *s)
+{
+	if (!s->comm[0] && s->tid)
+		source_comm(s->tid, s->comm);
 }
 
 struct sighting sighting_share(const struct sighting *s)

@@ -13,6 +13,7 @@
 struct caps;
 struct err;
 struct evidence;
+struct tell;
 struct source; /* an armed rule; each kind defines its own */
 
 /* What a rule saw when it was met; goes into the dump as "key=value" lines. */
@@ -31,6 +32,10 @@ struct sighting {
 
 /* Adds a "key=value" line to a sighting; silently full at its bound. */
 void sighting_add(struct sighting *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Fills in `comm`, from /proc, when it is empty and the thread is there. */
+void sighting_name(struct sighting *s);
+/* The name of a thread, from /proc; "" when it is gone. */
+void source_comm(uint32_t tid, char comm[16]);
 /* A copy that shares the evidence, and the end of one. */
 struct sighting sighting_share(const struct sighting *s);
 void sighting_fini(struct sighting *s);
@@ -39,8 +44,7 @@ void sighting_fini(struct sighting *s);
 struct source_env {
 	const struct caps *caps; /* what kernel and user allow; NULL: all */
 	int command_pid;	 /* of `-- COMMAND`; 0: none */
-	const char *run_dir;	 /* where sockets are; NULL: none may be made */
-	const char *name;	 /* of the recorder, for those sockets; NULL likewise */
+	struct tell *tell;	 /* what programs tell; NULL: they can't */
 	bool crash_hold;	 /* --crash-hold */
 };
 
@@ -60,7 +64,8 @@ struct source_ops {
 	 */
 	int (*open)(const struct rule *r, const struct source_env *env, struct source **out,
 		    struct err *err);
-	/* The descriptor to wait on (POLLIN unless `events` says otherwise). */
+	/* The descriptor to wait on (POLLIN unless `events` says otherwise); -1: none, the engine
+	 * wakes for it anyway (env->tell). */
 	int (*fd)(const struct source *s, uint32_t *events);
 	/* Called when: that descriptor woke the recorder, before ready(), with the epoll events.
 	 * For descriptors that are readable once only and can't be asked again (PSI). NULL: no
@@ -97,8 +102,15 @@ struct source_ops {
 
 /* All kinds, ended by NULL. */
 extern const struct source_ops *const source_table[];
-extern const struct source_ops source_signal, source_crash;
-extern const struct source_ops source_mem, source_load, source_rss, source_cpu, source_exit,
-	source_every;
+extern const struct source_ops source_cpu;
+extern const struct source_ops source_crash;
+extern const struct source_ops source_every;
+extern const struct source_ops source_exit;
+extern const struct source_ops source_load;
+extern const struct source_ops source_mem;
+extern const struct source_ops source_program;
+extern const struct source_ops source_rss;
+extern const struct source_ops source_signal;
+extern const struct source_ops source_stall;
 /* The row of that name; NULL when this build has none. */
 const struct source_ops *source_find(const char *name);

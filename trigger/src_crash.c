@@ -19,7 +19,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,24 +230,6 @@ static int32_t number(struct bytes raw, uint32_t at)
 	return v;
 }
 
-/* The thread's name; it is there until somebody has asked how it ended. */
-static void read_comm(uint32_t pid, uint32_t tid, char comm[16])
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	*comm = '\0';
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, comm, 16);
-	close(fd);
-	n = n > 0 && comm[n - 1] == '\n' ? n - 1 : n;
-	comm[n > 15 ? 15 : n > 0 ? n : 0] = '\0';
-}
-
 static uint64_t mix(uint64_t hash, uint64_t v)
 {
 	hash = (hash ^ v) * 0x9e3779b97f4a7c15ull;
@@ -287,7 +268,7 @@ static void say_who(const struct tap_sample *t, const char *comm, struct sightin
 	char leader[16] = "", a[64], b[64];
 
 	if (t->pid != t->tid)
-		read_comm(t->pid, t->pid, leader);
+		source_comm(t->pid, leader);
 	if (*comm)
 		sighting_add(what, "comm=%s", str_safe(a, sizeof(a), comm, strlen(comm)));
 	if (*leader && strcmp(leader, comm) != 0)
@@ -301,7 +282,7 @@ static void fill(struct source *s, const struct tap_sample *t, struct sighting *
 	struct event_frame f;
 
 	tap_sighting(s->tap, t, what);
-	read_comm(t->pid, t->tid, what->comm);
+	source_comm(t->tid, what->comm);
 	what->stack_hash = hash_place(t, sig);
 	sighting_add(what, "signal=%s", crash_signal_name(sig, name, sizeof(name)));
 	sighting_add(what, "code=%s", crash_code_name(sig, code, code_name, sizeof(code_name)));
@@ -321,7 +302,7 @@ static void add_other(struct source *s, const struct tap_sample *t, struct sight
 		return;
 	if (what->evidence)
 		evidence_add(what->evidence, 0, t->cpu, t->rec);
-	read_comm(t->pid, t->tid, comm);
+	source_comm(t->tid, comm);
 	sighting_add(what, "also=%s, pid %u, tid %u, %s",
 		     *comm ? str_safe(safe, sizeof(safe), comm, strlen(comm)) : "?", t->pid, t->tid,
 		     crash_signal_name(sig, name, sizeof(name)));

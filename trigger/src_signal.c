@@ -10,7 +10,6 @@
 #include "dump/base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,20 +146,12 @@ static void signal_signals(const struct source *s, sigset_t *set)
 /* The sender's name, when it is still there and /proc lets us see it. */
 static void add_sender_comm(struct sighting *what, uint32_t pid)
 {
-	char path[32], raw[64], comm[128];
-	ssize_t n;
-	int fd;
+	char comm[16], safe[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, raw, sizeof(raw));
-	close(fd);
-	if (n > 0 && raw[n - 1] == '\n')
-		n--;
-	if (n > 0)
-		sighting_add(what, "sender_comm=%s", str_safe(comm, sizeof(comm), raw, (size_t)n));
+	source_comm(pid, comm);
+	if (*comm)
+		sighting_add(what, "sender_comm=%s",
+			     str_safe(safe, sizeof(safe), comm, strlen(comm)));
 }
 
 /* Only kill, tgkill and sigqueue fill in a sender; a timer's signal has something else there. */

@@ -13,7 +13,6 @@
 #include "trigger/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,27 +345,6 @@ static struct evidence *as_evidence(const struct tap *t, const struct tap_sample
 	return e;
 }
 
-/* The name of a thread that is still there. */
-static void read_comm(uint32_t pid, uint32_t tid, char comm[16])
-{
-	char path[48], text[32];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, text, sizeof(text));
-	close(fd);
-	if (n > 0 && text[n - 1] == '\n')
-		n--;
-	if (n > 0 && n < 16) {
-		memcpy(comm, text, (size_t)n);
-		comm[n] = '\0';
-	}
-}
-
 void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighting *what)
 {
 	what->ns = s->ns;
@@ -374,7 +352,7 @@ void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighti
 	what->tid = s->tid;
 	what->nr_hits++;
 	if (!what->comm[0] && s->pid)
-		read_comm(s->pid, s->tid, what->comm);
+		source_comm(s->tid, what->comm);
 	if (!what->stack_hash)
 		what->stack_hash = tap_stack_hash(s->chain);
 	evidence_put(what->evidence);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs tell the recorder by themselves (ringback.h, the crash library): the recorder's end
+ * of their socket. Messages wait here until the source that wants them asks. Nothing blocks;
+ * bounded in peers and messages, and what did not fit is counted.
+ *
+ * Who may connect is the file system's business: the socket's mode and its directory's. Whose
+ * message it is says the kernel (SCM_CREDENTIALS, of each message), not the message.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct tell;
+
+#define TELL_MAX_BYTES 4096 /* of one message */
+
+struct tell_message {
+	uint64_t peer;		/* of the connection, for tell_reply(); never used twice */
+	uint32_t pid, uid, tid; /* tid: as it says, but one of pid's, else pid */
+	uint64_t ns;		/* when it was sent, as it says; not in the future */
+	uint32_t kind;		/* RINGBACK_TRIGGER, ... */
+	char text[224];		/* untrusted; terminated */
+	size_t nr_more;		/* bytes behind struct ringback_message */
+	uint8_t more[TELL_MAX_BYTES];
+};
+
+int tell_new(struct tell **out, struct err *err);
+/* Takes over `listen_fd`, a listening SOCK_SEQPACKET socket that does not block. Once; rules may be
+ * opened before. */
+int tell_listen(struct tell *t, int listen_fd, struct err *err);
+void tell_free(struct tell *t); /* NULL allowed */
+
+/* Readable when there may be messages; an epoll descriptor. */
+int tell_fd(const struct tell *t);
+
+/* Takes in what is there. The engine does it before it asks the sources. */
+void tell_pump(struct tell *t);
+/* The oldest message of that kind that `wants` (NULL: any). False: none. */
+bool tell_take(struct tell *t, uint32_t kind,
+	       bool (*wants)(void *ctx, const struct tell_message *m), void *ctx,
+	       struct tell_message *out);
+
+/* Sends `n` bytes and, when not -1, a copy of descriptor `fd`. 0 or -errno: it is gone or does not
+ * read. */
+int tell_reply(struct tell *t, uint64_t peer, const void *bytes, size_t n, int fd);
+/* Whether it is still connected. */
+bool tell_alive(const struct tell *t, uint64_t peer);
+
+/* Messages dropped because nobody took them in time, or malformed. */
+uint64_t tell_nr_dropped(const struct tell *t);

@@ -10,7 +10,7 @@
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "trigger/crash_signal.h"
+#include "dump/base/signame.h"
 #include "trigger/evidence.h"
 #include "trigger/kernel/event.h"
 #include "trigger/kernel/tracefs.h"
@@ -128,9 +128,9 @@ static void write_event(const struct source *s, char *out, size_t n)
 {
 	size_t len = (size_t)snprintf(out, n, "signal:signal_deliver[sa_handler==0 && (");
 
-	for (size_t i = 0; crash_signals[i]; i++)
+	for (size_t i = 0; signame_faults[i]; i++)
 		len += (size_t)snprintf(out + len, n - len, "%ssig==%d", i ? " || " : "",
-					crash_signals[i]);
+					signame_faults[i]);
 	len += (size_t)snprintf(out + len, n - len, ")");
 	if (*s->comm)
 		len += (size_t)snprintf(out + len, n - len, " && comm%s\"%s\"",
@@ -284,8 +284,8 @@ static void fill(struct source *s, const struct tap_sample *t, struct sighting *
 	tap_sighting(s->tap, t, what);
 	source_comm(t->tid, what->comm);
 	what->stack_hash = hash_place(t, sig);
-	sighting_add(what, "signal=%s", crash_signal_name(sig, name, sizeof(name)));
-	sighting_add(what, "code=%s", crash_code_name(sig, code, code_name, sizeof(code_name)));
+	sighting_add(what, "signal=%s", signame(sig, name, sizeof(name)));
+	sighting_add(what, "code=%s", signame_code(sig, code, code_name, sizeof(code_name)));
 	say_who(t, what->comm, what);
 	if (event_user_frame(t->regs, &f))
 		sighting_add(what, "ip=0x%llx", (unsigned long long)f.ip);
@@ -305,7 +305,7 @@ static void add_other(struct source *s, const struct tap_sample *t, struct sight
 	source_comm(t->tid, comm);
 	sighting_add(what, "also=%s, pid %u, tid %u, %s",
 		     *comm ? str_safe(safe, sizeof(safe), comm, strlen(comm)) : "?", t->pid, t->tid,
-		     crash_signal_name(sig, name, sizeof(name)));
+		     signame(sig, name, sizeof(name)));
 }
 
 /* Those that left no record are hits all the same. */

@@ -99,6 +99,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	int rc = people_load(r, &in.people, err);
 
 	rc = rc ? rc : info_collect(&in, err);
+	rc = rc ? rc : cause_find_alone(r, m, in.people, &in.cause, err);
 	if (!rc) {
 		if (opt->json)
 			info_json(&in);
@@ -109,6 +110,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 			err_sys(err, rc, "the output can't be written");
 	}
 	res->nr_bad = m->nr_broken + in.nr.nr_broken;
+	cause_free(&in.cause);
 	people_free(in.people);
 	free(in.rings);
 	text_free(&in.text);

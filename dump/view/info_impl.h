@@ -5,6 +5,7 @@
 
 #include "dump/meta.h"
 #include "dump/reader.h"
+#include "dump/view/cause.h"
 #include "dump/view/info.h"
 #include "dump/view/json.h"
 #include "dump/view/people.h"
@@ -31,6 +32,7 @@ struct info {
 	/* What was lost, one sentence each; none: nothing was. */
 	char findings[INFO_MAX_FINDINGS][200];
 	size_t nr_findings;
+	struct cause cause; /* set by info_print() */
 	struct text text;
 };
 

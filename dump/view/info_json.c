@@ -138,6 +138,14 @@ static void put_trigger(const struct info *in, struct json *j)
 	json_u64(j, "pid", f->pid);
 	json_u64(j, "tid", f->tid);
 	json_u64(j, "uid", f->uid);
+	json_cstr(j, "comm", *m->trigger_comm ? m->trigger_comm : NULL);
+	if (m->trigger_began_ns)
+		put_rel(in, j, "began", m->trigger_began_ns);
+	else
+		json_cstr(j, "began", NULL);
+	json_cstr(j, "signal",
+		  *cause_text(&in->cause.signal) ? cause_text(&in->cause.signal) : NULL);
+	json_cstr(j, "stack", *cause_text(&in->cause.stack) ? cause_text(&in->cause.stack) : NULL);
 	json_u64(j, "nr", f->nr);
 	put_merged(in, j);
 	json_close(j, '}');

@@ -141,12 +141,28 @@ static void put_merged(struct info *in)
 	}
 }
 
+/* Whom the rule is about, or who asked: by the name of then, else as the ledger knows it. */
+static void put_whom(struct info *in)
+{
+	const struct fmt_trigger *f = &in->m->trigger;
+	const char *comm = in->m->trigger_comm;
+	char name[128], tid[32] = "";
+
+	if (!f->pid)
+		return;
+	if (!*comm)
+		comm = people_comm(in->people, f->tid ? f->tid : f->pid, f->hit_ns);
+	if (f->tid && f->tid != f->pid)
+		snprintf(tid, sizeof(tid), ", tid %u", f->tid);
+	put_line(in, "  by", "%s, pid %u%s, uid %u", comm ? safe(name, sizeof(name), comm) : "?",
+		 f->pid, tid, f->uid);
+}
+
 static void put_trigger(struct info *in)
 {
 	const struct meta *m = in->m;
 	const struct fmt_trigger *f = &m->trigger;
 	char name[128], rule[512], utc[40], post[32];
-	const char *comm;
 
 	put_line(in, "trigger", "%s (%s), dump %u of this recorder",
 		 safe(name, sizeof(name), m->trigger_name),
@@ -154,11 +170,10 @@ static void put_trigger(struct info *in)
 	for (size_t i = 0; i < m->nr_saw; i++)
 		put_foreign(in, i ? "" : "  saw", m->saw[i]);
 	put_foreign(in, "  reason", m->trigger_reason);
-	if (f->pid) {
-		comm = people_comm(in->people, f->tid ? f->tid : f->pid, f->hit_ns);
-		put_line(in, "  by", "%s, pid %u, uid %u",
-			 comm ? safe(name, sizeof(name), comm) : "?", f->pid, f->uid);
-	}
+	put_whom(in);
+	put_wrapped(in, "  took", cause_text(&in->cause.took));
+	put_wrapped(in, "  signal", cause_text(&in->cause.signal));
+	put_wrapped(in, in->cause.is_crash ? "  crashed" : "  stack", cause_text(&in->cause.stack));
 	put_line(in, "  at", "%s", str_fmt_utc(utc, sizeof(utc), f->real_ns));
 	if (f->post_ns)
 		put_line(in, "  post", "recorded on for %s on purpose",
@@ -254,10 +269,15 @@ static void put_channels(struct info *in)
 
 		if (c->f.id == UINT32_MAX)
 			continue;
-		put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s",
-			 safe(name, sizeof(name), c->name),
-			 str_fmt_size(size, sizeof(size), c->f.ring_bytes), c->f.nr_banks,
-			 c->f.nr_banks == 1 ? "" : "s", c->nr_events, c->nr_events == 1 ? "" : "s");
+		if (c->of_trigger)
+			put_line(in, "channel", "%s: records of what met the rule",
+				 safe(name, sizeof(name), c->name));
+		else
+			put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s",
+				 safe(name, sizeof(name), c->name),
+				 str_fmt_size(size, sizeof(size), c->f.ring_bytes), c->f.nr_banks,
+				 c->f.nr_banks == 1 ? "" : "s", c->nr_events,
+				 c->nr_events == 1 ? "" : "s");
 		put_channel_events(in, c);
 	}
 }

@@ -32,11 +32,20 @@ static void put_host(struct report *rp)
 	page_labelled(&rp->page, "host", LABEL, line);
 }
 
+static void put_cause(struct report *rp, const char *label, const struct text *t)
+{
+	if (t->b.len)
+		page_labelled(&rp->page, label, LABEL, cause_text(t));
+}
+
 static void put_trigger(struct report *rp)
 {
 	char name[128], rule[256], reason[512], at[40], line[1200], comm[64];
 	const struct meta *m = rp->m;
-	const char *who = people_comm(rp->people, m->trigger.tid ? m->trigger.tid : m->trigger.pid,
+	const char *who =
+		*m->trigger_comm
+			? m->trigger_comm
+			: people_comm(rp->people, m->trigger.tid ? m->trigger.tid : m->trigger.pid,
 				      m->trigger.hit_ns);
 	int n = snprintf(line, sizeof(line), "%s", safe(name, sizeof(name), m->trigger_name));
 
@@ -49,11 +58,20 @@ static void put_trigger(struct report *rp)
 	n += snprintf(line + n, sizeof(line) - (size_t)n, " at %s",
 		      str_fmt_utc(at, sizeof(at), m->trigger.real_ns));
 	if (m->trigger.pid && who && strcmp(who, "ringback") != 0)
-		snprintf(line + n, sizeof(line) - (size_t)n, ", by %s (pid %u)",
-			 safe(comm, sizeof(comm), who), m->trigger.pid);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ", by %s (pid %u",
+			      safe(comm, sizeof(comm), who), m->trigger.pid);
+	if (m->trigger.pid && who && strcmp(who, "ringback") != 0) {
+		if (m->trigger.tid && m->trigger.tid != m->trigger.pid)
+			n += snprintf(line + n, sizeof(line) - (size_t)n, ", tid %u",
+				      m->trigger.tid);
+		snprintf(line + n, sizeof(line) - (size_t)n, ")");
+	}
 	page_color(&rp->page, PAGE_BOLD);
 	page_labelled(&rp->page, "trigger", LABEL, line);
 	page_end_color(&rp->page);
+	put_cause(rp, "took", &rp->cause.took);
+	put_cause(rp, "signal", &rp->cause.signal);
+	put_cause(rp, rp->cause.is_crash ? "crashed" : "stack", &rp->cause.stack);
 	for (size_t i = 0, nr = 0; i < m->nr_saw; i++)
 		if (strncmp(m->saw[i], "asked_by_pid=", 13) != 0) /* ringback trigger itself */
 			page_labelled(&rp->page, nr++ ? "" : "  saw", LABEL,

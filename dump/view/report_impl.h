@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dump/meta.h"
+#include "dump/view/cause.h"
 #include "dump/view/chains.h"
 #include "dump/view/fields.h"
 #include "dump/view/intern.h"
@@ -70,6 +71,7 @@ struct report {
 	uint64_t sample_ns;	       /* that one of these stands for; 0: unknown */
 	const struct meta_event *tick; /* NULL: none */
 	void **states;		       /* of the sections; NULL: not recorded */
+	struct cause cause;	       /* what the trigger's own records tell */
 	struct text text;
 	struct page page;
 	uint64_t nr_bad;

@@ -320,7 +320,8 @@ int report_load(struct report *rp, struct err *err)
 	rp->nr_bad += counts.nr_broken + rp->m->nr_broken;
 	find_tick(rp);
 	rp->common = window_of(rp, is_any, NULL);
-	rc = report_open_sections(rp, err);
+	rc = cause_find(rp->r, rp->m, rp->people, rp->fields, rp->stacks, &rp->cause, err);
+	rc = rc ? rc : report_open_sections(rp, err);
 	rc = rc ? rc : pass(rp, err);
 	return rc ? rc : finish(rp, err);
 }
@@ -328,6 +329,7 @@ int report_load(struct report *rp, struct err *err)
 void report_unload(struct report *rp)
 {
 	report_close_sections(rp);
+	cause_free(&rp->cause);
 	free(rp->hooks);
 	free(rp->known);
 	free(rp->totals);

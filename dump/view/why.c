@@ -163,7 +163,8 @@ static int find(struct why *w)
 	uint64_t from = w->end_ns - w->from_ns > WHOLE_NS ? w->end_ns - WHOLE_NS : w->from_ns;
 	int rc = look_at_all(w);
 
-	if (rc || nr_findings(w) || w->focus_ns == from || w->opt->from_ns || w->opt->to_ns)
+	if (rc || nr_findings(w) || w->focus_ns == from || w->opt->from_ns || w->opt->to_ns ||
+	    w->m->trigger_began_ns)
 		return rc;
 	/* Whoever asked by hand may have needed some seconds to type. */
 	w->focus_ns = from;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dump/meta.h"
+#include "dump/view/cause.h"
 #include "dump/view/chains.h"
 #include "dump/view/people.h"
 #include "dump/view/schedule.h"
@@ -31,8 +32,9 @@ struct life {
 	uint32_t chain;
 	int32_t sig, code;
 	uint8_t kind;
-	bool handled;	/* DELIVER: the program has a handler */
-	bool is_thread; /* FORK: a thread of the same process */
+	bool handled;	 /* DELIVER: the program has a handler */
+	bool of_trigger; /* it met the rule */
+	bool is_thread;	 /* FORK: a thread of the same process */
 };
 
 /* Events that would tell more of what samples show; whether they were recorded. */
@@ -65,6 +67,8 @@ struct why {
 	uint64_t focus_ns, end_ns; /* what is explained; what lies before it is "usual" */
 	uint32_t asked;		   /* thread that asked for the dump, or was asked for; NO_THREAD */
 	bool by_option;		   /* --tid, --comm */
+	bool met;		   /* `asked` is who met the rule */
+	struct cause cause;	   /* what the trigger's own records tell */
 	uint8_t *by_thread;	   /* by span: path_woken_by_thread() */
 	uint8_t *is_kernel;	   /* by thread */
 	uint64_t sample_period_ns; /* of one CPU; 0: none */

@@ -79,7 +79,10 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	const struct tpfields *tp = fields_tracepoint(w->fields, (uint32_t)rec->event->attr.config);
 	struct bytes raw = rec->s.raw;
 	const struct fmt_task *task;
-	struct life l = {.ns = rec->time_ns, .tid = rec->tid, .kind = (uint8_t)kind};
+	struct life l = {.ns = rec->time_ns,
+			 .tid = rec->tid,
+			 .kind = (uint8_t)kind,
+			 .of_trigger = rec->channel->of_trigger};
 	struct life *all = (struct life *)w->life.p;
 	uint64_t same_ns;
 
@@ -116,6 +119,7 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 		    all[i].other == l.other) {
 			if (!all[i].chain)
 				all[i].chain = l.chain;
+			all[i].of_trigger |= l.of_trigger;
 			return 0;
 		}
 	return buf_put(&w->life, &l, sizeof(l));
@@ -248,11 +252,23 @@ static uint32_t by_comm(const struct why *w)
 	return best;
 }
 
+/* Of a rule that left records or an interval, the thread is the one that met it; of others it may
+ * be a tool that somebody used. */
+static bool rule_knows(const struct why *w)
+{
+	bool knows = w->m->trigger_began_ns != 0;
+
+	for (size_t i = 0; i < w->m->nr_channels; i++)
+		knows |= w->m->channels[i].of_trigger;
+	return knows && w->m->trigger.tid;
+}
+
 static int choose(struct why *w, struct err *err)
 {
 	const struct why_options *o = w->opt;
 
-	w->asked = who_asked(w);
+	w->met = rule_knows(w);
+	w->asked = w->met ? schedule_find(w->sched, w->m->trigger.tid) : who_asked(w);
 	if (!o->tid && !o->comm)
 		return 0;
 	w->by_option = true;
@@ -275,6 +291,9 @@ static void set_focus(struct why *w)
 	}
 	w->end_ns = hit > w->from_ns && hit < w->to_ns ? hit : w->to_ns;
 	w->focus_ns = w->end_ns - w->from_ns > FOCUS_NS ? w->end_ns - FOCUS_NS : w->from_ns;
+	if (w->m->trigger_began_ns && w->m->trigger_began_ns < w->end_ns)
+		w->focus_ns =
+			w->m->trigger_began_ns > w->from_ns ? w->m->trigger_began_ns : w->from_ns;
 	if (w->opt->from_ns || w->opt->to_ns) {
 		w->focus_ns = w->opt->from_ns > w->from_ns ? w->opt->from_ns : w->from_ns;
 		if (w->opt->to_ns && w->opt->to_ns < w->to_ns)
@@ -338,6 +357,7 @@ int why_load(struct why *w, struct err *err)
 	rc = rc ? rc : schedule_new(w->m, w->fields, w->people, w->chains, &w->sched, err);
 	rc = rc ? rc : why_irqs_new(w);
 	rc = rc ? rc : pass(w, err);
+	rc = rc ? rc : cause_find(w->r, w->m, w->people, w->fields, w->stacks, &w->cause, err);
 	if (rc)
 		return rc;
 	people_counts(w->people, &counts);
@@ -357,6 +377,7 @@ void why_unload(struct why *w)
 	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
 		finding_free((struct finding *)w->findings.p + i);
 	why_irqs_free(w->irqs);
+	cause_free(&w->cause);
 	buf_free(&w->life);
 	buf_free(&w->findings);
 	path_free(&w->path);

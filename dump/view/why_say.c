@@ -146,16 +146,49 @@ static void put_lines(const struct finding *f, unsigned room, struct text *t)
 	}
 }
 
+/* The focus is that of a rule that knows when it began. */
+static bool is_interval(const struct why *w)
+{
+	return w->m->trigger_began_ns && w->focus_ns == w->m->trigger_began_ns;
+}
+
+/* What the rule saw in one line, unless the verdict is that crash: then it says it all. */
+static void put_cause(const struct why *w, const struct finding *best, struct text *t)
+{
+	const struct cause *c = &w->cause;
+
+	if (c->is_crash && best && best->by == &detect_crash)
+		return;
+	if (c->took.b.len) {
+		label(t, "took");
+		text_put(t, c->took.b.p, c->took.b.len);
+		text_char(t, '\n');
+	}
+	if (!c->stack.b.len)
+		return;
+	label(t, c->is_crash ? "crashed" : "in");
+	text_put(t, c->stack.b.p, c->stack.b.len);
+	text_char(t, '\n');
+}
+
 static void put_what(const struct why *w, struct text *t)
 {
 	label(t, "looked at");
-	text_str(t, w->whole ? "the whole " : "the last ");
-	why_time(t, w->end_ns - w->focus_ns);
-	text_str(t, " before the trigger, of ");
+	if (is_interval(w)) {
+		text_str(t, "the ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " that it took, of ");
+	} else {
+		text_str(t, w->whole ? "the whole " : "the last ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " before the trigger, of ");
+	}
 	why_time(t, w->end_ns - w->from_ns);
 	text_str(t, " recorded");
 	if (w->asked != NO_THREAD) {
-		text_str(t, w->by_option ? "; as told, at " : "; the dump was asked for by ");
+		text_str(t, w->by_option ? "; as told, at "
+			    : w->met	 ? "; the rule was met by "
+					 : "; the dump was asked for by ");
 		why_who(w, w->asked, t);
 	}
 	text_char(t, '\n');
@@ -220,9 +253,9 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 		text_str(t, "no verdict: who ran and who waited was not recorded");
 	} else {
 		text_str(t, "nothing unusual in the ");
-		text_str(t, w->whole ? "whole " : "last ");
+		text_str(t, is_interval(w) ? "" : w->whole ? "whole " : "last ");
 		why_time(t, w->end_ns - w->focus_ns);
-		text_str(t, " before the trigger");
+		text_str(t, is_interval(w) ? " that it took" : " before the trigger");
 	}
 }
 
@@ -236,9 +269,10 @@ int why_say(const struct why *w, FILE *out)
 	text_str(&t, w->opt->color ? "\x1b[1m" : "");
 	put_verdict(w, best, &t);
 	text_str(&t, w->opt->color ? "\x1b[0m\n" : "\n");
+	put_cause(w, best, &t);
 	if (best) {
-		/* The verdict, and four lines besides. */
-		put_lines(best, MAX_LINES - 5, &t);
+		/* The verdict, and six lines besides. */
+		put_lines(best, MAX_LINES - 7, &t);
 		label(&t, "sure");
 		text_str(&t, sure_words[best->sure]);
 		text_str(&t, best->sure == SURE_CERTAIN ? ": all of it was measured\n"

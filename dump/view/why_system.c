@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Trouble that is not a matter of scheduling: crashes, floods of processes, memory. */
+#include "dump/base/signame.h"
 #include "dump/base/str.h"
 #include "dump/view/why_impl.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,10 @@ static const struct {
 	{8, "SIGFPE", "it divided by zero or so"},
 	{6, "SIGABRT", "it gave up by itself, as failed assertions do"},
 	{31, "SIGSYS", "it made a system call that is forbidden to it"},
+	{5, "SIGTRAP", "it came to a breakpoint, and nobody debugs it"},
+	{3, "SIGQUIT", "somebody asked it to end with a core dump"},
+	{24, "SIGXCPU", "it used more CPU time than it may"},
+	{25, "SIGXFSZ", "it wrote a larger file than it may"},
 };
 
 static int fatal_index(int sig)
@@ -51,6 +57,8 @@ static bool is_crash(const struct why *w, const struct life *l)
 {
 	if (l->kind == LIFE_OOM)
 		return true;
+	if (l->of_trigger && l->kind == LIFE_DELIVER && !l->handled)
+		return fatal_index(l->sig) >= 0;
 	if (fatal_index(l->sig) < 0 || (l->code <= 0 && l->sig != 6))
 		return false;
 	if (l->kind == LIFE_DELIVER)
@@ -102,6 +110,23 @@ static void say_stack(const struct why *w, struct finding *f, uint32_t chain)
 		text_str(&f->lines, "\n");
 }
 
+/* What a signal means that somebody sent is for the sender to say. */
+static void say_signal(const struct why *w, struct finding *f, const struct life *l,
+		       const char *means)
+{
+	struct text *t = finding_line(f, "signal");
+	char code[32];
+
+	if (l->of_trigger && w->cause.signal.b.len)
+		text_str(t, cause_text(&w->cause.signal));
+	else
+		text_fmt(t, "%d, code %s", l->sig,
+			 signame_code(l->sig, l->code, code, sizeof(code)));
+	if (l->code > 0 || l->sig == SIGABRT || l->sig == SIGQUIT)
+		text_fmt(t, ": %s", means);
+	text_char(t, '\n');
+}
+
 static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 {
 	const struct life *l = last_crash(w);
@@ -135,14 +160,17 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 		why_function(own, t);
 		why_function(own, &f->function);
 	}
-	text_str(t, ", ");
-	why_time(t, w->end_ns - l->ns);
-	text_str(t, " before the trigger");
-	if (i >= 0) {
-		t = finding_line(f, "signal");
-		text_fmt(t, "%d, code %d: %s\n", l->sig, l->code, fatal[i].what);
+	if (!l->of_trigger) {
+		text_str(t, ", ");
+		why_time(t, w->end_ns - l->ns);
+		text_str(t, " before the trigger");
 	}
-	say_stack(w, f, l->chain);
+	if (i >= 0)
+		say_signal(w, f, l, fatal[i].what);
+	if (l->of_trigger && w->cause.stack.b.len)
+		text_fmt(finding_line(f, "stack"), "%s\n", cause_text(&w->cause.stack));
+	else
+		say_stack(w, f, l->chain);
 	if (!l->chain)
 		f->more = "where: --channel 'crash:signal:signal_deliver[sig==11];stack=fp'";
 	return 0;
@@ -150,7 +178,8 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 
 static bool can_crash(const struct why *w)
 {
-	return w->recorded[LIFE_DELIVER] || w->recorded[LIFE_SEND] || w->recorded[LIFE_OOM];
+	return w->recorded[LIFE_DELIVER] || w->recorded[LIFE_SEND] || w->recorded[LIFE_OOM] ||
+	       w->cause.is_crash;
 }
 
 const struct detector detect_crash = {.name = "crash", .find = find_crash, .can = can_crash};

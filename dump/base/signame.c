@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* Names of signals and their codes; see crash_signal.h. */
-#include "trigger/crash_signal.h"
+/* Names of signals and their codes; see signame.h. */
+#include "dump/base/signame.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Of the signals ended with a core dump (kernel: SIG_KERNEL_COREDUMP_MASK). */
-const int crash_signals[] = {SIGSEGV, SIGBUS,  SIGFPE,	SIGILL,	 SIGTRAP, SIGSYS,
-			     SIGABRT, SIGQUIT, SIGXCPU, SIGXFSZ, 0};
+const int signame_faults[] = {SIGSEGV, SIGBUS,	SIGFPE,	 SIGILL,  SIGTRAP, SIGSYS,
+			      SIGABRT, SIGQUIT, SIGXCPU, SIGXFSZ, 0};
 
-bool crash_is_signal(int signo)
+bool signame_is_fault(int signo)
 {
-	for (size_t i = 0; crash_signals[i]; i++)
-		if (crash_signals[i] == signo)
+	for (size_t i = 0; signame_faults[i]; i++)
+		if (signame_faults[i] == signo)
 			return true;
 	return false;
 }
 
-const char *crash_signal_name(int signo, char *out, size_t n)
+const char *signame(int signo, char *out, size_t n)
 {
 	const char *abbrev = sigabbrev_np(signo);
 
@@ -79,7 +79,7 @@ static const struct code codes[] = {
 	OF(SIGTRAP, TRAP_HWBKPT),
 };
 
-const char *crash_code_name(int signo, int code, char *out, size_t n)
+const char *signame_code(int signo, int code, char *out, size_t n)
 {
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i].code == code && (!codes[i].signo || codes[i].signo == signo))

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the records of the trigger itself tell (FMT_WINDOW_TRIGGER): how a thread crashed and where,
+ * the stack of a call that took too long. For the first lines of info, report and why. Texts are
+ * safe for a terminal, and empty when there is nothing to say.
+ */
+#pragma once
+
+#include "dump/meta.h"
+#include "dump/view/people.h"
+#include "dump/view/text.h"
+
+struct err;
+struct fields;
+struct reader;
+struct stacks;
+
+struct cause {
+	bool is_crash;
+	int32_t sig, code;  /* of a crash */
+	struct text took;   /* "12.3 ms, from -12.4 ms to -100 us" */
+	struct text signal; /* "SIGSEGV (SEGV_MAPERR), fault address 0x10, sent by kill (812)" */
+	struct text stack;  /* "inner (seg.c:4) <- middle (seg.c:5) <- main (seg.c:7)" */
+};
+
+/* A dump without such records costs nothing. 0, -ENOMEM. */
+int cause_find(struct reader *r, const struct meta *m, const struct people *p,
+	       const struct fields *f, struct stacks *st, struct cause *out, struct err *err);
+/* The same for whoever has no names of addresses loaded. */
+int cause_find_alone(struct reader *r, const struct meta *m, const struct people *p,
+		     struct cause *out, struct err *err);
+void cause_free(struct cause *c);
+
+/* One of its texts, with a NUL. */
+static inline const char *cause_text(const struct text *t)
+{
+	return t->b.len ? (const char *)t->b.p : "";
+}

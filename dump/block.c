@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,7 @@ int block_pack(struct block_packer *p, uint64_t seed, struct fmt_block *h,
 
 struct block_unpacker {
 	LZ4F_dctx *dctx;
+	LZ4F_decompressOptions_t opt;
 };
 
 int block_unpacker_new(struct block_unpacker **out, struct err *err)
@@ -185,8 +187,16 @@ int block_unpacker_new(struct block_unpacker **out, struct err *err)
 		free(u);
 		return err_set(err, -ENOMEM, "out of memory for unpacking");
 	}
+	u->opt.stableDst = 1;
 	*out = u;
 	return 0;
+}
+
+void block_unpacker_thorough(struct block_unpacker *u, bool on)
+{
+#if LZ4_VERSION_NUMBER >= 10904
+	u->opt.skipChecksums = !on;
+#endif
 }
 
 void block_unpacker_free(struct block_unpacker *u)
@@ -227,15 +237,15 @@ static int check_frame(LZ4F_dctx *dctx, struct bytes *frame, size_t payload_byte
 }
 
 /* Unpacks the rest of a frame into exactly `n` bytes, ending exactly with the frame's bytes. */
-static int decompress(LZ4F_dctx *dctx, struct bytes frame, uint8_t *dst, size_t n, struct err *err)
+static int decompress(struct block_unpacker *u, struct bytes frame, uint8_t *dst, size_t n,
+		      struct err *err)
 {
-	LZ4F_decompressOptions_t opt = {.stableDst = 1};
 	size_t done = 0, more;
 
 	do {
 		size_t got = n - done, used = frame.len;
 
-		more = LZ4F_decompress(dctx, dst + done, &got, frame.p, &used, &opt);
+		more = LZ4F_decompress(u->dctx, dst + done, &got, frame.p, &used, &u->opt);
 		if (LZ4F_isError(more))
 			return err_set(err, -EBADMSG, "its LZ4 frame does not unpack (%s)",
 				       LZ4F_getErrorName(more));
@@ -287,7 +297,7 @@ int block_unpack(struct block_unpacker *u, const struct fmt_block *h, uint64_t s
 	LZ4F_resetDecompressionContext(u->dctx);
 	rc = check_frame(u->dctx, &frame, h->payload_bytes, err);
 	if (!rc)
-		rc = decompress(u->dctx, frame, out->p, h->payload_bytes, err);
+		rc = decompress(u, frame, out->p, h->payload_bytes, err);
 	if (!rc)
 		out->len = h->payload_bytes;
 	return rc;

@@ -41,6 +41,12 @@ struct block_unpacker; /* LZ4 context, kept from block to block */
 
 int block_unpacker_new(struct block_unpacker **out, struct err *err);
 void block_unpacker_free(struct block_unpacker *u);
+/*
+ * Whether the frame's content checksum is looked at, too. The hash of the stored bytes, which
+ * always is, tells what happened to them since they were written; hashing what they unpack to takes
+ * longer than unpacking it. On in a new one.
+ */
+void block_unpacker_thorough(struct block_unpacker *u, bool on);
 
 /*
  * Verifies and unpacks. `stored` is frame and padding. `out` is replaced (its memory reused) and

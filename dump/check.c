@@ -299,12 +299,14 @@ int reader_check_open(struct reader *r, struct reader_verdict *v,
 
 	*v = (struct reader_verdict){0};
 	v->committed = reader_committed(r);
+	block_unpacker_thorough(r->unpacker, true);
 	check_ends(&c);
 	rc = r->dir_ok ? check_against_directory(&c) : check_without_directory(&c);
 	if (!rc)
 		check_gaps(&c);
 	if (!rc && !c.nr_findings)
 		rc = check_chain(&c);
+	block_unpacker_thorough(r->unpacker, false);
 	buf_free(&c.payload);
 	if (rc)
 		return err_set(err, rc, "out of memory for checking '%s'", r->name);

@@ -54,6 +54,7 @@ static int attach(const char *path, struct bytes mem, struct reader **out, struc
 	rc = block_unpacker_new(&r->unpacker, err);
 	if (rc)
 		goto fail;
+	block_unpacker_thorough(r->unpacker, false);
 	if (path) {
 		rc = input_open(path, &r->in, err);
 		if (rc)

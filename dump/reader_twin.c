@@ -46,6 +46,8 @@ static int copy_all(const struct reader *r, struct reader *twin)
 		rc = copy_list(&r->found, &twin->found);
 	if (!rc)
 		rc = block_unpacker_new(&twin->unpacker, NULL);
+	if (!rc)
+		block_unpacker_thorough(twin->unpacker, false);
 	if (rc || r->in.fd < 0)
 		return rc;
 	/* All reads say where: that the two share a position doesn't matter. */

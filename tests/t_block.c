@@ -281,6 +281,11 @@ static void frame_must_agree_with_header(void **state)
 	copy[sizeof(h) + 500] ^= 1;
 	h.stored_hash = block_hash(stored.p, stored.len, SEED);
 	assert_int_equal(block_unpack(f->unpacker, &h, SEED, stored, &f->out, &err), -EBADMSG);
+	/* That the content has another checksum, who is in a hurry does not see. */
+	block_unpacker_thorough(f->unpacker, false);
+	assert_int_equal(block_unpack(f->unpacker, &h, SEED, stored, &f->out, &err), 0);
+	block_unpacker_thorough(f->unpacker, true);
+	assert_int_equal(block_unpack(f->unpacker, &h, SEED, stored, &f->out, &err), -EBADMSG);
 	free(copy);
 }
 

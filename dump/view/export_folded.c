@@ -21,8 +21,10 @@
 
 struct folded {
 	struct intern names;
-	struct idmap nodes; /* parent or 0, address of the name */
-	struct buf counts;  /* u64 of node 1 on: samples that end there */
+	struct idmap nodes;	/* parent or 0, address of the name */
+	struct idmap known;	/* parent, place of a frame with a function; its node is in: */
+	struct buf known_nodes; /* u32 */
+	struct buf counts;	/* u64 of node 1 on: samples that end there */
 	struct text name;
 };
 
@@ -57,7 +59,7 @@ static uint32_t thread_node(struct export *x, const struct timeline_record *rec)
 	return node_of(f, 0);
 }
 
-static uint32_t frame_node(struct folded *f, uint32_t parent, const struct stack_frame *frame)
+static uint32_t name_frame(struct folded *f, uint32_t parent, const struct stack_frame *frame)
 {
 	stack_name(frame, &f->name);
 	if (frame->kernel)
@@ -65,6 +67,25 @@ static uint32_t frame_node(struct folded *f, uint32_t parent, const struct stack
 	else if (frame->at.inlined)
 		text_str(&f->name, "_[i]");
 	return node_of(f, parent);
+}
+
+/* Of one dump the same function has the same pointer: the text is made once. */
+static uint32_t frame_node(struct folded *f, uint32_t parent, const struct stack_frame *frame)
+{
+	uint64_t mark = frame->kernel ? 1 : frame->at.inlined ? 2 : 0;
+	uint32_t at, node;
+	bool is_new;
+
+	if (!frame->at.function)
+		return name_frame(f, parent, frame);
+	at = idmap_add(&f->known, (uint64_t)parent << 2 | mark, (uintptr_t)frame->at.function,
+		       &is_new);
+	if (!at)
+		return 0;
+	if (!is_new)
+		return ((const uint32_t *)f->known_nodes.p)[at - 1];
+	node = name_frame(f, parent, frame);
+	return buf_put(&f->known_nodes, &node, sizeof(node)) ? 0 : node;
 }
 
 static int begin(struct export *x, struct err *err)
@@ -136,6 +157,8 @@ static void drop(struct export *x)
 		return;
 	intern_free(&f->names);
 	idmap_free(&f->nodes);
+	idmap_free(&f->known);
+	buf_free(&f->known_nodes);
 	buf_free(&f->counts);
 	text_free(&f->name);
 	free(f);

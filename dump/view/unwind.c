@@ -28,11 +28,14 @@ int unw_search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw
 		     int need_unwind_info, void *arg) __asm__("_Ux86_64_dwarf_search_unwind_table");
 
 /* Words read for one sample, of the stack and of rules; a real one takes some thousands. */
-#define MAX_READS  (1u << 17)
-#define NR_SPACES  32
-#define MAX_WORDS  8192 /* of the stack: what is remembered of a sample */
-#define NR_MARKS   16
-#define MAX_POPPED 256 /* bytes */
+#define MAX_READS (1u << 17)
+#define NR_SPACES 32
+/* That it keeps the rules of, where a process has many samples: 128 are forgotten faster. */
+#define CACHE_ADDRESSES 2048
+#define MANY_SAMPLES	256
+#define MAX_WORDS	8192 /* of the stack: what is remembered of a sample */
+#define NR_MARKS	16
+#define MAX_POPPED	256 /* bytes */
 /* Behind the copied bytes there may be more of the stack, this far. */
 #define MAX_STACK_BYTES (1ull << 30)
 
@@ -69,9 +72,11 @@ struct space {
 	uint32_t key;		 /* of the process */
 	uint64_t used;		 /* the sample that used it last */
 	uint64_t era;		 /* another one whenever what it knows was dropped */
+	uint64_t nr;		 /* samples since then */
 	struct people_span span; /* what it knows holds that long */
 	struct mark marks[NR_MARKS];
 	unsigned nr_marks;
+	bool wide; /* it has room for CACHE_ADDRESSES */
 };
 
 struct unwind {
@@ -180,8 +185,9 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *v, int 
 	return 0;
 }
 
-static bool is_mapped(struct unwind *u, uint64_t addr, struct people_map *map)
+static bool is_mapped(void *arg, uint64_t addr, struct people_map *map)
 {
+	struct unwind *u = arg;
 	struct people_span span;
 	bool found = people_where(u->people, u->rec->tid, u->rec->time_ns, addr, map, &span);
 
@@ -192,14 +198,9 @@ static bool is_mapped(struct unwind *u, uint64_t addr, struct people_map *map)
 	return found;
 }
 
-static bool where(void *arg, uint64_t addr, struct people_map *map)
-{
-	return is_mapped(arg, addr, map);
-}
-
 static const struct rule *conclude(struct unwind *u, const struct people_map *map, uint64_t place)
 {
-	struct unwind_top top = {.where = where, .arg = u};
+	struct unwind_top top = {.where = is_mapped, .arg = u};
 	unw_word_t sp, bp;
 
 	if (!u->src.conclude || unw_get_reg(&u->cursor, REG_SP, &sp) ||
@@ -313,11 +314,10 @@ static unw_accessors_t accessors = {
 /* ---- whether there has to be a lock ---- */
 
 /*
- * libunwind locks what it keeps by masking all signals, which is two system calls a frame and most
- * of the time that unwinding takes. Of an address space that is one thread's alone nothing needs
- * to be locked, but no policy says so; one that is not known, other than GLOBAL, works without in
- * libunwind 1.6, unless it was built with caches of threads. So it is tried: a step works, with a
- * step in another address space that has not the same code, and signals are as they were.
+ * libunwind locks by masking all signals: two system calls a frame, most of the time that it takes.
+ * What is one thread's alone needs no lock, but no policy says so; one that is not known, other
+ * than GLOBAL, works without in libunwind 1.6, unless it was built with caches of threads. So it is
+ * tried: a step works, with one in an address space without this code, and signals are as before.
  */
 #define CACHE_UNLOCKED ((unw_caching_policy_t)3)
 
@@ -438,6 +438,7 @@ static void forget(struct unwind *u, struct space *s)
 	s->era = ++u->nr_eras;
 	s->span = (struct people_span){0, UINT64_MAX};
 	s->nr_marks = 0;
+	s->nr = 0;
 	unw_flush_cache(s->as, 0, 0);
 }
 
@@ -478,6 +479,8 @@ static bool enter_space(struct unwind *u)
 		s->key = key;
 		forget(u, s);
 	}
+	if (++s->nr == MANY_SAMPLES && !s->wide)
+		s->wide = !unw_set_cache_size(s->as, CACHE_ADDRESSES, 0);
 	s->used = ++u->nr_samples;
 	u->space = s;
 	return true;

@@ -97,6 +97,28 @@ static void a_hit_knows_when_it_began(void **state)
 	assert_int_equal(l.began_ns, 101 * S);
 }
 
+static void what_is_told_again_and_again_is_one_excursion(void **state)
+{
+	struct pulse p = {.gap_ns = 2 * S};
+
+	assert_true(pulse_feed(&p, 100 * S));
+	assert_false(pulse_feed(&p, 101 * S));
+	assert_false(pulse_feed(&p, 103 * S));
+	assert_true(pulse_feed(&p, 105 * S + 1));
+	assert_int_equal(p.began_ns, 105 * S + 1);
+	assert_false(pulse_feed(&p, 106 * S));
+
+	p = (struct pulse){.gap_ns = 2 * S, .for_ns = 3 * S};
+	assert_false(pulse_feed(&p, 100 * S));
+	assert_false(pulse_feed(&p, 102 * S));
+	/* Silence in between: from the beginning. */
+	assert_false(pulse_feed(&p, 105 * S));
+	assert_false(pulse_feed(&p, 107 * S));
+	assert_true(pulse_feed(&p, 108 * S));
+	assert_false(pulse_feed(&p, 110 * S));
+	assert_int_equal(p.began_ns, 105 * S);
+}
+
 static void far_from_the_threshold_it_is_of_no_use_to_look(void **state)
 {
 	struct level l = level_of("mem:available<100", 100, 10000);
@@ -156,6 +178,7 @@ int main(void)
 		cmocka_unit_test(the_way_back_is_never_out_of_reach),
 		cmocka_unit_test(it_has_to_last_as_long_as_for_says),
 		cmocka_unit_test(a_hit_knows_when_it_began),
+		cmocka_unit_test(what_is_told_again_and_again_is_one_excursion),
 		cmocka_unit_test(far_from_the_threshold_it_is_of_no_use_to_look),
 		cmocka_unit_test(timers_are_due_at_whole_seconds),
 	};

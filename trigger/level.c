@@ -62,3 +62,16 @@ double level_distance(const struct level *l, double value)
 
 	return l->state == LEVEL_ARMED && d > 0 ? d : 0;
 }
+
+bool pulse_feed(struct pulse *p, uint64_t ns)
+{
+	if (!p->last_ns || ns - p->last_ns > p->gap_ns) {
+		p->began_ns = ns;
+		p->fired = false;
+	}
+	p->last_ns = ns;
+	if (p->fired || ns - p->began_ns < p->for_ns)
+		return false;
+	p->fired = true;
+	return true;
+}

@@ -39,3 +39,16 @@ bool level_feed(struct level *l, double value, uint64_t ns);
 /* How far the value has to go until the rule may be met; 0: no distance, or it is of no use to wait
  * since the state may change with each value. */
 double level_distance(const struct level *l, double value);
+
+/*
+ * For a condition that somebody else watches, who tells again and again as long as it holds: the
+ * kernel does so of pressure, at most once a window. Silence for `gap_ns` ends the excursion.
+ */
+struct pulse {
+	uint64_t gap_ns, for_ns;
+	uint64_t began_ns, last_ns; /* of the excursion; 0: none yet */
+	bool fired;
+};
+
+/* It was told at `ns`. Whether that is a hit: one an excursion, when it has lasted for_ns. */
+bool pulse_feed(struct pulse *p, uint64_t ns);

@@ -14,10 +14,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* clang-format off: a row a line */
+/* clang-format off */
 const struct source_ops *const source_table[] = {
-	&source_cpu,	 &source_crash, &source_every,	&source_exit,  &source_load, &source_mem,
-	&source_program, &source_rss,	&source_signal, &source_stall, NULL,
+	&source_cpu,
+	&source_crash,
+	&source_every,
+	&source_exit,
+	&source_load,
+	&source_mem,
+	&source_program,
+	&source_psi,
+	&source_rss,
+	&source_signal,
+	&source_stall,
+	NULL,
 };
 /* clang-format on */
 

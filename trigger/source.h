@@ -109,6 +109,7 @@ extern const struct source_ops source_exit;
 extern const struct source_ops source_load;
 extern const struct source_ops source_mem;
 extern const struct source_ops source_program;
+extern const struct source_ops source_psi;
 extern const struct source_ops source_rss;
 extern const struct source_ops source_signal;
 extern const struct source_ops source_stall;

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Unwinding copied stacks of 8 KiB: how many stacks are whole, and the time that it takes to give all of them with names, of
-# `ringback export -f folded` beside `perf script` and `perf report`, each over what it recorded itself of the same load at the
-# same rate: a program with short stacks (tests/unwind/chain.c), an interpreter with deep ones. perf without inlined functions,
-# which take it much longer. BENCH_SECONDS: how long to record. The best of $RUNS runs counts.
+# Unwinding copied stacks of 8 KiB, by ringback and by perf of the same samples: what export -f perf makes of the dump. How
+# many stacks are whole, the time to unwind and name them, and that of whole commands, of a program with short stacks
+# (tests/unwind/chain.c) and of an interpreter with deep ones. perf without inlined functions, which take it much longer.
+# BENCH_SECONDS: how long to record. Medians of $RUNS runs.
 . tests/bench/lib.sh
 
 export PERF_CONFIG=/dev/null
@@ -13,8 +13,8 @@ rate=4999
 seconds=${BENCH_SECONDS:-5}
 TIMEFORMAT='%R %U %S'
 
-# best FILE COMMAND...: adds the wall clock and CPU seconds of each run to the file
-best() {
+# timed FILE COMMAND...: the wall clock and CPU seconds of each run, a line each
+timed() {
 	local file=$1 i
 
 	shift
@@ -23,29 +23,26 @@ best() {
 	done
 }
 
-# wall FILE, cpu FILE: the least
+# wall FILE, cpu FILE: the median
 wall() {
-	sort -g "$1" | head -n 1 | cut -d' ' -f1
+	cut -d' ' -f1 "$1" >"$work/column"
+	median "$work/column"
 }
 
 cpu() {
-	cut -d' ' -f2 "$1" | sort -g | head -n 1
-}
-
-# each FILE SAMPLES: microseconds a sample, wall clock and CPU
-each() {
-	awk -v w="$(wall "$1")" -v c="$(cpu "$1")" -v n="$2" \
-		'BEGIN { printf "%.2f us each, %.2f us of CPU", w / n * 1e6, c / n * 1e6 }'
+	cut -d' ' -f2 "$1" >"$work/column"
+	median "$work/column"
 }
 
 percent() {
 	awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b ? a / b * 100 : 0 }'
 }
 
-# times FILE SAMPLES FILE SAMPLES: how much longer the second took for a sample, wall clock and CPU
-times() {
-	awk -v w="$(wall "$1")" -v c="$(cpu "$1")" -v n="$2" -v w2="$(wall "$3")" -v c2="$(cpu "$3")" -v n2="$4" \
-		'BEGIN { printf "%.1f times as long as ringback, %.1f times the CPU", w2 / n2 / (w / n), c2 / n2 / (c / n) }'
+# a_row NAME FILE [FILE]: seconds, of CPU too; how much longer the second took
+a_row() {
+	row "$1" "$(wall "$2")" s "$(cpu "$2") s of CPU"
+	[ -z "${3-}" ] || row "$1: perf" "$(wall "$3")" s "$(awk -v w="$(wall "$2")" -v c="$(cpu "$2")" -v w2="$(wall "$3")" \
+		-v c2="$(cpu "$3")" 'BEGIN { printf "%s s of CPU: %.1f times as long, %.1f times the CPU", c2, w2 / w, c2 / c }')"
 }
 
 # perf_whole: stacks of `perf script -F ip,sym` that reach _start, of how many
@@ -65,15 +62,13 @@ compare() {
 	sleep "$seconds"
 	path=$(dump_now)
 	rec_stop
-	# -B: some perf crash on build-ids that are longer than theirs.
-	with_tracefs perf record -q -B --call-graph dwarf,8192 -m 4096 -F $rate -e cpu-clock -p "$load" \
-		-o "$work/perf.data" -- sleep "$seconds" >/dev/null 2>&1
 	kill "$load"
 	wait "$load" 2>/dev/null
 
 	"$loads/tool_stack" "$path" >"$work/stacks"
 	samples=$(wc -l <"$work/stacks")
 	whole=$(awk -F '\t' '$3 == ""' "$work/stacks" | wc -l)
+	"$RINGBACK" export -f perf -o "$work/perf.data" "$path" || exit 1
 	read -r perfs perf_all < <(with_tracefs perf script --no-inline -i "$work/perf.data" -F ip,sym 2>/dev/null | perf_whole)
 	if [ "${perf_all:-0}" = 0 ] || [ "$samples" = 0 ]; then
 		echo "nothing was recorded of $name: $samples, ${perf_all:-0}" >&2
@@ -81,24 +76,24 @@ compare() {
 	fi
 	row "$name: frames a stack" "$(awk -F '\t' '{ n += $2 } END { printf "%.1f", n / NR }' "$work/stacks")" frames
 	row "$name: stacks that are whole" "$(percent "$whole" "$samples")" % "of $samples"
-	row "$name: perf" "$(percent "$perfs" "$perf_all")" % "of $perf_all"
+	row "$name: stacks that are whole: perf" "$(percent "$perfs" "$perf_all")" % "of $perf_all"
 	rm -f "$work"/time.*
-	best "$work/time.ours" "$RINGBACK" export -f folded -o /dev/null "$path"
-	best "$work/time.script" with_tracefs perf script --no-inline -i "$work/perf.data" -F ip,sym
-	best "$work/time.report" with_tracefs perf report --no-inline --no-children --stdio -i "$work/perf.data"
-	best "$work/time.bare" with_tracefs perf script --no-inline -G -i "$work/perf.data" -F ip,sym
+	timed "$work/time.folded" "$RINGBACK" export -f folded --force -o /dev/null "$path"
+	timed "$work/time.script" "$RINGBACK" script "$path"
+	timed "$work/time.perf-script" with_tracefs perf script --no-inline -i "$work/perf.data" -F ip,sym
+	timed "$work/time.perf-report" with_tracefs perf report --no-inline --no-children --stdio -i "$work/perf.data"
+	timed "$work/time.bare" with_tracefs perf script --no-inline -G -i "$work/perf.data" -F ip,sym
 	for ((i = 0; i < runs; i++)); do
 		"$loads/tool_stack" "$path" times | awk '{ print $3, $3 }' >>"$work/time.unwind"
 	done
-	row "$name: CPU to unwind and name a stack" "$(awk -v c="$(cpu "$work/time.unwind")" -v n="$samples" \
-		'BEGIN { printf "%.2f", c / n * 1e6 }')" us "without reading"
-	row "$name: perf" "$(awk -v c="$(cpu "$work/time.script")" -v b="$(cpu "$work/time.bare")" -v n="$perf_all" \
-		'BEGIN { printf "%.2f", (c - b) / n * 1e6 }')" us "perf script with call chains, less the same without"
-	row "$name: ringback export -f folded" "$(wall "$work/time.ours")" s "$(each "$work/time.ours" "$samples")"
-	row "$name: perf script" "$(wall "$work/time.script")" s "$(each "$work/time.script" "$perf_all")"
-	row "" "" "" "$(times "$work/time.ours" "$samples" "$work/time.script" "$perf_all")"
-	row "$name: perf report" "$(wall "$work/time.report")" s "$(each "$work/time.report" "$perf_all")"
-	row "" "" "" "$(times "$work/time.ours" "$samples" "$work/time.report" "$perf_all")"
+	awk -v n="$samples" -v c="$(cpu "$work/time.unwind")" -v p="$(cpu "$work/time.perf-script")" \
+		-v b="$(cpu "$work/time.bare")" 'BEGIN { printf "%.2f %.2f %.1f\n", c / n * 1e6, (p - b) / n * 1e6, (p - b) / c }' \
+		>"$work/each"
+	row "$name: CPU to unwind and name a stack" "$(cut -d' ' -f1 "$work/each")" us "without reading"
+	row "$name: CPU to unwind and name a stack: perf" "$(cut -d' ' -f2 "$work/each")" us \
+		"$(cut -d' ' -f3 "$work/each") times; perf script with call chains, less the same without"
+	a_row "$name: script" "$work/time.script" "$work/time.perf-script"
+	a_row "$name: export -f folded, perf report" "$work/time.folded" "$work/time.perf-report"
 	rm -f "$path" "$work/perf.data"
 }
 

@@ -26,6 +26,8 @@ rec_stop
 
 COLUMNS=100 "$RINGBACK" report "$path" >"$work/report" 2>"$work/err"
 equal "a report is made" 0 $?
+for i in 1 2 3 4; do COLUMNS=100 "$RINGBACK" report "$path" 2>/dev/null | cmp - "$work/report"; done >"$work/other" 2>&1
+empty "and the same again, whatever the addresses of this run" "$(cat "$work/other")"
 check "it says nothing on stderr" test ! -s "$work/err"
 check "the trigger comes first, with its reason" \
 	eval 'head -n 2 "$work/report" | grep -q "^trigger  manual \"roles are played\""'

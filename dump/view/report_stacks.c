@@ -166,15 +166,24 @@ static void collect(struct report *rp, struct stacks_state *st)
 
 /* ---- functions ---- */
 
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* Keys are of this run's memory: equal ones stand by name, the same in every run. */
 static int by_self(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
+	int way;
 
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	way = compare_texts(x->frame.function, y->frame.function);
+	way = way ? way : compare_texts(x->frame.image, y->frame.image);
+	return way ? way : x->frame.addr < y->frame.addr ? -1 : x->frame.addr > y->frame.addr;
 }
 
 static void put_functions(struct report *rp, struct stacks_state *st)

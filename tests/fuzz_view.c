@@ -112,7 +112,7 @@ static void ask_stack(const struct view *v, const struct timeline_record *rec)
 	struct stack s;
 
 	stack_get(v->st, rec, &s);
-	assert(s.nr <= STACK_MAX_FRAMES && (s.end == STACK_NONE) == !s.nr);
+	assert(s.nr <= STACK_MAX_FRAMES && (s.end == STACK_EMPTY) == !s.nr);
 	for (size_t i = 0; i < s.nr && i < 40; i++)
 		stack_name(&s.frames[i], &t);
 	for (size_t i = 0; i < t.b.len; i++)

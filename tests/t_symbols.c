@@ -374,7 +374,7 @@ static void stacks_have_names(void **state)
 	ip.s.have = 0;
 	stack_get(st, &ip, &s);
 	assert_int_equal(s.nr, 0);
-	assert_int_equal(s.end, STACK_NONE);
+	assert_int_equal(s.end, STACK_EMPTY);
 	stacks_free(st);
 	unload(&w);
 }

@@ -96,7 +96,7 @@ static void put_stack(struct search *s, const struct timeline_record *rec)
 	}
 	if (shown == MAX_SHOWN)
 		text_str(t, " <- ..");
-	else if (shown && k.end != STACK_COMPLETE && k.end != STACK_NONE) {
+	else if (shown && k.end != STACK_COMPLETE && k.end != STACK_EMPTY) {
 		text_str(t, " <- (");
 		stack_end_name(&k, t);
 		text_char(t, ')');

@@ -171,7 +171,7 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 	out->frames = st->frames;
 	out->nr = st->nr;
 	if (!st->nr)
-		out->end = STACK_NONE;
+		out->end = STACK_EMPTY;
 }
 
 /* The last part of a path. */
@@ -186,7 +186,7 @@ static void base_name(const char *path, struct text *t)
 void stack_end_name(const struct stack *s, struct text *t)
 {
 	switch (s->end) {
-	case STACK_NONE:
+	case STACK_EMPTY:
 	case STACK_COMPLETE:
 		return;
 	case STACK_CUT:

@@ -26,7 +26,7 @@ struct stack_frame {
 
 /* Why there is nothing behind the last user frame. */
 enum stack_end {
-	STACK_NONE,	/* the sample has no stack at all */
+	STACK_EMPTY,	/* the sample has no stack at all */
 	STACK_COMPLETE, /* as far as can be told */
 	STACK_CUT,	/* as many frames as the kernel records, there may be more */
 	/* What was copied did not lead to where the thread began: */

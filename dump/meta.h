@@ -113,6 +113,11 @@ uint64_t meta_nr_records(const struct meta *m);
 /* What samples' ids stand for: sorted by id, `*nr` of them. */
 const struct fmt_event_id *meta_event_ids(const struct meta *m, size_t *nr);
 
-/* The thread a sample is about: TID, or common_pid of the tracepoint where the host was in the
- * initial pid namespace; 0 for the idle task, UINT32_MAX when unknown. */
-uint32_t meta_tid_of(const struct meta *m, const struct record_sample *s);
+/*
+ * The thread a record is about: TID; where that is not recorded, or the thread was on its way out
+ * and the kernel had no number for it, common_pid of the tracepoint `e`, if the host was in the
+ * initial pid namespace. 0 for the idle task, UINT32_MAX when unknown. `e` NULL: of an event that
+ * is not known.
+ */
+uint32_t meta_tid_of(const struct meta *m, const struct meta_event *e,
+		     const struct record_sample *s);

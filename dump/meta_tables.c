@@ -287,13 +287,14 @@ uint64_t meta_nr_records(const struct meta *m)
 }
 
 /* common_type (u16), common_flags, common_preempt_count (u8 each), common_pid (s32). */
-uint32_t meta_tid_of(const struct meta *m, const struct record_sample *s)
+uint32_t meta_tid_of(const struct meta *m, const struct meta_event *e,
+		     const struct record_sample *s)
 {
 	uint32_t tid;
 
-	if (s->have & PERF_SAMPLE_TID)
+	if (s->have & PERF_SAMPLE_TID && s->tid != UINT32_MAX)
 		return s->tid;
-	if (!(m->host.flags & FMT_HOST_INITIAL_PIDNS) || s->raw.len < 8)
+	if ((e && !e->f.tracepoint) || !(m->host.flags & FMT_HOST_INITIAL_PIDNS) || s->raw.len < 8)
 		return UINT32_MAX;
 	memcpy(&tid, s->raw.p + 4, sizeof(tid));
 	return tid;

@@ -39,7 +39,7 @@ static void use_record(const struct meta *m, const struct meta_channel *c, struc
 	e = meta_event_of(m, c, &s);
 	if (e)
 		sum += (uint8_t)strlen(e->name);
-	sum += (uint8_t)meta_tid_of(m, &s);
+	sum += (uint8_t)meta_tid_of(m, e, &s);
 	(void)sum;
 }
 

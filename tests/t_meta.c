@@ -170,21 +170,30 @@ static void samples_find_their_thread(void **state)
 {
 	struct small_sample raw = small_sample(1, 77, 1);
 	struct record_sample s = {.have = PERF_SAMPLE_TID, .tid = 5};
+	const struct meta_event tracepoint = {.f.tracepoint = SMALL_TRACEPOINT}, other = {0};
+	const struct meta_event *e = &tracepoint;
 	struct dump d;
 
 	begin(&d);
 	small_host(d.w);
 	load(&d);
-	assert_int_equal(meta_tid_of(d.m, &s), 5);
+	assert_int_equal(meta_tid_of(d.m, e, &s), 5);
 	s.tid = 0;
-	assert_int_equal(meta_tid_of(d.m, &s), 0);
+	assert_int_equal(meta_tid_of(d.m, e, &s), 0);
+	s.tid = UINT32_MAX; /* of a thread on its way out */
+	assert_int_equal(meta_tid_of(d.m, e, &s), UINT32_MAX);
+	s.raw = (struct bytes){(uint8_t *)&raw.common_type, 20};
+	assert_int_equal(meta_tid_of(d.m, e, &s), 77);
+	assert_int_equal(meta_tid_of(d.m, &other, &s), UINT32_MAX);
 	s = (struct record_sample){.raw = {(uint8_t *)&raw.common_type, 20}};
-	assert_int_equal(meta_tid_of(d.m, &s), 77);
+	assert_int_equal(meta_tid_of(d.m, e, &s), 77);
+	assert_int_equal(meta_tid_of(d.m, NULL, &s), 77);
+	assert_int_equal(meta_tid_of(d.m, &other, &s), UINT32_MAX);
 	s.raw.len = 7;
-	assert_int_equal(meta_tid_of(d.m, &s), UINT32_MAX);
+	assert_int_equal(meta_tid_of(d.m, e, &s), UINT32_MAX);
 	s.raw.len = 20;
 	d.m->host.flags = 0; /* pids of another namespace mean nothing here */
-	assert_int_equal(meta_tid_of(d.m, &s), UINT32_MAX);
+	assert_int_equal(meta_tid_of(d.m, e, &s), UINT32_MAX);
 	end(&d);
 }
 

@@ -33,7 +33,8 @@ static void fill(struct printer *p, struct who *who, uint64_t time_ns)
 const struct who *script_who(struct printer *p, const struct timeline_record *r)
 {
 	struct who *who = &p->who[r->tid % NR_WHO];
-	uint64_t pid = r->s.have & PERF_SAMPLE_TID ? r->s.pid : WHO_NO_PID;
+	bool has_pid = r->s.have & PERF_SAMPLE_TID && r->s.pid != UINT32_MAX;
+	uint64_t pid = has_pid ? r->s.pid : WHO_NO_PID;
 
 	if (who->tid == r->tid && who->pid == pid && who->span.from_ns <= r->time_ns &&
 	    r->time_ns <= who->span.to_ns)

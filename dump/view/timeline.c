@@ -294,7 +294,8 @@ static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
 {
 	const struct question *q = ctx;
 
-	return q->t->opt.thread(q->t->opt.ctx, tid, time_ns);
+	/* The whole record may tell it yet. */
+	return tid == UINT32_MAX || q->t->opt.thread(q->t->opt.ctx, tid, time_ns);
 }
 
 static void make_wish(const struct timeline *t, struct stream *s)
@@ -468,7 +469,7 @@ void timeline_describe(const struct meta *m, struct timeline_record *rec)
 		rec->s = (struct record_sample){0};
 	else if (h.type == PERF_RECORD_SAMPLE)
 		rec->event = meta_event_of(m, rec->channel, &rec->s);
-	rec->tid = rc ? UINT32_MAX : meta_tid_of(m, &rec->s);
+	rec->tid = rc ? UINT32_MAX : meta_tid_of(m, rec->event, &rec->s);
 }
 
 /* 1: *rec is set; 0: it could not be put together, its block is bad. */

@@ -4,6 +4,7 @@
 #include "recorder/symchild.h"
 
 #include "dump/base/err.h"
+#include "dump/base/sanitized.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/collect_live.h"
@@ -24,21 +25,10 @@
 #include <unistd.h>
 
 /* After that it is looked at whether it gets a quarter of a CPU; less is not enough to end. */
-#define PATIENCE_NS 500000000ull
-#define MAX_MEMORY  (1ull << 30)
-#define OOM_SCORE   "900"
-#define MAX_PAYLOAD FMT_BLOCK_BYTES
-/* Sanitizers take terabytes of addresses. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#define PATIENCE_NS  500000000ull
+#define MAX_MEMORY   (1ull << 30)
+#define OOM_SCORE    "900"
+#define MAX_PAYLOAD  FMT_BLOCK_BYTES
 #define LENGTH_BYTES sizeof(uint32_t)
 
 /* ---- the recorder's side ---- */

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "dump/base/sanitized.h"
 #include "tests/pack_make.h"
 #include "tests/pack_trip.h"
 
@@ -13,14 +14,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
+#if SANITIZED
 #define HOW (TRIP_ALL | TRIP_EXACT)
 #else
 #define HOW TRIP_ALL

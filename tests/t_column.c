@@ -4,6 +4,7 @@
  * Columns come back number by number, whatever the numbers are; their bytes are those that
  * PACKED.md says; and bytes that are no column are refused without reading past their end.
  */
+#include "dump/base/sanitized.h"
 #include "dump/column.h"
 
 #include <errno.h>
@@ -238,11 +239,7 @@ static void all_symbols_at_once(void **state)
 static void random_columns_come_back(void **state)
 {
 	uint64_t v[MAX_NR], seed = 3;
-#ifdef __SANITIZE_ADDRESS__
-	int rounds = 1000;
-#else
-	int rounds = 10000;
-#endif
+	int rounds = SANITIZED ? 1000 : 10000;
 
 	for (int k = 0; k < rounds; k++) {
 		uint32_t nr = below(&seed, 300);
@@ -433,11 +430,7 @@ static void mutated_columns_do_no_harm(void **state)
 {
 	uint64_t wide[MAX_NR], seed = 17;
 	uint32_t narrow[MAX_NR];
-#ifdef __SANITIZE_ADDRESS__
-	int rounds = 3000;
-#else
-	int rounds = 30000;
-#endif
+	int rounds = SANITIZED ? 3000 : 30000;
 
 	for (int k = 0; k < rounds; k++) {
 		uint32_t nr;

@@ -6,7 +6,7 @@
  */
 #include "tests/pack_bench.h"
 
-#ifdef SANITIZED
+#if SANITIZED
 #define MANY_RECORDS 200000u
 #define MANY_LAYOUTS 300u
 #else

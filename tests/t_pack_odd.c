@@ -76,7 +76,7 @@ static void records_of_all_sizes_come_back(void **state)
 {
 	struct bench *b = *state;
 	struct make_style s = {.nr_events = 1};
-#ifdef SANITIZED
+#if SANITIZED
 	uint32_t step = 401;
 #else
 	uint32_t step = 13;

@@ -78,7 +78,7 @@ static void mutated_payloads_do_no_harm(void **state)
 	struct bench *b = *state;
 	struct bytes payload = small_payload(b), copy;
 	uint32_t nr = b->m.nr, bytes = (uint32_t)made(b).len;
-#ifdef SANITIZED
+#if SANITIZED
 	int rounds = 1500;
 #else
 	int rounds = 20000;

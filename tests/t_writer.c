@@ -4,6 +4,7 @@
 #include "tests/small_dump.h"
 
 #include "dump/base/err.h"
+#include "dump/base/sanitized.h"
 #include "dump/block.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
@@ -19,18 +20,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNT_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define COUNT_ALLOCATIONS 0
-#endif
-#endif
-#ifndef COUNT_ALLOCATIONS
-#define COUNT_ALLOCATIONS 1
-#endif
-
-#if COUNT_ALLOCATIONS
+#if !SANITIZED
 /* glibc's own entries, so that this program can stand before them and count, liblz4's calls too. */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t nr, size_t n);
@@ -388,7 +378,7 @@ static void short_writes_go_on_or_fail(void **state)
 	close(fd);
 }
 
-#if COUNT_ALLOCATIONS
+#if !SANITIZED
 static void nothing_is_allocated_while_a_dump_is_written(void **state)
 {
 	struct writer *w = new_writer(4096);
@@ -437,7 +427,7 @@ int main(void)
 		cmocka_unit_test(max_blocks_is_a_limit),
 		cmocka_unit_test(room_is_asked_before_each_write),
 		cmocka_unit_test(short_writes_go_on_or_fail),
-#if COUNT_ALLOCATIONS
+#if !SANITIZED
 		cmocka_unit_test(nothing_is_allocated_while_a_dump_is_written),
 #endif
 	};

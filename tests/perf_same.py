@@ -15,7 +15,8 @@ number of samples of each event, name and thread. fields: the text of each trace
 go to stdout, the first ones of each kind; a summary too. Exit 1 when there is one.
 
 What is no difference:
-- a thread that had no number any more when it switched for the last time: null here, -1 there
+- a thread that had no number any more when it switched for the last time: -1 there, and here the
+  one that the tracepoint itself tells
 - the kernel, a module or what is no file, under another name
 - user stacks, which perf unwinds: the kernel's part of the chain is compared
 - an address in no code may be in a file's data, which exports with user stacks mention
@@ -173,9 +174,14 @@ def name_differs(f, its):
     return "of a file just made" if just_made(f.get("dso")) else ANOTHER
 
 
+def is_leaving(a):
+    return a["event"] == "sched:sched_switch" and a["fields"]["prev_pid"] == a["tid"]
+
+
 def sample_differs(a, b, has_data):
+    nameless = b["tid"] == -1 and (a["tid"] == -1 or is_leaving(a))
     for k in ("time", "cpu", "tid", "event", "comm", "pid"):
-        if a[k] != b[k] and not (k == "pid" and a["tid"] == -1):
+        if a[k] != b[k] and not (nameless and k in ("tid", "comm", "pid")):
             return k
     return chain_differs(a, b, has_data)
 
@@ -237,6 +243,12 @@ def report(ours, its):
     its = read_report(its)
     found = Differences()
 
+    # Whose last moments they were is looked at in perf script.
+    leaving = ("sched:sched_switch", ":-1", -1)
+    for k in [k for k in ours if k[0] == leaving[0] and ours[k] > its[k]]:
+        nr = min(ours[k] - its[k], max(its[leaving] - ours[leaving], 0))
+        ours[k] -= nr
+        ours[leaving] += nr
     for k in sorted(ours.keys() | its.keys()):
         if ours[k] != its[k]:
             found.add("samples of " + " ".join(map(str, k)), ours[k], its[k])

@@ -57,7 +57,6 @@ struct people {
 	const struct people_ksym *ksym;		  /* by address, time */
 	size_t nr_spaces, nr_cgroups, nr_ksyms;
 	struct intern texts;
-	uint64_t payload_bytes;
 	struct people_counts nr;
 };
 

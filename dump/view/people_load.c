@@ -5,7 +5,7 @@
  */
 #include "dump/view/people_impl.h"
 
-#include "dump/reader.h"
+#include "dump/items.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 
 /* More kinds than any kernel will have. */
 #define MAX_NAMESPACES 64
-/* What all LEDGER blocks may unpack to: LZ4 makes 255 bytes of one, so the file's length is no
- * bound. */
+/* What all LEDGER blocks may unpack to. */
 #define MAX_LEDGER_BYTES (512ull << 20)
 
 /* A PATH or a NAMESPACES of the block that is being read. */
@@ -142,8 +141,10 @@ static const struct kind kinds[] = {
 	{FMT_LEDGER_TASK_CGROUP, take_cgroup}, {FMT_LEDGER_KSYM, take_ksym},
 };
 
-static int take_item(struct loader *l, uint16_t kind, struct bytes item)
+static int take_item(void *ctx, uint16_t kind, struct bytes item)
 {
+	struct loader *l = ctx;
+
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].kind == kind)
 			return kinds[i].take(l, item);
@@ -230,55 +231,18 @@ static int end_block(struct loader *l)
 	return rc;
 }
 
-static int take_block(struct loader *l, struct bytes payload)
+static int take_block(void *ctx, struct bytes payload)
 {
-	struct bytes item;
-	uint16_t kind;
-	bool broken = false;
-	int rc;
+	struct loader *l = ctx;
+	int rc = items_walk(payload, take_item, l, &l->p->nr.nr_broken);
 
-	while (reader_next_item(&payload, &kind, &item, &broken)) {
-		rc = take_item(l, kind, item);
-		if (rc == -EBADMSG)
-			l->p->nr.nr_broken++;
-		else if (rc)
-			return rc;
-	}
-	l->p->nr.nr_broken += broken;
-	return end_block(l);
-}
-
-static int read_blocks(struct loader *l, struct reader *r)
-{
-	struct buf payload = {0};
-	int rc = 0;
-
-	for (size_t i = 0; i < reader_nr_blocks(r) && !rc; i++) {
-		const struct fmt_block *h = &reader_block(r, i)->h;
-
-		if (h->section != FMT_LEDGER)
-			continue;
-		l->p->payload_bytes += h->payload_bytes;
-		if (l->p->payload_bytes > MAX_LEDGER_BYTES) {
-			rc = -E2BIG;
-			break;
-		}
-		rc = h->encoding == FMT_ENC_ITEMS ? reader_load(r, i, &payload, NULL) : -EBADMSG;
-		if (rc && rc != -ENOMEM) {
-			l->p->nr.nr_broken++;
-			rc = 0;
-		} else if (!rc) {
-			rc = take_block(l, (struct bytes){payload.p, payload.len});
-		}
-	}
-	buf_free(&payload);
-	return rc;
+	return rc ? rc : end_block(l);
 }
 
 int people_read(struct people *p, struct reader *r)
 {
 	struct loader l = {.p = p};
-	int rc = read_blocks(&l, r);
+	int rc = items_load(r, FMT_LEDGER, MAX_LEDGER_BYTES, take_block, &l, &p->nr.nr_broken);
 
 	buf_free(&l.block_paths);
 	buf_free(&l.block_sets);

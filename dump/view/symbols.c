@@ -8,7 +8,7 @@
 #include "dump/view/symbols.h"
 
 #include "dump/base/err.h"
-#include "dump/reader.h"
+#include "dump/items.h"
 #include "dump/view/demangle.h"
 #include "dump/view/intern.h"
 
@@ -59,7 +59,6 @@ struct symbols {
 struct loader {
 	struct symbols *s;
 	size_t first; /* image of this block */
-	uint64_t payload_bytes;
 };
 
 static const struct image *image_at(const struct symbols *s, size_t i)
@@ -180,8 +179,10 @@ static int take_unwind(struct loader *l, struct bytes item)
 	return rc;
 }
 
-static int take_item(struct loader *l, uint16_t kind, struct bytes item)
+static int take_item(void *ctx, uint16_t kind, struct bytes item)
 {
+	struct loader *l = ctx;
+
 	switch (kind) {
 	case FMT_SYM_IMAGE:
 		return take_image(l, item);
@@ -196,50 +197,12 @@ static int take_item(struct loader *l, uint16_t kind, struct bytes item)
 	}
 }
 
-static int take_block(struct loader *l, struct bytes payload)
+static int take_block(void *ctx, struct bytes payload)
 {
-	struct bytes item;
-	uint16_t kind;
-	bool broken = false;
-	int rc;
+	struct loader *l = ctx;
 
 	l->first = l->s->nr.nr_images;
-	while (reader_next_item(&payload, &kind, &item, &broken)) {
-		rc = take_item(l, kind, item);
-		if (rc == -EBADMSG)
-			l->s->nr.nr_broken++;
-		else if (rc)
-			return rc;
-	}
-	l->s->nr.nr_broken += broken;
-	return 0;
-}
-
-static int read_blocks(struct loader *l, struct reader *r)
-{
-	struct buf payload = {0};
-	int rc = 0;
-
-	for (size_t i = 0; i < reader_nr_blocks(r) && !rc; i++) {
-		const struct fmt_block *h = &reader_block(r, i)->h;
-
-		if (h->section != FMT_SYMBOLS)
-			continue;
-		l->payload_bytes += h->payload_bytes;
-		if (l->payload_bytes > MAX_SYMBOLS_BYTES) {
-			rc = -E2BIG;
-			break;
-		}
-		rc = h->encoding == FMT_ENC_ITEMS ? reader_load(r, i, &payload, NULL) : -EBADMSG;
-		if (rc && rc != -ENOMEM) {
-			l->s->nr.nr_broken++;
-			rc = 0;
-		} else if (!rc) {
-			rc = take_block(l, (struct bytes){payload.p, payload.len});
-		}
-	}
-	buf_free(&payload);
-	return rc;
+	return items_walk(payload, take_item, l, &l->s->nr.nr_broken);
 }
 
 /* ---- order ---- */
@@ -359,7 +322,8 @@ int symbols_load(struct reader *r, const struct people *p, struct symbols **out,
 		s->rules = rules_new();
 	if (s && s->rules) {
 		s->people = p;
-		rc = read_blocks(&l, r);
+		rc = items_load(r, FMT_SYMBOLS, MAX_SYMBOLS_BYTES, take_block, &l,
+				&s->nr.nr_broken);
 		if (!rc)
 			rc = sort(s);
 	}

@@ -3,7 +3,7 @@
 #include "dump/view/symnotes.h"
 
 #include "dump/base/err.h"
-#include "dump/reader.h"
+#include "dump/items.h"
 #include "dump/view/intern.h"
 
 #include <errno.h>
@@ -21,6 +21,7 @@ struct symnotes {
 struct loader {
 	struct symnotes *n;
 	struct buf ids; /* uint32_t[]: index of the block's images */
+	size_t nr_broken;
 };
 
 static struct symnotes_image *image_at(const struct symnotes *n, size_t i)
@@ -99,41 +100,32 @@ static int take_note(struct loader *l, struct bytes item)
 	return i->note ? 0 : -ENOMEM;
 }
 
-static int take_block(struct loader *l, struct bytes payload)
+static int take_item(void *ctx, uint16_t kind, struct bytes item)
 {
-	struct bytes item;
-	uint16_t kind;
-	bool broken = false;
-	int rc = 0;
+	struct loader *l = ctx;
+
+	return kind == FMT_SYM_IMAGE	 ? take_image(l, item)
+	       : kind == FMT_SYM_SEGMENT ? take_segment(l, item)
+	       : kind == FMT_SYM_NOTE	 ? take_note(l, item)
+					 : 0;
+}
+
+static int take_block(void *ctx, struct bytes payload)
+{
+	struct loader *l = ctx;
 
 	l->ids.len = 0;
-	while ((!rc || rc == -EBADMSG) && reader_next_item(&payload, &kind, &item, &broken))
-		rc = kind == FMT_SYM_IMAGE     ? take_image(l, item)
-		     : kind == FMT_SYM_SEGMENT ? take_segment(l, item)
-		     : kind == FMT_SYM_NOTE    ? take_note(l, item)
-					       : 0;
-	return rc == -EBADMSG ? 0 : rc;
+	return items_walk(payload, take_item, l, &l->nr_broken);
 }
 
 int symnotes_load(struct reader *r, struct symnotes **out, struct err *err)
 {
 	struct symnotes *n = calloc(1, sizeof(*n));
 	struct loader l = {.n = n};
-	struct buf payload = {0};
-	int rc = n ? 0 : -ENOMEM;
+	int rc = -ENOMEM;
 
-	for (size_t i = 0; i < reader_nr_blocks(r) && !rc; i++) {
-		const struct fmt_block *h = &reader_block(r, i)->h;
-
-		if (h->section != FMT_SYMBOLS || h->encoding != FMT_ENC_ITEMS)
-			continue;
-		rc = reader_load(r, i, &payload, NULL);
-		if (!rc)
-			rc = take_block(&l, (struct bytes){payload.p, payload.len});
-		else if (rc != -ENOMEM)
-			rc = 0;
-	}
-	buf_free(&payload);
+	if (n)
+		rc = items_load(r, FMT_SYMBOLS, UINT64_MAX, take_block, &l, &l.nr_broken);
 	buf_free(&l.ids);
 	if (rc) {
 		symnotes_free(n);

@@ -29,6 +29,14 @@
 
 static const char *const debug_dirs[] = {"/usr/lib/debug"};
 
+/* The images of one build of a file. */
+struct file {
+	uint32_t first, last; /* by image */
+	uint64_t nr_hits;
+	const uint8_t *id; /* of the build */
+	size_t id_bytes;   /* 0: unknown */
+};
+
 struct complete {
 	struct reader *r;
 	struct people *people;
@@ -36,6 +44,9 @@ struct complete {
 	struct symnotes *notes;
 	struct hits *hits;
 	struct collect_result *results;
+	struct file *files; /* by hits */
+	size_t nr_files;
+	uint32_t *next; /* by image: the next one of the same file; 0: none */
 	/* While looking. */
 	struct symdir *dirs;
 	struct debuginfod *debuginfod;
@@ -43,6 +54,62 @@ struct complete {
 };
 
 /* ---- what is known ---- */
+
+/* The build-id of an image, from the ledger or from what was found when the dump was made. */
+static size_t id_of(const struct complete *c, const struct hits_image *i, const uint8_t **id)
+{
+	const struct symnotes_image *says = symnotes_find(c->notes, i);
+
+	*id = i->f.build_id_bytes || !says ? i->f.build_id : says->f.build_id;
+	return i->f.build_id_bytes ? i->f.build_id_bytes : says ? says->f.build_id_bytes : 0;
+}
+
+static bool same_file(const struct complete *c, const struct file *x, const struct file *y)
+{
+	const struct hits_image *a = hits_image(c->hits, x->first);
+	const struct hits_image *b = hits_image(c->hits, y->first);
+
+	/* The same path is the same text. */
+	return a->f.kind == FMT_IMAGE_FILE && b->f.kind == FMT_IMAGE_FILE && a->path == b->path &&
+	       x->id_bytes && x->id_bytes == y->id_bytes && !memcmp(x->id, y->id, x->id_bytes);
+}
+
+static int more_first(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+
+	if (x->nr_hits != y->nr_hits)
+		return x->nr_hits > y->nr_hits ? -1 : 1;
+	return x->first < y->first ? -1 : 1;
+}
+
+static int find_files(struct complete *c, struct err *err)
+{
+	size_t nr = hits_nr_images(c->hits), k;
+
+	c->results = calloc(nr + 1, sizeof(*c->results));
+	c->files = calloc(nr + 1, sizeof(*c->files));
+	c->next = calloc(nr + 1, sizeof(*c->next));
+	if (!c->results || !c->files || !c->next)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		const struct hits_image *image = hits_image(c->hits, i);
+		struct file f = {(uint32_t)i, (uint32_t)i, image->nr_hits, NULL, 0};
+
+		f.id_bytes = id_of(c, image, &f.id);
+		for (k = 0; k < c->nr_files && !same_file(c, &c->files[k], &f); k++)
+			;
+		if (k == c->nr_files) {
+			c->files[c->nr_files++] = f;
+			continue;
+		}
+		c->next[c->files[k].last] = f.last;
+		c->files[k].last = f.last;
+		c->files[k].nr_hits += f.nr_hits;
+	}
+	qsort(c->files, c->nr_files, sizeof(*c->files), more_first);
+	return 0;
+}
 
 int complete_open(struct reader *r, const struct meta *m, struct complete **out, struct err *err)
 {
@@ -61,9 +128,7 @@ int complete_open(struct reader *r, const struct meta *m, struct complete **out,
 		rc = hits_read(c->hits, r, m, err);
 	if (!rc) {
 		hits_sort(c->hits);
-		c->results = calloc(hits_nr_images(c->hits) + 1, sizeof(*c->results));
-		if (!c->results)
-			rc = err_set(err, -ENOMEM, "out of memory");
+		rc = find_files(c, err);
 	}
 	if (rc) {
 		complete_close(c);
@@ -79,6 +144,8 @@ void complete_close(struct complete *c)
 		return;
 	buf_free(&c->payloads);
 	free(c->results);
+	free(c->files);
+	free(c->next);
 	hits_free(c->hits);
 	symnotes_free(c->notes);
 	symbols_free(c->symbols);
@@ -102,18 +169,19 @@ static void look_up(const struct complete *c, const struct hits_place *p, bool *
 
 size_t complete_nr(const struct complete *c)
 {
-	return hits_nr_images(c->hits);
+	return c->nr_files;
 }
 
-void complete_image(const struct complete *c, size_t i, struct complete_image *out)
+static void add_image(const struct complete *c, const struct hits_image *image,
+		      struct complete_image *out)
 {
-	const struct hits_image *image = hits_image(c->hits, i);
+	const struct symnotes_image *says = symnotes_find(c->notes, image);
 	const struct hits_place *p = hits_places(c->hits, image);
 
-	*out = (struct complete_image){.image = image, .from = c->results[i].origin, .note = ""};
-	out->says = symnotes_find(c->notes, image);
-	if (out->says)
-		out->note = out->says->note;
+	if (!out->says)
+		out->says = says;
+	if (says && !*out->note)
+		out->note = says->note;
 	for (size_t k = 0; k < image->nr; k++) {
 		bool named, line;
 
@@ -124,6 +192,16 @@ void complete_image(const struct complete *c, size_t i, struct complete_image *o
 	}
 }
 
+void complete_image(const struct complete *c, size_t i, struct complete_image *out)
+{
+	uint32_t at = c->files[i].first;
+
+	*out = (struct complete_image){.image = hits_image(c->hits, at), .note = ""};
+	add_image(c, out->image, out);
+	while ((at = c->next[at]))
+		add_image(c, hits_image(c->hits, at), out);
+}
+
 /* ---- looking ---- */
 
 static bool is_missing(void *ctx, const struct hits_place *p, bool source)
@@ -132,15 +210,6 @@ static bool is_missing(void *ctx, const struct hits_place *p, bool source)
 
 	look_up(ctx, p, &named, &line);
 	return source ? !line : !named;
-}
-
-/* The build-id of an image, from the ledger or from what was found when the dump was made. */
-static size_t id_of(const struct complete *c, const struct hits_image *i, const uint8_t **id)
-{
-	const struct symnotes_image *says = symnotes_find(c->notes, i);
-
-	*id = i->f.build_id_bytes || !says ? i->f.build_id : says->f.build_id;
-	return i->f.build_id_bytes ? i->f.build_id_bytes : says ? says->f.build_id_bytes : 0;
 }
 
 static bool has_code(struct elf *e)

@@ -20,17 +20,19 @@ struct complete;
 int complete_open(struct reader *r, const struct meta *m, struct complete **out, struct err *err);
 void complete_close(struct complete *c);
 
-/* What is known of an image. */
+/*
+ * What is known of a file, or of what else has addresses. The kernel tells the build-id of some
+ * mappings of a file and the inode of others: these are one here when they are of one build.
+ */
 struct complete_image {
-	const struct hits_image *image;
+	const struct hits_image *image;	   /* the one of them that was hit most */
 	const struct symnotes_image *says; /* NULL: the dump says nothing of it */
 	uint64_t nr_hits, nr_named;	   /* times that it was hit, and of these with a name */
 	uint64_t nr_lines;		   /* ... with a source line */
-	const char *from;		   /* where complete_find() had names; "" nowhere */
 	const char *note;		   /* why some have none; "" */
 };
 size_t complete_nr(const struct complete *c);
-/* The i-th by how often it was hit; borrowed texts. */
+/* The i-th, counted from 0, by how often it was hit; borrowed texts. */
 void complete_image(const struct complete *c, size_t i, struct complete_image *out);
 
 /*

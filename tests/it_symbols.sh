@@ -67,6 +67,8 @@ all_right "2,000 short-lived processes" "$path" "$work/known" 8000
 check "2,000 short-lived processes: nearly all of them were seen" test \
 	"$("$RINGBACK" script --json "$path" | jq -r 'select(.comm | startswith("known-")?) | .pid' | sort -u | wc -l)" -ge 1500
 empty "2,000 short-lived processes: no frame is outside of their file" "$(strays "$path" | sort | uniq -c | head)"
+empty "no file is listed twice, whether the kernel told its build-id or its inode" \
+	"$("$RINGBACK" symbols "$path" | sed '/^$/,$d' | awk '{ print $1 }' | sort | uniq -d)"
 check "a line for people has the function" grep -qE \
 	"^ +[0-9a-f]+ spin_[0-7]\+0x[0-9a-f]+ \(known\) known.c:[0-9]+$" <("$RINGBACK" script --comm 'known-*' "$path")
 check "their source is known" test "$("$RINGBACK" script --json "$path" | jq -r '.chain[]? | select(.function == "spin_3") |

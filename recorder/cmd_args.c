@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Options of commands that read a dump; see cmd_args.h. Called by cmd_*.c. */
+/* Options of commands; see cmd_args.h. Called by cmd_*.c. */
 #include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
@@ -54,6 +54,16 @@ int cmd_args_dump(const struct command *c, const struct cmd_args *args, void *ct
 	int code = cmd_args_take(c, args, ctx, argc, argv);
 
 	return code ? code : cmd_args_path(c, argc, argv, path);
+}
+
+int cmd_args_none(const struct command *c, const struct cmd_args *args, void *ctx, int argc,
+		  char **argv)
+{
+	int code = cmd_args_take(c, args, ctx, argc, argv);
+
+	if (!code && optind < argc)
+		return cmd_misuse(c, "unexpected argument '%s'", argv[optind]);
+	return code;
 }
 
 /* ---- --from, --to ---- */

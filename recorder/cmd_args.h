@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is typed after a command that reads a dump: options, --from and --to, the one DUMP. Errors
- * are printed as cmd_misuse() does.
+ * What is typed after a command: options; where it reads a dump, --from and --to, the one DUMP.
+ * Errors are printed as cmd_misuse() does.
  */
 #pragma once
 
@@ -32,6 +32,9 @@ int cmd_args_path(const struct command *c, int argc, char **argv, const char **p
 /* Both. */
 int cmd_args_dump(const struct command *c, const struct cmd_args *args, void *ctx, int argc,
 		  char **argv, const char **path);
+/* Options, and nothing may be left. */
+int cmd_args_none(const struct command *c, const struct cmd_args *args, void *ctx, int argc,
+		  char **argv);
 
 /* --from and --to as typed: relative to the trigger. */
 struct cmd_span {

@@ -4,12 +4,11 @@
  * pasted) or as one JSON object. Always exits with 0 when it could print: a limit is an answer, not
  * a failure.
  */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/str.h"
 #include "recorder/doctor.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,27 +185,28 @@ static int print_json(const struct doctor *d)
 	return rc ? EXIT_FAILED : EXIT_FINE;
 }
 
+static int take_json(void *ctx, int c, char *arg, struct err *err)
+{
+	(void)c, (void)arg, (void)err;
+	*(bool *)ctx = true;
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
-	struct doctor d;
+	static const struct cmd_args args = {.longs = longs, .take = take_json};
 	bool json = false;
-	int c, rc = EXIT_FINE;
+	int code = cmd_args_none(&cmd_doctor, &args, &json, argc, argv);
+	struct doctor d;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (c != 'j')
-			return cmd_misuse(&cmd_doctor, "unknown option '%s'", argv[optind - 1]);
-		json = true;
-	}
-	if (optind < argc)
-		return cmd_misuse(&cmd_doctor, "doctor takes no '%s'", argv[optind]);
+	if (code)
+		return code;
 	doctor_examine(&d);
 	if (json)
-		rc = print_json(&d);
-	else
-		print_text(&d);
-	return rc;
+		return print_json(&d);
+	print_text(&d);
+	return EXIT_FINE;
 }
 
 const struct command cmd_doctor = {

@@ -4,7 +4,7 @@
  * as it came. The keys of that answer are documented in ctl.h. What a recorder does not say is not
  * printed.
  */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -15,7 +15,6 @@
 #include "recorder/table.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -304,33 +303,39 @@ static int status_of_all(bool as_json)
 	return code;
 }
 
+struct request {
+	const char *name;
+	bool as_json;
+};
+
+static int take(void *ctx, int c, char *arg, struct err *err)
+{
+	struct request *q = ctx;
+
+	(void)err;
+	if (c == 'n')
+		q->name = arg;
+	else
+		q->as_json = true;
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
-	const char *name = NULL;
+	static const struct cmd_args args = {.shorts = "n:", .longs = long_options, .take = take};
+	struct request q = {0};
 	struct err err = ERR_INIT;
-	bool as_json = false;
-	int opt;
+	int code = cmd_args_none(&cmd_status, &args, &q, argc, argv);
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":n:", long_options, NULL)) != -1) {
-		if (opt == 'n')
-			name = optarg;
-		else if (opt == 'j')
-			as_json = true;
-		else if (opt == ':')
-			return cmd_misuse(&cmd_status, "%s needs a value", argv[optind - 1]);
-		else
-			return cmd_misuse(&cmd_status, "unknown option %s", argv[optind - 1]);
-	}
-	if (optind < argc)
-		return cmd_misuse(&cmd_status, "unexpected argument '%s'", argv[optind]);
-	if (!name)
-		return status_of_all(as_json);
-	if (ctl_name_check(name, &err)) {
+	if (code)
+		return code;
+	if (!q.name)
+		return status_of_all(q.as_json);
+	if (ctl_name_check(q.name, &err)) {
 		log_err(&err);
 		return EXIT_USAGE;
 	}
-	return status_of(name, as_json);
+	return status_of(q.name, q.as_json);
 }
 
 const struct command cmd_status = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback trigger`: asks a running recorder for a dump, waits for it, prints its path. */
-#include "recorder/cmd.h"
+#include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -9,7 +9,6 @@
 #include "recorder/log.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #define REASON_MAX 255 /* what a dump keeps of it, struct sighting */
@@ -52,34 +51,40 @@ static int print_reply(const json_t *reply)
 	return EXIT_FINE;
 }
 
+struct request {
+	const char *name, *reason;
+};
+
+static int take(void *ctx, int c, char *arg, struct err *err)
+{
+	struct request *q = ctx;
+
+	if (c == 'n') {
+		q->name = arg;
+		return 0;
+	}
+	q->reason = arg;
+	if (strlen(arg) > REASON_MAX)
+		return err_set(err, -E2BIG, "it has %zu bytes; at most %d are kept", strlen(arg),
+			       REASON_MAX);
+	return 0;
+}
+
 static int run(int argc, char **argv)
 {
-	const char *name = "default", *reason = "";
+	static const struct cmd_args args = {.shorts = "n:", .longs = long_options, .take = take};
+	struct request q = {"default", ""};
 	struct err err = ERR_INIT;
 	json_t *reply;
-	int opt, rc;
+	int rc = cmd_args_none(&cmd_trigger, &args, &q, argc, argv);
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":n:", long_options, NULL)) != -1) {
-		if (opt == 'n')
-			name = optarg;
-		else if (opt == 'r')
-			reason = optarg;
-		else if (opt == ':')
-			return cmd_misuse(&cmd_trigger, "%s needs a value", argv[optind - 1]);
-		else
-			return cmd_misuse(&cmd_trigger, "unknown option %s", argv[optind - 1]);
-	}
-	if (optind < argc)
-		return cmd_misuse(&cmd_trigger, "unexpected argument '%s'", argv[optind]);
-	if (strlen(reason) > REASON_MAX)
-		return cmd_misuse(&cmd_trigger, "the reason has %zu bytes; at most %d are kept",
-				  strlen(reason), REASON_MAX);
-	if (ctl_name_check(name, &err)) {
+	if (rc)
+		return rc;
+	if (ctl_name_check(q.name, &err)) {
 		log_err(&err);
 		return EXIT_USAGE;
 	}
-	rc = ctl_call(name, make_request(reason), -1, &reply, &err);
+	rc = ctl_call(q.name, make_request(q.reason), -1, &reply, &err);
 	if (rc) {
 		log_err(&err);
 		return EXIT_FAILED;

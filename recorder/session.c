@@ -186,9 +186,11 @@ static int wait_for_names(struct session *s, struct err *err)
 
 static int open_tell(struct session *s, struct err *err)
 {
-	int fd, rc = tellsock_open(s->config.name, s->config.tell_group, &s->tellsock, &fd, err);
+	int64_t gid;
+	int fd, rc = tellsock_open(s->config.name, s->config.tell_group, &s->tellsock, &fd, &gid,
+				   err);
 
-	return rc ? rc : tell_listen(s->tell, fd, err);
+	return rc ? rc : tell_listen(s->tell, fd, gid, err);
 }
 
 /* --dry-run: rules, and the rings where it is known whose they are. */

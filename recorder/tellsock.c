@@ -99,7 +99,7 @@ static int listen_in(struct tellsock *t, const gid_t *gid, int fd, struct err *e
 }
 
 int tellsock_open(const char *name, const char *group, struct tellsock **out, int *fd,
-		  struct err *err)
+		  int64_t *out_gid, struct err *err)
 {
 	struct tellsock *t = calloc(1, sizeof(*t));
 	gid_t gid = 0;
@@ -125,6 +125,7 @@ int tellsock_open(const char *name, const char *group, struct tellsock **out, in
 		tellsock_close(t);
 		return rc;
 	}
+	*out_gid = group ? (int64_t)gid : -1;
 	*out = t;
 	return 0;
 }

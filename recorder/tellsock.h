@@ -8,12 +8,14 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct err;
 struct tellsock;
 
 /* Called with the recorder's lock held (ctl_listen()): what lies there is of one that was killed.
- * `group` may be NULL. *fd listens, and is the caller's. */
-int tellsock_open(const char *name, const char *group, struct tellsock **out, int *fd,
+ * `group` may be NULL. *fd listens, and is the caller's; *gid: of the group, or -1. */
+int tellsock_open(const char *name, const char *group, struct tellsock **out, int *fd, int64_t *gid,
 		  struct err *err);
 /* Removes the socket. NULL allowed. */
 void tellsock_close(struct tellsock *t);

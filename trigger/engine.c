@@ -155,6 +155,20 @@ static int add_builtin(struct engine *e, struct err *err)
 	return 0;
 }
 
+/* Whatever programs tell, the sources are asked. */
+static int watch_tell(struct engine *e, bool on, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
+
+	if (!e->opt.env || !e->opt.env->tell)
+		return 0;
+	if (!epoll_ctl(e->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, tell_fd(e->opt.env->tell),
+		       &ev) ||
+	    errno == EEXIST || errno == ENOENT)
+		return 0;
+	return err_sys(err, -errno, "can't wait for what programs tell");
+}
+
 static int open_rest_timer(struct engine *e, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
@@ -163,17 +177,6 @@ static int open_rest_timer(struct engine *e, struct err *err)
 	if (e->rest_fd < 0 || epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->rest_fd, &ev))
 		return err_sys(err, -errno, "a timer for the triggers");
 	return 0;
-}
-
-/* Whatever programs tell, the sources are asked. */
-static int watch_tell(struct engine *e, struct err *err)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
-
-	if (!e->opt.env || !e->opt.env->tell ||
-	    !epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, tell_fd(e->opt.env->tell), &ev))
-		return 0;
-	return err_sys(err, -errno, "can't wait for what programs tell");
 }
 
 int engine_new(const struct engine_options *opt, struct engine **out, struct err *err)
@@ -194,7 +197,7 @@ int engine_new(const struct engine_options *opt, struct engine **out, struct err
 	if (!rc)
 		rc = open_rest_timer(e, err);
 	if (!rc)
-		rc = watch_tell(e, err);
+		rc = watch_tell(e, true, err);
 	if (!rc)
 		rc = add_builtin(e, err);
 	if (rc) {
@@ -370,12 +373,25 @@ static bool is_blocked(const struct engine *e, const struct slot *s, uint64_t no
 			      now < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
 }
 
+/* One without a descriptor of its own is woken for by what programs tell. */
+static void watch_again(struct engine *e, struct slot *s, bool on)
+{
+	uint32_t events;
+
+	if (s->ops->fd(s->source, &events) < 0)
+		watch_tell(e, on, NULL);
+	else if (on)
+		slot_watch(s, e->epoll_fd, NULL);
+	else
+		slot_unwatch(s, e->epoll_fd);
+}
+
 static void rest(struct engine *e, struct slot *s, uint64_t now)
 {
-	struct itimerspec t = {.it_value.tv_nsec = PACE_WINDOW_NS};
+	struct itimerspec t = {.it_value.tv_nsec = PACE_REST_NS};
 
-	slot_unwatch(s, e->epoll_fd);
-	s->pace.rest_ns = now + PACE_WINDOW_NS;
+	watch_again(e, s, false);
+	s->pace.rest_ns = now + PACE_REST_NS;
 	timerfd_settime(e->rest_fd, 0, &t, NULL);
 }
 
@@ -388,15 +404,15 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 		return true;
 	s->pace.rest_ns = 0;
 	if (!is_blocked(e, s, now) || !s->ops->skip) {
-		slot_watch(s, e->epoll_fd, NULL);
+		watch_again(e, s, true);
 		return false;
 	}
 	nr = s->ops->skip(s->source);
 	what->nr_hits = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
-	if (nr > PACE_MAX)
+	if (nr * (PACE_WINDOW_NS / PACE_REST_NS) > PACE_MAX)
 		rest(e, s, now);
 	else
-		slot_watch(s, e->epoll_fd, NULL);
+		watch_again(e, s, true);
 	return true;
 }
 

@@ -65,7 +65,7 @@ static int program_ready(struct source *s, struct sighting *what, struct err *er
 	what->pid = m.pid;
 	what->tid = m.tid;
 	what->uid = m.uid;
-	what->nr_hits = 1;
+	what->nr_hits = m.nr;
 	sighting_name(what);
 	snprintf(what->reason, sizeof(what->reason), "%s", m.text);
 	sighting_add(what, "told_by_pid=%u", m.pid);
@@ -79,7 +79,7 @@ static uint64_t program_skip(struct source *s)
 	uint64_t nr = 0;
 
 	while (tell_take(s->tell, RINGBACK_TRIGGER, wants, s, &m))
-		nr++;
+		nr += m.nr;
 	return nr;
 }
 

@@ -17,6 +17,7 @@
 
 #define MAX_PEERS    256
 #define MAX_MESSAGES 64
+#define MAX_GROUPS   1024
 #define MAX_AT_ONCE  16 /* from one peer, before the others get their turn */
 
 struct peer {
@@ -27,6 +28,7 @@ struct peer {
 
 struct tell {
 	int listen_fd, epoll_fd;
+	int64_t gid;
 	struct peer peers[MAX_PEERS];
 	uint64_t next_id;
 	struct tell_message *queue; /* the oldest first */
@@ -57,11 +59,12 @@ int tell_new(struct tell **out, struct err *err)
 	return 0;
 }
 
-int tell_listen(struct tell *t, int listen_fd, struct err *err)
+int tell_listen(struct tell *t, int listen_fd, int64_t gid, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	t->listen_fd = listen_fd;
+	t->gid = gid;
 	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev)
 		       ? err_sys(err, -errno, "can't wait for what programs tell")
 		       : 0;
@@ -113,6 +116,25 @@ bool tell_alive(const struct tell *t, uint64_t id)
 	return id && find(t, id);
 }
 
+static bool is_member(int fd, int64_t gid)
+{
+	gid_t groups[MAX_GROUPS];
+	socklen_t n = sizeof(groups);
+
+	if (gid < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n))
+		return false;
+	for (size_t i = 0; i < n / sizeof(groups[0]); i++)
+		if (groups[i] == (gid_t)gid)
+			return true;
+	return false;
+}
+
+static bool is_heard(const struct tell *t, int fd, const struct ucred *cred)
+{
+	return !cred->uid || cred->uid == geteuid() ||
+	       (t->gid >= 0 && cred->gid == (gid_t)t->gid) || is_member(fd, t->gid);
+}
+
 static void take_in(struct tell *t, int fd)
 {
 	struct peer *p = find(t, 0);
@@ -121,7 +143,7 @@ static void take_in(struct tell *t, int fd)
 	const int on = 1;
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP};
 
-	if (!p || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) ||
+	if (!p || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) || !is_heard(t, fd, &cred) ||
 	    setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on))) {
 		t->nr_dropped++;
 		close(fd);
@@ -159,6 +181,7 @@ static bool parse(struct bytes b, struct tell_message *m)
 	if (!bytes_get(&b, &raw, sizeof(raw)) || raw.version != RINGBACK_VERSION_1 || !raw.kind)
 		return false;
 	m->kind = raw.kind;
+	m->nr = 1;
 	m->ns = raw.ns < now ? raw.ns : now;
 	m->tid = is_thread_of(m->pid, raw.tid) ? raw.tid : m->pid;
 	memcpy(m->text, raw.text, sizeof(m->text) - 1);
@@ -186,6 +209,21 @@ static void set_sender(const struct peer *p, struct msghdr *msg, struct tell_mes
 	}
 }
 
+/* The same was said and not taken yet: it is counted there. */
+static bool is_repeated(struct tell *t, const struct tell_message *m)
+{
+	for (size_t i = t->nr; i-- > 0;) {
+		struct tell_message *q = &t->queue[i];
+
+		if (q->kind == m->kind && q->pid == m->pid && q->tid == m->tid && !q->nr_more &&
+		    !m->nr_more && !strcmp(q->text, m->text)) {
+			q->nr++;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* 1: one was put into the queue or dropped; 0: none there; -1: the peer is gone. */
 static int receive(struct tell *t, const struct peer *p)
 {
@@ -207,15 +245,15 @@ static int receive(struct tell *t, const struct peer *p)
 	if (n <= 0)
 		return -1;
 	if (t->nr == MAX_MESSAGES) { /* of a kind that no rule wants, most likely */
+		t->nr_dropped += t->queue[0].nr;
 		memmove(t->queue, t->queue + 1, --t->nr * sizeof(*t->queue));
-		t->nr_dropped++;
 	}
 	m = &t->queue[t->nr];
 	set_sender(p, &msg, m);
-	if (!(msg.msg_flags & MSG_TRUNC) && parse((struct bytes){bytes, (size_t)n}, m))
-		t->nr++;
-	else
+	if (msg.msg_flags & MSG_TRUNC || !parse((struct bytes){bytes, (size_t)n}, m))
 		t->nr_dropped++;
+	else if (!is_repeated(t, m))
+		t->nr++;
 	return 1;
 }
 

@@ -4,8 +4,8 @@
  * of their socket. Messages wait here until the source that wants them asks. Nothing blocks;
  * bounded in peers and messages, and what did not fit is counted.
  *
- * Who may connect is the file system's business: the socket's mode and its directory's. Whose
- * message it is says the kernel (SCM_CREDENTIALS, of each message), not the message.
+ * Heard are root, the recorder's own user and members of one group, whatever the modes of files
+ * say. Whose message it is says the kernel (SCM_CREDENTIALS, of each message), not the message.
  */
 #pragma once
 
@@ -23,15 +23,16 @@ struct tell_message {
 	uint32_t pid, uid, tid; /* tid: as it says, but one of pid's, else pid */
 	uint64_t ns;		/* when it was sent, as it says; not in the future */
 	uint32_t kind;		/* RINGBACK_TRIGGER, ... */
+	uint32_t nr;		/* how often in a row: the same of one process is kept once */
 	char text[224];		/* untrusted; terminated */
 	size_t nr_more;		/* bytes behind struct ringback_message */
 	uint8_t more[TELL_MAX_BYTES];
 };
 
 int tell_new(struct tell **out, struct err *err);
-/* Takes over `listen_fd`, a listening SOCK_SEQPACKET socket that does not block. Once; rules may be
- * opened before. */
-int tell_listen(struct tell *t, int listen_fd, struct err *err);
+/* Takes over `listen_fd`, a listening SOCK_SEQPACKET socket that does not block. `gid`: of the
+ * group that is heard; -1: none. Once; rules may be opened before. */
+int tell_listen(struct tell *t, int listen_fd, int64_t gid, struct err *err);
 void tell_free(struct tell *t); /* NULL allowed */
 
 /* Readable when there may be messages; an epoll descriptor. */

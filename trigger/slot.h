@@ -21,7 +21,7 @@ struct pace {
 };
 #define PACE_WINDOW_NS 100000000ull
 #define PACE_MAX       32	   /* hits in a window */
-#define PACE_REST_NS   20000000ull /* a fifth of it: no ring is full by then at 10,000 a second */
+#define PACE_REST_NS   10000000ull /* no ring or socket is full by then at 10,000 a second */
 
 struct slot {
 	struct rule *rule;

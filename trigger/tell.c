@@ -18,7 +18,8 @@
 #define MAX_PEERS    256
 #define MAX_MESSAGES 64
 #define MAX_GROUPS   1024
-#define MAX_AT_ONCE  16 /* from one peer, before the others get their turn */
+#define MAX_AT_ONCE                                                                                \
+	256 /* from one peer, before the others get their turn: about all it can have sent */
 
 struct peer {
 	uint64_t id; /* 0: free */

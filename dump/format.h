@@ -268,6 +268,7 @@ enum {
 	FMT_TRIGGER_MERGED = 6, /* fmt_merged + the rule's name: hits that this dump also answers */
 	FMT_TRIGGER_BEGAN = 7,	/* u64: when that began which met the rule, as a slow call did */
 	FMT_TRIGGER_COMM = 8,	/* text: name that the thread had then */
+	FMT_TRIGGER_REPEATS = 9, /* fmt_repeats: how often this came, by its signature */
 };
 
 struct fmt_trigger {
@@ -283,6 +284,14 @@ struct fmt_trigger {
 struct fmt_merged {
 	uint64_t first_ns, last_ns;
 	uint64_t nr_hits;
+};
+
+/* Of this recorder, with this dump. */
+struct fmt_repeats {
+	uint64_t signature; /* of rule, thread name and stack */
+	uint64_t nr_seen;
+	uint64_t nr_kept; /* dumps made for it */
+	uint64_t first_ns;
 };
 
 /* ---- CHANNELS ---- */
@@ -630,6 +639,7 @@ _Static_assert(sizeof(struct fmt_column) == 8, "fmt_column");
 _Static_assert(sizeof(struct fmt_host) == 56, "fmt_host");
 _Static_assert(sizeof(struct fmt_trigger) == 48, "fmt_trigger");
 _Static_assert(sizeof(struct fmt_merged) == 24, "fmt_merged");
+_Static_assert(sizeof(struct fmt_repeats) == 32, "fmt_repeats");
 _Static_assert(sizeof(struct fmt_channel) == 40, "fmt_channel");
 _Static_assert(sizeof(struct fmt_event) == 16, "fmt_event");
 _Static_assert(sizeof(struct fmt_event_id) == 16, "fmt_event_id");

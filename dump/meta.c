@@ -151,6 +151,9 @@ static int trigger_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	case FMT_TRIGGER_BEGAN:
 		bytes_get_grown(b, &m->trigger_began_ns, sizeof(m->trigger_began_ns));
 		return 0;
+	case FMT_TRIGGER_REPEATS:
+		bytes_get_grown(b, &m->repeats, sizeof(m->repeats));
+		return 0;
 	case FMT_TRIGGER_COMM:
 		return copy_text(l, b, &m->trigger_comm);
 	default:

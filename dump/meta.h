@@ -58,8 +58,9 @@ struct meta {
 
 	struct fmt_trigger trigger;
 	const char *trigger_name, *trigger_rule, *trigger_reason;
-	const char *trigger_comm;  /* the name that trigger.tid had then; "" unknown */
-	uint64_t trigger_began_ns; /* 0: what met the rule was a moment */
+	const char *trigger_comm;   /* the name that trigger.tid had then; "" unknown */
+	uint64_t trigger_began_ns;  /* 0: what met the rule was a moment */
+	struct fmt_repeats repeats; /* 0: not told */
 	const char **saw;
 	size_t nr_saw;
 	struct meta_merged *merged;

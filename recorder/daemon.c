@@ -27,6 +27,7 @@
 #include "recorder/log.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
+#include "trigger/repeats.h"
 
 #include "dump/base/str.h"
 
@@ -305,11 +306,15 @@ static void seal(struct daemon *d)
 	struct dumper_totals totals = {.nr_dumps = s->nr_dumps, .nr_refused = s->nr_refused};
 	struct engine_totals t;
 	struct ledger_stats l;
+	const struct repeat *repeat = engine_cause_repeat(s->engine);
 	size_t nr = engine_seal(s->engine, merged, MAX_MERGED);
 
 	engine_totals(s->engine, &t);
 	totals.nr_hits = t.nr_hits;
 	totals.nr_held = t.nr_held;
+	if (repeat)
+		totals.repeats = (struct fmt_repeats){repeat->id, repeat->nr_seen,
+						      repeat->nr_kept + 1, repeat->first_ns};
 	sideband_stats(s->sideband, &totals.sideband);
 	ledger_stats(s->ledger, &l);
 	totals.sideband.nr_scans = s->nr_scans;

@@ -75,6 +75,7 @@ enum dumper_phase dumper_poll(struct dumper *d);
 struct dumper_totals {
 	uint64_t nr_dumps, nr_refused, nr_hits, nr_held;
 	struct fmt_sideband_stats sideband;
+	struct fmt_repeats repeats; /* of what the dump is made for */
 };
 
 /* In SEAL: what the end of the dump says. `merged` is copied. */

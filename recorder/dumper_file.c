@@ -63,8 +63,11 @@ static int write_trigger(struct dumper *d, struct err *err)
 
 static int write_merged(struct dumper *d, struct err *err)
 {
-	int rc = d->nr_merged ? writer_section(d->writer, FMT_TRIGGER, err) : 0;
+	int rc = writer_section(d->writer, FMT_TRIGGER, err);
 
+	if (!rc && d->totals.repeats.nr_seen)
+		rc = writer_item(d->writer, FMT_TRIGGER_REPEATS, &d->totals.repeats,
+				 sizeof(d->totals.repeats), NULL, 0, NULL, err);
 	for (size_t i = 0; i < d->nr_merged && !rc; i++) {
 		const struct engine_merged *m = &d->merged[i];
 		struct fmt_merged f = {m->first_ns, m->last_ns, m->nr_hits};

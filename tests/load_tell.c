@@ -3,11 +3,12 @@
  * A program that tells the recorder, with trigger/ringback.h:
  *
  *	load_tell trigger REASON		prints what ringback_trigger() returned
- *	load_tell fork REASON			the same from a child that has its parent's connection
- *	load_tell storm NR PER_SECOND		triggers at that rate; prints how many were sent
- *	load_tell beat MS NR [stall MS]...	NR heartbeats, MS apart, then none for MS; prints the
- *						number of those that were heard
- *	load_tell wait SECONDS			until a trigger is taken; prints after how many tries
+ *	load_tell fork REASON			the same from a child that has its parent's
+ *connection load_tell storm NR PER_SECOND		triggers at that rate; prints how many were
+ *sent load_tell beat MS NR [stall MS]...	NR heartbeats, MS apart, then none for MS; prints
+ *the number of those that were heard
+ *	load_tell wait SECONDS			until a trigger is taken; prints after how many
+ *tries
  */
 #include "trigger/ringback.h"
 

@@ -147,6 +147,8 @@ static void put_trigger(const struct info *in, struct json *j)
 		  *cause_text(&in->cause.signal) ? cause_text(&in->cause.signal) : NULL);
 	json_cstr(j, "stack", *cause_text(&in->cause.stack) ? cause_text(&in->cause.stack) : NULL);
 	json_u64(j, "nr", f->nr);
+	json_u64(j, "seen", m->repeats.nr_seen);
+	json_u64(j, "kept", m->repeats.nr_kept);
 	put_merged(in, j);
 	json_close(j, '}');
 }

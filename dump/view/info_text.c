@@ -162,7 +162,7 @@ static void put_trigger(struct info *in)
 {
 	const struct meta *m = in->m;
 	const struct fmt_trigger *f = &m->trigger;
-	char name[128], rule[512], utc[40], post[32];
+	char name[128], rule[512], utc[40], post[32], seen[32], kept[32];
 
 	put_line(in, "trigger", "%s (%s), dump %u of this recorder",
 		 safe(name, sizeof(name), m->trigger_name),
@@ -178,6 +178,11 @@ static void put_trigger(struct info *in)
 	if (f->post_ns)
 		put_line(in, "  post", "recorded on for %s on purpose",
 			 str_fmt_time(post, sizeof(post), (int64_t)f->post_ns));
+	if (m->repeats.nr_seen > 1)
+		put_line(in, "repeats", "seen %s times since %s, kept %s",
+			 str_fmt_count(seen, sizeof(seen), m->repeats.nr_seen),
+			 info_rel_time(in, post, sizeof(post), m->repeats.first_ns),
+			 str_fmt_count(kept, sizeof(kept), m->repeats.nr_kept));
 	put_merged(in);
 }
 

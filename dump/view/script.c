@@ -39,8 +39,6 @@ int script_printer_init(struct printer *p, const struct script *s)
 	/* Nothing holds yet. */
 	for (size_t i = 0; i < NR_WHO; i++)
 		p->who[i].span.from_ns = UINT64_MAX;
-	for (size_t i = 0; i < NR_PLACES; i++)
-		p->places[i].span.from_ns = UINT64_MAX;
 	return 0;
 }
 

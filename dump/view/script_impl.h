@@ -56,13 +56,13 @@ struct place {
 	struct people_span span;
 	uint64_t ip;
 	uint32_t tid;
-	uint16_t len;
+	uint16_t len; /* 0: nothing is known yet */
 	bool kernel, caller;
 	char text[208];
 };
 
 #define NR_WHO	  512
-#define NR_PLACES 2048
+#define NR_PLACES 8192
 
 /* Makes lines: one a thread. */
 struct printer {

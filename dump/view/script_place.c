@@ -54,7 +54,7 @@ struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, 
 	struct bytes made;
 
 	/* An address of the upper half may be said to be the user's, and the other way round. */
-	if (k->ip == ip && k->tid == tid && k->kernel == kernel && k->caller == caller &&
+	if (k->len && k->ip == ip && k->tid == tid && k->kernel == kernel && k->caller == caller &&
 	    k->span.from_ns <= l->rec.time_ns && l->rec.time_ns <= k->span.to_ns)
 		return (struct bytes){(const uint8_t *)k->text, k->len};
 	k->ip = ip;

@@ -7,9 +7,9 @@
  */
 #pragma once
 
+#include "dump/base/tpfields.h"
 #include "dump/meta.h"
 #include "dump/view/json.h"
-#include "dump/view/tpfields.h"
 
 struct err;
 struct fields;

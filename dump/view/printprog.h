@@ -9,8 +9,8 @@
  */
 #pragma once
 
+#include "dump/base/tpfields.h"
 #include "dump/view/text.h"
-#include "dump/view/tpfields.h"
 
 enum node_kind {
 	/* numbers */

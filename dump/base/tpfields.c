@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Lines of a tracepoint's format, and bounded access to fields; see tpfields.h. Called by
  * fields.c and printfmt.c. */
-#include "dump/view/tpfields.h"
+#include "dump/base/tpfields.h"
 
 #include <ctype.h>
 #include <errno.h>

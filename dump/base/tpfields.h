@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fields of a tracepoint as the lines of its `format` file place them, and the only way to
- *their bytes: every read is checked against the record. The record is a sample's raw data, the
- *format text comes from the dump; both may be hostile.
+ * their bytes: every read is checked against the record. The record is a sample's raw data, the
+ * format text comes from tracefs or from a dump; both may be hostile.
  *
  *	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;
  *	      └─────── declaration ─┘

@@ -566,6 +566,7 @@ static void reload(struct daemon *d)
 		log_warn("the configuration is as it was");
 		return;
 	}
+	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
 	log_info("rules and limits are read anew; channels and targets change with a restart");
 }
 

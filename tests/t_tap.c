@@ -12,7 +12,6 @@
 #include "trigger/kernel/settings.h"
 #include "trigger/source.h"
 
-#include <asm/perf_regs.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -458,7 +457,9 @@ static void stack_and_registers_are_sampled(void **state)
 {
 	struct tap_sample s;
 	struct sighting what = {0};
-	uint64_t sp = 0, word, user = 0;
+	uint64_t word, user = 0;
+	struct event_frame frame;
+	struct event_call call;
 	uint8_t here[64];
 	struct rig r;
 
@@ -472,13 +473,10 @@ static void stack_and_registers_are_sampled(void **state)
 	assert_true(next(&r, &s));
 	assert_true(s.stack.len >= 512);
 	assert_non_null(memmem(s.stack.p, s.stack.len, here, sizeof(here)));
-#ifdef __x86_64__
-	assert_true(tap_reg(r.tap, &s, PERF_REG_X86_SP, &sp));
-	assert_true(tap_reg(r.tap, &s, PERF_REG_X86_DI, &word));
-	assert_int_equal(word, MAGIC + 7);
-	assert_true(sp < (uintptr_t)here && (uintptr_t)here - sp < s.stack.len);
-	assert_false(tap_reg(r.tap, &s, PERF_REG_X86_DS, &word));
-#endif
+	assert_true(event_user_frame(s.regs, &frame));
+	assert_true(frame.sp < (uintptr_t)here && (uintptr_t)here - frame.sp < s.stack.len);
+	assert_true(event_user_call(s.regs, &call));
+	assert_int_equal(call.arg[0], MAGIC + 7);
 	for (struct bytes b = s.chain; bytes_u64(&b, &word);)
 		user += word == (uint64_t)PERF_CONTEXT_USER;
 	assert_int_equal(user, 1);

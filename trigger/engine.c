@@ -403,16 +403,14 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 	if (now < s->pace.rest_ns)
 		return true;
 	s->pace.rest_ns = 0;
-	if (!is_blocked(e, s, now) || !s->ops->skip) {
-		watch_again(e, s, true);
+	/* Before it is asked: perf descriptors say to the set that they are ready once only. */
+	watch_again(e, s, true);
+	if (!is_blocked(e, s, now) || !s->ops->skip)
 		return false;
-	}
 	nr = s->ops->skip(s->source);
 	what->nr_hits = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
 	if (nr * (PACE_WINDOW_NS / PACE_REST_NS) > PACE_MAX)
 		rest(e, s, now);
-	else
-		watch_again(e, s, true);
 	return true;
 }
 

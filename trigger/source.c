@@ -14,19 +14,25 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A row a line. */
 /* clang-format off */
 const struct source_ops *const source_table[] = {
 	&source_cpu,
 	&source_crash,
+	&source_event,
 	&source_every,
 	&source_exit,
 	&source_load,
 	&source_mem,
+	&source_oom,
 	&source_program,
 	&source_psi,
+	&source_rate,
 	&source_rss,
 	&source_signal,
 	&source_stall,
+	&source_uprobe,
+	&source_uretprobe,
 	NULL,
 };
 /* clang-format on */

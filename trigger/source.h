@@ -104,14 +104,19 @@ struct source_ops {
 extern const struct source_ops *const source_table[];
 extern const struct source_ops source_cpu;
 extern const struct source_ops source_crash;
+extern const struct source_ops source_event;
 extern const struct source_ops source_every;
 extern const struct source_ops source_exit;
 extern const struct source_ops source_load;
 extern const struct source_ops source_mem;
+extern const struct source_ops source_oom;
 extern const struct source_ops source_program;
 extern const struct source_ops source_psi;
+extern const struct source_ops source_rate;
 extern const struct source_ops source_rss;
 extern const struct source_ops source_signal;
 extern const struct source_ops source_stall;
+extern const struct source_ops source_uprobe;
+extern const struct source_ops source_uretprobe;
 /* The row of that name; NULL when this build has none. */
 const struct source_ops *source_find(const char *name);

@@ -156,9 +156,10 @@ static void set_attr(struct tap *t, const struct tap_options *o)
 		a->sample_type |= PERF_SAMPLE_RAW;
 	if (a->sample_type & PERF_SAMPLE_STACK_USER) {
 		a->sample_type |= PERF_SAMPLE_REGS_USER;
-		a->sample_regs_user = event_user_regs();
 		a->sample_stack_user = o->stack_bytes;
 	}
+	if (a->sample_type & PERF_SAMPLE_REGS_USER)
+		a->sample_regs_user = event_user_regs();
 	if (a->sample_type & PERF_SAMPLE_CALLCHAIN)
 		a->sample_max_stack = max_chain();
 	a->read_format =

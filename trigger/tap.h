@@ -46,20 +46,13 @@ struct tap_sample {
 	uint32_t pid, tid, cpu;
 	struct bytes chain; /* u64s, with PERF_CONTEXT_* before each part */
 	struct bytes raw;   /* a tracepoint's fields, as its format has them */
-	struct bytes regs; /* of the user side, see tap_reg() and event_user_frame(); empty: none */
+	struct bytes regs;  /* of the user side, see event_user_frame(); empty: it has none */
 	struct bytes stack; /* from its stack pointer up, as much as could be read */
 	struct bytes rec;   /* the whole record, with its header */
 };
 
 /* The next one; 1, 0: none is left, or -errno. Borrowed until the next call. */
 int tap_next(struct tap *t, struct tap_sample *out, struct err *err);
-
-/* The user register PERF_REG_*; false when it was not sampled, as with a thread of the kernel. */
-bool tap_reg(const struct tap *t, const struct tap_sample *s, unsigned reg, uint64_t *out);
-
-/* Takes all records that are there without looking at them; how many, lost ones included. Ends the
- * borrowing of what tap_next() gave. For source_ops.skip. */
-uint64_t tap_skip(struct tap *t);
 
 /*
  * A hash of a call chain that is the same when the program is started anew, for counting repeats:
@@ -70,6 +63,10 @@ uint64_t tap_stack_hash(struct bytes chain);
 /* Hits that did not fit into the rings since last asked, once tap_next() has said that none is
  * left: they count too. (Before Linux 6.0 some may be told late: with the next record.) */
 uint64_t tap_take_lost(struct tap *t);
+
+/* Takes all records that are there without looking at them; how many, lost ones included. Ends the
+ * borrowing of what tap_next() gave. For source_ops.skip. */
+uint64_t tap_skip(struct tap *t);
 
 /* How often the event came on all CPUs since the tap was opened, sampled or not. */
 uint64_t tap_count(const struct tap *t);

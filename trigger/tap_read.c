@@ -92,20 +92,6 @@ static bool parse_sample(const struct tap *t, struct bytes rec, struct tap_sampl
 	return ok;
 }
 
-bool tap_reg(const struct tap *t, const struct tap_sample *s, unsigned reg, uint64_t *out)
-{
-	uint64_t mask = t->attr.sample_regs_user;
-	size_t at;
-
-	if (reg >= 64 || !(mask & 1ull << reg))
-		return false;
-	at = 8 * (size_t)__builtin_popcountll(mask & ((1ull << reg) - 1));
-	if (!span_fits(at, 8, s->regs.len))
-		return false;
-	memcpy(out, s->regs.p + at, sizeof(*out));
-	return true;
-}
-
 /* FNV-1a over 64 bits at a time. */
 static uint64_t mix(uint64_t hash, uint64_t v)
 {

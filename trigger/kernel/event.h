@@ -91,3 +91,10 @@ struct event_frame {
 	uint64_t ip, sp, fp;
 };
 bool event_user_frame(struct bytes regs, struct event_frame *out);
+/* Likewise at the first instruction of a function what it was called with, and right after its
+ * return the result: of whole numbers and pointers, by the calling convention. */
+#define EVENT_ARGS 6
+struct event_call {
+	uint64_t arg[EVENT_ARGS], result;
+};
+bool event_user_call(struct bytes regs, struct event_call *out);

@@ -10,10 +10,14 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-#define REG_IP	  PERF_REG_X86_IP
-#define REG_SP	  PERF_REG_X86_SP
-#define REG_FP	  PERF_REG_X86_BP
-#define BIT(name) (1ull << PERF_REG_X86_##name)
+#define REG_IP	   PERF_REG_X86_IP
+#define REG_SP	   PERF_REG_X86_SP
+#define REG_FP	   PERF_REG_X86_BP
+#define REG_RESULT PERF_REG_X86_AX
+#define BIT(name)  (1ull << PERF_REG_X86_##name)
+
+static const unsigned arg_regs[EVENT_ARGS] = {PERF_REG_X86_DI, PERF_REG_X86_SI, PERF_REG_X86_DX,
+					      PERF_REG_X86_CX, PERF_REG_X86_R8, PERF_REG_X86_R9};
 
 uint64_t event_user_regs(void)
 {
@@ -24,9 +28,14 @@ uint64_t event_user_regs(void)
 }
 
 #elif defined(__aarch64__)
-#define REG_IP PERF_REG_ARM64_PC
-#define REG_SP PERF_REG_ARM64_SP
-#define REG_FP PERF_REG_ARM64_X29
+#define REG_IP	   PERF_REG_ARM64_PC
+#define REG_SP	   PERF_REG_ARM64_SP
+#define REG_FP	   PERF_REG_ARM64_X29
+#define REG_RESULT PERF_REG_ARM64_X0
+
+static const unsigned arg_regs[EVENT_ARGS] = {PERF_REG_ARM64_X0, PERF_REG_ARM64_X1,
+					      PERF_REG_ARM64_X2, PERF_REG_ARM64_X3,
+					      PERF_REG_ARM64_X4, PERF_REG_ARM64_X5};
 
 uint64_t event_user_regs(void)
 {
@@ -47,9 +56,24 @@ static uint64_t take(struct bytes regs, unsigned reg)
 	return v;
 }
 
+static bool is_whole(struct bytes regs)
+{
+	return regs.len >= 8 * (size_t)__builtin_popcountll(event_user_regs());
+}
+
+bool event_user_call(struct bytes regs, struct event_call *out)
+{
+	if (!is_whole(regs))
+		return false;
+	for (size_t i = 0; i < EVENT_ARGS; i++)
+		out->arg[i] = take(regs, arg_regs[i]);
+	out->result = take(regs, REG_RESULT);
+	return true;
+}
+
 bool event_user_frame(struct bytes regs, struct event_frame *out)
 {
-	if (regs.len < 8 * (size_t)__builtin_popcountll(event_user_regs()))
+	if (!is_whole(regs))
 		return false;
 	*out = (struct event_frame){take(regs, REG_IP), take(regs, REG_SP), take(regs, REG_FP)};
 	return true;

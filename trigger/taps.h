@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Several events that one rule waits for, each with a tap of its own, and what they carried as
+ * "key=value" lines: a tracepoint's fields by its format in tracefs, a probe's arguments by the
+ * calling convention. For the sources that are met by an event as such.
+ */
+#pragma once
+
+#include "trigger/tap.h"
+
+struct err;
+struct sighting;
+struct source_env;
+struct taps;
+struct tpfields;
+
+#define TAPS_MAX 16
+
+struct taps_options {
+	uint64_t sample_type; /* as in struct tap_options */
+	/* Says what a tracepoint carried in the place of its fields, one by one; NULL: those. */
+	void (*about)(const struct tpfields *tp, struct bytes raw, struct sighting *what);
+};
+
+/* Takes the events over, also on failure. */
+int taps_open(struct event_list *events, const struct taps_options *o, const struct source_env *env,
+	      struct taps **out, struct err *err);
+void taps_close(struct taps *t); /* NULL allowed */
+
+/* As tap_fd(): call taps_ready() until it returns 0. */
+int taps_fd(const struct taps *t);
+
+/* As source_ops.ready: the next hit, and with it those of the same event, thread and stack that
+ * follow it at once. */
+int taps_ready(struct taps *t, struct sighting *what, struct err *err);
+
+/* As source_ops.skip and source_ops.cpu. */
+uint64_t taps_skip(struct taps *t);
+int taps_cpu(struct taps *t, int cpu, bool online, struct err *err);
+
+const struct event_list *taps_events(const struct taps *t);
+/* "a ring of 64 KiB for each of 4 CPUs and 2 events" */
+void taps_plan(const struct taps *t, char *out, size_t n);

@@ -22,6 +22,7 @@ const struct source_ops *const source_table[] = {
 	&source_event,
 	&source_every,
 	&source_exit,
+	&source_file,
 	&source_load,
 	&source_mem,
 	&source_oom,

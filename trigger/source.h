@@ -107,6 +107,7 @@ extern const struct source_ops source_crash;
 extern const struct source_ops source_event;
 extern const struct source_ops source_every;
 extern const struct source_ops source_exit;
+extern const struct source_ops source_file;
 extern const struct source_ops source_load;
 extern const struct source_ops source_mem;
 extern const struct source_ops source_oom;

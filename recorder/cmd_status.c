@@ -232,6 +232,9 @@ static void print_processes(const json_t *r)
 	       "evicted\n",
 	       count_of(l, "tasks", &a), count_of(l, "tombstones", &b), count_of(l, "maps", &c),
 	       size_of(l, "bytes", &d), size_of(l, "max_bytes", &e), count_of(l, "evicted", &f));
+	if (number(l, "files") || number(l, "files_dropped"))
+		printf("            %s program files held, %s let go early\n",
+		       count_of(l, "files", &a), count_of(l, "files_dropped", &b));
 	printf("sideband:   %s records, %s lost, %s scans of /proc, %s wake-ups\n",
 	       count_of(s, "records", &a), count_of(s, "lost", &b), count_of(s, "scans", &c),
 	       count_of(s, "wakeups", &d));

@@ -8,6 +8,7 @@
 #include "dump/view/kallsyms.h"
 #include "recorder/collect.h"
 #include "recorder/collect_unwind.h"
+#include "recorder/keptlist.h"
 #include "recorder/livefile.h"
 #include "trigger/kernel/settings.h"
 
@@ -32,6 +33,7 @@ struct live {
 	const struct fmt_task **by_key;
 	size_t nr_tasks;
 	struct kallsyms *kallsyms;
+	struct keptlist *kept; /* NULL: nothing is held */
 };
 
 /* ---- processes ---- */
@@ -130,7 +132,7 @@ static int open_image(const struct live *l, const struct hits_image *image, stru
 			p[nr++] = (struct livefile_process){(pid_t)t->pid, m->start, m->end};
 	}
 	nr += neighbours(l, image, p + nr, MAX_NEIGHBOURS);
-	fd = livefile_open(image, p, nr, err);
+	fd = livefile_open(image, p, nr, l->kept, err);
 	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, err);
 }
 
@@ -260,6 +262,7 @@ static int unwind(struct live *l, uint64_t deadline_ns, struct symput *put, stru
 
 static void close_dump(struct live *l)
 {
+	keptlist_free(l->kept);
 	kallsyms_free(l->kallsyms);
 	hits_free(l->hits);
 	free(l->by_key);
@@ -275,6 +278,8 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 	struct symput put = {.out = opt->out, .ctx = opt->ctx};
 	int rc = open_dump(&l, opt->path, err);
 
+	if (opt->table_fd >= 0)
+		keptlist_read(opt->table_fd, &l.kept);
 	if (!rc)
 		rc = unwind(&l, opt->deadline_ns, &put, err);
 

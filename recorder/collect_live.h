@@ -11,6 +11,7 @@ struct err;
 
 struct collect_live_options {
 	const char *path; /* of the dump, committed or not */
+	int table_fd;	  /* of the files that the recorder holds, see keptlist.h; -1: none */
 	uint64_t deadline_ns;
 	/* Called with each payload of a SYMBOLS block; 0 or -errno, which ends it. */
 	int (*out)(void *ctx, struct bytes payload);

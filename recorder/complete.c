@@ -258,7 +258,7 @@ static int open_here(struct complete *c, size_t i, struct elf **e, struct symfil
 
 	if (image->path[0] != '/')
 		return -ENOENT;
-	fd = livefile_open(image, NULL, 0, NULL);
+	fd = livefile_open(image, NULL, 0, NULL, NULL);
 	opt->path = image->path;
 	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, NULL);
 }

@@ -226,6 +226,20 @@ static int set_symbols(struct config *c, const char *text, struct err *err)
 	return 0;
 }
 
+static int set_hold_files(struct config *c, const char *text, struct err *err)
+{
+	static const char *const names[] = {"no", "yes", NULL};
+
+	for (size_t i = 0; names[i]; i++)
+		if (!strcmp(text, names[i])) {
+			c->hold_files = i;
+			return 0;
+		}
+	err_set(err, -EINVAL, "'%s' is neither yes nor no", text);
+	config_hint_names(err, text, names, "yes or no");
+	return -EINVAL;
+}
+
 /* ---- the table ---- */
 
 #define AT(field) offsetof(struct config, field)
@@ -289,6 +303,9 @@ const struct config_row config_rows[] = {
 	 .help = "make dumps on at most N CPUs at once (default: half of them, at most 4)"},
 	{"symbols", 0, "TIME|off", ROW_OWN, .set = set_symbols, .def = "10s", .in_file = true,
 	 .help = "look for the names of the functions in a dump for at most TIME, once it is safe"},
+	{"hold-files", 0, "yes|no", ROW_OWN, .set = set_hold_files, .def = "yes", .in_file = true,
+	 .help = "keep deleted and replaced programs reachable for --symbols while the rings refer "
+		 "to them"},
 	{"output", 'o', "DIR", ROW_TEXT, AT(dir), .def = ".", .in_file = true,
 	 .help = "where dumps go; made when missing"},
 	{"name", 'n', "NAME", ROW_OWN, .set = set_name, .def = "default", .in_file = true,

@@ -55,6 +55,7 @@ struct config {
 	bool dump_on_exit;
 	bool dry_run;
 	int64_t symbols_ns;	   /* --symbols; 0: off */
+	bool hold_files;	   /* --hold-files */
 	enum block_level compress; /* --compress */
 	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of them, at most 4 */
 	char *dir;		   /* -o; default "." */

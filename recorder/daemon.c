@@ -22,14 +22,13 @@
  */
 #include "recorder/daemon.h"
 
+#include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
 #include "trigger/repeats.h"
-
-#include "dump/base/str.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -44,6 +43,7 @@
 #define MAX_MERGED  66
 #define MAX_HITS    16 /* read from the triggers in one go */
 #define MAX_LATER   16
+#define LOOK_NS	    100000000ull /* not more often is the sideband drained in passing */
 
 /* Someone who asked for a dump over the control socket and waits for its path. */
 struct waiter {
@@ -66,9 +66,10 @@ struct daemon {
 	bool stopping;		 /* no new dumps; leave when none is in the making */
 	bool asked_exit_dump;
 	bool leave;
-	bool writing;	/* from dumper_start() to dumper_take() */
-	bool sealed;	/* and what that dump answers is settled */
-	bool more_hits; /* may be there: the loop does not sleep */
+	bool writing;	    /* from dumper_start() to dumper_take() */
+	bool sealed;	    /* and what that dump answers is settled */
+	bool more_hits;	    /* may be there: the loop does not sleep */
+	uint64_t looked_ns; /* when the sideband was drained last */
 	int exit_status;
 	struct waiter waiters[MAX_WAITERS];
 	size_t nr_waiters;
@@ -147,16 +148,20 @@ static void check_target(struct daemon *d)
 		 s->target.text);
 }
 
-static void on_sideband(struct daemon *d)
+static void look_around(struct daemon *d)
 {
-	struct session *s = d->s;
-
-	s->nr_sideband_wakeups++;
-	check_target(d); /* takes wake-ups, so before the drain */
 	drain_sideband(d);
+	d->looked_ns = clock_ns();
 	/* A dump in the making refers to older times than the rings do. */
 	if (!d->writing)
-		ledger_expire(s->ledger, recording_oldest(s->recording, clock_ns()));
+		ledger_expire(d->s->ledger, recording_oldest(d->s->recording, d->looked_ns));
+}
+
+static void on_sideband(struct daemon *d)
+{
+	d->s->nr_sideband_wakeups++;
+	check_target(d); /* takes wake-ups, so before the drain */
+	look_around(d);
 }
 
 /* ---- dumps ---- */
@@ -512,6 +517,7 @@ static void on_ctl(struct daemon *d)
 	if (cmd && !strcmp(cmd, "trigger")) {
 		on_trigger_request(d, client, request);
 	} else if (cmd && !strcmp(cmd, "status")) {
+		look_around(d);
 		reply = status_json(d->s);
 		err_set(&err, -ENOMEM, "the status could not be put into words");
 	} else {
@@ -589,11 +595,9 @@ static void on_signal(struct daemon *d)
 
 static void on_child(struct daemon *d)
 {
-	struct session *s = d->s;
-
-	d->exit_status = child_status(s->child);
-	unwatch(d, child_fd(s->child));
-	engine_command_ended(s->engine, d->exit_status);
+	d->exit_status = child_status(d->s->child);
+	unwatch(d, child_fd(d->s->child));
+	engine_command_ended(d->s->engine, d->exit_status);
 	on_engine(d);
 	stop(d);
 }
@@ -623,8 +627,7 @@ static int open_loop(struct daemon *d, struct err *err)
 		return err_sys(err, -errno, "can't set up the main loop");
 	if (log_is_terminal() && !s->config.quiet) {
 		d->status_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-		if (d->status_fd >= 0)
-			timerfd_settime(d->status_fd, 0, &each_second, NULL);
+		timerfd_settime(d->status_fd, 0, &each_second, NULL);
 	}
 	rc = watch(d, s->signal_fd, WAKE_SIGNAL, EPOLLIN, err);
 	if (!rc)
@@ -672,6 +675,9 @@ static int loop(struct daemon *d, struct err *err)
 		for (int i = 0; i < n; i++)
 			if (e[i].data.u64 < ENGINE_DATA)
 				handlers[e[i].data.u64](d);
+		/* A program's file is held from the drain on, so the earlier the better. */
+		if (clock_ns() - d->looked_ns >= LOOK_NS)
+			look_around(d);
 		if (d->stopping && engine_state(d->s->engine) == ENGINE_ARMED)
 			stop(d);
 	}
@@ -680,17 +686,10 @@ static int loop(struct daemon *d, struct err *err)
 
 int daemon_run(struct session *s, int argc, char **argv, int *status, struct err *err)
 {
-	struct daemon d = {
-		.s = s,
-		.argc = argc,
-		.argv = argv,
-		.timer_fd = -1,
-		.status_fd = -1,
-		/* What came before anybody slept here may have been told already. */
-		.more_hits = true,
-	};
+	struct daemon d = {.s = s, .argc = argc, .argv = argv, .timer_fd = -1, .status_fd = -1};
 	int rc = open_loop(&d, err);
 
+	d.more_hits = true; /* what came before anybody slept here may have been told already */
 	if (!rc)
 		log_info("recording");
 	if (!rc)

@@ -10,6 +10,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/formats.h"
 #include "recorder/host.h"
+#include "recorder/keptlist.h"
 #include "recorder/symchild.h"
 
 #include <errno.h>
@@ -187,11 +188,13 @@ static int take_names(void *ctx, struct bytes payload)
 static int write_symbols(struct dumper *d, int fd, struct err *err)
 {
 	struct names n = {.d = d, .fd = fd, .err = err};
+	struct keepshare files;
 	struct symchild_options o = {
 		.dump_fd = fd,
 		.budget_ns = d->opt.symbols_ns,
 		.low_priority = d->opt.low_priority,
 		.stop_fd = d->stop_fd,
+		.files = &files,
 		.take = take_names,
 		.ctx = &n,
 	};
@@ -209,7 +212,9 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 		return rc;
 	if (fdatasync(fd))
 		return err_sys(err, -errno, "cannot write the dump to disk");
+	ledger_share_files(d->opt.ledger, &files);
 	d->symbols.end = symchild_run(&o);
+	keepshare_close(&files);
 	d->symbols.ns = clock_ns() - t;
 	return n.failed ? -EIO : 0;
 }

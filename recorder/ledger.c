@@ -8,6 +8,8 @@
 
 #include "dump/base/err.h"
 #include "dump/record.h"
+#include "recorder/keepfile.h"
+#include "recorder/keptlist.h"
 #include "recorder/newborn.h"
 
 #include <errno.h>
@@ -241,6 +243,7 @@ static void on_mmap2(struct ledger *l, struct note *n)
 {
 	struct mmap2_build_id build_id = {0};
 	struct mmap2_file file = {0};
+	struct path_file is;
 	struct map m = {.ns = n->ns};
 	struct bytes *b = &n->body;
 	uint32_t pid, tid;
@@ -265,10 +268,14 @@ static void on_mmap2(struct ledger *l, struct note *n)
 	m.min = file.min;
 	m.ino = file.ino;
 	m.ino_generation = file.ino_generation;
-	m.path = paths_get(&l->paths, (const char *)b->p, record_text(*b), build_id.id,
-			   build_id.bytes);
-	if (m.path)
-		maps_add(l, t->proc, &m);
+	is = (struct path_file){.ino = file.ino, .maj = file.maj, .min = file.min};
+	is.build_id_bytes = build_id.bytes;
+	memcpy(is.build_id, build_id.id, sizeof(is.build_id));
+	m.path = paths_get(&l->paths, (const char *)b->p, record_text(*b), &is);
+	if (!m.path)
+		return;
+	keepfiles_want(l->paths.keep, m.path, mount_of(t, n->ns));
+	maps_add(l, t->proc, &m);
 }
 
 /* u64 dev, u64 inode for each kind there is; 0: this kernel has none of the kind. */
@@ -290,7 +297,7 @@ static void on_namespaces(struct ledger *l, struct note *n)
 			v[nr_v++] = (struct fmt_namespace){.kind = i, .dev = dev, .ino = ino};
 	}
 	t = nr_v ? task_for(l, pid, tid, n->ns) : NULL;
-	set = t ? paths_get(&l->paths, (char *)v, nr_v * sizeof(v[0]), NULL, 0) : NULL;
+	set = t ? paths_get(&l->paths, (char *)v, nr_v * sizeof(v[0]), NULL) : NULL;
 	if (set)
 		stay_record(l, &t->spaces, n->ns, set);
 	paths_put(&l->paths, set);
@@ -394,7 +401,26 @@ void ledger_expire(struct ledger *l, uint64_t ns)
 	if (ns - LEDGER_GRACE_NS > l->expired_ns)
 		l->expired_ns = ns - LEDGER_GRACE_NS;
 	retired_expire(l, ns - LEDGER_GRACE_NS);
+	keepfiles_settle(l->paths.keep);
 	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- files ---- */
+
+void ledger_keep_files(struct ledger *l, struct keepfiles *k)
+{
+	l->paths.keep = k;
+}
+
+int ledger_share_files(struct ledger *l, struct keepshare *out)
+{
+	*out = (struct keepshare){.table_fd = -1};
+	if (!l->paths.keep)
+		return 0;
+	pthread_mutex_lock(&l->lock);
+	keepfiles_share(l->paths.keep, out); /* those that descriptors are left for */
+	pthread_mutex_unlock(&l->lock);
+	return keepshare_seal(out);
 }
 
 /* ---- asking ---- */
@@ -495,7 +521,10 @@ size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
 
 void ledger_stats(struct ledger *l, struct ledger_stats *out)
 {
+	struct keepfiles_stats files;
+
 	pthread_mutex_lock(&l->lock);
+	keepfiles_stats(l->paths.keep, &files);
 	*out = (struct ledger_stats){
 		.bytes = ledger_bytes(l),
 		.max_bytes = l->max_bytes,
@@ -503,6 +532,8 @@ void ledger_stats(struct ledger *l, struct ledger_stats *out)
 		.nr_tombstones = l->nr_tombstones,
 		.nr_maps = l->nr_maps,
 		.nr_evicted = l->nr_evicted,
+		.nr_files = files.nr,
+		.nr_files_dropped = files.nr_dropped,
 	};
 	pthread_mutex_unlock(&l->lock);
 }

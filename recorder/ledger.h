@@ -21,11 +21,19 @@
 #define LEDGER_MAX_NAMESPACES 16
 
 struct err;
+struct keepfiles;
+struct keepshare;
 struct ledger;
 struct writer;
 
 int ledger_new(size_t max_bytes, struct ledger **out, struct err *err);
 void ledger_free(struct ledger *l);
+
+/* From now on the files that it knows to be mapped are held, and let go with it. Borrowed; before
+ * the first record or scan. */
+void ledger_keep_files(struct ledger *l, struct keepfiles *k);
+/* What is held, for a process that looks for names; keepshare_close() is due in any case. */
+int ledger_share_files(struct ledger *l, struct keepshare *out);
 
 /* One sideband record (MMAP2, COMM, FORK, EXIT, NAMESPACES, CGROUP, KSYMBOL, ..., and newborn.h's
  * samples; unknown ones are ignored). Records must be given in the order of time (sideband.c sorts
@@ -109,7 +117,9 @@ struct ledger_stats {
 	uint64_t bytes, max_bytes;
 	uint64_t nr_tasks; /* alive and tombstones */
 	uint64_t nr_tombstones;
-	uint64_t nr_maps;    /* mappings held; one that processes share counts once */
-	uint64_t nr_evicted; /* dropped early or refused because of the bound */
+	uint64_t nr_maps;	   /* mappings held; one that processes share counts once */
+	uint64_t nr_evicted;	   /* dropped early or refused because of the bound */
+	uint64_t nr_files;	   /* executables held, see keepfile.h */
+	uint64_t nr_files_dropped; /* ... let go early because of their bound */
 };
 void ledger_stats(struct ledger *l, struct ledger_stats *out);

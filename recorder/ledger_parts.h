@@ -228,6 +228,8 @@ bool stay_nth(const struct stays *s, uint32_t i, struct stay *out);
 void stays_drop(struct ledger *l, struct stays *s);
 /* What the task's namespaces were; its leader's when it has none of its own. */
 struct path *spaces_at(const struct task *t, uint64_t ns);
+/* The inode of its mount namespace; 0: unknown. `t` may be NULL. */
+uint64_t mount_of(const struct task *t, uint64_t ns);
 
 /* ---- ledger_map.c ---- */
 /* The process's mappings, to be changed: copied when others share them. NULL: no memory. */

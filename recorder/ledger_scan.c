@@ -6,6 +6,8 @@
  */
 #include "recorder/ledger_parts.h"
 
+#include "recorder/keepfile.h"
+
 #include <string.h>
 
 /* Whether the task that /proc shows began after the one we know ended, so that it is another. */
@@ -48,7 +50,7 @@ static uint64_t start_of(const struct task *t, uint64_t start_ns)
 /* That a task or process was somewhere at `ns`. */
 static void seen_at(struct ledger *l, struct stays *stays, uint64_t ns, const void *text, size_t n)
 {
-	struct path *what = n ? paths_get(&l->paths, text, n, NULL, 0) : NULL;
+	struct path *what = n ? paths_get(&l->paths, text, n, NULL) : NULL;
 
 	if (what)
 		stay_seen(l, stays, ns, what);
@@ -93,10 +95,11 @@ out:
 
 /* ---- mappings ---- */
 
-static struct map to_map(struct ledger *l, const struct ledger_seen_map *s, uint64_t seen_ns,
-			 uint64_t ns)
+static struct map to_map(struct ledger *l, const struct proc *p, const struct ledger_seen_map *s,
+			 uint64_t seen_ns, uint64_t ns)
 {
-	return (struct map){
+	struct path_file is = {.ino = s->ino, .maj = s->maj, .min = s->min};
+	struct map m = {
 		.start = s->start,
 		.end = s->end,
 		.pgoff = s->pgoff,
@@ -107,8 +110,12 @@ static struct map to_map(struct ledger *l, const struct ledger_seen_map *s, uint
 		.min = s->min,
 		.prot = s->prot,
 		.flags = s->flags,
-		.path = paths_get(&l->paths, s->path, strlen(s->path), NULL, 0),
+		.path = paths_get(&l->paths, s->path, strlen(s->path), &is),
 	};
+
+	if (m.path)
+		keepfiles_want(l->paths.keep, m.path, mount_of(p->leader, seen_ns));
+	return m;
 }
 
 /* Whether the scan found a mapping with exactly this range. */
@@ -180,7 +187,7 @@ void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid,
 	}
 	p->maps_scan_ns = ns;
 	for (size_t i = 0; i < nr; i++) {
-		struct map m = to_map(l, &seen_maps[i], ns, whole ? ns : 0);
+		struct map m = to_map(l, p, &seen_maps[i], ns, whole ? ns : 0);
 
 		if (m.path)
 			maps_add(l, p, &m);

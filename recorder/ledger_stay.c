@@ -202,3 +202,16 @@ struct path *spaces_at(const struct task *t, uint64_t ns)
 
 	return own || t == leader || !leader ? own : stay_at(&leader->spaces, ns);
 }
+
+uint64_t mount_of(const struct task *t, uint64_t ns)
+{
+	const struct path *set = t ? spaces_at(t, ns) : NULL;
+	struct fmt_namespace one;
+
+	for (size_t at = 0; set && at + sizeof(one) <= set->len; at += sizeof(one)) {
+		memcpy(&one, set->text + at, sizeof(one));
+		if (one.kind == FMT_NS_MNT)
+			return one.ino;
+	}
+	return 0;
+}

@@ -4,6 +4,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/elf.h"
+#include "recorder/keptlist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,6 +187,26 @@ static int open_mapping(pid_t pid, const struct hits_image *image, struct stat *
 	return fd;
 }
 
+/* ---- what is held ---- */
+
+static int open_kept(const struct hits_image *image, const struct keptlist *kept)
+{
+	const struct kept_file *k;
+	int worst = -ENOENT;
+	struct stat st;
+	size_t i = 0;
+
+	while ((k = keptlist_next(kept, &image->f, image->path, &i))) {
+		int own = fcntl(k->fd, F_DUPFD_CLOEXEC, 0);
+		int fd = own < 0 ? -errno : open_regular(own, &st);
+
+		fd = judge(fd, &st, &image->f, true, &worst);
+		if (fd >= 0)
+			return fd;
+	}
+	return -ENOENT;
+}
+
 /* ---- a file ---- */
 
 static int explain(int rc, const struct hits_image *image, size_t nr_alive, struct err *err)
@@ -201,7 +222,7 @@ static int explain(int rc, const struct hits_image *image, size_t nr_alive, stru
 }
 
 int livefile_open(const struct hits_image *image, const struct livefile_process *p, size_t nr,
-		  struct err *err)
+		  const struct keptlist *kept, struct err *err)
 {
 	int worst = -ENOENT, fd;
 	struct stat st;
@@ -216,6 +237,8 @@ int livefile_open(const struct hits_image *image, const struct livefile_process 
 			return fd;
 	}
 	fd = judge(open_path(image->path, 0, &st), &st, &image->f, false, &worst);
+	if (fd < 0)
+		fd = open_kept(image, kept);
 	return fd >= 0 ? fd : explain(worst, image, nr, err);
 }
 

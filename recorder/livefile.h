@@ -3,8 +3,8 @@
  * The files that a dump's addresses lie in, on the machine that it was made on: the very file that
  * was mapped, or none. In this order: the mapping itself, which works for deleted and replaced
  * files; the path as the process sees it, which works in containers; the path as we see it, for
- * processes that are gone. Whoever calls may hang in a file system, and does it in a process of its
- * own.
+ * processes that are gone; what the recorder holds, for files that are gone with them. Whoever
+ * calls may hang in a file system, and does it in a process of its own.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct err;
+struct keptlist;
 
 /* A process that may still have it. */
 struct livefile_process {
@@ -24,10 +25,10 @@ struct livefile_process {
 
 /*
  * Opens the file of a FILE image: a descriptor, or -errno with the reason in `err`. -ESTALE: what
- * is there now is another file.
+ * is there now is another file. `kept` NULL: nothing is held.
  */
 int livefile_open(const struct hits_image *image, const struct livefile_process *p, size_t nr,
-		  struct err *err);
+		  const struct keptlist *kept, struct err *err);
 
 /* A copy of the vdso that this kernel maps into each process. */
 int livefile_vdso(struct buf *out, struct err *err);

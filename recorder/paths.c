@@ -3,7 +3,8 @@
  * buckets. */
 #include "recorder/paths.h"
 
-#include <stdbool.h>
+#include "recorder/keepfile.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,42 +45,60 @@ static void grow(struct paths *p)
 }
 
 static bool same(const struct path *e, uint32_t hash, const char *text, size_t len,
-		 const uint8_t *build_id, uint8_t build_id_bytes)
+		 const struct path_file *f)
 {
-	return e->hash == hash && e->len == len && e->build_id_bytes == build_id_bytes &&
-	       !memcmp(e->text, text, len) &&
-	       (!build_id_bytes || !memcmp(e->build_id, build_id, build_id_bytes));
+	return e->hash == hash && e->len == len && e->build_id_bytes == f->build_id_bytes &&
+	       e->ino == f->ino && e->maj == f->maj && e->min == f->min &&
+	       !memcmp(e->text, text, len) && !memcmp(e->build_id, f->build_id, f->build_id_bytes);
 }
 
-struct path *paths_get(struct paths *p, const char *text, size_t len, const uint8_t *build_id,
-		       uint8_t build_id_bytes)
+static uint32_t hash_of(const char *text, size_t len, const struct path_file *f)
 {
+	uint32_t hash = hash_bytes(2166136261u, text, len);
+
+	if (f->ino)
+		hash = hash_bytes(hash, &f->ino, sizeof(f->ino));
+	return hash_bytes(hash, f->build_id, f->build_id_bytes);
+}
+
+static struct path *make(const char *text, size_t len, const struct path_file *f)
+{
+	struct path *e = calloc(1, sizeof(*e) + len + 1);
+
+	if (!e)
+		return NULL;
+	e->refs = 1;
+	e->len = len;
+	e->maj = f->maj;
+	e->min = f->min;
+	e->ino = f->ino;
+	e->build_id_bytes = f->build_id_bytes;
+	memcpy(e->build_id, f->build_id, f->build_id_bytes);
+	memcpy(e->text, text, len);
+	return e;
+}
+
+struct path *paths_get(struct paths *p, const char *text, size_t len, const struct path_file *file)
+{
+	struct path_file f = file ? *file : (struct path_file){0};
 	struct path *e;
 	uint32_t hash;
 
-	if (build_id_bytes > sizeof(e->build_id))
-		build_id_bytes = 0;
-	hash = hash_bytes(2166136261u, text, len);
-	if (build_id_bytes)
-		hash = hash_bytes(hash, build_id, build_id_bytes);
+	if (f.build_id_bytes > sizeof(f.build_id))
+		f.build_id_bytes = 0;
+	hash = hash_of(text, len, &f);
 	if (p->nr >= p->nr_buckets)
 		grow(p);
 	if (!p->nr_buckets)
 		return NULL;
 	for (e = p->buckets[hash & (p->nr_buckets - 1)]; e; e = e->next) {
-		if (same(e, hash, text, len, build_id, build_id_bytes))
+		if (same(e, hash, text, len, &f))
 			return path_ref(e);
 	}
-	e = calloc(1, sizeof(*e) + len + 1);
+	e = make(text, len, &f);
 	if (!e)
 		return NULL;
 	e->hash = hash;
-	e->refs = 1;
-	e->len = len;
-	e->build_id_bytes = build_id_bytes;
-	if (build_id_bytes)
-		memcpy(e->build_id, build_id, build_id_bytes);
-	memcpy(e->text, text, len);
 	e->next = p->buckets[hash & (p->nr_buckets - 1)];
 	p->buckets[hash & (p->nr_buckets - 1)] = e;
 	p->nr++;
@@ -96,6 +115,7 @@ void paths_put(struct paths *p, struct path *e)
 	for (at = &p->buckets[e->hash & (p->nr_buckets - 1)]; *at != e; at = &(*at)->next)
 		;
 	*at = e->next;
+	keepfiles_drop(p->keep, e);
 	p->nr--;
 	p->bytes -= entry_bytes(e->len);
 	free(e);

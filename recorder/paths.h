@@ -3,12 +3,17 @@
  * Interned paths: each (text, build-id) is held once and counted. The text may be any bytes: a set
  * of namespaces is held here too. Used by the ledger, under its lock. An entry carries what the
  * writer of a dump needs to know about it (the block it was last put into and its id there), so
- * that writing needs no table of its own.
+ * that writing needs no table of its own. The file that it names may be held (keepfile.h) as long
+ * as the entry lives.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct keepfiles;
+struct kept;
 
 struct path {
 	struct path *next;
@@ -17,6 +22,10 @@ struct path {
 	uint32_t block; /* ledger_write.c: number of the block that has it, and its id there */
 	uint32_t id;
 	uint32_t len;
+	uint32_t maj, min;	/* of the file, where `ino` is known */
+	uint64_t ino;		/* 0: not known, or told apart by the build-id */
+	struct kept *kept;	/* NULL: the file is not held */
+	bool tried;		/* it was seen whether it can be */
 	uint8_t build_id_bytes; /* 0: unknown */
 	uint8_t build_id[20];
 	char text[]; /* NUL-terminated */
@@ -26,12 +35,20 @@ struct path {
 struct paths {
 	struct path **buckets;
 	size_t nr, nr_buckets;
-	uint64_t bytes; /* memory held */
+	uint64_t bytes;		/* memory held */
+	struct keepfiles *keep; /* borrowed; NULL: no files are held */
 };
 
-/* A reference to the entry of text[0..len) with this build-id (may be 0 bytes); NULL: no memory. */
-struct path *paths_get(struct paths *p, const char *text, size_t len, const uint8_t *build_id,
-		       uint8_t build_id_bytes);
+/* What tells files of one path apart: either may be unknown, zero. */
+struct path_file {
+	uint64_t ino;
+	uint32_t maj, min;
+	uint8_t build_id_bytes;
+	uint8_t build_id[20];
+};
+
+/* A reference to the entry of text[0..len) for this file (NULL: none); NULL: no memory. */
+struct path *paths_get(struct paths *p, const char *text, size_t len, const struct path_file *file);
 static inline struct path *path_ref(struct path *e)
 {
 	e->refs++;

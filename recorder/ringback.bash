@@ -36,7 +36,7 @@ _ringback_options() {
 	record)
 		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size" \
 			"--channel --preset --banks --trigger --post --cooldown --max-dumps --max-disk" \
-			"--dry-run --tell-group --dump-on-exit --compress --symbols --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
+			"--dry-run --tell-group --dump-on-exit --compress --symbols --hold-files --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
 		;;
 	trigger) echo "--name --reason --help" ;;
 	status) echo "--name --json --help" ;;
@@ -66,6 +66,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	export:-f | export:--format) _ringback_words "perf pftrace folded pprof ndjson" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
 	record:--compress) _ringback_words "fast high" "$3" ;;
+	record:--hold-files) _ringback_words "yes no" "$3" ;;
 	record:--symbols) _ringback_words "10s off" "$3" ;;
 	record:--call-graph) _ringback_words "fp dwarf" "$3" ;;
 	trigger:-n | trigger:--name | status:-n | status:--name)

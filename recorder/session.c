@@ -114,6 +114,11 @@ static int open_parts(struct session *s, struct err *err)
 
 	if (!rc)
 		rc = open_recording(s, err);
+	/* Behind the recording, which has raised the limit of descriptors that this goes by. */
+	if (!rc && s->config.hold_files && s->config.symbols_ns) {
+		rc = keepfiles_new(&s->files, err);
+		ledger_keep_files(s->ledger, s->files);
+	}
 	if (!rc)
 		rc = sideband_new(s->ledger, recording_sideband_layout(s->recording), &s->sideband,
 				  err);
@@ -267,6 +272,7 @@ void session_close(struct session *s)
 	sideband_free(s->sideband);
 	recording_close(s->recording);
 	ledger_free(s->ledger);
+	keepfiles_free(s->files);
 	tellsock_close(s->tellsock);
 	ctl_close(s->ctl);
 	store_close(s->store);

@@ -13,6 +13,7 @@
 #include "recorder/dumper.h"
 #include "recorder/host.h"
 #include "recorder/hotplug.h"
+#include "recorder/keepfile.h"
 #include "recorder/ledger.h"
 #include "recorder/procscan.h"
 #include "recorder/recording.h"
@@ -35,6 +36,7 @@ struct session {
 	struct store *store;
 	struct ctl *ctl;
 	struct ledger *ledger;
+	struct keepfiles *files; /* of the ledger; NULL: none are held */
 	struct recording *recording;
 	struct sideband *sideband;
 	struct host *host;

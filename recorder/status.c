@@ -110,10 +110,11 @@ static json_t *ledger_json(const struct session *s)
 	struct ledger_stats l;
 
 	ledger_stats(s->ledger, &l);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)l.bytes,
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)l.bytes,
 			 "max_bytes", (json_int_t)l.max_bytes, "tasks", (json_int_t)l.nr_tasks,
 			 "tombstones", (json_int_t)l.nr_tombstones, "maps", (json_int_t)l.nr_maps,
-			 "evicted", (json_int_t)l.nr_evicted);
+			 "evicted", (json_int_t)l.nr_evicted, "files", (json_int_t)l.nr_files,
+			 "files_dropped", (json_int_t)l.nr_files_dropped);
 }
 
 json_t *status_json(const struct session *s)

@@ -8,6 +8,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/collect_live.h"
+#include "recorder/keptlist.h"
 #include "recorder/priority.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -42,6 +44,18 @@ struct parent {
 	bool judged; /* whether it gets enough */
 };
 
+/* The child has them under the same numbers. */
+static void hand_on(posix_spawn_file_actions_t *actions, const struct keepshare *files)
+{
+	const int *fds = (const int *)files->fds.p;
+
+	if (files->table_fd < 0)
+		return;
+	posix_spawn_file_actions_adddup2(actions, files->table_fd, files->table_fd);
+	for (size_t i = 0; i < files->fds.len / sizeof(*fds); i++)
+		posix_spawn_file_actions_adddup2(actions, fds[i], fds[i]);
+}
+
 static int spawn(struct parent *p, int out)
 {
 	char dump[32], arg[64], *argv[] = {"ringback", "symbols", arg, NULL};
@@ -51,8 +65,8 @@ static int spawn(struct parent *p, int out)
 	int rc;
 
 	snprintf(dump, sizeof(dump), "/proc/self/fd/%d", p->opt->dump_fd);
-	snprintf(arg, sizeof(arg), "--collect=%" PRIu64 ",%d", p->opt->budget_ns,
-		 p->opt->low_priority);
+	snprintf(arg, sizeof(arg), "--collect=%" PRIu64 ",%d,%d", p->opt->budget_ns,
+		 p->opt->low_priority, p->opt->files->table_fd);
 	sigemptyset(&none);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigmask(&attr, &none);
@@ -62,6 +76,7 @@ static int spawn(struct parent *p, int out)
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, dump, O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	hand_on(&files, p->opt->files);
 	rc = posix_spawn(&p->pid, "/proc/self/exe", &files, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
@@ -236,14 +251,14 @@ int symchild_main(const char *text)
 	uint32_t zero = 0;
 	uint64_t budget_ns;
 	char *end;
-	int rc;
+	int rc, low;
 
 	/* Whoever started it is gone already: then nobody reads the pipe either. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	budget_ns = strtoull(text, &end, 10);
-	if (end == text || *end != ',')
+	if (end == text || *end != ',' || sscanf(end + 1, "%d,%d", &low, &opt.table_fd) != 2)
 		return EXIT_USAGE;
-	be_harmless(end[1] == '1');
+	be_harmless(low);
 	opt.deadline_ns = clock_ns() + budget_ns / 10 * 9;
 	rc = collect_live(&opt, NULL);
 	if (!rc)

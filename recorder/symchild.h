@@ -16,12 +16,14 @@
 #include "dump/format.h"
 
 struct err;
+struct keepshare;
 
 struct symchild_options {
 	int dump_fd; /* what is written so far can be read from it */
 	uint64_t budget_ns;
 	bool low_priority; /* until it gets too little of the CPU; see priority_can_return() */
 	int stop_fd;	   /* readable: end it now; not read here */
+	const struct keepshare *files; /* that the recorder holds, for it to open */
 	/* Called with each payload; not 0: end it. */
 	int (*take)(void *ctx, struct bytes payload);
 	void *ctx;

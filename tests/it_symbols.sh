@@ -76,11 +76,11 @@ check "their source is known" test "$("$RINGBACK" script --json "$path" | jq -r 
 mv "$work/known.gone" "$work/known"
 rm -f "$path"
 
-# ---- the file is replaced: while its process lives, and after it has ended ----
+# ---- the file is replaced: while its process lives, and after it has ended (it_keepfile.sh has the files that are held) ----
 build "$work/other" -DSHIFT
 cp "$work/known" "$work/live"
 cp "$work/known" "$work/ended"
-record
+record --hold-files=no
 in_background "$work/live" 5 60000
 live=$bg_pid
 "$work/ended" 6 500

@@ -82,6 +82,7 @@ static void nothing_said_means_defaults(void **state)
 	assert_int_equal(c.compress, BLOCK_FAST);
 	assert_int_equal(c.max_dump_cpus, 0);
 	assert_int_equal(c.ledger_bytes, 64 << 20);
+	assert_true(c.hold_files);
 	assert_int_equal(c.ring_bytes, 0);
 	assert_int_equal(c.post_ns, 0);
 	assert_int_equal(c.cooldown_ns, 0);
@@ -221,6 +222,7 @@ static void values_out_of_range_say_the_range(void **state)
 	refuses("--post 5", "'5' is not a time", "ms");
 	refuses("--post=-5s", "-5s is negative", "");
 	refuses("--max-dumps many", "not a number", "");
+	refuses("--hold-files maybe", "neither yes nor no", "yes");
 	refuses("--ledger-size 1K", "out of range", "1 MiB");
 	refuses("--max-dump-cpus 0", "--max-dump-cpus: 0 is out of range", "from 1 to 64");
 	refuses("--max-dump-cpus -1", "not a number", "");

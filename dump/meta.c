@@ -428,5 +428,6 @@ void meta_free(struct meta *m)
 	free(m->windows);
 	free(l->ids);
 	free(l->types);
+	free(l->type_slots);
 	free(l);
 }

@@ -34,6 +34,8 @@ struct meta_loaded {
 	size_t nr_ids;
 	struct meta_type *types; /* sorted by channel, tracepoint, event */
 	size_t nr_types;
+	uint32_t *type_slots; /* where a type is in `types`, + 1, by its hash; 0: free */
+	size_t nr_type_slots; /* a power of two */
 	/* Collected in the first pass; arrays of the struct named. */
 	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
 	struct buf caps, saw, merged, tracepoints;

@@ -185,6 +185,36 @@ static int compare_types_stable(const void *a, const void *b)
 	return order ? order : x->event < y->event ? -1 : x->event > y->event;
 }
 
+/* Where the type is in type_slots, or the free slot where it would be. */
+static size_t type_slot(const struct meta_loaded *l, uint32_t channel, uint32_t tracepoint)
+{
+	size_t mask = l->nr_type_slots - 1;
+	size_t at = (tracepoint * 0x9e3779b1u >> 16 ^ channel) & mask;
+
+	for (; l->type_slots[at]; at = (at + 1) & mask) {
+		const struct meta_type *t = &l->types[l->type_slots[at] - 1];
+
+		if (t->tracepoint == tracepoint && t->channel == channel)
+			break;
+	}
+	return at;
+}
+
+/* Each sample asks for its type. */
+static int hash_types(struct meta_loaded *l)
+{
+	l->nr_type_slots = 16;
+	while (l->nr_type_slots < 2 * l->nr_types)
+		l->nr_type_slots *= 2;
+	l->type_slots = calloc(l->nr_type_slots, sizeof(*l->type_slots));
+	if (!l->type_slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->nr_types; i++)
+		l->type_slots[type_slot(l, l->types[i].channel, l->types[i].tracepoint)] =
+			(uint32_t)i + 1;
+	return 0;
+}
+
 /* The first event of each channel and tracepoint type. */
 static int build_types(struct meta_loaded *l)
 {
@@ -204,7 +234,7 @@ static int build_types(struct meta_loaded *l)
 		if (!kept || compare_types(&l->types[kept - 1], &l->types[i]))
 			l->types[kept++] = l->types[i];
 	l->nr_types = kept;
-	return 0;
+	return hash_types(l);
 }
 
 static void sort_ids(struct meta_loaded *l)
@@ -256,19 +286,18 @@ const struct meta_event *meta_event_of(const struct meta *m, const struct meta_c
 {
 	const struct meta_loaded *l = (const struct meta_loaded *)m;
 	const struct meta_event *e = NULL;
-	struct meta_type key = {.channel = (uint32_t)(c - m->channels)}, *got;
 	struct bytes raw = s->raw;
 	uint16_t common_type;
+	uint32_t slot;
 
 	if (s->have & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))
 		e = event_by_id(l, s->id);
 	if (e)
 		return e;
 	if (l->nr_types && bytes_u16(&raw, &common_type)) {
-		key.tracepoint = common_type;
-		got = bsearch(&key, l->types, l->nr_types, sizeof(key), compare_types);
-		if (got)
-			return &m->events[got->event];
+		slot = l->type_slots[type_slot(l, (uint32_t)(c - m->channels), common_type)];
+		if (slot)
+			return &m->events[l->types[slot - 1].event];
 	}
 	if (c->only_event >= m->nr_events)
 		return NULL;

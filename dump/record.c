@@ -113,15 +113,31 @@ static bool take_stack(struct bytes *b, uint64_t type, struct record_sample *s)
 	return true;
 }
 
+/* Field by field: of a struct of this size, compilers make a loop. */
+static inline void clear(struct record_sample *s)
+{
+	s->id = s->ip = s->time = s->addr = s->period = 0;
+	s->pid = s->tid = s->cpu = 0;
+	s->callchain = NULL;
+	s->nr_callchain = 0;
+	s->raw = (struct bytes){0};
+	s->regs_abi = 0;
+	s->regs = NULL;
+	s->stack = (struct bytes){0};
+	s->have = 0;
+}
+
 int record_sample(struct bytes rec, const struct record_layout *l, struct record_sample *s)
 {
-	struct record_sample got = {.have = l->sample_type};
+	struct record_sample got;
 	uint64_t type = l->sample_type, stream;
 	struct perf_event_header h;
 	struct bytes b;
 
 	if (!record_body(rec, &h, &b) || h.type != PERF_RECORD_SAMPLE || type & UNREADABLE)
 		return -EBADMSG;
+	clear(&got);
+	got.have = type;
 	/* What comes after the user stack (weights, addresses, ...) is nothing that we hand out. */
 	if (!take_u64(&b, type, PERF_SAMPLE_IDENTIFIER, &got.id) ||
 	    !take_u64(&b, type, PERF_SAMPLE_IP, &got.ip) || !take_tid(&b, type, &got) ||

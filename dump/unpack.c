@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens packed records and puts them together again; see unpack.h. The columns themselves are read
- * in unpackcol.c, the words of a class in unpackclass.c, chains in unpackchain.c. Called by the
- * timeline, by check and by tests.
+ * Opens packed records; see unpack.h. The columns themselves are read
+ * in unpackcol.c, the words of a class in unpackclass.c, chains in unpackchain.c, records are put
+ * together in unpackrecord.c. Called by the timeline, by check and by tests.
  */
 #include "dump/unpack_impl.h"
 
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int broken(struct err *err, int rc, const char *what)
+int unpack_broken(struct err *err, int rc, const char *what)
 {
 	if (rc == -ENOMEM)
 		return err_set(err, rc, "out of memory for unpacking records");
@@ -134,7 +134,9 @@ static int open_classes(struct unpacker *u, struct bytes *rest)
 		struct unpack_class *c = &u->classes[i];
 
 		memset(&c->f, 0, sizeof(c->f));
-		c->have_masks = c->have_words = c->has_chain = c->has_time = c->has_tid = false;
+		c->have_masks = c->have_fixed = c->has_chain = c->has_time = c->has_tid = false;
+		c->have_values = UNPACK_FIXED;
+		c->needed = 0;
 		c->f.bulk_at = c->f.chain_at = FMT_PACK_NONE;
 		if (i && (!bytes_get(rest, &c->f, sizeof(c->f)) || !class_fits(&c->f)))
 			return -EBADMSG;
@@ -227,11 +229,6 @@ static int open_templates(struct unpacker *u)
 	return 0;
 }
 
-static uint32_t class_of(const struct unpacker *u, uint32_t tpl)
-{
-	return tpl ? ((const uint32_t *)u->tpl_class.p)[tpl - 1] : 0;
-}
-
 /* Undoes "as expected so often, then another": next[i] follows what came before. */
 static int follow_templates(struct unpacker *u, const uint32_t *runs, const uint32_t *misses,
 			    uint32_t nr)
@@ -268,7 +265,7 @@ static int sort_by_class(struct unpacker *u)
 	uint16_t *by_class = (uint16_t *)u->tpl_by_class.p;
 
 	for (uint32_t i = 0; i < u->h.nr_records; i++) {
-		uint32_t cls = class_of(u, tpl[i]);
+		uint32_t cls = unpack_class_of(u, tpl[i]);
 		struct unpack_class *c = &u->classes[cls];
 
 		if (seen[cls] == c->f.nr_records)
@@ -316,17 +313,17 @@ int unpack_open(struct unpacker *u, struct bytes payload, uint32_t nr_records,
 	if (!bytes_get(&rest, &u->h, sizeof(u->h)) || u->h.nr_records != nr_records ||
 	    u->h.content_bytes != content_bytes || nr_records > FMT_PACK_MAX_RECORDS ||
 	    content_bytes > FMT_MAX_BLOCK_BYTES || u->h.tail_bytes > content_bytes)
-		return broken(err, -EBADMSG, "head");
+		return unpack_broken(err, -EBADMSG, "head");
 	rc = open_classes(u, &rest);
 	if (rc)
-		return broken(err, rc, "classes");
+		return unpack_broken(err, rc, "classes");
 	rc = open_streams(u, rest);
 	if (rc)
-		return broken(err, rc, "streams");
+		return unpack_broken(err, rc, "streams");
 	rc = open_templates(u);
 	if (!rc)
 		rc = open_sequence(u);
-	return rc ? broken(err, rc, "templates") : 0;
+	return rc ? unpack_broken(err, rc, "templates") : 0;
 }
 
 /* ---- times and threads ---- */
@@ -357,7 +354,7 @@ static int read_times(struct unpacker *u)
 		return rc;
 	times = (uint64_t *)u->times.p;
 	for (uint32_t i = 0; i < u->h.nr_records; i++) {
-		const struct unpack_class *c = &u->classes[class_of(u, tpl[i])];
+		const struct unpack_class *c = &u->classes[unpack_class_of(u, tpl[i])];
 
 		times[i] = UINT64_MAX;
 		if (c->has_time)
@@ -371,7 +368,7 @@ int unpack_times(struct unpacker *u, const uint64_t **times, struct err *err)
 	int rc = u->have & HAVE_TIMES ? 0 : read_times(u);
 
 	if (rc)
-		return broken(err, rc, "times");
+		return unpack_broken(err, rc, "times");
 	u->have |= HAVE_TIMES;
 	*times = (const uint64_t *)u->times.p;
 	return 0;
@@ -387,7 +384,7 @@ static int follow_threads(struct unpacker *u, const uint32_t *runs, uint32_t nr,
 	memset(succ, 0, FMT_PACK_THREADS * sizeof(*succ));
 	tids[0] = u->h.first_tid;
 	for (uint32_t i = 0; i < u->h.nr_records; i++) {
-		const struct unpack_class *c = &u->classes[class_of(u, tpl[i])];
+		const struct unpack_class *c = &u->classes[unpack_class_of(u, tpl[i])];
 		uint32_t tid, *next = &succ[tids[i] % FMT_PACK_THREADS];
 
 		tids[i + 1] = tids[i];
@@ -444,7 +441,7 @@ int unpack_threads(struct unpacker *u, const uint32_t **tids, struct err *err)
 	int rc = need_threads(u);
 
 	if (rc)
-		return broken(err, rc, "threads");
+		return unpack_broken(err, rc, "threads");
 	*tids = (const uint32_t *)u->tids.p + 1;
 	return 0;
 }
@@ -500,8 +497,8 @@ static int read_offsets(struct unpacker *u)
 	offsets = (uint32_t *)u->offsets.p;
 	from = (uint32_t *)u->bulk.p;
 	for (uint32_t i = 0; i < u->h.nr_records; i++) {
-		uint32_t n = 0,
-			 size = size_of(u, &u->classes[class_of(u, tpl[i])], ordinal[i], bulk, &n);
+		uint32_t n = 0, size = size_of(u, &u->classes[unpack_class_of(u, tpl[i])],
+					       ordinal[i], bulk, &n);
 
 		from[i] = (uint32_t)(total - bulk.len);
 		offsets[i] = off;
@@ -526,114 +523,12 @@ int unpack_offsets(struct unpacker *u, const uint32_t **offsets, struct err *err
 	int rc = need_offsets(u);
 
 	if (rc)
-		return broken(err, rc, "lengths");
+		return unpack_broken(err, rc, "lengths");
 	*offsets = (const uint32_t *)u->offsets.p;
 	return 0;
 }
 
-/* ---- a record ---- */
-
-/* Where word `w` stands when the chain has that many bytes. */
-static inline uint8_t *place_of(const struct unpack_class *c, uint8_t *rec, uint32_t chain,
-				uint32_t w)
-{
-	return rec + w * 4u + (w >= c->f.chain_at ? chain : 0) +
-	       (w >= c->f.bulk_at ? c->f.bulk_words * 4u : 0);
-}
-
-static inline void put32(uint8_t *p, uint32_t v)
-{
-	memcpy(p, &v, sizeof(v));
-}
-
-static inline void put64(uint8_t *p, uint64_t v)
-{
-	memcpy(p, &v, sizeof(v));
-}
-
-/* The words that all records of a template have in common. */
-static void put_image(const struct unpack_class *c, const uint32_t *image, uint8_t *rec,
-		      uint32_t chain)
-{
-	uint32_t a = c->f.chain_at < c->f.words ? c->f.chain_at : c->f.words;
-	uint32_t b = c->f.bulk_at < c->f.words ? c->f.bulk_at : c->f.words;
-
-	memcpy(rec, image, a * 4u);
-	if (b > a)
-		memcpy(place_of(c, rec, chain, a), image + a, (b - a) * 4u);
-	if (c->f.words > b)
-		memcpy(place_of(c, rec, chain, b), image + b, (c->f.words - b) * 4u);
-}
-
-struct place {
-	uint32_t i, ordinal, nr_chain;
-	const uint8_t *ips;
-};
-
-static void patch(const struct unpacker *u, const struct unpack_class *c, const struct varying *v,
-		  const struct place *at, uint8_t *to)
-{
-	const uint32_t *tids = (const uint32_t *)u->tids.p;
-	uint32_t old;
-
-	switch (v->role) {
-	case FMT_ROLE_VARY:
-	case FMT_ROLE_DIRECT:
-		put32(to, ((const uint32_t *)c->values.p)[v->values + at->ordinal]);
-		break;
-	case FMT_ROLE_TIME:
-		put64(to, ((const uint64_t *)u->times.p)[at->i]);
-		break;
-	case FMT_ROLE_TID:
-		put32(to, tids[at->i + 1]);
-		break;
-	case FMT_ROLE_PREV:
-		put32(to, tids[at->i]);
-		break;
-	case FMT_ROLE_SIZE:
-		memcpy(&old, to, sizeof(old));
-		put32(to, old + (at->nr_chain * 8 << 16));
-		break;
-	case FMT_ROLE_NR:
-		put32(to, at->nr_chain);
-		break;
-	case FMT_ROLE_IP:
-		if (at->nr_chain > 1)
-			memcpy(to, at->ips + 8, 8);
-		break;
-	}
-}
-
-/* Everything is there: the record of a class other than 0. */
-static void build(const struct unpacker *u, const struct unpack_class *c, uint32_t i, uint8_t *dst)
-{
-	struct place at = {.i = i, .ordinal = ((const uint32_t *)u->ordinal.p)[i]};
-	uint32_t r = c->first_record + at.ordinal, chain = 0;
-	const uint32_t *image = (const uint32_t *)c->images.p +
-				(size_t)((const uint16_t *)u->tpl_by_class.p)[r] * c->f.words;
-
-	if (c->has_chain) {
-		uint32_t id = ((const uint32_t *)u->chain_by_class.p)[r];
-
-		at.nr_chain = ((const uint32_t *)u->depth_of_chain.p)[id];
-		at.ips = dst + c->f.chain_at * 4u;
-		chain = at.nr_chain * 8;
-		unpack_chain(u, id, dst + c->f.chain_at * 4u);
-	}
-	put_image(c, image, dst, chain);
-	for (size_t k = 0; k < c->nr_varying; k++) {
-		const struct varying *v = &((const struct varying *)c->varying.p)[k];
-
-		patch(u, c, v, &at, place_of(c, dst, chain, v->word));
-	}
-	if (c->f.bulk_words)
-		memcpy(dst + c->f.bulk_at * 4u + chain,
-		       stream_of(u, FMT_STREAM_BULK).p + ((const uint32_t *)u->bulk.p)[i],
-		       c->f.bulk_words * 4u);
-}
-
-/* What a record of class `cls` needs besides its own columns. */
-static int need_all(struct unpacker *u)
+int unpack_need_all(struct unpacker *u)
 {
 	int rc = need_offsets(u);
 
@@ -643,55 +538,4 @@ static int need_all(struct unpacker *u)
 		return rc;
 	u->have |= HAVE_TIMES;
 	return need_threads(u);
-}
-
-static int put_record(struct unpacker *u, uint32_t i, uint8_t *dst)
-{
-	uint32_t cls = class_of(u, ((const uint16_t *)u->tpl.p)[i]);
-	struct unpack_class *c = &u->classes[cls];
-	const uint32_t *offsets = (const uint32_t *)u->offsets.p;
-	int rc = 0;
-
-	if (!cls) {
-		memcpy(dst, stream_of(u, FMT_STREAM_BULK).p + ((const uint32_t *)u->bulk.p)[i],
-		       offsets[i + 1] - offsets[i]);
-		return 0;
-	}
-	if (!c->have_words)
-		rc = unpack_words(u, cls);
-	if (rc)
-		return rc;
-	build(u, c, i, dst);
-	return 0;
-}
-
-int unpack_record(struct unpacker *u, uint32_t i, uint8_t *dst, struct err *err)
-{
-	int rc = need_all(u);
-
-	if (!rc)
-		rc = put_record(u, i, dst);
-	return rc ? broken(err, rc, "records") : 0;
-}
-
-int unpack_all(struct unpacker *u, struct buf *out, struct err *err)
-{
-	struct bytes bulk = stream_of(u, FMT_STREAM_BULK);
-	const uint32_t *offsets;
-	int rc = need_all(u);
-
-	out->len = 0;
-	if (!rc)
-		rc = buf_reserve(out, u->h.content_bytes + 1u);
-	if (rc)
-		return broken(err, rc, "records");
-	offsets = (const uint32_t *)u->offsets.p;
-	for (uint32_t i = 0; i < u->h.nr_records && !rc; i++)
-		rc = put_record(u, i, out->p + offsets[i]);
-	if (rc)
-		return broken(err, rc, "records");
-	memcpy(out->p + offsets[u->h.nr_records], bulk.p + bulk.len - u->h.tail_bytes,
-	       u->h.tail_bytes);
-	out->len = u->h.content_bytes;
-	return 0;
 }

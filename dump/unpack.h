@@ -35,6 +35,24 @@ int unpack_offsets(struct unpacker *u, const uint32_t **offsets, struct err *err
 /* Copies record `i` to `dst`, which has room for offsets[i + 1] - offsets[i] bytes. */
 int unpack_record(struct unpacker *u, uint32_t i, uint8_t *dst, struct err *err);
 
+/*
+ * How much of a record is put together: its other bytes say nothing, and their columns are not
+ * unpacked for it.
+ */
+enum unpack_part {
+	UNPACK_FIXED,  /* what unpack_is_fixed() tells, lengths, times and threads */
+	UNPACK_NEEDED, /* that, and what unpack_need() was told of its template */
+	UNPACK_CHAIN,  /* that, and the call chain */
+	UNPACK_ALL
+};
+
+/* As unpack_record(). */
+int unpack_part(struct unpacker *u, uint32_t i, enum unpack_part part, uint8_t *dst,
+		struct err *err);
+/* After unpack_offsets(): the 4 bytes at `off` are needed of all records of the template of `i`.
+ * False: only UNPACK_ALL has them. */
+bool unpack_need(struct unpacker *u, uint32_t i, uint32_t off);
+
 /* All of the content into `out` (replaced): the bytes as the kernel wrote them. */
 int unpack_all(struct unpacker *u, struct buf *out, struct err *err);
 

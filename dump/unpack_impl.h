@@ -32,11 +32,13 @@ struct unpack_class {
 	uint32_t nr_vary, nr_direct;
 	bool has_chain, has_time, has_tid;
 	uint16_t tid_at;
-	bool have_masks, have_words;
-	struct buf masks;  /* u32 a record */
-	struct buf images; /* u32 a word and template: what CONST and KEEP words are, others 0 */
-	struct buf values; /* u32 a record, VARY words and then DIRECT ones */
-	struct buf varying;
+	bool have_masks, have_fixed; /* `masks`; `images` */
+	uint8_t have_values;	     /* enum unpack_part: which of `values` */
+	uint64_t needed;	     /* bit i: word i is, for UNPACK_NEEDED */
+	struct buf masks;	     /* u32 a record */
+	struct buf images;  /* u32 a word and template: what CONST and KEEP words are, others 0 */
+	struct buf values;  /* u32 a record, VARY words and then DIRECT ones */
+	struct buf varying; /* struct varying, of what have_values says */
 	size_t nr_varying;
 };
 
@@ -67,10 +69,20 @@ struct unpacker {
 	struct buf scratch;
 };
 
+static inline uint32_t unpack_class_of(const struct unpacker *u, uint32_t tpl)
+{
+	return tpl ? ((const uint32_t *)u->tpl_class.p)[tpl - 1] : 0;
+}
+
 static inline struct bytes stream_of(const struct unpacker *u, uint32_t i)
 {
 	return ((const struct bytes *)u->streams.p)[i];
 }
+
+/* Says why nothing comes of it: rc. */
+int unpack_broken(struct err *err, int rc, const char *what);
+/* What records need besides the columns of their class. */
+int unpack_need_all(struct unpacker *u);
 
 /* Room for `nr` of `size` bytes; what was there is gone. 0 or -ENOMEM. */
 int unpack_room(struct buf *b, size_t nr, size_t size);
@@ -93,9 +105,11 @@ void words_close(struct words *w);
 int words_next(struct words *w, uint32_t last, uint32_t *v);
 
 int unpack_masks(struct unpacker *u, struct unpack_class *c);
-/* Images and values of a class. */
-int unpack_words(struct unpacker *u, uint32_t cls);
+/* Images and so much of the values of a class. */
+int unpack_words(struct unpacker *u, uint32_t cls, enum unpack_part part);
 /* Which chain each record has, and the tree. */
 int unpack_chains(struct unpacker *u);
 /* Writes the addresses of a chain, innermost first. */
 void unpack_chain(const struct unpacker *u, uint32_t chain, uint8_t *dst);
+/* The second of them; the chain has that many. */
+uint64_t unpack_chain_second(const struct unpacker *u, uint32_t chain);

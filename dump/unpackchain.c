@@ -165,6 +165,13 @@ int unpack_chains(struct unpacker *u)
 	return rc;
 }
 
+uint64_t unpack_chain_second(const struct unpacker *u, uint32_t chain)
+{
+	uint16_t n = ((const uint16_t *)u->parent.p)[((const uint32_t *)u->leaf.p)[chain]];
+
+	return ((const uint64_t *)u->addrs.p)[((const uint16_t *)u->addr.p)[n]];
+}
+
 void unpack_chain(const struct unpacker *u, uint32_t chain, uint8_t *dst)
 {
 	const uint16_t *parent = (const uint16_t *)u->parent.p, *addr = (const uint16_t *)u->addr.p;

@@ -72,8 +72,16 @@ static int add_varying(struct unpack_class *c, uint32_t word, uint32_t values)
 	return buf_put(&c->varying, &v, sizeof(v));
 }
 
+static bool is_needed(const struct unpack_class *c, uint32_t word, enum unpack_part part)
+{
+	if (part == UNPACK_ALL)
+		return true;
+	return part != UNPACK_FIXED && word < 64 && c->needed >> word & 1;
+}
+
 /* Goes through the words of a class; `w` and `last` are for use within. */
-static int read_words(struct unpacker *u, struct unpack_class *c, struct words *w, uint32_t *last)
+static int read_words(struct unpacker *u, struct unpack_class *c, enum unpack_part part,
+		      struct words *w, uint32_t *last)
 {
 	uint32_t stream = c->first_stream + FMT_STREAM_CLASS_WORDS, vary = 0, columns = 0,
 		 constants = 0;
@@ -81,7 +89,7 @@ static int read_words(struct unpacker *u, struct unpack_class *c, struct words *
 	int rc = 0;
 
 	for (uint32_t word = 0; word < c->f.words && !rc; word++) {
-		uint32_t at = columns * c->f.nr_records, v;
+		uint32_t at = columns * c->f.nr_records, bit, v;
 
 		switch (c->roles[word]) {
 		case FMT_ROLE_SIZE:
@@ -89,18 +97,23 @@ static int read_words(struct unpacker *u, struct unpack_class *c, struct words *
 			/* fall through */
 		case FMT_ROLE_CONST:
 			memcpy(&v, c->constants + 4u * constants++, sizeof(v));
-			const_word(c, word, v);
+			if (!c->have_fixed)
+				const_word(c, word, v);
 			break;
 		case FMT_ROLE_KEEP:
-			rc = keep_word(c, w, stream_of(u, stream++), word);
+			if (!c->have_fixed)
+				rc = keep_word(c, w, stream_of(u, stream), word);
+			stream++;
 			break;
 		case FMT_ROLE_VARY:
 		case FMT_ROLE_DIRECT:
-			rc = value_word(u, c, w, stream_of(u, stream++),
-					c->roles[word] == FMT_ROLE_VARY ? vary++ : UINT32_MAX,
-					values + at, last);
-			if (!rc)
-				rc = add_varying(c, word, at);
+			bit = c->roles[word] == FMT_ROLE_VARY ? vary++ : UINT32_MAX;
+			if (is_needed(c, word, part)) {
+				rc = value_word(u, c, w, stream_of(u, stream), bit, values + at,
+						last);
+				rc = rc ? rc : add_varying(c, word, at);
+			}
+			stream++;
 			columns++;
 			break;
 		case FMT_ROLE_TIME_HI:
@@ -113,7 +126,17 @@ static int read_words(struct unpacker *u, struct unpack_class *c, struct words *
 	return rc;
 }
 
-int unpack_words(struct unpacker *u, uint32_t cls)
+static int prepare_images(struct unpack_class *c)
+{
+	size_t nr = (size_t)c->nr_templates * c->f.words;
+	int rc = c->have_fixed ? 0 : unpack_room(&c->images, nr, 4);
+
+	if (!rc && !c->have_fixed)
+		memset(c->images.p, 0, nr * 4);
+	return rc;
+}
+
+int unpack_words(struct unpacker *u, uint32_t cls, enum unpack_part part)
 {
 	struct unpack_class *c = &u->classes[cls];
 	struct words w = {0};
@@ -123,18 +146,17 @@ int unpack_words(struct unpacker *u, uint32_t cls)
 	c->nr_varying = 0;
 	c->varying.len = 0;
 	if (!rc)
-		rc = unpack_room(&c->images, (size_t)c->nr_templates * c->f.words, 4);
+		rc = prepare_images(c);
 	if (!rc)
 		rc = unpack_room(&c->values, (size_t)c->f.nr_records * (c->nr_vary + c->nr_direct),
 				 4);
 	if (!rc)
 		rc = unpack_room(&last, c->nr_templates, 4);
-	if (!rc) {
-		memset(c->images.p, 0, (size_t)c->nr_templates * c->f.words * 4);
-		rc = read_words(u, c, &w, (uint32_t *)last.p);
-	}
+	if (!rc)
+		rc = read_words(u, c, part, &w, (uint32_t *)last.p);
 	words_close(&w);
 	buf_free(&last);
-	c->have_words = !rc;
+	c->have_fixed = !rc;
+	c->have_values = rc ? UNPACK_FIXED : (uint8_t)part;
 	return rc;
 }

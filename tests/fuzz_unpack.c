@@ -47,6 +47,8 @@ static void ask_records(struct unpacker *u, const struct fmt_pack *h, uint32_t s
 		assert(offsets[i + 1] > offsets[i] && offsets[i + 1] <= h->content_bytes);
 		rec = malloc(n);
 		assert(rec);
+		unpack_need(u, i, step % n);
+		check_rc(unpack_part(u, i, step % (UNPACK_ALL + 1), rec, NULL));
 		check_rc(unpack_record(u, i, rec, NULL));
 		free(rec);
 		ask_words(u, i, n);

@@ -239,6 +239,32 @@ static inline const char *trip_templates(struct trip *t, const struct record_lay
 	return NULL;
 }
 
+/* Of some words that are needed, and those that are fixed, records come right in part, too. */
+static inline const char *trip_needed(struct trip *t, struct bytes run, uint32_t nr)
+{
+	const uint32_t *offsets;
+
+	if (unpack_offsets(t->unpacker, &offsets, &t->err))
+		return t->err.what;
+	for (uint32_t k = 0; k < 32 && nr; k++) {
+		uint32_t i = trip_random(t, nr), n = offsets[i + 1] - offsets[i];
+		uint32_t need = trip_random(t, n / 4) * 4;
+		bool told = unpack_need(t->unpacker, i, need);
+		enum unpack_part part = trip_random(t, UNPACK_ALL + 1);
+
+		buf_free(&t->record);
+		assert(!buf_reserve(&t->record, n));
+		if (unpack_part(t->unpacker, i, part, t->record.p, &t->err))
+			return t->err.what;
+		for (uint32_t off = 0; off < n; off += 4)
+			if ((part == UNPACK_ALL || unpack_is_fixed(t->unpacker, i, off) ||
+			     (part != UNPACK_FIXED && told && off == need)) &&
+			    memcmp(t->record.p + off, run.p + offsets[i] + off, 4) != 0)
+				return "unpack_part() gives another word";
+	}
+	return NULL;
+}
+
 static inline const char *trip_parts(struct trip *t, const struct record_layout *l,
 				     struct bytes run, uint32_t nr)
 {
@@ -263,6 +289,7 @@ static inline const char *trip_parts(struct trip *t, const struct record_layout 
 			break;
 		default:
 			what = trip_records(t, run, nr);
+			what = what ? what : trip_needed(t, run, nr);
 		}
 	}
 	return what;

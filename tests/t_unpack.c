@@ -20,6 +20,8 @@ static void ask_all(struct trip *t, struct bytes payload, uint32_t nr, uint32_t 
 
 		t->record.len = 0;
 		assert_int_equal(buf_reserve(&t->record, n), 0);
+		unpack_need(t->unpacker, nr - 1, 16);
+		unpack_part(t->unpacker, nr - 1, UNPACK_NEEDED, t->record.p, NULL);
 		unpack_record(t->unpacker, nr - 1, t->record.p, NULL);
 		unpack_is_fixed(t->unpacker, nr - 1, 12);
 		unpack_is_thread(t->unpacker, nr - 1, 12);

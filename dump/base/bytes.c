@@ -6,42 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool bytes_take(struct bytes *b, size_t n, struct bytes *out)
-{
-	if (n > b->len)
-		return false;
-	*out = (struct bytes){b->p, n};
-	b->p += n;
-	b->len -= n;
-	return true;
-}
-
-bool bytes_get(struct bytes *b, void *dst, size_t n)
-{
-	struct bytes got;
-
-	if (!bytes_take(b, n, &got))
-		return false;
-	if (n)
-		memcpy(dst, got.p, n);
-	return true;
-}
-
-bool bytes_u16(struct bytes *b, uint16_t *v)
-{
-	return bytes_get(b, v, sizeof(*v));
-}
-
-bool bytes_u32(struct bytes *b, uint32_t *v)
-{
-	return bytes_get(b, v, sizeof(*v));
-}
-
-bool bytes_u64(struct bytes *b, uint64_t *v)
-{
-	return bytes_get(b, v, sizeof(*v));
-}
-
 void bytes_get_grown(struct bytes b, void *dst, size_t n)
 {
 	size_t have = b.len < n ? b.len : n;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* True when [off, off + len) lies inside [0, limit); can't overflow. */
 static inline bool span_fits(uint64_t off, uint64_t len, uint64_t limit)
@@ -28,12 +29,42 @@ struct bytes {
 };
 
 /* Takes `n` bytes off the front into `out`; false, with `b` untouched, when there are fewer. */
-bool bytes_take(struct bytes *b, size_t n, struct bytes *out);
+static inline bool bytes_take(struct bytes *b, size_t n, struct bytes *out)
+{
+	if (n > b->len)
+		return false;
+	*out = (struct bytes){b->p, n};
+	b->p += n;
+	b->len -= n;
+	return true;
+}
+
 /* Copies `n` bytes off the front; false, with `b` and `dst` untouched, when there are fewer. */
-bool bytes_get(struct bytes *b, void *dst, size_t n);
-bool bytes_u16(struct bytes *b, uint16_t *v);
-bool bytes_u32(struct bytes *b, uint32_t *v);
-bool bytes_u64(struct bytes *b, uint64_t *v);
+static inline bool bytes_get(struct bytes *b, void *dst, size_t n)
+{
+	struct bytes got;
+
+	if (!bytes_take(b, n, &got))
+		return false;
+	if (n)
+		memcpy(dst, got.p, n);
+	return true;
+}
+
+static inline bool bytes_u16(struct bytes *b, uint16_t *v)
+{
+	return bytes_get(b, v, sizeof(*v));
+}
+
+static inline bool bytes_u32(struct bytes *b, uint32_t *v)
+{
+	return bytes_get(b, v, sizeof(*v));
+}
+
+static inline bool bytes_u64(struct bytes *b, uint64_t *v)
+{
+	return bytes_get(b, v, sizeof(*v));
+}
 
 /*
  * A struct that may have grown since (or not yet): copies the smaller of `n` and what is there and

@@ -292,10 +292,3 @@ bool field_string(const struct field *f, struct bytes raw, struct bytes *out)
 	*out = (struct bytes){b.p, strnlen((const char *)b.p, b.len)};
 	return true;
 }
-
-uint64_t field_number(const struct field *f, struct bytes raw)
-{
-	if (!span_fits(f->offset, f->size, raw.len))
-		return 0;
-	return field_value(raw.p + f->offset, f->size, f->flags & FIELD_SIGNED);
-}

@@ -81,4 +81,9 @@ static inline uint64_t field_value(const uint8_t *p, size_t n, bool is_signed)
 }
 
 /* A number field; 0 when it is not within `raw`. */
-uint64_t field_number(const struct field *f, struct bytes raw);
+static inline uint64_t field_number(const struct field *f, struct bytes raw)
+{
+	if (!span_fits(f->offset, f->size, raw.len))
+		return 0;
+	return field_value(raw.p + f->offset, f->size, f->flags & FIELD_SIGNED);
+}

@@ -13,7 +13,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+
+/* More would wait for who takes their blocks. */
+#define MAX_HELPERS 4
 
 struct helper {
 	struct ahead *ahead;
@@ -108,6 +112,15 @@ bool ahead_take(struct ahead *a, struct ahead_job *job)
 }
 
 /* ---- the whole ---- */
+
+unsigned ahead_helpers(void)
+{
+	cpu_set_t cpus;
+	/* Fails where there are more CPUs than fit: enough of them. */
+	int nr = sched_getaffinity(0, sizeof(cpus), &cpus) ? MAX_HELPERS : CPU_COUNT(&cpus);
+
+	return nr < 2 ? 0 : nr < MAX_HELPERS ? (unsigned)nr : MAX_HELPERS;
+}
 
 /* As many as can be had. */
 static int start(struct ahead *a, const struct reader *r, unsigned nr)

@@ -27,6 +27,9 @@ int ahead_new(const struct reader *r, unsigned nr_threads, struct ahead **out);
 /* Jobs that are left are given up; their blocks stay the caller's. */
 void ahead_free(struct ahead *a);
 
+/* How many threads are worth it on this machine; 0: none. */
+unsigned ahead_helpers(void);
+
 void ahead_put(struct ahead *a, struct ahead_job *job);
 /* True: job->rc and job->block have the result; false: it wasn't put in or had not begun. */
 bool ahead_take(struct ahead *a, struct ahead_job *job);

@@ -6,6 +6,7 @@
 #include "dump/base/err.h"
 #include "dump/view/stack.h"
 #include "dump/view/timeline.h"
+#include "dump/view/unwind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +20,23 @@ struct entry {
 	uint32_t first, nr; /* in frames */
 };
 
+#define NR_KNOWN 16384 /* a power of two */
+
+/* A call chain as it was recorded, by its addresses' hash: as good as never that of another. */
+struct known {
+	uint64_t hash; /* 0: free */
+	struct people_span span;
+	uint32_t tid; /* 0: nothing of the user's is in it */
+	uint32_t id;
+};
+
 struct chains {
 	struct stacks *st;
-	struct buf frames;  /* struct chain_frame */
-	struct buf entries; /* struct entry; number 1 is the first */
-	uint32_t *slots;    /* numbers, 0: free */
-	size_t nr_slots;    /* a power of two */
+	struct buf frames;   /* struct chain_frame */
+	struct buf entries;  /* struct entry; number 1 is the first */
+	uint32_t *slots;     /* numbers, 0: free */
+	size_t nr_slots;     /* a power of two */
+	struct known *known; /* NR_KNOWN that were met lately */
 };
 
 int chains_new(struct stacks *st, struct chains **out, struct err *err)
@@ -35,8 +47,9 @@ int chains_new(struct stacks *st, struct chains **out, struct err *err)
 		c->st = st;
 		c->nr_slots = 1024;
 		c->slots = calloc(c->nr_slots, sizeof(*c->slots));
+		c->known = calloc(NR_KNOWN, sizeof(*c->known));
 	}
-	if (!c || !c->slots) {
+	if (!c || !c->slots || !c->known) {
 		chains_free(c);
 		return err_set(err, -ENOMEM, "out of memory for call stacks");
 	}
@@ -51,6 +64,7 @@ void chains_free(struct chains *c)
 	buf_free(&c->frames);
 	buf_free(&c->entries);
 	free(c->slots);
+	free(c->known);
 	free(c);
 }
 
@@ -137,15 +151,12 @@ static uint32_t insert(struct chains *c, size_t at, uint64_t hash, const struct 
 	return c->slots[at];
 }
 
-uint32_t chains_add(struct chains *c, const struct timeline_record *rec)
+static uint32_t add(struct chains *c, const struct stack *st)
 {
 	struct chain_frame frames[MAX_FRAMES];
-	struct stack st;
+	size_t nr = take(st, frames), at;
 	uint64_t hash;
-	size_t nr, at;
 
-	stack_get(c->st, rec, &st);
-	nr = take(&st, frames);
 	if (!nr || (2 * ((size_t)chains_nr(c) + 1) > c->nr_slots && grow(c)))
 		return CHAIN_NONE;
 	hash = hash_of(frames, nr);
@@ -158,4 +169,53 @@ uint32_t chains_add(struct chains *c, const struct timeline_record *rec)
 			return c->slots[at];
 	}
 	return insert(c, at, hash, frames, nr);
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 32;
+}
+
+/* The addresses that the kernel recorded, mixed; 0: there are none. *tid is the thread's if they
+ * mean nothing without it. */
+static uint64_t hash_recorded(const struct timeline_record *rec, uint32_t *tid)
+{
+	uint64_t h = rec->s.nr_callchain, ip, other = 0;
+	bool user = false, any = false;
+
+	for (uint64_t i = 0; i < rec->s.nr_callchain; i++) {
+		memcpy(&ip, rec->s.callchain + 8 * i, sizeof(ip));
+		any |= ip < (uint64_t)PERF_CONTEXT_MAX;
+		user |= !(ip >> 63) ||
+			(ip >= (uint64_t)PERF_CONTEXT_MAX && ip != (uint64_t)PERF_CONTEXT_KERNEL);
+		/* Two, for each step has to wait for the one before. */
+		if (i & 1)
+			other = mix(other, ip);
+		else
+			h = mix(h, ip);
+	}
+	h = mix(h, other);
+	*tid = user ? rec->tid : 0;
+	h = (h ^ *tid) * 0xbf58476d1ce4e5b9ull;
+	return any ? (h ^ h >> 29) | 1 : 0;
+}
+
+uint32_t chains_add(struct chains *c, const struct timeline_record *rec)
+{
+	uint32_t tid;
+	uint64_t hash = hash_recorded(rec, &tid);
+	struct known *k = &c->known[hash >> 32 & (NR_KNOWN - 1)];
+	struct stack st;
+
+	if (!hash || unwind_has(rec)) {
+		stack_get(c->st, rec, &st);
+		return add(c, &st);
+	}
+	if (k->hash != hash || k->tid != tid || rec->time_ns < k->span.from_ns ||
+	    rec->time_ns > k->span.to_ns) {
+		stack_get(c->st, rec, &st);
+		*k = (struct known){hash, st.span, tid, add(c, &st)};
+	}
+	return k->id;
 }

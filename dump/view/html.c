@@ -330,6 +330,16 @@ static int write_page(struct html *h, FILE *out, struct err *err)
 	return rc;
 }
 
+/* Where records are missing begins with the last one before, whatever it is of. */
+static bool has_losses(const struct meta *m)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < m->nr_windows; i++)
+		any |= m->windows[i].lost || m->windows[i].lost_spare || m->windows[i].throttled;
+	return any;
+}
+
 int html_write(struct reader *r, const struct meta *m, const struct html_options *opt, FILE *out,
 	       struct html_result *res, struct err *err)
 {
@@ -346,7 +356,8 @@ int html_write(struct reader *r, const struct meta *m, const struct html_options
 			     .asked = NO_THREAD,
 			     .path_thread = NO_THREAD,
 			     .also = see,
-			     .also_ctx = &h};
+			     .also_ctx = &h,
+			     .also_all = has_losses(m)};
 	rc = load(&h, err);
 	rc = rc ? rc : write_page(&h, out, err);
 	if (opt->progress)

@@ -191,5 +191,5 @@ static int count(void *state, struct report *rp, const struct timeline_record *r
 void delta_count_events(struct delta *d, struct report *rp, unsigned which)
 {
 	d->counting[which] = (struct delta_counting){d, which};
-	rp->all = (struct report_hook){count, &d->counting[which]};
+	rp->all = (struct report_hook){.feed = count, .state = &d->counting[which]};
 }

@@ -15,10 +15,10 @@
 #include "dump/view/people.h"
 #include "dump/view/report.h"
 #include "dump/view/schedule.h"
+#include "dump/view/timeline.h"
 
 struct map;
 struct report;
-struct timeline_record;
 
 /* How a thread spent the window. */
 struct report_totals {
@@ -33,6 +33,7 @@ typedef int (*report_feed)(void *state, struct report *rp, const struct timeline
 struct report_hook {
 	report_feed feed;
 	void *state;
+	struct timeline_need need; /* of its records; nobody asks for stacks */
 };
 
 #define REPORT_NR_KNOWN 1024
@@ -106,6 +107,8 @@ int report_head(struct report *rp, struct err *err);
 
 /* Records of the event with this name go to `feed`; false when there is none. */
 bool report_hook(struct report *rp, const char *name, report_feed feed, void *state);
+/* ... which asks for no other field of them than this one; NULL: none. */
+void report_hook_only(struct report *rp, const char *name, const char *field);
 /* A field of a tracepoint by its name; 0 when there is none. */
 uint64_t report_number(const struct report *rp, const struct timeline_record *rec,
 		       const char *field);

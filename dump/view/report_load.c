@@ -5,6 +5,7 @@
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "dump/view/ahead.h"
 #include "dump/view/report_impl.h"
 #include "dump/view/stack.h"
 #include "dump/view/symbols.h"
@@ -13,12 +14,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Progress is told of every so many records. */
 #define PROGRESS_RECORDS 65536
-/* Threads that unpack ahead, at most. */
-#define MAX_HELPERS 4
 
 /* ---- events ---- */
 
@@ -35,10 +33,27 @@ bool report_hook(struct report *rp, const char *name, report_feed feed, void *st
 			continue;
 		/* Recorded twice, in two channels: it is counted once. */
 		if (!found)
-			rp->hooks[i] = (struct report_hook){feed, state};
+			rp->hooks[i] = (struct report_hook){feed, state, {UINT64_MAX, false}};
 		found = true;
 	}
 	return found;
+}
+
+void report_hook_only(struct report *rp, const char *name, const char *field)
+{
+	for (size_t i = 0; i < rp->m->nr_events; i++) {
+		uint32_t type = (uint32_t)rp->m->events[i].attr.config;
+		const char *is = fields_name(rp->fields, type);
+		const struct field *f;
+
+		if (!rp->hooks[i].feed || !is || strcmp(is, name) != 0)
+			continue;
+		f = field ? tpfields_find(fields_tracepoint(rp->fields, type), field, strlen(field))
+			  : NULL;
+		rp->hooks[i].need = (struct timeline_need){0};
+		if (f)
+			timeline_need_raw(&rp->hooks[i].need, f->offset, f->size);
+	}
 }
 
 static const struct field *field_of(const struct report *rp, const struct timeline_record *rec,
@@ -174,18 +189,31 @@ static int take(struct report *rp, const struct timeline_record *rec)
 	return rc || !rp->all.feed ? rc : rp->all.feed(rp->all.state, rp, rec);
 }
 
+/* By event; NULL: out of memory. */
+static struct timeline_need *needs_of(const struct report *rp)
+{
+	struct timeline_need *needs = calloc(rp->m->nr_events + 1, sizeof(*needs));
+
+	for (size_t i = 0; needs && i < rp->m->nr_events; i++) {
+		needs[i] = rp->hooks[i].need;
+		schedule_needs(rp->sched, i, &needs[i]);
+	}
+	return needs;
+}
+
 static int pass(struct report *rp, struct err *err)
 {
-	struct timeline_options opt = {.to_ns = UINT64_MAX, .cpu = -1};
+	struct timeline_need *needs = needs_of(rp);
+	struct timeline_options opt = {
+		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = ahead_helpers()};
 	uint64_t total = meta_nr_records(rp->m), n = 0;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct timeline_record rec;
 	struct timeline *t = NULL;
 	int rc;
 
-	if (cpus > 1)
-		opt.nr_helpers = cpus > MAX_HELPERS ? MAX_HELPERS : (unsigned)cpus - 1;
-	rc = timeline_open(rp->r, rp->m, &opt, &t, err);
+	opt.needs = needs;
+	rc = needs ? timeline_open(rp->r, rp->m, &opt, &t, err)
+		   : err_set(err, -ENOMEM, "out of memory");
 	while (!rc) {
 		rc = timeline_next(t, &rec, err);
 		if (rc <= 0)
@@ -200,6 +228,7 @@ static int pass(struct report *rp, struct err *err)
 		rp->opt->progress(rp->opt->ctx, total, total);
 	rp->nr_bad += t ? timeline_nr_bad_blocks(t) : 0;
 	timeline_close(t);
+	free(needs);
 	if (rc)
 		return rc;
 	return schedule_end(rp->sched) ? err_set(err, -ENOMEM, "out of memory") : 0;

@@ -130,7 +130,7 @@ static bool hook_counters(struct report *rp, struct memory *me)
 		if (!meta_in_rings(rp->m, e) || e->attr.type != PERF_TYPE_SOFTWARE || found ||
 		    e->attr.config != PERF_COUNT_SW_PAGE_FAULTS)
 			continue;
-		rp->hooks[i] = (struct report_hook){on_counter, me};
+		rp->hooks[i] = (struct report_hook){.feed = on_counter, .state = me};
 		found = true;
 	}
 	return found;
@@ -148,6 +148,8 @@ static int open_memory(struct report *rp, void **state)
 	if (!me->has_faults) {
 		me->has_faults = report_hook(rp, "exceptions:page_fault_user", on_fault, me);
 		me->has_faults |= report_hook(rp, "exceptions:page_fault_kernel", on_fault, me);
+		report_hook_only(rp, "exceptions:page_fault_user", NULL);
+		report_hook_only(rp, "exceptions:page_fault_kernel", NULL);
 	}
 	me->has_stalls = report_hook(rp, "vmscan:mm_vmscan_direct_reclaim_begin", on_reclaim, me);
 	report_hook(rp, "vmscan:mm_vmscan_direct_reclaim_end", on_reclaimed, me);

@@ -84,7 +84,7 @@ static int open_other(struct report *rp, void **state)
 			    rp->m->events[k].attr.type == e->attr.type &&
 			    rp->m->events[k].attr.config == e->attr.config)
 				goto next;
-		rp->hooks[i] = (struct report_hook){on_other, o};
+		rp->hooks[i] = (struct report_hook){.feed = on_other, .state = o};
 		*state = o;
 	next:;
 	}

@@ -132,6 +132,7 @@ static int open_syscalls(struct report *rp, void **state)
 	}
 	report_hook(rp, "raw_syscalls:sys_enter", on_enter, st);
 	report_hook(rp, "raw_syscalls:sys_exit", on_exit_, st);
+	report_hook_only(rp, "raw_syscalls:sys_enter", "id");
 	*state = st;
 	return 0;
 }

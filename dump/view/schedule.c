@@ -594,6 +594,16 @@ static int on_lost(struct schedule *s, const struct timeline_record *rec)
 	return rc;
 }
 
+bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need *need)
+{
+	const struct event_parser *p = &s->parsers[event];
+
+	for (size_t i = 0; i < MAX_FIELDS && p->fields[i]; i++)
+		timeline_need_raw(need, p->fields[i]->offset, p->fields[i]->size);
+	need->stack |= p->kind && p->kind != KIND_FORK && s->chains;
+	return p->kind;
+}
+
 static bool is_lost(const struct timeline_record *rec)
 {
 	struct perf_event_header h;

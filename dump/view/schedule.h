@@ -23,6 +23,7 @@ struct fields;
 struct meta;
 struct people;
 struct schedule;
+struct timeline_need;
 struct timeline_record;
 
 #define NO_THREAD UINT32_MAX
@@ -81,6 +82,8 @@ int schedule_new(const struct meta *m, const struct fields *f, const struct peop
 		 struct chains *chains, struct schedule **out, struct err *err);
 void schedule_free(struct schedule *s);
 
+/* Whether it has a use for records of an event (index of meta's); if so, adds what of them. */
+bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need *need);
 /* Records oldest first; those it has no use for are ignored. 0, -ENOMEM. */
 int schedule_feed(struct schedule *s, const struct timeline_record *rec);
 /* No more records: sorts spans by thread. What follows may be asked only then. 0, -ENOMEM. */

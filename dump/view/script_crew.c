@@ -34,6 +34,7 @@ struct held {
 	uint64_t time_ns;
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
+	const struct meta_event *event;
 	uint32_t off, bytes; /* in its batch */
 };
 
@@ -133,6 +134,7 @@ static uint64_t print_batch(struct member *m, uint64_t i)
 		l.rec.time_ns = h->time_ns;
 		l.rec.window = h->window;
 		l.rec.channel = h->channel;
+		l.rec.event = h->event;
 		timeline_describe(p->s->m, &l.rec);
 		nr_printed += script_print_line(p, &l);
 		if (p->text.b.len > MAX_TEXT)
@@ -191,6 +193,7 @@ static bool hold(struct batch *b, const struct timeline_record *rec)
 		.time_ns = rec->time_ns,
 		.window = rec->window,
 		.channel = rec->channel,
+		.event = rec->event,
 		.off = (uint32_t)b->bytes.len,
 		.bytes = (uint32_t)rec->rec.len,
 	};

@@ -32,6 +32,7 @@ struct stacks {
 	struct unwind *unwind;
 	struct slot *slots;
 	size_t nr;
+	struct people_span span; /* in which all of the frames hold */
 	struct stack_frame frames[STACK_MAX_FRAMES];
 };
 
@@ -88,6 +89,14 @@ static void add(struct stacks *st, uint64_t ip, bool kernel, const struct symbol
 			(struct stack_frame){.ip = ip, .kernel = kernel, .at = places[i]};
 }
 
+static void narrow(struct stacks *st, const struct people_span *span)
+{
+	if (span->from_ns > st->span.from_ns)
+		st->span.from_ns = span->from_ns;
+	if (span->to_ns < st->span.to_ns)
+		st->span.to_ns = span->to_ns;
+}
+
 /* `back` 1: ip is a return address, and the call is before it. */
 static void add_frame(struct stacks *st, const struct timeline_record *rec, uint64_t ip,
 		      bool kernel, unsigned back)
@@ -102,12 +111,14 @@ static void add_frame(struct stacks *st, const struct timeline_record *rec, uint
 	if (k->nr && k->addr == addr && k->tid == tid && k->kernel == kernel &&
 	    k->span.from_ns <= rec->time_ns && rec->time_ns <= k->span.to_ns) {
 		add(st, ip, kernel, k->places, k->nr);
+		narrow(st, &k->span);
 		return;
 	}
 	nr = kernel ? symbols_kernel(st->s, rec->time_ns, addr, places, SYMBOLS_MAX_DEPTH, &span)
 		    : symbols_user(st->s, tid, rec->time_ns, addr, places, SYMBOLS_MAX_DEPTH,
 				   &span);
 	add(st, ip, kernel, places, nr);
+	narrow(st, &span);
 	if (nr > SLOT_PLACES)
 		return;
 	*k = (struct slot){addr, tid, kernel, (uint8_t)nr, span, {{0}}};
@@ -161,6 +172,7 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 	bool user;
 
 	st->nr = 0;
+	st->span = (struct people_span){0, UINT64_MAX};
 	user = walk(st, rec);
 	*out = (struct stack){.end = s->nr_callchain >= KERNEL_MAX_FRAMES ? STACK_CUT
 									  : STACK_COMPLETE};
@@ -170,6 +182,7 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 		add_frame(st, rec, s->ip, record_kernel_address(s->ip), 0);
 	out->frames = st->frames;
 	out->nr = st->nr;
+	out->span = st->span;
 	if (!st->nr)
 		out->end = STACK_EMPTY;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "dump/view/people.h"
 #include "dump/view/symbols.h"
 #include "dump/view/text.h"
 
@@ -44,6 +45,9 @@ struct stack {
 	enum stack_end end;
 	const char *end_image; /* NO_RULE */
 	uint64_t end_bytes;    /* SHORT: so many were copied */
+	/* In this time, the same call chain of the same thread is the same stack; with nothing of
+	 * the user's in it, of any thread. Not set when it was unwound. */
+	struct people_span span;
 };
 
 /* All of them must outlive the result. 0, -ENOMEM. */

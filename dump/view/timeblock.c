@@ -11,9 +11,18 @@
 
 struct entry {
 	uint64_t time_ns;
-	uint32_t at;	/* in the content: larger is older */
-	uint32_t bytes; /* of the record */
-	uint32_t index; /* of the record: packed blocks */
+	uint32_t at;	/* in the content, larger is older; once put together: in `records` */
+	uint16_t bytes; /* of the record */
+	uint16_t index; /* of the record: packed blocks */
+};
+
+_Static_assert(FMT_PACK_MAX_RECORDS <= UINT16_MAX + 1u, "an index has 16 bits");
+
+/* Of a template. */
+struct verdict {
+	uint8_t answer; /* enum answer */
+	uint8_t part;	/* enum unpack_part: what is needed */
+	const void *of; /* as the answer's */
 };
 
 void timeblock_free(struct timeblock *b)
@@ -21,6 +30,7 @@ void timeblock_free(struct timeblock *b)
 	buf_free(&b->payload);
 	buf_free(&b->entries);
 	buf_free(&b->record);
+	buf_free(&b->records);
 	buf_free(&b->verdicts);
 	unpacker_free(b->unpacker);
 	b->unpacker = NULL;
@@ -30,6 +40,13 @@ void timeblock_free(struct timeblock *b)
 static struct entry *entries(const struct timeblock *b)
 {
 	return (struct entry *)b->entries.p;
+}
+
+/* There is room for it. */
+static inline void put_entry(struct timeblock *b, const struct entry *e)
+{
+	*(struct entry *)(b->entries.p + b->entries.len) = *e;
+	b->entries.len += sizeof(*e);
 }
 
 /* ---- order ---- */
@@ -89,8 +106,7 @@ static int add_entry(struct timeblock *b, const struct entry *e)
 {
 	if (b->entries.cap - b->entries.len < sizeof(*e) && buf_reserve(&b->entries, sizeof(*e)))
 		return -ENOMEM;
-	memcpy(b->entries.p + b->entries.len, e, sizeof(*e));
-	b->entries.len += sizeof(*e);
+	put_entry(b, e);
 	return 0;
 }
 
@@ -114,63 +130,91 @@ static int index_raw(struct timeblock *b, const struct timeblock_wish *w, uint64
 	return rc ? rc : off == all.len ? 0 : -EBADMSG;
 }
 
-/* Puts a record of a packed block together in b->record. */
-static int fetch(struct timeblock *b, const struct entry *e, struct bytes *rec)
+/* ---- what is wanted of a packed block ---- */
+
+enum answer { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
+
+/* Puts as much of a record together in b->record. */
+static int look_at(struct timeblock *b, const struct entry *e, enum unpack_part part,
+		   struct bytes *rec)
 {
 	int rc;
 
 	b->record.len = 0;
 	rc = buf_reserve(&b->record, e->bytes);
 	if (!rc)
-		rc = unpack_record(b->unpacker, e->index, b->record.p, NULL);
+		rc = unpack_part(b->unpacker, e->index, part, b->record.p, NULL);
 	if (!rc)
 		*rec = (struct bytes){b->record.p, e->bytes};
 	return rc;
 }
 
-/* ---- what is wanted of a packed block ---- */
+/* How much has to be put together of all records of a template. */
+static enum unpack_part part_of(struct timeblock *b, const struct timeblock_answer *a,
+				const struct entry *e)
+{
+	bool ok = !a->need.all;
+	uint64_t last = 1ull << 63;
 
-enum verdict { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
+	/* In between is the call chain, which no word is in. */
+	for (uint32_t off = 0; ok && off < a->need.from; off += 4)
+		unpack_need(b->unpacker, e->index, off);
+	for (uint32_t i = 0, off; ok && i < 64 && a->need.words >> i; i++) {
+		off = a->need.from + 4 * i;
+		if (a->need.words >> i & 1 && off < e->bytes)
+			ok = 1ull << i != last && unpack_need(b->unpacker, e->index, off);
+	}
+	return !ok ? UNPACK_ALL : a->need.chain ? UNPACK_CHAIN : UNPACK_NEEDED;
+}
 
 /* What the record at hand says of all those of its template. */
-static enum verdict ask(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
-			struct bytes rec)
+static void ask(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+		struct bytes rec, struct verdict *v)
 {
 	struct timeblock_answer a;
 	uint32_t end;
 
+	*v = (struct verdict){ASK_EACH, UNPACK_ALL, NULL};
 	w->ask(w->ctx, rec, &a);
 	if (a.told_by == UINT32_MAX)
-		return ASK_EACH;
+		return;
 	end = a.told_by ? a.told_by + 4 : 0;
 	if (!unpack_is_fixed(b->unpacker, e->index, a.told_by) ||
 	    !unpack_is_fixed(b->unpacker, e->index, end))
-		return ASK_EACH;
+		return;
+	v->answer = UNWANTED;
 	if (!a.wanted)
-		return UNWANTED;
-	if (w->thread && a.thread_at != UINT32_MAX &&
-	    unpack_is_thread(b->unpacker, e->index, a.thread_at))
-		return BY_THREAD;
-	return WANTED;
+		return;
+	v->of = a.of;
+	v->part = (uint8_t)part_of(b, &a, e);
+	v->answer = w->thread && a.thread_at != UINT32_MAX &&
+				    unpack_is_thread(b->unpacker, e->index, a.thread_at)
+			    ? BY_THREAD
+			    : WANTED;
+}
+
+static struct verdict *verdict_of(const struct timeblock *b, uint32_t index)
+{
+	return (struct verdict *)b->verdicts.p + unpack_template(b->unpacker, index);
 }
 
 /* 1: the record is wanted, or that can't be told; 0: it is not. */
 static int is_wanted(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
 		     const uint32_t *tids)
 {
-	uint8_t *verdict = &b->verdicts.p[unpack_template(b->unpacker, e->index)];
+	struct verdict *v = verdict_of(b, e->index);
 	struct bytes rec;
 	int rc;
 
-	if (*verdict == NOT_ASKED) {
-		rc = fetch(b, e, &rec);
+	if (v->answer == NOT_ASKED) {
+		rc = look_at(b, e, UNPACK_FIXED, &rec);
 		if (rc)
 			return rc;
-		*verdict = (uint8_t)ask(b, w, e, rec);
+		ask(b, w, e, rec, v);
 	}
-	if (*verdict == BY_THREAD)
+	if (v->answer == BY_THREAD)
 		return w->thread(w->ctx, tids[e->index], e->time_ns);
-	return *verdict != UNWANTED;
+	return v->answer != UNWANTED;
 }
 
 static int prepare_verdicts(struct timeblock *b, const struct timeblock_wish *w,
@@ -181,10 +225,12 @@ static int prepare_verdicts(struct timeblock *b, const struct timeblock_wish *w,
 	b->verdicts.len = 0;
 	if (!w->ask)
 		return 0;
-	if (buf_reserve(&b->verdicts, nr))
+	if (buf_reserve(&b->verdicts, nr * sizeof(struct verdict)))
 		return -ENOMEM;
-	memset(b->verdicts.p, NOT_ASKED, nr);
-	b->verdicts.p[0] = ASK_EACH; /* kept whole: alike to none */
+	b->verdicts.len = nr * sizeof(struct verdict);
+	memset(b->verdicts.p, NOT_ASKED, nr * sizeof(struct verdict));
+	/* Kept whole: alike to none. */
+	*(struct verdict *)b->verdicts.p = (struct verdict){ASK_EACH, UNPACK_ALL, NULL};
 	return w->thread ? unpack_threads(b->unpacker, tids, NULL) : 0;
 }
 
@@ -206,7 +252,7 @@ static int time_of(struct timeblock *b, const struct timeblock_wish *w, const st
 		e->time_ns = c->times[e->index];
 		return 0;
 	}
-	rc = fetch(b, e, &rec);
+	rc = look_at(b, e, UNPACK_ALL, &rec);
 	if (rc)
 		return rc;
 	if (!record_at(rec, 0, &h) || h.size != e->bytes)
@@ -227,18 +273,63 @@ static int index_packed(struct timeblock *b, const struct timeblock_wish *w, uin
 		rc = unpack_offsets(b->unpacker, &c.offsets, NULL);
 	if (!rc)
 		rc = prepare_verdicts(b, w, &c.tids);
+	if (!rc)
+		rc = buf_reserve(&b->entries, nr * sizeof(e));
 	for (uint32_t i = 0; i < nr && !rc; i++) {
-		e.index = i;
+		e.index = (uint16_t)i;
 		e.at = c.offsets[i];
-		e.bytes = c.offsets[i + 1] - c.offsets[i];
+		e.bytes = (uint16_t)(c.offsets[i + 1] - c.offsets[i]);
 		rc = time_of(b, w, &c, &e);
 		if (rc || e.time_ns < w->from_ns || e.time_ns > w->to_ns)
 			continue;
 		rc = w->ask ? is_wanted(b, w, &e, c.tids) : 1;
-		if (rc > 0)
-			rc = add_entry(b, &e);
+		if (rc > 0) {
+			put_entry(b, &e);
+			rc = 0;
+		}
 	}
 	return rc;
+}
+
+/* ---- putting together ---- */
+
+/* What there is room for in b->records; the block ends before the first that is no record. */
+static int put_all(struct timeblock *b, const struct timeblock_wish *w)
+{
+	uint32_t at = 0;
+	uint16_t size;
+
+	for (size_t i = 0; i < b->nr; i++) {
+		struct entry *e = &entries(b)[i];
+		enum unpack_part part = w->ask ? verdict_of(b, e->index)->part : UNPACK_ALL;
+		int rc = unpack_part(b->unpacker, e->index, part, b->records.p + at, NULL);
+
+		/* The header's size is a column too: what it says must be what there is. */
+		memcpy(&size, b->records.p + at + offsetof(struct perf_event_header, size),
+		       sizeof(size));
+		if (!rc && size != e->bytes)
+			rc = -EBADMSG;
+		if (rc) {
+			b->nr = i;
+			return rc;
+		}
+		e->at = at;
+		at += e->bytes;
+	}
+	return 0;
+}
+
+static int put_together(struct timeblock *b, const struct timeblock_wish *w)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < b->nr; i++)
+		bytes += entries(b)[i].bytes;
+	if (buf_reserve(&b->records, bytes)) {
+		b->nr = 0;
+		return -ENOMEM;
+	}
+	return put_all(b, w);
 }
 
 static int open_packed(struct timeblock *b, const struct fmt_block *h)
@@ -252,7 +343,7 @@ static int open_packed(struct timeblock *b, const struct fmt_block *h)
 int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct timeblock_wish *w)
 {
 	const struct fmt_block *h = &reader_block(r, i)->h;
-	int rc;
+	int rc, put;
 
 	b->entries.len = b->pos = b->nr = 0;
 	b->packed = h->encoding == FMT_ENC_PACKED;
@@ -265,31 +356,24 @@ int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct
 		rc = b->packed ? index_packed(b, w, h->last_ns, h->nr_records)
 			       : index_raw(b, w, h->last_ns);
 	sort_entries(b);
+	if (b->packed && b->nr) {
+		put = put_together(b, w);
+		rc = rc ? rc : put;
+	}
+	if (b->nr)
+		b->head_ns = entries(b)->time_ns;
 	return rc;
 }
 
 /* ---- records ---- */
 
-uint64_t timeblock_head_ns(const struct timeblock *b)
-{
-	return entries(b)[b->pos].time_ns;
-}
-
-int timeblock_take(struct timeblock *b, struct bytes *rec)
+struct bytes timeblock_take(struct timeblock *b, const void **of)
 {
 	const struct entry *e = &entries(b)[b->pos++];
-	struct perf_event_header h;
-	int rc;
+	const struct buf *from = b->packed ? &b->records : &b->payload;
 
-	if (!b->packed) {
-		*rec = (struct bytes){b->payload.p + e->at, e->bytes};
-		return 0;
-	}
-	rc = fetch(b, e, rec);
-	/* The header's size is a column too: what it says must be what there is. */
-	if (!rc && (!record_at(*rec, 0, &h) || h.size != e->bytes))
-		rc = -EBADMSG;
-	if (rc)
-		b->pos = b->nr;
-	return rc;
+	if (b->pos < b->nr)
+		b->head_ns = e[1].time_ns;
+	*of = b->packed && b->verdicts.len ? verdict_of(b, e->index)->of : NULL;
+	return (struct bytes){from->p + e->at, e->bytes};
 }

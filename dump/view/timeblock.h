@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One block of RECORDS in the order of time: what of it lies in the asked time, oldest first.
- * Records are put together one by one as they are taken; of a packed block only the columns that
- * are needed for that are unpacked. Zero-initialise; its memory is used again from block to block.
+ * One block of RECORDS in the order of time: what of it lies in the asked time, oldest first. All
+ * that takes long is done when it is loaded, which may be on another thread; of a packed block only
+ * the columns that are needed for what is wanted are unpacked. Zero-initialise; its memory is used
+ * again from block to block.
  */
 #pragma once
 
@@ -16,10 +17,20 @@ struct unpacker;
 /* What can be said of a record when it is asked whether somebody wants it. */
 struct timeblock_answer {
 	bool wanted;
+	const void
+		*of; /* timeblock_take() gives it with each record that `told_by` tells to be so */
 	/* The bytes (8, or 4 at the record's begin) by which this was told; records that are the
 	 * same there need not be asked. UINT32_MAX: all of it, each has to be asked. */
 	uint32_t told_by;
 	uint32_t thread_at; /* where its thread stands; UINT32_MAX: nowhere */
+	/* What is needed of it, as far as `told_by` tells that too. */
+	struct {
+		bool all;
+		bool chain;    /* the call chain */
+		uint32_t from; /* what is before, and... */
+		uint64_t
+			words; /* bit i: the 4 bytes at from + 4 * i. The last: all from there on */
+	} need;
 };
 
 struct timeblock_wish {
@@ -27,7 +38,8 @@ struct timeblock_wish {
 	uint64_t from_ns, to_ns; /* inclusive */
 	/*
 	 * Both may be NULL: all are wanted. Some that are not wanted come all the same: whatever
-	 * can't be told without putting a record together.
+	 * can't be told without putting a record together. What is not needed of a record need
+	 * not be right.
 	 */
 	void (*ask)(void *ctx, struct bytes rec, struct timeblock_answer *a);
 	bool (*thread)(void *ctx, uint32_t tid, uint64_t time_ns);
@@ -40,8 +52,10 @@ struct timeblock {
 	bool packed;
 	struct buf entries;
 	size_t pos, nr;
-	struct buf record;
-	struct buf verdicts; /* one byte a template */
+	uint64_t head_ns;    /* of the record at pos */
+	struct buf record;   /* one that is looked at while loading */
+	struct buf records;  /* put together, of a packed block */
+	struct buf verdicts; /* one a template */
 };
 
 void timeblock_free(struct timeblock *b);
@@ -55,10 +69,13 @@ static inline bool timeblock_empty(const struct timeblock *b)
 }
 
 /* The time of the oldest record left; the block must not be empty. */
-uint64_t timeblock_head_ns(const struct timeblock *b);
+static inline uint64_t timeblock_head_ns(const struct timeblock *b)
+{
+	return b->head_ns;
+}
 
 /*
- * Takes that record; *rec is borrowed until the next call. -EBADMSG when it can't be put together:
- * then the block is empty. -ENOMEM.
+ * Takes that record: borrowed until the next timeblock_load() or timeblock_free(). *of is what was
+ * answered of such records; NULL: nothing.
  */
-int timeblock_take(struct timeblock *b, struct bytes *rec);
+struct bytes timeblock_take(struct timeblock *b, const void **of);

@@ -262,6 +262,15 @@ static uint32_t id_offset(uint64_t sample_type)
 	return sample_type & PERF_SAMPLE_ID ? 8 + 8 * (uint32_t)__builtin_popcountll(before) : 0;
 }
 
+/* An id that the dump does not know tells nothing. */
+static bool told_by_id(const struct meta *m, const struct timeline_record *r)
+{
+	struct record_sample alone = r->s;
+
+	alone.raw.len = 0;
+	return meta_event_of(m, r->channel, &alone) == r->event;
+}
+
 static uint32_t thread_offset(struct bytes rec, const struct timeline_record *r, uint64_t type)
 {
 	if (type & PERF_SAMPLE_TID)
@@ -269,6 +278,25 @@ static uint32_t thread_offset(struct bytes rec, const struct timeline_record *r,
 		       (type & PERF_SAMPLE_IP ? 8 : 0);
 	return r->tid != UINT32_MAX && r->s.raw.len >= 8 ? offset_in(rec, r->s.raw.p) + 4
 							 : UINT32_MAX;
+}
+
+/* Its tracepoint's number and thread are in the first 8 bytes of the raw data. */
+#define RAW_HEAD 3u
+
+static void set_need(const struct question *q, const struct timeline_record *r,
+		     struct timeblock_answer *a)
+{
+	uint64_t copied = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	const struct timeline_need *n;
+
+	a->need.all = true;
+	if (!q->t->opt.needs || !r->s.raw.len)
+		return;
+	n = &q->t->opt.needs[r->event->f.id];
+	a->need.all = n->stack && r->s.have & copied;
+	a->need.chain = n->stack;
+	a->need.from = offset_in(r->rec, r->s.raw.p);
+	a->need.words = n->raw_words | RAW_HEAD;
 }
 
 /* A sample's event is told by its id, by its tracepoint's number, or by its channel. */
@@ -279,15 +307,24 @@ static void ask(void *ctx, struct bytes rec, struct timeblock_answer *a)
 	struct timeline_record r = {.rec = rec, .window = q->s->window, .channel = q->s->channel};
 
 	timeline_describe(q->t->m, &r);
-	*a = (struct timeblock_answer){true, UINT32_MAX, UINT32_MAX};
+	*a = (struct timeblock_answer){
+		.wanted = true,
+		.told_by = UINT32_MAX,
+		.thread_at = UINT32_MAX,
+		.need.all = true,
+	};
 	if (!r.event)
 		return;
+	a->of = r.event;
 	if (q->t->opt.events)
 		a->wanted = q->t->opt.events[r.event->f.id];
-	a->told_by = id_offset(type);
+	a->told_by = told_by_id(q->t->m, &r) ? id_offset(type) : 0;
 	if (!a->told_by && r.s.raw.len >= 4)
 		a->told_by = offset_in(rec, r.s.raw.p) - 4; /* with the length before it */
+	else if (!a->told_by && type & PERF_SAMPLE_RAW)
+		a->told_by = UINT32_MAX; /* others may have one */
 	a->thread_at = thread_offset(rec, &r, type);
+	set_need(q, &r, a);
 }
 
 static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
@@ -305,7 +342,7 @@ static void make_wish(const struct timeline *t, struct stream *s)
 		.layout = &s->channel->layout,
 		.from_ns = t->opt.from_ns,
 		.to_ns = t->opt.to_ns,
-		.ask = t->opt.events || t->opt.thread ? ask : NULL,
+		.ask = t->opt.events || t->opt.thread || t->opt.needs ? ask : NULL,
 		.thread = t->opt.thread ? thread_wanted : NULL,
 		.ctx = &s->question,
 	};
@@ -456,6 +493,7 @@ static int settle_top(struct timeline *t)
 void timeline_describe(const struct meta *m, struct timeline_record *rec)
 {
 	const struct record_layout *layout = &rec->channel->layout;
+	const struct meta_event *known = rec->event;
 	struct perf_event_header h;
 	int rc;
 
@@ -468,26 +506,22 @@ void timeline_describe(const struct meta *m, struct timeline_record *rec)
 	if (rc)
 		rec->s = (struct record_sample){0};
 	else if (h.type == PERF_RECORD_SAMPLE)
-		rec->event = meta_event_of(m, rec->channel, &rec->s);
+		rec->event = known ? known : meta_event_of(m, rec->channel, &rec->s);
 	rec->tid = rc ? UINT32_MAX : meta_tid_of(m, rec->event, &rec->s);
 }
 
-/* 1: *rec is set; 0: it could not be put together, its block is bad. */
-static int pop(struct timeline *t, struct timeline_record *rec)
+static void pop(struct timeline *t, struct timeline_record *rec)
 {
 	const struct stream *s = t->heap[0];
 	struct slot *slot = oldest(t->heap[0]);
-	int rc;
+	const void *of;
 
 	rec->time_ns = head_ns(slot);
 	rec->window = s->window;
 	rec->channel = s->channel;
-	rc = timeblock_take(&slot->block, &rec->rec);
+	rec->rec = timeblock_take(&slot->block, &of);
+	rec->event = of;
 	t->given = true;
-	if (rc != -EBADMSG)
-		return rc ? rc : 1;
-	t->nr_bad++;
-	return 0;
 }
 
 /* Brings the ring with the oldest record of all to the top. */
@@ -508,16 +542,14 @@ static int settle(struct timeline *t)
 
 int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct err *err)
 {
-	int rc;
+	int rc = settle(t);
 
-	do {
-		rc = settle(t);
-		if (!rc && !t->nr_heap)
-			return 0;
-		if (!rc)
-			rc = pop(t, rec);
-	} while (!rc);
-	return rc > 0 ? rc : err_set(err, rc, "out of memory for a block of records");
+	if (rc)
+		return err_set(err, rc, "out of memory for a block of records");
+	if (!t->nr_heap)
+		return 0;
+	pop(t, rec);
+	return 1;
 }
 
 int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err)

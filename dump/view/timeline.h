@@ -14,6 +14,22 @@ struct err;
 struct reader;
 struct timeline;
 
+/* What is needed of an event's records besides the fields before their raw data. */
+struct timeline_need {
+	uint64_t
+		raw_words; /* bit i: bytes 4 * i and up of the raw data; the last: all from there */
+	bool stack;	   /* call chain, registers, stack */
+};
+
+#define TIMELINE_NEED_ALL ((struct timeline_need){UINT64_MAX, true})
+
+/* Adds the bytes from `at` of the raw data. */
+static inline void timeline_need_raw(struct timeline_need *n, uint32_t at, uint32_t bytes)
+{
+	for (uint64_t i = at / 4; bytes && i <= ((uint64_t)at + bytes - 1) / 4; i++)
+		n->raw_words |= 1ull << (i < 63 ? i : 63);
+}
+
 struct timeline_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	uint64_t channels;	 /* bit i: channel i is wanted; 0: all */
@@ -24,6 +40,11 @@ struct timeline_options {
 	 * that are no samples, or of no known event, always come:
 	 */
 	const bool *events;
+	/*
+	 * By event id as well: what is not needed of a record may not be unpacked, then its bytes
+	 * say nothing. Type and thread of a tracepoint always come. NULL: all is needed.
+	 */
+	const struct timeline_need *needs;
 	/* False: nothing is wanted of this thread at this time. */
 	bool (*thread)(void *ctx, uint32_t tid, uint64_t time_ns);
 	void *ctx;
@@ -49,8 +70,8 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err);
 /*
  * The same in two steps, for whoever hands records on to other threads: of the first, only rec,
- * time_ns, window and channel are set; the second, which takes longer, finds out the rest, also
- * from a copy of rec.
+ * time_ns, window and channel are set, and event where it is known already; the second, which takes
+ * longer, finds out the rest, also from a copy of rec.
  */
 int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct err *err);
 void timeline_describe(const struct meta *m, struct timeline_record *rec);

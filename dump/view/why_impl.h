@@ -76,9 +76,13 @@ struct why {
 	struct path path;	   /* of path_thread in the focus: the last that was asked for */
 	uint32_t path_thread;
 	bool whole; /* the focus is the whole window: nothing was found in its end */
-	/* Is shown every record as well; NULL: nobody. 0 or a negative errno. */
+	/*
+	 * Is shown every record as well, of which all but the header may be missing; also_all: also
+	 * those that nothing is learned from. NULL: nobody. 0 or a negative errno.
+	 */
 	int (*also)(void *ctx, const struct timeline_record *rec);
 	void *also_ctx;
+	bool also_all;
 };
 
 int why_load(struct why *w, struct err *err);
@@ -108,6 +112,8 @@ static inline uint64_t overlap(uint64_t a_from, uint64_t a_to, uint64_t b_from, 
 /* Sets w->irqs; its fields are there. 0, -ENOMEM. */
 int why_irqs_new(struct why *w);
 void why_irqs_free(struct irqs *q);
+/* As schedule_needs(). */
+bool why_irqs_need(const struct why *w, size_t event, struct timeline_need *need);
 int why_irqs_feed(struct why *w, const struct timeline_record *rec);
 
 static inline double why_ms(uint64_t ns)

@@ -96,6 +96,16 @@ int why_irqs_new(struct why *w)
 	return 0;
 }
 
+bool why_irqs_need(const struct why *w, size_t event, struct timeline_need *need)
+{
+	const struct field *nr = w->irqs->parsers[event].nr;
+
+	if (!nr)
+		return false;
+	timeline_need_raw(need, nr->offset, nr->size);
+	return true;
+}
+
 void why_irqs_free(struct irqs *q)
 {
 	if (!q)

@@ -2,6 +2,7 @@
 /* One pass over a dump: the schedule, and the events of processes' lives. */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "dump/view/ahead.h"
 #include "dump/view/fields.h"
 #include "dump/view/stack.h"
 #include "dump/view/symbols.h"
@@ -125,32 +126,74 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	return buf_put(&w->life, &l, sizeof(l));
 }
 
+/* By event. */
+struct wish {
+	uint8_t *kinds;
+	bool *events;
+	struct timeline_need *needs;
+};
+
+static void wish_free(struct wish *v)
+{
+	free(v->kinds);
+	free(v->events);
+	free(v->needs);
+}
+
+static int wish_make(struct why *w, struct wish *v)
+{
+	size_t nr = w->m->nr_events + 1;
+
+	v->kinds = life_kinds(w);
+	v->events = calloc(nr, sizeof(*v->events));
+	v->needs = calloc(nr, sizeof(*v->needs));
+	if (!v->kinds || !v->events || !v->needs)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->m->nr_events; i++) {
+		if (v->kinds[i])
+			v->needs[i] = TIMELINE_NEED_ALL;
+		v->events[i] = v->kinds[i] || w->also_all;
+		v->events[i] |= schedule_needs(w->sched, i, &v->needs[i]);
+		v->events[i] |= why_irqs_need(w, i, &v->needs[i]);
+	}
+	return 0;
+}
+
+static int feed(struct why *w, const struct wish *v, const struct timeline_record *rec)
+{
+	uint8_t kind = rec->event ? v->kinds[rec->event - w->m->events] : 0;
+	int rc = schedule_feed(w->sched, rec);
+
+	if (!rc && kind)
+		rc = add_life(w, kind - 1, rec);
+	if (!rc)
+		rc = why_irqs_feed(w, rec);
+	if (!rc && w->also)
+		rc = w->also(w->also_ctx, rec);
+	return rc;
+}
+
 static int pass(struct why *w, struct err *err)
 {
-	struct timeline_options opt = {.to_ns = UINT64_MAX, .cpu = -1};
-	uint8_t *kinds = life_kinds(w);
-	struct timeline *t = NULL;
+	struct timeline_options opt = {
+		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = ahead_helpers()};
 	struct timeline_record rec;
-	uint8_t kind;
-	int rc;
+	struct timeline *t = NULL;
+	struct wish v = {0};
+	int rc = wish_make(w, &v);
 
-	rc = kinds ? timeline_open(w->r, w->m, &opt, &t, err) : -ENOMEM;
+	opt.events = v.events;
+	opt.needs = v.needs;
+	rc = rc ? rc : timeline_open(w->r, w->m, &opt, &t, err);
 	while (!rc) {
 		rc = timeline_next(t, &rec, err);
 		if (rc <= 0)
 			break;
-		rc = schedule_feed(w->sched, &rec);
-		kind = rec.event ? kinds[rec.event - w->m->events] : 0;
-		if (!rc && kind)
-			rc = add_life(w, kind - 1, &rec);
-		if (!rc)
-			rc = why_irqs_feed(w, &rec);
-		if (!rc && w->also)
-			rc = w->also(w->also_ctx, &rec);
+		rc = feed(w, &v, &rec);
 	}
 	w->nr_bad_blocks += t ? timeline_nr_bad_blocks(t) : 0;
 	timeline_close(t);
-	free(kinds);
+	wish_free(&v);
 	return rc ? rc : schedule_end(w->sched);
 }
 

@@ -240,6 +240,17 @@ static struct part part_of(struct dumper *d, size_t kind)
 	return p;
 }
 
+/* What was seen only after the hit was told. */
+static int put_lines(const struct evidence *e, struct writer *w, struct err *err)
+{
+	const char *line;
+	int rc = evidence_line(e, 0) ? writer_section(w, FMT_TRIGGER, err) : 0;
+
+	for (size_t i = 0; !rc && (line = evidence_line(e, i)); i++)
+		rc = writer_item(w, FMT_TRIGGER_SAW, NULL, 0, line, strlen(line), NULL, err);
+	return rc;
+}
+
 int dumper_write_evidence(struct dumper *d, struct err *err)
 {
 	struct evidence *e = d->job.what.evidence;
@@ -248,6 +259,7 @@ int dumper_write_evidence(struct dumper *d, struct err *err)
 	if (!e)
 		return 0;
 	evidence_wait(e, WAIT_NS);
+	rc = put_lines(e, d->writer, err);
 	for (size_t i = 0; i < evidence_nr_kinds(e) && !rc; i++) {
 		struct part p = part_of(d, i);
 

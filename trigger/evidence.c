@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +24,8 @@ struct evidence {
 	size_t nr_kinds;
 	struct buf bytes, places;
 	uint64_t nr_dropped;
+	char lines[EVIDENCE_MAX_LINES][192]; /* as long as a sighting's */
+	size_t nr_lines;
 };
 
 int evidence_new(struct evidence **out)
@@ -126,6 +130,19 @@ int evidence_add(struct evidence *e, size_t kind, uint32_t cpu, struct bytes rec
 	return rc;
 }
 
+void evidence_say(struct evidence *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	pthread_mutex_lock(&e->lock);
+	if (!e->closed && e->nr_lines < EVIDENCE_MAX_LINES) {
+		va_start(ap, fmt);
+		vsnprintf(e->lines[e->nr_lines++], sizeof(e->lines[0]), fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
 /* ---- waiting ---- */
 
 static void set_expected(struct evidence *e, bool expected)
@@ -188,6 +205,11 @@ struct evidence_record evidence_at(const struct evidence *e, size_t i)
 
 	memcpy(&p, e->places.p + i * sizeof(p), sizeof(p));
 	return (struct evidence_record){p.kind, p.cpu, {e->bytes.p + p.at, p.len}};
+}
+
+const char *evidence_line(const struct evidence *e, size_t i)
+{
+	return i < e->nr_lines ? e->lines[i] : NULL;
 }
 
 uint64_t evidence_nr_dropped(const struct evidence *e)

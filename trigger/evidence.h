@@ -22,7 +22,7 @@ int evidence_new(struct evidence **out);
 struct evidence *evidence_get(struct evidence *e); /* NULL allowed */
 void evidence_put(struct evidence *e);		   /* NULL allowed */
 
-/* One event that records may be of; all of one evidence have the same sample_type. */
+/* One event that records may be of; each has a layout of its own. */
 struct evidence_kind {
 	struct perf_event_attr attr;
 	const char *name;   /* "signal:signal_deliver" */
@@ -34,6 +34,11 @@ struct evidence_kind {
 int evidence_add_kind(struct evidence *e, const struct evidence_kind *k, size_t *out);
 /* Copies one whole record (with its header). 0; -ENOSPC, -ENOMEM: counted. */
 int evidence_add(struct evidence *e, size_t kind, uint32_t cpu, struct bytes rec);
+
+/* One more "key=value" line of what was seen, known only after the hit was told; those behind the
+ * first EVIDENCE_MAX_LINES are dropped. */
+#define EVIDENCE_MAX_LINES 16
+void evidence_say(struct evidence *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * Evidence that is still being gathered when the hit is told, as the stacks of a crashed process'
@@ -56,3 +61,5 @@ struct evidence_record {
 size_t evidence_nr(const struct evidence *e);
 struct evidence_record evidence_at(const struct evidence *e, size_t i);
 uint64_t evidence_nr_dropped(const struct evidence *e);
+/* Line `i` of what was said; NULL: there is none. */
+const char *evidence_line(const struct evidence *e, size_t i);

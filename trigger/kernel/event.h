@@ -98,3 +98,11 @@ struct event_call {
 	uint64_t arg[EVENT_ARGS], result;
 };
 bool event_user_call(struct bytes regs, struct event_call *out);
+/*
+ * The same registers, in the order of a sample, from elsewhere: from a core's NT_PRSTATUS (its
+ * pr_reg, an elf_gregset_t; false when that is short) and from what a signal handler gets as third
+ * argument (a ucontext_t; async-signal-safe).
+ */
+#define EVENT_USER_REGS_MAX 64
+bool event_regs_of_core(struct bytes pr_reg, uint64_t out[EVENT_USER_REGS_MAX]);
+void event_regs_of_signal(const void *ucontext, uint64_t out[EVENT_USER_REGS_MAX]);

@@ -8,6 +8,8 @@
 #include <asm/perf_regs.h>
 
 #include <string.h>
+#include <sys/user.h>
+#include <ucontext.h>
 
 #if defined(__x86_64__)
 #define REG_IP	   PERF_REG_X86_IP
@@ -27,6 +29,35 @@ uint64_t event_user_regs(void)
 	       BIT(R12) | BIT(R13) | BIT(R14) | BIT(R15);
 }
 
+bool event_regs_of_core(struct bytes pr_reg, uint64_t out[EVENT_USER_REGS_MAX])
+{
+	struct user_regs_struct r;
+
+	if (pr_reg.len < sizeof(r))
+		return false;
+	memcpy(&r, pr_reg.p, sizeof(r));
+	memcpy(out, (const uint64_t[]){r.rax, r.rbx, r.rcx,    r.rdx, r.rsi, r.rdi, r.rbp,
+				       r.rsp, r.rip, r.eflags, r.cs,  r.ss,  r.r8,  r.r9,
+				       r.r10, r.r11, r.r12,    r.r13, r.r14, r.r15},
+	       20 * sizeof(*out));
+	return true;
+}
+
+void event_regs_of_signal(const void *ucontext, uint64_t out[EVENT_USER_REGS_MAX])
+{
+	/* REG_CSGSFS is cs, gs, fs and ss, 16 bits each. */
+	static const int regs[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP,
+				   REG_RSP, REG_RIP, REG_EFL, -1,      -2,	REG_R8,	 REG_R9,
+				   REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+	const greg_t *g = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
+	uint64_t segments = (uint64_t)g[REG_CSGSFS];
+
+	for (size_t i = 0; i < sizeof(regs) / sizeof(*regs); i++)
+		out[i] = regs[i] >= 0	 ? (uint64_t)g[regs[i]]
+			 : regs[i] == -1 ? segments & 0xffff
+					 : segments >> 48;
+}
+
 #elif defined(__aarch64__)
 #define REG_IP	   PERF_REG_ARM64_PC
 #define REG_SP	   PERF_REG_ARM64_SP
@@ -41,6 +72,27 @@ uint64_t event_user_regs(void)
 {
 	/* x0 to x30, sp and pc; the vector length register is of no use to an unwinder. */
 	return (1ull << (PERF_REG_ARM64_PC + 1)) - 1;
+}
+
+bool event_regs_of_core(struct bytes pr_reg, uint64_t out[EVENT_USER_REGS_MAX])
+{
+	/* struct user_regs_struct: x0 to x30, sp, pc, pstate. */
+	size_t n = sizeof(*out) * (PERF_REG_ARM64_PC + 1);
+
+	if (pr_reg.len < n)
+		return false;
+	memcpy(out, pr_reg.p, n);
+	return true;
+}
+
+void event_regs_of_signal(const void *ucontext, uint64_t out[EVENT_USER_REGS_MAX])
+{
+	const mcontext_t *m = &((const ucontext_t *)ucontext)->uc_mcontext;
+
+	for (int i = 0; i <= 30; i++)
+		out[i] = m->regs[i];
+	out[PERF_REG_ARM64_SP] = m->sp;
+	out[PERF_REG_ARM64_PC] = m->pc;
 }
 
 #else

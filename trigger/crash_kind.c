@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kind of evidence that records of crashed threads are (crash_sample.h); apart from the making
+ * of them, which also a program does that only tells the recorder.
+ */
+#include "trigger/crash_sample.h"
+
+#include "trigger/evidence.h"
+
+int crash_sample_kind(struct evidence *e, size_t *kind)
+{
+	struct evidence_kind k = {.name = CRASH_SAMPLE_NAME};
+
+	crash_sample_attr(&k.attr);
+	return evidence_add_kind(e, &k, kind);
+}

@@ -24,6 +24,16 @@
 
 /* ---- sections ---- */
 
+/* Of the thread that met the rule: one that crashed may be gone before anybody could ask it. */
+static bool thread_name(struct dumper *d, char comm[16])
+{
+	const struct sighting *what = &d->job.what;
+
+	memcpy(comm, what->comm, sizeof(what->comm));
+	return *comm || (what->evidence && what->tid &&
+			 ledger_comm(d->opt.ledger, what->tid, d->job.hit_ns, comm) && *comm);
+}
+
 static int write_trigger(struct dumper *d, struct err *err)
 {
 	const struct dumper_job *j = &d->job;
@@ -37,6 +47,7 @@ static int write_trigger(struct dumper *d, struct err *err)
 		.uid = j->what.uid,
 		.nr = j->nr,
 	};
+	char comm[16];
 	int rc = writer_section(d->writer, FMT_TRIGGER, err);
 
 	if (!rc)
@@ -53,9 +64,9 @@ static int write_trigger(struct dumper *d, struct err *err)
 	if (!rc && j->what.began_ns)
 		rc = writer_item(d->writer, FMT_TRIGGER_BEGAN, &j->what.began_ns,
 				 sizeof(j->what.began_ns), NULL, 0, NULL, err);
-	if (!rc && j->what.comm[0])
-		rc = writer_item(d->writer, FMT_TRIGGER_COMM, NULL, 0, j->what.comm,
-				 strnlen(j->what.comm, sizeof(j->what.comm)), NULL, err);
+	if (!rc && thread_name(d, comm))
+		rc = writer_item(d->writer, FMT_TRIGGER_COMM, NULL, 0, comm,
+				 strnlen(comm, sizeof(comm)), NULL, err);
 	for (uint32_t i = 0; i < j->what.nr_saw && !rc; i++)
 		rc = writer_item(d->writer, FMT_TRIGGER_SAW, NULL, 0, j->what.saw[i],
 				 strlen(j->what.saw[i]), NULL, err);

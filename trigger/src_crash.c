@@ -25,11 +25,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * A record is shorter than 64 KiB; the kernel cuts the copy so that it fits
- * (perf_sample_ustack_size() in kernel/events/core.c).
- */
-#define STACK_BYTES 65528
+/* A record is shorter than 64 KiB. The rest is for the other fields, and for what a perf.data file
+ * made of the dump adds to them. */
+#define STACK_BYTES 65024
 /* Of crashes that come at once: so many are kept, and so many are looked at in one go. */
 #define MAX_KEPT 4
 #define MAX_PASS 64
@@ -262,17 +260,16 @@ static uint64_t hash_place(const struct tap_sample *t, int sig)
 	return hash | 1;
 }
 
-/* "redis-server", "bio_aof of redis-server" where the thread has a name of its own. */
-static void say_who(const struct tap_sample *t, const char *comm, struct sighting *what)
+/* Where the thread has a name of its own, as bio_aof of redis-server. */
+static void say_process(const struct tap_sample *t, struct sighting *what)
 {
-	char leader[16] = "", a[64], b[64];
+	char leader[16] = "", safe[64];
 
 	if (t->pid != t->tid)
 		source_comm(t->pid, leader);
-	if (*comm)
-		sighting_add(what, "comm=%s", str_safe(a, sizeof(a), comm, strlen(comm)));
-	if (*leader && strcmp(leader, comm) != 0)
-		sighting_add(what, "process=%s", str_safe(b, sizeof(b), leader, strlen(leader)));
+	if (*leader && strcmp(leader, what->comm) != 0)
+		sighting_add(what, "process=%s",
+			     str_safe(safe, sizeof(safe), leader, strlen(leader)));
 }
 
 static void fill(struct source *s, const struct tap_sample *t, struct sighting *what)
@@ -281,12 +278,11 @@ static void fill(struct source *s, const struct tap_sample *t, struct sighting *
 	char name[32], code_name[32];
 	struct event_frame f;
 
-	tap_sighting(s->tap, t, what);
-	source_comm(t->tid, what->comm);
+	tap_sighting(s->tap, t, what); /* and its name, before it is gone */
 	what->stack_hash = hash_place(t, sig);
 	sighting_add(what, "signal=%s", signame(sig, name, sizeof(name)));
 	sighting_add(what, "code=%s", signame_code(sig, code, code_name, sizeof(code_name)));
-	say_who(t, what->comm, what);
+	say_process(t, what);
 	if (event_user_frame(t->regs, &f))
 		sighting_add(what, "ip=0x%llx", (unsigned long long)f.ip);
 }

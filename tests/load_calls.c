@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A load for rules on latency: a function, calls_one(), that is called in known ways. Prints what
+ *it has done, one line, "ready" first; waits for a line on stdin before it begins.
+ *
+ *	load_calls many N SLOW MS     N calls that do nothing, SLOW of them evenly between that
+ *sleep MS load_calls each MS..          one call each, that sleeps so long load_calls recurse DEPTH
+ *MS   one call that calls itself; the innermost sleeps MS load_calls twice MS           a call with
+ *two calls in it, each sleeps MS load_calls leave N MS         N calls left by longjmp, from deeper
+ *and deeper; then one of MS load_calls exit N             N threads that end inside; then waits for
+ *a line load_calls exec MS            calls exec inside, and the new program makes a call of MS
+ *	load_calls hang               a call that waits for a line
+ *	load_calls time N             N calls; prints ns a call
+ *	load_calls sync MS N FILE     N fsyncs, and nanosleeps of MS
+ *	load_calls spin MS            burns CPU so long
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int calls_one(long ms, int depth);
+
+static volatile int sink;
+static jmp_buf back;
+
+static void sleep_ms(long ms)
+{
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+	while (nanosleep(&t, &t))
+		;
+}
+
+static void wait_line(void)
+{
+	char line[16];
+
+	if (!fgets(line, sizeof(line), stdin))
+		pause();
+}
+
+/* ms < 0 are the odd ways. */
+enum { TWICE = -1, LEAVE = -2, END = -3, HANG = -4 };
+
+static long twice_ms;
+
+__attribute__((noinline)) int calls_one(long ms, int depth)
+{
+	volatile char room[64];
+
+	room[0] = (char)depth;
+	if (depth > 0)
+		sink += calls_one(ms, depth - 1);
+	else if (ms > 0)
+		sleep_ms(ms);
+	else if (ms == TWICE)
+		sink += calls_one(twice_ms, 0) + calls_one(twice_ms, 0);
+	else if (ms == LEAVE)
+		longjmp(back, 1);
+	else if (ms == END)
+		pthread_exit(NULL);
+	else if (ms == HANG)
+		wait_line();
+	return room[0] + 1;
+}
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void many(long n, long slow, long ms)
+{
+	for (long i = 0; i < n; i++)
+		calls_one(slow && i % (n / slow) == 0 ? ms : 0, 0);
+	printf("%ld calls, %ld slow\n", n, slow);
+}
+
+/* Each from deeper in the stack than the one before, so that none shows that the last is over. */
+__attribute__((noinline)) static void leave(long n)
+{
+	volatile char room[256];
+
+	room[0] = (char)n;
+	if (!setjmp(back))
+		calls_one(LEAVE, 0);
+	if (n > 1)
+		leave(n - 1);
+	sink += room[0];
+}
+
+__attribute__((noinline)) static void deeper(long ms)
+{
+	volatile char room[65536];
+
+	room[0] = 1;
+	calls_one(ms, 0);
+	sink += room[0];
+}
+
+static void *ends(void *arg)
+{
+	calls_one(END, 0);
+	return arg;
+}
+
+static void end_threads(long n)
+{
+	for (long i = 0; i < n; i++) {
+		pthread_t t;
+
+		if (!pthread_create(&t, NULL, ends, NULL))
+			pthread_join(t, NULL);
+	}
+	printf("%ld threads ended\n", n);
+	wait_line();
+}
+
+static void time_calls(long n)
+{
+	double t = now_ns();
+
+	for (long i = 0; i < n; i++)
+		calls_one(0, 0);
+	printf("%.1f\n", (now_ns() - t) / (double)n);
+}
+
+static int sync_calls(long ms, long n, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	for (long i = 0; fd >= 0 && i < n; i++) {
+		if (write(fd, "x", 1) != 1 || fsync(fd))
+			return 1;
+		sleep_ms(ms);
+	}
+	printf("%ld synced\n", n);
+	return fd < 0;
+}
+
+static long arg(int argc, char **argv, int i)
+{
+	return i < argc ? atol(argv[i]) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+	long a = arg(argc, argv, 2), b = arg(argc, argv, 3), c = arg(argc, argv, 4);
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (strcmp(how, "now")) {
+		printf("ready %d\n", getpid());
+		wait_line();
+	}
+	if (!strcmp(how, "many")) {
+		many(a, b, c);
+	} else if (!strcmp(how, "each") || !strcmp(how, "now")) {
+		for (int i = 2; i < argc; i++)
+			calls_one(atol(argv[i]), 0);
+	} else if (!strcmp(how, "recurse")) {
+		calls_one(b, (int)a);
+	} else if (!strcmp(how, "twice")) {
+		twice_ms = a;
+		calls_one(TWICE, 0);
+	} else if (!strcmp(how, "leave")) {
+		leave(a);
+		deeper(b);
+	} else if (!strcmp(how, "exit")) {
+		end_threads(a);
+	} else if (!strcmp(how, "exec")) {
+		/* As good as inside: the call is left by what replaces the program. */
+		if (!setjmp(back))
+			calls_one(LEAVE, 0);
+		execl("/proc/self/exe", argv[0], "now", argv[2], (char *)NULL);
+		return 1;
+	} else if (!strcmp(how, "hang")) {
+		calls_one(HANG, 0);
+	} else if (!strcmp(how, "time")) {
+		time_calls(a);
+	} else if (!strcmp(how, "sync")) {
+		return sync_calls(a, b, argc > 4 ? argv[4] : "/dev/null");
+	} else if (!strcmp(how, "spin")) {
+		for (double end = now_ns() + (double)a * 1e6; now_ns() < end;)
+			sink++;
+	} else {
+		return 2;
+	}
+	puts("done");
+	return 0;
+}

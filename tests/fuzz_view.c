@@ -330,6 +330,7 @@ static void use(struct bytes file, bool damaged)
 		if (is_small(v.r)) {
 			print_with_threads(&v, file.len & 1);
 			export_all(&v, file.len & 2);
+			print_why(&v, file.len & 8);
 			if (file.len & 4)
 				print_page(&v);
 		}

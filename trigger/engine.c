@@ -409,6 +409,8 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 		return false;
 	nr = s->ops->skip(s->source);
 	what->nr_hits = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
+	memcpy(what->comm, s->pace.comm, sizeof(what->comm));
+	what->stack_hash = s->pace.stack_hash;
 	if (nr * (PACE_WINDOW_NS / PACE_REST_NS) > PACE_MAX)
 		rest(e, s, now);
 	return true;
@@ -434,7 +436,7 @@ static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *
 		return rc;
 	if (!what->ns)
 		what->ns = now_ns();
-	if (slot_is_storm(s, now) && is_blocked(e, s, now))
+	if (slot_is_storm(s, what, now) && is_blocked(e, s, now))
 		rest(e, s, now);
 	return 1;
 }

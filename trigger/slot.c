@@ -142,12 +142,14 @@ int slot_clash(const struct slot *s, const struct slot *other, struct err *err)
 	return 0;
 }
 
-bool slot_is_storm(struct slot *s, uint64_t now)
+bool slot_is_storm(struct slot *s, const struct sighting *what, uint64_t now)
 {
 	struct pace *p = &s->pace;
 
 	if (now - p->window_ns >= PACE_WINDOW_NS)
 		*p = (struct pace){.window_ns = now};
+	memcpy(p->comm, what->comm, sizeof(p->comm));
+	p->stack_hash = what->stack_hash;
 	return ++p->nr > PACE_MAX;
 }
 

@@ -18,6 +18,10 @@ struct pace {
 	uint64_t window_ns; /* when the present one began */
 	uint32_t nr;	    /* hits in it */
 	uint64_t rest_ns;   /* resting until then; 0: not */
+	/* Of the last hit that was looked at: those that are only counted are taken for the same.
+	 */
+	char comm[16];
+	uint64_t stack_hash;
 };
 #define PACE_WINDOW_NS 100000000ull
 #define PACE_MAX       32	   /* hits in a window */
@@ -53,7 +57,7 @@ void slot_add_signals(const struct slot *s, sigset_t *set);
 int slot_clash(const struct slot *s, const struct slot *other, struct err *err);
 
 /* One more hit; true: they come as a storm. */
-bool slot_is_storm(struct slot *s, uint64_t now_ns);
+bool slot_is_storm(struct slot *s, const struct sighting *what, uint64_t now_ns);
 
 /* Notes that a dump made for this rule was committed. */
 void slot_dumped(struct slot *s, uint64_t ns);

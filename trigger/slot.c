@@ -51,6 +51,17 @@ static int no_such_source(const char *name, struct err *err)
 	return -ENOENT;
 }
 
+static int limit(struct slot *s, struct err *err)
+{
+	if (s->rule->max_hits >= 0)
+		return 0;
+	s->rule->max_hits = SLOT_MAX_DUMPS;
+	s->rule->max_period_ns = SLOT_MAX_DUMPS_NS;
+	return quota_resize(&s->dumps, SLOT_MAX_DUMPS)
+		       ? err_set(err, -ENOMEM, "out of memory for a trigger")
+		       : 0;
+}
+
 int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err)
 {
 	struct slot *s;
@@ -59,6 +70,12 @@ int slot_new(const char *text, const struct source_env *env, struct slot **out, 
 	if (rc)
 		return rc;
 	s->ops = source_find(s->rule->source);
+	if (s->ops && !s->ops->owners)
+		rc = limit(s, err);
+	if (rc) {
+		slot_free(s);
+		return rc;
+	}
 	rc = s->ops ? s->ops->open(s->rule, env, &s->source, err)
 		    : no_such_source(s->rule->source, err);
 	if (rc)

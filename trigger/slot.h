@@ -27,6 +27,10 @@ struct pace {
 #define PACE_MAX       32	   /* hits in a window */
 #define PACE_REST_NS   10000000ull /* no ring or socket is full by then at 10,000 a second */
 
+/* Of a rule that others than the recorder's owner can meet, when it has no max= of its own. */
+#define SLOT_MAX_DUMPS	  100
+#define SLOT_MAX_DUMPS_NS 86400000000000ll
+
 struct slot {
 	struct rule *rule;
 	const struct source_ops *ops;

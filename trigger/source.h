@@ -59,6 +59,9 @@ struct source_ops {
 	const char *syntax;  /* "signal:NAME", for --help and RULES.md */
 	const char *help;    /* one line */
 	const char *example; /* a rule that works on most machines */
+	/* Only the recorder's owner can meet it. Others get SLOT_MAX_DUMPS a day unless the rule
+	 * says otherwise: nobody fills a disk by crashing in a loop. */
+	bool owners;
 	/* Called when: once at start (and after SIGHUP). Checks arg, op and threshold, and says
 	 * why when the rule can never be met on this kernel. 0 or -errno.
 	 */

@@ -98,6 +98,7 @@ const struct source_ops source_every = {
 	.syntax = "every:TIME",
 	.help = "at regular times, whatever happens",
 	.example = "every:1h",
+	.owners = true,
 	.open = every_open,
 	.fd = every_fd,
 	.ready = every_ready,

@@ -198,6 +198,7 @@ const struct source_ops source_exit = {
 	.syntax = "exit:PID, exit!=N, exit>N",
 	.help = "a process ends; the recorded command ends with such a status",
 	.example = "exit!=0",
+	.owners = true,
 	.open = exit_open,
 	.fd = exit_fd,
 	.ready = exit_ready,

@@ -205,6 +205,7 @@ const struct source_ops source_signal = {
 	.syntax = "signal:NAME",
 	.help = "the recorder gets this signal (USR1, SIGQUIT, RTMIN+3, ...)",
 	.example = "signal:USR1",
+	.owners = true,
 	.open = signal_open,
 	.fd = signal_fd,
 	.ready = signal_ready,

@@ -38,6 +38,7 @@ const struct source_ops *const source_table[] = {
 	&source_syscall,
 	&source_uprobe,
 	&source_uretprobe,
+	&source_watch,
 	NULL,
 };
 /* clang-format on */

@@ -126,5 +126,6 @@ extern const struct source_ops source_stall;
 extern const struct source_ops source_syscall;
 extern const struct source_ops source_uprobe;
 extern const struct source_ops source_uretprobe;
+extern const struct source_ops source_watch;
 /* The row of that name; NULL when this build has none. */
 const struct source_ops *source_find(const char *name);

@@ -16,8 +16,8 @@
 #include "trigger/kernel/tracefs.h"
 #include "trigger/source.h"
 #include "trigger/tap.h"
+#include "trigger/threads.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -136,34 +136,13 @@ static void write_event(const struct source *s, char *out, size_t n)
 	snprintf(out + len, n - len, "]");
 }
 
-/* The threads of a process, as many as there are now; those that come are inherited. */
 static int list_threads(pid_t pid, pid_t **out, size_t *nr, struct err *err)
 {
-	char path[48];
-	const struct dirent *e;
-	struct buf list = {0};
-	DIR *dir;
-	int rc = 0;
+	int rc = threads_list(pid, out, nr, err);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir) {
-		rc = err_set(err, -ESRCH, "there is no process %d to crash", (int)pid);
+	if (rc == -ESRCH)
 		err_hint(err, "crash:NAME waits for whoever has that name, also later");
-		return rc;
-	}
-	while (!rc && (e = readdir(dir))) {
-		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-
-		if (tid > 0)
-			rc = buf_put(&list, &tid, sizeof(tid));
-	}
-	closedir(dir);
-	if (rc)
-		return err_set(err, rc, "out of memory for a trigger");
-	*out = (pid_t *)list.p;
-	*nr = list.len / sizeof(pid_t);
-	return 0;
+	return rc;
 }
 
 static int open_tap(struct source *s, const struct source_env *env, struct err *err)

@@ -130,6 +130,11 @@ static bool is_function(const GElf_Sym *sym)
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
+static bool is_variable(const GElf_Sym *sym)
+{
+	return GELF_ST_TYPE(sym->st_info) == STT_OBJECT;
+}
+
 /* The versions of a dynamic symbol table; NULL when it has none. */
 static Elf_Data *versions_of(struct elf *e, Elf_Scn *table)
 {
@@ -155,6 +160,7 @@ static bool is_superseded(Elf_Data *versions, int i, const char *name)
 }
 
 static int each_in_table(struct elf *e, Elf_Scn *scn, const GElf_Shdr *sh,
+			 bool (*wanted)(const GElf_Sym *sym),
 			 int (*each)(void *ctx, const struct elf_symbol *s), void *ctx)
 {
 	Elf_Data *data, *versions = NULL;
@@ -175,7 +181,7 @@ static int each_in_table(struct elf *e, Elf_Scn *scn, const GElf_Shdr *sh,
 
 		if (!gelf_getsym(data, (int)i, &sym))
 			break;
-		if (!is_function(&sym))
+		if (!wanted(&sym))
 			continue;
 		s.name = elf_strptr(e->libelf, sh->sh_link, sym.st_name);
 		if (!s.name || !*s.name)
@@ -190,7 +196,8 @@ static int each_in_table(struct elf *e, Elf_Scn *scn, const GElf_Shdr *sh,
 	return rc;
 }
 
-int elf_each_function(struct elf *e, int (*each)(void *ctx, const struct elf_symbol *s), void *ctx)
+static int each_symbol(struct elf *e, bool (*wanted)(const GElf_Sym *sym),
+		       int (*each)(void *ctx, const struct elf_symbol *s), void *ctx)
 {
 	static const uint32_t tables[] = {SHT_SYMTAB, SHT_DYNSYM};
 
@@ -203,12 +210,17 @@ int elf_each_function(struct elf *e, int (*each)(void *ctx, const struct elf_sym
 
 			if (!gelf_getshdr(scn, &sh) || sh.sh_type != tables[t])
 				continue;
-			rc = each_in_table(e, scn, &sh, each, ctx);
+			rc = each_in_table(e, scn, &sh, wanted, each, ctx);
 			if (rc)
 				return rc;
 		}
 	}
 	return 0;
+}
+
+int elf_each_function(struct elf *e, int (*each)(void *ctx, const struct elf_symbol *s), void *ctx)
+{
+	return each_symbol(e, is_function, each, ctx);
 }
 
 /* Segment `i`, false when it is not there. */
@@ -239,6 +251,34 @@ int elf_file_offset(struct elf *e, uint64_t value, uint64_t *offset, struct err 
 	}
 	return err_set(err, -ENXIO, "address %#llx of %s is in none of its segments",
 		       (unsigned long long)value, e->path);
+}
+
+static size_t segments(struct elf *e, bool code, struct elf_segment *v, size_t max)
+{
+	size_t nr = 0, n;
+	GElf_Phdr ph;
+
+	if (elf_getphdrnum(e->libelf, &n))
+		return 0;
+	for (size_t i = 0; i < n && i < ELF_MAX_SEGMENTS && nr < max; i++) {
+		if (!gelf_getphdr(e->libelf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    code != !!(ph.p_flags & PF_X) || !ph.p_filesz ||
+		    !span_fits(ph.p_offset, ph.p_filesz, INT64_MAX) ||
+		    !span_fits(ph.p_vaddr, ph.p_filesz, UINT64_MAX))
+			continue;
+		v[nr++] = (struct elf_segment){ph.p_vaddr, ph.p_offset, ph.p_filesz};
+	}
+	return nr;
+}
+
+size_t elf_code_segments(struct elf *e, struct elf_segment *v, size_t max)
+{
+	return segments(e, true, v, max);
+}
+
+size_t elf_data_segments(struct elf *e, struct elf_segment *v, size_t max)
+{
+	return segments(e, false, v, max);
 }
 
 /* ---- finding one function ---- */
@@ -350,6 +390,28 @@ int elf_function(struct elf *e, const char *name, uint64_t *offset, uint64_t *by
 	if (rc)
 		return rc;
 	*offset = off;
+	*bytes = f.found.bytes;
+	return 0;
+}
+
+int elf_variable(struct elf *e, const char *name, uint64_t *value, uint64_t *bytes, struct err *err)
+{
+	struct find f = {.name = name};
+	struct near n = {.nr = 0};
+
+	each_symbol(e, is_variable, find_one, &f);
+	if (!f.rank) {
+		closest_init(&n.closest, name);
+		each_symbol(e, is_variable, add_near, &n);
+		elf_each_function(e, add_near, &n);
+		err_set(err, -ENOENT, "%s has no function and no variable '%s'", e->path, name);
+		closest_hint(&n.closest, err, "nm -C lists what a file that is not stripped has");
+		return -ENOENT;
+	}
+	if (f.rank == RANK_LOCAL && f.nr_same)
+		return err_set(err, -ENOTUNIQ, "%s has %u variables named %s", e->path,
+			       f.nr_same + 1, name);
+	*value = f.found.value;
 	*bytes = f.found.bytes;
 	return 0;
 }

@@ -48,10 +48,10 @@ int elf_file_offset(struct elf *e, uint64_t value, uint64_t *offset, struct err 
 int elf_function(struct elf *e, const char *name, uint64_t *offset, uint64_t *bytes,
 		 struct err *err);
 
-/* The GNU build-id, at most ELF_BUILD_ID_MAX bytes of it; its length, 0 when there is none. */
-size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX]);
-
-/* ---- code, for looking addresses up (elf_code.c) ---- */
+/* The variable `name`: its virtual address as linked, and its size. Not of a thread's own (TLS).
+ * Errors as elf_function(); names of functions are among the nearest. */
+int elf_variable(struct elf *e, const char *name, uint64_t *value, uint64_t *bytes,
+		 struct err *err);
 
 /* A segment that is loaded from the file. */
 struct elf_segment {
@@ -64,6 +64,11 @@ struct elf_segment {
 size_t elf_code_segments(struct elf *e, struct elf_segment *v, size_t max);
 /* Likewise the others. */
 size_t elf_data_segments(struct elf *e, struct elf_segment *v, size_t max);
+
+/* The GNU build-id, at most ELF_BUILD_ID_MAX bytes of it; its length, 0 when there is none. */
+size_t elf_build_id(struct elf *e, uint8_t id[ELF_BUILD_ID_MAX]);
+
+/* ---- code, for looking addresses up (elf_code.c) ---- */
 
 struct elf_code {
 	const char *name; /* borrowed until elf_close() */

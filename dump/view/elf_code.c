@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is code in an ELF file and what it is called: segments, symbols, stubs of the procedure
+ * What is code in an ELF file and what it is called: symbols, stubs of the procedure
  * linkage table; see elf.h. Called by symtab.c and symfile.c.
  */
 #include "dump/base/elf_impl.h"
@@ -9,34 +9,6 @@
 #include <string.h>
 
 #define MAX_RELOCATIONS (1u << 22)
-
-static size_t segments(struct elf *e, bool code, struct elf_segment *v, size_t max)
-{
-	size_t nr = 0, n;
-	GElf_Phdr ph;
-
-	if (elf_getphdrnum(e->libelf, &n))
-		return 0;
-	for (size_t i = 0; i < n && i < ELF_MAX_SEGMENTS && nr < max; i++) {
-		if (!gelf_getphdr(e->libelf, (int)i, &ph) || ph.p_type != PT_LOAD ||
-		    code != !!(ph.p_flags & PF_X) || !ph.p_filesz ||
-		    !span_fits(ph.p_offset, ph.p_filesz, INT64_MAX) ||
-		    !span_fits(ph.p_vaddr, ph.p_filesz, UINT64_MAX))
-			continue;
-		v[nr++] = (struct elf_segment){ph.p_vaddr, ph.p_offset, ph.p_filesz};
-	}
-	return nr;
-}
-
-size_t elf_code_segments(struct elf *e, struct elf_segment *v, size_t max)
-{
-	return segments(e, true, v, max);
-}
-
-size_t elf_data_segments(struct elf *e, struct elf_segment *v, size_t max)
-{
-	return segments(e, false, v, max);
-}
 
 /* ---- sections ---- */
 

@@ -155,6 +155,9 @@ int main(int argc, char **argv)
 	how = argc > 1 ? argv[1] : "segv";
 	name = argc > 2 ? argv[2] : "load_crash";
 	prctl(PR_SET_NAME, name);
+	/* Sanitizers have handlers. */
+	for (int sig = 1; sig < 32; sig++)
+		signal(sig, SIG_DFL);
 	if (!strcmp(how, "handled")) {
 		handled(count);
 	} else if (!strcmp(how, "ignored")) {

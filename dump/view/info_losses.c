@@ -82,6 +82,19 @@ static void find_in_rings(struct info *in)
 	}
 }
 
+static void find_in_trigger(struct info *in)
+{
+	uint64_t lost = 0;
+	char n[32];
+
+	for (size_t i = 0; i < in->m->nr_windows; i++)
+		if (in->m->windows[i].flags & FMT_WINDOW_TRIGGER)
+			lost += in->m->windows[i].lost;
+	if (lost)
+		found(in, "%s records of what met the rule came too late or were too many",
+		      str_fmt_count(n, sizeof(n), lost));
+}
+
 static void find_in_file(struct info *in)
 {
 	const struct meta *m = in->m;
@@ -150,6 +163,7 @@ void info_find_losses(struct info *in)
 {
 	find_in_file(in);
 	find_in_rings(in);
+	find_in_trigger(in);
 	find_in_sideband(in);
 	find_in_dumps(in);
 }

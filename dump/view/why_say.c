@@ -65,7 +65,7 @@ static uint64_t nr_lost(const struct why *w)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < w->m->nr_windows; i++)
-		if (w->m->windows[i].ring != FMT_NO_RING)
+		if (meta_is_ring(&w->m->windows[i]))
 			lost += w->m->windows[i].lost;
 	return lost;
 }

@@ -2,7 +2,7 @@
 /*
  * An order desk with four threads. An order without a customer comes in, and the thread that gets
  * it reads through a null pointer: the process is killed by SIGSEGV, with all its threads. Nobody
- * is left to ask for a dump: whoever started it does, as here, or the recorder's own rule.
+ * is left to ask for a dump: the recorder's own rule sees the crash.
  */
 #include "../incident.h"
 
@@ -73,7 +73,8 @@ int main(void)
 		serve();
 	name_me("init-orders");
 	waitpid(pid, &status, 0);
-	incident("orders ended: %s",
-		 WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "by itself");
+	fprintf(stderr, "orders ended: %s\n",
+		WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "by itself");
+	sleep_ms(200); /* who is told to stop right now might not have looked yet */
 	return 0;
 }

@@ -396,6 +396,35 @@ static void test_interrupts(void **state)
 	forget(&said);
 }
 
+/*
+ * 24 ms are nothing that anyone would look at; the rule that thread 7 met says that they matter.
+ * Meanwhile another waits ten times as long, on the other CPU.
+ */
+static void test_took(void **state)
+{
+	const uint64_t began = HIT - 24 * MS;
+	struct story *s = begin();
+	struct said said;
+
+	mk_item(&s->d, FMT_TRIGGER, FMT_TRIGGER_BEGAN, &began, sizeof(began), NULL, 0);
+	task(s, 7, 7, "server");
+	task(s, 40, 40, "hog");
+	task(s, 41, 41, "tail");
+	run(s, 0, HIT - 300 * MS, SLEEPS, 40);
+	wake(s, 0, began, 0, 7, 0);
+	run(s, 0, HIT - 4 * MS, 0, 41);
+	run(s, 0, HIT - 1000, SLEEPS, 7);
+	run(s, 0, HIT - 10, SLEEPS, 0);
+	said = ask(s, (struct why_options){0});
+	expect(&said, "kind", "took");
+	expect_tid(&said, "thread", 7);
+	expect_tid(&said, "culprit", 40);
+	assert_non_null(
+		strstr(said.text, "server (7) waited for a CPU 24 ms of the 24 ms that it took"));
+	assert_non_null(strstr(said.text, "instead   hog (40) 20 ms, tail (41) 4"));
+	forget(&said);
+}
+
 /* Nothing at all, and nothing unusual. */
 static void test_nothing(void **state)
 {
@@ -499,7 +528,8 @@ int main(void)
 		cmocka_unit_test(test_stopped_peer), cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_crash),	     cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_interrupts),   cmocka_unit_test(test_no_such_thread),
-		cmocka_unit_test(test_nonsense),     cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_took),	     cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_schema),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

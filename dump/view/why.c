@@ -27,6 +27,8 @@ static const struct detector *const detectors[] = {
 #define MAX_CANDIDATES 48
 /* What the one who asked lost counts this much more: it says itself that this is the trouble. */
 #define ASKED_WEIGHT 20.0
+/* What befell the thread that met the rule is worth more than whatever else there was. */
+#define MET_SCORE 1e5
 /* Longest window that is looked at when its end shows nothing. */
 #define WHOLE_NS (30000 * MS)
 
@@ -158,11 +160,36 @@ static int look_at_all(struct why *w)
 	return rc;
 }
 
+/* What befell the thread that met the rule comes first, and something has to be said of it. */
+static int look_at_met(struct why *w)
+{
+	size_t nr = 0;
+	int rc = 0;
+
+	if (w->asked == NO_THREAD || !detect_took.can(w))
+		return 0;
+	for (size_t i = 0; i < nr_findings(w); i++) {
+		struct finding *f = (struct finding *)w->findings.p + i;
+
+		if (f->victim != w->asked && f->culprit != w->asked)
+			continue;
+		f->score += MET_SCORE;
+		nr++;
+	}
+	if (!nr)
+		rc = look(w, &detect_took, w->asked);
+	if (w->findings.len)
+		qsort(w->findings.p, nr_findings(w), sizeof(struct finding), by_score);
+	return rc;
+}
+
 static int find(struct why *w)
 {
 	uint64_t from = w->end_ns - w->from_ns > WHOLE_NS ? w->end_ns - WHOLE_NS : w->from_ns;
 	int rc = look_at_all(w);
 
+	if (!rc)
+		rc = look_at_met(w);
 	if (rc || nr_findings(w) || w->focus_ns == from || w->opt->from_ns || w->opt->to_ns ||
 	    w->m->trigger_began_ns)
 		return rc;

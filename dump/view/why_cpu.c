@@ -70,7 +70,7 @@ static void say_function(const struct why *w, struct finding *f, uint32_t thread
 	text_fmt(t, " in %u of %u samples\n", b.hits, b.nr);
 }
 
-static void say_rivals(const struct why *w, struct finding *f, const struct rivals *r)
+void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r)
 {
 	struct text *t = finding_line(f, "instead");
 	size_t shown = r->nr < 4 ? r->nr : 4;
@@ -170,7 +170,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	text_fmt(t, "a timer woke it %zu times; it ran ", nr);
 	why_time(t, usual);
 	text_str(t, " later (median)\n");
-	say_rivals(w, f, &r);
+	finding_rivals(w, f, &r);
 	say_function(w, f, r.top[0].thread, s->from_ns, s->to_ns);
 	return 0;
 }
@@ -240,7 +240,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(focus), s.nr[SPAN_READY]);
 	why_time(t, s.longest_ns[SPAN_READY]);
 	text_str(t, ")\n");
-	say_rivals(w, f, &r);
+	finding_rivals(w, f, &r);
 	say_function(w, f, r.top[0].thread, w->focus_ns, w->end_ns);
 	say_before(w, f, thread);
 	return 0;
@@ -497,7 +497,7 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, " woke ");
 	why_name(w, thread, t);
 	text_str(t, " once it had run: what it held was free then\n");
-	say_rivals(w, f, &r);
+	finding_rivals(w, f, &r);
 	say_function(w, f, r.top[0].thread, v.from_ns, v.to_ns);
 	return 0;
 }

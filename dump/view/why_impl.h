@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by why_*.c. why_load.c collects facts, why_path.c follows a thread's time to where it was
- * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c) each look for
- * one kind of trouble and return findings, why.c ranks them, why_say.c writes.
+ * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c, why_took.c)
+ * each look for one kind of trouble and return findings, why.c ranks them, why_say.c writes.
  */
 #pragma once
 
@@ -287,12 +287,15 @@ extern const struct detector detect_crash, detect_forks, detect_reclaim, detect_
 	detect_faults;
 extern const struct detector detect_irqs, detect_quota, detect_late, detect_rivals,
 	detect_inversion;
+extern const struct detector detect_took;
 extern const struct detector detect_convoy, detect_peer, detect_task, detect_blocked, detect_busy;
 
 /* Begins a line of evidence. */
 struct text *finding_line(struct finding *f, const char *label);
 /* A line on the function that most samples were in; it becomes the finding's. */
 void finding_busy(struct finding *f, const struct busy *b, const char *label);
+/* A line on who ran instead. */
+void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r);
 /* A line on where a thread went to sleep: the system call, and the program's function, which
  * becomes the finding's if it has none. False when that was not recorded. */
 bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label);

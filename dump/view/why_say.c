@@ -89,6 +89,14 @@ static bool many_guessed(const struct why *w)
 	return 5 * guessed > all;
 }
 
+static bool has_wrapped(const struct why *w)
+{
+	for (size_t i = 0; i < w->m->nr_windows; i++)
+		if (w->m->windows[i].overwritten_bytes)
+			return true;
+	return false;
+}
+
 static void missing(const struct why *w, const struct finding *best, struct text *t)
 {
 	if (nr_lost(w))
@@ -96,8 +104,9 @@ static void missing(const struct why *w, const struct finding *best, struct text
 	if (w->nr_bad_blocks)
 		put_missing(t, "parts of the dump cannot be read");
 	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
-		put_missing(
-			t, "what was before: the rings were too small for so many events (-m 16M)");
+		put_missing(t, has_wrapped(w) ? "what was before: the rings were too small for so "
+						"many events (-m 16M)"
+					      : "what was before: recording had just begun");
 	if (!schedule_has_switches(w->sched))
 		put_missing(t, "who ran and waited (--preset default)");
 	else if (!schedule_has_wakings(w->sched))
@@ -152,6 +161,28 @@ static bool is_interval(const struct why *w)
 	return w->m->trigger_began_ns && w->focus_ns == w->m->trigger_began_ns;
 }
 
+#define RULE_WIDTH 100
+
+/* The rule and what it saw, as far as a line goes; of who asked by hand there is nothing to say. */
+static void put_rule(const struct why *w, struct text *t)
+{
+	const struct meta *m = w->m;
+	size_t len = strlen(m->trigger_rule);
+
+	if (!m->nr_saw || !strcmp(m->trigger_rule, "manual"))
+		return;
+	label(t, "rule");
+	text_safe(t, m->trigger_rule, len < RULE_WIDTH ? len : RULE_WIDTH);
+	for (size_t i = 0; i < m->nr_saw; i++) {
+		len += strlen(m->saw[i]) + 2;
+		if (len > RULE_WIDTH)
+			break;
+		text_str(t, i ? ", " : ": ");
+		text_safe(t, m->saw[i], strlen(m->saw[i]));
+	}
+	text_char(t, '\n');
+}
+
 /* What the rule saw in one line, unless the verdict is that crash: then it says it all. */
 static void put_cause(const struct why *w, const struct finding *best, struct text *t)
 {
@@ -159,6 +190,7 @@ static void put_cause(const struct why *w, const struct finding *best, struct te
 
 	if (c->is_crash && best && best->by == &detect_crash)
 		return;
+	put_rule(w, t);
 	if (c->took.b.len) {
 		label(t, "took");
 		text_put(t, c->took.b.p, c->took.b.len);
@@ -271,8 +303,8 @@ int why_say(const struct why *w, FILE *out)
 	text_str(&t, w->opt->color ? "\x1b[0m\n" : "\n");
 	put_cause(w, best, &t);
 	if (best) {
-		/* The verdict, and six lines besides. */
-		put_lines(best, MAX_LINES - 7, &t);
+		/* The verdict, and seven lines besides. */
+		put_lines(best, MAX_LINES - 8, &t);
 		label(&t, "sure");
 		text_str(&t, sure_words[best->sure]);
 		text_str(&t, best->sure == SURE_CERTAIN ? ": all of it was measured\n"

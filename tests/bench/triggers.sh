@@ -24,7 +24,37 @@ cause_to_paused() {
 		"median of $(wc -l <"$work/us"); 90 % $(percentile 90 "$work/us"), max $(max "$work/us")"
 }
 
+# Programs of names that nobody else's have.
+cp /usr/bin/date "$work/rb-date"
+cp "$(readlink -f /usr/bin/bash)" "$work/rb-bash"
+# events WHERE: the kinds that are an event
+events() {
+	cause_to_paused "event$1" "event:sched:sched_process_exec[filename ~ \"*/rb-date\"]" "$work/rb-date"
+	cause_to_paused "uprobe$1" "uprobe:$work/rb-bash:exit_shell" "$work/rb-bash" --norc -c 'exit 0'
+	cause_to_paused "watch$1" "watch:$work/rb-bash:exit_shell" "$work/rb-bash" --norc -c 'read -t 0.02 <><(:); exit 0'
+}
+
+events ""
 cause_to_paused crash crash:ringback-b "$loads/load_crash" segv ringback-b
 in_background "$loads/load_count" 600 >/dev/null
 in_background "$loads/load_count" 600 >/dev/null
 cause_to_paused "crash, all CPUs busy" crash:ringback-b "$loads/load_crash" segv ringback-b
+events ", all CPUs busy"
+
+# A rate that begins and stays: its cause is the first process. Windows of 1 s, 10 times.
+rec_start -a --symbols off -T 'rate:sched:sched_process_fork[parent_comm == "rb-bash"]>40/s;cooldown=0'
+: >"$work/ms"
+for ((i = 1; i <= 10; i++)); do
+	began=$(cut -d' ' -f1 /proc/uptime)
+	# shellcheck disable=SC2016 # evaluated there
+	"$work/rb-bash" --norc -c 'for ((;;)); do (:); read -t 0.01 <><(:); done' 2>/dev/null &
+	shell=$!
+	# shellcheck disable=SC2016 # evaluated there
+	wait_for 10 eval '[ "$(wc -l <"$work/out")" -ge '$i' ]'
+	kill "$shell"
+	wait "$shell" 2>/dev/null
+	info_json "$(tail -n 1 "$work/out")" "(.trigger.time | tonumber) / 1e6 - $began * 1000" >>"$work/ms"
+	sleep 3 # it is armed again when the rate has gone back
+done
+rec_stop
+row "rate: begin of the excess to the hit" "$(median "$work/ms")" ms "median of 10; max $(max "$work/ms")"

@@ -15,6 +15,7 @@
 
 #define RINGS	(PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 #define TRIGGER (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+#define THREADS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN)
 #define MS	1000000ull
 #define HIT	(5000 * MS)
 #define CODE	0x400000ull
@@ -77,7 +78,7 @@ static void program(struct mk *d)
 
 struct story {
 	struct mk d;
-	struct mk_records rings, trigger;
+	struct mk_records rings, trigger, threads;
 };
 
 static struct story *begin(void)
@@ -145,10 +146,40 @@ static struct reader *end(struct story *s)
 	mk_stats(&s->d);
 	if (s->rings.nr)
 		mk_block(&s->d, 0, 0, HIT - 800 * MS, HIT, &s->rings);
-	mk_block(&s->d, 1, 0, HIT, HIT, &s->trigger);
+	if (s->trigger.nr)
+		mk_block(&s->d, 1, 0, HIT, HIT, &s->trigger);
+	if (s->threads.nr)
+		mk_block(&s->d, 2, 0, HIT, HIT, &s->threads);
+	mk_records_free(&s->threads);
 	mk_records_free(&s->rings);
 	mk_records_free(&s->trigger);
 	return mk_end(&s->d);
+}
+
+/* As a core file tells of a thread: in middle, called by main. */
+static void thread(struct story *s, uint32_t tid)
+{
+	const uint64_t chain[] = {3, (uint64_t)PERF_CONTEXT_USER, CODE + 0x1110, CODE + 0x1230};
+	const uint32_t who[] = {7, tid};
+	const uint64_t ns = HIT;
+	struct buf b = {0};
+
+	if (!s->threads.nr) {
+		mk_channel(&s->d, 2, "trigger", THREADS);
+		mk_event(&s->d, 4, 2, "crash:thread", 0, THREADS);
+		mk_window(&s->d, &(struct fmt_window){.ring = 2,
+						      .channel = 2,
+						      .cpu = -1,
+						      .tid = -1,
+						      .first_ns = HIT,
+						      .last_ns = HIT,
+						      .flags = FMT_WINDOW_TRIGGER});
+	}
+	MK_OK(buf_put(&b, who, sizeof(who)));
+	MK_OK(buf_put(&b, &ns, sizeof(ns)));
+	MK_OK(buf_put(&b, chain, sizeof(chain)));
+	mk_record(&s->threads, PERF_RECORD_SAMPLE, 0, b.p, b.len);
+	buf_free(&b);
 }
 
 /* What info, report or why print; the caller frees it. */
@@ -263,6 +294,39 @@ static void of_several_it_is_the_one_that_met_the_rule(void **state)
 	mk_close(&s->d, r);
 }
 
+/* The stack that shows most, and the threads beside it; of many the first. */
+static void all_threads_of_a_core_are_told(void **state)
+{
+	const struct raw deliver = {.type = DELIVER, .pid = 7, .a = 11, .c = 1};
+	struct story *s = begin();
+	struct reader *r;
+
+	met(s, HIT, 7, &deliver);
+	thread(s, 7);
+	for (uint32_t tid = 12; tid < 22; tid++)
+		thread(s, tid);
+	r = end(s);
+	expect(r, 'i', "  crashed  " STACK);
+	expect(r, 'i', "  threads  kill\\x1b (12): middle <- main\n           thread (13): middle");
+	expect(r, 'i', "and 2 more, which ringback script shows\n");
+	expect(r, 'r', "threads  kill\\x1b (12): middle <- main\n");
+	mk_close(&s->d, r);
+}
+
+/* Of a program that handles its signals there is only what it told. */
+static void a_crash_may_be_told_by_its_threads_alone(void **state)
+{
+	struct story *s = begin();
+	struct reader *r;
+
+	thread(s, 7);
+	r = end(s);
+	expect(r, 'i', "  crashed  middle <- main\n");
+	expect_not(r, 'i', "  signal ");
+	expect(r, 'w', "victim (7) crashed in middle()\n");
+	mk_close(&s->d, r);
+}
+
 static void its_records_are_no_rings(void **state)
 {
 	const struct raw deliver = {.type = DELIVER, .pid = 7, .a = 11, .c = 1};
@@ -303,6 +367,8 @@ int main(void)
 		cmocka_unit_test(what_somebody_sent_has_a_sender),
 		cmocka_unit_test(nothing_is_made_up),
 		cmocka_unit_test(of_several_it_is_the_one_that_met_the_rule),
+		cmocka_unit_test(all_threads_of_a_core_are_told),
+		cmocka_unit_test(a_crash_may_be_told_by_its_threads_alone),
 		cmocka_unit_test(its_records_are_no_rings),
 		cmocka_unit_test(an_interval_is_what_why_looks_at),
 	};

@@ -21,7 +21,8 @@
 /* A signal takes effect when its thread next runs. */
 #define BEFORE_NS 10000000ull
 /* Functions that are named; of deeper stacks the innermost. */
-#define MAX_SHOWN 12
+#define MAX_SHOWN     12
+#define MAX_OF_OTHERS 5
 
 struct search {
 	struct reader *r;
@@ -30,7 +31,8 @@ struct search {
 	const struct fields *f;
 	struct stacks *st;
 	struct cause *c;
-	uint64_t ns; /* of the crash */
+	uint64_t ns;	  /* of the crash */
+	size_t nr_frames; /* of the stack that is shown */
 	/* From the rings. */
 	uint64_t address;
 	uint32_t sender;
@@ -52,6 +54,17 @@ static bool is_event(const struct meta_event *e, const char *name)
 }
 
 /* ---- the stack ---- */
+
+static void put_who(const struct search *s, uint32_t tid, struct text *t)
+{
+	const char *comm = people_comm(s->p, tid, s->m->trigger.hit_ns);
+
+	if (comm)
+		text_safe(t, comm, strlen(comm));
+	else
+		text_str(t, "thread");
+	text_fmt(t, " (%u)", tid);
+}
 
 static void put_frame(const struct stack_frame *f, struct text *t)
 {
@@ -79,28 +92,59 @@ static bool is_start(const struct stack_frame *f)
 	return false;
 }
 
-static void put_stack(struct search *s, const struct timeline_record *rec)
+/* The innermost `max` functions of a stack; how many frames it has. */
+static size_t put_stack(struct search *s, const struct timeline_record *rec, size_t max,
+			struct text *t)
 {
-	struct text *t = &s->c->stack;
 	struct stack k;
 	size_t nr, shown = 0;
 
 	stack_get(s->st, rec, &k);
 	for (nr = k.nr; nr > 1 && is_start(&k.frames[nr - 1]);)
 		nr--;
-	for (size_t i = 0; i < nr && shown < MAX_SHOWN; i++) {
+	for (size_t i = 0; i < nr && shown < max; i++) {
 		if (k.frames[i].kernel)
 			continue;
 		text_str(t, shown++ ? " <- " : "");
 		put_frame(&k.frames[i], t);
 	}
-	if (shown == MAX_SHOWN)
+	if (shown == max)
 		text_str(t, " <- ..");
 	else if (shown && k.end != STACK_COMPLETE && k.end != STACK_EMPTY) {
 		text_str(t, " <- (");
 		stack_end_name(&k, t);
 		text_char(t, ')');
 	}
+	return k.nr;
+}
+
+static void name_function(struct search *s, const struct timeline_record *rec)
+{
+	struct stack k;
+	size_t i;
+
+	stack_get(s->st, rec, &k);
+	for (i = 0; i < k.nr && (k.frames[i].kernel || !k.frames[i].at.function); i++)
+		;
+	s->c->function.b.len = 0;
+	if (i < k.nr)
+		stack_name(&k.frames[i], &s->c->function);
+}
+
+/* Of several records of a thread the one that shows most of its stack. */
+static void take_stack(struct search *s, const struct timeline_record *rec)
+{
+	struct text t = TEXT_INIT(NULL);
+	size_t nr = put_stack(s, rec, MAX_SHOWN, &t);
+
+	if (nr <= s->nr_frames) {
+		text_free(&t);
+		return;
+	}
+	s->nr_frames = nr;
+	text_free(&s->c->stack);
+	s->c->stack = t;
+	name_function(s, rec);
 }
 
 /* ---- the trigger's records ---- */
@@ -115,26 +159,43 @@ static uint64_t channels_of_trigger(const struct meta *m)
 	return set;
 }
 
-static bool is_about(const struct search *s, const struct timeline_record *rec)
+/* How programs and core files tell of threads: crash_sample.h of the recorder. */
+static bool is_thread(const struct meta_event *e)
 {
-	return rec->event && (!s->m->trigger.tid || rec->tid == s->m->trigger.tid);
+	return e->f.id != UINT32_MAX && !strcmp(e->name, "crash:thread");
 }
 
-/* The first of the thread; those of the threads beside it are for script. */
+static void take_thread(struct search *s, const struct timeline_record *rec)
+{
+	struct text *t = &s->c->threads;
+
+	if (++s->c->nr_threads > CAUSE_MAX_THREADS)
+		return;
+	put_who(s, rec->tid, t);
+	text_str(t, ": ");
+	put_stack(s, rec, MAX_OF_OTHERS, t);
+	text_char(t, '\0');
+}
+
 static void take(struct search *s, const struct timeline_record *rec)
 {
 	struct cause *c = s->c;
 
-	if (!is_about(s, rec))
+	if (!rec->event)
 		return;
-	if (!c->is_crash && is_event(rec->event, "signal:signal_deliver")) {
+	if (s->m->trigger.tid && rec->tid != s->m->trigger.tid) {
+		if (is_thread(rec->event))
+			take_thread(s, rec);
+		return;
+	}
+	if (!c->sig && is_event(rec->event, "signal:signal_deliver") &&
+	    !number(s, rec, "sa_handler")) {
 		c->sig = (int32_t)number(s, rec, "sig");
 		c->code = (int32_t)number(s, rec, "code");
-		c->is_crash = !number(s, rec, "sa_handler") && signame_is_fault(c->sig);
 		s->ns = rec->time_ns;
 	}
-	if (!c->stack.b.len)
-		put_stack(s, rec);
+	c->is_crash |= signame_is_fault(c->sig) || is_thread(rec->event);
+	take_stack(s, rec);
 }
 
 static int each(struct search *s, const struct timeline_options *o,
@@ -206,17 +267,6 @@ static int look_in_rings(struct search *s, struct err *err)
 
 /* ---- words ---- */
 
-static void put_who(const struct search *s, uint32_t tid, struct text *t)
-{
-	const char *comm = people_comm(s->p, tid, s->ns);
-
-	if (comm)
-		text_safe(t, comm, strlen(comm));
-	else
-		text_str(t, "thread");
-	text_fmt(t, " (%u)", tid);
-}
-
 static void put_signal(struct search *s)
 {
 	struct cause *c = s->c;
@@ -267,13 +317,14 @@ int cause_find(struct reader *r, const struct meta *m, const struct people *p,
 	o.channels = channels_of_trigger(m);
 	if (o.channels)
 		rc = each(&s, &o, take, err);
-	if (!rc && out->is_crash) {
+	if (!rc && out->sig) {
 		rc = look_in_rings(&s, err);
 		put_signal(&s);
 	}
 	end(&out->took);
 	end(&out->signal);
 	end(&out->stack);
+	end(&out->function);
 	return rc;
 }
 
@@ -303,4 +354,6 @@ void cause_free(struct cause *c)
 	text_free(&c->took);
 	text_free(&c->signal);
 	text_free(&c->stack);
+	text_free(&c->function);
+	text_free(&c->threads);
 }

@@ -17,11 +17,18 @@ struct stacks;
 
 struct cause {
 	bool is_crash;
-	int32_t sig, code;  /* of a crash */
-	struct text took;   /* "12.3 ms, from -12.4 ms to -100 us" */
-	struct text signal; /* "SIGSEGV (SEGV_MAPERR), fault address 0x10, sent by kill (812)" */
-	struct text stack;  /* "inner (seg.c:4) <- middle (seg.c:5) <- main (seg.c:7)" */
+	int32_t sig, code;    /* of a crash; 0: not in the records */
+	struct text took;     /* "12.3 ms, from -12.4 ms to -100 us" */
+	struct text signal;   /* "SIGSEGV (SEGV_MAPERR), fault address 0x10, sent by kill (812)" */
+	struct text stack;    /* "inner (seg.c:4) <- middle (seg.c:5) <- main (seg.c:7)" */
+	struct text function; /* "inner": the first of it that has a name */
+	/* The process' other threads, one after the other with a NUL each: "desk-1 (812): poll <-
+	 * wait <- desk"; at most CAUSE_MAX_THREADS, and how many there are. */
+	struct text threads;
+	uint32_t nr_threads;
 };
+
+#define CAUSE_MAX_THREADS 8
 
 /* A dump without such records costs nothing. 0, -ENOMEM. */
 int cause_find(struct reader *r, const struct meta *m, const struct people *p,
@@ -31,7 +38,7 @@ int cause_find_alone(struct reader *r, const struct meta *m, const struct people
 		     struct cause *out, struct err *err);
 void cause_free(struct cause *c);
 
-/* One of its texts, with a NUL. */
+/* One of its texts, with a NUL. Of `threads` the first; the next stands behind its NUL. */
 static inline const char *cause_text(const struct text *t)
 {
 	return t->b.len ? (const char *)t->b.p : "";

@@ -158,6 +158,19 @@ static void put_whom(struct info *in)
 		 f->pid, tid, f->uid);
 }
 
+/* The other threads of a process that crashed. */
+static void put_threads(struct info *in)
+{
+	const struct text *t = &in->cause.threads;
+	uint32_t nr = in->cause.nr_threads;
+
+	for (size_t at = 0; at < t->b.len; at += strlen((const char *)t->b.p + at) + 1)
+		put_wrapped(in, at ? "" : "  threads", (const char *)t->b.p + at);
+	if (nr > CAUSE_MAX_THREADS)
+		put_line(in, "", "and %u more, which ringback script shows",
+			 nr - CAUSE_MAX_THREADS);
+}
+
 static void put_trigger(struct info *in)
 {
 	const struct meta *m = in->m;
@@ -174,6 +187,7 @@ static void put_trigger(struct info *in)
 	put_wrapped(in, "  took", cause_text(&in->cause.took));
 	put_wrapped(in, "  signal", cause_text(&in->cause.signal));
 	put_wrapped(in, in->cause.is_crash ? "  crashed" : "  stack", cause_text(&in->cause.stack));
+	put_threads(in);
 	put_line(in, "  at", "%s", str_fmt_utc(utc, sizeof(utc), f->real_ns));
 	if (f->post_ns)
 		put_line(in, "  post", "recorded on for %s on purpose",

@@ -38,6 +38,21 @@ static void put_cause(struct report *rp, const char *label, const struct text *t
 		page_labelled(&rp->page, label, LABEL, cause_text(t));
 }
 
+static void put_threads(struct report *rp)
+{
+	const struct text *t = &rp->cause.threads;
+	uint32_t nr = rp->cause.nr_threads;
+	char line[64];
+
+	for (size_t at = 0; at < t->b.len; at += strlen((const char *)t->b.p + at) + 1)
+		page_labelled(&rp->page, at ? "" : "threads", LABEL, (const char *)t->b.p + at);
+	if (nr <= CAUSE_MAX_THREADS)
+		return;
+	snprintf(line, sizeof(line), "and %" PRIu32 " more, which ringback script shows",
+		 nr - CAUSE_MAX_THREADS);
+	page_labelled(&rp->page, "", LABEL, line);
+}
+
 static void put_trigger(struct report *rp)
 {
 	char name[128], rule[256], reason[512], at[40], line[1200], comm[64];
@@ -72,6 +87,7 @@ static void put_trigger(struct report *rp)
 	put_cause(rp, "took", &rp->cause.took);
 	put_cause(rp, "signal", &rp->cause.signal);
 	put_cause(rp, rp->cause.is_crash ? "crashed" : "stack", &rp->cause.stack);
+	put_threads(rp);
 	for (size_t i = 0, nr = 0; i < m->nr_saw; i++)
 		if (strncmp(m->saw[i], "asked_by_pid=", 13) != 0) /* ringback trigger itself */
 			page_labelled(&rp->page, nr++ ? "" : "  saw", LABEL,

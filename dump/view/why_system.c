@@ -127,6 +127,27 @@ static void say_signal(const struct why *w, struct finding *f, const struct life
 	text_char(t, '\n');
 }
 
+/* One of which only the records of its threads tell: of a program that handles its signals. */
+static int find_told_crash(struct why *w, struct finding *f)
+{
+	uint32_t tid = w->m->trigger.tid;
+	const struct cause *c = &w->cause;
+
+	f->score = 1e6;
+	f->victim = schedule_find(w->sched, tid);
+	f->victim_tid = f->culprit_tid = tid;
+	f->sure = SURE_CERTAIN;
+	tid_name(w, tid, w->m->trigger.hit_ns, &f->verdict);
+	text_str(&f->verdict, " crashed");
+	if (c->function.b.len) {
+		text_fmt(&f->verdict, " in %s()", cause_text(&c->function));
+		text_fmt(&f->function, "%s()", cause_text(&c->function));
+	}
+	if (c->stack.b.len)
+		text_fmt(finding_line(f, "stack"), "%s\n", cause_text(&c->stack));
+	return 0;
+}
+
 static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 {
 	const struct life *l = last_crash(w);
@@ -136,7 +157,7 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	struct text *t = &f->verdict;
 
 	if (!l)
-		return 0;
+		return w->cause.is_crash ? find_told_crash(w, f) : 0;
 	task = people_task(w->people, l->tid, l->ns);
 	own = chain_own(w, l->chain);
 	if (own && own->kernel)

@@ -175,6 +175,8 @@ static void thread(struct story *s, uint32_t tid)
 						      .last_ns = HIT,
 						      .flags = FMT_WINDOW_TRIGGER});
 	}
+	if (tid > 12)
+		mk_task(&s->d, tid, tid, 7, 1, 0, 0);
 	MK_OK(buf_put(&b, who, sizeof(who)));
 	MK_OK(buf_put(&b, &ns, sizeof(ns)));
 	MK_OK(buf_put(&b, chain, sizeof(chain)));
@@ -303,13 +305,13 @@ static void all_threads_of_a_core_are_told(void **state)
 
 	met(s, HIT, 7, &deliver);
 	thread(s, 7);
-	for (uint32_t tid = 12; tid < 22; tid++)
+	for (uint32_t tid = 13; tid < 23; tid++)
 		thread(s, tid);
 	r = end(s);
 	expect(r, 'i', "  crashed  " STACK);
-	expect(r, 'i', "  threads  kill\\x1b (12): middle <- main\n           thread (13): middle");
+	expect(r, 'i', "  threads  victim (13): middle <- main\n           victim (14): middle");
 	expect(r, 'i', "and 2 more, which ringback script shows\n");
-	expect(r, 'r', "threads  kill\\x1b (12): middle <- main\n");
+	expect(r, 'r', "threads  victim (13): middle <- main\n");
 	mk_close(&s->d, r);
 }
 

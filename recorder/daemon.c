@@ -26,6 +26,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
+#include "recorder/pending.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
 #include "trigger/repeats.h"
@@ -39,24 +40,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MAX_WAITERS 32
-#define MAX_MERGED  66
-#define MAX_HITS    16 /* read from the triggers in one go */
-#define MAX_LATER   16
-#define LOOK_NS	    100000000ull /* not more often is the sideband drained in passing */
-
-/* Someone who asked for a dump over the control socket and waits for its path. */
-struct waiter {
-	struct ctl_client *client;
-	bool merged;
-	bool later; /* for the dump that his hit waits for to begin */
-};
-
-/* A hit while names are looked for: its dump begins when that one is done. */
-struct later {
-	const struct rule *rule;
-	struct sighting what;
-};
+#define MAX_MERGED 66
+#define MAX_HITS   16		/* read from the triggers in one go */
+#define LOOK_NS	   100000000ull /* not more often is the sideband drained in passing */
 
 struct daemon {
 	struct session *s;
@@ -71,10 +57,7 @@ struct daemon {
 	bool more_hits;	    /* may be there: the loop does not sleep */
 	uint64_t looked_ns; /* when the sideband was drained last */
 	int exit_status;
-	struct waiter waiters[MAX_WAITERS];
-	size_t nr_waiters;
-	struct later later[MAX_LATER];
-	size_t nr_later;
+	struct pending pending;
 };
 
 /* What a descriptor is about; the value in epoll_data. */
@@ -197,6 +180,8 @@ static void freeze(struct daemon *d)
 	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
 	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
 	drain_sideband(d);
+	if (!job.what.comm[0] && job.what.tid) /* it has ended since */
+		ledger_comm(s->ledger, job.what.tid, job.hit_ns, job.what.comm);
 	job.scan = s->scan;
 	d->writing = true;
 	dumper_start(s->dumper, &job);
@@ -238,13 +223,9 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
  */
 static bool defer(struct daemon *d, const struct rule *rule, const struct sighting *what)
 {
-	if (!d->sealed || d->stopping || d->nr_later == MAX_LATER ||
-	    engine_will_hold(d->s->engine, rule))
+	if (!d->sealed || d->stopping || engine_will_hold(d->s->engine, rule) ||
+	    !pending_keep(&d->pending, rule, what))
 		return false;
-	for (size_t i = 0; i < d->nr_later; i++)
-		if (d->later[i].rule == rule)
-			return false;
-	d->later[d->nr_later++] = (struct later){rule, sighting_share(what)};
 	dumper_hasten(d->s->dumper);
 	log_verbose("%s: a dump of its own as soon as the one before is done", rule->name);
 	return true;
@@ -253,12 +234,11 @@ static bool defer(struct daemon *d, const struct rule *rule, const struct sighti
 /* Those that waited; when a dump is still being made, they are merged with the next. */
 static void hit_later(struct daemon *d)
 {
-	size_t nr = d->nr_later;
+	struct pending_hit h;
 
-	d->nr_later = 0;
-	for (size_t i = 0; i < nr; i++) {
-		hit(d, d->later[i].rule, &d->later[i].what);
-		sighting_fini(&d->later[i].what);
+	while (pending_take(&d->pending, &h)) {
+		hit(d, h.rule, &h.what);
+		sighting_fini(&h.what);
 	}
 }
 
@@ -343,29 +323,6 @@ static void say_committed(const struct dumper_result *r)
 		 str_fmt_time(window, sizeof(window), (int64_t)r->window_ns),
 		 str_fmt_size(ring, sizeof(ring), r->ring_bytes),
 		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
-}
-
-static void answer_waiters(struct daemon *d, const struct dumper_result *r)
-{
-	char path[sizeof(r->path) * 4];
-	size_t left = 0;
-
-	str_safe(path, sizeof(path), r->path, strlen(r->path));
-	for (size_t i = 0; i < d->nr_waiters; i++) {
-		struct waiter *w = &d->waiters[i];
-
-		if (w->later) {
-			d->waiters[left] = *w;
-			d->waiters[left++].later = false;
-		} else if (r->rc) {
-			ctl_reply_err(d->s->ctl, w->client, &r->err);
-		} else {
-			ctl_reply(d->s->ctl, w->client,
-				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", path, "merged",
-					    (int)w->merged));
-		}
-	}
-	d->nr_waiters = left;
 }
 
 /* ---- CPUs ---- */
@@ -455,7 +412,7 @@ static void finish_dump(struct daemon *d)
 		say_committed(&r);
 		log_result(r.path);
 	}
-	answer_waiters(d, &r);
+	pending_answer(&d->pending, s->ctl, &r);
 	engine_done(s->engine, clock_ns(), !r.rc);
 	drain_sideband(d);
 	on_hotplug(d);
@@ -484,9 +441,9 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
 	struct err err = ERR_INIT;
 	const struct rule *rule = engine_builtin(d->s->engine, "manual");
-	struct waiter *w = &d->waiters[d->nr_waiters];
+	bool later;
 
-	if (d->nr_waiters == MAX_WAITERS || d->stopping) {
+	if (d->pending.nr_waiters == PENDING_MAX_WAITERS || d->stopping) {
 		err_set(&err, -EBUSY,
 			d->stopping ? "the recorder is stopping"
 				    : "too many others wait for a dump");
@@ -497,10 +454,8 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	what.tid = what.pid;
 	snprintf(what.reason, sizeof(what.reason), "%s", reason ? reason : "");
 	sighting_add(&what, "asked_by_pid=%u", what.pid);
-	*w = (struct waiter){.client = client, .later = defer(d, rule, &what)};
-	if (!w->later)
-		w->merged = hit(d, rule, &what) == VERDICT_MERGED;
-	d->nr_waiters++;
+	later = defer(d, rule, &what);
+	pending_wait(&d->pending, client, later, !later && hit(d, rule, &what) == VERDICT_MERGED);
 }
 
 /* One request a turn: the descriptor stays readable while there are more. */
@@ -563,10 +518,7 @@ static void reload(struct daemon *d)
 
 	/* Their rules may be gone then: what waits is merged with the dump in the making. */
 	hit_later(d);
-	for (size_t i = 0; i < d->nr_waiters; i++) {
-		d->waiters[i].merged |= d->waiters[i].later;
-		d->waiters[i].later = false;
-	}
+	pending_merge(&d->pending);
 	if (session_reload(d->s, d->argc, d->argv, &err)) {
 		log_err(&err);
 		log_warn("the configuration is as it was");

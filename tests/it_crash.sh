@@ -110,13 +110,10 @@ check "a process that is not there is refused" grep -q "there is no process $vic
 
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet --symbols off -T 'crash:ringback-s;cooldown=1h'
-switches() {
-	awk '/ctxt_switches/ { n += $2 } END { print n }' "/proc/$rec_pid/task/$rec_pid/status"
-}
-before=$(switches)
+before=$(switches "$rec_pid")
 "$crash" handled ringback-s 2000
 sleep 2
-equal "no context switch by 2,000 faults that are handled, within 2 s" "$before" "$(switches)"
+equal "no context switch by 2,000 faults that are handled, within 2 s" "$before" "$(switches "$rec_pid")"
 run "$crash" storm ringback-s 300
 check "all of 300 crashes one after the other are counted" wait_for 20 has_hits 300
 equal "none twice" 300 "$(hits)"

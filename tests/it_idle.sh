@@ -6,11 +6,6 @@
 . tests/tap.sh
 . tests/recorder.sh
 
-# Context switches of all of the recorder's threads.
-switches() {
-	cat /proc/"$rec_pid"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
-}
-
 # CPU time of the recorder in ms.
 cpu_ms() {
 	echo $(($(cpu_ticks "$rec_pid") * 1000 / $(getconf CLK_TCK)))

@@ -28,10 +28,6 @@ saw() {
 	info_json "$1" '.trigger.saw[]'
 }
 
-switches() {
-	awk '/ctxt_switches/ { n += $2 } END { print n }' "/proc/$rec_pid/status"
-}
-
 # --- the header ---
 for compiler in "gcc -x c -std=c99 -D_DEFAULT_SOURCE" "gcc -x c -std=gnu11" "g++ -x c++ -std=c++11" "g++ -x c++ -std=c++20"; do
 	printf '#include "trigger/ringback.h"\nint main(void) { return ringback_trigger("x") + ringback_heartbeat(); }\n' >"$work/header"
@@ -61,10 +57,10 @@ check "a child that has its parent's connection" wait_for 20 has_dumps program-c
 check "is told apart" grep -q "^told_by_pid=$child$" <(saw "$(last program-checkout)")
 
 # --- heartbeats ---
-before=$(switches)
+before=$(switches "$rec_pid")
 equal "every heartbeat but those before the answer is heard" 1 "$(("$("$tell" beat 20 100)" > 90))"
-equal "the recorder slept all the while, but for the start and the end" 1 "$(($(switches) - before < 8))"
-sed 's/^/# switches: /' <<<"$(($(switches) - before))"
+equal "the recorder slept all the while, but for the start and the end" 1 "$(($(switches "$rec_pid") - before < 8))"
+sed 's/^/# switches: /' <<<"$(($(switches "$rec_pid") - before))"
 sleep 1
 equal "a program that ends has not stalled" 0 "$(nr_dumps stall-300ms)"
 "$tell" beat 20 20 stall 1500 >"$work/beats" &

@@ -42,10 +42,6 @@ rec_start -p "$load" -m 64K -e sched:sched_switch,sched:sched_wakeup,sched:sched
 	-T 'event:sched:sched_process_exec[filename ~ "*/rb-date"]' -T 'event:sched:sched_switch[prev_comm == "rb-nobody"]' \
 	-T "watch:$work/rb-bash:exit_shell" -T oom -T 'rate:sched:sched_switch>1000000000/s' -T "uprobe:$work/rb-date:0x4000"
 
-switches() {
-	cat /proc/"$rec_pid"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
-}
-
 # Reading /proc at the start is over, as is what that woke.
 wait_for 20 eval '[ "$(cat /proc/$rec_pid/task/*/comm | grep -cx ringback)" = 1 ]'
 sleep 1

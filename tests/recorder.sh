@@ -81,6 +81,11 @@ dump_now() {
 	"$RINGBACK" trigger "$@"
 }
 
+# switches [TID]: context switches of all of the recorder's threads, or of that one
+switches() {
+	cat /proc/"$rec_pid"/task/${1-*}/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
+}
+
 # written: bytes that went into the rings so far
 written() {
 	"$RINGBACK" status --json | jq '[.channels[].written_bytes] | add'

@@ -41,7 +41,15 @@ struct source {
 	int fd;
 	struct pulse pulse;
 	uint64_t told_ns; /* by the kernel, not looked at yet; 0: nothing */
-	bool gone;	  /* the cgroup was removed */
+	/*
+	 * What had stalled when it was armed, and has to stall before it can be met. Without
+	 * CAP_SYS_RESOURCE the kernel's first window begins at 0 instead of that
+	 * (psi_trigger_create() in kernel/sched/psi.c, seen on 6.18), so that all that ever stalled
+	 * counts as if it were now.
+	 */
+	uint64_t armed_us, stall_us;
+	bool proven; /* it was met truly once */
+	bool gone;   /* the cgroup was removed */
 	bool full;
 	char of[16]; /* "memory:some" */
 	char file[600];
@@ -227,6 +235,23 @@ static int arm(struct wish *w, int fd, bool *stretched, struct err *err)
 	return rc;
 }
 
+struct pressure {
+	double avg10, avg60, avg300;
+	unsigned long long total_us;
+};
+
+/* "some avg10=1.53 avg60=0.87 avg300=0.73 total=1828", our line. */
+static bool read_pressure(const struct source *s, struct pressure *p)
+{
+	char text[512], *line;
+	ssize_t n = pread(s->fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, s->full ? "full " : "some ");
+	return line && sscanf(line + 5, "avg10=%lf avg60=%lf avg300=%lf total=%llu", &p->avg10,
+			      &p->avg60, &p->avg300, &p->total_us) == 4;
+}
+
 static void psi_close(struct source *s)
 {
 	if (!s)
@@ -241,6 +266,7 @@ static int psi_open(const struct rule *r, const struct source_env *env, struct s
 {
 	struct wish w = {.file = ""};
 	char stall[20], window[20];
+	struct pressure now;
 	struct source *s;
 	int rc = check(r, &w, err);
 
@@ -261,6 +287,9 @@ static int psi_open(const struct rule *r, const struct source_env *env, struct s
 		psi_close(s);
 		return rc;
 	}
+	s->stall_us = (uint64_t)w.stall_ns / 1000;
+	if (read_pressure(s, &now))
+		s->armed_us = now.total_us;
 	str_fmt_time(stall, sizeof(stall), w.stall_ns);
 	str_fmt_time(window, sizeof(window), w.window_ns);
 	snprintf(s->watched, sizeof(s->watched), "%s/%s", stall, window);
@@ -287,26 +316,30 @@ static void psi_woken(struct source *s, uint32_t events)
 		s->told_ns = tick_now();
 }
 
-/* "some avg10=1.53 avg60=0.87 avg300=0.73 total=1828", of our line. */
 static void add_averages(const struct source *s, struct sighting *what)
 {
-	char text[512], *line, total[32];
-	double avg10, avg60, avg300;
-	unsigned long long us;
-	ssize_t n = pread(s->fd, text, sizeof(text) - 1, 0);
+	struct pressure p;
+	char total[32];
 
-	if (n <= 0)
+	if (!read_pressure(s, &p))
 		return;
-	text[n] = '\0';
-	line = strstr(text, s->full ? "full " : "some ");
-	if (!line || sscanf(line + 5, "avg10=%lf avg60=%lf avg300=%lf total=%llu", &avg10, &avg60,
-			    &avg300, &us) != 4)
-		return;
-	sighting_add(what, "avg10=%.2f%%", avg10);
-	sighting_add(what, "avg60=%.2f%%", avg60);
-	sighting_add(what, "avg300=%.2f%%", avg300);
-	sighting_add(what, "total=%s",
-		     str_fmt_time(total, sizeof(total), (int64_t)(us % (1ull << 53)) * 1000));
+	sighting_add(what, "avg10=%.2f%%", p.avg10);
+	sighting_add(what, "avg60=%.2f%%", p.avg60);
+	sighting_add(what, "avg300=%.2f%%", p.avg300);
+	sighting_add(
+		what, "total=%s",
+		str_fmt_time(total, sizeof(total), (int64_t)(p.total_us % (1ull << 53)) * 1000));
+}
+
+/* Whether so much has stalled at all since it was armed. */
+static bool is_true(struct source *s)
+{
+	struct pressure p;
+
+	if (!s->proven && read_pressure(s, &p) && p.total_us - s->armed_us < s->stall_us)
+		return false;
+	s->proven = true;
+	return true;
 }
 
 static int psi_ready(struct source *s, struct sighting *what, struct err *err)
@@ -320,6 +353,8 @@ static int psi_ready(struct source *s, struct sighting *what, struct err *err)
 	if (!ns)
 		return 0;
 	s->told_ns = 0;
+	if (!is_true(s))
+		return 0;
 	if (!pulse_feed(&s->pulse, ns))
 		return 0;
 	what->ns = ns;

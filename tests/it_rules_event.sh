@@ -91,6 +91,17 @@ check "its return makes a dump" wait_for 10 has_paths 1
 check "with the result" saw "$(path 1)" '^returned=0'
 rec_stop
 
+# --- stack= ---
+# The C library is built without frame pointers; the copy is unwound by its tables.
+# shellcheck disable=SC2086
+rec_start $some -T "uprobe:$libc:getaddrinfo;stack=dwarf:16K"
+getent ahosts localhost >/dev/null
+check "a copied stack makes a dump" wait_for 10 has_paths 1
+stack=$(info_json "$(path 1)" .trigger.stack)
+echo "# $stack"
+check "which is unwound to where the thread began" grep -q 'getaddrinfo.*__libc_start_call_main\|getaddrinfo.*_start' <<<"$stack"
+rec_stop
+
 # --- watch: ---
 # shellcheck disable=SC2086
 rec_start $some -T "watch:$work/rb-bash:exit_shell;name=leaves"

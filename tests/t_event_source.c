@@ -143,6 +143,43 @@ static void the_fields_of_an_event_are_told(void **state)
 	assert_false(next_hit(*state, &what, 0));
 }
 
+/* As many bytes of the stack, or none, as the rule says. */
+static void the_stack_is_as_asked_for(void **state)
+{
+	static const char *const kinds[] = {"none", "fp", "dwarf:4K"};
+	static const uint64_t want[] = {0, PERF_SAMPLE_CALLCHAIN,
+					PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+						PERF_SAMPLE_STACK_USER};
+	struct err err = ERR_INIT;
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct engine_options opt = {0};
+		const struct perf_event_attr *a;
+		struct sighting what;
+		struct engine *e;
+		char rule[128];
+
+		assert_int_equal(engine_new(&opt, &e, NULL), 0);
+		snprintf(rule, sizeof(rule), RULE ";stack=%s", SYS_lookup_dcookie, kinds[i]);
+		add(e, rule);
+		syscall(SYS_lookup_dcookie, 1, 0, 0);
+		assert_true(next_hit(e, &what, 2000));
+		a = &evidence_kind_at(what.evidence, 0)->attr;
+		assert_true((a->sample_type & want[2]) == want[i]);
+		assert_int_equal(a->sample_stack_user, i == 2 ? 4096 : 0);
+		assert_true((what.stack_hash != 0) == (i > 0));
+		if (i == 2)
+			assert_true(evidence_at(what.evidence, 0).rec.len > 500);
+		sighting_fini(&what);
+		engine_free(e);
+	}
+	assert_true(engine_add(*state, "oom;stack=x", &err) < 0);
+	assert_non_null(strstr(err.what, "none, fp or dwarf:SIZE"));
+	assert_true(engine_add(*state, "oom;stack=dwarf:64K", &err) < 0);
+	assert_true(engine_add(*state, "signal:USR1;stack=fp", &err) < 0);
+	assert_non_null(strstr(err.what, "signal takes no stack="));
+}
+
 static void texts_are_told_safely(void **state)
 {
 	struct sighting what;
@@ -292,6 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_can_never_be_met_is_refused),
 		TEST(the_fields_of_an_event_are_told),
+		TEST(the_stack_is_as_asked_for),
 		TEST(texts_are_told_safely),
 		TEST(a_burst_is_counted),
 		TEST(two_threads_are_two_hits),

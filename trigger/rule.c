@@ -19,6 +19,8 @@
 
 #define RULE_TEXT_MAX 8192
 #define MAX_HITS_MAX  10000
+#define DEFAULT_STACK 8192
+#define MAX_STACK     (63u << 10)
 
 struct parse {
 	const char *text;
@@ -252,6 +254,27 @@ static int set_same(struct parse *p, struct rule *r, const char *value)
 	return set_count(p, value, &r->max_same, &r->same_period_ns);
 }
 
+/* As channels have it. */
+static int set_stack(struct parse *p, struct rule *r, const char *value)
+{
+	uint64_t bytes = DEFAULT_STACK;
+
+	if (!strcmp(value, "none"))
+		r->stack = RULE_STACK_NONE;
+	else if (!strcmp(value, "fp"))
+		r->stack = RULE_STACK_FP;
+	else if (!strncmp(value, "dwarf", 5) && (!value[5] || value[5] == ':'))
+		r->stack = RULE_STACK_DWARF;
+	else
+		return expected(p, "none, fp or dwarf:SIZE");
+	if (value[0] == 'd' && value[5] && (str_size(value + 6, &bytes, NULL) || !bytes))
+		return expected(p, "none, fp or dwarf:SIZE");
+	if (bytes > MAX_STACK)
+		return rule_err(p->text, p->at, p->err, "at most 63K of a stack fit into a record");
+	r->stack_bytes = (uint32_t)(bytes + 7) / 8 * 8;
+	return 0;
+}
+
 static int set_while_running(struct parse *p, struct rule *r, const char *value)
 {
 	r->while_running = true;
@@ -268,6 +291,7 @@ static const struct option options[] = {
 	{"hysteresis", "hysteresis=PERCENT", set_hysteresis, false},
 	{"probability", "probability=PERCENT", set_probability, false},
 	{"same", "same=N/TIME", set_same, false},
+	{"stack", "stack=none|fp|dwarf:SIZE", set_stack, false},
 	{"while-running", "while-running", set_while_running, true},
 };
 

@@ -14,6 +14,14 @@
 
 struct err;
 
+/* What of the stack is recorded with a hit. */
+enum rule_stack {
+	RULE_STACK_DEFAULT, /* not given */
+	RULE_STACK_NONE,
+	RULE_STACK_FP,	  /* the call chain by frame pointers */
+	RULE_STACK_DWARF, /* a copy of `stack_bytes`, unwound when the dump is read */
+};
+
 enum rule_op { RULE_OP_NONE, RULE_OP_ABOVE, RULE_OP_BELOW, RULE_OP_NOT_EQUAL, RULE_OP_MATCH };
 
 struct rule {
@@ -36,6 +44,8 @@ struct rule {
 	double probability;	    /* of a hit to be answered */
 	int32_t max_same;	    /* same=N/PERIOD: dumps of one signature */
 	int64_t same_period_ns;
+	enum rule_stack stack;
+	uint32_t stack_bytes;
 	bool while_running; /* calls that have not returned yet count too */
 };
 

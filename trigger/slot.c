@@ -76,6 +76,11 @@ int slot_new(const char *text, const struct source_env *env, struct slot **out, 
 		slot_free(s);
 		return rc;
 	}
+	if (s->ops && !s->ops->stacks && s->rule->stack != RULE_STACK_DEFAULT) {
+		rc = rule_err(text, 0, err, "%s takes no stack=", s->rule->source);
+		slot_free(s);
+		return rc;
+	}
 	rc = s->ops ? s->ops->open(s->rule, env, &s->source, err)
 		    : no_such_source(s->rule->source, err);
 	if (rc)

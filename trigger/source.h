@@ -62,6 +62,7 @@ struct source_ops {
 	/* Only the recorder's owner can meet it. Others get SLOT_MAX_DUMPS a day unless the rule
 	 * says otherwise: nobody fills a disk by crashing in a loop. */
 	bool owners;
+	bool stacks; /* records stacks, so it takes the option stack= */
 	/* Called when: once at start (and after SIGHUP). Checks arg, op and threshold, and says
 	 * why when the rule can never be met on this kernel. 0 or -errno.
 	 */

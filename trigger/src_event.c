@@ -111,7 +111,7 @@ static int check(const struct rule *r, struct err *err)
 static int event_source_open(const struct rule *r, const struct source_env *env,
 			     struct source **out, struct err *err)
 {
-	struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN};
+	struct taps_options o = {.sample_type = PERF_SAMPLE_IP, .rule = r};
 	struct event_list list = {0};
 	struct source *s;
 	int rc = check(r, err);
@@ -187,6 +187,7 @@ static void event_close(struct source *s)
 
 const struct source_ops source_event = {
 	.name = "event",
+	.stacks = true,
 	.syntax = "event:EVENT[FILTER]",
 	.help = "an event comes, such as a tracepoint that the kernel's filter lets through",
 	.example = "event:oom:mark_victim",

@@ -72,8 +72,8 @@ static void about_victim(const struct tpfields *tp, struct bytes raw, struct sig
 static int oom_open(const struct rule *r, const struct source_env *env, struct source **out,
 		    struct err *err)
 {
-	const struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN,
-				       .about = about_victim};
+	const struct taps_options o = {
+		.sample_type = PERF_SAMPLE_IP, .rule = r, .about = about_victim};
 	struct event_list list = {0};
 	struct source *s;
 	int rc = need_no_arg(r, "oom", err);
@@ -141,6 +141,7 @@ static void oom_close(struct source *s)
 
 const struct source_ops source_oom = {
 	.name = "oom",
+	.stacks = true,
 	.syntax = "oom",
 	.help = "the kernel runs out of memory and picks a process to kill",
 	.example = "oom",

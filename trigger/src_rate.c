@@ -107,15 +107,17 @@ static int parse_event(const struct rule *r, const struct source_env *env, struc
 	return 0;
 }
 
-static int open_tap(struct source *s, const struct source_env *env, struct err *err)
+static int open_tap(const struct rule *r, struct source *s, const struct source_env *env,
+		    struct err *err)
 {
 	struct event *e = s->events.v[0];
 	double in_window = s->level.threshold * (double)s->window_ns / s->per_ns;
-	struct tap_options o = {.event = e, .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN};
+	struct tap_options o = {.event = e, .sample_type = PERF_SAMPLE_IP};
 
 	s->period = in_window / setting_cpus_online();
 	if (s->period < 1)
 		s->period = 1;
+	tap_set_stack(&o, r);
 	e->attr.freq = 0;
 	e->attr.sample_period = (uint64_t)s->period;
 	return tap_open(&o, env, &s->tap, err);
@@ -155,7 +157,7 @@ static int rate_open(const struct rule *r, const struct source_env *env, struct 
 	if (!rc)
 		rc = parse_event(r, env, s, err);
 	if (!rc)
-		rc = open_tap(s, env, err);
+		rc = open_tap(r, s, env, err);
 	if (!rc)
 		rc = tick_open(&s->tick, err);
 	if (!rc && (s->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
@@ -306,6 +308,7 @@ static void rate_plan(const struct source *s, struct source_plan *out)
 
 const struct source_ops source_rate = {
 	.name = "rate",
+	.stacks = true,
 	.syntax = "rate:EVENT>N/TIME",
 	.help = "an event comes more often than that, on all CPUs together",
 	.example = "rate:page-faults>100000/s",

@@ -53,8 +53,8 @@ static int parse(const struct rule *r, const struct source_env *env, struct even
 static int uprobe_open(const struct rule *r, const struct source_env *env, struct source **out,
 		       struct err *err)
 {
-	const struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN |
-						      PERF_SAMPLE_REGS_USER};
+	const struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER,
+				       .rule = r};
 	struct event_list list = {0};
 	struct source *s;
 	int rc = parse(r, env, &list, err);
@@ -118,6 +118,7 @@ static void uprobe_close(struct source *s)
 
 const struct source_ops source_uprobe = {
 	.name = "uprobe",
+	.stacks = true,
 	.syntax = "uprobe:PATH:SYMBOL[+OFF]",
 	.help = "a function of a program or library is called",
 	.example = "uprobe:/bin/bash:readline",
@@ -132,6 +133,7 @@ const struct source_ops source_uprobe = {
 
 const struct source_ops source_uretprobe = {
 	.name = "uretprobe",
+	.stacks = true,
 	.syntax = "uretprobe:PATH:SYMBOL",
 	.help = "a function of a program or library returns",
 	.example = "uretprobe:/bin/bash:readline",

@@ -41,6 +41,7 @@ struct watched {
 
 struct source {
 	struct watch_place place;
+	const struct rule *rule;
 	const struct source_env *env;
 	char *name; /* of the event */
 	struct watched *v[MAX_WATCHED];
@@ -77,12 +78,16 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 {
 	struct tap_options o = {
 		.event = &w->event,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
 		.ring_bytes = RING_BYTES,
 		.inherit = true,
 	};
 	pid_t *tids;
-	int rc = threads_list(w->pid, &tids, &o.nr_tids, err);
+	int rc;
+
+	tap_set_stack(&o, s->rule);
+	o.ring_bytes += 4ull * o.stack_bytes;
+	rc = threads_list(w->pid, &tids, &o.nr_tids, err);
 
 	if (rc)
 		return rc;
@@ -302,6 +307,7 @@ static int watch_open(const struct rule *r, const struct source_env *env, struct
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	s->rule = r;
 	s->env = env;
 	s->epoll_fd = -1;
 	rc = watch_place_parse(r, &s->place, err);
@@ -456,6 +462,7 @@ static bool watch_trouble(const struct source *s, char *out, size_t n)
 
 const struct source_ops source_watch = {
 	.name = "watch",
+	.stacks = true,
 	.syntax = "watch:PATH:SYMBOL[:MODE]",
 	.help = "a function is executed, or a variable written, seen by hardware breakpoints",
 	.example = "watch:/usr/sbin/nginx:ngx_quit",

@@ -157,6 +157,7 @@ static void set_attr(struct tap *t, const struct tap_options *o)
 	if (a->sample_type & PERF_SAMPLE_STACK_USER) {
 		a->sample_type |= PERF_SAMPLE_REGS_USER;
 		a->sample_stack_user = o->stack_bytes;
+		a->exclude_callchain_user = 1;
 	}
 	if (a->sample_type & PERF_SAMPLE_REGS_USER)
 		a->sample_regs_user = event_user_regs();
@@ -174,6 +175,17 @@ static void set_attr(struct tap *t, const struct tap_options *o)
 				   : 4ull * o->stack_bytes > RING_BYTES ? 4ull * o->stack_bytes
 									: RING_BYTES,
 				   (size_t)sysconf(_SC_PAGESIZE));
+}
+
+void tap_set_stack(struct tap_options *o, const struct rule *r)
+{
+	if (r->stack == RULE_STACK_NONE)
+		return;
+	o->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (r->stack != RULE_STACK_DWARF)
+		return;
+	o->sample_type |= PERF_SAMPLE_STACK_USER;
+	o->stack_bytes = r->stack_bytes;
 }
 
 static int copy_tids(struct tap *t, const struct tap_options *o, struct err *err)

@@ -12,13 +12,15 @@
 #include <sys/types.h>
 
 struct err;
+struct rule;
 struct source_env;
 struct sighting;
 struct tap;
 
 struct tap_options {
 	const struct event *event; /* borrowed until the tap is closed */
-	/* Besides TID, TIME and CPU, which it always has; tracepoints also have RAW. */
+	/* Besides TID, TIME and CPU, which it always has; tracepoints also have RAW.
+	 * With PERF_SAMPLE_STACK_USER a call chain is the kernel's part alone. */
 	uint64_t sample_type;
 	uint32_t stack_bytes; /* of the user stack, with PERF_SAMPLE_STACK_USER; a multiple of 8 */
 	size_t ring_bytes;    /* per CPU; 0: 64 KiB, or room for four stacks */
@@ -27,6 +29,9 @@ struct tap_options {
 	size_t nr_tids;
 	bool inherit;
 };
+
+/* What the rule's stack= says, else a call chain by frame pointers. */
+void tap_set_stack(struct tap_options *o, const struct rule *r);
 
 /* Opened and enabled on all CPUs that are online. 0 or -errno, with what the user can do. */
 int tap_open(const struct tap_options *o, const struct source_env *env, struct tap **out,
@@ -59,6 +64,8 @@ int tap_next(struct tap *t, struct tap_sample *out, struct err *err);
  * of user addresses it has only what address space randomisation leaves alone. 0: no chain.
  */
 uint64_t tap_stack_hash(struct bytes chain);
+/* Likewise of a sample, whose user part may be registers and a copy of its stack instead. */
+uint64_t tap_sample_hash(const struct tap_sample *s);
 
 /* Hits that did not fit into the rings since last asked, once tap_next() has said that none is
  * left: they count too. (Before Linux 6.0 some may be told late: with the next record.) */

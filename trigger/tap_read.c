@@ -115,6 +115,14 @@ uint64_t tap_stack_hash(struct bytes chain)
 	return any && !hash ? 1 : any ? hash : 0;
 }
 
+uint64_t tap_sample_hash(const struct tap_sample *s)
+{
+	uint64_t hash = tap_stack_hash(s->chain);
+	struct event_frame f;
+
+	return s->stack.len && event_user_frame(s->regs, &f) ? mix(hash, f.ip & 0xfff) | 1 : hash;
+}
+
 /* ---- rings ---- */
 
 /* Counts what the kernel could not write: struct { header; u64 id; u64 lost; }. */
@@ -340,7 +348,7 @@ void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighti
 	if (!what->comm[0] && s->pid)
 		source_comm(s->tid, what->comm);
 	if (!what->stack_hash)
-		what->stack_hash = tap_stack_hash(s->chain);
+		what->stack_hash = tap_sample_hash(s);
 	evidence_put(what->evidence);
 	what->evidence = as_evidence(t, s);
 }

@@ -57,11 +57,13 @@ static void read_fields(struct one *o, const char *name)
 static int open_one(struct taps *t, const struct event *e, const struct source_env *env,
 		    struct err *err)
 {
-	const struct tap_options options = {.event = e, .sample_type = t->opt.sample_type};
+	struct tap_options options = {.event = e, .sample_type = t->opt.sample_type};
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct one *o = &t->v[t->nr];
-	int rc = tap_open(&options, env, &o->tap, err);
+	int rc;
 
+	tap_set_stack(&options, t->opt.rule);
+	rc = tap_open(&options, env, &o->tap, err);
 	if (rc)
 		return rc;
 	t->nr++;
@@ -297,13 +299,13 @@ int taps_ready(struct taps *t, struct sighting *what, struct err *err)
 	}
 	of = t->next_of;
 	tid = t->next.tid;
-	hash = tap_stack_hash(t->next.chain);
+	hash = tap_sample_hash(&t->next);
 	tell(t, of, &t->next, what);
 	for (;;) {
 		t->has_next = false;
 		rc = read_next(t, err);
 		if (rc <= 0 || t->next_of != of || t->next.tid != tid ||
-		    tap_stack_hash(t->next.chain) != hash)
+		    tap_sample_hash(&t->next) != hash)
 			break;
 		what->nr_hits = more(what->nr_hits, 1);
 	}

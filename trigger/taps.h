@@ -17,7 +17,8 @@ struct tpfields;
 #define TAPS_MAX 16
 
 struct taps_options {
-	uint64_t sample_type; /* as in struct tap_options */
+	uint64_t sample_type; /* as in struct tap_options, besides what stack= says */
+	const struct rule *rule;
 	/* Says what a tracepoint carried in the place of its fields, one by one; NULL: those. */
 	void (*about)(const struct tpfields *tp, struct bytes raw, struct sighting *what);
 };

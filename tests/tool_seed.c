@@ -225,6 +225,66 @@ static void view_records(struct mk *d)
 	mk_records_free(&b);
 }
 
+#define TP_DELIVER 301
+
+static const char deliver_format[] =
+	"name: signal_deliver\nID: 301\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:int sig;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:int errno;\toffset:12;\tsize:4;\tsigned:1;\n"
+	"\tfield:int code;\toffset:16;\tsize:4;\tsigned:1;\n"
+	"\tfield:unsigned long sa_handler;\toffset:24;\tsize:8;\tsigned:0;\n\n"
+	"print fmt: \"sig=%d\", REC->sig\n";
+
+/* What met the rule: thread 7, who asked, crashes; thread 10 of a core file beside it. */
+static void view_trigger(struct mk *d)
+{
+	static const uint64_t deliver =
+		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
+	static const uint64_t thread = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+	const uint64_t began = HIT_NS - 5000, chain[] = {1, 0x7010};
+	const struct {
+		uint32_t pid, tid;
+		uint64_t ns, chain[2];
+		uint32_t raw_bytes;
+		uint16_t type, flags;
+		int32_t raw_pid, sig, error, code, pad;
+		uint32_t handler[2];
+	} __attribute__((packed))
+	met = {7, 7, HIT_NS, {chain[0], chain[1]}, 36, TP_DELIVER, 0, 7, 11, 0, 1, 0, {0, 0}};
+	const struct {
+		uint32_t pid, tid;
+		uint64_t ns, chain[2];
+	} beside = {10, 10, HIT_NS, {chain[0], chain[1]}};
+	struct mk_records a = {.nr = 0}, b = {.nr = 0};
+
+	mk_item(d, FMT_TRIGGER, FMT_TRIGGER_BEGAN, &began, sizeof(began), NULL, 0);
+	mk_text(d, FMT_TRIGGER, FMT_TRIGGER_COMM, "a\x1b[1mb");
+	mk_channel(d, 2, "trigger", deliver);
+	mk_channel(d, 3, "trigger", thread);
+	mk_event(d, 2, 2, "signal:signal_deliver", TP_DELIVER, deliver);
+	mk_event(d, 3, 3, "crash:thread", 0, thread);
+	mk_format(d, TP_DELIVER, "signal", deliver_format);
+	for (uint32_t i = 2; i < 4; i++)
+		mk_window(d, &(struct fmt_window){.ring = i,
+						  .channel = i,
+						  .cpu = -1,
+						  .tid = -1,
+						  .nr_records = 1,
+						  .first_ns = HIT_NS,
+						  .last_ns = HIT_NS,
+						  .flags = FMT_WINDOW_TRIGGER});
+	mk_record(&a, PERF_RECORD_SAMPLE, 0, &met, sizeof(met));
+	mk_record(&b, PERF_RECORD_SAMPLE, 0, &beside, sizeof(beside));
+	mk_block(d, 2, 0, HIT_NS, HIT_NS, &a);
+	mk_block(d, 3, 0, HIT_NS, HIT_NS, &b);
+	mk_records_free(&a);
+	mk_records_free(&b);
+}
+
 /* All that script and info show; free .p. */
 static struct bytes view_dump(void)
 {
@@ -246,6 +306,7 @@ static struct bytes view_dump(void)
 	mk_stats(&d);
 	view_ledger(&d);
 	view_records(&d);
+	view_trigger(&d);
 	view_symbols(&d);
 	mk_finish(&d);
 	writer_free(d.w);

@@ -82,6 +82,7 @@ static void many(long n, long slow, long ms)
 	for (long i = 0; i < n; i++)
 		calls_one(slow && i % (n / slow) == 0 ? ms : 0, 0);
 	printf("%ld calls, %ld slow\n", n, slow);
+	wait_line();
 }
 
 /* Each from deeper in the stack than the one before, so that none shows that the last is over. */

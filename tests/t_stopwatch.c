@@ -5,6 +5,7 @@
  * what is left in the map. Runs with real-time priority, so that the machine's other load makes no
  * call slow.
  */
+#include "tests/armed.h"
 #include "trigger/bpf.h"
 #include "trigger/kernel/event.h"
 #include "trigger/source.h"
@@ -72,73 +73,12 @@ static int ends(void *arg)
 
 /* ---- a rule ---- */
 
-struct armed {
-	const struct source_ops *ops;
-	struct source *source;
-};
-
-static struct armed arm(const char *text)
-{
-	struct err err = ERR_INIT;
-	struct rule *r;
-	struct armed a;
-
-	assert_int_equal(rule_parse(text, &r, NULL), 0);
-	a.ops = source_find(r->source);
-	assert_non_null(a.ops);
-	if (a.ops->open(r, NULL, &a.source, &err))
-		fail_msg("%s: %s; %s", text, err.what, err.hint);
-	rule_free(r);
-	return a;
-}
-
 static struct armed arm_probed(const char *options)
 {
 	char text[400];
 
 	snprintf(text, sizeof(text), "latency:%s:probed>%dms%s", own, THRESHOLD_MS, options);
 	return arm(text);
-}
-
-/* Within `ms`: 1 and the hit, or 0. */
-static int hit(const struct armed *a, struct sighting *what, int ms)
-{
-	uint32_t events = POLLIN;
-	struct pollfd p = {.fd = a->ops->fd(a->source, &events), .events = POLLIN};
-	struct err err = ERR_INIT;
-
-	for (;; ms -= 10) {
-		int rc;
-
-		memset(what, 0, sizeof(*what));
-		rc = a->ops->ready(a->source, what, &err);
-		if (rc < 0)
-			fail_msg("%s", err.what);
-		if (rc || ms <= 0)
-			return rc;
-		poll(&p, 1, 10);
-	}
-}
-
-/* All hits there are: their number. */
-static int hits(const struct armed *a)
-{
-	struct sighting what;
-	int n = 0;
-
-	while (hit(a, &what, 0)) {
-		n += (int)what.nr_hits;
-		sighting_fini(&what);
-	}
-	return n;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* `sleep` of just less than the threshold is no hit. On a busy machine it may get longer: anew. */
@@ -157,16 +97,6 @@ static void is_no_hit(const struct armed *a, void (*sleep)(int ms))
 static void probed_sleep(int ms)
 {
 	probed(sleeps, (void *)(intptr_t)ms);
-}
-
-static const char *saw(const struct sighting *what, const char *key)
-{
-	size_t n = strlen(key);
-
-	for (uint32_t i = 0; i < what->nr_saw; i++)
-		if (!strncmp(what->saw[i], key, n) && what->saw[i][n] == '=')
-			return what->saw[i] + n + 1;
-	return "(not there)";
 }
 
 /* The map of notes that this process has open. */

@@ -11,6 +11,11 @@
 
 /* Fields whose length the layout does not tell: nothing behind them can be found. */
 #define UNREADABLE (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
+#define HEAD_FIELDS                                                                                \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
+	 PERF_SAMPLE_PERIOD)
+#define COPIED_FIELDS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 /* What the sample_id at the end of other records is made of; one u64 each. */
 #define ID_FIELDS                                                                                  \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
@@ -127,10 +132,26 @@ static inline void clear(struct record_sample *s)
 	s->have = 0;
 }
 
+/* What is before the call chain. As a rule, there is nothing but a time. */
+static inline bool take_head(struct bytes *b, uint64_t type, struct record_sample *s)
+{
+	uint64_t stream;
+
+	if (!(type & HEAD_FIELDS & ~(uint64_t)PERF_SAMPLE_TIME))
+		return take_u64(b, type, PERF_SAMPLE_TIME, &s->time);
+	return take_u64(b, type, PERF_SAMPLE_IDENTIFIER, &s->id) &&
+	       take_u64(b, type, PERF_SAMPLE_IP, &s->ip) && take_tid(b, type, s) &&
+	       take_u64(b, type, PERF_SAMPLE_TIME, &s->time) &&
+	       take_u64(b, type, PERF_SAMPLE_ADDR, &s->addr) &&
+	       take_u64(b, type, PERF_SAMPLE_ID, &s->id) &&
+	       take_u64(b, type, PERF_SAMPLE_STREAM_ID, &stream) && take_cpu(b, type, s) &&
+	       take_u64(b, type, PERF_SAMPLE_PERIOD, &s->period);
+}
+
 int record_sample(struct bytes rec, const struct record_layout *l, struct record_sample *s)
 {
 	struct record_sample got;
-	uint64_t type = l->sample_type, stream;
+	uint64_t type = l->sample_type;
 	struct perf_event_header h;
 	struct bytes b;
 
@@ -139,15 +160,11 @@ int record_sample(struct bytes rec, const struct record_layout *l, struct record
 	clear(&got);
 	got.have = type;
 	/* What comes after the user stack (weights, addresses, ...) is nothing that we hand out. */
-	if (!take_u64(&b, type, PERF_SAMPLE_IDENTIFIER, &got.id) ||
-	    !take_u64(&b, type, PERF_SAMPLE_IP, &got.ip) || !take_tid(&b, type, &got) ||
-	    !take_u64(&b, type, PERF_SAMPLE_TIME, &got.time) ||
-	    !take_u64(&b, type, PERF_SAMPLE_ADDR, &got.addr) ||
-	    !take_u64(&b, type, PERF_SAMPLE_ID, &got.id) ||
-	    !take_u64(&b, type, PERF_SAMPLE_STREAM_ID, &stream) || !take_cpu(&b, type, &got) ||
-	    !take_u64(&b, type, PERF_SAMPLE_PERIOD, &got.period) ||
-	    !take_callchain(&b, type, &got) || !take_raw(&b, type, &got) ||
-	    !take_regs(&b, type, l->regs_user, &got) || !take_stack(&b, type, &got))
+	if (!take_head(&b, type, &got) || !take_callchain(&b, type, &got) ||
+	    !take_raw(&b, type, &got))
+		return -EBADMSG;
+	if (type & COPIED_FIELDS &&
+	    (!take_regs(&b, type, l->regs_user, &got) || !take_stack(&b, type, &got)))
 		return -EBADMSG;
 	*s = got;
 	return 0;

@@ -11,6 +11,7 @@ void map_free(struct map *m)
 	free(m->slots);
 	m->slots = NULL;
 	m->nr_slots = 0;
+	memset(m->lately, 0, sizeof(m->lately));
 }
 
 static uint64_t key_of(const struct map *m, size_t i)
@@ -47,19 +48,38 @@ static bool grow(struct map *m)
 	return true;
 }
 
+/* Where the row is noted that was asked for last, of this and few other keys. */
+static size_t lately_of(uint64_t key)
+{
+	return (key ^ key >> 6) & (MAP_LATELY - 1);
+}
+
+/* The row with the key, + 1; 0: there is none. */
+static uint32_t number_of(const struct map *m, uint64_t key)
+{
+	uint32_t lately = m->lately[lately_of(key)];
+
+	if (lately && key_of(m, lately - 1) == key)
+		return lately;
+	return m->nr_slots ? m->slots[slot_of(m, key)] : 0;
+}
+
 void *map_find(const struct map *m, uint64_t key)
 {
-	size_t at = m->nr_slots ? slot_of(m, key) : 0;
+	uint32_t nr = number_of(m, key);
 
-	return m->nr_slots && m->slots[at] ? map_nth(m, m->slots[at] - 1) : NULL;
+	return nr ? map_nth(m, nr - 1) : NULL;
 }
 
 void *map_row(struct map *m, uint64_t key)
 {
-	void *row = map_find(m, key);
+	uint32_t nr = number_of(m, key);
+	uint8_t *row;
 
-	if (row)
-		return row;
+	if (nr) {
+		m->lately[lately_of(key)] = nr;
+		return map_nth(m, nr - 1);
+	}
 	if (map_nr(m) >= MAP_MAX_ROWS || (2 * (map_nr(m) + 1) > m->nr_slots && !grow(m)) ||
 	    buf_reserve(&m->rows, m->row_bytes))
 		return NULL;
@@ -73,6 +93,7 @@ void *map_row(struct map *m, uint64_t key)
 
 void map_sort(struct map *m, int (*compare)(const void *, const void *))
 {
+	memset(m->lately, 0, sizeof(m->lately));
 	if (map_nr(m) > 1)
 		qsort(m->rows.p, map_nr(m), m->row_bytes, compare);
 }

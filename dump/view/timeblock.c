@@ -13,7 +13,7 @@ struct entry {
 	uint64_t time_ns;
 	uint32_t at;	/* in the content, larger is older; once put together: in `records` */
 	uint16_t bytes; /* of the record */
-	uint16_t index; /* of the record: packed blocks */
+	uint16_t index; /* packed blocks: of the record; once put together: of its template */
 };
 
 _Static_assert(FMT_PACK_MAX_RECORDS <= UINT16_MAX + 1u, "an index has 16 bits");
@@ -193,16 +193,16 @@ static void ask(struct timeblock *b, const struct timeblock_wish *w, const struc
 			    : WANTED;
 }
 
-static struct verdict *verdict_of(const struct timeblock *b, uint32_t index)
+static struct verdict *verdict_of(const struct timeblock *b, uint32_t tpl)
 {
-	return (struct verdict *)b->verdicts.p + unpack_template(b->unpacker, index);
+	return (struct verdict *)b->verdicts.p + tpl;
 }
 
 /* 1: the record is wanted, or that can't be told; 0: it is not. */
 static int is_wanted(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
 		     const uint32_t *tids)
 {
-	struct verdict *v = verdict_of(b, e->index);
+	struct verdict *v = verdict_of(b, unpack_template(b->unpacker, e->index));
 	struct bytes rec;
 	int rc;
 
@@ -301,7 +301,8 @@ static int put_all(struct timeblock *b, const struct timeblock_wish *w)
 
 	for (size_t i = 0; i < b->nr; i++) {
 		struct entry *e = &entries(b)[i];
-		enum unpack_part part = w->ask ? verdict_of(b, e->index)->part : UNPACK_ALL;
+		uint32_t tpl = unpack_template(b->unpacker, e->index);
+		enum unpack_part part = w->ask ? verdict_of(b, tpl)->part : UNPACK_ALL;
 		int rc = unpack_part(b->unpacker, e->index, part, b->records.p + at, NULL);
 
 		/* The header's size is a column too: what it says must be what there is. */
@@ -314,6 +315,7 @@ static int put_all(struct timeblock *b, const struct timeblock_wish *w)
 			return rc;
 		}
 		e->at = at;
+		e->index = (uint16_t)tpl;
 		at += e->bytes;
 	}
 	return 0;

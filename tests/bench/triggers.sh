@@ -53,7 +53,7 @@ for ((i = 1; i <= 10; i++)); do
 	wait_for 10 eval '[ "$(wc -l <"$work/out")" -ge '$i' ]'
 	kill "$shell"
 	wait "$shell" 2>/dev/null
-	info_json "$(tail -n 1 "$work/out")" "(.trigger.time | tonumber) / 1e6 - $began * 1000" >>"$work/ms"
+	info_json "$(tail -n 1 "$work/out")" "(.trigger.time | tonumber) / 1e6 - $began * 1000 | round" >>"$work/ms"
 	sleep 3 # it is armed again when the rate has gone back
 done
 rec_stop

@@ -123,6 +123,8 @@ int stopwatch_open(const struct stopwatch_options *o, const struct source_env *e
 	w->nr_frames = o->nr_frames;
 	w->nr_extra = o->nr_extra;
 	w->while_running = o->rule->while_running;
+	w->own_pid = env ? (uint32_t)getpid() : 0;
+	w->command_pid = env ? (uint32_t)env->command_pid : 0;
 	w->calls = w->output = w->counts = w->awake = w->epoll_fd = -1;
 	rc = open_maps(w, err);
 	if (!rc)
@@ -255,20 +257,36 @@ char *stopwatch_fmt(char *out, size_t n, uint64_t ns)
 	return out;
 }
 
-/* The process of a thread; 0 when it is gone. */
-static uint32_t process_of(uint32_t tid)
+/* The process of a thread, and its parent; 0 when it is gone. */
+static uint32_t process_of(uint32_t tid, uint32_t *parent)
 {
 	char path[40], line[128];
 	uint32_t pid = 0;
 	FILE *f;
 
+	*parent = 0;
 	snprintf(path, sizeof(path), "/proc/%u/status", tid);
 	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Tgid: %u", &pid) != 1)
-		;
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "PPid: %u", parent) != 1)
+		sscanf(line, "Tgid: %u", &pid);
 	if (f)
 		fclose(f);
 	return pid;
+}
+
+/*
+ * The recorder itself and the processes that it works with: a dump that is written at idle
+ * priority, and its fsync, would be the reason of the next one for ever.
+ */
+static bool is_own(const struct stopwatch *w, struct stopwatch_record *rec)
+{
+	uint32_t parent, pid = process_of(rec->tid, &parent);
+
+	if (!rec->pid)
+		rec->pid = pid;
+	if (!w->own_pid)
+		return false;
+	return rec->pid == w->own_pid || (parent == w->own_pid && rec->pid != w->command_pid);
 }
 
 static void describe(const struct stopwatch *w, const struct stopwatch_record *rec,
@@ -280,7 +298,7 @@ static void describe(const struct stopwatch *w, const struct stopwatch_record *r
 	what->ns = end;
 	what->began_ns = rec->began_ns;
 	what->tid = rec->tid;
-	what->pid = rec->pid ? rec->pid : process_of(rec->tid);
+	what->pid = rec->pid;
 	memcpy(what->comm, rec->comm, sizeof(what->comm));
 	what->comm[sizeof(what->comm) - 1] = '\0';
 	if (!what->nr_hits)
@@ -318,11 +336,15 @@ int stopwatch_ready(struct stopwatch *w, struct stopwatch_record *rec, struct si
 	int rc;
 
 	stopwatch_running_look(w);
-	rc = next_told(w, rec, &s, err);
+	do
+		rc = next_told(w, rec, &s, err);
+	while (rc == 1 && is_own(w, rec));
 	if (rc == 1) {
 		tap_sighting(w->tap, &s, what);
 	} else if (!rc) {
-		rc = stopwatch_running_next(w, rec, &more);
+		do
+			rc = stopwatch_running_next(w, rec, &more);
+		while (rc == 1 && is_own(w, rec));
 		more += tap_take_lost(w->tap);
 		what->nr_hits = rc ? 1 : 0;
 	}

@@ -26,6 +26,7 @@ struct stopwatch {
 	uint64_t threshold_ns;
 	unsigned nr_frames, nr_extra;
 	bool while_running;
+	uint32_t own_pid, command_pid;	/* of the recorder; 0: it is not one */
 	struct event_list output_event; /* its only one is the tap's */
 	struct tap *tap;
 	int calls, output, counts, awake; /* maps */

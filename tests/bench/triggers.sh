@@ -26,11 +26,16 @@ cause_to_paused() {
 
 # Programs of names that nobody else's have.
 cp /usr/bin/date "$work/rb-date"
+cp /usr/bin/sleep "$work/rb-sleep"
+calls=$(realpath "$loads/load_calls")
 cp "$(readlink -f /usr/bin/bash)" "$work/rb-bash"
 # events WHERE: the kinds that are an event
 events() {
 	cause_to_paused "event$1" "event:sched:sched_process_exec[filename ~ \"*/rb-date\"]" "$work/rb-date"
 	cause_to_paused "uprobe$1" "uprobe:$work/rb-bash:exit_shell" "$work/rb-bash" --norc -c 'exit 0'
+	cause_to_paused "latency$1" "latency:$calls:calls_one>5ms" "$calls" now 6
+	cause_to_paused "syscall$1" "syscall:fdatasync>1ns" sync -d "$work/rb-date"
+	cause_to_paused "offcpu$1" "offcpu:rb-sleep>5ms" "$work/rb-sleep" 0.006
 	cause_to_paused "watch$1" "watch:$work/rb-bash:exit_shell" "$work/rb-bash" --norc -c 'read -t 0.02 <><(:); exit 0'
 }
 

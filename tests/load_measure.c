@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What rules that measure something are about, on command: a line on stdin is a command, and goes
+ *on until the next one comes. For each one line on stdout: the time (CLOCK_MONOTONIC, ns) right
+ *before the cause, and the command.
+ *
+ *	eat MIB			has that much more memory in use
+ *	free			gives all of it back
+ *	burn PERCENT		of one CPU, in turns of 100 ms
+ *	thrash FILE		touches all pages of a file, again and again
+ *	sync FILE		writes to a file and waits for the disk, again and again
+ *	append FILE TEXT	a line
+ *	exit CODE		ends; as does the end of stdin
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURN_NS 100000000ull
+
+struct chunk {
+	void *at;
+	size_t n;
+};
+
+static struct chunk chunks[64];
+static size_t nr_chunks;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Another command is there, or none will come. */
+static int is_over(int ms)
+{
+	struct pollfd p = {.fd = 0, .events = POLLIN};
+
+	return poll(&p, 1, ms) > 0;
+}
+
+static void eat(const char *mib)
+{
+	size_t n = (size_t)atol(mib) << 20;
+	void *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+			-1, 0);
+
+	if (at != MAP_FAILED && nr_chunks < sizeof(chunks) / sizeof(chunks[0]))
+		chunks[nr_chunks++] = (struct chunk){at, n};
+}
+
+static void give_back(void)
+{
+	while (nr_chunks) {
+		nr_chunks--;
+		munmap(chunks[nr_chunks].at, chunks[nr_chunks].n);
+	}
+}
+
+static void burn(const char *percent)
+{
+	uint64_t busy = TURN_NS / 100 * (uint64_t)atoi(percent);
+
+	do {
+		uint64_t end = now_ns() + busy;
+
+		while (now_ns() < end)
+			;
+	} while (!is_over((int)((TURN_NS - busy) / 1000000)));
+}
+
+static void thrash(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	const volatile char *at;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return;
+	while (!is_over(0))
+		for (off_t i = 0; i < st.st_size; i += 4096)
+			(void)at[i];
+}
+
+static void sync_again(const char *file)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	static char block[1 << 20];
+
+	while (fd >= 0 && !is_over(0)) {
+		if (pwrite(fd, block, sizeof(block), 0) < 0 || fdatasync(fd))
+			break;
+		block[0]++;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void append(char *file)
+{
+	char *text = strchr(file, ' ');
+	int fd;
+
+	if (!text)
+		return;
+	*text = '\0';
+	*strchr(text + 1, '\0') = '\n';
+	fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	/* Its end has taken the place of the NUL. */
+	if (write(fd, text + 1, strcspn(text + 1, "\n") + 1) < 0)
+		perror(file);
+	close(fd);
+}
+
+static void run(char *command)
+{
+	char *arg = strchr(command, ' ');
+
+	printf("%llu %s\n", (unsigned long long)now_ns(), command);
+	fflush(stdout);
+	if (!arg)
+		give_back();
+	else if (!strncmp(command, "eat ", 4))
+		eat(arg + 1);
+	else if (!strncmp(command, "burn ", 5))
+		burn(arg + 1);
+	else if (!strncmp(command, "thrash ", 7))
+		thrash(arg + 1);
+	else if (!strncmp(command, "sync ", 5))
+		sync_again(arg + 1);
+	else if (!strncmp(command, "append ", 7))
+		append(arg + 1);
+	else if (!strncmp(command, "exit ", 5))
+		_exit(atoi(arg + 1));
+}
+
+/* Byte by byte, so that what follows stays for the next poll(). */
+static int next_command(char *line, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size - 2 && read(0, line + n, 1) == 1)
+		if (line[n++] == '\n')
+			break;
+	if (!n || line[n - 1] != '\n')
+		return 0;
+	line[n - 1] = line[n] = '\0';
+	return 1;
+}
+
+int main(void)
+{
+	char line[1024];
+
+	while (next_command(line, sizeof(line)))
+		run(line);
+	return 0;
+}

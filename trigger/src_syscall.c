@@ -337,12 +337,14 @@ static void syscall_plan(const struct source *s, struct source_plan *out)
 			"raw_syscalls",
 			s->number);
 		snprintf(out->costs, sizeof(out->costs),
-			 "about 0.3 us each system call, no wake-up until one is slow");
+			 "about 0.2 us each such call and less each other system call, no wake-up "
+			 "until one is slow");
 	} else {
 		snprintf(out->watches, sizeof(out->watches),
 			 "start and end of %s of all threads, timed by a BPF program", s->name);
 		snprintf(out->costs, sizeof(out->costs),
-			 "about 0.4 us each %s and 0.1 us each other system call, no wake-up until "
+			 "about 0.2 us each %s and next to nothing each other system call, no "
+			 "wake-up until "
 			 "one is slow",
 			 s->name);
 	}

@@ -388,8 +388,7 @@ static void wait_plan(const struct source *s, struct source_plan *out)
 			      "sched:sched_switch and sched_wakeup",
 		 s->comm_len ? " named " : "", s->comm);
 	snprintf(out->costs, sizeof(out->costs),
-		 "about %s each switch, no wake-up until a wait is too long",
-		 s->comm_len ? "0.1 us" : "0.5 us");
+		 "less than 0.5 us each switch, no wake-up until a wait is too long");
 	stopwatch_costs(s->watch, out->costs, sizeof(out->costs));
 }
 

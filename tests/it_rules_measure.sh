@@ -143,7 +143,8 @@ wait "$bg_pid" || echo "# the pid could not be given again"
 rec_stop
 
 # --- cpu ---
-load burner nice -n -20
+# Before all others: a nice value would count within its session only.
+load burner chrt -r 1
 fresh "cpu:${pids[burner]}>75%/2s;name=cpu" "cpu:$idle>5%/1s;name=idle"
 tell burner burn 40
 check "cpu: does not fire below the threshold" silent cpu 4
@@ -210,8 +211,8 @@ if ! new_cgroup; then
 	skip "psi: pressure of a cgroup" "no cgroup v2 that could be used"
 else
 	# Two on one CPU, before all others: what they wait for is each other.
-	load one in_cgroup nice -n -20 taskset -c 0
-	load two in_cgroup nice -n -20 taskset -c 0
+	load one in_cgroup chrt -r 1 taskset -c 0
+	load two in_cgroup chrt -r 1 taskset -c 0
 	fresh "psi:cpu:some:/$cgroup>1700ms/2s;name=cgroup" "psi:cpu:some:$unified/$cgroup>1700ms/2s;for=5s;name=lasting"
 	both burn 20
 	check "psi: does not fire below the threshold" silent cgroup 7

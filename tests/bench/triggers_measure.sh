@@ -106,7 +106,7 @@ memory() {
 }
 
 busy() {
-	load nice -n -20
+	load chrt -r 1 # a nice value would count within its session only
 	begin "cpu:$pid>75%/1s"
 	for ((i = 1; i <= 5; i++)); do
 		tell burn 100
@@ -131,9 +131,9 @@ pressure() {
 		return
 	fi
 	at_end+=("rmdir $unified/$cgroup 2>/dev/null")
-	load in_cgroup nice -n -19 taskset -c 0
+	load in_cgroup chrt -r 1 taskset -c 0
 	# What the other has to wait for.
-	in_cgroup nice -n -19 taskset -c 0 sh -c 'while :; do :; done' &
+	in_cgroup chrt -r 1 taskset -c 0 sh -c 'while :; do :; done' &
 	other=$!
 	begin "psi:cpu:some:/$cgroup>300ms/2s"
 	for ((i = 1; i <= 5; i++)); do

@@ -143,8 +143,8 @@ static void a_slow_call_is_a_hit_and_one_just_below_is_none(void **state)
 	assert_int_equal(what.pid, getpid());
 	assert_string_equal(what.comm, "t_stopwatch");
 	assert_in_range(what.ns - what.began_ns, (THRESHOLD_MS + 5) * 1000000,
-			(THRESHOLD_MS + 60) * 1000000);
-	assert_in_range(atoi(saw(&what, "duration")), THRESHOLD_MS + 5, THRESHOLD_MS + 60);
+			(THRESHOLD_MS + 500) * 1000000);
+	assert_in_range(atoi(saw(&what, "duration")), THRESHOLD_MS + 5, THRESHOLD_MS + 500);
 	assert_string_equal(saw(&what, "threshold"), "40ms");
 	assert_non_null(strstr(saw(&what, "function"), ":probed"));
 	assert_string_equal(saw(&what, "returned"), "0x1");
@@ -365,7 +365,7 @@ static void a_call_that_does_not_return_is_told_once(void **state)
 	assert_int_equal(what.pid, getpid());
 	assert_int_not_equal(what.tid, gettid());
 	assert_in_range(what.ns - what.began_ns, THRESHOLD_MS * 1000000,
-			THRESHOLD_MS * 3 / 2 * 1000000 + 20000000);
+			THRESHOLD_MS * 3 / 2 * 1000000 + 400000000);
 	assert_non_null(strstr(saw(&what, "duration"), " so far"));
 	sighting_fini(&what);
 	/* It still hangs: nothing more, and after two looks nobody looks. */
@@ -434,7 +434,7 @@ static void a_slow_system_call(const char *rule, const char *name, const char *a
 	while (hit(&a, &what, 0)) {
 		if (what.tid == (uint32_t)gettid()) {
 			n++;
-			assert_in_range(what.ns - what.began_ns, 45000000, 90000000);
+			assert_in_range(what.ns - what.began_ns, 45000000, 500000000);
 			assert_string_equal(saw(&what, "syscall"), name);
 			assert_string_equal(saw(&what, arg), value);
 			assert_string_equal(saw(&what, "result"), "0");
@@ -560,7 +560,7 @@ static void a_thread_that_has_to_wait_for_a_cpu(void **state)
 	struct sighting what;
 	pid_t starved, hog;
 
-	starved = start("starved", cpu, SCHED_OTHER, 200);
+	starved = start("starved", cpu, SCHED_OTHER, 600);
 	sleep_ms(30);
 	hog = start("rt_hog", cpu, SCHED_FIFO, 35);
 	waitpid(hog, &status, 0);

@@ -296,7 +296,7 @@ static bool in_place(struct walk *w, uint8_t op)
 
 static int clean_program(struct walk *w)
 {
-	uint8_t op;
+	uint8_t op = 0; /* gcc's sanitized build does not see that there is a byte */
 	bool keep;
 	int rc;
 

@@ -177,6 +177,29 @@ size_t record_id_bytes(const struct record_layout *l)
 	return (size_t)__builtin_popcountll(l->sample_type & ID_FIELDS) * 8;
 }
 
+/*
+ * Where the sample_id begins in the body: at its end. Not so where several listen and the kernel
+ * tells of BPF programs and of symbols: each listener's record is longer than the one before by a
+ * sample_id that nobody wrote (perf_event_ksymbol_output() and perf_event_bpf_output(), at least up
+ * to Linux 6.18). What is before it says where it is.
+ */
+static size_t id_place(uint32_t type, struct bytes body, size_t id_bytes)
+{
+	const size_t fixed = 16;
+	const uint8_t *nul;
+
+	if (body.len < fixed + id_bytes)
+		return body.len - id_bytes;
+	if (type == PERF_RECORD_BPF_EVENT)
+		return fixed;
+	if (type == PERF_RECORD_KSYMBOL) {
+		nul = memchr(body.p + fixed, 0, body.len - fixed - id_bytes);
+		if (nul)
+			return ((size_t)(nul - body.p) + 8) / 8 * 8;
+	}
+	return body.len - id_bytes;
+}
+
 int record_sample_id(struct bytes rec, const struct record_layout *l, struct record_sample *s)
 {
 	struct record_sample got = {.have = l->sample_type & ID_FIELDS};
@@ -184,10 +207,14 @@ int record_sample_id(struct bytes rec, const struct record_layout *l, struct rec
 	uint64_t type = l->sample_type, stream;
 	struct perf_event_header h;
 	struct bytes b;
+	size_t at;
 
 	if (!n || !record_body(rec, &h, &b) || h.type == PERF_RECORD_SAMPLE || b.len < n)
 		return -EBADMSG;
-	b.p += b.len - n;
+	at = id_place(h.type, b, n);
+	if (!span_fits(at, n, b.len))
+		return -EBADMSG;
+	b.p += at;
 	b.len = n;
 	if (!take_tid(&b, type, &got) || !take_u64(&b, type, PERF_SAMPLE_TIME, &got.time) ||
 	    !take_u64(&b, type, PERF_SAMPLE_ID, &got.id) ||

@@ -18,6 +18,8 @@
 #include <string.h>
 
 #define SCRATCH_BYTES (64u << 10) /* a record's size is a u16 */
+/* No drain takes that long: a time so far ahead is none, and must not hold up what is behind it. */
+#define MAX_AHEAD_NS 10000000000ull
 /* What may wait here for a ledger that is being written; then the rings have to hold it. */
 #define MAX_KEPT_BYTES (32u << 20)
 
@@ -127,6 +129,11 @@ static int collect(struct sideband *s, const struct ring *r, uint64_t head, uint
 
 	while (ring_next(r, &next, head, s->scratch, &rec)) {
 		if (!record_at(rec, 0, &h) || !record_time(rec, &s->layout, &ns)) {
+			at = next;
+			continue;
+		}
+		if (ns > until_ns && ns - until_ns > MAX_AHEAD_NS) {
+			s->nr_lost++;
 			at = next;
 			continue;
 		}

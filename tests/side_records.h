@@ -202,3 +202,13 @@ static inline struct bytes side_lost(struct side_record *r, uint64_t ns, uint64_
 	side_u64(r, nr);
 	return side_end(r, 0, 0, ns);
 }
+
+/* A record of symbols or BPF programs as the listener gets it that is told after `before` others:
+ * so many sample_ids that nobody wrote are at its end (see dump/record.c). */
+static inline struct bytes side_unwritten(struct side_record *r, unsigned before)
+{
+	memset(r->p + r->len, 0x7f, before * 24);
+	r->len += before * 24;
+	memcpy(r->p + offsetof(struct perf_event_header, size), &r->len, sizeof(r->len));
+	return (struct bytes){r->p, r->len};
+}

@@ -139,7 +139,7 @@ static void a_ring_is_drained_again_and_again(void **state)
 static void what_is_younger_than_the_drain_waits(void **state)
 {
 	struct fixture *x = *state;
-	uint64_t later = clock_ns() + 3600 * S;
+	uint64_t later = clock_ns() + 5 * S;
 	char comm[16];
 
 	put(&x->fake[0], side_comm(&rec, 1 * S, 5, 5, "old", false));
@@ -181,6 +181,31 @@ static void bytes_that_are_no_record_do_not_stop_it(void **state)
 }
 
 /* ---- for real ---- */
+
+/* What is ahead of all clocks by more than a drain can take is told as lost, so that /proc is read
+ * anew; what comes after it is taken. */
+static void times_that_lie_do_not_stop_it(void **state)
+{
+	static const uint8_t tag[8] = {1};
+	struct fixture *x = *state;
+
+	for (unsigned before = 0; before < 4; before++) {
+		side_ksymbol(&rec, 1 * S, 0xffffffffc0100000, 4096, false, "bpf_prog_1_ringback");
+		put(&x->fake[0], side_unwritten(&rec, before));
+		side_bpf(&rec, 1 * S, 7, false, tag);
+		put(&x->fake[0], side_unwritten(&rec, before));
+	}
+	put(&x->fake[0], side_comm(&rec, 2 * S, 10, 10, "after", false));
+	drain(x);
+	assert_int_equal(x->lost, 0);
+	assert_comm(x->ledger, 10, 2 * S, "after");
+	put(&x->fake[0], side_comm(&rec, UINT64_MAX / 2, 11, 11, "never", false));
+	put(&x->fake[0], side_comm(&rec, 3 * S, 10, 10, "later", false));
+	drain(x);
+	assert_int_equal(x->lost, 1);
+	assert_comm(x->ledger, 10, 3 * S, "later");
+	assert_int_equal(x->fake[0].page.data_tail, x->fake[0].page.data_head);
+}
 
 static int child(int go)
 {
@@ -275,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(losses_are_told_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes_that_are_no_record_do_not_stop_it, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(times_that_lie_do_not_stop_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_real_child_is_followed, setup, teardown),
 	};
 

@@ -34,7 +34,7 @@ paused() {
 		info_json "$(sed -n "$1p" "$work/out")" '(.trigger.time | tonumber) + .stats.signal_ns'
 }
 
-# after N: ms from the load's last command but those that give back to the N-th dump
+# after N: ms from the load's last command but those that give back, to the N-th dump
 after() {
 	local at cause
 
@@ -131,17 +131,21 @@ pressure() {
 		return
 	fi
 	at_end+=("rmdir $unified/$cgroup 2>/dev/null")
+	# Two on one CPU; while one is stopped the other has nothing to wait for.
 	load in_cgroup chrt -r 1 taskset -c 0
-	# What the other has to wait for.
 	in_cgroup chrt -r 1 taskset -c 0 sh -c 'while :; do :; done' &
 	other=$!
+	kill -STOP "$other"
+	tell burn 80
 	begin "psi:cpu:some:/$cgroup>300ms/2s"
 	for ((i = 1; i <= 5; i++)); do
-		tell burn 1
 		sleep 8.$((RANDOM % 10)) # silence ends the excursion
-		tell burn 100
-		after "$i"
+		cause=$(tr -d . </proc/uptime | cut -d' ' -f1)
+		kill -CONT "$other"
+		bc <<<"scale = 3; ($(paused "$i") - $cause * 10000000) / 1000000" >>"$work/ms"
+		kill -STOP "$other"
 	done
+	kill -CONT "$other"
 	kill "$other"
 	wait "$other" 2>/dev/null
 	unload

@@ -290,6 +290,9 @@ const struct config_row config_rows[] = {
 	 .help = "keep at most SIZE of dumps, the oldest are deleted; 0: no limit"},
 	{"tell-group", 0, "GROUP", ROW_TEXT, AT(tell_group), .in_file = true,
 	 .help = "members of this group may trigger from their programs too (ringback.h)"},
+	{"crash-hold", 0, NULL, ROW_FLAG, AT(crash_hold), .in_file = true,
+	 .help = "with the rule crash: record where all threads of what crashed were, and hand the "
+		 "core on; takes kernel.core_pattern until the recorder ends (root)"},
 	{"dry-run", 0, NULL, ROW_FLAG, AT(dry_run),
 	 .help = "check everything, say what would be recorded and watched and what it costs, and "
 		 "end"},

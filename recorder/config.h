@@ -52,6 +52,7 @@ struct config {
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
 	char *tell_group; /* NULL: none */
+	bool crash_hold;
 	bool dump_on_exit;
 	bool dry_run;
 	int64_t symbols_ns;	   /* --symbols; 0: off */

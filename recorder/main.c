@@ -15,6 +15,9 @@ static const struct command *const commands[] = {
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* For the kernel, not for people. */
+static const struct command *const hidden[] = {&cmd_crash_handler};
+
 static void help(FILE *out)
 {
 	fputs("ringback: an always-on flight recorder for Linux\n\n", out);
@@ -53,6 +56,9 @@ static const struct command *find(const char *name)
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(commands[i]->name, name))
 			return commands[i];
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+		if (!strcmp(hidden[i]->name, name))
+			return hidden[i];
 	return NULL;
 }
 

@@ -36,7 +36,7 @@ _ringback_options() {
 	record)
 		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size" \
 			"--channel --preset --banks --trigger --post --cooldown --max-dumps --max-disk" \
-			"--dry-run --tell-group --dump-on-exit --compress --symbols --hold-files --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
+			"--crash-hold --dry-run --tell-group --dump-on-exit --compress --symbols --hold-files --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
 		;;
 	trigger) echo "--name --reason --help" ;;
 	status) echo "--name --json --help" ;;

@@ -3,8 +3,10 @@
 #include "recorder/session.h"
 
 #include "trigger/kernel/clock.h"
+#include "recorder/core_state.h"
 #include "recorder/log.h"
 #include "recorder/priority.h"
+#include "trigger/parked.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,6 +67,7 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 	};
 	rc = tell_new(&s->tell, err);
 	s->env.tell = s->tell;
+	s->env.parked = s->parked;
 	if (!rc)
 		rc = engine_new(&eo, &s->engine, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
@@ -73,6 +76,58 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 		rc = add_default_rules(s, &s->config, err);
 	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT;
 	return rc;
+}
+
+static bool has_crash_rule(const struct config *c)
+{
+	for (size_t i = 0; i < c->nr_rules; i++)
+		if (!strncmp(c->rules[i], "crash", 5) && !isalnum((unsigned char)c->rules[i][5]))
+			return true;
+	return false;
+}
+
+/* A recorder that was killed together with its guard may have left the pattern to the next one. */
+static void recover_pattern(void)
+{
+	char former[CORE_PATTERN_BYTES];
+	struct err err = ERR_INIT;
+	enum core_left left;
+
+	if (geteuid())
+		return;
+	if (core_state_left(true, &left, former, &err))
+		log_warn_err(&err);
+	else if (left == CORE_LEFT_RESTORED)
+		log_warn("kernel.core_pattern is '%s' again: a recorder that was killed had left "
+			 "its own",
+			 former);
+}
+
+/* Before there is anything that its process would have to let go of. */
+static int start_guard(struct session *s, bool *usage, struct err *err)
+{
+	int fd, rc;
+
+	recover_pattern();
+	if (!s->config.crash_hold)
+		return 0;
+	if (!has_crash_rule(&s->config)) {
+		*usage = true;
+		err_set(err, -EINVAL, "--crash-hold is for the rule crash, and there is none");
+		err_hint(err, "add -T crash, or -T crash:NAME");
+		return -EINVAL;
+	}
+	if (s->config.dry_run)
+		return 0;
+	rc = core_guard_start(&s->guard, &fd, err);
+	if (rc)
+		return rc;
+	log_info("kernel.core_pattern is '%s' until this recorder ends",
+		 core_guard_pattern(s->guard));
+	rc = parked_new(fd, &s->parked);
+	if (rc)
+		close(fd);
+	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
 static int open_store(struct session *s, struct err *err)
@@ -225,6 +280,9 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	if (rc)
 		return rc;
 	caps_probe(&s->caps);
+	rc = start_guard(s, usage, err);
+	if (rc)
+		return rc;
 	if (s->config.dry_run)
 		return try_all(s, usage, err);
 	if (s->config.command)
@@ -278,6 +336,8 @@ void session_close(struct session *s)
 	store_close(s->store);
 	engine_free(s->engine);
 	tell_free(s->tell);
+	core_guard_stop(s->guard);
+	parked_free(s->parked);
 	target_close(&s->target);
 	child_free(s->child);
 	if (s->signal_fd >= 0)

@@ -9,6 +9,7 @@
 #include "trigger/kernel/caps.h"
 #include "recorder/child.h"
 #include "recorder/config.h"
+#include "recorder/core_guard.h"
 #include "recorder/ctl.h"
 #include "recorder/dumper.h"
 #include "recorder/host.h"
@@ -31,7 +32,9 @@ struct session {
 	struct child *child; /* NULL: no command */
 	struct tell *tell;
 	struct tellsock *tellsock;
-	struct source_env env; /* the engine's, of what is below and above */
+	struct core_guard *guard; /* NULL: no --crash-hold */
+	struct parked *parked;	  /* likewise */
+	struct source_env env;	  /* the engine's, of what is below and above */
 	struct engine *engine;
 	struct store *store;
 	struct ctl *ctl;

@@ -19,7 +19,8 @@ struct evidence {
 	unsigned refs; /* atomic */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	bool expected, closed;
+	unsigned nr_expected;
+	bool closed;
 	struct evidence_kind kinds[EVIDENCE_MAX_KINDS]; /* their texts are owned */
 	size_t nr_kinds;
 	struct buf bytes, places;
@@ -145,22 +146,20 @@ void evidence_say(struct evidence *e, const char *fmt, ...)
 
 /* ---- waiting ---- */
 
-static void set_expected(struct evidence *e, bool expected)
-{
-	pthread_mutex_lock(&e->lock);
-	e->expected = expected;
-	pthread_cond_broadcast(&e->cond);
-	pthread_mutex_unlock(&e->lock);
-}
-
 void evidence_expect(struct evidence *e)
 {
-	set_expected(e, true);
+	pthread_mutex_lock(&e->lock);
+	e->nr_expected++;
+	pthread_mutex_unlock(&e->lock);
 }
 
 void evidence_complete(struct evidence *e)
 {
-	set_expected(e, false);
+	pthread_mutex_lock(&e->lock);
+	if (e->nr_expected)
+		e->nr_expected--;
+	pthread_cond_broadcast(&e->cond);
+	pthread_mutex_unlock(&e->lock);
 }
 
 bool evidence_wait(struct evidence *e, uint64_t max_ns)
@@ -174,9 +173,9 @@ bool evidence_wait(struct evidence *e, uint64_t max_ns)
 	until.tv_sec += (time_t)(max_ns / 1000000000);
 	until.tv_nsec = (long)(max_ns % 1000000000);
 	pthread_mutex_lock(&e->lock);
-	while (e->expected && !rc)
+	while (e->nr_expected && !rc)
 		rc = pthread_cond_timedwait(&e->cond, &e->lock, &until);
-	complete = !e->expected;
+	complete = !e->nr_expected;
 	e->closed = true;
 	pthread_mutex_unlock(&e->lock);
 	return complete;

@@ -46,8 +46,9 @@ void evidence_say(struct evidence *e, const char *fmt, ...) __attribute__((forma
  */
 void evidence_expect(struct evidence *e);
 void evidence_complete(struct evidence *e);
-/* Until evidence_complete() or `max_ns` have passed; false: it is still expected. From then on
- * nothing more is taken: adding is -ESHUTDOWN, and counted. */
+/* Until there was an evidence_complete() for each evidence_expect(), or `max_ns` have passed;
+ * false: it is still expected. From then on nothing more is taken: adding is -ESHUTDOWN, and
+ * counted. */
 bool evidence_wait(struct evidence *e, uint64_t max_ns);
 
 /* ---- for the dump; after evidence_wait() ---- */

@@ -13,6 +13,7 @@
 struct caps;
 struct err;
 struct evidence;
+struct parked;
 struct tell;
 struct source; /* an armed rule; each kind defines its own */
 
@@ -45,7 +46,7 @@ struct source_env {
 	const struct caps *caps; /* what kernel and user allow; NULL: all */
 	int command_pid;	 /* of `-- COMMAND`; 0: none */
 	struct tell *tell;	 /* what programs tell; NULL: they can't */
-	bool crash_hold;	 /* --crash-hold */
+	struct parked *parked;	 /* whom --crash-hold holds; NULL: it does not */
 };
 
 /* What it means to have the rule armed, for --dry-run. */

@@ -14,6 +14,7 @@
 #include "trigger/evidence.h"
 #include "trigger/kernel/event.h"
 #include "trigger/kernel/tracefs.h"
+#include "trigger/parked.h"
 #include "trigger/source.h"
 #include "trigger/tap.h"
 #include "trigger/threads.h"
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 /* A record is shorter than 64 KiB. The rest is for the other fields, and for what a perf.data file
@@ -41,6 +43,9 @@ struct source {
 	pid_t pid;		  /* 0: of whomever */
 	char comm[COMM_MAX + 1];  /* a pattern; "": of any name */
 	uint64_t nr_unseen;	  /* hits that left no record */
+	struct parked *parked;	  /* borrowed; NULL: no --crash-hold */
+	int epoll_fd;		  /* with it: the tap's descriptor and its */
+	bool hold_ended;
 };
 
 /* ---- whom it is about ---- */
@@ -163,12 +168,27 @@ static int open_tap(struct source *s, const struct source_env *env, struct err *
 	return rc;
 }
 
+/* Waits for what is told of the threads as well. */
+static int join_parked(struct source *s, struct parked *parked, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	s->parked = parked;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, tap_fd(s->tap), &ev) ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, parked_fd(parked), &ev))
+		return err_sys(err, -errno, "can't wait for crashes");
+	return 0;
+}
+
 static void crash_close(struct source *s)
 {
 	if (!s)
 		return;
 	tap_close(s->tap);
 	event_list_free(&s->events);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
 	free(s);
 }
 
@@ -181,6 +201,7 @@ static int crash_open(const struct rule *r, const struct source_env *env, struct
 
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	s->epoll_fd = -1;
 	rc = parse(r, s, err);
 	write_event(s, event, sizeof(event));
 	if (!rc)
@@ -189,6 +210,8 @@ static int crash_open(const struct rule *r, const struct source_env *env, struct
 		rc = find_fields(s, err);
 	if (!rc)
 		rc = open_tap(s, env, err);
+	if (!rc && env && env->parked)
+		rc = join_parked(s, env->parked, err);
 	if (rc)
 		crash_close(s);
 	else
@@ -264,6 +287,8 @@ static void fill(struct source *s, const struct tap_sample *t, struct sighting *
 	say_process(t, what);
 	if (event_user_frame(t->regs, &f))
 		sighting_add(what, "ip=0x%llx", (unsigned long long)f.ip);
+	if (s->parked && what->evidence)
+		parked_expect(s->parked, (pid_t)t->pid, what->evidence);
 }
 
 /* One more that crashed at the same time: its record goes with the first one's. */
@@ -277,6 +302,8 @@ static void add_other(struct source *s, const struct tap_sample *t, struct sight
 		return;
 	if (what->evidence)
 		evidence_add(what->evidence, 0, t->cpu, t->rec);
+	if (s->parked && what->evidence)
+		parked_expect(s->parked, (pid_t)t->pid, what->evidence);
 	source_comm(t->tid, comm);
 	sighting_add(what, "also=%s, pid %u, tid %u, %s",
 		     *comm ? str_safe(safe, sizeof(safe), comm, strlen(comm)) : "?", t->pid, t->tid,
@@ -307,12 +334,15 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 			fill(s, &t, what);
 	}
 	count_unseen(s, what);
+	/* The signal comes before the core: by now it is known whose threads these are. */
+	if (s->parked)
+		s->hold_ended = !parked_pump(s->parked);
 	return rc < 0 ? rc : what->nr_hits > 0;
 }
 
 static int crash_fd(const struct source *s, uint32_t *events)
 {
-	return tap_fd(s->tap);
+	return s->epoll_fd >= 0 ? s->epoll_fd : tap_fd(s->tap);
 }
 
 static int crash_cpu(struct source *s, int cpu, bool online, struct err *err)
@@ -341,6 +371,8 @@ static bool crash_trouble(const struct source *s, char *out, size_t n)
 {
 	if (s->pid && kill(s->pid, 0) && errno == ESRCH)
 		snprintf(out, n, "process %d has ended: it can't crash any more", (int)s->pid);
+	else if (s->hold_ended)
+		snprintf(out, n, "--crash-hold has ended: only crashing threads are recorded");
 	else if (s->nr_unseen)
 		snprintf(out, n, "%llu crashes came too fast to be looked at",
 			 (unsigned long long)s->nr_unseen);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Crashed processes that --crash-hold has in its hands: what the worker that reads the core tells
+ * of the threads becomes evidence of the crash that signal:signal_deliver told before. The recorder
+ * makes the socket; several "crash" rules share one of these.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+
+#include <sys/types.h>
+
+struct evidence;
+struct parked;
+
+/* A message of a worker: this, and what belongs to it. SOCK_SEQPACKET keeps them apart. */
+struct parked_message {
+	uint32_t kind; /* PARKED_* */
+	uint32_t pid;  /* in the initial namespace */
+	uint32_t cpu;  /* of PARKED_THREAD */
+	uint32_t reserved;
+};
+#define PARKED_THREAD 1u /* a record, crash_sample.h */
+#define PARKED_SAY    2u /* "key=value" */
+#define PARKED_END    3u /* there is no more */
+
+/* Takes over `fd`, which does not block. 0 or -ENOMEM. */
+int parked_new(int fd, struct parked **out);
+void parked_free(struct parked *p); /* NULL allowed */
+/* Readable when workers have told something. */
+int parked_fd(const struct parked *p);
+
+/* Of this process a core is coming: its threads are to go into this evidence, which is expected
+ * from now on. Where that can't be, nothing happens. */
+void parked_expect(struct parked *p, pid_t pid, struct evidence *e);
+/* Takes in what was told. False: those who hold the cores are gone. */
+bool parked_pump(struct parked *p);

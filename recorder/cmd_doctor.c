@@ -6,8 +6,11 @@
  */
 #include "recorder/cmd_args.h"
 
+#include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "recorder/core_state.h"
 #include "recorder/doctor.h"
+#include "recorder/log.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -32,10 +35,11 @@ static const struct look {
 static void options(FILE *out)
 {
 	fputs("  --json   one JSON object: facts, checks with state, reason and command, verdict\n"
+	      "  --repair put back kernel.core_pattern where a killed recorder left its own\n"
 	      "\n"
 	      "Each line says ok, limited or no, why, and what to type to allow more ('allow') and "
 	      "to\n"
-	      "keep that over a reboot ('keep'). Nothing is changed.\n",
+	      "keep that over a reboot ('keep'). Nothing is changed without --repair.\n",
 	      out);
 }
 
@@ -185,25 +189,55 @@ static int print_json(const struct doctor *d)
 	return rc ? EXIT_FAILED : EXIT_FINE;
 }
 
-static int take_json(void *ctx, int c, char *arg, struct err *err)
+struct asked {
+	bool json, repair;
+};
+
+static int take_option(void *ctx, int c, char *arg, struct err *err)
 {
-	(void)c, (void)arg, (void)err;
-	*(bool *)ctx = true;
+	struct asked *a = ctx;
+
+	(void)arg, (void)err;
+	*(c == 'j' ? &a->json : &a->repair) = true;
 	return 0;
+}
+
+static int repair(void)
+{
+	char former[CORE_PATTERN_BYTES], safe[512];
+	struct err err = ERR_INIT;
+	enum core_left left;
+
+	if (core_state_left(true, &left, former, &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	if (left == CORE_LEFT_RESTORED)
+		printf("kernel.core_pattern is '%s' again\n",
+		       str_safe(safe, sizeof(safe), former, strlen(former)));
+	else
+		printf("nothing to repair%s\n",
+		       left == CORE_LEFT_IN_USE
+			       ? ": kernel.core_pattern is of a recorder that is there"
+			       : "");
+	return EXIT_FINE;
 }
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
-	static const struct cmd_args args = {.longs = longs, .take = take_json};
-	bool json = false;
-	int code = cmd_args_none(&cmd_doctor, &args, &json, argc, argv);
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'}, {"repair", no_argument, NULL, 'r'}, {0}};
+	static const struct cmd_args args = {.longs = longs, .take = take_option};
+	struct asked asked = {0};
+	int code = cmd_args_none(&cmd_doctor, &args, &asked, argc, argv);
 	struct doctor d;
 
 	if (code)
 		return code;
+	if (asked.repair)
+		return repair();
 	doctor_examine(&d);
-	if (json)
+	if (asked.json)
 		return print_json(&d);
 	print_text(&d);
 	return EXIT_FINE;
@@ -211,7 +245,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.args = "[--json]",
+	.args = "[--json] [--repair]",
 	.help = "what this kernel, user and machine allow, and how to allow more",
 	.run = run,
 	.options = options,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a dump made here will hold, and what happens at crashes besides; see doctor.h. */
+#include "recorder/core_state.h"
 #include "recorder/doctor.h"
 
 #include "dump/base/str.h"
@@ -150,12 +151,40 @@ static void tell_rlimit(struct doctor *d)
 		   r.rlim_cur ? "" : ": no core files from this shell (ringback needs none)");
 }
 
+/* A pattern that a recorder left, as --crash-hold sets it, loses every core. */
+static bool tell_left_over(struct doctor *d, const char *pattern)
+{
+	char former[CORE_PATTERN_BYTES];
+	struct doctor_line *l;
+	enum core_left left;
+
+	if (core_state_left(false, &left, former, NULL) || left == CORE_LEFT_NONE)
+		return false;
+	if (left == CORE_LEFT_IN_USE) {
+		doctor_add(
+			d, CRASHES, "core pattern", DOCTOR_OK, false,
+			"kernel.core_pattern=%s: a recorder has it (--crash-hold) and hands cores "
+			"on",
+			pattern);
+		return true;
+	}
+	l = doctor_add(
+		d, CRASHES, "core pattern", DOCTOR_NO, true,
+		"kernel.core_pattern=%s: of a recorder that is not there any more; cores are "
+		"lost%s%s%s",
+		pattern, *former ? "; before it was '" : "", former, *former ? "'" : "");
+	doctor_allow(l, *former ? "sudo ringback doctor --repair"
+				: "sudo sysctl -w kernel.core_pattern=core");
+	return true;
+}
+
 static void tell_crashes(struct doctor *d)
 {
 	char text[256];
 	int64_t v;
 
-	if (setting_line("/proc/sys/kernel/core_pattern", text, sizeof(text)))
+	if (setting_line("/proc/sys/kernel/core_pattern", text, sizeof(text)) &&
+	    !tell_left_over(d, text))
 		doctor_add(d, CRASHES, "core pattern", DOCTOR_FACT, false,
 			   "kernel.core_pattern=%s%s", text,
 			   text[0] == '|'   ? " (a program gets them)"

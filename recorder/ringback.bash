@@ -48,7 +48,7 @@ _ringback_options() {
 	why) echo "--tid --comm --from --to --json --help" ;;
 	symbols) echo "--add --output --help" ;;
 	check) echo "--salvage --help" ;;
-	doctor) echo "--json --help" ;;
+	doctor) echo "--json --repair --help" ;;
 	esac
 }
 

@@ -93,16 +93,16 @@ lines() {
 	unload
 }
 
-# memory NAME RULE: 8 times half a gigabyte
+# memory NAME MIB RULE: 5 times so much; what it takes to have it is in the time
 memory() {
-	begin "$2"
-	for ((i = 1; i <= 8; i++)); do
+	begin "$3"
+	for ((i = 1; i <= 5; i++)); do
 		sleep 2.$((RANDOM % 10)) # it was seen to go back
-		tell eat 512
+		tell eat "$2"
 		after "$i"
 		tell free
 	done
-	result "$1"
+	result "$1, $2 MiB at once"
 }
 
 busy() {
@@ -163,8 +163,8 @@ clock() {
 
 memories() {
 	load
-	memory rss "rss:$pid>256M"
-	memory mem "mem:available<$(($(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo) - 256))M;hysteresis=0"
+	memory rss 512 "rss:$pid>256M"
+	memory mem 2048 "mem:available<$(($(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo) - 1024))M;hysteresis=0"
 	unload
 }
 

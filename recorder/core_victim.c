@@ -249,9 +249,11 @@ int core_victim_thread(struct core_victim *v, pid_t own_tid)
 
 	v->names.own_tid = own_tid;
 	v->names.tid = core_victim_tid(v, own_tid);
-	if (rc || !v->names.tid)
-		v->names.tid = v->names.pid;
 	snprintf(path, sizeof(path), "task/%d/status", (int)v->names.tid);
+	if (rc || !v->names.tid || faccessat(v->proc_fd, path, F_OK, 0)) {
+		v->names.tid = v->names.pid;
+		snprintf(path, sizeof(path), "task/%d/status", (int)v->names.pid);
+	}
 	status = read_text(v->proc_fd, path);
 	if (!status)
 		return -ESRCH;

@@ -8,6 +8,8 @@
  *	wait	not at all: says "ready" when all are in their places
  *	bulk N	as segv, with N MiB of memory that is not zero
  */
+#include "tests/kept.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -29,44 +31,42 @@ static volatile int sink;
 static volatile pid_t tids[CREW];
 static int *volatile nowhere = (int *)0x10;
 
-#define DEEP __attribute__((noinline, noclone))
-
-static DEEP void wait_cond(int n)
+static KEPT void wait_cond(int n)
 {
 	pthread_mutex_lock(&lock);
 	for (;;)
 		pthread_cond_wait(&cond, &lock);
 }
 
-static DEEP void wait_sem(int n)
+static KEPT void wait_sem(int n)
 {
 	while (sem_wait(&sem))
 		sink += n;
 	sink++;
 }
 
-static DEEP void wait_read(int n)
+static KEPT void wait_read(int n)
 {
 	char room[3000];
 
 	sink += (int)read(pipe_fds[0], room, sizeof(room)) + room[n];
 }
 
-static DEEP void wait_poll(int n)
+static KEPT void wait_poll(int n)
 {
 	struct pollfd p = {.fd = pipe_fds[0], .events = POLLIN};
 
 	sink += poll(&p, 1, -1);
 }
 
-static DEEP void wait_sleep(int n)
+static KEPT void wait_sleep(int n)
 {
 	struct timespec t = {1000, 0};
 
 	sink += nanosleep(&t, NULL);
 }
 
-static DEEP void crash(int n)
+static KEPT void crash(int n)
 {
 	if (!strcmp(how, "wait"))
 		wait_sem(n);
@@ -91,7 +91,7 @@ static int sleeps(pid_t tid)
 	return p && p[2] == 'S';
 }
 
-static DEEP void when_all_wait(int n)
+static KEPT void when_all_wait(int n)
 {
 	for (int i = 0; i < CREW; i++)
 		while (i != 3 && !sleeps(tids[i]))
@@ -104,7 +104,7 @@ static DEEP void when_all_wait(int n)
 	sink++;
 }
 
-static DEEP int work(int n, int depth)
+static KEPT int work(int n, int depth)
 {
 	static void (*const places[])(int n) = {wait_cond, wait_sem,  wait_read, when_all_wait,
 						wait_poll, wait_cond, wait_sleep};
@@ -125,7 +125,7 @@ static void *start(void *arg)
 	return NULL;
 }
 
-static DEEP void wait_all(pthread_t *threads)
+static KEPT void wait_all(pthread_t *threads)
 {
 	for (int i = 0; i < CREW; i++)
 		pthread_join(threads[i], NULL);

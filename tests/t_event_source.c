@@ -7,6 +7,7 @@
 #include "dump/base/err.h"
 #include "trigger/evidence.h"
 #include "trigger/source.h"
+#include "tests/kept.h"
 
 #include <setjmp.h>
 #include <pthread.h>
@@ -267,13 +268,13 @@ static void any_of_a_pattern_is_a_hit(void **state)
 
 /* ---- probes ---- */
 
-static __attribute__((noinline, noclone)) long probed(long a, long b, long c)
+static KEPT long probed(long a, long b, long c)
 {
 	__asm__ volatile("" ::: "memory");
 	return a + b + c;
 }
 
-static __attribute__((noinline, noclone)) long beside(long a)
+static KEPT long beside(long a)
 {
 	__asm__ volatile("" ::: "memory");
 	return a + 1;

@@ -10,6 +10,7 @@
 #include "dump/base/err.h"
 #include "trigger/evidence.h"
 #include "trigger/source.h"
+#include "tests/kept.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,13 +31,13 @@ volatile int watched_neighbour = 1;
 volatile long watched_zero[2];
 volatile char watched_text[24] = "text";
 
-__attribute__((noinline, noclone)) void watched_step(void);
+KEPT void watched_step(void);
 void watched_step(void)
 {
 	__asm__ volatile("" ::: "memory");
 }
 
-__attribute__((noinline, noclone)) void watched_beside(void);
+KEPT void watched_beside(void);
 void watched_beside(void)
 {
 	__asm__ volatile("" ::: "memory");

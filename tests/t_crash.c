@@ -81,6 +81,8 @@ static void what_can_never_be_is_refused(void **state)
 	refuses(e, "crash>3", -EINVAL, "no comparison");
 	refuses(e, "crash:nginx>3", -EINVAL, "no comparison");
 	refuses(e, "crash;for=1s", -EINVAL, "for=");
+	refuses(e, "crash;hysteresis=5", -EINVAL, "hysteresis=");
+	refuses(e, "crash;while-running", -EINVAL, "while-running");
 	refuses(e, "crash:0", -EINVAL, "no process id");
 	refuses(e, "crash:99999999999999999999", -EINVAL, "no process id");
 	refuses(e, "crash:sixteen-letters-", -EINVAL, "15 bytes");

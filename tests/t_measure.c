@@ -121,6 +121,7 @@ static void what_can_never_be_is_refused_with_the_reason(void **state)
 		{"mem:available<0", "never below 0"},
 		{"mem:available>100%", "never above 100%"},
 		{"mem:available<5s", "column 15: expected a size such as 200M"},
+		{"mem:available<200", "column 15: 200 are bytes, less than a page"},
 		{"mem:available~x", "column 14: expected '<' or '>'"},
 		{"mem:available<1G;while-running", "while-running is for rules about how long"},
 		{"load", "expected '>' or '<' and a value, such as load>16"},

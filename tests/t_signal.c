@@ -112,6 +112,8 @@ static void signals_of_its_own_are_refused_with_the_reason(void **state)
 		{"signal", "column 7: expected ':' and the name of a signal"},
 		{"signal:USR1>3", "column 12: signal:NAME takes no comparison"},
 		{"signal:USR1;for=1s", "for= makes no sense"},
+		{"signal:USR1;hysteresis=5", "hysteresis= makes no sense"},
+		{"signal:USR1;while-running", "not for signal"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -93,14 +93,23 @@ static void drop(struct engine *e, struct slot *s)
 	slot_free(s);
 }
 
+/* Of many rules, which one: unless the error shows it already. */
+static void name_rule(const char *text, struct err *err)
+{
+	if (err && !strstr(err->what, text) && !strstr(err->hint, text))
+		err_prefix(err, "rule %s", text);
+}
+
 /* Parses, opens and watches a rule, and puts it at the end of `list`. */
 static int append(struct engine *e, struct slots *list, const char *text, struct err *err)
 {
 	struct slot **v, *s;
 	int rc = slot_new(text, e->opt.env, &s, err);
 
-	if (rc)
+	if (rc) {
+		name_rule(text, err);
 		return rc;
+	}
 	for (size_t i = 0; !rc && i < NR_BUILTIN; i++)
 		rc = slot_clash(s, e->builtin[i], err);
 	for (size_t i = 0; !rc && i < list->nr; i++)

@@ -113,6 +113,12 @@ int need_size(const struct rule *r, double whole, double *out, struct err *err)
 		return rule_err(r->text, r->threshold_at, err,
 				"expected a size such as 200M or 2G, or 10%%, found '%s'",
 				r->threshold);
+	/* Memory comes in pages: a unit was forgotten. */
+	if (bytes && bytes < 4096 && strspn(r->threshold, "0123456789.") == strlen(r->threshold))
+		return rule_err(r->text, r->threshold_at, err,
+				"%s are bytes, less than a page: expected a size such as 200M or "
+				"2G, or 10%%",
+				r->threshold);
 	*out = (double)bytes;
 	return 0;
 }

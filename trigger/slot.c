@@ -149,7 +149,10 @@ int slot_clash(const struct slot *s, const struct slot *other, struct err *err)
 	if (!strcmp(s->rule->name, other->rule->name)) {
 		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
 			other->rule->text, s->rule->text);
-		err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
+		if (strstr(s->rule->text, "name="))
+			err_hint(err, "give one another name=NAME");
+		else
+			err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
 		return -EEXIST;
 	}
 	if (overlap(s, other)) {

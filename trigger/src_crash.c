@@ -14,6 +14,7 @@
 #include "trigger/evidence.h"
 #include "trigger/kernel/event.h"
 #include "trigger/kernel/tracefs.h"
+#include "trigger/need.h"
 #include "trigger/parked.h"
 #include "trigger/source.h"
 #include "trigger/tap.h"
@@ -85,13 +86,13 @@ static int parse_comm(const struct rule *r, struct source *s, struct err *err)
 
 static int parse(const struct rule *r, struct source *s, struct err *err)
 {
+	int rc;
+
 	if (r->op != RULE_OP_NONE)
 		return rule_err(r->text, r->op_at, err, "crash takes no comparison");
-	if (r->for_ns >= 0)
-		return rule_err(r->text, strlen(r->source), err,
-				"a crash is there for a moment only: for= makes no sense with it");
-	if (!*r->arg)
-		return 0;
+	rc = need_moment(r, "a crash", err);
+	if (rc || !*r->arg)
+		return rc;
 	return all_digits(r->arg) ? parse_pid(r, s, err) : parse_comm(r, s, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "trigger/need.h"
 #include "trigger/ringback.h"
 #include "trigger/tell.h"
 
@@ -28,9 +29,8 @@ static int program_open(const struct rule *r, const struct source_env *env, stru
 
 	if (r->op != RULE_OP_NONE)
 		return rule_err(r->text, r->op_at, err, "program:PATTERN takes no comparison");
-	if (r->for_ns >= 0)
-		return rule_err(r->text, 0, err,
-				"a program speaks for a moment only: for= makes no sense with it");
+	if (need_moment(r, "what a program tells", err))
+		return -EINVAL;
 	if (!env || !env->tell)
 		return err_set(err, -ENOTSUP, "this recorder has no socket for programs");
 	s = calloc(1, sizeof(*s));

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "trigger/need.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,9 +91,8 @@ static int check(const struct rule *r, int *signo, struct err *err)
 				"expected ':' and the name of a signal, such as signal:USR1");
 	if (r->op != RULE_OP_NONE)
 		return rule_err(r->text, r->op_at, err, "signal:NAME takes no comparison");
-	if (r->for_ns >= 0)
-		return rule_err(r->text, r->arg_at, err,
-				"a signal is there for a moment only: for= makes no sense with it");
+	if (need_moment(r, "a signal", err))
+		return -EINVAL;
 	*signo = signal_number(r->arg);
 	if (!*signo)
 		return rule_err(r->text, r->arg_at, err,

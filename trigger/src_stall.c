@@ -17,6 +17,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
+#include "trigger/need.h"
 #include "trigger/ringback.h"
 #include "trigger/tell.h"
 
@@ -74,6 +75,8 @@ static int parse(const struct rule *r, struct source *s, struct err *err)
 	if (r->for_ns >= 0)
 		return rule_err(r->text, r->arg_at, err,
 				"the time of stall:TIME says it already: for= makes no sense");
+	if (need_moment(r, "a stall", err))
+		return -EINVAL;
 	snprintf(time, sizeof(time), "%.*s",
 		 (int)(colon ? colon - r->arg : (ptrdiff_t)strlen(r->arg)), r->arg);
 	if (colon && strlen(colon + 1) >= sizeof(s->comm))

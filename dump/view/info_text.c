@@ -132,12 +132,15 @@ static void put_merged(struct info *in)
 	for (size_t i = 0; i < in->m->nr_merged; i++) {
 		const struct meta_merged *m = &in->m->merged[i];
 
-		put_line(in, i ? "" : "merged",
-			 "%s: %s hits from %s to %s that this dump answers too",
-			 safe(name, sizeof(name), m->name),
-			 str_fmt_count(n, sizeof(n), m->f.nr_hits),
-			 info_rel_time(in, first, sizeof(first), m->f.first_ns),
-			 info_rel_time(in, last, sizeof(last), m->f.last_ns));
+		info_rel_time(in, first, sizeof(first), m->f.first_ns);
+		info_rel_time(in, last, sizeof(last), m->f.last_ns);
+		if (m->f.nr_hits == 1)
+			put_line(in, i ? "" : "merged", "%s: 1 hit at %s, counted here",
+				 safe(name, sizeof(name), m->name), first);
+		else
+			put_line(in, i ? "" : "merged", "%s: %s hits from %s to %s, counted here",
+				 safe(name, sizeof(name), m->name),
+				 str_fmt_count(n, sizeof(n), m->f.nr_hits), first, last);
 	}
 }
 
@@ -242,7 +245,7 @@ static void put_sizes(struct info *in)
 		 str_fmt_size(ring, sizeof(ring), ring_bytes),
 		 file_bytes ? (double)ring_bytes / (double)file_bytes : 0);
 	if (m->has_symbol_stats && m->symbols.end != FMT_SYMBOLS_OFF)
-		put_line(in, "symbols", "%s for %s: %s; ringback symbols tells more",
+		put_line(in, "symbols", "%s, %s long: %s; ringback symbols tells more",
 			 info_symbols_end(m).text,
 			 str_fmt_time(time, sizeof(time), (int64_t)m->symbols.ns),
 			 str_fmt_size(file, sizeof(file), m->symbols.payload_bytes));

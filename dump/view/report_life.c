@@ -145,6 +145,14 @@ static bool is_deadly(int sig)
 	}
 }
 
+/* The recorder ends its own children, such as the search for names when the next dump is due. */
+static bool is_recorders(const struct report *rp, const struct sender *s, uint64_t ns)
+{
+	const struct fmt_task *t = people_task(rp->people, s->by, ns);
+
+	return t && rp->m->host.recorder_pid && t->pid == rp->m->host.recorder_pid;
+}
+
 /* Another thread of this process was met by the same already. */
 static bool is_known(const struct life *l, const struct report *rp, const struct fmt_task *t)
 {
@@ -176,7 +184,7 @@ static int on_deliver(void *state, struct report *rp, const struct timeline_reco
 		s = map_find(&l->senders, (uint64_t)t->pid << 8 | (unsigned)sig);
 	/* The threads of a process that ends for whatever reason are ended by a KILL that nobody
 	 * sent. */
-	if ((sig == SIGKILL && !s) || is_known(l, rp, t))
+	if ((sig == SIGKILL && (!s || is_recorders(rp, s, rec->time_ns))) || is_known(l, rp, t))
 		return 0;
 	if (s) {
 		d.by = s->by;

@@ -106,7 +106,9 @@ static void missing(const struct why *w, const struct finding *best, struct text
 	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
 		put_missing(t, has_wrapped(w) ? "what was before: the rings were too small for so "
 						"many events (-m 16M)"
-					      : "what was before: recording had just begun");
+			       : w->m->trigger.nr > 1
+				       ? "what was before: it is in the dump before this one"
+				       : "what was before: recording had just begun");
 	if (!schedule_has_switches(w->sched))
 		put_missing(t, "who ran and waited (--preset default)");
 	else if (!schedule_has_wakings(w->sched))

@@ -38,7 +38,7 @@ base_SRC := $(wildcard dump/base/*.c)
 dump_SRC := $(wildcard dump/*.c)
 view_SRC := $(wildcard dump/view/*.c)
 kernel_SRC := $(wildcard trigger/kernel/*.c)
-trigger_SRC  := $(wildcard trigger/*.c)
+trigger_SRC  := $(filter-out trigger/crash_lib%,$(wildcard trigger/*.c))
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
 # Messages of other tools' formats, from our own descriptions of them.
 PROTO	 := $(patsubst dump/view/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/*.proto))
@@ -56,11 +56,23 @@ LOADS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/load_*.c))
 TOOLS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/tool_*.c))
 FUZZERS	 := $(patsubst tests/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz_*.c))
 
-all: $(O)/ringback ## build the program
+all: $(O)/ringback $(O)/libringback-crash.so ## build the program, and the library for others
 
 $(O)/ringback: $(O)/recorder/main.o $(call libs,$(LAYERS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# What other programs load: it shows nothing but what it stands in for, and never goes away again. No
+# sanitizer fits a library that is loaded before its program.
+crash_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(wildcard trigger/crash_lib*.c) trigger/kernel/regs.c)
+PIC_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(CFLAGS)) -fPIC -fvisibility=hidden
+$(O)/libringback-crash.so: $(crash_OBJ)
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(PIC_CFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete,-z,now,-z,defs -o $@ $^
+$(O)/pic/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	@echo "  CC      $<"
+	$(Q)$(CC) $(CPPFLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/proto/%.pb-c.c $(O)/proto/%.pb-c.h &: dump/view/%.proto
 	@mkdir -p $(@D)
@@ -120,7 +132,7 @@ $(O)/fuzz/fuzz_%: $(O)/fuzz/tests/fuzz_%.o $(fuzz_OBJ)
 	@echo "  FUZZ    $@"
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
-tests-build: $(O)/ringback $(UNITS) $(LOADS) $(TOOLS)
+tests-build: all $(UNITS) $(LOADS) $(TOOLS)
 fuzz-build: $(FUZZERS) $(O)/tests/tool_seed $(O)/tests/tool_golden
 
 # The packages are there before anything is compiled, also with -j; so the rest is a make of its own.
@@ -152,13 +164,15 @@ format: ## apply .clang-format
 
 # What install puts where; uninstall removes exactly these.
 BINDIR	 := $(PREFIX)/bin
+LIBDIR	 := $(PREFIX)/lib
 MANDIR	 := $(PREFIX)/share/man
 COMPDIR	 := $(PREFIX)/share/bash-completion/completions
 UNITDIR	 := $(PREFIX)/lib/systemd/system
 DOCDIR	 := $(PREFIX)/share/doc/ringback
 
-install: $(O)/ringback ## program, man page, completion, systemd unit; PREFIX, DESTDIR
+install: all ## program, library, man page, completion, systemd unit; PREFIX, DESTDIR
 	install -D -m 755 $(O)/ringback $(DESTDIR)$(BINDIR)/ringback
+	install -D -m 644 $(O)/libringback-crash.so $(DESTDIR)$(LIBDIR)/libringback-crash.so
 	install -D -m 644 recorder/ringback.1 $(DESTDIR)$(MANDIR)/man1/ringback.1
 	install -D -m 644 recorder/ringback-rules.7 $(DESTDIR)$(MANDIR)/man7/ringback-rules.7
 	install -D -m 644 recorder/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
@@ -168,7 +182,8 @@ install: $(O)/ringback ## program, man page, completion, systemd unit; PREFIX, D
 	chmod 644 $(DESTDIR)$(UNITDIR)/ringback.service
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(MANDIR)/man1/ringback.1 \
+	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(LIBDIR)/libringback-crash.so \
+		$(DESTDIR)$(MANDIR)/man1/ringback.1 \
 		$(DESTDIR)$(MANDIR)/man7/ringback-rules.7 $(DESTDIR)$(COMPDIR)/ringback \
 		$(DESTDIR)$(DOCDIR)/ringback.conf $(DESTDIR)$(UNITDIR)/ringback.service
 	rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true

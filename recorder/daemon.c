@@ -275,6 +275,7 @@ static void on_engine(struct daemon *d)
 		if (got > 0) {
 			if (!defer(d, rule, &what))
 				hit(d, rule, &what);
+			engine_answered(d->s->engine, rule);
 			sighting_fini(&what);
 			continue;
 		}

@@ -27,6 +27,7 @@ mkdir -p "$root/usr/share/doc/ringback"
 echo mine >"$root/usr/share/doc/ringback/notes"
 check "install into DESTDIR and PREFIX" run_make install PREFIX=/usr
 want="755 ./usr/bin/ringback
+644 ./usr/lib/libringback-crash.so
 644 ./usr/lib/systemd/system/ringback.service
 644 ./usr/share/bash-completion/completions/ringback
 644 ./usr/share/doc/ringback/notes

@@ -450,6 +450,15 @@ static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *
 	return 1;
 }
 
+/* What nobody wanted is not waited with: but one that rests may want it. */
+static void refuse_rest(struct engine *e)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++)
+		if (slot_at(e, i)->pace.rest_ns)
+			return;
+	tell_refuse(e->opt.env->tell);
+}
+
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
 {
 	uint64_t now = now_ns();
@@ -464,6 +473,8 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 		if (rc)
 			return rc;
 	}
+	if (e->opt.env && e->opt.env->tell)
+		refuse_rest(e);
 	return 0;
 }
 
@@ -545,6 +556,14 @@ enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct 
 		return VERDICT_HELD;
 	}
 	return accept_hit(e, s, repeat, what);
+}
+
+void engine_answered(struct engine *e, const struct rule *rule)
+{
+	struct slot *s = slot_of(e, rule);
+
+	if (s->source && s->ops->answered)
+		s->ops->answered(s->source);
 }
 
 /* ---- states ---- */

@@ -47,11 +47,12 @@
 extern "C" {
 #endif
 
-#define RINGBACK_VERSION_1  1u
-#define RINGBACK_TRIGGER    1u /* text: the reason */
-#define RINGBACK_HEARTBEAT  2u /* text: a name for what beats, or "" */
-#define RINGBACK_CRASH	    3u /* see crash_lib.c */
-#define RINGBACK_TEXT_BYTES 224
+#define RINGBACK_VERSION_1    1u
+#define RINGBACK_TRIGGER      1u /* text: the reason */
+#define RINGBACK_HEARTBEAT    2u /* text: a name for what beats, or "" */
+#define RINGBACK_CRASH	      3u /* these two are libringback-crash.so's */
+#define RINGBACK_CRASH_FRAMES 4u
+#define RINGBACK_TEXT_BYTES   224
 
 struct ringback_message {
 	uint32_t version, kind;

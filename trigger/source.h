@@ -80,6 +80,9 @@ struct source_ops {
 	 * is met, *what filled in; 0: not (yet).
 	 */
 	int (*ready)(struct source *s, struct sighting *what, struct err *err);
+	/* Called when: the hit that ready() told was dealt with; when it got a dump, the rings are
+	 * frozen. For who waits for that. NULL: nobody. */
+	void (*answered)(struct source *s);
 	/* Called when: hits come faster than they are worth looking at, and none of them would get
 	 * a dump. Takes all that are there and returns how many; cheap for each. NULL: ready() is
 	 * called for each. */

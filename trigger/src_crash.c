@@ -7,10 +7,14 @@
  *
  * The record has the thread's registers and as much of its stack as perf gives: by these the dump
  * tells where it crashed, also when the process is long gone.
+ *
+ * Programs with libringback-crash.so tell of it themselves, sooner (crash_told.h).
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/base/signame.h"
+#include "trigger/crash_place.h"
+#include "trigger/crash_told.h"
 #include "trigger/evidence.h"
 #include "trigger/kernel/event.h"
 #include "trigger/kernel/tracefs.h"
@@ -35,7 +39,6 @@
 #define MAX_KEPT 4
 #define MAX_PASS 64
 #define COMM_MAX 15
-#define FRAMES	 8
 
 struct source {
 	struct event_list events;
@@ -43,6 +46,7 @@ struct source {
 	uint32_t sig_at, code_at; /* in the tracepoint's fields */
 	pid_t pid;		  /* 0: of whomever */
 	char comm[COMM_MAX + 1];  /* a pattern; "": of any name */
+	struct told *told;	  /* by programs; NULL: they can't */
 	uint64_t nr_unseen;	  /* hits that left no record */
 	struct parked *parked;	  /* borrowed; NULL: no --crash-hold */
 	int epoll_fd;		  /* with it: the tap's descriptor and its */
@@ -186,6 +190,7 @@ static void crash_close(struct source *s)
 {
 	if (!s)
 		return;
+	told_free(s->told);
 	tap_close(s->tap);
 	event_list_free(&s->events);
 	if (s->epoll_fd >= 0)
@@ -213,6 +218,8 @@ static int crash_open(const struct rule *r, const struct source_env *env, struct
 		rc = open_tap(s, env, err);
 	if (!rc && env && env->parked)
 		rc = join_parked(s, env->parked, err);
+	if (!rc && env && env->tell && told_new(env->tell, s->pid, s->comm, &s->told))
+		rc = err_set(err, -ENOMEM, "out of memory for a trigger");
 	if (rc)
 		crash_close(s);
 	else
@@ -229,38 +236,6 @@ static int32_t number(struct bytes raw, uint32_t at)
 	if (span_fits(at, sizeof(v), raw.len))
 		memcpy(&v, raw.p + at, sizeof(v));
 	return v;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t v)
-{
-	hash = (hash ^ v) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-/*
- * The same for crashes at the same place: of each address only what lies within its page, for files
- * are mapped elsewhere each time. Callers as far as frame pointers lead to them; they are
- * recognized by lying ever higher in the stack.
- */
-static uint64_t hash_place(const struct tap_sample *t, int sig)
-{
-	uint64_t hash = mix(0, (uint64_t)sig), at, caller[2];
-	struct event_frame f;
-
-	if (!event_user_frame(t->regs, &f))
-		return 0;
-	hash = mix(hash, f.ip & 0xfff);
-	for (int i = 0; i < FRAMES && f.fp >= f.sp && !(f.fp & 7); i++) {
-		at = f.fp - f.sp;
-		if (!span_fits(at, sizeof(caller), t->stack.len))
-			break;
-		memcpy(caller, t->stack.p + at, sizeof(caller));
-		hash = mix(hash, caller[1] & 0xfff);
-		if (caller[0] <= f.fp)
-			break;
-		f.fp = caller[0];
-	}
-	return hash | 1;
 }
 
 /* Where the thread has a name of its own, as bio_aof of redis-server. */
@@ -282,7 +257,7 @@ static void fill(struct source *s, const struct tap_sample *t, struct sighting *
 	struct event_frame f;
 
 	tap_sighting(s->tap, t, what); /* and its name, before it is gone */
-	what->stack_hash = hash_place(t, sig);
+	what->stack_hash = crash_place_hash(t->regs, t->stack, sig);
 	sighting_add(what, "signal=%s", signame(sig, name, sizeof(name)));
 	sighting_add(what, "code=%s", signame_code(sig, code, code_name, sizeof(code_name)));
 	say_process(t, what);
@@ -326,9 +301,17 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 	struct tap_sample t;
 	int rc = 0;
 
+	/* First: they wait. */
+	if (s->told && told_next(s->told, what)) {
+		if (s->parked && what->evidence)
+			parked_expect(s->parked, (pid_t)what->pid, what->evidence);
+		return 1;
+	}
 	for (int i = 0; i < MAX_PASS && (rc = tap_next(s->tap, &t, err)) > 0; i++) {
 		if (s->pid && t.pid != (uint32_t)s->pid)
 			continue; /* a process that it started */
+		if (s->told && told_is_same(s->told, (pid_t)t.pid))
+			continue; /* and now its signal takes effect */
 		if (what->nr_hits)
 			add_other(s, &t, what);
 		else
@@ -339,6 +322,12 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 	if (s->parked)
 		s->hold_ended = !parked_pump(s->parked);
 	return rc < 0 ? rc : what->nr_hits > 0;
+}
+
+static void crash_answered(struct source *s)
+{
+	if (s->told)
+		told_answer(s->told);
 }
 
 static int crash_fd(const struct source *s, uint32_t *events)
@@ -390,6 +379,7 @@ const struct source_ops source_crash = {
 	.open = crash_open,
 	.fd = crash_fd,
 	.ready = crash_ready,
+	.answered = crash_answered,
 	.cpu = crash_cpu,
 	.plan = crash_plan,
 	.trouble = crash_trouble,

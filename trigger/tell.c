@@ -5,6 +5,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
+#include "trigger/crash_wire.h"
 #include "trigger/kernel/clock.h"
 #include "trigger/ringback.h"
 
@@ -18,6 +19,7 @@
 #define MAX_PEERS    256
 #define MAX_MESSAGES 64
 #define MAX_GROUPS   1024
+#define MAX_CRASHES  64 /* that are remembered */
 #define MAX_AT_ONCE                                                                                \
 	256 /* from one peer, before the others get their turn: about all it can have sent */
 
@@ -27,6 +29,11 @@ struct peer {
 	uint32_t pid, uid; /* of who connected, for messages without credentials */
 };
 
+struct taken {
+	uint32_t pid;
+	uint64_t ns;
+};
+
 struct tell {
 	int listen_fd, epoll_fd;
 	int64_t gid;
@@ -34,6 +41,8 @@ struct tell {
 	uint64_t next_id;
 	struct tell_message *queue; /* the oldest first */
 	size_t nr;
+	struct taken crashes[MAX_CRASHES];
+	size_t nr_crashes; /* so far; the newest have overwritten the oldest */
 	uint64_t nr_dropped;
 };
 
@@ -184,6 +193,7 @@ static bool parse(struct bytes b, struct tell_message *m)
 	m->kind = raw.kind;
 	m->nr = 1;
 	m->ns = raw.ns < now ? raw.ns : now;
+	m->said_tid = raw.tid;
 	m->tid = is_thread_of(m->pid, raw.tid) ? raw.tid : m->pid;
 	memcpy(m->text, raw.text, sizeof(m->text) - 1);
 	m->text[sizeof(m->text) - 1] = '\0';
@@ -293,10 +303,43 @@ bool tell_take(struct tell *t, uint32_t kind,
 		if (m->kind != kind || (wants && !wants(ctx, m)))
 			continue;
 		*out = *m;
+		if (kind == RINGBACK_CRASH)
+			t->crashes[t->nr_crashes++ % MAX_CRASHES] =
+				(struct taken){m->pid, clock_ns()};
 		memmove(&t->queue[i], &t->queue[i + 1], (--t->nr - i) * sizeof(*t->queue));
 		return true;
 	}
 	return false;
+}
+
+size_t tell_nr_taken(const struct tell *t, uint32_t pid, uint64_t since_ns)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < MAX_CRASHES; i++)
+		nr += t->crashes[i].pid == pid && t->crashes[i].ns >= since_ns;
+	return nr;
+}
+
+void tell_refuse(struct tell *t)
+{
+	struct crash_reply r = {.version = RINGBACK_VERSION_1, .kind = RINGBACK_CRASH};
+	size_t left = 0;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct tell_message *m = &t->queue[i];
+
+		if (m->kind != RINGBACK_CRASH && m->kind != RINGBACK_CRASH_FRAMES) {
+			if (left != i)
+				t->queue[left] = *m;
+			left++;
+			continue;
+		}
+		r.tid = m->said_tid;
+		if (m->kind == RINGBACK_CRASH)
+			tell_reply(t, m->peer, &r, sizeof(r), -1);
+	}
+	t->nr = left;
 }
 
 int tell_reply(struct tell *t, uint64_t id, const void *bytes, size_t n, int fd)

@@ -21,6 +21,7 @@ struct tell;
 struct tell_message {
 	uint64_t peer;		/* of the connection, for tell_reply(); never used twice */
 	uint32_t pid, uid, tid; /* tid: as it says, but one of pid's, else pid */
+	uint32_t said_tid;	/* as it says, in a pid namespace of its own maybe */
 	uint64_t ns;		/* when it was sent, as it says; not in the future */
 	uint32_t kind;		/* RINGBACK_TRIGGER, ... */
 	uint32_t nr;		/* how often in a row: the same of one process is kept once */
@@ -44,6 +45,11 @@ void tell_pump(struct tell *t);
 bool tell_take(struct tell *t, uint32_t kind,
 	       bool (*wants)(void *ctx, const struct tell_message *m), void *ctx,
 	       struct tell_message *out);
+
+/* How many messages of kind RINGBACK_CRASH of that process were taken since then. */
+size_t tell_nr_taken(const struct tell *t, uint32_t pid, uint64_t since_ns);
+/* Tells those whose crash nobody took that nobody will. */
+void tell_refuse(struct tell *t);
 
 /* Sends `n` bytes and, when not -1, a copy of descriptor `fd`. 0 or -errno: it is gone or does not
  * read. */

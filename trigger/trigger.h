@@ -110,6 +110,9 @@ const struct rule *engine_builtin(const struct engine *e, const char *name);
 enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
 			unsigned fill_percent);
 
+/* What engine_poll() told of this rule was dealt with: who waits for it may go on. */
+void engine_answered(struct engine *e, const struct rule *rule);
+
 /* In DUMPING: whether a cooldown would hold a hit of this rule when the dump is committed. */
 bool engine_will_hold(const struct engine *e, const struct rule *rule);
 

@@ -78,6 +78,8 @@ check "with stacks, where it sleeps" eval 'section "SLEPT UNTIL" | grep -A 2 "^ 
 	grep -qE "futex_wait|0xffffffff"'
 check "the calls that took most time" eval 'section "SYSTEM CALLS" | grep -qE "^  futex .*[0-9] (ms|s)"'
 check "the timer's softirq" eval 'section "INTERRUPTS" | grep -qE "^  softirq (TIMER|SCHED|RCU|HRTIMER)"'
+COLUMNS=100 taskset -c 0 "$RINGBACK" report "$path" 2>/dev/null | cmp - "$work/report" >"$work/other" 2>&1
+empty "with one CPU, in one pass, it is the same" "$(cat "$work/other")"
 cp "$path" "$work/cut.rbd"
 truncate -s -5000 "$work/cut.rbd"
 "$RINGBACK" report "$work/cut.rbd" >"$work/report" 2>"$work/err"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by report*.c. report.c loads a dump in one pass and prints the sections in order; each
- * section is one row of its table and one file report_NAME.c: it hooks the events it needs, takes
- * their records as they come, and prints.
+ * Shared by report*.c. report.c loads a dump and prints the sections in order; each section is one
+ * row of its table and one file report_NAME.c: it hooks the events it needs, takes their records as
+ * they come, and prints. Its hooks may run beside the schedule's feed, on another thread: what the
+ * schedule, chains and stacks know is only asked when printing.
  */
 #pragma once
 
@@ -95,6 +96,9 @@ extern const struct report_section report_cpu, report_wait, report_block, report
 /* Loads a dump whose r, m and opt are set. report_unload() in any case. */
 int report_load(struct report *rp, struct err *err);
 void report_unload(struct report *rp);
+
+/* Hands all records to the schedule and to the sections' hooks; ends the schedule. */
+int report_pass(struct report *rp, struct err *err);
 
 /* Of report.c, for report_load(). */
 int report_open_sections(struct report *rp, struct err *err);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * One pass over a dump for a report: the schedule and all sections get their records, then what
- * several of them need is added up. Called by report.c and, twice, by report_diff.c.
+ * Loads a dump for a report: the schedule and all sections get their records (report_pass.c), then
+ * what several of them need is added up. Called by report.c and, twice, by report_diff.c.
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "dump/view/ahead.h"
 #include "dump/view/report_impl.h"
 #include "dump/view/stack.h"
 #include "dump/view/symbols.h"
@@ -14,9 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Progress is told of every so many records. */
-#define PROGRESS_RECORDS 65536
 
 /* ---- events ---- */
 
@@ -173,67 +169,6 @@ bool report_wanted(const struct report *rp, const struct timeline_record *rec)
 		     o->nr_comms ? people_comm(rp->people, rec->tid, rec->time_ns) : NULL);
 }
 
-/* ---- the pass ---- */
-
-static int take(struct report *rp, const struct timeline_record *rec)
-{
-	int rc = schedule_feed(rp->sched, rec);
-	const struct report_hook *h;
-
-	if (rc || !rec->event)
-		return rc;
-	h = &rp->hooks[rec->event - rp->m->events];
-	if ((!h->feed && !rp->all.feed) || !report_wanted(rp, rec))
-		return 0;
-	rc = h->feed ? h->feed(h->state, rp, rec) : 0;
-	return rc || !rp->all.feed ? rc : rp->all.feed(rp->all.state, rp, rec);
-}
-
-/* By event; NULL: out of memory. */
-static struct timeline_need *needs_of(const struct report *rp)
-{
-	struct timeline_need *needs = calloc(rp->m->nr_events + 1, sizeof(*needs));
-
-	for (size_t i = 0; needs && i < rp->m->nr_events; i++) {
-		needs[i] = rp->hooks[i].need;
-		schedule_needs(rp->sched, i, &needs[i]);
-	}
-	return needs;
-}
-
-static int pass(struct report *rp, struct err *err)
-{
-	struct timeline_need *needs = needs_of(rp);
-	struct timeline_options opt = {
-		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = ahead_helpers()};
-	uint64_t total = meta_nr_records(rp->m), n = 0;
-	struct timeline_record rec;
-	struct timeline *t = NULL;
-	int rc;
-
-	opt.needs = needs;
-	rc = needs ? timeline_open(rp->r, rp->m, &opt, &t, err)
-		   : err_set(err, -ENOMEM, "out of memory");
-	while (!rc) {
-		rc = timeline_next(t, &rec, err);
-		if (rc <= 0)
-			break;
-		rc = take(rp, &rec);
-		if (rc)
-			err_set(err, rc, "out of memory");
-		if (++n % PROGRESS_RECORDS == 0 && rp->opt->progress)
-			rp->opt->progress(rp->opt->ctx, n, total > n ? total : n);
-	}
-	if (rp->opt->progress)
-		rp->opt->progress(rp->opt->ctx, total, total);
-	rp->nr_bad += t ? timeline_nr_bad_blocks(t) : 0;
-	timeline_close(t);
-	free(needs);
-	if (rc)
-		return rc;
-	return schedule_end(rp->sched) ? err_set(err, -ENOMEM, "out of memory") : 0;
-}
-
 /* ---- what several sections need ---- */
 
 static void add_span(struct report_totals *t, const struct span *s, uint64_t ns)
@@ -351,7 +286,7 @@ int report_load(struct report *rp, struct err *err)
 	rp->common = window_of(rp, is_any, NULL);
 	rc = cause_find(rp->r, rp->m, rp->people, rp->fields, rp->stacks, &rp->cause, err);
 	rc = rc ? rc : report_open_sections(rp, err);
-	rc = rc ? rc : pass(rp, err);
+	rc = rc ? rc : report_pass(rp, err);
 	return rc ? rc : finish(rp, err);
 }
 

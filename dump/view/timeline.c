@@ -66,6 +66,13 @@ struct timeline {
 
 /* ---- which blocks ---- */
 
+static void note_bad(struct timeline *t, uint32_t block)
+{
+	t->nr_bad++;
+	if (t->opt.bad)
+		t->opt.bad[block] = true;
+}
+
 static const struct fmt_block *header(const struct timeline *t, uint32_t block)
 {
 	return &reader_block(t->r, block)->h;
@@ -87,15 +94,16 @@ static bool time_wanted(const struct timeline *t, const struct fmt_block *h)
 }
 
 /* A block of a ring that no window tells of can't be understood: it counts as bad. */
-static bool block_wanted(struct timeline *t, const struct fmt_block *h)
+static bool block_wanted(struct timeline *t, uint32_t block)
 {
+	const struct fmt_block *h = header(t, block);
 	const struct fmt_window *w;
 
 	if (h->section != FMT_RECORDS)
 		return false;
 	w = h->ring < t->m->nr_windows ? &t->m->windows[h->ring] : NULL;
 	if (!w || w->ring != h->ring || w->channel >= t->m->nr_channels) {
-		t->nr_bad++;
+		note_bad(t, block);
 		return false;
 	}
 	return ring_wanted(t, w) && time_wanted(t, h);
@@ -125,7 +133,7 @@ static size_t list_blocks(struct timeline *t, struct order *o)
 	for (size_t i = 0; i < reader_nr_blocks(t->r); i++) {
 		const struct fmt_block *h = header(t, (uint32_t)i);
 
-		if (block_wanted(t, h))
+		if (block_wanted(t, (uint32_t)i))
 			o[nr++] = (struct order){h->ring, (uint32_t)i, h->ring_off};
 	}
 	if (nr)
@@ -381,7 +389,8 @@ static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
 	if (rc == -ENOMEM)
 		return rc;
 	load_ahead(t, s);
-	t->nr_bad += rc != 0;
+	if (rc)
+		note_bad(t, block);
 	slot->newer = true;
 	s->slots[slot == &s->slots[0]].newer = false;
 	return 0;

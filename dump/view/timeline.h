@@ -50,6 +50,9 @@ struct timeline_options {
 	void *ctx;
 	/* Threads that load blocks ahead: a third one per ring is in memory then. */
 	unsigned nr_helpers;
+	/* By block of the reader: those that are bad become true, for whoever goes through one with
+	 * several timelines and counts it once. NULL: nobody asks. */
+	bool *bad;
 };
 
 struct timeline_record {

@@ -296,7 +296,7 @@ static void of_several_it_is_the_one_that_met_the_rule(void **state)
 	mk_close(&s->d, r);
 }
 
-/* The stack that shows most, and the threads beside it; of many the first. */
+/* The stack that shows most, and the threads beside it; those at one place together. */
 static void all_threads_of_a_core_are_told(void **state)
 {
 	const struct raw deliver = {.type = DELIVER, .pid = 7, .a = 11, .c = 1};
@@ -309,9 +309,9 @@ static void all_threads_of_a_core_are_told(void **state)
 		thread(s, tid);
 	r = end(s);
 	expect(r, 'i', "  crashed  " STACK);
-	expect(r, 'i', "  threads  victim (13): middle <- main\n           victim (14): middle");
-	expect(r, 'i', "and 2 more, which ringback script shows\n");
-	expect(r, 'r', "threads  victim (13): middle <- main\n");
+	expect(r, 'i', "  threads  10 threads, as victim (13): middle <- main\n");
+	expect_not(r, 'i', "more, which ringback script shows\n");
+	expect(r, 'r', "threads  10 threads, as victim (13): middle <- main\n");
 	mk_close(&s->d, r);
 }
 

@@ -24,7 +24,15 @@
 #define MAX_SHOWN     12
 #define MAX_OF_OTHERS 5
 
+/* Where threads are, and how many. */
+struct place {
+	struct text stack;
+	uint32_t tid, nr;
+};
+
 struct search {
+	struct place places[CAUSE_MAX_THREADS];
+	size_t nr_places;
 	struct reader *r;
 	const struct meta *m;
 	const struct people *p;
@@ -167,14 +175,50 @@ static bool is_thread(const struct meta_event *e)
 
 static void take_thread(struct search *s, const struct timeline_record *rec)
 {
+	struct text stack = TEXT_INIT(NULL);
+	size_t i;
+
+	s->c->nr_threads++;
+	put_stack(s, rec, MAX_OF_OTHERS, &stack);
+	for (i = 0; i < s->nr_places; i++)
+		if (s->places[i].stack.b.len == stack.b.len &&
+		    (!stack.b.len || !memcmp(s->places[i].stack.b.p, stack.b.p, stack.b.len)))
+			break;
+	if (i == s->nr_places && i < CAUSE_MAX_THREADS) {
+		s->places[s->nr_places++] = (struct place){stack, rec->tid, 1};
+		return;
+	}
+	if (i < s->nr_places)
+		s->places[i].nr++;
+	text_free(&stack);
+}
+
+static int by_nr(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->nr != y->nr ? (x->nr > y->nr ? -1 : 1) : x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Those that wait at the same place say it once. */
+static void put_threads(struct search *s)
+{
 	struct text *t = &s->c->threads;
 
-	if (++s->c->nr_threads > CAUSE_MAX_THREADS)
-		return;
-	put_who(s, rec->tid, t);
-	text_str(t, ": ");
-	put_stack(s, rec, MAX_OF_OTHERS, t);
-	text_char(t, '\0');
+	qsort(s->places, s->nr_places, sizeof(s->places[0]), by_nr);
+	for (size_t i = 0; i < s->nr_places; i++) {
+		struct place *p = &s->places[i];
+
+		s->c->nr_shown += p->nr;
+		if (p->nr > 1)
+			text_fmt(t, "%u threads, as ", p->nr);
+		put_who(s, p->tid, t);
+		text_str(t, ": ");
+		text_char(&p->stack, '\0');
+		text_str(t, (const char *)p->stack.b.p);
+		text_char(t, '\0');
+		text_free(&p->stack);
+	}
 }
 
 static void take(struct search *s, const struct timeline_record *rec)
@@ -317,6 +361,7 @@ int cause_find(struct reader *r, const struct meta *m, const struct people *p,
 	o.channels = channels_of_trigger(m);
 	if (o.channels)
 		rc = each(&s, &o, take, err);
+	put_threads(&s);
 	if (!rc && out->sig) {
 		rc = look_in_rings(&s, err);
 		put_signal(&s);

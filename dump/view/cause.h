@@ -23,9 +23,11 @@ struct cause {
 	struct text stack;    /* "inner (seg.c:4) <- middle (seg.c:5) <- main (seg.c:7)" */
 	struct text function; /* "inner": the first of it that has a name */
 	/* The process' other threads, one after the other with a NUL each: "desk-1 (812): poll <-
-	 * wait <- desk"; at most CAUSE_MAX_THREADS, and how many there are. */
+	 * wait <- desk"; those at the same place together, the most first: "3 threads, as desk-1
+	 * (812): ...". At most CAUSE_MAX_THREADS lines; how many threads there are, and are in
+	 * them. */
 	struct text threads;
-	uint32_t nr_threads;
+	uint32_t nr_threads, nr_shown;
 };
 
 #define CAUSE_MAX_THREADS 8

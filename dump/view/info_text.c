@@ -165,13 +165,12 @@ static void put_whom(struct info *in)
 static void put_threads(struct info *in)
 {
 	const struct text *t = &in->cause.threads;
-	uint32_t nr = in->cause.nr_threads;
+	uint32_t more = in->cause.nr_threads - in->cause.nr_shown;
 
 	for (size_t at = 0; at < t->b.len; at += strlen((const char *)t->b.p + at) + 1)
 		put_wrapped(in, at ? "" : "  threads", (const char *)t->b.p + at);
-	if (nr > CAUSE_MAX_THREADS)
-		put_line(in, "", "and %u more, which ringback script shows",
-			 nr - CAUSE_MAX_THREADS);
+	if (more)
+		put_line(in, "", "and %u more, which ringback script shows", more);
 }
 
 static void put_trigger(struct info *in)

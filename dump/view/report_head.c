@@ -41,15 +41,14 @@ static void put_cause(struct report *rp, const char *label, const struct text *t
 static void put_threads(struct report *rp)
 {
 	const struct text *t = &rp->cause.threads;
-	uint32_t nr = rp->cause.nr_threads;
+	uint32_t more = rp->cause.nr_threads - rp->cause.nr_shown;
 	char line[64];
 
 	for (size_t at = 0; at < t->b.len; at += strlen((const char *)t->b.p + at) + 1)
 		page_labelled(&rp->page, at ? "" : "threads", LABEL, (const char *)t->b.p + at);
-	if (nr <= CAUSE_MAX_THREADS)
+	if (!more)
 		return;
-	snprintf(line, sizeof(line), "and %" PRIu32 " more, which ringback script shows",
-		 nr - CAUSE_MAX_THREADS);
+	snprintf(line, sizeof(line), "and %" PRIu32 " more, which ringback script shows", more);
 	page_labelled(&rp->page, "", LABEL, line);
 }
 

@@ -10,7 +10,8 @@ cause_to_paused() {
 	local name=$1 rule=$2 i
 
 	shift 2
-	rec_start -a --symbols off -T "$rule;cooldown=0"
+	# shellcheck disable=SC2086 # a list of words
+	rec_start -a --symbols off ${more-} -T "$rule;cooldown=0"
 	for ((i = 1; i <= 50; i++)); do
 		{ (ulimit -c 0 && exec "$@") >/dev/null 2>&1; } 2>/dev/null
 		# shellcheck disable=SC2016 # evaluated there
@@ -41,6 +42,7 @@ events() {
 
 events ""
 cause_to_paused crash crash:ringback-b "$loads/load_crash" segv ringback-b
+more=--crash-hold cause_to_paused "crash, --crash-hold, eight threads" crash:load_crew "$loads/load_crew"
 in_background "$loads/load_count" 600 >/dev/null
 in_background "$loads/load_count" 600 >/dev/null
 cause_to_paused "crash, all CPUs busy" crash:ringback-b "$loads/load_crash" segv ringback-b

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -487,16 +486,6 @@ static struct slot *slot_of(const struct engine *e, const struct rule *rule)
 	return NULL;
 }
 
-/* Decided by the kernel's dice, so that restarts do not repeat it. */
-static bool is_unlucky(const struct rule *r)
-{
-	uint32_t dice;
-
-	if (r->probability >= 1 || getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
-		return false;
-	return dice >= r->probability * UINT32_MAX;
-}
-
 static bool is_held(const struct engine *e, const struct slot *s, const struct repeat *repeat,
 		    uint64_t ns, unsigned fill_percent)
 {
@@ -504,7 +493,7 @@ static bool is_held(const struct engine *e, const struct slot *s, const struct r
 		return false;
 	return ns < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
 	       ns < repeat_blocked_until(repeat, s->rule) ||
-	       (int64_t)fill_percent < s->rule->min_fill_percent || is_unlucky(s->rule);
+	       (int64_t)fill_percent < s->rule->min_fill_percent || rule_is_unlucky(s->rule);
 }
 
 static enum verdict accept_hit(struct engine *e, struct slot *s, const struct repeat *repeat,

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define RULE_TEXT_MAX 8192
 #define MAX_HITS_MAX  10000
@@ -618,4 +619,13 @@ void rule_free(struct rule *r)
 	free(r->arg);
 	free(r->threshold);
 	free(r);
+}
+
+bool rule_is_unlucky(const struct rule *r)
+{
+	uint32_t dice;
+
+	if (r->probability >= 1 || getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != sizeof(dice))
+		return false;
+	return dice >= r->probability * UINT32_MAX;
 }

@@ -66,3 +66,7 @@ void rule_free(struct rule *r);
  */
 int rule_err(const char *text, size_t at, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* Whether ;probability= is against it this time: decided by the kernel's dice, so that restarts do
+ * not repeat it. */
+bool rule_is_unlucky(const struct rule *r);

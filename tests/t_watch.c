@@ -371,8 +371,9 @@ static void one_process_may_be_meant(void **state)
 
 static void the_hardware_has_few(void **state)
 {
-	static const char *const some[] = {"watched_int", "watched_neighbour", "watched_zero",
-					   "watched_step"};
+	/* Names of their own: made from a long path, four would be the same. */
+	static const char *const some[] = {"watched_int;name=a", "watched_neighbour;name=b",
+					   "watched_zero;name=c", "watched_step;name=d"};
 	struct rig *r = *state;
 	struct err err = ERR_INIT;
 	char rule[400];
@@ -382,7 +383,7 @@ static void the_hardware_has_few(void **state)
 	tell(&r->child, '.');
 	for (size_t i = 0; i < 4; i++)
 		add(r, some[i]);
-	snprintf(rule, sizeof(rule), "watch:%s:watched_beside", r->self);
+	snprintf(rule, sizeof(rule), "watch:%s:watched_beside;name=e", r->self);
 	rc = engine_add(r->e, rule, &err);
 	assert_int_equal(rc, -ENOSPC);
 	assert_non_null(strstr(err.what, "all slots of its kind are taken"));

@@ -160,10 +160,51 @@ equal "a program that lives on with its faults does" 0 "$(awk '{ print $1 }' "$w
 equal "and tells of the first" 11 "$(hits)"
 rec_stop
 
+# ---- servers: one with a report of its own, one whose worker has given up its rights ----
+
+# shellcheck disable=SC2086 # a list of words
+rec_start $quiet -T 'crash:redis-server;cooldown=0'
+in_background env LD_PRELOAD="$library" redis-server --port 0 --unixsocket "$work/redis" --save '' --dir "$work" \
+	--logfile "$work/redis.log" --enable-debug-command yes
+wait_for 20 redis-cli -s "$work/redis" ping >/dev/null
+redis-cli -s "$work/redis" debug segfault >/dev/null 2>&1
+wait "$bg_pid" 2>/dev/null
+equal "redis-server ends by SIGSEGV" 139 $?
+check "redis-server: a dump" wait_for 20 has_dumps 1
+check "its own report is there" grep -q 'REDIS BUG REPORT END' "$work/redis.log"
+rec_stop
+equal "one dump" 1 "$(dumps)"
+like "the stack is where it crashed, not its handler's" 'debugCommand call processCommand .* main' "$(stack "$(last)")"
+
+cat >"$work/nginx.conf" <<END
+daemon off;
+user nobody nogroup;
+worker_processes 1;
+pid $work/nginx.pid;
+events { }
+http { access_log off; server { listen unix:$work/nginx.sock; } }
+END
+chmod 711 "$work"
+# shellcheck disable=SC2086 # a list of words
+rec_start $quiet -T 'crash:nginx;cooldown=0'
+in_background env LD_PRELOAD="$library" nginx -p "$work" -e "$work/nginx.log" -c "$work/nginx.conf"
+master=$bg_pid
+wait_for 20 pgrep -P "$master" -u nobody >/dev/null
+sleep 0.3
+kill -SEGV "$(pgrep -P "$master")"
+check "nginx: the worker ends by SIGSEGV" wait_for 20 grep -q 'exited on signal 11' "$work/nginx.log"
+check "nginx: a dump" wait_for 20 has_dumps 1
+kill "$master"
+wait "$master" 2>/dev/null
+rec_stop
+equal "nginx: told by the worker, by its master's connection" 65534 "$(info_json "$(last)" .trigger.uid)"
+
 # ---- again and again, with all CPUs busy; from the fault to the status that its parent gets ----
 
+hogs=()
 for ((i = 0; i < $(nproc); i++)); do
 	in_background sh -c 'while :; do :; done'
+	hogs+=("$bg_pid")
 done
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet --symbols off -T 'crash:load_crash*;cooldown=1h'
@@ -184,7 +225,7 @@ for way in "malloc 11" "top 6" "mutex 11" "loader 11" "loader2 11" "handler 11" 
 	echo "# $how: from the fault to its end: median $(median "$work/runs") us, at most $(most "$work/runs") us"
 	check "$how: within 200 ms" test "$(most "$work/runs")" -lt 200000
 done
-kill "${started[@]}"
+kill "${hogs[@]}"
 nr=$((ways * times + times)) # of child each twice
 check "all were told" wait_for 20 has_hits $nr
 equal "each once" $nr "$(hits)"

@@ -73,8 +73,11 @@ int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct
 	rc = writer_new(&opt, &w, err);
 	if (!rc)
 		rc = writer_begin_as(w, fd, r->header.id, r->header.created_real_ns, err);
+	/* What is rescued has to pass check. */
+	block_unpacker_thorough(r->unpacker, true);
 	if (!rc)
 		rc = copy_blocks(r, w, &copied, err);
+	block_unpacker_thorough(r->unpacker, false);
 	if (!rc && !copied)
 		rc = err_set(err, -ENODATA, "'%s' holds no whole block: there is nothing to rescue",
 			     r->name);

@@ -85,7 +85,9 @@ static void rig_open(struct rig *r, struct tap_options o)
 	struct err err = ERR_INIT;
 	char text[96];
 
-	snprintf(text, sizeof(text), "raw_syscalls:sys_enter[id==%d]", SYSCALL_NR);
+	/* Other tests that run meanwhile make this call as well. */
+	snprintf(text, sizeof(text), "raw_syscalls:sys_enter[id==%d && comm==\"%s\"]", SYSCALL_NR,
+		 program_invocation_short_name);
 	*r = (struct rig){0};
 	if (event_parse(text, NULL, &r->events, &err))
 		fail_msg("%s", err.what);

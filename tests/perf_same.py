@@ -20,6 +20,8 @@ What is no difference:
 - the kernel, a module or what is no file, under another name
 - user stacks, which perf unwinds: the kernel's part of the chain is compared
 - an address in no code may be in a file's data, which exports with user stacks mention
+- a few addresses of processes that have just become another program: perf keeps the mappings of
+  before, and ringback may have them for a moment longer than perf; "around an exec" counts them
 - names of functions: one of several at the same address; of a return address behind the last
   instruction of a function that never comes back, which is perf's next function and our last; and
   those that only one side knows: perf those of files that are still there, ringback those of the
@@ -41,6 +43,8 @@ SAMPLE = re.compile(
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.*) \(([/\[].*)\)$")
 MOST_SHOWN = 5
 DISCARDED = "discarded"
+EXEC = "around an exec"
+MOST_EXEC = 1000  # one frame in so many
 ANOTHER = "another name"
 KERNEL = 1 << 63
 
@@ -142,6 +146,9 @@ def chain_differs(ours, its, has_data):
     for (addr, dso), (its_addr, its_dso, _, _) in zip(chain, its["chain"]):
         if has_data and dso == "[unknown]" and not addr & KERNEL and its_dso.startswith("/"):
             continue
+        if not addr & KERNEL and (dso == "[unknown]") != (its_dso == "[unknown]") and \
+                (dso + its_dso).replace("[unknown]", "").startswith("/"):
+            return EXEC
         if addr != its_addr:
             return "address"
         if not same_dso(dso, its_dso):
@@ -193,7 +200,7 @@ def counts(samples, *keys):
 def script(ours, its):
     ours, its = read_ringback(ours), read_perf(its)
     found = Differences()
-    frames = discarded = 0
+    frames = discarded = execs = 0
     names, odd = collections.Counter(), collections.Counter()
     has_data = any("user_stack" in s for s in ours)
 
@@ -214,13 +221,16 @@ def script(ours, its):
                 if name == ANOTHER:
                     found.add(name, f, g)
         discarded += kind == DISCARDED
-        if kind and kind != DISCARDED:
+        execs += kind == EXEC
+        if kind and kind not in (DISCARDED, EXEC):
             found.add(kind, a, b)
     for (name, *what), nr in odd.most_common(MOST_SHOWN):
         print(f"{nr} names, {name}: {what}")
     print(f"names: {dict(names)}")
+    if execs * MOST_EXEC > frames:
+        found.add(EXEC, f"{execs} of {frames} frames", "at most one in a thousand")
     found.end(f"{len(ours)} samples of {len(counts(ours, 'event'))} events, {frames} frames, "
-              f"{discarded} discarded")
+              f"{discarded} discarded, {execs} {EXEC}")
 
 
 # ---- report ----

@@ -21,7 +21,8 @@
  * it. Not for signal handlers.
  *
  * The recorder must be root's or the program's own user's; others need `ringback record
- * --tell-group GROUP` and be in that group. RINGBACK_TELL in the environment names another socket.
+ * --tell-group GROUP` and be in that group. Looked for is the recorder named "default"; for another
+ * the environment has RINGBACK_TELL=/run/ringback/NAME.tell.
  *
  * What goes over the socket (SOCK_SEQPACKET) is struct ringback_message; the only answer is struct
  * ringback_reply, to a heartbeat's first message, with a timer as SCM_RIGHTS. Numbers are the

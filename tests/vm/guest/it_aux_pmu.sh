@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# In the guest: the test module's PMUs do what real ones do. Nothing of ringback runs here: this is what tests of ringback
+# rest on.
+. tests/tap.sh
+
+client=$RINGBACK_BUILD/tests/tool_aux
+parameters=/sys/module/rb_aux/parameters
+devices=/sys/bus/event_source/devices
+
+# set_to NAME VALUE
+set_to() {
+	echo "$2" >"$parameters/$1"
+}
+
+# field NAME LINE
+field() {
+	sed -n "s/.*\b$1=\([0-9a-fx]*\).*/\1/p" <<<"$2"
+}
+
+check "the kernel is Debian's 6.1" grep -q '^6\.1\.' /proc/sys/kernel/osrelease
+equal "there are 4 CPUs" 4 "$(nproc)"
+empty "kprobes, uprobes, system call tracepoints, BPF and PSI are there" "$(
+	for i in /proc/pressure/cpu $devices/kprobe $devices/uprobe /proc/sys/kernel/bpf_stats_enabled; do
+		[ -e "$i" ] || echo "no $i"
+	done)"
+
+for pmu in rb_aux_count rb_aux_mod; do
+	# 16 pages; much less than that, as much, a tick's rest more than that, many times.
+	set_to rate 1000
+	set_to limit 5003
+	out=$("$client" $pmu 1 16 1 60 2>&1)
+	check "$pmu: never full" test "$?:$(field written "$out"):$(field wraps "$out")" = 0:5003:0
+	set_to rate 8192
+	set_to limit 65536
+	out=$("$client" $pmu 1 16 1 60 2>&1)
+	check "$pmu: exactly full" test "$?:$(field written "$out"):$(field wraps "$out")" = 0:65536:1
+	set_to limit 65541
+	out=$("$client" $pmu 1 16 1 60 2>&1)
+	check "$pmu: five bytes over" test "$?:$(field written "$out"):$(field wraps "$out")" = 0:65541:1
+	set_to limit 0
+	set_to rate 65528
+	check "$pmu: wrapped many times, stopped and started 20 times" \
+		eval "out=\$($client $pmu 2 16 20 20 2>&1) || { echo \"\$out\"; false; }"
+	out=$("$client" $pmu 2 16 1 100 2>&1)
+	echo "# $pmu: $out"
+	check "$pmu: a tenth of a second wraps often" test "$(field wraps "$out")" -ge 5
+	set_to rate 8192
+	check "$pmu: goes with a thread" "$client" $pmu -1 64 3 30
+	for flag in 0x1 0x4 0x8; do
+		set_to flags $((flag))
+		out=$("$client" $pmu 0 16 1 10 2>&1)
+		equal "$pmu: flag $flag on demand" $((flag | 2)) $(($(field flags "$out")))
+	done
+	set_to flags 0
+done
+
+check "intel_pt describes the fields of its configuration" \
+	eval "[ \$(ls $devices/intel_pt/format | wc -l) = 14 ] && grep -qx config:10 $devices/intel_pt/format/tsc"
+check "intel_pt has its caps and ratios" \
+	test "$(cat $devices/intel_pt/caps/mtc_periods $devices/intel_pt/tsc_art_ratio | tr '\n' ' ')" = "249 240:2 "
+
+# A CPU goes off while its PMU writes: what was published then stays.
+set_to rate 8192
+check "CPU 3 goes off while a PMU writes there" eval "$client rb_aux_count 3 16 50 10 >/dev/null &
+	sleep 0.2; echo 0 >/sys/devices/system/cpu/cpu3/online && wait \$!"
+equal "it is off" 0-2 "$(cat /sys/devices/system/cpu/online)"
+echo 1 >/sys/devices/system/cpu/cpu3/online
+equal "and on again" 0-3 "$(cat /sys/devices/system/cpu/online)"
+check "what is opened then works on it" "$client" rb_aux_mod 3 16 3 20
+tap_end

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * PMUs with AUX areas that are written by a timer, for the tests of ringback: no hardware is
+ *needed. Their drivers' part is done as real ones do it: perf_aux_output_begin() at each start,
+ *_end() at each stop, which is when aux_head and PERF_RECORD_AUX are published.
+ *
+ *	rb_aux_count, rb_aux_mod	a known sequence: the word at byte 8 * i of all that a
+ *buffer ever got is mark | (i + 1), little-endian; never 0, so memory that was never written shows
+ *	intel_pt			what was given in debugfs for the CPU it runs on, once
+ *
+ *	/sys/module/rb_aux/parameters/	may be changed at any time
+ *	  rate				bytes at each tick of a millisecond
+ *	  limit				a buffer gets no more than that in all; 0: no limit
+ *	  flags				PERF_AUX_FLAG_* given with each end (1 truncated, 4 partial,
+ *8 collision)
+ *	  restart			ends and begins anew every that many ticks, as an interrupt
+ *does; 0: never /sys/kernel/debug/ringback/
+ *	  written			"PMU CPU BYTES BUFFER-BYTES" of the last stop on each CPU
+ *	  pt/cpuN			to be written: what intel_pt plays back on CPU N
+ */
+#include "rb_aux.h"
+
+#include <linux/debugfs.h>
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#define TICK_NS 1000000
+
+static unsigned int rate = 8192, flags, restart;
+static unsigned long limit;
+module_param(rate, uint, 0644);
+module_param(limit, ulong, 0644);
+module_param(flags, uint, 0644);
+module_param(restart, uint, 0644);
+
+/* One PMU on one CPU. Touched only by that CPU, interrupts off; `last_` is also read by debugfs. */
+struct unit {
+	struct perf_output_handle handle;
+	struct hrtimer timer;
+	struct perf_event *event; /* NULL: stopped */
+	struct area *area;
+	u64 begun; /* area->written at perf_aux_output_begin() */
+	unsigned int ticks;
+	u64 last_written, last_bytes;
+};
+
+struct test_pmu {
+	struct pmu pmu;
+	const char *name;
+	struct unit __percpu *units;
+};
+
+static struct test_pmu pmus[NR_KINDS] = {
+	[KIND_COUNT].name = "rb_aux_count",
+	[KIND_MOD].name = "rb_aux_mod",
+	[KIND_PT].name = "intel_pt",
+};
+static struct dentry *dir;
+
+static enum kind kind_of(struct perf_event *event)
+{
+	return container_of(event->pmu, struct test_pmu, pmu) - pmus;
+}
+
+static struct unit *unit_of(struct perf_event *event)
+{
+	return this_cpu_ptr(pmus[kind_of(event)].units);
+}
+
+/* Writes `n` bytes at the area's place; it must not cross a page's end. */
+static void put(struct area *a, const u8 *bytes, size_t n)
+{
+	u64 at = a->written % a->bytes;
+
+	memcpy(a->pages[at >> PAGE_SHIFT] + (at & ~PAGE_MASK), bytes, n);
+	a->written += n;
+}
+
+static void put_sequence(struct area *a, u64 n)
+{
+	while (n) {
+		u64 word = a->mark | (a->written / 8 + 1);
+		size_t from = a->written % 8, part = min_t(u64, n, 8 - from);
+
+		put(a, (u8 *)&word + from, part);
+		n -= part;
+	}
+}
+
+static void put_playback(struct area *a, u64 n)
+{
+	while (n) {
+		const u8 *bytes;
+		u64 room = PAGE_SIZE - a->written % PAGE_SIZE;
+		size_t part =
+			play_bytes(smp_processor_id(), a->written, min_t(u64, n, room), &bytes);
+
+		if (!part)
+			return;
+		put(a, bytes, part);
+		n -= part;
+	}
+}
+
+static void produce(struct unit *u)
+{
+	struct area *a = u->area;
+	u64 n = READ_ONCE(rate), most = READ_ONCE(limit);
+
+	if (most)
+		n = min_t(u64, n, most > a->written ? most - a->written : 0);
+	if (!a->overwrite) {
+		u64 room = u->handle.size - min_t(u64, u->handle.size, a->written - u->begun);
+
+		if (n > room) {
+			n = room;
+			perf_aux_output_flag(&u->handle, PERF_AUX_FLAG_TRUNCATED);
+		}
+	}
+	if (kind_of(u->event) == KIND_PT)
+		put_playback(a, n);
+	else
+		put_sequence(a, n);
+}
+
+static int begin(struct unit *u, struct perf_event *event)
+{
+	struct area *a = perf_aux_output_begin(&u->handle, event);
+
+	if (!a)
+		return -EINVAL;
+	u->area = a;
+	u->begun = a->written;
+	u->event = event;
+	return 0;
+}
+
+/* The record's size: what was written since begin, or the whole buffer, which is all that Intel
+ * PT's driver knows. */
+static void end(struct unit *u)
+{
+	struct area *a = u->area;
+	u64 n = a->written - u->begun;
+	bool mod = kind_of(u->event) != KIND_COUNT;
+
+	u->last_written = a->written;
+	u->last_bytes = a->bytes;
+	u->event = NULL;
+	if (READ_ONCE(flags))
+		perf_aux_output_flag(&u->handle, READ_ONCE(flags));
+	if (a->overwrite) {
+		u->handle.head = mod ? a->written % a->bytes : u->handle.head + n;
+		n = mod ? a->bytes : n;
+	}
+	perf_aux_output_end(&u->handle, n);
+}
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	struct unit *u = container_of(timer, struct unit, timer);
+	struct perf_event *event = u->event;
+	unsigned int every = READ_ONCE(restart);
+
+	if (!event)
+		return HRTIMER_NORESTART;
+	produce(u);
+	u->ticks++;
+	if ((every && u->ticks >= every) || (u->handle.aux_flags & PERF_AUX_FLAG_TRUNCATED)) {
+		u->ticks = 0;
+		end(u);
+		if (begin(u, event)) {
+			event->hw.state = PERF_HES_STOPPED;
+			return HRTIMER_NORESTART;
+		}
+	}
+	hrtimer_forward_now(timer, ns_to_ktime(TICK_NS));
+	return HRTIMER_RESTART;
+}
+
+static void pmu_start(struct perf_event *event, int how)
+{
+	struct unit *u = unit_of(event);
+
+	if (begin(u, event)) {
+		event->hw.state = PERF_HES_STOPPED;
+		return;
+	}
+	event->hw.state = 0;
+	u->ticks = 0;
+	hrtimer_start(&u->timer, ns_to_ktime(TICK_NS), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void pmu_stop(struct perf_event *event, int how)
+{
+	struct unit *u = unit_of(event);
+
+	if (event->hw.state & PERF_HES_STOPPED)
+		return;
+	event->hw.state = PERF_HES_STOPPED;
+	hrtimer_try_to_cancel(&u->timer);
+	if (u->event == event)
+		end(u);
+}
+
+static int pmu_add(struct perf_event *event, int how)
+{
+	if (unit_of(event)->event)
+		return -EBUSY;
+	event->hw.state = PERF_HES_STOPPED;
+	if (how & PERF_EF_START) {
+		pmu_start(event, 0);
+		if (event->hw.state)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void pmu_del(struct perf_event *event, int how)
+{
+	pmu_stop(event, PERF_EF_UPDATE);
+}
+
+static void pmu_read(struct perf_event *event)
+{
+}
+
+static int pmu_event_init(struct perf_event *event)
+{
+	if (event->attr.type != event->pmu->type)
+		return -ENOENT;
+	if (kind_of(event) == KIND_PT ? !intel_pt_config_ok(event->attr.config)
+				      : event->attr.config != 0)
+		return -EINVAL;
+	return 0;
+}
+
+static void *setup_area(struct perf_event *event, void **pages, int nr, bool overwrite)
+{
+	struct area *a = kzalloc(sizeof(*a), GFP_KERNEL);
+
+	if (!a)
+		return NULL;
+	a->pages = pages;
+	a->bytes = (u64)nr << PAGE_SHIFT;
+	a->overwrite = overwrite;
+	a->mark = (u64)(event->cpu + 1) << 48;
+	return a;
+}
+
+static void free_area(void *area)
+{
+	kfree(area);
+}
+
+static int written_show(struct seq_file *s, void *unused)
+{
+	int kind, cpu;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		for_each_possible_cpu(cpu)
+		{
+			struct unit *u = per_cpu_ptr(pmus[kind].units, cpu);
+
+			seq_printf(s, "%s %d %llu %llu\n", pmus[kind].name, cpu,
+				   READ_ONCE(u->last_written), READ_ONCE(u->last_bytes));
+		}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(written);
+
+static int register_pmu(struct test_pmu *t)
+{
+	int cpu, rc;
+
+	t->units = alloc_percpu(struct unit);
+	if (!t->units)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu)
+	{
+		struct unit *u = per_cpu_ptr(t->units, cpu);
+
+		hrtimer_init(&u->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+		u->timer.function = tick;
+	}
+	t->pmu = (struct pmu){
+		.module = THIS_MODULE,
+		.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE,
+		.task_ctx_nr = perf_sw_context,
+		.attr_groups = t == &pmus[KIND_PT] ? intel_pt_groups : NULL,
+		.event_init = pmu_event_init,
+		.add = pmu_add,
+		.del = pmu_del,
+		.start = pmu_start,
+		.stop = pmu_stop,
+		.read = pmu_read,
+		.setup_aux = setup_area,
+		.free_aux = free_area,
+	};
+	rc = perf_pmu_register(&t->pmu, t->name, -1);
+	if (rc) {
+		free_percpu(t->units);
+		t->units = NULL;
+	}
+	return rc;
+}
+
+static void rb_aux_exit(void)
+{
+	int kind;
+
+	debugfs_remove(dir);
+	for (kind = 0; kind < NR_KINDS; kind++)
+		if (pmus[kind].units) {
+			perf_pmu_unregister(&pmus[kind].pmu);
+			free_percpu(pmus[kind].units);
+		}
+	play_exit();
+}
+
+static int __init rb_aux_init(void)
+{
+	int kind, rc = 0;
+
+	for (kind = 0; kind < NR_KINDS && !rc; kind++)
+		rc = register_pmu(&pmus[kind]);
+	dir = debugfs_create_dir("ringback", NULL);
+	if (!rc) {
+		debugfs_create_file("written", 0444, dir, NULL, &written_fops);
+		rc = play_init(dir);
+	}
+	if (rc)
+		rb_aux_exit();
+	return rc;
+}
+
+module_init(rb_aux_init);
+module_exit(rb_aux_exit);
+MODULE_DESCRIPTION("PMUs with AUX areas for the tests of ringback");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# run.sh [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel, 4 CPUs and the test module
+# (module/pmu.c), under QEMU without the host's help, and prints their points as one TAP: "ok N - TEST: what". Exits with 0
+# when the guest ended by itself and no point failed. Everything is built in $RINGBACK_BUILD/vm; what the kernel said is in
+# console.log there. In the guest: the sources' tests/ in /src, program, loads and tools in /build, the host's own tools and
+# libraries as far as they are named below, the rest from busybox.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+: "${RINGBACK_BUILD:=build}"
+build=$(realpath "$RINGBACK_BUILD")
+program=$(realpath "${RINGBACK:-$build/ringback}")
+dir=$build/vm
+root=$dir/root
+limit=200
+tools="bash awk basename bc cat chmod chown cmp comm cp cut date dd diff dirname env find grep head id jq ln ls mkdir mktemp mv
+	nproc paste pgrep python3 readlink realpath rm rmdir sed seq setpriv setsid sleep sort stat tail taskset tee timeout touch tr
+	truncate uniq unshare wc xargs"
+
+if [ "${1-}" = -t ]; then
+	limit=$2
+	shift 2
+fi
+
+# put FILE...: into the guest, at the same place
+put() {
+	local file
+
+	for file; do
+		install -D "$file" "$root$(realpath "$(dirname "$file")")/${file##*/}"
+	done
+}
+
+# libraries FILE...: that they are linked with
+libraries() {
+	ldd "$@" 2>/dev/null | sed -n 's,.*[[:space:]]\(/[^ ]*\) (0x.*,\1,p' | sort -u
+}
+
+make_root() {
+	local tool python paths=()
+
+	rm -rf "$root"
+	mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib,usr/lib64,proc,sys,dev,etc,opt/busybox,src,build/tests,build/tap}
+	ln -s usr/bin usr/sbin usr/lib usr/lib64 "$root"
+	cp tests/vm/init "$root/init"
+	cp /bin/busybox "$root/usr/bin/busybox"
+	cp "$dir/module/rb_aux.ko" "$root/"
+	printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
+	for tool in $tools; do
+		paths+=("$(PATH=/usr/bin:/usr/sbin type -P "$tool")")
+	done
+	put "${paths[@]}"
+	# As much of Python as starts and opens a socket.
+	python=$(/usr/bin/python3 -c 'import json; print(json.__path__[0])')
+	python=${python%/*}
+	mkdir -p "$root$python"
+	cp -r "$python"/*.py "$python"/{collections,encodings,importlib,json,lib-dynload,re} "$root$python"
+	cp -r tests "$root/src/"
+	cp "$program" "$build"/tests/load_* "$build"/tests/tool_* "$root/build/tests/"
+	rm -f "$root"/build/tests/*.[do]
+	mv "$root/build/tests/${program##*/}" "$root/build/ringback"
+	# shellcheck disable=SC2046 # a list of words
+	put $(libraries "${paths[@]}" "$root"/build/ringback "$root"/build/tests/* "$python"/lib-dynload/*.so)
+	printf '%s\n' "$@" >"$root/tests.list"
+	(cd "$root" && find . | cpio -o -H newc --quiet) >"$dir/initramfs"
+}
+
+boot() {
+	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -smp 4 -m 1G -nodefaults -display none -no-reboot \
+		-kernel "$dir"/kernel/boot/vmlinuz-* -initrd "$dir/initramfs" \
+		-append 'console=ttyS0 panic=-1 quiet loglevel=6' \
+		-serial "file:$dir/console.log" -serial "file:$dir/tests.log" </dev/null
+}
+
+# As one TAP. Serial lines may end with CR.
+points() {
+	tr -d '\r' <"$dir/tests.log" | awk '
+		/^# file: / { file = $3; sub(/.*\//, "", file) }
+		/^# module: / { module = 1; kernel = $3 }
+		/^# status: / && $3 != 0 { bad = 1 }
+		/^# end of the guest$/ { whole = 1 }
+		/^(not )?ok/ {
+			word = $1 == "ok" ? "ok" : "not ok"
+			if (word != "ok") bad = 1
+			sub(/^(not )?ok *[0-9]* *-? */, "")
+			print word, ++nr, "-", file ": " $0
+			next
+		}
+		!/^1\.\./ { print /^#/ ? $0 : "# " $0 }
+		END {
+			print whole ? "ok" : "not ok", ++nr, "- the guest ran all and ended by itself"
+			print module ? "ok" : "not ok", ++nr, "- its kernel took the test module"
+			print "1.." nr
+			exit bad || !whole || !module
+		}'
+}
+
+mkdir -p "$dir"
+: >"$dir/tests.log"
+if ! tests/vm/kernel.sh "$dir"; then
+	echo "not ok 1 - the guest's kernel is there and the test module builds"
+	echo "1..1"
+	exit 1
+fi
+make_root "$@"
+start=$SECONDS
+boot 2>&1 | sed 's/^/# /'
+status=${PIPESTATUS[0]}
+points
+rc=$?
+echo "# the guest took $((SECONDS - start)) s, limit $limit s"
+[ "$rc" = 0 ] && [ "$status" = 0 ]

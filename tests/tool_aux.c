@@ -41,7 +41,7 @@ static void die(const char *what)
 static unsigned int pmu_type(const char *pmu)
 {
 	char path[256];
-	unsigned int type;
+	unsigned int type = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);

@@ -1,6 +1,8 @@
 /* LAYERS: base */
 /* SPDX-License-Identifier: MIT */
 /*
+ * tool_aux sequence CPU BYTES: the known sequence for that CPU, to be played back by intel_pt.
+ *
  * tool_aux PMU CPU PAGES ROUNDS MS: a small client of an AUX area, the test module's
  * (tests/vm/module) in the guest. Maps the data ring read-only and backward, sets the AUX area's
  * place through a second mapping that is gone at once, maps the area read-only. CPU -1: this
@@ -29,6 +31,7 @@ struct client {
 	size_t page_bytes, bytes; /* bytes: of the area */
 	const struct perf_event_mmap_page *page;
 	const uint8_t *area;
+	bool counts; /* its head counts on */
 	int wrong;
 };
 
@@ -170,7 +173,7 @@ static void check_record(struct client *c, uint64_t head, uint64_t since)
 		((uint8_t *)&r)[i] = data[(data_head + i) % c->page->data_size];
 	want(c, "type of the newest record", r.header.type, PERF_RECORD_AUX);
 	want(c, "its offset", r.offset, head);
-	want(c, "its size", r.size, strcmp(c->pmu, "rb_aux_mod") ? since : c->bytes);
+	want(c, "its size", r.size, c->counts ? since : c->bytes);
 	want(c, "its flag of an area that is overwritten", r.flags & PERF_AUX_FLAG_OVERWRITE,
 	     PERF_AUX_FLAG_OVERWRITE);
 	printf(" flags=%#llx", (unsigned long long)r.flags);
@@ -181,11 +184,19 @@ int main(int argc, char **argv)
 	struct client c = {.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
 	uint64_t before = 0;
 
+	if (argc == 4 && !strcmp(argv[1], "sequence")) {
+		c.cpu = atoi(argv[2]);
+		for (uint64_t at = 0; at < strtoul(argv[3], NULL, 0); at++)
+			putchar(sequence(&c, at));
+		return 0;
+	}
 	if (argc != 6) {
-		fprintf(stderr, "usage: tool_aux PMU CPU PAGES ROUNDS MS\n");
+		fprintf(stderr, "usage: tool_aux PMU CPU PAGES ROUNDS MS, or: tool_aux sequence "
+				"CPU BYTES\n");
 		return 2;
 	}
 	c.pmu = argv[1];
+	c.counts = !strcmp(c.pmu, "rb_aux_count");
 	c.cpu = atoi(argv[2]);
 	c.bytes = strtoul(argv[3], NULL, 0) * c.page_bytes;
 	open_client(&c);
@@ -199,8 +210,7 @@ int main(int argc, char **argv)
 			die("off");
 		head = __atomic_load_n(&c.page->aux_head, __ATOMIC_ACQUIRE);
 		written = c.cpu < 0 ? written_here(&c) : written_on(&c);
-		want(&c, "aux_head", head,
-		     strcmp(c.pmu, "rb_aux_mod") ? written : written % c.bytes);
+		want(&c, "aux_head", head, c.counts ? written : written % c.bytes);
 		check_area(&c, written);
 		printf("written=%llu head=%llu wraps=%llu", (unsigned long long)written,
 		       (unsigned long long)head, (unsigned long long)(written / c.bytes));

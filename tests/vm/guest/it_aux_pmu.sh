@@ -61,6 +61,22 @@ check "intel_pt describes the fields of its configuration" \
 check "intel_pt has its caps and ratios" \
 	test "$(cat $devices/intel_pt/caps/mtc_periods $devices/intel_pt/tsc_art_ratio | tr '\n' ' ')" = "249 240:2 "
 
+# An interrupt ends and begins anew; the place in the sequence is kept.
+set_to rate 8192
+set_to restart 3
+check "an end and a new begin every 3 ticks lose nothing" "$client" rb_aux_mod 1 16 3 50
+set_to restart 0
+
+# What is given for a CPU is played back there, once: less than the buffer, and more.
+for bytes in 10001 300007; do
+	"$client" sequence 1 $bytes >/sys/kernel/debug/ringback/pt/cpu1
+	set_to rate 65536
+	out=$("$client" intel_pt 1 16 2 60 2>&1)
+	check "intel_pt plays back $bytes bytes" test "$?:$(field written "$(tail -n 1 <<<"$out")")" = 0:$bytes
+done
+out=$("$client" intel_pt 2 16 1 20 2>&1)
+check "and nothing on a CPU that was given nothing" test "$?:$(field written "$out")" = 0:0
+
 # A CPU goes off while its PMU writes: what was published then stays.
 set_to rate 8192
 check "CPU 3 goes off while a PMU writes there" eval "$client rb_aux_count 3 16 50 10 >/dev/null &

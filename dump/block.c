@@ -55,6 +55,7 @@ const char *block_section_name(uint16_t section)
 		[FMT_HOST] = "HOST",	   [FMT_TRIGGER] = "TRIGGER", [FMT_CHANNELS] = "CHANNELS",
 		[FMT_FORMATS] = "FORMATS", [FMT_WINDOWS] = "WINDOWS", [FMT_LEDGER] = "LEDGER",
 		[FMT_RECORDS] = "RECORDS", [FMT_STATS] = "STATS",     [FMT_FOOTER] = "FOOTER",
+		[FMT_SYMBOLS] = "SYMBOLS", [FMT_AUX] = "AUX",
 	};
 
 	if (section >= sizeof(names) / sizeof(names[0]) || !names[section])
@@ -275,7 +276,8 @@ static int check_stored(const struct fmt_block *h, uint64_t seed, struct bytes s
 			return err_set(err, -EBADMSG, "its padding is not zero");
 	if (h->flags)
 		return err_set(err, -EBADMSG, "it has flags (0x%x) of a later version", h->flags);
-	if ((h->encoding == FMT_ENC_ITEMS || h->encoding == FMT_ENC_RAW) &&
+	if ((h->encoding == FMT_ENC_ITEMS || h->encoding == FMT_ENC_RAW ||
+	     h->encoding == FMT_ENC_BYTES) &&
 	    h->content_bytes != h->payload_bytes)
 		return err_set(err, -EBADMSG, "its content and payload lengths differ");
 	return 0;

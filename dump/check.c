@@ -92,7 +92,8 @@ int reader_verify(struct reader *r, size_t i, struct buf *out, struct err *err)
 	content = (struct bytes){out->p, out->len};
 	if (b->h.encoding == FMT_ENC_ITEMS)
 		rc = check_items(&b->h, content, err);
-	else if (b->h.encoding == FMT_ENC_RAW || b->h.encoding == FMT_ENC_PACKED)
+	else if (b->h.section == FMT_RECORDS &&
+		 (b->h.encoding == FMT_ENC_RAW || b->h.encoding == FMT_ENC_PACKED))
 		rc = check_records(&b->h, content, err);
 	if (rc) {
 		reader_describe(b, i, where, sizeof(where));

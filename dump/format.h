@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dump file, version 1, as C. dump/FORMAT.md is the same in prose and tables, and
- * tests/t_format.c holds the two together.
+ * The dump file, version 1, as C. dump/FORMAT.md is the same in prose and tables, with SYMBOLS.md,
+ * PACKED.md and format_packed.h, and tests/t_format.c holds them together.
  *
  *   fmt_header │ block │ block │ ... │ block (FOOTER) │ fmt_trailer
  *
@@ -9,9 +9,11 @@
  *
  * Everything is little-endian and 8-byte aligned; reserved fields are zero; ids are never reused.
  * A payload is a run of items (fmt_item + bytes), except in RECORDS, where it is records of the
- * kernel in an encoding that the block header names.
+ * kernel in an encoding that the block header names, and in AUX, where it is a hardware's bytes.
  */
 #pragma once
+
+#include "dump/format_packed.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +31,8 @@
 #define FMT_MAX_STORED_BYTES (FMT_MAX_BLOCK_BYTES + 4096)
 /* What the writer aims at. */
 #define FMT_BLOCK_BYTES (256u << 10)
+/* The same for AUX, of which one area alone may be as large as all rings. */
+#define FMT_AUX_BLOCK_BYTES (1u << 20)
 /* As many as one FOOTER can list (an item header and a fmt_dir each). */
 #define FMT_MAX_BLOCKS (FMT_MAX_BLOCK_BYTES / 64)
 
@@ -54,6 +58,7 @@ enum fmt_section {
 	FMT_STATS = 8,	  /* timings and losses of the whole dump; written after the records */
 	FMT_FOOTER = 9,	  /* the directory */
 	FMT_SYMBOLS = 10, /* names of the addresses in the dump; written after the records */
+	FMT_AUX = 11,	  /* bytes of one ring's AUX area */
 };
 
 /* How a block's payload is to be understood once it is out of LZ4. */
@@ -61,6 +66,7 @@ enum fmt_encoding {
 	FMT_ENC_ITEMS = 0,  /* fmt_item, bytes, padding, fmt_item, ... */
 	FMT_ENC_RAW = 1,    /* RECORDS: ring bytes as the kernel wrote them, newest record first */
 	FMT_ENC_PACKED = 2, /* RECORDS: the same bytes as columns, fmt_pack and what follows it */
+	FMT_ENC_BYTES = 3,  /* AUX: as the hardware wrote them, oldest first */
 };
 
 struct fmt_block {
@@ -69,14 +75,14 @@ struct fmt_block {
 	uint8_t encoding;	/* enum fmt_encoding */
 	uint8_t flags;		/* 0 */
 	uint32_t seq;		/* 0 for the first block of the file, then +1 */
-	uint32_t ring;		/* RECORDS: the ring's id, else FMT_NO_RING */
+	uint32_t ring;		/* RECORDS, AUX: the ring's id, else FMT_NO_RING */
 	uint32_t stored_bytes;	/* the LZ4 frame, without padding */
 	uint32_t payload_bytes; /* after LZ4 */
-	uint32_t content_bytes; /* after the encoding is undone; payload_bytes for ITEMS and RAW */
-	uint32_t nr_records;	/* items, or perf records */
+	uint32_t content_bytes; /* after the encoding is undone; payload_bytes but for PACKED */
+	uint32_t nr_records;	/* items, or perf records; AUX: 0 */
 	uint64_t first_ns;	/* RECORDS: smallest time in it, in the dump's clock; else 0 */
 	uint64_t last_ns;	/* RECORDS: largest */
-	uint64_t ring_off;    /* RECORDS: bytes of this window newer than this block's first byte */
+	uint64_t ring_off;    /* RECORDS, AUX: bytes of this window newer than all of this block */
 	uint64_t stored_hash; /* XXH3-64 of the stored bytes and their padding */
 	uint64_t hash;	      /* XXH3-64 of the 64 bytes before */
 };
@@ -118,116 +124,6 @@ struct fmt_dir {
 	uint64_t ring_off;
 };
 
-/* ---- RECORDS, packed ----
- *
- *   fmt_pack │ fmt_pack_class ... │ roles │ constants │ lengths of streams │ streams
- */
-struct fmt_pack {
-	uint32_t nr_records;
-	uint32_t content_bytes; /* of all records and the tail */
-	uint64_t time_ns;	/* what the first record's time is counted back from */
-	uint32_t first_tid;	/* the thread before the first record */
-	uint32_t nr_classes;	/* fmt_pack_class that follow; class 0 has none */
-	uint32_t nr_templates;	/* template 0 not counted */
-	uint32_t nr_chains;
-	uint32_t nr_shared; /* of these: referred to by number */
-	uint32_t nr_addrs;
-	uint32_t nr_streams;
-	uint32_t tail_bytes; /* behind the last whole record, at the end of BULK */
-};
-
-/* Records that have the same words at the same places. */
-struct fmt_pack_class {
-	uint32_t nr_records;
-	uint16_t words;	     /* of 4 bytes, chain and bulk not counted */
-	uint16_t chain_at;   /* the chain stands before this word; FMT_PACK_NONE: it has none */
-	uint16_t bulk_at;    /* as chain_at, not before it */
-	uint16_t bulk_words; /* of 4 bytes */
-	uint32_t flags;
-};
-
-#define FMT_PACK_NONE	 0xffffu
-#define FMT_PACK_CHANGES 1u /* fmt_pack_class.flags: the thread is expected to be another one */
-
-/* What a word of a record is, one byte each. */
-enum fmt_pack_role {
-	FMT_ROLE_CONST = 0,   /* the same in the whole class */
-	FMT_ROLE_KEEP = 1,    /* the same in all records of a template */
-	FMT_ROLE_VARY = 2,    /* as in the template's record before, or in the column */
-	FMT_ROLE_DIRECT = 3,  /* in the column */
-	FMT_ROLE_TIME = 4,    /* low half of the time; */
-	FMT_ROLE_TIME_HI = 5, /* high half: the next word */
-	FMT_ROLE_TID = 6,     /* the thread */
-	FMT_ROLE_PREV = 7,    /* the thread of the record before */
-	FMT_ROLE_SIZE = 8,   /* as CONST, with 8 times the chain's length added to its upper half */
-	FMT_ROLE_NR = 9,     /* the chain's length */
-	FMT_ROLE_IP = 10,    /* low half of the chain's second address; */
-	FMT_ROLE_IP_HI = 11, /* high half: the next word */
-};
-
-/* Streams, in this order; from FMT_STREAM_CLASS on those of each class. */
-enum fmt_pack_stream {
-	FMT_STREAM_RUNS = 0,	  /* column: how often the next template was as expected */
-	FMT_STREAM_TEMPLATES = 1, /* column: the template that came instead */
-	FMT_STREAM_TID_RUNS = 2,
-	FMT_STREAM_TIDS = 3,
-	FMT_STREAM_CLASSES = 4,	   /* column: the class of each template from 1 on */
-	FMT_STREAM_BACK = 5,	   /* column: for each chain the nodes there were, less the one it
-				      branches off */
-	FMT_STREAM_GROWN = 6,	   /* column: how many nodes each chain adds, one below the other */
-	FMT_STREAM_FRAME_RUNS = 7, /* column: how often the next node's address was as expected */
-	FMT_STREAM_FRAMES = 8,	   /* column: what came instead: a place in ADDRS */
-	FMT_STREAM_ADDRS = 9,	   /* column: addresses, ascending, each less the one before */
-	FMT_STREAM_BULK = 10,	   /* bytes */
-	FMT_STREAM_CLASS = 11,
-};
-
-/* Streams of a class: these; then, for each word in turn that is KEEP, VARY or DIRECT, its column.
- */
-enum {
-	FMT_STREAM_CLASS_TIMES = 0,  /* column: time of the record before, less this one's */
-	FMT_STREAM_CLASS_MASKS = 1,  /* column: bit i: its i-th VARY word is in the column; above
-					them: the chain is in the column */
-	FMT_STREAM_CLASS_CHAINS = 2, /* column: 0: the next chain that is not shared; else a
-					shared one's number and 1 */
-	FMT_STREAM_CLASS_WORDS = 3,
-};
-
-/* What a reader must be able to hold: of VARY words in a class; of words in all templates, each as
- * many as its class has; of nodes. */
-#define FMT_PACK_MAX_VARY    24
-#define FMT_PACK_MAX_RECORDS 32768u
-#define FMT_PACK_MAX_WORDS   131072u
-#define FMT_PACK_MAX_NODES   32768u
-/* Threads whose successor is remembered, by their number modulo this. */
-#define FMT_PACK_THREADS 4096u
-
-/* Of a column of numbers. */
-struct fmt_column {
-	uint32_t nr;
-	uint8_t kind;	    /* enum fmt_column_kind */
-	uint8_t bits;	    /* CONST, FIXED: of a number */
-	uint8_t nr_symbols; /* HUFFMAN: lengths of codes that follow, 4 bits each */
-	uint8_t reserved;
-};
-
-enum fmt_column_kind {
-	FMT_COLUMN_CONST = 0, /* one number, whole bytes: all are that */
-	FMT_COLUMN_FIXED = 1,
-	FMT_COLUMN_HUFFMAN = 2,
-};
-
-/* A stream of words is one byte, this, and a column of what it says; before it, with TABLE, the
- * table. */
-enum fmt_column_coding {
-	FMT_CODING_PLAIN = 0,
-	FMT_CODING_DELTA = 1, /* difference to what it was before, folded: 0 -1 1 -2 2 ... */
-	FMT_CODING_TABLE = 2, /* place in a table */
-};
-
-#define FMT_COLUMN_MAX_BITS 12	/* of a code */
-#define FMT_COLUMN_SYMBOLS  136 /* numbers up to 2^64 - 1 */
-
 /* ---- HOST ---- */
 enum {
 	FMT_HOST_FACTS = 1,    /* fmt_host */
@@ -240,6 +136,7 @@ enum {
 	FMT_HOST_CMDLINE = 8,	 /* of the recorder, NUL-separated */
 	FMT_HOST_CAPABILITY = 9, /* one a capability: "name=value" as `ringback doctor` prints it */
 	FMT_HOST_INSTANCE = 10,	 /* the recorder's -n NAME */
+	FMT_HOST_CPU_ID = 11,	 /* "vendor,family,model,stepping"; arm64: MIDR_EL1, "0x..." */
 };
 
 struct fmt_host {
@@ -302,6 +199,8 @@ enum {
 	FMT_EVENT_FILTER = 4, /* u32 event + text */
 	FMT_EVENT_ID = 5,     /* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
 	FMT_EVENT_TARGET = 6, /* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
+	FMT_EVENT_PMU = 7,    /* u32 event + texts, a NUL behind each: the name of its PMU, which
+				 has AUX areas; of its files in sysfs: path, content, path, ... */
 };
 
 struct fmt_channel {
@@ -339,7 +238,10 @@ struct fmt_tracepoint {
 };
 
 /* ---- WINDOWS ---- */
-enum { FMT_WINDOW = 1 };
+enum {
+	FMT_WINDOW = 1,	    /* fmt_window: one a ring */
+	FMT_WINDOW_AUX = 2, /* fmt_window_aux: one a ring that has an AUX area */
+};
 
 struct fmt_window {
 	uint32_t ring; /* id from 0 */
@@ -370,6 +272,49 @@ struct fmt_window {
 #define FMT_WINDOW_ONE_BANK 4u
 #define FMT_WINDOW_BROKEN   8u /* the walk met bytes that are no record: what is older is missing */
 #define FMT_WINDOW_TRIGGER  16u /* no ring: records of what met the rule */
+
+/*
+ * What a ring's AUX area held. CPU, thread and channel are those of its fmt_window, which is about
+ * the records that the kernel wrote beside it.
+ *
+ *	        ◀──────────────── bytes ────────────────▶
+ *	oldest  │ from before start_ns │    new_bytes    │  newest: where the hardware stood
+ */
+struct fmt_window_aux {
+	uint32_t ring;
+	uint32_t event;	 /* fmt_event.id */
+	uint32_t flags;	 /* FMT_AUX_* */
+	uint32_t nr_aux; /* PERF_RECORD_AUX in the ring's window; of these: */
+	uint32_t nr_truncated;
+	uint32_t nr_partial;
+	uint32_t nr_collision;
+	uint32_t reserved;
+	uint64_t area_bytes;
+	uint64_t bytes;		/* in this dump */
+	uint64_t new_bytes;	/* of these, written since start_ns */
+	uint64_t written_bytes; /* since start_ns; without FMT_AUX_COUNTING at least that many */
+	uint64_t head;		/* aux_head when it had stopped */
+	uint64_t start_ns;
+	uint64_t stop_ns;
+	uint64_t copy_ns;     /* how long the copying took */
+	uint64_t blackout_ns; /* from stop_ns until it ran again; 0: it did not */
+	/* The hardware's clock: TSC, on arm64 CNTVCT. Two pairs of the same moment; 0: unknown. */
+	uint64_t start_cycles;
+	uint64_t start_cycles_ns;
+	uint64_t stop_cycles;
+	uint64_t stop_cycles_ns;
+	/* From it to perf's own clock, not the dump's, as in perf_event_mmap_page. */
+	uint64_t time_zero;
+	uint32_t time_mult; /* 0: unknown */
+	uint32_t time_shift;
+};
+
+#define FMT_AUX_WRAPPED	  1u /* since start_ns more was written than the area holds */
+#define FMT_AUX_COUNTING  2u /* head counts on; else it is a place in the area */
+#define FMT_AUX_TRUNCATED 4u /* a PERF_RECORD_AUX of the ring's says so; as the following */
+#define FMT_AUX_PARTIAL	  8u
+#define FMT_AUX_COLLISION 16u
+#define FMT_AUX_PAUSED	  32u /* what met the rule stopped it, in the kernel, before stop_ns */
 
 /* ---- LEDGER: each block stands alone (PATHs and NAMESPACES are repeated where needed) ---- */
 enum {
@@ -633,9 +578,6 @@ _Static_assert(sizeof(struct fmt_trailer) == 64, "fmt_trailer");
 _Static_assert(offsetof(struct fmt_trailer, hash) == 56, "fmt_trailer.hash");
 _Static_assert(sizeof(struct fmt_item) == 8, "fmt_item");
 _Static_assert(sizeof(struct fmt_dir) == 56, "fmt_dir");
-_Static_assert(sizeof(struct fmt_pack) == 48, "fmt_pack");
-_Static_assert(sizeof(struct fmt_pack_class) == 16, "fmt_pack_class");
-_Static_assert(sizeof(struct fmt_column) == 8, "fmt_column");
 _Static_assert(sizeof(struct fmt_host) == 56, "fmt_host");
 _Static_assert(sizeof(struct fmt_trigger) == 48, "fmt_trigger");
 _Static_assert(sizeof(struct fmt_merged) == 24, "fmt_merged");
@@ -645,6 +587,7 @@ _Static_assert(sizeof(struct fmt_event) == 16, "fmt_event");
 _Static_assert(sizeof(struct fmt_event_id) == 16, "fmt_event_id");
 _Static_assert(sizeof(struct fmt_tracepoint) == 8, "fmt_tracepoint");
 _Static_assert(sizeof(struct fmt_window) == 136, "fmt_window");
+_Static_assert(sizeof(struct fmt_window_aux) == 152, "fmt_window_aux");
 _Static_assert(sizeof(struct fmt_path) == 32, "fmt_path");
 _Static_assert(sizeof(struct fmt_task) == 40, "fmt_task");
 _Static_assert(sizeof(struct fmt_comm) == 32, "fmt_comm");

@@ -417,9 +417,9 @@ bool reader_same_block(const struct fmt_block *want, const struct fmt_block *got
 
 void reader_describe(const struct reader_block *b, size_t i, char *out, size_t n)
 {
-	if (b->h.section == FMT_RECORDS)
-		snprintf(out, n, "block %zu (RECORDS of ring %u) at offset %" PRIu64, i, b->h.ring,
-			 b->offset);
+	if (b->h.section == FMT_RECORDS || b->h.section == FMT_AUX)
+		snprintf(out, n, "block %zu (%s of ring %u) at offset %" PRIu64, i,
+			 block_section_name(b->h.section), b->h.ring, b->offset);
 	else
 		snprintf(out, n, "block %zu (%s) at offset %" PRIu64, i,
 			 block_section_name(b->h.section), b->offset);

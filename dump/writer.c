@@ -260,7 +260,7 @@ int writer_section(struct writer *w, uint16_t section, struct err *err)
 {
 	int rc = check_state(w, err);
 
-	assert(section && section != FMT_RECORDS && section != FMT_FOOTER);
+	assert(section && section != FMT_RECORDS && section != FMT_AUX && section != FMT_FOOTER);
 	if (!rc && section != w->section)
 		rc = writer_flush(w, err);
 	if (!rc)
@@ -323,6 +323,26 @@ int writer_records(struct writer *w, const struct writer_run *run, const struct 
 		   int nr, struct err *err)
 {
 	struct fmt_block h = writer_run_header(run);
+	int rc = writer_flush(w, err);
+
+	return rc ? rc : put_block(w, &h, pieces, nr, err);
+}
+
+struct fmt_block writer_area_header(const struct writer_area *area)
+{
+	return (struct fmt_block){
+		.section = FMT_AUX,
+		.encoding = FMT_ENC_BYTES,
+		.ring = area->ring,
+		.content_bytes = area->content_bytes,
+		.ring_off = area->newer_bytes,
+	};
+}
+
+int writer_area(struct writer *w, const struct writer_area *area, const struct bytes *pieces,
+		int nr, struct err *err)
+{
+	struct fmt_block h = writer_area_header(area);
 	int rc = writer_flush(w, err);
 
 	return rc ? rc : put_block(w, &h, pieces, nr, err);

@@ -70,6 +70,23 @@ struct fmt_block writer_run_header(const struct writer_run *run);
 int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
 		   int nr, struct err *err);
 
+/*
+ * `content_bytes` of the AUX area of `ring`, oldest first: how many of its bytes in the dump are
+ * newer than these. At most FMT_AUX_BLOCK_BYTES is a good size; the newest first is a good order.
+ */
+struct writer_area {
+	uint32_t ring;
+	uint32_t content_bytes;
+	uint64_t newer_bytes;
+};
+
+/* The header of its block, as far as block_pack() does not set it. */
+struct fmt_block writer_area_header(const struct writer_area *area);
+
+/* Writes one AUX block from up to two pieces, compressed where they lie. */
+int writer_area(struct writer *w, const struct writer_area *area, const struct bytes *pieces,
+		int nr, struct err *err);
+
 /* Appends a block as it stands in a dump with the same id, its place in the file (seq) excepted.
  * `stored` is its frame and padding. */
 int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored, struct err *err);

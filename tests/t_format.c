@@ -1,9 +1,9 @@
 /* LAYERS: base */
 // SPDX-License-Identifier: MIT
 /*
- * Holds dump/FORMAT.md, with PACKED.md, and dump/format.h together: every struct, field and number
- * of the one is in the other, and the tables leave no byte of a struct out. Run from the source
- * tree's root.
+ * Holds dump/FORMAT.md, with SYMBOLS.md and PACKED.md, and dump/format.h, with format_packed.h,
+ * together: every struct, field and number of the one is in the other, and the tables leave no byte
+ * of a struct out. Run from the source tree's root.
  */
 #include "dump/format.h"
 
@@ -156,6 +156,30 @@ static const struct field fields[] = {
 	F(fmt_window, flags),
 	F(fmt_window, tail_bytes),
 	F(fmt_window, samples),
+	F(fmt_window_aux, ring),
+	F(fmt_window_aux, event),
+	F(fmt_window_aux, flags),
+	F(fmt_window_aux, nr_aux),
+	F(fmt_window_aux, nr_truncated),
+	F(fmt_window_aux, nr_partial),
+	F(fmt_window_aux, nr_collision),
+	F(fmt_window_aux, reserved),
+	F(fmt_window_aux, area_bytes),
+	F(fmt_window_aux, bytes),
+	F(fmt_window_aux, new_bytes),
+	F(fmt_window_aux, written_bytes),
+	F(fmt_window_aux, head),
+	F(fmt_window_aux, start_ns),
+	F(fmt_window_aux, stop_ns),
+	F(fmt_window_aux, copy_ns),
+	F(fmt_window_aux, blackout_ns),
+	F(fmt_window_aux, start_cycles),
+	F(fmt_window_aux, start_cycles_ns),
+	F(fmt_window_aux, stop_cycles),
+	F(fmt_window_aux, stop_cycles_ns),
+	F(fmt_window_aux, time_zero),
+	F(fmt_window_aux, time_mult),
+	F(fmt_window_aux, time_shift),
 	F(fmt_path, id),
 	F(fmt_path, build_id_bytes),
 	F(fmt_path, reserved),
@@ -307,6 +331,17 @@ static char *slurp(const char *path)
 	return text;
 }
 
+/* Both headers. */
+static char *slurp_headers(void)
+{
+	char *text = slurp("dump/format.h"), *packed = slurp("dump/format_packed.h");
+
+	assert_true(strlen(text) + strlen(packed) < 1 << 20);
+	strcat(text, packed);
+	free(packed);
+	return text;
+}
+
 static void check_field(struct doc *d, struct table *t, size_t offset, size_t size,
 			const char *name)
 {
@@ -371,6 +406,7 @@ static int load_doc(void **state)
 	struct doc *d = calloc(1, sizeof(*d));
 
 	parse_page(d, "dump/FORMAT.md");
+	parse_page(d, "dump/SYMBOLS.md");
 	parse_page(d, "dump/PACKED.md");
 	*state = d;
 	return 0;
@@ -419,7 +455,7 @@ static void tables_cover_their_structs(void **state)
 static void every_struct_is_documented(void **state)
 {
 	struct doc *d = *state;
-	char *text = slurp("dump/format.h");
+	char *text = slurp_headers();
 	size_t nr = 0;
 
 	for (char *p = text; (p = strstr(p, "\nstruct fmt_")); p++) {
@@ -446,7 +482,7 @@ static void every_struct_is_documented(void **state)
 /* Enumerators and flags of format.h, from its text: "FMT_X = 1" and "#define FMT_X 1u". */
 static size_t header_numbers(struct number *out)
 {
-	char *text = slurp("dump/format.h"), *save = NULL;
+	char *text = slurp_headers(), *save = NULL;
 	size_t nr = 0;
 
 	for (char *line = strtok_r(text, "\n;", &save); line; line = strtok_r(NULL, "\n;", &save)) {
@@ -469,6 +505,7 @@ static size_t header_numbers(struct number *out)
 	add_number(out, &nr, "FMT_MAX_BLOCK_BYTES", FMT_MAX_BLOCK_BYTES);
 	add_number(out, &nr, "FMT_MAX_STORED_BYTES", FMT_MAX_STORED_BYTES);
 	add_number(out, &nr, "FMT_BLOCK_BYTES", FMT_BLOCK_BYTES);
+	add_number(out, &nr, "FMT_AUX_BLOCK_BYTES", FMT_AUX_BLOCK_BYTES);
 	add_number(out, &nr, "FMT_MAX_BLOCKS", FMT_MAX_BLOCKS);
 	return nr;
 }

@@ -111,6 +111,8 @@ static int host_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 		return copy_text(l, b, &m->recorder);
 	case FMT_HOST_INSTANCE:
 		return copy_text(l, b, &m->instance);
+	case FMT_HOST_CPU_ID:
+		return copy_text(l, b, &m->cpu_id);
 	case FMT_HOST_CMDLINE:
 		return copy_bytes(l, b, &m->cmdline);
 	case FMT_HOST_CAPABILITY:
@@ -175,7 +177,7 @@ static int channel_item(struct meta_loaded *l, struct bytes b)
 
 static int event_item(struct meta_loaded *l, struct bytes b)
 {
-	struct meta_event e = {.name = "", .filter = "", .target = ""};
+	struct meta_event e = META_NO_EVENT;
 	struct bytes attr;
 	int rc = TAKE(b, e.f);
 
@@ -194,7 +196,7 @@ static int note_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	int rc = TAKE(b, n.event);
 
 	if (!rc)
-		rc = copy_text(l, b, &n.text);
+		rc = copy_bytes(l, b, &n.text);
 	return rc ? rc : append(l, &l->notes, &n, sizeof(n));
 }
 
@@ -210,6 +212,7 @@ static int channels_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	case FMT_EVENT_NAME:
 	case FMT_EVENT_FILTER:
 	case FMT_EVENT_TARGET:
+	case FMT_EVENT_PMU:
 		return note_item(l, kind, b);
 	case FMT_EVENT_ID:
 		bytes_get_grown(b, &id, sizeof(id));
@@ -240,10 +243,22 @@ static int formats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	return rc ? rc : append(l, &l->tracepoints, &t, sizeof(t));
 }
 
+static int area_item(struct meta_loaded *l, struct bytes b)
+{
+	struct fmt_window_aux a;
+
+	bytes_get_grown(b, &a, sizeof(a));
+	if (a.ring >= META_MAX_ID || a.bytes > a.area_bytes || a.new_bytes > a.bytes)
+		return -EBADMSG;
+	return append(l, &l->areas, &a, sizeof(a));
+}
+
 static int windows_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {
 	struct fmt_window w;
 
+	if (kind == FMT_WINDOW_AUX)
+		return area_item(l, b);
 	if (kind != FMT_WINDOW)
 		return 0;
 	bytes_get_grown(b, &w, sizeof(w));
@@ -367,6 +382,7 @@ static int build(struct meta_loaded *l)
 	m->saw = settle(&l->saw, sizeof(*m->saw), &m->nr_saw);
 	m->merged = settle(&l->merged, sizeof(*m->merged), &m->nr_merged);
 	m->tracepoints = settle(&l->tracepoints, sizeof(*m->tracepoints), &m->nr_tracepoints);
+	m->areas = settle(&l->areas, sizeof(*m->areas), &m->nr_areas);
 	return 0;
 }
 
@@ -381,6 +397,7 @@ static void free_collections(struct meta_loaded *l)
 	buf_free(&l->saw);
 	buf_free(&l->merged);
 	buf_free(&l->tracepoints);
+	buf_free(&l->areas);
 }
 
 int meta_load(struct reader *r, struct meta **out, struct err *err)
@@ -393,7 +410,7 @@ int meta_load(struct reader *r, struct meta **out, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory for what the dump says of itself");
 	m = &l->m;
 	m->hostname = m->uname = m->cpu_model = m->boot_id = m->os = "";
-	m->recorder = m->instance = "";
+	m->recorder = m->instance = m->cpu_id = "";
 	m->trigger_name = m->trigger_rule = m->trigger_reason = m->trigger_comm = "";
 	rc = collect(l, r);
 	if (!rc)
@@ -423,6 +440,7 @@ void meta_free(struct meta *m)
 	free(m->saw);
 	free(m->merged);
 	free(m->tracepoints);
+	free(m->areas);
 	free(m->channels);
 	free(m->events);
 	free(m->windows);

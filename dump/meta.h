@@ -23,6 +23,8 @@ struct meta_event {
 	const char *name;	     /* "" when missing; as are the following */
 	const char *filter;
 	const char *target;
+	const char *pmu;	/* of an event with an AUX area, else "" */
+	struct bytes pmu_files; /* meta_pmu_file() */
 };
 
 struct meta_channel {
@@ -52,6 +54,7 @@ struct meta_text {
 struct meta {
 	struct fmt_host host;
 	const char *hostname, *uname, *cpu_model, *boot_id, *os, *recorder, *instance;
+	const char *cpu_id;   /* as FMT_HOST_CPU_ID has it */
 	struct bytes cmdline; /* NUL-separated */
 	const char **caps;
 	size_t nr_caps;
@@ -75,6 +78,8 @@ struct meta {
 	struct bytes header_page;   /* text of events/header_page */
 	struct fmt_window *windows; /* index = ring id */
 	size_t nr_windows;
+	struct fmt_window_aux *areas; /* as they come; dump/aux.h knows more */
+	size_t nr_areas;
 	struct fmt_dump_stats stats;
 	struct fmt_sideband_stats sideband;
 	bool has_stats;
@@ -107,6 +112,10 @@ static inline bool meta_in_rings(const struct meta *m, const struct meta_event *
  */
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
 				       const struct record_sample *s);
+
+/* What a file of the event's PMU said, named by its path in sysfs there: "format/tsc"; NULL: there
+ * was none. */
+const char *meta_pmu_file(const struct meta_event *e, const char *path);
 
 /* Records of all rings. */
 uint64_t meta_nr_records(const struct meta *m);

@@ -10,12 +10,18 @@
 #define META_MAX_CHANNELS 64u
 #define META_MAX_ID	  (1u << 20)
 
-/* "u32 event + text" waiting for its event. */
+/* "u32 event + text" waiting for its event; with a NUL behind it. */
 struct meta_note {
 	uint16_t kind;
 	uint32_t event;
-	const char *text;
+	struct bytes text;
 };
+
+#define META_NO_EVENT                                                                              \
+	(struct meta_event)                                                                        \
+	{                                                                                          \
+		.f = {.id = UINT32_MAX}, .name = "", .filter = "", .target = "", .pmu = ""         \
+	}
 
 struct meta_type {
 	uint32_t channel, tracepoint, event;
@@ -38,7 +44,7 @@ struct meta_loaded {
 	size_t nr_type_slots; /* a power of two */
 	/* Collected in the first pass; arrays of the struct named. */
 	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
-	struct buf caps, saw, merged, tracepoints;
+	struct buf caps, saw, merged, tracepoints, areas;
 };
 
 /* Builds windows, events and channels from what was collected. 0 or -ENOMEM. */

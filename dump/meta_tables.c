@@ -51,6 +51,30 @@ static int build_windows(struct meta_loaded *l)
 	return 0;
 }
 
+/* A text that is to have no NUL ends at its first. */
+static void apply_note(struct meta_event *e, const struct meta_note *n)
+{
+	const char *text = (const char *)n->text.p;
+	size_t len = strlen(text);
+
+	switch (n->kind) {
+	case FMT_EVENT_NAME:
+		e->name = text;
+		return;
+	case FMT_EVENT_FILTER:
+		e->filter = text;
+		return;
+	case FMT_EVENT_PMU:
+		e->pmu = text;
+		e->pmu_files = n->text;
+		e->pmu_files.p += len + (len < n->text.len);
+		e->pmu_files.len -= len + (len < n->text.len);
+		return;
+	default:
+		e->target = text;
+	}
+}
+
 static void apply_notes(struct meta_loaded *l)
 {
 	const struct meta_note *n = (const struct meta_note *)l->notes.p;
@@ -63,12 +87,7 @@ static void apply_notes(struct meta_loaded *l)
 			continue;
 		}
 		e = &l->m.events[n[i].event];
-		if (n[i].kind == FMT_EVENT_NAME)
-			e->name = n[i].text;
-		else if (n[i].kind == FMT_EVENT_FILTER)
-			e->filter = n[i].text;
-		else
-			e->target = n[i].text;
+		apply_note(e, &n[i]);
 	}
 }
 
@@ -85,12 +104,7 @@ static int build_events(struct meta_loaded *l)
 	if (!l->m.events)
 		return -ENOMEM;
 	for (size_t i = 0; i < len; i++)
-		l->m.events[i] = (struct meta_event){
-			.f = {.id = UINT32_MAX},
-			.name = "",
-			.filter = "",
-			.target = "",
-		};
+		l->m.events[i] = META_NO_EVENT;
 	for (size_t i = 0; i < nr; i++) {
 		if (e[i].f.id < len)
 			l->m.events[e[i].f.id] = e[i];
@@ -304,6 +318,30 @@ const struct meta_event *meta_event_of(const struct meta *m, const struct meta_c
 	/* A tracepoint's samples name it: one that names another is not its. */
 	e = &m->events[c->only_event];
 	return e->f.tracepoint && s->raw.len >= sizeof(common_type) ? NULL : e;
+}
+
+/* The next of texts with a NUL behind each; one that has none does not count. */
+static const char *next_text(struct bytes *b)
+{
+	const char *text = (const char *)b->p;
+	size_t len = strnlen(text, b->len);
+
+	if (len == b->len)
+		return NULL;
+	b->p += len + 1;
+	b->len -= len + 1;
+	return text;
+}
+
+const char *meta_pmu_file(const struct meta_event *e, const char *path)
+{
+	struct bytes rest = e->pmu_files;
+	const char *name, *content;
+
+	while (rest.len && (name = next_text(&rest)) && rest.len && (content = next_text(&rest)))
+		if (!strcmp(name, path))
+			return content;
+	return NULL;
 }
 
 uint64_t meta_nr_records(const struct meta *m)

@@ -24,6 +24,7 @@ struct host {
 	char hostname[256];
 	char uname[512];
 	char cpu_model[256];
+	char cpu_id[128];
 	char boot_id[64];
 	char os[256];
 	char cmdline[4096];
@@ -67,6 +68,22 @@ static void find_value(const char *path, const char *key, char sep, char *out, s
 		fclose(f);
 }
 
+/* What a decoder of the processor's traces asks for. */
+static void read_cpu_id(char *out, size_t n)
+{
+	static const char *const keys[] = {"vendor_id", "cpu family", "model\t", "stepping"};
+	char v[4][24];
+
+	for (size_t i = 0; i < 4; i++)
+		find_value("/proc/cpuinfo", keys[i], ':', v[i], sizeof(v[i]));
+	if (v[0][0]) {
+		snprintf(out, n, "%s,%s,%s,%s", v[0], v[1], v[2], v[3]);
+		return;
+	}
+	read_file("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", out, n);
+	out[strcspn(out, "\n")] = '\0';
+}
+
 static void read_texts(struct host *h)
 {
 	struct utsname u;
@@ -76,6 +93,7 @@ static void read_texts(struct host *h)
 		snprintf(h->uname, sizeof(h->uname), "%s %s %s %s", u.sysname, u.release, u.version,
 			 u.machine);
 	find_value("/proc/cpuinfo", "model name", ':', h->cpu_model, sizeof(h->cpu_model));
+	read_cpu_id(h->cpu_id, sizeof(h->cpu_id));
 	find_value("/etc/os-release", "PRETTY_NAME", '=', h->os, sizeof(h->os));
 	read_file("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof(h->boot_id));
 	h->boot_id[strcspn(h->boot_id, "\n")] = '\0';
@@ -143,6 +161,7 @@ int host_write(struct host *h, struct writer *w, struct err *err)
 		{FMT_HOST_HOSTNAME, h->hostname, strlen(h->hostname)},
 		{FMT_HOST_UNAME, h->uname, strlen(h->uname)},
 		{FMT_HOST_CPU_MODEL, h->cpu_model, strlen(h->cpu_model)},
+		{FMT_HOST_CPU_ID, h->cpu_id, strlen(h->cpu_id)},
 		{FMT_HOST_BOOT_ID, h->boot_id, strlen(h->boot_id)},
 		{FMT_HOST_OS, h->os, strlen(h->os)},
 		{FMT_HOST_RECORDER, "ringback " RINGBACK_VERSION,

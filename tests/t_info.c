@@ -4,7 +4,7 @@
  * as dump/view/SCHEMA.md says. */
 #include "dump/view/info.h"
 
-#include "tests/mkdump.h"
+#include "tests/mkaux.h"
 #include "tests/schema.h"
 
 #include <errno.h>
@@ -289,9 +289,103 @@ static void test_foreign_text(void **state)
 	mk_close(&d, r);
 }
 
+/* An area that went around twice and a bit. */
+static struct fmt_window_aux area(uint32_t ring)
+{
+	return (struct fmt_window_aux){
+		.ring = ring,
+		.event = 2,
+		.flags = FMT_AUX_WRAPPED | FMT_AUX_COUNTING,
+		.nr_aux = 1,
+		.area_bytes = 4 << 20,
+		.bytes = 4 << 20,
+		.new_bytes = 4 << 20,
+		.written_bytes = 9 << 20,
+		.head = 9 << 20,
+		.start_ns = HIT - 2 * SEC,
+		.stop_ns = HIT + 12000,
+		.copy_ns = 800000,
+		.blackout_ns = 900000,
+		.start_cycles = 1,
+		.start_cycles_ns = HIT - 2 * SEC,
+		.stop_cycles = 4000000001,
+		.stop_cycles_ns = HIT,
+	};
+}
+
+static const char *const no_files[] = {NULL};
+
+static void test_aux(void **state)
+{
+	struct fmt_window w[] = {window(0, 2, 0, SEC), window(1, 2, 1, SEC)};
+	struct fmt_window_aux a[] = {area(0), area(1)};
+	struct mk d = begin();
+	struct reader *r;
+	const char *text;
+
+	mk_aux_channel(&d, 2, 2, "pt", "intel_pt", no_files);
+	a[0].flags |= FMT_AUX_TRUNCATED | FMT_AUX_COLLISION;
+	a[0].nr_aux = 7;
+	a[0].nr_truncated = 3;
+	a[0].nr_collision = 1;
+	a[1].bytes = a[1].new_bytes = a[1].written_bytes = 3 << 20;
+	a[1].flags = 0;
+	a[1].blackout_ns = 0;
+	for (int i = 0; i < 2; i++) {
+		mk_window(&d, &w[i]);
+		mk_aux_window(&d, &a[i]);
+	}
+	mk_stats(&d);
+	r = mk_end(&d);
+	text = print(&d, r, (struct info_options){0});
+	check_width(text);
+	HAS(text, "losses     hardware traces were cut 3 times");
+	HAS(text, "hardware traces lost data to collisions: the kernel says so 1 times");
+	HAS(text, "aux        pt: 7 MiB of intel_pt in 2 areas of 4 MiB, blackout up to 900 us, "
+		  "clock known\n");
+	HAS(text,
+	    "pt        CPU 0            4 MiB  100 %     4 MiB       2      -2 s    +12 us    "
+	    "800 us    900 us\n");
+	HAS(text,
+	    "pt        CPU 1            3 MiB   75 %     3 MiB       0      -2 s    +12 us    "
+	    "800 us     ended\n");
+	HAS(text, "CPU 0: truncated, collision; 7 AUX records: 3 truncated, 0 partial, 1 with "
+		  "collisions\n");
+	mk_close(&d, r);
+}
+
+static void test_many_areas(void **state)
+{
+	struct mk d = begin();
+	struct reader *r;
+	const char *text;
+
+	mk_aux_channel(&d, 2, 2, "pt", "intel_pt", no_files);
+	for (uint32_t i = 0; i < 64; i++) {
+		struct fmt_window w = window(i, 2, (int32_t)i, SEC);
+		struct fmt_window_aux a = area(i);
+
+		a.flags = FMT_AUX_WRAPPED;
+		a.stop_cycles = 0;
+		mk_window(&d, &w);
+		mk_aux_window(&d, &a);
+	}
+	mk_stats(&d);
+	r = mk_end(&d);
+	text = print(&d, r, (struct info_options){0});
+	check_width(text);
+	HAS(text, "^ 8 of 64 areas; --all lists them");
+	HAS(text, ">= 2");
+	HAS(text, "clock not known\n");
+	text = print(&d, r, (struct info_options){.all = true});
+	assert_int_equal(count_lines(text, ">= 2"), 64);
+	mk_close(&d, r);
+}
+
 static void test_json(void **state)
 {
 	struct fmt_window w[] = {window(0, 0, 0, 2 * SEC), window(1, 1, 1, SEC / 2)};
+	struct fmt_window_aux a = area(0);
 	struct fmt_merged merged = {HIT + 1, HIT + 2, 4};
 	struct schema seen = {0};
 	struct mk d = begin();
@@ -302,6 +396,8 @@ static void test_json(void **state)
 	w[0].lost = 5;
 	mk_window(&d, &w[0]);
 	mk_window(&d, &w[1]);
+	mk_aux_channel(&d, 2, 2, "pt", "intel_pt", no_files);
+	mk_aux_window(&d, &a);
 	mk_stats(&d);
 	r = mk_end(&d);
 	j = json_loads(print(&d, r, (struct info_options){.json = true}), JSON_REJECT_DUPLICATES,
@@ -343,7 +439,8 @@ int main(void)
 		cmocka_unit_test(test_no_losses),	cmocka_unit_test(test_file_without_stats),
 		cmocka_unit_test(test_cut_file),	cmocka_unit_test(test_many_cpus),
 		cmocka_unit_test(test_foreign_text),	cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_of_nothing),
+		cmocka_unit_test(test_json_of_nothing), cmocka_unit_test(test_aux),
+		cmocka_unit_test(test_many_areas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

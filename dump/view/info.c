@@ -99,6 +99,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	int rc = people_load(r, &in.people, err);
 
 	rc = rc ? rc : info_collect(&in, err);
+	rc = rc ? rc : aux_list_load(r, m, &in.areas, err);
 	rc = rc ? rc : cause_find_alone(r, m, in.people, &in.cause, err);
 	if (!rc) {
 		if (opt->json)
@@ -112,6 +113,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	res->nr_bad = m->nr_broken + in.nr.nr_broken;
 	cause_free(&in.cause);
 	people_free(in.people);
+	aux_list_free(&in.areas);
 	free(in.rings);
 	text_free(&in.text);
 	return rc;

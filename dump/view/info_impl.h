@@ -3,6 +3,7 @@
  * with what was lost. */
 #pragma once
 
+#include "dump/aux.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
 #include "dump/view/cause.h"
@@ -32,7 +33,8 @@ struct info {
 	/* What was lost, one sentence each; none: nothing was. */
 	char findings[INFO_MAX_FINDINGS][200];
 	size_t nr_findings;
-	struct cause cause; /* set by info_print() */
+	struct cause cause;    /* set by info_print(), as is: */
+	struct aux_list areas; /* AUX areas */
 	struct text text;
 };
 
@@ -52,6 +54,18 @@ char *info_rel_time(const struct info *in, char *out, size_t n, uint64_t ns);
 
 void info_text(struct info *in);
 void info_json(struct info *in);
+
+/* AUX areas: a line for each channel, a table, and the member "aux". Nothing where there are none.
+ */
+void info_aux_channels(struct info *in);
+void info_aux_text(struct info *in);
+void info_aux_json(const struct info *in, struct json *j);
+
+/* A label and a text that is safe already, in lines of 100 columns. */
+void info_put_line(struct info *in, const char *label, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A table's cell and what follows it. `width` negative: text stands left, and is cut. */
+void info_put_cell(struct info *in, int width, const char *s, bool last);
 
 /* How the search for names ended: a word, and as a part of a sentence. */
 struct info_symbols_end {

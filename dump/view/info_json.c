@@ -293,6 +293,7 @@ void info_json(struct info *in)
 	for (size_t i = 0; i < in->nr_rings; i++)
 		put_ring(in, &j, in->rings[i]);
 	json_close(&j, ']');
+	info_aux_json(in, &j);
 	put_ledger(in, &j);
 	put_members(&j, "stats", &in->m->stats, dump_members,
 		    sizeof(dump_members) / sizeof(dump_members[0]));

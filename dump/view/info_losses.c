@@ -95,6 +95,28 @@ static void find_in_trigger(struct info *in)
 		      str_fmt_count(n, sizeof(n), lost));
 }
 
+/* What the kernel said beside the bytes of AUX areas. */
+static void find_in_areas(struct info *in)
+{
+	uint64_t truncated = 0, partial = 0, collision = 0;
+	char n[32];
+
+	for (size_t i = 0; i < in->m->nr_areas; i++) {
+		truncated += in->m->areas[i].nr_truncated;
+		partial += in->m->areas[i].nr_partial;
+		collision += in->m->areas[i].nr_collision;
+	}
+	if (truncated)
+		found(in, "hardware traces were cut %s times: there was no room for all of it",
+		      str_fmt_count(n, sizeof(n), truncated));
+	if (partial)
+		found(in, "hardware traces have gaps: the kernel says so %s times",
+		      str_fmt_count(n, sizeof(n), partial));
+	if (collision)
+		found(in, "hardware traces lost data to collisions: the kernel says so %s times",
+		      str_fmt_count(n, sizeof(n), collision));
+}
+
 static void find_in_file(struct info *in)
 {
 	const struct meta *m = in->m;
@@ -163,6 +185,7 @@ void info_find_losses(struct info *in)
 {
 	find_in_file(in);
 	find_in_rings(in);
+	find_in_areas(in);
 	find_in_trigger(in);
 	find_in_sideband(in);
 	find_in_dumps(in);

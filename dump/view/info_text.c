@@ -58,8 +58,7 @@ static void put_wrapped(struct info *in, const char *label, const char *s)
 	}
 }
 
-static void __attribute__((format(printf, 3, 4)))
-put_line(struct info *in, const char *label, const char *fmt, ...)
+void info_put_line(struct info *in, const char *label, const char *fmt, ...)
 {
 	char s[1024];
 	va_list ap;
@@ -100,14 +99,14 @@ static void put_window(struct info *in)
 	char from[32], to[32], ring[32], name[64];
 
 	if (!in->shortest) {
-		put_line(in, "window", "there are no rings in this dump");
+		info_put_line(in, "window", "there are no rings in this dump");
 		return;
 	}
-	put_line(in, "window", "all rings reach from %s to %s; %s of %s reaches back least",
-		 info_rel_time(in, from, sizeof(from), in->common.from_ns),
-		 info_rel_time(in, to, sizeof(to), in->common.to_ns),
-		 safe(name, sizeof(name), info_channel_name(in, in->shortest)),
-		 where(ring, sizeof(ring), in->shortest));
+	info_put_line(in, "window", "all rings reach from %s to %s; %s of %s reaches back least",
+		      info_rel_time(in, from, sizeof(from), in->common.from_ns),
+		      info_rel_time(in, to, sizeof(to), in->common.to_ns),
+		      safe(name, sizeof(name), info_channel_name(in, in->shortest)),
+		      where(ring, sizeof(ring), in->shortest));
 }
 
 static void put_losses(struct info *in)
@@ -116,7 +115,7 @@ static void put_losses(struct info *in)
 
 	text_str(&in->text, !color ? "" : in->nr_findings ? COLOR_BAD : COLOR_GOOD);
 	if (!in->nr_findings)
-		put_line(in, "losses", "nothing was lost in the window");
+		info_put_line(in, "losses", "nothing was lost in the window");
 	for (size_t i = 0; i < in->nr_findings; i++)
 		put_wrapped(in, i ? "" : "losses", in->findings[i]);
 	text_str(&in->text, color ? COLOR_END : "");
@@ -135,12 +134,13 @@ static void put_merged(struct info *in)
 		info_rel_time(in, first, sizeof(first), m->f.first_ns);
 		info_rel_time(in, last, sizeof(last), m->f.last_ns);
 		if (m->f.nr_hits == 1)
-			put_line(in, i ? "" : "merged", "%s: 1 hit at %s, counted here",
-				 safe(name, sizeof(name), m->name), first);
+			info_put_line(in, i ? "" : "merged", "%s: 1 hit at %s, counted here",
+				      safe(name, sizeof(name), m->name), first);
 		else
-			put_line(in, i ? "" : "merged", "%s: %s hits from %s to %s, counted here",
-				 safe(name, sizeof(name), m->name),
-				 str_fmt_count(n, sizeof(n), m->f.nr_hits), first, last);
+			info_put_line(in, i ? "" : "merged",
+				      "%s: %s hits from %s to %s, counted here",
+				      safe(name, sizeof(name), m->name),
+				      str_fmt_count(n, sizeof(n), m->f.nr_hits), first, last);
 	}
 }
 
@@ -157,8 +157,8 @@ static void put_whom(struct info *in)
 		comm = people_comm(in->people, f->tid ? f->tid : f->pid, f->hit_ns);
 	if (f->tid && f->tid != f->pid)
 		snprintf(tid, sizeof(tid), ", tid %u", f->tid);
-	put_line(in, "  by", "%s, pid %u%s, uid %u", comm ? safe(name, sizeof(name), comm) : "?",
-		 f->pid, tid, f->uid);
+	info_put_line(in, "  by", "%s, pid %u%s, uid %u",
+		      comm ? safe(name, sizeof(name), comm) : "?", f->pid, tid, f->uid);
 }
 
 /* The other threads of a process that crashed. */
@@ -170,7 +170,7 @@ static void put_threads(struct info *in)
 	for (size_t at = 0; at < t->b.len; at += strlen((const char *)t->b.p + at) + 1)
 		put_wrapped(in, at ? "" : "  threads", (const char *)t->b.p + at);
 	if (more)
-		put_line(in, "", "and %u more, which ringback script shows", more);
+		info_put_line(in, "", "and %u more, which ringback script shows", more);
 }
 
 static void put_trigger(struct info *in)
@@ -179,9 +179,9 @@ static void put_trigger(struct info *in)
 	const struct fmt_trigger *f = &m->trigger;
 	char name[128], rule[512], utc[40], post[32], seen[32], kept[32];
 
-	put_line(in, "trigger", "%s (%s), dump %u of this recorder",
-		 safe(name, sizeof(name), m->trigger_name),
-		 safe(rule, sizeof(rule), m->trigger_rule), f->nr);
+	info_put_line(in, "trigger", "%s (%s), dump %u of this recorder",
+		      safe(name, sizeof(name), m->trigger_name),
+		      safe(rule, sizeof(rule), m->trigger_rule), f->nr);
 	for (size_t i = 0; i < m->nr_saw; i++)
 		put_foreign(in, i ? "" : "  saw", m->saw[i]);
 	put_foreign(in, "  reason", m->trigger_reason);
@@ -190,15 +190,15 @@ static void put_trigger(struct info *in)
 	put_wrapped(in, "  signal", cause_text(&in->cause.signal));
 	put_wrapped(in, in->cause.is_crash ? "  crashed" : "  stack", cause_text(&in->cause.stack));
 	put_threads(in);
-	put_line(in, "  at", "%s", str_fmt_utc(utc, sizeof(utc), f->real_ns));
+	info_put_line(in, "  at", "%s", str_fmt_utc(utc, sizeof(utc), f->real_ns));
 	if (f->post_ns)
-		put_line(in, "  post", "recorded on for %s on purpose",
-			 str_fmt_time(post, sizeof(post), (int64_t)f->post_ns));
+		info_put_line(in, "  post", "recorded on for %s on purpose",
+			      str_fmt_time(post, sizeof(post), (int64_t)f->post_ns));
 	if (m->repeats.nr_seen > 1)
-		put_line(in, "repeats", "seen %s times since %s, kept %s",
-			 str_fmt_count(seen, sizeof(seen), m->repeats.nr_seen),
-			 info_rel_time(in, post, sizeof(post), m->repeats.first_ns),
-			 str_fmt_count(kept, sizeof(kept), m->repeats.nr_kept));
+		info_put_line(in, "repeats", "seen %s times since %s, kept %s",
+			      str_fmt_count(seen, sizeof(seen), m->repeats.nr_seen),
+			      info_rel_time(in, post, sizeof(post), m->repeats.first_ns),
+			      str_fmt_count(kept, sizeof(kept), m->repeats.nr_kept));
 	put_merged(in);
 }
 
@@ -209,13 +209,15 @@ static void put_host(struct info *in)
 	const struct meta *m = in->m;
 	char a[256], b[256], size[32];
 
-	put_line(in, "host", "%s, %s", safe(a, sizeof(a), m->hostname), safe(b, sizeof(b), m->os));
+	info_put_line(in, "host", "%s, %s", safe(a, sizeof(a), m->hostname),
+		      safe(b, sizeof(b), m->os));
 	put_foreign(in, "", m->uname);
-	put_line(in, "", "%s, %u of %u CPUs, %s of memory", safe(a, sizeof(a), m->cpu_model),
-		 m->host.nr_cpus_online, m->host.nr_cpus_possible,
-		 str_fmt_size(size, sizeof(size), m->host.mem_total_bytes));
-	put_line(in, "recorder", "%s, instance %s, pid %u, uid %u", safe(a, sizeof(a), m->recorder),
-		 safe(b, sizeof(b), m->instance), m->host.recorder_pid, m->host.recorder_uid);
+	info_put_line(in, "", "%s, %u of %u CPUs, %s of memory", safe(a, sizeof(a), m->cpu_model),
+		      m->host.nr_cpus_online, m->host.nr_cpus_possible,
+		      str_fmt_size(size, sizeof(size), m->host.mem_total_bytes));
+	info_put_line(in, "recorder", "%s, instance %s, pid %u, uid %u",
+		      safe(a, sizeof(a), m->recorder), safe(b, sizeof(b), m->instance),
+		      m->host.recorder_pid, m->host.recorder_uid);
 }
 
 static void put_timing(struct info *in)
@@ -225,10 +227,10 @@ static void put_timing(struct info *in)
 
 	if (!in->m->has_stats)
 		return;
-	put_line(in, "freeze", "%s from trigger to last ring paused, skew %s; written in %s",
-		 str_fmt_time(signal, sizeof(signal), (int64_t)s->signal_ns),
-		 str_fmt_time(skew, sizeof(skew), (int64_t)s->pause_ns),
-		 str_fmt_time(write, sizeof(write), (int64_t)s->write_ns));
+	info_put_line(in, "freeze", "%s from trigger to last ring paused, skew %s; written in %s",
+		      str_fmt_time(signal, sizeof(signal), (int64_t)s->signal_ns),
+		      str_fmt_time(skew, sizeof(skew), (int64_t)s->pause_ns),
+		      str_fmt_time(write, sizeof(write), (int64_t)s->write_ns));
 }
 
 static void put_sizes(struct info *in)
@@ -239,21 +241,21 @@ static void put_sizes(struct info *in)
 
 	for (size_t i = 0; i < in->nr_rings; i++)
 		ring_bytes += in->rings[i]->bytes;
-	put_line(in, "size", "%s of file for %s of records (%.1f to 1)",
-		 str_fmt_size(file, sizeof(file), file_bytes),
-		 str_fmt_size(ring, sizeof(ring), ring_bytes),
-		 file_bytes ? (double)ring_bytes / (double)file_bytes : 0);
+	info_put_line(in, "size", "%s of file for %s of records (%.1f to 1)",
+		      str_fmt_size(file, sizeof(file), file_bytes),
+		      str_fmt_size(ring, sizeof(ring), ring_bytes),
+		      file_bytes ? (double)ring_bytes / (double)file_bytes : 0);
 	if (m->has_symbol_stats && m->symbols.end != FMT_SYMBOLS_OFF)
-		put_line(in, "symbols", "%s, %s long: %s; ringback symbols tells more",
-			 info_symbols_end(m).text,
-			 str_fmt_time(time, sizeof(time), (int64_t)m->symbols.ns),
-			 str_fmt_size(file, sizeof(file), m->symbols.payload_bytes));
+		info_put_line(in, "symbols", "%s, %s long: %s; ringback symbols tells more",
+			      info_symbols_end(m).text,
+			      str_fmt_time(time, sizeof(time), (int64_t)m->symbols.ns),
+			      str_fmt_size(file, sizeof(file), m->symbols.payload_bytes));
 	else if (m->has_symbol_stats)
-		put_line(in, "symbols", "%s", info_symbols_end(m).text);
-	put_line(in, "ledger", "%s processes, %s threads, %s mappings",
-		 str_fmt_count(procs, sizeof(procs), in->nr.nr_processes),
-		 str_fmt_count(tasks, sizeof(tasks), in->nr.nr_tasks),
-		 str_fmt_count(maps, sizeof(maps), in->nr.nr_maps));
+		info_put_line(in, "symbols", "%s", info_symbols_end(m).text);
+	info_put_line(in, "ledger", "%s processes, %s threads, %s mappings",
+		      str_fmt_count(procs, sizeof(procs), in->nr.nr_processes),
+		      str_fmt_count(tasks, sizeof(tasks), in->nr.nr_tasks),
+		      str_fmt_count(maps, sizeof(maps), in->nr.nr_maps));
 }
 
 static void put_channel_events(struct info *in, const struct meta_channel *c)
@@ -291,14 +293,14 @@ static void put_channels(struct info *in)
 		if (c->f.id == UINT32_MAX)
 			continue;
 		if (c->of_trigger)
-			put_line(in, "channel", "%s: records of what met the rule",
-				 safe(name, sizeof(name), c->name));
+			info_put_line(in, "channel", "%s: records of what met the rule",
+				      safe(name, sizeof(name), c->name));
 		else
-			put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s",
-				 safe(name, sizeof(name), c->name),
-				 str_fmt_size(size, sizeof(size), c->f.ring_bytes), c->f.nr_banks,
-				 c->f.nr_banks == 1 ? "" : "s", c->nr_events,
-				 c->nr_events == 1 ? "" : "s");
+			info_put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s",
+				      safe(name, sizeof(name), c->name),
+				      str_fmt_size(size, sizeof(size), c->f.ring_bytes),
+				      c->f.nr_banks, c->f.nr_banks == 1 ? "" : "s", c->nr_events,
+				      c->nr_events == 1 ? "" : "s");
 		put_channel_events(in, c);
 	}
 }
@@ -381,13 +383,13 @@ static const struct column columns[] = {
 
 #define NR_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static void put_cell(struct info *in, const struct column *c, const char *s, bool last)
+void info_put_cell(struct info *in, int width, const char *s, bool last)
 {
-	int width = c->width < 0 ? -c->width : c->width, len = (int)strlen(s);
+	int room = width < 0 ? -width : width, len = (int)strlen(s);
 
-	text_fill(&in->text, ' ', c->width > 0 ? width - len : 0);
-	text_put(&in->text, s, len > width && c->width < 0 ? (size_t)width : (size_t)len);
-	text_fill(&in->text, ' ', c->width < 0 ? width - len : 0);
+	text_fill(&in->text, ' ', width > 0 ? room - len : 0);
+	text_put(&in->text, s, len > room && width < 0 ? (size_t)room : (size_t)len);
+	text_fill(&in->text, ' ', width < 0 ? room - len : 0);
 	text_char(&in->text, last ? '\n' : ' ');
 }
 
@@ -395,7 +397,7 @@ static void put_titles(struct info *in)
 {
 	text_char(&in->text, '\n');
 	for (size_t i = 0; i < NR_COLUMNS; i++)
-		put_cell(in, &columns[i], columns[i].title, i + 1 == NR_COLUMNS);
+		info_put_cell(in, columns[i].width, columns[i].title, i + 1 == NR_COLUMNS);
 }
 
 static void put_ring(struct info *in, const struct fmt_window *w)
@@ -404,7 +406,7 @@ static void put_ring(struct info *in, const struct fmt_window *w)
 
 	for (size_t i = 0; i < NR_COLUMNS; i++) {
 		columns[i].put(in, w, cell, sizeof(cell));
-		put_cell(in, &columns[i], cell, i + 1 == NR_COLUMNS);
+		info_put_cell(in, columns[i].width, cell, i + 1 == NR_COLUMNS);
 	}
 }
 
@@ -430,8 +432,9 @@ static void put_summary(struct info *in, const struct fmt_window **w, size_t nr)
 
 	for (size_t i = 0; i < 3; i++)
 		put_ring(in, shown[i]);
-	put_line(in, "", "^ shortest, median and longest horizon of %s rings; --all lists them",
-		 str_fmt_count(n, sizeof(n), nr));
+	info_put_line(in, "",
+		      "^ shortest, median and longest horizon of %s rings; --all lists them",
+		      str_fmt_count(n, sizeof(n), nr));
 }
 
 static void put_rings_of_channel(struct info *in, const struct fmt_window **w, size_t nr)
@@ -470,5 +473,7 @@ void info_text(struct info *in)
 	put_timing(in);
 	put_sizes(in);
 	put_channels(in);
+	info_aux_channels(in);
 	put_rings(in);
+	info_aux_text(in);
 }

@@ -454,8 +454,8 @@ void config_free(struct config *c)
 	config_drop_group(c, GROUP_TARGET);
 	config_drop_group(c, GROUP_WHAT);
 	config_drop_group(c, GROUP_RULES);
-	free(c->dir);
-	free(c->name);
-	free(c->config_path);
+	for (const struct config_row *r = config_rows; r->name; r++)
+		if (r->kind == ROW_TEXT)
+			free(*(char **)((char *)c + r->offset));
 	*c = (struct config){0};
 }

@@ -85,10 +85,20 @@ alike() {
 	(mkdir -p "$1" && cd "$1" && ulimit -Sc 0 && env -i setarch -R unshare --pid --fork --mount-proc /bin/sh -c \
 		"ulimit -c unlimited; exec '$crew' segv") >/dev/null 2>&1
 }
+# Threads that start at the same time may have got each other's places: then another one is made. same_core DIR: how much of
+# DIR/core is not as the kernel wrote the core in k1, once both have the same places.
+same_core() {
+	for try in 1 2 3 4 5 6 7 8; do
+		alike "$1"
+		python3 "$sources/same_core.py" "$work/k1/core" "$1/core" 1000000 >"$work/same" 2>"$work/other" && return
+		rm -f "$1/core"
+	done
+	cat "$work/other"
+	return 1
+}
 if [ "$hard" = unlimited ]; then
 	alike "$work/k1"
-	alike "$work/k2"
-	python3 "$sources/same_core.py" "$work/k1/core" "$work/k2/core" 1000000 >"$work/same"
+	check "two cores by the kernel are alike" same_core "$work/k2"
 	echo "# two cores by the kernel: $(cat "$work/same")"
 fi
 
@@ -116,8 +126,7 @@ for way in socket pipe; do
 	# shellcheck disable=SC2086 # a list of words
 	rec_start $quiet -T crash:nobody-else
 	if [ "$hard" = unlimited ]; then
-		alike "$work/same-$way"
-		python3 "$sources/same_core.py" "$work/k1/core" "$work/same-$way/core" 1000000 >"$work/same"
+		check "$way: a core has all headers of the kernel's own" same_core "$work/same-$way"
 		echo "# one by the kernel, one through ringback: $(cat "$work/same")"
 		check "$way: the core is the kernel's own, but for what is new in each run" \
 			test "$(awk '{ print $3 }' "$work/same")" -le 1000

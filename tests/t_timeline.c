@@ -142,6 +142,34 @@ static void test_inversions(void **state)
 	mk_close(&d, r);
 }
 
+/* A block that is older than its header says: its records come when they are met. */
+static void test_time_does_not_go_back(void **state)
+{
+	struct mk d = begin();
+	const uint64_t want[] = {10, 100, 100, 120};
+	struct mk_records late = {0};
+	struct timeline_record rec;
+	struct timeline *t;
+	struct reader *r;
+	struct meta *m;
+	size_t nr = 0;
+
+	BLOCK(&d, 0, 0, 10, 100);
+	mk_number(&late, 20, TP, 5, 20);
+	mk_number(&late, 120, TP, 5, 120);
+	mk_block(&d, 1, 0, 110, 120, &late);
+	mk_records_free(&late);
+	r = mk_end(&d);
+	m = mk_meta(r);
+	assert_int_equal(timeline_open(r, m, &all, &t, NULL), 0);
+	for (; timeline_next(t, &rec, NULL) > 0; nr++)
+		assert_int_equal(rec.time_ns, want[nr]);
+	assert_int_equal(nr, 4);
+	timeline_close(t);
+	meta_free(m);
+	mk_close(&d, r);
+}
+
 static void test_records_of_one_time_keep_their_order(void **state)
 {
 	struct mk d = begin();
@@ -376,6 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_inversions),
+		cmocka_unit_test(test_time_does_not_go_back),
 		cmocka_unit_test(test_records_of_one_time_keep_their_order),
 		cmocka_unit_test(test_against_a_sort),
 		cmocka_unit_test(test_a_block_turned_around),

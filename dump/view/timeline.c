@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * Merges the rings of a dump by time; see timeline.h. Called by script and everything else that
- *goes through the records.
+ * goes through the records.
  *
  *	ring 0   [block │ block ▓▓]──┐        ▓ loaded: an index of its records, sorted by time
  *	ring 1   [block ▓▓ │ block ▓]─┼─ heap ─▶ oldest record of all
- *	ring 2   [block │ block │ ··]─┘        · not yet: stands in the heap with its header's
- *first_ns
+ *	ring 2   [block │ block │ ··]─┘        · not yet: stands in the heap with its
+ *	                                            header's first_ns
  *
  * A ring's blocks are read from the largest ring_off (oldest) to 0. Before a record is given out,
- *the next newer block is loaded if its header says that it begins no later: so records that changed
- * places across a block's border come out in order. Two blocks a ring are held at most; an
- *inversion wider than a block (which no kernel makes) stays.
+ * the next newer block is loaded if its header says that it begins no later: so records that
+ * changed places across a block's border come out in order. Two blocks a ring are held at most;
+ * what is out of order by more than a block, or older than its block's header says (no kernel and
+ *no recorder makes either), is given out when it is met, with the time of the record before it.
  */
 #include "dump/view/timeline.h"
 
@@ -60,7 +61,8 @@ struct timeline {
 	struct stream **heap;
 	size_t nr_heap;
 	bool started;
-	bool given; /* the top gave out a record: its place is to be found anew */
+	bool given;	  /* the top gave out a record: its place is to be found anew */
+	uint64_t last_ns; /* of the record given out last: time does not go back */
 	uint64_t nr_bad;
 };
 
@@ -525,7 +527,9 @@ static void pop(struct timeline *t, struct timeline_record *rec)
 	struct slot *slot = oldest(t->heap[0]);
 	const void *of;
 
-	rec->time_ns = head_ns(slot);
+	if (t->last_ns < head_ns(slot))
+		t->last_ns = head_ns(slot);
+	rec->time_ns = t->last_ns;
 	rec->window = s->window;
 	rec->channel = s->channel;
 	rec->rec = timeblock_take(&slot->block, &of);

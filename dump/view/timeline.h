@@ -57,7 +57,8 @@ struct timeline_options {
 
 struct timeline_record {
 	struct bytes rec; /* whole record; borrowed until the next call */
-	uint64_t time_ns; /* of a record without one: of its neighbour in the ring */
+	uint64_t time_ns; /* never goes back; of a record without one: of its neighbour in the ring
+			   */
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
 	const struct meta_event *event; /* of samples; NULL when unknown or no sample */

@@ -42,7 +42,7 @@ trigger_SRC  := $(filter-out trigger/crash_lib%,$(wildcard trigger/*.c))
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
 # Messages of other tools' formats, from our own descriptions of them.
 PROTO	 := $(patsubst dump/view/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/*.proto))
-LIBS	 := -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lm
+LIBS	 := -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lipt -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))

@@ -30,6 +30,7 @@ one "zlib" '^#include <zlib'
 # It is also loaded by the library that crashing programs have, which shares nothing with this one.
 empty "libunwind is used in one file, and in one of libringback-crash.so" \
 	"$(users '^#include <libunwind' | grep -vx 'dump/view/unwind.c\|trigger/crash_lib_unwind.c')"
+one "libipt" '^#include <intel-pt'
 one "libtraceevent" '^#include <(traceevent/|event-parse|kbuffer|trace-seq)'
 one "inih" '^#include <ini\.h>'
 one "libiberty" '^#include <(libiberty|demangle)'

@@ -26,8 +26,8 @@ for name in "${names[@]}"; do
 	log=$build/log/$name
 	mkdir -p "$corpus"
 	case $name in
-	# Nothing in its inputs is hard to hit: it starts from nothing.
-	fuzz_unwind) ;;
+	# Nothing in their inputs is hard to hit: they start from nothing.
+	fuzz_ptflow | fuzz_unwind) ;;
 	fuzz_pack | fuzz_unpack) "$build/tests/tool_golden" seeds "$corpus" || exit 1 ;;
 	*) "$build/tests/tool_seed" seeds "$corpus" || exit 1 ;;
 	esac

@@ -31,9 +31,10 @@ struct pt_options {
 	uint64_t tsc;	      /* at the start */
 };
 
-/* The clocks of the processor that never was: a tick of the crystal is 150 of the TSC. */
+/* The clocks of the processor that never was, as the guest's intel_pt has them in sysfs: a tick of
+ * the crystal is 120 of the TSC. */
 #define PT_CRYSTAL_EAX 2
-#define PT_CRYSTAL_EBX 300
+#define PT_CRYSTAL_EBX 240
 #define PT_NOMINAL     30 /* the ratio at which a cycle is a tick of the TSC */
 #define PT_STEP_TICKS  3  /* that an instruction takes */
 
@@ -277,38 +278,61 @@ static inline void pt_step(struct pt_encode *e, const struct pt_run *r, uint64_t
 	}
 }
 
-/* The trace is e.pkt.out, the truth e.truth. */
-static inline struct pt_encode pt_encode(const struct pt_run *r, const struct pt_options *opt)
+/* Nothing is traced yet. The trace is e.pkt.out, the truth e.truth. */
+static inline struct pt_encode pt_encode_begin(const struct pt_options *opt)
 {
 	struct pt_encode e = {.opt = *opt, .tsc = opt->tsc, .cyc_at = opt->tsc};
-	size_t i = 0;
 
 	e.pkt.max_tnt = opt->long_tnt ? 47 : 6;
 	pt_sync(&e, 0);
-	pt_on(&e, r->ips[0]);
+	return e;
+}
+
+/* What lies between is lost: the place of the instruction before the first that is seen again. */
+static inline size_t pt_lose(struct pt_encode *e, const struct pt_run *r, size_t i)
+{
+	pt_flush(e);
+	pt_truth_put(e, PT_T_LOST, 0, 0);
+	i = i + e->opt.lose < r->nr - 2 ? i + e->opt.lose : r->nr - 2;
+	e->tsc += e->opt.lose * PT_STEP_TICKS;
+	pt_ovf(&e->pkt);
+	pt_sync_time(e);
+	pt_ip(&e->pkt, PT_IP_FUP, r->ips[i + 1]);
+	e->nr_rets = 0;
+	return i;
+}
+
+/* The program's part, once more when it is called once more. */
+static inline void pt_encode_run(struct pt_encode *e, const struct pt_run *r)
+{
+	const struct pt_options *opt = &e->opt;
+	size_t i = 0;
+
+	pt_on(e, r->ips[0]);
 	for (; i + 1 < r->nr; i++) {
-		e.tsc += PT_STEP_TICKS;
+		e->tsc += PT_STEP_TICKS;
 		if (opt->lose && i == opt->lose_at) {
-			pt_flush(&e);
-			pt_truth_put(&e, PT_T_LOST, 0, 0);
-			i = i + opt->lose < r->nr - 2 ? i + opt->lose : r->nr - 2;
-			e.tsc += opt->lose * PT_STEP_TICKS;
-			pt_ovf(&e.pkt);
-			pt_sync_time(&e);
-			pt_ip(&e.pkt, PT_IP_FUP, r->ips[i + 1]);
-			e.nr_rets = 0;
+			i = pt_lose(e, r, i);
 			continue;
 		}
-		pt_mtc_due(&e);
-		pt_step(&e, r, r->ips[i], r->ips[i + 1]);
+		pt_mtc_due(e);
+		pt_step(e, r, r->ips[i], r->ips[i + 1]);
 		if (opt->irq_every && i % opt->irq_every == opt->irq_every - 1)
-			pt_irq(&e, r->ips[i + 1]);
-		if (e.pkt.out.len - e.psb_at > opt->psb_bytes)
-			pt_sync(&e, r->ips[i + 1]);
+			pt_irq(e, r->ips[i + 1]);
+		if (e->pkt.out.len - e->psb_at > opt->psb_bytes)
+			pt_sync(e, r->ips[i + 1]);
 	}
 	if (!r->ended)
-		pt_target(&e, PT_IP_FUP, r->ips[i]);
-	pt_off(&e, r->ips[i]);
+		pt_target(e, PT_IP_FUP, r->ips[i]);
+	pt_off(e, r->ips[i]);
+	e->tsc += 900;
+}
+
+static inline struct pt_encode pt_encode(const struct pt_run *r, const struct pt_options *opt)
+{
+	struct pt_encode e = pt_encode_begin(opt);
+
+	pt_encode_run(&e, r);
 	return e;
 }
 

@@ -10,11 +10,13 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,8 +33,20 @@ struct pt_run {
 	size_t nr, cap;
 	struct pt_page *pages; /* sorted by address */
 	size_t nr_pages, hint;
-	bool ended; /* the program ended by itself; else after `max` instructions */
+	bool ended; /* its last instruction is the program's; else there were enough */
+	pid_t pid;
+	int mem, status; /* /proc/PID/mem; as waitpid(2) gave it */
 };
+
+/* This thread, from now on. */
+static inline void pt_go_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
 
 /* The index of the first page at or after `address`. */
 static inline size_t pt_page_at(const struct pt_run *r, uint64_t address)
@@ -104,41 +118,86 @@ static inline size_t pt_run_code(const struct pt_run *r, uint64_t ip, uint8_t *t
 	return got;
 }
 
-/* Runs `argv` with its output dropped and at fixed addresses. */
-static inline struct pt_run pt_run(char *const argv[], size_t max)
+/* Starts `argv` at fixed addresses and on that CPU (-1: any); it stands at its first instruction.
+ * With `quiet` its output is dropped. */
+static inline struct pt_run pt_run_begin(char *const argv[], int cpu, bool quiet)
 {
-	struct pt_run r = {0};
-	pid_t pid = fork();
+	struct pt_run r = {.pid = fork()};
 	char path[64];
-	int mem, status;
 
-	assert(pid >= 0);
-	if (!pid) {
+	assert(r.pid >= 0);
+	if (!r.pid) {
 		int null = open("/dev/null", O_RDWR);
 
-		dup2(null, 0), dup2(null, 1), dup2(null, 2);
+		if (quiet)
+			dup2(null, 0), dup2(null, 1), dup2(null, 2);
+		if (cpu >= 0)
+			pt_go_to(cpu);
 		personality(ADDR_NO_RANDOMIZE);
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		execvp(argv[0], argv);
 		_exit(127);
 	}
-	assert(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	mem = open(path, O_RDONLY | O_CLOEXEC);
-	assert(mem >= 0);
-	while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP && r.nr < max) {
-		pt_step_keep(
-			&r, mem,
-			(uint64_t)ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.rip), 0));
-		ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
-		assert(waitpid(pid, &status, 0) == pid);
+	assert(waitpid(r.pid, &r.status, 0) == r.pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", r.pid);
+	r.mem = open(path, O_RDWR | O_CLOEXEC);
+	assert(r.mem >= 0);
+	return r;
+}
+
+/* Whether the instruction that comes next is the program's last, exit_group(2). */
+static inline bool pt_run_leaves(const struct pt_run *r)
+{
+	uint8_t code[2];
+
+	if (pt_run_code(r, r->ips[r->nr - 1], code, 2) != 2 || code[0] != 0x0f || code[1] != 0x05)
+		return false;
+	return ptrace(PTRACE_PEEKUSER, r->pid, offsetof(struct user, regs.rax), 0) ==
+	       SYS_exit_group;
+}
+
+/* On, until there are `max` instructions or the last one comes: that is kept, but did not run. */
+static inline void pt_run_steps(struct pt_run *r, size_t max)
+{
+	while (WIFSTOPPED(r->status) && WSTOPSIG(r->status) == SIGTRAP && r->nr < max) {
+		pt_step_keep(r, r->mem,
+			     (uint64_t)ptrace(PTRACE_PEEKUSER, r->pid,
+					      offsetof(struct user, regs.rip), 0));
+		r->ended = pt_run_leaves(r);
+		if (r->ended)
+			break;
+		ptrace(PTRACE_SINGLESTEP, r->pid, 0, 0);
+		assert(waitpid(r->pid, &r->status, 0) == r->pid);
 	}
-	r.ended = WIFEXITED(status) && !WEXITSTATUS(status);
-	if (WIFSTOPPED(status)) {
-		kill(pid, SIGKILL);
-		waitpid(pid, &status, 0);
+}
+
+/* It is no longer stepped, and goes on to its end unless it is to be killed. */
+static inline void pt_run_end(struct pt_run *r, bool killed)
+{
+	if (WIFSTOPPED(r->status)) {
+		if (killed)
+			kill(r->pid, SIGKILL);
+		else
+			ptrace(PTRACE_DETACH, r->pid, 0, 0);
+		waitpid(r->pid, &r->status, 0);
 	}
-	close(mem);
+	close(r->mem);
+}
+
+/* Runs `argv` with its output dropped, at most `max` instructions. On one CPU with this thread: so
+ * a step takes half the time. */
+static inline struct pt_run pt_run(char *const argv[], size_t max)
+{
+	int cpu = sched_getcpu();
+	struct pt_run r;
+	cpu_set_t before;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	pt_go_to(cpu);
+	r = pt_run_begin(argv, cpu, true);
+	pt_run_steps(&r, max);
+	pt_run_end(&r, true);
+	sched_setaffinity(0, sizeof(before), &before);
 	return r;
 }
 

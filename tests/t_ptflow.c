@@ -6,6 +6,7 @@
  */
 #include "dump/view/ptflow.h"
 #include "dump/base/err.h"
+#include "tests/pt_code.h"
 #include "tests/pt_encode.h"
 
 #include <setjmp.h>
@@ -13,30 +14,6 @@
 #include <cmocka.h>
 
 static const struct pt_options plain = {.psb_bytes = 4096, .tsc = 1ull << 40};
-
-static struct ptcode *code_of(const struct pt_run *r)
-{
-	struct err err = ERR_INIT;
-	struct ptcode *c;
-	size_t first = 0;
-
-	assert_int_equal(ptcode_new(&c, &err), 0);
-	for (size_t i = 0; i < r->nr_pages; i++) {
-		struct buf b = {0};
-
-		if (i + 1 < r->nr_pages && r->pages[i + 1].address == r->pages[i].address + PT_PAGE)
-			continue;
-		for (size_t k = first; k <= i; k++)
-			assert_int_equal(buf_put(&b, r->pages[k].code, PT_PAGE), 0);
-		assert_int_equal(
-			ptcode_add(c, r->pages[first].address, (struct bytes){b.p, b.len}, &err),
-			0);
-		buf_free(&b);
-		first = i + 1;
-	}
-	assert_int_equal(ptcode_seal(c, &err), 0);
-	return c;
-}
 
 static struct ptflow_input input_of(struct bytes trace, const struct ptcode *code,
 				    const struct pt_options *opt)
@@ -116,15 +93,33 @@ static uint64_t compare(const struct ptflow_steps *s, const struct pt_truth *t, 
 	return off;
 }
 
-static void same_steps(const struct pt_run *r, const struct ptcode *code,
-		       const struct pt_options *opt, uint64_t max_off)
+struct program {
+	struct pt_run run;
+	struct ptcode *code;
+};
+
+static struct program program(char *const argv[], size_t max)
 {
-	struct pt_encode e = pt_encode(r, opt);
+	struct program p = {.run = pt_run(argv, max)};
+
+	p.code = pt_code(p.run.pages, p.run.nr_pages);
+	return p;
+}
+
+static void program_free(struct program *p)
+{
+	ptcode_free(p->code);
+	pt_run_free(&p->run);
+}
+
+static void same_steps(const struct program *p, const struct pt_options *opt, uint64_t max_off)
+{
+	struct pt_encode e = pt_encode(&p->run, opt);
 	struct bytes trace = {e.pkt.out.p, e.pkt.out.len};
-	struct ptflow_steps s = decode(trace, code, opt, 2);
+	struct ptflow_steps s = decode(trace, p->code, opt, 2);
 	uint64_t off = compare(&s, e.truth, e.nr_truth);
 
-	print_message("%zu instructions, %zu bytes, %zu steps, times at most %lu off\n", r->nr,
+	print_message("%zu instructions, %zu bytes, %zu steps, times at most %lu off\n", p->run.nr,
 		      trace.len, s.nr, off);
 	assert_true(off <= max_off);
 	ptflow_steps_free(&s);
@@ -135,110 +130,118 @@ static void same_steps(const struct pt_run *r, const struct ptcode *code,
  * of 47 to be full, and the system calls and interrupts between. */
 #define CYC_OFF 10000u
 
-static void each_way(char *const argv[], size_t max)
+static void each_way(const struct program *p)
 {
-	struct pt_run r = pt_run(argv, max);
-	struct ptcode *code = code_of(&r);
 	struct pt_options o = plain;
 
-	assert_true(r.nr > 1000);
-	same_steps(&r, code, &o, UINT64_MAX);
+	assert_true(p->run.nr > 1000);
+	same_steps(p, &o, UINT64_MAX);
 	o.long_tnt = true;
-	same_steps(&r, code, &o, UINT64_MAX);
+	same_steps(p, &o, UINT64_MAX);
 	o.ret_compress = true;
-	same_steps(&r, code, &o, UINT64_MAX);
+	same_steps(p, &o, UINT64_MAX);
 	o.cyc = true;
-	same_steps(&r, code, &o, CYC_OFF);
+	same_steps(p, &o, CYC_OFF);
 	o.mtc = 3;
-	same_steps(&r, code, &o, CYC_OFF);
+	same_steps(p, &o, CYC_OFF);
 	o.cyc = false;
 	o.irq_every = 1013;
-	same_steps(&r, code, &o, CYC_OFF);
-	ptcode_free(code);
-	pt_run_free(&r);
+	same_steps(p, &o, CYC_OFF);
+}
+
+/* What all share: a program from its start to its end. */
+static int begin(void **state)
+{
+	struct program *p = malloc(sizeof(*p));
+
+	assert_non_null(p);
+	*p = program((char *[]){"/bin/true", NULL}, 250000);
+	*state = p;
+	return !p->run.ended;
+}
+
+static int end(void **state)
+{
+	program_free(*state);
+	free(*state);
+	return 0;
 }
 
 static void true_(void **state)
 {
-	each_way((char *[]){"/bin/true", NULL}, 250000);
+	each_way(*state);
 }
 
 static void gzip(void **state)
 {
-	each_way((char *[]){"gzip", "-c", "LICENSE", NULL}, 250000);
+	struct program p = program((char *[]){"gzip", "-c", "LICENSE", NULL}, 120000);
+
+	each_way(&p);
+	program_free(&p);
 }
 
 static void sort(void **state)
 {
-	each_way((char *[]){"sort", "LICENSE", NULL}, 250000);
+	struct program p = program((char *[]){"sort", "LICENSE", NULL}, 120000);
+
+	each_way(&p);
+	program_free(&p);
 }
 
-/* The trace of one program, for what is done to traces. */
-struct traced {
-	struct pt_run run;
-	struct ptcode *code;
-	struct pt_encode e;
-};
+/* A trace with many a PSB, to be cut anywhere. */
+#define CUT_PSB 1024
 
-static struct traced traced(const struct pt_options *opt)
+static struct pt_encode to_cut(const struct program *p)
 {
-	struct traced t = {.run = pt_run((char *[]){"/bin/true", NULL}, 250000)};
+	struct pt_options o = plain;
 
-	t.code = code_of(&t.run);
-	t.e = pt_encode(&t.run, opt);
-	return t;
-}
-
-static void traced_free(struct traced *t)
-{
-	pt_encode_free(&t->e);
-	ptcode_free(t->code);
-	pt_run_free(&t->run);
+	o.psb_bytes = CUT_PSB;
+	o.long_tnt = o.ret_compress = true;
+	o.mtc = 3;
+	return pt_encode(&p->run, &o);
 }
 
 /* Whatever was overwritten at the start: all from the next PSB on. */
 static void overwritten_start(void **state)
 {
-	struct traced t = traced(&plain);
+	const struct program *p = *state;
+	struct pt_encode e = to_cut(p);
+	size_t nr_cuts = 0;
 
-	for (size_t at = 1; at < t.e.pkt.out.len; at += 501) {
-		struct bytes b = {t.e.pkt.out.p + at, t.e.pkt.out.len - at};
-		struct ptflow_input in = input_of(b, t.code, &plain);
-		struct ptflow_steps s;
-		struct ptflow *f;
-		size_t later = 0, has;
+	for (size_t at = 1; at + 2 * CUT_PSB < e.pkt.out.len; at += 13) {
+		struct bytes b = {e.pkt.out.p + at, e.pkt.out.len - at};
+		struct ptflow_steps s = decode(b, p->code, &e.opt, 1);
+		size_t later = 0;
 
-		assert_int_equal(ptflow_new(&in, &f, NULL), 0);
-		has = ptflow_nr_parts(f);
-		ptflow_free(f);
-		if (!has)
-			break;
-		s = decode(b, t.code, &plain, 1);
-		for (size_t i = 0; i < t.e.nr_truth; i++)
-			later += t.e.truth[i].offset > at + 4096 + 200;
-		assert_true(s.nr >= later && s.nr <= t.e.nr_truth);
-		compare(&s, t.e.truth + (t.e.nr_truth - s.nr), s.nr);
+		for (size_t i = 0; i < e.nr_truth; i++)
+			later += e.truth[i].offset > at + CUT_PSB + 300;
+		assert_true(s.nr >= later && s.nr <= e.nr_truth);
+		compare(&s, e.truth + (e.nr_truth - s.nr), s.nr);
 		ptflow_steps_free(&s);
+		nr_cuts++;
 	}
-	traced_free(&t);
+	print_message("%zu bytes, cut at %zu places\n", e.pkt.out.len, nr_cuts);
+	assert_true(nr_cuts > 100);
+	pt_encode_free(&e);
 }
 
 /* A trace that ends anywhere, also within a packet: all up to there. */
 static void cut_end(void **state)
 {
-	struct traced t = traced(&plain);
+	const struct program *p = *state;
+	struct pt_encode e = to_cut(p);
 
-	for (size_t n = 64; n < t.e.pkt.out.len; n += 97) {
-		struct ptflow_steps s = decode((struct bytes){t.e.pkt.out.p, n}, t.code, &plain, 1);
+	for (size_t n = 64; n < e.pkt.out.len; n += 7) {
+		struct ptflow_steps s = decode((struct bytes){e.pkt.out.p, n}, p->code, &e.opt, 1);
 		size_t before = 0;
 
-		for (size_t i = 0; i < t.e.nr_truth; i++)
-			before += t.e.truth[i].offset + 80 <= n;
-		assert_true(s.nr >= before && s.nr <= t.e.nr_truth);
-		compare(&s, t.e.truth, s.nr);
+		for (size_t i = 0; i < e.nr_truth; i++)
+			before += e.truth[i].offset + 80 <= n;
+		assert_true(s.nr >= before && s.nr <= e.nr_truth);
+		compare(&s, e.truth, s.nr);
 		ptflow_steps_free(&s);
 	}
-	traced_free(&t);
+	pt_encode_free(&e);
 }
 
 /* Up to what was lost, and from there on; what lies between can't be known. */
@@ -259,46 +262,45 @@ static void around(const struct ptflow_steps *s, const struct pt_truth *t, size_
 
 static void overflow(void **state)
 {
+	const struct program *p = *state;
 	struct pt_options o = plain;
-	struct traced t;
+	struct pt_encode e;
 	struct ptflow_steps s;
 
 	o.lose_at = 50000;
 	o.lose = 7000;
-	t = traced(&o);
-	s = decode((struct bytes){t.e.pkt.out.p, t.e.pkt.out.len}, t.code, &o, 2);
-	around(&s, t.e.truth, t.e.nr_truth);
+	e = pt_encode(&p->run, &o);
+	s = decode((struct bytes){e.pkt.out.p, e.pkt.out.len}, p->code, &o, 2);
+	around(&s, e.truth, e.nr_truth);
 	ptflow_steps_free(&s);
-	traced_free(&t);
+	pt_encode_free(&e);
 }
 
 /* Bytes that are no packets: a loss, and all from the next PSB on. */
 static void damaged(void **state)
 {
-	struct traced t = traced(&plain);
+	const struct program *p = *state;
+	struct pt_encode e = pt_encode(&p->run, &plain);
 	struct ptflow_steps s;
 
-	memset(t.e.pkt.out.p + 2000, 0x05, 40);
-	s = decode((struct bytes){t.e.pkt.out.p, t.e.pkt.out.len}, t.code, &plain, 2);
-	around(&s, t.e.truth, t.e.nr_truth);
+	memset(e.pkt.out.p + 2000, 0x05, 40);
+	s = decode((struct bytes){e.pkt.out.p, e.pkt.out.len}, p->code, &plain, 2);
+	around(&s, e.truth, e.nr_truth);
 	ptflow_steps_free(&s);
-	traced_free(&t);
+	pt_encode_free(&e);
 }
 
 static void no_psb(void **state)
 {
-	struct pt_run r = pt_run((char *[]){"/bin/true", NULL}, 100);
-	struct ptcode *code = code_of(&r);
+	const struct program *p = *state;
 	struct ptflow_input in =
-		input_of((struct bytes){(const uint8_t *)"\0\0\0", 3}, code, &plain);
+		input_of((struct bytes){(const uint8_t *)"\0\0\0", 3}, p->code, &plain);
 	struct ptflow *f;
 
 	assert_int_equal(ptflow_new(&in, &f, NULL), 0);
 	assert_int_equal(ptflow_nr_parts(f), 0);
 	assert_int_equal(ptflow_backwards(f, 2, gather, NULL, NULL), 0);
 	ptflow_free(f);
-	ptcode_free(code);
-	pt_run_free(&r);
 }
 
 int main(void)
@@ -310,5 +312,5 @@ int main(void)
 		cmocka_unit_test(damaged), cmocka_unit_test(no_psb),
 	};
 
-	return cmocka_run_group_tests_name("ptflow", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ptflow", tests, begin, end);
 }

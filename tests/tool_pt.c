@@ -1,0 +1,195 @@
+/* LAYERS: dump base */
+// SPDX-License-Identifier: MIT
+/*
+ * Intel PT without a processor that has it.
+ *
+ * tool_pt step [OPTION]... -- PROGRAM [ARG]...
+ *	Runs a program instruction by instruction and writes what Intel PT would have written of its
+ *	user side. At its end the program keeps its CPU, doing nothing, for as long as the trace
+ *	says, and these are the times in it. Exits with 1 when it did not keep it.
+ *
+ *	-o TRACE, -l LOG, -k CODE	files: the packets; what happened, see pt_log.h; the pages
+ *			that ran, each behind its address
+ *	-c CPU		where it runs
+ *	-n NR		at most so many instructions
+ *	-r NR		so many times over in the trace
+ *	-x COMMAND	the shell runs it while the program keeps its CPU
+ *	-p BYTES	between two PSBs
+ *	-m PERIOD	of MTC packets, as mtc_period; 15: none
+ *	-i NR		an interrupt after so many instructions
+ *	-b, -y		branches in short packets; CYC packets
+ */
+#include "tests/pt_log.h"
+
+#include <err.h>
+#include <getopt.h>
+
+/* ---- step ---- */
+
+struct step {
+	const char *trace, *log, *code, *command;
+	char **argv;
+	int cpu;
+	size_t max, times;
+	struct pt_options opt;
+};
+
+static struct pt_encode encode(const struct step *s, const struct pt_run *r, uint64_t tsc)
+{
+	struct pt_options opt = s->opt;
+	struct pt_encode e;
+
+	opt.tsc = tsc;
+	e = pt_encode_begin(&opt);
+	for (size_t i = 0; i < s->times; i++)
+		pt_encode_run(&e, r);
+	return e;
+}
+
+/* Any CPU but that one, if there is another. */
+static void leave(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (i != cpu)
+			CPU_SET(i, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Gives the program its CPU for the time of its trace. Where others want it too: the best of some
+ * tries. */
+static bool give_time(const struct step *s, struct pt_run *r, const struct pt_log *l,
+		      uint64_t ticks, uint64_t *began)
+{
+	struct pt_moment now = pt_moment_now();
+	uint64_t ns = (uint64_t)((__int128)ticks * (int64_t)(now.ns - l->before.ns) /
+				 (int64_t)(now.tsc - l->before.tsc));
+
+	leave(s->cpu);
+	for (int i = 0; i < (s->command ? 1 : 20); i++)
+		if (pt_spin(r, ticks, ns + ns / 8 + 1000000, s->command, began))
+			return true;
+	return false;
+}
+
+static FILE *open_out(const char *path)
+{
+	FILE *f = fopen(path, "we");
+
+	if (!f)
+		err(2, "%s", path);
+	return f;
+}
+
+static void close_out(FILE *f, const char *path)
+{
+	if (ferror(f) | fclose(f))
+		err(2, "%s", path);
+}
+
+static void write_out(const struct step *s, const struct pt_run *r, const struct pt_log *l,
+		      const struct pt_encode *e)
+{
+	FILE *f;
+
+	if (s->trace) {
+		f = open_out(s->trace);
+		fwrite(e->pkt.out.p, 1, e->pkt.out.len, f);
+		close_out(f, s->trace);
+	}
+	if (s->log) {
+		f = open_out(s->log);
+		pt_log_write(f, l, e);
+		close_out(f, s->log);
+	}
+	if (s->code) {
+		f = open_out(s->code);
+		fwrite(r->pages, sizeof(*r->pages), r->nr_pages, f);
+		close_out(f, s->code);
+	}
+}
+
+static int step(struct step *s)
+{
+	struct pt_log l = {.before = pt_moment_now(), .clock = pt_perf_clock(), .cpu = s->cpu};
+	struct pt_run r;
+	struct pt_encode e;
+	uint64_t tsc;
+
+	pt_go_to(s->cpu);
+	r = pt_run_begin(s->argv, s->cpu, false);
+	pt_run_steps(&r, s->max);
+	if (r.nr < 2)
+		errx(2, "%s: it can't be run", s->argv[0]);
+	e = encode(s, &r, 0);
+	l.alone = give_time(s, &r, &l, e.tsc, &tsc);
+	pt_encode_free(&e);
+	l.after = pt_moment_now();
+	pt_run_end(&r, false);
+	e = encode(s, &r, tsc);
+	snprintf(l.program, sizeof(l.program), "%s", s->argv[0]);
+	l.pid = l.tid = (uint32_t)r.pid;
+	l.bytes = e.pkt.out.len;
+	l.instructions = r.nr;
+	l.began = (struct pt_moment){tsc, pt_ns_of(l.before, l.after, tsc)};
+	l.ended = (struct pt_moment){e.tsc, pt_ns_of(l.before, l.after, e.tsc)};
+	write_out(s, &r, &l, &e);
+	pt_encode_free(&e);
+	pt_run_free(&r);
+	return !l.alone;
+}
+
+static int step_main(int argc, char **argv)
+{
+	struct step s = {
+		.cpu = -1,
+		.max = SIZE_MAX,
+		.times = 1,
+		.opt = {.psb_bytes = 4096, .long_tnt = true, .ret_compress = true, .mtc = 3},
+	};
+	int c;
+
+	while ((c = getopt(argc, argv, "+o:l:k:c:n:r:p:m:i:x:by")) != -1) {
+		if (c == 'o')
+			s.trace = optarg;
+		else if (c == 'l')
+			s.log = optarg;
+		else if (c == 'k')
+			s.code = optarg;
+		else if (c == 'c')
+			s.cpu = atoi(optarg);
+		else if (c == 'n')
+			s.max = strtoul(optarg, NULL, 0);
+		else if (c == 'r')
+			s.times = strtoul(optarg, NULL, 0);
+		else if (c == 'p')
+			s.opt.psb_bytes = strtoul(optarg, NULL, 0);
+		else if (c == 'm')
+			s.opt.mtc = (unsigned int)atoi(optarg) % 15;
+		else if (c == 'i')
+			s.opt.irq_every = strtoul(optarg, NULL, 0);
+		else if (c == 'x')
+			s.command = optarg;
+		else if (c == 'b')
+			s.opt.long_tnt = false;
+		else if (c == 'y')
+			s.opt.cyc = true;
+		else
+			return 2;
+	}
+	if (optind == argc)
+		errx(2, "step: no program");
+	s.argv = argv + optind;
+	if (s.cpu < 0)
+		s.cpu = sched_getcpu();
+	return step(&s);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "step"))
+		return step_main(argc - 1, argv + 1);
+	errx(2, "see the top of tests/tool_pt.c");
+}

@@ -150,20 +150,23 @@ static inline bool take_head(struct bytes *b, uint64_t type, struct record_sampl
 
 int record_sample(struct bytes rec, const struct record_layout *l, struct record_sample *s)
 {
+	struct record_sample got;
 	uint64_t type = l->sample_type;
 	struct perf_event_header h;
 	struct bytes b;
 
-	clear(s);
 	if (!record_body(rec, &h, &b) || h.type != PERF_RECORD_SAMPLE || type & UNREADABLE)
 		return -EBADMSG;
-	s->have = type;
+	clear(&got);
+	got.have = type;
 	/* What comes after the user stack (weights, addresses, ...) is nothing that we hand out. */
-	if (!take_head(&b, type, s) || !take_callchain(&b, type, s) || !take_raw(&b, type, s))
+	if (!take_head(&b, type, &got) || !take_callchain(&b, type, &got) ||
+	    !take_raw(&b, type, &got))
 		return -EBADMSG;
 	if (type & COPIED_FIELDS &&
-	    (!take_regs(&b, type, l->regs_user, s) || !take_stack(&b, type, s)))
+	    (!take_regs(&b, type, l->regs_user, &got) || !take_stack(&b, type, &got)))
 		return -EBADMSG;
+	*s = got;
 	return 0;
 }
 

@@ -37,7 +37,7 @@ struct record_sample {
 	uint64_t have;	     /* PERF_SAMPLE_* bits that were read: tells a tid of 0 from none */
 };
 
-/* `rec` is the whole record, header included. 0, or -EBADMSG with *s undefined. */
+/* `rec` is the whole record, header included. 0 or -EBADMSG. */
 int record_sample(struct bytes rec, const struct record_layout *l, struct record_sample *s);
 
 /*

@@ -18,8 +18,17 @@
  *	-m PERIOD	of MTC packets, as mtc_period; 15: none
  *	-i NR		an interrupt after so many instructions
  *	-b, -y		branches in short packets; CYC packets
+ *
+ * tool_pt graft [OPTION]... DUMP OUT TRACE LOG [TRACE LOG]...
+ *	Puts such traces, one after the other, into a copy of a dump that was made at the same time,
+ *	so that its ledger knows the programs, as if a channel "pt" had recorded them. May be done
+ *	again for another CPU or thread.
+ *
+ *	--cpu CPU, --tid TID	whose area it is
+ *	-u			the trace ends when the trigger was hit
+ *	-s BYTES		of the area: what is older is overwritten
  */
-#include "tests/pt_log.h"
+#include "tests/pt_graft.h"
 
 #include <err.h>
 #include <getopt.h>
@@ -187,9 +196,43 @@ static int step_main(int argc, char **argv)
 	return step(&s);
 }
 
+static int graft_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"cpu", required_argument, NULL, 'c'},
+		{"tid", required_argument, NULL, 't'},
+		{0},
+	};
+	struct pt_graft g = {.cpu = -1, .tid = -1};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+us:", options, NULL)) != -1) {
+		if (c == 'c')
+			g.cpu = atoi(optarg);
+		else if (c == 't')
+			g.tid = atoi(optarg);
+		else if (c == 's')
+			g.area_bytes = strtoull(optarg, NULL, 0);
+		else if (c == 'u')
+			g.until_hit = true;
+		else
+			return 2;
+	}
+	if ((g.cpu < 0) == (g.tid < 0) || argc - optind < 4 || (argc - optind) % 2)
+		errx(2, "graft: --cpu CPU | --tid TID DUMP OUT TRACE LOG [TRACE LOG]...");
+	for (int i = optind + 2; i < argc && g.nr_logs < MAX_TRACES; i += 2)
+		pt_graft_take(&g, argv[i], argv[i + 1]);
+	if (!g.area_bytes)
+		for (g.area_bytes = 65536; g.area_bytes < g.trace.len;)
+			g.area_bytes *= 2;
+	return pt_graft(&g, argv[optind], argv[optind + 1]);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "step"))
 		return step_main(argc - 1, argv + 1);
-	errx(2, "see the top of tests/tool_pt.c");
+	if (argc > 1 && !strcmp(argv[1], "graft"))
+		return graft_main(argc - 1, argv + 1);
+	errx(2, "step or graft; see the top of tests/tool_pt.c");
 }

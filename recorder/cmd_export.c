@@ -3,6 +3,7 @@
 #include "recorder/cmd_args.h"
 
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/export.h"
 #include "recorder/cmd_dump.h"
@@ -20,6 +21,7 @@ struct request {
 	bool force, schema;
 	const char *event;
 	struct cmd_span span;
+	struct export_area area;
 };
 
 /* What export_to() needs. */
@@ -42,6 +44,9 @@ static void options(FILE *out)
 	      "  --event GLOB         folded: samples of these events, without it of those that\n"
 	      "                       sample the CPU; ndjson: these events, without it all\n"
 	      "  --schema             prints what a line of ndjson is, as a JSON Schema\n"
+	      "  --cpu N              aux: the area of this CPU\n"
+	      "  --tid N              aux: the area of this thread, where threads have some\n"
+	      "  --channel NAME       aux: an area of this channel, where several have some\n"
 	      "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is written).\n",
 	      out);
@@ -50,11 +55,33 @@ static void options(FILE *out)
 /* ---- options ---- */
 
 static const struct option longs[] = {
-	{"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
-	{"force", no_argument, NULL, 'F'},	  {"from", required_argument, NULL, 'a'},
-	{"to", required_argument, NULL, 'b'},	  {"event", required_argument, NULL, 'e'},
-	{"schema", no_argument, NULL, 's'},	  {0},
+	{"format", required_argument, NULL, 'f'},
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, 'F'},
+	{"from", required_argument, NULL, 'a'},
+	{"to", required_argument, NULL, 'b'},
+	{"event", required_argument, NULL, 'e'},
+	{"schema", no_argument, NULL, 's'},
+	{"cpu", required_argument, NULL, 'c'},
+	{"tid", required_argument, NULL, 't'},
+	{"channel", required_argument, NULL, 'C'},
+	{0},
 };
+
+/* A CPU's or thread's number. */
+static int take_number(const char *arg, int32_t *out, bool *has, struct err *err)
+{
+	uint64_t v = 0;
+	int rc = str_u64(arg, &v, err);
+
+	if (!rc && v > INT32_MAX)
+		rc = err_set(err, -ERANGE, "there is no such number: %s", arg);
+	if (rc)
+		return rc;
+	*out = (int32_t)v;
+	*has = true;
+	return 0;
+}
 
 static int take(void *ctx, int c, char *arg, struct err *err)
 {
@@ -77,6 +104,13 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	case 's':
 		q->schema = true;
 		return 0;
+	case 'c':
+		return take_number(arg, &q->area.cpu, &q->area.has_cpu, err);
+	case 't':
+		return take_number(arg, &q->area.tid, &q->area.has_tid, err);
+	case 'C':
+		q->area.channel = arg;
+		return 0;
 	default:
 		q->force = true;
 		return 0;
@@ -84,6 +118,20 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 }
 
 static const struct cmd_args args = {.shorts = "f:o:", .longs = longs, .take = take};
+
+/* Areas are exported whole, and nothing else is one. */
+static int check_area(const struct request *q)
+{
+	bool names_one = q->area.has_cpu || q->area.has_tid || q->area.channel;
+
+	if (q->format != &export_aux)
+		return names_one
+			       ? cmd_misuse(&cmd_export, "--cpu, --tid and --channel are of -f aux")
+			       : EXIT_FINE;
+	if (q->event || q->span.has_from || q->span.has_to)
+		return cmd_misuse(&cmd_export, "--event, --from and --to are not of -f aux");
+	return EXIT_FINE;
+}
 
 static int parse(struct request *q, int argc, char **argv)
 {
@@ -93,6 +141,9 @@ static int parse(struct request *q, int argc, char **argv)
 		return code;
 	if (!q->format)
 		return cmd_misuse(&cmd_export, "which format? say -f FORMAT");
+	code = check_area(q);
+	if (code)
+		return code;
 	if (q->schema && q->format != &export_ndjson)
 		return cmd_misuse(&cmd_export, "--schema is of -f ndjson");
 	if (q->schema && optind == argc)
@@ -106,6 +157,7 @@ static int refuse_terminal(const struct request *q)
 {
 	struct err err = ERR_INIT;
 	const char *name = strrchr(q->path, '/');
+	char cpu[24] = "", tid[24] = "";
 	int len;
 
 	name = name ? name + 1 : q->path;
@@ -113,8 +165,12 @@ static int refuse_terminal(const struct request *q)
 	if (len > 4 && !strcmp(name + len - 4, ".rbd"))
 		len -= 4;
 	err_set(&err, -EINVAL, "%s is nothing for a terminal", q->format->name);
-	err_hint(&err, "ringback export -f %s -o %.*s%s %s", q->format->name, len, name,
-		 q->format->suffix, q->path);
+	if (q->area.has_cpu)
+		snprintf(cpu, sizeof(cpu), " --cpu %d", q->area.cpu);
+	if (q->area.has_tid)
+		snprintf(tid, sizeof(tid), " --tid %d", q->area.tid);
+	err_hint(&err, "ringback export -f %s%s%s -o %.*s%s %s", q->format->name, cpu, tid, len,
+		 name, q->format->suffix, q->path);
 	log_err(&err);
 	return EXIT_FAILED;
 }
@@ -140,6 +196,7 @@ static int export_to(void *ctx, FILE *out)
 	struct export_options opt = {
 		.path = q->path,
 		.event = q->event,
+		.area = q->area,
 		.progress = quiet ? NULL : cmd_dump_progress,
 		.ctx = &progress,
 	};
@@ -153,6 +210,11 @@ static int export_to(void *ctx, FILE *out)
 		log_status(NULL);
 	if (!rc)
 		tell_missing(&res, q->format->name);
+	if (rc == -EBADMSG) {
+		log_warn_err(&err);
+		res.nr_bad++;
+		rc = 0;
+	}
 	return cmd_dump_exit(q->path, w->d, rc, &err, res.nr_bad + w->d->m->nr_broken);
 }
 
@@ -182,7 +244,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_export = {
 	.name = "export",
-	.args = "-f FORMAT [-o FILE] [--from T] [--to T] DUMP",
+	.args = "-f FORMAT [-o FILE] [--from T] [--to T] [--cpu N] DUMP",
 	.help = "a dump in a format that other tools read",
 	.run = run,
 	.options = options,

@@ -44,7 +44,7 @@ _ringback_options() {
 	diff) echo "--tid --comm --help" ;;
 	report) echo "--focus --from --to --tid --comm --html --force --help" ;;
 	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
-	export) echo "--format --output --force --from --to --event --schema --help" ;;
+	export) echo "--format --output --force --from --to --event --schema --cpu --tid --channel --help" ;;
 	why) echo "--tid --comm --from --to --json --help" ;;
 	symbols) echo "--add --output --help" ;;
 	check) echo "--salvage --help" ;;
@@ -63,7 +63,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	record:--preset)
 		_ringback_words "default cpu sched life waits syscalls io irq mem net" "$3"
 		;;
-	export:-f | export:--format) _ringback_words "perf pftrace folded pprof ndjson" "$3" ;;
+	export:-f | export:--format) _ringback_words "perf pftrace folded pprof ndjson aux" "$3" ;;
 	record:--banks) _ringback_words "1 2" "$3" ;;
 	record:--compress) _ringback_words "fast high" "$3" ;;
 	record:--hold-files) _ringback_words "yes no" "$3" ;;
@@ -80,7 +80,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
 		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
-		script:--limit | report:--focus | report:--from | report:--to | report:--tid | report:--comm | diff:--tid | diff:--comm | export:--from | export:--to | why:--tid | why:--comm | why:--from | \
+		script:--limit | report:--focus | report:--from | report:--to | report:--tid | report:--comm | diff:--tid | diff:--comm | export:--from | export:--to | export:--cpu | export:--tid | export:--channel | why:--tid | why:--comm | why:--from | \
 		why:--to)
 		COMPREPLY=()
 		;;

@@ -18,9 +18,12 @@ options() {
 	"$program" "$1" --help | grep -oE -- '(^|[ ,])--[a-z][a-z-]+' | tr -d ' ,' | sort -u
 }
 
-# The part of the man page about one command (a subsection), as plain text, "\-" made "-".
+# The part of the man page about one command (a subsection), and its own page where it has one, as plain text, "\-" made "-".
 man_of() {
-	sed -n "/^\.Ss ringback $1/,/^\.S[sh] /p" $man | sed 's/\\-/-/g'
+	{
+		sed -n "/^\.Ss ringback $1/,/^\.S[sh] /p" $man
+		[ ! -e "${man%.1}-$1.1" ] || cat "${man%.1}-$1.1"
+	} | sed 's/\\-/-/g'
 }
 
 # in_man COMMAND OPTION: as .Fl -name or in a list item
@@ -131,7 +134,7 @@ if [ -x "$program" ] && [ -x "$build/tests/tool_options" ]; then
 else
 	not_ok "the program is built" "no $program or $build/tests/tool_options"
 fi
-check "the man page is clean" mandoc -T lint -W warning $man
+check "the man pages are clean" mandoc -T lint -W warning "${man%.1}"*.1
 empty "every package is explained in the README" "$(packages)"
 empty "files named in the READMEs are there" "$(named_files)"
 check "the README has at most 200 lines" test "$(wc -l <README.md)" -le 200

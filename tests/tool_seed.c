@@ -4,11 +4,12 @@
  * Writes what other tests start from:
  *
  *	tool_seed dump FILE		a small whole dump
+ *	tool_seed aux FILE [RING]	one with AUX areas, of one of them only the newest third
  *	tool_seed seeds DIR		inputs for fuzz_reader and fuzz_view, one file each
  *	tool_seed from DUMP DIR		the same, made of the beginnings of a real dump's blocks
  */
 #include "tests/fuzz_seed.h"
-#include "tests/mkdump.h"
+#include "tests/mkaux.h"
 #include "tests/small_dump.h"
 
 #include "dump/reader.h"
@@ -314,6 +315,72 @@ static struct bytes view_dump(void)
 	return (struct bytes){d.file, d.file_bytes};
 }
 
+/* ---- AUX areas ---- */
+
+/* Of the sequences of CPU 0 and 1, which tool_aux knows: all that was ever written, and the end of
+ * very much. */
+#define AUX_AREA	262144u
+#define AUX_WRITTEN_0	100003u
+#define AUX_WRITTEN_1	10000019u
+#define AUX_BLOCK_BYTES 50000u
+
+static void aux_ring(struct mk *d, uint32_t ring, uint32_t channel, int32_t cpu, int32_t tid,
+		     uint64_t written)
+{
+	uint64_t bytes = written < AUX_AREA ? written : AUX_AREA;
+
+	mk_window(d,
+		  &(struct fmt_window){.ring = ring, .channel = channel, .cpu = cpu, .tid = tid});
+	mk_aux_window(d,
+		      &(struct fmt_window_aux){
+			      .ring = ring,
+			      .event = channel,
+			      .flags = FMT_AUX_COUNTING | (written > bytes ? FMT_AUX_WRAPPED : 0),
+			      .nr_aux = 1,
+			      .area_bytes = AUX_AREA,
+			      .bytes = bytes,
+			      .new_bytes = bytes,
+			      .written_bytes = written,
+			      .head = written,
+			      .start_ns = HIT_NS - 1000,
+			      .stop_ns = HIT_NS,
+			      .stop_cycles = 1,
+			      .stop_cycles_ns = HIT_NS,
+			      .time_mult = 1,
+		      });
+}
+
+/* `hurt` is the ring of which most is missing. */
+static struct bytes aux_dump(uint32_t hurt)
+{
+	static const char *const files[] = {"type", "9", "format/tsc", "config:10", NULL};
+	struct mk d = mk_begin();
+
+	mk_host(&d);
+	mk_trigger(&d, HIT_NS);
+	mk_aux_channel(&d, 0, 0, "pt", "intel_pt", files);
+	mk_aux_channel(&d, 1, 1, "threads", "rb_aux_count", files);
+	aux_ring(&d, 0, 0, 0, -1, AUX_WRITTEN_0);
+	aux_ring(&d, 1, 0, 1, -1, AUX_WRITTEN_1);
+	aux_ring(&d, 2, 1, -1, 77, AUX_WRITTEN_0);
+	aux_ring(&d, 3, 1, 1, -1, 0);
+	mk_stats(&d);
+	for (uint32_t ring = 0; ring < 3; ring++) {
+		uint64_t written = ring == 1 ? AUX_WRITTEN_1 : AUX_WRITTEN_0;
+		uint64_t bytes = written < AUX_AREA ? written : AUX_AREA;
+
+		if (ring == hurt)
+			mk_aux_block(&d, ring, (int)ring, written, 0, (uint32_t)bytes / 3);
+		else
+			mk_aux_blocks(&d, ring, ring == 2 ? -1 : (int)ring, written, bytes,
+				      AUX_BLOCK_BYTES);
+	}
+	mk_finish(&d);
+	writer_free(d.w);
+	close(d.fd);
+	return (struct bytes){d.file, d.file_bytes};
+}
+
 /* ---- payloads ---- */
 
 /* As many whole records or items as fit into `max` bytes: a payload's length has 16 bits. */
@@ -330,6 +397,8 @@ static size_t whole_ones(const struct fmt_block *h, struct bytes payload, size_t
 			n += rec.size;
 		return n;
 	}
+	if (h->section == FMT_AUX)
+		return payload.len < max ? payload.len : max;
 	while (reader_next_item(&rest, &kind, &item, &broken) && payload.len - rest.len <= max)
 		n = payload.len - rest.len;
 	return n;
@@ -384,6 +453,7 @@ static void save_from(const char *path, const char *dir)
 static void save_seeds(const char *dir)
 {
 	struct bytes small = small_dump(), rich = rich_dump(), view = view_dump();
+	struct bytes aux = aux_dump(1);
 
 	save(dir, "small-file", FUZZ_FILE, small);
 	save(dir, "small-repaired", FUZZ_REPAIRED, small);
@@ -400,7 +470,10 @@ static void save_seeds(const char *dir)
 	save_payloads(dir, "view-payloads", view, UINT16_MAX);
 	free((void *)small.p);
 	free((void *)rich.p);
+	save(dir, "aux-repaired", FUZZ_REPAIRED, aux);
+	save_payloads(dir, "aux-payloads", aux, 512);
 	free((void *)view.p);
+	free((void *)aux.p);
 }
 
 int main(int argc, char **argv)
@@ -413,6 +486,12 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "dump")) {
 		file = small_dump();
+		save(NULL, argv[2], -1, file);
+		free((void *)file.p);
+		return 0;
+	}
+	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "aux")) {
+		file = aux_dump(argc == 4 ? (uint32_t)atoi(argv[3]) : UINT32_MAX);
 		save(NULL, argv[2], -1, file);
 		free((void *)file.p);
 		return 0;

@@ -20,7 +20,8 @@
 #define PROGRESS_RECORDS 16384u
 
 static const struct exporter *const exporters[] = {
-	&export_perf, &export_pftrace, &export_folded, &export_pprof, &export_ndjson, NULL,
+	&export_perf,	&export_pftrace, &export_folded, &export_pprof,
+	&export_ndjson, &export_aux,	 NULL,
 };
 
 const struct exporter *exporter_nth(size_t i)

@@ -7,7 +7,7 @@
  *	                                      oldest first
  *
  * To add one: its file with a struct exporter, its declaration below, its row in export.c, its item
- * in recorder/ringback.1 and its word in recorder/ringback.bash.
+ * in recorder/ringback-export.1 and its word in recorder/ringback.bash.
  */
 #pragma once
 
@@ -27,11 +27,19 @@ struct symbols;
 #define EXPORT_SYMBOLS 4u /* and people */
 #define EXPORT_STACKS  8u /* and symbols, people */
 
+/* Which AUX area; nothing said: the only one. */
+struct export_area {
+	bool has_cpu, has_tid;
+	int32_t cpu, tid;
+	const char *channel; /* NULL: of any */
+};
+
 struct export_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	const char *path;	 /* of the dump, as given; printed only */
 	const char *event; /* formats that count samples: of events of this name, with * and ?;
 			    * NULL: of those that sample the CPU */
+	struct export_area area; /* of formats that are about one */
 	/* Called now and then, with records; NULL: nobody wants to know. */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
@@ -83,7 +91,7 @@ struct exporter {
 	void (*drop)(struct export *x);
 };
 
-extern const struct exporter export_folded, export_ndjson, export_perf, export_pftrace,
+extern const struct exporter export_aux, export_folded, export_ndjson, export_perf, export_pftrace,
 	export_pprof;
 /* Of a line of ndjson, as a JSON Schema. */
 extern const char export_ndjson_schema[];
@@ -96,7 +104,8 @@ const struct exporter *exporter_find(const char *name, struct err *err);
 /*
  * Writes all of it to `out`, which is flushed, not closed. Memory is bounded by the timeline's and
  * the ledger's bounds. *res is set in any case. 0; -EPIPE and other errnos of writing; -ENOMEM;
- * -ENOTSUP when the dump has nothing that the format could hold.
+ * -ENOTSUP when the dump has nothing that the format could hold; -EBADMSG when what had to be whole
+ * is not: what could be had is written.
  */
 int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	       const struct export_options *opt, FILE *out, struct export_result *res,

@@ -7,6 +7,7 @@
  */
 #include "tests/fuzz_file.h"
 
+#include "dump/aux.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
 
@@ -65,6 +66,40 @@ static void use_meta(const struct meta *m)
 		assert(strlen(m->caps[i]) < FMT_MAX_BLOCK_BYTES);
 }
 
+static int count(void *ctx, struct bytes b)
+{
+	volatile uint8_t sum = 0;
+
+	/* Both ends are there. */
+	if (b.len)
+		sum = b.p[0] + b.p[b.len - 1];
+	(void)sum;
+	*(uint64_t *)ctx += b.len;
+	return 0;
+}
+
+/* Loading and walking give as much, and both say the same. */
+static void use_areas(struct reader *r, const struct meta *m)
+{
+	struct buf bytes = {0};
+	struct aux_list l;
+
+	SMALL_OK(aux_list_load(r, m, &l, NULL));
+	for (size_t i = 0; i < l.nr; i++) {
+		const struct dump_area *a = &l.v[i];
+		uint64_t max = i % 3 ? UINT64_MAX : a->f.bytes / 2, walked = 0, done, ns;
+		int rc = aux_load(r, a, max, &bytes, NULL);
+
+		assert(aux_walk(r, a, max, count, &walked, &done, NULL) == rc);
+		assert(done == walked && (rc || done == bytes.len) && done <= a->f.bytes);
+		aux_time(&a->f, a->f.head, &ns);
+		if (a->event)
+			meta_pmu_file(a->event, "format/tsc");
+	}
+	aux_list_free(&l);
+	buf_free(&bytes);
+}
+
 static void use(struct bytes file, bool damaged)
 {
 	struct buf payload = {0};
@@ -75,6 +110,7 @@ static void use(struct bytes file, bool damaged)
 		return;
 	SMALL_OK(meta_load(r, &m, NULL));
 	use_meta(m);
+	use_areas(r, m);
 	for (size_t i = 0; i < reader_nr_blocks(r); i++)
 		if (!reader_load(r, i, &payload, NULL))
 			use_records(m, reader_block(r, i), (struct bytes){payload.p, payload.len});

@@ -235,16 +235,21 @@ static void put_timing(struct info *in)
 
 static void put_sizes(struct info *in)
 {
-	uint64_t ring_bytes = 0, file_bytes = reader_file_bytes(in->r);
-	char file[32], ring[32], tasks[32], procs[32], maps[32], time[32];
+	uint64_t ring_bytes = 0, aux_bytes = 0, file_bytes = reader_file_bytes(in->r);
+	char file[32], ring[32], tasks[32], procs[32], maps[32], time[32], aux[64] = "";
 	const struct meta *m = in->m;
 
 	for (size_t i = 0; i < in->nr_rings; i++)
 		ring_bytes += in->rings[i]->bytes;
-	info_put_line(in, "size", "%s of file for %s of records (%.1f to 1)",
+	for (size_t i = 0; i < in->areas.nr; i++)
+		aux_bytes += in->areas.v[i].f.bytes;
+	if (in->areas.nr)
+		snprintf(aux, sizeof(aux), " and %s of AUX areas",
+			 str_fmt_size(time, sizeof(time), aux_bytes));
+	info_put_line(in, "size", "%s of file for %s of records%s (%.1f to 1)",
 		      str_fmt_size(file, sizeof(file), file_bytes),
-		      str_fmt_size(ring, sizeof(ring), ring_bytes),
-		      file_bytes ? (double)ring_bytes / (double)file_bytes : 0);
+		      str_fmt_size(ring, sizeof(ring), ring_bytes), aux,
+		      file_bytes ? (double)(ring_bytes + aux_bytes) / (double)file_bytes : 0);
 	if (m->has_symbol_stats && m->symbols.end != FMT_SYMBOLS_OFF)
 		info_put_line(in, "symbols", "%s, %s long: %s; ringback symbols tells more",
 			      info_symbols_end(m).text,

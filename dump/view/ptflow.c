@@ -22,122 +22,132 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE	    4096u
-#define PART_BYTES  (256u << 10)
-#define MAX_THREADS 64u
+#define PAGE	   4096u
+#define PART_BYTES (256u << 10)
 /* Nothing real calls so often without a conditional branch or a return in between. */
 #define MAX_STILL 4096u
 
-struct piece {
-	uint64_t address, offset, bytes;
-	int isid;
+/* Images of so many processes are kept for the next part. */
+#define NR_SPACES 16
+#define NR_FOUND  16
+#define NR_SEEN	  64 /* a power of two */
+
+struct ptstore {
+	int fd;
+	uint64_t end, max;
+	pthread_mutex_t lock; /* over `end` and what follows */
+	struct pt_image_section_cache *sections;
 };
 
-struct ptcode {
-	int fd;
-	uint64_t end;
-	struct piece *pieces;
-	size_t nr, cap;
-	struct pt_image_section_cache *sections; /* NULL until sealed */
+/* The code of one process, as far as it was met. */
+struct space {
+	uint32_t key;
+	uint64_t from_ns, to_ns; /* when what is in it holds */
+	struct pt_image *image;	 /* NULL: free */
+};
+
+/* What one thread keeps from part to part. */
+struct bench {
+	struct bench *next;
+	struct space spaces[NR_SPACES];
+	size_t nr_used;
+	struct work *work; /* at it */
 };
 
 struct ptflow {
 	struct ptflow_input in;
 	size_t *starts; /* of the parts, and the end of all */
 	size_t nr, cap;
+	pthread_mutex_t lock; /* over `benches` */
+	struct bench *benches;
 };
 
-int ptcode_new(struct ptcode **out, struct err *err)
+/* ---- code ---- */
+
+int ptstore_new(uint64_t max_bytes, struct ptstore **out, struct err *err)
 {
-	struct ptcode *c = calloc(1, sizeof(*c));
+	struct ptstore *s = calloc(1, sizeof(*s));
+	int rc = -ENOMEM;
 
-	if (!c)
-		return err_sys(err, -ENOMEM, "code for the trace");
-	c->fd = memfd_create("ringback code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (c->fd < 0) {
-		int rc = -errno;
-
-		free(c);
-		return err_sys(err, rc, "memfd_create");
+	if (!s)
+		return err_sys(err, rc, "code for the trace");
+	pthread_mutex_init(&s->lock, NULL);
+	s->max = align_up(max_bytes, PAGE);
+	s->fd = memfd_create("ringback code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->fd < 0 || ftruncate(s->fd, (off_t)s->max) ||
+	    fcntl(s->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		rc = -errno;
+	else
+		s->sections = pt_iscache_alloc(NULL);
+	if (!s->sections || pt_iscache_set_limit(s->sections, UINT64_MAX) < 0) {
+		ptstore_free(s);
+		return err_sys(err, rc, "code for the trace");
 	}
-	*out = c;
+	*out = s;
 	return 0;
 }
 
-void ptcode_free(struct ptcode *c)
+void ptstore_free(struct ptstore *s)
 {
-	if (!c)
+	if (!s)
 		return;
-	pt_iscache_free(c->sections);
-	close(c->fd);
-	free(c->pieces);
-	free(c);
+	pt_iscache_free(s->sections);
+	if (s->fd >= 0)
+		close(s->fd);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
 }
 
-int ptcode_add(struct ptcode *c, uint64_t address, struct bytes code, struct err *err)
+/* Through a mapping: what is written with write() counts as a file's. */
+static int copy_in(struct ptstore *s, struct bytes code, uint64_t at)
 {
-	struct piece p = {.address = address, .offset = c->end, .bytes = code.len};
+	void *p = mmap(NULL, code.len, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)at);
 
-	if (!code.len || c->sections)
-		return err_set(err, -EINVAL, "no code to add, or too late");
-	if (c->nr == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 16;
-		struct piece *v = reallocarray(c->pieces, cap, sizeof(*v));
-
-		if (!v)
-			return err_sys(err, -ENOMEM, "code for the trace");
-		c->pieces = v;
-		c->cap = cap;
-	}
-	while (code.len) {
-		ssize_t n = pwrite(c->fd, code.p, code.len, (off_t)c->end);
-
-		if (n <= 0)
-			return err_sys(err, n ? -errno : -EIO, "code for the trace");
-		c->end += (uint64_t)n;
-		code.p += n;
-		code.len -= (size_t)n;
-	}
-	c->end = align_up(c->end, PAGE);
-	c->pieces[c->nr++] = p;
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p, code.p, code.len);
+	munmap(p, code.len);
 	return 0;
 }
 
-int ptcode_seal(struct ptcode *c, struct err *err)
+int ptstore_put(struct ptstore *s, struct bytes code, uint64_t *at, struct err *err)
+{
+	int rc = 0;
+
+	if (!code.len)
+		return err_set(err, -EINVAL, "no code to keep");
+	pthread_mutex_lock(&s->lock);
+	if (!span_fits(s->end, code.len, s->max))
+		rc = -ENOSPC;
+	if (!rc)
+		rc = copy_in(s, code, s->end);
+	if (!rc) {
+		*at = s->end;
+		s->end = align_up(s->end + code.len, PAGE);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc ? err_sys(err, rc, "code for the trace") : 0;
+}
+
+/*
+ * The section of bytes that are kept, at an address; negative: a pt_error_code. libipt maps it
+ * later if nobody reads of it, and not if the file has another time by then.
+ */
+static int section_of(struct ptstore *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
 	char path[64];
+	uint8_t byte;
+	int isid, rc;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", c->fd);
-	if (fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return err_sys(err, -errno, "sealing code for the trace");
-	c->sections = pt_iscache_alloc(NULL);
-	if (!c->sections || pt_iscache_set_limit(c->sections, UINT64_MAX) < 0)
-		return err_sys(err, -ENOMEM, "code for the trace");
-	for (size_t i = 0; i < c->nr; i++) {
-		struct piece *p = &c->pieces[i];
-
-		p->isid = pt_iscache_add_file(c->sections, path, p->offset, p->bytes, p->address);
-		if (p->isid < 0)
-			return err_set(err, -EINVAL, "code at %#llx can't be used: %s",
-				       (unsigned long long)p->address,
-				       pt_errstr(pt_errcode(p->isid)));
-	}
-	return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	pthread_mutex_lock(&s->lock);
+	isid = pt_iscache_add_file(s->sections, path, at, bytes, address);
+	rc = isid < 0 ? isid : pt_iscache_read(s->sections, &byte, 1, isid, address);
+	pthread_mutex_unlock(&s->lock);
+	return rc < 0 ? rc : isid;
 }
 
-/* An image belongs to one thread; the sections in it are shared. */
-static struct pt_image *image_of(const struct ptcode *c)
-{
-	struct pt_image *image = pt_image_alloc(NULL);
-
-	for (size_t i = 0; image && i < c->nr; i++) {
-		if (pt_image_add_cached(image, c->sections, c->pieces[i].isid, NULL) < 0) {
-			pt_image_free(image);
-			image = NULL;
-		}
-	}
-	return image;
-}
+/* ---- the trace ---- */
 
 static uint64_t to_ns(const struct ptflow_clock *c, uint64_t tsc)
 {
@@ -175,13 +185,18 @@ int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *e
 	size_t step = in->part_bytes ? in->part_bytes : PART_BYTES, at = 0;
 	int rc = 0;
 
-	if (!in->code || !in->code->sections || in->clock.shift >= 32)
+	if ((!in->source.find && !in->code) || in->clock.shift >= 32)
 		return err_set(err, -EINVAL, "a trace without code, or with a clock of shift %u",
 			       in->clock.shift);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_sys(err, -ENOMEM, "decoding a trace");
 	f->in = *in;
+	if (in->code && !ptcode_source(in->code, &f->in.source)) {
+		free(f);
+		return err_set(err, -EINVAL, "code that is not sealed");
+	}
+	pthread_mutex_init(&f->lock, NULL);
 	while (!rc && at < in->bytes.len) {
 		const uint8_t *p = find_psb((struct bytes){in->bytes.p + at, in->bytes.len - at});
 
@@ -201,10 +216,25 @@ int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *e
 	return 0;
 }
 
+static void bench_free(struct bench *b)
+{
+	for (size_t i = 0; i < NR_SPACES; i++)
+		pt_image_free(b->spaces[i].image);
+	free(b);
+}
+
 void ptflow_free(struct ptflow *f)
 {
-	if (f)
-		free(f->starts);
+	struct bench *next;
+
+	if (!f)
+		return;
+	for (struct bench *b = f->benches; b; b = next) {
+		next = b->next;
+		bench_free(b);
+	}
+	pthread_mutex_destroy(&f->lock);
+	free(f->starts);
 	free(f);
 }
 
@@ -221,15 +251,110 @@ void ptflow_steps_free(struct ptflow_steps *s)
 
 /* One part at work. */
 struct work {
-	const struct ptflow *f;
+	struct ptflow *f;
+	struct bench *bench;
 	struct pt_block_decoder *dec;
 	struct ptflow_steps *out;
+	struct ptflow_who who;
+	struct space *space;		     /* who's; NULL: not known yet */
+	struct ptflow_piece found[NR_FOUND]; /* that are not in the image yet */
+	size_t nr_found;
+	uint64_t seen[NR_SEEN];	      /* pages that were told */
 	uint64_t tsc, offset, border; /* border: in bytes of the part, where the next one begins */
 	size_t budget;		      /* steps that are left */
 	unsigned int still;	      /* blocks since the decoder took a byte */
 	struct ptflow_step open;      /* a call or return whose `to` comes next; .from 0: none */
 	bool over, oom;
 };
+
+/* ---- whose code ---- */
+
+/* libipt asks for what is in no section. */
+static int read_found(uint8_t *dst, size_t n, const struct pt_asid *asid, uint64_t ip, void *ctx)
+{
+	struct work *w = ((struct bench *)ctx)->work;
+	const struct ptflow_source *s = &w->f->in.source;
+	struct ptflow_piece p;
+	uint64_t off;
+	ssize_t got;
+
+	if (!s->find(s->ctx, &w->who, ip, &p) || ip < p.address || ip - p.address >= p.bytes)
+		return -pte_nomap;
+	off = ip - p.address;
+	if (n > p.bytes - off)
+		n = (size_t)(p.bytes - off);
+	got = pread(s->store->fd, dst, n, (off_t)(p.at + off));
+	if (got <= 0)
+		return -pte_nomap;
+	if (w->nr_found < NR_FOUND &&
+	    (!w->nr_found || w->found[w->nr_found - 1].address != p.address))
+		w->found[w->nr_found++] = p;
+	return (int)got;
+}
+
+/* What was found meanwhile joins the image: libipt is quicker with sections. */
+static void add_found(struct work *w)
+{
+	struct ptstore *store = w->f->in.source.store;
+	struct space *sp = w->space;
+
+	for (size_t i = 0; i < w->nr_found; i++) {
+		const struct ptflow_piece *p = &w->found[i];
+		int isid = section_of(store, p->at, p->bytes, p->address);
+
+		if (isid < 0 || pt_image_add_cached(sp->image, store->sections, isid, NULL) < 0)
+			continue;
+		sp->from_ns = p->from_ns > sp->from_ns ? p->from_ns : sp->from_ns;
+		sp->to_ns = p->to_ns < sp->to_ns ? p->to_ns : sp->to_ns;
+	}
+	w->nr_found = 0;
+}
+
+static struct space *space_of(struct bench *b, const struct ptflow_who *who)
+{
+	struct space *s = NULL;
+
+	for (size_t i = 0; i < NR_SPACES && !s; i++)
+		if (b->spaces[i].image && b->spaces[i].key == who->key)
+			s = &b->spaces[i];
+	if (s && s->from_ns <= who->ns && who->ns <= s->to_ns)
+		return s;
+	if (!s)
+		s = &b->spaces[b->nr_used++ % NR_SPACES];
+	pt_image_free(s->image);
+	*s = (struct space){.key = who->key, .to_ns = UINT64_MAX, .image = pt_image_alloc(NULL)};
+	if (s->image)
+		pt_image_set_callback(s->image, read_found, b);
+	return s;
+}
+
+/* From here on it is whoever runs at `ip`. */
+static void choose(struct work *w, uint64_t ip)
+{
+	const struct ptflow_source *s = &w->f->in.source;
+
+	add_found(w);
+	w->who = (struct ptflow_who){.ns = to_ns(&w->f->in.clock, w->tsc)};
+	s->who(s->ctx, ip, &w->who);
+	w->space = space_of(w->bench, &w->who);
+	if (!w->space->image || pt_blk_set_image(w->dec, w->space->image) < 0)
+		w->oom = w->over = true;
+}
+
+static void touch(struct work *w, uint64_t address)
+{
+	const struct ptflow_source *s = &w->f->in.source;
+	uint64_t page = address / PAGE, *seen;
+
+	page ^= (uint64_t)w->who.key << 52;
+	seen = &w->seen[(page ^ page >> 52) % NR_SEEN];
+	if (*seen == page)
+		return;
+	*seen = page;
+	s->touch(s->ctx, &w->who, address);
+}
+
+/* ---- steps ---- */
 
 static void put(struct work *w, enum ptflow_kind kind, uint64_t from, uint64_t to)
 {
@@ -251,7 +376,8 @@ static void put(struct work *w, enum ptflow_kind kind, uint64_t from, uint64_t t
 		s->v = v;
 		s->cap = cap;
 	}
-	s->v[s->nr++] = (struct ptflow_step){to_ns(&w->f->in.clock, w->tsc), from, to, kind};
+	s->v[s->nr++] =
+		(struct ptflow_step){to_ns(&w->f->in.clock, w->tsc), from, to, kind, w->who.tid};
 }
 
 /* The flow is at `ip` now. */
@@ -274,6 +400,7 @@ static void on_event(struct work *w, const struct pt_event *ev, uint64_t last_ip
 		w->tsc = ev->tsc;
 	switch (ev->type) {
 	case ptev_enabled:
+		choose(w, ev->variant.enabled.ip);
 		if (!ev->status_update)
 			put(w, PTFLOW_ON, 0, ev->variant.enabled.ip);
 		break;
@@ -292,6 +419,9 @@ static void on_event(struct work *w, const struct pt_event *ev, uint64_t last_ip
 		lost(w);
 		break;
 	case ptev_exec_mode:
+		/* What a PSB says of where the flow is. */
+		if (ev->status_update && !w->space)
+			choose(w, ev->ip_suppressed ? 0 : ev->variant.exec_mode.ip);
 		if (ev->status_update && w->offset >= w->border) {
 			if (!ev->ip_suppressed)
 				arrive(w, ev->variant.exec_mode.ip);
@@ -329,6 +459,13 @@ static void on_block(struct work *w, const struct pt_block *b)
 		w->tsc = tsc;
 	pt_blk_get_offset(w->dec, &w->offset);
 	w->still = offset == w->offset ? w->still + 1 : 0;
+	if (w->f->in.source.touch) {
+		touch(w, b->ip);
+		touch(w, b->end_ip + pt_max_insn_size - 1);
+	}
+	/* From the kernel to whoever runs now. */
+	if (b->iclass == ptic_far_return && b->end_ip >> 63)
+		choose(w, 0);
 	if (b->iclass == ptic_call || b->iclass == ptic_return)
 		w->open = (struct ptflow_step){
 			.from = b->end_ip,
@@ -341,7 +478,13 @@ static int flow(struct work *w, int status)
 {
 	uint64_t last_ip = 0;
 
+	uint64_t tsc;
+
 	w->still = 0;
+	w->space = NULL;
+	w->nr_found = 0;
+	if (pt_blk_time(w->dec, &tsc, NULL, NULL) >= 0)
+		w->tsc = tsc;
 	for (;;) {
 		struct pt_block b = {0};
 		int rc;
@@ -351,6 +494,10 @@ static int flow(struct work *w, int status)
 			return status;
 		if (status & pts_eos)
 			return -pte_eos;
+		if (!w->space)
+			choose(w, 0);
+		if (w->nr_found)
+			add_found(w);
 		rc = pt_blk_next(w->dec, &b, sizeof(b));
 		if (b.ninsn) {
 			last_ip = b.end_ip;
@@ -407,109 +554,93 @@ static struct pt_config config_of(const struct ptflow *f, size_t part)
 	return config;
 }
 
-int ptflow_part(const struct ptflow *f, size_t part, struct ptflow_steps *out)
+static struct bench *take_bench(struct ptflow *f)
 {
-	struct pt_config config = config_of(f, part);
-	struct work w = {.f = f, .out = out, .border = f->starts[part + 1] - f->starts[part]};
-	struct pt_image *image = image_of(f->in.code);
-	int status;
+	struct bench *b;
 
-	out->nr = 0;
-	w.budget = w.border * 32 + MAX_STILL;
-	if (part + 1 < ptflow_nr_parts(f))
-		config.end = config.begin + w.border +
-			     psb_bytes(config, w.border, (size_t)(config.end - config.begin));
-	w.dec = image ? pt_blk_alloc_decoder(&config) : NULL;
-	if (!w.dec || pt_blk_set_image(w.dec, image) < 0) {
-		pt_blk_free_decoder(w.dec);
-		pt_image_free(image);
-		return -ENOMEM;
-	}
-	while (!w.over) {
-		status = pt_blk_sync_forward(w.dec);
+	pthread_mutex_lock(&f->lock);
+	b = f->benches;
+	if (b)
+		f->benches = b->next;
+	pthread_mutex_unlock(&f->lock);
+	if (b)
+		return b;
+	return calloc(1, sizeof(*b));
+}
+
+static void leave_bench(struct ptflow *f, struct bench *b)
+{
+	pthread_mutex_lock(&f->lock);
+	b->next = f->benches;
+	f->benches = b;
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* From PSB to PSB, up to the border. */
+static void decode(struct work *w, bool last)
+{
+	while (!w->over) {
+		int status = pt_blk_sync_forward(w->dec);
+
 		if (status == -pte_eos)
 			break;
-		pt_blk_get_sync_offset(w.dec, &w.offset);
-		if (w.offset >= w.border && part + 1 < ptflow_nr_parts(f))
+		pt_blk_get_sync_offset(w->dec, &w->offset);
+		if (w->offset >= w->border && !last)
 			break;
 		if (status >= 0)
-			status = flow(&w, status);
+			status = flow(w, status);
 		if (status < 0 && status != -pte_eos)
-			lost(&w);
+			lost(w);
 		else
 			break;
 	}
+}
+
+int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out)
+{
+	struct pt_config config = config_of(f, part);
+	struct work w = {.f = f, .out = out, .border = f->starts[part + 1] - f->starts[part]};
+	bool last = part + 1 == ptflow_nr_parts(f);
+
+	out->nr = 0;
+	w.budget = w.border * 32 + MAX_STILL;
+	w.bench = take_bench(f);
+	if (!w.bench)
+		return -ENOMEM;
+	w.bench->work = &w;
+	if (!last)
+		config.end = config.begin + w.border +
+			     psb_bytes(config, w.border, (size_t)(config.end - config.begin));
+	w.dec = pt_blk_alloc_decoder(&config);
+	memset(w.seen, 0xff, sizeof(w.seen));
+	if (w.dec)
+		decode(&w, last);
+	else
+		w.oom = true;
 	pt_blk_free_decoder(w.dec);
-	pt_image_free(image);
+	leave_bench(f, w.bench);
 	return w.oom ? -ENOMEM : 0;
 }
 
-/*
- * Threads take parts from the newest on and hand them over in that order; one that is done early
- * waits for its turn, and so there are never more than a part's steps a thread.
- */
-struct crew {
-	const struct ptflow *f;
-	int (*each)(void *ctx, size_t part, const struct ptflow_steps *steps);
-	void *ctx;
-	pthread_mutex_t lock; /* over all below */
-	pthread_cond_t turn;
-	size_t taken, handed; /* parts, counted from the newest */
-	int rc;		      /* non-zero: all end */
-};
-
-static void hand_over(struct crew *c, size_t place, int rc, const struct ptflow_steps *steps)
+/* The time that stands behind the PSB at the beginning of a part. */
+uint64_t ptflow_part_ns(const struct ptflow *f, size_t part)
 {
-	pthread_mutex_lock(&c->lock);
-	while (!c->rc && c->handed != place)
-		pthread_cond_wait(&c->turn, &c->lock);
-	if (!c->rc) {
-		c->rc = rc ? rc : c->each(c->ctx, ptflow_nr_parts(c->f) - 1 - place, steps);
-		c->handed++;
-	}
-	pthread_cond_broadcast(&c->turn);
-	pthread_mutex_unlock(&c->lock);
+	struct pt_config config = config_of(f, part);
+	struct pt_packet_decoder *dec;
+	struct pt_packet pkt;
+	uint64_t ns = 0;
+
+	config.end = config.begin + (f->starts[part + 1] - f->starts[part]);
+	dec = pt_pkt_alloc_decoder(&config);
+	if (dec && pt_pkt_sync_set(dec, 0) >= 0)
+		while (!ns && pt_pkt_next(dec, &pkt, sizeof(pkt)) >= 0)
+			if (pkt.type == ppt_tsc)
+				ns = to_ns(&f->in.clock, pkt.payload.tsc.tsc);
+	pt_pkt_free_decoder(dec);
+	return ns;
 }
 
-static void *crew_member(void *arg)
+size_t ptflow_part_at(const struct ptflow *f, size_t part)
 {
-	struct crew *c = arg;
-	size_t nr = ptflow_nr_parts(c->f);
-	struct ptflow_steps steps = {0};
-
-	for (;;) {
-		size_t place = nr;
-
-		pthread_mutex_lock(&c->lock);
-		if (!c->rc && c->taken < nr)
-			place = c->taken++;
-		pthread_mutex_unlock(&c->lock);
-		if (place == nr)
-			break;
-		hand_over(c, place, ptflow_part(c->f, nr - 1 - place, &steps), &steps);
-	}
-	ptflow_steps_free(&steps);
-	return NULL;
-}
-
-int ptflow_backwards(const struct ptflow *f, unsigned int nr_threads,
-		     int (*each)(void *ctx, size_t part, const struct ptflow_steps *steps),
-		     void *ctx, struct err *err)
-{
-	struct crew c = {.f = f, .each = each, .ctx = ctx};
-	pthread_t others[MAX_THREADS];
-	unsigned int nr = 0;
-
-	pthread_mutex_init(&c.lock, NULL);
-	pthread_cond_init(&c.turn, NULL);
-	/* Those that can't be started are not missed: this one does the work. */
-	while (nr + 1 < nr_threads && nr < MAX_THREADS &&
-	       !pthread_create(&others[nr], NULL, crew_member, &c))
-		nr++;
-	crew_member(&c);
-	for (unsigned int i = 0; i < nr; i++)
-		pthread_join(others[i], NULL);
-	pthread_cond_destroy(&c.turn);
-	pthread_mutex_destroy(&c.lock);
-	return c.rc == -ENOMEM ? err_sys(err, c.rc, "decoding a trace") : c.rc;
+	return f->starts[part];
 }

@@ -9,22 +9,53 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/view/ptcode.h"
 
 struct err;
-struct ptcode;
 struct ptflow;
 
-/* ---- the code of a process ---- */
+/* ---- code ---- */
 
-int ptcode_new(struct ptcode **out, struct err *err);
-void ptcode_free(struct ptcode *c);
-/* Copies `code`, which lies at `address`. Of pieces that overlap the last one counts. Few and large
- * ones are quicker than many. Not after ptcode_seal(). */
-int ptcode_add(struct ptcode *c, uint64_t address, struct bytes code, struct err *err);
-/* Nothing is added from here on, and threads may share it. */
-int ptcode_seal(struct ptcode *c, struct err *err);
+/* Bytes of code, each kept once however many processes run them. Threads may share it. */
+struct ptstore;
+
+/* Room for `max_bytes` is set aside, without memory for it: so that it works also for a process
+ * that may not write files any more (RLIMIT_FSIZE) when it is made before. */
+int ptstore_new(uint64_t max_bytes, struct ptstore **out, struct err *err);
+void ptstore_free(struct ptstore *s);
+/* Copies `code`; *at is where it is kept. -ENOSPC. */
+int ptstore_put(struct ptstore *s, struct bytes code, uint64_t *at, struct err *err);
 
 /* ---- the trace ---- */
+
+/* Whose flow it is. */
+struct ptflow_who {
+	uint32_t tid;	  /* told in the steps */
+	uint32_t key;	  /* what has the same key has the same code */
+	uint64_t ns;	  /* when it was asked; of the dump's clock, as all times here */
+	uint64_t context; /* the source's own */
+};
+
+/* Code that a process has at an address, at least from from_ns to to_ns. */
+struct ptflow_piece {
+	uint64_t address, bytes;
+	uint64_t at; /* in the store */
+	uint64_t from_ns, to_ns;
+};
+
+/* Where code comes from when several processes ran, or when it is looked for as it is met. Called
+ * by several threads at once. */
+struct ptflow_source {
+	struct ptstore *store;
+	/* Who it is that goes on at `ip` at who->ns: sets the rest of *who. `ip` 0: not known. */
+	void (*who)(void *ctx, uint64_t ip, struct ptflow_who *who);
+	/* False: there is no code at `address`. */
+	bool (*find)(void *ctx, const struct ptflow_who *who, uint64_t address,
+		     struct ptflow_piece *out);
+	/* The flow was in the page of `address`, told once or more; NULL: nobody wants to know. */
+	void (*touch)(void *ctx, const struct ptflow_who *who, uint64_t address);
+	void *ctx;
+};
 
 enum ptflow_kind {
 	PTFLOW_CALL,
@@ -38,6 +69,7 @@ struct ptflow_step {
 	uint64_t time_ns;
 	uint64_t from, to; /* addresses of instructions */
 	enum ptflow_kind kind;
+	uint32_t tid; /* as the source says */
 };
 
 /* As struct perf_event_mmap_page has it: TSC to the perf clock. */
@@ -49,7 +81,8 @@ struct ptflow_clock {
 
 struct ptflow_input {
 	struct bytes bytes;	   /* oldest first; borrowed until ptflow_free() */
-	const struct ptcode *code; /* sealed; likewise */
+	const struct ptcode *code; /* sealed; likewise. NULL: it comes from `source` */
+	struct ptflow_source source;
 	struct ptflow_clock clock;
 	uint16_t family; /* of the processor, an Intel; 0: unknown */
 	uint8_t model, stepping;
@@ -63,6 +96,11 @@ void ptflow_free(struct ptflow *f);
 /* 0: there is no PSB in it. */
 size_t ptflow_nr_parts(const struct ptflow *f);
 
+/* When a part begins, by the first time in it; 0: it has none. */
+uint64_t ptflow_part_ns(const struct ptflow *f, size_t part);
+/* The bytes of the trace that it begins at. */
+size_t ptflow_part_at(const struct ptflow *f, size_t part);
+
 struct ptflow_steps {
 	struct ptflow_step *v; /* oldest first */
 	size_t nr, cap;
@@ -70,7 +108,7 @@ struct ptflow_steps {
 
 /* Decodes one part (0 is the oldest). May be called by several threads. `out` is emptied first;
  * ptflow_steps_free() ends it. -ENOMEM. */
-int ptflow_part(const struct ptflow *f, size_t part, struct ptflow_steps *out);
+int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out);
 void ptflow_steps_free(struct ptflow_steps *s);
 
 /*
@@ -78,6 +116,6 @@ void ptflow_steps_free(struct ptflow_steps *s);
  * on changing threads but never on two at once, until it returns non-zero, and returns that.
  * `steps` is borrowed until it returns.
  */
-int ptflow_backwards(const struct ptflow *f, unsigned int nr_threads,
+int ptflow_backwards(struct ptflow *f, unsigned int nr_threads,
 		     int (*each)(void *ctx, size_t part, const struct ptflow_steps *steps),
 		     void *ctx, struct err *err);

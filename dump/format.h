@@ -435,6 +435,7 @@ enum {
 	FMT_SYM_SEGMENT = 4,  /* fmt_segment: where a part of a FILE lies in memory */
 	FMT_SYM_UNWIND = 5,   /* fmt_unwind + its two programs: from a frame of this code to its
 				 caller's */
+	FMT_SYM_CODE = 6,     /* fmt_code + bytes of an image's code */
 	FMT_SYM_NOTE = 9,     /* fmt_note + text: why an image has no names, or not all */
 };
 
@@ -501,6 +502,13 @@ struct fmt_unwind {
 
 #define FMT_UNWIND_SIGNAL 1u /* what it returns to did not call, but was interrupted */
 #define FMT_UNWIND_SWITCH 2u /* what it calls has another stack than what called it */
+
+/* Code that a hardware's trace led through, in whole pages but at a file's end. */
+struct fmt_code {
+	uint32_t image;
+	uint32_t reserved;
+	uint64_t start; /* as in fmt_function */
+};
 
 struct fmt_note {
 	uint32_t image;
@@ -602,6 +610,7 @@ _Static_assert(sizeof(struct fmt_function) == 24, "fmt_function");
 _Static_assert(sizeof(struct fmt_place) == 24, "fmt_place");
 _Static_assert(sizeof(struct fmt_segment) == 32, "fmt_segment");
 _Static_assert(sizeof(struct fmt_unwind) == 40, "fmt_unwind");
+_Static_assert(sizeof(struct fmt_code) == 16, "fmt_code");
 _Static_assert(sizeof(struct fmt_note) == 8, "fmt_note");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");

@@ -143,3 +143,21 @@ void symput_rule(struct symput *s, const struct cfi_rule *r)
 	buf_put(&s->payload, r->program.p, r->program.len);
 	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
 }
+
+void symput_code(struct symput *s, uint64_t start, struct bytes code)
+{
+	static const uint8_t zeros[8];
+	size_t bytes = sizeof(struct fmt_code) + code.len;
+	struct fmt_item item = {.kind = FMT_SYM_CODE, .bytes = (uint32_t)bytes};
+	struct fmt_code f = {.start = start};
+
+	f.image = stand(s, bytes);
+	if (s->rc || buf_reserve(&s->payload, item_bytes(bytes))) {
+		s->rc = s->rc ? s->rc : -ENOMEM;
+		return;
+	}
+	buf_put(&s->payload, &item, sizeof(item));
+	buf_put(&s->payload, &f, sizeof(f));
+	buf_put(&s->payload, code.p, code.len);
+	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
+}

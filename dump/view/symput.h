@@ -37,6 +37,8 @@ void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *fun
 void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *e);
 /* A clean one, of places. */
 void symput_rule(struct symput *s, const struct cfi_rule *r);
+/* At most 64 KiB. */
+void symput_code(struct symput *s, uint64_t start, struct bytes code);
 void symput_note(struct symput *s, const char *text);
 
 /* Hands out what there is. The result is s->rc. */

@@ -68,7 +68,9 @@ static void cell_full(const struct info *in, const struct dump_area *a, char *ou
 {
 	double full = a->f.area_bytes ? (double)a->f.bytes / (double)a->f.area_bytes : 0;
 
-	snprintf(out, n, a->known ? "%.0f %%" : "", 100 * full);
+	*out = '\0';
+	if (a->known)
+		snprintf(out, n, "%.0f %%", 100 * full);
 }
 
 static void cell_new(const struct info *in, const struct dump_area *a, char *out, size_t n)

@@ -143,9 +143,10 @@ static void label(struct text *t, const char *s)
 /* "label\ttext\n" lines of a finding; as many as there is room for. */
 static void put_lines(const struct finding *f, unsigned room, struct text *t)
 {
-	const char *p = (const char *)f->lines.b.p, *end = p + f->lines.b.len;
+	const char *p = (const char *)f->lines.b.p;
+	const char *end = p ? p + f->lines.b.len : NULL;
 
-	for (; p && p < end && room; room--) {
+	for (; p < end && room; room--) {
 		const char *tab = memchr(p, '\t', (size_t)(end - p));
 		const char *line = memchr(p, '\n', (size_t)(end - p));
 

@@ -96,12 +96,12 @@ static void test_self(void **state)
 	assert_int_equal(find_me_again(1), 4);
 }
 
-/* Calls of the C library go through stubs, unless the linker was told otherwise. */
+/* Calls of libraries go through stubs, unless the linker was told otherwise. */
 static int see_stub(void *ctx, const struct elf_code *c)
 {
 	int *nr = ctx;
 
-	*nr += !strcmp(c->name, "fopen") || !strcmp(c->name, "fopen64");
+	*nr += !strcmp(c->name, "_cmocka_run_group_tests");
 	assert_true(c->value && c->bytes);
 	return 0;
 }

@@ -29,6 +29,10 @@
 volatile int watched_int = 41;
 volatile int watched_neighbour = 1;
 volatile long watched_zero[2];
+/* Of the size that is written here, also with clang's sanitizer. */
+#ifdef __clang__
+__attribute__((no_sanitize("address")))
+#endif
 volatile char watched_text[24] = "text";
 
 KEPT void watched_step(void);

@@ -182,6 +182,9 @@ static void tell_missing(const struct export_result *res, const char *format)
 	if (res->nr_left_out)
 		log_warn("%" PRIu64 " records were left out: %s has no way to say them",
 			 res->nr_left_out, format);
+	if (res->nr_areas_left_out)
+		log_warn("%" PRIu64 " AUX areas were left out of %s: %s", res->nr_areas_left_out,
+			 format, res->why_area);
 	if (res->nr_cut)
 		log_warn("%" PRIu64 " records were shortened to fit into %s", res->nr_cut, format);
 }

@@ -136,6 +136,13 @@ static inline bool next(struct walk *w)
 	w->off += w->h.size;
 	if (w->h.type == 68)
 		return next(w);
+	/* AUXTRACE_INFO, AUXTRACE with bytes behind it, TIME_CONV: without a time. */
+	if (w->h.type == 71) {
+		at(w->f.b, w->off, word(w, 0));
+		w->off += word(w, 0);
+	}
+	if (w->h.type >= 70)
+		return true;
 	/* IDENTIFIER IP TID TIME; or at the end of the others TID TIME CPU IDENTIFIER. */
 	time = w->h.type == PERF_RECORD_SAMPLE ? word(w, 3) : word_back(w, 3);
 	assert_true(time >= w->last_ns);

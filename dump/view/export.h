@@ -47,8 +47,10 @@ struct export_options {
 
 struct export_result {
 	uint64_t nr_records;
-	uint64_t nr_cut, nr_left_out; /* as in struct export */
-	uint64_t nr_bad;	      /* blocks and items that could not be read */
+	uint64_t nr_cut, nr_left_out; /* as in struct export; as the following */
+	uint64_t nr_areas_left_out;
+	const char *why_area;
+	uint64_t nr_bad; /* blocks and items that could not be read */
 };
 
 /* What an exporter works with; what it didn't ask for is NULL. */
@@ -64,10 +66,13 @@ struct export
 	struct stacks *stacks;
 	/* What it puts here is written to the output: after each record when there is enough. */
 	struct text out;
-	bool seekable;	      /* export_patch() is possible */
-	uint64_t nr_cut;      /* records that it had to shorten; it counts them */
-	uint64_t nr_left_out; /* records that the format has no way to say; it counts them */
-	void *state;	      /* the exporter's own */
+	bool seekable;		    /* export_patch() is possible */
+	uint64_t nr_cut;	    /* records that it had to shorten; it counts them */
+	uint64_t nr_left_out;	    /* records that the format has no way to say; it counts them */
+	uint64_t nr_areas_left_out; /* AUX areas, likewise */
+	const char *why_area;	    /* the first of them was */
+	uint64_t nr_bad; /* AUX areas that could not be read as a whole; the exporter counts them */
+	void *state;	 /* the exporter's own */
 };
 
 /* Each callback returns 0, or a negative errno with `err` set, which ends the export. Failures of

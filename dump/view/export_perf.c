@@ -263,6 +263,13 @@ static int put_sample(struct perf_export *p, const struct timeline_record *rec)
 	return perf_rec_put(p);
 }
 
+/* perf gives up on a file that says this of no CPU. */
+static bool is_of_cpu(uint32_t type)
+{
+	return type == PERF_RECORD_SWITCH || type == PERF_RECORD_SWITCH_CPU_WIDE ||
+	       type == PERF_RECORD_ITRACE_START;
+}
+
 /* LOST, THROTTLE and so on: as they are, with a sample_id of this file's layout. */
 static int put_other(struct perf_export *p, const struct timeline_record *rec)
 {
@@ -272,14 +279,15 @@ static int put_other(struct perf_export *p, const struct timeline_record *rec)
 	struct perf_event_header h;
 
 	if (!e || !bytes_get(&b, &h, sizeof(h)) || b.len < id_bytes ||
-	    !bytes_take(&b, b.len - id_bytes, &body)) {
+	    !bytes_take(&b, b.len - id_bytes, &body) ||
+	    (is_of_cpu(h.type) && export_cpu(rec) < 0)) {
 		p->x->nr_left_out++;
 		return 0;
 	}
 	perf_rec_begin(p, h.type, h.misc);
 	perf_rec_add(p, body.p, body.len);
 	perf_rec_id(p, e, pid_of(p, rec->tid, rec->time_ns), rec->tid, rec->time_ns,
-		    (uint32_t)rec->window->cpu);
+		    (uint32_t)export_cpu(rec));
 	if (p->rec.len > MAX_RECORD) {
 		p->x->nr_left_out++;
 		return 0;
@@ -300,6 +308,8 @@ static int begin(struct export *x, struct err *err)
 	p->x = x;
 	p->ip_reg = strstr(x->m->uname, "x86_64") ? 8 : strstr(x->m->uname, "aarch64") ? 32 : 64;
 	rc = perf_file_begin(p, err);
+	if (!rc)
+		rc = perf_aux_put(p, err);
 	return rc ? rc : perf_data_new(p, &p->data, err);
 }
 
@@ -308,7 +318,7 @@ static int sides(struct perf_export *p, uint64_t ns, struct err *err)
 	int rc = 0;
 
 	if (!p->has_sides)
-		rc = perf_sides_begin(p, ns);
+		rc = perf_sides_begin(p, perf_aux_floor(p, ns));
 	p->has_sides = true;
 	if (!rc)
 		rc = perf_sides_until(p, ns);
@@ -334,7 +344,8 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 static int end(struct export *x, struct err *err)
 {
 	struct perf_export *p = x->state;
-	int rc = sides(p, p->has_sides ? x->opt->to_ns : 0, err);
+	bool has_any = p->has_sides || perf_aux_nr(p);
+	int rc = sides(p, has_any ? x->opt->to_ns : 0, err);
 
 	return rc ? rc : perf_file_end(p, err);
 }
@@ -351,6 +362,7 @@ static void drop(struct export *x)
 	free(p->sides);
 	free(p->by_key);
 	perf_data_free(p->data);
+	perf_aux_free(p->aux);
 	buf_free(&p->rec);
 	free(p);
 }

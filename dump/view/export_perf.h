@@ -7,6 +7,7 @@
  *	export_perf_head.c   features: tracing data, build-ids, host
  *	export_perf_side.c   COMM, FORK, MMAP2, EXIT from the ledger
  *	export_perf_data.c   mappings of files that the ledger does not have
+ *	export_perf_aux.c    AUX areas: see export_perf_aux.h
  *
  * The file is (tools/perf/Documentation/perf.data-file-format.txt of the kernel's sources):
  *
@@ -39,6 +40,7 @@ struct perf_side {
 	uint32_t index; /* of the task, name or mapping */
 };
 
+struct perf_aux;
 struct perf_data;
 
 struct perf_export {
@@ -62,6 +64,7 @@ struct perf_export {
 	size_t nr_sides, next_side;
 	const struct fmt_task **by_key;
 	struct perf_data *data; /* NULL: not needed */
+	struct perf_aux *aux;	/* NULL: the file has no AUX area */
 };
 
 /* ---- records ---- */
@@ -119,6 +122,23 @@ void perf_data_free(struct perf_data *d);
 /* Where the data of a file lie whose first code is mapped as `code`; their number. */
 size_t perf_data_maps(const struct perf_data *d, const struct people_map *code,
 		      struct people_map out[PERF_MAX_DATA]);
+
+/* ---- export_perf_aux.c ---- */
+
+/* Which AUX areas perf gets, when the events are known; *out stays NULL when there are none. */
+int perf_aux_new(struct perf_export *p, struct perf_aux **out, struct err *err);
+void perf_aux_free(struct perf_aux *a);
+/* Writes them. */
+int perf_aux_put(struct perf_export *p, struct err *err);
+/* The feature that has their places. */
+bool perf_aux_index(struct perf_export *p, struct text *t);
+
+/* Before what can be decoded in them, or `first_ns` when that is earlier. */
+uint64_t perf_aux_floor(const struct perf_export *p, uint64_t first_ns);
+size_t perf_aux_nr(const struct perf_export *p);
+/* Whether it has to be said who ran in area i, and since when. */
+bool perf_aux_ran(const struct perf_export *p, size_t i, uint64_t *ns);
+int perf_aux_put_ran(struct perf_export *p, size_t i, uint64_t ns);
 
 /* Little-endian numbers for features. */
 static inline void perf_u32(struct text *t, uint32_t v)

@@ -374,6 +374,8 @@ int perf_file_begin(struct perf_export *p, struct err *err)
 {
 	int rc = make_evsels(p, err);
 
+	if (!rc)
+		rc = perf_aux_new(p, &p->aux, err);
 	p->round_off = UINT64_MAX; /* what stands here is no round's */
 	if (!rc && !p->x->seekable)
 		rc = begin_pipe(p, err);

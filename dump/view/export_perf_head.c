@@ -24,9 +24,11 @@ enum {
 	BIT_ARCH = 6,
 	BIT_NRCPUS = 7,
 	BIT_CPUDESC = 8,
+	BIT_CPUID = 9,
 	BIT_TOTAL_MEM = 10,
 	BIT_CMDLINE = 11,
 	BIT_EVENT_DESC = 12,
+	BIT_AUXTRACE = 18,
 	BIT_SAMPLE_TIME = 21,
 	BIT_CLOCKID = 23,
 	BIT_CLOCK_DATA = 29,
@@ -83,6 +85,12 @@ static bool nr_cpus(struct perf_export *p, struct text *t)
 static bool cpu_model(struct perf_export *p, struct text *t)
 {
 	return put_string(t, p->x->m->cpu_model, strlen(p->x->m->cpu_model));
+}
+
+/* As perf has it, too. */
+static bool cpu_id(struct perf_export *p, struct text *t)
+{
+	return put_string(t, p->x->m->cpu_id, strlen(p->x->m->cpu_id));
 }
 
 static bool total_mem(struct perf_export *p, struct text *t)
@@ -387,9 +395,11 @@ const struct perf_feature perf_features[] = {
 	{BIT_ARCH, true, arch},
 	{BIT_NRCPUS, true, nr_cpus},
 	{BIT_CPUDESC, true, cpu_model},
+	{BIT_CPUID, true, cpu_id},
 	{BIT_TOTAL_MEM, true, total_mem},
 	{BIT_CMDLINE, true, cmdline},
 	{BIT_EVENT_DESC, true, event_desc},
+	{BIT_AUXTRACE, false, perf_aux_index},
 	{BIT_SAMPLE_TIME, false, sample_time},
 	{BIT_CLOCKID, true, clockid},
 	{BIT_CLOCK_DATA, true, clock_data},

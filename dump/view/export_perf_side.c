@@ -11,7 +11,8 @@
  *	floor - 4  the kernel
  *	      - 3  FORK, processes, then threads
  *	      - 2  COMM
- *	      - 1  MMAP2, of data before those of code: what comes later takes the place
+ *	      - 1  MMAP2, of data before those of code: what comes later takes the place;
+ *	           ITRACE_START, of who runs where there is an AUX area
  *	floor      the first record; from here on real times
  */
 #include "dump/view/export_perf.h"
@@ -37,7 +38,7 @@
 #define KERNEL_ALIGN (2ull << 20)
 
 /* At one time, in this order. */
-enum perf_step { FORK_PROCESS, FORK_THREAD, FIRST_COMM, COMM, DATA_MAP, MAP, EXIT };
+enum perf_step { FORK_PROCESS, FORK_THREAD, FIRST_COMM, COMM, DATA_MAP, MAP, RAN, EXIT };
 
 /* ---- finding tasks ---- */
 
@@ -142,6 +143,14 @@ static void add_map(struct sides *s, size_t i)
 	if (perf_data_maps(s->p->data, &m, data))
 		add(s, ns, DATA_MAP, i);
 	add(s, ns, MAP, i);
+}
+
+static void add_ran(struct sides *s, size_t i)
+{
+	uint64_t ns;
+
+	if (perf_aux_ran(s->p, i, &ns))
+		add(s, ns <= s->floor_ns ? before(s, 1) : ns, RAN, i);
 }
 
 static int compare_sides(const void *a, const void *b)
@@ -275,6 +284,8 @@ static int say(struct perf_export *p, const struct perf_side *s)
 	case DATA_MAP:
 		people_nth_map(people, s->index, &m);
 		return s->step == MAP ? put_map(p, s->ns, &m, 0) : put_data_maps(p, s->ns, &m);
+	case RAN:
+		return perf_aux_put_ran(p, s->index, s->ns);
 	case FIRST_COMM:
 		return put_first_comm(p, s, people_nth(people, s->index));
 	default:
@@ -358,6 +369,8 @@ int perf_sides_begin(struct perf_export *p, uint64_t floor_ns)
 		add_comm(&s, i);
 	for (size_t i = 0; i < nr.nr_maps; i++)
 		add_map(&s, i);
+	for (size_t i = 0; i < perf_aux_nr(p); i++)
+		add_ran(&s, i);
 	p->sides = (struct perf_side *)s.list.p;
 	p->nr_sides = s.list.len / sizeof(*p->sides);
 	if (p->nr_sides)

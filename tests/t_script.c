@@ -264,6 +264,54 @@ static void test_lost_alone(void **state)
 	mk_close(&d, r);
 }
 
+/* A record of the kernel's own with u64 fields, its time behind them. */
+static void put_own(struct mk_records *r, uint32_t type, uint16_t misc, uint64_t time,
+		    const uint64_t *fields, size_t nr)
+{
+	uint64_t w[4];
+
+	if (nr)
+		memcpy(w, fields, nr * 8);
+	w[nr] = time;
+	mk_record(r, type, misc, w, (uint32_t)(nr + 1) * 8);
+}
+
+/* What the kernel writes beside an AUX area: switches are there for who asks. */
+static void test_aux_records(void **state)
+{
+	static const uint64_t aux[] = {4096, 512,
+				       PERF_AUX_FLAG_OVERWRITE | PERF_AUX_FLAG_PARTIAL |
+					       PERF_AUX_FLAG_COLLISION};
+	static const uint64_t start[] = {10ull << 32 | 10};
+	const char *switches[] = {"PERF_RECORD_SWITCH"};
+	struct mk_records q = {0};
+	struct script_result res;
+	struct mk d = mk_begin();
+	struct reader *r;
+
+	mk_trigger(&d, HIT);
+	mk_channel(&d, 0, "pt", PERF_SAMPLE_TIME);
+	mk_event(&d, 0, 0, "intel_pt//", 0, PERF_SAMPLE_TIME);
+	mk_cpu_window(&d, 0, 0, 3);
+	put_own(&q, PERF_RECORD_ITRACE_START, 0, HIT - 500, start, 1);
+	put_own(&q, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, HIT - 400, NULL, 0);
+	put_own(&q, PERF_RECORD_SWITCH, 0, HIT - 300, NULL, 0);
+	put_own(&q, PERF_RECORD_AUX, 0, HIT - 200, aux, 3);
+	mk_block(&d, 0, 0, HIT - 500, HIT - 200, &q);
+	mk_records_free(&q);
+	r = mk_end(&d);
+	assert_string_equal(print(r, (struct script_options){0}, &res),
+			    "               -       - [003]    -0.000000200  PERF_RECORD_AUX: "
+			    "aux_offset=4096 aux_size=512 flags=14 partial collision\n");
+	assert_string_equal(
+		print(r, (struct script_options){.events = switches, .nr_events = 1}, &res),
+		"               -       - [003]    -0.000000400  PERF_RECORD_SWITCH: out=1 "
+		"preempt=0\n"
+		"               -       - [003]    -0.000000300  PERF_RECORD_SWITCH: out=0 "
+		"preempt=0\n");
+	mk_close(&d, r);
+}
+
 static void test_color(void **state)
 {
 	struct script_result res;
@@ -399,15 +447,11 @@ static void test_output_that_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_lost_alone),
-		cmocka_unit_test(test_color),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_chain),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_short_sample),
-		cmocka_unit_test(test_output_that_fails),
+		cmocka_unit_test(test_text),	     cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_lost_alone),   cmocka_unit_test(test_color),
+		cmocka_unit_test(test_aux_records),  cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_chain),   cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_short_sample), cmocka_unit_test(test_output_that_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

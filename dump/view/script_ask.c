@@ -12,10 +12,9 @@
 #include <string.h>
 
 static const uint16_t record_types[] = {
-	PERF_RECORD_LOST,
-	PERF_RECORD_THROTTLE,
-	PERF_RECORD_UNTHROTTLE,
-	PERF_RECORD_LOST_SAMPLES,
+	PERF_RECORD_LOST,	  PERF_RECORD_THROTTLE, PERF_RECORD_UNTHROTTLE,
+	PERF_RECORD_LOST_SAMPLES, PERF_RECORD_AUX,	PERF_RECORD_AUX_OUTPUT_HW_ID,
+	PERF_RECORD_ITRACE_START, PERF_RECORD_SWITCH,	PERF_RECORD_SWITCH_CPU_WIDE,
 };
 
 #define NR_RECORD_TYPES (sizeof(record_types) / sizeof(record_types[0]))
@@ -153,6 +152,8 @@ static bool identify(const struct script *s, struct line *l)
 	l->head = NULL;
 	if (l->type != PERF_RECORD_SAMPLE) {
 		l->event = script_record_name(l->type);
+		if (!s->opt->nr_events && script_record_unasked(l->type))
+			return false;
 		return event_asked(s->opt, l->event);
 	}
 	if (r->event && r->event->name[0]) {

@@ -147,6 +147,9 @@ struct record_field {
 bool script_record_field(const struct line *l, size_t i, struct record_field *out);
 /* Its name: "PERF_RECORD_LOST". */
 const char *script_record_name(uint16_t type);
+/* One for each time that a thread got the CPU, beside a hardware trace: printed when it is named.
+ */
+bool script_record_unasked(uint16_t type);
 
 /* ---- script_text.c, script_json.c ---- */
 

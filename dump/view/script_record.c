@@ -47,7 +47,10 @@ static const struct record_kind record_kinds[] = {
 	{PERF_RECORD_UNTHROTTLE, "PERF_RECORD_UNTHROTTLE", {"time", "id", "stream_id"}},
 	{PERF_RECORD_LOST_SAMPLES, "PERF_RECORD_LOST_SAMPLES", {"lost"}},
 	{PERF_RECORD_AUX, "PERF_RECORD_AUX", {"aux_offset", "aux_size", "flags"}},
+	{PERF_RECORD_AUX_OUTPUT_HW_ID, "PERF_RECORD_AUX_OUTPUT_HW_ID", {"hw_id"}},
+	{PERF_RECORD_ITRACE_START, "PERF_RECORD_ITRACE_START", {0}},
 	{PERF_RECORD_SWITCH, "PERF_RECORD_SWITCH", {0}},
+	{PERF_RECORD_SWITCH_CPU_WIDE, "PERF_RECORD_SWITCH_CPU_WIDE", {0}},
 	{PERF_RECORD_MMAP2, "PERF_RECORD_MMAP2", {0}},
 	{PERF_RECORD_COMM, "PERF_RECORD_COMM", {0}},
 	{PERF_RECORD_FORK, "PERF_RECORD_FORK", {0}},
@@ -69,11 +72,31 @@ const char *script_record_name(uint16_t type)
 	return k ? k->name : "PERF_RECORD_other";
 }
 
+bool script_record_unasked(uint16_t type)
+{
+	return type == PERF_RECORD_SWITCH || type == PERF_RECORD_SWITCH_CPU_WIDE ||
+	       type == PERF_RECORD_ITRACE_START;
+}
+
+/* A switch says all of it in its header. */
+static bool switch_field(const struct line *l, size_t i, struct record_field *out)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, l->rec.rec.p, sizeof(h));
+	out->name = i ? "preempt" : "out";
+	out->value = !!(h.misc &
+			(i ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : PERF_RECORD_MISC_SWITCH_OUT));
+	return i < 2;
+}
+
 bool script_record_field(const struct line *l, size_t i, struct record_field *out)
 {
 	const struct record_kind *k = record_kind(l->type);
 	size_t off = sizeof(struct perf_event_header) + 8 * i;
 
+	if (l->type == PERF_RECORD_SWITCH || l->type == PERF_RECORD_SWITCH_CPU_WIDE)
+		return switch_field(l, i, out);
 	if (!k || i >= sizeof(k->fields) / sizeof(k->fields[0]) || !k->fields[i] ||
 	    !span_fits(off, 8, l->rec.rec.len))
 		return false;

@@ -311,6 +311,14 @@ static void put_counter(struct printer *p, const struct line *l)
 	}
 }
 
+/* What a PERF_RECORD_AUX has to say beside its numbers; that it overwrites is how it is used. */
+static void put_aux_flags(struct text *t, uint64_t flags)
+{
+	text_str(t, flags & PERF_AUX_FLAG_TRUNCATED ? " truncated" : "");
+	text_str(t, flags & PERF_AUX_FLAG_PARTIAL ? " partial" : "");
+	text_str(t, flags & PERF_AUX_FLAG_COLLISION ? " collision" : "");
+}
+
 static void put_record(struct text *t, const struct line *l)
 {
 	struct record_field f;
@@ -321,6 +329,8 @@ static void put_record(struct text *t, const struct line *l)
 		text_char(t, '=');
 		text_u64(t, f.value);
 	}
+	if (l->type == PERF_RECORD_AUX && script_record_field(l, 2, &f))
+		put_aux_flags(t, f.value);
 }
 
 static void put_content(struct printer *p, const struct line *l)

@@ -2,6 +2,7 @@
 /* PMUs in sysfs; see pmu.h. */
 #include "trigger/kernel/pmu.h"
 
+#include "dump/base/bytes.h"
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "trigger/kernel/event.h"
@@ -309,11 +310,69 @@ bool pmu_has_aux(const char *pmu)
 	if (read_file(pmu, "cpumask", mask, sizeof(mask)))
 		cpu = atoi(mask);
 	fd = event_open(&attr, -1, cpu, -1, 0);
-	if (fd < 0)
+	if (fd < 0 && fd != -EBUSY)
 		fd = event_open(&attr, 0, -1, -1, 0);
+	/* That only one may have it is true of such PMUs alone (exclusive_event_init()). */
 	if (fd < 0)
-		return false;
+		return fd == -EBUSY;
 	has = try_aux(fd);
 	close(fd);
 	return has;
+}
+
+/* ---- what it says of itself ---- */
+
+/* Longer ones are no text for a dump, nor are links and binary files. */
+#define FILE_BYTES 1024
+
+static int put_file(int dir, const char *path, struct buf *out)
+{
+	char text[FILE_BYTES];
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0 || n == sizeof(text) || memchr(text, '\0', (size_t)n))
+		return 0;
+	while (n && text[n - 1] == '\n')
+		n--;
+	text[n++] = '\0';
+	return buf_put(out, path, strlen(path) + 1) || buf_put(out, text, (size_t)n) ? -ENOMEM : 0;
+}
+
+static int put_files(int dir, const char *sub, struct buf *out)
+{
+	struct dirent **v;
+	int nr = scandirat(dir, *sub ? sub : ".", &v, visible, alphasort), rc = 0;
+
+	for (int i = 0; i < nr; i++) {
+		char path[300];
+
+		snprintf(path, sizeof(path), "%s%s%s", sub, *sub ? "/" : "", v[i]->d_name);
+		/* uevent is what its driver told udev. */
+		if (!rc && v[i]->d_type == DT_REG && strcmp(path, "uevent"))
+			rc = put_file(dir, path, out);
+		free(v[i]);
+	}
+	if (nr >= 0)
+		free(v);
+	return rc;
+}
+
+int pmu_files(const char *pmu, struct buf *out)
+{
+	static const char *const subs[] = {"", "caps", "format"};
+	char path[400];
+	int dir, rc = 0;
+
+	if (!plain(pmu))
+		return 0;
+	snprintf(path, sizeof(path), DEVICES "/%s", pmu);
+	dir = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	for (size_t i = 0; i < sizeof(subs) / sizeof(subs[0]) && dir >= 0 && !rc; i++)
+		rc = put_files(dir, subs[i], out);
+	if (dir >= 0)
+		close(dir);
+	return rc;
 }

@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 
+struct buf;
 struct closest;
 struct err;
 
@@ -31,3 +32,10 @@ void pmu_each(void (*each)(void *ctx, const char *pmu, __u32 type), void *ctx);
 
 /* Whether it has an AUX area, found by trying to map one; false too where that may not be tried. */
 bool pmu_has_aux(const char *pmu);
+
+/*
+ * What it says of itself: of each small text file in its directory, in format/ and in caps/, the
+ * path there and the content without its last newline, a NUL behind each, appended to `out`. 0 or
+ * -ENOMEM.
+ */
+int pmu_files(const char *pmu, struct buf *out);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+/* AUX areas: mapped, copied, how far they were written; see aux.h. Called by banks.c. */
+#include "recorder/aux.h"
+
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What is compared in one go. */
+#define STEP_BYTES 4096u
+/* Records that writers may have begun and not yet published when the ring was copied: some of less
+ * than 100 bytes. */
+#define BEGUN_BYTES 4096u
+
+/* ---- memory ---- */
+
+/* Ours, there at once and not to be swapped out if that is allowed: copying must not wait for it.
+ */
+static int take_memory(uint8_t **out, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	memset(p, 0, bytes);
+	mlock(p, bytes);
+	*out = p;
+	return 0;
+}
+
+/* So that the first copy meets no page that is not there yet. */
+static void touch(const volatile uint8_t *p, uint64_t bytes, size_t page)
+{
+	for (uint64_t at = 0; at < bytes; at += page)
+		(void)p[at];
+}
+
+/*
+ * Where the area lies has to be written into the ring's first page, which `live` only shows to be
+ * read: that is what makes the kernel overwrite. A second mapping does it and is gone at once.
+ */
+static int map_area(struct aux *a, const struct ring *live, uint64_t size)
+{
+	struct perf_event_mmap_page *page =
+		mmap(NULL, live->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, live->fd, 0);
+	void *p;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	page->aux_offset = live->map_bytes;
+	page->aux_size = size;
+	p = mmap(NULL, size, PROT_READ, MAP_SHARED, live->fd, (off_t)live->map_bytes);
+	if (p == MAP_FAILED) {
+		int rc = -errno;
+
+		munmap(page, live->map_bytes);
+		return rc;
+	}
+	munmap(page, live->map_bytes);
+	a->live = p;
+	return 0;
+}
+
+/* A ring that nobody writes, of the size of `live`. */
+static int make_records(struct aux *a, const struct ring *live)
+{
+	uint8_t *p;
+	int rc = take_memory(&p, live->map_bytes);
+
+	if (rc)
+		return rc;
+	a->records = (struct ring){
+		.page = (struct perf_event_mmap_page *)p,
+		.data = p + (live->map_bytes - live->size),
+		.size = live->size,
+		.map_bytes = live->map_bytes,
+		.fd = -1,
+	};
+	return 0;
+}
+
+static uint64_t head_of(const struct ring *live)
+{
+	return __atomic_load_n(&live->page->aux_head, __ATOMIC_ACQUIRE);
+}
+
+int aux_open(struct aux *a, const struct ring *live, uint64_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct cycles_scale scale;
+	int rc;
+
+	*a = (struct aux){.size = size};
+	rc = map_area(a, live, size);
+	if (!rc)
+		rc = take_memory(&a->copy, size);
+	if (!rc)
+		rc = make_records(a, live);
+	if (rc) {
+		aux_close(a);
+		return rc;
+	}
+	touch(a->live, size, page);
+	cycles_scale(&scale);
+	a->window = (struct fmt_window_aux){
+		.area_bytes = size,
+		.time_zero = scale.zero,
+		.time_mult = scale.mult,
+		.time_shift = scale.shift,
+	};
+	a->start_head = head_of(live);
+	return 0;
+}
+
+void aux_close(struct aux *a)
+{
+	if (a->live)
+		munmap((void *)a->live, a->size);
+	if (a->copy)
+		munmap(a->copy, a->size);
+	ring_unmap(&a->records);
+	*a = (struct aux){0};
+}
+
+uint64_t aux_bytes(const struct aux *a)
+{
+	return 2 * a->size + a->records.map_bytes;
+}
+
+/* ---- stop and start ---- */
+
+void aux_stopped(struct aux *a, const struct ring *live)
+{
+	struct fmt_window_aux *w = &a->window;
+	struct cycles_pair pair;
+
+	cycles_pair(&pair);
+	w->start_ns = w->start_cycles_ns = a->started.ns;
+	w->start_cycles = a->started.cycles;
+	w->stop_ns = w->stop_cycles_ns = pair.ns;
+	w->stop_cycles = pair.cycles;
+	w->blackout_ns = 0;
+	a->stop_head = head_of(live);
+	a->records.page->data_head = ring_head(live);
+}
+
+void aux_started(struct aux *a)
+{
+	cycles_pair(&a->started);
+	if (a->window.stop_ns)
+		a->window.blackout_ns = a->started.ns - a->window.stop_ns;
+}
+
+/* ---- contents ---- */
+
+/* Whether `bytes` of the area from place `at` on, around its end, differ from the copy. */
+static bool differs(const struct aux *a, uint64_t at, uint64_t bytes)
+{
+	while (bytes) {
+		uint64_t n = STEP_BYTES - at % STEP_BYTES;
+
+		if (n > bytes)
+			n = bytes;
+		if (memcmp(a->live + at, a->copy + at, n))
+			return true;
+		at = (at + n) & (a->size - 1);
+		bytes -= n;
+	}
+	return false;
+}
+
+static void copy_part(struct aux *a, uint64_t at, uint64_t bytes)
+{
+	uint64_t till_end = a->size - at;
+
+	if (bytes <= till_end) {
+		memcpy(a->copy + at, a->live + at, bytes);
+		return;
+	}
+	memcpy(a->copy + at, a->live + at, till_end);
+	memcpy(a->copy, a->live, bytes - till_end);
+}
+
+/* How much was written since the start. Of a head that is a place, whole rounds are not known: at
+ * least so much. */
+static uint64_t written_since(struct aux *a, uint64_t from, uint64_t to)
+{
+	uint64_t moved = (to - from) & (a->size - 1);
+
+	if (a->stop_head > a->size)
+		a->counting = true;
+	if (a->counting)
+		return a->stop_head - a->start_head;
+	return differs(a, to, a->size - moved) ? a->size + moved : moved;
+}
+
+void aux_copy(struct aux *a)
+{
+	struct fmt_window_aux *w = &a->window;
+	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
+	uint64_t began_ns = clock_ns(), written = written_since(a, from, to);
+
+	if (from + written >= a->size)
+		a->full = true;
+	w->new_bytes = written < a->size ? written : a->size;
+	w->bytes = a->full ? a->size : to;
+	w->written_bytes = written;
+	w->head = a->stop_head;
+	w->flags = (written > a->size ? FMT_AUX_WRAPPED : 0) | (a->counting ? FMT_AUX_COUNTING : 0);
+	copy_part(a, (to - w->new_bytes) & mask, w->new_bytes);
+	a->start_head = a->stop_head;
+	w->copy_ns = clock_ns() - began_ns;
+}
+
+void aux_copy_records(struct aux *a, const struct ring *live)
+{
+	memcpy((uint8_t *)a->records.data, live->data, live->size);
+	a->cut_bytes = a->records.page->data_head - ring_head(live) + BEGUN_BYTES;
+	if (a->cut_bytes > live->size)
+		a->cut_bytes = live->size;
+}
+
+/* ---- blocks ---- */
+
+size_t aux_nr_blocks(const struct aux *a)
+{
+	return (a->window.bytes + FMT_AUX_BLOCK_BYTES - 1) / FMT_AUX_BLOCK_BYTES;
+}
+
+int aux_block(const struct aux *a, size_t i, struct bytes out[2])
+{
+	uint64_t newer = (uint64_t)i * FMT_AUX_BLOCK_BYTES, left = a->window.bytes - newer;
+	uint64_t bytes = left < FMT_AUX_BLOCK_BYTES ? left : FMT_AUX_BLOCK_BYTES;
+	uint64_t at = (a->window.head - newer - bytes) & (a->size - 1), till_end = a->size - at;
+
+	if (bytes <= till_end) {
+		out[0] = (struct bytes){a->copy + at, bytes};
+		return 1;
+	}
+	out[0] = (struct bytes){a->copy + at, till_end};
+	out[1] = (struct bytes){a->copy, bytes - till_end};
+	return 2;
+}

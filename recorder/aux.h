@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The AUX area of one ring: where a hardware trace goes, round and round, with nobody looking,
+ * until a trigger stops it; and the copy of what it held, which is what a dump is made of. Where
+ * the trace stands is aux_head, which the driver tells when it stops; aux_tail is never used.
+ *
+ *	main loop      stop ─┐                          ┌─▶ (runs again)
+ *	crew                 └─▶ aux_copy() ──▶ start ──┘
+ *	dump's workers                           └─▶ aux_block() ... of the copy
+ *
+ * Between dumps the copy stays as it is: it is what the area held when the trace was last started.
+ * Some drivers' heads count on; others' are places in the area, and how far those have come only
+ * the contents tell:
+ *
+ *	     start            head
+ *	──────┬────────────────┬──────────────   [start, head) was written; and if anything of
+ *	      │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│   as before?    what follows differs from the copy, all was
+ *	──────┴────────────────┴──────────────
+ *
+ * The arithmetic is pure: it works on any two pieces of memory, so that tests need no kernel.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/format.h"
+#include "trigger/kernel/cycles.h"
+#include "trigger/kernel/ring.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct aux {
+	const uint8_t *live; /* the area, mapped to be read: the kernel overwrites it then */
+	uint8_t *copy;
+	uint64_t size;	     /* of both; a power of two */
+	uint64_t start_head; /* where the trace was last started */
+	uint64_t stop_head;  /* and stopped */
+	bool counting;	     /* the head counts on: it was beyond the area */
+	bool full;	     /* all of it has been written at some time */
+	struct cycles_pair started;
+	/* The records beside it as they were at the stop: a ring in memory of our own. */
+	struct ring records;
+	uint64_t cut_bytes; /* its oldest, which may have been overwritten while it was copied */
+	/* Of the copy; `ring`, `event` and what is counted in records are the caller's. */
+	struct fmt_window_aux window;
+};
+
+/*
+ * Maps an area of `size` bytes (a power of two of pages) beside `live`, the mapped ring of an event
+ * that does not run, and prepares the memory for the copies. 0 or -errno of mmap: EOPNOTSUPP: the
+ * PMU has none; EPERM: over the mlock limit.
+ */
+int aux_open(struct aux *a, const struct ring *live, uint64_t size);
+void aux_close(struct aux *a);
+/* Of memory that it takes, the area and both copies. */
+uint64_t aux_bytes(const struct aux *a);
+
+/* Right after its event was stopped: when, and where it stands. */
+void aux_stopped(struct aux *a, const struct ring *live);
+/* Copies what was written since the start and finds out how much that is. */
+void aux_copy(struct aux *a);
+/* Right after its event was started again, or for the first time. */
+void aux_started(struct aux *a);
+/* The records from aux_stopped() and before, which need not stand still. */
+void aux_copy_records(struct aux *a, const struct ring *live);
+
+/* Blocks of the copy, the newest first: their number, and one as up to two pieces. */
+size_t aux_nr_blocks(const struct aux *a);
+int aux_block(const struct aux *a, size_t i, struct bytes out[2]);

@@ -183,6 +183,23 @@ static int bank_open(struct bank *b, const struct channel *c, const struct targe
 	return 0;
 }
 
+static int bank_open_aux(struct banks *b, const struct channel *c, const struct caps *caps,
+			 struct err *err)
+{
+	const struct event *e = c->events.v[0];
+	int rc;
+
+	b->aux = calloc(1, sizeof(*b->aux));
+	if (!b->aux)
+		return err_set(err, -ENOMEM, "out of memory");
+	rc = aux_open(b->aux, &b->bank[0].ring, c->aux_bytes);
+	if (rc)
+		return event_strerror(err, rc, e->name, &e->attr, -1, -1, c->aux_bytes, caps);
+	b->aux->window.event = c->first_event;
+	b->bank[1].ring = b->aux->records;
+	return 0;
+}
+
 static void pause_ring(struct bank *bank, bool pause)
 {
 	ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
@@ -200,13 +217,15 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	b->cpu = cpu;
 	b->tid = tid;
 	b->nr_banks = c->nr_banks;
-	b->always_on = t->inherit;
+	b->always_on = t->inherit && !c->aux_bytes;
 	b->max_runs = banks_max_runs(c->ring_bytes);
 	b->runs = calloc(b->max_runs, sizeof(*b->runs));
 	if (!b->runs)
 		rc = err_set(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
 		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
+	if (!rc && c->aux_bytes)
+		rc = bank_open_aux(b, c, caps, err);
 	for (unsigned i = 0; i < b->nr_banks && !rc && b->always_on; i++)
 		pause_ring(&b->bank[i], true);
 	if (rc) {
@@ -222,6 +241,9 @@ void banks_close(struct banks *b)
 {
 	if (!b)
 		return;
+	if (b->aux)
+		aux_close(b->aux);
+	free(b->aux);
 	for (unsigned i = 0; i < b->nr_banks; i++)
 		bank_close(&b->bank[i]);
 	free(b->runs);
@@ -232,6 +254,14 @@ static void leaders_ioctl(struct bank *b, unsigned long request)
 {
 	for (size_t i = 0; i < b->nr_leaders; i++)
 		ioctl(b->leaders[i], request, 0);
+}
+
+/* Of all the area's events, whatever else writes into its ring. */
+static void aux_ioctl(struct bank *b, unsigned long request)
+{
+	for (size_t i = 0; i < b->nr_fds; i++)
+		if (!b->event[i])
+			ioctl(b->fds[i], request, 0);
 }
 
 static enum bank_state state_of(const struct bank *bank)
@@ -264,6 +294,14 @@ static void become_active(struct banks *b, struct bank *bank)
 void banks_start(struct banks *b)
 {
 	become_active(b, b->active);
+	if (b->aux)
+		aux_started(b->aux);
+}
+
+void banks_start_again(struct banks *b)
+{
+	if (b->aux && !b->offline)
+		leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
 }
 
 void banks_retire(struct banks *b)
@@ -271,6 +309,8 @@ void banks_retire(struct banks *b)
 	assert(!b->frozen);
 	leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
 	b->offline = true;
+	if (b->aux)
+		aux_stopped(b->aux, &b->active->ring);
 }
 
 void banks_enable_spare(struct banks *b)
@@ -284,6 +324,8 @@ void banks_pause(struct banks *b)
 	struct bank *a = b->active;
 
 	assert(a->state == BANK_ACTIVE && !b->frozen);
+	if (b->aux)
+		return;
 	a->paused_ns = b->last_paused_ns = clock_ns();
 	pause_ring(a, true);
 	b->frozen_oldest_ns = banks_oldest(b);
@@ -292,6 +334,37 @@ void banks_pause(struct banks *b)
 	b->nr_marks = 0;
 	if (b->nr_banks == 2 && !b->offline)
 		b->active = other(b, a);
+}
+
+void banks_stop_aux(struct banks *b)
+{
+	struct bank *copy = &b->bank[1];
+
+	if (!b->aux)
+		return;
+	if (!b->offline) {
+		aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+		aux_stopped(b->aux, &b->active->ring);
+	}
+	/* Its records go on and are not cut at a dump: what is in the area may be as old as they.
+	 */
+	copy->armed_ns = b->active->armed_ns;
+	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_ns;
+	b->frozen_oldest_ns = banks_oldest(b);
+	set_state(copy, BANK_FROZEN);
+	__atomic_store_n(&b->frozen, copy, __ATOMIC_RELEASE);
+}
+
+void banks_copy_aux(struct banks *b)
+{
+	if (!b->aux)
+		return;
+	aux_copy(b->aux);
+	if (!b->offline) {
+		aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+		aux_started(b->aux);
+	}
+	aux_copy_records(b->aux, &b->active->ring);
 }
 
 void banks_disable_frozen(struct banks *b)
@@ -307,7 +380,9 @@ void banks_release(struct banks *b)
 	struct bank *f = b->frozen;
 
 	assert(f && f->state == BANK_FROZEN);
-	if (!b->offline) {
+	if (b->aux) {
+		set_state(f, BANK_SPARE);
+	} else if (!b->offline) {
 		f->ring.armed_head = ring_head(&f->ring);
 		if (b->nr_banks == 1 || !b->always_on)
 			pause_ring(f, false);
@@ -322,6 +397,10 @@ bool banks_settle(struct banks *b, bool committed)
 	assert(!b->frozen);
 	if (committed)
 		b->prev_paused_ns = b->last_paused_ns;
+	if (b->aux) {
+		banks_start_again(b);
+		return b->offline && committed;
+	}
 	if (!b->offline || b->active->state != BANK_FROZEN)
 		return false;
 	if (!committed)

@@ -9,6 +9,8 @@
  *
  *	  one bank:  SPARE ──▶ ACTIVE ──▶ FROZEN ──▶ ACTIVE         (a gap, reported)
  *	  CPU gone:            ACTIVE ──▶ FROZEN ──▶ closed, or ACTIVE again when the dump failed
+ *	  AUX area:  bank A  ACTIVE all the time; bank B is memory that it is copied to, FROZEN
+ *	                     from the stop of the trace on (aux.h)
  *
  * Enabling and disabling goes to group leaders only: siblings are left enabled and run when their
  * leader does, so that a freeze costs one call per group and CPU, however many events there are.
@@ -27,6 +29,7 @@
  */
 #pragma once
 
+#include "recorder/aux.h"
 #include "recorder/channel.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/target.h"
@@ -82,6 +85,7 @@ struct banks {
 	struct bank *frozen; /* NULL: none */
 	bool always_on;	     /* events are never disabled: pausing the ring switches on and off */
 	bool offline;	     /* its CPU is gone: nothing is written into it any more */
+	struct aux *aux;     /* its AUX area; NULL: it has none */
 	uint64_t last_paused_ns; /* of the last freeze */
 	uint64_t prev_paused_ns; /* of the last dump that was committed; 0: there was none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
@@ -103,13 +107,21 @@ void banks_close(struct banks *b);
 
 /* Switches the first bank on. */
 void banks_start(struct banks *b);
+/*
+ * Switches on again what is on, with a second look at what inherited an event while it was switched
+ * on and may have missed it; and what the driver switched off itself, having found no room.
+ */
+void banks_start_again(struct banks *b);
 /* Its CPU is gone: what it holds is kept for the next dump. */
 void banks_retire(struct banks *b);
 
 /* ---- the freeze: each step for all rings before the next; nothing allocates ---- */
 void banks_enable_spare(struct banks *b); /* two banks: the spare records from here on */
 void banks_pause(struct banks *b);	  /* the active bank stops: it is FROZEN */
+void banks_stop_aux(struct banks *b);	  /* the trace into its area stops, if it has one */
 void banks_disable_frozen(struct banks *b);
+/* Copies the area and lets the trace go on. Several may be copied at once; not an area's twice. */
+void banks_copy_aux(struct banks *b);
 /* The frozen bank may be written again: SPARE, or ACTIVE when it is the only one. */
 void banks_release(struct banks *b);
 /*

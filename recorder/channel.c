@@ -15,6 +15,9 @@
 #define DEFAULT_RING_BYTES (1u << 20)
 /* A record is at most 64 KiB long: with a stack copy in it, a ring must hold several. */
 #define MIN_DWARF_RING_BYTES (256u << 10)
+#define DEFAULT_AUX_BYTES    (4u << 20)
+/* Of the ring beside an AUX area: for some thousands of context switches. */
+#define AUX_RING_BYTES (256u << 10)
 
 /* True when the period of each sample can differ, so that a sample's weight has to be recorded. */
 static bool period_varies(const struct event *e)
@@ -32,6 +35,8 @@ static uint64_t choose_sample_type(const struct channel *c, const struct caps *c
 	uint64_t type = PERF_SAMPLE_TIME;
 	size_t nr_tracepoints = 0, nr_others = 0;
 
+	if (c->aux_bytes)
+		return type | PERF_SAMPLE_TID | (t->per_thread ? PERF_SAMPLE_CPU : 0);
 	for (size_t i = 0; i < c->events.nr; i++) {
 		const struct event *e = c->events.v[i];
 
@@ -88,6 +93,61 @@ static void find_offsets(struct channel *c)
 	c->at.raw = c->layout.sample_type & PERF_SAMPLE_RAW;
 }
 
+/* ---- AUX ---- */
+
+/* Who ran when: a trace is of code, and code is somebody's. */
+static int add_switches(struct channel *c, struct err *err)
+{
+	const struct perf_event_attr *of = &c->events.v[0]->attr;
+	struct event *e = calloc(1, sizeof(*e));
+
+	if (!e || !(e->name = strdup("dummy"))) {
+		event_free(e);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	e->kind = EVENT_SOFTWARE;
+	e->attr = (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(e->attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.context_switch = 1,
+		.exclude_user = of->exclude_user,
+		.exclude_kernel = of->exclude_kernel,
+		.exclude_hv = of->exclude_hv,
+	};
+	return event_list_add(&c->events, e, err);
+}
+
+/* A channel with an event that has an AUX area: it is the only one. */
+static int become_aux(struct channel *c, const struct config_channel *cc, struct err *err)
+{
+	const struct event *e = NULL;
+
+	for (size_t i = 0; i < c->events.nr && !e; i++)
+		if (c->events.v[i]->has_aux)
+			e = c->events.v[i];
+	if (!e)
+		return 0;
+	if (c->events.nr > 1) {
+		err_set(err, -EINVAL,
+			"%s has an AUX area and can't share a channel with other events", e->name);
+		err_hint(err, "give it a channel of its own: --channel 'trace:%s;size=4M'",
+			 e->name);
+		return -EINVAL;
+	}
+	if (cc->stack != STACK_NONE && cc->stack_given) {
+		err_set(err, -EINVAL,
+			"%s writes a trace and no samples: there are no stacks to record", e->name);
+		err_hint(err, "leave out stack=");
+		return -EINVAL;
+	}
+	c->aux_bytes = cc->ring_bytes ? cc->ring_bytes : DEFAULT_AUX_BYTES;
+	c->aux_bytes = ring_round(c->aux_bytes, (size_t)sysconf(_SC_PAGESIZE));
+	c->aux_bytes_given = cc->ring_bytes_given;
+	return add_switches(c, err);
+}
+
 int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_event,
 		unsigned nr_banks, const struct caps *caps, const struct target *t,
 		struct channel **out, struct err *err)
@@ -101,20 +161,25 @@ int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_eve
 		goto fail;
 	}
 	rc = event_parse(cc->events, caps, &c->events, err);
+	if (!rc)
+		rc = become_aux(c, cc, err);
 	if (rc)
 		goto fail;
-	if (cc->stack == STACK_DWARF && bytes < MIN_DWARF_RING_BYTES)
+	if (c->aux_bytes)
+		bytes = AUX_RING_BYTES;
+	c->stack = c->aux_bytes ? STACK_NONE : cc->stack;
+	if (c->stack == STACK_DWARF && bytes < MIN_DWARF_RING_BYTES)
 		bytes = MIN_DWARF_RING_BYTES;
 	c->id = id;
 	c->first_event = first_event;
-	c->stack = cc->stack;
 	c->stack_bytes = cc->stack_bytes;
-	c->nr_banks = nr_banks;
+	/* Only one at a time may have such a PMU: what is copied at a trigger stands for a bank. */
+	c->nr_banks = c->aux_bytes ? 1 : nr_banks;
 	c->ring_bytes = ring_round(bytes, (size_t)sysconf(_SC_PAGESIZE));
-	c->ring_bytes_given = cc->ring_bytes_given;
+	c->ring_bytes_given = cc->ring_bytes_given && !c->aux_bytes;
 	c->layout = (struct record_layout){
 		.sample_type = choose_sample_type(c, caps, t),
-		.regs_user = cc->stack == STACK_DWARF ? event_user_regs() : 0,
+		.regs_user = c->stack == STACK_DWARF ? event_user_regs() : 0,
 		.sample_id_all = true,
 	};
 	find_offsets(c);
@@ -157,7 +222,7 @@ void channel_attr(const struct channel *c, size_t i, const struct target *t, boo
 	attr->inherit = t->inherit;
 	/* Siblings follow their leader: it alone is switched on and off, one call per group and
 	 * CPU. What is inherited must stay on; banks.h tells why. */
-	attr->disabled = leader && !t->inherit;
+	attr->disabled = leader && (!t->inherit || c->aux_bytes);
 	/* Nobody waits on these rings: the farthest watermark makes the kernel try least often. */
 	attr->watermark = 1;
 	attr->wakeup_watermark = UINT32_MAX;

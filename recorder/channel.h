@@ -11,6 +11,9 @@
  *	stack=fp           CALLCHAIN
  *	stack=dwarf:SIZE   CALLCHAIN of the kernel side, REGS_USER, STACK_USER
  *	a ring per thread  CPU
+ *	an AUX event       TIME TID, of its few records: it is alone in its channel but for a dummy
+ *	                   event that tells who ran when; its data goes into AUX areas beside the
+ *	                   rings
  */
 #pragma once
 
@@ -39,7 +42,9 @@ struct channel {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;   /* per ring and bank, rounded */
 	bool ring_bytes_given; /* asked for, so not to be shrunk silently */
-	unsigned nr_banks;
+	uint64_t aux_bytes;    /* of a ring's AUX area; 0: it has none. Then ... */
+	bool aux_bytes_given;
+	unsigned nr_banks; /* ... this is 1, and events.v[0] is whose area it is */
 	struct record_layout layout;
 	struct channel_offsets at;
 };

@@ -20,11 +20,11 @@ enum stack_kind { STACK_NONE, STACK_FP, STACK_DWARF };
 struct config_channel {
 	char *name;
 	char *events;	       /* comma-separated, see event.h */
-	uint64_t ring_bytes;   /* per CPU and bank; 0: default */
+	uint64_t ring_bytes;   /* per CPU and bank, or of an AUX area; 0: default */
 	bool ring_bytes_given; /* by the user, not a preset: never shrunk to fit a limit */
 	bool optional;	       /* of a preset: left out, with a warning, where it is not allowed */
 	enum stack_kind stack;
-	bool stack_given;     /* false: -g decides, see config_channels() */
+	bool stack_given;     /* by itself; else -g decides, see config_channels() */
 	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
 };
 

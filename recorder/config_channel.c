@@ -202,7 +202,6 @@ static void apply_common(const struct config *c, struct config_channel *ch, bool
 	if (c->stack_given && (over || !ch->stack_given)) {
 		ch->stack = c->stack;
 		ch->stack_bytes = c->stack_bytes;
-		ch->stack_given = true;
 	}
 }
 

@@ -315,14 +315,17 @@ static void seal(struct daemon *d)
 
 static void say_committed(const struct dumper_result *r)
 {
-	char file[32], ring[32], window[32], samples[32], lost[64] = "nothing lost";
+	char file[32], ring[32], window[32], samples[32], lost[64] = "nothing lost", trace[64] = "";
 
 	if (r->lost)
 		snprintf(lost, sizeof(lost), "%lu samples LOST", r->lost);
-	log_info("dump: %s events of the last %s, %s of rings in a file of %s, %s",
+	if (r->aux_bytes)
+		snprintf(trace, sizeof(trace), " and %s of trace",
+			 str_fmt_size(file, sizeof(file), r->aux_bytes));
+	log_info("dump: %s events of the last %s, %s of rings%s in a file of %s, %s",
 		 str_fmt_count(samples, sizeof(samples), r->nr_samples),
 		 str_fmt_time(window, sizeof(window), (int64_t)r->window_ns),
-		 str_fmt_size(ring, sizeof(ring), r->ring_bytes),
+		 str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
 		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
 }
 

@@ -81,6 +81,7 @@ static void make_dump(struct dumper *d)
 	};
 	wait_for_writers();
 	d->stats.barrier_ns = clock_ns() - started;
+	recording_wait_copied(d->opt.recording);
 	dumper_walk(d, &from_ns);
 	d->result.rc = dumper_make_file(d, from_ns, started, &released, &d->result.err);
 	if (!released)

@@ -90,6 +90,7 @@ struct dumper_result {
 	struct err err;
 	char path[4096];
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
+	uint64_t aux_bytes;
 	uint64_t window_ns; /* the shortest over the rings that have wrapped, else the longest */
 	uint64_t write_ns;
 };

@@ -100,6 +100,13 @@ static int write_windows(struct dumper *d, struct err *err)
 
 		rc = writer_item(d->writer, FMT_WINDOW, w, sizeof(*w), NULL, 0, NULL, err);
 	}
+	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++) {
+		const struct banks *b = recording_banks(r, i);
+
+		if (b->aux)
+			rc = writer_item(d->writer, FMT_WINDOW_AUX, &b->aux->window,
+					 sizeof(b->aux->window), NULL, 0, NULL, err);
+	}
 	return rc;
 }
 
@@ -249,6 +256,10 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 		d->stats.ring_bytes += w->bytes;
 		d->result.nr_samples += w->samples;
 		d->result.lost += w->lost;
+		if (banks[i]->aux && banks[i]->aux->window.bytes) {
+			d->result.aux_bytes += banks[i]->aux->window.bytes;
+			d->has_addresses = true;
+		}
 		if (!w->nr_records)
 			continue;
 		if (banks[i]->channel->layout.sample_type & DUMPER_ADDRESSES)
@@ -270,8 +281,13 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 /* With one bank nothing is recorded until the rings are let go: then the records go first. */
 static bool one_bank(const struct recording *r)
 {
-	return recording_nr_banks((struct recording *)r) &&
-	       recording_banks((struct recording *)r, 0)->nr_banks == 1;
+	size_t nr;
+	struct banks *const *banks = recording_all_banks(r, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		if (banks[i]->nr_banks == 1 && !banks[i]->aux)
+			return true;
+	return false;
 }
 
 static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct err *err)

@@ -32,6 +32,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+_Static_assert(FMT_AUX_BLOCK_BYTES <= PACK_RUN_BYTES, "what a worker's packer takes");
+
 /* Packing takes some 600 KiB of it; sanitizers want more. */
 #define STACK_BYTES (2u << 20)
 
@@ -41,8 +43,9 @@ enum task { TASK_NONE, TASK_WALK, TASK_PACK };
 struct job {
 	enum task task;
 	struct banks *banks;
-	const struct banks_run *run;
-	uint64_t nr; /* of the run */
+	const struct banks_run *run; /* NULL: of its AUX area ... */
+	size_t aux_block;	     /* ... this block */
+	uint64_t nr;		     /* of the run, or block */
 };
 
 struct worker {
@@ -125,17 +128,30 @@ static bool wait_until_written(struct worker *me)
 	return wanted;
 }
 
+static struct fmt_block area_header(const struct job *j, const struct bytes *payload, int nr)
+{
+	struct writer_area area = {
+		.ring = j->banks->window.ring,
+		.content_bytes = (uint32_t)(payload[0].len + (nr == 2 ? payload[1].len : 0)),
+		.newer_bytes = (uint64_t)j->aux_block * FMT_AUX_BLOCK_BYTES,
+	};
+
+	return writer_area_header(&area);
+}
+
 static void make_block(struct worker *me, const struct job *j)
 {
 	struct dumpwork *w = me->w;
 	struct bytes payload[2], block = {0};
 	struct writer_run run;
 	struct fmt_block h;
-	int nr = to_columns(me, j, &run, payload), rc;
+	int nr, rc;
 
+	nr = j->run ? to_columns(me, j, &run, payload)
+		    : aux_block(j->banks->aux, j->aux_block, payload);
 	if (!wait_until_written(me))
 		return;
-	h = writer_run_header(&run);
+	h = j->run ? writer_run_header(&run) : area_header(j, payload, nr);
 	rc = block_pack(me->blocks, w->seed, &h, payload, nr, &block);
 	pthread_mutex_lock(&w->lock);
 	me->holds = true;
@@ -144,6 +160,12 @@ static void make_block(struct worker *me, const struct job *j)
 	me->header = h;
 	me->block = block;
 	pthread_mutex_unlock(&w->lock);
+}
+
+/* Blocks of a ring: its runs, then those of its AUX area. */
+static size_t nr_blocks(const struct banks *b)
+{
+	return b->nr_runs + (b->aux ? aux_nr_blocks(b->aux) : 0);
 }
 
 /* The next run in the file's order: the newest of all rings, then the next of those that have one.
@@ -156,10 +178,14 @@ static void take_run(struct dumpwork *w, struct job *j)
 			w->next_run++;
 		}
 		j->banks = w->banks[w->next_ring++];
-		if (w->next_run < j->banks->nr_runs)
+		if (w->next_run < nr_blocks(j->banks))
 			break;
 	}
-	j->run = &j->banks->runs[w->next_run];
+	j->run = NULL;
+	if (w->next_run < j->banks->nr_runs)
+		j->run = &j->banks->runs[w->next_run];
+	else
+		j->aux_block = w->next_run - j->banks->nr_runs;
 }
 
 /* Under the lock; false when there is nothing to do. */
@@ -181,6 +207,8 @@ static void do_job(struct worker *me, const struct job *j)
 	if (j->task == TASK_WALK) {
 		window_walk(j->banks, me->w->run_bytes, me->w->tids);
 		j->banks->window.ring = (uint32_t)j->nr;
+		if (j->banks->aux)
+			j->banks->aux->window.ring = (uint32_t)j->nr;
 	} else {
 		make_block(me, j);
 	}
@@ -190,7 +218,7 @@ static void *work(void *arg)
 {
 	struct worker *me = arg;
 	struct dumpwork *w = me->w;
-	struct job j;
+	struct job j = {0};
 	sigset_t all;
 
 	/* Signals are the main loop's, also those of rules that a reload adds. */
@@ -254,7 +282,7 @@ void dumpwork_begin(struct dumpwork *w, uint64_t seed)
 	uint64_t nr_jobs = 0;
 
 	for (size_t i = 0; i < w->nr_banks; i++)
-		nr_jobs += w->banks[i]->nr_runs;
+		nr_jobs += nr_blocks(w->banks[i]);
 	w->seed = seed;
 	start(w, TASK_PACK, nr_jobs);
 }

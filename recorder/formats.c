@@ -5,6 +5,7 @@
 #include "dump/base/err.h"
 #include "dump/writer.h"
 #include "recorder/recording.h"
+#include "trigger/kernel/pmu.h"
 #include "trigger/kernel/tracefs.h"
 
 #include <errno.h>
@@ -19,9 +20,17 @@ struct format {
 	struct buf text;
 };
 
+/* What the PMU of a channel's AUX event says of itself, as FMT_EVENT_PMU has it. */
+struct format_pmu {
+	uint32_t event;
+	struct buf text;
+};
+
 struct formats {
 	struct format *v;
 	size_t nr;
+	struct format_pmu *pmus;
+	size_t nr_pmus;
 	struct buf header_page;
 };
 
@@ -69,6 +78,26 @@ static int add_format(struct formats *f, const struct event *e, struct err *err)
 	return rc;
 }
 
+/* The name ends where the terms begin. */
+static int add_pmu(struct formats *f, const struct channel *c, struct err *err)
+{
+	char *name = strndup(c->events.v[0]->name, strcspn(c->events.v[0]->name, "/"));
+	struct format_pmu *v = realloc(f->pmus, (f->nr_pmus + 1) * sizeof(*v)), *p;
+	int rc = -ENOMEM;
+
+	if (v)
+		f->pmus = v;
+	if (v && name) {
+		p = &v[f->nr_pmus++];
+		*p = (struct format_pmu){.event = c->first_event};
+		rc = buf_put(&p->text, name, strlen(name) + 1);
+		if (!rc)
+			rc = pmu_files(name, &p->text);
+	}
+	free(name);
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
 int formats_new(const struct recording *r, struct formats **out, struct err *err)
 {
 	struct formats *f = calloc(1, sizeof(*f));
@@ -85,6 +114,8 @@ int formats_new(const struct recording *r, struct formats **out, struct err *err
 			if (e->kind == EVENT_TRACEPOINT && !has_format(f, (uint32_t)e->attr.config))
 				rc = add_format(f, e, err);
 		}
+		if (!rc && c->aux_bytes)
+			rc = add_pmu(f, c, err);
 	}
 	if (!rc && f->nr)
 		tracefs_read("events/header_page", &f->header_page, NULL);
@@ -103,6 +134,9 @@ void formats_free(struct formats *f)
 	for (size_t i = 0; i < f->nr; i++)
 		buf_free(&f->v[i].text);
 	free(f->v);
+	for (size_t i = 0; i < f->nr_pmus; i++)
+		buf_free(&f->pmus[i].text);
+	free(f->pmus);
 	buf_free(&f->header_page);
 	free(f);
 }
@@ -217,6 +251,9 @@ int formats_write(const struct formats *f, struct recording *r, struct writer *w
 		for (size_t k = 0; k < c->events.nr && !rc; k++)
 			rc = put_event(r, c, k, w, err);
 	}
+	for (size_t i = 0; i < f->nr_pmus && !rc; i++)
+		rc = writer_item(w, FMT_EVENT_PMU, &f->pmus[i].event, sizeof(f->pmus[i].event),
+				 f->pmus[i].text.p, f->pmus[i].text.len, NULL, err);
 	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++)
 		rc = put_ids(recording_banks(r, i), (uint32_t)i, w, err);
 	return rc ? rc : put_formats(f, w, err);

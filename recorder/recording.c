@@ -8,6 +8,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
+#include "recorder/crew.h"
 #include "recorder/log.h"
 #include "trigger/kernel/settings.h"
 #include "recorder/sides.h"
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #define MIN_RING_BYTES (16u << 10)
+#define MIN_AUX_BYTES  (64u << 10)
 /* Rings of a CPU that flaps are kept until the next dump, but not without end. */
 #define MAX_OFFLINE_PER_CPU 4
 /* To open events on a CPU that goes and comes. */
@@ -30,6 +32,7 @@ struct recording {
 	struct banks **banks;
 	size_t nr_banks, max_banks;
 	struct sides *sides;
+	struct crew *crew; /* copies AUX areas; NULL: there are none */
 	bool started;
 };
 
@@ -110,8 +113,10 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 		banks_close(b);
 		return err_set(err, rc, "out of memory");
 	}
-	if (r->started)
+	if (r->started) {
 		banks_start(b);
+		banks_start_again(b);
+	}
 	return 0;
 }
 
@@ -196,12 +201,51 @@ static bool shrink(struct recording *r)
 		struct channel *c = r->channels[i];
 		uint64_t least = c->stack == STACK_DWARF ? 256u << 10 : MIN_RING_BYTES;
 
+		if (c->aux_bytes > MIN_AUX_BYTES && !c->aux_bytes_given) {
+			c->aux_bytes /= 2;
+			any = true;
+		}
 		if (c->ring_bytes_given || c->ring_bytes <= least)
 			continue;
 		c->ring_bytes /= 2;
 		any = true;
 	}
 	return any;
+}
+
+static void say_shrunk(const struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		const struct channel *c = r->channels[i];
+		char size[32], aux[32] = "", *and = "";
+
+		if (c->aux_bytes) {
+			str_fmt_size(aux, sizeof(aux), c->aux_bytes);
+			and = ", AUX areas of ";
+		}
+		log_info("channel %s: rings of %s%s%s, what the mlock limit "
+			 "(kernel.perf_event_mlock_kb) leaves",
+			 c->name, str_fmt_size(size, sizeof(size), c->ring_bytes), and, aux);
+	}
+}
+
+/* ---- AUX areas ---- */
+
+static void copy_aux(void *ctx, size_t i)
+{
+	struct recording *r = ctx;
+
+	banks_copy_aux(r->banks[i]);
+}
+
+static int open_crew(struct recording *r, struct err *err)
+{
+	unsigned nr = setting_cpus_online();
+	bool any = false;
+
+	for (size_t i = 0; i < r->nr_channels; i++)
+		any |= r->channels[i]->aux_bytes > 0;
+	return any ? crew_new(nr < CREW_MAX ? nr : CREW_MAX, copy_aux, &r->crew, err) : 0;
 }
 
 /* ---- life ---- */
@@ -229,18 +273,14 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		shrunk = true;
 		rc = 0;
 	}
+	if (!rc)
+		rc = open_crew(r, err);
 	if (rc) {
 		recording_close(r);
 		return rc;
 	}
-	for (size_t i = 0; i < r->nr_channels && shrunk; i++) {
-		char size[32];
-
-		log_info("channel %s: rings of %s, what the mlock limit "
-			 "(kernel.perf_event_mlock_kb) leaves",
-			 r->channels[i]->name,
-			 str_fmt_size(size, sizeof(size), r->channels[i]->ring_bytes));
-	}
+	if (shrunk)
+		say_shrunk(r);
 	*out = r;
 	return 0;
 }
@@ -249,6 +289,7 @@ void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
+	crew_free(r->crew);
 	close_banks(r, 0);
 	free(r->banks);
 	sides_close(r->sides);
@@ -262,6 +303,8 @@ void recording_start(struct recording *r)
 {
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_start(r->banks[i]);
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_start_again(r->banks[i]);
 	r->started = true;
 }
 
@@ -269,7 +312,7 @@ void recording_start(struct recording *r)
 
 void recording_freeze(struct recording *r, struct recording_freeze *f)
 {
-	uint64_t t0 = clock_ns(), t1, t2;
+	uint64_t t0 = clock_ns(), t1, t2, t3;
 
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_enable_spare(r->banks[i]);
@@ -278,14 +321,25 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 		banks_pause(r->banks[i]);
 	t2 = clock_ns();
 	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_stop_aux(r->banks[i]);
+	t3 = clock_ns();
+	if (r->crew && r->nr_banks)
+		crew_start(r->crew, r, r->nr_banks);
+	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_disable_frozen(r->banks[i]);
 	*f = (struct recording_freeze){
 		.enable_ns = t1 - t0,
 		.pause_ns = t2 - t1,
-		.disable_ns = clock_ns() - t2,
+		.disable_ns = clock_ns() - t3,
 		.first_paused_ns = t1,
 		.last_paused_ns = t2,
 	};
+}
+
+void recording_wait_copied(struct recording *r)
+{
+	if (r->crew && r->nr_banks)
+		crew_wait(r->crew);
 }
 
 void recording_release(struct recording *r)
@@ -426,6 +480,8 @@ uint64_t recording_ring_bytes(const struct recording *r)
 	for (size_t i = 0; i < r->nr_banks; i++)
 		for (unsigned k = 0; k < r->banks[i]->nr_banks; k++)
 			sum += r->banks[i]->bank[k].ring.map_bytes;
+	for (size_t i = 0; i < r->nr_banks; i++)
+		sum += r->banks[i]->aux ? aux_bytes(r->banks[i]->aux) : 0;
 	return sum + sides_bytes(r->sides);
 }
 
@@ -481,8 +537,11 @@ unsigned recording_fill_percent(const struct recording *r)
 	unsigned least = 100;
 
 	for (size_t i = 0; i < r->nr_channels; i++) {
-		unsigned p = fill_percent(r, i);
+		unsigned p;
 
+		if (r->channels[i]->aux_bytes) /* how full an area is only its stop tells */
+			continue;
+		p = fill_percent(r, i);
 		if (p < least)
 			least = p;
 	}
@@ -529,4 +588,23 @@ void recording_channel_state(const struct recording *r, size_t channel, uint64_t
 	*percent = fill_percent(r, channel);
 	*written = sum;
 	*nr_rings = nr;
+}
+
+void recording_channel_aux(const struct recording *r, size_t channel, struct recording_aux *out)
+{
+	*out = (struct recording_aux){0};
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		const struct banks *b = r->banks[i];
+		const struct fmt_window_aux *w;
+
+		if (b->channel != r->channels[channel] || !b->aux)
+			continue;
+		w = &b->aux->window;
+		out->bytes += w->bytes;
+		out->new_bytes += w->new_bytes;
+		if (w->blackout_ns > out->blackout_ns)
+			out->blackout_ns = w->blackout_ns;
+		if (w->copy_ns > out->copy_ns)
+			out->copy_ns = w->copy_ns;
+	}
 }

@@ -30,8 +30,13 @@ struct recording_freeze {
 	uint64_t first_paused_ns, last_paused_ns;
 };
 
-/* Freezes all rings: spares on, active ones paused in one loop, then disabled. */
+/*
+ * Freezes all rings: spares on, active ones paused in one loop, traces into AUX areas stopped in
+ * another, then disabled. Areas are being copied when it returns.
+ */
 void recording_freeze(struct recording *r, struct recording_freeze *f);
+/* Returns when all AUX areas are copied and their traces go on. Any thread, once after a freeze. */
+void recording_wait_copied(struct recording *r);
 /* Lets the frozen banks go. Any thread, once, between recording_freeze() and the next. */
 void recording_release(struct recording *r);
 /*
@@ -70,6 +75,15 @@ const struct record_layout *recording_sideband_layout(const struct recording *r)
 /* Whether nothing more can come: the processes or threads that were to be recorded, and who they
  * started, have all ended. Their descriptors wake for it; sideband_drain() is due afterwards. */
 bool recording_target_ended(struct recording *r);
+
+/* A channel's AUX areas, as far as they were copied for the last dump. */
+struct recording_aux {
+	uint64_t bytes, new_bytes;     /* as in fmt_window_aux, over all of them */
+	uint64_t blackout_ns, copy_ns; /* the longest */
+};
+
+/* Not while a dump is in the making. */
+void recording_channel_aux(const struct recording *r, size_t channel, struct recording_aux *out);
 
 /* Notes how far all rings are; nothing in any of them is older than what it returns. */
 uint64_t recording_oldest(struct recording *r, uint64_t now_ns);

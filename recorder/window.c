@@ -92,6 +92,21 @@ static void count_lost(struct banks *b, const struct cursor *c)
 		b->window.lost += lost;
 }
 
+static void count_aux(struct fmt_window_aux *w, const struct cursor *c)
+{
+	uint64_t flags; /* PERF_RECORD_AUX: header, u64 offset, u64 size, u64 flags */
+
+	if (!get(c, 24, &flags, sizeof(flags)))
+		return;
+	w->nr_aux++;
+	w->nr_truncated += !!(flags & PERF_AUX_FLAG_TRUNCATED);
+	w->nr_partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
+	w->nr_collision += !!(flags & PERF_AUX_FLAG_COLLISION);
+	w->flags |= (flags & PERF_AUX_FLAG_TRUNCATED ? FMT_AUX_TRUNCATED : 0) |
+		    (flags & PERF_AUX_FLAG_PARTIAL ? FMT_AUX_PARTIAL : 0) |
+		    (flags & PERF_AUX_FLAG_COLLISION ? FMT_AUX_COLLISION : 0);
+}
+
 static void count(struct banks *b, const struct cursor *c, uint32_t type, struct tidset *tids)
 {
 	struct fmt_window *w = &b->window;
@@ -108,6 +123,10 @@ static void count(struct banks *b, const struct cursor *c, uint32_t type, struct
 		break;
 	case PERF_RECORD_THROTTLE:
 		w->throttled++;
+		break;
+	case PERF_RECORD_AUX:
+		if (b->aux)
+			count_aux(&b->aux->window, c);
 		break;
 	}
 }
@@ -164,20 +183,33 @@ static void describe(struct banks *b, const struct ring *ring, uint64_t head)
 		.gap_ns = b->prev_paused_ns ? (int64_t)(f->armed_ns - b->prev_paused_ns) : 0,
 		.flags = (b->prev_paused_ns ? 0 : FMT_WINDOW_FIRST) |
 			 (b->offline ? FMT_WINDOW_OFFLINE : 0) |
-			 (b->nr_banks == 1 ? FMT_WINDOW_ONE_BANK : 0),
+			 (b->nr_banks == 1 && !b->aux ? FMT_WINDOW_ONE_BANK : 0),
 	};
+}
+
+/* What is counted in the records beside an AUX area. Returns how many bytes of them are whole. */
+static uint64_t begin_aux(struct banks *b, uint64_t limit)
+{
+	struct fmt_window_aux *w = &b->aux->window;
+	uint64_t whole = b->frozen->ring.size - b->aux->cut_bytes;
+
+	w->nr_aux = w->nr_truncated = w->nr_partial = w->nr_collision = 0;
+	return limit < whole ? limit : whole;
 }
 
 void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
 {
 	const struct ring *ring = &b->frozen->ring;
 	uint64_t head = ring_head(ring), limit = ring_limit(ring, head);
+	uint64_t written = ring->armed_head - head;
 	struct fmt_window *w = &b->window;
 	struct cursor c = {.ring = ring, .head = head};
 	struct perf_event_header h;
 
 	describe(b, ring, head);
 	b->nr_runs = 0;
+	if (b->aux)
+		limit = begin_aux(b, limit);
 	while (ring_record_at(ring, head, c.off, limit, &h)) {
 		struct banks_run *run = run_for(b, c.off, h.size, run_bytes);
 		uint64_t ns;
@@ -202,6 +234,7 @@ void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
 	 * strange.
 	 */
 	w->tail_bytes = (uint32_t)(limit - c.off);
-	if (limit - c.off >= (64u << 10) || (limit < ring->size && c.off != limit))
+	if (limit - c.off >= (64u << 10) ||
+	    (limit < ring->size && limit == written && c.off != limit))
 		w->flags |= FMT_WINDOW_BROKEN;
 }

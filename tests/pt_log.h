@@ -7,10 +7,12 @@
  *	# trace BYTES INSTRUCTIONS ALONE	ALONE 1: it kept its CPU meanwhile
  *	# moment TSC NS				CLOCK_MONOTONIC: before all, begin, end, after all
  *	# perf ZERO MULT SHIFT			TSC to the perf clock; MULT 0: unknown
- *	call 401136 401020 81213132		addresses of both instructions, TSC
- *	return ...
- *	off 401139 0 ...			into the kernel
- *	on 0 40113b ...				and back
+ *	call 401136 401020 81213132 617
+ *	return 401050 40113b 81213141 617
+ *	off 40113b 0 81213150 620		into the kernel
+ *	on 0 40113d 81214050 622		and back
+ *
+ * Of a step: addresses of the two instructions, TSC, bytes of the trace before it.
  */
 #pragma once
 
@@ -48,8 +50,8 @@ static inline void pt_log_write(FILE *f, const struct pt_log *l, const struct pt
 	for (size_t i = 0; i < e->nr_truth; i++) {
 		const struct pt_truth *t = &e->truth[i];
 
-		fprintf(f, "%s %" PRIx64 " %" PRIx64 " %" PRIu64 "\n", pt_log_kinds[t->kind],
-			t->from, t->to, t->tsc);
+		fprintf(f, "%s %" PRIx64 " %" PRIx64 " %" PRIu64 " %zu\n", pt_log_kinds[t->kind],
+			t->from, t->to, t->tsc, t->offset);
 	}
 }
 
@@ -76,8 +78,8 @@ static inline struct pt_truth *pt_log_steps(FILE *f, size_t *nr)
 	char kind[8];
 
 	*nr = 0;
-	while (fscanf(f, "%7s %" SCNx64 " %" SCNx64 " %" SCNu64 "\n", kind, &t.from, &t.to,
-		      &t.tsc) == 4) {
+	while (fscanf(f, "%7s %" SCNx64 " %" SCNx64 " %" SCNu64 " %zu\n", kind, &t.from, &t.to,
+		      &t.tsc, &t.offset) == 5) {
 		for (t.kind = PT_T_CALL; t.kind < PT_T_LOST; t.kind++)
 			if (!strcmp(kind, pt_log_kinds[t.kind]))
 				break;

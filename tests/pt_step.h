@@ -9,6 +9,7 @@
 #include "dump/base/bytes.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -118,8 +119,8 @@ static inline size_t pt_run_code(const struct pt_run *r, uint64_t ip, uint8_t *t
 	return got;
 }
 
-/* Starts `argv` at fixed addresses and on that CPU (-1: any); it stands at its first instruction.
- * With `quiet` its output is dropped. */
+/* Starts `argv` at fixed addresses and on that CPU (-1: any); it stands at its first instruction,
+ * or has ended when it can't be run. With `quiet` its output is dropped. */
 static inline struct pt_run pt_run_begin(char *const argv[], int cpu, bool quiet)
 {
 	struct pt_run r = {.pid = fork()};
@@ -141,8 +142,38 @@ static inline struct pt_run pt_run_begin(char *const argv[], int cpu, bool quiet
 	assert(waitpid(r.pid, &r.status, 0) == r.pid);
 	snprintf(path, sizeof(path), "/proc/%d/mem", r.pid);
 	r.mem = open(path, O_RDWR | O_CLOEXEC);
-	assert(r.mem >= 0);
+	assert(r.mem >= 0 || !WIFSTOPPED(r.status));
 	return r;
+}
+
+static inline uint64_t pt_run_ip(const struct pt_run *r)
+{
+	return (uint64_t)ptrace(PTRACE_PEEKUSER, r->pid, offsetof(struct user, regs.rip), 0);
+}
+
+/* On to where the dynamic linker hands over to the program, unseen. */
+static inline void pt_run_enter(struct pt_run *r)
+{
+	static const uint8_t trap = 0xcc;
+	uint64_t auxv[64] = {0}, entry = 0;
+	char path[64];
+	uint8_t was;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", r->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert(fd >= 0 && read(fd, auxv, sizeof(auxv) - 16) > 0);
+	close(fd);
+	for (size_t i = 0; auxv[i] != AT_NULL; i += 2)
+		if (auxv[i] == AT_ENTRY)
+			entry = auxv[i + 1];
+	assert(pread(r->mem, &was, 1, (off_t)entry) == 1);
+	assert(pwrite(r->mem, &trap, 1, (off_t)entry) == 1);
+	ptrace(PTRACE_CONT, r->pid, 0, 0);
+	assert(waitpid(r->pid, &r->status, 0) == r->pid && WIFSTOPPED(r->status));
+	assert(pt_run_ip(r) == entry + 1);
+	assert(pwrite(r->mem, &was, 1, (off_t)entry) == 1);
+	ptrace(PTRACE_POKEUSER, r->pid, offsetof(struct user, regs.rip), entry);
 }
 
 /* Whether the instruction that comes next is the program's last, exit_group(2). */

@@ -11,9 +11,11 @@
  *	-o TRACE, -l LOG, -k CODE	files: the packets; what happened, see pt_log.h; the pages
  *			that ran, each behind its address
  *	-c CPU		where it runs
+ *	-e		from the program's entry on, without the dynamic linker before it
  *	-n NR		at most so many instructions
  *	-r NR		so many times over in the trace
  *	-x COMMAND	the shell runs it while the program keeps its CPU
+ *	-q		the log without the steps
  *	-p BYTES	between two PSBs
  *	-m PERIOD	of MTC packets, as mtc_period; 15: none
  *	-i NR		an interrupt after so many instructions
@@ -39,6 +41,7 @@ struct step {
 	const char *trace, *log, *code, *command;
 	char **argv;
 	int cpu;
+	bool entry, no_steps;
 	size_t max, times;
 	struct pt_options opt;
 };
@@ -50,8 +53,10 @@ static struct pt_encode encode(const struct step *s, const struct pt_run *r, uin
 
 	opt.tsc = tsc;
 	e = pt_encode_begin(&opt);
-	for (size_t i = 0; i < s->times; i++)
+	for (size_t i = 0; i < s->times; i++) {
 		pt_encode_run(&e, r);
+		e.nr_truth = s->no_steps ? 0 : e.nr_truth;
+	}
 	return e;
 }
 
@@ -129,6 +134,8 @@ static int step(struct step *s)
 
 	pt_go_to(s->cpu);
 	r = pt_run_begin(s->argv, s->cpu, false);
+	if (s->entry && WIFSTOPPED(r.status))
+		pt_run_enter(&r);
 	pt_run_steps(&r, s->max);
 	if (r.nr < 2)
 		errx(2, "%s: it can't be run", s->argv[0]);
@@ -160,7 +167,7 @@ static int step_main(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt(argc, argv, "+o:l:k:c:n:r:p:m:i:x:by")) != -1) {
+	while ((c = getopt(argc, argv, "+o:l:k:c:n:r:p:m:i:x:beqy")) != -1) {
 		if (c == 'o')
 			s.trace = optarg;
 		else if (c == 'l')
@@ -169,6 +176,10 @@ static int step_main(int argc, char **argv)
 			s.code = optarg;
 		else if (c == 'c')
 			s.cpu = atoi(optarg);
+		else if (c == 'e')
+			s.entry = true;
+		else if (c == 'q')
+			s.no_steps = true;
 		else if (c == 'n')
 			s.max = strtoul(optarg, NULL, 0);
 		else if (c == 'r')

@@ -1,9 +1,10 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * tool_ptflow TRACE LOG CODE [THREADS]: decodes what tool_pt step wrote, all of it, newest part
- * first, and compares each call, return, end and begin with the log. Prints the decoder's speed; 1:
- * something is not as it was.
+ * tool_ptflow TRACE LOG CODE [THREADS [SKIPPED]]: decodes what tool_pt step wrote, and compares
+ * each call, return, end and begin with the log. TRACE may have lost its end, or its first SKIPPED
+ * bytes: then all from the next PSB on must be there. Prints the decoder's speed, and what is not
+ * as it was; exits with 1 for that.
  */
 #include "tests/pt_code.h"
 #include "tests/pt_log.h"
@@ -11,12 +12,15 @@
 #include <err.h>
 #include <sys/stat.h>
 
-struct check {
-	struct pt_truth *truth;
-	size_t nr, left; /* left: before the steps that came so far */
-	size_t nr_wrong;
-	struct ptflow_step wrong; /* the first */
-	size_t at;
+/* What can be known of a step only from packets behind it. */
+#define BEHIND 80
+/* From a PSB to the first step that can be known. */
+#define PSB_BYTES 100
+
+/* All steps; parts come newest first, and so they stand the other way round. */
+struct gathered {
+	struct ptflow_step *v;
+	size_t nr, cap;
 };
 
 static struct bytes map(const char *path)
@@ -35,26 +39,59 @@ static struct bytes map(const char *path)
 	return b;
 }
 
-/* The parts come newest first. */
-static int compare(void *ctx, size_t part, const struct ptflow_steps *s)
+static int gather(void *ctx, size_t part, const struct ptflow_steps *s)
 {
-	struct check *c = ctx;
+	struct gathered *g = ctx;
 
-	for (size_t i = s->nr; i--;) {
-		struct ptflow_step *a = &s->v[i];
-		struct pt_truth *t = c->left ? &c->truth[--c->left] : NULL;
-
-		if (t && (int)a->kind == (int)t->kind && a->from == t->from && a->to == t->to)
-			continue;
-		if (!c->nr_wrong++)
-			c->wrong = *a, c->at = c->left;
+	if (g->nr + s->nr > g->cap) {
+		g->cap = 2 * (g->nr + s->nr);
+		g->v = reallocarray(g->v, g->cap, sizeof(*g->v));
+		assert(g->v);
 	}
+	for (size_t i = s->nr; i--;)
+		g->v[g->nr++] = s->v[i];
 	return 0;
 }
 
 static int drop(void *ctx, size_t part, const struct ptflow_steps *s)
 {
 	return 0;
+}
+
+/* How many differ, or are missing. */
+static size_t compare(const struct gathered *g, const struct pt_truth *t, size_t nr,
+		      struct bytes trace, size_t skipped)
+{
+	size_t first = skipped ? nr - g->nr : 0, nr_wrong = 0, from = 0;
+
+	if (g->nr > nr) {
+		printf("%zu steps, and there were %zu\n", g->nr, nr);
+		return g->nr - nr;
+	}
+	for (size_t i = 0; i < g->nr; i++) {
+		const struct ptflow_step *a = &g->v[g->nr - 1 - i];
+		const struct pt_truth *b = &t[first + i];
+
+		if ((int)a->kind == (int)b->kind && a->from == b->from && a->to == b->to)
+			continue;
+		if (!nr_wrong++)
+			printf("step %zu: %s %" PRIx64 " %" PRIx64 ", and it was %s %" PRIx64
+			       " %" PRIx64 "\n",
+			       first + i, pt_log_kinds[a->kind], a->from, a->to,
+			       pt_log_kinds[b->kind], b->from, b->to);
+	}
+	if (skipped) {
+		const uint8_t *psb =
+			memmem(trace.p, trace.len, "\2\x82\2\x82\2\x82\2\x82\2\x82", 10);
+
+		from = psb ? skipped + (size_t)(psb - trace.p) + PSB_BYTES : SIZE_MAX;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (t[i].offset >= from && t[i].offset + BEHIND <= skipped + trace.len &&
+		    (i < first || i >= first + g->nr) && !nr_wrong++)
+			printf("step %zu of %zu is missing: %zu to %zu are there\n", i, nr, first,
+			       first + g->nr - 1);
+	return nr_wrong;
 }
 
 int main(int argc, char **argv)
@@ -67,42 +104,42 @@ int main(int argc, char **argv)
 		.crystal_ebx = PT_CRYSTAL_EBX,
 	};
 	unsigned int threads = argc > 4 ? (unsigned int)atoi(argv[4]) : 1;
-	struct check c = {0};
+	struct gathered g = {0};
+	struct pt_truth *truth;
 	struct bytes code;
 	struct ptcode *ptcode;
 	struct ptflow *f;
 	struct pt_log log;
+	size_t nr, nr_wrong = 0;
 	uint64_t ns;
 	FILE *file;
 
 	if (argc < 4)
-		errx(2, "TRACE LOG CODE [THREADS]");
+		errx(2, "TRACE LOG CODE [THREADS [SKIPPED]]");
 	in.bytes = map(argv[1]);
 	code = map(argv[3]);
 	file = fopen(argv[2], "re");
 	if (!file || !pt_log_read(file, &log))
 		errx(2, "%s: it is no log", argv[2]);
-	c.truth = pt_log_steps(file, &c.nr);
-	c.left = c.nr;
+	truth = pt_log_steps(file, &nr);
+	fclose(file);
 	in.code = ptcode =
 		pt_code((const struct pt_page *)code.p, code.len / sizeof(struct pt_page));
 	if (ptflow_new(&in, &f, NULL))
 		errx(2, "%s: can't be decoded", argv[1]);
 	ns = pt_ns();
-	if (ptflow_backwards(f, threads, drop, NULL, NULL))
+	if (ptflow_backwards(f, threads, nr ? gather : drop, &g, NULL))
 		errx(1, "%s: can't be decoded", argv[1]);
 	ns = pt_ns() - ns;
-	ptflow_backwards(f, threads, compare, &c, NULL);
-	printf("%zu bytes %zu instructions %zu steps %.3f s %.1f MB/s %u threads, %zu wrong, %zu "
-	       "missing\n",
-	       in.bytes.len, log.instructions, c.nr, (double)ns / 1e9,
-	       (double)in.bytes.len / (double)ns * 1e3, threads, c.nr_wrong, c.left);
-	if (c.nr_wrong)
-		printf("the newest: step %zu of %zu, kind %d %" PRIx64 " -> %" PRIx64 "\n", c.at,
-		       c.nr, c.wrong.kind, c.wrong.from, c.wrong.to);
-	free(c.truth);
-	fclose(file);
+	if (nr)
+		nr_wrong =
+			compare(&g, truth, nr, in.bytes, argc > 5 ? strtoul(argv[5], NULL, 0) : 0);
+	printf("%zu bytes, %zu of %zu steps, %.3f s, %.1f MB/s, %u threads, %zu wrong\n",
+	       in.bytes.len, g.nr, nr, (double)ns / 1e9, (double)in.bytes.len / (double)ns * 1e3,
+	       threads, nr_wrong);
+	free(truth);
+	free(g.v);
 	ptflow_free(f);
 	ptcode_free(ptcode);
-	return c.nr_wrong || c.left;
+	return nr_wrong ? 1 : 0;
 }

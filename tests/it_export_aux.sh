@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 dump=$work/x.rbd
 # As tests/tool_seed.c has them.
-area=262144 written=(100003 10000019)
+area=16384 written=(10003 1000019)
 
 # is_sequence FILE CPU WRITTEN BYTES
 is_sequence() {
@@ -26,6 +26,14 @@ asked() {
 
 "$tools/tool_seed" aux "$dump"
 check "a dump with areas is whole" "$RINGBACK" check "$dump"
+
+# --- one that was written long ago, kept as it is: by tool_seed aux, when the format got areas ---
+golden=tests/golden/aux.dump
+check "an old dump with areas is whole" "$RINGBACK" check "$golden"
+asked --cpu 1 --channel pt "$golden"
+check "its areas are what they were" is_sequence "$work/out" 1 "${written[1]}" $area
+equal "and what is said of them" '[{"ring":0,"pmu":"intel_pt","bytes":10003,"flags":["counting"]},{"ring":1,"pmu":"intel_pt","bytes":16384,"flags":["wrapped","counting"]},{"ring":2,"pmu":"rb_aux_count","bytes":10003,"flags":["counting"]},{"ring":3,"pmu":"rb_aux_count","bytes":0,"flags":["counting"]}]' \
+	"$("$RINGBACK" info --json "$golden" | jq -c '[.aux | sort_by(.ring)[] | {ring, pmu, bytes, flags}]')"
 
 # --- whole ones ---
 asked --cpu 0 "$dump"

@@ -319,10 +319,10 @@ static struct bytes view_dump(void)
 
 /* Of the sequences of CPU 0 and 1, which tool_aux knows: all that was ever written, and the end of
  * very much. */
-#define AUX_AREA	262144u
-#define AUX_WRITTEN_0	100003u
-#define AUX_WRITTEN_1	10000019u
-#define AUX_BLOCK_BYTES 50000u
+#define AUX_AREA	16384u
+#define AUX_WRITTEN_0	10003u
+#define AUX_WRITTEN_1	1000019u
+#define AUX_BLOCK_BYTES 5000u
 
 static void aux_ring(struct mk *d, uint32_t ring, uint32_t channel, int32_t cpu, int32_t tid,
 		     uint64_t written)

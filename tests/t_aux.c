@@ -209,6 +209,39 @@ static void an_area_knows_its_channel_and_pmu(void **state)
 	end(&d);
 }
 
+/* Texts without a NUL, a path without a content, nothing at all. */
+static void broken_texts_of_a_pmu_are_no_files(void **state)
+{
+	static const struct {
+		const char *texts;
+		size_t n;
+		const char *pmu, *file;
+	} of[] = {
+		{"", 0, "", NULL},
+		{"pmu", 3, "pmu", NULL},
+		{"pmu\0", 4, "pmu", NULL},
+		{"pmu\0a", 5, "pmu", NULL},
+		{"pmu\0a\0", 6, "pmu", NULL},
+		{"pmu\0a\0x", 7, "pmu", NULL},
+		{"pmu\0a\0x\0", 8, "pmu", "x"},
+		{"\0a\0\0", 4, "", ""},
+	};
+	uint32_t event = 0;
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const char *file;
+		struct dump d;
+
+		begin(&d);
+		mk_item(&d.mk, FMT_CHANNELS, FMT_EVENT_PMU, &event, 4, of[i].texts, of[i].n);
+		load(&d, false);
+		assert_string_equal(d.m->events[0].pmu, of[i].pmu);
+		file = meta_pmu_file(&d.m->events[0], "a");
+		assert_true(!file == !of[i].file && (!file || !strcmp(file, of[i].file)));
+		end(&d);
+	}
+}
+
 /* By channel, CPU, thread; what has but blocks last. */
 static void areas_are_sorted(void **state)
 {
@@ -425,6 +458,91 @@ static void salvage_keeps_areas(void **state)
 	end(&d);
 }
 
+static int add_nothing(void *ctx, struct writer *w, struct err *err)
+{
+	return 0;
+}
+
+/* As symbols that are added later do. */
+static void an_extended_dump_has_them_still(void **state)
+{
+	struct reader_verdict v;
+	struct reader *r;
+	struct aux_list l;
+	struct bytes file;
+	struct meta *m;
+	struct dump d;
+	struct stat st;
+	int fd = memfd_create("out", MFD_CLOEXEC);
+
+	begin(&d);
+	window(&d, 0, AREA);
+	mk_aux_blocks(&d.mk, 0, 0, WRITTEN, AREA, BLOCK);
+	load(&d, false);
+	assert_int_equal(reader_extend_fd(d.r, fd, add_nothing, NULL, NULL), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	file = (struct bytes){
+		mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0),
+		(size_t)st.st_size,
+	};
+	assert_int_equal(reader_check_bytes(file, &v, NULL, NULL, NULL), 0);
+	assert_int_equal(reader_open_bytes(file, false, &r, NULL), 0);
+	m = mk_meta(r);
+	assert_int_equal(aux_list_load(r, m, &l, NULL), 0);
+	assert_int_equal(aux_load(r, &l.v[0], UINT64_MAX, &d.out, NULL), 0);
+	assert_true(d.out.len == AREA && mk_aux_is(&d.out, 0, WRITTEN, 0));
+	aux_list_free(&l);
+	meta_free(m);
+	reader_close(r);
+	munmap((void *)file.p, file.len);
+	close(fd);
+	end(&d);
+}
+
+/* Whatever is missing or turned around, what comes out are the newest bytes or none. */
+static void check_hurt(struct dump *d, struct bytes file)
+{
+	struct reader *r;
+	struct aux_list l;
+	struct meta *m;
+
+	if (reader_open_bytes(file, true, &r, NULL))
+		return;
+	m = mk_meta(r);
+	assert_int_equal(aux_list_load(r, m, &l, NULL), 0);
+	for (size_t i = 0; i < l.nr; i++) {
+		int rc = aux_load(r, &l.v[i], UINT64_MAX, &d->out, NULL);
+
+		assert_true(rc == -EBADMSG || (!rc && d->out.len == l.v[i].f.bytes));
+		assert_true(mk_aux_is(&d->out, 0, WRITTEN, 0));
+	}
+	aux_list_free(&l);
+	meta_free(m);
+	reader_close(r);
+}
+
+static void damage_never_makes_other_bytes(void **state)
+{
+	struct dump d;
+	uint8_t *copy;
+
+	begin(&d);
+	window(&d, 0, AREA);
+	mk_aux_blocks(&d.mk, 0, 0, WRITTEN, AREA, BLOCK);
+	load(&d, false);
+	copy = malloc(d.mk.file_bytes);
+	assert_non_null(copy);
+	memcpy(copy, d.mk.file, d.mk.file_bytes);
+	for (size_t at = 64; at < d.mk.file_bytes; at += 191) {
+		check_hurt(&d, (struct bytes){copy, at});
+		copy[at] ^= 0x55;
+		check_hurt(&d, (struct bytes){copy, d.mk.file_bytes});
+		copy[at] ^= 0x55;
+	}
+	free(copy);
+	end(&d);
+}
+
 static void a_twin_loads_them_too(void **state)
 {
 	struct reader *twin;
@@ -484,6 +602,7 @@ int main(void)
 		cmocka_unit_test(a_walk_gives_what_loading_gives),
 		cmocka_unit_test(a_walk_ends_when_it_is_told_to),
 		cmocka_unit_test(an_area_knows_its_channel_and_pmu),
+		cmocka_unit_test(broken_texts_of_a_pmu_are_no_files),
 		cmocka_unit_test(areas_are_sorted),
 		cmocka_unit_test(windows_that_lie_are_broken),
 		cmocka_unit_test(behind_a_damaged_block_bytes_can_be_had),
@@ -492,6 +611,8 @@ int main(void)
 		cmocka_unit_test(an_encoding_of_later_is_not_guessed),
 		cmocka_unit_test(areas_pass_the_check),
 		cmocka_unit_test(salvage_keeps_areas),
+		cmocka_unit_test(an_extended_dump_has_them_still),
+		cmocka_unit_test(damage_never_makes_other_bytes),
 		cmocka_unit_test(a_twin_loads_them_too),
 		cmocka_unit_test(cycles_become_the_dumps_time),
 	};

@@ -31,6 +31,7 @@ static void options(FILE *out)
 	      "  --tid N,..        only these threads\n"
 	      "  --cpu N,..        only these CPUs\n"
 	      "  --event GLOB,..   only these events: sched:*, sched_switch, PERF_RECORD_LOST\n"
+	      "  --no-pt           without the calls and returns that Intel PT saw\n"
 	      "  --limit N         at most N lines\n"
 	      "  --json            one JSON object a line, as dump/view/SCHEMA.md says\n"
 	      "\n"
@@ -50,11 +51,17 @@ static void free_lists(struct script_options *o)
 /* ---- options ---- */
 
 static const struct option longs[] = {
-	{"from", required_argument, NULL, 'f'},	 {"to", required_argument, NULL, 't'},
-	{"comm", required_argument, NULL, 'c'},	 {"pid", required_argument, NULL, 'p'},
-	{"tid", required_argument, NULL, 'T'},	 {"cpu", required_argument, NULL, 'C'},
-	{"event", required_argument, NULL, 'e'}, {"limit", required_argument, NULL, 'l'},
-	{"json", no_argument, NULL, 'j'},	 {0},
+	{"from", required_argument, NULL, 'f'},
+	{"to", required_argument, NULL, 't'},
+	{"comm", required_argument, NULL, 'c'},
+	{"pid", required_argument, NULL, 'p'},
+	{"tid", required_argument, NULL, 'T'},
+	{"cpu", required_argument, NULL, 'C'},
+	{"event", required_argument, NULL, 'e'},
+	{"limit", required_argument, NULL, 'l'},
+	{"no-pt", no_argument, NULL, 'n'},
+	{"json", no_argument, NULL, 'j'},
+	{0},
 };
 
 static int take(void *ctx, int c, char *arg, struct err *err)
@@ -79,6 +86,9 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 		return lists_numbers(arg, &o->cpus, &o->nr_cpus, err);
 	case 'l':
 		return str_u64(arg, &o->limit, err);
+	case 'n':
+		o->no_pt = true;
+		return 0;
 	default:
 		o->json = true;
 		return 0;

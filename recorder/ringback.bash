@@ -43,7 +43,7 @@ _ringback_options() {
 	info) echo "--json --all --help" ;;
 	diff) echo "--tid --comm --help" ;;
 	report) echo "--focus --from --to --tid --comm --html --force --help" ;;
-	script) echo "--from --to --comm --pid --tid --cpu --event --limit --json --help" ;;
+	script) echo "--from --to --comm --pid --tid --cpu --event --no-pt --limit --json --help" ;;
 	export) echo "--format --output --force --from --to --event --schema --cpu --tid --channel --help" ;;
 	why) echo "--tid --comm --from --to --json --help" ;;
 	symbols) echo "--add --output --help" ;;

@@ -66,8 +66,9 @@ bool script_print_line(struct printer *p, struct line *l)
 
 /* ---- with one thread ---- */
 
-static int print_all(struct printer *p, struct timeline *t, FILE *out, uint64_t *nr_printed,
-		     struct err *err)
+/* `pt` NULL: there are no calls to be put among them. */
+static int print_all(struct printer *p, struct timeline *t, struct script_pt *pt, FILE *out,
+		     uint64_t *nr_printed, struct err *err)
 {
 	uint64_t limit = p->s->opt->limit;
 	struct line l;
@@ -75,6 +76,10 @@ static int print_all(struct printer *p, struct timeline *t, FILE *out, uint64_t 
 
 	p->text.out = out;
 	while ((rc = timeline_next(t, &l.rec, err)) > 0) {
+		if (pt)
+			rc = script_pt_print(pt, p, l.rec.time_ns, limit, nr_printed, err);
+		if (rc < 0 || (limit && *nr_printed == limit))
+			break;
 		if (!script_print_line(p, &l))
 			continue;
 		++*nr_printed;
@@ -82,6 +87,8 @@ static int print_all(struct printer *p, struct timeline *t, FILE *out, uint64_t 
 		if (rc || *nr_printed == limit)
 			break;
 	}
+	if (!rc && pt && (!limit || *nr_printed < limit))
+		rc = script_pt_print(pt, p, p->s->opt->to_ns, limit, nr_printed, err);
 	if (rc >= 0 || !p->text.rc)
 		text_flush(&p->text); /* what is whole is printed even when the rest can't be */
 	if (p->text.rc)
@@ -89,8 +96,8 @@ static int print_all(struct printer *p, struct timeline *t, FILE *out, uint64_t 
 	return rc < 0 ? rc : 0;
 }
 
-static int print_alone(const struct script *s, struct timeline *t, FILE *out, uint64_t *nr_printed,
-		       struct err *err)
+static int print_alone(const struct script *s, struct timeline *t, struct script_pt *pt, FILE *out,
+		       uint64_t *nr_printed, struct err *err)
 {
 	struct printer p;
 	int rc = script_printer_init(&p, s);
@@ -98,7 +105,7 @@ static int print_alone(const struct script *s, struct timeline *t, FILE *out, ui
 	if (rc)
 		err_set(err, rc, "out of memory for printing");
 	else
-		rc = print_all(&p, t, out, nr_printed, err);
+		rc = print_all(&p, t, pt, out, nr_printed, err);
 	script_printer_free(&p);
 	return rc;
 }
@@ -106,12 +113,13 @@ static int print_alone(const struct script *s, struct timeline *t, FILE *out, ui
 /* ---- how many threads ---- */
 
 /* One for each CPU that we may use, when there is enough to do. */
-static unsigned threads_wanted(struct reader *r, const struct script_options *opt)
+static unsigned threads_wanted(struct reader *r, const struct script_options *opt, bool pt)
 {
 	cpu_set_t cpus;
 	int nr;
 
-	if (opt->limit)
+	/* Calls are put among the events where these come one by one. */
+	if (opt->limit || pt)
 		return 1;
 	if (opt->nr_threads)
 		return opt->nr_threads < MAX_THREADS ? opt->nr_threads : MAX_THREADS;
@@ -189,7 +197,8 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 	struct symbols_counts symbols = {0};
 	struct printer asker = {0};
 	struct timeline *t = NULL;
-	unsigned nr_threads = threads_wanted(r, opt);
+	unsigned nr_threads = threads_wanted(r, opt, script_pt_wanted(&s));
+	struct script_pt *pt = NULL;
 	int rc;
 
 	*res = (struct script_result){0};
@@ -201,14 +210,17 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 		symbols_counts(s.symbols, &symbols);
 		s.has_symbols = symbols.nr_functions;
 	}
+	if (!rc)
+		rc = script_pt_open(&s, r, &pt, err);
 	if (!rc && nr_threads > 1)
 		rc = script_crew(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)
-		rc = print_alone(&s, t, out, &res->nr_printed, err);
+		rc = print_alone(&s, t, pt, out, &res->nr_printed, err);
 	if (s.people)
 		people_counts(s.people, &people);
 	res->nr_bad_blocks =
 		people.nr_broken + symbols.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
+	script_pt_close(pt);
 	timeline_close(t);
 	script_printer_free(&asker);
 	close_all(&s);

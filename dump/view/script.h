@@ -18,6 +18,7 @@ struct script_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	uint64_t limit;		 /* lines; 0: no limit */
 	bool json, color;
+	bool no_pt; /* calls and returns of Intel PT are left out */
 	/* 0: as many as there are CPUs and work for. A limit is for one. The output is the same. */
 	unsigned nr_threads;
 	/* Filters; an empty list takes all. What a record doesn't say doesn't match. */

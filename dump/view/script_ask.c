@@ -29,7 +29,7 @@ static bool event_matches(const char *pattern, const char *name)
 	return str_glob(pattern, name) || (colon && str_glob(pattern, colon + 1));
 }
 
-static bool event_asked(const struct script_options *opt, const char *name)
+bool script_event_asked(const struct script_options *opt, const char *name)
 {
 	for (size_t i = 0; i < opt->nr_events; i++)
 		if (event_matches(opt->events[i], name))
@@ -45,13 +45,13 @@ bool script_event_known(const struct meta *m, const char *pattern)
 	for (size_t i = 0; i < NR_RECORD_TYPES; i++)
 		if (event_matches(pattern, script_record_name(record_types[i])))
 			return true;
-	return false;
+	return script_pt_event(pattern);
 }
 
 static bool records_asked(const struct script_options *opt)
 {
 	for (size_t i = 0; i < NR_RECORD_TYPES; i++)
-		if (event_asked(opt, script_record_name(record_types[i])))
+		if (script_event_asked(opt, script_record_name(record_types[i])))
 			return true;
 	return false;
 }
@@ -71,7 +71,7 @@ int script_make_heads(struct script *s)
 		else
 			script_text_head(s, s->m->events[i].name, t);
 		s->heads[i].len = t->b.len - from;
-		s->heads[i].wanted = event_asked(s->opt, s->m->events[i].name);
+		s->heads[i].wanted = script_event_asked(s->opt, s->m->events[i].name);
 	}
 	text_fill(t, ' ', PUT_SLACK);
 	from = 0;
@@ -79,7 +79,7 @@ int script_make_heads(struct script *s)
 		s->heads[i].text = (const char *)t->b.p + from;
 		from += s->heads[i].len;
 	}
-	s->want_unknown = event_asked(s->opt, "unknown");
+	s->want_unknown = script_event_asked(s->opt, "unknown");
 	return t->rc;
 }
 
@@ -108,6 +108,11 @@ static bool in_list(const uint32_t *list, size_t nr, uint32_t v)
 		if (list[i] == v)
 			return true;
 	return !nr;
+}
+
+bool script_cpu_asked(const struct script_options *opt, int32_t cpu)
+{
+	return in_list(opt->cpus, opt->nr_cpus, (uint32_t)cpu);
 }
 
 static bool comm_asked(const struct script_options *opt, const char *comm)
@@ -154,7 +159,7 @@ static bool identify(const struct script *s, struct line *l)
 		l->event = script_record_name(l->type);
 		if (!s->opt->nr_events && script_record_unasked(l->type))
 			return false;
-		return event_asked(s->opt, l->event);
+		return script_event_asked(s->opt, l->event);
 	}
 	if (r->event && r->event->name[0]) {
 		l->event = r->event->name;
@@ -163,7 +168,7 @@ static bool identify(const struct script *s, struct line *l)
 	}
 	l->event = name_unknown(s, r);
 	if (l->event)
-		return event_asked(s->opt, l->event);
+		return script_event_asked(s->opt, l->event);
 	l->event = "unknown";
 	return s->want_unknown;
 }

@@ -10,6 +10,7 @@
 
 #include "dump/view/fields.h"
 #include "dump/view/people.h"
+#include "dump/view/ptspan.h"
 #include "dump/view/script.h"
 #include "dump/view/symbols.h"
 #include "dump/view/timeline.h"
@@ -92,6 +93,10 @@ struct stack_regs {
 
 /* ---- script_ask.c: what is asked for ---- */
 
+/* The filter by event takes it. */
+bool script_event_asked(const struct script_options *opt, const char *name);
+/* The filter by CPU does. */
+bool script_cpu_asked(const struct script_options *opt, int32_t cpu);
 /* Fills s->heads. 0 or -ENOMEM. */
 int script_make_heads(struct script *s);
 /* The channels that may hold what is asked for; 0: all. */
@@ -150,6 +155,34 @@ const char *script_record_name(uint16_t type);
 /* One for each time that a thread got the CPU, beside a hardware trace: printed when it is named.
  */
 bool script_record_unasked(uint16_t type);
+
+/* ---- script_pt.c: calls of Intel PT among the events ---- */
+
+struct ptname_place;
+struct script_pt;
+
+/* True when the dump has some and they are asked for. */
+bool script_pt_wanted(const struct script *s);
+/* "call", "return", ...: the names of its lines. */
+bool script_pt_event(const char *pattern);
+/* *out NULL when there is nothing to come; `s` must outlive it. 0, -ENOMEM, ... */
+int script_pt_open(const struct script *s, struct reader *r, struct script_pt **out,
+		   struct err *err);
+void script_pt_close(struct script_pt *pt);
+/* Prints the lines up to `to_ns`, as long as there are fewer than `limit` (0: all) of *nr_printed.
+ * 0, or an error; those of writing are in p->text. */
+int script_pt_print(struct script_pt *pt, struct printer *p, uint64_t to_ns, uint64_t limit,
+		    uint64_t *nr_printed, struct err *err);
+
+/* What a line of it says. */
+struct script_call {
+	const struct ptspan_event *event;
+	const struct ptname_place *at; /* of event->address */
+};
+
+/* Of `l` time, CPU, name of the event and who are set. */
+void script_text_call(struct printer *p, const struct line *l, const struct script_call *c);
+void script_json_call(struct printer *p, const struct line *l, const struct script_call *c);
 
 /* ---- script_text.c, script_json.c ---- */
 

@@ -2,6 +2,8 @@
 /* A record as an object on a line of its own; see SCHEMA.md, which a test holds to this. */
 #include "dump/view/script_impl.h"
 
+#include "dump/view/ptname.h"
+
 #include <string.h>
 
 /* A count, or null when it is not known. */
@@ -142,6 +144,50 @@ static void put_counter(struct printer *p, const struct line *l, struct json *j)
 		json_made(j, "at", script_place(p, l, r->ip, record_kernel_address(r->ip), false));
 }
 
+/* What all lines begin with. */
+static void put_columns(struct printer *p, const struct line *l, struct json *j)
+{
+	struct text *t = &p->text;
+
+	json_open(j, NULL, '{');
+	json_i64(j, "t", (int64_t)(l->rec.time_ns - p->s->m->trigger.hit_ns));
+	json_ns(j, "time", l->rec.time_ns);
+	put_known(j, "cpu", l->cpu >= 0, (uint64_t)l->cpu);
+	text_put(t, l->who->text, l->who->len);
+	if (l->head)
+		text_put(t, l->head->text, l->head->len);
+	else
+		script_json_head(l->event, t);
+}
+
+/* Calls of a hardware's trace. */
+void script_json_call(struct printer *p, const struct line *l, const struct script_call *c)
+{
+	const struct ptspan_event *e = c->event;
+	struct json j = {.t = &p->text};
+
+	put_columns(p, l, &j);
+	json_open(&j, "fields", '{');
+	json_i64(&j, "depth", e->depth);
+	if (e->address)
+		json_hex(&j, "ip", e->address);
+	if (c->at && c->at->image)
+		json_cstr(&j, "dso", c->at->image);
+	if (c->at && c->at->function)
+		json_cstr(&j, "function", c->at->function);
+	if (c->at)
+		json_u64(&j, "offset", c->at->off);
+	if (e->ns)
+		json_u64(&j, "ns", e->ns);
+	if (e->nr_left)
+		json_u64(&j, "left", e->nr_left);
+	if (e->by_kernel)
+		json_bool(&j, "signal", true);
+	json_close(&j, '}');
+	json_close(&j, '}');
+	text_char(&p->text, '\n');
+}
+
 void script_json_line(struct printer *p, const struct line *l)
 {
 	const struct record_sample *r = &l->rec.s;
@@ -149,15 +195,7 @@ void script_json_line(struct printer *p, const struct line *l)
 	struct text *t = &p->text;
 	struct json j = {.t = t};
 
-	json_open(&j, NULL, '{');
-	json_i64(&j, "t", (int64_t)(l->rec.time_ns - s->m->trigger.hit_ns));
-	json_ns(&j, "time", l->rec.time_ns);
-	put_known(&j, "cpu", l->cpu >= 0, (uint64_t)l->cpu);
-	text_put(t, l->who->text, l->who->len);
-	if (l->head)
-		text_put(t, l->head->text, l->head->len);
-	else
-		script_json_head(l->event, t);
+	put_columns(p, l, &j);
 	if (l->type != PERF_RECORD_SAMPLE)
 		put_record(l, &j);
 	else if (!r->have)

@@ -9,6 +9,9 @@
  */
 #include "dump/view/script_impl.h"
 
+#include "dump/view/page.h"
+#include "dump/view/ptname.h"
+
 #include <string.h>
 
 #define COLOR_TIME  "\x1b[2m"
@@ -349,6 +352,63 @@ static void put_content(struct printer *p, const struct line *l)
 	} else {
 		put_counter(p, l);
 	}
+}
+
+/* ---- calls of a hardware's trace ---- */
+
+#define NAME_WIDTH 8 /* "return: " */
+#define MAX_LEVELS 20
+
+static void put_duration(struct text *t, const char *before, uint64_t ns, const char *after)
+{
+	char time[32];
+
+	text_str(t, before);
+	text_str(t, page_fmt_time(time, sizeof(time), ns));
+	text_str(t, after);
+}
+
+static void put_call(struct text *t, const struct script_call *c)
+{
+	const struct ptspan_event *e = c->event;
+
+	switch (e->what) {
+	case PTSPAN_RETURN:
+		if (e->ns)
+			put_duration(t, "  ", e->ns, "");
+		if (e->nr_left)
+			text_fmt(t, ", and %u calls in it that did not return", e->nr_left);
+		break;
+	case PTSPAN_CALL:
+		text_str(t, e->by_kernel ? "  [by the kernel: a signal]" : "");
+		break;
+	case PTSPAN_OUT:
+		text_str(t, "  [into the kernel]");
+		break;
+	case PTSPAN_BACK:
+		if (e->ns)
+			put_duration(t, "  [after ", e->ns, "]");
+		break;
+	default:
+		text_str(t, "[the trace has a gap: what was being called is not known]");
+		break;
+	}
+}
+
+void script_text_call(struct printer *p, const struct line *l, const struct script_call *c)
+{
+	const struct ptspan_event *e = c->event;
+	int32_t levels = e->depth < 0 ? 0 : e->depth > MAX_LEVELS ? MAX_LEVELS : e->depth;
+	struct text *t = &p->text;
+
+	put_columns(p, l);
+	text_fill(t, ' ', NAME_WIDTH - (int)strlen(l->event) + 2 * levels);
+	if (e->depth > MAX_LEVELS)
+		text_fmt(t, "(%d) ", e->depth);
+	if (c->at)
+		ptname_put(c->at, e->address, t);
+	put_call(t, c);
+	text_char(t, '\n');
 }
 
 void script_text_line(struct printer *p, const struct line *l)

@@ -10,6 +10,8 @@
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
+#include "dump/view/codebook.h"
+#include "dump/view/pttrace.h"
 #include "dump/view/symnotes.h"
 #include "recorder/cmd_dump.h"
 #include "recorder/complete.h"
@@ -166,6 +168,30 @@ static void print_advice(const struct complete *c, const char *dump)
 	}
 }
 
+/* The code that a trace needs, which other files have names for. */
+static int print_code(const struct cmd_dump *d, struct err *err)
+{
+	struct codebook_counts n;
+	struct people *people = NULL;
+	struct codebook *b = NULL;
+	char size[32];
+	int rc;
+
+	if (!pttrace_is_in(d->m))
+		return 0;
+	rc = people_load(d->r, &people, err);
+	if (!rc)
+		rc = codebook_new(d->r, people, &(struct codebook_options){0}, &b, err);
+	if (!rc) {
+		codebook_counts(b, &n);
+		printf("\ncode that Intel PT led through: %s of %zu files are in the dump\n",
+		       str_fmt_size(size, sizeof(size), n.kept_bytes), n.nr_kept);
+	}
+	codebook_free(b);
+	people_free(people);
+	return rc;
+}
+
 /* ---- the dump ---- */
 
 static int show(const char *path)
@@ -182,6 +208,7 @@ static int show(const char *path)
 		print_table(c);
 		print_advice(c, path);
 		complete_close(c);
+		rc = print_code(&d, &err);
 	}
 	code = cmd_dump_exit(path, &d, rc, &err, 0);
 	cmd_dump_close(&d);

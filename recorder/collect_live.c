@@ -6,10 +6,14 @@
 #include "dump/meta.h"
 #include "dump/reader.h"
 #include "dump/view/kallsyms.h"
+#include "dump/view/pttrace.h"
 #include "recorder/collect.h"
+#include "recorder/collect_pt.h"
 #include "recorder/collect_unwind.h"
 #include "recorder/keptlist.h"
+#include "recorder/livecode.h"
 #include "recorder/livefile.h"
+#include "trigger/kernel/clock.h"
 #include "trigger/kernel/settings.h"
 
 #include <errno.h>
@@ -34,6 +38,7 @@ struct live {
 	size_t nr_tasks;
 	struct kallsyms *kallsyms;
 	struct keptlist *kept; /* NULL: nothing is held */
+	struct livecode *code;
 };
 
 /* ---- processes ---- */
@@ -151,6 +156,17 @@ static int open_for_unwind(void *ctx, const struct hits_image *image, struct elf
 	return open_image(ctx, image, e, NULL);
 }
 
+/* Code of a process that lives, or of the kernel. */
+static size_t read_code(void *ctx, uint32_t key, uint64_t address, void *dst, size_t n)
+{
+	struct live *l = ctx;
+	const struct fmt_task *t = key ? task_of(l, key) : NULL;
+
+	if (!l->code || (key && (!t || !alive(t))))
+		return 0;
+	return livecode_read(l->code, t ? (pid_t)t->pid : 0, address, dst, n);
+}
+
 /* A build-id of a note in /sys/kernel/notes. */
 static void read_kernel_id(struct fmt_image *f)
 {
@@ -260,6 +276,26 @@ static int unwind(struct live *l, uint64_t deadline_ns, struct symput *put, stru
 	return symput_flush(put);
 }
 
+/* Half of the time that is left: names are what a person sees first. */
+static int follow_pt(struct live *l, const struct collect_live_options *opt, struct symput *put,
+		     struct err *err)
+{
+	uint64_t now = clock_ns();
+	struct collect_pt_options o = {
+		.code = {.open = open_for_unwind, .read = read_code, .ctx = l, .store = opt->store},
+		.deadline_ns = opt->deadline_ns > now ? now + (opt->deadline_ns - now) / 2 : now,
+	};
+	int rc;
+
+	if (!opt->store || !pttrace_is_in(l->m))
+		return 0;
+	l->code = livecode_new();
+	rc = collect_pt(l->r, l->m, l->people, &o, l->hits, put, err);
+	livecode_free(l->code);
+	l->code = NULL;
+	return rc;
+}
+
 static void close_dump(struct live *l)
 {
 	keptlist_free(l->kept);
@@ -282,6 +318,9 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 		keptlist_read(opt->table_fd, &l.kept);
 	if (!rc)
 		rc = unwind(&l, opt->deadline_ns, &put, err);
+	/* What can't be followed is no reason to have no names. */
+	if (!rc && follow_pt(&l, opt, &put, NULL) == -ENOMEM)
+		rc = -ENOMEM;
 
 	if (!rc) {
 		struct collect_options co = {

@@ -6,6 +6,7 @@
 #include "dump/base/err.h"
 #include "dump/base/sanitized.h"
 #include "trigger/kernel/clock.h"
+#include "dump/view/ptflow.h"
 #include "recorder/cmd.h"
 #include "recorder/collect_live.h"
 #include "recorder/keptlist.h"
@@ -29,6 +30,7 @@
 /* After that it is looked at whether it gets a quarter of a CPU; less is not enough to end. */
 #define PATIENCE_NS  500000000ull
 #define MAX_MEMORY   (1ull << 30)
+#define MAX_CODE     (128ull << 20) /* that a trace led through */
 #define OOM_SCORE    "900"
 #define MAX_PAYLOAD  FMT_BLOCK_BYTES
 #define LENGTH_BYTES sizeof(uint32_t)
@@ -258,9 +260,13 @@ int symchild_main(const char *text)
 	budget_ns = strtoull(text, &end, 10);
 	if (end == text || *end != ',' || sscanf(end + 1, "%d,%d", &low, &opt.table_fd) != 2)
 		return EXIT_USAGE;
+	/* Room that needs the right to write, which is given up. */
+	if (ptstore_new(MAX_CODE, &opt.store, NULL))
+		opt.store = NULL;
 	be_harmless(low);
 	opt.deadline_ns = clock_ns() + budget_ns / 10 * 9;
 	rc = collect_live(&opt, NULL);
+	ptstore_free(opt.store);
 	if (!rc)
 		rc = write_all(&zero, sizeof(zero));
 	return rc ? EXIT_FAILED : EXIT_FINE;

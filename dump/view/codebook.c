@@ -55,6 +55,7 @@ struct codebook {
 	const struct people *people;
 	struct codebook_options opt;
 	struct ptstore *store;
+	bool own_store;
 	struct intern texts;
 	struct buf kept, runs; /* struct kept[], struct run[] by kept and start */
 	size_t nr_kept, nr_runs, nr_broken;
@@ -63,6 +64,7 @@ struct codebook {
 	pthread_mutex_t lock; /* over what follows */
 	struct buf images;    /* struct image *[] */
 	struct idmap pages;   /* image, page: that the flow was in */
+	uint32_t nr_put;      /* of these, the first */
 };
 
 /* ---- what the dump has ---- */
@@ -141,7 +143,9 @@ int codebook_new(struct reader *r, const struct people *p, const struct codebook
 	b->people = p;
 	b->opt = *opt;
 	pthread_mutex_init(&b->lock, NULL);
-	rc = ptstore_new(opt->max_bytes ? opt->max_bytes : MAX_CODE, &b->store, err);
+	b->store = opt->store;
+	b->own_store = !opt->store;
+	rc = b->own_store ? ptstore_new(MAX_CODE, &b->store, err) : 0;
 	if (!rc) {
 		rc = items_load(r, FMT_SYMBOLS, MAX_CODE_BYTES, take_block, b, &b->nr_broken);
 		if (rc)
@@ -184,9 +188,26 @@ void codebook_free(struct codebook *b)
 	buf_free(&b->runs);
 	intern_free(&b->texts);
 	idmap_free(&b->pages);
-	ptstore_free(b->store);
+	if (b->own_store)
+		ptstore_free(b->store);
 	pthread_mutex_destroy(&b->lock);
 	free(b);
+}
+
+/* The same image may stand in several blocks. */
+static bool is_new(const struct codebook *b, size_t i)
+{
+	const struct kept *k = kept_at(b, i);
+
+	for (size_t n = 0; n < i; n++) {
+		const struct kept *x = kept_at(b, n);
+
+		if (x->has_code && x->path == k->path && x->f.key == k->f.key &&
+		    x->f.ino == k->f.ino &&
+		    !memcmp(x->f.build_id, k->f.build_id, sizeof(k->f.build_id)))
+			return false;
+	}
+	return true;
 }
 
 void codebook_counts(const struct codebook *b, struct codebook_counts *out)
@@ -195,7 +216,7 @@ void codebook_counts(const struct codebook *b, struct codebook_counts *out)
 					.nr_pages = idmap_nr(&b->pages),
 					.kept_bytes = b->kept_bytes};
 	for (size_t i = 0; i < b->nr_kept; i++)
-		out->nr_kept += kept_at(b, i)->has_code;
+		out->nr_kept += kept_at(b, i)->has_code && is_new(b, i);
 }
 
 /* ---- images ---- */
@@ -561,7 +582,7 @@ static void put_all(struct codebook *b, const struct page *v, size_t nr, struct 
 
 void codebook_put(struct codebook *b, struct symput *put)
 {
-	size_t nr = idmap_nr(&b->pages);
+	uint32_t nr = idmap_nr(&b->pages) - b->nr_put;
 	struct page *v = calloc(nr + 1, sizeof(*v));
 
 	if (!v) {
@@ -569,8 +590,9 @@ void codebook_put(struct codebook *b, struct symput *put)
 		return;
 	}
 	for (uint32_t i = 0; i < nr; i++)
-		idmap_get(&b->pages, i + 1, &v[i].image, &v[i].nr);
+		idmap_get(&b->pages, b->nr_put + i + 1, &v[i].image, &v[i].nr);
 	qsort(v, nr, sizeof(*v), compare_pages);
 	put_all(b, v, nr, put);
+	b->nr_put += nr;
 	free(v);
 }

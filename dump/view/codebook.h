@@ -24,7 +24,7 @@ struct codebook_options {
 	 * NULL: there is none. */
 	size_t (*read)(void *ctx, uint32_t key, uint64_t address, void *dst, size_t n);
 	void *ctx;
-	uint64_t max_bytes; /* of code that is kept; 0: as is good */
+	struct ptstore *store; /* whose it stays; NULL: one of its own */
 };
 
 struct codebook_counts {
@@ -47,5 +47,6 @@ void codebook_who(const struct codebook *b, uint32_t tid, uint64_t ns, struct pt
 /* There is a mapping with code at `address`, or it is the kernel's. */
 bool codebook_has(const struct codebook *b, uint32_t tid, uint64_t ns, uint64_t address);
 
-/* The pages that the flow was in, into SYMBOLS; errors are in put->rc. */
+/* The pages that the flow was in, into SYMBOLS, but for those that were put before; errors are in
+ * put->rc. */
 void codebook_put(struct codebook *b, struct symput *put);

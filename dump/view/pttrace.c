@@ -335,8 +335,9 @@ int pttrace_open(struct reader *r, const struct meta *m, const struct people *p,
 		rc = err_sys(err, -ENOMEM, "Intel PT");
 	if (!rc)
 		rc = ptwho_load(r, m, channels, &t->who, err);
-	if (!rc)
-		rc = codebook_new(r, p, &opt->code, &t->book, err);
+	t->book = opt->book;
+	if (!rc && !t->book)
+		rc = codebook_new(r, p, &(struct codebook_options){0}, &t->book, err);
 	for (size_t i = 0; i < t->nr && !rc; i++)
 		rc = open_area(&t->areas[i], err);
 	if (rc) {
@@ -357,7 +358,8 @@ void pttrace_close(struct pttrace *t)
 		buf_free(&t->areas[i].bytes);
 	}
 	free(t->areas);
-	codebook_free(t->book);
+	if (t->book != t->opt.book)
+		codebook_free(t->book);
 	ptwho_free(t->who);
 	aux_list_free(&t->list);
 	buf_free(&t->execs);
@@ -373,11 +375,6 @@ size_t pttrace_nr_areas(const struct pttrace *t)
 const struct pttrace_area *pttrace_area(const struct pttrace *t, size_t i)
 {
 	return &t->areas[i].pub;
-}
-
-struct codebook *pttrace_book(struct pttrace *t)
-{
-	return t->book;
 }
 
 /* ---- steps ---- */

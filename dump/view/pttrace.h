@@ -17,7 +17,7 @@ struct pttrace;
 
 struct pttrace_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
-	struct codebook_options code;
+	struct codebook *book;	 /* whose it stays; NULL: one of its own */
 	/* Of each area the newest at most; 0: as is good. */
 	uint64_t max_bytes;
 };
@@ -57,7 +57,6 @@ void pttrace_close(struct pttrace *t);
 
 size_t pttrace_nr_areas(const struct pttrace *t);
 const struct pttrace_area *pttrace_area(const struct pttrace *t, size_t i);
-struct codebook *pttrace_book(struct pttrace *t);
 
 /* The next step, by time; steps before from_ns come too, as far as they are in the same piece: of
  * these it is known what was being called. 1; 0: the end; -ENOMEM. */

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* See livecode.h. Called by collect_live.c, in its process of its own. */
+#include "recorder/livecode.h"
+
+#include "dump/base/bytes.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAGE	     4096u
+#define MAX_SEGMENTS 1024
+
+struct livecode {
+	int kcore_fd;
+	Elf64_Phdr *segments; /* of kcore */
+	size_t nr_segments;
+	int mem_fd; /* of the process that was asked for last */
+	pid_t pid;
+};
+
+/* The kernel as a core file: its program headers say where its addresses are in it. */
+static void open_kcore(struct livecode *l)
+{
+	Elf64_Ehdr e;
+	size_t bytes;
+
+	l->kcore_fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	if (l->kcore_fd < 0 || pread(l->kcore_fd, &e, sizeof(e), 0) != sizeof(e) ||
+	    memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 || e.e_phentsize != sizeof(Elf64_Phdr) ||
+	    e.e_phnum > MAX_SEGMENTS)
+		return;
+	bytes = e.e_phnum * sizeof(Elf64_Phdr);
+	l->segments = malloc(bytes + 1);
+	if (l->segments &&
+	    pread(l->kcore_fd, l->segments, bytes, (off_t)e.e_phoff) == (ssize_t)bytes)
+		l->nr_segments = e.e_phnum;
+}
+
+struct livecode *livecode_new(void)
+{
+	struct livecode *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->mem_fd = -1;
+	open_kcore(l);
+	return l;
+}
+
+void livecode_free(struct livecode *l)
+{
+	if (!l)
+		return;
+	if (l->kcore_fd >= 0)
+		close(l->kcore_fd);
+	if (l->mem_fd >= 0)
+		close(l->mem_fd);
+	free(l->segments);
+	free(l);
+}
+
+static bool read_kernel(const struct livecode *l, uint64_t address, void *dst, size_t n)
+{
+	for (size_t i = 0; i < l->nr_segments; i++) {
+		const Elf64_Phdr *s = &l->segments[i];
+
+		if (s->p_type == PT_LOAD && address >= s->p_vaddr &&
+		    span_fits(address - s->p_vaddr, n, s->p_memsz))
+			return pread(l->kcore_fd, dst, n,
+				     (off_t)(s->p_offset + (address - s->p_vaddr))) == (ssize_t)n;
+	}
+	return false;
+}
+
+static void open_process(struct livecode *l, pid_t pid)
+{
+	char path[64];
+
+	if (l->pid == pid)
+		return;
+	if (l->mem_fd >= 0)
+		close(l->mem_fd);
+	l->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	l->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+size_t livecode_read(struct livecode *l, pid_t pid, uint64_t address, void *dst, size_t n)
+{
+	uint8_t *to = dst;
+	bool any = false;
+
+	if (pid)
+		open_process(l, pid);
+	for (size_t at = 0, part; at < n; at += part) {
+		bool there;
+
+		part = PAGE - (address + at) % PAGE;
+		part = part < n - at ? part : n - at;
+		there = pid ? l->mem_fd >= 0 && pread(l->mem_fd, to + at, part,
+						      (off_t)(address + at)) == (ssize_t)part
+			    : read_kernel(l, address + at, to + at, part);
+		if (!there)
+			memset(to + at, 0, part);
+		any |= there;
+	}
+	return any ? n : 0;
+}

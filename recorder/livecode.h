@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code that is in no file, as it is in memory now: what processes made, and the kernel's, which is
+ * not as in its file either, since it changes itself while it boots and runs.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct livecode;
+
+/* NULL: out of memory. */
+struct livecode *livecode_new(void);
+void livecode_free(struct livecode *l);
+
+/* `n` bytes at `address` of a process, `pid` 0: of the kernel. Pages that are not there are zeros.
+ * How many bytes; 0 when there is nothing, or it may not be read. */
+size_t livecode_read(struct livecode *l, pid_t pid, uint64_t address, void *dst, size_t n);

@@ -90,7 +90,7 @@ struct report_section {
 	void (*close)(void *state); /* NULL: nothing is to be freed */
 };
 
-extern const struct report_section report_cpu, report_wait, report_block, report_stacks,
+extern const struct report_section report_pt, report_cpu, report_wait, report_block, report_stacks,
 	report_syscalls, report_life, report_memory, report_io, report_irq, report_other;
 
 /* Loads a dump whose r, m and opt are set. report_unload() in any case. */

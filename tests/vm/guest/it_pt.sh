@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2154 # of recorder.sh
+#
+# In the guest: Intel PT from the program that ran to the steps that are shown. Real programs are run instruction by
+# instruction, each on a CPU of its own; what Intel PT would have written of them is played back by the module's intel_pt
+# while ringback records; what it dumps, decoded, is what they did. One trace is whole, one overwrote its start, one ends
+# within a packet.
+. tests/tap.sh
+. tests/recorder.sh
+
+play=/sys/kernel/debug/ringback/pt
+parameters=/sys/module/rb_aux/parameters
+area_bytes=4096
+cut=2001
+at_end+=("echo 8192 >$parameters/rate; echo 0 >$parameters/limit")
+export LD_BIND_NOW=1
+
+# step CPU NR PROGRAM..: runs it there, at most so many instructions; its trace is played back there
+step() {
+	local cpu=$1 nr=$2
+
+	shift 2
+	check "$1 is stepped on CPU $cpu, and was not disturbed" \
+		eval "$loads/tool_pt step -e -by -p 400 -n $nr -c $cpu -o $work/trace$cpu -l $work/log$cpu -k $work/code$cpu -- $* >/dev/null"
+	cat "$work/trace$cpu" >$play/cpu"$cpu"
+}
+
+# aux_bytes CPU: of its area, in the newest dump
+aux_bytes() {
+	"$RINGBACK" export -f aux --cpu "$1" "$path" | wc -c
+}
+
+# all_there: a dump that has all of them
+all_there() {
+	path=$(dump_now) && [ "$(aux_bytes 1)" = "$(stat -c %s "$work/trace1")" ] &&
+		[ "$(aux_bytes 2)" = $area_bytes ] && [ "$(aux_bytes 3)" = $cut ]
+}
+
+# decoded CPU SKIPPED: what is in the dump is a piece of the trace, and says what the program did
+decoded() {
+	"$RINGBACK" export -f aux --cpu "$1" -o "$work/aux$1" "$path" &&
+		tail -c +$(($2 + 1)) "$work/trace$1" | head -c "$(stat -c %s "$work/aux$1")" | cmp - "$work/aux$1" &&
+		"$loads/tool_ptflow" "$work/aux$1" "$work/log$1" "$work/code$1" 1 "$2"
+}
+
+rec_start -a --channel "pt:intel_pt//u;size=$area_bytes"
+step 1 20000 basename /usr/lib/libc.so .so
+step 2 20000 sort tests/vm/run.sh
+echo $cut >$parameters/limit
+step 3 9000 jq -n 1+2
+overwritten=$(($(stat -c %s "$work/trace2") - area_bytes))
+check "the traces are as long as they have to be" \
+	test "$(stat -c %s "$work/trace1")" -lt $area_bytes -a $overwritten -gt 0 -a "$(stat -c %s "$work/trace3")" -gt $cut
+check "all of it gets into a dump" wait_for 30 all_there
+path=$(tail -n 1 "$work/out")
+check "a whole trace: each call and return, in order" decoded 1 0
+check "an overwritten start: the same from the next PSB on" decoded 2 $overwritten
+check "an end within a packet: the same up to it" decoded 3 0
+rec_stop
+check "the recorder ends with 0" test "$rec_status" = 0
+tap_end

@@ -4,4 +4,6 @@
 #
 # A second kernel, Debian's 6.1 in a guest with 4 CPUs: the test module's PMUs, and those tests of the whole program
 # that say most about the kernel in a short time. Others run there by hand: tests/vm/run.sh tests/it_trigger.sh ...
-exec tests/vm/run.sh -t 240 tests/vm/guest/it_aux_pmu.sh tests/vm/guest/it_aux.sh tests/vm/guest/it_pt.sh tests/it_hotplug.sh tests/it_zero_gap.sh
+guest=tests/vm/guest
+exec tests/vm/run.sh -t 240 $guest/it_aux_pmu.sh $guest/it_aux.sh $guest/it_aux_read.sh $guest/it_pt.sh tests/it_hotplug.sh \
+	tests/it_zero_gap.sh

@@ -221,6 +221,11 @@ static int begin(struct export *x, struct err *err)
 	put_system(pf);
 	put_people(pf, oldest(x));
 	pf_tracks_begin(pf);
+	if (!pf->rc) {
+		pf_pt_put(pf, err);
+		if (pf->rc)
+			return pf->rc;
+	}
 	return result(pf, err);
 }
 

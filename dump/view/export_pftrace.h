@@ -5,6 +5,7 @@
  *	export_pftrace.c	packets; the beginning; what goes where
  *	export_pftrace_sched.c	switches and wake-ups, as Perfetto's ftrace bundles of each CPU
  *	export_pftrace_stack.c	stacks, each kept once
+ *	export_pftrace_pt.c	calls that Intel PT saw, as slices
  *	export_pftrace_track.c	all other events, the trigger and losses, as instants on tracks
  *
  * Times are of BOOTTIME, which Perfetto takes as the trace's own clock.
@@ -61,5 +62,10 @@ int pf_tracks_new(struct pf_tracks **out);
 void pf_tracks_free(struct pf_tracks *t);
 /* The trigger, and where each ring begins. */
 void pf_tracks_begin(struct pftrace *pf);
+/* The track of the record's thread, described when it is first met. */
+uint64_t pf_tracks_of(struct pftrace *pf, const struct timeline_record *rec);
 void pf_tracks_take(struct pftrace *pf, const struct timeline_record *rec);
 void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint64_t nr);
+
+/* All calls of the asked time; errors are in pf->rc. */
+void pf_pt_put(struct pftrace *pf, struct err *err);

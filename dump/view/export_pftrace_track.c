@@ -173,8 +173,7 @@ void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint6
 
 /* ---- events ---- */
 
-/* The track of the record's thread, described when it is first met. */
-static uint64_t track_of(struct pftrace *pf, const struct timeline_record *rec)
+uint64_t pf_tracks_of(struct pftrace *pf, const struct timeline_record *rec)
 {
 	struct pf_tracks *t = pf->tracks;
 	const struct fmt_task *task = people_task(pf->x->people, rec->tid, rec->time_ns);
@@ -204,7 +203,7 @@ void pf_tracks_take(struct pftrace *pf, const struct timeline_record *rec)
 
 	if (rec->event->f.tracepoint && fields_name(pf->x->fields, rec->event->f.tracepoint))
 		name = fields_name(pf->x->fields, rec->event->f.tracepoint);
-	begin(&i, track_of(pf, rec), rec->event->f.tracepoint ? "tracepoint" : "event", name);
+	begin(&i, pf_tracks_of(pf, rec), rec->event->f.tracepoint ? "tracepoint" : "event", name);
 	t->text.b.len = 0;
 	if (rec->event->f.tracepoint)
 		fields_text(pf->x->fields, rec->s.raw, &t->text);

@@ -86,13 +86,17 @@ static void set_window(struct html *h)
 {
 	const struct schedule *s = h->why.sched;
 	size_t nr = schedule_nr_samples(s);
-	uint64_t from, to;
+	uint64_t from, to, calls_from, calls_to;
 
 	schedule_window(s, &from, &to);
 	h->known_ns = from;
 	if (!to) {
 		from = UINT64_MAX;
 		to = h->m->trigger.freeze_ns;
+	}
+	if (html_calls_window(h, &calls_from, &calls_to)) {
+		from = calls_from < from ? calls_from : from;
+		to = calls_to > to ? calls_to : to;
 	}
 	for (size_t i = 0; i < nr; i++)
 		if (schedule_sample(s, i)->ns < from)
@@ -124,6 +128,9 @@ static int load(struct html *h, struct err *err)
 	rc = info_collect(&h->info, err);
 	if (rc)
 		return rc;
+	rc = html_calls_load(h, err);
+	if (rc)
+		return rc;
 	set_window(h);
 	h->nr_spans_of = calloc(schedule_nr_threads(h->why.sched) + 1, sizeof(*h->nr_spans_of));
 	rc = h->nr_spans_of ? html_stacks(h) : -ENOMEM;
@@ -133,6 +140,7 @@ static int load(struct html *h, struct err *err)
 
 static void unload(struct html *h)
 {
+	html_calls_free(h);
 	why_unload(&h->why);
 	columns_free(&h->cols);
 	buf_free(&h->losses);

@@ -16,7 +16,10 @@ static const char *const names[NR_COLUMNS] = {
 	[COL_CHAIN_NODE] = "chainNode",	    [COL_NODE_PARENT] = "nodeParent",
 	[COL_NODE_FRAME] = "nodeFrame",	    [COL_LIFE_NS] = "lifeNs",
 	[COL_LIFE_TID] = "lifeTid",	    [COL_LIFE_OTHER] = "lifeOther",
-	[COL_LIFE_KIND] = "lifeKind",	    [COL_LIFE_SIGNAL] = "lifeSignal",
+	[COL_CALL_GAP] = "callGap",	    [COL_CALL_NS] = "callNs",
+	[COL_CALL_DEPTH] = "callDepth",	    [COL_CALL_NAME] = "callName",
+	[COL_CALL_FLAGS] = "callFlags",	    [COL_LIFE_KIND] = "lifeKind",
+	[COL_LIFE_SIGNAL] = "lifeSignal",
 };
 
 #define LEB_MAX 10

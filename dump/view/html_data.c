@@ -103,6 +103,21 @@ static void put_rings(struct html *h, struct json *j)
 	json_close(j, ']');
 }
 
+/* A thread that only calls are known of. */
+static void put_other(struct html *h, struct json *j, uint32_t tid)
+{
+	const struct fmt_task *t = people_task(h->why.people, tid, h->end_ns);
+	const char *comm = people_comm(h->why.people, tid, h->end_ns);
+
+	json_open(j, NULL, '[');
+	put_text(j, NULL, comm ? comm : "");
+	json_u64(j, NULL, tid);
+	json_u64(j, NULL, t ? t->pid : 0);
+	for (int i = 0; i < 6; i++)
+		json_u64(j, NULL, 0);
+	json_close(j, ']');
+}
+
 /* [name, tid, pid, kernel, run, waited, asleep, blocked, runs]: in the window of the scheduler. */
 static void put_threads(struct html *h, struct json *j)
 {
@@ -130,6 +145,8 @@ static void put_threads(struct html *h, struct json *j)
 		json_u64(j, NULL, s.nr[SPAN_RUN]);
 		json_close(j, ']');
 	}
+	for (size_t i = 0; i < html_nr_others(h); i++)
+		put_other(h, j, html_other(h, i));
 	json_close(j, ']');
 	json_open(j, "scheduled", '[');
 	put_moment(h, j, NULL, from);
@@ -142,6 +159,8 @@ static void put_spans_of(struct html *h, struct json *j)
 	json_open(j, "spans", '[');
 	for (uint32_t i = 0; i < schedule_nr_threads(h->why.sched); i++)
 		json_u64(j, NULL, h->nr_spans_of[i]);
+	for (size_t i = 0; i < html_nr_others(h); i++)
+		json_u64(j, NULL, 0);
 	json_close(j, ']');
 }
 
@@ -222,6 +241,7 @@ static int put_head(struct html *h, struct json *j)
 	put_host(h, j);
 	put_losses(h, j);
 	put_rings(h, j);
+	html_calls_put(h, j);
 	put_threads(h, j);
 	put_spans_of(h, j);
 	json_u64(j, "cpus", schedule_nr_cpus(s));

@@ -35,7 +35,12 @@ enum column_id {
 	COL_CHAIN_NODE,	 /* its innermost frame's node + 1; 0: it has none */
 	COL_NODE_PARENT, /* how many nodes before this one; 0: outermost */
 	COL_NODE_FRAME,
-	COL_LIFE_NS, /* from base_ns */
+	COL_CALL_GAP, /* ns from the beginning of the thread's call before; the first: base_ns */
+	COL_CALL_NS,
+	COL_CALL_DEPTH,
+	COL_CALL_NAME,
+	COL_CALL_FLAGS, /* PTSPAN_* */
+	COL_LIFE_NS,	/* from base_ns */
 	COL_LIFE_TID,
 	COL_LIFE_OTHER,
 	COL_LIFE_KIND,
@@ -83,7 +88,9 @@ struct html {
 	uint64_t nr_merged;
 	uint32_t *nr_spans_of; /* by thread: in the columns */
 	struct columns cols;
-	struct text frames; /* JSON */
+	struct text frames;    /* JSON */
+	struct ptcalls *calls; /* NULL: there are none */
+	struct buf others;     /* uint32_t: tids of threads that only calls are known of */
 	size_t nr_frames;
 };
 
@@ -92,6 +99,15 @@ int html_stacks(struct html *h);
 /* Of html_spans.c: spans, at most about `max`, and samples. 0, -ENOMEM. */
 int html_spans(struct html *h, size_t max);
 int html_samples(struct html *h);
+/* Of html_calls.c: loads them; 0, or an error. */
+int html_calls_load(struct html *h, struct err *err);
+void html_calls_free(struct html *h);
+/* The time that they take; false: there are none. */
+bool html_calls_window(const struct html *h, uint64_t *from_ns, uint64_t *to_ns);
+/* Columns, and what says how they are to be read; before the threads are put. */
+void html_calls_put(struct html *h, struct json *j);
+size_t html_nr_others(const struct html *h);
+uint32_t html_other(const struct html *h, size_t i);
 /* Of html_data.c: all that the page's script reads, to `t`: u32 bytes of JSON, the JSON, columns.
  * 0, -ENOMEM, or the error of `t`. */
 int html_data(struct html *h, struct text *t, struct err *err);

@@ -46,6 +46,7 @@ function readColumn(bytes, at, n, out) {
 const KINDS = {
 	spanGap: Float64Array, spanNs: Float64Array, spanState: Uint8Array, spanFlags: Uint8Array, spanCpu: Int32Array,
 	sampleNs: Float64Array, sampleCpu: Int32Array, lifeNs: Float64Array, lifeKind: Uint8Array, lifeSignal: Uint8Array,
+	callGap: Float64Array, callNs: Float64Array, callDepth: Uint16Array, callFlags: Uint8Array,
 	mergedRun: Float64Array, mergedReady: Float64Array, mergedSleep: Float64Array, mergedBlocked: Float64Array,
 };
 
@@ -76,6 +77,7 @@ class Model {
 		this.placeStacks();
 		this.placeCpus();
 		this.placeLives();
+		this.placeCalls();
 	}
 
 	// Starts of spans, the thread of each; where the numbers of merged ones are.
@@ -186,6 +188,36 @@ class Model {
 				this.lives.set(tid, []);
 			this.lives.get(tid).push(life);
 		}
+	}
+
+	// Calls of a hardware's trace: of each thread by depth, in the order of time.
+	placeCalls() {
+		const { callGap, callDepth } = this.c;
+		this.callStart = new Float64Array(callGap.length);
+		this.callsOf = new Map();
+		let i = 0;
+		for (const [thread, nr] of this.head.calls) {
+			const levels = [];
+			let at = this.from;
+			for (const end = i + nr; i < end; i++) {
+				this.callStart[i] = at += callGap[i];
+				(levels[callDepth[i]] = levels[callDepth[i]] || []).push(i);
+			}
+			this.callsOf.set(thread, Array.from(levels, (l) => Uint32Array.from(l || [])));
+		}
+	}
+
+	// Where in a level of calls the first one is that ends after `at`.
+	callAfter(level, at) {
+		let low = 0, high = level.length;
+		while (low < high) {
+			const mid = (low + high) >> 1;
+			if (this.callStart[level[mid]] + this.c.callNs[level[mid]] < at)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		return low;
 	}
 
 	// The first span of a thread that ends after `at`.

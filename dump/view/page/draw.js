@@ -195,6 +195,49 @@ class Painter {
 	}
 
 	// `view`: from, to, x, width in pixels.
+	// Calls below each other as they nest; names where there is room. Of what is narrower than a pixel
+	// one stands for all in it.
+	calls(ctx, levels, y, h, max, view) {
+		const m = this.model, scale = view.width / (view.to - view.from);
+		ctx.font = "11px system-ui, sans-serif";
+		for (let d = 0; d < levels.length && d < max; d++, y += h) {
+			const level = levels[d];
+			let last = -1;
+			for (let k = m.callAfter(level, view.from); k < level.length && m.callStart[level[k]] < view.to; k++) {
+				const i = level[k];
+				const a = (Math.max(m.callStart[i], view.from) - view.from) * scale;
+				const b = (Math.min(m.callStart[i] + m.c.callNs[i], view.to) - view.from) * scale;
+				if (b <= last)
+					continue;
+				const from = Math.max(a, last), w = Math.max(b - from, 0.75), name = m.head.callNames[m.c.callName[i]];
+				ctx.fillStyle = this.callColour(m.c.callName[i]);
+				ctx.fillRect(view.x + from, y, w > 3 ? w - 0.5 : w, h - 1);
+				last = Math.max(from + w, Math.floor(from) + 1);
+				if (w > 24) {
+					ctx.fillStyle = this.colours.ink;
+					this.clipped(ctx, name[0], view.x + from + 3, y + h / 2, w - 6);
+				}
+			}
+		}
+	}
+
+	// The same function, the same colour; functions of one file are of one kind.
+	callColour(name) {
+		this.callColours = this.callColours || [];
+		const key = name * 2 + (this.colours.dark ? 1 : 0);
+		if (!this.callColours[key]) {
+			const [text, file] = this.model.head.callNames[name];
+			let hue = 7, shade = 3;
+			for (const ch of file)
+				hue = (Math.imul(hue, 31) + ch.codePointAt(0)) >>> 0;
+			for (const ch of text)
+				shade = (Math.imul(shade, 31) + ch.codePointAt(0)) >>> 0;
+			const light = this.colours.dark ? 30 + shade % 12 : 76 + shade % 12;
+			this.callColours[key] = `hsl(${(hue * 47) % 360} ${45 + shade % 25}% ${light}%)`;
+		}
+		return this.callColours[key];
+	}
+
 	thread(ctx, thread, y, h, view) {
 		const m = this.model, scale = view.width / (view.to - view.from);
 		const first = m.after(thread, view.from), end = m.after(thread, view.to) + 1;

@@ -39,7 +39,7 @@ class App {
 
 	// ---- threads ----
 
-	// Whom the verdict is about, then processes by how much they wanted to run.
+	// Whom the verdict is about, then whose calls are known, then processes by how much they wanted to run.
 	orderThreads() {
 		const why = this.model.head.why, first = new Map();
 		[why.thread, why.culprit, why.asked_by].forEach((t, k) => {
@@ -50,10 +50,10 @@ class App {
 		const ofProcess = new Map(), ranOnly = new Uint32Array(this.model.threads.length);
 		for (let i = 0; i < this.model.c.sampleThread.length; i++)
 			ranOnly[this.model.c.sampleThread[i]]++;
-		const threads = this.model.threads.filter((t) => t.index && (this.model.head.spans[t.index] || ranOnly[t.index]));
+		const threads = this.model.threads.filter((t) => t.index && (this.model.head.spans[t.index] || ranOnly[t.index] || this.model.callsOf.has(t.index)));
 		for (const t of threads)
 			ofProcess.set(t.pid || -t.tid, (ofProcess.get(t.pid || -t.tid) || 0) + used(t));
-		const rank = (t) => (first.has(t.tid) ? first.get(t.tid) : 9);
+		const rank = (t) => (first.has(t.tid) ? first.get(t.tid) : this.model.callsOf.has(t.index) ? 8 : 9);
 		const process = (t) => (t.kernel ? used(t) : ofProcess.get(t.pid || -t.tid));
 		return threads.sort((a, b) => rank(a) - rank(b) || process(b) - process(a) || a.pid - b.pid || used(b) - used(a) || a.tid - b.tid);
 	}
@@ -207,6 +207,22 @@ class App {
 		const stack = m.stack(m.c.spanChain[i]).map((f) => m.frames[f].name).filter((n) => !PLUMBING.test(n));
 		if (stack.length && m.state[i] !== RUN)
 			lines.push("in " + stack.slice(0, 3).join(" < "));
+		return lines.join("\n");
+	}
+
+	aboutCall(i) {
+		const m = this.model, [name, file] = m.head.callNames[m.c.callName[i]], flags = m.c.callFlags[i];
+		const lines = [`${name}${file && !name.startsWith(file) ? " (" + file + ")" : ""} ${formatTime(m.c.callNs[i])}`];
+		if (flags & 1)
+			lines.push("it began before what is known");
+		if (flags & 2)
+			lines.push("it is not known to have ended");
+		if (flags & 4)
+			lines.push("left by longjmp or an exception");
+		if (flags & 8)
+			lines.push("ended by a jump to another function");
+		if (flags & 32)
+			lines.push("called by the kernel: a signal");
 		return lines.join("\n");
 	}
 

@@ -3,6 +3,7 @@
 // was chosen; it tells when to draw anew.
 
 const GUTTER = 216, AXIS = 28, CPU_ROW = 24, THREAD_ROW = 20, HEAD_ROW = 22;
+const CALL_LEVEL = 14, MAX_LEVELS = 24;
 const MIN_VIEW_NS = 50;
 
 class Timeline {
@@ -39,6 +40,12 @@ class Timeline {
 			this.rowOf.set(t.index, row);
 			this.rows.push(row);
 			y += THREAD_ROW;
+			const levels = this.model.callsOf.get(t.index);
+			if (!levels)
+				continue;
+			const h = Math.min(levels.length, MAX_LEVELS) * CALL_LEVEL + 6;
+			this.rows.push({ thread: t, calls: levels, y, h });
+			y += h;
 		}
 		this.height = y + 6;
 		this.tall.style.height = this.height + AXIS + "px";
@@ -178,11 +185,24 @@ class Timeline {
 				this.app.setThread(row.thread.index);
 			return;
 		}
+		if (row.calls) {
+			const call = this.callUnder(row, d.x, d.y);
+			if (call >= 0)
+				this.app.setRange(this.model.callStart[call], this.model.callStart[call] + Math.max(1, this.model.c.callNs[call]));
+			return;
+		}
 		this.app.choose(this.spanUnder(row, d.x), row.thread ? row.thread.index : -1);
 	}
 
 	double(e) {
-		const row = this.rowAt(e.offsetY), i = row && e.offsetX > GUTTER ? this.spanUnder(row, e.offsetX) : -1;
+		const row = this.rowAt(e.offsetY);
+		if (row && row.calls) {
+			const call = e.offsetX > GUTTER ? this.callUnder(row, e.offsetX, e.offsetY) : -1;
+			if (call >= 0)
+				this.show(this.model.callStart[call], this.model.callStart[call] + this.model.c.callNs[call]);
+			return;
+		}
+		const i = row && e.offsetX > GUTTER ? this.spanUnder(row, e.offsetX) : -1;
 		if (i >= 0)
 			this.show(this.model.start[i], this.model.start[i] + this.model.ns[i], 0.5);
 	}
@@ -209,6 +229,16 @@ class Timeline {
 		o.addEventListener("pointerup", () => { this.overviewDrag = false; });
 	}
 
+	// The call of a row at a place, within a pixel or two; -1: none.
+	callUnder(row, x, y) {
+		const m = this.model, at = this.at(x), slack = 2 * (this.at(1) - this.at(0));
+		const level = row.calls[Math.floor((y + this.box.scrollTop - AXIS - row.y - 3) / CALL_LEVEL)];
+		if (!level)
+			return -1;
+		const k = m.callAfter(level, at - slack);
+		return k < level.length && m.callStart[level[k]] <= at + slack ? level[k] : -1;
+	}
+
 	// The nearest span of a row to a place, within some pixels.
 	spanUnder(row, x) {
 		const m = this.model, at = this.at(x);
@@ -226,6 +256,10 @@ class Timeline {
 			return null;
 		if (x < GUTTER)
 			return row.thread ? this.app.aboutThread(row.thread) : `CPU ${row.cpu}`;
+		if (row.calls) {
+			const call = this.callUnder(row, x, y);
+			return call >= 0 ? formatMoment(at) + "\n" + this.app.aboutCall(call) : null;
+		}
 		for (const [from, to, cpu, nr, throttled] of this.gaps(row))
 			if (at >= from && at <= to)
 				return throttled ? `the kernel left out samples here, CPU ${cpu}` : `${formatCount(nr)} records were lost up to here, CPU ${cpu}`;
@@ -294,6 +328,11 @@ class Timeline {
 		ctx.beginPath();
 		ctx.rect(GUTTER, y, view.width, row.h);
 		ctx.clip();
+		if (row.calls) {
+			this.painter.calls(ctx, row.calls, y + 3, CALL_LEVEL, MAX_LEVELS, view);
+			ctx.restore();
+			return;
+		}
 		this.drawUnknown(ctx, y, row.h);
 		if (row.thread) {
 			this.painter.thread(ctx, row.thread.index, y + 3, row.h - 6, view);
@@ -323,6 +362,11 @@ class Timeline {
 		if (!row.thread) {
 			ctx.fillStyle = c.ink;
 			ctx.fillText("CPU " + row.cpu, 10, mid);
+			return;
+		}
+		if (row.calls) {
+			ctx.fillStyle = c.faint;
+			ctx.fillText("calls", 20, y + 3 + CALL_LEVEL / 2);
 			return;
 		}
 		const t = row.thread, tid = t.comm ? String(t.tid) : "";

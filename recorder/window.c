@@ -26,16 +26,21 @@ static bool get(const struct cursor *c, uint32_t at, void *dst, uint32_t n)
 	return true;
 }
 
-static bool time_of(const struct cursor *c, const struct channel *ch, uint32_t type, uint64_t *ns)
+/* From TIME to the end of a record that is no sample: its sample_id is TID, TIME, ID, STREAM_ID,
+ * CPU, IDENTIFIER as far as they are sampled. */
+static uint32_t time_tail(const struct channel *ch)
 {
 	uint64_t t = ch->layout.sample_type;
-	uint32_t tail;
+
+	return 8 + (t & PERF_SAMPLE_CPU ? 8 : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
+}
+
+static bool time_of(const struct cursor *c, const struct channel *ch, uint32_t type, uint64_t *ns)
+{
+	uint32_t tail = time_tail(ch);
 
 	if (type == PERF_RECORD_SAMPLE)
 		return get(c, ch->at.time, ns, sizeof(*ns));
-	/* sample_id at the end: TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER as far as they are
-	 * sampled. */
-	tail = 8 + (t & PERF_SAMPLE_CPU ? 8 : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
 	return c->size >= tail + 8 && get(c, c->size - tail, ns, sizeof(*ns));
 }
 
@@ -57,6 +62,16 @@ static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *t
 	/* u32 length, then common_type u16, common_flags u8, common_preempt_count u8, common_pid
 	 * i32. */
 	return get(c, at + 8, tid, sizeof(*tid));
+}
+
+/* Who ran beside an AUX area: what the hardware wrote is about their code. */
+static void add_runner(const struct cursor *c, const struct channel *ch, struct tidset *tids)
+{
+	uint32_t tail = time_tail(ch) + 4, tid;
+
+	if (ch->layout.sample_type & PERF_SAMPLE_TID && c->size >= tail + 12 &&
+	    get(c, c->size - tail, &tid, sizeof(tid)))
+		tidset_add(tids, tid);
 }
 
 /*
@@ -127,6 +142,12 @@ static void count(struct banks *b, const struct cursor *c, uint32_t type, struct
 	case PERF_RECORD_AUX:
 		if (b->aux)
 			count_aux(&b->aux->window, c);
+		add_runner(c, b->channel, tids);
+		break;
+	case PERF_RECORD_ITRACE_START:
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		add_runner(c, b->channel, tids);
 		break;
 	}
 }

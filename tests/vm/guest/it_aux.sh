@@ -51,6 +51,8 @@ for bytes in 5003 16384 16389 16389 1000003; do
 		equal "$kind: and that is all" "$bytes $bytes $bytes $bytes" "$(each $kind end)"
 	done
 done
+check "who ran beside the areas is there with its mappings" \
+	eval '[ "$("$RINGBACK" info "$path" | sed -n "s/^ledger .* \([0-9,]*\) mappings.*/\1/p" | tr -d ,)" -gt 5 ]'
 for kind in count mod; do
 	equal "$kind: the last did go around" 4 "$(each $kind flags | tr ' ' '\n' | grep -c '^0x[13]$')"
 done

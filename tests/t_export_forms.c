@@ -127,6 +127,8 @@ static void no_format_fails_on_it(void **state)
 	size_t n;
 
 	for (size_t i = 0; (e = exporter_nth(i)); i++) {
+		if (!strcmp(e->name, "aux")) /* it has no such area */
+			continue;
 		assert_int_equal(run(r, e, &out, &n), 0);
 		assert_true(n > 30);
 		free(out);

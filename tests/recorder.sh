@@ -45,6 +45,40 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
+# side_by_side FUNCTION...: runs them at the same time, each in a shell of its own, with a $work, recorders and loads of its
+# own. Their points come one function after the other.
+side_by_side() {
+	local part line parts=()
+
+	for part; do
+		(
+			work=$work/$part at_end=() tap_nr=0
+			mkdir -m 700 "$work" "$work/run" "$work/dumps"
+			export RINGBACK_RUNTIME_DIR=$work/run
+			trap finish EXIT
+			trap 'exit 1' INT TERM
+			"$part"
+			echo "# end of $part"
+		) >"$work/$part.tap" &
+		parts+=("$!")
+	done
+	wait "${parts[@]}"
+	for part; do
+		while IFS= read -r line; do
+			case $line in
+			'ok '*) tap_nr=$((tap_nr + 1)) && echo "ok $tap_nr ${line#ok * }" ;;
+			'not ok '*)
+				tap_nr=$((tap_nr + 1)) tap_failed=$((tap_failed + 1))
+				echo "not ok $tap_nr ${line#not ok * }"
+				;;
+			"# end of $part") ;;
+			*) printf '%s\n' "$line" ;;
+			esac
+		done <"$work/$part.tap"
+		[ "$(tail -n 1 "$work/$part.tap")" = "# end of $part" ] || not_ok "$part is run to its end"
+	done
+}
+
 # wait_for SECONDS COMMAND...: until it succeeds
 wait_for() {
 	local end=$((SECONDS + $1))

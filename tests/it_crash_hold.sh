@@ -79,10 +79,11 @@ compare() {
 
 # ---- the threads, and the core ----
 
-# alike DIR: a core in a pid namespace and without randomisation, so that it is much the same each time
+# alike DIR: a core in a pid namespace and without randomisation, so that it is much the same each time. One arena: with one a
+# thread, where they lie is decided by who comes first.
 hard=$(ulimit -H -c)
 alike() {
-	(mkdir -p "$1" && cd "$1" && ulimit -Sc 0 && env -i setarch -R unshare --pid --fork --mount-proc /bin/sh -c \
+	(mkdir -p "$1" && cd "$1" && ulimit -Sc 0 && env -i MALLOC_ARENA_MAX=1 setarch -R unshare --pid --fork --mount-proc /bin/sh -c \
 		"ulimit -c unlimited; exec '$crew' segv") >/dev/null 2>&1
 }
 # Threads that start at the same time may have got each other's places: then another one is made. same_core DIR: how much of

@@ -47,7 +47,15 @@ wait_for 20 eval '[ "$(cat /proc/$rec_pid/task/*/comm | grep -cx ringback)" = 1 
 sleep 1
 w0=$(written)
 n0=$(switches)
-sleep 15
+# Each time a thread of the load is switched to, there was a wakeup and a switch: nobody else is asked how many.
+load_switches() {
+	cat /proc/"$load"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
+}
+enough=$(($(load_switches) + 2500000))
+load_has_switched() {
+	[ "$(load_switches)" -ge $enough ]
+}
+wait_for 60 load_has_switched
 n1=$(switches)
 # At most 160 bytes an event.
 events=$((($(written) - w0) / 160))
@@ -162,7 +170,7 @@ forks() {
 # shellcheck disable=SC2086
 rec_start $some -T 'rate:sched:sched_process_fork[parent_comm == "rb-bash"]>40/s;name=forks'
 # Each sleep is a fork, too.
-forks 40 "sleep 0.1"
+forks 25 "sleep 0.1"
 equal "20 forks a second are not above 40" 0 "$(nr_paths)"
 forks 2000 :
 check "hundreds are" wait_for 10 has_paths 1

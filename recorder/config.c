@@ -454,6 +454,7 @@ void config_free(struct config *c)
 	config_drop_group(c, GROUP_TARGET);
 	config_drop_group(c, GROUP_WHAT);
 	config_drop_group(c, GROUP_RULES);
+	free(c->name); /* checked when it is set, by a row of its own kind */
 	for (const struct config_row *r = config_rows; r->name; r++)
 		if (r->kind == ROW_TEXT)
 			free(*(char **)((char *)c + r->offset));

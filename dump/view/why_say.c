@@ -364,10 +364,11 @@ static void json_text(struct json *j, const char *key, const struct text *t)
 
 static void json_lines(struct json *j, const struct finding *f)
 {
-	const char *p = (const char *)f->lines.b.p, *end = p + f->lines.b.len;
+	const char *p = (const char *)f->lines.b.p;
+	const char *end = p ? p + f->lines.b.len : NULL;
 
 	json_open(j, "evidence", '[');
-	while (p && p < end) {
+	while (p < end) {
 		const char *tab = memchr(p, '\t', (size_t)(end - p));
 		const char *line = memchr(p, '\n', (size_t)(end - p));
 

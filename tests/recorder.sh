@@ -48,7 +48,7 @@ trap 'exit 1' INT TERM
 # side_by_side FUNCTION...: runs them at the same time, each in a shell of its own, with a $work, recorders and loads of its
 # own. Their points come one function after the other.
 side_by_side() {
-	local part line parts=()
+	local part line shells=()
 
 	for part; do
 		(
@@ -60,9 +60,9 @@ side_by_side() {
 			"$part"
 			echo "# end of $part"
 		) >"$work/$part.tap" &
-		parts+=("$!")
+		shells+=("$!")
 	done
-	wait "${parts[@]}"
+	wait "${shells[@]}"
 	for part; do
 		while IFS= read -r line; do
 			case $line in

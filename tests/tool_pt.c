@@ -46,14 +46,15 @@ struct step {
 	struct pt_options opt;
 };
 
-static struct pt_encode encode(const struct step *s, const struct pt_run *r, uint64_t tsc)
+static struct pt_encode encode(const struct step *s, const struct pt_run *r, uint64_t tsc,
+			       size_t times)
 {
 	struct pt_options opt = s->opt;
 	struct pt_encode e;
 
 	opt.tsc = tsc;
 	e = pt_encode_begin(&opt);
-	for (size_t i = 0; i < s->times; i++) {
+	for (size_t i = 0; i < times; i++) {
 		pt_encode_run(&e, r);
 		e.nr_truth = s->no_steps ? 0 : e.nr_truth;
 	}
@@ -139,12 +140,12 @@ static int step(struct step *s)
 	pt_run_steps(&r, s->max);
 	if (r.nr < 2)
 		errx(2, "%s: it can't be run", s->argv[0]);
-	e = encode(s, &r, 0);
-	l.alone = give_time(s, &r, &l, e.tsc, &tsc);
+	e = encode(s, &r, 0, 1);
+	l.alone = give_time(s, &r, &l, e.tsc * s->times, &tsc);
 	pt_encode_free(&e);
 	l.after = pt_moment_now();
 	pt_run_end(&r, false);
-	e = encode(s, &r, tsc);
+	e = encode(s, &r, tsc, s->times);
 	snprintf(l.program, sizeof(l.program), "%s", s->argv[0]);
 	l.pid = l.tid = (uint32_t)r.pid;
 	l.bytes = e.pkt.out.len;

@@ -262,8 +262,9 @@ struct work {
 	uint64_t seen[NR_SEEN];	      /* pages that were told */
 	uint64_t tsc, offset, border; /* border: in bytes of the part, where the next one begins */
 	size_t budget;		      /* steps that are left */
-	unsigned int still;	      /* blocks since the decoder took a byte */
-	struct ptflow_step open;      /* a call or return whose `to` comes next; .from 0: none */
+	uint64_t mark;		      /* the decoder's offset `still` blocks ago */
+	unsigned int still;
+	struct ptflow_step open; /* a call or return whose `to` comes next; .from 0: none */
 	bool over, oom;
 };
 
@@ -388,9 +389,19 @@ static void arrive(struct work *w, uint64_t ip)
 	w->open.from = 0;
 }
 
+/* Asked only where the time is told: it takes as long as many a block. */
+static void set_time(struct work *w)
+{
+	uint64_t tsc;
+
+	if (pt_blk_time(w->dec, &tsc, NULL, NULL) >= 0)
+		w->tsc = tsc;
+}
+
 static void lost(struct work *w)
 {
 	w->open.from = 0;
+	set_time(w);
 	put(w, PTFLOW_LOST, 0, 0);
 }
 
@@ -448,29 +459,37 @@ static int drain(struct work *w, int status, uint64_t last_ip)
 	return status;
 }
 
+/* As many blocks came without a byte of the trace. */
+static bool stands_still(struct work *w)
+{
+	uint64_t before = w->mark;
+
+	if (++w->still < MAX_STILL)
+		return false;
+	w->still = 0;
+	pt_blk_get_offset(w->dec, &w->mark);
+	return w->mark == before;
+}
+
 static void on_block(struct work *w, const struct pt_block *b)
 {
-	uint64_t offset = w->offset, tsc;
-	int rc;
-
 	arrive(w, b->ip);
-	rc = pt_blk_time(w->dec, &tsc, NULL, NULL);
-	if (rc >= 0)
-		w->tsc = tsc;
-	pt_blk_get_offset(w->dec, &w->offset);
-	w->still = offset == w->offset ? w->still + 1 : 0;
 	if (w->f->in.source.touch) {
 		touch(w, b->ip);
 		touch(w, b->end_ip + pt_max_insn_size - 1);
 	}
 	/* From the kernel to whoever runs now. */
-	if (b->iclass == ptic_far_return && b->end_ip >> 63)
+	if (b->iclass == ptic_far_return && b->end_ip >> 63) {
+		set_time(w);
 		choose(w, 0);
-	if (b->iclass == ptic_call || b->iclass == ptic_return)
-		w->open = (struct ptflow_step){
-			.from = b->end_ip,
-			.kind = b->iclass == ptic_call ? PTFLOW_CALL : PTFLOW_RETURN,
-		};
+	}
+	if (b->iclass != ptic_call && b->iclass != ptic_return)
+		return;
+	set_time(w);
+	w->open = (struct ptflow_step){
+		.from = b->end_ip,
+		.kind = b->iclass == ptic_call ? PTFLOW_CALL : PTFLOW_RETURN,
+	};
 }
 
 /* From a PSB to an error, whose code it returns, or to the border. */
@@ -478,13 +497,11 @@ static int flow(struct work *w, int status)
 {
 	uint64_t last_ip = 0;
 
-	uint64_t tsc;
-
 	w->still = 0;
+	w->mark = UINT64_MAX;
 	w->space = NULL;
 	w->nr_found = 0;
-	if (pt_blk_time(w->dec, &tsc, NULL, NULL) >= 0)
-		w->tsc = tsc;
+	set_time(w);
 	for (;;) {
 		struct pt_block b = {0};
 		int rc;
@@ -505,7 +522,7 @@ static int flow(struct work *w, int status)
 		}
 		if (rc < 0)
 			return rc;
-		if (w->still > MAX_STILL)
+		if (stands_still(w))
 			return -pte_bad_query;
 		status = rc;
 	}

@@ -349,6 +349,7 @@ static int parse_pmu(struct parse *p, __u32 type)
 	rc = no_filter(p);
 	if (!rc)
 		rc = parse_mods(p->item.mods, &p->sampling, p->err);
+	pmu_default(pmu, &attr);
 	if (!rc)
 		rc = parse_terms(p, pmu, &attr);
 	if (rc)

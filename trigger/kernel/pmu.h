@@ -2,7 +2,7 @@
 /*
  * PMUs as sysfs describes them (Documentation/ABI/testing/sysfs-bus-event_source-devices-*): type
  * numbers, term formats, event aliases. The kernel tells all of it; nothing about a PMU is built
- * in.
+ * in but what a hardware trace is asked for (pmu_default.c).
  */
 #pragma once
 
@@ -23,6 +23,9 @@ bool pmu_type(const char *pmu, __u32 *type);
  */
 int pmu_term(const char *pmu, const char *term, const char *value, struct perf_event_attr *attr,
 	     struct err *err);
+
+/* The terms that a hardware trace of `pmu` has unless others are set; of other PMUs none. */
+void pmu_default(const char *pmu, struct perf_event_attr *attr);
 
 /* Offers all PMUs' names. */
 void pmu_closest(struct closest *c);

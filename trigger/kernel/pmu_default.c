@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a hardware trace is asked for where nobody says; see pmu.h. Left to itself, Intel PT writes
+ * no times and SPE none that can be told from others. The terms are those that perf asks for too.
+ */
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct wish {
+	const char *pmu; /* its name begins so */
+	const char *term;
+	const char *cap;     /* it has to be 1 in caps/; NULL: nothing has to */
+	const char *choices; /* in caps/: the values that the term may have, a bit each */
+	int value;	     /* of `choices` the nearest */
+};
+
+static const struct wish wishes[] = {
+	{"intel_pt", "pt", NULL, NULL, 1},
+	{"intel_pt", "branch", NULL, NULL, 1},
+	{"intel_pt", "tsc", NULL, NULL, 1},
+	{"intel_pt", "mtc", "mtc", NULL, 1},
+	{"intel_pt", "mtc_period", "mtc", "mtc_periods", 3},
+	{"intel_pt", "psb_period", "psb_cyc", "psb_periods", 3},
+	{"arm_spe_", "ts_enable", NULL, NULL, 1},
+};
+
+static unsigned long cap(const char *pmu, const char *name)
+{
+	char path[300], text[64];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%.100s/caps/%s", pmu, name);
+	return setting_line(path, text, sizeof(text)) ? strtoul(text, NULL, 16) : 0;
+}
+
+/* Of the bits that are set the nearest to `want`; negative: there is none. */
+static int nearest(unsigned long bits, int want)
+{
+	int best = -1;
+
+	for (int i = 0; i < (int)sizeof(bits) * CHAR_BIT; i++)
+		if (bits & 1ul << i && (best < 0 || abs(i - want) < abs(best - want)))
+			best = i;
+	return best;
+}
+
+void pmu_default(const char *pmu, struct perf_event_attr *attr)
+{
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		const struct wish *w = &wishes[i];
+		int value = w->value;
+		char text[16];
+
+		if (strncmp(pmu, w->pmu, strlen(w->pmu)) || (w->cap && cap(pmu, w->cap) != 1))
+			continue;
+		if (w->choices)
+			value = nearest(cap(pmu, w->choices), value);
+		snprintf(text, sizeof(text), "%d", value);
+		/* One that this machine does not have is not missed. */
+		if (value >= 0)
+			pmu_term(pmu, w->term, text, attr, NULL);
+	}
+}

@@ -99,12 +99,12 @@ for option in --from --to; do
 	bytes=$(($(traces "$work/part.data")))
 	check "$option leaves out about half of the trace" test "$bytes" -gt $((whole / 3)) -a "$bytes" -lt $((whole * 2 / 3))
 	decode "$work/part.data"
-	agrees "$option: what is there is right" --part "$work/perf" "$work/sort.log"
+	agrees "$option: what is there is right" "$work/perf" "part:$work/sort.log"
 done
 graft "$path" "$work/small.rbd" --cpu "$first" -s 8192 true gzip
 check "exported" "$RINGBACK" export -f perf -o "$work/small.data" "$work/small.rbd"
 decode "$work/small.data"
-agrees "where the oldest was overwritten, from the next place where it can begin" --end "$work/perf" "$work/gzip.log"
+agrees "where the oldest was overwritten, from the next place where it can begin" "$work/perf" "end:$work/gzip.log"
 
 # --- an area of a thread ---
 tid=$(sed -n 's/^# task [0-9]* \([0-9]*\) .*/\1/p' "$work/gzip.log")

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Compares what perf decodes of an exported Intel PT trace with what was seen when it was stepped.
 
-	pt_same.py [--end] [--part] PERF.txt LOG...
+	pt_same.py PERF.txt [end:|part:]LOG...
 		PERF.txt: perf script --itrace=bcre -F tid,time,ip,addr,flags,event --ns
 		LOG: of tool_pt step
 
 Of each program every call, return, way into the kernel and back has to be there, in order, with the
-same addresses; times may differ as far as the trace tells them, from packet to packet. --end: only the
-end of each is there, from some PSB on, where perf says once more that it begins. --part: any piece.
+same addresses; times may differ as far as the trace tells them, from packet to packet. Of an end: only
+its end is there, from some PSB on, where perf says once more that it begins; of a part: any piece.
 What differs goes to stdout, the first of each program; a summary too. Exit 1 when something does.
 """
 import re
@@ -63,13 +63,13 @@ def place(want, got, part):
     return -1
 
 
-def differs(log, got, end, part):
+def differs(log, got, how):
     """What is wrong, or nothing; and the largest difference of times."""
     want = log.steps
-    if end or part:
+    if how:
         if got and got[0][0] == "on":
             got = got[1:]
-        at = place(want, got, part) if got else -1
+        at = place(want, got, how == "part") if got else -1
         if at < 0:
             return "nothing of it that belongs together", 0
         want = want[at : at + len(got)]
@@ -83,17 +83,15 @@ def differs(log, got, end, part):
 
 
 def main():
-    args = sys.argv[1:]
-    end, part = "--end" in args, "--part" in args
-    files = [a for a in args if not a.startswith("--")]
-    got, errors = perf_steps(files[0])
+    got, errors = perf_steps(sys.argv[1])
     bad = 0
     for line in errors[:3]:
         print(line)
-    for path in files[1:]:
+    for arg in sys.argv[2:]:
+        how, _, path = arg.rpartition(":")
         log = Log(path)
         its = got.pop(log.tid, [])
-        what, apart = differs(log, its, end, part)
+        what, apart = differs(log, its, how)
         bad += bool(what)
         print("%s: %d of %d steps, at most %d ns apart. %s" % (log.program, len(its), len(log.steps), apart, what))
     for tid in got:

@@ -16,7 +16,7 @@ dir=$build/vm
 root=$dir/root
 limit=200
 tools="bash awk basename bc cat chmod chown cmp comm cp cut date dd diff dirname env find getent grep head id jq ldd ln ls mkdir mktemp mv
-	nproc paste pgrep python3 readlink realpath rm rmdir sed seq setpriv setsid sleep sort stat tail taskset tee timeout touch tr
+	nproc paste perf pgrep python3 readlink realpath rm rmdir sed seq setpriv setsid sleep sort stat tail taskset tee timeout touch tr
 	truncate uniq unshare wc xargs"
 
 if [ "${1-}" = -t ]; then

@@ -58,5 +58,13 @@ check "a whole trace: each call and return, in order" decoded 1 0
 check "an overwritten start: the same from the next PSB on" decoded 2 $overwritten
 check "an end within a packet: the same up to it" decoded 3 0
 rec_stop
+
+# ---- perf, which shares nothing with ringback but the file ----
+
+check "exported for perf" "$RINGBACK" export -f perf -o "$work/data" "$path"
+perf script -i "$work/data" --itrace=bcre -F tid,time,ip,addr,flags,event --ns >"$work/perf" 2>"$work/perf.err" ||
+	cat "$work/perf.err"
+check "perf decodes the same of all three" \
+	python3 tests/pt_same.py "$work/perf" "$work/log1" "end:$work/log2" "part:$work/log3"
 check "the recorder ends with 0" test "$rec_status" = 0
 tap_end

@@ -44,6 +44,14 @@ decoded() {
 		"$loads/tool_ptflow" "$work/aux$1" "$work/log$1" "$work/code$1" 1 "$2"
 }
 
+# shown CPU PROGRAM: what script says of its steps there, and what the log does
+shown() {
+	"$RINGBACK" script --event call,return,out,back,lost "$path" |
+		awk -v p="$2" -v c="[00$1]" '$1 == p && $3 == c { sub(":", "", $5); print $5 }' >"$work/shown"
+	sed -E '/^(call|return|off|on) /!d; s/ .*//; s/^off$/out/; s/^on$/back/' "$work/log$1" >"$work/logged"
+	wc -l <"$work/shown"
+}
+
 rec_start -a --channel "pt:intel_pt//u;size=$area_bytes"
 step 1 20000 basename /usr/lib/libc.so .so
 step 2 20000 sort tests/vm/run.sh
@@ -57,6 +65,13 @@ path=$(tail -n 1 "$work/out")
 check "a whole trace: each call and return, in order" decoded 1 0
 check "an overwritten start: the same from the next PSB on" decoded 2 $overwritten
 check "an end within a packet: the same up to it" decoded 3 0
+n=$(shown 1 basename)
+check "script shows each step of the whole one, in order" eval "[ $n -gt 100 ] && cmp $work/logged $work/shown"
+check "functions have names" eval '"$RINGBACK" script --event call "$path" | grep -q "basename .*__libc_start_main"'
+n=$(shown 2 sort)
+check "and the end of the overwritten one" eval "[ $n -gt 100 ] && tail -n $n $work/logged | cmp - $work/shown"
+n=$(shown 3 jq)
+check "and the start of the one that was cut" eval "[ $n -gt 100 ] && head -n $n $work/logged | cmp - $work/shown"
 rec_stop
 
 # ---- perf, which shares nothing with ringback but the file ----

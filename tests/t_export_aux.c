@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * export -f perf of AUX areas: what perf is told of the PMU, where the bytes are, who ran; cut
- * traces, damaged ones, and those that perf can't have. Whether perf then decodes them is for
- * it_export_pt.sh.
+ * traces, damaged ones, and those that perf can't have. Whether perf then decodes them is seen of
+ * SPE here; of Intel PT in it_export_pt.sh.
  */
 #include "tests/mkaux.h"
 #include "tests/perf_export.h"
@@ -500,6 +500,7 @@ static void other_pmus(void **state)
 		if (pmus[i].type) {
 			assert_true(next(&w) && w.h.type == AUXTRACE_INFO);
 			assert_true(word(&w, 0) == pmus[i].type && word(&w, 1) == 9);
+			assert_int_equal(w.body.len, (2 + pmus[i].time_conv) * 8);
 			assert_true(next(&w) && w.h.type == AUXTRACE && word(&w, 0) == 800);
 		} else {
 			assert_int_equal(e.res.nr_areas_left_out, 1);
@@ -509,6 +510,73 @@ static void other_pmus(void **state)
 		assert_int_equal(count(e.b, AUXTRACE), pmus[i].type > 0);
 		free((void *)e.b.p);
 	}
+}
+
+static void put_packet(struct buf *b, uint8_t header, uint64_t payload, size_t n)
+{
+	MK_OK(buf_put(b, &header, 1));
+	MK_OK(buf_put(b, &payload, n));
+}
+
+/* Loads that missed the first cache, 10 us apart, of the thread that runs. Packets are those of the
+ * Arm ARM, "Statistical Profiling Extension sample record specification". */
+static struct mk spe_dump(void)
+{
+	struct mk d = begin();
+	struct mk_records r = {0};
+	struct buf b = {0};
+
+	mk_text(&d, FMT_HOST, FMT_HOST_CPU_ID, "0x00000000410fd0c0");
+	mk_aux_channel(&d, 0, 0, "spe", "arm_spe_0", no_files);
+	for (uint64_t i = 0; i < 5; i++) {
+		put_packet(&b, 0xb0, 0x401000 + i * 4, 8); /* PC */
+		put_packet(&b, 0x62, 0x0e, 4);	     /* retired, cache accessed, line fetched */
+		put_packet(&b, 0x49, 0, 1);	     /* a load */
+		put_packet(&b, 0xb2, 0x7000 + i, 8); /* from there */
+		put_packet(&b, 0x71, cycles(50000 - i * 10000), 8);
+	}
+	window(&d, 0, 0, 1, b.len);
+	put_bytes(&d, 0, 0, b.p, (uint32_t)b.len);
+	put_switch(&r, HIT - 60000, true, 0, 10);
+	put_block(&d, 0, &r);
+	buf_free(&b);
+	return d;
+}
+
+/* What perf prints of an export. */
+static void perf_says(const struct exported *e, const char *how, char *out, size_t n)
+{
+	char path[] = "/tmp/spe.XXXXXX", command[300];
+	int fd = mkstemp(path);
+	FILE *f;
+
+	assert_true(fd >= 0 && write(fd, e->b.p, e->b.len) == (ssize_t)e->b.len);
+	close(fd);
+	snprintf(command, sizeof(command), "perf script -i %s %s 2>&1 </dev/null", path, how);
+	f = popen(command, "re");
+	assert_non_null(f);
+	out[fread(out, 1, n - 1, f)] = '\0';
+	pclose(f);
+	unlink(path);
+}
+
+static void perf_decodes_spe(void **state)
+{
+	struct mk d = spe_dump();
+	struct exported e = export_all(&d);
+	char said[4000], line[100];
+	const char *at = said;
+
+	perf_says(&e, "--itrace=f --ns -F tid,cpu,time,event,addr,ip", said, sizeof(said));
+	for (int i = 0; i < 5; i++) {
+		snprintf(
+			line, sizeof(line),
+			"   10 [001]     1.9999%d0000:     l1d-miss:             %x           %x\n",
+			5 + i, 0x7000 + i, 0x401000 + i * 4);
+		at = strstr(at, line);
+		assert_non_null(at);
+	}
+	free((void *)e.b.p);
 }
 
 static void of_two_events_one_is_taken(void **state)
@@ -570,6 +638,7 @@ int main(void)
 		cmocka_unit_test(a_trace_of_long_uptime_has_its_times),
 		cmocka_unit_test(of_a_hole_what_is_newer_is_there),
 		cmocka_unit_test(other_pmus),
+		cmocka_unit_test(perf_decodes_spe),
 		cmocka_unit_test(of_two_events_one_is_taken),
 		cmocka_unit_test(nothing_known_is_no_harm),
 	};

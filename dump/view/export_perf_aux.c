@@ -32,15 +32,21 @@ struct aux_kind {
 	bool time_conv; /* perf takes the clock from a TIME_CONV */
 };
 
-/* arm_spe, hisi_ptt: which event it is. */
+/* Which event it is. */
 static void info_type(const struct perf_aux *a, struct text *t)
 {
 	perf_u64(t, a->event->attr.type);
 }
 
+static void info_spe(const struct perf_aux *a, struct text *t)
+{
+	info_type(a, t);
+	perf_u64(t, a->v[0].d->cpu >= 0); /* an area for each CPU */
+}
+
 static const struct aux_kind kinds[] = {
 	{"intel_pt", 1, perf_pt_info, perf_pt_cut, false},
-	{"arm_spe_", 4, info_type, NULL, true},
+	{"arm_spe_", 4, info_spe, NULL, true},
 	{"hisi_ptt", 6, info_type, NULL, false},
 };
 

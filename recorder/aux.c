@@ -2,14 +2,16 @@
 /* AUX areas: mapped, copied, how far they were written; see aux.h. Called by banks.c. */
 #include "recorder/aux.h"
 
+#include "dump/block.h"
 #include "trigger/kernel/clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What is compared in one go. */
+/* What is summed up, and where the area is compared by that: the smallest page. */
 #define STEP_BYTES 4096u
 /* Records that writers may have begun and not yet published when the ring was copied: some of less
  * than 100 bytes. */
@@ -26,6 +28,8 @@ static int take_memory(uint8_t **out, size_t bytes)
 	if (p == MAP_FAILED)
 		return -errno;
 	madvise(p, bytes, MADV_HUGEPAGE);
+	/* A child would make each page be copied anew before it can be written. */
+	madvise(p, bytes, MADV_DONTFORK);
 	memset(p, 0, bytes);
 	mlock(p, bytes);
 	*out = p;
@@ -100,6 +104,8 @@ int aux_open(struct aux *a, const struct ring *live, uint64_t size)
 		rc = take_memory(&a->copy, size);
 	if (!rc)
 		rc = make_records(a, live);
+	if (!rc && !(a->sums = calloc(size / STEP_BYTES, sizeof(*a->sums))))
+		rc = -ENOMEM;
 	if (rc) {
 		aux_close(a);
 		return rc;
@@ -113,6 +119,8 @@ int aux_open(struct aux *a, const struct ring *live, uint64_t size)
 		.time_shift = scale.shift,
 	};
 	a->start_head = head_of(live);
+	for (uint64_t at = 0; at < size; at += STEP_BYTES)
+		a->sums[at / STEP_BYTES] = block_hash(a->copy + at, STEP_BYTES, 0);
 	return 0;
 }
 
@@ -123,6 +131,7 @@ void aux_close(struct aux *a)
 	if (a->copy)
 		munmap(a->copy, a->size);
 	ring_unmap(&a->records);
+	free(a->sums);
 	*a = (struct aux){0};
 }
 
@@ -157,20 +166,24 @@ void aux_started(struct aux *a)
 
 /* ---- contents ---- */
 
-/* Whether `bytes` of the area from place `at` on, around its end, differ from the copy. */
+/* Whether `bytes` of the area from place `at` on, in one page, differ from the copy. */
 static bool differs(const struct aux *a, uint64_t at, uint64_t bytes)
 {
-	while (bytes) {
-		uint64_t n = STEP_BYTES - at % STEP_BYTES;
+	at &= a->size - 1;
+	return memcmp(a->live + at, a->copy + at, bytes) != 0;
+}
 
-		if (n > bytes)
-			n = bytes;
-		if (memcmp(a->live + at, a->copy + at, n))
-			return true;
-		at = (at + n) & (a->size - 1);
-		bytes -= n;
-	}
-	return false;
+/* Likewise of what was not written since the start if it did not go around: at both of its ends,
+ * where it is less than a page. */
+static bool ends_differ(const struct aux *a, uint64_t from, uint64_t to, uint64_t rest)
+{
+	uint64_t first = -to & (STEP_BYTES - 1), last = from & (STEP_BYTES - 1);
+
+	if (first > rest)
+		first = rest;
+	if (last > rest)
+		last = rest;
+	return differs(a, to, first) || differs(a, from - last, last);
 }
 
 static void copy_part(struct aux *a, uint64_t at, uint64_t bytes)
@@ -185,25 +198,60 @@ static void copy_part(struct aux *a, uint64_t at, uint64_t bytes)
 	memcpy(a->copy, a->live, bytes - till_end);
 }
 
-/* How much was written since the start. Of a head that is a place, whole rounds are not known: at
- * least so much. */
-static uint64_t written_since(struct aux *a, uint64_t from, uint64_t to)
+static uint64_t moved(const struct aux *a)
 {
-	uint64_t moved = (to - from) & (a->size - 1);
+	return (a->stop_head - a->start_head) & (a->size - 1);
+}
+
+/* All of it, where it is not known yet what is new: to compare first would take longer. */
+void aux_copy(struct aux *a)
+{
+	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
+	uint64_t began_ns = clock_ns(), fresh = a->stop_head - a->start_head;
 
 	if (a->stop_head > a->size)
 		a->counting = true;
-	if (a->counting)
-		return a->stop_head - a->start_head;
-	return differs(a, to, a->size - moved) ? a->size + moved : moved;
+	if (a->counting) {
+		if (fresh > a->size)
+			fresh = a->size;
+		copy_part(a, (to - fresh) & mask, fresh);
+	} else {
+		a->went_over = ends_differ(a, from, to, a->size - moved(a));
+		memcpy(a->copy, a->live, a->size);
+	}
+	a->window.copy_ns = clock_ns() - began_ns;
 }
 
-void aux_copy(struct aux *a)
+/* Sums up the pages of the copy; whether one has changed that was not to be written if the trace
+ * did not go around. */
+static bool sum_up(struct aux *a)
+{
+	uint64_t rest = a->size - moved(a);
+	bool changed = false;
+
+	for (uint64_t at = 0; at < a->size; at += STEP_BYTES) {
+		uint64_t sum = block_hash(a->copy + at, STEP_BYTES, 0);
+		uint64_t behind = (at - a->stop_head) & (a->size - 1);
+
+		if (behind + STEP_BYTES <= rest && sum != a->sums[at / STEP_BYTES])
+			changed = true;
+		a->sums[at / STEP_BYTES] = sum;
+	}
+	return changed;
+}
+
+void aux_measure(struct aux *a)
 {
 	struct fmt_window_aux *w = &a->window;
 	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
-	uint64_t began_ns = clock_ns(), written = written_since(a, from, to);
+	uint64_t written = a->stop_head - a->start_head;
 
+	/* Of a head that is a place, whole rounds are not known: at least so much. */
+	if (!a->counting) {
+		written = moved(a);
+		if (sum_up(a) || a->went_over)
+			written += a->size;
+	}
 	if (from + written >= a->size)
 		a->full = true;
 	w->new_bytes = written < a->size ? written : a->size;
@@ -211,9 +259,7 @@ void aux_copy(struct aux *a)
 	w->written_bytes = written;
 	w->head = a->stop_head;
 	w->flags = (written > a->size ? FMT_AUX_WRAPPED : 0) | (a->counting ? FMT_AUX_COUNTING : 0);
-	copy_part(a, (to - w->new_bytes) & mask, w->new_bytes);
 	a->start_head = a->stop_head;
-	w->copy_ns = clock_ns() - began_ns;
 }
 
 void aux_copy_records(struct aux *a, const struct ring *live)

@@ -4,17 +4,17 @@
  * until a trigger stops it; and the copy of what it held, which is what a dump is made of. Where
  * the trace stands is aux_head, which the driver tells when it stops; aux_tail is never used.
  *
- *	main loop      stop ─┐                          ┌─▶ (runs again)
- *	crew                 └─▶ aux_copy() ──▶ start ──┘
- *	dump's workers                           └─▶ aux_block() ... of the copy
+ *	main loop      stop ─┐
+ *	crew                 └─▶ aux_copy() ──▶ start ──▶ aux_measure()
+ *	dump's workers                                         └─▶ aux_block() ... of the copy
  *
- * Between dumps the copy stays as it is: it is what the area held when the trace was last started.
  * Some drivers' heads count on; others' are places in the area, and how far those have come only
- * the contents tell:
+ * the contents tell, by what they were at the start. Of these a sum is kept for each page, so that
+ * the trace need not stand still for longer than the copy takes:
  *
  *	     start            head
  *	──────┬────────────────┬──────────────   [start, head) was written; and if anything of
- *	      │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│   as before?    what follows differs from the copy, all was
+ *	      │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│   as before?    what follows is another, all was
  *	──────┴────────────────┴──────────────
  *
  * The arithmetic is pure: it works on any two pieces of memory, so that tests need no kernel.
@@ -38,6 +38,8 @@ struct aux {
 	uint64_t stop_head;  /* and stopped */
 	bool counting;	     /* the head counts on: it was beyond the area */
 	bool full;	     /* all of it has been written at some time */
+	uint64_t *sums;	     /* of the copy's pages */
+	bool went_over;	     /* aux_copy() has seen that it went around */
 	struct cycles_pair started;
 	/* The records beside it as they were at the stop: a ring in memory of our own. */
 	struct ring records;
@@ -58,10 +60,12 @@ uint64_t aux_bytes(const struct aux *a);
 
 /* Right after its event was stopped: when, and where it stands. */
 void aux_stopped(struct aux *a, const struct ring *live);
-/* Copies what was written since the start and finds out how much that is. */
+/* Copies what may have been written since the start. */
 void aux_copy(struct aux *a);
 /* Right after its event was started again, or for the first time. */
 void aux_started(struct aux *a);
+/* After aux_copy(), whether it runs again or not: finds out how much was written. */
+void aux_measure(struct aux *a);
 /* The records from aux_stopped() and before, which need not stand still. */
 void aux_copy_records(struct aux *a, const struct ring *live);
 

@@ -365,6 +365,7 @@ void banks_copy_aux(struct banks *b)
 		aux_started(b->aux);
 	}
 	aux_copy_records(b->aux, &b->active->ring);
+	aux_measure(b->aux);
 }
 
 void banks_disable_frozen(struct banks *b)

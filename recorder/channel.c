@@ -145,6 +145,9 @@ static int become_aux(struct channel *c, const struct config_channel *cc, struct
 	c->aux_bytes = cc->ring_bytes ? cc->ring_bytes : DEFAULT_AUX_BYTES;
 	c->aux_bytes = ring_round(c->aux_bytes, (size_t)sysconf(_SC_PAGESIZE));
 	c->aux_bytes_given = cc->ring_bytes_given;
+	c->pmu = strndup(e->name, strcspn(e->name, "/")); /* where its terms begin */
+	if (!c->pmu)
+		return err_set(err, -ENOMEM, "out of memory");
 	return add_switches(c, err);
 }
 
@@ -195,6 +198,7 @@ void channel_free(struct channel *c)
 	if (!c)
 		return;
 	event_list_free(&c->events);
+	free(c->pmu);
 	free(c->name);
 	free(c);
 }

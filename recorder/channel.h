@@ -44,6 +44,7 @@ struct channel {
 	bool ring_bytes_given; /* asked for, so not to be shrunk silently */
 	uint64_t aux_bytes;    /* of a ring's AUX area; 0: it has none. Then ... */
 	bool aux_bytes_given;
+	char *pmu;	   /* likewise: its name */
 	unsigned nr_banks; /* ... this is 1, and events.v[0] is whose area it is */
 	struct record_layout layout;
 	struct channel_offsets at;

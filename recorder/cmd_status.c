@@ -155,6 +155,30 @@ static void print_channels(const json_t *r)
 	table_free(t);
 }
 
+/* Of channels with AUX areas: how large, and how the last dump found them. */
+static void print_areas(const json_t *r)
+{
+	const json_t *channel;
+	size_t i;
+
+	json_array_foreach(get(r, "channels"), i, channel)
+	{
+		const json_t *aux = get(channel, "aux");
+		struct word size, all, fresh, blackout, copy;
+
+		if (!aux)
+			continue;
+		printf("AUX:        %s: %" PRIu64 " areas of %s", text(channel, "name"),
+		       number(aux, "nr_areas"), size_of(aux, "area_bytes", &size));
+		if (number(aux, "blackout_ns"))
+			printf("; last dump: %s, %s new; stopped for up to %s, copied in %s",
+			       size_of(aux, "bytes", &all), size_of(aux, "new_bytes", &fresh),
+			       time_text(number(aux, "blackout_ns"), &blackout),
+			       time_text(number(aux, "copy_ns"), &copy));
+		putchar('\n');
+	}
+}
+
 static void print_rules(const json_t *r)
 {
 	const json_t *rules = get(r, "rules"), *rule;
@@ -260,6 +284,7 @@ static void print_status(const json_t *r)
 	print_rules(r);
 	if (get(r, "dumps"))
 		print_dumps(r);
+	print_areas(r);
 	print_repeats(r);
 	if (get(r, "ledger"))
 		print_processes(r);

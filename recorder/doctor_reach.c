@@ -5,6 +5,7 @@
  */
 #include "recorder/doctor.h"
 
+#include "dump/base/bytes.h"
 #include "dump/base/err.h"
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
@@ -126,30 +127,65 @@ static void check_uprobes(struct doctor *d)
 	}
 }
 
+#define MAX_AUX_LINES 6 /* some processors have one for each kind of core */
+
 struct aux_list {
-	char names[200];
+	struct doctor *d;
+	unsigned nr;
 };
+
+/* What the hardware can: "caps: mtc=1 psb_cyc=1 ...", as far as the line is long. */
+static void caps_text(const char *pmu, char *out, size_t n)
+{
+	struct buf files = {0};
+	size_t used = 0;
+
+	*out = '\0';
+	if (pmu_files(pmu, &files))
+		n = 0;
+	for (size_t at = 0; at < files.len;) {
+		const char *path = (char *)files.p + at, *value = path + strlen(path) + 1;
+
+		at += strlen(path) + strlen(value) + 2;
+		if (strncmp(path, "caps/", 5) || used + strlen(path) + strlen(value) + 16 > n)
+			continue;
+		used += (size_t)snprintf(out + used, n - used, "%s%s=%s",
+					 used ? " " : "; caps: ", path + 5, value);
+	}
+	buf_free(&files);
+}
 
 static void note_aux(void *ctx, const char *pmu, __u32 type)
 {
 	struct aux_list *a = ctx;
-	size_t n = strlen(a->names);
+	char caps[320];
 
-	if (type >= PERF_TYPE_MAX && pmu_has_aux(pmu))
-		snprintf(a->names + n, sizeof(a->names) - n, "%s%s", n ? ", " : "", pmu);
+	if (type < PERF_TYPE_MAX || a->nr == MAX_AUX_LINES || !pmu_has_aux(pmu))
+		return;
+	caps_text(pmu, caps, sizeof(caps));
+	doctor_add(a->d, GROUP, "hardware trace", DOCTOR_OK, false,
+		   "%s has AUX areas: --channel 'trace:%s//u'%s", pmu, pmu, caps);
+	a->nr++;
 }
 
 static void check_aux(struct doctor *d)
 {
-	struct aux_list a = {""};
+	struct aux_list a = {.d = d};
 
 	pmu_each(note_aux, &a);
-	if (a.names[0])
-		doctor_add(d, GROUP, "hardware trace", DOCTOR_OK, false, "AUX PMUs: %s", a.names);
-	else
+	if (!a.nr)
 		doctor_add(
 			d, GROUP, "hardware trace", DOCTOR_NO, false,
 			"no PMU with an AUX area (intel_pt, cs_etm, arm_spe) can be opened here");
+	else if (!d->caps.aux_pause)
+		doctor_add(
+			d, GROUP, "pause of traces", DOCTOR_NO, false,
+			"an event can't stop a trace in this kernel (aux_action: Linux 6.13): the "
+			"recorder does when it is told");
+	else
+		doctor_add(d, GROUP, "pause of traces", DOCTOR_OK, false,
+			   "this kernel has aux_action; the recorder stops traces itself when a "
+			   "trigger is met");
 }
 
 static void check_cgroups(struct doctor *d)

@@ -8,6 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static void print_aux(const struct session *s, const struct channel *c)
+{
+	char area[32], ring[32];
+
+	printf("  channel %s: %s into an AUX area of %s a %s, with as much to copy it to; its "
+	       "records "
+	       "in a ring of %s\n",
+	       c->name, c->events.v[0]->name, str_fmt_size(area, sizeof(area), c->aux_bytes),
+	       s->target.per_thread ? "thread" : "CPU",
+	       str_fmt_size(ring, sizeof(ring), c->ring_bytes));
+}
+
 static void print_channels(const struct session *s)
 {
 	const struct recording *r = s->recording;
@@ -22,6 +34,10 @@ static void print_channels(const struct session *s)
 	for (size_t i = 0; i < recording_nr_channels(r); i++) {
 		const struct channel *c = recording_channel(r, i);
 
+		if (c->aux_bytes) {
+			print_aux(s, c);
+			continue;
+		}
 		printf("  channel %s: %zu event%s, %u bank%s of %s a CPU\n", c->name, c->events.nr,
 		       c->events.nr == 1 ? "" : "s", c->nr_banks, c->nr_banks == 1 ? "" : "s",
 		       str_fmt_size(bytes, sizeof(bytes), c->ring_bytes));

@@ -78,23 +78,19 @@ static int add_format(struct formats *f, const struct event *e, struct err *err)
 	return rc;
 }
 
-/* The name ends where the terms begin. */
 static int add_pmu(struct formats *f, const struct channel *c, struct err *err)
 {
-	char *name = strndup(c->events.v[0]->name, strcspn(c->events.v[0]->name, "/"));
 	struct format_pmu *v = realloc(f->pmus, (f->nr_pmus + 1) * sizeof(*v)), *p;
-	int rc = -ENOMEM;
+	int rc;
 
-	if (v)
-		f->pmus = v;
-	if (v && name) {
-		p = &v[f->nr_pmus++];
-		*p = (struct format_pmu){.event = c->first_event};
-		rc = buf_put(&p->text, name, strlen(name) + 1);
-		if (!rc)
-			rc = pmu_files(name, &p->text);
-	}
-	free(name);
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory");
+	f->pmus = v;
+	p = &v[f->nr_pmus++];
+	*p = (struct format_pmu){.event = c->first_event};
+	rc = buf_put(&p->text, c->pmu, strlen(c->pmu) + 1);
+	if (!rc)
+		rc = pmu_files(c->pmu, &p->text);
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/crew.h"
 #include "recorder/log.h"
+#include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 #include "recorder/sides.h"
 
@@ -32,7 +33,8 @@ struct recording {
 	struct banks **banks;
 	size_t nr_banks, max_banks;
 	struct sides *sides;
-	struct crew *crew; /* copies AUX areas; NULL: there are none */
+	struct crew *crew;	   /* copies AUX areas; NULL: there are none */
+	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */
 	bool started;
 };
 
@@ -104,8 +106,11 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 		      struct err *err)
 {
 	struct banks *b;
-	int rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
+	int rc;
 
+	if (c->pmu && cpu >= 0 && !pmu_serves_cpu(c->pmu, cpu))
+		return 0;
+	rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
 	if (rc)
 		return rc;
 	rc = keep_banks(r, b);
@@ -245,7 +250,31 @@ static int open_crew(struct recording *r, struct err *err)
 
 	for (size_t i = 0; i < r->nr_channels; i++)
 		any |= r->channels[i]->aux_bytes > 0;
-	return any ? crew_new(nr < CREW_MAX ? nr : CREW_MAX, copy_aux, &r->crew, err) : 0;
+	if (!any)
+		return 0;
+	r->aux = calloc(r->nr_channels, sizeof(*r->aux));
+	if (!r->aux)
+		return err_set(err, -ENOMEM, "out of memory");
+	return crew_new(nr < CREW_MAX ? nr : CREW_MAX, copy_aux, &r->crew, err);
+}
+
+/* What status tells of the dump that has just been made. */
+static void note_aux(struct recording *r)
+{
+	memset(r->aux, 0, r->nr_channels * sizeof(*r->aux));
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		const struct banks *b = r->banks[i];
+		struct recording_aux *a = &r->aux[b->channel->id];
+
+		if (!b->aux)
+			continue;
+		a->bytes += b->aux->window.bytes;
+		a->new_bytes += b->aux->window.new_bytes;
+		if (b->aux->window.blackout_ns > a->blackout_ns)
+			a->blackout_ns = b->aux->window.blackout_ns;
+		if (b->aux->window.copy_ns > a->copy_ns)
+			a->copy_ns = b->aux->window.copy_ns;
+	}
 }
 
 /* ---- life ---- */
@@ -290,6 +319,7 @@ void recording_close(struct recording *r)
 	if (!r)
 		return;
 	crew_free(r->crew);
+	free(r->aux);
 	close_banks(r, 0);
 	free(r->banks);
 	sides_close(r->sides);
@@ -356,6 +386,8 @@ static void drop_banks(struct recording *r, size_t i)
 
 void recording_settle(struct recording *r, bool committed)
 {
+	if (r->aux && committed)
+		note_aux(r);
 	for (size_t i = r->nr_banks; i-- > 0;)
 		if (banks_settle(r->banks[i], committed))
 			drop_banks(r, i);
@@ -592,19 +624,10 @@ void recording_channel_state(const struct recording *r, size_t channel, uint64_t
 
 void recording_channel_aux(const struct recording *r, size_t channel, struct recording_aux *out)
 {
-	*out = (struct recording_aux){0};
-	for (size_t i = 0; i < r->nr_banks; i++) {
-		const struct banks *b = r->banks[i];
-		const struct fmt_window_aux *w;
-
-		if (b->channel != r->channels[channel] || !b->aux)
-			continue;
-		w = &b->aux->window;
-		out->bytes += w->bytes;
-		out->new_bytes += w->new_bytes;
-		if (w->blackout_ns > out->blackout_ns)
-			out->blackout_ns = w->blackout_ns;
-		if (w->copy_ns > out->copy_ns)
-			out->copy_ns = w->copy_ns;
-	}
+	*out = r->aux ? r->aux[channel] : (struct recording_aux){0};
+	out->area_bytes = r->channels[channel]->aux_bytes;
+	out->nr_areas = 0;
+	for (size_t i = 0; i < r->nr_banks; i++)
+		if (r->banks[i]->channel == r->channels[channel] && r->banks[i]->aux)
+			out->nr_areas++;
 }

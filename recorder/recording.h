@@ -76,13 +76,14 @@ const struct record_layout *recording_sideband_layout(const struct recording *r)
  * started, have all ended. Their descriptors wake for it; sideband_drain() is due afterwards. */
 bool recording_target_ended(struct recording *r);
 
-/* A channel's AUX areas, as far as they were copied for the last dump. */
+/* A channel's AUX areas, and how the last dump that was committed found them. */
 struct recording_aux {
+	size_t nr_areas;	       /* now */
+	uint64_t area_bytes;	       /* of one; 0: the channel has none */
 	uint64_t bytes, new_bytes;     /* as in fmt_window_aux, over all of them */
 	uint64_t blackout_ns, copy_ns; /* the longest */
 };
 
-/* Not while a dump is in the making. */
 void recording_channel_aux(const struct recording *r, size_t channel, struct recording_aux *out);
 
 /* Notes how far all rings are; nothing in any of them is older than what it returns. */

@@ -16,6 +16,17 @@
 /* A trigger waits as long as this at most; the rest of the horizons is about right then. */
 #define HORIZONS_NS 300000ull
 
+static json_t *aux_json(const struct session *s, size_t channel)
+{
+	struct recording_aux a;
+
+	recording_channel_aux(s->recording, channel, &a);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "area_bytes", (json_int_t)a.area_bytes,
+			 "nr_areas", (json_int_t)a.nr_areas, "bytes", (json_int_t)a.bytes,
+			 "new_bytes", (json_int_t)a.new_bytes, "blackout_ns",
+			 (json_int_t)a.blackout_ns, "copy_ns", (json_int_t)a.copy_ns);
+}
+
 static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 {
 	const struct channel *c = recording_channel(s->recording, i);
@@ -23,16 +34,19 @@ static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 	uint64_t horizon, written;
 	unsigned fill;
 	size_t rings;
+	json_t *o;
 
 	for (size_t k = 0; k < c->events.nr; k++)
 		json_array_append_new(events, json_string(c->events.v[k]->name));
 	recording_channel_state(s->recording, i, now, now + HORIZONS_NS, &horizon, &fill, &written,
 				&rings);
-	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "name", c->name, "events",
-			 events, "ring_bytes", (json_int_t)c->ring_bytes, "nr_rings",
-			 (json_int_t)rings, "banks", (json_int_t)c->nr_banks, "horizon_ns",
-			 (json_int_t)horizon, "fill_percent", (int)fill, "written_bytes",
-			 (json_int_t)written);
+	o = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "name", c->name, "events", events,
+		      "ring_bytes", (json_int_t)c->ring_bytes, "nr_rings", (json_int_t)rings,
+		      "banks", (json_int_t)c->nr_banks, "horizon_ns", (json_int_t)horizon,
+		      "fill_percent", (int)fill, "written_bytes", (json_int_t)written);
+	if (o && c->aux_bytes)
+		json_object_set_new(o, "aux", aux_json(s, i));
+	return o;
 }
 
 static json_t *channels_json(const struct session *s)

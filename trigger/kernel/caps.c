@@ -75,6 +75,25 @@ static void probe_settings(struct caps *c)
 	c->initial_pidns = setting_ns("pid") == INITIAL_PIDNS;
 }
 
+/*
+ * attr.aux_action, which headers of before Linux 6.13 know as reserved: a kernel that does not know
+ * it either refuses with EINVAL what must be 0; one that does, with EOPNOTSUPP, what this PMU
+ * can't.
+ */
+static bool probe_aux_pause(void)
+{
+	struct perf_event_attr a = modest();
+	uint32_t start_paused = 1;
+	int fd;
+
+	memcpy((char *)&a + offsetof(struct perf_event_attr, aux_sample_size) + 4, &start_paused,
+	       sizeof(start_paused));
+	fd = event_open(&a, 0, -1, -1, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd == -EOPNOTSUPP;
+}
+
 static void probe_features(struct caps *c)
 {
 	struct perf_event_attr a = modest();
@@ -108,6 +127,8 @@ static void probe_features(struct caps *c)
 	a = modest();
 	a.namespaces = 1;
 	c->namespaces = opens(&a, 0, -1);
+
+	c->aux_pause = probe_aux_pause();
 }
 
 static void probe_reach(struct caps *c)
@@ -267,6 +288,7 @@ size_t caps_lines(const struct caps *c, char lines[][96], size_t max)
 		{"cgroup_sideband", c->cgroup_sideband},
 		{"ksymbol", c->ksymbol},
 		{"namespaces", c->namespaces},
+		{"aux_pause", c->aux_pause},
 		{"membarrier", c->membarrier},
 		{"hw_cycles", c->hw_cycles},
 		{"uprobes", c->uprobes},

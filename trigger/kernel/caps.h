@@ -30,6 +30,7 @@ struct caps {
 	bool cgroup_sideband;	   /* attr.cgroup, Linux 5.7 */
 	bool ksymbol;		   /* attr.ksymbol and bpf_event, Linux 5.1 */
 	bool namespaces;	   /* attr.namespaces */
+	bool aux_pause;		   /* attr.aux_action, Linux 6.13: an event stops a trace */
 	bool membarrier;	   /* MEMBARRIER_CMD_GLOBAL */
 	bool hw_cycles;		   /* a hardware PMU counts */
 	bool uprobes;		   /* the uprobe PMU */

@@ -322,6 +322,28 @@ bool pmu_has_aux(const char *pmu)
 
 /* ---- what it says of itself ---- */
 
+bool pmu_serves_cpu(const char *pmu, int cpu)
+{
+	char mask[512], *p = mask;
+
+	if (!read_file(pmu, "cpumask", mask, sizeof(mask)))
+		return true;
+	for (;; p++) {
+		char *end;
+		long from = strtol(p, &end, 10), to = from;
+
+		if (end == p)
+			return false;
+		if (*end == '-')
+			to = strtol(end + 1, &end, 10);
+		if (cpu >= from && cpu <= to)
+			return true;
+		if (*end != ',')
+			return false;
+		p = end;
+	}
+}
+
 /* Longer ones are no text for a dump, nor are links and binary files. */
 #define FILE_BYTES 1024
 

@@ -36,6 +36,9 @@ void pmu_each(void (*each)(void *ctx, const char *pmu, __u32 type), void *ctx);
 /* Whether it has an AUX area, found by trying to map one; false too where that may not be tried. */
 bool pmu_has_aux(const char *pmu);
 
+/* Whether events for this CPU can be opened: what serves some only says which (cpumask). */
+bool pmu_serves_cpu(const char *pmu, int cpu);
+
 /*
  * What it says of itself: of each small text file in its directory, in format/ and in caps/, the
  * path there and the content without its last newline, a NUL behind each, appended to `out`. 0 or

@@ -10,6 +10,7 @@
 
 parameters=/sys/module/rb_aux/parameters
 area=$loads/tool_area
+step=0.01
 
 # set_to NAME VALUE
 set_to() {
@@ -32,9 +33,18 @@ record() {
 	rec_start --symbols off --channel "count:rb_aux_count//;size=16K" --channel "mod:rb_aux_mod//;size=16K" "$@"
 }
 
-# nr_dumps N: whether there are that many
-nr_dumps() {
-	[ "$(wc -l <"$work/out")" -ge "$1" ]
+# dump: sets path; looks each $step seconds. Asked for by a signal, since starting a program takes long here.
+dump() {
+	local paths nr
+
+	mapfile -t paths <"$work/out"
+	nr=${#paths[@]}
+	kill -USR2 "$rec_pid"
+	while [ ${#paths[@]} = "$nr" ] && kill -0 "$rec_pid"; do
+		sleep "$step"
+		mapfile -t paths <"$work/out"
+	done
+	path=${paths[-1]}
 }
 
 # ---- all CPUs: never full, exactly full, five bytes over, nothing new, many times around ----
@@ -45,7 +55,7 @@ record -a
 for bytes in 5003 16384 16389 16389 1000003; do
 	set_to limit $bytes
 	sleep 0.1
-	path=$(dump_now)
+	dump
 	check "$bytes bytes on each CPU: the dump has the last of them, in order" areas "$path"
 	for kind in count mod; do
 		equal "$kind: and that is all" "$bytes $bytes $bytes $bytes" "$(each $kind end)"
@@ -60,12 +70,147 @@ done
 # One after the other, and what is new in each is what came since the one before.
 set_to rate 2048
 set_to limit 0
-for ((i = 6; i <= 55; i++)); do
-	kill -USR2 "$rec_pid"
-	wait_for 10 nr_dumps $i
+began=$SECONDS
+for ((i = 0; i < 50; i++)); do
+	dump
 done
+echo "# 50 dumps took $((SECONDS - began)) s"
 check "50 dumps in a row, with those before" areas "$work"/dumps/*.rbd
 equal "each has all areas" 440 "$(wc -l <"$work/areas")"
+
+# ---- free running: nobody looks, nobody is woken ----
+
+before=$(switches)
+sleep 2
+equal "no thread of the recorder runs while the traces do" "$before" "$(switches)"
+equal "8 rings are mapped to be read only, and no tail of theirs was ever moved" "rings=8 moved=0" \
+	"$("$area" tails "$rec_pid")"
+
+# ---- a CPU goes and comes ----
+
+offline=/sys/devices/system/cpu/cpu3/online
+at_end+=("echo 1 >$offline")
+dump
+first=$path
+echo 0 >$offline
+wait_for 10 grep -q 'CPU 3 went offline' "$work/err"
+dump
+gone=$path
+check "what a CPU that went off had written is in the next dump" areas "$first" "$gone"
+equal "of all CPUs" "0 1 2 3 0 1 2 3" "$(each count cpu)"
+dump
+away=$path
+echo 1 >$offline
+wait_for 10 grep -q 'CPU 3 came online and is recorded' "$work/err"
+sleep 0.1
+dump
+check "and so is what it writes when it is back" areas "$first" "$gone" "$away" "$path"
+equal "but not while it is away" "0 1 2 3 0 1 2 3 0 1 2 0 1 2 3" "$(each mod cpu)"
+
+# ---- all CPUs busy ----
+
+for i in 1 2 3 4; do
+	in_background bash -c 'while :; do :; done'
+done
+for i in 1 2 3 4 5; do
+	dump
+done
+kill "${started[@]}"
+all=("$work"/dumps/*.rbd)
+check "five dumps while all CPUs are busy" areas "${all[@]: -6}"
+
 rec_stop
 check "the recorder ends with 0" test "$rec_status" = 0
+
+# ---- other targets ----
+
+# busy_areas NAME DUMP..: their bytes are right, and somebody wrote some to each channel's
+busy_areas() {
+	local name=$1 kind
+
+	shift
+	check "$name: what was written is there, in order" areas "$@"
+	for kind in count mod; do
+		check "$name: $kind has something new" test "$(($(each $kind new | tr ' ' '+')))" -gt 0
+	done
+}
+
+# two_dumps NAME: of what is recorded, with something between them
+two_dumps() {
+	local first
+
+	sleep 0.2
+	dump
+	first=$path
+	sleep 0.2
+	dump
+	busy_areas "$1" "$first" "$path"
+}
+
+set_to rate 8192
+record -C 1,2
+two_dumps "two CPUs"
+equal "only those" "1 2 1 2" "$(each count cpu)"
+rec_stop
+
+# It waits, and what it starts works.
+in_background bash -c "while :; do $loads/load_count 0.1 >/dev/null; done"
+record -p "$bg_pid"
+two_dumps "a process and what it starts"
+equal "an area a CPU" "0 1 2 3 0 1 2 3" "$(each mod cpu)"
+rec_stop
+kill "$bg_pid"
+
+in_background bash -c 'while :; do :; done'
+record -t "$bg_pid" --no-inherit
+two_dumps "a thread"
+equal "an area of its own" "-1 -1 $bg_pid $bg_pid" "$(each mod cpu) $(each mod tid)"
+rec_stop
+
+mkdir -p "$work/cgroup"
+mount -t cgroup2 none "$work/cgroup"
+at_end+=("rmdir $work/cgroup/traced; umount $work/cgroup")
+# Until something is written there, a hierarchy that was never used does not know its implicit controllers.
+echo +pids >"$work/cgroup/cgroup.subtree_control"
+mkdir "$work/cgroup/traced"
+echo "$bg_pid" >"$work/cgroup/traced/cgroup.procs"
+record --cgroup "$work/cgroup/traced"
+two_dumps "a cgroup"
+rec_stop
+kill "$bg_pid"
+wait "$bg_pid"
+
+rm -f "$work"/dumps/*.rbd
+"$RINGBACK" record --config /dev/null -o "$work/dumps" --symbols off --dump-on-exit --channel "count:rb_aux_count//;size=16K" \
+	--channel "mod:rb_aux_mod//;size=16K" -- "$loads/load_count" 0.3 >"$work/out" 2>"$work/err"
+busy_areas "a command" "$(head -n 1 "$work/out" | grep rbd || tail -n 1 "$work/out")"
+
+# ---- what the driver says, and how long it takes ----
+
+set_to flags 12
+record -C 2
+dump_now >/dev/null
+set_to flags 0
+dump
+areas "$path"
+equal "what PERF_RECORD_AUX said is kept: partial, collision" 0x18 "$(printf %#x $(($(each mod flags) & 0xfc)))"
+rec_stop
+
+# Nothing else is to run meanwhile: all CPUs here are one thread of the host, of whose time it gets what others leave. So the
+# shortest of several is what tells.
+size=4194304
+set_to rate 8192
+rm -f "$work"/dumps/*.rbd
+rec_start --symbols off --channel "trace:rb_aux_mod//;size=$size" -C 1
+step=0.4
+for i in 1 2 3 4 5 6 7; do
+	dump
+done
+check "4 MiB are right too" areas "$work"/dumps/*.rbd
+rec_stop
+times=$("$area" time $size "$work/file")
+copy=$(sed 's/memcpy=\([0-9]*\).*/\1/' <<<"$times")
+blackout=$(each trace blackout | tr ' ' '\n' | sort -n | head -n 1)
+echo "# 4 MiB, ns: stopped for $(each trace blackout), of this copying $(each trace copy); $times"
+check "the trace stands still for at most 1.5 times a memcpy of its size" test "$blackout" -le $((copy * 3 / 2))
 tap_end

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: a CPU goes offline
 #
 # A CPU that goes offline keeps what its rings held for the next dump; one that comes online is recorded.
 . tests/tap.sh

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: a CPU goes offline, and another is taken before all others
 #
 # Rules that are decided in the kernel, on programs as they are: a million calls with 20 slow ones are 20 hits, and the fast
 # ones do not wake the recorder; redis, fsync, a hog on a CPU; a CPU that goes; a recorder that is killed leaves nothing.

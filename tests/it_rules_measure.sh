@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: it takes CPUs and memory from everybody
 # TIMEOUT: 400
 #
 # Rules that measure (psi, mem, load, rss, cpu), that wait for a time (every), for the end of a process (exit) and for lines in a

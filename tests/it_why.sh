@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: the trouble that it is about must be the greatest on the machine
 # TIMEOUT: 400
 #
 # Each incident of examples/ happens, its program asks for a dump, and `why` names the cause: the kind of trouble, the thread that

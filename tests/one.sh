@@ -13,7 +13,7 @@ limit=300
 command=("$file")
 
 case $file in
-*/fuzz/fuzz_*) command=(bash tests/fuzz.sh "$RINGBACK_BUILD" "$FUZZ_SECONDS" "$(basename "$file")") ;;
+*/fuzz/fuzz_*) command=(bash tests/fuzz.sh "${file%/fuzz/*}" "$FUZZ_SECONDS" "${file##*/}") ;;
 *.sh)
 	command=(bash "$file")
 	own=$(sed -n 's/^# TIMEOUT: \([0-9]*\)$/\1/p' "$file" | head -n 1)
@@ -29,6 +29,9 @@ chmod 1777 "$temporary/reports"
 export TMPDIR=$temporary/files
 export ASAN_OPTIONS=exitcode=99:log_path=$temporary/reports/report
 export UBSAN_OPTIONS=print_stacktrace=1
+# What tells them names of functions: LLVM's own tool, or that of binutils.
+ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer addr2line | head -n 1)
+export ASAN_SYMBOLIZER_PATH
 # By this in their environment are the test's processes known, wherever they went.
 mark=RINGBACK_TEST=$temporary
 

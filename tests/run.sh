@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc (warnings are
-# errors), clang and the sanitizers; then linters, unit tests (plain, two at a time; again with the
-# sanitizers), fuzz targets for some seconds, tests of the whole program one by one, and those of them with a
-# line "# SANITIZE" again with the program that has the sanitizers. The last line is "N passed, N failed,
-# N skipped", counted over the points of all tests. RINGBACK_NO_SKIP=1: a skipped point is a failure of the
-# whole.
+# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the
+# sanitizers, which fuzz targets need too (warnings are errors); then, several at a time: linters, unit tests,
+# plain and with the sanitizers, fuzz targets for some seconds; then tests of the whole program, two at a time,
+# and those with a line "# SANITIZE" again with the program that has the sanitizers; one by one those with a line
+# "# ALONE: why". The last line is "N passed, N failed, N skipped", counted over the points of all tests.
+# RINGBACK_NO_SKIP=1: a skipped point is a failure of the whole.
 #
 # Tests find the program in $RINGBACK, the one with sanitizers in $RINGBACK_SAN, loads and tools in
 # $RINGBACK_BUILD/tests. What builds and tests printed stays in BUILD-DIR/log and BUILD-DIR/tap.
@@ -15,7 +15,6 @@ cd "$(dirname "$0")/.." || exit 1
 
 build=$(realpath -m "${1:-build}")
 jobs=$(nproc)
-san=address,undefined
 sanitized=$build/san
 tap=$build/tap
 log=$build/log
@@ -68,6 +67,26 @@ built() {
 	done
 }
 
+# in_order FIRST... -- FILE...: the files, those that are called as one of FIRST before the others: what takes longest is not
+# to be what the end waits for
+in_order() {
+	local first=() name file
+
+	while [ "$1" != -- ]; do
+		first+=("$1")
+		shift
+	done
+	shift
+	for name in "${first[@]}"; do
+		for file; do
+			[ "${file##*/}" != "$name" ] || printf '%s\n' "$file"
+		done
+	done
+	for file; do
+		[[ " ${first[*]} " == *" ${file##*/} "* ]] || printf '%s\n' "$file"
+	done
+}
+
 shopt -s nullglob
 unit_names=(tests/t_*.c)
 unit_names=("${unit_names[@]%.c}")
@@ -77,22 +96,24 @@ fuzz_names=("${fuzz_names[@]#tests/}")
 program_tests=(tests/it_*.sh)
 
 build_step "builds without a warning with gcc" O="$build" tests-build
-build_step "builds without a warning with clang" O="$build/clang" CC=clang tests-build
-build_step "builds with the sanitizers" O="$sanitized" SAN="$san" tests-build
-[ ${#fuzz_names[@]} = 0 ] || build_step "fuzz targets build" O="$build" fuzz-build
+build_step "builds without a warning with clang and the sanitizers, fuzz targets too" O="$build" san-build
 
-mapfile -t plain < <(built "${unit_names[@]/#/$build/}")
-mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/}")
-mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$build/fuzz/}")
-mapfile -t twice < <(grep -lx '# SANITIZE' "${program_tests[@]}")
+mapfile -t small < <(built "${unit_names[@]/#/$build/}" "${unit_names[@]/#/$sanitized/}" "${fuzz_names[@]/#/$sanitized/fuzz/}")
+mapfile -t small < <(in_order t_rate t_measure t_file t_stopwatch lint_shell.sh -- "${small[@]}" tests/lint_*.sh)
+mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}")
+mapfile -t others < <(grep -L '^# ALONE: ' "${program_tests[@]}")
+mapfile -t others < <(in_order it_vm.sh it_kill.sh it_damage.sh it_symbols.sh -- "${others[@]}")
+mapfile -t others_twice < <(grep -lx '# SANITIZE' "${others[@]}")
+mapfile -t alone_twice < <(grep -lx '# SANITIZE' "${alone[@]}")
 
-prove_step "linters" "$jobs" tests/lint_*.sh
-prove_step "units" 2 "${plain[@]}"
-prove_step "fuzz targets for $FUZZ_SECONDS s; units with sanitizers" 2 "${fuzzers[@]}" "${checked[@]}"
-prove_step "whole program" 1 "${program_tests[@]}"
-[ ! -x "$RINGBACK_SAN" ] ||
-	RINGBACK=$RINGBACK_SAN RINGBACK_BUILD=$sanitized RINGBACK_TAP=$tap/sanitized \
-		prove_step "whole program with sanitizers" 1 "${twice[@]}"
+prove_step "linters; units, with and without sanitizers; fuzz targets for $FUZZ_SECONDS s" $((jobs + 1)) "${small[@]}"
+prove_step "whole program" 2 "${others[@]}"
+prove_step "whole program, one by one" 1 "${alone[@]}"
+if [ -x "$RINGBACK_SAN" ]; then
+	export RINGBACK=$RINGBACK_SAN RINGBACK_BUILD=$sanitized RINGBACK_TAP=$tap/sanitized
+	prove_step "whole program with sanitizers" 2 "${others_twice[@]}"
+	prove_step "whole program with sanitizers, one by one" 1 "${alone_twice[@]}"
+fi
 
 count() {
 	cat "$tap"/*.tap "$tap"/sanitized/*.tap | awk '

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: it floods what every recorder hears of processes
 #
 # What may happen at the worst moment: forks while the banks are exchanged, readers of the recorder's output that
 # are stuck, signals without end, the sideband overflowing into a dump, the end of recording in the middle of a

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: its threads must be the busiest of the machine
 #
 # What `ringback report` says of threads whose doings are known: who ran, who waited for a CPU and who ran there, who
 # slept on whose lock, who died; and that it fits the terminal and shows nothing that a dump should not.

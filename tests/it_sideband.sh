@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# ALONE: it floods what every recorder hears of processes
 #
 # Who was who, after the fact: 2,000 processes of 5 ms each while a flood overwrites the rings many times. Every
 # sample in the dump has the right name, as the kernel wrote it, and every user address has its mapping.

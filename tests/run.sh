@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the
-# sanitizers, which fuzz targets need too (warnings are errors); then, several at a time: linters, unit tests,
-# plain and with the sanitizers, fuzz targets for some seconds; then tests of the whole program, two at a time,
-# and those with a line "# SANITIZE" again with the program that has the sanitizers; one by one those with a line
-# "# ALONE: why". The last line is "N passed, N failed, N skipped", counted over the points of all tests.
+# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the sanitizers, which
+# fuzz targets need too (warnings are errors); then, one more at a time than there are CPUs, for many mostly wait: unit tests
+# and fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a
+# time, and one by one those with a line "# ALONE: why"; of these those with a line "# SANITIZE" again with the program
+# that has the sanitizers. The last line is "N passed, N failed, N skipped", counted over the points of all tests.
 # RINGBACK_NO_SKIP=1: a skipped point is a failure of the whole.
 #
 # Tests find the program in $RINGBACK, the one with sanitizers in $RINGBACK_SAN, loads and tools in
@@ -98,15 +98,21 @@ program_tests=(tests/it_*.sh)
 build_step "builds without a warning with gcc" O="$build" tests-build
 build_step "builds without a warning with clang and the sanitizers, fuzz targets too" O="$build" san-build
 
-mapfile -t small < <(built "${unit_names[@]/#/$build/}" "${unit_names[@]/#/$sanitized/}" "${fuzz_names[@]/#/$sanitized/fuzz/}")
-mapfile -t small < <(in_order t_rate t_measure t_file t_stopwatch lint_shell.sh -- "${small[@]}" tests/lint_*.sh)
+# No unit test beside itself: it may be about the whole machine.
+long_units=(t_rate t_measure t_file t_stopwatch)
+mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$sanitized/fuzz/}")
+mapfile -t plain < <(built "${unit_names[@]/#/$build/}")
+mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")
+mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/}")
+mapfile -t checked < <(in_order "${long_units[@]}" -- "${checked[@]}")
 mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}")
 mapfile -t others < <(grep -L '^# ALONE: ' "${program_tests[@]}")
 mapfile -t others < <(in_order it_vm.sh it_kill.sh it_damage.sh it_symbols.sh -- "${others[@]}")
 mapfile -t others_twice < <(grep -lx '# SANITIZE' "${others[@]}")
 mapfile -t alone_twice < <(grep -lx '# SANITIZE' "${alone[@]}")
 
-prove_step "linters; units, with and without sanitizers; fuzz targets for $FUZZ_SECONDS s" $((jobs + 1)) "${small[@]}"
+prove_step "units; fuzz targets for $FUZZ_SECONDS s" $((jobs + 1)) "${plain[@]:0:4}" "${fuzzers[@]}" "${plain[@]:4}"
+prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" tests/lint_*.sh "${checked[@]:4}"
 prove_step "whole program" 2 "${others[@]}"
 prove_step "whole program, one by one" 1 "${alone[@]}"
 if [ -x "$RINGBACK_SAN" ]; then

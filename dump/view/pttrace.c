@@ -200,7 +200,8 @@ static int make_flow(struct area *a, struct err *err)
 	in.source = a->book;
 	in.source.who = who;
 	in.source.find = find;
-	in.source.touch = touch;
+	/* Nobody else wants to know. */
+	in.source.touch = a->t->opt.book ? touch : NULL;
 	in.source.ctx = a;
 	find_clock(&a->a->f, &in.clock);
 	describe(a, &in);

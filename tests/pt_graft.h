@@ -46,6 +46,7 @@ struct pt_graft {
 	struct buf trace;
 	/* what it gets */
 	uint32_t channel, event, ring;
+	uint64_t sample_type;
 	bool has_channel;
 	struct pt_moment before, after; /* of the area */
 	struct buf records;		/* oldest first */
@@ -62,7 +63,7 @@ static inline void pt_graft_put_record(struct pt_graft *g, uint32_t type, uint16
 		uint64_t ns;
 		uint32_t cpu, res;
 	} id = {tid, tid, ns, (uint32_t)g->logs[0].cpu, 0};
-	size_t id_bytes = g->cpu < 0 ? 24 : 16;
+	size_t id_bytes = g->sample_type & PERF_SAMPLE_CPU ? 24 : 16;
 	struct perf_event_header h = {type, misc, (uint16_t)(sizeof(h) + n + id_bytes)};
 
 	g->starts[g->nr_records++] = g->records.len;
@@ -121,7 +122,7 @@ static inline int pt_graft_add_event(struct pt_graft *g, struct writer *w, uint3
 
 static inline int pt_graft_add_channel(struct pt_graft *g, struct writer *w, struct err *err)
 {
-	uint64_t type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (g->cpu < 0 ? PERF_SAMPLE_CPU : 0);
+	uint64_t type = g->sample_type;
 	struct fmt_channel c = {
 		.id = g->channel,
 		.nr_banks = 1,
@@ -284,12 +285,14 @@ static inline void pt_graft_find_places(struct pt_graft *g, const struct meta *m
 	g->channel = (uint32_t)m->nr_channels;
 	g->event = (uint32_t)m->nr_events;
 	g->ring = (uint32_t)m->nr_windows;
+	g->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (g->cpu < 0 ? PERF_SAMPLE_CPU : 0);
 	for (size_t i = 0; i < m->nr_events; i++) {
 		if (m->events[i].attr.type != PT_TYPE)
 			continue;
 		g->has_channel = true;
 		g->event = (uint32_t)i;
 		g->channel = m->events[i].f.channel;
+		g->sample_type = m->channels[g->channel].f.sample_type;
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "dump/view/ptcalls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,6 +70,9 @@ static void put_losses(struct html *h, struct json *j)
 		json_cstr(j, NULL,
 			  "more happened than a page is made of: the timeline begins later than "
 			  "the rings do");
+	if (h->calls && ptcalls_nr_left_out(h->calls))
+		json_cstr(j, NULL,
+			  "Intel PT saw more calls than a page is made of: the newest are shown");
 	json_close(j, ']');
 	json_open(j, "gaps", '[');
 	for (size_t i = 0; i < h->losses.len / sizeof(*l); i++) {

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define MAX_AREAS 64
-#define TURNS	  7
+#define TURNS	  5
 #define IDLE_US	  200000
 
 /* Where an area stood in the dump before. */

@@ -125,10 +125,13 @@ static bool psb_time(const struct perf_area *area, struct bytes b, uint64_t *ns)
 
 struct bytes perf_pt_cut(struct perf_area *area, struct bytes b, uint64_t from_ns, uint64_t to_ns)
 {
-	const uint8_t *at, *from = b.p, *to = b.p + b.len;
+	const uint8_t *at, *from = b.p, *to;
 	struct bytes rest = b;
 	uint64_t ns;
 
+	if (!b.len)
+		return b;
+	to = b.p + b.len;
 	while (rest.len && (at = memmem(rest.p, rest.len, psb, sizeof(psb)))) {
 		bytes_take(&rest, (size_t)(at - rest.p) + sizeof(psb), &(struct bytes){0});
 		if (!psb_time(area, rest, &ns))

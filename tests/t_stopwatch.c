@@ -568,6 +568,11 @@ static void a_thread_that_has_to_wait_for_a_cpu(void **state)
 	hog = start("rt_hog", cpu, SCHED_FIFO, 80);
 	waitpid(hog, &status, 0);
 	assert_int_equal(hit(&a, &what, 1000), 1);
+	/* On a busy machine it may have waited for somebody else before. */
+	while (what.ns - what.began_ns < 60000000) {
+		sighting_fini(&what);
+		assert_int_equal(hit(&a, &what, 1000), 1);
+	}
 	assert_int_equal(what.pid, starved);
 	assert_string_equal(what.comm, "starved");
 	assert_in_range(what.ns - what.began_ns, 60000000, 2000000000);

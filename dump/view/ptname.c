@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NR_SLOTS (1u << 14) /* a power of two */
+#define NR_SLOTS  (1u << 14) /* a power of two */
+#define MAX_SHORT 64u
 
 struct slot {
 	struct people_span span;
@@ -23,15 +24,19 @@ struct ptname {
 	const struct people *people;
 	const struct symbols *symbols;
 	struct slot *slots;
+	char *texts; /* MAX_SHORT for each slot, and PUT_SLACK */
+	struct text text;
 };
 
 int ptname_new(const struct people *p, const struct symbols *s, struct ptname **out)
 {
 	struct ptname *n = calloc(1, sizeof(*n));
 
-	if (n)
+	if (n) {
 		n->slots = calloc(NR_SLOTS, sizeof(*n->slots));
-	if (!n || !n->slots) {
+		n->texts = calloc(1, NR_SLOTS * MAX_SHORT + PUT_SLACK);
+	}
+	if (!n || !n->slots || !n->texts) {
 		ptname_free(n);
 		return -ENOMEM;
 	}
@@ -43,8 +48,11 @@ int ptname_new(const struct people *p, const struct symbols *s, struct ptname **
 
 void ptname_free(struct ptname *n)
 {
-	if (n)
+	if (n) {
 		free(n->slots);
+		free(n->texts);
+		text_free(&n->text);
+	}
 	free(n);
 }
 
@@ -65,7 +73,21 @@ static uint64_t id_of(const char *name, const char *image)
 	return hash ? hash : 1;
 }
 
-static void fill(const struct ptname *n, struct slot *k, uint64_t ns)
+/* The same names are printed again and again. */
+static void keep_text(struct ptname *n, struct slot *k)
+{
+	char *to = n->texts + (size_t)(k - n->slots) * MAX_SHORT;
+
+	n->text.b.len = 0;
+	ptname_put(&k->place, k->addr, &n->text);
+	if (n->text.rc || n->text.b.len > MAX_SHORT)
+		return;
+	memcpy(to, n->text.b.p, n->text.b.len);
+	k->place.text = to;
+	k->place.text_len = (uint8_t)n->text.b.len;
+}
+
+static void fill(struct ptname *n, struct slot *k, uint64_t ns)
 {
 	struct symbol_place places[SYMBOLS_MAX_DEPTH];
 	const struct symbol_place *at = places;
@@ -89,6 +111,7 @@ static void fill(const struct ptname *n, struct slot *k, uint64_t ns)
 		k->place.id = id_of(at->function, at->image);
 		k->place.leaves_frames = leaves_frames(at->function);
 	}
+	keep_text(n, k);
 }
 
 const struct ptname_place *ptname_get(struct ptname *n, uint32_t tid, uint64_t ns, uint64_t addr)
@@ -115,9 +138,14 @@ static const char *base_name(const char *path)
 
 void ptname_put(const struct ptname_place *p, uint64_t addr, struct text *t)
 {
-	const char *image = p->image ? base_name(p->image) : NULL;
+	const char *image = p->image && !p->text ? base_name(p->image) : NULL;
+	char *to;
 
-	if (p->function) {
+	if (p->text) {
+		to = text_room(t, MAX_SHORT + PUT_SLACK);
+		if (to)
+			text_end(t, put_wide(to, p->text, p->text_len));
+	} else if (p->function) {
 		text_safe(t, p->function, strlen(p->function));
 	} else if (image && !p->kernel) {
 		text_safe(t, image, strlen(image));

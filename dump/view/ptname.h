@@ -19,6 +19,8 @@ struct ptname_place {
 	/* The same function, the same number, its parts that the compiler put elsewhere (".cold")
 	 * included. 0: unknown. */
 	uint64_t id;
+	const char *text; /* what ptname_put() puts, when it is short; NULL: it has to be made */
+	uint8_t text_len;
 	bool kernel;
 	bool leaves_frames; /* longjmp() and what unwinds exceptions: it ends its callers' calls */
 };

@@ -403,8 +403,11 @@ void script_text_call(struct printer *p, const struct line *l, const struct scri
 
 	put_columns(p, l);
 	text_fill(t, ' ', NAME_WIDTH - (int)strlen(l->event) + 2 * levels);
-	if (e->depth > MAX_LEVELS)
-		text_fmt(t, "(%d) ", e->depth);
+	if (e->depth > MAX_LEVELS) {
+		text_char(t, '(');
+		text_i64(t, e->depth);
+		text_str(t, ") ");
+	}
 	if (c->at)
 		ptname_put(c->at, e->address, t);
 	put_call(t, c);

@@ -185,6 +185,10 @@ static void tell_missing(const struct export_result *res, const char *format)
 	if (res->nr_areas_left_out)
 		log_warn("%" PRIu64 " AUX areas were left out of %s: %s", res->nr_areas_left_out,
 			 format, res->why_area);
+	if (res->nr_calls_left_out)
+		log_warn("%" PRIu64 " calls were left out, the oldest: %s has the newest that fit; "
+			 "--from and --to choose others",
+			 res->nr_calls_left_out, format);
 	if (res->nr_cut)
 		log_warn("%" PRIu64 " records were shortened to fit into %s", res->nr_cut, format);
 }

@@ -197,6 +197,7 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	res->nr_left_out = x.nr_left_out;
 	res->nr_areas_left_out = x.nr_areas_left_out;
 	res->why_area = x.why_area;
+	res->nr_calls_left_out = x.nr_calls_left_out;
 	res->nr_bad = x.nr_bad + nr_broken(&x) + (t ? timeline_nr_bad_blocks(t) : 0);
 	timeline_close(t);
 	close_all(&x);

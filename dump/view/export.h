@@ -50,6 +50,7 @@ struct export_result {
 	uint64_t nr_cut, nr_left_out; /* as in struct export; as the following */
 	uint64_t nr_areas_left_out;
 	const char *why_area;
+	uint64_t nr_calls_left_out;
 	uint64_t nr_bad; /* blocks and items that could not be read */
 };
 
@@ -71,6 +72,7 @@ struct export
 	uint64_t nr_left_out;	    /* records that the format has no way to say; it counts them */
 	uint64_t nr_areas_left_out; /* AUX areas, likewise */
 	const char *why_area;	    /* the first of them was */
+	uint64_t nr_calls_left_out; /* calls of a hardware's trace, the oldest; it counts them */
 	uint64_t nr_bad; /* AUX areas that could not be read as a whole; the exporter counts them */
 	void *state;	 /* the exporter's own */
 };

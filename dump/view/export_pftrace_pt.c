@@ -90,7 +90,7 @@ static void put_call(struct pftrace *pf, struct ptcalls *calls, struct writer_st
 
 void pf_pt_put(struct pftrace *pf, struct err *err)
 {
-	const struct export *x = pf->x;
+	struct export *x = pf->x;
 	const struct ptcalls_options opt = {x->opt->from_ns, x->opt->to_ns, MAX_CALLS};
 	const struct ptspan_call *c = NULL;
 	struct writer_stack s = {0};
@@ -100,6 +100,7 @@ void pf_pt_put(struct pftrace *pf, struct err *err)
 			: ptcalls_load(x->r, x->m, x->people, x->symbols, &opt, &calls, err);
 	if (pf->rc || !calls)
 		return;
+	x->nr_calls_left_out = ptcalls_nr_left_out(calls);
 	for (size_t i = 0; i < ptcalls_nr(calls) && !pf->rc; i++) {
 		const struct ptspan_call *next = ptcalls_nth(calls, i);
 

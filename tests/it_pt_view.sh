@@ -15,6 +15,8 @@ step() { "$loads/tool_pt" step -c 0 "$@" >/dev/null; }
 cp /usr/bin/gzip "$work/packer"
 rec_start -a -e cpu-clock/freq=99/
 step -o "$work/1.pt" -l "$work/1.log" -- sort LICENSE
+# One so long that several threads decode parts of it.
+step -q -r 40 -o "$work/3.pt" -l "$work/3.log" -- true
 step -o "$work/2.pt" -l "$work/2.log" -x "$rb trigger >$work/path" -- "$work/packer" -c LICENSE
 rec_stop
 path=$(cat "$work/path")
@@ -60,6 +62,21 @@ check "symbols tells what code it has" eval '"$rb" symbols "$work/named.rbd" | g
 "$rb" script --event call,return,out,back,lost "$work/pt.rbd" >"$work/files"
 check "of files that are there, calls are known" test "$(grep -c ' call: ' "$work/files")" -gt 1000
 check "where code is missing, a gap is told" grep -q 'lost: .*gap' "$work/files"
+
+# ---- several threads ----
+cp "$path" "$work/long.rbd"
+for cpu in 0 1; do
+	"$loads/tool_pt" graft --cpu $cpu "$work/long.rbd" "$work/longer.rbd" "$work/3.pt" "$work/3.log" &&
+		mv "$work/longer.rbd" "$work/long.rbd"
+done
+"$rb" script "$work/long.rbd" >"$work/several"
+taskset -c 0 "$rb" script "$work/long.rbd" >"$work/one"
+check "a long trace is long" test "$(stat -c %s "$work/3.pt")" -gt $((4 * 65536))
+check "and has calls" test "$(grep -c ' call: ' "$work/one")" -gt 10000
+check "several threads show what one does" cmp "$work/several" "$work/one"
+equal "of some time too" "$("$rb" script --from -1s --to -1us --event call,return "$work/long.rbd" | md5sum)" \
+	"$(taskset -c 0 "$rb" script --from -1s --to -1us --event call,return "$work/long.rbd" | md5sum)"
+equal "and the first lines" "" "$("$rb" script --limit 1000 "$work/long.rbd" | diff - <(head -n 1000 "$work/one"))"
 
 # ---- report ----
 COLUMNS=80 "$rb" report "$work/named.rbd" >"$work/report"

@@ -6,6 +6,7 @@
  */
 #include "dump/view/ptflow.h"
 #include "dump/base/err.h"
+#include "dump/view/ptahead.h"
 #include "tests/pt_code.h"
 #include "tests/pt_encode.h"
 
@@ -290,6 +291,106 @@ static void damaged(void **state)
 	pt_encode_free(&e);
 }
 
+/* ---- parts that threads decode ahead ---- */
+
+#define NR_FLOWS 2
+#define NR_AHEAD 3
+
+struct line {
+	struct ptflow *f;
+	struct ptahead_job jobs[NR_AHEAD];
+	size_t put, taken;
+};
+
+static void put_all(struct ptahead *a, struct line *l)
+{
+	for (; l->put < ptflow_nr_parts(l->f) && l->put - l->taken < NR_AHEAD; l->put++) {
+		struct ptahead_job *job = &l->jobs[l->put % NR_AHEAD];
+
+		job->flow = l->f;
+		job->part = l->put;
+		ptahead_put(a, job);
+	}
+}
+
+/* The next part's steps are those that one thread finds. True: another thread had them. */
+static bool take_next(struct ptahead *a, struct line *l, struct ptflow_steps *own)
+{
+	struct ptahead_job *job = &l->jobs[l->taken % NR_AHEAD];
+	bool done;
+
+	assert_int_equal(ptflow_part(l->f, l->taken, own), 0);
+	done = ptahead_take(a, job);
+	if (done) {
+		assert_int_equal(job->rc, 0);
+		assert_int_equal(job->part, l->taken);
+		assert_int_equal(job->steps.nr, own->nr);
+		for (size_t i = 0; i < own->nr; i++) {
+			const struct ptflow_step *x = &job->steps.v[i], *y = &own->v[i];
+
+			assert_true(x->time_ns == y->time_ns && x->from == y->from &&
+				    x->to == y->to && x->kind == y->kind && x->tid == y->tid);
+		}
+	}
+	l->taken++;
+	put_all(a, l);
+	return done;
+}
+
+#define AHEAD_PSB 256
+
+/* Goes through two traces by turns, and leaves the last `rest` parts to nobody. How many parts
+ * other threads decoded. */
+static size_t go_ahead(struct bytes trace, const struct program *p, const struct pt_options *opt,
+		       unsigned nr_threads, size_t rest)
+{
+	struct ptflow_input in = input_of(trace, p->code, opt);
+	struct line lines[NR_FLOWS] = {0};
+	struct ptflow_steps own = {0};
+	struct ptahead *a;
+	size_t nr, nr_done = 0;
+
+	in.part_bytes = AHEAD_PSB;
+	assert_int_equal(ptahead_new(nr_threads, &a), 0);
+	for (size_t i = 0; i < NR_FLOWS; i++) {
+		assert_int_equal(ptflow_new(&in, &lines[i].f, NULL), 0);
+		put_all(a, &lines[i]);
+	}
+	nr = ptflow_nr_parts(lines[0].f);
+	assert_true(nr > 8);
+	for (size_t part = 0; part < nr - rest; part++)
+		for (size_t i = 0; i < NR_FLOWS; i++)
+			nr_done += take_next(a, &lines[i], &own);
+	ptahead_free(a);
+	print_message("%zu parts of %zu by %u threads\n", nr_done, NR_FLOWS * nr, nr_threads);
+	ptflow_steps_free(&own);
+	for (size_t i = 0; i < NR_FLOWS; i++) {
+		for (size_t k = 0; k < NR_AHEAD; k++)
+			ptflow_steps_free(&lines[i].jobs[k].steps);
+		ptflow_free(lines[i].f);
+	}
+	return nr_done;
+}
+
+static void parts_ahead_are_the_same(void **state)
+{
+	const struct program *p = *state;
+	struct pt_options o = plain;
+	struct pt_encode e;
+	size_t nr_done = 0;
+
+	o.psb_bytes = AHEAD_PSB;
+	e = pt_encode(&p->run, &o);
+	for (unsigned nr_threads = 1; nr_threads <= 5; nr_threads += 2) {
+		struct bytes trace = {e.pkt.out.p, e.pkt.out.len};
+
+		nr_done += go_ahead(trace, p, &o, nr_threads, 0);
+		nr_done += go_ahead(trace, p, &o, nr_threads, 5);
+	}
+	assert_true(nr_done > 0);
+	pt_encode_free(&e);
+}
+
 static void no_psb(void **state)
 {
 	const struct program *p = *state;
@@ -306,10 +407,15 @@ static void no_psb(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(true_),   cmocka_unit_test(gzip),
-		cmocka_unit_test(sort),	   cmocka_unit_test(overwritten_start),
-		cmocka_unit_test(cut_end), cmocka_unit_test(overflow),
-		cmocka_unit_test(damaged), cmocka_unit_test(no_psb),
+		cmocka_unit_test(true_),
+		cmocka_unit_test(gzip),
+		cmocka_unit_test(sort),
+		cmocka_unit_test(overwritten_start),
+		cmocka_unit_test(cut_end),
+		cmocka_unit_test(overflow),
+		cmocka_unit_test(damaged),
+		cmocka_unit_test(no_psb),
+		cmocka_unit_test(parts_ahead_are_the_same),
 	};
 
 	return cmocka_run_group_tests_name("ptflow", tests, begin, end);

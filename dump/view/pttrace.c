@@ -5,6 +5,7 @@
 #include "dump/aux.h"
 #include "dump/base/err.h"
 #include "dump/view/map.h"
+#include "dump/view/ptahead.h"
 #include "dump/view/ptwho.h"
 
 #include <errno.h>
@@ -19,6 +20,9 @@
 #define MAX_BYTES (1ull << 30)
 /* So much of a part is decoded at once that a CPU's steps stay few. */
 #define PART_BYTES (64u << 10)
+/* Parts that are decoded ahead, of all areas together, for each thread; an area has one at least.
+ */
+#define PARTS_AHEAD 2u
 
 struct area {
 	struct pttrace *t;
@@ -28,6 +32,8 @@ struct area {
 	struct buf bytes;
 	struct ptflow *flow;
 	size_t next_part;
+	size_t next_ahead;	  /* the first part that nobody was asked for; next_part at least */
+	struct ptahead_job *jobs; /* part i: jobs[i % nr_ahead] */
 	struct ptflow_steps steps;
 	size_t at; /* in steps */
 	bool over;
@@ -55,7 +61,10 @@ struct pttrace {
 	struct codebook *book;
 	struct area *areas;
 	size_t nr;
-	struct buf execs; /* struct exec[], by key and time */
+	bool began;	       /* pttrace_next() was called */
+	struct ptahead *ahead; /* NULL: nobody decodes ahead */
+	size_t nr_ahead;       /* so many parts of each area */
+	struct buf execs;      /* struct exec[], by key and time */
 	struct map seen;
 	struct area *now;  /* whose steps come until limit_ns; NULL: it has to be looked for */
 	uint64_t limit_ns; /* inclusive */
@@ -353,7 +362,11 @@ void pttrace_close(struct pttrace *t)
 {
 	if (!t)
 		return;
+	ptahead_free(t->ahead);
 	for (size_t i = 0; i < t->nr; i++) {
+		for (size_t k = 0; k < t->nr_ahead && t->areas[i].jobs; k++)
+			ptflow_steps_free(&t->areas[i].jobs[k].steps);
+		free(t->areas[i].jobs);
 		ptflow_free(t->areas[i].flow);
 		ptflow_steps_free(&t->areas[i].steps);
 		buf_free(&t->areas[i].bytes);
@@ -378,6 +391,86 @@ const struct pttrace_area *pttrace_area(const struct pttrace *t, size_t i)
 	return &t->areas[i].pub;
 }
 
+/* ---- ahead ---- */
+
+/* As many parts as there is room for, but for those of which nobody will ask. */
+static void put_ahead(struct area *a)
+{
+	struct pttrace *t = a->t;
+	size_t nr = ptflow_nr_parts(a->flow);
+
+	for (; a->next_ahead < nr && a->next_ahead - a->next_part < t->nr_ahead; a->next_ahead++) {
+		struct ptahead_job *job = &a->jobs[a->next_ahead % t->nr_ahead];
+
+		if (t->opt.to_ns != UINT64_MAX &&
+		    ptflow_part_ns(a->flow, a->next_ahead) > t->opt.to_ns)
+			break;
+		job->flow = a->flow;
+		job->part = a->next_ahead;
+		ptahead_put(t->ahead, job);
+	}
+}
+
+static size_t nr_parts_left(const struct pttrace *t)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr; i++)
+		if (!t->areas[i].over)
+			nr += ptflow_nr_parts(t->areas[i].flow) - t->areas[i].next_part;
+	return nr;
+}
+
+/* It goes without, where it has to, and for a few parts. */
+static void start_ahead(struct pttrace *t)
+{
+	unsigned nr = t->opt.nr_threads ? t->opt.nr_threads : ptahead_helpers();
+	size_t nr_parts = nr_parts_left(t);
+	bool all = true;
+
+	t->began = true;
+	nr = nr_parts < nr ? (unsigned)nr_parts : nr;
+	if (nr < 2)
+		return;
+	t->nr_ahead = PARTS_AHEAD * nr / t->nr;
+	t->nr_ahead += !t->nr_ahead;
+	for (size_t i = 0; i < t->nr && all; i++) {
+		t->areas[i].jobs = calloc(t->nr_ahead, sizeof(*t->areas[i].jobs));
+		t->areas[i].next_ahead = t->areas[i].next_part;
+		all = t->areas[i].jobs;
+	}
+	if (!all || ptahead_new(nr, &t->ahead))
+		return;
+	for (size_t i = 0; i < t->nr; i++)
+		if (!t->areas[i].over)
+			put_ahead(&t->areas[i]);
+}
+
+/* The steps of the next part. 0, -ENOMEM. */
+static int next_steps(struct area *a)
+{
+	struct pttrace *t = a->t;
+	struct ptflow_steps empty = a->steps;
+	struct ptahead_job *job;
+	int rc;
+
+	if (!t->ahead)
+		return ptflow_part(a->flow, a->next_part++, &a->steps);
+	job = &a->jobs[a->next_part % t->nr_ahead];
+	if (ptahead_take(t->ahead, job)) {
+		a->steps = job->steps;
+		job->steps = empty;
+		rc = job->rc;
+	} else {
+		rc = ptflow_part(a->flow, a->next_part, &a->steps);
+	}
+	a->next_part++;
+	if (a->next_ahead < a->next_part)
+		a->next_ahead = a->next_part;
+	put_ahead(a);
+	return rc;
+}
+
 /* ---- steps ---- */
 
 /* Decodes until there is a step. */
@@ -389,7 +482,7 @@ static int fill(struct area *a, struct err *err)
 			break;
 		}
 		a->at = 0;
-		if (ptflow_part(a->flow, a->next_part++, &a->steps))
+		if (next_steps(a))
 			return err_sys(err, -ENOMEM, "decoding Intel PT");
 	}
 	if (!a->over && a->steps.v[a->at].time_ns > a->t->opt.to_ns)
@@ -483,6 +576,8 @@ int pttrace_next(struct pttrace *t, struct pttrace_step *out, struct err *err)
 	struct area *a = t->now;
 	int rc = 0;
 
+	if (!t->began)
+		start_ahead(t);
 	if (!a || a->at == a->steps.nr || a->steps.v[a->at].time_ns > t->limit_ns)
 		rc = choose(t, err);
 	a = t->now;

@@ -2,7 +2,8 @@
 /*
  * The Intel PT of a dump: the steps of all its areas in the order of time, each with the thread
  * that took it. Areas are decoded piece by piece, from the time that is asked for on; what is in
- * memory is the newest bytes of each area, as far back as that, and the steps of one piece of each.
+ * memory is the newest bytes of each area, as far back as that, and the steps of one piece of each
+ * and of a few that threads decoded ahead.
  *
  *	SWITCH records ─▶ who ran when ─┐
  *	codebook ─▶ code ───────────────┼─▶ ptflow ─▶ steps of an area ─┐
@@ -20,6 +21,9 @@ struct pttrace_options {
 	struct codebook *book;	 /* whose it stays; NULL: one of its own */
 	/* Of each area the newest at most; 0: as is good. */
 	uint64_t max_bytes;
+	/* That decode for pttrace_next(), ahead of it; 0: as many as there are CPUs, 1: only
+	 * whoever calls. The steps are the same. */
+	unsigned nr_threads;
 };
 
 struct pttrace_area {

@@ -59,7 +59,10 @@ bool script_pt_wanted(const struct script *s)
 int script_pt_open(const struct script *s, struct reader *r, struct script_pt **out,
 		   struct err *err)
 {
-	const struct pttrace_options opt = {.from_ns = s->opt->from_ns, .to_ns = s->opt->to_ns};
+	/* A few lines are soon there. */
+	const struct pttrace_options opt = {.from_ns = s->opt->from_ns,
+					    .to_ns = s->opt->to_ns,
+					    .nr_threads = s->opt->limit ? 1 : s->opt->nr_threads};
 	struct script_pt *pt;
 	int rc;
 

@@ -52,6 +52,9 @@ shown() {
 	wc -l <"$work/shown"
 }
 
+for file in $play/cpu*; do # what others left there
+	: >"$file"
+done
 rec_start -a --channel "pt:intel_pt//u;size=$area_bytes"
 step 1 20000 basename /usr/lib/libc.so .so
 step 2 20000 sort tests/vm/run.sh

@@ -29,6 +29,8 @@ struct script_pt {
 	struct pttrace_step step;
 	bool has_step, over;
 	bool wanted[NR_NAMES];
+	struct head heads[NR_NAMES];
+	struct text head_text;
 };
 
 static struct script_options only(const char *const *list)
@@ -56,6 +58,29 @@ bool script_pt_wanted(const struct script *s)
 	return false;
 }
 
+/* Of a loss there is none: it is shown as losses are. 0, -ENOMEM. */
+static int make_heads(struct script_pt *pt)
+{
+	struct text *t = &pt->head_text;
+	size_t from = 0;
+
+	for (size_t i = 1; i < PTSPAN_LOST; i++) {
+		if (pt->s->opt->json)
+			script_json_head(names[i], t);
+		else
+			script_text_head(pt->s, names[i], t);
+		pt->heads[i].len = t->b.len - from;
+		from = t->b.len;
+	}
+	text_fill(t, ' ', PUT_SLACK);
+	from = 0;
+	for (size_t i = 1; i < PTSPAN_LOST && !t->rc; i++) {
+		pt->heads[i].text = (const char *)t->b.p + from;
+		from += pt->heads[i].len;
+	}
+	return t->rc;
+}
+
 int script_pt_open(const struct script *s, struct reader *r, struct script_pt **out,
 		   struct err *err)
 {
@@ -77,7 +102,7 @@ int script_pt_open(const struct script *s, struct reader *r, struct script_pt **
 		pt->wanted[i] = script_event_asked(s->opt, names[i]);
 	rc = pttrace_open(r, s->m, s->people, &opt, &pt->trace, err);
 	if (!rc && (ptname_new(s->people, s->symbols, &pt->names) ||
-		    ptspan_new(pt->names, NULL, NULL, &pt->spans)))
+		    ptspan_new(pt->names, NULL, NULL, &pt->spans) || make_heads(pt)))
 		rc = err_sys(err, -ENOMEM, "Intel PT");
 	if (rc) {
 		script_pt_close(pt);
@@ -95,6 +120,7 @@ void script_pt_close(struct script_pt *pt)
 	ptspan_free(pt->spans);
 	ptname_free(pt->names);
 	pttrace_close(pt->trace);
+	text_free(&pt->head_text);
 	free(pt);
 }
 
@@ -115,6 +141,8 @@ static bool print_step(struct script_pt *pt, struct printer *p, const struct pts
 		return false;
 	if (e->what == PTSPAN_LOST)
 		l.type = PERF_RECORD_LOST;
+	else
+		l.head = &pt->heads[e->what];
 	if (e->address)
 		c.at = ptname_get(pt->names, s->tid, s->ns, e->address);
 	if (pt->s->opt->json)

@@ -53,7 +53,9 @@ all_right() {
 }
 
 clock=cpu-clock/freq=1999/u
+# record ARG...: with time enough for names, on a busy machine too
 record() {
+	[[ " $* " == *" --symbols"* ]] || set -- --symbols 60s "$@"
 	rec_start -a --channel "cpu:$clock;size=8M;stack=fp" "$@"
 }
 

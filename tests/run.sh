@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the sanitizers, which
-# fuzz targets need too (warnings are errors); then, one more at a time than there are CPUs, for many mostly wait: unit tests
+# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the sanitizers
+# (warnings are errors), and fuzz targets; then, one more at a time than there are CPUs, for many mostly wait: unit tests
 # and fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a
 # time, and one by one those with a line "# ALONE: why"; of these those with a line "# SANITIZE" again with the program
 # that has the sanitizers. The last line is "N passed, N failed, N skipped", counted over the points of all tests.
@@ -96,11 +96,12 @@ fuzz_names=("${fuzz_names[@]#tests/}")
 program_tests=(tests/it_*.sh)
 
 build_step "builds without a warning with gcc" O="$build" tests-build
-build_step "builds without a warning with clang and the sanitizers, fuzz targets too" O="$build" san-build
+build_step "builds without a warning with clang and the sanitizers" O="$build" san-build
+[ ${#fuzz_names[@]} = 0 ] || build_step "fuzz targets build" O="$build" fuzz-build
 
 # No unit test beside itself: it may be about the whole machine.
 long_units=(t_rate t_measure t_file t_stopwatch)
-mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$sanitized/fuzz/}")
+mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$build/fuzz/}")
 mapfile -t plain < <(built "${unit_names[@]/#/$build/}")
 mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")
 mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/}")

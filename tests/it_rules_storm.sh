@@ -9,7 +9,10 @@
 nr=50000
 per_second=10000
 getppid=$(printf '#include <sys/syscall.h>\nSYS_getppid\n' | gcc -E -P - | tail -n 1)
-channel="-C $pair -m 64K -e sched:sched_process_exit"
+# Of one idle process, so that what the recorder knows of others does not grow with what else is started on the machine.
+sleep 1000 &
+idle=$!
+channel="-p $idle -m 64K -e sched:sched_process_exit"
 
 nr_dumps() {
 	wc -l <"$work/out"
@@ -68,6 +71,7 @@ storm_of() {
 	check "$1: every hit is counted" wait_for 20 has_hits "$1" $((nr + 1))
 	equal "$1: and not one more" $((nr + 1)) "$(rule "$1" hits)"
 	ticks=$(($(cpu_ticks "$rec_pid") - before))
+	wait_for 20 is_armed
 	"$RINGBACK" status >"$work/status"
 	check "$1: status says how often it was seen and kept" \
 		grep -qE '^repeated: .*seen 50,00[0-9] times, kept [0-9]' "$work/status"
@@ -130,4 +134,5 @@ one_signature() {
 }
 
 side_by_side storm_of_events storm_of_calls together one_signature
+kill "$idle"
 tap_end

@@ -289,7 +289,7 @@ static int follow_pt(struct live *l, const struct collect_live_options *opt, str
 
 	if (!opt->store || !pttrace_is_in(l->m))
 		return 0;
-	l->code = livecode_new();
+	l->code = livecode_new(l->m->trigger.freeze_ns);
 	rc = collect_pt(l->r, l->m, l->people, &o, l->hits, put, err);
 	livecode_free(l->code);
 	l->code = NULL;

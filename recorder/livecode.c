@@ -3,6 +3,7 @@
 #include "recorder/livecode.h"
 
 #include "dump/base/bytes.h"
+#include "recorder/procfile.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 
 #define PAGE	     4096u
 #define MAX_SEGMENTS 1024
+/* /proc tells when a process began to a clock tick of at most so much. */
+#define TICK_NS 10000000u
 
 struct livecode {
 	int kcore_fd;
@@ -20,6 +23,9 @@ struct livecode {
 	size_t nr_segments;
 	int mem_fd; /* of the process that was asked for last */
 	pid_t pid;
+	int proc_fd;
+	struct procfile *files; /* NULL: of no process anything is known */
+	uint64_t until_ns;
 };
 
 /* The kernel as a core file: its program headers say where its addresses are in it. */
@@ -40,13 +46,17 @@ static void open_kcore(struct livecode *l)
 		l->nr_segments = e.e_phnum;
 }
 
-struct livecode *livecode_new(void)
+struct livecode *livecode_new(uint64_t until_ns)
 {
 	struct livecode *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->mem_fd = -1;
+	l->until_ns = until_ns;
+	l->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->proc_fd >= 0 && procfile_new(l->proc_fd, &l->files))
+		l->files = NULL;
 	open_kcore(l);
 	return l;
 }
@@ -59,6 +69,9 @@ void livecode_free(struct livecode *l)
 		close(l->kcore_fd);
 	if (l->mem_fd >= 0)
 		close(l->mem_fd);
+	procfile_free(l->files);
+	if (l->proc_fd >= 0)
+		close(l->proc_fd);
 	free(l->segments);
 	free(l);
 }
@@ -76,6 +89,15 @@ static bool read_kernel(const struct livecode *l, uint64_t address, void *dst, s
 	return false;
 }
 
+/* What has the PID after its memory was opened had it then. */
+static bool is_it(const struct livecode *l, pid_t pid)
+{
+	struct procfile_stat st;
+
+	return l->files && procfile_stat(l->files, (uint32_t)pid, 0, &st) && !st.gone &&
+	       (st.start_ns <= l->until_ns || st.start_ns - l->until_ns <= TICK_NS);
+}
+
 static void open_process(struct livecode *l, pid_t pid)
 {
 	char path[64];
@@ -87,6 +109,10 @@ static void open_process(struct livecode *l, pid_t pid)
 	l->pid = pid;
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	l->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (l->mem_fd < 0 || is_it(l, pid))
+		return;
+	close(l->mem_fd);
+	l->mem_fd = -1;
 }
 
 size_t livecode_read(struct livecode *l, pid_t pid, uint64_t address, void *dst, size_t n)

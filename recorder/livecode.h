@@ -11,8 +11,9 @@
 
 struct livecode;
 
-/* NULL: out of memory. */
-struct livecode *livecode_new(void);
+/* Of processes that began by `until_ns` (CLOCK_MONOTONIC): one that has a PID later is another.
+ * NULL: out of memory. */
+struct livecode *livecode_new(uint64_t until_ns);
 void livecode_free(struct livecode *l);
 
 /* `n` bytes at `address` of a process, `pid` 0: of the kernel. Pages that are not there are zeros.

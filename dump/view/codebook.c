@@ -21,6 +21,10 @@
 #define MAX_CODE_BYTES (256ull << 20) /* of SYMBOLS */
 #define MAX_PAGES      (256u << 10)
 #define MAX_IMAGES     16384
+#define MAX_CHUNKS     (1u << 20)
+/* What a dump says to have: images in all, and how many of them may be one of those that ran. */
+#define MAX_KEPT  (256u << 10)
+#define MAX_TWINS 4096u
 
 /* Bytes of an image that are in the store. */
 struct run {
@@ -33,6 +37,13 @@ struct kept {
 	struct fmt_image f;
 	const char *path;
 	bool has_code;
+};
+
+/* A kept image by what it is called; path NULL: the kernel. Paths are those of `texts`. */
+struct named {
+	const char *path;
+	uint32_t kind, key;
+	const struct kept *kept;
 };
 
 /* What a piece of a file is, once it was asked for. */
@@ -48,7 +59,7 @@ struct image {
 	struct buf matches; /* uint32_t[]: kept images that it is */
 	struct elf *elf;
 	bool opened;
-	struct buf chunks; /* struct chunk[], of a file */
+	uint32_t next; /* of the same hash, + 1 */
 };
 
 struct codebook {
@@ -58,11 +69,16 @@ struct codebook {
 	bool own_store;
 	struct intern texts;
 	struct buf kept, runs; /* struct kept[], struct run[] by kept and start */
+	struct named *named;   /* nr_kept, sorted */
 	size_t nr_kept, nr_runs, nr_broken;
 	size_t block; /* the first image of the block that is being read */
 	uint64_t kept_bytes;
 	pthread_mutex_t lock; /* over what follows */
 	struct buf images;    /* struct image *[] */
+	struct idmap hashes;  /* path, hash: of images */
+	struct buf heads;     /* uint32_t[]: the last image of each of `hashes`, + 1 */
+	struct idmap places;  /* image, number: of chunks */
+	struct buf chunks;    /* struct chunk[], by `places` */
 	struct idmap pages;   /* image, page: that the flow was in */
 	uint32_t nr_put;      /* of these, the first */
 };
@@ -80,7 +96,7 @@ static int take_image(struct codebook *b, struct bytes item)
 	int rc;
 
 	if (!bytes_get(&item, &k.f, sizeof(k.f)) || k.f.build_id_bytes > sizeof(k.f.build_id) ||
-	    k.f.id != b->nr_kept - b->block)
+	    k.f.id != b->nr_kept - b->block || b->nr_kept >= MAX_KEPT)
 		return -EBADMSG;
 	k.path = intern(&b->texts, item);
 	rc = k.path ? buf_put(&b->kept, &k, sizeof(k)) : -ENOMEM;
@@ -99,6 +115,8 @@ static int take_code(struct codebook *b, struct bytes item)
 		return -EBADMSG;
 	r = (struct run){(uint32_t)(b->block + f.image), f.start, item.len, 0};
 	rc = ptstore_put(b->store, item, &r.at, NULL);
+	if (rc == -ENOSPC)
+		return 0;
 	rc = rc ? rc : buf_put(&b->runs, &r, sizeof(r));
 	if (rc)
 		return rc;
@@ -132,6 +150,52 @@ static int compare_runs(const void *x, const void *y)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
+static int compare_named(const void *x, const void *y)
+{
+	const struct named *a = x, *b = y;
+
+	if (a->path != b->path)
+		return (uintptr_t)a->path < (uintptr_t)b->path ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static int compare_kept(const void *x, const void *y)
+{
+	const struct fmt_image *a = &((const struct named *)x)->kept->f;
+	const struct fmt_image *b = &((const struct named *)y)->kept->f;
+	int order = compare_named(x, y);
+
+	if (order || a->ino != b->ino)
+		return order ? order : a->ino < b->ino ? -1 : 1;
+	return memcmp(a->build_id, b->build_id, sizeof(a->build_id));
+}
+
+static struct named name_of(struct codebook *b, const struct fmt_image *f, const char *path)
+{
+	const struct bytes text = {(const uint8_t *)path, strlen(path)};
+
+	return (struct named){.path = f->kind == FMT_IMAGE_KERNEL ? NULL : intern(&b->texts, text),
+			      .kind = f->kind,
+			      .key = f->key};
+}
+
+static int sort_kept(struct codebook *b)
+{
+	b->named = calloc(b->nr_kept + 1, sizeof(*b->named));
+	if (!b->named)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->nr_kept; i++) {
+		b->named[i] = name_of(b, &kept_at(b, i)->f, kept_at(b, i)->path);
+		b->named[i].kept = kept_at(b, i);
+	}
+	qsort(b->named, b->nr_kept, sizeof(*b->named), compare_kept);
+	if (b->nr_runs)
+		qsort(b->runs.p, b->nr_runs, sizeof(struct run), compare_runs);
+	return 0;
+}
+
 int codebook_new(struct reader *r, const struct people *p, const struct codebook_options *opt,
 		 struct codebook **out, struct err *err)
 {
@@ -148,6 +212,8 @@ int codebook_new(struct reader *r, const struct people *p, const struct codebook
 	rc = b->own_store ? ptstore_new(MAX_CODE, &b->store, err) : 0;
 	if (!rc) {
 		rc = items_load(r, FMT_SYMBOLS, MAX_CODE_BYTES, take_block, b, &b->nr_broken);
+		rc = rc == -E2BIG ? 0 : rc;
+		rc = rc ? rc : sort_kept(b);
 		if (rc)
 			err_sys(err, rc, "code of the dump");
 	}
@@ -155,8 +221,6 @@ int codebook_new(struct reader *r, const struct people *p, const struct codebook
 		codebook_free(b);
 		return rc;
 	}
-	if (b->nr_runs)
-		qsort(b->runs.p, b->nr_runs, sizeof(struct run), compare_runs);
 	*out = b;
 	return 0;
 }
@@ -180,10 +244,14 @@ void codebook_free(struct codebook *b)
 
 		elf_close(m->elf);
 		buf_free(&m->matches);
-		buf_free(&m->chunks);
 		free(m);
 	}
 	buf_free(&b->images);
+	idmap_free(&b->hashes);
+	buf_free(&b->heads);
+	idmap_free(&b->places);
+	buf_free(&b->chunks);
+	free(b->named);
 	buf_free(&b->kept);
 	buf_free(&b->runs);
 	intern_free(&b->texts);
@@ -194,42 +262,36 @@ void codebook_free(struct codebook *b)
 	free(b);
 }
 
-/* The same image may stand in several blocks. */
-static bool is_new(const struct codebook *b, size_t i)
+/* Those that have code; the same image may stand in several blocks. */
+static size_t count_kept(const struct codebook *b)
 {
-	const struct kept *k = kept_at(b, i);
+	const struct named *last = NULL;
+	size_t nr = 0;
 
-	for (size_t n = 0; n < i; n++) {
-		const struct kept *x = kept_at(b, n);
-
-		if (x->has_code && x->path == k->path && x->f.key == k->f.key &&
-		    x->f.ino == k->f.ino &&
-		    !memcmp(x->f.build_id, k->f.build_id, sizeof(k->f.build_id)))
-			return false;
+	for (const struct named *n = b->named; n < b->named + b->nr_kept; n++) {
+		if (!n->kept->has_code)
+			continue;
+		nr += !last || compare_kept(last, n) != 0;
+		last = n;
 	}
-	return true;
+	return nr;
 }
 
 void codebook_counts(const struct codebook *b, struct codebook_counts *out)
 {
 	*out = (struct codebook_counts){.nr_images = nr_images(b),
 					.nr_pages = idmap_nr(&b->pages),
-					.kept_bytes = b->kept_bytes};
-	for (size_t i = 0; i < b->nr_kept; i++)
-		out->nr_kept += kept_at(b, i)->has_code && is_new(b, i);
+					.kept_bytes = b->kept_bytes,
+					.nr_kept = count_kept(b)};
 }
 
 /* ---- images ---- */
 
-/* Where both know a build-id, that decides; else the inode. */
+/* Of the same name: where both know a build-id, that decides; else the inode. */
 static bool is_of(const struct kept *k, const struct hits_image *h)
 {
-	if (k->f.kind != h->f.kind || k->f.key != h->f.key)
-		return false;
 	if (h->f.kind == FMT_IMAGE_KERNEL)
 		return true;
-	if (strcmp(k->path, h->path) != 0)
-		return false;
 	if (k->f.build_id_bytes && h->f.build_id_bytes)
 		return k->f.build_id_bytes == h->f.build_id_bytes &&
 		       !memcmp(k->f.build_id, h->f.build_id, h->f.build_id_bytes);
@@ -238,9 +300,22 @@ static bool is_of(const struct kept *k, const struct hits_image *h)
 
 static void find_matches(struct codebook *b, struct image *m)
 {
-	for (uint32_t i = 0; i < b->nr_kept; i++) {
-		const struct kept *k = kept_at(b, i);
+	const struct named name = name_of(b, &m->h.f, m->h.path);
+	size_t from = 0, to = b->nr_kept;
 
+	for (size_t mid; from < to;) {
+		mid = from + (to - from) / 2;
+		if (compare_named(&b->named[mid], &name) < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	for (size_t n = from; n < b->nr_kept && n - from < MAX_TWINS; n++) {
+		const struct kept *k = b->named[n].kept;
+		uint32_t i = (uint32_t)(k - kept_at(b, 0));
+
+		if (compare_named(&b->named[n], &name))
+			break;
 		if (!is_of(k, &m->h))
 			continue;
 		if (!m->h.f.build_id_bytes && k->f.build_id_bytes) {
@@ -261,24 +336,50 @@ static bool same_image(const struct image *m, const struct hits_image *h)
 	       (!y->build_id_bytes || !memcmp(x->build_id, y->build_id, y->build_id_bytes));
 }
 
+static uint64_t hash_of(const struct fmt_image *f)
+{
+	uint64_t hash = (f->ino ^ (uint64_t)f->key << 32 ^ f->kind) * 0x9e3779b97f4a7c15ull;
+
+	hash = (hash ^ ((uint64_t)f->maj << 32 | f->min)) * 0x9e3779b97f4a7c15ull;
+	for (size_t i = 0; i < f->build_id_bytes; i++)
+		hash = (hash ^ f->build_id[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Where the last image of this hash is told; NULL: out of memory. */
+static uint32_t *head_of(struct codebook *b, const struct hits_image *h)
+{
+	static const uint32_t none;
+	bool new;
+	uint32_t id = idmap_add(&b->hashes, (uintptr_t)h->path, hash_of(&h->f), &new);
+
+	if (!id || (b->heads.len / sizeof(none) < id && buf_put(&b->heads, &none, sizeof(none))))
+		return NULL;
+	return (uint32_t *)b->heads.p + (id - 1);
+}
+
 /* Its index; -1: too many. */
 static int64_t image_of(struct codebook *b, const struct hits_image *h)
 {
 	size_t nr = nr_images(b);
+	uint32_t *head = head_of(b, h);
 	struct image *m;
 
-	/* The last ones are asked for again and again. */
-	for (size_t i = 0; i < nr; i++)
-		if (same_image(image_at(b, i), h))
-			return (int64_t)i;
-	m = nr < MAX_IMAGES ? calloc(1, sizeof(*m)) : NULL;
+	for (uint32_t i = head ? *head : 0; i; i = m->next) {
+		m = image_at(b, i - 1);
+		if (same_image(m, h))
+			return (int64_t)i - 1;
+	}
+	m = head && nr < MAX_IMAGES ? calloc(1, sizeof(*m)) : NULL;
 	if (!m)
 		return -1;
 	m->h = *h;
+	m->next = *head;
 	if (buf_put(&b->images, &m, sizeof(m))) {
 		free(m);
 		return -1;
 	}
+	*head = (uint32_t)nr + 1;
 	find_matches(b, m);
 	return (int64_t)nr;
 }
@@ -314,6 +415,8 @@ static bool find_spot(struct codebook *b, uint32_t tid, uint64_t ns, uint64_t ad
 		return s->image >= 0;
 	}
 	if (!people_where(b->people, tid, ns, address, &map, &s->span))
+		return false;
+	if (map.f.pgoff > UINT64_MAX - (map.f.end - map.f.start))
 		return false;
 	h.mappings[0] = (struct hits_mapping){map.f.key, map.f.start, map.f.end};
 	h.path = map.path;
@@ -408,29 +511,28 @@ static size_t read_image(struct codebook *b, struct image *m, uint64_t off, void
 	return m->elf ? elf_read(m->elf, off, dst, n) : 0;
 }
 
-/* Of a file by number; of what a process or the kernel has, by address, there are few. */
-struct far_chunk {
-	uint64_t nr;
-	struct chunk c;
-};
-
-static struct chunk *chunk_at(struct image *m, uint64_t nr)
+/* NULL: too many, or out of memory. */
+static struct chunk *chunk_at(struct codebook *b, uint64_t image, uint64_t nr)
 {
-	struct far_chunk *v = (struct far_chunk *)m->chunks.p, new = {.nr = nr};
-	size_t n = m->chunks.len / sizeof(*v);
+	static const struct chunk unknown;
+	uint32_t id =
+		idmap_nr(&b->places) < MAX_CHUNKS ? idmap_add(&b->places, image, nr, NULL) : 0;
 
-	for (size_t i = n; i-- > 0;)
-		if (v[i].nr == nr)
-			return &v[i].c;
-	if (buf_put(&m->chunks, &new, sizeof(new)))
+	if (!id || (b->chunks.len / sizeof(unknown) < id &&
+		    buf_put(&b->chunks, &unknown, sizeof(unknown))))
 		return NULL;
-	return &((struct far_chunk *)m->chunks.p)[n].c;
+	return (struct chunk *)b->chunks.p + (id - 1);
 }
 
-static const struct chunk *chunk_of(struct codebook *b, struct image *m, uint64_t off)
+static const struct chunk *chunk_of(struct codebook *b, uint64_t image, uint64_t off)
 {
-	struct chunk *c = chunk_at(m, off / CHUNK);
+	struct image *m = image_at(b, image);
+	struct chunk *c;
 	uint8_t *bytes;
+
+	if (m->h.f.kind == FMT_IMAGE_FILE ? m->opened && !m->elf : !b->opt.read)
+		return NULL;
+	c = chunk_at(b, image, off / CHUNK);
 
 	if (!c || c->asked)
 		return c;
@@ -473,7 +575,7 @@ static bool find_locked(struct codebook *b, const struct ptflow_who *who, uint64
 		piece_of(&s, address, r->start, r->bytes, r->at, out);
 		return true;
 	}
-	c = chunk_of(b, m, s.off);
+	c = chunk_of(b, (uint64_t)s.image, s.off);
 	if (!c || s.off % CHUNK >= c->bytes)
 		return false;
 	piece_of(&s, address, s.off / CHUNK * CHUNK, c->bytes, c->at, out);

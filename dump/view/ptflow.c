@@ -26,6 +26,12 @@
 #define PART_BYTES (256u << 10)
 /* Nothing real calls so often without a conditional branch or a return in between. */
 #define MAX_STILL 4096u
+/* Nor does so much in so little of a trace: of a byte's six branches. */
+#define BLOCKS_A_BYTE 32u
+#define INSNS_A_BYTE  16384u
+/* Pieces of code that libipt is told of, in all and of a process: it goes through lists of them. */
+#define MAX_SECTIONS	   32768u
+#define MAX_SPACE_SECTIONS 2048u
 
 /* Images of so many processes are kept for the next part. */
 #define NR_SPACES 16
@@ -36,6 +42,7 @@ struct ptstore {
 	int fd;
 	uint64_t end, max;
 	pthread_mutex_t lock; /* over `end` and what follows */
+	size_t nr_sections;
 	struct pt_image_section_cache *sections;
 };
 
@@ -44,6 +51,7 @@ struct space {
 	uint32_t key;
 	uint64_t from_ns, to_ns; /* when what is in it holds */
 	struct pt_image *image;	 /* NULL: free */
+	size_t nr_sections;	 /* MAX_SPACE_SECTIONS: nothing is added any more */
 };
 
 /* What one thread keeps from part to part. */
@@ -101,12 +109,14 @@ void ptstore_free(struct ptstore *s)
 /* Through a mapping: what is written with write() counts as a file's. */
 static int copy_in(struct ptstore *s, struct bytes code, uint64_t at)
 {
-	void *p = mmap(NULL, code.len, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)at);
+	size_t in_page = at % PAGE, n = in_page + code.len;
+	uint8_t *p =
+		mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)(at - in_page));
 
 	if (p == MAP_FAILED)
 		return -errno;
-	memcpy(p, code.p, code.len);
-	munmap(p, code.len);
+	memcpy(p + in_page, code.p, code.len);
+	munmap(p, n);
 	return 0;
 }
 
@@ -123,7 +133,7 @@ int ptstore_put(struct ptstore *s, struct bytes code, uint64_t *at, struct err *
 		rc = copy_in(s, code, s->end);
 	if (!rc) {
 		*at = s->end;
-		s->end = align_up(s->end + code.len, PAGE);
+		s->end = align_up(s->end + code.len, 16);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return rc ? err_sys(err, rc, "code for the trace") : 0;
@@ -141,7 +151,10 @@ static int section_of(struct ptstore *s, uint64_t at, uint64_t bytes, uint64_t a
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
 	pthread_mutex_lock(&s->lock);
-	isid = pt_iscache_add_file(s->sections, path, at, bytes, address);
+	isid = s->nr_sections < MAX_SECTIONS
+		       ? pt_iscache_add_file(s->sections, path, at, bytes, address)
+		       : -pte_nomem;
+	s->nr_sections += isid >= 0;
 	rc = isid < 0 ? isid : pt_iscache_read(s->sections, &byte, 1, isid, address);
 	pthread_mutex_unlock(&s->lock);
 	return rc < 0 ? rc : isid;
@@ -262,6 +275,7 @@ struct work {
 	uint64_t seen[NR_SEEN];	      /* pages that were told */
 	uint64_t tsc, offset, border; /* border: in bytes of the part, where the next one begins */
 	size_t budget;		      /* steps that are left */
+	uint64_t blocks, insns;	      /* likewise */
 	uint64_t mark;		      /* the decoder's offset `still` blocks ago */
 	unsigned int still;
 	struct ptflow_step open; /* a call or return whose `to` comes next; .from 0: none */
@@ -279,7 +293,8 @@ static int read_found(uint8_t *dst, size_t n, const struct pt_asid *asid, uint64
 	uint64_t off;
 	ssize_t got;
 
-	if (!s->find(s->ctx, &w->who, ip, &p) || ip < p.address || ip - p.address >= p.bytes)
+	if (w->space->nr_sections >= MAX_SPACE_SECTIONS || !s->find(s->ctx, &w->who, ip, &p) ||
+	    ip < p.address || ip - p.address >= p.bytes)
 		return -pte_nomap;
 	off = ip - p.address;
 	if (n > p.bytes - off)
@@ -303,8 +318,12 @@ static void add_found(struct work *w)
 		const struct ptflow_piece *p = &w->found[i];
 		int isid = section_of(store, p->at, p->bytes, p->address);
 
-		if (isid < 0 || pt_image_add_cached(sp->image, store->sections, isid, NULL) < 0)
+		if (isid < 0 || pt_image_add_cached(sp->image, store->sections, isid, NULL) < 0) {
+			/* To ask for each instruction of it would take for ever. */
+			sp->nr_sections = MAX_SPACE_SECTIONS;
 			continue;
+		}
+		sp->nr_sections += sp->nr_sections < MAX_SPACE_SECTIONS;
 		sp->from_ns = p->from_ns > sp->from_ns ? p->from_ns : sp->from_ns;
 		sp->to_ns = p->to_ns < sp->to_ns ? p->to_ns : sp->to_ns;
 	}
@@ -365,7 +384,9 @@ static void put(struct work *w, enum ptflow_kind kind, uint64_t from, uint64_t t
 		w->over = true;
 		return;
 	}
-	w->budget--;
+	/* What is beyond is not told, but that there is something. */
+	if (!--w->budget)
+		kind = PTFLOW_LOST, from = to = 0;
 	if (s->nr == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 4096;
 		struct ptflow_step *v = reallocarray(s->v, cap, sizeof(*v));
@@ -459,11 +480,17 @@ static int drain(struct work *w, int status, uint64_t last_ip)
 	return status;
 }
 
-/* As many blocks came without a byte of the trace. */
-static bool stands_still(struct work *w)
+/* As many blocks came without a byte of the trace, or too many with all of it. */
+static bool stands_still(struct work *w, const struct pt_block *b)
 {
 	uint64_t before = w->mark;
 
+	if (!w->blocks || w->insns < b->ninsn) {
+		w->over = true;
+		return true;
+	}
+	w->blocks--;
+	w->insns -= b->ninsn;
 	if (++w->still < MAX_STILL)
 		return false;
 	w->still = 0;
@@ -522,7 +549,7 @@ static int flow(struct work *w, int status)
 		}
 		if (rc < 0)
 			return rc;
-		if (stands_still(w))
+		if (stands_still(w, &b))
 			return -pte_bad_query;
 		status = rc;
 	}
@@ -620,7 +647,11 @@ int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out)
 	bool last = part + 1 == ptflow_nr_parts(f);
 
 	out->nr = 0;
-	w.budget = w.border * 32 + MAX_STILL;
+	w.budget = w.border * BLOCKS_A_BYTE + MAX_STILL;
+	if (f->in.max_steps && w.budget > f->in.max_steps)
+		w.budget = f->in.max_steps;
+	w.blocks = w.border * BLOCKS_A_BYTE + 4 * MAX_STILL;
+	w.insns = w.border * INSNS_A_BYTE + 4 * UINT16_MAX;
 	w.bench = take_bench(f);
 	if (!w.bench)
 		return -ENOMEM;

@@ -14,7 +14,9 @@
 /* No instruction is longer: a call returns to at most so far behind its first byte. */
 #define MAX_INSN  15u
 #define MAX_DEPTH 4096u
-#define NOBODY	  UINT32_MAX
+/* Of all threads together: 80 bytes each. Nothing real has so many. */
+#define MAX_FRAMES (4u << 20)
+#define NOBODY	   UINT32_MAX
 
 struct frame {
 	uint64_t from_ns, self_ns, outside_ns;
@@ -37,11 +39,19 @@ struct thread {
 	bool out;
 };
 
+/* How many of a thread's calls are of one function. */
+struct nested {
+	uint64_t key;
+	uint64_t nr;
+};
+
 struct ptspan {
 	struct ptname *names;
 	int (*each)(void *ctx, const struct ptspan_call *c);
 	void *ctx;
 	struct map threads; /* struct thread */
+	struct map nested;  /* struct nested */
+	size_t nr_frames;   /* that there is room for */
 	struct buf areas;   /* uint32_t[]: the thread that each area showed last */
 	int rc;
 };
@@ -57,6 +67,7 @@ int ptspan_new(struct ptname *names, int (*each)(void *ctx, const struct ptspan_
 	p->each = each;
 	p->ctx = ctx;
 	p->threads = MAP_INIT(struct thread);
+	p->nested = MAP_INIT(struct nested);
 	*out = p;
 	return 0;
 }
@@ -68,6 +79,7 @@ void ptspan_free(struct ptspan *p)
 	for (size_t i = 0; i < map_nr(&p->threads); i++)
 		free(((struct thread *)map_nth(&p->threads, i))->v);
 	map_free(&p->threads);
+	map_free(&p->nested);
 	buf_free(&p->areas);
 	free(p);
 }
@@ -79,12 +91,27 @@ static int32_t depth_of(const struct thread *t, size_t i)
 
 /* ---- calls ---- */
 
-static bool again(const struct thread *t, size_t i)
+/* NULL: function unknown, or too many. */
+static struct nested *nested_of(struct ptspan *p, const struct thread *t, uint64_t id)
 {
-	for (size_t k = 0; k < i; k++)
-		if (t->v[k].id && t->v[k].id == t->v[i].id)
-			return true;
-	return false;
+	return id ? map_row(&p->nested, t->tid * 0x9e3779b97f4a7c15ull ^ id) : NULL;
+}
+
+/* A call of `id` begins. */
+static void nest(struct ptspan *p, const struct thread *t, uint64_t id)
+{
+	struct nested *n = nested_of(p, t, id);
+
+	if (n)
+		n->nr++;
+}
+
+/* One ends: how many further out there are. */
+static uint64_t unnest(struct ptspan *p, const struct thread *t, uint64_t id)
+{
+	struct nested *n = nested_of(p, t, id);
+
+	return n && n->nr ? --n->nr : 0;
 }
 
 /* The innermost call ends. */
@@ -105,31 +132,59 @@ static void pop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, ui
 		.flags = f->flags | flags,
 	};
 
-	if (p->each && !p->rc) {
-		if (again(t, t->nr - 1))
-			c.flags |= PTSPAN_AGAIN;
+	if (unnest(p, t, f->id))
+		c.flags |= PTSPAN_AGAIN;
+	if (p->each && !p->rc)
 		p->rc = p->each(p->ctx, &c);
-	}
 	t->nr--;
 	if (t->nr)
 		t->v[t->nr - 1].outside_ns += c.outside_ns;
 }
 
-static struct frame *push(struct ptspan *p, struct thread *t, const struct frame *f)
+/* All of it ends where nobody saw it. */
+static void drop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
+{
+	while (t->nr)
+		pop(p, t, ns, cpu, flags);
+	t->base = 0;
+	t->began_ns = ns;
+	t->out_from = 0;
+}
+
+/* Nor does it matter what of all threads was before: they are not real. */
+static void forget_all(struct ptspan *p, uint64_t ns)
+{
+	for (size_t i = 0; i < map_nr(&p->threads); i++) {
+		struct thread *t = map_nth(&p->threads, i);
+
+		drop(p, t, ns, -1, PTSPAN_OPEN);
+		free(t->v);
+		t->v = NULL;
+		t->cap = 0;
+	}
+	p->nr_frames = 0;
+}
+
+static void push(struct ptspan *p, struct thread *t, const struct frame *f)
 {
 	if (t->nr == t->cap) {
 		size_t cap = t->cap ? t->cap * 2 : 32;
-		struct frame *v = reallocarray(t->v, cap, sizeof(*v));
+		struct frame *v = NULL;
 
+		if (p->nr_frames + cap - t->cap > MAX_FRAMES)
+			forget_all(p, f->from_ns);
+		cap = t->cap ? cap : 32;
+		v = reallocarray(t->v, cap, sizeof(*v));
 		if (!v) {
 			p->rc = p->rc ? p->rc : -ENOMEM;
-			return NULL;
+			return;
 		}
+		p->nr_frames += cap - t->cap;
 		t->v = v;
 		t->cap = cap;
 	}
-	t->v[t->nr] = *f;
-	return &t->v[t->nr++];
+	t->v[t->nr++] = *f;
+	nest(p, t, f->id);
 }
 
 /* Says what function it is in. */
@@ -141,16 +196,6 @@ static void place(struct ptspan *p, const struct thread *t, struct frame *f, uin
 	f->address = address;
 	f->id = n->id;
 	f->leaves = n->leaves_frames;
-}
-
-/* All of it ends where nobody saw it. */
-static void drop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
-{
-	while (t->nr)
-		pop(p, t, ns, cpu, flags);
-	t->base = 0;
-	t->began_ns = ns;
-	t->out_from = 0;
 }
 
 /* The outermost that is known, when nothing is. */
@@ -182,7 +227,7 @@ static void see(struct ptspan *p, struct thread *t, const struct pttrace_step *s
 	struct frame *top = &t->v[t->nr - 1], next;
 	uint64_t id = n->id;
 	bool leaves = n->leaves_frames;
-	size_t nr;
+	size_t nr = 0;
 
 	if (!id || id == top->id)
 		return;
@@ -191,9 +236,11 @@ static void see(struct ptspan *p, struct thread *t, const struct pttrace_step *s
 		top->address = address;
 		top->id = id;
 		top->leaves = leaves;
+		nest(p, t, id);
 		return;
 	}
-	nr = top->leaves ? find_function(t, id) : 0;
+	if (top->leaves && nested_of(p, t, id) && nested_of(p, t, id)->nr)
+		nr = find_function(t, id);
 	if (nr) {
 		while (t->nr > nr)
 			pop(p, t, s->ns, s->cpu, PTSPAN_LEFT);

@@ -23,6 +23,13 @@
 /* Parts that are decoded ahead, of all areas together, for each thread; an area has one at least.
  */
 #define PARTS_AHEAD 2u
+/* A part of each area is in memory as steps, 40 bytes each: with many areas parts are smaller, as
+ * long as they begin often enough. */
+#define MAX_STEPS (16u << 20)
+#define MANY	  16
+#define MIN_BYTES (4u << 10)
+/* More than a machine has CPUs; each is looked at for the next step. */
+#define MAX_AREAS 8192
 
 struct area {
 	struct pttrace *t;
@@ -203,7 +210,14 @@ static void touch(void *ctx, const struct ptflow_who *w, uint64_t address)
 
 static int make_flow(struct area *a, struct err *err)
 {
-	struct ptflow_input in = {.bytes = {a->bytes.p, a->bytes.len}, .part_bytes = PART_BYTES};
+	struct ptflow_input in = {.bytes = {a->bytes.p, a->bytes.len},
+				  .part_bytes = PART_BYTES,
+				  .max_steps = MAX_STEPS / a->t->nr};
+
+	if (a->t->nr > MANY)
+		in.part_bytes = PART_BYTES * MANY / a->t->nr;
+	if (in.part_bytes < MIN_BYTES)
+		in.part_bytes = MIN_BYTES;
 
 	codebook_source(a->t->book, &a->book);
 	in.source = a->book;
@@ -316,7 +330,7 @@ static int list_areas(struct pttrace *t, uint64_t *channels)
 	for (size_t i = 0; i < t->list.nr; i++) {
 		const struct dump_area *d = &t->list.v[i];
 
-		if (!is_pt(d->event))
+		if (!is_pt(d->event) || t->nr == MAX_AREAS)
 			continue;
 		t->areas[t->nr++] = (struct area){.t = t, .a = d, .over = true};
 		if (d->event->f.channel < 64)

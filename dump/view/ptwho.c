@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* As linux/perf_event.h has it; 24 bytes each are kept. */
+/* 16 bytes each are kept. */
 #define MAX_SWITCHES (16u << 20)
 #define NOBODY	     UINT32_MAX
 
@@ -79,6 +79,19 @@ static int by_ring(const void *x, const void *y)
 	return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
+/* What tells the same thread twice is one turn: whoever asks for the one before or after need not
+ * go through as many as a dump may have of them. */
+static void merge(struct ptwho *w)
+{
+	struct turn *v = (struct turn *)w->turns.p;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < w->nr; i++)
+		if (!nr || v[nr - 1].ring != v[i].ring || v[nr - 1].tid != v[i].tid)
+			v[nr++] = v[i];
+	w->nr = nr;
+}
+
 int ptwho_load(struct reader *r, const struct meta *m, uint64_t channels, struct ptwho **out,
 	       struct err *err)
 {
@@ -101,6 +114,7 @@ int ptwho_load(struct reader *r, const struct meta *m, uint64_t channels, struct
 	}
 	if (w->nr)
 		qsort(w->turns.p, w->nr, sizeof(struct turn), by_ring);
+	merge(w);
 	*out = w;
 	return 0;
 }
@@ -126,14 +140,12 @@ uint32_t ptwho_at(const struct ptwho *w, uint32_t ring, uint64_t ns, int step, u
 		else
 			to = mid;
 	}
-	/* `from`: the first that is later. What tells the same thread twice is one turn. */
+	/* `from`: the first that is later. Before the first one nobody is known either. */
 	now = from && v[from - 1].ring == ring ? v[from - 1].tid : NOBODY;
-	for (; step > 0 && from < w->nr && v[from].ring == ring && v[from].tid == now; from++)
-		;
-	for (; step < 0 && from && v[from - 1].ring == ring && v[from - 1].tid == now; from--)
-		;
 	if (step > 0)
-		from++;
+		from += 1 + (from < w->nr && v[from].ring == ring && v[from].tid == now);
+	if (step < 0 && from && v[from - 1].ring == ring)
+		from--;
 	if (!from || from > w->nr || v[from - 1].ring != ring)
 		return NOBODY;
 	if (from_ns)

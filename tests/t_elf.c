@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -286,7 +287,9 @@ static void the_build_id_is_read_from_segments_or_sections(void **state)
 static void only_regular_elf_files_are_opened(void **state)
 {
 	struct err err = ERR_INIT;
+	struct inotify_event seen;
 	struct elf *e = NULL;
+	int watch;
 
 	assert_int_equal(elf_open("/dev/null", &e, &err), -ENOEXEC);
 	assert_int_equal(elf_open("/proc", &e, &err), -ENOEXEC);
@@ -297,7 +300,11 @@ static void only_regular_elf_files_are_opened(void **state)
 	assert_int_equal(elf_open(path, &e, &err), -ENOEXEC);
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0); /* must not wait for a writer */
+	watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	assert_true(inotify_add_watch(watch, path, IN_OPEN) > 0);
 	assert_int_equal(elf_open(path, &e, &err), -ENOEXEC);
+	assert_int_equal(read(watch, &seen, sizeof(seen)), -1); /* nor be opened at all */
+	close(watch);
 	unlink(path);
 	assert_null(e);
 	close(open(path, O_CREAT | O_WRONLY, 0600));

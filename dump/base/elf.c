@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,22 +18,31 @@ static int not_elf(struct err *err, const char *path, const char *why)
 	return err_set(err, -ENOEXEC, "%s is not an ELF file that can be used: %s", path, why);
 }
 
+/* A path may be what a dump says: opening a device may do something, so what it is is asked first.
+ */
 static int open_regular(const char *path, struct err *err)
 {
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int fd, rc, at = open(path, O_PATH | O_CLOEXEC);
 	struct stat st;
-	int fd, rc;
+	char self[32];
 
-	/* O_NONBLOCK: a FIFO must not hold us. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
+	if (at < 0) {
 		rc = -errno;
 		return err_sys(err, rc, "can't open %s", path);
 	}
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
+	if (fstat(at, &st) || !S_ISREG(st.st_mode)) {
+		close(at);
 		return not_elf(err, path, "it is not a regular file");
 	}
-	return fd;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	fd = open(self, flags);
+	/* Without /proc. */
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, flags);
+	rc = -errno;
+	close(at);
+	return fd < 0 ? err_sys(err, rc, "can't open %s", path) : fd;
 }
 
 /* What is opened already; on failure it goes with the rest. */

@@ -52,9 +52,8 @@ static uint32_t thread_of(struct html *h, uint32_t tid)
 
 	if (i != NO_THREAD)
 		return i;
-	for (i = 0; i < nr; i++)
-		if (((uint32_t *)h->others.p)[i] == tid)
-			break;
+	/* They come in this order. */
+	i = nr && ((uint32_t *)h->others.p)[nr - 1] == tid ? (uint32_t)nr - 1 : (uint32_t)nr;
 	if (i == nr && buf_put(&h->others, &tid, sizeof(tid)))
 		h->cols.rc = -ENOMEM;
 	return (uint32_t)schedule_nr_threads(h->why.sched) + i;

@@ -15,7 +15,8 @@
 #include <stdio.h>
 
 /* An input may be made to expand: what is read of it is bounded. */
-#define MAX_BYTES (512u << 10)
+#define MAX_BYTES    (512u << 10)
+#define MAX_PT_BYTES (16u << 10)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,12 +76,15 @@ static void diff(struct reader *r, const struct meta *m)
 
 static bool is_small(struct reader *r)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, pt_bytes = 0;
 
-	for (size_t i = 0; i < reader_nr_blocks(r); i++)
-		if (reader_block(r, i)->h.section == FMT_RECORDS)
-			bytes += reader_block(r, i)->h.content_bytes;
-	return bytes <= MAX_BYTES;
+	for (size_t i = 0; i < reader_nr_blocks(r); i++) {
+		const struct fmt_block *h = &reader_block(r, i)->h;
+
+		bytes += h->section == FMT_RECORDS ? h->content_bytes : 0;
+		pt_bytes += h->section == FMT_AUX ? h->content_bytes : 0;
+	}
+	return bytes <= MAX_BYTES && pt_bytes <= MAX_PT_BYTES;
 }
 
 static void use(struct bytes file, bool damaged)

@@ -16,8 +16,12 @@
 #include "dump/view/html.h"
 #include "dump/view/info.h"
 #include "dump/view/people.h"
+#include "dump/view/ptname.h"
+#include "dump/view/ptspan.h"
+#include "dump/view/pttrace.h"
 #include "dump/view/script.h"
 #include "dump/view/stack.h"
+#include "dump/view/symput.h"
 #include "dump/view/timeline.h"
 #include "dump/view/why.h"
 
@@ -29,6 +33,7 @@
 #define MAX_LINES     300
 #define MAX_RECORDS   20000
 #define MAX_ALL_BYTES (128u << 10) /* of records: what is printed whole */
+#define MAX_PT_BYTES  (16u << 10)  /* of AUX areas: what is decoded, again and again */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,6 +43,7 @@ struct view {
 	struct people *p;
 	struct symbols *s;
 	struct stacks *st;
+	bool no_pt;
 };
 
 /* ---- asking ---- */
@@ -139,6 +145,67 @@ static void walk(const struct view *v, uint64_t from_ns)
 	timeline_close(t);
 }
 
+/* ---- Intel PT ---- */
+
+static size_t read_code(void *ctx, uint32_t key, uint64_t address, void *dst, size_t n)
+{
+	memset(dst, 0x90, n);
+	return address % 3 ? n : 0;
+}
+
+static int take_payload(void *ctx, struct bytes payload)
+{
+	assert(payload.len && payload.len <= FMT_BLOCK_BYTES);
+	return 0;
+}
+
+static int take_call(void *ctx, const struct ptspan_call *c)
+{
+	assert(c->from_ns <= c->to_ns);
+	return 0;
+}
+
+static void follow(const struct view *v, struct pttrace *t)
+{
+	struct pttrace_step s;
+	struct ptspan *spans;
+	struct ptname *names;
+	uint64_t last = 0;
+
+	SMALL_OK(ptname_new(v->p, v->s, &names));
+	SMALL_OK(ptspan_new(names, take_call, NULL, &spans));
+	for (int i = 0; i < MAX_RECORDS && pttrace_next(t, &s, NULL) > 0; i++) {
+		assert(s.ns >= last && s.area < pttrace_nr_areas(t));
+		last = s.ns;
+		SMALL_OK(ptspan_step(spans, &s, NULL));
+	}
+	SMALL_OK(ptspan_end(spans, last));
+	ptspan_free(spans);
+	ptname_free(names);
+}
+
+/* As whoever collects code for a dump does it. */
+static void ask_pt(const struct view *v, uint64_t from_ns)
+{
+	struct codebook_options code = {.read = read_code};
+	struct pttrace_options opt = {.from_ns = from_ns, .to_ns = UINT64_MAX};
+	struct symput put = {.out = take_payload};
+	struct codebook_counts counts;
+	struct pttrace *t;
+
+	if (!pttrace_is_in(v->m))
+		return;
+	SMALL_OK(codebook_new(v->r, v->p, &code, &opt.book, NULL));
+	SMALL_OK(pttrace_open(v->r, v->m, v->p, &opt, &t, NULL));
+	follow(v, t);
+	pttrace_close(t);
+	codebook_put(opt.book, &put);
+	SMALL_OK(symput_flush(&put));
+	symput_free(&put);
+	codebook_counts(opt.book, &counts);
+	codebook_free(opt.book);
+}
+
 /* ---- printing ---- */
 
 struct printed {
@@ -192,7 +259,8 @@ static void end(struct printed *t, bool json, bool lines)
 
 static void print(const struct view *v, bool json)
 {
-	struct script_options script = {.to_ns = UINT64_MAX, .limit = MAX_LINES, .json = json};
+	struct script_options script = {
+		.to_ns = UINT64_MAX, .limit = MAX_LINES, .json = json, .no_pt = v->no_pt};
 	struct info_options info = {.path = "FILE", .json = json, .all = true};
 	struct script_result lines;
 	struct info_result bad;
@@ -219,14 +287,14 @@ static struct printed print_whole(const struct view *v, bool json, unsigned nr_t
 	return t;
 }
 
-static bool is_small(struct reader *r)
+static uint64_t bytes_of(struct reader *r, uint16_t section)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < reader_nr_blocks(r); i++)
-		if (reader_block(r, i)->h.section == FMT_RECORDS)
+		if (reader_block(r, i)->h.section == section)
 			bytes += reader_block(r, i)->h.content_bytes;
-	return bytes <= MAX_ALL_BYTES;
+	return bytes;
 }
 
 /* The verdict: short, whatever it is about. */
@@ -328,9 +396,14 @@ static void use(struct bytes file, bool damaged)
 		ask_people(v.p);
 		walk(&v, 0);
 		walk(&v, v.m->trigger.hit_ns);
+		v.no_pt = bytes_of(v.r, FMT_AUX) > MAX_PT_BYTES;
+		if (!v.no_pt) {
+			ask_pt(&v, 0);
+			ask_pt(&v, v.m->trigger.hit_ns / 2);
+		}
 		print(&v, false);
 		print(&v, true);
-		if (is_small(v.r)) {
+		if (bytes_of(v.r, FMT_RECORDS) <= MAX_ALL_BYTES && !v.no_pt) {
 			print_with_threads(&v, file.len & 1);
 			export_all(&v, file.len & 2);
 			print_why(&v, file.len & 8);

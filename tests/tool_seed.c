@@ -10,6 +10,7 @@
  */
 #include "tests/fuzz_seed.h"
 #include "tests/mkaux.h"
+#include "tests/mkpt.h"
 #include "tests/small_dump.h"
 
 #include "dump/reader.h"
@@ -381,6 +382,17 @@ static struct bytes aux_dump(uint32_t hurt)
 	return (struct bytes){d.file, d.file_bytes};
 }
 
+/* Intel PT that is decoded: t_pthard.c holds that. */
+static struct bytes pt_dump(void)
+{
+	struct mk d = mk_pt_seed();
+
+	mk_finish(&d);
+	writer_free(d.w);
+	close(d.fd);
+	return (struct bytes){d.file, d.file_bytes};
+}
+
 /* ---- payloads ---- */
 
 /* As many whole records or items as fit into `max` bytes: a payload's length has 16 bits. */
@@ -453,7 +465,7 @@ static void save_from(const char *path, const char *dir)
 static void save_seeds(const char *dir)
 {
 	struct bytes small = small_dump(), rich = rich_dump(), view = view_dump();
-	struct bytes aux = aux_dump(1);
+	struct bytes aux = aux_dump(1), pt = pt_dump();
 
 	save(dir, "small-file", FUZZ_FILE, small);
 	save(dir, "small-repaired", FUZZ_REPAIRED, small);
@@ -472,6 +484,9 @@ static void save_seeds(const char *dir)
 	free((void *)rich.p);
 	save(dir, "aux-repaired", FUZZ_REPAIRED, aux);
 	save_payloads(dir, "aux-payloads", aux, 512);
+	save(dir, "pt-repaired", FUZZ_REPAIRED, pt);
+	save_payloads(dir, "pt-payloads", pt, 2048);
+	free((void *)pt.p);
 	free((void *)view.p);
 	free((void *)aux.p);
 }

@@ -7,6 +7,8 @@
 #include "dump/view/ptcalls.h"
 #include "dump/view/ptname.h"
 #include "dump/view/pttrace.h"
+#include "dump/view/report.h"
+#include "dump/view/script.h"
 #include "dump/view/text.h"
 
 #include "tests/mkpt.h"
@@ -88,6 +90,29 @@ static void seeds_are_decoded(void **state)
 	}
 	assert_int_equal(nr_called, nr[PTFLOW_CALL]);
 	ptcalls_free(calls);
+	close_dump(&f);
+}
+
+/* Names of processes, functions and files that a terminal could obey. */
+static void what_is_shown_is_harmless(void **state)
+{
+	const struct report_options report = {.width = 80, .to_ns = UINT64_MAX};
+	const struct script_options script = {.to_ns = UINT64_MAX};
+	struct fix f = open_dump(mk_pt_seed());
+	struct report_result reported;
+	struct script_result printed;
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+
+	assert_int_equal(report_print(f.r, f.m, &report, out, &reported, NULL), 0);
+	assert_int_equal(script_print(f.r, f.m, &script, out, &printed, NULL), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(text, "the last calls on CPU 1, of second"));
+	assert_non_null(strstr(text, "call: "));
+	for (size_t i = 0; i < n; i++)
+		assert_true(text[i] == '\n' || ((uint8_t)text[i] >= ' ' && text[i] != 0x7f));
+	free(text);
 	close_dump(&f);
 }
 
@@ -315,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seeds_are_decoded),
+		cmocka_unit_test(what_is_shown_is_harmless),
 		cmocka_unit_test(small_pieces_of_code_take_little_room),
 		cmocka_unit_test(places_without_code_are_gaps),
 		cmocka_unit_test(switches_that_tell_nothing_new_are_one),

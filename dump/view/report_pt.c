@@ -4,6 +4,7 @@
  * time, and the last calls on each CPU. Where nothing ran in the last 10 ms, the time before it.
  */
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "dump/view/map.h"
 #include "dump/view/ptname.h"
 #include "dump/view/ptspan.h"
@@ -347,7 +348,7 @@ static void put_lasts(struct pt *p, const struct pttrace_area *of, const struct 
 		snprintf(who, sizeof(who), "on CPU %d, ", of->cpu);
 	else
 		*who = '\0';
-	snprintf(safe, sizeof(safe), "%.31s", comm ? comm : "");
+	str_safe(safe, sizeof(safe), comm ? comm : "", comm ? strlen(comm) : 0);
 	text_str(p->rp->page.t, "\n");
 	page_line(&p->rp->page, 2, "the last calls %sof %s %u", who, safe, newest->tid);
 	page_line(&p->rp->page, 2, "%10s%10s  function", "at", "took");

@@ -99,7 +99,7 @@ size_t ptflow_nr_parts(const struct ptflow *f);
 
 /* When a part begins, by the first time in it; 0: it has none. */
 uint64_t ptflow_part_ns(const struct ptflow *f, size_t part);
-/* The bytes of the trace that it begins at. */
+/* The bytes of the trace that it begins at; of ptflow_nr_parts(), where the trace ends. */
 size_t ptflow_part_at(const struct ptflow *f, size_t part);
 
 struct ptflow_steps {

@@ -23,6 +23,8 @@
 /* Parts that are decoded ahead, of all areas together, for each thread; an area has one at least.
  */
 #define PARTS_AHEAD 2u
+/* Longer ones, where a trace has few places to begin, are not: so many of them are too much. */
+#define MAX_AHEAD_BYTES (2 * PART_BYTES)
 /* A part of each area is in memory as steps, 40 bytes each: with many areas parts are smaller, as
  * long as they begin often enough. */
 #define MAX_STEPS (16u << 20)
@@ -419,6 +421,10 @@ static void put_ahead(struct area *a)
 		if (t->opt.to_ns != UINT64_MAX &&
 		    ptflow_part_ns(a->flow, a->next_ahead) > t->opt.to_ns)
 			break;
+		if (ptflow_part_at(a->flow, a->next_ahead + 1) -
+			    ptflow_part_at(a->flow, a->next_ahead) >
+		    MAX_AHEAD_BYTES)
+			continue;
 		job->flow = a->flow;
 		job->part = a->next_ahead;
 		ptahead_put(t->ahead, job);

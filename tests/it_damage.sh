@@ -14,14 +14,14 @@ if [ ! -x "$tool" ]; then
 	echo "# without sanitizers: they were not built"
 fi
 
-# busy SYSCALLS-SIZE TARGET...: a dump of what the default preset and syscalls record, $path; in smaller rings, so that
+# busy SIZE SYSCALLS-SIZE TARGET...: a dump of what the default preset and syscalls record, $path; in smaller rings, so that
 # 11,000 readings don't take long
 busy() {
 	rec_start \
-		--channel 'cpu:cpu-clock/freq=99/;size=64K;stack=fp' \
-		--channel 'sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,sched:sched_migrate_task;size=64K' \
-		--channel 'life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,signal:*;size=64K' \
-		--channel "syscalls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=$1" "${@:2}"
+		--channel "cpu:cpu-clock/freq=99/;size=$1;stack=fp" \
+		--channel "sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,sched:sched_migrate_task;size=$1" \
+		--channel "life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,signal:*;size=$1" \
+		--channel "syscalls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=$2" "${@:3}"
 	in_background "$loads/load_switch" 0.5 >"$work/load"
 	"$loads/load_short" 20 >/dev/null
 	path=$(dump_now)
@@ -30,9 +30,9 @@ busy() {
 }
 
 # Rings of all CPUs, of a block each; rings of one CPU, one of them of several blocks.
-busy 128K -a
+busy 32K 64K -a
 whole=$path
-busy 512K -C 0
+busy 64K 512K -C 0
 long=$path
 check "there are whole dumps of a busy moment" "$RINGBACK" check "$whole"
 check "and one with a ring of several blocks" test "$(info_json "$long" '[.rings[].bytes] | max')" -gt 300000
@@ -58,13 +58,13 @@ verdict() {
 	fi
 }
 
-variants first "$whole" 20261121 500 5000
+variants first "$whole" 20261121 670 6700
 first=$bg_pid
-variants second "$long" 11210262 500 5000
-verdict first "$first" "cut at every border of blocks and 500 places, 5,000 bits flipped: as it should be"
-verdict second "$bg_pid" "the same of the other dump"
+variants second "$long" 11210262 330 3300
+verdict first "$first" "cut at every border of blocks and 670 places, 6,700 bits flipped: as it should be"
+verdict second "$bg_pid" "the same of the other dump, which takes longer: 330 and 3,300"
 check "every border of two blocks was cut at" test \
-	"$(sed -n 's/^cuts=\([0-9]*\) .*/\1/p' "$work/first.out")" -gt $(("$(sed -n 's/.*blocks=\([0-9]*\) .*/\1/p' "$work/first.out")" + 500))
+	"$(sed -n 's/^cuts=\([0-9]*\) .*/\1/p' "$work/first.out")" -gt $(("$(sed -n 's/.*blocks=\([0-9]*\) .*/\1/p' "$work/first.out")" + 670))
 
 # The same with the program. info needs no records: of a damage in these it says nothing.
 RANDOM=4711

@@ -53,6 +53,7 @@ __attribute__((noinline)) int probe_outer(int i)
 	int v;
 
 	room[0] = room[sizeof(room) - 1] = (char)i;
+	__asm__ volatile("" : : "r"(room) : "memory"); /* all of it, not only what is used */
 	KEEP_FRAME();
 	v = probe_few(i);
 	return v + room[0]; /* no tail call */

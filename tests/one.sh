@@ -37,8 +37,15 @@ mark=RINGBACK_TEST=$temporary
 
 fail() {
 	echo "not ok - $name $1" >>"$tap"
-	[ -z "${2-}" ] || printf '%s\n' "$2" | head -n 60 | sed 's/^/# /' | tee -a "$tap" >&2
+	[ -z "${2-}" ] || printf '%s\n' "$2" | head -n 60 | sed 's/^/# /' >>"$tap"
 	[ "$rc" != 0 ] || rc=1
+}
+
+# tell_failed: the points that failed, each with the start of what it says: prove's line does not name them
+tell_failed() {
+	awk -v name="$name" '
+		/^(not )?ok|^1\.\./ { on = /^not ok/; nr = 0 }
+		on && (/^not ok/ || /^#/) && ++nr <= 20 && ++all <= 40 { print name ": " $0 }' "$tap" >&2
 }
 
 # Its processes that are still there, by pid.
@@ -114,4 +121,5 @@ reports=$(cat "$temporary"/reports/* 2>/dev/null)
 [ -z "$reports" ] || fail "made a sanitizer complain" "$reports"
 files=$(ls -A "$temporary/files")
 [ -z "$files" ] || fail "left temporary files behind" "$files"
+tell_failed
 exit "$rc"

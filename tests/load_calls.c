@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
  * A load for rules on latency: a function, calls_one(), that is called in known ways. Prints what
- *it has done, one line, "ready" first; waits for a line on stdin before it begins.
+ * it has done, one line, "ready" first; waits for a line on stdin before it begins.
  *
- *	load_calls many N SLOW MS     N calls that do nothing, SLOW of them evenly between that
- *sleep MS load_calls each MS..          one call each, that sleeps so long load_calls recurse DEPTH
- *MS   one call that calls itself; the innermost sleeps MS load_calls twice MS           a call with
- *two calls in it, each sleeps MS load_calls leave N MS         N calls left by longjmp, from deeper
- *and deeper; then one of MS load_calls exit N             N threads that end inside; then waits for
- *a line load_calls exec MS            calls exec inside, and the new program makes a call of MS
- *	load_calls hang               a call that waits for a line
- *	load_calls time N             N calls; prints ns a call
- *	load_calls sync MS N FILE     N fsyncs, and nanosleeps of MS
- *	load_calls spin MS            burns CPU so long
+ *	load_calls many N SLOW MS	N calls that do nothing, SLOW of them evenly between that
+ *					sleep MS
+ *	load_calls each MS..		one call each, that sleeps so long
+ *	load_calls now MS..		likewise, without waiting for a line
+ *	load_calls recurse DEPTH MS	one call that calls itself; the innermost sleeps MS
+ *	load_calls twice MS		a call with two calls in it, each sleeps MS
+ *	load_calls leave N MS		N calls left by longjmp, from deeper and deeper; then one
+ *					of MS
+ *	load_calls exit N		N threads that end inside; then waits for a line
+ *	load_calls exec MS		calls exec inside, and the new program makes a call of MS
+ *	load_calls hang			a call that waits for a line
+ *	load_calls time N		N calls; prints ns a call
+ *	load_calls sync MS N FILE	N fsyncs, and nanosleeps of MS
+ *	load_calls spin MS		burns CPU so long
+ *	load_calls starve NAME MS	no call: a thread NAME is woken, and has to wait so long for
+ *					its CPU; without waiting for a line
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,6 +156,51 @@ static int sync_calls(long ms, long n, const char *path)
 	return fd < 0;
 }
 
+static void spin(long ms)
+{
+	for (double end = now_ns() + (double)ms * 1e6; now_ns() < end;)
+		sink++;
+}
+
+struct starved {
+	const char *name;
+	sem_t has_it, may_run;
+};
+
+static void *is_starved(void *arg)
+{
+	struct starved *s = arg;
+
+	prctl(PR_SET_NAME, s->name);
+	sem_post(&s->has_it);
+	sem_wait(&s->may_run);
+	prctl(PR_SET_NAME, "has run");
+	return NULL;
+}
+
+/* Both on one CPU, and who wakes is of real-time priority and goes on. */
+static int starve(const char *name, long ms)
+{
+	struct sched_param p = {.sched_priority = 10};
+	struct starved s = {.name = name};
+	pthread_t t;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	sem_init(&s.has_it, 0, 0);
+	sem_init(&s.may_run, 0, 0);
+	if (sched_setaffinity(0, sizeof(set), &set) || pthread_create(&t, NULL, is_starved, &s))
+		return 1;
+	sem_wait(&s.has_it);
+	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &p))
+		return 1;
+	sem_post(&s.may_run);
+	spin(ms);
+	pthread_join(t, NULL);
+	return 0;
+}
+
 static long arg(int argc, char **argv, int i)
 {
 	return i < argc ? atol(argv[i]) : 0;
@@ -158,7 +212,7 @@ int main(int argc, char **argv)
 	long a = arg(argc, argv, 2), b = arg(argc, argv, 3), c = arg(argc, argv, 4);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (strcmp(how, "now")) {
+	if (strcmp(how, "now") && strcmp(how, "starve")) {
 		printf("ready %d\n", getpid());
 		wait_line();
 	}
@@ -190,8 +244,9 @@ int main(int argc, char **argv)
 	} else if (!strcmp(how, "sync")) {
 		return sync_calls(a, b, argc > 4 ? argv[4] : "/dev/null");
 	} else if (!strcmp(how, "spin")) {
-		for (double end = now_ns() + (double)a * 1e6; now_ns() < end;)
-			sink++;
+		spin(a);
+	} else if (!strcmp(how, "starve") && argc == 4) {
+		return starve(argv[2], b);
 	} else {
 		return 2;
 	}

@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: MIT
 /*
  * What rules that measure something are about, on command: a line on stdin is a command, and goes
- *on until the next one comes. For each one line on stdout: the time (CLOCK_MONOTONIC, ns) right
- *before the cause, and the command.
+ * on until the next one comes. For each one line on stdout: the time (CLOCK_MONOTONIC, ns) right
+ * before the cause, and the command.
  *
  *	eat MIB			has that much more memory in use
  *	free			gives all of it back
  *	burn PERCENT		of one CPU, in turns of 100 ms
  *	thrash FILE		touches all pages of a file, again and again
  *	sync FILE		writes to a file and waits for the disk, again and again
+ *	crowd LOAD		64 threads that count for the load average and need no CPU; the
+ *				time is when /proc/loadavg was above LOAD
  *	append FILE TEXT	a line
  *	exit CODE		ends; as does the end of stdin
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TURN_NS 100000000ull
+
+#define CROWD 64
 
 struct chunk {
 	void *at;
@@ -109,6 +117,56 @@ static void sync_again(const char *file)
 		close(fd);
 }
 
+/* Who waits for a child of vfork() is in a sleep that counts as load. */
+static void *wait_in_vfork(void *arg)
+{
+	volatile pid_t *pid = arg;
+	pid_t child = vfork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		*pid = getpid();
+		for (;;)
+			pause();
+	}
+	waitpid(child, NULL, 0);
+	return NULL;
+}
+
+static double load_now(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		perror("/proc/loadavg");
+	if (fd >= 0)
+		close(fd);
+	return atof(text);
+}
+
+static void crowd(const char *load)
+{
+	pthread_t thread[CROWD];
+	volatile pid_t pid[CROWD] = {0};
+	int n = 0, is_above = 0;
+
+	while (n < CROWD && !pthread_create(&thread[n], NULL, wait_in_vfork, (void *)&pid[n]))
+		n++;
+	while (!is_over(2))
+		if (!is_above && load_now() > atof(load)) {
+			is_above = 1;
+			printf("%llu crowd %s\n", (unsigned long long)now_ns(), load);
+			fflush(stdout);
+		}
+	while (n--) {
+		while (!pid[n])
+			usleep(1000);
+		kill(pid[n], SIGKILL);
+		pthread_join(thread[n], NULL);
+	}
+}
+
 static void append(char *file)
 {
 	char *text = strchr(file, ' ');
@@ -131,6 +189,10 @@ static void run(char *command)
 {
 	char *arg = strchr(command, ' ');
 
+	if (!strncmp(command, "crowd ", 6)) {
+		crowd(arg + 1);
+		return;
+	}
 	printf("%llu %s\n", (unsigned long long)now_ns(), command);
 	fflush(stdout);
 	if (!arg)

@@ -36,17 +36,41 @@ events() {
 	cause_to_paused "uprobe$1" "uprobe:$work/rb-bash:exit_shell" "$work/rb-bash" --norc -c 'exit 0'
 	cause_to_paused "latency$1" "latency:$calls:calls_one>5ms" "$calls" now 6
 	cause_to_paused "syscall$1" "syscall:fdatasync>1ns" sync -d "$work/rb-date"
+	cause_to_paused "runqueue$1" "runqueue:rb-queue>5ms" "$calls" starve rb-queue 15
 	cause_to_paused "offcpu$1" "offcpu:rb-sleep>5ms" "$work/rb-sleep" 0.006
 	cause_to_paused "watch$1" "watch:$work/rb-bash:exit_shell" "$work/rb-bash" --norc -c 'read -t 0.02 <><(:); exit 0'
 }
 
+# still_running WHERE: a call that does not return. Its cause is the moment at which it has lasted as long as it may.
+still_running() {
+	local i
+
+	rec_start -a --symbols off -T "latency:$calls:calls_one>20ms;while-running;cooldown=0"
+	for ((i = 1; i <= 20; i++)); do
+		"$calls" hang < <(echo) >/dev/null &
+		bg_pid=$!
+		# shellcheck disable=SC2016 # evaluated there
+		wait_for 5 eval '[ "$(wc -l <"$work/out")" -ge '$i' ]'
+		kill "$bg_pid"
+		wait "$bg_pid" 2>/dev/null
+	done
+	rec_stop
+	while read -r dump; do
+		info_json "$dump" '(.stats.signal_ns - (.trigger.began | tonumber)) / 1000 - 20000'
+	done <"$work/out" >"$work/us"
+	row "while-running$1: passed to last ring paused" "$(median "$work/us")" us \
+		"median of $(wc -l <"$work/us"), looked at each 10 ms; max $(max "$work/us")"
+}
+
 events ""
+still_running ""
 cause_to_paused crash crash:ringback-b "$loads/load_crash" segv ringback-b
 more=--crash-hold cause_to_paused "crash, --crash-hold, eight threads" crash:load_crew "$loads/load_crew"
 in_background "$loads/load_count" 600 >/dev/null
 in_background "$loads/load_count" 600 >/dev/null
 cause_to_paused "crash, all CPUs busy" crash:ringback-b "$loads/load_crash" segv ringback-b
 events ", all CPUs busy"
+still_running ", all CPUs busy"
 
 # A rate that begins and stays: its cause is the first process. Windows of 1 s, 10 times.
 rec_start -a --symbols off -T 'rate:sched:sched_process_fork[parent_comm == "rb-bash"]>40/s;cooldown=0'

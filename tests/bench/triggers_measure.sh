@@ -161,6 +161,25 @@ clock() {
 	result "every, after the whole second"
 }
 
+# The kernel renews the average each 5.004 s, the rule looks each 5 s of the clock: between the two may lie anything up to 5 s,
+# and for minutes it is about the same.
+averages() {
+	local above i
+
+	load
+	: >"$work/ms"
+	for ((i = 0; i < 10; i++)); do
+		above=$(awk '{ print $1 + 0.5 }' /proc/loadavg)
+		rec_start -a --symbols off -T "load>$above"
+		tell crowd "$above"
+		after 1
+		tell free
+		rec_stop
+	done
+	unload
+	row "load: cause to last ring paused" "$(median "$work/ms")" ms "median of $(wc -l <"$work/ms"); max $(max "$work/ms")"
+}
+
 memories() {
 	load
 	memory rss 512 "rss:$pid>256M"
@@ -169,4 +188,4 @@ memories() {
 }
 
 # KINDS=...: only these
-for kind in ${KINDS:-exits lines memories busy pressure clock}; do $kind; done
+for kind in ${KINDS:-exits lines memories busy averages pressure clock}; do $kind; done

@@ -302,25 +302,25 @@ struct line {
 	size_t put, taken;
 };
 
-static void put_all(struct ptahead *a, struct line *l)
+static void put_all(struct jobs *a, struct line *l)
 {
 	for (; l->put < ptflow_nr_parts(l->f) && l->put - l->taken < NR_AHEAD; l->put++) {
 		struct ptahead_job *job = &l->jobs[l->put % NR_AHEAD];
 
 		job->flow = l->f;
 		job->part = l->put;
-		ptahead_put(a, job);
+		jobs_put(a, &job->job);
 	}
 }
 
 /* The next part's steps are those that one thread finds. True: another thread had them. */
-static bool take_next(struct ptahead *a, struct line *l, struct ptflow_steps *own)
+static bool take_next(struct jobs *a, struct line *l, struct ptflow_steps *own)
 {
 	struct ptahead_job *job = &l->jobs[l->taken % NR_AHEAD];
 	bool done;
 
 	assert_int_equal(ptflow_part(l->f, l->taken, own), 0);
-	done = ptahead_take(a, job);
+	done = jobs_take(a, &job->job);
 	if (done) {
 		assert_int_equal(job->rc, 0);
 		assert_int_equal(job->part, l->taken);
@@ -347,7 +347,7 @@ static size_t go_ahead(struct bytes trace, const struct program *p, const struct
 	struct ptflow_input in = input_of(trace, p->code, opt);
 	struct line lines[NR_FLOWS] = {0};
 	struct ptflow_steps own = {0};
-	struct ptahead *a;
+	struct jobs *a;
 	size_t nr, nr_done = 0;
 
 	in.part_bytes = AHEAD_PSB;
@@ -361,7 +361,7 @@ static size_t go_ahead(struct bytes trace, const struct program *p, const struct
 	for (size_t part = 0; part < nr - rest; part++)
 		for (size_t i = 0; i < NR_FLOWS; i++)
 			nr_done += take_next(a, &lines[i], &own);
-	ptahead_free(a);
+	jobs_free(a);
 	print_message("%zu parts of %zu by %u threads\n", nr_done, NR_FLOWS * nr, nr_threads);
 	ptflow_steps_free(&own);
 	for (size_t i = 0; i < NR_FLOWS; i++) {

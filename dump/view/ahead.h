@@ -1,35 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads blocks of records before they are asked for, on threads of its own. The timeline puts a
- * ring's next block in as soon as it has taken the one before; what has not begun when it is needed
- * is given back, so nobody ever waits for a queue.
+ * Loads blocks of records before they are asked for. The timeline puts a ring's next block in as
+ * soon as it has taken the one before.
  */
 #pragma once
 
+#include "dump/view/jobs.h"
 #include "dump/view/timeblock.h"
 
-struct ahead;
-
-enum ahead_state { AHEAD_IDLE, AHEAD_QUEUED, AHEAD_RUNNING, AHEAD_DONE };
-
-/* Zero-initialise. Between ahead_put() and ahead_take() only `ahead` touches it. */
+/* Zero-initialise. */
 struct ahead_job {
-	struct timeblock block;
+	struct job job;
+	struct timeblock block;		   /* stays the caller's, also when it is given up */
 	size_t index;			   /* of the block, as timeblock_load() takes it */
 	const struct timeblock_wish *wish; /* borrowed; asked on another thread */
 	int rc;				   /* of timeblock_load() */
-	enum ahead_state state;
-	struct ahead_job *next;
 };
 
-/* `r` must outlive it, and is not used by its threads. 0, -ENOMEM, or why no thread started. */
-int ahead_new(const struct reader *r, unsigned nr_threads, struct ahead **out);
-/* Jobs that are left are given up; their blocks stay the caller's. */
-void ahead_free(struct ahead *a);
+/* For struct ahead_job; as jobs_new(). `r` is not used by the threads. */
+int ahead_new(const struct reader *r, unsigned nr_threads, struct jobs **out);
 
-/* How many threads are worth it on this machine; 0: none. */
+/* As jobs_helpers(). */
 unsigned ahead_helpers(void);
-
-void ahead_put(struct ahead *a, struct ahead_job *job);
-/* True: job->rc and job->block have the result; false: it wasn't put in or had not begun. */
-bool ahead_take(struct ahead *a, struct ahead_job *job);

@@ -70,10 +70,10 @@ struct pttrace {
 	struct codebook *book;
 	struct area *areas;
 	size_t nr;
-	bool began;	       /* pttrace_next() was called */
-	struct ptahead *ahead; /* NULL: nobody decodes ahead */
-	size_t nr_ahead;       /* so many parts of each area */
-	struct buf execs;      /* struct exec[], by key and time */
+	bool began;	    /* pttrace_next() was called */
+	struct jobs *ahead; /* NULL: nobody decodes ahead */
+	size_t nr_ahead;    /* so many parts of each area */
+	struct buf execs;   /* struct exec[], by key and time */
 	struct map seen;
 	struct area *now;  /* whose steps come until limit_ns; NULL: it has to be looked for */
 	uint64_t limit_ns; /* inclusive */
@@ -378,7 +378,7 @@ void pttrace_close(struct pttrace *t)
 {
 	if (!t)
 		return;
-	ptahead_free(t->ahead);
+	jobs_free(t->ahead);
 	for (size_t i = 0; i < t->nr; i++) {
 		for (size_t k = 0; k < t->nr_ahead && t->areas[i].jobs; k++)
 			ptflow_steps_free(&t->areas[i].jobs[k].steps);
@@ -427,7 +427,7 @@ static void put_ahead(struct area *a)
 			continue;
 		job->flow = a->flow;
 		job->part = a->next_ahead;
-		ptahead_put(t->ahead, job);
+		jobs_put(t->ahead, &job->job);
 	}
 }
 
@@ -477,7 +477,7 @@ static int next_steps(struct area *a)
 	if (!t->ahead)
 		return ptflow_part(a->flow, a->next_part++, &a->steps);
 	job = &a->jobs[a->next_part % t->nr_ahead];
-	if (ptahead_take(t->ahead, job)) {
+	if (jobs_take(t->ahead, &job->job)) {
 		a->steps = job->steps;
 		job->steps = empty;
 		rc = job->rc;

@@ -5,12 +5,12 @@
  */
 #include "dump/view/script_impl.h"
 
-#include "dump/view/stack.h"
 #include "dump/base/err.h"
 #include "dump/reader.h"
+#include "dump/view/jobs.h"
+#include "dump/view/stack.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,8 +115,7 @@ static int print_alone(const struct script *s, struct timeline *t, struct script
 /* One for each CPU that we may use, when there is enough to do. */
 static unsigned threads_wanted(struct reader *r, const struct script_options *opt, bool pt)
 {
-	cpu_set_t cpus;
-	int nr;
+	unsigned nr;
 
 	/* Calls are put among the events where these come one by one. */
 	if (opt->limit || pt)
@@ -125,9 +124,8 @@ static unsigned threads_wanted(struct reader *r, const struct script_options *op
 		return opt->nr_threads < MAX_THREADS ? opt->nr_threads : MAX_THREADS;
 	if (reader_nr_records(r, opt->from_ns, opt->to_ns) < FEW_RECORDS)
 		return 1;
-	/* Fails where there are more CPUs than fit: enough of them. */
-	nr = sched_getaffinity(0, sizeof(cpus), &cpus) ? MAX_THREADS : CPU_COUNT(&cpus);
-	return nr < MAX_THREADS ? (unsigned)nr : MAX_THREADS;
+	nr = jobs_helpers(MAX_THREADS);
+	return nr ? nr : 1;
 }
 
 /* ---- the whole ---- */

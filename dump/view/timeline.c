@@ -52,7 +52,7 @@ struct stream {
 
 struct timeline {
 	struct reader *r;
-	struct ahead *ahead; /* NULL: without */
+	struct jobs *ahead; /* NULL: without */
 	const struct meta *m;
 	struct timeline_options opt;
 	struct stream *streams;
@@ -235,7 +235,7 @@ void timeline_close(struct timeline *t)
 {
 	if (!t)
 		return;
-	ahead_free(t->ahead);
+	jobs_free(t->ahead);
 	for (size_t i = 0; i < t->nr_streams; i++)
 		stream_free(&t->streams[i]);
 	free(t->streams);
@@ -363,7 +363,7 @@ static int load(struct timeline *t, struct stream *s, uint32_t block, struct tim
 {
 	struct timeblock other = *b;
 
-	if (!t->ahead || !ahead_take(t->ahead, &s->job))
+	if (!t->ahead || !jobs_take(t->ahead, &s->job.job))
 		return timeblock_load(b, t->r, block, &s->wish);
 	*b = s->job.block;
 	s->job.block = other;
@@ -376,7 +376,7 @@ static void load_ahead(struct timeline *t, struct stream *s)
 		return;
 	s->job.index = s->blocks[s->next_block];
 	s->job.wish = &s->wish;
-	ahead_put(t->ahead, &s->job);
+	jobs_put(t->ahead, &s->job.job);
 }
 
 /* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */

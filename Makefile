@@ -204,4 +204,4 @@ FORCE:
 .PHONY: all tests-build fuzz-build san-build deps demo check bench fuzz format install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

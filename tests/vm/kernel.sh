@@ -1,14 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# kernel.sh DIR: fetches Debian's cloud kernel and its headers and unpacks them in DIR/kernel, installing nothing; builds the
-# test module against them as DIR/module/rb_aux.ko. Prints nothing unless it fails. What is there already stays.
+# kernel.sh [-k new] DIR: fetches Debian's cloud kernel and its headers and unpacks them in DIR/kernel, installing nothing;
+# builds the test module against them as DIR/module/rb_aux.ko. Prints nothing unless it fails. What is there already stays.
+# With -k new it is not the kernel of this machine's release but the newest of the next one's backports, from the same server;
+# the programs that build modules for it want a newer libc, which is unpacked beside them.
 set -eu
 
+new=
+if [ "$1" = -k ]; then
+	[ "$2" = new ] || exit 2
+	new=1
+	shift 2
+fi
 sources=$(cd "$(dirname "$0")" && pwd)
 dir=$1
 log=$dir/kernel.log
+suite=trixie
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 mkdir -p "$dir/debs" "$dir/module"
+
+download() {
+	(cd "$dir/debs" && apt-get "${apt[@]}" -q -o APT::Sandbox::User=root download "$@")
+}
+apt=()
 
 # fetch: the packages that the two meta packages stand for; their names hold the version
 fetch() {
@@ -17,8 +32,75 @@ fetch() {
 	image=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-\)/\1/p' | head -n 1)
 	[ -n "$image" ] || return 1
 	common=$(sed 's/image/headers/; s/cloud-amd64$/common/' <<<"$image")
-	(cd "$dir/debs" && apt-get -q -o APT::Sandbox::User=root download "$image" "${image/image/headers}" "$common" \
-		"$(sed -E 's/.*-image-([0-9]+\.[0-9]+).*/linux-kbuild-\1/' <<<"$image")")
+	download "$image" "${image/image/headers}" "$common" "$(sed -E 's/.*-image-([0-9]+\.[0-9]+).*/linux-kbuild-\1/' <<<"$image")"
+}
+
+# lists_of_new: lists of packages of our own, signed as this machine's are
+lists_of_new() {
+	local site
+
+	# shellcheck disable=SC2016 # apt's words
+	site=$(apt-get indextargets --format '$(LABEL)|$(SITE)' 'Created-By: Packages' | sed -n 's/^Debian|//p' | head -n 1)
+	[ -n "$site" ] || return 1
+	mkdir -p "$dir"/apt/{lists,cache}/partial "$dir/apt/cache/archives/partial"
+	printf "deb [signed-by=$keyring] $site %s main\n" $suite $suite-backports >"$dir/apt/sources.list"
+	apt=(-o "Dir::Etc::sourcelist=$dir/apt/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$dir/apt/lists"
+		-o "Dir::Cache=$dir/apt/cache" -o Acquire::Languages=none -o APT::Sandbox::User=root)
+	apt-get "${apt[@]}" -q update
+}
+
+# fetch_new: the newest of which there are the headers too; those of before 6.13 are not what is asked for
+fetch_new() {
+	local names version name packages
+
+	lists_of_new || return
+	names=$(apt-cache "${apt[@]}" pkgnames linux-)
+	version=$(sed -n 's/^linux-headers-\([0-9].*\)-cloud-amd64$/\1/p' <<<"$names" | while read -r name; do
+		! grep -qx "linux-image-$name-cloud-amd64" <<<"$names" || echo "$name"
+	done | sort -V | tail -n 1)
+	[ "$(printf '%s\n' 6.13 "$version" | sort -V | head -n 1)" = 6.13 ] || return 1
+	packages=(libc6)
+	# What of them there is: the image itself may be in a package beside it.
+	for name in image-"$version"-cloud-amd64 binary-"$version"-cloud-amd64 headers-"$version"-cloud-amd64 \
+		headers-"$version"-common kbuild-"$version"; do
+		! grep -qx "linux-$name" <<<"$names" || packages+=("linux-$name")
+	done
+	download "${packages[@]}" && rm -rf "$dir/apt"
+}
+
+# with_libc ROOT: its programs that build modules are started with the libc in ROOT, where they will be in the end
+with_libc() {
+	local libc=$dir/kernel/usr/lib/x86_64-linux-gnu program real
+
+	find "$1"/usr/lib/linux-kbuild-* -type f -perm -1 | while read -r program; do
+		[ "$(head -c 4 "$program" | tr -d '\177')" = ELF ] || continue
+		mv "$program" "$program.elf"
+		real=$program.elf
+		# These two only start one of several beside them.
+		case $program in
+		*/modpost) real=$program.real-lsb-64.elf ;;
+		*/objtool) real=$program.real-x86.elf ;;
+		esac
+		# shellcheck disable=SC2016
+		printf '#!/bin/sh\nexec %s --library-path %s --argv0 "$0" %s "$@"\n' "$libc/ld-linux-x86-64.so.2" "$libc" \
+			"$dir/kernel${real#"$1"}" >"$program"
+		chmod 755 "$program"
+	done
+}
+
+# compiler: as this machine's, but options that it lacks are left out
+compiler() {
+	cat <<-'end'
+		#!/bin/bash
+		while ! said=$(LC_ALL=C gcc "$@" 2>&1 >&3); do
+			lacks=$(sed -n "s/.*unrecognized command-line option '\([^']*\)'.*/\1/p" <<<"$said" | head -n 1)
+			[ -n "$lacks" ] || { printf '%s\n' "$said" >&2; exit 1; }
+			kept=()
+			for option; do [ "$option" = "$lacks" ] || kept+=("$option"); done
+			set -- "${kept[@]}"
+		done 3>&1
+		[ -z "$said" ] || printf '%s\n' "$said" >&2
+	end
 }
 
 # unpack: the headers name each other by the place where they would be installed
@@ -30,20 +112,36 @@ unpack() {
 		dpkg -x "$deb" "$dir/kernel.new"
 	done
 	sed -i "s,/usr/src,$dir/kernel/usr/src," "$dir"/kernel.new/usr/src/*-cloud-amd64/Makefile
+	if [ -n "$new" ]; then
+		with_libc "$dir/kernel.new"
+		compiler >"$dir/kernel.new/cc"
+		chmod 755 "$dir/kernel.new/cc"
+	fi
 	rm -rf "$dir/debs" "$dir/kernel"
 	mv "$dir/kernel.new" "$dir/kernel"
 }
 
-{
-	[ -d "$dir/kernel" ] || {
+get_kernel() {
+	if [ -n "$new" ]; then
+		fetch_new
+	else
 		fetch || { apt-get -q update && fetch; }
-		unpack
-	}
+	fi && unpack
+}
+
+build() {
+	local file options=()
+
+	[ -d "$dir/kernel" ] || get_kernel || return
+	# Types for BPF programs would want one more tool.
+	[ -z "$new" ] || options=(CC="$dir/kernel/cc" CONFIG_DEBUG_INFO_BTF_MODULES=)
 	for file in "$sources"/module/*; do
 		cmp -s "$file" "$dir/module/${file##*/}" || cp "$file" "$dir/module/"
 	done
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$dir"/kernel/usr/src/*-cloud-amd64 M="$dir/module" modules
-} >"$log" 2>&1 || {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$dir"/kernel/usr/src/*-cloud-amd64 M="$dir/module" "${options[@]}" modules
+}
+
+build >"$log" 2>&1 || {
 	tail -n 40 "$log" >&2
 	exit 1
 }

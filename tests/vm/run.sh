@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel, 4 CPUs and the test module
-# (module/pmu.c), under QEMU without the host's help, and prints their points as one TAP: "ok N - TEST: what". Exits with 0
-# when the guest ended by itself and no point failed. Everything is built in $RINGBACK_BUILD/vm; what the kernel said is in
-# console.log there. In the guest: the sources' tests/ in /src, program, loads and tools in /build, the host's own tools and
-# libraries as far as they are named below, the rest from busybox.
+# run.sh [-k new] [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel (-k new: with that of the
+# next release's backports), 4 CPUs and the test module (module/pmu.c), under QEMU without the host's help, and prints their
+# points as one TAP: "ok N - TEST: what". Exits with 0 when the guest ended by itself and no point failed. Everything is built
+# in $RINGBACK_BUILD/vm (-k new: vm-new); what the kernel said is in console.log there. In the guest: the sources' tests/
+# in /src, program, loads and tools in /build, the host's own tools and libraries as far as they are named below, the rest from
+# busybox.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -19,6 +20,13 @@ tools="bash awk basename bc cat chmod chown cmp comm cp cut date dd diff dirname
 	nproc paste perf pgrep python3 readlink realpath rm rmdir sed seq setpriv setsid sleep sort stat tail taskset tee timeout touch tr
 	truncate uniq unshare wc xargs"
 
+kernel=()
+if [ "${1-}" = -k ]; then
+	kernel=(-k "$2")
+	dir=$build/vm-$2
+	root=$dir/root
+	shift 2
+fi
 if [ "${1-}" = -t ]; then
 	limit=$2
 	shift 2
@@ -71,7 +79,7 @@ make_root() {
 # code and took away again (a tracepoint switched on). It is no slower on two CPUs.
 boot() {
 	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=single -smp 4 -m 1G -nodefaults -display none -no-reboot \
-		-kernel "$dir"/kernel/boot/vmlinuz-* -initrd "$dir/initramfs" \
+		-kernel "$image" -initrd "$dir/initramfs" \
 		-append 'console=ttyS0 panic=-1 quiet loglevel=6' \
 		-serial "file:$dir/console.log" -serial "file:$dir/tests.log" </dev/null
 }
@@ -101,11 +109,13 @@ points() {
 
 mkdir -p "$dir"
 : >"$dir/tests.log"
-if ! tests/vm/kernel.sh "$dir"; then
+if ! tests/vm/kernel.sh "${kernel[@]}" "$dir"; then
 	echo "not ok 1 - the guest's kernel is there and the test module builds"
 	echo "1..1"
 	exit 1
 fi
+# shellcheck disable=SC2012
+image=$(ls "$dir"/kernel/boot/vmlinuz-* "$dir"/kernel/usr/lib/modules/*/vmlinuz 2>/dev/null | head -n 1)
 make_root "$@"
 start=$SECONDS
 boot 2>&1 | sed 's/^/# /'

@@ -97,7 +97,6 @@ static const struct file_operations play_fops = {
 	.owner = THIS_MODULE,
 	.open = play_open,
 	.write = play_write,
-	.llseek = no_llseek,
 };
 
 int play_init(struct dentry *dir)

@@ -16,6 +16,8 @@
  *	  restart			ends and begins anew every that many ticks, as an interrupt
  *does; 0: never /sys/kernel/debug/ringback/
  *	  written			"PMU CPU BYTES BUFFER-BYTES" of the last stop on each CPU
+ *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes that its buffer has,
+ *how often an event stopped and started it, and what it had at the last such stop (Linux 6.13)
  *	  pt/cpuN			to be written: what intel_pt plays back on CPU N
  */
 #include "rb_aux.h"
@@ -25,8 +27,15 @@
 #include <linux/module.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #define TICK_NS 1000000
+
+#ifdef PERF_PMU_CAP_AUX_PAUSE
+#define CAP_PAUSE PERF_PMU_CAP_AUX_PAUSE
+#else
+#define CAP_PAUSE 0
+#endif
 
 static unsigned int rate = 8192, flags, restart;
 static unsigned long limit;
@@ -35,7 +44,8 @@ module_param(limit, ulong, 0644);
 module_param(flags, uint, 0644);
 module_param(restart, uint, 0644);
 
-/* One PMU on one CPU. Touched only by that CPU, interrupts off; `last_` is also read by debugfs. */
+/* One PMU on one CPU. Touched only by that CPU, interrupts off; `last_` and what
+ * follows is also read by debugfs. */
 struct unit {
 	struct perf_output_handle handle;
 	struct hrtimer timer;
@@ -44,6 +54,7 @@ struct unit {
 	u64 begun; /* area->written at perf_aux_output_begin() */
 	unsigned int ticks;
 	u64 last_written, last_bytes;
+	u64 now, pauses, resumes, paused_at; /* for debugfs */
 };
 
 struct test_pmu {
@@ -125,6 +136,35 @@ static void produce(struct unit *u)
 		put_sequence(a, n);
 }
 
+/* An event in its group has stopped it, and none has started it since: it outlives stop and start.
+ */
+static bool is_paused(const struct perf_event *event)
+{
+#ifdef PERF_EF_PAUSE
+	return READ_ONCE(event->hw.aux_paused);
+#else
+	return false;
+#endif
+}
+
+/* Called when: such an event says so. True: that was all. */
+static bool pause_or_resume(struct perf_event *event, int how)
+{
+#ifdef PERF_EF_PAUSE
+	struct unit *u = unit_of(event);
+
+	if (how & PERF_EF_PAUSE) {
+		u->pauses++;
+		u->paused_at = u->event == event ? u->area->written : 0;
+	} else if (how & PERF_EF_RESUME) {
+		u->resumes++;
+	}
+	return how & (PERF_EF_PAUSE | PERF_EF_RESUME);
+#else
+	return false;
+#endif
+}
+
 static int begin(struct unit *u, struct perf_event *event)
 {
 	struct area *a = perf_aux_output_begin(&u->handle, event);
@@ -165,7 +205,9 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 
 	if (!event)
 		return HRTIMER_NORESTART;
-	produce(u);
+	if (!is_paused(event))
+		produce(u);
+	WRITE_ONCE(u->now, u->area->written);
 	u->ticks++;
 	if ((every && u->ticks >= every) || (u->handle.aux_flags & PERF_AUX_FLAG_TRUNCATED)) {
 		u->ticks = 0;
@@ -183,6 +225,8 @@ static void pmu_start(struct perf_event *event, int how)
 {
 	struct unit *u = unit_of(event);
 
+	if (pause_or_resume(event, how))
+		return;
 	if (begin(u, event)) {
 		event->hw.state = PERF_HES_STOPPED;
 		return;
@@ -196,6 +240,8 @@ static void pmu_stop(struct perf_event *event, int how)
 {
 	struct unit *u = unit_of(event);
 
+	if (pause_or_resume(event, how))
+		return;
 	if (event->hw.state & PERF_HES_STOPPED)
 		return;
 	event->hw.state = PERF_HES_STOPPED;
@@ -270,6 +316,33 @@ static int written_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(written);
 
+static int paused_show(struct seq_file *s, void *unused)
+{
+	int kind, cpu;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		for_each_possible_cpu(cpu)
+		{
+			struct unit *u = per_cpu_ptr(pmus[kind].units, cpu);
+
+			seq_printf(s, "%s %d %llu %llu %llu %llu\n", pmus[kind].name, cpu,
+				   READ_ONCE(u->now), READ_ONCE(u->pauses), READ_ONCE(u->resumes),
+				   READ_ONCE(u->paused_at));
+		}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(paused);
+
+static void setup_timer(struct hrtimer *timer)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	hrtimer_setup(timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	timer->function = tick;
+#endif
+}
+
 static int register_pmu(struct test_pmu *t)
 {
 	int cpu, rc;
@@ -277,16 +350,10 @@ static int register_pmu(struct test_pmu *t)
 	t->units = alloc_percpu(struct unit);
 	if (!t->units)
 		return -ENOMEM;
-	for_each_possible_cpu(cpu)
-	{
-		struct unit *u = per_cpu_ptr(t->units, cpu);
-
-		hrtimer_init(&u->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-		u->timer.function = tick;
-	}
+	for_each_possible_cpu(cpu) setup_timer(&per_cpu_ptr(t->units, cpu)->timer);
 	t->pmu = (struct pmu){
 		.module = THIS_MODULE,
-		.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE,
+		.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | CAP_PAUSE,
 		.task_ctx_nr = perf_sw_context,
 		.attr_groups = t == &pmus[KIND_PT] ? intel_pt_groups : NULL,
 		.event_init = pmu_event_init,
@@ -328,6 +395,7 @@ static int __init rb_aux_init(void)
 	dir = debugfs_create_dir("ringback", NULL);
 	if (!rc) {
 		debugfs_create_file("written", 0444, dir, NULL, &written_fops);
+		debugfs_create_file("paused", 0444, dir, NULL, &paused_fops);
 		rc = play_init(dir);
 	}
 	if (rc)

@@ -364,6 +364,12 @@ void banks_copy_aux(struct banks *b)
 		aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
 		aux_started(b->aux);
 	}
+}
+
+void banks_measure_aux(struct banks *b)
+{
+	if (!b->aux)
+		return;
 	aux_copy_records(b->aux, &b->active->ring);
 	aux_measure(b->aux);
 }

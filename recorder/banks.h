@@ -122,6 +122,8 @@ void banks_stop_aux(struct banks *b);	  /* the trace into its area stops, if it 
 void banks_disable_frozen(struct banks *b);
 /* Copies the area and lets the trace go on. Several may be copied at once; not an area's twice. */
 void banks_copy_aux(struct banks *b);
+/* Of the copy: how much of it is new, and the records that go with it. */
+void banks_measure_aux(struct banks *b);
 /* The frozen bank may be written again: SPARE, or ACTIVE when it is the only one. */
 void banks_release(struct banks *b);
 /*

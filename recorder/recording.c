@@ -243,19 +243,31 @@ static void copy_aux(void *ctx, size_t i)
 	banks_copy_aux(r->banks[i]);
 }
 
+static void measure_aux(void *ctx, size_t i)
+{
+	struct recording *r = ctx;
+
+	banks_measure_aux(r->banks[i]);
+}
+
+/* As many as there are areas now that can be copied at the same time. */
 static int open_crew(struct recording *r, struct err *err)
 {
-	unsigned nr = setting_cpus_online();
+	unsigned nr = setting_cpus_online(), nr_areas = 0;
 	bool any = false;
 
 	for (size_t i = 0; i < r->nr_channels; i++)
 		any |= r->channels[i]->aux_bytes > 0;
+	for (size_t i = 0; i < r->nr_banks; i++)
+		nr_areas += r->banks[i]->aux != NULL;
 	if (!any)
 		return 0;
 	r->aux = calloc(r->nr_channels, sizeof(*r->aux));
 	if (!r->aux)
 		return err_set(err, -ENOMEM, "out of memory");
-	return crew_new(nr < CREW_MAX ? nr : CREW_MAX, copy_aux, &r->crew, err);
+	if (nr > nr_areas)
+		nr = nr_areas ? nr_areas : 1;
+	return crew_new(nr < CREW_MAX ? nr : CREW_MAX, &r->crew, err);
 }
 
 /* What status tells of the dump that has just been made. */
@@ -350,11 +362,13 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_pause(r->banks[i]);
 	t2 = clock_ns();
+	if (r->crew && r->nr_banks)
+		crew_call(r->crew);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_stop_aux(r->banks[i]);
 	t3 = clock_ns();
 	if (r->crew && r->nr_banks)
-		crew_start(r->crew, r, r->nr_banks);
+		crew_start(r->crew, copy_aux, r, r->nr_banks);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_disable_frozen(r->banks[i]);
 	*f = (struct recording_freeze){
@@ -368,8 +382,12 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 
 void recording_wait_copied(struct recording *r)
 {
-	if (r->crew && r->nr_banks)
-		crew_wait(r->crew);
+	if (!r->crew || !r->nr_banks)
+		return;
+	crew_wait(r->crew);
+	/* Not before all are copied: those that are left would stand still for it. */
+	crew_start(r->crew, measure_aux, r, r->nr_banks);
+	crew_wait(r->crew);
 }
 
 void recording_release(struct recording *r)

@@ -225,9 +225,18 @@ int record_sample_id(struct bytes rec, const struct record_layout *l, struct rec
 	return 0;
 }
 
-bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time_ns)
+uint32_t record_time_offset(const struct record_layout *l)
 {
 	uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+
+	if (!(l->sample_type & PERF_SAMPLE_TIME))
+		return UINT32_MAX;
+	return sizeof(struct perf_event_header) +
+	       8 * (uint32_t)__builtin_popcountll(l->sample_type & before);
+}
+
+bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time_ns)
+{
 	struct perf_event_header h;
 	struct record_sample id;
 	struct bytes b, skipped;
@@ -240,8 +249,7 @@ bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time
 		*time_ns = id.time;
 		return true;
 	}
-	return bytes_take(&b, (size_t)__builtin_popcountll(l->sample_type & before) * 8,
-			  &skipped) &&
+	return bytes_take(&b, record_time_offset(l) - sizeof(h), &skipped) &&
 	       bytes_u64(&b, time_ns);
 }
 

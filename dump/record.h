@@ -46,6 +46,9 @@ int record_sample(struct bytes rec, const struct record_layout *l, struct record
  */
 bool record_time(struct bytes rec, const struct record_layout *l, uint64_t *time_ns);
 
+/* Where a sample's time is; UINT32_MAX: it has none. */
+uint32_t record_time_offset(const struct record_layout *l);
+
 /*
  * The trailing sample_id of a record that is no sample (sample_id_all): tid, time, id, cpu where
  * present. 0 or -EBADMSG.

@@ -53,6 +53,15 @@ int unpack_part(struct unpacker *u, uint32_t i, enum unpack_part part, uint8_t *
  * False: only UNPACK_ALL has them. */
 bool unpack_need(struct unpacker *u, uint32_t i, uint32_t off);
 
+/*
+ * Records of its template that follow the first need not be put together anew: where
+ * unpack_is_even() says so of record `i`, `rec` may hold any record of the same template, put
+ * together with UNPACK_NEEDED or more, and becomes record `i`, as far as that goes. No more
+ * unpack_need() in between. True after unpack_offsets(), for the whole template.
+ */
+bool unpack_is_even(const struct unpacker *u, uint32_t i);
+void unpack_change(const struct unpacker *u, uint32_t i, uint8_t *rec);
+
 /* All of the content into `out` (replaced): the bytes as the kernel wrote them. */
 int unpack_all(struct unpacker *u, struct buf *out, struct err *err);
 

@@ -6,6 +6,11 @@
 
 #include <errno.h>
 
+static inline const struct unpack_class *class_of_record(const struct unpacker *u, uint32_t i)
+{
+	return &u->classes[unpack_class_of(u, ((const uint16_t *)u->tpl.p)[i])];
+}
+
 /* Where word `w` stands when the chain has that many bytes. */
 static inline uint8_t *place_of(const struct unpack_class *c, uint8_t *rec, uint32_t chain,
 				uint32_t w)
@@ -142,6 +147,25 @@ int unpack_part(struct unpacker *u, uint32_t i, enum unpack_part part, uint8_t *
 	if (!rc)
 		rc = put_record(u, i, dst, part);
 	return rc ? unpack_broken(err, rc, "records") : 0;
+}
+
+bool unpack_is_even(const struct unpacker *u, uint32_t i)
+{
+	const struct unpack_class *c = class_of_record(u, i);
+
+	return c != &u->classes[0] && !c->has_chain && !c->f.bulk_words;
+}
+
+void unpack_change(const struct unpacker *u, uint32_t i, uint8_t *rec)
+{
+	const struct unpack_class *c = class_of_record(u, i);
+	struct place at = {.i = i, .ordinal = ((const uint32_t *)u->ordinal.p)[i]};
+
+	for (size_t k = 0; k < c->nr_varying; k++) {
+		const struct varying *v = &((const struct varying *)c->varying.p)[k];
+
+		patch(u, c, v, &at, rec + v->word * 4u);
+	}
 }
 
 int unpack_all(struct unpacker *u, struct buf *out, struct err *err)

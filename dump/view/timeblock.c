@@ -11,7 +11,9 @@
 
 struct entry {
 	uint64_t time_ns;
-	uint32_t at;	/* in the content, larger is older; once put together: in `records` */
+	/* In the content, larger is older. Once put together: in `records`, or, when its template
+	 * has a mould, the record's index. */
+	uint32_t at;
 	uint16_t bytes; /* of the record */
 	uint16_t index; /* packed blocks: of the record; once put together: of its template */
 };
@@ -22,7 +24,21 @@ _Static_assert(FMT_PACK_MAX_RECORDS <= UINT16_MAX + 1u, "an index has 16 bits");
 struct verdict {
 	uint8_t answer; /* enum answer */
 	uint8_t part;	/* enum unpack_part: what is needed */
+	uint8_t mould;	/* enum mould_state */
+	uint32_t at;	/* its mould, in b->moulds */
 	const void *of; /* as the answer's */
+};
+
+enum mould_state { MOULD_UNKNOWN, MOULD_NONE, MOULD_MADE };
+
+/*
+ * Records of a template of which all that comes before the raw data is the same but for the time:
+ * one of them, taken apart once, and changed into the next when that is taken.
+ */
+struct mould {
+	struct record_sample s;
+	uint32_t raw_at; /* in the record; 0: it has no raw data */
+	uint32_t bytes;	 /* of the record, which is behind the mould */
 };
 
 void timeblock_free(struct timeblock *b)
@@ -32,6 +48,7 @@ void timeblock_free(struct timeblock *b)
 	buf_free(&b->record);
 	buf_free(&b->records);
 	buf_free(&b->verdicts);
+	buf_free(&b->moulds);
 	unpacker_free(b->unpacker);
 	b->unpacker = NULL;
 	b->pos = b->nr = 0;
@@ -174,7 +191,7 @@ static void ask(struct timeblock *b, const struct timeblock_wish *w, const struc
 	struct timeblock_answer a;
 	uint32_t end;
 
-	*v = (struct verdict){ASK_EACH, UNPACK_ALL, NULL};
+	*v = (struct verdict){.answer = ASK_EACH, .part = UNPACK_ALL};
 	w->ask(w->ctx, rec, &a);
 	if (a.told_by == UINT32_MAX)
 		return;
@@ -230,7 +247,7 @@ static int prepare_verdicts(struct timeblock *b, const struct timeblock_wish *w,
 	b->verdicts.len = nr * sizeof(struct verdict);
 	memset(b->verdicts.p, NOT_ASKED, nr * sizeof(struct verdict));
 	/* Kept whole: alike to none. */
-	*(struct verdict *)b->verdicts.p = (struct verdict){ASK_EACH, UNPACK_ALL, NULL};
+	*verdict_of(b, 0) = (struct verdict){.answer = ASK_EACH, .part = UNPACK_ALL};
 	return w->thread ? unpack_threads(b->unpacker, tids, NULL) : 0;
 }
 
@@ -291,32 +308,104 @@ static int index_packed(struct timeblock *b, const struct timeblock_wish *w, uin
 	return rc;
 }
 
+/* ---- moulds ---- */
+
+/* Whether the words before `end` are those of all records of the template, but for the time. */
+static bool same_head(const struct timeblock *b, const struct timeblock_wish *w, uint32_t index,
+		      uint32_t end)
+{
+	uint32_t time_at = record_time_offset(w->layout);
+
+	for (uint32_t off = 0; off < end; off += 4)
+		if (!unpack_is_fixed(b->unpacker, index, off) && off != time_at &&
+		    off != time_at + 4)
+			return false;
+	return true;
+}
+
+/* Makes it from the first record of its template that is wanted: 0, with MOULD_NONE if that can't
+ * be; -EBADMSG, -ENOMEM. */
+static int make_mould(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+		      struct verdict *v)
+{
+	struct perf_event_header h;
+	struct bytes rec;
+	struct mould m;
+	int rc;
+
+	v->mould = MOULD_NONE;
+	if (v->part != UNPACK_NEEDED || !unpack_is_even(b->unpacker, e->index))
+		return 0;
+	rc = look_at(b, e, UNPACK_NEEDED, &rec);
+	if (rc || !record_at(rec, 0, &h) || h.size != e->bytes ||
+	    record_sample(rec, w->layout, &m.s) || !m.s.raw.len)
+		return rc;
+	m.raw_at = (uint32_t)(m.s.raw.p - rec.p);
+	m.bytes = e->bytes;
+	if (!same_head(b, w, e->index, m.raw_at))
+		return 0;
+	/* The next one's place is aligned: records are of 8 bytes and times that. */
+	v->at = (uint32_t)b->moulds.len;
+	rc = buf_put(&b->moulds, &m, sizeof(m));
+	rc = rc ? rc : buf_put(&b->moulds, rec.p, rec.len);
+	v->mould = rc ? MOULD_NONE : MOULD_MADE;
+	return rc;
+}
+
+_Static_assert(sizeof(struct mould) % 8 == 0, "moulds and records follow each other");
+
+static void cast(struct timeblock *b, const struct entry *e, const struct verdict *v,
+		 struct timeblock_record *r)
+{
+	struct mould *m = (struct mould *)(b->moulds.p + v->at);
+	uint8_t *rec = (uint8_t *)(m + 1);
+
+	unpack_change(b->unpacker, e->at, rec);
+	m->s.raw.p = rec + m->raw_at;
+	*r = (struct timeblock_record){{rec, m->bytes}, v->of, &m->s};
+}
+
 /* ---- putting together ---- */
+
+/* Into b->records at `at`. */
+static int put_one(struct timeblock *b, struct entry *e, enum unpack_part part, uint32_t at)
+{
+	uint8_t *to = b->records.p + at;
+	uint16_t size;
+	int rc = unpack_part(b->unpacker, e->index, part, to, NULL);
+
+	/* The header's size is a column too: what it says must be what there is. */
+	memcpy(&size, to + offsetof(struct perf_event_header, size), sizeof(size));
+	e->at = at;
+	return !rc && size != e->bytes ? -EBADMSG : rc;
+}
 
 /* What there is room for in b->records; the block ends before the first that is no record. */
 static int put_all(struct timeblock *b, const struct timeblock_wish *w)
 {
+	struct verdict every = {.part = UNPACK_ALL, .mould = MOULD_NONE}, *v = &every;
 	uint32_t at = 0;
-	uint16_t size;
 
 	for (size_t i = 0; i < b->nr; i++) {
 		struct entry *e = &entries(b)[i];
 		uint32_t tpl = unpack_template(b->unpacker, e->index);
-		enum unpack_part part = w->ask ? verdict_of(b, tpl)->part : UNPACK_ALL;
-		int rc = unpack_part(b->unpacker, e->index, part, b->records.p + at, NULL);
+		int rc = 0;
 
-		/* The header's size is a column too: what it says must be what there is. */
-		memcpy(&size, b->records.p + at + offsetof(struct perf_event_header, size),
-		       sizeof(size));
-		if (!rc && size != e->bytes)
-			rc = -EBADMSG;
+		if (w->ask)
+			v = verdict_of(b, tpl);
+		if (v->mould == MOULD_UNKNOWN)
+			rc = make_mould(b, w, e, v);
+		if (!rc && v->mould == MOULD_MADE) {
+			e->at = e->index;
+		} else if (!rc) {
+			rc = put_one(b, e, v->part, at);
+			at += e->bytes;
+		}
 		if (rc) {
 			b->nr = i;
 			return rc;
 		}
-		e->at = at;
 		e->index = (uint16_t)tpl;
-		at += e->bytes;
 	}
 	return 0;
 }
@@ -347,7 +436,7 @@ int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct
 	const struct fmt_block *h = &reader_block(r, i)->h;
 	int rc, put;
 
-	b->entries.len = b->pos = b->nr = 0;
+	b->entries.len = b->moulds.len = b->pos = b->nr = 0;
 	b->packed = h->encoding == FMT_ENC_PACKED;
 	if (h->encoding != FMT_ENC_RAW && !b->packed)
 		return -EBADMSG;
@@ -369,13 +458,18 @@ int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct
 
 /* ---- records ---- */
 
-struct bytes timeblock_take(struct timeblock *b, const void **of)
+void timeblock_take(struct timeblock *b, struct timeblock_record *r)
 {
 	const struct entry *e = &entries(b)[b->pos++];
 	const struct buf *from = b->packed ? &b->records : &b->payload;
+	const struct verdict *v = NULL;
 
 	if (b->pos < b->nr)
 		b->head_ns = e[1].time_ns;
-	*of = b->packed && b->verdicts.len ? verdict_of(b, e->index)->of : NULL;
-	return (struct bytes){from->p + e->at, e->bytes};
+	if (b->packed && b->verdicts.len)
+		v = verdict_of(b, e->index);
+	if (v && v->mould == MOULD_MADE)
+		cast(b, e, v, r);
+	else
+		*r = (struct timeblock_record){{from->p + e->at, e->bytes}, v ? v->of : NULL, NULL};
 }

@@ -2,8 +2,9 @@
 /*
  * One block of RECORDS in the order of time: what of it lies in the asked time, oldest first. All
  * that takes long is done when it is loaded, which may be on another thread; of a packed block only
- * the columns that are needed for what is wanted are unpacked. Zero-initialise; its memory is used
- * again from block to block.
+ * the columns that are needed for what is wanted are unpacked, and records that differ in little
+ * from others of their template are put together when they are taken. Zero-initialise; its memory
+ * is used again from block to block.
  */
 #pragma once
 
@@ -56,6 +57,7 @@ struct timeblock {
 	struct buf record;   /* one that is looked at while loading */
 	struct buf records;  /* put together, of a packed block */
 	struct buf verdicts; /* one a template */
+	struct buf moulds;   /* what records of a template that differ in little are cast in */
 };
 
 void timeblock_free(struct timeblock *b);
@@ -74,8 +76,13 @@ static inline uint64_t timeblock_head_ns(const struct timeblock *b)
 	return b->head_ns;
 }
 
-/*
- * Takes that record: borrowed until the next timeblock_load() or timeblock_free(). *of is what was
- * answered of such records; NULL: nothing.
- */
-struct bytes timeblock_take(struct timeblock *b, const void **of);
+/* A record as it is taken. */
+struct timeblock_record {
+	struct bytes rec;
+	const void *of; /* what was answered of such records; NULL: nothing */
+	/* It taken apart, but for its time; NULL: record_sample() has to do it. */
+	const struct record_sample *s;
+};
+
+/* Takes that record: borrowed until the next call, timeblock_load() or timeblock_free(). */
+void timeblock_take(struct timeblock *b, struct timeblock_record *r);

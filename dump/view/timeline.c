@@ -61,8 +61,9 @@ struct timeline {
 	struct stream **heap;
 	size_t nr_heap;
 	bool started;
-	bool given;	  /* the top gave out a record: its place is to be found anew */
-	uint64_t last_ns; /* of the record given out last: time does not go back */
+	bool given;	   /* the top gave out a record: its place is to be found anew */
+	uint64_t last_ns;  /* of the record given out last: time does not go back */
+	uint64_t taken_ns; /* ... as it says itself */
 	uint64_t nr_bad;
 };
 
@@ -521,20 +522,24 @@ void timeline_describe(const struct meta *m, struct timeline_record *rec)
 	rec->tid = rc ? UINT32_MAX : meta_tid_of(m, rec->event, &rec->s);
 }
 
-static void pop(struct timeline *t, struct timeline_record *rec)
+/* The oldest record of all; what it taken apart is, if that is known. */
+static const struct record_sample *pop(struct timeline *t, struct timeline_record *rec)
 {
 	const struct stream *s = t->heap[0];
 	struct slot *slot = oldest(t->heap[0]);
-	const void *of;
+	struct timeblock_record r;
 
 	if (t->last_ns < head_ns(slot))
 		t->last_ns = head_ns(slot);
 	rec->time_ns = t->last_ns;
 	rec->window = s->window;
 	rec->channel = s->channel;
-	rec->rec = timeblock_take(&slot->block, &of);
-	rec->event = of;
+	t->taken_ns = head_ns(slot);
+	timeblock_take(&slot->block, &r);
+	rec->rec = r.rec;
+	rec->event = r.of;
 	t->given = true;
+	return r.s;
 }
 
 /* Brings the ring with the oldest record of all to the top. */
@@ -553,7 +558,9 @@ static int settle(struct timeline *t)
 	return rc;
 }
 
-int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct err *err)
+/* 1: *s is what pop() says; 0: the end. */
+static int next(struct timeline *t, struct timeline_record *rec, const struct record_sample **s,
+		struct err *err)
 {
 	int rc = settle(t);
 
@@ -561,15 +568,30 @@ int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct e
 		return err_set(err, rc, "out of memory for a block of records");
 	if (!t->nr_heap)
 		return 0;
-	pop(t, rec);
+	*s = pop(t, rec);
 	return 1;
+}
+
+int timeline_next_bare(struct timeline *t, struct timeline_record *rec, struct err *err)
+{
+	const struct record_sample *s;
+
+	return next(t, rec, &s, err);
 }
 
 int timeline_next(struct timeline *t, struct timeline_record *rec, struct err *err)
 {
-	int rc = timeline_next_bare(t, rec, err);
+	const struct record_sample *s;
+	int rc = next(t, rec, &s, err);
 
-	if (rc > 0)
+	if (rc <= 0)
+		return rc;
+	if (s && rec->event) {
+		rec->s = *s;
+		rec->s.time = s->have & PERF_SAMPLE_TIME ? t->taken_ns : 0;
+		rec->tid = meta_tid_of(t->m, rec->event, &rec->s);
+	} else {
 		timeline_describe(t->m, rec);
+	}
 	return rc;
 }

@@ -67,25 +67,37 @@ static inline bool set_number(void *v, bool wide, uint32_t i, uint64_t n)
 	return wide || n <= UINT32_MAX;
 }
 
+/* By what the next bits may begin with; `bits` 0: no code does. */
 struct lookup {
-	uint8_t symbol, bits; /* bits 0: no code begins like this */
+	uint8_t symbol, bits, extra;
 };
 
-/* The code as a table of all that MAX_BITS can be; -EBADMSG when it has no room for its words. */
-static int make_lookup(const struct code *c, struct lookup *t)
+struct lookup_table {
+	struct lookup by[1 << MAX_BITS];
+	unsigned bits; /* of the longest code: so many are looked at */
+};
+
+/* -EBADMSG when the code has no room for its words. */
+static int make_lookup(const struct code *c, struct lookup_table *t)
 {
 	uint32_t room = 0;
 
-	for (unsigned s = 0; s < NR_SYMBOLS; s++)
+	t->bits = 0;
+	for (unsigned s = 0; s < NR_SYMBOLS; s++) {
 		room += c->bits[s] ? 1u << (MAX_BITS - c->bits[s]) : 0;
+		if (t->bits < c->bits[s])
+			t->bits = c->bits[s];
+	}
 	if (room > 1u << MAX_BITS)
 		return -EBADMSG;
-	memset(t, 0, sizeof(*t) << MAX_BITS);
+	memset(t->by, 0, sizeof(*t->by) << t->bits);
 	for (unsigned s = 0; s < NR_SYMBOLS; s++) {
-		if (!c->bits[s])
+		struct lookup l = {(uint8_t)s, c->bits[s], (uint8_t)extra_bits(s)};
+
+		if (!l.bits)
 			continue;
-		for (unsigned i = c->word[s]; i < 1u << MAX_BITS; i += 1u << c->bits[s])
-			t[i] = (struct lookup){(uint8_t)s, c->bits[s]};
+		for (unsigned i = c->word[s]; i < 1u << t->bits; i += 1u << l.bits)
+			t->by[i] = l;
 	}
 	return 0;
 }
@@ -108,33 +120,31 @@ static int get_lengths(struct bytes *body, unsigned nr, struct code *c)
 
 static inline int get_huffman(const struct column *col, void *v, bool wide)
 {
-	struct lookup table[1 << MAX_BITS];
+	struct lookup_table table;
 	struct bytes body = col->body;
 	struct bits_in b;
 	struct code c;
 	int rc = get_lengths(&body, col->h.nr_symbols, &c);
 
 	if (!rc)
-		rc = make_lookup(&c, table);
+		rc = make_lookup(&c, &table);
 	if (rc)
 		return rc;
 	b = bits_of(body);
 	for (uint32_t i = 0; i < col->h.nr; i++) {
 		struct lookup l;
-		unsigned extra;
 		uint64_t rest;
 
 		bits_fill(&b);
-		l = table[b.acc & ((1u << MAX_BITS) - 1)];
+		l = table.by[b.acc & ((1u << table.bits) - 1)];
 		if (!l.bits)
 			return -EBADMSG;
 		bits_take(&b, l.bits);
-		extra = extra_bits(l.symbol);
-		if (extra > 40) {
+		if (l.extra > 40) {
 			bits_fill(&b);
-			rest = take_wide(&b, extra);
+			rest = take_wide(&b, l.extra);
 		} else {
-			rest = bits_take(&b, extra);
+			rest = bits_take(&b, l.extra);
 		}
 		if (b.left < 0 || !set_number(v, wide, i, symbol_base(l.symbol) + rest))
 			return -EBADMSG;

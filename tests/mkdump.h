@@ -16,6 +16,7 @@
 
 #include "dump/base/err.h"
 #include "dump/meta.h"
+#include "dump/pack.h"
 #include "dump/reader.h"
 #include "dump/record.h"
 #include "dump/writer.h"
@@ -359,17 +360,19 @@ static inline struct buf mk_reversed(const struct mk_records *r)
 }
 
 /*
- * Writes one block of a ring; first_ns and last_ns as the caller says. Returns the ring_off of the
- * next older block.
+ * Writes one block of a ring; first_ns and last_ns as the caller says; packed if there is a layout
+ * of its records. Returns the ring_off of the next older block.
  */
-static inline uint64_t mk_block(struct mk *d, uint32_t ring, uint64_t ring_off, uint64_t first_ns,
-				uint64_t last_ns, const struct mk_records *r)
+static inline uint64_t mk_block_as(struct mk *d, const struct record_layout *layout, uint32_t ring,
+				   uint64_t ring_off, uint64_t first_ns, uint64_t last_ns,
+				   const struct mk_records *r)
 {
 	struct buf b = mk_reversed(r);
-	struct bytes piece = {b.p, b.len};
+	struct bytes piece = {b.p, b.len}, payload = piece;
+	struct packer *p = NULL;
 	struct writer_run run = {
 		.ring = ring,
-		.encoding = FMT_ENC_RAW,
+		.encoding = layout ? FMT_ENC_PACKED : FMT_ENC_RAW,
 		.content_bytes = (uint32_t)b.len,
 		.nr_records = r->nr,
 		.first_ns = first_ns,
@@ -377,9 +380,21 @@ static inline uint64_t mk_block(struct mk *d, uint32_t ring, uint64_t ring_off, 
 		.ring_off = ring_off,
 	};
 
-	MK_OK(writer_records(d->w, &run, &piece, 1, NULL));
+	if (layout) {
+		MK_OK(packer_new(&p, NULL));
+		MK_OK(pack(p, layout, &piece, 1, &payload));
+	}
+	MK_OK(writer_records(d->w, &run, &payload, 1, NULL));
+	packer_free(p);
 	buf_free(&b);
 	return ring_off + r->bytes.len;
+}
+
+/* As it is in the ring. */
+static inline uint64_t mk_block(struct mk *d, uint32_t ring, uint64_t ring_off, uint64_t first_ns,
+				uint64_t last_ns, const struct mk_records *r)
+{
+	return mk_block_as(d, NULL, ring, ring_off, first_ns, last_ns, r);
 }
 
 static inline void mk_records_free(struct mk_records *r)

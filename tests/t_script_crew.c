@@ -7,7 +7,6 @@
  */
 #include "dump/view/script.h"
 
-#include "dump/pack.h"
 #include "tests/mkdump.h"
 
 #include <errno.h>
@@ -95,33 +94,6 @@ static void put_record(struct mk_records *r, uint32_t ring, uint64_t time, uint6
 			  (uint32_t)next_random(seed));
 }
 
-/* As mk_block(), packed. */
-static uint64_t put_packed(struct mk *d, uint32_t ring, uint64_t off, uint64_t first, uint64_t last,
-			   const struct mk_records *r)
-{
-	struct record_layout layout = {.sample_type = ring < 2 ? RAW_TYPE : CPU_TYPE,
-				       .sample_id_all = true};
-	struct buf b = mk_reversed(r);
-	struct bytes piece = {b.p, b.len}, payload;
-	struct writer_run run = {
-		.ring = ring,
-		.encoding = FMT_ENC_PACKED,
-		.content_bytes = (uint32_t)b.len,
-		.nr_records = r->nr,
-		.first_ns = first,
-		.last_ns = last,
-		.ring_off = off,
-	};
-	struct packer *p;
-
-	MK_OK(packer_new(&p, NULL));
-	MK_OK(pack(p, &layout, &piece, 1, &payload));
-	MK_OK(writer_records(d->w, &run, &payload, 1, NULL));
-	packer_free(p);
-	buf_free(&b);
-	return off + r->bytes.len;
-}
-
 /*
  * Times that step by little, so that many are equal, in a ring and across rings; some records are
  * earlier than the one before, down into the block before.
@@ -129,6 +101,8 @@ static uint64_t put_packed(struct mk *d, uint32_t ring, uint64_t off, uint64_t f
 static void put_block(struct mk *d, uint32_t ring, uint32_t block, uint64_t *off, uint64_t *seed)
 {
 	uint64_t begin_ns = HIT - 40000 + block * BLOCK_NR * 8ull, first = UINT64_MAX, last = 0;
+	const struct record_layout layout = {.sample_type = ring < 2 ? RAW_TYPE : CPU_TYPE,
+					     .sample_id_all = true};
 	struct mk_records r = {0};
 
 	for (uint32_t i = 0; i < BLOCK_NR; i++) {
@@ -141,10 +115,7 @@ static void put_block(struct mk *d, uint32_t ring, uint32_t block, uint64_t *off
 		first = time < first ? time : first;
 		last = time > last ? time : last;
 	}
-	if (block % 3)
-		*off = put_packed(d, ring, *off, first, last, &r);
-	else
-		*off = mk_block(d, ring, *off, first, last, &r);
+	*off = mk_block_as(d, block % 3 ? &layout : NULL, ring, *off, first, last, &r);
 	mk_records_free(&r);
 }
 

@@ -390,6 +390,101 @@ static void test_ring_without_window(void **state)
 	mk_close(&d, r);
 }
 
+/* A tracepoint of which a reader needs the second of three numbers. */
+struct three {
+	uint16_t type;
+	uint16_t rest;
+	int32_t tid;
+	uint32_t a, b, c;
+};
+
+static void put_three(struct mk_records *r, uint64_t time, uint64_t i)
+{
+	struct three raw = {
+		.type = (uint16_t)(TP + i / 7 % 2),
+		.tid = (int32_t)(20 + i / 5 % 3),
+		.a = i % 3 ? 7 : (uint32_t)i * 77,
+		.b = (uint32_t)(i * 2654435761u >> 8),
+		.c = (uint32_t)i,
+	};
+
+	/* One of another length now and then. */
+	mk_sample(r, time, &raw, i % 11 ? sizeof(raw) : sizeof(raw) - 4);
+}
+
+/* Two packed blocks of 300, 10 ns apart. */
+static struct reader *threes(struct mk *d)
+{
+	const struct record_layout layout = {.sample_type = TYPE};
+	struct mk_records r = {0};
+	uint64_t off = 0;
+
+	mk_host(d);
+	mk_trigger(d, 1000);
+	mk_channel(d, 0, "a", TYPE);
+	mk_event(d, 0, 0, "sys:a", TP, TYPE);
+	mk_event(d, 1, 0, "sys:b", TP + 1, TYPE);
+	mk_cpu_window(d, 0, 0, 0);
+	for (uint64_t first = 3000;; first = 0) {
+		for (uint64_t i = 0; i < 300; i++)
+			put_three(&r, 5000 + first + 10 * i, i);
+		off = mk_block_as(d, &layout, 0, off, 5000 + first, 7990 + first, &r);
+		mk_records_free(&r);
+		if (!first)
+			return mk_end(d);
+	}
+}
+
+static void check_part(const struct timeline_record *got, const struct timeline_record *whole)
+{
+	struct three x, y;
+
+	assert_int_equal(got->time_ns, whole->time_ns);
+	assert_int_equal(got->s.time, whole->s.time);
+	assert_int_equal(got->tid, whole->tid);
+	assert_ptr_equal(got->event, whole->event);
+	assert_int_equal(got->rec.len, whole->rec.len);
+	assert_int_equal(got->s.raw.len, whole->s.raw.len);
+	memcpy(&x, got->s.raw.p, sizeof(x) - 4);
+	memcpy(&y, whole->s.raw.p, sizeof(y) - 4);
+	assert_int_equal(x.type, y.type);
+	assert_int_equal(x.tid, y.tid);
+	assert_int_equal(x.b, y.b);
+	if (x.type == TP + 1)
+		assert_int_equal(x.a, y.a);
+}
+
+/* The same records come, whether a few words of them are asked for or all. */
+static void test_part_of_the_records(void **state)
+{
+	struct timeline_need needs[2] = {{0}, {0}};
+	struct timeline_options part = {.to_ns = UINT64_MAX, .cpu = -1, .needs = needs};
+	struct timeline_record got, whole;
+	struct timeline *a, *b;
+	struct mk d = mk_begin();
+	struct reader *r = threes(&d);
+	struct meta *m = mk_meta(r);
+	uint64_t n;
+
+	timeline_need_raw(&needs[0], offsetof(struct three, b), 4);
+	timeline_need_raw(&needs[1], offsetof(struct three, a), 8);
+	for (; part.nr_helpers < 3; part.nr_helpers++) {
+		assert_int_equal(timeline_open(r, m, &part, &a, NULL), 0);
+		assert_int_equal(timeline_open(r, m, &all, &b, NULL), 0);
+		for (n = 0; timeline_next(b, &whole, NULL) > 0; n++) {
+			assert_int_equal(timeline_next(a, &got, NULL), 1);
+			assert_int_equal(got.time_ns, 5000 + 10 * n);
+			check_part(&got, &whole);
+		}
+		assert_int_equal(timeline_next(a, &got, NULL), 0);
+		assert_int_equal(n, 600);
+		timeline_close(a);
+		timeline_close(b);
+	}
+	meta_free(m);
+	mk_close(&d, r);
+}
+
 static void test_no_rings(void **state)
 {
 	struct mk d = begin();
@@ -415,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_lost_comes_out),
 		cmocka_unit_test(test_no_records),
 		cmocka_unit_test(test_ring_without_window),
+		cmocka_unit_test(test_part_of_the_records),
 		cmocka_unit_test(test_no_rings),
 	};
 

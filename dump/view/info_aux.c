@@ -12,12 +12,7 @@
 
 #define MAX_AREAS 8 /* of a channel, that get a line each without --all */
 
-struct flag_name {
-	uint32_t flag;
-	const char *name;
-};
-
-static const struct flag_name flags[] = {
+static const struct info_flag flags[] = {
 	{FMT_AUX_WRAPPED, "wrapped"},	  {FMT_AUX_COUNTING, "counting"},
 	{FMT_AUX_TRUNCATED, "truncated"}, {FMT_AUX_PARTIAL, "partial"},
 	{FMT_AUX_COLLISION, "collision"}, {FMT_AUX_PAUSED, "paused"},
@@ -277,11 +272,7 @@ static void put_object(const struct info *in, struct json *j, const struct dump_
 	json_u64(j, "truncated", f->nr_truncated);
 	json_u64(j, "partial", f->nr_partial);
 	json_u64(j, "collision", f->nr_collision);
-	json_open(j, "flags", '[');
-	for (size_t i = 0; i < NR_FLAGS; i++)
-		if (f->flags & flags[i].flag)
-			json_cstr(j, NULL, flags[i].name);
-	json_close(j, ']');
+	info_flags_json(j, f->flags, flags, NR_FLAGS);
 	put_clock(j, f);
 	json_close(j, '}');
 }

@@ -61,6 +61,13 @@ void info_aux_channels(struct info *in);
 void info_aux_text(struct info *in);
 void info_aux_json(const struct info *in, struct json *j);
 
+struct info_flag {
+	uint32_t flag;
+	const char *name;
+};
+/* The member "flags": the names of those that are set. */
+void info_flags_json(struct json *j, uint32_t set, const struct info_flag *flags, size_t nr);
+
 /* A label and a text that is safe already, in lines of 100 columns. */
 void info_put_line(struct info *in, const char *label, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -227,12 +227,16 @@ static void put_channels(const struct info *in, struct json *j)
 	json_close(j, ']');
 }
 
-struct flag_name {
-	uint32_t flag;
-	const char *name;
-};
+void info_flags_json(struct json *j, uint32_t set, const struct info_flag *flags, size_t nr)
+{
+	json_open(j, "flags", '[');
+	for (size_t i = 0; i < nr; i++)
+		if (set & flags[i].flag)
+			json_cstr(j, NULL, flags[i].name);
+	json_close(j, ']');
+}
 
-static const struct flag_name window_flags[] = {
+static const struct info_flag window_flags[] = {
 	{FMT_WINDOW_FIRST, "first"},
 	{FMT_WINDOW_OFFLINE, "offline"},
 	{FMT_WINDOW_ONE_BANK, "one_bank"},
@@ -260,11 +264,7 @@ static void put_ring(const struct info *in, struct json *j, const struct fmt_win
 	json_u64(j, "lost_spare", w->lost_spare);
 	json_u64(j, "throttled", w->throttled);
 	json_i64(j, "gap_ns", w->gap_ns);
-	json_open(j, "flags", '[');
-	for (size_t i = 0; i < sizeof(window_flags) / sizeof(window_flags[0]); i++)
-		if (w->flags & window_flags[i].flag)
-			json_cstr(j, NULL, window_flags[i].name);
-	json_close(j, ']');
+	info_flags_json(j, w->flags, window_flags, sizeof(window_flags) / sizeof(window_flags[0]));
 	json_close(j, '}');
 }
 

@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- crash_lib_hook.c: the program's own actions ---- */
@@ -21,9 +22,16 @@ void crash_hook_return(int sig, struct sigaction *out);
 /* The C library's, not ours. */
 int crash_hook_sigaction(int sig, const struct sigaction *act, struct sigaction *old);
 
-/* ---- crash_lib_stack.c: stacks for handlers ---- */
+/* ---- crash_lib_stack.c: stacks ---- */
 
-/* Gives the calling thread one, and each that is made later. Once, at start. */
+#define CRASH_GUARD_BYTES (64u << 10) /* a whole page, however large they are */
+
+/* A stack of `bytes` that begins CRASH_GUARD_BYTES above what is returned: nobody can use those.
+ * NULL: no room. */
+uint8_t *crash_stack_map(size_t bytes);
+void crash_stack_unmap(uint8_t *p, size_t bytes);
+
+/* Gives the calling thread one for handlers, and each that is made later. Once, at start. */
 void crash_stack_start(void);
 
 /* ---- crash_lib_tell.c: the recorder ---- */

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 
 #define VISIBLE	    __attribute__((visibility("default")))
-#define GUARD_BYTES (64u << 10) /* a whole page, however large they are */
 #define STACK_BYTES (128u << 10)
 
 /* At the upper end of the memory of a thread's stack: what it is to begin with. */
@@ -31,32 +30,33 @@ static create_fn *next_create;
 static pthread_key_t key;
 static bool has_key;
 
-static uint8_t *map_stack(void)
+uint8_t *crash_stack_map(size_t bytes)
 {
-	uint8_t *p = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
+	uint8_t *p = mmap(NULL, CRASH_GUARD_BYTES + bytes, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
-	if (!mprotect(p + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE))
+	if (!mprotect(p + CRASH_GUARD_BYTES, bytes, PROT_READ | PROT_WRITE))
 		return p;
-	munmap(p, GUARD_BYTES + STACK_BYTES);
+	crash_stack_unmap(p, bytes);
 	return NULL;
 }
 
-static void unmap_stack(uint8_t *p)
+void crash_stack_unmap(uint8_t *p, size_t bytes)
 {
-	munmap(p, GUARD_BYTES + STACK_BYTES);
+	munmap(p, CRASH_GUARD_BYTES + bytes);
 }
 
 static struct begin *begin_of(uint8_t *p)
 {
-	return (struct begin *)(p + GUARD_BYTES + STACK_BYTES) - 1;
+	return (struct begin *)(p + CRASH_GUARD_BYTES + STACK_BYTES) - 1;
 }
 
 static void use_stack(uint8_t *p)
 {
-	stack_t ours = {.ss_sp = p + GUARD_BYTES, .ss_size = STACK_BYTES - sizeof(struct begin)};
+	stack_t ours = {.ss_sp = p + CRASH_GUARD_BYTES,
+			.ss_size = STACK_BYTES - sizeof(struct begin)};
 	stack_t old;
 
 	if (!sigaltstack(NULL, &old) && old.ss_flags & SS_DISABLE)
@@ -71,9 +71,10 @@ static void leave_stack(void *arg)
 
 	if (sigaltstack(NULL, &now))
 		return;
-	if (now.ss_sp == p + GUARD_BYTES && !(now.ss_flags & SS_DISABLE) && sigaltstack(&off, NULL))
+	if (now.ss_sp == p + CRASH_GUARD_BYTES && !(now.ss_flags & SS_DISABLE) &&
+	    sigaltstack(&off, NULL))
 		return;
-	unmap_stack(p);
+	crash_stack_unmap(p, STACK_BYTES);
 }
 
 static void *run(void *arg)
@@ -96,13 +97,13 @@ VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *res
 		next_create = (create_fn *)dlsym(RTLD_NEXT, "pthread_create");
 	if (!next_create)
 		return EAGAIN;
-	p = has_key ? map_stack() : NULL;
+	p = has_key ? crash_stack_map(STACK_BYTES) : NULL;
 	if (!p)
 		return next_create(thread, attr, start, arg);
 	*begin_of(p) = (struct begin){start, arg};
 	rc = next_create(thread, attr, run, p);
 	if (rc)
-		unmap_stack(p);
+		crash_stack_unmap(p, STACK_BYTES);
 	return rc;
 }
 
@@ -114,7 +115,7 @@ void crash_stack_start(void)
 	has_key = !pthread_key_create(&key, leave_stack);
 	if (sigaltstack(NULL, &old) || !(old.ss_flags & SS_DISABLE))
 		return;
-	p = map_stack();
+	p = crash_stack_map(STACK_BYTES);
 	if (p)
 		use_stack(p);
 }

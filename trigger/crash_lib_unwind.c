@@ -22,7 +22,6 @@
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,7 +29,6 @@
 
 #define STACK_BYTES   (256u << 10)
 #define HANDLER_BYTES (32u << 10) /* of it, for the handler of its faults */
-#define GUARD_BYTES   (64u << 10)
 #define KILL_NS	      20000000ull /* how long the end of it may take */
 #define TEXT_(x)      #x
 #define TEXT(x)	      TEXT_(x) /* the name behind libunwind's macro */
@@ -48,19 +46,6 @@ static int alive; /* its pid; the kernel makes it 0 when it has ended */
 
 /* ---- at start ---- */
 
-static uint8_t *map_stack(void)
-{
-	uint8_t *p = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	if (!mprotect(p + GUARD_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE))
-		return p;
-	munmap(p, GUARD_BYTES + STACK_BYTES);
-	return NULL;
-}
-
 void crash_unwind_start(void)
 {
 	void *h = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
@@ -72,7 +57,7 @@ void crash_unwind_start(void)
 	*(void **)&lib.get_reg = dlsym(h, TEXT(unw_get_reg));
 	*(void **)&lib.get_name = dlsym(h, TEXT(unw_get_proc_name));
 	if (lib.init && lib.step && lib.get_reg && lib.get_name)
-		stack = map_stack();
+		stack = crash_stack_map(STACK_BYTES);
 }
 
 /* ---- in the child ---- */
@@ -87,7 +72,7 @@ static void catch_faults(void)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 	struct sigaction a = {.sa_handler = give_up, .sa_flags = SA_ONSTACK};
-	stack_t own = {.ss_sp = stack + GUARD_BYTES, .ss_size = HANDLER_BYTES};
+	stack_t own = {.ss_sp = stack + CRASH_GUARD_BYTES, .ss_size = HANDLER_BYTES};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -156,7 +141,7 @@ int crash_unwind_begin(const void *ucontext)
 		return -1;
 	memset(&frames, 0, sizeof(frames));
 	/* No signal tells of its end, and no wait() that does not ask for such children sees it. */
-	child = clone(unwind, stack + GUARD_BYTES + STACK_BYTES,
+	child = clone(unwind, stack + CRASH_GUARD_BYTES + STACK_BYTES,
 		      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_CHILD_CLEARTID |
 			      CLONE_PARENT_SETTID,
 		      (void *)ucontext, &alive, NULL, &alive);

@@ -7,12 +7,9 @@
 # TIMEOUT: 300
 . tests/tap.sh
 . tests/recorder.sh
+. tests/crashes.sh
 
-if [ "$(id -u)" != 0 ]; then
-	skip "crashes are seen" "this takes root"
-	tap_end
-	exit
-fi
+only_root "crashes are seen" "this takes root"
 
 sources=$PWD/tests/crash
 crash=$loads/load_crash
@@ -28,33 +25,6 @@ run() {
 waits() {
 	in_background env --default-signal=QUIT "$crash" wait "$1" >"$work/load"
 	wait_for 20 grep -q ready "$work/load"
-}
-
-# dumps: how many there are so far
-dumps() {
-	wc -l <"$work/out"
-}
-
-has_dumps() {
-	[ "$(dumps)" -ge "$1" ]
-}
-
-# hits: of all rules with a name, so far
-hits() {
-	"$RINGBACK" status --json | jq '[.rules[] | select(.text | startswith("crash")) | .hits] | add'
-}
-
-has_hits() {
-	[ "$(hits)" -ge "$1" ]
-}
-
-last() {
-	tail -n 1 "$work/out"
-}
-
-# saw KEY: what the last dump says of it
-saw() {
-	info_json "$(last)" ".trigger.saw[] | select(startswith(\"$1=\")) | ltrimstr(\"$1=\")"
 }
 
 # ---- what it is, and what it is not ----
@@ -131,13 +101,6 @@ core | core.%p | core-%p) ;;
 	echo core >/proc/sys/kernel/core_pattern
 	;;
 esac
-
-# Names of one function that has several, and of one that the compiler made more of: the C library's __GI_raise is raise,
-# __libc_start_main_impl is __libc_start_main. Arguments stand in names from symbol tables only.
-same_names() {
-	sed -E 's/ __GI_/ /; s/ __(clone3?)$/ \1/; s/ (__)?libc_start_main(_impl)?$/ libc_start_main/; s/\.(constprop|isra|part|cold)(\.[0-9]+)*//
-		s/(\[abi:[^]]*\]|@@?[A-Z].*)//; s/([^ ])\((.*)\)( const)?$/\1/'
-}
 
 # ours DUMP, theirs PROGRAM CORE: "PC NAME" a frame, innermost first
 ours() {

@@ -7,12 +7,9 @@
 # TIMEOUT: 300
 . tests/tap.sh
 . tests/recorder.sh
+. tests/crashes.sh
 
-if [ "$(id -u)" != 0 ]; then
-	skip "crashes are held" "this takes root"
-	tap_end
-	exit
-fi
+only_root "crashes are held" "this takes root"
 
 sources=$PWD/tests/crash
 crew=$loads/load_crew
@@ -28,32 +25,13 @@ crashes() {
 	{ (cd "$1" && ulimit -c "$2" && exec "${@:3}") >/dev/null 2>&1; } 2>/dev/null
 }
 
-has_dumps() {
-	[ "$(wc -l <"$work/out")" -ge "$1" ]
-}
-
 is_pattern() {
 	[ "$(cat $setting)" = "$1" ]
-}
-
-last() {
-	tail -n 1 "$work/out"
-}
-
-# saw KEY: what the last dump says of it
-saw() {
-	info_json "$(last)" ".trigger.saw[] | select(startswith(\"$1=\")) | ltrimstr(\"$1=\")"
 }
 
 # guard: the process that has the pattern
 guard() {
 	pgrep -P "$rec_pid" -x ringback-crash
-}
-
-# As in it_crash.sh: names of one function that has several.
-same_names() {
-	sed -E 's/ __GI_/ /; s/ _+([A-Za-z])/ \1/; s/ libc_read$/ read/; s/ (__)?libc_start_main(_impl)?$/ libc_start_main/
-		s/\.(constprop|isra|part|cold)(\.[0-9]+)*//; s/(\[abi:[^]]*\]|@@?[A-Z].*)//; s/([^ ])\((.*)\)( const)?$/\1/'
 }
 
 ours() {

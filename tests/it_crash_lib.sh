@@ -8,12 +8,9 @@
 # TIMEOUT: 300
 . tests/tap.sh
 . tests/recorder.sh
+. tests/crashes.sh
 
-if [ "$(id -u)" != 0 ]; then
-	skip "crashes are seen" "this takes root"
-	tap_end
-	exit
-fi
+only_root "crashes are seen" "this takes root"
 
 library=$RINGBACK_BUILD/libringback-crash.so
 crash=$loads/load_crash
@@ -32,22 +29,6 @@ run() {
 	"$loads/load_wait" "$1" env LD_PRELOAD="$library" "${@:2}" >"$work/runs"
 }
 
-dumps() {
-	wc -l <"$work/out"
-}
-
-has_dumps() {
-	[ "$(dumps)" -ge "$1" ]
-}
-
-last() {
-	tail -n 1 "$work/out"
-}
-
-saw() {
-	info_json "$(last)" ".trigger.saw[] | select(startswith(\"$1=\")) | ltrimstr(\"$1=\")"
-}
-
 # functions: the backtrace that was found in the process, "crash middle outer main ..."
 functions() {
 	"$RINGBACK" info --json "$1" | jq -r '[.trigger.saw[] | select(startswith("backtrace")) | sub("^[^=]*="; "") |
@@ -59,14 +40,6 @@ stack() {
 	"$RINGBACK" script --json "$1" | jq -r --argjson tid "$(info_json "$1" .trigger.tid)" '
 		[select(.user_stack and .tid == $tid) | .user_stack.chain[] | (.function // "?") | sub("\\.cold$"; "") |
 		sub("^__GI_*"; "")] | join(" ")' | head -n 1
-}
-
-hits() {
-	"$RINGBACK" status --json | jq '[.rules[] | select(.text | startswith("crash")) | .hits] | add'
-}
-
-has_hits() {
-	[ "$(hits)" -ge "$1" ]
 }
 
 # median, most FILE: of the times in it

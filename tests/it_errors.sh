@@ -309,11 +309,7 @@ empty "with 8 to 64 MiB of address space: done, or said why not" "$bad"
 
 # --- without root ---
 paranoid=/proc/sys/kernel/perf_event_paranoid
-if [ "$(id -u)" != 0 ]; then
-	skip "a user's errors" "only root can become another"
-	tap_end
-	exit
-fi
+only_root "a user's errors" "only root can become another"
 at_end+=("echo $(cat $paranoid) >$paranoid")
 echo 2 >$paranoid
 cp "$RINGBACK" "$probe" "$work"

@@ -6,11 +6,7 @@
 . tests/tap.sh
 . tests/recorder.sh
 
-if [ "$(id -u)" != 0 ]; then
-	skip "namespaces and cgroups" "root may make them"
-	tap_end
-	exit
-fi
+only_root "namespaces and cgroups" "root may make them"
 
 # of PID KIND: the inode of its namespace
 of() {

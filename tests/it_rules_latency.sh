@@ -28,11 +28,6 @@ saw() {
 	"$RINGBACK" info "$1" | sed -n "s/^\(  saw\)\? *$2=//p" | head -n 1
 }
 
-# Context switches of all of the recorder's threads.
-switches() {
-	cat /proc/"$rec_pid"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
-}
-
 # load ARG...: load_calls that waits to be told to begin, with real-time priority so that nobody makes it slow; $load, its
 # stdin is descriptor 7
 load() {

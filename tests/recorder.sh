@@ -79,6 +79,14 @@ side_by_side() {
 	done
 }
 
+# only_root NAME WHY: for others the test ends here, and that point is skipped
+only_root() {
+	[ "$(id -u)" != 0 ] || return 0
+	skip "$1" "$2"
+	tap_end
+	exit
+}
+
 # wait_for SECONDS COMMAND...: until it succeeds
 wait_for() {
 	local end=$((SECONDS + $1))

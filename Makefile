@@ -114,7 +114,7 @@ $(O)/tests/tool_%: $(O)/tests/tool_%.o $$(call libs,$$(call layers_of,tests/tool
 $(O)/tests/load_%: tests/load_%.c $(O)/flags
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
-	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -MMD -MP -MT $@ -MF $@.d -o $@ $<
 
 # Fuzz targets have their own objects: clang, libFuzzer, sanitizers. What libFuzzer wants to know makes code half as fast as
 # the sanitizers alone do, hence they are not those of $(O)/san.

@@ -14,6 +14,8 @@
  *	reset				a fault with a handler that lets it happen again without one
  *	kill term			SIGKILL, SIGTERM
  */
+#include "tests/crash_path.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -29,8 +31,7 @@
 
 static const char *how, *name;
 static sigjmp_buf back;
-static volatile int sink, zero;
-static int *volatile nowhere = (int *)16;
+static volatile int zero;
 static pthread_barrier_t barrier;
 
 /* Not before the name is one by which a rule knows it. */
@@ -41,16 +42,6 @@ static void say_when(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	printf("crash %lld\n", (long long)t.tv_sec * 1000000000 + t.tv_nsec);
 	fflush(stdout);
-}
-
-static __attribute__((noinline)) int deep(int n)
-{
-	volatile char room[512];
-
-	if (!nowhere)
-		return 0;
-	room[n % 512] = (char)n;
-	return deep(n + 1) + room[n % 512];
 }
 
 static __attribute__((noinline)) void crash(void)
@@ -73,18 +64,6 @@ static __attribute__((noinline)) void crash(void)
 		sink = deep(0);
 	else
 		*nowhere = 1;
-	sink++;
-}
-
-static __attribute__((noinline)) void middle(void)
-{
-	crash();
-	sink++;
-}
-
-static __attribute__((noinline)) void outer(void)
-{
-	middle();
 	sink++;
 }
 

@@ -20,6 +20,8 @@
  *	closed		with all descriptors closed
  *	gone LIB	calls a function of a library that is no longer there
  */
+#include "tests/crash_path.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -33,8 +35,6 @@
 #include <unistd.h>
 
 static const char *how, *arg;
-static volatile int sink;
-static int *volatile nowhere = (int *)16;
 static sigjmp_buf back;
 /* Not to be left out by the compiler. */
 static void *(*volatile take)(size_t) = malloc;
@@ -85,16 +85,6 @@ static __attribute__((noinline)) void heap(void)
 	sink = !take(3000);
 }
 
-static __attribute__((noinline)) int deep(int n)
-{
-	volatile char room[512];
-
-	if (!nowhere)
-		return 0;
-	room[n % 512] = (char)n;
-	return deep(n + 1) + room[n % 512];
-}
-
 static __attribute__((noinline)) void crash(void)
 {
 	void (*f)(void);
@@ -113,18 +103,6 @@ static __attribute__((noinline)) void crash(void)
 	} else {
 		*nowhere = 1;
 	}
-	sink++;
-}
-
-static __attribute__((noinline)) void middle(void)
-{
-	crash();
-	sink++;
-}
-
-static __attribute__((noinline)) void outer(void)
-{
-	middle();
 	sink++;
 }
 

@@ -71,6 +71,8 @@ struct config {
  * usage; 1: help was asked for. On success config_free() is due. */
 int config_load(struct config *c, int argc, char **argv, struct err *err);
 void config_free(struct config *c);
+/* One more rule, as -T. -EINVAL when its grammar is wrong. */
+int config_add_rule(struct config *c, const char *text, struct err *err);
 
 /*
  * The channels to record, with -m and -g worked in: the preset's, then -e's (named "events"), then

@@ -60,7 +60,6 @@ void config_drop_group(struct config *c, enum row_group group);
 int config_no_memory(struct err *err);
 /* Appends ("a,b" from "a" and "b") or adds to an owned array; 0 or -ENOMEM with `err` set. */
 int config_join(char **list, const char *more, struct err *err);
-int config_add_rule(struct config *c, const char *text, struct err *err);
 int config_add_channel(struct config *c, const char *text, struct err *err);
 
 /* "none", "fp", "dwarf", "dwarf:SIZE". */

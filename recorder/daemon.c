@@ -516,6 +516,19 @@ static void stop(struct daemon *d)
 			 engine_nr_open(s->engine));
 }
 
+/* What the others are loaded in spite of. */
+static void tell_of_rules(const struct engine *e)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct engine_rule_info r;
+
+		engine_rule_info(e, i, &r);
+		if (*r.why)
+			log_warn("rule %s %s: %s", r.text, r.armed ? "is as it was" : "is left out",
+				 r.why);
+	}
+}
+
 static void reload(struct daemon *d)
 {
 	struct err err = ERR_INIT;
@@ -529,6 +542,7 @@ static void reload(struct daemon *d)
 		return;
 	}
 	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
+	tell_of_rules(d->s->engine);
 	log_info("rules and limits are read anew; channels and targets change with a restart");
 }
 

@@ -43,12 +43,12 @@ static int block_signals(struct session *s, sigset_t *before, struct err *err)
 }
 
 /* Programs may always speak; a rule of one's own decides what comes of it. */
-static int add_default_rules(struct session *s, const struct config *c, struct err *err)
+static int default_rules(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->nr_rules; i++)
 		if (!strncmp(c->rules[i], "program", 7) && !isalnum((unsigned char)c->rules[i][7]))
 			return 0;
-	return engine_add(s->engine, "program", err);
+	return config_add_rule(c, "program", err);
 }
 
 /* A rule that can't be is the user's mistake; *usage says whether it was one. */
@@ -70,11 +70,11 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 	s->env.parked = s->parked;
 	if (!rc)
 		rc = engine_new(&eo, &s->engine, err);
+	if (!rc)
+		rc = default_rules(&s->config, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
 		rc = engine_add(s->engine, s->config.rules[i], err);
-	if (!rc)
-		rc = add_default_rules(s, &s->config, err);
-	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT;
+	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT || rc == -ESRCH;
 	return rc;
 }
 
@@ -355,9 +355,10 @@ int session_reload(struct session *s, int argc, char **argv, struct err *err)
 		return rc < 0 ? rc : -EINVAL;
 	eo = (struct engine_options){
 		.post_ns = fresh.post_ns, .cooldown_ns = fresh.cooldown_ns, .env = &s->env};
-	rc = engine_reload(s->engine, &eo, (const char *const *)fresh.rules, fresh.nr_rules, err);
+	rc = default_rules(&fresh, err);
 	if (!rc)
-		rc = add_default_rules(s, &fresh, err);
+		rc = engine_reload(s->engine, &eo, (const char *const *)fresh.rules, fresh.nr_rules,
+				   err);
 	if (rc) {
 		config_free(&fresh);
 		return rc;

@@ -68,12 +68,12 @@ static json_t *rules_json(const struct session *s)
 		struct engine_rule_info r;
 
 		engine_rule_info(s->engine, i, &r);
-		json_array_append_new(a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s}", "name",
-						   r.name, "text", r.text, "hits",
-						   (json_int_t)r.nr_hits, "held",
-						   (json_int_t)r.nr_held, "blocked_until_ns",
-						   (json_int_t)r.blocked_until_ns, "armed",
-						   (int)r.armed, "trouble", r.trouble));
+		json_array_append_new(
+			a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s}", "name", r.name, "text",
+				     r.text, "hits", (json_int_t)r.nr_hits, "held",
+				     (json_int_t)r.nr_held, "blocked_until_ns",
+				     (json_int_t)r.blocked_until_ns, "armed", (int)r.armed,
+				     "trouble", *r.why ? r.why : r.trouble));
 	}
 	return a;
 }

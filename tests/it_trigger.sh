@@ -132,11 +132,42 @@ kill -s RTMIN+1 "$rec_pid"
 check "a rule that came with it works" wait_for 10 grep -q -- '-other\.rbd' "$work/out"
 kill "${others[@]}"
 wait "${others[@]}" 2>/dev/null
+# A rule on a process that has ended, an unchanged one, a new one.
+true &
+gone=$!
+wait "$gone"
+printf '[record]\n[trigger other]\nrule = signal:RTMIN+1\n[trigger gone]\nrule = exit:%d\n[trigger new]\nrule = signal:RTMIN+2\n' \
+	"$gone" >"$work/conf"
+: >"$work/err"
+kill -HUP "$rec_pid"
+check "a rule on a process that has ended does not hinder the others" wait_for 10 grep -q 'read anew' "$work/err"
+equal "it is told in one line" 1 "$(grep -c "exit:$gone;name=gone is left out: there is no process $gone" "$work/err")"
+check "and by status" grep -q "^trouble: *gone: there is no process $gone" <<<"$("$RINGBACK" status)"
+kill -s RTMIN+2 "$rec_pid"
+check "a new rule beside it works" wait_for 10 grep -q -- '-new\.rbd' "$work/out"
+equal "an unchanged one has its count" 1 "$("$RINGBACK" status --json | jq '.rules[] | select(.name == "other") | .hits')"
+# A program that was replaced: its rule is about the new one when rules are read again, without a change of the rule.
+cp "$loads/load_calls" "$work/calls"
+printf '[trigger other]\nrule = signal:RTMIN+1\n[trigger probe]\nrule = uprobe:%s:calls_one\n' "$work/calls" >"$work/conf"
+probe_hits() { "$RINGBACK" status --json | jq '.rules[] | select(.name == "probe") | .hits'; }
+has_probe_hits() { [ "$(probe_hits)" = "$1" ]; }
+: >"$work/err"
+kill -HUP "$rec_pid"
+wait_for 10 grep -q 'read anew' "$work/err"
+"$work/calls" now 0 >/dev/null
+check "a rule on a program has a hit" wait_for 10 has_probe_hits 1
+cp "$loads/load_calls" "$work/calls.new"
+mv "$work/calls.new" "$work/calls"
+: >"$work/err"
+kill -HUP "$rec_pid"
+wait_for 10 grep -q 'read anew' "$work/err"
+"$work/calls" now 0 >/dev/null
+check "and one on the program that took its place" wait_for 10 has_probe_hits 2
 printf 'nonsense here\n' >"$work/conf"
 kill -HUP "$rec_pid"
 check "a wrong configuration is refused, the old one stays" wait_for 10 grep -q 'as it was' "$work/err"
 kill -s RTMIN+1 "$rec_pid"
-check "and still works" wait_for 10 has_paths 2
+check "and still works" wait_for 10 eval '[ "$(grep -c -- "-other\.rbd" "$work/out")" -ge 2 ]'
 rec_stop
 
 # --- limits ---

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -365,6 +366,84 @@ static void a_reload_keeps_what_rules_of_the_same_name_counted(void **state)
 	assert_int_equal(info.blocked_until_ns, 120 * SEC);
 }
 
+/* Of a pid that nobody has. */
+static pid_t ended(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void a_reload_leaves_out_what_has_ended(void **state)
+{
+	const struct engine_options opt = {0};
+	char gone[64], alive[64];
+	const char *rules[] = {gone, "signal:USR1", alive}, *bad[] = {gone, "signal:USR3"};
+	struct engine_rule_info info;
+	struct err err = ERR_INIT;
+
+	snprintf(gone, sizeof(gone), "exit:%d;name=gone", (int)ended());
+	snprintf(alive, sizeof(alive), "exit:%d;name=alive", (int)getpid());
+	assert_int_equal(engine_add(*state, gone, &err), -ESRCH);
+	assert_non_null(strstr(err.what, "there is no process"));
+	assert_int_equal(engine_reload(*state, &opt, rules, 3, NULL), 0);
+	engine_rule_info(*state, 3, &info);
+	assert_string_equal(info.name, "gone");
+	assert_false(info.armed);
+	assert_int_equal(strncmp(info.why, "there is no process", 19), 0);
+	for (size_t i = 4; i < 6; i++) {
+		engine_rule_info(*state, i, &info);
+		assert_true(info.armed);
+		assert_string_equal(info.why, "");
+	}
+	/* And again, as an old one. */
+	assert_int_equal(engine_reload(*state, &opt, rules, 3, NULL), 0);
+	engine_rule_info(*state, 3, &info);
+	assert_false(info.armed);
+	assert_int_equal(strncmp(info.why, "there is no process", 19), 0);
+	assert_int_equal(engine_reload(*state, &opt, bad, 2, NULL), -EINVAL);
+	assert_int_equal(engine_nr_rules(*state), 6);
+}
+
+static void a_reload_goes_on_with_a_process_whose_pid_another_may_have(void **state)
+{
+	const struct engine_options opt = {0};
+	const struct rule *rule, *exit_rule;
+	struct engine_rule_info info;
+	struct sighting what;
+	struct err err = ERR_INIT;
+	pid_t pid = fork();
+	char text[64];
+	const char *rules[] = {text};
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(60);
+		pause();
+		_exit(0);
+	}
+	snprintf(text, sizeof(text), "exit:%d", (int)pid);
+	assert_int_equal(engine_add(*state, text, NULL), 0);
+	exit_rule = engine_rule(*state, 3);
+	assert_int_equal(engine_reload(*state, &opt, rules, 1, NULL), 0);
+	assert_ptr_equal(engine_rule(*state, 3), exit_rule);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	/* It ended before they were read again, and that is told. */
+	assert_int_equal(engine_reload(*state, &opt, rules, 1, NULL), 0);
+	assert_int_equal(engine_poll(*state, &rule, &what, NULL), 1);
+	assert_ptr_equal(rule, exit_rule);
+	assert_int_equal(what.pid, pid);
+	assert_int_equal(engine_poll(*state, &rule, &what, &err), -ESRCH);
+	assert_int_equal(engine_reload(*state, &opt, rules, 1, NULL), 0);
+	engine_rule_info(*state, 3, &info);
+	assert_false(info.armed);
+	assert_non_null(strstr(info.why, "has ended"));
+}
+
 static void a_cause_survives_a_reload(void **state)
 {
 	const struct engine_options opt = {0};
@@ -484,6 +563,8 @@ int main(void)
 		TEST(bad_rules_change_nothing),
 		TEST(a_reload_is_all_or_nothing),
 		TEST(a_reload_keeps_what_rules_of_the_same_name_counted),
+		TEST(a_reload_leaves_out_what_has_ended),
+		TEST(a_reload_goes_on_with_a_process_whose_pid_another_may_have),
 		TEST(a_cause_survives_a_reload),
 		TEST(the_descriptor_is_ready_when_a_rule_is_met),
 		cmocka_unit_test(signals_blocked_before_stay_blocked),

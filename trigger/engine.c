@@ -10,7 +10,7 @@
 #include "trigger/hits.h"
 #include "trigger/repeats.h"
 #include "trigger/sigmask.h"
-#include "trigger/slot.h"
+#include "trigger/slots.h"
 #include "trigger/tell.h"
 
 #include <assert.h>
@@ -24,11 +24,6 @@
 #include <unistd.h>
 
 enum { MANUAL, EXIT, SIGUSR2_RULE, NR_BUILTIN };
-
-struct slots {
-	struct slot **v;
-	size_t nr;
-};
 
 struct engine {
 	struct engine_options opt;
@@ -84,59 +79,10 @@ static void sync_signals(struct engine *e)
 
 /* ---- the list of rules ---- */
 
-static void drop(struct engine *e, struct slot *s)
+static struct slots_env slots_env(const struct engine *e)
 {
-	if (!s)
-		return;
-	slot_unwatch(s, e->epoll_fd);
-	slot_free(s);
-}
-
-/* Of many rules, which one: unless the error shows it already. */
-static void name_rule(const char *text, struct err *err)
-{
-	if (err && !strstr(err->what, text) && !strstr(err->hint, text))
-		err_prefix(err, "rule %s", text);
-}
-
-/* Parses, opens and watches a rule, and puts it at the end of `list`. */
-static int append(struct engine *e, struct slots *list, const char *text, struct err *err)
-{
-	struct slot **v, *s;
-	int rc = slot_new(text, e->opt.env, &s, err);
-
-	if (rc) {
-		name_rule(text, err);
-		return rc;
-	}
-	for (size_t i = 0; !rc && i < NR_BUILTIN; i++)
-		rc = slot_clash(s, e->builtin[i], err);
-	for (size_t i = 0; !rc && i < list->nr; i++)
-		rc = slot_clash(s, list->v[i], err);
-	if (rc)
-		goto fail;
-	v = realloc(list->v, (list->nr + 1) * sizeof(*v));
-	if (!v) {
-		rc = err_set(err, -ENOMEM, "out of memory for a trigger");
-		goto fail;
-	}
-	list->v = v;
-	rc = slot_watch(s, e->epoll_fd, err);
-	if (rc)
-		goto fail;
-	v[list->nr++] = s;
-	return 0;
-fail:
-	slot_free(s);
-	return rc;
-}
-
-static void free_list(struct engine *e, struct slots *list)
-{
-	for (size_t i = 0; i < list->nr; i++)
-		drop(e, list->v[i]);
-	free(list->v);
-	*list = (struct slots){0};
+	return (struct slots_env){
+		e->opt.env, e->epoll_fd, {(struct slot **)e->builtin, NR_BUILTIN}};
 }
 
 static int add_builtin(struct engine *e, struct err *err)
@@ -224,10 +170,13 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	sigemptyset(&none);
-	free_list(e, &e->added);
+	slots_free(&e->added, NULL, e->epoll_fd);
 	sigmask_sync(&e->mask, &none);
-	for (size_t i = 0; i < NR_BUILTIN; i++)
-		drop(e, e->builtin[i]);
+	for (size_t i = 0; i < NR_BUILTIN; i++) {
+		if (e->builtin[i])
+			slot_unwatch(e->builtin[i], e->epoll_fd);
+		slot_free(e->builtin[i]);
+	}
 	if (e->cause_retired)
 		slot_free(e->cause_slot);
 	sighting_fini(&e->cause.what);
@@ -241,20 +190,23 @@ void engine_free(struct engine *e)
 
 int engine_add(struct engine *e, const char *text, struct err *err)
 {
-	int rc = append(e, &e->added, text, err);
+	const struct slots_env with = slots_env(e);
+	int rc = slots_add(&e->added, text, &with, err);
 
 	if (!rc)
 		sync_signals(e);
 	return rc;
 }
 
-/* Rules that stay keep what they have counted; one that a dump is being made for outlives the list.
- */
+/* A rule that was changed keeps what it has counted; one that a dump is being made for outlives the
+ * list. */
 static void replace_list(struct engine *e, struct slots *next)
 {
 	for (size_t i = 0; i < e->added.nr; i++) {
 		struct slot *old = e->added.v[i];
 
+		if (slots_have(next, old))
+			continue;
 		for (size_t j = 0; j < next->nr; j++)
 			if (!strcmp(next->v[j]->rule->name, old->rule->name))
 				slot_inherit(next->v[j], old);
@@ -272,18 +224,14 @@ static void replace_list(struct engine *e, struct slots *next)
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err)
 {
+	struct slots_env with = slots_env(e);
 	struct slots next = {0};
+	int rc;
 
-	/* New rules are opened with what is known now. */
-	e->opt.env = opt->env;
-	for (size_t i = 0; i < nr; i++) {
-		int rc = append(e, &next, rules[i], err);
-
-		if (rc) {
-			free_list(e, &next);
-			return rc;
-		}
-	}
+	with.env = opt->env;
+	rc = slots_renew(&e->added, rules, nr, &with, &next, err);
+	if (rc)
+		return rc;
 	replace_list(e, &next);
 	set_options(e, opt);
 	sync_signals(e);
@@ -315,10 +263,10 @@ bool engine_wait(struct engine *e, int ms)
 }
 
 /* Its signals stay blocked: the next one must not kill the recorder. */
-static void disarm(struct engine *e, struct slot *s)
+static void disarm(struct engine *e, struct slot *s, int rc, const struct err *err)
 {
 	slot_unwatch(s, e->epoll_fd);
-	slot_disarm(s);
+	slot_off(s, rc, err);
 }
 
 void engine_command_ended(struct engine *e, int status)
@@ -342,7 +290,7 @@ int engine_cpu(struct engine *e, int cpu, bool online, struct err *err)
 		rc = s->ops->cpu(s->source, cpu, online, err);
 		if (rc) {
 			err_prefix(err, "trigger '%s' on CPU %d", s->rule->name, cpu);
-			disarm(e, s);
+			disarm(e, s, rc, err);
 			return rc;
 		}
 	}
@@ -438,7 +386,7 @@ static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *
 	rc = s->ops->ready(s->source, what, err);
 	if (rc < 0) {
 		sighting_fini(what);
-		disarm(e, s);
+		disarm(e, s, rc, err);
 	}
 	if (rc <= 0)
 		return rc;
@@ -672,8 +620,9 @@ void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info 
 		.nr_held = s->nr_held,
 		.blocked_until_ns = slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns),
 		.armed = s->source || !s->ops,
+		.why = s->why,
 	};
-	if (s->source && s->ops->trouble &&
+	if (!*s->why && s->source && s->ops->trouble &&
 	    !s->ops->trouble(s->source, out->trouble, sizeof(out->trouble)))
 		out->trouble[0] = '\0';
 }

@@ -57,7 +57,8 @@ static int which_pid(const struct rule *r, const struct source_env *env, pid_t *
 
 static int no_such_process(const struct rule *r, pid_t pid, struct err *err)
 {
-	return rule_err(r->text, r->arg_at, err, "there is no process %d", pid);
+	rule_err(r->text, r->arg_at, err, "there is no process %d", pid);
+	return -ESRCH;
 }
 
 static void look_at_comm(struct process *p)

@@ -25,7 +25,7 @@ struct process {
 
 /*
  * The one that the rule's argument names: a pid, or "command" for the one after `--`. Errors point
- * at the argument.
+ * at the argument; -ESRCH when there is none.
  */
 int process_open(const struct rule *r, const struct source_env *env, struct process *out,
 		 struct err *err);

@@ -4,12 +4,14 @@
 #include "trigger/slot.h"
 
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 
 static uint32_t window(const struct slot *s)
 {
@@ -62,7 +64,7 @@ static int limit(struct slot *s, struct err *err)
 		       : 0;
 }
 
-int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err)
+int slot_parse(const char *text, struct slot **out, struct err *err)
 {
 	struct slot *s;
 	int rc = slot_new_plain(text, &s, err);
@@ -70,19 +72,70 @@ int slot_new(const char *text, const struct source_env *env, struct slot **out, 
 	if (rc)
 		return rc;
 	s->ops = source_find(s->rule->source);
-	if (s->ops && !s->ops->owners)
+	if (!s->ops)
+		rc = no_such_source(s->rule->source, err);
+	else if (!s->ops->owners)
 		rc = limit(s, err);
-	if (rc) {
-		slot_free(s);
-		return rc;
-	}
-	if (s->ops && !s->ops->stacks && s->rule->stack != RULE_STACK_DEFAULT) {
+	if (!rc && !s->ops->stacks && s->rule->stack != RULE_STACK_DEFAULT)
 		rc = rule_err(text, 0, err, "%s takes no stack=", s->rule->source);
+	if (rc)
 		slot_free(s);
-		return rc;
+	else
+		*out = s;
+	return rc;
+}
+
+/* The file that PATH:SYMBOL and the like begin with: a path may have ':' in it. */
+static struct slot_file file_of(const struct slot *s)
+{
+	struct slot_file file = {0};
+	const char *arg = s->rule->arg;
+	struct stat st;
+
+	if (!s->ops->in_file || *arg != '/')
+		return file;
+	for (const char *end = strchr(arg, ':'); end && !file.ino; end = strchr(end + 1, ':')) {
+		char *path = strndup(arg, (size_t)(end - arg));
+
+		if (path && !stat(path, &st) && S_ISREG(st.st_mode))
+			file = (struct slot_file){st.st_dev, st.st_ino, st.st_mtim};
+		free(path);
 	}
-	rc = s->ops ? s->ops->open(s->rule, env, &s->source, err)
-		    : no_such_source(s->rule->source, err);
+	return file;
+}
+
+bool slot_is_stale(const struct slot *s)
+{
+	struct slot_file now;
+
+	if (!s->source || !s->file.ino)
+		return false;
+	now = file_of(s);
+	return now.ino != s->file.ino || now.dev != s->file.dev ||
+	       now.mtime.tv_sec != s->file.mtime.tv_sec ||
+	       now.mtime.tv_nsec != s->file.mtime.tv_nsec;
+}
+
+int slot_open(struct slot *s, const struct source_env *env, struct err *err)
+{
+	struct slot_file file = file_of(s); /* before: what comes after shows as another */
+	int rc = s->ops->open(s->rule, env, &s->source, err);
+
+	if (rc)
+		return rc;
+	s->file = file;
+	s->why[0] = '\0';
+	return 0;
+}
+
+int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err)
+{
+	struct slot *s;
+	int rc = slot_parse(text, &s, err);
+
+	if (rc)
+		return rc;
+	rc = slot_open(s, env, err);
 	if (rc)
 		slot_free(s);
 	else
@@ -95,6 +148,32 @@ void slot_disarm(struct slot *s)
 	if (s->ops)
 		s->ops->close(s->source);
 	s->source = NULL;
+}
+
+/* Where in the rule's text it is wrong is for who types it. */
+static const char *without_place(const char *what)
+{
+	static const char place[] = "trigger rule, column ";
+	const char *rest = strncmp(what, place, sizeof(place) - 1) ? NULL : strstr(what, ": ");
+
+	return rest ? rest + 2 : what;
+}
+
+void slot_say(struct slot *s, const char *how, const struct err *why)
+{
+	const char *text = why ? without_place(why->what) : "";
+	size_t n = strlen(how);
+
+	snprintf(s->why, sizeof(s->why), "%s", how);
+	if (n < sizeof(s->why))
+		str_safe(s->why + n, sizeof(s->why) - n, text, strlen(text));
+}
+
+void slot_off(struct slot *s, int rc, const struct err *why)
+{
+	slot_disarm(s);
+	s->is_over = rc == -ESRCH;
+	slot_say(s, "", why);
 }
 
 void slot_free(struct slot *s)
@@ -110,7 +189,7 @@ void slot_free(struct slot *s)
 int slot_watch(struct slot *s, int epoll_fd, struct err *err)
 {
 	uint32_t events = EPOLLIN;
-	int fd = s->ops->fd(s->source, &events);
+	int fd = s->source ? s->ops->fd(s->source, &events) : -1;
 	struct epoll_event ev = {.events = events, .data.ptr = s};
 
 	if (fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))

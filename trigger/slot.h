@@ -8,6 +8,9 @@
 #include "trigger/quota.h"
 #include "trigger/source.h"
 
+#include <sys/types.h>
+#include <time.h>
+
 struct err;
 
 /*
@@ -31,10 +34,20 @@ struct pace {
 #define SLOT_MAX_DUMPS	  100
 #define SLOT_MAX_DUMPS_NS 86400000000000ll
 
+/* A file, as far as it can be told from another; all zero: none. */
+struct slot_file {
+	dev_t dev;
+	ino_t ino;
+	struct timespec mtime;
+};
+
 struct slot {
 	struct rule *rule;
 	const struct source_ops *ops;
-	struct source *source; /* NULL: has none (built-in), or failed and was disarmed */
+	struct source *source; /* NULL: has none (built-in), or is off */
+	char why[160];	       /* it is off, or watches another file than the rule says */
+	bool is_over;	       /* what it was about has ended while it was on */
+	struct slot_file file; /* of sources that are `in_file`, when it was opened */
 	bool always;	       /* never held */
 	uint64_t nr_hits, nr_held;
 	struct pace pace;
@@ -43,14 +56,25 @@ struct slot {
 
 /* A rule that only the recorder itself can hit ("manual", "exit"). */
 int slot_new_plain(const char *text, struct slot **out, struct err *err);
-/* Parses `text`, opens its source. -EINVAL, -ENOENT for a source that this build does not have. */
+/* Parses `text`. -EINVAL, -ENOENT for a source that this build does not have. */
+int slot_parse(const char *text, struct slot **out, struct err *err);
+/* Opens its source. -ESRCH: what it is about is not there (any more). */
+int slot_open(struct slot *s, const struct source_env *env, struct err *err);
+/* Both. */
 int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err);
+/* Another file is at its path than when it was opened. */
+bool slot_is_stale(const struct slot *s);
 /* NULL allowed. */
 void slot_free(struct slot *s);
 /* Closes the source; the rule stays, for its counters. */
 void slot_disarm(struct slot *s);
+/* That, if it has one, and notes why: an error `rc` of its source, 0 when it was not on. */
+void slot_off(struct slot *s, int rc, const struct err *why);
+/* Notes why, and that is all; `how`: what is said before it. */
+void slot_say(struct slot *s, const char *how, const struct err *why);
 
-/* Adds the descriptor of its source to the set, with the slot as data, and takes it out. */
+/* Adds the descriptor of its source, when it has one, to the set, with the slot as data, and takes
+ * it out. */
 int slot_watch(struct slot *s, int epoll_fd, struct err *err);
 /* Before its source is closed: a descriptor that somebody has a copy of stays in the epoll set. */
 void slot_unwatch(const struct slot *s, int epoll_fd);

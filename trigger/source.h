@@ -64,6 +64,9 @@ struct source_ops {
 	 * says otherwise: nobody fills a disk by crashing in a loop. */
 	bool owners;
 	bool stacks; /* records stacks, so it takes the option stack= */
+	/* What it watches is in the file at the path that its argument begins with: opened anew
+	 * when rules are read again and another file is there. */
+	bool in_file;
 	/* Called when: once at start (and after SIGHUP). Checks arg, op and threshold, and says
 	 * why when the rule can never be met on this kernel. 0 or -errno.
 	 */

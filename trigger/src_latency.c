@@ -330,6 +330,7 @@ const struct source_ops source_latency = {
 	.syntax = "latency:PATH:SYMBOL>TIME",
 	.help = "a call of a function takes longer",
 	.example = "latency:/usr/lib/x86_64-linux-gnu/libc.so.6:getaddrinfo>100ms",
+	.in_file = true,
 	.open = latency_open,
 	.fd = latency_fd,
 	.ready = latency_ready,

@@ -466,6 +466,7 @@ const struct source_ops source_watch = {
 	.syntax = "watch:PATH:SYMBOL[:MODE]",
 	.help = "a function is executed, or a variable written, seen by hardware breakpoints",
 	.example = "watch:/usr/sbin/nginx:ngx_quit",
+	.in_file = true,
 	.open = watch_open,
 	.fd = watch_fd,
 	.ready = watch_ready,

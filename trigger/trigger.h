@@ -68,8 +68,11 @@ void engine_free(struct engine *e);
  * signal that another rule waits on; -ENOENT for a source that this build does not have. */
 int engine_add(struct engine *e, const char *text, struct err *err);
 /*
- * Replaces all added rules and the options (SIGHUP). On failure the old ones stay. Rules that keep
- * their name keep their counts, cooldown and limit; a cause that is being answered stays valid.
+ * Replaces all added rules and the options, but for their `env`, which has to be the same one
+ * (SIGHUP). On failure the old ones stay. Rules with the same text go on as they are, see
+ * slots_renew(); others keep the counts, cooldown and limit of the one that had
+ * their name; a cause that is being answered stays valid. A rule about what is not there any more
+ * (-ESRCH) is no failure: it is in the list, not armed, and engine_rule_info() says why.
  */
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err);
@@ -149,6 +152,7 @@ struct engine_rule_info {
 	const char *name, *text;
 	uint64_t nr_hits, nr_held, blocked_until_ns;
 	bool armed;
+	const char *why;   /* it is not armed, or not as its text says; "" it is */
 	char trouble[160]; /* what its source missed; "" nothing */
 };
 /* What it means to have rule `i` armed; false: it has no source, as "manual". */

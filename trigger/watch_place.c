@@ -143,9 +143,11 @@ static int find_file(const struct rule *r, struct watch_place *p, const struct s
 	p->path = p->given ? realpath(p->given, NULL) : NULL;
 	if (p->path)
 		return 0;
-	if (p->pid)
-		return rule_err(r->text, r->arg_at, err, "there is no process %d with a program",
-				(int)p->pid);
+	if (p->pid) {
+		rule_err(r->text, r->arg_at, err, "there is no process %d with a program",
+			 (int)p->pid);
+		return -ESRCH;
+	}
 	err_sys(err, -errno, "can't find the file '%s'", s->file);
 	err_hint(err, "give the whole path: type -a %s, or ldd PROGRAM for a library, tells it",
 		 basename(s->file));

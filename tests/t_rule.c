@@ -33,7 +33,7 @@ static const struct form forms[] = {
 	 RULE_OP_NONE},
 	{"event:sched:sched_process_exit[prio>100 && comm ~ \"a;]*\";x!=[1]]", "event",
 	 "sched:sched_process_exit[prio>100 && comm ~ \"a;]*\";x!=[1]]", "",
-	 "event-sched-sched_process_exit-prio-100-comm-a-x", RULE_OP_NONE},
+	 "event-sched_process_exit-prio-100-comm-a-x-1", RULE_OP_NONE},
 	{"uprobe:/usr/bin/app:main", "uprobe", "/usr/bin/app:main", "", "uprobe-usr-bin-app-main",
 	 RULE_OP_NONE},
 	{"latency:/usr/bin/app:work>10ms", "latency", "/usr/bin/app:work", "10ms",
@@ -68,6 +68,27 @@ static void every_form_of_the_design_parses(void **state)
 		assert_int_equal(r->op, f->op);
 		assert_int_equal(r->post_ns, -1);
 		assert_int_equal(r->max_hits, -1);
+		rule_free(r);
+	}
+}
+
+static void long_names_differ_where_their_rules_do(void **state)
+{
+	static const char *const long_ones[][2] = {
+		{"latency:/usr/lib/x86_64-linux-gnu/libc.so.6:getaddrinfo>100ms",
+		 "latency-linux-gnu-libc.so.6-getaddrinfo-100ms"},
+		{"latency:/usr/lib/x86_64-linux-gnu/libc.so.6:getnameinfo>100ms",
+		 "latency-linux-gnu-libc.so.6-getnameinfo-100ms"},
+		{"watch:/opt/app/lib/libx.so:_ZN5boost4asio6detail9scheduler3runERNS_6system5codeE",
+		 "watch-sio6detail9scheduler3runERNS_6system5codeE"},
+	};
+
+	for (size_t i = 0; i < sizeof(long_ones) / sizeof(long_ones[0]); i++) {
+		struct rule *r;
+
+		assert_int_equal(rule_parse(long_ones[i][0], &r, NULL), 0);
+		assert_true(strlen(r->name) <= RULE_NAME_MAX);
+		assert_string_equal(r->name, long_ones[i][1]);
 		rule_free(r);
 	}
 }
@@ -222,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_form_of_the_design_parses),
+		cmocka_unit_test(long_names_differ_where_their_rules_do),
 		cmocka_unit_test(options_of_all_kinds_are_read),
 		cmocka_unit_test(options_follow_brackets_and_regex),
 		cmocka_unit_test(default_names_are_short),

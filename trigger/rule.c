@@ -526,13 +526,34 @@ static int parse_comparison(struct parse *p, struct rule *r)
 	return r->threshold ? 0 : -ENOMEM;
 }
 
+/*
+ * Of a name that is too long the source and as much of the end as there is room for, from the
+ * beginning of a word if one begins soon: what rules differ in is rather there than in the path
+ * that they begin with.
+ */
+static void shorten(char *name, size_t len)
+{
+	size_t head = strcspn(name, "-"), from;
+	const char *word;
+
+	head = head < RULE_NAME_MAX / 3 ? head : RULE_NAME_MAX / 3;
+	from = len - (RULE_NAME_MAX - head - 1);
+	word = strchr(name + from, '-');
+	if (name[from - 1] != '-' && word && word - (name + from) < RULE_NAME_MAX / 3)
+		from = (size_t)(word - name) + 1;
+	name[head] = '-';
+	memmove(name + head + 1, name + from, len - from + 1);
+}
+
 /* Runs of anything that is not safe in a file name become one '-'. */
 static char *default_name(const char *text, size_t len)
 {
-	char name[RULE_NAME_MAX + 1];
+	char *name = malloc(len + 1);
 	size_t n = 0;
 
-	for (size_t i = 0; i < len && n < RULE_NAME_MAX; i++) {
+	if (!name)
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
 		if (is_name_char(text[i]))
 			name[n++] = text[i];
 		else if (n && name[n - 1] != '-')
@@ -541,7 +562,9 @@ static char *default_name(const char *text, size_t len)
 	while (n && name[n - 1] == '-')
 		n--;
 	name[n] = '\0';
-	return strdup(name);
+	if (n > RULE_NAME_MAX)
+		shorten(name, n);
+	return name;
 }
 
 static int parse(struct parse *p, struct rule *r)

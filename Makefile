@@ -24,7 +24,8 @@ ifdef WERROR
 CFLAGS	+= -Werror
 endif
 ifdef SAN
-CFLAGS	+= -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Of debug information only what a report names.
+CFLAGS	+= -g1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS	+= -fsanitize=$(SAN)
 endif
 ifndef V

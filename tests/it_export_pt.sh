@@ -55,7 +55,7 @@ agrees() {
 
 first=${pair%,*}
 second=${pair#*,}
-if ! rec_start -n pt -a -e cpu-clock/freq=999/ -m 1M; then
+if ! rec_start -n pt -a -e cpu-clock/freq=99/ -m 4M; then
 	not_ok "it records"
 	tap_end
 	exit

@@ -19,8 +19,8 @@ on_cpu() {
 	"$RINGBACK" script --json --cpu "$2" "$1" | wc -l
 }
 
-rec_start -a -m 1M -e 'raw_syscalls:sys_enter[id==121]'
-"$loads/load_count" 0.3 >"$work/c"
+rec_start -a -m 1M --symbols off -e 'raw_syscalls:sys_enter[id==121]'
+"$loads/load_count" 0.1 4000 >"$work/c"
 echo 0 >"$online"
 wait_for 10 grep -q 'CPU 1 went offline' "$work/err"
 path=$(dump_now)
@@ -31,18 +31,18 @@ path=$(dump_now)
 check "after that dump its rings are gone" test "$(info_json "$path" '[.rings[] | select(.cpu == 1)] | length')" = 0
 echo 1 >"$online"
 check "a CPU that comes online is noticed" wait_for 10 grep -q 'CPU 1 came online and is recorded' "$work/err"
-"$loads/load_count" 0.3 >"$work/c"
+"$loads/load_count" 0.1 4000 >"$work/c"
 path=$(dump_now)
 check "and recorded" test "$(on_cpu "$path" 1)" -gt 1000
 check "the dump passes check" "$RINGBACK" check "$path"
 
 # Off and on again while nothing is dumped: both times are in the dump.
-"$loads/load_count" 0.2 >"$work/c1"
+"$loads/load_count" 0.05 1000 >"$work/c1"
 echo 0 >"$online"
 wait_for 10 eval '[ "$(grep -c "CPU 1 went offline" "$work/err")" = 2 ]'
 echo 1 >"$online"
 wait_for 10 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" = 2 ]'
-"$loads/load_count" 0.2 >"$work/c2"
+"$loads/load_count" 0.05 1000 >"$work/c2"
 path=$(dump_now)
 for i in 1 2; do
 	tid=$(head -n 1 "$work/c$i")
@@ -62,18 +62,18 @@ echo 1 >"$online"
 check "messages about CPUs that come with a trigger wait for its dump" "$RINGBACK" check "$(dump_now)"
 # Twice before, and now the third, fourth and last time.
 wait_for 20 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" -ge 5 ]'
-"$loads/load_count" 0.3 >"$work/c"
+"$loads/load_count" 0.1 4000 >"$work/c"
 check "and are heard then" test "$(on_cpu "$(dump_now)" 1)" -gt 100
 rec_stop
 check "the recorder ends with 0" test "$rec_status" = 0
 
 # A process's events outlive their CPU, and what it starts has inherited them: the same rings go on, on a CPU that
 # was offline at the start too.
-"$loads/load_count" 120 >"$work/c" &
+"$loads/load_count" 1000 >"$work/c" &
 load=$!
 wait_for 10 test -s "$work/c"
 echo 0 >"$online"
-rec_start -p "$load" -m 16M -e 'raw_syscalls:sys_enter[id==121]'
+rec_start -p "$load" -m 16M --symbols off -e 'raw_syscalls:sys_enter[id==121]'
 for turn in 1 2; do
 	echo 1 >"$online"
 	wait_for 20 eval "[ \"\$(grep -c 'CPU 1 came online and is recorded' \"$work/err\")\" = $turn ]"

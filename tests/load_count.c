@@ -2,7 +2,8 @@
 /*
  * A load that counts: calls getpgid(1), getpgid(2), ... as fast as it can, so that each system call
  * is known by its argument, and moves between CPUs 0 and 1 every 5 ms when there are two. Prints
- * its tid, runs SECONDS (argument 1), prints the last number.
+ * its tid, runs SECONDS (argument 1) and until so many numbers were counted on either CPU (argument
+ * 2), prints the last number.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -32,15 +33,17 @@ static void move_to(int cpu)
 int main(int argc, char **argv)
 {
 	uint64_t end = now_ns() + (uint64_t)(argc > 1 ? atof(argv[1]) * 1e9 : 1e9);
+	long least = argc > 2 ? atol(argv[2]) : 0, there[2] = {0};
 	uint64_t next_move = 0, now = now_ns();
 	int cpu = 0;
 	long n = 0;
 
 	printf("%ld\n", syscall(SYS_gettid));
 	fflush(stdout);
-	while (now < end) {
+	while (now < end || there[0] < least || there[1] < least) {
 		for (int i = 0; i < 200; i++)
 			syscall(SYS_getpgid, ++n);
+		there[cpu] += 200;
 		now = now_ns();
 		if (now >= next_move) {
 			cpu = !cpu;

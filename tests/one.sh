@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # one.sh FILE: runs one test for run.sh and prove, keeps its TAP in $RINGBACK_TAP for the count, and ends
-# one that hangs: after 300 s, or what a line "# TIMEOUT: SECONDS" in the script says. A sanitizer's report
-# from anything that the test ran fails it, and so do processes and temporary files that it left.
+# one that hangs: after $RINGBACK_LIMIT (600) s, or what a line "# TIMEOUT: SECONDS" in the script says if
+# that is more. A sanitizer's report from anything that the test ran fails it, and so do processes and
+# temporary files that it left. Which points failed it says on stderr.
 set -u
 
 file=$1
 name=${file#"$PWD"/}
 tap=$RINGBACK_TAP/${name//\//_}.tap
-limit=300
+limit=${RINGBACK_LIMIT:-600}
 command=("$file")
 
 case $file in
@@ -17,7 +18,7 @@ case $file in
 *.sh)
 	command=(bash "$file")
 	own=$(sed -n 's/^# TIMEOUT: \([0-9]*\)$/\1/p' "$file" | head -n 1)
-	limit=${own:-$limit}
+	[ "${own:-0}" -le "$limit" ] || limit=$own
 	;;
 esac
 

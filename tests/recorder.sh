@@ -87,9 +87,9 @@ only_root() {
 	exit
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds
+# wait_for SECONDS COMMAND...: until it succeeds; for a minute at least, since others may have the machine meanwhile
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + ($1 > 60 ? $1 : 60)))
 
 	shift
 	until "$@" 2>/dev/null; do
@@ -98,14 +98,15 @@ wait_for() {
 	done
 }
 
-# rec_start ARG...: returns once it records; its dumps go to $work/dumps unless -o says otherwise
+# rec_start ARG...: returns once it records; its dumps go to $work/dumps unless -o says otherwise, and names may take as long as
+# they take
 rec_start() {
 	: >"$work/out"
 	: >"$work/err"
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" "$@" >"$work/out" 2>"$work/err" </dev/null &
+	"$RINGBACK" record --config /dev/null -o "$work/dumps" --symbols 100s "$@" >"$work/out" 2>"$work/err" </dev/null &
 	rec_pid=$!
 	# shellcheck disable=SC2016
-	wait_for 60 eval 'grep -q "^ringback: recording" "$work/err" || ! kill -0 $rec_pid'
+	wait_for 100 eval 'grep -q "^ringback: recording" "$work/err" || ! kill -0 $rec_pid'
 	if ! grep -q '^ringback: recording' "$work/err"; then
 		echo "# no recorder after $SECONDS s of this test: $(head -c 2000 "$work/err" | tr '\n' ' ')"
 		return 1

@@ -3,12 +3,12 @@
 /*
  * tool_aux sequence CPU BYTES: the known sequence for that CPU, to be played back by intel_pt.
  *
- * tool_aux PMU CPU PAGES ROUNDS MS: a small client of an AUX area, the test module's
+ * tool_aux PMU CPU PAGES ROUNDS TICKS: a small client of an AUX area, the test module's
  * (tests/vm/module) in the guest. Maps the data ring read-only and backward, sets the AUX area's
  * place through a second mapping that is gone at once, maps the area read-only. CPU -1: this
- * thread, wherever it runs. ROUNDS times: on, MS milliseconds, off; then head, area and newest
- * PERF_RECORD_AUX must agree with the known sequence and with what the module says it wrote. Prints
- * a line a round; what is wrong goes to stderr and makes it exit with 1.
+ * thread, wherever it runs. ROUNDS times: on, as many ticks of the module or more, off; then head,
+ * area and newest PERF_RECORD_AUX must agree with the known sequence and with what the module says
+ * it wrote. Prints a line a round; what is wrong goes to stderr and makes it exit with 1.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -20,7 +20,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DATA_PAGES 16
@@ -83,21 +82,47 @@ static void open_client(struct client *c)
 	munmap(rw, data);
 }
 
-/* For that long: asleep, or busy where it is this thread that is traced. */
-static void pass(const struct client *c, long ms)
+/* Ticks of the module's for that PMU so far, on the client's CPU or on all. */
+static unsigned long long ticks(const struct client *c)
 {
-	struct timespec t = {ms / 1000, ms % 1000 * 1000000}, now, end;
+	FILE *f = fopen("/sys/kernel/debug/ringback/ticks", "r");
+	unsigned long long all = 0, n;
+	char pmu[64];
+	int cpu;
 
-	if (c->cpu >= 0) {
-		nanosleep(&t, NULL);
-		return;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = now;
-	end.tv_sec += t.tv_sec + (end.tv_nsec + t.tv_nsec) / 1000000000;
-	end.tv_nsec = (end.tv_nsec + t.tv_nsec) % 1000000000;
-	while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec))
-		clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!f)
+		die("/sys/kernel/debug/ringback/ticks");
+	while (fscanf(f, "%63s %d %llu", pmu, &cpu, &n) == 3)
+		if (!strcmp(pmu, c->pmu) && (c->cpu < 0 || c->cpu == cpu))
+			all += n;
+	fclose(f);
+	return all;
+}
+
+/* Nothing ticks on a CPU that went off. */
+static bool is_off(int cpu)
+{
+	char path[64];
+	int on = 1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%d", &on) != 1)
+		on = 1;
+	if (f)
+		fclose(f);
+	return !on;
+}
+
+/* For so many ticks more: asleep, or busy where it is this thread that is traced. */
+static void pass(const struct client *c, unsigned long long nr)
+{
+	unsigned long long end = ticks(c) + nr;
+
+	while (ticks(c) < end && (c->cpu < 0 || !is_off(c->cpu)))
+		if (c->cpu >= 0)
+			usleep(1000);
 }
 
 /* What the module wrote to the buffer until the last stop on that CPU. */
@@ -191,7 +216,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc != 6) {
-		fprintf(stderr, "usage: tool_aux PMU CPU PAGES ROUNDS MS, or: tool_aux sequence "
+		fprintf(stderr, "usage: tool_aux PMU CPU PAGES ROUNDS TICKS, or: tool_aux sequence "
 				"CPU BYTES\n");
 		return 2;
 	}
@@ -205,7 +230,7 @@ int main(int argc, char **argv)
 
 		if (ioctl(c.fd, PERF_EVENT_IOC_ENABLE, 0))
 			die("on");
-		pass(&c, atol(argv[5]));
+		pass(&c, strtoul(argv[5], NULL, 0));
 		if (ioctl(c.fd, PERF_EVENT_IOC_DISABLE, 0))
 			die("off");
 		head = __atomic_load_n(&c.page->aux_head, __ATOMIC_ACQUIRE);

@@ -4,11 +4,12 @@
  * Looks for numbers of load_count or load_relay that are in no dump. Arguments: TID (0: whoever),
  * then dumps in the order in which they were made. Between the first number and the last, prints
  *
- *	numbers=N missing=N duplicates=N uncovered=N overlap_min_ns=N
+ *	numbers=N missing=N duplicates=N uncovered=N overlap_min_ns=N overwritten=N
  *
  * where "uncovered" counts missing numbers that no reported gap explains: every number missing
  * between two dumps must have been counted between the time the earlier one was paused and the
- * later one was armed. Exit 0 when it could read the dumps.
+ * later one was armed, and "overwritten" are bytes that the rings of all dumps but the first had no
+ * room for. Exit 0 when it could read the dumps.
  */
 #include "dump/base/err.h"
 #include "dump/reader.h"
@@ -29,6 +30,7 @@ struct all {
 	size_t nr, max;
 	uint64_t *armed_ns, *paused_ns; /* per dump: latest armed, earliest paused of its rings */
 	int64_t overlap_min;
+	uint64_t overwritten; /* bytes, in all dumps but the first */
 };
 
 static int fail(const char *path, const struct err *err)
@@ -59,6 +61,8 @@ static void windows(struct all *a, const struct meta *m, int dump)
 			a->armed_ns[dump] = w->armed_ns;
 		if (w->paused_ns < a->paused_ns[dump])
 			a->paused_ns[dump] = w->paused_ns;
+		if (dump)
+			a->overwritten += w->overwritten_bytes;
 		if (!(w->flags & FMT_WINDOW_FIRST) && -w->gap_ns < a->overlap_min)
 			a->overlap_min = -w->gap_ns;
 	}
@@ -120,8 +124,8 @@ static void report(struct all *a)
 			uncovered += q->n - p->n - 1;
 	}
 	printf("numbers=%zu missing=%" PRIu64 " duplicates=%" PRIu64 " uncovered=%" PRIu64
-	       " overlap_min_ns=%" PRId64 "\n",
-	       a->nr, missing, duplicates, uncovered, a->overlap_min);
+	       " overlap_min_ns=%" PRId64 " overwritten=%" PRIu64 "\n",
+	       a->nr, missing, duplicates, uncovered, a->overlap_min, a->overwritten);
 }
 
 int main(int argc, char **argv)

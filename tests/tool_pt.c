@@ -73,8 +73,8 @@ static void leave(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Gives the program its CPU for the time of its trace. Where others want it too: the best of some
- * tries. */
+/* Gives the program its CPU for the time of its trace. Where others want it too: one of many tries,
+ * each a little longer, for the CPU itself may stand still. */
 static bool give_time(const struct step *s, struct pt_run *r, const struct pt_log *l,
 		      uint64_t ticks, uint64_t *began)
 {
@@ -83,8 +83,8 @@ static bool give_time(const struct step *s, struct pt_run *r, const struct pt_lo
 				 (int64_t)(now.tsc - l->before.tsc));
 
 	leave(s->cpu);
-	for (int i = 0; i < (s->command ? 1 : 20); i++)
-		if (pt_spin(r, ticks, ns + ns / 8 + 1000000, s->command, began))
+	for (uint64_t i = 0; i < (s->command ? 1 : 200); i++)
+		if (pt_spin(r, ticks, ns + ns / 8 + (1 + i / 4) * 1000000, s->command, began))
 			return true;
 	return false;
 }

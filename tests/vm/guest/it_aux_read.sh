@@ -6,21 +6,17 @@
 # place in the area. export -f aux gives the last bytes of the known sequence; info and script say what the kernel said.
 . tests/tap.sh
 . tests/recorder.sh
+. tests/vm/guest/module.sh
 
-parameters=/sys/module/rb_aux/parameters
 size=16384
 
-# set_to NAME VALUE
-set_to() {
-	echo "$2" >"$parameters/$1"
-}
-
-# is_sequence CPU WRITTEN EXPORT-ARG..: the export is the last of so many bytes
+# is_sequence CPU WRITTEN EXPORT-ARG..: the export is the last of so many bytes, which are some
 is_sequence() {
 	local cpu=$1 written=$2
 
 	shift 2
-	"$RINGBACK" export -f aux "$@" | cmp - <("$loads/tool_aux" sequence "$cpu" "$written" | tail -c $size)
+	"$RINGBACK" export -f aux -o "$work/aux" "$@" && test -s "$work/aux" &&
+		cmp "$work/aux" <("$loads/tool_aux" sequence "$cpu" "$written" | tail -c $size)
 }
 
 # dump: makes one and asks info and script for all of it
@@ -38,7 +34,7 @@ said() {
 set_to rate 8192
 set_to limit 20011
 rec_start -a --symbols off --channel "count:rb_aux_count//;size=16K" --channel "mod:rb_aux_mod//;size=16K"
-sleep 0.2
+ticked 5 .
 dump
 check "the dump is whole" "$RINGBACK" check "$path"
 for kind in count mod; do
@@ -62,7 +58,7 @@ check "which are there, too" eval "'$RINGBACK' script --event 'PERF_RECORD_SWITC
 # --- what the kernel has to complain about ---
 set_to flags 9
 set_to limit 0
-sleep 0.1
+ticked 2 .
 dump
 set_to flags 0
 equal "truncated and collided: info says so" 2 "$(said '[.losses[] | select(test("traces were cut|lost data to collisions"))] | length')"
@@ -72,10 +68,11 @@ rec_stop
 equal "the recorder ends with 0" 0 "$rec_status"
 
 # --- of a thread ---
+set_to limit 100003
 bash -c 'while :; do :; done' &
 load=$!
-rec_start --tid $load --symbols off --channel "count:rb_aux_count//;size=16K"
-sleep 0.3
+rec_start --tid $load --no-inherit --symbols off --channel "count:rb_aux_count//;size=16K"
+ticked 3 "" rb_aux_count
 dump
 rec_stop
 kill $load

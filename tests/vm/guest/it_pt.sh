@@ -8,15 +8,15 @@
 # within a packet.
 . tests/tap.sh
 . tests/recorder.sh
+. tests/vm/guest/module.sh
 
 play=/sys/kernel/debug/ringback/pt
-parameters=/sys/module/rb_aux/parameters
 area_bytes=4096
 cut=2001
 at_end+=("echo 8192 >$parameters/rate; echo 0 >$parameters/limit")
 export LD_BIND_NOW=1
 
-# step CPU NR PROGRAM..: runs it there, at most so many instructions; its trace is played back there
+# step CPU NR PROGRAM..: runs it there, at most so many instructions; its trace is played back there, to its end
 step() {
 	local cpu=$1 nr=$2
 
@@ -24,6 +24,7 @@ step() {
 	check "$1 is stepped on CPU $cpu, and was not disturbed" \
 		eval "$loads/tool_pt step -e -by -p 400 -n $nr -c $cpu -o $work/trace$cpu -l $work/log$cpu -k $work/code$cpu -- $* >/dev/null"
 	cat "$work/trace$cpu" >$play/cpu"$cpu"
+	ticked 20 "$cpu" intel_pt
 }
 
 # aux_bytes CPU: of its area, in the newest dump
@@ -55,15 +56,15 @@ shown() {
 for file in $play/cpu*; do # what others left there
 	: >"$file"
 done
-rec_start -a --channel "pt:intel_pt//u;size=$area_bytes"
+rec_start -a --symbols 300s --channel "pt:intel_pt//u;size=$area_bytes"
 step 1 20000 basename /usr/lib/libc.so .so
 step 2 20000 sort tests/vm/run.sh
-echo $cut >$parameters/limit
+set_to limit $cut
 step 3 9000 jq -n 1+2
 overwritten=$(($(stat -c %s "$work/trace2") - area_bytes))
 check "the traces are as long as they have to be" \
 	test "$(stat -c %s "$work/trace1")" -lt $area_bytes -a $overwritten -gt 0 -a "$(stat -c %s "$work/trace3")" -gt $cut
-check "all of it gets into a dump" wait_for 30 all_there
+check "all of it gets into a dump" wait_for 150 all_there
 path=$(tail -n 1 "$work/out")
 check "a whole trace: each call and return, in order" decoded 1 0
 check "an overwritten start: the same from the next PSB on" decoded 2 $overwritten

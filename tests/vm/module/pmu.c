@@ -18,6 +18,8 @@
  *	  written			"PMU CPU BYTES BUFFER-BYTES" of the last stop on each CPU
  *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes that its buffer has,
  *how often an event stopped and started it, and what it had at the last such stop (Linux 6.13)
+ *	  ticks				"PMU CPU TICKS" at which something was written since the
+ *module is there; may be waited for
  *	  pt/cpuN			to be written: what intel_pt plays back on CPU N
  */
 #include "rb_aux.h"
@@ -54,7 +56,7 @@ struct unit {
 	u64 begun; /* area->written at perf_aux_output_begin() */
 	unsigned int ticks;
 	u64 last_written, last_bytes;
-	u64 now, pauses, resumes, paused_at; /* for debugfs */
+	u64 all_ticks, now, pauses, resumes, paused_at; /* for debugfs */
 };
 
 struct test_pmu {
@@ -209,6 +211,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 		produce(u);
 	WRITE_ONCE(u->now, u->area->written);
 	u->ticks++;
+	WRITE_ONCE(u->all_ticks, u->all_ticks + 1);
 	if ((every && u->ticks >= every) || (u->handle.aux_flags & PERF_AUX_FLAG_TRUNCATED)) {
 		u->ticks = 0;
 		end(u);
@@ -343,6 +346,18 @@ static void setup_timer(struct hrtimer *timer)
 #endif
 }
 
+static int ticks_show(struct seq_file *s, void *unused)
+{
+	int kind, cpu;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		for_each_possible_cpu(cpu)
+			seq_printf(s, "%s %d %llu\n", pmus[kind].name, cpu,
+				   READ_ONCE(per_cpu_ptr(pmus[kind].units, cpu)->all_ticks));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ticks);
+
 static int register_pmu(struct test_pmu *t)
 {
 	int cpu, rc;
@@ -396,6 +411,7 @@ static int __init rb_aux_init(void)
 	if (!rc) {
 		debugfs_create_file("written", 0444, dir, NULL, &written_fops);
 		debugfs_create_file("paused", 0444, dir, NULL, &paused_fops);
+		debugfs_create_file("ticks", 0444, dir, NULL, &ticks_fops);
 		rc = play_init(dir);
 	}
 	if (rc)

@@ -119,7 +119,7 @@ $(O)/tests/load_%: tests/load_%.c $(O)/flags
 
 # Fuzz targets have their own objects: clang, libFuzzer, sanitizers. What libFuzzer wants to know makes code half as fast as
 # the sanitizers alone do, hence they are not those of $(O)/san.
-FUZZ_CC	 := clang -std=gnu11 -g -O1 -fno-strict-aliasing -fno-sanitize-recover=undefined
+FUZZ_CC	 := clang -std=gnu11 -g1 -O1 -fno-strict-aliasing -fno-sanitize-recover=undefined
 fuzz_OBJ := $(patsubst %.c,$(O)/fuzz/%.o,$(base_SRC) $(dump_SRC) $(view_SRC)) \
 	    $(patsubst $(O)/proto/%,$(O)/fuzz/proto/%.o,$(PROTO))
 $(O)/fuzz/%.o: %.c $(O)/flags | $(PROTO:=.h)

@@ -15,6 +15,7 @@ is_sequence() {
 	local cpu=$1 written=$2
 
 	shift 2
+	rm -f "$work/aux"
 	"$RINGBACK" export -f aux -o "$work/aux" "$@" && test -s "$work/aux" &&
 		cmp "$work/aux" <("$loads/tool_aux" sequence "$cpu" "$written" | tail -c $size)
 }

@@ -34,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				  .mtc_freq = 3,
 				  .nominal_ratio = 30,
 				  .part_bytes = 64,
+				  .max_blocks = 1,
 				  .crystal_eax = 2,
 				  .crystal_ebx = 300};
 	struct ptcode *code;

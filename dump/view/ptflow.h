@@ -90,6 +90,7 @@ struct ptflow_input {
 	uint32_t crystal_eax, crystal_ebx; /* CPUID 0x15; 0: unknown */
 	size_t part_bytes;		   /* parts are at least so long; 0: as is best */
 	size_t max_steps;		   /* of a part; 0: as its bytes make likely */
+	size_t max_blocks; /* of code, that a thread knows of, some 70 bytes each; 0: as is best */
 };
 
 int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *err);

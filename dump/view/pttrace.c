@@ -28,8 +28,10 @@
 /* A part of each area is in memory as steps, 40 bytes each: with many areas parts are smaller, as
  * long as they begin often enough. */
 #define MAX_STEPS (16u << 20)
-#define MANY	  16
-#define MIN_BYTES (4u << 10)
+/* Of all areas together, and of each thread at one. */
+#define MAX_BLOCKS (1u << 20)
+#define MANY	   16
+#define MIN_BYTES  (4u << 10)
 /* More than a machine has CPUs; each is looked at for the next step. */
 #define MAX_AREAS 8192
 
@@ -214,7 +216,8 @@ static int make_flow(struct area *a, struct err *err)
 {
 	struct ptflow_input in = {.bytes = {a->bytes.p, a->bytes.len},
 				  .part_bytes = PART_BYTES,
-				  .max_steps = MAX_STEPS / a->t->nr};
+				  .max_steps = MAX_STEPS / a->t->nr,
+				  .max_blocks = MAX_BLOCKS / a->t->nr};
 
 	if (a->t->nr > MANY)
 		in.part_bytes = PART_BYTES * MANY / a->t->nr;

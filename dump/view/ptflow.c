@@ -24,7 +24,7 @@
 #define BLOCKS_A_BYTE 32u
 #define INSNS_A_BYTE  16384u
 /* Nor comes by so many blocks for the first time. */
-#define BUILDS_A_BYTE 2u
+#define BYTES_A_BUILD 4u
 #define MIN_BUILDS    1024u
 
 struct ptflow {
@@ -450,7 +450,7 @@ int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out)
 		w.budget = f->in.max_steps;
 	w.blocks = w.border * BLOCKS_A_BYTE + 4 * PTFLOW_MAX_STILL;
 	w.insns = w.border * INSNS_A_BYTE + 4 * UINT16_MAX;
-	w.builds = w.border * BUILDS_A_BYTE + MIN_BUILDS;
+	w.builds = w.border / BYTES_A_BUILD + MIN_BUILDS;
 	w.bench = take_bench(f);
 	if (!w.bench)
 		return -ENOMEM;

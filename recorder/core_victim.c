@@ -106,15 +106,27 @@ static void take_exe(struct core_victim *v)
 	v->names.exe[n > 0 ? n : 0] = '\0';
 }
 
+/* The soft one of a line of "limits"; 0 when there is no such line: no core rather than one too
+ * much. */
+static uint64_t limit_of(const char *limits, const char *name)
+{
+	const char *p = limits ? strstr(limits, name) : NULL;
+
+	if (!p)
+		return 0;
+	p += strlen(name);
+	p += strspn(p, " ");
+	return strncmp(p, "unlimited", 9) ? strtoull(p, NULL, 10) : UINT64_MAX;
+}
+
+/* As text: prlimit() takes CAP_SYS_RESOURCE for a process of another user. */
 static void take_limits(struct core_victim *v)
 {
-	struct rlimit r;
+	char *limits = read_text(v->proc_fd, "limits");
 
-	if (!prlimit(v->names.pid, RLIMIT_CORE, NULL, &r))
-		v->names.core_limit = r.rlim_cur;
-	v->file_limit = UINT64_MAX;
-	if (!prlimit(v->names.pid, RLIMIT_FSIZE, NULL, &r))
-		v->file_limit = r.rlim_cur;
+	v->names.core_limit = limit_of(limits, "\nMax core file size");
+	v->file_limit = limit_of(limits, "\nMax file size");
+	free(limits);
 }
 
 /* ---- its threads ---- */

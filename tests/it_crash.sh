@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.core_pattern is everybody's
+# SETTING: kernel.core_pattern
 #
 # crash rules: what they fire at and what not; the stack of the thread that crashed is the one gdb finds in a core file of the
 # same crash, for a server, a worker of a server, a stripped C++ program and a static one.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.core_pattern is everybody's
+# SETTING: kernel.core_pattern
 #
 # record --crash-hold: all threads of what crashed are in the dump, as gdb has them from the core; the core goes on to whoever had
 # kernel.core_pattern before, and that is put back, whoever is killed.

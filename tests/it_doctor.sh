@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.perf_event_paranoid is everybody's
+# SETTING: kernel.perf_event_paranoid
 # SANITIZE
 #
 # `ringback doctor` as people and scripts see it: as root, as nobody, on a terminal, as JSON.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.perf_event_paranoid is everybody's
+# SETTING: kernel.perf_event_paranoid
 #
 # How a dump is made: by as many threads as asked for, at idle priority and asleep until then; the last moments of all
 # rings first; soon also on a machine that has no time left.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.perf_event_paranoid is everybody's
+# SETTING: kernel.perf_event_paranoid
 # SANITIZE
 #
 # What is wrong with the world, not with the command line (it_usage.sh has that): each time one sentence that names it and a

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMEOUT: 600
+# TIMEOUT: 1200
 #
 # kill -9 at 200 random moments of dumping: a file that passes `check` is always whole, and what is left behind never
 # keeps the next recorder from starting.
@@ -9,6 +9,9 @@
 
 RANDOM=20261121
 started_badly=0 false_whole=0 whole=0 parts=0 not_whole=0
+# How long it may have at most, in 100 us: from the trigger on, and from when the file is there. Longer where it had not finished,
+# and shorter where it had: both shall happen, however quick the machine is just then.
+most=(600 30)
 
 # Whole means: every record can be read, to the last.
 readable() {
@@ -33,7 +36,7 @@ nap() {
 }
 
 # The load fills the rings and makes the dump hard to write; while anything else is done it is stopped.
-in_background "$loads/load_switch" 550 >"$work/load"
+in_background "$loads/load_switch" 1500 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 kill -STOP "$load"
@@ -51,16 +54,19 @@ for ((i = 0; i < 200; i++)); do
 	# A dump takes some 5 to 30 ms, and longer under load: every second time it is without, and every second time the
 	# moment is counted from when its file is there, which is not long before it is whole.
 	[ $((i % 2)) = 0 ] || kill -STOP "$load"
-	if [ $((i / 2 % 2)) = 0 ]; then
-		nap $((RANDOM % 600))
-	else
-		wait_for_file
-		nap $((RANDOM % 30))
-	fi
+	way=$((i / 2 % 2))
+	[ $way = 0 ] || wait_for_file
+	nap $((RANDOM % most[way]))
 	kill -KILL "$rec_pid"
 	kill -STOP "$load"
 	wait "$rec_pid" 2>/dev/null
 	rec_pid=
+	finished=("$work"/dumps/*.rbd)
+	if [ ${#finished[@]} = 0 ]; then
+		most[way]=$((most[way] < 8000 ? most[way] * 5 / 4 : 9999))
+	else
+		most[way]=$((most[way] > 20 ? most[way] * 4 / 5 : 16))
+	fi
 	for f in "$work"/dumps/*; do
 		[ "${f%.part}" = "$f" ] || parts=$((parts + 1))
 		if "$RINGBACK" check "$f" >/dev/null 2>&1; then

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.kptr_restrict is everybody's
+# SETTING: kernel.kptr_restrict
 #
 # Names of the kernel's functions in a dump, and when they may not be known.
 . tests/tap.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.perf_event_paranoid is everybody's
+# SETTING: kernel.perf_event_paranoid
 # SANITIZE
 #
 # A user without root records their own command, user side only, dumps and reads it; and is told what they can't do and how to allow it.

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the sanitizers
-# (warnings are errors), and fuzz targets; then, one more at a time than there are CPUs, for many mostly wait: unit tests
-# and fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a
-# time, and one by one those with a line "# ALONE: why"; of these those with a line "# SANITIZE" again with the program
-# that has the sanitizers. The last line is "N passed, N failed, N skipped", counted over the points of all tests.
+# (warnings are errors), and fuzz targets. Then, one more at a time than there are CPUs, for many mostly wait: unit tests and
+# fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a time;
+# beside all these those in a guest. Then those with a line "# SETTING: kernel.NAME", which they change for everybody, no two of
+# the same setting at a time; one by one those with a line "# ALONE: why"; and those with a line "# SANITIZE" again with the
+# program that has the sanitizers. The last line is "N passed, N failed, N skipped", counted over the points of all tests.
 # RINGBACK_NO_SKIP=1: a skipped point is a failure of the whole.
 #
 # Tests find the program in $RINGBACK, the one with sanitizers in $RINGBACK_SAN, loads and tools in
@@ -21,7 +22,7 @@ log=$build/log
 failed_steps=0
 
 export RINGBACK=$build/ringback RINGBACK_SAN=$sanitized/ringback RINGBACK_BUILD=$build
-export RINGBACK_TAP=$tap FUZZ_SECONDS=15
+export RINGBACK_TAP=$tap FUZZ_SECONDS=10
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export LC_ALL=C
 # The makes below are no parts of the one that called.
@@ -47,15 +48,47 @@ build_step() {
 }
 nr_builds=0
 
-# prove_step NAME JOBS FILE...
+# setting FILE: that a test changes, or nothing
+setting() {
+	sed -n 's/^# SETTING: //p' "$1"
+}
+
+# prove_step NAME JOBS FILE...: those of one setting one after the other
 prove_step() {
-	local name=$1 parallel=$2
+	local name=$1 parallel=$2 file of rules=()
 
 	shift 2
 	[ $# -gt 0 ] || return 0
 	echo "== $name"
-	prove -j"$parallel" --timer --exec "bash $PWD/tests/one.sh" "$@" ||
+	for of in $(for file; do [[ $file != *.sh ]] || setting "$file"; done | sort -u); do
+		rules+=("--rules=seq={$(grep -lx "# SETTING: $of" "$@" | paste -sd,)}")
+	done
+	[ ${#rules[@]} = 0 ] || rules+=("--rules=par=**")
+	prove -j"$parallel" "${rules[@]}" --timer --exec "bash $PWD/tests/one.sh" "$@" ||
 		failed_steps=$((failed_steps + 1))
+}
+
+# beside_start FILE: a test that shares nothing with the others but the CPUs goes on while they are run; beside_end waits for it.
+# In a process group of its own, so that it can be ended with all that it started.
+beside_start() {
+	beside=$1 beside_began=$SECONDS
+	set -m
+	bash tests/one.sh "$1" </dev/null >/dev/null 2>"$log/beside" &
+	beside_pid=$!
+	set +m
+	trap 'kill -TERM -- "-$beside_pid" 2>/dev/null' EXIT
+}
+
+beside_end() {
+	echo "== $beside, which began with the units"
+	if wait "$beside_pid"; then
+		echo "ok, $((SECONDS - beside_began)) s"
+	else
+		echo "failed after $((SECONDS - beside_began)) s"
+		failed_steps=$((failed_steps + 1))
+	fi
+	cat "$log/beside"
+	trap - EXIT
 }
 
 # Those of the given that were built: a missing one was counted with its build.
@@ -107,18 +140,22 @@ mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")
 mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/}")
 mapfile -t checked < <(in_order "${long_units[@]}" -- "${checked[@]}")
 mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}")
-mapfile -t others < <(grep -L '^# ALONE: ' "${program_tests[@]}")
-mapfile -t others < <(in_order it_vm.sh it_kill.sh it_damage.sh it_symbols.sh -- "${others[@]}")
-mapfile -t others_twice < <(grep -lx '# SANITIZE' "${others[@]}")
+mapfile -t settings < <(grep -l '^# SETTING: ' "${program_tests[@]}")
+mapfile -t others < <(grep -LE '^# (ALONE|SETTING): ' "${program_tests[@]}" | grep -vx tests/it_vm.sh)
+mapfile -t others < <(in_order it_damage.sh it_kill.sh it_export_perf.sh it_pack.sh it_unwind.sh it_symbols.sh -- "${others[@]}")
+mapfile -t twice < <(grep -lx '# SANITIZE' "${settings[@]}" "${others[@]}")
 mapfile -t alone_twice < <(grep -lx '# SANITIZE' "${alone[@]}")
 
+beside_start tests/it_vm.sh
 prove_step "units; fuzz targets for $FUZZ_SECONDS s" $((jobs + 1)) "${plain[@]:0:4}" "${fuzzers[@]}" "${plain[@]:4}"
 prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" tests/lint_*.sh "${checked[@]:4}"
 prove_step "whole program" 2 "${others[@]}"
+beside_end
+prove_step "whole program, where it changes settings" 2 "${settings[@]}"
 prove_step "whole program, one by one" 1 "${alone[@]}"
 if [ -x "$RINGBACK_SAN" ]; then
 	export RINGBACK=$RINGBACK_SAN RINGBACK_BUILD=$sanitized RINGBACK_TAP=$tap/sanitized
-	prove_step "whole program with sanitizers" 2 "${others_twice[@]}"
+	prove_step "whole program with sanitizers" 2 "${twice[@]}"
 	prove_step "whole program with sanitizers, one by one" 1 "${alone_twice[@]}"
 fi
 

@@ -13,15 +13,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Fewer of anything that happens often, such as page faults, are no event but a rate. */
 #define MIN_PERIOD 1000
-
-struct source {
-	struct taps *taps;
-};
 
 /* Tracepoints that come thousands of times a second on any busy machine. */
 static const char *const floods[] = {
@@ -113,7 +108,6 @@ static int event_source_open(const struct rule *r, const struct source_env *env,
 {
 	struct taps_options o = {.sample_type = PERF_SAMPLE_IP, .rule = r};
 	struct event_list list = {0};
-	struct source *s;
 	int rc = check(r, err);
 
 	if (!rc)
@@ -125,42 +119,16 @@ static int event_source_open(const struct rule *r, const struct source_env *env,
 		if (list.v[i]->kind == EVENT_UPROBE)
 			o.sample_type |= PERF_SAMPLE_REGS_USER;
 	}
-	s = rc ? NULL : calloc(1, sizeof(*s));
-	if (!s) {
+	if (rc) {
 		event_list_free(&list);
-		return rc ? rc : err_set(err, -ENOMEM, "out of memory for a trigger");
+		return rc;
 	}
-	rc = taps_open(&list, &o, env, &s->taps, err);
-	if (rc)
-		free(s);
-	else
-		*out = s;
-	return rc;
-}
-
-static int event_fd(const struct source *s, uint32_t *events)
-{
-	return taps_fd(s->taps);
-}
-
-static int event_ready(struct source *s, struct sighting *what, struct err *err)
-{
-	return taps_ready(s->taps, what, err);
-}
-
-static uint64_t event_skip(struct source *s)
-{
-	return taps_skip(s->taps);
-}
-
-static int event_cpu(struct source *s, int cpu, bool online, struct err *err)
-{
-	return taps_cpu(s->taps, cpu, online, err);
+	return taps_open(&list, &o, env, out, err);
 }
 
 static void event_plan(const struct source *s, struct source_plan *out)
 {
-	const struct event_list *l = taps_events(s->taps);
+	const struct event_list *l = taps_events(s);
 	const struct event *e = l->v[0];
 	char rings[96];
 
@@ -170,19 +138,11 @@ static void event_plan(const struct source *s, struct source_plan *out)
 		snprintf(out->watches + strlen(out->watches),
 			 sizeof(out->watches) - strlen(out->watches), " and %zu more, to %s",
 			 l->nr - 1, l->v[l->nr - 1]->name);
-	taps_plan(s->taps, rings, sizeof(rings));
+	taps_plan(s, rings, sizeof(rings));
 	snprintf(out->costs, sizeof(out->costs), "%s; %s", rings,
 		 e->filter ? "the kernel looks at its filter each time the event comes, and wakes "
 			     "the recorder for what passes"
 			   : "nothing until the event comes");
-}
-
-static void event_close(struct source *s)
-{
-	if (!s)
-		return;
-	taps_close(s->taps);
-	free(s);
 }
 
 const struct source_ops source_event = {
@@ -192,10 +152,10 @@ const struct source_ops source_event = {
 	.help = "an event comes, such as a tracepoint that the kernel's filter lets through",
 	.example = "event:oom:mark_victim",
 	.open = event_source_open,
-	.fd = event_fd,
-	.ready = event_ready,
-	.skip = event_skip,
-	.cpu = event_cpu,
+	.fd = taps_fd,
+	.ready = taps_ready,
+	.skip = taps_skip,
+	.cpu = taps_cpu,
 	.plan = event_plan,
-	.close = event_close,
+	.close = taps_close,
 };

@@ -11,15 +11,9 @@
 #include "trigger/need.h"
 #include "trigger/taps.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-struct source {
-	struct taps *taps;
-};
 
 static const struct field *field(const struct tpfields *tp, const char *name)
 {
@@ -75,7 +69,6 @@ static int oom_open(const struct rule *r, const struct source_env *env, struct s
 	const struct taps_options o = {
 		.sample_type = PERF_SAMPLE_IP, .rule = r, .about = about_victim};
 	struct event_list list = {0};
-	struct source *s;
 	int rc = need_no_arg(r, "oom", err);
 
 	if (!rc)
@@ -86,57 +79,17 @@ static int oom_open(const struct rule *r, const struct source_env *env, struct s
 		rc = need_no_call(r, err);
 	if (!rc)
 		rc = event_parse("oom:mark_victim", env ? env->caps : NULL, &list, err);
-	if (rc)
-		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		event_list_free(&list);
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	}
-	rc = taps_open(&list, &o, env, &s->taps, err);
-	if (rc)
-		free(s);
-	else
-		*out = s;
-	return rc;
-}
-
-static int oom_fd(const struct source *s, uint32_t *events)
-{
-	return taps_fd(s->taps);
-}
-
-static int oom_ready(struct source *s, struct sighting *what, struct err *err)
-{
-	return taps_ready(s->taps, what, err);
-}
-
-static uint64_t oom_skip(struct source *s)
-{
-	return taps_skip(s->taps);
-}
-
-static int oom_cpu(struct source *s, int cpu, bool online, struct err *err)
-{
-	return taps_cpu(s->taps, cpu, online, err);
+	return rc ? rc : taps_open(&list, &o, env, out, err);
 }
 
 static void oom_plan(const struct source *s, struct source_plan *out)
 {
 	char rings[96];
 
-	taps_plan(s->taps, rings, sizeof(rings));
+	taps_plan(s, rings, sizeof(rings));
 	snprintf(out->watches, sizeof(out->watches), "oom:mark_victim");
 	snprintf(out->costs, sizeof(out->costs), "%s; nothing until the kernel picks a victim",
 		 rings);
-}
-
-static void oom_close(struct source *s)
-{
-	if (!s)
-		return;
-	taps_close(s->taps);
-	free(s);
 }
 
 const struct source_ops source_oom = {
@@ -146,10 +99,10 @@ const struct source_ops source_oom = {
 	.help = "the kernel runs out of memory and picks a process to kill",
 	.example = "oom",
 	.open = oom_open,
-	.fd = oom_fd,
-	.ready = oom_ready,
-	.skip = oom_skip,
-	.cpu = oom_cpu,
+	.fd = taps_fd,
+	.ready = taps_ready,
+	.skip = taps_skip,
+	.cpu = taps_cpu,
 	.plan = oom_plan,
-	.close = oom_close,
+	.close = taps_close,
 };

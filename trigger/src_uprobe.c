@@ -14,10 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct source {
-	struct taps *taps;
-};
-
 static int check(const struct rule *r, struct err *err)
 {
 	char example[64];
@@ -56,64 +52,23 @@ static int uprobe_open(const struct rule *r, const struct source_env *env, struc
 	const struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER,
 				       .rule = r};
 	struct event_list list = {0};
-	struct source *s;
 	int rc = parse(r, env, &list, err);
 
-	if (rc)
-		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		event_list_free(&list);
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	}
-	rc = taps_open(&list, &o, env, &s->taps, err);
-	if (rc)
-		free(s);
-	else
-		*out = s;
-	return rc;
-}
-
-static int uprobe_fd(const struct source *s, uint32_t *events)
-{
-	return taps_fd(s->taps);
-}
-
-static int uprobe_ready(struct source *s, struct sighting *what, struct err *err)
-{
-	return taps_ready(s->taps, what, err);
-}
-
-static uint64_t uprobe_skip(struct source *s)
-{
-	return taps_skip(s->taps);
-}
-
-static int uprobe_cpu(struct source *s, int cpu, bool online, struct err *err)
-{
-	return taps_cpu(s->taps, cpu, online, err);
+	return rc ? rc : taps_open(&list, &o, env, out, err);
 }
 
 static void uprobe_plan(const struct source *s, struct source_plan *out)
 {
-	const struct event *e = taps_events(s->taps)->v[0];
+	const struct event *e = taps_events(s)->v[0];
 	char rings[96];
 
 	snprintf(out->watches, sizeof(out->watches), "a %.*s on %s, in all processes",
 		 (int)strcspn(e->name, ":"), e->name, e->target);
-	taps_plan(s->taps, rings, sizeof(rings));
+	taps_plan(s, rings, sizeof(rings));
 	snprintf(out->costs, sizeof(out->costs),
 		 "%s; nothing until the function is called, which takes the caller a trap into the "
 		 "kernel each time",
 		 rings);
-}
-
-static void uprobe_close(struct source *s)
-{
-	if (!s)
-		return;
-	taps_close(s->taps);
-	free(s);
 }
 
 const struct source_ops source_uprobe = {
@@ -124,12 +79,12 @@ const struct source_ops source_uprobe = {
 	.example = "uprobe:/bin/bash:readline",
 	.in_file = true,
 	.open = uprobe_open,
-	.fd = uprobe_fd,
-	.ready = uprobe_ready,
-	.skip = uprobe_skip,
-	.cpu = uprobe_cpu,
+	.fd = taps_fd,
+	.ready = taps_ready,
+	.skip = taps_skip,
+	.cpu = taps_cpu,
 	.plan = uprobe_plan,
-	.close = uprobe_close,
+	.close = taps_close,
 };
 
 const struct source_ops source_uretprobe = {
@@ -140,10 +95,10 @@ const struct source_ops source_uretprobe = {
 	.example = "uretprobe:/bin/bash:readline",
 	.in_file = true,
 	.open = uprobe_open,
-	.fd = uprobe_fd,
-	.ready = uprobe_ready,
-	.skip = uprobe_skip,
-	.cpu = uprobe_cpu,
+	.fd = taps_fd,
+	.ready = taps_ready,
+	.skip = taps_skip,
+	.cpu = taps_cpu,
 	.plan = uprobe_plan,
-	.close = uprobe_close,
+	.close = taps_close,
 };

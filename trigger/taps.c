@@ -26,7 +26,7 @@ struct one {
 	bool has_fields;
 };
 
-struct taps {
+struct source {
 	struct taps_options opt;
 	struct event_list events;
 	struct one v[TAPS_MAX];
@@ -54,7 +54,7 @@ static void read_fields(struct one *o, const char *name)
 	buf_free(&format);
 }
 
-static int open_one(struct taps *t, const struct event *e, const struct source_env *env,
+static int open_one(struct source *t, const struct event *e, const struct source_env *env,
 		    struct err *err)
 {
 	struct tap_options options = {.event = e, .sample_type = t->opt.sample_type};
@@ -74,7 +74,7 @@ static int open_one(struct taps *t, const struct event *e, const struct source_e
 		       : 0;
 }
 
-static int open_all(struct taps *t, const struct source_env *env, struct err *err)
+static int open_all(struct source *t, const struct source_env *env, struct err *err)
 {
 	int rc = 0;
 
@@ -93,9 +93,9 @@ static int open_all(struct taps *t, const struct source_env *env, struct err *er
 }
 
 int taps_open(struct event_list *events, const struct taps_options *o, const struct source_env *env,
-	      struct taps **out, struct err *err)
+	      struct source **out, struct err *err)
 {
-	struct taps *t = calloc(1, sizeof(*t));
+	struct source *t = calloc(1, sizeof(*t));
 	int rc;
 
 	if (!t) {
@@ -114,7 +114,7 @@ int taps_open(struct event_list *events, const struct taps_options *o, const str
 	return rc;
 }
 
-void taps_close(struct taps *t)
+void taps_close(struct source *t)
 {
 	if (!t)
 		return;
@@ -131,12 +131,12 @@ void taps_close(struct taps *t)
 	free(t);
 }
 
-int taps_fd(const struct taps *t)
+int taps_fd(const struct source *t, uint32_t *events)
 {
 	return t->epoll_fd;
 }
 
-int taps_cpu(struct taps *t, int cpu, bool online, struct err *err)
+int taps_cpu(struct source *t, int cpu, bool online, struct err *err)
 {
 	int rc = 0;
 
@@ -145,12 +145,12 @@ int taps_cpu(struct taps *t, int cpu, bool online, struct err *err)
 	return rc;
 }
 
-const struct event_list *taps_events(const struct taps *t)
+const struct event_list *taps_events(const struct source *t)
 {
 	return &t->events;
 }
 
-void taps_plan(const struct taps *t, char *out, size_t n)
+void taps_plan(const struct source *t, char *out, size_t n)
 {
 	unsigned cpus = setting_cpus_online();
 
@@ -221,7 +221,8 @@ static void add_registers(struct sighting *what, const struct event *e, const st
 		sighting_add(what, "arg%u=%#" PRIx64, i + 1, call.arg[i]);
 }
 
-static void tell(const struct taps *t, size_t i, const struct tap_sample *s, struct sighting *what)
+static void tell(const struct source *t, size_t i, const struct tap_sample *s,
+		 struct sighting *what)
 {
 	const struct event *e = t->events.v[i];
 
@@ -242,7 +243,7 @@ static void tell(const struct taps *t, size_t i, const struct tap_sample *s, str
 /* ---- hits ---- */
 
 /* The next record of any tap, into `next`. */
-static int read_next(struct taps *t, struct err *err)
+static int read_next(struct source *t, struct err *err)
 {
 	for (size_t n = 0; n < t->nr && !t->has_next; n++) {
 		size_t i = t->turn % t->nr;
@@ -260,7 +261,7 @@ static int read_next(struct taps *t, struct err *err)
 	return t->has_next;
 }
 
-static uint64_t take_lost(struct taps *t)
+static uint64_t take_lost(struct source *t)
 {
 	uint64_t lost = 0;
 
@@ -275,7 +276,7 @@ static uint32_t more(uint32_t nr, uint64_t add)
 }
 
 /* Hits that left no record of their own go with the one before them. */
-static void add_lost(struct taps *t, struct sighting *what)
+static void add_lost(struct source *t, struct sighting *what)
 {
 	uint64_t lost = take_lost(t);
 
@@ -285,7 +286,7 @@ static void add_lost(struct taps *t, struct sighting *what)
 	sighting_add(what, "without_record=%" PRIu64, lost);
 }
 
-int taps_ready(struct taps *t, struct sighting *what, struct err *err)
+int taps_ready(struct source *t, struct sighting *what, struct err *err)
 {
 	uint64_t hash;
 	uint32_t tid;
@@ -314,7 +315,7 @@ int taps_ready(struct taps *t, struct sighting *what, struct err *err)
 	return rc < 0 ? rc : 1;
 }
 
-uint64_t taps_skip(struct taps *t)
+uint64_t taps_skip(struct source *t)
 {
 	uint64_t nr = t->has_next;
 

@@ -2,7 +2,8 @@
 /*
  * Several events that one rule waits for, each with a tap of its own, and what they carried as
  * "key=value" lines: a tracepoint's fields by its format in tracefs, a probe's arguments by the
- * calling convention. For the sources that are met by an event as such.
+ * calling convention. The whole of the sources that are met by an event as such, but for their
+ * rules: what stands in their source_ops.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 
 struct err;
 struct sighting;
+struct source;
 struct source_env;
-struct taps;
 struct tpfields;
 
 #define TAPS_MAX 16
@@ -25,20 +26,18 @@ struct taps_options {
 
 /* Takes the events over, also on failure. */
 int taps_open(struct event_list *events, const struct taps_options *o, const struct source_env *env,
-	      struct taps **out, struct err *err);
-void taps_close(struct taps *t); /* NULL allowed */
+	      struct source **out, struct err *err);
+void taps_close(struct source *t); /* NULL allowed */
 
-/* As tap_fd(): call taps_ready() until it returns 0. */
-int taps_fd(const struct taps *t);
+/* As in source_ops; call taps_ready() until it returns 0. */
+int taps_fd(const struct source *t, uint32_t *events);
 
-/* As source_ops.ready: the next hit, and with it those of the same event, thread and stack that
- * follow it at once. */
-int taps_ready(struct taps *t, struct sighting *what, struct err *err);
+/* The next hit, and with it those of the same event, thread and stack that follow it at once. */
+int taps_ready(struct source *t, struct sighting *what, struct err *err);
 
-/* As source_ops.skip and source_ops.cpu. */
-uint64_t taps_skip(struct taps *t);
-int taps_cpu(struct taps *t, int cpu, bool online, struct err *err);
+uint64_t taps_skip(struct source *t);
+int taps_cpu(struct source *t, int cpu, bool online, struct err *err);
 
-const struct event_list *taps_events(const struct taps *t);
+const struct event_list *taps_events(const struct source *t);
 /* "a ring of 64 KiB for each of 4 CPUs and 2 events" */
-void taps_plan(const struct taps *t, char *out, size_t n);
+void taps_plan(const struct source *t, char *out, size_t n);

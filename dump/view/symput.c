@@ -38,26 +38,42 @@ static size_t text_bytes(const char *text)
 	return strnlen(text, MAX_TEXT);
 }
 
-/* An item of a fixed part and two texts, the first with its NUL when it is not NULL. */
-static void put(struct symput *s, uint16_t kind, const void *fixed, size_t fixed_bytes,
-		const char *first, const char *text)
+/* An item of `bytes`, of which the first ones are there; the rest and end_item() follow. */
+static bool begin_item(struct symput *s, uint16_t kind, size_t bytes, const void *fixed,
+		       size_t fixed_bytes)
 {
-	static const uint8_t zeros[8];
-	size_t bytes = fixed_bytes + (first ? text_bytes(first) + 1 : 0) + text_bytes(text);
 	struct fmt_item item = {.kind = kind, .bytes = (uint32_t)bytes};
 
 	if (s->rc || buf_reserve(&s->payload, item_bytes(bytes))) {
 		s->rc = s->rc ? s->rc : -ENOMEM;
-		return;
+		return false;
 	}
 	buf_put(&s->payload, &item, sizeof(item));
 	buf_put(&s->payload, fixed, fixed_bytes);
+	return true;
+}
+
+static void end_item(struct symput *s, size_t bytes)
+{
+	static const uint8_t zeros[8];
+
+	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
+}
+
+/* An item of a fixed part and two texts, the first with its NUL when it is not NULL. */
+static void put(struct symput *s, uint16_t kind, const void *fixed, size_t fixed_bytes,
+		const char *first, const char *text)
+{
+	size_t bytes = fixed_bytes + (first ? text_bytes(first) + 1 : 0) + text_bytes(text);
+
+	if (!begin_item(s, kind, bytes, fixed, fixed_bytes))
+		return;
 	if (first) {
 		buf_put(&s->payload, first, text_bytes(first));
-		buf_put(&s->payload, zeros, 1);
+		buf_put(&s->payload, "", 1);
 	}
 	buf_put(&s->payload, text, text_bytes(text));
-	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
+	end_item(s, bytes);
 }
 
 void symput_image(struct symput *s, const struct fmt_image *image, const char *path)
@@ -121,9 +137,7 @@ void symput_note(struct symput *s, const char *text)
 
 void symput_rule(struct symput *s, const struct cfi_rule *r)
 {
-	static const uint8_t zeros[8];
 	size_t bytes = sizeof(struct fmt_unwind) + r->initial.len + r->program.len;
-	struct fmt_item item = {.kind = FMT_SYM_UNWIND, .bytes = (uint32_t)bytes};
 	struct fmt_unwind f = {.flags = r->flags, /* the same numbers */
 			       .start = r->start,
 			       .bytes = r->bytes,
@@ -133,31 +147,21 @@ void symput_rule(struct symput *s, const struct cfi_rule *r)
 			       .initial_bytes = (uint32_t)r->initial.len};
 
 	f.image = stand(s, bytes);
-	if (s->rc || buf_reserve(&s->payload, item_bytes(bytes))) {
-		s->rc = s->rc ? s->rc : -ENOMEM;
+	if (!begin_item(s, FMT_SYM_UNWIND, bytes, &f, sizeof(f)))
 		return;
-	}
-	buf_put(&s->payload, &item, sizeof(item));
-	buf_put(&s->payload, &f, sizeof(f));
 	buf_put(&s->payload, r->initial.p, r->initial.len);
 	buf_put(&s->payload, r->program.p, r->program.len);
-	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
+	end_item(s, bytes);
 }
 
 void symput_code(struct symput *s, uint64_t start, struct bytes code)
 {
-	static const uint8_t zeros[8];
 	size_t bytes = sizeof(struct fmt_code) + code.len;
-	struct fmt_item item = {.kind = FMT_SYM_CODE, .bytes = (uint32_t)bytes};
 	struct fmt_code f = {.start = start};
 
 	f.image = stand(s, bytes);
-	if (s->rc || buf_reserve(&s->payload, item_bytes(bytes))) {
-		s->rc = s->rc ? s->rc : -ENOMEM;
+	if (!begin_item(s, FMT_SYM_CODE, bytes, &f, sizeof(f)))
 		return;
-	}
-	buf_put(&s->payload, &item, sizeof(item));
-	buf_put(&s->payload, &f, sizeof(f));
 	buf_put(&s->payload, code.p, code.len);
-	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
+	end_item(s, bytes);
 }

@@ -425,7 +425,7 @@ void reader_describe(const struct reader_block *b, size_t i, char *out, size_t n
 			 block_section_name(b->h.section), b->offset);
 }
 
-int reader_load_listed(struct reader *r, size_t i, struct buf *out, struct err *err)
+static int load_listed(struct reader *r, size_t i, struct buf *out, struct err *err)
 {
 	struct block_list *l = r->damaged_mode ? &r->found : &r->dir;
 	struct reader_block got = l->v[i];
@@ -456,7 +456,7 @@ static int named(const struct reader *r, int rc, struct err *err)
 
 int reader_load(struct reader *r, size_t i, struct buf *out, struct err *err)
 {
-	return named(r, reader_load_listed(r, i, out, err), err);
+	return named(r, load_listed(r, i, out, err), err);
 }
 
 static int unpack_block(struct reader *r, const struct fmt_block *h, struct buf *out,
@@ -477,9 +477,9 @@ int reader_content_listed(struct reader *r, size_t i, struct buf *out, struct er
 	int rc;
 
 	if (h->encoding != FMT_ENC_PACKED)
-		rc = reader_load_listed(r, i, out, err);
+		rc = load_listed(r, i, out, err);
 	else
-		rc = reader_load_listed(r, i, &r->packed, err);
+		rc = load_listed(r, i, &r->packed, err);
 	if (rc || h->encoding == FMT_ENC_RAW || h->section != FMT_RECORDS)
 		return rc;
 	if (h->encoding == FMT_ENC_PACKED)

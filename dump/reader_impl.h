@@ -56,7 +56,6 @@ int reader_load_at(struct reader *r, struct reader_block *b, struct buf *out, st
 /* As reader_load(), without the file's name in the error, and the content's structure is verified
  * too: this is what "whole" means. */
 int reader_verify(struct reader *r, size_t i, struct buf *out, struct err *err);
-int reader_load_listed(struct reader *r, size_t i, struct buf *out, struct err *err);
 /* As reader_content(), without the file's name in the error. */
 int reader_content_listed(struct reader *r, size_t i, struct buf *out, struct err *err);
 

@@ -318,7 +318,7 @@ static bool same_file(const struct map *a, const struct map *b)
 
 /* What /proc and a record say of one mapping differs: the offset of what is no file, and the device
  * when the record has a build-id instead. */
-bool map_same(const struct map *a, const struct map *b)
+static bool same_map(const struct map *a, const struct map *b)
 {
 	if (a->start != b->start || a->end != b->end)
 		return false;
@@ -426,7 +426,7 @@ void maps_add(struct ledger *l, struct proc *p, struct map *m)
 		goto out;
 	if (t) {
 		i = maps_find(t, m->start);
-		if (i < t->nr && map_same(&t->v[i], m)) {
+		if (i < t->nr && same_map(&t->v[i], m)) {
 			complete(l, p, i, m);
 			goto out;
 		}

@@ -241,7 +241,6 @@ void maps_exec(struct ledger *l, struct proc *p, uint64_t ns);
 void maps_add(struct ledger *l, struct proc *p, struct map *m);
 /* Ends live mapping `i` at `ns`; maps_own() must have been called. */
 void maps_end(struct ledger *l, struct proc *p, uint32_t i, uint64_t ns);
-bool map_same(const struct map *a, const struct map *b);
 /* First live mapping that ends above `addr`; nr when there is none. */
 uint32_t maps_find(const struct maps *t, uint64_t addr);
 void ended_drop(struct ledger *l, struct ended *e);

@@ -29,7 +29,6 @@ int crash_hook_sigaction(int sig, const struct sigaction *act, struct sigaction 
 /* A stack of `bytes` that begins CRASH_GUARD_BYTES above what is returned: nobody can use those.
  * NULL: no room. */
 uint8_t *crash_stack_map(size_t bytes);
-void crash_stack_unmap(uint8_t *p, size_t bytes);
 
 /* Gives the calling thread one for handlers, and each that is made later. Once, at start. */
 void crash_stack_start(void);

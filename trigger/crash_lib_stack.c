@@ -30,6 +30,11 @@ static create_fn *next_create;
 static pthread_key_t key;
 static bool has_key;
 
+static void unmap_stack(uint8_t *p, size_t bytes)
+{
+	munmap(p, CRASH_GUARD_BYTES + bytes);
+}
+
 uint8_t *crash_stack_map(size_t bytes)
 {
 	uint8_t *p = mmap(NULL, CRASH_GUARD_BYTES + bytes, PROT_NONE,
@@ -39,13 +44,8 @@ uint8_t *crash_stack_map(size_t bytes)
 		return NULL;
 	if (!mprotect(p + CRASH_GUARD_BYTES, bytes, PROT_READ | PROT_WRITE))
 		return p;
-	crash_stack_unmap(p, bytes);
+	unmap_stack(p, bytes);
 	return NULL;
-}
-
-void crash_stack_unmap(uint8_t *p, size_t bytes)
-{
-	munmap(p, CRASH_GUARD_BYTES + bytes);
 }
 
 static struct begin *begin_of(uint8_t *p)
@@ -74,7 +74,7 @@ static void leave_stack(void *arg)
 	if (now.ss_sp == p + CRASH_GUARD_BYTES && !(now.ss_flags & SS_DISABLE) &&
 	    sigaltstack(&off, NULL))
 		return;
-	crash_stack_unmap(p, STACK_BYTES);
+	unmap_stack(p, STACK_BYTES);
 }
 
 static void *run(void *arg)
@@ -103,7 +103,7 @@ VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *res
 	*begin_of(p) = (struct begin){start, arg};
 	rc = next_create(thread, attr, run, p);
 	if (rc)
-		crash_stack_unmap(p, STACK_BYTES);
+		unmap_stack(p, STACK_BYTES);
 	return rc;
 }
 

@@ -318,7 +318,8 @@ static void add(struct hits *h, const struct timeline_record *rec, uint64_t addr
 		hits_add_user(h, rec->tid, rec->time_ns, addr);
 }
 
-void hits_add_record(struct hits *h, const struct timeline_record *rec)
+/* What one record mentions. */
+static void add_record(struct hits *h, const struct timeline_record *rec)
 {
 	struct record_walk w = {0};
 
@@ -354,7 +355,7 @@ int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err
 	if (rc)
 		return rc;
 	while ((rc = timeline_next(t, &rec, err)) > 0)
-		hits_add_record(h, &rec);
+		add_record(h, &rec);
 	timeline_close(t);
 	return rc;
 }

@@ -50,8 +50,6 @@ void hits_free(struct hits *h);
 
 /* All records of the dump. 0, -ENOMEM. */
 int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err *err);
-/* What one record mentions. */
-void hits_add_record(struct hits *h, const struct timeline_record *rec);
 /* An address to look up: of a return address the byte before it. */
 void hits_add_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr);
 void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr);

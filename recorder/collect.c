@@ -27,7 +27,6 @@ struct file {
 	uint8_t id[ELF_BUILD_ID_MAX]; /* of the file itself, else as the ledger has it */
 	size_t id_bytes;
 	bool opens;
-	bool has_source;
 	size_t group; /* number of its first image */
 };
 

@@ -15,7 +15,6 @@
 #include "dump/base/bytes.h"
 #include "dump/format.h"
 
-struct err;
 struct keepshare;
 
 struct symchild_options {

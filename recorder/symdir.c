@@ -48,11 +48,6 @@ void symdir_free(struct symdir *d)
 	free(d);
 }
 
-size_t symdir_nr(const struct symdir *d)
-{
-	return d->nr;
-}
-
 static int add_file(struct symdir *d, const char *path, struct err *err)
 {
 	struct file f = {.id_bytes = 0};

@@ -18,7 +18,6 @@ void symdir_free(struct symdir *d);
 /* Looks at all regular files below `dir` (or at that one file); what is no ELF file or has no
  * build-id is passed over. 0, -errno of the directory, -ENOMEM, -E2BIG. */
 int symdir_add(struct symdir *d, const char *dir, struct err *err);
-size_t symdir_nr(const struct symdir *d);
 
 /* The path of the n-th file with this build-id, from 0; NULL: there are no more. Borrowed. */
 const char *symdir_find(struct symdir *d, const uint8_t *id, size_t bytes, size_t n);

@@ -18,11 +18,9 @@
 #define MK_PT_CALLED 0x401100ull
 #define MK_PT_OFF    0x1000u /* of main in the file */
 #define MK_PT_CODE   0x140u
-#define MK_PT_LOOPS  4u /* of main */
-/* On, as many calls and returns, off. */
-#define MK_PT_STEPS (2 * MK_PT_LOOPS + 2)
-#define MK_PT_TID   10u /* of the first thread; the second is the next */
-#define MK_PT_CPUS  2u
+#define MK_PT_LOOPS  4u	 /* of main */
+#define MK_PT_TID    10u /* of the first thread; the second is the next */
+#define MK_PT_CPUS   2u
 
 static const char *const mk_pt_files[] = {"type",
 					  "9",

@@ -211,8 +211,6 @@ static const char *values(struct reader *r, struct script_options opt)
 	return list;
 }
 
-#define LIST(...) (__VA_ARGS__), sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])
-
 static void test_filters(void **state)
 {
 	struct mk d = everything();

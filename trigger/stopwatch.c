@@ -164,11 +164,6 @@ void stopwatch_close(struct stopwatch *w)
 	free(w);
 }
 
-uint64_t stopwatch_threshold_ns(const struct stopwatch *w)
-{
-	return w->threshold_ns;
-}
-
 /* ---- programs ---- */
 
 int stopwatch_attach(struct stopwatch *w, const struct bpf_code *c, enum bpf_prog_type type,
@@ -242,7 +237,8 @@ int stopwatch_fd(const struct stopwatch *w)
 	return w->epoll_fd >= 0 ? w->epoll_fd : tap_fd(w->tap);
 }
 
-char *stopwatch_fmt(char *out, size_t n, uint64_t ns)
+/* "12.3ms" */
+static char *fmt_ns(char *out, size_t n, uint64_t ns)
 {
 	char spaced[32], *to = out;
 
@@ -303,10 +299,9 @@ static void describe(const struct stopwatch *w, const struct stopwatch_record *r
 	what->comm[sizeof(what->comm) - 1] = '\0';
 	if (!what->nr_hits)
 		what->nr_hits = 1;
-	sighting_add(what, "duration=%s%s", stopwatch_fmt(took, sizeof(took), end - rec->began_ns),
+	sighting_add(what, "duration=%s%s", fmt_ns(took, sizeof(took), end - rec->began_ns),
 		     rec->ended_ns ? "" : " so far");
-	sighting_add(what, "threshold=%s",
-		     stopwatch_fmt(threshold, sizeof(threshold), w->threshold_ns));
+	sighting_add(what, "threshold=%s", fmt_ns(threshold, sizeof(threshold), w->threshold_ns));
 }
 
 /* The next record that is news; `given`: the sample it came in. */
@@ -422,5 +417,5 @@ void stopwatch_costs(const struct stopwatch *w, char *out, size_t n)
 
 	if (w->while_running)
 		snprintf(out + at, n - at, "; while calls come, a look each %s",
-			 stopwatch_fmt(ns, sizeof(ns), w->threshold_ns / 2));
+			 fmt_ns(ns, sizeof(ns), w->threshold_ns / 2));
 }

@@ -57,8 +57,6 @@ int stopwatch_open(const struct stopwatch_options *o, const struct source_env *e
 		   struct stopwatch **out, struct err *err);
 void stopwatch_close(struct stopwatch *w); /* NULL allowed */
 
-uint64_t stopwatch_threshold_ns(const struct stopwatch *w);
-
 /* ---- pieces of programs ----
  * Registers r1 to r5 and r0 are lost. The frame of a program, from r10 down:
  *	-8   key: the thread's id, 4 bytes
@@ -105,6 +103,3 @@ int stopwatch_cpu(struct stopwatch *w, int cpu, bool online, struct err *err);
 bool stopwatch_trouble(const struct stopwatch *w, char *out, size_t n);
 /* What while-running costs, for source_plan.costs; appends. */
 void stopwatch_costs(const struct stopwatch *w, char *out, size_t n);
-
-/* "12.3ms" */
-char *stopwatch_fmt(char *out, size_t n, uint64_t ns);

@@ -39,15 +39,6 @@ void json_close(struct json *j, char bracket)
 	j->more = true;
 }
 
-void json_foreign_key(struct json *j, const char *key)
-{
-	key_put(j, NULL);
-	text_char(j->t, '"');
-	text_json(j->t, key, strlen(key));
-	text_put(j->t, "\":", 2);
-	j->more = false;
-}
-
 void json_u64(struct json *j, const char *key, uint64_t v)
 {
 	key_put(j, key);

@@ -16,9 +16,6 @@ struct json {
 void json_open(struct json *j, const char *key, char bracket);
 void json_close(struct json *j, char bracket);
 
-/* A key from elsewhere, made safe; the value follows with NULL as its key. */
-void json_foreign_key(struct json *j, const char *key);
-
 /* Whole numbers beyond +-2^53 are written as decimal strings: most readers have only doubles. */
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_i64(struct json *j, const char *key, int64_t v);

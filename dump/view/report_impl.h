@@ -18,7 +18,6 @@
 #include "dump/view/schedule.h"
 #include "dump/view/timeline.h"
 
-struct map;
 struct report;
 
 /* How a thread spent the window. */
@@ -125,8 +124,6 @@ struct report_window report_window_of(const struct report *rp, const void *state
 bool report_wanted(const struct report *rp, const struct timeline_record *rec);
 
 /* ---- names ---- */
-
-#define REPORT_NAME 64
 
 /* A thread's name, kept once: compare by pointer. */
 const char *report_comm(struct report *rp, uint32_t thread);

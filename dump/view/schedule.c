@@ -16,12 +16,11 @@
 #include <string.h>
 
 /* Of a task's state as sched_switch reports it (include/linux/sched.h, TASK_REPORT). */
-#define STATE_SLEEP    0x01
-#define STATE_DISK     0x02
-#define STATE_STOPPED  0x0c
-#define STATE_ENDED    0x30
-#define STATE_PREEMPT  0x100
-#define STATE_SLEEPING (STATE_SLEEP | 0x40 | 0x80) /* parked and idle ones sleep too */
+#define STATE_SLEEP   0x01
+#define STATE_DISK    0x02
+#define STATE_STOPPED 0x0c
+#define STATE_ENDED   0x30
+#define STATE_PREEMPT 0x100
 
 /* Of common_flags (include/linux/trace_events.h). */
 #define TRACE_HARDIRQ 0x08

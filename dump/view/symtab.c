@@ -42,11 +42,6 @@ void symtab_free(struct symtab *t)
 	free(t);
 }
 
-size_t symtab_nr(const struct symtab *t)
-{
-	return t->nr;
-}
-
 static const char *name_of(const struct symtab *t, const struct entry *e)
 {
 	return (const char *)t->names.p + e->name;

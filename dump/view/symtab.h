@@ -37,8 +37,6 @@ int symtab_add_elf(struct symtab *t, struct elf *e);
 /* name@plt for the stubs of the procedure linkage table. 0 or -ENOMEM. */
 int symtab_add_stubs(struct symtab *t, struct elf *e);
 
-size_t symtab_nr(const struct symtab *t);
-
 /* No more are added after this. What has no size ends at the next, or at `end`. */
 void symtab_sort(struct symtab *t, uint64_t end);
 /* The function that holds `value`. */

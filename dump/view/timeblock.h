@@ -11,7 +11,6 @@
 #include "dump/base/bytes.h"
 #include "dump/record.h"
 
-struct err;
 struct reader;
 struct unpacker;
 

@@ -411,7 +411,6 @@ const struct detector detect_quota = {
 struct inversion {
 	uint64_t ns;
 	uint32_t holder;
-	uint64_t holder_ns;
 	uint64_t from_ns, to_ns; /* the longest time that the holder was kept from running */
 };
 

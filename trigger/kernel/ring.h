@@ -31,8 +31,6 @@ struct ring {
 	int fd; /* of the event that owns the ring; borrowed */
 };
 
-struct err;
-
 /* Bytes rounded up to what a ring may have: a power of two of pages, at least one. */
 uint64_t ring_round(uint64_t bytes, size_t page_bytes);
 

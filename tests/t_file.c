@@ -1,5 +1,6 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
+/* TIMED: looks are a time apart */
 /*
  * Source file: lines of bounded length; paths that nobody else may bend; what is appended,
  * rotation, truncation, and a file that is written to all the time.

@@ -1,5 +1,6 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
+/* TIMED: how long a call takes */
 /*
  * Rules on durations, on functions and threads of this very program: what is a hit, how often, and
  * what is left in the map. Runs with real-time priority, so that the machine's other load makes no
@@ -137,14 +138,14 @@ static void a_slow_call_is_a_hit_and_one_just_below_is_none(void **state)
 		probed(NULL, NULL);
 	is_no_hit(&a, probed_sleep);
 	probed(sleeps, (void *)(intptr_t)(THRESHOLD_MS + 5));
-	assert_int_equal(hit(&a, &what, 1000), 1);
+	assert_int_equal(hit(&a, &what, 10000), 1);
 	assert_int_equal(what.nr_hits, 1);
 	assert_int_equal(what.tid, gettid());
 	assert_int_equal(what.pid, getpid());
 	assert_string_equal(what.comm, "t_stopwatch");
 	assert_in_range(what.ns - what.began_ns, (THRESHOLD_MS + 5) * 1000000,
-			(THRESHOLD_MS + 500) * 1000000);
-	assert_in_range(atoi(saw(&what, "duration")), THRESHOLD_MS + 5, THRESHOLD_MS + 500);
+			(THRESHOLD_MS + 5000ll) * 1000000);
+	assert_in_range(atoi(saw(&what, "duration")), THRESHOLD_MS + 5, THRESHOLD_MS + 5000);
 	assert_string_equal(saw(&what, "threshold"), "40ms");
 	assert_non_null(strstr(saw(&what, "function"), ":probed"));
 	assert_string_equal(saw(&what, "returned"), "0x1");
@@ -360,12 +361,12 @@ static void a_call_that_does_not_return_is_told_once(void **state)
 	assert_int_equal(pipe(gate), 0);
 	assert_int_equal(nr_wakeups(&a, 200), 0);
 	assert_int_equal(pthread_create(&t, NULL, waiting_thread, NULL), 0);
-	assert_int_equal(hit(&a, &what, 1000), 1);
+	assert_int_equal(hit(&a, &what, 10000), 1);
 	assert_string_equal(what.comm, "waiter");
 	assert_int_equal(what.pid, getpid());
 	assert_int_not_equal(what.tid, gettid());
 	assert_in_range(what.ns - what.began_ns, THRESHOLD_MS * 1000000,
-			THRESHOLD_MS * 3 / 2 * 1000000 + 400000000);
+			THRESHOLD_MS * 3 / 2 * 1000000 + 4000000000);
 	assert_non_null(strstr(saw(&what, "duration"), " so far"));
 	sighting_fini(&what);
 	/* It still hangs: nothing more, and after two looks nobody looks. */
@@ -434,7 +435,7 @@ static void a_slow_system_call(const char *rule, const char *name, const char *a
 	while (hit(&a, &what, 0)) {
 		if (what.tid == (uint32_t)gettid()) {
 			n++;
-			assert_in_range(what.ns - what.began_ns, 45000000, 500000000);
+			assert_in_range(what.ns - what.began_ns, 45000000, 5000000000);
 			assert_string_equal(saw(&what, "syscall"), name);
 			assert_string_equal(saw(&what, arg), value);
 			assert_string_equal(saw(&what, "result"), "0");
@@ -471,7 +472,7 @@ static void an_interrupted_system_call_says_so(void **state)
 	kill(pid, SIGSTOP);
 	sleep_ms(20);
 	kill(pid, SIGCONT);
-	assert_int_equal(hit(&a, &what, 1000), 1);
+	assert_int_equal(hit(&a, &what, 10000), 1);
 	assert_int_equal(what.tid, pid);
 	assert_string_equal(saw(&what, "result"), "interrupted by a signal");
 	sighting_fini(&what);
@@ -487,7 +488,7 @@ static void a_thread_that_is_away(void **state)
 
 	is_no_hit(&a, sleep_ms);
 	sleep_ms(45);
-	assert_int_equal(hit(&a, &what, 1000), 1);
+	assert_int_equal(hit(&a, &what, 10000), 1);
 	assert_int_equal(what.tid, gettid());
 	assert_int_equal(what.pid, getpid());
 	assert_string_equal(what.comm, "t_stopwatch");
@@ -509,7 +510,7 @@ static void a_thread_that_stays_away(void **state)
 
 	assert_int_equal(pipe(gate), 0);
 	assert_int_equal(pthread_create(&t, NULL, waiting_thread, NULL), 0);
-	assert_int_equal(hit(&a, &what, 1000), 1);
+	assert_int_equal(hit(&a, &what, 10000), 1);
 	assert_string_equal(what.comm, "waiter");
 	assert_int_equal(atoi(saw(&what, "syscall_nr")), SYS_read);
 	sighting_fini(&what);
@@ -567,15 +568,15 @@ static void a_thread_that_has_to_wait_for_a_cpu(void **state)
 	hits(&a); /* Others may have wanted that CPU as well. */
 	hog = start("rt_hog", cpu, SCHED_FIFO, 80);
 	waitpid(hog, &status, 0);
-	assert_int_equal(hit(&a, &what, 1000), 1);
+	assert_int_equal(hit(&a, &what, 10000), 1);
 	/* On a busy machine it may have waited for somebody else before. */
 	while (what.ns - what.began_ns < 60000000) {
 		sighting_fini(&what);
-		assert_int_equal(hit(&a, &what, 1000), 1);
+		assert_int_equal(hit(&a, &what, 10000), 1);
 	}
 	assert_int_equal(what.pid, starved);
 	assert_string_equal(what.comm, "starved");
-	assert_in_range(what.ns - what.began_ns, 60000000, 2000000000);
+	assert_in_range(what.ns - what.began_ns, 60000000, 6000000000);
 	assert_string_equal(saw(&what, "comm"), "starved");
 	sighting_fini(&what);
 	waitpid(starved, &status, 0);

@@ -32,7 +32,7 @@ ifndef V
 Q := @
 endif
 
-# A library per layer, in the order of the data (DESIGN: data order is include order). Each links with
+# A library per layer, in the order of the data (data order is include order). Each links with
 # those to its right only; tests/lint_layers.sh and the unit tests' LAYERS hold that.
 LAYERS	 := recorder trigger kernel view dump base
 base_SRC := $(wildcard dump/base/*.c)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Includes go the way of the data and are written from the root (DESIGN.md, STYLE.md rule 1).
+# Includes go the way of the data and are written from the root.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 

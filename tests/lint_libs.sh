@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Each external library is used in one file, and so is perf_event_open (STYLE.md rule 2).
+# Each external library is used in one file, and so is perf_event_open.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 

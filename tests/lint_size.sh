@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A file has at most 700 lines (STYLE.md rule 5), and so everything that people write here is split by noun.
+# A file has at most 700 lines, and so everything that people write here is split by noun.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 

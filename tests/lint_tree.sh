@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The visible top level is exactly what DESIGN.md names, and each part says what it is.
+# The visible top level is exactly this, and each part says what it is.
 cd "$(dirname "$0")/.." || exit 1
 . tests/tap.sh
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Builds a dump in memory, piece by piece, through dump/writer.h: for tests of what reads and
- *prints dumps. Records of a ring are given oldest first, as people think of them; mk_ring() turns
- *them into what a backward ring holds, newest first.
+ * prints dumps. Records of a ring are given oldest first, as people think of them; mk_block() turns
+ * them into what a backward ring holds, newest first.
  *
  *	struct mk d = mk_begin();
  *	mk_trigger(&d, 1000000);

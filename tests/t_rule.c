@@ -1,6 +1,6 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
-/* Trigger rules: every form that DESIGN.md lists, options, default names, and errors that point. */
+/* Trigger rules: every form of them, options, default names, and errors that point. */
 #include "trigger/rule.h"
 
 #include "dump/base/err.h"

@@ -23,7 +23,7 @@ struct head {
 	bool wanted;
 };
 
-/* What all printers share; once script_open() is through, it is only read. */
+/* What all printers share; once open_all() is through, it is only read. */
 struct script {
 	const struct meta *m;
 	const struct script_options *opt;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * From argv and the configuration file to struct config. Called by `record` at start and again,
- *with the same argv, on SIGHUP.
+ * with the same argv, on SIGHUP.
  *
  *	defaults ─▶ file ─▶ groups that the command line names are dropped ─▶ command line ─▶ checks
  *
  * getopt_long's tables are made from config_rows, so an option can't be in one and not in the
- *other.
+ * other.
  */
 #include "recorder/config.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --crash-hold: a process of its own that has kernel.core_pattern for as long as the recorder
- *lives. It takes each crashed process' core in and starts a worker for it (core_work.h); when the
- *recorder ends, however that happens, it puts the former pattern back and ends too. Crashes of its
- *own and of its workers leave no core: the kernel asks nobody.
+ * lives. It takes each crashed process' core in and starts a worker for it (core_work.h); when the
+ * recorder ends, however that happens, it puts the former pattern back and ends too. Crashes of its
+ * own and of its workers leave no core: the kernel asks nobody.
  *
  *	kernel ──crash──▶ guard ──fork──▶ worker ──core──▶ as by the former pattern
  *	                    │                └────threads────▶ recorder

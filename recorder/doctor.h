@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What `ringback doctor` finds, as data: one line a check, in groups, each with its state, the
- *reason with the setting's present value, and what to type to allow more. cmd_doctor.c prints it.
+ * reason with the setting's present value, and what to type to allow more. cmd_doctor.c prints it.
  *
  *	doctor_examine()   doctor.c            the frame: machine, verdict, recommendation
  *	  doctor_reach()   doctor_reach.c      what can be recorded

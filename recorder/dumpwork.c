@@ -10,7 +10,7 @@
  *	       └────────────────────────────────────▶│  PACKING   ├─────────┘ its block is ready
  *	         blocks: the next run                └────────────┘
  *	                                  columns, then wait until the block it made before is
- *written, then LZ4 into the same memory
+ * written, then LZ4 into the same memory
  *
  * Runs are taken in the order in which their blocks are written. So whoever has the block that is
  * to be written next never waits for anybody, and the others wait for him only.

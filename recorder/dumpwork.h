@@ -2,8 +2,8 @@
 /*
  * The workers of a dump: threads that walk frozen rings and make finished blocks of their runs, and
  * of the copies of AUX areas, straight from where they are, while the dump's thread writes those
- *that are ready. They run at idle priority until they are told to hurry, and sleep when there is no
- *dump.
+ * that are ready. They run at idle priority until they are told to hurry, and sleep when there is
+ * no dump.
  *
  *	runs, numbered   ring 0, newest │ ring 1, newest │ ... │ ring 0, the next older │ ...
  *	                      ▼                ▼

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * libFuzzer target for all that reads a dump: both ways of opening, every block, what the dump says
- *of itself, its records, check and salvage. Inputs: fuzz_seed.h.
+ * of itself, its records, check and salvage. Inputs: fuzz_seed.h.
  *
  *	build/tests/tool_seed seeds CORPUS && build/fuzz/fuzz_reader CORPUS
  */

@@ -2,8 +2,8 @@
 /*
  * libFuzzer target for all that shows a dump: its people, its records in the order of time, their
  * fields, script and info in both forms, all exports, the page. Whatever the dump says: time
- *doesn't go back, a line of script is one line, nothing reaches a terminal that it could obey, each
- *line of JSON is JSON, and several threads print what one does. Inputs: fuzz_seed.h.
+ * doesn't go back, a line of script is one line, nothing reaches a terminal that it could obey,
+ * each line of JSON is JSON, and several threads print what one does. Inputs: fuzz_seed.h.
  *
  *	build/tests/tool_seed seeds CORPUS && build/fuzz/fuzz_view CORPUS
  *	build/tests/tool_seed from DUMP CORPUS		more seeds, of a real dump

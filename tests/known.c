@@ -2,8 +2,8 @@
 /*
  * A program of which it is known where it is: compiled by it_symbols.sh, without a library, so that
  * all of its frames are its own. As process N of its kind it calls itself known-K, K = N % 8, and
- *is from then on in spin_K, called by call_K, called by entry, called by _start; for MS
- *milliseconds.
+ * is from then on in spin_K, called by call_K, called by entry, called by _start; for MS
+ * milliseconds.
  *
  *	known N MS
  *

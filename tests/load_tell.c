@@ -4,11 +4,11 @@
  *
  *	load_tell trigger REASON		prints what ringback_trigger() returned
  *	load_tell fork REASON			the same from a child that has its parent's
- *connection load_tell storm NR PER_SECOND		triggers at that rate; prints how many were
- *sent load_tell beat MS NR [stall MS]...	NR heartbeats, MS apart, then none for MS; prints
- *the number of those that were heard
+ * connection load_tell storm NR PER_SECOND		triggers at that rate; prints how many were
+ * sent load_tell beat MS NR [stall MS]...	NR heartbeats, MS apart, then none for MS; prints
+ * the number of those that were heard
  *	load_tell wait SECONDS			until a trigger is taken; prints after how many
- *tries
+ * tries
  */
 #include "trigger/ringback.h"
 

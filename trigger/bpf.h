@@ -14,7 +14,7 @@
  *	rc = bpf_load(&c, BPF_PROG_TYPE_KPROBE, "latency", &fd, err);
  *
  * Mistakes (too many instructions, a label that is nowhere, a jump too far) are kept in the code
- *and told by bpf_load(), so that nothing has to be checked in between. Programs run in the kernel
+ * and told by bpf_load(), so that nothing has to be checked in between. Programs run in the kernel
  * without us once they are on an event; they end with the event's descriptor, also when the
  * recorder is killed.
  */

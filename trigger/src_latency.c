@@ -5,8 +5,8 @@
  *
  * Calls within calls: a thread's calls are kept by the stack pointer at their start, the outermost
  * first, at most STOPWATCH_FRAMES. What has been left without a return (longjmp, an exception,
- *exec) shows by the stack pointer too: a call that starts at or above it, or returns above it, ends
- *it.
+ * exec) shows by the stack pointer too: a call that starts at or above it, or returns above it,
+ * ends it.
  *
  *	frame[0].place > frame[1].place > ...       the stack grows down
  *

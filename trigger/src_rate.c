@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Source "rate:EVENT>N/TIME": an event comes more often than that, on all CPUs together. Nobody
- *looks while it is rare: each CPU's event has a sampling period, and only its overflow wakes.
+ * looks while it is rare: each CPU's event has a sampling period, and only its overflow wakes.
  *
  *	         a CPU counted T/CPUs              all less than half of that in the window
  *	IDLE ──────────────────────────▶ MEASURING ─────────────────────────────────────────▶ IDLE

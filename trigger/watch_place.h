@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a hardware breakpoint goes: a function or variable of a file, which is at another address
- *in each process that has the file mapped, or an address of one process.
+ * in each process that has the file mapped, or an address of one process.
  *
  *	PATH:SYMBOL[+OFF][:MODE]   PID:SYMBOL[+OFF][:MODE]   PID:0xADDRESS[:MODE]
  *

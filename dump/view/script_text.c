@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A record as a line for people; see script.h. Close to perf script's columns, but the time counts
- *from the trigger:
+ * from the trigger:
  *
  *	            comm     tid [cpu]     seconds     event: what it says
  *	       redis-server    1234 [003]  -1.204812345  sched:sched_switch: prev_comm=...

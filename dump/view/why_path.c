@@ -7,7 +7,7 @@
  *
  *	checkout  run├─ sleep ──────────────────────────┤run      path, newest first:
  *	bank               ├ ready ┤ run ───────────────┤wakes    checkout run, bank run, bank
- *ready, sleep ─┤                                      bank asleep, checkout run
+ * ready, sleep ─┤                                      bank asleep, checkout run
  */
 #include "dump/view/why_impl.h"
 

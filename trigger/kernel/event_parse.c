@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Event text, in perf's syntax, to events; see event.h. A list is cut into items, an item into
- *parts:
+ * parts:
  *
  *	sched:sched_switch[prev_pid==0]		base, filter
  *	cpu-clock/freq=99/u			base, terms, modifiers
@@ -9,7 +9,7 @@
  *	uprobe:/bin/bash:readline+0x10		base only: its slashes and colons are the path's
  *
  * and the base decides who understands it: a fixed name (event_names.c), a PMU (pmu.c), a
- *tracepoint (tracepoint.c) or a uprobe (uprobe.c).
+ * tracepoint (tracepoint.c) or a uprobe (uprobe.c).
  */
 #include "trigger/kernel/event.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Why an event could not be opened or its ring not be mapped, as a sentence and something to type;
- *see event.h. Which setting is in the way follows the checks of sys_perf_event_open() and
- *perf_mmap() (kernel/events/core.c):
+ * see event.h. Which setting is in the way follows the checks of sys_perf_event_open() and
+ * perf_mmap() (kernel/events/core.c):
  *
  *	perf_event_paranoid	 what is refused to those without CAP_PERFMON
  *		> 2		 everything (Debian and others add this)

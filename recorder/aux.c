@@ -19,20 +19,23 @@
 
 /* What the kernel can map in one piece, on most machines. */
 #define HUGE_BYTES (2u << 20)
-/* Between memory of ours and what was mapped before: no power of two of any size lies between an
- * area and its copy then. Where a TLB has one place for an address (QEMU's), the pages that are
- * read and those that are written to would throw each other out: the copy took three times as long.
+/*
+ * Where a TLB has one place for an address, QEMU's of 256 pages and more, pages that are read and
+ * pages that are written at such a distance throw each other out: a copy takes three times as long.
  */
-#define GAP_BYTES (64u << 10)
+#define SPAN_BYTES (1u << 20)
+#define GAP_BYTES  (64u << 10)
 
 /* ---- memory ---- */
 
-/* The first place in [p, p + bytes + room) where so much can be huge pages, if it is enough for
- * some; what is before and behind it is given back. */
-static uint8_t *place_in(uint8_t *p, size_t bytes, size_t room)
+/* The first place from `p` on that can be huge pages, if it is enough for some, but not at such a
+ * distance from the area; what is before and behind it is given back. */
+static uint8_t *place_in(uint8_t *p, size_t bytes, size_t room, const uint8_t *area)
 {
 	size_t skip = bytes < HUGE_BYTES ? 0 : -(uintptr_t)p & (HUGE_BYTES - 1);
 
+	if (!(((uintptr_t)area - (uintptr_t)p - skip) & (SPAN_BYTES - 1)))
+		skip += GAP_BYTES;
 	if (skip)
 		munmap(p, skip);
 	munmap(p + skip + bytes, room - skip);
@@ -41,15 +44,15 @@ static uint8_t *place_in(uint8_t *p, size_t bytes, size_t room)
 
 /* Ours, there at once and not to be swapped out if that is allowed: copying must not wait for it.
  */
-static int take_memory(uint8_t **out, size_t bytes)
+static int take_memory(const struct aux *a, size_t bytes, uint8_t **out)
 {
-	size_t room = GAP_BYTES + (bytes < HUGE_BYTES ? 0 : HUGE_BYTES);
+	size_t room = HUGE_BYTES + GAP_BYTES;
 	uint8_t *p = mmap(NULL, bytes + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
-	p = place_in(p, bytes, room);
+	p = place_in(p, bytes, room, a->live);
 	madvise(p, bytes, MADV_HUGEPAGE);
 	/* A child would make each page be copied anew before it can be written. */
 	madvise(p, bytes, MADV_DONTFORK);
@@ -96,7 +99,7 @@ static int map_area(struct aux *a, const struct ring *live, uint64_t size)
 static int make_records(struct aux *a, const struct ring *live)
 {
 	uint8_t *p;
-	int rc = take_memory(&p, live->map_bytes);
+	int rc = take_memory(a, live->map_bytes, &p);
 
 	if (rc)
 		return rc;
@@ -124,7 +127,7 @@ int aux_open(struct aux *a, const struct ring *live, uint64_t size)
 	*a = (struct aux){.size = size};
 	rc = map_area(a, live, size);
 	if (!rc)
-		rc = take_memory(&a->copy, size);
+		rc = take_memory(a, size, &a->copy);
 	if (!rc)
 		rc = make_records(a, live);
 	if (!rc && !(a->sums = calloc(size / STEP_BYTES, sizeof(*a->sums))))

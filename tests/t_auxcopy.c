@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * How much of an AUX area was written, by heads that count on and by heads that are places, and
- * what is copied of it; the crew that copies. On memory that this test writes as hardware does.
+ * what is copied of it, and where; the crew that copies. On memory that this test writes as
+ * hardware does.
  */
 #include "recorder/aux.h"
 #include "recorder/crew.h"
@@ -14,6 +15,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -256,6 +259,28 @@ static void records_that_may_have_been_overwritten_are_cut(void **state)
 	fake_free(f);
 }
 
+/* A file in memory is mapped as the kernel's is. */
+static void a_copy_has_a_place_in_the_tlb_beside_its_area(void **state)
+{
+	size_t before = 3 * (size_t)sysconf(_SC_PAGESIZE);
+
+	for (uint64_t size = 64u << 10; size <= 16u << 20; size *= 2) {
+		struct ring r = {.fd = memfd_create("area", MFD_CLOEXEC), .map_bytes = before};
+		struct aux a;
+
+		assert_int_equal(ftruncate(r.fd, (off_t)(before + size)), 0);
+		r.page = mmap(NULL, before, PROT_READ, MAP_SHARED, r.fd, 0);
+		assert_ptr_not_equal(r.page, MAP_FAILED);
+		assert_int_equal(aux_open(&a, &r, size), 0);
+		assert_int_equal(r.page->aux_offset, before);
+		assert_int_equal(r.page->aux_size, size);
+		assert_int_not_equal(((uintptr_t)a.live - (uintptr_t)a.copy) % (1u << 20), 0);
+		aux_close(&a);
+		munmap(r.page, before);
+		close(r.fd);
+	}
+}
+
 static void count(void *ctx, size_t job)
 {
 	__atomic_fetch_add((int *)ctx + job, 1, __ATOMIC_RELAXED);
@@ -292,6 +317,7 @@ int main(void)
 		cmocka_unit_test(one_byte_that_differs_is_enough),
 		cmocka_unit_test(blocks_are_not_longer_than_the_format_wants),
 		cmocka_unit_test(records_that_may_have_been_overwritten_are_cut),
+		cmocka_unit_test(a_copy_has_a_place_in_the_tlb_beside_its_area),
 		cmocka_unit_test(a_crew_does_each_job_once),
 	};
 

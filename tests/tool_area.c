@@ -9,9 +9,6 @@
  *
  * tool_area tails PID: how many rings a recorder maps to be read only, and of how many somebody has
  * moved a tail, data_tail or aux_tail.
- *
- * tool_area time BYTES FILE: how long a copy of so much takes in memory, and how long write(2) to a
- * file; the shortest of several, in ns.
  */
 #include "dump/aux.h"
 #include "dump/base/err.h"
@@ -23,12 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_AREAS 64
-#define TURNS	  5
-#define IDLE_US	  200000
 
 /* Where an area stood in the dump before. */
 struct place {
@@ -203,66 +197,12 @@ static int tails(const char *pid)
 	return 0;
 }
 
-/* ---- times ---- */
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t shortest(const uint64_t *v)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; i < TURNS; i++)
-		least = v[i] < least ? v[i] : least;
-	return least;
-}
-
-static int times(size_t bytes, const char *path)
-{
-	uint8_t *from = malloc(bytes), *to = malloc(bytes);
-	uint64_t copy[TURNS], file[TURNS];
-	int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
-
-	if (!from || !to || fd < 0)
-		return 1;
-	memset(to, 1, bytes);
-	for (int i = 0; i < TURNS; i++) {
-		uint64_t t;
-
-		memset(from, i, bytes);
-		usleep(IDLE_US); /* as before a dump: nothing is warm */
-		t = now();
-		memcpy(to, from, bytes);
-		copy[i] = now() - t;
-		if (to[bytes - 1] != i || ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))
-			return 1;
-		usleep(IDLE_US);
-		t = now();
-		if (write(fd, from, bytes) != (ssize_t)bytes)
-			return 1;
-		file[i] = now() - t;
-	}
-	printf("memcpy=%" PRIu64 " write=%" PRIu64 "\n", shortest(copy), shortest(file));
-	close(fd);
-	free(from);
-	free(to);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "time"))
-		return times(strtoul(argv[2], NULL, 0), argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "tails"))
 		return tails(argv[2]);
 	if (argc < 2) {
-		fprintf(stderr, "usage: tool_area DUMP..., tool_area tails PID, or: tool_area "
-				"time BYTES FILE\n");
+		fprintf(stderr, "usage: tool_area DUMP..., or: tool_area tails PID\n");
 		return 2;
 	}
 	for (int i = 1; i < argc; i++)

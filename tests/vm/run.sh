@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh [-k new] [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel (-k new: with that of the
-# next release's backports), 4 CPUs and the test module (module/pmu.c), under QEMU without the host's help, and prints their
-# points as one TAP: "ok N - TEST: what". Exits with 0 when the guest ended by itself and no point failed. Everything is built
-# in $RINGBACK_BUILD/vm (-k new: vm-new); what the kernel said is in console.log there. In the guest: the sources' tests/
-# in /src, program, loads and tools in /build, the host's own tools and libraries as far as they are named below, the rest from
-# busybox.
+# next release's backports), 4 CPUs (or $VM_CPUS) and the test module (module/pmu.c), under QEMU without the host's help, and
+# prints their points as one TAP: "ok N - TEST: what". Exits with 0 when the guest ended by itself and no point failed.
+# Everything is built in $RINGBACK_BUILD/vm (-k new: vm-new); what the kernel said is in console.log there. In the guest: the
+# sources' tests/ in /src, program, loads and tools in /build, the host's own tools and libraries as far as they are named
+# below, the rest from busybox.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -78,7 +78,8 @@ make_root() {
 # One thread for all CPUs: with one each, QEMU 7.2 now and then runs a breakpoint for ever that the kernel put into its own
 # code and took away again (a tracepoint switched on). It is no slower on two CPUs.
 boot() {
-	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=single -smp 4 -m 1G -nodefaults -display none -no-reboot \
+	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=single -smp "${VM_CPUS:-4}" -m 1G \
+		-nodefaults -display none -no-reboot \
 		-kernel "$image" -initrd "$dir/initramfs" \
 		-append 'console=ttyS0 panic=-1 quiet loglevel=6' \
 		-serial "file:$dir/console.log" -serial "file:$dir/tests.log" </dev/null

@@ -206,18 +206,20 @@ busy_areas "a command" "$(head -n 1 "$work/out" | grep rbd || tail -n 1 "$work/o
 
 # ---- how long it takes ----
 
-# Told, not asserted: all CPUs here are one thread of the host, of whose time it gets what others leave. The shortest of each
-# is what tells, on a host that does nothing else: tests/vm/run.sh tests/vm/guest/it_aux.sh
+# Told, not asserted: all CPUs here are one thread of the host, of whose time it gets what others leave.
+# `make bench BENCH=blackout` tells more.
 size=4194304
 set_to rate 8192
 rm -f "$work"/dumps/*.rbd
 rec_start --symbols off --channel "trace:rb_aux_mod//;size=$size" -C 1
 step=0.4
-times=$("$area" time $size "$work/file")
-for ((i = 0; i < 5; i++)); do
-	dump
-done
-rec_stop
+dump
+dump
 check "4 MiB are right too" areas "$work"/dumps/*.rbd
-echo "# 4 MiB, ns: stopped for $(each trace blackout), of this copying $(each trace copy); $times"
+rec_stop
+rec_start --symbols off --channel "trace:rb_aux_mod//;size=$size" -C 1
+check "how long it stands still is told beside memcpy and write" \
+	"$loads/tool_blackout" "$rec_pid" "$work/out" rb_aux_count $size 5 "$work" 1
+echo "# 4 MiB, us: stood still, of this copying; memcpy, write: $(paste -sd';' <<<"$tap_out")"
+rec_stop
 tap_end

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A row a line. */
@@ -77,6 +78,15 @@ void source_comm(uint32_t tid, char comm[16])
 	}
 	/* It ends with a newline. */
 	comm[n > 0 ? n - 1 : 0] = '\0';
+}
+
+uint32_t source_uid(uint32_t tid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", tid);
+	return stat(path, &st) ? 0 : st.st_uid;
 }
 
 void sighting_name(struct sighting *s)

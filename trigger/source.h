@@ -37,6 +37,8 @@ void sighting_add(struct sighting *s, const char *fmt, ...) __attribute__((forma
 void sighting_name(struct sighting *s);
 /* The name of a thread, from /proc; "" when it is gone. */
 void source_comm(uint32_t tid, char comm[16]);
+/* Whose it is, from /proc: root's too when it must not dump core; 0 when it is gone. */
+uint32_t source_uid(uint32_t tid);
 /* A copy that shares the evidence, and the end of one. */
 struct sighting sighting_share(const struct sighting *s);
 void sighting_fini(struct sighting *s);

@@ -295,6 +295,7 @@ static void describe(const struct stopwatch *w, const struct stopwatch_record *r
 	what->began_ns = rec->began_ns;
 	what->tid = rec->tid;
 	what->pid = rec->pid;
+	what->uid = source_uid(rec->tid);
 	memcpy(what->comm, rec->comm, sizeof(what->comm));
 	what->comm[sizeof(what->comm) - 1] = '\0';
 	if (!what->nr_hits)

@@ -347,6 +347,8 @@ void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighti
 	what->nr_hits++;
 	if (!what->comm[0] && s->pid)
 		source_comm(s->tid, what->comm);
+	if (!what->uid && s->tid)
+		what->uid = source_uid(s->tid);
 	if (!what->stack_hash)
 		what->stack_hash = tap_sample_hash(s);
 	evidence_put(what->evidence);

@@ -7,6 +7,7 @@
 #include "dump/base/err.h"
 #include "trigger/evidence.h"
 #include "trigger/kernel/event.h"
+#include "trigger/parked.h"
 #include "trigger/tap.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -214,6 +216,54 @@ static void a_pattern_is_the_kernels(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void tell(int fd, uint32_t kind, uint32_t pid, const char *text)
+{
+	struct parked_message m = {.kind = kind, .pid = pid};
+	char buf[64];
+
+	memcpy(buf, &m, sizeof(m));
+	memcpy(buf + sizeof(m), text, strlen(text));
+	assert_int_equal(send(fd, buf, sizeof(m) + strlen(text), 0), sizeof(m) + strlen(text));
+}
+
+/* The recorder looks at signals, then at what is told of cores: both may come in between. */
+static void what_is_told_before_its_signal_was_looked_at_is_kept(void **state)
+{
+	struct evidence *e;
+	struct parked *p;
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(parked_new(fds[0], &p), 0);
+	assert_int_equal(evidence_new(&e), 0);
+	tell(fds[1], PARKED_SAY, 4711, "threads=8");
+	tell(fds[1], PARKED_END, 4711, "");
+	assert_true(parked_pump(p));
+	parked_expect(p, 4711, e);
+	assert_true(parked_pump(p));
+	assert_true(evidence_wait(e, 0));
+	assert_string_equal(evidence_line(e, 0), "threads=8");
+	evidence_put(e);
+
+	/* Nobody wants these, and they are in nobody's way. */
+	for (uint32_t pid = 1; pid <= 3; pid++) {
+		tell(fds[1], PARKED_SAY, pid, "threads=1");
+		tell(fds[1], PARKED_END, pid, "");
+	}
+	assert_int_equal(evidence_new(&e), 0);
+	tell(fds[1], PARKED_SAY, 4712, "threads=9");
+	tell(fds[1], PARKED_END, 4712, "");
+	parked_expect(p, 4712, e);
+	for (int i = 0; i < 100; i++)
+		assert_true(parked_pump(p));
+	assert_true(evidence_wait(e, 0));
+	assert_string_equal(evidence_line(e, 0), "threads=9");
+	evidence_put(e);
+	close(fds[1]);
+	assert_false(parked_pump(p));
+	parked_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +274,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_crash_wakes_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pattern_is_the_kernels, setup, teardown),
+		cmocka_unit_test(what_is_told_before_its_signal_was_looked_at_is_kept),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

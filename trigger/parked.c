@@ -24,9 +24,14 @@ struct crash {
 	size_t kind;
 };
 
+/* How often what is told of an unknown process waits for its rule to have been asked. */
+#define EARLY_PASSES 8
+
 struct parked {
 	int fd;
 	bool gone;
+	unsigned nr_early;
+	uint32_t unknown_pid; /* no rule wants it */
 	struct crash crashes[MAX_CRASHES];
 	_Alignas(8) uint8_t message[sizeof(struct parked_message) + CRASH_SAMPLE_MAX];
 };
@@ -79,6 +84,8 @@ void parked_expect(struct parked *p, pid_t pid, struct evidence *e)
 		else if (p->crashes[i].pid == pid && p->crashes[i].e == e)
 			return;
 	}
+	if (p->unknown_pid == (uint32_t)pid)
+		p->unknown_pid = 0;
 	if (p->gone || !c || crash_sample_kind(e, &kind))
 		return;
 	*c = (struct crash){pid, now, evidence_get(e), kind};
@@ -102,18 +109,47 @@ static void take(struct parked *p, const struct parked_message *m, struct bytes 
 	}
 }
 
+static bool is_expected(const struct parked *p, uint32_t pid)
+{
+	for (size_t i = 0; i < MAX_CRASHES; i++)
+		if (p->crashes[i].pid && p->crashes[i].pid == (pid_t)pid)
+			return true;
+	return false;
+}
+
+/* Its signal came before, but may not have been looked at: then it is by the next pass. */
+static bool is_early(struct parked *p)
+{
+	struct parked_message m;
+
+	if (recv(p->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) != sizeof(m) ||
+	    m.pid == p->unknown_pid || is_expected(p, m.pid)) {
+		p->nr_early = 0;
+		return false;
+	}
+	if (++p->nr_early < EARLY_PASSES)
+		return true;
+	p->nr_early = 0;
+	p->unknown_pid = m.pid;
+	return false;
+}
+
 bool parked_pump(struct parked *p)
 {
 	struct parked_message m;
 	ssize_t n = -1;
 
 	for (int i = 0; !p->gone && i < MAX_PASS; i++) {
+		if (is_early(p))
+			return true;
 		n = recv(p->fd, p->message, sizeof(p->message), MSG_DONTWAIT);
 		if (n <= 0)
 			break;
 		if ((size_t)n < sizeof(m))
 			continue;
 		memcpy(&m, p->message, sizeof(m));
+		if (m.pid == p->unknown_pid && m.kind == PARKED_END)
+			p->unknown_pid = 0;
 		take(p, &m, (struct bytes){p->message + sizeof(m), (size_t)n - sizeof(m)});
 	}
 	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))

@@ -33,5 +33,6 @@ int parked_fd(const struct parked *p);
 /* Of this process a core is coming: its threads are to go into this evidence, which is expected
  * from now on. Where that can't be, nothing happens. */
 void parked_expect(struct parked *p, pid_t pid, struct evidence *e);
-/* Takes in what was told. False: those who hold the cores are gone. */
+/* Takes in what was told; of a process that is not expected only when it was asked for a while: its
+ * signal may not have been looked at. False: those who hold the cores are gone. */
 bool parked_pump(struct parked *p);

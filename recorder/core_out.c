@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,8 @@
 /* As the kernel looks for zeros: by pages of a core. */
 #define PAGE	      4096u
 #define DUMPABLE_ROOT 2
+/* A program that takes nothing for so long gets no more. */
+#define TAKES_MS (5 * 60 * 1000)
 
 static void say(struct core_out *o, const char *what, const char *why)
 {
@@ -144,7 +147,7 @@ static void to_program(struct core_out *o, char **argv, int pidfd, const struct 
 		say(o, "none: RLIMIT_CORE is 1", "");
 		return;
 	}
-	if (pipe2(p, O_CLOEXEC)) {
+	if (pipe2(p, O_CLOEXEC) || fcntl(p[1], F_SETFL, O_NONBLOCK)) {
 		say(o, argv[0], ": no pipe");
 		return;
 	}
@@ -194,12 +197,19 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return !n || (!p[0] && !memcmp(p, p + 1, n - 1));
 }
 
+static bool may_write(const struct core_out *o)
+{
+	struct pollfd p = {.fd = o->fd, .events = POLLOUT};
+
+	return poll(&p, 1, TAKES_MS) > 0;
+}
+
 static bool put(struct core_out *o, const uint8_t *p, size_t n)
 {
 	while (n) {
 		ssize_t w = o->is_file ? pwrite(o->fd, p, n, (off_t)o->at) : write(o->fd, p, n);
 
-		if (w < 0 && errno == EINTR)
+		if (w < 0 && (errno == EINTR || (errno == EAGAIN && may_write(o))))
 			continue;
 		if (w <= 0)
 			return false;

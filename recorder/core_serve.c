@@ -27,8 +27,11 @@
 #define MAX_WORKERS 256
 /* Whoever connects and then says nothing is not waited for. */
 #define SILENT_MS 2000
-/* When one more is due although there are so many workers. */
+/* How often it is looked whether one has ended when there are so many. */
 #define FULL_MS 20
+/* When so many get nowhere for so long, whoever crashes then is let go without a core: it must not
+ * wait for those. */
+#define STUCK_NS 2000000000ull
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -63,7 +66,8 @@ struct ack {
 struct core_serve {
 	const struct core_state *state;
 	int listen_fd, report;
-	size_t nr_workers;
+	size_t nr_workers, max_workers;
+	uint64_t moved_ns; /* when there was room last */
 };
 
 /* ---- the socket ---- */
@@ -76,6 +80,7 @@ static void name_socket(int dir_fd, struct sockaddr_un *a)
 
 int core_serve_new(const struct core_state *s, int report, struct core_serve **out, struct err *err)
 {
+	const char *fewer = getenv("RINGBACK_CRASH_WORKERS");
 	struct core_serve *c = calloc(1, sizeof(*c));
 	struct sockaddr_un a;
 	mode_t mask = umask(0177);
@@ -83,7 +88,9 @@ int core_serve_new(const struct core_state *s, int report, struct core_serve **o
 
 	if (!c)
 		return err_set(err, -ENOMEM, "out of memory");
-	*c = (struct core_serve){.state = s, .report = report};
+	*c = (struct core_serve){.state = s, .report = report, .max_workers = MAX_WORKERS};
+	if (fewer) /* by tests */
+		c->max_workers = (size_t)atoi(fewer);
 	name_socket(s->dir_fd, &a);
 	unlinkat(s->dir_fd, CORE_SOCKET_NAME, 0);
 	c->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -240,14 +247,30 @@ static void reap(struct core_serve *c)
 		c->nr_workers--;
 }
 
+static bool is_full(struct core_serve *c)
+{
+	reap(c);
+	if (c->nr_workers < c->max_workers)
+		c->moved_ns = clock_ns();
+	return c->nr_workers >= c->max_workers;
+}
+
+static void let_go(struct core_serve *c)
+{
+	int fd;
+
+	while ((fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		close(fd);
+}
+
 static void take_all(struct core_serve *c, enum core_way way)
 {
 	int fd;
 
-	reap(c);
-	while (c->nr_workers < MAX_WORKERS &&
-	       (fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+	while (!is_full(c) && (fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		take_one(c, way, fd);
+	if (is_full(c) && clock_ns() - c->moved_ns > STUCK_NS)
+		let_go(c);
 }
 
 void core_serve_run(struct core_serve *c, enum core_way way, int talk, int recorder)
@@ -257,7 +280,7 @@ void core_serve_run(struct core_serve *c, enum core_way way, int talk, int recor
 			     {.fd = c->listen_fd, .events = POLLIN}};
 
 	while (!p[0].revents && !p[1].revents) {
-		bool full = c->nr_workers >= MAX_WORKERS;
+		bool full = is_full(c);
 
 		p[2].events = full ? 0 : POLLIN;
 		/* Nobody else waits for what has ended. */
@@ -269,7 +292,9 @@ void core_serve_run(struct core_serve *c, enum core_way way, int talk, int recor
 
 void core_serve_rest(struct core_serve *c, enum core_way way)
 {
+	uint64_t end = clock_ns() + STUCK_NS;
+
 	do {
 		take_all(c, way);
-	} while (c->nr_workers >= MAX_WORKERS && !usleep(FULL_MS * 1000));
+	} while (is_full(c) && clock_ns() < end && !usleep(FULL_MS * 1000));
 }

@@ -47,6 +47,7 @@ struct work {
 	struct core_head h;
 	struct core_out out;
 	bool ended; /* the stream has */
+	int silent_ms;
 	size_t nr_told;
 	uint8_t *chunk;
 };
@@ -61,7 +62,7 @@ static size_t take(struct work *w, uint8_t *to, size_t n)
 	ssize_t r;
 
 	while (got < n && !w->ended) {
-		int ready = poll(&p, 1, SILENT_MS);
+		int ready = poll(&p, 1, w->silent_ms);
 
 		if (!ready || (ready < 0 && errno != EINTR)) {
 			w->ended = true;
@@ -222,7 +223,10 @@ static void copy(struct work *w)
 
 void core_work(const struct core_job *j)
 {
-	struct work w = {.job = j, .chunk = malloc(CHUNK_BYTES)};
+	const char *sooner = getenv("RINGBACK_CRASH_SILENT_MS"); /* by tests */
+	struct work w = {.job = j,
+			 .chunk = malloc(CHUNK_BYTES),
+			 .silent_ms = sooner ? atoi(sooner) : SILENT_MS};
 	bool waits = false;
 
 	w.out.fd = -1;

@@ -63,6 +63,7 @@ boxed
 check "namespaces: the crash has a dump" wait_for 10 has_dumps 1
 check "and names, of a program that only it could see" has_names "$(last)" 'crash_at_last\|wait_cond\|load_crew'
 check "and the number that it has for the whole machine" test "$(info_json "$(last)" .trigger.pid)" -gt 100
+equal "and whose it is" 65534 "$(info_json "$(last)" .trigger.uid)"
 rec_stop
 for way in socket pipe; do
 	unset RINGBACK_CRASH_PIPE
@@ -76,6 +77,7 @@ for way in socket pipe; do
 	boxed
 	check "$way: namespaces: the crash has a dump" wait_for 10 has_dumps 1
 	equal "$way: with all threads" 8 "$(saw threads)"
+	equal "$way: and whose it is" 65534 "$(info_json "$(last)" .trigger.uid)"
 	equal "$way: its core is in the file system that it has for itself" 8 "$(threads "$work/bin/core.boxed")"
 	equal "$way: and nowhere else" "" "$(ls "$work/box")"
 
@@ -104,4 +106,61 @@ for way in socket pipe; do
 	rec_stop
 done
 unset RINGBACK_CRASH_PIPE
+
+# ---- the stream stops: what came is kept, and nobody is waited for for ever ----
+
+mkdir -m 700 "$work/kept"
+(umask 077 && echo "core.%p" >"$work/kept/core_pattern.saved")
+mkdir "$work/live"
+(cd "$work/live" && ulimit -Sc unlimited && exec sleep 1000) &
+live=$!
+head -c 1000003 /dev/urandom >"$work/half"
+mkfifo "$work/fifo"
+exec 8<>"$work/fifo"
+RINGBACK_CRASH_SILENT_MS=300 timeout 20 "$RINGBACK" crash-handler "$work/kept" $live $live 11 1 <"$work/fifo" &
+handler=$!
+cat "$work/half" >&8
+wait "$handler"
+equal "a stream that stops in the middle is not waited for" 0 $?
+exec 8<&-
+check "and what came of it is in the core" cmp "$work/half" "$work/live/core.$live"
+kill "$live"
+wait "$live" 2>/dev/null
+
+# ---- nobody takes the core ----
+
+# crash_aside: a load_crew that crashes in the background; $aside
+crash_aside() {
+	(cd "$work/box" && ulimit -c unlimited && exec "$crew" bulk 1) >/dev/null 2>&1 &
+	aside=$!
+}
+if grep -q socket /proc/sys/kernel/core_modes 2>/dev/null; then
+	cp "$(command -v sleep)" "$work/bin/rb$$"
+	echo "|$work/bin/rb$$ 600" >$setting
+	at_end+=("pkill -KILL -x rb$$")
+	export RINGBACK_CRASH_WORKERS=2
+	# shellcheck disable=SC2086
+	rec_start $quiet --crash-hold
+	for n in 1 2; do
+		crash_aside
+		held[n]=$aside
+		check "crash $n, whose core nobody reads, has a dump" wait_for 10 has_dumps $n
+		equal "with all threads" 8 "$(saw threads)"
+	done
+	crash_aside
+	ended() { ! kill -0 "$1"; }
+	check "when all who can wait do, another that crashes is not held for them" wait_for 10 ended "$aside"
+	check "and has a dump" wait_for 10 has_dumps 3
+	kill -KILL "${held[1]}"
+	check "who is held can be killed" wait_for 10 ended "${held[1]}"
+	SECONDS=0
+	rec_stop
+	check "the recorder ends while there are some" test $SECONDS -le 4
+	equal "and the pattern is back" "|$work/bin/rb$$ 600" "$(cat $setting)"
+	pkill -KILL -x rb$$
+	check "when the program ends, who is held does" wait_for 10 ended "${held[2]}"
+	unset RINGBACK_CRASH_WORKERS
+else
+	skip "a core that nobody takes" "this kernel has no coredump socket"
+fi
 tap_end

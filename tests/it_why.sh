@@ -19,7 +19,8 @@ happens() {
 	status=$?
 	[ $status = 77 ] && return 77
 	dump=$(tail -n 1 "$work/$1/paths")
-	"$RINGBACK" why --json "$dump" >"$work/$1.json" && "$RINGBACK" why "$dump" >"$work/$1.txt"
+	"$RINGBACK" why "$dump" >"$work/$1.txt" &
+	"$RINGBACK" why --json "$dump" >"$work/$1.json" && wait $!
 }
 
 got() {

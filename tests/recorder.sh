@@ -57,7 +57,9 @@ side_by_side() {
 			export RINGBACK_RUNTIME_DIR=$work/run
 			trap finish EXIT
 			trap 'exit 1' INT TERM
+			SECONDS=0
 			"$part"
+			echo "# $part: $SECONDS s"
 			echo "# end of $part"
 		) >"$work/$part.tap" &
 		shells+=("$!")

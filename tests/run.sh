@@ -5,8 +5,9 @@
 # (warnings are errors), and fuzz targets. Then, one more at a time than there are CPUs, for many mostly wait: unit tests and
 # fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a time;
 # beside all these those in a guest. Then those with a line "# SETTING: kernel.NAME", which they change for everybody, no two of
-# the same setting at a time; one by one those with a line "# ALONE: why"; and those with a line "# SANITIZE" again with the
-# program that has the sanitizers. The last line is "N passed, N failed, N skipped", counted over the points of all tests.
+# the same setting at a time; those that only want to sleep; one by one the others with a line "# ALONE: why"; and those with
+# a line "# SANITIZE" again with the program that has the sanitizers. The last line is "N passed, N failed, N skipped",
+# counted over the points of all tests.
 # RINGBACK_NO_SKIP=1: a skipped point is a failure of the whole.
 #
 # Tests find the program in $RINGBACK, the one with sanitizers in $RINGBACK_SAN, loads and tools in
@@ -139,7 +140,9 @@ mapfile -t plain < <(built "${unit_names[@]/#/$build/}")
 mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")
 mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/}")
 mapfile -t checked < <(in_order "${long_units[@]}" -- "${checked[@]}")
-mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}")
+unwoken='# ALONE: another test would wake the recorder'
+mapfile -t asleep < <(grep -lx "$unwoken" "${program_tests[@]}")
+mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}" | xargs -r grep -Lx "$unwoken")
 mapfile -t settings < <(grep -l '^# SETTING: ' "${program_tests[@]}")
 mapfile -t others < <(grep -LE '^# (ALONE|SETTING): ' "${program_tests[@]}" | grep -vx tests/it_vm.sh)
 mapfile -t others < <(in_order it_damage.sh it_kill.sh it_export_perf.sh it_pack.sh it_unwind.sh it_symbols.sh -- "${others[@]}")
@@ -152,6 +155,7 @@ prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" te
 prove_step "whole program" 2 "${others[@]}"
 beside_end
 prove_step "whole program, where it changes settings" 2 "${settings[@]}"
+prove_step "whole program, asleep" 2 "${asleep[@]}"
 prove_step "whole program, one by one" 1 "${alone[@]}"
 if [ -x "$RINGBACK_SAN" ]; then
 	export RINGBACK=$RINGBACK_SAN RINGBACK_BUILD=$sanitized RINGBACK_TAP=$tap/sanitized

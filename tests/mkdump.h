@@ -315,7 +315,16 @@ static inline void mk_sample(struct mk_records *r, uint64_t time, const void *ra
 	buf_free(&b);
 }
 
-/* The smallest tracepoint: common fields and a number. */
+/* The format of the smallest tracepoint: common fields and a number. */
+static const char mk_number_format[] =
+	"name: value\nID: 300\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	"\tfield:unsigned int value;\toffset:8;\tsize:4;\tsigned:0;\n\n"
+	"print fmt: \"value=%u\", REC->value\n";
+
 struct mk_raw {
 	uint16_t type;
 	uint8_t flags, preempt;

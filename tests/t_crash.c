@@ -5,6 +5,7 @@
 #include "trigger/trigger.h"
 
 #include "dump/base/err.h"
+#include "tests/with_engine.h"
 #include "trigger/evidence.h"
 #include "trigger/kernel/event.h"
 #include "trigger/parked.h"
@@ -23,23 +24,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-static int setup(void **state)
-{
-	const struct engine_options opt = {0};
-	struct engine *e;
-
-	if (engine_new(&opt, &e, NULL))
-		return -1;
-	*state = e;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	engine_free(*state);
-	return 0;
-}
 
 static void add(struct engine *e, const char *rule)
 {

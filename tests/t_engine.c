@@ -4,6 +4,7 @@
 #include "trigger/trigger.h"
 
 #include "dump/base/err.h"
+#include "tests/with_engine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,23 +21,6 @@
 #include <cmocka.h>
 
 #define SEC 1000000000ull
-
-static int setup(void **state)
-{
-	const struct engine_options opt = {0};
-	struct engine *e;
-
-	if (engine_new(&opt, &e, NULL))
-		return -1;
-	*state = e;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	engine_free(*state);
-	return 0;
-}
 
 static const struct rule *add(struct engine *e, const char *text)
 {

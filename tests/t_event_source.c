@@ -8,6 +8,7 @@
 #include "trigger/evidence.h"
 #include "trigger/source.h"
 #include "tests/kept.h"
+#include "tests/with_engine.h"
 
 #include <setjmp.h>
 #include <pthread.h>
@@ -21,23 +22,6 @@
 #include <cmocka.h>
 
 #define RULE "event:raw_syscalls:sys_enter[id==%d]"
-
-static int setup(void **state)
-{
-	const struct engine_options opt = {0};
-	struct engine *e;
-
-	if (engine_new(&opt, &e, NULL))
-		return -1;
-	*state = e;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	engine_free(*state);
-	return 0;
-}
 
 static void add(struct engine *e, const char *text)
 {

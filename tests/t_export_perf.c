@@ -23,15 +23,6 @@
 #define HIT	 2000000000ull
 #define KERNEL	 0xffffffff81000000ull
 
-static const char format[] =
-	"name: value\nID: 300\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:unsigned int value;\toffset:8;\tsize:4;\tsigned:0;\n\n"
-	"print fmt: \"value=%u\", REC->value\n";
-
 /* ---- the dump ---- */
 
 /*
@@ -162,7 +153,7 @@ static struct mk make_dump(void)
 	mk_event(&d, 4, 3, "this", 0, MIX_TYPE);
 	mk_event(&d, 5, 3, "that", 0, MIX_TYPE);
 	put_ids(&d);
-	mk_format(&d, TP_VALUE, "demo", format);
+	mk_format(&d, TP_VALUE, "demo", mk_number_format);
 	for (uint32_t i = 0; i < 4; i++)
 		mk_cpu_window(&d, i, i, (int32_t)i);
 	put_ledger(&d);
@@ -447,7 +438,7 @@ static void test_tracing_data(void **state)
 	struct bytes b = {at(f.b, s.off, s.size), s.size};
 
 	assert_memory_equal(b.p, "\x17\x08\x44tracing0.5\0\0\x08\0\x10\0\0header_page", 32);
-	assert_non_null(memmem(b.p, b.len, format, sizeof(format) - 1));
+	assert_non_null(memmem(b.p, b.len, mk_number_format, sizeof(mk_number_format) - 1));
 	assert_non_null(memmem(b.p, b.len, "name: naked\nID: 301\n", 20));
 	assert_memory_equal(b.p + b.len - 8, "\0\0\0\0\0\0\0\0", 8);
 	free((void *)e.b.p);
@@ -471,7 +462,7 @@ static void test_pipe(void **state)
 	fclose(out);
 	assert_memory_equal(p, "PERFILE2\x10\0\0\0\0\0\0\0\x40", 17);
 	assert_non_null(memmem(p, n, "deep-clock", 10));
-	assert_non_null(memmem(p, n, format, sizeof(format) - 1));
+	assert_non_null(memmem(p, n, mk_number_format, sizeof(mk_number_format) - 1));
 	/* From the second record on: where rounds end depends on what stands before. */
 	assert_non_null(memmem(p, n, file.b.p + f.data.off + 80, 400));
 	free(p);

@@ -12,6 +12,7 @@
 #include "recorder/ledger.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/sideband.h"
+#include "tests/ledger_ask.h"
 #include "tests/side_records.h"
 
 #include <sched.h>
@@ -44,14 +45,6 @@ static void seen(struct ledger *l, uint64_t ns, uint32_t tid, uint32_t ppid, con
 		.tid = tid, .pid = tid, .ppid = ppid, .start_ns = 2 * S, .comm = comm};
 
 	ledger_seen_task(l, ns, &t);
-}
-
-static void assert_comm(struct ledger *l, uint32_t tid, uint64_t ns, const char *want)
-{
-	char comm[16];
-
-	assert_true(ledger_comm(l, tid, ns, comm));
-	assert_string_equal(comm, want);
 }
 
 static struct ledger *with_kthreadd(void)

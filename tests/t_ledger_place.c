@@ -4,6 +4,7 @@
  * Times are seconds (S). */
 #include "recorder/ledger.h"
 
+#include "tests/ledger_ask.h"
 #include "tests/side_records.h"
 
 #include <setjmp.h>
@@ -72,14 +73,6 @@ static void assert_cgroup(struct ledger *l, uint32_t tid, uint64_t ns, const cha
 	assert_int_equal(ledger_cgroup(l, tid, ns, path, sizeof(path)), want != NULL);
 	if (want)
 		assert_string_equal(path, want);
-}
-
-static struct ledger_stats stats_of(struct ledger *l)
-{
-	struct ledger_stats s;
-
-	ledger_stats(l, &s);
-	return s;
 }
 
 static struct ledger *new_ledger(void)

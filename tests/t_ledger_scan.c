@@ -6,6 +6,7 @@
  */
 #include "recorder/ledger.h"
 
+#include "tests/ledger_ask.h"
 #include "tests/side_records.h"
 
 #include <setjmp.h>
@@ -51,39 +52,6 @@ static void mapped(struct ledger *l, uint64_t ns, uint32_t pid, uint64_t start, 
 	struct side_mmap m = {.start = start, .len = 0x1000, .path = path};
 
 	take(l, side_mmap2(&rec, ns, pid, pid, &m));
-}
-
-static void assert_comm(struct ledger *l, uint32_t tid, uint64_t ns, const char *want)
-{
-	char comm[16];
-
-	if (!want) {
-		assert_false(ledger_comm(l, tid, ns, comm));
-		return;
-	}
-	assert_true(ledger_comm(l, tid, ns, comm));
-	assert_string_equal(comm, want);
-}
-
-static void assert_path(struct ledger *l, uint32_t tid, uint64_t ns, uint64_t addr,
-			const char *want)
-{
-	char path[64];
-
-	if (!want) {
-		assert_false(ledger_path(l, tid, ns, addr, path, sizeof(path)));
-		return;
-	}
-	assert_true(ledger_path(l, tid, ns, addr, path, sizeof(path)));
-	assert_string_equal(path, want);
-}
-
-static struct ledger_stats stats_of(struct ledger *l)
-{
-	struct ledger_stats s;
-
-	ledger_stats(l, &s);
-	return s;
 }
 
 static struct ledger *new_ledger(void)

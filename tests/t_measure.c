@@ -8,6 +8,7 @@
 #include "trigger/trigger.h"
 
 #include "dump/base/err.h"
+#include "tests/with_engine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,23 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-static int setup(void **state)
-{
-	const struct engine_options opt = {0};
-	struct engine *e;
-
-	if (engine_new(&opt, &e, NULL))
-		return -1;
-	*state = e;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	engine_free(*state);
-	return 0;
-}
 
 static uint64_t now_ns(void)
 {

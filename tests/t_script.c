@@ -26,15 +26,6 @@
 #define HIT	 2000000000ull
 #define KERNEL	 0xffffffff81000000ull
 
-static const char format[] =
-	"name: value\nID: 300\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:unsigned int value;\toffset:8;\tsize:4;\tsigned:0;\n\n"
-	"print fmt: \"value=%u\", REC->value\n";
-
 static void put_ledger(struct mk *d)
 {
 	mk_task(d, 1, 10, 10, 1, 0, 0);
@@ -90,7 +81,7 @@ static struct mk begin(void)
 	mk_event(&d, 1, 0, "sys:naked", TP_NAKED, RAW_TYPE);
 	mk_event(&d, 2, 1, "cpu-clock", 0, CPU_TYPE);
 	mk_event(&d, 3, 2, "page-faults", 0, DWARF_TYPE);
-	mk_format(&d, TP_VALUE, "sys", format);
+	mk_format(&d, TP_VALUE, "sys", mk_number_format);
 	for (uint32_t i = 0; i < 4; i++)
 		mk_cpu_window(&d, i, i < 2 ? 0 : i - 1, i == 1);
 	put_ledger(&d);

@@ -25,15 +25,6 @@
 #define NR_BLOCKS 40u
 #define BLOCK_NR  300u
 
-static const char format[] =
-	"name: value\nID: 300\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:unsigned int value;\toffset:8;\tsize:4;\tsigned:0;\n\n"
-	"print fmt: \"value=%u\", REC->value\n";
-
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
@@ -53,7 +44,7 @@ static struct mk begin(void)
 	mk_channel(&d, 1, "cpu", CPU_TYPE);
 	mk_event(&d, 0, 0, "sys:value", TP, RAW_TYPE);
 	mk_event(&d, 1, 1, "cpu-clock", 0, CPU_TYPE);
-	mk_format(&d, TP, "sys", format);
+	mk_format(&d, TP, "sys", mk_number_format);
 	for (uint32_t i = 0; i < NR_RINGS; i++)
 		mk_cpu_window(&d, i, i / 2, (int32_t)i % 2);
 	for (uint32_t i = 0; i < 8; i++) {

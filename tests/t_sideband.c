@@ -8,6 +8,7 @@
 
 #include "trigger/kernel/clock.h"
 #include "trigger/kernel/event.h"
+#include "tests/ledger_ask.h"
 #include "tests/side_records.h"
 
 #include <sched.h>
@@ -85,14 +86,6 @@ static int teardown(void **state)
 	ledger_free(x->ledger);
 	free(x);
 	return 0;
-}
-
-static void assert_comm(struct ledger *l, uint32_t tid, uint64_t ns, const char *want)
-{
-	char comm[16];
-
-	assert_true(ledger_comm(l, tid, ns, comm));
-	assert_string_equal(comm, want);
 }
 
 static void records_are_taken_in_the_order_of_time(void **state)

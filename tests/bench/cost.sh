@@ -39,20 +39,14 @@ row "storm: round trips in 2 s alone" "$alone" trips
 row "storm with ringback recording it" "$(percent "$work/ours")" "% slower"
 row "storm with perf record --overwrite -c 1" "$(percent "$work/perf")" "% slower"
 
-switches() {
-	cat /proc/"$rec_pid"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
-}
-cpu_ticks() {
-	awk '{ sub(/.*\) /, ""); print $12 + $13 }' /proc/"$rec_pid"/stat
-}
 rec_start --config /dev/null -a
 in_background "$loads/load_switch" 60 >/dev/null
 sleep 1
 before=$(switches)
-ticks=$(cpu_ticks)
+ticks=$(cpu_ticks "$rec_pid")
 sleep 10
 row "recorder: context switches in 10 s" $(($(switches) - before)) switches "default preset, storm of scheduler events"
-row "recorder: CPU time in 10 s" $((($(cpu_ticks) - ticks) * 1000 / $(getconf CLK_TCK))) ms
+row "recorder: CPU time in 10 s" $((($(cpu_ticks "$rec_pid") - ticks) * 1000 / $(getconf CLK_TCK))) ms
 row "recorder: resident memory" "$(awk '/VmRSS/ { print $2 }' /proc/"$rec_pid"/status)" KiB "$(awk '/RssAnon/ { print $2 }' /proc/"$rec_pid"/status) KiB of it its own"
 kill "$bg_pid"
 rec_stop

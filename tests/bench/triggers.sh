@@ -5,6 +5,13 @@
 # The time is that of the record that met it.
 . tests/bench/lib.sh
 
+# us_of_dumps FILTER: what jq says of each dump, into $work/us
+us_of_dumps() {
+	while read -r dump; do
+		info_json "$dump" "$1"
+	done <"$work/out" >"$work/us"
+}
+
 # cause_to_paused NAME RULE COMMAND...: 50 times COMMAND, each of which meets the rule once
 cause_to_paused() {
 	local name=$1 rule=$2 i
@@ -18,9 +25,7 @@ cause_to_paused() {
 		wait_for 5 eval '[ "$(wc -l <"$work/out")" -ge '$i' ]'
 	done
 	rec_stop
-	while read -r dump; do
-		info_json "$dump" '.stats.signal_ns / 1000'
-	done <"$work/out" >"$work/us"
+	us_of_dumps '.stats.signal_ns / 1000'
 	row "$name: cause to last ring paused" "$(median "$work/us")" us \
 		"median of $(wc -l <"$work/us"); 90 % $(percentile 90 "$work/us"), max $(max "$work/us")"
 }
@@ -55,9 +60,7 @@ still_running() {
 		wait "$bg_pid" 2>/dev/null
 	done
 	rec_stop
-	while read -r dump; do
-		info_json "$dump" '(.stats.signal_ns - (.trigger.began | tonumber)) / 1000 - 20000'
-	done <"$work/out" >"$work/us"
+	us_of_dumps '(.stats.signal_ns - (.trigger.began | tonumber)) / 1000 - 20000'
 	row "while-running$1: passed to last ring paused" "$(median "$work/us")" us \
 		"median of $(wc -l <"$work/us"), looked at each 10 ms; max $(max "$work/us")"
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a fuzzer's input (fuzz_seed.h) to the file that is read: for fuzz_reader.c and fuzz_view.c.
+ * From a fuzzer's input (fuzz_seed.h) to the file that is read: for fuzz_reader.c, fuzz_view.c and
+ * fuzz_report.c.
  */
 #pragma once
 
@@ -115,4 +116,19 @@ static inline struct bytes fuzz_file(const uint8_t *data, size_t size)
 			   file.len};
 	buf_free(&file);
 	return b;
+}
+
+/* What can be opened as it should be is shown that way, like the program does; and as damaged. */
+static inline void fuzz_shown(const uint8_t *data, size_t size,
+			      void (*use)(struct bytes file, bool damaged))
+{
+	struct bytes b;
+
+	if (!size)
+		return;
+	b = fuzz_file(data, size);
+	use(b, false);
+	if ((data[0] & FUZZ_KIND) != FUZZ_REPAIRED)
+		use(b, true);
+	free((void *)b.p);
 }

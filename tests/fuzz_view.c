@@ -420,15 +420,6 @@ static void use(struct bytes file, bool damaged)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bytes b;
-
-	if (!size)
-		return 0;
-	b = fuzz_file(data, size);
-	/* What can be opened as it should be is shown that way, like the program does. */
-	use(b, false);
-	if ((data[0] & FUZZ_KIND) != FUZZ_REPAIRED)
-		use(b, true);
-	free((void *)b.p);
+	fuzz_shown(data, size, use);
 	return 0;
 }

@@ -516,7 +516,7 @@ static void stop(struct daemon *d)
 			 engine_nr_open(s->engine));
 }
 
-/* What the others are loaded in spite of. */
+/* What the others are armed in spite of, and what one can not see. */
 static void tell_of_rules(const struct engine *e)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
@@ -526,6 +526,8 @@ static void tell_of_rules(const struct engine *e)
 		if (*r.why)
 			log_warn("rule %s %s: %s", r.text, r.armed ? "is as it was" : "is left out",
 				 r.why);
+		else if (*r.trouble && !r.nr_hits)
+			log_warn("rule %s: %s", r.text, r.trouble);
 	}
 }
 
@@ -660,8 +662,10 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 	int rc = open_loop(&d, err);
 
 	d.more_hits = true; /* what came before anybody slept here may have been told already */
-	if (!rc)
+	if (!rc) {
+		tell_of_rules(s->engine);
 		log_info("recording");
+	}
 	if (!rc)
 		rc = loop(&d, err);
 	close_loop(&d);

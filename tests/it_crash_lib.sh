@@ -63,8 +63,10 @@ for way in "segv 11" "fpe 8" "ill 4" "trap 5" "abort 6" "queue 11" "deep 11"; do
 	equal "without a recorder, $how: ends by $signal" "$signal $signal" "$(awk '{ print $1 }' "$work/runs" | xargs)"
 	check "without a recorder, $how: at once" test "$(most "$work/runs")" -lt 100000
 done
-with "$hard" own >"$work/said"
-check "without a recorder, a handler runs" grep -q 'own handler' "$work/said"
+for how in own altstack altdeep; do
+	with "$hard" $how >"$work/said"
+	check "without a recorder, a handler runs: $how" grep -q 'own handler' "$work/said"
+done
 
 # ---- a dump of each, and its stack ----
 
@@ -112,12 +114,45 @@ one loader2 11 ''
 one handler 11 'crash middle outer on_usr1 .* main'
 one deep 11 'deep deep deep'
 one own 11 'crash middle outer main'
+one altstack 11 'crash middle outer main'
+one altdeep 11 'deep deep deep'
+one altonly 11 'crash middle outer main'
 one plain 11 'crash middle outer main'
 one restore 11 'crash middle outer main'
 one child 11 'crash middle outer child main'
 one away 11 'crash middle outer main' "$work/empty"
 one closed 11 'crash middle outer main'
 one gone 11 '' "$work/there.so"
+
+# ---- a recorder that is not root: it may not watch signals, and sees those who tell ----
+
+chmod 711 "$work"
+mkdir -m 755 "$work/bin"
+mkdir -m 700 "$work/theirs" "$work/theirs/run"
+cp "$RINGBACK" "$library" "$hard" "$work/bin"
+chown -R 65534 "$work/theirs"
+# theirs HOW: a recorder of nobody's, and a program of it that crashes
+theirs() {
+	: >"$work/out"
+	RINGBACK_RUNTIME_DIR=$work/theirs/run as_nobody "$work/bin/ringback" record --config /dev/null -o "$work/theirs" -e cpu-clock/freq=1/ \
+		-T 'crash:load_crash*' -- env LD_PRELOAD="$work/bin/libringback-crash.so" RINGBACK_TELL="$work/theirs/run/default.tell" \
+		"$work/bin/load_crash_lib" "$1" 2>"$work/err" </dev/null | grep rbd >"$work/out"
+}
+theirs own
+check "not root: it says what it can see" grep -q 'only programs with libringback-crash.so are seen: ' "$work/err"
+equal "not root: a dump" 1 "$(dumps)"
+equal "not root: of whom" "SIGSEGV 65534" "$(saw signal) $(info_json "$(last)" .trigger.uid)"
+like "not root: the callers found in the process" 'crash middle outer main' "$(functions "$(last)")"
+like "not root: the callers found in the dump" 'crash middle outer main' "$(stack "$(last)")"
+# stack_bytes: of the copy of the stack
+stack_bytes() {
+	"$RINGBACK" script --json "$(last)" | jq 'select(.user_stack and .event == "crash:thread") | .user_stack.bytes'
+}
+check "not root: with more of its stack than it sent" test "$(stack_bytes)" -gt 3072
+theirs private
+equal "not root, of one that may not be looked into: a dump" 1 "$(dumps)"
+check "with the stack that it sent" test "$(stack_bytes)" -le 3072
+like "and in it the callers" 'crash middle outer main' "$(stack "$(last)")"
 
 # ---- two and more at once; faults that a program lives on with ----
 

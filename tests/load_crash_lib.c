@@ -12,7 +12,11 @@
  *	deep		recursion without end, in a thread
  *	threads		eight threads at once, by different signals
  *	own		with a handler that says "own handler", and then ends by the signal
- *	plain		likewise, by signal() and raise()
+ *	altstack	likewise, on a stack for handlers that the program has for itself
+ *	altdeep		likewise, when its stack is full
+ *	altonly		with such a stack and no handler
+ *	private		that nobody else may look into
+ *	plain		as own, by signal() and raise()
  *	jump		with a handler that jumps out of it; exits with 0
  *	restore		a handler is installed over another, and that one put back
  *	child		a child does, and so does its parent then
@@ -30,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,7 +96,7 @@ static __attribute__((noinline)) void crash(void)
 
 	if (!strcmp(how, "malloc") || !strcmp(how, "top")) {
 		heap();
-	} else if (!strcmp(how, "deep")) {
+	} else if (!strcmp(how, "deep") || !strcmp(how, "altdeep")) {
 		sink = deep(0);
 	} else if (!strcmp(how, "gone")) {
 		void *h = dlopen(arg, RTLD_NOW);
@@ -177,6 +182,31 @@ static void own(int sig, siginfo_t *info, void *ucontext)
 	raise(sig);
 }
 
+static char alt[8192];
+
+static void own_on_alt(int sig, siginfo_t *info, void *ucontext)
+{
+	static const char text[] = "own handler\n";
+	const char *here = __builtin_frame_address(0);
+
+	if (here < alt || here >= alt + sizeof(alt) || info->si_signo != SIGSEGV)
+		_exit(8);
+	sink = (int)write(1, text, sizeof(text) - 1);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void with_alt(void)
+{
+	struct sigaction a = {.sa_sigaction = own_on_alt, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	stack_t s = {.ss_sp = alt, .ss_size = sizeof(alt)}, was;
+
+	if (sigaltstack(&s, NULL) || sigaltstack(NULL, &was) || was.ss_sp != alt)
+		_exit(7);
+	if (strcmp(how, "altonly") != 0)
+		sigaction(SIGSEGV, &a, NULL);
+}
+
 static void plain(int sig)
 {
 	static const char text[] = "own handler\n";
@@ -257,6 +287,10 @@ int main(int argc, char **argv)
 		signal(SIGUSR1, on_usr1);
 	else if (!strcmp(how, "own"))
 		with_own();
+	else if (!strncmp(how, "alt", 3))
+		with_alt();
+	else if (!strcmp(how, "private"))
+		prctl(PR_SET_DUMPABLE, 0);
 	else if (!strcmp(how, "plain"))
 		signal(SIGSEGV, plain);
 	else if (!strcmp(how, "restore"))

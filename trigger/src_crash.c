@@ -42,7 +42,8 @@
 
 struct source {
 	struct event_list events;
-	struct tap *tap;
+	struct tap *tap;	  /* NULL: the kernel does not let us, only programs tell */
+	char why_told[200];	  /* that is */
 	uint32_t sig_at, code_at; /* in the tracepoint's fields */
 	pid_t pid;		  /* 0: of whomever */
 	char comm[COMM_MAX + 1];  /* a pattern; "": of any name */
@@ -198,33 +199,62 @@ static void crash_close(struct source *s)
 	free(s);
 }
 
+static int watch_signals(struct source *s, const struct source_env *env, struct err *err)
+{
+	char event[512];
+	int rc;
+
+	write_event(s, event, sizeof(event));
+	rc = event_parse(event, env ? env->caps : NULL, &s->events, err);
+	if (!rc)
+		rc = find_fields(s, err);
+	if (!rc)
+		rc = open_tap(s, env, err);
+	return rc;
+}
+
+/* For those who may not watch signals there are programs with libringback-crash.so. */
+static int watch_programs(struct source *s, int rc, const struct err *err)
+{
+	const char *why = strstr(err->what, "': ");
+
+	if ((rc != -EACCES && rc != -EPERM) || !s->told || s->parked)
+		return rc;
+	snprintf(s->why_told, sizeof(s->why_told),
+		 "only programs with libringback-crash.so are seen: %.130s",
+		 why ? why + 3 : err->what);
+	return 0;
+}
+
 static int crash_open(const struct rule *r, const struct source_env *env, struct source **out,
 		      struct err *err)
 {
 	struct source *s = calloc(1, sizeof(*s));
-	char event[512];
+	struct err why = ERR_INIT;
 	int rc;
 
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	s->epoll_fd = -1;
-	rc = parse(r, s, err);
-	write_event(s, event, sizeof(event));
-	if (!rc)
-		rc = event_parse(event, env ? env->caps : NULL, &s->events, err);
-	if (!rc)
-		rc = find_fields(s, err);
-	if (!rc)
-		rc = open_tap(s, env, err);
-	if (!rc && env && env->parked)
-		rc = join_parked(s, env->parked, err);
+	rc = parse(r, s, &why);
 	if (!rc && env && env->tell && told_new(env->tell, s->pid, s->comm, &s->told))
-		rc = err_set(err, -ENOMEM, "out of memory for a trigger");
-	if (rc)
+		rc = err_set(&why, -ENOMEM, "out of memory for a trigger");
+	if (!rc) {
+		s->parked = env ? env->parked : NULL;
+		rc = watch_signals(s, env, &why);
+		if (rc)
+			rc = watch_programs(s, rc, &why);
+	}
+	if (!rc && s->parked)
+		rc = join_parked(s, s->parked, &why);
+	if (rc) {
+		if (err)
+			*err = why;
 		crash_close(s);
-	else
-		*out = s;
-	return rc;
+		return rc;
+	}
+	*out = s;
+	return 0;
 }
 
 /* ---- a crash ---- */
@@ -307,6 +337,8 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 			parked_expect(s->parked, (pid_t)what->pid, what->evidence);
 		return 1;
 	}
+	if (!s->tap)
+		return 0;
 	for (int i = 0; i < MAX_PASS && (rc = tap_next(s->tap, &t, err)) > 0; i++) {
 		if (s->pid && t.pid != (uint32_t)s->pid)
 			continue; /* a process that it started */
@@ -332,12 +364,14 @@ static void crash_answered(struct source *s)
 
 static int crash_fd(const struct source *s, uint32_t *events)
 {
+	if (!s->tap)
+		return -1;
 	return s->epoll_fd >= 0 ? s->epoll_fd : tap_fd(s->tap);
 }
 
 static int crash_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	return tap_cpu(s->tap, cpu, online, err);
+	return s->tap ? tap_cpu(s->tap, cpu, online, err) : 0;
 }
 
 /* ---- what it says of itself ---- */
@@ -350,6 +384,11 @@ static void crash_plan(const struct source *s, struct source_plan *out)
 		snprintf(whom, sizeof(whom), "a thread of process %d", (int)s->pid);
 	else if (*s->comm)
 		snprintf(whom, sizeof(whom), "a thread named %s", s->comm);
+	if (!s->tap) {
+		snprintf(out->watches, sizeof(out->watches), "%s", s->why_told);
+		snprintf(out->costs, sizeof(out->costs), "nothing until such a program crashes");
+		return;
+	}
 	snprintf(out->watches, sizeof(out->watches),
 		 "signal:signal_deliver, for a fatal signal that %s does not handle", whom);
 	snprintf(out->costs, sizeof(out->costs),
@@ -363,6 +402,8 @@ static bool crash_trouble(const struct source *s, char *out, size_t n)
 		snprintf(out, n, "process %d has ended: it can't crash any more", (int)s->pid);
 	else if (s->hold_ended)
 		snprintf(out, n, "--crash-hold has ended: only crashing threads are recorded");
+	else if (!s->tap)
+		snprintf(out, n, "%s", s->why_told);
 	else if (s->nr_unseen)
 		snprintf(out, n, "%llu crashes came too fast to be looked at",
 			 (unsigned long long)s->nr_unseen);

@@ -153,10 +153,12 @@ memory() {
 	check "and of what" saw below '^of=MemAvailable$'
 	check "a rule that was not met made no dump" test "$(grep -cE -- '-(far|above)\.rbd$' "$work/out")" = 0
 	rec_stop
+	unload eater
+}
 
-	# When it has let go of all that.
-	tell eater append "$work/freed" all of it
-	wait_for 20 test -e "$work/freed"
+# --- rss ---
+size() {
+	load eater
 	fresh "rss:${pids[eater]}>100M;name=rss" "rss:$idle>100M;name=other"
 	tell eater eat 80
 	check "rss: does not fire below the threshold" silent rss 3
@@ -466,7 +468,7 @@ crowds() {
 	many
 	pressure
 }
-side_by_side memory with_priority machine crowds every exits lines looking looking_seldom
+side_by_side memory size with_priority machine crowds every exits lines looking looking_seldom
 kill "$idle"
 wait "$idle" 2>/dev/null
 tap_end

@@ -6,6 +6,7 @@
  */
 #include "dump/view/ptflow.h"
 
+#include "tests/pt_memory.h"
 #include "tests/pt_packets.h"
 
 #define CODE_BYTES 256u
@@ -37,22 +38,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				  .max_blocks = 1,
 				  .crystal_eax = 2,
 				  .crystal_ebx = 300};
-	struct ptcode *code;
+	struct pt_memory *code;
 
 	if (size <= CODE_BYTES)
 		return -1;
-	assert(!ptcode_new(&code, NULL));
-	assert(!ptcode_add(code, CODE_AT, (struct bytes){data, CODE_BYTES}, NULL));
-	assert(!ptcode_seal(code, NULL));
+	code = pt_memory_new();
+	pt_memory_add(code, CODE_AT, (struct bytes){data, CODE_BYTES});
 	pt_psb(&p);
 	pt_mode(&p);
 	pt_ip(&p, PT_IP_FUP, CODE_AT);
 	pt_psbend(&p);
 	pt_put(&p, data + CODE_BYTES, size - CODE_BYTES);
-	in.code = code;
+	in.source = pt_memory_source(code);
 	in.bytes = (struct bytes){p.out.p, p.out.len};
 	check(&in);
 	buf_free(&p.out);
-	ptcode_free(code);
+	pt_memory_free(code);
 	return 0;
 }

@@ -4,30 +4,27 @@
  */
 #pragma once
 
-#include "dump/view/ptflow.h"
+#include "tests/pt_memory.h"
 #include "tests/pt_step.h"
 
 /* One piece for pages that lie one behind the other. */
-static inline struct ptcode *pt_code(const struct pt_page *pages, size_t nr)
+static inline struct pt_memory *pt_code(const struct pt_page *pages, size_t nr)
 {
-	struct ptcode *c;
+	struct pt_memory *m = pt_memory_new();
 	size_t first = 0;
-	int rc = ptcode_new(&c, NULL);
+	int rc = 0;
 
-	for (size_t i = 0; i < nr && !rc; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		struct buf b = {0};
 
 		if (i + 1 < nr && pages[i + 1].address == pages[i].address + PT_PAGE)
 			continue;
 		for (size_t k = first; k <= i && !rc; k++)
 			rc = buf_put(&b, pages[k].code, PT_PAGE);
-		if (!rc)
-			rc = ptcode_add(c, pages[first].address, (struct bytes){b.p, b.len}, NULL);
+		assert(!rc);
+		pt_memory_add(m, pages[first].address, (struct bytes){b.p, b.len});
 		buf_free(&b);
 		first = i + 1;
 	}
-	if (!rc)
-		rc = ptcode_seal(c, NULL);
-	assert(!rc);
-	return c;
+	return m;
 }

@@ -16,12 +16,12 @@
 
 static const struct pt_options plain = {.psb_bytes = 4096, .tsc = 1ull << 40};
 
-static struct ptflow_input input_of(struct bytes trace, const struct ptcode *code,
+static struct ptflow_input input_of(struct bytes trace, struct pt_memory *code,
 				    const struct pt_options *opt)
 {
 	return (struct ptflow_input){
 		.bytes = trace,
-		.code = code,
+		.source = pt_memory_source(code),
 		.clock = {.mult = 1},
 		.mtc_freq = (uint8_t)opt->mtc,
 		.nominal_ratio = PT_NOMINAL,
@@ -67,7 +67,7 @@ static struct ptflow_steps decode_input(const struct ptflow_input *in, unsigned 
 	return a.steps;
 }
 
-static struct ptflow_steps decode(struct bytes trace, const struct ptcode *code,
+static struct ptflow_steps decode(struct bytes trace, struct pt_memory *code,
 				  const struct pt_options *opt, unsigned int threads)
 {
 	struct ptflow_input in = input_of(trace, code, opt);
@@ -102,7 +102,7 @@ static uint64_t compare(const struct ptflow_steps *s, const struct pt_truth *t, 
 
 struct program {
 	struct pt_run run;
-	struct ptcode *code;
+	struct pt_memory *code;
 };
 
 static struct program program(char *const argv[], size_t max)
@@ -115,7 +115,7 @@ static struct program program(char *const argv[], size_t max)
 
 static void program_free(struct program *p)
 {
-	ptcode_free(p->code);
+	pt_memory_free(p->code);
 	pt_run_free(&p->run);
 }
 

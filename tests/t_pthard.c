@@ -12,6 +12,7 @@
 #include "dump/view/text.h"
 
 #include "tests/mkpt.h"
+#include "tests/pt_memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,25 +249,23 @@ static struct ptflow_steps flow_of(const void *code, size_t n, size_t psbs, size
 		.clock = {.mult = 1}, .max_steps = max_steps, .part_bytes = 1 << 30};
 	struct pt_packets p = {.max_tnt = 6};
 	struct ptflow_steps s = {0};
-	struct ptcode *c;
+	struct pt_memory *m = pt_memory_new();
 	struct ptflow *f;
 
-	assert_int_equal(ptcode_new(&c, NULL), 0);
-	assert_int_equal(ptcode_add(c, 0x1000, (struct bytes){code, n}, NULL), 0);
-	assert_int_equal(ptcode_seal(c, NULL), 0);
+	pt_memory_add(m, 0x1000, (struct bytes){code, n});
 	for (size_t i = 0; i < psbs; i++) {
 		mk_pt_begin(&p, 1000 + i);
 		pt_ip(&p, PT_IP_PGE, 0x1000);
 		pt_tnt(&p, true);
 		pt_tnt_flush(&p);
 	}
-	in.code = c;
+	in.source = pt_memory_source(m);
 	in.bytes = (struct bytes){p.out.p, p.out.len};
 	assert_int_equal(ptflow_new(&in, &f, NULL), 0);
 	assert_int_equal(ptflow_nr_parts(f), 1);
 	assert_int_equal(ptflow_part(f, 0, &s), 0);
 	ptflow_free(f);
-	ptcode_free(c);
+	pt_memory_free(m);
 	buf_free(&p.out);
 	return s;
 }

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 	struct gathered g = {0};
 	struct pt_truth *truth;
 	struct bytes code;
-	struct ptcode *ptcode;
+	struct pt_memory *memory;
 	struct ptflow *f;
 	struct pt_log log;
 	size_t nr, nr_wrong = 0;
@@ -132,8 +132,8 @@ int main(int argc, char **argv)
 		errx(2, "%s: it is no log", argv[2]);
 	truth = pt_log_steps(file, &nr);
 	fclose(file);
-	in.code = ptcode =
-		pt_code((const struct pt_page *)code.p, code.len / sizeof(struct pt_page));
+	memory = pt_code((const struct pt_page *)code.p, code.len / sizeof(struct pt_page));
+	in.source = pt_memory_source(memory);
 	if (ptflow_new(&in, &f, NULL))
 		errx(2, "%s: can't be decoded", argv[1]);
 	ns = cpu_ns();
@@ -148,6 +148,6 @@ int main(int argc, char **argv)
 	free(truth);
 	free(g.v);
 	ptflow_free(f);
-	ptcode_free(ptcode);
+	pt_memory_free(memory);
 	return nr_wrong ? 1 : 0;
 }

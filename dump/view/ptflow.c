@@ -66,17 +66,13 @@ int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *e
 	size_t step = in->part_bytes ? in->part_bytes : PART_BYTES, at = 0;
 	int rc = 0;
 
-	if ((!in->source.find && !in->code) || in->clock.shift >= 32)
+	if (!in->source.find || in->clock.shift >= 32)
 		return err_set(err, -EINVAL, "a trace without code, or with a clock of shift %u",
 			       in->clock.shift);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_sys(err, -ENOMEM, "decoding a trace");
 	f->in = *in;
-	if (in->code && !ptcode_source(in->code, &f->in.source)) {
-		free(f);
-		return err_set(err, -EINVAL, "code that is not sealed");
-	}
 	pthread_mutex_init(&f->lock, NULL);
 	while (!rc && at < in->bytes.len) {
 		const uint8_t *p = find_psb((struct bytes){in->bytes.p + at, in->bytes.len - at});

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "dump/base/bytes.h"
-#include "dump/view/ptcode.h"
 
 struct err;
 struct ptflow;
@@ -80,8 +79,7 @@ struct ptflow_clock {
 };
 
 struct ptflow_input {
-	struct bytes bytes;	   /* oldest first; borrowed until ptflow_free() */
-	const struct ptcode *code; /* sealed; likewise. NULL: it comes from `source` */
+	struct bytes bytes; /* oldest first; borrowed until ptflow_free() */
 	struct ptflow_source source;
 	struct ptflow_clock clock;
 	uint16_t family; /* of the processor, an Intel; 0: unknown */

@@ -60,8 +60,7 @@ compare() {
 	its "$work/report" report -i "$data" --stdio -g none --no-children -n -s comm,pid -w 0,0,64,0 -t '|'
 	its "$work/trace" script -i "$data" -F time,event,trace --ns
 	check "$1: perf script has the same samples, times, threads, addresses, files and functions" \
-		python3 $same script "$work/json" "$work/script"
-	python3 $same script "$work/json" "$work/script" >"$work/result"
+		eval 'python3 $same script "$work/json" "$work/script" >"$work/result" || { cat "$work/result"; false; }'
 	tail -n 2 "$work/result" | sed "s/^/# $1: /"
 	result=$(tail -n 1 "$work/result")
 	equal "$1: chains that perf gives up are those with what is no address" "$(broken_chains "$data")" \

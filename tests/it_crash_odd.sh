@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ALONE: kernel.core_pattern is everybody's
+# SETTING: kernel.core_pattern
 #
 # Crashes where less can be taken for granted: setuid programs with fs.suid_dumpable 2, programs in namespaces of users, mounts
 # and pids, cores that nobody takes and streams that stop. They go where the kernel would have put them, and hold up nobody else.

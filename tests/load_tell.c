@@ -2,13 +2,14 @@
 /*
  * A program that tells the recorder, with trigger/ringback.h:
  *
- *	load_tell trigger REASON		prints what ringback_trigger() returned
- *	load_tell fork REASON			the same from a child that has its parent's
- * connection load_tell storm NR PER_SECOND		triggers at that rate; prints how many were
- * sent load_tell beat MS NR [stall MS]...	NR heartbeats, MS apart, then none for MS; prints
- * the number of those that were heard
- *	load_tell wait SECONDS			until a trigger is taken; prints after how many
- * tries
+ *	load_tell trigger REASON	prints what ringback_trigger() returned
+ *	load_tell fork REASON		the same from a child that has its parent's connection
+ *	load_tell storm NR PER_SECOND	triggers at that rate; prints how many were sent
+ *	load_tell beat MS NR [stall MS]...
+ *					NR heartbeats, MS apart, then none for MS; prints the number
+ *					of those that were heard, and on stderr "late N": how often
+ *					the machine kept it from the next for 200 ms
+ *	load_tell wait SECONDS		until a trigger is taken; prints after how many tries
  */
 #include "trigger/ringback.h"
 
@@ -61,17 +62,23 @@ static void storm(long nr, long per_second)
 	printf("%ld\n", sent);
 }
 
+#define LATE_NS 200000000
+
 static void beat(int argc, char **argv)
 {
-	long heard = 0, i, ms = atol(argv[2]);
+	long heard = 0, late = 0, i, ms = atol(argv[2]);
 
 	for (i = 0; i < atol(argv[3]); i++) {
+		int64_t before = now_ns();
+
 		heard += ringback_heartbeat() == 0;
 		sleep_ns(ms * 1000000);
+		late += now_ns() - before > ms * 1000000 + LATE_NS;
 	}
 	for (i = 5; i < argc; i += 2)
 		sleep_ns(atol(argv[i]) * 1000000);
 	printf("%ld\n", heard);
+	fprintf(stderr, "late %ld\n", late);
 }
 
 static int wait_for_it(long seconds)

@@ -6,22 +6,27 @@
  *
  *	numbers=N missing=N duplicates=N uncovered=N overlap_min_ns=N overwritten=N
  *
- * where "uncovered" counts missing numbers that no reported gap explains: every number missing
- * between two dumps must have been counted between the time the earlier one was paused and the
- * later one was armed, and "overwritten" are bytes that the rings of all dumps but the first had no
- * room for. Exit 0 when it could read the dumps.
+ * where "uncovered" counts missing numbers that no reported gap explains: between two that were
+ * recorded while a ring was paused, from the earliest of its dump to the latest that was armed for
+ * the next, some may be missing; elsewhere none, and no ring records after it was paused.
+ * "overwritten" are bytes that the rings of all dumps but the first had no room for.
+ * Exit 0 when it could read the dumps.
  */
 #include "dump/base/err.h"
 #include "dump/reader.h"
 #include "dump/view/timeline.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define SLACK_NS 1000000
+
 struct seen {
 	uint64_t n, ns;
+	uint64_t paused_ns; /* its own ring */
 	int dump;
 };
 
@@ -29,6 +34,7 @@ struct all {
 	struct seen *v;
 	size_t nr, max;
 	uint64_t *armed_ns, *paused_ns; /* per dump: latest armed, earliest paused of its rings */
+	int nr_dumps;
 	int64_t overlap_min;
 	uint64_t overwritten; /* bytes, in all dumps but the first */
 };
@@ -39,7 +45,7 @@ static int fail(const char *path, const struct err *err)
 	return 1;
 }
 
-static void add(struct all *a, uint64_t n, uint64_t ns, int dump)
+static void add(struct all *a, uint64_t n, const struct timeline_record *rec, int dump)
 {
 	if (a->nr == a->max) {
 		a->max = a->max ? a->max * 2 : 1 << 16;
@@ -47,7 +53,7 @@ static void add(struct all *a, uint64_t n, uint64_t ns, int dump)
 		if (!a->v)
 			abort();
 	}
-	a->v[a->nr++] = (struct seen){n, ns, dump};
+	a->v[a->nr++] = (struct seen){n, rec->time_ns, rec->window->paused_ns, dump};
 }
 
 static void windows(struct all *a, const struct meta *m, int dump)
@@ -89,7 +95,7 @@ static int collect(struct all *a, const char *path, int dump, uint32_t tid)
 		if (!rec.event || (tid && rec.tid != tid) || rec.s.raw.len < 24)
 			continue;
 		memcpy(&arg, rec.s.raw.p + 16, 8);
-		add(a, arg, rec.time_ns, dump);
+		add(a, arg, &rec, dump);
 	}
 	timeline_close(t);
 	meta_free(m);
@@ -102,6 +108,17 @@ static int by_number(const void *x, const void *y)
 	const struct seen *a = x, *b = y;
 
 	return a->n < b->n ? -1 : a->n > b->n ? 1 : a->dump - b->dump;
+}
+
+/* Whether a ring was paused at some time between the two. */
+static bool in_a_gap(const struct all *a, const struct seen *p, const struct seen *q)
+{
+	/* The gap after dump i; the one after the last ends with nothing. */
+	for (int i = p->dump ? p->dump - 1 : 0; i <= q->dump; i++)
+		if (a->paused_ns[i] <= q->ns + SLACK_NS &&
+		    (i + 1 == a->nr_dumps || p->ns <= a->armed_ns[i + 1] + SLACK_NS))
+			return true;
+	return false;
 }
 
 static void report(struct all *a)
@@ -119,8 +136,7 @@ static void report(struct all *a)
 		if (q->n == p->n + 1)
 			continue;
 		missing += q->n - p->n - 1;
-		if (q->dump == p->dump || p->ns > a->paused_ns[p->dump] + 1000000 ||
-		    q->ns + 1000000 < a->armed_ns[q->dump])
+		if (!in_a_gap(a, p, q) || p->ns > p->paused_ns + SLACK_NS)
 			uncovered += q->n - p->n - 1;
 	}
 	printf("numbers=%zu missing=%" PRIu64 " duplicates=%" PRIu64 " uncovered=%" PRIu64
@@ -130,7 +146,7 @@ static void report(struct all *a)
 
 int main(int argc, char **argv)
 {
-	struct all a = {.overlap_min = INT64_MAX};
+	struct all a = {.overlap_min = INT64_MAX, .nr_dumps = argc - 2};
 	int bad = argc < 3;
 
 	a.armed_ns = calloc((size_t)argc, sizeof(uint64_t));

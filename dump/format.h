@@ -314,7 +314,7 @@ struct fmt_window_aux {
 #define FMT_AUX_TRUNCATED 4u /* a PERF_RECORD_AUX of the ring's says so; as the following */
 #define FMT_AUX_PARTIAL	  8u
 #define FMT_AUX_COLLISION 16u
-#define FMT_AUX_PAUSED	  32u /* what met the rule stopped it, in the kernel, before stop_ns */
+#define FMT_AUX_PAUSED	  32u /* an event that met a rule stopped it, in the kernel, at stop_ns */
 
 /* ---- LEDGER: each block stands alone (PATHs and NAMESPACES are repeated where needed) ---- */
 enum {

@@ -168,7 +168,7 @@ uint64_t aux_bytes(const struct aux *a)
 
 /* ---- stop and start ---- */
 
-void aux_stopped(struct aux *a, const struct ring *live)
+void aux_stopped(struct aux *a, const struct ring *live, uint64_t since_ns)
 {
 	struct fmt_window_aux *w = &a->window;
 	struct cycles_pair pair;
@@ -176,7 +176,9 @@ void aux_stopped(struct aux *a, const struct ring *live)
 	cycles_pair(&pair);
 	w->start_ns = w->start_cycles_ns = a->started.ns;
 	w->start_cycles = a->started.cycles;
-	w->stop_ns = w->stop_cycles_ns = pair.ns;
+	w->stop_cycles_ns = pair.ns;
+	w->stop_ns = since_ns ? since_ns : pair.ns;
+	a->paused = since_ns > 0;
 	w->stop_cycles = pair.cycles;
 	w->blackout_ns = 0;
 	a->stop_head = head_of(live);
@@ -284,7 +286,8 @@ void aux_measure(struct aux *a)
 	w->bytes = a->full ? a->size : to;
 	w->written_bytes = written;
 	w->head = a->stop_head;
-	w->flags = (written > a->size ? FMT_AUX_WRAPPED : 0) | (a->counting ? FMT_AUX_COUNTING : 0);
+	w->flags = (written > a->size ? FMT_AUX_WRAPPED : 0) |
+		   (a->counting ? FMT_AUX_COUNTING : 0) | (a->paused ? FMT_AUX_PAUSED : 0);
 	a->start_head = a->stop_head;
 }
 

@@ -41,6 +41,7 @@ struct aux {
 	uint64_t *sums;	     /* of the copy's pages */
 	bool went_over;	     /* aux_copy() has seen that it went around */
 	struct cycles_pair started;
+	bool paused; /* an event had stopped it before the recorder did */
 	/* The records beside it as they were at the stop: a ring in memory of our own. */
 	struct ring records;
 	uint64_t cut_bytes; /* its oldest, which may have been overwritten while it was copied */
@@ -58,8 +59,9 @@ void aux_close(struct aux *a);
 /* Of memory that it takes, the area and both copies. */
 uint64_t aux_bytes(const struct aux *a);
 
-/* Right after its event was stopped: when, and where it stands. */
-void aux_stopped(struct aux *a, const struct ring *live);
+/* Right after its event was stopped: when, and where it stands. `since_ns`: an event had stopped it
+ * then already; 0: none had. */
+void aux_stopped(struct aux *a, const struct ring *live, uint64_t since_ns);
 /* Copies what may have been written since the start. */
 void aux_copy(struct aux *a);
 /* Right after its event was started again, or for the first time. */

@@ -17,6 +17,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* To go on after a copy takes a tick of the trace's CPU, some 10 us; nobody waits for longer. */
+#define GO_ON_NS 2000000ull
 /* How much of a ring is gone through before looking at the clock: some 20 us. */
 #define HORIZON_STEP_BYTES (64u << 10)
 
@@ -200,6 +202,26 @@ static int bank_open_aux(struct banks *b, const struct channel *c, const struct 
 	return 0;
 }
 
+/* The area's event. Whether rules' events may stop its trace only trying tells. */
+static int open_notes(struct banks *b, const struct target *t, const struct caps *caps)
+{
+	if (!t->system || b->cpu < 0 || (caps && !caps->aux_pause))
+		return 0;
+	b->notes = calloc(1, sizeof(*b->notes));
+	if (!b->notes)
+		return -ENOMEM;
+	if (aux_notes_open(b->notes, b->bank[0].fds[0], b->cpu)) {
+		free(b->notes);
+		b->notes = NULL;
+	}
+	return 0;
+}
+
+int banks_trace_fd(const struct banks *b)
+{
+	return b->notes && !b->offline ? b->bank[0].fds[0] : -1;
+}
+
 static void pause_ring(struct bank *bank, bool pause)
 {
 	ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
@@ -226,6 +248,8 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
 	if (!rc && c->aux_bytes)
 		rc = bank_open_aux(b, c, caps, err);
+	if (!rc && c->aux_bytes && (rc = open_notes(b, t, caps)))
+		err_set(err, rc, "out of memory");
 	for (unsigned i = 0; i < b->nr_banks && !rc && b->always_on; i++)
 		pause_ring(&b->bank[i], true);
 	if (rc) {
@@ -244,6 +268,9 @@ void banks_close(struct banks *b)
 	if (b->aux)
 		aux_close(b->aux);
 	free(b->aux);
+	if (b->notes)
+		aux_notes_close(b->notes);
+	free(b->notes);
 	for (unsigned i = 0; i < b->nr_banks; i++)
 		bank_close(&b->bank[i]);
 	free(b->runs);
@@ -272,6 +299,11 @@ static enum bank_state state_of(const struct bank *bank)
 static void set_state(struct bank *bank, enum bank_state state)
 {
 	__atomic_store_n(&bank->state, state, __ATOMIC_RELEASE);
+}
+
+static void set_copying(struct banks *b, bool copying)
+{
+	__atomic_store_n(&b->copying, copying, __ATOMIC_RELEASE);
 }
 
 static struct bank *other(struct banks *b, const struct bank *bank)
@@ -304,13 +336,21 @@ void banks_start_again(struct banks *b)
 		leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
 }
 
+/* It may have stood for a while, where an event stopped it. */
+static void trace_stopped(struct banks *b)
+{
+	uint64_t since_ns = b->notes ? aux_notes_stands(b->notes, NULL) : 0;
+
+	aux_stopped(b->aux, &b->active->ring, since_ns);
+}
+
 void banks_retire(struct banks *b)
 {
 	assert(!b->frozen);
 	leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
 	b->offline = true;
 	if (b->aux)
-		aux_stopped(b->aux, &b->active->ring);
+		trace_stopped(b);
 }
 
 void banks_enable_spare(struct banks *b)
@@ -344,15 +384,65 @@ void banks_stop_aux(struct banks *b)
 		return;
 	if (!b->offline) {
 		aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
-		aux_stopped(b->aux, &b->active->ring);
+		trace_stopped(b);
+		set_copying(b, true);
 	}
 	/* Its records go on and are not cut at a dump: what is in the area may be as old as they.
 	 */
 	copy->armed_ns = b->active->armed_ns;
-	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_ns;
+	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_cycles_ns;
 	b->frozen_oldest_ns = banks_oldest(b);
 	set_state(copy, BANK_FROZEN);
 	__atomic_store_n(&b->frozen, copy, __ATOMIC_RELEASE);
+}
+
+/* What an event has stopped stays so however often it is switched off and on. */
+static void go_on(struct banks *b)
+{
+	bool stood = b->notes && aux_notes_stands(b->notes, NULL);
+
+	if (stood)
+		aux_notes_let_run(b->notes, clock_ns());
+	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+	if (stood)
+		aux_notes_wait(b->notes, GO_ON_NS);
+	aux_started(b->aux);
+	set_copying(b, false);
+}
+
+static void restart(struct banks *b)
+{
+	aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+}
+
+bool banks_stands(const struct banks *b, uint64_t *last_ns)
+{
+	return b->notes && !b->offline && !__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE) &&
+	       aux_notes_stands(b->notes, last_ns);
+}
+
+bool banks_let_run(struct banks *b, uint64_t until_ns)
+{
+	uint64_t last_ns;
+
+	if (!banks_stands(b, &last_ns))
+		return false;
+	if (last_ns >= until_ns)
+		return true;
+	if (aux_notes_let_run(b->notes, clock_ns()))
+		restart(b);
+	return false;
+}
+
+bool banks_take_brakes(struct banks *b)
+{
+	if (!b->notes || b->offline)
+		return true;
+	if (__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE))
+		return false;
+	restart(b);
+	return true;
 }
 
 void banks_copy_aux(struct banks *b)
@@ -360,10 +450,8 @@ void banks_copy_aux(struct banks *b)
 	if (!b->aux)
 		return;
 	aux_copy(b->aux);
-	if (!b->offline) {
-		aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
-		aux_started(b->aux);
-	}
+	if (!b->offline)
+		go_on(b);
 }
 
 void banks_measure_aux(struct banks *b)

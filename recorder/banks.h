@@ -30,6 +30,7 @@
 #pragma once
 
 #include "recorder/aux.h"
+#include "recorder/aux_notes.h"
 #include "recorder/channel.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/target.h"
@@ -86,6 +87,8 @@ struct banks {
 	bool always_on;	     /* events are never disabled: pausing the ring switches on and off */
 	bool offline;	     /* its CPU is gone: nothing is written into it any more */
 	struct aux *aux;     /* its AUX area; NULL: it has none */
+	struct aux_notes *notes; /* rules' events may stop its trace; NULL: they can't */
+	bool copying;		 /* from the stop of its trace until it goes on; atomic */
 	uint64_t last_paused_ns; /* of the last freeze */
 	uint64_t prev_paused_ns; /* of the last dump that was committed; 0: there was none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
@@ -120,6 +123,19 @@ void banks_enable_spare(struct banks *b); /* two banks: the spare records from h
 void banks_pause(struct banks *b);	  /* the active bank stops: it is FROZEN */
 void banks_stop_aux(struct banks *b);	  /* the trace into its area stops, if it has one */
 void banks_disable_frozen(struct banks *b);
+/* Whether a rule's event has stopped its trace, and when the last did (NULL: of no interest); but
+ * not while it is stopped for a dump. */
+bool banks_stands(const struct banks *b, uint64_t *last_ns);
+/*
+ * Lets a trace go on that a rule's event has stopped and that was not stopped for a dump since. One
+ * that was not stopped before `until_ns` is left alone: true.
+ */
+bool banks_let_run(struct banks *b, uint64_t until_ns);
+/* Brakes were added or switched on while it ran: they are on when its trace is started the next
+ * time, which is now. False: not now, it is being copied. */
+bool banks_take_brakes(struct banks *b);
+/* The event that leads the trace's group, for brakes; -1: its trace can't be stopped by events. */
+int banks_trace_fd(const struct banks *b);
 /* Copies the area and lets the trace go on. Several may be copied at once; not an area's twice. */
 void banks_copy_aux(struct banks *b);
 /* Of the copy: how much of it is new, and the records that go with it. */

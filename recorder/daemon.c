@@ -29,6 +29,7 @@
 #include "recorder/pending.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
+#include "recorder/traces.h"
 #include "trigger/repeats.h"
 
 #include <errno.h>
@@ -44,6 +45,8 @@
 #define MAX_HITS   16		/* read from the triggers in one go */
 #define LOOK_NS	   100000000ull /* not more often is the sideband drained in passing */
 
+#define STAND_MS 2 /* a hit that has stopped a trace has been read by then */
+
 struct daemon {
 	struct session *s;
 	int argc;
@@ -55,6 +58,7 @@ struct daemon {
 	bool writing;	    /* from dumper_start() to dumper_take() */
 	bool sealed;	    /* and what that dump answers is settled */
 	bool more_hits;	    /* may be there: the loop does not sleep */
+	bool traces_stand;  /* stopped by hits that may not have been read yet */
 	uint64_t looked_ns; /* when the sideband was drained last */
 	int exit_status;
 	struct pending pending;
@@ -283,6 +287,18 @@ static void on_engine(struct daemon *d)
 		log_warn("rule %s is disarmed", rule->name);
 	}
 	d->more_hits = true;
+}
+
+/*
+ * Those that a hit has stopped without a dump. The triggers were asked at `woken_ns`: the hit of
+ * one that stood for less than STAND_MS then may not have been there yet. For a hit that is to get
+ * its dump next, traces stand until then.
+ */
+static void let_traces_run(struct daemon *d, uint64_t woken_ns)
+{
+	d->traces_stand =
+		!d->more_hits && !d->pending.nr_hits &&
+		traces_let_run(d->s->recording, d->s->brakes, woken_ns - STAND_MS * 1000000ull);
 }
 
 static void seal(struct daemon *d)
@@ -631,7 +647,11 @@ static int loop(struct daemon *d, struct err *err)
 	struct epoll_event e[16];
 
 	while (!d->leave) {
-		int n = epoll_wait(engine_fd(d->s->engine), e, 16, d->more_hits ? 0 : -1);
+		int n = epoll_wait(engine_fd(d->s->engine), e, 16,
+				   d->more_hits	     ? 0
+				   : d->traces_stand ? STAND_MS
+						     : -1);
+		uint64_t woken_ns = clock_ns();
 
 		if (n < 0 && errno != EINTR)
 			return err_sys(err, -errno, "epoll_wait");
@@ -642,6 +662,8 @@ static int loop(struct daemon *d, struct err *err)
 				d->more_hits = true;
 			}
 		}
+		/* A trace that stands was hit, whatever we were woken for. */
+		d->more_hits |= traces_stand(d->s->recording);
 		if (d->more_hits)
 			on_engine(d);
 		for (int i = 0; i < n; i++)
@@ -650,6 +672,7 @@ static int loop(struct daemon *d, struct err *err)
 		/* A program's file is held from the drain on, so the earlier the better. */
 		if (clock_ns() - d->looked_ns >= LOOK_NS)
 			look_around(d);
+		let_traces_run(d, woken_ns);
 		if (d->stopping && engine_state(d->s->engine) == ENGINE_ARMED)
 			stop(d);
 	}

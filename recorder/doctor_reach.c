@@ -184,8 +184,9 @@ static void check_aux(struct doctor *d)
 			"recorder does when it is told");
 	else
 		doctor_add(d, GROUP, "pause of traces", DOCTOR_OK, false,
-			   "this kernel has aux_action; the recorder stops traces itself when a "
-			   "trigger is met");
+			   "an event that meets a rule can stop a CPU's trace in the kernel, if "
+			   "its PMU "
+			   "allows it: see --dry-run");
 }
 
 static void check_cgroups(struct doctor *d)

@@ -4,6 +4,7 @@
 
 #include "dump/base/str.h"
 #include "recorder/session.h"
+#include "trigger/brake.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,36 @@ static void print_answer(const struct session *s, const struct rule *r)
 	printf("\n");
 }
 
+static bool has_traces(const struct session *s)
+{
+	for (size_t i = 0; s->recording && i < recording_nr_channels(s->recording); i++)
+		if (recording_channel(s->recording, i)->aux_bytes)
+			return true;
+	return false;
+}
+
+/* Who stops hardware traces when the rule is met. */
+static void print_traces(const struct session *s, const struct rule *r, bool brakes)
+{
+	const char *why = "what meets the rule is not an event on a CPU that the kernel could see";
+
+	if (!has_traces(s))
+		return;
+	if (brakes) {
+		printf("    traces   stopped by the event itself, in the kernel, on the CPU where "
+		       "it "
+		       "comes\n");
+		return;
+	}
+	if (!s->caps.aux_pause)
+		why = "an event can't stop a trace before Linux 6.13";
+	else if (!brakes_nr_traces(s->brakes))
+		why = "an event can stop only traces of whole CPUs, and of PMUs that allow it";
+	else if (brake_unfit(r, &s->env))
+		why = brake_unfit(r, &s->env);
+	printf("    traces   stopped by the recorder when it has woken: %s\n", why);
+}
+
 static void print_rule(const struct session *s, size_t i)
 {
 	const struct rule *r = engine_rule(s->engine, i);
@@ -88,6 +119,7 @@ static void print_rule(const struct session *s, size_t i)
 	       str_safe(text, sizeof(text), plan.watches, strlen(plan.watches)));
 	printf("    costs    %s\n", str_safe(text, sizeof(text), plan.costs, strlen(plan.costs)));
 	print_answer(s, r);
+	print_traces(s, r, plan.brakes);
 }
 
 void dryrun_print(const struct session *s)

@@ -13,6 +13,7 @@
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 #include "recorder/sides.h"
+#include "trigger/brake.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ struct recording {
 	struct sides *sides;
 	struct crew *crew;	   /* copies AUX areas; NULL: there are none */
 	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */
+	struct brakes *brakes;	   /* NULL: none yet */
 	bool started;
 };
 
@@ -102,6 +104,37 @@ static int keep_banks(struct recording *r, struct banks *b)
 	return 0;
 }
 
+/* ---- traces that events stop ---- */
+
+static int join_brakes(const struct recording *r, const struct banks *b)
+{
+	int fd = r->brakes ? banks_trace_fd(b) : -1;
+
+	return fd < 0 ? 0 : brakes_add_trace(r->brakes, b->cpu, fd, b->notes->fd);
+}
+
+static void leave_brakes(const struct recording *r, const struct banks *b)
+{
+	if (r->brakes && banks_trace_fd(b) >= 0)
+		brakes_drop_trace(r->brakes, banks_trace_fd(b));
+}
+
+int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err)
+{
+	int rc = 0;
+
+	r->brakes = b;
+	for (size_t i = 0; i < r->nr_banks && !rc; i++)
+		rc = join_brakes(r, r->banks[i]);
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+static void end_banks(const struct recording *r, struct banks *b)
+{
+	leave_brakes(r, b);
+	banks_close(b);
+}
+
 static int open_banks(struct recording *r, const struct channel *c, int cpu, pid_t tid,
 		      struct err *err)
 {
@@ -113,9 +146,11 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 	rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
 	if (rc)
 		return rc;
-	rc = keep_banks(r, b);
+	rc = join_brakes(r, b);
+	if (!rc)
+		rc = keep_banks(r, b);
 	if (rc) {
-		banks_close(b);
+		end_banks(r, b);
 		return err_set(err, rc, "out of memory");
 	}
 	if (r->started) {
@@ -138,7 +173,7 @@ static int open_cpu(struct recording *r, int cpu, struct err *err)
 static void close_banks(struct recording *r, size_t keep)
 {
 	while (r->nr_banks > keep)
-		banks_close(r->banks[--r->nr_banks]);
+		end_banks(r, r->banks[--r->nr_banks]);
 }
 
 /*
@@ -347,6 +382,8 @@ void recording_start(struct recording *r)
 		banks_start(r->banks[i]);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_start_again(r->banks[i]);
+	if (r->brakes)
+		brakes_settled(r->brakes);
 	r->started = true;
 }
 
@@ -398,7 +435,7 @@ void recording_release(struct recording *r)
 
 static void drop_banks(struct recording *r, size_t i)
 {
-	banks_close(r->banks[i]);
+	end_banks(r, r->banks[i]);
 	memmove(&r->banks[i], &r->banks[i + 1], (--r->nr_banks - i) * sizeof(struct banks *));
 }
 
@@ -428,8 +465,10 @@ static void retire(struct recording *r, int cpu, size_t nr)
 
 		if (b->cpu != cpu)
 			continue;
-		if (!b->offline)
+		if (!b->offline) {
+			leave_brakes(r, b);
 			banks_retire(b);
+		}
 		if (++nr_offline > MAX_OFFLINE_PER_CPU * r->nr_channels) {
 			log_warn("CPU %d goes off and on faster than dumps are made: the oldest "
 				 "records of channel %s on it are dropped",

@@ -9,6 +9,7 @@
 #include "recorder/banks.h"
 #include "recorder/config.h"
 
+struct brakes;
 struct err;
 struct recording;
 
@@ -21,6 +22,11 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		   struct err *err);
 void recording_close(struct recording *r);
 
+/*
+ * From now on rules' events may stop the traces of CPUs (trigger/brake.h); `b` is borrowed. 0 or
+ * -ENOMEM.
+ */
+int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err);
 /* Switches everything on. */
 void recording_start(struct recording *r);
 

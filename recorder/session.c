@@ -6,6 +6,7 @@
 #include "recorder/core_state.h"
 #include "recorder/log.h"
 #include "recorder/priority.h"
+#include "trigger/brake.h"
 #include "trigger/parked.h"
 
 #include <ctype.h>
@@ -65,6 +66,10 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 			       : s->config.command ? getpid()
 						   : 0,
 	};
+	if (brakes_new(&s->brakes))
+		return err_set(err, -ENOMEM, "out of memory");
+	s->env.brakes = s->brakes;
+	s->env.post_ns = s->config.post_ns;
 	rc = tell_new(&s->tell, err);
 	s->env.tell = s->tell;
 	s->env.parked = s->parked;
@@ -160,7 +165,7 @@ static int open_recording(struct session *s, struct err *err)
 	rc = recording_open(channels, nr, s->config.nr_banks, &s->caps, &s->target, &s->recording,
 			    err);
 	config_channels_free(channels, nr);
-	return rc;
+	return rc ? rc : recording_join_brakes(s->recording, s->brakes, err);
 }
 
 static int open_parts(struct session *s, struct err *err)
@@ -335,6 +340,7 @@ void session_close(struct session *s)
 	ctl_close(s->ctl);
 	store_close(s->store);
 	engine_free(s->engine);
+	brakes_free(s->brakes);
 	tell_free(s->tell);
 	core_guard_stop(s->guard);
 	parked_free(s->parked);
@@ -355,11 +361,13 @@ int session_reload(struct session *s, int argc, char **argv, struct err *err)
 		return rc < 0 ? rc : -EINVAL;
 	eo = (struct engine_options){
 		.post_ns = fresh.post_ns, .cooldown_ns = fresh.cooldown_ns, .env = &s->env};
+	s->env.post_ns = fresh.post_ns;
 	rc = default_rules(&fresh, err);
 	if (!rc)
 		rc = engine_reload(s->engine, &eo, (const char *const *)fresh.rules, fresh.nr_rules,
 				   err);
 	if (rc) {
+		s->env.post_ns = s->config.post_ns;
 		config_free(&fresh);
 		return rc;
 	}

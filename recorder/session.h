@@ -34,6 +34,7 @@ struct session {
 	struct tellsock *tellsock;
 	struct core_guard *guard; /* NULL: no --crash-hold */
 	struct parked *parked;	  /* likewise */
+	struct brakes *brakes;	  /* likewise */
 	struct source_env env;	  /* the engine's, of what is below and above */
 	struct engine *engine;
 	struct store *store;

@@ -90,7 +90,7 @@ static void dump(struct fake *f)
 	const struct fmt_window_aux *w = &f->aux.window;
 	struct buf b;
 
-	aux_stopped(&f->aux, &f->ring);
+	aux_stopped(&f->aux, &f->ring, 0);
 	aux_copy(&f->aux);
 	aux_started(&f->aux);
 	aux_measure(&f->aux);
@@ -191,7 +191,7 @@ static uint64_t new_after(uint64_t from, uint64_t to, uint64_t changed)
 	f->aux.start_head = from;
 	f->live[changed] ^= 1;
 	f->live_page.aux_head = to;
-	aux_stopped(&f->aux, &f->ring);
+	aux_stopped(&f->aux, &f->ring, 0);
 	aux_copy(&f->aux);
 	aux_measure(&f->aux);
 	assert_memory_equal(f->aux.copy, f->live, SIZE);
@@ -244,7 +244,7 @@ static void records_that_may_have_been_overwritten_are_cut(void **state)
 	f->ring.size = f->aux.records.size = SIZE;
 	f->aux.records.data = copy;
 	f->live_page.data_head = -1000ull;
-	aux_stopped(&f->aux, &f->ring);
+	aux_stopped(&f->aux, &f->ring, 0);
 	memset(records, 7, SIZE);
 	f->live_page.data_head -= 64;
 	aux_copy_records(&f->aux, &f->ring);

@@ -261,7 +261,7 @@ static void copy_all(struct crew *crew, struct fmt_window_aux *longest)
 	pass();
 	crew_call(crew);
 	for (size_t i = 0; i < nr_areas; i++)
-		aux_stopped(&areas[i].aux, &areas[i].ring);
+		aux_stopped(&areas[i].aux, &areas[i].ring, 0);
 	crew_start(crew, copy_area, areas, nr_areas);
 	crew_wait(crew);
 	*longest = areas[0].aux.window;

@@ -28,7 +28,8 @@ enum { MANUAL, EXIT, SIGUSR2_RULE, NR_BUILTIN };
 struct engine {
 	struct engine_options opt;
 	int epoll_fd;
-	int rest_fd; /* a timer: some slot has rested enough */
+	int rest_fd;	  /* a timer: some slot has rested enough, or may stop traces again */
+	uint64_t wake_ns; /* when it comes; 0: not set */
 	struct slot *builtin[NR_BUILTIN];
 	struct slots added;
 	struct sigmask mask;
@@ -246,6 +247,7 @@ void engine_woken(struct engine *e, const struct epoll_event *ev)
 	if (ev->data.ptr == e) {
 		while (read(e->rest_fd, &n, sizeof(n)) < 0 && errno == EINTR)
 			;
+		e->wake_ns = 0;
 		return;
 	}
 	if (s->source && s->ops->woken)
@@ -342,13 +344,53 @@ static void watch_again(struct engine *e, struct slot *s, bool on)
 		slot_unwatch(s, e->epoll_fd);
 }
 
+/* The earliest that was asked for. */
+static void wake_at(struct engine *e, uint64_t ns)
+{
+	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
+					    .tv_nsec = (long)(ns % 1000000000)}};
+
+	if (e->wake_ns && e->wake_ns <= ns)
+		return;
+	e->wake_ns = ns;
+	timerfd_settime(e->rest_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
 static void rest(struct engine *e, struct slot *s, uint64_t now)
 {
-	struct itimerspec t = {.it_value.tv_nsec = PACE_REST_NS};
-
 	watch_again(e, s, false);
 	s->pace.rest_ns = now + PACE_REST_NS;
-	timerfd_settime(e->rest_fd, 0, &t, NULL);
+	wake_at(e, s->pace.rest_ns);
+}
+
+/* ---- traces that hits stop ---- */
+
+/* The first hit that gets no dump may be one of thousands. */
+static void release(struct engine *e, struct slot *s, uint64_t now)
+{
+	if (s->released || !s->source || !s->ops->brake || !is_blocked(e, s, now))
+		return;
+	s->ops->brake(s->source, false);
+	s->released = true;
+	if (e->state == ENGINE_ARMED)
+		wake_at(e, slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+}
+
+static void hold_again(struct engine *e, uint64_t now)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, i);
+
+		if (!s->released || e->state != ENGINE_ARMED)
+			continue;
+		if (is_blocked(e, s, now)) {
+			wake_at(e, slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+			continue;
+		}
+		s->released = false;
+		if (s->source)
+			s->ops->brake(s->source, true);
+	}
 }
 
 /* True: it rests on, or what came meanwhile was only counted, into `what`. */
@@ -356,8 +398,10 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 {
 	uint64_t nr;
 
-	if (now < s->pace.rest_ns)
+	if (now < s->pace.rest_ns) {
+		wake_at(e, s->pace.rest_ns);
 		return true;
+	}
 	s->pace.rest_ns = 0;
 	/* Before it is asked: perf descriptors say to the set that they are ready once only. */
 	watch_again(e, s, true);
@@ -412,6 +456,7 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 
 	if (e->opt.env && e->opt.env->tell)
 		tell_pump(e->opt.env->tell);
+	hold_again(e, now);
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
 		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
 		int rc = s->source ? ask(e, s, now, what, err) : 0;
@@ -484,12 +529,14 @@ enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct 
 	if (e->state != ENGINE_ARMED) {
 		e->totals.nr_merged += nr;
 		hits_note(&e->open, rule, what);
+		release(e, s, what->ns);
 		return VERDICT_MERGED;
 	}
 	if (is_held(e, s, repeat, what->ns, fill_percent)) {
 		s->nr_held += nr;
 		e->totals.nr_held += nr;
 		hits_note(&e->open, rule, what);
+		release(e, s, what->ns);
 		return VERDICT_HELD;
 	}
 	return accept_hit(e, s, repeat, what);
@@ -585,6 +632,7 @@ void engine_done(struct engine *e, uint64_t now, bool committed)
 	e->cause_slot = NULL;
 	e->cause_retired = false;
 	e->state = ENGINE_ARMED;
+	hold_again(e, now);
 }
 
 /* ---- for status ---- */

@@ -148,6 +148,7 @@ void slot_disarm(struct slot *s)
 	if (s->ops)
 		s->ops->close(s->source);
 	s->source = NULL;
+	s->released = false;
 }
 
 /* Where in the rule's text it is wrong is for who types it. */

@@ -51,6 +51,7 @@ struct slot {
 	bool always;	       /* never held */
 	uint64_t nr_hits, nr_held;
 	struct pace pace;
+	bool released;	    /* its hits stop no traces for now: none would get a dump */
 	struct quota dumps; /* the last `rule->max_hits` (at least one) */
 };
 

@@ -10,6 +10,7 @@
 
 #include <signal.h>
 
+struct brakes;
 struct caps;
 struct err;
 struct evidence;
@@ -49,12 +50,15 @@ struct source_env {
 	int command_pid;	 /* of `-- COMMAND`; 0: none */
 	struct tell *tell;	 /* what programs tell; NULL: they can't */
 	struct parked *parked;	 /* whom --crash-hold holds; NULL: it does not */
+	struct brakes *brakes;	 /* what stops traces in the kernel; NULL: nothing can */
+	int64_t post_ns;	 /* of rules without post= */
 };
 
 /* What it means to have the rule armed, for --dry-run. */
 struct source_plan {
 	char watches[320]; /* "the kernel's own PSI trigger on /proc/pressure/memory" */
 	char costs[320];   /* "nothing until it fires" */
+	bool brakes;	   /* it stops traces by itself */
 };
 
 struct source_ops {
@@ -101,6 +105,9 @@ struct source_ops {
 	/* Called when: the recorded command has ended; `status` as a shell has it, 128 + signal.
 	 * NULL: of no interest. It becomes ready when that meets the rule. */
 	void (*command_ended)(struct source *s, int status);
+	/* Called when: none of its hits would get a dump for a while (off), and when one might
+	 * again. NULL: it never stops a trace by itself. */
+	void (*brake)(struct source *s, bool on);
 	/* Called when: a CPU came online or went. NULL: of no interest. 0 or -errno. */
 	int (*cpu)(struct source *s, int cpu, bool online, struct err *err);
 	/* Called when: --dry-run or doctor asks. */

@@ -13,6 +13,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/base/signame.h"
+#include "trigger/brake.h"
 #include "trigger/crash_place.h"
 #include "trigger/crash_told.h"
 #include "trigger/evidence.h"
@@ -156,13 +157,15 @@ static int list_threads(pid_t pid, pid_t **out, size_t *nr, struct err *err)
 	return rc;
 }
 
-static int open_tap(struct source *s, const struct source_env *env, struct err *err)
+static int open_tap(struct source *s, const struct rule *r, const struct source_env *env,
+		    struct err *err)
 {
 	struct tap_options o = {
 		.event = s->events.v[0],
 		.sample_type = PERF_SAMPLE_STACK_USER,
 		.stack_bytes = STACK_BYTES,
 		.inherit = true,
+		.brakes = env && !brake_unfit(r, env) ? env->brakes : NULL,
 	};
 	pid_t *tids = NULL;
 	int rc = s->pid ? list_threads(s->pid, &tids, &o.nr_tids, err) : 0;
@@ -199,7 +202,8 @@ static void crash_close(struct source *s)
 	free(s);
 }
 
-static int watch_signals(struct source *s, const struct source_env *env, struct err *err)
+static int watch_signals(struct source *s, const struct rule *r, const struct source_env *env,
+			 struct err *err)
 {
 	char event[512];
 	int rc;
@@ -209,7 +213,7 @@ static int watch_signals(struct source *s, const struct source_env *env, struct 
 	if (!rc)
 		rc = find_fields(s, err);
 	if (!rc)
-		rc = open_tap(s, env, err);
+		rc = open_tap(s, r, env, err);
 	return rc;
 }
 
@@ -241,7 +245,7 @@ static int crash_open(const struct rule *r, const struct source_env *env, struct
 		rc = err_set(&why, -ENOMEM, "out of memory for a trigger");
 	if (!rc) {
 		s->parked = env ? env->parked : NULL;
-		rc = watch_signals(s, env, &why);
+		rc = watch_signals(s, r, env, &why);
 		if (rc)
 			rc = watch_programs(s, rc, &why);
 	}
@@ -374,12 +378,19 @@ static int crash_cpu(struct source *s, int cpu, bool online, struct err *err)
 	return s->tap ? tap_cpu(s->tap, cpu, online, err) : 0;
 }
 
+static void crash_brake(struct source *s, bool on)
+{
+	if (s->tap)
+		tap_brake(s->tap, on);
+}
+
 /* ---- what it says of itself ---- */
 
 static void crash_plan(const struct source *s, struct source_plan *out)
 {
 	char whom[64] = "any thread";
 
+	out->brakes = s->tap && tap_brakes(s->tap);
 	if (s->pid)
 		snprintf(whom, sizeof(whom), "a thread of process %d", (int)s->pid);
 	else if (*s->comm)
@@ -421,6 +432,7 @@ const struct source_ops source_crash = {
 	.fd = crash_fd,
 	.ready = crash_ready,
 	.answered = crash_answered,
+	.brake = crash_brake,
 	.cpu = crash_cpu,
 	.plan = crash_plan,
 	.trouble = crash_trouble,

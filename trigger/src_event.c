@@ -139,6 +139,7 @@ static void event_plan(const struct source *s, struct source_plan *out)
 			 sizeof(out->watches) - strlen(out->watches), " and %zu more, to %s",
 			 l->nr - 1, l->v[l->nr - 1]->name);
 	taps_plan(s, rings, sizeof(rings));
+	out->brakes = taps_brakes(s);
 	snprintf(out->costs, sizeof(out->costs), "%s; %s", rings,
 		 e->filter ? "the kernel looks at its filter each time the event comes, and wakes "
 			     "the recorder for what passes"
@@ -155,6 +156,7 @@ const struct source_ops source_event = {
 	.fd = taps_fd,
 	.ready = taps_ready,
 	.skip = taps_skip,
+	.brake = taps_brake,
 	.cpu = taps_cpu,
 	.plan = event_plan,
 	.close = taps_close,

@@ -87,6 +87,7 @@ static void oom_plan(const struct source *s, struct source_plan *out)
 	char rings[96];
 
 	taps_plan(s, rings, sizeof(rings));
+	out->brakes = taps_brakes(s);
 	snprintf(out->watches, sizeof(out->watches), "oom:mark_victim");
 	snprintf(out->costs, sizeof(out->costs), "%s; nothing until the kernel picks a victim",
 		 rings);
@@ -102,6 +103,7 @@ const struct source_ops source_oom = {
 	.fd = taps_fd,
 	.ready = taps_ready,
 	.skip = taps_skip,
+	.brake = taps_brake,
 	.cpu = taps_cpu,
 	.plan = oom_plan,
 	.close = taps_close,

@@ -65,6 +65,7 @@ static void uprobe_plan(const struct source *s, struct source_plan *out)
 	snprintf(out->watches, sizeof(out->watches), "a %.*s on %s, in all processes",
 		 (int)strcspn(e->name, ":"), e->name, e->target);
 	taps_plan(s, rings, sizeof(rings));
+	out->brakes = taps_brakes(s);
 	snprintf(out->costs, sizeof(out->costs),
 		 "%s; nothing until the function is called, which takes the caller a trap into the "
 		 "kernel each time",
@@ -82,6 +83,7 @@ const struct source_ops source_uprobe = {
 	.fd = taps_fd,
 	.ready = taps_ready,
 	.skip = taps_skip,
+	.brake = taps_brake,
 	.cpu = taps_cpu,
 	.plan = uprobe_plan,
 	.close = taps_close,
@@ -98,6 +100,7 @@ const struct source_ops source_uretprobe = {
 	.fd = taps_fd,
 	.ready = taps_ready,
 	.skip = taps_skip,
+	.brake = taps_brake,
 	.cpu = taps_cpu,
 	.plan = uprobe_plan,
 	.close = taps_close,

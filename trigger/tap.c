@@ -230,6 +230,10 @@ int tap_open(const struct tap_options *o, const struct source_env *env, struct t
 			     : copy_tids(t, o, err);
 	if (!rc)
 		rc = open_all(t, err);
+	/* Behind its own events: what has stopped a trace has been told, too. */
+	if (!rc && o->brakes && !o->nr_tids && brake_can(o->event) &&
+	    (rc = brake_new(o->brakes, o->event, &t->brake)))
+		err_set(err, rc, "out of memory for a trigger");
 	if (rc)
 		tap_close(t);
 	else
@@ -241,6 +245,7 @@ void tap_close(struct tap *t)
 {
 	if (!t)
 		return;
+	brake_free(t->brake);
 	while (t->nr_rings)
 		tap_ring_close(t, t->rings[--t->nr_rings]);
 	free(t->rings);
@@ -283,6 +288,16 @@ int tap_cpu_fd(const struct tap *t, int cpu)
 }
 
 /* ---- what it is ---- */
+
+void tap_brake(struct tap *t, bool on)
+{
+	brake_set(t->brake, on);
+}
+
+bool tap_brakes(const struct tap *t)
+{
+	return brake_nr(t->brake) > 0;
+}
 
 int tap_fd(const struct tap *t)
 {

@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+struct brakes;
 struct err;
 struct rule;
 struct source_env;
@@ -28,6 +29,9 @@ struct tap_options {
 	const pid_t *tids;
 	size_t nr_tids;
 	bool inherit;
+	/* Its hits stop traces in the kernel, if they are all tasks' and the event's kind allows
+	 * it; NULL: not. Outlives the tap. */
+	struct brakes *brakes;
 };
 
 /* What the rule's stack= says, else a call chain by frame pointers. */
@@ -93,6 +97,11 @@ int tap_cpu(struct tap *t, int cpu, bool online, struct err *err);
 
 /* The descriptor of its event on that CPU, such as a BPF program wants for its output; -1: none. */
 int tap_cpu_fd(const struct tap *t, int cpu);
+
+/* As source_ops.brake. */
+void tap_brake(struct tap *t, bool on);
+/* Whether there is a trace that it stops. */
+bool tap_brakes(const struct tap *t);
 
 /* The attr its records were made with, for evidence_add_kind(). */
 const struct perf_event_attr *tap_attr(const struct tap *t);

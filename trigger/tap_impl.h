@@ -2,6 +2,7 @@
 /* What a tap is; private to tap.c, which opens it, and tap_read.c, which reads it. */
 #pragma once
 
+#include "trigger/brake.h"
 #include "trigger/kernel/ring.h"
 #include "trigger/tap.h"
 
@@ -27,6 +28,7 @@ struct tap {
 	pid_t *tids; /* one, -1: all tasks */
 	size_t nr_tids;
 	int epoll_fd;
+	struct brake *brake; /* NULL: it stops no traces */
 	struct tap_ring **rings;
 	size_t nr_rings;
 	size_t turn; /* the ring that is read next */

@@ -8,6 +8,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/base/tpfields.h"
+#include "trigger/brake.h"
 #include "trigger/kernel/settings.h"
 #include "trigger/kernel/tracefs.h"
 #include "trigger/source.h"
@@ -57,7 +58,11 @@ static void read_fields(struct one *o, const char *name)
 static int open_one(struct source *t, const struct event *e, const struct source_env *env,
 		    struct err *err)
 {
-	struct tap_options options = {.event = e, .sample_type = t->opt.sample_type};
+	struct tap_options options = {
+		.event = e,
+		.sample_type = t->opt.sample_type,
+		.brakes = env && !brake_unfit(t->opt.rule, env) ? env->brakes : NULL,
+	};
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct one *o = &t->v[t->nr];
 	int rc;
@@ -143,6 +148,20 @@ int taps_cpu(struct source *t, int cpu, bool online, struct err *err)
 	for (size_t i = 0; i < t->nr && !rc; i++)
 		rc = tap_cpu(t->v[i].tap, cpu, online, err);
 	return rc;
+}
+
+void taps_brake(struct source *t, bool on)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		tap_brake(t->v[i].tap, on);
+}
+
+bool taps_brakes(const struct source *t)
+{
+	for (size_t i = 0; i < t->nr; i++)
+		if (tap_brakes(t->v[i].tap))
+			return true;
+	return false;
 }
 
 const struct event_list *taps_events(const struct source *t)

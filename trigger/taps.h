@@ -37,6 +37,9 @@ int taps_ready(struct source *t, struct sighting *what, struct err *err);
 
 uint64_t taps_skip(struct source *t);
 int taps_cpu(struct source *t, int cpu, bool online, struct err *err);
+void taps_brake(struct source *t, bool on);
+/* As source_plan.brakes. */
+bool taps_brakes(const struct source *t);
 
 const struct event_list *taps_events(const struct source *t);
 /* "a ring of 64 KiB for each of 4 CPUs and 2 events" */

@@ -76,18 +76,15 @@ static void probe_settings(struct caps *c)
 }
 
 /*
- * attr.aux_action, which headers of before Linux 6.13 know as reserved: a kernel that does not know
- * it either refuses with EINVAL what must be 0; one that does, with EOPNOTSUPP, what this PMU
- * can't.
+ * A kernel that does not know attr.aux_action refuses with EINVAL what must be 0; one that does,
+ * with EOPNOTSUPP, what this PMU can't.
  */
 static bool probe_aux_pause(void)
 {
 	struct perf_event_attr a = modest();
-	uint32_t start_paused = 1;
 	int fd;
 
-	memcpy((char *)&a + offsetof(struct perf_event_attr, aux_sample_size) + 4, &start_paused,
-	       sizeof(start_paused));
+	event_set_aux_action(&a, EVENT_AUX_START_PAUSED);
 	fd = event_open(&a, 0, -1, -1, 0);
 	if (fd >= 0)
 		close(fd);

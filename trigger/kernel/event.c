@@ -28,6 +28,14 @@ int event_open(const struct perf_event_attr *attr, int pid, int cpu, int group_f
 	return fd < 0 ? -errno : (int)fd;
 }
 
+void event_set_aux_action(struct perf_event_attr *attr, enum event_aux_action action)
+{
+	uint32_t bits = action;
+
+	memcpy((char *)attr + offsetof(struct perf_event_attr, aux_sample_size) + 4, &bits,
+	       sizeof(bits));
+}
+
 void event_raise_nofile(void)
 {
 	struct rlimit r;

@@ -81,6 +81,15 @@ int event_open(const struct perf_event_attr *attr, int pid, int cpu, int group_f
 int event_strerror(struct err *err, int code, const char *name, const struct perf_event_attr *attr,
 		   int pid, int cpu, size_t mmap_bytes, const struct caps *caps);
 
+/*
+ * attr.aux_action, which headers of before Linux 6.13 know as reserved: what a record of the event
+ * does to the trace that leads its group.
+ */
+enum event_aux_action { EVENT_AUX_START_PAUSED = 1, EVENT_AUX_PAUSE = 2, EVENT_AUX_RESUME = 4 };
+void event_set_aux_action(struct perf_event_attr *attr, enum event_aux_action action);
+/* What records say that tell of such: u64 id, u64 time. */
+#define EVENT_NOTE_SAMPLE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME)
+
 /* Raises RLIMIT_NOFILE to its hard limit (root: to what the system allows). */
 void event_raise_nofile(void);
 

@@ -102,7 +102,7 @@ f.seek(at); b = f.read(1)[0]; f.seek(at); f.write(bytes([b ^ 255]))' "$work/dama
 	fi
 	for command in info "info --json" script "script --json" check; do
 		# shellcheck disable=SC2086
-		timeout 20 "$RINGBACK" $command "$work/damaged.rbd" >"$work/o" 2>"$work/e"
+		timeout 100 "$RINGBACK" $command "$work/damaged.rbd" >"$work/o" 2>"$work/e"
 		code=$?
 		case "$command $code" in
 		info*' 0') [ $((i % 2)) = 1 ] || bad="$bad $command takes a cut file, $what, for a whole one;" && continue ;;
@@ -112,7 +112,7 @@ f.seek(at); b = f.read(1)[0]; f.seek(at); f.write(bytes([b ^ 255]))' "$work/dama
 		esac
 		grep -q '^ringback: ' "$work/e" || bad="$bad $command says nothing after $what;"
 	done
-	timeout 20 "$RINGBACK" check "$work/damaged.rbd" --salvage "$work/rescued.rbd" >"$work/o" 2>"$work/e"
+	timeout 100 "$RINGBACK" check "$work/damaged.rbd" --salvage "$work/rescued.rbd" >"$work/o" 2>"$work/e"
 	if [ ! -e "$work/rescued.rbd" ]; then
 		rescued_none=$((rescued_none + 1))
 		continue

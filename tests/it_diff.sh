@@ -15,7 +15,7 @@ rec_start -a
 sleep 1.5
 before=$(dump_now --reason before)
 rec_stop
-in_background "$loads/load_roles" 300 >"$work/load"
+in_background "$loads/load_roles" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 rec_start -a

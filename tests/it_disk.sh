@@ -17,7 +17,7 @@ refused() { [ "$(grep -c 'recording goes on' "$work/err")" -ge "$1" ]; }
 
 # Two CPUs at most: the file system is small.
 rec_start -C "$pair" -m 16M -e sched:sched_switch -o "$work/small"
-in_background "$loads/load_switch" 60 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
 dd if=/dev/zero of="$work/small/filler" bs=64K count=122 2>/dev/null
 check "less than 5 % free: ringback trigger fails" bash -c "! $RINGBACK trigger 2>$work/trig"

@@ -44,7 +44,7 @@ all_there() {
 	[ "$("$RINGBACK" script --json "$1" | wc -l)" = "$(info_json "$1" '[.rings[].samples] | add')" ]
 }
 
-in_background "$loads/load_switch" 300 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 

@@ -10,7 +10,7 @@
 
 # run COMMAND...: $code; $work/o, $work/e
 run() {
-	timeout -k 5 30 "$@" >"$work/o" 2>"$work/e" </dev/null
+	timeout -k 5 100 "$@" >"$work/o" 2>"$work/e" </dev/null
 	code=$?
 }
 
@@ -219,7 +219,7 @@ empty "SIGTERM at any moment of the start stops it" "$unclear"
 # --- no stdout ---
 for where in '>&-' '>/dev/full' '2>&-' '2>/dev/full' '<&- >&- 2>&-'; do
 	rm -f "$work"/dumps/*
-	eval "timeout -k 5 30 \"$RINGBACK\" record --config /dev/null -o \"$work/dumps\" --dump-on-exit -a -e sched:sched_switch -- sleep 0.1 >\"$work/o\" 2>\"$work/e\" $where"
+	eval "timeout -k 5 100 \"$RINGBACK\" record --config /dev/null -o \"$work/dumps\" --dump-on-exit -a -e sched:sched_switch -- sleep 0.1 >\"$work/o\" 2>\"$work/e\" $where"
 	code=$?
 	path=$(ls "$work"/dumps/*.rbd)
 	check "record $where ends by itself, with $code" test $code -le 1
@@ -281,7 +281,7 @@ for command in script 'script --json' info 'info --json' check doctor --help 're
 	file="$work/whole.rbd"
 	case $command in *-help | *version | doctor) file= ;; esac
 	for full in '>/dev/full' '>&-'; do
-		eval "timeout 30 \"$RINGBACK\" $command $file $full 2>\"$work/e\""
+		eval "timeout 100 \"$RINGBACK\" $command $file $full 2>\"$work/e\""
 		code=$?
 		check "$command $full: exit code 1, and why" test "$code $(grep -c "^ringback: the output can't be written: " "$work/e")" = "1 1"
 	done

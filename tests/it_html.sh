@@ -29,7 +29,7 @@ tid_of() {
 	grep -lx "$1" /proc/"$load"/task/*/comm | cut -d/ -f5
 }
 
-in_background "$loads/load_roles" 300 >"$work/load"
+in_background "$loads/load_roles" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 in_background burn_badly
@@ -105,7 +105,7 @@ check "the page was used to the end" eval 'grep -qx end "$work/used" || { cat "$
 rm -rf "$pictures/profile"
 
 # ---- a storm ----
-in_background "$loads/load_switch" 60 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 load=$bg_pid
 rec_start -a -m 64M --banks 1
 check "a storm fills the rings" wait_for 30 written_since $((150 << 20))

@@ -27,7 +27,7 @@ has_read_proc() {
 	[ "$(cat /proc/"$rec_pid"/task/*/comm | grep -cx ringback)" = 1 ]
 }
 check "the start is over" wait_for 20 has_read_proc
-in_background "$loads/load_switch" 120 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
 
 # Processes started since the machine did; two or three are this test's own.

@@ -154,7 +154,7 @@ held=$(deleted_held)
 rss=$(status | jq .cost.rss_bytes)
 echo "# $before descriptors but for held files; $held deleted files held; $rss bytes resident"
 check "programs that have ended are held" test "$held" -ge 1
-in_background "$loads/load_switch" 60 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 check "... and let go when no ring refers to them any more" wait_for 40 none_held
 sleep 0.2
 after=$(other_fds)

@@ -43,7 +43,7 @@ rm -f "$work"/dumps/*
 
 # --- a flood in the system: what a bank drops between its pause and its being disabled is in the other one
 rec_start -a -m 4M -e raw_syscalls:sys_enter
-in_background "$loads/load_count" 60 >"$work/count"
+in_background "$loads/load_count" 900 >"$work/count"
 wait_for 5 test -s "$work/count"
 for ((i = 0; i < 20; i++)); do dump_now >/dev/null; done
 kill "$bg_pid"
@@ -64,8 +64,8 @@ except BlockingIOError: pass'
 "$RINGBACK" record --config /dev/null -o "$work/dumps" -a -m 64K -e sched:sched_switch >&7 2>&7 </dev/null 7>&- &
 rec_pid=$!
 check "a recorder whose output is stuck records" wait_for 20 "$RINGBACK" status
-a=$(timeout 20 "$RINGBACK" trigger)
-b=$(timeout 20 "$RINGBACK" trigger)
+a=$(timeout 100 "$RINGBACK" trigger)
+b=$(timeout 100 "$RINGBACK" trigger)
 check "makes a dump" test -s "$a"
 check "and another" test -s "$b"
 timeout 2 cat <&7 >"$work/read"
@@ -86,9 +86,9 @@ rm -f "$work"/dumps/*
 rec_start -a -m 64K -e sched:sched_switch
 (while kill -USR2 "$rec_pid"; do :; done) 2>/dev/null &
 flood=$!
-a=$(timeout 20 "$RINGBACK" trigger)
+a=$(timeout 100 "$RINGBACK" trigger)
 check "while signals flood in, dumps are finished" test -s "$a"
-check "and questions answered" timeout 20 "$RINGBACK" status
+check "and questions answered" timeout 100 "$RINGBACK" status
 kill -TERM "$rec_pid"
 wait_for 20 eval '! kill -0 "$rec_pid"'
 check "and it can be stopped" eval '! kill -0 "$rec_pid" 2>/dev/null'
@@ -98,7 +98,7 @@ rm -f "$work"/dumps/*
 
 # --- the sideband overflows while a dump is being written
 rec_start -a -m 64K -e sched:sched_switch
-in_background "$loads/load_map" 120
+in_background "$loads/load_map" 900
 # In 0.1 s of its own time it maps more than any ring of the sideband can hold.
 overflow() {
 	wait_for 20 has_used "$bg_pid" $(($(cpu_ticks "$bg_pid") + $(getconf CLK_TCK) / 10))
@@ -160,7 +160,7 @@ rec_stop
 check "a dump on exit that fails is told by the exit status" test "$rec_status" = 1
 
 # --- the same thread named twice
-"$loads/load_count" 60 >"$work/count" &
+"$loads/load_count" 900 >"$work/count" &
 load=$!
 wait_for 5 test -s "$work/count"
 rec_start -p "$load,$load" -m 1M -e 'raw_syscalls:sys_enter[id==121]'

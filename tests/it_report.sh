@@ -18,10 +18,10 @@ too_wide() {
 	LC_ALL=C.UTF-8 awk -v n="$1" 'length($0) > n' "$work/report"
 }
 
-in_background "$loads/load_roles" 300 crash >"$work/load"
+in_background "$loads/load_roles" 900 crash >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
-rec_start -a
+rec_start -a -m 8M
 sleep 2.5
 path=$(dump_now --reason "roles are played")
 rec_stop
@@ -34,7 +34,7 @@ check "it says nothing on stderr" test ! -s "$work/err"
 check "the trigger comes first, with its reason" \
 	eval 'head -n 2 "$work/report" | grep -q "^trigger  manual \"roles are played\""'
 check "what was lost is said" grep -q '^losses   nothing was lost' "$work/report"
-check "the thread that burns CPU is among the first" eval 'section "WHAT RAN" | sed -n 3,6p | grep -q "burner"'
+check "the thread that burns CPU is among the first" eval 'section "WHAT RAN" | sed -n 3,10p | grep -q "burner"'
 check "whoever burns CPU runs in the function that does" \
 	eval 'section "WHAT RAN" | grep -E "^  burner .* (burn_cycles|load_roles\+0x[0-9a-f]+) [0-9]+%$"'
 check "who waits for a CPU is told, and who ran there instead" \

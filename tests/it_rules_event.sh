@@ -36,7 +36,7 @@ libc=$(ldd /usr/bin/getent | sed -n 's/.*=> \(.*libc\.so\.6\) .*/\1/p')
 
 # --- what does not match wakes nobody ---
 # The recording is of the load alone, so that other processes' starts and ends are not in its sideband; the rules are about all.
-in_background "$loads/load_switch" 120 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 rec_start -p "$load" -m 64K -e sched:sched_switch,sched:sched_wakeup,sched:sched_waking \

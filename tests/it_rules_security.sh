@@ -90,7 +90,7 @@ sleep 1.5
 equal "a symbolic link in its place is not followed" 1 "$(rule "$name" hits)"
 as_nobody sh -c "rm $log; mkfifo $log"
 sleep 1.2
-check "a FIFO in its place is not waited for" timeout 10 "$RINGBACK" status
+check "a FIFO in its place is not waited for" timeout 100 "$RINGBACK" status
 as_nobody sh -c "rm $log; ln -s /dev/zero $log"
 sleep 1.2
 equal "nor a device read" 1 "$(rule "$name" hits)"

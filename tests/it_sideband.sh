@@ -17,7 +17,7 @@ if ! rec_start -a -m 1M -g -e 'sched:sched_switch,sched:sched_wakeup,raw_syscall
 	tap_end
 	exit
 fi
-in_background "$loads/load_switch" 120 >"$work/flood"
+in_background "$loads/load_switch" 900 >"$work/flood"
 wait_for 20 grep -q ready "$work/flood"
 check "2,000 processes live and die" "$loads/load_short" 2000
 # Some more without the flood, which overwrites the others before a dump can be asked for.

@@ -61,7 +61,7 @@ record() {
 
 # ---- processes that are gone, under a flood ----
 build "$work/known"
-in_background "$loads/load_switch" 300 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
 record --channel "flood:sched:sched_switch,sched:sched_wakeup;size=1M"
 seq 2000 | xargs -P 4 -I{} "$work/known" {} 2

@@ -7,7 +7,7 @@
 . tests/recorder.sh
 
 rec_start -a --channel "k:cpu-clock/freq=999/;size=1M;stack=fp" -m 1M
-in_background "$loads/load_switch" 30 >"$work/load"
+in_background "$loads/load_switch" 900 >"$work/load"
 sleep 1
 path=$(dump_now)
 equal "every frame of the kernel has a name" "" "$("$RINGBACK" script --json "$path" |

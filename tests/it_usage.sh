@@ -16,7 +16,7 @@ misuse() {
 	local name=$1 pattern=$2 hint=$3 code
 
 	shift 3
-	timeout 20 "$RINGBACK" "$@" >"$work/out" 2>"$work/err" </dev/null
+	timeout 100 "$RINGBACK" "$@" >"$work/out" 2>"$work/err" </dev/null
 	code=$?
 	if [ $code != 2 ]; then
 		not_ok "$name" "exit code $code: $(cat "$work/err")"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMED: how soon what waits is given up
 # SETTING: kernel.core_pattern
 #
 # Crashes where less can be taken for granted: setuid programs with fs.suid_dumpable 2, programs in namespaces of users, mounts

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMED: a page is drawn in time
 # shellcheck disable=SC2016 # what is evaluated later
 #
 # `ringback report --html`: the page is used in a headless Chromium (tests/html_page.js); its numbers are those that

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMED: heartbeats come in time
 # SANITIZE
 #
 # Programs tell the recorder (trigger/ringback.h): a trigger with a reason, heartbeats that stop, who may and who may not,

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMED: what is stuck ends in time
 # ALONE: it floods what every recorder hears of processes
 #
 # What may happen at the worst moment: forks while the banks are exchanged, readers of the recorder's output that

@@ -104,18 +104,18 @@ static void the_fields_of_an_event_are_told(void **state)
 	char rule[128], line[64];
 	const struct evidence_kind *k;
 
-	snprintf(rule, sizeof(rule), RULE, SYS_lookup_dcookie);
+	snprintf(rule, sizeof(rule), RULE, SYS_afs_syscall);
 	add(*state, rule);
 	assert_false(next_hit(*state, &what, 0));
 	syscall(SYS_getppid);
 	assert_false(next_hit(*state, &what, 50));
-	syscall(SYS_lookup_dcookie, 0x1234, 5, 0);
+	syscall(SYS_afs_syscall, 0x1234, 5, 0);
 	assert_true(next_hit(*state, &what, 2000));
 	assert_int_equal(what.tid, gettid());
 	assert_string_equal(what.comm, "t_event_source");
 	assert_int_equal(what.nr_hits, 1);
 	assert_true(saw(&what, "event=raw_syscalls:sys_enter"));
-	snprintf(line, sizeof(line), "id=%d", SYS_lookup_dcookie);
+	snprintf(line, sizeof(line), "id=%d", SYS_afs_syscall);
 	assert_true(saw(&what, line));
 	assert_true(saw_key(&what, "args={0x1234,0x5,0"));
 	assert_true(what.stack_hash != 0);
@@ -145,9 +145,9 @@ static void the_stack_is_as_asked_for(void **state)
 		char rule[128];
 
 		assert_int_equal(engine_new(&opt, &e, NULL), 0);
-		snprintf(rule, sizeof(rule), RULE ";stack=%s", SYS_lookup_dcookie, kinds[i]);
+		snprintf(rule, sizeof(rule), RULE ";stack=%s", SYS_afs_syscall, kinds[i]);
 		add(e, rule);
-		syscall(SYS_lookup_dcookie, 1, 0, 0);
+		syscall(SYS_afs_syscall, 1, 0, 0);
 		assert_true(next_hit(e, &what, 2000));
 		a = &evidence_kind_at(what.evidence, 0)->attr;
 		assert_true((a->sample_type & want[2]) == want[i]);
@@ -192,17 +192,17 @@ static void a_burst_is_counted(void **state)
 	uint64_t nr = 0;
 	char rule[128];
 
-	snprintf(rule, sizeof(rule), RULE, SYS_lookup_dcookie);
+	snprintf(rule, sizeof(rule), RULE, SYS_afs_syscall);
 	add(*state, rule);
 	for (int i = 0; i < 20000; i++)
-		syscall(SYS_lookup_dcookie, i, 0, 0);
+		syscall(SYS_afs_syscall, i, 0, 0);
 	for (int n = 0; nr < 20000 && next_hit(*state, &what, 2000); n++) {
 		assert_true(n < 100);
 		nr += what.nr_hits;
 		sighting_fini(&what);
 	}
 	assert_int_equal(nr, 20000);
-	syscall(SYS_lookup_dcookie, 1, 0, 0);
+	syscall(SYS_afs_syscall, 1, 0, 0);
 	assert_true(next_hit(*state, &what, 2000));
 	assert_int_equal(what.nr_hits, 1);
 	sighting_fini(&what);
@@ -216,12 +216,12 @@ static void two_threads_are_two_hits(void **state)
 	char rule[128];
 	pid_t child;
 
-	snprintf(rule, sizeof(rule), RULE, SYS_lookup_dcookie);
+	snprintf(rule, sizeof(rule), RULE, SYS_afs_syscall);
 	add(*state, rule);
-	syscall(SYS_lookup_dcookie, 1, 0, 0);
+	syscall(SYS_afs_syscall, 1, 0, 0);
 	child = fork();
 	if (!child) {
-		syscall(SYS_lookup_dcookie, 2, 0, 0);
+		syscall(SYS_afs_syscall, 2, 0, 0);
 		_exit(0);
 	}
 	waitpid(child, NULL, 0);

@@ -306,6 +306,13 @@ char *str_json(char *out, size_t n, const char *text, size_t len)
 	return out;
 }
 
+const char *str_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 bool str_glob(const char *pattern, const char *text)
 {
 	return fnmatch(pattern, text, FNM_NOESCAPE) == 0;

@@ -40,5 +40,8 @@ char *str_safe(char *out, size_t n, const char *text, size_t len);
  * as JSON wants them; bytes that are not valid UTF-8 become U+FFFD. */
 char *str_json(char *out, size_t n, const char *text, size_t len);
 
+/* What stands behind the last '/'; all of a path that ends with one. */
+const char *str_base(const char *path);
+
 /* Shell-like pattern with * and ?; true when all of `text` matches. */
 bool str_glob(const char *pattern, const char *text);

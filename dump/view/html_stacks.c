@@ -44,18 +44,11 @@ static uint64_t frame_key(const struct chain_frame *f)
 	return f->function ? mix(key, (uintptr_t)f->function) : mix(mix(key, 1), f->addr);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* [name, image, flags]: 1 kernel, 2 inlined, 4 no name. */
 static void put_frame(struct tree *t, const struct chain_frame *f)
 {
 	char name[FRAME_NAME], image[FRAME_NAME];
-	const char *base = f->image ? base_name(f->image) : "";
+	const char *base = f->image ? str_base(f->image) : "";
 
 	str_safe(image, sizeof(image), base, strlen(base));
 	if (f->function)

@@ -2,6 +2,7 @@
 /* See ptname.h. Called by whoever shows calls of a hardware's trace. */
 #include "dump/view/ptname.h"
 
+#include "dump/base/str.h"
 #include "dump/record.h"
 #include "dump/view/text.h"
 
@@ -129,16 +130,9 @@ const struct ptname_place *ptname_get(struct ptname *n, uint32_t tid, uint64_t n
 	return &k->place;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 void ptname_put(const struct ptname_place *p, uint64_t addr, struct text *t)
 {
-	const char *image = p->image && !p->text ? base_name(p->image) : NULL;
+	const char *image = p->image && !p->text ? str_base(p->image) : NULL;
 	char *to;
 
 	if (p->text) {

@@ -9,6 +9,7 @@
  */
 #include "dump/view/script_impl.h"
 
+#include "dump/base/str.h"
 #include "dump/view/page.h"
 #include "dump/view/ptname.h"
 
@@ -58,17 +59,10 @@ void script_text_who(const struct who *who, struct text *t)
 	right(t, from, 7);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Where in the source, and the end of the line. */
 static void put_source(const struct symbol_place *at, struct text *t)
 {
-	const char *file = at->file ? base_name(at->file) : NULL;
+	const char *file = at->file ? str_base(at->file) : NULL;
 
 	if (!file || !at->line)
 		return;
@@ -92,7 +86,7 @@ static void put_inlined(const struct symbol_place *at, struct text *t)
 /* "function+0x12 (file) source.c:34", or as much of it as is known. */
 static void put_function(const struct frame *f, const struct symbol_place *at, struct text *t)
 {
-	const char *image = f->kernel || !at->image ? at->image : base_name(at->image);
+	const char *image = f->kernel || !at->image ? at->image : str_base(at->image);
 
 	text_char(t, ' ');
 	if (at->function) {

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "trigger/hits.h"
+#include "trigger/kernel/clock.h"
 #include "trigger/repeats.h"
 #include "trigger/sigmask.h"
 #include "trigger/slots.h"
@@ -314,14 +315,6 @@ const struct rule *engine_builtin(const struct engine *e, const char *name)
 
 /* ---- hits ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- storms ---- */
 
 /* No hit of it could get a dump of its own now. */
@@ -435,7 +428,7 @@ static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *
 	if (rc <= 0)
 		return rc;
 	if (!what->ns)
-		what->ns = now_ns();
+		what->ns = clock_ns();
 	if (slot_is_storm(s, what, now) && is_blocked(e, s, now))
 		rest(e, s, now);
 	return 1;
@@ -452,7 +445,7 @@ static void refuse_rest(struct engine *e)
 
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns();
 
 	if (e->opt.env && e->opt.env->tell)
 		tell_pump(e->opt.env->tell);

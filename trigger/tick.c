@@ -3,6 +3,7 @@
 #include "trigger/tick.h"
 
 #include "dump/base/err.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <sys/timerfd.h>
@@ -28,10 +29,7 @@ void tick_close(struct tick *t)
 
 uint64_t tick_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * TICK_NS + (uint64_t)t.tv_nsec;
+	return clock_ns();
 }
 
 /* Not the descriptor: another rule's timer of the same second may have gone off first. */

@@ -58,13 +58,6 @@ void dumper_note_evidence(struct dumper *d)
 
 /* ---- what is written of a part ---- */
 
-static int put_text(struct writer *w, uint16_t kind, uint32_t event, const char *text,
-		    struct err *err)
-{
-	return text ? writer_item(w, kind, &event, sizeof(event), text, strlen(text), NULL, err)
-		    : 0;
-}
-
 /* Pointers of this process mean nothing to a reader: of uprobes and kprobes, whose PMUs have
  * numbers of their own, config1 is one. */
 static struct perf_event_attr public_attr(const struct evidence_kind *k)
@@ -98,13 +91,9 @@ static int put_channel(const struct part *p, struct writer *w, struct err *err)
 	if (!rc)
 		rc = writer_item(w, FMT_CHANNEL, &c, sizeof(c), CHANNEL, strlen(CHANNEL), NULL,
 				 err);
-	if (!rc)
-		rc = writer_item(w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL, err);
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_NAME, e.id, p->kind->name, err);
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_FILTER, e.id, p->kind->filter, err);
-	return rc ? rc : put_text(w, FMT_EVENT_TARGET, e.id, p->kind->target, err);
+	return rc ? rc
+		  : formats_put_event(w, &e, &attr, p->kind->name, p->kind->filter, p->kind->target,
+				      err);
 }
 
 static int put_window(const struct part *p, struct writer *w, struct err *err)

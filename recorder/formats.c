@@ -158,6 +158,19 @@ static int put_text(struct writer *w, uint16_t kind, uint32_t event, const char 
 		    : 0;
 }
 
+int formats_put_event(struct writer *w, const struct fmt_event *e,
+		      const struct perf_event_attr *attr, const char *name, const char *filter,
+		      const char *target, struct err *err)
+{
+	int rc = writer_item(w, FMT_EVENT, e, sizeof(*e), attr, sizeof(*attr), NULL, err);
+
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_NAME, e->id, name, err);
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_FILTER, e->id, filter, err);
+	return rc ? rc : put_text(w, FMT_EVENT_TARGET, e->id, target, err);
+}
+
 static int put_event(const struct recording *r, const struct channel *c, size_t i, struct writer *w,
 		     struct err *err)
 {
@@ -170,19 +183,11 @@ static int put_event(const struct recording *r, const struct channel *c, size_t 
 		.tracepoint = e->kind == EVENT_TRACEPOINT ? (uint32_t)e->attr.config : 0,
 		.attr_bytes = sizeof(attr),
 	};
-	int rc;
 
 	recording_attr(r, c, i, &attr);
 	if (e->uprobe_path)
 		attr.uprobe_path = 0;
-	rc = writer_item(w, FMT_EVENT, &fe, sizeof(fe), &attr, sizeof(attr), NULL, err);
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_NAME, fe.id, e->name, err);
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_FILTER, fe.id, e->filter, err);
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_TARGET, fe.id, e->target, err);
-	return rc;
+	return formats_put_event(w, &fe, &attr, e->name, e->filter, e->target, err);
 }
 
 static int put_bank_ids(const struct banks *b, const struct bank *bank, uint32_t ring,

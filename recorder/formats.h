@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 struct err;
+struct fmt_event;
 struct formats;
+struct perf_event_attr;
 struct recording;
 struct writer;
 
@@ -25,3 +27,9 @@ int formats_write(const struct formats *f, struct recording *r, struct writer *w
  */
 int formats_write_one(const struct formats *f, const char *name, uint32_t id, struct writer *w,
 		      struct err *err);
+
+/* One event into the CHANNELS section; texts may be NULL. What `attr` points to in this process is
+ * the caller's to leave out. Allocates nothing. */
+int formats_put_event(struct writer *w, const struct fmt_event *e,
+		      const struct perf_event_attr *attr, const char *name, const char *filter,
+		      const char *target, struct err *err);

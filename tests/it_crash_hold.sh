@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMED: what is held is held for a time
 # SETTING: kernel.core_pattern
 #
 # record --crash-hold: all threads of what crashed are in the dump, as gdb has them from the core; the core goes on to whoever had

@@ -24,7 +24,7 @@ ifdef WERROR
 CFLAGS	+= -Werror
 endif
 ifdef SAN
-# Of debug information only what a report names.
+# Of debug information only what a report names; tests of such information have their own.
 CFLAGS	+= -g1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS	+= -fsanitize=$(SAN)
 endif
@@ -112,6 +112,7 @@ $(O)/tests/t_%: $(O)/tests/t_%.o $$(call libs,$$(call layers_of,tests/t_$$*.c))
 $(O)/tests/tool_%: $(O)/tests/tool_%.o $$(call libs,$$(call layers_of,tests/tool_$$*.c))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(O)/tests/t_%.o $(O)/tests/load_%: private CFLAGS += -g
 $(O)/tests/load_%: tests/load_%.c $(O)/flags
 	@mkdir -p $(@D)
 	@echo "  CC      $<"

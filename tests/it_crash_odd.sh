@@ -30,8 +30,8 @@ threads() {
 	readelf -n "$1" 2>/dev/null | grep -c NT_PRSTATUS
 }
 
-# functions DUMP: those of ours on the stack of the thread that crashed
-has_names() {
+# shows DUMP PATTERN: a line of the report is such
+shows() {
 	"$RINGBACK" report "$1" | grep -q "$2"
 }
 
@@ -62,7 +62,8 @@ boxed() {
 rec_start $quiet
 boxed
 check "namespaces: the crash has a dump" wait_for 10 has_dumps 1
-check "and names, of a program that only it could see" has_names "$(last)" 'crash_at_last\|wait_cond\|load_crew'
+# Its file went with its mounts: nobody has its names any more.
+check "and where, in a program that only it could see" shows "$(last)" '^crashed *load_crew+0x'
 check "and the number that it has for the whole machine" test "$(info_json "$(last)" .trigger.pid)" -gt 100
 equal "and whose it is" 65534 "$(info_json "$(last)" .trigger.uid)"
 rec_stop

@@ -2,10 +2,10 @@
 /*
  * See ptflow.h, and ptflow_impl.h for the other files of it.
  *
- *	bytes  ..|PSB....PSB....|PSB....PSB..|PSB....        parts begin at a PSB
+ *	bytes  ..|PSB....PSB....|PSB....PSB..|PSB....    parts begin at a PSB
  *	part 0    [---------------------)
- *	                        [PSB+]                       and see the next one's, which says
- *where part 1                  [-----------------)          the flow is at the border
+ *	                        [PSB+]                   and see the next one's, which
+ *	part 1                  [-----------------)      says where the flow is then
  *
  * From each PSB on ptflow_walk() goes as far as it knows what to do. What is rare, or does not fit,
  * goes block by block as libipt has it, from that PSB on and for the rest of the part, or until

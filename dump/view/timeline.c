@@ -12,7 +12,7 @@
  * the next newer block is loaded if its header says that it begins no later: so records that
  * changed places across a block's border come out in order. Two blocks a ring are held at most;
  * what is out of order by more than a block, or older than its block's header says (no kernel and
- *no recorder makes either), is given out when it is met, with the time of the record before it.
+ * no recorder makes either), is given out when it is met, with the time of the record before it.
  */
 #include "dump/view/timeline.h"
 

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
  * PMUs with AUX areas that are written by a timer, for the tests of ringback: no hardware is
- *needed. Their drivers' part is done as real ones do it: perf_aux_output_begin() at each start,
- *_end() at each stop, which is when aux_head and PERF_RECORD_AUX are published.
+ * needed. Their drivers' part is done as real ones do it: perf_aux_output_begin() at each start,
+ * perf_aux_output_end() at each stop, which is when aux_head and PERF_RECORD_AUX are published.
  *
  *	rb_aux_count, rb_aux_mod	a known sequence: the word at byte 8 * i of all that a
- *buffer ever got is mark | (i + 1), little-endian; never 0, so memory that was never written shows
+ *					buffer ever got is mark | (i + 1), little-endian;
+ *					never 0, so that memory never written shows
  *	intel_pt			what was given in debugfs for the CPU it runs on, once
  *
  *	/sys/module/rb_aux/parameters/	may be changed at any time
  *	  rate				bytes at each tick of a millisecond
- *	  limit				a buffer gets no more than that in all; 0: no limit
- *	  flags				PERF_AUX_FLAG_* given with each end (1 truncated, 4 partial,
- *8 collision)
- *	  restart			ends and begins anew every that many ticks, as an interrupt
- *does; 0: never /sys/kernel/debug/ringback/
+ *	  limit				a buffer gets no more in all; 0: no limit
+ *	  flags				PERF_AUX_FLAG_* given with each end (1 truncated,
+ *					4 partial, 8 collision)
+ *	  restart			ends and begins anew every that many ticks, as an
+ *					interrupt does; 0: never
+ *	/sys/kernel/debug/ringback/
  *	  written			"PMU CPU BYTES BUFFER-BYTES" of the last stop on each CPU
- *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes that its buffer has,
- *how often an event stopped and started it, and what it had at the last such stop (Linux 6.13)
+ *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes that its buffer
+ *					has, how often an event stopped and started it, and what
+ *					it had at the last such stop (Linux 6.13)
  *	  ticks				"PMU CPU TICKS" at which something was written since the
- *module is there; may be waited for
+ *					module is there; may be waited for
  *	  pt/cpuN			to be written: what intel_pt plays back on CPU N
  */
 #include "rb_aux.h"

@@ -26,7 +26,7 @@ struct unpack_class {
 	const uint8_t *roles;
 	const uint8_t *constants; /* CONST and SIZE words, u32 each */
 	uint32_t first_stream;
-	uint32_t first_record;	 /* its share of the arrays by class */
+	uint32_t first_record; /* its share of the arrays by class */
 	uint32_t nr_templates;
 	uint32_t nr_vary, nr_direct;
 	bool has_chain, has_time, has_tid;

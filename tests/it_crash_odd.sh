@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # TIMED: how soon what waits is given up
-# SETTING: kernel.core_pattern
+# ALONE: kernel.core_pattern is everybody's, and a crash is held for 250 ms at most
 #
 # Crashes where less can be taken for granted: setuid programs with fs.suid_dumpable 2, programs in namespaces of users, mounts
 # and pids, cores that nobody takes and streams that stop. They go where the kernel would have put them, and hold up nobody else.

@@ -37,3 +37,13 @@ same_names() {
 	sed -E 's/ __GI_/ /; s/ _+([A-Za-z])/ \1/; s/ libc_read$/ read/; s/ (__)?libc_start_main(_impl)?$/ libc_start_main/
 		s/\.(constprop|isra|part|cold)(\.[0-9]+)*//; s/(\[abi:[^]]*\]|@@?[A-Z].*)//; s/([^ ])\((.*)\)( const)?$/\1/'
 }
+
+# stand_in: what a handler of cores is told to work for, but its stream: directory $work/kept with the pattern of before,
+# core.%p; a process that lives, $live, in $work/live
+stand_in() {
+	mkdir -m 700 "$work/kept"
+	(umask 077 && echo "core.%p" >"$work/kept/core_pattern.saved")
+	mkdir "$work/live"
+	(cd "$work/live" && ulimit -Sc unlimited && exec sleep 1000) &
+	live=$!
+}

@@ -124,11 +124,7 @@ unset RINGBACK_CRASH_PIPE
 # ---- any bytes get through ----
 
 # Its own input is the stream: what the kernel sends is what is in the file.
-mkdir -m 700 "$work/kept"
-(umask 077 && echo "core.%p" >"$work/kept/core_pattern.saved")
-mkdir "$work/live"
-(cd "$work/live" && ulimit -Sc unlimited && exec sleep 1000) &
-live=$!
+stand_in
 head -c 5000000 /dev/urandom >"$work/stream-random"
 head -c 3000001 /dev/zero >"$work/stream-zeros"
 cp "$work/cwd-pipe/core" "$work/stream-core"

@@ -111,11 +111,7 @@ unset RINGBACK_CRASH_PIPE
 
 # ---- the stream stops: what came is kept, and nobody is waited for for ever ----
 
-mkdir -m 700 "$work/kept"
-(umask 077 && echo "core.%p" >"$work/kept/core_pattern.saved")
-mkdir "$work/live"
-(cd "$work/live" && ulimit -Sc unlimited && exec sleep 1000) &
-live=$!
+stand_in
 head -c 1000003 /dev/urandom >"$work/half"
 mkfifo "$work/fifo"
 exec 8<>"$work/fifo"

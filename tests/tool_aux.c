@@ -10,6 +10,8 @@
  * area and newest PERF_RECORD_AUX must agree with the known sequence and with what the module says
  * it wrote. Prints a line a round; what is wrong goes to stderr and makes it exit with 1.
  */
+#include "tests/pmu_type.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -38,20 +40,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "%s: %s\n", what, strerror(errno));
 	exit(1);
-}
-
-static unsigned int pmu_type(const char *pmu)
-{
-	char path[256];
-	unsigned int type = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
-	f = fopen(path, "r");
-	if (!f || fscanf(f, "%u", &type) != 1)
-		die(path);
-	fclose(f);
-	return type;
 }
 
 static void open_client(struct client *c)

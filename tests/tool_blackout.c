@@ -25,6 +25,7 @@
 #include "dump/reader.h"
 #include "recorder/aux.h"
 #include "recorder/crew.h"
+#include "tests/pmu_type.h"
 #include "trigger/kernel/clock.h"
 
 #include <fcntl.h>
@@ -86,20 +87,6 @@ static void *copier(void *arg)
 		pthread_barrier_wait(&end);
 	}
 	return NULL;
-}
-
-static uint32_t pmu_type(const char *pmu)
-{
-	char path[256];
-	uint32_t type = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
-	f = fopen(path, "r");
-	if (!f || fscanf(f, "%u", &type) != 1)
-		die(path);
-	fclose(f);
-	return type;
 }
 
 static int open_event(const char *pmu, int cpu)

@@ -180,6 +180,7 @@ install: all ## program, library, man page, completion, systemd unit; PREFIX, DE
 	install -D -m 644 $(O)/libringback-crash.so $(DESTDIR)$(LIBDIR)/libringback-crash.so
 	install -D -m 644 recorder/ringback.1 $(DESTDIR)$(MANDIR)/man1/ringback.1
 	install -D -m 644 recorder/ringback-export.1 $(DESTDIR)$(MANDIR)/man1/ringback-export.1
+	install -D -m 644 recorder/ringback-record.1 $(DESTDIR)$(MANDIR)/man1/ringback-record.1
 	install -D -m 644 recorder/ringback-rules.7 $(DESTDIR)$(MANDIR)/man7/ringback-rules.7
 	install -D -m 644 recorder/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
 	install -D -m 644 recorder/ringback.conf $(DESTDIR)$(DOCDIR)/ringback.conf
@@ -190,6 +191,7 @@ install: all ## program, library, man page, completion, systemd unit; PREFIX, DE
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(LIBDIR)/libringback-crash.so \
 		$(DESTDIR)$(MANDIR)/man1/ringback.1 $(DESTDIR)$(MANDIR)/man1/ringback-export.1 \
+		$(DESTDIR)$(MANDIR)/man1/ringback-record.1 \
 		$(DESTDIR)$(MANDIR)/man7/ringback-rules.7 $(DESTDIR)$(COMPDIR)/ringback \
 		$(DESTDIR)$(DOCDIR)/ringback.conf $(DESTDIR)$(UNITDIR)/ringback.service
 	rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true

@@ -2,7 +2,7 @@
 /*
  * The options of `record`: one table, read by the command line (config_load.c), the configuration
  * file (config_file.c), --help and the lint of the documentation. Adding an option is one row here,
- * one field in struct config and one paragraph in ringback.1.
+ * one field in struct config and one paragraph in ringback-record.1.
  */
 #include "recorder/config.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Presets: ready sets of channels, as --channel texts, for config_channel.c and --help. Adding one
- * is one row, one list and one line in ringback.1. A preset holds only events that every kernel
- * since 5.10 has built in (config: distribution kernels), because one that is missing fails the
- * whole preset.
+ * is one row, one list and one line in ringback-record.1. A preset holds only events that every
+ * kernel since 5.10 has built in (config: distribution kernels), because one that is missing fails
+ * the whole preset.
  */
 #include "recorder/config.h"
 

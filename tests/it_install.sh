@@ -33,6 +33,7 @@ want="755 ./usr/bin/ringback
 644 ./usr/share/doc/ringback/notes
 644 ./usr/share/doc/ringback/ringback.conf
 644 ./usr/share/man/man1/ringback-export.1
+644 ./usr/share/man/man1/ringback-record.1
 644 ./usr/share/man/man1/ringback.1
 644 ./usr/share/man/man7/ringback-rules.7"
 chmod 644 "$root/usr/share/doc/ringback/notes"

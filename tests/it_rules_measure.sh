@@ -98,27 +98,6 @@ available() {
 	awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# reuse PID LOAD: a process that has that pid and takes memory, for 6 s
-reuse() {
-	python3 - "$1" "$2" <<'END'
-import ctypes, os, struct, sys
-
-pid, load = int(sys.argv[1]), sys.argv[2]
-wanted = ctypes.c_int32(pid)
-args = struct.pack("11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(wanted), 1, 0)
-buf = ctypes.create_string_buffer(args, len(args))
-got = ctypes.CDLL(None, use_errno=True).syscall(435, buf, len(args))
-if got < 0:
-    sys.exit("clone3: " + os.strerror(ctypes.get_errno()))
-if got == 0:
-    held = bytearray(300 << 20)
-    held[::4096] = b"x" * len(held[::4096])
-    os.execlp("sleep", "sleep", "6") if os.getpid() != pid else __import__("time").sleep(6)
-    os._exit(0)
-os.waitpid(got, 0)
-END
-}
-
 # below_again MIB: all is given back, which is looked at, and taken again
 below_again() {
 	local i
@@ -171,7 +150,7 @@ size() {
 
 	# Its pid is given to another, which takes as much: never measured.
 	unload eater
-	in_background reuse "${pids[eater]}" "$load"
+	in_background with_pid "${pids[eater]}" python3 -c 'import time; held = bytearray(b"x") * (300 << 20); time.sleep(6)'
 	check "its end disarms the rule, with a message" wait_for 20 grep -q "process ${pids[eater]} (load_measure) has ended" "$work/err"
 	check "another that gets its pid is not measured" silent rss 4
 	check "the message comes once" test "$(grep -c 'has ended' "$work/err")" = 1
@@ -309,7 +288,7 @@ pressure_of_memory() {
 		for f in little much; do dd if=/dev/zero of="$work/$f" oflag=nocache conv=notrunc,fdatasync count=0 status=none; done
 		load one in_cgroup
 		echo "${pids[one]}" >"$memory_procs"
-		fresh "psi:memory:some:/$cgroup>200ms/2s;name=memory" "psi:memory:full:/$cgroup>200ms/2s;name=full"
+		fresh "psi:memory:some:/$cgroup>60ms/2s;name=memory" "psi:memory:full:/$cgroup>60ms/2s;name=full"
 		tell one thrash "$work/little"
 		check "psi:memory does not fire within the limit" silent memory 5
 		tell one thrash "$work/much"

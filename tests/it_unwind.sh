@@ -138,7 +138,7 @@ ends() {
 
 # at_most_one_in_100 TEXT: whose last line is "BAD ALL"
 at_most_one_in_100() {
-	tail -n 1 <<<"$1" | awk '{ exit !($2 >= 300 && $1 * 100 <= $2) }'
+	tail -n 1 <<<"$1" | awk '{ exit !($2 >= 100 && $1 * 100 <= $2) }'
 }
 
 # shown NAME DUMP PATHS
@@ -174,7 +174,7 @@ beside_perf() {
 
 	ours=$(stacks "$2" | wrong "$3" | tail -n 1 | cut -d' ' -f3)
 	its=$(perf_stacks "$2" | wrong "$3" | tail -n 1 | cut -d' ' -f3)
-	if [ "$ours" -ge 300 ] && [ "$ours" -ge "$its" ]; then
+	if [ "$ours" -ge 100 ] && [ "$ours" -ge "$its" ]; then
 		ok "$1: perf shows the whole path of no more of the same samples"
 	else
 		not_ok "$1: perf shows the whole path of no more of the same samples" "$ours, perf $its"
@@ -204,7 +204,7 @@ beside_perf cxx "${dumps[cxx]}" "$cxx_paths"
 beside_perf go "${dumps[go]}" "$go_paths"
 beside_perf rust "${dumps[rust]}" "$rust_paths"
 for name in dynamic not-pie clang static-pie libraries cxx rust; do
-	check "$name: perf unwinds what is exported" test "${perf_paths[$name]}" -ge 300
+	check "$name: perf unwinds what is exported" test "${perf_paths[$name]}" -ge 100
 done
 
 # Nothing is left of them.
@@ -223,7 +223,7 @@ shown "go by frame pointers" "${dumps[go-fp]}" "$go_paths"
 # The panic's way leads through libraries without.
 equal "rust by frame pointers: the whole path is known of 99 in 100 samples in its own functions" 1 \
 	"$(stacks "${dumps[rust-fp-fp]}" | grep ';chain::[a-z]*$' | wrong "$rust_paths" | tail -n 1 |
-		awk '{ print ($2 >= 300 && $1 * 100 <= $2) }')"
+		awk '{ print ($2 >= 100 && $1 * 100 <= $2) }')"
 for name in musl musl-static; do
 	shown "$name" "${dumps[$name]}" "$c_paths"
 	check "$name: says what has no unwind table" grep -q 'no unwind table for' <<<"$(ends "${dumps[$name]}")"

@@ -24,11 +24,14 @@ pair=0
 
 # What a test has to put right in any case: it adds commands to this; the last is the first to be run.
 at_end=()
+owner=$BASHPID
 
-# Children that still run, by the shell's own book: a pid that was given to another meanwhile is not in it.
+# Children that still run, by the shell's own book: a pid that was given to another meanwhile is not in it. Only the shell that
+# owns $work cleans up: a child that gets a signal right after its fork still has the traps of its parent.
 finish() {
 	local i
 
+	[ "$BASHPID" = "$owner" ] || return
 	for ((i = 0; i < 50; i++)); do
 		[ -n "$(jobs -pr)" ] || break
 		# shellcheck disable=SC2046 # a list of pids
@@ -52,7 +55,7 @@ side_by_side() {
 
 	for part; do
 		(
-			work=$work/$part at_end=() tap_nr=0
+			work=$work/$part at_end=() tap_nr=0 owner=$BASHPID
 			mkdir -m 700 "$work" "$work/run" "$work/dumps"
 			export RINGBACK_RUNTIME_DIR=$work/run
 			trap finish EXIT
@@ -161,6 +164,23 @@ in_background() {
 # info_json FILE FILTER: jq on `info --json`
 info_json() {
 	"$RINGBACK" info --json "$1" | jq -r "$2"
+}
+
+# with_pid PID COMMAND...: the command as a process that has this pid, which must be free; waits for its end
+with_pid() {
+	python3 - "$@" <<'END'
+import ctypes, os, struct, sys
+
+pid = ctypes.c_int32(int(sys.argv[1]))
+# struct clone_args: SIGCHLD at its end, set_tid with one pid
+args = struct.pack("11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(pid), 1, 0)
+child = ctypes.CDLL(None, use_errno=True).syscall(435, ctypes.create_string_buffer(args, len(args)), len(args))
+if child < 0:
+    sys.exit("clone3: " + os.strerror(ctypes.get_errno()))
+if child == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+sys.exit(0 if os.waitpid(child, 0)[1] == 0 else 1)
+END
 }
 
 # as_nobody COMMAND...: as a user who may do nothing

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows found by a number: counts and sums per system call, thread, vector. A row is a struct of the
- * caller's that begins with its key; new ones are zero. Bounded: beyond MAP_MAX_ROWS nothing new is
- * taken.
+ * caller's whose first member is `uint64_t key`, which the map sets and the caller leaves alone;
+ * new ones are zero but for it. Bounded: beyond MAP_MAX_ROWS nothing new is taken.
  */
 #pragma once
 
 #include "dump/base/bytes.h"
+
+#include <stddef.h>
 
 #define MAP_MAX_ROWS (4u << 20)
 #define MAP_LATELY   16 /* a power of two */
@@ -19,7 +21,15 @@ struct map {
 	uint32_t lately[MAP_LATELY]; /* rows + 1 that map_row() gave last, by key */
 };
 
-#define MAP_INIT(type) ((struct map){.row_bytes = sizeof(type)})
+#define MAP_INIT(type) ((struct map){.row_bytes = sizeof(type) + 0 * sizeof(struct MAP_KEY(type))})
+/* Does not compile where the row does not begin with its key. */
+#define MAP_KEY(type)                                                                              \
+	{                                                                                          \
+		_Static_assert(offsetof(type, key) == 0 &&                                         \
+				       sizeof(((type *)0)->key) == sizeof(uint64_t),               \
+			       "a row begins with uint64_t key");                                  \
+		char c;                                                                            \
+	}
 
 void map_free(struct map *m);
 /* The row of `key`, made if it isn't there: valid until the next one is made. NULL: out of memory,

@@ -29,7 +29,7 @@ struct frame {
 };
 
 struct thread {
-	uint64_t tid;
+	uint64_t key;	 /* key_of() */
 	struct frame *v; /* outermost first */
 	size_t nr, cap;
 	int32_t base;	   /* depth of v[0] */
@@ -94,7 +94,7 @@ static int32_t depth_of(const struct thread *t, size_t i)
 /* NULL: function unknown, or too many. */
 static struct nested *nested_of(struct ptspan *p, const struct thread *t, uint64_t id)
 {
-	return id ? map_row(&p->nested, t->tid * 0x9e3779b97f4a7c15ull ^ id) : NULL;
+	return id ? map_row(&p->nested, t->key * 0x9e3779b97f4a7c15ull ^ id) : NULL;
 }
 
 /* A call of `id` begins. */
@@ -126,7 +126,7 @@ static void pop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, ui
 		.address = f->address,
 		.caller = f->caller,
 		.id = f->id,
-		.tid = (uint32_t)t->tid,
+		.tid = (uint32_t)t->key,
 		.cpu = cpu,
 		.depth = depth_of(t, t->nr - 1),
 		.flags = f->flags | flags,
@@ -191,7 +191,7 @@ static void push(struct ptspan *p, struct thread *t, const struct frame *f)
 static void place(struct ptspan *p, const struct thread *t, struct frame *f, uint64_t ns,
 		  uint64_t address)
 {
-	const struct ptname_place *n = ptname_get(p->names, (uint32_t)t->tid, ns, address);
+	const struct ptname_place *n = ptname_get(p->names, (uint32_t)t->key, ns, address);
 
 	f->address = address;
 	f->id = n->id;

@@ -58,7 +58,7 @@ struct exec {
 
 /* When a thread was seen last. */
 struct seen {
-	uint64_t tid;
+	uint64_t key; /* tid */
 	uint64_t ns;
 };
 

@@ -134,8 +134,10 @@ static int list_rows(struct report *rp, struct buf *rows)
 	return rc;
 }
 
+/* A function that samples met, or where it has no name the stack. */
 struct leaf {
-	uint64_t chain, nr;
+	uint64_t key, nr;
+	uint32_t chain; /* one that ends there */
 };
 
 static int most_first(const void *a, const void *b)
@@ -175,7 +177,7 @@ static void put_mostly(struct report *rp, const struct row *row, unsigned width)
 	if (map_nr(&leaves)) {
 		l = map_nth(&leaves, 0);
 		snprintf(name, sizeof(name), "%s %.0f%%",
-			 report_leaf(rp, (uint32_t)l->chain, buf, sizeof(buf)),
+			 report_leaf(rp, l->chain, buf, sizeof(buf)),
 			 100.0 * (double)l->nr / (double)nr);
 	}
 	if (*name) {

@@ -35,7 +35,7 @@ struct function {
 };
 
 struct ran {
-	uint64_t tid;
+	uint64_t key; /* tid */
 	uint64_t ns, nr;
 	int32_t cpu;
 };
@@ -222,7 +222,7 @@ static int by_time(const void *a, const void *b)
 
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return x->key < y->key ? -1 : x->key > y->key;
 }
 
 static void put_threads(struct pt *p)
@@ -237,7 +237,7 @@ static void put_threads(struct pt *p)
 	map_sort(&p->threads, by_time);
 	for (size_t i = 0; i < nr && i < MAX_THREADS; i++) {
 		const struct ran *r = map_nth(&p->threads, i);
-		uint32_t tid = (uint32_t)r->tid;
+		uint32_t tid = (uint32_t)r->key;
 
 		text_str(page->t, "  ");
 		report_tid(p->rp, report_comm_of(p->rp, tid, p->window.to_ns), tid);

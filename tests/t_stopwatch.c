@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -561,7 +562,7 @@ static void a_thread_that_has_to_wait_for_a_cpu(void **state)
 	struct sighting what;
 	pid_t starved, hog;
 
-	starved = start("starved", cpu, SCHED_OTHER, 600);
+	starved = start("starved", cpu, SCHED_OTHER, 20000);
 	sleep_ms(30);
 	hog = start("rt_hog", cpu, SCHED_FIFO, 35);
 	waitpid(hog, &status, 0);
@@ -579,6 +580,7 @@ static void a_thread_that_has_to_wait_for_a_cpu(void **state)
 	assert_in_range(what.ns - what.began_ns, 60000000, 6000000000);
 	assert_string_equal(saw(&what, "comm"), "starved");
 	sighting_fini(&what);
+	kill(starved, SIGKILL);
 	waitpid(starved, &status, 0);
 	a.ops->close(a.source);
 }

@@ -149,11 +149,13 @@ struct fmt_host {
 	uint64_t mem_total_bytes;
 	uint32_t recorder_pid;
 	uint32_t recorder_uid;
-	uint32_t flags; /* FMT_HOST_INITIAL_PIDNS: common_pid of tracepoints is the tid */
+	uint32_t flags; /* FMT_HOST_INITIAL_PIDNS: common_pid of tracepoints is the tid
+			 * FMT_HOST_TARGET: events of some threads, not of all on the CPUs */
 	uint32_t reserved;
 };
 
 #define FMT_HOST_INITIAL_PIDNS 1u
+#define FMT_HOST_TARGET	       2u
 
 /* ---- TRIGGER ---- */
 enum {

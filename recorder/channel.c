@@ -29,6 +29,18 @@ static bool period_varies(const struct event *e)
 	return e->attr.freq && !clock;
 }
 
+/*
+ * Of threads that are recorded alone sched_switch tells when they leave a CPU: it is met by the
+ * thread that leaves. When they come back the kernel's own records tell, PERF_RECORD_SWITCH.
+ */
+static bool tells_switches(const struct channel *c, const struct target *t)
+{
+	for (size_t i = 0; i < c->events.nr && !t->system; i++)
+		if (!strcmp(c->events.v[i]->name, "sched:sched_switch"))
+			return true;
+	return false;
+}
+
 static uint64_t choose_sample_type(const struct channel *c, const struct caps *caps,
 				   const struct target *t)
 {
@@ -51,7 +63,7 @@ static uint64_t choose_sample_type(const struct channel *c, const struct caps *c
 	}
 	if (nr_tracepoints)
 		type |= PERF_SAMPLE_RAW;
-	if (nr_others || !caps->initial_pidns)
+	if (nr_others || !caps->initial_pidns || tells_switches(c, t))
 		type |= PERF_SAMPLE_TID;
 	if (nr_others + (nr_tracepoints ? 1 : 0) > 1)
 		type |= PERF_SAMPLE_IDENTIFIER;
@@ -220,6 +232,8 @@ void channel_attr(const struct channel *c, size_t i, const struct target *t, boo
 	attr->size = sizeof(*attr);
 	attr->sample_type = c->layout.sample_type;
 	attr->sample_id_all = 1;
+	if (!t->system && !strcmp(c->events.v[i]->name, "sched:sched_switch"))
+		attr->context_switch = 1;
 	attr->write_backward = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;

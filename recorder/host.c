@@ -2,6 +2,8 @@
 /* Facts about machine and recorder for the dump; see host.h. Called by dumper.c. */
 #include "recorder/host.h"
 
+#include "recorder/target.h"
+
 #include "dump/base/err.h"
 #include "dump/format.h"
 #include "dump/writer.h"
@@ -100,7 +102,8 @@ static void read_texts(struct host *h)
 	h->cmdline_bytes = read_file("/proc/self/cmdline", h->cmdline, sizeof(h->cmdline));
 }
 
-int host_new(const struct caps *caps, const char *instance, struct host **out, struct err *err)
+int host_new(const struct caps *caps, const struct target *t, const char *instance,
+	     struct host **out, struct err *err)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	struct sysinfo si;
@@ -116,7 +119,8 @@ int host_new(const struct caps *caps, const char *instance, struct host **out, s
 		.mem_total_bytes = sysinfo(&si) ? 0 : (uint64_t)si.totalram * si.mem_unit,
 		.recorder_pid = (uint32_t)getpid(),
 		.recorder_uid = geteuid(),
-		.flags = caps->initial_pidns ? FMT_HOST_INITIAL_PIDNS : 0,
+		.flags = (caps->initial_pidns ? FMT_HOST_INITIAL_PIDNS : 0) |
+			 (t->system ? 0 : FMT_HOST_TARGET),
 	};
 	read_texts(h);
 	h->nr_caps = caps_lines(caps, h->caps, MAX_CAPS);

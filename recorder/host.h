@@ -9,10 +9,12 @@
 
 struct err;
 struct host;
+struct target;
 struct writer;
 
 /* `instance` is borrowed; the recorder's command line is read from /proc/self/cmdline. */
-int host_new(const struct caps *caps, const char *instance, struct host **out, struct err *err);
+int host_new(const struct caps *caps, const struct target *t, const char *instance,
+	     struct host **out, struct err *err);
 void host_free(struct host *h);
 
 /* Writes the HOST section. Allocates nothing. */

@@ -183,7 +183,7 @@ static int open_parts(struct session *s, struct err *err)
 		rc = sideband_new(s->ledger, recording_sideband_layout(s->recording), &s->sideband,
 				  err);
 	if (!rc)
-		rc = host_new(&s->caps, s->config.name, &s->host, err);
+		rc = host_new(&s->caps, &s->target, s->config.name, &s->host, err);
 	if (!rc) {
 		struct dumper_options d = {
 			.recording = s->recording,

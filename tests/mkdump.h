@@ -61,7 +61,8 @@ static inline void mk_text(struct mk *d, uint16_t section, uint16_t kind, const 
 	mk_item(d, section, kind, NULL, 0, text, strlen(text));
 }
 
-static inline void mk_host(struct mk *d)
+/* `flags`: of fmt_host */
+static inline void mk_host_as(struct mk *d, uint32_t flags)
 {
 	struct fmt_host h = {
 		.nr_cpus_online = 2,
@@ -71,7 +72,7 @@ static inline void mk_host(struct mk *d)
 		.real_minus_clock = 1795222411000000000ll,
 		.mem_total_bytes = 8ull << 30,
 		.recorder_pid = 77,
-		.flags = FMT_HOST_INITIAL_PIDNS,
+		.flags = flags,
 	};
 
 	mk_item(d, FMT_HOST, FMT_HOST_FACTS, &h, sizeof(h), NULL, 0);
@@ -82,6 +83,11 @@ static inline void mk_host(struct mk *d)
 	mk_text(d, FMT_HOST, FMT_HOST_RECORDER, "ringback 0.1.0");
 	mk_text(d, FMT_HOST, FMT_HOST_INSTANCE, "default");
 	mk_text(d, FMT_HOST, FMT_HOST_CAPABILITY, "root=1");
+}
+
+static inline void mk_host(struct mk *d)
+{
+	mk_host_as(d, FMT_HOST_INITIAL_PIDNS);
 }
 
 static inline void mk_trigger(struct mk *d, uint64_t hit_ns)

@@ -74,7 +74,7 @@ static struct bench *setup(const char *channel, unsigned nr_banks)
 	check(ledger_new(8 << 20, &b->ledger, &err), &err);
 	check(sideband_new(b->ledger, recording_sideband_layout(b->recording), &b->sideband, &err),
 	      &err);
-	check(host_new(&b->caps, "test", &b->host, &err), &err);
+	check(host_new(&b->caps, &b->target, "test", &b->host, &err), &err);
 	check(store_open(&(struct store_options){.dir = b->dir}, &b->store, &err), &err);
 	check(dumper_new(&(struct dumper_options){.recording = b->recording,
 						  .ledger = b->ledger,

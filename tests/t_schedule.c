@@ -61,12 +61,12 @@ struct story {
 	struct fmt_window windows[NR_CPUS];
 };
 
-static struct story *begin(void)
+static struct story *begin_as(uint32_t flags)
 {
 	static struct story s;
 
 	s = (struct story){.d = mk_begin()};
-	mk_host(&s.d);
+	mk_host_as(&s.d, FMT_HOST_INITIAL_PIDNS | flags);
 	mk_trigger(&s.d, 100000);
 	mk_channel(&s.d, 0, "sched", TYPE);
 	mk_event(&s.d, 0, 0, "sched:sched_switch", SWITCH, TYPE);
@@ -84,6 +84,11 @@ static struct story *begin(void)
 						   .armed_ns = 1000,
 						   .paused_ns = 100000};
 	return &s;
+}
+
+static struct story *begin(void)
+{
+	return begin_as(0);
 }
 
 static void put(struct story *s, int cpu, uint64_t ns, const struct raw *raw, size_t nr)
@@ -312,6 +317,95 @@ static void test_rings_that_begin_at_different_times(void **state)
 	forget(&t);
 }
 
+/* CPU 1 does not trace its switches out of idle: who is woken there runs there. */
+static void test_a_cpu_that_leaves_idle_unseen(void **state)
+{
+	struct story *s = begin();
+	struct told t;
+
+	do_switch(s, 1, 2000, 10, 1, 0);
+	do_waking(s, 0, 5000, 20, 0, 10, 1);
+	do_switch(s, 1, 9000, 10, 1, 0);
+	do_waking(s, 0, 10000, 20, 0, 10, 1);
+	do_waking(s, 0, 10500, 20, 0, 11, 1);
+	do_switch(s, 1, 12000, 10, 1, 11);
+	do_switch(s, 1, 13000, 11, 1, 0);
+	do_waking(s, 0, 20000, 20, 0, 10, 1); /* and it is not heard of again */
+	t = tell(s);
+	check_order(t.sched);
+	check_span(&t, 10, 2000, 5000, SPAN_SLEEP);
+	check_span(&t, 10, 5000, 9000, SPAN_RUN);
+	check_span(&t, 10, 10000, 12000, SPAN_RUN);
+	check_span(&t, 11, 10500, 12000, SPAN_READY);
+	check_span(&t, 10, 20000, 100000, SPAN_UNKNOWN);
+	/* Idle until 5000, from 9000 to 10000, and from 13000 on. */
+	assert_int_equal(schedule_run(t.sched, 1, 1)->to_ns, 5000);
+	forget(&t);
+}
+
+/* Only who sleeps is woken: between two wake-ups a thread ran, nobody knows when. */
+static void test_a_thread_that_is_woken_twice(void **state)
+{
+	struct story *s = begin();
+	struct told t;
+
+	do_switch(s, 0, 2000, 0, 0, 20);
+	do_switch(s, 1, 2500, 0, 0, 30);
+	do_waking(s, 0, 5000, 20, 0, 10, 1);
+	do_waking(s, 0, 50000, 20, 0, 10, 1);
+	do_switch(s, 1, 51000, 30, 1, 10);
+	/* Preempted on its way to sleep, it may well be woken. */
+	do_switch(s, 1, 52000, 10, 0x100, 30);
+	do_waking(s, 0, 53000, 20, 0, 10, 1);
+	do_switch(s, 1, 54000, 30, 1, 10);
+	t = tell(s);
+	check_order(t.sched);
+	check_span(&t, 10, 5000, 50000, SPAN_UNKNOWN);
+	check_span(&t, 10, 50000, 51000, SPAN_READY);
+	check_span(&t, 10, 52000, 54000, SPAN_READY);
+	forget(&t);
+}
+
+/* It was to run on CPU 0 and was met on CPU 1, which had been idle: when did it come there? */
+static void test_a_wait_that_ends_elsewhere_unseen(void **state)
+{
+	struct story *s = begin();
+	struct told t;
+
+	do_switch(s, 1, 2000, 40, 1, 0);
+	do_switch(s, 0, 2000, 0, 0, 20);
+	do_waking(s, 0, 5000, 20, 0, 10, 0);
+	do_switch(s, 1, 60000, 10, 1, 0);
+	t = tell(s);
+	check_order(t.sched);
+	check_span(&t, 10, 5000, 60000, SPAN_UNKNOWN);
+	forget(&t);
+}
+
+/* Thread 10 alone was recorded: of 20 nothing is known but that it came after it, and its name. */
+static void test_a_target(void **state)
+{
+	struct story *s = begin_as(FMT_HOST_TARGET);
+	struct told t;
+	uint32_t other;
+
+	do_switch(s, 0, 2000, 10, 1, 20);
+	do_waking(s, 0, 40000, 10, 0, 30, 1);
+	do_switch(s, 0, 50000, 10, 0x100, 20);
+	t = tell(s);
+	check_order(t.sched);
+	assert_true(schedule_is_partial(t.sched));
+	other = schedule_find(t.sched, 20);
+	assert_int_not_equal(other, NO_THREAD);
+	assert_int_equal(schedule_thread(t.sched, other)->nr, 0);
+	other = schedule_find(t.sched, 30);
+	assert_int_equal(schedule_thread(t.sched, other)->nr, 0);
+	for (size_t i = 0; i < schedule_nr_runs(t.sched, 0); i++)
+		assert_int_equal(tid_of(&t, schedule_run(t.sched, 0, i)->thread), 10);
+	check_span(&t, 10, 50000, 100000, SPAN_READY);
+	forget(&t);
+}
+
 /* The ring says that records are missing: who ran then is not known. */
 static void test_lost_records(void **state)
 {
@@ -454,6 +548,10 @@ int main(void)
 		cmocka_unit_test(test_kinds_of_ends_and_wakers),
 		cmocka_unit_test(test_a_tid_that_is_used_again),
 		cmocka_unit_test(test_rings_that_begin_at_different_times),
+		cmocka_unit_test(test_a_cpu_that_leaves_idle_unseen),
+		cmocka_unit_test(test_a_thread_that_is_woken_twice),
+		cmocka_unit_test(test_a_wait_that_ends_elsewhere_unseen),
+		cmocka_unit_test(test_a_target),
 		cmocka_unit_test(test_lost_records),
 		cmocka_unit_test(test_a_missing_switch),
 		cmocka_unit_test(test_a_made_up_machine),

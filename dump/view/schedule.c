@@ -62,6 +62,7 @@ static const struct {
 struct event_parser {
 	enum event_kind kind;
 	const struct field *fields[MAX_FIELDS];
+	const struct field *comm; /* KIND_SWITCH: next_comm; NULL: there is none */
 };
 
 /* ---- making it ---- */
@@ -82,6 +83,8 @@ static bool parser_of(const struct fields *f, const struct meta_event *e, struct
 			if (!p->fields[k])
 				return false;
 		}
+		if (p->kind == KIND_SWITCH)
+			p->comm = tpfields_find(tp, "next_comm", 9);
 		return true;
 	}
 	return false;
@@ -135,6 +138,11 @@ static void choose(struct schedule *s, const struct fields *f)
 		s->has_stacks |= s->parsers[i].kind == KIND_SWITCH && s->chains &&
 				 s->m->events[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 	}
+	for (size_t i = 0; i < s->m->nr_events; i++)
+		if (s->parsers[i].kind == KIND_SWITCH && s->m->events[i].attr.context_switch &&
+		    s->m->events[i].f.channel < 64)
+			s->own_channels |= 1ull << s->m->events[i].f.channel;
+	s->partial = s->m->host.flags & FMT_HOST_TARGET;
 }
 
 /* From where on all rings that have switches are whole, and until when; the CPUs there are. */
@@ -236,6 +244,7 @@ void schedule_free(struct schedule *s)
 	buf_free(&s->threads);
 	buf_free(&s->spans);
 	buf_free(&s->samples);
+	intern_free(&s->names);
 	free(s);
 }
 
@@ -288,6 +297,8 @@ static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned
 		return 0;
 	t->known = false;
 	t->now.flags |= (uint8_t)flags;
+	if (t->now.state == SPAN_READY && flags & SPAN_GUESSED)
+		t->now.state = SPAN_UNKNOWN; /* how much of it was a wait? */
 	return emit(s, t->now, ns);
 }
 
@@ -298,6 +309,7 @@ static struct span *open_span(struct schedule *s, uint32_t thread, enum span_sta
 	struct live *t = live_of(s, thread);
 
 	t->known = true;
+	t->here_ns = ns;
 	t->now = (struct span){.from_ns = ns > t->last_ns ? ns : t->last_ns,
 			       .thread = thread,
 			       .by = NO_THREAD,
@@ -351,15 +363,31 @@ static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
 }
 
 /*
- * The thread that leaves: from when on it ran here. Where the switch to it is missing: from when it
- * was first heard of here.
+ * From when on a thread has run here to which no switch was seen: it was heard of since. An idle
+ * CPU takes at once whom it finds on its queue; some kernels have CPUs that do not trace that
+ * switch.
  */
+static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, uint32_t thread,
+			   const struct occasion *o)
+{
+	const struct live *t = live_of(s, thread);
+	uint64_t heard = c->stray == thread ? c->stray_ns : o->ns, queued;
+
+	if (c->current || !thread || !t->known || t->now.state != SPAN_READY ||
+	    t->now.cpu != o->cpu)
+		return heard;
+	queued = t->here_ns > c->since_ns ? t->here_ns : c->since_ns;
+	return queued < heard ? queued : heard;
+}
+
+/* The thread that leaves, which ran here since `began`. */
 static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
-		   const struct occasion *o, int16_t prio)
+		   const struct occasion *o, int16_t prio, uint64_t began)
 {
 	struct live *t = live_of(s, thread);
-	uint64_t began = c->stray == thread ? c->stray_ns : o->ns;
 	uint32_t gone = c->current;
+	bool from_idle =
+		!gone && thread && t->known && t->now.state == SPAN_READY && t->now.cpu == o->cpu;
 	struct span *now;
 	int rc = 0;
 
@@ -378,7 +406,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 		if (gone == NO_THREAD && c->first_tid == t->pub.tid)
 			was(s, thread, SPAN_RUN, began, o->cpu);
 		if (!rc && t->known && t->now.state != SPAN_RUN)
-			rc = close_span(s, thread, began, SPAN_GUESSED);
+			rc = close_span(s, thread, began, from_idle ? 0 : SPAN_GUESSED);
 		if (!rc && !t->known)
 			open_span(s, thread, SPAN_RUN, began, o->cpu)->flags = SPAN_GUESSED;
 		now = &t->now;
@@ -391,17 +419,12 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 }
 
 /* The idle task has no spans of its own, but runs of the CPU. */
-static int end_idle(struct schedule *s, struct live_cpu *c, const struct occasion *o)
+static int end_idle(struct schedule *s, const struct live_cpu *c, int32_t cpu, uint64_t ns)
 {
-	struct span idle = {.from_ns = c->since_ns,
-			    .by = NO_THREAD,
-			    .cpu = o->cpu,
-			    .prio = -1,
-			    .state = SPAN_RUN};
+	struct span idle = {
+		.from_ns = c->since_ns, .by = NO_THREAD, .cpu = cpu, .prio = -1, .state = SPAN_RUN};
 
-	if (c->current != 0 || !c->since_ns)
-		return 0;
-	return emit(s, idle, c->stray != NO_THREAD ? c->stray_ns : o->ns);
+	return c->current || !c->since_ns ? 0 : emit(s, idle, ns);
 }
 
 static enum span_state state_of(uint64_t prev_state)
@@ -415,17 +438,44 @@ static enum span_state state_of(uint64_t prev_state)
 	return prev_state & STATE_DISK ? SPAN_BLOCKED : SPAN_SLEEP;
 }
 
+static int begin_run(struct schedule *s, uint32_t thread, const struct occasion *o, int16_t prio)
+{
+	/* Of one that was not heard of before nothing is known: it may be new. */
+	int rc = leave_cpu(s, thread, o->ns);
+	const struct span *now = &live_of(s, thread)->now;
+
+	rc = rc ? rc : close_span(s, thread, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
+	open_span(s, thread, SPAN_RUN, o->ns, o->cpu)->prio = prio;
+	return rc;
+}
+
+/* Who runs on the CPU from now on. */
+static void occupy(struct live_cpu *c, uint32_t thread, uint64_t ns)
+{
+	*c = (struct live_cpu){.current = thread,
+			       .since_ns = ns,
+			       .last_ns = ns,
+			       .stray = NO_THREAD,
+			       .first_tid = UINT32_MAX};
+}
+
 static int on_switch(struct schedule *s, const uint64_t *v, const struct occasion *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	enum span_state state = state_of(v[2]);
 	uint32_t prev, next;
 	struct span *now;
+	uint64_t began;
 	int rc = find(s, (uint32_t)v[0], &prev);
 
 	rc = rc ? rc : find(s, (uint32_t)v[3], &next);
-	rc = rc ? rc : end_idle(s, c, o);
-	rc = rc ? rc : end_run(s, c, prev, o, (int16_t)v[1]);
+	if (rc)
+		return rc;
+	began = began_here(s, c, prev, o);
+	if (prev && c->stray != NO_THREAD && c->stray_ns < began)
+		began = c->stray_ns;
+	rc = end_idle(s, c, o->cpu, prev ? began : c->stray != NO_THREAD ? c->stray_ns : o->ns);
+	rc = rc ? rc : end_run(s, c, prev, o, (int16_t)v[1], began);
 	if (rc)
 		return rc;
 	if (prev) {
@@ -436,20 +486,46 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct occasio
 			now->prio = (int16_t)v[1];
 		}
 	}
-	if (next) {
-		/* Of one that was not heard of before nothing is known: it may be new. */
-		rc = leave_cpu(s, next, o->ns);
-		now = &live_of(s, next)->now;
-		rc = rc ? rc
-			: close_span(s, next, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
-		open_span(s, next, SPAN_RUN, o->ns, o->cpu)->prio = (int16_t)v[4];
-	}
-	*c = (struct live_cpu){.current = next,
-			       .since_ns = o->ns,
-			       .last_ns = o->ns,
-			       .stray = NO_THREAD,
-			       .first_tid = UINT32_MAX};
+	live_of(s, prev)->recorded = true;
+	if (s->partial && !live_of(s, next)->recorded)
+		next = NO_THREAD; /* and what the CPU does now is not known either */
+	else if (next)
+		rc = begin_run(s, next, o, (int16_t)v[4]);
+	occupy(c, next, o->ns);
 	return rc;
+}
+
+/*
+ * The kernel's own record of a switch: in partial dumps the only one that tells when a thread comes
+ * back, for the tracepoint is met by the thread that leaves.
+ */
+static int on_own_switch(struct schedule *s, bool out, const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	uint32_t thread, gone = c->current;
+	int rc = o->tid == UINT32_MAX || !o->tid ? 0 : find(s, o->tid, &thread);
+
+	if (rc || o->tid == UINT32_MAX || !o->tid || out)
+		return rc; /* where it goes the tracepoint has told */
+	live_of(s, thread)->recorded = true;
+	c->last_ns = o->ns;
+	if (gone == thread)
+		return 0;
+	if (gone != NO_THREAD && gone && live_of(s, gone)->known &&
+	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
+		rc = close_span(s, gone, o->ns, SPAN_GUESSED);
+	rc = rc ? rc : begin_run(s, thread, o, live_of(s, thread)->now.prio);
+	occupy(c, thread, o->ns);
+	return rc;
+}
+
+/* A thread that could run is on the queue of another CPU. */
+static void move(struct live *t, int32_t cpu, uint64_t ns)
+{
+	if (t->now.cpu == cpu)
+		return;
+	t->now.cpu = cpu;
+	t->here_ns = ns;
 }
 
 /* `v`: pid, prio, target_cpu, common_flags. */
@@ -463,13 +539,22 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion 
 		rc = find(s, o->tid, &by);
 	if (rc || !thread)
 		return rc;
+	if (s->partial && !live_of(s, thread)->recorded)
+		return 0;
 	was(s, thread, SPAN_SLEEP, o->ns, -1);
 	t = live_of(s, thread);
 	if (t->known && t->now.state == SPAN_READY) {
+		bool preempted = t->now.flags & SPAN_PREEMPTED;
+
 		/* Woken up on another CPU than it was to be. */
-		if (!(t->now.flags & SPAN_PREEMPTED))
-			t->now.cpu = (int32_t)v[2];
-		return 0;
+		if (!preempted)
+			move(t, (int32_t)v[2], o->ns);
+		if (preempted || t->now.flags & SPAN_FORKED || is_waking != s->has_wakings)
+			return 0;
+		/* Only who sleeps is woken: it ran and slept meanwhile. */
+		rc = close_span(s, thread, o->ns, SPAN_GUESSED);
+		open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
+		return rc;
 	}
 	/* It is on its way to sleep and was told in time: it goes on. */
 	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
@@ -490,7 +575,7 @@ static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion 
 	struct span *now;
 	int rc = find(s, (uint32_t)v[0], &parent);
 
-	if (rc || !v[1])
+	if (rc || !v[1] || s->partial) /* of a child that is not recorded nothing would come */
 		return rc;
 	/* Whoever had this tid is gone. */
 	if (slot && live_of(s, slot - 1)->known)
@@ -584,7 +669,7 @@ static int on_lost(struct schedule *s, const struct timeline_record *rec)
 		c->first_tid = UINT32_MAX;
 		return 0;
 	}
-	rc = end_idle(s, c, &o);
+	rc = end_idle(s, c, cpu, o.ns);
 	if (!rc && c->current && c->current != NO_THREAD && live_of(s, c->current)->known &&
 	    live_of(s, c->current)->now.state == SPAN_RUN && live_of(s, c->current)->now.cpu == cpu)
 		rc = close_span(s, c->current, c->last_ns, SPAN_GUESSED);
@@ -599,16 +684,44 @@ bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need
 
 	for (size_t i = 0; i < MAX_FIELDS && p->fields[i]; i++)
 		timeline_need_raw(need, p->fields[i]->offset, p->fields[i]->size);
+	if (p->comm && s->partial)
+		timeline_need_raw(need, p->comm->offset, p->comm->size);
 	need->stack |= p->kind && p->kind != KIND_FORK && s->chains;
 	return p->kind;
 }
 
-static bool is_lost(const struct timeline_record *rec)
+/* Records of the kernel's own: losses, and in some dumps switches. */
+static int on_kernel_record(struct schedule *s, const struct timeline_record *rec)
 {
 	struct perf_event_header h;
+	struct occasion o = {.ns = rec->time_ns, .tid = rec->tid};
+	int rc;
 
 	memcpy(&h, rec->rec.p, sizeof(h));
-	return h.type == PERF_RECORD_LOST || h.type == PERF_RECORD_LOST_SAMPLES;
+	if (h.type == PERF_RECORD_LOST || h.type == PERF_RECORD_LOST_SAMPLES)
+		return on_lost(s, rec);
+	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
+	if ((h.type != PERF_RECORD_SWITCH && h.type != PERF_RECORD_SWITCH_CPU_WIDE) ||
+	    rec->window->channel >= 64 || !(s->own_channels >> rec->window->channel & 1) ||
+	    o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
+		return 0;
+	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
+	return rc ? rc : on_own_switch(s, h.misc & PERF_RECORD_MISC_SWITCH_OUT, &o);
+}
+
+/* The name of whom a recorded thread left its CPU to. */
+static int note_name(struct schedule *s, const struct event_parser *p, uint32_t tid,
+		     const struct timeline_record *rec)
+{
+	uint32_t thread;
+	int rc = find(s, tid, &thread);
+
+	if (rc || !tid || live_of(s, thread)->met || !p->comm ||
+	    (uint64_t)p->comm->offset + p->comm->size > rec->s.raw.len)
+		return rc;
+	live_of(s, thread)->met =
+		intern(&s->names, (struct bytes){rec->s.raw.p + p->comm->offset, p->comm->size});
+	return live_of(s, thread)->met ? 0 : -ENOMEM;
 }
 
 int schedule_feed(struct schedule *s, const struct timeline_record *rec)
@@ -619,7 +732,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	int rc;
 
 	if (!rec->event)
-		return is_lost(rec) ? on_lost(s, rec) : 0;
+		return on_kernel_record(s, rec);
 	p = &s->parsers[rec->event - s->m->events];
 	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
 	if (!p->kind || o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
@@ -629,7 +742,10 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
 		o.chain = chains_add(s->chains, rec);
 	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
-	rc = rc ? rc : note_stray(s, &o);
+	if (!rc && !s->partial)
+		rc = note_stray(s, &o);
+	if (!rc && s->partial && p->kind == KIND_SWITCH)
+		rc = note_name(s, p, (uint32_t)v[3], rec);
 	if (rc)
 		return rc;
 	if (!s->cpus[o.cpu].last_ns)
@@ -648,7 +764,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	case KIND_MIGRATE:
 		rc = find(s, (uint32_t)v[0], &o.tid);
 		if (!rc && live_of(s, o.tid)->known && live_of(s, o.tid)->now.state == SPAN_READY)
-			live_of(s, o.tid)->now.cpu = (int32_t)v[1];
+			move(live_of(s, o.tid), (int32_t)v[1], o.ns);
 		return rc;
 	default:
 		return 0;

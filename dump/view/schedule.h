@@ -9,7 +9,14 @@
  *	                            by: who woke it
  *
  * What an event contradicts (a wake-up was lost, or rings reach back differently far) is put right
- * and the span marked SPAN_GUESSED. Memory: 48 bytes for each change of state, bounded.
+ * and the span marked SPAN_GUESSED; a wait that the records do not prove is SPAN_UNKNOWN.
+ *
+ * Where only some threads were recorded (-p, -t, --cgroup, a command: FMT_HOST_TARGET), the others
+ * are met as those whom a recorded thread left its CPU to, or who woke it. They have a name and no
+ * spans, since nothing is known of them after that moment; nor is it known who ran on a CPU while
+ * none of the recorded threads did.
+ *
+ * Memory: 48 bytes for each change of state, bounded.
  */
 #pragma once
 
@@ -37,6 +44,8 @@ enum span_state {
 	SPAN_BLOCKED, /* D: waits uninterruptibly, mostly for a disk or a lock of the kernel's */
 	SPAN_STOPPED, /* T, t: by a signal or a debugger */
 	SPAN_ENDED,
+	SPAN_UNKNOWN, /* the records contradict each other, or miss what it did: counts for nothing
+		       */
 	NR_SPAN_STATES
 };
 
@@ -94,6 +103,8 @@ void schedule_window(const struct schedule *s, uint64_t *from_ns, uint64_t *to_n
 /* There were more than SCHEDULE_MAX_SPANS: the window begins later than it could. */
 bool schedule_was_cut(const struct schedule *s);
 bool schedule_has_switches(const struct schedule *s);
+/* Only some threads were recorded: what CPUs did besides is unknown. */
+bool schedule_is_partial(const struct schedule *s);
 bool schedule_has_wakings(const struct schedule *s);
 /* Stacks come with switches. */
 bool schedule_has_stacks(const struct schedule *s);

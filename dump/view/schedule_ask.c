@@ -26,6 +26,20 @@ const struct span *schedule_span(const struct schedule *s, size_t i)
 	return (const struct span *)s->spans.p + i;
 }
 
+/*
+ * Of a thread that was woken on a CPU that was idle and stayed so, as far as the records go, they
+ * miss at least the end of its wait.
+ */
+static void close_woken(struct schedule *s, uint32_t thread)
+{
+	struct span *now = &live_of(s, thread)->now;
+
+	if (now->state != SPAN_READY || now->cpu < 0 || (size_t)now->cpu >= s->nr_cpus)
+		return;
+	if (!s->cpus[now->cpu].current && s->cpus[now->cpu].since_ns)
+		now->state = SPAN_UNKNOWN;
+}
+
 /* What is not over yet ends with the window. */
 static int close_all(struct schedule *s)
 {
@@ -35,6 +49,7 @@ static int close_all(struct schedule *s)
 
 		if (!t->known || t->now.state == SPAN_ENDED)
 			continue;
+		close_woken(s, (uint32_t)i);
 		t->now.flags |= SPAN_OPEN;
 		t->now.to_ns = t->now.from_ns > s->to_ns ? t->now.from_ns : s->to_ns;
 		if (buf_put(&s->spans, &t->now, sizeof(t->now)))
@@ -144,6 +159,8 @@ int schedule_end(struct schedule *s)
 		const struct fmt_task *task = people_task(s->p, t->pub.tid, ns);
 
 		t->pub.comm = people_comm(s->p, t->pub.tid, ns);
+		if (!t->pub.comm)
+			t->pub.comm = t->met;
 		t->pub.pid = task ? task->pid : 0;
 	}
 	return rc;
@@ -163,6 +180,11 @@ bool schedule_was_cut(const struct schedule *s)
 bool schedule_has_switches(const struct schedule *s)
 {
 	return s->has_switches;
+}
+
+bool schedule_is_partial(const struct schedule *s)
+{
+	return s->partial;
 }
 
 bool schedule_has_wakings(const struct schedule *s)

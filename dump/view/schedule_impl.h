@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/view/intern.h"
 #include "dump/view/schedule.h"
 
 /* A thread and the span that it is in. */
@@ -11,6 +12,9 @@ struct live {
 	struct span now;  /* to_ns is not set */
 	bool known;	  /* `now` is */
 	uint64_t last_ns; /* of what was last heard of it */
+	uint64_t here_ns; /* READY: since when it has been on the queue of now.cpu */
+	bool recorded;	  /* its own switches are in the dump */
+	const char *met;  /* its name in a switch to it; NULL: none */
 };
 
 struct live_cpu {
@@ -44,6 +48,9 @@ struct schedule {
 	bool was_cut;
 	bool in_window; /* all CPUs' rings have begun */
 	bool has_switches, has_wakings, has_stacks;
+	bool partial;	       /* FMT_HOST_TARGET */
+	uint64_t own_channels; /* bit i: PERF_RECORD_SWITCH of channel i tell of switches */
+	struct intern names;
 	/* Once ended: indices of spans of state RUN, by CPU, and where each CPU's begin. */
 	uint32_t *runs;
 	size_t *first_run; /* nr_cpus + 1 */

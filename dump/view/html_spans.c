@@ -59,7 +59,7 @@ static uint64_t to_of(const struct html *h, const struct span *s)
 
 static bool outside(const struct html *h, const struct span *s)
 {
-	return s->to_ns < known_from(h, s) || s->from_ns > h->end_ns;
+	return s->to_ns < known_from(h, s) || s->from_ns > h->end_ns || s->state == SPAN_UNKNOWN;
 }
 
 static void put(struct walk *w, const struct group *g)

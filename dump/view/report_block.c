@@ -36,6 +36,7 @@ enum how { BY_THREAD, BY_SOFTIRQ, BY_INTERRUPT, BY_NOBODY, BY_UNKNOWN };
 struct block {
 	struct map hard, soft;
 	size_t nr_idle, nr_silent; /* threads: woken by no thread; not at all */
+	size_t nr_unknown;	   /* who woke them was not recorded */
 };
 
 static int open_block(struct report *rp, void **state)
@@ -78,7 +79,8 @@ static void add(const struct report *rp, struct map *m, const struct span *s, ui
 static void sort_out(struct report *rp, struct block *b, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(rp->sched, thread);
-	bool kernel = report_is_kernel(rp, thread), slept = false, woken = false, by_thread = false;
+	bool kernel = report_is_kernel(rp, thread), slept = false, woken = false;
+	bool by_thread = false, unknown = false;
 
 	for (size_t i = 0; i < t->nr; i++) {
 		const struct span *s = schedule_span(rp->sched, t->first + i);
@@ -93,13 +95,15 @@ static void sort_out(struct report *rp, struct block *b, uint32_t thread)
 			continue;
 		slept = true;
 		woken |= ended_by(s) != BY_NOBODY;
+		unknown |= ended_by(s) == BY_UNKNOWN;
 		if (ended_by(s) > BY_SOFTIRQ)
 			continue;
 		by_thread = true;
 		add(rp, &b->soft, s, ns);
 	}
 	b->nr_silent += slept && !woken;
-	b->nr_idle += woken && !by_thread;
+	b->nr_idle += woken && !by_thread && !unknown;
+	b->nr_unknown += unknown && !by_thread;
 }
 
 static int longest_first(const void *a, const void *b)
@@ -142,7 +146,8 @@ static void put_wakers(struct report *rp, const struct place *pl, unsigned width
 		struct waker *row;
 
 		if (!ns || s->chain != (uint32_t)pl->key || s->state == SPAN_RUN ||
-		    s->state == SPAN_READY || (s->state != SPAN_SLEEP) != pl->hard)
+		    s->state == SPAN_READY || s->state == SPAN_UNKNOWN ||
+		    (s->state != SPAN_SLEEP) != pl->hard)
 			continue;
 		if (!pl->hard && how > BY_SOFTIRQ)
 			continue;
@@ -234,6 +239,8 @@ static void print_block(struct report *rp, void *state)
 			"besides, %zu slept until a timer or a device woke them, and %zu were not "
 			"woken at all",
 			b.nr_idle, b.nr_silent);
+	if (b.nr_unknown)
+		page_line(&rp->page, 2, "who woke %zu more was not recorded", b.nr_unknown);
 	map_free(&b.hard);
 	map_free(&b.soft);
 }

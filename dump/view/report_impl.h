@@ -23,6 +23,7 @@ struct report;
 /* How a thread spent the window. */
 struct report_totals {
 	uint64_t run_ns, ready_ns, sleep_ns, blocked_ns, stopped_ns;
+	uint64_t unknown_ns; /* SPAN_UNKNOWN: it may have run or waited */
 	uint32_t nr_runs, nr_ready, nr_preempted;
 	const struct span *worst_ready; /* NULL: it never waited */
 	uint64_t worst_ready_ns;	/* cut to the window */

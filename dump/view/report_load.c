@@ -196,6 +196,9 @@ static void add_span(struct report_totals *t, const struct span *s, uint64_t ns)
 	case SPAN_STOPPED:
 		t->stopped_ns += ns;
 		break;
+	case SPAN_UNKNOWN:
+		t->unknown_ns += ns;
+		break;
 	default:
 		break;
 	}

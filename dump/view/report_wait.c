@@ -15,9 +15,12 @@
 #define WIDE 100
 
 struct ran {
-	uint64_t key; /* name's pointer; 0: nobody */
+	uint64_t key; /* name's pointer; RAN_NOBODY, RAN_OTHERS */
 	uint64_t ns;
 };
+
+#define RAN_NOBODY 0
+#define RAN_OTHERS 1 /* threads that were not recorded */
 
 static int open_wait(struct report *rp, void **state)
 {
@@ -61,21 +64,32 @@ static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 	const struct schedule_thread *t = schedule_thread(rp->sched, thread);
 	struct map ran = MAP_INIT(struct ran);
 	char line[256] = "", name[64];
-	uint64_t sum = 0;
+	uint64_t sum = 0, waited = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
 		const struct span *s = schedule_span(rp->sched, t->first + i);
 
-		if (s->state == SPAN_READY && report_overlap(s, &rp->window))
-			add_ran(rp, &ran, s);
+		if (s->state != SPAN_READY || !report_overlap(s, &rp->window))
+			continue;
+		add_ran(rp, &ran, s);
+		waited += s->to_ns - s->from_ns;
 	}
-	map_sort(&ran, most_first);
 	for (size_t i = 0; i < map_nr(&ran); i++)
 		sum += ((struct ran *)map_nth(&ran, i))->ns;
+	if (schedule_is_partial(rp->sched) && waited > sum) {
+		struct ran *others = map_row(&ran, RAN_OTHERS);
+
+		if (others)
+			others->ns = waited - sum;
+		sum = waited;
+	}
+	map_sort(&ran, most_first);
 	for (size_t i = 0; i < map_nr(&ran) && i < MAX_RAN; i++) {
 		const struct ran *r = map_nth(&ran, i);
-		const char *who = r->key ? (const char *)(uintptr_t)r->key : "nobody, it was idle";
+		const char *who = r->key == RAN_NOBODY	 ? "nobody, it was idle"
+				  : r->key == RAN_OTHERS ? "threads not recorded"
+							 : (const char *)(uintptr_t)r->key;
 		size_t more;
 
 		snprintf(name, sizeof(name), "%s%s %.0f%%", n ? ", " : "", who,
@@ -128,6 +142,29 @@ static void put_row(struct report *rp, uint32_t thread)
 	text_char(p->t, '\n');
 }
 
+/* What the numbers above leave out. */
+static void put_unknown(struct report *rp)
+{
+	uint64_t ns = 0;
+	size_t nr = 0;
+	char time[32];
+
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++)
+		if (rp->asked[i] && rp->totals[i].unknown_ns) {
+			ns += rp->totals[i].unknown_ns;
+			nr++;
+		}
+	if (schedule_is_partial(rp->sched))
+		page_wrap(
+			&rp->page, 2,
+			"after it was taken off the CPU; who waited after a sleep is not known, "
+			"because "
+			"wake-ups by threads outside the target are not recorded (record with -a)");
+	if (ns)
+		page_line(&rp->page, 2, "unknown: %s of %zu thread%s, whose switches are missing",
+			  page_fmt_time(time, sizeof(time), ns), nr, nr == 1 ? "" : "s");
+}
+
 static void print_wait(struct report *rp, void *state)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns, all = 0, worst = 0;
@@ -162,6 +199,7 @@ static void print_wait(struct report *rp, void *state)
 		put_row(rp, rows[i].thread);
 	if (nr > MAX_ROWS)
 		page_line(&rp->page, 2, "and %zu more that waited for 1 ms or more", nr - MAX_ROWS);
+	put_unknown(rp);
 	free(rows);
 }
 

@@ -151,6 +151,8 @@ static int step(struct walker *k)
 		return add(k, s, LOST_READY, from_ns);
 	case SPAN_STOPPED:
 		return add(k, s, LOST_STOPPED, from_ns);
+	case SPAN_UNKNOWN:
+		return add(k, s, LOST_UNKNOWN, from_ns);
 	default:
 		return step_asleep(k, s, from_ns);
 	}

@@ -257,12 +257,15 @@ static void put_usual(const struct why *w, struct text *t)
 		top[k].thread = i;
 		top[k].ns = s.ns[SPAN_RUN];
 	}
-	if (!focus || !schedule_nr_cpus(w->sched))
+	if (!focus || !schedule_nr_cpus(w->sched) || !schedule_has_switches(w->sched))
 		return;
 	label(t, "cpu");
-	text_fmt(t, "%.0f %% of %zu CPUs busy",
-		 100.0 * (double)total / (double)focus / (double)schedule_nr_cpus(w->sched),
-		 schedule_nr_cpus(w->sched));
+	if (schedule_is_partial(w->sched))
+		text_str(t, "of the recorded threads");
+	else
+		text_fmt(t, "%.0f %% of %zu CPUs busy",
+			 100.0 * (double)total / (double)focus / (double)schedule_nr_cpus(w->sched),
+			 schedule_nr_cpus(w->sched));
 	for (size_t k = 0; k < 3 && top[k].ns; k++) {
 		text_str(t, k ? ", " : ": ");
 		why_who(w, top[k].thread, t);

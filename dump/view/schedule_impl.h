@@ -30,7 +30,24 @@ struct live_cpu {
 	uint64_t stray_ns;
 };
 
-struct event_parser;
+enum event_kind {
+	KIND_NONE,
+	KIND_SWITCH,
+	KIND_WAKING,
+	KIND_WAKEUP,
+	KIND_MIGRATE,
+	KIND_FORK,
+	KIND_SAMPLE
+};
+
+#define MAX_FIELDS 5
+
+/* How an event is read; KIND_NONE: it is not for us. */
+struct event_parser {
+	enum event_kind kind;
+	const struct field *fields[MAX_FIELDS];
+	const struct field *comm; /* KIND_SWITCH: next_comm; NULL: there is none */
+};
 
 struct schedule {
 	const struct meta *m;
@@ -68,3 +85,6 @@ static inline size_t nr_threads(const struct schedule *s)
 
 /* Where the tid is in slots, or the free slot where it would be. */
 size_t schedule_slot(const struct schedule *s, uint32_t tid);
+
+/* Another thread with this tid; those that had it are found no more. 0, -ENOMEM. */
+int schedule_add_thread(struct schedule *s, uint32_t tid, uint32_t *out);

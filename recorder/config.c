@@ -159,6 +159,28 @@ static int set_stack(struct config *c, const char *text, struct err *err)
 	return rc;
 }
 
+/* --memory 2%, --memory 256M */
+static int set_memory(struct config *c, const char *text, struct err *err)
+{
+	struct ringsize_memory m = {0};
+	const char *p = text;
+	long percent;
+	int rc = 0;
+
+	if (take_number(&p, 50, &percent) && percent && !strcmp(p, "%"))
+		m.percent = (unsigned)percent;
+	else if (strchr(text, '%'))
+		rc = err_set(err, -EINVAL, "'%s' is no part of the memory", text);
+	else
+		rc = str_size(text, &m.bytes, err);
+	if (rc)
+		err_hint(err,
+			 "write a size such as 256M, or from 1%% to 50%%; 0: the preset's sizes");
+	else
+		c->memory = m;
+	return rc;
+}
+
 static int set_preset(struct config *c, const char *text, struct err *err)
 {
 	const char *names[NAMES_MAX] = {NULL}, *help;
@@ -268,6 +290,11 @@ const struct config_row config_rows[] = {
 	{"mmap-size", 'm', "SIZE", ROW_SIZE, AT(ring_bytes), .min = 4 * KIB, .max = 64 * GIB,
 	 .in_file = true,
 	 .help = "bytes of each ring, per CPU and bank, rounded up to a power of two of pages"},
+	{"memory", 0, "SIZE|N%", ROW_OWN, .set = set_memory, .def = "2%", .in_file = true,
+	 .help = "memory for all rings together, divided over those that are given no size; N% is "
+		 "of the machine's memory, at most 1G and 128M for each CPU"},
+	{"size", 0, "NAME=SIZE", ROW_OWN, .set = config_add_size, .repeat = true, .in_file = true,
+	 .help = "bytes of each ring of this channel, such as sched=64M"},
 	{"channel", 0, "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]", ROW_OWN,
 	 .set = config_add_channel, .repeat = true, .in_file = true, .group = GROUP_WHAT,
 	 .help = "events with rings of their own, so that a flood elsewhere does not evict them"},
@@ -423,6 +450,11 @@ static void drop_what(struct config *c)
 	free(c->events);
 	free(c->preset);
 	config_channels_free(c->channels, c->nr_channels);
+	for (size_t i = 0; i < c->nr_sizes; i++)
+		free(c->sizes[i].channel);
+	free(c->sizes);
+	c->sizes = NULL;
+	c->nr_sizes = 0;
 	c->events = c->preset = NULL;
 	c->channels = NULL;
 	c->nr_channels = 0;

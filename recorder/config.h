@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dump/block.h"
+#include "recorder/ringsize.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,12 @@ struct config_channel {
 	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
 };
 
+/* --size: of a channel of a preset, or of any other. */
+struct config_size {
+	char *channel;
+	uint64_t bytes;
+};
+
 struct config {
 	bool all_cpus; /* -a */
 	int *cpus;     /* -C; sorted, unique */
@@ -42,7 +49,10 @@ struct config {
 	enum stack_kind stack; /* -g */
 	bool stack_given;
 	uint32_t stack_bytes;
-	uint64_t ring_bytes; /* -m; 0: default */
+	uint64_t ring_bytes;	       /* -m; 0: default */
+	struct ringsize_memory memory; /* --memory */
+	struct config_size *sizes;     /* --size; of two for one channel the later wins */
+	size_t nr_sizes;
 	struct config_channel *channels;
 	size_t nr_channels;
 	char *preset;	   /* --preset */
@@ -78,8 +88,9 @@ int config_add_rule(struct config *c, const char *text, struct err *err);
  * The channels to record, with -m and -g worked in: the preset's, then -e's (named "events"), then
  * those given as --channel or [channel NAME]. A given channel replaces the preset's of the same
  * name. -m and -g win over a preset's size and stack; a given channel's own size= and stack= win
- * over both. Where nobody said a size, ring_bytes is 0; a preset's channels are `optional`. -EINVAL
- * for a name used twice. config_channels_free() is due.
+ * over both; --size wins over all. Where nobody said a size, ring_bytes is 0; a preset's channels
+ * are `optional`. -EINVAL for a name used twice, and for a --size of none of them.
+ * config_channels_free() is due.
  */
 int config_channels(const struct config *c, struct config_channel **out, size_t *nr,
 		    struct err *err);

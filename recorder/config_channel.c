@@ -10,6 +10,7 @@
 #include "recorder/config_row.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,21 +37,23 @@ static size_t part_len(const char *p)
 	return i;
 }
 
+static int ring_size(const char *text, uint64_t *bytes, struct err *err)
+{
+	int rc = str_size(text, bytes, err);
+
+	if (!rc && (*bytes < RING_MIN || *bytes > 64ull << 30)) {
+		rc = err_set(err, -ERANGE, "size=%s is out of range", text);
+		err_hint(err, "from 4K to 64G is possible, per CPU and bank");
+	}
+	return rc;
+}
+
 static int channel_size(struct config_channel *ch, const char *text, struct err *err)
 {
-	uint64_t bytes;
-	int rc = str_size(text, &bytes, err);
+	int rc = ring_size(text, &ch->ring_bytes, err);
 
-	if (rc)
-		return rc;
-	if (bytes < RING_MIN || bytes > 64ull << 30) {
-		err_set(err, -ERANGE, "size=%s is out of range", text);
-		err_hint(err, "from 4K to 64G is possible, per CPU and bank");
-		return -ERANGE;
-	}
-	ch->ring_bytes = bytes;
-	ch->ring_bytes_given = true;
-	return 0;
+	ch->ring_bytes_given = !rc;
+	return rc;
 }
 
 /* One "size=8M" or "stack=fp". */
@@ -192,6 +195,58 @@ int config_add_channel(struct config *c, const char *text, struct err *err)
 	return rc;
 }
 
+int config_add_size(struct config *c, const char *text, struct err *err)
+{
+	const char *equals = strchr(text, '=');
+	struct config_size *grown, one;
+	int rc;
+
+	if (!equals || equals == text) {
+		rc = err_set(err, -EINVAL, "'%s' names no channel and its size", text);
+		err_hint(err, "write NAME=SIZE, such as sched=64M");
+		return rc;
+	}
+	rc = ring_size(equals + 1, &one.bytes, err);
+	if (rc)
+		return rc;
+	grown = realloc(c->sizes, (c->nr_sizes + 1) * sizeof(*grown));
+	if (!grown)
+		return config_no_memory(err);
+	c->sizes = grown;
+	one.channel = strndup(text, (size_t)(equals - text));
+	if (!one.channel)
+		return config_no_memory(err);
+	c->sizes[c->nr_sizes++] = one;
+	return 0;
+}
+
+static int no_channel(const struct list *l, const char *name, struct err *err)
+{
+	char names[512] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->nr && n < sizeof(names); i++)
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
+				      l->v[i].name);
+	err_set(err, -EINVAL, "--size %s: there is no channel '%s'", name, name);
+	err_hint(err, "the channels are: %s", names);
+	return -EINVAL;
+}
+
+/* --size for the channels that it names. */
+static int apply_sizes(struct list *l, const struct config *c, struct err *err)
+{
+	for (size_t i = 0; i < c->nr_sizes; i++) {
+		struct config_channel *ch = list_find(l, c->sizes[i].channel);
+
+		if (!ch)
+			return no_channel(l, c->sizes[i].channel, err);
+		ch->ring_bytes = c->sizes[i].bytes;
+		ch->ring_bytes_given = true;
+	}
+	return 0;
+}
+
 /* -m and -g for a channel; `over`: also where it has a size and stack already. */
 static void apply_common(const struct config *c, struct config_channel *ch, bool over)
 {
@@ -260,6 +315,8 @@ int config_channels(const struct config *c, struct config_channel **out, size_t 
 		rc = add_given(&l, c, &e, err);
 	for (size_t i = 0; !rc && i < c->nr_channels; i++)
 		rc = add_given(&l, c, &c->channels[i], err);
+	if (!rc)
+		rc = apply_sizes(&l, c, err);
 	if (rc) {
 		config_channels_free(l.v, l.nr);
 		return rc;

@@ -61,6 +61,8 @@ int config_no_memory(struct err *err);
 /* Appends ("a,b" from "a" and "b") or adds to an owned array; 0 or -ENOMEM with `err` set. */
 int config_join(char **list, const char *more, struct err *err);
 int config_add_channel(struct config *c, const char *text, struct err *err);
+/* "NAME=SIZE" */
+int config_add_size(struct config *c, const char *text, struct err *err);
 
 /* "none", "fp", "dwarf", "dwarf:SIZE". */
 int config_stack_parse(const char *text, enum stack_kind *stack, uint32_t *bytes, struct err *err);

@@ -239,6 +239,47 @@ static bool shrink(struct recording *r)
 	return any;
 }
 
+/* Says it when rings are larger than their preset would have them. */
+static void say_sizes(const struct recording *r, uint64_t budget)
+{
+	char text[400] = "", size[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->nr_channels && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %s", i ? ", " : "",
+				      r->channels[i]->name,
+				      str_fmt_size(size, sizeof(size), r->channels[i]->ring_bytes));
+	log_info("rings share %s of memory (--memory); each is, per CPU and bank: %s",
+		 str_fmt_size(size, sizeof(size), budget), text);
+}
+
+static int size_rings(struct recording *r, const struct ringsize_memory *memory, struct err *err)
+{
+	const struct target *t = r->target;
+	uint64_t budget =
+		ringsize_budget(memory, ringsize_machine(), setting_cpus_online(), r->caps);
+	struct ringsize *sizes = calloc(r->nr_channels, sizeof(*sizes));
+
+	if (!sizes)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		const struct channel *c = r->channels[i];
+
+		sizes[i] = (struct ringsize){
+			.bytes = c->ring_bytes,
+			.nr_rings = (t->per_thread ? t->nr_tids : t->nr_cpus) * c->nr_banks,
+			.fixed = c->ring_bytes_given || c->aux_bytes,
+		};
+	}
+	if (ringsize_divide(sizes, r->nr_channels, budget)) {
+		for (size_t i = 0; i < r->nr_channels; i++)
+			r->channels[i]->ring_bytes = sizes[i].bytes;
+		say_sizes(r, budget);
+	}
+	free(sizes);
+	return 0;
+}
+
 static void say_shrunk(const struct recording *r)
 {
 	for (size_t i = 0; i < r->nr_channels; i++) {
@@ -313,8 +354,8 @@ static void note_aux(struct recording *r)
 /* ---- life ---- */
 
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
-		   const struct caps *caps, struct target *t, struct recording **out,
-		   struct err *err)
+		   const struct ringsize_memory *memory, const struct caps *caps, struct target *t,
+		   struct recording **out, struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
 	bool shrunk = false;
@@ -330,6 +371,8 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		rc = target_refresh(t, err);
 	if (!rc)
 		rc = sides_open(t, caps, &r->sides, err);
+	if (!rc && memory)
+		rc = size_rings(r, memory, err);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
 		close_banks(r, 0);
 		shrunk = true;

@@ -15,11 +15,12 @@ struct recording;
 
 /*
  * Parses the channels and opens all their rings, disabled. Ring sizes that were not asked for are
- * halved (down to 16K) until they fit the user's mlock limit. `caps` and `t` are borrowed.
+ * made of `memory` (ringsize.h; NULL: they are not), and halved (down to 16K) until they fit the
+ * user's mlock limit. `caps` and `t` are borrowed.
  */
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
-		   const struct caps *caps, struct target *t, struct recording **out,
-		   struct err *err);
+		   const struct ringsize_memory *memory, const struct caps *caps, struct target *t,
+		   struct recording **out, struct err *err);
 void recording_close(struct recording *r);
 
 /*

@@ -34,7 +34,7 @@ _ringback_names() {
 _ringback_options() {
 	case $1 in
 	record)
-		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size" \
+		echo "--all-cpus --cpu --pid --tid --cgroup --no-inherit --event --call-graph --mmap-size --memory --size" \
 			"--channel --preset --banks --trigger --post --cooldown --max-dumps --max-disk" \
 			"--crash-hold --dry-run --tell-group --dump-on-exit --compress --symbols --hold-files --max-dump-cpus --output --name --ledger-size --config --quiet --verbose --help"
 		;;
@@ -76,7 +76,7 @@ _ringback_value() { # COMMAND OPTION CURRENT
 		_ringback_words "$(cd /proc && echo [0-9]*)" "$3"
 		;;
 	record:-[CtemTn] | record:--cpu | record:--tid | record:--event | record:--cgroup | \
-		record:--mmap-size | record:--channel | record:--trigger | record:--post | \
+		record:--mmap-size | record:--memory | record:--size | record:--channel | record:--trigger | record:--post | \
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
 		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \

@@ -162,8 +162,8 @@ static int open_recording(struct session *s, struct err *err)
 
 	if (rc)
 		return rc;
-	rc = recording_open(channels, nr, s->config.nr_banks, &s->caps, &s->target, &s->recording,
-			    err);
+	rc = recording_open(channels, nr, s->config.nr_banks, &s->config.memory, &s->caps,
+			    &s->target, &s->recording, err);
 	config_channels_free(channels, nr);
 	return rc ? rc : recording_join_brakes(s->recording, s->brakes, err);
 }

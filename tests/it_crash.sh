@@ -75,7 +75,7 @@ equal "crash:PID: of that process" "$victim" "$(info_json "$(last)" .trigger.pid
 equal "crash:PID: one hit" 1 "$(hits)"
 rec_stop
 check "a process that is not there is refused" grep -q "there is no process $victim" <(
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" -a -T "crash:$victim" 2>&1
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -T "crash:$victim" 2>&1
 )
 
 # ---- nothing wakes until something crashes; a storm ----

@@ -96,7 +96,7 @@ for way in socket pipe; do
 	[ $way = socket ] || check "$way: the kernel starts the program" grep -q '^|.* crash-handler ' $setting
 	check "$way: doctor knows that a recorder has it" grep -q 'a recorder has it' <("$RINGBACK" doctor | tr -s ' \n' ' ')
 	check "$way: a second one is refused" grep -q 'there can be one' <(
-		"$RINGBACK" record --config /dev/null -n other -o "$work/dumps" -a -T crash --crash-hold 2>&1
+		"$RINGBACK" record --config /dev/null --memory 0 -n other -o "$work/dumps" -a -T crash --crash-hold 2>&1
 	)
 	crashes "$work/cwd-$way" unlimited "$crew"
 	compare "$way: eight threads" "$crew" "$work/cwd-$way/core" 8
@@ -209,7 +209,7 @@ rec_stop
 # ---- what is refused ----
 
 refused() {
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" -a -e cgroup:cgroup_mkdir -m 64K --crash-hold "$@" 2>&1
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -e cgroup:cgroup_mkdir -m 64K --crash-hold "$@" 2>&1
 }
 check "without a rule crash" grep -q 'is for the rule crash' <(refused -T load\>1000)
 equal "nothing has changed" core "$(cat $setting)"

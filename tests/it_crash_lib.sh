@@ -135,7 +135,7 @@ chown -R 65534 "$work/theirs"
 # theirs HOW: a recorder of nobody's, and a program of it that crashes
 theirs() {
 	: >"$work/out"
-	RINGBACK_RUNTIME_DIR=$work/theirs/run as_nobody "$work/bin/ringback" record --config /dev/null -o "$work/theirs" -e cpu-clock/freq=1/ \
+	RINGBACK_RUNTIME_DIR=$work/theirs/run as_nobody "$work/bin/ringback" record --config /dev/null --memory 0 -o "$work/theirs" -e cpu-clock/freq=1/ \
 		-T 'crash:load_crash*' -- env LD_PRELOAD="$work/bin/libringback-crash.so" RINGBACK_TELL="$work/theirs/run/default.tell" \
 		"$work/bin/load_crash_lib" "$1" 2>"$work/err" </dev/null | grep rbd >"$work/out"
 }

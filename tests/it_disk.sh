@@ -48,12 +48,12 @@ check "it ends with 0" test "$rec_status" = 0
 # A directory that can't be written to, one that is a file, one below what is not there.
 touch "$work/file"
 for bad in "$work/file" /proc/nothing "$work/no/such/dir"; do
-	"$RINGBACK" record --config /dev/null -a -m 64K -e sched:sched_switch -o "$bad" >"$work/o" 2>"$work/e" </dev/null
+	"$RINGBACK" record --config /dev/null --memory 0 -a -m 64K -e sched:sched_switch -o "$bad" >"$work/o" 2>"$work/e" </dev/null
 	rc=$?
 	check "-o $bad is refused at the start" test "$rc" = 1
 	check "with its name and a hint" bash -c "grep -q 'ringback: .*$bad' $work/e && grep -q hint: $work/e"
 done
 mount -t tmpfs -o ro none "$work/small"
-check "so is a read-only file system" bash -c "! $RINGBACK record --config /dev/null -a -m 64K -e sched:sched_switch -o $work/small 2>$work/e"
+check "so is a read-only file system" bash -c "! $RINGBACK record --config /dev/null --memory 0 -a -m 64K -e sched:sched_switch -o $work/small 2>$work/e"
 umount "$work/small"
 tap_end

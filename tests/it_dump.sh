@@ -106,7 +106,7 @@ as_user() {
 	(
 		cd "$work/user" && exec env RINGBACK_RUNTIME_DIR="$work/user/run" prlimit --nice="$1:$1" setpriv --reuid 65534 \
 			--regid 65534 --clear-groups --inh-caps=-all --no-new-privs "$work/ringback" record \
-			--config /dev/null -o dumps -- sleep 60
+			--config /dev/null --memory 0 -o dumps -- sleep 60
 	) >"$work/out" 2>"$work/err" </dev/null &
 	user_pid=$!
 	wait_for 30 grep -q '^ringback: recording' "$work/err"

@@ -45,7 +45,7 @@ record() {
 	local promise=("$1" 1 "$2" "$3")
 
 	shift 3
-	run "$RINGBACK" record --config /dev/null -o "$work/dumps" "$@"
+	run "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" "$@"
 	as_promised "${promise[@]}"
 }
 
@@ -92,7 +92,7 @@ record "a uretprobe within a function" "goes to a function's start" 'uretprobe:.
 # --- rules that can be read, but not be had: mistakes at the prompt all the same
 # rule NAME PATTERN HINT ARG...
 rule() {
-	fails "$1" 2 "$2" "$3" "$RINGBACK" record --config /dev/null -o "$work/dumps" -e dummy "${@:4}"
+	fails "$1" 2 "$2" "$3" "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e dummy "${@:4}"
 }
 
 rule "a rule for a signal that nobody can wait for" 'SIGKILL' '\^' -T signal:KILL
@@ -108,7 +108,7 @@ record "no such thread" "no thread $nobody" 'ps -eLf' -t "$nobody" -e dummy
 record "one of several processes is not there" "no process $nobody" 'ps -eLf' -p $$,"$nobody" -e dummy
 record "a CPU that is not there" 'CPU 4000 is not online' 'cpu/online' -C 0,4000 -e dummy
 record "a cgroup that is not there" "cgroup" '[a-z]' --cgroup /no/such/cgroup -e dummy
-run "$RINGBACK" record --config /dev/null -o "$work/dumps" -e dummy -- /no/such/command
+run "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e dummy -- /no/such/command
 check "a command that is not there" grep -q "^ringback: .*/no/such/command.*No such file" "$work/e"
 check "no dump came of all this" test -z "$(ls "$work/dumps")"
 
@@ -154,7 +154,7 @@ gone() {
 # start ARG...: a recorder in the background, $recorder
 start() {
 	: >"$work/e"
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" -e dummy "$@" >"$work/o" 2>"$work/e" </dev/null &
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e dummy "$@" >"$work/o" 2>"$work/e" </dev/null &
 	recorder=$!
 }
 
@@ -209,7 +209,7 @@ empty "it is recorded, or said to have ended" "$unclear"
 # Stopping it at any moment of its start.
 unclear=''
 for ((i = 1; i <= 16; i++)); do
-	timeout --preserve-status -k 15 "$(in_start $i 16)" "$RINGBACK" record --config /dev/null -o "$work/dumps" -a -e dummy \
+	timeout --preserve-status -k 15 "$(in_start $i 16)" "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -e dummy \
 		>"$work/o" 2>"$work/e" </dev/null
 	code=$?
 	[ $code = 0 ] || [ $code = 143 ] || unclear="$unclear after $(in_start $i 16) s: exit code $code: $(cat "$work/e")"
@@ -219,7 +219,7 @@ empty "SIGTERM at any moment of the start stops it" "$unclear"
 # --- no stdout ---
 for where in '>&-' '>/dev/full' '2>&-' '2>/dev/full' '<&- >&- 2>&-'; do
 	rm -f "$work"/dumps/*
-	eval "timeout -k 5 100 \"$RINGBACK\" record --config /dev/null -o \"$work/dumps\" --dump-on-exit -a -e sched:sched_switch -- sleep 0.1 >\"$work/o\" 2>\"$work/e\" $where"
+	eval "timeout -k 5 100 \"$RINGBACK\" record --config /dev/null --memory 0 -o \"$work/dumps\" --dump-on-exit -a -e sched:sched_switch -- sleep 0.1 >\"$work/o\" 2>\"$work/e\" $where"
 	code=$?
 	path=$(ls "$work"/dumps/*.rbd)
 	check "record $where ends by itself, with $code" test $code -le 1
@@ -293,7 +293,7 @@ largest=64
 [ "$RINGBACK" != "${RINGBACK_SAN-}" ] || largest=0
 bad=''
 for ((mib = 8; mib <= largest; mib += 4)); do
-	for command in "record --config /dev/null -o $work/dumps --dump-on-exit -m 64K -a -e dummy -- true" "script $work/whole.rbd" \
+	for command in "record --config /dev/null --memory 0 -o $work/dumps --dump-on-exit -m 64K -a -e dummy -- true" "script $work/whole.rbd" \
 		"info $work/whole.rbd" "check $work/cut.rbd"; do
 		# shellcheck disable=SC2086
 		run prlimit --as=$((mib << 20)) "$RINGBACK" $command
@@ -328,7 +328,7 @@ user() {
 	as_promised "${promise[@]}"
 }
 
-mine=(record --config /dev/null -o "$work/user/dumps")
+mine=(record --config /dev/null --memory 0 -o "$work/user/dumps")
 user "the whole system" 'perf_event_paranoid <= 0 \(it is 2\)' 'sysctl kernel.perf_event_paranoid=-1' "${mine[@]}" -a
 user "a CPU" 'perf_event_paranoid <= 0 \(it is 2\)' 'sysctl' "${mine[@]}" -C 0
 user "a cgroup" 'perf_event_paranoid <= 0 \(it is 2\)' 'sysctl' "${mine[@]}" --cgroup /
@@ -348,7 +348,7 @@ user_limited() { # NAME PATTERN HINT LIMIT ARG...
 
 user_limited "more descriptors than are allowed" 'RLIMIT_NOFILE is 40' 'ulimit -n 160' --nofile=40:40 "${mine[@]}" \
 	-e cpu-clock,task-clock,page-faults,minor-faults,major-faults,context-switches,migrations,dummy -- true
-user "a directory that is not his" "can't write into $work/dumps: permission denied" '-o DIR' record --config /dev/null -o "$work/dumps" -e cpu-clock -- true
+user "a directory that is not his" "can't write into $work/dumps: permission denied" '-o DIR' record --config /dev/null --memory 0 -o "$work/dumps" -e cpu-clock -- true
 user "a dump that is not his" "cannot open '$work/whole.rbd': Permission denied" 'sudo' info "$work/whole.rbd"
 # Where root's recorders are; it stays when they end, so it may be there or not.
 if mkdir -m 700 /run/ringback 2>/dev/null; then

@@ -15,7 +15,7 @@ probe=$(realpath "$loads/load_probe")
 burn=0
 take() {
 	path=
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" --dump-on-exit "$@" -- \
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" --dump-on-exit "$@" -- \
 		sh -c 'exec "$0" "$2" >"$1"' "$probe" "$work/said" "$burn" >"$work/out" 2>"$work/err" </dev/null
 	path=$(grep '\.rbd$' "$work/out")
 	if [ ! -s "$path" ]; then
@@ -198,7 +198,7 @@ if [ -e /sys/bus/event_source/devices/cpu ] || [ -e /sys/bus/event_source/device
 	take -m 4M -e cycles
 	check "cycles records" test "$(wc -l <"$work/json")" -ge 15
 else
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" -e cycles -- true >"$work/out" 2>"$work/err" </dev/null
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e cycles -- true >"$work/out" 2>"$work/err" </dev/null
 	check "cycles, where there is no PMU, fails" test $? = 1
 	check "and says so, and what to use" bash -c "grep -q \"can't open cycles: .* does not have it\" $work/err && grep -q 'hint: .*cpu-clock' $work/err"
 fi

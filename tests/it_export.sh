@@ -9,7 +9,7 @@
 
 python=/usr/bin/python3 # Debian's, which has its modules
 
-"$RINGBACK" record --config /dev/null -o "$work/dumps" --dump-on-exit -a --preset default -e raw_syscalls:sys_enter \
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" --dump-on-exit -a --preset default -e raw_syscalls:sys_enter \
 	--channel "ticks:cpu-clock/freq=499/;size=2M;stack=fp" \
 	--channel "stacks:sched:sched_switch,sched:sched_process_fork;size=4M;stack=fp" -- \
 	bash -c "for i in {1..100}; do /bin/true; done; gcc -O2 -I. -D_GNU_SOURCE -c -o '$work/o' dump/view/text.c" \

@@ -16,7 +16,7 @@ take() {
 	local path name=$1 load=$2
 
 	shift 2
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" --dump-on-exit -n "perf-$name" -a --preset default \
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" --dump-on-exit -n "perf-$name" -a --preset default \
 		--channel "stacks:sched:sched_switch,page-faults/period=16/,cpu-clock/freq=199/;size=4M;stack=fp" \
 		--channel "calls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=4M" \
 		"$@" -- bash -c "$load" >"$work/out" 2>"$work/err" </dev/null

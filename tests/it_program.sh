@@ -171,5 +171,5 @@ equal "a supplementary group does too" 0 \
 	"$(setpriv --reuid 65534 --regid 65534 --groups games "$work/tell" trigger 'as a member')"
 rec_stop
 check "an unknown group is an error" \
-	bash -c "! $RINGBACK record --config /dev/null $events --tell-group nosuchgroup -o $work 2>$work/second && grep -q nosuchgroup $work/second"
+	bash -c "! $RINGBACK record --config /dev/null --memory 0 $events --tell-group nosuchgroup -o $work 2>$work/second && grep -q nosuchgroup $work/second"
 tap_end

@@ -25,7 +25,7 @@ sum() {
 # --- threads that are being created while the banks are exchanged: inherited events are of both banks or none
 : >"$work/out"
 : >"$work/err"
-"$RINGBACK" record --config /dev/null -o "$work/dumps" -m 64M --dump-on-exit -e 'raw_syscalls:sys_enter[id==121]' -- \
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64M --dump-on-exit -e 'raw_syscalls:sys_enter[id==121]' -- \
 	"$loads/load_relay" 3 >"$work/out" 2>"$work/err" </dev/null &
 rec_pid=$!
 wait_for 20 grep -q '^ringback: recording' "$work/err"
@@ -62,7 +62,7 @@ f = os.open("/dev/fd/7", os.O_WRONLY | os.O_NONBLOCK)
 try:
     while os.write(f, b"\n" * 4096): pass
 except BlockingIOError: pass'
-"$RINGBACK" record --config /dev/null -o "$work/dumps" -a -m 64K -e sched:sched_switch >&7 2>&7 </dev/null 7>&- &
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -m 64K -e sched:sched_switch >&7 2>&7 </dev/null 7>&- &
 rec_pid=$!
 check "a recorder whose output is stuck records" wait_for 20 "$RINGBACK" status
 a=$(timeout 100 "$RINGBACK" trigger)

@@ -184,7 +184,7 @@ equal "the recorder ends with 0" 0 "$rec_status"
 # --- what can't be met ---
 fails() { # WHAT RULE
 	# shellcheck disable=SC2086
-	! "$RINGBACK" record --config /dev/null -o "$work" $some -T "$2" 2>"$work/no" || return 1
+	! "$RINGBACK" record --config /dev/null --memory 0 -o "$work" $some -T "$2" 2>"$work/no" || return 1
 	cat "$work/no"
 	grep -q -- "$1" "$work/no" && grep -q hint: "$work/no"
 }

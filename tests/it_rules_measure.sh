@@ -323,7 +323,7 @@ every() {
 # --- exit ---
 # of_command RULE COMMAND...: $status, and its dumps in $work/out
 of_command() {
-	"$RINGBACK" record --config /dev/null -m 64K -e page-faults -o "$work/dumps" -T "$1" -- "${@:2}" >"$work/out" 2>"$work/err"
+	"$RINGBACK" record --config /dev/null --memory 0 -m 64K -e page-faults -o "$work/dumps" -T "$1" -- "${@:2}" >"$work/out" 2>"$work/err"
 	status=$?
 }
 

@@ -71,7 +71,7 @@ equal "who crashes on and on gets the dumps that the rule allows" 5 "$(nr_dumps)
 equal "the others are held" 7 "$(rule crash-victim held)"
 rec_stop
 check "without a limit in the rule there is one" \
-	grep -q 'at most 100 in 24.0 h' <("$RINGBACK" record --config /dev/null --dry-run -T crash:endless)
+	grep -q 'at most 100 in 24.0 h' <("$RINGBACK" record --config /dev/null --memory 0 --dry-run -T crash:endless)
 
 # --- files: what a rule looks at ---
 mkdir "$work/theirs/log"

@@ -13,7 +13,7 @@ nr=5000
 start_timed() {
 	local begin=$EPOCHREALTIME line fd
 
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" -a -m 8M -e 'sched:sched_switch[prev_comm ~ "many-*"]' \
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -m 8M -e 'sched:sched_switch[prev_comm ~ "many-*"]' \
 		>"$work/out" 2>"$work/messages" </dev/null &
 	rec_pid=$!
 	exec {fd}<"$work/messages"

@@ -169,20 +169,20 @@ kill -CONT "$a" "$b"
 wait "$a" "$b"
 
 # --- own command ---
-"$RINGBACK" record --config /dev/null -o "$work/dumps" --dump-on-exit -m 4M -e "$getpgid" -- \
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" --dump-on-exit -m 4M -e "$getpgid" -- \
 	bash -c "$loads/load_count 0.1 >$work/c; exit 7" >"$work/out" 2>"$work/err"
 status=$?
 check "-- COMMAND ends with the command's status" test "$status" = 7
 path=$(cat "$work/out")
 look "$path"
 check "-- COMMAND records what the command starts" has "$(tid_of "$work/c")"
-"$RINGBACK" record --config /dev/null -o "$work/dumps" -m 64K -e "$getpgid" -- sh -c 'kill -9 $$' >"$work/out" 2>"$work/err"
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64K -e "$getpgid" -- sh -c 'kill -9 $$' >"$work/out" 2>"$work/err"
 check "a command that is killed gives 128 + signal" test $? = 137
-"$RINGBACK" record --config /dev/null -o "$work/dumps" -m 64K -e "$getpgid" -- /no/such/command >"$work/out" 2>"$work/err"
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64K -e "$getpgid" -- /no/such/command >"$work/out" 2>"$work/err"
 check "a command that is not there is an error" grep -q '/no/such/command' "$work/err"
 
 # What it started ends with it.
-"$RINGBACK" record --config /dev/null -o "$work/dumps" -m 64K -e "$getpgid" -- \
+"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64K -e "$getpgid" -- \
 	sh -c 'trap "echo told >$0; exit" TERM; echo $$ >$0.pid; while :; do sleep 0.05; done' "$work/told" \
 	>"$work/out" 2>"$work/err" &
 pid=$!

@@ -37,7 +37,7 @@ check "the dump passes check" "$RINGBACK" check "$path"
 "$RINGBACK" status -n one >"$work/status"
 check "status names the recorder and its last dump" grep -q "$path" "$work/status"
 check "a name is used by one recorder at a time" \
-	bash -c "! $RINGBACK record --config /dev/null $sched -n one -o $work 2>$work/second && grep -q one $work/second"
+	bash -c "! $RINGBACK record --config /dev/null --memory 0 $sched -n one -o $work 2>$work/second && grep -q one $work/second"
 check "the socket is for its owner only" test "$(stat -c %a "$work/run/one.sock")" = 600
 
 # What the recorder says to nobody, past all modes of files; "ringback trigger" itself would not even ask there.

@@ -46,7 +46,7 @@ record() { # NAME PATTERN HINT ARGUMENT...
 	local name=$1 pattern=$2 hint=$3
 
 	shift 3
-	misuse "$name" "$pattern" "$hint" record --config /dev/null -o "$work/dumps" "$@"
+	misuse "$name" "$pattern" "$hint" record --config /dev/null --memory 0 -o "$work/dumps" "$@"
 }
 
 misuse "no command at all tells what there is" 'record' 'trigger'

@@ -24,7 +24,7 @@ as_user() {
 # A second of its own time, however long it waits for a CPU.
 # shellcheck disable=SC2016
 busy='for ((i = 0; i < 800000; i++)); do :; done'
-as_user "$work/ringback" record --config /dev/null -o dumps --dump-on-exit -- bash -c "$busy" >"$work/out" 2>"$work/err"
+as_user "$work/ringback" record --config /dev/null --memory 0 -o dumps --dump-on-exit -- bash -c "$busy" >"$work/out" 2>"$work/err"
 status=$?
 check "a user's own command is recorded" test "$status" = 0
 sed 's/^/# /' "$work/err"
@@ -38,10 +38,10 @@ check "no kernel address is in any of them" test \
 check "the dump passes check" as_user "$work/ringback" check "$path"
 check "info reads it" as_user "$work/ringback" info "$path"
 
-as_user "$work/ringback" record --config /dev/null -a -o dumps >"$work/out" 2>"$work/err"
+as_user "$work/ringback" record --config /dev/null --memory 0 -a -o dumps >"$work/out" 2>"$work/err"
 check "system-wide is refused" test $? = 1
 check "with the setting's value and what to type" bash -c "grep -q 'perf_event_paranoid' $work/err && grep -q hint: $work/err"
-as_user "$work/ringback" record --config /dev/null -o dumps -e sched:sched_switch -- true >"$work/out" 2>"$work/err"
+as_user "$work/ringback" record --config /dev/null --memory 0 -o dumps -e sched:sched_switch -- true >"$work/out" 2>"$work/err"
 check "a tracepoint is refused" test $? = 1
 check "with what to type" grep -q hint: "$work/err"
 sed 's/^/# /' "$work/err"

@@ -103,12 +103,13 @@ wait_for() {
 	done
 }
 
-# rec_start ARG...: returns once it records; its dumps go to $work/dumps unless -o says otherwise, and names may take as long as
+# rec_start ARG...: returns once it records; rings are as small as presets have them; its dumps go to $work/dumps unless -o says
+# otherwise, and names may take as long as
 # they take
 rec_start() {
 	: >"$work/out"
 	: >"$work/err"
-	"$RINGBACK" record --config /dev/null -o "$work/dumps" --symbols 100s "$@" >"$work/out" 2>"$work/err" </dev/null &
+	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" --symbols 100s "$@" >"$work/out" 2>"$work/err" </dev/null &
 	rec_pid=$!
 	# shellcheck disable=SC2016
 	wait_for 100 eval 'grep -q "^ringback: recording" "$work/err" || ! kill -0 $rec_pid'

@@ -4,7 +4,7 @@
  * The options of `record`: every option's value and range, what contradicts what, the configuration
  * file and the positions in its errors, and which of the two wins.
  */
-#include "recorder/config.h"
+#include "tests/config_load.h"
 
 #include "dump/base/err.h"
 
@@ -17,55 +17,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#define ARGS_MAX 64
-
-/* Loads "record ARGS", split at blanks ("+" stands for a blank inside a word); no file but a named
- * one. */
-static int load(struct config *c, struct err *err, const char *args)
-{
-	static char words[2048];
-	char *argv[ARGS_MAX] = {"record", "--config=/dev/null"};
-	int argc = 2;
-
-	if (strstr(args, "--config"))
-		argc = 1;
-	snprintf(words, sizeof(words), "%s", args);
-	for (char *w = strtok(words, " "); w && argc + 1 < ARGS_MAX; w = strtok(NULL, " ")) {
-		for (char *p = w; (p = strchr(p, '+'));)
-			*p = ' ';
-		argv[argc++] = w;
-	}
-	argv[argc] = NULL;
-	*err = (struct err)ERR_INIT;
-	*c = (struct config){0};
-	return config_load(c, argc, argv, err);
-}
-
-static void loads(struct config *c, const char *args)
-{
-	struct err err;
-	int rc = load(c, &err, args);
-
-	if (rc)
-		fail_msg("'%s' gave %d: %s (%s)", args, rc, err.what, err.hint);
-}
-
-/* Both `what` and `hint` must hold the given parts. */
-static void refuses(const char *args, const char *what, const char *hint)
-{
-	struct config c;
-	struct err err;
-	int rc = load(&c, &err, args);
-
-	if (rc != -EINVAL)
-		fail_msg("'%s' gave %d, not -EINVAL: %s", args, rc, err.what);
-	if (!strstr(err.what, what))
-		fail_msg("'%s': \"%s\" does not say \"%s\"", args, err.what, what);
-	if (!strstr(err.hint, hint))
-		fail_msg("'%s': hint \"%s\" does not say \"%s\"", args, err.hint, hint);
-	assert_null(c.dir);
-}
 
 /* ---- the command line ---- */
 
@@ -84,6 +35,8 @@ static void nothing_said_means_defaults(void **state)
 	assert_int_equal(c.ledger_bytes, 64 << 20);
 	assert_true(c.hold_files);
 	assert_int_equal(c.ring_bytes, 0);
+	assert_int_equal(c.memory.percent, 2);
+	assert_int_equal(c.nr_sizes, 0);
 	assert_int_equal(c.post_ns, 0);
 	assert_int_equal(c.cooldown_ns, 0);
 	assert_int_equal(c.max_dumps, 0);
@@ -372,15 +325,6 @@ static void channel_texts_that_are_wrong_say_so(void **state)
 }
 
 /* The channel of that name among the effective ones. */
-static struct config_channel *named(struct config_channel *v, size_t nr, const char *name)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(v[i].name, name))
-			return &v[i];
-	fail_msg("no channel %s", name);
-	return NULL;
-}
-
 static void preset_events_and_channels_make_one_list(void **state)
 {
 	struct config_channel *v, *ch;

@@ -55,7 +55,7 @@ const char *block_section_name(uint16_t section)
 		[FMT_HOST] = "HOST",	   [FMT_TRIGGER] = "TRIGGER", [FMT_CHANNELS] = "CHANNELS",
 		[FMT_FORMATS] = "FORMATS", [FMT_WINDOWS] = "WINDOWS", [FMT_LEDGER] = "LEDGER",
 		[FMT_RECORDS] = "RECORDS", [FMT_STATS] = "STATS",     [FMT_FOOTER] = "FOOTER",
-		[FMT_SYMBOLS] = "SYMBOLS", [FMT_AUX] = "AUX",
+		[FMT_SYMBOLS] = "SYMBOLS", [FMT_AUX] = "AUX",	      [FMT_CGROUPS] = "CGROUPS",
 	};
 
 	if (section >= sizeof(names) / sizeof(names[0]) || !names[section])

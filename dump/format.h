@@ -59,6 +59,7 @@ enum fmt_section {
 	FMT_FOOTER = 9,	  /* the directory */
 	FMT_SYMBOLS = 10, /* names of the addresses in the dump; written after the records */
 	FMT_AUX = 11,	  /* bytes of one ring's AUX area */
+	FMT_CGROUPS = 12, /* control groups with limits; written after the records */
 };
 
 /* How a block's payload is to be understood once it is out of LZ4. */
@@ -517,6 +518,32 @@ struct fmt_note {
 	uint32_t reserved;
 };
 
+/* ---- CGROUPS: those with a CPU quota or a memory limit ---- */
+enum {
+	FMT_CGROUP = 1,	     /* fmt_cgroup + u32 pids[nr_pids] + path below its hierarchy's mount */
+	FMT_CGROUP_TIME = 2, /* u64 since_ns, u64 at_ns; always there, if no group is */
+};
+
+struct fmt_cgroup {
+	uint32_t version;	  /* of the hierarchy: 1, 2 */
+	uint32_t flags;		  /* FMT_CGROUP_* */
+	uint64_t since_ns, at_ns; /* counters are those of this time */
+	uint64_t quota_ns;	  /* CPU time in each period, of all its threads; 0: no quota */
+	uint64_t period_ns;
+	uint64_t nr_throttled; /* periods in which it was throttled */
+	uint64_t throttled_ns;
+	uint64_t memory_limit_bytes; /* 0: none */
+	uint64_t memory_bytes;	     /* in use at at_ns */
+	uint64_t nr_limit_hits;	     /* allocations that met the limit */
+	uint64_t nr_oom_kills;
+	uint32_t nr_pids; /* processes in it and below, at at_ns; at most FMT_CGROUP_MAX_PIDS */
+	uint32_t reserved;
+};
+
+#define FMT_CGROUP_NEW	    1u /* it was not there at since_ns: its counters begin with it */
+#define FMT_CGROUP_MORE	    2u /* it has more processes than are listed */
+#define FMT_CGROUP_MAX_PIDS 256u
+
 /* ---- STATS ---- */
 enum {
 	FMT_STATS_DUMP = 1,	/* fmt_dump_stats */
@@ -614,6 +641,7 @@ _Static_assert(sizeof(struct fmt_segment) == 32, "fmt_segment");
 _Static_assert(sizeof(struct fmt_unwind) == 40, "fmt_unwind");
 _Static_assert(sizeof(struct fmt_code) == 16, "fmt_code");
 _Static_assert(sizeof(struct fmt_note) == 8, "fmt_note");
+_Static_assert(sizeof(struct fmt_cgroup) == 96, "fmt_cgroup");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");
 _Static_assert(sizeof(struct fmt_salvage) == 24, "fmt_salvage");

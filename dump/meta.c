@@ -267,6 +267,31 @@ static int windows_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	return append(l, &l->windows, &w, sizeof(w));
 }
 
+static int cgroups_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
+{
+	struct meta_cgroup g = {.path = ""};
+	struct bytes pids;
+	uint8_t *copied;
+	int rc;
+
+	if (kind == FMT_CGROUP_TIME)
+		l->m.knows_cgroups = true;
+	if (kind != FMT_CGROUP)
+		return 0;
+	rc = TAKE(b, g.f);
+	if (rc || g.f.nr_pids > FMT_CGROUP_MAX_PIDS || g.f.nr_pids * sizeof(uint32_t) > b.len)
+		return -EBADMSG;
+	pids = (struct bytes){b.p, g.f.nr_pids * sizeof(uint32_t)};
+	b = (struct bytes){b.p + pids.len, b.len - pids.len};
+	rc = copy(l, pids, &copied);
+	if (!rc)
+		rc = copy_text(l, b, &g.path);
+	if (rc)
+		return rc;
+	g.pids = copied;
+	return append(l, &l->cgroups, &g, sizeof(g));
+}
+
 static int stats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {
 	struct meta *m = &l->m;
@@ -305,6 +330,7 @@ static const struct section {
 } sections[] = {
 	{FMT_HOST, host_item},	     {FMT_TRIGGER, trigger_item}, {FMT_CHANNELS, channels_item},
 	{FMT_FORMATS, formats_item}, {FMT_WINDOWS, windows_item}, {FMT_STATS, stats_item},
+	{FMT_CGROUPS, cgroups_item},
 };
 
 static const struct section *find_section(uint16_t id)
@@ -382,6 +408,7 @@ static int build(struct meta_loaded *l)
 	m->saw = settle(&l->saw, sizeof(*m->saw), &m->nr_saw);
 	m->merged = settle(&l->merged, sizeof(*m->merged), &m->nr_merged);
 	m->tracepoints = settle(&l->tracepoints, sizeof(*m->tracepoints), &m->nr_tracepoints);
+	m->cgroups = settle(&l->cgroups, sizeof(*m->cgroups), &m->nr_cgroups);
 	m->areas = settle(&l->areas, sizeof(*m->areas), &m->nr_areas);
 	return 0;
 }
@@ -398,6 +425,7 @@ static void free_collections(struct meta_loaded *l)
 	buf_free(&l->merged);
 	buf_free(&l->tracepoints);
 	buf_free(&l->areas);
+	buf_free(&l->cgroups);
 }
 
 int meta_load(struct reader *r, struct meta **out, struct err *err)
@@ -441,6 +469,7 @@ void meta_free(struct meta *m)
 	free(m->merged);
 	free(m->tracepoints);
 	free(m->areas);
+	free(m->cgroups);
 	free(m->channels);
 	free(m->events);
 	free(m->windows);

@@ -14,6 +14,8 @@
 #include "dump/format.h"
 #include "dump/record.h"
 
+#include <string.h>
+
 struct err;
 struct reader;
 
@@ -45,6 +47,12 @@ struct meta_tracepoint {
 struct meta_merged {
 	struct fmt_merged f;
 	const char *name;
+};
+
+struct meta_cgroup {
+	struct fmt_cgroup f;
+	const char *path;
+	const uint8_t *pids; /* meta_cgroup_pid() */
 };
 
 struct meta_text {
@@ -80,6 +88,9 @@ struct meta {
 	size_t nr_windows;
 	struct fmt_window_aux *areas; /* as they come; dump/aux.h knows more */
 	size_t nr_areas;
+	struct meta_cgroup *cgroups; /* with limits */
+	size_t nr_cgroups;
+	bool knows_cgroups; /* these are all */
 	struct fmt_dump_stats stats;
 	struct fmt_sideband_stats sideband;
 	bool has_stats;
@@ -93,6 +104,15 @@ struct meta {
 /* Loads all of it; blocks that are damaged are counted in nr_broken, not fatal. 0 or -ENOMEM. */
 int meta_load(struct reader *r, struct meta **out, struct err *err);
 void meta_free(struct meta *m);
+
+/* The i-th of f.nr_pids processes. */
+static inline uint32_t meta_cgroup_pid(const struct meta_cgroup *g, uint32_t i)
+{
+	uint32_t pid;
+
+	memcpy(&pid, g->pids + i * sizeof(pid), sizeof(pid));
+	return pid;
+}
 
 /* A window that says how far back a ring reaches: neither missing nor what met the rule. */
 static inline bool meta_is_ring(const struct fmt_window *w)

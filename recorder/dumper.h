@@ -31,6 +31,7 @@ struct dumper_options {
 	struct recording *recording;
 	struct ledger *ledger;
 	struct host *host;
+	struct limits *limits; /* of control groups; NULL: not wanted */
 	struct store *store;
 	unsigned max_cpus; /* workers, see dumpwork.h; 0: as that thinks best */
 	enum block_level level;

@@ -10,6 +10,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/formats.h"
 #include "recorder/host.h"
+#include "recorder/limits.h"
 #include "recorder/keptlist.h"
 #include "recorder/symchild.h"
 
@@ -313,6 +314,8 @@ static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct
 	*released = true;
 	if (!rc && late_ledger)
 		rc = write_ledger(d, from_ns, err);
+	if (!rc && d->opt.limits)
+		rc = limits_write(d->opt.limits, d->writer, err);
 	return rc ? rc : dumper_write_evidence(d, err);
 }
 

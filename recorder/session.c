@@ -184,11 +184,14 @@ static int open_parts(struct session *s, struct err *err)
 				  err);
 	if (!rc)
 		rc = host_new(&s->caps, &s->target, s->config.name, &s->host, err);
+	if (!rc && (rc = limits_new(NULL, &s->limits)))
+		err_set(err, rc, "out of memory");
 	if (!rc) {
 		struct dumper_options d = {
 			.recording = s->recording,
 			.ledger = s->ledger,
 			.host = s->host,
+			.limits = s->limits,
 			.store = s->store,
 			.max_cpus = s->config.max_dump_cpus,
 			.level = s->config.compress,
@@ -332,6 +335,7 @@ void session_close(struct session *s)
 	procscan_free(s->scan);
 	hotplug_close(s->hotplug);
 	host_free(s->host);
+	limits_free(s->limits);
 	sideband_free(s->sideband);
 	recording_close(s->recording);
 	ledger_free(s->ledger);

@@ -13,6 +13,7 @@
 #include "recorder/ctl.h"
 #include "recorder/dumper.h"
 #include "recorder/host.h"
+#include "recorder/limits.h"
 #include "recorder/hotplug.h"
 #include "recorder/keepfile.h"
 #include "recorder/ledger.h"
@@ -44,6 +45,7 @@ struct session {
 	struct recording *recording;
 	struct sideband *sideband;
 	struct host *host;
+	struct limits *limits;
 	struct dumper *dumper;
 	struct hotplug *hotplug; /* NULL: not to be had; then CPUs are as they were at the start */
 	struct procscan *scan;	 /* the latest scan of /proc; NULL: none yet */

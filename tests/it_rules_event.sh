@@ -160,6 +160,10 @@ else
 	check "which says who was killed" saw "$(path 1)" "^killed=python3, pid $victim$"
 	equal "and is about it" "$victim" "$(info_json "$(path 1)" .trigger.pid)"
 	check "and has its size" saw "$(path 1)" '^anon_rss=[0-9.]*[MK]$'
+	equal "and whose limit that was" "20971520 true" \
+		"$(info_json "$(path 1)" ".cgroups[] | select(.path == \"/${cgroup##*/}\") | \"\(.memory_limit_bytes) \(.oom_kills > 0)\"")"
+	check "which why tells" grep -q "^python3 ($victim) was killed by the OOM killer: control group /${cgroup##*/} reached its memory limit of 20 MiB" \
+		<("$RINGBACK" why "$(path 1)")
 	rec_stop
 fi
 

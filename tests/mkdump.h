@@ -176,6 +176,28 @@ static inline void mk_cpu_window(struct mk *d, uint32_t ring, uint32_t channel, 
 	mk_window(d, &w);
 }
 
+/* A control group with limits and the one process that is in it. */
+static inline void mk_cgroup(struct mk *d, const struct fmt_cgroup *f, uint32_t pid,
+			     const char *path)
+{
+	struct {
+		struct fmt_cgroup f;
+		uint32_t pid;
+	} item = {*f, pid};
+
+	item.f.nr_pids = 1;
+	mk_item(d, FMT_CGROUPS, FMT_CGROUP, &item, sizeof(*f) + sizeof(pid), path,
+		(uint32_t)strlen(path));
+}
+
+/* The recorder looked for control groups with limits; those that it found follow. */
+static inline void mk_cgroups(struct mk *d, uint64_t since_ns, uint64_t at_ns)
+{
+	uint64_t times[2] = {since_ns, at_ns};
+
+	mk_item(d, FMT_CGROUPS, FMT_CGROUP_TIME, times, sizeof(times), NULL, 0);
+}
+
 static inline void mk_stats(struct mk *d)
 {
 	struct fmt_dump_stats s = {

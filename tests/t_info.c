@@ -387,6 +387,12 @@ static void test_json(void **state)
 	struct fmt_window w[] = {window(0, 0, 0, 2 * SEC), window(1, 1, 1, SEC / 2)};
 	struct fmt_window_aux a = area(0);
 	struct fmt_merged merged = {HIT + 1, HIT + 2, 4};
+	struct fmt_cgroup g = {.version = 2,
+			       .since_ns = HIT - SEC,
+			       .at_ns = HIT,
+			       .quota_ns = 20000000,
+			       .period_ns = 100000000,
+			       .nr_throttled = 9};
 	struct schema seen = {0};
 	struct mk d = begin();
 	struct reader *r;
@@ -398,6 +404,8 @@ static void test_json(void **state)
 	mk_window(&d, &w[1]);
 	mk_aux_channel(&d, 2, 2, "pt", "intel_pt", no_files);
 	mk_aux_window(&d, &a);
+	mk_cgroups(&d, HIT - SEC, HIT);
+	mk_cgroup(&d, &g, 7, "/shop/api");
 	mk_stats(&d);
 	r = mk_end(&d);
 	j = json_loads(print(&d, r, (struct info_options){.json = true}), JSON_REJECT_DUPLICATES,
@@ -415,6 +423,11 @@ static void test_json(void **state)
 	assert_string_equal(
 		json_string_value(json_object_get(json_object_get(j, "trigger"), "time")),
 		"100000000000");
+	ring = json_array_get(json_object_get(j, "cgroups"), 0);
+	assert_string_equal(json_string_value(json_object_get(ring, "path")), "/shop/api");
+	assert_int_equal(json_integer_value(json_object_get(ring, "throttled")), 9);
+	assert_true(json_is_null(json_object_get(ring, "oom_kills")));
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(ring, "pids"), 0)), 7);
 	json_decref(j);
 	mk_close(&d, r);
 }

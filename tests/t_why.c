@@ -318,10 +318,9 @@ static void test_stopped_peer(void **state)
 }
 
 /* 7, which asked for the dump, is taken off an idle CPU again and again. */
-static void test_quota(void **state)
+static struct story *limited(void)
 {
 	struct story *s = begin();
-	struct said said;
 
 	task(s, 7, 7, "limited");
 	run(s, 0, 1 * MS, SLEEPS, 7);
@@ -330,11 +329,53 @@ static void test_quota(void **state)
 		run(s, 0, ns + 70 * MS, SLEEPS, 7);
 	}
 	run(s, 0, 1990 * MS, SLEEPS, 0);
+	return s;
+}
+
+static void test_quota(void **state)
+{
+	struct fmt_cgroup g = {.version = 2,
+			       .since_ns = MS,
+			       .at_ns = HIT,
+			       .quota_ns = 30 * MS,
+			       .period_ns = 100 * MS,
+			       .nr_throttled = 9,
+			       .throttled_ns = 630 * MS};
+	struct story *s = limited();
+	struct said said;
+
+	mk_cgroups(&s->d, MS, HIT);
+	mk_cgroup(&s->d, &g, 7, "/shop");
 	said = ask(s, (struct why_options){0});
 	expect(&said, "kind", "cpu-quota");
 	expect_tid(&said, "thread", 7);
 	expect_tid(&said, "asked_by", 7);
 	forget(&said);
+}
+
+/* The same waits, and no quota was used up. */
+static void test_no_quota(void **state)
+{
+	struct fmt_cgroup g = {.version = 2,
+			       .quota_ns = 30 * MS,
+			       .period_ns = 100 * MS,
+			       .nr_throttled = 9,
+			       .throttled_ns = 630 * MS};
+
+	for (int i = 0; i < 3; i++) {
+		struct story *s = limited();
+		struct said said;
+
+		if (i)
+			mk_cgroups(&s->d, MS, HIT);
+		if (i == 2) /* another's */
+			mk_cgroup(&s->d, &g, 8, "/shop");
+		said = ask(s, (struct why_options){0});
+		assert_string_not_equal(json_string_value(json_object_get(said.json, "kind")),
+					"cpu-quota");
+		assert_null(strstr(said.text, "quota"));
+		forget(&said);
+	}
 }
 
 static void test_crash(void **state)
@@ -524,12 +565,12 @@ static void test_schema(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inversion),    cmocka_unit_test(test_no_inversion),
-		cmocka_unit_test(test_stopped_peer), cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_crash),	     cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_interrupts),   cmocka_unit_test(test_no_such_thread),
-		cmocka_unit_test(test_took),	     cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_inversion),      cmocka_unit_test(test_no_inversion),
+		cmocka_unit_test(test_stopped_peer),   cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_no_quota),       cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_nothing),	       cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_took),
+		cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_schema),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -58,6 +58,10 @@ void info_json(struct info *in);
 /* AUX areas: a line for each channel, a table, and the member "aux". Nothing where there are none.
  */
 void info_aux_channels(struct info *in);
+/* info_cgroups.c */
+void info_cgroups_text(struct info *in);
+void info_cgroups_json(const struct info *in, struct json *j);
+
 void info_aux_text(struct info *in);
 void info_aux_json(const struct info *in, struct json *j);
 

@@ -288,6 +288,7 @@ void info_json(struct info *in)
 	put_symbols(in, &j);
 	put_trigger(in, &j);
 	put_host(in, &j);
+	info_cgroups_json(in, &j);
 	put_channels(in, &j);
 	json_open(&j, "rings", '[');
 	for (size_t i = 0; i < in->nr_rings; i++)

@@ -140,10 +140,16 @@ static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
 	return close_span(s, thread, until, SPAN_GUESSED);
 }
 
+static bool was_woken_here(const struct live *t, int32_t cpu)
+{
+	return t->known && t->now.state == SPAN_READY && !(t->now.flags & SPAN_PREEMPTED) &&
+	       t->now.cpu == cpu;
+}
+
 /*
  * From when on a thread has run here to which no switch was seen: it was heard of since. An idle
- * CPU takes at once whom it finds on its queue; some kernels have CPUs that do not trace that
- * switch.
+ * CPU takes at once who is woken on it; some kernels have CPUs that do not trace that switch. Who
+ * was taken off it, and it idled, may not run: its quota is used up.
  */
 static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, uint32_t thread,
 			   const struct occasion *o)
@@ -151,8 +157,7 @@ static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, u
 	const struct live *t = live_of(s, thread);
 	uint64_t heard = c->stray == thread ? c->stray_ns : o->ns, queued;
 
-	if (c->current || !thread || !t->known || t->now.state != SPAN_READY ||
-	    t->now.cpu != o->cpu)
+	if (c->current || !was_woken_here(t, o->cpu))
 		return heard;
 	queued = t->here_ns > c->since_ns ? t->here_ns : c->since_ns;
 	return queued < heard ? queued : heard;
@@ -164,8 +169,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 {
 	struct live *t = live_of(s, thread);
 	uint32_t gone = c->current;
-	bool from_idle =
-		!gone && thread && t->known && t->now.state == SPAN_READY && t->now.cpu == o->cpu;
+	bool from_idle = !gone && was_woken_here(t, o->cpu);
 	struct span *now;
 	int rc = 0;
 

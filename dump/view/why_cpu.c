@@ -53,8 +53,8 @@ static void put_prio(struct text *t, int16_t prio)
 }
 
 /* Where the culprit was meanwhile, as a line; and as the finding's function. */
-static void say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
-			 uint64_t to_ns)
+void why_say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
+		      uint64_t to_ns)
 {
 	struct busy b;
 	struct text *t;
@@ -90,7 +90,7 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 }
 
 /* What share of time it waited for a CPU before the focus. */
-static void say_before(const struct why *w, struct finding *f, uint32_t thread)
+void why_say_before(const struct why *w, struct finding *f, uint32_t thread)
 {
 	uint64_t before = w->focus_ns - w->from_ns;
 	struct sums s, now;
@@ -171,7 +171,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	why_time(t, usual);
 	text_str(t, " later (median)\n");
 	finding_rivals(w, f, &r);
-	say_function(w, f, r.top[0].thread, s->from_ns, s->to_ns);
+	why_say_function(w, f, r.top[0].thread, s->from_ns, s->to_ns);
 	return 0;
 }
 
@@ -241,170 +241,13 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	why_time(t, s.longest_ns[SPAN_READY]);
 	text_str(t, ")\n");
 	finding_rivals(w, f, &r);
-	say_function(w, f, r.top[0].thread, w->focus_ns, w->end_ns);
-	say_before(w, f, thread);
+	why_say_function(w, f, r.top[0].thread, w->focus_ns, w->end_ns);
+	why_say_before(w, f, thread);
 	return 0;
 }
 
 const struct detector detect_rivals = {
 	.name = "cpu-contention", .per_thread = true, .find = find_rivals, .can = why_can_switch};
-
-/* ---- quota ---- */
-
-/* Shorter ones are on the way from one CPU to another, or behind somebody's slice. */
-#define THROTTLED_MIN (15 * MS)
-/* So far off may be the end of a wait from the end of a period, on a busy CPU. */
-#define QUOTA_SLACK (2 * MS)
-/* The period in which a quota is refilled, unless somebody changed it. */
-#define QUOTA_PERIOD (100 * MS)
-/* So often a thread must have waited where other reasons are possible. */
-#define QUOTA_TIMES 3
-
-struct throttled {
-	uint64_t ns, longest_ns, idle_ns, unfair_ns;
-	unsigned nr, nr_idle, nr_in_step;
-};
-
-/*
- * Others no more important than it had the CPU for longer than a fair scheduler gives them: some
- * 8 ms each, at most.
- */
-static bool is_unfair(const struct why *w, const struct span *s)
-{
-	struct rivals r;
-	unsigned nr = 1;
-
-	rivals_of(w, s->thread, s->from_ns, s->to_ns, &r);
-	for (size_t i = 0; i < r.nr; i++) {
-		if (r.top[i].prio < s->prio && 10 * r.top[i].ns > r.ns)
-			return false;
-		nr += r.top[i].nr;
-	}
-	return s->to_ns - s->from_ns > nr * 8 * MS;
-}
-
-#define MAX_ENDS 256
-
-/* How many of these moments are whole periods apart: as many as at the best. */
-static unsigned in_step(const uint64_t *ends, unsigned nr)
-{
-	unsigned best = 0;
-
-	for (unsigned i = 0; i < nr; i++) {
-		unsigned same = 0;
-
-		for (unsigned k = 0; k < nr; k++) {
-			uint64_t apart = ends[k] > ends[i] ? ends[k] - ends[i] : ends[i] - ends[k];
-
-			apart %= QUOTA_PERIOD;
-			same += apart < QUOTA_SLACK || apart > QUOTA_PERIOD - QUOTA_SLACK;
-		}
-		best = same > best ? same : best;
-	}
-	return best;
-}
-
-/*
- * Taken off the CPU while it could go on, and then the CPU idles: there is no other reason than
- * that it may not. On a busy CPU: that others get more than is fair, or that all waits end in step
- * with the period.
- */
-static struct throttled throttled(const struct why *w, uint32_t thread)
-{
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
-	struct throttled out = {0};
-	uint64_t ends[MAX_ENDS];
-
-	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i), *next;
-		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
-		size_t cpu = (size_t)s->cpu, k;
-
-		if (s->state != SPAN_READY || !(s->flags & SPAN_PREEMPTED) || ns < THROTTLED_MIN ||
-		    s->cpu < 0 || cpu >= schedule_nr_cpus(w->sched))
-			continue;
-		out.nr++;
-		out.ns += ns;
-		out.longest_ns = ns > out.longest_ns ? ns : out.longest_ns;
-		k = schedule_run_after(w->sched, cpu, s->from_ns);
-		next = k < schedule_nr_runs(w->sched, cpu) ? schedule_run(w->sched, cpu, k) : NULL;
-		if (next && !next->thread && next->from_ns <= s->from_ns) {
-			out.nr_idle++;
-			out.idle_ns += ns;
-		} else if (is_unfair(w, s)) {
-			out.unfair_ns += ns;
-		}
-		if (out.nr <= MAX_ENDS)
-			ends[out.nr - 1] = s->to_ns;
-	}
-	out.nr_in_step = in_step(ends, out.nr < MAX_ENDS ? out.nr : MAX_ENDS);
-	return out;
-}
-
-static const char *group_of(const struct why *w, uint32_t thread)
-{
-	uint32_t tid = schedule_thread(w->sched, thread)->tid;
-	const struct fmt_task *task = people_task(w->people, tid, w->end_ns);
-	const char *group = task ? people_cgroup(w->people, task, w->end_ns) : NULL;
-
-	/* Of version 1 the ledger knows one hierarchy; it is of use only when it is the CPU's. */
-	return group && (*group == '/' || !strncmp(group, "cpu", 3)) && group[1] ? group : NULL;
-}
-
-static int find_quota(struct why *w, uint32_t thread, struct finding *f)
-{
-	struct throttled q = throttled(w, thread);
-	const char *group = group_of(w, thread);
-	struct text *t;
-	/* By chance it is one in 25. */
-	bool steps = q.nr_in_step >= 4 && 5 * q.nr_in_step >= 2 * q.nr;
-	struct sums s;
-
-	if (q.ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || is_patient(w, thread))
-		return 0;
-	if (2 * (q.idle_ns + q.unfair_ns) < q.ns && !steps)
-		return 0;
-	/* A quota comes back each period: one long wait beside others that ran is their doing. */
-	if (2 * q.idle_ns < q.ns && !steps && q.nr < QUOTA_TIMES)
-		return 0;
-	/* Who may run so rarely waits longer for his turn, too. */
-	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
-	f->score = why_ms(s.ns[SPAN_READY]) * 1.3;
-	f->sure = 2 * q.idle_ns >= q.ns ? SURE_CERTAIN : SURE_FAIRLY;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " was throttled for ");
-	why_time(t, q.ns);
-	text_str(t, " of the last ");
-	why_time(t, why_focus_time(w));
-	text_str(t, ": its control group used up its CPU quota");
-	t = finding_line(f, "time");
-	text_fmt(t, "taken off the CPU %u times, for up to ", q.nr);
-	why_time(t, q.longest_ns);
-	text_fmt(t, "; %u times the CPU idled from then on", q.nr_idle);
-	if (2 * q.unfair_ns > q.ns) {
-		text_str(t, ", for ");
-		why_time(t, q.unfair_ns);
-		text_str(t, " others had more than is fair");
-	}
-	text_str(t, "\n");
-	if (q.nr_in_step > 1) {
-		t = finding_line(f, "period");
-		text_fmt(t, "%u of %u waits ended in step with a period of 100 ms, as quotas do\n",
-			 q.nr_in_step, q.nr);
-	}
-	if (group) {
-		t = finding_line(f, "group");
-		text_safe(t, group, strlen(group));
-		text_str(t, "\n");
-	}
-	say_function(w, f, thread, w->focus_ns, w->end_ns);
-	say_before(w, f, thread);
-	return 0;
-}
-
-const struct detector detect_quota = {
-	.name = "cpu-quota", .per_thread = true, .find = find_quota, .can = why_can_switch};
 
 /* ---- priority inversion ---- */
 
@@ -497,7 +340,7 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 	why_name(w, thread, t);
 	text_str(t, " once it had run: what it held was free then\n");
 	finding_rivals(w, f, &r);
-	say_function(w, f, r.top[0].thread, v.from_ns, v.to_ns);
+	why_say_function(w, f, r.top[0].thread, v.from_ns, v.to_ns);
 	return 0;
 }
 

@@ -295,6 +295,14 @@ struct text *finding_line(struct finding *f, const char *label);
 /* A line on the function that most samples were in; it becomes the finding's. */
 void finding_busy(struct finding *f, const struct busy *b, const char *label);
 /* A line on who ran instead. */
+/* why_cpu.c: where the thread was meanwhile, as a line, and as the finding's function; what share
+ * of time it waited for a CPU before the focus. */
+void why_say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
+		      uint64_t to_ns);
+void why_say_before(const struct why *w, struct finding *f, uint32_t thread);
+/* why_limits.c: of a victim of the OOM killer, whose memory it was: ": control group /x ...", or
+ * nothing where the dump does not tell. */
+void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t);
 void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r);
 /* A line on where a thread went to sleep: the system call, and the program's function, which
  * becomes the finding's if it has none. False when that was not recorded. */

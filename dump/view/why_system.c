@@ -186,6 +186,8 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 		why_time(t, w->end_ns - l->ns);
 		text_str(t, " before the trigger");
 	}
+	if (l->kind == LIFE_OOM)
+		why_say_memory(w, l->tid, l->ns, t);
 	if (i >= 0)
 		say_signal(w, f, l, fatal[i].what);
 	if (l->of_trigger && w->cause.stack.b.len)
@@ -200,7 +202,7 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 static bool can_crash(const struct why *w)
 {
 	return w->recorded[LIFE_DELIVER] || w->recorded[LIFE_SEND] || w->recorded[LIFE_OOM] ||
-	       w->cause.is_crash;
+	       w->cause.is_crash || last_crash(w);
 }
 
 const struct detector detect_crash = {.name = "crash", .find = find_crash, .can = can_crash};

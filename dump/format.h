@@ -138,6 +138,9 @@ enum {
 	FMT_HOST_CAPABILITY = 9, /* one a capability: "name=value" as `ringback doctor` prints it */
 	FMT_HOST_INSTANCE = 10,	 /* the recorder's -n NAME */
 	FMT_HOST_CPU_ID = 11,	 /* "vendor,family,model,stepping"; arm64: MIDR_EL1, "0x..." */
+	FMT_HOST_SESSION = 12,	 /* 16 random bytes: the same in all dumps of one recorder */
+	FMT_HOST_BEFORE = 13,	 /* text: file name of the recorder's dump before this one */
+	FMT_HOST_JOINED = 14,	 /* text: file name of a dump whose records are in this one too */
 };
 
 struct fmt_host {

@@ -115,6 +115,12 @@ static int host_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 		return copy_text(l, b, &m->cpu_id);
 	case FMT_HOST_CMDLINE:
 		return copy_bytes(l, b, &m->cmdline);
+	case FMT_HOST_SESSION:
+		return copy_bytes(l, b, &m->session);
+	case FMT_HOST_BEFORE:
+		return copy_text(l, b, &m->before);
+	case FMT_HOST_JOINED:
+		return append_text(l, &l->joined, b);
 	case FMT_HOST_CAPABILITY:
 		return append_text(l, &l->caps, b);
 	default:
@@ -405,6 +411,7 @@ static int build(struct meta_loaded *l)
 	if (rc)
 		return rc;
 	m->caps = settle(&l->caps, sizeof(*m->caps), &m->nr_caps);
+	m->joined = settle(&l->joined, sizeof(*m->joined), &m->nr_joined);
 	m->saw = settle(&l->saw, sizeof(*m->saw), &m->nr_saw);
 	m->merged = settle(&l->merged, sizeof(*m->merged), &m->nr_merged);
 	m->tracepoints = settle(&l->tracepoints, sizeof(*m->tracepoints), &m->nr_tracepoints);
@@ -421,6 +428,7 @@ static void free_collections(struct meta_loaded *l)
 	buf_free(&l->id_items);
 	buf_free(&l->windows);
 	buf_free(&l->caps);
+	buf_free(&l->joined);
 	buf_free(&l->saw);
 	buf_free(&l->merged);
 	buf_free(&l->tracepoints);
@@ -438,7 +446,7 @@ int meta_load(struct reader *r, struct meta **out, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory for what the dump says of itself");
 	m = &l->m;
 	m->hostname = m->uname = m->cpu_model = m->boot_id = m->os = "";
-	m->recorder = m->instance = m->cpu_id = "";
+	m->recorder = m->instance = m->cpu_id = m->before = "";
 	m->trigger_name = m->trigger_rule = m->trigger_reason = m->trigger_comm = "";
 	rc = collect(l, r);
 	if (!rc)
@@ -465,6 +473,7 @@ void meta_free(struct meta *m)
 		free(c);
 	}
 	free(m->caps);
+	free(m->joined);
 	free(m->saw);
 	free(m->merged);
 	free(m->tracepoints);

@@ -64,6 +64,10 @@ struct meta {
 	const char *hostname, *uname, *cpu_model, *boot_id, *os, *recorder, *instance;
 	const char *cpu_id;   /* as FMT_HOST_CPU_ID has it */
 	struct bytes cmdline; /* NUL-separated */
+	struct bytes session; /* of the recorder; empty: not told */
+	const char *before;   /* file name of the dump before this one; "" there is none */
+	const char **joined;  /* those of dumps that are in this one too, newest first */
+	size_t nr_joined;
 	const char **caps;
 	size_t nr_caps;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reader.c, scan.c, check.c, salvage.c and extend.c share; nobody else includes it.
+ * What reader.c, scan.c, check.c, salvage.c, extend.c and history.c share; nobody else includes it.
  *
  * A reader has two views of a file, and which of them it hands out depends on how it was opened:
  * `dir`, what the FOOTER lists, and `found`, the blocks with a valid header that a walk over the

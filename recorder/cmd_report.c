@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* `ringback report`: what happened, for people; as text, or as a page for a browser. */
-#include "recorder/cmd_args.h"
+#include "recorder/cmd_history.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/html.h"
 #include "dump/view/report.h"
-#include "recorder/cmd_dump.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
 
@@ -17,7 +16,8 @@
 /* What was asked for, as typed: times get their meaning from the dump's trigger. */
 struct request {
 	struct report_options opt;
-	const char *path, *page_path; /* page_path NULL: text on stdout */
+	struct cmd_history history;
+	const char *page_path; /* NULL: text on stdout */
 	bool force;
 	struct cmd_span span;
 };
@@ -32,17 +32,21 @@ static void options(FILE *out)
 	      "  --html FILE       instead a page for a browser: verdict, timeline, flame graphs, "
 	      "threads;\n"
 	      "                    one file, mode 0600, that needs no network\n"
-	      "  --force           replaces FILE when it is there\n"
-	      "\n"
+	      "  --force           replaces FILE when it is there\n" CMD_HISTORY_HELP "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is reported).\n",
 	      out);
 }
 
 static const struct option longs[] = {
-	{"focus", required_argument, NULL, 'F'}, {"from", required_argument, NULL, 'f'},
-	{"to", required_argument, NULL, 't'},	 {"tid", required_argument, NULL, 'T'},
-	{"comm", required_argument, NULL, 'c'},	 {"html", required_argument, NULL, 'h'},
-	{"force", no_argument, NULL, 'o'},	 {0},
+	{"focus", required_argument, NULL, 'F'},
+	{"from", required_argument, NULL, 'f'},
+	{"to", required_argument, NULL, 't'},
+	{"tid", required_argument, NULL, 'T'},
+	{"comm", required_argument, NULL, 'c'},
+	{"html", required_argument, NULL, 'h'},
+	{"force", no_argument, NULL, 'o'},
+	CMD_HISTORY_ROWS,
+	{0},
 };
 
 static int take_focus(struct request *q, const char *arg, struct err *err)
@@ -63,6 +67,8 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	struct request *q = ctx;
 	struct report_options *o = &q->opt;
 
+	if (cmd_history_take(&q->history, c))
+		return 0;
 	switch (c) {
 	case 'F':
 		return take_focus(q, arg, err);
@@ -87,7 +93,10 @@ static const struct cmd_args args = {.longs = longs, .take = take};
 
 static int parse(struct request *q, int argc, char **argv)
 {
-	int code = cmd_args_dump(&cmd_report, &args, q, argc, argv, &q->path);
+	int code = cmd_args_take(&cmd_report, &args, q, argc, argv);
+
+	if (!code)
+		code = cmd_history_args(&q->history, &cmd_report, argc, argv);
 
 	if (code)
 		return code;
@@ -113,7 +122,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 	o->ctx = &progress;
 	rc = report_print(d->r, d->m, o, stdout, &res, &err);
 	log_status(NULL);
-	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad);
+	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad);
 }
 
 struct page {
@@ -133,7 +142,7 @@ static int write_page(void *ctx, FILE *out)
 	cmd_span_of(&p->q->span, p->d, &o.from_ns, &o.to_ns);
 	rc = html_write(p->d->r, p->d->m, &o, out, &res, &err);
 	log_status(NULL);
-	return cmd_dump_exit(p->q->path, p->d, rc, &err, res.nr_bad + p->d->m->nr_broken);
+	return cmd_dump_exit(p->q->history.path, p->d, rc, &err, res.nr_bad + p->d->m->nr_broken);
 }
 
 static int make_page(struct request *q, const struct cmd_dump *d)
@@ -150,7 +159,7 @@ static int run(int argc, char **argv)
 	int code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_dump_open(q.path, &d);
+		code = cmd_history_open(&q.history, &d);
 	if (!code) {
 		code = q.page_path ? make_page(&q, &d) : print(&q, &d);
 		cmd_dump_close(&d);
@@ -162,7 +171,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_report = {
 	.name = "report",
-	.args = "DUMP [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]"
+	.args = "DUMP... [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]"
 		" [--html FILE [--force]]",
 	.help = "what happened: what ran, what waited and why",
 	.run = run,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* `ringback script`: the events of a dump, one a line, oldest first. */
-#include "recorder/cmd_args.h"
+#include "recorder/cmd_history.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/script.h"
-#include "recorder/cmd_dump.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
 
@@ -17,7 +16,7 @@
 /* What was asked for, as typed: times get their meaning from the dump's trigger. */
 struct request {
 	struct script_options opt;
-	const char *path;
+	struct cmd_history history;
 	struct cmd_span span;
 };
 
@@ -33,8 +32,8 @@ static void options(FILE *out)
 	      "  --event GLOB,..   only these events: sched:*, sched_switch, PERF_RECORD_LOST\n"
 	      "  --no-pt           without the calls and returns that Intel PT saw\n"
 	      "  --limit N         at most N lines\n"
-	      "  --json            one JSON object a line, as dump/view/SCHEMA.md says\n"
-	      "\n"
+	      "  --json            one JSON object a line, as dump/view/SCHEMA.md "
+	      "says\n" CMD_HISTORY_HELP "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
 	      out);
 }
@@ -61,6 +60,7 @@ static const struct option longs[] = {
 	{"limit", required_argument, NULL, 'l'},
 	{"no-pt", no_argument, NULL, 'n'},
 	{"json", no_argument, NULL, 'j'},
+	CMD_HISTORY_ROWS,
 	{0},
 };
 
@@ -69,6 +69,8 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	struct request *q = ctx;
 	struct script_options *o = &q->opt;
 
+	if (cmd_history_take(&q->history, c))
+		return 0;
 	switch (c) {
 	case 'f':
 		return cmd_span_from(&q->span, arg, err);
@@ -99,7 +101,10 @@ static const struct cmd_args args = {.longs = longs, .take = take};
 
 static int parse(struct request *q, int argc, char **argv)
 {
-	int code = cmd_args_dump(&cmd_script, &args, q, argc, argv, &q->path);
+	int code = cmd_args_take(&cmd_script, &args, q, argc, argv);
+
+	if (!code)
+		code = cmd_history_args(&q->history, &cmd_script, argc, argv);
 
 	return code ? code : cmd_span_check(&cmd_script, &q->span);
 }
@@ -136,7 +141,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 	cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	o->color = !o->json && cmd_dump_color();
 	rc = script_print(d->r, d->m, o, stdout, &res, &err);
-	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);
+	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);
 }
 
 static int run(int argc, char **argv)
@@ -146,7 +151,7 @@ static int run(int argc, char **argv)
 	int code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_dump_open(q.path, &d);
+		code = cmd_history_open(&q.history, &d);
 	if (!code) {
 		code = print(&q, &d);
 		cmd_dump_close(&d);
@@ -157,7 +162,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_script = {
 	.name = "script",
-	.args = "DUMP [--from T] [--to T] [--json] [FILTER]...",
+	.args = "DUMP... [--from T] [--to T] [--json] [FILTER]...",
 	.help = "the events of a dump, one a line, oldest first",
 	.run = run,
 	.options = options,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* `ringback why`: the verdict on a dump. */
-#include "recorder/cmd_args.h"
+#include "recorder/cmd_history.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/why.h"
-#include "recorder/cmd_dump.h"
 
 #include <errno.h>
 
 struct request {
 	struct why_options opt;
-	const char *path;
+	struct cmd_history history;
 	struct cmd_span span;
 };
 
@@ -23,8 +22,7 @@ static void options(FILE *out)
 	      "  --from T     explain the time from this moment on, relative to the trigger: "
 	      "-200ms\n"
 	      "  --to T       up to this moment\n"
-	      "  --json       one JSON object, as dump/view/SCHEMA.md says\n"
-	      "\n"
+	      "  --json       one JSON object, as dump/view/SCHEMA.md says\n" CMD_HISTORY_HELP "\n"
 	      "Without --tid and --comm: the thread that asked for the dump, or the one worst "
 	      "off.\n"
 	      "\n"
@@ -33,9 +31,13 @@ static void options(FILE *out)
 }
 
 static const struct option longs[] = {
-	{"tid", required_argument, NULL, 'T'},	{"comm", required_argument, NULL, 'c'},
-	{"from", required_argument, NULL, 'f'}, {"to", required_argument, NULL, 't'},
-	{"json", no_argument, NULL, 'j'},	{0},
+	{"tid", required_argument, NULL, 'T'},
+	{"comm", required_argument, NULL, 'c'},
+	{"from", required_argument, NULL, 'f'},
+	{"to", required_argument, NULL, 't'},
+	{"json", no_argument, NULL, 'j'},
+	CMD_HISTORY_ROWS,
+	{0},
 };
 
 static int take(void *ctx, int c, char *arg, struct err *err)
@@ -44,6 +46,8 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	uint64_t v;
 	int rc;
 
+	if (cmd_history_take(&q->history, c))
+		return 0;
 	switch (c) {
 	case 'T':
 		rc = str_u64(arg, &v, err);
@@ -68,7 +72,10 @@ static const struct cmd_args args = {.longs = longs, .take = take};
 
 static int parse(struct request *q, int argc, char **argv)
 {
-	int code = cmd_args_dump(&cmd_why, &args, q, argc, argv, &q->path);
+	int code = cmd_args_take(&cmd_why, &args, q, argc, argv);
+
+	if (!code)
+		code = cmd_history_args(&q->history, &cmd_why, argc, argv);
 
 	if (code)
 		return code;
@@ -88,20 +95,20 @@ static int run(int argc, char **argv)
 	int rc, code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_dump_open(q.path, &d);
+		code = cmd_history_open(&q.history, &d);
 	if (code)
 		return code;
 	if (q.span.has_from || q.span.has_to)
 		cmd_span_of(&q.span, &d, &q.opt.from_ns, &q.opt.to_ns);
 	rc = why_print(d.r, d.m, &q.opt, stdout, &res, &err);
-	code = cmd_dump_exit(q.path, &d, rc, &err, res.nr_bad_blocks + d.m->nr_broken);
+	code = cmd_dump_exit(q.history.path, &d, rc, &err, res.nr_bad_blocks + d.m->nr_broken);
 	cmd_dump_close(&d);
 	return code;
 }
 
 const struct command cmd_why = {
 	.name = "why",
-	.args = "DUMP [--tid N | --comm NAME] [--from T] [--to T] [--json]",
+	.args = "DUMP... [--tid N | --comm NAME] [--from T] [--to T] [--json]",
 	.help = "the verdict: what the time was lost to",
 	.run = run,
 	.options = options,

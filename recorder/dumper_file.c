@@ -345,5 +345,7 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 		rc = store_commit(d->opt.store, d->result.path, sizeof(d->result.path), err);
 	if (rc)
 		store_abort(d->opt.store);
+	else
+		host_dumped(d->opt.host, d->result.path);
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@ struct host {
 	char cpu_model[256];
 	char cpu_id[128];
 	char boot_id[64];
+	uint8_t session[16];
+	char before[256]; /* "" none */
 	char os[256];
 	char cmdline[4096];
 	size_t cmdline_bytes;
@@ -122,6 +125,10 @@ int host_new(const struct caps *caps, const struct target *t, const char *instan
 		.flags = (caps->initial_pidns ? FMT_HOST_INITIAL_PIDNS : 0) |
 			 (t->system ? 0 : FMT_HOST_TARGET),
 	};
+	if (getrandom(h->session, sizeof(h->session), 0) != sizeof(h->session)) {
+		free(h);
+		return err_sys(err, -errno, "cannot get a random id for the recorder");
+	}
 	read_texts(h);
 	h->nr_caps = caps_lines(caps, h->caps, MAX_CAPS);
 	*out = h;
@@ -131,6 +138,13 @@ int host_new(const struct caps *caps, const struct target *t, const char *instan
 void host_free(struct host *h)
 {
 	free(h);
+}
+
+void host_dumped(struct host *h, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(h->before, sizeof(h->before), "%s", slash ? slash + 1 : path);
 }
 
 /* What to add to CLOCK_MONOTONIC to get `id`: the reading with the shortest bracket of a few. */
@@ -172,6 +186,8 @@ int host_write(struct host *h, struct writer *w, struct err *err)
 		 strlen("ringback " RINGBACK_VERSION)},
 		{FMT_HOST_CMDLINE, h->cmdline, h->cmdline_bytes},
 		{FMT_HOST_INSTANCE, h->instance, strlen(h->instance)},
+		{FMT_HOST_SESSION, (const char *)h->session, sizeof(h->session)},
+		{FMT_HOST_BEFORE, h->before, strlen(h->before)},
 	};
 	int rc = writer_section(w, FMT_HOST, err);
 

@@ -17,5 +17,7 @@ int host_new(const struct caps *caps, const struct target *t, const char *instan
 	     struct host **out, struct err *err);
 void host_free(struct host *h);
 
+/* The dump at `path` was committed: the next one says that it follows it. */
+void host_dumped(struct host *h, const char *path);
 /* Writes the HOST section. Allocates nothing. */
 int host_write(struct host *h, struct writer *w, struct err *err);

@@ -42,10 +42,10 @@ _ringback_options() {
 	status) echo "--name --json --help" ;;
 	info) echo "--json --all --help" ;;
 	diff) echo "--tid --comm --help" ;;
-	report) echo "--focus --from --to --tid --comm --html --force --help" ;;
-	script) echo "--from --to --comm --pid --tid --cpu --event --no-pt --limit --json --help" ;;
+	report) echo "--focus --from --to --tid --comm --html --force --history --no-history --help" ;;
+	script) echo "--from --to --comm --pid --tid --cpu --event --no-pt --limit --json --history --no-history --help" ;;
 	export) echo "--format --output --force --from --to --event --schema --cpu --tid --channel --help" ;;
-	why) echo "--tid --comm --from --to --json --help" ;;
+	why) echo "--tid --comm --from --to --json --history --no-history --help" ;;
 	symbols) echo "--add --output --help" ;;
 	check) echo "--salvage --help" ;;
 	doctor) echo "--json --repair --help" ;;

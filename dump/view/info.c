@@ -118,3 +118,15 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	text_free(&in.text);
 	return rc;
 }
+
+void info_joined(const struct meta *m, struct text *t)
+{
+	if (m->nr_joined > 1)
+		text_fmt(t, ", with the %zu dumps before it (from ", m->nr_joined);
+	else if (m->nr_joined)
+		text_str(t, ", with the dump before it (");
+	else
+		return;
+	text_safe(t, m->joined[m->nr_joined - 1], strlen(m->joined[m->nr_joined - 1]));
+	text_str(t, m->nr_joined > 1 ? " on)" : ")");
+}

@@ -26,3 +26,7 @@ struct info_result {
 /* Prints to `out`. *res is set in any case. 0, -ENOMEM, or the errno of writing (-EPIPE). */
 int info_print(struct reader *r, const struct meta *m, const struct info_options *opt, FILE *out,
 	       struct info_result *res, struct err *err);
+
+/* ", with the dump before it (NAME)" of a dump that was read together with others. */
+struct text;
+void info_joined(const struct meta *m, struct text *t);

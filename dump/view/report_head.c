@@ -135,6 +135,7 @@ static void put_window(struct report *rp, const struct info *in)
 	if (schedule_was_cut(rp->sched))
 		text_fmt(&t, "; the scheduler's events are too many, only the last %s is told",
 			 page_fmt_time(time, sizeof(time), rp->window.to_ns - rp->window.from_ns));
+	info_joined(rp->m, &t);
 	if (rp->opt->from_ns || rp->opt->to_ns != UINT64_MAX)
 		text_str(&t, "; narrowed as asked");
 	text_char(&t, '\0');

@@ -4,6 +4,7 @@
  * what follows is what it rests on, how sure it is, and what was not recorded.
  */
 #include "dump/base/err.h"
+#include "dump/view/info.h"
 #include "dump/view/json.h"
 #include "dump/view/why_impl.h"
 
@@ -220,6 +221,7 @@ static void put_what(const struct why *w, struct text *t)
 	}
 	why_time(t, w->end_ns - w->from_ns);
 	text_str(t, " recorded");
+	info_joined(w->m, t);
 	if (w->asked != NO_THREAD) {
 		text_str(t, w->by_option ? "; as told, at "
 			    : w->met	 ? "; the rule was met by "

@@ -73,6 +73,7 @@ struct story {
 	struct mk_records rings[NR_CPUS];
 	uint64_t first[NR_CPUS], last[NR_CPUS];
 	int current[NR_CPUS];
+	uint64_t armed_ns; /* 0: from the beginning */
 };
 
 static int prio_of(int tid)
@@ -159,7 +160,7 @@ static struct said ask(struct story *s, struct why_options opt)
 		struct fmt_window w = {.ring = i,
 				       .cpu = (int32_t)i,
 				       .tid = -1,
-				       .armed_ns = 1,
+				       .armed_ns = s->armed_ns ? s->armed_ns : 1,
 				       .paused_ns = HIT + 1000,
 				       .nr_records = s->rings[i].nr,
 				       .first_ns = s->first[i],
@@ -466,6 +467,54 @@ static void test_took(void **state)
 	forget(&said);
 }
 
+static struct story *slow(uint64_t began, uint32_t tid)
+{
+	struct fmt_trigger f = {.hit_ns = HIT, .freeze_ns = HIT + 1000, .tid = tid, .pid = tid};
+	struct story *s = begin();
+
+	mk_item(&s->d, FMT_TRIGGER, FMT_TRIGGER_FACTS, &f, sizeof(f), NULL, 0);
+	mk_item(&s->d, FMT_TRIGGER, FMT_TRIGGER_BEGAN, &began, sizeof(began), NULL, 0);
+	mk_text(&s->d, FMT_TRIGGER, FMT_TRIGGER_RULE, "latency:server:handle>20ms");
+	mk_text(&s->d, FMT_TRIGGER, FMT_TRIGGER_SAW, "duration=24.0ms");
+	task(s, 7, 7, "server");
+	task(s, 8, 8, "other");
+	task(s, 40, 40, "hog");
+	run(s, 1, HIT - 300 * MS, SLEEPS, 8);
+	run(s, 0, HIT - 300 * MS, SLEEPS, 40);
+	wake(s, 0, HIT - 24 * MS, 0, 7, 0);
+	run(s, 0, HIT - 1000, SLEEPS, 7);
+	run(s, 0, HIT - 10, SLEEPS, 0);
+	return s;
+}
+
+/* The rule's time began before the rings: what is known is a part. */
+static void test_took_partly(void **state)
+{
+	struct story *s = slow(HIT - 3000 * MS / 4, 7);
+	struct said said;
+
+	s->armed_ns = HIT - 400 * MS;
+	said = ask(s, (struct why_options){0});
+	assert_non_null(strstr(said.text, "partly: 400 ms of 750 ms recorded"));
+	assert_non_null(strstr(said.text, "the last 400 ms of the 750 ms that it took"));
+	assert_null(strstr(said.text, "very"));
+	expect(&said, "sure", "partly");
+	forget(&said);
+}
+
+/* Asked about another thread: nothing of what the rule saw. */
+static void test_of_another_thread(void **state)
+{
+	struct said said = ask(slow(HIT - 24 * MS, 7), (struct why_options){.tid = 8});
+
+	assert_null(strstr(said.text, "latency:"));
+	assert_null(strstr(said.text, "took"));
+	forget(&said);
+	said = ask(slow(HIT - 24 * MS, 7), (struct why_options){.tid = 7});
+	assert_non_null(strstr(said.text, "latency:"));
+	forget(&said);
+}
+
 /* Nothing at all, and nothing unusual. */
 static void test_nothing(void **state)
 {
@@ -570,6 +619,7 @@ int main(void)
 		cmocka_unit_test(test_no_quota),       cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_nothing),	       cmocka_unit_test(test_interrupts),
 		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_took),
+		cmocka_unit_test(test_took_partly),    cmocka_unit_test(test_of_another_thread),
 		cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_schema),
 	};
 

@@ -191,7 +191,7 @@ static int find(struct why *w)
 	if (!rc)
 		rc = look_at_met(w);
 	if (rc || nr_findings(w) || w->focus_ns == from || w->opt->from_ns || w->opt->to_ns ||
-	    w->m->trigger_began_ns)
+	    why_interval(w))
 		return rc;
 	/* Whoever asked by hand may have needed some seconds to type. */
 	w->focus_ns = from;

@@ -68,6 +68,7 @@ struct why {
 	uint32_t asked;		   /* thread that asked for the dump, or was asked for; NO_THREAD */
 	bool by_option;		   /* --tid, --comm */
 	bool met;		   /* `asked` is who met the rule */
+	bool of_other;		   /* --tid, --comm: the rule was met by another thread */
 	struct cause cause;	   /* what the trigger's own records tell */
 	uint8_t *by_thread;	   /* by span: path_woken_by_thread() */
 	uint8_t *is_kernel;	   /* by thread */
@@ -89,6 +90,22 @@ int why_load(struct why *w, struct err *err);
 void why_unload(struct why *w);
 /* Fills findings, the verdict first. 0, -ENOMEM. */
 int why_find(struct why *w, struct err *err);
+
+/* The rule is about a time, of the thread that is looked at: how long it was; 0: it is not. */
+static inline uint64_t why_interval(const struct why *w)
+{
+	return w->of_other || !w->m->trigger_began_ns ||
+			       w->m->trigger_began_ns >= w->m->trigger.hit_ns
+		       ? 0
+		       : w->m->trigger.hit_ns - w->m->trigger_began_ns;
+}
+
+/* Of that time the dump has only the end, from focus_ns on. */
+static inline bool why_is_cut(const struct why *w)
+{
+	return why_interval(w) && !w->opt->from_ns && !w->opt->to_ns && w->focus_ns == w->from_ns &&
+	       w->m->trigger_began_ns < w->from_ns;
+}
 
 static inline size_t why_nr_life(const struct why *w)
 {

@@ -306,23 +306,6 @@ static bool rule_knows(const struct why *w)
 	return knows && w->m->trigger.tid;
 }
 
-static int choose(struct why *w, struct err *err)
-{
-	const struct why_options *o = w->opt;
-
-	w->met = rule_knows(w);
-	w->asked = w->met ? schedule_find(w->sched, w->m->trigger.tid) : who_asked(w);
-	if (!o->tid && !o->comm)
-		return 0;
-	w->by_option = true;
-	w->asked = o->tid ? schedule_find(w->sched, o->tid) : by_comm(w);
-	if (w->asked != NO_THREAD)
-		return 0;
-	err_set(err, -ENOENT, "the dump has nothing on that thread in its window");
-	err_hint(err, "ringback report says who is in it");
-	return -ENOENT;
-}
-
 static void set_focus(struct why *w)
 {
 	uint64_t hit = w->m->trigger.hit_ns;
@@ -334,7 +317,7 @@ static void set_focus(struct why *w)
 	}
 	w->end_ns = hit > w->from_ns && hit < w->to_ns ? hit : w->to_ns;
 	w->focus_ns = w->end_ns - w->from_ns > FOCUS_NS ? w->end_ns - FOCUS_NS : w->from_ns;
-	if (w->m->trigger_began_ns && w->m->trigger_began_ns < w->end_ns)
+	if (why_interval(w) && w->m->trigger_began_ns < w->end_ns)
 		w->focus_ns =
 			w->m->trigger_began_ns > w->from_ns ? w->m->trigger_began_ns : w->from_ns;
 	if (w->opt->from_ns || w->opt->to_ns) {
@@ -344,6 +327,37 @@ static void set_focus(struct why *w)
 		if (w->focus_ns > w->end_ns)
 			w->focus_ns = w->end_ns;
 	}
+}
+
+/* What a rule saw of one thread is nothing that another did. */
+static void forget_rule(struct why *w)
+{
+	if (schedule_thread(w->sched, w->asked)->tid == w->m->trigger.tid)
+		return;
+	w->of_other = true;
+	w->met = false;
+	cause_free(&w->cause);
+	w->cause = (struct cause){.is_crash = false};
+	set_focus(w);
+}
+
+static int choose(struct why *w, struct err *err)
+{
+	const struct why_options *o = w->opt;
+
+	w->met = rule_knows(w);
+	w->asked = w->met ? schedule_find(w->sched, w->m->trigger.tid) : who_asked(w);
+	if (!o->tid && !o->comm)
+		return 0;
+	w->by_option = true;
+	w->asked = o->tid ? schedule_find(w->sched, o->tid) : by_comm(w);
+	if (w->asked != NO_THREAD) {
+		forget_rule(w);
+		return 0;
+	}
+	err_set(err, -ENOENT, "the dump has nothing on that thread in its window");
+	err_hint(err, "ringback report says who is in it");
+	return -ENOENT;
 }
 
 /* The rings of rare events reach further back than others, unless there were many. */

@@ -162,7 +162,7 @@ static void put_lines(const struct finding *f, unsigned room, struct text *t)
 /* The focus is that of a rule that knows when it began. */
 static bool is_interval(const struct why *w)
 {
-	return w->m->trigger_began_ns && w->focus_ns == w->m->trigger_began_ns;
+	return why_interval(w) && w->focus_ns == w->m->trigger_began_ns;
 }
 
 #define RULE_WIDTH 100
@@ -192,7 +192,7 @@ static void put_cause(const struct why *w, const struct finding *best, struct te
 {
 	const struct cause *c = &w->cause;
 
-	if (c->is_crash && best && best->by == &detect_crash)
+	if (w->of_other || (c->is_crash && best && best->by == &detect_crash))
 		return;
 	put_rule(w, t);
 	if (c->took.b.len) {
@@ -213,6 +213,12 @@ static void put_what(const struct why *w, struct text *t)
 	if (is_interval(w)) {
 		text_str(t, "the ");
 		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " that it took, of ");
+	} else if (why_is_cut(w)) {
+		text_str(t, "the last ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " of the ");
+		why_time(t, why_interval(w));
 		text_str(t, " that it took, of ");
 	} else {
 		text_str(t, w->whole ? "the whole " : "the last ");
@@ -299,6 +305,23 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 	}
 }
 
+/* How sure it is: never more than the records can prove. */
+static void put_sure(const struct why *w, const struct finding *best, struct text *t)
+{
+	if (why_is_cut(w)) {
+		text_str(t, "partly: ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " of ");
+		why_time(t, why_interval(w));
+		text_str(t, " recorded\n");
+		return;
+	}
+	text_str(t, sure_words[best->sure]);
+	text_str(t, best->sure == SURE_CERTAIN	? ": all of it was measured\n"
+		    : best->sure == SURE_FAIRLY ? ": most of it was measured, the rest follows\n"
+						: ": it fits, and nothing else does better\n");
+}
+
 int why_say(const struct why *w, FILE *out)
 {
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more = also(w);
@@ -314,11 +337,7 @@ int why_say(const struct why *w, FILE *out)
 		/* The verdict, and seven lines besides. */
 		put_lines(best, MAX_LINES - 8, &t);
 		label(&t, "sure");
-		text_str(&t, sure_words[best->sure]);
-		text_str(&t, best->sure == SURE_CERTAIN ? ": all of it was measured\n"
-			     : best->sure == SURE_FAIRLY
-				     ? ": most of it was measured, the rest follows\n"
-				     : ": it fits, and nothing else does better\n");
+		put_sure(w, best, &t);
 	} else {
 		put_usual(w, &t);
 	}
@@ -401,7 +420,7 @@ static void json_finding(const struct why *w, struct json *j, const struct findi
 	static const char *const sure[] = {"guess", "fairly", "very"};
 
 	json_brief(w, j, f);
-	json_cstr(j, "sure", sure[f->sure]);
+	json_cstr(j, "sure", why_is_cut(w) ? "partly" : sure[f->sure]);
 	json_thread(w, j, "culprit", f->culprit_tid);
 	json_text(j, "function", &f->function);
 	json_lines(j, f);

@@ -27,6 +27,7 @@
 #include "recorder/cmd.h"
 #include "recorder/log.h"
 #include "recorder/pending.h"
+#include "recorder/reach.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
 #include "recorder/traces.h"
@@ -430,6 +431,7 @@ static void finish_dump(struct daemon *d)
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
 		say_committed(&r);
+		reach_note(s, &r);
 		log_result(r.path);
 	}
 	pending_answer(&d->pending, s->ctl, &r);

@@ -94,6 +94,8 @@ struct dumper_result {
 	uint64_t aux_bytes;
 	uint64_t window_ns; /* the shortest over the rings that have wrapped, else the longest */
 	uint64_t write_ns;
+	uint64_t reach_ns;	   /* of the rings that have wrapped, the shortest; 0: none has */
+	const char *reach_channel; /* whose that is; borrowed from the recording */
 };
 
 /* In DONE: the result; the dumper is IDLE again. */

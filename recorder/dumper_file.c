@@ -266,8 +266,10 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 		if (banks[i]->channel->layout.sample_type & DUMPER_ADDRESSES)
 			d->has_addresses = true;
 		span = w->last_ns - w->first_ns;
-		if (w->overwritten_bytes && span < full)
+		if (w->overwritten_bytes && span < full) {
 			full = span;
+			d->result.reach_channel = banks[i]->channel->name;
+		}
 		if (span > longest)
 			longest = span;
 		if (w->first_ns < *from_ns)
@@ -276,6 +278,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 	d->stats.nr_rings = nr;
 	d->stats.walk_ns = clock_ns() - t;
 	d->result.window_ns = full == UINT64_MAX ? longest : full;
+	d->result.reach_ns = full == UINT64_MAX ? 0 : full;
 	d->result.ring_bytes = d->stats.ring_bytes;
 }
 

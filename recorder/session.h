@@ -56,6 +56,9 @@ struct session {
 	uint64_t nr_scans, nr_dumps, nr_refused;
 	uint64_t nr_sideband_wakeups;
 	char last_dump[4096];
+	uint64_t
+		reach_ns; /* of the last dump whose rings were overwritten, the shortest; 0: none */
+	const char *reach_channel; /* whose that was */
 };
 
 /*

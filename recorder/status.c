@@ -5,6 +5,7 @@
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/log.h"
+#include "recorder/reach.h"
 #include "trigger/repeats.h"
 
 #include <inttypes.h>
@@ -66,8 +67,11 @@ static json_t *rules_json(const struct session *s)
 
 	for (size_t i = 0; i < engine_nr_rules(s->engine); i++) {
 		struct engine_rule_info r;
+		char reach[256];
 
 		engine_rule_info(s->engine, i, &r);
+		if (!*r.why && !*r.trouble && reach_says(s, i, reach, sizeof(reach)))
+			r.why = reach;
 		json_array_append_new(
 			a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s}", "name", r.name, "text",
 				     r.text, "hits", (json_int_t)r.nr_hits, "held",

@@ -121,4 +121,18 @@ check "but not with --no-history" bash -c "! $RINGBACK report --no-history $two 
 
 refused "dumps of two recorders are refused" 'not of the same recorder' "$three" "$two"
 
+# --- a rule that needs more than there is ---
+rec_start -a -m 4K -e "$event" -T "latency:$calls:calls_one>1h;name=long" -T signal:USR1
+counted
+one=$(dump_now)
+check "more was counted than such rings hold" test "$(info_json "$one" '[.rings[].overwritten_bytes] | max')" -gt 0
+needs='needs .* of history, but in the last dump channel events reached back '
+check "after the first dump, a rule is warned of that needs more history" grep -q "rule latency:.*$needs" "$work/err"
+check "and status says it" bash -c "$RINGBACK status | grep -q '^trouble: *long: .*$needs'"
+check "of no other rule" bash -c "! $RINGBACK status | grep -q '^trouble: .*USR1'"
+counted
+one=$(dump_now)
+equal "once" 1 "$(grep -c "$needs" "$work/err")"
+rec_stop
+
 tap_end

@@ -125,6 +125,13 @@ static int start_guard(struct session *s, bool *usage, struct err *err)
 	if (s->config.dry_run)
 		return 0;
 	rc = core_guard_start(&s->guard, &fd, err);
+	if (rc && rc != -EBUSY && rc != -ENOMEM && !geteuid()) {
+		/* A recorder that is to run for a year does not end for want of an extra. */
+		log_warn_err(err);
+		log_warn("recording without crash-hold: of a crash only the crashing thread is "
+			 "kept");
+		return 0;
+	}
 	if (rc)
 		return rc;
 	log_info("kernel.core_pattern is '%s' until this recorder ends",

@@ -213,4 +213,15 @@ refused() {
 }
 check "without a rule crash" grep -q 'is for the rule crash' <(refused -T load\>1000)
 equal "nothing has changed" core "$(cat $setting)"
+
+# ---- what can't be had is no reason not to record: as in a service without CAP_SYS_CHROOT ----
+
+unshare -m setpriv --bounding-set=-sys_chroot --inh-caps=-sys_chroot "$RINGBACK" record --config /dev/null --memory 0 \
+	-o "$work/dumps" -a -e cgroup:cgroup_mkdir -m 64K -T crash --crash-hold >"$work/out" 2>"$work/err" &
+rec_pid=$!
+check "where crash-hold can't be had, it is recorded without" wait_for 60 grep -q '^ringback: recording$' "$work/err"
+check "and said so" grep -q 'recording without crash-hold' "$work/err"
+equal "nothing has changed either" core "$(cat $setting)"
+rec_stop
+equal "it ends with 0" 0 "$rec_status"
 tap_end

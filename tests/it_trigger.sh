@@ -166,6 +166,9 @@ check "and one on the program that took its place" wait_for 10 has_probe_hits 2
 printf 'nonsense here\n' >"$work/conf"
 kill -HUP "$rec_pid"
 check "a wrong configuration is refused, the old one stays" wait_for 10 grep -q 'as it was' "$work/err"
+# A hit while the probe's dump is being made would be merged into that.
+is_armed() { [ "$("$RINGBACK" status --json | jq -r .state)" = armed ]; }
+wait_for 60 is_armed
 kill -s RTMIN+1 "$rec_pid"
 check "and still works" wait_for 10 eval '[ "$(grep -c -- "-other\.rbd" "$work/out")" -ge 2 ]'
 rec_stop

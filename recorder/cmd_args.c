@@ -97,11 +97,36 @@ static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
 	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
 }
 
-void cmd_span_of(const struct cmd_span *s, const struct cmd_dump *d, uint64_t *from_ns,
-		 uint64_t *to_ns)
+/* When the last ring stopped. */
+static uint64_t end_of(const struct meta *m)
+{
+	uint64_t end_ns = m->trigger.freeze_ns;
+
+	for (size_t i = 0; i < m->nr_windows; i++) {
+		const struct fmt_window *w = &m->windows[i];
+
+		if (meta_is_ring(w) && w->paused_ns > end_ns)
+			end_ns = w->paused_ns;
+	}
+	return end_ns;
+}
+
+int cmd_span_of(const struct cmd_span *s, const struct cmd_dump *d, uint64_t *from_ns,
+		uint64_t *to_ns)
 {
 	uint64_t zero_ns = d->m->trigger.hit_ns;
 
+	if (s->has_from && s->from_ns > 0 && moment(zero_ns, s->from_ns) > end_of(d->m)) {
+		char at[32];
+
+		str_fmt_time(at, sizeof(at), s->from_ns);
+		fprintf(stderr,
+			"ringback: --from +%s is after the end of the dump\n  hint: times are "
+			"relative to the trigger, and negative before it: --from -200ms\n",
+			at);
+		return EXIT_USAGE;
+	}
 	*from_ns = s->has_from ? moment(zero_ns, s->from_ns) : 0;
 	*to_ns = s->has_to ? moment(zero_ns, s->to_ns) : UINT64_MAX;
+	return EXIT_FINE;
 }

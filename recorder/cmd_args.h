@@ -46,6 +46,7 @@ int cmd_span_from(struct cmd_span *s, const char *arg, struct err *err);
 int cmd_span_to(struct cmd_span *s, const char *arg, struct err *err);
 /* EXIT_FINE; EXIT_USAGE when --from is after --to. */
 int cmd_span_check(const struct command *c, const struct cmd_span *s);
-/* In the dump's clock; 0 and UINT64_MAX where nothing was said. */
-void cmd_span_of(const struct cmd_span *s, const struct cmd_dump *d, uint64_t *from_ns,
-		 uint64_t *to_ns);
+/* In the dump's clock; 0 and UINT64_MAX where nothing was said. EXIT_FINE; EXIT_USAGE, and it was
+ * said, when --from is after all that the dump holds. */
+int cmd_span_of(const struct cmd_span *s, const struct cmd_dump *d, uint64_t *from_ns,
+		uint64_t *to_ns);

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "recorder/cmd_dump.h"
 #include "recorder/core_state.h"
 #include "recorder/doctor.h"
 #include "recorder/log.h"
@@ -41,13 +42,6 @@ static void options(FILE *out)
 	      "to\n"
 	      "keep that over a reboot ('keep'). Nothing is changed without --repair.\n",
 	      out);
-}
-
-static bool wants_colour(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 /* Columns a text takes: UTF-8's continuation bytes take none. */
@@ -112,7 +106,7 @@ static void print_line(const struct doctor_line *l, bool colour)
 
 static void print_text(const struct doctor *d)
 {
-	bool colour = wants_colour();
+	bool colour = cmd_dump_color();
 	const char *group = "";
 	char head[600], mem[32];
 

@@ -112,9 +112,9 @@ int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE 
 
 bool cmd_dump_color(void)
 {
-	const char *no = getenv("NO_COLOR");
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && !(no && *no);
+	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 unsigned cmd_dump_width(void)

@@ -37,7 +37,7 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
  */
 int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx);
 
-/* Colours are wanted: stdout is a terminal and NO_COLOR isn't set. */
+/* Colours are wanted: stdout is a terminal, not a dumb one, and NO_COLOR isn't set. */
 bool cmd_dump_color(void);
 
 /* Columns of the terminal: COLUMNS where that is set, else what the terminal says; 100 when stdout

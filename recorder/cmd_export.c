@@ -211,7 +211,9 @@ static int export_to(void *ctx, FILE *out)
 	struct err err = ERR_INIT;
 	int rc;
 
-	cmd_span_of(&q->span, w->d, &opt.from_ns, &opt.to_ns);
+	rc = cmd_span_of(&q->span, w->d, &opt.from_ns, &opt.to_ns);
+	if (rc)
+		return rc;
 	rc = export_run(w->d->r, w->d->m, q->format, &opt, out, &res, &err);
 	if (!quiet)
 		log_status(NULL);

@@ -23,6 +23,9 @@ static int record(int argc, char **argv)
 		rc = daemon_run(&s, argc, argv, &status, &err);
 	if (rc)
 		log_err(&err);
+	else if (s.config.command && !s.config.dry_run && !s.nr_dumps)
+		log_info("nothing triggered a dump; --dump-on-exit writes one when the command "
+			 "ends");
 	session_close(&s);
 	output_stop();
 	if (rc)

@@ -115,7 +115,9 @@ static int print(struct request *q, const struct cmd_dump *d)
 	struct err err = ERR_INIT;
 	int rc;
 
-	cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
+	rc = cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
+	if (rc)
+		return rc;
 	o->color = cmd_dump_color();
 	o->width = cmd_dump_width();
 	o->progress = cmd_dump_progress;
@@ -139,7 +141,9 @@ static int write_page(void *ctx, FILE *out)
 	struct err err = ERR_INIT;
 	int rc;
 
-	cmd_span_of(&p->q->span, p->d, &o.from_ns, &o.to_ns);
+	rc = cmd_span_of(&p->q->span, p->d, &o.from_ns, &o.to_ns);
+	if (rc)
+		return rc;
 	rc = html_write(p->d->r, p->d->m, &o, out, &res, &err);
 	log_status(NULL);
 	return cmd_dump_exit(p->q->history.path, p->d, rc, &err, res.nr_bad + p->d->m->nr_broken);

@@ -138,7 +138,9 @@ static int print(struct request *q, const struct cmd_dump *d)
 	for (size_t i = 0; i < o->nr_events; i++)
 		if (!script_event_known(d->m, o->events[i]))
 			return list_events(d->m, o->events[i]);
-	cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
+	rc = cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
+	if (rc)
+		return rc;
 	o->color = !o->json && cmd_dump_color();
 	rc = script_print(d->r, d->m, o, stdout, &res, &err);
 	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);

@@ -99,7 +99,11 @@ static int run(int argc, char **argv)
 	if (code)
 		return code;
 	if (q.span.has_from || q.span.has_to)
-		cmd_span_of(&q.span, &d, &q.opt.from_ns, &q.opt.to_ns);
+		code = cmd_span_of(&q.span, &d, &q.opt.from_ns, &q.opt.to_ns);
+	if (code) {
+		cmd_dump_close(&d);
+		return code;
+	}
 	rc = why_print(d.r, d.m, &q.opt, stdout, &res, &err);
 	code = cmd_dump_exit(q.history.path, &d, rc, &err, res.nr_bad_blocks + d.m->nr_broken);
 	cmd_dump_close(&d);

@@ -2,6 +2,8 @@
 /* ringback's front door: the table of commands, help, version. */
 #include "recorder/cmd.h"
 
+#include "dump/base/closest.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -62,6 +64,28 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* No command has that name; which may have been meant. */
+static int unknown(const char *name)
+{
+	const struct command *near = NULL;
+	unsigned least = 3;
+
+	for (size_t i = 0; i < NR_COMMANDS; i++) {
+		unsigned d = closest_distance(name, commands[i]->name, least);
+
+		if (d < least && 2 * d < strlen(commands[i]->name)) {
+			least = d;
+			near = commands[i];
+		}
+	}
+	fprintf(stderr, "ringback: there is no command '%s'\n", name);
+	if (near)
+		fprintf(stderr, "  hint: did you mean '%s'?\n", near->name);
+	else
+		fputs("  hint: ringback --help lists the commands\n", stderr);
+	return EXIT_USAGE;
+}
+
 /*
  * Output that could not be written (a full disk, no stdout at all) is a failure, and said unless
  * the command failed and has said why. A reader that has had enough (`| head`) is none.
@@ -105,6 +129,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		c = argc > 2 ? find(argv[2]) : NULL;
+		if (argc > 2 && !c)
+			return unknown(argv[2]);
 		if (c)
 			cmd_usage(c, stdout);
 		else
@@ -112,11 +138,8 @@ int main(int argc, char **argv)
 		return finish(EXIT_FINE);
 	}
 	c = find(argv[1]);
-	if (!c) {
-		fprintf(stderr, "ringback: there is no command '%s'\n\n", argv[1]);
-		help(stderr);
-		return EXIT_USAGE;
-	}
+	if (!c)
+		return unknown(argv[1]);
 	for (int i = 2; i < argc && strcmp(argv[i], "--"); i++) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			cmd_usage(c, stdout);

@@ -63,6 +63,9 @@ check "what ended" eval 'section "PROCESSES" | grep -E "ended [0-9]: victim [0-9
 equal "a thread that isn't there is an error" 1 $?
 "$RINGBACK" report --focus 0 "$path" >"$work/report" 2>"$work/err"
 equal "so is a focus of nothing" 2 $?
+"$RINGBACK" report --from 200ms "$path" >"$work/report" 2>"$work/err"
+equal "and a time after the end" 2 $?
+check "which says how times are written" grep -q -- '--from -200ms' "$work/err"
 script -qec "COLUMNS=80 $RINGBACK report $path" /dev/null </dev/null >"$work/report" 2>&1
 check "on a terminal it has colours" grep -q "$(printf '\033\[1m')" "$work/report"
 NO_COLOR=1 script -qec "COLUMNS=80 $RINGBACK report $path" /dev/null </dev/null >"$work/report" 2>&1

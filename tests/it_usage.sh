@@ -94,6 +94,9 @@ if [ "$(id -u)" = 0 ]; then
 else
 	skip "root reads no configuration that others may write" "not root"
 fi
+misuse "an unknown command gets the nearest" "no command 'recrod'" "did you mean 'record'" recrod
+misuse "help of an unknown command too" "no command 'rcord'" "did you mean 'record'" help rcord
+misuse "one that is near to none" "no command 'xyzzy'" 'ringback --help' xyzzy
 misuse "info without a dump" 'dump' 'ringback info' info
 misuse "check without a dump" 'dump' 'ringback check' check
 misuse "script without a dump" 'dump' 'ringback script' script

@@ -272,7 +272,7 @@ static void put_names(struct report *rp, const char *what, uint64_t nr, struct m
 			 str_safe(name, sizeof(name), s, strlen(s)), n->nr);
 	}
 	if (i < map_nr(m))
-		text_fmt(&t, " and %zu others", map_nr(m) - i);
+		text_fmt(&t, " and %zu other%s", map_nr(m) - i, map_nr(m) - i == 1 ? "" : "s");
 	text_char(&t, '\0');
 	if (!t.rc)
 		page_hang(&rp->page, 0, 4, (const char *)t.b.p);

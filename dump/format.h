@@ -278,6 +278,7 @@ struct fmt_window {
 #define FMT_WINDOW_ONE_BANK 4u
 #define FMT_WINDOW_BROKEN   8u /* the walk met bytes that are no record: what is older is missing */
 #define FMT_WINDOW_TRIGGER  16u /* no ring: records of what met the rule */
+#define FMT_WINDOW_RUNNING  32u /* it could not be paused: written while it was read */
 
 /*
  * What a ring's AUX area held. CPU, thread and channel are those of its fmt_window, which is about

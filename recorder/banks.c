@@ -224,7 +224,9 @@ int banks_trace_fd(const struct banks *b)
 
 static void pause_ring(struct bank *bank, bool pause)
 {
-	ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
+	int rc = ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
+
+	bank->running = pause && rc;
 }
 
 int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,

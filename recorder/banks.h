@@ -47,6 +47,7 @@ struct bank {
 	size_t nr_leaders;
 	uint64_t armed_ns;  /* when it was last switched on */
 	uint64_t paused_ns; /* when it was last paused */
+	bool running;	    /* it could not be */
 };
 
 /*

@@ -204,6 +204,7 @@ static void describe(struct banks *b, const struct ring *ring, uint64_t head)
 		.gap_ns = b->prev_paused_ns ? (int64_t)(f->armed_ns - b->prev_paused_ns) : 0,
 		.flags = (b->prev_paused_ns ? 0 : FMT_WINDOW_FIRST) |
 			 (b->offline ? FMT_WINDOW_OFFLINE : 0) |
+			 (f->running ? FMT_WINDOW_RUNNING : 0) |
 			 (b->nr_banks == 1 && !b->aux ? FMT_WINDOW_ONE_BANK : 0),
 	};
 }

@@ -146,6 +146,11 @@ static void make_broken(struct fmt_window *w)
 	w->flags |= FMT_WINDOW_BROKEN;
 }
 
+static void make_running(struct fmt_window *w)
+{
+	w->flags |= FMT_WINDOW_RUNNING;
+}
+
 static void make_gap(struct fmt_window *w)
 {
 	w->flags = FMT_WINDOW_ONE_BANK;
@@ -160,9 +165,10 @@ static void make_offline(struct fmt_window *w)
 static const struct loss losses[] = {
 	{"losses     12,345 events of channel sched were lost", make_lost},
 	{"losses     channel sched was throttled 3 times", make_throttled},
-	{"losses     1 rings of channel sched have bytes that are no record", make_broken},
+	{"losses     1 ring of channel sched: bytes that are no record", make_broken},
+	{"losses     1 ring of channel sched: the kernel would not pause it", make_running},
 	{"losses     channel sched recorded nothing for up to 63 ms", make_gap},
-	{"losses     1 rings of channel sched end early", make_offline},
+	{"losses     1 ring of channel sched: its end is early", make_offline},
 };
 
 static void test_losses_in_words(void **state)

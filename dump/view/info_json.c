@@ -237,10 +237,9 @@ void info_flags_json(struct json *j, uint32_t set, const struct info_flag *flags
 }
 
 static const struct info_flag window_flags[] = {
-	{FMT_WINDOW_FIRST, "first"},
-	{FMT_WINDOW_OFFLINE, "offline"},
-	{FMT_WINDOW_ONE_BANK, "one_bank"},
-	{FMT_WINDOW_BROKEN, "broken"},
+	{FMT_WINDOW_FIRST, "first"},	   {FMT_WINDOW_OFFLINE, "offline"},
+	{FMT_WINDOW_ONE_BANK, "one_bank"}, {FMT_WINDOW_BROKEN, "broken"},
+	{FMT_WINDOW_RUNNING, "running"},
 };
 
 static void put_ring(const struct info *in, struct json *j, const struct fmt_window *w)

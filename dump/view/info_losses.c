@@ -25,7 +25,7 @@ static void __attribute__((format(printf, 2, 3))) found(struct info *in, const c
 
 /* What is counted over all rings of a channel. */
 struct tally {
-	uint64_t lost, throttled, broken, offline;
+	uint64_t lost, throttled, broken, offline, running;
 	uint64_t nr_gaps, max_gap_ns;
 };
 
@@ -34,6 +34,7 @@ static void add(struct tally *t, const struct fmt_window *w)
 	t->lost += w->lost;
 	t->throttled += w->throttled;
 	t->broken += (w->flags & FMT_WINDOW_BROKEN) != 0;
+	t->running += (w->flags & FMT_WINDOW_RUNNING) != 0;
 	t->offline += (w->flags & FMT_WINDOW_OFFLINE) != 0;
 	if (w->gap_ns > 0 && !(w->flags & FMT_WINDOW_FIRST)) {
 		t->nr_gaps++;
@@ -57,17 +58,22 @@ static void report_channel(struct info *in, const char *foreign_name, const stru
 		      name, str_fmt_count(n, sizeof(n), t->throttled));
 	if (t->broken)
 		found(in,
-		      "%s rings of channel %s have bytes that are no record: what is older is "
-		      "missing",
-		      str_fmt_count(n, sizeof(n), t->broken), name);
+		      "%s ring%s of channel %s: bytes that are no record; what is older is missing",
+		      str_fmt_count(n, sizeof(n), t->broken), str_plural(t->broken), name);
+	if (t->running)
+		found(in,
+		      "%s ring%s of channel %s: the kernel would not pause it; it was written "
+		      "while "
+		      "it was read, and the oldest records may be wrong",
+		      str_fmt_count(n, sizeof(n), t->running), str_plural(t->running), name);
 	if (t->nr_gaps)
 		found(in,
 		      "channel %s recorded nothing for up to %s between the dump before and this "
 		      "one",
 		      name, str_fmt_time(n, sizeof(n), (int64_t)t->max_gap_ns));
 	if (t->offline)
-		found(in, "%s rings of channel %s end early: their CPUs went offline",
-		      str_fmt_count(n, sizeof(n), t->offline), name);
+		found(in, "%s ring%s of channel %s: its end is early, since the CPU went offline",
+		      str_fmt_count(n, sizeof(n), t->offline), str_plural(t->offline), name);
 }
 
 static void find_in_rings(struct info *in)

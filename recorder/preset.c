@@ -13,17 +13,19 @@
 #define SCHED                                                                                      \
 	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
 	"sched:sched_migrate_task;size=2M"
-/* Stacks make each record three times as large. */
-#define SCHED_STACKS                                                                               \
-	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
-	"sched:sched_migrate_task;size=8M;stack=fp"
+/*
+ * Stacks make each record three times as large, and cost several times as much: only what needs
+ * them has them. What sched_wakeup tells besides, on which CPU, sched_migrate_task does.
+ */
+#define SLEEPS "sched:sched:sched_switch,sched:sched_waking;size=8M;stack=fp"
+#define MOVES  "moves:sched:sched_migrate_task;size=512K"
 #define LIFE                                                                                       \
 	"life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,"         \
 	"signal:signal_generate,signal:signal_deliver,oom:mark_victim;size=256K"
 
 struct preset {
 	const char *name, *help;
-	const char *channels[4]; /* ended by NULL */
+	const char *channels[5]; /* ended by NULL */
 };
 
 static const struct preset presets[] = {
@@ -33,7 +35,7 @@ static const struct preset presets[] = {
 	{"life", "processes that start and end, signals, victims of the OOM killer", {LIFE}},
 	{"waits",
 	 "default, with the stacks of who goes to sleep and who wakes, for `why`",
-	 {CPU, SCHED_STACKS, LIFE}},
+	 {CPU, SLEEPS, MOVES, LIFE}},
 	{"syscalls",
 	 "every system call with arguments and result",
 	 {"syscalls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=4M"}},

@@ -31,12 +31,20 @@ static bool period_varies(const struct event *e)
 
 /*
  * Of threads that are recorded alone sched_switch tells when they leave a CPU: it is met by the
- * thread that leaves. When they come back the kernel's own records tell, PERF_RECORD_SWITCH.
+ * thread that leaves. When they come back the kernel's own records tell, PERF_RECORD_SWITCH. These
+ * need no tracefs: with a dummy event a user has them of their own threads.
  */
-static bool tells_switches(const struct channel *c, const struct target *t)
+static bool tells_switches(const struct event *e, const struct target *t)
 {
-	for (size_t i = 0; i < c->events.nr && !t->system; i++)
-		if (!strcmp(c->events.v[i]->name, "sched:sched_switch"))
+	return !t->system &&
+	       (!strcmp(e->name, "sched:sched_switch") ||
+		(e->attr.type == PERF_TYPE_SOFTWARE && e->attr.config == PERF_COUNT_SW_DUMMY));
+}
+
+static bool has_switches(const struct channel *c, const struct target *t)
+{
+	for (size_t i = 0; i < c->events.nr; i++)
+		if (tells_switches(c->events.v[i], t))
 			return true;
 	return false;
 }
@@ -63,7 +71,7 @@ static uint64_t choose_sample_type(const struct channel *c, const struct caps *c
 	}
 	if (nr_tracepoints)
 		type |= PERF_SAMPLE_RAW;
-	if (nr_others || !caps->initial_pidns || tells_switches(c, t))
+	if (nr_others || !caps->initial_pidns || has_switches(c, t))
 		type |= PERF_SAMPLE_TID;
 	if (nr_others + (nr_tracepoints ? 1 : 0) > 1)
 		type |= PERF_SAMPLE_IDENTIFIER;
@@ -232,7 +240,7 @@ void channel_attr(const struct channel *c, size_t i, const struct target *t, boo
 	attr->size = sizeof(*attr);
 	attr->sample_type = c->layout.sample_type;
 	attr->sample_id_all = 1;
-	if (!t->system && !strcmp(c->events.v[i]->name, "sched:sched_switch"))
+	if (tells_switches(c->events.v[i], t))
 		attr->context_switch = 1;
 	attr->write_backward = 1;
 	attr->use_clockid = 1;

@@ -53,6 +53,21 @@ static int add_channel(struct recording *r, const struct config_channel *cc, uns
 	return 0;
 }
 
+/* In place of a channel with tracepoints, which this user may not have: when threads of the target
+ * ran, and were taken off their CPU. */
+static int add_own_switches(struct recording *r, const struct config_channel *instead,
+			    unsigned nr_banks, struct err *err)
+{
+	char events[] = "dummy";
+	struct config_channel own = *instead;
+
+	if (r->target->system || !strstr(instead->events, "sched:sched_switch"))
+		return 0;
+	own.events = events;
+	own.stack = STACK_NONE;
+	return add_channel(r, &own, nr_banks, err);
+}
+
 static int add_channels(struct recording *r, const struct config_channel *cc, size_t nr,
 			unsigned nr_banks, struct err *err)
 {
@@ -63,7 +78,7 @@ static int add_channels(struct recording *r, const struct config_channel *cc, si
 		/* A preset records what it may; what was asked for by name must work. */
 		if (rc && cc[i].optional && (rc == -EACCES || rc == -EPERM || rc == -ENOENT)) {
 			log_warn_err(err);
-			rc = 0;
+			rc = add_own_switches(r, &cc[i], nr_banks, err);
 		}
 	}
 	if (!rc && !r->nr_channels) {

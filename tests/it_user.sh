@@ -24,13 +24,16 @@ as_user() {
 # A second of its own time, however long it waits for a CPU.
 # shellcheck disable=SC2016
 busy='for ((i = 0; i < 800000; i++)); do :; done'
-as_user "$work/ringback" record --config /dev/null --memory 0 -o dumps --dump-on-exit -- bash -c "$busy" >"$work/out" 2>"$work/err"
+as_user "$work/ringback" record --config /dev/null --memory 0 -o dumps --dump-on-exit -- bash -c "sleep 0.3; $busy" >"$work/out" 2>"$work/err"
 status=$?
 check "a user's own command is recorded" test "$status" = 0
 sed 's/^/# /' "$work/err"
 path=$(tail -n 1 "$work/out")
 cd "$work/user" || exit 1
 check "the dump is there" test -s "$path"
+check "without tracefs it tells how long its threads ran and slept" eval \
+	'"$loads/tool_times" "$path" 0 9999999999999999999 | awk "\$7 == \"bash\" { ran += \$2; slept += \$4 } END { exit !(ran > 0 && slept > 2e8) }"'
+check "and the report has it" grep -qE '^  bash .* [0-9.]+ m?s +[0-9]+' <(as_user "$work/ringback" report "$path")
 as_user "$work/ringback" script --json "$path" >"$work/script"
 check "there are samples, of the command" test "$(jq -r 'select(.comm == "bash") | .tid' "$work/script" | wc -l)" -gt 20
 check "no kernel address is in any of them" test \

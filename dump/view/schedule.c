@@ -277,19 +277,36 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct occasio
 	return rc;
 }
 
+/* Asleep or preempted: more the record does not tell. */
+static int on_own_leave(struct schedule *s, uint32_t thread, uint16_t misc,
+			const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	bool preempted = misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	struct span *now;
+	int rc = end_run(s, c, thread, o, -1, o->ns);
+
+	now = open_span(s, thread, preempted ? SPAN_READY : SPAN_SLEEP, o->ns, o->cpu);
+	now->flags = preempted ? SPAN_PREEMPTED : 0;
+	occupy(c, NO_THREAD, o->ns);
+	return rc;
+}
+
 /*
  * The kernel's own record of a switch: in partial dumps the only one that tells when a thread comes
  * back, for the tracepoint is met by the thread that leaves.
  */
-static int on_own_switch(struct schedule *s, bool out, const struct occasion *o)
+static int on_own_switch(struct schedule *s, uint16_t misc, const struct occasion *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	uint32_t thread, gone = c->current;
 	int rc = o->tid == UINT32_MAX || !o->tid ? 0 : find(s, o->tid, &thread);
 
-	if (rc || o->tid == UINT32_MAX || !o->tid || out)
-		return rc; /* where it goes the tracepoint has told */
+	if (rc || o->tid == UINT32_MAX || !o->tid)
+		return rc;
 	live_of(s, thread)->recorded = true;
+	if (misc & PERF_RECORD_MISC_SWITCH_OUT) /* where it goes a tracepoint has told */
+		return s->own_only ? on_own_leave(s, thread, misc, o) : 0;
 	c->last_ns = o->ns;
 	if (gone == thread)
 		return 0;
@@ -442,7 +459,8 @@ static int on_lost(struct schedule *s, const struct timeline_record *rec)
 	for (size_t i = 0; i < s->m->nr_events; i++)
 		switches |= s->parsers[i].kind == KIND_SWITCH &&
 			    s->m->events[i].f.channel == rec->window->channel;
-	if (!switches || cpu < 0 || (size_t)cpu >= s->nr_cpus)
+	if ((!switches && !schedule_is_own(s, rec->window->channel)) || cpu < 0 ||
+	    (size_t)cpu >= s->nr_cpus)
 		return 0;
 	c = &s->cpus[cpu];
 	o.ns = c->last_ns;
@@ -469,7 +487,7 @@ bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need
 	if (p->comm && s->partial)
 		timeline_need_raw(need, p->comm->offset, p->comm->size);
 	need->stack |= p->kind && p->kind != KIND_FORK && s->chains;
-	return p->kind;
+	return p->kind || schedule_is_own(s, s->m->events[event].f.channel);
 }
 
 /* Records of the kernel's own: losses, and in some dumps switches. */
@@ -484,11 +502,10 @@ static int on_kernel_record(struct schedule *s, const struct timeline_record *re
 		return on_lost(s, rec);
 	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
 	if ((h.type != PERF_RECORD_SWITCH && h.type != PERF_RECORD_SWITCH_CPU_WIDE) ||
-	    rec->window->channel >= 64 || !(s->own_channels >> rec->window->channel & 1) ||
-	    o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
+	    !schedule_is_own(s, rec->window->channel) || o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
 		return 0;
 	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
-	return rc ? rc : on_own_switch(s, h.misc & PERF_RECORD_MISC_SWITCH_OUT, &o);
+	return rc ? rc : on_own_switch(s, h.misc, &o);
 }
 
 /* The name of whom a recorded thread left its CPU to. */

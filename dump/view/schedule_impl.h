@@ -66,6 +66,7 @@ struct schedule {
 	bool in_window; /* all CPUs' rings have begun */
 	bool has_switches, has_wakings, has_stacks;
 	bool partial;	       /* FMT_HOST_TARGET */
+	bool own_only;	       /* no tracepoint tells of switches */
 	uint64_t own_channels; /* bit i: PERF_RECORD_SWITCH of channel i tell of switches */
 	struct intern names;
 	/* Once ended: indices of spans of state RUN, by CPU, and where each CPU's begin. */
@@ -81,6 +82,12 @@ static inline struct live *live_of(const struct schedule *s, uint32_t thread)
 static inline size_t nr_threads(const struct schedule *s)
 {
 	return s->threads.len / sizeof(struct live);
+}
+
+/* The kernel's own records of switches in that channel are for us. */
+static inline bool schedule_is_own(const struct schedule *s, uint32_t channel)
+{
+	return channel < 64 && s->own_channels >> channel & 1;
 }
 
 /* Where the tid is in slots, or the free slot where it would be. */

@@ -105,11 +105,22 @@ static void choose(struct schedule *s, const struct fields *f)
 		s->has_stacks |= s->parsers[i].kind == KIND_SWITCH && s->chains &&
 				 s->m->events[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 	}
-	for (size_t i = 0; i < s->m->nr_events; i++)
-		if (s->parsers[i].kind == KIND_SWITCH && s->m->events[i].attr.context_switch &&
-		    s->m->events[i].f.channel < 64)
-			s->own_channels |= 1ull << s->m->events[i].f.channel;
 	s->partial = s->m->host.flags & FMT_HOST_TARGET;
+	s->own_only = s->partial && !s->has_switches;
+	for (size_t i = 0; i < s->m->nr_events; i++) {
+		const struct meta_event *e = &s->m->events[i];
+
+		if (meta_in_rings(s->m, e) && e->attr.context_switch && e->f.channel < 64 &&
+		    (s->own_only ? e->attr.type == PERF_TYPE_SOFTWARE
+				 : s->parsers[i].kind == KIND_SWITCH))
+			s->own_channels |= 1ull << e->f.channel;
+	}
+	/* Beside an AUX area they are the area's. */
+	for (size_t i = 0; i < s->m->nr_areas; i++)
+		for (size_t k = 0; k < s->m->nr_windows; k++)
+			if (s->m->windows[k].ring == s->m->areas[i].ring)
+				s->own_channels &= ~(1ull << (s->m->windows[k].channel & 63));
+	s->has_switches |= s->own_channels != 0;
 }
 
 /* From where on all rings that have switches are whole, and until when; the CPUs there are. */
@@ -128,6 +139,7 @@ static void measure(struct schedule *s)
 		for (size_t k = 0; k < s->m->nr_events; k++)
 			switches |= s->parsers[k].kind == KIND_SWITCH &&
 				    s->m->events[k].f.channel == w->channel;
+		switches |= schedule_is_own(s, w->channel);
 		/* A CPU that went offline long ago must not cut the window of the others. */
 		if (!switches || w->flags & FMT_WINDOW_OFFLINE)
 			continue;

@@ -15,7 +15,7 @@ check="libcmocka-dev libtraceevent-dev g++ musl-tools clang libclang-rt-14-dev c
 	bc jq python3 mandoc shellcheck systemd binutils xz-utils nodejs libdebuginfod1 chromium protobuf-compiler python3-jsonschema \
 	linux-perf redis-server redis-tools nginx gdb golang-go rustc qemu-system-x86 busybox-static cpio"
 # To compare with, besides.
-bench="lz4 zstd time"
+bench="lz4 zstd time wrk postgresql"
 
 case ${1-} in
 build) wanted=$build ;;

@@ -61,6 +61,7 @@ incident() {
 	is "$1" culprit "$4" .culprit.comm
 	is "$1" function "$5" .function
 	is "$1" sentence "$6" .verdict
+	check "$1: the events prove it" python3 tests/facts.py "$RINGBACK" "$dump"
 	check "$1: that takes at most 15 lines" test "$(wc -l <"$work/$1.txt")" -le 15
 	rm -rf "${work:?}/$1"
 }

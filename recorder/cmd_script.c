@@ -32,8 +32,8 @@ static void options(FILE *out)
 	      "  --event GLOB,..   only these events: sched:*, sched_switch, PERF_RECORD_LOST\n"
 	      "  --no-pt           without the calls and returns that Intel PT saw\n"
 	      "  --limit N         at most N lines\n"
-	      "  --json            one JSON object a line, as dump/view/SCHEMA.md "
-	      "says\n" CMD_HISTORY_HELP "\n"
+	      "  --json            one JSON object a line, described in "
+	      "SCHEMA.md\n" CMD_HISTORY_HELP "\n"
 	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
 	      out);
 }

@@ -22,7 +22,7 @@ static void options(FILE *out)
 	      "  --from T     explain the time from this moment on, relative to the trigger: "
 	      "-200ms\n"
 	      "  --to T       up to this moment\n"
-	      "  --json       one JSON object, as dump/view/SCHEMA.md says\n" CMD_HISTORY_HELP "\n"
+	      "  --json       one JSON object, described in SCHEMA.md\n" CMD_HISTORY_HELP "\n"
 	      "Without --tid and --comm: the thread that asked for the dump, or the one worst "
 	      "off.\n"
 	      "\n"

@@ -59,6 +59,7 @@ struct config {
 	unsigned nr_banks; /* --banks */
 	char **rules;	   /* -T */
 	size_t nr_rules;
+	bool rules_typed; /* on the command line, not from the file */
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
 	char *tell_group; /* NULL: none */

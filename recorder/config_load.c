@@ -213,6 +213,7 @@ static int apply_command_line(struct config *c, const struct command_line *l, st
 		}
 	}
 	c->command = l->command;
+	c->rules_typed = named[GROUP_RULES];
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "recorder/config.h"
 
-#define CONFIG_DEFAULT_PATH "/etc/ringback/ringback.conf"
+#define CONFIG_DEFAULT_PATH RINGBACK_CONF
 
 enum row_kind {
 	ROW_FLAG,  /* bool; a configuration file writes yes or no */

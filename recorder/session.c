@@ -52,6 +52,18 @@ static int default_rules(struct config *c, struct err *err)
 	return config_add_rule(c, "program", err);
 }
 
+/* The file may be the same on many machines: what this kernel can't watch is left out there. */
+static int add_rule(struct session *s, const char *text, struct err *err)
+{
+	int rc = engine_add(s->engine, text, err);
+
+	if (rc != -EOPNOTSUPP || s->config.rules_typed)
+		return rc;
+	err_prefix(err, "%s: the rule '%s' is left out", s->config.config_path, text);
+	log_warn_err(err);
+	return 0;
+}
+
 /* A rule that can't be is the user's mistake; *usage says whether it was one. */
 static int open_engine(struct session *s, bool *usage, struct err *err)
 {
@@ -78,7 +90,7 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 	if (!rc)
 		rc = default_rules(&s->config, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
-		rc = engine_add(s->engine, s->config.rules[i], err);
+		rc = add_rule(s, s->config.rules[i], err);
 	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT || rc == -ESRCH;
 	return rc;
 }

@@ -194,7 +194,7 @@ static int no_pressure_file(const struct rule *r, const struct wish *w, int rc, 
 	else
 		err_hint(err, "it needs CONFIG_PSI, and psi=1 on the kernel's command line where "
 			      "that is not the default");
-	return rc;
+	return w->cgroup ? rc : -EOPNOTSUPP;
 }
 
 /* 0 or -errno; `text` is what the kernel was told. */

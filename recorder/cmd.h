@@ -24,7 +24,8 @@ struct command {
 };
 
 extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_report,
-	cmd_crash_handler, cmd_diff, cmd_why, cmd_export, cmd_symbols, cmd_check, cmd_doctor;
+	cmd_crash_handler, cmd_diff, cmd_why, cmd_export, cmd_symbols, cmd_check, cmd_doctor,
+	cmd_list;
 
 /* Prints usage and options of a command. */
 void cmd_usage(const struct command *c, FILE *out);

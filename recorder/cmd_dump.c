@@ -7,6 +7,7 @@
 #include "dump/reader.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
+#include "recorder/dumpdir.h"
 #include "recorder/log.h"
 #include "recorder/outfile.h"
 
@@ -14,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -47,6 +49,36 @@ static int open_reader(const char *path, struct cmd_dump *d)
 	}
 	log_warn_err(&err);
 	return EXIT_FINE;
+}
+
+int cmd_dump_newest(const struct command *c, const char **path)
+{
+	static char newest[PATH_MAX]; /* lives as long as argv does */
+	const struct dumpdir_entry *e = NULL;
+	struct dumpdir all = {0};
+	struct err err = ERR_INIT;
+	char dir[PATH_MAX];
+
+	dumpdir_default(dir);
+	if (!dumpdir_read(dir, &all, &err))
+		e = dumpdir_newest(&all);
+	if (e) {
+		snprintf(newest, sizeof(newest), "%s", e->path);
+		*path = newest;
+		log_info("reading the newest dump, %s", newest);
+	} else if (!*err.what) {
+		err_set(&err, -ENOENT, "which dump? There is none in %s",
+			strcmp(dir, ".") ? dir : "the current directory");
+	}
+	dumpdir_free(&all);
+	if (e)
+		return EXIT_FINE;
+	err_hint(&err,
+		 "name one: ringback %s DUMP; or make one: ringback record -a, and in another "
+		 "shell: ringback trigger",
+		 c->name);
+	log_err(&err);
+	return EXIT_USAGE;
 }
 
 int cmd_dump_open(const char *path, struct cmd_dump *d)

@@ -18,6 +18,10 @@ struct cmd_dump {
 	bool damaged; /* not a committed, whole file */
 };
 
+/* Where none is named: the newest where dumps are looked for (dumpdir.h); says which. EXIT_FINE,
+ * EXIT_USAGE when there is none. */
+struct command;
+int cmd_dump_newest(const struct command *c, const char **path);
 /* Opens `path`. EXIT_FINE, or the exit code after the error was printed. */
 int cmd_dump_open(const char *path, struct cmd_dump *d);
 void cmd_dump_close(struct cmd_dump *d);

@@ -27,13 +27,15 @@ int cmd_history_args(struct cmd_history *h, const struct command *c, int argc, c
 {
 	h->paths = argv + optind;
 	h->nr = argc - optind;
-	if (!h->nr)
-		return cmd_misuse(c, "which dump?");
 	if (h->always && h->never)
 		return cmd_misuse(c, "--history and --no-history contradict each other");
 	if (h->nr > 1 && (h->always || h->never))
 		return cmd_misuse(c, "--%shistory goes with one dump", h->never ? "no-" : "");
-	return EXIT_FINE;
+	if (h->nr)
+		return EXIT_FINE;
+	h->paths = &h->newest;
+	h->nr = 1;
+	return cmd_dump_newest(c, (const char **)&h->newest);
 }
 
 static const char *base(const char *path)

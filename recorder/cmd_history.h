@@ -13,6 +13,7 @@
 struct cmd_history {
 	char **paths;
 	int nr;
+	char *newest; /* where none was typed */
 	bool always, never;
 	const char *path; /* set by cmd_history_open(): the newest, whose trigger is time 0 */
 };
@@ -31,7 +32,8 @@ struct cmd_history {
 
 /* True when `val` is one of them. */
 bool cmd_history_take(struct cmd_history *h, int val);
-/* What is left of the arguments: one dump or several of one recorder. EXIT_FINE, EXIT_USAGE. */
+/* What is left of the arguments: one dump or several of one recorder; none: the newest. EXIT_FINE,
+ * EXIT_USAGE. */
 int cmd_history_args(struct cmd_history *h, const struct command *c, int argc, char **argv);
 
 /*

@@ -52,14 +52,18 @@ static int run(int argc, char **argv)
 	};
 	static const struct cmd_args args = {.longs = longs, .take = take};
 	struct info_options opt = {.color = cmd_dump_color()};
-	int code = cmd_args_dump(&cmd_info, &args, &opt, argc, argv, &opt.path);
+	int code = cmd_args_take(&cmd_info, &args, &opt, argc, argv);
+
+	if (!code)
+		code = optind < argc ? cmd_args_path(&cmd_info, argc, argv, &opt.path)
+				     : cmd_dump_newest(&cmd_info, &opt.path);
 
 	return code ? code : print(&opt);
 }
 
 const struct command cmd_info = {
 	.name = "info",
-	.args = "DUMP [--json] [--all]",
+	.args = "[DUMP] [--json] [--all]",
 	.help = "what a dump holds: trigger, windows, losses, host",
 	.run = run,
 	.options = options,

@@ -175,7 +175,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_report = {
 	.name = "report",
-	.args = "DUMP... [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]"
+	.args = "[DUMP]... [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]"
 		" [--html FILE [--force]]",
 	.help = "what happened: what ran, what waited and why",
 	.run = run,

@@ -164,7 +164,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_script = {
 	.name = "script",
-	.args = "DUMP... [--from T] [--to T] [--json] [FILTER]...",
+	.args = "[DUMP]... [--from T] [--to T] [--json] [FILTER]...",
 	.help = "the events of a dump, one a line, oldest first",
 	.run = run,
 	.options = options,

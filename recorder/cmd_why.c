@@ -112,7 +112,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_why = {
 	.name = "why",
-	.args = "DUMP... [--tid N | --comm NAME] [--from T] [--to T] [--json]",
+	.args = "[DUMP]... [--tid N | --comm NAME] [--from T] [--to T] [--json]",
 	.help = "the verdict: what the time was lost to",
 	.run = run,
 	.options = options,

@@ -20,7 +20,8 @@
  * horizon_ns is that of its ring with the least history, blocked_until_ns on CLOCK_MONOTONIC or 0;
  * target_ended: no process or thread to be recorded is left.
  *
- *	{"ok":true,"name":"default","pid":812,"version":"0.1.0","uptime_ns":..,"target":"all CPUs",
+ *	{"ok":true,"name":"default","directory":"/var/lib/ringback","pid":812,
+ *	 "version":"0.1.0","uptime_ns":..,"target":"all CPUs",
  *	 "target_ended":true|false,"state":"armed"|"post"|"dumping",
  *	 "channels":[{"name":"sched","events":["sched:sched_switch",..],"ring_bytes":..,"nr_rings":..,
  *	              "banks":2,"horizon_ns":..,"fill_percent":..,"written_bytes":..,

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-	&cmd_record, &cmd_trigger, &cmd_status, &cmd_info,    &cmd_script, &cmd_report,
-	&cmd_diff,   &cmd_why,	   &cmd_export, &cmd_symbols, &cmd_check,  &cmd_doctor,
+	&cmd_record, &cmd_trigger, &cmd_status, &cmd_list,    &cmd_info,  &cmd_script, &cmd_report,
+	&cmd_diff,   &cmd_why,	   &cmd_export, &cmd_symbols, &cmd_check, &cmd_doctor,
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))

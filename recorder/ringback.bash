@@ -40,6 +40,7 @@ _ringback_options() {
 		;;
 	trigger) echo "--name --reason --help" ;;
 	status) echo "--name --json --help" ;;
+	list) echo "--json --help" ;;
 	info) echo "--json --all --help" ;;
 	diff) echo "--tid --comm --help" ;;
 	report) echo "--focus --from --to --tid --comm --html --force --history --no-history --help" ;;
@@ -94,7 +95,7 @@ _ringback() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		_ringback_words "record trigger status info script report diff why export symbols check doctor help version" "$current"
+		_ringback_words "record trigger status list info script report diff why export symbols check doctor help version" "$current"
 		return
 	fi
 	# --preset=x comes as three words.
@@ -113,7 +114,11 @@ _ringback() {
 	case $command:$current in
 	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
 	info:* | script:* | report:* | diff:* | why:* | export:* | symbols:* | check:*) _ringback_files '*.rbd' "$current" ;;
-	help:*) _ringback_words "record trigger status info script report diff why export symbols check doctor" "$current" ;;
+	list:*)
+		mapfile -t COMPREPLY < <(compgen -d -- "$current")
+		compopt -o filenames 2>/dev/null
+		;;
+	help:*) _ringback_words "record trigger status list info script report diff why export symbols check doctor" "$current" ;;
 	esac
 }
 

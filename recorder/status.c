@@ -139,16 +139,19 @@ json_t *status_json(const struct session *s)
 {
 	static const char *const states[] = {"armed", "post", "dumping"};
 	struct engine_totals t;
+	char dir[PATH_MAX];
 	struct fmt_sideband_stats sb = {0};
 
+	store_dir(s->store, dir);
 	engine_totals(s->engine, &t);
 	sideband_stats(s->sideband, &sb);
 	return json_pack(
-		"{s:b, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o, s:o,"
+		"{s:b, s:s, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o, "
+		"s:o,"
 		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o}",
-		"ok", 1, "name", s->config.name, "pid", (json_int_t)getpid(), "version",
-		RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns), "target",
-		s->target.text, "target_ended", (int)s->target_ended, "state",
+		"ok", 1, "name", s->config.name, "directory", dir, "pid", (json_int_t)getpid(),
+		"version", RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns),
+		"target", s->target.text, "target_ended", (int)s->target_ended, "state",
 		states[engine_state(s->engine)], "channels", channels_json(s), "dumps", "committed",
 		(json_int_t)s->nr_dumps, "failed", (json_int_t)s->nr_refused, "deleted",
 		(json_int_t)store_nr_deleted(s->store), "last", s->last_dump, "rules",

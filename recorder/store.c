@@ -558,17 +558,25 @@ static int rename_part(struct store *s)
 }
 
 /* Where the directory is now: absolute, and right even when it was moved. */
-static void path_of(const struct store *s, char *path, size_t n)
+void store_dir(const struct store *s, char dir[PATH_MAX])
 {
-	char link[48], dir[PATH_MAX];
+	char link[48];
 	ssize_t len;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->dir_fd);
-	len = readlink(link, dir, sizeof(dir));
-	if (len > 0 && (size_t)len < sizeof(dir))
-		snprintf(path, n, "%.*s%s%s", (int)len, dir, len == 1 ? "" : "/", s->name);
+	len = readlink(link, dir, PATH_MAX);
+	if (len > 0 && len < PATH_MAX)
+		dir[len] = '\0';
 	else
-		snprintf(path, n, "%s/%s", s->dir, s->name);
+		snprintf(dir, PATH_MAX, "%s", s->dir);
+}
+
+static void path_of(const struct store *s, char *path, size_t n)
+{
+	char dir[PATH_MAX];
+
+	store_dir(s, dir);
+	snprintf(path, n, "%s%s%s", dir, strcmp(dir, "/") ? "/" : "", s->name);
 }
 
 static void forget(struct store *s)

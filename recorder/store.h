@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ struct store_options {
 int store_open(const struct store_options *opt, struct store **out, struct err *err);
 void store_close(struct store *s);
 void store_set_limits(struct store *s, uint64_t max_dumps, uint64_t max_disk_bytes);
+
+/* Where dumps go, as an absolute path. */
+void store_dir(const struct store *s, char dir[PATH_MAX]);
 
 /* Names of leftovers of a killed recorder, for a message at start; how many it stored. */
 size_t store_leftovers(struct store *s, char names[][256], size_t max);

@@ -6,6 +6,7 @@
  * lines. Real incidents: it_why.sh.
  */
 #include "dump/view/why.h"
+#include "dump/view/why_impl.h"
 
 #include "tests/mkdump.h"
 #include "tests/schema.h"
@@ -502,6 +503,81 @@ static void test_took_partly(void **state)
 	forget(&said);
 }
 
+/* A timer looks in between; who ended the last sleep ended the call. */
+static void test_took_in_pieces(void **state)
+{
+	const uint64_t began = HIT - 24 * MS;
+	struct story *s = begin();
+	struct said said;
+
+	mk_item(&s->d, FMT_TRIGGER, FMT_TRIGGER_BEGAN, &began, sizeof(began), NULL, 0);
+	task(s, 7, 7, "server");
+	task(s, 40, 40, "holder");
+	task(s, 41, 41, "spinner");
+	run(s, 1, HIT - 300 * MS, SLEEPS, 40);
+	run(s, 0, HIT - 300 * MS, SLEEPS, 7);
+	run(s, 0, began, SLEEPS, 41);
+	wake(s, 0, HIT - 10 * MS, HARDIRQ, 7, 0);
+	run(s, 0, HIT - 10 * MS, 0, 7);
+	run(s, 0, HIT - 10 * MS + 20000, SLEEPS, 41);
+	wake(s, 1, HIT - 2000, 0, 7, 0);
+	run(s, 0, HIT - 1000, 0, 7);
+	run(s, 1, HIT - 20, 0, 40);
+	run(s, 0, HIT - 10, SLEEPS, 0);
+	said = ask(s, (struct why_options){0});
+	expect(&said, "kind", "took");
+	expect_tid(&said, "culprit", 40);
+	assert_non_null(strstr(said.text, "server (7) slept 24 ms of the 24 ms that it took, "
+					  "until holder (40) woke it"));
+	assert_non_null(strstr(said.text, "slept     14 ms until a timer or a device, then 10.0 ms "
+					  "until holder (40)\n"));
+	forget(&said);
+}
+
+/* Functions that wait say nothing of what for. */
+static void test_wrappers(void **state)
+{
+	static const char *const wait[] = {"epoll_wait",     "__GI_epoll_wait", "WaitLatchOrSocket",
+					   "WaitEventSetWait", "clock_nanosleep", "pg_usleep",
+					   "pthread_cond_wait", "poll", "uv__io_poll"};
+	static const char *const work[] = {"ProcSleep", "LockAcquire", "main", "sleepy", "pollute",
+					   "ngx_process_events", "selection"};
+
+	for (size_t i = 0; i < sizeof(wait) / sizeof(wait[0]); i++)
+		if (!why_is_wrapper(wait[i]))
+			fail_msg("%s", wait[i]);
+	for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
+		if (why_is_wrapper(work[i]))
+			fail_msg("%s", work[i]);
+}
+
+/* Four threads share two CPUs, two each, in turns of 10 ms; the fifth is nice and waits. */
+static struct story *crowded(uint32_t tid_of_turns)
+{
+	struct story *s = begin();
+
+	for (uint32_t i = 0; i < 4; i++)
+		task(s, tid_of_turns + i, tid_of_turns + i, i < 2 ? "server" : "client");
+	for (int cpu = 0; cpu < NR_CPUS; cpu++)
+		run(s, cpu, HIT - 1500 * MS, SLEEPS, (int)tid_of_turns + cpu);
+	for (uint64_t at = 1500; at > 0; at -= 10)
+		for (int cpu = 0; cpu < NR_CPUS; cpu++)
+			run(s, cpu, HIT - at * MS + MS, 0,
+			    (int)tid_of_turns + cpu + (at / 10 % 2 ? 2 : 0));
+	return s;
+}
+
+static void test_overload(void **state)
+{
+	struct said said = ask(crowded(70), (struct why_options){0});
+
+	expect(&said, "kind", "overload");
+	assert_non_null(strstr(said.text, "overload: on average 4.0 threads wanted to run on 2 CPUs"));
+	assert_non_null(strstr(said.text, "waited for one 50 % of the last 1.00 s"));
+	assert_non_null(strstr(said.text, "(2 threads) 50 %"));
+	forget(&said);
+}
+
 /* Asked about another thread: nothing of what the rule saw. */
 static void test_of_another_thread(void **state)
 {
@@ -619,7 +695,10 @@ int main(void)
 		cmocka_unit_test(test_no_quota),       cmocka_unit_test(test_crash),
 		cmocka_unit_test(test_nothing),	       cmocka_unit_test(test_interrupts),
 		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_took),
-		cmocka_unit_test(test_took_partly),    cmocka_unit_test(test_of_another_thread),
+		cmocka_unit_test(test_took_partly),    cmocka_unit_test(test_took_in_pieces),
+		cmocka_unit_test(test_wrappers),
+		cmocka_unit_test(test_overload),
+		cmocka_unit_test(test_of_another_thread),
 		cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_schema),
 	};
 

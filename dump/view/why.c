@@ -183,20 +183,37 @@ static int look_at_met(struct why *w)
 	return rc;
 }
 
+/* Looks at the time from `from_ns` on, unless something was found already. */
+static int look_from(struct why *w, uint64_t from_ns, bool whole, int (*how)(struct why *w))
+{
+	if (nr_findings(w))
+		return 0;
+	w->focus_ns = from_ns;
+	w->whole = whole;
+	return how(w);
+}
+
+static int look_at_load(struct why *w)
+{
+	return w->by_option ? 0 : look(w, &detect_overload, NO_THREAD);
+}
+
 static int find(struct why *w)
 {
 	uint64_t from = w->end_ns - w->from_ns > WHOLE_NS ? w->end_ns - WHOLE_NS : w->from_ns;
+	uint64_t focus = w->focus_ns;
+	bool wider = focus != from && !w->opt->from_ns && !w->opt->to_ns && !why_interval(w);
 	int rc = look_at_all(w);
 
-	if (!rc)
-		rc = look_at_met(w);
-	if (rc || nr_findings(w) || w->focus_ns == from || w->opt->from_ns || w->opt->to_ns ||
-	    why_interval(w))
-		return rc;
+	rc = rc ? rc : look_at_met(w);
 	/* Whoever asked by hand may have needed some seconds to type. */
-	w->focus_ns = from;
-	w->whole = true;
-	return look_at_all(w);
+	if (!rc && wider)
+		rc = look_from(w, from, true, look_at_all);
+	if (!rc)
+		rc = look_from(w, focus, false, look_at_load);
+	if (!rc && wider)
+		rc = look_from(w, from, true, look_at_load);
+	return rc;
 }
 
 int why_find(struct why *w, struct err *err)

@@ -11,8 +11,9 @@
 
 #define MS 1000000ull
 
-/* Nice 10 and worse: such a thread was told to wait. */
+/* As the kernel counts: nice 0; nice 10 and worse: such a thread was told to wait. */
 #define PRIO_PATIENT 130
+#define PRIO_USUAL   120
 
 /*
  * From what wait on a CPU is to blame. The thread that asked says itself that something is wrong:
@@ -22,7 +23,7 @@
 #define WAIT_ASKED  (30 * MS)
 #define WAIT_OTHERS (100 * MS)
 
-static bool is_patient(const struct why *w, uint32_t thread)
+bool why_is_patient(const struct why *w, uint32_t thread)
 {
 	return why_prio(w, thread, w->end_ns) >= PRIO_PATIENT;
 }
@@ -49,7 +50,16 @@ static void put_prio(struct text *t, int16_t prio)
 	else if (prio < 0)
 		text_str(t, "an unknown or deadline priority");
 	else
-		text_fmt(t, "nice %d", prio - 120);
+		text_fmt(t, "nice %d", prio - PRIO_USUAL);
+}
+
+void why_say_prio(int16_t prio, struct text *t)
+{
+	if (prio < 0 || prio == PRIO_USUAL)
+		return;
+	text_str(t, " (");
+	put_prio(t, prio);
+	text_char(t, ')');
 }
 
 /* Where the culprit was meanwhile, as a line; and as the finding's function. */
@@ -83,6 +93,7 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 		} else {
 			why_who(w, r->top[i].thread, t);
 		}
+		why_say_prio(r->top[i].prio, t);
 		text_char(t, ' ');
 		why_time(t, r->top[i].ns);
 	}
@@ -145,7 +156,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	const struct span *s = latest(w, thread, &usual, &nr);
 	int16_t prio = why_prio(w, thread, w->end_ns);
 
-	if (!s || is_patient(w, thread))
+	if (!s || why_is_patient(w, thread))
 		return 0;
 	late = s->to_ns - s->from_ns;
 	sums_of(w, thread, w->focus_ns, w->end_ns, &sums);
@@ -207,7 +218,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	if (asked ? s.ns[SPAN_READY] < WAIT_ASKED || 5 * s.ns[SPAN_READY] < focus
-		  : is_patient(w, thread) || s.ns[SPAN_READY] < WAIT_OTHERS)
+		  : why_is_patient(w, thread) || s.ns[SPAN_READY] < WAIT_OTHERS)
 		return 0;
 	rivals_of(w, thread, w->focus_ns, w->end_ns, &r);
 	elsewhere = 2 * r.elsewhere_ns > r.ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by why_*.c. why_load.c collects facts, why_path.c follows a thread's time to where it was
- * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c, why_took.c)
+ * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c, why_took.c, why_overload.c)
  * each look for one kind of trouble and return findings, why.c ranks them, why_say.c writes.
  */
 #pragma once
@@ -257,6 +257,8 @@ void busy_of(const struct why *w, uint32_t thread, uint32_t pid, uint64_t from_n
 bool chain_in(const struct why *w, uint32_t chain, enum in_kernel what);
 /* "fsync", or NULL. */
 const char *chain_syscall(const struct why *w, uint32_t chain);
+/* A library that everybody has: it says little about who is at work. NULL is none. */
+bool why_is_common(const char *image);
 /* The innermost frame that is the program's own, else the innermost with a name; NULL: none. */
 const struct chain_frame *chain_own(const struct why *w, uint32_t chain);
 /* "render_report()", "libc.so.6+0x1234": safe for a terminal. */
@@ -267,6 +269,10 @@ void why_time(struct text *t, uint64_t ns);
 void why_who(const struct why *w, uint32_t thread, struct text *t);
 /* Real-time 1 to 99 as chrt shows it; 0: none. */
 int why_real_time(int16_t prio);
+/* " (nice 5)", " (real-time priority 50)"; nothing of an ordinary one. */
+void why_say_prio(int16_t prio, struct text *t);
+/* It was told to wait for others: nice 10 or more. */
+bool why_is_patient(const struct why *w, uint32_t thread);
 /* The priority it last had before `ns`; -1 unknown. */
 int16_t why_prio(const struct why *w, uint32_t thread, uint64_t ns);
 /* Of a list that is not empty; sorts it. */
@@ -304,7 +310,7 @@ extern const struct detector detect_crash, detect_forks, detect_reclaim, detect_
 	detect_faults;
 extern const struct detector detect_irqs, detect_quota, detect_late, detect_rivals,
 	detect_inversion;
-extern const struct detector detect_took;
+extern const struct detector detect_took, detect_overload;
 extern const struct detector detect_convoy, detect_peer, detect_task, detect_blocked, detect_busy;
 
 /* Begins a line of evidence. */
@@ -321,9 +327,14 @@ void why_say_before(const struct why *w, struct finding *f, uint32_t thread);
  * nothing where the dump does not tell. */
 void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t);
 void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r);
-/* A line on where a thread went to sleep: the system call, and the program's function, which
- * becomes the finding's if it has none. False when that was not recorded. */
+/* why_sleep.c: a line on where a thread went to sleep: the system call, and the program's functions
+ * past those that only wait; the first becomes the finding's if it has none. False when that was
+ * not recorded. */
 bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label);
+/* A line on the thread's sleeps in the focus, each with what ended it; the last one, or NULL. */
+const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread);
+/* A function that waits for whatever its caller wants: epoll_wait(), WaitLatch(). */
+bool why_is_wrapper(const char *function);
 void finding_free(struct finding *f);
 
 int why_say(const struct why *w, FILE *out);

@@ -204,7 +204,7 @@ const char *chain_syscall(const struct why *w, uint32_t chain)
 }
 
 /* A library that everybody has says little about who is at work. */
-static bool is_common(const char *image)
+bool why_is_common(const char *image)
 {
 	static const char *const common[] = {"libc.so", "libc-",  "ld-linux", "libpthread",
 					     "ld-musl", "[vdso]", "libstdc++"};
@@ -227,7 +227,7 @@ const struct chain_frame *chain_own(const struct why *w, uint32_t chain)
 
 		if (f->inlined && i + 1 < c.nr)
 			continue;
-		if (!f->kernel && f->function && !is_common(f->image))
+		if (!f->kernel && f->function && !why_is_common(f->image))
 			return f;
 		if (!named && f->function && !f->kernel)
 			named = f;

@@ -67,25 +67,21 @@ static void say_instead(const struct why *w, struct finding *f, uint32_t thread,
 	f->culprit = r.top[0].thread;
 }
 
-/* Where its longest sleep was, and who ended it. */
-static void say_sleep(const struct why *w, struct finding *f, const struct span *longest)
+/* Where its longest sleep was, and the sleeps one by one; who ended the last ended the call. */
+static void say_sleep(const struct why *w, struct finding *f, uint32_t thread,
+		      const struct span *longest)
 {
-	struct text *t;
+	const struct span *last;
 
-	if (!longest)
+	if (longest)
+		finding_asleep(w, f, longest->chain, "where");
+	last = finding_sleeps(w, f, thread);
+	if (!last || !path_woken_by_thread(w, last))
 		return;
-	finding_asleep(w, f, longest->chain, "where");
-	if (longest->by == NO_THREAD)
-		return;
-	t = finding_line(f, "woken");
-	if (!longest->by || longest->flags & SPAN_HARDIRQ) {
-		text_str(t, "by an interrupt: a timer or a device\n");
-		return;
-	}
-	text_str(t, "by ");
-	why_who(w, longest->by, t);
-	text_str(t, "\n");
-	f->culprit = longest->by;
+	f->culprit = last->by;
+	text_str(&f->verdict, ", until ");
+	why_who(w, last->by, &f->verdict);
+	text_str(&f->verdict, " woke it");
 }
 
 static int find_took(struct why *w, uint32_t thread, struct finding *f)
@@ -109,7 +105,7 @@ static int find_took(struct why *w, uint32_t thread, struct finding *f)
 	say_split(w, f, &s);
 	say_instead(w, f, thread, &s);
 	if (ways[way].state != SPAN_RUN && ways[way].state != SPAN_READY)
-		say_sleep(w, f, s.longest[ways[way].state]);
+		say_sleep(w, f, thread, s.longest[ways[way].state]);
 	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
 	finding_busy(f, &b, "there");
 	return 0;

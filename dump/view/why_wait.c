@@ -31,33 +31,6 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 	text_str(t, "\n");
 }
 
-/* Where it slept, when that was recorded: the system call, or the kernel's function. */
-bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label)
-{
-	const char *syscall = chain_syscall(w, chain);
-	const struct chain_frame *own = chain_own(w, chain);
-	struct text *t;
-
-	if (!syscall && !(own && own->function))
-		return false;
-	t = finding_line(f, label);
-	if (syscall) {
-		text_str(t, "it slept in ");
-		text_safe(t, syscall, strlen(syscall));
-		text_str(t, "()");
-	} else {
-		text_str(t, "it slept");
-	}
-	if (own && own->function) {
-		text_str(t, ", called in ");
-		why_function(own, t);
-		if (!f->function.b.len)
-			why_function(own, &f->function);
-	}
-	text_str(t, "\n");
-	return true;
-}
-
 /* ---- sleeps that were longer than usual ---- */
 
 struct usual {

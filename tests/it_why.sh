@@ -9,6 +9,7 @@
 # unusual. Rings are larger than usual, since other tests may make a storm of events meanwhile.
 . tests/tap.sh
 . tests/recorder.sh
+. tests/crashes.sh
 
 export RINGBACK_RUN_OPTIONS="-m 8M"
 
@@ -112,6 +113,33 @@ compile() {
 
 quietly quiet quiet
 quietly compile compile
+
+# ---- crashes that are not where the signal took effect ----
+
+# crashes NAME COMMAND...: redis-server with its own crash handler, told to crash; the verdict in $work/NAME.txt
+crashes() {
+	local name=$1 server
+
+	shift
+	rec_start -a -T 'crash:redis-server'
+	redis-server --port 0 --unixsocket "$work/redis" --save '' --dir "$work" --enable-debug-command yes >/dev/null 2>&1 &
+	server=$!
+	wait_for 20 redis-cli -s "$work/redis" ping >/dev/null
+	SERVER=$server "$@" >/dev/null 2>&1
+	wait "$server" 2>/dev/null
+	wait_for 20 has_dumps 1
+	rec_stop
+	"$RINGBACK" why "$(last)" >"$work/$name.txt"
+	"$RINGBACK" why --json "$(last)" >"$work/$name.json"
+	rm -f "$(last)"
+}
+
+crashes handler redis-cli -s "$work/redis" debug segfault
+is handler "crash in the function that had the fault" 'redis-server * crashed by SIGSEGV in debugCommand()*' .verdict
+is handler "what the handler did" '*its handler of that signal then crashed by *' '.evidence[] | select(.label == "handler").text'
+# shellcheck disable=SC2016 # it is for that shell
+crashes sent bash -c 'kill -SEGV $SERVER; :'
+is sent "who sent the signal" 'redis-server * was killed by SIGSEGV, sent by bash (*' .verdict
 
 for damaged in "" "nonsense"; do
 	printf '%s' "$damaged" >"$work/bad.rbd"

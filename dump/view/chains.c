@@ -98,6 +98,7 @@ static size_t take(const struct stack *st, struct chain_frame *out)
 		to->image = f->at.image;
 		to->kernel = f->kernel;
 		to->inlined = f->at.inlined;
+		to->interrupted = f->interrupted;
 		if (!to->function)
 			to->addr = to->image ? f->at.image_off : f->ip;
 	}

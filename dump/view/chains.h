@@ -22,7 +22,8 @@ struct chain_frame {
 	const char *image;    /* NULL: unknown */
 	uint64_t addr;	      /* where the function is unknown: in the image, else as recorded */
 	bool kernel;
-	bool inlined; /* into the next frame */
+	bool inlined;	  /* into the next frame */
+	bool interrupted; /* as in struct stack_frame */
 };
 
 struct chain {

@@ -158,8 +158,15 @@ static void unwind(struct stacks *st, const struct timeline_record *rec, struct 
 	struct unwind_chain c;
 
 	unwind_sample(st->unwind, rec, &c);
-	for (size_t i = 0; i < c.nr; i++)
+	for (size_t i = 0; i < c.nr; i++) {
+		size_t at = st->nr;
+
 		add_frame(st, rec, c.frames[i].ip, false, !c.frames[i].exact);
+		/* The return from the handler is exact as well, and comes before it. */
+		if (i && c.frames[i].exact && !(i + 1 < c.nr && c.frames[i + 1].exact) &&
+		    at < st->nr)
+			st->frames[at].interrupted = true;
+	}
 	stack_end_of(&c, out);
 	/* A thread of the kernel has no user part. */
 	if (c.end == UNWIND_NO_REGS && rec->s.regs_abi == PERF_SAMPLE_REGS_ABI_NONE)

@@ -22,6 +22,7 @@ struct unwind_chain;
 struct stack_frame {
 	uint64_t ip; /* as recorded: of a caller, where it goes on */
 	bool kernel;
+	bool interrupted; /* by a signal, not by a call: the frames before it are the handler's */
 	struct symbol_place at; /* with at.inlined the next frame has the same ip */
 };
 

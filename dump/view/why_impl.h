@@ -261,6 +261,8 @@ const char *chain_syscall(const struct why *w, uint32_t chain);
 bool why_is_common(const char *image);
 /* The innermost frame that is the program's own, else the innermost with a name; NULL: none. */
 const struct chain_frame *chain_own(const struct why *w, uint32_t chain);
+/* The same without the first frames. */
+const struct chain_frame *chain_own_from(const struct why *w, uint32_t chain, size_t first);
 /* "render_report()", "libc.so.6+0x1234": safe for a terminal. */
 void why_function(const struct chain_frame *f, struct text *t);
 /* "812 ms" */

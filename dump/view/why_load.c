@@ -117,7 +117,8 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	same_ns = kind == LIFE_DELIVER ? SAME_DELIVERY_NS : SAME_NS;
 	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < same_ns;)
 		if (all[i].kind == l.kind && all[i].tid == l.tid && all[i].sig == l.sig &&
-		    all[i].other == l.other) {
+		    all[i].other == l.other && all[i].handled == l.handled &&
+		    all[i].code == l.code) {
 			if (!all[i].chain)
 				all[i].chain = l.chain;
 			all[i].of_trigger |= l.of_trigger;

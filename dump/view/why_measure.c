@@ -219,10 +219,15 @@ bool why_is_common(const char *image)
 
 const struct chain_frame *chain_own(const struct why *w, uint32_t chain)
 {
+	return chain_own_from(w, chain, 0);
+}
+
+const struct chain_frame *chain_own_from(const struct why *w, uint32_t chain, size_t first)
+{
 	struct chain c = chains_get(w->chains, chain);
 	const struct chain_frame *named = NULL, *any = NULL;
 
-	for (size_t i = 0; i < c.nr; i++) {
+	for (size_t i = first; i < c.nr; i++) {
 		const struct chain_frame *f = &c.frames[i];
 
 		if (f->inlined && i + 1 < c.nr)

@@ -115,12 +115,12 @@ static void say_signal(const struct why *w, struct finding *f, const struct life
 		       const char *means)
 {
 	struct text *t = finding_line(f, "signal");
-	char code[32];
+	char name[32], code[32];
 
 	if (l->of_trigger && w->cause.signal.b.len)
 		text_str(t, cause_text(&w->cause.signal));
 	else
-		text_fmt(t, "%d, code %s", l->sig,
+		text_fmt(t, "%s (%s)", signame(l->sig, name, sizeof(name)),
 			 signame_code(l->sig, l->code, code, sizeof(code)));
 	if (l->code > 0 || l->sig == SIGABRT || l->sig == SIGQUIT)
 		text_fmt(t, ": %s", means);
@@ -148,10 +148,96 @@ static int find_told_crash(struct why *w, struct finding *f)
 	return 0;
 }
 
+static const struct chain_frame *user_frame(const struct chain_frame *f)
+{
+	return f && !f->kernel ? f : NULL;
+}
+
+/*
+ * Where the trouble began: a handler of such a signal that crashes in turn, or gives up, stands on
+ * the stack above the function that was interrupted. Returns that function and sets *l to its signal;
+ * else the crash's own, or NULL.
+ *
+ *	abort <- on_segv <- (signal return) <- price_of <- main      1 frame was interrupted, by
+ *	                                                             the last signal handled
+ */
+static const struct chain_frame *first_fault(const struct why *w, const struct life **l)
+{
+	const struct life *crash = *l;
+	const struct chain_frame *found = user_frame(chain_own(w, crash->chain));
+	struct chain c = chains_get(w->chains, crash->chain);
+	size_t at = 0;
+
+	for (const struct life *d = crash; d-- > why_life(w, 0);) {
+		if (d->kind != LIFE_DELIVER || !d->handled || d->tid != crash->tid)
+			continue;
+		if (fatal_index(d->sig) < 0)
+			break;
+		for (at++; at < c.nr && !c.frames[at].interrupted; at++)
+			;
+		if (at >= c.nr)
+			break;
+		found = user_frame(chain_own_from(w, crash->chain, at));
+		*l = d;
+	}
+	return found;
+}
+
+/* Who sent the signal that ended it, itself excepted; NULL: the kernel, or it is not known. */
+static const struct life *sent_by_other(const struct why *w, const struct life *l)
+{
+	const struct fmt_task *task = people_task(w->people, l->tid, l->ns);
+
+	for (const struct life *s = l; l->code <= 0 && s-- > why_life(w, 0);) {
+		const struct fmt_task *sender;
+
+		if (s->kind != LIFE_SEND || s->sig != l->sig ||
+		    (s->tid != l->tid && !(task && s->tid == task->pid)))
+			continue;
+		sender = people_task(w->people, s->other, s->ns);
+		return s->other == l->tid || (task && sender && task->pid == sender->pid) ? NULL
+											  : s;
+	}
+	return NULL;
+}
+
+/* The verdict; returns the signal that it begins with. */
+static const struct life *say_crash(const struct why *w, struct finding *f, const struct life *l)
+{
+	const struct life *first = l;
+	const struct chain_frame *own = first_fault(w, &first);
+	const struct life *sent = sent_by_other(w, first);
+	const struct chain_frame *last = user_frame(chain_own(w, l->chain));
+	struct text *t = &f->verdict;
+
+	if (sent) {
+		text_fmt(t, " was killed by %s, sent by ", fatal[fatal_index(first->sig)].name);
+		tid_name(w, sent->other, sent->ns, t);
+		f->culprit_tid = sent->other;
+	} else {
+		text_fmt(t, " crashed by %s", fatal[fatal_index(first->sig)].name);
+	}
+	if (own) {
+		text_str(t, sent ? ", in " : " in ");
+		why_function(own, t);
+		why_function(own, &f->function);
+	}
+	if (first == l)
+		return l;
+	t = finding_line(f, "handler");
+	text_fmt(t, "its handler of that signal then crashed by %s",
+		 fatal[fatal_index(l->sig)].name);
+	if (last) {
+		text_str(t, " in ");
+		why_function(last, t);
+	}
+	text_char(t, '\n');
+	return first;
+}
+
 static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 {
-	const struct life *l = last_crash(w);
-	const struct chain_frame *own;
+	const struct life *l = last_crash(w), *first = l;
 	const struct fmt_task *task;
 	int i = l ? fatal_index(l->sig) : -1;
 	struct text *t = &f->verdict;
@@ -159,9 +245,6 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	if (!l)
 		return w->cause.is_crash ? find_told_crash(w, f) : 0;
 	task = people_task(w->people, l->tid, l->ns);
-	own = chain_own(w, l->chain);
-	if (own && own->kernel)
-		own = NULL;
 	/* Of who asked the loss comes first, unless the crash is its own. */
 	f->score = is_related(w, l->tid) ? 1e6 : 200;
 	f->victim = schedule_find(w->sched, l->tid);
@@ -173,14 +256,10 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 		text_str(t, " of ");
 		tid_name(w, task->pid, l->ns, t);
 	}
-	text_str(t, l->kind == LIFE_OOM ? " was killed by the OOM killer" : " crashed by ");
-	if (i >= 0)
-		text_str(t, fatal[i].name);
-	if (own && i >= 0) {
-		text_str(t, " in ");
-		why_function(own, t);
-		why_function(own, &f->function);
-	}
+	if (l->kind == LIFE_OOM)
+		text_str(t, " was killed by the OOM killer");
+	else
+		first = say_crash(w, f, l);
 	if (!l->of_trigger) {
 		text_str(t, ", ");
 		why_time(t, w->end_ns - l->ns);
@@ -189,7 +268,7 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	if (l->kind == LIFE_OOM)
 		why_say_memory(w, l->tid, l->ns, t);
 	if (i >= 0)
-		say_signal(w, f, l, fatal[i].what);
+		say_signal(w, f, first, fatal[fatal_index(first->sig)].what);
 	if (l->of_trigger && w->cause.stack.b.len)
 		text_fmt(finding_line(f, "stack"), "%s\n", cause_text(&w->cause.stack));
 	else

@@ -30,6 +30,21 @@ def fail(why, text):
     sys.exit(1)
 
 
+def ready_time(events, tid, begin, end):
+    """How long the thread could run and did not, by its switches and wake-ups."""
+    since, total = None, 0
+    for e in events:
+        fields = e["fields"]
+        if e["event"] == "sched:sched_waking" and fields["pid"] == tid and since is None:
+            since = int(e["t"])
+        elif e["event"] == "sched:sched_switch" and fields["prev_pid"] == tid:
+            since = int(e["t"]) if fields["prev_state"] in (0, 256) else None
+        elif e["event"] == "sched:sched_switch" and fields["next_pid"] == tid and since is not None:
+            total += max(0, min(int(e["t"]), end) - max(since, begin))
+            since = None
+    return total
+
+
 def main():
     ringback, dump = sys.argv[1:3]
     why = json.loads(run(ringback, "why", "--no-history", "--json", dump))
@@ -57,6 +72,11 @@ def main():
             for e in events
         ):
             fail("no fatal signal of it", text)
+    elif kind == "overload":
+        share = float(re.search(r"waited for one ([0-9.]+) %", text).group(1))
+        waited = 100 * ready_time(events, thread["tid"], int(why["from"]), int(why["to"])) / (int(why["to"]) - int(why["from"]))
+        if abs(waited - share) > 5:
+            fail(f"its switches and wake-ups make {waited:.0f} %", text)
     elif kind in HAD_CPU and culprit:
         if not any(
             e["event"] == "sched:sched_switch" and culprit["tid"] in (e["fields"]["next_pid"], e["fields"]["prev_pid"])

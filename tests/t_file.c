@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -276,6 +278,8 @@ static void what_can_never_be_is_refused_with_the_reason(void **state)
 		{"file:x~y", "column 6: expected an absolute path, found 'x'"},
 		{"file:/tmp/x~(", "column 13: expected a POSIX extended regular expression"},
 		{"file:/tmp/x~(a)\\1", "column 13: a regular expression with"},
+		{"file:/tmp/x~y;pid-from=(", "column 24: expected a POSIX extended regular"},
+		{"load>100;pid-from=x", "column 19: load takes no pid-from="},
 		{"file:/tmp/x~y;for=1s", "a line in a file is a moment"},
 	};
 	struct err err = ERR_INIT;
@@ -507,6 +511,89 @@ static void a_lot_at_once_is_read_to_its_end(void **state)
 	expect_none(p);
 }
 
+/* ---- whose line it is ---- */
+
+static const char *saw(const struct sighting *what, const char *key)
+{
+	for (uint32_t i = 0; i < what->nr_saw; i++)
+		if (!strncmp(what->saw[i], key, strlen(key)))
+			return what->saw[i] + strlen(key);
+	return NULL;
+}
+
+static void the_line_says_whose_it_is(void **state)
+{
+	struct place *p = *state;
+	struct sighting what;
+	char line[80];
+
+	assert_int_equal(add(p, "log", "ERROR;pid-from=worker ([0-9]+)", NULL), 0);
+	snprintf(line, sizeof(line), "ERROR 7 of worker %d failed\n", (int)getppid());
+	append(path(p, "log"), line);
+	assert_int_equal(next(p, 5000, &what), 1);
+	assert_int_equal(what.pid, getppid());
+	assert_true(what.comm[0] != '\0');
+	append(path(p, "log"), "ERROR of worker 4194305\n");
+	assert_int_equal(next(p, 5000, &what), 1);
+	assert_int_equal(what.pid, 0);
+	assert_string_equal(saw(&what, "pid="), "4194305 (no such process)");
+	append(path(p, "log"), "ERROR of worker 99999999999999999999\n");
+	assert_int_equal(next(p, 5000, &what), 1);
+	assert_int_equal(what.pid, 0);
+}
+
+/* A child that has the file open until the pipe is closed. */
+static pid_t hold(const char *file, int flags, const int pipe_fd[2])
+{
+	int ready[2];
+	pid_t child;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		close(pipe_fd[1]);
+		if (open(file, flags) < 0 || write(ready[1], "", 1) != 1)
+			_exit(1);
+		_exit(read(pipe_fd[0], &c, 1) != 0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return child;
+}
+
+/* The one that can write to it; a reader is not asked, of two writers neither is named. */
+static void the_one_writer_is_whose_it_is(void **state)
+{
+	struct place *p = *state;
+	char real[PATH_MAX], want[64];
+	struct sighting what;
+	pid_t child[3];
+	int fd[2];
+
+	append(path(p, "log"), "");
+	assert_non_null(realpath(path(p, "log"), real));
+	assert_int_equal(add(p, "log", "ERROR", NULL), 0);
+	assert_int_equal(pipe(fd), 0);
+	child[0] = hold(real, O_WRONLY | O_APPEND, fd);
+	child[1] = hold(real, O_RDONLY, fd);
+	append(real, "ERROR one\n");
+	assert_int_equal(next(p, 5000, &what), 1);
+	assert_int_equal(what.pid, child[0]);
+	snprintf(want, sizeof(want), "t_file (%d)", (int)child[0]);
+	assert_string_equal(saw(&what, "writer="), want);
+	child[2] = hold(real, O_RDWR, fd);
+	append(real, "ERROR two\n");
+	assert_int_equal(next(p, 5000, &what), 1);
+	assert_int_equal(what.pid, 0);
+	assert_non_null(saw(&what, "writer="));
+	close(fd[0]);
+	close(fd[1]);
+	for (int i = 0; i < 3; i++)
+		waitpid(child[i], NULL, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -526,6 +613,8 @@ int main(void)
 		T(a_directory_that_goes_and_comes_back_is_found),
 		T(a_file_that_is_written_to_all_the_time_wakes_once_a_second),
 		T(a_lot_at_once_is_read_to_its_end),
+		T(the_line_says_whose_it_is),
+		T(the_one_writer_is_whose_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,8 +162,8 @@ static const struct wrong wrongs[] = {
 	{"event:a:b[x==\"1]", 13, "this '\"' is never closed"},
 	{"crash;", 6,
 	 "expected name=TEXT, post=TIME, cooldown=TIME, max=N/TIME, min-fill=PERCENT, for=TIME, "
-	 "hysteresis=PERCENT, probability=PERCENT, same=N/TIME, stack=none|fp|dwarf:SIZE or "
-	 "while-running, found the end of "
+	 "hysteresis=PERCENT, probability=PERCENT, same=N/TIME, stack=none|fp|dwarf:SIZE, "
+	 "pid-from=REGEX or while-running, found the end of "
 	 "the rule"},
 	{"latency:/a:f>1s;while-running=1", 16, "expected name=TEXT"},
 	{"crash;probability=0", 18, "expected a probability such as 10% or 0.1"},

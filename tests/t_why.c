@@ -537,11 +537,12 @@ static void test_took_in_pieces(void **state)
 /* Functions that wait say nothing of what for. */
 static void test_wrappers(void **state)
 {
-	static const char *const wait[] = {"epoll_wait",     "__GI_epoll_wait", "WaitLatchOrSocket",
-					   "WaitEventSetWait", "clock_nanosleep", "pg_usleep",
-					   "pthread_cond_wait", "poll", "uv__io_poll"};
-	static const char *const work[] = {"ProcSleep", "LockAcquire", "main", "sleepy", "pollute",
-					   "ngx_process_events", "selection"};
+	static const char *const wait[] = {
+		"epoll_wait",	   "__GI_epoll_wait", "WaitLatchOrSocket", "WaitEventSetWait",
+		"clock_nanosleep", "pg_usleep",	      "pthread_cond_wait", "poll",
+		"uv__io_poll"};
+	static const char *const work[] = {"ProcSleep", "LockAcquire",	      "main",	  "sleepy",
+					   "pollute",	"ngx_process_events", "selection"};
 
 	for (size_t i = 0; i < sizeof(wait) / sizeof(wait[0]); i++)
 		if (!why_is_wrapper(wait[i]))
@@ -572,7 +573,8 @@ static void test_overload(void **state)
 	struct said said = ask(crowded(70), (struct why_options){0});
 
 	expect(&said, "kind", "overload");
-	assert_non_null(strstr(said.text, "overload: on average 4.0 threads wanted to run on 2 CPUs"));
+	assert_non_null(
+		strstr(said.text, "overload: on average 4.0 threads wanted to run on 2 CPUs"));
 	assert_non_null(strstr(said.text, "waited for one 50 % of the last 1.00 s"));
 	assert_non_null(strstr(said.text, "(2 threads) 50 %"));
 	forget(&said);
@@ -690,16 +692,23 @@ static void test_schema(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inversion),      cmocka_unit_test(test_no_inversion),
-		cmocka_unit_test(test_stopped_peer),   cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_no_quota),       cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_nothing),	       cmocka_unit_test(test_interrupts),
-		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_took),
-		cmocka_unit_test(test_took_partly),    cmocka_unit_test(test_took_in_pieces),
+		cmocka_unit_test(test_inversion),
+		cmocka_unit_test(test_no_inversion),
+		cmocka_unit_test(test_stopped_peer),
+		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_no_quota),
+		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_no_such_thread),
+		cmocka_unit_test(test_took),
+		cmocka_unit_test(test_took_partly),
+		cmocka_unit_test(test_took_in_pieces),
 		cmocka_unit_test(test_wrappers),
 		cmocka_unit_test(test_overload),
 		cmocka_unit_test(test_of_another_thread),
-		cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_schema),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -276,6 +276,13 @@ static int set_stack(struct parse *p, struct rule *r, const char *value)
 	return 0;
 }
 
+static int set_pid_from(struct parse *p, struct rule *r, const char *value)
+{
+	r->pid_from_at = p->at;
+	r->pid_from = strdup(value);
+	return r->pid_from ? 0 : -ENOMEM;
+}
+
 static int set_while_running(struct parse *p, struct rule *r, const char *value)
 {
 	r->while_running = true;
@@ -293,6 +300,7 @@ static const struct option options[] = {
 	{"probability", "probability=PERCENT", set_probability, false},
 	{"same", "same=N/TIME", set_same, false},
 	{"stack", "stack=none|fp|dwarf:SIZE", set_stack, false},
+	{"pid-from", "pid-from=REGEX", set_pid_from, false},
 	{"while-running", "while-running", set_while_running, true},
 };
 
@@ -641,6 +649,7 @@ void rule_free(struct rule *r)
 	free(r->source);
 	free(r->arg);
 	free(r->threshold);
+	free(r->pid_from);
 	free(r);
 }
 

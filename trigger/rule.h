@@ -46,6 +46,8 @@ struct rule {
 	int64_t same_period_ns;
 	enum rule_stack stack;
 	uint32_t stack_bytes;
+	char *pid_from;	    /* a regular expression that finds the pid in a line; NULL: none */
+	size_t pid_from_at; /* where it stands in `text` */
 	bool while_running; /* calls that have not returned yet count too */
 };
 

@@ -78,6 +78,9 @@ int slot_parse(const char *text, struct slot **out, struct err *err)
 		rc = limit(s, err);
 	if (!rc && !s->ops->stacks && s->rule->stack != RULE_STACK_DEFAULT)
 		rc = rule_err(text, 0, err, "%s takes no stack=", s->rule->source);
+	if (!rc && s->ops != &source_file && s->rule->pid_from)
+		rc = rule_err(text, s->rule->pid_from_at, err,
+			      "%s takes no pid-from=", s->rule->source);
 	if (rc)
 		slot_free(s);
 	else

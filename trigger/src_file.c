@@ -16,6 +16,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "trigger/file_owner.h"
 #include "trigger/lines.h"
 #include "trigger/need.h"
 #include "trigger/safepath.h"
@@ -44,8 +45,8 @@ enum mode { MODE_WATCH, MODE_TICK };
 
 struct source {
 	char *path;
-	regex_t regex;
-	bool has_regex;
+	regex_t regex, pid_from;
+	bool has_regex, has_pid_from;
 	int epoll_fd, inotify_fd;
 	struct tick tick;
 	enum mode mode;
@@ -83,23 +84,33 @@ static bool has_back_reference(const char *regex)
 	return false;
 }
 
-static int compile(struct source *s, const struct rule *r, struct err *err)
+static int compile(const struct rule *r, const char *text, size_t at, int flags, regex_t *re,
+		   struct err *err)
 {
 	char why[128];
 	int rc;
 
-	if (has_back_reference(r->threshold))
-		return rule_err(r->text, r->threshold_at, err,
+	if (has_back_reference(text))
+		return rule_err(r->text, at, err,
 				"a regular expression with \\1 to \\9 could take too long: do "
 				"without");
-	rc = regcomp(&s->regex, r->threshold, REG_EXTENDED | REG_NOSUB);
-	if (rc) {
-		regerror(rc, &s->regex, why, sizeof(why));
-		return rule_err(r->text, r->threshold_at, err,
-				"expected a POSIX extended regular expression: %s", why);
-	}
-	s->has_regex = true;
-	return 0;
+	rc = regcomp(re, text, REG_EXTENDED | flags);
+	if (!rc)
+		return 0;
+	regerror(rc, re, why, sizeof(why));
+	return rule_err(r->text, at, err, "expected a POSIX extended regular expression: %s", why);
+}
+
+static int compile_both(struct source *s, const struct rule *r, struct err *err)
+{
+	int rc = compile(r, r->threshold, r->threshold_at, REG_NOSUB, &s->regex, err);
+
+	s->has_regex = !rc;
+	if (rc || !r->pid_from)
+		return rc;
+	rc = compile(r, r->pid_from, r->pid_from_at, 0, &s->pid_from, err);
+	s->has_pid_from = !rc;
+	return rc;
 }
 
 static int check(const struct rule *r, struct err *err)
@@ -307,6 +318,10 @@ static void take_line(struct source *s, const char *line, size_t len, struct sig
 	sighting_add(what, "file=%.180s", s->path);
 	str_safe(text, sizeof(text), line, len);
 	sighting_add(what, "line=%s%s", text, strlen(text) < sizeof(text) - 5 ? "" : "...");
+	if (s->has_pid_from)
+		file_owner_from_line(&s->pid_from, line, len, what);
+	else if (s->fd >= 0)
+		file_owner_writer(s->fd, what);
 }
 
 /* What was appended; false: there is more. */
@@ -457,6 +472,8 @@ static void file_close(struct source *s)
 		close(s->fd);
 	if (s->has_regex)
 		regfree(&s->regex);
+	if (s->has_pid_from)
+		regfree(&s->pid_from);
 	free(s->path);
 	free(s);
 }
@@ -496,7 +513,8 @@ static int file_open(const struct rule *r, const struct source_env *env, struct 
 	s->credited_ns = tick_now();
 	/* The clock that file systems stamp with. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &s->start);
-	rc = s->path ? compile(s, r, err) : err_set(err, -ENOMEM, "out of memory for a trigger");
+	rc = s->path ? compile_both(s, r, err)
+		     : err_set(err, -ENOMEM, "out of memory for a trigger");
 	if (!rc)
 		rc = open_descriptors(s, err);
 	if (!rc)

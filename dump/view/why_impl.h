@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by why_*.c. why_load.c collects facts, why_path.c follows a thread's time to where it was
- * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c, why_took.c, why_overload.c)
- * each look for one kind of trouble and return findings, why.c ranks them, why_say.c writes.
+ * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c, why_took.c,
+ * why_overload.c) each look for one kind of trouble and return findings, why.c ranks them,
+ * why_say.c writes.
  */
 #pragma once
 

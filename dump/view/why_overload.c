@@ -9,10 +9,10 @@
 #include <string.h>
 
 /* Of the time of all CPUs: how much is used, how much more is wanted. */
-#define BUSY	0.95
-#define WANTED	0.5
+#define BUSY   0.95
+#define WANTED 0.5
 /* Of the focus: the wait of one thread that matters. */
-#define WAITED	0.3
+#define WAITED 0.3
 /* Of the time that CPUs ran: what a name is not worth a mention for. */
 #define SMALL	  50
 #define MAX_USERS 64

@@ -167,24 +167,40 @@ static bool is_interval(const struct why *w)
 
 #define RULE_WIDTH 100
 
+/* What was written to a file is long, and what people look for. */
+static bool is_line(const char *saw)
+{
+	return !strncmp(saw, "line=", 5);
+}
+
 /* The rule and what it saw, as far as a line goes; of who asked by hand there is nothing to say. */
 static void put_rule(const struct why *w, struct text *t)
 {
 	const struct meta *m = w->m;
-	size_t len = strlen(m->trigger_rule);
+	size_t len = strlen(m->trigger_rule), shown = 0;
 
 	if (!m->nr_saw || !strcmp(m->trigger_rule, "manual"))
 		return;
 	label(t, "rule");
 	text_safe(t, m->trigger_rule, len < RULE_WIDTH ? len : RULE_WIDTH);
 	for (size_t i = 0; i < m->nr_saw; i++) {
+		/* The file is in the rule. */
+		if (!strncmp(m->saw[i], "file=", 5) || is_line(m->saw[i]))
+			continue;
 		len += strlen(m->saw[i]) + 2;
 		if (len > RULE_WIDTH)
 			break;
-		text_str(t, i ? ", " : ": ");
+		text_str(t, shown++ ? ", " : ": ");
 		text_safe(t, m->saw[i], strlen(m->saw[i]));
 	}
 	text_char(t, '\n');
+	for (size_t i = 0; i < m->nr_saw; i++) {
+		if (!is_line(m->saw[i]))
+			continue;
+		label(t, "line");
+		text_safe(t, m->saw[i] + 5, strlen(m->saw[i]) - 5);
+		text_char(t, '\n');
+	}
 }
 
 /* What the rule saw in one line, unless the verdict is that crash: then it says it all. */

@@ -155,8 +155,8 @@ static const struct chain_frame *user_frame(const struct chain_frame *f)
 
 /*
  * Where the trouble began: a handler of such a signal that crashes in turn, or gives up, stands on
- * the stack above the function that was interrupted. Returns that function and sets *l to its signal;
- * else the crash's own, or NULL.
+ * the stack above the function that was interrupted. Returns that function and sets *l to its
+ *signal; else the crash's own, or NULL.
  *
  *	abort <- on_segv <- (signal return) <- price_of <- main      1 frame was interrupted, by
  *	                                                             the last signal handled

@@ -9,6 +9,7 @@
 #include "recorder/cmd_dump.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
+#include "recorder/pager.h"
 
 #include <stdlib.h>
 
@@ -64,6 +65,7 @@ static int print(struct request *q, const struct cmd_dump *base, const struct cm
 	struct err err = ERR_INIT;
 	int rc, code;
 
+	pager_start();
 	o->to_ns = UINT64_MAX;
 	o->color = cmd_dump_color();
 	o->width = cmd_dump_width();

@@ -10,6 +10,7 @@
 #include "recorder/dumpdir.h"
 #include "recorder/log.h"
 #include "recorder/outfile.h"
+#include "recorder/pager.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -146,7 +147,7 @@ bool cmd_dump_color(void)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+	return isatty(pager_terminal()) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 unsigned cmd_dump_width(void)
@@ -155,7 +156,7 @@ unsigned cmd_dump_width(void)
 	struct winsize w = {0};
 	unsigned long n = columns ? strtoul(columns, NULL, 10) : 0;
 
-	if (!n && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
+	if (!n && !ioctl(pager_terminal(), TIOCGWINSZ, &w))
 		n = w.ws_col;
 	if (!n)
 		return DEFAULT_WIDTH;

@@ -6,6 +6,7 @@
 #include "dump/meta.h"
 #include "dump/view/info.h"
 #include "recorder/cmd_dump.h"
+#include "recorder/pager.h"
 
 static void options(FILE *out)
 {
@@ -25,6 +26,7 @@ static int print(const struct info_options *opt)
 
 	if (code)
 		return code;
+	pager_start();
 	rc = info_print(d.r, d.m, opt, stdout, &res, &err);
 	code = cmd_dump_exit(opt->path, &d, rc, &err, res.nr_bad);
 	cmd_dump_close(&d);

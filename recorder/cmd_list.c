@@ -9,6 +9,7 @@
 #include "dump/view/json.h"
 #include "recorder/dumpdir.h"
 #include "recorder/log.h"
+#include "recorder/pager.h"
 #include "recorder/table.h"
 
 #include <errno.h>
@@ -145,6 +146,8 @@ static int run(int argc, char **argv)
 	rc = dumpdir_read(dir, &all, &err);
 	if (!rc && !all.nr)
 		log_info("there is no dump in %s", dir);
+	if (!rc && all.nr)
+		pager_start();
 	if (!rc && print(&all, json))
 		rc = err_set(&err, -ENOMEM, "out of memory");
 	dumpdir_free(&all);

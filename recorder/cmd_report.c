@@ -9,6 +9,7 @@
 #include "dump/view/report.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
+#include "recorder/pager.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 	rc = cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	if (rc)
 		return rc;
+	pager_start();
 	o->color = cmd_dump_color();
 	o->width = cmd_dump_width();
 	o->progress = cmd_dump_progress;

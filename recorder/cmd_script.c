@@ -8,6 +8,7 @@
 #include "dump/view/script.h"
 #include "recorder/lists.h"
 #include "recorder/log.h"
+#include "recorder/pager.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -141,6 +142,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 	rc = cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	if (rc)
 		return rc;
+	pager_start();
 	o->color = !o->json && cmd_dump_color();
 	rc = script_print(d->r, d->m, o, stdout, &res, &err);
 	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);

@@ -6,6 +6,7 @@
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/view/why.h"
+#include "recorder/pager.h"
 
 #include <errno.h>
 
@@ -104,6 +105,7 @@ static int run(int argc, char **argv)
 		cmd_dump_close(&d);
 		return code;
 	}
+	pager_start();
 	rc = why_print(d.r, d.m, &q.opt, stdout, &res, &err);
 	code = cmd_dump_exit(q.history.path, &d, rc, &err, res.nr_bad_blocks + d.m->nr_broken);
 	cmd_dump_close(&d);

@@ -3,10 +3,12 @@
 #include "recorder/cmd.h"
 
 #include "dump/base/closest.h"
+#include "recorder/pager.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@ static void help(FILE *out)
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		fprintf(out, "  ringback %-9s %s\n", commands[i]->name, commands[i]->help);
 	fputs("\nringback COMMAND --help tells the options; man ringback tells all.\n"
+	      "ringback --no-pager COMMAND prints straight to the terminal.\n"
 	      "Start with: ringback record -a -o /var/tmp    and in another shell: ringback "
 	      "trigger\n",
 	      out);
@@ -92,13 +95,16 @@ static int unknown(const char *name)
  */
 static int finish(int code)
 {
+	bool written;
+	int why;
+
 	errno = 0;
-	if (!fflush(stdout) && !ferror(stdout))
+	written = !fflush(stdout) && !ferror(stdout);
+	why = errno;
+	if (pager_end() || written || code != EXIT_FINE || why == EPIPE)
 		return code;
-	if (code != EXIT_FINE || errno == EPIPE)
-		return code;
-	fprintf(stderr, "ringback: the output can't be written%s%s\n", errno ? ": " : "",
-		errno ? strerror(errno) : "");
+	fprintf(stderr, "ringback: the output can't be written%s%s\n", why ? ": " : "",
+		why ? strerror(why) : "");
 	return EXIT_FAILED;
 }
 
@@ -119,6 +125,11 @@ int main(int argc, char **argv)
 	const struct command *c;
 
 	take_standard();
+	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
+		pager_off();
+		argc--;
+		argv++;
+	}
 	if (argc < 2) {
 		help(stderr);
 		return EXIT_USAGE;

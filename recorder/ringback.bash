@@ -90,12 +90,15 @@ _ringback_value() { # COMMAND OPTION CURRENT
 }
 
 _ringback() {
+	if [ "$COMP_CWORD" -gt 1 ] && [ "${COMP_WORDS[1]}" = --no-pager ]; then
+		COMP_WORDS=("${COMP_WORDS[0]}" "${COMP_WORDS[@]:2}") COMP_CWORD=$((COMP_CWORD - 1))
+	fi
 	local command=${COMP_WORDS[1]} current=${COMP_WORDS[COMP_CWORD]}
 	local before=${COMP_WORDS[COMP_CWORD - 1]} i
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
-		_ringback_words "record trigger status list info script report diff why export symbols check doctor help version" "$current"
+		_ringback_words "record trigger status list info script report diff why export symbols check doctor help version --no-pager" "$current"
 		return
 	fi
 	# --preset=x comes as three words.

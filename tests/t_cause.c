@@ -156,10 +156,9 @@ static struct reader *end(struct story *s)
 	return mk_end(&s->d);
 }
 
-/* As a core file tells of a thread: in middle, called by main. */
-static void thread(struct story *s, uint32_t tid)
+/* As a core file tells of a thread. */
+static void thread_in(struct story *s, uint32_t tid, const uint64_t *chain, size_t bytes)
 {
-	const uint64_t chain[] = {3, (uint64_t)PERF_CONTEXT_USER, CODE + 0x1110, CODE + 0x1230};
 	const uint32_t who[] = {7, tid};
 	const uint64_t ns = HIT;
 	struct buf b = {0};
@@ -179,9 +178,17 @@ static void thread(struct story *s, uint32_t tid)
 		mk_task(&s->d, tid, tid, 7, 1, 0, 0);
 	MK_OK(buf_put(&b, who, sizeof(who)));
 	MK_OK(buf_put(&b, &ns, sizeof(ns)));
-	MK_OK(buf_put(&b, chain, sizeof(chain)));
+	MK_OK(buf_put(&b, chain, bytes));
 	mk_record(&s->threads, PERF_RECORD_SAMPLE, 0, b.p, b.len);
 	buf_free(&b);
+}
+
+/* In middle, called by main. */
+static void thread(struct story *s, uint32_t tid)
+{
+	const uint64_t chain[] = {3, (uint64_t)PERF_CONTEXT_USER, CODE + 0x1110, CODE + 0x1230};
+
+	thread_in(s, tid, chain, sizeof(chain));
 }
 
 /* What info, report or why print; the caller frees it. */
@@ -315,6 +322,24 @@ static void all_threads_of_a_core_are_told(void **state)
 	mk_close(&s->d, r);
 }
 
+/* Thirty calls of middle in each other take the place of one. */
+static void a_recursion_is_one_function(void **state)
+{
+	uint64_t chain[34] = {33, (uint64_t)PERF_CONTEXT_USER, CODE + 0x1010};
+	struct story *s = begin();
+	struct reader *r;
+
+	for (size_t i = 3; i < 33; i++)
+		chain[i] = CODE + 0x1120 + 16 * (i & 1);
+	chain[33] = CODE + 0x1230;
+	thread_in(s, 7, chain, sizeof(chain));
+	r = end(s);
+	expect(r, 'i', "  crashed  leaf (leaf.c:42) <- middle (×30) <- main\n");
+	expect(r, 'r', "crashed  leaf (leaf.c:42) <- middle (×30) <- main\n");
+	expect(r, 'w', "stack     leaf (leaf.c:42) <- middle (×30) <- main\n");
+	mk_close(&s->d, r);
+}
+
 /* Of a program that handles its signals there is only what it told. */
 static void a_crash_may_be_told_by_its_threads_alone(void **state)
 {
@@ -370,6 +395,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_made_up),
 		cmocka_unit_test(of_several_it_is_the_one_that_met_the_rule),
 		cmocka_unit_test(all_threads_of_a_core_are_told),
+		cmocka_unit_test(a_recursion_is_one_function),
 		cmocka_unit_test(a_crash_may_be_told_by_its_threads_alone),
 		cmocka_unit_test(its_records_are_no_rings),
 		cmocka_unit_test(an_interval_is_what_why_looks_at),

@@ -159,12 +159,58 @@ static void test_foreign_names_do_no_harm(void **state)
 	}
 }
 
+/* A tick in leaf, in so many calls of fib in each other, in main. */
+static void tick(struct mk_records *r, uint64_t ns, size_t nr_fib)
+{
+	uint64_t chain[64] = {nr_fib + 3, (uint64_t)PERF_CONTEXT_USER, 0x400010};
+	const uint32_t who[] = {5, 5};
+	struct buf b = {0};
+
+	for (size_t i = 0; i < nr_fib; i++)
+		chain[3 + i] = 0x400110 + (i & 15);
+	chain[3 + nr_fib] = 0x400210;
+	MK_OK(buf_put(&b, who, sizeof(who)));
+	MK_OK(buf_put(&b, &ns, sizeof(ns)));
+	MK_OK(buf_put(&b, chain, (nr_fib + 4) * 8));
+	mk_record(r, PERF_RECORD_SAMPLE, 0, b.p, b.len);
+	buf_free(&b);
+}
+
+static void test_a_recursion_is_one_function(void **state)
+{
+	const uint64_t type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+	const struct fmt_map code = {
+		.key = 1, .path = 1, .start = 0x400000, .end = 0x401000, .ino = 9, .prot = 5};
+	struct mk_records r = {0};
+	struct mk d = mk_begin();
+	char *text;
+
+	mk_host(&d);
+	mk_trigger(&d, 2000000000);
+	mk_channel(&d, 0, "cpu", type);
+	mk_event(&d, 0, 0, "cpu-clock", 0, type);
+	mk_task(&d, 1, 5, 5, 1, 0, 0);
+	mk_comm(&d, 1, 0, "fib");
+	mk_path(&d, 1, "/usr/bin/fib");
+	mk_map(&d, &code);
+	mk_image(&d, 0, FMT_IMAGE_FILE, 0, 1, "/usr/bin/fib");
+	mk_function(&d, 0, 0, 0x100, "leaf");
+	mk_function(&d, 0, 0x100, 0x100, "fib");
+	mk_function(&d, 0, 0x200, 0x100, "main");
+	for (uint64_t i = 0; i < 40; i++)
+		tick(&r, 1000000000 + i * 10000000, 1 + i % 27);
+	text = told(&d, &r, 100);
+	assert_non_null(strstr(text, "100%  fib > main > fib (up to ×27) > leaf\n"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls_are_paired),
 		cmocka_unit_test(test_what_was_not_recorded),
 		cmocka_unit_test(test_foreign_names_do_no_harm),
+		cmocka_unit_test(test_a_recursion_is_one_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

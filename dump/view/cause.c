@@ -100,7 +100,13 @@ static bool is_start(const struct stack_frame *f)
 	return false;
 }
 
-/* The innermost `max` functions of a stack; how many frames it has. */
+static bool same_function(const struct stack_frame *a, const struct stack_frame *b)
+{
+	return a->at.function && a->at.function == b->at.function;
+}
+
+/* A function that calls itself is one. The innermost `max` functions of a stack; how many frames it
+ * has. */
 static size_t put_stack(struct search *s, const struct timeline_record *rec, size_t max,
 			struct text *t)
 {
@@ -110,11 +116,15 @@ static size_t put_stack(struct search *s, const struct timeline_record *rec, siz
 	stack_get(s->st, rec, &k);
 	for (nr = k.nr; nr > 1 && is_start(&k.frames[nr - 1]);)
 		nr--;
-	for (size_t i = 0; i < nr && shown < max; i++) {
+	for (size_t i = 0, next; i < nr && shown < max; i = next) {
+		for (next = i + 1; next < nr && same_function(&k.frames[i], &k.frames[next]);)
+			next++;
 		if (k.frames[i].kernel)
 			continue;
 		text_str(t, shown++ ? " <- " : "");
 		put_frame(&k.frames[i], t);
+		if (next - i > 1)
+			text_fmt(t, " (×%zu)", next - i);
 	}
 	if (shown == max)
 		text_str(t, " <- ..");

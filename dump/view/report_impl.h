@@ -155,8 +155,14 @@ const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size
 #define REPORT_MAX_PATH 128 /* frames */
 #define REPORT_FRAME	96  /* bytes of a name */
 
-/* Names of frames, outermost first, as "main > work > .. > read" in at most `room` columns. */
+/*
+ * Names of frames, outermost first, as "main > fib (×27) > .. > read" in at most `room` columns.
+ * Changes the names.
+ */
 void report_join(char names[][REPORT_FRAME], size_t nr, size_t room, char *out, size_t n);
+/* Appends to a name how often it is there, " (×27)"; `how` has one PRIu64. */
+void report_times(char name[REPORT_FRAME], const char *how, uint64_t nr)
+	__attribute__((format(printf, 2, 0)));
 /* The name of a frame. */
 const char *report_frame(const struct chain_frame *f, char *buf, size_t n);
 /* Functions that say nothing about a stack: entries of the kernel, starts of threads, the

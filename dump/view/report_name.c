@@ -204,12 +204,41 @@ void report_path(struct report *rp, uint32_t chain, unsigned indent, unsigned li
 	report_path_to(rp, chain, UINT_MAX, indent, lines);
 }
 
+void report_times(char name[REPORT_FRAME], const char *how, uint64_t nr)
+{
+	char times[40];
+	size_t len = strlen(name), room;
+
+	room = REPORT_FRAME - 1 - (size_t)snprintf(times, sizeof(times), how, nr);
+	if (len > room)
+		for (len = room; len && ((unsigned char)name[len] & 0xc0) == 0x80;)
+			len--;
+	strcpy(name + len, times);
+}
+
+/* A function that calls itself stands there once, with how often; how many names are left. */
+static size_t fold(char names[][REPORT_FRAME], size_t nr)
+{
+	size_t left = 0;
+
+	for (size_t i = 0, next; i < nr; i = next) {
+		for (next = i + 1; next < nr && !strcmp(names[next], names[i]);)
+			next++;
+		memmove(names[left], names[i], REPORT_FRAME);
+		if (next - i > 1)
+			report_times(names[left], " (×%" PRIu64 ")", next - i);
+		left++;
+	}
+	return left;
+}
+
 void report_join(char names[][REPORT_FRAME], size_t nr, size_t room, char *out, size_t n)
 {
 	bool keep[REPORT_MAX_PATH], gap = false;
 	size_t len = 0;
 
 	*out = '\0';
+	nr = fold(names, nr);
 	choose(names, nr, room, keep);
 	for (size_t i = 0; i < nr && len + REPORT_FRAME + 8 < n; i++) {
 		if (!keep[i]) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where time went: the functions that samples met most, and the call tree of each program, from the
- * outermost function inwards. Functions with one callee that has all their time share a line.
+ * outermost function inwards. Functions with one callee that has all their time share a line; a
+ * function that calls itself is one node.
  */
 #include "dump/base/str.h"
 #include "dump/view/map.h"
@@ -23,6 +24,7 @@ struct node {
 	uint64_t key; /* of the map: parent and name mixed */
 	uint64_t nr, self;
 	uint32_t parent, first, next; /* rows of the map + 1; 0: none */
+	uint32_t nr_deep;	      /* calls of itself, the most in a stack, + 1 */
 	struct chain_frame frame;
 	const char *comm; /* of a root */
 };
@@ -99,13 +101,20 @@ static void add_function(struct stacks_state *st, const struct chain_frame *f, b
 	fn->total += nr;
 }
 
+static void note_depth(struct node *n, uint32_t nr_deep)
+{
+	if (nr_deep > n->nr_deep)
+		n->nr_deep = nr_deep;
+}
+
 /* `nr` samples of one stack. */
 static void add_stack(struct report *rp, struct stacks_state *st, const char *comm, uint32_t chain,
 		      uint64_t nr)
 {
 	struct chain c = chains_get(rp->chains, chain);
-	uint32_t id = child(st, 0, (uintptr_t)comm);
+	uint32_t id = child(st, 0, (uintptr_t)comm), nr_deep = 0;
 	unsigned depth = 0;
+	uint64_t last = 0;
 
 	st->serial++;
 	st->nr += nr;
@@ -115,12 +124,20 @@ static void add_stack(struct report *rp, struct stacks_state *st, const char *co
 	}
 	for (size_t i = c.nr; i-- > 0;) {
 		add_function(st, &c.frames[i], i == 0, nr);
-		if (!id || depth >= MAX_DEPTH || report_is_plumbing(&c.frames[i]))
+		if (!id || report_is_plumbing(&c.frames[i]))
 			continue;
-		id = child(st, id, name_key(&c.frames[i]));
+		if (depth && name_key(&c.frames[i]) == last) {
+			note_depth(node_of(st, id), ++nr_deep);
+			continue;
+		}
+		if (depth >= MAX_DEPTH)
+			continue;
+		last = name_key(&c.frames[i]);
+		id = child(st, id, last);
 		if (!id)
 			continue;
 		depth++;
+		nr_deep = 1;
 		node_of(st, id)->frame = c.frames[i];
 		node_of(st, id)->nr += nr;
 	}
@@ -248,12 +265,14 @@ static uint32_t only_child(const struct stacks_state *st, uint32_t id)
 	return 0;
 }
 
-static void name_node(const struct node *n, char *out, size_t size)
+static void name_node(const struct node *n, char out[REPORT_FRAME])
 {
 	if (n->comm)
-		str_safe(out, size, n->comm, strlen(n->comm));
+		str_safe(out, REPORT_FRAME, n->comm, strlen(n->comm));
 	else
-		report_frame(&n->frame, out, size);
+		report_frame(&n->frame, out, REPORT_FRAME);
+	if (n->nr_deep > 1)
+		report_times(out, " (up to ×%" PRIu64 ")", n->nr_deep);
 }
 
 static void put_branch(struct report *rp, struct stacks_state *st, uint32_t id, unsigned depth);
@@ -287,10 +306,10 @@ static void put_branch(struct report *rp, struct stacks_state *st, uint32_t id, 
 
 	if (st->lines++ >= MAX_LINES)
 		return;
-	name_node(node_of(st, id), names[nr_names++], sizeof(names[0]));
+	name_node(node_of(st, id), names[nr_names++]);
 	while ((next = only_child(st, id)) && nr_names < REPORT_MAX_PATH) {
 		id = next;
-		name_node(node_of(st, id), names[nr_names++], sizeof(names[0]));
+		name_node(node_of(st, id), names[nr_names++]);
 	}
 	report_join(names, nr_names, 2 * (p->width - indent) - 30, line, sizeof(line));
 	len = strlen(line);

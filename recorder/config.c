@@ -345,7 +345,8 @@ const struct config_row config_rows[] = {
 	{"config", 0, "FILE", ROW_TEXT, AT(config_path),
 	 .help = "read this instead of " CONFIG_DEFAULT_PATH "; /dev/null: none"},
 	{"quiet", 'q', NULL, ROW_FLAG, AT(quiet), .help = "say only what went wrong"},
-	{"verbose", 'v', NULL, ROW_FLAG, AT(verbose), .help = "say more"},
+	{"verbose", 'v', NULL, ROW_FLAG, AT(verbose),
+	 .help = "say what is recorded and watched, what each hit led to, and how long dumps took"},
 	{"help", 'h', NULL, ROW_HELP, .help = "this text"},
 	{.name = NULL},
 };

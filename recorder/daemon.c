@@ -28,6 +28,7 @@
 #include "recorder/log.h"
 #include "recorder/pending.h"
 #include "recorder/reach.h"
+#include "recorder/recordlog.h"
 #include "recorder/session.h"
 #include "recorder/status.h"
 #include "recorder/traces.h"
@@ -199,25 +200,12 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
 	struct session *s = d->s;
 	unsigned fill = rule->min_fill_percent > 0 ? recording_fill_percent(s->recording) : 100;
 	enum verdict v = engine_hit(s->engine, rule, what, fill);
-	char time[32];
 
-	switch (v) {
-	case VERDICT_DUMP:
+	recordlog_verdict(s, rule, what, v, fill);
+	if (v == VERDICT_DUMP)
 		freeze(d);
-		log_verbose("%s: dumping", rule->name);
-		break;
-	case VERDICT_POST:
+	else if (v == VERDICT_POST)
 		set_timer(d, engine_due_ns(s->engine));
-		log_verbose("%s: dumping in %s", rule->name,
-			    str_fmt_time(time, sizeof(time), engine_cause(s->engine)->post_ns));
-		break;
-	case VERDICT_MERGED:
-		log_verbose("%s: merged into the dump in the making", rule->name);
-		break;
-	case VERDICT_HELD:
-		log_verbose("%s: held back (cooldown, limit or min-fill)", rule->name);
-		break;
-	}
 	return v;
 }
 
@@ -232,7 +220,7 @@ static bool defer(struct daemon *d, const struct rule *rule, const struct sighti
 	    !pending_keep(&d->pending, rule, what))
 		return false;
 	dumper_hasten(d->s->dumper);
-	log_verbose("%s: a dump of its own as soon as the one before is done", rule->name);
+	log_verbose("hit of %s; a dump of its own as soon as the one before is done", rule->name);
 	return true;
 }
 
@@ -330,22 +318,6 @@ static void seal(struct daemon *d)
 	dumper_seal(s->dumper, merged, nr, &totals);
 }
 
-static void say_committed(const struct dumper_result *r)
-{
-	char file[32], ring[32], window[32], samples[32], lost[64] = "nothing lost", trace[64] = "";
-
-	if (r->lost)
-		snprintf(lost, sizeof(lost), "%lu samples LOST", r->lost);
-	if (r->aux_bytes)
-		snprintf(trace, sizeof(trace), " and %s of trace",
-			 str_fmt_size(file, sizeof(file), r->aux_bytes));
-	log_info("dump: %s events of the last %s, %s of rings%s in a file of %s, %s",
-		 str_fmt_count(samples, sizeof(samples), r->nr_samples),
-		 str_fmt_time(window, sizeof(window), (int64_t)r->window_ns),
-		 str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
-		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
-}
-
 /* ---- CPUs ---- */
 
 static void cpu_offline(struct daemon *d, int cpu)
@@ -430,7 +402,7 @@ static void finish_dump(struct daemon *d)
 	} else {
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
-		say_committed(&r);
+		recordlog_committed(&r);
 		reach_note(s, &r);
 		log_result(r.path);
 	}
@@ -526,27 +498,12 @@ static void stop(struct daemon *d)
 		if (engine_state(s->engine) == ENGINE_POST)
 			freeze_after_post(d);
 	}
-	if (engine_state(s->engine) != ENGINE_ARMED)
+	if (engine_state(s->engine) != ENGINE_ARMED || d->leave)
 		return;
 	d->leave = true;
 	if (engine_nr_open(s->engine))
-		log_info("%lu hits since the last dump are in none: held back, or too late",
+		log_info("hits since the last dump that are in none, held back or too late: %lu",
 			 engine_nr_open(s->engine));
-}
-
-/* What the others are armed in spite of, and what one can not see. */
-static void tell_of_rules(const struct engine *e)
-{
-	for (size_t i = 0; i < engine_nr_rules(e); i++) {
-		struct engine_rule_info r;
-
-		engine_rule_info(e, i, &r);
-		if (*r.why)
-			log_warn("rule %s %s: %s", r.text, r.armed ? "is as it was" : "is left out",
-				 r.why);
-		else if (*r.trouble && !r.nr_hits)
-			log_warn("rule %s: %s", r.text, r.trouble);
-	}
 }
 
 static void reload(struct daemon *d)
@@ -562,7 +519,7 @@ static void reload(struct daemon *d)
 		return;
 	}
 	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
-	tell_of_rules(d->s->engine);
+	recordlog_rules(d->s->engine);
 	log_info("rules and limits are read anew; channels and targets change with a restart");
 }
 
@@ -688,11 +645,9 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 
 	d.more_hits = true; /* what came before anybody slept here may have been told already */
 	if (!rc) {
-		tell_of_rules(s->engine);
-		log_info("recording");
-	}
-	if (!rc)
+		recordlog_begin(s);
 		rc = loop(&d, err);
+	}
 	close_loop(&d);
 	*status = d.exit_status;
 	return rc;

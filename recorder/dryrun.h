@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* record --dry-run: what a recorder with this configuration would record, watch and cost. */
+/* What a recorder with this configuration records, watches and costs: for --dry-run and --verbose.
+ */
 #pragma once
 
+#include <stdio.h>
+
 struct session;
+
+/* `what`: "would record". */
+void plan_print(const struct session *s, const char *what, FILE *out);
 
 /* On stdout; of a session that session_open() has tried without starting anything. */
 void dryrun_print(const struct session *s);

@@ -86,6 +86,9 @@ static void make_dump(struct dumper *d)
 	d->result.rc = dumper_make_file(d, from_ns, started, &released, &d->result.err);
 	if (!released)
 		recording_release(d->opt.recording);
+	d->result.freeze_ns = d->stats.signal_ns;
+	d->result.skew_ns = f->last_paused_ns - f->first_paused_ns;
+	d->result.names_ns = d->symbols.ns;
 	d->result.write_ns = clock_ns() - started;
 	notify(d, DUMPER_DONE);
 }

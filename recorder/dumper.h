@@ -93,9 +93,11 @@ struct dumper_result {
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
 	uint64_t aux_bytes;
 	uint64_t window_ns; /* the shortest over the rings that have wrapped, else the longest */
-	uint64_t write_ns;
-	uint64_t reach_ns;	   /* of the rings that have wrapped, the shortest; 0: none has */
-	const char *reach_channel; /* whose that is; borrowed from the recording */
+	uint64_t freeze_ns; /* from the hit, or the end of its post time, to the last ring paused */
+	uint64_t skew_ns;   /* from the first ring to the last */
+	uint64_t write_ns, names_ns; /* of that the search for names */
+	uint64_t reach_ns;	     /* of the rings that have wrapped, the shortest; 0: none has */
+	const char *reach_channel;   /* whose that is; borrowed from the recording */
 };
 
 /* In DONE: the result; the dumper is IDLE again. */

@@ -61,7 +61,7 @@ static int add(struct slots *list, const char *text, const struct slots_env *wit
 		return rc;
 	}
 	rc = slot_open(s, with->env, &why);
-	if (rc == -ESRCH && lenient) {
+	if ((rc == -ESRCH || rc == -EOPNOTSUPP) && lenient) {
 		slot_off(s, 0, &why);
 		rc = 0;
 	} else if (rc) {

@@ -72,7 +72,8 @@ int engine_add(struct engine *e, const char *text, struct err *err);
  * (SIGHUP). On failure the old ones stay. Rules with the same text go on as they are, see
  * slots_renew(); others keep the counts, cooldown and limit of the one that had
  * their name; a cause that is being answered stays valid. A rule about what is not there any more
- * (-ESRCH) is no failure: it is in the list, not armed, and engine_rule_info() says why.
+ * (-ESRCH), or that this kernel can't watch (-EOPNOTSUPP), is no failure: it is in the list, not
+ * armed, and engine_rule_info() says why.
  */
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err);

@@ -3,6 +3,7 @@
 #include "dump/aux.h"
 
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "dump/reader.h"
 
 #include <errno.h>
@@ -207,10 +208,10 @@ static int hole(const struct cursor *c, int rc, uint64_t end, struct err *err)
 {
 	char place[32];
 
-	err_prefix(err,
-		   "the AUX area of %s lacks %" PRIu64 " bytes, up to %" PRIu64
-		   " before its newest",
-		   aux_place(c->a, place, sizeof(place)), end - c->at, c->at);
+	err_prefix(
+		err,
+		"the AUX area of %s lacks %" PRIu64 " byte%s, up to %" PRIu64 " before its newest",
+		aux_place(c->a, place, sizeof(place)), end - c->at, str_plural(end - c->at), c->at);
 	return rc;
 }
 

@@ -37,14 +37,15 @@ static void print_summary(const char *path, const struct reader_verdict *v, bool
 	str_fmt_count(blocks, sizeof(blocks), v->nr_blocks);
 	str_fmt_count(records, sizeof(records), v->nr_records);
 	if (whole) {
-		printf("%s: whole: %s blocks, %s records\n", path, blocks, records);
+		printf("%s: whole: %s block%s, %s record%s\n", path, blocks,
+		       str_plural(v->nr_blocks), records, str_plural(v->nr_records));
 		return;
 	}
 	str_fmt_count(good, sizeof(good), v->nr_blocks - v->nr_bad_blocks);
 	str_fmt_size(lost, sizeof(lost), v->unclaimed_bytes);
-	printf("%s: damaged: %s of %s known blocks are whole, with %s records; %s belong to no "
-	       "block\n",
-	       path, good, blocks, records, lost);
+	printf("%s: damaged: %s of %s known block%s whole, with %s record%s; %s in no block\n",
+	       path, good, blocks, str_plural(v->nr_blocks), records, str_plural(v->nr_records),
+	       lost);
 }
 
 static int salvage(const char *path, const char *out_path, int code)
@@ -60,7 +61,8 @@ static int salvage(const char *path, const char *out_path, int code)
 	}
 	str_fmt_count(good, sizeof(good), v.nr_blocks - v.nr_bad_blocks);
 	str_fmt_count(records, sizeof(records), v.nr_records);
-	printf("%s: rescued %s blocks with %s records\n", out_path, good, records);
+	printf("%s: rescued %s block%s with %s record%s\n", out_path, good,
+	       str_plural(v.nr_blocks - v.nr_bad_blocks), records, str_plural(v.nr_records));
 	return code;
 }
 

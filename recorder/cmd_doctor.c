@@ -111,9 +111,10 @@ static void print_text(const struct doctor *d)
 	char head[600], mem[32];
 
 	snprintf(head, sizeof(head),
-		 "ringback %s on Linux %s (%s), %u of %u CPUs online, %s of memory, as %s",
+		 "ringback %s on Linux %s (%s), %u of %u CPU%s online, %s of memory, as %s",
 		 RINGBACK_VERSION, d->release, d->machine, d->cpus_online, d->cpus_possible,
-		 str_fmt_size(mem, sizeof(mem), d->mem_bytes), d->user);
+		 str_plural(d->cpus_possible), str_fmt_size(mem, sizeof(mem), d->mem_bytes),
+		 d->user);
 	print_wrapped(head, 0, 2, "");
 	print_wrapped(d->cpu_model, 0, 2, "");
 	for (size_t i = 0; i < d->nr; i++) {

@@ -3,6 +3,7 @@
 #include "recorder/cmd_dump.h"
 
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "dump/meta.h"
 #include "dump/reader.h"
 #include "trigger/kernel/clock.h"
@@ -119,8 +120,8 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 	}
 	if (nr_bad)
 		log_warn("%" PRIu64
-			 " bad blocks or parts of %s were left out; ringback check %s tells more",
-			 nr_bad, path, path);
+			 " bad block%s or part%s of %s left out; ringback check %s tells more",
+			 nr_bad, str_plural(nr_bad), str_plural(nr_bad), path, path);
 	return nr_bad || d->damaged ? EXIT_DAMAGED : EXIT_FINE;
 }
 

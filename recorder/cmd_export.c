@@ -180,17 +180,18 @@ static int refuse_terminal(const struct request *q)
 static void tell_missing(const struct export_result *res, const char *format)
 {
 	if (res->nr_left_out)
-		log_warn("%" PRIu64 " records were left out: %s has no way to say them",
-			 res->nr_left_out, format);
+		log_warn("%" PRIu64 " record%s left out: %s has no way to say them",
+			 res->nr_left_out, str_plural(res->nr_left_out), format);
 	if (res->nr_areas_left_out)
-		log_warn("%" PRIu64 " AUX areas were left out of %s: %s", res->nr_areas_left_out,
-			 format, res->why_area);
+		log_warn("%" PRIu64 " AUX area%s left out of %s: %s", res->nr_areas_left_out,
+			 str_plural(res->nr_areas_left_out), format, res->why_area);
 	if (res->nr_calls_left_out)
-		log_warn("%" PRIu64 " calls were left out, the oldest: %s has the newest that fit; "
+		log_warn("%" PRIu64 " call%s left out, the oldest: %s has the newest that fit; "
 			 "--from and --to choose others",
-			 res->nr_calls_left_out, format);
+			 res->nr_calls_left_out, str_plural(res->nr_calls_left_out), format);
 	if (res->nr_cut)
-		log_warn("%" PRIu64 " records were shortened to fit into %s", res->nr_cut, format);
+		log_warn("%" PRIu64 " record%s shortened to fit into %s", res->nr_cut,
+			 str_plural(res->nr_cut), format);
 }
 
 static int export_to(void *ctx, FILE *out)

@@ -168,8 +168,9 @@ static void print_areas(const json_t *r)
 
 		if (!aux)
 			continue;
-		printf("AUX:        %s: %" PRIu64 " areas of %s", text(channel, "name"),
-		       number(aux, "nr_areas"), size_of(aux, "area_bytes", &size));
+		printf("AUX:        %s: %" PRIu64 " area%s of %s", text(channel, "name"),
+		       number(aux, "nr_areas"), str_plural(number(aux, "nr_areas")),
+		       size_of(aux, "area_bytes", &size));
 		if (number(aux, "blackout_ns"))
 			printf("; last dump: %s, %s new; stopped for up to %s, copied in %s",
 			       size_of(aux, "bytes", &all), size_of(aux, "new_bytes", &fresh),
@@ -243,8 +244,9 @@ static void print_dumps(const json_t *r)
 		str_safe(last, sizeof(last), text(d, "last"), strlen(text(d, "last")));
 		printf("last dump:  %s\n", last);
 	}
-	printf("triggers:   %s hits, %s merged into a dump being made, %s held\n",
-	       count_of(t, "hits", &a), count_of(t, "merged", &b), count_of(t, "held", &c));
+	printf("triggers:   %s hit%s, %s merged into a dump being made, %s held\n",
+	       count_of(t, "hits", &a), str_plural(number(t, "hits")), count_of(t, "merged", &b),
+	       count_of(t, "held", &c));
 }
 
 static void print_processes(const json_t *r)
@@ -252,16 +254,20 @@ static void print_processes(const json_t *r)
 	const json_t *s = get(r, "sideband"), *l = get(r, "ledger");
 	struct word a, b, c, d, e, f;
 
-	printf("processes:  %s tasks, %s exited ones kept, %s mappings; %s of %s memory, %s "
+	printf("processes:  %s task%s, %s exited ones kept, %s mapping%s; %s of %s memory, %s "
 	       "evicted\n",
-	       count_of(l, "tasks", &a), count_of(l, "tombstones", &b), count_of(l, "maps", &c),
-	       size_of(l, "bytes", &d), size_of(l, "max_bytes", &e), count_of(l, "evicted", &f));
+	       count_of(l, "tasks", &a), str_plural(number(l, "tasks")),
+	       count_of(l, "tombstones", &b), count_of(l, "maps", &c),
+	       str_plural(number(l, "maps")), size_of(l, "bytes", &d), size_of(l, "max_bytes", &e),
+	       count_of(l, "evicted", &f));
 	if (number(l, "files") || number(l, "files_dropped"))
-		printf("            %s program files held, %s let go early\n",
-		       count_of(l, "files", &a), count_of(l, "files_dropped", &b));
-	printf("sideband:   %s records, %s lost, %s scans of /proc, %s wake-ups\n",
-	       count_of(s, "records", &a), count_of(s, "lost", &b), count_of(s, "scans", &c),
-	       count_of(s, "wakeups", &d));
+		printf("            %s program file%s held, %s let go early\n",
+		       count_of(l, "files", &a), str_plural(number(l, "files")),
+		       count_of(l, "files_dropped", &b));
+	printf("sideband:   %s record%s, %s lost, %s scan%s of /proc, %s wake-up%s\n",
+	       count_of(s, "records", &a), str_plural(number(s, "records")),
+	       count_of(s, "lost", &b), count_of(s, "scans", &c), str_plural(number(s, "scans")),
+	       count_of(s, "wakeups", &d), str_plural(number(s, "wakeups")));
 }
 
 static void print_cost(const json_t *r)

@@ -184,8 +184,9 @@ static int print_code(const struct cmd_dump *d, struct err *err)
 		rc = codebook_new(d->r, people, &(struct codebook_options){0}, &b, err);
 	if (!rc) {
 		codebook_counts(b, &n);
-		printf("\ncode that Intel PT led through: %s of %zu files are in the dump\n",
-		       str_fmt_size(size, sizeof(size), n.kept_bytes), n.nr_kept);
+		printf("\ncode that Intel PT led through: %s of %zu file%s in the dump\n",
+		       str_fmt_size(size, sizeof(size), n.kept_bytes), n.nr_kept,
+		       str_plural(n.nr_kept));
 	}
 	codebook_free(b);
 	people_free(people);

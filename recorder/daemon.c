@@ -117,8 +117,8 @@ static void drain_sideband(struct daemon *d)
 	if (sideband_drain(s->sideband, rings, nr, &lost, &err))
 		log_warn_err(&err);
 	if (lost && !s->scan_due)
-		log_warn("the kernel dropped %lu records about processes; reading /proc anew",
-			 lost);
+		log_warn("the kernel dropped %lu record%s about processes; reading /proc anew",
+			 lost, str_plural(lost));
 	s->scan_due |= lost > 0;
 	if (s->scan_due && !d->writing && session_scan(s, &err))
 		log_warn_err(&err);

@@ -11,6 +11,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
 
 #include <errno.h>
@@ -218,8 +219,8 @@ static void put(struct stream *s, const void *p, size_t n)
 
 	if (s->nr_dropped && nr_waiting(s) < MAX_WAITING_BYTES / 2) {
 		snprintf(told, sizeof(told),
-			 "ringback: nobody read this for a while: %lu messages dropped\n",
-			 s->nr_dropped);
+			 "ringback: nobody read this for a while: %lu message%s dropped\n",
+			 s->nr_dropped, str_plural(s->nr_dropped));
 		if (s == &output.streams[1])
 			append(s, told, strlen(told));
 		s->nr_dropped = 0;

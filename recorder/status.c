@@ -176,6 +176,6 @@ void status_line(const struct session *s)
 				      recording_channel(s->recording, i)->name,
 				      str_fmt_time(time, sizeof(time), (int64_t)reach));
 	}
-	log_status("recording: %s back; %lu dumps%s", text, s->nr_dumps,
+	log_status("recording: %s back; %lu dump%s%s", text, s->nr_dumps, str_plural(s->nr_dumps),
 		   engine_state(s->engine) == ENGINE_DUMPING ? ", writing one" : "");
 }

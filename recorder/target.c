@@ -3,6 +3,7 @@
 #include "recorder/target.h"
 
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "recorder/log.h"
 
 #include <dirent.h>
@@ -335,25 +336,32 @@ static int need_perfmon(const struct caps *caps, const char *what, struct err *e
 
 static void describe(struct target *t, const struct config *c, pid_t command)
 {
+	bool one = command || c->nr_tids + c->nr_pids == 1;
 	size_t n;
 
 	if (t->cgroup_fd >= 0)
 		snprintf(t->text, sizeof(t->text), "cgroup %s", c->cgroup);
 	else if (t->system && c->nr_cpus)
-		snprintf(t->text, sizeof(t->text), "%zu listed CPUs", c->nr_cpus);
+		snprintf(t->text, sizeof(t->text), "%zu listed CPU%s", c->nr_cpus,
+			 str_plural(c->nr_cpus));
 	else if (t->system)
 		snprintf(t->text, sizeof(t->text), "all CPUs");
 	else if (command)
 		snprintf(t->text, sizeof(t->text), "command %s (process %d)", c->command[0],
 			 command);
+	else if (c->nr_tids == 1)
+		snprintf(t->text, sizeof(t->text), "thread %u", c->tids[0]);
 	else if (c->nr_tids)
 		snprintf(t->text, sizeof(t->text), "%zu threads, first %u", t->nr_tids, c->tids[0]);
+	else if (c->nr_pids == 1)
+		snprintf(t->text, sizeof(t->text), "process %u", c->pids[0]);
 	else
 		snprintf(t->text, sizeof(t->text), "%zu processes, first %u", c->nr_pids,
 			 c->pids[0]);
 	n = strlen(t->text);
 	if (!t->system && t->cgroup_fd < 0 && t->inherit)
-		snprintf(t->text + n, sizeof(t->text) - n, " and what they start");
+		snprintf(t->text + n, sizeof(t->text) - n, " and what %s",
+			 one ? "it starts" : "they start");
 }
 
 static int add_tasks(const struct config *c, pid_t command, struct target *t, struct err *err)

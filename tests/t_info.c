@@ -346,7 +346,7 @@ static void test_aux(void **state)
 	text = print(&d, r, (struct info_options){0});
 	check_width(text);
 	HAS(text, "losses     hardware traces were cut 3 times");
-	HAS(text, "hardware traces lost data to collisions: the kernel says so 1 times");
+	HAS(text, "hardware traces lost data to collisions: the kernel says so 1 time");
 	HAS(text, "aux        pt: 7 MiB of intel_pt in 2 areas of 4 MiB, blackout up to 900 us, "
 		  "clock known\n");
 	HAS(text,

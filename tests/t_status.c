@@ -59,7 +59,7 @@ static const char shown[] =
 	"triggers:   1,237 hits, 2 merged into a dump being made, 1,230 held\n"
 	"processes:  123 tasks, 4 exited ones kept, 999 mappings; 1 MiB of 64 MiB memory, 0 "
 	"evicted\n"
-	"sideband:   99 records, 0 lost, 1 scans of /proc, 4 wake-ups\n"
+	"sideband:   99 records, 0 lost, 1 scan of /proc, 4 wake-ups\n"
 	"own cost:   12.3 ms CPU (0.000 % of one), 12 MiB resident, 18 MiB of rings\n"
 	"            12 voluntary and 3 involuntary context switches\n";
 

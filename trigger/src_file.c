@@ -539,8 +539,8 @@ static void file_plan(const struct source *s, struct source_plan *out)
 static bool file_trouble(const struct source *s, char *out, size_t n)
 {
 	if (s->nr_refused)
-		snprintf(out, n, "%llu times not read: %s", (unsigned long long)s->nr_refused,
-			 s->refused);
+		snprintf(out, n, "%llu time%s not read: %s", (unsigned long long)s->nr_refused,
+			 str_plural(s->nr_refused), s->refused);
 	return s->nr_refused > 0;
 }
 

@@ -95,8 +95,8 @@ static bool program_trouble(const struct source *s, char *out, size_t n)
 {
 	uint64_t nr = tell_nr_dropped(s->tell);
 
-	snprintf(out, n, "%lu messages of programs were dropped: malformed, or nobody wanted them",
-		 nr);
+	snprintf(out, n, "%lu message%s of programs %s dropped: malformed, or nobody wanted them",
+		 nr, str_plural(nr), str_were(nr));
 	return nr > 0;
 }
 

@@ -240,7 +240,8 @@ static void stall_plan(const struct source *s, struct source_plan *out)
 
 static bool stall_trouble(const struct source *s, char *out, size_t n)
 {
-	snprintf(out, n, "%lu programs with a heartbeat could not be watched", s->nr_refused);
+	snprintf(out, n, "%lu program%s with a heartbeat could not be watched", s->nr_refused,
+		 str_plural(s->nr_refused));
 	return s->nr_refused > 0;
 }
 

@@ -440,8 +440,9 @@ static void watch_plan(const struct source *s, struct source_plan *out)
 	if (s->place.code)
 		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n, "executed");
 	else
-		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n, "%u bytes %s",
-			      s->place.bytes, s->place.reading ? "read or written" : "written");
+		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n, "%u byte%s %s",
+			      s->place.bytes, str_plural(s->place.bytes),
+			      s->place.reading ? "read or written" : "written");
 	if (s->place.whole_bytes > s->place.bytes)
 		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n,
 			      " (of %" PRIu64 ")", s->place.whole_bytes);
@@ -456,7 +457,8 @@ static bool watch_trouble(const struct source *s, char *out, size_t n)
 {
 	if (!s->nr_unwatched)
 		return false;
-	snprintf(out, n, "%" PRIu64 " processes not watched: %s", s->nr_unwatched, s->why);
+	snprintf(out, n, "%" PRIu64 " process%s not watched: %s", s->nr_unwatched,
+		 s->nr_unwatched == 1 ? "" : "es", s->why);
 	return true;
 }
 

@@ -21,13 +21,19 @@ int str_time(const char *text, int64_t *ns, struct err *err);
 /* A whole decimal number without sign. 0 or -EINVAL, -ERANGE. */
 int str_u64(const char *text, uint64_t *v, struct err *err);
 
-/* "16 MiB", "3.2 KiB"; "1.204 s", "312 us", "-20.5 ms"; "12,345". Return `out`. */
 /* What follows a noun that was counted: "", "s". */
 static inline const char *str_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
+/* The verb behind it. */
+static inline const char *str_were(uint64_t n)
+{
+	return n == 1 ? "was" : "were";
+}
+
+/* "16 MiB", "3.2 KiB"; "1.204 s", "312 us", "-20.5 ms"; "12,345". Return `out`. */
 char *str_fmt_size(char *out, size_t n, uint64_t bytes);
 char *str_fmt_time(char *out, size_t n, int64_t ns);
 char *str_fmt_count(char *out, size_t n, uint64_t v);

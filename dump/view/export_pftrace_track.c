@@ -165,8 +165,8 @@ void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint6
 	char ring[128], name[200];
 	struct instant i;
 
-	snprintf(name, sizeof(name), "%s: %" PRIu64 " samples lost",
-		 ring_name(pf->x->m, rec->window, ring, sizeof(ring)), nr);
+	snprintf(name, sizeof(name), "%s: %" PRIu64 " sample%s lost",
+		 ring_name(pf->x->m, rec->window, ring, sizeof(ring)), nr, str_plural(nr));
 	begin(&i, TRACK_RINGS, "ringback", name);
 	put(pf, &i, NULL, rec->time_ns);
 }

@@ -49,13 +49,14 @@ static void report_channel(struct info *in, const char *foreign_name, const stru
 
 	str_safe(name, sizeof(name), foreign_name, strlen(foreign_name));
 	if (t->lost)
-		found(in, "%s events of channel %s were lost: the kernel had no room for them",
-		      str_fmt_count(n, sizeof(n), t->lost), name);
+		found(in, "%s event%s of channel %s %s lost: the kernel had no room",
+		      str_fmt_count(n, sizeof(n), t->lost), str_plural(t->lost), name,
+		      str_were(t->lost));
 	if (t->throttled)
 		found(in,
-		      "channel %s was throttled %s times: the kernel left out samples that came "
+		      "channel %s was throttled %s time%s: the kernel left out samples that came "
 		      "too fast",
-		      name, str_fmt_count(n, sizeof(n), t->throttled));
+		      name, str_fmt_count(n, sizeof(n), t->throttled), str_plural(t->throttled));
 	if (t->broken)
 		found(in,
 		      "%s ring%s of channel %s: bytes that are no record; what is older is missing",
@@ -97,8 +98,8 @@ static void find_in_trigger(struct info *in)
 		if (in->m->windows[i].flags & FMT_WINDOW_TRIGGER)
 			lost += in->m->windows[i].lost;
 	if (lost)
-		found(in, "%s records of what met the rule came too late or were too many",
-		      str_fmt_count(n, sizeof(n), lost));
+		found(in, "%s record%s of what met the rule came too late or %s too many",
+		      str_fmt_count(n, sizeof(n), lost), str_plural(lost), str_were(lost));
 }
 
 /* What the kernel said beside the bytes of AUX areas. */
@@ -113,14 +114,14 @@ static void find_in_areas(struct info *in)
 		collision += in->m->areas[i].nr_collision;
 	}
 	if (truncated)
-		found(in, "hardware traces were cut %s times: there was no room for all of it",
-		      str_fmt_count(n, sizeof(n), truncated));
+		found(in, "hardware traces were cut %s time%s: there was no room for all of it",
+		      str_fmt_count(n, sizeof(n), truncated), str_plural(truncated));
 	if (partial)
-		found(in, "hardware traces have gaps: the kernel says so %s times",
-		      str_fmt_count(n, sizeof(n), partial));
+		found(in, "hardware traces have gaps: the kernel says so %s time%s",
+		      str_fmt_count(n, sizeof(n), partial), str_plural(partial));
 	if (collision)
-		found(in, "hardware traces lost data to collisions: the kernel says so %s times",
-		      str_fmt_count(n, sizeof(n), collision));
+		found(in, "hardware traces lost data to collisions: the kernel says so %s time%s",
+		      str_fmt_count(n, sizeof(n), collision), str_plural(collision));
 }
 
 static void find_in_file(struct info *in)
@@ -131,16 +132,18 @@ static void find_in_file(struct info *in)
 	if (!reader_committed(in->r))
 		found(in, "this file is cut or damaged: what follows is what could be read of it");
 	if (m->salvaged)
-		found(in, "this file was rescued from a damaged one: %s blocks and %s are missing",
+		found(in, "this file was rescued from a damaged one: %s block%s and %s are missing",
 		      str_fmt_count(n, sizeof(n), m->salvage.nr_bad_blocks),
+		      str_plural(m->salvage.nr_bad_blocks),
 		      str_fmt_size(size, sizeof(size), m->salvage.unclaimed_bytes));
 	if (m->nr_broken)
-		found(in, "%s parts of this file's description could not be read",
-		      str_fmt_count(n, sizeof(n), m->nr_broken));
+		found(in, "%s part%s of this file's description could not be read",
+		      str_fmt_count(n, sizeof(n), m->nr_broken), str_plural(m->nr_broken));
 	if (in->nr.nr_broken)
 		found(in,
-		      "%s parts of the ledger could not be read: names and mappings may be missing",
-		      str_fmt_count(n, sizeof(n), in->nr.nr_broken));
+		      "%s part%s of the ledger could not be read: names and mappings may be "
+		      "missing",
+		      str_fmt_count(n, sizeof(n), in->nr.nr_broken), str_plural(in->nr.nr_broken));
 	if (!m->has_stats)
 		found(in, "the losses of the dump as a whole are not known: the file has no STATS");
 }
@@ -152,12 +155,14 @@ static void find_in_sideband(struct info *in)
 
 	if (s->nr_evicted)
 		found(in,
-		      "%s processes were dropped from the ledger for want of memory: names may be "
+		      "%s process%s %s dropped from the ledger for want of memory: names may be "
 		      "missing",
-		      str_fmt_count(n, sizeof(n), s->nr_evicted));
+		      str_fmt_count(n, sizeof(n), s->nr_evicted), s->nr_evicted == 1 ? "" : "es",
+		      str_were(s->nr_evicted));
 	if (s->nr_lost)
-		found(in, "%s process events were lost, and made up for by a scan of /proc",
-		      str_fmt_count(n, sizeof(n), s->nr_lost));
+		found(in, "%s process event%s %s lost, and made up for by a scan of /proc",
+		      str_fmt_count(n, sizeof(n), s->nr_lost), str_plural(s->nr_lost),
+		      str_were(s->nr_lost));
 }
 
 static void find_in_dumps(struct info *in)
@@ -166,8 +171,8 @@ static void find_in_dumps(struct info *in)
 	char n[32];
 
 	if (s->nr_refused)
-		found(in, "%s dumps before this one could not be written",
-		      str_fmt_count(n, sizeof(n), s->nr_refused));
+		found(in, "%s dump%s before this one could not be written",
+		      str_fmt_count(n, sizeof(n), s->nr_refused), str_plural(s->nr_refused));
 }
 
 struct info_symbols_end info_symbols_end(const struct meta *m)

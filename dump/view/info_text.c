@@ -212,8 +212,9 @@ static void put_host(struct info *in)
 	info_put_line(in, "host", "%s, %s", safe(a, sizeof(a), m->hostname),
 		      safe(b, sizeof(b), m->os));
 	put_foreign(in, "", m->uname);
-	info_put_line(in, "", "%s, %u of %u CPUs, %s of memory", safe(a, sizeof(a), m->cpu_model),
+	info_put_line(in, "", "%s, %u of %u CPU%s, %s of memory", safe(a, sizeof(a), m->cpu_model),
 		      m->host.nr_cpus_online, m->host.nr_cpus_possible,
+		      str_plural(m->host.nr_cpus_possible),
 		      str_fmt_size(size, sizeof(size), m->host.mem_total_bytes));
 	info_put_line(in, "recorder", "%s, instance %s, pid %u, uid %u",
 		      safe(a, sizeof(a), m->recorder), safe(b, sizeof(b), m->instance),
@@ -257,10 +258,12 @@ static void put_sizes(struct info *in)
 			      str_fmt_size(file, sizeof(file), m->symbols.payload_bytes));
 	else if (m->has_symbol_stats)
 		info_put_line(in, "symbols", "%s", info_symbols_end(m).text);
-	info_put_line(in, "ledger", "%s processes, %s threads, %s mappings",
-		      str_fmt_count(procs, sizeof(procs), in->nr.nr_processes),
-		      str_fmt_count(tasks, sizeof(tasks), in->nr.nr_tasks),
-		      str_fmt_count(maps, sizeof(maps), in->nr.nr_maps));
+	info_put_line(
+		in, "ledger", "%s process%s, %s thread%s, %s mapping%s",
+		str_fmt_count(procs, sizeof(procs), in->nr.nr_processes),
+		in->nr.nr_processes == 1 ? "" : "es",
+		str_fmt_count(tasks, sizeof(tasks), in->nr.nr_tasks), str_plural(in->nr.nr_tasks),
+		str_fmt_count(maps, sizeof(maps), in->nr.nr_maps), str_plural(in->nr.nr_maps));
 }
 
 static void put_channel_events(struct info *in, const struct meta_channel *c)

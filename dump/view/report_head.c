@@ -27,8 +27,9 @@ static void put_host(struct report *rp)
 	end = end ? strchr(end + 1, ' ') : NULL;
 	if (end)
 		*end = '\0';
-	snprintf(line, sizeof(line), "%s, %u CPUs, %s, %s", safe(name, sizeof(name), m->hostname),
-		 m->host.nr_cpus_online, uname, safe(os, sizeof(os), m->os));
+	snprintf(line, sizeof(line), "%s, %u CPU%s, %s, %s", safe(name, sizeof(name), m->hostname),
+		 m->host.nr_cpus_online, str_plural(m->host.nr_cpus_online), uname,
+		 safe(os, sizeof(os), m->os));
 	page_labelled(&rp->page, "host", LABEL, line);
 }
 
@@ -92,8 +93,9 @@ static void put_trigger(struct report *rp)
 			page_labelled(&rp->page, nr++ ? "" : "  saw", LABEL,
 				      safe(line, sizeof(line), m->saw[i]));
 	for (size_t i = 0; i < m->nr_merged; i++) {
-		snprintf(line, sizeof(line), "%s fired too, %" PRIu64 " times",
-			 safe(name, sizeof(name), m->merged[i].name), m->merged[i].f.nr_hits);
+		snprintf(line, sizeof(line), "%s fired too, %" PRIu64 " time%s",
+			 safe(name, sizeof(name), m->merged[i].name), m->merged[i].f.nr_hits,
+			 str_plural(m->merged[i].f.nr_hits));
 		page_labelled(&rp->page, "", LABEL, line);
 	}
 }

@@ -334,9 +334,11 @@ static void print_life(struct report *rp, void *state)
 		return;
 	page_title(&rp->page, "PROCESSES", report_fmt_window(rp, window, sizeof(window), &w));
 	page_line(&rp->page, 2,
-		  "%" PRIu64 " processes and %" PRIu64 " threads started, %" PRIu64
-		  " programs executed, %" PRIu64 " processes ended",
-		  l->nr_forks, l->nr_threads, l->nr_execs, l->nr_ends);
+		  "%" PRIu64 " process%s and %" PRIu64 " thread%s started, %" PRIu64
+		  " program%s executed, %" PRIu64 " process%s ended",
+		  l->nr_forks, l->nr_forks == 1 ? "" : "es", l->nr_threads,
+		  str_plural(l->nr_threads), l->nr_execs, str_plural(l->nr_execs), l->nr_ends,
+		  l->nr_ends == 1 ? "" : "es");
 	put_names(rp, "  executed", l->nr_execs, &l->executed);
 	put_names(rp, "  ended", l->nr_ends, &l->ended);
 }

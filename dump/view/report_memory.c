@@ -235,7 +235,8 @@ static void put_stalls(struct report *rp, struct memory *me)
 {
 	map_sort(&me->stallers, longest_first);
 	if (me->nr_kswapd)
-		page_line(&rp->page, 2, "kswapd was woken %" PRIu64 " times", me->nr_kswapd);
+		page_line(&rp->page, 2, "kswapd was woken %" PRIu64 " time%s", me->nr_kswapd,
+			  str_plural(me->nr_kswapd));
 	if (!map_nr(&me->stallers)) {
 		page_line(&rp->page, 2, "nobody had to reclaim or compact memory");
 		return;

@@ -285,7 +285,8 @@ static void put_functions(struct pt *p)
 		text_char(page->t, '\n');
 	}
 	if (nr > MAX_FUNCTIONS)
-		page_line(page, 2, "and %zu more functions", nr - MAX_FUNCTIONS);
+		page_line(page, 2, "and %zu more function%s", nr - MAX_FUNCTIONS,
+			  str_plural(nr - MAX_FUNCTIONS));
 	page_color(page, PAGE_DIM);
 	page_line(page, 2,
 		  "self: its own instructions; total: until it returned, waiting included");
@@ -404,14 +405,14 @@ static void put_troubles(struct pt *p, const struct pttrace *t)
 	}
 	page_color(&p->rp->page, PAGE_BAD);
 	if (p->nr_lost)
-		page_line(&p->rp->page, 2, "%llu gaps: overflows, or code that is not known here",
-			  (unsigned long long)p->nr_lost);
+		page_line(&p->rp->page, 2, "%llu gap%s: overflows, or code that is not known here",
+			  (unsigned long long)p->nr_lost, str_plural(p->nr_lost));
 	if (nr_unclocked)
-		page_line(&p->rp->page, 2, "%zu areas are of no use: their clock is not known",
-			  nr_unclocked);
+		page_line(&p->rp->page, 2, "%zu area%s of no use: the clock is not known",
+			  nr_unclocked, str_plural(nr_unclocked));
 	if (nr_broken)
-		page_line(&p->rp->page, 2, "%zu areas are damaged: what is newer is shown",
-			  nr_broken);
+		page_line(&p->rp->page, 2, "%zu area%s damaged: what is newer is shown", nr_broken,
+			  str_plural(nr_broken));
 	page_end_color(&p->rp->page);
 }
 

@@ -373,7 +373,7 @@ static void print_stacks(struct report *rp, void *state)
 	char window[64], right[128], name[48];
 
 	collect(rp, &st);
-	snprintf(right, sizeof(right), "%" PRIu64 " samples of %s, %s", st.nr,
+	snprintf(right, sizeof(right), "%" PRIu64 " sample%s of %s, %s", st.nr, str_plural(st.nr),
 		 str_safe(name, sizeof(name), rp->tick->name, strlen(rp->tick->name)),
 		 report_fmt_window(rp, window, sizeof(window), &rp->sampled));
 	page_title(&rp->page, "WHERE CPU TIME WENT", right);

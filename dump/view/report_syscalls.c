@@ -203,8 +203,8 @@ static void print_syscalls(struct report *rp, void *state)
 	char window[64], right[128], n[32];
 
 	add_open(rp, st, &w);
-	snprintf(right, sizeof(right), "%s calls, %s", str_fmt_count(n, sizeof(n), st->nr),
-		 report_fmt_window(rp, window, sizeof(window), &w));
+	snprintf(right, sizeof(right), "%s call%s, %s", str_fmt_count(n, sizeof(n), st->nr),
+		 str_plural(st->nr), report_fmt_window(rp, window, sizeof(window), &w));
 	page_title(&rp->page, "SYSTEM CALLS", right);
 	page_color(&rp->page, PAGE_DIM);
 	text_str(&rp->text, "  call                  time      calls  failed    worst        at"
@@ -214,7 +214,8 @@ static void print_syscalls(struct report *rp, void *state)
 	for (size_t i = 0; i < map_nr(&st->calls) && i < MAX_ROWS; i++)
 		put_call(rp, map_nth(&st->calls, i));
 	if (map_nr(&st->calls) > MAX_ROWS)
-		page_line(&rp->page, 2, "and %zu other calls", map_nr(&st->calls) - MAX_ROWS);
+		page_line(&rp->page, 2, "and %zu other call%s", map_nr(&st->calls) - MAX_ROWS,
+			  str_plural(map_nr(&st->calls) - MAX_ROWS));
 }
 
 const struct report_section report_syscalls = {

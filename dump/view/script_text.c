@@ -371,7 +371,8 @@ static void put_call(struct text *t, const struct script_call *c)
 		if (e->ns)
 			put_duration(t, "  ", e->ns, "");
 		if (e->nr_left)
-			text_fmt(t, ", and %u calls in it that did not return", e->nr_left);
+			text_fmt(t, ", and %u call%s in it that did not return", e->nr_left,
+				 str_plural(e->nr_left));
 		break;
 	case PTSPAN_CALL:
 		text_str(t, e->by_kernel ? "  [by the kernel: a signal]" : "");

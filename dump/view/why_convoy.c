@@ -2,6 +2,7 @@
 /* Threads that stand in line for a lock which goes from hand to hand. */
 #include "dump/view/why_impl.h"
 
+#include "dump/base/str.h"
 #include <errno.h>
 #include <string.h>
 
@@ -144,7 +145,7 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 		text_str(t, " in the others");
 	}
 	t = finding_line(f, "line");
-	text_fmt(t, "%u waits, ", c.nr);
+	text_fmt(t, "%u wait%s, ", c.nr, str_plural(c.nr));
 	why_time(t, c.ns / c.nr);
 	text_fmt(t, " each, through %.1f others one after the other, ",
 		 (double)c.hand_ns / (double)c.ns);

@@ -5,6 +5,7 @@
  */
 #include "dump/view/why_impl.h"
 
+#include "dump/base/str.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ void why_say_function(const struct why *w, struct finding *f, uint32_t thread, u
 	why_who(w, thread, t);
 	text_str(t, " was in ");
 	why_function(&b.function, t);
-	text_fmt(t, " in %u of %u samples\n", b.hits, b.nr);
+	text_fmt(t, " in %u of %u sample%s\n", b.hits, b.nr, str_plural(b.nr));
 }
 
 void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r)
@@ -178,7 +179,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	name_rival(w, &r.top[0], prio, t);
 	text_fmt(t, " kept CPU %d", r.cpu);
 	t = finding_line(f, "usual");
-	text_fmt(t, "a timer woke it %zu times; it ran ", nr);
+	text_fmt(t, "a timer woke it %zu time%s; it ran ", nr, str_plural(nr));
 	why_time(t, usual);
 	text_str(t, " later (median)\n");
 	finding_rivals(w, f, &r);
@@ -246,9 +247,10 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	if (elsewhere)
 		text_str(t, ", while another CPU idled");
 	t = finding_line(f, "time");
-	text_fmt(t, "it ran %.0f %%, waited for a CPU %.0f %% (%zu times, longest ",
+	text_fmt(t, "it ran %.0f %%, waited for a CPU %.0f %% (%zu time%s, longest ",
 		 100 * why_ms(s.ns[SPAN_RUN]) / why_ms(focus),
-		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(focus), s.nr[SPAN_READY]);
+		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(focus), s.nr[SPAN_READY],
+		 str_plural(s.nr[SPAN_READY]));
 	why_time(t, s.longest_ns[SPAN_READY]);
 	text_str(t, ")\n");
 	finding_rivals(w, f, &r);

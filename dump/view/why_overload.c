@@ -5,6 +5,7 @@
  */
 #include "dump/view/why_impl.h"
 
+#include "dump/base/str.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +117,8 @@ static void say_users(const struct why *w, struct finding *f, const struct deman
 		why_say_prio(u->prio, t);
 		text_fmt(t, " %.0f %%", 100 * why_ms(u->ns) / why_ms(d->run_ns));
 	}
-	text_fmt(t, " of the time that %zu CPUs ran\n", schedule_nr_cpus(w->sched));
+	text_fmt(t, " of the time that %zu CPU%s ran\n", schedule_nr_cpus(w->sched),
+		 str_plural(schedule_nr_cpus(w->sched)));
 }
 
 static int find_overload(struct why *w, uint32_t thread, struct finding *f)

@@ -4,6 +4,7 @@
  * what follows is what it rests on, how sure it is, and what was not recorded.
  */
 #include "dump/base/err.h"
+#include "dump/base/str.h"
 #include "dump/view/info.h"
 #include "dump/view/json.h"
 #include "dump/view/why_impl.h"
@@ -101,7 +102,8 @@ static bool has_wrapped(const struct why *w)
 static void missing(const struct why *w, const struct finding *best, struct text *t)
 {
 	if (nr_lost(w))
-		text_fmt(t, "%llu records were lost", (unsigned long long)nr_lost(w));
+		text_fmt(t, "%llu record%s %s lost", (unsigned long long)nr_lost(w),
+			 str_plural(nr_lost(w)), str_were(nr_lost(w)));
 	if (w->nr_bad_blocks)
 		put_missing(t, "parts of the dump cannot be read");
 	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
@@ -287,9 +289,9 @@ static void put_usual(const struct why *w, struct text *t)
 	if (schedule_is_partial(w->sched))
 		text_str(t, "of the recorded threads");
 	else
-		text_fmt(t, "%.0f %% of %zu CPUs busy",
+		text_fmt(t, "%.0f %% of %zu CPU%s busy",
 			 100.0 * (double)total / (double)focus / (double)schedule_nr_cpus(w->sched),
-			 schedule_nr_cpus(w->sched));
+			 schedule_nr_cpus(w->sched), str_plural(schedule_nr_cpus(w->sched)));
 	for (size_t k = 0; k < 3 && top[k].ns; k++) {
 		text_str(t, k ? ", " : ": ");
 		why_who(w, top[k].thread, t);

@@ -401,7 +401,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 	f->sure = SURE_CERTAIN;
 	text_str(t, "fork storm: ");
 	tid_name(w, top.tid, w->end_ns, t);
-	text_fmt(t, " started %u processes in ", top.nr);
+	text_fmt(t, " started %u process%s in ", top.nr, top.nr == 1 ? "" : "es");
 	why_time(t, w->end_ns - from);
 	text_fmt(t, ", %.0f a second", rate);
 	if (name) {
@@ -413,7 +413,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 	why_time(t, cost);
 	text_str(t, " on all CPUs, it itself ");
 	why_time(t, s.ns[SPAN_RUN]);
-	text_fmt(t, "; %u processes were started in all\n", total);
+	text_fmt(t, "; %u process%s started in all\n", total, total == 1 ? "" : "es");
 	if (w->life_ns + 100 * MS < w->focus_ns && w->from_ns + 100 * MS < w->focus_ns) {
 		uint64_t begin = w->life_ns > w->from_ns ? w->life_ns : w->from_ns;
 
@@ -498,7 +498,8 @@ static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 	why_time(t, s.ns[SPAN_RUN]);
 	text_str(t, ", was blocked ");
 	why_time(t, s.ns[SPAN_BLOCKED]);
-	text_fmt(t, " in %zu pieces, longest ", s.nr[SPAN_BLOCKED]);
+	text_fmt(t, " in %zu piece%s, longest ", s.nr[SPAN_BLOCKED],
+		 str_plural(s.nr[SPAN_BLOCKED]));
 	why_time(t, s.longest_ns[SPAN_BLOCKED]);
 	text_str(t, "\n");
 	if (!w->counted[COUNT_RECLAIM])

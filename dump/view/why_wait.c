@@ -5,6 +5,7 @@
  */
 #include "dump/view/why_impl.h"
 
+#include "dump/base/str.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 	why_function(&b->function, &f->function);
 	t = finding_line(f, label);
 	why_function(&b->function, t);
-	text_fmt(t, " in %u of %u samples", b->hits, b->nr);
+	text_fmt(t, " in %u of %u sample%s", b->hits, b->nr, str_plural(b->nr));
 	if (b->syscall && 2 * b->syscall_hits > b->nr)
 		text_fmt(t, "; the kernel worked on %s()", b->syscall);
 	text_str(t, "\n");
@@ -133,7 +134,7 @@ static void say_partner(const struct why *w, struct finding *f, const struct usu
 {
 	struct text *t = finding_line(f, "usual");
 
-	text_fmt(t, "%zu times in the window ", u->nr_partner);
+	text_fmt(t, "%zu time%s in the window ", u->nr_partner, str_plural(u->nr_partner));
 	why_who(w, u->partner, t);
 	text_str(t, " woke it; it slept ");
 	why_time(t, u->median_ns);
@@ -339,7 +340,7 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	finding_busy(f, &b, "there");
 	if (u.nr) {
 		t = finding_line(f, "usual");
-		text_fmt(t, "%zu other waits for threads took ", u.nr);
+		text_fmt(t, "%zu other wait%s for threads took ", u.nr, str_plural(u.nr));
 		why_time(t, u.median_ns);
 		text_str(t, " (median)\n");
 	}
@@ -428,7 +429,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	}
 	text_str(t, ": uninterruptible, waiting for a disk or a lock of the kernel's");
 	t = finding_line(f, "time");
-	text_fmt(t, "%zu times, longest ", s.nr[SPAN_BLOCKED]);
+	text_fmt(t, "%zu time%s, longest ", s.nr[SPAN_BLOCKED], str_plural(s.nr[SPAN_BLOCKED]));
 	why_time(t, s.longest_ns[SPAN_BLOCKED]);
 	text_str(t, "; it ran ");
 	why_time(t, s.ns[SPAN_RUN]);

@@ -12,6 +12,7 @@
 #include "dump/reader.h"
 #include "dump/view/codebook.h"
 #include "dump/view/pttrace.h"
+#include "dump/view/runtimes.h"
 #include "dump/view/symnotes.h"
 #include "recorder/cmd_dump.h"
 #include "recorder/complete.h"
@@ -168,6 +169,29 @@ static void print_advice(const struct complete *c, const char *dump)
 	}
 }
 
+/* What makes programs name the code that they make, if most of their samples lack that. */
+static int print_runtimes(const struct cmd_dump *d, struct err *err)
+{
+	struct text t = TEXT_INIT(stdout);
+	struct runtimes *v = NULL;
+	struct people *people = NULL;
+	uint32_t pid;
+	int rc = people_load(d->r, &people, err);
+
+	rc = rc ? rc : runtimes_new(people, &v, err);
+	rc = rc ? rc : runtimes_read(v, d->r, d->m, err);
+	for (size_t i = 0; !rc && i < MAX_ADVICE && (pid = runtimes_nth(v, i)); i++) {
+		text_str(&t, i ? "" : "\n");
+		runtimes_say(v, pid, &t);
+		text_char(&t, '\n');
+	}
+	text_flush(&t);
+	text_free(&t);
+	runtimes_free(v);
+	people_free(people);
+	return rc;
+}
+
 /* The code that a trace needs, which other files have names for. */
 static int print_code(const struct cmd_dump *d, struct err *err)
 {
@@ -209,7 +233,8 @@ static int show(const char *path)
 		print_table(c);
 		print_advice(c, path);
 		complete_close(c);
-		rc = print_code(&d, &err);
+		rc = print_runtimes(&d, &err);
+		rc = rc ? rc : print_code(&d, &err);
 	}
 	code = cmd_dump_exit(path, &d, rc, &err, 0);
 	cmd_dump_close(&d);

@@ -235,6 +235,21 @@ path=$(dump_now)
 made_code "Node.js that has ended" "$ended"
 rm -f "$path"
 
+# Without these flags it is told that they are missing, in each view.
+in_background node "$work/hot.js" 60000
+silent=$bg_pid
+wait_for 30 has_used "$silent" 150
+path=$(dump_now)
+kill "$silent"
+wait "$silent" 2>/dev/null
+lacks="^ *\(not seen .*\)\?node ($silent): [0-9]* % of its stacks lack the names of JavaScript functions; run it with"
+check "Node.js without the flags: symbols names them" grep -q "$lacks --perf-basic-prof.*(ringback-runtimes(7))$" \
+	<("$RINGBACK" symbols "$path")
+check "... so does report" grep -q "$lacks" <("$RINGBACK" report --comm node "$path")
+check "... and why, where it is about that process" grep -q "$lacks" <("$RINGBACK" why --tid "$silent" "$path")
+empty "... not of one that has them" "$("$RINGBACK" symbols "$path" | grep "(\($alive\|$ended\)).*lack the names")"
+rm -f "$path"
+
 # Its /tmp is another one, where its file is named by another pid.
 in_background unshare --mount --propagation private --pid --fork --mount-proc bash -c \
 	'mount -t tmpfs none /tmp && cd /tmp && shift && exec "$@"' - "$work" "${node[@]}" -e "$(cat "$work/hot.js")" - 60000 2>"$work/unshare"

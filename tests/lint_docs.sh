@@ -134,7 +134,7 @@ if [ -x "$program" ] && [ -x "$build/tests/tool_options" ]; then
 else
 	not_ok "the program is built" "no $program or $build/tests/tool_options"
 fi
-check "the man pages are clean" mandoc -T lint -W warning "${man%.1}"*.1
+check "the man pages are clean" mandoc -T lint -W warning "${man%.1}"*.[17]
 empty "every package is explained in the README" "$(packages)"
 empty "files named in the READMEs are there" "$(named_files)"
 check "the README has at most 200 lines" test "$(wc -l <README.md)" -le 200

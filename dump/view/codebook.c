@@ -384,14 +384,6 @@ static int64_t image_of(struct codebook *b, const struct hits_image *h)
 	return (int64_t)nr;
 }
 
-/* As hits.c has it: what is in no file a process made, or the kernel for it. */
-static bool is_file(const char *path)
-{
-	return !strcmp(path, "[vdso]") ||
-	       (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) != 0 &&
-		strncmp(path, "/dev/zero", 9) != 0 && strncmp(path, "/SYSV", 5) != 0);
-}
-
 /* Where an address lies. */
 struct spot {
 	int64_t image;
@@ -422,7 +414,7 @@ static bool find_spot(struct codebook *b, uint32_t tid, uint64_t ns, uint64_t ad
 	h.path = map.path;
 	s->from = map.f.start;
 	s->to = map.f.end;
-	if (is_file(map.path)) {
+	if (hits_is_file(map.path)) {
 		h.f.kind = FMT_IMAGE_FILE;
 		h.f.ino = map.f.ino;
 		h.f.ino_generation = map.f.ino_generation;

@@ -213,8 +213,7 @@ static void note_mapping(struct hits_image *i, const struct fmt_map *m)
 	}
 }
 
-/* Code that is in no file: whoever runs it has made it, or the kernel for him. */
-static bool is_file(const char *path)
+bool hits_is_file(const char *path)
 {
 	return !strcmp(path, "[vdso]") ||
 	       (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) &&
@@ -267,7 +266,7 @@ static uint32_t find_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t ad
 
 	if (!people_where(h->people, tid, ns, addr, &map, span)) {
 		like.image = image_of_task(h, process_of(h, tid, ns));
-	} else if (is_file(map.path)) {
+	} else if (hits_is_file(map.path)) {
 		like.image = image_of_file(h, &map);
 		like.at = addr - map.f.start + map.f.pgoff;
 	} else {

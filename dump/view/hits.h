@@ -54,6 +54,10 @@ int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err
 void hits_add_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr);
 void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr);
 
+/* Whether a mapping's path is a file's (or the vdso's): code in others was made by whoever runs it.
+ */
+bool hits_is_file(const char *path);
+
 /* After the last was added: images by how often they were hit, places by image and `at`. */
 void hits_sort(struct hits *h);
 size_t hits_nr_images(const struct hits *h);

@@ -7,6 +7,7 @@
 #include "dump/base/str.h"
 #include "dump/view/map.h"
 #include "dump/view/report_impl.h"
+#include "dump/view/runtimes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define MAX_FUNCTIONS 8
 #define MAX_LINES     24
 #define MAX_DEPTH     64
+#define MAX_RUNTIMES  3
 /* Branches below this part of all samples are not shown. */
 #define SMALL_PART 25
 /* A callee with at least 9 of 10 of its caller's samples shares its line. */
@@ -37,6 +39,7 @@ struct function {
 
 struct stacks_state {
 	struct map nodes, functions;
+	struct runtimes *runtimes;
 	uint64_t nr, serial;
 	unsigned lines;
 };
@@ -172,6 +175,9 @@ static void collect(struct report *rp, struct stacks_state *st)
 		row->comm = comm;
 		row->chain = s->chain;
 		row->nr++;
+		if (st->runtimes)
+			runtimes_add(st->runtimes, schedule_thread(rp->sched, s->thread)->pid,
+				     chains_get(rp->chains, s->chain));
 	}
 	for (size_t i = 0; i < map_nr(&same); i++) {
 		const struct same *row = map_nth(&same, i);
@@ -348,10 +354,33 @@ static void put_tree(struct report *rp, struct stacks_state *st)
 		page_line(&rp->page, 2, "and %u thinner branches", st->lines - MAX_LINES);
 }
 
+/* What makes programs name the code that they make; false: there are none. */
+static bool put_runtimes(struct report *rp, const struct stacks_state *st)
+{
+	struct text t = TEXT_INIT(NULL);
+	bool any = false;
+	uint32_t pid;
+
+	for (size_t i = 0; st->runtimes && i < MAX_RUNTIMES; i++, any = true) {
+		t.b.len = 0;
+		pid = runtimes_nth(st->runtimes, i);
+		if (!pid || !runtimes_say(st->runtimes, pid, &t))
+			break;
+		text_char(&t, '\0');
+		page_color(&rp->page, PAGE_DIM);
+		page_wrap(&rp->page, 2, (const char *)t.b.p);
+		page_end_color(&rp->page);
+	}
+	text_free(&t);
+	return any;
+}
+
 static void put_nameless(struct report *rp, const struct stacks_state *st)
 {
 	uint64_t nameless = 0;
 
+	if (put_runtimes(rp, st))
+		return;
 	for (size_t i = 0; i < map_nr(&st->functions); i++) {
 		const struct function *f = map_nth(&st->functions, i);
 
@@ -372,6 +401,7 @@ static void print_stacks(struct report *rp, void *state)
 				  .functions = MAP_INIT(struct function)};
 	char window[64], right[128], name[48];
 
+	runtimes_new(rp->people, &st.runtimes, NULL);
 	collect(rp, &st);
 	snprintf(right, sizeof(right), "%" PRIu64 " sample%s of %s, %s", st.nr, str_plural(st.nr),
 		 str_safe(name, sizeof(name), rp->tick->name, strlen(rp->tick->name)),
@@ -385,6 +415,7 @@ static void print_stacks(struct report *rp, void *state)
 	}
 	map_free(&st.nodes);
 	map_free(&st.functions);
+	runtimes_free(st.runtimes);
 }
 
 const struct report_section report_stacks = {

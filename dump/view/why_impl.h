@@ -42,6 +42,7 @@ struct life {
 enum counter { COUNT_RECLAIM, COUNT_FAULTS, NR_COUNTERS };
 
 struct irqs;
+struct runtimes;
 
 struct path {
 	struct buf pieces; /* newest first */
@@ -58,7 +59,8 @@ struct why {
 	struct chains *chains;
 	struct schedule *sched;
 	struct irqs *irqs;
-	struct buf life; /* struct life */
+	struct runtimes *runtimes; /* with the stacks of all samples */
+	struct buf life;	   /* struct life */
 	bool recorded[NR_LIFE_KINDS], counted[NR_COUNTERS];
 	bool has_samples, has_names;
 	uint64_t nr_bad_blocks;

@@ -4,6 +4,7 @@
 #include "dump/base/str.h"
 #include "dump/view/ahead.h"
 #include "dump/view/fields.h"
+#include "dump/view/runtimes.h"
 #include "dump/view/stack.h"
 #include "dump/view/symbols.h"
 #include "dump/view/timeline.h"
@@ -403,6 +404,19 @@ static void measure_samples(struct why *w)
 	}
 }
 
+static int read_runtimes(struct why *w, struct err *err)
+{
+	int rc = runtimes_new(w->people, &w->runtimes, err);
+
+	for (size_t i = 0; !rc && i < schedule_nr_samples(w->sched); i++) {
+		const struct schedule_sample *s = schedule_sample(w->sched, i);
+
+		runtimes_add(w->runtimes, schedule_thread(w->sched, s->thread)->pid,
+			     chains_get(w->chains, s->chain));
+	}
+	return rc;
+}
+
 int why_load(struct why *w, struct err *err)
 {
 	struct people_counts counts;
@@ -427,7 +441,8 @@ int why_load(struct why *w, struct err *err)
 	if (rc)
 		return err_set(err, rc, "out of memory");
 	measure_samples(w);
-	return choose(w, err);
+	rc = read_runtimes(w, err);
+	return rc ? rc : choose(w, err);
 }
 
 void why_unload(struct why *w)
@@ -435,6 +450,7 @@ void why_unload(struct why *w)
 	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
 		finding_free((struct finding *)w->findings.p + i);
 	why_irqs_free(w->irqs);
+	runtimes_free(w->runtimes);
 	cause_free(&w->cause);
 	buf_free(&w->life);
 	buf_free(&w->findings);

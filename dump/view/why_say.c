@@ -7,6 +7,7 @@
 #include "dump/base/str.h"
 #include "dump/view/info.h"
 #include "dump/view/json.h"
+#include "dump/view/runtimes.h"
 #include "dump/view/why_impl.h"
 
 #include <string.h>
@@ -99,6 +100,24 @@ static bool has_wrapped(const struct why *w)
 	return false;
 }
 
+/* Of those that the verdict is about, the first that keeps the names of its code to itself. */
+static void missing_names(const struct why *w, const struct finding *best, struct text *t)
+{
+	const uint32_t whom[] = {w->asked, best ? best->victim : NO_THREAD,
+				 best ? best->culprit : NO_THREAD};
+	struct text said = TEXT_INIT(NULL);
+
+	for (size_t i = 0; i < sizeof(whom) / sizeof(whom[0]); i++) {
+		if (whom[i] == NO_THREAD ||
+		    !runtimes_say(w->runtimes, schedule_thread(w->sched, whom[i])->pid, &said))
+			continue;
+		put_missing(t, "");
+		text_put(t, said.b.p, said.b.len);
+		break;
+	}
+	text_free(&said);
+}
+
 static void missing(const struct why *w, const struct finding *best, struct text *t)
 {
 	if (nr_lost(w))
@@ -122,6 +141,7 @@ static void missing(const struct why *w, const struct finding *best, struct text
 		put_missing(t, "where threads ran (cpu-clock samples)");
 	else if (!w->has_names)
 		put_missing(t, "names of functions");
+	missing_names(w, best, t);
 	if (best && best->more)
 		put_missing(t, best->more);
 	else if (schedule_has_switches(w->sched) && !schedule_has_stacks(w->sched))

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,28 @@ static int enter_first_namespace(const struct core_state *s, bool *sure, struct 
 	return rc;
 }
 
+/*
+ * Whether the kernel knows the socket (Linux 6.16, core_modes tells since 6.17). An older one takes
+ * the pattern as the name of a file, and no core is written.
+ */
+static bool has_socket(void)
+{
+	char modes[128] = "";
+	struct utsname u;
+	int major = 0, minor = 0, fd;
+
+	fd = open("/proc/sys/kernel/core_modes", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, modes, sizeof(modes) - 1) < 0)
+			*modes = '\0';
+		close(fd);
+		return strstr(modes, "socket");
+	}
+	uname(&u);
+	return sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 16));
+}
+
 /* The socket with a handshake (Linux 6.17), the plain one (6.16), a pipe. */
 static int set_pattern(struct core_state *s, bool sure, struct answer *a, enum core_way *way)
 {
@@ -111,7 +134,10 @@ static int set_pattern(struct core_state *s, bool sure, struct answer *a, enum c
 	struct err last;
 	int rc = -EINVAL;
 
-	for (*way = forced ? CORE_BY_PIPE : CORE_BY_REQUEST;
+	err_set(&last, rc,
+		"--crash-hold: this kernel has no coredump socket, and whether it sees the same "
+		"files as this recorder can't be told without CAP_SYS_PTRACE");
+	for (*way = forced || !has_socket() ? CORE_BY_PIPE : CORE_BY_REQUEST;
 	     *way <= (sure || forced ? CORE_BY_PIPE : CORE_BY_SOCKET); (*way)++) {
 		int n;
 

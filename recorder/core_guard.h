@@ -21,5 +21,5 @@ struct err;
 int core_guard_start(struct core_guard **out, int *fd, struct err *err);
 /* Ends it: the former pattern is back. NULL allowed. Errors are the log's. */
 void core_guard_stop(struct core_guard *g);
-/* How the kernel asks it, for people: "@@/run/ringback/ringback-core.sock". */
+/* How the kernel asks it, for people: "@@/run/ringback/ringback-core.socket". */
 const char *core_guard_pattern(const struct core_guard *g);

@@ -12,7 +12,8 @@
 
 struct err;
 
-#define CORE_SOCKET_NAME "ringback-core.sock"
+/* Not NAME.sock: that is a recorder's (ctl.h). */
+#define CORE_SOCKET_NAME "ringback-core.socket"
 #define CORE_HANDLER	 "crash-handler"
 
 struct core_state {

@@ -95,6 +95,7 @@ for way in socket pipe; do
 	[ $way = pipe ] || check "$way: the kernel asks the socket" grep -q '^@' $setting
 	[ $way = socket ] || check "$way: the kernel starts the program" grep -q '^|.* crash-handler ' $setting
 	check "$way: doctor knows that a recorder has it" grep -q 'a recorder has it' <("$RINGBACK" doctor | tr -s ' \n' ' ')
+	check "$way: its socket is no recorder for status" "$RINGBACK" status
 	check "$way: a second one is refused" grep -q 'there can be one' <(
 		"$RINGBACK" record --config /dev/null --memory 0 -n other -o "$work/dumps" -a -T crash --crash-hold 2>&1
 	)
@@ -195,7 +196,7 @@ kill_both() {
 	wait "$rec_pid" 2>/dev/null
 }
 kill_both
-check "both are killed: the pattern is left" grep -q ringback-core.sock $setting
+check "both are killed: the pattern is left" grep -q ringback-core.socket $setting
 check "doctor says so" grep -q 'recorder that is not there any more' <("$RINGBACK" doctor | tr -s ' \n' ' ')
 equal "doctor --repair puts it back" "kernel.core_pattern is 'core' again" "$("$RINGBACK" doctor --repair)"
 equal "it is back" core "$(cat $setting)"

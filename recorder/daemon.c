@@ -26,6 +26,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/cmd.h"
 #include "recorder/log.h"
+#include "recorder/notify.h"
 #include "recorder/pending.h"
 #include "recorder/reach.h"
 #include "recorder/recordlog.h"
@@ -646,8 +647,10 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 	d.more_hits = true; /* what came before anybody slept here may have been told already */
 	if (!rc) {
 		recordlog_begin(s);
+		notify_manager("READY=1");
 		rc = loop(&d, err);
 	}
+	notify_manager("STOPPING=1");
 	close_loop(&d);
 	*status = d.exit_status;
 	return rc;

@@ -141,6 +141,9 @@ build() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$dir"/kernel/usr/src/*-cloud-amd64 M="$dir/module" "${options[@]}" modules
 }
 
+# One at a time.
+exec 9>"$dir/lock"
+flock 9
 build >"$log" 2>&1 || {
 	tail -n 40 "$log" >&2
 	exit 1

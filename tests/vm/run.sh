@@ -1,21 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [-k new] [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel (-k new: with that of the
-# next release's backports), 4 CPUs (or $VM_CPUS) and the test module (module/pmu.c), under QEMU without the host's help, and
+# run.sh [-k new] [-s] [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel (-k new: with that of
+# the next release's backports), 4 CPUs (or $VM_CPUS) and the test module (module/pmu.c), under QEMU without the host's help, and
 # prints their points as one TAP: "ok N - TEST: what". Exits with 0 when the guest ended by itself and no point failed.
 # Everything is built in $RINGBACK_BUILD/vm (-k new: vm-new); what the kernel said is in console.log there. In the guest: the
 # sources' tests/ in /src, program, loads and tools in /build, the host's own tools and libraries as far as they are named
 # below, the rest from busybox.
+# -s: the host's systemd is the guest's first process, and `make install` has put ringback into /usr. Of systemd's units there
+# are the targets and the journal. What is not the kernel is in vm-systemd (-k new: vm-new-systemd).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 : "${RINGBACK_BUILD:=build}"
 build=$(realpath "$RINGBACK_BUILD")
 program=$(realpath "${RINGBACK:-$build/ringback}")
-dir=$build/vm
-root=$dir/root
+vm=$build/vm
+systemd=
 limit=200
+memory=1G
 tools="bash awk basename bc cat chmod chown cmp comm cp cut date dd diff dirname env find getent grep head id jq ldd ln ls mkdir mktemp mv
 	nproc paste perf pgrep python3 readlink realpath rm rmdir sed seq setpriv setsid sleep sort stat tail taskset tee timeout touch tr
 	truncate uniq unshare wc xargs"
@@ -23,14 +26,20 @@ tools="bash awk basename bc cat chmod chown cmp comm cp cut date dd diff dirname
 kernel=()
 if [ "${1-}" = -k ]; then
 	kernel=(-k "$2")
-	dir=$build/vm-$2
-	root=$dir/root
+	vm=$build/vm-$2
 	shift 2
+fi
+if [ "${1-}" = -s ]; then
+	systemd=1
+	memory=2G
+	shift
 fi
 if [ "${1-}" = -t ]; then
 	limit=$2
 	shift 2
 fi
+dir=$vm${systemd:+-systemd}
+root=$dir/root
 
 # put FILE...: into the guest, at the same place
 put() {
@@ -46,6 +55,23 @@ libraries() {
 	ldd "$@" 2>/dev/null | sed -n 's,.*[[:space:]]\(/[^ ]*\) (0x.*,\1,p' | sort -u
 }
 
+# put_systemd: with the tests as a service of it; $paths: its programs
+put_systemd() {
+	local units=$root/usr/lib/systemd/system
+
+	paths+=(/usr/lib/systemd/systemd{,-journald,-shutdown} /usr/bin/{systemctl,journalctl,kill})
+	mkdir -p "$units"/{sockets,multi-user}.target.wants "$root/new"
+	cp /usr/lib/systemd/system/*.target /usr/lib/systemd/system/systemd-journald* "$units/"
+	ln -s ../systemd-journald.socket ../systemd-journald-dev-log.socket "$units/sockets.target.wants/"
+	cp tests/vm/tests.service "$units/"
+	ln -s ../tests.service "$units/multi-user.target.wants/"
+	ln -sf multi-user.target "$units/default.target"
+	echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
+	printf 'root:x:0:\nadm:x:4:\nnogroup:x:65534:\n' >"$root/etc/group"
+	# What is built already, with whatever flags.
+	env -u MAKEFLAGS -u MAKELEVEL make -s -o all O="$build" DESTDIR="$root" PREFIX=/usr install
+}
+
 make_root() {
 	local tool python paths=()
 
@@ -54,11 +80,12 @@ make_root() {
 	ln -s usr/bin usr/sbin usr/lib usr/lib64 "$root"
 	cp tests/vm/init "$root/init"
 	cp /bin/busybox "$root/usr/bin/busybox"
-	cp "$dir/module/rb_aux.ko" "$root/"
+	cp "$vm/module/rb_aux.ko" "$root/"
 	printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n' >"$root/etc/passwd"
 	for tool in $tools; do
 		paths+=("$(PATH=/usr/bin:/usr/sbin type -P "$tool")")
 	done
+	[ -z "$systemd" ] || put_systemd
 	put "${paths[@]}"
 	# As much of Python as starts and opens a socket.
 	python=$(/usr/bin/python3 -c 'import json; print(json.__path__[0])')
@@ -78,7 +105,7 @@ make_root() {
 # One thread for all CPUs: with one each, QEMU 7.2 now and then runs a breakpoint for ever that the kernel put into its own
 # code and took away again (a tracepoint switched on). It is no slower on two CPUs.
 boot() {
-	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=single -smp "${VM_CPUS:-4}" -m 1G \
+	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=single -smp "${VM_CPUS:-4}" -m "$memory" \
 		-nodefaults -display none -no-reboot \
 		-kernel "$image" -initrd "$dir/initramfs" \
 		-append 'console=ttyS0 panic=-1 quiet loglevel=6' \
@@ -110,13 +137,13 @@ points() {
 
 mkdir -p "$dir"
 : >"$dir/tests.log"
-if ! tests/vm/kernel.sh "${kernel[@]}" "$dir"; then
+if ! tests/vm/kernel.sh "${kernel[@]}" "$vm"; then
 	echo "not ok 1 - the guest's kernel is there and the test module builds"
 	echo "1..1"
 	exit 1
 fi
 # shellcheck disable=SC2012
-image=$(ls "$dir"/kernel/boot/vmlinuz-* "$dir"/kernel/usr/lib/modules/*/vmlinuz 2>/dev/null | head -n 1)
+image=$(ls "$vm"/kernel/boot/vmlinuz-* "$vm"/kernel/usr/lib/modules/*/vmlinuz 2>/dev/null | head -n 1)
 make_root "$@"
 start=$SECONDS
 boot 2>&1 | sed 's/^/# /'

@@ -2,12 +2,15 @@
 /* Options of commands; see cmd_args.h. Called by cmd_*.c. */
 #include "recorder/cmd_args.h"
 
+#include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/meta.h"
 #include "recorder/cmd_dump.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *name_of(const struct option *longs, int val)
 {
@@ -15,6 +18,26 @@ static const char *name_of(const struct option *longs, int val)
 		if (longs->val == val)
 			return longs->name;
 	return "";
+}
+
+static int unknown_option(const struct command *c, const struct cmd_args *args, const char *typed)
+{
+	size_t n = strcspn(typed, "=");
+	struct closest near;
+	struct err err;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, typed);
+	closest_init(&near, name);
+	for (const struct option *o = args->longs; o->name; o++) {
+		char dashed[64];
+
+		snprintf(dashed, sizeof(dashed), "--%s", o->name);
+		closest_add(&near, dashed, NULL);
+	}
+	err_set(&err, -EINVAL, "there is no option '%s'", name);
+	closest_hint(&near, &err, "");
+	return cmd_misuse(c, "%s%s%s", err.what, *err.hint ? ": " : "", err.hint);
 }
 
 /* -200ms after --from is an argument, not an option: getopt takes what follows as it is. */
@@ -32,7 +55,7 @@ int cmd_args_take(const struct command *c, const struct cmd_args *args, void *ct
 		if (val == ':')
 			return cmd_misuse(c, "%s needs a value", argv[optind - 1]);
 		if (val == '?')
-			return cmd_misuse(c, "there is no option '%s'", argv[optind - 1]);
+			return unknown_option(c, args, argv[optind - 1]);
 		if (args->take(ctx, val, optarg, &err))
 			return cmd_misuse(c, "--%s: %s%s%s", name_of(args->longs, val), err.what,
 					  *err.hint ? ": " : "", err.hint);

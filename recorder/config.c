@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_LIMIT   65536   /* more CPUs than any kernel is built for */
-#define PID_LIMIT   4194304 /* PID_MAX_LIMIT of 64-bit kernels */
+#define CPU_LIMIT   65536 /* more CPUs than any kernel is built for */
+#define PID_LIMIT   INT32_MAX
 #define KIB	    1024ull
 #define GIB	    (1024ull * 1024 * 1024)
 #define NAMES_MAX   64

@@ -64,7 +64,7 @@ static int add_rule(struct session *s, const char *text, struct err *err)
 	return 0;
 }
 
-/* A rule that can't be is the user's mistake; *usage says whether it was one. */
+/* *usage: a rule was written wrongly. What it is about may also not be there, as with -e and -p. */
 static int open_engine(struct session *s, bool *usage, struct err *err)
 {
 	struct engine_options eo = {
@@ -91,7 +91,7 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 		rc = default_rules(&s->config, err);
 	for (size_t i = 0; i < s->config.nr_rules && !rc; i++)
 		rc = add_rule(s, s->config.rules[i], err);
-	*usage = rc == -EINVAL || rc == -EEXIST || rc == -ENOENT || rc == -ESRCH;
+	*usage = rc == -EINVAL || rc == -EEXIST;
 	return rc;
 }
 

@@ -110,6 +110,11 @@ record "a CPU that is not there" 'CPU 4000 is not online' 'cpu/online' -C 0,4000
 record "a cgroup that is not there" "cgroup" '[a-z]' --cgroup /no/such/cgroup -e dummy
 run "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e dummy -- /no/such/command
 check "a command that is not there" grep -q "^ringback: .*/no/such/command.*No such file" "$work/e"
+record "no such process, however large its number" "no process 99999999" 'ps -eLf' -p 99999999 -e dummy
+for missing in exit:99999999 'rss:99999999>2G' 'event:sched:sched_swich' "uprobe:$probe:probe_meny" 'psi:memory:some:/no/such>150ms/1s' \
+	"file:$work/nowhere/log~x"; do
+	record "what a rule is about is not there: ${missing%%:*}" . . -T "$missing" -e dummy
+done
 check "no dump came of all this" test -z "$(ls "$work/dumps")"
 
 # --- where dumps go ---
@@ -355,5 +360,10 @@ if mkdir -m 700 /run/ringback 2>/dev/null; then
 	at_end+=("rmdir /run/ringback")
 fi
 user "a recorder that is not his" 'no recorder named' 'sudo' trigger
+record "no such process, however large its number" "no process 99999999" 'ps -eLf' -p 99999999 -e dummy
+for missing in exit:99999999 'rss:99999999>2G' 'event:sched:sched_swich' "uprobe:$probe:probe_meny" 'psi:memory:some:/no/such>150ms/1s' \
+	"file:$work/nowhere/log~x"; do
+	record "what a rule is about is not there: ${missing%%:*}" . . -T "$missing" -e dummy
+done
 check "no dump came of all this" test -z "$(ls "$work/user/dumps" 2>/dev/null)"
 tap_end

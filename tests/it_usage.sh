@@ -94,6 +94,7 @@ if [ "$(id -u)" = 0 ]; then
 else
 	skip "root reads no configuration that others may write" "not root"
 fi
+misuse "so does an option of another command" "no option '--fokus'" 'did you mean --focus' report --fokus=50ms x
 misuse "an unknown command gets the nearest" "no command 'recrod'" "did you mean 'record'" recrod
 misuse "help of an unknown command too" "no command 'rcord'" "did you mean 'record'" help rcord
 misuse "one that is near to none" "no command 'xyzzy'" 'ringback --help' xyzzy

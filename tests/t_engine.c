@@ -289,7 +289,7 @@ static void bad_rules_change_nothing(void **state)
 {
 	struct err err = ERR_INIT;
 
-	assert_int_equal(engine_add(*state, "tides:high", &err), -ENOENT);
+	assert_int_equal(engine_add(*state, "tides:high", &err), -EINVAL);
 	assert_non_null(strstr(err.what, "no trigger source 'tides'"));
 	assert_non_null(strstr(err.hint, "signal:NAME"));
 	assert_int_equal(engine_add(*state, "signal:WINCH;name=manual", &err), -EEXIST);

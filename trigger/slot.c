@@ -48,9 +48,9 @@ static int no_such_source(const char *name, struct err *err)
 		snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
 			 source_table[i]->syntax);
 	}
-	err_set(err, -ENOENT, "this build of ringback has no trigger source '%s'", name);
+	err_set(err, -EINVAL, "this build of ringback has no trigger source '%s'", name);
 	err_hint(err, "it has: %s", list);
-	return -ENOENT;
+	return -EINVAL;
 }
 
 static int limit(struct slot *s, struct err *err)

@@ -180,7 +180,7 @@ static int no_pressure_file(const struct rule *r, const struct wish *w, int rc, 
 	if (w->cgroup && rc == -ENOENT && !cgroup_is_there(w)) {
 		rule_err(r->text, r->arg_at + (size_t)(w->cgroup - r->arg), err,
 			 "there is no cgroup '%s' (looked for %s)", w->cgroup, w->file);
-		return -EINVAL;
+		return -ENOENT;
 	}
 	err_sys(err, rc, "can't watch pressure in %s", w->file);
 	if (rc != -ENOENT && rc != -EOPNOTSUPP && rc != -ENOTDIR)

@@ -65,7 +65,7 @@ int engine_new(const struct engine_options *opt, struct engine **out, struct err
 void engine_free(struct engine *e);
 
 /* Adds a rule and arms it. On failure nothing changed. -EEXIST for a name used twice, or for a
- * signal that another rule waits on; -ENOENT for a source that this build does not have. */
+ * signal that another rule waits on; -EINVAL for a source that this build does not have. */
 int engine_add(struct engine *e, const char *text, struct err *err);
 /*
  * Replaces all added rules and the options, but for their `env`, which has to be the same one

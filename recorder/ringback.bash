@@ -31,6 +31,66 @@ _ringback_names() {
 	echo "${names# }"
 }
 
+# Software events, and tracepoints where they may be read.
+_ringback_events() {
+	echo "cpu-clock task-clock page-faults minor-faults major-faults alignment-faults emulation-faults" \
+		"context-switches cpu-migrations dummy bpf-output cgroup-switches"
+	cat /sys/kernel/tracing/available_events 2>/dev/null
+}
+
+# The last of a list with commas.
+_ringback_event() { # CURRENT
+	local before=
+
+	case $1 in *,*) before=${1%,*}, ;; esac
+	_ringback_words "$(_ringback_events)" "${1##*,}"
+	COMPREPLY=("${COMPREPLY[@]/#/$before}")
+}
+
+# Kinds of rules, and what some are about.
+_ringback_rule() { # CURRENT
+	local names
+
+	case $1 in
+	event:* | rate:*)
+		_ringback_event "${1#*:}"
+		COMPREPLY=("${COMPREPLY[@]/#/${1%%:*}:}")
+		;;
+	signal:*)
+		names=$(compgen -A signal SIG)
+		_ringback_words "signal:${names//$'\n'SIG/ signal:}" "$1"
+		;;
+	psi:*) _ringback_words "$(echo psi:{memory,io}:{some,full} psi:cpu:some psi:irq:full)" "$1" ;;
+	file:* | uprobe:* | uretprobe:* | latency:* | watch:*)
+		mapfile -t COMPREPLY < <(compgen -f -- "${1#*:}")
+		COMPREPLY=("${COMPREPLY[@]/#/${1%%:*}:}")
+		compopt -o nospace 2>/dev/null
+		;;
+	*)
+		names="cpu: crash crash: event: every: exit exit: file: latency: load mem: offcpu: oom program psi: rate: rss:"
+		_ringback_words "$names runqueue signal: stall: syscall: uprobe: uretprobe: watch:" "$1"
+		compopt -o nospace 2>/dev/null
+		;;
+	esac
+}
+
+# Control groups, as paths below the mount or absolute ones.
+_ringback_cgroup() { # CURRENT
+	local dir type mount=/sys/fs/cgroup
+
+	while read -r _ dir type _; do
+		[ "$type" != cgroup2 ] || mount=$dir
+	done </proc/self/mounts
+	case $1 in
+	/*) mapfile -t COMPREPLY < <(compgen -d -- "$1") ;;
+	*)
+		mapfile -t COMPREPLY < <(compgen -d -- "$mount/$1")
+		COMPREPLY=("${COMPREPLY[@]#"$mount/"}")
+		;;
+	esac
+	compopt -o nospace 2>/dev/null
+}
+
 _ringback_options() {
 	case $1 in
 	record)
@@ -73,11 +133,14 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	trigger:-n | trigger:--name | status:-n | status:--name)
 		_ringback_words "$(_ringback_names)" "$3"
 		;;
+	record:-e | record:--event) _ringback_event "$3" ;;
+	record:-T | record:--trigger) _ringback_rule "$3" ;;
+	record:--cgroup) _ringback_cgroup "$3" ;;
 	record:-p | record:--pid)
 		_ringback_words "$(cd /proc && echo [0-9]*)" "$3"
 		;;
-	record:-[CtemTn] | record:--cpu | record:--tid | record:--event | record:--cgroup | \
-		record:--mmap-size | record:--memory | record:--size | record:--channel | record:--trigger | record:--post | \
+	record:-[Ctmn] | record:--cpu | record:--tid | \
+		record:--mmap-size | record:--memory | record:--size | record:--channel | record:--post | \
 		record:--cooldown | record:--max-dumps | record:--max-disk | record:--name | \
 		record:--max-dump-cpus | record:--ledger-size | trigger:--reason | script:--from | script:--to | \
 		script:--comm | script:--pid | script:--tid | script:--cpu | script:--event | \
@@ -89,13 +152,29 @@ _ringback_value() { # COMMAND OPTION CURRENT
 	esac
 }
 
+# "sched:sched_switch" comes as three words, since the colon parts them.
+_ringback_join() {
+	local words=() i at=$COMP_CWORD
+
+	for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+		if [ "$i" -gt 1 ] && { [[ ${COMP_WORDS[i]} == :* ]] || [[ ${COMP_WORDS[i - 1]} == *: ]]; }; then
+			words[${#words[@]} - 1]+=${COMP_WORDS[i]}
+			[ "$i" -gt "$COMP_CWORD" ] || at=$((at - 1))
+		else
+			words+=("${COMP_WORDS[i]}")
+		fi
+	done
+	COMP_WORDS=("${words[@]}") COMP_CWORD=$at
+}
+
 _ringback() {
 	if [ "$COMP_CWORD" -gt 1 ] && [ "${COMP_WORDS[1]}" = --no-pager ]; then
 		COMP_WORDS=("${COMP_WORDS[0]}" "${COMP_WORDS[@]:2}") COMP_CWORD=$((COMP_CWORD - 1))
 	fi
-	local command=${COMP_WORDS[1]} current=${COMP_WORDS[COMP_CWORD]}
-	local before=${COMP_WORDS[COMP_CWORD - 1]} i
+	local command current before i colons
 
+	_ringback_join
+	command=${COMP_WORDS[1]} current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -le 1 ]; then
 		_ringback_words "record trigger status list info script report diff why export symbols check doctor help version --no-pager" "$current"
@@ -113,7 +192,17 @@ _ringback() {
 			return
 		fi
 	done
-	_ringback_value "$command" "$before" "$current" && return
+	if _ringback_value "$command" "$before" "${current#[\'\"]}"; then
+		# Only what stands behind the last colon is replaced, unless it is in quotes.
+		case $COMP_WORDBREAKS:$current in
+		*:*:[\'\"]*) ;;
+		*:*:*:*)
+			colons=${current%"${current##*:}"}
+			COMPREPLY=("${COMPREPLY[@]#"$colons"}")
+			;;
+		esac
+		return
+	fi
 	case $command:$current in
 	*:-*) _ringback_words "$(_ringback_options "$command")" "$current" ;;
 	info:* | script:* | report:* | diff:* | why:* | export:* | symbols:* | check:*) _ringback_files '*.rbd' "$current" ;;

@@ -38,6 +38,8 @@ void recordlog_begin(const struct session *s)
 		store_dir(s->store, dir);
 		plan_print(s, "records", out);
 		fprintf(out, "dumps go to %s\n", dir);
+		if (s->config.config_path)
+			fprintf(out, "configuration %s is read\n", s->config.config_path);
 		fclose(out);
 	}
 	for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {

@@ -9,13 +9,14 @@ cd "$(dirname "$0")/.." || exit 1
 said() {
 	grep -qE "^ringback: $1" "$work/err"
 }
-# What the command does is all that meets the rules.
+# What the command does is all that meets the rule.
 fires='sleep 0.2; kill -USR1 $PPID; sleep 0.3; kill -USR1 $PPID; sleep 0.2'
-timeout 100 "$RINGBACK" record -v --config /dev/null --memory 0 -o "$work/dumps" -e dummy,context-switches -m 16K \
+printf "[record]\npost = 0s\n" >"$work/conf"
+timeout 100 "$RINGBACK" record -v --config "$work/conf" --memory 0 -o "$work/dumps" -e dummy,context-switches -m 16K \
 	-T "signal:USR1;name=mine;cooldown=1m" -- sh -c "$fires" >"$work/out" 2>"$work/err"
 equal "one dump is made" "0 1" "$? $(wc -l <"$work/out")"
 for line in 'records: command sh .*[0-9] rings?, [0-9.]+ [KM]iB of memory' '  channel events: 2 banks of 16 KiB a CPU: dummy, context-switches$' \
-	'rule mine: signal:USR1;name=mine;cooldown=1m$' '    watches  a signalfd for SIGUSR1$' "dumps go to $work/dumps\$" \
+	'rule mine: signal:USR1;name=mine;cooldown=1m$' '    watches  a signalfd for SIGUSR1$' "dumps go to $work/dumps\$" "configuration $work/conf is read\$" \
 	'hit of mine: signal=SIGUSR1, sender_pid=[0-9]+, .*; dump$' 'hit of mine: .*; held: no dump for another [0-9.]+ [sm].*cooldown' \
 	'dump: rings paused [0-9.]+ [um]?s after the hit, within [0-9.]+ [num]?s; file written in [0-9.]+ [um]?s'; do
 	check "verbose says: $line" said "$line"

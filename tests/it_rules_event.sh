@@ -110,6 +110,33 @@ stack=$(info_json "$(path 1)" .trigger.stack)
 echo "# $stack"
 check "which is unwound to where the thread began" grep -q 'getaddrinfo.*__libc_start_call_main\|getaddrinfo.*_start' <<<"$stack"
 rec_stop
+# A program with frame pointers that its C library calls back: its caller is told unless only these are followed.
+cat >"$work/sort.c" <<'END'
+#include <stdlib.h>
+static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+__attribute__((noinline)) static int sort(int *v) { qsort(v, 2, sizeof(*v), compare); return v[0]; }
+int main(void) { int v[2] = {2, 1}; return sort(v) - 1; }
+END
+gcc -O1 -fno-omit-frame-pointer -o "$work/rb-sort" "$work/sort.c"
+# called_back OPTION: $called, the dump of a rule on what it calls back
+called_back() {
+	# shellcheck disable=SC2086
+	rec_start $some -T "uprobe:$work/rb-sort:compare$1"
+	"$work/rb-sort"
+	check "a function that the C library calls makes a dump${1:+ ($1)}" wait_for 10 has_paths 1
+	rec_stop
+	called=$(path 1)
+}
+whole='compare .*<- .*<- sort .*<- main'
+called_back ""
+for view in report why info; do
+	"$RINGBACK" $view "$called" | tr -s '\n ' ' ' >"$work/view"
+	check "$view has its whole stack, through the C library" grep -q "$whole" "$work/view"
+done
+called_back ";stack=fp"
+stack=$(info_json "$called" .trigger.stack)
+echo "# by frame pointers: $stack"
+check "stack=fp has what frame pointers lead to" grep -q '^compare' <<<"$stack"
 
 # --- watch: ---
 # shellcheck disable=SC2086

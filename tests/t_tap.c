@@ -512,6 +512,34 @@ static void the_same_stack_elsewhere_has_the_same_hash(void **state)
 	assert_true(tap_stack_hash((struct bytes){0}) == 0);
 }
 
+/* A copied stack: a frame at its top, whose caller's is behind it. */
+static uint64_t hash_copied(uint64_t at, uint64_t ip, uint64_t caller, uint64_t outer)
+{
+	uint64_t regs[EVENT_USER_REGS_MAX];
+	uint64_t stack[] = {0, at + 32, caller, 77, 0, outer, 78};
+	struct tap_sample s = {.regs = {(const uint8_t *)regs, sizeof(regs)},
+			       .stack = {(const uint8_t *)stack, sizeof(stack)}};
+	struct event_frame where;
+
+	for (size_t i = 0; i < EVENT_USER_REGS_MAX; i++)
+		regs[i] = i;
+	assert_true(event_user_frame(s.regs, &where));
+	regs[where.ip] = ip;
+	regs[where.sp] = at;
+	regs[where.fp] = at + 8;
+	return tap_sample_hash(&s);
+}
+
+static void callers_in_a_copied_stack_count(void **state)
+{
+	uint64_t hash = hash_copied(0x7ff000, 0x1abc, 0x1200, 0x1300);
+
+	assert_true(hash == hash_copied(0x9ff000, 0x2abc, 0x2200, 0x2300));
+	assert_true(hash != hash_copied(0x7ff000, 0x1abd, 0x1200, 0x1300));
+	assert_true(hash != hash_copied(0x7ff000, 0x1abc, 0x1201, 0x1300));
+	assert_true(hash != hash_copied(0x7ff000, 0x1abc, 0x1200, 0x1301));
+}
+
 /* ---- what can't be opened ---- */
 
 static void a_bad_filter_says_so(void **state)
@@ -543,6 +571,7 @@ int main(void)
 		cmocka_unit_test(a_cpu_goes_and_comes),
 		cmocka_unit_test(stack_and_registers_are_sampled),
 		cmocka_unit_test(the_same_stack_elsewhere_has_the_same_hash),
+		cmocka_unit_test(callers_in_a_copied_stack_count),
 		cmocka_unit_test(a_bad_filter_says_so),
 	};
 

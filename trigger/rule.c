@@ -624,7 +624,8 @@ int rule_parse(const char *text, struct rule **out, struct err *err)
 			   .hysteresis_percent = -1,
 			   .probability = 1,
 			   .max_same = -1,
-			   .same_period_ns = -1};
+			   .same_period_ns = -1,
+			   .stack_bytes = DEFAULT_STACK};
 	r->text = strdup(text);
 	r->arg = strdup("");
 	r->threshold = strdup("");

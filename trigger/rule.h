@@ -16,7 +16,7 @@ struct err;
 
 /* What of the stack is recorded with a hit. */
 enum rule_stack {
-	RULE_STACK_DEFAULT, /* not given */
+	RULE_STACK_DEFAULT, /* not given: as DWARF */
 	RULE_STACK_NONE,
 	RULE_STACK_FP,	  /* the call chain by frame pointers */
 	RULE_STACK_DWARF, /* a copy of `stack_bytes`, unwound when the dump is read */

@@ -86,7 +86,7 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 	int rc;
 
 	tap_set_stack(&o, s->rule);
-	o.ring_bytes += 4ull * o.stack_bytes;
+	o.ring_bytes += 2ull * o.stack_bytes; /* a ring for each process */
 	rc = threads_list(w->pid, &tids, &o.nr_tids, err);
 
 	if (rc)

@@ -182,7 +182,7 @@ void tap_set_stack(struct tap_options *o, const struct rule *r)
 	if (r->stack == RULE_STACK_NONE)
 		return;
 	o->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	if (r->stack != RULE_STACK_DWARF)
+	if (r->stack == RULE_STACK_FP)
 		return;
 	o->sample_type |= PERF_SAMPLE_STACK_USER;
 	o->stack_bytes = r->stack_bytes;

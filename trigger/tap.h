@@ -34,7 +34,8 @@ struct tap_options {
 	struct brakes *brakes;
 };
 
-/* What the rule's stack= says, else a call chain by frame pointers. */
+/* What the rule's stack= says, else a copy of the stack: whose libraries have no frame pointers is
+ * told, too. */
 void tap_set_stack(struct tap_options *o, const struct rule *r);
 
 /* Opened and enabled on all CPUs that are online. 0 or -errno, with what the user can do. */
@@ -68,7 +69,8 @@ int tap_next(struct tap *t, struct tap_sample *out, struct err *err);
  * of user addresses it has only what address space randomisation leaves alone. 0: no chain.
  */
 uint64_t tap_stack_hash(struct bytes chain);
-/* Likewise of a sample, whose user part may be registers and a copy of its stack instead. */
+/* Likewise of a sample, whose user part may be registers and a copy of its stack instead: of this
+ * the callers by frame pointers, as a call chain has them. */
 uint64_t tap_sample_hash(const struct tap_sample *s);
 
 /* Hits that did not fit into the rings since last asked, once tap_next() has said that none is

@@ -24,6 +24,8 @@
 		    PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |                \
 		    PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
 
+#define MAX_CALLERS 127 /* as the kernel follows unless told otherwise */
+
 /* ---- one sample ---- */
 
 static bool take_chain(struct bytes *b, struct bytes *out)
@@ -115,12 +117,29 @@ uint64_t tap_stack_hash(struct bytes chain)
 	return any && !hash ? 1 : any ? hash : 0;
 }
 
+/* A frame: { u64 the caller's frame; u64 where it goes on; }, further up than the one before. */
+static uint64_t mix_callers(uint64_t hash, const struct event_frame *f, struct bytes stack)
+{
+	uint64_t at = f->fp, frame[2];
+
+	for (int i = 0; i < MAX_CALLERS && span_fits(at - f->sp, sizeof(frame), stack.len); i++) {
+		memcpy(frame, stack.p + (at - f->sp), sizeof(frame));
+		hash = mix(hash, frame[1] & 0xfff);
+		if (frame[0] <= at)
+			break;
+		at = frame[0];
+	}
+	return hash;
+}
+
 uint64_t tap_sample_hash(const struct tap_sample *s)
 {
 	uint64_t hash = tap_stack_hash(s->chain);
 	struct event_frame f;
 
-	return s->stack.len && event_user_frame(s->regs, &f) ? mix(hash, f.ip & 0xfff) | 1 : hash;
+	if (!s->stack.len || !event_user_frame(s->regs, &f))
+		return hash;
+	return mix_callers(mix(hash, f.ip & 0xfff), &f, s->stack) | 1;
 }
 
 /* ---- rings ---- */

@@ -10,7 +10,8 @@ said() {
 	grep -qE "^ringback: $1" "$work/err"
 }
 # What the command does is all that meets the rule.
-fires='sleep 0.2; kill -USR1 $PPID; sleep 0.3; kill -USR1 $PPID; sleep 0.2'
+fires="sleep 0.2; kill -USR1 \$PPID; until [ -s $work/out ]; do sleep 0.05; done; kill -USR1 \$PPID
+	until grep -qE 'mine: .*(held|merged)' $work/err; do sleep 0.05; done"
 printf "[record]\npost = 0s\n" >"$work/conf"
 timeout 100 "$RINGBACK" record -v --config "$work/conf" --memory 0 -o "$work/dumps" -e dummy,context-switches -m 16K \
 	-T "signal:USR1;name=mine;cooldown=1m" -- sh -c "$fires" >"$work/out" 2>"$work/err"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
+# TIMEOUT: 700
 #
 # The service under systemd: tests/vm/guest/it_unit.sh in a guest with Debian's 6.1, where crashes come by a pipe. By hand with a
-# newer kernel, where they come by a socket: tests/vm/run.sh -k new -s -t 300 tests/vm/guest/it_unit.sh
-VM_CPUS=2 exec tests/vm/run.sh -s -t 300 tests/vm/guest/it_unit.sh
+# newer kernel, where they come by a socket: tests/vm/run.sh -k new -s -t 600 tests/vm/guest/it_unit.sh
+VM_CPUS=2 exec tests/vm/run.sh -s -t 600 tests/vm/guest/it_unit.sh

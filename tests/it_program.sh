@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: heartbeats come in time
 # SANITIZE
 #
 # Programs tell the recorder (trigger/ringback.h): a trigger with a reason, heartbeats that stop, who may and who may not,
@@ -84,7 +83,8 @@ check "one stall is one hit" test "$(nr_dumps stall-300ms)" -le $((stalls + 1 + 
 stalls=$(nr_dumps stall-300ms)
 chrt -r 1 "$tell" beat 20 500 >"$work/beats" 2>&1 &
 beats=$!
-sleep 0.5
+beats_come() { [ "$(awk '/^voluntary/ { print $2 }' "/proc/$beats/status")" -gt 20 ]; }
+wait_for 20 beats_come
 kill -STOP "$beats"
 check "one that is stopped has stalled" wait_for 20 has_dumps stall-300ms $((stalls + 1))
 kill -CONT "$beats"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Analysis of a large dump, 100 MB of file by default: `report`, `report --html` and `why`, wall clock, CPU and peak memory,
-# runs interleaved, and the size of the page; beside `perf report` of what `export -f perf` makes of the same dump, run once.
-# The dump is of a parallel compile with call chains of the scheduler and of memory, and system calls. BENCH_MB: a smaller
-# one; rings take 20 times as much. BENCH_DUMP: one that is there already. Medians of $RUNS runs.
+# runs interleaved, the size of the page, and how quick it is in Chromium; beside `perf report` of what `export -f perf` makes
+# of the same dump, run once. The dump is of a parallel compile with call chains of the scheduler and of memory, and system
+# calls. BENCH_MB: a smaller one; rings take 20 times as much. BENCH_DUMP: one that is there already. Medians of $RUNS runs.
 . tests/bench/lib.sh
 . tests/bench/lib_load.sh
 
@@ -68,6 +68,10 @@ for ((i = 0; i < runs; i++)); do
 done
 result report "$work/report"
 result 'report --html' "$work/html" "a page of $(awk -v n="$(stat -c %s "$work/page.html")" 'BEGIN { printf "%.1f", n / 1e6 }') MB"
+mkdir "$work/browser"
+timeout -k 5 300 node tests/html_storm.js "$work/page.html" "$work/browser" >"$work/page" || echo "failed: the page in Chromium" >&2
+row 'its page opens' "$(awk '/^ready/ { print $2 }' "$work/page")" ms
+row 'a zoom in it is drawn' "$(awk '/^frame/ { print $2 }' "$work/page")" ms "median of 40, $(awk '/^frame/ { print $4 }' "$work/page") ms at worst"
 result why "$work/why"
 timed "$work/export" "$RINGBACK" export -f perf -o "$work/perf.data" "$path"
 result 'export -f perf' "$work/export"

@@ -16,7 +16,7 @@ PREFIX	?= /usr/local
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 VERSION	:= 0.1.0
 
-CPPFLAGS := -I. -I$(O)/proto -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
+CPPFLAGS := -I. -I$(O)/proto -I$(O)/skel -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
 	    -DRINGBACK_CONF='"$(SYSCONFDIR)/ringback/ringback.conf"'
 CFLAGS	?= -O2 -g
 CFLAGS	+= -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -41,11 +41,11 @@ base_SRC := $(wildcard dump/base/*.c)
 dump_SRC := $(wildcard dump/*.c)
 view_SRC := $(wildcard dump/view/*.c)
 kernel_SRC := $(wildcard trigger/kernel/*.c)
-trigger_SRC  := $(filter-out trigger/crash_lib%,$(wildcard trigger/*.c))
+trigger_SRC  := $(filter-out trigger/crash_lib% %.bpf.c,$(wildcard trigger/*.c trigger/bpf/*.c))
 recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
 # Messages of other tools' formats, from our own descriptions of them.
 PROTO	 := $(patsubst dump/view/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/*.proto))
-LIBS	 := -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lipt -lm
+LIBS	 := -lbpf -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lipt -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))
@@ -86,6 +86,16 @@ $(O)/proto/%.o: $(O)/proto/%.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
 $(call obj,$(view_SRC)): | $(PROTO:=.h)
 $(call lib,view): $(PROTO:=.o)
+
+# What runs in the kernel, as headers that hold the programs and load them. The compiler for it is always clang.
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+BPF_CC	 := clang -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -I. -I/usr/include/$(shell uname -m)-linux-gnu -Wall -Werror
+$(O)/skel/%.skel.h: %.bpf.c $(wildcard trigger/bpf/*.h)
+	@mkdir -p $(@D)
+	@echo "  BPF     $<"
+	$(Q)$(BPF_CC) -c -o $(@:.skel.h=.o) $< && \
+		PATH=$$PATH:/usr/sbin bpftool gen skeleton $(@:.skel.h=.o) name $(notdir $*)_bpf >$@.new && mv $@.new $@
+$(patsubst %.bpf.c,$(O)/%.o,$(wildcard trigger/bpf/*.bpf.c)): $(O)/%.o: $(O)/skel/%.skel.h
 
 define layer_rule
 $(call lib,$(1)): $(call obj,$($(1)_SRC))

@@ -3,6 +3,7 @@
 #include "recorder/channel.h"
 
 #include "dump/base/err.h"
+#include "dump/base/sleepstack.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/target.h"
 
@@ -68,6 +69,8 @@ static uint64_t choose_sample_type(const struct channel *c, const struct caps *c
 			type |= PERF_SAMPLE_ADDR;
 		if (period_varies(e))
 			type |= PERF_SAMPLE_PERIOD;
+		if (channel_is_sleeps(c, i))
+			type |= PERF_SAMPLE_RAW;
 	}
 	if (nr_tracepoints)
 		type |= PERF_SAMPLE_RAW;
@@ -221,6 +224,11 @@ void channel_free(struct channel *c)
 	free(c->pmu);
 	free(c->name);
 	free(c);
+}
+
+bool channel_is_sleeps(const struct channel *c, size_t i)
+{
+	return !strcmp(c->events.v[i]->name, SLEEP_STACKS);
 }
 
 bool channel_leads(const struct channel *c, size_t i)

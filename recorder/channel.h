@@ -56,6 +56,8 @@ int channel_new(const struct config_channel *c, uint32_t id, uint32_t first_even
 		struct channel **out, struct err *err);
 void channel_free(struct channel *c);
 
+/* Its event `i` is sleep-stacks: written by BPF programs (trigger/bpf/sleeps.h). */
+bool channel_is_sleeps(const struct channel *c, size_t i);
 /* Whether its event `i` leads a group: the first does of all that need none of their own. */
 bool channel_leads(const struct channel *c, size_t i);
 /* The attr of its event `i`, disabled when it leads a group that is not to be inherited. */

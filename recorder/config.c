@@ -185,7 +185,7 @@ static int set_preset(struct config *c, const char *text, struct err *err)
 {
 	const char *names[NAMES_MAX] = {NULL}, *help;
 
-	if (!preset_find(text)) {
+	if (!preset_find(text, false)) {
 		for (size_t i = 0; i + 1 < NAMES_MAX && preset_nth(i, &names[i], &help); i++)
 			;
 		err_set(err, -EINVAL, "there is no preset '%s'", text);

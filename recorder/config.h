@@ -56,6 +56,7 @@ struct config {
 	struct config_channel *channels;
 	size_t nr_channels;
 	char *preset;	   /* --preset */
+	bool plain_preset; /* without sleep-stacks: found out at start */
 	unsigned nr_banks; /* --banks */
 	char **rules;	   /* -T */
 	size_t nr_rules;
@@ -102,8 +103,9 @@ void config_help(FILE *out);
 /* Prints one line an option, "LONG SHORT ARG", for the lint of man page and completion. */
 void config_list(FILE *out);
 
-/* A preset's channels as --channel texts, ended by NULL; NULL when there is none of that name. */
-const char *const *preset_find(const char *name);
+/* A preset's channels as --channel texts, ended by NULL; NULL when there is none of that name.
+ * `plain`: without BPF. */
+const char *const *preset_find(const char *name, bool plain);
 /* Name and one line of help of preset `i`; false past the last. */
 bool preset_nth(size_t i, const char **name, const char **help);
 

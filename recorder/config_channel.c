@@ -262,7 +262,7 @@ static void apply_common(const struct config *c, struct config_channel *ch, bool
 
 static int add_preset(struct list *l, const struct config *c, struct err *err)
 {
-	const char *const *texts = c->preset ? preset_find(c->preset) : NULL;
+	const char *const *texts = c->preset ? preset_find(c->preset, c->plain_preset) : NULL;
 	struct list given = {c->channels, c->nr_channels};
 
 	for (; texts && *texts; texts++) {

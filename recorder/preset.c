@@ -19,6 +19,9 @@
  */
 #define SLEEPS "sched:sched:sched_switch,sched:sched_waking;size=8M;stack=fp"
 #define MOVES  "moves:sched:sched_migrate_task;size=512K"
+/* Where BPF chooses which stacks are needed: few. */
+#define SWITCHES "sched:sched:sched_switch,sched:sched_waking,sched:sched_migrate_task;size=4M"
+#define PLACES	 "sleeps:sleep-stacks;size=2M;stack=fp"
 #define LIFE                                                                                       \
 	"life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,"         \
 	"signal:signal_generate,signal:signal_deliver,oom:mark_victim;size=256K"
@@ -28,6 +31,9 @@ struct preset {
 	const char *channels[5]; /* ended by NULL */
 };
 
+/* The preset waits without BPF. */
+static const char *const plain_waits[] = {CPU, SLEEPS, MOVES, LIFE, NULL};
+
 static const struct preset presets[] = {
 	{"default", "cpu, sched and life together", {CPU, SCHED, LIFE}},
 	{"cpu", "where time goes: stacks of running threads, 99 a second and CPU", {CPU}},
@@ -35,7 +41,7 @@ static const struct preset presets[] = {
 	{"life", "processes that start and end, signals, victims of the OOM killer", {LIFE}},
 	{"waits",
 	 "default, with the stacks of who goes to sleep and who wakes, for `why`",
-	 {CPU, SLEEPS, MOVES, LIFE}},
+	 {CPU, SWITCHES, PLACES, LIFE}},
 	{"syscalls",
 	 "every system call with arguments and result",
 	 {"syscalls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=4M"}},
@@ -61,11 +67,11 @@ static const struct preset presets[] = {
 
 #define NR_PRESETS (sizeof(presets) / sizeof(presets[0]))
 
-const char *const *preset_find(const char *name)
+const char *const *preset_find(const char *name, bool plain)
 {
 	for (size_t i = 0; i < NR_PRESETS; i++)
 		if (!strcmp(presets[i].name, name))
-			return presets[i].channels;
+			return plain && !strcmp(name, "waits") ? plain_waits : presets[i].channels;
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 #include "recorder/sides.h"
+#include "trigger/bpf/sleeps.h"
 #include "trigger/brake.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ static int keep_banks(struct recording *r, struct banks *b)
 	return 0;
 }
 
-/* ---- traces that events stop ---- */
+/* ---- traces that events stop; rings that BPF programs write ---- */
 
 static int join_brakes(const struct recording *r, const struct banks *b)
 {
@@ -114,10 +115,33 @@ static int join_brakes(const struct recording *r, const struct banks *b)
 	return fd < 0 ? 0 : brakes_add_trace(r->brakes, b->cpu, fd, b->notes->fd);
 }
 
-static void leave_brakes(const struct recording *r, const struct banks *b)
+/* The event of a bank that BPF programs write; -1: none. */
+static int sleeps_fd(const struct banks *b, unsigned bank)
+{
+	const struct bank *k = &b->bank[bank];
+
+	for (size_t i = 0; i < k->nr_fds; i++)
+		if (channel_is_sleeps(b->channel, k->event[i]))
+			return k->fds[i];
+	return -1;
+}
+
+static int join_sleeps(const struct recording *r, const struct banks *b)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; r->sleeps && i < b->nr_banks && !rc; i++)
+		if (sleeps_fd(b, i) >= 0)
+			rc = sleeps_add(r->sleeps, b->cpu, i, sleeps_fd(b, i));
+	return rc;
+}
+
+static void leave(const struct recording *r, const struct banks *b)
 {
 	if (r->brakes && banks_trace_fd(b) >= 0)
 		brakes_drop_trace(r->brakes, banks_trace_fd(b));
+	for (unsigned i = 0; r->sleeps && i < b->nr_banks; i++)
+		sleeps_drop(r->sleeps, b->cpu, i, sleeps_fd(b, i));
 }
 
 int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err)
@@ -130,9 +154,19 @@ int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
+int recording_join_sleeps(struct recording *r, struct sleeps *s, struct err *err)
+{
+	int rc = 0;
+
+	r->sleeps = s;
+	for (size_t i = 0; i < r->nr_banks && !rc; i++)
+		rc = join_sleeps(r, r->banks[i]);
+	return rc ? err_sys(err, rc, "can't hand events to BPF programs") : sleeps_start(s, err);
+}
+
 static void end_banks(const struct recording *r, struct banks *b)
 {
-	leave_brakes(r, b);
+	leave(r, b);
 	banks_close(b);
 }
 
@@ -148,11 +182,11 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 	if (rc)
 		return rc;
 	rc = join_brakes(r, b);
-	if (!rc)
-		rc = keep_banks(r, b);
+	rc = rc ? rc : join_sleeps(r, b);
+	rc = rc ? rc : keep_banks(r, b);
 	if (rc) {
 		end_banks(r, b);
-		return err_set(err, rc, "out of memory");
+		return err_sys(err, rc, "can't keep the rings of channel %s", c->name);
 	}
 	if (r->started) {
 		banks_start(b);
@@ -452,6 +486,8 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_enable_spare(r->banks[i]);
+	if (r->sleeps)
+		sleeps_renew(r->sleeps);
 	wait_until(clock_ns() + OVERLAP_NS);
 	t1 = clock_ns();
 	for (size_t i = 0; i < r->nr_banks; i++)
@@ -524,7 +560,7 @@ static void retire(struct recording *r, int cpu, size_t nr)
 		if (b->cpu != cpu)
 			continue;
 		if (!b->offline) {
-			leave_brakes(r, b);
+			leave(r, b);
 			banks_retire(b);
 		}
 		if (++nr_offline > MAX_OFFLINE_PER_CPU * r->nr_channels) {

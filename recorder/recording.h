@@ -10,6 +10,7 @@
 #include "recorder/config.h"
 
 struct brakes;
+struct sleeps;
 struct err;
 struct recording;
 
@@ -28,6 +29,9 @@ void recording_close(struct recording *r);
  * -ENOMEM.
  */
 int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err);
+/* From now on BPF programs write into the rings of channels with sleep-stacks
+ * (trigger/bpf/sleeps.h); `s` is borrowed. 0 or -errno. */
+int recording_join_sleeps(struct recording *r, struct sleeps *s, struct err *err);
 /* Switches everything on. */
 void recording_start(struct recording *r);
 

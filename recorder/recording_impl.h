@@ -16,5 +16,6 @@ struct recording {
 	struct crew *crew;	   /* copies AUX areas; NULL: there are none */
 	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */
 	struct brakes *brakes;	   /* NULL: none yet */
+	struct sleeps *sleeps;	   /* likewise */
 	bool started;
 };

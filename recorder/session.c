@@ -2,10 +2,12 @@
 /* The parts of a running recorder; see session.h. Called by cmd_record.c and daemon.c. */
 #include "recorder/session.h"
 
+#include "dump/base/sleepstack.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/core_state.h"
 #include "recorder/log.h"
 #include "recorder/priority.h"
+#include "trigger/bpf/sleeps.h"
 #include "trigger/brake.h"
 #include "trigger/parked.h"
 
@@ -173,18 +175,51 @@ static int open_store(struct session *s, struct err *err)
 	return rc;
 }
 
+static const struct config_channel *with_sleeps(const struct config_channel *channels, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strstr(channels[i].events, SLEEP_STACKS))
+			return &channels[i];
+	return NULL;
+}
+
+/* A preset has other channels where BPF programs can't choose the stacks. */
+static int open_sleeps(struct session *s, struct config_channel **channels, size_t *nr,
+		       struct err *err)
+{
+	const struct config_channel *c = with_sleeps(*channels, *nr);
+	int rc;
+
+	if (!c)
+		return 0;
+	if (s->target.system)
+		rc = sleeps_open(&s->sleeps, err);
+	else
+		rc = err_set(err, -EOPNOTSUPP, "%s is for the whole system (-a) or CPUs (-C)",
+			     SLEEP_STACKS);
+	if (!rc || !c->optional)
+		return rc;
+	log_verbose("%s: each switch and wake-up has a stack", err->what);
+	s->config.plain_preset = true;
+	config_channels_free(*channels, *nr);
+	*channels = NULL;
+	*nr = 0;
+	return config_channels(&s->config, channels, nr, err);
+}
+
 static int open_recording(struct session *s, struct err *err)
 {
 	struct config_channel *channels = NULL;
 	size_t nr = 0;
 	int rc = config_channels(&s->config, &channels, &nr, err);
 
-	if (rc)
-		return rc;
-	rc = recording_open(channels, nr, s->config.nr_banks, &s->config.memory, &s->caps,
-			    &s->target, &s->recording, err);
+	rc = rc ? rc : open_sleeps(s, &channels, &nr, err);
+	rc = rc ? rc
+		: recording_open(channels, nr, s->config.nr_banks, &s->config.memory, &s->caps,
+				 &s->target, &s->recording, err);
 	config_channels_free(channels, nr);
-	return rc ? rc : recording_join_brakes(s->recording, s->brakes, err);
+	rc = rc ? rc : recording_join_brakes(s->recording, s->brakes, err);
+	return rc || !s->sleeps ? rc : recording_join_sleeps(s->recording, s->sleeps, err);
 }
 
 static int open_parts(struct session *s, struct err *err)
@@ -357,6 +392,7 @@ void session_close(struct session *s)
 	limits_free(s->limits);
 	sideband_free(s->sideband);
 	recording_close(s->recording);
+	sleeps_close(s->sleeps);
 	ledger_free(s->ledger);
 	keepfiles_free(s->files);
 	tellsock_close(s->tellsock);

@@ -36,6 +36,7 @@ struct session {
 	struct core_guard *guard; /* NULL: no --crash-hold */
 	struct parked *parked;	  /* likewise */
 	struct brakes *brakes;	  /* likewise */
+	struct sleeps *sleeps;	  /* NULL: no channel has sleep-stacks */
 	struct source_env env;	  /* the engine's, of what is below and above */
 	struct engine *engine;
 	struct store *store;

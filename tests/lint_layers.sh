@@ -26,7 +26,7 @@ strangers() {
 missing() {
 	local file to
 
-	for dir in dump/base dump dump/view trigger/kernel trigger recorder tests; do
+	for dir in dump/base dump dump/view trigger/kernel trigger/bpf trigger recorder tests; do
 		while read -r file to; do
 			[ -f "$to" ] || echo "$file includes $to, which is not there (paths start at the root)"
 		done < <(includes $dir)
@@ -38,8 +38,9 @@ empty "dump includes dump/base only" "$(strangers dump dump dump/base)"
 empty "dump/view includes dump only" "$(strangers dump/view dump/view dump dump/base)"
 empty "trigger/kernel includes dump/base only" "$(strangers trigger/kernel trigger/kernel dump/base)"
 empty "trigger includes trigger/kernel and dump/base only" \
-	"$(strangers trigger trigger trigger/kernel dump/base)"
+	"$(strangers trigger trigger trigger/bpf trigger/kernel dump/base)"
+empty "trigger/bpf includes dump/base only" "$(strangers trigger/bpf trigger/bpf dump/base)"
 empty "recorder includes what is below it" \
-	"$(strangers recorder recorder trigger trigger/kernel dump/view dump dump/base)"
+	"$(strangers recorder recorder trigger trigger/bpf trigger/kernel dump/view dump dump/base)"
 empty "all includes are root-relative" "$(missing)"
 tap_end

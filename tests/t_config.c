@@ -264,7 +264,7 @@ static void presets_are_found_or_guessed(void **state)
 	struct config c;
 
 	for (size_t i = 0; preset_nth(i, &name, &help); i++) {
-		const char *const *text = preset_find(name);
+		const char *const *text = preset_find(name, false);
 
 		assert_non_null(text);
 		assert_true(help[0]);

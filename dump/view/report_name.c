@@ -125,7 +125,6 @@ bool report_is_plumbing(const struct chain_frame *f)
 		"perf_tp_event",
 		"perf_swevent_event",
 		"perf_trace_run_bpf_submit",
-		"__traceiter_sched_switch",
 		"asm_exc_page_fault",
 		"asm_sysvec_apic_timer_interrupt",
 		"invoke_syscall",
@@ -136,9 +135,16 @@ bool report_is_plumbing(const struct chain_frame *f)
 		"el0_svc_common.constprop.0",
 	};
 
+	/* Of the programs that write sleep-stacks. */
+	static const char *const prefixes[] = {"bpf_prog_", "bpf_trace_run", "bpf_trampoline_",
+					       "__traceiter_"};
+
 	/* What a chain of frame pointers that were none ended in. */
 	if (!f->function && !f->image && !f->kernel)
 		return true;
+	for (size_t i = 0; f->function && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(f->function, prefixes[i], strlen(prefixes[i])))
+			return true;
 	for (size_t i = 0; f->function && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(f->function, names[i]))
 			return true;

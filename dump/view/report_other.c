@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Events that no other section understands: how often each, and in which thread most. */
+#include "dump/base/sleepstack.h"
 #include "dump/base/str.h"
 #include "dump/view/map.h"
 #include "dump/view/report_impl.h"
@@ -54,7 +55,7 @@ static bool is_scheduler(const char *name)
 					    "sched_waking", "sched_migrate_task"};
 
 	if (strncmp(name, "sched:", 6) != 0)
-		return false;
+		return !strcmp(name, SLEEP_STACKS);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name + 6, names[i]))
 			return true;

@@ -6,6 +6,7 @@
 #include "dump/view/schedule.h"
 
 #include "dump/base/err.h"
+#include "dump/base/sleepstack.h"
 #include "dump/view/chains.h"
 #include "dump/view/fields.h"
 #include "dump/view/schedule_impl.h"
@@ -241,6 +242,20 @@ static void occupy(struct live_cpu *c, uint32_t thread, uint64_t ns)
 			       .first_tid = UINT32_MAX};
 }
 
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a < SLEEP_NEAR_NS : a - b < SLEEP_NEAR_NS;
+}
+
+/* Where it goes to sleep, as of its last sample: it has a newer one where it is elsewhere. */
+static uint32_t place_of(const struct schedule *s, const struct live *t, uint64_t ns)
+{
+	bool known = t->place_ns >= s->places_from_ns && ns <= s->places_to_ns &&
+		     ns < t->place_ns + SLEEP_RENEW_NS + SLEEP_NEAR_NS;
+
+	return known ? t->place : CHAIN_NONE;
+}
+
 static int on_switch(struct schedule *s, const uint64_t *v, const struct occasion *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
@@ -263,6 +278,8 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct occasio
 	if (prev) {
 		now = open_span(s, prev, state, o->ns, o->cpu);
 		now->chain = o->chain;
+		if (!now->chain && state != SPAN_READY)
+			now->chain = place_of(s, live_of(s, prev), o->ns);
 		if (state == SPAN_READY) {
 			now->flags = SPAN_PREEMPTED;
 			now->prio = (int16_t)v[1];
@@ -361,11 +378,83 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion 
 		return 0;
 	t->now.by = by;
 	t->now.by_chain = o->chain;
+	if (!o->chain && t->waker_ns && is_near(t->waker_ns, o->ns))
+		t->now.by_chain = t->waker;
+	t->waker_ns = 0;
 	t->now.flags |= (v[3] & TRACE_HARDIRQ ? SPAN_HARDIRQ : 0) |
 			(v[3] & TRACE_SOFTIRQ ? SPAN_SOFTIRQ : 0);
 	rc = close_span(s, thread, o->ns, is_waking || !s->has_wakings ? 0 : SPAN_GUESSED);
 	open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
 	return rc;
+}
+
+/* The wake-up is there already: it is that of one of the last spans. */
+static void name_waker(struct schedule *s, uint32_t thread, const struct occasion *o)
+{
+	struct span *spans = (struct span *)s->spans.p;
+	size_t nr = s->spans.len / sizeof(*spans);
+
+	for (size_t i = nr; i-- > 0 && nr - i < 64;) {
+		if (spans[i].thread != thread || spans[i].state == SPAN_RUN)
+			continue;
+		if (is_near(spans[i].to_ns, o->ns) && spans[i].by != NO_THREAD &&
+		    !spans[i].by_chain) {
+			spans[i].by_chain = o->chain;
+			live_of(s, thread)->waker_ns = 0;
+		}
+		return;
+	}
+}
+
+static bool is_asleep(const struct span *s)
+{
+	return s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED;
+}
+
+/* The thread has not run since it left; it may have been woken. */
+static void set_place(struct schedule *s, struct live *t, uint32_t chain)
+{
+	struct span *spans = (struct span *)s->spans.p;
+	size_t nr = s->spans.len / sizeof(*spans);
+
+	if (t->known && is_asleep(&t->now))
+		t->now.chain = chain;
+	if (!t->known || t->now.state != SPAN_READY || t->now.flags & SPAN_PREEMPTED)
+		return;
+	for (size_t i = nr; i-- > 0 && nr - i < 64;)
+		if (spans[i].thread == t->now.thread) {
+			if (is_asleep(&spans[i]))
+				spans[i].chain = chain;
+			return;
+		}
+}
+
+/* A sample of sleep-stacks. It comes behind the record of the switch, before the thread runs again:
+ * the programs are attached when the event is open already. */
+static int on_place(struct schedule *s, const struct timeline_record *rec, const struct occasion *o)
+{
+	struct sleep_sample sample;
+	struct live *t;
+	uint32_t thread;
+	int rc;
+
+	if (rec->s.raw.len < sizeof(sample))
+		return 0;
+	memcpy(&sample, rec->s.raw.p, sizeof(sample));
+	rc = sample.tid ? find(s, sample.tid, &thread) : 0;
+	if (rc || !sample.tid)
+		return rc;
+	t = live_of(s, thread);
+	if (sample.kind == SLEEP_ENDS) {
+		t->waker = o->chain;
+		t->waker_ns = o->ns;
+		name_waker(s, thread, o);
+	} else if (sample.kind == SLEEP_BEGINS) {
+		t->place = o->chain;
+		t->place_ns = o->ns;
+		set_place(s, t, o->chain);
+	}
+	return 0;
 }
 
 static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion *o)
@@ -486,6 +575,8 @@ bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need
 		timeline_need_raw(need, p->fields[i]->offset, p->fields[i]->size);
 	if (p->comm && s->partial)
 		timeline_need_raw(need, p->comm->offset, p->comm->size);
+	if (p->kind == KIND_PLACE)
+		timeline_need_raw(need, 0, sizeof(struct sleep_sample));
 	need->stack |= p->kind && p->kind != KIND_FORK && s->chains;
 	return p->kind || schedule_is_own(s, s->m->events[event].f.channel);
 }
@@ -541,6 +632,9 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
 		o.chain = chains_add(s->chains, rec);
 	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
+	/* It tells nothing of who runs: the thread may just have left. */
+	if (!rc && p->kind == KIND_PLACE)
+		return on_place(s, rec, &o);
 	if (!rc && !s->partial)
 		rc = note_stray(s, &o);
 	if (!rc && s->partial && p->kind == KIND_SWITCH)

@@ -15,6 +15,9 @@ struct live {
 	uint64_t here_ns; /* READY: since when it has been on the queue of now.cpu */
 	bool recorded;	  /* its own switches are in the dump */
 	const char *met;  /* its name in a switch to it; NULL: none */
+	/* Of sleep-stacks: where it slept last, and who woke it, each with its time; 0: unknown. */
+	uint32_t place, waker;
+	uint64_t place_ns, waker_ns;
 };
 
 struct live_cpu {
@@ -37,7 +40,8 @@ enum event_kind {
 	KIND_WAKEUP,
 	KIND_MIGRATE,
 	KIND_FORK,
-	KIND_SAMPLE
+	KIND_SAMPLE,
+	KIND_PLACE, /* sleep-stacks */
 };
 
 #define MAX_FIELDS 5
@@ -65,8 +69,10 @@ struct schedule {
 	bool was_cut;
 	bool in_window; /* all CPUs' rings have begun */
 	bool has_switches, has_wakings, has_stacks;
-	bool partial;	       /* FMT_HOST_TARGET */
-	bool own_only;	       /* no tracepoint tells of switches */
+	bool partial;  /* FMT_HOST_TARGET */
+	bool own_only; /* no tracepoint tells of switches */
+	/* All rings of sleep-stacks were on: samples tell of the sleeps that follow, too. */
+	uint64_t places_from_ns, places_to_ns;
 	uint64_t own_channels; /* bit i: PERF_RECORD_SWITCH of channel i tell of switches */
 	struct intern names;
 	/* Once ended: indices of spans of state RUN, by CPU, and where each CPU's begin. */

@@ -6,6 +6,7 @@
 #include "dump/view/schedule.h"
 
 #include "dump/base/err.h"
+#include "dump/base/sleepstack.h"
 #include "dump/view/fields.h"
 #include "dump/view/schedule_impl.h"
 
@@ -57,6 +58,12 @@ static bool parser_of(const struct fields *f, const struct meta_event *e, struct
 	return false;
 }
 
+static bool is_sleep_stacks(const struct meta_event *e)
+{
+	return e->attr.type == PERF_TYPE_SOFTWARE && e->attr.config == PERF_COUNT_SW_BPF_OUTPUT &&
+	       !strcmp(e->name, SLEEP_STACKS);
+}
+
 /* Counters that tick while a thread runs: where it is then tells where time goes. */
 static bool ticks(const struct perf_event_attr *a)
 {
@@ -82,6 +89,11 @@ static void choose(struct schedule *s, const struct fields *f)
 			continue;
 		if (ticks(&e->attr)) {
 			s->parsers[i].kind = KIND_SAMPLE;
+			continue;
+		}
+		if (is_sleep_stacks(e) && s->chains) {
+			s->parsers[i].kind = KIND_PLACE;
+			s->has_stacks = true;
 			continue;
 		}
 		if (e->attr.type != PERF_TYPE_TRACEPOINT || !parser_of(f, e, &p))
@@ -123,10 +135,26 @@ static void choose(struct schedule *s, const struct fields *f)
 	s->has_switches |= s->own_channels != 0;
 }
 
+/* While the ring of one CPU was not on, a thread's sample may be in none. */
+static void measure_places(struct schedule *s, const struct fmt_window *w)
+{
+	bool places = false;
+
+	for (size_t k = 0; k < s->m->nr_events; k++)
+		places |=
+			s->parsers[k].kind == KIND_PLACE && s->m->events[k].f.channel == w->channel;
+	if (!places || w->flags & FMT_WINDOW_OFFLINE)
+		return;
+	if (w->armed_ns > s->places_from_ns)
+		s->places_from_ns = w->armed_ns;
+	if (w->paused_ns && w->paused_ns < s->places_to_ns)
+		s->places_to_ns = w->paused_ns;
+}
+
 /* From where on all rings that have switches are whole, and until when; the CPUs there are. */
 static void measure(struct schedule *s)
 {
-	s->to_ns = UINT64_MAX;
+	s->to_ns = s->places_to_ns = UINT64_MAX;
 	for (size_t i = 0; i < s->m->nr_windows; i++) {
 		const struct fmt_window *w = &s->m->windows[i];
 		uint64_t from = w->overwritten_bytes ? w->first_ns : w->armed_ns;
@@ -134,6 +162,7 @@ static void measure(struct schedule *s)
 
 		if (!meta_is_ring(w))
 			continue;
+		measure_places(s, w);
 		if (w->cpu >= 0 && w->cpu < MAX_CPUS && (size_t)w->cpu >= s->nr_cpus)
 			s->nr_cpus = (size_t)w->cpu + 1;
 		for (size_t k = 0; k < s->m->nr_events; k++)

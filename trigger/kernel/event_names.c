@@ -39,6 +39,7 @@ static const struct row {
 	{"cpu-migrations", "migrations", SW(CPU_MIGRATIONS, COUNT)},
 	{"dummy", NULL, SW(DUMMY, COUNT)},
 	{"bpf-output", NULL, SW(BPF_OUTPUT, COUNT)},
+	{"sleep-stacks", NULL, SW(BPF_OUTPUT, COUNT)},
 	{"cgroup-switches", NULL, PERF_TYPE_SOFTWARE, SW_CGROUP_SWITCHES, COUNT},
 
 	{"cycles", "cpu-cycles", HW(CPU_CYCLES)},

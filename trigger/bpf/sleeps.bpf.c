@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs in the kernel at each switch and each wake-up; loaded by sleeps.c. Where a thread goes to
+ * sleep at another place than last time, it has the kernel write a sample with the call stack into
+ * the ring of this CPU; who sleeps at the same place again, as an event loop does, costs a look at
+ * six return addresses. Likewise the stack of who ends a long sleep.
+ *
+ * A place is the user's registers and the return addresses up the frame pointers: what the kernel
+ * does follows from the system call. Of the kernel's own threads it is how deep their stack is. Of
+ * uninterruptible sleeps and stops, which are few, all stacks are written.
+ */
+#include "dump/base/sleepstack.h"
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include <stdbool.h>
+
+#define PF_KTHREAD 0x00200000
+
+#define STATE_DISK    0x02
+#define STATE_STOPPED 0x0c
+#define STATE_DEAD    0x80  /* with it a thread leaves for ever */
+#define STATE_NOLOAD  0x400 /* of kernel threads that have nothing to do */
+
+#define NR_CALLERS 6
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int pid;
+} __attribute__((preserve_access_index));
+
+/* The last sleep of a thread. */
+struct place {
+	__u64 key;	 /* where; 0: nowhere that another sleep is compared with */
+	__u64 sample_ns; /* when its stack was written */
+	__u64 left_ns;	 /* when it left its CPU */
+	__u32 turn;	 /* in which turn its stack was written */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct place);
+} places SEC(".maps");
+
+/* Events of each bank by CPU; the size is set before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__type(key, int);
+	__type(value, int);
+} bank_a SEC(".maps"), bank_b SEC(".maps");
+
+/* Another value means that rings were switched: each place is written anew. */
+volatile __u32 turn = 0;
+
+/* At most one of the banks records; the other refuses. */
+static __always_inline void write_sample(void *ctx, enum sleep_kind kind, __u32 tid)
+{
+	struct sleep_sample s = {.kind = kind, .tid = tid};
+
+	bpf_perf_event_output(ctx, &bank_a, BPF_F_CURRENT_CPU, &s, sizeof(s));
+	bpf_perf_event_output(ctx, &bank_b, BPF_F_CURRENT_CPU, &s, sizeof(s));
+}
+
+static __always_inline __u64 mix(__u64 h, __u64 v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 32;
+}
+
+/* `depth`: how deep the kernel's stack is; in a system call the kernel makes that random. */
+static __always_inline __u64 place_of(struct task_struct *task, __u64 depth)
+{
+	struct pt_regs regs;
+	__u64 h, frame[2], fp;
+
+	if (task->flags & PF_KTHREAD)
+		return depth | 1;
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task)))
+		return 0;
+	h = mix(PT_REGS_IP(&regs), PT_REGS_SP(&regs));
+	fp = PT_REGS_FP(&regs);
+	h = mix(h, PT_REGS_PARM1(&regs));
+#pragma unroll
+	for (int i = 0; i < NR_CALLERS; i++) {
+		if (bpf_probe_read_user(frame, sizeof(frame), (void *)fp))
+			break;
+		h = mix(h, frame[1]);
+		if (frame[0] <= fp)
+			break;
+		fp = frame[0];
+	}
+	return h | 1;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(sleeps_leave, bool preempt, struct task_struct *prev)
+{
+	unsigned int state = prev->__state;
+	struct place *p;
+	__u64 key, now;
+	bool odd;
+
+	if (preempt || !state || state & STATE_DEAD || !prev->pid)
+		return 0;
+	p = bpf_task_storage_get(&places, prev, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!p)
+		return 0;
+	now = bpf_ktime_get_ns();
+	p->left_ns = now;
+	odd = state & STATE_STOPPED || (state & (STATE_DISK | STATE_NOLOAD)) == STATE_DISK;
+	/* The context lies on the stack, and the place stays where it is: their distance is as good
+	 * as the depth, and the verifier lets no more be known of addresses. */
+	key = odd ? 0 : place_of(prev, (__u64)((char *)ctx - (char *)p));
+	if (key && key == p->key && p->turn == turn && now - p->sample_ns < SLEEP_RENEW_NS)
+		return 0;
+	p->key = key;
+	p->turn = turn;
+	p->sample_ns = now;
+	write_sample(ctx, SLEEP_BEGINS, prev->pid);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(sleeps_end, struct task_struct *task)
+{
+	struct place *p = bpf_task_storage_get(&places, task, NULL, 0);
+
+	if (p && p->left_ns && bpf_ktime_get_ns() - p->left_ns > SLEEP_LONG_NS) {
+		p->left_ns = 0;
+		write_sample(ctx, SLEEP_ENDS, task->pid);
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

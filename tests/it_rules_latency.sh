@@ -47,6 +47,11 @@ go() {
 	echo >&7
 }
 
+# slow_calls: of the load's, as it measured them itself
+slow_calls() {
+	sed -n 's/^.* calls, \([0-9]*\) slow$/\1/p' "$work/load"
+}
+
 load_ends() {
 	go
 	wait "$bg_pid"
@@ -59,18 +64,20 @@ load many 1000000 0 0
 rec_start -p "$load" -m 64K -e sched:sched_switch -T "latency:$calls:calls_one>100ms;name=slow"
 before=$(switches)
 go
-wait_for 60 grep -q calls, "$work/load"
+wait_for 300 grep -q calls, "$work/load"
 after=$(switches)
-check "the load called a million times" grep -q '^1000000 calls, 0 slow' "$work/load"
-equal "a million fast calls switch to the recorder not once" 0 $((after - before))
-equal "and are no hit" 0 "$(hits slow)"
+check "the load called a million times" grep -q '^1000000 calls' "$work/load"
+slow=$(slow_calls)
+[ "$slow" != 0 ] || equal "a million fast calls switch to the recorder not once" 0 $((after - before))
+equal "and are no hit, but those that somebody made slow" "$slow" "$(hits slow)"
 load_ends
 load many 1000000 20 110
 go
-wait_for 60 grep -q calls, "$work/load"
+wait_for 300 grep -q calls, "$work/load"
 load_ends
+slow=$((slow + $(slow_calls)))
 check "20 slow calls in a million are 20 hits" wait_for 10 has_hits slow 20
-equal "and no more" 20 "$(hits slow)"
+equal "and no more than were slow" "$slow" "$(hits slow)"
 wait_for 10 has_paths 1
 path=$(head -n 1 "$work/out")
 equal "the dump knows the function" "$calls:calls_one" "$(saw "$path" function)"
@@ -152,14 +159,17 @@ in_background redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --
 	--enable-debug-command yes >"$work/redis.log"
 redis_pid=$bg_pid
 wait_for 20 redis ping >/dev/null
+redis config set slowlog-log-slower-than 400000 >/dev/null
 rec_start -a -m 64K -e sched:sched_switch -T "latency:$(realpath /usr/bin/redis-server):call>400ms;name=redis" \
-	-T 'offcpu:redis-server>5s;name=away'
+	-T 'offcpu:redis-server>50s;name=away'
 for ((i = 0; i < 200; i++)); do redis set key$i value >/dev/null; done
 redis debug sleep 0.1 >"$work/answer"
 equal "redis answers" OK "$(cat "$work/answer")"
-equal "a command that sleeps less than the threshold is no hit" 0 "$(hits redis)"
+# On a busy machine any may be: redis measures them itself.
+slow=$(redis slowlog len)
+equal "a command that sleeps less than the threshold is no hit" "$slow" "$(hits redis)"
 redis debug sleep 0.45 >/dev/null
-check "one that sleeps longer is" wait_for 10 has_hits redis 1
+check "one that sleeps longer is" wait_for 10 has_hits redis $((slow + 1))
 wait_for 10 has_paths 1
 path=$(head -n 1 "$work/out")
 check "the dump names it" grep -q 'redis-server' <<<"$(info_json "$path" '.trigger | tostring')"
@@ -217,7 +227,7 @@ wait "$starved" 2>/dev/null
 online=/sys/devices/system/cpu/cpu1/online
 if [ -w "$online" ]; then
 	at_end+=("echo 1 >$online")
-	rec_start -a -m 64K -e sched:sched_switch -T "latency:$calls:calls_one>100ms;name=slow;cooldown=0"
+	rec_start -a -m 2M -e sched:sched_switch -T "latency:$calls:calls_one>100ms;name=slow;cooldown=0"
 	echo 0 >"$online"
 	wait_for 10 grep -q 'CPU 1 went offline' "$work/err"
 	load each 110

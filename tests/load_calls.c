@@ -4,7 +4,8 @@
  * it has done, one line, "ready" first; waits for a line on stdin before it begins.
  *
  *	load_calls many N SLOW MS	N calls that do nothing, SLOW of them evenly between that
- *					sleep MS
+ *					sleep MS; prints how many took longer than
+ *					100 ms, which any may where others have the CPU
  *	load_calls each MS..		one call each, that sleeps so long
  *	load_calls now MS..		likewise, without waiting for a line
  *	load_calls recurse DEPTH MS	one call that calls itself; the innermost sleeps MS
@@ -53,6 +54,9 @@ static void wait_line(void)
 		pause();
 }
 
+/* Of `many`. */
+#define SLOW_NS 100e6
+
 /* ms < 0 are the odd ways. */
 enum { TWICE = -1, LEAVE = -2, END = -3, HANG = -4 };
 
@@ -88,9 +92,18 @@ static double now_ns(void)
 
 static void many(long n, long slow, long ms)
 {
-	for (long i = 0; i < n; i++)
+	long nr_slow = 0;
+	double before = now_ns();
+
+	for (long i = 0; i < n; i++) {
+		double after;
+
 		calls_one(slow && i % (n / slow) == 0 ? ms : 0, 0);
-	printf("%ld calls, %ld slow\n", n, slow);
+		after = now_ns();
+		nr_slow += after - before > SLOW_NS;
+		before = after;
+	}
+	printf("%ld calls, %ld slow\n", n, nr_slow);
 	wait_line();
 }
 

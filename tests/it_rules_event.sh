@@ -40,7 +40,7 @@ in_background "$loads/load_switch" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 rec_start -p "$load" -m 64K -e sched:sched_switch,sched:sched_wakeup,sched:sched_waking \
-	-T 'event:sched:sched_process_exec[filename ~ "*/rb-date"]' -T 'event:sched:sched_switch[prev_comm == "rb-nobody"]' \
+	-T "event:sched:sched_process_exec[filename ~ \"$work/rb-date\"]" -T 'event:sched:sched_switch[prev_comm == "rb-nobody"]' \
 	-T "watch:$work/rb-bash:exit_shell" -T oom -T 'rate:sched:sched_switch>1000000000/s' -T "uprobe:$work/rb-date:0x4000"
 
 # Reading /proc at the start is over, as is what that woke.
@@ -56,14 +56,15 @@ enough=$(($(load_switches) + 2500000))
 load_has_switched() {
 	[ "$(load_switches)" -ge $enough ]
 }
-wait_for 60 load_has_switched
+wait_for 300 load_has_switched
 n1=$(switches)
 # At most 160 bytes an event.
 events=$((($(written) - w0) / 160))
 echo "# at least $events events while it slept; $((n1 - n0)) context switches"
 check "more than 2 million events came that no rule matches" test "$events" -gt 2000000
-equal "the recorder was not switched to" 0 $((n1 - n0))
-equal "and made no dump" 0 "$(nr_paths)"
+# A CPU that goes or comes meanwhile is heard of, and whoever runs may be moved.
+check "the recorder was not switched to for them" test $((n1 - n0)) -le 5
+equal "and made no dump" "" "$(cat "$work/out")"
 rec_stop
 kill "$load"
 wait "$load" 2>/dev/null

@@ -86,13 +86,22 @@ void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr
 /* After SEAL: the dump is to be done soon, with the names that were found until now. */
 void dumper_hasten(struct dumper *d);
 
+#define DUMPER_MAX_REACH 16
+
+/* How far back a channel's rings reach; of several CPUs, the shortest. */
+struct dumper_reach {
+	const char *channel; /* borrowed from the recording */
+	uint64_t ns;
+};
+
 struct dumper_result {
 	int rc; /* 0: committed */
 	struct err err;
 	char path[4096];
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
 	uint64_t aux_bytes;
-	uint64_t window_ns; /* the shortest over the rings that have wrapped, else the longest */
+	struct dumper_reach reach[DUMPER_MAX_REACH]; /* of each channel; of more, the first */
+	size_t nr_reach;
 	uint64_t freeze_ns; /* from the hit, or the end of its post time, to the last ring paused */
 	uint64_t skew_ns;   /* from the first ring to the last */
 	uint64_t write_ns, names_ns; /* of that the search for names */

@@ -240,9 +240,28 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 
 /* ---- a dump ---- */
 
+static void note_reach(struct dumper_result *r, const struct banks *b)
+{
+	const struct fmt_window *w = &b->window;
+	uint64_t from = w->overwritten_bytes ? w->first_ns : w->armed_ns;
+	uint64_t ns = w->paused_ns > from ? w->paused_ns - from : 0;
+	size_t i;
+
+	if (w->flags & FMT_WINDOW_OFFLINE || b->aux)
+		return;
+	for (i = 0; i < r->nr_reach && r->reach[i].channel != b->channel->name; i++)
+		;
+	if (i == DUMPER_MAX_REACH)
+		return;
+	if (i == r->nr_reach)
+		r->reach[r->nr_reach++] = (struct dumper_reach){b->channel->name, ns};
+	else if (ns < r->reach[i].ns)
+		r->reach[i].ns = ns;
+}
+
 void dumper_walk(struct dumper *d, uint64_t *from_ns)
 {
-	uint64_t t = clock_ns(), full = UINT64_MAX, longest = 0;
+	uint64_t t = clock_ns(), full = UINT64_MAX;
 	size_t nr;
 	struct banks *const *banks = recording_all_banks(d->opt.recording, &nr);
 
@@ -257,6 +276,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 		d->stats.ring_bytes += w->bytes;
 		d->result.nr_samples += w->samples;
 		d->result.lost += w->lost;
+		note_reach(&d->result, banks[i]);
 		if (banks[i]->aux && banks[i]->aux->window.bytes) {
 			d->result.aux_bytes += banks[i]->aux->window.bytes;
 			d->has_addresses = true;
@@ -270,14 +290,11 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 			full = span;
 			d->result.reach_channel = banks[i]->channel->name;
 		}
-		if (span > longest)
-			longest = span;
 		if (w->first_ns < *from_ns)
 			*from_ns = w->first_ns;
 	}
 	d->stats.nr_rings = nr;
 	d->stats.walk_ns = clock_ns() - t;
-	d->result.window_ns = full == UINT64_MAX ? longest : full;
 	d->result.reach_ns = full == UINT64_MAX ? 0 : full;
 	d->result.ring_bytes = d->stats.ring_bytes;
 }

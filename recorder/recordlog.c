@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MS 1000000u
+
 /* ---- at the beginning ---- */
 
 void recordlog_rules(const struct engine *e)
@@ -115,9 +117,32 @@ void recordlog_verdict(const struct session *s, const struct rule *rule,
 
 /* ---- dumps ---- */
 
+/* " of the last 3.40 s"; where channels differ, " (reach: cpu 3.40 s, sched 1.20 s)". */
+static void reach_text(const struct dumper_result *r, char *out, size_t n)
+{
+	char time[32];
+	size_t at = 0;
+	bool same = true;
+
+	*out = '\0';
+	for (size_t i = 0; i < r->nr_reach; i++) /* rings are not paused at the very same time */
+		same &= r->reach[i].ns / MS == r->reach[0].ns / MS;
+	for (size_t i = 0; i < r->nr_reach && at < n; i++) {
+		str_fmt_time(time, sizeof(time), (int64_t)(r->reach[i].ns / MS * MS));
+		if (same) {
+			snprintf(out, n, " of the last %s", time);
+			return;
+		}
+		at += (size_t)snprintf(out + at, n - at, "%s%s %s",
+				       i ? ", " : " (reach: ", r->reach[i].channel, time);
+	}
+	if (r->nr_reach && at < n)
+		snprintf(out + at, n - at, ")");
+}
+
 void recordlog_committed(const struct dumper_result *r)
 {
-	char file[32], ring[32], window[32], samples[32], lost[64] = "nothing lost", trace[64] = "";
+	char file[32], ring[32], reach[512], samples[32], lost[64] = "nothing lost", trace[64] = "";
 	char freeze[32], skew[32], write[32], names[32];
 
 	if (r->lost)
@@ -125,10 +150,10 @@ void recordlog_committed(const struct dumper_result *r)
 	if (r->aux_bytes)
 		snprintf(trace, sizeof(trace), " and %s of trace",
 			 str_fmt_size(file, sizeof(file), r->aux_bytes));
-	log_info("dump: %s event%s of the last %s, %s of rings%s in a file of %s, %s",
+	reach_text(r, reach, sizeof(reach));
+	log_info("dump: %s event%s%s, %s of rings%s in a file of %s, %s",
 		 str_fmt_count(samples, sizeof(samples), r->nr_samples), str_plural(r->nr_samples),
-		 str_fmt_time(window, sizeof(window), (int64_t)r->window_ns),
-		 str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
+		 reach, str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
 		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
 	log_verbose("dump: rings paused %s after the hit, within %s; file written in %s, with %s "
 		    "for names",

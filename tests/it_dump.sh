@@ -112,6 +112,13 @@ as_user() {
 	wait_for 30 grep -q '^ringback: recording' "$work/err"
 }
 
+# ---- how far back ----
+
+"$RINGBACK" record --config /dev/null --memory 0 --size sched=16K -a --dump-on-exit -o "$work/dumps" -n reach \
+	-- sh -c 'for i in $(seq 300); do /bin/true; done; sleep 1' >/dev/null 2>"$work/err"
+check "one short ring does not speak for the others: each channel's reach is told" \
+	grep -qE '^ringback: dump: .* events? \(reach: cpu [0-9.]+ s, sched [0-9.]+ [mu]?s, life [0-9.]+ s\), ' "$work/err"
+
 for limit in 0 19 20; do
 	if ! prlimit --nice="$limit:$limit" true 2>/dev/null; then
 		echo "# RLIMIT_NICE may not be $limit here"

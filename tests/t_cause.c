@@ -269,7 +269,7 @@ static void what_somebody_sent_has_a_sender(void **state)
 	met(s, HIT, 7, &deliver);
 	r = end(s);
 	expect(r, 'i', "  signal   SIGSEGV (SI_USER), sent by kill\\x1b (12)\n");
-	expect(r, 'w', "crashed by SIGSEGV in leaf()\n");
+	expect(r, 'w', "victim (7) was killed by SIGSEGV, sent by kill\\x1b (12), in leaf()\n");
 	mk_close(&s->d, r);
 }
 

@@ -68,7 +68,7 @@ static char *print(struct mk *d, struct reader *r, struct info_options opt)
 	out = NULL;
 	f = open_memstream(&out, &n);
 	assert_non_null(f);
-	opt.path = "some/where.rbd";
+	opt.path = opt.path ? opt.path : "some/where.rbd";
 	if (info_print(r, m, &opt, f, &res, &err))
 		fail_msg("%s", err.what);
 	assert_int_equal(fclose(f), 0);
@@ -295,6 +295,22 @@ static void test_foreign_text(void **state)
 	mk_close(&d, r);
 }
 
+/* A long path can be copied from one line. */
+static void test_long_path(void **state)
+{
+	struct fmt_window w = window(0, 2, 0, SEC);
+	struct mk d = begin();
+	char path[201];
+	struct reader *r;
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	mk_window(&d, &w);
+	r = mk_end(&d);
+	HAS(print(&d, r, (struct info_options){.path = path}), path);
+	mk_close(&d, r);
+}
+
 /* An area that went around twice and a bit. */
 static struct fmt_window_aux area(uint32_t ring)
 {
@@ -454,12 +470,12 @@ static void test_json_of_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_lost),	cmocka_unit_test(test_losses_in_words),
-		cmocka_unit_test(test_no_losses),	cmocka_unit_test(test_file_without_stats),
-		cmocka_unit_test(test_cut_file),	cmocka_unit_test(test_many_cpus),
-		cmocka_unit_test(test_foreign_text),	cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_of_nothing), cmocka_unit_test(test_aux),
-		cmocka_unit_test(test_many_areas),
+		cmocka_unit_test(test_nothing_lost), cmocka_unit_test(test_losses_in_words),
+		cmocka_unit_test(test_no_losses),    cmocka_unit_test(test_file_without_stats),
+		cmocka_unit_test(test_cut_file),     cmocka_unit_test(test_many_cpus),
+		cmocka_unit_test(test_foreign_text), cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_json),	     cmocka_unit_test(test_json_of_nothing),
+		cmocka_unit_test(test_aux),	     cmocka_unit_test(test_many_areas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

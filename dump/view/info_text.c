@@ -8,6 +8,7 @@
 
 #include "dump/base/str.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,14 @@ static void put_foreign(struct info *in, const char *label, const char *foreign)
 	char s[1024];
 
 	put_wrapped(in, label, safe(s, sizeof(s), foreign));
+}
+
+/* Not wrapped, so that the path can be copied. */
+static void put_path(struct info *in, const char *label, const char *path)
+{
+	char s[PATH_MAX];
+
+	text_fmt(&in->text, "%-*s%s\n", LABEL, label, safe(s, sizeof(s), path));
 }
 
 /* ---- what was lost ---- */
@@ -474,7 +483,7 @@ static void put_rings(struct info *in)
 
 void info_text(struct info *in)
 {
-	put_foreign(in, "dump", in->opt->path);
+	put_path(in, "dump", in->opt->path);
 	put_losses(in);
 	put_trigger(in);
 	put_host(in);

@@ -54,7 +54,7 @@ def main():
     for percent in re.findall(r"([0-9.]+) %", text):
         if float(percent) > 100.5:
             fail(f"{percent} %", text)
-    if kind not in ("crash", "cpu-quota") + HAD_CPU + WOKE:
+    if kind not in ("crash", "cpu-quota", "overload") + HAD_CPU + WOKE:
         return
     thread, culprit = why.get("thread"), why.get("culprit")
     events = [json.loads(line) for line in run(ringback, "script", "--json", dump).splitlines()]

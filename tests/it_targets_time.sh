@@ -100,6 +100,14 @@ of_target() {
 	COLUMNS=100 "$RINGBACK" report "$work/dump" >"$work/report" 2>&1
 	check "$name: the report says that others were not recorded" grep -q 'recorded threads only' "$work/report"
 	check "$name: nor how busy the CPUs were" eval '! grep -q "busy: CPU" "$work/report"'
+	"$RINGBACK" export -f pftrace -o "$work/pftrace" "$work/dump" 2>/dev/null
+	protoc --proto_path=dump/view --decode perfetto.Trace dump/view/perfetto.proto <"$work/pftrace" | awk '
+		/ (prev|next)_pid: / && $2 { n[$1 $2]++ } END { for (i in n) print i, n[i] }' | tr : ' ' >"$work/switches"
+	empty "$name: pftrace has no runs of others" "$(awk '
+		FNR == NR { own[$1] = 1; next } !own[$2]' "$work/true" "$work/switches")"
+	empty "$name: and the begin and end of each run" "$(awk '
+		{ n[$2] += $1 == "next_pid" ? $3 : -$3 } END { if (!NR) print "none"; for (tid in n) if (n[tid] < -1 || n[tid] > 1) print tid, n[tid] }' \
+		"$work/switches")"
 }
 
 of_target "a process" "$(ls "/proc/$server/task" | wc -l)" -p "$server"

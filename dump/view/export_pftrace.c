@@ -251,7 +251,7 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 		pf_sched_lost(pf, rec->window->cpu);
 		pf_tracks_lost(pf, rec, lost);
 	} else if (!rec->event) {
-		x->nr_left_out++;
+		x->nr_left_out += !pf_sched_take_own(pf, rec);
 	} else if (rec->event->f.tracepoint) {
 		/* Bundles have no place for stacks. */
 		if (!pf_sched_take(pf, rec) || rec->s.nr_callchain)

@@ -5,7 +5,9 @@
  */
 #include "dump/view/export_pftrace.h"
 
+#include "dump/record.h"
 #include "dump/view/fields.h"
+#include "dump/view/people.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,6 +55,8 @@ struct bundle {
 
 struct pf_sched {
 	struct parser *parsers; /* by index of meta's events */
+	bool partial;		/* FMT_HOST_TARGET */
+	uint64_t own_channels;	/* bit i: PERF_RECORD_SWITCH of channel i tell who came back */
 	struct bundle **cpus;
 	size_t nr_cpus;
 };
@@ -77,7 +81,6 @@ static void find_parser(const struct fields *f, const struct meta_event *e, stru
 {
 	const char *name = fields_name(f, (uint32_t)e->attr.config);
 
-	p->kind = NR_KINDS;
 	if (!e->f.tracepoint || !name)
 		return;
 	for (size_t k = 0; k < NR_KINDS; k++) {
@@ -101,9 +104,17 @@ int pf_sched_new(struct pftrace *pf, struct pf_sched **out)
 		free(s);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < m->nr_events; i++)
-		if (meta_in_rings(m, &m->events[i]))
-			find_parser(pf->x->fields, &m->events[i], &s->parsers[i]);
+	s->partial = m->host.flags & FMT_HOST_TARGET;
+	for (size_t i = 0; i < m->nr_events; i++) {
+		const struct meta_event *e = &m->events[i];
+
+		s->parsers[i].kind = NR_KINDS;
+		if (!meta_in_rings(m, e))
+			continue;
+		find_parser(pf->x->fields, e, &s->parsers[i]);
+		if (s->parsers[i].kind == SWITCH && e->attr.context_switch && e->f.channel < 64)
+			s->own_channels |= 1ull << e->f.channel;
+	}
 	*out = s;
 	return 0;
 }
@@ -247,21 +258,69 @@ static void parse(const struct parser *p, const struct timeline_record *rec, str
 			pf_text(e->texts[i], sizeof(e->texts[i]), (const char *)text.p, text.len);
 }
 
+static void put(struct pftrace *pf, size_t cpu, const struct sched_event *e)
+{
+	struct bundle *b = bundle_of(pf, cpu);
+
+	if (!b) {
+		pf->rc = -ENOMEM;
+		return;
+	}
+	b->events[b->nr++] = *e;
+	if (b->nr == BUNDLE)
+		flush(pf, cpu);
+}
+
+/* What a CPU does while none of the target's threads run is unknown: Perfetto draws idle CPUs as
+ * empty. */
+static void leave_cpu_empty(struct sched_event *e)
+{
+	e->numbers[3] = 0;
+	strcpy(e->texts[1], "swapper");
+}
+
 bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec)
 {
 	const struct parser *p = &pf->sched->parsers[rec->event - pf->x->m->events];
 	int64_t cpu = export_cpu(rec);
-	struct bundle *b;
+	struct sched_event e;
 
 	if (p->kind == NR_KINDS || cpu < 0 || cpu >= MAX_CPUS)
 		return false;
-	b = bundle_of(pf, (size_t)cpu);
-	if (!b) {
-		pf->rc = -ENOMEM;
-		return true;
-	}
-	parse(p, rec, &b->events[b->nr++]);
-	if (b->nr == BUNDLE)
-		flush(pf, (size_t)cpu);
+	parse(p, rec, &e);
+	if (pf->sched->partial && e.kind == SWITCH)
+		leave_cpu_empty(&e);
+	put(pf, (size_t)cpu, &e);
+	return true;
+}
+
+/* A tracepoint tells of a thread that leaves. */
+static void come_back(struct pftrace *pf, size_t cpu, const struct timeline_record *rec)
+{
+	struct sched_event e = {
+		.ns = rec->time_ns, .tid = rec->tid, .kind = SWITCH, .texts = {"swapper"}};
+	const char *comm = people_comm(pf->x->people, rec->tid, rec->time_ns);
+
+	if (comm)
+		pf_text(e.texts[1], sizeof(e.texts[1]), comm, strlen(comm));
+	e.numbers[1] = e.numbers[4] = 120; /* the record has no priorities */
+	e.numbers[3] = rec->tid;
+	put(pf, cpu, &e);
+}
+
+bool pf_sched_take_own(struct pftrace *pf, const struct timeline_record *rec)
+{
+	const struct pf_sched *s = pf->sched;
+	uint32_t channel = rec->window->channel;
+	int64_t cpu = export_cpu(rec);
+	struct perf_event_header h;
+
+	if (!s->partial || channel >= 64 || !(s->own_channels >> channel & 1) ||
+	    !record_at(rec->rec, 0, &h) ||
+	    (h.type != PERF_RECORD_SWITCH && h.type != PERF_RECORD_SWITCH_CPU_WIDE) || !rec->tid ||
+	    rec->tid == UINT32_MAX || cpu < 0 || cpu >= MAX_CPUS)
+		return false;
+	if (!(h.misc & PERF_RECORD_MISC_SWITCH_OUT))
+		come_back(pf, (size_t)cpu, rec);
 	return true;
 }

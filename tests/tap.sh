@@ -9,6 +9,9 @@
 #	skip  "a cgroup is recorded" "no cgroup v2 here"
 #	tap_end
 
+# A pager would wait for keys. Only it_pager.sh has one.
+export RINGBACK_PAGER=
+
 tap_nr=0
 tap_failed=0
 

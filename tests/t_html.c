@@ -79,6 +79,9 @@ static struct reader *make(struct mk *d)
 					  .lost = 42,
 					  .tid = -1,
 					  .flags = FMT_WINDOW_FIRST});
+	/* Nothing happens on the other CPU. */
+	mk_window(d, &(struct fmt_window){
+			     .ring = 1, .cpu = 1, .armed_ns = 1, .paused_ns = HIT, .tid = -1});
 	mk_task(d, 11, 11, 11, 1, 0, 0);
 	mk_comm(d, 11, 0, NAME);
 	mk_task(d, 12, 12, 12, 1, 0, 0);

@@ -59,13 +59,14 @@ struct story {
 	struct mk_records rings[NR_CPUS];
 	uint64_t last[NR_CPUS], first[NR_CPUS];
 	struct fmt_window windows[NR_CPUS];
+	int nr_windows; /* CPUs from this on have no ring */
 };
 
 static struct story *begin_as(uint32_t flags)
 {
 	static struct story s;
 
-	s = (struct story){.d = mk_begin()};
+	s = (struct story){.d = mk_begin(), .nr_windows = NR_CPUS};
 	mk_host_as(&s.d, FMT_HOST_INITIAL_PIDNS | flags);
 	mk_trigger(&s.d, 100000);
 	mk_channel(&s.d, 0, "sched", TYPE);
@@ -130,7 +131,7 @@ static struct told tell(struct story *s)
 	struct timeline_record rec;
 	struct timeline *tl;
 
-	for (int i = 0; i < NR_CPUS; i++) {
+	for (int i = 0; i < s->nr_windows; i++) {
 		s->windows[i].nr_records = s->rings[i].nr;
 		s->windows[i].first_ns = s->first[i];
 		s->windows[i].last_ns = s->last[i];
@@ -406,6 +407,29 @@ static void test_a_target(void **state)
 	forget(&t);
 }
 
+/* CPU 0 alone was recorded: who left it may have run on CPU 1. */
+static void test_some_cpus(void **state)
+{
+	struct story *s = begin();
+	struct told t;
+
+	s->nr_windows = 1;
+	do_switch(s, 0, 2000, 0, 0, 10);
+	do_switch(s, 0, 10000, 10, 0, 20);
+	do_waking(s, 0, 30000, 20, 0, 30, 0);
+	do_switch(s, 0, 50000, 20, 1, 10);
+	t = tell(s);
+	check_order(t.sched);
+	assert_true(schedule_is_partial(t.sched));
+	assert_true(schedule_lacks_cpus(t.sched));
+	check_span(&t, 10, 2000, 10000, SPAN_RUN);
+	check_span(&t, 10, 10000, 50000, SPAN_UNKNOWN);
+	check_span(&t, 10, 50000, 100000, SPAN_RUN);
+	check_span(&t, 20, 50000, 100000, SPAN_UNKNOWN);
+	check_span(&t, 30, 30000, 100000, SPAN_UNKNOWN);
+	forget(&t);
+}
+
 /* The ring says that records are missing: who ran then is not known. */
 static void test_lost_records(void **state)
 {
@@ -552,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_a_thread_that_is_woken_twice),
 		cmocka_unit_test(test_a_wait_that_ends_elsewhere_unseen),
 		cmocka_unit_test(test_a_target),
+		cmocka_unit_test(test_some_cpus),
 		cmocka_unit_test(test_lost_records),
 		cmocka_unit_test(test_a_missing_switch),
 		cmocka_unit_test(test_a_made_up_machine),

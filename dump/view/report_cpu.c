@@ -241,7 +241,10 @@ static void print_cpu(struct report *rp, void *state)
 		   report_fmt_window(rp, window, sizeof(window), &rp->window));
 	if (rp->window.from_ns == rp->window.to_ns)
 		return;
-	if (schedule_is_partial(rp->sched))
+	if (schedule_lacks_cpus(rp->sched))
+		page_line(&rp->page, 2,
+			  "recorded CPUs only; what ran on the others was not recorded");
+	else if (schedule_is_partial(rp->sched))
 		page_line(&rp->page, 2,
 			  "recorded threads only; what else ran on the CPUs was not recorded");
 	else if (schedule_has_switches(rp->sched))

@@ -169,9 +169,17 @@ static void print_wait(struct report *rp, void *state)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns, all = 0, worst = 0;
 	size_t nr_threads = schedule_nr_threads(rp->sched), nr = 0;
-	struct row *rows = calloc(nr_threads, sizeof(*rows));
+	struct row *rows;
 	char sum[32], most[32], right[96];
 
+	if (schedule_lacks_cpus(rp->sched)) {
+		page_title(&rp->page, "WAITED FOR A CPU", "");
+		page_wrap(&rp->page, 2,
+			  "unknown: a thread that left the recorded CPUs may have run on another "
+			  "(record with -a)");
+		return;
+	}
+	rows = calloc(nr_threads, sizeof(*rows));
 	for (uint32_t i = 1; rows && i < nr_threads; i++) {
 		const struct report_totals *t = &rp->totals[i];
 

@@ -14,7 +14,8 @@
  * Where only some threads were recorded (-p, -t, --cgroup, a command: FMT_HOST_TARGET), the others
  * are met as those whom a recorded thread left its CPU to, or who woke it. They have a name and no
  * spans, since nothing is known of them after that moment; nor is it known who ran on a CPU while
- * none of the recorded threads did.
+ * none of the recorded threads did. Where only some CPUs were (-C), what a thread did after it left
+ * these is SPAN_UNKNOWN.
  *
  * Memory: 48 bytes for each change of state, bounded.
  */
@@ -103,8 +104,11 @@ void schedule_window(const struct schedule *s, uint64_t *from_ns, uint64_t *to_n
 /* There were more than SCHEDULE_MAX_SPANS: the window begins later than it could. */
 bool schedule_was_cut(const struct schedule *s);
 bool schedule_has_switches(const struct schedule *s);
-/* Only some threads were recorded: what CPUs did besides is unknown. */
+/* Only some threads or CPUs were recorded: what CPUs did besides is unknown. */
 bool schedule_is_partial(const struct schedule *s);
+/* Only some CPUs were (-C): what threads did after they left these is unknown, also how long they
+ * waited or slept. */
+bool schedule_lacks_cpus(const struct schedule *s);
 bool schedule_has_wakings(const struct schedule *s);
 /* Stacks come with switches. */
 bool schedule_has_stacks(const struct schedule *s);

@@ -92,7 +92,11 @@ static int sort_by_thread(struct schedule *s)
 	for (size_t i = 0; i < nr; i++) {
 		struct schedule_thread *t = &live_of(s, schedule_span(s, i)->thread)->pub;
 
-		sorted[t->first + t->nr++] = *schedule_span(s, i);
+		struct span *to = &sorted[t->first + t->nr++];
+
+		*to = *schedule_span(s, i);
+		if (s->some_cpus && to->state != SPAN_RUN && to->state != SPAN_ENDED)
+			to->state = SPAN_UNKNOWN; /* it may have run on another CPU */
 	}
 	buf_free(&s->spans);
 	s->spans = (struct buf){.p = (uint8_t *)sorted,
@@ -184,7 +188,12 @@ bool schedule_has_switches(const struct schedule *s)
 
 bool schedule_is_partial(const struct schedule *s)
 {
-	return s->partial;
+	return s->partial || s->some_cpus;
+}
+
+bool schedule_lacks_cpus(const struct schedule *s)
+{
+	return s->some_cpus;
 }
 
 bool schedule_has_wakings(const struct schedule *s)

@@ -69,8 +69,9 @@ struct schedule {
 	bool was_cut;
 	bool in_window; /* all CPUs' rings have begun */
 	bool has_switches, has_wakings, has_stacks;
-	bool partial;  /* FMT_HOST_TARGET */
-	bool own_only; /* no tracepoint tells of switches */
+	bool partial;	/* FMT_HOST_TARGET */
+	bool some_cpus; /* others have no rings: a thread may have run there */
+	bool own_only;	/* no tracepoint tells of switches */
 	/* All rings of sleep-stacks were on: samples tell of the sleeps that follow, too. */
 	uint64_t places_from_ns, places_to_ns;
 	uint64_t own_channels; /* bit i: PERF_RECORD_SWITCH of channel i tell of switches */

@@ -154,6 +154,9 @@ static void measure_places(struct schedule *s, const struct fmt_window *w)
 /* From where on all rings that have switches are whole, and until when; the CPUs there are. */
 static void measure(struct schedule *s)
 {
+	uint8_t recorded[MAX_CPUS] = {0};
+	size_t nr_recorded = 0;
+
 	s->to_ns = s->places_to_ns = UINT64_MAX;
 	for (size_t i = 0; i < s->m->nr_windows; i++) {
 		const struct fmt_window *w = &s->m->windows[i];
@@ -172,11 +175,16 @@ static void measure(struct schedule *s)
 		/* A CPU that went offline long ago must not cut the window of the others. */
 		if (!switches || w->flags & FMT_WINDOW_OFFLINE)
 			continue;
+		if (w->cpu >= 0 && w->cpu < MAX_CPUS && !recorded[w->cpu]) {
+			recorded[w->cpu] = true;
+			nr_recorded++;
+		}
 		if (from > s->from_ns)
 			s->from_ns = from;
 		if (w->paused_ns && w->paused_ns < s->to_ns)
 			s->to_ns = w->paused_ns;
 	}
+	s->some_cpus = !s->partial && nr_recorded && nr_recorded < s->m->host.nr_cpus_online;
 	if (s->to_ns == UINT64_MAX)
 		s->to_ns = s->m->trigger.freeze_ns;
 	if (s->from_ns > s->to_ns)

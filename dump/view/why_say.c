@@ -306,7 +306,9 @@ static void put_usual(const struct why *w, struct text *t)
 	if (!focus || !schedule_nr_cpus(w->sched) || !schedule_has_switches(w->sched))
 		return;
 	label(t, "cpu");
-	if (schedule_is_partial(w->sched))
+	if (schedule_lacks_cpus(w->sched))
+		text_str(t, "of the recorded CPUs");
+	else if (schedule_is_partial(w->sched))
 		text_str(t, "of the recorded threads");
 	else
 		text_fmt(t, "%.0f %% of %zu CPU%s busy",

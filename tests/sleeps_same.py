@@ -10,7 +10,7 @@ The dump has sched:sched_switch with stacks and sleep-stacks. Each sleep's place
 thread's last sample of sleep-stacks, must be its own stack from the system call outward, as far as it has
 names. Prints
 "SLEEPS SAMPLES OTHER UNKNOWN": sleeps compared, samples that it took, sleeps whose place is another,
-and such as have none.
+and such as have none. Compared are those from when on each thread must have a sample.
 """
 
 import bisect
@@ -50,13 +50,16 @@ def main():
         if e["event"] == "sched:sched_switch":
             back.setdefault(e["fields"]["next_pid"], []).append(int(e["t"]))
             back.setdefault(e["fields"]["prev_pid"], []).append(int(e["t"]))
+    # The programs are attached after the rings are on.
+    begin = max(begin, min((had[0][0] for had in samples.values()), default=end))
+    sleeps = [sleep for sleep in sleeps if begin + RENEW_NS < sleep[0] <= end]
     other = unknown = 0
     for time, tid, own in sleeps:
         had, runs = samples.get(tid, []), back.get(tid, [])
         again = bisect.bisect_right(runs, time)
         until = runs[again] if again < len(runs) else sys.maxsize
         at = bisect.bisect_right(had, (until, ["\x7f"])) - 1
-        if at < 0 or not begin <= had[at][0] or time > end or time - had[at][0] > RENEW_NS + NEAR_NS:
+        if at < 0 or had[at][0] < begin or time - had[at][0] > RENEW_NS + NEAR_NS:
             unknown += 1
         elif not same(had[at][1], own):
             other += 1

@@ -29,6 +29,13 @@
 
 #define NR_CALLERS 6
 
+/* Some C libraries make all calls that may wait by one instruction. */
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL_NR(regs) ((regs)->orig_rax)
+#else
+#define SYSCALL_NR(regs) (((struct user_pt_regs *)(regs))->regs[8])
+#endif
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -60,13 +67,14 @@ struct {
 /* Another value means that rings were switched: each place is written anew. */
 volatile __u32 turn = 0;
 
-/* At most one of the banks records; the other refuses. */
-static __always_inline void write_sample(void *ctx, enum sleep_kind kind, __u32 tid)
+/* Mostly one of the banks records, and the other refuses. Whether any took it. */
+static __always_inline bool write_sample(void *ctx, enum sleep_kind kind, __u32 tid)
 {
 	struct sleep_sample s = {.kind = kind, .tid = tid};
+	long a = bpf_perf_event_output(ctx, &bank_a, BPF_F_CURRENT_CPU, &s, sizeof(s));
+	long b = bpf_perf_event_output(ctx, &bank_b, BPF_F_CURRENT_CPU, &s, sizeof(s));
 
-	bpf_perf_event_output(ctx, &bank_a, BPF_F_CURRENT_CPU, &s, sizeof(s));
-	bpf_perf_event_output(ctx, &bank_b, BPF_F_CURRENT_CPU, &s, sizeof(s));
+	return !a || !b;
 }
 
 static __always_inline __u64 mix(__u64 h, __u64 v)
@@ -86,6 +94,7 @@ static __always_inline __u64 place_of(struct task_struct *task, __u64 depth)
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task)))
 		return 0;
 	h = mix(PT_REGS_IP(&regs), PT_REGS_SP(&regs));
+	h = mix(h, SYSCALL_NR(&regs));
 	fp = PT_REGS_FP(&regs);
 	h = mix(h, PT_REGS_PARM1(&regs));
 #pragma unroll
@@ -121,10 +130,9 @@ int BPF_PROG(sleeps_leave, bool preempt, struct task_struct *prev)
 	key = odd ? 0 : place_of(prev, (__u64)((char *)ctx - (char *)p));
 	if (key && key == p->key && p->turn == turn && now - p->sample_ns < SLEEP_RENEW_NS)
 		return 0;
-	p->key = key;
 	p->turn = turn;
 	p->sample_ns = now;
-	write_sample(ctx, SLEEP_BEGINS, prev->pid);
+	p->key = write_sample(ctx, SLEEP_BEGINS, prev->pid) ? key : 0;
 	return 0;
 }
 

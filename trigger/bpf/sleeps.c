@@ -7,8 +7,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include <trigger/bpf/sleeps.skel.h>
 
@@ -27,8 +30,17 @@ static int refuse(struct sleeps *s, int rc, struct err *err)
 {
 	sleeps_close(s);
 	err_sys(err, rc, "can't load the BPF programs of sleep-stacks");
-	err_hint(err, "they need CAP_BPF and CAP_PERFMON, /sys/kernel/btf/vmlinux and Linux 5.15");
+	err_hint(err, "they need CAP_BPF and CAP_PERFMON, /sys/kernel/btf/vmlinux and Linux 6.4");
 	return -EOPNOTSUPP;
+}
+
+static bool kernel_is_old(void)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	return uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 6 ||
+	       (major == 6 && minor < 4);
 }
 
 int sleeps_open(struct sleeps **out, struct err *err)
@@ -38,6 +50,8 @@ int sleeps_open(struct sleeps **out, struct err *err)
 
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
+	if (kernel_is_old())
+		return refuse(s, -ENOSYS, err);
 	libbpf_set_print(silent);
 	s->skel = sleeps_bpf__open();
 	if (!s->skel || nr_cpus < 0)

@@ -7,7 +7,9 @@
  *	sched_switch ──▶ same place as last time? ──no──▶ sample in the CPU's ring: TID, CALLCHAIN,
  *	sched_waking ──▶ slept for long?          ──yes─▶ RAW struct sleep_sample
  *
- * Needs BPF (CAP_BPF and CAP_PERFMON), BTF of the kernel (/sys/kernel/btf/vmlinux) and Linux 5.15.
+ * Needs BPF (CAP_BPF and CAP_PERFMON), BTF of the kernel (/sys/kernel/btf/vmlinux) and Linux 6.4:
+ * older ones allocate a task's storage from the page allocator, which may wake kswapd and so must
+ * not be done in a switch (kernel/bpf/bpf_local_storage.c).
  * Called by session.c, which owns it, and recording.c, which adds the events of its rings. Programs
  * end with the recorder, also when it is killed.
  */

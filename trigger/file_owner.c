@@ -20,6 +20,7 @@
 
 struct search {
 	char path[PATH_MAX]; /* of the file, as the kernel shows it */
+	uint64_t ino;
 	unsigned nr_links;
 	uint32_t writers[MAX_WRITERS];
 	unsigned nr; /* may be more than MAX_WRITERS */
@@ -35,22 +36,37 @@ static bool link_of(int dir, const char *name, char out[PATH_MAX])
 	return true;
 }
 
-/* "flags:" of fdinfo, in octal. */
-static bool is_for_writing(uint32_t pid, const char *number)
+static bool read_fdinfo(uint32_t pid, const char *number, char text[256])
 {
-	char path[80], text[256], *at;
-	int fd;
+	char path[80];
 	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%.20s", pid, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, text, 255);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strstr(text, "flags:");
-	return at && (strtoul(at + 6, NULL, 8) & O_ACCMODE) != O_RDONLY;
+	return n > 0;
+}
+
+/* 0: before Linux 5.14. As st_ino, but on overlayfs. */
+static uint64_t ino_of(const char *fdinfo)
+{
+	const char *at = strstr(fdinfo, "ino:");
+
+	return at ? strtoull(at + 4, NULL, 10) : 0;
+}
+
+/* Open for writing, and the same file: in another mount namespace the same path may be another. */
+static bool writes(const struct search *s, uint32_t pid, const char *number)
+{
+	char text[256];
+	const char *at = read_fdinfo(pid, number, text) ? strstr(text, "flags:") : NULL;
+
+	return at && (strtoul(at + 6, NULL, 8) & O_ACCMODE) != O_RDONLY && ino_of(text) == s->ino;
 }
 
 static void look_at_process(struct search *s, uint32_t pid)
@@ -64,7 +80,7 @@ static void look_at_process(struct search *s, uint32_t pid)
 	while (dir && s->nr_links < MAX_LINKS && (e = readdir(dir))) {
 		s->nr_links++;
 		if (!link_of(dirfd(dir), e->d_name, target) || strcmp(target, s->path) != 0 ||
-		    !is_for_writing(pid, e->d_name))
+		    !writes(s, pid, e->d_name))
 			continue;
 		if (s->nr < MAX_WRITERS)
 			s->writers[s->nr] = pid;
@@ -95,7 +111,7 @@ void file_owner_writer(int fd, struct sighting *what)
 {
 	struct search s = {.nr = 0};
 	const struct dirent *e;
-	char self[32];
+	char self[32], text[256];
 	DIR *proc;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -105,6 +121,8 @@ void file_owner_writer(int fd, struct sighting *what)
 			closedir(proc);
 		return;
 	}
+	if (read_fdinfo((uint32_t)getpid(), strrchr(self, '/') + 1, text))
+		s.ino = ino_of(text);
 	while ((e = readdir(proc))) {
 		uint32_t pid = (uint32_t)strtoul(e->d_name, NULL, 10);
 

@@ -47,7 +47,8 @@ struct process {
 
 struct runtimes {
 	const struct people *people;
-	struct buf processes; /* struct process */
+	struct buf processes; /* struct process, by pid */
+	struct buf worst;     /* those that lack names, worst first */
 };
 
 static struct process *nth(const struct runtimes *r, size_t i)
@@ -60,12 +61,20 @@ static size_t nr_processes(const struct runtimes *r)
 	return r->processes.len / sizeof(struct process);
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
 static struct process *find(const struct runtimes *r, uint32_t pid)
 {
-	for (size_t i = 0; i < nr_processes(r); i++)
-		if (nth(r, i)->pid == pid)
-			return nth(r, i);
-	return NULL;
+	const struct process like = {.pid = pid};
+
+	return r->processes.len
+		       ? bsearch(&like, r->processes.p, nr_processes(r), sizeof(like), by_pid)
+		       : NULL;
 }
 
 /* ---- who has one ---- */
@@ -148,6 +157,8 @@ int runtimes_new(const struct people *p, struct runtimes **out, struct err *err)
 	if (r->processes.len)
 		qsort(r->processes.p, nr_processes(r), sizeof(struct process), by_key);
 	find_pids(r);
+	if (r->processes.len)
+		qsort(r->processes.p, nr_processes(r), sizeof(struct process), by_pid);
 	*out = r;
 	return 0;
 }
@@ -157,6 +168,7 @@ void runtimes_free(struct runtimes *r)
 	if (!r)
 		return;
 	buf_free(&r->processes);
+	buf_free(&r->worst);
 	free(r);
 }
 
@@ -248,18 +260,28 @@ static int worst_first(const void *a, const void *b)
 {
 	const struct process *x = a, *y = b;
 
-	if (most_lack(x) != most_lack(y))
-		return most_lack(x) ? -1 : 1;
 	if (x->nr_lacking != y->nr_lacking)
 		return x->nr_lacking > y->nr_lacking ? -1 : 1;
 	return by_key(x, y);
 }
 
+static void sort_worst(struct runtimes *r)
+{
+	r->worst.len = 0;
+	for (size_t i = 0; i < nr_processes(r); i++)
+		if (most_lack(nth(r, i)) && buf_put(&r->worst, nth(r, i), sizeof(struct process)))
+			break; /* fewer are told of */
+	if (r->worst.len)
+		qsort(r->worst.p, r->worst.len / sizeof(struct process), sizeof(struct process),
+		      worst_first);
+}
+
 uint32_t runtimes_nth(struct runtimes *r, size_t i)
 {
-	if (!i && r->processes.len)
-		qsort(r->processes.p, nr_processes(r), sizeof(struct process), worst_first);
-	return i < nr_processes(r) && most_lack(nth(r, i)) ? nth(r, i)->pid : 0;
+	if (!i)
+		sort_worst(r);
+	return i < r->worst.len / sizeof(struct process) ? ((struct process *)r->worst.p)[i].pid
+							 : 0;
 }
 
 bool runtimes_say(const struct runtimes *r, uint32_t pid, struct text *t)

@@ -202,11 +202,11 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
 	unsigned fill = rule->min_fill_percent > 0 ? recording_fill_percent(s->recording) : 100;
 	enum verdict v = engine_hit(s->engine, rule, what, fill);
 
-	recordlog_verdict(s, rule, what, v, fill);
 	if (v == VERDICT_DUMP)
 		freeze(d);
 	else if (v == VERDICT_POST)
 		set_timer(d, engine_due_ns(s->engine));
+	recordlog_verdict(s, rule, what, v, fill);
 	return v;
 }
 

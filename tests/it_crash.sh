@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: what wakes within a time
 # ALONE: kernel.core_pattern is everybody's, and nobody is to wake the recorder
 #
 # crash rules: what they fire at and what not; the stack of the thread that crashed is the one gdb finds in a core file of the

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: how long a program that crashes is held up
 #
 # libringback-crash.so: whatever state a program crashes in, it tells the recorder, a dump is made, its own handlers run, and it
 # ends by its signal at once (how soon: make bench BENCH=crash_lib); the stack is the true one. 20 times each, with all CPUs

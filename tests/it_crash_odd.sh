@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: how soon what waits is given up
 # ALONE: kernel.core_pattern is everybody's, and a crash is held for 250 ms at most
 #
 # Crashes where less can be taken for granted: setuid programs with fs.suid_dumpable 2, programs in namespaces of users, mounts

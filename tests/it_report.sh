@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: how long threads ran
 # ALONE: its threads must be the busiest of the machine
 #
 # What `ringback report` says of threads whose doings are known: who ran, who waited for a CPU and who ran there, who

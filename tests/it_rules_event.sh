@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: a rate, and what comes in a time
 #
 # Rules on events, on real programs: a tracepoint with a filter, a probe in the C library, a hardware breakpoint in a shell,
 # an OOM kill in a cgroup, a rate. Each makes a dump when it should and none when it should not, the dump says what was seen,

@@ -1,6 +1,5 @@
 /* LAYERS: recorder kernel base */
 // SPDX-License-Identifier: MIT
-/* TIMED: clients that are waited for */
 /* The control socket: both ends, who may use it, slow and rude peers, leftovers, and table.c's
  * output. */
 #include "recorder/ctl.h"

@@ -1,6 +1,5 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
-/* TIMED: looks are a second apart */
 /* Thresholds: one hit an excursion, for=, hysteresis=; how long it is of no use to look; aligned
  * timers. */
 #include "trigger/level.h"

@@ -1,6 +1,5 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
-/* TIMED: what wakes in a time */
 /*
  * Source watch: which accesses are seen and by whom, that neighbours are not, programs that are
  * started later, the hardware's limit, what is refused. The program that is watched is this one,

@@ -217,6 +217,7 @@ equal "nothing has changed" core "$(cat $setting)"
 
 # ---- what can't be had is no reason not to record: as in a service without CAP_SYS_CHROOT ----
 
+: >"$work/err" # what the one before said
 unshare -m setpriv --bounding-set=-sys_chroot --inh-caps=-sys_chroot "$RINGBACK" record --config /dev/null --memory 0 \
 	-o "$work/dumps" -a -e cgroup:cgroup_mkdir -m 64K -T crash --crash-hold >"$work/out" 2>"$work/err" &
 rec_pid=$!

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: what is held is held for a time
 # ALONE: kernel.core_pattern is everybody's, and a crash is held for 250 ms at most
 #
 # record --crash-hold: all threads of what crashed are in the dump, as gdb has them from the core; the core goes on to whoever had

@@ -34,7 +34,7 @@ def ready_time(events, tid, begin, end):
     """How long the thread could run and did not, by its switches and wake-ups."""
     since, total = None, 0
     for e in events:
-        fields = e["fields"]
+        fields = e.get("fields")
         if e["event"] == "sched:sched_waking" and fields["pid"] == tid and since is None:
             since = int(e["t"])
         elif e["event"] == "sched:sched_switch" and fields["prev_pid"] == tid:

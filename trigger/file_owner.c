@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* A machine with more open files than this is not searched to the end: the rule's dump waits for
- * the search, some 20 ms at most. */
+ * the search. */
 #define MAX_LINKS   20000
 #define MAX_WRITERS 4
 

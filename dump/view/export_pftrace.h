@@ -45,8 +45,7 @@ void pf_sched_free(struct pf_sched *s);
 /* True when the record is a switch or wake-up of a known CPU and was taken. */
 bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec);
 /* The same for the kernel's own record of a switch, which tells when a thread of a target comes
- * back.
- */
+ * back. */
 bool pf_sched_take_own(struct pftrace *pf, const struct timeline_record *rec);
 /* Records of this CPU's switches were lost before what comes next. */
 void pf_sched_lost(struct pftrace *pf, int32_t cpu);

@@ -14,8 +14,8 @@
  * Where only some threads were recorded (-p, -t, --cgroup, a command: FMT_HOST_TARGET), the others
  * are met as those whom a recorded thread left its CPU to, or who woke it. They have a name and no
  * spans, since nothing is known of them after that moment; nor is it known who ran on a CPU while
- * none of the recorded threads did. Where only some CPUs were (-C), what a thread did after it left
- * these is SPAN_UNKNOWN.
+ * none of the recorded threads did. Where only some CPUs were (-C, also with a target), what a
+ * thread did after it left these is SPAN_UNKNOWN.
  *
  * Memory: 48 bytes for each change of state, bounded.
  */

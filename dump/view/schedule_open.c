@@ -184,7 +184,7 @@ static void measure(struct schedule *s)
 		if (w->paused_ns && w->paused_ns < s->to_ns)
 			s->to_ns = w->paused_ns;
 	}
-	s->some_cpus = !s->partial && nr_recorded && nr_recorded < s->m->host.nr_cpus_online;
+	s->some_cpus = nr_recorded && nr_recorded < s->m->host.nr_cpus_online;
 	if (s->to_ns == UINT64_MAX)
 		s->to_ns = s->m->trigger.freeze_ns;
 	if (s->from_ns > s->to_ns)

@@ -35,16 +35,16 @@ Q := @
 endif
 
 # A library per layer, in the order of the data (data order is include order). Each links with
-# those to its right only; tests/lint_layers.sh and the unit tests' LAYERS hold that.
+# those to its right only; tests/lint/lint_layers.sh and the unit tests' LAYERS hold that.
 LAYERS	 := recorder trigger kernel view dump base
 base_SRC := $(wildcard dump/base/*.c)
-dump_SRC := $(wildcard dump/*.c)
-view_SRC := $(wildcard dump/view/*.c)
+dump_SRC := $(wildcard dump/format/*.c dump/packed/*.c dump/file/*.c)
+view_SRC := $(wildcard dump/view/*/*.c)
 kernel_SRC := $(wildcard trigger/kernel/*.c)
-trigger_SRC  := $(filter-out trigger/crash_lib% %.bpf.c,$(wildcard trigger/*.c trigger/bpf/*.c))
-recorder_SRC := $(filter-out recorder/main.c,$(wildcard recorder/*.c))
+trigger_SRC  := $(filter-out trigger/kernel/% trigger/client/crash_lib% %.bpf.c,$(wildcard trigger/*/*.c))
+recorder_SRC := $(filter-out recorder/cli/main.c,$(wildcard recorder/*/*.c))
 # Messages of other tools' formats, from our own descriptions of them.
-PROTO	 := $(patsubst dump/view/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/*.proto))
+PROTO	 := $(patsubst dump/view/export/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/export/*.proto))
 LIBS	 := -lbpf -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lipt -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
@@ -52,22 +52,23 @@ obj	 = $(patsubst %.c,$(O)/%.o,$(1))
 lib	 = $(O)/lib$(1).a
 libs	 = $(foreach l,$(1),$(call lib,$(l)))
 
-# Unit tests: tests/t_NAME.c; a first line "/* LAYERS: dump base */" says what it links with (default:
-# all); the SPDX line follows it. Programs that tests run as loads: tests/load_NAME.c, linked with nothing.
-UNITS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/t_*.c))
-LOADS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/load_*.c))
-TOOLS	 := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/tool_*.c))
-FUZZERS	 := $(patsubst tests/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz_*.c))
+# Unit tests: tests/unit/*/t_NAME.c; a first line "/* LAYERS: dump base */" says what it links with (default:
+# all); the SPDX line follows it. Programs that tests run as loads: tests/load/load_NAME.c, linked with nothing.
+UNIT_SRC := $(wildcard tests/unit/*/t_*.c)
+UNITS	 := $(patsubst %.c,$(O)/tests/%,$(notdir $(UNIT_SRC)))
+LOADS	 := $(patsubst tests/load/%.c,$(O)/tests/%,$(wildcard tests/load/load_*.c))
+TOOLS	 := $(patsubst tests/tools/%.c,$(O)/tests/%,$(wildcard tests/tools/tool_*.c))
+FUZZERS	 := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: $(O)/ringback $(O)/libringback-crash.so ## build the program, and the library for others
 
-$(O)/ringback: $(O)/recorder/main.o $(call libs,$(LAYERS))
+$(O)/ringback: $(O)/recorder/cli/main.o $(call libs,$(LAYERS))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # What other programs load: it shows nothing but what it stands in for, and never goes away again. No
 # sanitizer fits a library that is loaded before its program.
-crash_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(wildcard trigger/crash_lib*.c) trigger/kernel/regs.c)
+crash_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(wildcard trigger/client/crash_lib*.c) trigger/kernel/regs.c)
 PIC_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(CFLAGS)) -fPIC -fvisibility=hidden
 $(O)/libringback-crash.so: $(crash_OBJ)
 	@echo "  LINK    $@"
@@ -77,10 +78,10 @@ $(O)/pic/%.o: %.c $(O)/flags
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/proto/%.pb-c.c $(O)/proto/%.pb-c.h &: dump/view/%.proto
+$(O)/proto/%.pb-c.c $(O)/proto/%.pb-c.h &: dump/view/export/%.proto
 	@mkdir -p $(@D)
 	@echo "  PROTO   $<"
-	$(Q)protoc-c --proto_path=dump/view --c_out=$(O)/proto $<
+	$(Q)protoc-c --proto_path=dump/view/export --c_out=$(O)/proto $<
 $(O)/proto/%.o: $(O)/proto/%.c
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
@@ -114,18 +115,21 @@ $(O)/%.o: %.c $(O)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The files that html.c takes into itself.
-$(O)/dump/view/html.o $(O)/fuzz/dump/view/html.o: $(wildcard dump/view/page/*)
+$(O)/dump/view/html/html.o $(O)/fuzz/dump/view/html/html.o: $(wildcard dump/view/html/page/*)
 
 layers_of = $(or $(shell sed -n '1s,^/\* LAYERS: \(.*\) \*/$$,\1,p' $(1)),$(LAYERS))
+define unit_rule
+$(O)/tests/$(basename $(notdir $(1))): $(call obj,$(1)) $(call libs,$(call layers_of,$(1)))
+	@echo "  LINK    $$@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $$@ $$^ $(LIBS) $(TEST_LIBS)
+endef
+$(foreach s,$(UNIT_SRC),$(eval $(call unit_rule,$(s))))
 .SECONDEXPANSION:
-$(O)/tests/t_%: $(O)/tests/t_%.o $$(call libs,$$(call layers_of,tests/t_$$*.c))
-	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(TEST_LIBS)
-$(O)/tests/tool_%: $(O)/tests/tool_%.o $$(call libs,$$(call layers_of,tests/tool_$$*.c))
+$(O)/tests/tool_%: $(O)/tests/tools/tool_%.o $$(call libs,$$(call layers_of,tests/tools/tool_$$*.c))
 	@echo "  LINK    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(O)/tests/t_%.o $(O)/tests/load_%: private CFLAGS += -g
-$(O)/tests/load_%: tests/load_%.c $(O)/flags
+$(O)/tests/unit/%.o $(O)/tests/load_%: private CFLAGS += -g
+$(O)/tests/load_%: tests/load/load_%.c $(O)/flags
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(CFLAGS)) -MMD -MP -MT $@ -MF $@.d -o $@ $<
@@ -143,7 +147,7 @@ $(O)/fuzz/proto/%.o: $(O)/proto/%.c
 	@mkdir -p $(@D)
 	@echo "  FUZZCC  $<"
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -w -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
-$(O)/fuzz/fuzz_%: $(O)/fuzz/tests/fuzz_%.o $(fuzz_OBJ)
+$(O)/fuzz/fuzz_%: $(O)/fuzz/tests/fuzz/fuzz_%.o $(fuzz_OBJ)
 	@echo "  FUZZ    $@"
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
@@ -189,8 +193,8 @@ UNITDIR	 := $(PREFIX)/lib/systemd/system
 PCDIR	 := $(LIBDIR)/pkgconfig
 DOCDIR	 := $(PREFIX)/share/doc/ringback
 CONF	 := $(SYSCONFDIR)/ringback/ringback.conf
-DOCS	 := trigger/RULES.md dump/FORMAT.md dump/PACKED.md dump/SYMBOLS.md dump/view/SCHEMA.md dump/view/EXPORT.md \
-	    recorder/ringback.conf
+DOCS	 := trigger/RULES.md dump/format/FORMAT.md dump/format/PACKED.md dump/format/SYMBOLS.md dump/view/SCHEMA.md dump/view/export/EXPORT.md \
+	    recorder/dist/ringback.conf
 EXAMPLES := $(shell find examples -type f)
 
 # filled FILE DIR: installs it with the paths of this installation
@@ -201,24 +205,24 @@ filled	 = sed -e 's,@BINDIR@,$(BINDIR),; s,@INCDIR@,$(INCDIR),; s,@PREFIX@,$(PRE
 install: all ## program, library, header, documentation, completion, unit, configuration; PREFIX, SYSCONFDIR, DESTDIR
 	install -D -m 755 $(O)/ringback $(DESTDIR)$(BINDIR)/ringback
 	install -D -m 644 $(O)/libringback-crash.so $(DESTDIR)$(LIBDIR)/libringback-crash.so
-	install -D -m 644 trigger/ringback.h $(DESTDIR)$(INCDIR)/ringback.h
-	install -D -m 644 recorder/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
+	install -D -m 644 trigger/client/ringback.h $(DESTDIR)$(INCDIR)/ringback.h
+	install -D -m 644 recorder/dist/ringback.bash $(DESTDIR)$(COMPDIR)/ringback
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(DOCS)
 	for f in $(EXAMPLES); do \
 		install -D -m "$$([ -x $$f ] && echo 755 || echo 644)" $$f $(DESTDIR)$(DOCDIR)/$$f || exit; done
 	install -d $(addprefix $(DESTDIR),$(MANDIR)/man1 $(MANDIR)/man7 $(UNITDIR) $(PCDIR))
-	$(foreach f,$(wildcard recorder/*.1),$(call filled,$(f),$(MANDIR)/man1) &&) \
-		$(foreach f,$(wildcard recorder/*.7),$(call filled,$(f),$(MANDIR)/man7) &&) \
-		$(call filled,recorder/ringback.service,$(UNITDIR)) && $(call filled,trigger/ringback.pc,$(PCDIR))
-	[ -e $(DESTDIR)$(CONF) ] || install -D -m 600 recorder/ringback.conf $(DESTDIR)$(CONF)
+	$(foreach f,$(wildcard recorder/dist/*.1),$(call filled,$(f),$(MANDIR)/man1) &&) \
+		$(foreach f,$(wildcard recorder/dist/*.7),$(call filled,$(f),$(MANDIR)/man7) &&) \
+		$(call filled,recorder/dist/ringback.service,$(UNITDIR)) && $(call filled,trigger/client/ringback.pc,$(PCDIR))
+	[ -e $(DESTDIR)$(CONF) ] || install -D -m 600 recorder/dist/ringback.conf $(DESTDIR)$(CONF)
 
 uninstall: ## remove what install put there, but a changed configuration
 	rm -f $(addprefix $(DESTDIR),$(BINDIR)/ringback $(LIBDIR)/libringback-crash.so $(INCDIR)/ringback.h \
-		$(patsubst recorder/%,$(MANDIR)/man1/%,$(wildcard recorder/*.1)) \
-		$(patsubst recorder/%,$(MANDIR)/man7/%,$(wildcard recorder/*.7)) \
+		$(patsubst recorder/dist/%,$(MANDIR)/man1/%,$(wildcard recorder/dist/*.1)) \
+		$(patsubst recorder/dist/%,$(MANDIR)/man7/%,$(wildcard recorder/dist/*.7)) \
 		$(COMPDIR)/ringback $(addprefix $(DOCDIR)/,$(notdir $(DOCS)) $(EXAMPLES)) \
 		$(UNITDIR)/ringback.service $(PCDIR)/ringback.pc)
-	! cmp -s recorder/ringback.conf $(DESTDIR)$(CONF) || rm -f $(DESTDIR)$(CONF)
+	! cmp -s recorder/dist/ringback.conf $(DESTDIR)$(CONF) || rm -f $(DESTDIR)$(CONF)
 	find $(DESTDIR)$(DOCDIR) $(DESTDIR)$(dir $(CONF)) -type d -empty -delete 2>/dev/null || true
 
 clean: ## remove the build directory

@@ -4,7 +4,7 @@
 # deps.sh [build|check|list]: installs the packages that are missing, and nothing when none is. "build": those
 # that the program itself needs; "check": those of its tests too; without: those of the benchmarks too; "list":
 # only prints them all. Called by make deps, demo, check and bench. README.md, "Libraries and tools", says what
-# each is for; tests/lint_docs.sh holds the two together.
+# each is for; tests/lint/lint_docs.sh holds the two together.
 set -eu
 
 # To build and run.

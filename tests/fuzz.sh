@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # fuzz.sh BUILD-DIR SECONDS [NAME]...: runs each fuzz target that long, or those named; prints TAP. It starts
-# from what tests/tool_seed.c and tool_golden.c make; what it learnt stays in BUILD-DIR/corpus, what it said in
+# from what tests/tools/tool_seed.c and tool_golden.c make; what it learnt stays in BUILD-DIR/corpus, what it said in
 # BUILD-DIR/log/NAME, the input of a finding in BUILD-DIR/finding-NAME-*.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-. tests/tap.sh
+. tests/helpers/tap.sh
 
 build=$(realpath -m "$1")
 seconds=$2
@@ -16,7 +16,7 @@ names=("$@")
 unset ASAN_OPTIONS UBSAN_OPTIONS
 
 if [ ${#names[@]} = 0 ]; then
-	for source in tests/fuzz_*.c; do
+	for source in tests/fuzz/fuzz_*.c; do
 		names+=("$(basename "$source" .c)")
 	done
 fi

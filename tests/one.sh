@@ -28,7 +28,7 @@ esac
 
 # Of a unit test its source says it.
 source=$file
-[ "${file%.sh}" != "$file" ] || source=tests/${file##*/}.c
+[ "${file%.sh}" != "$file" ] || source=$(echo tests/unit/*/"${file##*/}.c")
 tries=1
 ! head -n 20 "$source" 2>/dev/null | grep -q '^\(#\| \*\|/\*\) TIMED: ' || tries=3
 

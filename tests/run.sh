@@ -122,12 +122,13 @@ in_order() {
 }
 
 shopt -s nullglob
-unit_names=(tests/t_*.c)
+unit_names=(tests/unit/*/t_*.c)
 unit_names=("${unit_names[@]%.c}")
-fuzz_names=(tests/fuzz_*.c)
+unit_names=("${unit_names[@]##*/}")
+fuzz_names=(tests/fuzz/fuzz_*.c)
 fuzz_names=("${fuzz_names[@]%.c}")
-fuzz_names=("${fuzz_names[@]#tests/}")
-program_tests=(tests/it_*.sh)
+fuzz_names=("${fuzz_names[@]##*/}")
+program_tests=(tests/program/*/it_*.sh)
 
 build_step "builds without a warning with gcc" O="$build" tests-build
 build_step "builds without a warning with clang and the sanitizers" O="$build" san-build
@@ -136,22 +137,22 @@ build_step "builds without a warning with clang and the sanitizers" O="$build" s
 # No unit test beside itself: it may be about the whole machine.
 long_units=(t_rate t_measure t_file t_stopwatch)
 mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$build/fuzz/}")
-mapfile -t plain < <(built "${unit_names[@]/#/$build/}")
+mapfile -t plain < <(built "${unit_names[@]/#/$build/tests/}")
 mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")
-mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/}")
+mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/tests/}")
 mapfile -t checked < <(in_order "${long_units[@]}" -- "${checked[@]}")
 unwoken='# ALONE: another test would wake the recorder'
 mapfile -t asleep < <(grep -lx "$unwoken" "${program_tests[@]}")
 mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}" | xargs -r grep -Lx "$unwoken")
 mapfile -t settings < <(grep -l '^# SETTING: ' "${program_tests[@]}")
-mapfile -t others < <(grep -LE '^# (ALONE|SETTING): ' "${program_tests[@]}" | grep -vx tests/it_vm.sh)
+mapfile -t others < <(grep -LE '^# (ALONE|SETTING): ' "${program_tests[@]}" | grep -vx tests/program/setup/it_vm.sh)
 mapfile -t others < <(in_order it_damage.sh it_kill.sh it_export_perf.sh it_pack.sh it_unwind.sh it_symbols.sh -- "${others[@]}")
 mapfile -t twice < <(grep -lx '# SANITIZE' "${settings[@]}" "${others[@]}")
 mapfile -t alone_twice < <(grep -lx '# SANITIZE' "${alone[@]}")
 
-beside_start tests/it_vm.sh
+beside_start tests/program/setup/it_vm.sh
 prove_step "units; fuzz targets for $FUZZ_SECONDS s" $((jobs + 1)) "${plain[@]:0:4}" "${fuzzers[@]}" "${plain[@]:4}"
-prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" tests/lint_*.sh "${checked[@]:4}"
+prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" tests/lint/lint_*.sh "${checked[@]:4}"
 prove_step "whole program" 2 "${others[@]}"
 beside_end
 prove_step "whole program, where it changes settings" 2 "${settings[@]}"

@@ -68,7 +68,7 @@ static inline bool bytes_u64(struct bytes *b, uint64_t *v)
 
 /*
  * A struct that may have grown since (or not yet): copies the smaller of `n` and what is there and
- * zeroes the rest. This is how fixed items of a dump are read; see dump/FORMAT.md, "Items".
+ * zeroes the rest. This is how fixed items of a dump are read; see dump/format/FORMAT.md, "Items".
  */
 void bytes_get_grown(struct bytes b, void *dst, size_t n);
 

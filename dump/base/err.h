@@ -4,7 +4,7 @@
  *
  * Whatever opens or parses takes a `struct err *` (NULL is allowed: the text is dropped), returns 0
  * or a negative errno, and leaves its results untouched on failure. Library code fills the error;
- * only recorder/log.c prints it.
+ * only recorder/base/log.c prints it.
  */
 #pragma once
 

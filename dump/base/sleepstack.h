@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The event sleep-stacks: samples that a BPF program writes (trigger/bpf/sleeps.h) and the schedule
- * reads (dump/view/schedule.h). Included by both sides of the file and by the program itself.
+ * reads (dump/view/schedule/schedule.h). Included by both sides of the file and by the program
+ * itself.
  *
  * A thread that goes to sleep where it slept last time has no sample of its own: the place is that
  * of its last sample, which is at most SLEEP_RENEW_NS older and in the same ring.

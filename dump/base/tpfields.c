@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Lines of a tracepoint's format, and bounded access to fields; see tpfields.h. Called by
- * fields.c and printfmt.c. */
+ * fields.c and print_format.c. */
 #include "dump/base/tpfields.h"
 
 #include <ctype.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # From a fault to the wait status that the parent gets, with libringback-crash.so loaded and a recorder that makes a dump of
-# it: COUNT crashes in each of the states that a program may be in (tests/it_crash_lib.sh has them), CPUs idle and all busy.
+# it: COUNT crashes in each of the states that a program may be in (tests/program/rules/it_crash_lib.sh has them), CPUs idle and all busy.
 . tests/bench/lib.sh
 
 : "${COUNT:=50}"

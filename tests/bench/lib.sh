@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Sourced by the benchmarks: rows, medians, and all of tests/recorder.sh. $RINGBACK and $RINGBACK_BUILD come from
+# Sourced by the benchmarks: rows, medians, and all of tests/helpers/recorder.sh. $RINGBACK and $RINGBACK_BUILD come from
 # tests/bench.sh.
 #
 #	rec_start -a -e sched:sched_switch
@@ -9,7 +9,7 @@
 #	row "freeze" "$(median us.txt)" us "max $(max us.txt)"
 #	rec_stop
 
-. tests/recorder.sh
+. tests/helpers/recorder.sh
 # The q-th percentile (0 to 100, nearest rank) of the numbers in FILE, one a line.
 percentile() { # Q FILE
 	sort -g "$2" | awk -v q="$1" '

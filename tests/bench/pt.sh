@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # Intel PT: how fast a trace is decoded, beside perf, and how soon the last 10 ms of a large one are on the screen. The trace is
-# of a real program that was stepped (tests/tool_pt.c), as often as it takes: BENCH_MB of it, 64 by default. CPU seconds, all on
+# of a real program that was stepped (tests/tools/tool_pt.c), as often as it takes: BENCH_MB of it, 64 by default. CPU seconds, all on
 # one CPU, medians of $RUNS runs, interleaved; perf gets the newest 4 MB, for its time.
 . tests/bench/lib.sh
 
 export PERF_CONFIG=/dev/null
 runs=${RUNS:-3}
 mb=${BENCH_MB:-64}
-program=(sort dump/FORMAT.md dump/PACKED.md)
+program=(sort dump/format/FORMAT.md dump/format/PACKED.md)
 
 # step TIMES: the program's trace, so many times over, which ends when a dump was made
 step() {

@@ -69,7 +69,7 @@ done
 result report "$work/report"
 result 'report --html' "$work/html" "a page of $(awk -v n="$(stat -c %s "$work/page.html")" 'BEGIN { printf "%.1f", n / 1e6 }') MB"
 mkdir "$work/browser"
-timeout -k 5 300 node tests/html_storm.js "$work/page.html" "$work/browser" >"$work/page" || echo "failed: the page in Chromium" >&2
+timeout -k 5 300 node tests/compare/html_storm.js "$work/page.html" "$work/browser" >"$work/page" || echo "failed: the page in Chromium" >&2
 row 'its page opens' "$(awk '/^ready/ { print $2 }' "$work/page")" ms
 row 'a zoom in it is drawn' "$(awk '/^frame/ { print $2 }' "$work/page")" ms "median of 40, $(awk '/^frame/ { print $4 }' "$work/page") ms at worst"
 result why "$work/why"

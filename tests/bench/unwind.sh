@@ -3,7 +3,7 @@
 #
 # Unwinding copied stacks of 8 KiB, by ringback and by perf of the same samples: what export -f perf makes of the dump. How
 # many stacks are whole, the time to unwind and name them, and that of whole commands, of a program with short stacks
-# (tests/unwind/chain.c) and of an interpreter with deep ones. perf without inlined functions, which take it much longer.
+# (tests/load/unwind/chain.c) and of an interpreter with deep ones. perf without inlined functions, which take it much longer.
 # BENCH_SECONDS: how long to record. Medians of $RUNS runs.
 . tests/bench/lib.sh
 
@@ -97,6 +97,6 @@ compare() {
 	rm -f "$path" "$work/perf.data"
 }
 
-gcc -O2 -g0 -fomit-frame-pointer -fno-optimize-sibling-calls tests/unwind/chain.c -o "$work/chain" || exit 1
+gcc -O2 -g0 -fomit-frame-pointer -fno-optimize-sibling-calls tests/load/unwind/chain.c -o "$work/chain" || exit 1
 compare short "$work/chain"
 compare deep python3 tests/bench/unwind.py

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Whether what `why` says is so: $DUMPS (200) dumps with the preset waits at random moments while redis, nginx and PostgreSQL are
-# under load. tests/facts.py computes each verdict's facts again from the dump's events. Prints how many verdicts of each kind
+# under load. tests/compare/facts.py computes each verdict's facts again from the dump's events. Prints how many verdicts of each kind
 # there were, and those that the events do not prove.
 . tests/bench/lib.sh
 . tests/bench/lib_servers.sh
@@ -24,7 +24,7 @@ false=0
 for ((i = 0; i < dumps; i++)); do
 	sleep "$(awk -v r=$RANDOM 'BEGIN { print r / 32768 }')"
 	path=$(dump_now)
-	if ! python3 tests/facts.py "$RINGBACK" "$path" >"$work/said"; then
+	if ! python3 tests/compare/facts.py "$RINGBACK" "$path" >"$work/said"; then
 		sed 's/^/false: /' "$work/said"
 		false=$((false + 1))
 	fi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The processor's own clock; see cycles.h. Called by recorder/aux.c. */
+/* The processor's own clock; see cycles.h. Called by recorder/capture/aux.c. */
 #include "trigger/kernel/cycles.h"
 
 #include "trigger/kernel/clock.h"

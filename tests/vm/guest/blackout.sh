@@ -3,7 +3,7 @@
 #
 # In the guest, for `make bench BENCH=blackout` and no test: how long a trace stands still for a dump. The first CPU's area;
 # with four CPUs, also all areas at once.
-. tests/tap.sh
+. tests/helpers/tap.sh
 . tests/bench/lib_blackout.sh
 
 # blackouts CPU...

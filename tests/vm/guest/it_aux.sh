@@ -5,8 +5,8 @@
 # In the guest: AUX channels on the test module's PMUs, one whose head counts and one whose head is a place in the area, both
 # in the same recorder. What is dumped are the last bytes of the known sequence (tool_area), for every kind of target, however
 # often the areas went around.
-. tests/tap.sh
-. tests/recorder.sh
+. tests/helpers/tap.sh
+. tests/helpers/recorder.sh
 . tests/vm/guest/module.sh
 
 area=$loads/tool_area

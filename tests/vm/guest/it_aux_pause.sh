@@ -5,8 +5,8 @@
 # In the guest with a kernel of after 6.12: a hit stops the trace of the CPU it comes on, in the kernel. What the module noted of
 # its own (debugfs: paused) is what is compared with: how much it had written when it was stopped. The recorder is made slow by
 # stopping it. All that must be is told by order and contents, nothing by times.
-. tests/tap.sh
-. tests/recorder.sh
+. tests/helpers/tap.sh
+. tests/helpers/recorder.sh
 
 parameters=/sys/module/rb_aux/parameters
 area=$loads/tool_area

@@ -3,7 +3,7 @@
 #
 # In the guest: the test module's PMUs do what real ones do. Nothing of ringback runs here: this is what tests of ringback
 # rest on.
-. tests/tap.sh
+. tests/helpers/tap.sh
 . tests/vm/guest/module.sh
 
 client=$RINGBACK_BUILD/tests/tool_aux

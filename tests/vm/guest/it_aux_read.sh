@@ -4,8 +4,8 @@
 #
 # In the guest: what the commands make of a dump with real AUX areas, of a PMU whose head counts and of one whose head is a
 # place in the area. export -f aux gives the last bytes of the known sequence; info and script say what the kernel said.
-. tests/tap.sh
-. tests/recorder.sh
+. tests/helpers/tap.sh
+. tests/helpers/recorder.sh
 . tests/vm/guest/module.sh
 
 size=16384

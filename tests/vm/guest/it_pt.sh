@@ -6,8 +6,8 @@
 # instruction, each on a CPU of its own; what Intel PT would have written of them is played back by the module's intel_pt
 # while ringback records; what it dumps, decoded, is what they did. One trace is whole, one overwrote its start, one ends
 # within a packet.
-. tests/tap.sh
-. tests/recorder.sh
+. tests/helpers/tap.sh
+. tests/helpers/recorder.sh
 . tests/vm/guest/module.sh
 
 play=/sys/kernel/debug/ringback/pt
@@ -84,6 +84,6 @@ check "exported for perf" "$RINGBACK" export -f perf -o "$work/data" "$path"
 perf script -i "$work/data" --itrace=bcre -F tid,time,ip,addr,flags,event --ns >"$work/perf" 2>"$work/perf.err" ||
 	cat "$work/perf.err"
 check "perf decodes the same of all three" \
-	python3 tests/pt_same.py "$work/perf" "$work/log1" "end:$work/log2" "part:$work/log3"
+	python3 tests/compare/pt_same.py "$work/perf" "$work/log1" "end:$work/log2" "part:$work/log3"
 check "the recorder ends with 0" test "$rec_status" = 0
 tap_end

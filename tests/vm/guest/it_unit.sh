@@ -3,7 +3,7 @@
 #
 # In the guest, under systemd: the service as `make install` puts it, with every option of its configuration switched on and
 # rules of each kind. Each way to a dump works within the unit's sandbox, nothing is warned of, and what it changes is put back.
-. tests/tap.sh
+. tests/helpers/tap.sh
 
 conf=/etc/ringback/ringback.conf
 dumps=/var/lib/ringback

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What meta.c (collecting items) and meta_tables.c (building tables from them, and looking things
+ * up) share; nobody else includes it.
+ */
+#pragma once
+
+#include "dump/file/meta.h"
+
+#define META_MAX_CHANNELS 64u
+#define META_MAX_ID	  (1u << 20)
+
+/* "u32 event + text" waiting for its event; with a NUL behind it. */
+struct meta_note {
+	uint16_t kind;
+	uint32_t event;
+	struct bytes text;
+};
+
+#define META_NO_EVENT                                                                              \
+	(struct meta_event)                                                                        \
+	{                                                                                          \
+		.f = {.id = UINT32_MAX}, .name = "", .filter = "", .target = "", .pmu = ""         \
+	}
+
+struct meta_type {
+	uint32_t channel, tracepoint, event;
+};
+
+struct meta_chunk {
+	struct meta_chunk *next;
+};
+
+/* What meta_load() makes; `m` is what others see of it. */
+struct meta_loaded {
+	struct meta m;
+	struct meta_chunk *chunks; /* all texts and attrs */
+	size_t bytes;		   /* in chunks and collections */
+	struct fmt_event_id *ids;  /* sorted by id */
+	size_t nr_ids;
+	struct meta_type *types; /* sorted by channel, tracepoint, event */
+	size_t nr_types;
+	uint32_t *type_slots; /* where a type is in `types`, + 1, by its hash; 0: free */
+	size_t nr_type_slots; /* a power of two */
+	/* Collected in the first pass; arrays of the struct named. */
+	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
+	struct buf caps, joined, saw, merged, tracepoints, areas, cgroups;
+};
+
+/* Builds windows, events and channels from what was collected. 0 or -ENOMEM. */
+int meta_build_tables(struct meta_loaded *l);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A second reader of a file that is open, for another thread; see reader_twin(). It has the same
+ * descriptor's file and a directory of its own, since a reader notes in it what it has loaded.
+ */
+#include "dump/file/reader_impl.h"
+
+#include "dump/base/err.h"
+#include "dump/file/block.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int copy_list(const struct block_list *from, struct block_list *to)
+{
+	to->v = calloc(from->nr + 1, sizeof(*to->v));
+	if (!to->v)
+		return -ENOMEM;
+	if (from->nr)
+		memcpy(to->v, from->v, from->nr * sizeof(*to->v));
+	to->nr = to->cap = from->nr;
+	return 0;
+}
+
+static int copy_all(const struct reader *r, struct reader *twin)
+{
+	int rc;
+
+	twin->in = (struct input){.fd = -1, .mem = r->in.mem, .size = r->in.size};
+	twin->damaged_mode = r->damaged_mode;
+	twin->header = r->header;
+	twin->header_ok = r->header_ok;
+	twin->trailer = r->trailer;
+	twin->trailer_ok = r->trailer_ok;
+	twin->seed = r->seed;
+	twin->footer = r->footer;
+	twin->has_footer = r->has_footer;
+	twin->dir_ok = r->dir_ok;
+	twin->name = strdup(r->name);
+	if (!twin->name)
+		return -ENOMEM;
+	rc = copy_list(&r->dir, &twin->dir);
+	if (!rc)
+		rc = copy_list(&r->found, &twin->found);
+	if (!rc)
+		rc = block_unpacker_new(&twin->unpacker, NULL);
+	if (!rc)
+		block_unpacker_thorough(twin->unpacker, false);
+	if (rc || r->in.fd < 0)
+		return rc;
+	/* All reads say where: that the two share a position doesn't matter. */
+	twin->in.fd = fcntl(r->in.fd, F_DUPFD_CLOEXEC, 0);
+	return twin->in.fd < 0 ? -errno : 0;
+}
+
+int reader_twin(const struct reader *r, struct reader **out, struct err *err)
+{
+	struct reader *twin = calloc(1, sizeof(*twin));
+	int rc = -ENOMEM;
+
+	if (twin) {
+		twin->in.fd = -1;
+		rc = copy_all(r, twin);
+	}
+	if (rc) {
+		reader_close(twin);
+		return err_sys(err, rc, "cannot open '%s' a second time", r->name);
+	}
+	*out = twin;
+	return 0;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rescuing what is whole; see reader_salvage() in reader.h. Blocks are copied as they are stored,
+ * under the id of the damaged dump (its hashes are seeded with it), numbered anew; a STATS item
+ * says what was missing.
+ */
+#include "dump/file/reader_impl.h"
+
+#include "dump/base/err.h"
+#include "dump/file/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Copies every block that is whole; *nr of them. */
+static int copy_blocks(struct reader *r, struct writer *w, size_t *nr, struct err *err)
+{
+	struct buf payload = {0};
+	size_t copied = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->found.nr && !rc; i++) {
+		struct bytes stored;
+
+		rc = reader_verify(r, i, &payload, err);
+		if (rc) {
+			if (rc != -ENOMEM)
+				rc = 0;
+			continue;
+		}
+		stored = (struct bytes){r->stored.p, r->stored.len};
+		rc = writer_copy(w, &r->found.v[i].h, stored, err);
+		copied++;
+	}
+	buf_free(&payload);
+	if (!rc)
+		*nr = copied;
+	return rc;
+}
+
+static int note_losses(struct reader *r, struct writer *w, const struct reader_verdict *v,
+		       struct err *err)
+{
+	struct fmt_salvage s = {
+		.nr_bad_blocks = v->nr_bad_blocks,
+		.unclaimed_bytes = v->unclaimed_bytes,
+		.file_bytes = r->in.size,
+	};
+	int rc = writer_section(w, FMT_STATS, err);
+
+	return rc ? rc : writer_item(w, FMT_STATS_SALVAGE, &s, sizeof(s), NULL, 0, NULL, err);
+}
+
+int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct err *err)
+{
+	struct writer_options opt = {.max_blocks = (uint32_t)r->found.nr + 1};
+	struct reader_verdict got;
+	struct writer *w = NULL;
+	uint64_t file_bytes;
+	size_t copied = 0;
+	bool whole;
+	int rc = reader_check_open(r, &got, NULL, NULL, err);
+
+	if (rc && rc != -EBADMSG)
+		return rc;
+	whole = !rc;
+	if (opt.max_blocks > FMT_MAX_BLOCKS)
+		opt.max_blocks = FMT_MAX_BLOCKS;
+	rc = writer_new(&opt, &w, err);
+	if (!rc)
+		rc = writer_begin_as(w, fd, r->header.id, r->header.created_real_ns, err);
+	/* What is rescued has to pass check. */
+	block_unpacker_thorough(r->unpacker, true);
+	if (!rc)
+		rc = copy_blocks(r, w, &copied, err);
+	block_unpacker_thorough(r->unpacker, false);
+	if (!rc && !copied)
+		rc = err_set(err, -ENODATA, "'%s' holds no whole block: there is nothing to rescue",
+			     r->name);
+	/* Without room for one more block the note is what is left out. */
+	if (!rc && !whole && copied < opt.max_blocks)
+		rc = note_losses(r, w, &got, err);
+	if (!rc)
+		rc = writer_finish(w, &file_bytes, err);
+	writer_free(w);
+	if (!rc)
+		*v = got;
+	return rc;
+}
+
+/* So that the new file's name survives a crash of the machine too. */
+static int sync_directory_of(const char *path, struct err *err)
+{
+	char *copy = strdup(path);
+	int fd, rc = 0;
+
+	if (!copy)
+		return err_set(err, -ENOMEM, "out of memory");
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd))
+		rc = err_sys(err, -errno, "cannot write the directory of '%s' to disk", path);
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return rc;
+}
+
+int reader_salvage(const char *path, const char *out_path, struct reader_verdict *v,
+		   struct err *err)
+{
+	struct reader *r;
+	int fd, rc = reader_open_damaged(path, &r, err);
+
+	if (rc)
+		return rc;
+	fd = open(out_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		rc = err_sys(err, -errno, "cannot make '%s'", out_path);
+		if (rc == -EEXIST)
+			err_hint(err, "name a file that does not exist yet");
+		goto out;
+	}
+	rc = reader_salvage_fd(r, fd, v, err);
+	if (close(fd) && !rc)
+		rc = err_sys(err, -errno, "cannot write '%s'", out_path);
+	if (!rc)
+		rc = sync_directory_of(out_path, err);
+	if (rc)
+		unlink(out_path);
+out:
+	reader_close(r);
+	return rc;
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The writer; see writer.h.
+ *
+ *	          begin               section, item, records, flush             finish
+ *	  IDLE ─────────▶ WRITING ◀──────────────────────────────┐  ─────────────────▶ IDLE
+ *	                     └────────────────────────────────────┘
+ *	                     │ any error: kept, and given again by every call up to finish,
+ *	                     ▼ so that what went wrong can't be committed
+ *	                  FAILED
+ */
+#include "dump/file/writer.h"
+
+#include "dump/base/err.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* A directory entry as it stands in the FOOTER's payload: written from where it is collected. */
+struct entry {
+	struct fmt_item item;
+	struct fmt_dir dir;
+};
+
+_Static_assert(sizeof(struct entry) * FMT_MAX_BLOCKS == FMT_MAX_BLOCK_BYTES, "FMT_MAX_BLOCKS");
+
+struct writer {
+	struct writer_options opt;
+	struct block_packer *packer;
+	struct entry *dir;
+	uint64_t *hashes; /* of the blocks in `dir`, and the FOOTER's */
+	uint32_t nr_blocks;
+
+	uint8_t *items; /* FMT_MAX_BLOCK_BYTES; touched only as far as a block gets large */
+	size_t items_bytes;
+	uint32_t nr_items;
+	uint16_t section;
+
+	int fd;
+	int failed;
+	uint64_t file_bytes;
+	uint64_t seed;
+	uint64_t created_real_ns;
+	uint8_t id[16];
+};
+
+int writer_new(const struct writer_options *opt, struct writer **out, struct err *err)
+{
+	struct writer *w;
+	int rc;
+
+	if (!opt->max_blocks || opt->max_blocks > FMT_MAX_BLOCKS)
+		return err_set(err, -EINVAL, "a dump can have 1 to %u blocks, not %u",
+			       FMT_MAX_BLOCKS, opt->max_blocks);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_set(err, -ENOMEM, "out of memory for a dump writer");
+	w->opt = *opt;
+	w->fd = -1;
+	w->dir = calloc(opt->max_blocks, sizeof(*w->dir));
+	w->hashes = calloc((size_t)opt->max_blocks + 1, sizeof(*w->hashes));
+	w->items = malloc(FMT_MAX_BLOCK_BYTES);
+	if (!w->dir || !w->hashes || !w->items) {
+		rc = err_set(err, -ENOMEM, "out of memory for a dump writer");
+		goto fail;
+	}
+	rc = block_packer_new(FMT_MAX_BLOCK_BYTES, opt->level, &w->packer, err);
+	if (rc)
+		goto fail;
+	*out = w;
+	return 0;
+fail:
+	writer_free(w);
+	return rc;
+}
+
+void writer_free(struct writer *w)
+{
+	if (!w)
+		return;
+	block_packer_free(w->packer);
+	free(w->items);
+	free(w->hashes);
+	free(w->dir);
+	free(w);
+}
+
+const uint8_t *writer_id(const struct writer *w)
+{
+	return w->id;
+}
+
+/* Remembers the first error; later calls repeat it. */
+static int failed(struct writer *w, int rc)
+{
+	if (!w->failed)
+		w->failed = rc;
+	return rc;
+}
+
+/* What every call begins with. */
+static int check_state(const struct writer *w, struct err *err)
+{
+	assert(w->fd >= 0);
+	if (w->failed)
+		return err_set(err, w->failed, "the dump has failed already");
+	return 0;
+}
+
+static int write_all(struct writer *w, const void *src, size_t n, struct err *err)
+{
+	const uint8_t *p = src;
+	int rc;
+
+	if (w->opt.room) {
+		rc = w->opt.room(w->opt.ctx, w->file_bytes, n, err);
+		if (rc)
+			return failed(w, rc);
+	}
+	while (n) {
+		ssize_t done = write(w->fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0) {
+			rc = done ? -errno : -EIO;
+			return failed(w, err_sys(err, rc, "cannot write the dump"));
+		}
+		p += done;
+		n -= (size_t)done;
+		w->file_bytes += (uint64_t)done;
+	}
+	return 0;
+}
+
+int writer_begin_as(struct writer *w, int fd, const uint8_t id[16], uint64_t created_real_ns,
+		    struct err *err)
+{
+	struct fmt_header h = {
+		.version = FMT_VERSION,
+		.header_bytes = sizeof(h),
+		.created_real_ns = created_real_ns,
+	};
+
+	assert(fd >= 0);
+	memcpy(h.magic, FMT_MAGIC, sizeof(h.magic));
+	memcpy(h.id, id, sizeof(h.id));
+	h.hash = block_hash(&h, offsetof(struct fmt_header, hash), 0);
+
+	w->fd = fd;
+	w->failed = 0;
+	w->file_bytes = 0;
+	w->nr_blocks = 0;
+	w->items_bytes = 0;
+	w->nr_items = 0;
+	w->section = 0;
+	w->seed = block_seed(id);
+	w->created_real_ns = created_real_ns;
+	memcpy(w->id, id, sizeof(w->id));
+	return write_all(w, &h, sizeof(h), err);
+}
+
+int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err *err)
+{
+	uint8_t id[16];
+
+	if (getrandom(id, sizeof(id), 0) != sizeof(id))
+		return err_sys(err, -errno, "cannot get a random id for the dump");
+	return writer_begin_as(w, fd, id, created_real_ns, err);
+}
+
+/* ---- blocks ---- */
+
+static int room_in_directory(struct writer *w, struct err *err)
+{
+	if (w->nr_blocks < w->opt.max_blocks)
+		return 0;
+	return failed(w,
+		      err_set(err, -E2BIG, "the dump has more than %u blocks", w->opt.max_blocks));
+}
+
+/* Enters a block that begins at the present end of the file. */
+static void list_block(struct writer *w, const struct fmt_block *h)
+{
+	w->dir[w->nr_blocks] = (struct entry){
+		.item = {.kind = FMT_FOOTER_DIR, .bytes = sizeof(struct fmt_dir)},
+		.dir =
+			{
+				.offset = w->file_bytes,
+				.stored_bytes = h->stored_bytes,
+				.payload_bytes = h->payload_bytes,
+				.section = h->section,
+				.encoding = h->encoding,
+				.ring = h->ring,
+				.nr_records = h->nr_records,
+				.content_bytes = h->content_bytes,
+				.first_ns = h->first_ns,
+				.last_ns = h->last_ns,
+				.ring_off = h->ring_off,
+			},
+	};
+	w->hashes[w->nr_blocks++] = h->hash;
+}
+
+/* Packs `h`, of which seq is set here, into w->packer. */
+static int pack(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr,
+		struct bytes *block, struct err *err)
+{
+	int rc;
+
+	h->seq = w->nr_blocks;
+	rc = block_pack(w->packer, w->seed, h, pieces, nr, block);
+	if (rc == -E2BIG)
+		return failed(w,
+			      err_set(err, rc, "a block of the dump would be larger than %u bytes",
+				      FMT_MAX_BLOCK_BYTES));
+	if (rc)
+		return failed(w, err_set(err, rc, "a block of the dump could not be compressed"));
+	return 0;
+}
+
+static int put_block(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr,
+		     struct err *err)
+{
+	struct bytes block;
+	int rc = room_in_directory(w, err);
+
+	if (!rc)
+		rc = pack(w, h, pieces, nr, &block, err);
+	if (rc)
+		return rc;
+	list_block(w, h);
+	return write_all(w, block.p, block.len, err);
+}
+
+int writer_flush(struct writer *w, struct err *err)
+{
+	struct bytes payload = {w->items, w->items_bytes};
+	struct fmt_block h = {
+		.section = w->section,
+		.encoding = FMT_ENC_ITEMS,
+		.ring = FMT_NO_RING,
+		.content_bytes = (uint32_t)w->items_bytes,
+		.nr_records = w->nr_items,
+	};
+	int rc = check_state(w, err);
+
+	if (rc || !w->items_bytes)
+		return rc;
+	w->items_bytes = 0;
+	w->nr_items = 0;
+	return put_block(w, &h, &payload, 1, err);
+}
+
+int writer_section(struct writer *w, uint16_t section, struct err *err)
+{
+	int rc = check_state(w, err);
+
+	assert(section && section != FMT_RECORDS && section != FMT_AUX && section != FMT_FOOTER);
+	if (!rc && section != w->section)
+		rc = writer_flush(w, err);
+	if (!rc)
+		w->section = section;
+	return rc;
+}
+
+static void collect(struct writer *w, const void *src, size_t n)
+{
+	if (n)
+		memcpy(w->items + w->items_bytes, src, n);
+	w->items_bytes += n;
+}
+
+int writer_item(struct writer *w, uint16_t kind, const void *fixed, size_t fixed_bytes,
+		const void *var, size_t var_bytes, bool *new_block, struct err *err)
+{
+	static const uint8_t zeros[8];
+	struct fmt_item item = {.kind = kind};
+	size_t bytes = fixed_bytes + var_bytes, padded = align_up(bytes, 8);
+	int rc = check_state(w, err);
+
+	assert(w->section);
+	if (rc)
+		return rc;
+	if (bytes < var_bytes || bytes > FMT_MAX_BLOCK_BYTES - sizeof(item))
+		return failed(w, err_set(err, -E2BIG, "an item of the dump is too large: %zu bytes",
+					 bytes));
+	if (w->items_bytes && w->items_bytes + sizeof(item) + padded > FMT_BLOCK_BYTES) {
+		rc = writer_flush(w, err);
+		if (rc)
+			return rc;
+	}
+	if (new_block)
+		*new_block = !w->items_bytes;
+	item.bytes = (uint32_t)bytes;
+	collect(w, &item, sizeof(item));
+	collect(w, fixed, fixed_bytes);
+	collect(w, var, var_bytes);
+	collect(w, zeros, padded - bytes);
+	w->nr_items++;
+	return 0;
+}
+
+struct fmt_block writer_run_header(const struct writer_run *run)
+{
+	return (struct fmt_block){
+		.section = FMT_RECORDS,
+		.encoding = run->encoding,
+		.ring = run->ring,
+		.content_bytes = run->content_bytes,
+		.nr_records = run->nr_records,
+		.first_ns = run->first_ns,
+		.last_ns = run->last_ns,
+		.ring_off = run->ring_off,
+	};
+}
+
+int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
+		   int nr, struct err *err)
+{
+	struct fmt_block h = writer_run_header(run);
+	int rc = writer_flush(w, err);
+
+	return rc ? rc : put_block(w, &h, pieces, nr, err);
+}
+
+struct fmt_block writer_area_header(const struct writer_area *area)
+{
+	return (struct fmt_block){
+		.section = FMT_AUX,
+		.encoding = FMT_ENC_BYTES,
+		.ring = area->ring,
+		.content_bytes = area->content_bytes,
+		.ring_off = area->newer_bytes,
+	};
+}
+
+int writer_area(struct writer *w, const struct writer_area *area, const struct bytes *pieces,
+		int nr, struct err *err)
+{
+	struct fmt_block h = writer_area_header(area);
+	int rc = writer_flush(w, err);
+
+	return rc ? rc : put_block(w, &h, pieces, nr, err);
+}
+
+int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored, struct err *err)
+{
+	struct fmt_block copy = *h;
+	int rc = writer_flush(w, err);
+
+	assert(stored.len == align_up(h->stored_bytes, 8));
+	if (!rc)
+		rc = room_in_directory(w, err);
+	if (rc)
+		return rc;
+	copy.seq = w->nr_blocks;
+	block_seal(&copy, w->seed);
+	list_block(w, &copy);
+	rc = write_all(w, &copy, sizeof(copy), err);
+	return rc ? rc : write_all(w, stored.p, stored.len, err);
+}
+
+/* ---- the end ---- */
+
+static int put_footer(struct writer *w, struct err *err)
+{
+	struct bytes dir = {(const uint8_t *)w->dir, w->nr_blocks * sizeof(*w->dir)}, block;
+	struct fmt_block h = {
+		.section = FMT_FOOTER,
+		.encoding = FMT_ENC_ITEMS,
+		.ring = FMT_NO_RING,
+		.content_bytes = (uint32_t)dir.len,
+		.nr_records = w->nr_blocks,
+	};
+	int rc = pack(w, &h, &dir, 1, &block, err);
+
+	if (rc)
+		return rc;
+	w->hashes[w->nr_blocks] = h.hash;
+	return write_all(w, block.p, block.len, err);
+}
+
+static int put_trailer(struct writer *w, uint64_t footer_off, struct err *err)
+{
+	struct fmt_trailer t = {
+		.footer_off = footer_off,
+		.file_bytes = w->file_bytes + sizeof(t),
+		.created_real_ns = w->created_real_ns,
+	};
+
+	t.chain = block_hash(w->hashes, ((size_t)w->nr_blocks + 1) * sizeof(*w->hashes), w->seed);
+	memcpy(t.id, w->id, sizeof(t.id));
+	memcpy(t.magic, FMT_TRAILER_MAGIC, sizeof(t.magic));
+	t.hash = block_hash(&t, offsetof(struct fmt_trailer, hash), 0);
+	return write_all(w, &t, sizeof(t), err);
+}
+
+int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err)
+{
+	uint64_t footer_off;
+	int rc = writer_flush(w, err);
+
+	footer_off = w->file_bytes;
+	if (!rc)
+		rc = put_footer(w, err);
+	if (!rc)
+		rc = put_trailer(w, footer_off, err);
+	if (!rc && fsync(w->fd))
+		rc = failed(w, err_sys(err, -errno, "cannot write the dump to disk"));
+	w->fd = -1;
+	if (!rc)
+		*file_bytes = w->file_bytes;
+	return rc;
+}

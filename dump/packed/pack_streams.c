@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/* Writes streams; see pack_streams.h. Called by pack.c. */
+#include "dump/packed/pack_streams.h"
+
+#include "dump/packed/column.h"
+#include "dump/packed/pack_rank.h"
+
+#include <string.h>
+
+#define MAX_TABLE  2048u /* different numbers in a column that gets a table of them */
+#define INDEX_BITS 12	 /* twice as many */
+#define INDEX_MASK ((1u << INDEX_BITS) - 1)
+#define FREQUENT   3u /* times: cheaper by a small place than by a small difference */
+
+uint8_t *sheet_take(struct sheet *s, size_t n)
+{
+	uint8_t *at = s->at;
+
+	if (n > (size_t)(s->end - s->at)) {
+		s->full = true;
+		return NULL;
+	}
+	s->at += n;
+	return at;
+}
+
+void sheet_put(struct sheet *s, const void *src, size_t n)
+{
+	uint8_t *to = sheet_take(s, n);
+
+	if (to && n)
+		memcpy(to, src, n);
+}
+
+void sheet_end_stream(struct sheet *s, const uint8_t *start)
+{
+	uint32_t n = (uint32_t)(s->at - start);
+
+	memcpy(s->lengths, &n, sizeof(n));
+	s->lengths += sizeof(n);
+}
+
+/* Whether a column of `nr` numbers of so many bytes fits for sure. */
+static bool has_room(struct sheet *s, uint32_t nr, size_t bytes)
+{
+	if (column_bound(nr, bytes) > (size_t)(s->end - s->at))
+		s->full = true;
+	return !s->full;
+}
+
+static void put_column(struct sheet *s, const uint32_t *v, uint32_t nr)
+{
+	if (has_room(s, nr, 4))
+		s->at += column_put_u32(s->at, v, nr);
+}
+
+void sheet_u32(struct sheet *s, const uint32_t *v, uint32_t nr)
+{
+	uint8_t *start = s->at;
+
+	put_column(s, v, nr);
+	sheet_end_stream(s, start);
+}
+
+void sheet_u64(struct sheet *s, const uint64_t *v, uint32_t nr)
+{
+	uint8_t *start = s->at;
+
+	if (has_room(s, nr, 8))
+		s->at += column_put_u64(s->at, v, nr);
+	sheet_end_stream(s, start);
+}
+
+/* ---- tables ---- */
+
+/* The different numbers of a column. */
+struct table {
+	uint32_t v[MAX_TABLE], count[MAX_TABLE], place[MAX_TABLE], nr;
+	uint16_t index[1 << INDEX_BITS]; /* number of an entry + 1 */
+};
+
+/* The entry for `v`, a new one if need be; `max` when there are that many. */
+static inline uint32_t table_entry(struct table *t, uint32_t v, uint32_t max)
+{
+	uint32_t at = v * 0x9e3779b1u >> (32 - INDEX_BITS), e;
+
+	for (; (e = t->index[at]); at = (at + 1) & INDEX_MASK)
+		if (t->v[e - 1] == v)
+			return e - 1;
+	if (t->nr == max)
+		return max;
+	t->v[t->nr] = v;
+	t->count[t->nr] = 0;
+	t->index[at] = (uint16_t)(t->nr + 1);
+	return t->nr++;
+}
+
+/* Fills `t` and `refs` (entry of each number). False when a table would not pay. */
+static bool make_table(struct table *t, const uint32_t *v, uint32_t nr, uint16_t *refs)
+{
+	uint32_t max = nr / 2 < MAX_TABLE ? nr / 2 : MAX_TABLE;
+
+	t->nr = 0;
+	memset(t->index, 0, sizeof(t->index));
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t e = table_entry(t, v[i], max);
+
+		if (e == max)
+			return false;
+		refs[i] = (uint16_t)e;
+		t->count[e]++;
+		/* Mostly different so far: they will be. */
+		if (i == 63 && t->nr > 56)
+			return false;
+	}
+	return true;
+}
+
+/* A column preceded by its length in bytes. */
+static void put_sized(struct sheet *s, const uint32_t *v, uint32_t nr)
+{
+	uint8_t *start = sheet_take(s, sizeof(uint32_t));
+	uint32_t bytes;
+
+	put_column(s, v, nr);
+	if (!start || s->full)
+		return;
+	bytes = (uint32_t)(s->at - start - sizeof(bytes));
+	memcpy(start, &bytes, sizeof(bytes));
+}
+
+/* Frequent numbers have the first places; the rest are cheaper in ascending order. */
+static void put_table(struct sheet *s, struct table *t)
+{
+	uint32_t order[MAX_TABLE], v[MAX_TABLE], frequent = 0, last = 0;
+	uint16_t rest[2][MAX_TABLE], *sorted;
+	uint64_t key[MAX_TABLE];
+
+	rank_by_count(t->count, t->nr, order);
+	for (; frequent < t->nr && t->count[order[frequent]] >= FREQUENT; frequent++) {
+		t->place[order[frequent]] = frequent;
+		v[frequent] = t->v[order[frequent]];
+	}
+	put_sized(s, v, frequent);
+	for (uint32_t i = frequent; i < t->nr; i++) {
+		rest[0][i - frequent] = (uint16_t)order[i];
+		key[order[i]] = t->v[order[i]];
+	}
+	sorted = sort_by_key(key, t->nr - frequent, rest[0], rest[1]);
+	for (uint32_t i = 0; i < t->nr - frequent; i++) {
+		t->place[sorted[i]] = frequent + i;
+		v[i] = t->v[sorted[i]] - last;
+		last = t->v[sorted[i]];
+	}
+	put_sized(s, v, t->nr - frequent);
+}
+
+/* ---- words ---- */
+
+/* Bits of a number on average, in 16ths, by some of them. */
+static uint32_t mean_bits(const uint32_t *v, uint32_t nr)
+{
+	uint32_t step = nr / 128 + 1, bits = 0, seen = 0;
+
+	for (uint32_t i = 0; i < nr; i += step, seen++)
+		bits += 32u - (unsigned)__builtin_clz(v[i] | 1);
+	return bits * 16 / seen;
+}
+
+/* Writes the table, and places in it instead of numbers; false when that would not pay. */
+static bool put_by_table(struct sheet *s, const uint32_t *v, uint32_t nr)
+{
+	uint16_t refs[COLUMN_MAX];
+	struct table t;
+
+	if (!make_table(&t, v, nr, refs))
+		return false;
+	put_table(s, &t);
+	if (has_room(s, nr, 4))
+		s->at += column_put_places(s->at, refs, nr, t.place, t.count, t.nr);
+	return true;
+}
+
+void sheet_words(struct sheet *s, const uint32_t *v, const uint32_t *deltas, uint32_t nr)
+{
+	uint8_t *start = s->at, coding = FMT_CODING_PLAIN;
+
+	sheet_put(s, &coding, 1);
+	if (nr >= 16) {
+		uint32_t plain = mean_bits(v, nr), differences = mean_bits(deltas, nr);
+
+		if (differences < plain)
+			coding = FMT_CODING_DELTA;
+		if ((differences < plain ? differences : plain) > 6 * 16 && put_by_table(s, v, nr))
+			coding = FMT_CODING_TABLE;
+	}
+	if (coding != FMT_CODING_TABLE)
+		put_column(s, coding == FMT_CODING_DELTA ? deltas : v, nr);
+	if (!s->full)
+		*start = coding;
+	sheet_end_stream(s, start);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The templates of a run, found by hash. Called by pack_match.c.
+ *
+ * Most words that a template keeps are firm, alike in the whole class: by what they were in the
+ * samples, and as long as no record has others. Templates are told apart, and hashed, by the few
+ * loose words.
+ */
+#include "dump/packed/pack_impl.h"
+
+#define MIN_INDEX_BITS 10
+#define MAX_INDEX_BITS 15
+
+_Static_assert(4 * MAX_TEMPLATES == 1 << MAX_INDEX_BITS, "the index has room for all");
+
+/* ---- the index ---- */
+
+/* A sum, so that no multiplication waits for another. What is best mixed is on top. */
+static uint64_t hash_of(const struct pack_class *c, const struct pack_view *v, uint32_t cls)
+{
+	uint64_t h = (uint64_t)cls << 60;
+
+	for (unsigned i = 0; i < c->nr_loose; i++)
+		h += (at64(v, c->loose[i].place) & c->loose[i].mask) * c->loose[i].factor;
+	return h;
+}
+
+static uint64_t hash_words(const struct pack_class *c, const uint64_t *words, uint32_t cls)
+{
+	uint64_t h = (uint64_t)cls << 60;
+
+	for (unsigned i = 0; i < c->nr_loose; i++)
+		h += (words[c->loose[i].place.at / 8] & c->loose[i].mask) * c->loose[i].factor;
+	return h;
+}
+
+static void index_template(struct packer *p, uint32_t t)
+{
+	uint32_t mask = (1u << p->index_bits) - 1;
+	uint32_t at = (uint32_t)(p->tpl[t].hash >> (64 - p->index_bits));
+
+	while (p->tpl_index[at])
+		at = (at + 1) & mask;
+	p->tpl_index[at] = (uint16_t)t;
+}
+
+/* The index stays small, and in the cache, while there are few. */
+static void start_index(struct packer *p, unsigned bits)
+{
+	p->index_bits = bits;
+	memset(p->tpl_index, 0, sizeof(p->tpl_index[0]) << bits);
+	for (uint32_t t = 1; t < p->nr_tpl; t++)
+		index_template(p, t);
+}
+
+void packtpl_clear(struct packer *p)
+{
+	p->tpl[0] = (struct template){0};
+	p->nr_tpl = 1;
+	p->arena_used = 0;
+	start_index(p, MIN_INDEX_BITS);
+}
+
+/* ---- loose words ---- */
+
+void packtpl_loosen(struct pack_class *c, uint32_t w, uint64_t mask)
+{
+	uint64_t factor = (w + 1) * 0x9e3779b97f4a7c15u;
+	struct pack_place place = {(uint16_t)(w * 8), part_of(c, w * 2)};
+
+	c->firm[w] &= ~mask;
+	c->firm_value[w] &= ~mask;
+	for (unsigned i = 0; i < c->nr_loose; i++) {
+		if (c->loose[i].place.at == place.at) {
+			c->loose[i].mask |= mask;
+			return;
+		}
+	}
+	factor = (factor ^ factor >> 29) * 0xbf58476d1ce4e5b9u | 1;
+	c->loose[c->nr_loose++] = (struct pack_key){place, mask, factor};
+}
+
+/* Loosens words in which this record is not as all before. Returns whether there were any. */
+static bool loosen(struct packer *p, uint32_t cls, const struct pack_view *v)
+{
+	struct pack_class *c = &p->classes[cls];
+	bool any = false;
+
+	for (uint32_t w = 1; w < c->words / 2u; w++) {
+		uint64_t word = load64(v->base[part_of(c, w * 2)] + w * 8);
+
+		if ((word & c->firm[w]) == c->firm_value[w])
+			continue;
+		packtpl_loosen(c, w, c->firm[w]);
+		any = true;
+	}
+	if (!any)
+		return false;
+	for (uint32_t t = 1; t < p->nr_tpl; t++)
+		if (p->tpl[t].cls == cls)
+			p->tpl[t].hash = hash_words(c, p->arena + p->tpl[t].words, cls);
+	start_index(p, p->index_bits);
+	return true;
+}
+
+/* ---- templates ---- */
+
+/* What may vary is taken to have been 0 before. */
+static uint32_t add(struct packer *p, uint32_t cls, const struct pack_view *v, uint64_t hash)
+{
+	const struct pack_class *c = &p->classes[cls];
+	uint32_t words = c->words / 2u, t = p->nr_tpl;
+	uint64_t *to = p->arena + p->arena_used;
+
+	if (t == MAX_TEMPLATES || words > ARENA_WORDS - p->arena_used)
+		return 0;
+	for (uint32_t w = 0; w < words; w++)
+		to[w] = load64(v->base[part_of(c, w * 2)] + w * 8) & c->keep[w];
+	p->tpl[t] = (struct template){
+		.hash = hash, .words = p->arena_used, .chain = PACKCHAIN_NONE, .cls = (uint8_t)cls};
+	p->arena_used += words;
+	p->nr_tpl++;
+	if (t >> (p->index_bits - 2) && p->index_bits < MAX_INDEX_BITS)
+		start_index(p, p->index_bits + 1);
+	else
+		index_template(p, t);
+	return t;
+}
+
+uint32_t packtpl_find(struct packer *p, uint32_t cls, const struct pack_view *v)
+{
+	const struct pack_class *c = &p->classes[cls];
+	uint32_t mask = (1u << p->index_bits) - 1, at, t;
+	uint64_t hash = hash_of(c, v, cls);
+
+	for (at = (uint32_t)(hash >> (64 - p->index_bits)); (t = p->tpl_index[at]);
+	     at = (at + 1) & mask)
+		if (p->tpl[t].hash == hash && p->tpl[t].cls == cls &&
+		    packtpl_is(p, c, v, &p->tpl[t]))
+			return t;
+	return add(p, cls, v, loosen(p, cls, v) ? hash_of(c, v, cls) : hash);
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT
+/* Finding the entry for an address in .eh_frame and .debug_frame; see cfi.h. */
+#include "dump/view/cfi/cfi.h"
+
+#include "dump/view/base/leb128.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a pointer is stored (LSB, DWARF exception header encoding). */
+enum {
+	PE_FORMAT = 0x0f,
+	PE_ABSPTR = 0x00,
+	PE_ULEB = 0x01,
+	PE_UDATA2 = 0x02,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SLEB = 0x09,
+	PE_SDATA2 = 0x0a,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_HOW = 0xf0,
+	PE_PCREL = 0x10,
+	PE_OMIT = 0xff,
+};
+
+/* An FDE: the code it is for, and where it lies. */
+struct entry {
+	uint64_t start, bytes;
+	size_t off;
+};
+
+struct section {
+	struct bytes data;
+	uint64_t addr;
+	bool debug;   /* .debug_frame: its CIEs are counted from the section's start */
+	struct buf v; /* struct entry[], sorted by start */
+	size_t nr;
+};
+
+struct cfi {
+	struct section eh, debug;
+};
+
+/* What an FDE needs of its CIE. */
+struct cie {
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t return_register;
+	struct bytes initial;
+	uint8_t encoding;
+	bool sized; /* FDEs have augmentation data */
+	bool signal;
+};
+
+/* ---- one entry ---- */
+
+/* An entry's bytes behind its length, which is 32 or 64 bit. *off moves behind it. */
+struct unit {
+	struct bytes body;
+	size_t at; /* where body begins in the section */
+	bool wide;
+};
+
+static bool unit_at(const struct section *s, size_t *off, struct unit *u)
+{
+	struct bytes b = {s->data.p + *off, s->data.len - *off};
+	uint32_t n32;
+	uint64_t n;
+
+	if (!bytes_u32(&b, &n32))
+		return false;
+	n = n32;
+	u->wide = n32 == UINT32_MAX;
+	if (u->wide && !bytes_u64(&b, &n))
+		return false;
+	u->at = s->data.len - b.len;
+	if (n > b.len || !bytes_take(&b, (size_t)n, &u->body))
+		return false;
+	*off = u->at + (size_t)n;
+	return true;
+}
+
+/* The id of an entry: of an FDE, where its CIE is. */
+static bool take_id(struct unit *u, uint64_t *id)
+{
+	uint32_t v;
+
+	if (u->wide)
+		return bytes_u64(&u->body, id);
+	if (!bytes_u32(&u->body, &v))
+		return false;
+	*id = v;
+	return true;
+}
+
+static bool is_cie(const struct section *s, const struct unit *u, uint64_t id)
+{
+	if (!s->debug)
+		return id == 0;
+	return id == (u->wide ? UINT64_MAX : UINT32_MAX);
+}
+
+static bool take_format(struct bytes *b, uint8_t format, uint64_t *v)
+{
+	uint16_t v16;
+	uint32_t v32;
+	int64_t s64;
+
+	switch (format) {
+	case PE_ABSPTR:
+	case PE_UDATA8:
+	case PE_SDATA8:
+		return bytes_u64(b, v);
+	case PE_ULEB:
+		return leb_u64(b, v);
+	case PE_SLEB:
+		if (!leb_i64(b, &s64))
+			return false;
+		*v = (uint64_t)s64;
+		return true;
+	case PE_UDATA2:
+	case PE_SDATA2:
+		if (!bytes_u16(b, &v16))
+			return false;
+		*v = format == PE_SDATA2 ? (uint64_t)(int16_t)v16 : v16;
+		return true;
+	case PE_UDATA4:
+	case PE_SDATA4:
+		if (!bytes_u32(b, &v32))
+			return false;
+		*v = format == PE_SDATA4 ? (uint64_t)(int32_t)v32 : v32;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A pointer that lies at the front of `b`, which is a part of the section. */
+static bool take_pointer(const struct section *s, struct bytes *b, uint8_t encoding, uint64_t *v)
+{
+	uint64_t at = s->addr + (uint64_t)(b->p - s->data.p);
+
+	if (encoding == PE_OMIT || !take_format(b, encoding & PE_FORMAT, v))
+		return false;
+	if ((encoding & PE_HOW) == PE_PCREL)
+		*v += at;
+	return (encoding & PE_HOW) == PE_PCREL || !(encoding & PE_HOW);
+}
+
+/* ---- CIE ---- */
+
+/* What the letters of the augmentation say, in their order; of what is not known the size is. */
+static bool take_augmentation(const struct section *s, struct bytes *b, const char *letters,
+			      struct cie *c)
+{
+	uint64_t n, ignored;
+	struct bytes data;
+	uint8_t encoding;
+
+	c->sized = *letters == 'z';
+	if (!*letters)
+		return true;
+	if (!c->sized || !leb_u64(b, &n) || n > b->len || !bytes_take(b, (size_t)n, &data))
+		return false;
+	for (letters++; *letters; letters++) {
+		switch (*letters) {
+		case 'S':
+			c->signal = true;
+			break;
+		case 'L':
+			if (!bytes_get(&data, &encoding, 1))
+				return false;
+			break;
+		case 'R':
+			if (!bytes_get(&data, &c->encoding, 1))
+				return false;
+			break;
+		case 'P':
+			/* Where the handler is does not matter, only what comes after it. */
+			if (!bytes_get(&data, &encoding, 1) ||
+			    !take_format(&data, encoding & PE_FORMAT, &ignored))
+				return false;
+			break;
+		default:
+			return true;
+		}
+	}
+	return true;
+}
+
+static bool cie_at(const struct section *s, size_t off, struct cie *c)
+{
+	const uint8_t *end;
+	uint8_t version, sizes[2], narrow;
+	struct unit u;
+	struct bytes b, letters;
+	uint64_t id;
+
+	*c = (struct cie){.encoding = PE_ABSPTR};
+	if (off >= s->data.len || !unit_at(s, &off, &u) || !take_id(&u, &id) || !is_cie(s, &u, id))
+		return false;
+	b = u.body;
+	if (!bytes_get(&b, &version, 1) || (version != 1 && version != 3 && version != 4))
+		return false;
+	end = memchr(b.p, 0, b.len);
+	if (!end || !bytes_take(&b, (size_t)(end - b.p) + 1, &letters))
+		return false;
+	/* Addresses of 8 bytes, no segments. */
+	if (version == 4 && (!bytes_get(&b, sizes, 2) || sizes[0] != 8 || sizes[1]))
+		return false;
+	if (!leb_u64(&b, &c->code_align) || !leb_i64(&b, &c->data_align))
+		return false;
+	if (version == 1) {
+		if (!bytes_get(&b, &narrow, 1))
+			return false;
+		c->return_register = narrow;
+	} else if (!leb_u64(&b, &c->return_register)) {
+		return false;
+	}
+	if (!take_augmentation(s, &b, (const char *)letters.p, c))
+		return false;
+	c->initial = b;
+	return true;
+}
+
+/* ---- FDE ---- */
+
+/* Where the CIE of an FDE lies whose id stands at `at`. */
+static bool cie_of(const struct section *s, uint64_t id, size_t at, size_t *off)
+{
+	if (s->debug) {
+		*off = (size_t)id;
+		return id < s->data.len;
+	}
+	*off = at - (size_t)id;
+	return id <= at;
+}
+
+static bool code_of(const struct section *s, const struct cie *c, struct bytes *b, uint64_t *start,
+		    uint64_t *bytes)
+{
+	return take_pointer(s, b, c->encoding, start) &&
+	       take_format(b, c->encoding & PE_FORMAT, bytes) && *bytes &&
+	       *bytes <= CFI_MAX_CODE_BYTES && *bytes <= UINT64_MAX - *start;
+}
+
+/* The entry at `off` as it stands in the section. */
+static bool rule_at(const struct section *s, size_t off, struct cfi_rule *r)
+{
+	uint64_t id, n;
+	size_t at;
+	struct unit u;
+	struct cie c;
+
+	if (!unit_at(s, &off, &u) || !take_id(&u, &id) || !cie_of(s, id, u.at, &at) ||
+	    !cie_at(s, at, &c) || !code_of(s, &c, &u.body, &r->start, &r->bytes))
+		return false;
+	if (c.sized) {
+		if (!leb_u64(&u.body, &n) || n > u.body.len)
+			return false;
+		u.body.p += n;
+		u.body.len -= (size_t)n;
+	}
+	if (c.code_align > UINT32_MAX || c.data_align > INT32_MAX || c.data_align < INT32_MIN ||
+	    c.return_register >= CFI_NR_REGISTERS)
+		return false;
+	r->code_align = (uint32_t)c.code_align;
+	r->data_align = (int32_t)c.data_align;
+	r->return_register = (uint32_t)c.return_register;
+	r->flags = c.signal ? CFI_SIGNAL : 0;
+	r->initial = c.initial;
+	r->program = u.body;
+	return true;
+}
+
+/* ---- the index ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static void sort(struct section *s)
+{
+	struct entry *v = (struct entry *)s->v.p;
+
+	s->nr = s->v.len / sizeof(*v);
+	for (size_t i = 1; i < s->nr; i++) {
+		if (compare_entries(&v[i - 1], &v[i]) > 0) {
+			qsort(v, s->nr, sizeof(*v), compare_entries);
+			return;
+		}
+	}
+}
+
+/* Goes through the section once; where it is broken, what comes after is not known. */
+static int index_section(struct section *s)
+{
+	size_t off = 0, cie_off = SIZE_MAX, at;
+	struct cie c = {0};
+	bool usable = false;
+	int rc;
+
+	while (off < s->data.len) {
+		struct entry e = {.off = off};
+		struct unit u;
+		uint64_t id;
+
+		if (!unit_at(s, &off, &u))
+			break;
+		/* A length of 0 ends a part; linkers may have put another one behind it. */
+		if (!u.body.len || !take_id(&u, &id) || is_cie(s, &u, id) ||
+		    !cie_of(s, id, u.at, &at))
+			continue;
+		if (at != cie_off) {
+			usable = cie_at(s, at, &c);
+			cie_off = at;
+		}
+		/* Code that the linker threw away begins at 0. */
+		if (!usable || !code_of(s, &c, &u.body, &e.start, &e.bytes) || !e.start)
+			continue;
+		rc = buf_put(&s->v, &e, sizeof(e));
+		if (rc)
+			return rc;
+	}
+	sort(s);
+	return 0;
+}
+
+int cfi_new(const struct cfi_sections *s, struct cfi **out)
+{
+	struct cfi *c = calloc(1, sizeof(*c));
+	int rc = -ENOMEM;
+
+	if (!c)
+		return rc;
+	c->eh = (struct section){.data = s->eh_frame, .addr = s->eh_frame_addr};
+	c->debug = (struct section){.data = s->debug_frame, .debug = true};
+	rc = index_section(&c->eh);
+	if (!rc)
+		rc = index_section(&c->debug);
+	if (rc)
+		cfi_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+void cfi_free(struct cfi *c)
+{
+	if (!c)
+		return;
+	buf_free(&c->eh.v);
+	buf_free(&c->debug.v);
+	free(c);
+}
+
+static bool find_in(const struct section *s, uint64_t addr, struct cfi_rule *out)
+{
+	const struct entry *v = (const struct entry *)s->v.p;
+	size_t from = 0, to = s->nr;
+	struct cfi_rule r = {0};
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (v[mid].start <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (!from || addr - v[from - 1].start >= v[from - 1].bytes ||
+	    !rule_at(s, v[from - 1].off, &r))
+		return false;
+	*out = r;
+	return true;
+}
+
+bool cfi_find(const struct cfi *c, uint64_t addr, struct cfi_rule *out)
+{
+	return find_in(&c->eh, addr, out) || find_in(&c->debug, addr, out);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+/* Unwind rules by image and place; see unwind_rules.h. */
+#include "dump/view/cfi/unwind_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order of place; several may begin at one until it is sorted. */
+struct slot {
+	uint64_t start, bytes;
+	uint32_t group, id;
+};
+
+struct rules {
+	struct buf slots; /* struct slot[] */
+	size_t nr_slots;
+	struct buf all; /* struct rule *[], by id */
+	size_t nr;
+	uint64_t bytes;
+	struct buf clean; /* of the one that is being added */
+};
+
+static const struct slot *slots(const struct rules *r)
+{
+	return (const struct slot *)r->slots.p;
+}
+
+/* ---- as .eh_frame ---- */
+
+static uint8_t *put(uint8_t *to, const void *p, size_t n)
+{
+	if (n)
+		memcpy(to, p, n);
+	return to + n;
+}
+
+static uint8_t *put_u32(uint8_t *to, uint32_t v)
+{
+	return put(to, &v, sizeof(v));
+}
+
+static uint8_t *put_u64(uint8_t *to, uint64_t v)
+{
+	return put(to, &v, sizeof(v));
+}
+
+static uint8_t *put_uleb(uint8_t *to, uint64_t v)
+{
+	do {
+		*to++ = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+		v >>= 7;
+	} while (v);
+	return to;
+}
+
+static uint8_t *put_sleb(uint8_t *to, int64_t v)
+{
+	bool more = true;
+
+	while (more) {
+		uint8_t low = v & 0x7f;
+
+		v >>= 7;
+		more = !((v == 0 && !(low & 0x40)) || (v == -1 && (low & 0x40)));
+		*to++ = low | (more ? 0x80 : 0);
+	}
+	return to;
+}
+
+/* Everything but the two programs: table, lengths, fields; and what is read past the end. */
+#define FRAME_BYTES 96
+
+/* The programs are copied, and then it points to the copies. Its code is said to begin where its
+ * FDE stands, which is an address that nobody else has. */
+static void show(struct rule *rule, uint8_t *from)
+{
+	const struct cfi_rule r = rule->r;
+	uint8_t *to = from + 8, *cie = to, *fde, *at;
+
+	at = put_u32(to + 4, 0);
+	*at++ = 1;
+	at = r.flags & CFI_SIGNAL ? put(at, "zS", 3) : put(at, "z", 2);
+	at = put_uleb(at, r.code_align);
+	at = put_sleb(at, r.data_align);
+	*at++ = (uint8_t)r.return_register;
+	at = put_uleb(at, 0);
+	rule->r.initial.p = at;
+	at = put(at, r.initial.len ? r.initial.p : NULL, r.initial.len);
+	put_u32(cie, (uint32_t)(at - cie - 4));
+
+	fde = at;
+	rule->entry = (uint32_t)(fde - from);
+	at = put_u32(at + 4, (uint32_t)(fde + 4 - cie));
+	at = put_u64(at, RULES_BASE + rule->id * RULES_STEP + rule->entry);
+	at = put_u64(at, r.bytes);
+	at = put_uleb(at, 0);
+	rule->r.program.p = at;
+	at = put(at, r.program.len ? r.program.p : NULL, r.program.len);
+	put_u32(fde, (uint32_t)(at - fde - 4));
+}
+
+static int new_rule(struct rules *r, uint32_t group, const struct cfi_rule *in, struct rule **out)
+{
+	struct cfi_rule clean;
+	struct rule *rule;
+	size_t bytes;
+	int rc = cfi_clean(in, &r->clean, &clean);
+
+	if (rc)
+		return rc;
+	bytes = FRAME_BYTES + clean.initial.len + clean.program.len;
+	if (r->bytes + bytes > RULES_MAX_BYTES)
+		return -E2BIG;
+	rule = calloc(1, sizeof(*rule) + bytes);
+	if (!rule)
+		return -ENOMEM;
+	rule->group = group;
+	rule->id = (uint32_t)r->nr;
+	rule->r = clean;
+	show(rule, (uint8_t *)(rule + 1));
+	rule->shown = (struct bytes){(uint8_t *)(rule + 1), bytes};
+	rc = buf_put(&r->all, &rule, sizeof(rule));
+	if (rc) {
+		free(rule);
+		return rc;
+	}
+	r->nr++;
+	r->bytes += sizeof(*rule) + bytes;
+	*out = rule;
+	return 0;
+}
+
+/* ---- the set ---- */
+
+struct rules *rules_new(void)
+{
+	return calloc(1, sizeof(struct rules));
+}
+
+void rules_free(struct rules *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->nr; i++)
+		free(((struct rule **)r->all.p)[i]);
+	buf_free(&r->all);
+	buf_free(&r->slots);
+	buf_free(&r->clean);
+	free(r);
+}
+
+/* The first slot behind the place. */
+static size_t behind(const struct rules *r, uint32_t group, uint64_t place)
+{
+	const struct slot *v = slots(r);
+	size_t from = 0, to = r->nr_slots;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (v[mid].group < group || (v[mid].group == group && v[mid].start <= place))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+const struct rule *rules_nth(const struct rules *r, size_t id)
+{
+	return id < r->nr ? ((struct rule *const *)r->all.p)[id] : NULL;
+}
+
+size_t rules_nr(const struct rules *r)
+{
+	return r->nr;
+}
+
+const struct rule *rules_find(const struct rules *r, uint32_t group, uint64_t place)
+{
+	size_t i = behind(r, group, place);
+	const struct slot *s;
+
+	if (!i)
+		return NULL;
+	s = slots(r) + i - 1;
+	return s->group == group && place - s->start < s->bytes ? rules_nth(r, s->id) : NULL;
+}
+
+const struct rule *rules_in_order(const struct rules *r, size_t i)
+{
+	return i < r->nr_slots ? rules_nth(r, slots(r)[i].id) : NULL;
+}
+
+static int insert(struct rules *r, size_t i, const struct rule *rule)
+{
+	struct slot s = {rule->r.start, rule->r.bytes, rule->group, rule->id};
+	struct slot *v;
+	int rc = buf_reserve(&r->slots, sizeof(s));
+
+	if (rc)
+		return rc;
+	v = (struct slot *)r->slots.p;
+	memmove(v + i + 1, v + i, (r->nr_slots - i) * sizeof(s));
+	v[i] = s;
+	r->nr_slots++;
+	r->slots.len += sizeof(s);
+	return 0;
+}
+
+int rules_add(struct rules *r, uint32_t group, const struct cfi_rule *in, const struct rule **out)
+{
+	size_t i = behind(r, group, in->start);
+	struct rule *rule;
+	int rc;
+
+	if (i && slots(r)[i - 1].group == group && slots(r)[i - 1].start == in->start) {
+		*out = rules_nth(r, slots(r)[i - 1].id);
+		return 0;
+	}
+	rc = new_rule(r, group, in, &rule);
+	if (!rc)
+		rc = insert(r, i, rule);
+	if (!rc)
+		*out = rule;
+	return rc;
+}
+
+int rules_put(struct rules *r, uint32_t group, const struct cfi_rule *in)
+{
+	struct rule *rule;
+	int rc = new_rule(r, group, in, &rule);
+
+	return rc ? rc : insert(r, r->nr_slots, rule);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void rules_sort(struct rules *r, const uint32_t *groups)
+{
+	struct slot *v = (struct slot *)r->slots.p;
+	size_t kept = 0;
+
+	for (size_t i = 0; groups && i < r->nr_slots; i++) {
+		v[i].group = groups[v[i].group];
+		((struct rule **)r->all.p)[v[i].id]->group = v[i].group;
+	}
+	if (r->nr_slots)
+		qsort(v, r->nr_slots, sizeof(*v), compare_slots);
+	for (size_t i = 0; i < r->nr_slots; i++)
+		if (!kept || v[kept - 1].group != v[i].group || v[kept - 1].start != v[i].start)
+			v[kept++] = v[i];
+	r->nr_slots = kept;
+	r->slots.len = kept * sizeof(*v);
+}

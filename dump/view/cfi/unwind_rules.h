@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Unwind rules (cfi.h) of many images, by the place of code in its image, in the form in which the
+ * unwinder is shown them: an .eh_frame of one CIE and one FDE each, at an address of their own. All
+ * in here went through cfi_clean(). Filled from a dump (symbols.h) or from files (elf_rules.h).
+ */
+#pragma once
+
+#include "dump/view/cfi/cfi.h"
+
+struct rules;
+
+/* As large as rules may become together. */
+#define RULES_MAX_BYTES (128ull << 20)
+
+/*
+ * Addresses of rules: no stack is here. Each has RULES_STEP bytes of them:
+ *
+ *   0 │ 8           │ entry
+ *   table of 1 entry │ CIE │ FDE
+ */
+#define RULES_BASE 0x8000000000000000ull
+#define RULES_STEP (64ull << 10)
+
+struct rule {
+	struct cfi_rule r; /* start and bytes are places of the image */
+	uint32_t group;	   /* the image */
+	uint32_t id;	   /* from 0, in the order in which they were added */
+	uint32_t entry;	   /* where the FDE is in `shown` */
+	struct bytes shown;
+};
+
+/* NULL: out of memory. */
+struct rules *rules_new(void);
+void rules_free(struct rules *r);
+
+/*
+ * Adds a copy; *out is it, or what is there already for its first place. -EBADMSG when it is no
+ * rule, -E2BIG when there are too many, -ENOMEM.
+ */
+int rules_add(struct rules *r, uint32_t group, const struct cfi_rule *in, const struct rule **out);
+/* The same without looking whether it is there: rules_sort() has to come before rules_find(). */
+int rules_put(struct rules *r, uint32_t group, const struct cfi_rule *in);
+/* `groups` (may be NULL): the new number of each group. Of several for one place the first is kept.
+ */
+void rules_sort(struct rules *r, const uint32_t *groups);
+
+/* The rule for a place; NULL: there is none. Lives until rules_free(). */
+const struct rule *rules_find(const struct rules *r, uint32_t group, uint64_t place);
+size_t rules_nr(const struct rules *r);
+/* By id; NULL: there is none. */
+const struct rule *rules_nth(const struct rules *r, size_t id);
+/* In the order of image and place; NULL: there are no more. */
+const struct rule *rules_in_order(const struct rules *r, size_t i);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AUX areas in a perf.data; private to export_perf*.c:
+ *
+ *	export_perf_aux.c    which areas; what perf has to know of their PMU; their bytes
+ *	export_perf_pt.c     Intel PT: its description, and where its trace can be cut
+ *	export_perf_switch.c who ran where the records begin
+ *
+ * perf decodes an area up to the time of each record that it comes to, with the threads, names and
+ * mappings that it knows by then. So the areas stand before all other records:
+ *
+ *	[TIME_CONV] │ AUXTRACE_INFO │ AUXTRACE, bytes │ AUXTRACE, bytes │ ... │ records by time
+ *
+ * and a feature, AUXTRACE, has the places of the AUXTRACE records. A file holds areas of one event:
+ * there is one AUXTRACE_INFO.
+ */
+#pragma once
+
+#include "dump/file/aux_areas.h"
+#include "dump/view/export/export_perf.h"
+
+/* As struct perf_event_mmap_page has it, but to the dump's clock; mult 0: unknown. */
+struct perf_clock {
+	uint64_t zero;
+	uint32_t mult;
+	uint32_t shift;
+};
+
+/* An area that is in the file. */
+struct perf_area {
+	const struct dump_area *d;
+	uint64_t off;	   /* of its AUXTRACE record */
+	uint64_t first_ns; /* when its trace begins; UINT64_MAX: unknown */
+	/* Who ran at run_ns, where that is known and no record says so. */
+	bool ran;
+	uint64_t run_ns;
+	uint32_t pid, tid;
+};
+
+/* How perf is to know who runs where, in Intel PT's own numbers. */
+enum perf_switches {
+	PERF_SWITCH_NONE = 0,
+	PERF_SWITCH_TASK = 2,	  /* PERF_RECORD_SWITCH */
+	PERF_SWITCH_CPU_WIDE = 3, /* PERF_RECORD_SWITCH_CPU_WIDE, with both threads */
+};
+
+struct aux_kind;
+
+struct perf_aux {
+	struct aux_list list;
+	const struct aux_kind *kind;
+	const struct meta_event *event;
+	struct perf_clock clock;
+	enum perf_switches switches;
+	struct perf_area *v;
+	size_t nr;
+};
+
+/* ---- export_perf_pt.c ---- */
+
+/* The words of AUXTRACE_INFO, in perf's order. */
+void perf_pt_info(const struct perf_aux *a, struct text *t);
+/* Cuts a trace, oldest bytes first, to the parts that have something between the two times; sets
+ * area->first_ns. A decoder begins at such a part. */
+struct bytes perf_pt_cut(struct perf_area *area, struct bytes b, uint64_t from_ns, uint64_t to_ns);
+
+/* ---- export_perf_switch.c ---- */
+
+/* Finds a->switches, and who ran in each area. 0, or as timeline_next(). */
+int perf_switch_find(struct perf_export *p, struct perf_aux *a, struct err *err);

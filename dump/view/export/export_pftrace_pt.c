@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls that Intel PT saw, as slices: on a track of its own below each thread's. Perfetto wants
+ * that each ends before what it lies in does.
+ */
+#include "dump/view/export/export_pftrace.h"
+
+#include "dump/view/pt/pt_calls.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define TYPE_BEGIN 1
+#define TYPE_END   2
+#define MAX_CALLS  2000000u
+#define MAX_DEPTH  512
+/* Tracks of calls: the thread's and this. */
+#define TRACK_CALLS (1ull << 40)
+
+/* The calls of one thread that are open. */
+struct writer_stack {
+	uint64_t track;
+	uint64_t ends[MAX_DEPTH];
+	size_t nr;
+	struct text name;
+};
+
+static void put_event(struct pftrace *pf, uint64_t track, int type, char *name, uint64_t ns)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
+	char *category = "intel_pt";
+
+	PF_SET(&event, type, type);
+	PF_SET(&event, track_uuid, track);
+	if (name) {
+		event.name = name;
+		event.n_categories = 1;
+		event.categories = &category;
+	}
+	packet.track_event = &event;
+	PF_SET(&packet, timestamp, pf_ns(pf, ns));
+	pf_put(pf, &packet);
+}
+
+/* Those that are not below `depth` any more; none of them longer than until `ns`. */
+static void end_calls(struct pftrace *pf, struct writer_stack *s, size_t depth, uint64_t ns)
+{
+	while (s->nr > depth) {
+		uint64_t end = s->ends[--s->nr];
+
+		put_event(pf, s->track, TYPE_END, NULL, end < ns ? end : ns);
+	}
+}
+
+static void begin_thread(struct pftrace *pf, struct writer_stack *s, const struct ptspan_call *c)
+{
+	const struct timeline_record rec = {.tid = c->tid, .time_ns = c->to_ns};
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
+	uint64_t parent = pf_tracks_of(pf, &rec);
+
+	s->track = TRACK_CALLS + parent;
+	PF_SET(&track, uuid, s->track);
+	PF_SET(&track, parent_uuid, parent);
+	track.name = "calls (Intel PT)";
+	packet.track_descriptor = &track;
+	pf_put(pf, &packet);
+}
+
+static void put_call(struct pftrace *pf, struct ptcalls *calls, struct writer_stack *s,
+		     const struct ptspan_call *c)
+{
+	size_t depth = c->depth < MAX_DEPTH ? (size_t)c->depth : MAX_DEPTH - 1;
+	uint64_t end = c->to_ns;
+
+	end_calls(pf, s, depth, c->from_ns);
+	s->name.b.len = 0;
+	ptcalls_name(calls, c, &s->name);
+	text_char(&s->name, '\0');
+	if (s->name.rc) {
+		pf->rc = s->name.rc;
+		return;
+	}
+	put_event(pf, s->track, TYPE_BEGIN, (char *)s->name.b.p, c->from_ns);
+	if (s->nr && s->ends[s->nr - 1] < end)
+		end = s->ends[s->nr - 1];
+	s->ends[s->nr++] = end;
+}
+
+void pf_pt_put(struct pftrace *pf, struct err *err)
+{
+	struct export *x = pf->x;
+	const struct ptcalls_options opt = {x->opt->from_ns, x->opt->to_ns, MAX_CALLS};
+	const struct ptspan_call *c = NULL;
+	struct writer_stack s = {0};
+	struct ptcalls *calls;
+
+	pf->rc = pf->rc ? pf->rc
+			: ptcalls_load(x->r, x->m, x->people, x->symbols, &opt, &calls, err);
+	if (pf->rc || !calls)
+		return;
+	x->nr_calls_left_out = ptcalls_nr_left_out(calls);
+	for (size_t i = 0; i < ptcalls_nr(calls) && !pf->rc; i++) {
+		const struct ptspan_call *next = ptcalls_nth(calls, i);
+
+		if (!c || c->tid != next->tid) {
+			end_calls(pf, &s, 0, UINT64_MAX);
+			begin_thread(pf, &s, next);
+		}
+		c = next;
+		put_call(pf, calls, &s, c);
+	}
+	end_calls(pf, &s, 0, UINT64_MAX);
+	text_free(&s.name);
+	ptcalls_free(calls);
+}

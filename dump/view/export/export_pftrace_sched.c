@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Switches and wake-ups as Perfetto knows them: it makes the slices of CPUs and the states of
+ * threads of these itself. Events of a CPU wait until there are enough for a bundle.
+ */
+#include "dump/view/export/export_pftrace.h"
+
+#include "dump/format/record.h"
+#include "dump/view/print/fields.h"
+#include "dump/view/model/process_history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUNDLE	   256
+#define MAX_CPUS   8192
+#define NR_NUMBERS 5
+#define NR_TEXTS   2
+
+enum kind { SWITCH, WAKEUP, WAKING, WAKEUP_NEW, NR_KINDS };
+
+static const struct {
+	const char *name;
+	const char *texts[NR_TEXTS];
+	const char *numbers[NR_NUMBERS];
+} kinds[NR_KINDS] = {
+	[SWITCH] = {"sched:sched_switch",
+		    {"prev_comm", "next_comm"},
+		    {"prev_pid", "prev_prio", "prev_state", "next_pid", "next_prio"}},
+	[WAKEUP] = {"sched:sched_wakeup", {"comm"}, {"pid", "prio", "target_cpu"}},
+	[WAKING] = {"sched:sched_waking", {"comm"}, {"pid", "prio", "target_cpu"}},
+	[WAKEUP_NEW] = {"sched:sched_wakeup_new", {"comm"}, {"pid", "prio", "target_cpu"}},
+};
+
+/* Where an event of the dump has its fields; kind NR_KINDS: it is none of these. */
+struct parser {
+	enum kind kind;
+	const struct field *texts[NR_TEXTS], *numbers[NR_NUMBERS];
+};
+
+struct sched_event {
+	uint64_t ns;
+	uint32_t tid;
+	enum kind kind;
+	int64_t numbers[NR_NUMBERS];
+	char texts[NR_TEXTS][68]; /* 16 characters, made safe */
+};
+
+struct bundle {
+	size_t nr;
+	bool lost;
+	struct sched_event events[BUNDLE];
+};
+
+struct pf_sched {
+	struct parser *parsers; /* by index of meta's events */
+	bool partial;		/* FMT_HOST_TARGET */
+	uint64_t own_channels;	/* bit i: PERF_RECORD_SWITCH of channel i tell who came back */
+	struct bundle **cpus;
+	size_t nr_cpus;
+};
+
+static bool find_fields(const struct fields *f, const struct meta_event *e, struct parser *p)
+{
+	const struct tpfields *tp = fields_tracepoint(f, (uint32_t)e->attr.config);
+	size_t k = p->kind;
+
+	for (size_t i = 0; i < NR_TEXTS && kinds[k].texts[i]; i++)
+		if (!(p->texts[i] =
+			      tpfields_find(tp, kinds[k].texts[i], strlen(kinds[k].texts[i]))))
+			return false;
+	for (size_t i = 0; i < NR_NUMBERS && kinds[k].numbers[i]; i++)
+		if (!(p->numbers[i] =
+			      tpfields_find(tp, kinds[k].numbers[i], strlen(kinds[k].numbers[i]))))
+			return false;
+	return true;
+}
+
+static void find_parser(const struct fields *f, const struct meta_event *e, struct parser *p)
+{
+	const char *name = fields_name(f, (uint32_t)e->attr.config);
+
+	if (!e->f.tracepoint || !name)
+		return;
+	for (size_t k = 0; k < NR_KINDS; k++) {
+		if (strcmp(kinds[k].name, name) != 0)
+			continue;
+		p->kind = (enum kind)k;
+		if (!find_fields(f, e, p))
+			p->kind = NR_KINDS;
+		return;
+	}
+}
+
+int pf_sched_new(struct pftrace *pf, struct pf_sched **out)
+{
+	const struct meta *m = pf->x->m;
+	struct pf_sched *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->parsers = calloc(m->nr_events + 1, sizeof(*s->parsers));
+	if (!s || !s->parsers) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->partial = m->host.flags & FMT_HOST_TARGET;
+	for (size_t i = 0; i < m->nr_events; i++) {
+		const struct meta_event *e = &m->events[i];
+
+		s->parsers[i].kind = NR_KINDS;
+		if (!meta_in_rings(m, e))
+			continue;
+		find_parser(pf->x->fields, e, &s->parsers[i]);
+		if (s->parsers[i].kind == SWITCH && e->attr.context_switch && e->f.channel < 64)
+			s->own_channels |= 1ull << e->f.channel;
+	}
+	*out = s;
+	return 0;
+}
+
+void pf_sched_free(struct pf_sched *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->nr_cpus; i++)
+		free(s->cpus[i]);
+	free(s->cpus);
+	free(s->parsers);
+	free(s);
+}
+
+/* ---- writing ---- */
+
+/* A bundle's messages, on their way out. */
+struct messages {
+	Perfetto__FtraceEvent events[BUNDLE], *list[BUNDLE];
+	union {
+		Perfetto__SchedSwitch sw;
+		Perfetto__SchedWake wake;
+	} of[BUNDLE];
+};
+
+static void fill_switch(struct sched_event *e, Perfetto__SchedSwitch *m)
+{
+	*m = (Perfetto__SchedSwitch)PERFETTO__SCHED_SWITCH__INIT;
+	m->prev_comm = e->texts[0];
+	m->next_comm = e->texts[1];
+	PF_SET(m, prev_pid, (int32_t)e->numbers[0]);
+	PF_SET(m, prev_prio, (int32_t)e->numbers[1]);
+	PF_SET(m, prev_state, e->numbers[2]);
+	PF_SET(m, next_pid, (int32_t)e->numbers[3]);
+	PF_SET(m, next_prio, (int32_t)e->numbers[4]);
+}
+
+static void fill_wake(struct sched_event *e, Perfetto__SchedWake *m)
+{
+	*m = (Perfetto__SchedWake)PERFETTO__SCHED_WAKE__INIT;
+	m->comm = e->texts[0];
+	PF_SET(m, pid, (int32_t)e->numbers[0]);
+	PF_SET(m, prio, (int32_t)e->numbers[1]);
+	PF_SET(m, success, 1);
+	PF_SET(m, target_cpu, (int32_t)e->numbers[2]);
+}
+
+static void fill(struct pftrace *pf, struct sched_event *e, struct messages *m, size_t i)
+{
+	Perfetto__FtraceEvent *to = &m->events[i];
+
+	*to = (Perfetto__FtraceEvent)PERFETTO__FTRACE_EVENT__INIT;
+	PF_SET(to, timestamp, pf_ns(pf, e->ns));
+	PF_SET(to, pid, e->tid);
+	m->list[i] = to;
+	if (e->kind == SWITCH) {
+		fill_switch(e, &m->of[i].sw);
+		to->sched_switch = &m->of[i].sw;
+		return;
+	}
+	fill_wake(e, &m->of[i].wake);
+	*(e->kind == WAKEUP   ? &to->sched_wakeup
+	  : e->kind == WAKING ? &to->sched_waking
+			      : &to->sched_wakeup_new) = &m->of[i].wake;
+}
+
+static void flush(struct pftrace *pf, size_t cpu)
+{
+	struct bundle *b = pf->sched->cpus[cpu];
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__FtraceEventBundle out = PERFETTO__FTRACE_EVENT_BUNDLE__INIT;
+	struct messages *m;
+
+	if (!b || !b->nr)
+		return;
+	m = malloc(sizeof(*m));
+	if (!m) {
+		pf->rc = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < b->nr; i++)
+		fill(pf, &b->events[i], m, i);
+	PF_SET(&out, cpu, (uint32_t)cpu);
+	if (b->lost)
+		PF_SET(&out, lost_events, 1);
+	out.n_event = b->nr;
+	out.event = m->list;
+	packet.ftrace_events = &out;
+	pf_put(pf, &packet);
+	free(m);
+	b->nr = 0;
+	b->lost = false;
+}
+
+void pf_sched_flush(struct pftrace *pf)
+{
+	for (size_t cpu = 0; cpu < pf->sched->nr_cpus; cpu++)
+		flush(pf, cpu);
+}
+
+/* ---- taking ---- */
+
+static struct bundle *bundle_of(struct pftrace *pf, size_t cpu)
+{
+	struct pf_sched *s = pf->sched;
+
+	if (cpu >= s->nr_cpus) {
+		struct bundle **more = realloc(s->cpus, (cpu + 1) * sizeof(struct bundle *));
+
+		if (!more)
+			return NULL;
+		memset(more + s->nr_cpus, 0, (cpu + 1 - s->nr_cpus) * sizeof(struct bundle *));
+		s->cpus = more;
+		s->nr_cpus = cpu + 1;
+	}
+	if (!s->cpus[cpu])
+		s->cpus[cpu] = calloc(1, sizeof(struct bundle));
+	return s->cpus[cpu];
+}
+
+void pf_sched_lost(struct pftrace *pf, int32_t cpu)
+{
+	struct bundle *b;
+
+	if (cpu < 0 || (size_t)cpu >= pf->sched->nr_cpus || !(b = pf->sched->cpus[cpu]))
+		return;
+	flush(pf, (size_t)cpu);
+	b->lost = true;
+}
+
+static void parse(const struct parser *p, const struct timeline_record *rec, struct sched_event *e)
+{
+	struct bytes text;
+
+	*e = (struct sched_event){.ns = rec->time_ns, .tid = rec->tid, .kind = p->kind};
+	for (size_t i = 0; i < NR_NUMBERS && p->numbers[i]; i++)
+		e->numbers[i] = (int64_t)field_number(p->numbers[i], rec->s.raw);
+	for (size_t i = 0; i < NR_TEXTS && p->texts[i]; i++)
+		if (field_string(p->texts[i], rec->s.raw, &text))
+			pf_text(e->texts[i], sizeof(e->texts[i]), (const char *)text.p, text.len);
+}
+
+static void put(struct pftrace *pf, size_t cpu, const struct sched_event *e)
+{
+	struct bundle *b = bundle_of(pf, cpu);
+
+	if (!b) {
+		pf->rc = -ENOMEM;
+		return;
+	}
+	b->events[b->nr++] = *e;
+	if (b->nr == BUNDLE)
+		flush(pf, cpu);
+}
+
+/* What a CPU does while none of the target's threads run is unknown: Perfetto draws idle CPUs as
+ * empty. */
+static void leave_cpu_empty(struct sched_event *e)
+{
+	e->numbers[3] = 0;
+	strcpy(e->texts[1], "swapper");
+}
+
+bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec)
+{
+	const struct parser *p = &pf->sched->parsers[rec->event - pf->x->m->events];
+	int64_t cpu = export_cpu(rec);
+	struct sched_event e;
+
+	if (p->kind == NR_KINDS || cpu < 0 || cpu >= MAX_CPUS)
+		return false;
+	parse(p, rec, &e);
+	if (pf->sched->partial && e.kind == SWITCH)
+		leave_cpu_empty(&e);
+	put(pf, (size_t)cpu, &e);
+	return true;
+}
+
+/* A tracepoint tells of a thread that leaves. */
+static void come_back(struct pftrace *pf, size_t cpu, const struct timeline_record *rec)
+{
+	struct sched_event e = {
+		.ns = rec->time_ns, .tid = rec->tid, .kind = SWITCH, .texts = {"swapper"}};
+	const char *comm = people_comm(pf->x->people, rec->tid, rec->time_ns);
+
+	if (comm)
+		pf_text(e.texts[1], sizeof(e.texts[1]), comm, strlen(comm));
+	e.numbers[1] = e.numbers[4] = 120; /* the record has no priorities */
+	e.numbers[3] = rec->tid;
+	put(pf, cpu, &e);
+}
+
+bool pf_sched_take_own(struct pftrace *pf, const struct timeline_record *rec)
+{
+	const struct pf_sched *s = pf->sched;
+	uint32_t channel = rec->window->channel;
+	int64_t cpu = export_cpu(rec);
+	struct perf_event_header h;
+
+	if (!s->partial || channel >= 64 || !(s->own_channels >> channel & 1) ||
+	    !record_at(rec->rec, 0, &h) ||
+	    (h.type != PERF_RECORD_SWITCH && h.type != PERF_RECORD_SWITCH_CPU_WIDE) || !rec->tid ||
+	    rec->tid == UINT32_MAX || cpu < 0 || cpu >= MAX_CPUS)
+		return false;
+	if (!(h.misc & PERF_RECORD_MISC_SWITCH_OUT))
+		come_back(pf, (size_t)cpu, rec);
+	return true;
+}

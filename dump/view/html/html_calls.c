@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls that Intel PT saw, for a page: the newest, below each thread. Threads that nothing else was
+ * recorded of stand behind the schedule's.
+ */
+#include "dump/view/html/html_impl.h"
+
+#include "dump/base/str.h"
+#include "dump/view/base/pair_ids.h"
+#include "dump/view/pt/pt_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CALLS 300000u
+#define MAX_TEXT  1024
+
+int html_calls_load(struct html *h, struct err *err)
+{
+	const struct ptcalls_options opt = {h->opt->from_ns, h->opt->to_ns, MAX_CALLS};
+
+	return ptcalls_load(h->why.r, h->m, h->why.people, h->why.symbols, &opt, &h->calls, err);
+}
+
+void html_calls_free(struct html *h)
+{
+	ptcalls_free(h->calls);
+	buf_free(&h->others);
+}
+
+bool html_calls_window(const struct html *h, uint64_t *from_ns, uint64_t *to_ns)
+{
+	size_t nr = h->calls ? ptcalls_nr(h->calls) : 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct ptspan_call *c = ptcalls_nth(h->calls, i);
+
+		if (!i || c->from_ns < *from_ns)
+			*from_ns = c->from_ns;
+		if (!i || c->to_ns > *to_ns)
+			*to_ns = c->to_ns;
+	}
+	return nr;
+}
+
+/* The thread's number in the page; others are added behind the schedule's. */
+static uint32_t thread_of(struct html *h, uint32_t tid)
+{
+	uint32_t i = schedule_find(h->why.sched, tid);
+	size_t nr = h->others.len / sizeof(tid);
+
+	if (i != NO_THREAD)
+		return i;
+	/* They come in this order. */
+	i = nr && ((uint32_t *)h->others.p)[nr - 1] == tid ? (uint32_t)nr - 1 : (uint32_t)nr;
+	if (i == nr && buf_put(&h->others, &tid, sizeof(tid)))
+		h->cols.rc = -ENOMEM;
+	return (uint32_t)schedule_nr_threads(h->why.sched) + i;
+}
+
+/* [name, file] of each function once. */
+static uint32_t name_of(struct html *h, const struct ptspan_call *c, struct idmap *ids,
+			struct json *j)
+{
+	const char *image = ptcalls_image(h->calls, c), *base = image ? strrchr(image, '/') : NULL;
+	struct text name = TEXT_INIT(NULL);
+	bool is_new;
+	uint32_t id = idmap_add(ids, c->id ? c->id : c->address, !c->id, &is_new);
+
+	if (is_new) {
+		char safe[MAX_TEXT];
+
+		image = base && base[1] ? base + 1 : image ? image : "";
+		ptcalls_name(h->calls, c, &name);
+		json_open(j, NULL, '[');
+		json_str(j, NULL, (const char *)name.b.p, name.b.len);
+		json_cstr(j, NULL, str_safe(safe, sizeof(safe), image, strlen(image)));
+		json_close(j, ']');
+		text_free(&name);
+	}
+	return id ? id - 1 : 0;
+}
+
+static void put_call(struct html *h, const struct ptspan_call *c, uint64_t *at_ns, uint32_t name)
+{
+	uint64_t from = c->from_ns > h->base_ns ? c->from_ns : h->base_ns;
+
+	/* By their beginning, so none begins before the one before. */
+	column_put(&h->cols, COL_CALL_GAP, from > *at_ns ? from - *at_ns : 0);
+	column_put(&h->cols, COL_CALL_NS, c->to_ns > from ? c->to_ns - from : 0);
+	column_put(&h->cols, COL_CALL_DEPTH, (uint32_t)c->depth);
+	column_put(&h->cols, COL_CALL_NAME, name);
+	column_put(&h->cols, COL_CALL_FLAGS, c->flags);
+	*at_ns = from > *at_ns ? from : *at_ns;
+}
+
+void html_calls_put(struct html *h, struct json *j)
+{
+	size_t nr = h->calls ? ptcalls_nr(h->calls) : 0;
+	struct text names = TEXT_INIT(NULL);
+	struct json of_names = {.t = &names};
+	struct idmap ids = {0};
+
+	columns_clear(&h->cols, COL_CALL_GAP, COL_CALL_FLAGS);
+	json_open(&of_names, NULL, '[');
+	json_open(j, "calls", '[');
+	for (size_t i = 0, n; i < nr; i += n) {
+		uint32_t tid = ptcalls_nth(h->calls, i)->tid;
+		uint64_t at_ns = h->base_ns;
+
+		for (n = 0; i + n < nr && ptcalls_nth(h->calls, i + n)->tid == tid; n++) {
+			const struct ptspan_call *c = ptcalls_nth(h->calls, i + n);
+
+			put_call(h, c, &at_ns, name_of(h, c, &ids, &of_names));
+		}
+		json_open(j, NULL, '[');
+		json_u64(j, NULL, thread_of(h, tid));
+		json_u64(j, NULL, n);
+		json_close(j, ']');
+	}
+	json_close(j, ']');
+	json_close(&of_names, ']');
+	json_made(j, "callNames", (struct bytes){names.b.p, names.b.len});
+	json_u64(j, "callsLeftOut", h->calls ? ptcalls_nr_left_out(h->calls) : 0);
+	if (names.rc)
+		h->cols.rc = names.rc;
+	text_free(&names);
+	idmap_free(&ids);
+}
+
+size_t html_nr_others(const struct html *h)
+{
+	return h->others.len / sizeof(uint32_t);
+}
+
+uint32_t html_other(const struct html *h, size_t i)
+{
+	return ((const uint32_t *)h->others.p)[i];
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What was lost, in plain words; see info_impl.h. A finding is something that a reader of the dump
+ * would otherwise take for "it did not happen". Overwritten records are no loss: the window says
+ * where they end.
+ */
+#include "dump/view/info/info_impl.h"
+
+#include "dump/base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void __attribute__((format(printf, 2, 3))) found(struct info *in, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (in->nr_findings == INFO_MAX_FINDINGS)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(in->findings[in->nr_findings++], sizeof(in->findings[0]), fmt, ap);
+	va_end(ap);
+}
+
+/* What is counted over all rings of a channel. */
+struct tally {
+	uint64_t lost, throttled, broken, offline, running;
+	uint64_t nr_gaps, max_gap_ns;
+};
+
+static void add(struct tally *t, const struct fmt_window *w)
+{
+	t->lost += w->lost;
+	t->throttled += w->throttled;
+	t->broken += (w->flags & FMT_WINDOW_BROKEN) != 0;
+	t->running += (w->flags & FMT_WINDOW_RUNNING) != 0;
+	t->offline += (w->flags & FMT_WINDOW_OFFLINE) != 0;
+	if (w->gap_ns > 0 && !(w->flags & FMT_WINDOW_FIRST)) {
+		t->nr_gaps++;
+		if ((uint64_t)w->gap_ns > t->max_gap_ns)
+			t->max_gap_ns = (uint64_t)w->gap_ns;
+	}
+}
+
+static void report_channel(struct info *in, const char *foreign_name, const struct tally *t)
+{
+	char name[64], n[32];
+
+	str_safe(name, sizeof(name), foreign_name, strlen(foreign_name));
+	if (t->lost)
+		found(in, "%s event%s of channel %s %s lost: the kernel had no room",
+		      str_fmt_count(n, sizeof(n), t->lost), str_plural(t->lost), name,
+		      str_were(t->lost));
+	if (t->throttled)
+		found(in,
+		      "channel %s was throttled %s time%s: the kernel left out samples that came "
+		      "too fast",
+		      name, str_fmt_count(n, sizeof(n), t->throttled), str_plural(t->throttled));
+	if (t->broken)
+		found(in,
+		      "%s ring%s of channel %s: bytes that are no record; what is older is missing",
+		      str_fmt_count(n, sizeof(n), t->broken), str_plural(t->broken), name);
+	if (t->running)
+		found(in,
+		      "%s ring%s of channel %s: the kernel would not pause it; it was written "
+		      "while "
+		      "it was read, and the oldest records may be wrong",
+		      str_fmt_count(n, sizeof(n), t->running), str_plural(t->running), name);
+	if (t->nr_gaps)
+		found(in,
+		      "channel %s recorded nothing for up to %s between the dump before and this "
+		      "one",
+		      name, str_fmt_time(n, sizeof(n), (int64_t)t->max_gap_ns));
+	if (t->offline)
+		found(in, "%s ring%s of channel %s: its end is early, since the CPU went offline",
+		      str_fmt_count(n, sizeof(n), t->offline), str_plural(t->offline), name);
+}
+
+static void find_in_rings(struct info *in)
+{
+	for (size_t from = 0, to; from < in->nr_rings; from = to) {
+		struct tally t = {0};
+
+		for (to = from;
+		     to < in->nr_rings && in->rings[to]->channel == in->rings[from]->channel; to++)
+			add(&t, in->rings[to]);
+		report_channel(in, info_channel_name(in, in->rings[from]), &t);
+	}
+}
+
+static void find_in_trigger(struct info *in)
+{
+	uint64_t lost = 0;
+	char n[32];
+
+	for (size_t i = 0; i < in->m->nr_windows; i++)
+		if (in->m->windows[i].flags & FMT_WINDOW_TRIGGER)
+			lost += in->m->windows[i].lost;
+	if (lost)
+		found(in, "%s record%s of what met the rule came too late or %s too many",
+		      str_fmt_count(n, sizeof(n), lost), str_plural(lost), str_were(lost));
+}
+
+/* What the kernel said beside the bytes of AUX areas. */
+static void find_in_areas(struct info *in)
+{
+	uint64_t truncated = 0, partial = 0, collision = 0;
+	char n[32];
+
+	for (size_t i = 0; i < in->m->nr_areas; i++) {
+		truncated += in->m->areas[i].nr_truncated;
+		partial += in->m->areas[i].nr_partial;
+		collision += in->m->areas[i].nr_collision;
+	}
+	if (truncated)
+		found(in, "hardware traces were cut %s time%s: there was no room for all of it",
+		      str_fmt_count(n, sizeof(n), truncated), str_plural(truncated));
+	if (partial)
+		found(in, "hardware traces have gaps: the kernel says so %s time%s",
+		      str_fmt_count(n, sizeof(n), partial), str_plural(partial));
+	if (collision)
+		found(in, "hardware traces lost data to collisions: the kernel says so %s time%s",
+		      str_fmt_count(n, sizeof(n), collision), str_plural(collision));
+}
+
+static void find_in_file(struct info *in)
+{
+	const struct meta *m = in->m;
+	char n[32], size[32];
+
+	if (!reader_committed(in->r))
+		found(in, "this file is cut or damaged: what follows is what could be read of it");
+	if (m->salvaged)
+		found(in, "this file was rescued from a damaged one: %s block%s and %s are missing",
+		      str_fmt_count(n, sizeof(n), m->salvage.nr_bad_blocks),
+		      str_plural(m->salvage.nr_bad_blocks),
+		      str_fmt_size(size, sizeof(size), m->salvage.unclaimed_bytes));
+	if (m->nr_broken)
+		found(in, "%s part%s of this file's description could not be read",
+		      str_fmt_count(n, sizeof(n), m->nr_broken), str_plural(m->nr_broken));
+	if (in->nr.nr_broken)
+		found(in,
+		      "%s part%s of the ledger could not be read: names and mappings may be "
+		      "missing",
+		      str_fmt_count(n, sizeof(n), in->nr.nr_broken), str_plural(in->nr.nr_broken));
+	if (!m->has_stats)
+		found(in, "the losses of the dump as a whole are not known: the file has no STATS");
+}
+
+static void find_in_sideband(struct info *in)
+{
+	const struct fmt_sideband_stats *s = &in->m->sideband;
+	char n[32];
+
+	if (s->nr_evicted)
+		found(in,
+		      "%s process%s %s dropped from the ledger for want of memory: names may be "
+		      "missing",
+		      str_fmt_count(n, sizeof(n), s->nr_evicted), s->nr_evicted == 1 ? "" : "es",
+		      str_were(s->nr_evicted));
+	if (s->nr_lost)
+		found(in, "%s process event%s %s lost, and made up for by a scan of /proc",
+		      str_fmt_count(n, sizeof(n), s->nr_lost), str_plural(s->nr_lost),
+		      str_were(s->nr_lost));
+}
+
+static void find_in_dumps(struct info *in)
+{
+	const struct fmt_dump_stats *s = &in->m->stats;
+	char n[32];
+
+	if (s->nr_refused)
+		found(in, "%s dump%s before this one could not be written",
+		      str_fmt_count(n, sizeof(n), s->nr_refused), str_plural(s->nr_refused));
+}
+
+struct info_symbols_end info_symbols_end(const struct meta *m)
+{
+	static const struct info_symbols_end ends[] = {
+		[FMT_SYMBOLS_DONE] = {"done", "names were looked for"},
+		[FMT_SYMBOLS_TIME] = {"time", "looking for names was ended by --symbols"},
+		[FMT_SYMBOLS_HIT] = {"hit", "looking for names was ended by the next trigger"},
+		[FMT_SYMBOLS_DIED] = {"died", "the search for names crashed"},
+		[FMT_SYMBOLS_OFF] = {"off", "names were not looked for (--symbols=off)"},
+		[FMT_SYMBOLS_FAIL] = {"failed", "the search for names could not be started"},
+		[FMT_SYMBOLS_ROOM] = {"room", "there was no room for more names"},
+	};
+
+	return m->symbols.end < sizeof(ends) / sizeof(ends[0])
+		       ? ends[m->symbols.end]
+		       : (struct info_symbols_end){"unknown", "the search for names ended"};
+}
+
+void info_find_losses(struct info *in)
+{
+	find_in_file(in);
+	find_in_rings(in);
+	find_in_areas(in);
+	find_in_trigger(in);
+	find_in_sideband(in);
+	find_in_dumps(in);
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The set of addresses of a dump; see hits.h. Called by whoever collects symbols.
+ *
+ *	record ─▶ address, thread, time ─▶ cache ─▶ people_where() ─▶ image, place ─▶ hash table
+ *
+ * The cache answers what the records say again and again: for a thread and address the place, for
+ * as long as the ledger's answer holds.
+ */
+#include "dump/view/model/addresses.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/err.h"
+#include "dump/file/meta.h"
+#include "dump/view/model/timeline.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NR_SLOTS   8192 /* a power of two */
+#define MAX_IMAGES 16384
+#define NOWHERE	   UINT32_MAX
+
+/* What an address of a thread was found to be, and for how long. */
+struct slot {
+	struct people_span span;
+	uint64_t addr;
+	uint32_t tid;
+	uint32_t place; /* its index + 1; 0: free */
+};
+
+/* Indices + 1 into an array, by hash; 0: free. */
+struct table {
+	uint32_t *v;
+	size_t size; /* a power of two */
+};
+
+struct hits {
+	const struct people *people;
+	struct slot *slots;
+	struct buf images, places; /* hits_image[], hits_place[] */
+	size_t nr_images, nr_places, max_places;
+	struct table by_image, by_place;
+	uint64_t nr_dropped;
+};
+
+static struct hits_image *image_at(const struct hits *h, size_t i)
+{
+	return (struct hits_image *)h->images.p + i;
+}
+
+static struct hits_place *place_at(const struct hits *h, size_t i)
+{
+	return (struct hits_place *)h->places.p + i;
+}
+
+int hits_new(const struct people *p, size_t max_places, struct hits **out, struct err *err)
+{
+	struct hits *h = calloc(1, sizeof(*h));
+
+	if (h)
+		h->slots = calloc(NR_SLOTS, sizeof(*h->slots));
+	if (!h || !h->slots) {
+		hits_free(h);
+		return err_set(err, -ENOMEM, "out of memory for the addresses of the dump");
+	}
+	h->people = p;
+	h->max_places = max_places < UINT32_MAX ? max_places : UINT32_MAX - 1;
+	*out = h;
+	return 0;
+}
+
+void hits_free(struct hits *h)
+{
+	if (!h)
+		return;
+	free(h->slots);
+	free(h->by_image.v);
+	free(h->by_place.v);
+	buf_free(&h->images);
+	buf_free(&h->places);
+	free(h);
+}
+
+/* ---- tables ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t v)
+{
+	hash = (hash ^ v) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_place(const struct hits_place *p)
+{
+	return mix(mix(0, p->image), p->at);
+}
+
+static uint64_t hash_image(const struct hits_image *i)
+{
+	uint64_t hash = mix(i->f.kind, i->f.key), part = 0;
+
+	hash = mix(hash, i->f.ino);
+	hash = mix(hash, (uint64_t)i->f.maj << 32 | i->f.min);
+	memcpy(&part, i->f.build_id, sizeof(part));
+	/* Interned: the same text is the same pointer. */
+	return mix(mix(hash, part), (uintptr_t)i->path);
+}
+
+static bool same_image(const struct hits_image *x, const struct hits_image *y)
+{
+	return x->path == y->path && x->f.kind == y->f.kind && x->f.key == y->f.key &&
+	       x->f.ino == y->f.ino && x->f.maj == y->f.maj && x->f.min == y->f.min &&
+	       x->f.ino_generation == y->f.ino_generation &&
+	       x->f.build_id_bytes == y->f.build_id_bytes &&
+	       !memcmp(x->f.build_id, y->f.build_id, sizeof(x->f.build_id));
+}
+
+/* Room for one more, at most half full; `hash` of the i-th. False: out of memory. */
+static bool make_room(struct hits *h, struct table *t, size_t nr,
+		      uint64_t (*hash)(const struct hits *h, size_t i))
+{
+	size_t size = t->size ? t->size * 2 : 1024;
+	uint32_t *v;
+
+	if (2 * (nr + 1) <= t->size)
+		return true;
+	v = calloc(size, sizeof(*v));
+	if (!v)
+		return false;
+	for (size_t i = 0; i < nr; i++) {
+		size_t at = hash(h, i) & (size - 1);
+
+		while (v[at])
+			at = (at + 1) & (size - 1);
+		v[at] = (uint32_t)i + 1;
+	}
+	free(t->v);
+	*t = (struct table){v, size};
+	return true;
+}
+
+static uint64_t hash_nth_place(const struct hits *h, size_t i)
+{
+	return hash_place(place_at(h, i));
+}
+
+static uint64_t hash_nth_image(const struct hits *h, size_t i)
+{
+	return hash_image(image_at(h, i));
+}
+
+/* ---- adding ---- */
+
+static uint32_t intern_image(struct hits *h, struct hits_image *like)
+{
+	size_t at;
+
+	if (!make_room(h, &h->by_image, h->nr_images, hash_nth_image))
+		return NOWHERE;
+	at = hash_image(like) & (h->by_image.size - 1);
+	for (; h->by_image.v[at]; at = (at + 1) & (h->by_image.size - 1))
+		if (same_image(image_at(h, h->by_image.v[at] - 1), like))
+			return h->by_image.v[at] - 1;
+	like->f.id = (uint32_t)h->nr_images;
+	if (h->nr_images == MAX_IMAGES || buf_put(&h->images, like, sizeof(*like)))
+		return NOWHERE;
+	h->by_image.v[at] = (uint32_t)++h->nr_images;
+	return like->f.id;
+}
+
+/* Its index + 1; 0: not kept. */
+static uint32_t intern_place(struct hits *h, const struct hits_place *like)
+{
+	size_t at;
+
+	if (like->image == NOWHERE || !make_room(h, &h->by_place, h->nr_places, hash_nth_place))
+		return 0;
+	at = hash_place(like) & (h->by_place.size - 1);
+	for (; h->by_place.v[at]; at = (at + 1) & (h->by_place.size - 1)) {
+		const struct hits_place *p = place_at(h, h->by_place.v[at] - 1);
+
+		if (p->image == like->image && p->at == like->at)
+			return h->by_place.v[at];
+	}
+	if (h->nr_places >= h->max_places || buf_put(&h->places, like, sizeof(*like)))
+		return 0;
+	h->by_place.v[at] = (uint32_t)++h->nr_places;
+	return h->by_place.v[at];
+}
+
+static void count(struct hits *h, uint32_t place)
+{
+	if (place)
+		place_at(h, place - 1)->nr++;
+	else
+		h->nr_dropped++;
+}
+
+static void note_mapping(struct hits_image *i, const struct fmt_map *m)
+{
+	uint32_t n = i->nr_mappings;
+
+	if (m->end_ns && m->end_ns != UINT64_MAX)
+		return;
+	for (uint32_t k = 0; k < n; k++)
+		if (i->mappings[k].key == m->key && i->mappings[k].start == m->start)
+			return;
+	if (n < HITS_MAX_MAPPINGS) {
+		i->mappings[n] = (struct hits_mapping){m->key, m->start, m->end};
+		i->nr_mappings++;
+	}
+}
+
+bool hits_is_file(const char *path)
+{
+	return !strcmp(path, "[vdso]") ||
+	       (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) &&
+		strncmp(path, "/dev/zero", 9) && strncmp(path, "/SYSV", 5));
+}
+
+static uint32_t image_of_file(struct hits *h, const struct people_map *map)
+{
+	struct hits_image like = {.path = map->path};
+	uint32_t i;
+
+	like.f.kind = FMT_IMAGE_FILE;
+	like.f.ino = map->f.ino;
+	like.f.ino_generation = map->f.ino_generation;
+	like.f.maj = map->f.maj;
+	like.f.min = map->f.min;
+	like.f.build_id_bytes = map->build_id_bytes;
+	if (map->build_id_bytes)
+		memcpy(like.f.build_id, map->build_id, map->build_id_bytes);
+	i = intern_image(h, &like);
+	if (i != NOWHERE)
+		note_mapping(image_at(h, i), &map->f);
+	return i;
+}
+
+static uint32_t image_of_task(struct hits *h, uint32_t key)
+{
+	struct hits_image like = {.path = ""};
+
+	like.f.kind = FMT_IMAGE_TASK;
+	like.f.key = key;
+	return intern_image(h, &like);
+}
+
+/* The key of the process that `tid` is in; 0: unknown. */
+static uint32_t process_of(const struct hits *h, uint32_t tid, uint64_t ns)
+{
+	const struct fmt_task *t = people_task(h->people, tid, ns);
+
+	if (t && t->pid != t->tid)
+		t = people_task(h->people, t->pid, ns);
+	return t ? t->key : 0;
+}
+
+static uint32_t find_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr,
+			  struct people_span *span)
+{
+	struct hits_place like = {.at = addr, .addr = addr, .ns = ns, .tid = tid};
+	struct people_map map;
+
+	if (!people_where(h->people, tid, ns, addr, &map, span)) {
+		like.image = image_of_task(h, process_of(h, tid, ns));
+	} else if (hits_is_file(map.path)) {
+		like.image = image_of_file(h, &map);
+		like.at = addr - map.f.start + map.f.pgoff;
+	} else {
+		like.image = image_of_task(h, map.f.key);
+	}
+	return intern_place(h, &like);
+}
+
+static struct slot *slot_of(const struct hits *h, uint64_t addr, uint32_t tid)
+{
+	return &h->slots[mix(mix(0, addr), tid) >> 32 & (NR_SLOTS - 1)];
+}
+
+void hits_add_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr)
+{
+	struct slot *k = slot_of(h, addr, tid);
+
+	if (!k->place || k->addr != addr || k->tid != tid || k->span.from_ns > ns ||
+	    ns > k->span.to_ns) {
+		*k = (struct slot){.addr = addr, .tid = tid};
+		k->place = find_user(h, tid, ns, addr, &k->span);
+	}
+	count(h, k->place);
+}
+
+void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr)
+{
+	struct slot *k = slot_of(h, addr, UINT32_MAX);
+	struct hits_image image = {.path = "[kernel.kallsyms]"};
+	struct hits_place like = {.at = addr, .addr = addr, .ns = ns, .tid = UINT32_MAX};
+
+	if (!k->place || k->addr != addr || k->tid != UINT32_MAX) {
+		*k = (struct slot){.addr = addr, .tid = UINT32_MAX};
+		image.f.kind = FMT_IMAGE_KERNEL;
+		like.image = intern_image(h, &image);
+		k->place = intern_place(h, &like);
+	}
+	count(h, k->place);
+}
+
+/* ---- records ---- */
+
+static void add(struct hits *h, const struct timeline_record *rec, uint64_t addr, bool kernel)
+{
+	if (kernel)
+		hits_add_kernel(h, rec->time_ns, addr);
+	else if (rec->tid != UINT32_MAX)
+		hits_add_user(h, rec->tid, rec->time_ns, addr);
+}
+
+/* What one record mentions. */
+static void add_record(struct hits *h, const struct timeline_record *rec)
+{
+	struct record_walk w = {0};
+
+	if (rec->s.have & PERF_SAMPLE_IP)
+		add(h, rec, rec->s.ip, record_kernel_address(rec->s.ip));
+	while (record_next_ip(&rec->s, &w))
+		add(h, rec, w.ip - (w.ip && w.caller), w.kernel);
+}
+
+/* The channels whose samples have addresses; 0: there is none. */
+static uint64_t channels_with_addresses(const struct meta *m)
+{
+	const uint64_t want = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < m->nr_channels && i < 64; i++)
+		if (m->channels[i].f.sample_type & want)
+			set |= 1ull << i;
+	return set;
+}
+
+int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err *err)
+{
+	struct timeline_options opt = {.to_ns = UINT64_MAX, .cpu = -1};
+	struct timeline_record rec;
+	struct timeline *t;
+	int rc;
+
+	opt.channels = channels_with_addresses(m);
+	if (!opt.channels)
+		return 0;
+	rc = timeline_open(r, m, &opt, &t, err);
+	if (rc)
+		return rc;
+	while ((rc = timeline_next(t, &rec, err)) > 0)
+		add_record(h, &rec);
+	timeline_close(t);
+	return rc;
+}
+
+/* ---- order ---- */
+
+static int compare_images(const void *a, const void *b)
+{
+	const struct hits_image *x = a, *y = b;
+
+	if (x->nr_hits != y->nr_hits)
+		return x->nr_hits > y->nr_hits ? -1 : 1;
+	return x->f.id < y->f.id ? -1 : x->f.id > y->f.id;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct hits_place *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+void hits_sort(struct hits *h)
+{
+	struct hits_place *p = (struct hits_place *)h->places.p;
+	struct hits_image *v = (struct hits_image *)h->images.p;
+
+	if (h->nr_places)
+		qsort(p, h->nr_places, sizeof(*p), compare_places);
+	for (size_t i = 0; i < h->nr_places; i++) {
+		struct hits_image *of = &v[p[i].image];
+
+		if (!of->nr)
+			of->first = i;
+		of->nr++;
+		of->nr_hits += p[i].nr;
+	}
+	if (h->nr_images)
+		qsort(v, h->nr_images, sizeof(*v), compare_images);
+}
+
+size_t hits_nr_images(const struct hits *h)
+{
+	return h->nr_images;
+}
+
+const struct hits_image *hits_image(const struct hits *h, size_t i)
+{
+	return image_at(h, i);
+}
+
+const struct hits_place *hits_places(const struct hits *h, const struct hits_image *image)
+{
+	return place_at(h, image->first);
+}
+
+uint64_t hits_nr_dropped(const struct hits *h)
+{
+	return h->nr_dropped;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loads blocks of records before they are asked for. The timeline puts a ring's next block in as
+ * soon as it has taken the one before.
+ */
+#pragma once
+
+#include "dump/view/base/jobs.h"
+#include "dump/view/model/time_block.h"
+
+/* Zero-initialise. */
+struct ahead_job {
+	struct job job;
+	struct timeblock block;		   /* stays the caller's, also when it is given up */
+	size_t index;			   /* of the block, as timeblock_load() takes it */
+	const struct timeblock_wish *wish; /* borrowed; asked on another thread */
+	int rc;				   /* of timeblock_load() */
+};
+
+/* For struct ahead_job; as jobs_new(). `r` is not used by the threads. */
+int ahead_new(const struct reader *r, unsigned nr_threads, struct jobs **out);
+
+/* As jobs_helpers(). */
+unsigned ahead_helpers(void);

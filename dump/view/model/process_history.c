@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+/* Questions to the ledger of a dump; see process_history.h. Called by script, info and whatever
+ * names threads. */
+#include "dump/view/model/process_history_impl.h"
+
+#include "dump/base/err.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A tick of /proc's clock, from which a scanned task's start comes; much more than a FORK is late.
+ */
+#define SLACK_NS 10000000u
+/* How long an exec may take from its COMM record to the new program's first instruction. */
+#define EXEC_NS 1000000000u
+/* Names of a task that are looked through for its last exec. */
+#define MAX_NAMES 64
+/* Nodes that one search for a mapping may visit: thousands of generations at one address. */
+#define MAX_VISITS 4096
+
+static const struct fmt_task idle_task = {.uid = 0};
+
+int people_load(struct reader *r, struct people **out, struct err *err)
+{
+	struct people *p = calloc(1, sizeof(*p));
+	int rc = p ? people_read(p, r) : -ENOMEM;
+
+	if (rc) {
+		people_free(p);
+		return err_set(err, rc,
+			       rc == -E2BIG ? "the ledger of this dump is unreasonably large"
+					    : "out of memory for the ledger of the dump");
+	}
+	*out = p;
+	return 0;
+}
+
+void people_free(struct people *p)
+{
+	if (!p)
+		return;
+	intern_free(&p->texts);
+	buf_free(&p->tasks);
+	buf_free(&p->comms);
+	buf_free(&p->maps);
+	buf_free(&p->paths);
+	buf_free(&p->sets);
+	buf_free(&p->namespaces);
+	buf_free(&p->spaces);
+	buf_free(&p->cgroups);
+	buf_free(&p->ksyms);
+	free(p);
+}
+
+/* ---- tasks ---- */
+
+/* How many tasks come before (tid, ns], that is, the index of the first one after it. */
+static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns,
+			  struct people_span *span)
+{
+	size_t from = 0, to = p->nr.nr_tasks;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		const struct fmt_task *t = &p->task[mid];
+
+		if (t->tid < tid || (t->tid == tid && people_since(span, ns, t->start_ns)))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static const struct fmt_task *task_at(const struct people *p, uint32_t tid, uint64_t ns,
+				      struct people_span *span)
+{
+	const struct fmt_task *before = NULL, *after = NULL;
+	size_t i;
+
+	if (!tid)
+		return &idle_task;
+	i = tasks_until(p, tid, ns, span);
+	if (i && p->task[i - 1].tid == tid)
+		before = &p->task[i - 1];
+	if (i < p->nr.nr_tasks && p->task[i].tid == tid) {
+		uint64_t start_ns = p->task[i].start_ns;
+
+		if (people_since(span, ns, start_ns > SLACK_NS ? start_ns - SLACK_NS : 0))
+			after = &p->task[i];
+	}
+	if (!before || !after)
+		return before ? before : after;
+	if (!before->exit_ns || !people_since(span, ns, before->exit_ns))
+		return before;
+	/* The nearer one, and of equally near ones the one before. */
+	return people_since(span, ns, before->exit_ns + (after->start_ns - before->exit_ns) / 2 + 1)
+		       ? after
+		       : before;
+}
+
+const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	return task_at(p, tid, ns, NULL);
+}
+
+/*
+ * The one that began last, without the slack of people_task(): when a thread execs after its leader
+ * has exited, the leader that it becomes is near, but its own past belongs to the one that is gone.
+ */
+const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns,
+				     struct people_span *span)
+{
+	const struct fmt_task *leader;
+	size_t i;
+
+	if (t->tid == t->pid)
+		return t;
+	if (t->exit_ns && people_since(span, ns, t->exit_ns)) {
+		ns = t->exit_ns; /* its last switch, when another may have exec'd already */
+		span = NULL;
+	}
+	if (!people_since(span, ns, t->start_ns)) {
+		ns = t->start_ns;
+		span = NULL;
+	}
+	i = tasks_until(p, t->pid, ns, span);
+	leader = i ? &p->task[i - 1] : NULL;
+	return leader && leader->tid == t->pid && leader->pid == t->pid ? leader : NULL;
+}
+
+/* ---- names ---- */
+
+/* How many names come before (key, ns], that is, the index of the first one after it. */
+static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns,
+			  struct people_span *span)
+{
+	size_t from = 0, to = p->nr.nr_comms;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		const struct person_comm *c = &p->comm[mid];
+
+		if (c->key < key || (c->key == key && people_since(span, ns, c->ns)))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* The name that the task had of its own at `ns`; NULL when it had none (yet). */
+static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns,
+			    struct people_span *span)
+{
+	size_t i = comms_until(p, t->key, ns, span);
+
+	return i && p->comm[i - 1].key == t->key ? p->comm[i - 1].comm : NULL;
+}
+
+/* The first name of its own, however late. */
+static const char *first_comm(const struct people *p, const struct fmt_task *t)
+{
+	size_t from = 0, to = p->nr.nr_comms;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->comm[mid].key < t->key)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from < p->nr.nr_comms && p->comm[from].key == t->key ? p->comm[from].comm : NULL;
+}
+
+/* `t`: the task at `ns`. */
+static const char *comm_at(const struct people *p, const struct fmt_task *t, uint64_t ns,
+			   struct people_span *span)
+{
+	const struct fmt_task *of;
+	const char *name;
+
+	if (t == &idle_task)
+		return "swapper";
+	name = t ? own_comm(p, t, ns, span) : NULL;
+	if (!t || name)
+		return name;
+	/* A fork's name is that of who forked, at that time. Without its time it may have exec'd.
+	 */
+	if (t->tid != t->pid) {
+		of = people_leader(p, t, ns, span);
+		name = of ? own_comm(p, of, ns, span) : NULL;
+	} else {
+		of = t->start_ns ? people_task(p, t->ppid, t->start_ns) : NULL;
+		name = of && of != &idle_task ? own_comm(p, of, t->start_ns, NULL) : NULL;
+	}
+	return name ? name : first_comm(p, t);
+}
+
+const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
+{
+	return comm_at(p, people_task(p, tid, ns), ns, NULL);
+}
+
+const struct fmt_task *people_who(const struct people *p, uint32_t tid, uint64_t ns,
+				  const char **comm, struct people_span *span)
+{
+	const struct fmt_task *t;
+
+	*span = (struct people_span){0, UINT64_MAX};
+	t = task_at(p, tid, ns, span);
+	*comm = comm_at(p, t, ns, span);
+	return t;
+}
+
+/* ---- mappings ---- */
+
+struct search {
+	const struct person_map *m;
+	uint64_t ns, addr;
+	struct people_span *span;
+	const struct person_map *best;
+	unsigned visits;
+};
+
+static void search(struct search *s, size_t from, size_t to)
+{
+	while (from < to && s->visits++ < MAX_VISITS) {
+		size_t mid = from + (to - from) / 2;
+		const struct person_map *r = &s->m[mid];
+
+		if (r->max_end <= s->addr || !people_since(s->span, s->ns, r->min_ns) ||
+		    people_since(s->span, s->ns, r->max_end_ns))
+			return;
+		if (r->f.start <= s->addr) {
+			if (s->addr < r->f.end && people_since(s->span, s->ns, r->f.ns) &&
+			    !people_since(s->span, s->ns, r->f.end_ns) &&
+			    (!s->best || r->f.ns >= s->best->f.ns))
+				s->best = r;
+			search(s, mid + 1, to);
+		}
+		to = mid;
+	}
+}
+
+/* The index of the first mapping whose key is at least `key`. */
+static size_t maps_before(const struct people *p, uint64_t key)
+{
+	size_t from = 0, to = p->nr.nr_maps;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->map[mid].f.key < key)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t addr,
+		   struct people_map *out, struct people_span *span)
+{
+	struct search s = {.m = p->map, .ns = ns, .addr = addr, .span = span};
+	const struct person_path *path;
+
+	search(&s, maps_before(p, key), maps_before(p, (uint64_t)key + 1));
+	if (!s.best)
+		return false;
+	path = &p->path[s.best->f.path];
+	*out = (struct people_map){s.best->f, path->text, path->build_id, path->build_id_bytes};
+	return true;
+}
+
+/* When the process exec'd last; 0: not that we know. */
+static uint64_t last_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
+			  struct people_span *span)
+{
+	size_t i = comms_until(p, leader->key, ns, span);
+
+	for (int k = 0; k < MAX_NAMES && i-- && p->comm[i].key == leader->key; k++) {
+		if (p->comm[i].exec)
+			return p->comm[i].ns;
+	}
+	return 0;
+}
+
+/*
+ * An exec takes the old mappings away, but until the new program runs, the registers hold the old
+ * one's addresses: what is seen in between is where the old one called execve(2).
+ */
+static bool map_before_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
+			    uint64_t addr, struct people_map *out, struct people_span *span)
+{
+	uint64_t exec_ns = last_exec(p, leader, ns, span);
+	size_t i;
+
+	if (!exec_ns ||
+	    (exec_ns <= UINT64_MAX - EXEC_NS && people_since(span, ns, exec_ns + EXEC_NS)))
+		return false;
+	/* Another task, when a thread exec'd that was not the leader. */
+	i = tasks_until(p, leader->tid, exec_ns - 1, NULL);
+	return i && p->task[i - 1].tid == leader->tid &&
+	       map_of(p, p->task[i - 1].key, exec_ns - 1, addr, out, NULL);
+}
+
+static bool map_at(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		   struct people_map *out, struct people_span *span)
+{
+	const struct fmt_task *t = task_at(p, tid, ns, span), *leader;
+
+	if (!t || t == &idle_task)
+		return false;
+	leader = people_leader(p, t, ns, span);
+	return leader && (map_of(p, leader->key, ns, addr, out, span) ||
+			  map_before_exec(p, leader, ns, addr, out, span));
+}
+
+bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		struct people_map *out)
+{
+	return map_at(p, tid, ns, addr, out, NULL);
+}
+
+bool people_where(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		  struct people_map *out, struct people_span *span)
+{
+	*span = (struct people_span){0, UINT64_MAX};
+	return map_at(p, tid, ns, addr, out, span);
+}
+
+/* ---- all of them ---- */
+
+size_t people_nr_tasks(const struct people *p)
+{
+	return p->nr.nr_tasks;
+}
+
+const struct fmt_task *people_nth(const struct people *p, size_t i)
+{
+	return &p->task[i];
+}
+
+void people_nth_comm(const struct people *p, size_t i, struct people_comm *out)
+{
+	const struct person_comm *c = &p->comm[i];
+
+	*out = (struct people_comm){c->key, c->exec, c->ns, c->comm};
+}
+
+void people_nth_map(const struct people *p, size_t i, struct people_map *out)
+{
+	const struct fmt_map *f = &p->map[i].f;
+	const struct person_path *path = &p->path[f->path];
+
+	*out = (struct people_map){*f, path->text, path->build_id, path->build_id_bytes};
+}
+
+void people_counts(const struct people *p, struct people_counts *out)
+{
+	*out = p->nr;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+/* Kernel code that came and went, by the ledger of a dump; see process_history.h. Called by
+ * symbols.c. */
+#include "dump/view/model/process_history_impl.h"
+
+/* That began before an address and do not hold it: programs loaded again and again at one place. */
+#define MAX_BACK 64
+
+/* How many begin at or before `addr`. */
+static size_t until(const struct people *p, uint64_t addr)
+{
+	size_t from = 0, to = p->nr_ksyms;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->ksym[mid].f.addr <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+bool people_ksym(const struct people *p, uint64_t ns, uint64_t addr, struct people_ksym *out,
+		 struct people_span *span)
+{
+	size_t i = until(p, addr);
+
+	*span = (struct people_span){0, UINT64_MAX};
+	for (int n = 0; n < MAX_BACK && i--; n++) {
+		const struct people_ksym *k = &p->ksym[i];
+
+		if (addr - k->f.addr >= k->f.bytes || !people_since(span, ns, k->f.ns) ||
+		    people_since(span, ns, k->f.end_ns))
+			continue;
+		*out = *k;
+		return true;
+	}
+	return false;
+}

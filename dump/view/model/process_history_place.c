@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/* Where a task of a dump was: its cgroup, its namespaces; see process_history.h. */
+#include "dump/view/model/process_history_impl.h"
+
+/* The last of `key` that began by `ns`; NULL when there is none. */
+static const struct person_stay *stay_at(const struct person_stay *v, size_t nr, uint32_t key,
+					 uint64_t ns)
+{
+	size_t from = 0, to = nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (v[mid].key < key || (v[mid].key == key && v[mid].ns <= ns))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from && v[from - 1].key == key ? &v[from - 1] : NULL;
+}
+
+/* An event can mention a thread before its FORK record's time. */
+static uint64_t not_before(const struct fmt_task *t, uint64_t ns)
+{
+	return ns < t->start_ns ? t->start_ns : ns;
+}
+
+const char *people_cgroup(const struct people *p, const struct fmt_task *t, uint64_t ns)
+{
+	const struct fmt_task *leader = people_leader(p, t, ns, NULL);
+	const struct person_stay *s;
+
+	if (!leader)
+		return NULL;
+	s = stay_at(p->cgroup, p->nr_cgroups, leader->key, not_before(leader, ns));
+	return s ? p->path[s->what].text : NULL;
+}
+
+uint64_t people_namespace(const struct people *p, const struct fmt_task *t, uint64_t ns,
+			  uint32_t kind)
+{
+	const struct person_stay *s = stay_at(p->space, p->nr_spaces, t->key, not_before(t, ns));
+	const struct fmt_task *leader = s ? NULL : people_leader(p, t, ns, NULL);
+	const struct person_set *set;
+
+	if (leader)
+		s = stay_at(p->space, p->nr_spaces, leader->key, not_before(leader, ns));
+	if (!s)
+		return 0;
+	set = &p->set[s->what];
+	/* An empty set may be all there is: then there is no table either. */
+	for (uint32_t i = 0; i < set->nr; i++) {
+		const struct fmt_namespace *v = &p->namespace[set->from + i];
+
+		if (v->kind == kind)
+			return v->ino;
+	}
+	return 0;
+}

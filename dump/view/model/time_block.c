@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+/* Blocks of records in the order of time; see time_block.h. Called by timeline.c. */
+#include "dump/view/model/time_block.h"
+
+#include "dump/file/reader.h"
+#include "dump/packed/unpack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+	uint64_t time_ns;
+	/* In the content, larger is older. Once put together: in `records`, or, when its template
+	 * has a mould, the record's index. */
+	uint32_t at;
+	uint16_t bytes; /* of the record */
+	uint16_t index; /* packed blocks: of the record; once put together: of its template */
+};
+
+_Static_assert(FMT_PACK_MAX_RECORDS <= UINT16_MAX + 1u, "an index has 16 bits");
+
+/* Of a template. */
+struct verdict {
+	uint8_t answer; /* enum answer */
+	uint8_t part;	/* enum unpack_part: what is needed */
+	uint8_t mould;	/* enum mould_state */
+	uint32_t at;	/* its mould, in b->moulds */
+	const void *of; /* as the answer's */
+};
+
+enum mould_state { MOULD_UNKNOWN, MOULD_NONE, MOULD_MADE };
+
+/*
+ * Records of a template of which all that comes before the raw data is the same but for the time:
+ * one of them, taken apart once, and changed into the next when that is taken.
+ */
+struct mould {
+	struct record_sample s;
+	uint32_t raw_at; /* in the record; 0: it has no raw data */
+	uint32_t bytes;	 /* of the record, which is behind the mould */
+};
+
+void timeblock_free(struct timeblock *b)
+{
+	buf_free(&b->payload);
+	buf_free(&b->entries);
+	buf_free(&b->record);
+	buf_free(&b->records);
+	buf_free(&b->verdicts);
+	buf_free(&b->moulds);
+	unpacker_free(b->unpacker);
+	b->unpacker = NULL;
+	b->pos = b->nr = 0;
+}
+
+static struct entry *entries(const struct timeblock *b)
+{
+	return (struct entry *)b->entries.p;
+}
+
+/* There is room for it. */
+static inline void put_entry(struct timeblock *b, const struct entry *e)
+{
+	*(struct entry *)(b->entries.p + b->entries.len) = *e;
+	b->entries.len += sizeof(*e);
+}
+
+/* ---- order ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->at > y->at ? -1 : x->at < y->at;
+}
+
+static void reverse(struct entry *e, size_t nr)
+{
+	for (size_t i = 0; i < nr / 2; i++) {
+		struct entry other = e[i];
+
+		e[i] = e[nr - 1 - i];
+		e[nr - 1 - i] = other;
+	}
+}
+
+/* Almost sorted as a rule: moves the few that are not, and gives up when there are many. */
+static bool insertion_sort(struct entry *e, size_t nr)
+{
+	size_t budget = 8 * nr;
+
+	for (size_t i = 1; i < nr; i++) {
+		struct entry moved = e[i];
+		size_t at = i;
+
+		while (at && e[at - 1].time_ns > moved.time_ns) {
+			if (!budget--) {
+				e[at] = moved;
+				return false;
+			}
+			e[at] = e[at - 1];
+			at--;
+		}
+		e[at] = moved;
+	}
+	return true;
+}
+
+static void sort_entries(struct timeblock *b)
+{
+	b->nr = b->entries.len / sizeof(struct entry);
+	reverse(entries(b), b->nr);
+	if (!insertion_sort(entries(b), b->nr))
+		qsort(entries(b), b->nr, sizeof(struct entry), compare_entries);
+}
+
+/* ---- loading ---- */
+
+static int add_entry(struct timeblock *b, const struct entry *e)
+{
+	if (b->entries.cap - b->entries.len < sizeof(*e) && buf_reserve(&b->entries, sizeof(*e)))
+		return -ENOMEM;
+	put_entry(b, e);
+	return 0;
+}
+
+/* Goes through the bytes, newest first. -EBADMSG when they end before the block. */
+static int index_raw(struct timeblock *b, const struct timeblock_wish *w, uint64_t time_ns)
+{
+	struct bytes all = {b->payload.p, b->payload.len};
+	struct perf_event_header rec;
+	size_t off;
+	int rc = 0;
+
+	for (off = 0; !rc && off < all.len && record_at(all, off, &rec); off += rec.size) {
+		struct bytes one = {all.p + off, rec.size};
+		struct entry e = {.at = (uint32_t)off, .bytes = rec.size};
+
+		record_time(one, w->layout, &time_ns);
+		e.time_ns = time_ns;
+		if (time_ns >= w->from_ns && time_ns <= w->to_ns)
+			rc = add_entry(b, &e);
+	}
+	return rc ? rc : off == all.len ? 0 : -EBADMSG;
+}
+
+/* ---- what is wanted of a packed block ---- */
+
+enum answer { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
+
+/* Puts as much of a record together in b->record. */
+static int look_at(struct timeblock *b, const struct entry *e, enum unpack_part part,
+		   struct bytes *rec)
+{
+	int rc;
+
+	b->record.len = 0;
+	rc = buf_reserve(&b->record, e->bytes);
+	if (!rc)
+		rc = unpack_part(b->unpacker, e->index, part, b->record.p, NULL);
+	if (!rc)
+		*rec = (struct bytes){b->record.p, e->bytes};
+	return rc;
+}
+
+/* How much has to be put together of all records of a template. */
+static enum unpack_part part_of(struct timeblock *b, const struct timeblock_answer *a,
+				const struct entry *e)
+{
+	bool ok = !a->need.all;
+	uint64_t last = 1ull << 63;
+
+	/* In between is the call chain, which no word is in. */
+	for (uint32_t off = 0; ok && off < a->need.from; off += 4)
+		unpack_need(b->unpacker, e->index, off);
+	for (uint32_t i = 0, off; ok && i < 64 && a->need.words >> i; i++) {
+		off = a->need.from + 4 * i;
+		if (a->need.words >> i & 1 && off < e->bytes)
+			ok = 1ull << i != last && unpack_need(b->unpacker, e->index, off);
+	}
+	return !ok ? UNPACK_ALL : a->need.chain ? UNPACK_CHAIN : UNPACK_NEEDED;
+}
+
+/* What the record at hand says of all those of its template. */
+static void ask(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+		struct bytes rec, struct verdict *v)
+{
+	struct timeblock_answer a;
+	uint32_t end;
+
+	*v = (struct verdict){.answer = ASK_EACH, .part = UNPACK_ALL};
+	w->ask(w->ctx, rec, &a);
+	if (a.told_by == UINT32_MAX)
+		return;
+	end = a.told_by ? a.told_by + 4 : 0;
+	if (!unpack_is_fixed(b->unpacker, e->index, a.told_by) ||
+	    !unpack_is_fixed(b->unpacker, e->index, end))
+		return;
+	v->answer = UNWANTED;
+	if (!a.wanted)
+		return;
+	v->of = a.of;
+	v->part = (uint8_t)part_of(b, &a, e);
+	v->answer = w->thread && a.thread_at != UINT32_MAX &&
+				    unpack_is_thread(b->unpacker, e->index, a.thread_at)
+			    ? BY_THREAD
+			    : WANTED;
+}
+
+static struct verdict *verdict_of(const struct timeblock *b, uint32_t tpl)
+{
+	return (struct verdict *)b->verdicts.p + tpl;
+}
+
+/* 1: the record is wanted, or that can't be told; 0: it is not. */
+static int is_wanted(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+		     const uint32_t *tids)
+{
+	struct verdict *v = verdict_of(b, unpack_template(b->unpacker, e->index));
+	struct bytes rec;
+	int rc;
+
+	if (v->answer == NOT_ASKED) {
+		rc = look_at(b, e, UNPACK_FIXED, &rec);
+		if (rc)
+			return rc;
+		ask(b, w, e, rec, v);
+	}
+	if (v->answer == BY_THREAD)
+		return w->thread(w->ctx, tids[e->index], e->time_ns);
+	return v->answer != UNWANTED;
+}
+
+static int prepare_verdicts(struct timeblock *b, const struct timeblock_wish *w,
+			    const uint32_t **tids)
+{
+	uint32_t nr = unpack_nr_templates(b->unpacker);
+
+	b->verdicts.len = 0;
+	if (!w->ask)
+		return 0;
+	if (buf_reserve(&b->verdicts, nr * sizeof(struct verdict)))
+		return -ENOMEM;
+	b->verdicts.len = nr * sizeof(struct verdict);
+	memset(b->verdicts.p, NOT_ASKED, nr * sizeof(struct verdict));
+	/* Kept whole: alike to none. */
+	*verdict_of(b, 0) = (struct verdict){.answer = ASK_EACH, .part = UNPACK_ALL};
+	return w->thread ? unpack_threads(b->unpacker, tids, NULL) : 0;
+}
+
+/* The columns that an index is made from. */
+struct columns {
+	const uint64_t *times;
+	const uint32_t *offsets, *tids;
+};
+
+/* The time of a record whose column is not known is looked for in its bytes. */
+static int time_of(struct timeblock *b, const struct timeblock_wish *w, const struct columns *c,
+		   struct entry *e)
+{
+	struct perf_event_header h;
+	struct bytes rec;
+	int rc;
+
+	if (c->times[e->index] != UINT64_MAX) {
+		e->time_ns = c->times[e->index];
+		return 0;
+	}
+	rc = look_at(b, e, UNPACK_ALL, &rec);
+	if (rc)
+		return rc;
+	if (!record_at(rec, 0, &h) || h.size != e->bytes)
+		return -EBADMSG;
+	record_time(rec, w->layout, &e->time_ns);
+	return 0;
+}
+
+/* As index_raw(). */
+static int index_packed(struct timeblock *b, const struct timeblock_wish *w, uint64_t time_ns,
+			uint32_t nr)
+{
+	struct entry e = {.time_ns = time_ns};
+	struct columns c = {0};
+	int rc = unpack_times(b->unpacker, &c.times, NULL);
+
+	if (!rc)
+		rc = unpack_offsets(b->unpacker, &c.offsets, NULL);
+	if (!rc)
+		rc = prepare_verdicts(b, w, &c.tids);
+	if (!rc)
+		rc = buf_reserve(&b->entries, nr * sizeof(e));
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		e.index = (uint16_t)i;
+		e.at = c.offsets[i];
+		e.bytes = (uint16_t)(c.offsets[i + 1] - c.offsets[i]);
+		rc = time_of(b, w, &c, &e);
+		if (rc || e.time_ns < w->from_ns || e.time_ns > w->to_ns)
+			continue;
+		rc = w->ask ? is_wanted(b, w, &e, c.tids) : 1;
+		if (rc > 0) {
+			put_entry(b, &e);
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+/* ---- moulds ---- */
+
+/* Whether the words before `end` are those of all records of the template, but for the time. */
+static bool same_head(const struct timeblock *b, const struct timeblock_wish *w, uint32_t index,
+		      uint32_t end)
+{
+	uint32_t time_at = record_time_offset(w->layout);
+
+	for (uint32_t off = 0; off < end; off += 4)
+		if (!unpack_is_fixed(b->unpacker, index, off) && off != time_at &&
+		    off != time_at + 4)
+			return false;
+	return true;
+}
+
+/* Makes it from the first record of its template that is wanted: 0, with MOULD_NONE if that can't
+ * be; -EBADMSG, -ENOMEM. */
+static int make_mould(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+		      struct verdict *v)
+{
+	struct perf_event_header h;
+	struct bytes rec;
+	struct mould m;
+	int rc;
+
+	v->mould = MOULD_NONE;
+	if (v->part != UNPACK_NEEDED || !unpack_is_even(b->unpacker, e->index))
+		return 0;
+	rc = look_at(b, e, UNPACK_NEEDED, &rec);
+	if (rc || !record_at(rec, 0, &h) || h.size != e->bytes ||
+	    record_sample(rec, w->layout, &m.s) || !m.s.raw.len)
+		return rc;
+	m.raw_at = (uint32_t)(m.s.raw.p - rec.p);
+	m.bytes = e->bytes;
+	if (!same_head(b, w, e->index, m.raw_at))
+		return 0;
+	/* The next one's place is aligned: records are of 8 bytes and times that. */
+	v->at = (uint32_t)b->moulds.len;
+	rc = buf_put(&b->moulds, &m, sizeof(m));
+	rc = rc ? rc : buf_put(&b->moulds, rec.p, rec.len);
+	v->mould = rc ? MOULD_NONE : MOULD_MADE;
+	return rc;
+}
+
+_Static_assert(sizeof(struct mould) % 8 == 0, "moulds and records follow each other");
+
+static void cast(struct timeblock *b, const struct entry *e, const struct verdict *v,
+		 struct timeblock_record *r)
+{
+	struct mould *m = (struct mould *)(b->moulds.p + v->at);
+	uint8_t *rec = (uint8_t *)(m + 1);
+
+	unpack_change(b->unpacker, e->at, rec);
+	m->s.raw.p = rec + m->raw_at;
+	*r = (struct timeblock_record){{rec, m->bytes}, v->of, &m->s};
+}
+
+/* ---- putting together ---- */
+
+/* Into b->records at `at`. */
+static int put_one(struct timeblock *b, struct entry *e, enum unpack_part part, uint32_t at)
+{
+	uint8_t *to = b->records.p + at;
+	uint16_t size;
+	int rc = unpack_part(b->unpacker, e->index, part, to, NULL);
+
+	/* The header's size is a column too: what it says must be what there is. */
+	memcpy(&size, to + offsetof(struct perf_event_header, size), sizeof(size));
+	e->at = at;
+	return !rc && size != e->bytes ? -EBADMSG : rc;
+}
+
+/* What there is room for in b->records; the block ends before the first that is no record. */
+static int put_all(struct timeblock *b, const struct timeblock_wish *w)
+{
+	struct verdict every = {.part = UNPACK_ALL, .mould = MOULD_NONE}, *v = &every;
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < b->nr; i++) {
+		struct entry *e = &entries(b)[i];
+		uint32_t tpl = unpack_template(b->unpacker, e->index);
+		int rc = 0;
+
+		if (w->ask)
+			v = verdict_of(b, tpl);
+		if (v->mould == MOULD_UNKNOWN)
+			rc = make_mould(b, w, e, v);
+		if (!rc && v->mould == MOULD_MADE) {
+			e->at = e->index;
+		} else if (!rc) {
+			rc = put_one(b, e, v->part, at);
+			at += e->bytes;
+		}
+		if (rc) {
+			b->nr = i;
+			return rc;
+		}
+		e->index = (uint16_t)tpl;
+	}
+	return 0;
+}
+
+static int put_together(struct timeblock *b, const struct timeblock_wish *w)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < b->nr; i++)
+		bytes += entries(b)[i].bytes;
+	if (buf_reserve(&b->records, bytes)) {
+		b->nr = 0;
+		return -ENOMEM;
+	}
+	return put_all(b, w);
+}
+
+static int open_packed(struct timeblock *b, const struct fmt_block *h)
+{
+	struct bytes payload = {b->payload.p, b->payload.len};
+	int rc = b->unpacker ? 0 : unpacker_new(&b->unpacker, NULL);
+
+	return rc ? rc : unpack_open(b->unpacker, payload, h->nr_records, h->content_bytes, NULL);
+}
+
+int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct timeblock_wish *w)
+{
+	const struct fmt_block *h = &reader_block(r, i)->h;
+	int rc, put;
+
+	b->entries.len = b->moulds.len = b->pos = b->nr = 0;
+	b->packed = h->encoding == FMT_ENC_PACKED;
+	if (h->encoding != FMT_ENC_RAW && !b->packed)
+		return -EBADMSG;
+	rc = reader_load(r, i, &b->payload, NULL);
+	if (!rc && b->packed)
+		rc = open_packed(b, h);
+	if (!rc)
+		rc = b->packed ? index_packed(b, w, h->last_ns, h->nr_records)
+			       : index_raw(b, w, h->last_ns);
+	sort_entries(b);
+	if (b->packed && b->nr) {
+		put = put_together(b, w);
+		rc = rc ? rc : put;
+	}
+	if (b->nr)
+		b->head_ns = entries(b)->time_ns;
+	return rc;
+}
+
+/* ---- records ---- */
+
+void timeblock_take(struct timeblock *b, struct timeblock_record *r)
+{
+	const struct entry *e = &entries(b)[b->pos++];
+	const struct buf *from = b->packed ? &b->records : &b->payload;
+	const struct verdict *v = NULL;
+
+	if (b->pos < b->nr)
+		b->head_ns = e[1].time_ns;
+	if (b->packed && b->verdicts.len)
+		v = verdict_of(b, e->index);
+	if (v && v->mould == MOULD_MADE)
+		cast(b, e, v, r);
+	else
+		*r = (struct timeblock_record){{from->p + e->at, e->bytes}, v ? v->of : NULL, NULL};
+}

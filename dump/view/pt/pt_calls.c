@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/* See pt_calls.h. Called by pages and by the export for Perfetto. */
+#include "dump/view/pt/pt_calls.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/err.h"
+#include "dump/view/pt/pt_names.h"
+#include "dump/view/pt/pt_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct ptcalls {
+	struct ptcalls_options opt;
+	struct ptname *names;
+	struct ptspan_call *v; /* opt.max of them while they come: a ring */
+	size_t nr, cap;
+	uint64_t nr_seen;
+};
+
+static int take(void *ctx, const struct ptspan_call *call)
+{
+	struct ptcalls *c = ctx;
+	struct ptspan_call *to;
+
+	if (call->to_ns < c->opt.from_ns)
+		return 0;
+	if (c->nr == c->cap && c->cap < c->opt.max) {
+		size_t cap = c->cap ? c->cap * 2 : 4096;
+
+		cap = cap < c->opt.max ? cap : c->opt.max;
+		to = reallocarray(c->v, cap, sizeof(*c->v));
+		if (!to)
+			return -ENOMEM;
+		c->v = to;
+		c->cap = cap;
+	}
+	to = &c->v[c->nr_seen++ % c->cap];
+	c->nr += c->nr < c->cap;
+	*to = *call;
+	if (to->from_ns < c->opt.from_ns) {
+		to->from_ns = c->opt.from_ns;
+		to->flags |= PTSPAN_BEGAN;
+	}
+	return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct ptspan_call *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return x->to_ns > y->to_ns ? -1 : x->to_ns < y->to_ns;
+}
+
+/* Depths of each thread from 0 on. */
+static void count_depths(struct ptcalls *c)
+{
+	for (size_t i = 0, end; i < c->nr; i = end) {
+		int32_t least = c->v[i].depth;
+
+		for (end = i; end < c->nr && c->v[end].tid == c->v[i].tid; end++)
+			least = c->v[end].depth < least ? c->v[end].depth : least;
+		for (size_t k = i; k < end; k++)
+			c->v[k].depth -= least;
+	}
+}
+
+static int go_through(struct ptcalls *c, struct pttrace *t, struct err *err)
+{
+	struct pttrace_step s;
+	struct ptspan *spans;
+	uint64_t end = 0;
+	int rc = ptspan_new(c->names, take, c, &spans);
+
+	if (rc)
+		return err_sys(err, rc, "calls that Intel PT saw");
+	while ((rc = pttrace_next(t, &s, err)) > 0) {
+		end = s.ns;
+		rc = ptspan_step(spans, &s, NULL);
+		if (rc)
+			break;
+	}
+	rc = rc ? rc : ptspan_end(spans, end);
+	ptspan_free(spans);
+	return rc;
+}
+
+int ptcalls_load(struct reader *r, const struct meta *m, const struct people *p,
+		 const struct symbols *s, const struct ptcalls_options *opt, struct ptcalls **out,
+		 struct err *err)
+{
+	const struct pttrace_options to = {.from_ns = opt->from_ns, .to_ns = opt->to_ns};
+	struct ptcalls *c;
+	struct pttrace *t;
+	int rc = pttrace_open(r, m, p, &to, &t, err);
+
+	*out = NULL;
+	if (rc || !t)
+		return rc;
+	c = calloc(1, sizeof(*c));
+	if (!c || ptname_new(p, s, &c->names)) {
+		rc = err_sys(err, -ENOMEM, "calls that Intel PT saw");
+	} else {
+		c->opt = *opt;
+		rc = go_through(c, t, err);
+	}
+	pttrace_close(t);
+	if (rc || !c->nr) {
+		ptcalls_free(c);
+		return rc;
+	}
+	qsort(c->v, c->nr, sizeof(*c->v), by_thread);
+	count_depths(c);
+	*out = c;
+	return 0;
+}
+
+void ptcalls_free(struct ptcalls *c)
+{
+	if (!c)
+		return;
+	ptname_free(c->names);
+	free(c->v);
+	free(c);
+}
+
+size_t ptcalls_nr(const struct ptcalls *c)
+{
+	return c->nr;
+}
+
+const struct ptspan_call *ptcalls_nth(const struct ptcalls *c, size_t i)
+{
+	return &c->v[i];
+}
+
+uint64_t ptcalls_nr_left_out(const struct ptcalls *c)
+{
+	return c->nr_seen - c->nr;
+}
+
+void ptcalls_name(struct ptcalls *c, const struct ptspan_call *call, struct text *t)
+{
+	ptname_put(ptname_get(c->names, call->tid, call->to_ns, call->address), call->address, t);
+}
+
+const char *ptcalls_image(struct ptcalls *c, const struct ptspan_call *call)
+{
+	return ptname_get(c->names, call->tid, call->to_ns, call->address)->image;
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See pt_flow.h, and pt_flow_impl.h for the other files of it.
+ *
+ *	bytes  ..|PSB....PSB....|PSB....PSB..|PSB....    parts begin at a PSB
+ *	part 0    [---------------------)
+ *	                        [PSB+]                   and see the next one's, which
+ *	part 1                  [-----------------)      says where the flow is then
+ *
+ * From each PSB on ptflow_walk() goes as far as it knows what to do. What is rare, or does not fit,
+ * goes block by block as libipt has it, from that PSB on and for the rest of the part, or until
+ * libipt does not know either: that is a loss.
+ */
+#include "dump/base/err.h"
+#include "dump/view/pt/pt_flow_impl.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define PART_BYTES (256u << 10)
+#define PSB_BYTES  16u
+/* Nothing real does so much in so little of a trace: of a byte's six branches. */
+#define BLOCKS_A_BYTE 32u
+#define INSNS_A_BYTE  16384u
+/* Nor comes by so many blocks for the first time. */
+#define BYTES_A_BUILD 4u
+#define MIN_BUILDS    1024u
+
+struct ptflow {
+	struct ptflow_input in;
+	size_t *starts; /* of the parts, and the end of all */
+	size_t nr, cap;
+	pthread_mutex_t lock; /* over `benches` */
+	struct ptflow_bench *benches;
+};
+
+/* ---- the trace ---- */
+
+static const uint8_t *find_psb(struct bytes b)
+{
+	static const uint8_t psb[] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
+				      0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82};
+
+	return b.len ? memmem(b.p, b.len, psb, sizeof(psb)) : NULL;
+}
+
+static int put_start(struct ptflow *f, size_t at)
+{
+	if (f->nr == f->cap) {
+		size_t cap = f->cap ? f->cap * 2 : 64;
+		size_t *v = reallocarray(f->starts, cap, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		f->starts = v;
+		f->cap = cap;
+	}
+	f->starts[f->nr++] = at;
+	return 0;
+}
+
+int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *err)
+{
+	struct ptflow *f;
+	size_t step = in->part_bytes ? in->part_bytes : PART_BYTES, at = 0;
+	int rc = 0;
+
+	if (!in->source.find || in->clock.shift >= 32)
+		return err_set(err, -EINVAL, "a trace without code, or with a clock of shift %u",
+			       in->clock.shift);
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return err_sys(err, -ENOMEM, "decoding a trace");
+	f->in = *in;
+	pthread_mutex_init(&f->lock, NULL);
+	while (!rc && at < in->bytes.len) {
+		const uint8_t *p = find_psb((struct bytes){in->bytes.p + at, in->bytes.len - at});
+
+		if (!p)
+			break;
+		at = (size_t)(p - in->bytes.p);
+		rc = put_start(f, at);
+		at = in->bytes.len - at > step ? at + step : in->bytes.len;
+	}
+	if (!rc)
+		rc = put_start(f, in->bytes.len);
+	if (rc) {
+		ptflow_free(f);
+		return err_sys(err, rc, "decoding a trace");
+	}
+	*out = f;
+	return 0;
+}
+
+static void bench_free(struct ptflow_bench *b)
+{
+	ptflow_spaces_free(b);
+	ptflow_blocks_free(b->blocks);
+	free(b);
+}
+
+void ptflow_free(struct ptflow *f)
+{
+	struct ptflow_bench *next;
+
+	if (!f)
+		return;
+	for (struct ptflow_bench *b = f->benches; b; b = next) {
+		next = b->next;
+		bench_free(b);
+	}
+	pthread_mutex_destroy(&f->lock);
+	free(f->starts);
+	free(f);
+}
+
+size_t ptflow_nr_parts(const struct ptflow *f)
+{
+	return f->nr - 1;
+}
+
+void ptflow_steps_free(struct ptflow_steps *s)
+{
+	free(s->v);
+	*s = (struct ptflow_steps){0};
+}
+
+/* ---- steps ---- */
+
+void ptflow_put(struct ptflow_work *w, enum ptflow_kind kind, uint64_t from, uint64_t to)
+{
+	struct ptflow_steps *s = w->out;
+
+	if (!w->budget) {
+		w->over = true;
+		return;
+	}
+	/* What is beyond is not told, but that there is something. */
+	if (!--w->budget)
+		kind = PTFLOW_LOST, from = to = 0;
+	if (s->nr == s->cap) {
+		size_t cap = s->cap ? s->cap * 2 : 4096;
+		struct ptflow_step *v = reallocarray(s->v, cap, sizeof(*v));
+
+		if (!v) {
+			w->oom = w->over = true;
+			return;
+		}
+		s->v = v;
+		s->cap = cap;
+	}
+	s->v[s->nr++] = (struct ptflow_step){ptflow_to_ns(&w->in->clock, w->tsc), from, to, kind,
+					     w->who.tid};
+}
+
+/* The flow is at `ip` now. */
+static void arrive(struct ptflow_work *w, uint64_t ip)
+{
+	if (w->open.from)
+		ptflow_put(w, w->open.kind, w->open.from, ip);
+	w->open.from = 0;
+}
+
+/* Asked only where the time is told: it takes as long as many a block. */
+static void set_time(struct ptflow_work *w)
+{
+	uint64_t tsc;
+
+	if (pt_blk_time(w->dec, &tsc, NULL, NULL) >= 0)
+		w->tsc = tsc;
+}
+
+static void lost(struct ptflow_work *w)
+{
+	w->open.from = 0;
+	set_time(w);
+	ptflow_put(w, PTFLOW_LOST, 0, 0);
+}
+
+void ptflow_on_event(struct ptflow_work *w, const struct pt_event *ev, uint64_t last_ip)
+{
+	if (ev->has_tsc)
+		w->tsc = ev->tsc;
+	switch (ev->type) {
+	case ptev_enabled:
+		ptflow_choose(w, ev->variant.enabled.ip);
+		if (!ev->status_update)
+			ptflow_put(w, PTFLOW_ON, 0, ev->variant.enabled.ip);
+		break;
+	case ptev_disabled:
+		arrive(w, ev->ip_suppressed ? 0 : ev->variant.disabled.ip);
+		ptflow_put(w, PTFLOW_OFF, last_ip, 0);
+		break;
+	case ptev_async_disabled:
+		arrive(w, ev->variant.async_disabled.at);
+		ptflow_put(w, PTFLOW_OFF, ev->variant.async_disabled.at, 0);
+		break;
+	case ptev_async_branch:
+		arrive(w, ev->variant.async_branch.from);
+		break;
+	case ptev_overflow:
+		lost(w);
+		break;
+	case ptev_exec_mode:
+		/* What a PSB says of where the flow is. */
+		if (ev->status_update && !w->space)
+			ptflow_choose(w, ev->ip_suppressed ? 0 : ev->variant.exec_mode.ip);
+		if (ev->status_update && w->offset >= w->border) {
+			if (!ev->ip_suppressed)
+				arrive(w, ev->variant.exec_mode.ip);
+			w->over = true;
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+/* Returns the status without pending events, or an error. */
+static int drain(struct ptflow_work *w, int status, uint64_t last_ip)
+{
+	while (status >= 0 && status & pts_event_pending && !w->over) {
+		struct pt_event ev;
+
+		status = pt_blk_event(w->dec, &ev, sizeof(ev));
+		if (status < 0)
+			break;
+		pt_blk_get_offset(w->dec, &w->offset);
+		ptflow_on_event(w, &ev, last_ip);
+	}
+	return status;
+}
+
+/* As many blocks came without a byte of the trace, or too many with all of it. */
+static bool stands_still(struct ptflow_work *w, const struct pt_block *b)
+{
+	uint64_t before = w->mark;
+
+	if (!w->blocks || w->insns < b->ninsn) {
+		w->over = true;
+		return true;
+	}
+	w->blocks--;
+	w->insns -= b->ninsn;
+	if (++w->still < PTFLOW_MAX_STILL)
+		return false;
+	w->still = 0;
+	pt_blk_get_offset(w->dec, &w->mark);
+	return w->mark == before;
+}
+
+static void on_block(struct ptflow_work *w, const struct pt_block *b)
+{
+	arrive(w, b->ip);
+	if (w->in->source.touch) {
+		ptflow_touch(w, b->ip);
+		ptflow_touch(w, b->end_ip + pt_max_insn_size - 1);
+	}
+	/* From the kernel to whoever runs now. */
+	if (b->iclass == ptic_far_return && b->end_ip >> 63) {
+		set_time(w);
+		ptflow_choose(w, 0);
+	}
+	if (b->iclass != ptic_call && b->iclass != ptic_return)
+		return;
+	set_time(w);
+	w->open = (struct ptflow_step){
+		.from = b->end_ip,
+		.kind = b->iclass == ptic_call ? PTFLOW_CALL : PTFLOW_RETURN,
+	};
+}
+
+/* From a PSB to an error, whose code it returns, or to the border. */
+static int flow(struct ptflow_work *w, int status)
+{
+	uint64_t last_ip = 0;
+
+	w->still = 0;
+	w->mark = UINT64_MAX;
+	w->space = NULL;
+	w->nr_found = 0;
+	set_time(w);
+	for (;;) {
+		struct pt_block b = {0};
+		int rc;
+
+		status = drain(w, status, last_ip);
+		if (status < 0 || w->over)
+			return status;
+		if (status & pts_eos)
+			return -pte_eos;
+		if (!w->space)
+			ptflow_choose(w, 0);
+		if (w->nr_found)
+			ptflow_add_found(w);
+		rc = pt_blk_next(w->dec, &b, sizeof(b));
+		if (b.ninsn) {
+			last_ip = b.end_ip;
+			on_block(w, &b);
+		}
+		if (rc < 0)
+			return rc;
+		if (stands_still(w, &b))
+			return -pte_bad_query;
+		status = rc;
+	}
+}
+
+/* The bytes from the PSB at `at` to its PSBEND. */
+static size_t psb_bytes(struct pt_config config, size_t at, size_t len)
+{
+	struct pt_packet_decoder *dec;
+	struct pt_packet pkt;
+	uint64_t end = 0;
+
+	config.begin += at;
+	config.end = config.begin + (len - at < 256 ? len - at : 256);
+	dec = pt_pkt_alloc_decoder(&config);
+	if (!dec)
+		return 0;
+	if (pt_pkt_sync_set(dec, 0) >= 0) {
+		while (pt_pkt_next(dec, &pkt, sizeof(pkt)) >= 0 && pkt.type != ppt_psbend)
+			;
+		pt_pkt_get_offset(dec, &end);
+	}
+	pt_pkt_free_decoder(dec);
+	return (size_t)end;
+}
+
+static struct pt_config config_of(const struct ptflow *f, size_t part)
+{
+	const struct ptflow_input *in = &f->in;
+	struct pt_config config;
+
+	pt_config_init(&config);
+	config.begin = (uint8_t *)(uintptr_t)in->bytes.p + f->starts[part];
+	config.end = (uint8_t *)(uintptr_t)in->bytes.p + in->bytes.len;
+	if (in->family) {
+		config.cpu = (struct pt_cpu){pcv_intel, in->family, in->model, in->stepping};
+		pt_cpu_errata(&config.errata, &config.cpu);
+	}
+	config.mtc_freq = in->mtc_freq;
+	config.nom_freq = in->nominal_ratio;
+	config.cpuid_0x15_eax = in->crystal_eax;
+	config.cpuid_0x15_ebx = in->crystal_ebx;
+	config.flags.variant.block.end_on_call = 1;
+	/* Else libipt recurses through direct jumps: one to itself takes the whole stack. */
+	config.flags.variant.block.end_on_jump = 1;
+	return config;
+}
+
+static struct ptflow_bench *take_bench(struct ptflow *f)
+{
+	struct ptflow_bench *b;
+
+	pthread_mutex_lock(&f->lock);
+	b = f->benches;
+	if (b)
+		f->benches = b->next;
+	pthread_mutex_unlock(&f->lock);
+	if (b)
+		return b;
+	return calloc(1, sizeof(*b));
+}
+
+static void leave_bench(struct ptflow *f, struct ptflow_bench *b)
+{
+	pthread_mutex_lock(&f->lock);
+	b->next = f->benches;
+	f->benches = b;
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* From the PSB at `at` on, all as libipt has it. */
+static int go_by_blocks(struct ptflow_work *w, uint64_t at)
+{
+	int status;
+
+	if (!w->dec)
+		w->dec = pt_blk_alloc_decoder(&w->config);
+	if (!w->dec) {
+		w->oom = w->over = true;
+		return 0;
+	}
+	status = pt_blk_sync_set(w->dec, at);
+	return status < 0 ? status : flow(w, status);
+}
+
+static int go(struct ptflow_work *w, uint64_t at)
+{
+	size_t nr = w->out->nr, budget = w->budget;
+	uint64_t blocks = w->blocks, tsc = w->tsc, ip = 0;
+	int status = pt_qry_sync_set(w->query, &ip, at);
+
+	if (status >= 0 && ptflow_walk(w, status, ip) != -EAGAIN)
+		return 0;
+	w->out->nr = nr;
+	w->budget = budget;
+	w->blocks = blocks;
+	w->tsc = tsc;
+	w->open.from = 0;
+	w->over = w->oom;
+	return go_by_blocks(w, at);
+}
+
+/* The first PSB behind the one at `at`, where libipt went no further; one may have been taken for
+ * something else's end. */
+static uint64_t behind(const struct ptflow_work *w, uint64_t at)
+{
+	uint64_t len = (uint64_t)(w->config.end - w->config.begin), pos = at;
+	const uint8_t *p;
+
+	pt_blk_get_offset(w->dec, &pos);
+	pos = (pos > at + PSB_BYTES ? pos : at + PSB_BYTES) - (PSB_BYTES - 1);
+	p = pos < len ? find_psb((struct bytes){w->config.begin + pos, len - pos}) : NULL;
+	return p ? (uint64_t)(p - w->config.begin) : UINT64_MAX;
+}
+
+/* From PSB to PSB, up to the border. */
+static void decode(struct ptflow_work *w, bool last)
+{
+	uint64_t at = 0;
+
+	while (!w->over && at != UINT64_MAX && (at < w->border || last)) {
+		int status;
+
+		w->offset = at;
+		status = go(w, at);
+		if (status >= 0 || status == -pte_eos)
+			break;
+		lost(w);
+		at = behind(w, at);
+	}
+}
+
+int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out)
+{
+	struct ptflow_work w = {.f = f, .in = &f->in, .out = out, .config = config_of(f, part)};
+	bool last = part + 1 == ptflow_nr_parts(f);
+
+	out->nr = 0;
+	w.border = f->starts[part + 1] - f->starts[part];
+	w.budget = w.border * BLOCKS_A_BYTE + PTFLOW_MAX_STILL;
+	if (f->in.max_steps && w.budget > f->in.max_steps)
+		w.budget = f->in.max_steps;
+	w.blocks = w.border * BLOCKS_A_BYTE + 4 * PTFLOW_MAX_STILL;
+	w.insns = w.border * INSNS_A_BYTE + 4 * UINT16_MAX;
+	w.builds = w.border / BYTES_A_BUILD + MIN_BUILDS;
+	w.bench = take_bench(f);
+	if (!w.bench)
+		return -ENOMEM;
+	w.bench->work = &w;
+	if (!last)
+		w.config.end =
+			w.config.begin + w.border +
+			psb_bytes(w.config, w.border, (size_t)(w.config.end - w.config.begin));
+	w.query = pt_qry_alloc_decoder(&w.config);
+	memset(w.seen, 0xff, sizeof(w.seen));
+	if (w.query)
+		decode(&w, last);
+	else
+		w.oom = true;
+	pt_qry_free_decoder(w.query);
+	pt_blk_free_decoder(w.dec);
+	leave_bench(f, w.bench);
+	return w.oom ? -ENOMEM : 0;
+}
+
+/* The time that stands behind the PSB at the beginning of a part. */
+uint64_t ptflow_part_ns(const struct ptflow *f, size_t part)
+{
+	struct pt_config config = config_of(f, part);
+	struct pt_packet_decoder *dec;
+	struct pt_packet pkt;
+	uint64_t ns = 0;
+
+	config.end = config.begin + (f->starts[part + 1] - f->starts[part]);
+	dec = pt_pkt_alloc_decoder(&config);
+	if (dec && pt_pkt_sync_set(dec, 0) >= 0)
+		while (!ns && pt_pkt_next(dec, &pkt, sizeof(pkt)) >= 0)
+			if (pkt.type == ppt_tsc)
+				ns = ptflow_to_ns(&f->in.clock, pkt.payload.tsc.tsc);
+	pt_pkt_free_decoder(dec);
+	return ns;
+}
+
+size_t ptflow_part_at(const struct ptflow *f, size_t part)
+{
+	return f->starts[part];
+}

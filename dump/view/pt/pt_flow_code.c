@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The code that a trace led through, see pt_flow_impl.h. It lies in a memfd, because libipt knows
+ * sections of files; it is sealed, so that nothing can take it away while it is mapped.
+ */
+#include "dump/base/err.h"
+#include "dump/view/pt/pt_flow_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+/* Pieces of code that libipt is told of, in all and of a process: it goes through lists of them. */
+#define MAX_SECTIONS	   32768u
+#define MAX_SPACE_SECTIONS 2048u
+
+struct ptstore {
+	int fd;
+	uint64_t end, max;
+	pthread_mutex_t lock; /* over `end` and what follows */
+	size_t nr_sections;
+	struct pt_image_section_cache *sections;
+};
+
+/* ---- code ---- */
+
+int ptstore_new(uint64_t max_bytes, struct ptstore **out, struct err *err)
+{
+	struct ptstore *s = calloc(1, sizeof(*s));
+	int rc = -ENOMEM;
+
+	if (!s)
+		return err_sys(err, rc, "code for the trace");
+	pthread_mutex_init(&s->lock, NULL);
+	s->max = align_up(max_bytes, PAGE);
+	s->fd = memfd_create("ringback code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->fd < 0 || ftruncate(s->fd, (off_t)s->max) ||
+	    fcntl(s->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		rc = -errno;
+	else
+		s->sections = pt_iscache_alloc(NULL);
+	if (!s->sections || pt_iscache_set_limit(s->sections, UINT64_MAX) < 0) {
+		ptstore_free(s);
+		return err_sys(err, rc, "code for the trace");
+	}
+	*out = s;
+	return 0;
+}
+
+void ptstore_free(struct ptstore *s)
+{
+	if (!s)
+		return;
+	pt_iscache_free(s->sections);
+	if (s->fd >= 0)
+		close(s->fd);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Through a mapping: what is written with write() counts as a file's. */
+static int copy_in(struct ptstore *s, struct bytes code, uint64_t at)
+{
+	size_t in_page = at % PAGE, n = in_page + code.len;
+	uint8_t *p =
+		mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)(at - in_page));
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p + in_page, code.p, code.len);
+	munmap(p, n);
+	return 0;
+}
+
+int ptstore_put(struct ptstore *s, struct bytes code, uint64_t *at, struct err *err)
+{
+	int rc = 0;
+
+	if (!code.len)
+		return err_set(err, -EINVAL, "no code to keep");
+	pthread_mutex_lock(&s->lock);
+	if (!span_fits(s->end, code.len, s->max))
+		rc = -ENOSPC;
+	if (!rc)
+		rc = copy_in(s, code, s->end);
+	if (!rc) {
+		*at = s->end;
+		s->end = align_up(s->end + code.len, 16);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rc ? err_sys(err, rc, "code for the trace") : 0;
+}
+
+/*
+ * The section of bytes that are kept, at an address; negative: a pt_error_code. libipt maps it
+ * later if nobody reads of it, and not if the file has another time by then.
+ */
+static int section_of(struct ptstore *s, uint64_t at, uint64_t bytes, uint64_t address)
+{
+	char path[64];
+	uint8_t byte;
+	int isid, rc;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	pthread_mutex_lock(&s->lock);
+	isid = s->nr_sections < MAX_SECTIONS
+		       ? pt_iscache_add_file(s->sections, path, at, bytes, address)
+		       : -pte_nomem;
+	s->nr_sections += isid >= 0;
+	rc = isid < 0 ? isid : pt_iscache_read(s->sections, &byte, 1, isid, address);
+	pthread_mutex_unlock(&s->lock);
+	return rc < 0 ? rc : isid;
+}
+
+/* ---- whose code ---- */
+
+/* libipt asks for what is in no section. */
+static int read_found(uint8_t *dst, size_t n, const struct pt_asid *asid, uint64_t ip, void *ctx)
+{
+	struct ptflow_work *w = ((struct ptflow_bench *)ctx)->work;
+	const struct ptflow_source *s = &w->in->source;
+	struct ptflow_piece p;
+	uint64_t off;
+	ssize_t got;
+
+	if (w->space->nr_sections >= MAX_SPACE_SECTIONS || !s->find(s->ctx, &w->who, ip, &p) ||
+	    ip < p.address || ip - p.address >= p.bytes)
+		return -pte_nomap;
+	off = ip - p.address;
+	if (n > p.bytes - off)
+		n = (size_t)(p.bytes - off);
+	got = pread(s->store->fd, dst, n, (off_t)(p.at + off));
+	if (got <= 0)
+		return -pte_nomap;
+	if (w->nr_found < PTFLOW_NR_FOUND &&
+	    (!w->nr_found || w->found[w->nr_found - 1].address != p.address))
+		w->found[w->nr_found++] = p;
+	return (int)got;
+}
+
+void ptflow_add_found(struct ptflow_work *w)
+{
+	struct ptstore *store = w->in->source.store;
+	struct ptflow_space *sp = w->space;
+
+	for (size_t i = 0; i < w->nr_found; i++) {
+		const struct ptflow_piece *p = &w->found[i];
+		int isid = section_of(store, p->at, p->bytes, p->address);
+
+		if (isid < 0 || pt_image_add_cached(sp->image, store->sections, isid, NULL) < 0) {
+			/* To ask for each instruction of it would take for ever. */
+			sp->nr_sections = MAX_SPACE_SECTIONS;
+			continue;
+		}
+		sp->nr_sections += sp->nr_sections < MAX_SPACE_SECTIONS;
+		sp->from_ns = p->from_ns > sp->from_ns ? p->from_ns : sp->from_ns;
+		sp->to_ns = p->to_ns < sp->to_ns ? p->to_ns : sp->to_ns;
+	}
+	w->nr_found = 0;
+}
+
+static struct ptflow_space *space_of(struct ptflow_bench *b, const struct ptflow_who *who)
+{
+	struct ptflow_space *s = NULL;
+
+	for (size_t i = 0; i < PTFLOW_NR_SPACES && !s; i++)
+		if (b->spaces[i].image && b->spaces[i].key == who->key)
+			s = &b->spaces[i];
+	if (s && s->from_ns <= who->ns && who->ns <= s->to_ns)
+		return s;
+	if (!s)
+		s = &b->spaces[b->nr_used++ % PTFLOW_NR_SPACES];
+	pt_image_free(s->image);
+	*s = (struct ptflow_space){.key = who->key,
+				   .serial = ++b->serial,
+				   .to_ns = UINT64_MAX,
+				   .image = pt_image_alloc(NULL)};
+	if (s->image)
+		pt_image_set_callback(s->image, read_found, b);
+	return s;
+}
+
+void ptflow_spaces_free(struct ptflow_bench *b)
+{
+	for (size_t i = 0; i < PTFLOW_NR_SPACES; i++)
+		pt_image_free(b->spaces[i].image);
+}
+
+void ptflow_choose(struct ptflow_work *w, uint64_t ip)
+{
+	const struct ptflow_source *s = &w->in->source;
+
+	ptflow_add_found(w);
+	w->who = (struct ptflow_who){.ns = ptflow_to_ns(&w->in->clock, w->tsc)};
+	s->who(s->ctx, ip, &w->who);
+	w->space = space_of(w->bench, &w->who);
+	if (!w->space->image || (w->dec && pt_blk_set_image(w->dec, w->space->image) < 0))
+		w->oom = w->over = true;
+}
+
+void ptflow_touch(struct ptflow_work *w, uint64_t address)
+{
+	const struct ptflow_source *s = &w->in->source;
+	uint64_t page = address / PAGE, *seen;
+
+	page ^= (uint64_t)w->who.key << 52;
+	seen = &w->seen[(page ^ page >> 52) % PTFLOW_NR_SEEN];
+	if (*seen == page)
+		return;
+	*seen = page;
+	s->touch(s->ctx, &w->who, address);
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: MIT
+/* See pt_spans.h. Called by whoever shows calls of a hardware's trace. */
+#include "dump/view/pt/pt_spans.h"
+
+#include "dump/view/base/row_map.h"
+#include "dump/view/pt/pt_flow.h"
+#include "dump/view/pt/pt_names.h"
+#include "dump/view/pt/pt_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No instruction is longer: a call returns to at most so far behind its first byte. */
+#define MAX_INSN  15u
+#define MAX_DEPTH 4096u
+/* Of all threads together: 80 bytes each. Nothing real has so many. */
+#define MAX_FRAMES (4u << 20)
+#define NOBODY	   UINT32_MAX
+
+struct frame {
+	uint64_t from_ns, self_ns, outside_ns;
+	uint64_t address; /* in the function, as far as is known */
+	uint64_t id;	  /* of the function; 0: unknown */
+	uint64_t caller;  /* address of the call; 0: unknown */
+	uint64_t resume;  /* by the kernel: where it goes on */
+	uint32_t flags;
+	bool leaves; /* what it returns from may be further out */
+};
+
+struct thread {
+	uint64_t key;	 /* key_of() */
+	struct frame *v; /* outermost first */
+	size_t nr, cap;
+	int32_t base;	   /* depth of v[0] */
+	uint64_t began_ns; /* what is known of it begins here */
+	uint64_t last_ns;
+	uint64_t out_from; /* where it left for the kernel; 0: unknown */
+	bool out;
+};
+
+/* How many of a thread's calls are of one function. */
+struct nested {
+	uint64_t key;
+	uint64_t nr;
+};
+
+struct ptspan {
+	struct ptname *names;
+	int (*each)(void *ctx, const struct ptspan_call *c);
+	void *ctx;
+	struct map threads; /* struct thread */
+	struct map nested;  /* struct nested */
+	size_t nr_frames;   /* that there is room for */
+	struct buf areas;   /* uint32_t[]: the thread that each area showed last */
+	int rc;
+};
+
+int ptspan_new(struct ptname *names, int (*each)(void *ctx, const struct ptspan_call *c), void *ctx,
+	       struct ptspan **out)
+{
+	struct ptspan *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->names = names;
+	p->each = each;
+	p->ctx = ctx;
+	p->threads = MAP_INIT(struct thread);
+	p->nested = MAP_INIT(struct nested);
+	*out = p;
+	return 0;
+}
+
+void ptspan_free(struct ptspan *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < map_nr(&p->threads); i++)
+		free(((struct thread *)map_nth(&p->threads, i))->v);
+	map_free(&p->threads);
+	map_free(&p->nested);
+	buf_free(&p->areas);
+	free(p);
+}
+
+static int32_t depth_of(const struct thread *t, size_t i)
+{
+	return t->base + (int32_t)i;
+}
+
+/* ---- calls ---- */
+
+/* NULL: function unknown, or too many. */
+static struct nested *nested_of(struct ptspan *p, const struct thread *t, uint64_t id)
+{
+	return id ? map_row(&p->nested, t->key * 0x9e3779b97f4a7c15ull ^ id) : NULL;
+}
+
+/* A call of `id` begins. */
+static void nest(struct ptspan *p, const struct thread *t, uint64_t id)
+{
+	struct nested *n = nested_of(p, t, id);
+
+	if (n)
+		n->nr++;
+}
+
+/* One ends: how many further out there are. */
+static uint64_t unnest(struct ptspan *p, const struct thread *t, uint64_t id)
+{
+	struct nested *n = nested_of(p, t, id);
+
+	return n && n->nr ? --n->nr : 0;
+}
+
+/* The innermost call ends. */
+static void pop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
+{
+	struct frame *f = &t->v[t->nr - 1];
+	struct ptspan_call c = {
+		.from_ns = f->from_ns,
+		.to_ns = ns > f->from_ns ? ns : f->from_ns,
+		.self_ns = f->self_ns,
+		.outside_ns = f->outside_ns,
+		.address = f->address,
+		.caller = f->caller,
+		.id = f->id,
+		.tid = (uint32_t)t->key,
+		.cpu = cpu,
+		.depth = depth_of(t, t->nr - 1),
+		.flags = f->flags | flags,
+	};
+
+	if (unnest(p, t, f->id))
+		c.flags |= PTSPAN_AGAIN;
+	if (p->each && !p->rc)
+		p->rc = p->each(p->ctx, &c);
+	t->nr--;
+	if (t->nr)
+		t->v[t->nr - 1].outside_ns += c.outside_ns;
+}
+
+/* All of it ends where nobody saw it. */
+static void drop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
+{
+	while (t->nr)
+		pop(p, t, ns, cpu, flags);
+	t->base = 0;
+	t->began_ns = ns;
+	t->out_from = 0;
+}
+
+/* Nor does it matter what of all threads was before: they are not real. */
+static void forget_all(struct ptspan *p, uint64_t ns)
+{
+	for (size_t i = 0; i < map_nr(&p->threads); i++) {
+		struct thread *t = map_nth(&p->threads, i);
+
+		drop(p, t, ns, -1, PTSPAN_OPEN);
+		free(t->v);
+		t->v = NULL;
+		t->cap = 0;
+	}
+	p->nr_frames = 0;
+}
+
+static void push(struct ptspan *p, struct thread *t, const struct frame *f)
+{
+	if (t->nr == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 32;
+		struct frame *v = NULL;
+
+		if (p->nr_frames + cap - t->cap > MAX_FRAMES)
+			forget_all(p, f->from_ns);
+		cap = t->cap ? cap : 32;
+		v = reallocarray(t->v, cap, sizeof(*v));
+		if (!v) {
+			p->rc = p->rc ? p->rc : -ENOMEM;
+			return;
+		}
+		p->nr_frames += cap - t->cap;
+		t->v = v;
+		t->cap = cap;
+	}
+	t->v[t->nr++] = *f;
+	nest(p, t, f->id);
+}
+
+/* Says what function it is in. */
+static void place(struct ptspan *p, const struct thread *t, struct frame *f, uint64_t ns,
+		  uint64_t address)
+{
+	const struct ptname_place *n = ptname_get(p->names, (uint32_t)t->key, ns, address);
+
+	f->address = address;
+	f->id = n->id;
+	f->leaves = n->leaves_frames;
+}
+
+/* The outermost that is known, when nothing is. */
+static void begin(struct ptspan *p, struct thread *t, uint64_t ns, uint64_t address)
+{
+	struct frame f = {.from_ns = t->began_ns, .flags = PTSPAN_BEGAN};
+
+	if (t->nr || !address)
+		return;
+	place(p, t, &f, ns, address);
+	push(p, t, &f);
+}
+
+/* The innermost frame below the top that is in function `id`; 0: none, or the bottom is. */
+static size_t find_function(const struct thread *t, uint64_t id)
+{
+	for (size_t i = t->nr - 1; i-- > 0;)
+		if (t->v[i].id == id)
+			return i + 1;
+	return 0;
+}
+
+/*
+ * The flow is at `address`, in the innermost call, if that is what it says: else it jumped there.
+ */
+static void see(struct ptspan *p, struct thread *t, const struct pttrace_step *s, uint64_t address)
+{
+	const struct ptname_place *n = ptname_get(p->names, s->tid, s->ns, address);
+	struct frame *top = &t->v[t->nr - 1], next;
+	uint64_t id = n->id;
+	bool leaves = n->leaves_frames;
+	size_t nr = 0;
+
+	if (!id || id == top->id)
+		return;
+	if (!top->id) {
+		/* A stub, which has led to it. */
+		top->address = address;
+		top->id = id;
+		top->leaves = leaves;
+		nest(p, t, id);
+		return;
+	}
+	if (top->leaves && nested_of(p, t, id) && nested_of(p, t, id)->nr)
+		nr = find_function(t, id);
+	if (nr) {
+		while (t->nr > nr)
+			pop(p, t, s->ns, s->cpu, PTSPAN_LEFT);
+		return;
+	}
+	/* When it jumped is not known: the time since the last step is the other's. */
+	next = *top;
+	next.from_ns = t->last_ns > top->from_ns ? t->last_ns : top->from_ns;
+	next.self_ns = 0;
+	next.outside_ns = 0;
+	next.flags = (top->flags & ~PTSPAN_BEGAN) | PTSPAN_ENTERED;
+	next.address = address;
+	next.id = id;
+	next.leaves = leaves;
+	pop(p, t, next.from_ns, s->cpu, PTSPAN_JUMPED);
+	push(p, t, &next);
+}
+
+/* ---- steps ---- */
+
+static void on_call(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
+		    struct ptspan_event *e)
+{
+	struct frame f = {.from_ns = s->ns, .caller = s->from};
+	const struct ptname_place *n;
+	uint64_t to = s->to;
+
+	/* What a stub leads to is seen next. */
+	n = ptname_get(p->names, s->tid, s->ns, to);
+	if (!n->id && s->at) {
+		n = ptname_get(p->names, s->tid, s->ns, s->at);
+		to = n->id ? s->at : to;
+	}
+	place(p, t, &f, s->ns, to);
+	if (t->nr >= MAX_DEPTH)
+		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+	push(p, t, &f);
+	*e = (struct ptspan_event){
+		.what = PTSPAN_CALL, .address = f.address, .depth = depth_of(t, t->nr - 1)};
+}
+
+/* How many calls are left when it returns to `to`; t->nr: none has this address. */
+static size_t find_caller(const struct thread *t, uint64_t to)
+{
+	for (size_t i = t->nr; i-- > 1;)
+		if (t->v[i].caller && to > t->v[i].caller && to - t->v[i].caller <= MAX_INSN)
+			return i;
+	return t->nr;
+}
+
+/* It returns to whom nobody saw calling: all of what is known was called by that. */
+static void outward(struct ptspan *p, struct thread *t, const struct pttrace_step *s)
+{
+	struct frame f = {.from_ns = t->began_ns, .flags = PTSPAN_BEGAN};
+	uint64_t outside = t->v[0].outside_ns;
+	int32_t base = t->base - 1;
+
+	pop(p, t, s->ns, s->cpu, 0);
+	t->base = base;
+	f.outside_ns = outside;
+	place(p, t, &f, s->ns, s->to);
+	push(p, t, &f);
+}
+
+/* It "returns" to where no call came from: a jump through the stack, or another stack. */
+static void elsewhere(struct ptspan *p, struct thread *t, const struct pttrace_step *s)
+{
+	const struct ptname_place *n = ptname_get(p->names, s->tid, s->ns, s->to);
+
+	if (n->id && n->off) {
+		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+		begin(p, t, s->ns, s->to);
+		return;
+	}
+	t->last_ns = s->ns;
+	see(p, t, s, s->to);
+}
+
+static void on_return(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
+		      struct ptspan_event *e)
+{
+	const struct frame *top = &t->v[t->nr - 1];
+	size_t nr = find_caller(t, s->to);
+
+	*e = (struct ptspan_event){
+		.what = PTSPAN_RETURN, .address = top->address, .depth = depth_of(t, t->nr - 1)};
+	if (nr == t->nr) {
+		if (t->nr == 1)
+			outward(p, t, s);
+		else
+			elsewhere(p, t, s);
+		return;
+	}
+	e->nr_left = (uint32_t)(t->nr - 1 - nr);
+	e->address = t->v[nr].address;
+	e->depth = depth_of(t, nr);
+	e->ns = s->ns - t->v[nr].from_ns;
+	while (t->nr > nr + 1)
+		pop(p, t, s->ns, s->cpu, PTSPAN_LEFT);
+	pop(p, t, s->ns, s->cpu, 0);
+}
+
+static void on_off(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
+		   struct ptspan_event *e)
+{
+	t->out = true;
+	t->out_from = s->from;
+	*e = (struct ptspan_event){.what = PTSPAN_OUT,
+				   .address = s->from,
+				   .depth = t->nr ? depth_of(t, t->nr - 1) : 0};
+}
+
+/* A signal's handler ends by a system call: how many calls are left then; t->nr: it did not. */
+static size_t find_resumed(const struct thread *t, uint64_t to)
+{
+	for (size_t i = t->nr; i-- > 0;)
+		if (t->v[i].flags & PTSPAN_KERNEL && to - t->v[i].resume <= MAX_INSN)
+			return i;
+	return t->nr;
+}
+
+static void on_on(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
+		  struct ptspan_event *e)
+{
+	uint64_t away = t->out && s->ns > t->last_ns ? s->ns - t->last_ns : 0;
+	struct frame f = {.from_ns = s->ns, .flags = PTSPAN_KERNEL, .resume = t->out_from};
+	size_t nr = t->nr ? find_resumed(t, s->to) : 0;
+	const struct ptname_place *n;
+	uint64_t here = 0;
+
+	*e = (struct ptspan_event){.what = PTSPAN_BACK, .address = s->to, .ns = away};
+	if (s->anew)
+		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+	begin(p, t, s->ns, s->to);
+	if (t->nr)
+		t->v[t->nr - 1].outside_ns += away;
+	while (t->nr > nr && t->nr > 1)
+		pop(p, t, s->ns, s->cpu, 0);
+	if (t->out_from)
+		here = ptname_get(p->names, s->tid, s->ns, t->out_from)->id;
+	n = ptname_get(p->names, s->tid, s->ns, s->to);
+	if (here && n->id && n->id != here && !n->off && t->nr && t->nr < MAX_DEPTH) {
+		place(p, t, &f, s->ns, s->to);
+		push(p, t, &f);
+		e->what = PTSPAN_CALL;
+		e->by_kernel = true;
+	}
+	t->out = false;
+	t->out_from = 0;
+	e->depth = t->nr ? depth_of(t, t->nr - 1) : 0;
+}
+
+/* ---- threads ---- */
+
+/* Of those that are not known, each area has one. */
+static uint64_t key_of(uint32_t tid, uint32_t area)
+{
+	return tid == NOBODY ? (uint64_t)(area + 1) << 32 | tid : tid;
+}
+
+static struct thread *thread_of(struct ptspan *p, const struct pttrace_step *s)
+{
+	size_t nr = map_nr(&p->threads);
+	struct thread *t = map_row(&p->threads, key_of(s->tid, s->area));
+
+	if (t && map_nr(&p->threads) > nr)
+		t->began_ns = t->last_ns = s->ns;
+	return t;
+}
+
+/* Whom the area showed before is on no CPU now, wherever that was lost. */
+static int note_area(struct ptspan *p, const struct pttrace_step *s)
+{
+	const uint32_t nobody = NOBODY;
+	struct thread *before;
+	uint32_t *last;
+
+	while (p->areas.len / sizeof(*last) <= s->area)
+		if (buf_put(&p->areas, &nobody, sizeof(nobody)))
+			return -ENOMEM;
+	last = (uint32_t *)p->areas.p + s->area;
+	if (*last == s->tid)
+		return 0;
+	before = map_find(&p->threads, key_of(*last, s->area));
+	if (before && !before->out && before->last_ns <= s->ns)
+		before->out = true;
+	*last = s->tid;
+	return 0;
+}
+
+static void on_step(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
+		    struct ptspan_event *e)
+{
+	switch (s->kind) {
+	case PTFLOW_CALL:
+		on_call(p, t, s, e);
+		break;
+	case PTFLOW_RETURN:
+		on_return(p, t, s, e);
+		break;
+	case PTFLOW_OFF:
+		on_off(p, t, s, e);
+		break;
+	default:
+		break;
+	}
+}
+
+int ptspan_step(struct ptspan *p, const struct pttrace_step *s, struct ptspan_event *event)
+{
+	struct ptspan_event own, *e = event ? event : &own;
+	struct thread *t;
+
+	*e = (struct ptspan_event){0};
+	if (note_area(p, s))
+		return -ENOMEM;
+	t = thread_of(p, s);
+	if (!t)
+		return -ENOMEM;
+	if (s->kind == PTFLOW_LOST) {
+		e->what = PTSPAN_LOST;
+		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+		t->out = false;
+	} else if (s->kind == PTFLOW_ON) {
+		on_on(p, t, s, e);
+	} else {
+		begin(p, t, s->ns, s->from);
+		if (t->nr && s->from)
+			see(p, t, s, s->from);
+		if (t->nr && !t->out && s->ns > t->last_ns)
+			t->v[t->nr - 1].self_ns += s->ns - t->last_ns;
+		t->out = false;
+		if (t->nr)
+			on_step(p, t, s, e);
+	}
+	if (s->ns > t->last_ns)
+		t->last_ns = s->ns;
+	return p->rc;
+}
+
+int ptspan_end(struct ptspan *p, uint64_t ns)
+{
+	for (size_t i = 0; i < map_nr(&p->threads); i++) {
+		struct thread *t = map_nth(&p->threads, i);
+
+		/* After it went out nothing is known of it. */
+		drop(p, t, t->out || ns < t->last_ns ? t->last_ns : ns, -1, PTSPAN_OPEN);
+	}
+	return p->rc;
+}

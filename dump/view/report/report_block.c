@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who was blocked, where, and who ended it. Uninterruptible sleeps come first: nobody chooses
+ * these. Of the others, only those that another thread ended are told one by one: a thread that
+ * sleeps until a timer or the network wakes it has mostly nothing to do.
+ */
+#include "dump/view/base/row_map.h"
+#include "dump/view/report/report_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ROWS 8
+#define MIN_NS	 100000
+/* Of what is below this, only a few are shown. */
+#define LITTLE_NS 2000000
+#define MIN_ROWS  3
+/* From this width on, there is room for the part of the window. */
+#define WIDE 100
+
+/* Sleeps of one thread at one place. */
+struct place {
+	uint64_t key; /* thread << 32 | chain */
+	uint64_t ns, worst_ns, worst_at_ns, nr;
+	bool hard; /* uninterruptible, or stopped */
+	bool idle; /* one sleep as good as all of the window: there was nothing to do */
+};
+
+struct waker {
+	uint64_t key; /* the name's pointer << 3 | enum how; without a name, how alone */
+	uint64_t ns, nr;
+};
+
+enum how { BY_THREAD, BY_SOFTIRQ, BY_INTERRUPT, BY_NOBODY, BY_UNKNOWN };
+
+struct block {
+	struct map hard, soft;
+	size_t nr_idle, nr_silent; /* threads: woken by no thread; not at all */
+	size_t nr_unknown;	   /* who woke them was not recorded */
+};
+
+static int open_block(struct report *rp, void **state)
+{
+	if (schedule_has_switches(rp->sched))
+		*state = rp;
+	return 0;
+}
+
+/*
+ * A softirq may well be what the thread that it interrupted asked for: packets to the same machine
+ * are delivered so.
+ */
+static enum how ended_by(const struct span *s)
+{
+	if (s->by == NO_THREAD)
+		return s->flags & SPAN_OPEN ? BY_NOBODY : BY_UNKNOWN;
+	if (s->by == 0 || s->flags & SPAN_HARDIRQ)
+		return BY_INTERRUPT;
+	return s->flags & SPAN_SOFTIRQ ? BY_SOFTIRQ : BY_THREAD;
+}
+
+static void add(const struct report *rp, struct map *m, const struct span *s, uint64_t ns)
+{
+	struct place *p = map_row(m, (uint64_t)s->thread << 32 | s->chain);
+
+	if (!p)
+		return;
+	p->ns += ns;
+	p->nr++;
+	p->hard |= s->state != SPAN_SLEEP;
+	if (ns > p->worst_ns) {
+		p->worst_ns = ns;
+		p->worst_at_ns = report_from(rp, s);
+		p->idle = s->state == SPAN_SLEEP &&
+			  ns > (rp->window.to_ns - rp->window.from_ns) / 4 * 3;
+	}
+}
+
+static void sort_out(struct report *rp, struct block *b, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(rp->sched, thread);
+	bool kernel = report_is_kernel(rp, thread), slept = false, woken = false;
+	bool by_thread = false, unknown = false;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(rp->sched, t->first + i);
+		uint64_t ns = report_overlap(s, &rp->window);
+
+		/* Still asleep when the window begins? Nobody knows. */
+		if (!ns || (s->flags & SPAN_GUESSED && s->flags & SPAN_OPEN))
+			continue;
+		if (s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED)
+			add(rp, &b->hard, s, ns);
+		if (s->state != SPAN_SLEEP || kernel)
+			continue;
+		slept = true;
+		woken |= ended_by(s) != BY_NOBODY;
+		unknown |= ended_by(s) == BY_UNKNOWN;
+		if (ended_by(s) > BY_SOFTIRQ)
+			continue;
+		by_thread = true;
+		add(rp, &b->soft, s, ns);
+	}
+	b->nr_silent += slept && !woken;
+	b->nr_idle += woken && !by_thread && !unknown;
+	b->nr_unknown += unknown && !by_thread;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->idle != y->idle)
+		return x->idle ? 1 : -1;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct waker *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Who ended these sleeps: "redis-benchmark 98%". */
+static void put_wakers(struct report *rp, const struct place *pl, unsigned width)
+{
+	static const char *const said[] = {[BY_THREAD] = "",
+					   [BY_SOFTIRQ] = " (softirq)",
+					   [BY_INTERRUPT] = "an interrupt",
+					   [BY_NOBODY] = "nobody yet",
+					   [BY_UNKNOWN] = "unknown"};
+	const struct schedule_thread *t = schedule_thread(rp->sched, (uint32_t)(pl->key >> 32));
+	struct map wakers = MAP_INIT(struct waker);
+	const struct waker *w;
+	char line[128] = "";
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(rp->sched, t->first + i);
+		uint64_t ns = report_overlap(s, &rp->window);
+		enum how how = ended_by(s);
+		struct waker *row;
+
+		if (!ns || s->chain != (uint32_t)pl->key || s->state == SPAN_RUN ||
+		    s->state == SPAN_READY || s->state == SPAN_UNKNOWN ||
+		    (s->state != SPAN_SLEEP) != pl->hard)
+			continue;
+		if (!pl->hard && how > BY_SOFTIRQ)
+			continue;
+		row = map_row(&wakers,
+			      how <= BY_SOFTIRQ
+				      ? (uint64_t)(uintptr_t)report_comm(rp, s->by) << 3 | how
+				      : how);
+		if (row) {
+			row->ns += ns;
+			row->nr++;
+		}
+	}
+	map_sort(&wakers, most_first);
+	if (map_nr(&wakers)) {
+		w = map_nth(&wakers, 0);
+		snprintf(line, sizeof(line), "%s%s %.0f%%",
+			 w->key >> 3 ? (const char *)(uintptr_t)(w->key >> 3) : "",
+			 said[w->key & 7], 100.0 * (double)w->ns / (double)pl->ns);
+	}
+	page_last(&rp->page, line, width);
+	map_free(&wakers);
+}
+
+static void put_place(struct report *rp, const struct place *pl)
+{
+	uint64_t window = rp->window.to_ns - rp->window.from_ns;
+	struct page *p = &rp->page;
+	char at[32];
+
+	text_str(p->t, "  ");
+	report_who(rp, (uint32_t)(pl->key >> 32));
+	page_time(p, pl->ns, 9);
+	if (p->width >= WIDE)
+		page_part(p, pl->ns, window, 7);
+	page_count(p, pl->nr, 7);
+	page_color(p, pl->hard && pl->worst_ns >= 10000000 ? PAGE_WARM : PAGE_PLAIN);
+	page_time(p, pl->worst_ns, 9);
+	page_end_color(p);
+	page_right(p, page_fmt_moment(at, sizeof(at), pl->worst_at_ns, rp->m->trigger.hit_ns), 10);
+	text_str(p->t, "  ");
+	put_wakers(rp, pl, p->width - (p->width >= WIDE ? 70 : 63));
+	text_char(p->t, '\n');
+	if ((uint32_t)pl->key)
+		report_path(rp, (uint32_t)pl->key, 6, 2);
+}
+
+static void put_places(struct report *rp, struct map *m, const char *title)
+{
+	size_t nr = map_nr(m), shown = 0;
+	uint64_t most = 0;
+	char window[64];
+
+	map_sort(m, longest_first);
+	for (size_t i = 0; i < nr; i++)
+		most = ((struct place *)map_nth(m, i))->ns > most
+			       ? ((struct place *)map_nth(m, i))->ns
+			       : most;
+	if (most < MIN_NS)
+		return;
+	page_title(&rp->page, title, report_fmt_window(rp, window, sizeof(window), &rp->window));
+	page_color(&rp->page, PAGE_DIM);
+	text_str(&rp->text, "  thread               tid  blocked");
+	text_str(&rp->text, rp->page.width >= WIDE ? "  of all" : "");
+	text_str(&rp->text, "  times    worst        at  woken by\n");
+	page_end_color(&rp->page);
+	for (; shown < nr && shown < MAX_ROWS; shown++) {
+		const struct place *pl = map_nth(m, shown);
+
+		if (shown >= MIN_ROWS && pl->ns < LITTLE_NS && !pl->idle)
+			break;
+		put_place(rp, pl);
+	}
+	if (shown < nr)
+		page_line(&rp->page, 2, "and %zu more", nr - shown);
+}
+
+static void print_block(struct report *rp, void *state)
+{
+	struct block b = {.hard = MAP_INIT(struct place), .soft = MAP_INIT(struct place)};
+
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++)
+		if (rp->asked[i])
+			sort_out(rp, &b, i);
+	put_places(rp, &b.hard, "BLOCKED, UNINTERRUPTIBLE: disks, locks of the kernel");
+	put_places(rp, &b.soft, "SLEPT UNTIL ANOTHER THREAD WOKE IT");
+	if (b.nr_idle || b.nr_silent)
+		page_line(
+			&rp->page, 2,
+			"besides, %zu slept until a timer or a device woke them, and %zu were not "
+			"woken at all",
+			b.nr_idle, b.nr_silent);
+	if (b.nr_unknown)
+		page_line(&rp->page, 2, "who woke %zu more was not recorded", b.nr_unknown);
+	map_free(&b.hard);
+	map_free(&b.soft);
+}
+
+const struct report_section report_block = {
+	.what = "who was blocked",
+	.open = open_block,
+	.print = print_block,
+};

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The records of a dump on their way to the schedule and to the sections' hooks. Called by
+ * report_load.c.
+ *
+ *	two passes, side by side:             one, where that would unpack much twice:
+ *	  sched, cpu ──▶ schedule  (thread)     all ──▶ schedule, hooks
+ *	  calls, mem ──▶ hooks                    └── blocks are loaded ahead
+ *
+ * Schedule and hooks have nothing in common that either of them writes. Records of channels that
+ * both want are unpacked in both passes, of each those that it asks for.
+ */
+#include "dump/base/err.h"
+#include "dump/file/reader.h"
+#include "dump/view/model/prefetch.h"
+#include "dump/view/report/report_impl.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Progress is told of every so many records. */
+#define PROGRESS_RECORDS 65536
+/* Two passes only if at most one in so many records is in channels that both want. */
+#define SHARED_PART 8
+/* timeline_options.channels has no more. */
+#define MAX_CHANNELS 64
+
+struct pass {
+	struct report *rp;
+	struct reader *r;
+	bool schedule, hooks;	     /* who gets the records */
+	uint64_t channels;	     /* 0: all */
+	bool *events;		     /* by event; NULL: all */
+	struct timeline_need *needs; /* by event */
+	bool *bad;		     /* by block */
+	uint64_t *nr_done;	     /* records, of both passes */
+	bool tells;		     /* of progress */
+	int rc;
+	struct err err;
+};
+
+/* ---- one pass ---- */
+
+static int give(const struct pass *p, const struct timeline_record *rec)
+{
+	struct report *rp = p->rp;
+	int rc = p->schedule ? schedule_feed(rp->sched, rec) : 0;
+	const struct report_hook *h;
+
+	if (rc || !rec->event || !p->hooks)
+		return rc;
+	h = &rp->hooks[rec->event - rp->m->events];
+	if ((!h->feed && !rp->all.feed) || !report_wanted(rp, rec))
+		return 0;
+	rc = h->feed ? h->feed(h->state, rp, rec) : 0;
+	return rc || !rp->all.feed ? rc : rp->all.feed(rp->all.state, rp, rec);
+}
+
+static void progress(const struct pass *p)
+{
+	const struct report_options *opt = p->rp->opt;
+	uint64_t total = meta_nr_records(p->rp->m);
+	uint64_t n = __atomic_add_fetch(p->nr_done, PROGRESS_RECORDS, __ATOMIC_RELAXED);
+
+	if (p->tells && opt->progress)
+		opt->progress(opt->ctx, n, total > n ? total : n);
+}
+
+static int go_through(struct pass *p, struct timeline *t)
+{
+	struct timeline_record rec;
+	uint64_t n = 0;
+	int rc;
+
+	while ((rc = timeline_next(t, &rec, &p->err)) > 0) {
+		rc = give(p, &rec);
+		if (rc)
+			return err_set(&p->err, rc, "out of memory");
+		if (++n % PROGRESS_RECORDS == 0)
+			progress(p);
+	}
+	return rc;
+}
+
+static void *run(void *arg)
+{
+	struct pass *p = arg;
+	struct timeline_options opt = {
+		.to_ns = UINT64_MAX,
+		.channels = p->channels,
+		.cpu = -1,
+		.events = p->events,
+		.needs = p->needs,
+		/* Two passes share them. */
+		.nr_helpers = p->events ? ahead_helpers() / 2 : ahead_helpers(),
+		.bad = p->bad,
+	};
+	struct timeline *t = NULL;
+
+	p->rc = timeline_open(p->r, p->rp->m, &opt, &t, &p->err);
+	p->rc = p->rc ? p->rc : go_through(p, t);
+	timeline_close(t);
+	if (!p->rc && p->schedule && schedule_end(p->rp->sched))
+		p->rc = err_set(&p->err, -ENOMEM, "out of memory");
+	return NULL;
+}
+
+/* ---- who gets what ---- */
+
+static bool plan_event(struct pass *p, size_t event)
+{
+	const struct report *rp = p->rp;
+	bool wanted = false;
+
+	if (p->hooks) {
+		p->needs[event] = rp->hooks[event].need;
+		wanted = rp->hooks[event].feed;
+	}
+	if (p->schedule)
+		wanted |= schedule_needs(rp->sched, event, &p->needs[event]);
+	return wanted;
+}
+
+/* What one of two passes wants, and the channels that have it. */
+static int plan(struct pass *p, struct report *rp, struct reader *r, uint64_t *nr_done)
+{
+	p->rp = rp;
+	p->r = r;
+	p->nr_done = nr_done;
+	p->needs = calloc(rp->m->nr_events + 1, sizeof(*p->needs));
+	p->events = calloc(rp->m->nr_events + 1, sizeof(*p->events));
+	p->bad = calloc(reader_nr_blocks(r) + 1, sizeof(*p->bad));
+	if (!p->needs || !p->events || !p->bad)
+		return -ENOMEM;
+	for (size_t i = 0; i < rp->m->nr_events; i++) {
+		uint16_t channel = rp->m->events[i].f.channel;
+
+		p->events[i] = plan_event(p, i);
+		if (p->events[i] && channel < MAX_CHANNELS)
+			p->channels |= 1ull << channel;
+	}
+	return 0;
+}
+
+static void pass_free(struct pass *p)
+{
+	free(p->needs);
+	free(p->events);
+	free(p->bad);
+}
+
+static bool in(uint64_t channels, uint32_t channel)
+{
+	return channels >> channel & 1;
+}
+
+/* Whether two passes take less time than one. */
+static bool worth_it(const struct report *rp, const struct pass *a, const struct pass *b)
+{
+	uint64_t nr = 0, shared = 0;
+
+	if (rp->all.feed || !ahead_helpers() || rp->m->nr_channels > MAX_CHANNELS)
+		return false;
+	for (size_t i = 0; i < rp->m->nr_windows; i++) {
+		const struct fmt_window *w = &rp->m->windows[i];
+
+		if (!meta_is_ring(w) || w->channel >= rp->m->nr_channels)
+			continue;
+		nr += w->nr_records;
+		if (in(a->channels, w->channel) && in(b->channels, w->channel))
+			shared += w->nr_records;
+	}
+	return a->channels && b->channels && shared <= nr / SHARED_PART;
+}
+
+/* The hooks' pass also goes through the channels that nobody asks for: they may have bad blocks. */
+static void add_others(struct pass *hooks, const struct pass *schedule)
+{
+	for (uint32_t i = 0; i < hooks->rp->m->nr_channels; i++)
+		if (!in(schedule->channels, i))
+			hooks->channels |= 1ull << i;
+}
+
+/* True: it was done, with what came of it in the passes. */
+static bool side_by_side(struct pass *schedule, struct pass *hooks)
+{
+	struct reader *twin = NULL;
+	pthread_t thread;
+	bool started;
+
+	if (reader_twin(hooks->r, &twin, NULL))
+		return false;
+	add_others(hooks, schedule);
+	schedule->r = twin;
+	started = !pthread_create(&thread, NULL, run, schedule);
+	if (started) {
+		run(hooks);
+		pthread_join(thread, NULL);
+	}
+	reader_close(twin);
+	return started;
+}
+
+/* The first pass does it all. */
+static void alone(struct pass *p)
+{
+	p->hooks = p->schedule = true;
+	p->channels = 0;
+	for (size_t i = 0; i < p->rp->m->nr_events; i++)
+		plan_event(p, i);
+	free(p->events);
+	p->events = NULL;
+	run(p);
+}
+
+int report_pass(struct report *rp, struct err *err)
+{
+	struct pass hooks = {.hooks = true, .tells = true}, schedule = {.schedule = true};
+	uint64_t total = meta_nr_records(rp->m), nr_done = 0;
+	struct pass *failed;
+	int rc = plan(&hooks, rp, rp->r, &nr_done);
+
+	rc = rc ? rc : plan(&schedule, rp, rp->r, &nr_done);
+	if (rc) {
+		err_set(err, rc, "out of memory");
+		goto out;
+	}
+	if (!worth_it(rp, &hooks, &schedule) || !side_by_side(&schedule, &hooks))
+		alone(&hooks);
+	for (size_t i = 0; i < reader_nr_blocks(rp->r); i++)
+		rp->nr_bad += hooks.bad[i] || schedule.bad[i];
+	if (rp->opt->progress)
+		rp->opt->progress(rp->opt->ctx, total, total);
+	failed = hooks.rc ? &hooks : &schedule;
+	rc = failed->rc;
+	if (rc && err)
+		*err = failed->err;
+out:
+	pass_free(&hooks);
+	pass_free(&schedule);
+	return rc;
+}

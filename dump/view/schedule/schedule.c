@@ -1,0 +1,665 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From the scheduler's events to spans; see schedule.h. Each thread has one span that it is in;
+ * an event closes it and opens the next. schedule_open.c begins it, schedule_query.c reads it.
+ */
+#include "dump/view/schedule/schedule.h"
+
+#include "dump/base/err.h"
+#include "dump/base/sleepstack.h"
+#include "dump/view/unwind/call_chains.h"
+#include "dump/view/print/fields.h"
+#include "dump/view/schedule/schedule_impl.h"
+#include "dump/view/model/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a task's state as sched_switch reports it (include/linux/sched.h, TASK_REPORT). */
+#define STATE_SLEEP   0x01
+#define STATE_DISK    0x02
+#define STATE_STOPPED 0x0c
+#define STATE_ENDED   0x30
+#define STATE_PREEMPT 0x100
+
+/* Of common_flags (include/linux/trace_events.h). */
+#define TRACE_HARDIRQ 0x08
+#define TRACE_SOFTIRQ 0x10
+
+/* ---- spans ---- */
+
+/* A tid that ended and shows up again is another thread. */
+static int find(struct schedule *s, uint32_t tid, uint32_t *out)
+{
+	uint32_t slot = s->slots[schedule_slot(s, tid)];
+
+	if (slot && !(tid && live_of(s, slot - 1)->known &&
+		      live_of(s, slot - 1)->now.state == SPAN_ENDED)) {
+		*out = slot - 1;
+		return 0;
+	}
+	return schedule_add_thread(s, tid, out);
+}
+
+/* Too many: the older half goes, and the window begins after it. */
+static void forget_half(struct schedule *s)
+{
+	struct span *spans = (struct span *)s->spans.p;
+	size_t nr = s->spans.len / sizeof(*spans), gone = nr / 2;
+
+	for (size_t i = 0; i < gone; i++)
+		if (spans[i].to_ns > s->from_ns)
+			s->from_ns = spans[i].to_ns;
+	memmove(spans, spans + gone, (nr - gone) * sizeof(*spans));
+	s->spans.len = (nr - gone) * sizeof(*spans);
+	s->was_cut = true;
+}
+
+static int emit(struct schedule *s, struct span span, uint64_t to_ns)
+{
+	if (s->spans.len >= SCHEDULE_MAX_SPANS * sizeof(span))
+		forget_half(s);
+	span.to_ns = to_ns;
+	if (span.from_ns > to_ns)
+		return 0;
+	return buf_put(&s->spans, &span, sizeof(span));
+}
+
+/* Ends the span that the thread is in. */
+static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned flags)
+{
+	struct live *t = live_of(s, thread);
+
+	t->last_ns = ns > t->last_ns ? ns : t->last_ns;
+	if (!t->known)
+		return 0;
+	t->known = false;
+	t->now.flags |= (uint8_t)flags;
+	if (t->now.state == SPAN_READY && flags & SPAN_GUESSED)
+		t->now.state = SPAN_UNKNOWN; /* how much of it was a wait? */
+	return emit(s, t->now, ns);
+}
+
+/* Not before the one that ended last: where events are missing, they may say so. */
+static struct span *open_span(struct schedule *s, uint32_t thread, enum span_state state,
+			      uint64_t ns, int32_t cpu)
+{
+	struct live *t = live_of(s, thread);
+
+	t->known = true;
+	t->here_ns = ns;
+	t->now = (struct span){.from_ns = ns > t->last_ns ? ns : t->last_ns,
+			       .thread = thread,
+			       .by = NO_THREAD,
+			       .cpu = cpu,
+			       .prio = -1,
+			       .state = (uint8_t)state};
+	return &t->now;
+}
+
+/* The first thing that is heard of a thread tells what it was in before. */
+static void was(struct schedule *s, uint32_t thread, enum span_state state, uint64_t ns,
+		int32_t cpu)
+{
+	struct span *now;
+
+	if (live_of(s, thread)->known || live_of(s, thread)->last_ns)
+		return;
+	now = open_span(s, thread, state, s->from_ns < ns ? s->from_ns : ns, cpu);
+	now->flags = SPAN_CUT;
+}
+
+/* ---- events ---- */
+
+struct occasion {
+	uint64_t ns;
+	int32_t cpu;
+	uint32_t tid; /* who was running */
+	uint32_t chain;
+};
+
+/*
+ * A thread that is thought to run shows up on another CPU: it must have left where it was, at the
+ * latest when somebody else was heard of there.
+ */
+static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
+{
+	struct live *t = live_of(s, thread);
+	struct live_cpu *c;
+	uint64_t until;
+
+	if (!t->known || t->now.state != SPAN_RUN || t->now.cpu < 0 ||
+	    (size_t)t->now.cpu >= s->nr_cpus)
+		return 0;
+	c = &s->cpus[t->now.cpu];
+	if (c->current != thread) /* not even that it was there is sure */
+		return close_span(s, thread, t->now.from_ns, SPAN_GUESSED);
+	until = c->stray != NO_THREAD ? c->stray_ns : c->last_ns;
+	until = until < t->now.from_ns ? t->now.from_ns : until < ns ? until : ns;
+	c->current = NO_THREAD;
+	return close_span(s, thread, until, SPAN_GUESSED);
+}
+
+static bool was_woken_here(const struct live *t, int32_t cpu)
+{
+	return t->known && t->now.state == SPAN_READY && !(t->now.flags & SPAN_PREEMPTED) &&
+	       t->now.cpu == cpu;
+}
+
+/*
+ * From when on a thread has run here to which no switch was seen: it was heard of since. An idle
+ * CPU takes at once who is woken on it; some kernels have CPUs that do not trace that switch. Who
+ * was taken off it, and it idled, may not run: its quota is used up.
+ */
+static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, uint32_t thread,
+			   const struct occasion *o)
+{
+	const struct live *t = live_of(s, thread);
+	uint64_t heard = c->stray == thread ? c->stray_ns : o->ns, queued;
+
+	if (c->current || !was_woken_here(t, o->cpu))
+		return heard;
+	queued = t->here_ns > c->since_ns ? t->here_ns : c->since_ns;
+	return queued < heard ? queued : heard;
+}
+
+/* The thread that leaves, which ran here since `began`. */
+static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
+		   const struct occasion *o, int16_t prio, uint64_t began)
+{
+	struct live *t = live_of(s, thread);
+	uint32_t gone = c->current;
+	bool from_idle = !gone && was_woken_here(t, o->cpu);
+	struct span *now;
+	int rc = 0;
+
+	if (gone == thread) {
+		t->now.prio = prio;
+		t->now.chain = o->chain;
+		return thread ? close_span(s, thread, o->ns, 0) : 0;
+	}
+	/* Whoever was there left unseen. */
+	if (gone != NO_THREAD && gone && live_of(s, gone)->known &&
+	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
+		rc = close_span(s, gone, began, SPAN_GUESSED);
+	if (!rc && thread) {
+		if (t->known && t->now.cpu != o->cpu)
+			rc = leave_cpu(s, thread, began);
+		if (gone == NO_THREAD && c->first_tid == t->pub.tid)
+			was(s, thread, SPAN_RUN, began, o->cpu);
+		if (!rc && t->known && t->now.state != SPAN_RUN)
+			rc = close_span(s, thread, began, from_idle ? 0 : SPAN_GUESSED);
+		if (!rc && !t->known)
+			open_span(s, thread, SPAN_RUN, began, o->cpu)->flags = SPAN_GUESSED;
+		now = &t->now;
+		now->cpu = o->cpu;
+		now->prio = prio;
+		now->chain = o->chain;
+		rc = rc ? rc : close_span(s, thread, o->ns, 0);
+	}
+	return rc;
+}
+
+/* The idle task has no spans of its own, but runs of the CPU. */
+static int end_idle(struct schedule *s, const struct live_cpu *c, int32_t cpu, uint64_t ns)
+{
+	struct span idle = {
+		.from_ns = c->since_ns, .by = NO_THREAD, .cpu = cpu, .prio = -1, .state = SPAN_RUN};
+
+	return c->current || !c->since_ns ? 0 : emit(s, idle, ns);
+}
+
+static enum span_state state_of(uint64_t prev_state)
+{
+	if (!prev_state || prev_state & STATE_PREEMPT)
+		return SPAN_READY;
+	if (prev_state & STATE_ENDED)
+		return SPAN_ENDED;
+	if (prev_state & STATE_STOPPED)
+		return SPAN_STOPPED;
+	return prev_state & STATE_DISK ? SPAN_BLOCKED : SPAN_SLEEP;
+}
+
+static int begin_run(struct schedule *s, uint32_t thread, const struct occasion *o, int16_t prio)
+{
+	/* Of one that was not heard of before nothing is known: it may be new. */
+	int rc = leave_cpu(s, thread, o->ns);
+	const struct span *now = &live_of(s, thread)->now;
+
+	rc = rc ? rc : close_span(s, thread, o->ns, now->state == SPAN_READY ? 0 : SPAN_GUESSED);
+	open_span(s, thread, SPAN_RUN, o->ns, o->cpu)->prio = prio;
+	return rc;
+}
+
+/* Who runs on the CPU from now on. */
+static void occupy(struct live_cpu *c, uint32_t thread, uint64_t ns)
+{
+	*c = (struct live_cpu){.current = thread,
+			       .since_ns = ns,
+			       .last_ns = ns,
+			       .stray = NO_THREAD,
+			       .first_tid = UINT32_MAX};
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a < SLEEP_NEAR_NS : a - b < SLEEP_NEAR_NS;
+}
+
+/* Where it goes to sleep, as of its last sample: it has a newer one where it is elsewhere. */
+static uint32_t place_of(const struct schedule *s, const struct live *t, uint64_t ns)
+{
+	bool known = t->place_ns >= s->places_from_ns && ns <= s->places_to_ns &&
+		     ns < t->place_ns + SLEEP_RENEW_NS + SLEEP_NEAR_NS;
+
+	return known ? t->place : CHAIN_NONE;
+}
+
+static int on_switch(struct schedule *s, const uint64_t *v, const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	enum span_state state = state_of(v[2]);
+	uint32_t prev, next;
+	struct span *now;
+	uint64_t began;
+	int rc = find(s, (uint32_t)v[0], &prev);
+
+	rc = rc ? rc : find(s, (uint32_t)v[3], &next);
+	if (rc)
+		return rc;
+	began = began_here(s, c, prev, o);
+	if (prev && c->stray != NO_THREAD && c->stray_ns < began)
+		began = c->stray_ns;
+	rc = end_idle(s, c, o->cpu, prev ? began : c->stray != NO_THREAD ? c->stray_ns : o->ns);
+	rc = rc ? rc : end_run(s, c, prev, o, (int16_t)v[1], began);
+	if (rc)
+		return rc;
+	if (prev) {
+		now = open_span(s, prev, state, o->ns, o->cpu);
+		now->chain = o->chain;
+		if (!now->chain && state != SPAN_READY)
+			now->chain = place_of(s, live_of(s, prev), o->ns);
+		if (state == SPAN_READY) {
+			now->flags = SPAN_PREEMPTED;
+			now->prio = (int16_t)v[1];
+		}
+	}
+	live_of(s, prev)->recorded = true;
+	if (s->partial && !live_of(s, next)->recorded)
+		next = NO_THREAD; /* and what the CPU does now is not known either */
+	else if (next)
+		rc = begin_run(s, next, o, (int16_t)v[4]);
+	occupy(c, next, o->ns);
+	return rc;
+}
+
+/* Asleep or preempted: more the record does not tell. */
+static int on_own_leave(struct schedule *s, uint32_t thread, uint16_t misc,
+			const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	bool preempted = misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	struct span *now;
+	int rc = end_run(s, c, thread, o, -1, o->ns);
+
+	now = open_span(s, thread, preempted ? SPAN_READY : SPAN_SLEEP, o->ns, o->cpu);
+	now->flags = preempted ? SPAN_PREEMPTED : 0;
+	occupy(c, NO_THREAD, o->ns);
+	return rc;
+}
+
+/*
+ * The kernel's own record of a switch: in partial dumps the only one that tells when a thread comes
+ * back, for the tracepoint is met by the thread that leaves.
+ */
+static int on_own_switch(struct schedule *s, uint16_t misc, const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	uint32_t thread, gone = c->current;
+	int rc = o->tid == UINT32_MAX || !o->tid ? 0 : find(s, o->tid, &thread);
+
+	if (rc || o->tid == UINT32_MAX || !o->tid)
+		return rc;
+	live_of(s, thread)->recorded = true;
+	if (misc & PERF_RECORD_MISC_SWITCH_OUT) /* where it goes a tracepoint has told */
+		return s->own_only ? on_own_leave(s, thread, misc, o) : 0;
+	c->last_ns = o->ns;
+	if (gone == thread)
+		return 0;
+	if (gone != NO_THREAD && gone && live_of(s, gone)->known &&
+	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
+		rc = close_span(s, gone, o->ns, SPAN_GUESSED);
+	rc = rc ? rc : begin_run(s, thread, o, live_of(s, thread)->now.prio);
+	occupy(c, thread, o->ns);
+	return rc;
+}
+
+/* A thread that could run is on the queue of another CPU. */
+static void move(struct live *t, int32_t cpu, uint64_t ns)
+{
+	if (t->now.cpu == cpu)
+		return;
+	t->now.cpu = cpu;
+	t->here_ns = ns;
+}
+
+/* `v`: pid, prio, target_cpu, common_flags. */
+static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion *o, bool is_waking)
+{
+	uint32_t thread, by = NO_THREAD;
+	struct live *t;
+	int rc = find(s, (uint32_t)v[0], &thread);
+
+	if (!rc && o->tid != UINT32_MAX)
+		rc = find(s, o->tid, &by);
+	if (rc || !thread)
+		return rc;
+	if (s->partial && !live_of(s, thread)->recorded)
+		return 0;
+	was(s, thread, SPAN_SLEEP, o->ns, -1);
+	t = live_of(s, thread);
+	if (t->known && t->now.state == SPAN_READY) {
+		bool preempted = t->now.flags & SPAN_PREEMPTED;
+
+		/* Woken up on another CPU than it was to be. */
+		if (!preempted)
+			move(t, (int32_t)v[2], o->ns);
+		if (preempted || t->now.flags & SPAN_FORKED || is_waking != s->has_wakings)
+			return 0;
+		/* Only who sleeps is woken: it ran and slept meanwhile. */
+		rc = close_span(s, thread, o->ns, SPAN_GUESSED);
+		open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
+		return rc;
+	}
+	/* It is on its way to sleep and was told in time: it goes on. */
+	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
+	    t->now.state != SPAN_STOPPED)
+		return 0;
+	t->now.by = by;
+	t->now.by_chain = o->chain;
+	if (!o->chain && t->waker_ns && is_near(t->waker_ns, o->ns))
+		t->now.by_chain = t->waker;
+	t->waker_ns = 0;
+	t->now.flags |= (v[3] & TRACE_HARDIRQ ? SPAN_HARDIRQ : 0) |
+			(v[3] & TRACE_SOFTIRQ ? SPAN_SOFTIRQ : 0);
+	rc = close_span(s, thread, o->ns, is_waking || !s->has_wakings ? 0 : SPAN_GUESSED);
+	open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
+	return rc;
+}
+
+/* The wake-up is there already: it is that of one of the last spans. */
+static void name_waker(struct schedule *s, uint32_t thread, const struct occasion *o)
+{
+	struct span *spans = (struct span *)s->spans.p;
+	size_t nr = s->spans.len / sizeof(*spans);
+
+	for (size_t i = nr; i-- > 0 && nr - i < 64;) {
+		if (spans[i].thread != thread || spans[i].state == SPAN_RUN)
+			continue;
+		if (is_near(spans[i].to_ns, o->ns) && spans[i].by != NO_THREAD &&
+		    !spans[i].by_chain) {
+			spans[i].by_chain = o->chain;
+			live_of(s, thread)->waker_ns = 0;
+		}
+		return;
+	}
+}
+
+static bool is_asleep(const struct span *s)
+{
+	return s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED;
+}
+
+/* The thread has not run since it left; it may have been woken. */
+static void set_place(struct schedule *s, struct live *t, uint32_t chain)
+{
+	struct span *spans = (struct span *)s->spans.p;
+	size_t nr = s->spans.len / sizeof(*spans);
+
+	if (t->known && is_asleep(&t->now))
+		t->now.chain = chain;
+	if (!t->known || t->now.state != SPAN_READY || t->now.flags & SPAN_PREEMPTED)
+		return;
+	for (size_t i = nr; i-- > 0 && nr - i < 64;)
+		if (spans[i].thread == t->now.thread) {
+			if (is_asleep(&spans[i]))
+				spans[i].chain = chain;
+			return;
+		}
+}
+
+/* A sample of sleep-stacks. It comes behind the record of the switch, before the thread runs again:
+ * the programs are attached when the event is open already. */
+static int on_place(struct schedule *s, const struct timeline_record *rec, const struct occasion *o)
+{
+	struct sleep_sample sample;
+	struct live *t;
+	uint32_t thread;
+	int rc;
+
+	if (rec->s.raw.len < sizeof(sample))
+		return 0;
+	memcpy(&sample, rec->s.raw.p, sizeof(sample));
+	rc = sample.tid ? find(s, sample.tid, &thread) : 0;
+	if (rc || !sample.tid)
+		return rc;
+	t = live_of(s, thread);
+	if (sample.kind == SLEEP_ENDS) {
+		t->waker = o->chain;
+		t->waker_ns = o->ns;
+		name_waker(s, thread, o);
+	} else if (sample.kind == SLEEP_BEGINS) {
+		t->place = o->chain;
+		t->place_ns = o->ns;
+		set_place(s, t, o->chain);
+	}
+	return 0;
+}
+
+static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion *o)
+{
+	uint32_t parent, child, slot = s->slots[schedule_slot(s, (uint32_t)v[1])];
+	struct span *now;
+	int rc = find(s, (uint32_t)v[0], &parent);
+
+	if (rc || !v[1] || s->partial) /* of a child that is not recorded nothing would come */
+		return rc;
+	/* Whoever had this tid is gone. */
+	if (slot && live_of(s, slot - 1)->known)
+		live_of(s, slot - 1)->now.state = SPAN_ENDED;
+	rc = find(s, (uint32_t)v[1], &child);
+	if (rc)
+		return rc;
+	now = open_span(s, child, SPAN_READY, o->ns, o->cpu);
+	now->by = parent;
+	now->flags = SPAN_FORKED;
+	return 0;
+}
+
+static int on_sample(struct schedule *s, const struct timeline_record *rec,
+		     const struct occasion *o)
+{
+	struct schedule_sample sample = {
+		.ns = o->ns,
+		.chain = o->chain,
+		.cpu = o->cpu,
+		.event = (uint32_t)(rec->event - s->m->events),
+	};
+	int rc;
+
+	if (o->tid == UINT32_MAX)
+		return 0;
+	rc = find(s, o->tid, &sample.thread);
+	return rc ? rc : buf_put(&s->samples, &sample, sizeof(sample));
+}
+
+/* Somebody runs here whose switch was not seen. */
+static int note_stray(struct schedule *s, const struct occasion *o)
+{
+	struct live_cpu *c = &s->cpus[o->cpu];
+	uint32_t thread;
+	int rc;
+
+	if (o->tid == UINT32_MAX ||
+	    (c->current != NO_THREAD && live_of(s, c->current)->pub.tid == o->tid) ||
+	    (c->stray != NO_THREAD && live_of(s, c->stray)->pub.tid == o->tid))
+		return 0;
+	rc = find(s, o->tid, &thread);
+	c->stray = thread;
+	c->stray_ns = o->ns;
+	return rc;
+}
+
+/*
+ * Until here some CPUs' events are missing, so what a thread seems to be in may long be over: from
+ * here on it is found out anew.
+ */
+static int begin_window(struct schedule *s)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < nr_threads(s); i++) {
+		struct live *t = live_of(s, i);
+
+		if (!t->known || t->now.state == SPAN_ENDED)
+			continue;
+		rc = close_span(s, i, s->from_ns, SPAN_GUESSED);
+		t->last_ns = 0;
+	}
+	for (size_t i = 0; i < s->nr_cpus; i++)
+		s->cpus[i] = (struct live_cpu){.current = NO_THREAD, .stray = NO_THREAD};
+	s->in_window = true;
+	return rc;
+}
+
+/*
+ * Records of this CPU are missing, from the last one on: who ran was there until then; who runs now
+ * is to be found out.
+ */
+static int on_lost(struct schedule *s, const struct timeline_record *rec)
+{
+	int32_t cpu = rec->window->cpu;
+	struct live_cpu *c;
+	struct occasion o = {.cpu = cpu};
+	bool switches = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->m->nr_events; i++)
+		switches |= s->parsers[i].kind == KIND_SWITCH &&
+			    s->m->events[i].f.channel == rec->window->channel;
+	if ((!switches && !schedule_is_own(s, rec->window->channel)) || cpu < 0 ||
+	    (size_t)cpu >= s->nr_cpus)
+		return 0;
+	c = &s->cpus[cpu];
+	o.ns = c->last_ns;
+	if (!o.ns) { /* nothing was known of it yet */
+		c->last_ns = rec->time_ns;
+		c->first_tid = UINT32_MAX;
+		return 0;
+	}
+	rc = end_idle(s, c, cpu, o.ns);
+	if (!rc && c->current && c->current != NO_THREAD && live_of(s, c->current)->known &&
+	    live_of(s, c->current)->now.state == SPAN_RUN && live_of(s, c->current)->now.cpu == cpu)
+		rc = close_span(s, c->current, c->last_ns, SPAN_GUESSED);
+	*c = (struct live_cpu){
+		.current = NO_THREAD, .stray = NO_THREAD, .last_ns = o.ns, .first_tid = UINT32_MAX};
+	return rc;
+}
+
+bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need *need)
+{
+	const struct event_parser *p = &s->parsers[event];
+
+	for (size_t i = 0; i < MAX_FIELDS && p->fields[i]; i++)
+		timeline_need_raw(need, p->fields[i]->offset, p->fields[i]->size);
+	if (p->comm && s->partial)
+		timeline_need_raw(need, p->comm->offset, p->comm->size);
+	if (p->kind == KIND_PLACE)
+		timeline_need_raw(need, 0, sizeof(struct sleep_sample));
+	need->stack |= p->kind && p->kind != KIND_FORK && s->chains;
+	return p->kind || schedule_is_own(s, s->m->events[event].f.channel);
+}
+
+/* Records of the kernel's own: losses, and in some dumps switches. */
+static int on_kernel_record(struct schedule *s, const struct timeline_record *rec)
+{
+	struct perf_event_header h;
+	struct occasion o = {.ns = rec->time_ns, .tid = rec->tid};
+	int rc;
+
+	memcpy(&h, rec->rec.p, sizeof(h));
+	if (h.type == PERF_RECORD_LOST || h.type == PERF_RECORD_LOST_SAMPLES)
+		return on_lost(s, rec);
+	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
+	if ((h.type != PERF_RECORD_SWITCH && h.type != PERF_RECORD_SWITCH_CPU_WIDE) ||
+	    !schedule_is_own(s, rec->window->channel) || o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
+		return 0;
+	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
+	return rc ? rc : on_own_switch(s, h.misc, &o);
+}
+
+/* The name of whom a recorded thread left its CPU to. */
+static int note_name(struct schedule *s, const struct event_parser *p, uint32_t tid,
+		     const struct timeline_record *rec)
+{
+	uint32_t thread;
+	int rc = find(s, tid, &thread);
+
+	if (rc || !tid || live_of(s, thread)->met || !p->comm ||
+	    (uint64_t)p->comm->offset + p->comm->size > rec->s.raw.len)
+		return rc;
+	live_of(s, thread)->met =
+		intern(&s->names, (struct bytes){rec->s.raw.p + p->comm->offset, p->comm->size});
+	return live_of(s, thread)->met ? 0 : -ENOMEM;
+}
+
+int schedule_feed(struct schedule *s, const struct timeline_record *rec)
+{
+	const struct event_parser *p;
+	uint64_t v[MAX_FIELDS] = {0};
+	struct occasion o = {.ns = rec->time_ns, .tid = rec->tid};
+	int rc;
+
+	if (!rec->event)
+		return on_kernel_record(s, rec);
+	p = &s->parsers[rec->event - s->m->events];
+	o.cpu = rec->s.have & PERF_SAMPLE_CPU ? (int32_t)rec->s.cpu : rec->window->cpu;
+	if (!p->kind || o.cpu < 0 || (size_t)o.cpu >= s->nr_cpus)
+		return 0;
+	for (size_t i = 0; i < MAX_FIELDS && p->fields[i]; i++)
+		v[i] = field_number(p->fields[i], rec->s.raw);
+	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
+		o.chain = chains_add(s->chains, rec);
+	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
+	/* It tells nothing of who runs: the thread may just have left. */
+	if (!rc && p->kind == KIND_PLACE)
+		return on_place(s, rec, &o);
+	if (!rc && !s->partial)
+		rc = note_stray(s, &o);
+	if (!rc && s->partial && p->kind == KIND_SWITCH)
+		rc = note_name(s, p, (uint32_t)v[3], rec);
+	if (rc)
+		return rc;
+	if (!s->cpus[o.cpu].last_ns)
+		s->cpus[o.cpu].first_tid = o.tid;
+	s->cpus[o.cpu].last_ns = o.ns;
+	switch (p->kind) {
+	case KIND_SWITCH:
+		return on_switch(s, v, &o);
+	case KIND_WAKING:
+	case KIND_WAKEUP:
+		return on_wake(s, v, &o, p->kind == KIND_WAKING);
+	case KIND_FORK:
+		return on_fork(s, v, &o);
+	case KIND_SAMPLE:
+		return on_sample(s, rec, &o);
+	case KIND_MIGRATE:
+		rc = find(s, (uint32_t)v[0], &o.tid);
+		if (!rc && live_of(s, o.tid)->known && live_of(s, o.tid)->now.state == SPAN_READY)
+			move(live_of(s, o.tid), (int32_t)v[1], o.ns);
+		return rc;
+	default:
+		return 0;
+	}
+}

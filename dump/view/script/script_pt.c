@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls and returns that Intel PT saw, as lines among the events, indented by how deep they are.
+ * Called by script.c. Threads are shown from their first step on, whatever is asked for: so deep is
+ * a call known to be.
+ */
+#include "dump/view/script/script_impl.h"
+
+#include "dump/base/err.h"
+#include "dump/view/pt/pt_names.h"
+#include "dump/view/pt/pt_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+	[PTSPAN_CALL] = "call", [PTSPAN_RETURN] = "return", [PTSPAN_OUT] = "out",
+	[PTSPAN_BACK] = "back", [PTSPAN_LOST] = "lost",
+};
+
+#define NR_NAMES (sizeof(names) / sizeof(names[0]))
+
+struct script_pt {
+	const struct script *s;
+	struct pttrace *trace;
+	struct ptname *names;
+	struct ptspan *spans;
+	struct pttrace_step step;
+	bool has_step, over;
+	bool wanted[NR_NAMES];
+	struct head heads[NR_NAMES];
+	struct text head_text;
+};
+
+static struct script_options only(const char *const *list)
+{
+	return (struct script_options){.events = list, .nr_events = 1};
+}
+
+bool script_pt_event(const char *pattern)
+{
+	const struct script_options opt = only(&pattern);
+
+	for (size_t i = 1; i < NR_NAMES; i++)
+		if (script_event_asked(&opt, names[i]))
+			return true;
+	return false;
+}
+
+bool script_pt_wanted(const struct script *s)
+{
+	if (s->opt->no_pt || !pttrace_is_in(s->m))
+		return false;
+	for (size_t i = 1; i < NR_NAMES; i++)
+		if (script_event_asked(s->opt, names[i]))
+			return true;
+	return false;
+}
+
+/* Of a loss there is none: it is shown as losses are. 0, -ENOMEM. */
+static int make_heads(struct script_pt *pt)
+{
+	struct text *t = &pt->head_text;
+	size_t from = 0;
+
+	for (size_t i = 1; i < PTSPAN_LOST; i++) {
+		if (pt->s->opt->json)
+			script_json_head(names[i], t);
+		else
+			script_text_head(pt->s, names[i], t);
+		pt->heads[i].len = t->b.len - from;
+		from = t->b.len;
+	}
+	text_fill(t, ' ', PUT_SLACK);
+	from = 0;
+	for (size_t i = 1; i < PTSPAN_LOST && !t->rc; i++) {
+		pt->heads[i].text = (const char *)t->b.p + from;
+		from += pt->heads[i].len;
+	}
+	return t->rc;
+}
+
+int script_pt_open(const struct script *s, struct reader *r, struct script_pt **out,
+		   struct err *err)
+{
+	/* A few lines are soon there. */
+	const struct pttrace_options opt = {.from_ns = s->opt->from_ns,
+					    .to_ns = s->opt->to_ns,
+					    .nr_threads = s->opt->limit ? 1 : s->opt->nr_threads};
+	struct script_pt *pt;
+	int rc;
+
+	*out = NULL;
+	if (!script_pt_wanted(s))
+		return 0;
+	pt = calloc(1, sizeof(*pt));
+	if (!pt)
+		return err_sys(err, -ENOMEM, "Intel PT");
+	pt->s = s;
+	for (size_t i = 1; i < NR_NAMES; i++)
+		pt->wanted[i] = script_event_asked(s->opt, names[i]);
+	rc = pttrace_open(r, s->m, s->people, &opt, &pt->trace, err);
+	if (!rc && (ptname_new(s->people, s->symbols, &pt->names) ||
+		    ptspan_new(pt->names, NULL, NULL, &pt->spans) || make_heads(pt)))
+		rc = err_sys(err, -ENOMEM, "Intel PT");
+	if (rc) {
+		script_pt_close(pt);
+		return rc;
+	}
+	pt->over = !pt->trace;
+	*out = pt;
+	return 0;
+}
+
+void script_pt_close(struct script_pt *pt)
+{
+	if (!pt)
+		return;
+	ptspan_free(pt->spans);
+	ptname_free(pt->names);
+	pttrace_close(pt->trace);
+	text_free(&pt->head_text);
+	free(pt);
+}
+
+/* False: it is not asked for. */
+static bool print_step(struct script_pt *pt, struct printer *p, const struct ptspan_event *e)
+{
+	const struct pttrace_step *s = &pt->step;
+	struct line l = {.type = PERF_RECORD_SAMPLE, .cpu = s->cpu, .event = names[e->what]};
+	struct script_call c = {.event = e};
+
+	if (s->ns < pt->s->opt->from_ns || !pt->wanted[e->what] ||
+	    !script_cpu_asked(pt->s->opt, s->cpu))
+		return false;
+	l.rec.time_ns = s->ns;
+	l.rec.tid = s->tid;
+	l.who = script_who(p, &l.rec);
+	if (!l.who->asked)
+		return false;
+	if (e->what == PTSPAN_LOST)
+		l.type = PERF_RECORD_LOST;
+	else
+		l.head = &pt->heads[e->what];
+	if (e->address)
+		c.at = ptname_get(pt->names, s->tid, s->ns, e->address);
+	if (pt->s->opt->json)
+		script_json_call(p, &l, &c);
+	else
+		script_text_call(p, &l, &c);
+	return true;
+}
+
+int script_pt_print(struct script_pt *pt, struct printer *p, uint64_t to_ns, uint64_t limit,
+		    uint64_t *nr_printed, struct err *err)
+{
+	struct ptspan_event e;
+	int rc;
+
+	while (!pt->over && !p->text.rc) {
+		if (!pt->has_step) {
+			rc = pttrace_next(pt->trace, &pt->step, err);
+			if (rc < 0)
+				return rc;
+			pt->over = !rc;
+			pt->has_step = rc;
+			continue;
+		}
+		if (pt->step.ns > to_ns)
+			break;
+		pt->has_step = false;
+		rc = ptspan_step(pt->spans, &pt->step, &e);
+		if (rc)
+			return err_sys(err, rc, "Intel PT");
+		if (e.what == PTSPAN_NOTHING || !print_step(pt, p, &e))
+			continue;
+		if (text_flush_large(&p->text) || ++*nr_printed == limit)
+			break;
+	}
+	return 0;
+}

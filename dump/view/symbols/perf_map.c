@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* Names of code that was made while running; see perf_map.h. Called by whoever collects symbols. */
+#include "dump/view/symbols/perf_map.h"
+
+#include "dump/base/bytes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAME 1024
+/* Of all that is kept: a line may cover many addresses and be replaced again and again. */
+#define MAX_NAMES_BYTES (64u << 20)
+
+/* The function that an address is in. */
+struct cover {
+	uint64_t start, bytes; /* bytes 0: none */
+	size_t name;	       /* where it is in `names` */
+};
+
+struct perfmap {
+	const uint64_t *addrs;
+	size_t nr;
+	struct cover *covers; /* one an address */
+	struct buf names;
+};
+
+int perfmap_new(const uint64_t *addrs, size_t nr, struct perfmap **out)
+{
+	struct perfmap *m = calloc(1, sizeof(*m));
+
+	if (m)
+		m->covers = calloc(nr + 1, sizeof(*m->covers));
+	if (!m || !m->covers) {
+		perfmap_free(m);
+		return -ENOMEM;
+	}
+	m->addrs = addrs;
+	m->nr = nr;
+	*out = m;
+	return 0;
+}
+
+void perfmap_free(struct perfmap *m)
+{
+	if (!m)
+		return;
+	free(m->covers);
+	buf_free(&m->names);
+	free(m);
+}
+
+/* The index of the first address that is not before `addr`. */
+static size_t first_from(const struct perfmap *m, uint64_t addr)
+{
+	size_t from = 0, to = m->nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (m->addrs[mid] < addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static int take(struct perfmap *m, uint64_t start, uint64_t bytes, const char *name)
+{
+	size_t i = first_from(m, start), len = strcspn(name, "\n");
+	struct cover c = {start, bytes, m->names.len};
+
+	if (!bytes || i == m->nr || m->addrs[i] - start >= bytes || !len)
+		return 0;
+	if (len > MAX_NAME)
+		len = MAX_NAME;
+	if (m->names.len + len >= MAX_NAMES_BYTES)
+		return 0;
+	if (buf_put(&m->names, name, len) || buf_put(&m->names, "", 1))
+		return -ENOMEM;
+	for (; i < m->nr && m->addrs[i] - start < bytes; i++)
+		m->covers[i] = c;
+	return 0;
+}
+
+int perfmap_read(struct perfmap *m, FILE *in)
+{
+	char *line = NULL, *at, *end;
+	size_t cap = 0;
+	int rc = 0;
+
+	while (!rc && getline(&line, &cap, in) > 0) {
+		uint64_t start = strtoull(line, &at, 16), bytes;
+
+		if (at == line || *at != ' ')
+			continue;
+		bytes = strtoull(at, &end, 16);
+		if (end != at && *end == ' ')
+			rc = take(m, start, bytes, end + 1);
+	}
+	free(line);
+	return rc;
+}
+
+bool perfmap_has(const struct perfmap *m, size_t i)
+{
+	return m->covers[i].bytes;
+}
+
+void perfmap_each(const struct perfmap *m,
+		  void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
+		  void *ctx)
+{
+	uint64_t until = 0; /* where the one before ended */
+
+	for (size_t i = 0, next; i < m->nr; i = next) {
+		const struct cover *c = &m->covers[i];
+		uint64_t start = c->start < until ? until : c->start, bytes;
+
+		next = i + 1;
+		if (!c->bytes)
+			continue;
+		while (next < m->nr && m->covers[next].bytes && m->covers[next].name == c->name)
+			next++;
+		bytes = c->bytes - (start - c->start);
+		if (next < m->nr && m->covers[next].bytes && m->covers[next].start > start &&
+		    m->covers[next].start - start < bytes)
+			bytes = m->covers[next].start - start;
+		until = start + bytes;
+		each(ctx, start, bytes, (const char *)m->names.p + c->name);
+	}
+}

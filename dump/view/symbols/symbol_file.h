@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the code at a place of a file is called, by all that tells it: the file's own tables, the
+ * MiniDebugInfo in it, its separate debug file, DWARF for lines and inlined functions. Files are
+ * not trusted; see dwarf.h for where to call this.
+ */
+#pragma once
+
+#include "dump/view/symbols/dwarf.h"
+#include "dump/base/elf.h"
+#include "dump/view/symbols/symbol_table.h"
+
+struct symfile;
+
+#define SYMFILE_MAX_SEGMENTS 64
+
+struct symfile_options {
+	const char *path; /* where the file was, for its .gnu_debuglink; NULL: unknown */
+	/* Directories with .build-id/xx/yyyy.debug and the files that .gnu_debuglink names. */
+	const char *const *dirs;
+	size_t nr_dirs;
+	/* Where else a debug file with this build-id is: a descriptor, or -errno. May be NULL. */
+	int (*find)(void *ctx, const uint8_t *id, size_t bytes);
+	void *ctx;
+	/* Of the file itself, when what is opened is its debug file only; nr 0: as it says. */
+	const struct elf_segment *segments;
+	size_t nr_segments;
+	uint64_t max_dwarf_bytes; /* more than that is left alone; 0: no DWARF */
+};
+
+/* `e` is the symfile's from here on, also when this fails. 0 or -ENOMEM. */
+int symfile_open(struct elf *e, const struct symfile_options *opt, struct symfile **out,
+		 struct err *err);
+void symfile_close(struct symfile *f);
+
+/* The function at `offset` of the file; its start is an offset too. */
+bool symfile_find(const struct symfile *f, uint64_t offset, struct symtab_function *out);
+bool symfile_has_source(const struct symfile *f);
+/* As dwarf_places(). */
+size_t symfile_places(struct symfile *f, uint64_t offset, struct dwarf_place *places, size_t max);
+
+/* Where its names come from: ".symtab", ".dynsym", or the debug file's path; as text for people. */
+const char *symfile_origin(const struct symfile *f);
+size_t symfile_segments(const struct symfile *f, const struct elf_segment **out);

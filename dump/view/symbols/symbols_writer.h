@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes payloads of SYMBOLS blocks: whoever found names puts them here, and gets them back as
+ * payloads that each stand alone, no larger than FMT_BLOCK_BYTES.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/format/format.h"
+
+struct cfi_rule;
+struct elf_segment;
+
+struct symput {
+	/* Called with each finished payload, borrowed during the call. 0 or -errno, which ends it.
+	 */
+	int (*out)(void *ctx, struct bytes payload);
+	void *ctx;
+	/* Its own. */
+	struct buf payload;
+	struct fmt_image image;
+	const char *path;
+	uint32_t next_id;
+	bool stands; /* the image is in this payload */
+	int rc;	     /* 0, or the first -errno: everything after it is ignored */
+};
+
+void symput_free(struct symput *s);
+
+/* What the following is about; id is set here. Written when something is put. `path` is borrowed
+ * until the next one. */
+void symput_image(struct symput *s, const struct fmt_image *image, const char *path);
+void symput_function(struct symput *s, uint64_t start, uint64_t bytes, const char *name);
+void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *function,
+		  const char *file, uint32_t line);
+/* `flags`: FMT_SEGMENT_*. */
+void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *e);
+/* A clean one, of places. */
+void symput_rule(struct symput *s, const struct cfi_rule *r);
+/* At most 64 KiB. */
+void symput_code(struct symput *s, uint64_t start, struct bytes code);
+void symput_note(struct symput *s, const char *text);
+
+/* Hands out what there is. The result is s->rc. */
+int symput_flush(struct symput *s);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* Threads that stand in line for a lock which goes from hand to hand. */
+#include "dump/view/why/why_impl.h"
+
+#include "dump/base/str.h"
+#include <errno.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+static uint32_t pid_of(const struct why *w, uint32_t thread)
+{
+	return schedule_thread(w->sched, thread)->pid;
+}
+
+#define MAX_HANDS 64
+
+struct convoy {
+	uint64_t ns;	  /* that the thread waited in the line */
+	uint64_t hand_ns; /* the sum over waits of waited time times hands that it went through */
+	uint64_t held_ns; /* siblings' running time in it */
+	unsigned nr, nr_held; /* waits; times that a sibling ran */
+	uint32_t hands[MAX_HANDS];
+	uint64_t hands_ns[MAX_HANDS];
+	unsigned nr_hands;
+};
+
+struct wait {
+	uint64_t ns;
+	uint32_t hands[MAX_HANDS];
+	unsigned nr;
+};
+
+static void add_hand(uint32_t *hands, unsigned *nr, uint64_t *sums, uint32_t thread, uint64_t ns)
+{
+	unsigned i;
+
+	for (i = 0; i < *nr && hands[i] != thread; i++)
+		;
+	if (i == MAX_HANDS)
+		return;
+	hands[i] = thread;
+	*nr += i == *nr;
+	if (sums)
+		sums[i] += ns;
+}
+
+static void end_wait(struct convoy *c, struct wait *wait)
+{
+	if (wait->nr) {
+		c->nr++;
+		c->ns += wait->ns;
+		c->hand_ns += wait->ns * wait->nr;
+	}
+	*wait = (struct wait){0};
+}
+
+/* The path's pieces at the siblings, one wait after the other. */
+static struct convoy convoy_of(const struct why *w, uint32_t thread)
+{
+	struct convoy c = {0};
+	struct wait wait = {0};
+
+	for (size_t i = 0; i < path_nr(&w->path); i++) {
+		const struct piece *p = path_piece(&w->path, i);
+		uint64_t ns = p->to_ns - p->from_ns;
+
+		if (!p->depth) {
+			end_wait(&c, &wait);
+			continue;
+		}
+		if (pid_of(w, p->thread) != pid_of(w, thread) ||
+		    (p->kind != LOST_RUN && p->kind != LOST_READY && p->kind != LOST_BLOCKED))
+			continue;
+		wait.ns += ns;
+		add_hand(wait.hands, &wait.nr, NULL, p->thread, ns);
+		add_hand(c.hands, &c.nr_hands, c.hands_ns, p->thread, ns);
+		if (p->kind == LOST_RUN) {
+			c.held_ns += ns;
+			c.nr_held++;
+		}
+	}
+	end_wait(&c, &wait);
+	return c;
+}
+
+/* The longest sleep that a sibling ended: in the line, whatever else it sleeps for. */
+static uint32_t where_in_line(const struct why *w, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	uint32_t chain = CHAIN_NONE;
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
+
+		if (s->state == SPAN_SLEEP && ns > longest && path_woken_by_thread(w, s) &&
+		    pid_of(w, s->by) == t->pid) {
+			longest = ns;
+			chain = s->chain;
+		}
+	}
+	return chain;
+}
+
+/*
+ * Everybody waits for everybody: each wait goes through several siblings, one after the other, and
+ * none of them is the one to blame. A pool's thread that waits for work is woken by one other.
+ */
+static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct convoy c;
+	struct busy b;
+	struct text *t;
+	uint64_t most = 0;
+	int rc;
+
+	if (!pid_of(w, thread))
+		return 0;
+	rc = path_of(w, thread);
+	if (rc)
+		return rc;
+	c = convoy_of(w, thread);
+	for (unsigned i = 0; i < c.nr_hands; i++)
+		most = c.hands_ns[i] > most ? c.hands_ns[i] : most;
+	if (c.nr < 5 || c.nr_hands < 3 || 2 * most > c.ns || c.hand_ns < 2 * c.ns ||
+	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < why_focus_time(w)))
+		return 0;
+	busy_of(w, thread, pid_of(w, thread), w->focus_ns, w->end_ns, &b);
+	f->score = why_ms(c.ns) * 1.5;
+	f->culprit = c.hands[0];
+	f->sure = schedule_has_stacks(w->sched) ? SURE_CERTAIN : SURE_FAIRLY;
+	t = &f->verdict;
+	text_fmt(t, "lock convoy: %u threads stand in line for each other; ", c.nr_hands + 1);
+	why_who(w, thread, t);
+	text_str(t, " waited ");
+	why_time(t, c.ns);
+	text_str(t, " of the last ");
+	why_time(t, why_focus_time(w));
+	if (b.hits) {
+		text_str(t, " for ");
+		why_function(&b.function, t);
+		text_str(t, " in the others");
+	}
+	t = finding_line(f, "line");
+	text_fmt(t, "%u wait%s, ", c.nr, str_plural(c.nr));
+	why_time(t, c.ns / c.nr);
+	text_fmt(t, " each, through %.1f others one after the other, ",
+		 (double)c.hand_ns / (double)c.ns);
+	why_time(t, c.nr_held ? c.held_ns / c.nr_held : 0);
+	text_str(t, " in each\n");
+	t = finding_line(f, "others");
+	for (unsigned i = 0; i < c.nr_hands && i < 6; i++) {
+		text_str(t, i ? ", " : "");
+		why_who(w, c.hands[i], t);
+		text_char(t, ' ');
+		why_time(t, c.hands_ns[i]);
+	}
+	text_str(t, "\n");
+	finding_busy(f, &b, "holding");
+	finding_asleep(w, f, where_in_line(w, thread), "where");
+	f->more = schedule_has_stacks(w->sched) ? NULL
+						: "which lock: stacks of who waits (--preset "
+						  "waits), or futex calls (-e raw_syscalls:*)";
+	return 0;
+}
+
+const struct detector detect_convoy = {
+	.name = "lock-convoy", .per_thread = true, .find = find_convoy, .can = why_can_wake};

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads that could run and did not: others had the CPU, the quota was used up, or whoever holds
+ * what they wait for was kept from running.
+ */
+#include "dump/view/why/why_impl.h"
+
+#include "dump/base/str.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+/* As the kernel counts: nice 0; nice 10 and worse: such a thread was told to wait. */
+#define PRIO_PATIENT 130
+#define PRIO_USUAL   120
+
+/*
+ * From what wait on a CPU is to blame. The thread that asked says itself that something is wrong:
+ * 30 ms are felt. Of others: a fair scheduler lets nobody wait for 100 ms before dozens of threads
+ * want the same CPU.
+ */
+#define WAIT_ASKED  (30 * MS)
+#define WAIT_OTHERS (100 * MS)
+
+bool why_is_patient(const struct why *w, uint32_t thread)
+{
+	return why_prio(w, thread, w->end_ns) >= PRIO_PATIENT;
+}
+
+/* "compress (3 threads)", "fieldbus (1414), real-time priority 50," */
+static void name_rival(const struct why *w, const struct rival *r, int16_t victim_prio,
+		       struct text *t)
+{
+	if (r->nr > 1) {
+		why_name(w, r->thread, t);
+		text_fmt(t, " (%u of them)", r->nr);
+	} else {
+		why_who(w, r->thread, t);
+	}
+	if (why_real_time(r->prio) && r->prio < victim_prio)
+		text_fmt(t, ", real-time priority %d,", why_real_time(r->prio));
+}
+
+/* As chrt and nice show it. */
+static void put_prio(struct text *t, int16_t prio)
+{
+	if (why_real_time(prio))
+		text_fmt(t, "real-time priority %d", why_real_time(prio));
+	else if (prio < 0)
+		text_str(t, "an unknown or deadline priority");
+	else
+		text_fmt(t, "nice %d", prio - PRIO_USUAL);
+}
+
+void why_say_prio(int16_t prio, struct text *t)
+{
+	if (prio < 0 || prio == PRIO_USUAL)
+		return;
+	text_str(t, " (");
+	put_prio(t, prio);
+	text_char(t, ')');
+}
+
+/* Where the culprit was meanwhile, as a line; and as the finding's function. */
+void why_say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
+		      uint64_t to_ns)
+{
+	struct busy b;
+	struct text *t;
+
+	busy_of(w, thread, 0, from_ns, to_ns, &b);
+	if (!b.hits)
+		return;
+	why_function(&b.function, &f->function);
+	t = finding_line(f, "there");
+	why_who(w, thread, t);
+	text_str(t, " was in ");
+	why_function(&b.function, t);
+	text_fmt(t, " in %u of %u sample%s\n", b.hits, b.nr, str_plural(b.nr));
+}
+
+void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r)
+{
+	struct text *t = finding_line(f, "instead");
+	size_t shown = r->nr < 4 ? r->nr : 4;
+
+	for (size_t i = 0; i < shown; i++) {
+		text_str(t, i ? ", " : "");
+		if (r->top[i].nr > 1) {
+			why_name(w, r->top[i].thread, t);
+			text_fmt(t, " (%u of them)", r->top[i].nr);
+		} else {
+			why_who(w, r->top[i].thread, t);
+		}
+		why_say_prio(r->top[i].prio, t);
+		text_char(t, ' ');
+		why_time(t, r->top[i].ns);
+	}
+	text_fmt(t, " ran on CPU %d\n", r->cpu);
+}
+
+/* What share of time it waited for a CPU before the focus. */
+void why_say_before(const struct why *w, struct finding *f, uint32_t thread)
+{
+	uint64_t before = w->focus_ns - w->from_ns;
+	struct sums s, now;
+	struct text *t;
+
+	if (before < 50 * MS)
+		return;
+	sums_of(w, thread, w->from_ns, w->focus_ns, &s);
+	sums_of(w, thread, w->focus_ns, w->end_ns, &now);
+	t = finding_line(f, "before");
+	text_fmt(t, "it waited for a CPU %.1f %% of the time, longest ",
+		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(before));
+	why_time(t, s.longest_ns[SPAN_READY]);
+	text_fmt(t, "; now %.1f %%\n",
+		 100 * why_ms(now.ns[SPAN_READY]) / why_ms(why_focus_time(w)));
+}
+
+/* ---- a timer that fires late ---- */
+
+/* The wait for a CPU right after being woken by a timer, and that long. */
+static const struct span *latest(const struct why *w, uint32_t thread, uint64_t *usual_ns,
+				 size_t *nr)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	uint64_t *waits = calloc(t->nr + 1, sizeof(*waits));
+	const struct span *worst = NULL;
+
+	*nr = 0;
+	for (size_t i = 0; waits && i + 1 < t->nr; i++) {
+		const struct span *before = schedule_span(w->sched, t->first + i), *s = before + 1;
+
+		if (before->state != SPAN_SLEEP || path_woken_by_thread(w, before))
+			continue;
+		/* Where the wake-up of an idle CPU is missing, it did not wait there either. */
+		waits[(*nr)++] = s->state == SPAN_READY ? s->to_ns - s->from_ns : 0;
+		if (s->state == SPAN_READY && s->from_ns >= w->focus_ns && s->from_ns < w->end_ns &&
+		    (!worst || s->to_ns - s->from_ns > worst->to_ns - worst->from_ns))
+			worst = s;
+	}
+	*usual_ns = *nr ? why_median(waits, *nr) : 0;
+	free(waits);
+	return worst;
+}
+
+static int find_late(struct why *w, uint32_t thread, struct finding *f)
+{
+	uint64_t usual, late;
+	struct rivals r;
+	struct sums sums;
+	struct text *t;
+	size_t nr;
+	const struct span *s = latest(w, thread, &usual, &nr);
+	int16_t prio = why_prio(w, thread, w->end_ns);
+
+	if (!s || why_is_patient(w, thread))
+		return 0;
+	late = s->to_ns - s->from_ns;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &sums);
+	/* A habit that is broken once: else it is want of CPU time in general. */
+	if (late < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || nr < 5 || late < 10 * usual ||
+	    2 * late < sums.ns[SPAN_READY])
+		return 0;
+	rivals_of(w, thread, s->from_ns, s->to_ns, &r);
+	if (!r.nr || 2 * r.top[0].ns < late)
+		return 0;
+	f->score = why_ms(late) * 1.2;
+	f->culprit = r.top[0].thread;
+	f->sure = s->flags & SPAN_GUESSED ? SURE_FAIRLY : SURE_CERTAIN;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " ran ");
+	why_time(t, late);
+	text_str(t, " late: its timer woke it in time, but ");
+	name_rival(w, &r.top[0], prio, t);
+	text_fmt(t, " kept CPU %d", r.cpu);
+	t = finding_line(f, "usual");
+	text_fmt(t, "a timer woke it %zu time%s; it ran ", nr, str_plural(nr));
+	why_time(t, usual);
+	text_str(t, " later (median)\n");
+	finding_rivals(w, f, &r);
+	why_say_function(w, f, r.top[0].thread, s->from_ns, s->to_ns);
+	return 0;
+}
+
+const struct detector detect_late = {
+	.name = "late-timer", .per_thread = true, .find = find_late, .can = why_can_switch};
+
+/* ---- others have the CPU ---- */
+
+/*
+ * Waiting beyond what is usual for so much running: on a machine that is busy all along, who has
+ * more to do also waits more, and that is not the others' doing.
+ */
+static uint64_t excess(const struct why *w, uint32_t thread, const struct sums *now)
+{
+	struct sums before;
+	double usual;
+
+	sums_of(w, thread, w->from_ns, w->focus_ns, &before);
+	if (before.ns[SPAN_RUN] < 10 * MS)
+		return now->ns[SPAN_READY];
+	usual = why_ms(before.ns[SPAN_READY]) / why_ms(before.ns[SPAN_RUN]) *
+		(double)now->ns[SPAN_RUN];
+	return usual < (double)now->ns[SPAN_READY] ? now->ns[SPAN_READY] - (uint64_t)usual : 0;
+}
+
+static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
+{
+	uint64_t focus = why_focus_time(w);
+	bool asked = thread == w->asked, elsewhere;
+	struct rivals r;
+	struct sums s;
+	struct text *t;
+
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	if (asked ? s.ns[SPAN_READY] < WAIT_ASKED || 5 * s.ns[SPAN_READY] < focus
+		  : why_is_patient(w, thread) || s.ns[SPAN_READY] < WAIT_OTHERS)
+		return 0;
+	rivals_of(w, thread, w->focus_ns, w->end_ns, &r);
+	elsewhere = 2 * r.elsewhere_ns > r.ns;
+	/* Fair shares of busy CPUs are what a busy machine is like. */
+	if (!asked && s.longest_ns[SPAN_READY] < WAIT_OTHERS && !(elsewhere && 2 * r.ns > focus))
+		return 0;
+	if (!r.nr || 2 * r.idle_ns > r.ns)
+		return 0;
+	/* Nobody waits that long behind those that he goes before: events are missing. */
+	if (!asked && r.top[0].prio > why_prio(w, thread, w->end_ns))
+		return 0;
+	f->score = why_ms(excess(w, thread, &s)) * (asked ? 1 : 0.7);
+	f->culprit = r.top[0].thread;
+	f->sure = 2 * r.top[0].ns > r.ns ? SURE_CERTAIN : SURE_FAIRLY;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " waited for CPU ");
+	text_fmt(t, "%d ", r.cpu);
+	why_time(t, s.ns[SPAN_READY]);
+	text_str(t, " of the last ");
+	why_time(t, focus);
+	text_str(t, ": ");
+	name_rival(w, &r.top[0], why_prio(w, thread, w->end_ns), t);
+	text_fmt(t, " had it %.0f %% of that time", 100 * why_ms(r.top[0].ns) / why_ms(r.ns));
+	if (elsewhere)
+		text_str(t, ", while another CPU idled");
+	t = finding_line(f, "time");
+	text_fmt(t, "it ran %.0f %%, waited for a CPU %.0f %% (%zu time%s, longest ",
+		 100 * why_ms(s.ns[SPAN_RUN]) / why_ms(focus),
+		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(focus), s.nr[SPAN_READY],
+		 str_plural(s.nr[SPAN_READY]));
+	why_time(t, s.longest_ns[SPAN_READY]);
+	text_str(t, ")\n");
+	finding_rivals(w, f, &r);
+	why_say_function(w, f, r.top[0].thread, w->focus_ns, w->end_ns);
+	why_say_before(w, f, thread);
+	return 0;
+}
+
+const struct detector detect_rivals = {
+	.name = "cpu-contention", .per_thread = true, .find = find_rivals, .can = why_can_switch};
+
+/* ---- priority inversion ---- */
+
+struct inversion {
+	uint64_t ns;
+	uint32_t holder;
+	uint64_t from_ns, to_ns; /* the longest time that the holder was kept from running */
+};
+
+/*
+ * The thread waits for one of lower priority that could run and may not, because of threads in
+ * between, which the waiting one would itself have preempted. Between processes only for real-time
+ * threads: that a pipe's reader waits for a writer who was told to be nice is what was wanted.
+ */
+static struct inversion inverted(const struct why *w, uint32_t thread)
+{
+	struct inversion out = {.holder = NO_THREAD};
+	int16_t mine = why_prio(w, thread, w->end_ns);
+
+	for (size_t i = 0; i < path_nr(&w->path); i++) {
+		const struct piece *p = path_piece(&w->path, i);
+		uint64_t ns = p->to_ns - p->from_ns;
+		const struct span *s;
+
+		if (!p->depth || p->kind != LOST_READY)
+			continue;
+		s = schedule_at(w->sched, p->thread, p->from_ns);
+		if (!s || s->prio <= mine || mine < 0 ||
+		    (!why_real_time(mine) && schedule_thread(w->sched, p->thread)->pid !=
+						     schedule_thread(w->sched, thread)->pid))
+			continue;
+		out.ns += ns;
+		if (ns > out.to_ns - out.from_ns) {
+			out.holder = p->thread;
+			out.from_ns = p->from_ns;
+			out.to_ns = p->to_ns;
+		}
+	}
+	return out;
+}
+
+static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
+{
+	int rc = path_of(w, thread);
+	struct inversion v;
+	struct rivals r;
+	struct text *t;
+	int16_t mine = why_prio(w, thread, w->end_ns), low;
+
+	if (rc)
+		return rc;
+	/* By nice values, shares are given and nobody is kept out: only who complains is heard. */
+	if (thread != w->asked && !why_real_time(mine))
+		return 0;
+	v = inverted(w, thread);
+	if (v.holder == NO_THREAD || v.ns < (thread == w->asked ? 10 * MS : 50 * MS))
+		return 0;
+	rivals_of(w, v.holder, v.from_ns, v.to_ns, &r);
+	if (!r.nr || r.top[0].prio < mine || 2 * r.top[0].ns < r.ns || r.top[0].thread == thread)
+		return 0;
+	low = why_prio(w, v.holder, v.to_ns);
+	f->score = why_ms(v.ns) * 2;
+	f->culprit = r.top[0].thread;
+	f->sure = SURE_CERTAIN;
+	t = &f->verdict;
+	text_str(t, "priority inversion: ");
+	why_who(w, thread, t);
+	text_str(t, " waited for ");
+	why_who(w, v.holder, t);
+	text_str(t, ", which ");
+	why_who(w, r.top[0].thread, t);
+	text_str(t, " kept from running for ");
+	why_time(t, v.ns);
+	t = finding_line(f, "chain");
+	why_who(w, thread, t);
+	text_str(t, " has ");
+	put_prio(t, mine);
+	text_str(t, ", ");
+	why_who(w, v.holder, t);
+	text_char(t, ' ');
+	put_prio(t, low);
+	text_str(t, ", ");
+	why_who(w, r.top[0].thread, t);
+	text_char(t, ' ');
+	put_prio(t, r.top[0].prio);
+	text_str(t, "\n");
+	t = finding_line(f, "woken");
+	why_who(w, v.holder, t);
+	text_str(t, " woke ");
+	why_name(w, thread, t);
+	text_str(t, " once it had run: what it held was free then\n");
+	finding_rivals(w, f, &r);
+	why_say_function(w, f, r.top[0].thread, v.from_ns, v.to_ns);
+	return 0;
+}
+
+const struct detector detect_inversion = {.name = "priority-inversion",
+					  .per_thread = true,
+					  .find = find_inversion,
+					  .can = why_can_switch};

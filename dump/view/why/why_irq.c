@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Time that a thread seemed to run while its CPU served interrupts: handlers and softirqs run on
+ * whatever thread is there. Of nested ones the outermost counts. ksoftirqd's are its own time.
+ */
+#include "dump/view/print/fields.h"
+#include "dump/view/model/timeline.h"
+#include "dump/view/why/why_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+/* A machine has fewer; a dump may say anything. */
+#define MAX_CPUS 8192
+/* Of a CPU's that are remembered; beyond it the older half goes. */
+#define MAX_SERVED (1u << 18)
+#define MAX_DEPTH  8
+/*
+ * Less is how machines are: network and timers take some percent. A thread that sends through the
+ * loopback device serves the receiver's softirq itself, up to a third of its time: of who did not
+ * ask, that is no trouble.
+ */
+#define MIN_NS	     (20 * MS)
+#define SHARE_ASKED  4 /* of the time that it ran: a quarter */
+#define SHARE_OTHERS 2
+
+enum irq_kind { IRQ_NONE, IRQ_ENTRY, IRQ_EXIT, SOFTIRQ_ENTRY, SOFTIRQ_EXIT };
+
+static const struct {
+	const char *name, *field;
+	enum irq_kind kind;
+} events[] = {
+	{"irq:irq_handler_entry", "irq", IRQ_ENTRY},
+	{"irq:irq_handler_exit", "irq", IRQ_EXIT},
+	{"irq:softirq_entry", "vec", SOFTIRQ_ENTRY},
+	{"irq:softirq_exit", "vec", SOFTIRQ_EXIT},
+};
+
+/* As the kernel numbers them (include/linux/interrupt.h). */
+static const char *const softirqs[] = {"HI",	   "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+				       "IRQ_POLL", "TASKLET", "SCHED",	"HRTIMER", "RCU"};
+
+#define NR_SOFTIRQS (sizeof(softirqs) / sizeof(softirqs[0]))
+
+/* From the outermost entry to its exit. */
+struct served {
+	uint64_t from_ns, to_ns;
+	int32_t nr; /* of the interrupt, or -1 less the softirq's */
+};
+
+struct irq_cpu {
+	unsigned depth;
+	uint64_t since_ns;
+	int32_t nr;
+	struct buf served; /* by time */
+};
+
+struct irqs {
+	struct {
+		enum irq_kind kind;
+		const struct field *nr;
+	} * parsers; /* by index of meta's events */
+	struct irq_cpu *cpus;
+	size_t nr_cpus;
+	uint64_t first_ns; /* of their events: their rings may not reach back as far as others */
+	bool recorded;
+};
+
+int why_irqs_new(struct why *w)
+{
+	struct irqs *q = calloc(1, sizeof(*q));
+
+	w->irqs = q;
+	if (q)
+		q->parsers = calloc(w->m->nr_events + 1, sizeof(*q->parsers));
+	if (!q || !q->parsers)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->m->nr_events; i++) {
+		uint32_t type = (uint32_t)w->m->events[i].attr.config;
+		const struct tpfields *tp = fields_tracepoint(w->fields, type);
+		const char *name = fields_name(w->fields, type);
+
+		if (!meta_in_rings(w->m, &w->m->events[i]))
+			continue;
+		for (size_t k = 0; tp && name && k < sizeof(events) / sizeof(events[0]); k++) {
+			if (strcmp(name, events[k].name) != 0)
+				continue;
+			q->parsers[i].nr =
+				tpfields_find(tp, events[k].field, strlen(events[k].field));
+			q->parsers[i].kind = q->parsers[i].nr ? events[k].kind : IRQ_NONE;
+			q->recorded |= q->parsers[i].kind != IRQ_NONE;
+		}
+	}
+	return 0;
+}
+
+bool why_irqs_need(const struct why *w, size_t event, struct timeline_need *need)
+{
+	const struct field *nr = w->irqs->parsers[event].nr;
+
+	if (!nr)
+		return false;
+	timeline_need_raw(need, nr->offset, nr->size);
+	return true;
+}
+
+void why_irqs_free(struct irqs *q)
+{
+	if (!q)
+		return;
+	for (size_t i = 0; i < q->nr_cpus; i++)
+		buf_free(&q->cpus[i].served);
+	free(q->parsers);
+	free(q->cpus);
+	free(q);
+}
+
+static struct irq_cpu *cpu_of(struct irqs *q, int32_t cpu)
+{
+	struct irq_cpu *more;
+
+	if ((size_t)cpu < q->nr_cpus)
+		return &q->cpus[cpu];
+	more = realloc(q->cpus, ((size_t)cpu + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + q->nr_cpus, 0, ((size_t)cpu + 1 - q->nr_cpus) * sizeof(*more));
+	q->cpus = more;
+	q->nr_cpus = (size_t)cpu + 1;
+	return &q->cpus[cpu];
+}
+
+static int keep(struct buf *b, const struct served *s)
+{
+	size_t nr = b->len / sizeof(*s), half = nr / 2;
+
+	if (nr >= MAX_SERVED) {
+		memmove(b->p, b->p + half * sizeof(*s), (nr - half) * sizeof(*s));
+		b->len = (nr - half) * sizeof(*s);
+	}
+	return buf_put(b, s, sizeof(*s));
+}
+
+int why_irqs_feed(struct why *w, const struct timeline_record *rec)
+{
+	struct irqs *q = w->irqs;
+	int32_t cpu = rec->window->cpu, nr;
+	enum irq_kind kind = rec->event ? q->parsers[rec->event - w->m->events].kind : IRQ_NONE;
+	struct irq_cpu *c;
+
+	if (kind == IRQ_NONE || cpu < 0 || cpu >= MAX_CPUS)
+		return 0;
+	if (!q->first_ns)
+		q->first_ns = rec->time_ns;
+	c = cpu_of(q, cpu);
+	if (!c)
+		return -ENOMEM;
+	nr = (int32_t)field_number(q->parsers[rec->event - w->m->events].nr, rec->s.raw);
+	if (kind == IRQ_ENTRY || kind == SOFTIRQ_ENTRY) {
+		/* So deep is none: exits are missing. */
+		if (c->depth == MAX_DEPTH)
+			c->depth = 0;
+		if (!c->depth++) {
+			c->since_ns = rec->time_ns;
+			c->nr = kind == IRQ_ENTRY ? nr : -1 - nr;
+		}
+		return 0;
+	}
+	if (!c->depth || --c->depth)
+		return 0;
+	return keep(&c->served, &(struct served){c->since_ns, rec->time_ns, c->nr});
+}
+
+/* ---- the detector ---- */
+
+/* What a thread lost, and to what most. */
+struct loss {
+	uint64_t ns, softirq_ns[NR_SOFTIRQS], hard_ns;
+	int32_t cpu;
+};
+
+static void add(struct loss *l, int32_t cpu, const struct served *s, uint64_t ns)
+{
+	size_t soft = s->nr < 0 ? (size_t)(-1 - (int64_t)s->nr) : NR_SOFTIRQS;
+
+	l->ns += ns;
+	if (soft < NR_SOFTIRQS)
+		l->softirq_ns[soft] += ns;
+	else
+		l->hard_ns += ns;
+	l->cpu = cpu;
+}
+
+/* The first that ends after `ns`. */
+static size_t first_after(const struct served *all, size_t nr, uint64_t ns)
+{
+	size_t from = 0, to = nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (all[mid].to_ns <= ns)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+/* Between two moments on a CPU. */
+static void add_served(const struct irqs *q, int32_t cpu, uint64_t from, uint64_t to,
+		       struct loss *l)
+{
+	const struct served *all;
+	size_t nr;
+
+	if (cpu < 0 || (size_t)cpu >= q->nr_cpus)
+		return;
+	all = (const struct served *)q->cpus[cpu].served.p;
+	nr = q->cpus[cpu].served.len / sizeof(*all);
+	for (size_t k = first_after(all, nr, from); k < nr && all[k].from_ns < to; k++)
+		add(l, cpu, &all[k], overlap(all[k].from_ns, all[k].to_ns, from, to));
+}
+
+static struct loss loss_of(const struct why *w, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	struct loss l = {.cpu = -1};
+
+	for (size_t i = t->first; i < t->first + t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, i);
+		uint64_t from = s->from_ns > w->focus_ns ? s->from_ns : w->focus_ns;
+		uint64_t to = s->to_ns < w->end_ns ? s->to_ns : w->end_ns;
+
+		if (s->state == SPAN_RUN && from < to)
+			add_served(w->irqs, s->cpu, from, to, &l);
+	}
+	return l;
+}
+
+static const char *mostly(const struct loss *l, uint64_t *ns)
+{
+	const char *name = "interrupt handlers";
+
+	*ns = l->hard_ns;
+	for (size_t i = 0; i < NR_SOFTIRQS; i++)
+		if (l->softirq_ns[i] > *ns) {
+			*ns = l->softirq_ns[i];
+			name = softirqs[i];
+		}
+	return name;
+}
+
+static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct loss l = loss_of(w, thread);
+	struct text *t = &f->verdict;
+	const char *name;
+	uint64_t ns, from_ns = w->irqs->first_ns > w->focus_ns ? w->irqs->first_ns : w->focus_ns;
+	struct sums s;
+
+	if (from_ns >= w->end_ns)
+		return 0;
+	sums_of(w, thread, from_ns, w->end_ns, &s);
+	if (l.ns < MIN_NS ||
+	    l.ns * (thread == w->asked ? SHARE_ASKED : SHARE_OTHERS) < s.ns[SPAN_RUN])
+		return 0;
+	f->score = why_ms(l.ns);
+	f->sure = SURE_CERTAIN;
+	why_who(w, thread, t);
+	text_str(t, " lost ");
+	why_time(t, l.ns);
+	text_str(t, " of the ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_fmt(t, " that it ran to interrupts on CPU %d", l.cpu);
+	t = finding_line(f, "served");
+	name = mostly(&l, &ns);
+	if (ns == l.hard_ns)
+		text_fmt(t, "%s ", name);
+	else
+		text_fmt(t, "softirq %s ", name);
+	why_time(t, ns);
+	text_fmt(t, ", %u %% of it\n", (unsigned)(100 * ns / l.ns));
+	return 0;
+}
+
+static bool can_irqs(const struct why *w)
+{
+	return w->irqs->recorded && why_can_switch(w);
+}
+
+const struct detector detect_irqs = {
+	.name = "interrupts", .per_thread = true, .find = find_irqs, .can = can_irqs};

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A control group that used up its CPU quota: its own counters prove it, the waits of its threads
+ * tell whom it hurt. Without a quota in the dump there is no such verdict. And whose memory limit a
+ * victim of the OOM killer met.
+ */
+#include "dump/view/why/why_impl.h"
+
+#include "dump/base/str.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+/* Shorter ones are on the way from one CPU to another, or behind somebody's slice. */
+#define THROTTLED_MIN (5 * MS)
+/* From what wait on the quota is to blame: of the thread that asked, of others. */
+#define WAIT_ASKED  (30 * MS)
+#define WAIT_OTHERS (100 * MS)
+
+/* What a thread lost: taken off the CPU while it could go on; and what the records miss of it. */
+struct throttled {
+	uint64_t ns, longest_ns, unknown_ns;
+	unsigned nr;
+};
+
+static struct throttled throttled(const struct why *w, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	struct throttled out = {0};
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
+
+		if (s->state == SPAN_UNKNOWN)
+			out.unknown_ns += ns;
+		if (s->state != SPAN_READY || !(s->flags & SPAN_PREEMPTED) || ns < THROTTLED_MIN)
+			continue;
+		out.nr++;
+		out.ns += ns;
+		out.longest_ns = ns > out.longest_ns ? ns : out.longest_ns;
+	}
+	return out;
+}
+
+/* The process is in it, or was when the ledger last looked. */
+static bool is_in(const struct why *w, const struct meta_cgroup *g, uint32_t pid, const char *path)
+{
+	size_t n = strlen(g->path);
+
+	for (uint32_t i = 0; i < g->f.nr_pids; i++)
+		if (meta_cgroup_pid(g, i) == pid)
+			return true;
+	/* Of a process that has ended: the path in a hierarchy of version 1 has names before it. */
+	if (path && *path != '/' && g->f.version == 1 && !strncmp(path, "cpu", 3))
+		path = strchr(path, '/');
+	return path && *path == '/' && n && !strncmp(path, g->path, n) &&
+	       (!path[n] || path[n] == '/');
+}
+
+/* The group above the thread that was throttled longest; NULL: none was. */
+static const struct meta_cgroup *quota_of(const struct why *w, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct fmt_task *task = people_task(w->people, t->tid, w->end_ns);
+	const char *path = task ? people_cgroup(w->people, task, w->end_ns) : NULL;
+	const struct meta_cgroup *best = NULL;
+
+	for (size_t i = 0; i < w->m->nr_cgroups; i++) {
+		const struct meta_cgroup *g = &w->m->cgroups[i];
+
+		if (!g->f.quota_ns || !g->f.nr_throttled || !is_in(w, g, t->pid, path))
+			continue;
+		if (!best || g->f.throttled_ns > best->f.throttled_ns)
+			best = g;
+	}
+	return best;
+}
+
+static int find_quota(struct why *w, uint32_t thread, struct finding *f)
+{
+	const struct meta_cgroup *g = quota_of(w, thread);
+	struct throttled q;
+	uint64_t lost_ns;
+	struct text *t;
+
+	if (!g)
+		return 0;
+	q = throttled(w, thread);
+	/* The group may have been throttled before the time that is looked at. */
+	lost_ns = q.ns + q.unknown_ns;
+	lost_ns = lost_ns < g->f.throttled_ns ? lost_ns : g->f.throttled_ns;
+	if (lost_ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS))
+		return 0;
+	/* Who may run so rarely waits longer for his turn, too. */
+	f->score = why_ms(q.ns > lost_ns ? q.ns : lost_ns) * 1.3;
+	f->sure = 2 * q.ns >= lost_ns ? SURE_CERTAIN : SURE_FAIRLY;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " was throttled for ");
+	text_str(t, q.ns >= lost_ns ? "" : "up to ");
+	why_time(t, lost_ns);
+	text_str(t, " of the last ");
+	why_time(t, why_focus_time(w));
+	text_str(t, ": its control group used up its CPU quota of ");
+	why_time(t, g->f.quota_ns);
+	text_str(t, " each ");
+	why_time(t, g->f.period_ns);
+	t = finding_line(f, "group");
+	text_safe(t, g->path, strlen(g->path));
+	text_fmt(t, " was throttled in %" PRIu64 " period%s, for ", g->f.nr_throttled,
+		 g->f.nr_throttled == 1 ? "" : "s");
+	why_time(t, g->f.throttled_ns);
+	text_str(t, g->f.flags & FMT_CGROUP_NEW ? " since it was made\n" : " of ");
+	if (!(g->f.flags & FMT_CGROUP_NEW)) {
+		why_time(t, g->f.at_ns - g->f.since_ns);
+		text_str(t, "\n");
+	}
+	if (q.nr) {
+		t = finding_line(f, "time");
+		text_fmt(t, "taken off the CPU %u time%s, for up to ", q.nr, q.nr == 1 ? "" : "s");
+		why_time(t, q.longest_ns);
+		text_str(t, "\n");
+	}
+	why_say_function(w, f, thread, w->focus_ns, w->end_ns);
+	if (q.nr)
+		why_say_before(w, f, thread);
+	return 0;
+}
+
+const struct detector detect_quota = {
+	.name = "cpu-quota", .per_thread = true, .find = find_quota, .can = why_can_switch};
+
+/* ---- memory ---- */
+
+void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
+{
+	const struct fmt_task *task = people_task(w->people, tid, ns);
+	const char *path = task ? people_cgroup(w->people, task, ns) : NULL;
+	const struct meta_cgroup *of = NULL, *any = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < w->m->nr_cgroups; i++) {
+		const struct meta_cgroup *g = &w->m->cgroups[i];
+
+		if (!g->f.memory_limit_bytes || !g->f.nr_oom_kills)
+			continue;
+		any = g;
+		nr++;
+		if (is_in(w, g, task ? task->pid : tid, path))
+			of = g;
+	}
+	if (!of && nr == 1)
+		of = any;
+	if (of) {
+		char limit[32];
+
+		text_str(t, ": control group ");
+		text_safe(t, of->path, strlen(of->path));
+		text_str(t, " reached its memory limit of ");
+		text_str(t, str_fmt_size(limit, sizeof(limit), of->f.memory_limit_bytes));
+	} else if (w->m->knows_cgroups && !nr) {
+		text_str(t, ": the machine had no memory left");
+	}
+}

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+/* One pass over a dump: the schedule, and the events of processes' lives. */
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/view/model/prefetch.h"
+#include "dump/view/print/fields.h"
+#include "dump/view/unwind/runtimes.h"
+#include "dump/view/unwind/stack.h"
+#include "dump/view/symbols/symbols.h"
+#include "dump/view/model/timeline.h"
+#include "dump/view/why/why_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much of the window before the trigger is looked at, unless told. */
+#define FOCUS_NS 1000000000ull
+/* Two channels record the same event one right after the other. */
+#define SAME_NS 20000
+/* Of a signal that is delivered: the first look at a cold stack takes longer, and no thread gets
+ * the same one again so soon. */
+#define SAME_DELIVERY_NS 500000
+
+static const struct {
+	const char *name;
+	enum life_kind kind;
+} lives[] = {
+	{"sched:sched_process_fork", LIFE_FORK}, {"sched:sched_process_exec", LIFE_EXEC},
+	{"sched:sched_process_exit", LIFE_EXIT}, {"signal:signal_generate", LIFE_SEND},
+	{"signal:signal_deliver", LIFE_DELIVER}, {"oom:mark_victim", LIFE_OOM},
+};
+
+static const struct {
+	const char *name;
+	enum counter counter;
+} counters[] = {
+	{"vmscan:mm_vmscan_direct_reclaim_begin", COUNT_RECLAIM},
+	{"vmscan:mm_vmscan_memcg_reclaim_begin", COUNT_RECLAIM},
+};
+
+/* What an event of meta is to us: a kind of life plus 1. */
+static uint8_t *life_kinds(struct why *w)
+{
+	uint8_t *kinds = calloc(w->m->nr_events + 1, 1);
+
+	for (size_t i = 0; kinds && i < w->m->nr_events; i++) {
+		const struct meta_event *e = &w->m->events[i];
+		const char *name = fields_name(w->fields, (uint32_t)e->attr.config);
+		bool in_rings;
+
+		if (e->f.id == UINT32_MAX)
+			continue;
+		in_rings = meta_in_rings(w->m, e);
+		w->counted[COUNT_FAULTS] |= in_rings && e->attr.type == PERF_TYPE_SOFTWARE &&
+					    e->attr.config >= PERF_COUNT_SW_PAGE_FAULTS &&
+					    e->attr.config <= PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+		if (e->attr.type != PERF_TYPE_TRACEPOINT || !name)
+			continue;
+		for (size_t k = 0; k < sizeof(lives) / sizeof(lives[0]); k++)
+			if (!strcmp(name, lives[k].name)) {
+				kinds[i] = (uint8_t)lives[k].kind + 1;
+				w->recorded[lives[k].kind] |= in_rings;
+			}
+		for (size_t k = 0; k < sizeof(counters) / sizeof(counters[0]); k++)
+			w->counted[counters[k].counter] |=
+				in_rings && !strcmp(name, counters[k].name);
+	}
+	return kinds;
+}
+
+static uint64_t number(const struct tpfields *tp, const char *name, struct bytes raw)
+{
+	const struct field *f = tpfields_find(tp, name, strlen(name));
+
+	return f ? field_number(f, raw) : 0;
+}
+
+static int add_life(struct why *w, enum life_kind kind, const struct timeline_record *rec)
+{
+	const struct tpfields *tp = fields_tracepoint(w->fields, (uint32_t)rec->event->attr.config);
+	struct bytes raw = rec->s.raw;
+	const struct fmt_task *task;
+	struct life l = {.ns = rec->time_ns,
+			 .tid = rec->tid,
+			 .kind = (uint8_t)kind,
+			 .of_trigger = rec->channel->of_trigger};
+	struct life *all = (struct life *)w->life.p;
+	uint64_t same_ns;
+
+	if (!tp)
+		return 0;
+	if (rec->s.have & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER))
+		l.chain = chains_add(w->chains, rec);
+	switch (kind) {
+	case LIFE_FORK:
+		l.tid = (uint32_t)number(tp, "parent_pid", raw);
+		l.other = (uint32_t)number(tp, "child_pid", raw);
+		task = people_task(w->people, l.other, l.ns);
+		l.is_thread = task && task->pid != l.other;
+		break;
+	case LIFE_SEND:
+		l.other = rec->tid;
+		l.tid = (uint32_t)number(tp, "pid", raw);
+		break;
+	case LIFE_DELIVER:
+		l.handled = number(tp, "sa_handler", raw) != 0;
+		break;
+	case LIFE_OOM:
+		l.tid = (uint32_t)number(tp, "pid", raw);
+		break;
+	default:
+		break;
+	}
+	l.sig = (int32_t)number(tp, "sig", raw);
+	l.code = (int32_t)number(tp, "code", raw);
+	/* The same once more, from another channel: that with a stack stays. */
+	same_ns = kind == LIFE_DELIVER ? SAME_DELIVERY_NS : SAME_NS;
+	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < same_ns;)
+		if (all[i].kind == l.kind && all[i].tid == l.tid && all[i].sig == l.sig &&
+		    all[i].other == l.other && all[i].handled == l.handled &&
+		    all[i].code == l.code) {
+			if (!all[i].chain)
+				all[i].chain = l.chain;
+			all[i].of_trigger |= l.of_trigger;
+			return 0;
+		}
+	return buf_put(&w->life, &l, sizeof(l));
+}
+
+/* By event. */
+struct wish {
+	uint8_t *kinds;
+	bool *events;
+	struct timeline_need *needs;
+};
+
+static void wish_free(struct wish *v)
+{
+	free(v->kinds);
+	free(v->events);
+	free(v->needs);
+}
+
+static int wish_make(struct why *w, struct wish *v)
+{
+	size_t nr = w->m->nr_events + 1;
+
+	v->kinds = life_kinds(w);
+	v->events = calloc(nr, sizeof(*v->events));
+	v->needs = calloc(nr, sizeof(*v->needs));
+	if (!v->kinds || !v->events || !v->needs)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->m->nr_events; i++) {
+		if (v->kinds[i])
+			v->needs[i] = TIMELINE_NEED_ALL;
+		v->events[i] = v->kinds[i] || w->also_all;
+		v->events[i] |= schedule_needs(w->sched, i, &v->needs[i]);
+		v->events[i] |= why_irqs_need(w, i, &v->needs[i]);
+	}
+	return 0;
+}
+
+static int feed(struct why *w, const struct wish *v, const struct timeline_record *rec)
+{
+	uint8_t kind = rec->event ? v->kinds[rec->event - w->m->events] : 0;
+	int rc = schedule_feed(w->sched, rec);
+
+	if (!rc && kind)
+		rc = add_life(w, kind - 1, rec);
+	if (!rc)
+		rc = why_irqs_feed(w, rec);
+	if (!rc && w->also)
+		rc = w->also(w->also_ctx, rec);
+	return rc;
+}
+
+static int pass(struct why *w, struct err *err)
+{
+	struct timeline_options opt = {
+		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = ahead_helpers()};
+	struct timeline_record rec;
+	struct timeline *t = NULL;
+	struct wish v = {0};
+	int rc = wish_make(w, &v);
+
+	opt.events = v.events;
+	opt.needs = v.needs;
+	rc = rc ? rc : timeline_open(w->r, w->m, &opt, &t, err);
+	while (!rc) {
+		rc = timeline_next(t, &rec, err);
+		if (rc <= 0)
+			break;
+		rc = feed(w, &v, &rec);
+	}
+	w->nr_bad_blocks += t ? timeline_nr_bad_blocks(t) : 0;
+	timeline_close(t);
+	wish_free(&v);
+	return rc ? rc : schedule_end(w->sched);
+}
+
+/* ---- what follows from it ---- */
+
+static int mark_kernel(struct why *w)
+{
+	size_t nr = schedule_nr_threads(w->sched);
+
+	w->is_kernel = calloc(nr + 1, 1);
+	if (!w->is_kernel)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t tid = schedule_thread(w->sched, i)->tid;
+		const struct fmt_task *t = people_task(w->people, tid, w->end_ns);
+
+		/* All of them are children of kthreadd, which is 2. */
+		w->is_kernel[i] = !tid || tid == 2 || (t && t->ppid == 2);
+	}
+	return 0;
+}
+
+bool why_is_kernel(const struct why *w, uint32_t thread)
+{
+	return w->is_kernel[thread];
+}
+
+void why_name(const struct why *w, uint32_t thread, struct text *t)
+{
+	const struct schedule_thread *s;
+
+	if (thread == NO_THREAD) {
+		text_str(t, "somebody");
+		return;
+	}
+	s = schedule_thread(w->sched, thread);
+	if (s->comm)
+		text_safe(t, s->comm, strlen(s->comm));
+	else
+		text_fmt(t, "thread %u", s->tid);
+}
+
+static bool is_one_of(const char *comm, const char *const *names)
+{
+	for (; comm && *names; names++)
+		if (!strcmp(comm, *names))
+			return true;
+	return false;
+}
+
+/*
+ * Whoever asked for the dump: the thread that started `ringback trigger` or sent the signal. A
+ * shell did it for somebody who is not in the dump.
+ */
+static uint32_t who_asked(const struct why *w)
+{
+	static const char *const tools[] = {"kill", "pkill", "killall", NULL};
+	static const char *const shells[] = {"bash", "sh",   "dash", "zsh",  "fish", "ksh",
+					     "tmux", "sshd", "sudo", "make", NULL};
+	uint32_t tid = w->m->trigger.tid ? w->m->trigger.tid : w->m->trigger.pid, thread;
+	const char *comm;
+
+	for (int i = 0; tid && i < 4; i++) {
+		/* The control socket's other end is a tool, whatever it is called. */
+		bool is_tool = !i && !strcmp(w->m->trigger_name, "manual");
+
+		comm = people_comm(w->people, tid, w->m->trigger.hit_ns);
+		if (is_one_of(comm, shells) || (comm && str_glob("*.sh", comm)))
+			return NO_THREAD;
+		thread = schedule_find(w->sched, tid);
+		if (thread != NO_THREAD && !is_tool && !is_one_of(comm, tools) &&
+		    !(comm && !strncmp(comm, "ringback", 8)))
+			return thread;
+		for (size_t k = why_nr_life(w); k-- > 0;)
+			if (why_life(w, k)->kind == LIFE_FORK && why_life(w, k)->other == tid) {
+				tid = why_life(w, k)->tid;
+				goto next;
+			}
+		return NO_THREAD;
+	next:;
+	}
+	return NO_THREAD;
+}
+
+/* --comm: the thread of that name with most to tell. */
+static uint32_t by_comm(const struct why *w)
+{
+	uint32_t best = NO_THREAD;
+	size_t most = 0;
+
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->sched, i);
+
+		if (t->comm && str_glob(w->opt->comm, t->comm) && t->nr > most) {
+			best = i;
+			most = t->nr;
+		}
+	}
+	return best;
+}
+
+/* Of a rule that left records or an interval, the thread is the one that met it; of others it may
+ * be a tool that somebody used. */
+static bool rule_knows(const struct why *w)
+{
+	bool knows = w->m->trigger_began_ns != 0;
+
+	for (size_t i = 0; i < w->m->nr_channels; i++)
+		knows |= w->m->channels[i].of_trigger;
+	return knows && w->m->trigger.tid;
+}
+
+static void set_focus(struct why *w)
+{
+	uint64_t hit = w->m->trigger.hit_ns;
+
+	schedule_window(w->sched, &w->from_ns, &w->to_ns);
+	if (!w->to_ns) {
+		w->to_ns = hit;
+		w->from_ns = hit > FOCUS_NS ? hit - FOCUS_NS : 0;
+	}
+	w->end_ns = hit > w->from_ns && hit < w->to_ns ? hit : w->to_ns;
+	w->focus_ns = w->end_ns - w->from_ns > FOCUS_NS ? w->end_ns - FOCUS_NS : w->from_ns;
+	if (why_interval(w) && w->m->trigger_began_ns < w->end_ns)
+		w->focus_ns =
+			w->m->trigger_began_ns > w->from_ns ? w->m->trigger_began_ns : w->from_ns;
+	if (w->opt->from_ns || w->opt->to_ns) {
+		w->focus_ns = w->opt->from_ns > w->from_ns ? w->opt->from_ns : w->from_ns;
+		if (w->opt->to_ns && w->opt->to_ns < w->to_ns)
+			w->end_ns = w->opt->to_ns;
+		if (w->focus_ns > w->end_ns)
+			w->focus_ns = w->end_ns;
+	}
+}
+
+/* What a rule saw of one thread is nothing that another did. */
+static void forget_rule(struct why *w)
+{
+	if (schedule_thread(w->sched, w->asked)->tid == w->m->trigger.tid)
+		return;
+	w->of_other = true;
+	w->met = false;
+	cause_free(&w->cause);
+	w->cause = (struct cause){.is_crash = false};
+	set_focus(w);
+}
+
+static int choose(struct why *w, struct err *err)
+{
+	const struct why_options *o = w->opt;
+
+	w->met = rule_knows(w);
+	w->asked = w->met ? schedule_find(w->sched, w->m->trigger.tid) : who_asked(w);
+	if (!o->tid && !o->comm)
+		return 0;
+	w->by_option = true;
+	w->asked = o->tid ? schedule_find(w->sched, o->tid) : by_comm(w);
+	if (w->asked != NO_THREAD) {
+		forget_rule(w);
+		return 0;
+	}
+	err_set(err, -ENOENT, "the dump has nothing on that thread in its window");
+	err_hint(err, "ringback report says who is in it");
+	return -ENOENT;
+}
+
+/* The rings of rare events reach further back than others, unless there were many. */
+static void set_life(struct why *w)
+{
+	for (size_t i = 0; i < w->m->nr_windows; i++) {
+		const struct fmt_window *win = &w->m->windows[i];
+		uint64_t from = win->overwritten_bytes ? win->first_ns : win->armed_ns;
+		bool lives_here = false;
+
+		for (size_t k = 0; k < w->m->nr_events && meta_is_ring(win); k++) {
+			const struct meta_event *e = &w->m->events[k];
+			const char *name = fields_name(w->fields, (uint32_t)e->attr.config);
+
+			lives_here |= e->f.channel == win->channel && name &&
+				      !strcmp(name, "sched:sched_process_fork");
+		}
+		if (lives_here && !(win->flags & FMT_WINDOW_OFFLINE) && from > w->life_ns)
+			w->life_ns = from;
+	}
+}
+
+/* How much time one sample stands for. */
+static void measure_samples(struct why *w)
+{
+	for (size_t i = 0; i < w->m->nr_events; i++) {
+		const struct perf_event_attr *a = &w->m->events[i].attr;
+
+		if (!meta_in_rings(w->m, &w->m->events[i]))
+			continue;
+		if (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_CPU_CLOCK)
+			w->sample_period_ns =
+				a->freq ? 1000000000ull / (a->sample_freq | !a->sample_freq)
+					: a->sample_period;
+	}
+	w->has_samples = schedule_nr_samples(w->sched) > 0;
+	for (uint32_t id = 1; id <= chains_nr(w->chains) && !w->has_names; id++) {
+		struct chain c = chains_get(w->chains, id);
+
+		for (size_t i = 0; i < c.nr; i++)
+			w->has_names |= c.frames[i].function != NULL;
+	}
+}
+
+static int read_runtimes(struct why *w, struct err *err)
+{
+	int rc = runtimes_new(w->people, &w->runtimes, err);
+
+	for (size_t i = 0; !rc && i < schedule_nr_samples(w->sched); i++) {
+		const struct schedule_sample *s = schedule_sample(w->sched, i);
+
+		runtimes_add(w->runtimes, schedule_thread(w->sched, s->thread)->pid,
+			     chains_get(w->chains, s->chain));
+	}
+	return rc;
+}
+
+int why_load(struct why *w, struct err *err)
+{
+	struct people_counts counts;
+	int rc = people_load(w->r, &w->people, err);
+
+	rc = rc ? rc : symbols_load(w->r, w->people, &w->symbols, err);
+	rc = rc ? rc : fields_new(w->m, &w->fields, err);
+	rc = rc ? rc : stacks_new(w->m, w->people, w->symbols, &w->stacks, err);
+	rc = rc ? rc : chains_new(w->stacks, &w->chains, err);
+	rc = rc ? rc : schedule_new(w->m, w->fields, w->people, w->chains, &w->sched, err);
+	rc = rc ? rc : why_irqs_new(w);
+	rc = rc ? rc : pass(w, err);
+	rc = rc ? rc : cause_find(w->r, w->m, w->people, w->fields, w->stacks, &w->cause, err);
+	if (rc)
+		return rc;
+	people_counts(w->people, &counts);
+	w->nr_bad_blocks += counts.nr_broken;
+	set_focus(w);
+	set_life(w);
+	rc = mark_kernel(w);
+	rc = rc ? rc : path_mark(w);
+	if (rc)
+		return err_set(err, rc, "out of memory");
+	measure_samples(w);
+	rc = read_runtimes(w, err);
+	return rc ? rc : choose(w, err);
+}
+
+void why_unload(struct why *w)
+{
+	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
+		finding_free((struct finding *)w->findings.p + i);
+	why_irqs_free(w->irqs);
+	runtimes_free(w->runtimes);
+	cause_free(&w->cause);
+	buf_free(&w->life);
+	buf_free(&w->findings);
+	path_free(&w->path);
+	free(w->is_kernel);
+	free(w->by_thread);
+	schedule_free(w->sched);
+	chains_free(w->chains);
+	stacks_free(w->stacks);
+	fields_free(w->fields);
+	symbols_free(w->symbols);
+	people_free(w->people);
+}

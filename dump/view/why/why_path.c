@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where a thread's time went, through those that it waited for. Backwards: while it ran, could run
+ * or slept by itself, the time is its own. Where another thread woke it, the time of its sleep is
+ * what that one did meanwhile, back to the beginning of the sleep; and so on through whoever woke
+ * that one.
+ *
+ *	checkout  run├─ sleep ──────────────────────────┤run      path, newest first:
+ *	bank               ├ ready ┤ run ───────────────┤wakes    checkout run, bank run, bank
+ * ready, sleep ─┤                                      bank asleep, checkout run
+ */
+#include "dump/view/why/why_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer chains of wake-ups exist; what is deeper counts as the deepest's own. */
+#define MAX_DEPTH 12
+/* A path that changes between threads so often is busy, not stuck. */
+#define MAX_PIECES (1u << 20)
+
+struct level {
+	uint32_t thread;
+	uint64_t floor_ns;
+};
+
+struct walker {
+	const struct why *w;
+	struct level levels[MAX_DEPTH + 1];
+	unsigned depth;
+	uint64_t at_ns;
+	struct path *out;
+};
+
+/*
+ * An interrupt runs on top of whoever is there: what that thread has to do with it is unknown, but
+ * for softirqs: what a thread sends over a local socket arrives in a softirq on top of itself. So
+ * one that is met there again and again, and more than all others (of `all`), is the sender. A
+ * timer's softirq has nothing to do with it, however often.
+ */
+static bool is_by_thread(const struct why *w, const struct span *s, const uint32_t *often,
+			 uint32_t all)
+{
+	if (s->by == NO_THREAD || !s->by || s->flags & (SPAN_HARDIRQ | SPAN_OPEN) ||
+	    why_is_kernel(w, s->by))
+		return false;
+	return !(s->flags & SPAN_SOFTIRQ) ||
+	       (often[s->by] >= 3 && 2 * often[s->by] > all && !chain_in(w, s->by_chain, IN_TIMER));
+}
+
+int path_mark(struct why *w)
+{
+	uint32_t *often = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*often));
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < schedule_nr_threads(w->sched); i++)
+		nr += schedule_thread(w->sched, i)->nr;
+	w->by_thread = calloc(nr + 1, 1);
+	if (!often || !w->by_thread) {
+		free(often);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->sched, i);
+		const struct span *s = schedule_span(w->sched, t->first);
+		uint32_t all = 0;
+
+		for (size_t k = 0; k < t->nr; k++)
+			if (s[k].by != NO_THREAD &&
+			    (s[k].flags & (SPAN_HARDIRQ | SPAN_SOFTIRQ)) == SPAN_SOFTIRQ) {
+				often[s[k].by]++;
+				all++;
+			}
+		for (size_t k = 0; k < t->nr; k++)
+			w->by_thread[t->first + k] = is_by_thread(w, &s[k], often, all);
+		for (size_t k = 0; k < t->nr; k++)
+			if (s[k].by != NO_THREAD)
+				often[s[k].by] = 0;
+	}
+	free(often);
+	return 0;
+}
+
+bool path_woken_by_thread(const struct why *w, const struct span *s)
+{
+	return w->by_thread[s - schedule_span(w->sched, 0)];
+}
+
+static int add(struct walker *k, const struct span *s, enum lost_kind kind, uint64_t from_ns)
+{
+	struct piece p = {
+		.from_ns = from_ns,
+		.to_ns = k->at_ns,
+		.thread = k->levels[k->depth].thread,
+		.chain = s ? s->chain : CHAIN_NONE,
+		.kind = (uint8_t)kind,
+		.depth = (uint8_t)k->depth,
+	};
+
+	k->at_ns = from_ns;
+	if (p.from_ns == p.to_ns)
+		return 0;
+	return buf_put(&k->out->pieces, &p, sizeof(p));
+}
+
+static bool on_path(const struct walker *k, uint32_t thread)
+{
+	for (unsigned i = 0; i <= k->depth; i++)
+		if (k->levels[i].thread == thread)
+			return true;
+	return false;
+}
+
+static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
+{
+	bool can_follow = k->depth < MAX_DEPTH && path_woken_by_thread(k->w, s) &&
+			  !on_path(k, s->by) && s->to_ns <= k->at_ns;
+
+	if (can_follow) {
+		k->levels[++k->depth] = (struct level){s->by, from_ns};
+		return 0;
+	}
+	if (s->state == SPAN_BLOCKED)
+		return add(k, s, LOST_BLOCKED, from_ns);
+	if (s->flags & SPAN_OPEN)
+		return add(k, s, LOST_OPEN, from_ns);
+	return add(k, s, s->by == NO_THREAD ? LOST_UNKNOWN : LOST_IDLE, from_ns);
+}
+
+static int step(struct walker *k)
+{
+	struct level *l = &k->levels[k->depth];
+	const struct span *s = schedule_at(k->w->sched, l->thread, k->at_ns - 1);
+	uint64_t from_ns;
+
+	if (!s)
+		return add(k, NULL, LOST_UNKNOWN, l->floor_ns);
+	from_ns = s->from_ns > l->floor_ns ? s->from_ns : l->floor_ns;
+	switch (s->state) {
+	case SPAN_RUN:
+		return add(k, s, LOST_RUN, from_ns);
+	case SPAN_READY:
+		/* Before it was started it was its parent's doing. */
+		if (s->flags & SPAN_FORKED && s->from_ns >= l->floor_ns && !on_path(k, s->by)) {
+			int rc = add(k, s, LOST_READY, from_ns);
+
+			l->thread = s->by;
+			return rc;
+		}
+		return add(k, s, LOST_READY, from_ns);
+	case SPAN_STOPPED:
+		return add(k, s, LOST_STOPPED, from_ns);
+	case SPAN_UNKNOWN:
+		return add(k, s, LOST_UNKNOWN, from_ns);
+	default:
+		return step_asleep(k, s, from_ns);
+	}
+}
+
+int path_walk(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+	      struct path *out)
+{
+	struct walker k = {.w = w, .at_ns = to_ns, .out = out};
+	int rc = 0;
+
+	k.levels[0] = (struct level){thread, from_ns};
+	out->pieces.len = 0;
+	while (!rc && path_nr(out) < MAX_PIECES) {
+		if (k.at_ns > k.levels[k.depth].floor_ns)
+			rc = step(&k);
+		else if (k.depth)
+			k.depth--;
+		else
+			break;
+	}
+	return rc;
+}
+
+int path_of(struct why *w, uint32_t thread)
+{
+	int rc;
+
+	if (w->path_thread == thread)
+		return 0;
+	rc = path_walk(w, thread, w->focus_ns, w->end_ns, &w->path);
+	w->path_thread = rc ? NO_THREAD : thread;
+	return rc;
+}
+
+void path_free(struct path *p)
+{
+	buf_free(&p->pieces);
+}

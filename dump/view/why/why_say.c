@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The verdict in words and as JSON. The first line is a sentence that can be read out to somebody;
+ * what follows is what it rests on, how sure it is, and what was not recorded.
+ */
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/view/info/info.h"
+#include "dump/view/base/json.h"
+#include "dump/view/unwind/runtimes.h"
+#include "dump/view/why/why_impl.h"
+
+#include <string.h>
+
+#define MS 1000000ull
+
+#define MAX_LINES   15
+#define LABEL_WIDTH 10
+/* Another finding is worth a line when it cost this share of the first. */
+#define ALSO_SHARE 0.25
+
+static const char *const sure_words[] = {
+	[SURE_GUESS] = "a guess",
+	[SURE_FAIRLY] = "fairly",
+	[SURE_CERTAIN] = "very",
+};
+
+static const struct finding *finding_nth(const struct why *w, size_t i)
+{
+	return (const struct finding *)w->findings.p + i;
+}
+
+static size_t nr_findings(const struct why *w)
+{
+	return w->findings.len / sizeof(struct finding);
+}
+
+/* The best of the others that is something else: not the same trouble of another thread. */
+static const struct finding *also(const struct why *w)
+{
+	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL;
+
+	for (size_t i = 1; i < nr_findings(w); i++) {
+		const struct finding *f = finding_nth(w, i);
+
+		if (f->score < best->score * ALSO_SHARE && best->score < 1e6)
+			return NULL;
+		if (f->by != best->by && f->victim != best->victim)
+			return f;
+	}
+	return NULL;
+}
+
+/* ---- what was not recorded ---- */
+
+/* A window that is shorter has nothing that is called usual, and may not hold the trouble at all.
+ */
+#define SHORT_WINDOW (300 * MS)
+
+static void put_missing(struct text *t, const char *what)
+{
+	text_str(t, t->b.len ? "; " : "");
+	text_str(t, what);
+}
+
+static uint64_t nr_lost(const struct why *w)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < w->m->nr_windows; i++)
+		if (meta_is_ring(&w->m->windows[i]))
+			lost += w->m->windows[i].lost;
+	return lost;
+}
+
+/* Sleeps that ended and nobody was seen to end them: events of idle CPUs are missing. */
+static bool many_guessed(const struct why *w)
+{
+	size_t guessed = 0, all = 0;
+
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->sched, i);
+
+		for (size_t k = 0; k < t->nr; k++) {
+			const struct span *s = schedule_span(w->sched, t->first + k);
+
+			all += s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED;
+			guessed += (s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED) &&
+				   s->flags & SPAN_GUESSED;
+		}
+	}
+	return 5 * guessed > all;
+}
+
+static bool has_wrapped(const struct why *w)
+{
+	for (size_t i = 0; i < w->m->nr_windows; i++)
+		if (w->m->windows[i].overwritten_bytes)
+			return true;
+	return false;
+}
+
+/* Of those that the verdict is about, the first that keeps the names of its code to itself. */
+static void missing_names(const struct why *w, const struct finding *best, struct text *t)
+{
+	const uint32_t whom[] = {w->asked, best ? best->victim : NO_THREAD,
+				 best ? best->culprit : NO_THREAD};
+	struct text said = TEXT_INIT(NULL);
+
+	for (size_t i = 0; i < sizeof(whom) / sizeof(whom[0]); i++) {
+		if (whom[i] == NO_THREAD ||
+		    !runtimes_say(w->runtimes, schedule_thread(w->sched, whom[i])->pid, &said))
+			continue;
+		put_missing(t, "");
+		text_put(t, said.b.p, said.b.len);
+		break;
+	}
+	text_free(&said);
+}
+
+static void missing(const struct why *w, const struct finding *best, struct text *t)
+{
+	if (nr_lost(w))
+		text_fmt(t, "%llu record%s %s lost", (unsigned long long)nr_lost(w),
+			 str_plural(nr_lost(w)), str_were(nr_lost(w)));
+	if (w->nr_bad_blocks)
+		put_missing(t, "parts of the dump cannot be read");
+	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
+		put_missing(t, has_wrapped(w) ? "what was before: the rings were too small for so "
+						"many events (-m 16M)"
+			       : w->m->trigger.nr > 1
+				       ? "what was before: it is in the dump before this one"
+				       : "what was before: recording had just begun");
+	if (!schedule_has_switches(w->sched))
+		put_missing(t, "who ran and waited (--preset default)");
+	else if (!schedule_has_wakings(w->sched))
+		put_missing(t, "who woke whom (sched:sched_waking)");
+	else if (many_guessed(w))
+		put_missing(t, "many wake-ups by interrupts, where CPUs were idle");
+	if (!w->has_samples)
+		put_missing(t, "where threads ran (cpu-clock samples)");
+	else if (!w->has_names)
+		put_missing(t, "names of functions");
+	missing_names(w, best, t);
+	if (best && best->more)
+		put_missing(t, best->more);
+	else if (schedule_has_switches(w->sched) && !schedule_has_stacks(w->sched))
+		put_missing(t, "where threads went to sleep (--preset waits)");
+	if (!t->b.len)
+		text_str(t, "nothing that would be needed");
+}
+
+/* ---- words ---- */
+
+static void put_label(struct text *t, const char *label, size_t n)
+{
+	text_put(t, label, n);
+	text_fill(t, ' ', n < LABEL_WIDTH ? LABEL_WIDTH - (int)n : 1);
+}
+
+static void label(struct text *t, const char *s)
+{
+	put_label(t, s, strlen(s));
+}
+
+/* "label\ttext\n" lines of a finding; as many as there is room for. */
+static void put_lines(const struct finding *f, unsigned room, struct text *t)
+{
+	const char *p = (const char *)f->lines.b.p;
+	const char *end = p ? p + f->lines.b.len : NULL;
+
+	for (; p < end && room; room--) {
+		const char *tab = memchr(p, '\t', (size_t)(end - p));
+		const char *line = memchr(p, '\n', (size_t)(end - p));
+
+		if (!tab || !line || tab > line)
+			return;
+		put_label(t, p, (size_t)(tab - p));
+		text_put(t, tab + 1, (size_t)(line - tab));
+		p = line + 1;
+	}
+}
+
+/* The focus is that of a rule that knows when it began. */
+static bool is_interval(const struct why *w)
+{
+	return why_interval(w) && w->focus_ns == w->m->trigger_began_ns;
+}
+
+#define RULE_WIDTH 100
+
+/* What was written to a file is long, and what people look for. */
+static bool is_line(const char *saw)
+{
+	return !strncmp(saw, "line=", 5);
+}
+
+/* The rule and what it saw, as far as a line goes; of who asked by hand there is nothing to say. */
+static void put_rule(const struct why *w, struct text *t)
+{
+	const struct meta *m = w->m;
+	size_t len = strlen(m->trigger_rule), shown = 0;
+
+	if (!m->nr_saw || !strcmp(m->trigger_rule, "manual"))
+		return;
+	label(t, "rule");
+	text_safe(t, m->trigger_rule, len < RULE_WIDTH ? len : RULE_WIDTH);
+	for (size_t i = 0; i < m->nr_saw; i++) {
+		/* The file is in the rule. */
+		if (!strncmp(m->saw[i], "file=", 5) || is_line(m->saw[i]))
+			continue;
+		len += strlen(m->saw[i]) + 2;
+		if (len > RULE_WIDTH)
+			break;
+		text_str(t, shown++ ? ", " : ": ");
+		text_safe(t, m->saw[i], strlen(m->saw[i]));
+	}
+	text_char(t, '\n');
+	for (size_t i = 0; i < m->nr_saw; i++) {
+		if (!is_line(m->saw[i]))
+			continue;
+		label(t, "line");
+		text_safe(t, m->saw[i] + 5, strlen(m->saw[i]) - 5);
+		text_char(t, '\n');
+	}
+}
+
+/* What the rule saw in one line, unless the verdict is that crash: then it says it all. */
+static void put_cause(const struct why *w, const struct finding *best, struct text *t)
+{
+	const struct cause *c = &w->cause;
+
+	if (w->of_other || (c->is_crash && best && best->by == &detect_crash))
+		return;
+	put_rule(w, t);
+	if (c->took.b.len) {
+		label(t, "took");
+		text_put(t, c->took.b.p, c->took.b.len);
+		text_char(t, '\n');
+	}
+	if (!c->stack.b.len)
+		return;
+	label(t, c->is_crash ? "crashed" : "in");
+	text_put(t, c->stack.b.p, c->stack.b.len);
+	text_char(t, '\n');
+}
+
+static void put_what(const struct why *w, struct text *t)
+{
+	label(t, "looked at");
+	if (is_interval(w)) {
+		text_str(t, "the ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " that it took, of ");
+	} else if (why_is_cut(w)) {
+		text_str(t, "the last ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " of the ");
+		why_time(t, why_interval(w));
+		text_str(t, " that it took, of ");
+	} else {
+		text_str(t, w->whole ? "the whole " : "the last ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " before the trigger, of ");
+	}
+	why_time(t, w->end_ns - w->from_ns);
+	text_str(t, " recorded");
+	info_joined(w->m, t);
+	if (w->asked != NO_THREAD) {
+		text_str(t, w->by_option ? "; as told, at "
+			    : w->met	 ? "; the rule was met by "
+					 : "; the dump was asked for by ");
+		why_who(w, w->asked, t);
+	}
+	text_char(t, '\n');
+}
+
+/* What the machine did, when there is nothing to say of it. */
+static void put_usual(const struct why *w, struct text *t)
+{
+	struct {
+		uint32_t thread;
+		uint64_t ns;
+	} top[3] = {{0, 0}};
+	uint64_t total = 0, worst = 0, focus = w->end_ns - w->focus_ns;
+	uint32_t who = NO_THREAD;
+
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		struct sums s;
+		size_t k;
+
+		sums_of(w, i, w->focus_ns, w->end_ns, &s);
+		total += s.ns[SPAN_RUN];
+		if (s.longest_ns[SPAN_READY] > worst) {
+			worst = s.longest_ns[SPAN_READY];
+			who = i;
+		}
+		for (k = 0; k < 3 && s.ns[SPAN_RUN] <= top[k].ns; k++)
+			;
+		if (k == 3)
+			continue;
+		memmove(&top[k + 1], &top[k], (2 - k) * sizeof(top[0]));
+		top[k].thread = i;
+		top[k].ns = s.ns[SPAN_RUN];
+	}
+	if (!focus || !schedule_nr_cpus(w->sched) || !schedule_has_switches(w->sched))
+		return;
+	label(t, "cpu");
+	if (schedule_lacks_cpus(w->sched))
+		text_str(t, "of the recorded CPUs");
+	else if (schedule_is_partial(w->sched))
+		text_str(t, "of the recorded threads");
+	else
+		text_fmt(t, "%.0f %% of %zu CPU%s busy",
+			 100.0 * (double)total / (double)focus / (double)schedule_nr_cpus(w->sched),
+			 schedule_nr_cpus(w->sched), str_plural(schedule_nr_cpus(w->sched)));
+	for (size_t k = 0; k < 3 && top[k].ns; k++) {
+		text_str(t, k ? ", " : ": ");
+		why_who(w, top[k].thread, t);
+		text_char(t, ' ');
+		why_time(t, top[k].ns);
+	}
+	text_char(t, '\n');
+	if (who == NO_THREAD)
+		return;
+	label(t, "waits");
+	text_str(t, "longest for a CPU: ");
+	why_who(w, who, t);
+	text_char(t, ' ');
+	why_time(t, worst);
+	text_char(t, '\n');
+}
+
+static void put_verdict(const struct why *w, const struct finding *best, struct text *t)
+{
+	if (best) {
+		text_put(t, best->verdict.b.p, best->verdict.b.len);
+	} else if (!schedule_has_switches(w->sched)) {
+		text_str(t, "no verdict: who ran and who waited was not recorded");
+	} else {
+		text_str(t, "nothing unusual in the ");
+		text_str(t, is_interval(w) ? "" : w->whole ? "whole " : "last ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, is_interval(w) ? " that it took" : " before the trigger");
+	}
+}
+
+/* How sure it is: never more than the records can prove. */
+static void put_sure(const struct why *w, const struct finding *best, struct text *t)
+{
+	if (why_is_cut(w)) {
+		text_str(t, "partly: ");
+		why_time(t, w->end_ns - w->focus_ns);
+		text_str(t, " of ");
+		why_time(t, why_interval(w));
+		text_str(t, " recorded\n");
+		return;
+	}
+	text_str(t, sure_words[best->sure]);
+	text_str(t, best->sure == SURE_CERTAIN	? ": all of it was measured\n"
+		    : best->sure == SURE_FAIRLY ? ": most of it was measured, the rest follows\n"
+						: ": it fits, and nothing else does better\n");
+}
+
+int why_say(const struct why *w, FILE *out)
+{
+	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more = also(w);
+	struct text t = TEXT_INIT(out), gone = TEXT_INIT(NULL);
+	int rc;
+
+	missing(w, best, &gone);
+	text_str(&t, w->opt->color ? "\x1b[1m" : "");
+	put_verdict(w, best, &t);
+	text_str(&t, w->opt->color ? "\x1b[0m\n" : "\n");
+	put_cause(w, best, &t);
+	if (best) {
+		/* The verdict, and seven lines besides. */
+		put_lines(best, MAX_LINES - 8, &t);
+		label(&t, "sure");
+		put_sure(w, best, &t);
+	} else {
+		put_usual(w, &t);
+	}
+	if (more) {
+		label(&t, "also");
+		text_put(&t, more->verdict.b.p, more->verdict.b.len);
+		text_char(&t, '\n');
+	}
+	put_what(w, &t);
+	label(&t, "not seen");
+	text_put(&t, gone.b.p, gone.b.len);
+	text_char(&t, '\n');
+	text_free(&gone);
+	rc = text_flush(&t);
+	text_free(&t);
+	return rc;
+}
+
+/* ---- JSON ---- */
+
+static void json_thread(const struct why *w, struct json *j, const char *key, uint32_t tid)
+{
+	const char *comm = people_comm(w->people, tid, w->end_ns);
+	const struct fmt_task *task = people_task(w->people, tid, w->end_ns);
+
+	if (!tid) {
+		json_cstr(j, key, NULL);
+		return;
+	}
+	json_open(j, key, '{');
+	json_u64(j, "tid", tid);
+	if (task)
+		json_u64(j, "pid", task->pid);
+	else
+		json_cstr(j, "pid", NULL);
+	json_cstr(j, "comm", comm);
+	json_close(j, '}');
+}
+
+/* Made texts are safe for a terminal and plain; as JSON they still need quoting. */
+static void json_text(struct json *j, const char *key, const struct text *t)
+{
+	if (t->b.len)
+		json_str(j, key, (const char *)t->b.p, t->b.len);
+	else
+		json_cstr(j, key, NULL);
+}
+
+static void json_lines(struct json *j, const struct finding *f)
+{
+	const char *p = (const char *)f->lines.b.p;
+	const char *end = p ? p + f->lines.b.len : NULL;
+
+	json_open(j, "evidence", '[');
+	while (p < end) {
+		const char *tab = memchr(p, '\t', (size_t)(end - p));
+		const char *line = memchr(p, '\n', (size_t)(end - p));
+
+		if (!tab || !line || tab > line)
+			break;
+		json_open(j, NULL, '{');
+		json_str(j, "label", p, (size_t)(tab - p));
+		json_str(j, "text", tab + 1, (size_t)(line - tab - 1));
+		json_close(j, '}');
+		p = line + 1;
+	}
+	json_close(j, ']');
+}
+
+static void json_brief(const struct why *w, struct json *j, const struct finding *f)
+{
+	json_cstr(j, "kind", f->by->name);
+	json_text(j, "verdict", &f->verdict);
+	json_u64(j, "weight", (uint64_t)f->score);
+	json_thread(w, j, "thread", f->victim_tid);
+}
+
+static void json_finding(const struct why *w, struct json *j, const struct finding *f)
+{
+	static const char *const sure[] = {"guess", "fairly", "very"};
+
+	json_brief(w, j, f);
+	json_cstr(j, "sure", why_is_cut(w) ? "partly" : sure[f->sure]);
+	json_thread(w, j, "culprit", f->culprit_tid);
+	json_text(j, "function", &f->function);
+	json_lines(j, f);
+}
+
+static int64_t relative(const struct why *w, uint64_t ns)
+{
+	return (int64_t)(ns - w->m->trigger.hit_ns);
+}
+
+int why_say_json(const struct why *w, FILE *out)
+{
+	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL;
+	struct text t = TEXT_INIT(out), gone = TEXT_INIT(NULL), verdict = TEXT_INIT(NULL);
+	struct json j = {.t = &t};
+	int rc;
+
+	missing(w, best, &gone);
+	put_verdict(w, best, &verdict);
+	json_open(&j, NULL, '{');
+	if (best) {
+		json_finding(w, &j, best);
+	} else {
+		json_cstr(&j, "kind", "none");
+		json_text(&j, "verdict", &verdict);
+	}
+	json_i64(&j, "from", relative(w, w->focus_ns));
+	json_i64(&j, "to", relative(w, w->end_ns));
+	json_i64(&j, "recorded_from", relative(w, w->from_ns));
+	json_thread(w, &j, "asked_by",
+		    w->asked == NO_THREAD ? 0 : schedule_thread(w->sched, w->asked)->tid);
+	json_text(&j, "not_recorded", &gone);
+	json_open(&j, "also", '[');
+	for (size_t i = 1; i < nr_findings(w) && i < 10; i++) {
+		json_open(&j, NULL, '{');
+		json_brief(w, &j, finding_nth(w, i));
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_close(&j, '}');
+	text_char(&t, '\n');
+	rc = text_flush(&t);
+	rc = rc ? rc : verdict.rc ? verdict.rc : gone.rc;
+	text_free(&t);
+	text_free(&gone);
+	text_free(&verdict);
+	return rc;
+}

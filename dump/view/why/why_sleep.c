@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How a sleep is told: where the thread slept and what for, and who ended it. A call may sleep
+ * several times, as one that a timer interrupts to look for deadlocks: each sleep is a piece, and
+ * whoever ended the last one ended the call.
+ */
+#include "dump/base/signame.h"
+#include "dump/base/str.h"
+#include "dump/view/why/why_impl.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* Callers that are shown: the first says what for, the others where that belongs to. */
+#define MAX_CALLERS 3
+/* A piece of a call's sleep that is worth a mention; how many are. */
+#define SMALL	   20
+#define MAX_PIECES 4
+/* A signal is made right before the wake-up that it causes. */
+#define SIGNAL_NS 50000
+
+/* ---- where ---- */
+
+/*
+ * Functions that wait for whatever their caller wants: system calls, what the C library and
+ * well-known libraries and servers have around them.
+ */
+static const char *const wrappers[] = {
+	"*epoll_*wait*",
+	"*poll",
+	"*ppoll*",
+	"*select",
+	"*select_impl",
+	"*nanosleep*",
+	"*usleep*",
+	"sleep",
+	"*_sleep",
+	"*sleep_for*",
+	"*sleep_until*",
+	"*cond_*wait*",
+	"*sem_*wait*",
+	"*sema_*wait*",
+	"*mutex*lock*",
+	"*lll_*lock*",
+	"*futex*",
+	"*semaphore_p",
+	"*Semaphore*",
+	"WaitLatch*",
+	"WaitEventSet*",
+	"*rwlock*",
+	"*Condition*wait*",
+	"*condition_variable*wait*",
+	"*park_*",
+	"uv__io_poll",
+	"aeApiPoll",
+	"g_main_context_*",
+	"pause",
+	"*wait4*",
+	"*waitpid*",
+	"*syscall",
+	"read",
+	"__read*",
+	"recv*",
+	"__libc_recv*",
+	"*accept*",
+	"__clock_*",
+	"__GI_*",
+};
+
+bool why_is_wrapper(const char *function)
+{
+	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
+		if (str_glob(wrappers[i], function))
+			return true;
+	return false;
+}
+
+static bool names_a_caller(const struct chain *c, size_t i)
+{
+	const struct chain_frame *f = &c->frames[i];
+
+	return !f->kernel && f->function && !(f->inlined && i + 1 < c->nr) &&
+	       !why_is_common(f->image) && !why_is_wrapper(f->function);
+}
+
+/* "ProcSleep() < LockAcquire()": the first becomes the finding's function if it has none. */
+static void put_callers(const struct why *w, struct finding *f, uint32_t chain, struct text *t)
+{
+	struct chain c = chains_get(w->chains, chain);
+	const struct chain_frame *own = chain_own(w, chain);
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < c.nr && nr < MAX_CALLERS; i++) {
+		if (!names_a_caller(&c, i))
+			continue;
+		text_str(t, nr++ ? " < " : ", called by ");
+		why_function(&c.frames[i], t);
+		if (!f->function.b.len)
+			why_function(&c.frames[i], &f->function);
+	}
+	if (nr || !own || !own->function)
+		return;
+	text_str(t, ", called by ");
+	why_function(own, t);
+	if (!f->function.b.len)
+		why_function(own, &f->function);
+}
+
+bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label)
+{
+	const char *syscall = chain_syscall(w, chain);
+	const struct chain_frame *own = chain_own(w, chain);
+	struct text *t;
+
+	if (!syscall && !(own && own->function))
+		return false;
+	t = finding_line(f, label);
+	text_str(t, "it slept");
+	if (syscall) {
+		text_str(t, " in ");
+		text_safe(t, syscall, strlen(syscall));
+		text_str(t, "()");
+	}
+	put_callers(w, f, chain, t);
+	text_str(t, "\n");
+	return true;
+}
+
+/* ---- until when ---- */
+
+/* The signal that ended a sleep; NULL: none did. */
+static const struct life *signal_at(const struct why *w, const struct span *s)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, s->thread);
+
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		if (l->kind == LIFE_SEND && (l->tid == t->tid || l->tid == t->pid) &&
+		    l->ns <= s->to_ns + SIGNAL_NS && l->ns + SIGNAL_NS >= s->to_ns)
+			return l;
+	}
+	return NULL;
+}
+
+static void put_signal(const struct why *w, const struct life *l, struct text *t)
+{
+	const char *comm = people_comm(w->people, l->other, l->ns);
+	char name[32];
+
+	text_str(t, signame(l->sig, name, sizeof(name)));
+	if (l->code == SI_TIMER || (l->sig == SIGALRM && l->code == SI_KERNEL)) {
+		text_str(t, " of a timer");
+	} else if (l->code <= 0) {
+		text_str(t, " from ");
+		if (comm)
+			text_safe(t, comm, strlen(comm));
+		text_fmt(t, " (%u)", l->other);
+	}
+}
+
+/* What ended a sleep: "postgres (1196) woke it", "a timer". */
+static void put_end(const struct why *w, const struct span *s, struct text *t)
+{
+	const struct life *l = signal_at(w, s);
+
+	if (l)
+		put_signal(w, l, t);
+	else if (s->by == NO_THREAD)
+		text_str(t, "a wake-up that was not recorded");
+	else if (chain_in(w, s->by_chain, IN_TIMER))
+		text_str(t, "a timer");
+	else if (!s->by || s->flags & SPAN_HARDIRQ)
+		text_str(t, s->by_chain == CHAIN_NONE ? "a timer or a device" : "a device");
+	else if (path_woken_by_thread(w, s) || why_is_kernel(w, s->by))
+		why_who(w, s->by, t);
+	else
+		text_str(t, "the network or a timer");
+}
+
+static bool is_sleep(const struct span *s)
+{
+	return s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED;
+}
+
+const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct span *last = NULL;
+	struct text *line = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
+
+		if (!is_sleep(s) || s->flags & SPAN_OPEN || ns * SMALL < why_focus_time(w))
+			continue;
+		last = s;
+		if (nr++ >= MAX_PIECES)
+			continue;
+		line = line ? line : finding_line(f, "slept");
+		text_str(line, nr > 1 ? ", then " : "");
+		why_time(line, ns);
+		text_str(line, " until ");
+		put_end(w, s, line);
+	}
+	if (nr > MAX_PIECES) {
+		text_fmt(line, ", then %zu more; the last until ", nr - MAX_PIECES);
+		put_end(w, last, line);
+	}
+	if (line)
+		text_str(line, "\n");
+	return last;
+}

@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: MIT
+/* Trouble that is not a matter of scheduling: crashes, floods of processes, memory. */
+#include "dump/base/signame.h"
+#include "dump/base/str.h"
+#include "dump/view/why/why_impl.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+static void tid_name(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
+{
+	const char *comm = people_comm(w->people, tid, ns);
+
+	if (comm)
+		text_safe(t, comm, strlen(comm));
+	else
+		text_str(t, "thread");
+	text_fmt(t, " (%u)", tid);
+}
+
+/* ---- crashes ---- */
+
+/* Signals that a program gets for what it did itself, and that end it. */
+static const struct {
+	int sig;
+	const char *name, *what;
+} fatal[] = {
+	{11, "SIGSEGV", "it used memory that is not its own"},
+	{7, "SIGBUS", "it used memory that is not there"},
+	{4, "SIGILL", "it ran an instruction that is none"},
+	{8, "SIGFPE", "it divided by zero or so"},
+	{6, "SIGABRT", "it gave up by itself, as failed assertions do"},
+	{31, "SIGSYS", "it made a system call that is forbidden to it"},
+	{5, "SIGTRAP", "it came to a breakpoint, and nobody debugs it"},
+	{3, "SIGQUIT", "somebody asked it to end with a core dump"},
+	{24, "SIGXCPU", "it used more CPU time than it may"},
+	{25, "SIGXFSZ", "it wrote a larger file than it may"},
+};
+
+static int fatal_index(int sig)
+{
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+		if (fatal[i].sig == sig)
+			return (int)i;
+	return -1;
+}
+
+/*
+ * A signal that somebody else sent is no crash, whatever its number; but to abort is to send it to
+ * oneself. The kernel's own have a positive code.
+ */
+static bool is_crash(const struct why *w, const struct life *l)
+{
+	if (l->kind == LIFE_OOM)
+		return true;
+	if (l->of_trigger && l->kind == LIFE_DELIVER && !l->handled)
+		return fatal_index(l->sig) >= 0;
+	if (fatal_index(l->sig) < 0 || (l->code <= 0 && l->sig != 6))
+		return false;
+	if (l->kind == LIFE_DELIVER)
+		return !l->handled;
+	return l->kind == LIFE_SEND && !w->recorded[LIFE_DELIVER];
+}
+
+/* Of the same process as the thread that asked, or its child or parent. */
+static bool is_related(const struct why *w, uint32_t tid)
+{
+	const struct fmt_task *t = people_task(w->people, tid, w->end_ns), *asked;
+
+	if (w->asked == NO_THREAD)
+		return true;
+	asked = people_task(w->people, schedule_thread(w->sched, w->asked)->tid, w->end_ns);
+	return t && asked &&
+	       (t->pid == asked->pid || t->ppid == asked->pid || t->pid == asked->ppid);
+}
+
+/* The last crash before the trigger; rather one of whom the dump is about. */
+static const struct life *last_crash(const struct why *w)
+{
+	const struct life *found = NULL;
+
+	for (size_t i = 0; i < why_nr_life(w) && why_life(w, i)->ns <= w->end_ns; i++) {
+		const struct life *l = why_life(w, i);
+
+		if (is_crash(w, l) &&
+		    (!found || is_related(w, l->tid) || !is_related(w, found->tid)))
+			found = l;
+	}
+	return found;
+}
+
+static void say_stack(const struct why *w, struct finding *f, uint32_t chain)
+{
+	struct chain c = chains_get(w->chains, chain);
+	struct text *t;
+	unsigned shown = 0;
+
+	for (size_t i = 0; i < c.nr && shown < 5; i++) {
+		if (c.frames[i].kernel)
+			continue;
+		t = shown ? &f->lines : finding_line(f, "stack");
+		text_str(t, shown++ ? " < " : "");
+		why_function(&c.frames[i], t);
+	}
+	if (shown)
+		text_str(&f->lines, "\n");
+}
+
+/* What a signal means that somebody sent is for the sender to say. */
+static void say_signal(const struct why *w, struct finding *f, const struct life *l,
+		       const char *means)
+{
+	struct text *t = finding_line(f, "signal");
+	char name[32], code[32];
+
+	if (l->of_trigger && w->cause.signal.b.len)
+		text_str(t, cause_text(&w->cause.signal));
+	else
+		text_fmt(t, "%s (%s)", signame(l->sig, name, sizeof(name)),
+			 signame_code(l->sig, l->code, code, sizeof(code)));
+	if (l->code > 0 || l->sig == SIGABRT || l->sig == SIGQUIT)
+		text_fmt(t, ": %s", means);
+	text_char(t, '\n');
+}
+
+/* One of which only the records of its threads tell: of a program that handles its signals. */
+static int find_told_crash(struct why *w, struct finding *f)
+{
+	uint32_t tid = w->m->trigger.tid;
+	const struct cause *c = &w->cause;
+
+	f->score = 1e6;
+	f->victim = schedule_find(w->sched, tid);
+	f->victim_tid = f->culprit_tid = tid;
+	f->sure = SURE_CERTAIN;
+	tid_name(w, tid, w->m->trigger.hit_ns, &f->verdict);
+	text_str(&f->verdict, " crashed");
+	if (c->function.b.len) {
+		text_fmt(&f->verdict, " in %s()", cause_text(&c->function));
+		text_fmt(&f->function, "%s()", cause_text(&c->function));
+	}
+	if (c->stack.b.len)
+		text_fmt(finding_line(f, "stack"), "%s\n", cause_text(&c->stack));
+	return 0;
+}
+
+static const struct chain_frame *user_frame(const struct chain_frame *f)
+{
+	return f && !f->kernel ? f : NULL;
+}
+
+/*
+ * Where the trouble began: a handler of such a signal that crashes in turn, or gives up, stands on
+ * the stack above the function that was interrupted. Returns that function and sets *l to its
+ *signal; else the crash's own, or NULL.
+ *
+ *	abort <- on_segv <- (signal return) <- price_of <- main      1 frame was interrupted, by
+ *	                                                             the last signal handled
+ */
+static const struct chain_frame *first_fault(const struct why *w, const struct life **l)
+{
+	const struct life *crash = *l;
+	const struct chain_frame *found = user_frame(chain_own(w, crash->chain));
+	struct chain c = chains_get(w->chains, crash->chain);
+	size_t at = 0;
+
+	for (const struct life *d = crash; d-- > why_life(w, 0);) {
+		if (d->kind != LIFE_DELIVER || !d->handled || d->tid != crash->tid)
+			continue;
+		if (fatal_index(d->sig) < 0)
+			break;
+		for (at++; at < c.nr && !c.frames[at].interrupted; at++)
+			;
+		if (at >= c.nr)
+			break;
+		found = user_frame(chain_own_from(w, crash->chain, at));
+		*l = d;
+	}
+	return found;
+}
+
+/* Who sent the signal that ended it, itself excepted; NULL: the kernel, or it is not known. */
+static const struct life *sent_by_other(const struct why *w, const struct life *l)
+{
+	const struct fmt_task *task = people_task(w->people, l->tid, l->ns);
+
+	for (const struct life *s = l; l->code <= 0 && s-- > why_life(w, 0);) {
+		const struct fmt_task *sender;
+
+		if (s->kind != LIFE_SEND || s->sig != l->sig ||
+		    (s->tid != l->tid && !(task && s->tid == task->pid)))
+			continue;
+		sender = people_task(w->people, s->other, s->ns);
+		return s->other == l->tid || (task && sender && task->pid == sender->pid) ? NULL
+											  : s;
+	}
+	return NULL;
+}
+
+/* The verdict; returns the signal that it begins with. */
+static const struct life *say_crash(const struct why *w, struct finding *f, const struct life *l)
+{
+	const struct life *first = l;
+	const struct chain_frame *own = first_fault(w, &first);
+	const struct life *sent = sent_by_other(w, first);
+	const struct chain_frame *last = user_frame(chain_own(w, l->chain));
+	struct text *t = &f->verdict;
+
+	if (sent) {
+		text_fmt(t, " was killed by %s, sent by ", fatal[fatal_index(first->sig)].name);
+		tid_name(w, sent->other, sent->ns, t);
+		f->culprit_tid = sent->other;
+	} else {
+		text_fmt(t, " crashed by %s", fatal[fatal_index(first->sig)].name);
+	}
+	if (own) {
+		text_str(t, sent ? ", in " : " in ");
+		why_function(own, t);
+		why_function(own, &f->function);
+	}
+	if (first == l)
+		return l;
+	t = finding_line(f, "handler");
+	text_fmt(t, "its handler of that signal then crashed by %s",
+		 fatal[fatal_index(l->sig)].name);
+	if (last) {
+		text_str(t, " in ");
+		why_function(last, t);
+	}
+	text_char(t, '\n');
+	return first;
+}
+
+static int find_crash(struct why *w, uint32_t thread, struct finding *f)
+{
+	const struct life *l = last_crash(w), *first = l;
+	const struct fmt_task *task;
+	int i = l ? fatal_index(l->sig) : -1;
+	struct text *t = &f->verdict;
+
+	if (!l)
+		return w->cause.is_crash ? find_told_crash(w, f) : 0;
+	task = people_task(w->people, l->tid, l->ns);
+	/* Of who asked the loss comes first, unless the crash is its own. */
+	f->score = is_related(w, l->tid) ? 1e6 : 200;
+	f->victim = schedule_find(w->sched, l->tid);
+	f->victim_tid = l->tid;
+	f->culprit_tid = l->tid;
+	f->sure = SURE_CERTAIN;
+	tid_name(w, l->tid, l->ns, t);
+	if (task && task->pid != l->tid) {
+		text_str(t, " of ");
+		tid_name(w, task->pid, l->ns, t);
+	}
+	if (l->kind == LIFE_OOM)
+		text_str(t, " was killed by the OOM killer");
+	else
+		first = say_crash(w, f, l);
+	if (!l->of_trigger) {
+		text_str(t, ", ");
+		why_time(t, w->end_ns - l->ns);
+		text_str(t, " before the trigger");
+	}
+	if (l->kind == LIFE_OOM)
+		why_say_memory(w, l->tid, l->ns, t);
+	if (i >= 0)
+		say_signal(w, f, first, fatal[fatal_index(first->sig)].what);
+	if (l->of_trigger && w->cause.stack.b.len)
+		text_fmt(finding_line(f, "stack"), "%s\n", cause_text(&w->cause.stack));
+	else
+		say_stack(w, f, l->chain);
+	if (!l->chain)
+		f->more = "where: --channel 'crash:signal:signal_deliver[sig==11];stack=fp'";
+	return 0;
+}
+
+static bool can_crash(const struct why *w)
+{
+	return w->recorded[LIFE_DELIVER] || w->recorded[LIFE_SEND] || w->recorded[LIFE_OOM] ||
+	       w->cause.is_crash || last_crash(w);
+}
+
+const struct detector detect_crash = {.name = "crash", .find = find_crash, .can = can_crash};
+
+/* ---- processes without end ---- */
+
+/*
+ * So many programs a second started by one and the same thread, each of which costs about a
+ * millisecond: a good part of a CPU. A shell script that does nothing but start programs comes to
+ * 150 or so.
+ */
+#define STORM_RATE 250.0
+
+struct forker {
+	uint32_t tid;
+	unsigned nr;
+};
+
+static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to_ns,
+			      struct forker *top)
+{
+	struct forker list[64];
+	unsigned nr = 0, total = 0, k;
+
+	*top = (struct forker){0};
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		if (l->kind != LIFE_FORK || l->is_thread || l->ns < from_ns || l->ns >= to_ns)
+			continue;
+		total++;
+		for (k = 0; k < nr && list[k].tid != l->tid; k++)
+			;
+		if (k == sizeof(list) / sizeof(list[0]))
+			continue;
+		if (k == nr)
+			list[nr++] = (struct forker){.tid = l->tid};
+		list[k].nr++;
+		if (list[k].nr > top->nr)
+			*top = list[k];
+	}
+	/* The one that asked is meant, if it is one of them. */
+	for (k = 0; k < nr && w->asked != NO_THREAD; k++)
+		if (list[k].tid == schedule_thread(w->sched, w->asked)->tid &&
+		    why_ms(to_ns - from_ns) * STORM_RATE < 1e3 * list[k].nr)
+			*top = list[k];
+	return total;
+}
+
+/* What the processes cost that it started, and what most of them are called. */
+static uint64_t children_cost(const struct why *w, uint32_t tid, uint64_t from_ns,
+			      const char **name)
+{
+	uint64_t ns = 0;
+
+	*name = NULL;
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+		uint32_t thread;
+		struct sums s;
+
+		if (l->kind != LIFE_FORK || l->is_thread || l->tid != tid || l->ns < from_ns)
+			continue;
+		thread = schedule_find(w->sched, l->other);
+		if (thread == NO_THREAD)
+			continue;
+		sums_of(w, thread, from_ns, w->end_ns, &s);
+		ns += s.ns[SPAN_RUN];
+		*name = schedule_thread(w->sched, thread)->comm;
+		/* The last may be the tool that asks for the dump. */
+		if (*name && !strncmp(*name, "ringback", 8))
+			*name = NULL;
+	}
+	return ns;
+}
+
+static const char *usual_child(const struct why *w, uint32_t tid, uint64_t from_ns)
+{
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+		uint32_t thread;
+
+		if (l->kind != LIFE_FORK || l->tid != tid || l->ns < from_ns)
+			continue;
+		thread = schedule_find(w->sched, l->other);
+		if (thread != NO_THREAD)
+			return schedule_thread(w->sched, thread)->comm;
+	}
+	return NULL;
+}
+
+static int find_forks(struct why *w, uint32_t thread, struct finding *f)
+{
+	uint64_t from = w->life_ns > w->focus_ns ? w->life_ns : w->focus_ns, cost;
+	double seconds = why_ms(w->end_ns - from) / 1e3, rate, before;
+	struct forker top, old;
+	const char *name;
+	unsigned total, nr_before;
+	struct text *t = &f->verdict;
+	struct sums s = {0};
+
+	if (w->end_ns < from + 100 * MS)
+		return 0;
+	total = forks_between(w, from, w->end_ns, &top);
+	rate = top.nr / seconds;
+	if (rate < STORM_RATE || 3 * top.nr < total)
+		return 0;
+	cost = children_cost(w, top.tid, from, &name);
+	if (!name)
+		name = usual_child(w, top.tid, from);
+	f->culprit = schedule_find(w->sched, top.tid);
+	f->culprit_tid = top.tid;
+	f->victim_tid = 0;
+	if (f->culprit != NO_THREAD)
+		sums_of(w, f->culprit, from, w->end_ns, &s);
+	f->score = (why_ms(cost) + why_ms(s.ns[SPAN_RUN])) * 1.5;
+	f->sure = SURE_CERTAIN;
+	text_str(t, "fork storm: ");
+	tid_name(w, top.tid, w->end_ns, t);
+	text_fmt(t, " started %u process%s in ", top.nr, top.nr == 1 ? "" : "es");
+	why_time(t, w->end_ns - from);
+	text_fmt(t, ", %.0f a second", rate);
+	if (name) {
+		text_str(t, ": ");
+		text_safe(t, name, strlen(name));
+	}
+	t = finding_line(f, "cost");
+	text_str(t, "they ran ");
+	why_time(t, cost);
+	text_str(t, " on all CPUs, it itself ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_fmt(t, "; %u process%s started in all\n", total, total == 1 ? "" : "es");
+	if (w->life_ns + 100 * MS < w->focus_ns && w->from_ns + 100 * MS < w->focus_ns) {
+		uint64_t begin = w->life_ns > w->from_ns ? w->life_ns : w->from_ns;
+
+		nr_before = forks_between(w, begin, w->focus_ns, &old);
+		before = nr_before / (why_ms(w->focus_ns - begin) / 1e3);
+		t = finding_line(f, "before");
+		text_fmt(t, "%.0f processes a second\n", before);
+	}
+	return 0;
+}
+
+static bool can_forks(const struct why *w)
+{
+	return w->recorded[LIFE_FORK];
+}
+
+const struct detector detect_forks = {.name = "fork-storm", .find = find_forks, .can = can_forks};
+
+/* ---- memory ---- */
+
+static bool can_sample(const struct why *w)
+{
+	return w->has_samples && w->has_names && schedule_has_switches(w->sched);
+}
+
+static void say_share(struct finding *f, const struct busy *b, unsigned hits, const char *what)
+{
+	struct text *t = finding_line(f, "samples");
+
+	text_fmt(t, "%u of %u were in %s\n", hits, b->nr, what);
+}
+
+static void say_own(const struct busy *b, struct finding *f)
+{
+	struct text *t;
+
+	if (!b->hits || b->function.kernel)
+		return;
+	why_function(&b->function, &f->function);
+	t = finding_line(f, "there");
+	text_str(t, "on behalf of ");
+	why_function(&b->function, t);
+	text_fmt(t, " in %u of them\n", b->hits);
+}
+
+/*
+ * Samples of a thread in the kernel's search for memory: each allocation pays for it, and what is
+ * found is often needed again soon. 3 samples are 30 ms at 99 Hz.
+ */
+static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct sums s;
+	struct busy b;
+	struct text *t = &f->verdict;
+	double share;
+
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	if (b.in[IN_RECLAIM] < (asked ? 3 : 10) || b.in[IN_RECLAIM] * (asked ? 20 : 5) < b.nr)
+		return 0;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	share = (double)b.in[IN_RECLAIM] / b.nr;
+	f->score = (why_ms(s.ns[SPAN_RUN]) * share + why_ms(s.ns[SPAN_BLOCKED])) * 1.5;
+	f->culprit = thread;
+	f->sure = share > 0.15 ? SURE_CERTAIN : SURE_FAIRLY;
+	text_str(t, "memory pressure: ");
+	why_who(w, thread, t);
+	text_fmt(t, " had to free memory itself in %.0f %% of its running time", 100 * share);
+	if (s.ns[SPAN_BLOCKED] > MS) {
+		text_str(t, " and was blocked ");
+		why_time(t, s.ns[SPAN_BLOCKED]);
+		text_str(t, " of the last ");
+		why_time(t, why_focus_time(w));
+	}
+	say_share(f, &b, b.in[IN_RECLAIM],
+		  "the kernel's reclaim: its control group or the machine is full");
+	if (b.in[IN_READ_BACK])
+		say_share(f, &b, b.in[IN_READ_BACK], "faults that read pages in (again)");
+	say_own(&b, f);
+	t = finding_line(f, "time");
+	text_str(t, "it ran ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_str(t, ", was blocked ");
+	why_time(t, s.ns[SPAN_BLOCKED]);
+	text_fmt(t, " in %zu piece%s, longest ", s.nr[SPAN_BLOCKED],
+		 str_plural(s.nr[SPAN_BLOCKED]));
+	why_time(t, s.longest_ns[SPAN_BLOCKED]);
+	text_str(t, "\n");
+	if (!w->counted[COUNT_RECLAIM])
+		f->more = "how often, and how much was freed: --preset mem";
+	return 0;
+}
+
+const struct detector detect_reclaim = {
+	.name = "memory-pressure", .per_thread = true, .find = find_reclaim, .can = can_sample};
+
+/* The last fork by a thread of that process. */
+static const struct life *last_fork(const struct why *w, uint32_t pid)
+{
+	const struct life *found = NULL;
+
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+		const struct fmt_task *t;
+
+		if (l->kind != LIFE_FORK || l->is_thread || l->ns > w->end_ns)
+			continue;
+		t = people_task(w->people, l->tid, l->ns);
+		if (!t || t->pid != pid)
+			continue;
+		t = people_task(w->people, l->other, l->ns + 50 * MS);
+		/* The tool that asks for the dump is a child, too. */
+		if (w->m->trigger.pid != l->other)
+			found = l;
+	}
+	return found;
+}
+
+static int find_copies(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	const struct life *fork;
+	struct sums s;
+	struct busy b;
+	struct text *t = &f->verdict;
+	double share;
+
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	if (b.in[IN_COPY] < (asked ? 5 : 20) || b.in[IN_COPY] * (asked ? 5 : 3) < b.nr)
+		return 0;
+	fork = last_fork(w, schedule_thread(w->sched, thread)->pid);
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	share = (double)(b.in[IN_FAULT] > b.in[IN_COPY] ? b.in[IN_FAULT] : b.in[IN_COPY]) / b.nr;
+	f->score = why_ms(s.ns[SPAN_RUN]) * share * 1.5;
+	f->culprit = thread;
+	f->sure = fork ? SURE_CERTAIN : SURE_FAIRLY;
+	text_str(t, "page faults after fork: ");
+	why_who(w, thread, t);
+	text_fmt(t, " spent %.0f %% of its running time on faults, copying pages that it shares",
+		 100 * share);
+	if (fork) {
+		text_str(t, " with ");
+		tid_name(w, fork->other, w->end_ns, t);
+	}
+	say_share(f, &b, b.in[IN_FAULT], "page faults");
+	say_share(f, &b, b.in[IN_COPY], "the copying of shared pages on their first write");
+	say_own(&b, f);
+	if (fork) {
+		t = finding_line(f, "fork");
+		text_str(t, "the last ");
+		why_time(t, w->end_ns - fork->ns);
+		text_str(t, " before the trigger\n");
+	}
+	if (!w->counted[COUNT_FAULTS])
+		f->more = "how many faults: -e page-faults/period=64/ or --preset mem";
+	return 0;
+}
+
+const struct detector detect_copies = {
+	.name = "page-fault-storm", .per_thread = true, .find = find_copies, .can = can_sample};
+
+/* Faults that are not copies: memory that is used for the first time, or again. */
+static int find_faults(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct sums s;
+	struct busy b;
+	struct text *t = &f->verdict;
+
+	if (thread != w->asked)
+		return 0;
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	if (b.in[IN_FAULT] < 10 || 2 * b.in[IN_FAULT] < b.nr || b.in[IN_COPY] * 5 >= b.nr ||
+	    b.in[IN_RECLAIM] * 20 >= b.nr)
+		return 0;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	f->score = why_ms(s.ns[SPAN_RUN]) * b.in[IN_FAULT] / b.nr;
+	f->culprit = thread;
+	f->sure = SURE_FAIRLY;
+	why_who(w, thread, t);
+	text_fmt(t, " spent %.0f %% of its running time on page faults",
+		 100.0 * b.in[IN_FAULT] / b.nr);
+	say_share(f, &b, b.in[IN_FAULT], "page faults");
+	say_own(&b, f);
+	return 0;
+}
+
+const struct detector detect_faults = {
+	.name = "page-faults", .per_thread = true, .find = find_faults, .can = can_sample};

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads that sleep: for a lock that goes from hand to hand, for a peer that does not answer, for
+ * a thread that is at something else, for a device.
+ */
+#include "dump/view/why/why_impl.h"
+
+#include "dump/base/str.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+
+static uint32_t pid_of(const struct why *w, uint32_t thread)
+{
+	return schedule_thread(w->sched, thread)->pid;
+}
+
+void finding_busy(struct finding *f, const struct busy *b, const char *label)
+{
+	struct text *t;
+
+	if (!b->hits)
+		return;
+	why_function(&b->function, &f->function);
+	t = finding_line(f, label);
+	why_function(&b->function, t);
+	text_fmt(t, " in %u of %u sample%s", b->hits, b->nr, str_plural(b->nr));
+	if (b->syscall && 2 * b->syscall_hits > b->nr)
+		text_fmt(t, "; the kernel worked on %s()", b->syscall);
+	text_str(t, "\n");
+}
+
+/* ---- sleeps that were longer than usual ---- */
+
+struct usual {
+	const struct span *longest; /* sleep in the focus, after which it was not itself at fault */
+	uint64_t ns;
+	uint64_t median_ns; /* of the others that a thread ended */
+	size_t nr;	    /* of those */
+	uint32_t partner;   /* who ended most of them; NO_THREAD */
+	size_t nr_partner;
+};
+
+static uint64_t length(const struct span *s)
+{
+	return s->to_ns - s->from_ns;
+}
+
+/* Who woke it most often in its other sleeps; the list is short or repeats itself. */
+static void find_partner(const struct why *w, uint32_t thread, struct usual *u)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	uint32_t *counts = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*counts));
+
+	u->partner = NO_THREAD;
+	for (size_t i = 0; counts && i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+
+		if (s == u->longest || s->state != SPAN_SLEEP || !path_woken_by_thread(w, s))
+			continue;
+		if (++counts[s->by] > u->nr_partner) {
+			u->nr_partner = counts[s->by];
+			u->partner = s->by;
+		}
+	}
+	free(counts);
+}
+
+static struct usual usual_of(const struct why *w, uint32_t thread, bool by_thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	uint64_t *list = calloc(t->nr + 1, sizeof(*list));
+	struct usual u = {.partner = NO_THREAD};
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+
+		if (s->state != SPAN_SLEEP || path_woken_by_thread(w, s) != by_thread ||
+		    s->to_ns <= w->focus_ns || s->from_ns >= w->end_ns)
+			continue;
+		/* To ask for the dump takes a moment, too. */
+		if (!u.longest || length(s) > length(u.longest))
+			u.longest = s;
+	}
+	for (size_t i = 0; list && i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+
+		if (s != u.longest && s->state == SPAN_SLEEP && path_woken_by_thread(w, s) &&
+		    !(s->flags & SPAN_CUT))
+			list[u.nr++] = length(s);
+	}
+	u.ns = u.longest ? length(u.longest) : 0;
+	u.median_ns = u.nr ? why_median(list, u.nr) : 0;
+	free(list);
+	find_partner(w, thread, &u);
+	return u;
+}
+
+/* ---- a peer that does not answer ---- */
+
+struct peer {
+	const struct span *stopped; /* while the other sleeps */
+	uint64_t stopped_ns, run_ns, blocked_ns;
+	const struct life *sent, *exited;
+};
+
+static struct peer look_at(const struct why *w, uint32_t peer, const struct span *sleep)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, peer);
+	struct peer p = {0};
+	struct sums s;
+
+	sums_of(w, peer, sleep->from_ns, sleep->to_ns, &s);
+	p.stopped = s.longest[SPAN_STOPPED];
+	p.stopped_ns = s.ns[SPAN_STOPPED];
+	p.run_ns = s.ns[SPAN_RUN] + s.ns[SPAN_READY];
+	p.blocked_ns = s.ns[SPAN_BLOCKED];
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		/* SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU; to the process or to the thread. */
+		if (l->kind == LIFE_SEND && l->sig >= 19 && l->sig <= 22 &&
+		    (l->tid == t->tid || l->tid == t->pid) && l->ns <= sleep->to_ns)
+			p.sent = l;
+		if (l->kind == LIFE_EXIT && l->tid == t->tid && l->ns <= sleep->to_ns)
+			p.exited = l;
+	}
+	return p;
+}
+
+static void say_partner(const struct why *w, struct finding *f, const struct usual *u)
+{
+	struct text *t = finding_line(f, "usual");
+
+	text_fmt(t, "%zu time%s in the window ", u->nr_partner, str_plural(u->nr_partner));
+	why_who(w, u->partner, t);
+	text_str(t, " woke it; it slept ");
+	why_time(t, u->median_ns);
+	text_str(t, " then (median)\n");
+}
+
+static void say_sender(const struct why *w, struct finding *f, const struct life *l)
+{
+	const char *comm = people_comm(w->people, l->other, l->ns);
+	struct text *t = finding_line(f, "signal");
+
+	text_fmt(t, "%s from ", l->sig == 19 ? "SIGSTOP" : "a stop signal");
+	if (comm)
+		text_safe(t, comm, strlen(comm));
+	text_fmt(t, " (%u), ", l->other);
+	why_time(t, w->end_ns > l->ns ? w->end_ns - l->ns : 0);
+	text_str(t, " before the trigger\n");
+}
+
+/*
+ * One that is woken by another again and again, and then sleeps far longer while that one does
+ * nothing at all: stopped, gone or asleep itself.
+ */
+static int find_peer(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	struct usual u = usual_of(w, thread, false);
+	struct peer p;
+	struct text *t;
+
+	if (!u.longest || u.partner == NO_THREAD || u.nr_partner < 5 ||
+	    u.ns < (asked ? 50 : 200) * MS || u.ns < 10 * u.median_ns)
+		return 0;
+	p = look_at(w, u.partner, u.longest);
+	/* It has its part in this only if it is at nothing else; others wait for work like that. */
+	if (2 * p.stopped_ns < u.ns && !(asked && (p.exited || 20 * p.run_ns < u.ns)))
+		return 0;
+	f->culprit = u.partner;
+	f->score = why_ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
+	f->sure = p.stopped_ns ? SURE_CERTAIN : p.exited ? SURE_FAIRLY : SURE_GUESS;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " slept ");
+	why_time(t, u.ns);
+	text_str(t, " for an answer of ");
+	why_who(w, u.partner, t);
+	if (p.stopped_ns) {
+		text_str(t, ", which is stopped");
+		if (p.sent) {
+			const char *comm = people_comm(w->people, p.sent->other, p.sent->ns);
+
+			text_str(t, " by ");
+			if (comm)
+				text_safe(t, comm, strlen(comm));
+			text_fmt(t, " (%u)", p.sent->other);
+		}
+	} else {
+		text_str(t, p.exited ? ", which has ended" : ", which did nothing meanwhile");
+	}
+	say_partner(w, f, &u);
+	if (p.sent)
+		say_sender(w, f, p.sent);
+	t = finding_line(f, "peer");
+	why_who(w, u.partner, t);
+	text_str(t, " was stopped ");
+	why_time(t, p.stopped_ns);
+	text_str(t, ", ran ");
+	why_time(t, p.run_ns);
+	text_str(t, " meanwhile\n");
+	if (!finding_asleep(w, f, u.longest->chain, "where"))
+		f->more = "where it slept: stacks of who waits (--preset waits), or --preset "
+			  "syscalls";
+	return 0;
+}
+
+const struct detector detect_peer = {
+	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = why_can_wake};
+
+/* ---- another thread is at something else ---- */
+
+#define MAX_WORKERS 64
+
+struct work {
+	uint32_t thread;
+	uint64_t run_ns, ready_ns, blocked_ns;
+};
+
+/* On whose account most of a sleep goes. */
+static int who_worked(const struct why *w, uint32_t thread, const struct span *sleep,
+		      struct work *out)
+{
+	struct path p = {0};
+	int rc = path_walk(w, thread, sleep->from_ns, sleep->to_ns, &p);
+	struct work list[MAX_WORKERS];
+	size_t nr = 0, k;
+
+	*out = (struct work){.thread = NO_THREAD};
+	for (size_t i = 0; !rc && i < path_nr(&p); i++) {
+		const struct piece *q = path_piece(&p, i);
+		uint64_t ns = q->to_ns - q->from_ns;
+
+		if (!q->depth)
+			continue;
+		for (k = 0; k < nr && list[k].thread != q->thread; k++)
+			;
+		if (k == MAX_WORKERS)
+			continue;
+		if (k == nr)
+			list[nr++] = (struct work){.thread = q->thread};
+		list[k].run_ns += q->kind == LOST_RUN ? ns : 0;
+		list[k].ready_ns += q->kind == LOST_READY ? ns : 0;
+		list[k].blocked_ns += q->kind == LOST_BLOCKED ? ns : 0;
+	}
+	path_free(&p);
+	for (k = 0; k < nr; k++)
+		if (list[k].run_ns + list[k].ready_ns + list[k].blocked_ns >
+		    out->run_ns + out->ready_ns + out->blocked_ns)
+			*out = list[k];
+	return rc;
+}
+
+/* Siblings of the worker that were in the same function meanwhile: the rest of a pool. */
+static unsigned same_work(const struct why *w, uint32_t worker, const struct chain_frame *fn,
+			  const struct span *sleep, uint32_t *other)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+		struct busy b;
+		struct sums s;
+
+		if (i == worker || !pid_of(w, i) || pid_of(w, i) != pid_of(w, worker))
+			continue;
+		sums_of(w, i, sleep->from_ns, sleep->to_ns, &s);
+		if (2 * (s.ns[SPAN_RUN] + s.ns[SPAN_READY]) < length(sleep))
+			continue;
+		busy_of(w, i, 0, sleep->from_ns, sleep->to_ns, &b);
+		if (b.hits && b.function.function && b.function.function == fn->function) {
+			nr++;
+			*other = i;
+		}
+	}
+	return nr;
+}
+
+static int find_task(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct usual u = usual_of(w, thread, true);
+	uint32_t other = NO_THREAD;
+	unsigned nr_others = 0;
+	struct work k;
+	struct busy b;
+	struct text *t;
+	uint64_t at;
+	int rc;
+
+	/* Of others nobody knows whether they wait for a result, or for something to do. */
+	if (thread != w->asked || !u.longest || u.ns < 30 * MS ||
+	    (u.nr >= 5 && u.ns < 5 * u.median_ns))
+		return 0;
+	rc = who_worked(w, thread, u.longest, &k);
+	at = k.run_ns + k.ready_ns + k.blocked_ns;
+	if (rc || k.thread == NO_THREAD || 2 * at < u.ns)
+		return rc;
+	busy_of(w, k.thread, 0, u.longest->from_ns, u.longest->to_ns, &b);
+	if (b.hits)
+		nr_others = same_work(w, k.thread, &b.function, u.longest, &other);
+	f->score = why_ms(at) * 1.1;
+	f->culprit = k.thread;
+	f->sure = SURE_CERTAIN;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " waited ");
+	why_time(t, u.ns);
+	text_str(t, " for ");
+	why_who(w, k.thread, t);
+	if (k.blocked_ns > k.run_ns + k.ready_ns)
+		text_str(t, ", which was blocked itself");
+	else if (b.hits)
+		text_str(t, ", which was busy in ");
+	else
+		text_str(t, ", which was busy");
+	if (b.hits && k.blocked_ns <= k.run_ns + k.ready_ns)
+		why_function(&b.function, t);
+	if (nr_others) {
+		text_str(t, ", as was ");
+		if (nr_others == 1)
+			why_who(w, other, t);
+		else
+			text_fmt(t, "%u others of its process", nr_others);
+	}
+	t = finding_line(f, "meanwhile");
+	why_who(w, k.thread, t);
+	text_str(t, " ran ");
+	why_time(t, k.run_ns);
+	text_str(t, ", waited for a CPU ");
+	why_time(t, k.ready_ns);
+	text_str(t, ", was blocked ");
+	why_time(t, k.blocked_ns);
+	text_str(t, ", then woke ");
+	why_name(w, thread, t);
+	text_str(t, "\n");
+	finding_busy(f, &b, "there");
+	if (u.nr) {
+		t = finding_line(f, "usual");
+		text_fmt(t, "%zu other wait%s for threads took ", u.nr, str_plural(u.nr));
+		why_time(t, u.median_ns);
+		text_str(t, " (median)\n");
+	}
+	finding_asleep(w, f, u.longest->chain, "where");
+	return 0;
+}
+
+const struct detector detect_task = {
+	.name = "long-task", .per_thread = true, .find = find_task, .can = why_can_wake};
+
+/* ---- uninterruptible ---- */
+
+#define MAX_CALLS 32
+
+struct call {
+	const char *syscall;
+	uint64_t ns, longest_ns;
+	uint32_t chain; /* of the longest */
+};
+
+/* The system call in which it was blocked longest, by the stacks of its switches. */
+static struct call blocked_in(const struct why *w, uint32_t thread)
+{
+	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	struct call calls[MAX_CALLS], best = {0};
+	size_t nr = 0, k;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct span *s = schedule_span(w->sched, t->first + i);
+		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
+		const char *syscall = s->state == SPAN_BLOCKED ? chain_syscall(w, s->chain) : NULL;
+
+		if (!ns || !syscall)
+			continue;
+		for (k = 0; k < nr && strcmp(calls[k].syscall, syscall) != 0; k++)
+			;
+		if (k == MAX_CALLS)
+			continue;
+		if (k == nr)
+			calls[nr++] = (struct call){.syscall = syscall};
+		calls[k].ns += ns;
+		if (ns > calls[k].longest_ns) {
+			calls[k].longest_ns = ns;
+			calls[k].chain = s->chain;
+		}
+	}
+	for (k = 0; k < nr; k++)
+		if (calls[k].ns > best.ns)
+			best = calls[k];
+	return best;
+}
+
+static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
+{
+	bool asked = thread == w->asked;
+	const struct span *longest;
+	struct call call;
+	struct sums s, before;
+	struct busy b;
+	struct text *t;
+
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	longest = s.longest[SPAN_BLOCKED];
+	/* Disks are waited for everywhere: of who did not ask, only what nobody takes for usual. */
+	if (!longest || s.ns[SPAN_BLOCKED] < (asked ? 20 : 300) * MS ||
+	    (!asked && s.longest_ns[SPAN_BLOCKED] < 100 * MS))
+		return 0;
+	busy_of(w, thread, 0, longest->from_ns > 50 * MS ? longest->from_ns - 50 * MS : 0,
+		longest->to_ns + 50 * MS, &b);
+	call = blocked_in(w, thread);
+	f->score = why_ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
+	f->culprit = longest->by != NO_THREAD && longest->by ? longest->by : NO_THREAD;
+	f->sure = 2 * call.ns > s.ns[SPAN_BLOCKED] ? SURE_CERTAIN : SURE_FAIRLY;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " was blocked ");
+	why_time(t, s.ns[SPAN_BLOCKED]);
+	text_str(t, " of the last ");
+	why_time(t, why_focus_time(w));
+	if (call.syscall) {
+		text_str(t, ", ");
+		why_time(t, call.ns);
+		text_str(t, " of it in ");
+		text_safe(t, call.syscall, strlen(call.syscall));
+		text_str(t, "()");
+	}
+	text_str(t, ": uninterruptible, waiting for a disk or a lock of the kernel's");
+	t = finding_line(f, "time");
+	text_fmt(t, "%zu time%s, longest ", s.nr[SPAN_BLOCKED], str_plural(s.nr[SPAN_BLOCKED]));
+	why_time(t, s.longest_ns[SPAN_BLOCKED]);
+	text_str(t, "; it ran ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_str(t, " meanwhile\n");
+	if (!finding_asleep(w, f, call.syscall ? call.chain : longest->chain, "where"))
+		finding_busy(f, &b, "around");
+	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ)) {
+		t = finding_line(f, "woken");
+		text_str(t, "from the longest by ");
+		why_who(w, longest->by, t);
+		text_str(t, "\n");
+	} else if (longest->by != NO_THREAD) {
+		t = finding_line(f, "woken");
+		text_str(t, "from the longest by an interrupt: a device was done\n");
+	}
+	if (w->focus_ns - w->from_ns > 50 * MS) {
+		sums_of(w, thread, w->from_ns, w->focus_ns, &before);
+		t = finding_line(f, "before");
+		text_fmt(t, "blocked %.1f %% of the time; now %.1f %%\n",
+			 100 * why_ms(before.ns[SPAN_BLOCKED]) / why_ms(w->focus_ns - w->from_ns),
+			 100 * why_ms(s.ns[SPAN_BLOCKED]) / why_ms(why_focus_time(w)));
+	}
+	if (!call.syscall)
+		f->more = "which call and file: stacks of who waits (--preset waits); the disk: "
+			  "--preset io";
+	return 0;
+}
+
+const struct detector detect_blocked = {
+	.name = "blocked", .per_thread = true, .find = find_blocked, .can = why_can_switch};
+
+/* ---- itself ---- */
+
+/* The one that asked was at work all the time: no wait explains it, the work does. */
+static int find_busy(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct sums s;
+	struct busy b;
+	struct text *t;
+
+	if (thread != w->asked)
+		return 0;
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	if (2 * s.ns[SPAN_RUN] < why_focus_time(w) || s.ns[SPAN_RUN] < 50 * MS)
+		return 0;
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	f->score = why_ms(s.ns[SPAN_RUN]) * 0.3;
+	f->culprit = thread;
+	f->sure = b.hits ? SURE_FAIRLY : SURE_GUESS;
+	t = &f->verdict;
+	why_who(w, thread, t);
+	text_str(t, " waited for nobody: it ran ");
+	why_time(t, s.ns[SPAN_RUN]);
+	text_str(t, " of the last ");
+	why_time(t, why_focus_time(w));
+	if (b.hits) {
+		text_str(t, ", mostly in ");
+		why_function(&b.function, t);
+	}
+	finding_busy(f, &b, "there");
+	return 0;
+}
+
+const struct detector detect_busy = {
+	.name = "busy", .per_thread = true, .find = find_busy, .can = why_can_switch};

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Files that commands make; see output_file.h. Called by cmd_export.c.
+ *
+ * The file has no name while it is written, so that nothing is left when the program is killed;
+ * where the file system has no such files, a temporary one beside the one that it will get.
+ */
+#include "recorder/base/output_file.h"
+
+#include "dump/base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct outfile {
+	FILE *stream;
+	char *path;
+	char *temporary; /* its name for now; NULL: none */
+	bool direct;	 /* a pipe or a device */
+	bool replace;
+};
+
+/* "DIR/.NAME.XXXXXX" beside `path`. */
+static char *temporary_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	int dir = slash ? (int)(slash + 1 - path) : 0;
+	char *name = NULL;
+
+	return asprintf(&name, "%.*s.%s.XXXXXX", dir, path, path + dir) < 0 ? NULL : name;
+}
+
+static int open_nameless(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+	int fd = dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+	free(dir);
+	return fd;
+}
+
+static int open_new(struct outfile *o)
+{
+	int fd = open_nameless(o->path);
+
+	if (fd >= 0)
+		return fd;
+	o->temporary = temporary_name(o->path);
+	if (!o->temporary)
+		return -ENOMEM;
+	fd = mkostemp(o->temporary, O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	fd = -errno;
+	free(o->temporary);
+	o->temporary = NULL;
+	return fd;
+}
+
+static int open_fd(struct outfile *o, struct err *err)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(o->path, &st)) {
+		fd = open_new(o);
+	} else if (!S_ISREG(st.st_mode)) {
+		o->direct = true;
+		fd = open(o->path, O_WRONLY | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	} else if (!o->replace) {
+		err_set(err, -EEXIST, "%s is there already", o->path);
+		err_hint(err, "--force replaces it");
+		return -EEXIST;
+	} else {
+		fd = open_new(o);
+	}
+	return fd < 0 ? err_sys(err, fd, "%s can't be written", o->path) : fd;
+}
+
+int outfile_open(const char *path, bool replace, struct outfile **out, struct err *err)
+{
+	struct outfile *o = calloc(1, sizeof(*o));
+	int fd, rc = -ENOMEM;
+
+	if (!o || !(o->path = strdup(path))) {
+		err_set(err, rc, "out of memory");
+		goto fail;
+	}
+	o->replace = replace;
+	rc = fd = open_fd(o, err);
+	if (fd < 0)
+		goto fail;
+	o->stream = fdopen(fd, "w");
+	if (!o->stream) {
+		close(fd);
+		rc = err_set(err, -ENOMEM, "out of memory");
+		goto fail;
+	}
+	*out = o;
+	return 0;
+fail:
+	outfile_close(o);
+	return rc;
+}
+
+FILE *outfile_stream(struct outfile *o)
+{
+	return o->stream;
+}
+
+/* Gives the nameless file the name `path`, which must not be there. */
+static int give_name(struct outfile *o, const char *path)
+{
+	char link[40];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fileno(o->stream));
+	return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
+/* As give_name(), under some name beside that is free. */
+static int give_temporary(struct outfile *o)
+{
+	int fd, rc = -EEXIST;
+
+	for (int i = 0; i < 100 && rc == -EEXIST; i++) {
+		char *name = temporary_name(o->path);
+
+		if (!name)
+			return -ENOMEM;
+		/* Makes a name that is free; it must be when the link is made, too. */
+		fd = mkostemp(name, O_CLOEXEC);
+		rc = fd < 0 || close(fd) || unlink(name) ? -errno : give_name(o, name);
+		if (rc)
+			free(name);
+		else
+			o->temporary = name;
+	}
+	return rc;
+}
+
+/* Gives the temporary file its name, if that is free. */
+static int rename_new(struct outfile *o)
+{
+	if (!renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, RENAME_NOREPLACE)) {
+		free(o->temporary);
+		o->temporary = NULL;
+		return 0;
+	}
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* A link does not replace either; the other name goes when it is closed. */
+	return link(o->temporary, o->path) ? -errno : 0;
+}
+
+static int put_in_place(struct outfile *o)
+{
+	int rc = 0;
+
+	if (!o->replace)
+		return o->temporary ? rename_new(o) : give_name(o, o->path);
+	if (!o->temporary)
+		rc = give_temporary(o);
+	if (!rc && rename(o->temporary, o->path))
+		rc = -errno;
+	if (!rc) {
+		free(o->temporary); /* it has become the file */
+		o->temporary = NULL;
+	}
+	return rc;
+}
+
+int outfile_commit(struct outfile *o, struct err *err)
+{
+	int rc = fflush(o->stream) || ferror(o->stream) ? -EIO : 0;
+
+	if (!rc && !o->direct)
+		rc = put_in_place(o);
+	return rc ? err_sys(err, rc, "%s can't be written", o->path) : 0;
+}
+
+void outfile_close(struct outfile *o)
+{
+	if (!o)
+		return;
+	if (o->stream)
+		fclose(o->stream);
+	if (o->temporary)
+		unlink(o->temporary);
+	free(o->temporary);
+	free(o->path);
+	free(o);
+}

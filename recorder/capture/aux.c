@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+/* AUX areas: mapped, copied, how far they were written; see aux_areas.h. Called by banks.c. */
+#include "recorder/capture/aux.h"
+
+#include "dump/file/block.h"
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What is summed up, and where the area is compared by that: the smallest page. */
+#define STEP_BYTES 4096u
+/* Records that writers may have begun and not yet published when the ring was copied: some of less
+ * than 100 bytes. */
+#define BEGUN_BYTES 4096u
+
+/* What the kernel can map in one piece, on most machines. */
+#define HUGE_BYTES (2u << 20)
+/*
+ * Where a TLB has one place for an address, QEMU's of 256 pages and more, pages that are read and
+ * pages that are written at such a distance throw each other out: a copy takes three times as long.
+ */
+#define SPAN_BYTES (1u << 20)
+#define GAP_BYTES  (64u << 10)
+
+/* ---- memory ---- */
+
+/* The first place from `p` on that can be huge pages, if it is enough for some, but not at such a
+ * distance from the area; what is before and behind it is given back. */
+static uint8_t *place_in(uint8_t *p, size_t bytes, size_t room, const uint8_t *area)
+{
+	size_t skip = bytes < HUGE_BYTES ? 0 : -(uintptr_t)p & (HUGE_BYTES - 1);
+
+	if (!(((uintptr_t)area - (uintptr_t)p - skip) & (SPAN_BYTES - 1)))
+		skip += GAP_BYTES;
+	if (skip)
+		munmap(p, skip);
+	munmap(p + skip + bytes, room - skip);
+	return p + skip;
+}
+
+/* Ours, there at once and not to be swapped out if that is allowed: copying must not wait for it.
+ */
+static int take_memory(const struct aux *a, size_t bytes, uint8_t **out)
+{
+	size_t room = HUGE_BYTES + GAP_BYTES;
+	uint8_t *p = mmap(NULL, bytes + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	p = place_in(p, bytes, room, a->live);
+	madvise(p, bytes, MADV_HUGEPAGE);
+	/* A child would make each page be copied anew before it can be written. */
+	madvise(p, bytes, MADV_DONTFORK);
+	memset(p, 0, bytes);
+	mlock(p, bytes);
+	*out = p;
+	return 0;
+}
+
+/* So that the first copy meets no page that is not there yet. */
+static void touch(const volatile uint8_t *p, uint64_t bytes, size_t page)
+{
+	for (uint64_t at = 0; at < bytes; at += page)
+		(void)p[at];
+}
+
+/*
+ * Where the area lies has to be written into the ring's first page, which `live` only shows to be
+ * read: that is what makes the kernel overwrite. A second mapping does it and is gone at once.
+ */
+static int map_area(struct aux *a, const struct ring *live, uint64_t size)
+{
+	struct perf_event_mmap_page *page =
+		mmap(NULL, live->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, live->fd, 0);
+	void *p;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	page->aux_offset = live->map_bytes;
+	page->aux_size = size;
+	p = mmap(NULL, size, PROT_READ, MAP_SHARED, live->fd, (off_t)live->map_bytes);
+	if (p == MAP_FAILED) {
+		int rc = -errno;
+
+		munmap(page, live->map_bytes);
+		return rc;
+	}
+	munmap(page, live->map_bytes);
+	a->live = p;
+	return 0;
+}
+
+/* A ring that nobody writes, of the size of `live`. */
+static int make_records(struct aux *a, const struct ring *live)
+{
+	uint8_t *p;
+	int rc = take_memory(a, live->map_bytes, &p);
+
+	if (rc)
+		return rc;
+	a->records = (struct ring){
+		.page = (struct perf_event_mmap_page *)p,
+		.data = p + (live->map_bytes - live->size),
+		.size = live->size,
+		.map_bytes = live->map_bytes,
+		.fd = -1,
+	};
+	return 0;
+}
+
+static uint64_t head_of(const struct ring *live)
+{
+	return __atomic_load_n(&live->page->aux_head, __ATOMIC_ACQUIRE);
+}
+
+int aux_open(struct aux *a, const struct ring *live, uint64_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct cycles_scale scale;
+	int rc;
+
+	*a = (struct aux){.size = size};
+	rc = map_area(a, live, size);
+	if (!rc)
+		rc = take_memory(a, size, &a->copy);
+	if (!rc)
+		rc = make_records(a, live);
+	if (!rc && !(a->sums = calloc(size / STEP_BYTES, sizeof(*a->sums))))
+		rc = -ENOMEM;
+	if (rc) {
+		aux_close(a);
+		return rc;
+	}
+	touch(a->live, size, page);
+	cycles_scale(&scale);
+	a->window = (struct fmt_window_aux){
+		.area_bytes = size,
+		.time_zero = scale.zero,
+		.time_mult = scale.mult,
+		.time_shift = scale.shift,
+	};
+	a->start_head = head_of(live);
+	for (uint64_t at = 0; at < size; at += STEP_BYTES)
+		a->sums[at / STEP_BYTES] = block_hash(a->copy + at, STEP_BYTES, 0);
+	return 0;
+}
+
+void aux_close(struct aux *a)
+{
+	if (a->live)
+		munmap((void *)a->live, a->size);
+	if (a->copy)
+		munmap(a->copy, a->size);
+	ring_unmap(&a->records);
+	free(a->sums);
+	*a = (struct aux){0};
+}
+
+uint64_t aux_bytes(const struct aux *a)
+{
+	return 2 * a->size + a->records.map_bytes;
+}
+
+/* ---- stop and start ---- */
+
+void aux_stopped(struct aux *a, const struct ring *live, uint64_t since_ns)
+{
+	struct fmt_window_aux *w = &a->window;
+	struct cycles_pair pair;
+
+	cycles_pair(&pair);
+	w->start_ns = w->start_cycles_ns = a->started.ns;
+	w->start_cycles = a->started.cycles;
+	w->stop_cycles_ns = pair.ns;
+	w->stop_ns = since_ns ? since_ns : pair.ns;
+	a->paused = since_ns > 0;
+	w->stop_cycles = pair.cycles;
+	w->blackout_ns = 0;
+	a->stop_head = head_of(live);
+	a->records.page->data_head = ring_head(live);
+}
+
+void aux_started(struct aux *a)
+{
+	cycles_pair(&a->started);
+	if (a->window.stop_ns)
+		a->window.blackout_ns = a->started.ns - a->window.stop_ns;
+}
+
+/* ---- contents ---- */
+
+/* Whether `bytes` of the area from place `at` on, in one page, differ from the copy. */
+static bool differs(const struct aux *a, uint64_t at, uint64_t bytes)
+{
+	at &= a->size - 1;
+	return memcmp(a->live + at, a->copy + at, bytes) != 0;
+}
+
+/* Likewise of what was not written since the start if it did not go around: at both of its ends,
+ * where it is less than a page. */
+static bool ends_differ(const struct aux *a, uint64_t from, uint64_t to, uint64_t rest)
+{
+	uint64_t first = -to & (STEP_BYTES - 1), last = from & (STEP_BYTES - 1);
+
+	if (first > rest)
+		first = rest;
+	if (last > rest)
+		last = rest;
+	return differs(a, to, first) || differs(a, from - last, last);
+}
+
+static void copy_part(struct aux *a, uint64_t at, uint64_t bytes)
+{
+	uint64_t till_end = a->size - at;
+
+	if (bytes <= till_end) {
+		memcpy(a->copy + at, a->live + at, bytes);
+		return;
+	}
+	memcpy(a->copy + at, a->live + at, till_end);
+	memcpy(a->copy, a->live, bytes - till_end);
+}
+
+static uint64_t moved(const struct aux *a)
+{
+	return (a->stop_head - a->start_head) & (a->size - 1);
+}
+
+/* All of it, where it is not known yet what is new: to compare first would take longer. */
+void aux_copy(struct aux *a)
+{
+	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
+	uint64_t began_ns = clock_ns(), fresh = a->stop_head - a->start_head;
+
+	if (a->stop_head > a->size)
+		a->counting = true;
+	if (a->counting) {
+		if (fresh > a->size)
+			fresh = a->size;
+		copy_part(a, (to - fresh) & mask, fresh);
+	} else {
+		a->went_over = ends_differ(a, from, to, a->size - moved(a));
+		memcpy(a->copy, a->live, a->size);
+	}
+	a->window.copy_ns = clock_ns() - began_ns;
+}
+
+/* Sums up the pages of the copy; whether one has changed that was not to be written if the trace
+ * did not go around. */
+static bool sum_up(struct aux *a)
+{
+	uint64_t rest = a->size - moved(a);
+	bool changed = false;
+
+	for (uint64_t at = 0; at < a->size; at += STEP_BYTES) {
+		uint64_t sum = block_hash(a->copy + at, STEP_BYTES, 0);
+		uint64_t behind = (at - a->stop_head) & (a->size - 1);
+
+		if (behind + STEP_BYTES <= rest && sum != a->sums[at / STEP_BYTES])
+			changed = true;
+		a->sums[at / STEP_BYTES] = sum;
+	}
+	return changed;
+}
+
+void aux_measure(struct aux *a)
+{
+	struct fmt_window_aux *w = &a->window;
+	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
+	uint64_t written = a->stop_head - a->start_head;
+
+	/* Of a head that is a place, whole rounds are not known: at least so much. */
+	if (!a->counting) {
+		written = moved(a);
+		if (sum_up(a) || a->went_over)
+			written += a->size;
+	}
+	if (from + written >= a->size)
+		a->full = true;
+	w->new_bytes = written < a->size ? written : a->size;
+	w->bytes = a->full ? a->size : to;
+	w->written_bytes = written;
+	w->head = a->stop_head;
+	w->flags = (written > a->size ? FMT_AUX_WRAPPED : 0) |
+		   (a->counting ? FMT_AUX_COUNTING : 0) | (a->paused ? FMT_AUX_PAUSED : 0);
+	a->start_head = a->stop_head;
+}
+
+void aux_copy_records(struct aux *a, const struct ring *live)
+{
+	memcpy((uint8_t *)a->records.data, live->data, live->size);
+	a->cut_bytes = a->records.page->data_head - ring_head(live) + BEGUN_BYTES;
+	if (a->cut_bytes > live->size)
+		a->cut_bytes = live->size;
+}
+
+/* ---- blocks ---- */
+
+size_t aux_nr_blocks(const struct aux *a)
+{
+	return (a->window.bytes + FMT_AUX_BLOCK_BYTES - 1) / FMT_AUX_BLOCK_BYTES;
+}
+
+int aux_block(const struct aux *a, size_t i, struct bytes out[2])
+{
+	uint64_t newer = (uint64_t)i * FMT_AUX_BLOCK_BYTES, left = a->window.bytes - newer;
+	uint64_t bytes = left < FMT_AUX_BLOCK_BYTES ? left : FMT_AUX_BLOCK_BYTES;
+	uint64_t at = (a->window.head - newer - bytes) & (a->size - 1), till_end = a->size - at;
+
+	if (bytes <= till_end) {
+		out[0] = (struct bytes){a->copy + at, bytes};
+		return 1;
+	}
+	out[0] = (struct bytes){a->copy + at, till_end};
+	out[1] = (struct bytes){a->copy, bytes - till_end};
+	return 2;
+}

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One ring of a channel with its banks; see banks.h for the states. Opened and closed by
+ * recording.c, frozen by it, released by dumper.c's thread.
+ */
+#include "recorder/capture/banks.h"
+
+#include "dump/base/err.h"
+#include "trigger/kernel/clock.h"
+#include "trigger/kernel/tracefs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* To go on after a copy takes a tick of the trace's CPU, some 10 us; nobody waits for longer. */
+#define GO_ON_NS 2000000ull
+/* How much of a ring is gone through before looking at the clock: some 20 us. */
+#define HORIZON_STEP_BYTES (64u << 10)
+
+static int bank_room(struct bank *b, size_t more)
+{
+	int *fds = realloc(b->fds, (b->nr_fds + more) * sizeof(*fds));
+	uint32_t *event;
+	int *leaders;
+
+	if (!fds)
+		return -ENOMEM;
+	b->fds = fds;
+	event = realloc(b->event, (b->nr_fds + more) * sizeof(*event));
+	if (!event)
+		return -ENOMEM;
+	b->event = event;
+	leaders = realloc(b->leaders, (b->nr_leaders + more) * sizeof(*leaders));
+	if (!leaders)
+		return -ENOMEM;
+	b->leaders = leaders;
+	return 0;
+}
+
+/* The field names of a tracepoint, to be helpful about a filter that the kernel refuses. */
+static void hint_fields(const struct event *e, struct err *err)
+{
+	char path[256], names[400] = "", *line, *save = NULL;
+	struct buf text = {0};
+	const char *colon = strchr(e->name, ':');
+
+	if (!colon)
+		return;
+	snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - e->name), e->name,
+		 colon + 1);
+	if (tracefs_read(path, &text, NULL))
+		return;
+	for (line = strtok_r((char *)text.p, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *semi = strchr(line, ';'), *name;
+		size_t n = strlen(names);
+
+		if (!strstr(line, "field:") || !semi)
+			continue;
+		*semi = '\0';
+		name = strrchr(line, ' ');
+		if (name)
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", name + 1);
+	}
+	err_hint(err,
+		 "compare its fields with ==, !=, <, >, &, ~ \"glob\", joined with && and ||: %s",
+		 names);
+	buf_free(&text);
+}
+
+static int set_filter(int fd, const struct event *e, struct err *err)
+{
+	int rc;
+
+	if (!e->filter || !ioctl(fd, PERF_EVENT_IOC_SET_FILTER, e->filter))
+		return 0;
+	rc = -errno;
+	err_sys(err, rc, "the kernel refuses the filter [%s] of %s", e->filter, e->name);
+	hint_fields(e, err);
+	return rc;
+}
+
+/* Makes the first event of the bank own the ring and all others write into it. */
+static int join_ring(struct bank *b, int fd, const struct event *e, const struct channel *c,
+		     struct perf_event_attr *attr, const struct caps *caps, struct err *err)
+{
+	int rc;
+
+	if (!b->ring.page) {
+		rc = ring_map(&b->ring, fd, c->ring_bytes, true);
+		return rc ? event_strerror(err, rc, e->name, attr, -1, -1, c->ring_bytes, caps) : 0;
+	}
+	if (!ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, b->ring.fd))
+		return 0;
+	rc = -errno;
+	return err_sys(err, rc, "%s can't share the ring of channel %s", e->name, c->name);
+}
+
+/* Opens all events of the channel for one task (or all, -1) into a bank. */
+static int bank_open_task(struct bank *b, const struct channel *c, const struct target *t,
+			  const struct caps *caps, int cpu, pid_t pid, struct err *err)
+{
+	unsigned long flags = t->cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0;
+	int group = -1, rc = bank_room(b, c->events.nr);
+
+	if (rc)
+		return err_set(err, rc, "out of memory");
+	for (size_t i = 0; i < c->events.nr; i++) {
+		const struct event *e = c->events.v[i];
+		bool leader = channel_leads(c, i);
+		struct perf_event_attr attr;
+		int fd;
+
+		channel_attr(c, i, t, leader, &attr);
+		fd = event_open(&attr, pid, cpu, leader ? -1 : group, flags);
+		if (fd < 0)
+			return event_strerror(err, fd, e->name, &attr, flags ? -1 : pid, cpu, 0,
+					      caps);
+		b->fds[b->nr_fds] = fd;
+		b->event[b->nr_fds++] = (uint32_t)i;
+		if (leader)
+			b->leaders[b->nr_leaders++] = fd;
+		if (leader && !e->own_group)
+			group = fd;
+		rc = join_ring(b, fd, e, c, &attr, caps, err);
+		if (!rc)
+			rc = set_filter(fd, e, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void bank_close(struct bank *b)
+{
+	ring_unmap(&b->ring);
+	for (size_t i = b->nr_fds; i-- > 0;)
+		close(b->fds[i]);
+	free(b->fds);
+	free(b->event);
+	free(b->leaders);
+	*b = (struct bank){0};
+}
+
+/*
+ * Opens a bank for every task. A thread that has gone meanwhile is skipped with what was opened for
+ * it; -ESRCH only when none is left.
+ */
+static int bank_open(struct bank *b, const struct channel *c, const struct target *t,
+		     const struct caps *caps, int cpu, pid_t tid, struct err *err)
+{
+	size_t nr_opened = 0;
+	int rc;
+
+	if (t->system)
+		return bank_open_task(b, c, t, caps, cpu, -1, err);
+	if (t->cgroup_fd >= 0)
+		return bank_open_task(b, c, t, caps, cpu, t->cgroup_fd, err);
+	for (size_t i = 0; i < t->nr_tids; i++) {
+		size_t fds = b->nr_fds, leaders = b->nr_leaders;
+
+		if (t->per_thread && t->tids[i] != tid)
+			continue;
+		rc = bank_open_task(b, c, t, caps, cpu, t->tids[i], err);
+		if (!rc) {
+			nr_opened++;
+			continue;
+		}
+		if (rc != -ESRCH)
+			return rc;
+		if (!fds)
+			ring_unmap(&b->ring);
+		while (b->nr_fds > fds)
+			close(b->fds[--b->nr_fds]);
+		b->nr_leaders = leaders;
+	}
+	if (!nr_opened)
+		return err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
+			       t->text);
+	return 0;
+}
+
+static int bank_open_aux(struct banks *b, const struct channel *c, const struct caps *caps,
+			 struct err *err)
+{
+	const struct event *e = c->events.v[0];
+	int rc;
+
+	b->aux = calloc(1, sizeof(*b->aux));
+	if (!b->aux)
+		return err_set(err, -ENOMEM, "out of memory");
+	rc = aux_open(b->aux, &b->bank[0].ring, c->aux_bytes);
+	if (rc)
+		return event_strerror(err, rc, e->name, &e->attr, -1, -1, c->aux_bytes, caps);
+	b->aux->window.event = c->first_event;
+	b->bank[1].ring = b->aux->records;
+	return 0;
+}
+
+/* The area's event. Whether rules' events may stop its trace only trying tells. */
+static int open_notes(struct banks *b, const struct target *t, const struct caps *caps)
+{
+	if (!t->system || b->cpu < 0 || (caps && !caps->aux_pause))
+		return 0;
+	b->notes = calloc(1, sizeof(*b->notes));
+	if (!b->notes)
+		return -ENOMEM;
+	if (aux_notes_open(b->notes, b->bank[0].fds[0], b->cpu)) {
+		free(b->notes);
+		b->notes = NULL;
+	}
+	return 0;
+}
+
+int banks_trace_fd(const struct banks *b)
+{
+	return b->notes && !b->offline ? b->bank[0].fds[0] : -1;
+}
+
+static void pause_ring(struct bank *bank, bool pause)
+{
+	int rc = ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
+
+	bank->running = pause && rc;
+}
+
+int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
+	       pid_t tid, struct banks **out, struct err *err)
+{
+	struct banks *b = calloc(1, sizeof(*b));
+	int rc = 0;
+
+	if (!b)
+		return err_set(err, -ENOMEM, "out of memory");
+	b->channel = c;
+	b->cpu = cpu;
+	b->tid = tid;
+	b->nr_banks = c->nr_banks;
+	b->always_on = t->inherit && !c->aux_bytes;
+	b->max_runs = banks_max_runs(c->ring_bytes);
+	b->runs = calloc(b->max_runs, sizeof(*b->runs));
+	if (!b->runs)
+		rc = err_set(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
+		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
+	if (!rc && c->aux_bytes)
+		rc = bank_open_aux(b, c, caps, err);
+	if (!rc && c->aux_bytes && (rc = open_notes(b, t, caps)))
+		err_set(err, rc, "out of memory");
+	for (unsigned i = 0; i < b->nr_banks && !rc && b->always_on; i++)
+		pause_ring(&b->bank[i], true);
+	if (rc) {
+		banks_close(b);
+		return rc;
+	}
+	b->active = &b->bank[0];
+	*out = b;
+	return 0;
+}
+
+void banks_close(struct banks *b)
+{
+	if (!b)
+		return;
+	if (b->aux)
+		aux_close(b->aux);
+	free(b->aux);
+	if (b->notes)
+		aux_notes_close(b->notes);
+	free(b->notes);
+	for (unsigned i = 0; i < b->nr_banks; i++)
+		bank_close(&b->bank[i]);
+	free(b->runs);
+	free(b);
+}
+
+static void leaders_ioctl(struct bank *b, unsigned long request)
+{
+	for (size_t i = 0; i < b->nr_leaders; i++)
+		ioctl(b->leaders[i], request, 0);
+}
+
+/* Of all the area's events, whatever else writes into its ring. */
+static void aux_ioctl(struct bank *b, unsigned long request)
+{
+	for (size_t i = 0; i < b->nr_fds; i++)
+		if (!b->event[i])
+			ioctl(b->fds[i], request, 0);
+}
+
+static enum bank_state state_of(const struct bank *bank)
+{
+	return __atomic_load_n(&bank->state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(struct bank *bank, enum bank_state state)
+{
+	__atomic_store_n(&bank->state, state, __ATOMIC_RELEASE);
+}
+
+static void set_copying(struct banks *b, bool copying)
+{
+	__atomic_store_n(&b->copying, copying, __ATOMIC_RELEASE);
+}
+
+static struct bank *other(struct banks *b, const struct bank *bank)
+{
+	return bank == &b->bank[0] ? &b->bank[1] : &b->bank[0];
+}
+
+static void become_active(struct banks *b, struct bank *bank)
+{
+	assert(bank->state == BANK_SPARE);
+	bank->ring.armed_head = ring_head(&bank->ring);
+	if (b->always_on)
+		pause_ring(bank, false);
+	else
+		leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
+	bank->armed_ns = clock_ns();
+	set_state(bank, BANK_ACTIVE);
+}
+
+void banks_start(struct banks *b)
+{
+	become_active(b, b->active);
+	if (b->aux)
+		aux_started(b->aux);
+}
+
+void banks_start_again(struct banks *b)
+{
+	if (b->aux && !b->offline)
+		leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+}
+
+/* It may have stood for a while, where an event stopped it. */
+static void trace_stopped(struct banks *b)
+{
+	uint64_t since_ns = b->notes ? aux_notes_stands(b->notes, NULL) : 0;
+
+	aux_stopped(b->aux, &b->active->ring, since_ns);
+}
+
+void banks_retire(struct banks *b)
+{
+	assert(!b->frozen);
+	leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+	b->offline = true;
+	if (b->aux)
+		trace_stopped(b);
+}
+
+void banks_enable_spare(struct banks *b)
+{
+	if (b->nr_banks == 2 && !b->offline)
+		become_active(b, other(b, b->active));
+}
+
+void banks_pause(struct banks *b)
+{
+	struct bank *a = b->active;
+
+	assert(a->state == BANK_ACTIVE && !b->frozen);
+	if (b->aux)
+		return;
+	a->paused_ns = b->last_paused_ns = clock_ns();
+	pause_ring(a, true);
+	b->frozen_oldest_ns = banks_oldest(b);
+	set_state(a, BANK_FROZEN);
+	__atomic_store_n(&b->frozen, a, __ATOMIC_RELEASE);
+	b->nr_marks = 0;
+	if (b->nr_banks == 2 && !b->offline)
+		b->active = other(b, a);
+}
+
+void banks_stop_aux(struct banks *b)
+{
+	struct bank *copy = &b->bank[1];
+
+	if (!b->aux)
+		return;
+	if (!b->offline) {
+		aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+		trace_stopped(b);
+		set_copying(b, true);
+	}
+	/* Its records go on and are not cut at a dump: what is in the area may be as old as they.
+	 */
+	copy->armed_ns = b->active->armed_ns;
+	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_cycles_ns;
+	b->frozen_oldest_ns = banks_oldest(b);
+	set_state(copy, BANK_FROZEN);
+	__atomic_store_n(&b->frozen, copy, __ATOMIC_RELEASE);
+}
+
+/* What an event has stopped stays so however often it is switched off and on. */
+static void go_on(struct banks *b)
+{
+	bool stood = b->notes && aux_notes_stands(b->notes, NULL);
+
+	if (stood)
+		aux_notes_let_run(b->notes, clock_ns());
+	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+	if (stood)
+		aux_notes_wait(b->notes, GO_ON_NS);
+	aux_started(b->aux);
+	set_copying(b, false);
+}
+
+static void restart(struct banks *b)
+{
+	aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+}
+
+bool banks_stands(const struct banks *b, uint64_t *last_ns)
+{
+	return b->notes && !b->offline && !__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE) &&
+	       aux_notes_stands(b->notes, last_ns);
+}
+
+bool banks_let_run(struct banks *b, uint64_t until_ns)
+{
+	uint64_t last_ns;
+
+	if (!banks_stands(b, &last_ns))
+		return false;
+	if (last_ns >= until_ns)
+		return true;
+	if (aux_notes_let_run(b->notes, clock_ns()))
+		restart(b);
+	return false;
+}
+
+bool banks_take_brakes(struct banks *b)
+{
+	if (!b->notes || b->offline)
+		return true;
+	if (__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE))
+		return false;
+	restart(b);
+	return true;
+}
+
+void banks_copy_aux(struct banks *b)
+{
+	if (!b->aux)
+		return;
+	aux_copy(b->aux);
+	if (!b->offline)
+		go_on(b);
+}
+
+void banks_measure_aux(struct banks *b)
+{
+	if (!b->aux)
+		return;
+	aux_copy_records(b->aux, &b->active->ring);
+	aux_measure(b->aux);
+}
+
+void banks_disable_frozen(struct banks *b)
+{
+	/* The only bank stays enabled: what it drops while paused is counted by the kernel (LOST).
+	 */
+	if (b->nr_banks == 2 && !b->always_on)
+		leaders_ioctl(b->frozen, PERF_EVENT_IOC_DISABLE);
+}
+
+void banks_release(struct banks *b)
+{
+	struct bank *f = b->frozen;
+
+	assert(f && f->state == BANK_FROZEN);
+	if (b->aux) {
+		set_state(f, BANK_SPARE);
+	} else if (!b->offline) {
+		f->ring.armed_head = ring_head(&f->ring);
+		if (b->nr_banks == 1 || !b->always_on)
+			pause_ring(f, false);
+		f->armed_ns = clock_ns();
+		set_state(f, b->nr_banks == 2 ? BANK_SPARE : BANK_ACTIVE);
+	}
+	__atomic_store_n(&b->frozen, NULL, __ATOMIC_RELEASE);
+}
+
+bool banks_settle(struct banks *b, bool committed)
+{
+	assert(!b->frozen);
+	if (committed)
+		b->prev_paused_ns = b->last_paused_ns;
+	if (b->aux) {
+		banks_start_again(b);
+		return b->offline && committed;
+	}
+	if (!b->offline || b->active->state != BANK_FROZEN)
+		return false;
+	if (!committed)
+		set_state(b->active, BANK_ACTIVE);
+	return committed;
+}
+
+uint64_t banks_written(const struct banks *b)
+{
+	/* The only bank, while it is dumped, has written nothing since. */
+	if (state_of(b->active) != BANK_ACTIVE)
+		return 0;
+	return b->active->ring.armed_head - ring_head(&b->active->ring);
+}
+
+void banks_note(struct banks *b, uint64_t now_ns)
+{
+	uint64_t head = ring_head(&b->active->ring),
+		 step = b->active->ring.size / (BANKS_MARKS / 2);
+
+	if (state_of(b->active) != BANK_ACTIVE)
+		return;
+	if (b->nr_marks && b->mark[b->nr_marks - 1].head - head < step)
+		return;
+	if (b->nr_marks == BANKS_MARKS)
+		memmove(b->mark, b->mark + 1, --b->nr_marks * sizeof(b->mark[0]));
+	b->mark[b->nr_marks++] = (struct banks_mark){now_ns, head};
+}
+
+uint64_t banks_oldest(const struct banks *b)
+{
+	const struct bank *a = b->active;
+	bool frozen = __atomic_load_n(&b->frozen, __ATOMIC_ACQUIRE) != NULL;
+	uint64_t head = ring_head(&a->ring), oldest = UINT64_MAX;
+
+	if (state_of(a) == BANK_ACTIVE)
+		oldest = a->armed_ns;
+	/* Whatever was written a whole ring ago is overwritten. */
+	for (size_t i = 0; i < b->nr_marks; i++)
+		if (b->mark[i].head - head >= a->ring.size)
+			oldest = b->mark[i].ns;
+	if ((frozen || oldest == UINT64_MAX) && b->frozen_oldest_ns < oldest)
+		oldest = b->frozen_oldest_ns;
+	return oldest;
+}
+
+uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
+{
+	const struct ring *r = &b->active->ring;
+	uint64_t head = ring_head(r),
+		 edge = head + r->size; /* what was written then is the oldest */
+	struct banks_mark from, to = {now_ns, head};
+
+	if (state_of(b->active) != BANK_ACTIVE)
+		return 0;
+	from = (struct banks_mark){b->active->armed_ns, r->armed_head};
+	if (from.head - head <= r->size)
+		return now_ns - from.ns;
+	for (size_t i = 0; i < b->nr_marks; i++) {
+		if (b->mark[i].head - head < r->size) {
+			to = b->mark[i];
+			break;
+		}
+		from = b->mark[i];
+	}
+	return now_ns - from.ns -
+	       (uint64_t)((double)(to.ns - from.ns) * (double)(from.head - edge) /
+			  (double)(from.head - to.head));
+}
+
+/* Where the oldest note is that is still in the ring: a record begins there. 0: there is none. */
+static uint64_t oldest_note(const struct banks *b, uint64_t head, uint64_t *ns)
+{
+	for (size_t i = 0; i < b->nr_marks; i++) {
+		if (b->mark[i].head - head >= b->active->ring.size)
+			continue;
+		*ns = b->mark[i].ns;
+		return b->mark[i].head - head;
+	}
+	return 0;
+}
+
+uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns)
+{
+	const struct ring *r = &b->active->ring;
+	uint64_t head = ring_head(r), first = now_ns, off, till, safe, t;
+	struct perf_event_header h;
+
+	if (state_of(b->active) != BANK_ACTIVE)
+		return 0;
+	if (r->armed_head - head <= r->size)
+		return now_ns - b->active->armed_ns;
+	/* The kernel goes on writing at the newest end and so eats from the oldest: what was read
+	 * beyond the part it has meanwhile reached is not trusted. */
+	off = oldest_note(b, head, &first);
+	for (till = off; ring_record_at(r, head, off, r->size, &h); off += h.size) {
+		if (off >= till) {
+			if (clock_ns() >= until_ns)
+				return banks_reach(b, now_ns);
+			till += HORIZON_STEP_BYTES;
+		}
+		if (h.type != PERF_RECORD_SAMPLE || h.size < b->channel->at.time + 8)
+			continue;
+		ring_copy(r, head, off + b->channel->at.time, &t, sizeof(t));
+		safe = r->size - (head - ring_head(r));
+		if (off + h.size > safe || safe > r->size)
+			break;
+		if (t < first)
+			first = t;
+	}
+	return now_ns - first;
+}

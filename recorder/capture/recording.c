@@ -1,0 +1,684 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All rings of a recording and the freeze over them; see recording.h. The freeze path allocates
+ * nothing and touches nothing but event descriptors.
+ */
+#include "recorder/capture/recording_impl.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "trigger/kernel/clock.h"
+#include "recorder/base/thread_pool.h"
+#include "recorder/base/log.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
+#include "recorder/capture/sideband_rings.h"
+#include "trigger/bpf/sleeps.h"
+#include "trigger/events/aux_pause.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_RING_BYTES (16u << 10)
+#define MIN_AUX_BYTES  (64u << 10)
+/* Rings of a CPU that flaps are kept until the next dump, but not without end. */
+#define MAX_OFFLINE_PER_CPU 4
+/* To open events on a CPU that goes and comes. */
+#define MAX_TRIES 5
+
+/* ---- channels ---- */
+
+static int add_channel(struct recording *r, const struct config_channel *cc, unsigned nr_banks,
+		       struct err *err)
+{
+	uint32_t first = 0;
+	struct channel **p = realloc(r->channels, (r->nr_channels + 1) * sizeof(struct channel *));
+	int rc;
+
+	if (!p)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->channels = p;
+	if (r->nr_channels) {
+		const struct channel *last = p[r->nr_channels - 1];
+
+		first = last->first_event + (uint32_t)last->events.nr;
+	}
+	rc = channel_new(cc, (uint32_t)r->nr_channels, first, nr_banks, r->caps, r->target,
+			 &p[r->nr_channels], err);
+	if (rc) {
+		err_prefix(err, "channel %s", cc->name);
+		return rc;
+	}
+	r->nr_channels++;
+	return 0;
+}
+
+/* In place of a channel with tracepoints, which this user may not have: when threads of the target
+ * ran, and were taken off their CPU. */
+static int add_own_switches(struct recording *r, const struct config_channel *instead,
+			    unsigned nr_banks, struct err *err)
+{
+	char events[] = "dummy";
+	struct config_channel own = *instead;
+
+	if (r->target->system || !strstr(instead->events, "sched:sched_switch"))
+		return 0;
+	own.events = events;
+	own.stack = STACK_NONE;
+	return add_channel(r, &own, nr_banks, err);
+}
+
+static int add_channels(struct recording *r, const struct config_channel *cc, size_t nr,
+			unsigned nr_banks, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < nr && !rc; i++) {
+		rc = add_channel(r, &cc[i], nr_banks, err);
+		/* A preset records what it may; what was asked for by name must work. */
+		if (rc && cc[i].optional && (rc == -EACCES || rc == -EPERM || rc == -ENOENT)) {
+			log_warn_err(err);
+			rc = add_own_switches(r, &cc[i], nr_banks, err);
+		}
+	}
+	if (!rc && !r->nr_channels) {
+		rc = err_set(err, -EACCES, "no channel of the preset may be recorded by this user");
+		err_hint(err, "ringback doctor tells what is missing");
+	}
+	return rc;
+}
+
+/* ---- rings ---- */
+
+static int keep_banks(struct recording *r, struct banks *b)
+{
+	if (r->nr_banks == r->max_banks) {
+		size_t max = r->max_banks ? r->max_banks * 2 : 16;
+		struct banks **p = realloc(r->banks, max * sizeof(struct banks *));
+
+		if (!p)
+			return -ENOMEM;
+		r->banks = p;
+		r->max_banks = max;
+	}
+	r->banks[r->nr_banks++] = b;
+	return 0;
+}
+
+/* ---- traces that events stop; rings that BPF programs write ---- */
+
+static int join_brakes(const struct recording *r, const struct banks *b)
+{
+	int fd = r->brakes ? banks_trace_fd(b) : -1;
+
+	return fd < 0 ? 0 : brakes_add_trace(r->brakes, b->cpu, fd, b->notes->fd);
+}
+
+/* The event of a bank that BPF programs write; -1: none. */
+static int sleeps_fd(const struct banks *b, unsigned bank)
+{
+	const struct bank *k = &b->bank[bank];
+
+	for (size_t i = 0; i < k->nr_fds; i++)
+		if (channel_is_sleeps(b->channel, k->event[i]))
+			return k->fds[i];
+	return -1;
+}
+
+static int join_sleeps(const struct recording *r, const struct banks *b)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; r->sleeps && i < b->nr_banks && !rc; i++)
+		if (sleeps_fd(b, i) >= 0)
+			rc = sleeps_add(r->sleeps, b->cpu, i, sleeps_fd(b, i));
+	return rc;
+}
+
+static void leave(const struct recording *r, const struct banks *b)
+{
+	if (r->brakes && banks_trace_fd(b) >= 0)
+		brakes_drop_trace(r->brakes, banks_trace_fd(b));
+	for (unsigned i = 0; r->sleeps && i < b->nr_banks; i++)
+		sleeps_drop(r->sleeps, b->cpu, i, sleeps_fd(b, i));
+}
+
+int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err)
+{
+	int rc = 0;
+
+	r->brakes = b;
+	for (size_t i = 0; i < r->nr_banks && !rc; i++)
+		rc = join_brakes(r, r->banks[i]);
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+int recording_join_sleeps(struct recording *r, struct sleeps *s, struct err *err)
+{
+	int rc = 0;
+
+	r->sleeps = s;
+	for (size_t i = 0; i < r->nr_banks && !rc; i++)
+		rc = join_sleeps(r, r->banks[i]);
+	return rc ? err_sys(err, rc, "can't hand events to BPF programs") : sleeps_start(s, err);
+}
+
+static void end_banks(const struct recording *r, struct banks *b)
+{
+	leave(r, b);
+	banks_close(b);
+}
+
+static int open_banks(struct recording *r, const struct channel *c, int cpu, pid_t tid,
+		      struct err *err)
+{
+	struct banks *b;
+	int rc;
+
+	if (c->pmu && cpu >= 0 && !pmu_serves_cpu(c->pmu, cpu))
+		return 0;
+	rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
+	if (rc)
+		return rc;
+	rc = join_brakes(r, b);
+	rc = rc ? rc : join_sleeps(r, b);
+	rc = rc ? rc : keep_banks(r, b);
+	if (rc) {
+		end_banks(r, b);
+		return err_sys(err, rc, "can't keep the rings of channel %s", c->name);
+	}
+	if (r->started) {
+		banks_start(b);
+		banks_start_again(b);
+	}
+	return 0;
+}
+
+static int open_cpu(struct recording *r, int cpu, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < r->nr_channels && !rc; i++)
+		rc = open_banks(r, r->channels[i], cpu, -1, err);
+	return rc;
+}
+
+/* Closes all but the first `keep`. */
+static void close_banks(struct recording *r, size_t keep)
+{
+	while (r->nr_banks > keep)
+		end_banks(r, r->banks[--r->nr_banks]);
+}
+
+/*
+ * A CPU may go offline since it was found online, which is no more wrong than if it had gone
+ * before: it is recorded when it is back. It may be back at once, and hardware that is not there
+ * fails likewise.
+ */
+static int open_cpu_unless_gone(struct recording *r, int cpu, struct err *err)
+{
+	size_t before = r->nr_banks;
+	int rc = 0;
+
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		rc = open_cpu(r, cpu, err);
+		if (rc != -ENODEV || !r->target->follow_cpus)
+			return rc;
+		close_banks(r, before);
+		if (!setting_cpu_online(cpu))
+			return 0;
+	}
+	return rc;
+}
+
+static int open_all_cpus(struct recording *r, struct err *err)
+{
+	const struct target *t = r->target;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_cpus && !rc; i++)
+		rc = open_cpu_unless_gone(r, t->cpus[i], err);
+	return rc;
+}
+
+/* A ring for each thread; one that has ended meanwhile needs none, as long as there are others. */
+static int open_all_threads(struct recording *r, struct err *err)
+{
+	const struct target *t = r->target;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_tids; i++) {
+		size_t before = r->nr_banks;
+
+		rc = 0;
+		for (size_t k = 0; k < r->nr_channels && !rc; k++)
+			rc = open_banks(r, r->channels[k], -1, t->tids[i], err);
+		if (rc == -ESRCH)
+			close_banks(r, before);
+		else if (rc)
+			return rc;
+	}
+	return r->nr_banks ? 0 : rc;
+}
+
+static int open_all_banks(struct recording *r, struct err *err)
+{
+	return r->target->per_thread ? open_all_threads(r, err) : open_all_cpus(r, err);
+}
+
+/* Halves the rings whose size nobody asked for; false when none can get smaller. */
+static bool shrink(struct recording *r)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		struct channel *c = r->channels[i];
+		uint64_t least = c->stack == STACK_DWARF ? 256u << 10 : MIN_RING_BYTES;
+
+		if (c->aux_bytes > MIN_AUX_BYTES && !c->aux_bytes_given) {
+			c->aux_bytes /= 2;
+			any = true;
+		}
+		if (c->ring_bytes_given || c->ring_bytes <= least)
+			continue;
+		c->ring_bytes /= 2;
+		any = true;
+	}
+	return any;
+}
+
+/* Says it when rings are larger than their preset would have them. */
+static void say_sizes(const struct recording *r, uint64_t budget)
+{
+	char text[400] = "", size[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->nr_channels && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %s", i ? ", " : "",
+				      r->channels[i]->name,
+				      str_fmt_size(size, sizeof(size), r->channels[i]->ring_bytes));
+	log_info("rings share %s of memory (--memory); each is, per CPU and bank: %s",
+		 str_fmt_size(size, sizeof(size), budget), text);
+}
+
+static int size_rings(struct recording *r, const struct ringsize_memory *memory, struct err *err)
+{
+	const struct target *t = r->target;
+	uint64_t budget =
+		ringsize_budget(memory, ringsize_machine(), setting_cpus_online(), r->caps);
+	struct ringsize *sizes = calloc(r->nr_channels, sizeof(*sizes));
+
+	if (!sizes)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		const struct channel *c = r->channels[i];
+
+		sizes[i] = (struct ringsize){
+			.bytes = c->ring_bytes,
+			.nr_rings = (t->per_thread ? t->nr_tids : t->nr_cpus) * c->nr_banks,
+			.fixed = c->ring_bytes_given || c->aux_bytes,
+		};
+	}
+	if (ringsize_divide(sizes, r->nr_channels, budget)) {
+		for (size_t i = 0; i < r->nr_channels; i++)
+			r->channels[i]->ring_bytes = sizes[i].bytes;
+		say_sizes(r, budget);
+	}
+	free(sizes);
+	return 0;
+}
+
+static void say_shrunk(const struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		const struct channel *c = r->channels[i];
+		char size[32], aux[32] = "", *and = "";
+
+		if (c->aux_bytes) {
+			str_fmt_size(aux, sizeof(aux), c->aux_bytes);
+			and = ", AUX areas of ";
+		}
+		log_info("channel %s: rings of %s%s%s, what the mlock limit "
+			 "(kernel.perf_event_mlock_kb) leaves",
+			 c->name, str_fmt_size(size, sizeof(size), c->ring_bytes), and, aux);
+	}
+}
+
+/* ---- AUX areas ---- */
+
+static void copy_aux(void *ctx, size_t i)
+{
+	struct recording *r = ctx;
+
+	banks_copy_aux(r->banks[i]);
+}
+
+static void measure_aux(void *ctx, size_t i)
+{
+	struct recording *r = ctx;
+
+	banks_measure_aux(r->banks[i]);
+}
+
+/* As many as there are areas now that can be copied at the same time. */
+static int open_crew(struct recording *r, struct err *err)
+{
+	unsigned nr = setting_cpus_online(), nr_areas = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < r->nr_channels; i++)
+		any |= r->channels[i]->aux_bytes > 0;
+	for (size_t i = 0; i < r->nr_banks; i++)
+		nr_areas += r->banks[i]->aux != NULL;
+	if (!any)
+		return 0;
+	r->aux = calloc(r->nr_channels, sizeof(*r->aux));
+	if (!r->aux)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (nr > nr_areas)
+		nr = nr_areas ? nr_areas : 1;
+	return crew_new(nr < CREW_MAX ? nr : CREW_MAX, &r->crew, err);
+}
+
+/* What status tells of the dump that has just been made. */
+static void note_aux(struct recording *r)
+{
+	memset(r->aux, 0, r->nr_channels * sizeof(*r->aux));
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		const struct banks *b = r->banks[i];
+		struct recording_aux *a = &r->aux[b->channel->id];
+
+		if (!b->aux)
+			continue;
+		a->bytes += b->aux->window.bytes;
+		a->new_bytes += b->aux->window.new_bytes;
+		if (b->aux->window.blackout_ns > a->blackout_ns)
+			a->blackout_ns = b->aux->window.blackout_ns;
+		if (b->aux->window.copy_ns > a->copy_ns)
+			a->copy_ns = b->aux->window.copy_ns;
+	}
+}
+
+/* ---- life ---- */
+
+int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
+		   const struct ringsize_memory *memory, const struct caps *caps, struct target *t,
+		   struct recording **out, struct err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	bool shrunk = false;
+	int rc;
+
+	if (!r)
+		return err_set(err, -ENOMEM, "out of memory");
+	r->caps = caps;
+	r->target = t;
+	event_raise_nofile();
+	rc = add_channels(r, channels, nr, nr_banks, err);
+	if (!rc)
+		rc = target_refresh(t, err);
+	if (!rc)
+		rc = sides_open(t, caps, &r->sides, err);
+	if (!rc && memory)
+		rc = size_rings(r, memory, err);
+	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
+		close_banks(r, 0);
+		shrunk = true;
+		rc = 0;
+	}
+	if (!rc)
+		rc = open_crew(r, err);
+	if (rc) {
+		recording_close(r);
+		return rc;
+	}
+	if (shrunk)
+		say_shrunk(r);
+	*out = r;
+	return 0;
+}
+
+void recording_close(struct recording *r)
+{
+	if (!r)
+		return;
+	crew_free(r->crew);
+	free(r->aux);
+	close_banks(r, 0);
+	free(r->banks);
+	sides_close(r->sides);
+	for (size_t i = 0; i < r->nr_channels; i++)
+		channel_free(r->channels[i]);
+	free(r->channels);
+	free(r);
+}
+
+void recording_start(struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_start(r->banks[i]);
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_start_again(r->banks[i]);
+	if (r->brakes)
+		brakes_settled(r->brakes);
+	r->started = true;
+}
+
+/* ---- freeze ---- */
+
+/*
+ * How long the active banks go on after the spare ones are on. An event that was on its way through
+ * the kernel's list of a tracepoint's events when the spare joined it, at its head, passes it by:
+ * its record is in the active bank or nowhere.
+ */
+#define OVERLAP_NS 20000u
+
+static void wait_until(uint64_t ns)
+{
+	while (clock_ns() < ns)
+		;
+}
+
+void recording_freeze(struct recording *r, struct recording_freeze *f)
+{
+	uint64_t t0 = clock_ns(), t1, t2, t3;
+
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_enable_spare(r->banks[i]);
+	if (r->sleeps)
+		sleeps_renew(r->sleeps);
+	wait_until(clock_ns() + OVERLAP_NS);
+	t1 = clock_ns();
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_pause(r->banks[i]);
+	t2 = clock_ns();
+	if (r->crew && r->nr_banks)
+		crew_call(r->crew);
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_stop_aux(r->banks[i]);
+	t3 = clock_ns();
+	if (r->crew && r->nr_banks)
+		crew_start(r->crew, copy_aux, r, r->nr_banks);
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_disable_frozen(r->banks[i]);
+	*f = (struct recording_freeze){
+		.enable_ns = t1 - t0,
+		.pause_ns = t2 - t1,
+		.disable_ns = clock_ns() - t3,
+		.first_paused_ns = t1,
+		.last_paused_ns = t2,
+	};
+}
+
+void recording_wait_copied(struct recording *r)
+{
+	if (!r->crew || !r->nr_banks)
+		return;
+	crew_wait(r->crew);
+	/* Not before all are copied: those that are left would stand still for it. */
+	crew_start(r->crew, measure_aux, r, r->nr_banks);
+	crew_wait(r->crew);
+}
+
+void recording_release(struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_banks; i++)
+		banks_release(r->banks[i]);
+}
+
+static void drop_banks(struct recording *r, size_t i)
+{
+	end_banks(r, r->banks[i]);
+	memmove(&r->banks[i], &r->banks[i + 1], (--r->nr_banks - i) * sizeof(struct banks *));
+}
+
+void recording_settle(struct recording *r, bool committed)
+{
+	if (r->aux && committed)
+		note_aux(r);
+	for (size_t i = r->nr_banks; i-- > 0;)
+		if (banks_settle(r->banks[i], committed))
+			drop_banks(r, i);
+}
+
+/* ---- hotplug ---- */
+
+bool recording_wants_cpu(const struct recording *r, int cpu)
+{
+	return target_wants_cpu(r->target, cpu);
+}
+
+/* Retires the rings of a CPU among the first `nr`. */
+static void retire(struct recording *r, int cpu, size_t nr)
+{
+	size_t nr_offline = 0;
+
+	for (size_t i = nr; i-- > 0;) {
+		struct banks *b = r->banks[i];
+
+		if (b->cpu != cpu)
+			continue;
+		if (!b->offline) {
+			leave(r, b);
+			banks_retire(b);
+		}
+		if (++nr_offline > MAX_OFFLINE_PER_CPU * r->nr_channels) {
+			log_warn("CPU %d goes off and on faster than dumps are made: the oldest "
+				 "records of channel %s on it are dropped",
+				 cpu, b->channel->name);
+			drop_banks(r, i);
+		}
+	}
+}
+
+int recording_cpu_online(struct recording *r, int cpu, struct err *err)
+{
+	size_t nr_banks = r->nr_banks;
+	int rc;
+
+	if (target_is_tasks(r->target) && sides_has_cpu(r->sides, cpu))
+		return 0;
+	rc = sides_add(r->sides, cpu, err);
+	if (!rc && recording_wants_cpu(r, cpu))
+		rc = open_cpu(r, cpu, err);
+	if (rc) {
+		close_banks(r, nr_banks);
+		return rc;
+	}
+	/* What it had when it went off, or before we missed that. */
+	sides_drop_older(r->sides, cpu);
+	retire(r, cpu, nr_banks);
+	return 0;
+}
+
+void recording_cpu_offline(struct recording *r, int cpu)
+{
+	if (!target_is_tasks(r->target))
+		retire(r, cpu, r->nr_banks);
+}
+
+static bool is_among(const int *cpus, size_t nr, int cpu)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+int recording_recount_cpus(struct recording *r, struct err *err)
+{
+	int *cpus = NULL;
+	size_t nr = 0;
+	int rc = target_cpus(false, &cpus, &nr, err);
+
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = recording_cpu_online(r, cpus[i], err);
+	/* From the end, since it may drop some. */
+	for (size_t i = r->nr_banks; i-- > 0 && !rc;)
+		if (i < r->nr_banks && !is_among(cpus, nr, r->banks[i]->cpu))
+			recording_cpu_offline(r, r->banks[i]->cpu);
+	free(cpus);
+	return rc;
+}
+
+/* ---- what there is ---- */
+
+size_t recording_nr_channels(const struct recording *r)
+{
+	return r->nr_channels;
+}
+
+const struct channel *recording_channel(const struct recording *r, size_t i)
+{
+	return r->channels[i];
+}
+
+void recording_attr(const struct recording *r, const struct channel *c, size_t i,
+		    struct perf_event_attr *attr)
+{
+	channel_attr(c, i, r->target, channel_leads(c, i), attr);
+}
+
+size_t recording_nr_banks(const struct recording *r)
+{
+	return r->nr_banks;
+}
+
+struct banks *recording_banks(struct recording *r, size_t i)
+{
+	return r->banks[i];
+}
+
+struct banks *const *recording_all_banks(const struct recording *r, size_t *nr)
+{
+	*nr = r->nr_banks;
+	return r->banks;
+}
+
+uint64_t recording_ring_bytes(const struct recording *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->nr_banks; i++)
+		for (unsigned k = 0; k < r->banks[i]->nr_banks; k++)
+			sum += r->banks[i]->bank[k].ring.map_bytes;
+	for (size_t i = 0; i < r->nr_banks; i++)
+		sum += r->banks[i]->aux ? aux_bytes(r->banks[i]->aux) : 0;
+	return sum + sides_bytes(r->sides);
+}
+
+struct ring *const *recording_sideband(const struct recording *r, size_t *nr)
+{
+	return sides_rings(r->sides, nr);
+}
+
+const struct record_layout *recording_sideband_layout(const struct recording *r)
+{
+	return sides_layout(r->sides);
+}
+
+bool recording_target_ended(struct recording *r)
+{
+	return sides_ended(r->sides);
+}

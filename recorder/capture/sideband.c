@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The sideband: its event, and the draining of its rings into the ledger. Called by the main loop
+ * when a watermark wakes it, and before each dump.
+ *
+ * A drain looks at the clock, then at the heads of all rings, and takes what is not younger than
+ * that look: so a child's exec on one CPU is not taken in while its fork on another is left for the
+ * next drain. The rest stays in its ring. Everything that happened before the call is taken.
+ */
+#include "recorder/capture/sideband.h"
+
+#include "dump/base/err.h"
+#include "dump/format/format.h"
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCRATCH_BYTES (64u << 10) /* a record's size is a u16 */
+/* No drain takes that long: a time so far ahead is none, and must not hold up what is behind it. */
+#define MAX_AHEAD_NS 10000000000ull
+/* What may wait here for a ledger that is being written; then the rings have to hold it. */
+#define MAX_KEPT_BYTES (32u << 20)
+
+/* A drained record: sorted by time; `off` also tells the order of arrival. */
+struct drained {
+	uint64_t ns;
+	uint32_t off, bytes;
+};
+
+struct sideband {
+	struct ledger *ledger;
+	struct record_layout layout;
+	struct buf index;   /* struct drained[]; what the ledger has not taken yet */
+	struct buf records; /* what they point to */
+	void *scratch;
+	uint64_t nr_records, nr_lost;
+};
+
+void sideband_attr(const struct caps *caps, uint64_t ring_bytes, struct perf_event_attr *attr,
+		   struct record_layout *layout)
+{
+	*attr = (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(*attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.watermark = 1,
+		.wakeup_watermark = ring_bytes / 4,
+		.use_clockid = caps->clockid,
+		.clockid = caps->clockid ? CLOCK_MONOTONIC : 0,
+		/* Counts nothing, but the kernel refuses it unless the kernel side may be seen. */
+		.exclude_kernel = !caps->kernel_samples,
+		.ksymbol = caps->ksymbol,
+		.cgroup = caps->cgroup_sideband,
+		.build_id = caps->build_id,
+		/* The dearest: 160 bytes and 8 us of each fork, of threads too. But nothing else
+		 * says who went into which container. */
+		.namespaces = caps->namespaces,
+		.bpf_event = caps->ksymbol,
+	};
+	*layout = (struct record_layout){.sample_type = attr->sample_type | PERF_SAMPLE_RAW,
+					 .sample_id_all = true};
+}
+
+int sideband_new(struct ledger *l, const struct record_layout *layout, struct sideband **out,
+		 struct err *err)
+{
+	struct sideband *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->scratch = malloc(SCRATCH_BYTES);
+	if (!s || !s->scratch) {
+		sideband_free(s);
+		return err_set(err, -ENOMEM, "no memory for draining the sideband");
+	}
+	s->ledger = l;
+	s->layout = *layout;
+	*out = s;
+	return 0;
+}
+
+void sideband_free(struct sideband *s)
+{
+	if (!s)
+		return;
+	buf_free(&s->index);
+	buf_free(&s->records);
+	free(s->scratch);
+	free(s);
+}
+
+static uint64_t count_lost(struct bytes rec)
+{
+	struct bytes body = {rec.p + sizeof(struct perf_event_header),
+			     rec.len - sizeof(struct perf_event_header)};
+	uint64_t id, lost;
+
+	return bytes_u64(&body, &id) && bytes_u64(&body, &lost) ? lost : 0;
+}
+
+/* Keeps a copy for sorting; LOST only counts. */
+static int keep(struct sideband *s, struct bytes rec, uint64_t ns)
+{
+	struct drained d = {.ns = ns, .off = s->records.len, .bytes = rec.len};
+	int rc = buf_put(&s->records, rec.p, rec.len);
+
+	if (!rc && (rc = buf_put(&s->index, &d, sizeof(d))))
+		s->records.len = d.off;
+	return rc;
+}
+
+/* Collects what is in a ring up to `head` and not younger than `until_ns`; *pos is where it
+ * stopped. */
+static int collect(struct sideband *s, const struct ring *r, uint64_t head, uint64_t until_ns,
+		   uint64_t *pos)
+{
+	uint64_t at = ring_tail(r), next = at, ns;
+	struct perf_event_header h;
+	struct bytes rec;
+	int rc;
+
+	while (ring_next(r, &next, head, s->scratch, &rec)) {
+		if (!record_at(rec, 0, &h) || !record_time(rec, &s->layout, &ns)) {
+			at = next;
+			continue;
+		}
+		if (ns > until_ns && ns - until_ns > MAX_AHEAD_NS) {
+			s->nr_lost++;
+			at = next;
+			continue;
+		}
+		if (ns > until_ns) {
+			*pos = at;
+			return 0;
+		}
+		if (h.type == PERF_RECORD_LOST) {
+			s->nr_lost += count_lost(rec);
+		} else {
+			rc = keep(s, rec, ns);
+			if (rc) {
+				*pos = at;
+				return rc;
+			}
+			s->nr_records++;
+		}
+		at = next;
+	}
+	/* Stopped before the head only by bytes that are no record: nothing can be found in them.
+	 */
+	*pos = head;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct drained *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static void feed(struct sideband *s)
+{
+	struct drained *d = (struct drained *)s->index.p;
+	size_t nr = s->index.len / sizeof(*d);
+
+	if (!nr || !ledger_begin(s->ledger))
+		return;
+	qsort(d, nr, sizeof(*d), by_time);
+	for (size_t i = 0; i < nr; i++)
+		ledger_take(s->ledger, (struct bytes){s->records.p + d[i].off, d[i].bytes},
+			    &s->layout);
+	ledger_end(s->ledger);
+	s->index.len = s->records.len = 0;
+}
+
+/* One ring after the other, each ended in the order of its own; 0 or the first error. */
+static int collect_all(struct sideband *s, struct ring *const *rings, size_t nr, uint64_t until_ns)
+{
+	uint64_t pos;
+	int rc;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (!rings[i] || !rings[i]->page)
+			continue;
+		if (s->records.len >= MAX_KEPT_BYTES)
+			return 0;
+		rc = collect(s, rings[i], ring_head(rings[i]), until_ns, &pos);
+		/* Copied, so the kernel may have the space again. */
+		ring_consume(rings[i], pos);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int sideband_drain(struct sideband *s, struct ring *const *rings, size_t nr, uint64_t *lost,
+		   struct err *err)
+{
+	uint64_t until_ns = clock_ns(), nr_lost = s->nr_lost;
+	int rc;
+
+	rc = collect_all(s, rings, nr, until_ns);
+	feed(s);
+	*lost = s->nr_lost - nr_lost;
+	if (rc)
+		return err_set(err, rc, "no memory for draining the sideband");
+	return 0;
+}
+
+void sideband_stats(const struct sideband *s, struct fmt_sideband_stats *out)
+{
+	struct ledger_stats l;
+
+	ledger_stats(s->ledger, &l);
+	out->nr_records = s->nr_records;
+	out->nr_lost = s->nr_lost;
+	out->ledger_bytes = l.bytes;
+	out->nr_tasks = l.nr_tasks;
+	out->nr_tombstones = l.nr_tombstones;
+	out->nr_evicted = l.nr_evicted;
+}

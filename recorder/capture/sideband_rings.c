@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+/* The sideband's rings; see sideband_rings.h. */
+#include "recorder/capture/sideband_rings.h"
+
+#include "dump/base/err.h"
+#include "trigger/kernel/event.h"
+#include "recorder/ledger/new_tasks.h"
+#include "recorder/capture/sideband.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define RING_BYTES	(512u << 10)
+#define RING_BYTES_USER (32u << 10) /* of a user who has an mlock limit */
+
+static const char what[] = "the sideband (process names and mappings)";
+
+/* The sideband of one CPU: a forward ring that all tasks' dummy events write into, and
+ * new_tasks.h's.
+ */
+struct side {
+	int cpu;
+	struct ring ring;
+	int *fds;
+	size_t nr_fds;
+};
+
+struct sides {
+	const struct target *target;
+	const struct caps *caps;
+	uint64_t ring_bytes;
+	struct perf_event_attr attr;
+	struct record_layout layout;
+	struct event_list newborn; /* one or none */
+	struct side **v;
+	struct ring **rings; /* of v[] */
+	size_t nr;
+	size_t nr_ended; /* of v[0]->fds, from the first on: their tasks have */
+};
+
+/* ---- one ---- */
+
+static void side_close(struct side *s)
+{
+	if (!s)
+		return;
+	ring_unmap(&s->ring);
+	while (s->nr_fds)
+		close(s->fds[--s->nr_fds]);
+	free(s->fds);
+	free(s);
+}
+
+static int side_add(const struct sides *all, struct side *s, pid_t pid, struct err *err)
+{
+	int fd = event_open(&all->attr, pid, s->cpu, -1, 0), rc;
+
+	if (fd < 0)
+		return event_strerror(err, fd, what, &all->attr, pid, s->cpu, 0, all->caps);
+	s->fds[s->nr_fds++] = fd;
+	if (s->ring.page)
+		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->ring.fd)
+			       ? err_sys(err, -errno, "sideband events can't share a ring")
+			       : 0;
+	rc = ring_map(&s->ring, fd, all->ring_bytes, false);
+	return rc ? event_strerror(err, rc, what, &all->attr, pid, s->cpu, all->ring_bytes,
+				   all->caps)
+		  : 0;
+}
+
+static int side_add_newborn(const struct sides *all, struct side *s, struct err *err)
+{
+	int fd = newborn_open(all->newborn.v[0], &all->attr, s->cpu, s->ring.fd, all->caps, err);
+
+	if (fd < 0)
+		return fd;
+	s->fds[s->nr_fds++] = fd;
+	return 0;
+}
+
+/* A cgroup's sideband is that of the whole system: who joins it later was named before. */
+static int side_open(const struct sides *all, int cpu, struct side **out, struct err *err)
+{
+	const struct target *t = all->target;
+	bool tasks = target_is_tasks(t);
+	size_t nr = tasks ? t->nr_tids : 1;
+	struct side *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s || !(s->fds = calloc(nr + 1, sizeof(*s->fds)))) {
+		free(s);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	s->cpu = cpu;
+	for (size_t i = 0; i < nr && !rc; i++) {
+		rc = side_add(all, s, tasks ? t->tids[i] : -1, err);
+		if (rc == -ESRCH)
+			rc = 0;
+	}
+	if (!rc && !s->nr_fds)
+		rc = err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
+			     t->text);
+	if (!rc && all->newborn.nr)
+		rc = side_add_newborn(all, s, err);
+	if (rc) {
+		side_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+/* ---- all ---- */
+
+bool sides_has_cpu(const struct sides *s, int cpu)
+{
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->v[i]->cpu == cpu)
+			return true;
+	return false;
+}
+
+int sides_add(struct sides *s, int cpu, struct err *err)
+{
+	struct side **v = realloc(s->v, (s->nr + 1) * sizeof(struct side *));
+	struct ring **rings;
+	int rc;
+
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->v = v;
+	rings = realloc(s->rings, (s->nr + 1) * sizeof(struct ring *));
+	if (!rings)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->rings = rings;
+	rc = side_open(s, cpu, &v[s->nr], err);
+	if (rc)
+		return rc;
+	rings[s->nr] = &v[s->nr]->ring;
+	s->nr++;
+	return 0;
+}
+
+static void drop(struct sides *s, size_t i)
+{
+	side_close(s->v[i]);
+	s->nr--;
+	memmove(&s->v[i], &s->v[i + 1], (s->nr - i) * sizeof(struct side *));
+	memmove(&s->rings[i], &s->rings[i + 1], (s->nr - i) * sizeof(struct ring *));
+}
+
+void sides_drop_older(struct sides *s, int cpu)
+{
+	bool newest = true;
+
+	for (size_t i = s->nr; i-- > 0;) {
+		if (s->v[i]->cpu != cpu)
+			continue;
+		if (!newest)
+			drop(s, i);
+		newest = false;
+	}
+}
+
+/* An event hangs up when its task and all that inherited it have ended; one a task on any CPU. */
+bool sides_ended(struct sides *s)
+{
+	const struct side *first = s->nr ? s->v[0] : NULL;
+
+	if (!first || !target_is_tasks(s->target))
+		return false;
+	for (; s->nr_ended < first->nr_fds; s->nr_ended++) {
+		struct pollfd p = {.fd = first->fds[s->nr_ended]};
+
+		if (poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP))
+			return false;
+	}
+	return true;
+}
+
+int sides_open(const struct target *t, const struct caps *caps, struct sides **out, struct err *err)
+{
+	struct sides *s = calloc(1, sizeof(*s));
+	int *cpus = NULL, rc;
+	size_t nr = 0;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->target = t;
+	s->caps = caps;
+	s->ring_bytes = caps->ipc_lock ? RING_BYTES : RING_BYTES_USER;
+	sideband_attr(caps, s->ring_bytes, &s->attr, &s->layout);
+	s->attr.inherit = target_is_tasks(t);
+	/* Tasks have no kernel threads among their children. */
+	rc = target_is_tasks(t) ? 0 : newborn_event(caps, &s->newborn, err);
+	if (!rc)
+		rc = target_cpus(target_is_tasks(t), &cpus, &nr, err);
+	for (size_t i = 0; i < nr && !rc; i++) {
+		rc = sides_add(s, cpus[i], err);
+		/* It has just gone offline: nothing else could be missing for a dummy. */
+		if (rc == -ENODEV)
+			rc = 0;
+	}
+	free(cpus);
+	if (rc) {
+		sides_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void sides_close(struct sides *s)
+{
+	if (!s)
+		return;
+	while (s->nr)
+		side_close(s->v[--s->nr]);
+	event_list_free(&s->newborn);
+	free(s->v);
+	free(s->rings);
+	free(s);
+}
+
+struct ring *const *sides_rings(const struct sides *s, size_t *nr)
+{
+	*nr = s->nr;
+	return s->rings;
+}
+
+const struct record_layout *sides_layout(const struct sides *s)
+{
+	return &s->layout;
+}
+
+uint64_t sides_bytes(const struct sides *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		sum += s->v[i]->ring.map_bytes;
+	return sum;
+}

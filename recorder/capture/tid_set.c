@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A set of tids as a bitmap with a bit for each that kernel.pid_max can allow (512 KiB, of which
+ * only pages that are touched are ever resident; a pid_max raised while we run needs no care).
+ * Filled while frozen rings are walked, by several threads at once, so adding and asking are one
+ * word each, and clearing touches only the words between the smallest and the largest tid added.
+ * Most that is added is there already: then nothing is written, and no CPU takes a cache line away
+ * from another.
+ */
+#include "recorder/ledger/ledger.h"
+
+#include "dump/base/err.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TIDS (4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
+#define NR_WORDS (MAX_TIDS / 64)
+
+struct tidset {
+	uint32_t lo, hi; /* touched words: [lo, hi) */
+	uint64_t words[NR_WORDS];
+};
+
+int tidset_new(struct tidset **out, struct err *err)
+{
+	struct tidset *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(err, -ENOMEM, "no memory for a set of thread ids");
+	s->lo = NR_WORDS;
+	*out = s;
+	return 0;
+}
+
+void tidset_free(struct tidset *s)
+{
+	free(s);
+}
+
+void tidset_clear(struct tidset *s)
+{
+	if (s->hi > s->lo)
+		memset(s->words + s->lo, 0, (s->hi - s->lo) * sizeof(s->words[0]));
+	s->lo = NR_WORDS;
+	s->hi = 0;
+}
+
+void tidset_add(struct tidset *s, uint32_t tid)
+{
+	uint32_t w = tid / 64, lo, hi;
+	uint64_t bit = 1ull << (tid % 64);
+
+	if (w >= NR_WORDS || __atomic_load_n(&s->words[w], __ATOMIC_RELAXED) & bit)
+		return;
+	__atomic_fetch_or(&s->words[w], bit, __ATOMIC_RELAXED);
+	lo = __atomic_load_n(&s->lo, __ATOMIC_RELAXED);
+	while (w < lo && !__atomic_compare_exchange_n(&s->lo, &lo, w, true, __ATOMIC_RELAXED,
+						      __ATOMIC_RELAXED))
+		;
+	hi = __atomic_load_n(&s->hi, __ATOMIC_RELAXED);
+	while (w + 1 > hi && !__atomic_compare_exchange_n(&s->hi, &hi, w + 1, true,
+							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+bool tidset_has(const struct tidset *s, uint32_t tid)
+{
+	uint32_t w = tid / 64;
+
+	return w < NR_WORDS && s->words[w] >> (tid % 64) & 1;
+}

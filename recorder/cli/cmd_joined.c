@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/* Several dumps of one recorder as one, for commands; see cmd_joined.h. */
+#include "recorder/cli/cmd_joined.h"
+
+#include "dump/base/err.h"
+#include "dump/file/join.h"
+#include "dump/file/meta.h"
+#include "recorder/base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* No rule takes longer than this many dumps to be met. */
+#define MAX_BACK 8
+
+bool cmd_history_take(struct cmd_history *h, int val)
+{
+	h->always |= val == CMD_HISTORY_ALWAYS;
+	h->never |= val == CMD_HISTORY_NEVER;
+	return val == CMD_HISTORY_ALWAYS || val == CMD_HISTORY_NEVER;
+}
+
+int cmd_history_args(struct cmd_history *h, const struct command *c, int argc, char **argv)
+{
+	h->paths = argv + optind;
+	h->nr = argc - optind;
+	if (h->always && h->never)
+		return cmd_misuse(c, "--history and --no-history contradict each other");
+	if (h->nr > 1 && (h->always || h->never))
+		return cmd_misuse(c, "--%shistory goes with one dump", h->never ? "no-" : "");
+	if (h->nr)
+		return EXIT_FINE;
+	h->paths = &h->newest;
+	h->nr = 1;
+	return cmd_dump_newest(c, (const char **)&h->newest);
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Makes `d` the two as one; it stays as it is on failure. */
+static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *older,
+		const char *older_name, struct err *err)
+{
+	struct history_dump o = {older->r, older->m, base(older_name)},
+			    n = {d->r, d->m, base(name)};
+	int fd = memfd_create("ringback-history", MFD_CLOEXEC), rc;
+	struct cmd_dump both;
+	char path[64];
+	size_t nr;
+
+	if (fd < 0)
+		return err_sys(err, -errno, "no memory to read dumps as one");
+	rc = history_join(&o, &n, fd, &nr, err);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!rc && cmd_dump_open(path, &both) != EXIT_FINE)
+		rc = err_set(err, -EIO, "the joined dumps can't be read");
+	close(fd);
+	if (rc)
+		return rc;
+	both.damaged = d->damaged | older->damaged;
+	cmd_dump_close(d);
+	*d = both;
+	return 0;
+}
+
+/* ---- those that are named ---- */
+
+struct named {
+	struct cmd_dump d;
+	const char *path;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	uint32_t m = x->d.m->trigger.nr, n = y->d.m->trigger.nr;
+
+	return m > n ? -1 : m < n;
+}
+
+static int open_named(struct cmd_history *h, struct cmd_dump *d)
+{
+	struct named *v = calloc((size_t)h->nr, sizeof(*v));
+	struct err err = ERR_INIT;
+	int code = v ? EXIT_FINE : EXIT_FAILED, nr = 0;
+
+	for (; nr < h->nr && code == EXIT_FINE; nr += code == EXIT_FINE) {
+		v[nr].path = h->paths[nr];
+		code = cmd_dump_open(v[nr].path, &v[nr].d);
+	}
+	if (code == EXIT_FINE) {
+		qsort(v, (size_t)nr, sizeof(*v), newest_first);
+		h->path = v[0].path;
+	}
+	for (int i = 1; i < nr && code == EXIT_FINE; i++) {
+		if (!join(&v[0].d, v[i - 1].path, &v[i].d, v[i].path, &err))
+			continue;
+		err_hint(&err, "name dumps that one recorder made one after the other");
+		log_err(&err);
+		code = EXIT_FAILED;
+	}
+	if (code == EXIT_FINE) {
+		*d = v[0].d;
+		v[0].d = (struct cmd_dump){0};
+	}
+	for (int i = 0; i < nr; i++)
+		cmd_dump_close(&v[i].d);
+	free(v);
+	return code;
+}
+
+/* ---- the one before ---- */
+
+/* Whether the rule began to be met before a ring does. */
+static bool began_before(const struct meta *m)
+{
+	for (size_t i = 0; i < m->nr_windows && m->trigger_began_ns; i++)
+		if (meta_is_ring(&m->windows[i]) && m->windows[i].armed_ns > m->trigger_began_ns)
+			return true;
+	return false;
+}
+
+/* In the directory of `path`; NULL: the dump names none that could be there. */
+static char *beside(const char *path, const char *name)
+{
+	size_t dir = (size_t)(base(path) - path);
+	char *out;
+
+	if (!*name || strchr(name, '/'))
+		return NULL;
+	out = malloc(dir + strlen(name) + 1);
+	if (out) {
+		memcpy(out, path, dir);
+		strcpy(out + dir, name);
+	}
+	return out;
+}
+
+/* The dump `d` goes on from, when it is there; 0: it was joined, and *name is its path. */
+static int join_before(struct cmd_dump *d, const char *path, char **name, char **before,
+		       struct err *err)
+{
+	struct cmd_dump older;
+	char *at = beside(path, *before);
+	int rc;
+
+	if (!at || access(at, R_OK)) {
+		rc = err_set(err, -ENOENT, "the dump before it%s%s is not there",
+			     *before[0] ? ", " : "", *before);
+		goto out;
+	}
+	rc = cmd_dump_open(at, &older) ? err_set(err, -EIO, "'%s' can't be read", at) : 0;
+	if (rc)
+		goto out;
+	rc = join(d, *name, &older, at, err);
+	if (!rc) {
+		free(*before);
+		*before = strdup(older.m->before);
+		free(*name);
+		*name = at;
+		at = NULL;
+	}
+	cmd_dump_close(&older);
+out:
+	free(at);
+	return rc;
+}
+
+static int open_before(struct cmd_history *h, struct cmd_dump *d)
+{
+	char *name = strdup(h->path), *before = strdup(d->m->before);
+	struct err err = ERR_INIT;
+	int rc = 0;
+
+	for (int i = 0; i < MAX_BACK && name && before && !rc; i++) {
+		if (!(h->always && i == 0) && !began_before(d->m))
+			break;
+		rc = join_before(d, h->path, &name, &before, &err);
+	}
+	free(name);
+	free(before);
+	if (!rc || !h->always || d->m->nr_joined)
+		return EXIT_FINE;
+	err_hint(&err, "--no-history reads the dump alone");
+	log_err(&err);
+	return EXIT_FAILED;
+}
+
+int cmd_history_open(struct cmd_history *h, struct cmd_dump *d)
+{
+	int code;
+
+	if (h->nr > 1)
+		return open_named(h, d);
+	h->path = h->paths[0];
+	code = cmd_dump_open(h->path, d);
+	if (code != EXIT_FINE || h->never || d->damaged)
+		return code;
+	code = open_before(h, d);
+	if (code != EXIT_FINE)
+		cmd_dump_close(d);
+	return code;
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `ringback status`: what running recorders hold and cost, for people or, with --json, their answer
+ * as it came. The keys of that answer are documented in ctl.h. What a recorder does not say is not
+ * printed.
+ */
+#include "recorder/cli/cmd_args.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "trigger/kernel/clock.h"
+#include "recorder/daemon/ctl.h"
+#include "recorder/base/ctl_dir.h"
+#include "recorder/base/log.h"
+#include "recorder/base/table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define ANSWER_MS     10000
+#define MAX_RECORDERS 256
+
+static const struct option long_options[] = {
+	{"name", required_argument, NULL, 'n'},
+	{"json", no_argument, NULL, 'j'},
+	{NULL, 0, NULL, 0},
+};
+
+static void options(FILE *out)
+{
+	fputs("  -n, --name NAME   of the recorder (default: all of yours that run)\n"
+	      "      --json        the recorder's own answer, one JSON object each\n",
+	      out);
+}
+
+/* ---- the answer's values as text ---- */
+
+static const json_t *get(const json_t *object, const char *key)
+{
+	return json_object_get(object, key);
+}
+
+static uint64_t number(const json_t *object, const char *key)
+{
+	json_int_t v = json_integer_value(get(object, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+	const char *v = json_string_value(get(object, key));
+
+	return v ? v : "";
+}
+
+/* Room for one formatted value; several are needed in one printf. */
+struct word {
+	char text[48];
+};
+
+static const char *size_of(const json_t *object, const char *key, struct word *w)
+{
+	return str_fmt_size(w->text, sizeof(w->text), number(object, key));
+}
+
+static const char *count_of(const json_t *object, const char *key, struct word *w)
+{
+	return str_fmt_count(w->text, sizeof(w->text), number(object, key));
+}
+
+/* Three digits are enough at a glance. */
+static const char *time_text(uint64_t ns, struct word *w)
+{
+	if (ns >= 1000000000 && ns < 120000000000)
+		snprintf(w->text, sizeof(w->text), "%.1f s", (double)ns / 1e9);
+	else if (ns >= 1000000 && ns < 1000000000)
+		snprintf(w->text, sizeof(w->text), "%.1f ms", (double)ns / 1e6);
+	else
+		str_fmt_time(w->text, sizeof(w->text), (int64_t)ns);
+	return w->text;
+}
+
+static void header(struct table *t, const char *const *words)
+{
+	while (*words)
+		table_cell(t, "%s", *words++);
+}
+
+/* ---- sections ---- */
+
+static void print_head(const json_t *r)
+{
+	char name[128], target[512];
+	struct word up;
+
+	str_safe(name, sizeof(name), text(r, "name"), strlen(text(r, "name")));
+	str_safe(target, sizeof(target), text(r, "target"), strlen(text(r, "target")));
+	printf("recorder '%s': %s, pid %" PRIu64 ", up %s, version %s\n", name, text(r, "state"),
+	       number(r, "pid"), time_text(number(r, "uptime_ns"), &up), text(r, "version"));
+	printf("target: %s%s\n", target,
+	       json_is_true(get(r, "target_ended")) ? "; all have ended" : "");
+}
+
+/* "a, b, c", or the first few and how many more. */
+static void events_text(const json_t *channel, char *out, size_t n)
+{
+	const json_t *events = get(channel, "events");
+	size_t nr = json_array_size(events), used = 0, i;
+
+	out[0] = '\0';
+	for (i = 0; i < nr; i++) {
+		const char *event = json_string_value(json_array_get(events, i));
+		size_t len = event ? strlen(event) : 0;
+
+		if (i && used + len + 2 > 60)
+			break;
+		used += (size_t)snprintf(out + used, n - used, "%s%.*s", i ? ", " : "", 60,
+					 event ? event : "?");
+	}
+	if (i < nr)
+		snprintf(out + used, n - used, " and %zu more", nr - i);
+}
+
+static void print_channels(const json_t *r)
+{
+	const json_t *channels = get(r, "channels"), *c;
+	struct table *t;
+	size_t i;
+
+	if (!json_array_size(channels))
+		return;
+	t = table_new("lrrrrrrl");
+	header(t, (const char *const[]){"channel", "horizon", "fill", "ring", "rings", "banks",
+					"written", "events", NULL});
+	json_array_foreach(channels, i, c)
+	{
+		struct word horizon, ring, written;
+		char events[160];
+
+		events_text(c, events, sizeof(events));
+		table_cell(t, "%s", text(c, "name"));
+		table_cell(t, "%s", time_text(number(c, "horizon_ns"), &horizon));
+		table_cell(t, "%" PRIu64 " %%", number(c, "fill_percent"));
+		table_cell(t, "%s", size_of(c, "ring_bytes", &ring));
+		table_cell(t, "%" PRIu64, number(c, "nr_rings"));
+		table_cell(t, "%" PRIu64, number(c, "banks"));
+		table_cell(t, "%s", size_of(c, "written_bytes", &written));
+		table_cell(t, "%s", events);
+	}
+	putchar('\n');
+	table_print(t, 0, stdout);
+	table_free(t);
+}
+
+/* Of channels with AUX areas: how large, and how the last dump found them. */
+static void print_areas(const json_t *r)
+{
+	const json_t *channel;
+	size_t i;
+
+	json_array_foreach(get(r, "channels"), i, channel)
+	{
+		const json_t *aux = get(channel, "aux");
+		struct word size, all, fresh, blackout, copy;
+
+		if (!aux)
+			continue;
+		printf("AUX:        %s: %" PRIu64 " area%s of %s", text(channel, "name"),
+		       number(aux, "nr_areas"), str_plural(number(aux, "nr_areas")),
+		       size_of(aux, "area_bytes", &size));
+		if (number(aux, "blackout_ns"))
+			printf("; last dump: %s, %s new; stopped for up to %s, copied in %s",
+			       size_of(aux, "bytes", &all), size_of(aux, "new_bytes", &fresh),
+			       time_text(number(aux, "blackout_ns"), &blackout),
+			       time_text(number(aux, "copy_ns"), &copy));
+		putchar('\n');
+	}
+}
+
+static void print_rules(const json_t *r)
+{
+	const json_t *rules = get(r, "rules"), *rule;
+	uint64_t now = clock_ns();
+	struct table *t;
+	size_t i;
+
+	if (!json_array_size(rules))
+		return;
+	t = table_new("lrrll");
+	header(t, (const char *const[]){"trigger", "hits", "held", "next", "rule", NULL});
+	json_array_foreach(rules, i, rule)
+	{
+		uint64_t until = number(rule, "blocked_until_ns");
+		struct word hits, held, left;
+
+		table_cell(t, "%s", text(rule, "name"));
+		table_cell(t, "%s", count_of(rule, "hits", &hits));
+		table_cell(t, "%s", count_of(rule, "held", &held));
+		if (until > now)
+			table_cell(t, "in %s", time_text(until - now, &left));
+		else
+			table_cell(t, "any time");
+		table_cell(t, "%s", text(rule, "text"));
+	}
+	putchar('\n');
+	table_print(t, 0, stdout);
+	table_free(t);
+}
+
+/* The rules that missed something say what, and what has come more than once is shown. */
+static void print_repeats(const json_t *r)
+{
+	const json_t *repeats = get(r, "repeats"), *rules = get(r, "rules"), *one;
+	char comm[80];
+	size_t i;
+
+	json_array_foreach(rules, i, one) if (*text(one, "trouble"))
+		printf("trouble:    %s: %s\n", text(one, "name"), text(one, "trouble"));
+	json_array_foreach(repeats, i, one)
+	{
+		struct word seen, kept;
+
+		if (number(one, "seen") < 2)
+			continue;
+		str_safe(comm, sizeof(comm), text(one, "comm"), strlen(text(one, "comm")));
+		printf("repeated:   %s%s%s: seen %s times, kept %s\n", text(one, "rule"),
+		       *comm ? " in " : "", comm, count_of(one, "seen", &seen),
+		       count_of(one, "kept", &kept));
+	}
+}
+
+static void print_dumps(const json_t *r)
+{
+	const json_t *d = get(r, "dumps"), *t = get(r, "totals");
+	struct word a, b, c;
+	char last[4200];
+
+	printf("\ndumps:      %s written, %s failed or refused, %s deleted to keep the limits\n",
+	       count_of(d, "committed", &a), count_of(d, "failed", &b), count_of(d, "deleted", &c));
+	if (*text(d, "last")) {
+		str_safe(last, sizeof(last), text(d, "last"), strlen(text(d, "last")));
+		printf("last dump:  %s\n", last);
+	}
+	printf("triggers:   %s hit%s, %s merged into a dump being made, %s held\n",
+	       count_of(t, "hits", &a), str_plural(number(t, "hits")), count_of(t, "merged", &b),
+	       count_of(t, "held", &c));
+}
+
+static void print_processes(const json_t *r)
+{
+	const json_t *s = get(r, "sideband"), *l = get(r, "ledger");
+	struct word a, b, c, d, e, f;
+
+	printf("processes:  %s task%s, %s exited ones kept, %s mapping%s; %s of %s memory, %s "
+	       "evicted\n",
+	       count_of(l, "tasks", &a), str_plural(number(l, "tasks")),
+	       count_of(l, "tombstones", &b), count_of(l, "maps", &c),
+	       str_plural(number(l, "maps")), size_of(l, "bytes", &d), size_of(l, "max_bytes", &e),
+	       count_of(l, "evicted", &f));
+	if (number(l, "files") || number(l, "files_dropped"))
+		printf("            %s program file%s held, %s let go early\n",
+		       count_of(l, "files", &a), str_plural(number(l, "files")),
+		       count_of(l, "files_dropped", &b));
+	printf("sideband:   %s record%s, %s lost, %s scan%s of /proc, %s wake-up%s\n",
+	       count_of(s, "records", &a), str_plural(number(s, "records")),
+	       count_of(s, "lost", &b), count_of(s, "scans", &c), str_plural(number(s, "scans")),
+	       count_of(s, "wakeups", &d), str_plural(number(s, "wakeups")));
+}
+
+static void print_cost(const json_t *r)
+{
+	const json_t *c = get(r, "cost");
+	uint64_t cpu = number(c, "cpu_ns"), up = number(r, "uptime_ns");
+	struct word cpu_text, rss, rings, vol, invol;
+
+	printf("own cost:   %s CPU (%.3f %% of one), %s resident, %s of rings\n",
+	       time_text(cpu, &cpu_text), up ? 100.0 * (double)cpu / (double)up : 0.0,
+	       size_of(c, "rss_bytes", &rss), size_of(c, "ring_bytes", &rings));
+	printf("            %s voluntary and %s involuntary context switches\n",
+	       count_of(c, "voluntary", &vol), count_of(c, "involuntary", &invol));
+}
+
+static void print_status(const json_t *r)
+{
+	print_head(r);
+	print_channels(r);
+	print_rules(r);
+	if (get(r, "dumps"))
+		print_dumps(r);
+	print_areas(r);
+	print_repeats(r);
+	if (get(r, "ledger"))
+		print_processes(r);
+	if (get(r, "cost"))
+		print_cost(r);
+}
+
+/* ---- the command ---- */
+
+static int status_of(const char *name, bool as_json)
+{
+	struct err err = ERR_INIT;
+	json_t *reply;
+
+	if (ctl_call(name, json_pack("{s:s}", "cmd", "status"), ANSWER_MS, &reply, &err)) {
+		log_err(&err);
+		return EXIT_FAILED;
+	}
+	if (as_json) {
+		json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+		putchar('\n');
+	} else {
+		print_status(reply);
+	}
+	json_decref(reply);
+	return EXIT_FINE;
+}
+
+static int status_of_all(bool as_json)
+{
+	char names[MAX_RECORDERS][CTL_NAME_BYTES];
+	size_t nr = ctl_running(names, MAX_RECORDERS);
+	int code = EXIT_FINE;
+
+	/* None: asking the default one says why and what to do. */
+	if (!nr)
+		return status_of("default", as_json);
+	for (size_t i = 0; i < nr; i++) {
+		if (i && !as_json)
+			putchar('\n');
+		if (status_of(names[i], as_json) != EXIT_FINE)
+			code = EXIT_FAILED;
+	}
+	return code;
+}
+
+struct request {
+	const char *name;
+	bool as_json;
+};
+
+static int take(void *ctx, int c, char *arg, struct err *err)
+{
+	struct request *q = ctx;
+
+	(void)err;
+	if (c == 'n')
+		q->name = arg;
+	else
+		q->as_json = true;
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct cmd_args args = {.shorts = "n:", .longs = long_options, .take = take};
+	struct request q = {0};
+	struct err err = ERR_INIT;
+	int code = cmd_args_none(&cmd_status, &args, &q, argc, argv);
+
+	if (code)
+		return code;
+	if (!q.name)
+		return status_of_all(q.as_json);
+	if (ctl_name_check(q.name, &err)) {
+		log_err(&err);
+		return EXIT_USAGE;
+	}
+	return status_of(q.name, q.as_json);
+}
+
+const struct command cmd_status = {
+	.name = "status",
+	.args = "[-n NAME] [--json]",
+	.help = "horizon per channel, dumps, losses and own cost of running recorders",
+	.run = run,
+	.options = options,
+};

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `ringback symbols`: which addresses of a dump have names, which have not and why; and completing
+ * it later from debug files. The recorder starts the hidden `symbols --collect=...` for the names
+ * of a dump in the making; see symbols_child.h.
+ */
+#include "recorder/cli/cmd_args.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "dump/file/meta.h"
+#include "dump/file/reader.h"
+#include "dump/view/pt/code_cache.h"
+#include "dump/view/pt/pt_trace.h"
+#include "dump/view/unwind/runtimes.h"
+#include "dump/view/symbols/symbol_notes.h"
+#include "recorder/cli/cmd_dump.h"
+#include "recorder/symbolize/added_symbols.h"
+#include "recorder/base/log.h"
+#include "recorder/symbolize/symbols_child.h"
+#include "recorder/symbolize/debug_dirs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_DIRS     64
+#define MAX_ADVICE   5
+#define PATH_COLUMNS 44
+
+struct request {
+	const char *path, *out_path;
+	const char *dirs[MAX_DIRS];
+	size_t nr_dirs;
+};
+
+static void options(FILE *out)
+{
+	fputs("  --add DIR      complete DUMP with the names that debug files and programs below "
+	      "DIR\n"
+	      "                 have (or that one file), which are taken by their build-id; may "
+	      "be\n"
+	      "                 given more than once. Servers are asked when DEBUGINFOD_URLS is "
+	      "set\n"
+	      "  -o, --output OUT  write the completed dump to OUT, which must not exist, instead "
+	      "of\n"
+	      "                 DUMP itself\n"
+	      "\n"
+	      "Without these the dump is looked at only.\n",
+	      out);
+}
+
+/* ---- the table ---- */
+
+/* The end of a path says more than its beginning. */
+static void print_path(const char *path, size_t columns)
+{
+	char safe[1024];
+	size_t n = strlen(str_safe(safe, sizeof(safe), path, strlen(path)));
+
+	if (n > columns)
+		printf("...%-*s", (int)columns - 3, safe + n - (columns - 3));
+	else
+		printf("%-*s", (int)columns, safe);
+}
+
+static const char *name_of(const struct complete_image *i)
+{
+	return i->image->f.kind == FMT_IMAGE_TASK ? "[in no file]" : i->image->path;
+}
+
+/* Whole percents; what is not all is never 100. */
+static unsigned percent(uint64_t part, uint64_t of)
+{
+	unsigned p = of ? (unsigned)(100.0 * (double)part / (double)of + 0.5) : 100;
+
+	return p == 100 && part < of ? 99 : p;
+}
+
+static void print_image(const struct complete_image *i)
+{
+	char count[32], safe[640];
+	const char *why = i->nr_named == i->nr_hits ? ""
+			  : *i->note		    ? i->note
+			  : i->nr_named		    ? "some of its code has no name"
+						    : "no names were found";
+
+	print_path(name_of(i), PATH_COLUMNS);
+	printf(" %11s %4u %% %4u %%", str_fmt_count(count, sizeof(count), i->nr_hits),
+	       percent(i->nr_named, i->nr_hits), percent(i->nr_lines, i->nr_hits));
+	if (*why)
+		printf("  %s", str_safe(safe, sizeof(safe), why, strlen(why)));
+	putchar('\n');
+}
+
+static void add_image(struct complete_image *sum, const struct complete_image *i)
+{
+	sum->image = i->image;
+	sum->note = i->note;
+	sum->nr_hits += i->nr_hits;
+	sum->nr_named += i->nr_named;
+	sum->nr_lines += i->nr_lines;
+}
+
+/* Of each process there may be addresses in no file: one line for all that are like that. */
+static void print_table(const struct complete *c)
+{
+	struct complete_image i, sum = {0}, nowhere = {0};
+	char count[32];
+
+	printf("%-*s %11s %6s %6s\n", PATH_COLUMNS, "file", "frames", "named", "lines");
+	for (size_t k = 0; k < complete_nr(c); k++) {
+		complete_image(c, k, &i);
+		add_image(&sum, &i);
+		if (i.image->f.kind == FMT_IMAGE_TASK && !i.nr_named)
+			add_image(&nowhere, &i);
+		else
+			print_image(&i);
+	}
+	nowhere.note = "no process says what it is: made while running, or no code at all";
+	if (nowhere.image)
+		print_image(&nowhere);
+	printf("%-*s %11s %4u %% %4u %%\n", PATH_COLUMNS, "all",
+	       str_fmt_count(count, sizeof(count), sum.nr_hits), percent(sum.nr_named, sum.nr_hits),
+	       percent(sum.nr_lines, sum.nr_hits));
+}
+
+/* `said`: the build-ids that stand there already, nr of them; the new one is added. */
+static bool advise_file(const struct complete_image *i, struct fmt_image *said, size_t nr)
+{
+	char safe[1024];
+	const struct fmt_image *f = i->image->f.build_id_bytes ? &i->image->f
+				    : i->says		       ? &i->says->f
+							       : NULL;
+
+	if (i->image->f.kind != FMT_IMAGE_FILE || i->nr_named == i->nr_hits || !f ||
+	    !f->build_id_bytes)
+		return false;
+	for (size_t k = 0; k < nr; k++)
+		if (!memcmp(said[k].build_id, f->build_id, sizeof(f->build_id)))
+			return false;
+	said[nr] = *f;
+	printf("  DIR/.build-id/%02x/", f->build_id[0]);
+	for (int k = 1; k < f->build_id_bytes; k++)
+		printf("%02x", f->build_id[k]);
+	printf(".debug  for %s\n",
+	       str_safe(safe, sizeof(safe), i->image->path, strlen(i->image->path)));
+	return true;
+}
+
+/* What to get, and what to type then. */
+static void print_advice(const struct complete *c, const char *dump)
+{
+	struct fmt_image said[MAX_ADVICE];
+	struct complete_image i;
+	size_t nr = 0;
+
+	for (size_t k = 0; k < complete_nr(c); k++) {
+		complete_image(c, k, &i);
+		if (i.image->f.kind != FMT_IMAGE_FILE || i.nr_named == i.nr_hits)
+			continue;
+		if (!nr)
+			printf("\nfiles with these build-ids, under any name, have more names; "
+			       "ringback symbols --add DIR %s\ntakes them from a directory, and "
+			       "from servers when DEBUGINFOD_URLS is set:\n",
+			       dump);
+		if (nr < MAX_ADVICE)
+			nr += advise_file(&i, said, nr);
+	}
+}
+
+/* What makes programs name the code that they make, if most of their samples lack that. */
+static int print_runtimes(const struct cmd_dump *d, struct err *err)
+{
+	struct text t = TEXT_INIT(stdout);
+	struct runtimes *v = NULL;
+	struct people *people = NULL;
+	uint32_t pid;
+	int rc = people_load(d->r, &people, err);
+
+	rc = rc ? rc : runtimes_new(people, &v, err);
+	rc = rc ? rc : runtimes_read(v, d->r, d->m, err);
+	for (size_t i = 0; !rc && i < MAX_ADVICE && (pid = runtimes_nth(v, i)); i++) {
+		text_str(&t, i ? "" : "\n");
+		runtimes_say(v, pid, &t);
+		text_char(&t, '\n');
+	}
+	text_flush(&t);
+	text_free(&t);
+	runtimes_free(v);
+	people_free(people);
+	return rc;
+}
+
+/* The code that a trace needs, which other files have names for. */
+static int print_code(const struct cmd_dump *d, struct err *err)
+{
+	struct codebook_counts n;
+	struct people *people = NULL;
+	struct codebook *b = NULL;
+	char size[32];
+	int rc;
+
+	if (!pttrace_is_in(d->m))
+		return 0;
+	rc = people_load(d->r, &people, err);
+	if (!rc)
+		rc = codebook_new(d->r, people, &(struct codebook_options){0}, &b, err);
+	if (!rc) {
+		codebook_counts(b, &n);
+		printf("\ncode that Intel PT led through: %s of %zu file%s in the dump\n",
+		       str_fmt_size(size, sizeof(size), n.kept_bytes), n.nr_kept,
+		       str_plural(n.nr_kept));
+	}
+	codebook_free(b);
+	people_free(people);
+	return rc;
+}
+
+/* ---- the dump ---- */
+
+static int show(const char *path)
+{
+	struct err err = ERR_INIT;
+	struct complete *c;
+	struct cmd_dump d;
+	int code = cmd_dump_open(path, &d), rc;
+
+	if (code)
+		return code;
+	rc = complete_open(d.r, d.m, &c, &err);
+	if (!rc) {
+		print_table(c);
+		print_advice(c, path);
+		complete_close(c);
+		rc = print_runtimes(&d, &err);
+		rc = rc ? rc : print_code(&d, &err);
+	}
+	code = cmd_dump_exit(path, &d, rc, &err, 0);
+	cmd_dump_close(&d);
+	return code;
+}
+
+static int add_dirs(const struct request *q, struct symdir **out, struct err *err)
+{
+	int rc = symdir_new(out, err);
+
+	for (size_t i = 0; i < q->nr_dirs && !rc; i++)
+		rc = symdir_add(*out, q->dirs[i], err);
+	return rc;
+}
+
+static int complete_dump(const struct request *q, const struct cmd_dump *d, bool *changed,
+			 struct err *err)
+{
+	const char *out_path = q->out_path ? q->out_path : q->path;
+	struct symdir *dirs = NULL;
+	struct complete *c = NULL;
+	int rc = add_dirs(q, &dirs, err);
+
+	if (!rc)
+		rc = complete_open(d->r, d->m, &c, err);
+	if (!rc)
+		rc = complete_find(c, dirs, changed, err);
+	if (!rc && (*changed || q->out_path))
+		rc = complete_write(c, out_path, !q->out_path, err);
+	complete_close(c);
+	symdir_free(dirs);
+	return rc;
+}
+
+static int complete_and_show(const struct request *q)
+{
+	struct err err = ERR_INIT;
+	struct cmd_dump d;
+	bool changed = false;
+	int code = cmd_dump_open(q->path, &d), rc;
+
+	if (code)
+		return code;
+	rc = complete_dump(q, &d, &changed, &err);
+	code = cmd_dump_exit(q->path, &d, rc, &err, 0);
+	cmd_dump_close(&d);
+	if (code)
+		return code;
+	if (!changed)
+		log_warn("nothing that is missing was found");
+	return show(q->out_path ? q->out_path : q->path);
+}
+
+/* ---- the command ---- */
+
+static int take(void *ctx, int c, char *arg, struct err *err)
+{
+	struct request *q = ctx;
+
+	if (c == 'o')
+		q->out_path = arg;
+	else if (q->nr_dirs == MAX_DIRS)
+		return err_set(err, -E2BIG, "at most %d times", MAX_DIRS);
+	else
+		q->dirs[q->nr_dirs++] = arg;
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	static const char collect[] = "--collect=";
+	static const struct option longs[] = {{"add", required_argument, NULL, 'a'},
+					      {"output", required_argument, NULL, 'o'},
+					      {0}};
+	static const struct cmd_args args = {.shorts = "o:", .longs = longs, .take = take};
+	struct request q = {0};
+	int code;
+
+	if (argc == 2 && !strncmp(argv[1], collect, sizeof(collect) - 1))
+		return symchild_main(argv[1] + sizeof(collect) - 1);
+	code = cmd_args_dump(&cmd_symbols, &args, &q, argc, argv, &q.path);
+	if (code)
+		return code;
+	return q.nr_dirs || q.out_path ? complete_and_show(&q) : show(q.path);
+}
+
+const struct command cmd_symbols = {
+	.name = "symbols",
+	.args = "DUMP [--add DIR]... [-o OUT]",
+	.help = "which addresses of a dump have names; add names from debug files",
+	.run = run,
+	.options = options,
+};

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/* What a dump made here will hold, and what happens at crashes besides; see doctor.h. */
+#include "recorder/coredump/core_state.h"
+#include "recorder/cli/doctor.h"
+
+#include "dump/base/str.h"
+#include "trigger/kernel/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define GROUP	"what a dump will hold"
+#define CRASHES "crashes"
+
+static void check_clock(struct doctor *d)
+{
+	/* Others cost a microsecond and more for each event. */
+	static const char *const fast[] = {
+		"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource", "xen", NULL};
+	bool quick = false;
+
+	for (int i = 0; fast[i]; i++)
+		quick |= !strncmp(d->clocksource, fast[i], strlen(fast[i]));
+	if (!d->caps.clockid)
+		doctor_add(d, GROUP, "clock", DOCTOR_NO, false,
+			   "CLOCK_MONOTONIC could not be tried: nothing may be recorded");
+	else
+		doctor_add(d, GROUP, "clock", quick ? DOCTOR_OK : DOCTOR_LIMITED, false,
+			   "CLOCK_MONOTONIC, from %s%s", d->clocksource,
+			   quick ? "" : ", which is slow to read: each event costs more");
+}
+
+static void check_threads(struct doctor *d)
+{
+	if (d->caps.initial_pidns)
+		doctor_add(d, GROUP, "thread ids", DOCTOR_OK, false,
+			   "tracepoints' own: this is the initial pid namespace");
+	else
+		doctor_add(
+			d, GROUP, "thread ids", DOCTOR_LIMITED, false,
+			"not the initial pid namespace: each event also carries its thread's id, "
+			"8 bytes more");
+}
+
+/* Something the kernel has or is too old for. */
+static void feature(struct doctor *d, const char *name, bool has, const char *what,
+		    const char *since)
+{
+	if (has)
+		doctor_add(d, GROUP, name, DOCTOR_OK, false, "%s", what);
+	else
+		doctor_add(d, GROUP, name, DOCTOR_NO, false, "%s: not here; Linux %s has it", what,
+			   since);
+}
+
+static void check_sideband(struct doctor *d)
+{
+	const struct caps *c = &d->caps;
+	struct doctor_line *l;
+
+	feature(d, "build-ids", c->build_id, "from the kernel, of each mapping", "5.12");
+	feature(d, "cgroup names", c->cgroup_sideband,
+		"as they are made; of a process: its parent's, until /proc is read again", "5.7");
+	feature(d, "BPF and ksymbols", c->ksymbol,
+		"programs and trampolines, from their loading on", "5.1");
+	if (c->namespaces) {
+		doctor_add(d, GROUP, "namespaces", DOCTOR_OK, false,
+			   "of each thread, with every fork, unshare and setns");
+		return;
+	}
+	l = doctor_add(d, GROUP, "namespaces", DOCTOR_LIMITED, !c->perfmon,
+		       "as /proc said, later ones their parent's: changes %s",
+		       c->perfmon ? "are not recorded by this kernel" : "need CAP_PERFMON");
+	if (!c->perfmon)
+		doctor_allow_setcap(l);
+}
+
+/* Whether /proc/kallsyms shows addresses to us: they are zeros when it does not. */
+static bool sees_kallsyms(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512];
+	bool seen = false;
+
+	if (!f)
+		return false;
+	for (int i = 0; i < 64 && !seen && fgets(line, sizeof(line), f); i++)
+		seen = strtoull(line, NULL, 16) != 0;
+	fclose(f);
+	return seen;
+}
+
+static void check_kernel_symbols(struct doctor *d)
+{
+	const struct caps *c = &d->caps;
+	struct doctor_line *l;
+
+	if (sees_kallsyms()) {
+		doctor_add(d, GROUP, "kernel symbols", DOCTOR_OK, true,
+			   "/proc/kallsyms shows addresses (kernel.kptr_restrict=%d)",
+			   c->kptr_restrict);
+		return;
+	}
+	l = doctor_add(d, GROUP, "kernel symbols", DOCTOR_NO, true,
+		       "/proc/kallsyms hides addresses: kernel.kptr_restrict=%d, "
+		       "kernel.perf_event_paranoid=%d",
+		       c->kptr_restrict, c->paranoid);
+	/* kallsyms_show_value() of the kernel: 0 shows them to whoever may sample the kernel side.
+	 */
+	if (c->kptr_restrict)
+		doctor_allow_sysctl(l, "kernel.kptr_restrict", 0);
+	else
+		doctor_allow_sysctl(l, "kernel.perf_event_paranoid", 1);
+}
+
+static void check_freeze(struct doctor *d)
+{
+	if (d->caps.membarrier)
+		doctor_add(d, GROUP, "freeze", DOCTOR_OK, false,
+			   "membarrier(2) tells when no writer is left in a ring");
+	else
+		doctor_add(d, GROUP, "freeze", DOCTOR_LIMITED, false,
+			   "membarrier(2) has no GLOBAL command here: the kernel was booted with "
+			   "nohz_full, or a container hides it");
+}
+
+static void tell_lockdown(struct doctor *d)
+{
+	char text[128];
+
+	if (!setting_line("/sys/kernel/security/lockdown", text, sizeof(text)) ||
+	    strstr(text, "[none]"))
+		return;
+	doctor_add(d, GROUP, "lockdown", DOCTOR_LIMITED, false,
+		   "%s: 'confidentiality' shuts out tracefs and kernel-side samples", text);
+}
+
+static void tell_rlimit(struct doctor *d)
+{
+	struct rlimit r;
+	char size[32];
+
+	if (getrlimit(RLIMIT_CORE, &r))
+		return;
+	doctor_add(d, CRASHES, "core size", DOCTOR_FACT, false, "RLIMIT_CORE=%s%s",
+		   r.rlim_cur == RLIM_INFINITY ? "unlimited"
+					       : str_fmt_size(size, sizeof(size), r.rlim_cur),
+		   r.rlim_cur ? "" : ": no core files from this shell (ringback needs none)");
+}
+
+/* A pattern that a recorder left, as --crash-hold sets it, loses every core. */
+static bool tell_left_over(struct doctor *d, const char *pattern)
+{
+	char former[CORE_PATTERN_BYTES];
+	struct doctor_line *l;
+	enum core_left left;
+
+	if (core_state_left(false, &left, former, NULL) || left == CORE_LEFT_NONE)
+		return false;
+	if (left == CORE_LEFT_IN_USE) {
+		doctor_add(
+			d, CRASHES, "core pattern", DOCTOR_OK, false,
+			"kernel.core_pattern=%s: a recorder has it (--crash-hold) and hands cores "
+			"on",
+			pattern);
+		return true;
+	}
+	l = doctor_add(
+		d, CRASHES, "core pattern", DOCTOR_NO, true,
+		"kernel.core_pattern=%s: of a recorder that is not there any more; cores are "
+		"lost%s%s%s",
+		pattern, *former ? "; before it was '" : "", former, *former ? "'" : "");
+	doctor_allow(l, *former ? "sudo ringback doctor --repair"
+				: "sudo sysctl -w kernel.core_pattern=core");
+	return true;
+}
+
+static void tell_crashes(struct doctor *d)
+{
+	char text[256];
+	int64_t v;
+
+	if (setting_line("/proc/sys/kernel/core_pattern", text, sizeof(text)) &&
+	    !tell_left_over(d, text))
+		doctor_add(d, CRASHES, "core pattern", DOCTOR_FACT, false,
+			   "kernel.core_pattern=%s%s", text,
+			   text[0] == '|'   ? " (a program gets them)"
+			   : text[0] == '@' ? " (a socket gets them)"
+					    : "");
+	tell_rlimit(d);
+	if (setting_number("fs/suid_dumpable", &v))
+		doctor_add(d, CRASHES, "setuid programs", DOCTOR_FACT, false,
+			   "fs.suid_dumpable=%" PRId64, v);
+}
+
+void doctor_content(struct doctor *d)
+{
+	check_clock(d);
+	check_threads(d);
+	check_sideband(d);
+	check_kernel_symbols(d);
+	check_freeze(d);
+	tell_lockdown(d);
+	tell_crashes(d);
+}

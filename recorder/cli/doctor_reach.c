@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What can be recorded: the rules of kernel.perf_event_paranoid and the capabilities as
+ * event_strerror.c tells them, but all at once and before anything failed; see doctor.h.
+ */
+#include "recorder/cli/doctor.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/err.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/settings.h"
+#include "trigger/kernel/tracefs.h"
+
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GROUP	 "what can be recorded"
+#define PARANOID "kernel.perf_event_paranoid"
+
+/* Something that perf_event_paranoid guards: ok, or which value it needs. */
+static void guarded(struct doctor *d, const char *name, bool ok, int needs, const char *what)
+{
+	const struct caps *c = &d->caps;
+	struct doctor_line *l;
+
+	if (ok) {
+		doctor_add(d, GROUP, name, DOCTOR_OK, true, "%s", what);
+	} else if (!c->perfmon && c->paranoid > needs) {
+		l = doctor_add(d, GROUP, name, DOCTOR_NO, true,
+			       "%s: " PARANOID "=%d, and without CAP_PERFMON it must be %d or less",
+			       what, c->paranoid, needs);
+		doctor_allow_sysctl(l, PARANOID, needs);
+	} else {
+		l = doctor_add(d, GROUP, name, DOCTOR_NO, true,
+			       "%s: refused although " PARANOID
+			       "=%d is not in the way: a container, "
+			       "seccomp or a security module says no",
+			       what, c->paranoid);
+		doctor_allow(l, "docker run --cap-add PERFMON --security-opt seccomp=unconfined");
+	}
+}
+
+static void check_perf(struct doctor *d)
+{
+	struct doctor_line *l;
+
+	if (!d->caps.perf_event) {
+		l = doctor_add(d, GROUP, "perf events", DOCTOR_NO, true,
+			       "this kernel has no perf_event_open (CONFIG_PERF_EVENTS), or a "
+			       "container hides it");
+		doctor_allow(l, "docker run --cap-add PERFMON --security-opt seccomp=unconfined");
+		return;
+	}
+	guarded(d, "own processes", d->caps.clockid, 2, "user side of what runs as you");
+	if (d->caps.clockid && !d->caps.write_backward)
+		doctor_add(
+			d, GROUP, "backward rings", DOCTOR_NO, true,
+			"Linux %s has none, and ringback can't record without: use 5.10 or newer",
+			d->release);
+	guarded(d, "kernel side", d->caps.kernel_samples, 1, "samples and stacks in the kernel");
+	guarded(d, "whole machine", d->caps.system_wide, 0, "all CPUs: -a, -C, --cgroup");
+}
+
+static void check_others(struct doctor *d)
+{
+	struct doctor_line *l;
+
+	if (d->caps.perfmon && setting_capable(CAP_SYS_PTRACE)) {
+		doctor_add(d, GROUP, "other users", DOCTOR_OK, true, "-p and -t of any process");
+		return;
+	}
+	l = doctor_add(
+		d, GROUP, "other users", DOCTOR_LIMITED, true,
+		"-p and -t only of your own processes: others need CAP_PERFMON and, for their "
+		"mappings, CAP_SYS_PTRACE");
+	doctor_allow_setcap(l);
+}
+
+static void check_tracepoints(struct doctor *d)
+{
+	struct err err = ERR_INIT;
+	struct doctor_line *l;
+	const char *command;
+
+	guarded(d, "tracepoint data", d->caps.tracepoints, -1, "what tracepoints carry");
+	if (d->caps.tracefs) {
+		doctor_add(d, GROUP, "tracepoint names", DOCTOR_OK, true, "tracefs can be read");
+		return;
+	}
+	tracefs_dir(&err);
+	l = doctor_add(d, GROUP, "tracepoint names", DOCTOR_NO, true, "%s",
+		       err.what[0] ? err.what : "tracefs has no tracepoints");
+	/* The hint is prose around one command. */
+	command = strstr(err.hint, "sudo ");
+	if (command)
+		doctor_allow(l, "%.*s", (int)strcspn(command, "("), command);
+}
+
+static void check_hardware(struct doctor *d)
+{
+	if (d->caps.hw_cycles)
+		doctor_add(d, GROUP, "hardware counters", DOCTOR_OK, false,
+			   "cycles can be sampled");
+	else
+		doctor_add(d, GROUP, "hardware counters", DOCTOR_NO, false,
+			   "this machine, often a virtual one, has none to sample with; cpu-clock "
+			   "works without");
+}
+
+static void check_uprobes(struct doctor *d)
+{
+	struct doctor_line *l;
+	__u32 type;
+
+	if (d->caps.uprobes) {
+		doctor_add(d, GROUP, "uprobes", DOCTOR_OK, true, "functions of programs");
+	} else if (!pmu_type("uprobe", &type)) {
+		doctor_add(d, GROUP, "uprobes", DOCTOR_NO, false,
+			   "this kernel has no uprobe PMU (CONFIG_UPROBE_EVENTS)");
+	} else {
+		l = doctor_add(d, GROUP, "uprobes", DOCTOR_NO, true,
+			       "they need CAP_PERFMON, which no value of " PARANOID " (now %d) "
+			       "replaces",
+			       d->caps.paranoid);
+		doctor_allow_setcap(l);
+	}
+}
+
+#define MAX_AUX_LINES 6 /* some processors have one for each kind of core */
+
+struct aux_list {
+	struct doctor *d;
+	unsigned nr;
+};
+
+/* What the hardware can: "caps: mtc=1 psb_cyc=1 ...", as far as the line is long. */
+static void caps_text(const char *pmu, char *out, size_t n)
+{
+	struct buf files = {0};
+	size_t used = 0;
+
+	*out = '\0';
+	if (pmu_files(pmu, &files))
+		n = 0;
+	for (size_t at = 0; at < files.len;) {
+		const char *path = (char *)files.p + at, *value = path + strlen(path) + 1;
+
+		at += strlen(path) + strlen(value) + 2;
+		if (strncmp(path, "caps/", 5) || used + strlen(path) + strlen(value) + 16 > n)
+			continue;
+		used += (size_t)snprintf(out + used, n - used, "%s%s=%s",
+					 used ? " " : "; caps: ", path + 5, value);
+	}
+	buf_free(&files);
+}
+
+static void note_aux(void *ctx, const char *pmu, __u32 type)
+{
+	struct aux_list *a = ctx;
+	char caps[320];
+
+	if (type < PERF_TYPE_MAX || a->nr == MAX_AUX_LINES || !pmu_has_aux(pmu))
+		return;
+	caps_text(pmu, caps, sizeof(caps));
+	doctor_add(a->d, GROUP, "hardware trace", DOCTOR_OK, false,
+		   "%s has AUX areas: --channel 'trace:%s//u'%s", pmu, pmu, caps);
+	a->nr++;
+}
+
+static void check_aux(struct doctor *d)
+{
+	struct aux_list a = {.d = d};
+
+	pmu_each(note_aux, &a);
+	if (!a.nr)
+		doctor_add(
+			d, GROUP, "hardware trace", DOCTOR_NO, false,
+			"no PMU with an AUX area (intel_pt, cs_etm, arm_spe) can be opened here");
+	else if (!d->caps.aux_pause)
+		doctor_add(
+			d, GROUP, "pause of traces", DOCTOR_NO, false,
+			"an event can't stop a trace in this kernel (aux_action: Linux 6.13): the "
+			"recorder does when it is told");
+	else
+		doctor_add(d, GROUP, "pause of traces", DOCTOR_OK, false,
+			   "an event that meets a rule can stop a CPU's trace in the kernel, if "
+			   "its PMU "
+			   "allows it: see --dry-run");
+}
+
+static void check_cgroups(struct doctor *d)
+{
+	const struct caps *c = &d->caps;
+	struct doctor_line *l;
+
+	if (c->cgroup_v1) {
+		doctor_add(d, GROUP, "cgroups", DOCTOR_OK, true,
+			   "--cgroup takes paths below %s (v1, perf_event)", c->cgroup_v1_mount);
+		return;
+	}
+	if (c->cgroup_v2) {
+		doctor_add(d, GROUP, "cgroups", DOCTOR_OK, true,
+			   "--cgroup takes paths below %s (v2)", c->cgroup_v2_mount);
+		return;
+	}
+	l = doctor_add(d, GROUP, "cgroups", DOCTOR_LIMITED, true,
+		       "--cgroup has no hierarchy to look in: no v2 one and no v1 one with "
+		       "perf_event is mounted");
+	doctor_allow(l, "sudo mount -t cgroup2 none /sys/fs/cgroup");
+}
+
+void doctor_reach(struct doctor *d)
+{
+	check_perf(d);
+	if (!d->caps.perf_event)
+		return;
+	check_others(d);
+	check_tracepoints(d);
+	check_uprobes(d);
+	check_cgroups(d);
+	check_hardware(d);
+	check_aux(d);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `record` was asked to do. One table of options (config.c) serves the command line, the
+ * configuration file ([record], [channel NAME], [trigger NAME]; keys are the long options' names),
+ * --help and the check of the man page.
+ */
+#pragma once
+
+#include "dump/file/block.h"
+#include "recorder/config/ring_size.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct err;
+
+enum stack_kind { STACK_NONE, STACK_FP, STACK_DWARF };
+
+struct config_channel {
+	char *name;
+	char *events;	       /* comma-separated, see event.h */
+	uint64_t ring_bytes;   /* per CPU and bank, or of an AUX area; 0: default */
+	bool ring_bytes_given; /* by the user, not a preset: never shrunk to fit a limit */
+	bool optional;	       /* of a preset: left out, with a warning, where it is not allowed */
+	enum stack_kind stack;
+	bool stack_given;     /* by itself; else -g decides, see config_channels() */
+	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
+};
+
+/* --size: of a channel of a preset, or of any other. */
+struct config_size {
+	char *channel;
+	uint64_t bytes;
+};
+
+struct config {
+	bool all_cpus; /* -a */
+	int *cpus;     /* -C; sorted, unique */
+	size_t nr_cpus;
+	uint32_t *pids; /* -p */
+	size_t nr_pids;
+	uint32_t *tids; /* -t */
+	size_t nr_tids;
+	char *cgroup;	       /* --cgroup */
+	bool no_inherit;       /* --no-inherit */
+	char *events;	       /* -e, joined with commas */
+	enum stack_kind stack; /* -g */
+	bool stack_given;
+	uint32_t stack_bytes;
+	uint64_t ring_bytes;	       /* -m; 0: default */
+	struct ringsize_memory memory; /* --memory */
+	struct config_size *sizes;     /* --size; of two for one channel the later wins */
+	size_t nr_sizes;
+	struct config_channel *channels;
+	size_t nr_channels;
+	char *preset;	   /* --preset */
+	bool plain_preset; /* without sleep-stacks: found out at start */
+	unsigned nr_banks; /* --banks */
+	char **rules;	   /* -T */
+	size_t nr_rules;
+	bool rules_typed; /* on the command line, not from the file */
+	int64_t post_ns, cooldown_ns;
+	uint64_t max_dumps, max_disk_bytes;
+	char *tell_group; /* NULL: none */
+	bool crash_hold;
+	bool dump_on_exit;
+	bool dry_run;
+	int64_t symbols_ns;	   /* --symbols; 0: off */
+	bool hold_files;	   /* --hold-files */
+	enum block_level compress; /* --compress */
+	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of them, at most 4 */
+	char *dir;		   /* -o; default "." */
+	char *name;		   /* -n; default "default" */
+	char *config_path; /* --config; default /etc/ringback/ringback.conf if it is there */
+	bool quiet, verbose;
+	uint64_t ledger_bytes; /* --ledger-size */
+	char **command;	       /* after --; NULL-terminated, borrowed from argv; NULL: none */
+};
+
+/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0; -EINVAL:
+ * usage; 1: help was asked for. On success config_free() is due. */
+int config_load(struct config *c, int argc, char **argv, struct err *err);
+void config_free(struct config *c);
+/* One more rule, as -T. -EINVAL when its grammar is wrong. */
+int config_add_rule(struct config *c, const char *text, struct err *err);
+
+/*
+ * The channels to record, with -m and -g worked in: the preset's, then -e's (named "events"), then
+ * those given as --channel or [channel NAME]. A given channel replaces the preset's of the same
+ * name. -m and -g win over a preset's size and stack; a given channel's own size= and stack= win
+ * over both; --size wins over all. Where nobody said a size, ring_bytes is 0; a preset's channels
+ * are `optional`. -EINVAL for a name used twice, and for a --size of none of them.
+ * config_channels_free() is due.
+ */
+int config_channels(const struct config *c, struct config_channel **out, size_t *nr,
+		    struct err *err);
+void config_channels_free(struct config_channel *channels, size_t nr);
+
+/* Prints the options as --help shows them. */
+void config_help(FILE *out);
+/* Prints one line an option, "LONG SHORT ARG", for the lint of man page and completion. */
+void config_list(FILE *out);
+
+/* A preset's channels as --channel texts, ended by NULL; NULL when there is none of that name.
+ * `plain`: without BPF. */
+const char *const *preset_find(const char *name, bool plain);
+/* Name and one line of help of preset `i`; false past the last. */
+bool preset_nth(size_t i, const char **name, const char **help);
+
+/* "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]". 0, -EINVAL, -ERANGE, -ENOMEM; on success
+ * config_channel_free() is due. */
+int config_channel_parse(const char *text, struct config_channel *out, struct err *err);
+void config_channel_free(struct config_channel *channel);

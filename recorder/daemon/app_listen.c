@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* Makes and removes the programs' socket; see app_listen.h. Called by session.c. */
+#include "recorder/daemon/app_listen.h"
+
+#include "dump/base/err.h"
+#include "recorder/daemon/ctl.h"
+#include "recorder/base/ctl_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 64
+
+struct tellsock {
+	int dir_fd;
+	char file[CTL_NAME_BYTES + 8];
+};
+
+static int find_group(const char *name, gid_t *gid, struct err *err)
+{
+	struct group *g = getgrnam(name);
+
+	if (!g) {
+		err_set(err, -ENOENT, "there is no group '%s'", name);
+		err_hint(err, "getent group shows all; groupadd --system %s makes it", name);
+		return -ENOENT;
+	}
+	*gid = g->gr_gid;
+	return 0;
+}
+
+/* Ours, and only members of the group may look into it. */
+static int settle(int fd, const char *path, gid_t gid, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return err_sys(err, -errno, "%s", path);
+	if (st.st_uid != geteuid()) {
+		err_set(err, -EPERM, "%s belongs to uid %u, not to you (uid %u)", path, st.st_uid,
+			geteuid());
+		err_hint(err, "remove it: sudo rm -r '%s'", path);
+		return -EPERM;
+	}
+	if (fchmod(fd, 0700) || fchown(fd, (uid_t)-1, gid) || fchmod(fd, 0750))
+		return err_sys(err, -errno, "can't give %s to the group", path);
+	return 0;
+}
+
+static int open_group_dir(gid_t gid, int *out, struct err *err)
+{
+	char path[PATH_MAX];
+	int fd, rc = ctl_dir_path(path, sizeof(path) - 5, err);
+
+	if (rc)
+		return rc;
+	strcat(path, ".tell");
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return err_sys(err, -errno, "can't make %s", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, -errno, "can't open the directory %s", path);
+	rc = settle(fd, path, gid, err);
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
+}
+
+/* Nobody else can write into the directory, so what was made there is ours. */
+static int listen_in(struct tellsock *t, const gid_t *gid, int fd, struct err *err)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	mode_t mask;
+	int rc;
+
+	if (unlinkat(t->dir_fd, t->file, 0) && errno != ENOENT)
+		return err_sys(err, -errno, "can't remove %s", t->file);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/%s", t->dir_fd, t->file);
+	mask = umask(0177);
+	rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	umask(mask);
+	if (!rc && gid)
+		rc = fchownat(t->dir_fd, t->file, (uid_t)-1, *gid, AT_SYMLINK_NOFOLLOW) ||
+		     fchmodat(t->dir_fd, t->file, 0660, 0);
+	if (rc || listen(fd, BACKLOG))
+		return err_sys(err, -errno, "can't listen on the programs' socket %s", t->file);
+	return 0;
+}
+
+int tellsock_open(const char *name, const char *group, struct tellsock **out, int *fd,
+		  int64_t *out_gid, struct err *err)
+{
+	struct tellsock *t = calloc(1, sizeof(*t));
+	gid_t gid = 0;
+	int rc = 0;
+
+	if (!t)
+		return err_set(err, -ENOMEM, "out of memory for the programs' socket");
+	t->dir_fd = -1;
+	snprintf(t->file, sizeof(t->file), "%s.tell", name);
+	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (*fd < 0)
+		rc = err_sys(err, -errno, "can't make the programs' socket");
+	if (!rc && group)
+		rc = find_group(group, &gid, err);
+	if (!rc)
+		rc = group ? open_group_dir(gid, &t->dir_fd, err)
+			   : ctl_dir_open(false, &t->dir_fd, err);
+	if (!rc)
+		rc = listen_in(t, group ? &gid : NULL, *fd, err);
+	if (rc) {
+		if (*fd >= 0)
+			close(*fd);
+		tellsock_close(t);
+		return rc;
+	}
+	*out_gid = group ? (int64_t)gid : -1;
+	*out = t;
+	return 0;
+}
+
+void tellsock_close(struct tellsock *t)
+{
+	if (!t)
+		return;
+	if (t->dir_fd >= 0) {
+		unlinkat(t->dir_fd, t->file, 0);
+		close(t->dir_fd);
+	}
+	free(t);
+}

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The recorder's end of the control socket; see ctl.h. The daemon puts ctl_fd() into its loop and
+ * calls ctl_next() until it has nothing more. Nothing here ever blocks, and no timer runs while
+ * nobody is connected. A client:
+ *
+ *	          request whole            ctl_reply()
+ *	READING ─────────────────▶ WAITING ────────────▶ WRITING ──▶ gone
+ *	   │ 5 s, bad request         (daemon's time)       │ 5 s
+ *	   ▼ told, gone                                     ▼ gone
+ */
+#include "recorder/daemon/ctl.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "trigger/kernel/clock.h"
+#include "recorder/base/ctl_dir.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MAX_CLIENTS 32
+#define BACKLOG	    64
+
+enum client_state { FREE, READING, WAITING, WRITING };
+
+struct ctl_client {
+	enum client_state state;
+	int fd;
+	uint32_t pid, uid;
+	struct buf in;
+	char *out;
+	size_t out_bytes, sent;
+	uint64_t deadline_ns; /* in READING and WRITING */
+};
+
+struct ctl {
+	char name[CTL_NAME_BYTES];
+	int dir_fd, lock_fd, listen_fd, timer_fd, epoll_fd;
+	int spare_fd; /* given up for a moment to turn a client away when descriptors run out */
+	uint64_t timer_ns; /* when timer_fd fires; 0: off */
+	struct ctl_client clients[MAX_CLIENTS];
+};
+
+/* What an epoll event is about: these, or TAG_CLIENT + index. */
+enum { TAG_LISTEN, TAG_TIMER, TAG_CLIENT };
+
+static uint64_t new_deadline(void)
+{
+	return clock_ns() + CTL_TIMEOUT_MS * 1000000ull;
+}
+
+static int watch(struct ctl *c, int op, int fd, uint32_t events, uint32_t tag)
+{
+	struct epoll_event ev = {.events = events, .data.u32 = tag};
+
+	return epoll_ctl(c->epoll_fd, op, fd, &ev) ? -errno : 0;
+}
+
+static uint32_t tag_of(const struct ctl *c, const struct ctl_client *client)
+{
+	return TAG_CLIENT + (uint32_t)(client - c->clients);
+}
+
+/* ---- opening and closing ---- */
+
+static bool is_linked(int dir_fd, const char *name, int fd)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !fstatat(dir_fd, name, &b, AT_SYMLINK_NOFOLLOW) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int already_running(const char *name, int lock_fd, struct err *err)
+{
+	char pid[16] = "";
+	ssize_t n = pread(lock_fd, pid, sizeof(pid) - 1, 0);
+
+	pid[n > 0 ? strspn(pid, "0123456789") : 0] = '\0';
+	err_set(err, -EADDRINUSE, "a recorder named '%s' is running already%s%s%s", name,
+		*pid ? " (pid " : "", pid, *pid ? ")" : "");
+	err_hint(err,
+		 "give this one another name with -n NAME; ringback status -n %s shows the other",
+		 name);
+	return -EADDRINUSE;
+}
+
+/*
+ * Takes NAME.lock. One that ends removes its lock file, so the file we have locked may no longer be
+ * the one that the name means: then again.
+ */
+static int take_lock(struct ctl *c, struct err *err)
+{
+	char file[CTL_NAME_BYTES + 8];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s.lock", c->name);
+	for (;;) {
+		fd = openat(c->dir_fd, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return err_sys(err, -errno, "can't make the lock file %s", file);
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			int rc = errno == EWOULDBLOCK ? already_running(c->name, fd, err)
+						      : err_sys(err, -errno, "can't lock %s", file);
+
+			close(fd);
+			return rc;
+		}
+		if (is_linked(c->dir_fd, file, fd))
+			break;
+		close(fd);
+	}
+	c->lock_fd = fd;
+	if (ftruncate(fd, 0) || dprintf(fd, "%d\n", getpid()) < 0)
+		return err_sys(err, -errno, "can't write %s", file);
+	return 0;
+}
+
+/* A socket is left when a recorder was killed; we have the lock, so nobody listens there. */
+static int remove_stale(struct ctl *c, struct err *err)
+{
+	char file[CTL_NAME_BYTES + 8];
+	struct stat st;
+
+	snprintf(file, sizeof(file), "%s.sock", c->name);
+	if (fstatat(c->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : err_sys(err, -errno, "%s", file);
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(err, -EEXIST,
+			       "%s in the control directory is no socket: it is in the way", file);
+	return unlinkat(c->dir_fd, file, 0) ? err_sys(err, -errno, "can't remove %s", file) : 0;
+}
+
+static int start_listening(struct ctl *c, struct err *err)
+{
+	struct sockaddr_un addr;
+	mode_t mask;
+	int rc = 0;
+
+	c->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->listen_fd < 0)
+		return err_sys(err, -errno, "can't make the control socket");
+	ctl_address(c->dir_fd, c->name, &addr);
+	mask = umask(0177);
+	if (bind(c->listen_fd, (struct sockaddr *)&addr, sizeof(addr)))
+		rc = err_sys(err, -errno, "can't bind the control socket %s.sock", c->name);
+	umask(mask);
+	if (!rc && listen(c->listen_fd, BACKLOG))
+		rc = err_sys(err, -errno, "can't listen on the control socket %s.sock", c->name);
+	return rc;
+}
+
+static int open_loop(struct ctl *c, struct err *err)
+{
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	c->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (c->epoll_fd < 0 || c->timer_fd < 0)
+		return err_sys(err, -errno, "can't wait for control clients");
+	if (watch(c, EPOLL_CTL_ADD, c->listen_fd, EPOLLIN, TAG_LISTEN) ||
+	    watch(c, EPOLL_CTL_ADD, c->timer_fd, EPOLLIN, TAG_TIMER))
+		return err_sys(err, -errno, "can't wait for control clients");
+	return 0;
+}
+
+int ctl_listen(const char *name, struct ctl **out, struct err *err)
+{
+	struct ctl *c;
+	int rc = ctl_name_check(name, err);
+
+	if (rc)
+		return rc;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_set(err, -ENOMEM, "out of memory for the control socket");
+	c->dir_fd = c->lock_fd = c->listen_fd = c->timer_fd = c->epoll_fd = c->spare_fd = -1;
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	rc = ctl_dir_open(true, &c->dir_fd, err);
+	if (!rc)
+		rc = take_lock(c, err);
+	if (!rc)
+		rc = remove_stale(c, err);
+	if (!rc)
+		rc = start_listening(c, err);
+	if (!rc)
+		rc = open_loop(c, err);
+	if (rc)
+		ctl_close(c);
+	else
+		*out = c;
+	return rc;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void client_close(struct ctl_client *client)
+{
+	close(client->fd);
+	buf_free(&client->in);
+	free(client->out);
+	*client = (struct ctl_client){0};
+}
+
+/* ---- answers ---- */
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+	char safe[2048];
+
+	json_object_set_new(object, key,
+			    json_string(str_safe(safe, sizeof(safe), text, strlen(text))));
+}
+
+static json_t *error_reply(const struct err *err)
+{
+	json_t *reply = json_object();
+
+	json_object_set_new(reply, "ok", json_false());
+	set_text(reply, "error", err->what);
+	if (*err->hint)
+		set_text(reply, "hint", err->hint);
+	return reply;
+}
+
+/* One line that is ours to free; takes over `reply`. */
+static char *line_of(json_t *reply, size_t *bytes)
+{
+	char *text = json_dumps(reply, JSON_COMPACT), *line = NULL;
+	int n = text ? asprintf(&line, "%s\n", text) : -1;
+
+	free(text);
+	json_decref(reply);
+	if (n < 0)
+		return NULL;
+	*bytes = (size_t)n;
+	return line;
+}
+
+/* An error to somebody we are about to drop: what the socket takes at once has to do. */
+static void last_words(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void last_words(int fd, const char *fmt, ...)
+{
+	struct err err = ERR_INIT;
+	size_t bytes;
+	va_list ap;
+	char *line;
+
+	va_start(ap, fmt);
+	vsnprintf(err.what, sizeof(err.what), fmt, ap);
+	va_end(ap);
+	line = line_of(error_reply(&err), &bytes);
+	if (line)
+		send(fd, line, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	free(line);
+}
+
+void ctl_close(struct ctl *c)
+{
+	char file[CTL_NAME_BYTES + 8];
+
+	if (!c)
+		return;
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		if (c->clients[i].state == FREE)
+			continue;
+		if (c->clients[i].state != WRITING)
+			last_words(c->clients[i].fd, "the recorder stopped before it could answer");
+		client_close(&c->clients[i]);
+	}
+	/* Socket first, the lock while we still have it: whoever comes next finds both or neither.
+	 */
+	if (c->listen_fd >= 0) {
+		snprintf(file, sizeof(file), "%s.sock", c->name);
+		unlinkat(c->dir_fd, file, 0);
+	}
+	if (c->lock_fd >= 0) {
+		snprintf(file, sizeof(file), "%s.lock", c->name);
+		unlinkat(c->dir_fd, file, 0);
+	}
+	close_fd(c->listen_fd);
+	close_fd(c->timer_fd);
+	close_fd(c->spare_fd);
+	close_fd(c->epoll_fd);
+	close_fd(c->lock_fd);
+	close_fd(c->dir_fd);
+	free(c);
+}
+
+int ctl_fd(const struct ctl *c)
+{
+	return c->epoll_fd;
+}
+
+/* ---- the timer ---- */
+
+/* Set to the next deadline there is; off when there is none. */
+static void set_timer(struct ctl *c)
+{
+	struct itimerspec t = {0};
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		const struct ctl_client *client = &c->clients[i];
+
+		if ((client->state == READING || client->state == WRITING) &&
+		    (!next || client->deadline_ns < next))
+			next = client->deadline_ns;
+	}
+	if (next == c->timer_ns)
+		return;
+	t.it_value.tv_sec = (time_t)(next / 1000000000);
+	t.it_value.tv_nsec = (long)(next % 1000000000);
+	timerfd_settime(c->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+	c->timer_ns = next;
+}
+
+static void drop_late(struct ctl *c)
+{
+	uint64_t now = clock_ns(), fired;
+
+	if (read(c->timer_fd, &fired, sizeof(fired)) == sizeof(fired))
+		c->timer_ns = 0;
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		struct ctl_client *client = &c->clients[i];
+
+		if ((client->state != READING && client->state != WRITING) ||
+		    client->deadline_ns > now)
+			continue;
+		if (client->state == READING)
+			last_words(client->fd, "no whole request came within %d s",
+				   CTL_TIMEOUT_MS / 1000);
+		client_close(client);
+	}
+}
+
+/* ---- clients ---- */
+
+/* Out of descriptors: without this the pending connection would wake us for ever. */
+static void turn_away(struct ctl *c)
+{
+	int fd;
+
+	close_fd(c->spare_fd);
+	fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0)
+		last_words(fd, "the recorder has no file descriptor left to answer with");
+	close_fd(fd);
+	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static struct ctl_client *free_client(struct ctl *c)
+{
+	for (size_t i = 0; i < MAX_CLIENTS; i++)
+		if (c->clients[i].state == FREE)
+			return &c->clients[i];
+	return NULL;
+}
+
+static void admit(struct ctl *c, int fd)
+{
+	struct ctl_client *client = free_client(c);
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n)) {
+		close(fd);
+	} else if (cred.uid != geteuid() && cred.uid != 0) {
+		last_words(fd, "only uid %u and root may talk to this recorder, not uid %u",
+			   geteuid(), cred.uid);
+		close(fd);
+	} else if (!client) {
+		last_words(fd, "%d clients are waiting for this recorder already; try again later",
+			   MAX_CLIENTS);
+		close(fd);
+	} else if (watch(c, EPOLL_CTL_ADD, fd, EPOLLIN, tag_of(c, client))) {
+		close(fd);
+	} else {
+		*client = (struct ctl_client){.state = READING,
+					      .fd = fd,
+					      .pid = (uint32_t)cred.pid,
+					      .uid = cred.uid,
+					      .deadline_ns = new_deadline()};
+	}
+}
+
+static void accept_one(struct ctl *c)
+{
+	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0)
+		admit(c, fd);
+	else if (errno == EMFILE || errno == ENFILE)
+		turn_away(c);
+}
+
+static void refuse_request(struct ctl_client *client, const char *why)
+{
+	last_words(client->fd, "the request %s", why);
+	client_close(client);
+}
+
+static bool parse_request(struct ctl *c, struct ctl_client *client, size_t len, json_t **request)
+{
+	json_t *got = json_loadb((const char *)client->in.p, len, JSON_REJECT_DUPLICATES, NULL);
+
+	if (!json_is_object(got)) {
+		json_decref(got);
+		refuse_request(client, "is no JSON object on one line");
+		return false;
+	}
+	/* What it sends or does from now on is of no interest until there is an answer. */
+	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
+	buf_free(&client->in);
+	client->state = WAITING;
+	*request = got;
+	return true;
+}
+
+/* True when the request is whole and sound. Without a newline it ends where the client ends
+ * writing. */
+static bool read_request(struct ctl *c, struct ctl_client *client, json_t **request)
+{
+	struct buf *in = &client->in;
+	const uint8_t *end;
+	ssize_t n;
+
+	if (buf_reserve(in, 4096)) {
+		client_close(client);
+		return false;
+	}
+	n = recv(client->fd, in->p + in->len, in->cap - in->len, 0);
+	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			client_close(client);
+		return false;
+	}
+	if (!n && !in->len) {
+		client_close(client);
+		return false;
+	}
+	end = n ? memchr(in->p + in->len, '\n', (size_t)n) : in->p + in->len;
+	in->len += (size_t)n;
+	if ((end ? (size_t)(end - in->p) : in->len) > CTL_LINE_MAX) {
+		refuse_request(client, "is longer than 64 KiB");
+		return false;
+	}
+	return end && parse_request(c, client, (size_t)(end - in->p), request);
+}
+
+static void write_reply(struct ctl *c, struct ctl_client *client)
+{
+	ssize_t n = send(client->fd, client->out + client->sent, client->out_bytes - client->sent,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n > 0)
+		client->sent += (size_t)n;
+	if (client->sent == client->out_bytes || (n < 0 && errno != EAGAIN && errno != EINTR))
+		client_close(client);
+}
+
+int ctl_next(struct ctl *c, struct ctl_client **out, json_t **request)
+{
+	struct epoll_event ev;
+	int found = 0;
+
+	while (!found && epoll_wait(c->epoll_fd, &ev, 1, 0) > 0) {
+		struct ctl_client *client;
+
+		if (ev.data.u32 == TAG_LISTEN) {
+			accept_one(c);
+			continue;
+		}
+		if (ev.data.u32 == TAG_TIMER) {
+			drop_late(c);
+			continue;
+		}
+		client = &c->clients[ev.data.u32 - TAG_CLIENT];
+		if (client->state == WRITING) {
+			write_reply(c, client);
+		} else if (read_request(c, client, request)) {
+			*out = client;
+			found = 1;
+		}
+	}
+	set_timer(c);
+	return found;
+}
+
+void ctl_client_cred(const struct ctl_client *client, uint32_t *pid, uint32_t *uid)
+{
+	*pid = client->pid;
+	*uid = client->uid;
+}
+
+void ctl_reply(struct ctl *c, struct ctl_client *client, json_t *reply)
+{
+	assert(client->state == WAITING);
+	client->out = line_of(reply, &client->out_bytes);
+	client->state = WRITING;
+	client->deadline_ns = new_deadline();
+	if (!client->out) {
+		client_close(client);
+		return;
+	}
+	write_reply(c, client);
+	if (client->state == WRITING &&
+	    watch(c, EPOLL_CTL_ADD, client->fd, EPOLLOUT, tag_of(c, client)))
+		client_close(client);
+	set_timer(c);
+}
+
+void ctl_reply_err(struct ctl *c, struct ctl_client *client, const struct err *err)
+{
+	ctl_reply(c, client, error_reply(err));
+}

@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The one epoll loop, and its state machine; where the folders meet. Called by cmd_record.c.
+ *
+ *	            hit (DUMP)  ┌──────────────────────────────┐
+ *	   ┌────────────────────┤ freeze, hand to the dumper   │
+ *	   │                    └──────────────▲───────────────┘
+ *	 ARMED ── hit (POST) ──▶ POST ── timer ┘        │
+ *	   ▲                                            ▼
+ *	   └────────────── path printed ◀── DONE ── DUMPING ── SEAL: hits so far go into the dump
+ *
+ * The states are the engine's (engine.h). The loop sleeps in epoll_wait() without a timeout; what
+ * can wake it: a trigger source, the control socket, the sideband's watermark, a CPU that comes or
+ * goes, the dump thread, a signal, the end of the command. Events that are recorded never do. On a
+ * terminal a timer refreshes the status line once a second.
+ *
+ * Between two looks at the triggers only little is done, so that nobody who asks or signals without
+ * end keeps the others waiting.
+ *
+ * While the dump thread has a job (`writing`), what it reads stays as it is: no rings are opened or
+ * closed, nothing is forgotten, no scan of /proc is replaced. All that waits for finish_dump().
+ */
+#include "recorder/daemon/daemon.h"
+
+#include "dump/base/str.h"
+#include "trigger/kernel/clock.h"
+#include "recorder/base/exit_code.h"
+#include "recorder/base/log.h"
+#include "recorder/base/notify.h"
+#include "recorder/daemon/dump_waiters.h"
+#include "recorder/daemon/horizon.h"
+#include "recorder/daemon/record_log.h"
+#include "recorder/daemon/session.h"
+#include "recorder/daemon/status.h"
+#include "recorder/capture/paused_traces.h"
+#include "trigger/engine/repeats.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MAX_MERGED 66
+#define MAX_HITS   16		/* read from the triggers in one go */
+#define LOOK_NS	   100000000ull /* not more often is the sideband drained in passing */
+
+#define STAND_MS 2 /* a hit that has stopped a trace has been read by then */
+
+struct daemon {
+	struct session *s;
+	int argc;
+	char **argv;
+	int timer_fd, status_fd; /* timer_fd: end of POST; in DUMPING the end of patience */
+	bool stopping;		 /* no new dumps; leave when none is in the making */
+	bool asked_exit_dump;
+	bool leave;
+	bool writing;	    /* from dumper_start() to dumper_take() */
+	bool sealed;	    /* and what that dump answers is settled */
+	bool more_hits;	    /* may be there: the loop does not sleep */
+	bool traces_stand;  /* stopped by hits that may not have been read yet */
+	uint64_t looked_ns; /* when the sideband was drained last */
+	int exit_status;
+	struct pending pending;
+};
+
+/* What a descriptor is about; the value in epoll_data. */
+enum wake {
+	WAKE_SIGNAL,
+	WAKE_CTL,
+	WAKE_DUMPER,
+	WAKE_TIMER,
+	WAKE_STATUS,
+	WAKE_HOTPLUG,
+	WAKE_CHILD,
+	WAKE_SIDEBAND
+};
+
+static int watch(struct daemon *d, int fd, enum wake what, uint32_t events, struct err *err)
+{
+	struct epoll_event e = {.events = events, .data.u64 = what};
+
+	if (fd < 0 || !epoll_ctl(engine_fd(d->s->engine), EPOLL_CTL_ADD, fd, &e) || errno == EEXIST)
+		return 0;
+	return err_sys(err, -errno, "epoll_ctl");
+}
+
+static void unwatch(struct daemon *d, int fd)
+{
+	epoll_ctl(engine_fd(d->s->engine), EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* ---- sideband ---- */
+
+static int watch_sideband(struct daemon *d, struct err *err)
+{
+	size_t nr;
+	struct ring *const *rings = recording_sideband(d->s->recording, &nr);
+	int rc = 0;
+
+	/* Edge-triggered: an event whose tasks have all ended would hang up for ever. */
+	for (size_t i = 0; i < nr && !rc; i++)
+		rc = watch(d, rings[i]->fd, WAKE_SIDEBAND, EPOLLIN | EPOLLET, err);
+	return rc;
+}
+
+static void drain_sideband(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct err err = ERR_INIT;
+	uint64_t lost = 0;
+	size_t nr;
+	struct ring *const *rings = recording_sideband(s->recording, &nr);
+
+	if (sideband_drain(s->sideband, rings, nr, &lost, &err))
+		log_warn_err(&err);
+	if (lost && !s->scan_due)
+		log_warn("the kernel dropped %lu record%s about processes; reading /proc anew",
+			 lost, str_plural(lost));
+	s->scan_due |= lost > 0;
+	if (s->scan_due && !d->writing && session_scan(s, &err))
+		log_warn_err(&err);
+}
+
+/* Once: nobody would look whether what he waits for can still come. A command's end ends us. */
+static void check_target(struct daemon *d)
+{
+	struct session *s = d->s;
+
+	if (s->target_ended || s->child || !recording_target_ended(s->recording))
+		return;
+	s->target_ended = true;
+	log_warn("all that was to be recorded has ended (%s); the rings keep what was, for the "
+		 "next dump",
+		 s->target.text);
+}
+
+static void look_around(struct daemon *d)
+{
+	drain_sideband(d);
+	d->looked_ns = clock_ns();
+	/* A dump in the making refers to older times than the rings do. */
+	if (!d->writing)
+		ledger_expire(d->s->ledger, recording_oldest(d->s->recording, d->looked_ns));
+}
+
+static void on_sideband(struct daemon *d)
+{
+	d->s->nr_sideband_wakeups++;
+	check_target(d); /* takes wake-ups, so before the drain */
+	look_around(d);
+}
+
+/* ---- dumps ---- */
+
+/* Once, at `ns` of CLOCK_MONOTONIC; 0: not at all. */
+static void set_timer(struct daemon *d, uint64_t ns)
+{
+	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
+					    .tv_nsec = (long)(ns % 1000000000)}};
+
+	timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* How long was recorded on after the hit on purpose: less than asked for when we have to stop. */
+static int64_t time_after(const struct engine_cause *c, const struct recording_freeze *f)
+{
+	int64_t passed = (int64_t)(f->first_paused_ns - c->what.ns);
+
+	return passed < c->post_ns ? passed : c->post_ns;
+}
+
+static void freeze(struct daemon *d)
+{
+	struct session *s = d->s;
+	const struct engine_cause *c;
+	struct dumper_job job = {.nr = (uint32_t)s->nr_dumps + 1};
+
+	recording_freeze(s->recording, &job.freeze);
+	c = engine_cause(s->engine);
+	job.what = sighting_share(&c->what);
+	job.hit_ns = c->what.ns;
+	job.post_ns = time_after(c, &job.freeze);
+	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
+	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
+	drain_sideband(d);
+	if (!job.what.comm[0] && job.what.tid) /* it has ended since */
+		ledger_comm(s->ledger, job.what.tid, job.hit_ns, job.what.comm);
+	job.scan = s->scan;
+	d->writing = true;
+	dumper_start(s->dumper, &job);
+	set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
+}
+
+/* Asks the engine about a hit and does what it says. */
+static enum verdict hit(struct daemon *d, const struct rule *rule, const struct sighting *what)
+{
+	struct session *s = d->s;
+	unsigned fill = rule->min_fill_percent > 0 ? recording_fill_percent(s->recording) : 100;
+	enum verdict v = engine_hit(s->engine, rule, what, fill);
+
+	if (v == VERDICT_DUMP)
+		freeze(d);
+	else if (v == VERDICT_POST)
+		set_timer(d, engine_due_ns(s->engine));
+	recordlog_verdict(s, rule, what, v, fill);
+	return v;
+}
+
+/*
+ * Names take seconds, and what is in the rings now may be gone by then: the dump is made to end,
+ * and this hit gets one of its own. False: it can't, or would be held then anyway, or we are to
+ * stop, which hits without end must not put off.
+ */
+static bool defer(struct daemon *d, const struct rule *rule, const struct sighting *what)
+{
+	if (!d->sealed || d->stopping || engine_will_hold(d->s->engine, rule) ||
+	    !pending_keep(&d->pending, rule, what))
+		return false;
+	dumper_hasten(d->s->dumper);
+	log_verbose("hit of %s; a dump of its own as soon as the one before is done", rule->name);
+	return true;
+}
+
+/* Those that waited; when a dump is still being made, they are merged with the next. */
+static void hit_later(struct daemon *d)
+{
+	struct pending_hit h;
+
+	while (pending_take(&d->pending, &h)) {
+		hit(d, h.rule, &h.what);
+		sighting_fini(&h.what);
+	}
+}
+
+static void freeze_after_post(struct daemon *d)
+{
+	engine_due(d->s->engine);
+	freeze(d);
+}
+
+static void on_timer(struct daemon *d)
+{
+	uint64_t n;
+
+	if (read(d->timer_fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	if (engine_state(d->s->engine) == ENGINE_POST)
+		freeze_after_post(d);
+	else if (engine_state(d->s->engine) == ENGINE_DUMPING && dumper_watch(d->s->dumper))
+		set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
+}
+
+static void on_engine(struct daemon *d)
+{
+	const struct rule *rule;
+	struct sighting what;
+	struct err err = ERR_INIT;
+	int got;
+
+	d->more_hits = false;
+	for (int i = 0; i < MAX_HITS; i++) {
+		got = engine_poll(d->s->engine, &rule, &what, &err);
+		if (!got)
+			return;
+		if (got > 0) {
+			if (!defer(d, rule, &what))
+				hit(d, rule, &what);
+			engine_answered(d->s->engine, rule);
+			sighting_fini(&what);
+			continue;
+		}
+		log_warn_err(&err);
+		log_warn("rule %s is disarmed", rule->name);
+	}
+	d->more_hits = true;
+}
+
+/*
+ * Those that a hit has stopped without a dump. The triggers were asked at `woken_ns`: the hit of
+ * one that stood for less than STAND_MS then may not have been there yet. For a hit that is to get
+ * its dump next, traces stand until then.
+ */
+static void let_traces_run(struct daemon *d, uint64_t woken_ns)
+{
+	d->traces_stand =
+		!d->more_hits && !d->pending.nr_hits &&
+		traces_let_run(d->s->recording, d->s->brakes, woken_ns - STAND_MS * 1000000ull);
+}
+
+static void seal(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct engine_merged merged[MAX_MERGED];
+	struct dumper_totals totals = {.nr_dumps = s->nr_dumps, .nr_refused = s->nr_refused};
+	struct engine_totals t;
+	struct ledger_stats l;
+	const struct repeat *repeat = engine_cause_repeat(s->engine);
+	size_t nr = engine_seal(s->engine, merged, MAX_MERGED);
+
+	engine_totals(s->engine, &t);
+	totals.nr_hits = t.nr_hits;
+	totals.nr_held = t.nr_held;
+	if (repeat)
+		totals.repeats = (struct fmt_repeats){repeat->id, repeat->nr_seen,
+						      repeat->nr_kept + 1, repeat->first_ns};
+	sideband_stats(s->sideband, &totals.sideband);
+	ledger_stats(s->ledger, &l);
+	totals.sideband.nr_scans = s->nr_scans;
+	totals.sideband.nr_wakeups = s->nr_sideband_wakeups;
+	totals.sideband.ledger_bytes = l.bytes;
+	totals.sideband.nr_tasks = l.nr_tasks;
+	totals.sideband.nr_tombstones = l.nr_tombstones;
+	totals.sideband.nr_evicted = l.nr_evicted;
+	d->sealed = true;
+	dumper_seal(s->dumper, merged, nr, &totals);
+}
+
+/* ---- CPUs ---- */
+
+static void cpu_offline(struct daemon *d, int cpu)
+{
+	recording_cpu_offline(d->s->recording, cpu);
+	if (recording_wants_cpu(d->s->recording, cpu))
+		log_info("CPU %d went offline; what it recorded is kept for the next dump", cpu);
+}
+
+static void cpu_online(struct daemon *d, int cpu)
+{
+	bool wanted = recording_wants_cpu(d->s->recording, cpu);
+	struct err err = ERR_INIT;
+	int rc = recording_cpu_online(d->s->recording, cpu, &err);
+
+	if (!rc)
+		rc = watch_sideband(d, &err);
+	if (rc) {
+		err_prefix(&err, "CPU %d came online%s", cpu, wanted ? " but is not recorded" : "");
+		log_warn_err(&err);
+	} else if (wanted) {
+		log_info("CPU %d came online and is recorded", cpu);
+	}
+}
+
+static void recount_cpus(struct daemon *d)
+{
+	struct err err = ERR_INIT;
+	int rc = recording_recount_cpus(d->s->recording, &err);
+
+	if (!rc)
+		rc = watch_sideband(d, &err);
+	log_warn("messages about CPUs were dropped; all were looked at anew");
+	if (rc)
+		log_warn_err(&err);
+}
+
+static void on_hotplug(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct err err = ERR_INIT;
+	bool online, lost = false;
+	int cpu;
+
+	/* What is not read now wakes nobody again: finish_dump() calls too. */
+	if (d->writing || !s->hotplug)
+		return;
+	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
+		/* Rules look at all CPUs, whatever is recorded. */
+		if (engine_cpu(s->engine, cpu, online, &err))
+			log_warn_err(&err);
+		if (!online) {
+			cpu_offline(d, cpu);
+			continue;
+		}
+		drain_sideband(d);
+		cpu_online(d, cpu);
+	}
+	if (lost) {
+		drain_sideband(d);
+		recount_cpus(d);
+	}
+}
+
+/* ---- the end of a dump ---- */
+
+static void finish_dump(struct daemon *d)
+{
+	struct session *s = d->s;
+	struct dumper_result r;
+
+	dumper_take(s->dumper, &r);
+	d->writing = d->sealed = false;
+	recording_settle(s->recording, !r.rc);
+	set_timer(d, 0);
+	if (r.rc) {
+		s->nr_refused++;
+		log_err(&r.err);
+		if (d->stopping && !s->child)
+			d->exit_status = EXIT_FAILED;
+		log_info("no dump was made; recording goes on");
+	} else {
+		s->nr_dumps++;
+		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
+		recordlog_committed(&r);
+		reach_note(s, &r);
+		log_result(r.path);
+	}
+	pending_answer(&d->pending, s->ctl, &r);
+	engine_done(s->engine, clock_ns(), !r.rc);
+	drain_sideband(d);
+	on_hotplug(d);
+	hit_later(d);
+}
+
+static void on_dumper(struct daemon *d)
+{
+	switch (dumper_poll(d->s->dumper)) {
+	case DUMPER_SEAL:
+		seal(d);
+		break;
+	case DUMPER_DONE:
+		finish_dump(d);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- control socket ---- */
+
+static void on_trigger_request(struct daemon *d, struct ctl_client *client, const json_t *request)
+{
+	const char *reason = json_string_value(json_object_get(request, "reason"));
+	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
+	struct err err = ERR_INIT;
+	const struct rule *rule = engine_builtin(d->s->engine, "manual");
+	bool later;
+
+	if (d->pending.nr_waiters == PENDING_MAX_WAITERS || d->stopping) {
+		err_set(&err, -EBUSY,
+			d->stopping ? "the recorder is stopping"
+				    : "too many others wait for a dump");
+		ctl_reply_err(d->s->ctl, client, &err);
+		return;
+	}
+	ctl_client_cred(client, &what.pid, &what.uid);
+	what.tid = what.pid;
+	snprintf(what.reason, sizeof(what.reason), "%s", reason ? reason : "");
+	sighting_add(&what, "asked_by_pid=%u", what.pid);
+	later = defer(d, rule, &what);
+	pending_wait(&d->pending, client, later, !later && hit(d, rule, &what) == VERDICT_MERGED);
+}
+
+/* One request a turn: the descriptor stays readable while there are more. */
+static void on_ctl(struct daemon *d)
+{
+	struct err err = ERR_INIT;
+	struct ctl_client *client;
+	json_t *request, *reply = NULL;
+	const char *cmd;
+
+	if (ctl_next(d->s->ctl, &client, &request) <= 0)
+		return;
+	cmd = json_string_value(json_object_get(request, "cmd"));
+	if (cmd && !strcmp(cmd, "trigger")) {
+		on_trigger_request(d, client, request);
+	} else if (cmd && !strcmp(cmd, "status")) {
+		look_around(d);
+		reply = status_json(d->s);
+		err_set(&err, -ENOMEM, "the status could not be put into words");
+	} else {
+		err_set(&err, -EINVAL, "the recorder knows no such request");
+	}
+	if (reply)
+		ctl_reply(d->s->ctl, client, reply);
+	else if (err.what[0])
+		ctl_reply_err(d->s->ctl, client, &err);
+	json_decref(request);
+}
+
+/* ---- the rest ---- */
+
+/* A dump that was promised or asked for is made before leaving. */
+static void stop(struct daemon *d)
+{
+	struct session *s = d->s;
+
+	d->stopping = true;
+	if (engine_state(s->engine) == ENGINE_POST)
+		freeze_after_post(d);
+	if (engine_state(s->engine) == ENGINE_ARMED && s->config.dump_on_exit &&
+	    !d->asked_exit_dump) {
+		struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
+
+		d->asked_exit_dump = true;
+		hit(d, engine_builtin(s->engine, "exit"), &what);
+		if (engine_state(s->engine) == ENGINE_POST)
+			freeze_after_post(d);
+	}
+	if (engine_state(s->engine) != ENGINE_ARMED || d->leave)
+		return;
+	d->leave = true;
+	if (engine_nr_open(s->engine))
+		log_info("hits since the last dump that are in none, held back or too late: %lu",
+			 engine_nr_open(s->engine));
+}
+
+static void reload(struct daemon *d)
+{
+	struct err err = ERR_INIT;
+
+	/* Their rules may be gone then: what waits is merged with the dump in the making. */
+	hit_later(d);
+	pending_merge(&d->pending);
+	if (session_reload(d->s, d->argc, d->argv, &err)) {
+		log_err(&err);
+		log_warn("the configuration is as it was");
+		return;
+	}
+	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
+	recordlog_rules(d->s->engine);
+	log_info("rules and limits are read anew; channels and targets change with a restart");
+}
+
+static void on_signal(struct daemon *d)
+{
+	struct signalfd_siginfo si;
+
+	while (read(d->s->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGHUP) {
+			reload(d);
+			continue;
+		}
+		if (d->stopping) {
+			log_info("finishing the dump first");
+			dumper_hasten(d->s->dumper);
+		}
+		stop(d);
+	}
+}
+
+static void on_child(struct daemon *d)
+{
+	d->exit_status = child_status(d->s->child);
+	unwatch(d, child_fd(d->s->child));
+	engine_command_ended(d->s->engine, d->exit_status);
+	on_engine(d);
+	stop(d);
+}
+
+static void on_status(struct daemon *d)
+{
+	uint64_t n;
+
+	if (read(d->status_fd, &n, sizeof(n)) == sizeof(n))
+		status_line(d->s);
+}
+
+static void (*const handlers[])(struct daemon *) = {
+	[WAKE_SIGNAL] = on_signal, [WAKE_CTL] = on_ctl,		  [WAKE_DUMPER] = on_dumper,
+	[WAKE_TIMER] = on_timer,   [WAKE_STATUS] = on_status,	  [WAKE_HOTPLUG] = on_hotplug,
+	[WAKE_CHILD] = on_child,   [WAKE_SIDEBAND] = on_sideband,
+};
+
+static int open_loop(struct daemon *d, struct err *err)
+{
+	struct session *s = d->s;
+	struct itimerspec each_second = {{1, 0}, {1, 0}};
+	int rc;
+
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (d->timer_fd < 0)
+		return err_sys(err, -errno, "can't set up the main loop");
+	if (log_is_terminal() && !s->config.quiet) {
+		d->status_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		timerfd_settime(d->status_fd, 0, &each_second, NULL);
+	}
+	rc = watch(d, s->signal_fd, WAKE_SIGNAL, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, ctl_fd(s->ctl), WAKE_CTL, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, dumper_fd(s->dumper), WAKE_DUMPER, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, d->timer_fd, WAKE_TIMER, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, d->status_fd, WAKE_STATUS, EPOLLIN, err);
+	if (!rc && s->hotplug)
+		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN | EPOLLET, err);
+	if (!rc && s->child)
+		rc = watch(d, child_fd(s->child), WAKE_CHILD, EPOLLIN, err);
+	return rc ? rc : watch_sideband(d, err);
+}
+
+static void close_loop(struct daemon *d)
+{
+	if (d->timer_fd >= 0)
+		close(d->timer_fd);
+	if (d->status_fd >= 0)
+		close(d->status_fd);
+	log_status(NULL);
+}
+
+static int loop(struct daemon *d, struct err *err)
+{
+	struct epoll_event e[16];
+
+	while (!d->leave) {
+		int n = epoll_wait(engine_fd(d->s->engine), e, 16,
+				   d->more_hits	     ? 0
+				   : d->traces_stand ? STAND_MS
+						     : -1);
+		uint64_t woken_ns = clock_ns();
+
+		if (n < 0 && errno != EINTR)
+			return err_sys(err, -errno, "epoll_wait");
+		/* Triggers first: whatever else is ready can wait until the rings are frozen. */
+		for (int i = 0; i < n; i++) {
+			if (e[i].data.u64 >= ENGINE_DATA) {
+				engine_woken(d->s->engine, &e[i]);
+				d->more_hits = true;
+			}
+		}
+		/* A trace that stands was hit, whatever we were woken for. */
+		d->more_hits |= traces_stand(d->s->recording);
+		if (d->more_hits)
+			on_engine(d);
+		for (int i = 0; i < n; i++)
+			if (e[i].data.u64 < ENGINE_DATA)
+				handlers[e[i].data.u64](d);
+		/* A program's file is held from the drain on, so the earlier the better. */
+		if (clock_ns() - d->looked_ns >= LOOK_NS)
+			look_around(d);
+		let_traces_run(d, woken_ns);
+		if (d->stopping && engine_state(d->s->engine) == ENGINE_ARMED)
+			stop(d);
+	}
+	return 0;
+}
+
+int daemon_run(struct session *s, int argc, char **argv, int *status, struct err *err)
+{
+	struct daemon d = {.s = s, .argc = argc, .argv = argv, .timer_fd = -1, .status_fd = -1};
+	int rc = open_loop(&d, err);
+
+	d.more_hits = true; /* what came before anybody slept here may have been told already */
+	if (!rc) {
+		recordlog_begin(s);
+		notify_manager("READY=1");
+		rc = loop(&d, err);
+	}
+	notify_manager("STOPPING=1");
+	close_loop(&d);
+	*status = d.exit_status;
+	return rc;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `record` tells while it runs: its rules, each hit's answer and each dump; with --verbose
+ * also what is recorded and how long a dump took. Called by the daemon's thread.
+ */
+#pragma once
+
+#include "trigger/engine/engine.h"
+
+struct dumper_result;
+struct rule;
+struct session;
+struct sighting;
+
+/* Recording begins: what is recorded, and what is wrong with a rule. */
+void recordlog_begin(const struct session *s);
+/* What the others are armed in spite of, and what one can not see. */
+void recordlog_rules(const struct engine *e);
+/* A hit and its answer; the rings are `fill_percent` full. */
+void recordlog_verdict(const struct session *s, const struct rule *rule,
+		       const struct sighting *what, enum verdict v, unsigned fill_percent);
+void recordlog_committed(const struct dumper_result *r);

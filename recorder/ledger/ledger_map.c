@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Executable mappings. A process's live ones are a sorted table without overlaps; a fork shares the
+ * table and whoever changes his own first takes a copy, because most forks exec at once. What is
+ * replaced, or goes with an exec, moves to the process's list of ended ones: an exec moves the
+ * table as it is.
+ *
+ * Records come in order. Only around a scan of /proc may an older one come after a newer fact: then
+ * the newer stays and the older is cut where they overlap.
+ */
+#include "recorder/ledger/ledger_parts.h"
+
+#include <string.h>
+
+/* ---- tables ---- */
+
+static struct maps *maps_new(struct ledger *l, bool whole)
+{
+	struct maps *t = ledger_alloc(l, sizeof(*t));
+
+	if (t) {
+		t->refs = 1;
+		t->whole = whole;
+	}
+	return t;
+}
+
+static void maps_put(struct ledger *l, struct maps *t)
+{
+	if (!t || --t->refs)
+		return;
+	for (uint32_t i = 0; i < t->nr; i++)
+		paths_put(&l->paths, t->v[i].path);
+	l->nr_maps -= t->nr;
+	ledger_release(l, t->v, t->cap * sizeof(*t->v));
+	ledger_release(l, t, sizeof(*t));
+}
+
+/* Room for one more; refused over the bound. */
+static bool reserve(struct ledger *l, struct maps *t)
+{
+	uint32_t cap = t->cap ? t->cap * 2 : 8;
+	struct map *v;
+
+	if (t->nr < t->cap)
+		return true;
+	if (!ledger_admits(l, cap * sizeof(*v)))
+		return false;
+	v = ledger_alloc(l, cap * sizeof(*v));
+	if (!v)
+		return false;
+	if (t->nr)
+		memcpy(v, t->v, t->nr * sizeof(*v));
+	ledger_release(l, t->v, t->cap * sizeof(*v));
+	t->v = v;
+	t->cap = cap;
+	return true;
+}
+
+static struct maps *copy(struct ledger *l, const struct maps *from)
+{
+	size_t bytes = from->nr * sizeof(*from->v);
+	struct maps *t;
+
+	if (!ledger_admits(l, sizeof(*t) + bytes))
+		return NULL;
+	t = maps_new(l, from->whole);
+	if (!t || !from->nr)
+		return t;
+	t->v = ledger_alloc(l, bytes);
+	if (!t->v) {
+		maps_put(l, t);
+		return NULL;
+	}
+	memcpy(t->v, from->v, bytes);
+	t->nr = t->cap = from->nr;
+	for (uint32_t i = 0; i < t->nr; i++)
+		path_ref(t->v[i].path);
+	l->nr_maps += t->nr;
+	return t;
+}
+
+struct maps *maps_own(struct ledger *l, struct proc *p)
+{
+	struct maps *mine;
+
+	if (p->maps && p->maps->refs == 1)
+		return p->maps;
+	mine = p->maps ? copy(l, p->maps) : maps_new(l, p->exec_ns != 0);
+	if (!mine)
+		return NULL;
+	maps_put(l, p->maps);
+	p->maps = mine;
+	return mine;
+}
+
+void maps_inherit(struct ledger *l, struct proc *parent, struct proc *child)
+{
+	/* One that is not known yet is shared too: the scan that will bring it serves both. */
+	if (child->maps || child->maps_scan_ns || child->exec_ns)
+		return;
+	if (!parent->maps)
+		parent->maps = maps_new(l, parent->exec_ns != 0);
+	if (!parent->maps)
+		return;
+	parent->maps->refs++;
+	child->maps = parent->maps;
+}
+
+uint32_t maps_find(const struct maps *t, uint64_t addr)
+{
+	uint32_t lo = 0, hi = t->nr;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (t->v[mid].end > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static void remove_at(struct ledger *l, struct maps *t, uint32_t i)
+{
+	paths_put(&l->paths, t->v[i].path);
+	memmove(t->v + i, t->v + i + 1, (t->nr - i - 1) * sizeof(*t->v));
+	t->nr--;
+	l->nr_maps--;
+}
+
+/* Takes its own reference to the path. */
+static void insert_at(struct ledger *l, struct maps *t, uint32_t i, const struct map *m)
+{
+	struct map new = *m;
+
+	if (!reserve(l, t))
+		return;
+	path_ref(new.path);
+	memmove(t->v + i + 1, t->v + i, (t->nr - i) * sizeof(*t->v));
+	t->v[i] = new;
+	t->nr++;
+	l->nr_maps++;
+}
+
+/* ---- what ended ---- */
+
+static size_t ended_bytes(const struct ended *e)
+{
+	return sizeof(*e) + (e->table ? 0 : sizeof(e->one[0]));
+}
+
+static void ended_link(struct ledger *l, struct proc *p, struct ended *e, uint64_t ns)
+{
+	e->proc = p;
+	e->next = p->ended;
+	if (e->next)
+		e->next->prev = e;
+	p->ended = e;
+	retire(l, &e->r, RETIRED_MAPS, ns);
+}
+
+void ended_drop(struct ledger *l, struct ended *e)
+{
+	unretire(&e->r);
+	if (e->prev)
+		e->prev->next = e->next;
+	else
+		e->proc->ended = e->next;
+	if (e->next)
+		e->next->prev = e->prev;
+	if (e->table) {
+		maps_put(l, e->table);
+		e->table = NULL;
+		ledger_release(l, e, sizeof(*e));
+		return;
+	}
+	paths_put(&l->paths, e->one[0].path);
+	l->nr_maps--;
+	ledger_release(l, e, ended_bytes(e));
+}
+
+/* The part of a mapping within [start, end). */
+static struct map clip(const struct map *m, uint64_t start, uint64_t end)
+{
+	struct map part = *m;
+
+	if (start > part.start) {
+		part.pgoff += start - part.start;
+		part.start = start;
+	}
+	if (end < part.end)
+		part.end = end;
+	return part;
+}
+
+/* Notes that `m` was there until `ns`. */
+static void note_ended(struct ledger *l, struct proc *p, const struct map *m, uint64_t ns)
+{
+	struct ended *e;
+
+	if (!ledger_admits(l, sizeof(*e) + sizeof(e->one[0])))
+		return;
+	e = ledger_alloc(l, sizeof(*e) + sizeof(e->one[0]));
+	if (!e)
+		return;
+	e->one[0] = *m;
+	path_ref(m->path);
+	l->nr_maps++;
+	ended_link(l, p, e, ns);
+}
+
+void maps_end(struct ledger *l, struct proc *p, uint32_t i, uint64_t ns)
+{
+	note_ended(l, p, &p->maps->v[i], ns);
+	remove_at(l, p->maps, i);
+}
+
+static void end_table(struct ledger *l, struct proc *p, uint64_t ns)
+{
+	struct ended *e;
+
+	if (!p->maps)
+		return;
+	if (p->maps->nr) {
+		e = ledger_alloc(l, sizeof(*e));
+		if (e) {
+			e->table = p->maps;
+			ended_link(l, p, e, ns);
+			p->maps = NULL;
+			return;
+		}
+	}
+	maps_put(l, p->maps);
+	p->maps = NULL;
+}
+
+/* An exec that comes to light after a scan: what the scan brought was mapped since, the rest went.
+ */
+static void exec_before_scan(struct ledger *l, struct proc *p, uint64_t ns)
+{
+	struct maps *t = maps_own(l, p);
+	struct ended *e;
+
+	for (e = p->ended; e; e = e->next) {
+		if (e->table || e->r.ns <= ns || e->one[0].ns >= ns)
+			continue;
+		if (e->one[0].seen_ns > ns)
+			e->one[0].ns = ns;
+		else
+			retire(l, &e->r, RETIRED_MAPS, ns);
+	}
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->nr;) {
+		struct map *m = &t->v[i];
+
+		if (m->ns > ns) {
+			i++;
+		} else if (m->seen_ns > ns) {
+			m->ns = ns;
+			i++;
+		} else {
+			maps_end(l, p, i, ns);
+		}
+	}
+	t->whole = true;
+}
+
+void maps_exec(struct ledger *l, struct proc *p, uint64_t ns)
+{
+	if (p->maps_scan_ns > ns)
+		exec_before_scan(l, p, ns);
+	else
+		end_table(l, p, ns);
+	if (ns > p->exec_ns)
+		p->exec_ns = ns;
+}
+
+void maps_drop(struct ledger *l, struct proc *p)
+{
+	while (p->ended)
+		ended_drop(l, p->ended);
+	maps_put(l, p->maps);
+	p->maps = NULL;
+}
+
+/* ---- adding ---- */
+
+static bool anonymous(const struct map *m)
+{
+	return m->path->text[0] == '[' || !strncmp(m->path->text, "//", 2);
+}
+
+/* The kernel appends this to the path of what has been unlinked since. */
+static size_t kept_len(const struct path *p)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = sizeof(deleted) - 1;
+
+	return p->len > n && !strcmp(p->text + p->len - n, deleted) ? p->len - n : p->len;
+}
+
+static bool same_file(const struct map *a, const struct map *b)
+{
+	const struct path *x = a->path, *y = b->path;
+
+	if (x == y)
+		return true;
+	if (x->build_id_bytes && x->build_id_bytes == y->build_id_bytes &&
+	    memcmp(x->build_id, y->build_id, x->build_id_bytes))
+		return false;
+	if (a->ino && b->ino)
+		return a->ino == b->ino && a->maj == b->maj && a->min == b->min;
+	return kept_len(x) == kept_len(y) && !memcmp(x->text, y->text, kept_len(x));
+}
+
+/* What /proc and a record say of one mapping differs: the offset of what is no file, and the device
+ * when the record has a build-id instead. */
+static bool same_map(const struct map *a, const struct map *b)
+{
+	if (a->start != b->start || a->end != b->end)
+		return false;
+	if (anonymous(a) || anonymous(b))
+		return anonymous(a) && anonymous(b);
+	return a->pgoff == b->pgoff && same_file(a, b);
+}
+
+/* Whether it began after `ns`. What was inherited with a parent's scan was there before the fork.
+ */
+static bool newer_than(const struct proc *p, const struct map *e, uint64_t ns)
+{
+	return e->ns ? e->ns > ns : p->maps_scan_ns && e->seen_ns > ns;
+}
+
+/* `m` is what entry `i` says already: completes it, which needs a table of our own only where there
+ * is something to complete. */
+static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct map *m)
+{
+	const struct map *e = &p->maps->v[i];
+	bool time = m->ns && (e->seen_ns > m->ns || e->ns > m->ns);
+	bool build_id = m->path->build_id_bytes && !e->path->build_id_bytes;
+	bool file = m->ino && !e->ino;
+	struct maps *t;
+	struct map *mine;
+
+	if (!time && !build_id && !file)
+		return;
+	t = maps_own(l, p);
+	if (!t)
+		return;
+	mine = &t->v[i];
+	if (time) {
+		mine->ns = m->ns;
+		mine->seen_ns = 0; /* now a record has brought it */
+	}
+	if (build_id) {
+		paths_put(&l->paths, mine->path);
+		mine->path = path_ref(m->path);
+	}
+	if (file) {
+		mine->maj = m->maj;
+		mine->min = m->min;
+		mine->ino = m->ino;
+	}
+}
+
+/* Ends what is older than `m` within its range; from entry `i` on, which reaches above m->start. */
+static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct map *m,
+		      uint64_t ns)
+{
+	struct maps *t = p->maps;
+
+	while (i < t->nr && t->v[i].start < m->end) {
+		struct map was = t->v[i], part = clip(&was, m->start, m->end);
+
+		if (newer_than(p, &was, ns)) {
+			i++;
+			continue;
+		}
+		path_ref(was.path);
+		note_ended(l, p, &part, ns);
+		remove_at(l, t, i);
+		if (was.start < m->start) {
+			part = clip(&was, 0, m->start);
+			insert_at(l, t, i++, &part);
+		}
+		if (was.end > m->end) {
+			part = clip(&was, m->end, UINT64_MAX);
+			insert_at(l, t, i++, &part);
+		}
+		paths_put(&l->paths, was.path);
+	}
+}
+
+/* Puts `m` where nothing is; where something newer is, it has ended when that began. */
+static void fill(struct ledger *l, struct proc *p, const struct map *m)
+{
+	struct maps *t = p->maps;
+	uint64_t at = m->start;
+	uint32_t i = maps_find(t, at);
+	struct map part;
+
+	while (at < m->end) {
+		bool gap = i == t->nr || t->v[i].start > at;
+		uint64_t to = i == t->nr ? m->end : gap ? t->v[i].start : t->v[i].end;
+
+		part = clip(m, at, to);
+		at = part.end;
+		if (!gap)
+			note_ended(l, p, &part, t->v[i].ns ? t->v[i].ns : t->v[i].seen_ns);
+		else
+			insert_at(l, t, i, &part);
+		i = maps_find(t, at);
+	}
+}
+
+void maps_add(struct ledger *l, struct proc *p, struct map *m)
+{
+	uint64_t ns = m->ns ? m->ns : m->seen_ns;
+	struct maps *t = p->maps;
+	uint32_t i = 0;
+
+	if (m->end <= m->start)
+		goto out;
+	if (t) {
+		i = maps_find(t, m->start);
+		if (i < t->nr && same_map(&t->v[i], m)) {
+			complete(l, p, i, m);
+			goto out;
+		}
+	}
+	t = maps_own(l, p);
+	if (!t)
+		goto out;
+	if (i < t->nr && t->v[i].start < m->end) {
+		cut_older(l, p, i, m, ns);
+		fill(l, p, m);
+	} else {
+		insert_at(l, t, i, m);
+	}
+out:
+	paths_put(&l->paths, m->path);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The ledger's memory: all of it is counted, and what has ended is kept in one list by the time it
+ * ended, from whose front it is expired (no ring refers to it any more) or evicted (over the
+ * bound).
+ */
+#include "recorder/ledger/ledger_parts.h"
+
+#include <stdlib.h>
+
+#define ALLOC_OVERHEAD 16 /* of malloc, so that the bound means memory */
+/* How far back a late one looks for its place; further back it only expires a little late. */
+#define MAX_STEPS 64
+/* Dropped in one go: more than records come in between two, less than would hold up a trigger. */
+#define MAX_EXPIRED 8192
+
+void *ledger_alloc(struct ledger *l, size_t n)
+{
+	void *p = calloc(1, n);
+
+	if (p)
+		l->bytes += n + ALLOC_OVERHEAD;
+	return p;
+}
+
+void ledger_release(struct ledger *l, void *p, size_t n)
+{
+	if (!p)
+		return;
+	free(p);
+	l->bytes -= n + ALLOC_OVERHEAD;
+}
+
+uint64_t ledger_bytes(const struct ledger *l)
+{
+	return l->bytes + l->paths.bytes;
+}
+
+void unretire(struct retired *r)
+{
+	if (!r->next)
+		return;
+	r->prev->next = r->next;
+	r->next->prev = r->prev;
+	r->prev = r->next = NULL;
+}
+
+void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_t ns)
+{
+	struct retired *after;
+
+	unretire(r); /* it may be the last of the list itself */
+	after = l->retired.prev;
+	r->kind = kind;
+	r->ns = ns;
+	for (int i = 0; i < MAX_STEPS && after != &l->retired && after->ns > ns; i++)
+		after = after->prev;
+	r->prev = after;
+	r->next = after->next;
+	after->next->prev = r;
+	after->next = r;
+}
+
+static void drop(struct ledger *l, struct retired *r)
+{
+	unretire(r);
+	switch (r->kind) {
+	case RETIRED_TASK:
+		task_drop(l, (struct task *)r);
+		break;
+	case RETIRED_COMM:
+		comm_drop(l, (struct comm *)r);
+		break;
+	case RETIRED_MAPS:
+		ended_drop(l, (struct ended *)r);
+		break;
+	case RETIRED_KSYM:
+		ksym_drop(l, (struct ksym *)r);
+		break;
+	}
+}
+
+void retired_expire(struct ledger *l, uint64_t ns)
+{
+	for (int i = 0; i < MAX_EXPIRED; i++) {
+		if (l->retired.next == &l->retired || l->retired.next->ns >= ns)
+			break;
+		drop(l, l->retired.next);
+	}
+}
+
+bool ledger_admits(struct ledger *l, size_t n)
+{
+	if (ledger_bytes(l) + n + ALLOC_OVERHEAD <= l->max_bytes)
+		return true;
+	l->nr_evicted++;
+	return false;
+}
+
+void ledger_make_room(struct ledger *l)
+{
+	uint64_t room = l->max_bytes / 16 < 65536 ? l->max_bytes / 16 : 65536;
+
+	while (ledger_bytes(l) > l->max_bytes - room && l->retired.next != &l->retired) {
+		drop(l, l->retired.next);
+		l->nr_evicted++;
+	}
+}

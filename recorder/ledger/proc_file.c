@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/* The files of a process in /proc; see proc_file.h, and Documentation/filesystems/proc.rst in the
+ * kernel for what is in them. */
+#include "recorder/ledger/proc_file.h"
+
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CMDLINE_BYTES 4096
+#define PF_WQ_WORKER  0x20u /* include/linux/sched.h */
+
+/* By enum fmt_namespace_kind; the files in /proc/PID/ns. */
+static const char *const kinds[] = {
+	[FMT_NS_NET] = "net",	    [FMT_NS_UTS] = "uts",   [FMT_NS_IPC] = "ipc",
+	[FMT_NS_PID] = "pid",	    [FMT_NS_USER] = "user", [FMT_NS_MNT] = "mnt",
+	[FMT_NS_CGROUP] = "cgroup",
+};
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+struct procfile {
+	int proc_fd;
+	uint64_t boot_minus_clock;
+	uint64_t ns_dev; /* of all namespaces */
+	bool has_kind[NR_KINDS];
+	struct fmt_namespace namespaces[NR_KINDS];
+	struct buf text;
+	struct buf maps; /* struct ledger_seen_map[] */
+	char cmdline[CMDLINE_BYTES];
+	char cgroup[4096];
+};
+
+/* Which kinds this kernel has, and on what device they all are. */
+static void probe_kinds(struct procfile *f)
+{
+	char path[32];
+	struct stat st;
+
+	for (size_t i = 0; i < NR_KINDS; i++) {
+		snprintf(path, sizeof(path), "self/ns/%s", kinds[i]);
+		f->has_kind[i] = !fstatat(f->proc_fd, path, &st, 0);
+		if (f->has_kind[i])
+			f->ns_dev = st.st_dev;
+	}
+}
+
+int procfile_new(int proc_fd, struct procfile **out)
+{
+	struct procfile *f = calloc(1, sizeof(*f));
+	uint64_t mono;
+
+	if (!f)
+		return -ENOMEM;
+	f->proc_fd = proc_fd;
+	mono = clock_ns();
+	f->boot_minus_clock = clock_of(CLOCK_BOOTTIME) - mono;
+	probe_kinds(f);
+	*out = f;
+	return 0;
+}
+
+void procfile_free(struct procfile *f)
+{
+	if (!f)
+		return;
+	buf_free(&f->text);
+	buf_free(&f->maps);
+	free(f);
+}
+
+static int open_of(const struct procfile *f, uint32_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%u/%s", pid, name);
+	return openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads at most `n` bytes; their number, 0 when there are none. */
+static size_t read_some(int fd, char *out, size_t n)
+{
+	size_t have = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return 0;
+	while (have < n && (got = read(fd, out + have, n - have)) > 0)
+		have += got;
+	close(fd);
+	return have;
+}
+
+/* ---- stat ---- */
+
+static int unescape(const char *s, char *c)
+{
+	if (s[0] == '\\' && (s[1] == 'n' || s[1] == '\\')) {
+		*c = s[1] == 'n' ? '\n' : '\\';
+		return 2;
+	}
+	*c = s[0];
+	return 1;
+}
+
+/* The name between the parentheses: the kernel escapes newline and backslash in it. */
+static void parse_comm(const char *p, const char *end, char comm[16])
+{
+	size_t n = 0;
+
+	while (p < end && n < 15)
+		p += unescape(p, &comm[n++]);
+	memset(comm + n, 0, 16 - n);
+}
+
+/* /proc tells what a kernel worker does behind its name: "kworker/0:1-events". */
+static void cut_worker(char comm[16])
+{
+	char *behind = strncmp(comm, "kworker/R", 9) ? strpbrk(comm, "-+") : NULL;
+
+	if (behind)
+		memset(behind, 0, comm + 16 - behind);
+}
+
+bool procfile_parse_stat(const char *text, uint64_t boot_minus_clock, struct procfile_stat *out)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	uint64_t ticks, boot_ns, tick_ns = 1000000000u / sysconf(_SC_CLK_TCK);
+	unsigned ppid, flags, nr_threads;
+	char state;
+
+	if (!open || !close || close < open)
+		return false;
+	if (sscanf(close + 1,
+		   " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d "
+		   "%" SCNu64,
+		   &state, &ppid, &flags, &nr_threads, &ticks) != 5)
+		return false;
+	boot_ns = ticks * tick_ns;
+	*out = (struct procfile_stat){
+		.ppid = ppid,
+		.nr_threads = nr_threads,
+		/* Older than all of this boot's waking time, after a sleep: as old as can be. */
+		.start_ns = boot_ns > boot_minus_clock ? boot_ns - boot_minus_clock : 1,
+		.exited = state == 'X' || state == 'Z',
+		.gone = state == 'X' || (state == 'Z' && nr_threads <= 1),
+	};
+	parse_comm(open + 1, close, out->comm);
+	if (flags & PF_WQ_WORKER)
+		cut_worker(out->comm);
+	return true;
+}
+
+bool procfile_stat(struct procfile *f, uint32_t pid, uint32_t tid, struct procfile_stat *out)
+{
+	char name[32] = "stat", text[1024];
+	size_t n;
+
+	if (tid)
+		snprintf(name, sizeof(name), "task/%u/stat", tid);
+	n = read_some(open_of(f, pid, name), text, sizeof(text) - 1);
+	text[n] = '\0';
+	return procfile_parse_stat(text, f->boot_minus_clock, out);
+}
+
+/* ---- the small ones ---- */
+
+bool procfile_uid(struct procfile *f, uint32_t pid, uint32_t *uid)
+{
+	char path[16];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%u", pid);
+	if (fstatat(f->proc_fd, path, &st, 0))
+		return false;
+	*uid = st.st_uid;
+	return true;
+}
+
+const char *procfile_cmdline(struct procfile *f, uint32_t pid, size_t *bytes)
+{
+	*bytes = read_some(open_of(f, pid, "cmdline"), f->cmdline, sizeof(f->cmdline));
+	return f->cmdline;
+}
+
+/* Whether a line of /proc/PID/cgroup, "4:cpu,cpuacct:/x", is of the hierarchy with this controller.
+ */
+static bool has_controller(const char *line, const char *name)
+{
+	const char *at = strchr(line, ':'), *end = at ? strchr(at + 1, ':') : NULL;
+	size_t n = strlen(name);
+
+	while (end && at < end) {
+		at++;
+		if (!strncmp(at, name, n) && (at[n] == ',' || at + n == end))
+			return true;
+		at = memchr(at, ',', end - at);
+		if (!at)
+			break;
+	}
+	return false;
+}
+
+/* How much a line says: a place in the unified hierarchy is best, a root only better than nothing.
+ */
+static int worth(const char *line)
+{
+	const char *path = strstr(line, ":/");
+	bool root = !path || !path[2], unified = !strncmp(line, "0::", 3);
+
+	if (!path)
+		return 0;
+	if (unified)
+		return root ? 2 : 5;
+	return root ? 1 : has_controller(line, "perf_event") ? 4 : 3;
+}
+
+const char *procfile_parse_cgroup(char *text)
+{
+	char *line = text, *best = "", *end;
+	int most = 0;
+
+	while (line && *line) {
+		end = strchr(line, '\n');
+		if (end)
+			*end = '\0';
+		if (worth(line) > most) {
+			most = worth(line);
+			best = strchr(line, ':') + 1;
+		}
+		line = end ? end + 1 : NULL;
+	}
+	return most == 5 || most == 2 ? best + 1 : best;
+}
+
+const char *procfile_cgroup(struct procfile *f, uint32_t pid)
+{
+	size_t n = read_some(open_of(f, pid, "cgroup"), f->cgroup, sizeof(f->cgroup) - 1);
+
+	f->cgroup[n] = '\0';
+	return procfile_parse_cgroup(f->cgroup);
+}
+
+/* A link reads "mnt:[4026531841]". */
+static uint64_t inode_of(int dir_fd, const char *kind)
+{
+	char text[64];
+	ssize_t n = readlinkat(dir_fd, kind, text, sizeof(text) - 1);
+	const char *number;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	number = strchr(text, '[');
+	return number ? strtoull(number + 1, NULL, 10) : 0;
+}
+
+const struct fmt_namespace *procfile_namespaces(struct procfile *f, uint32_t pid, size_t *nr)
+{
+	char path[32];
+	uint64_t ino;
+	int fd;
+
+	*nr = 0;
+	snprintf(path, sizeof(path), "%u/ns", pid);
+	fd = openat(f->proc_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return f->namespaces;
+	for (size_t i = 0; i < NR_KINDS; i++) {
+		ino = f->has_kind[i] ? inode_of(fd, kinds[i]) : 0;
+		if (ino) {
+			f->namespaces[(*nr)++] =
+				(struct fmt_namespace){.kind = i, .dev = f->ns_dev, .ino = ino};
+		} else if (f->has_kind[i]) {
+			*nr = 0; /* not to be seen, or it has just exited */
+			break;
+		}
+	}
+	close(fd);
+	return f->namespaces;
+}
+
+DIR *procfile_tasks(struct procfile *f, uint32_t pid)
+{
+	int fd = open_of(f, pid, "task");
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+/* ---- maps ---- */
+
+/* Undoes "\012", the only thing that the kernel escapes in a path here. */
+static void unescape_path(char *s)
+{
+	char *to = s;
+
+	while (*s) {
+		if (!strncmp(s, "\\012", 4)) {
+			*to++ = '\n';
+			s += 4;
+		} else {
+			*to++ = *s++;
+		}
+	}
+	*to = '\0';
+}
+
+/* "7f00-7f01 r-xp 00001000 fe:01 1234      /usr/lib/x.so"; false when it is not executable. */
+static bool parse_map(char *line, struct ledger_seen_map *m)
+{
+	const char *perms = strchr(line, ' ');
+	char perm[5];
+	int at = 0;
+
+	/* Most are not; scanning each would be most of the time. */
+	if (!perms || strnlen(perms, 5) < 5 || perms[3] != 'x')
+		return false;
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
+		   &m->end, perm, &m->pgoff, &m->maj, &m->min, &m->ino, &at) != 7)
+		return false;
+	m->prot = (perm[0] == 'r' ? PROT_READ : 0) | (perm[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
+	m->flags = perm[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
+	unescape_path(line + at);
+	m->path = line[at] ? line + at : "//anon"; /* as in records of the kernel */
+	return true;
+}
+
+int procfile_parse_maps(char *text, struct buf *maps)
+{
+	struct ledger_seen_map m;
+	char *line = text, *end;
+	int rc;
+
+	maps->len = 0;
+	while (line && *line) {
+		end = strchr(line, '\n');
+		if (end)
+			*end = '\0';
+		if (parse_map(line, &m)) {
+			rc = buf_put(maps, &m, sizeof(m));
+			if (rc)
+				return rc;
+		}
+		line = end ? end + 1 : NULL;
+	}
+	return 0;
+}
+
+/* All of a file with a NUL behind it; false when it can't be read whole. */
+static bool read_all(int fd, struct buf *out)
+{
+	ssize_t got = -1;
+
+	out->len = 0;
+	while (fd >= 0 && !buf_reserve(out, 16384)) {
+		got = read(fd, out->p + out->len, 16383);
+		if (got <= 0)
+			break;
+		out->len += got;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (got)
+		return false;
+	out->p[out->len] = '\0';
+	return true;
+}
+
+bool procfile_maps(struct procfile *f, uint32_t pid, const struct ledger_seen_map **maps,
+		   size_t *nr)
+{
+	/* Nothing: a kernel thread, or a process on its way out, whose end is not a change of
+	 * mappings. */
+	if (!read_all(open_of(f, pid, "maps"), &f->text) || !f->text.len)
+		return false;
+	if (procfile_parse_maps((char *)f->text.p, &f->maps))
+		return false;
+	*maps = (const struct ledger_seen_map *)f->maps.p;
+	*nr = f->maps.len / sizeof(**maps);
+	return true;
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads /proc into the ledger, in a thread of its own at low priority:
+ *
+ *	pass 1  names, start times, parents of all threads,
+ *	        arguments, cgroup, namespaces of processes   ─▶ procscan_wait(all = false) returns
+ *	pass 2  executable mappings                          ─▶ procscan_wait(all = true) returns
+ *
+ * What vanishes or can't be read meanwhile is skipped: its end comes as a record, and nobody else's
+ * mappings can be had without the right to see them. What starts meanwhile comes as a record too.
+ */
+#include "recorder/ledger/proc_scan.h"
+
+#include "dump/base/err.h"
+#include "trigger/kernel/clock.h"
+#include "recorder/ledger/proc_file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NICE 5
+
+struct found {
+	uint32_t pid, ppid;
+	bool wanted;
+};
+
+enum stage { SCAN_NAMES, SCAN_MAPS, SCAN_DONE };
+
+struct procscan {
+	struct ledger *ledger;
+	uint32_t *targets; /* nr 0: all */
+	size_t nr_targets;
+	int proc_fd;
+	struct procfile *file;
+	struct buf found; /* struct found[], ascending by pid */
+
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum stage stage; /* under lock */
+	bool stop;	  /* atomic */
+};
+
+static bool stopped(const struct procscan *s)
+{
+	return __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+}
+
+static void set_stage(struct procscan *s, enum stage stage)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stage = stage;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- who is there ---- */
+
+static struct found *found_of(const struct procscan *s, size_t *nr)
+{
+	*nr = s->found.len / sizeof(struct found);
+	return (struct found *)s->found.p;
+}
+
+/* A directory's name as a number; 0 when it is something else. */
+static uint32_t number(const char *name)
+{
+	return isdigit((unsigned char)name[0]) ? strtoul(name, NULL, 10) : 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Lists all processes. */
+static int list(struct procscan *s)
+{
+	int fd = openat(s->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	size_t nr;
+
+	if (!dir) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (e = readdir(dir))) {
+		struct found f = {.pid = number(e->d_name), .wanted = !s->nr_targets};
+
+		if (f.pid)
+			rc = buf_put(&s->found, &f, sizeof(f));
+	}
+	closedir(dir);
+	found_of(s, &nr);
+	if (nr)
+		qsort(s->found.p, nr, sizeof(struct found), by_pid);
+	return rc;
+}
+
+static struct found *find(const struct procscan *s, uint32_t pid)
+{
+	struct found key = {.pid = pid}, *v;
+	size_t nr;
+
+	v = found_of(s, &nr);
+	return nr ? bsearch(&key, v, nr, sizeof(key), by_pid) : NULL;
+}
+
+/* Marks the targets and whoever descends from them. */
+static void choose(struct procscan *s)
+{
+	struct procfile_stat st;
+	struct found *v, *parent;
+	bool more = true;
+	size_t nr;
+
+	v = found_of(s, &nr);
+	for (size_t i = 0; i < nr && !stopped(s); i++) {
+		if (procfile_stat(s->file, v[i].pid, 0, &st))
+			v[i].ppid = st.ppid;
+		for (size_t k = 0; k < s->nr_targets; k++)
+			v[i].wanted |= v[i].pid == s->targets[k];
+	}
+	while (more && !stopped(s)) {
+		more = false;
+		for (size_t i = 0; i < nr; i++) {
+			parent = v[i].wanted ? NULL : find(s, v[i].ppid);
+			if (parent && parent->wanted)
+				more = v[i].wanted = true;
+		}
+	}
+}
+
+/* ---- pass 1 ---- */
+
+static void scan_thread(struct procscan *s, uint32_t pid, uint32_t tid, uint32_t uid)
+{
+	uint64_t ns = clock_ns();
+	struct procfile_stat st;
+
+	if (!procfile_stat(s->file, pid, tid, &st) || st.gone)
+		return;
+	ledger_seen_task(s->ledger, ns,
+			 &(struct ledger_seen_task){
+				 .tid = tid,
+				 .pid = pid,
+				 .ppid = st.ppid,
+				 .uid = uid,
+				 .start_ns = st.start_ns,
+				 .comm = st.comm,
+			 });
+}
+
+static void scan_threads(struct procscan *s, uint32_t pid, uint32_t uid)
+{
+	DIR *dir = procfile_tasks(s->file, pid);
+	struct dirent *e;
+	uint32_t tid;
+
+	if (!dir)
+		return;
+	while (!stopped(s) && (e = readdir(dir))) {
+		tid = number(e->d_name);
+		if (tid && tid != pid)
+			scan_thread(s, pid, tid, uid);
+	}
+	closedir(dir);
+}
+
+static void scan_names(struct procscan *s, uint32_t pid)
+{
+	struct ledger_seen_task seen = {.tid = pid, .pid = pid};
+	uint64_t ns = clock_ns();
+	struct procfile_stat st;
+
+	if (!procfile_uid(s->file, pid, &seen.uid) || !procfile_stat(s->file, pid, 0, &st) ||
+	    st.gone)
+		return;
+	seen.ppid = st.ppid;
+	seen.start_ns = st.start_ns;
+	seen.comm = st.comm;
+	if (!st.exited) { /* else it has left its cgroup, and its threads are still in it */
+		seen.cmdline = procfile_cmdline(s->file, pid, &seen.cmdline_bytes);
+		seen.cgroup = procfile_cgroup(s->file, pid);
+		seen.namespaces = procfile_namespaces(s->file, pid, &seen.nr_namespaces);
+	}
+	ledger_seen_task(s->ledger, ns, &seen);
+	if (st.nr_threads > 1)
+		scan_threads(s, pid, seen.uid);
+}
+
+/* ---- pass 2 ---- */
+
+static void scan_maps(struct procscan *s, uint32_t pid)
+{
+	const struct ledger_seen_map *maps;
+	uint64_t ns = clock_ns();
+	size_t nr;
+
+	if (procfile_maps(s->file, pid, &maps, &nr))
+		ledger_seen_maps(s->ledger, ns, pid, maps, nr);
+}
+
+static void *run(void *arg)
+{
+	struct procscan *s = arg;
+	uint64_t began_ns = clock_ns();
+	struct found *v;
+	size_t nr;
+	sigset_t all;
+	int rc;
+
+	/* Signals are the main loop's: one of a rule that a reload adds would end us here. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	/* Of this thread only: Linux has a nice value for each. */
+	setpriority(PRIO_PROCESS, gettid(), NICE);
+	rc = list(s);
+	if (s->nr_targets)
+		choose(s);
+	/* Youngest first, as far as pids tell: they may be gone soonest. */
+	v = found_of(s, &nr);
+	for (size_t i = nr; i-- && !stopped(s);) {
+		if (v[i].wanted)
+			scan_names(s, v[i].pid);
+	}
+	if (!rc && !s->nr_targets && !stopped(s))
+		ledger_seen_all(s->ledger, began_ns);
+	set_stage(s, SCAN_MAPS);
+	for (size_t i = nr; i-- && !stopped(s);) {
+		if (v[i].wanted)
+			scan_maps(s, v[i].pid);
+	}
+	set_stage(s, SCAN_DONE);
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+static void init_lock(struct procscan *s)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static int copy_targets(struct procscan *s, const uint32_t *pids, size_t nr)
+{
+	if (!nr)
+		return 0;
+	s->targets = malloc(nr * sizeof(*pids));
+	if (!s->targets)
+		return -ENOMEM;
+	memcpy(s->targets, pids, nr * sizeof(*pids));
+	s->nr_targets = nr;
+	return 0;
+}
+
+int procscan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct procscan **out,
+		   struct err *err)
+{
+	struct procscan *s = calloc(1, sizeof(*s));
+	int rc = -ENOMEM;
+
+	if (!s)
+		return err_set(err, rc, "no memory for reading /proc");
+	s->ledger = l;
+	init_lock(s);
+	s->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->proc_fd < 0) {
+		rc = err_sys(err, -errno, "cannot open /proc");
+		err_hint(err, "mount -t proc proc /proc");
+		goto fail;
+	}
+	rc = copy_targets(s, pids, nr);
+	if (!rc)
+		rc = procfile_new(s->proc_fd, &s->file);
+	if (rc) {
+		err_set(err, rc, "no memory for reading /proc");
+		goto fail;
+	}
+	rc = -pthread_create(&s->thread, NULL, run, s);
+	if (rc) {
+		err_sys(err, rc, "cannot start a thread to read /proc");
+		goto fail;
+	}
+	s->started = true;
+	*out = s;
+	return 0;
+fail:
+	procscan_free(s);
+	return rc;
+}
+
+bool procscan_wait(struct procscan *s, bool all, uint64_t timeout_ns)
+{
+	enum stage want = all ? SCAN_DONE : SCAN_MAPS;
+	uint64_t now_ns = clock_ns(), until_ns = now_ns + timeout_ns;
+	struct timespec until;
+	bool done;
+
+	if (until_ns < now_ns || until_ns > INT64_MAX)
+		until_ns = INT64_MAX;
+	until.tv_sec = until_ns / 1000000000u;
+	until.tv_nsec = until_ns % 1000000000u;
+	pthread_mutex_lock(&s->lock);
+	while (s->stage < want &&
+	       pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
+		;
+	done = s->stage >= want;
+	pthread_mutex_unlock(&s->lock);
+	return done;
+}
+
+void procscan_free(struct procscan *s)
+{
+	if (!s)
+		return;
+	__atomic_store_n(&s->stop, true, __ATOMIC_RELAXED);
+	if (s->started)
+		pthread_join(s->thread, NULL);
+	procfile_free(s->file);
+	if (s->proc_fd >= 0)
+		close(s->proc_fd);
+	buf_free(&s->found);
+	free(s->targets);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names that are added to a dump; see added_symbols.h. Called by cmd_symbols.c.
+ *
+ *	dump ─▶ hits ─▶ without a name? ─▶ file of that build-id ─▶ payloads ─▶ a new file, renamed
+ */
+#include "recorder/symbolize/added_symbols.h"
+
+#include "dump/base/err.h"
+#include "dump/file/reader.h"
+#include "dump/view/symbols/symbols.h"
+#include "dump/view/symbols/symbol_notes.h"
+#include "dump/file/writer.h"
+#include "recorder/symbolize/collect.h"
+#include "recorder/symbolize/debuginfod.h"
+#include "recorder/symbolize/live_files.h"
+#include "recorder/symbolize/debug_dirs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_DWARF_BYTES (4ull << 30)
+
+static const char *const debug_dirs[] = {"/usr/lib/debug"};
+
+/* The images of one build of a file. */
+struct file {
+	uint32_t first, last; /* by image */
+	uint64_t nr_hits;
+	const uint8_t *id; /* of the build */
+	size_t id_bytes;   /* 0: unknown */
+};
+
+struct complete {
+	struct reader *r;
+	struct people *people;
+	struct symbols *symbols;
+	struct symnotes *notes;
+	struct hits *hits;
+	struct collect_result *results;
+	struct file *files; /* by hits */
+	size_t nr_files;
+	uint32_t *next; /* by image: the next one of the same file; 0: none */
+	/* While looking. */
+	struct symdir *dirs;
+	struct debuginfod *debuginfod;
+	struct buf payloads; /* uint32_t length, payload; and again */
+};
+
+/* ---- what is known ---- */
+
+/* The build-id of an image, from the ledger or from what was found when the dump was made. */
+static size_t id_of(const struct complete *c, const struct hits_image *i, const uint8_t **id)
+{
+	const struct symnotes_image *says = symnotes_find(c->notes, i);
+
+	*id = i->f.build_id_bytes || !says ? i->f.build_id : says->f.build_id;
+	return i->f.build_id_bytes ? i->f.build_id_bytes : says ? says->f.build_id_bytes : 0;
+}
+
+static bool same_file(const struct complete *c, const struct file *x, const struct file *y)
+{
+	const struct hits_image *a = hits_image(c->hits, x->first);
+	const struct hits_image *b = hits_image(c->hits, y->first);
+
+	/* The same path is the same text. */
+	return a->f.kind == FMT_IMAGE_FILE && b->f.kind == FMT_IMAGE_FILE && a->path == b->path &&
+	       x->id_bytes && x->id_bytes == y->id_bytes && !memcmp(x->id, y->id, x->id_bytes);
+}
+
+static int more_first(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+
+	if (x->nr_hits != y->nr_hits)
+		return x->nr_hits > y->nr_hits ? -1 : 1;
+	return x->first < y->first ? -1 : 1;
+}
+
+static int find_files(struct complete *c, struct err *err)
+{
+	size_t nr = hits_nr_images(c->hits), k;
+
+	c->results = calloc(nr + 1, sizeof(*c->results));
+	c->files = calloc(nr + 1, sizeof(*c->files));
+	c->next = calloc(nr + 1, sizeof(*c->next));
+	if (!c->results || !c->files || !c->next)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		const struct hits_image *image = hits_image(c->hits, i);
+		struct file f = {(uint32_t)i, (uint32_t)i, image->nr_hits, NULL, 0};
+
+		f.id_bytes = id_of(c, image, &f.id);
+		for (k = 0; k < c->nr_files && !same_file(c, &c->files[k], &f); k++)
+			;
+		if (k == c->nr_files) {
+			c->files[c->nr_files++] = f;
+			continue;
+		}
+		c->next[c->files[k].last] = f.last;
+		c->files[k].last = f.last;
+		c->files[k].nr_hits += f.nr_hits;
+	}
+	qsort(c->files, c->nr_files, sizeof(*c->files), more_first);
+	return 0;
+}
+
+int complete_open(struct reader *r, const struct meta *m, struct complete **out, struct err *err)
+{
+	struct complete *c = calloc(1, sizeof(*c));
+	int rc = c ? people_load(r, &c->people, err) : err_set(err, -ENOMEM, "out of memory");
+
+	if (c)
+		c->r = r;
+	if (!rc)
+		rc = symbols_load(r, c->people, &c->symbols, err);
+	if (!rc)
+		rc = symnotes_load(r, &c->notes, err);
+	if (!rc)
+		rc = hits_new(c->people, HITS_MAX_PLACES, &c->hits, err);
+	if (!rc)
+		rc = hits_read(c->hits, r, m, err);
+	if (!rc) {
+		hits_sort(c->hits);
+		rc = find_files(c, err);
+	}
+	if (rc) {
+		complete_close(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+void complete_close(struct complete *c)
+{
+	if (!c)
+		return;
+	buf_free(&c->payloads);
+	free(c->results);
+	free(c->files);
+	free(c->next);
+	hits_free(c->hits);
+	symnotes_free(c->notes);
+	symbols_free(c->symbols);
+	people_free(c->people);
+	free(c);
+}
+
+static void look_up(const struct complete *c, const struct hits_place *p, bool *named, bool *line)
+{
+	struct symbol_place places[SYMBOLS_MAX_DEPTH];
+	size_t nr;
+
+	if (p->tid == UINT32_MAX)
+		nr = symbols_kernel(c->symbols, p->ns, p->addr, places, SYMBOLS_MAX_DEPTH, NULL);
+	else
+		nr = symbols_user(c->symbols, p->tid, p->ns, p->addr, places, SYMBOLS_MAX_DEPTH,
+				  NULL);
+	*named = places[nr - 1].function;
+	*line = places[nr - 1].file || places[nr - 1].line;
+}
+
+size_t complete_nr(const struct complete *c)
+{
+	return c->nr_files;
+}
+
+static void add_image(const struct complete *c, const struct hits_image *image,
+		      struct complete_image *out)
+{
+	const struct symnotes_image *says = symnotes_find(c->notes, image);
+	const struct hits_place *p = hits_places(c->hits, image);
+
+	if (!out->says)
+		out->says = says;
+	if (says && !*out->note)
+		out->note = says->note;
+	for (size_t k = 0; k < image->nr; k++) {
+		bool named, line;
+
+		look_up(c, &p[k], &named, &line);
+		out->nr_hits += p[k].nr;
+		out->nr_named += named ? p[k].nr : 0;
+		out->nr_lines += line ? p[k].nr : 0;
+	}
+}
+
+void complete_image(const struct complete *c, size_t i, struct complete_image *out)
+{
+	uint32_t at = c->files[i].first;
+
+	*out = (struct complete_image){.image = hits_image(c->hits, at), .note = ""};
+	add_image(c, out->image, out);
+	while ((at = c->next[at]))
+		add_image(c, hits_image(c->hits, at), out);
+}
+
+/* ---- looking ---- */
+
+static bool is_missing(void *ctx, const struct hits_place *p, bool source)
+{
+	bool named, line;
+
+	look_up(ctx, p, &named, &line);
+	return source ? !line : !named;
+}
+
+static bool has_code(struct elf *e)
+{
+	struct bytes text;
+
+	return elf_section(e, ".text", &text);
+}
+
+/* Of this build-id in the directories: the program itself, else a debug file. */
+static int open_from_dirs(const struct complete *c, const uint8_t *id, size_t bytes, bool debug,
+			  struct elf **out, const char **path)
+{
+	for (size_t n = 0; c->dirs && bytes; n++) {
+		*path = symdir_find(c->dirs, id, bytes, n);
+		if (!*path)
+			break;
+		if (elf_open(*path, out, NULL))
+			continue;
+		if (has_code(*out) != debug)
+			return 0;
+		elf_close(*out);
+	}
+	return -ENOENT;
+}
+
+/* A debug file, for a program that was found itself. */
+static int find_debug(void *ctx, const uint8_t *id, size_t bytes)
+{
+	struct complete *c = ctx;
+	const char *path;
+	struct elf *e;
+
+	if (!open_from_dirs(c, id, bytes, true, &e, &path)) {
+		elf_close(e);
+		return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	return debuginfod_find(c->debuginfod, id, bytes, true);
+}
+
+/* The program as it is on this machine, when it is the same. */
+static int open_here(struct complete *c, size_t i, struct elf **e, struct symfile_options *opt)
+{
+	const struct hits_image *image = hits_image(c->hits, i);
+	int fd;
+
+	if (image->path[0] != '/')
+		return -ENOENT;
+	fd = livefile_open(image, NULL, 0, NULL, NULL);
+	opt->path = image->path;
+	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, NULL);
+}
+
+/* Its debug file alone: what the dump says of its segments makes offsets of addresses. */
+static int open_debug(struct complete *c, const uint8_t *id, size_t bytes,
+		      const struct symnotes_image *says, struct elf **e,
+		      struct symfile_options *opt)
+{
+	const char *path;
+	int fd;
+
+	if (!says || !says->nr_segments)
+		return -ENOENT;
+	opt->segments = says->segments;
+	opt->nr_segments = says->nr_segments;
+	if (!open_from_dirs(c, id, bytes, true, e, &path))
+		return 0;
+	fd = debuginfod_find(c->debuginfod, id, bytes, true);
+	return fd < 0 ? fd : elf_open_fd(fd, "a debug file of its build-id", e, NULL);
+}
+
+static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
+		     struct err *err)
+{
+	struct complete *c = ctx;
+	const struct hits_image *image = hits_image(c->hits, i);
+	const uint8_t *id;
+	size_t bytes = id_of(c, image, &id);
+	const char *path;
+	int fd;
+
+	*opt = (struct symfile_options){
+		.dirs = debug_dirs, .nr_dirs = 1, .find = find_debug, .ctx = c};
+	if (!open_from_dirs(c, id, bytes, false, e, &path))
+		return 0;
+	if (!open_here(c, i, e, opt))
+		return 0;
+	if (!open_debug(c, id, bytes, symnotes_find(c->notes, image), e, opt))
+		return 0;
+	fd = debuginfod_find(c->debuginfod, id, bytes, false);
+	if (fd >= 0)
+		return elf_open_fd(fd, image->path, e, err);
+	if (!bytes)
+		return err_set(err, -ENOENT, "its build-id is not known");
+	return err_set(err, -ENOENT, "no file with its build-id was found");
+}
+
+static int keep(void *ctx, struct bytes payload)
+{
+	struct complete *c = ctx;
+	uint32_t n = (uint32_t)payload.len;
+	int rc = buf_put(&c->payloads, &n, sizeof(n));
+
+	return rc ? rc : buf_put(&c->payloads, payload.p, payload.len);
+}
+
+int complete_find(struct complete *c, struct symdir *dirs, bool *found, struct err *err)
+{
+	struct symput put = {.out = keep, .ctx = c};
+	struct collect_options opt = {
+		.hits = c->hits,
+		.source = {.open = open_file, .ctx = c},
+		.wanted = is_missing,
+		.ctx = c,
+		.max_dwarf_bytes = MAX_DWARF_BYTES,
+	};
+	int rc;
+
+	c->dirs = dirs;
+	c->debuginfod = debuginfod_open();
+	rc = collect(&opt, &put, c->results);
+	debuginfod_close(c->debuginfod);
+	c->debuginfod = NULL;
+	symput_free(&put);
+	if (rc)
+		return err_set(err, rc, "out of memory for names of functions");
+	*found = c->payloads.len;
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static int put_payload(struct writer *w, struct bytes payload, struct err *err)
+{
+	struct bytes item;
+	uint16_t kind;
+	bool broken = false;
+	int rc = writer_section(w, FMT_SYMBOLS, err);
+
+	while (!rc && reader_next_item(&payload, &kind, &item, &broken))
+		rc = writer_item(w, kind, item.p, item.len, NULL, 0, NULL, err);
+	return rc ? rc : writer_flush(w, err);
+}
+
+static int put_all(void *ctx, struct writer *w, struct err *err)
+{
+	struct complete *c = ctx;
+	struct bytes b = {c->payloads.p, c->payloads.len}, payload;
+	uint32_t n;
+	int rc = 0;
+
+	while (!rc && bytes_u32(&b, &n) && bytes_take(&b, n, &payload))
+		rc = put_payload(w, payload, err);
+	return rc;
+}
+
+static int sync_directory(const char *path)
+{
+	char *copy = strdup(path);
+	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	/* Some file systems can't sync a directory (EINVAL): they have nothing to sync. */
+	int rc = fd < 0 || (fsync(fd) && errno != EINVAL) ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	free(copy);
+	return rc;
+}
+
+/* Under its own name only when it is whole. */
+static int rename_to(const char *part, const char *out_path, bool replace, struct err *err)
+{
+	int rc = replace ? rename(part, out_path) : link(part, out_path);
+
+	if (rc) {
+		rc = err_sys(err, -errno, "cannot make '%s'", out_path);
+		if (rc == -EEXIST)
+			err_hint(err, "name a file that does not exist yet");
+		return rc;
+	}
+	if (!replace)
+		unlink(part);
+	rc = sync_directory(out_path);
+	return rc ? err_sys(err, rc, "cannot write the directory of '%s' to disk", out_path) : 0;
+}
+
+/* Whose dump it is does not change. */
+static void keep_owner(int fd, const char *out_path)
+{
+	struct stat st;
+
+	if (!stat(out_path, &st) && fchown(fd, st.st_uid, st.st_gid))
+		errno = 0; /* not ours to give: then it is ours */
+	fchmod(fd, 0600);
+}
+
+int complete_write(struct complete *c, const char *out_path, bool replace, struct err *err)
+{
+	char part[4096];
+	int fd, rc;
+
+	if ((size_t)snprintf(part, sizeof(part), "%s.XXXXXX", out_path) >= sizeof(part))
+		return err_set(err, -ENAMETOOLONG, "the name '%s' is too long", out_path);
+	fd = mkostemp(part, O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(err, -errno, "cannot make a file beside '%s'", out_path);
+	if (replace)
+		keep_owner(fd, out_path);
+	rc = reader_extend_fd(c->r, fd, put_all, c, err);
+	if (close(fd) && !rc)
+		rc = err_sys(err, -errno, "cannot write '%s'", part);
+	if (!rc)
+		rc = rename_to(part, out_path, replace, err);
+	if (rc)
+		unlink(part);
+	return rc;
+}

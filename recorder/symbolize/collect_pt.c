@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/* Code of a dump's Intel PT; see collect_pt.h. Called by collect_live.c. */
+#include "recorder/symbolize/collect_pt.h"
+
+#include "dump/format/record.h"
+#include "dump/file/meta.h"
+#include "dump/view/pt/pt_trace.h"
+#include "dump/view/symbols/symbols_writer.h"
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+
+/* Of all areas together, in this order: what the trigger is about first. The child's memory is
+ * bounded. */
+static const uint64_t rounds[] = {4ull << 20, 32ull << 20, 256ull << 20};
+
+#define NR_ROUNDS (sizeof(rounds) / sizeof(rounds[0]))
+
+struct collector {
+	const struct collect_pt_options *opt;
+	struct codebook *book;
+	struct hits *hits;
+};
+
+static bool late(const struct collector *c)
+{
+	return c->opt->deadline_ns && clock_ns() >= c->opt->deadline_ns;
+}
+
+static void add_hit(struct collector *c, const struct ptflow_step *s, uint64_t address)
+{
+	if (record_kernel_address(address))
+		hits_add_kernel(c->hits, s->time_ns, address);
+	else if (address && s->tid != UINT32_MAX)
+		hits_add_user(c->hits, s->tid, s->time_ns, address);
+}
+
+/* 1: there is no time for more. */
+static int take(void *ctx, size_t area, const struct ptflow_steps *steps)
+{
+	struct collector *c = ctx;
+
+	for (size_t i = 0; i < steps->nr; i++) {
+		add_hit(c, &steps->v[i], steps->v[i].from);
+		add_hit(c, &steps->v[i], steps->v[i].to);
+	}
+	return late(c);
+}
+
+static int one_round(struct collector *c, struct reader *r, const struct meta *m,
+		     const struct people *p, uint64_t bytes, struct symput *put, bool *all,
+		     struct err *err)
+{
+	struct pttrace_options opt = {
+		.to_ns = UINT64_MAX, .book = c->book, .max_bytes = bytes / m->nr_areas};
+	struct pttrace *t;
+	int rc = pttrace_open(r, m, p, &opt, &t, err);
+
+	if (rc || !t)
+		return rc;
+	*all = true;
+	for (size_t i = 0; i < pttrace_nr_areas(t) && !rc; i++) {
+		const struct pttrace_area *a = pttrace_area(t, i);
+
+		*all &= a->used_bytes == a->bytes || a->no_clock || a->broken;
+		rc = pttrace_backwards(t, i, 1, take, c, err);
+	}
+	codebook_put(c->book, put);
+	symput_flush(put);
+	pttrace_close(t);
+	return rc < 0 ? rc : 0;
+}
+
+int collect_pt(struct reader *r, const struct meta *m, const struct people *p,
+	       const struct collect_pt_options *opt, struct hits *hits, struct symput *put,
+	       struct err *err)
+{
+	struct collector c = {.opt = opt, .hits = hits};
+	bool all = false;
+	int rc;
+
+	if (!pttrace_is_in(m))
+		return 0;
+	rc = codebook_new(r, p, &opt->code, &c.book, err);
+	for (size_t i = 0; i < NR_ROUNDS && !rc && !all && !late(&c); i++)
+		rc = one_round(&c, r, m, p, rounds[i], put, &all, err);
+	codebook_free(c.book);
+	return rc;
+}

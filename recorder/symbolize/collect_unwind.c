@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Samples to callers at the time of the dump; see collect_unwind.h. Called by collect_live.c.
+ *
+ *	sample ──▶ unwind ──▶ callers ──▶ hits
+ *	             │ ▲
+ *	     mapping ▼ │ rule, kept by image
+ *	           file ──▶ rulefile
+ */
+#include "recorder/symbolize/collect_unwind.h"
+
+#include "dump/base/err.h"
+#include "dump/file/meta.h"
+#include "dump/view/symbols/call_sites.h"
+#include "dump/base/elf.h"
+#include "dump/view/cfi/elf_rules.h"
+#include "dump/view/symbols/symbol_notes.h"
+#include "dump/view/model/timeline.h"
+#include "dump/view/unwind/unwind.h"
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NR_SLOTS  1024 /* of images, a power of two */
+#define NR_NONE	  4096 /* places known to have no rule, a power of two */
+#define MAX_OPEN  32
+#define MAX_TRIES 4
+#define NO_IMAGE  UINT32_MAX
+#define MAX_DATA  SYMNOTES_MAX_DATA
+
+#define MAX_CONCLUDED	10000
+#define MAX_FRAME_BYTES 8192
+#define MIN_CODE	4096
+
+/* A file with one identity; its number is the rules' group. */
+struct image {
+	struct hits_image h; /* mappings[0]: of whom asked last */
+	uint32_t next;	     /* in its slot */
+	unsigned nr_tries;   /* to open it, each for another process */
+	uint64_t used;
+	struct elf *elf; /* NULL: not open */
+	struct rulefile *file;
+	struct calls *calls; /* NULL: not asked for yet, or none */
+	struct elf_segment data[MAX_DATA];
+	size_t nr_data;
+};
+
+struct place {
+	uint32_t image;	   /* +1; 0: free */
+	uint32_t nr_tries; /* to conclude one */
+	uint64_t at;
+};
+
+struct collect_unwind {
+	const struct collect_unwind_options *opt;
+	struct buf images; /* struct image[] */
+	size_t nr;
+	uint32_t slots[NR_SLOTS];
+	struct rules *rules;
+	struct place none[NR_NONE];
+	uint64_t nr_asked;
+	unsigned nr_open;
+	size_t nr_concluded;
+};
+
+static struct image *image_at(const struct collect_unwind *u, size_t i)
+{
+	return (struct image *)u->images.p + i;
+}
+
+/* ---- files ---- */
+
+static void close_image(struct collect_unwind *u, struct image *i)
+{
+	if (!i->file)
+		return;
+	calls_free(i->calls);
+	rulefile_close(i->file);
+	elf_close(i->elf);
+	i->file = NULL;
+	i->elf = NULL;
+	i->calls = NULL;
+	u->nr_open--;
+}
+
+static void close_oldest(struct collect_unwind *u)
+{
+	struct image *oldest = NULL;
+
+	for (size_t i = 0; i < u->nr; i++) {
+		struct image *v = image_at(u, i);
+
+		if (v->file && (!oldest || v->used < oldest->used))
+			oldest = v;
+	}
+	if (oldest)
+		close_image(u, oldest);
+}
+
+/* What is there may be another file for another process, or none. */
+static bool open_image(struct collect_unwind *u, struct image *i, const struct people_map *map)
+{
+	struct hits_mapping *m = &i->h.mappings[0];
+
+	i->used = ++u->nr_asked;
+	if (i->file)
+		return true;
+	if (i->nr_tries >= MAX_TRIES || (i->nr_tries && m->key == map->f.key))
+		return false;
+	*m = (struct hits_mapping){map->f.key, map->f.start, map->f.end};
+	if (u->nr_open >= MAX_OPEN)
+		close_oldest(u);
+	if (u->opt->open(u->opt->ctx, &i->h, &i->elf)) {
+		i->nr_tries++;
+		return false;
+	}
+	if (rulefile_open(i->elf, &i->file)) {
+		elf_close(i->elf);
+		i->nr_tries = MAX_TRIES;
+		return false;
+	}
+	i->nr_data = elf_data_segments(i->elf, i->data, MAX_DATA);
+	u->nr_open++;
+	i->nr_tries = 0;
+	m->key = 0;
+	if (!i->h.f.build_id_bytes)
+		i->h.f.build_id_bytes = (uint8_t)elf_build_id(i->elf, i->h.f.build_id);
+	return true;
+}
+
+/* ---- images ---- */
+
+static uint32_t *slot_of(struct collect_unwind *u, const struct people_map *map)
+{
+	uint64_t hash = ((uintptr_t)map->path >> 3 ^ map->f.ino) * 0x9e3779b97f4a7c15ull;
+
+	return &u->slots[hash >> 32 & (NR_SLOTS - 1)];
+}
+
+static bool is_of(const struct image *i, const struct people_map *map)
+{
+	const struct fmt_image *f = &i->h.f;
+
+	return i->h.path == map->path && f->ino == map->f.ino && f->maj == map->f.maj &&
+	       f->min == map->f.min &&
+	       (!map->build_id_bytes || !memcmp(f->build_id, map->build_id, map->build_id_bytes));
+}
+
+static uint32_t image_of(struct collect_unwind *u, const struct people_map *map)
+{
+	uint32_t *slot = slot_of(u, map);
+	struct image new = {.h = {.path = map->path, .nr_mappings = 1}, .next = *slot};
+
+	for (uint32_t i = *slot; i != NO_IMAGE; i = image_at(u, i)->next)
+		if (is_of(image_at(u, i), map))
+			return i;
+	new.h.f = (struct fmt_image){.kind = FMT_IMAGE_FILE,
+				     .build_id_bytes = map->build_id_bytes,
+				     .ino = map->f.ino,
+				     .maj = map->f.maj,
+				     .min = map->f.min};
+	if (map->build_id_bytes)
+		memcpy(new.h.f.build_id, map->build_id, map->build_id_bytes);
+	if (buf_put(&u->images, &new, sizeof(new)))
+		return NO_IMAGE;
+	*slot = (uint32_t)u->nr++;
+	return *slot;
+}
+
+/* ---- rules ---- */
+
+static struct place *none_at(struct collect_unwind *u, uint32_t image, uint64_t at)
+{
+	uint64_t hash = (at ^ (uint64_t)image << 40) * 0x9e3779b97f4a7c15ull;
+
+	return &u->none[hash >> 32 & (NR_NONE - 1)];
+}
+
+static const struct rule *find(void *ctx, const struct people_map *map, uint64_t at)
+{
+	struct collect_unwind *u = ctx;
+	uint32_t image = image_of(u, map);
+	const struct rule *r;
+	struct cfi_rule found;
+	struct place *none;
+
+	if (image == NO_IMAGE)
+		return NULL;
+	r = rules_find(u->rules, image, at);
+	none = none_at(u, image, at);
+	if (r || (none->image == image + 1 && none->at == at) ||
+	    !open_image(u, image_at(u, image), map))
+		return r;
+	if (rulefile_find(image_at(u, image)->file, at, &found) &&
+	    !rules_add(u->rules, image, &found, &r))
+		return r;
+	*none = (struct place){.image = image + 1, .at = at};
+	return NULL;
+}
+
+/* ---- what has no rule ---- */
+
+/* The image's calls; others that are not used meanwhile may be closed. */
+static const struct calls *calls_of(struct collect_unwind *u, uint32_t image,
+				    const struct people_map *map)
+{
+	struct image *i = image_at(u, image);
+
+	if (!open_image(u, i, map))
+		return NULL;
+	if (!i->calls)
+		i->calls = calls_new(i->elf);
+	return i->calls;
+}
+
+struct callee {
+	struct collect_unwind *u;
+	const struct unwind_top *top;
+	const struct people_map *map;
+	uint32_t image;
+	uint64_t place;
+};
+
+/* Where the kernel lets handlers return to, which it called through a pointer. */
+static bool ends_handler(struct collect_unwind *u, const struct people_map *map, uint64_t place)
+{
+	const struct rule *r = place ? find(u, map, place - 1) : NULL;
+
+	return r && r->r.flags & CFI_SIGNAL && place == r->r.start + 1;
+}
+
+/* Whether the word at `off` of the stack is where a call of this code returns to. */
+static enum calls_answer returns(const struct callee *c, uint64_t off)
+{
+	const struct calls *to, *from;
+	struct people_map map;
+	enum calls_answer answer;
+	uint32_t image;
+	uint64_t ip;
+
+	if (!span_fits(off, sizeof(ip), c->top->stack.len))
+		return CALLS_NO;
+	memcpy(&ip, c->top->stack.p + off, sizeof(ip));
+	if (ip < MIN_CODE || ip >= RULES_BASE || !c->top->where(c->top->arg, ip - 1, &map))
+		return CALLS_NO;
+	image = image_of(c->u, &map);
+	to = calls_of(c->u, c->image, c->map);
+	from = to && image != NO_IMAGE ? calls_of(c->u, image, &map) : NULL;
+	if (!from)
+		return CALLS_NO;
+	ip += map.f.pgoff - map.f.start;
+	answer = calls_lead(from, ip, to, c->place);
+	return answer == CALLS_NO && ends_handler(c->u, &map, ip) ? CALLS_MAYBE : answer;
+}
+
+/* The caller's frame begins `off` bytes up, where its return address is. For this place only: at
+ * others of the function there may be more or less on the stack. */
+static const struct rule *put_concluded(const struct callee *c, uint64_t off)
+{
+	uint8_t program[8] = {0x0c, 7, (uint8_t)((off + 8) | 0x80), (uint8_t)((off + 8) >> 7),
+			      0x90, 1};
+	const struct cfi_rule r = {.start = c->place,
+				   .bytes = 1,
+				   .code_align = 1,
+				   .data_align = -8,
+				   .return_register = 16,
+				   .initial = {program, 6}};
+	const struct rule *out = NULL;
+
+	if (c->u->nr_concluded < MAX_CONCLUDED && !rules_add(c->u->rules, c->image, &r, &out))
+		c->u->nr_concluded++;
+	return out;
+}
+
+/*
+ * The first word on the stack that is proven to be a return to who called this code, unless there
+ * is one before it that may be: words of earlier calls are still there, too. Code with frame
+ * pointers needs none of this: those hold at all of its places.
+ */
+static const struct rule *scan(const struct callee *c, const struct calls *to)
+{
+	bool asked = false;
+
+	for (uint64_t off = 0; off < MAX_FRAME_BYTES && off < c->top->stack.len; off += 8) {
+		switch (returns(c, off)) {
+		case CALLS_NO:
+			break;
+		case CALLS_YES:
+			return put_concluded(c, off);
+		case CALLS_MAYBE:
+			if (!asked && calls_by_pointer(to, c->place))
+				return NULL;
+			asked = true;
+			break;
+		}
+	}
+	return NULL;
+}
+
+static const struct rule *conclude(void *ctx, const struct people_map *map, uint64_t place,
+				   const struct unwind_top *top)
+{
+	struct collect_unwind *u = ctx;
+	struct callee c = {u, top, map, image_of(u, map), place};
+	struct place *none = c.image == NO_IMAGE ? NULL : none_at(u, c.image, place);
+	const struct calls *to;
+
+	if (!none || none->image != c.image + 1 || none->at != place ||
+	    none->nr_tries++ >= MAX_TRIES)
+		return NULL;
+	to = calls_of(u, c.image, map);
+	if (!to || (!(top->bp & 7) && returns(&c, top->bp + 8) == CALLS_YES))
+		return NULL;
+	return scan(&c, calls_of(u, c.image, map));
+}
+
+/* ---- all samples ---- */
+
+static void add_chain(struct hits *h, const struct timeline_record *rec,
+		      const struct unwind_chain *c)
+{
+	for (size_t i = 0; i < c->nr; i++)
+		hits_add_user(h, rec->tid, rec->time_ns, c->frames[i].ip - !c->frames[i].exact);
+}
+
+static uint64_t channels_of(const struct meta *m)
+{
+	const uint64_t both = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	uint64_t channels = 0;
+
+	for (size_t i = 0; i < m->nr_channels && i < 64; i++)
+		if ((m->channels[i].f.sample_type & both) == both)
+			channels |= 1ull << i;
+	return channels;
+}
+
+static int unwind_all(struct collect_unwind *u, struct reader *r, const struct meta *m,
+		      struct unwind *w, uint64_t channels, struct hits *hits, struct err *err)
+{
+	const struct timeline_options opt = {.to_ns = UINT64_MAX, .channels = channels, .cpu = -1};
+	struct timeline *t;
+	struct timeline_record rec;
+	int rc = timeline_open(r, m, &opt, &t, err);
+
+	if (rc)
+		return rc;
+	while ((rc = timeline_next(t, &rec, err)) > 0) {
+		struct unwind_chain c;
+
+		if (u->opt->deadline_ns && clock_ns() >= u->opt->deadline_ns) {
+			rc = 0;
+			break;
+		}
+		if (!unwind_has(&rec))
+			continue;
+		unwind_sample(w, &rec, &c);
+		add_chain(hits, &rec, &c);
+	}
+	timeline_close(t);
+	return rc;
+}
+
+int collect_unwind(struct reader *r, const struct meta *m, const struct people *p,
+		   const struct collect_unwind_options *opt, struct hits *hits,
+		   struct collect_unwind **out, struct err *err)
+{
+	struct collect_unwind *u = calloc(1, sizeof(*u));
+	uint64_t channels = channels_of(m);
+	struct unwind *w = NULL;
+	int rc = -ENOMEM;
+
+	if (u)
+		u->rules = rules_new();
+	if (!u || !u->rules) {
+		err_set(err, rc, "out of memory to unwind stacks");
+		goto fail;
+	}
+	u->opt = opt;
+	for (size_t i = 0; i < NR_SLOTS; i++)
+		u->slots[i] = NO_IMAGE;
+	rc = unwind_new(p, &(struct unwind_source){u->rules, find, conclude, u}, &w, err);
+	if (!rc && channels)
+		rc = unwind_all(u, r, m, w, channels, hits, err);
+	unwind_free(w);
+	for (size_t i = 0; i < u->nr; i++)
+		close_image(u, image_at(u, i));
+	if (rc)
+		goto fail;
+	*out = u;
+	return 0;
+fail:
+	collect_unwind_free(u);
+	return rc;
+}
+
+static void put_image(const struct image *i, struct symput *put)
+{
+	symput_image(put, &i->h.f, i->h.path);
+	for (size_t k = 0; k < i->nr_data; k++)
+		symput_segment(put, FMT_SEGMENT_DATA, &i->data[k]);
+}
+
+void collect_unwind_put(const struct collect_unwind *u, struct symput *put)
+{
+	uint32_t last = NO_IMAGE;
+	const struct rule *r;
+
+	for (size_t i = 0; (r = rules_in_order(u->rules, i)); i++) {
+		if (r->group != last)
+			put_image(image_at(u, r->group), put);
+		last = r->group;
+		symput_rule(put, &r->r);
+	}
+}
+
+void collect_unwind_free(struct collect_unwind *u)
+{
+	if (!u)
+		return;
+	rules_free(u->rules);
+	buf_free(&u->images);
+	free(u);
+}

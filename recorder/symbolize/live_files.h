@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that a dump's addresses lie in, on the machine that it was made on: the very file that
+ * was mapped, or none. In this order: the mapping itself, which works for deleted and replaced
+ * files; the path as the process sees it, which works in containers; the path as we see it, for
+ * processes that are gone; what the recorder holds, for files that are gone with them. Whoever
+ * calls may hang in a file system, and does it in a process of its own.
+ */
+#pragma once
+
+#include "dump/base/bytes.h"
+#include "dump/view/model/addresses.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct err;
+struct keptlist;
+
+/* A process that may still have it. */
+struct livefile_process {
+	pid_t pid;
+	uint64_t start, end; /* of the mapping, as the ledger knows it */
+};
+
+/*
+ * Opens the file of a FILE image: a descriptor, or -errno with the reason in `err`. -ESTALE: what
+ * is there now is another file. `kept` NULL: nothing is held.
+ */
+int livefile_open(const struct hits_image *image, const struct livefile_process *p, size_t nr,
+		  const struct keptlist *kept, struct err *err);
+
+/* A copy of the vdso that this kernel maps into each process. */
+int livefile_vdso(struct buf *out, struct err *err);
+
+/* A process whose code names are looked for. */
+struct livefile_jit {
+	pid_t pid;
+	bool alive;
+	uint32_t uid;	  /* ~0: unknown */
+	int64_t start_ns; /* in CLOCK_REALTIME; 0: unknown */
+	int64_t exit_ns;
+};
+
+/*
+ * Opens /tmp/perf-PID.map of a process, as it and its pid namespace call it; of one that has exited
+ * ours, when its times fit. It must belong to the process's user or root. A descriptor, or -errno.
+ */
+int livefile_perfmap(const struct livefile_jit *j, struct err *err);

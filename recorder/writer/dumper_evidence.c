@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What met the rule, as a part of the dump: the records of an evidence (trigger/engine/evidence.h)
+ * in channels named "trigger", one for each kind of record, each with one window that says that it
+ * is no ring's. Called by dumper_file.c when the rings are let go, so memory may be taken and what
+ * is late may be waited for. Without evidence nothing is written.
+ */
+#include "recorder/writer/dumper_parts.h"
+
+#include "dump/format/record.h"
+#include "recorder/writer/event_formats.h"
+#include "trigger/engine/evidence.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a dump waits for evidence that is still expected. */
+#define WAIT_NS 300000000ull
+#define CHANNEL "trigger"
+/* As many as a reader takes: dump/format/FORMAT.md, fmt_channel. */
+#define MAX_CHANNELS 64
+
+/* A record and what it is sorted by. */
+struct entry {
+	uint64_t ns;
+	size_t nr;
+};
+
+/* One kind of records, as channel, event and window of the dump. */
+struct part {
+	const struct evidence *e;
+	const struct evidence_kind *kind;
+	struct record_layout layout;
+	uint32_t channel, event, ring;
+	struct entry *list; /* newest first */
+	size_t nr;
+	struct fmt_window window;
+};
+
+static bool is_sample(struct bytes rec)
+{
+	struct perf_event_header h;
+
+	return record_at(rec, 0, &h) && h.type == PERF_RECORD_SAMPLE;
+}
+
+/* ---- whom it is about ---- */
+
+void dumper_note_evidence(struct dumper *d)
+{
+	if (!d->job.what.evidence)
+		return;
+	tidset_add(d->tids, d->job.what.pid);
+	tidset_add(d->tids, d->job.what.tid);
+}
+
+/* ---- what is written of a part ---- */
+
+/* Pointers of this process mean nothing to a reader: of uprobes and kprobes, whose PMUs have
+ * numbers of their own, config1 is one. */
+static struct perf_event_attr public_attr(const struct evidence_kind *k)
+{
+	struct perf_event_attr a = k->attr;
+
+	if (k->target && a.type >= PERF_TYPE_MAX)
+		a.config1 = 0;
+	return a;
+}
+
+static int put_channel(const struct part *p, struct writer *w, struct err *err)
+{
+	struct perf_event_attr attr = public_attr(p->kind);
+	struct fmt_channel c = {
+		.id = p->channel,
+		.nr_banks = 1,
+		.ring_bytes = p->window.ring_bytes,
+		.sample_type = attr.sample_type,
+		.regs_user = attr.sample_regs_user,
+		.stack_user = attr.sample_stack_user,
+	};
+	struct fmt_event e = {
+		.id = p->event,
+		.channel = p->channel,
+		.tracepoint = attr.type == PERF_TYPE_TRACEPOINT ? (uint32_t)attr.config : 0,
+		.attr_bytes = sizeof(attr),
+	};
+	int rc = writer_section(w, FMT_CHANNELS, err);
+
+	if (!rc)
+		rc = writer_item(w, FMT_CHANNEL, &c, sizeof(c), CHANNEL, strlen(CHANNEL), NULL,
+				 err);
+	return rc ? rc
+		  : formats_put_event(w, &e, &attr, p->kind->name, p->kind->filter, p->kind->target,
+				      err);
+}
+
+static int put_window(const struct part *p, struct writer *w, struct err *err)
+{
+	int rc = writer_section(w, FMT_WINDOWS, err);
+
+	return rc ? rc
+		  : writer_item(w, FMT_WINDOW, &p->window, sizeof(p->window), NULL, 0, NULL, err);
+}
+
+static void note_time(struct writer_run *r, uint64_t ns)
+{
+	if (!ns)
+		return;
+	if (!r->last_ns || ns < r->first_ns)
+		r->first_ns = ns;
+	if (ns > r->last_ns)
+		r->last_ns = ns;
+}
+
+/* Blocks of about FMT_BLOCK_BYTES, the newest record first. */
+static int put_records(const struct part *p, struct writer *w, struct err *err)
+{
+	struct buf run = {0};
+	uint64_t off = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < p->nr && !rc;) {
+		struct writer_run r = {.ring = p->ring, .encoding = FMT_ENC_RAW, .ring_off = off};
+
+		run.len = 0;
+		while (i < p->nr && !rc && run.len < FMT_BLOCK_BYTES) {
+			struct bytes rec = evidence_at(p->e, p->list[i].nr).rec;
+
+			rc = buf_put(&run, rec.p, rec.len);
+			note_time(&r, p->list[i++].ns);
+			r.nr_records++;
+		}
+		r.content_bytes = (uint32_t)run.len;
+		off += run.len;
+		rc = rc ? err_set(err, rc, "out of memory for what met the rule")
+			: writer_records(w, &r, &(struct bytes){run.p, run.len}, 1, err);
+	}
+	buf_free(&run);
+	return rc;
+}
+
+static int write_part(struct dumper *d, const struct part *p, struct err *err)
+{
+	int rc = put_channel(p, d->writer, err);
+
+	if (!rc && p->kind->attr.type == PERF_TYPE_TRACEPOINT)
+		rc = formats_write_one(d->formats, p->kind->name, (uint32_t)p->kind->attr.config,
+				       d->writer, err);
+	if (!rc)
+		rc = put_window(p, d->writer, err);
+	return rc ? rc : put_records(p, d->writer, err);
+}
+
+/* ---- what a part is ---- */
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->nr > y->nr ? -1 : x->nr < y->nr;
+}
+
+static void add(struct part *p, size_t nr, struct bytes rec)
+{
+	struct fmt_window *w = &p->window;
+	uint64_t ns = 0;
+
+	if (record_time(rec, &p->layout, &ns)) {
+		if (!w->last_ns || ns < w->first_ns)
+			w->first_ns = ns;
+		if (ns > w->last_ns)
+			w->last_ns = ns;
+	}
+	w->bytes += rec.len;
+	w->nr_records++;
+	w->samples += is_sample(rec);
+	p->list[p->nr++] = (struct entry){ns, nr};
+}
+
+static int collect(struct part *p, size_t kind, struct err *err)
+{
+	size_t all = evidence_nr(p->e);
+
+	p->list = calloc(all + 1, sizeof(*p->list));
+	if (!p->list)
+		return err_set(err, -ENOMEM, "out of memory for what met the rule");
+	for (size_t i = 0; i < all; i++) {
+		struct evidence_record r = evidence_at(p->e, i);
+
+		if (r.kind == kind)
+			add(p, i, r.rec);
+	}
+	qsort(p->list, p->nr, sizeof(*p->list), newest_first);
+	p->window.ring_bytes = p->window.bytes;
+	return 0;
+}
+
+/* The numbers behind those of the recording: nothing else of the dump changes. */
+static struct part part_of(struct dumper *d, size_t kind)
+{
+	const struct evidence *e = d->job.what.evidence;
+	const struct evidence_kind *k = evidence_kind_at(e, kind);
+	struct recording *r = d->opt.recording;
+	uint32_t nr_channels = (uint32_t)recording_nr_channels(r), nr_events = 0;
+	struct part p = {
+		.e = e,
+		.kind = k,
+		.layout = {k->attr.sample_type, k->attr.sample_regs_user, k->attr.sample_id_all},
+		.channel = nr_channels + (uint32_t)kind,
+		.ring = (uint32_t)(recording_nr_banks(r) + kind),
+	};
+
+	for (uint32_t i = 0; i < nr_channels; i++)
+		nr_events += (uint32_t)recording_channel(r, i)->events.nr;
+	p.event = nr_events + (uint32_t)kind;
+	p.window = (struct fmt_window){
+		.ring = p.ring,
+		.channel = p.channel,
+		.cpu = -1,
+		.tid = -1,
+		.paused_ns = d->job.freeze.last_paused_ns,
+		.flags = FMT_WINDOW_TRIGGER,
+		.lost = kind ? 0 : evidence_nr_dropped(e),
+	};
+	return p;
+}
+
+/* What was seen only after the hit was told. */
+static int put_lines(const struct evidence *e, struct writer *w, struct err *err)
+{
+	const char *line;
+	int rc = evidence_line(e, 0) ? writer_section(w, FMT_TRIGGER, err) : 0;
+
+	for (size_t i = 0; !rc && (line = evidence_line(e, i)); i++)
+		rc = writer_item(w, FMT_TRIGGER_SAW, NULL, 0, line, strlen(line), NULL, err);
+	return rc;
+}
+
+int dumper_write_evidence(struct dumper *d, struct err *err)
+{
+	struct evidence *e = d->job.what.evidence;
+	int rc = 0;
+
+	if (!e)
+		return 0;
+	evidence_wait(e, WAIT_NS);
+	rc = put_lines(e, d->writer, err);
+	for (size_t i = 0; i < evidence_nr_kinds(e) && !rc; i++) {
+		struct part p = part_of(d, i);
+
+		if (p.channel >= MAX_CHANNELS)
+			break;
+		rc = collect(&p, i, err);
+		if (!rc && p.nr)
+			rc = write_part(d, &p, err);
+		if (!rc && p.nr && p.kind->attr.sample_type & DUMPER_ADDRESSES)
+			d->has_addresses = true;
+		d->result.nr_samples += p.window.samples;
+		free(p.list);
+	}
+	return rc;
+}

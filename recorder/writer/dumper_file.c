@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is in a dump and in which order: the sections that say what happened and where, the ledger,
+ * the records, and what can only be said at the end. Called by dumper.c's thread; the blocks of
+ * records are made by dump_workers.c's.
+ */
+#include "recorder/writer/dumper_parts.h"
+
+#include "dump/file/reader.h"
+#include "trigger/kernel/clock.h"
+#include "recorder/writer/event_formats.h"
+#include "recorder/writer/host_info.h"
+#include "recorder/ledger/cgroup_limits.h"
+#include "recorder/ledger/pinned_list.h"
+#include "recorder/symbolize/symbols_child.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define SCAN_WAIT_NS 3000000000ull
+/* What may come behind the names: stats, footer. */
+#define END_BYTES (256u << 10)
+
+/* ---- sections ---- */
+
+/* Of the thread that met the rule: one that crashed may be gone before anybody could ask it. */
+static bool thread_name(struct dumper *d, char comm[16])
+{
+	const struct sighting *what = &d->job.what;
+
+	memcpy(comm, what->comm, sizeof(what->comm));
+	return *comm || (what->evidence && what->tid &&
+			 ledger_comm(d->opt.ledger, what->tid, d->job.hit_ns, comm) && *comm);
+}
+
+static int write_trigger(struct dumper *d, struct err *err)
+{
+	const struct dumper_job *j = &d->job;
+	struct fmt_trigger f = {
+		.hit_ns = j->hit_ns,
+		.real_ns = clock_of(CLOCK_REALTIME) - (clock_ns() - j->hit_ns),
+		.freeze_ns = j->freeze.first_paused_ns,
+		.post_ns = (uint64_t)j->post_ns,
+		.pid = j->what.pid,
+		.tid = j->what.tid,
+		.uid = j->what.uid,
+		.nr = j->nr,
+	};
+	char comm[16];
+	int rc = writer_section(d->writer, FMT_TRIGGER, err);
+
+	if (!rc)
+		rc = writer_item(d->writer, FMT_TRIGGER_FACTS, &f, sizeof(f), NULL, 0, NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_TRIGGER_NAME, NULL, 0, j->rule_name,
+				 strlen(j->rule_name), NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_TRIGGER_RULE, NULL, 0, j->rule_text,
+				 strlen(j->rule_text), NULL, err);
+	if (!rc && j->what.reason[0])
+		rc = writer_item(d->writer, FMT_TRIGGER_REASON, NULL, 0, j->what.reason,
+				 strlen(j->what.reason), NULL, err);
+	if (!rc && j->what.began_ns)
+		rc = writer_item(d->writer, FMT_TRIGGER_BEGAN, &j->what.began_ns,
+				 sizeof(j->what.began_ns), NULL, 0, NULL, err);
+	if (!rc && thread_name(d, comm))
+		rc = writer_item(d->writer, FMT_TRIGGER_COMM, NULL, 0, comm,
+				 strnlen(comm, sizeof(comm)), NULL, err);
+	for (uint32_t i = 0; i < j->what.nr_saw && !rc; i++)
+		rc = writer_item(d->writer, FMT_TRIGGER_SAW, NULL, 0, j->what.saw[i],
+				 strlen(j->what.saw[i]), NULL, err);
+	return rc;
+}
+
+static int write_merged(struct dumper *d, struct err *err)
+{
+	int rc = writer_section(d->writer, FMT_TRIGGER, err);
+
+	if (!rc && d->totals.repeats.nr_seen)
+		rc = writer_item(d->writer, FMT_TRIGGER_REPEATS, &d->totals.repeats,
+				 sizeof(d->totals.repeats), NULL, 0, NULL, err);
+	for (size_t i = 0; i < d->nr_merged && !rc; i++) {
+		const struct engine_merged *m = &d->merged[i];
+		struct fmt_merged f = {m->first_ns, m->last_ns, m->nr_hits};
+
+		rc = writer_item(d->writer, FMT_TRIGGER_MERGED, &f, sizeof(f), m->name,
+				 strlen(m->name), NULL, err);
+	}
+	return rc;
+}
+
+static int write_windows(struct dumper *d, struct err *err)
+{
+	struct recording *r = d->opt.recording;
+	int rc = writer_section(d->writer, FMT_WINDOWS, err);
+
+	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++) {
+		struct fmt_window *w = &recording_banks(r, i)->window;
+
+		rc = writer_item(d->writer, FMT_WINDOW, w, sizeof(*w), NULL, 0, NULL, err);
+	}
+	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++) {
+		const struct banks *b = recording_banks(r, i);
+
+		if (b->aux)
+			rc = writer_item(d->writer, FMT_WINDOW_AUX, &b->aux->window,
+					 sizeof(b->aux->window), NULL, 0, NULL, err);
+	}
+	return rc;
+}
+
+/* As the workers hand them over: the newest block of every ring first, then the next. */
+static int write_records(struct dumper *d, struct err *err)
+{
+	struct fmt_block h;
+	struct bytes stored;
+	int rc;
+
+	while ((rc = dumpwork_next(d->work, &h, &stored, err)) > 0) {
+		rc = writer_copy(d->writer, &h, stored, err);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+static int write_ledger(struct dumper *d, uint64_t from_ns, struct err *err)
+{
+	dumper_note_evidence(d);
+	if (d->job.scan)
+		procscan_wait(d->job.scan, true, SCAN_WAIT_NS);
+	return ledger_write(d->opt.ledger, d->writer, d->tids, from_ns,
+			    d->job.freeze.last_paused_ns, err);
+}
+
+static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
+{
+	struct rusage u;
+	int rc = writer_section(d->writer, FMT_STATS, err);
+
+	getrusage(RUSAGE_SELF, &u);
+	d->stats.cpu_ns =
+		((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000u +
+		((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000u;
+	d->stats.rss_bytes = (uint64_t)u.ru_maxrss * 1024;
+	d->stats.write_ns = clock_ns() - started_ns - d->symbols.ns;
+	d->stats.nr_dumps = d->totals.nr_dumps;
+	d->stats.nr_refused = d->totals.nr_refused;
+	d->stats.nr_hits = d->totals.nr_hits;
+	d->stats.nr_held = d->totals.nr_held;
+	if (!rc)
+		rc = writer_item(d->writer, FMT_STATS_DUMP, &d->stats, sizeof(d->stats), NULL, 0,
+				 NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_STATS_SIDEBAND, &d->totals.sideband,
+				 sizeof(d->totals.sideband), NULL, 0, NULL, err);
+	if (!rc)
+		rc = writer_item(d->writer, FMT_STATS_SYMBOLS, &d->symbols, sizeof(d->symbols),
+				 NULL, 0, NULL, err);
+	return rc;
+}
+
+/* ---- names ---- */
+
+struct names {
+	struct dumper *d;
+	int fd;
+	bool failed; /* the dump itself has: nothing helps */
+	struct err *err;
+};
+
+/* Names must not cost the dump: the writer gets what there is room for, and nothing else. */
+static int has_room(const struct names *n, size_t bytes)
+{
+	off_t at = lseek(n->fd, 0, SEEK_CUR);
+
+	if (at < 0 || store_room(n->d->opt.store, (uint64_t)at, bytes + END_BYTES, NULL))
+		return -ENOSPC;
+	return 0;
+}
+
+/* A payload becomes a block of its own: each stands alone. */
+static int take_names(void *ctx, struct bytes payload)
+{
+	struct names *n = ctx;
+	struct dumper *d = n->d;
+	struct bytes item;
+	uint16_t kind;
+	bool broken = false;
+	int rc = has_room(n, payload.len);
+
+	if (rc)
+		return rc;
+	d->symbols.nr_blocks++;
+	d->symbols.payload_bytes += payload.len;
+	while (!rc && reader_next_item(&payload, &kind, &item, &broken))
+		rc = writer_item(d->writer, kind, item.p, item.len, NULL, 0, NULL, n->err);
+	if (!rc)
+		rc = writer_flush(d->writer, n->err);
+	n->failed = rc;
+	return rc ? rc : broken ? -EBADMSG : 0;
+}
+
+/* The rings are let go, and what they held is safe on the disk before anything else is tried. */
+static int write_symbols(struct dumper *d, int fd, struct err *err)
+{
+	struct names n = {.d = d, .fd = fd, .err = err};
+	struct keepshare files;
+	struct symchild_options o = {
+		.dump_fd = fd,
+		.budget_ns = d->opt.symbols_ns,
+		.low_priority = d->opt.low_priority,
+		.stop_fd = d->stop_fd,
+		.files = &files,
+		.take = take_names,
+		.ctx = &n,
+	};
+	uint64_t t = clock_ns();
+	int rc;
+
+	d->symbols = (struct fmt_symbol_stats){.end = FMT_SYMBOLS_OFF};
+	if (!d->opt.symbols_ns)
+		return 0;
+	d->symbols.end = FMT_SYMBOLS_DONE;
+	if (!d->has_addresses)
+		return 0;
+	rc = writer_section(d->writer, FMT_SYMBOLS, err);
+	if (rc)
+		return rc;
+	if (fdatasync(fd))
+		return err_sys(err, -errno, "cannot write the dump to disk");
+	ledger_share_files(d->opt.ledger, &files);
+	d->symbols.end = symchild_run(&o);
+	keepshare_close(&files);
+	d->symbols.ns = clock_ns() - t;
+	return n.failed ? -EIO : 0;
+}
+
+/* ---- a dump ---- */
+
+static void note_reach(struct dumper_result *r, const struct banks *b)
+{
+	const struct fmt_window *w = &b->window;
+	uint64_t from = w->overwritten_bytes ? w->first_ns : w->armed_ns;
+	uint64_t ns = w->paused_ns > from ? w->paused_ns - from : 0;
+	size_t i;
+
+	if (w->flags & FMT_WINDOW_OFFLINE || b->aux)
+		return;
+	for (i = 0; i < r->nr_reach && r->reach[i].channel != b->channel->name; i++)
+		;
+	if (i == DUMPER_MAX_REACH)
+		return;
+	if (i == r->nr_reach)
+		r->reach[r->nr_reach++] = (struct dumper_reach){b->channel->name, ns};
+	else if (ns < r->reach[i].ns)
+		r->reach[i].ns = ns;
+}
+
+void dumper_walk(struct dumper *d, uint64_t *from_ns)
+{
+	uint64_t t = clock_ns(), full = UINT64_MAX;
+	size_t nr;
+	struct banks *const *banks = recording_all_banks(d->opt.recording, &nr);
+
+	*from_ns = d->job.freeze.last_paused_ns;
+	d->has_addresses = false;
+	tidset_clear(d->tids);
+	dumpwork_walk(d->work, banks, nr, d->tids);
+	for (size_t i = 0; i < nr; i++) {
+		const struct fmt_window *w = &banks[i]->window;
+		uint64_t span;
+
+		d->stats.ring_bytes += w->bytes;
+		d->result.nr_samples += w->samples;
+		d->result.lost += w->lost;
+		note_reach(&d->result, banks[i]);
+		if (banks[i]->aux && banks[i]->aux->window.bytes) {
+			d->result.aux_bytes += banks[i]->aux->window.bytes;
+			d->has_addresses = true;
+		}
+		if (!w->nr_records)
+			continue;
+		if (banks[i]->channel->layout.sample_type & DUMPER_ADDRESSES)
+			d->has_addresses = true;
+		span = w->last_ns - w->first_ns;
+		if (w->overwritten_bytes && span < full) {
+			full = span;
+			d->result.reach_channel = banks[i]->channel->name;
+		}
+		if (w->first_ns < *from_ns)
+			*from_ns = w->first_ns;
+	}
+	d->stats.nr_rings = nr;
+	d->stats.walk_ns = clock_ns() - t;
+	d->result.reach_ns = full == UINT64_MAX ? 0 : full;
+	d->result.ring_bytes = d->stats.ring_bytes;
+}
+
+/* With one bank nothing is recorded until the rings are let go: then the records go first. */
+static bool one_bank(const struct recording *r)
+{
+	size_t nr;
+	struct banks *const *banks = recording_all_banks(r, &nr);
+
+	for (size_t i = 0; i < nr; i++)
+		if (banks[i]->nr_banks == 1 && !banks[i]->aux)
+			return true;
+	return false;
+}
+
+static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct err *err)
+{
+	bool late_ledger = one_bank(d->opt.recording);
+	int rc;
+
+	/* The workers begin while the sections that come first are written. */
+	dumpwork_begin(d->work, block_seed(writer_id(d->writer)));
+	rc = host_write(d->opt.host, d->writer, err);
+	if (!rc)
+		rc = write_trigger(d, err);
+	if (!rc)
+		rc = formats_write(d->formats, d->opt.recording, d->writer, err);
+	if (!rc)
+		rc = write_windows(d, err);
+	if (!rc && !late_ledger)
+		rc = write_ledger(d, from_ns, err);
+	if (!rc)
+		rc = write_records(d, err);
+	dumpwork_end(d->work);
+	recording_release(d->opt.recording);
+	*released = true;
+	if (!rc && late_ledger)
+		rc = write_ledger(d, from_ns, err);
+	if (!rc && d->opt.limits)
+		rc = limits_write(d->opt.limits, d->writer, err);
+	return rc ? rc : dumper_write_evidence(d, err);
+}
+
+int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
+		     struct err *err)
+{
+	int fd, rc;
+
+	rc = store_begin(d->opt.store, clock_of(CLOCK_REALTIME) - (clock_ns() - d->job.hit_ns),
+			 d->job.rule_name, &fd, err);
+	if (rc)
+		return rc;
+	rc = writer_begin(d->writer, fd, clock_of(CLOCK_REALTIME), err);
+	if (!rc)
+		rc = write_body(d, from_ns, released, err);
+	if (!rc) {
+		dumper_ask_to_seal(d);
+		rc = write_symbols(d, fd, err);
+	}
+	if (!rc)
+		rc = write_merged(d, err);
+	if (!rc)
+		rc = write_stats(d, started_ns, err);
+	if (!rc)
+		rc = writer_finish(d->writer, &d->result.file_bytes, err);
+	if (!rc)
+		rc = store_commit(d->opt.store, d->result.path, sizeof(d->result.path), err);
+	if (rc)
+		store_abort(d->opt.store);
+	else
+		host_dumped(d->opt.host, d->result.path);
+	return rc;
+}

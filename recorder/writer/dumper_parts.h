@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What a dumper is made of; private to dumper*.c. */
+#pragma once
+
+#include "dump/file/writer.h"
+#include "recorder/writer/dumper.h"
+#include "recorder/writer/dump_workers.h"
+
+#include <pthread.h>
+
+#define DUMPER_MAX_MERGED 66
+
+struct formats;
+
+struct dumper {
+	struct dumper_options opt;
+	struct formats *formats;
+	struct writer *writer;
+	struct tidset *tids;
+	struct dumpwork *work;
+	pthread_t thread;
+	bool has_thread;
+	int efd;
+	int stop_fd; /* an eventfd: no more names */
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	/* Under `lock`. */
+	pid_t tid; /* of the thread; 0: not known yet */
+	bool in_hurry;
+	enum dumper_phase phase;
+	bool quit;
+	struct dumper_job job;
+	struct engine_merged merged[DUMPER_MAX_MERGED];
+	size_t nr_merged;
+	struct dumper_totals totals;
+	struct dumper_result result;
+	/* The main loop's: when dumper_watch() looked, and what CPU time there had been. */
+	uint64_t watched_ns, watched_cpu_ns;
+	/* The thread's own. */
+	struct fmt_dump_stats stats;
+	struct fmt_symbol_stats symbols;
+	bool has_addresses; /* some record has one that may have a name */
+};
+
+/* Finds all windows; *from_ns: the oldest time in any of them. */
+void dumper_walk(struct dumper *d, uint64_t *from_ns);
+
+/* After the walk: the whole file. The rings are let go as soon as their bytes are written, and then
+ * *released is set; else that is the caller's. */
+int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
+		     struct err *err);
+
+/* What may have a name in a record. */
+#define DUMPER_ADDRESSES (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)
+
+/* ---- what met the rule, when it left records; see dumper_evidence.c ---- */
+/* Before the ledger is written: it shall know of whom they are. */
+void dumper_note_evidence(struct dumper *d);
+/* When the rings are let go. */
+int dumper_write_evidence(struct dumper *d, struct err *err);
+
+/* Asks the main loop for the hits that came meanwhile, and waits for them. */
+void dumper_ask_to_seal(struct dumper *d);

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/* The CHANNELS and FORMATS sections; see event_formats.h. Called by dumper.c. */
+#include "recorder/writer/event_formats.h"
+
+#include "dump/base/err.h"
+#include "dump/file/writer.h"
+#include "recorder/capture/recording.h"
+#include "trigger/kernel/pmu.h"
+#include "trigger/kernel/tracefs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* One tracepoint's item: system, NUL, text of its format file. */
+struct format {
+	struct fmt_tracepoint f;
+	struct buf text;
+};
+
+/* What the PMU of a channel's AUX event says of itself, as FMT_EVENT_PMU has it. */
+struct format_pmu {
+	uint32_t event;
+	struct buf text;
+};
+
+struct formats {
+	struct format *v;
+	size_t nr;
+	struct format_pmu *pmus;
+	size_t nr_pmus;
+	struct buf header_page;
+};
+
+static bool has_format(const struct formats *f, uint32_t id)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->v[i].f.id == id)
+			return true;
+	return false;
+}
+
+/* `name` is system:event. What it finds is the caller's, to be ended with buf_free(&out->text). */
+static int read_format(const char *name, uint32_t id, struct format *out, struct err *err)
+{
+	const char *colon = strchr(name, ':');
+	struct format n = {.f = {.id = id, .system_bytes = (uint32_t)(colon - name) + 1}};
+	struct buf text = {0};
+	char path[256];
+	int rc;
+
+	snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - name), name, colon + 1);
+	rc = tracefs_read(path, &text, err);
+	if (!rc && (buf_put(&n.text, name, n.f.system_bytes - 1) || buf_put(&n.text, "", 1) ||
+		    buf_put(&n.text, text.p, text.len)))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	buf_free(&text);
+	if (rc)
+		buf_free(&n.text);
+	else
+		*out = n;
+	return rc;
+}
+
+static int add_format(struct formats *f, const struct event *e, struct err *err)
+{
+	struct format *v = realloc(f->v, (f->nr + 1) * sizeof(*v));
+	int rc;
+
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory");
+	f->v = v;
+	rc = read_format(e->name, (uint32_t)e->attr.config, &v[f->nr], err);
+	if (!rc)
+		f->nr++;
+	return rc;
+}
+
+static int add_pmu(struct formats *f, const struct channel *c, struct err *err)
+{
+	struct format_pmu *v = realloc(f->pmus, (f->nr_pmus + 1) * sizeof(*v)), *p;
+	int rc;
+
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory");
+	f->pmus = v;
+	p = &v[f->nr_pmus++];
+	*p = (struct format_pmu){.event = c->first_event};
+	rc = buf_put(&p->text, c->pmu, strlen(c->pmu) + 1);
+	if (!rc)
+		rc = pmu_files(c->pmu, &p->text);
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+int formats_new(const struct recording *r, struct formats **out, struct err *err)
+{
+	struct formats *f = calloc(1, sizeof(*f));
+	int rc = 0;
+
+	if (!f)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < recording_nr_channels(r) && !rc; i++) {
+		const struct channel *c = recording_channel(r, i);
+
+		for (size_t k = 0; k < c->events.nr && !rc; k++) {
+			const struct event *e = c->events.v[k];
+
+			if (e->kind == EVENT_TRACEPOINT && !has_format(f, (uint32_t)e->attr.config))
+				rc = add_format(f, e, err);
+		}
+		if (!rc && c->aux_bytes)
+			rc = add_pmu(f, c, err);
+	}
+	if (!rc && f->nr)
+		tracefs_read("events/header_page", &f->header_page, NULL);
+	if (rc) {
+		formats_free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+void formats_free(struct formats *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->nr; i++)
+		buf_free(&f->v[i].text);
+	free(f->v);
+	for (size_t i = 0; i < f->nr_pmus; i++)
+		buf_free(&f->pmus[i].text);
+	free(f->pmus);
+	buf_free(&f->header_page);
+	free(f);
+}
+
+static int put_channel(const struct channel *c, struct writer *w, struct err *err)
+{
+	struct fmt_channel fc = {
+		.id = c->id,
+		.nr_banks = c->nr_banks,
+		.ring_bytes = c->ring_bytes,
+		.sample_type = c->layout.sample_type,
+		.regs_user = c->layout.regs_user,
+		.stack_user = c->stack == STACK_DWARF ? c->stack_bytes : 0,
+	};
+
+	return writer_item(w, FMT_CHANNEL, &fc, sizeof(fc), c->name, strlen(c->name), NULL, err);
+}
+
+static int put_text(struct writer *w, uint16_t kind, uint32_t event, const char *text,
+		    struct err *err)
+{
+	return text ? writer_item(w, kind, &event, sizeof(event), text, strlen(text), NULL, err)
+		    : 0;
+}
+
+int formats_put_event(struct writer *w, const struct fmt_event *e,
+		      const struct perf_event_attr *attr, const char *name, const char *filter,
+		      const char *target, struct err *err)
+{
+	int rc = writer_item(w, FMT_EVENT, e, sizeof(*e), attr, sizeof(*attr), NULL, err);
+
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_NAME, e->id, name, err);
+	if (!rc)
+		rc = put_text(w, FMT_EVENT_FILTER, e->id, filter, err);
+	return rc ? rc : put_text(w, FMT_EVENT_TARGET, e->id, target, err);
+}
+
+static int put_event(const struct recording *r, const struct channel *c, size_t i, struct writer *w,
+		     struct err *err)
+{
+	const struct event *e = c->events.v[i];
+	/* Pointers of this process mean nothing to a reader. */
+	struct perf_event_attr attr = e->attr;
+	struct fmt_event fe = {
+		.id = c->first_event + (uint32_t)i,
+		.channel = c->id,
+		.tracepoint = e->kind == EVENT_TRACEPOINT ? (uint32_t)e->attr.config : 0,
+		.attr_bytes = sizeof(attr),
+	};
+
+	recording_attr(r, c, i, &attr);
+	if (e->uprobe_path)
+		attr.uprobe_path = 0;
+	return formats_put_event(w, &fe, &attr, e->name, e->filter, e->target, err);
+}
+
+static int put_bank_ids(const struct banks *b, const struct bank *bank, uint32_t ring,
+			struct writer *w, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < bank->nr_fds && !rc; i++) {
+		struct fmt_event_id id = {.event = b->channel->first_event + bank->event[i],
+					  .ring = ring};
+
+		if (ioctl(bank->fds[i], PERF_EVENT_IOC_ID, &id.id))
+			continue;
+		rc = writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, err);
+	}
+	return rc;
+}
+
+/*
+ * The ids of a ring's events, where samples carry them: those of both banks, because a sample may
+ * have the other's. When a software event (page-faults) is open twice the kernel takes one look at
+ * what happened for both, and since Linux 6.2 keeps the id that it noted first (do_perf_sw_event(),
+ * perf_prepare_sample()).
+ */
+static int put_ids(const struct banks *b, uint32_t ring, struct writer *w, struct err *err)
+{
+	int rc = 0;
+
+	if (!(b->channel->layout.sample_type & PERF_SAMPLE_IDENTIFIER))
+		return 0;
+	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
+		rc = put_bank_ids(b, &b->bank[i], ring, w, err);
+	return rc;
+}
+
+static int put_format(const struct format *f, struct writer *w, struct err *err)
+{
+	return writer_item(w, FMT_FORMAT_TRACEPOINT, &f->f, sizeof(f->f), f->text.p, f->text.len,
+			   NULL, err);
+}
+
+static int put_formats(const struct formats *f, struct writer *w, struct err *err)
+{
+	int rc = f->nr ? writer_section(w, FMT_FORMATS, err) : 0;
+
+	for (size_t i = 0; i < f->nr && !rc; i++)
+		rc = put_format(&f->v[i], w, err);
+	if (!rc && f->header_page.len)
+		rc = writer_item(w, FMT_FORMAT_HEADER_PAGE, NULL, 0, f->header_page.p,
+				 f->header_page.len, NULL, err);
+	return rc;
+}
+
+int formats_write(const struct formats *f, struct recording *r, struct writer *w, struct err *err)
+{
+	int rc = writer_section(w, FMT_CHANNELS, err);
+
+	for (size_t i = 0; i < recording_nr_channels(r) && !rc; i++) {
+		const struct channel *c = recording_channel(r, i);
+
+		rc = put_channel(c, w, err);
+		for (size_t k = 0; k < c->events.nr && !rc; k++)
+			rc = put_event(r, c, k, w, err);
+	}
+	for (size_t i = 0; i < f->nr_pmus && !rc; i++)
+		rc = writer_item(w, FMT_EVENT_PMU, &f->pmus[i].event, sizeof(f->pmus[i].event),
+				 f->pmus[i].text.p, f->pmus[i].text.len, NULL, err);
+	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++)
+		rc = put_ids(recording_banks(r, i), (uint32_t)i, w, err);
+	return rc ? rc : put_formats(f, w, err);
+}
+
+int formats_write_one(const struct formats *f, const char *name, uint32_t id, struct writer *w,
+		      struct err *err)
+{
+	struct format n;
+	int rc;
+
+	/* A tracepoint that is gone has no format: its records are in the dump all the same. */
+	if (has_format(f, id) || !strchr(name, ':') || read_format(name, id, &n, NULL))
+		return 0;
+	rc = writer_section(w, FMT_FORMATS, err);
+	if (!rc)
+		rc = put_format(&n, w, err);
+	buf_free(&n.text);
+	return rc;
+}

@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The directory of dumps; see store.h. Called by the daemon (open, limits) and around each dump
+ * (begin, room from the writer, commit or abort). Everything happens relative to one directory
+ * descriptor; names that are not exactly ours, files of other users and whatever is no regular file
+ * are never touched.
+ *
+ *	          begin                    commit
+ *	  (idle) ───────▶ NAME.rbd.part ──────────▶ NAME.rbd
+ *	                  0600, locked     └─ abort: deleted
+ *
+ * Between begin and commit nothing is allocated: the list of dumps was made room for before.
+ */
+#include "recorder/writer/store.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "recorder/writer/dump_name.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_BUMPS 1000 /* milliseconds a name is moved on when it is taken */
+#define SPARE	  64   /* entries the list can grow by while a dump is written */
+
+/* In the order of deletion. */
+enum kind {
+	LEFTOVER, /* .part without a lock */
+	DUMP,
+	BUSY, /* being written by another recorder, or can't be deleted */
+};
+
+struct entry {
+	char name[DUMPNAME_BYTES + 8];
+	char time[DUMPNAME_TIME_CHARS];
+	enum kind kind;
+	uint64_t bytes; /* length or disk use, whatever is larger */
+};
+
+struct store {
+	struct store_options opt;
+	char *dir;
+	DIR *scan;
+	int dir_fd; /* of `scan` */
+	char host[65];
+	struct entry *v; /* the dumps there are, the next to be deleted first */
+	size_t nr, cap;
+	uint64_t nr_deleted;
+	/* The dump being written; fd -1: none. */
+	int fd;
+	uint64_t real_ns;
+	char trigger[64];
+	char name[DUMPNAME_BYTES];
+	char part[DUMPNAME_BYTES + 8];
+};
+
+/* ---- what is there ---- */
+
+static uint64_t disk_bytes(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size, blocks = (uint64_t)st->st_blocks * 512;
+
+	return size > blocks ? size : blocks;
+}
+
+static int lock(int fd, int how)
+{
+	int rc;
+
+	do
+		rc = flock(fd, how);
+	while (rc && errno == EINTR);
+	return rc ? -errno : 0;
+}
+
+/* The lock of a .part that nobody else has; a descriptor that holds it, or -1. */
+static int lock_leftover(const struct store *s, const char *name)
+{
+	int fd = openat(s->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && lock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool is_leftover(const struct store *s, const char *name)
+{
+	int fd = lock_leftover(s, name);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* True when `name` is a dump (or a part of one) of ours; fills in `e`. */
+static bool entry_of(const struct store *s, const char *name, struct entry *e)
+{
+	const char *when;
+	struct stat st;
+	bool part;
+
+	if (strlen(name) >= sizeof(e->name) || !dumpname_parse(name, &when, &part))
+		return false;
+	if (s->fd >= 0 && !strcmp(name, s->part))
+		return false;
+	if (fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return false;
+	memcpy(e->name, name, strlen(name) + 1);
+	memcpy(e->time, when, sizeof(e->time));
+	e->kind = !part ? DUMP : is_leftover(s, name) ? LEFTOVER : BUSY;
+	e->bytes = disk_bytes(&st);
+	return true;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int c;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	c = memcmp(x->time, y->time, sizeof(x->time));
+	return c ? c : strcmp(x->name, y->name);
+}
+
+static int reserve(struct store *s, size_t nr, struct err *err)
+{
+	struct entry *v;
+
+	if (nr <= s->cap)
+		return 0;
+	v = realloc(s->v, (nr + SPARE) * sizeof(*v));
+	if (!v)
+		return err_set(err, -ENOMEM, "out of memory for the list of dumps in %s", s->dir);
+	s->v = v;
+	s->cap = nr + SPARE;
+	return 0;
+}
+
+/* Reads the directory again. Allocates only when there are many more dumps than ever before. */
+static int refresh(struct store *s, struct err *err)
+{
+	struct dirent *d;
+	int rc = 0;
+
+	s->nr = 0;
+	rewinddir(s->scan);
+	while (!rc && (d = readdir(s->scan))) {
+		rc = reserve(s, s->nr + 1, err);
+		if (!rc && entry_of(s, d->d_name, &s->v[s->nr]))
+			s->nr++;
+	}
+	qsort(s->v, s->nr, sizeof(s->v[0]), by_age);
+	return rc;
+}
+
+/* A leftover is deleted under its lock: another recorder may just be about to take it. */
+static bool delete_entry(const struct store *s, const struct entry *e)
+{
+	int fd = e->kind == LEFTOVER ? lock_leftover(s, e->name) : -1;
+	bool gone;
+
+	if (e->kind == LEFTOVER && fd < 0)
+		return errno == ENOENT;
+	gone = !unlinkat(s->dir_fd, e->name, 0) || errno == ENOENT;
+	if (fd >= 0)
+		close(fd);
+	return gone;
+}
+
+/* Deletes the first `n` of the list; what can't be deleted goes to its end and is left alone. */
+static void delete_first(struct store *s, size_t n)
+{
+	while (n--) {
+		struct entry first = s->v[0];
+		bool gone = delete_entry(s, &first);
+
+		memmove(&s->v[0], &s->v[1], --s->nr * sizeof(s->v[0]));
+		if (gone) {
+			__atomic_add_fetch(&s->nr_deleted, 1, __ATOMIC_RELAXED);
+		} else {
+			first.kind = BUSY;
+			s->v[s->nr++] = first;
+		}
+	}
+}
+
+/* ---- opening ---- */
+
+static int dir_error(const char *dir, int code, struct err *err)
+{
+	struct stat st;
+
+	switch (code) {
+	case -ENOENT:
+		err_set(err, code, "can't make the directory %s: its parent is not there", dir);
+		err_hint(err, "mkdir -p '%s'", dir);
+		break;
+	case -ENOTDIR:
+		err_set(err, code, "%s is not a directory", dir);
+		err_hint(err, "give the directory where dumps go with -o DIR");
+		break;
+	case -EACCES:
+	case -EPERM:
+		err_set(err, code, "can't write into %s: permission denied", dir);
+		if (!stat(dir, &st))
+			err_hint(err,
+				 "it belongs to uid %u, has mode %04o, and you are uid %u; choose "
+				 "another with -o DIR",
+				 st.st_uid, st.st_mode & 07777, geteuid());
+		else
+			err_hint(err, "choose another directory with -o DIR");
+		break;
+	case -EROFS:
+		err_set(err, code, "can't write into %s: its file system is mounted read-only",
+			dir);
+		err_hint(err, "choose another directory with -o DIR, such as -o /var/tmp");
+		break;
+	default:
+		err_sys(err, code, "can't use the directory %s", dir);
+		err_hint(err, "choose another directory with -o DIR");
+	}
+	return code;
+}
+
+/* Makes the last component when it is not there. */
+static int open_dir(const char *dir, int *out)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+	int fd = open(dir, flags);
+
+	if (fd < 0 && errno == ENOENT) {
+		if (mkdir(dir, 0700) && errno != EEXIST)
+			return -errno;
+		fd = open(dir, flags);
+	}
+	if (fd < 0)
+		return -errno;
+	*out = fd;
+	return 0;
+}
+
+/* Whether files can be made there; a full disk is no reason not to record, it may be empty later.
+ */
+static int probe(int dir_fd)
+{
+	struct timespec now;
+	char name[64];
+	int fd;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(name, sizeof(name), ".ringback-probe-%d-%lld.%ld", getpid(), (long long)now.tv_sec,
+		 now.tv_nsec);
+	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno == ENOSPC || errno == EDQUOT ? 0 : -errno;
+	close(fd);
+	unlinkat(dir_fd, name, 0);
+	return 0;
+}
+
+/* (Re)opens the directory into `s`. */
+static int attach(struct store *s, struct err *err)
+{
+	int fd = -1, rc = open_dir(s->dir, &fd);
+	DIR *scan;
+
+	if (rc)
+		return dir_error(s->dir, rc, err);
+	rc = probe(fd);
+	scan = rc ? NULL : fdopendir(fd);
+	if (!rc && !scan)
+		rc = -errno;
+	if (rc) {
+		close(fd);
+		return dir_error(s->dir, rc, err);
+	}
+	if (s->scan)
+		closedir(s->scan);
+	s->scan = scan;
+	s->dir_fd = fd;
+	return 0;
+}
+
+int store_open(const struct store_options *opt, struct store **out, struct err *err)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory for the directory of dumps");
+	s->opt = *opt;
+	s->fd = -1;
+	s->dir_fd = -1;
+	dumpname_host(s->host, sizeof(s->host));
+	s->dir = strdup(opt->dir);
+	rc = s->dir ? attach(s, err)
+		    : err_set(err, -ENOMEM, "out of memory for the directory of dumps");
+	if (!rc)
+		rc = refresh(s, err);
+	if (!rc)
+		rc = reserve(s, s->nr + SPARE, err);
+	if (rc) {
+		store_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	store_abort(s);
+	if (s->scan)
+		closedir(s->scan);
+	free(s->dir);
+	free(s->v);
+	free(s);
+}
+
+void store_set_limits(struct store *s, uint64_t max_dumps, uint64_t max_disk_bytes)
+{
+	__atomic_store_n(&s->opt.max_dumps, max_dumps, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->opt.max_disk_bytes, max_disk_bytes, __ATOMIC_RELAXED);
+}
+
+size_t store_leftovers(struct store *s, char names[][256], size_t max)
+{
+	size_t n = 0;
+
+	if (refresh(s, NULL))
+		return 0;
+	while (n < s->nr && n < max && s->v[n].kind == LEFTOVER) {
+		snprintf(names[n], 256, "%s", s->v[n].name);
+		n++;
+	}
+	return n;
+}
+
+uint64_t store_nr_deleted(const struct store *s)
+{
+	return __atomic_load_n(&s->nr_deleted, __ATOMIC_RELAXED);
+}
+
+/* ---- limits ---- */
+
+/*
+ * How many of the oldest have to go so that `bytes` fit under --max-disk, and what that frees.
+ * -ENOSPC, with nothing deleted, when all of them would not be enough.
+ */
+static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *freed, struct err *err)
+{
+	char limit[32], need[32], kept[32];
+	uint64_t sum = 0, max = __atomic_load_n(&s->opt.max_disk_bytes, __ATOMIC_RELAXED);
+
+	*nr = 0;
+	*freed = 0;
+	if (!max)
+		return 0;
+	for (size_t i = 0; i < s->nr; i++)
+		sum += s->v[i].bytes;
+	while (sum + bytes > max && *nr < s->nr && s->v[*nr].kind != BUSY) {
+		sum -= s->v[*nr].bytes;
+		*freed += s->v[*nr].bytes;
+		++*nr;
+	}
+	if (sum + bytes <= max)
+		return 0;
+	str_fmt_size(limit, sizeof(limit), max);
+	str_fmt_size(need, sizeof(need), bytes);
+	err_set(err, -ENOSPC,
+		"dumps may take %s in %s (--max-disk), and this one has come to %s%s%s", limit,
+		s->dir, need, sum ? " beside what can't be deleted: " : "",
+		sum ? str_fmt_size(kept, sizeof(kept), sum) : "");
+	err_hint(err, "raise --max-disk, or record less: smaller rings (-m) or fewer events");
+	return -ENOSPC;
+}
+
+/* Whether `bytes` more, after `freed` less, leave min_free_percent of the file system. */
+static int check_free(const struct store *s, uint64_t bytes, uint64_t freed, struct err *err)
+{
+	char has[32], of[32], want[32];
+	uint64_t free_bytes, total, keep;
+	struct statvfs v;
+
+	if (fstatvfs(s->dir_fd, &v))
+		return err_sys(err, -errno, "can't ask how full the file system of %s is", s->dir);
+	free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
+	total = (uint64_t)v.f_blocks * v.f_frsize;
+	keep = total / 100 * s->opt.min_free_percent;
+	if (!total || free_bytes + freed >= keep + bytes)
+		return 0;
+	err_set(err, -ENOSPC,
+		"the file system of %s has %s of %s free, and %s more would leave less than the %u "
+		"%% that ringback keeps free",
+		s->dir, str_fmt_size(has, sizeof(has), free_bytes),
+		str_fmt_size(of, sizeof(of), total), str_fmt_size(want, sizeof(want), bytes),
+		s->opt.min_free_percent);
+	err_hint(err, "free some space there, or choose another directory with -o DIR");
+	return -ENOSPC;
+}
+
+int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err)
+{
+	struct store *s = store;
+	/* Files grow by whole blocks. */
+	uint64_t whole = align_up(file_bytes + bytes, 4096);
+	uint64_t more = whole - align_up(file_bytes, 4096), freed;
+	size_t nr;
+
+	/* Again after deleting: what could not be deleted still takes its space. */
+	for (;;) {
+		int rc = plan(s, whole, &nr, &freed, err);
+
+		if (!rc)
+			rc = check_free(s, more, freed, err);
+		if (rc || !nr)
+			return rc;
+		delete_first(s, nr);
+	}
+}
+
+/* Room for one more under --max-dumps. */
+static void delete_over_max(struct store *s)
+{
+	uint64_t max = __atomic_load_n(&s->opt.max_dumps, __ATOMIC_RELAXED);
+	size_t nr = 0;
+
+	if (!max)
+		return;
+	while (nr < s->nr && s->v[nr].kind != BUSY)
+		nr++;
+	if (nr >= max)
+		delete_first(s, nr - (size_t)(max - 1));
+}
+
+/* ---- one dump ---- */
+
+static bool is_same_file(const struct store *s, int fd, const char *name)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !fstatat(s->dir_fd, name, &b, AT_SYMLINK_NOFOLLOW) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void make_names(struct store *s)
+{
+	dumpname_make(s->name, s->host, s->real_ns, s->trigger);
+	snprintf(s->part, sizeof(s->part), "%s.part", s->name);
+}
+
+/* -EEXIST when the name is taken, as a dump or as a part. */
+static int create_part(struct store *s, int *out)
+{
+	int fd, rc;
+
+	if (!faccessat(s->dir_fd, s->name, F_OK, AT_SYMLINK_NOFOLLOW))
+		return -EEXIST;
+	fd = openat(s->dir_fd, s->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	rc = lock(fd, LOCK_EX);
+	/* Another recorder that came between open and lock may have taken it for a leftover. */
+	if (!is_same_file(s, fd, s->part)) {
+		close(fd);
+		return -EEXIST;
+	}
+	if (fchmod(fd, 0600))
+		rc = rc ? rc : -errno;
+	/* File systems without locks: no recorder there deletes a part, since none can lock it. */
+	if (rc && rc != -ENOLCK && rc != -EOPNOTSUPP) {
+		unlinkat(s->dir_fd, s->part, 0);
+		close(fd);
+		return rc;
+	}
+	*out = fd;
+	return 0;
+}
+
+/* The directory may have been removed since; dumps must not fail for ever after. */
+static int attach_again(struct store *s, struct err *err)
+{
+	struct stat st;
+
+	if (!fstat(s->dir_fd, &st) && st.st_nlink)
+		return 0;
+	return attach(s, err);
+}
+
+int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd, struct err *err)
+{
+	int rc = attach_again(s, err);
+
+	assert(s->fd < 0);
+	if (!rc)
+		rc = refresh(s, err);
+	if (!rc)
+		rc = store_room(s, 0, 1, err);
+	if (rc)
+		return rc;
+	s->real_ns = real_ns;
+	snprintf(s->trigger, sizeof(s->trigger), "%s", trigger);
+	rc = -EEXIST;
+	for (int i = 0; rc == -EEXIST && i < MAX_BUMPS; i++, s->real_ns += 1000000) {
+		make_names(s);
+		rc = create_part(s, &s->fd);
+	}
+	if (rc)
+		return err_sys(err, rc, "can't make %s/%s", s->dir, s->part);
+	s->real_ns -= 1000000; /* the loop's last step */
+	*fd = s->fd;
+	return 0;
+}
+
+/* On file systems whose rename can't refuse to replace, a link can. */
+static int rename_once(struct store *s)
+{
+	if (!renameat2(s->dir_fd, s->part, s->dir_fd, s->name, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (linkat(s->dir_fd, s->part, s->dir_fd, s->name, 0))
+		return -errno;
+	unlinkat(s->dir_fd, s->part, 0);
+	return 0;
+}
+
+/* Never over another file: a name taken meanwhile makes ours a millisecond later. */
+static int rename_part(struct store *s)
+{
+	int rc = rename_once(s);
+
+	for (int i = 0; rc == -EEXIST && i < MAX_BUMPS; i++) {
+		s->real_ns += 1000000;
+		dumpname_make(s->name, s->host, s->real_ns, s->trigger);
+		rc = rename_once(s);
+	}
+	return rc;
+}
+
+/* Where the directory is now: absolute, and right even when it was moved. */
+void store_dir(const struct store *s, char dir[PATH_MAX])
+{
+	char link[48];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->dir_fd);
+	len = readlink(link, dir, PATH_MAX);
+	if (len > 0 && len < PATH_MAX)
+		dir[len] = '\0';
+	else
+		snprintf(dir, PATH_MAX, "%s", s->dir);
+}
+
+static void path_of(const struct store *s, char *path, size_t n)
+{
+	char dir[PATH_MAX];
+
+	store_dir(s, dir);
+	snprintf(path, n, "%s%s%s", dir, strcmp(dir, "/") ? "/" : "", s->name);
+}
+
+static void forget(struct store *s)
+{
+	close(s->fd);
+	s->fd = -1;
+}
+
+int store_commit(struct store *s, char *path, size_t n, struct err *err)
+{
+	int rc;
+
+	assert(s->fd >= 0);
+	rc = fsync(s->fd) ? -errno : 0;
+	if (!rc && !is_same_file(s, s->fd, s->part))
+		rc = -ENOENT;
+	if (rc)
+		return err_sys(err, rc, "can't finish %s/%s", s->dir, s->part);
+	/* The others go once this one is safe, and before it appears: never more than the limit. */
+	rc = refresh(s, err);
+	if (rc)
+		return rc;
+	delete_over_max(s);
+	rc = rename_part(s);
+	if (rc)
+		return err_sys(err, rc, "can't rename %s/%s", s->dir, s->part);
+	path_of(s, path, n);
+	/* Some file systems can't sync a directory (EINVAL): they have nothing to sync. */
+	if (fsync(s->dir_fd) && errno != EINVAL)
+		return err_sys(err, -errno, "%s is written, but its directory could not be synced",
+			       path);
+	forget(s);
+	reserve(s, s->nr + SPARE, NULL);
+	return 0;
+}
+
+/* What is still called .part and still ours; a commit that failed late has renamed it. */
+void store_abort(struct store *s)
+{
+	if (s->fd < 0)
+		return;
+	if (is_same_file(s, s->fd, s->part))
+		unlinkat(s->dir_fd, s->part, 0);
+	forget(s);
+}

@@ -1,9 +1,0 @@
-#!/bin/bash
-# SPDX-License-Identifier: MIT
-# TIMEOUT: 1600
-#
-# A second kernel, Debian's 6.1 in a guest with 4 CPUs: the test module's PMUs, and those tests of the whole program
-# that say most about the kernel in a short time. Others run there by hand: tests/vm/run.sh tests/it_trigger.sh ...
-guest=tests/vm/guest
-exec tests/vm/run.sh -t 1500 $guest/it_aux_pmu.sh $guest/it_aux.sh $guest/it_aux_read.sh $guest/it_pt.sh tests/it_hotplug.sh \
-	tests/it_zero_gap.sh

@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Where tasks were, for those who were there before the recorder, those who came later, and those who moved:
+# namespaces and cgroups as /proc has them at the dump.
+. tests/helpers/tap.sh
+. tests/helpers/recorder.sh
+
+only_root "namespaces and cgroups" "root may make them"
+
+# of PID KIND: the inode of its namespace
+of() {
+	readlink "/proc/$1/ns/$2" | tr -dc 0-9
+}
+
+# what_proc_says PID: as tool_comm prints it
+what_proc_says() {
+	local kind
+
+	printf 'tid=%s' "$1"
+	for kind in net uts ipc pid user mnt cgroup; do printf ' %s=%s' $kind "$(of "$1" $kind)"; done
+	printf ' in=%s\n' "$2"
+}
+
+# A cgroup of this test: $cgroup, of the unified hierarchy or another, and $cgroup_name, what a dump calls it.
+make_cgroup() {
+	local type mount controllers
+
+	while read -r _ mount type _; do
+		controllers=
+		[ "$type" = cgroup2 ] ||
+			controllers=$(grep -m1 -E ":(.*,)?(name=)?${mount##*/}(,.*)?:" /proc/self/cgroup | cut -d: -f2):
+		cgroup=$mount/ringback-test-$$
+		cgroup_name=$controllers/ringback-test-$$
+		mkdir "$cgroup" 2>/dev/null || continue
+		(echo "$BASHPID" >"$cgroup/cgroup.procs") 2>/dev/null && return
+		rmdir "$cgroup"
+	done < <(grep -E '^[^ ]+ [^ ]+ cgroup2? ' /proc/self/mounts | sort -rk3,3)
+	cgroup=
+}
+
+# Whoever is not a child of this shell, and the cgroup once it is empty.
+others=()
+end_others() {
+	[ ${#others[@]} = 0 ] || kill "${others[@]}"
+	[ -z "$cgroup" ] || wait_for 5 rmdir "$cgroup"
+} 2>/dev/null
+at_end+=(end_others)
+
+# In the cgroup: starts a process whenever it is told to, and says its pid.
+mkfifo "$work/go" "$work/pids"
+exec 8<>"$work/go" 9<>"$work/pids"
+make_cgroup
+in_background unshare --net --uts --ipc bash -c "
+	while read -r how <&8; do
+		\$how sleep 1000 &
+		echo \$! >&9
+	done"
+first=$bg_pid
+# start HOW...: $pid
+start() {
+	echo "$*" >&8
+	read -r -t 20 pid <&9
+	others+=("$pid")
+	wait_for 20 grep -q sleep "/proc/$pid/comm"
+}
+has_left() {
+	[ "$(of "$first" net)" != "$(of $$ net)" ]
+}
+wait_for 20 has_left
+[ -z "$cgroup" ] || echo "$first" >"$cgroup/cgroup.procs"
+
+if ! rec_start -a -m 64K -e sched:sched_process_exec; then
+	not_ok "the recorder starts" "$(cat "$work/err")"
+	tap_end
+	exit
+fi
+start
+same=$pid
+start unshare --net --mount
+other=$pid
+start nsenter "--net=/proc/$$/ns/net"
+moved=$pid
+path=$(dump_now)
+check "it has been there, was born there, left, and moved: four processes" \
+	test "$(printf '%s\n' "$(of "$first" net)" "$(of "$same" net)" "$(of "$other" net)" "$(of "$moved" net)" | sort -u | wc -l)" = 3
+
+in=$cgroup_name
+[ -n "$cgroup" ] || in=$("$loads/tool_comm" "$path" $$ | sed 's/.* in=//')
+for who in first same other moved; do
+	"$loads/tool_comm" "$path" "${!who}" >"$work/is"
+	what_proc_says "${!who}" "$in" >"$work/want"
+	check "$who: the dump says what /proc says" diff "$work/want" "$work/is"
+done
+if [ -n "$cgroup" ]; then
+	"$loads/tool_comm" "$path" $$ >"$work/is"
+	check "this shell is in another cgroup" test "$(grep -c "in=$cgroup_name" "$work/is")" = 0
+else
+	skip "this shell is in another cgroup" "no cgroup may be made here"
+fi
+rec_stop
+tap_end

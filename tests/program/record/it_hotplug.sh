@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# ALONE: a CPU goes offline
+#
+# A CPU that goes offline keeps what its rings held for the next dump; one that comes online is recorded.
+. tests/helpers/tap.sh
+. tests/helpers/recorder.sh
+
+online=/sys/devices/system/cpu/cpu1/online
+if [ ! -w "$online" ]; then
+	skip "CPU 1 goes off and on" "it can't be switched off here"
+	tap_end
+	exit
+fi
+at_end+=("echo 1 >$online")
+
+# on_cpu DUMP CPU: number of events
+on_cpu() {
+	"$RINGBACK" script --json --cpu "$2" "$1" | wc -l
+}
+
+rec_start -a -m 1M --symbols off -e 'raw_syscalls:sys_enter[id==121]'
+"$loads/load_count" 0.1 4000 >"$work/c"
+echo 0 >"$online"
+wait_for 10 grep -q 'CPU 1 went offline' "$work/err"
+path=$(dump_now)
+check "what an offline CPU recorded is in the next dump" test "$(on_cpu "$path" 1)" -gt 1000
+check "and the dump says that it went offline" \
+	test "$(info_json "$path" '[.rings[] | select(.cpu == 1) | .flags[]] | any(. == "offline")')" = true
+path=$(dump_now)
+check "after that dump its rings are gone" test "$(info_json "$path" '[.rings[] | select(.cpu == 1)] | length')" = 0
+echo 1 >"$online"
+check "a CPU that comes online is noticed" wait_for 10 grep -q 'CPU 1 came online and is recorded' "$work/err"
+"$loads/load_count" 0.1 4000 >"$work/c"
+path=$(dump_now)
+check "and recorded" test "$(on_cpu "$path" 1)" -gt 1000
+check "the dump passes check" "$RINGBACK" check "$path"
+
+# Off and on again while nothing is dumped: both times are in the dump.
+"$loads/load_count" 0.05 1000 >"$work/c1"
+echo 0 >"$online"
+wait_for 10 eval '[ "$(grep -c "CPU 1 went offline" "$work/err")" = 2 ]'
+echo 1 >"$online"
+wait_for 10 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" = 2 ]'
+"$loads/load_count" 0.05 1000 >"$work/c2"
+path=$(dump_now)
+for i in 1 2; do
+	tid=$(head -n 1 "$work/c$i")
+	check "load $i on CPU 1 is in the dump" test "$("$RINGBACK" script --json --cpu 1 --tid "$tid" "$path" | wc -l)" -gt 100
+done
+
+# A CPU goes and comes at the very moment of a trigger: what the dump is made of must not change under it.
+for i in 1 2 3 4 5; do
+	kill -STOP "$rec_pid"
+	echo $((i % 2)) >"$online"
+	echo $(((i + 1) % 2)) >"$online"
+	kill -USR2 "$rec_pid"
+	kill -CONT "$rec_pid"
+	"$loads/load_count" 0.05 >"$work/c"
+done
+echo 1 >"$online"
+check "messages about CPUs that come with a trigger wait for its dump" "$RINGBACK" check "$(dump_now)"
+# Twice before, and now the third, fourth and last time.
+wait_for 20 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" -ge 5 ]'
+"$loads/load_count" 0.1 4000 >"$work/c"
+check "and are heard then" test "$(on_cpu "$(dump_now)" 1)" -gt 100
+rec_stop
+check "the recorder ends with 0" test "$rec_status" = 0
+
+# A process's events outlive their CPU, and what it starts has inherited them: the same rings go on, on a CPU that
+# was offline at the start too.
+"$loads/load_count" 1000 >"$work/c" &
+load=$!
+wait_for 10 test -s "$work/c"
+echo 0 >"$online"
+rec_start -p "$load" -m 16M --symbols off -e 'raw_syscalls:sys_enter[id==121]'
+for turn in 1 2; do
+	echo 1 >"$online"
+	wait_for 20 eval "[ \"\$(grep -c 'CPU 1 came online and is recorded' \"$work/err\")\" = $turn ]"
+	dump_now >/dev/null
+	# The load moves every 5 ms, but it has to get there.
+	for ((i = 0; i < 50; i++)); do
+		path=$(dump_now)
+		[ "$(on_cpu "$path" 1)" = 0 ] || break
+	done
+	check "turn $turn: a process is recorded on a CPU that came online" test "$(on_cpu "$path" 1)" -gt 0
+	check "turn $turn: with one ring a CPU" test "$(info_json "$path" '[.rings[].cpu] | length == (unique | length)')" = true
+	check "turn $turn: and each call once" \
+		grep -q 'duplicates=0' <("$loads/tool_gap" 0 "$path")
+	[ "$turn" = 2 ] || echo 0 >"$online"
+done
+kill "$load"
+rec_stop
+check "that recorder ends with 0 too" test "$rec_status" = 0
+tap_end

@@ -1,0 +1,211 @@
+/* LAYERS: dump base */
+// SPDX-License-Identifier: MIT
+/*
+ * tool_area DUMP...: whether the AUX areas in dumps, given in the order in which they were made,
+ * hold what the test module's PMUs (tests/vm/module) wrote: a part of the known sequence without a
+ * gap, from its beginning unless the area is full, and as much of it new as was written since the
+ * dump before (one whose sequence has begun anew: since then). A line an area; what is wrong goes
+ * to stderr and makes it exit with 1.
+ *
+ * tool_area tails PID: how many rings a recorder maps to be read only, and of how many somebody has
+ * moved a tail, data_tail or aux_tail.
+ */
+#include "dump/file/aux_areas.h"
+#include "dump/base/err.h"
+#include "dump/file/reader.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_AREAS 64
+
+/* Where an area stood in the dump before. */
+struct place {
+	char channel[32];
+	int32_t cpu, tid;
+	uint64_t end;
+};
+
+static struct place places[MAX_AREAS];
+static size_t nr_places;
+static int wrong;
+
+static void say(const char *dump, const struct dump_area *a, const char *what, uint64_t got,
+		uint64_t wanted)
+{
+	fprintf(stderr, "%s: %s cpu %d tid %d: %s: %" PRIu64 ", not %" PRIu64 "\n", dump,
+		a->channel->name, a->cpu, a->tid, what, got, wanted);
+	wrong++;
+}
+
+static uint64_t word_at(uint64_t mark, uint64_t at)
+{
+	return mark | (at / 8 + 1);
+}
+
+static uint64_t nr_bad(struct bytes b, uint64_t mark, uint64_t begin)
+{
+	uint64_t bad = 0;
+
+	for (uint64_t i = 0; i < b.len; i++)
+		bad += b.p[i] != (uint8_t)(word_at(mark, begin + i) >> (begin + i) % 8 * 8);
+	return bad;
+}
+
+/* Where in the sequence the bytes begin: where a word is found, and what follows agrees. */
+static uint64_t begin_of(struct bytes b, uint64_t mark)
+{
+	struct bytes some = {b.p, b.len < 64 ? b.len : 64};
+
+	for (uint64_t at = 0; at < 8 && at + 8 <= b.len; at++) {
+		uint64_t word, nr, begin;
+
+		memcpy(&word, b.p + at, 8);
+		nr = word & 0xffffffffffff;
+		begin = 8 * (nr - 1) - at;
+		if (nr && 8 * (nr - 1) >= at && !nr_bad(some, mark, begin))
+			return begin;
+	}
+	return 0;
+}
+
+static struct place *place_of(const struct dump_area *a)
+{
+	for (size_t i = 0; i < nr_places; i++)
+		if (places[i].cpu == a->cpu && places[i].tid == a->tid &&
+		    !strcmp(places[i].channel, a->channel->name))
+			return &places[i];
+	if (nr_places == MAX_AREAS)
+		exit(2);
+	places[nr_places] = (struct place){.cpu = a->cpu, .tid = a->tid};
+	snprintf(places[nr_places].channel, sizeof(places[0].channel), "%s", a->channel->name);
+	return &places[nr_places++];
+}
+
+/* What was written since the dump before; in the first one given, what it says itself. */
+static uint64_t written_since(const struct dump_area *a, uint64_t end)
+{
+	size_t nr = nr_places;
+	struct place *p = place_of(a);
+	uint64_t since = end < p->end ? end : end - p->end;
+
+	if (nr < nr_places)
+		since = a->f.new_bytes;
+	p->end = end;
+	return since < a->f.area_bytes ? since : a->f.area_bytes;
+}
+
+static void check_area(const char *dump, struct reader *r, const struct dump_area *a)
+{
+	uint64_t mark = (uint64_t)(a->cpu + 1) << 48, begin, end, bad, since;
+	struct err err = ERR_INIT;
+	struct buf out = {0};
+	struct bytes b;
+
+	if (!a->channel) {
+		fprintf(stderr, "%s: an area of no channel\n", dump);
+		exit(1);
+	}
+	if (aux_load(r, a, UINT64_MAX, &out, &err)) {
+		fprintf(stderr, "%s: %s\n", dump, err.what);
+		wrong++;
+		return;
+	}
+	b = (struct bytes){out.p, out.len};
+	begin = begin_of(b, mark);
+	end = begin + b.len;
+	bad = nr_bad(b, mark, begin);
+	if (bad)
+		say(dump, a, "bytes that are not the sequence's", bad, 0);
+	if (b.len != a->f.bytes)
+		say(dump, a, "bytes", b.len, a->f.bytes);
+	if (b.len != (end < a->f.area_bytes ? end : a->f.area_bytes))
+		say(dump, a, "bytes of all that was written", b.len, end);
+	if (a->f.head != (a->f.flags & FMT_AUX_COUNTING ? end : end % a->f.area_bytes) &&
+	    a->f.head != end)
+		say(dump, a, "end of what is there", end, a->f.head);
+	since = written_since(a, end);
+	if (a->f.new_bytes != since)
+		say(dump, a, "bytes that are new", a->f.new_bytes, since);
+	printf("channel=%s cpu=%d tid=%d size=%" PRIu64 " bytes=%" PRIu64 " new=%" PRIu64
+	       " end=%" PRIu64 " head=%" PRIu64 " flags=%#x aux=%u stop=%" PRIu64 " copy=%" PRIu64
+	       " blackout=%" PRIu64 "\n",
+	       a->channel->name, a->cpu, a->tid, a->f.area_bytes, a->f.bytes, a->f.new_bytes, end,
+	       a->f.head, a->f.flags, a->f.nr_aux, a->f.stop_ns, a->f.copy_ns, a->f.blackout_ns);
+	buf_free(&out);
+}
+
+static void check_dump(const char *path)
+{
+	struct err err = ERR_INIT;
+	struct aux_list list;
+	struct reader *r;
+	struct meta *m;
+	int rc = reader_open(path, &r, &err);
+
+	if (!rc)
+		rc = meta_load(r, &m, &err);
+	if (!rc)
+		rc = aux_list_load(r, m, &list, &err);
+	if (rc) {
+		fprintf(stderr, "%s: %s\n", path, err.what);
+		exit(1);
+	}
+	for (size_t i = 0; i < list.nr; i++)
+		check_area(path, r, &list.v[i]);
+	aux_list_free(&list);
+	meta_free(m);
+	reader_close(r);
+}
+
+/* ---- tails ---- */
+
+static int tails(const char *pid)
+{
+	char path[64], line[512], mode[8];
+	uint64_t start, end, size, nr = 0, moved = 0;
+	struct perf_event_mmap_page page;
+	FILE *maps;
+	int mem;
+
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	maps = fopen(path, "r");
+	snprintf(path, sizeof(path), "/proc/%s/mem", pid);
+	mem = open(path, O_RDONLY);
+	if (!maps || mem < 0)
+		return 1;
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, mode) != 3 ||
+		    !strstr(line, "[perf_event]") || mode[1] == 'w')
+			continue;
+		size = end - start;
+		if (!(size & (size - 1))) /* an area has no such page before it */
+			continue;
+		if (pread(mem, &page, sizeof(page), (off_t)start) != sizeof(page))
+			return 1;
+		nr++;
+		moved += page.data_tail || page.aux_tail;
+	}
+	printf("rings=%" PRIu64 " moved=%" PRIu64 "\n", nr, moved);
+	fclose(maps);
+	close(mem);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "tails"))
+		return tails(argv[2]);
+	if (argc < 2) {
+		fprintf(stderr, "usage: tool_area DUMP..., or: tool_area tails PID\n");
+		return 2;
+	}
+	for (int i = 1; i < argc; i++)
+		check_dump(argv[i]);
+	return wrong != 0;
+}

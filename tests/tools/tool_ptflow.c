@@ -1,0 +1,153 @@
+/* LAYERS: view dump base */
+// SPDX-License-Identifier: MIT
+/*
+ * tool_ptflow TRACE LOG CODE [THREADS [SKIPPED]]: decodes what tool_pt step wrote, and compares
+ * each call, return, end and begin with the log. TRACE may have lost its end, or its first SKIPPED
+ * bytes: then all from the next PSB on must be there. Prints the decoder's speed on a CPU, and what
+ * is not as it was; exits with 1 for that.
+ */
+#include "tests/helpers/pt_code.h"
+#include "tests/helpers/pt_log.h"
+
+#include <err.h>
+#include <sys/stat.h>
+
+/* What can be known of a step only from packets behind it. */
+#define BEHIND 80
+/* From a PSB to the first step that can be known. */
+#define PSB_BYTES 100
+
+/* All steps; parts come newest first, and so they stand the other way round. */
+struct gathered {
+	struct ptflow_step *v;
+	size_t nr, cap;
+};
+
+static struct bytes map(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	struct bytes b;
+
+	if (fd < 0 || fstat(fd, &st))
+		err(2, "%s", path);
+	b.len = (size_t)st.st_size;
+	b.p = mmap(NULL, b.len, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (b.p == MAP_FAILED)
+		err(2, "%s", path);
+	close(fd);
+	return b;
+}
+
+static int gather(void *ctx, size_t part, const struct ptflow_steps *s)
+{
+	struct gathered *g = ctx;
+
+	if (g->nr + s->nr > g->cap) {
+		g->cap = 2 * (g->nr + s->nr);
+		g->v = reallocarray(g->v, g->cap, sizeof(*g->v));
+		assert(g->v);
+	}
+	for (size_t i = s->nr; i--;)
+		g->v[g->nr++] = s->v[i];
+	return 0;
+}
+
+/* Of all threads; others may be at work on this machine. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int drop(void *ctx, size_t part, const struct ptflow_steps *s)
+{
+	return 0;
+}
+
+/* How many differ, or are missing. */
+static size_t compare(const struct gathered *g, const struct pt_truth *t, size_t nr,
+		      struct bytes trace, size_t skipped)
+{
+	size_t first = skipped ? nr - g->nr : 0, nr_wrong = 0, from = 0;
+
+	if (g->nr > nr) {
+		printf("%zu steps, and there were %zu\n", g->nr, nr);
+		return g->nr - nr;
+	}
+	for (size_t i = 0; i < g->nr; i++) {
+		const struct ptflow_step *a = &g->v[g->nr - 1 - i];
+		const struct pt_truth *b = &t[first + i];
+
+		if ((int)a->kind == (int)b->kind && a->from == b->from && a->to == b->to)
+			continue;
+		if (!nr_wrong++)
+			printf("step %zu: %s %" PRIx64 " %" PRIx64 ", and it was %s %" PRIx64
+			       " %" PRIx64 "\n",
+			       first + i, pt_log_kinds[a->kind], a->from, a->to,
+			       pt_log_kinds[b->kind], b->from, b->to);
+	}
+	if (skipped) {
+		const uint8_t *psb =
+			memmem(trace.p, trace.len, "\2\x82\2\x82\2\x82\2\x82\2\x82", 10);
+
+		from = psb ? skipped + (size_t)(psb - trace.p) + PSB_BYTES : SIZE_MAX;
+	}
+	for (size_t i = 0; i < nr; i++)
+		if (t[i].offset >= from && t[i].offset + BEHIND <= skipped + trace.len &&
+		    (i < first || i >= first + g->nr) && !nr_wrong++)
+			printf("step %zu of %zu is missing: %zu to %zu are there\n", i, nr, first,
+			       first + g->nr - 1);
+	return nr_wrong;
+}
+
+int main(int argc, char **argv)
+{
+	struct ptflow_input in = {
+		.clock = {.mult = 1},
+		.mtc_freq = 3,
+		.nominal_ratio = PT_NOMINAL,
+		.crystal_eax = PT_CRYSTAL_EAX,
+		.crystal_ebx = PT_CRYSTAL_EBX,
+	};
+	unsigned int threads = argc > 4 ? (unsigned int)atoi(argv[4]) : 1;
+	struct gathered g = {0};
+	struct pt_truth *truth;
+	struct bytes code;
+	struct pt_memory *memory;
+	struct ptflow *f;
+	struct pt_log log;
+	size_t nr, nr_wrong = 0;
+	uint64_t ns;
+	FILE *file;
+
+	if (argc < 4)
+		errx(2, "TRACE LOG CODE [THREADS [SKIPPED]]");
+	in.bytes = map(argv[1]);
+	code = map(argv[3]);
+	file = fopen(argv[2], "re");
+	if (!file || !pt_log_read(file, &log))
+		errx(2, "%s: it is no log", argv[2]);
+	truth = pt_log_steps(file, &nr);
+	fclose(file);
+	memory = pt_code((const struct pt_page *)code.p, code.len / sizeof(struct pt_page));
+	in.source = pt_memory_source(memory);
+	if (ptflow_new(&in, &f, NULL))
+		errx(2, "%s: can't be decoded", argv[1]);
+	ns = cpu_ns();
+	if (ptflow_backwards(f, threads, nr ? gather : drop, &g, NULL))
+		errx(1, "%s: can't be decoded", argv[1]);
+	ns = cpu_ns() - ns;
+	if (nr)
+		nr_wrong =
+			compare(&g, truth, nr, in.bytes, argc > 5 ? strtoul(argv[5], NULL, 0) : 0);
+	printf("%zu bytes, %zu of %zu steps, %.3f s of CPU, %.1f MB/s, %zu wrong\n", in.bytes.len,
+	       g.nr, nr, (double)ns / 1e9, (double)in.bytes.len / (double)ns * 1e3, nr_wrong);
+	free(truth);
+	free(g.v);
+	ptflow_free(f);
+	pt_memory_free(memory);
+	return nr_wrong ? 1 : 0;
+}

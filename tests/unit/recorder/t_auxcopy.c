@@ -1,0 +1,325 @@
+/* LAYERS: recorder trigger kernel view dump base */
+// SPDX-License-Identifier: MIT
+/*
+ * How much of an AUX area was written, by heads that count on and by heads that are places, and
+ * what is copied of it, and where; the crew that copies. On memory that this test writes as
+ * hardware does.
+ */
+#include "recorder/capture/aux.h"
+#include "recorder/base/thread_pool.h"
+
+#include "dump/base/err.h"
+#include "dump/file/block.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SIZE (64u << 10)
+
+/* An area of `size` bytes of which the i-th ever written is value(i); never 0 where that counts. */
+struct fake {
+	struct aux aux;
+	uint8_t *live;
+	struct perf_event_mmap_page live_page, copy_page;
+	struct ring ring;
+	bool counts;
+	uint64_t written, before; /* in all; until the last stop */
+};
+
+static uint8_t value(uint64_t i)
+{
+	return (uint8_t)(1 + (i * 2654435761u >> 13) % 255);
+}
+
+static struct fake *fake_new(uint64_t size, bool counts)
+{
+	struct fake *f = test_calloc(1, sizeof(*f));
+
+	f->live = test_calloc(1, size);
+	f->aux = (struct aux){.live = f->live, .copy = test_calloc(1, size), .size = size};
+	f->aux.sums = test_calloc(size / 4096, sizeof(*f->aux.sums));
+	for (uint64_t i = 0; i < size / 4096; i++)
+		f->aux.sums[i] = block_hash(f->aux.copy, 4096, 0);
+	f->aux.records.page = &f->copy_page;
+	f->ring.page = &f->live_page;
+	f->counts = counts;
+	return f;
+}
+
+static void fake_free(struct fake *f)
+{
+	test_free(f->aux.sums);
+	test_free(f->aux.copy);
+	test_free(f->live);
+	test_free(f);
+}
+
+static void put(struct fake *f, uint64_t n)
+{
+	for (; n; n--, f->written++)
+		f->live[f->written % f->aux.size] = value(f->written);
+	f->live_page.aux_head = f->counts ? f->written : f->written % f->aux.size;
+}
+
+/* What the blocks, newest first, hold together, oldest first. */
+static struct buf all_blocks(const struct fake *f)
+{
+	struct buf b = {0};
+
+	for (size_t i = aux_nr_blocks(&f->aux); i-- > 0;) {
+		struct bytes piece[2];
+		int nr = aux_block(&f->aux, i, piece);
+
+		for (int k = 0; k < nr; k++)
+			assert_int_equal(buf_put(&b, piece[k].p, piece[k].len), 0);
+	}
+	return b;
+}
+
+/* Stops, copies, and goes on. */
+static void dump(struct fake *f)
+{
+	uint64_t size = f->aux.size, all = f->written < size ? f->written : size;
+	uint64_t since = f->written - f->before;
+	const struct fmt_window_aux *w = &f->aux.window;
+	struct buf b;
+
+	aux_stopped(&f->aux, &f->ring, 0);
+	aux_copy(&f->aux);
+	aux_started(&f->aux);
+	aux_measure(&f->aux);
+	assert_int_equal(w->bytes, all);
+	assert_int_equal(w->new_bytes, since < size ? since : size);
+	assert_true(w->written_bytes <= since);
+	if (since > size && since % size)
+		assert_true(w->flags & FMT_AUX_WRAPPED);
+	if (since <= size)
+		assert_false(w->flags & FMT_AUX_WRAPPED);
+	if (w->flags & FMT_AUX_COUNTING)
+		assert_int_equal(w->written_bytes, since);
+	assert_true(w->start_ns <= w->stop_ns && w->blackout_ns >= w->copy_ns);
+	b = all_blocks(f);
+	assert_int_equal(b.len, all);
+	for (uint64_t i = 0; i < all; i++)
+		assert_int_equal(b.p[i], value(f->written - all + i));
+	buf_free(&b);
+	f->before = f->written;
+}
+
+static void stages(bool counts)
+{
+	struct fake *f = fake_new(SIZE, counts);
+
+	dump(f); /* nothing at all */
+	put(f, 5003);
+	dump(f);
+	dump(f); /* nothing since */
+	put(f, SIZE - 5003);
+	dump(f); /* exactly full */
+	dump(f);
+	put(f, SIZE);
+	dump(f); /* exactly once around: the head is where it was */
+	put(f, 1);
+	dump(f);
+	put(f, SIZE - 1);
+	dump(f);
+	put(f, SIZE + 1);
+	dump(f);
+	put(f, 100 * (uint64_t)SIZE + 77);
+	dump(f);
+	put(f, 3 * (uint64_t)SIZE);
+	dump(f);
+	dump(f);
+	fake_free(f);
+}
+
+static void a_head_that_counts_tells_how_much_was_written(void **state)
+{
+	stages(true);
+}
+
+static void a_head_that_is_a_place_and_the_contents_tell_it_too(void **state)
+{
+	stages(false);
+}
+
+static void at_the_first_stop_it_may_have_gone_around_already(void **state)
+{
+	static const uint64_t firsts[] = {1, SIZE - 1, SIZE, SIZE + 1, 2 * SIZE, 9 * SIZE + 5};
+
+	for (size_t i = 0; i < 2 * sizeof(firsts) / sizeof(firsts[0]); i++) {
+		struct fake *f = fake_new(SIZE, i & 1);
+
+		put(f, firsts[i / 2]);
+		dump(f);
+		put(f, 10);
+		dump(f);
+		fake_free(f);
+	}
+}
+
+static void so_it_is_whatever_is_written_between_dumps(void **state)
+{
+	uint64_t seed = 1;
+
+	for (int i = 0; i < 40; i++) {
+		struct fake *f = fake_new(i % 4 ? SIZE : 4096, i & 1);
+
+		for (int k = 0; k < 20; k++) {
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			put(f, (seed >> 33) % (k % 3 ? f->aux.size : 3 * f->aux.size));
+			dump(f);
+		}
+		fake_free(f);
+	}
+}
+
+/* How much is new when the trace goes from `from` to `to`, and one byte there is another. */
+static uint64_t new_after(uint64_t from, uint64_t to, uint64_t changed)
+{
+	struct fake *f = fake_new(SIZE, false);
+	uint64_t n;
+
+	put(f, SIZE);
+	dump(f);
+	f->aux.start_head = from;
+	f->live[changed] ^= 1;
+	f->live_page.aux_head = to;
+	aux_stopped(&f->aux, &f->ring, 0);
+	aux_copy(&f->aux);
+	aux_measure(&f->aux);
+	assert_memory_equal(f->aux.copy, f->live, SIZE);
+	n = f->aux.window.new_bytes;
+	fake_free(f);
+	return n;
+}
+
+/* A trace may write nearly the same again. */
+static void one_byte_that_differs_is_enough(void **state)
+{
+	static const struct {
+		uint64_t from, to;
+	} ways[] = {{0, 100},	    {100, 100},	  {100, 50},	 {5000, 4000},	{4000, 5000},
+		    {60000, 60001}, {8192, 8192}, {4096, 12288}, {12288, 4096}, {100, 4000},
+		    {65535, 0},	    {1, 65535},	  {0, 65535},	 {30000, 40000}};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		uint64_t from = ways[i].from, to = ways[i].to, moved = (to - from) % SIZE;
+
+		for (uint64_t k = 0; k < SIZE; k += k % 4096 < 3 || k % 4096 > 4092 ? 1 : 331)
+			assert_int_equal(new_after(from, to, k),
+					 (k - from) % SIZE < moved ? moved : SIZE);
+	}
+}
+
+static void blocks_are_not_longer_than_the_format_wants(void **state)
+{
+	struct fake *f = fake_new(4 * FMT_AUX_BLOCK_BYTES, true);
+	struct bytes piece[2];
+
+	put(f, 2 * FMT_AUX_BLOCK_BYTES + 10);
+	dump(f);
+	assert_int_equal(aux_nr_blocks(&f->aux), 3);
+	assert_int_equal(aux_block(&f->aux, 2, piece), 1);
+	assert_int_equal(piece[0].len, 10);
+	put(f, 4 * FMT_AUX_BLOCK_BYTES);
+	dump(f);
+	assert_int_equal(aux_nr_blocks(&f->aux), 4);
+	fake_free(f);
+}
+
+/* The kernel goes on writing records while they are copied: what it may have overwritten is cut. */
+static void records_that_may_have_been_overwritten_are_cut(void **state)
+{
+	struct fake *f = fake_new(SIZE, true);
+	uint8_t *records = test_calloc(1, SIZE), *copy = test_calloc(1, SIZE);
+
+	f->ring.data = records;
+	f->ring.size = f->aux.records.size = SIZE;
+	f->aux.records.data = copy;
+	f->live_page.data_head = -1000ull;
+	aux_stopped(&f->aux, &f->ring, 0);
+	memset(records, 7, SIZE);
+	f->live_page.data_head -= 64;
+	aux_copy_records(&f->aux, &f->ring);
+	assert_int_equal(ring_head(&f->aux.records), -1000ull);
+	assert_memory_equal(copy, records, SIZE);
+	assert_in_range(f->aux.cut_bytes, 64, 8192);
+	f->live_page.data_head -= 2 * SIZE;
+	aux_copy_records(&f->aux, &f->ring);
+	assert_int_equal(f->aux.cut_bytes, SIZE);
+	test_free(records);
+	test_free(copy);
+	fake_free(f);
+}
+
+/* A file in memory is mapped as the kernel's is. */
+static void a_copy_has_a_place_in_the_tlb_beside_its_area(void **state)
+{
+	size_t before = 3 * (size_t)sysconf(_SC_PAGESIZE);
+
+	for (uint64_t size = 64u << 10; size <= 16u << 20; size *= 2) {
+		struct ring r = {.fd = memfd_create("area", MFD_CLOEXEC), .map_bytes = before};
+		struct aux a;
+
+		assert_int_equal(ftruncate(r.fd, (off_t)(before + size)), 0);
+		r.page = mmap(NULL, before, PROT_READ, MAP_SHARED, r.fd, 0);
+		assert_ptr_not_equal(r.page, MAP_FAILED);
+		assert_int_equal(aux_open(&a, &r, size), 0);
+		assert_int_equal(r.page->aux_offset, before);
+		assert_int_equal(r.page->aux_size, size);
+		assert_int_not_equal(((uintptr_t)a.live - (uintptr_t)a.copy) % (1u << 20), 0);
+		aux_close(&a);
+		munmap(r.page, before);
+		close(r.fd);
+	}
+}
+
+static void count(void *ctx, size_t job)
+{
+	__atomic_fetch_add((int *)ctx + job, 1, __ATOMIC_RELAXED);
+}
+
+static void a_crew_does_each_job_once(void **state)
+{
+	struct err err = ERR_INIT;
+	struct crew *c;
+	int done[50] = {0};
+
+	assert_int_equal(crew_new(4, &c, &err), 0);
+	for (size_t turn = 1; turn <= 200; turn++) {
+		size_t nr = 1 + turn % 50;
+
+		memset(done, 0, sizeof(done));
+		if (turn % 3)
+			crew_call(c);
+		crew_start(c, count, done, nr);
+		crew_wait(c);
+		for (size_t i = 0; i < 50; i++)
+			assert_int_equal(done[i], i < nr);
+	}
+	crew_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_head_that_counts_tells_how_much_was_written),
+		cmocka_unit_test(a_head_that_is_a_place_and_the_contents_tell_it_too),
+		cmocka_unit_test(at_the_first_stop_it_may_have_gone_around_already),
+		cmocka_unit_test(so_it_is_whatever_is_written_between_dumps),
+		cmocka_unit_test(one_byte_that_differs_is_enough),
+		cmocka_unit_test(blocks_are_not_longer_than_the_format_wants),
+		cmocka_unit_test(records_that_may_have_been_overwritten_are_cut),
+		cmocka_unit_test(a_copy_has_a_place_in_the_tlb_beside_its_area),
+		cmocka_unit_test(a_crew_does_each_job_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* LAYERS: recorder trigger kernel view dump base */
+// SPDX-License-Identifier: MIT
+/* The options that size rings: --memory and --size. What they come to has t_ringsize.c. */
+#include "tests/helpers/config_load.h"
+
+static void memory_is_a_size_or_a_part(void **state)
+{
+	struct config c;
+
+	loads(&c, "--memory 5%");
+	assert_int_equal(c.memory.percent, 5);
+	config_free(&c);
+	loads(&c, "--memory 256M");
+	assert_int_equal(c.memory.percent, 0);
+	assert_int_equal(c.memory.bytes, 256 << 20);
+	config_free(&c);
+	loads(&c, "--memory 0");
+	assert_int_equal(c.memory.percent, 0);
+	assert_int_equal(c.memory.bytes, 0);
+	config_free(&c);
+	refuses("--memory 51%", "no part of the memory", "from 1% to 50%");
+	refuses("--memory 0%", "no part of the memory", "from 1% to 50%");
+	refuses("--memory much", "is not a size", "256M");
+}
+
+static void a_size_is_of_one_channel(void **state)
+{
+	struct config_channel *v, *ch;
+	struct config c;
+	size_t nr;
+
+	loads(&c, "--preset default --size sched=1M --size cpu=4M --size sched=64M -m 8M");
+	assert_int_equal(config_channels(&c, &v, &nr, NULL), 0);
+	ch = named(v, nr, "sched"); /* the later of two, and it wins over -m */
+	assert_int_equal(ch->ring_bytes, 64 << 20);
+	assert_true(ch->ring_bytes_given);
+	assert_int_equal(named(v, nr, "cpu")->ring_bytes, 4 << 20);
+	assert_int_equal(named(v, nr, "life")->ring_bytes, 8 << 20);
+	config_channels_free(v, nr);
+	config_free(&c);
+	refuses("--size shed=64M", "there is no channel 'shed'", "cpu, sched, life");
+	refuses("--size 64M", "names no channel", "sched=64M");
+	refuses("--size sched=1", "out of range", "from 4K");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_is_a_size_or_a_part),
+		cmocka_unit_test(a_size_is_of_one_channel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+/* The recorder's end of the programs' socket; see app_socket.h. Read by src_program.c, src_stall.c
+ * and src_crash.c, each for its kind of message, whenever the recorder is awake. */
+#include "trigger/client/app_socket.h"
+
+#include "dump/base/bytes.h"
+#include "dump/base/err.h"
+#include "trigger/client/crash_wire.h"
+#include "trigger/kernel/clock.h"
+#include "trigger/client/ringback.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_PEERS    256
+#define MAX_MESSAGES 64
+#define MAX_GROUPS   1024
+#define MAX_CRASHES  64 /* that are remembered */
+#define MAX_AT_ONCE                                                                                \
+	256 /* from one peer, before the others get their turn: about all it can have sent */
+
+struct peer {
+	uint64_t id; /* 0: free */
+	int fd;
+	uint32_t pid, uid; /* of who connected, for messages without credentials */
+};
+
+struct taken {
+	uint32_t pid;
+	uint64_t ns;
+};
+
+struct tell {
+	int listen_fd, epoll_fd;
+	int64_t gid;
+	struct peer peers[MAX_PEERS];
+	uint64_t next_id;
+	struct tell_message *queue; /* the oldest first */
+	size_t nr;
+	struct taken crashes[MAX_CRASHES];
+	size_t nr_crashes; /* so far; the newest have overwritten the oldest */
+	uint64_t nr_dropped;
+};
+
+int tell_new(struct tell **out, struct err *err)
+{
+	struct tell *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->queue = calloc(MAX_MESSAGES, sizeof(*t->queue));
+	if (!t || !t->queue) {
+		free(t);
+		return err_set(err, -ENOMEM, "out of memory for what programs tell");
+	}
+	t->listen_fd = -1;
+	t->next_id = 1;
+	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (t->epoll_fd < 0) {
+		int rc = err_sys(err, -errno, "can't wait for what programs tell");
+
+		tell_free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+int tell_listen(struct tell *t, int listen_fd, int64_t gid, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	t->listen_fd = listen_fd;
+	t->gid = gid;
+	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev)
+		       ? err_sys(err, -errno, "can't wait for what programs tell")
+		       : 0;
+}
+
+static void drop_peer(struct peer *p)
+{
+	if (p->id)
+		close(p->fd);
+	*p = (struct peer){0};
+}
+
+void tell_free(struct tell *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		drop_peer(&t->peers[i]);
+	if (t->epoll_fd >= 0)
+		close(t->epoll_fd);
+	if (t->listen_fd >= 0)
+		close(t->listen_fd);
+	free(t->queue);
+	free(t);
+}
+
+int tell_fd(const struct tell *t)
+{
+	return t->epoll_fd;
+}
+
+uint64_t tell_nr_dropped(const struct tell *t)
+{
+	return t->nr_dropped;
+}
+
+/* ---- peers ---- */
+
+static struct peer *find(const struct tell *t, uint64_t id)
+{
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (t->peers[i].id == id)
+			return (struct peer *)&t->peers[i];
+	return NULL;
+}
+
+bool tell_alive(const struct tell *t, uint64_t id)
+{
+	return id && find(t, id);
+}
+
+static bool is_member(int fd, int64_t gid)
+{
+	gid_t groups[MAX_GROUPS];
+	socklen_t n = sizeof(groups);
+
+	if (gid < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n))
+		return false;
+	for (size_t i = 0; i < n / sizeof(groups[0]); i++)
+		if (groups[i] == (gid_t)gid)
+			return true;
+	return false;
+}
+
+static bool is_heard(const struct tell *t, int fd, const struct ucred *cred)
+{
+	return !cred->uid || cred->uid == geteuid() ||
+	       (t->gid >= 0 && cred->gid == (gid_t)t->gid) || is_member(fd, t->gid);
+}
+
+static void take_in(struct tell *t, int fd)
+{
+	struct peer *p = find(t, 0);
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+	const int on = 1;
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP};
+
+	if (!p || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) || !is_heard(t, fd, &cred) ||
+	    setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on))) {
+		t->nr_dropped++;
+		close(fd);
+		return;
+	}
+	*p = (struct peer){.id = t->next_id, .fd = fd, .pid = (uint32_t)cred.pid, .uid = cred.uid};
+	ev.data.u64 = p->id;
+	if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
+		drop_peer(p);
+		return;
+	}
+	t->next_id++;
+}
+
+static void accept_all(struct tell *t)
+{
+	int fd;
+
+	while ((fd = accept4(t->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		take_in(t, fd);
+}
+
+/* ---- messages ---- */
+
+static bool is_thread_of(uint32_t pid, uint32_t tid)
+{
+	return tid == pid || (tid && !syscall(SYS_tgkill, pid, tid, 0));
+}
+
+static bool parse(struct bytes b, struct tell_message *m)
+{
+	struct ringback_message raw;
+	uint64_t now = clock_ns();
+
+	if (!bytes_get(&b, &raw, sizeof(raw)) || raw.version != RINGBACK_VERSION_1 || !raw.kind)
+		return false;
+	m->kind = raw.kind;
+	m->nr = 1;
+	m->ns = raw.ns < now ? raw.ns : now;
+	m->said_tid = raw.tid;
+	m->tid = is_thread_of(m->pid, raw.tid) ? raw.tid : m->pid;
+	memcpy(m->text, raw.text, sizeof(m->text) - 1);
+	m->text[sizeof(m->text) - 1] = '\0';
+	m->nr_more = b.len;
+	memcpy(m->more, b.p, b.len);
+	return true;
+}
+
+/* Who sent it: a child that has the connection from its parent is not the parent. */
+static void set_sender(const struct peer *p, struct msghdr *msg, struct tell_message *m)
+{
+	struct ucred cred;
+
+	m->peer = p->id;
+	m->pid = p->pid;
+	m->uid = p->uid;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+			continue;
+		memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+		if (cred.pid)
+			m->pid = (uint32_t)cred.pid;
+		m->uid = cred.uid;
+	}
+}
+
+/* The same was said and not taken yet: it is counted there. */
+static bool is_repeated(struct tell *t, const struct tell_message *m)
+{
+	for (size_t i = t->nr; i-- > 0;) {
+		struct tell_message *q = &t->queue[i];
+
+		if (q->kind == m->kind && q->pid == m->pid && q->tid == m->tid && !q->nr_more &&
+		    !m->nr_more && !strcmp(q->text, m->text)) {
+			q->nr++;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* 1: one was put into the queue or dropped; 0: none there; -1: the peer is gone. */
+static int receive(struct tell *t, const struct peer *p)
+{
+	uint8_t bytes[TELL_MAX_BYTES];
+	union {
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {bytes, sizeof(bytes)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.room,
+			     .msg_controllen = sizeof(control.room)};
+	struct tell_message *m;
+	ssize_t n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return -1;
+	if (t->nr == MAX_MESSAGES) { /* of a kind that no rule wants, most likely */
+		t->nr_dropped += t->queue[0].nr;
+		memmove(t->queue, t->queue + 1, --t->nr * sizeof(*t->queue));
+	}
+	m = &t->queue[t->nr];
+	set_sender(p, &msg, m);
+	if (msg.msg_flags & MSG_TRUNC || !parse((struct bytes){bytes, (size_t)n}, m))
+		t->nr_dropped++;
+	else if (!is_repeated(t, m))
+		t->nr++;
+	return 1;
+}
+
+static void receive_some(struct tell *t, struct peer *p)
+{
+	int rc = 1;
+
+	for (int i = 0; i < MAX_AT_ONCE && rc > 0; i++)
+		rc = receive(t, p);
+	if (rc < 0)
+		drop_peer(p);
+}
+
+void tell_pump(struct tell *t)
+{
+	struct epoll_event ev[16];
+	int n = epoll_wait(t->epoll_fd, ev, 16, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct peer *p = ev[i].data.u64 ? find(t, ev[i].data.u64) : NULL;
+
+		if (!ev[i].data.u64)
+			accept_all(t);
+		else if (p)
+			receive_some(t, p);
+	}
+}
+
+bool tell_take(struct tell *t, uint32_t kind,
+	       bool (*wants)(void *ctx, const struct tell_message *m), void *ctx,
+	       struct tell_message *out)
+{
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct tell_message *m = &t->queue[i];
+
+		if (m->kind != kind || (wants && !wants(ctx, m)))
+			continue;
+		*out = *m;
+		if (kind == RINGBACK_CRASH)
+			t->crashes[t->nr_crashes++ % MAX_CRASHES] =
+				(struct taken){m->pid, clock_ns()};
+		memmove(&t->queue[i], &t->queue[i + 1], (--t->nr - i) * sizeof(*t->queue));
+		return true;
+	}
+	return false;
+}
+
+size_t tell_nr_taken(const struct tell *t, uint32_t pid, uint64_t since_ns)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < MAX_CRASHES; i++)
+		nr += t->crashes[i].pid == pid && t->crashes[i].ns >= since_ns;
+	return nr;
+}
+
+void tell_refuse(struct tell *t)
+{
+	struct crash_reply r = {.version = RINGBACK_VERSION_1, .kind = RINGBACK_CRASH};
+	size_t left = 0;
+
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct tell_message *m = &t->queue[i];
+
+		if (m->kind != RINGBACK_CRASH && m->kind != RINGBACK_CRASH_FRAMES) {
+			if (left != i)
+				t->queue[left] = *m;
+			left++;
+			continue;
+		}
+		r.tid = m->said_tid;
+		if (m->kind == RINGBACK_CRASH)
+			tell_reply(t, m->peer, &r, sizeof(r), -1);
+	}
+	t->nr = left;
+}
+
+int tell_reply(struct tell *t, uint64_t id, const void *bytes, size_t n, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec iov = {(void *)bytes, n};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct peer *p = id ? find(t, id) : NULL;
+	struct cmsghdr *c;
+
+	if (!p)
+		return -ENOTCONN;
+	if (fd >= 0) {
+		msg.msg_control = control.room;
+		msg.msg_controllen = sizeof(control.room);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(p->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libringback-crash.so: stays the first to get the signals that mean a fault. What the program
+ * installs for them, then or later, by sigaction() or signal(), is remembered as its action and
+ * shown to it as such; only when a signal is given back does the kernel have it. A signal that the
+ * program ignores is left alone.
+ */
+#include "trigger/client/crash_lib.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+
+#define VISIBLE __attribute__((visibility("default")))
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+/* One of the signals. `former` is written with all signals blocked and by one at a time; a handler
+ * that reads meanwhile gets the one before or the one after. */
+struct hook {
+	struct sigaction former[2];
+	unsigned at; /* which of them */
+	bool ours;   /* the kernel has our handler */
+	bool given;  /* back: for good */
+};
+
+static struct hook hooks[NSIG];
+static bool started;
+static bool lock;
+static void (*on_fault)(int, siginfo_t *, void *);
+static int (*next_sigaction)(int, const struct sigaction *, struct sigaction *);
+static void (*(*next_signal)(int, void (*)(int)))(int);
+
+static void look_up(void)
+{
+	if (!next_sigaction)
+		next_sigaction = (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(
+			RTLD_NEXT, "sigaction");
+	if (!next_signal)
+		next_signal = (void (*(*)(int, void (*)(int)))(int))dlsym(RTLD_NEXT, "signal");
+}
+
+int crash_hook_sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	if (!next_sigaction)
+		look_up();
+	if (next_sigaction)
+		return next_sigaction(sig, act, old);
+	errno = ENOSYS;
+	return -1;
+}
+
+static bool is_fault(int sig)
+{
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		if (faults[i] == sig)
+			return true;
+	return false;
+}
+
+/* ---- remembering ---- */
+
+static void take_lock(sigset_t *mask)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, mask);
+	while (__atomic_exchange_n(&lock, true, __ATOMIC_ACQUIRE))
+		;
+}
+
+static void drop_lock(const sigset_t *mask)
+{
+	__atomic_store_n(&lock, false, __ATOMIC_RELEASE);
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
+}
+
+static void remember(struct hook *h, const struct sigaction *act)
+{
+	unsigned next = !h->at;
+
+	h->former[next] = *act;
+	__atomic_store_n(&h->at, next, __ATOMIC_RELEASE);
+}
+
+static const struct sigaction *former(const struct hook *h)
+{
+	return &h->former[__atomic_load_n(&h->at, __ATOMIC_ACQUIRE)];
+}
+
+/* ---- installing ---- */
+
+/* Whether system calls go on after it is as the program said of its own. */
+static int install(int sig, const struct sigaction *act)
+{
+	struct sigaction a = {.sa_sigaction = on_fault,
+			      .sa_flags = SA_SIGINFO | SA_ONSTACK | (act->sa_flags & SA_RESTART)};
+
+	sigfillset(&a.sa_mask);
+	return crash_hook_sigaction(sig, &a, NULL);
+}
+
+static int change(int sig, const struct sigaction *act)
+{
+	struct hook *h = &hooks[sig];
+	bool ours = act->sa_handler != SIG_IGN;
+	int rc;
+
+	if (ours)
+		remember(h, act);
+	rc = ours ? install(sig, act) : crash_hook_sigaction(sig, act, NULL);
+	if (!rc)
+		h->ours = ours;
+	return rc;
+}
+
+/* With the lock held, so that what it says was and what is agree. */
+static int swap(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	struct hook *h = &hooks[sig];
+	struct sigaction was;
+	int rc = 0;
+
+	if (h->given)
+		return crash_hook_sigaction(sig, act, old);
+	if (h->ours)
+		was = *former(h);
+	else
+		rc = crash_hook_sigaction(sig, NULL, &was);
+	if (!rc && act)
+		rc = change(sig, act);
+	if (!rc && old)
+		*old = was;
+	return rc;
+}
+
+void crash_hook_start(void (*handler)(int, siginfo_t *, void *))
+{
+	struct sigaction now;
+
+	look_up();
+	on_fault = handler;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		if (!crash_hook_sigaction(faults[i], NULL, &now) && now.sa_handler != SIG_IGN)
+			change(faults[i], &now);
+	started = true;
+}
+
+void crash_hook_return(int sig, struct sigaction *out)
+{
+	struct hook *h = &hooks[sig];
+
+	*out = *former(h);
+	__atomic_store_n(&h->given, true, __ATOMIC_RELEASE);
+	crash_hook_sigaction(sig, out, NULL);
+}
+
+/* ---- what the program calls ---- */
+
+VISIBLE int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
+{
+	struct sigaction copy, was;
+	sigset_t mask;
+	int rc;
+
+	if (!started || !is_fault(sig))
+		return crash_hook_sigaction(sig, act, old);
+	if (act)
+		copy = *act; /* a bad pointer is not to be met with the lock held */
+	take_lock(&mask);
+	rc = swap(sig, act ? &copy : NULL, &was);
+	drop_lock(&mask);
+	if (!rc && old)
+		*old = was;
+	return rc;
+}
+
+VISIBLE void (*signal(int sig, void (*handler)(int)))(int)
+{
+	struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+
+	if (!next_signal)
+		look_up();
+	if (started && is_fault(sig))
+		return sigaction(sig, &act, &old) ? SIG_ERR : old.sa_handler;
+	return next_signal ? next_signal(sig, handler) : SIG_ERR;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* What workers tell of crashed processes; see held_cores.h. Bounded: few crashes at a time, so many
+ * messages in a go. */
+#include "trigger/crash/held_cores.h"
+
+#include "trigger/crash/crash_sample.h"
+#include "trigger/engine/evidence.h"
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_CRASHES 32
+#define MAX_PASS    4096
+/* Whoever crashed so long ago and was not heard of won't be: it may not be dumped. */
+#define FORGET_NS 2000000000ull
+
+struct crash {
+	pid_t pid; /* 0: free */
+	uint64_t since_ns;
+	struct evidence *e;
+	size_t kind;
+};
+
+/* How often what is told of an unknown process waits for its rule to have been asked. */
+#define EARLY_PASSES 8
+
+struct parked {
+	int fd;
+	bool gone;
+	unsigned nr_early;
+	uint32_t unknown_pid; /* no rule wants it */
+	struct crash crashes[MAX_CRASHES];
+	_Alignas(8) uint8_t message[sizeof(struct parked_message) + CRASH_SAMPLE_MAX];
+};
+
+int parked_new(int fd, struct parked **out)
+{
+	struct parked *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->fd = fd;
+	*out = p;
+	return 0;
+}
+
+static void forget(struct crash *c)
+{
+	evidence_complete(c->e);
+	evidence_put(c->e);
+	*c = (struct crash){0};
+}
+
+void parked_free(struct parked *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < MAX_CRASHES; i++)
+		if (p->crashes[i].pid)
+			forget(&p->crashes[i]);
+	close(p->fd);
+	free(p);
+}
+
+int parked_fd(const struct parked *p)
+{
+	return p->fd;
+}
+
+void parked_expect(struct parked *p, pid_t pid, struct evidence *e)
+{
+	uint64_t now = clock_ns();
+	struct crash *c = NULL;
+	size_t kind;
+
+	for (size_t i = 0; i < MAX_CRASHES; i++) {
+		if (p->crashes[i].pid && now - p->crashes[i].since_ns > FORGET_NS)
+			forget(&p->crashes[i]);
+		if (!p->crashes[i].pid && !c)
+			c = &p->crashes[i];
+		else if (p->crashes[i].pid == pid && p->crashes[i].e == e)
+			return;
+	}
+	if (p->unknown_pid == (uint32_t)pid)
+		p->unknown_pid = 0;
+	if (p->gone || !c || crash_sample_kind(e, &kind))
+		return;
+	*c = (struct crash){pid, now, evidence_get(e), kind};
+	evidence_expect(e);
+}
+
+static void take(struct parked *p, const struct parked_message *m, struct bytes rest)
+{
+	for (size_t i = 0; i < MAX_CRASHES; i++) {
+		struct crash *c = &p->crashes[i];
+
+		if (!c->pid || c->pid != (pid_t)m->pid)
+			continue;
+		c->since_ns = clock_ns();
+		if (m->kind == PARKED_THREAD && crash_sample_is_one(rest))
+			evidence_add(c->e, c->kind, m->cpu, rest);
+		else if (m->kind == PARKED_SAY)
+			evidence_say(c->e, "%.*s", (int)rest.len, (const char *)rest.p);
+		else if (m->kind == PARKED_END)
+			forget(c);
+	}
+}
+
+static bool is_expected(const struct parked *p, uint32_t pid)
+{
+	for (size_t i = 0; i < MAX_CRASHES; i++)
+		if (p->crashes[i].pid && p->crashes[i].pid == (pid_t)pid)
+			return true;
+	return false;
+}
+
+/* Its signal came before, but may not have been looked at: then it is by the next pass. */
+static bool is_early(struct parked *p)
+{
+	struct parked_message m;
+
+	if (recv(p->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) != sizeof(m) ||
+	    m.pid == p->unknown_pid || is_expected(p, m.pid)) {
+		p->nr_early = 0;
+		return false;
+	}
+	if (++p->nr_early < EARLY_PASSES)
+		return true;
+	p->nr_early = 0;
+	p->unknown_pid = m.pid;
+	return false;
+}
+
+bool parked_pump(struct parked *p)
+{
+	struct parked_message m;
+	ssize_t n = -1;
+
+	for (int i = 0; !p->gone && i < MAX_PASS; i++) {
+		if (is_early(p))
+			return true;
+		n = recv(p->fd, p->message, sizeof(p->message), MSG_DONTWAIT);
+		if (n <= 0)
+			break;
+		if ((size_t)n < sizeof(m))
+			continue;
+		memcpy(&m, p->message, sizeof(m));
+		if (m.pid == p->unknown_pid && m.kind == PARKED_END)
+			p->unknown_pid = 0;
+		take(p, &m, (struct bytes){p->message + sizeof(m), (size_t)n - sizeof(m)});
+	}
+	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
+		p->gone = true;
+	return !p->gone;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/* A rule, its source, its cooldown and its max=N/TIME; see armed_rule.h. Nothing here looks at a
+ * clock.
+ */
+#include "trigger/engine/armed_rule.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+static uint32_t window(const struct slot *s)
+{
+	return s->rule->max_hits > 0 ? (uint32_t)s->rule->max_hits : 1;
+}
+
+int slot_new_plain(const char *text, struct slot **out, struct err *err)
+{
+	struct slot *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	rc = rule_parse(text, &s->rule, err);
+	if (!rc) {
+		rc = quota_resize(&s->dumps, window(s));
+		if (rc)
+			err_set(err, -ENOMEM, "out of memory for a trigger");
+	}
+	if (rc)
+		slot_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static int no_such_source(const char *name, struct err *err)
+{
+	char list[560] = "";
+
+	for (size_t i = 0; source_table[i]; i++) {
+		size_t n = strlen(list);
+
+		snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+			 source_table[i]->syntax);
+	}
+	err_set(err, -EINVAL, "this build of ringback has no trigger source '%s'", name);
+	err_hint(err, "it has: %s", list);
+	return -EINVAL;
+}
+
+static int limit(struct slot *s, struct err *err)
+{
+	if (s->rule->max_hits >= 0)
+		return 0;
+	s->rule->max_hits = SLOT_MAX_DUMPS;
+	s->rule->max_period_ns = SLOT_MAX_DUMPS_NS;
+	return quota_resize(&s->dumps, SLOT_MAX_DUMPS)
+		       ? err_set(err, -ENOMEM, "out of memory for a trigger")
+		       : 0;
+}
+
+int slot_parse(const char *text, struct slot **out, struct err *err)
+{
+	struct slot *s;
+	int rc = slot_new_plain(text, &s, err);
+
+	if (rc)
+		return rc;
+	s->ops = source_find(s->rule->source);
+	if (!s->ops)
+		rc = no_such_source(s->rule->source, err);
+	else if (!s->ops->owners)
+		rc = limit(s, err);
+	if (!rc && !s->ops->stacks && s->rule->stack != RULE_STACK_DEFAULT)
+		rc = rule_err(text, 0, err, "%s takes no stack=", s->rule->source);
+	if (!rc && s->ops != &source_file && s->rule->pid_from)
+		rc = rule_err(text, s->rule->pid_from_at, err,
+			      "%s takes no pid-from=", s->rule->source);
+	if (rc)
+		slot_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+/* The file that PATH:SYMBOL and the like begin with: a path may have ':' in it. */
+static struct slot_file file_of(const struct slot *s)
+{
+	struct slot_file file = {0};
+	const char *arg = s->rule->arg;
+	struct stat st;
+
+	if (!s->ops->in_file || *arg != '/')
+		return file;
+	for (const char *end = strchr(arg, ':'); end && !file.ino; end = strchr(end + 1, ':')) {
+		char *path = strndup(arg, (size_t)(end - arg));
+
+		if (path && !stat(path, &st) && S_ISREG(st.st_mode))
+			file = (struct slot_file){st.st_dev, st.st_ino, st.st_mtim};
+		free(path);
+	}
+	return file;
+}
+
+bool slot_is_stale(const struct slot *s)
+{
+	struct slot_file now;
+
+	if (!s->source || !s->file.ino)
+		return false;
+	now = file_of(s);
+	return now.ino != s->file.ino || now.dev != s->file.dev ||
+	       now.mtime.tv_sec != s->file.mtime.tv_sec ||
+	       now.mtime.tv_nsec != s->file.mtime.tv_nsec;
+}
+
+int slot_open(struct slot *s, const struct source_env *env, struct err *err)
+{
+	struct slot_file file = file_of(s); /* before: what comes after shows as another */
+	int rc = s->ops->open(s->rule, env, &s->source, err);
+
+	if (rc)
+		return rc;
+	s->file = file;
+	s->why[0] = '\0';
+	return 0;
+}
+
+int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err)
+{
+	struct slot *s;
+	int rc = slot_parse(text, &s, err);
+
+	if (rc)
+		return rc;
+	rc = slot_open(s, env, err);
+	if (rc)
+		slot_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void slot_disarm(struct slot *s)
+{
+	if (s->ops)
+		s->ops->close(s->source);
+	s->source = NULL;
+	s->released = false;
+}
+
+/* Where in the rule's text it is wrong is for who types it. */
+static const char *without_place(const char *what)
+{
+	static const char place[] = "trigger rule, column ";
+	const char *rest = strncmp(what, place, sizeof(place) - 1) ? NULL : strstr(what, ": ");
+
+	return rest ? rest + 2 : what;
+}
+
+void slot_say(struct slot *s, const char *how, const struct err *why)
+{
+	const char *text = why ? without_place(why->what) : "";
+	size_t n = strlen(how);
+
+	snprintf(s->why, sizeof(s->why), "%s", how);
+	if (n < sizeof(s->why))
+		str_safe(s->why + n, sizeof(s->why) - n, text, strlen(text));
+}
+
+void slot_off(struct slot *s, int rc, const struct err *why)
+{
+	slot_disarm(s);
+	s->is_over = rc == -ESRCH;
+	slot_say(s, "", why);
+}
+
+void slot_free(struct slot *s)
+{
+	if (!s)
+		return;
+	slot_disarm(s);
+	rule_free(s->rule);
+	quota_fini(&s->dumps);
+	free(s);
+}
+
+int slot_watch(struct slot *s, int epoll_fd, struct err *err)
+{
+	uint32_t events = EPOLLIN;
+	int fd = s->source ? s->ops->fd(s->source, &events) : -1;
+	struct epoll_event ev = {.events = events, .data.ptr = s};
+
+	if (fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return err_sys(err, -errno, "can't wait for trigger '%s'", s->rule->name);
+	return 0;
+}
+
+void slot_unwatch(const struct slot *s, int epoll_fd)
+{
+	uint32_t events = 0;
+
+	if (s->source)
+		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->ops->fd(s->source, &events), NULL);
+}
+
+void slot_add_signals(const struct slot *s, sigset_t *set)
+{
+	if (s->source && s->ops->signals)
+		s->ops->signals(s->source, set);
+}
+
+static bool overlap(const struct slot *a, const struct slot *b)
+{
+	sigset_t of_a, of_b, both;
+
+	sigemptyset(&of_a);
+	sigemptyset(&of_b);
+	slot_add_signals(a, &of_a);
+	slot_add_signals(b, &of_b);
+	sigandset(&both, &of_a, &of_b);
+	return !sigisemptyset(&both);
+}
+
+int slot_clash(const struct slot *s, const struct slot *other, struct err *err)
+{
+	if (!strcmp(s->rule->name, other->rule->name)) {
+		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
+			other->rule->text, s->rule->text);
+		if (strstr(s->rule->text, "name="))
+			err_hint(err, "give one another name=NAME");
+		else
+			err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
+		return -EEXIST;
+	}
+	if (overlap(s, other)) {
+		err_set(err, -EEXIST, "%s: trigger '%s' waits for that signal already",
+			s->rule->text, other->rule->name);
+		err_hint(err,
+			 other->always
+				 ? "SIGUSR2 always triggers and needs no rule; take signal:USR1"
+				 : "take another signal, such as RTMIN+1");
+		return -EEXIST;
+	}
+	return 0;
+}
+
+bool slot_is_storm(struct slot *s, const struct sighting *what, uint64_t now)
+{
+	struct pace *p = &s->pace;
+
+	if (now - p->window_ns >= PACE_WINDOW_NS)
+		*p = (struct pace){.window_ns = now};
+	memcpy(p->comm, what->comm, sizeof(p->comm));
+	p->stack_hash = what->stack_hash;
+	return ++p->nr > PACE_MAX;
+}
+
+void slot_dumped(struct slot *s, uint64_t ns)
+{
+	quota_note(&s->dumps, ns);
+}
+
+void slot_inherit(struct slot *s, const struct slot *old)
+{
+	const struct quota *q = &old->dumps;
+	uint64_t n = q->nr < q->max ? q->nr : q->max;
+
+	for (uint64_t i = q->nr - n; i < q->nr; i++)
+		quota_note(&s->dumps, q->times[i % q->max]);
+	s->nr_hits += old->nr_hits;
+	s->nr_held += old->nr_held;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+uint64_t slot_blocked_until(const struct slot *s, uint64_t last_dump_ns, int64_t cooldown_ns)
+{
+	uint64_t until = 0;
+
+	if (s->always)
+		return 0;
+	if (s->rule->cooldown_ns >= 0) {
+		cooldown_ns = s->rule->cooldown_ns;
+		last_dump_ns = quota_last(&s->dumps);
+	}
+	if (last_dump_ns && cooldown_ns > 0)
+		until = last_dump_ns + (uint64_t)cooldown_ns;
+	if (s->rule->max_hits > 0)
+		until = later(until, quota_until(&s->dumps, s->rule->max_period_ns));
+	return until;
+}

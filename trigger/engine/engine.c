@@ -1,0 +1,685 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All rules, and what to do about each hit; called by the recorder's loop. See engine.h for the
+ * states. Their transitions are asserted; an illegal call is our mistake. Time comes in with the
+ * hits, so the engine can be tested without a clock.
+ */
+#include "trigger/engine/engine.h"
+
+#include "dump/base/err.h"
+#include "trigger/engine/merged_hits.h"
+#include "trigger/kernel/clock.h"
+#include "trigger/engine/repeats.h"
+#include "trigger/engine/sigmask.h"
+#include "trigger/engine/armed_rules.h"
+#include "trigger/client/app_socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MANUAL, EXIT, SIGUSR2_RULE, NR_BUILTIN };
+
+struct engine {
+	struct engine_options opt;
+	int epoll_fd;
+	int rest_fd;	  /* a timer: some slot has rested enough, or may stop traces again */
+	uint64_t wake_ns; /* when it comes; 0: not set */
+	struct slot *builtin[NR_BUILTIN];
+	struct slots added;
+	struct sigmask mask;
+
+	enum engine_state state;
+	/* In POST and DUMPING: */
+	struct slot *cause_slot;
+	bool cause_retired; /* a reload took cause_slot off the list: freed when the dump is done */
+	struct engine_cause cause;
+	uint64_t due_ns;
+
+	size_t turn;	       /* whose it is in engine_poll() */
+	uint64_t last_dump_ns; /* committed; 0: none yet */
+	struct repeats *repeats;
+	struct hits open;   /* not in any dump yet */
+	struct hits sealed; /* in the dump being written; if it fails they are open again */
+	struct engine_totals totals;
+};
+
+static void set_options(struct engine *e, const struct engine_options *opt)
+{
+	e->opt.post_ns = opt->post_ns > 0 ? opt->post_ns : 0;
+	e->opt.cooldown_ns = opt->cooldown_ns > 0 ? opt->cooldown_ns : 0;
+	e->opt.env = opt->env;
+}
+
+size_t engine_nr_rules(const struct engine *e)
+{
+	return NR_BUILTIN + e->added.nr;
+}
+
+static struct slot *slot_at(const struct engine *e, size_t i)
+{
+	return i < NR_BUILTIN ? e->builtin[i] : e->added.v[i - NR_BUILTIN];
+}
+
+/* ---- signals ---- */
+
+static void sync_signals(struct engine *e)
+{
+	sigset_t want;
+
+	sigemptyset(&want);
+	for (size_t i = 0; i < engine_nr_rules(e); i++)
+		slot_add_signals(slot_at(e, i), &want);
+	sigmask_sync(&e->mask, &want);
+}
+
+/* ---- the list of rules ---- */
+
+static struct slots_env slots_env(const struct engine *e)
+{
+	return (struct slots_env){
+		e->opt.env, e->epoll_fd, {(struct slot **)e->builtin, NR_BUILTIN}};
+}
+
+static int add_builtin(struct engine *e, struct err *err)
+{
+	char *name;
+	int rc = slot_new_plain("manual", &e->builtin[MANUAL], err);
+
+	if (!rc)
+		rc = slot_new_plain("exit", &e->builtin[EXIT], err);
+	if (!rc)
+		rc = slot_new("signal:USR2", NULL, &e->builtin[SIGUSR2_RULE], err);
+	if (!rc)
+		rc = slot_watch(e->builtin[SIGUSR2_RULE], e->epoll_fd, err);
+	if (rc)
+		return rc;
+	name = strdup("SIGUSR2");
+	if (!name)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	free(e->builtin[SIGUSR2_RULE]->rule->name);
+	e->builtin[SIGUSR2_RULE]->rule->name = name;
+	e->builtin[EXIT]->rule->post_ns = 0;
+	for (size_t i = 0; i < NR_BUILTIN; i++)
+		e->builtin[i]->always = true;
+	return 0;
+}
+
+/* Whatever programs tell, the sources are asked. */
+static int watch_tell(struct engine *e, bool on, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
+
+	if (!e->opt.env || !e->opt.env->tell)
+		return 0;
+	if (!epoll_ctl(e->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, tell_fd(e->opt.env->tell),
+		       &ev) ||
+	    errno == EEXIST || errno == ENOENT)
+		return 0;
+	return err_sys(err, -errno, "can't wait for what programs tell");
+}
+
+static int open_rest_timer(struct engine *e, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
+
+	e->rest_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (e->rest_fd < 0 || epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->rest_fd, &ev))
+		return err_sys(err, -errno, "a timer for the triggers");
+	return 0;
+}
+
+int engine_new(const struct engine_options *opt, struct engine **out, struct err *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int rc;
+
+	if (!e)
+		return err_set(err, -ENOMEM, "out of memory for the triggers");
+	sigmask_init(&e->mask);
+	set_options(e, opt);
+	e->rest_fd = -1;
+	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	rc = e->epoll_fd < 0 ? err_sys(err, -errno, "epoll_create1 for the triggers")
+			     : repeats_new(&e->repeats);
+	if (rc == -ENOMEM)
+		err_set(err, rc, "out of memory for the triggers");
+	if (!rc)
+		rc = open_rest_timer(e, err);
+	if (!rc)
+		rc = watch_tell(e, true, err);
+	if (!rc)
+		rc = add_builtin(e, err);
+	if (rc) {
+		engine_free(e);
+		return rc;
+	}
+	sync_signals(e);
+	*out = e;
+	return 0;
+}
+
+void engine_free(struct engine *e)
+{
+	sigset_t none;
+
+	if (!e)
+		return;
+	sigemptyset(&none);
+	slots_free(&e->added, NULL, e->epoll_fd);
+	sigmask_sync(&e->mask, &none);
+	for (size_t i = 0; i < NR_BUILTIN; i++) {
+		if (e->builtin[i])
+			slot_unwatch(e->builtin[i], e->epoll_fd);
+		slot_free(e->builtin[i]);
+	}
+	if (e->cause_retired)
+		slot_free(e->cause_slot);
+	sighting_fini(&e->cause.what);
+	repeats_free(e->repeats);
+	if (e->rest_fd >= 0)
+		close(e->rest_fd);
+	if (e->epoll_fd >= 0)
+		close(e->epoll_fd);
+	free(e);
+}
+
+int engine_add(struct engine *e, const char *text, struct err *err)
+{
+	const struct slots_env with = slots_env(e);
+	int rc = slots_add(&e->added, text, &with, err);
+
+	if (!rc)
+		sync_signals(e);
+	return rc;
+}
+
+/* A rule that was changed keeps what it has counted; one that a dump is being made for outlives the
+ * list. */
+static void replace_list(struct engine *e, struct slots *next)
+{
+	for (size_t i = 0; i < e->added.nr; i++) {
+		struct slot *old = e->added.v[i];
+
+		if (slots_have(next, old))
+			continue;
+		for (size_t j = 0; j < next->nr; j++)
+			if (!strcmp(next->v[j]->rule->name, old->rule->name))
+				slot_inherit(next->v[j], old);
+		slot_unwatch(old, e->epoll_fd);
+		slot_disarm(old);
+		if (old == e->cause_slot)
+			e->cause_retired = true;
+		else
+			slot_free(old);
+	}
+	free(e->added.v);
+	e->added = *next;
+}
+
+int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
+		  size_t nr, struct err *err)
+{
+	struct slots_env with = slots_env(e);
+	struct slots next = {0};
+	int rc;
+
+	with.env = opt->env;
+	rc = slots_renew(&e->added, rules, nr, &with, &next, err);
+	if (rc)
+		return rc;
+	replace_list(e, &next);
+	set_options(e, opt);
+	sync_signals(e);
+	return 0;
+}
+
+void engine_woken(struct engine *e, const struct epoll_event *ev)
+{
+	struct slot *s = ev->data.ptr;
+	uint64_t n;
+
+	if (ev->data.ptr == e) {
+		while (read(e->rest_fd, &n, sizeof(n)) < 0 && errno == EINTR)
+			;
+		e->wake_ns = 0;
+		return;
+	}
+	if (s->source && s->ops->woken)
+		s->ops->woken(s->source, ev->events);
+}
+
+bool engine_wait(struct engine *e, int ms)
+{
+	struct epoll_event ev[16];
+	int n = epoll_wait(e->epoll_fd, ev, 16, ms);
+
+	for (int i = 0; i < n; i++)
+		engine_woken(e, &ev[i]);
+	return n > 0;
+}
+
+/* Its signals stay blocked: the next one must not kill the recorder. */
+static void disarm(struct engine *e, struct slot *s, int rc, const struct err *err)
+{
+	slot_unwatch(s, e->epoll_fd);
+	slot_off(s, rc, err);
+}
+
+void engine_command_ended(struct engine *e, int status)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, i);
+
+		if (s->source && s->ops->command_ended)
+			s->ops->command_ended(s->source, status);
+	}
+}
+
+int engine_cpu(struct engine *e, int cpu, bool online, struct err *err)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, i);
+		int rc;
+
+		if (!s->source || !s->ops->cpu)
+			continue;
+		rc = s->ops->cpu(s->source, cpu, online, err);
+		if (rc) {
+			err_prefix(err, "trigger '%s' on CPU %d", s->rule->name, cpu);
+			disarm(e, s, rc, err);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+int engine_fd(const struct engine *e)
+{
+	return e->epoll_fd;
+}
+
+const struct rule *engine_builtin(const struct engine *e, const char *name)
+{
+	for (size_t i = 0; i < NR_BUILTIN; i++)
+		if (!strcmp(e->builtin[i]->rule->name, name))
+			return e->builtin[i]->rule;
+	return NULL;
+}
+
+/* ---- hits ---- */
+
+/* ---- storms ---- */
+
+/* No hit of it could get a dump of its own now. */
+static bool is_blocked(const struct engine *e, const struct slot *s, uint64_t now)
+{
+	return !s->always && (e->state != ENGINE_ARMED ||
+			      now < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+}
+
+/* One without a descriptor of its own is woken for by what programs tell. */
+static void watch_again(struct engine *e, struct slot *s, bool on)
+{
+	uint32_t events;
+
+	if (s->ops->fd(s->source, &events) < 0)
+		watch_tell(e, on, NULL);
+	else if (on)
+		slot_watch(s, e->epoll_fd, NULL);
+	else
+		slot_unwatch(s, e->epoll_fd);
+}
+
+/* The earliest that was asked for. */
+static void wake_at(struct engine *e, uint64_t ns)
+{
+	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
+					    .tv_nsec = (long)(ns % 1000000000)}};
+
+	if (e->wake_ns && e->wake_ns <= ns)
+		return;
+	e->wake_ns = ns;
+	timerfd_settime(e->rest_fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void rest(struct engine *e, struct slot *s, uint64_t now)
+{
+	watch_again(e, s, false);
+	s->pace.rest_ns = now + PACE_REST_NS;
+	wake_at(e, s->pace.rest_ns);
+}
+
+/* ---- traces that hits stop ---- */
+
+/* The first hit that gets no dump may be one of thousands. */
+static void release(struct engine *e, struct slot *s, uint64_t now)
+{
+	if (s->released || !s->source || !s->ops->brake || !is_blocked(e, s, now))
+		return;
+	s->ops->brake(s->source, false);
+	s->released = true;
+	if (e->state == ENGINE_ARMED)
+		wake_at(e, slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+}
+
+static void hold_again(struct engine *e, uint64_t now)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, i);
+
+		if (!s->released || e->state != ENGINE_ARMED)
+			continue;
+		if (is_blocked(e, s, now)) {
+			wake_at(e, slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+			continue;
+		}
+		s->released = false;
+		if (s->source)
+			s->ops->brake(s->source, true);
+	}
+}
+
+/* True: it rests on, or what came meanwhile was only counted, into `what`. */
+static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct sighting *what)
+{
+	uint64_t nr;
+
+	if (now < s->pace.rest_ns) {
+		wake_at(e, s->pace.rest_ns);
+		return true;
+	}
+	s->pace.rest_ns = 0;
+	/* Before it is asked: perf descriptors say to the set that they are ready once only. */
+	watch_again(e, s, true);
+	if (!is_blocked(e, s, now) || !s->ops->skip)
+		return false;
+	nr = s->ops->skip(s->source);
+	what->nr_hits = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
+	memcpy(what->comm, s->pace.comm, sizeof(what->comm));
+	what->stack_hash = s->pace.stack_hash;
+	if (nr * (PACE_WINDOW_NS / PACE_REST_NS) > PACE_MAX)
+		rest(e, s, now);
+	return true;
+}
+
+/* Asks one source: as engine_poll(). */
+static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *what,
+	       struct err *err)
+{
+	int rc;
+
+	memset(what, 0, sizeof(*what));
+	if (s->pace.rest_ns && is_resting(e, s, now, what)) {
+		what->ns = now;
+		return what->nr_hits > 0;
+	}
+	rc = s->ops->ready(s->source, what, err);
+	if (rc < 0) {
+		sighting_fini(what);
+		disarm(e, s, rc, err);
+	}
+	if (rc <= 0)
+		return rc;
+	if (!what->ns)
+		what->ns = clock_ns();
+	if (slot_is_storm(s, what, now) && is_blocked(e, s, now))
+		rest(e, s, now);
+	return 1;
+}
+
+/* What nobody wanted is not waited with: but one that rests may want it. */
+static void refuse_rest(struct engine *e)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++)
+		if (slot_at(e, i)->pace.rest_ns)
+			return;
+	tell_refuse(e->opt.env->tell);
+}
+
+int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
+{
+	uint64_t now = clock_ns();
+
+	if (e->opt.env && e->opt.env->tell)
+		tell_pump(e->opt.env->tell);
+	hold_again(e, now);
+	for (size_t i = 0; i < engine_nr_rules(e); i++) {
+		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
+		int rc = s->source ? ask(e, s, now, what, err) : 0;
+
+		*rule = s->rule;
+		if (rc)
+			return rc;
+	}
+	if (e->opt.env && e->opt.env->tell)
+		refuse_rest(e);
+	return 0;
+}
+
+static struct slot *slot_of(const struct engine *e, const struct rule *rule)
+{
+	for (size_t i = 0; i < engine_nr_rules(e); i++)
+		if (slot_at(e, i)->rule == rule)
+			return slot_at(e, i);
+	assert(!"a rule of this engine");
+	return NULL;
+}
+
+static bool is_held(const struct engine *e, const struct slot *s, const struct repeat *repeat,
+		    uint64_t ns, unsigned fill_percent)
+{
+	if (s->always)
+		return false;
+	return ns < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
+	       ns < repeat_blocked_until(repeat, s->rule) ||
+	       (int64_t)fill_percent < s->rule->min_fill_percent || rule_is_unlucky(s->rule);
+}
+
+static enum verdict accept_hit(struct engine *e, struct slot *s, const struct repeat *repeat,
+			       const struct sighting *what)
+{
+	int64_t post = s->rule->post_ns >= 0 ? s->rule->post_ns : e->opt.post_ns;
+
+	e->cause_slot = s;
+	e->cause = (struct engine_cause){.rule = s->rule,
+					 .what = sighting_share(what),
+					 .post_ns = post,
+					 .signature = repeat->id};
+	e->due_ns = what->ns + (uint64_t)post;
+	e->state = post ? ENGINE_POST : ENGINE_DUMPING;
+	return post ? VERDICT_POST : VERDICT_DUMP;
+}
+
+bool engine_will_hold(const struct engine *e, const struct rule *rule)
+{
+	const struct slot *s = slot_of((struct engine *)e, rule);
+
+	assert(e->state == ENGINE_DUMPING);
+	if (s->always)
+		return false;
+	if (rule->cooldown_ns >= 0)
+		return rule->cooldown_ns && s == e->cause_slot;
+	return e->opt.cooldown_ns > 0;
+}
+
+enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
+			unsigned fill_percent)
+{
+	struct slot *s = slot_of(e, rule);
+	const struct repeat *repeat = repeats_note(e->repeats, rule, what);
+	uint64_t nr = hits_of(what);
+
+	assert(what->ns);
+	s->nr_hits += nr;
+	e->totals.nr_hits += nr;
+	if (e->state != ENGINE_ARMED) {
+		e->totals.nr_merged += nr;
+		hits_note(&e->open, rule, what);
+		release(e, s, what->ns);
+		return VERDICT_MERGED;
+	}
+	if (is_held(e, s, repeat, what->ns, fill_percent)) {
+		s->nr_held += nr;
+		e->totals.nr_held += nr;
+		hits_note(&e->open, rule, what);
+		release(e, s, what->ns);
+		return VERDICT_HELD;
+	}
+	return accept_hit(e, s, repeat, what);
+}
+
+void engine_answered(struct engine *e, const struct rule *rule)
+{
+	struct slot *s = slot_of(e, rule);
+
+	if (s->source && s->ops->answered)
+		s->ops->answered(s->source);
+}
+
+/* ---- states ---- */
+
+enum engine_state engine_state(const struct engine *e)
+{
+	return e->state;
+}
+
+uint64_t engine_due_ns(const struct engine *e)
+{
+	assert(e->state == ENGINE_POST);
+	return e->due_ns;
+}
+
+void engine_due(struct engine *e)
+{
+	assert(e->state == ENGINE_POST);
+	e->state = ENGINE_DUMPING;
+}
+
+const struct engine_cause *engine_cause(const struct engine *e)
+{
+	assert(e->state != ENGINE_ARMED);
+	return &e->cause;
+}
+
+size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max)
+{
+	size_t n = e->open.nr < max ? e->open.nr : max;
+
+	assert(e->state == ENGINE_DUMPING && !e->sealed.nr);
+	memcpy(out, e->open.v, n * sizeof(*out));
+	e->sealed = e->open;
+	e->open.nr = 0;
+	return n;
+}
+
+/* After a reload the rule that was dumped for may have a successor of its name. */
+static struct slot *dumped_slot(const struct engine *e)
+{
+	if (!e->cause_retired)
+		return e->cause_slot;
+	for (size_t i = 0; i < e->added.nr; i++)
+		if (!strcmp(e->added.v[i]->rule->name, e->cause.rule->name))
+			return e->added.v[i];
+	return NULL;
+}
+
+static void note_committed(struct engine *e, uint64_t now)
+{
+	struct repeat *repeat = repeats_find(e->repeats, e->cause.signature);
+	struct slot *s = dumped_slot(e);
+
+	if (s)
+		slot_dumped(s, now);
+	if (repeat)
+		repeat_kept(repeat, e->cause.rule, now);
+	e->last_dump_ns = now;
+	e->totals.nr_dumps++;
+}
+
+/* Nothing of what the dump was to answer is answered. */
+static void reopen_hits(struct engine *e)
+{
+	for (size_t i = 0; i < e->sealed.nr; i++)
+		hits_add(&e->open, &e->sealed.v[i]);
+	hits_note(&e->open, e->cause.rule, &e->cause.what);
+}
+
+void engine_done(struct engine *e, uint64_t now, bool committed)
+{
+	assert(e->state == ENGINE_DUMPING);
+	if (committed)
+		note_committed(e, now);
+	else
+		reopen_hits(e);
+	e->sealed.nr = 0;
+	sighting_fini(&e->cause.what);
+	if (e->cause_retired)
+		slot_free(e->cause_slot);
+	e->cause_slot = NULL;
+	e->cause_retired = false;
+	e->state = ENGINE_ARMED;
+	hold_again(e, now);
+}
+
+/* ---- for status ---- */
+
+void engine_totals(const struct engine *e, struct engine_totals *out)
+{
+	*out = e->totals;
+}
+
+uint64_t engine_nr_open(const struct engine *e)
+{
+	return hits_sum(&e->open);
+}
+
+const struct repeats *engine_repeats(const struct engine *e)
+{
+	return e->repeats;
+}
+
+const struct repeat *engine_cause_repeat(const struct engine *e)
+{
+	return repeats_find(e->repeats, e->cause.signature);
+}
+
+void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out)
+{
+	const struct slot *s = slot_at(e, i);
+
+	*out = (struct engine_rule_info){
+		.name = s->rule->name,
+		.text = s->rule->text,
+		.nr_hits = s->nr_hits,
+		.nr_held = s->nr_held,
+		.blocked_until_ns = slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns),
+		.armed = s->source || !s->ops,
+		.why = s->why,
+	};
+	if (!*s->why && s->source && s->ops->trouble &&
+	    !s->ops->trouble(s->source, out->trouble, sizeof(out->trouble)))
+		out->trouble[0] = '\0';
+}
+
+const struct rule *engine_rule(const struct engine *e, size_t i)
+{
+	return slot_at(e, i)->rule;
+}
+
+bool engine_rule_plan(const struct engine *e, size_t i, struct source_plan *out)
+{
+	const struct slot *s = slot_at(e, i);
+
+	*out = (struct source_plan){0};
+	if (!s->source || !s->ops->plan)
+		return false;
+	s->ops->plan(s->source, out);
+	return true;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Hits that got no dump of their own, by the name of their rule; bounded, what exceeds it is
+ * counted under "other". Only engine.c uses it. */
+#pragma once
+
+#include "trigger/engine/engine.h"
+
+struct hits {
+	struct engine_merged v[ENGINE_MERGED_MAX];
+	size_t nr;
+};
+
+void hits_add(struct hits *h, const struct engine_merged *add);
+void hits_note(struct hits *h, const struct rule *rule, const struct sighting *what);
+uint64_t hits_sum(const struct hits *h);
+/* How many hits one sighting stands for. */
+uint64_t hits_of(const struct sighting *what);

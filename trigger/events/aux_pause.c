@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All traces, all brakes, and an event for each pair of them; see aux_pause.h. One that can't be
+ * opened is left out: the recorder stops that trace when it has woken, as it does without.
+ */
+#include "trigger/events/aux_pause.h"
+
+#include "trigger/kernel/event.h"
+#include "trigger/engine/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+struct trace {
+	int cpu, fd, notes_fd;
+};
+
+struct member {
+	int fd;
+	int trace_fd; /* whose group it is in */
+};
+
+struct brake {
+	struct brakes *of;
+	const struct event *event;
+	bool off;
+	struct member *v;
+	size_t nr;
+};
+
+struct brakes {
+	struct trace *traces;
+	size_t nr_traces;
+	struct brake **v;
+	size_t nr;
+	bool changed;
+};
+
+int brakes_new(struct brakes **out)
+{
+	struct brakes *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	*out = b;
+	return 0;
+}
+
+void brakes_free(struct brakes *b)
+{
+	if (!b)
+		return;
+	free(b->traces);
+	free(b->v);
+	free(b);
+}
+
+size_t brakes_nr_traces(const struct brakes *b)
+{
+	return b->nr_traces;
+}
+
+bool brakes_changed(const struct brakes *b)
+{
+	return b->changed;
+}
+
+void brakes_settled(struct brakes *b)
+{
+	b->changed = false;
+}
+
+/* ---- one brake on one trace ---- */
+
+static void set_attr(struct perf_event_attr *a, const struct event *e)
+{
+	*a = e->attr;
+	a->size = sizeof(*a);
+	a->sample_type = EVENT_NOTE_SAMPLE;
+	a->write_backward = 1;
+	a->use_clockid = 1;
+	a->clockid = CLOCK_MONOTONIC;
+	a->disabled = 1;
+	a->watermark = 1;
+	a->wakeup_watermark = UINT32_MAX;
+	event_set_aux_action(a, EVENT_AUX_PAUSE);
+}
+
+static int open_member(const struct brake *k, const struct trace *t)
+{
+	struct perf_event_attr a;
+	int fd;
+
+	set_attr(&a, k->event);
+	fd = event_open(&a, -1, t->cpu, t->fd, 0);
+	if (fd < 0)
+		return fd;
+	if ((k->event->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, k->event->filter)) ||
+	    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, t->notes_fd)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	if (!k->off)
+		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	return fd;
+}
+
+static int join(struct brake *k, const struct trace *t)
+{
+	struct member *v = reallocarray(k->v, k->nr + 1, sizeof(*v));
+	int fd;
+
+	if (!v)
+		return -ENOMEM;
+	k->v = v;
+	fd = open_member(k, t);
+	if (fd >= 0) {
+		v[k->nr++] = (struct member){fd, t->fd};
+		k->of->changed = true;
+	}
+	return 0;
+}
+
+static void leave(struct brake *k, int trace_fd)
+{
+	for (size_t i = k->nr; i-- > 0;) {
+		if (k->v[i].trace_fd != trace_fd)
+			continue;
+		close(k->v[i].fd);
+		k->v[i] = k->v[--k->nr];
+	}
+}
+
+/* ---- traces ---- */
+
+int brakes_add_trace(struct brakes *b, int cpu, int trace_fd, int notes_fd)
+{
+	struct trace *t = reallocarray(b->traces, b->nr_traces + 1, sizeof(*t));
+	int rc = 0;
+
+	if (!t)
+		return -ENOMEM;
+	b->traces = t;
+	t[b->nr_traces++] = (struct trace){cpu, trace_fd, notes_fd};
+	for (size_t i = 0; i < b->nr && !rc; i++)
+		rc = join(b->v[i], &t[b->nr_traces - 1]);
+	return rc;
+}
+
+void brakes_drop_trace(struct brakes *b, int trace_fd)
+{
+	for (size_t i = 0; i < b->nr; i++)
+		leave(b->v[i], trace_fd);
+	for (size_t i = b->nr_traces; i-- > 0;)
+		if (b->traces[i].fd == trace_fd)
+			b->traces[i] = b->traces[--b->nr_traces];
+}
+
+/* ---- rules ---- */
+
+const char *brake_unfit(const struct rule *r, const struct source_env *env)
+{
+	int64_t post = r->post_ns >= 0 ? r->post_ns : env ? env->post_ns : 0;
+
+	if (post > 0)
+		return "what comes after a hit is wanted, too (post=)";
+	if (r->probability < 1)
+		return "most hits get no dump (probability=)";
+	return NULL;
+}
+
+bool brake_can(const struct event *e)
+{
+	return (e->kind == EVENT_TRACEPOINT || e->kind == EVENT_UPROBE) && !e->attr.freq &&
+	       e->attr.sample_period == 1;
+}
+
+int brake_new(struct brakes *b, const struct event *e, struct brake **out)
+{
+	struct brake *k = calloc(1, sizeof(*k)),
+		     **v = reallocarray(b->v, b->nr + 1, sizeof(struct brake *));
+	int rc = k && v ? 0 : -ENOMEM;
+
+	if (v)
+		b->v = v;
+	if (rc) {
+		free(k);
+		return rc;
+	}
+	k->of = b;
+	k->event = e;
+	v[b->nr++] = k;
+	for (size_t i = 0; i < b->nr_traces && !rc; i++)
+		rc = join(k, &b->traces[i]);
+	if (rc)
+		brake_free(k);
+	else
+		*out = k;
+	return rc;
+}
+
+void brake_free(struct brake *k)
+{
+	struct brakes *b;
+
+	if (!k)
+		return;
+	b = k->of;
+	while (k->nr)
+		close(k->v[--k->nr].fd);
+	for (size_t i = b->nr; i-- > 0;)
+		if (b->v[i] == k)
+			b->v[i] = b->v[--b->nr];
+	free(k->v);
+	free(k);
+}
+
+void brake_set(struct brake *k, bool on)
+{
+	if (!k || k->off == !on)
+		return;
+	k->off = !on;
+	k->of->changed |= on && k->nr;
+	for (size_t i = 0; i < k->nr; i++)
+		ioctl(k->v[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+size_t brake_nr(const struct brake *k)
+{
+	return k ? k->nr : 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Several events that one rule waits for, each with a tap of its own, and what they carried as
+ * "key=value" lines: a tracepoint's fields by its format in tracefs, a probe's arguments by the
+ * calling convention. The whole of the sources that are met by an event as such, but for their
+ * rules: what stands in their source_ops.
+ */
+#pragma once
+
+#include "trigger/events/wakeup_ring.h"
+
+struct err;
+struct sighting;
+struct source;
+struct source_env;
+struct tpfields;
+
+#define TAPS_MAX 16
+
+struct taps_options {
+	uint64_t sample_type; /* as in struct tap_options, besides what stack= says */
+	const struct rule *rule;
+	/* Says what a tracepoint carried in the place of its fields, one by one; NULL: those. */
+	void (*about)(const struct tpfields *tp, struct bytes raw, struct sighting *what);
+};
+
+/* Takes the events over, also on failure. */
+int taps_open(struct event_list *events, const struct taps_options *o, const struct source_env *env,
+	      struct source **out, struct err *err);
+void taps_close(struct source *t); /* NULL allowed */
+
+/* As in source_ops; call taps_ready() until it returns 0. */
+int taps_fd(const struct source *t, uint32_t *events);
+
+/* The next hit, and with it those of the same event, thread and stack that follow it at once. */
+int taps_ready(struct source *t, struct sighting *what, struct err *err);
+
+uint64_t taps_skip(struct source *t);
+int taps_cpu(struct source *t, int cpu, bool online, struct err *err);
+void taps_brake(struct source *t, bool on);
+/* As source_plan.brakes. */
+bool taps_brakes(const struct source *t);
+
+const struct event_list *taps_events(const struct source *t);
+/* "a ring of 64 KiB for each of 4 CPUs and 2 events" */
+void taps_plan(const struct source *t, char *out, size_t n);

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Source "rate:EVENT>N/TIME": an event comes more often than that, on all CPUs together. Nobody
+ * looks while it is rare: each CPU's event has a sampling period, and only its overflow wakes.
+ *
+ *	         a CPU counted T/CPUs              all less than half of that in the window
+ *	IDLE ──────────────────────────▶ MEASURING ─────────────────────────────────────────▶ IDLE
+ *	                                  │      ▲
+ *	                                  └──────┘ more, or not yet back from a hit: one more window
+ *
+ * T is what the threshold allows in a window, which is TIME or, when that is shorter, a second. If
+ * all CPUs together count T in a window, one of them counts at least T/CPUs in it and so wakes. A
+ * wake-up says nothing by itself, as the others may have counted nothing: it begins a window, at
+ * whose end the counters of all CPUs are read. Meanwhile overflows wake nobody. So of a rate that
+ * begins and stays the hit comes at the latest after two windows, and a rate below the threshold
+ * wakes at most once a window.
+ */
+#include "trigger/engine/source.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "trigger/engine/evidence.h"
+#include "trigger/kernel/settings.h"
+#include "trigger/sources/threshold.h"
+#include "trigger/engine/rule_check.h"
+#include "trigger/events/wakeup_ring.h"
+#include "trigger/sources/poll_timer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define MAX_WINDOW_NS (3600 * TICK_NS)
+/* Of the overflows in a window so many go into the dump. */
+#define MAX_KEPT 64
+
+struct source {
+	struct event_list events;
+	struct tap *tap;
+	struct tick tick;
+	int epoll_fd; /* the timer; while idle the tap, too */
+	struct level level;
+	char per[24];	    /* "s", "5s" as written */
+	double per_ns;	    /* of the threshold */
+	uint64_t window_ns; /* that is measured */
+	double period;
+	bool measuring;
+	uint64_t began_ns, count; /* of the window */
+};
+
+/* ---- opening ---- */
+
+static int check(const struct rule *r, struct source *s, struct err *err)
+{
+	int64_t per_ns = 0;
+	char amount[64];
+	uint64_t n;
+	int rc = need_arg(r, "an event", "rate:page-faults>100000/s", err);
+
+	if (!rc)
+		rc = need_op(r, ">", "rate:page-faults>100000/s", err);
+	if (!rc)
+		rc = need_no_call(r, err);
+	if (!rc)
+		rc = need_per(r, amount, sizeof(amount), &per_ns, err);
+	if (rc)
+		return rc;
+	if (str_u64(amount, &n, NULL) || n > INT64_MAX / 2)
+		return rule_err(r->text, r->threshold_at, err,
+				"expected a whole number before '/', as in 100000/s, found '%s'",
+				amount);
+	if (per_ns > (int64_t)MAX_WINDOW_NS)
+		return rule_err(r->text, r->threshold_at, err, "an hour is the longest time");
+	snprintf(s->per, sizeof(s->per), "%s", strchr(r->threshold, '/') + 1);
+	s->per_ns = (double)per_ns;
+	s->window_ns = per_ns < (int64_t)TICK_NS ? TICK_NS : (uint64_t)per_ns;
+	level_init(&s->level, r, (double)n, 0);
+	return 0;
+}
+
+/* The period is ours to choose. */
+static int parse_event(const struct rule *r, const struct source_env *env, struct source *s,
+		       struct err *err)
+{
+	int rc;
+
+	if (strstr(r->arg, "period=") || strstr(r->arg, "freq="))
+		return rule_err(r->text, r->arg_at, err,
+				"rate: counts every event: leave out period= and freq=");
+	rc = event_parse(r->arg, env ? env->caps : NULL, &s->events, err);
+	if (rc)
+		return rc;
+	if (s->events.nr != 1)
+		return rule_err(r->text, r->arg_at, err,
+				"%zu events are meant; a rate is of one: make a rule for each",
+				s->events.nr);
+	if (s->events.v[0]->has_aux ||
+	    (s->events.v[0]->kind == EVENT_SOFTWARE && s->events.v[0]->attr.freq))
+		return rule_err(r->text, r->arg_at, err,
+				"%s is a clock or a trace, not something that is counted; for CPU "
+				"time there are cpu:PID and load",
+				s->events.v[0]->name);
+	return 0;
+}
+
+static int open_tap(const struct rule *r, struct source *s, const struct source_env *env,
+		    struct err *err)
+{
+	struct event *e = s->events.v[0];
+	double in_window = s->level.threshold * (double)s->window_ns / s->per_ns;
+	struct tap_options o = {.event = e, .sample_type = PERF_SAMPLE_IP};
+
+	s->period = in_window / setting_cpus_online();
+	if (s->period < 1)
+		s->period = 1;
+	tap_set_stack(&o, r);
+	e->attr.freq = 0;
+	e->attr.sample_period = (uint64_t)s->period;
+	return tap_open(&o, env, &s->tap, err);
+}
+
+static int wait_for(const struct source *s, int fd, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev)
+		       ? err_sys(err, -errno, "can't wait for %s", s->events.v[0]->name)
+		       : 0;
+}
+
+static void rate_close(struct source *s)
+{
+	if (!s)
+		return;
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	tick_close(&s->tick);
+	tap_close(s->tap);
+	event_list_free(&s->events);
+	free(s);
+}
+
+static int rate_open(const struct rule *r, const struct source_env *env, struct source **out,
+		     struct err *err)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	s->tick.fd = s->epoll_fd = -1;
+	rc = check(r, s, err);
+	if (!rc)
+		rc = parse_event(r, env, s, err);
+	if (!rc)
+		rc = open_tap(r, s, env, err);
+	if (!rc)
+		rc = tick_open(&s->tick, err);
+	if (!rc && (s->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+		rc = err_sys(err, -errno, "epoll_create1 for a trigger");
+	if (!rc)
+		rc = wait_for(s, s->tick.fd, err);
+	if (!rc)
+		rc = wait_for(s, tap_fd(s->tap), err);
+	if (rc)
+		rate_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static int rate_fd(const struct source *s, uint32_t *events)
+{
+	return s->epoll_fd;
+}
+
+/* ---- measuring ---- */
+
+static void begin_window(struct source *s, uint64_t now)
+{
+	s->began_ns = now;
+	s->count = tap_count(s->tap);
+}
+
+/* An overflow: from now on the clock says when to look. */
+static void measure(struct source *s, uint64_t now)
+{
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, tap_fd(s->tap), NULL);
+	s->measuring = true;
+	begin_window(s, now);
+	tick_at(&s->tick, now + s->window_ns);
+}
+
+/* What overflowed since the rings were last looked at is of the past. */
+static int idle(struct source *s, struct err *err)
+{
+	int rc;
+
+	s->measuring = false;
+	tick_at(&s->tick, UINT64_MAX);
+	rc = wait_for(s, tap_fd(s->tap), err);
+	tap_skip(s->tap);
+	return rc;
+}
+
+/* The next window ends at a whole second, as those of all rules that look do. */
+static void next_window(struct source *s, uint64_t now)
+{
+	uint64_t end = now + s->window_ns;
+
+	tap_skip(s->tap);
+	s->began_ns = now;
+	tick_at(&s->tick, (end + TICK_NS - 1) / TICK_NS * TICK_NS);
+}
+
+/* Who it was, as far as the overflows of the window tell; the last is the one that is named. */
+static void add_who(struct source *s, struct sighting *what, struct err *err)
+{
+	struct tap_sample sample;
+	struct evidence *all = NULL;
+
+	for (int n = 0; n < MAX_KEPT && tap_next(s->tap, &sample, err) == 1; n++) {
+		what->stack_hash = 0;
+		memset(what->comm, 0, sizeof(what->comm));
+		tap_sighting(s->tap, &sample, what);
+		if (!all) {
+			all = evidence_get(what->evidence);
+			continue;
+		}
+		evidence_add(all, 0, sample.cpu, sample.rec);
+	}
+	if (all) {
+		evidence_put(what->evidence);
+		what->evidence = all;
+	}
+	tap_skip(s->tap);
+}
+
+static void tell(struct source *s, double value, uint64_t now, struct sighting *what,
+		 struct err *err)
+{
+	add_who(s, what, err);
+	what->ns = now;
+	what->nr_hits = 1;
+	what->began_ns = s->level.for_ns ? s->level.began_ns : 0;
+	sighting_add(what, "event=%s", s->events.v[0]->name);
+	sighting_add(what, "value=%.0f/%s", value, s->per);
+	sighting_add(what, "threshold=%.0f/%s", s->level.threshold, s->per);
+}
+
+/* It would overflow again before two windows have passed: the clock wakes less often. */
+static bool is_near(const struct source *s, double value)
+{
+	return value * (double)s->window_ns / s->per_ns > s->period / 2;
+}
+
+static int rate_ready(struct source *s, struct sighting *what, struct err *err)
+{
+	uint64_t now = tick_now(), count;
+	struct tap_sample sample;
+	double value;
+	bool hit;
+	int rc;
+
+	if (!s->measuring) {
+		rc = tap_next(s->tap, &sample, err);
+		if (rc == 1)
+			measure(s, now);
+		return rc < 0 ? rc : 0;
+	}
+	if (!tick_is_due(&s->tick, now))
+		return 0;
+	count = tap_count(s->tap);
+	now = tick_now();
+	value = (double)(count - s->count) * s->per_ns / (double)(now - s->began_ns);
+	s->count = count;
+	hit = level_feed(&s->level, value, now);
+	if (hit)
+		tell(s, value, now, what, err);
+	if (s->level.state != LEVEL_ARMED || is_near(s, value)) {
+		next_window(s, now);
+		return hit;
+	}
+	rc = idle(s, err);
+	return rc ? rc : hit;
+}
+
+static int rate_cpu(struct source *s, int cpu, bool online, struct err *err)
+{
+	return tap_cpu(s->tap, cpu, online, err);
+}
+
+static void rate_plan(const struct source *s, struct source_plan *out)
+{
+	char window[32];
+
+	snprintf(out->watches, sizeof(out->watches),
+		 "%s, counted on all CPUs; it wakes when one CPU has counted %.0f",
+		 s->events.v[0]->name, s->period);
+	snprintf(out->costs, sizeof(out->costs),
+		 "no wake-up while it is rare; near the threshold one each %s",
+		 str_fmt_time(window, sizeof(window), (int64_t)s->window_ns));
+}
+
+const struct source_ops source_rate = {
+	.name = "rate",
+	.stacks = true,
+	.syntax = "rate:EVENT>N/TIME",
+	.help = "an event comes more often than that, on all CPUs together",
+	.example = "rate:page-faults>100000/s",
+	.open = rate_open,
+	.fd = rate_fd,
+	.ready = rate_ready,
+	.cpu = rate_cpu,
+	.plan = rate_plan,
+	.close = rate_close,
+};

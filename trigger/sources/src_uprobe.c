@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sources "uprobe:PATH:SYMBOL" and "uretprobe:PATH:SYMBOL": a function of a program or library is
+ * called, or returns. In any process, also those that start later; nothing is changed in the file.
+ */
+#include "trigger/engine/source.h"
+
+#include "dump/base/err.h"
+#include "trigger/engine/rule_check.h"
+#include "trigger/events/event_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check(const struct rule *r, struct err *err)
+{
+	char example[64];
+	int rc;
+
+	snprintf(example, sizeof(example), "%s:/bin/bash:readline", r->source);
+	rc = need_arg(r, "a file, ':' and a function", example, err);
+	if (!rc && r->op != RULE_OP_NONE)
+		rc = rule_err(r->text, r->op_at, err,
+			      "%s: takes no comparison; for how long a call takes there is "
+			      "latency:PATH:SYMBOL>10ms",
+			      r->source);
+	if (!rc)
+		rc = need_moment(r, "a call", err);
+	return rc ? rc : need_no_call(r, err);
+}
+
+static int parse(const struct rule *r, const struct source_env *env, struct event_list *list,
+		 struct err *err)
+{
+	char *text;
+	int rc = check(r, err);
+
+	if (rc)
+		return rc;
+	if (asprintf(&text, "%s:%s", r->source, r->arg) < 0)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	rc = event_parse(text, env ? env->caps : NULL, list, err);
+	free(text);
+	return rc;
+}
+
+static int uprobe_open(const struct rule *r, const struct source_env *env, struct source **out,
+		       struct err *err)
+{
+	const struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER,
+				       .rule = r};
+	struct event_list list = {0};
+	int rc = parse(r, env, &list, err);
+
+	return rc ? rc : taps_open(&list, &o, env, out, err);
+}
+
+static void uprobe_plan(const struct source *s, struct source_plan *out)
+{
+	const struct event *e = taps_events(s)->v[0];
+	char rings[96];
+
+	snprintf(out->watches, sizeof(out->watches), "a %.*s on %s, in all processes",
+		 (int)strcspn(e->name, ":"), e->name, e->target);
+	taps_plan(s, rings, sizeof(rings));
+	out->brakes = taps_brakes(s);
+	snprintf(out->costs, sizeof(out->costs),
+		 "%s; nothing until the function is called, which takes the caller a trap into the "
+		 "kernel each time",
+		 rings);
+}
+
+const struct source_ops source_uprobe = {
+	.name = "uprobe",
+	.stacks = true,
+	.syntax = "uprobe:PATH:SYMBOL[+OFF]",
+	.help = "a function of a program or library is called",
+	.example = "uprobe:/bin/bash:readline",
+	.in_file = true,
+	.open = uprobe_open,
+	.fd = taps_fd,
+	.ready = taps_ready,
+	.skip = taps_skip,
+	.brake = taps_brake,
+	.cpu = taps_cpu,
+	.plan = uprobe_plan,
+	.close = taps_close,
+};
+
+const struct source_ops source_uretprobe = {
+	.name = "uretprobe",
+	.stacks = true,
+	.syntax = "uretprobe:PATH:SYMBOL",
+	.help = "a function of a program or library returns",
+	.example = "uretprobe:/bin/bash:readline",
+	.in_file = true,
+	.open = uprobe_open,
+	.fd = taps_fd,
+	.ready = taps_ready,
+	.skip = taps_skip,
+	.brake = taps_brake,
+	.cpu = taps_cpu,
+	.plan = uprobe_plan,
+	.close = taps_close,
+};

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Source "watch:PATH:SYMBOL": a function is executed or a variable written, seen by hardware
+ * breakpoints, of which a CPU has few (four on x86-64). Nothing is written into the program.
+ *
+ * A breakpoint is at an address of a process, so each process that has the file mapped gets its
+ * own, with all of its threads; those that it forks inherit it. Looked for at the start, in /proc;
+ * a program that is started later is told by a tap on sched:sched_process_exec, whose filter lets
+ * only programs of that name through.
+ */
+#include "trigger/engine/source.h"
+
+#include "dump/base/err.h"
+#include "dump/base/str.h"
+#include "trigger/engine/rule_check.h"
+#include "trigger/events/wakeup_ring.h"
+#include "trigger/sources/threads.h"
+#include "trigger/sources/watch_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define MAX_WATCHED 64
+#define RING_BYTES  8192
+
+struct watched {
+	pid_t pid;
+	uint64_t addr;
+	struct event event;
+	struct tap *tap;
+	uint64_t value; /* when last looked at */
+	bool has_value;
+};
+
+struct source {
+	struct watch_place place;
+	const struct rule *rule;
+	const struct source_env *env;
+	char *name; /* of the event */
+	struct watched *v[MAX_WATCHED];
+	size_t nr;
+	int epoll_fd;
+	struct event_list exec_event;
+	struct tap *exec; /* NULL: one process only */
+	uint64_t nr_unwatched;
+	char why[200]; /* the last of these was not watched */
+};
+
+/* ---- processes ---- */
+
+static void unwatch(struct source *s, size_t i)
+{
+	struct watched *w = s->v[i];
+
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, tap_fd(w->tap), NULL);
+	tap_close(w->tap);
+	free(w);
+	s->v[i] = s->v[--s->nr];
+}
+
+static int wait_for(const struct source *s, int fd, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev)
+		       ? err_sys(err, -errno, "can't wait for %s", s->name)
+		       : 0;
+}
+
+static int open_tap(const struct source *s, struct watched *w, struct err *err)
+{
+	struct tap_options o = {
+		.event = &w->event,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
+		.ring_bytes = RING_BYTES,
+		.inherit = true,
+	};
+	pid_t *tids;
+	int rc;
+
+	tap_set_stack(&o, s->rule);
+	o.ring_bytes += 2ull * o.stack_bytes; /* a ring for each process */
+	rc = threads_list(w->pid, &tids, &o.nr_tids, err);
+
+	if (rc)
+		return rc;
+	o.tids = tids;
+	rc = tap_open(&o, s->env, &w->tap, err);
+	if (rc == -EINVAL && w->event.attr.remove_on_exec) {
+		/* Linux before 5.13: it stays when the process starts another program. */
+		w->event.attr.remove_on_exec = 0;
+		rc = tap_open(&o, s->env, &w->tap, err);
+	}
+	free(tids);
+	return rc;
+}
+
+/* Puts breakpoints into all threads of a process at that address. */
+static int watch_process(struct source *s, pid_t pid, uint64_t addr, struct err *err)
+{
+	const struct caps *caps = s->env ? s->env->caps : NULL;
+	struct watched *w;
+	int rc;
+
+	if (s->nr == MAX_WATCHED)
+		return err_set(err, -ENOSPC, "%d processes have it, and more are not watched",
+			       MAX_WATCHED);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	w->pid = pid;
+	w->addr = addr;
+	w->event = (struct event){.kind = EVENT_PMU, .name = s->name};
+	watch_place_attr(&s->place, addr, &w->event.attr);
+	w->event.attr.remove_on_exec = 1;
+	w->event.attr.exclude_kernel = caps && !caps->kernel_samples;
+	w->has_value = watch_place_read(&s->place, pid, addr, &w->value);
+	rc = open_tap(s, w, err);
+	if (!rc) {
+		rc = wait_for(s, tap_fd(w->tap), err);
+		if (rc)
+			tap_close(w->tap);
+	}
+	if (rc)
+		free(w);
+	else
+		s->v[s->nr++] = w;
+	return rc;
+}
+
+static void note_unwatched(struct source *s, const struct err *err)
+{
+	s->nr_unwatched++;
+	snprintf(s->why, sizeof(s->why), "%.199s", err->what);
+}
+
+/* A program was started. One that has ended already is none of our business. */
+static void look_at(struct source *s, pid_t pid)
+{
+	struct err err = ERR_INIT;
+	uint64_t addr;
+	int rc;
+
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->v[i]->pid == pid && !tap_ended(s->v[i]->tap))
+			return;
+	if (!watch_place_in(&s->place, pid, &addr))
+		return;
+	rc = watch_process(s, pid, addr, &err);
+	if (rc && rc != -ESRCH)
+		note_unwatched(s, &err);
+}
+
+/* All that have the file mapped now. The first failure counts when none can be watched. */
+static int look_at_all(struct source *s, struct err *err)
+{
+	const struct dirent *e;
+	DIR *proc = opendir("/proc");
+	int first = 0;
+
+	if (!proc)
+		return err_sys(err, -errno, "can't read /proc");
+	while ((e = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		struct err why = ERR_INIT;
+		uint64_t addr;
+		int rc;
+
+		if (pid <= 0 || pid == getpid() || !watch_place_in(&s->place, pid, &addr))
+			continue;
+		rc = watch_process(s, pid, addr, &why);
+		if (!rc || rc == -ESRCH)
+			continue;
+		note_unwatched(s, &why);
+		if (!first) {
+			first = rc;
+			if (err)
+				*err = why;
+		}
+	}
+	closedir(proc);
+	return s->nr ? 0 : first;
+}
+
+/* ---- programs that are started ---- */
+
+/* "filename ~ "*NAME"", for the name as given and the one that links lead to. */
+static int exec_filter(const struct source *s, char *out, size_t n, struct err *err)
+{
+	const char *real = strrchr(s->place.path, '/') + 1, *given = strrchr(s->place.given, '/');
+
+	given = given ? given + 1 : s->place.given;
+	if (strpbrk(real, "\"\\*?[]") || strpbrk(given, "\"\\*?[]"))
+		return err_set(err, -EINVAL, "the kernel can't be asked for a program named %s",
+			       real);
+	if (strcmp(real, given) != 0)
+		snprintf(out, n,
+			 "sched:sched_process_exec[filename ~ \"*%s\" || filename ~ \"*%s\"]", real,
+			 given);
+	else
+		snprintf(out, n, "sched:sched_process_exec[filename ~ \"*%s\"]", real);
+	return 0;
+}
+
+static int watch_execs(struct source *s, struct err *err)
+{
+	struct tap_options o = {.ring_bytes = RING_BYTES};
+	char text[2 * NAME_MAX + 100];
+	int rc = exec_filter(s, text, sizeof(text), err);
+
+	if (!rc)
+		rc = event_parse(text, s->env ? s->env->caps : NULL, &s->exec_event, err);
+	if (rc)
+		return rc;
+	o.event = s->exec_event.v[0];
+	rc = tap_open(&o, s->env, &s->exec, err);
+	return rc ? rc : wait_for(s, tap_fd(s->exec), err);
+}
+
+/* ---- opening ---- */
+
+static void watch_close(struct source *s)
+{
+	if (!s)
+		return;
+	while (s->nr)
+		unwatch(s, s->nr - 1);
+	tap_close(s->exec);
+	event_list_free(&s->exec_event);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	watch_place_fini(&s->place);
+	free(s->name);
+	free(s);
+}
+
+static int check(const struct rule *r, struct err *err)
+{
+	int rc = need_arg(r, "a file, ':' and a function or variable", "watch:/usr/sbin/nginx:main",
+			  err);
+
+	if (!rc)
+		rc = need_no_op(r, err);
+	if (!rc)
+		rc = need_moment(r, "an access", err);
+	return rc ? rc : need_no_call(r, err);
+}
+
+static int watch_one(struct source *s, const struct rule *r, struct err *err)
+{
+	uint64_t addr;
+
+	if (!watch_place_in(&s->place, s->place.pid, &addr))
+		return rule_err(r->text, r->arg_at, err, "process %d is not yours to look into",
+				(int)s->place.pid);
+	return watch_process(s, s->place.pid, addr, err);
+}
+
+/* Libraries are found in those that run only. */
+static int check_library(const struct source *s, struct err *err)
+{
+	if (s->nr || !strstr(s->place.path, ".so"))
+		return 0;
+	err_set(err, -ESRCH, "no process has %s mapped, and those that load it later are not seen",
+		s->place.path);
+	err_hint(err,
+		 "start the program first, or wait for calls of a library's function in all "
+		 "processes with uprobe:%s",
+		 s->place.what);
+	return -ESRCH;
+}
+
+static int open_all(struct source *s, const struct rule *r, struct err *err)
+{
+	int rc;
+
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return err_sys(err, -errno, "epoll_create1 for a trigger");
+	if (asprintf(&s->name, "watch:%s", s->place.what) < 0) {
+		s->name = NULL;
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	}
+	if (s->place.pid)
+		return watch_one(s, r, err);
+	rc = watch_execs(s, err);
+	if (!rc)
+		rc = look_at_all(s, err);
+	return rc ? rc : check_library(s, err);
+}
+
+static int watch_open(const struct rule *r, const struct source_env *env, struct source **out,
+		      struct err *err)
+{
+	struct source *s;
+	int rc = check(r, err);
+
+	if (rc)
+		return rc;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	s->rule = r;
+	s->env = env;
+	s->epoll_fd = -1;
+	rc = watch_place_parse(r, &s->place, err);
+	if (!rc)
+		rc = open_all(s, r, err);
+	if (rc)
+		watch_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static int watch_fd(const struct source *s, uint32_t *events)
+{
+	return s->epoll_fd;
+}
+
+/* ---- hits ---- */
+
+/* Numbers as they are now: who wrote is already further on. */
+static void add_values(const struct source *s, struct watched *w, struct sighting *what)
+{
+	uint64_t now;
+
+	if (s->place.code)
+		return;
+	if (w->has_value)
+		sighting_add(what, "old=%" PRIu64 " (%#" PRIx64 ")", w->value, w->value);
+	w->has_value = watch_place_read(&s->place, (pid_t)what->pid, w->addr, &now);
+	if (!w->has_value)
+		return;
+	sighting_add(what, "new=%" PRIu64 " (%#" PRIx64 ")", now, now);
+	w->value = now;
+}
+
+static void tell(const struct source *s, struct watched *w, const struct tap_sample *sample,
+		 struct sighting *what)
+{
+	tap_sighting(w->tap, sample, what);
+	sighting_add(what, "watch=%s", s->place.what);
+	sighting_add(what, "access=%s",
+		     s->place.code	? "executed"
+		     : s->place.reading ? "read or written"
+					: "written");
+	sighting_add(what, "address=%#" PRIx64, w->addr);
+	if (!s->place.code)
+		sighting_add(what, "ip=%#" PRIx64, sample->ip);
+	add_values(s, w, what);
+}
+
+/* Before Linux 5.13 the breakpoint outlives the program that it was for. */
+static bool is_ours(const struct source *s, const struct watched *w, const struct tap_sample *h)
+{
+	uint64_t addr;
+
+	return w->event.attr.remove_on_exec || !s->place.path ||
+	       (watch_place_in(&s->place, (pid_t)h->pid, &addr) && addr == w->addr);
+}
+
+/* 1: a hit, filled in. */
+static int ask_one(struct source *s, struct watched *w, struct sighting *what, struct err *err)
+{
+	struct tap_sample sample;
+	int rc;
+
+	while ((rc = tap_next(w->tap, &sample, err)) == 1)
+		if (is_ours(s, w, &sample)) {
+			tell(s, w, &sample, what);
+			return 1;
+		}
+	if (!rc)
+		what->nr_hits = (uint32_t)tap_take_lost(w->tap);
+	return rc ? rc : what->nr_hits > 0;
+}
+
+static int ask_execs(struct source *s, struct err *err)
+{
+	struct tap_sample sample;
+	int rc = 0;
+
+	while (s->exec && (rc = tap_next(s->exec, &sample, err)) == 1)
+		look_at(s, (pid_t)sample.pid);
+	return rc;
+}
+
+static int over(const struct source *s, struct err *err)
+{
+	err_set(err, -ESRCH, "process %d has ended", (int)s->place.pid);
+	err_hint(err, "a program that is started anew is watched by its file: watch:PATH:SYMBOL");
+	return -ESRCH;
+}
+
+static int watch_ready(struct source *s, struct sighting *what, struct err *err)
+{
+	int rc = ask_execs(s, err);
+
+	for (size_t i = 0; i < s->nr && !rc;) {
+		rc = ask_one(s, s->v[i], what, err);
+		if (!rc && tap_ended(s->v[i]->tap))
+			unwatch(s, i);
+		else
+			i++;
+	}
+	return !rc && s->place.pid && !s->nr ? over(s, err) : rc;
+}
+
+static uint64_t watch_skip(struct source *s)
+{
+	uint64_t nr = 0;
+
+	ask_execs(s, NULL);
+	for (size_t i = 0; i < s->nr; i++)
+		nr += tap_skip(s->v[i]->tap);
+	return nr;
+}
+
+static int watch_cpu(struct source *s, int cpu, bool online, struct err *err)
+{
+	int rc = s->exec ? tap_cpu(s->exec, cpu, online, err) : 0;
+
+	for (size_t i = 0; i < s->nr && !rc; i++)
+		rc = tap_cpu(s->v[i]->tap, cpu, online, err);
+	return rc;
+}
+
+static void watch_plan(const struct source *s, struct source_plan *out)
+{
+	int n = snprintf(out->watches, sizeof(out->watches), "%s, ", s->place.what);
+
+	if (s->place.code)
+		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n, "executed");
+	else
+		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n, "%u byte%s %s",
+			      s->place.bytes, str_plural(s->place.bytes),
+			      s->place.reading ? "read or written" : "written");
+	if (s->place.whole_bytes > s->place.bytes)
+		n += snprintf(out->watches + n, sizeof(out->watches) - (size_t)n,
+			      " (of %" PRIu64 ")", s->place.whole_bytes);
+	snprintf(out->watches + n, sizeof(out->watches) - (size_t)n, ", in %zu process%s%s", s->nr,
+		 s->nr == 1 ? "" : "es", s->exec ? " and those that are started" : "");
+	snprintf(out->costs, sizeof(out->costs),
+		 "one of the few hardware breakpoints of each CPU while these run; nothing until "
+		 "it is met");
+}
+
+static bool watch_trouble(const struct source *s, char *out, size_t n)
+{
+	if (!s->nr_unwatched)
+		return false;
+	snprintf(out, n, "%" PRIu64 " process%s not watched: %s", s->nr_unwatched,
+		 s->nr_unwatched == 1 ? "" : "es", s->why);
+	return true;
+}
+
+const struct source_ops source_watch = {
+	.name = "watch",
+	.stacks = true,
+	.syntax = "watch:PATH:SYMBOL[:MODE]",
+	.help = "a function is executed, or a variable written, seen by hardware breakpoints",
+	.example = "watch:/usr/sbin/nginx:ngx_quit",
+	.in_file = true,
+	.open = watch_open,
+	.fd = watch_fd,
+	.ready = watch_ready,
+	.skip = watch_skip,
+	.cpu = watch_cpu,
+	.plan = watch_plan,
+	.trouble = watch_trouble,
+	.close = watch_close,
+};

@@ -135,7 +135,7 @@ build_step "builds without a warning with clang and the sanitizers" O="$build" s
 [ ${#fuzz_names[@]} = 0 ] || build_step "fuzz targets build" O="$build" fuzz-build
 
 # No unit test beside itself: it may be about the whole machine.
-long_units=(t_rate t_measure t_file t_stopwatch)
+long_units=(t_rate t_measure t_file t_bpf_latency)
 mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$build/fuzz/}")
 mapfile -t plain < <(built "${unit_names[@]/#/$build/tests/}")
 mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")

@@ -25,7 +25,7 @@ struct joint {
 };
 
 struct join {
-	const struct history_dump *older, *newer;
+	const struct join_dump *older, *newer;
 	struct joint *joints; /* by ring of the newer dump */
 	size_t nr_joints, nr_joined;
 	struct writer *w;
@@ -172,7 +172,7 @@ static struct joint *joint_of(const struct join *j, uint32_t ring)
 /* ---- records ---- */
 
 /* Puts what of the block lies in [from, to), as it was in the ring. */
-static int put_cut(struct join *j, const struct history_dump *d, size_t i, struct joint *at,
+static int put_cut(struct join *j, const struct join_dump *d, size_t i, struct joint *at,
 		   uint64_t ring_off, uint64_t from_ns, uint64_t to_ns, struct err *err)
 {
 	const struct meta_channel *c = &j->newer->m->channels[at->w.channel];
@@ -323,8 +323,8 @@ static int put_all(struct join *j, struct err *err)
 	return rc ? rc : history_add_names(j->older->r, j->newer->r, j->w, err);
 }
 
-int history_join(const struct history_dump *older, const struct history_dump *newer, int fd,
-		 size_t *nr_joined, struct err *err)
+int join_join(const struct join_dump *older, const struct join_dump *newer, int fd,
+	      size_t *nr_joined, struct err *err)
 {
 	struct writer_options opt = {.max_blocks = FMT_MAX_BLOCKS, .level = BLOCK_FAST};
 	struct join j = {.older = older, .newer = newer};

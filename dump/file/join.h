@@ -19,7 +19,7 @@ struct meta;
 struct reader;
 
 /* A dump that was opened; borrowed. */
-struct history_dump {
+struct join_dump {
 	struct reader *r;
 	const struct meta *m;
 	const char *name; /* of its file, for people */
@@ -30,5 +30,5 @@ struct history_dump {
  * get longer; *nr_joined is their number. -ENODATA when there is none, or they are no consecutive
  * dumps of one recorder, with what was found in `err`; or another errno.
  */
-int history_join(const struct history_dump *older, const struct history_dump *newer, int fd,
-		 size_t *nr_joined, struct err *err);
+int join_join(const struct join_dump *older, const struct join_dump *newer, int fd,
+	      size_t *nr_joined, struct err *err);

@@ -42,7 +42,7 @@ void reader_close(struct reader *r);
  * Another reader of the same file with the same blocks, for another thread: a reader belongs to
  * one. `r` may be closed before its twin is; memory that it reads stays the caller's.
  */
-int reader_twin(const struct reader *r, struct reader **out, struct err *err);
+int reader_copy(const struct reader *r, struct reader **out, struct err *err);
 
 const struct fmt_header *reader_header(const struct reader *r);
 uint64_t reader_file_bytes(const struct reader *r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A second reader of a file that is open, for another thread; see reader_twin(). It has the same
+ * A second reader of a file that is open, for another thread; see reader_copy(). It has the same
  * descriptor's file and a directory of its own, since a reader notes in it what it has loaded.
  */
 #include "dump/file/reader_impl.h"
@@ -55,7 +55,7 @@ static int copy_all(const struct reader *r, struct reader *twin)
 	return twin->in.fd < 0 ? -errno : 0;
 }
 
-int reader_twin(const struct reader *r, struct reader **out, struct err *err)
+int reader_copy(const struct reader *r, struct reader **out, struct err *err)
 {
 	struct reader *twin = calloc(1, sizeof(*twin));
 	int rc = -ENOMEM;

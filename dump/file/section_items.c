@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
-int items_load(struct reader *r, uint16_t section, uint64_t max_bytes,
-	       int (*take)(void *ctx, struct bytes payload), void *ctx, size_t *nr_broken)
+int section_items_load(struct reader *r, uint16_t section, uint64_t max_bytes,
+		       int (*take)(void *ctx, struct bytes payload), void *ctx, size_t *nr_broken)
 {
 	struct buf payload = {0};
 	uint64_t bytes = 0;
@@ -36,8 +36,9 @@ int items_load(struct reader *r, uint16_t section, uint64_t max_bytes,
 	return rc;
 }
 
-int items_walk(struct bytes payload, int (*take)(void *ctx, uint16_t kind, struct bytes item),
-	       void *ctx, size_t *nr_broken)
+int section_items_walk(struct bytes payload,
+		       int (*take)(void *ctx, uint16_t kind, struct bytes item), void *ctx,
+		       size_t *nr_broken)
 {
 	struct bytes item;
 	uint16_t kind;

@@ -127,7 +127,7 @@ static void make_names(struct packer *p, struct names *n)
 	}
 }
 
-static void put_classes(struct packer *p, const struct names *n, struct sheet *s)
+static void put_classes(struct packer *p, const struct names *n, struct pack_streams *s)
 {
 	for (uint32_t i = 1; i < n->nr_classes; i++) {
 		const struct pack_class *c = &p->classes[n->used[i]];
@@ -140,14 +140,14 @@ static void put_classes(struct packer *p, const struct names *n, struct sheet *s
 			.flags = c->changes ? FMT_PACK_CHANGES : 0,
 		};
 
-		sheet_put(s, &f, sizeof(f));
+		pack_streams_put(s, &f, sizeof(f));
 	}
 	for (uint32_t i = 1; i < n->nr_classes; i++)
-		sheet_put(s, p->classes[n->used[i]].role, p->classes[n->used[i]].words);
+		pack_streams_put(s, p->classes[n->used[i]].role, p->classes[n->used[i]].words);
 }
 
 /* The values of CONST and SIZE words, in the order of roles. */
-static void put_constants(struct packer *p, const struct names *n, struct sheet *s)
+static void put_constants(struct packer *p, const struct names *n, struct pack_streams *s)
 {
 	for (uint32_t i = 1; i < n->nr_classes; i++) {
 		const struct pack_class *c = &p->classes[n->used[i]];
@@ -159,48 +159,48 @@ static void put_constants(struct packer *p, const struct names *n, struct sheet 
 				v = template_word(p, n->tpl[n->first_tpl[i]], w);
 			else if (c->role[w] != FMT_ROLE_SIZE)
 				continue;
-			sheet_put(s, &v, sizeof(v));
+			pack_streams_put(s, &v, sizeof(v));
 		}
 	}
 }
 
 /* ---- streams ---- */
 
-static void put_templates(struct packer *p, const struct names *n, struct sheet *s)
+static void put_templates(struct packer *p, const struct names *n, struct pack_streams *s)
 {
 	for (uint32_t i = 0; i < p->nr_runs; i++)
 		p->misses[i] = p->tpl[p->misses[i]].rank;
-	sheet_u32(s, p->runs, p->nr_runs);
-	sheet_u32(s, p->misses, p->nr_runs);
-	sheet_u32(s, p->tid_runs, p->nr_tid_runs);
-	sheet_words(s, p->tids, p->tids, p->nr_tid_runs);
-	sheet_u32(s, n->cls, n->nr_tpl);
+	pack_streams_u32(s, p->runs, p->nr_runs);
+	pack_streams_u32(s, p->misses, p->nr_runs);
+	pack_streams_u32(s, p->tid_runs, p->nr_tid_runs);
+	pack_streams_words(s, p->tids, p->tids, p->nr_tid_runs);
+	pack_streams_u32(s, n->cls, n->nr_tpl);
 }
 
 /* Numbers the chains as the columns will refer to them, and makes these references. */
 static void number_chains(struct packer *p, const struct names *n)
 {
-	struct packchain *ch = &p->chains;
+	struct pack_chains *ch = &p->chains;
 
-	packchain_number_shared(ch);
+	pack_chains_number_shared(ch);
 	for (uint32_t k = 1; k < n->nr_classes; k++) {
 		struct pack_class *c = &p->classes[n->used[k]];
 		uint32_t *ref = p->chain_refs + c->first_time;
 
 		for (uint32_t i = 0; i < c->nr_chains; i++) {
 			if (ch->v[ref[i]].number == PACKCHAIN_NONE) {
-				packchain_number_next(ch, ref[i]);
+				pack_chains_number_next(ch, ref[i]);
 				ref[i] = 0;
 			} else {
 				ref[i] = ch->v[ref[i]].number + 1;
 			}
 		}
 	}
-	packchain_build(ch);
+	pack_chains_build(ch);
 }
 
 /* The addresses of nodes: mostly what came below the same address before. */
-static void put_frames(struct packchain *c, struct sheet *s)
+static void put_frames(struct pack_chains *c, struct pack_streams *s)
 {
 	uint16_t below[PACKCHAIN_MAX_FRAMES + 1] = {0}; /* by address + 1: address + 1 */
 	uint32_t runs[PACKCHAIN_MAX_FRAMES], misses[PACKCHAIN_MAX_FRAMES], nr = 0, run = 0;
@@ -217,27 +217,27 @@ static void put_frames(struct packchain *c, struct sheet *s)
 		misses[nr++] = c->place[c->addr[i]];
 		run = 0;
 	}
-	sheet_u32(s, runs, nr);
-	sheet_u32(s, misses, nr);
+	pack_streams_u32(s, runs, nr);
+	pack_streams_u32(s, misses, nr);
 }
 
-static void put_chains(struct packer *p, struct sheet *s)
+static void put_chains(struct packer *p, struct pack_streams *s)
 {
-	struct packchain *c = &p->chains;
+	struct pack_chains *c = &p->chains;
 	uint64_t steps[PACKCHAIN_MAX_FRAMES], before = 0;
 
-	sheet_u32(s, c->back, c->nr_numbers);
-	sheet_u32(s, c->grown, c->nr_numbers);
+	pack_streams_u32(s, c->back, c->nr_numbers);
+	pack_streams_u32(s, c->grown, c->nr_numbers);
 	put_frames(c, s);
 	for (uint32_t i = 0; i < c->nr_addrs; i++) {
 		steps[i] = c->addrs[c->sorted[i]] - before;
 		before = c->addrs[c->sorted[i]];
 	}
-	sheet_u64(s, steps, c->nr_addrs);
+	pack_streams_u64(s, steps, c->nr_addrs);
 }
 
 /* Records of class 0 whole, of others what is bulk, in the order of records; then the tail. */
-static void put_bulk(struct packer *p, struct sheet *s)
+static void put_bulk(struct packer *p, struct pack_streams *s)
 {
 	uint8_t *start = s->at;
 
@@ -246,37 +246,38 @@ static void put_bulk(struct packer *p, struct sheet *s)
 		const uint8_t *rec = p->rec[i];
 
 		if (!p->cls[i])
-			sheet_put(s, rec, load64(rec) >> 48);
+			pack_streams_put(s, rec, load64(rec) >> 48);
 		else if (c->bulk_words)
-			sheet_put(s,
-				  rec + c->bulk_at * 4u +
-					  (c->chain_at != FMT_PACK_NONE ? chain_bytes(p, rec) : 0),
-				  c->bulk_words * 4u);
+			pack_streams_put(
+				s,
+				rec + c->bulk_at * 4u +
+					(c->chain_at != FMT_PACK_NONE ? chain_bytes(p, rec) : 0),
+				c->bulk_words * 4u);
 	}
-	sheet_put(s, p->tail.p, p->tail.len);
-	sheet_end_stream(s, start);
+	pack_streams_put(s, p->tail.p, p->tail.len);
+	pack_streams_end_stream(s, start);
 }
 
 static void put_keep_word(struct packer *p, const struct names *n, uint32_t k, uint32_t w,
-			  struct sheet *s)
+			  struct pack_streams *s)
 {
 	const uint16_t *tpl = n->tpl + n->first_tpl[k];
 	uint32_t v[MAX_TEMPLATES], nr = n->first_tpl[k + 1] - n->first_tpl[k];
 
 	for (uint32_t i = 0; i < nr; i++)
 		v[i] = template_word(p, tpl[i], w);
-	sheet_words(s, v, v, nr);
+	pack_streams_words(s, v, v, nr);
 }
 
 /* The streams of a class, by its new number. */
-static void put_class(struct packer *p, const struct names *n, uint32_t k, struct sheet *s)
+static void put_class(struct packer *p, const struct names *n, uint32_t k, struct pack_streams *s)
 {
 	struct pack_class *c = &p->classes[n->used[k]];
 	uint32_t vary = 0, direct = c->nr_vary;
 
-	sheet_u64(s, p->times + c->first_time, c->has_time ? c->kept : 0);
-	sheet_u32(s, p->masks + c->first_time, c->kept);
-	sheet_u32(s, p->chain_refs + c->first_time, c->nr_chains);
+	pack_streams_u64(s, p->times + c->first_time, c->has_time ? c->kept : 0);
+	pack_streams_u32(s, p->masks + c->first_time, c->kept);
+	pack_streams_u32(s, p->chain_refs + c->first_time, c->nr_chains);
 	for (uint32_t w = 0; w < c->words; w++) {
 		uint32_t column, at;
 
@@ -286,18 +287,18 @@ static void put_class(struct packer *p, const struct names *n, uint32_t k, struc
 			continue;
 		column = c->role[w] == FMT_ROLE_VARY ? vary++ : direct++;
 		at = c->first_value + column * c->nr;
-		sheet_words(s, p->values + at, p->deltas + at, c->value[column].next - at);
+		pack_streams_words(s, p->values + at, p->deltas + at, c->value[column].next - at);
 	}
 }
 
-static void write_payload(struct packer *p, struct sheet *s, uint32_t content_bytes)
+static void write_payload(struct packer *p, struct pack_streams *s, uint32_t content_bytes)
 {
 	struct names n;
 	struct fmt_pack f;
 
 	make_names(p, &n);
 	number_chains(p, &n);
-	sheet_take(s, sizeof(f));
+	pack_streams_take(s, sizeof(f));
 	put_classes(p, &n, s);
 	put_constants(p, &n, s);
 	f = (struct fmt_pack){
@@ -314,7 +315,7 @@ static void write_payload(struct packer *p, struct sheet *s, uint32_t content_by
 			FMT_STREAM_CLASS + FMT_STREAM_CLASS_WORDS * (n.nr_classes - 1) + n.nr_words,
 		.tail_bytes = (uint32_t)p->tail.len,
 	};
-	s->lengths = sheet_take(s, f.nr_streams * sizeof(uint32_t));
+	s->lengths = pack_streams_take(s, f.nr_streams * sizeof(uint32_t));
 	if (s->full)
 		return;
 	put_templates(p, &n, s);
@@ -328,7 +329,7 @@ static void write_payload(struct packer *p, struct sheet *s, uint32_t content_by
 int pack(struct packer *p, const struct record_layout *l, const struct bytes *pieces, int nr,
 	 struct bytes *payload)
 {
-	struct sheet s = {.start = p->out, .at = p->out, .end = p->out + sizeof(p->out)};
+	struct pack_streams s = {.start = p->out, .at = p->out, .end = p->out + sizeof(p->out)};
 	uint64_t total = 0;
 	int rc;
 
@@ -337,12 +338,12 @@ int pack(struct packer *p, const struct record_layout *l, const struct bytes *pi
 			return -E2BIG;
 		total += pieces[i].len;
 	}
-	packclass_layout(p, l);
-	rc = packclass_sort(p, pieces, nr);
+	pack_classes_layout(p, l);
+	rc = pack_classes_sort(p, pieces, nr);
 	if (rc)
 		return -E2BIG;
-	packclass_plan(p);
-	packmatch(p);
+	pack_classes_plan(p);
+	pack_match(p);
 	write_payload(p, &s, (uint32_t)total);
 	if (s.full || (uint64_t)(s.at - s.start) > total)
 		return -E2BIG;

@@ -36,19 +36,19 @@ static uint64_t hash_of(const uint8_t *ips, uint32_t nr)
 	return mix(a, b);
 }
 
-void packchain_clear(struct packchain *c)
+void pack_chains_clear(struct pack_chains *c)
 {
 	c->nr = c->nr_frames = c->nr_shared = c->nr_numbers = 0;
 	c->nr_nodes = c->nr_addrs = 0;
 	memset(c->index, 0, sizeof(c->index));
 }
 
-bool packchain_is(const struct packchain *c, uint32_t id, const uint8_t *ips, uint32_t nr)
+bool pack_chains_is(const struct pack_chains *c, uint32_t id, const uint8_t *ips, uint32_t nr)
 {
 	return id < c->nr && c->v[id].nr == nr && !memcmp(c->v[id].ips, ips, (size_t)nr * 8);
 }
 
-uint32_t packchain_add(struct packchain *c, const uint8_t *ips, uint32_t nr)
+uint32_t pack_chains_add(struct pack_chains *c, const uint8_t *ips, uint32_t nr)
 {
 	uint64_t hash = hash_of(ips, nr);
 	uint32_t at = (uint32_t)hash & INDEX_MASK;
@@ -56,12 +56,12 @@ uint32_t packchain_add(struct packchain *c, const uint8_t *ips, uint32_t nr)
 	for (; c->index[at]; at = (at + 1) & INDEX_MASK) {
 		uint32_t id = c->index[at] - 1u;
 
-		if (c->v[id].hash == hash && packchain_is(c, id, ips, nr))
+		if (c->v[id].hash == hash && pack_chains_is(c, id, ips, nr))
 			return id;
 	}
 	if (c->nr == PACKCHAIN_MAX || nr > PACKCHAIN_MAX_FRAMES - c->nr_frames)
 		return PACKCHAIN_NONE;
-	c->v[c->nr] = (struct packchain_entry){
+	c->v[c->nr] = (struct pack_chains_entry){
 		.ips = ips, .nr = nr, .hash = hash, .number = PACKCHAIN_NONE};
 	c->index[at] = (uint16_t)(c->nr + 1);
 	c->nr_frames += nr;
@@ -70,7 +70,7 @@ uint32_t packchain_add(struct packchain *c, const uint8_t *ips, uint32_t nr)
 
 /* ---- numbers ---- */
 
-void packchain_number_shared(struct packchain *c)
+void pack_chains_number_shared(struct pack_chains *c)
 {
 	uint32_t refs[PACKCHAIN_MAX], order[PACKCHAIN_MAX];
 
@@ -78,11 +78,11 @@ void packchain_number_shared(struct packchain *c)
 		refs[i] = c->v[i].refs;
 	rank_by_count(refs, c->nr, order);
 	for (uint32_t r = 0; r < c->nr && refs[order[r]] > 1; r++)
-		packchain_number_next(c, order[r]);
+		pack_chains_number_next(c, order[r]);
 	c->nr_shared = c->nr_numbers;
 }
 
-void packchain_number_next(struct packchain *c, uint32_t id)
+void pack_chains_number_next(struct pack_chains *c, uint32_t id)
 {
 	c->v[id].number = c->nr_numbers;
 	c->order[c->nr_numbers++] = id;
@@ -91,7 +91,7 @@ void packchain_number_next(struct packchain *c, uint32_t id)
 /* ---- the tree ---- */
 
 /* The place of an address, in the order in which they are met. */
-static uint32_t addr_of(struct packchain *c, uint64_t ip)
+static uint32_t addr_of(struct pack_chains *c, uint64_t ip)
 {
 	uint32_t at = (uint32_t)(mix(1, ip) >> 32) & NODE_MASK;
 
@@ -104,7 +104,7 @@ static uint32_t addr_of(struct packchain *c, uint64_t ip)
 }
 
 /* The node for address `addr` below `parent`. */
-static uint32_t node_of(struct packchain *c, uint32_t parent, uint32_t addr)
+static uint32_t node_of(struct pack_chains *c, uint32_t parent, uint32_t addr)
 {
 	uint32_t at = (uint32_t)(mix(parent, addr) >> 32) & NODE_MASK, n;
 
@@ -120,7 +120,7 @@ static uint32_t node_of(struct packchain *c, uint32_t parent, uint32_t addr)
 	return n;
 }
 
-static void sort_addrs(struct packchain *c)
+static void sort_addrs(struct pack_chains *c)
 {
 	for (uint32_t i = 0; i < c->nr_addrs; i++)
 		c->sorting[0][i] = (uint16_t)i;
@@ -130,7 +130,7 @@ static void sort_addrs(struct packchain *c)
 }
 
 /* How many outer frames two chains share. */
-static uint32_t common_frames(const struct packchain_entry *a, const struct packchain_entry *b)
+static uint32_t common_frames(const struct pack_chains_entry *a, const struct pack_chains_entry *b)
 {
 	uint32_t nr = a->nr < b->nr ? a->nr : b->nr, i = 0;
 
@@ -140,11 +140,11 @@ static uint32_t common_frames(const struct packchain_entry *a, const struct pack
 }
 
 /* From the outermost frame inwards: what is there already is shared. */
-static void insert(struct packchain *c, uint32_t number)
+static void insert(struct pack_chains *c, uint32_t number)
 {
-	static const struct packchain_entry none;
-	const struct packchain_entry *chain = &c->v[c->order[number]];
-	const struct packchain_entry *last = number ? &c->v[c->order[number - 1]] : &none;
+	static const struct pack_chains_entry none;
+	const struct pack_chains_entry *chain = &c->v[c->order[number]];
+	const struct pack_chains_entry *last = number ? &c->v[c->order[number - 1]] : &none;
 	uint32_t before = c->nr_nodes, i = common_frames(chain, last);
 	uint32_t node = i ? c->path[i - 1] : 0, branch = node;
 
@@ -158,7 +158,7 @@ static void insert(struct packchain *c, uint32_t number)
 	c->grown[number] = c->nr_nodes - before;
 }
 
-void packchain_build(struct packchain *c)
+void pack_chains_build(struct pack_chains *c)
 {
 	memset(c->node_index, 0, sizeof(c->node_index));
 	memset(c->addr_index, 0, sizeof(c->addr_index));

@@ -14,15 +14,15 @@
 #define PACKCHAIN_MAX_FRAMES FMT_PACK_MAX_NODES /* in all of them */
 #define PACKCHAIN_NONE	     UINT32_MAX
 
-struct packchain_entry {
+struct pack_chains_entry {
 	const uint8_t *ips; /* in the run: innermost first, as the kernel writes them */
 	uint32_t nr, refs;
 	uint32_t number; /* in the payload; PACKCHAIN_NONE: not yet given */
 	uint64_t hash;
 };
 
-struct packchain {
-	struct packchain_entry v[PACKCHAIN_MAX];
+struct pack_chains {
+	struct pack_chains_entry v[PACKCHAIN_MAX];
 	uint32_t nr, nr_frames, nr_shared;
 	uint16_t index[4 * PACKCHAIN_MAX]; /* by hash: place of a chain + 1 */
 	uint32_t order[PACKCHAIN_MAX];	   /* by number: place of a chain */
@@ -41,17 +41,17 @@ struct packchain {
 	uint16_t node_index[2 * PACKCHAIN_MAX_FRAMES], addr_index[2 * PACKCHAIN_MAX_FRAMES];
 };
 
-void packchain_clear(struct packchain *c);
+void pack_chains_clear(struct pack_chains *c);
 /* The place of this chain, a new one if need be; PACKCHAIN_NONE when there is no more room. */
-uint32_t packchain_add(struct packchain *c, const uint8_t *ips, uint32_t nr);
+uint32_t pack_chains_add(struct pack_chains *c, const uint8_t *ips, uint32_t nr);
 /* True when chain `id` is this. */
-bool packchain_is(const struct packchain *c, uint32_t id, const uint8_t *ips, uint32_t nr);
+bool pack_chains_is(const struct pack_chains *c, uint32_t id, const uint8_t *ips, uint32_t nr);
 
 /*
  * When all `refs` are counted: those with more than one get the first numbers, the frequent ones
  * first. The others get theirs one by one, in the order in which they will be met.
  */
-void packchain_number_shared(struct packchain *c);
-void packchain_number_next(struct packchain *c, uint32_t id);
+void pack_chains_number_shared(struct pack_chains *c);
+void pack_chains_number_next(struct pack_chains *c, uint32_t id);
 /* Builds the tree when all have a number. */
-void packchain_build(struct packchain *c);
+void pack_chains_build(struct pack_chains *c);

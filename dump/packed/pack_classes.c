@@ -21,7 +21,7 @@ static const uint64_t fields[] = {
 	PERF_SAMPLE_STREAM_ID,	PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD,
 };
 
-void packclass_layout(struct packer *p, const struct record_layout *l)
+void pack_classes_layout(struct packer *p, const struct record_layout *l)
 {
 	uint32_t off = 8;
 
@@ -257,7 +257,7 @@ static bool join(struct packer *p, struct bytes a, struct bytes *b, struct bytes
 	return true;
 }
 
-int packclass_sort(struct packer *p, const struct bytes *pieces, int nr)
+int pack_classes_sort(struct packer *p, const struct bytes *pieces, int nr)
 {
 	struct bytes rest = {0}, whole, next = {0};
 	int rc = 0;
@@ -448,7 +448,7 @@ static void set_keys(struct pack_class *c, const struct look *l)
 		if (w < 2)
 			continue;
 		if (l->distinct[w] > 1) {
-			packtpl_loosen(c, w / 2, half);
+			pack_template_loosen(c, w / 2, half);
 			continue;
 		}
 		c->firm[w / 2] |= half;
@@ -492,7 +492,7 @@ static bool is_changing(const struct pack_class *c, const struct look *l)
 	return c->has_tid && other > l->nr / 4;
 }
 
-void packclass_plan(struct packer *p)
+void pack_classes_plan(struct packer *p)
 {
 	uint32_t times = 0, values = 0;
 

@@ -114,7 +114,7 @@ struct packer {
 	uint32_t masks[MAX_RECORDS];
 	uint32_t chain_refs[MAX_RECORDS];
 	uint32_t values[PACK_RUN_BYTES / 4], deltas[PACK_RUN_BYTES / 4];
-	struct packchain chains;
+	struct pack_chains chains;
 	uint8_t split[1 << 16]; /* the record that lies in both pieces */
 	uint8_t out[PACK_RUN_BYTES + (64 << 10)];
 };
@@ -186,20 +186,20 @@ static inline uint16_t part_of(const struct pack_class *c, uint32_t w)
 }
 
 /* Where things are in the samples of a channel. */
-void packclass_layout(struct packer *p, const struct record_layout *l);
+void pack_classes_layout(struct packer *p, const struct record_layout *l);
 /* First pass: p->rec, p->cls, classes with their samples. -E2BIG: too many records; -EBADMSG: what
  * is no record lies in both pieces. */
-int packclass_sort(struct packer *p, const struct bytes *pieces, int nr);
+int pack_classes_sort(struct packer *p, const struct bytes *pieces, int nr);
 /* Gives the words of all classes their roles. */
-void packclass_plan(struct packer *p);
+void pack_classes_plan(struct packer *p);
 /* Second pass: what is not as expected. */
-void packmatch(struct packer *p);
+void pack_match(struct packer *p);
 
-void packtpl_clear(struct packer *p);
+void pack_template_clear(struct packer *p);
 /* What `mask` leaves of word `w` of 8 bytes tells templates apart. */
-void packtpl_loosen(struct pack_class *c, uint32_t w, uint64_t mask);
+void pack_template_loosen(struct pack_class *c, uint32_t w, uint64_t mask);
 /* The template of a record of class `cls`, a new one if need be; 0: there is no more room. */
-uint32_t packtpl_find(struct packer *p, uint32_t cls, const struct pack_view *v);
+uint32_t pack_template_find(struct packer *p, uint32_t cls, const struct pack_view *v);
 
 /* `nr` words of 8 bytes: whether what `keep` leaves of them is as in a template. */
 static inline uint64_t words_differ(const uint8_t *at, const uint64_t *tpl, const uint64_t *keep,
@@ -222,8 +222,8 @@ static inline uint64_t words_differ(const uint8_t *at, const uint64_t *tpl, cons
 }
 
 /* Whether a record has template `tpl` of its class. The header need not be looked at. */
-static inline bool packtpl_is(const struct packer *p, const struct pack_class *c,
-			      const struct pack_view *v, const struct template *t)
+static inline bool pack_template_is(const struct packer *p, const struct pack_class *c,
+				    const struct pack_view *v, const struct template *t)
 {
 	const uint64_t *tpl = p->arena + t->words;
 	const uint32_t *end = c->part_end;

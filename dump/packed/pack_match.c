@@ -35,9 +35,9 @@ static inline uint32_t template_of(struct packer *p, uint32_t cls, const struct 
 {
 	const struct template *t = &p->tpl[expected];
 
-	if (t->cls == cls && packtpl_is(p, &p->classes[cls], v, t))
+	if (t->cls == cls && pack_template_is(p, &p->classes[cls], v, t))
 		return expected;
-	return packtpl_find(p, cls, v);
+	return pack_template_find(p, cls, v);
 }
 
 static inline void note_template(struct packer *p, struct flow *f, uint32_t t)
@@ -133,8 +133,9 @@ static inline bool find_chain(struct packer *p, const struct pack_view *v, uint3
 	const uint8_t *ips = v->base[0] + p->rest_off;
 	uint32_t nr = v->chain / 8;
 
-	*chain = packchain_is(&p->chains, expected, ips, nr) ? expected
-							     : packchain_add(&p->chains, ips, nr);
+	*chain = pack_chains_is(&p->chains, expected, ips, nr)
+			 ? expected
+			 : pack_chains_add(&p->chains, ips, nr);
 	return *chain != PACKCHAIN_NONE;
 }
 
@@ -201,13 +202,13 @@ static uint64_t first_time(const struct packer *p)
 	return 0;
 }
 
-void packmatch(struct packer *p)
+void pack_match(struct packer *p)
 {
 	struct flow f = {0};
 
 	memset(p->tid_succ, 0, sizeof(p->tid_succ));
-	packchain_clear(&p->chains);
-	packtpl_clear(p);
+	pack_chains_clear(&p->chains);
+	pack_template_clear(p);
 	p->nr_runs = p->nr_tid_runs = 0;
 	p->time_ns = f.time_ns = first_time(p);
 	p->first_tid = f.tid = thread_before(p);

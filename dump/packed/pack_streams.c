@@ -12,7 +12,7 @@
 #define INDEX_MASK ((1u << INDEX_BITS) - 1)
 #define FREQUENT   3u /* times: cheaper by a small place than by a small difference */
 
-uint8_t *sheet_take(struct sheet *s, size_t n)
+uint8_t *pack_streams_take(struct pack_streams *s, size_t n)
 {
 	uint8_t *at = s->at;
 
@@ -24,15 +24,15 @@ uint8_t *sheet_take(struct sheet *s, size_t n)
 	return at;
 }
 
-void sheet_put(struct sheet *s, const void *src, size_t n)
+void pack_streams_put(struct pack_streams *s, const void *src, size_t n)
 {
-	uint8_t *to = sheet_take(s, n);
+	uint8_t *to = pack_streams_take(s, n);
 
 	if (to && n)
 		memcpy(to, src, n);
 }
 
-void sheet_end_stream(struct sheet *s, const uint8_t *start)
+void pack_streams_end_stream(struct pack_streams *s, const uint8_t *start)
 {
 	uint32_t n = (uint32_t)(s->at - start);
 
@@ -41,34 +41,34 @@ void sheet_end_stream(struct sheet *s, const uint8_t *start)
 }
 
 /* Whether a column of `nr` numbers of so many bytes fits for sure. */
-static bool has_room(struct sheet *s, uint32_t nr, size_t bytes)
+static bool has_room(struct pack_streams *s, uint32_t nr, size_t bytes)
 {
 	if (column_bound(nr, bytes) > (size_t)(s->end - s->at))
 		s->full = true;
 	return !s->full;
 }
 
-static void put_column(struct sheet *s, const uint32_t *v, uint32_t nr)
+static void put_column(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 {
 	if (has_room(s, nr, 4))
 		s->at += column_put_u32(s->at, v, nr);
 }
 
-void sheet_u32(struct sheet *s, const uint32_t *v, uint32_t nr)
+void pack_streams_u32(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 {
 	uint8_t *start = s->at;
 
 	put_column(s, v, nr);
-	sheet_end_stream(s, start);
+	pack_streams_end_stream(s, start);
 }
 
-void sheet_u64(struct sheet *s, const uint64_t *v, uint32_t nr)
+void pack_streams_u64(struct pack_streams *s, const uint64_t *v, uint32_t nr)
 {
 	uint8_t *start = s->at;
 
 	if (has_room(s, nr, 8))
 		s->at += column_put_u64(s->at, v, nr);
-	sheet_end_stream(s, start);
+	pack_streams_end_stream(s, start);
 }
 
 /* ---- tables ---- */
@@ -117,9 +117,9 @@ static bool make_table(struct table *t, const uint32_t *v, uint32_t nr, uint16_t
 }
 
 /* A column preceded by its length in bytes. */
-static void put_sized(struct sheet *s, const uint32_t *v, uint32_t nr)
+static void put_sized(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 {
-	uint8_t *start = sheet_take(s, sizeof(uint32_t));
+	uint8_t *start = pack_streams_take(s, sizeof(uint32_t));
 	uint32_t bytes;
 
 	put_column(s, v, nr);
@@ -130,7 +130,7 @@ static void put_sized(struct sheet *s, const uint32_t *v, uint32_t nr)
 }
 
 /* Frequent numbers have the first places; the rest are cheaper in ascending order. */
-static void put_table(struct sheet *s, struct table *t)
+static void put_table(struct pack_streams *s, struct table *t)
 {
 	uint32_t order[MAX_TABLE], v[MAX_TABLE], frequent = 0, last = 0;
 	uint16_t rest[2][MAX_TABLE], *sorted;
@@ -168,7 +168,7 @@ static uint32_t mean_bits(const uint32_t *v, uint32_t nr)
 }
 
 /* Writes the table, and places in it instead of numbers; false when that would not pay. */
-static bool put_by_table(struct sheet *s, const uint32_t *v, uint32_t nr)
+static bool put_by_table(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 {
 	uint16_t refs[COLUMN_MAX];
 	struct table t;
@@ -181,11 +181,12 @@ static bool put_by_table(struct sheet *s, const uint32_t *v, uint32_t nr)
 	return true;
 }
 
-void sheet_words(struct sheet *s, const uint32_t *v, const uint32_t *deltas, uint32_t nr)
+void pack_streams_words(struct pack_streams *s, const uint32_t *v, const uint32_t *deltas,
+			uint32_t nr)
 {
 	uint8_t *start = s->at, coding = FMT_CODING_PLAIN;
 
-	sheet_put(s, &coding, 1);
+	pack_streams_put(s, &coding, 1);
 	if (nr >= 16) {
 		uint32_t plain = mean_bits(v, nr), differences = mean_bits(deltas, nr);
 
@@ -198,5 +199,5 @@ void sheet_words(struct sheet *s, const uint32_t *v, const uint32_t *deltas, uin
 		put_column(s, coding == FMT_CODING_DELTA ? deltas : v, nr);
 	if (!s->full)
 		*start = coding;
-	sheet_end_stream(s, start);
+	pack_streams_end_stream(s, start);
 }

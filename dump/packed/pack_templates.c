@@ -53,7 +53,7 @@ static void start_index(struct packer *p, unsigned bits)
 		index_template(p, t);
 }
 
-void packtpl_clear(struct packer *p)
+void pack_template_clear(struct packer *p)
 {
 	p->tpl[0] = (struct template){0};
 	p->nr_tpl = 1;
@@ -63,7 +63,7 @@ void packtpl_clear(struct packer *p)
 
 /* ---- loose words ---- */
 
-void packtpl_loosen(struct pack_class *c, uint32_t w, uint64_t mask)
+void pack_template_loosen(struct pack_class *c, uint32_t w, uint64_t mask)
 {
 	uint64_t factor = (w + 1) * 0x9e3779b97f4a7c15u;
 	struct pack_place place = {(uint16_t)(w * 8), part_of(c, w * 2)};
@@ -91,7 +91,7 @@ static bool loosen(struct packer *p, uint32_t cls, const struct pack_view *v)
 
 		if ((word & c->firm[w]) == c->firm_value[w])
 			continue;
-		packtpl_loosen(c, w, c->firm[w]);
+		pack_template_loosen(c, w, c->firm[w]);
 		any = true;
 	}
 	if (!any)
@@ -127,7 +127,7 @@ static uint32_t add(struct packer *p, uint32_t cls, const struct pack_view *v, u
 	return t;
 }
 
-uint32_t packtpl_find(struct packer *p, uint32_t cls, const struct pack_view *v)
+uint32_t pack_template_find(struct packer *p, uint32_t cls, const struct pack_view *v)
 {
 	const struct pack_class *c = &p->classes[cls];
 	uint32_t mask = (1u << p->index_bits) - 1, at, t;
@@ -136,7 +136,7 @@ uint32_t packtpl_find(struct packer *p, uint32_t cls, const struct pack_view *v)
 	for (at = (uint32_t)(hash >> (64 - p->index_bits)); (t = p->tpl_index[at]);
 	     at = (at + 1) & mask)
 		if (p->tpl[t].hash == hash && p->tpl[t].cls == cls &&
-		    packtpl_is(p, c, v, &p->tpl[t]))
+		    pack_template_is(p, c, v, &p->tpl[t]))
 			return t;
 	return add(p, cls, v, loosen(p, cls, v) ? hash_of(c, v, cls) : hash);
 }

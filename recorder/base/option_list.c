@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int lists_texts(char *arg, const char *const **list, size_t *nr, struct err *err)
+int option_list_texts(char *arg, const char *const **list, size_t *nr, struct err *err)
 {
 	const char **more = (const char **)*list;
 	char *save = NULL;
@@ -24,7 +24,7 @@ int lists_texts(char *arg, const char *const **list, size_t *nr, struct err *err
 	return 0;
 }
 
-int lists_numbers(char *arg, const uint32_t **list, size_t *nr, struct err *err)
+int option_list_numbers(char *arg, const uint32_t **list, size_t *nr, struct err *err)
 {
 	uint32_t *more = (uint32_t *)*list;
 	char *save = NULL;

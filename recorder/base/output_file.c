@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct outfile {
+struct output_file {
 	FILE *stream;
 	char *path;
 	char *temporary; /* its name for now; NULL: none */
@@ -44,7 +44,7 @@ static int open_nameless(const char *path)
 	return fd;
 }
 
-static int open_new(struct outfile *o)
+static int open_new(struct output_file *o)
 {
 	int fd = open_nameless(o->path);
 
@@ -62,7 +62,7 @@ static int open_new(struct outfile *o)
 	return fd;
 }
 
-static int open_fd(struct outfile *o, struct err *err)
+static int open_fd(struct output_file *o, struct err *err)
 {
 	struct stat st;
 	int fd;
@@ -83,9 +83,9 @@ static int open_fd(struct outfile *o, struct err *err)
 	return fd < 0 ? err_sys(err, fd, "%s can't be written", o->path) : fd;
 }
 
-int outfile_open(const char *path, bool replace, struct outfile **out, struct err *err)
+int output_file_open(const char *path, bool replace, struct output_file **out, struct err *err)
 {
-	struct outfile *o = calloc(1, sizeof(*o));
+	struct output_file *o = calloc(1, sizeof(*o));
 	int fd, rc = -ENOMEM;
 
 	if (!o || !(o->path = strdup(path))) {
@@ -105,17 +105,17 @@ int outfile_open(const char *path, bool replace, struct outfile **out, struct er
 	*out = o;
 	return 0;
 fail:
-	outfile_close(o);
+	output_file_close(o);
 	return rc;
 }
 
-FILE *outfile_stream(struct outfile *o)
+FILE *output_file_stream(struct output_file *o)
 {
 	return o->stream;
 }
 
 /* Gives the nameless file the name `path`, which must not be there. */
-static int give_name(struct outfile *o, const char *path)
+static int give_name(struct output_file *o, const char *path)
 {
 	char link[40];
 
@@ -124,7 +124,7 @@ static int give_name(struct outfile *o, const char *path)
 }
 
 /* As give_name(), under some name beside that is free. */
-static int give_temporary(struct outfile *o)
+static int give_temporary(struct output_file *o)
 {
 	int fd, rc = -EEXIST;
 
@@ -145,7 +145,7 @@ static int give_temporary(struct outfile *o)
 }
 
 /* Gives the temporary file its name, if that is free. */
-static int rename_new(struct outfile *o)
+static int rename_new(struct output_file *o)
 {
 	if (!renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, RENAME_NOREPLACE)) {
 		free(o->temporary);
@@ -158,7 +158,7 @@ static int rename_new(struct outfile *o)
 	return link(o->temporary, o->path) ? -errno : 0;
 }
 
-static int put_in_place(struct outfile *o)
+static int put_in_place(struct output_file *o)
 {
 	int rc = 0;
 
@@ -175,7 +175,7 @@ static int put_in_place(struct outfile *o)
 	return rc;
 }
 
-int outfile_commit(struct outfile *o, struct err *err)
+int output_file_commit(struct output_file *o, struct err *err)
 {
 	int rc = fflush(o->stream) || ferror(o->stream) ? -EIO : 0;
 
@@ -184,7 +184,7 @@ int outfile_commit(struct outfile *o, struct err *err)
 	return rc ? err_sys(err, rc, "%s can't be written", o->path) : 0;
 }
 
-void outfile_close(struct outfile *o)
+void output_file_close(struct output_file *o)
 {
 	if (!o)
 		return;

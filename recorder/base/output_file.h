@@ -10,13 +10,13 @@
 #include <stdio.h>
 
 struct err;
-struct outfile;
+struct output_file;
 
 /* 0; -EEXIST when `path` is there and not to be replaced; or another errno. */
-int outfile_open(const char *path, bool replace, struct outfile **out, struct err *err);
+int output_file_open(const char *path, bool replace, struct output_file **out, struct err *err);
 /* To write to; ends with it. */
-FILE *outfile_stream(struct outfile *o);
-/* Gives it its name. 0 or a negative errno; outfile_close() is due in any case. */
-int outfile_commit(struct outfile *o, struct err *err);
+FILE *output_file_stream(struct output_file *o);
+/* Gives it its name. 0 or a negative errno; output_file_close() is due in any case. */
+int output_file_commit(struct output_file *o, struct err *err);
 /* What was not committed is gone. NULL is fine. */
-void outfile_close(struct outfile *o);
+void output_file_close(struct output_file *o);

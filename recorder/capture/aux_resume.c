@@ -41,12 +41,12 @@ static void set_attr(struct perf_event_attr *a)
 	event_set_aux_action(a, EVENT_AUX_RESUME);
 }
 
-int aux_notes_open(struct aux_notes *n, int trace_fd, int cpu)
+int aux_resume_open(struct aux_resume *n, int trace_fd, int cpu)
 {
 	struct perf_event_attr a;
 	int rc = 0;
 
-	*n = (struct aux_notes){.ring.fd = -1};
+	*n = (struct aux_resume){.ring.fd = -1};
 	set_attr(&a);
 	n->fd = event_open(&a, -1, cpu, trace_fd, 0);
 	if (n->fd < 0)
@@ -56,11 +56,11 @@ int aux_notes_open(struct aux_notes *n, int trace_fd, int cpu)
 	if (!rc)
 		rc = ring_map(&n->ring, n->fd, ring_round(1, (size_t)sysconf(_SC_PAGESIZE)), true);
 	if (rc)
-		aux_notes_close(n);
+		aux_resume_close(n);
 	return rc;
 }
 
-void aux_notes_close(struct aux_notes *n)
+void aux_resume_close(struct aux_resume *n)
 {
 	ring_unmap(&n->ring);
 	if (n->fd >= 0)
@@ -68,7 +68,7 @@ void aux_notes_close(struct aux_notes *n)
 	n->fd = -1;
 }
 
-uint64_t aux_notes_stands(const struct aux_notes *n, uint64_t *last_ns)
+uint64_t aux_resume_stands(const struct aux_resume *n, uint64_t *last_ns)
 {
 	uint64_t head = ring_head(&n->ring), limit = ring_limit(&n->ring, head), since = 0;
 	struct perf_event_header h;
@@ -87,7 +87,7 @@ uint64_t aux_notes_stands(const struct aux_notes *n, uint64_t *last_ns)
 	return since;
 }
 
-bool aux_notes_let_run(struct aux_notes *n, uint64_t now_ns)
+bool aux_resume_let_run(struct aux_resume *n, uint64_t now_ns)
 {
 	uint64_t head = ring_head(&n->ring);
 
@@ -98,10 +98,10 @@ bool aux_notes_let_run(struct aux_notes *n, uint64_t now_ns)
 	return !ioctl(n->fd, PERF_EVENT_IOC_REFRESH, 1);
 }
 
-void aux_notes_wait(const struct aux_notes *n, uint64_t ns)
+void aux_resume_wait(const struct aux_resume *n, uint64_t ns)
 {
 	uint64_t until = clock_ns() + ns;
 
-	while (aux_notes_stands(n, NULL) && clock_ns() < until)
+	while (aux_resume_stands(n, NULL) && clock_ns() < until)
 		sched_yield();
 }

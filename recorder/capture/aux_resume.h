@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct aux_notes {
+struct aux_resume {
 	int fd;
 	uint64_t id; /* of its records; those with another are stops */
 	struct ring ring;
@@ -26,17 +26,17 @@ struct aux_notes {
  * For the trace that `trace_fd` leads on `cpu`. 0 or -errno: -EINVAL: its PMU, or the kernel, can't
  * be stopped so.
  */
-int aux_notes_open(struct aux_notes *n, int trace_fd, int cpu);
-void aux_notes_close(struct aux_notes *n);
+int aux_resume_open(struct aux_resume *n, int trace_fd, int cpu);
+void aux_resume_close(struct aux_resume *n);
 
 /* Since when the trace stands, as far as the ring reaches back; 0: it runs. *last_ns (NULL
  * allowed) is the last stop. */
-uint64_t aux_notes_stands(const struct aux_notes *n, uint64_t *last_ns);
+uint64_t aux_resume_stands(const struct aux_resume *n, uint64_t *last_ns);
 /*
  * Asks for the tick that lets it run, once: true. It comes when the trace's event is switched on
  * the next time: the kernel (seen with 6.18 and 7.3) does not put an event on that is enabled while
  * its group runs, unless it is of the PMU that leads the group.
  */
-bool aux_notes_let_run(struct aux_notes *n, uint64_t now_ns);
+bool aux_resume_let_run(struct aux_resume *n, uint64_t now_ns);
 /* Waits for it, at most that long. */
-void aux_notes_wait(const struct aux_notes *n, uint64_t ns);
+void aux_resume_wait(const struct aux_resume *n, uint64_t ns);

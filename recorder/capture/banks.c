@@ -210,7 +210,7 @@ static int open_notes(struct banks *b, const struct target *t, const struct caps
 	b->notes = calloc(1, sizeof(*b->notes));
 	if (!b->notes)
 		return -ENOMEM;
-	if (aux_notes_open(b->notes, b->bank[0].fds[0], b->cpu)) {
+	if (aux_resume_open(b->notes, b->bank[0].fds[0], b->cpu)) {
 		free(b->notes);
 		b->notes = NULL;
 	}
@@ -271,7 +271,7 @@ void banks_close(struct banks *b)
 		aux_close(b->aux);
 	free(b->aux);
 	if (b->notes)
-		aux_notes_close(b->notes);
+		aux_resume_close(b->notes);
 	free(b->notes);
 	for (unsigned i = 0; i < b->nr_banks; i++)
 		bank_close(&b->bank[i]);
@@ -341,7 +341,7 @@ void banks_start_again(struct banks *b)
 /* It may have stood for a while, where an event stopped it. */
 static void trace_stopped(struct banks *b)
 {
-	uint64_t since_ns = b->notes ? aux_notes_stands(b->notes, NULL) : 0;
+	uint64_t since_ns = b->notes ? aux_resume_stands(b->notes, NULL) : 0;
 
 	aux_stopped(b->aux, &b->active->ring, since_ns);
 }
@@ -401,13 +401,13 @@ void banks_stop_aux(struct banks *b)
 /* What an event has stopped stays so however often it is switched off and on. */
 static void go_on(struct banks *b)
 {
-	bool stood = b->notes && aux_notes_stands(b->notes, NULL);
+	bool stood = b->notes && aux_resume_stands(b->notes, NULL);
 
 	if (stood)
-		aux_notes_let_run(b->notes, clock_ns());
+		aux_resume_let_run(b->notes, clock_ns());
 	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
 	if (stood)
-		aux_notes_wait(b->notes, GO_ON_NS);
+		aux_resume_wait(b->notes, GO_ON_NS);
 	aux_started(b->aux);
 	set_copying(b, false);
 }
@@ -421,7 +421,7 @@ static void restart(struct banks *b)
 bool banks_stands(const struct banks *b, uint64_t *last_ns)
 {
 	return b->notes && !b->offline && !__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE) &&
-	       aux_notes_stands(b->notes, last_ns);
+	       aux_resume_stands(b->notes, last_ns);
 }
 
 bool banks_let_run(struct banks *b, uint64_t until_ns)
@@ -432,7 +432,7 @@ bool banks_let_run(struct banks *b, uint64_t until_ns)
 		return false;
 	if (last_ns >= until_ns)
 		return true;
-	if (aux_notes_let_run(b->notes, clock_ns()))
+	if (aux_resume_let_run(b->notes, clock_ns()))
 		restart(b);
 	return false;
 }

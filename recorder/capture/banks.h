@@ -88,10 +88,10 @@ struct banks {
 	bool always_on;	     /* events are never disabled: pausing the ring switches on and off */
 	bool offline;	     /* its CPU is gone: nothing is written into it any more */
 	struct aux *aux;     /* its AUX area; NULL: it has none */
-	struct aux_notes *notes; /* rules' events may stop its trace; NULL: they can't */
-	bool copying;		 /* from the stop of its trace until it goes on; atomic */
-	uint64_t last_paused_ns; /* of the last freeze */
-	uint64_t prev_paused_ns; /* of the last dump that was committed; 0: there was none */
+	struct aux_resume *notes; /* rules' events may stop its trace; NULL: they can't */
+	bool copying;		  /* from the stop of its trace until it goes on; atomic */
+	uint64_t last_paused_ns;  /* of the last freeze */
+	uint64_t prev_paused_ns;  /* of the last dump that was committed; 0: there was none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
 	size_t nr_marks;
 	uint64_t frozen_oldest_ns; /* what the frozen bank may refer to */

@@ -16,17 +16,17 @@ bool traces_stand(const struct recording *r)
 	return false;
 }
 
-bool traces_let_run(const struct recording *r, struct brakes *b, uint64_t until_ns)
+bool traces_let_run(const struct recording *r, struct aux_pauses *b, uint64_t until_ns)
 {
 	size_t nr;
 	struct banks *const *banks = recording_all_banks(r, &nr);
 	bool left = false;
 
-	if (brakes_changed(b)) {
+	if (aux_pauses_changed(b)) {
 		for (size_t i = 0; i < nr; i++)
 			left |= !banks_take_brakes(banks[i]);
 		if (!left)
-			brakes_settled(b);
+			aux_pauses_settled(b);
 	}
 	for (size_t i = 0; i < nr; i++)
 		left |= banks_let_run(banks[i], until_ns);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct brakes;
+struct aux_pauses;
 struct recording;
 
 /* Whether there are some that stand; but for those that are being copied. */
@@ -18,4 +18,4 @@ bool traces_stand(const struct recording *r);
  * Lets those run that were stopped before `until_ns`, and puts on the brakes that wait for that.
  * True: not all could be, or others stand: to be called again.
  */
-bool traces_let_run(const struct recording *r, struct brakes *b, uint64_t until_ns);
+bool traces_let_run(const struct recording *r, struct aux_pauses *b, uint64_t until_ns);

@@ -112,7 +112,7 @@ static int join_brakes(const struct recording *r, const struct banks *b)
 {
 	int fd = r->brakes ? banks_trace_fd(b) : -1;
 
-	return fd < 0 ? 0 : brakes_add_trace(r->brakes, b->cpu, fd, b->notes->fd);
+	return fd < 0 ? 0 : aux_pauses_add_trace(r->brakes, b->cpu, fd, b->notes->fd);
 }
 
 /* The event of a bank that BPF programs write; -1: none. */
@@ -139,12 +139,12 @@ static int join_sleeps(const struct recording *r, const struct banks *b)
 static void leave(const struct recording *r, const struct banks *b)
 {
 	if (r->brakes && banks_trace_fd(b) >= 0)
-		brakes_drop_trace(r->brakes, banks_trace_fd(b));
+		aux_pauses_drop_trace(r->brakes, banks_trace_fd(b));
 	for (unsigned i = 0; r->sleeps && i < b->nr_banks; i++)
 		sleeps_drop(r->sleeps, b->cpu, i, sleeps_fd(b, i));
 }
 
-int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err)
+int recording_join_brakes(struct recording *r, struct aux_pauses *b, struct err *err)
 {
 	int rc = 0;
 
@@ -302,25 +302,25 @@ static void say_sizes(const struct recording *r, uint64_t budget)
 		 str_fmt_size(size, sizeof(size), budget), text);
 }
 
-static int size_rings(struct recording *r, const struct ringsize_memory *memory, struct err *err)
+static int size_rings(struct recording *r, const struct ring_size_memory *memory, struct err *err)
 {
 	const struct target *t = r->target;
 	uint64_t budget =
-		ringsize_budget(memory, ringsize_machine(), setting_cpus_online(), r->caps);
-	struct ringsize *sizes = calloc(r->nr_channels, sizeof(*sizes));
+		ring_size_budget(memory, ring_size_machine(), setting_cpus_online(), r->caps);
+	struct ring_size *sizes = calloc(r->nr_channels, sizeof(*sizes));
 
 	if (!sizes)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < r->nr_channels; i++) {
 		const struct channel *c = r->channels[i];
 
-		sizes[i] = (struct ringsize){
+		sizes[i] = (struct ring_size){
 			.bytes = c->ring_bytes,
 			.nr_rings = (t->per_thread ? t->nr_tids : t->nr_cpus) * c->nr_banks,
 			.fixed = c->ring_bytes_given || c->aux_bytes,
 		};
 	}
-	if (ringsize_divide(sizes, r->nr_channels, budget)) {
+	if (ring_size_divide(sizes, r->nr_channels, budget)) {
 		for (size_t i = 0; i < r->nr_channels; i++)
 			r->channels[i]->ring_bytes = sizes[i].bytes;
 		say_sizes(r, budget);
@@ -403,7 +403,7 @@ static void note_aux(struct recording *r)
 /* ---- life ---- */
 
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
-		   const struct ringsize_memory *memory, const struct caps *caps, struct target *t,
+		   const struct ring_size_memory *memory, const struct caps *caps, struct target *t,
 		   struct recording **out, struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
@@ -419,7 +419,7 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 	if (!rc)
 		rc = target_refresh(t, err);
 	if (!rc)
-		rc = sides_open(t, caps, &r->sides, err);
+		rc = sideband_rings_open(t, caps, &r->sides, err);
 	if (!rc && memory)
 		rc = size_rings(r, memory, err);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
@@ -447,7 +447,7 @@ void recording_close(struct recording *r)
 	free(r->aux);
 	close_banks(r, 0);
 	free(r->banks);
-	sides_close(r->sides);
+	sideband_rings_close(r->sides);
 	for (size_t i = 0; i < r->nr_channels; i++)
 		channel_free(r->channels[i]);
 	free(r->channels);
@@ -461,7 +461,7 @@ void recording_start(struct recording *r)
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_start_again(r->banks[i]);
 	if (r->brakes)
-		brakes_settled(r->brakes);
+		aux_pauses_settled(r->brakes);
 	r->started = true;
 }
 
@@ -577,9 +577,9 @@ int recording_cpu_online(struct recording *r, int cpu, struct err *err)
 	size_t nr_banks = r->nr_banks;
 	int rc;
 
-	if (target_is_tasks(r->target) && sides_has_cpu(r->sides, cpu))
+	if (target_is_tasks(r->target) && sideband_rings_has_cpu(r->sides, cpu))
 		return 0;
-	rc = sides_add(r->sides, cpu, err);
+	rc = sideband_rings_add(r->sides, cpu, err);
 	if (!rc && recording_wants_cpu(r, cpu))
 		rc = open_cpu(r, cpu, err);
 	if (rc) {
@@ -587,7 +587,7 @@ int recording_cpu_online(struct recording *r, int cpu, struct err *err)
 		return rc;
 	}
 	/* What it had when it went off, or before we missed that. */
-	sides_drop_older(r->sides, cpu);
+	sideband_rings_drop_older(r->sides, cpu);
 	retire(r, cpu, nr_banks);
 	return 0;
 }
@@ -665,20 +665,20 @@ uint64_t recording_ring_bytes(const struct recording *r)
 			sum += r->banks[i]->bank[k].ring.map_bytes;
 	for (size_t i = 0; i < r->nr_banks; i++)
 		sum += r->banks[i]->aux ? aux_bytes(r->banks[i]->aux) : 0;
-	return sum + sides_bytes(r->sides);
+	return sum + sideband_rings_bytes(r->sides);
 }
 
 struct ring *const *recording_sideband(const struct recording *r, size_t *nr)
 {
-	return sides_rings(r->sides, nr);
+	return sideband_rings_rings(r->sides, nr);
 }
 
 const struct record_layout *recording_sideband_layout(const struct recording *r)
 {
-	return sides_layout(r->sides);
+	return sideband_rings_layout(r->sides);
 }
 
 bool recording_target_ended(struct recording *r)
 {
-	return sides_ended(r->sides);
+	return sideband_rings_ended(r->sides);
 }

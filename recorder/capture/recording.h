@@ -9,7 +9,7 @@
 #include "recorder/capture/banks.h"
 #include "recorder/config/config.h"
 
-struct brakes;
+struct aux_pauses;
 struct sleeps;
 struct err;
 struct recording;
@@ -20,7 +20,7 @@ struct recording;
  * user's mlock limit. `caps` and `t` are borrowed.
  */
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
-		   const struct ringsize_memory *memory, const struct caps *caps, struct target *t,
+		   const struct ring_size_memory *memory, const struct caps *caps, struct target *t,
 		   struct recording **out, struct err *err);
 void recording_close(struct recording *r);
 
@@ -28,7 +28,7 @@ void recording_close(struct recording *r);
  * From now on rules' events may stop the traces of CPUs (trigger/events/aux_pause.h); `b` is
  * borrowed. 0 or -ENOMEM.
  */
-int recording_join_brakes(struct recording *r, struct brakes *b, struct err *err);
+int recording_join_brakes(struct recording *r, struct aux_pauses *b, struct err *err);
 /* From now on BPF programs write into the rings of channels with sleep-stacks
  * (trigger/bpf/sleeps.h); `s` is borrowed. 0 or -errno. */
 int recording_join_sleeps(struct recording *r, struct sleeps *s, struct err *err);

@@ -12,10 +12,10 @@ struct recording {
 	size_t nr_channels;
 	struct banks **banks;
 	size_t nr_banks, max_banks;
-	struct sides *sides;
+	struct sideband_rings *sides;
 	struct crew *crew;	   /* copies AUX areas; NULL: there are none */
 	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */
-	struct brakes *brakes;	   /* NULL: none yet */
+	struct aux_pauses *brakes; /* NULL: none yet */
 	struct sleeps *sleeps;	   /* likewise */
 	bool started;
 };

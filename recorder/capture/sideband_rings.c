@@ -29,7 +29,7 @@ struct side {
 	size_t nr_fds;
 };
 
-struct sides {
+struct sideband_rings {
 	const struct target *target;
 	const struct caps *caps;
 	uint64_t ring_bytes;
@@ -55,7 +55,7 @@ static void side_close(struct side *s)
 	free(s);
 }
 
-static int side_add(const struct sides *all, struct side *s, pid_t pid, struct err *err)
+static int side_add(const struct sideband_rings *all, struct side *s, pid_t pid, struct err *err)
 {
 	int fd = event_open(&all->attr, pid, s->cpu, -1, 0), rc;
 
@@ -72,9 +72,9 @@ static int side_add(const struct sides *all, struct side *s, pid_t pid, struct e
 		  : 0;
 }
 
-static int side_add_newborn(const struct sides *all, struct side *s, struct err *err)
+static int side_add_newborn(const struct sideband_rings *all, struct side *s, struct err *err)
 {
-	int fd = newborn_open(all->newborn.v[0], &all->attr, s->cpu, s->ring.fd, all->caps, err);
+	int fd = new_tasks_open(all->newborn.v[0], &all->attr, s->cpu, s->ring.fd, all->caps, err);
 
 	if (fd < 0)
 		return fd;
@@ -83,7 +83,7 @@ static int side_add_newborn(const struct sides *all, struct side *s, struct err 
 }
 
 /* A cgroup's sideband is that of the whole system: who joins it later was named before. */
-static int side_open(const struct sides *all, int cpu, struct side **out, struct err *err)
+static int side_open(const struct sideband_rings *all, int cpu, struct side **out, struct err *err)
 {
 	const struct target *t = all->target;
 	bool tasks = target_is_tasks(t);
@@ -116,7 +116,7 @@ static int side_open(const struct sides *all, int cpu, struct side **out, struct
 
 /* ---- all ---- */
 
-bool sides_has_cpu(const struct sides *s, int cpu)
+bool sideband_rings_has_cpu(const struct sideband_rings *s, int cpu)
 {
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->v[i]->cpu == cpu)
@@ -124,7 +124,7 @@ bool sides_has_cpu(const struct sides *s, int cpu)
 	return false;
 }
 
-int sides_add(struct sides *s, int cpu, struct err *err)
+int sideband_rings_add(struct sideband_rings *s, int cpu, struct err *err)
 {
 	struct side **v = realloc(s->v, (s->nr + 1) * sizeof(struct side *));
 	struct ring **rings;
@@ -145,7 +145,7 @@ int sides_add(struct sides *s, int cpu, struct err *err)
 	return 0;
 }
 
-static void drop(struct sides *s, size_t i)
+static void drop(struct sideband_rings *s, size_t i)
 {
 	side_close(s->v[i]);
 	s->nr--;
@@ -153,7 +153,7 @@ static void drop(struct sides *s, size_t i)
 	memmove(&s->rings[i], &s->rings[i + 1], (s->nr - i) * sizeof(struct ring *));
 }
 
-void sides_drop_older(struct sides *s, int cpu)
+void sideband_rings_drop_older(struct sideband_rings *s, int cpu)
 {
 	bool newest = true;
 
@@ -167,7 +167,7 @@ void sides_drop_older(struct sides *s, int cpu)
 }
 
 /* An event hangs up when its task and all that inherited it have ended; one a task on any CPU. */
-bool sides_ended(struct sides *s)
+bool sideband_rings_ended(struct sideband_rings *s)
 {
 	const struct side *first = s->nr ? s->v[0] : NULL;
 
@@ -182,9 +182,10 @@ bool sides_ended(struct sides *s)
 	return true;
 }
 
-int sides_open(const struct target *t, const struct caps *caps, struct sides **out, struct err *err)
+int sideband_rings_open(const struct target *t, const struct caps *caps,
+			struct sideband_rings **out, struct err *err)
 {
-	struct sides *s = calloc(1, sizeof(*s));
+	struct sideband_rings *s = calloc(1, sizeof(*s));
 	int *cpus = NULL, rc;
 	size_t nr = 0;
 
@@ -196,25 +197,25 @@ int sides_open(const struct target *t, const struct caps *caps, struct sides **o
 	sideband_attr(caps, s->ring_bytes, &s->attr, &s->layout);
 	s->attr.inherit = target_is_tasks(t);
 	/* Tasks have no kernel threads among their children. */
-	rc = target_is_tasks(t) ? 0 : newborn_event(caps, &s->newborn, err);
+	rc = target_is_tasks(t) ? 0 : new_tasks_event(caps, &s->newborn, err);
 	if (!rc)
 		rc = target_cpus(target_is_tasks(t), &cpus, &nr, err);
 	for (size_t i = 0; i < nr && !rc; i++) {
-		rc = sides_add(s, cpus[i], err);
+		rc = sideband_rings_add(s, cpus[i], err);
 		/* It has just gone offline: nothing else could be missing for a dummy. */
 		if (rc == -ENODEV)
 			rc = 0;
 	}
 	free(cpus);
 	if (rc) {
-		sides_close(s);
+		sideband_rings_close(s);
 		return rc;
 	}
 	*out = s;
 	return 0;
 }
 
-void sides_close(struct sides *s)
+void sideband_rings_close(struct sideband_rings *s)
 {
 	if (!s)
 		return;
@@ -226,18 +227,18 @@ void sides_close(struct sides *s)
 	free(s);
 }
 
-struct ring *const *sides_rings(const struct sides *s, size_t *nr)
+struct ring *const *sideband_rings_rings(const struct sideband_rings *s, size_t *nr)
 {
 	*nr = s->nr;
 	return s->rings;
 }
 
-const struct record_layout *sides_layout(const struct sides *s)
+const struct record_layout *sideband_rings_layout(const struct sideband_rings *s)
 {
 	return &s->layout;
 }
 
-uint64_t sides_bytes(const struct sides *s)
+uint64_t sideband_rings_bytes(const struct sideband_rings *s)
 {
 	uint64_t sum = 0;
 

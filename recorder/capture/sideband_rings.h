@@ -11,27 +11,27 @@
 #include "recorder/capture/target.h"
 
 struct err;
-struct sides;
+struct sideband_rings;
 
 /* Opens all, for the system, or for tasks and what they start. `t` and `caps` are borrowed. */
-int sides_open(const struct target *t, const struct caps *caps, struct sides **out,
-	       struct err *err);
-void sides_close(struct sides *s);
+int sideband_rings_open(const struct target *t, const struct caps *caps,
+			struct sideband_rings **out, struct err *err);
+void sideband_rings_close(struct sideband_rings *s);
 
-bool sides_has_cpu(const struct sides *s, int cpu);
+bool sideband_rings_has_cpu(const struct sideband_rings *s, int cpu);
 /* Opens the ring of a CPU; -ESRCH when no task of the target is left. */
-int sides_add(struct sides *s, int cpu, struct err *err);
+int sideband_rings_add(struct sideband_rings *s, int cpu, struct err *err);
 /* Closes all rings of a CPU but the newest; what is in them is lost. */
-void sides_drop_older(struct sides *s, int cpu);
+void sideband_rings_drop_older(struct sideband_rings *s, int cpu);
 
 /*
  * Whether all tasks of the target, and who they started, have ended; false for other targets. The
  * rings' descriptors wake for it. Asking takes a wake-up off the rings: drain them afterwards.
  */
-bool sides_ended(struct sides *s);
+bool sideband_rings_ended(struct sideband_rings *s);
 
 /* For sideband_drain(), and their descriptors to be waited for; right until the next add or drop.
  */
-struct ring *const *sides_rings(const struct sides *s, size_t *nr);
-const struct record_layout *sides_layout(const struct sides *s);
-uint64_t sides_bytes(const struct sides *s);
+struct ring *const *sideband_rings_rings(const struct sideband_rings *s, size_t *nr);
+const struct record_layout *sideband_rings_layout(const struct sideband_rings *s);
+uint64_t sideband_rings_bytes(const struct sideband_rings *s);

@@ -39,8 +39,8 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	struct report_options *o = ctx;
 
 	if (c == 'T')
-		return lists_numbers(arg, &o->tids, &o->nr_tids, err);
-	return lists_texts(arg, &o->comms, &o->nr_comms, err);
+		return option_list_numbers(arg, &o->tids, &o->nr_tids, err);
+	return option_list_texts(arg, &o->comms, &o->nr_comms, err);
 }
 
 static int parse(struct request *q, int argc, char **argv)

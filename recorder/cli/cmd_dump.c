@@ -56,14 +56,14 @@ static int open_reader(const char *path, struct cmd_dump *d)
 int cmd_dump_newest(const struct command *c, const char **path)
 {
 	static char newest[PATH_MAX]; /* lives as long as argv does */
-	const struct dumpdir_entry *e = NULL;
-	struct dumpdir all = {0};
+	const struct dump_dir_entry *e = NULL;
+	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
 	char dir[PATH_MAX];
 
-	dumpdir_default(dir);
-	if (!dumpdir_read(dir, &all, &err))
-		e = dumpdir_newest(&all);
+	dump_dir_default(dir);
+	if (!dump_dir_read(dir, &all, &err))
+		e = dump_dir_newest(&all);
 	if (e) {
 		snprintf(newest, sizeof(newest), "%s", e->path);
 		*path = newest;
@@ -72,7 +72,7 @@ int cmd_dump_newest(const struct command *c, const char **path)
 		err_set(&err, -ENOENT, "which dump? There is none in %s",
 			strcmp(dir, ".") ? dir : "the current directory");
 	}
-	dumpdir_free(&all);
+	dump_dir_free(&all);
 	if (e)
 		return EXIT_FINE;
 	err_hint(&err,
@@ -128,19 +128,19 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx)
 {
 	struct err err = ERR_INIT;
-	struct outfile *o = NULL;
+	struct output_file *o = NULL;
 	int code;
 
-	if (outfile_open(path, force, &o, &err)) {
+	if (output_file_open(path, force, &o, &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
-	code = write(ctx, outfile_stream(o));
-	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && outfile_commit(o, &err)) {
+	code = write(ctx, output_file_stream(o));
+	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && output_file_commit(o, &err)) {
 		log_err(&err);
 		code = EXIT_FAILED;
 	}
-	outfile_close(o);
+	output_file_close(o);
 	return code;
 }
 

@@ -16,14 +16,14 @@
 /* No rule takes longer than this many dumps to be met. */
 #define MAX_BACK 8
 
-bool cmd_history_take(struct cmd_history *h, int val)
+bool cmd_joined_take(struct cmd_joined *h, int val)
 {
 	h->always |= val == CMD_HISTORY_ALWAYS;
 	h->never |= val == CMD_HISTORY_NEVER;
 	return val == CMD_HISTORY_ALWAYS || val == CMD_HISTORY_NEVER;
 }
 
-int cmd_history_args(struct cmd_history *h, const struct command *c, int argc, char **argv)
+int cmd_joined_args(struct cmd_joined *h, const struct command *c, int argc, char **argv)
 {
 	h->paths = argv + optind;
 	h->nr = argc - optind;
@@ -49,8 +49,7 @@ static const char *base(const char *path)
 static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *older,
 		const char *older_name, struct err *err)
 {
-	struct history_dump o = {older->r, older->m, base(older_name)},
-			    n = {d->r, d->m, base(name)};
+	struct join_dump o = {older->r, older->m, base(older_name)}, n = {d->r, d->m, base(name)};
 	int fd = memfd_create("ringback-history", MFD_CLOEXEC), rc;
 	struct cmd_dump both;
 	char path[64];
@@ -58,7 +57,7 @@ static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *old
 
 	if (fd < 0)
 		return err_sys(err, -errno, "no memory to read dumps as one");
-	rc = history_join(&o, &n, fd, &nr, err);
+	rc = join_join(&o, &n, fd, &nr, err);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!rc && cmd_dump_open(path, &both) != EXIT_FINE)
 		rc = err_set(err, -EIO, "the joined dumps can't be read");
@@ -86,7 +85,7 @@ static int newest_first(const void *a, const void *b)
 	return m > n ? -1 : m < n;
 }
 
-static int open_named(struct cmd_history *h, struct cmd_dump *d)
+static int open_named(struct cmd_joined *h, struct cmd_dump *d)
 {
 	struct named *v = calloc((size_t)h->nr, sizeof(*v));
 	struct err err = ERR_INIT;
@@ -174,7 +173,7 @@ out:
 	return rc;
 }
 
-static int open_before(struct cmd_history *h, struct cmd_dump *d)
+static int open_before(struct cmd_joined *h, struct cmd_dump *d)
 {
 	char *name = strdup(h->path), *before = strdup(d->m->before);
 	struct err err = ERR_INIT;
@@ -194,7 +193,7 @@ static int open_before(struct cmd_history *h, struct cmd_dump *d)
 	return EXIT_FAILED;
 }
 
-int cmd_history_open(struct cmd_history *h, struct cmd_dump *d)
+int cmd_joined_open(struct cmd_joined *h, struct cmd_dump *d)
 {
 	int code;
 

@@ -10,12 +10,12 @@
 #include "recorder/cli/cmd_dump.h"
 
 /* The dumps as typed, and how far to go back. */
-struct cmd_history {
+struct cmd_joined {
 	char **paths;
 	int nr;
 	char *newest; /* where none was typed */
 	bool always, never;
-	const char *path; /* set by cmd_history_open(): the newest, whose trigger is time 0 */
+	const char *path; /* set by cmd_joined_open(): the newest, whose trigger is time 0 */
 };
 
 /* --history and --no-history: rows for a command's options, what is typed, and help. */
@@ -31,14 +31,14 @@ struct cmd_history {
 	"  --no-history without it, also where the rule began to be met before this dump does\n"
 
 /* True when `val` is one of them. */
-bool cmd_history_take(struct cmd_history *h, int val);
+bool cmd_joined_take(struct cmd_joined *h, int val);
 /* What is left of the arguments: one dump or several of one recorder; none: the newest. EXIT_FINE,
  * EXIT_USAGE. */
-int cmd_history_args(struct cmd_history *h, const struct command *c, int argc, char **argv);
+int cmd_joined_args(struct cmd_joined *h, const struct command *c, int argc, char **argv);
 
 /*
  * Opens them as one. Where one was named: with those before it that are needed to reach the moment
  * when the rule began to be met, as far as they are there. EXIT_FINE, or the exit code after the
  * error was printed.
  */
-int cmd_history_open(struct cmd_history *h, struct cmd_dump *d);
+int cmd_joined_open(struct cmd_joined *h, struct cmd_dump *d);

@@ -25,13 +25,13 @@ static void options(FILE *out)
 
 /* An entry and what its file says; NULL where that can't be read. */
 struct dump {
-	const struct dumpdir_entry *e;
+	const struct dump_dir_entry *e;
 	struct reader *r;
 	struct meta *m;
 	const char *state;
 };
 
-static void open_dump(const struct dumpdir_entry *e, struct dump *d)
+static void open_dump(const struct dump_dir_entry *e, struct dump *d)
 {
 	int rc;
 
@@ -89,7 +89,7 @@ static void put_object(struct text *t, const struct dump *d)
 	text_char(t, '\n');
 }
 
-static int print(const struct dumpdir *dir, bool json)
+static int print(const struct dump_dir *dir, bool json)
 {
 	static const char *const titles[] = {"TIME", "HOST",  "NAME", "TRIGGER",
 					     "SIZE", "STATE", "FILE"};
@@ -129,7 +129,7 @@ static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
 	static const struct cmd_args args = {.longs = longs, .take = take};
-	struct dumpdir all = {0};
+	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
 	char dir[PATH_MAX];
 	bool json = false;
@@ -142,15 +142,15 @@ static int run(int argc, char **argv)
 	if (optind < argc)
 		snprintf(dir, sizeof(dir), "%s", argv[optind]);
 	else
-		dumpdir_default(dir);
-	rc = dumpdir_read(dir, &all, &err);
+		dump_dir_default(dir);
+	rc = dump_dir_read(dir, &all, &err);
 	if (!rc && !all.nr)
 		log_info("there is no dump in %s", dir);
 	if (!rc && all.nr)
 		pager_start();
 	if (!rc && print(&all, json))
 		rc = err_set(&err, -ENOMEM, "out of memory");
-	dumpdir_free(&all);
+	dump_dir_free(&all);
 	if (rc)
 		log_err(&err);
 	return rc ? EXIT_FAILED : EXIT_FINE;

@@ -17,7 +17,7 @@
 /* What was asked for, as typed: times get their meaning from the dump's trigger. */
 struct request {
 	struct report_options opt;
-	struct cmd_history history;
+	struct cmd_joined history;
 	const char *page_path; /* NULL: text on stdout */
 	bool force;
 	struct cmd_span span;
@@ -68,7 +68,7 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	struct request *q = ctx;
 	struct report_options *o = &q->opt;
 
-	if (cmd_history_take(&q->history, c))
+	if (cmd_joined_take(&q->history, c))
 		return 0;
 	switch (c) {
 	case 'F':
@@ -84,9 +84,9 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 		q->force = true;
 		return 0;
 	case 'T':
-		return lists_numbers(arg, &o->tids, &o->nr_tids, err);
+		return option_list_numbers(arg, &o->tids, &o->nr_tids, err);
 	default:
-		return lists_texts(arg, &o->comms, &o->nr_comms, err);
+		return option_list_texts(arg, &o->comms, &o->nr_comms, err);
 	}
 }
 
@@ -97,7 +97,7 @@ static int parse(struct request *q, int argc, char **argv)
 	int code = cmd_args_take(&cmd_report, &args, q, argc, argv);
 
 	if (!code)
-		code = cmd_history_args(&q->history, &cmd_report, argc, argv);
+		code = cmd_joined_args(&q->history, &cmd_report, argc, argv);
 
 	if (code)
 		return code;
@@ -165,7 +165,7 @@ static int run(int argc, char **argv)
 	int code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_history_open(&q.history, &d);
+		code = cmd_joined_open(&q.history, &d);
 	if (!code) {
 		code = q.page_path ? make_page(&q, &d) : print(&q, &d);
 		cmd_dump_close(&d);

@@ -17,7 +17,7 @@
 /* What was asked for, as typed: times get their meaning from the dump's trigger. */
 struct request {
 	struct script_options opt;
-	struct cmd_history history;
+	struct cmd_joined history;
 	struct cmd_span span;
 };
 
@@ -70,7 +70,7 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	struct request *q = ctx;
 	struct script_options *o = &q->opt;
 
-	if (cmd_history_take(&q->history, c))
+	if (cmd_joined_take(&q->history, c))
 		return 0;
 	switch (c) {
 	case 'f':
@@ -78,15 +78,15 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	case 't':
 		return cmd_span_to(&q->span, arg, err);
 	case 'c':
-		return lists_texts(arg, &o->comms, &o->nr_comms, err);
+		return option_list_texts(arg, &o->comms, &o->nr_comms, err);
 	case 'e':
-		return lists_texts(arg, &o->events, &o->nr_events, err);
+		return option_list_texts(arg, &o->events, &o->nr_events, err);
 	case 'p':
-		return lists_numbers(arg, &o->pids, &o->nr_pids, err);
+		return option_list_numbers(arg, &o->pids, &o->nr_pids, err);
 	case 'T':
-		return lists_numbers(arg, &o->tids, &o->nr_tids, err);
+		return option_list_numbers(arg, &o->tids, &o->nr_tids, err);
 	case 'C':
-		return lists_numbers(arg, &o->cpus, &o->nr_cpus, err);
+		return option_list_numbers(arg, &o->cpus, &o->nr_cpus, err);
 	case 'l':
 		return str_u64(arg, &o->limit, err);
 	case 'n':
@@ -105,7 +105,7 @@ static int parse(struct request *q, int argc, char **argv)
 	int code = cmd_args_take(&cmd_script, &args, q, argc, argv);
 
 	if (!code)
-		code = cmd_history_args(&q->history, &cmd_script, argc, argv);
+		code = cmd_joined_args(&q->history, &cmd_script, argc, argv);
 
 	return code ? code : cmd_span_check(&cmd_script, &q->span);
 }
@@ -155,7 +155,7 @@ static int run(int argc, char **argv)
 	int code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_history_open(&q.history, &d);
+		code = cmd_joined_open(&q.history, &d);
 	if (!code) {
 		code = print(&q, &d);
 		cmd_dump_close(&d);

@@ -64,7 +64,7 @@ static void print_path(const char *path, size_t columns)
 		printf("%-*s", (int)columns, safe);
 }
 
-static const char *name_of(const struct complete_image *i)
+static const char *name_of(const struct added_symbols_image *i)
 {
 	return i->image->f.kind == FMT_IMAGE_TASK ? "[in no file]" : i->image->path;
 }
@@ -77,7 +77,7 @@ static unsigned percent(uint64_t part, uint64_t of)
 	return p == 100 && part < of ? 99 : p;
 }
 
-static void print_image(const struct complete_image *i)
+static void print_image(const struct added_symbols_image *i)
 {
 	char count[32], safe[640];
 	const char *why = i->nr_named == i->nr_hits ? ""
@@ -93,7 +93,7 @@ static void print_image(const struct complete_image *i)
 	putchar('\n');
 }
 
-static void add_image(struct complete_image *sum, const struct complete_image *i)
+static void add_image(struct added_symbols_image *sum, const struct added_symbols_image *i)
 {
 	sum->image = i->image;
 	sum->note = i->note;
@@ -103,14 +103,14 @@ static void add_image(struct complete_image *sum, const struct complete_image *i
 }
 
 /* Of each process there may be addresses in no file: one line for all that are like that. */
-static void print_table(const struct complete *c)
+static void print_table(const struct added_symbols *c)
 {
-	struct complete_image i, sum = {0}, nowhere = {0};
+	struct added_symbols_image i, sum = {0}, nowhere = {0};
 	char count[32];
 
 	printf("%-*s %11s %6s %6s\n", PATH_COLUMNS, "file", "frames", "named", "lines");
-	for (size_t k = 0; k < complete_nr(c); k++) {
-		complete_image(c, k, &i);
+	for (size_t k = 0; k < added_symbols_nr(c); k++) {
+		added_symbols_image(c, k, &i);
 		add_image(&sum, &i);
 		if (i.image->f.kind == FMT_IMAGE_TASK && !i.nr_named)
 			add_image(&nowhere, &i);
@@ -126,7 +126,7 @@ static void print_table(const struct complete *c)
 }
 
 /* `said`: the build-ids that stand there already, nr of them; the new one is added. */
-static bool advise_file(const struct complete_image *i, struct fmt_image *said, size_t nr)
+static bool advise_file(const struct added_symbols_image *i, struct fmt_image *said, size_t nr)
 {
 	char safe[1024];
 	const struct fmt_image *f = i->image->f.build_id_bytes ? &i->image->f
@@ -149,14 +149,14 @@ static bool advise_file(const struct complete_image *i, struct fmt_image *said, 
 }
 
 /* What to get, and what to type then. */
-static void print_advice(const struct complete *c, const char *dump)
+static void print_advice(const struct added_symbols *c, const char *dump)
 {
 	struct fmt_image said[MAX_ADVICE];
-	struct complete_image i;
+	struct added_symbols_image i;
 	size_t nr = 0;
 
-	for (size_t k = 0; k < complete_nr(c); k++) {
-		complete_image(c, k, &i);
+	for (size_t k = 0; k < added_symbols_nr(c); k++) {
+		added_symbols_image(c, k, &i);
 		if (i.image->f.kind != FMT_IMAGE_FILE || i.nr_named == i.nr_hits)
 			continue;
 		if (!nr)
@@ -174,11 +174,11 @@ static int print_runtimes(const struct cmd_dump *d, struct err *err)
 {
 	struct text t = TEXT_INIT(stdout);
 	struct runtimes *v = NULL;
-	struct people *people = NULL;
+	struct process_history *history = NULL;
 	uint32_t pid;
-	int rc = people_load(d->r, &people, err);
+	int rc = history_load(d->r, &history, err);
 
-	rc = rc ? rc : runtimes_new(people, &v, err);
+	rc = rc ? rc : runtimes_new(history, &v, err);
 	rc = rc ? rc : runtimes_read(v, d->r, d->m, err);
 	for (size_t i = 0; !rc && i < MAX_ADVICE && (pid = runtimes_nth(v, i)); i++) {
 		text_str(&t, i ? "" : "\n");
@@ -188,32 +188,32 @@ static int print_runtimes(const struct cmd_dump *d, struct err *err)
 	text_flush(&t);
 	text_free(&t);
 	runtimes_free(v);
-	people_free(people);
+	history_free(history);
 	return rc;
 }
 
 /* The code that a trace needs, which other files have names for. */
 static int print_code(const struct cmd_dump *d, struct err *err)
 {
-	struct codebook_counts n;
-	struct people *people = NULL;
-	struct codebook *b = NULL;
+	struct code_cache_counts n;
+	struct process_history *history = NULL;
+	struct code_cache *b = NULL;
 	char size[32];
 	int rc;
 
-	if (!pttrace_is_in(d->m))
+	if (!pt_trace_is_in(d->m))
 		return 0;
-	rc = people_load(d->r, &people, err);
+	rc = history_load(d->r, &history, err);
 	if (!rc)
-		rc = codebook_new(d->r, people, &(struct codebook_options){0}, &b, err);
+		rc = code_cache_new(d->r, history, &(struct code_cache_options){0}, &b, err);
 	if (!rc) {
-		codebook_counts(b, &n);
+		code_cache_counts(b, &n);
 		printf("\ncode that Intel PT led through: %s of %zu file%s in the dump\n",
 		       str_fmt_size(size, sizeof(size), n.kept_bytes), n.nr_kept,
 		       str_plural(n.nr_kept));
 	}
-	codebook_free(b);
-	people_free(people);
+	code_cache_free(b);
+	history_free(history);
 	return rc;
 }
 
@@ -222,17 +222,17 @@ static int print_code(const struct cmd_dump *d, struct err *err)
 static int show(const char *path)
 {
 	struct err err = ERR_INIT;
-	struct complete *c;
+	struct added_symbols *c;
 	struct cmd_dump d;
 	int code = cmd_dump_open(path, &d), rc;
 
 	if (code)
 		return code;
-	rc = complete_open(d.r, d.m, &c, &err);
+	rc = added_symbols_open(d.r, d.m, &c, &err);
 	if (!rc) {
 		print_table(c);
 		print_advice(c, path);
-		complete_close(c);
+		added_symbols_close(c);
 		rc = print_runtimes(&d, &err);
 		rc = rc ? rc : print_code(&d, &err);
 	}
@@ -241,12 +241,12 @@ static int show(const char *path)
 	return code;
 }
 
-static int add_dirs(const struct request *q, struct symdir **out, struct err *err)
+static int add_dirs(const struct request *q, struct debug_dirs **out, struct err *err)
 {
-	int rc = symdir_new(out, err);
+	int rc = debug_dirs_new(out, err);
 
 	for (size_t i = 0; i < q->nr_dirs && !rc; i++)
-		rc = symdir_add(*out, q->dirs[i], err);
+		rc = debug_dirs_add(*out, q->dirs[i], err);
 	return rc;
 }
 
@@ -254,18 +254,18 @@ static int complete_dump(const struct request *q, const struct cmd_dump *d, bool
 			 struct err *err)
 {
 	const char *out_path = q->out_path ? q->out_path : q->path;
-	struct symdir *dirs = NULL;
-	struct complete *c = NULL;
+	struct debug_dirs *dirs = NULL;
+	struct added_symbols *c = NULL;
 	int rc = add_dirs(q, &dirs, err);
 
 	if (!rc)
-		rc = complete_open(d->r, d->m, &c, err);
+		rc = added_symbols_open(d->r, d->m, &c, err);
 	if (!rc)
-		rc = complete_find(c, dirs, changed, err);
+		rc = added_symbols_find(c, dirs, changed, err);
 	if (!rc && (*changed || q->out_path))
-		rc = complete_write(c, out_path, !q->out_path, err);
-	complete_close(c);
-	symdir_free(dirs);
+		rc = added_symbols_write(c, out_path, !q->out_path, err);
+	added_symbols_close(c);
+	debug_dirs_free(dirs);
 	return rc;
 }
 
@@ -314,7 +314,7 @@ static int run(int argc, char **argv)
 	int code;
 
 	if (argc == 2 && !strncmp(argv[1], collect, sizeof(collect) - 1))
-		return symchild_main(argv[1] + sizeof(collect) - 1);
+		return symbols_child_main(argv[1] + sizeof(collect) - 1);
 	code = cmd_args_dump(&cmd_symbols, &args, &q, argc, argv, &q.path);
 	if (code)
 		return code;

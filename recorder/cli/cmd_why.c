@@ -12,7 +12,7 @@
 
 struct request {
 	struct why_options opt;
-	struct cmd_history history;
+	struct cmd_joined history;
 	struct cmd_span span;
 };
 
@@ -47,7 +47,7 @@ static int take(void *ctx, int c, char *arg, struct err *err)
 	uint64_t v;
 	int rc;
 
-	if (cmd_history_take(&q->history, c))
+	if (cmd_joined_take(&q->history, c))
 		return 0;
 	switch (c) {
 	case 'T':
@@ -76,7 +76,7 @@ static int parse(struct request *q, int argc, char **argv)
 	int code = cmd_args_take(&cmd_why, &args, q, argc, argv);
 
 	if (!code)
-		code = cmd_history_args(&q->history, &cmd_why, argc, argv);
+		code = cmd_joined_args(&q->history, &cmd_why, argc, argv);
 
 	if (code)
 		return code;
@@ -96,7 +96,7 @@ static int run(int argc, char **argv)
 	int rc, code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_history_open(&q.history, &d);
+		code = cmd_joined_open(&q.history, &d);
 	if (code)
 		return code;
 	if (q.span.has_from || q.span.has_to)

@@ -67,13 +67,13 @@ static bool is_locked(const char *path)
 }
 
 /* 1: `name` is a dump; 0: something else; -ENOMEM. */
-static int entry_of(const char *dir, const char *name, struct dumpdir_entry *e)
+static int entry_of(const char *dir, const char *name, struct dump_dir_entry *e)
 {
 	const char *when, *slash = ends_with(dir, "/") || !strcmp(dir, "/") ? "" : "/";
 	struct stat st;
 	bool part;
 
-	*e = (struct dumpdir_entry){.part = ends_with(name, ".rbd.part")};
+	*e = (struct dump_dir_entry){.part = ends_with(name, ".rbd.part")};
 	if (*name == '.' || (!e->part && !ends_with(name, ".rbd")))
 		return 0;
 	if (asprintf(&e->path, "%s%s%s", strcmp(dir, ".") ? dir : "", strcmp(dir, ".") ? slash : "",
@@ -86,7 +86,7 @@ static int entry_of(const char *dir, const char *name, struct dumpdir_entry *e)
 	e->file_bytes = (uint64_t)st.st_size;
 	e->being_written = e->part && is_locked(e->path);
 	e->real_ns =
-		dumpname_parse(name, &when, &part) ? time_of_name(when) : time_of_dump(e->path);
+		dump_name_parse(name, &when, &part) ? time_of_name(when) : time_of_dump(e->path);
 	if (!e->real_ns)
 		e->real_ns =
 			(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
@@ -95,16 +95,16 @@ static int entry_of(const char *dir, const char *name, struct dumpdir_entry *e)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct dumpdir_entry *x = a, *y = b;
+	const struct dump_dir_entry *x = a, *y = b;
 
 	if (x->real_ns != y->real_ns)
 		return x->real_ns < y->real_ns ? -1 : 1;
 	return strcmp(x->path, y->path);
 }
 
-static int add(struct dumpdir *d, const struct dumpdir_entry *e)
+static int add(struct dump_dir *d, const struct dump_dir_entry *e)
 {
-	struct dumpdir_entry *v = d->v;
+	struct dump_dir_entry *v = d->v;
 
 	if (!(d->nr & (d->nr - 1)))
 		v = realloc(d->v, (d->nr ? 2 * d->nr : 1) * sizeof(*v));
@@ -115,10 +115,10 @@ static int add(struct dumpdir *d, const struct dumpdir_entry *e)
 	return 0;
 }
 
-int dumpdir_read(const char *dir, struct dumpdir *out, struct err *err)
+int dump_dir_read(const char *dir, struct dump_dir *out, struct err *err)
 {
-	struct dumpdir d = {0};
-	struct dumpdir_entry e;
+	struct dump_dir d = {0};
+	struct dump_dir_entry e;
 	struct dirent *f;
 	DIR *at = opendir(dir);
 	int rc = 0;
@@ -132,7 +132,7 @@ int dumpdir_read(const char *dir, struct dumpdir *out, struct err *err)
 	}
 	closedir(at);
 	if (rc < 0) {
-		dumpdir_free(&d);
+		dump_dir_free(&d);
 		return err_set(err, rc, "out of memory for the list of dumps in %s", dir);
 	}
 	if (d.nr)
@@ -141,15 +141,15 @@ int dumpdir_read(const char *dir, struct dumpdir *out, struct err *err)
 	return 0;
 }
 
-void dumpdir_free(struct dumpdir *d)
+void dump_dir_free(struct dump_dir *d)
 {
 	for (size_t i = 0; i < d->nr; i++)
 		free(d->v[i].path);
 	free(d->v);
-	*d = (struct dumpdir){0};
+	*d = (struct dump_dir){0};
 }
 
-const struct dumpdir_entry *dumpdir_newest(const struct dumpdir *d)
+const struct dump_dir_entry *dump_dir_newest(const struct dump_dir *d)
 {
 	for (size_t i = d->nr; i--;)
 		if (!d->v[i].part)
@@ -192,14 +192,14 @@ static bool of_file(char dir[PATH_MAX])
 
 static bool has_dumps(const char *dir)
 {
-	struct dumpdir d = {0};
-	bool some = !dumpdir_read(dir, &d, NULL) && d.nr;
+	struct dump_dir d = {0};
+	bool some = !dump_dir_read(dir, &d, NULL) && d.nr;
 
-	dumpdir_free(&d);
+	dump_dir_free(&d);
 	return some;
 }
 
-void dumpdir_default(char dir[PATH_MAX])
+void dump_dir_default(char dir[PATH_MAX])
 {
 	if (of_recorder(dir) || of_file(dir))
 		return;

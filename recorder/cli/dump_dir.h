@@ -13,7 +13,7 @@
 
 struct err;
 
-struct dumpdir_entry {
+struct dump_dir_entry {
 	char *path;
 	uint64_t real_ns; /* of the trigger: as the name has it, or the dump; else of the file */
 	uint64_t file_bytes;
@@ -22,21 +22,21 @@ struct dumpdir_entry {
 };
 
 /* Zero-initialise. */
-struct dumpdir {
-	struct dumpdir_entry *v; /* newest last */
+struct dump_dir {
+	struct dump_dir_entry *v; /* newest last */
 	size_t nr;
 };
 
 /* 0 or -errno. */
-int dumpdir_read(const char *dir, struct dumpdir *out, struct err *err);
-void dumpdir_free(struct dumpdir *d);
+int dump_dir_read(const char *dir, struct dump_dir *out, struct err *err);
+void dump_dir_free(struct dump_dir *d);
 
 /* The newest that is finished; NULL: none. */
-const struct dumpdir_entry *dumpdir_newest(const struct dumpdir *d);
+const struct dump_dir_entry *dump_dir_newest(const struct dump_dir *d);
 
 /*
  * The directory where dumps are looked for when none is named: that of the running recorder (of
  * several the one named "default", or the first), else what the configuration file says, else the
  * current one, else the service's; the last two where there are dumps.
  */
-void dumpdir_default(char dir[PATH_MAX]);
+void dump_dir_default(char dir[PATH_MAX]);

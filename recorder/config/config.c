@@ -162,7 +162,7 @@ static int set_stack(struct config *c, const char *text, struct err *err)
 /* --memory 2%, --memory 256M */
 static int set_memory(struct config *c, const char *text, struct err *err)
 {
-	struct ringsize_memory m = {0};
+	struct ring_size_memory m = {0};
 	const char *p = text;
 	long percent;
 	int rc = 0;

@@ -49,9 +49,9 @@ struct config {
 	enum stack_kind stack; /* -g */
 	bool stack_given;
 	uint32_t stack_bytes;
-	uint64_t ring_bytes;	       /* -m; 0: default */
-	struct ringsize_memory memory; /* --memory */
-	struct config_size *sizes;     /* --size; of two for one channel the later wins */
+	uint64_t ring_bytes;		/* -m; 0: default */
+	struct ring_size_memory memory; /* --memory */
+	struct config_size *sizes;	/* --size; of two for one channel the later wins */
 	size_t nr_sizes;
 	struct config_channel *channels;
 	size_t nr_channels;

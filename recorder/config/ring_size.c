@@ -12,8 +12,8 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t ringsize_budget(const struct ringsize_memory *memory, uint64_t machine_bytes,
-			 unsigned nr_cpus, const struct caps *caps)
+uint64_t ring_size_budget(const struct ring_size_memory *memory, uint64_t machine_bytes,
+			  unsigned nr_cpus, const struct caps *caps)
 {
 	uint64_t bytes = memory->bytes;
 
@@ -27,7 +27,7 @@ uint64_t ringsize_budget(const struct ringsize_memory *memory, uint64_t machine_
 	return bytes;
 }
 
-bool ringsize_divide(struct ringsize *rings, size_t nr, uint64_t budget)
+bool ring_size_divide(struct ring_size *rings, size_t nr, uint64_t budget)
 {
 	uint64_t least = 0, fixed = 0, doubled;
 
@@ -44,7 +44,7 @@ bool ringsize_divide(struct ringsize *rings, size_t nr, uint64_t budget)
 	return true;
 }
 
-uint64_t ringsize_machine(void)
+uint64_t ring_size_machine(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 

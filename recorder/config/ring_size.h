@@ -12,7 +12,7 @@
 struct caps;
 
 /* --memory: a size, or a part of the machine's memory. */
-struct ringsize_memory {
+struct ring_size_memory {
 	uint64_t bytes;	  /* 0: rings are as large as their preset says */
 	unsigned percent; /* not 0: of the memory; then `bytes` is not looked at */
 };
@@ -23,7 +23,7 @@ struct ringsize_memory {
 #define RINGSIZE_MAX_CPU_BYTES (128ull << 20)
 
 /* The rings of one channel. */
-struct ringsize {
+struct ring_size {
 	uint64_t bytes;	 /* of one, a power of two of pages; what the preset says */
 	size_t nr_rings; /* all banks and CPUs */
 	bool fixed;	 /* somebody gave the size: it stays */
@@ -31,13 +31,13 @@ struct ringsize {
 
 /* Bytes that all rings together may have: of `memory`, for a machine with so many bytes and CPUs;
  * for a user with a limit at most that. 0: rings stay as they are. */
-uint64_t ringsize_budget(const struct ringsize_memory *memory, uint64_t machine_bytes,
-			 unsigned nr_cpus, const struct caps *caps);
+uint64_t ring_size_budget(const struct ring_size_memory *memory, uint64_t machine_bytes,
+			  unsigned nr_cpus, const struct caps *caps);
 /*
  * Makes the rings that are not fixed larger, in the proportion in which they are, so that all
  * together are at most `budget`; none gets smaller. True when any did get larger.
  */
-bool ringsize_divide(struct ringsize *rings, size_t nr, uint64_t budget);
+bool ring_size_divide(struct ring_size *rings, size_t nr, uint64_t budget);
 
 /* The memory of this machine. */
-uint64_t ringsize_machine(void);
+uint64_t ring_size_machine(void);

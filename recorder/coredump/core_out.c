@@ -51,7 +51,7 @@ static int take_caps(uint64_t caps)
 }
 
 /* From here on this process sees files as the crashed one, and may do to them what that may. */
-static int become(const struct core_victim *v)
+static int become(const struct core_process *v)
 {
 	struct rlimit r = {v->file_limit, v->file_limit};
 
@@ -69,7 +69,7 @@ static int become(const struct core_victim *v)
 	return take_caps(v->caps);
 }
 
-static int open_file(const char *path, const struct core_victim *v)
+static int open_file(const char *path, const struct core_process *v)
 {
 	bool as_root = v->names.dumpable == DUMPABLE_ROOT;
 	uint32_t uid = as_root ? 0 : v->fsuid;
@@ -96,7 +96,7 @@ static int open_file(const char *path, const struct core_victim *v)
 	return fd;
 }
 
-static void to_file(struct core_out *o, const char *path, const struct core_victim *v)
+static void to_file(struct core_out *o, const char *path, const struct core_process *v)
 {
 	char why[64];
 	int fd;
@@ -139,7 +139,7 @@ static void be_program(char **argv, int in, int pidfd)
 	_exit(127);
 }
 
-static void to_program(struct core_out *o, char **argv, int pidfd, const struct core_victim *v)
+static void to_program(struct core_out *o, char **argv, int pidfd, const struct core_process *v)
 {
 	int p[2];
 
@@ -167,7 +167,7 @@ static void to_program(struct core_out *o, char **argv, int pidfd, const struct 
 	str_safe(o->says + 1, sizeof(o->says) - 1, argv[0], strlen(argv[0]));
 }
 
-void core_out_open(struct core_out *o, const char *pattern, const struct core_victim *v)
+void core_out_open(struct core_out *o, const char *pattern, const struct core_process *v)
 {
 	char *argv[CORE_PATTERN_ARGS + 1] = {NULL};
 	size_t args[CORE_PATTERN_ARGS], nr = 0;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct core_victim;
+struct core_process;
 
 struct core_out {
 	int fd; /* -1: nobody wants it */
@@ -25,7 +25,7 @@ struct core_out {
 };
 
 /* Never fails: then fd is -1 and `says` tells why. */
-void core_out_open(struct core_out *o, const char *pattern, const struct core_victim *v);
+void core_out_open(struct core_out *o, const char *pattern, const struct core_process *v);
 /* False when it takes no more. */
 bool core_out_write(struct core_out *o, struct bytes b);
 /* All was written, or no more is taken. */

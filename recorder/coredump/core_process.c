@@ -75,7 +75,7 @@ static uint64_t number_of(const char *line, unsigned i, int base)
 	return v;
 }
 
-static ino_t ns_of(const struct core_victim *v, const char *name)
+static ino_t ns_of(const struct core_process *v, const char *name)
 {
 	char path[32];
 	struct stat st;
@@ -87,7 +87,7 @@ static ino_t ns_of(const struct core_victim *v, const char *name)
 /* ---- what it is called ---- */
 
 /* The host's name as the process has it; this process joins its namespace for that. */
-static void take_host(struct core_victim *v)
+static void take_host(struct core_process *v)
 {
 	int fd = openat(v->proc_fd, "ns/uts", O_RDONLY | O_CLOEXEC);
 
@@ -99,7 +99,7 @@ static void take_host(struct core_victim *v)
 	gethostname(v->names.host, sizeof(v->names.host) - 1);
 }
 
-static void take_exe(struct core_victim *v)
+static void take_exe(struct core_process *v)
 {
 	ssize_t n = readlinkat(v->proc_fd, "exe", v->names.exe, sizeof(v->names.exe) - 1);
 
@@ -120,7 +120,7 @@ static uint64_t limit_of(const char *limits, const char *name)
 }
 
 /* As text: prlimit() takes CAP_SYS_RESOURCE for a process of another user. */
-static void take_limits(struct core_victim *v)
+static void take_limits(struct core_process *v)
 {
 	char *limits = read_text(v->proc_fd, "limits");
 
@@ -131,7 +131,7 @@ static void take_limits(struct core_victim *v)
 
 /* ---- its threads ---- */
 
-static int add_tid(struct core_victim *v, const char *name)
+static int add_tid(struct core_process *v, const char *name)
 {
 	char path[280], *status;
 	const char *line;
@@ -150,7 +150,7 @@ static int add_tid(struct core_victim *v, const char *name)
 }
 
 /* Only threads of another pid namespace have numbers that are not ours. */
-static int list_tids(struct core_victim *v)
+static int list_tids(struct core_process *v)
 {
 	const struct dirent *e;
 	DIR *dir;
@@ -172,7 +172,7 @@ static int list_tids(struct core_victim *v)
 	return rc;
 }
 
-pid_t core_victim_tid(const struct core_victim *v, pid_t own_tid)
+pid_t core_process_tid(const struct core_process *v, pid_t own_tid)
 {
 	pid_t pair[2];
 
@@ -188,7 +188,7 @@ pid_t core_victim_tid(const struct core_victim *v, pid_t own_tid)
 
 /* ---- whose rights ---- */
 
-static int take_groups(struct core_victim *v, const char *line)
+static int take_groups(struct core_process *v, const char *line)
 {
 	char *end;
 	int rc = 0;
@@ -207,7 +207,7 @@ static int take_groups(struct core_victim *v, const char *line)
 }
 
 /* What a namespace of users gives has no weight outside of it. */
-static int take_rights(struct core_victim *v, const char *status)
+static int take_rights(struct core_process *v, const char *status)
 {
 	const char *uid = line_of(status, "Uid"), *gid = line_of(status, "Gid");
 
@@ -222,7 +222,7 @@ static int take_rights(struct core_victim *v, const char *status)
 	return take_groups(v, line_of(status, "Groups"));
 }
 
-static void take_comm(struct core_victim *v, const char *path)
+static void take_comm(struct core_process *v, const char *path)
 {
 	char *text = read_text(v->proc_fd, path);
 
@@ -234,7 +234,7 @@ static void take_comm(struct core_victim *v, const char *path)
 }
 
 /* The last processor: field 39 of stat, counted behind the name, which may hold anything. */
-static void take_cpu(struct core_victim *v, const char *path)
+static void take_cpu(struct core_process *v, const char *path)
 {
 	char *text = read_text(v->proc_fd, path), *p = text ? strrchr(text, ')') : NULL;
 
@@ -245,7 +245,7 @@ static void take_cpu(struct core_victim *v, const char *path)
 	free(text);
 }
 
-static int open_of(const struct core_victim *v, const char *name, int flags)
+static int open_of(const struct core_process *v, const char *name, int flags)
 {
 	char path[64];
 
@@ -253,14 +253,14 @@ static int open_of(const struct core_victim *v, const char *name, int flags)
 	return openat(v->proc_fd, path, flags | O_CLOEXEC);
 }
 
-int core_victim_thread(struct core_victim *v, pid_t own_tid)
+int core_process_thread(struct core_process *v, pid_t own_tid)
 {
 	bool has_cpu = v->names.tid != 0;
 	char path[64], *status;
 	int rc = list_tids(v);
 
 	v->names.own_tid = own_tid;
-	v->names.tid = core_victim_tid(v, own_tid);
+	v->names.tid = core_process_tid(v, own_tid);
 	snprintf(path, sizeof(path), "task/%d/status", (int)v->names.tid);
 	if (rc || !v->names.tid || faccessat(v->proc_fd, path, F_OK, 0)) {
 		v->names.tid = v->names.pid;
@@ -284,17 +284,17 @@ int core_victim_thread(struct core_victim *v, pid_t own_tid)
 
 /* ---- all ---- */
 
-int core_victim_open(struct core_victim *v, int pidfd, const struct core_names *names)
+int core_process_open(struct core_process *v, int pidfd, const struct core_names *names)
 {
 	char path[32], *status;
 	const char *line;
 
-	*v = (struct core_victim){.names = *names,
-				  .pidfd = pidfd,
-				  .proc_fd = -1,
-				  .root_fd = -1,
-				  .cwd_fd = -1,
-				  .mem_fd = -1};
+	*v = (struct core_process){.names = *names,
+				   .pidfd = pidfd,
+				   .proc_fd = -1,
+				   .root_fd = -1,
+				   .cwd_fd = -1,
+				   .mem_fd = -1};
 	v->names.real_s = (int64_t)(clock_of(CLOCK_REALTIME) / 1000000000u);
 	snprintf(path, sizeof(path), "/proc/%d", (int)names->pid);
 	v->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -311,7 +311,7 @@ int core_victim_open(struct core_victim *v, int pidfd, const struct core_names *
 	return 0;
 }
 
-void core_victim_close(struct core_victim *v)
+void core_process_close(struct core_process *v)
 {
 	const int fds[] = {v->pidfd, v->proc_fd, v->root_fd, v->cwd_fd, v->mem_fd};
 

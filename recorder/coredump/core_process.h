@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-struct core_victim {
+struct core_process {
 	struct core_names names;
 	int pidfd, proc_fd;    /* of its leader; of /proc/PID */
 	int root_fd, cwd_fd;   /* -1: can't be had */
@@ -26,11 +26,11 @@ struct core_victim {
 
 /*
  * `pidfd` is taken over; `names` has what the kernel told already (0: it did not): tid, sig,
- * dumpable, cpu. 0, -ESRCH when it is gone, -errno. core_victim_close() is due in any case.
+ * dumpable, cpu. 0, -ESRCH when it is gone, -errno. core_process_close() is due in any case.
  */
-int core_victim_open(struct core_victim *v, int pidfd, const struct core_names *names);
+int core_process_open(struct core_process *v, int pidfd, const struct core_names *names);
 /* Which thread crashed, by its own number; what depends on the thread is read then. */
-int core_victim_thread(struct core_victim *v, pid_t own_tid);
+int core_process_thread(struct core_process *v, pid_t own_tid);
 /* As the recorder knows a thread; 0: it is gone. */
-pid_t core_victim_tid(const struct core_victim *v, pid_t own_tid);
-void core_victim_close(struct core_victim *v);
+pid_t core_process_tid(const struct core_process *v, pid_t own_tid);
+void core_process_close(struct core_process *v);

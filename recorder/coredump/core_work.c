@@ -42,7 +42,7 @@
 
 struct work {
 	const struct core_job *job;
-	struct core_victim v;
+	struct core_process v;
 	struct buf head;
 	struct core_head h;
 	struct core_out out;
@@ -104,7 +104,7 @@ static void read_head(struct work *w)
 /* False when it does not listen: the core must not wait for it. */
 static bool tell(struct work *w, uint32_t kind, uint32_t cpu, const void *p, size_t n)
 {
-	struct parked_message m = {.kind = kind, .pid = (uint32_t)w->v.names.pid, .cpu = cpu};
+	struct held_cores_message m = {.kind = kind, .pid = (uint32_t)w->v.names.pid, .cpu = cpu};
 	struct iovec v[] = {{&m, sizeof(m)}, {(void *)p, n}};
 	struct msghdr h = {.msg_iov = v, .msg_iovlen = 2};
 	struct pollfd ready = {.fd = w->job->report, .events = POLLOUT};
@@ -140,7 +140,7 @@ static bool tell_thread(struct work *w, const struct core_thread *t, size_t max_
 {
 	static _Alignas(8) uint8_t record[CRASH_SAMPLE_MAX], stack[CRASH_STACK_MAX];
 	uint64_t regs[EVENT_USER_REGS_MAX] = {0};
-	pid_t tid = core_victim_tid(&w->v, t->own_tid);
+	pid_t tid = core_process_tid(&w->v, t->own_tid);
 	struct crash_thread c = {
 		.pid = (uint32_t)w->v.names.pid,
 		.tid = (uint32_t)(tid ? tid : t->own_tid),
@@ -201,9 +201,9 @@ static void learn(struct work *w)
 	if (w->h.sig)
 		w->v.names.sig = w->h.sig;
 	if (w->h.nr_threads)
-		core_victim_thread(&w->v, w->h.threads[0].own_tid);
+		core_process_thread(&w->v, w->h.threads[0].own_tid);
 	else
-		core_victim_thread(&w->v, w->v.names.own_pid);
+		core_process_thread(&w->v, w->v.names.own_pid);
 }
 
 static void copy(struct work *w)
@@ -230,7 +230,7 @@ void core_work(const struct core_job *j)
 	bool waits = false;
 
 	w.out.fd = -1;
-	if (!w.chunk || core_victim_open(&w.v, j->pidfd, &j->names))
+	if (!w.chunk || core_process_open(&w.v, j->pidfd, &j->names))
 		goto out;
 	read_head(&w);
 	learn(&w);
@@ -248,6 +248,6 @@ out:
 		core_out_wait(&w.out);
 	core_head_free(&w.h);
 	buf_free(&w.head);
-	core_victim_close(&w.v);
+	core_process_close(&w.v);
 	free(w.chunk);
 }

@@ -20,7 +20,7 @@
 
 #define BACKLOG 64
 
-struct tellsock {
+struct app_listen {
 	int dir_fd;
 	char file[CTL_NAME_BYTES + 8];
 };
@@ -78,7 +78,7 @@ static int open_group_dir(gid_t gid, int *out, struct err *err)
 }
 
 /* Nobody else can write into the directory, so what was made there is ours. */
-static int listen_in(struct tellsock *t, const gid_t *gid, int fd, struct err *err)
+static int listen_in(struct app_listen *t, const gid_t *gid, int fd, struct err *err)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	mode_t mask;
@@ -98,10 +98,10 @@ static int listen_in(struct tellsock *t, const gid_t *gid, int fd, struct err *e
 	return 0;
 }
 
-int tellsock_open(const char *name, const char *group, struct tellsock **out, int *fd,
-		  int64_t *out_gid, struct err *err)
+int app_listen_open(const char *name, const char *group, struct app_listen **out, int *fd,
+		    int64_t *out_gid, struct err *err)
 {
-	struct tellsock *t = calloc(1, sizeof(*t));
+	struct app_listen *t = calloc(1, sizeof(*t));
 	gid_t gid = 0;
 	int rc = 0;
 
@@ -122,7 +122,7 @@ int tellsock_open(const char *name, const char *group, struct tellsock **out, in
 	if (rc) {
 		if (*fd >= 0)
 			close(*fd);
-		tellsock_close(t);
+		app_listen_close(t);
 		return rc;
 	}
 	*out_gid = group ? (int64_t)gid : -1;
@@ -130,7 +130,7 @@ int tellsock_open(const char *name, const char *group, struct tellsock **out, in
 	return 0;
 }
 
-void tellsock_close(struct tellsock *t)
+void app_listen_close(struct app_listen *t)
 {
 	if (!t)
 		return;

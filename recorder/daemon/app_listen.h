@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 struct err;
-struct tellsock;
+struct app_listen;
 
 /* Called with the recorder's lock held (ctl_listen()): what lies there is of one that was killed.
  * `group` may be NULL. *fd listens, and is the caller's; *gid: of the group, or -1. */
-int tellsock_open(const char *name, const char *group, struct tellsock **out, int *fd, int64_t *gid,
-		  struct err *err);
+int app_listen_open(const char *name, const char *group, struct app_listen **out, int *fd,
+		    int64_t *gid, struct err *err);
 /* Removes the socket. NULL allowed. */
-void tellsock_close(struct tellsock *t);
+void app_listen_close(struct app_listen *t);

@@ -64,7 +64,7 @@ struct daemon {
 	bool traces_stand;  /* stopped by hits that may not have been read yet */
 	uint64_t looked_ns; /* when the sideband was drained last */
 	int exit_status;
-	struct pending pending;
+	struct dump_waiters pending;
 };
 
 /* What a descriptor is about; the value in epoll_data. */
@@ -206,7 +206,7 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
 		freeze(d);
 	else if (v == VERDICT_POST)
 		set_timer(d, engine_due_ns(s->engine));
-	recordlog_verdict(s, rule, what, v, fill);
+	record_log_verdict(s, rule, what, v, fill);
 	return v;
 }
 
@@ -218,7 +218,7 @@ static enum verdict hit(struct daemon *d, const struct rule *rule, const struct 
 static bool defer(struct daemon *d, const struct rule *rule, const struct sighting *what)
 {
 	if (!d->sealed || d->stopping || engine_will_hold(d->s->engine, rule) ||
-	    !pending_keep(&d->pending, rule, what))
+	    !dump_waiters_keep(&d->pending, rule, what))
 		return false;
 	dumper_hasten(d->s->dumper);
 	log_verbose("hit of %s; a dump of its own as soon as the one before is done", rule->name);
@@ -228,9 +228,9 @@ static bool defer(struct daemon *d, const struct rule *rule, const struct sighti
 /* Those that waited; when a dump is still being made, they are merged with the next. */
 static void hit_later(struct daemon *d)
 {
-	struct pending_hit h;
+	struct dump_waiters_hit h;
 
-	while (pending_take(&d->pending, &h)) {
+	while (dump_waiters_take(&d->pending, &h)) {
 		hit(d, h.rule, &h.what);
 		sighting_fini(&h.what);
 	}
@@ -403,11 +403,11 @@ static void finish_dump(struct daemon *d)
 	} else {
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
-		recordlog_committed(&r);
-		reach_note(s, &r);
+		record_log_committed(&r);
+		horizon_note(s, &r);
 		log_result(r.path);
 	}
-	pending_answer(&d->pending, s->ctl, &r);
+	dump_waiters_answer(&d->pending, s->ctl, &r);
 	engine_done(s->engine, clock_ns(), !r.rc);
 	drain_sideband(d);
 	on_hotplug(d);
@@ -450,7 +450,8 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	snprintf(what.reason, sizeof(what.reason), "%s", reason ? reason : "");
 	sighting_add(&what, "asked_by_pid=%u", what.pid);
 	later = defer(d, rule, &what);
-	pending_wait(&d->pending, client, later, !later && hit(d, rule, &what) == VERDICT_MERGED);
+	dump_waiters_wait(&d->pending, client, later,
+			  !later && hit(d, rule, &what) == VERDICT_MERGED);
 }
 
 /* One request a turn: the descriptor stays readable while there are more. */
@@ -513,14 +514,14 @@ static void reload(struct daemon *d)
 
 	/* Their rules may be gone then: what waits is merged with the dump in the making. */
 	hit_later(d);
-	pending_merge(&d->pending);
+	dump_waiters_merge(&d->pending);
 	if (session_reload(d->s, d->argc, d->argv, &err)) {
 		log_err(&err);
 		log_warn("the configuration is as it was");
 		return;
 	}
 	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
-	recordlog_rules(d->s->engine);
+	record_log_rules(d->s->engine);
 	log_info("rules and limits are read anew; channels and targets change with a restart");
 }
 
@@ -646,7 +647,7 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 
 	d.more_hits = true; /* what came before anybody slept here may have been told already */
 	if (!rc) {
-		recordlog_begin(s);
+		record_log_begin(s);
 		notify_manager("READY=1");
 		rc = loop(&d, err);
 	}

@@ -117,10 +117,10 @@ static void print_traces(FILE *out, const struct session *s, const struct rule *
 	}
 	if (!s->caps.aux_pause)
 		why = "an event can't stop a trace before Linux 6.13";
-	else if (!brakes_nr_traces(s->brakes))
+	else if (!aux_pauses_nr_traces(s->brakes))
 		why = "an event can stop only traces of whole CPUs, and of PMUs that allow it";
-	else if (brake_unfit(r, &s->env))
-		why = brake_unfit(r, &s->env);
+	else if (aux_pause_unfit(r, &s->env))
+		why = aux_pause_unfit(r, &s->env);
 	fprintf(out, "    traces   stopped by the recorder when it has woken: %s\n", why);
 }
 

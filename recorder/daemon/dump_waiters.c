@@ -7,14 +7,14 @@
 #include <assert.h>
 #include <string.h>
 
-void pending_wait(struct pending *p, struct ctl_client *client, bool later, bool merged)
+void dump_waiters_wait(struct dump_waiters *p, struct ctl_client *client, bool later, bool merged)
 {
 	assert(p->nr_waiters < PENDING_MAX_WAITERS);
 	p->waiters[p->nr_waiters++] =
 		(struct pending_waiter){.client = client, .merged = merged, .later = later};
 }
 
-void pending_answer(struct pending *p, struct ctl *ctl, const struct dumper_result *r)
+void dump_waiters_answer(struct dump_waiters *p, struct ctl *ctl, const struct dumper_result *r)
 {
 	char path[sizeof(r->path) * 4];
 	size_t left = 0;
@@ -37,18 +37,18 @@ void pending_answer(struct pending *p, struct ctl *ctl, const struct dumper_resu
 	p->nr_waiters = left;
 }
 
-bool pending_keep(struct pending *p, const struct rule *rule, const struct sighting *what)
+bool dump_waiters_keep(struct dump_waiters *p, const struct rule *rule, const struct sighting *what)
 {
 	for (size_t i = 0; i < p->nr_hits; i++)
 		if (p->hits[i].rule == rule)
 			return false;
 	if (p->nr_hits == PENDING_MAX_HITS)
 		return false;
-	p->hits[p->nr_hits++] = (struct pending_hit){rule, sighting_share(what)};
+	p->hits[p->nr_hits++] = (struct dump_waiters_hit){rule, sighting_share(what)};
 	return true;
 }
 
-bool pending_take(struct pending *p, struct pending_hit *out)
+bool dump_waiters_take(struct dump_waiters *p, struct dump_waiters_hit *out)
 {
 	if (!p->nr_hits)
 		return false;
@@ -57,7 +57,7 @@ bool pending_take(struct pending *p, struct pending_hit *out)
 	return true;
 }
 
-void pending_merge(struct pending *p)
+void dump_waiters_merge(struct dump_waiters *p)
 {
 	for (size_t i = 0; i < p->nr_waiters; i++) {
 		p->waiters[i].merged |= p->waiters[i].later;

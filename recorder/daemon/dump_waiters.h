@@ -12,30 +12,31 @@
 #define PENDING_MAX_WAITERS 32
 #define PENDING_MAX_HITS    16
 
-struct pending_hit {
+struct dump_waiters_hit {
 	const struct rule *rule; /* borrowed from the engine until it is reloaded */
 	struct sighting what;	 /* owned */
 };
 
-struct pending {
+struct dump_waiters {
 	struct pending_waiter {
 		struct ctl_client *client;
 		bool merged;
 		bool later; /* for the dump that his hit waits for to begin */
 	} waiters[PENDING_MAX_WAITERS];
 	size_t nr_waiters;
-	struct pending_hit hits[PENDING_MAX_HITS];
+	struct dump_waiters_hit hits[PENDING_MAX_HITS];
 	size_t nr_hits;
 };
 
 /* There has to be room (nr_waiters). */
-void pending_wait(struct pending *p, struct ctl_client *client, bool later, bool merged);
+void dump_waiters_wait(struct dump_waiters *p, struct ctl_client *client, bool later, bool merged);
 /* The dump is made, or not: answers all but those whose dump is the next one. */
-void pending_answer(struct pending *p, struct ctl *ctl, const struct dumper_result *r);
+void dump_waiters_answer(struct dump_waiters *p, struct ctl *ctl, const struct dumper_result *r);
 
 /* Keeps a hit; false: there is no room, or one of its rule is kept already. */
-bool pending_keep(struct pending *p, const struct rule *rule, const struct sighting *what);
+bool dump_waiters_keep(struct dump_waiters *p, const struct rule *rule,
+		       const struct sighting *what);
 /* The oldest kept hit, now the caller's; false: none. */
-bool pending_take(struct pending *p, struct pending_hit *out);
+bool dump_waiters_take(struct dump_waiters *p, struct dump_waiters_hit *out);
 /* The kept hits became part of the dump in the making: whoever waits for theirs waits for that. */
-void pending_merge(struct pending *p);
+void dump_waiters_merge(struct dump_waiters *p);

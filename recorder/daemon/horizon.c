@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-uint64_t reach_of_rule(const struct rule *r)
+uint64_t horizon_of_rule(const struct rule *r)
 {
 	const char *text = r->threshold ? r->threshold : "", *slash = strchr(text, '/');
 	int64_t ns;
@@ -18,10 +18,10 @@ uint64_t reach_of_rule(const struct rule *r)
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-bool reach_says(const struct session *s, size_t i, char *out, size_t n)
+bool horizon_says(const struct session *s, size_t i, char *out, size_t n)
 {
 	const struct rule *r = engine_rule(s->engine, i);
-	uint64_t needs = r ? reach_of_rule(r) : 0;
+	uint64_t needs = r ? horizon_of_rule(r) : 0;
 	char want[32], have[32];
 
 	if (!s->reach_ns || needs <= s->reach_ns)
@@ -34,7 +34,7 @@ bool reach_says(const struct session *s, size_t i, char *out, size_t n)
 	return true;
 }
 
-void reach_note(struct session *s, const struct dumper_result *r)
+void horizon_note(struct session *s, const struct dumper_result *r)
 {
 	bool first = !s->reach_ns;
 	char text[256];
@@ -44,6 +44,6 @@ void reach_note(struct session *s, const struct dumper_result *r)
 	s->reach_ns = r->reach_ns;
 	s->reach_channel = r->reach_channel;
 	for (size_t i = 0; first && i < engine_nr_rules(s->engine); i++)
-		if (reach_says(s, i, text, sizeof(text)))
+		if (horizon_says(s, i, text, sizeof(text)))
 			log_warn("rule %s: %s", engine_rule(s->engine, i)->text, text);
 }

@@ -16,11 +16,11 @@ struct session;
 
 /* How far back what meets the rule goes: of "latency:..>3s" 3 s, of "psi:..>150ms/1s" 1 s; 0: it
  * has no such time. */
-uint64_t reach_of_rule(const struct rule *r);
+uint64_t horizon_of_rule(const struct rule *r);
 
 /* Puts what there is to say of rule `i` by the last dump that found rings overwritten; false:
  * nothing. */
-bool reach_says(const struct session *s, size_t i, char *out, size_t n);
+bool horizon_says(const struct session *s, size_t i, char *out, size_t n);
 
 /* A dump was committed: warns, once, of rules that need more. */
-void reach_note(struct session *s, const struct dumper_result *r);
+void horizon_note(struct session *s, const struct dumper_result *r);

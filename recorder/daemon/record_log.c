@@ -16,7 +16,7 @@
 
 /* ---- at the beginning ---- */
 
-void recordlog_rules(const struct engine *e)
+void record_log_rules(const struct engine *e)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
 		struct engine_rule_info r;
@@ -30,7 +30,7 @@ void recordlog_rules(const struct engine *e)
 	}
 }
 
-void recordlog_begin(const struct session *s)
+void record_log_begin(const struct session *s)
 {
 	char *text = NULL, dir[PATH_MAX];
 	size_t n;
@@ -49,7 +49,7 @@ void recordlog_begin(const struct session *s)
 		log_verbose("%s", line);
 	}
 	free(text);
-	recordlog_rules(s->engine);
+	record_log_rules(s->engine);
 	log_info("recording");
 }
 
@@ -97,8 +97,8 @@ static void held_text(const struct session *s, const struct rule *rule, unsigned
 		snprintf(out, n, "held by probability or same");
 }
 
-void recordlog_verdict(const struct session *s, const struct rule *rule,
-		       const struct sighting *what, enum verdict v, unsigned fill_percent)
+void record_log_verdict(const struct session *s, const struct rule *rule,
+			const struct sighting *what, enum verdict v, unsigned fill_percent)
 {
 	char saw[512], answer[128] = "dump", time[32];
 
@@ -140,7 +140,7 @@ static void reach_text(const struct dumper_result *r, char *out, size_t n)
 		snprintf(out + at, n - at, ")");
 }
 
-void recordlog_committed(const struct dumper_result *r)
+void record_log_committed(const struct dumper_result *r)
 {
 	char file[32], ring[32], reach[512], samples[32], lost[64] = "nothing lost", trace[64] = "";
 	char freeze[32], skew[32], write[32], names[32];

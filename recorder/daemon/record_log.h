@@ -13,10 +13,10 @@ struct session;
 struct sighting;
 
 /* Recording begins: what is recorded, and what is wrong with a rule. */
-void recordlog_begin(const struct session *s);
+void record_log_begin(const struct session *s);
 /* What the others are armed in spite of, and what one can not see. */
-void recordlog_rules(const struct engine *e);
+void record_log_rules(const struct engine *e);
 /* A hit and its answer; the rings are `fill_percent` full. */
-void recordlog_verdict(const struct session *s, const struct rule *rule,
-		       const struct sighting *what, enum verdict v, unsigned fill_percent);
-void recordlog_committed(const struct dumper_result *r);
+void record_log_verdict(const struct session *s, const struct rule *rule,
+			const struct sighting *what, enum verdict v, unsigned fill_percent);
+void record_log_committed(const struct dumper_result *r);

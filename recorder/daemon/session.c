@@ -80,11 +80,11 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 			       : s->config.command ? getpid()
 						   : 0,
 	};
-	if (brakes_new(&s->brakes))
+	if (aux_pauses_new(&s->brakes))
 		return err_set(err, -ENOMEM, "out of memory");
 	s->env.brakes = s->brakes;
 	s->env.post_ns = s->config.post_ns;
-	rc = tell_new(&s->tell, err);
+	rc = app_socket_new(&s->tell, err);
 	s->env.tell = s->tell;
 	s->env.parked = s->parked;
 	if (!rc)
@@ -150,7 +150,7 @@ static int start_guard(struct session *s, bool *usage, struct err *err)
 		return rc;
 	log_info("kernel.core_pattern is '%s' until this recorder ends",
 		 core_guard_pattern(s->guard));
-	rc = parked_new(fd, &s->parked);
+	rc = held_cores_new(fd, &s->parked);
 	if (rc)
 		close(fd);
 	return rc ? err_set(err, rc, "out of memory") : 0;
@@ -230,15 +230,15 @@ static int open_parts(struct session *s, struct err *err)
 		rc = open_recording(s, err);
 	/* Behind the recording, which has raised the limit of descriptors that this goes by. */
 	if (!rc && s->config.hold_files && s->config.symbols_ns) {
-		rc = keepfiles_new(&s->files, err);
+		rc = pinned_new(&s->files, err);
 		ledger_keep_files(s->ledger, s->files);
 	}
 	if (!rc)
 		rc = sideband_new(s->ledger, recording_sideband_layout(s->recording), &s->sideband,
 				  err);
 	if (!rc)
-		rc = host_new(&s->caps, &s->target, s->config.name, &s->host, err);
-	if (!rc && (rc = limits_new(NULL, &s->limits)))
+		rc = host_info_new(&s->caps, &s->target, s->config.name, &s->host, err);
+	if (!rc && (rc = cgroup_limits_new(NULL, &s->limits)))
 		err_set(err, rc, "out of memory");
 	if (!rc) {
 		struct dumper_options d = {
@@ -263,14 +263,14 @@ int session_scan(struct session *s, struct err *err)
 	bool tasks = target_is_tasks(&s->target);
 
 	/* To end it early would mean to wait for it: it may hang in a file of /proc. */
-	if (s->scan && !procscan_wait(s->scan, true, 0))
+	if (s->scan && !proc_scan_wait(s->scan, true, 0))
 		return 0;
-	procscan_free(s->scan);
+	proc_scan_free(s->scan);
 	s->scan = NULL;
 	s->scan_due = false;
 	s->nr_scans++;
-	return procscan_start(s->ledger, s->target.pids, tasks ? s->target.nr_pids : 0, &s->scan,
-			      err);
+	return proc_scan_start(s->ledger, s->target.pids, tasks ? s->target.nr_pids : 0, &s->scan,
+			       err);
 }
 
 /*
@@ -298,7 +298,7 @@ static int wait_for_names(struct session *s, struct err *err)
 	for (; !rc && !done && waited_ns < NAMES_WAIT_NS; waited_ns += NAMES_STEP_NS) {
 		uint64_t some = 0;
 
-		done = procscan_wait(s->scan, false, NAMES_STEP_NS);
+		done = proc_scan_wait(s->scan, false, NAMES_STEP_NS);
 		rc = sideband_drain(s->sideband, rings, nr, &some, err);
 		lost += some;
 	}
@@ -309,10 +309,10 @@ static int wait_for_names(struct session *s, struct err *err)
 static int open_tell(struct session *s, struct err *err)
 {
 	int64_t gid;
-	int fd, rc = tellsock_open(s->config.name, s->config.tell_group, &s->tellsock, &fd, &gid,
-				   err);
+	int fd, rc = app_listen_open(s->config.name, s->config.tell_group, &s->tellsock, &fd, &gid,
+				     err);
 
-	return rc ? rc : tell_listen(s->tell, fd, gid, err);
+	return rc ? rc : app_socket_listen(s->tell, fd, gid, err);
 }
 
 /* --dry-run: rules, and the rings where it is known whose they are. */
@@ -386,23 +386,23 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 void session_close(struct session *s)
 {
 	dumper_free(s->dumper);
-	procscan_free(s->scan);
+	proc_scan_free(s->scan);
 	hotplug_close(s->hotplug);
-	host_free(s->host);
-	limits_free(s->limits);
+	host_info_free(s->host);
+	cgroup_limits_free(s->limits);
 	sideband_free(s->sideband);
 	recording_close(s->recording);
 	sleeps_close(s->sleeps);
 	ledger_free(s->ledger);
-	keepfiles_free(s->files);
-	tellsock_close(s->tellsock);
+	pinned_free(s->files);
+	app_listen_close(s->tellsock);
 	ctl_close(s->ctl);
 	store_close(s->store);
 	engine_free(s->engine);
-	brakes_free(s->brakes);
-	tell_free(s->tell);
+	aux_pauses_free(s->brakes);
+	app_socket_free(s->tell);
 	core_guard_stop(s->guard);
-	parked_free(s->parked);
+	held_cores_free(s->parked);
 	target_close(&s->target);
 	child_free(s->child);
 	if (s->signal_fd >= 0)

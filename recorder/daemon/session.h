@@ -31,25 +31,25 @@ struct session {
 	struct caps caps;
 	struct target target;
 	struct child *child; /* NULL: no command */
-	struct tell *tell;
-	struct tellsock *tellsock;
-	struct core_guard *guard; /* NULL: no --crash-hold */
-	struct parked *parked;	  /* likewise */
-	struct brakes *brakes;	  /* likewise */
-	struct sleeps *sleeps;	  /* NULL: no channel has sleep-stacks */
-	struct source_env env;	  /* the engine's, of what is below and above */
+	struct app_socket *tell;
+	struct app_listen *tellsock;
+	struct core_guard *guard;  /* NULL: no --crash-hold */
+	struct held_cores *parked; /* likewise */
+	struct aux_pauses *brakes; /* likewise */
+	struct sleeps *sleeps;	   /* NULL: no channel has sleep-stacks */
+	struct source_env env;	   /* the engine's, of what is below and above */
 	struct engine *engine;
 	struct store *store;
 	struct ctl *ctl;
 	struct ledger *ledger;
-	struct keepfiles *files; /* of the ledger; NULL: none are held */
+	struct pinned *files; /* of the ledger; NULL: none are held */
 	struct recording *recording;
 	struct sideband *sideband;
-	struct host *host;
-	struct limits *limits;
+	struct host_info *host;
+	struct cgroup_limits *limits;
 	struct dumper *dumper;
 	struct hotplug *hotplug; /* NULL: not to be had; then CPUs are as they were at the start */
-	struct procscan *scan;	 /* the latest scan of /proc; NULL: none yet */
+	struct proc_scan *scan;	 /* the latest scan of /proc; NULL: none yet */
 	int signal_fd;		 /* SIGINT, SIGTERM, SIGHUP */
 	uint64_t started_ns;
 	bool target_ended; /* all of its tasks, and what they started, have */

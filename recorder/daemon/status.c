@@ -70,7 +70,7 @@ static json_t *rules_json(const struct session *s)
 		char reach[256];
 
 		engine_rule_info(s->engine, i, &r);
-		if (!*r.why && !*r.trouble && reach_says(s, i, reach, sizeof(reach)))
+		if (!*r.why && !*r.trouble && horizon_says(s, i, reach, sizeof(reach)))
 			r.why = reach;
 		json_array_append_new(
 			a, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s}", "name", r.name, "text",

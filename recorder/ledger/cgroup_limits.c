@@ -38,7 +38,7 @@ struct group {
 	uint32_t pids[FMT_CGROUP_MAX_PIDS];
 };
 
-struct limits {
+struct cgroup_limits {
 	struct hierarchy in[MAX_HIERARCHIES];
 	size_t nr_in;
 	struct buf groups; /* struct group, of the last look */
@@ -47,7 +47,7 @@ struct limits {
 
 /* A walk through one hierarchy. */
 struct walk {
-	const struct limits *l;
+	const struct cgroup_limits *l;
 	size_t hierarchy;
 	struct buf *groups;
 	size_t above[MAX_DEPTH + 1]; /* groups with limits that it is in */
@@ -219,7 +219,7 @@ static int descend(struct walk *w, int dir, unsigned depth)
 	return rc;
 }
 
-static int look_at_all(const struct limits *l, struct buf *groups)
+static int look_at_all(const struct cgroup_limits *l, struct buf *groups)
 {
 	int rc = 0;
 
@@ -235,7 +235,7 @@ static int look_at_all(const struct limits *l, struct buf *groups)
 
 /* ---- life ---- */
 
-static void find_hierarchies(struct limits *l, const char *mounts)
+static void find_hierarchies(struct cgroup_limits *l, const char *mounts)
 {
 	FILE *f = setmntent(mounts, "re");
 	struct mntent entry;
@@ -258,9 +258,9 @@ static void find_hierarchies(struct limits *l, const char *mounts)
 		endmntent(f);
 }
 
-int limits_new(const char *mounts, struct limits **out)
+int cgroup_limits_new(const char *mounts, struct cgroup_limits **out)
 {
-	struct limits *l = calloc(1, sizeof(*l));
+	struct cgroup_limits *l = calloc(1, sizeof(*l));
 	int rc = l ? 0 : -ENOMEM;
 
 	if (!rc) {
@@ -269,14 +269,14 @@ int limits_new(const char *mounts, struct limits **out)
 		rc = look_at_all(l, &l->groups);
 	}
 	if (rc) {
-		limits_free(l);
+		cgroup_limits_free(l);
 		return rc;
 	}
 	*out = l;
 	return 0;
 }
 
-void limits_free(struct limits *l)
+void cgroup_limits_free(struct cgroup_limits *l)
 {
 	if (!l)
 		return;
@@ -284,7 +284,7 @@ void limits_free(struct limits *l)
 	free(l);
 }
 
-static const struct group *same_group(const struct limits *l, const struct group *g)
+static const struct group *same_group(const struct cgroup_limits *l, const struct group *g)
 {
 	for (size_t i = 0; i < l->groups.len / sizeof(*g); i++) {
 		const struct group *had = group_at(&l->groups, i);
@@ -301,7 +301,7 @@ static uint64_t since(uint64_t now, uint64_t had)
 	return now >= had ? now - had : now;
 }
 
-static int write_group(const struct limits *l, const struct group *g, uint64_t at_ns,
+static int write_group(const struct cgroup_limits *l, const struct group *g, uint64_t at_ns,
 		       struct writer *w, struct err *err)
 {
 	const struct group *had = same_group(l, g);
@@ -326,7 +326,7 @@ static int write_group(const struct limits *l, const struct group *g, uint64_t a
 			   strlen(g->path), NULL, err);
 }
 
-int limits_write(struct limits *l, struct writer *w, struct err *err)
+int cgroup_limits_write(struct cgroup_limits *l, struct writer *w, struct err *err)
 {
 	uint64_t at_ns = clock_ns();
 	struct buf groups = {0};

@@ -7,18 +7,18 @@
 #pragma once
 
 struct err;
-struct limits;
+struct cgroup_limits;
 struct writer;
 
 #define LIMITS_MAX_GROUPS 256
 
 /* Finds the hierarchies and reads the counters that the first dump's are counted from. `mounts`: as
  * /proc/mounts, which it is when NULL. 0, -ENOMEM. */
-int limits_new(const char *mounts, struct limits **out);
-void limits_free(struct limits *l);
+int cgroup_limits_new(const char *mounts, struct cgroup_limits **out);
+void cgroup_limits_free(struct cgroup_limits *l);
 
 /*
  * Reads them again and writes the CGROUPS section, with no items where there are no such groups.
  * The next dump's are counted from here. Allocates. 0 or the writer's error.
  */
-int limits_write(struct limits *l, struct writer *w, struct err *err);
+int cgroup_limits_write(struct cgroup_limits *l, struct writer *w, struct err *err);

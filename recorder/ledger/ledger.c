@@ -221,7 +221,7 @@ static void on_newborn(struct ledger *l, struct note *n)
 	char name[16];
 	uint32_t tid;
 
-	if (!newborn_read(n->body, &tid, name))
+	if (!new_tasks_read(n->body, &tid, name))
 		return;
 	t = task_at(l, tid, n->ns);
 	if (t)
@@ -274,7 +274,7 @@ static void on_mmap2(struct ledger *l, struct note *n)
 	m.path = paths_get(&l->paths, (const char *)b->p, record_text(*b), &is);
 	if (!m.path)
 		return;
-	keepfiles_want(l->paths.keep, m.path, mount_of(t, n->ns));
+	pinned_want(l->paths.keep, m.path, mount_of(t, n->ns));
 	maps_add(l, t->proc, &m);
 }
 
@@ -401,26 +401,26 @@ void ledger_expire(struct ledger *l, uint64_t ns)
 	if (ns - LEDGER_GRACE_NS > l->expired_ns)
 		l->expired_ns = ns - LEDGER_GRACE_NS;
 	retired_expire(l, ns - LEDGER_GRACE_NS);
-	keepfiles_settle(l->paths.keep);
+	pinned_settle(l->paths.keep);
 	pthread_mutex_unlock(&l->lock);
 }
 
 /* ---- files ---- */
 
-void ledger_keep_files(struct ledger *l, struct keepfiles *k)
+void ledger_keep_files(struct ledger *l, struct pinned *k)
 {
 	l->paths.keep = k;
 }
 
-int ledger_share_files(struct ledger *l, struct keepshare *out)
+int ledger_share_files(struct ledger *l, struct pinned_share *out)
 {
-	*out = (struct keepshare){.table_fd = -1};
+	*out = (struct pinned_share){.table_fd = -1};
 	if (!l->paths.keep)
 		return 0;
 	pthread_mutex_lock(&l->lock);
-	keepfiles_share(l->paths.keep, out); /* those that descriptors are left for */
+	pinned_share(l->paths.keep, out); /* those that descriptors are left for */
 	pthread_mutex_unlock(&l->lock);
-	return keepshare_seal(out);
+	return pinned_share_seal(out);
 }
 
 /* ---- asking ---- */
@@ -521,10 +521,10 @@ size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
 
 void ledger_stats(struct ledger *l, struct ledger_stats *out)
 {
-	struct keepfiles_stats files;
+	struct pinned_stats files;
 
 	pthread_mutex_lock(&l->lock);
-	keepfiles_stats(l->paths.keep, &files);
+	pinned_stats(l->paths.keep, &files);
 	*out = (struct ledger_stats){
 		.bytes = ledger_bytes(l),
 		.max_bytes = l->max_bytes,

@@ -21,8 +21,8 @@
 #define LEDGER_MAX_NAMESPACES 16
 
 struct err;
-struct keepfiles;
-struct keepshare;
+struct pinned;
+struct pinned_share;
 struct ledger;
 struct writer;
 
@@ -31,9 +31,9 @@ void ledger_free(struct ledger *l);
 
 /* From now on the files that it knows to be mapped are held, and let go with it. Borrowed; before
  * the first record or scan. */
-void ledger_keep_files(struct ledger *l, struct keepfiles *k);
-/* What is held, for a process that looks for names; keepshare_close() is due in any case. */
-int ledger_share_files(struct ledger *l, struct keepshare *out);
+void ledger_keep_files(struct ledger *l, struct pinned *k);
+/* What is held, for a process that looks for names; pinned_share_close() is due in any case. */
+int ledger_share_files(struct ledger *l, struct pinned_share *out);
 
 /* One sideband record (MMAP2, COMM, FORK, EXIT, NAMESPACES, CGROUP, KSYMBOL, ..., and new_tasks.h's
  * samples; unknown ones are ignored). Records must be given in the order of time (sideband.c sorts
@@ -55,7 +55,7 @@ struct ledger_seen_task {
 	const char *comm;
 	const char *cmdline; /* of the leader; NUL-separated */
 	size_t cmdline_bytes;
-	const char *cgroup; /* of the leader, as procfile_cgroup() gives it; "" unknown */
+	const char *cgroup; /* of the leader, as proc_file_cgroup() gives it; "" unknown */
 	const struct fmt_namespace *namespaces; /* of the leader, ascending by kind */
 	size_t nr_namespaces;			/* 0: unknown */
 };

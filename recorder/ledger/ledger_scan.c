@@ -114,7 +114,7 @@ static struct map to_map(struct ledger *l, const struct proc *p, const struct le
 	};
 
 	if (m.path)
-		keepfiles_want(l->paths.keep, m.path, mount_of(p->leader, seen_ns));
+		pinned_want(l->paths.keep, m.path, mount_of(p->leader, seen_ns));
 	return m;
 }
 

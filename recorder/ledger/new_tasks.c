@@ -40,15 +40,15 @@ static bool is_layout_known(void)
 	return known;
 }
 
-int newborn_event(const struct caps *caps, struct event_list *out, struct err *err)
+int new_tasks_event(const struct caps *caps, struct event_list *out, struct err *err)
 {
 	if (!is_allowed(caps) || !is_layout_known())
 		return 0;
 	return event_parse(EVENT, caps, out, err);
 }
 
-int newborn_open(const struct event *e, const struct perf_event_attr *side, int cpu, int ring_fd,
-		 const struct caps *caps, struct err *err)
+int new_tasks_open(const struct event *e, const struct perf_event_attr *side, int cpu, int ring_fd,
+		   const struct caps *caps, struct err *err)
 {
 	struct perf_event_attr attr = e->attr;
 	int fd, rc;
@@ -70,7 +70,7 @@ int newborn_open(const struct event *e, const struct perf_event_attr *side, int 
 	return rc;
 }
 
-bool newborn_read(struct bytes raw, uint32_t *tid, char name[16])
+bool new_tasks_read(struct bytes raw, uint32_t *tid, char name[16])
 {
 	if (raw.len < COMM_AT + 16)
 		return false;

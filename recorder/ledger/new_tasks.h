@@ -14,15 +14,15 @@
 
 /*
  * *out gets the tracepoint with a filter for children of the kernel; it stays empty where kernel or
- * user can't have it, or its layout is none that newborn_read() knows: then a kernel thread is
+ * user can't have it, or its layout is none that new_tasks_read() knows: then a kernel thread is
  * called as its parent until a scan sees it.
  */
-int newborn_event(const struct caps *caps, struct event_list *out, struct err *err);
+int new_tasks_event(const struct caps *caps, struct event_list *out, struct err *err);
 
 /* Opens it on a CPU, with clock and sample layout of `side`, into the ring of `ring_fd`. Descriptor
  * or -errno. */
-int newborn_open(const struct event *e, const struct perf_event_attr *side, int cpu, int ring_fd,
-		 const struct caps *caps, struct err *err);
+int new_tasks_open(const struct event *e, const struct perf_event_attr *side, int cpu, int ring_fd,
+		   const struct caps *caps, struct err *err);
 
 /* Takes a sample's raw data apart; false when it is too short. */
-bool newborn_read(struct bytes raw, uint32_t *tid, char name[16]);
+bool new_tasks_read(struct bytes raw, uint32_t *tid, char name[16]);

@@ -115,7 +115,7 @@ void paths_put(struct paths *p, struct path *e)
 	for (at = &p->buckets[e->hash & (p->nr_buckets - 1)]; *at != e; at = &(*at)->next)
 		;
 	*at = e->next;
-	keepfiles_drop(p->keep, e);
+	pinned_drop(p->keep, e);
 	p->nr--;
 	p->bytes -= entry_bytes(e->len);
 	free(e);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct keepfiles;
+struct pinned;
 struct kept;
 
 struct path {
@@ -35,8 +35,8 @@ struct path {
 struct paths {
 	struct path **buckets;
 	size_t nr, nr_buckets;
-	uint64_t bytes;		/* memory held */
-	struct keepfiles *keep; /* borrowed; NULL: no files are held */
+	uint64_t bytes;	     /* memory held */
+	struct pinned *keep; /* borrowed; NULL: no files are held */
 };
 
 /* What tells files of one path apart: either may be unknown, zero. */

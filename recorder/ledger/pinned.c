@@ -40,12 +40,12 @@ struct gone {
 	int fds[MAX_GONE];
 };
 
-struct keepfiles {
-	struct keepmounts *mounts;
+struct pinned {
+	struct pinned_mounts *mounts;
 	struct kept all; /* head: next was mapped longest ago */
 	struct gone *gone;
 	uint64_t namespaces[2]; /* mount namespaces that see what we see */
-	struct keepfiles_stats stats;
+	struct pinned_stats stats;
 };
 
 /* ---- letting go ---- */
@@ -60,7 +60,7 @@ static void *close_gone(void *arg)
 	return NULL;
 }
 
-void keepfiles_settle(struct keepfiles *k)
+void pinned_settle(struct pinned *k)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -75,7 +75,7 @@ void keepfiles_settle(struct keepfiles *k)
 	k->gone = NULL;
 }
 
-static void let_go(struct keepfiles *k, int fd)
+static void let_go(struct pinned *k, int fd)
 {
 	struct stat st;
 
@@ -84,7 +84,7 @@ static void let_go(struct keepfiles *k, int fd)
 		return;
 	}
 	if (k->gone && k->gone->nr == MAX_GONE)
-		keepfiles_settle(k);
+		pinned_settle(k);
 	if (!k->gone)
 		k->gone = calloc(1, sizeof(*k->gone));
 	if (k->gone)
@@ -99,7 +99,7 @@ static void unlink_kept(struct kept *e)
 	e->next->prev = e->prev;
 }
 
-static void link_last(struct keepfiles *k, struct kept *e)
+static void link_last(struct pinned *k, struct kept *e)
 {
 	e->prev = k->all.prev;
 	e->next = &k->all;
@@ -107,7 +107,7 @@ static void link_last(struct keepfiles *k, struct kept *e)
 	k->all.prev = e;
 }
 
-void keepfiles_drop(struct keepfiles *k, struct path *p)
+void pinned_drop(struct pinned *k, struct path *p)
 {
 	struct kept *e = p->kept;
 
@@ -141,14 +141,14 @@ static int look_up(int dir, const char *path)
 }
 
 /* The file of `p` with its place in `e`; a descriptor or -errno. */
-static int open_file(const struct keepfiles *k, const struct path *p, struct kept *e)
+static int open_file(const struct pinned *k, const struct path *p, struct kept *e)
 {
-	const struct keepmount *m;
+	const struct pinned_mount *m;
 	const char *rest;
 	struct stat st;
 	int fd;
 
-	m = keepmounts_of(k->mounts, p->text, &rest);
+	m = pinned_mounts_of(k->mounts, p->text, &rest);
 	if (!m || (p->ino && (p->maj != m->maj || p->min != m->min)))
 		return -EXDEV;
 	fd = look_up(m->fd, rest);
@@ -164,12 +164,12 @@ static int open_file(const struct keepfiles *k, const struct path *p, struct kep
 	return fd;
 }
 
-static bool is_seen_here(const struct keepfiles *k, uint64_t mnt_ns)
+static bool is_seen_here(const struct pinned *k, uint64_t mnt_ns)
 {
 	return !mnt_ns || mnt_ns == k->namespaces[0] || mnt_ns == k->namespaces[1];
 }
 
-void keepfiles_want(struct keepfiles *k, struct path *p, uint64_t mnt_ns)
+void pinned_want(struct pinned *k, struct path *p, uint64_t mnt_ns)
 {
 	struct kept *e;
 
@@ -197,7 +197,7 @@ void keepfiles_want(struct keepfiles *k, struct path *p, uint64_t mnt_ns)
 	k->stats.nr++;
 	if (k->stats.nr > k->stats.max) {
 		k->stats.nr_dropped++;
-		keepfiles_drop(k, k->all.next->path);
+		pinned_drop(k, k->all.next->path);
 	}
 }
 
@@ -210,10 +210,10 @@ static uint64_t mount_namespace(const char *name)
 	return stat(name, &st) ? 0 : st.st_ino;
 }
 
-static int open_mounts(struct keepfiles *k, struct err *err)
+static int open_mounts(struct pinned *k, struct err *err)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
-	int rc = f ? keepmounts_new(f, &k->mounts, err)
+	int rc = f ? pinned_mounts_new(f, &k->mounts, err)
 		   : err_sys(err, -errno, "/proc/self/mountinfo");
 
 	if (f)
@@ -221,9 +221,9 @@ static int open_mounts(struct keepfiles *k, struct err *err)
 	return rc;
 }
 
-int keepfiles_new(struct keepfiles **out, struct err *err)
+int pinned_new(struct pinned **out, struct err *err)
 {
-	struct keepfiles *k = calloc(1, sizeof(*k));
+	struct pinned *k = calloc(1, sizeof(*k));
 	struct rlimit r = {.rlim_cur = 1024};
 	int rc = k ? open_mounts(k, err) : err_set(err, -ENOMEM, "no memory for held files");
 
@@ -241,7 +241,7 @@ int keepfiles_new(struct keepfiles **out, struct err *err)
 	return 0;
 }
 
-void keepfiles_free(struct keepfiles *k)
+void pinned_free(struct pinned *k)
 {
 	struct kept *e, *next;
 
@@ -254,17 +254,17 @@ void keepfiles_free(struct keepfiles *k)
 	}
 	if (k->gone)
 		close_gone(k->gone);
-	keepmounts_free(k->mounts);
+	pinned_mounts_free(k->mounts);
 	free(k);
 }
 
-int keepfiles_share(const struct keepfiles *k, struct keepshare *out)
+int pinned_share(const struct pinned *k, struct pinned_share *out)
 {
 	int rc = 0;
 
-	*out = (struct keepshare){.table_fd = -1};
+	*out = (struct pinned_share){.table_fd = -1};
 	for (const struct kept *e = k->all.next; !rc && e != &k->all; e = e->next) {
-		struct kept_file f = {
+		struct pinned_file f = {
 			.fd = e->fd,
 			.maj = e->maj,
 			.min = e->min,
@@ -274,12 +274,12 @@ int keepfiles_share(const struct keepfiles *k, struct keepshare *out)
 		};
 
 		memcpy(f.build_id, e->path->build_id, sizeof(f.build_id));
-		rc = keepshare_add(out, &f);
+		rc = pinned_share_add(out, &f);
 	}
 	return rc;
 }
 
-void keepfiles_stats(const struct keepfiles *k, struct keepfiles_stats *out)
+void pinned_stats(const struct pinned *k, struct pinned_stats *out)
 {
-	*out = k ? k->stats : (struct keepfiles_stats){0};
+	*out = k ? k->stats : (struct pinned_stats){0};
 }

@@ -5,7 +5,7 @@
  *
  *	/proc scan, MMAP2 ──▶ struct path of the ledger ──▶ kept: an O_PATH descriptor
  *	the last mapping with that path is forgotten ─────▶ closed
- *	a dump ──▶ keepfiles_share() ──▶ the process that looks for names opens what it needs
+ *	a dump ──▶ pinned_share() ──▶ the process that looks for names opens what it needs
  *
  * Nothing is read, and opening takes no more than the names that the kernel has in memory: it never
  * waits for a disk or a server. Only files as this or the system's first mount namespace sees them,
@@ -20,27 +20,27 @@
 #include <stdint.h>
 
 struct err;
-struct keepfiles;
-struct keepshare;
+struct pinned;
+struct pinned_share;
 struct path;
 
 /* As many as RLIMIT_NOFILE has room for. 0 or -errno. */
-int keepfiles_new(struct keepfiles **out, struct err *err);
-void keepfiles_free(struct keepfiles *k); /* after the paths are gone, or ask for nothing more */
+int pinned_new(struct pinned **out, struct err *err);
+void pinned_free(struct pinned *k); /* after the paths are gone, or ask for nothing more */
 
 /* `p` is mapped, in the mount namespace with this inode (0: unknown). `k` NULL: nothing is held. */
-void keepfiles_want(struct keepfiles *k, struct path *p, uint64_t mnt_ns);
+void pinned_want(struct pinned *k, struct path *p, uint64_t mnt_ns);
 /* `p` goes. */
-void keepfiles_drop(struct keepfiles *k, struct path *p);
+void pinned_drop(struct pinned *k, struct path *p);
 /* After some were dropped: the last link of a deleted file is let go in a thread of its own, since
  * the disk may be waited for. */
-void keepfiles_settle(struct keepfiles *k);
+void pinned_settle(struct pinned *k);
 
-/* All that are held, with descriptors of their own; keepshare_close() is due. 0 or -errno. */
-int keepfiles_share(const struct keepfiles *k, struct keepshare *out);
+/* All that are held, with descriptors of their own; pinned_share_close() is due. 0 or -errno. */
+int pinned_share(const struct pinned *k, struct pinned_share *out);
 
-struct keepfiles_stats {
+struct pinned_stats {
 	uint64_t nr, max;
 	uint64_t nr_dropped; /* before they were no longer needed, because of the bound */
 };
-void keepfiles_stats(const struct keepfiles *k, struct keepfiles_stats *out);
+void pinned_stats(const struct pinned *k, struct pinned_stats *out);

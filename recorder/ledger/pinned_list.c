@@ -29,7 +29,7 @@ struct row {
 
 /* ---- the recorder's side ---- */
 
-int keepshare_add(struct keepshare *s, const struct kept_file *f)
+int pinned_share_add(struct pinned_share *s, const struct pinned_file *f)
 {
 	struct row row = {
 		.ino = f->ino,
@@ -67,7 +67,7 @@ static int open_memory(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int keepshare_seal(struct keepshare *s)
+int pinned_share_seal(struct pinned_share *s)
 {
 	int fd = open_memory();
 
@@ -81,7 +81,7 @@ int keepshare_seal(struct keepshare *s)
 	return 0;
 }
 
-void keepshare_close(struct keepshare *s)
+void pinned_share_close(struct pinned_share *s)
 {
 	const int *fds = (const int *)s->fds.p;
 
@@ -96,13 +96,13 @@ void keepshare_close(struct keepshare *s)
 
 /* ---- the other side ---- */
 
-struct keptlist {
-	struct kept_file *v;
+struct pinned_list {
+	struct pinned_file *v;
 	size_t nr;
 	uint8_t *table;
 };
 
-static int read_table(int fd, struct keptlist *k, size_t *bytes)
+static int read_table(int fd, struct pinned_list *k, size_t *bytes)
 {
 	struct stat st;
 
@@ -118,9 +118,9 @@ static int read_table(int fd, struct keptlist *k, size_t *bytes)
 	return 0;
 }
 
-static bool next_row(struct keptlist *k, struct bytes *b)
+static bool next_row(struct pinned_list *k, struct bytes *b)
 {
-	struct kept_file *f = &k->v[k->nr];
+	struct pinned_file *f = &k->v[k->nr];
 	struct bytes path;
 	struct row row;
 
@@ -128,7 +128,7 @@ static bool next_row(struct keptlist *k, struct bytes *b)
 	    row.build_id_bytes > sizeof(row.build_id) ||
 	    !bytes_take(b, align_up(row.path_bytes, 8), &path) || path.p[row.path_bytes - 1])
 		return false;
-	*f = (struct kept_file){
+	*f = (struct pinned_file){
 		.fd = row.fd,
 		.maj = row.maj,
 		.min = row.min,
@@ -141,16 +141,16 @@ static bool next_row(struct keptlist *k, struct bytes *b)
 	return true;
 }
 
-int keptlist_read(int table_fd, struct keptlist **out)
+int pinned_list_read(int table_fd, struct pinned_list **out)
 {
-	struct keptlist *k = calloc(1, sizeof(*k));
+	struct pinned_list *k = calloc(1, sizeof(*k));
 	struct bytes b = {0};
 	size_t bytes = 0;
 	int rc = k ? read_table(table_fd, k, &bytes) : -ENOMEM;
 
 	close(table_fd);
 	if (rc) {
-		keptlist_free(k);
+		pinned_list_free(k);
 		return rc;
 	}
 	b = (struct bytes){k->table, bytes};
@@ -160,7 +160,7 @@ int keptlist_read(int table_fd, struct keptlist **out)
 	return 0;
 }
 
-void keptlist_free(struct keptlist *k)
+void pinned_list_free(struct pinned_list *k)
 {
 	if (!k)
 		return;
@@ -169,7 +169,7 @@ void keptlist_free(struct keptlist *k)
 	free(k);
 }
 
-static bool may_be(const struct kept_file *k, const struct fmt_image *f, const char *path)
+static bool may_be(const struct pinned_file *k, const struct fmt_image *f, const char *path)
 {
 	if (f->ino)
 		return k->ino == f->ino && k->maj == f->maj && k->min == f->min;
@@ -178,11 +178,11 @@ static bool may_be(const struct kept_file *k, const struct fmt_image *f, const c
 				       !memcmp(k->build_id, f->build_id, f->build_id_bytes)));
 }
 
-const struct kept_file *keptlist_next(const struct keptlist *k, const struct fmt_image *f,
-				      const char *path, size_t *i)
+const struct pinned_file *pinned_list_next(const struct pinned_list *k, const struct fmt_image *f,
+					   const char *path, size_t *i)
 {
 	while (k && *i < k->nr) {
-		const struct kept_file *one = &k->v[(*i)++];
+		const struct pinned_file *one = &k->v[(*i)++];
 
 		if (may_be(one, f, path))
 			return one;

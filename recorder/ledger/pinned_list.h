@@ -9,7 +9,7 @@
 #include "dump/base/bytes.h"
 #include "dump/format/format.h"
 
-struct kept_file {
+struct pinned_file {
 	int fd; /* O_PATH */
 	uint32_t maj, min;
 	uint64_t ino;
@@ -20,28 +20,28 @@ struct kept_file {
 
 /* ---- the recorder's side ---- */
 
-struct keepshare {
+struct pinned_share {
 	int table_fd;	/* -1: nothing is held */
 	struct buf fds; /* of int; close-on-exec */
 	struct buf table;
 };
 
 /* Adds a file with a descriptor of its own. 0 or -errno. */
-int keepshare_add(struct keepshare *s, const struct kept_file *f);
+int pinned_share_add(struct pinned_share *s, const struct pinned_file *f);
 /* Makes the table readable at table_fd. 0 or -errno. */
-int keepshare_seal(struct keepshare *s);
-void keepshare_close(struct keepshare *s);
+int pinned_share_seal(struct pinned_share *s);
+void pinned_share_close(struct pinned_share *s);
 
 /* ---- the other side ---- */
 
-struct keptlist;
+struct pinned_list;
 
 /* Takes over `table_fd`. 0 or -errno. */
-int keptlist_read(int table_fd, struct keptlist **out);
-void keptlist_free(struct keptlist *k);
+int pinned_list_read(int table_fd, struct pinned_list **out);
+void pinned_list_free(struct pinned_list *k);
 /*
  * The next that may be the file of `f` at `path`, from *i on (begin with 0); NULL: no more. By its
  * inode it is, by its name only its build-id can tell.
  */
-const struct kept_file *keptlist_next(const struct keptlist *k, const struct fmt_image *f,
-				      const char *path, size_t *i);
+const struct pinned_file *pinned_list_next(const struct pinned_list *k, const struct fmt_image *f,
+					   const char *path, size_t *i);

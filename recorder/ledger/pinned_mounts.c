@@ -24,8 +24,8 @@ static const char *const types[] = {
 #define NR_POINTS (sizeof(points) / sizeof(points[0]))
 #define NR_TYPES  (sizeof(types) / sizeof(types[0]))
 
-struct keepmounts {
-	struct keepmount v[NR_POINTS]; /* v[i] at points[i]; fd -1: not there, or not fit */
+struct pinned_mounts {
+	struct pinned_mount v[NR_POINTS]; /* v[i] at points[i]; fd -1: not there, or not fit */
 	size_t nr;
 };
 
@@ -63,11 +63,11 @@ static bool removable(uint32_t maj, uint32_t min)
 }
 
 /* One mount; of several at the same place the last counts. */
-static void take(struct keepmounts *k, char *line)
+static void take(struct pinned_mounts *k, char *line)
 {
 	const char *dash = strstr(line, " - ");
 	char point[64], type[32];
-	struct keepmount m = {.fd = -1};
+	struct pinned_mount m = {.fd = -1};
 	size_t i, t;
 
 	if (!dash || sscanf(line, "%*u %*u %u:%u %*s %63s", &m.maj, &m.min, point) != 3 ||
@@ -81,9 +81,9 @@ static void take(struct keepmounts *k, char *line)
 	k->v[i] = m;
 }
 
-int keepmounts_new(FILE *mountinfo, struct keepmounts **out, struct err *err)
+int pinned_mounts_new(FILE *mountinfo, struct pinned_mounts **out, struct err *err)
 {
-	struct keepmounts *k = calloc(1, sizeof(*k));
+	struct pinned_mounts *k = calloc(1, sizeof(*k));
 	char *line = NULL;
 	size_t cap = 0;
 
@@ -100,7 +100,7 @@ int keepmounts_new(FILE *mountinfo, struct keepmounts **out, struct err *err)
 	return 0;
 }
 
-void keepmounts_free(struct keepmounts *k)
+void pinned_mounts_free(struct pinned_mounts *k)
 {
 	if (!k)
 		return;
@@ -110,10 +110,10 @@ void keepmounts_free(struct keepmounts *k)
 	free(k);
 }
 
-const struct keepmount *keepmounts_of(const struct keepmounts *k, const char *path,
-				      const char **rest)
+const struct pinned_mount *pinned_mounts_of(const struct pinned_mounts *k, const char *path,
+					    const char **rest)
 {
-	const struct keepmount *best = NULL;
+	const struct pinned_mount *best = NULL;
 	size_t longest = 0;
 
 	if (path[0] != '/' || path[1] == '/')
@@ -130,7 +130,7 @@ const struct keepmount *keepmounts_of(const struct keepmounts *k, const char *pa
 	return best;
 }
 
-size_t keepmounts_nr(const struct keepmounts *k)
+size_t pinned_mounts_nr(const struct pinned_mounts *k)
 {
 	return k->nr;
 }

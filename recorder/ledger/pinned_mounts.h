@@ -13,19 +13,19 @@
 #include <stdio.h>
 
 struct err;
-struct keepmounts;
+struct pinned_mounts;
 
-struct keepmount {
+struct pinned_mount {
 	const char *point;
 	uint32_t maj, min; /* of its files, as /proc/PID/maps and records have it */
 	int fd;		   /* O_PATH, of its root */
 };
 
 /* `mountinfo`: of /proc/self/mountinfo; the caller closes it. 0 or -ENOMEM. */
-int keepmounts_new(FILE *mountinfo, struct keepmounts **out, struct err *err);
-void keepmounts_free(struct keepmounts *k);
+int pinned_mounts_new(FILE *mountinfo, struct pinned_mounts **out, struct err *err);
+void pinned_mounts_free(struct pinned_mounts *k);
 
 /* The one that an absolute path would be on, and the rest of the path; NULL: on none of them. */
-const struct keepmount *keepmounts_of(const struct keepmounts *k, const char *path,
-				      const char **rest);
-size_t keepmounts_nr(const struct keepmounts *k);
+const struct pinned_mount *pinned_mounts_of(const struct pinned_mounts *k, const char *path,
+					    const char **rest);
+size_t pinned_mounts_nr(const struct pinned_mounts *k);

@@ -26,7 +26,7 @@ static const char *const kinds[] = {
 };
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-struct procfile {
+struct proc_file {
 	int proc_fd;
 	uint64_t boot_minus_clock;
 	uint64_t ns_dev; /* of all namespaces */
@@ -39,7 +39,7 @@ struct procfile {
 };
 
 /* Which kinds this kernel has, and on what device they all are. */
-static void probe_kinds(struct procfile *f)
+static void probe_kinds(struct proc_file *f)
 {
 	char path[32];
 	struct stat st;
@@ -52,9 +52,9 @@ static void probe_kinds(struct procfile *f)
 	}
 }
 
-int procfile_new(int proc_fd, struct procfile **out)
+int proc_file_new(int proc_fd, struct proc_file **out)
 {
-	struct procfile *f = calloc(1, sizeof(*f));
+	struct proc_file *f = calloc(1, sizeof(*f));
 	uint64_t mono;
 
 	if (!f)
@@ -67,7 +67,7 @@ int procfile_new(int proc_fd, struct procfile **out)
 	return 0;
 }
 
-void procfile_free(struct procfile *f)
+void proc_file_free(struct proc_file *f)
 {
 	if (!f)
 		return;
@@ -76,7 +76,7 @@ void procfile_free(struct procfile *f)
 	free(f);
 }
 
-static int open_of(const struct procfile *f, uint32_t pid, const char *name)
+static int open_of(const struct proc_file *f, uint32_t pid, const char *name)
 {
 	char path[64];
 
@@ -129,7 +129,7 @@ static void cut_worker(char comm[16])
 		memset(behind, 0, comm + 16 - behind);
 }
 
-bool procfile_parse_stat(const char *text, uint64_t boot_minus_clock, struct procfile_stat *out)
+bool proc_file_parse_stat(const char *text, uint64_t boot_minus_clock, struct proc_file_stat *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	uint64_t ticks, boot_ns, tick_ns = 1000000000u / sysconf(_SC_CLK_TCK);
@@ -144,7 +144,7 @@ bool procfile_parse_stat(const char *text, uint64_t boot_minus_clock, struct pro
 		   &state, &ppid, &flags, &nr_threads, &ticks) != 5)
 		return false;
 	boot_ns = ticks * tick_ns;
-	*out = (struct procfile_stat){
+	*out = (struct proc_file_stat){
 		.ppid = ppid,
 		.nr_threads = nr_threads,
 		/* Older than all of this boot's waking time, after a sleep: as old as can be. */
@@ -158,7 +158,7 @@ bool procfile_parse_stat(const char *text, uint64_t boot_minus_clock, struct pro
 	return true;
 }
 
-bool procfile_stat(struct procfile *f, uint32_t pid, uint32_t tid, struct procfile_stat *out)
+bool proc_file_stat(struct proc_file *f, uint32_t pid, uint32_t tid, struct proc_file_stat *out)
 {
 	char name[32] = "stat", text[1024];
 	size_t n;
@@ -167,12 +167,12 @@ bool procfile_stat(struct procfile *f, uint32_t pid, uint32_t tid, struct procfi
 		snprintf(name, sizeof(name), "task/%u/stat", tid);
 	n = read_some(open_of(f, pid, name), text, sizeof(text) - 1);
 	text[n] = '\0';
-	return procfile_parse_stat(text, f->boot_minus_clock, out);
+	return proc_file_parse_stat(text, f->boot_minus_clock, out);
 }
 
 /* ---- the small ones ---- */
 
-bool procfile_uid(struct procfile *f, uint32_t pid, uint32_t *uid)
+bool proc_file_uid(struct proc_file *f, uint32_t pid, uint32_t *uid)
 {
 	char path[16];
 	struct stat st;
@@ -184,7 +184,7 @@ bool procfile_uid(struct procfile *f, uint32_t pid, uint32_t *uid)
 	return true;
 }
 
-const char *procfile_cmdline(struct procfile *f, uint32_t pid, size_t *bytes)
+const char *proc_file_cmdline(struct proc_file *f, uint32_t pid, size_t *bytes)
 {
 	*bytes = read_some(open_of(f, pid, "cmdline"), f->cmdline, sizeof(f->cmdline));
 	return f->cmdline;
@@ -222,7 +222,7 @@ static int worth(const char *line)
 	return root ? 1 : has_controller(line, "perf_event") ? 4 : 3;
 }
 
-const char *procfile_parse_cgroup(char *text)
+const char *proc_file_parse_cgroup(char *text)
 {
 	char *line = text, *best = "", *end;
 	int most = 0;
@@ -240,12 +240,12 @@ const char *procfile_parse_cgroup(char *text)
 	return most == 5 || most == 2 ? best + 1 : best;
 }
 
-const char *procfile_cgroup(struct procfile *f, uint32_t pid)
+const char *proc_file_cgroup(struct proc_file *f, uint32_t pid)
 {
 	size_t n = read_some(open_of(f, pid, "cgroup"), f->cgroup, sizeof(f->cgroup) - 1);
 
 	f->cgroup[n] = '\0';
-	return procfile_parse_cgroup(f->cgroup);
+	return proc_file_parse_cgroup(f->cgroup);
 }
 
 /* A link reads "mnt:[4026531841]". */
@@ -262,7 +262,7 @@ static uint64_t inode_of(int dir_fd, const char *kind)
 	return number ? strtoull(number + 1, NULL, 10) : 0;
 }
 
-const struct fmt_namespace *procfile_namespaces(struct procfile *f, uint32_t pid, size_t *nr)
+const struct fmt_namespace *proc_file_namespaces(struct proc_file *f, uint32_t pid, size_t *nr)
 {
 	char path[32];
 	uint64_t ino;
@@ -287,7 +287,7 @@ const struct fmt_namespace *procfile_namespaces(struct procfile *f, uint32_t pid
 	return f->namespaces;
 }
 
-DIR *procfile_tasks(struct procfile *f, uint32_t pid)
+DIR *proc_file_tasks(struct proc_file *f, uint32_t pid)
 {
 	int fd = open_of(f, pid, "task");
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -335,7 +335,7 @@ static bool parse_map(char *line, struct ledger_seen_map *m)
 	return true;
 }
 
-int procfile_parse_maps(char *text, struct buf *maps)
+int proc_file_parse_maps(char *text, struct buf *maps)
 {
 	struct ledger_seen_map m;
 	char *line = text, *end;
@@ -376,14 +376,14 @@ static bool read_all(int fd, struct buf *out)
 	return true;
 }
 
-bool procfile_maps(struct procfile *f, uint32_t pid, const struct ledger_seen_map **maps,
-		   size_t *nr)
+bool proc_file_maps(struct proc_file *f, uint32_t pid, const struct ledger_seen_map **maps,
+		    size_t *nr)
 {
 	/* Nothing: a kernel thread, or a process on its way out, whose end is not a change of
 	 * mappings. */
 	if (!read_all(open_of(f, pid, "maps"), &f->text) || !f->text.len)
 		return false;
-	if (procfile_parse_maps((char *)f->text.p, &f->maps))
+	if (proc_file_parse_maps((char *)f->text.p, &f->maps))
 		return false;
 	*maps = (const struct ledger_seen_map *)f->maps.p;
 	*nr = f->maps.len / sizeof(**maps);

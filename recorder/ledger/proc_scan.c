@@ -3,8 +3,8 @@
  * Reads /proc into the ledger, in a thread of its own at low priority:
  *
  *	pass 1  names, start times, parents of all threads,
- *	        arguments, cgroup, namespaces of processes   ─▶ procscan_wait(all = false) returns
- *	pass 2  executable mappings                          ─▶ procscan_wait(all = true) returns
+ *	        arguments, cgroup, namespaces of processes   ─▶ proc_scan_wait(all = false) returns
+ *	pass 2  executable mappings                          ─▶ proc_scan_wait(all = true) returns
  *
  * What vanishes or can't be read meanwhile is skipped: its end comes as a record, and nobody else's
  * mappings can be had without the right to see them. What starts meanwhile comes as a record too.
@@ -36,12 +36,12 @@ struct found {
 
 enum stage { SCAN_NAMES, SCAN_MAPS, SCAN_DONE };
 
-struct procscan {
+struct proc_scan {
 	struct ledger *ledger;
 	uint32_t *targets; /* nr 0: all */
 	size_t nr_targets;
 	int proc_fd;
-	struct procfile *file;
+	struct proc_file *file;
 	struct buf found; /* struct found[], ascending by pid */
 
 	pthread_t thread;
@@ -52,12 +52,12 @@ struct procscan {
 	bool stop;	  /* atomic */
 };
 
-static bool stopped(const struct procscan *s)
+static bool stopped(const struct proc_scan *s)
 {
 	return __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
 }
 
-static void set_stage(struct procscan *s, enum stage stage)
+static void set_stage(struct proc_scan *s, enum stage stage)
 {
 	pthread_mutex_lock(&s->lock);
 	s->stage = stage;
@@ -67,7 +67,7 @@ static void set_stage(struct procscan *s, enum stage stage)
 
 /* ---- who is there ---- */
 
-static struct found *found_of(const struct procscan *s, size_t *nr)
+static struct found *found_of(const struct proc_scan *s, size_t *nr)
 {
 	*nr = s->found.len / sizeof(struct found);
 	return (struct found *)s->found.p;
@@ -87,7 +87,7 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* Lists all processes. */
-static int list(struct procscan *s)
+static int list(struct proc_scan *s)
 {
 	int fd = openat(s->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -113,7 +113,7 @@ static int list(struct procscan *s)
 	return rc;
 }
 
-static struct found *find(const struct procscan *s, uint32_t pid)
+static struct found *find(const struct proc_scan *s, uint32_t pid)
 {
 	struct found key = {.pid = pid}, *v;
 	size_t nr;
@@ -123,16 +123,16 @@ static struct found *find(const struct procscan *s, uint32_t pid)
 }
 
 /* Marks the targets and whoever descends from them. */
-static void choose(struct procscan *s)
+static void choose(struct proc_scan *s)
 {
-	struct procfile_stat st;
+	struct proc_file_stat st;
 	struct found *v, *parent;
 	bool more = true;
 	size_t nr;
 
 	v = found_of(s, &nr);
 	for (size_t i = 0; i < nr && !stopped(s); i++) {
-		if (procfile_stat(s->file, v[i].pid, 0, &st))
+		if (proc_file_stat(s->file, v[i].pid, 0, &st))
 			v[i].ppid = st.ppid;
 		for (size_t k = 0; k < s->nr_targets; k++)
 			v[i].wanted |= v[i].pid == s->targets[k];
@@ -149,12 +149,12 @@ static void choose(struct procscan *s)
 
 /* ---- pass 1 ---- */
 
-static void scan_thread(struct procscan *s, uint32_t pid, uint32_t tid, uint32_t uid)
+static void scan_thread(struct proc_scan *s, uint32_t pid, uint32_t tid, uint32_t uid)
 {
 	uint64_t ns = clock_ns();
-	struct procfile_stat st;
+	struct proc_file_stat st;
 
-	if (!procfile_stat(s->file, pid, tid, &st) || st.gone)
+	if (!proc_file_stat(s->file, pid, tid, &st) || st.gone)
 		return;
 	ledger_seen_task(s->ledger, ns,
 			 &(struct ledger_seen_task){
@@ -167,9 +167,9 @@ static void scan_thread(struct procscan *s, uint32_t pid, uint32_t tid, uint32_t
 			 });
 }
 
-static void scan_threads(struct procscan *s, uint32_t pid, uint32_t uid)
+static void scan_threads(struct proc_scan *s, uint32_t pid, uint32_t uid)
 {
-	DIR *dir = procfile_tasks(s->file, pid);
+	DIR *dir = proc_file_tasks(s->file, pid);
 	struct dirent *e;
 	uint32_t tid;
 
@@ -183,22 +183,22 @@ static void scan_threads(struct procscan *s, uint32_t pid, uint32_t uid)
 	closedir(dir);
 }
 
-static void scan_names(struct procscan *s, uint32_t pid)
+static void scan_names(struct proc_scan *s, uint32_t pid)
 {
 	struct ledger_seen_task seen = {.tid = pid, .pid = pid};
 	uint64_t ns = clock_ns();
-	struct procfile_stat st;
+	struct proc_file_stat st;
 
-	if (!procfile_uid(s->file, pid, &seen.uid) || !procfile_stat(s->file, pid, 0, &st) ||
+	if (!proc_file_uid(s->file, pid, &seen.uid) || !proc_file_stat(s->file, pid, 0, &st) ||
 	    st.gone)
 		return;
 	seen.ppid = st.ppid;
 	seen.start_ns = st.start_ns;
 	seen.comm = st.comm;
 	if (!st.exited) { /* else it has left its cgroup, and its threads are still in it */
-		seen.cmdline = procfile_cmdline(s->file, pid, &seen.cmdline_bytes);
-		seen.cgroup = procfile_cgroup(s->file, pid);
-		seen.namespaces = procfile_namespaces(s->file, pid, &seen.nr_namespaces);
+		seen.cmdline = proc_file_cmdline(s->file, pid, &seen.cmdline_bytes);
+		seen.cgroup = proc_file_cgroup(s->file, pid);
+		seen.namespaces = proc_file_namespaces(s->file, pid, &seen.nr_namespaces);
 	}
 	ledger_seen_task(s->ledger, ns, &seen);
 	if (st.nr_threads > 1)
@@ -207,19 +207,19 @@ static void scan_names(struct procscan *s, uint32_t pid)
 
 /* ---- pass 2 ---- */
 
-static void scan_maps(struct procscan *s, uint32_t pid)
+static void scan_maps(struct proc_scan *s, uint32_t pid)
 {
 	const struct ledger_seen_map *maps;
 	uint64_t ns = clock_ns();
 	size_t nr;
 
-	if (procfile_maps(s->file, pid, &maps, &nr))
+	if (proc_file_maps(s->file, pid, &maps, &nr))
 		ledger_seen_maps(s->ledger, ns, pid, maps, nr);
 }
 
 static void *run(void *arg)
 {
-	struct procscan *s = arg;
+	struct proc_scan *s = arg;
 	uint64_t began_ns = clock_ns();
 	struct found *v;
 	size_t nr;
@@ -253,7 +253,7 @@ static void *run(void *arg)
 
 /* ---- from outside ---- */
 
-static void init_lock(struct procscan *s)
+static void init_lock(struct proc_scan *s)
 {
 	pthread_condattr_t attr;
 
@@ -264,7 +264,7 @@ static void init_lock(struct procscan *s)
 	pthread_condattr_destroy(&attr);
 }
 
-static int copy_targets(struct procscan *s, const uint32_t *pids, size_t nr)
+static int copy_targets(struct proc_scan *s, const uint32_t *pids, size_t nr)
 {
 	if (!nr)
 		return 0;
@@ -276,10 +276,10 @@ static int copy_targets(struct procscan *s, const uint32_t *pids, size_t nr)
 	return 0;
 }
 
-int procscan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct procscan **out,
-		   struct err *err)
+int proc_scan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct proc_scan **out,
+		    struct err *err)
 {
-	struct procscan *s = calloc(1, sizeof(*s));
+	struct proc_scan *s = calloc(1, sizeof(*s));
 	int rc = -ENOMEM;
 
 	if (!s)
@@ -294,7 +294,7 @@ int procscan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct pro
 	}
 	rc = copy_targets(s, pids, nr);
 	if (!rc)
-		rc = procfile_new(s->proc_fd, &s->file);
+		rc = proc_file_new(s->proc_fd, &s->file);
 	if (rc) {
 		err_set(err, rc, "no memory for reading /proc");
 		goto fail;
@@ -308,11 +308,11 @@ int procscan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct pro
 	*out = s;
 	return 0;
 fail:
-	procscan_free(s);
+	proc_scan_free(s);
 	return rc;
 }
 
-bool procscan_wait(struct procscan *s, bool all, uint64_t timeout_ns)
+bool proc_scan_wait(struct proc_scan *s, bool all, uint64_t timeout_ns)
 {
 	enum stage want = all ? SCAN_DONE : SCAN_MAPS;
 	uint64_t now_ns = clock_ns(), until_ns = now_ns + timeout_ns;
@@ -332,14 +332,14 @@ bool procscan_wait(struct procscan *s, bool all, uint64_t timeout_ns)
 	return done;
 }
 
-void procscan_free(struct procscan *s)
+void proc_scan_free(struct proc_scan *s)
 {
 	if (!s)
 		return;
 	__atomic_store_n(&s->stop, true, __ATOMIC_RELAXED);
 	if (s->started)
 		pthread_join(s->thread, NULL);
-	procfile_free(s->file);
+	proc_file_free(s->file);
 	if (s->proc_fd >= 0)
 		close(s->proc_fd);
 	buf_free(&s->found);

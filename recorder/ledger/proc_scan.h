@@ -8,12 +8,12 @@
 
 #include "recorder/ledger/ledger.h"
 
-struct procscan;
+struct proc_scan;
 
 /* Starts a scan. `pids`: only these processes and their descendants; nr 0: all. */
-int procscan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct procscan **out,
-		   struct err *err);
+int proc_scan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct proc_scan **out,
+		    struct err *err);
 /* Waits until names (`all` false) or everything is read, at most `timeout_ns`; true when it is. */
-bool procscan_wait(struct procscan *s, bool all, uint64_t timeout_ns);
+bool proc_scan_wait(struct proc_scan *s, bool all, uint64_t timeout_ns);
 /* Ends the scan early if need be, and frees it. */
-void procscan_free(struct procscan *s);
+void proc_scan_free(struct proc_scan *s);

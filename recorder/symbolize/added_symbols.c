@@ -37,18 +37,18 @@ struct file {
 	size_t id_bytes;   /* 0: unknown */
 };
 
-struct complete {
+struct added_symbols {
 	struct reader *r;
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
-	struct symnotes *notes;
-	struct hits *hits;
+	struct symbol_notes *notes;
+	struct addresses *hits;
 	struct collect_result *results;
 	struct file *files; /* by hits */
 	size_t nr_files;
 	uint32_t *next; /* by image: the next one of the same file; 0: none */
 	/* While looking. */
-	struct symdir *dirs;
+	struct debug_dirs *dirs;
 	struct debuginfod *debuginfod;
 	struct buf payloads; /* uint32_t length, payload; and again */
 };
@@ -56,18 +56,19 @@ struct complete {
 /* ---- what is known ---- */
 
 /* The build-id of an image, from the ledger or from what was found when the dump was made. */
-static size_t id_of(const struct complete *c, const struct hits_image *i, const uint8_t **id)
+static size_t id_of(const struct added_symbols *c, const struct addresses_image *i,
+		    const uint8_t **id)
 {
-	const struct symnotes_image *says = symnotes_find(c->notes, i);
+	const struct symbol_notes_image *says = symbol_notes_find(c->notes, i);
 
 	*id = i->f.build_id_bytes || !says ? i->f.build_id : says->f.build_id;
 	return i->f.build_id_bytes ? i->f.build_id_bytes : says ? says->f.build_id_bytes : 0;
 }
 
-static bool same_file(const struct complete *c, const struct file *x, const struct file *y)
+static bool same_file(const struct added_symbols *c, const struct file *x, const struct file *y)
 {
-	const struct hits_image *a = hits_image(c->hits, x->first);
-	const struct hits_image *b = hits_image(c->hits, y->first);
+	const struct addresses_image *a = addresses_image(c->hits, x->first);
+	const struct addresses_image *b = addresses_image(c->hits, y->first);
 
 	/* The same path is the same text. */
 	return a->f.kind == FMT_IMAGE_FILE && b->f.kind == FMT_IMAGE_FILE && a->path == b->path &&
@@ -83,9 +84,9 @@ static int more_first(const void *a, const void *b)
 	return x->first < y->first ? -1 : 1;
 }
 
-static int find_files(struct complete *c, struct err *err)
+static int find_files(struct added_symbols *c, struct err *err)
 {
-	size_t nr = hits_nr_images(c->hits), k;
+	size_t nr = addresses_nr_images(c->hits), k;
 
 	c->results = calloc(nr + 1, sizeof(*c->results));
 	c->files = calloc(nr + 1, sizeof(*c->files));
@@ -93,7 +94,7 @@ static int find_files(struct complete *c, struct err *err)
 	if (!c->results || !c->files || !c->next)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++) {
-		const struct hits_image *image = hits_image(c->hits, i);
+		const struct addresses_image *image = addresses_image(c->hits, i);
 		struct file f = {(uint32_t)i, (uint32_t)i, image->nr_hits, NULL, 0};
 
 		f.id_bytes = id_of(c, image, &f.id);
@@ -111,34 +112,35 @@ static int find_files(struct complete *c, struct err *err)
 	return 0;
 }
 
-int complete_open(struct reader *r, const struct meta *m, struct complete **out, struct err *err)
+int added_symbols_open(struct reader *r, const struct meta *m, struct added_symbols **out,
+		       struct err *err)
 {
-	struct complete *c = calloc(1, sizeof(*c));
-	int rc = c ? people_load(r, &c->people, err) : err_set(err, -ENOMEM, "out of memory");
+	struct added_symbols *c = calloc(1, sizeof(*c));
+	int rc = c ? history_load(r, &c->history, err) : err_set(err, -ENOMEM, "out of memory");
 
 	if (c)
 		c->r = r;
 	if (!rc)
-		rc = symbols_load(r, c->people, &c->symbols, err);
+		rc = symbols_load(r, c->history, &c->symbols, err);
 	if (!rc)
-		rc = symnotes_load(r, &c->notes, err);
+		rc = symbol_notes_load(r, &c->notes, err);
 	if (!rc)
-		rc = hits_new(c->people, HITS_MAX_PLACES, &c->hits, err);
+		rc = addresses_new(c->history, HITS_MAX_PLACES, &c->hits, err);
 	if (!rc)
-		rc = hits_read(c->hits, r, m, err);
+		rc = addresses_read(c->hits, r, m, err);
 	if (!rc) {
-		hits_sort(c->hits);
+		addresses_sort(c->hits);
 		rc = find_files(c, err);
 	}
 	if (rc) {
-		complete_close(c);
+		added_symbols_close(c);
 		return rc;
 	}
 	*out = c;
 	return 0;
 }
 
-void complete_close(struct complete *c)
+void added_symbols_close(struct added_symbols *c)
 {
 	if (!c)
 		return;
@@ -146,14 +148,15 @@ void complete_close(struct complete *c)
 	free(c->results);
 	free(c->files);
 	free(c->next);
-	hits_free(c->hits);
-	symnotes_free(c->notes);
+	addresses_free(c->hits);
+	symbol_notes_free(c->notes);
 	symbols_free(c->symbols);
-	people_free(c->people);
+	history_free(c->history);
 	free(c);
 }
 
-static void look_up(const struct complete *c, const struct hits_place *p, bool *named, bool *line)
+static void look_up(const struct added_symbols *c, const struct addresses_place *p, bool *named,
+		    bool *line)
 {
 	struct symbol_place places[SYMBOLS_MAX_DEPTH];
 	size_t nr;
@@ -167,16 +170,16 @@ static void look_up(const struct complete *c, const struct hits_place *p, bool *
 	*line = places[nr - 1].file || places[nr - 1].line;
 }
 
-size_t complete_nr(const struct complete *c)
+size_t added_symbols_nr(const struct added_symbols *c)
 {
 	return c->nr_files;
 }
 
-static void add_image(const struct complete *c, const struct hits_image *image,
-		      struct complete_image *out)
+static void add_image(const struct added_symbols *c, const struct addresses_image *image,
+		      struct added_symbols_image *out)
 {
-	const struct symnotes_image *says = symnotes_find(c->notes, image);
-	const struct hits_place *p = hits_places(c->hits, image);
+	const struct symbol_notes_image *says = symbol_notes_find(c->notes, image);
+	const struct addresses_place *p = addresses_places(c->hits, image);
 
 	if (!out->says)
 		out->says = says;
@@ -192,19 +195,19 @@ static void add_image(const struct complete *c, const struct hits_image *image,
 	}
 }
 
-void complete_image(const struct complete *c, size_t i, struct complete_image *out)
+void added_symbols_image(const struct added_symbols *c, size_t i, struct added_symbols_image *out)
 {
 	uint32_t at = c->files[i].first;
 
-	*out = (struct complete_image){.image = hits_image(c->hits, at), .note = ""};
+	*out = (struct added_symbols_image){.image = addresses_image(c->hits, at), .note = ""};
 	add_image(c, out->image, out);
 	while ((at = c->next[at]))
-		add_image(c, hits_image(c->hits, at), out);
+		add_image(c, addresses_image(c->hits, at), out);
 }
 
 /* ---- looking ---- */
 
-static bool is_missing(void *ctx, const struct hits_place *p, bool source)
+static bool is_missing(void *ctx, const struct addresses_place *p, bool source)
 {
 	bool named, line;
 
@@ -220,11 +223,11 @@ static bool has_code(struct elf *e)
 }
 
 /* Of this build-id in the directories: the program itself, else a debug file. */
-static int open_from_dirs(const struct complete *c, const uint8_t *id, size_t bytes, bool debug,
-			  struct elf **out, const char **path)
+static int open_from_dirs(const struct added_symbols *c, const uint8_t *id, size_t bytes,
+			  bool debug, struct elf **out, const char **path)
 {
 	for (size_t n = 0; c->dirs && bytes; n++) {
-		*path = symdir_find(c->dirs, id, bytes, n);
+		*path = debug_dirs_find(c->dirs, id, bytes, n);
 		if (!*path)
 			break;
 		if (elf_open(*path, out, NULL))
@@ -239,7 +242,7 @@ static int open_from_dirs(const struct complete *c, const uint8_t *id, size_t by
 /* A debug file, for a program that was found itself. */
 static int find_debug(void *ctx, const uint8_t *id, size_t bytes)
 {
-	struct complete *c = ctx;
+	struct added_symbols *c = ctx;
 	const char *path;
 	struct elf *e;
 
@@ -251,22 +254,23 @@ static int find_debug(void *ctx, const uint8_t *id, size_t bytes)
 }
 
 /* The program as it is on this machine, when it is the same. */
-static int open_here(struct complete *c, size_t i, struct elf **e, struct symfile_options *opt)
+static int open_here(struct added_symbols *c, size_t i, struct elf **e,
+		     struct symbol_file_options *opt)
 {
-	const struct hits_image *image = hits_image(c->hits, i);
+	const struct addresses_image *image = addresses_image(c->hits, i);
 	int fd;
 
 	if (image->path[0] != '/')
 		return -ENOENT;
-	fd = livefile_open(image, NULL, 0, NULL, NULL);
+	fd = live_file_open(image, NULL, 0, NULL, NULL);
 	opt->path = image->path;
 	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, NULL);
 }
 
 /* Its debug file alone: what the dump says of its segments makes offsets of addresses. */
-static int open_debug(struct complete *c, const uint8_t *id, size_t bytes,
-		      const struct symnotes_image *says, struct elf **e,
-		      struct symfile_options *opt)
+static int open_debug(struct added_symbols *c, const uint8_t *id, size_t bytes,
+		      const struct symbol_notes_image *says, struct elf **e,
+		      struct symbol_file_options *opt)
 {
 	const char *path;
 	int fd;
@@ -281,23 +285,23 @@ static int open_debug(struct complete *c, const uint8_t *id, size_t bytes,
 	return fd < 0 ? fd : elf_open_fd(fd, "a debug file of its build-id", e, NULL);
 }
 
-static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
+static int open_file(void *ctx, size_t i, struct elf **e, struct symbol_file_options *opt,
 		     struct err *err)
 {
-	struct complete *c = ctx;
-	const struct hits_image *image = hits_image(c->hits, i);
+	struct added_symbols *c = ctx;
+	const struct addresses_image *image = addresses_image(c->hits, i);
 	const uint8_t *id;
 	size_t bytes = id_of(c, image, &id);
 	const char *path;
 	int fd;
 
-	*opt = (struct symfile_options){
+	*opt = (struct symbol_file_options){
 		.dirs = debug_dirs, .nr_dirs = 1, .find = find_debug, .ctx = c};
 	if (!open_from_dirs(c, id, bytes, false, e, &path))
 		return 0;
 	if (!open_here(c, i, e, opt))
 		return 0;
-	if (!open_debug(c, id, bytes, symnotes_find(c->notes, image), e, opt))
+	if (!open_debug(c, id, bytes, symbol_notes_find(c->notes, image), e, opt))
 		return 0;
 	fd = debuginfod_find(c->debuginfod, id, bytes, false);
 	if (fd >= 0)
@@ -309,16 +313,17 @@ static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options
 
 static int keep(void *ctx, struct bytes payload)
 {
-	struct complete *c = ctx;
+	struct added_symbols *c = ctx;
 	uint32_t n = (uint32_t)payload.len;
 	int rc = buf_put(&c->payloads, &n, sizeof(n));
 
 	return rc ? rc : buf_put(&c->payloads, payload.p, payload.len);
 }
 
-int complete_find(struct complete *c, struct symdir *dirs, bool *found, struct err *err)
+int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, bool *found,
+		       struct err *err)
 {
-	struct symput put = {.out = keep, .ctx = c};
+	struct symbols_writer put = {.out = keep, .ctx = c};
 	struct collect_options opt = {
 		.hits = c->hits,
 		.source = {.open = open_file, .ctx = c},
@@ -333,7 +338,7 @@ int complete_find(struct complete *c, struct symdir *dirs, bool *found, struct e
 	rc = collect(&opt, &put, c->results);
 	debuginfod_close(c->debuginfod);
 	c->debuginfod = NULL;
-	symput_free(&put);
+	symbols_writer_free(&put);
 	if (rc)
 		return err_set(err, rc, "out of memory for names of functions");
 	*found = c->payloads.len;
@@ -356,7 +361,7 @@ static int put_payload(struct writer *w, struct bytes payload, struct err *err)
 
 static int put_all(void *ctx, struct writer *w, struct err *err)
 {
-	struct complete *c = ctx;
+	struct added_symbols *c = ctx;
 	struct bytes b = {c->payloads.p, c->payloads.len}, payload;
 	uint32_t n;
 	int rc = 0;
@@ -406,7 +411,8 @@ static void keep_owner(int fd, const char *out_path)
 	fchmod(fd, 0600);
 }
 
-int complete_write(struct complete *c, const char *out_path, bool replace, struct err *err)
+int added_symbols_write(struct added_symbols *c, const char *out_path, bool replace,
+			struct err *err)
 {
 	char part[4096];
 	int fd, rc;

@@ -32,17 +32,17 @@ struct file {
 
 struct collector {
 	const struct collect_options *opt;
-	struct symput *put;
+	struct symbols_writer *put;
 	struct collect_result *results;
 	struct file *files; /* by image */
 	size_t nr;
-	struct buf found; /* struct symtab_function[] of one group */
+	struct buf found; /* struct symbol_table_function[] of one group */
 	uint64_t flushed_ns;
 };
 
-static const struct hits_image *image_at(const struct collector *c, size_t i)
+static const struct addresses_image *image_at(const struct collector *c, size_t i)
 {
-	return hits_image(c->opt->hits, i);
+	return addresses_image(c->opt->hits, i);
 }
 
 static bool late(const struct collector *c)
@@ -50,12 +50,12 @@ static bool late(const struct collector *c)
 	return c->opt->deadline_ns && clock_ns() >= c->opt->deadline_ns;
 }
 
-static bool wanted(const struct collector *c, const struct hits_place *p)
+static bool wanted(const struct collector *c, const struct addresses_place *p)
 {
 	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p, false);
 }
 
-static bool source_wanted(const struct collector *c, const struct hits_place *p)
+static bool source_wanted(const struct collector *c, const struct addresses_place *p)
 {
 	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p, true);
 }
@@ -67,7 +67,7 @@ static void flush_old(struct collector *c)
 	if (now - c->flushed_ns < FLUSH_NS)
 		return;
 	c->flushed_ns = now;
-	symput_flush(c->put);
+	symbols_writer_flush(c->put);
 }
 
 static void note(struct collector *c, size_t i, const char *text)
@@ -80,8 +80,8 @@ static void note(struct collector *c, size_t i, const char *text)
 /* Its build-id and whether it is there at all. */
 static void look(struct collector *c, size_t i)
 {
-	const struct hits_image *image = image_at(c, i);
-	struct symfile_options so = {0};
+	const struct addresses_image *image = image_at(c, i);
+	struct symbol_file_options so = {0};
 	struct err err = ERR_INIT;
 	struct file *f = &c->files[i];
 	struct elf *e;
@@ -119,10 +119,10 @@ static void find_group(struct collector *c, size_t i)
 
 /* Any of them will do. */
 static int open_group(struct collector *c, size_t group, uint64_t max_dwarf_bytes,
-		      struct symfile **out)
+		      struct symbol_file **out)
 {
 	for (size_t i = group; i < c->nr; i++) {
-		struct symfile_options so = {0};
+		struct symbol_file_options so = {0};
 		struct elf *e;
 
 		if (image_at(c, i)->f.kind != FMT_IMAGE_FILE || c->files[i].group != group ||
@@ -131,7 +131,7 @@ static int open_group(struct collector *c, size_t group, uint64_t max_dwarf_byte
 		if (c->opt->source.open(c->opt->source.ctx, i, &e, &so, NULL))
 			continue;
 		so.max_dwarf_bytes = max_dwarf_bytes;
-		return symfile_open(e, &so, out, NULL);
+		return symbol_file_open(e, &so, out, NULL);
 	}
 	return -ENOENT;
 }
@@ -178,35 +178,35 @@ static void put_identity(struct collector *c, size_t i)
 	f.ino_generation = 0;
 	f.build_id_bytes = (uint8_t)c->files[i].id_bytes;
 	memcpy(f.build_id, c->files[i].id, sizeof(f.build_id));
-	symput_image(c->put, &f, image_at(c, i)->path);
+	symbols_writer_image(c->put, &f, image_at(c, i)->path);
 }
 
 /* ---- functions of files ---- */
 
 static int compare(const void *a, const void *b)
 {
-	const struct symtab_function *x = a, *y = b;
+	const struct symbol_table_function *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void find_functions(struct collector *c, const struct symfile *f, size_t i)
+static void find_functions(struct collector *c, const struct symbol_file *f, size_t i)
 {
-	const struct hits_image *image = image_at(c, i);
-	const struct hits_place *p = hits_places(c->opt->hits, image);
+	const struct addresses_image *image = image_at(c, i);
+	const struct addresses_place *p = addresses_places(c->opt->hits, image);
 	struct collect_result *r = &c->results[i];
-	struct symtab_function found;
+	struct symbol_table_function found;
 
 	for (size_t k = 0; k < image->nr; k++) {
 		if (!wanted(c, &p[k]))
 			continue;
-		if (!symfile_find(f, p[k].at, &found))
+		if (!symbol_file_find(f, p[k].at, &found))
 			continue;
 		r->nr_named++;
 		if (buf_put(&c->found, &found, sizeof(found)))
 			c->put->rc = -ENOMEM;
 	}
-	snprintf(r->origin, sizeof(r->origin), "%s", symfile_origin(f));
+	snprintf(r->origin, sizeof(r->origin), "%s", symbol_file_origin(f));
 	if (r->nr_named < r->nr_wanted)
 		note(c, i,
 		     strcmp(r->origin, ".dynsym") ? "it has no names for some of its code"
@@ -215,21 +215,21 @@ static void find_functions(struct collector *c, const struct symfile *f, size_t 
 
 static void put_functions(struct collector *c)
 {
-	struct symtab_function *v = (struct symtab_function *)c->found.p;
+	struct symbol_table_function *v = (struct symbol_table_function *)c->found.p;
 	size_t nr = c->found.len / sizeof(*v);
 
 	for (size_t i = 0; i < nr; i++)
 		if (!i || v[i].start != v[i - 1].start)
-			symput_function(c->put, v[i].start, v[i].bytes, v[i].name);
+			symbols_writer_function(c->put, v[i].start, v[i].bytes, v[i].name);
 }
 
-static void put_segments(struct collector *c, const struct symfile *f)
+static void put_segments(struct collector *c, const struct symbol_file *f)
 {
 	const struct elf_segment *v;
-	size_t nr = symfile_segments(f, &v);
+	size_t nr = symbol_file_segments(f, &v);
 
 	for (size_t i = 0; i < nr; i++)
-		symput_segment(c->put, 0, &v[i]);
+		symbols_writer_segment(c->put, 0, &v[i]);
 }
 
 static bool group_wants(const struct collector *c, size_t group)
@@ -243,7 +243,7 @@ static bool group_wants(const struct collector *c, size_t group)
 
 static void name_group(struct collector *c, size_t group)
 {
-	struct symfile *f;
+	struct symbol_file *f;
 
 	if (!group_wants(c, group) || open_group(c, group, 0, &f))
 		return;
@@ -252,8 +252,8 @@ static void name_group(struct collector *c, size_t group)
 		if (image_at(c, i)->f.kind == FMT_IMAGE_FILE && c->files[i].group == group)
 			find_functions(c, f, i);
 	if (c->found.len)
-		qsort(c->found.p, c->found.len / sizeof(struct symtab_function),
-		      sizeof(struct symtab_function), compare);
+		qsort(c->found.p, c->found.len / sizeof(struct symbol_table_function),
+		      sizeof(struct symbol_table_function), compare);
 	for (size_t i = next_identity(c, group, group); i < c->nr;
 	     i = next_identity(c, group, i + 1)) {
 		put_identity(c, i);
@@ -261,7 +261,7 @@ static void name_group(struct collector *c, size_t group)
 			put_segments(c, f);
 		put_functions(c);
 	}
-	symfile_close(f);
+	symbol_file_close(f);
 	flush_old(c);
 }
 
@@ -279,8 +279,8 @@ static const uint64_t *places_of_group(struct collector *c, size_t group, size_t
 {
 	c->found.len = 0;
 	for (size_t i = group; i < c->nr; i++) {
-		const struct hits_image *image = image_at(c, i);
-		const struct hits_place *p = hits_places(c->opt->hits, image);
+		const struct addresses_image *image = image_at(c, i);
+		const struct addresses_place *p = addresses_places(c->opt->hits, image);
 
 		if (image->f.kind != FMT_IMAGE_FILE || c->files[i].group != group)
 			continue;
@@ -295,35 +295,36 @@ static const uint64_t *places_of_group(struct collector *c, size_t group, size_t
 	return (const uint64_t *)c->found.p;
 }
 
-static void put_places(struct collector *c, struct symfile *f, const uint64_t *at, size_t nr_at)
+static void put_places(struct collector *c, struct symbol_file *f, const uint64_t *at, size_t nr_at)
 {
 	struct dwarf_place places[MAX_DEPTH];
 
 	for (size_t k = 0; k < nr_at && !late(c); k++) {
-		size_t nr =
-			k && at[k] == at[k - 1] ? 0 : symfile_places(f, at[k], places, MAX_DEPTH);
+		size_t nr = k && at[k] == at[k - 1]
+				    ? 0
+				    : symbol_file_places(f, at[k], places, MAX_DEPTH);
 
 		for (size_t n = 0; n < nr; n++)
-			symput_place(c->put, at[k], (uint32_t)n, places[n].function, places[n].file,
-				     places[n].line);
+			symbols_writer_place(c->put, at[k], (uint32_t)n, places[n].function,
+					     places[n].file, places[n].line);
 	}
 }
 
 static void source_of_group(struct collector *c, size_t group)
 {
-	struct symfile *f;
+	struct symbol_file *f;
 	const uint64_t *at;
 	size_t nr;
 
 	at = places_of_group(c, group, &nr);
 	if (!nr || open_group(c, group, c->opt->max_dwarf_bytes, &f))
 		return;
-	for (size_t i = next_identity(c, group, group); i < c->nr && symfile_has_source(f);
+	for (size_t i = next_identity(c, group, group); i < c->nr && symbol_file_has_source(f);
 	     i = next_identity(c, group, i + 1)) {
 		put_identity(c, i);
 		put_places(c, f, at, nr);
 	}
-	symfile_close(f);
+	symbol_file_close(f);
 	flush_old(c);
 }
 
@@ -354,15 +355,15 @@ static void put_kernel_function(struct collector *c, const struct fmt_image *f,
 	char name[512];
 
 	snprintf(name, sizeof(name), "%.*s", (int)k->name_bytes, k->name);
-	symput_image(c->put, *k->module ? &module : f,
-		     *k->module ? k->module : "[kernel.kallsyms]");
-	symput_function(c->put, k->start + slide, k->bytes, name);
+	symbols_writer_image(c->put, *k->module ? &module : f,
+			     *k->module ? k->module : "[kernel.kallsyms]");
+	symbols_writer_function(c->put, k->start + slide, k->bytes, name);
 }
 
 static void name_kernel(struct collector *c, size_t i)
 {
-	const struct hits_image *image = image_at(c, i);
-	const struct hits_place *p = hits_places(c->opt->hits, image);
+	const struct addresses_image *image = image_at(c, i);
+	const struct addresses_place *p = addresses_places(c->opt->hits, image);
 	struct collect_result *r = &c->results[i];
 	struct fmt_image f = {.kind = FMT_IMAGE_KERNEL};
 	struct kallsyms_function k;
@@ -371,8 +372,8 @@ static void name_kernel(struct collector *c, size_t i)
 	uint64_t slide = 0, last = 0;
 
 	if (c->opt->source.kernel(c->opt->source.ctx, &table, &slide, &f, &err)) {
-		symput_image(c->put, &f, "[kernel.kallsyms]");
-		symput_note(c->put, err.what);
+		symbols_writer_image(c->put, &f, "[kernel.kallsyms]");
+		symbols_writer_note(c->put, err.what);
 		return;
 	}
 	/* Where it begins: by this the addresses of a list or file of the same kernel are moved. */
@@ -400,14 +401,14 @@ static void put_jit(void *ctx, uint64_t start, uint64_t bytes, const char *name)
 {
 	struct collector *c = ctx;
 
-	symput_function(c->put, start, bytes, name);
+	symbols_writer_function(c->put, start, bytes, name);
 }
 
 /* `addrs`: the wanted places of image `i`. */
 static void read_jit(struct collector *c, size_t i, const uint64_t *addrs, size_t nr)
 {
 	struct collect_result *r = &c->results[i];
-	struct perfmap *m = NULL;
+	struct perf_map *m = NULL;
 	struct err err = ERR_INIT;
 	FILE *in = NULL;
 
@@ -419,13 +420,13 @@ static void read_jit(struct collector *c, size_t i, const uint64_t *addrs, size_
 			note(c, i, err.what);
 		return;
 	}
-	if (!perfmap_new(addrs, nr, &m) && !perfmap_read(m, in)) {
-		symput_image(c->put, &image_at(c, i)->f, "perf map");
-		perfmap_each(m, put_jit, c);
+	if (!perf_map_new(addrs, nr, &m) && !perf_map_read(m, in)) {
+		symbols_writer_image(c->put, &image_at(c, i)->f, "perf map");
+		perf_map_each(m, put_jit, c);
 		for (size_t k = 0; k < nr; k++)
-			r->nr_named += perfmap_has(m, k);
+			r->nr_named += perf_map_has(m, k);
 	}
-	perfmap_free(m);
+	perf_map_free(m);
 	fclose(in);
 	strcpy(r->origin, "perf map");
 	if (r->nr_named < r->nr_wanted)
@@ -434,8 +435,8 @@ static void read_jit(struct collector *c, size_t i, const uint64_t *addrs, size_
 
 static void name_task(struct collector *c, size_t i)
 {
-	const struct hits_image *image = image_at(c, i);
-	const struct hits_place *p = hits_places(c->opt->hits, image);
+	const struct addresses_image *image = image_at(c, i);
+	const struct addresses_place *p = addresses_places(c->opt->hits, image);
 	uint64_t *addrs = calloc(image->nr + 1, sizeof(*addrs));
 	size_t nr = 0;
 
@@ -460,16 +461,16 @@ static void put_notes(struct collector *c)
 		if (image_at(c, i)->f.kind == FMT_IMAGE_FILE)
 			put_identity(c, i);
 		else
-			symput_image(c->put, &image_at(c, i)->f, image_at(c, i)->path);
-		symput_note(c->put, text);
+			symbols_writer_image(c->put, &image_at(c, i)->f, image_at(c, i)->path);
+		symbols_writer_note(c->put, text);
 	}
 }
 
 static void count_wanted(struct collector *c)
 {
 	for (size_t i = 0; i < c->nr; i++) {
-		const struct hits_image *image = image_at(c, i);
-		const struct hits_place *p = hits_places(c->opt->hits, image);
+		const struct addresses_image *image = image_at(c, i);
+		const struct addresses_place *p = addresses_places(c->opt->hits, image);
 
 		for (size_t k = 0; k < image->nr; k++)
 			c->results[i].nr_wanted += wanted(c, &p[k]);
@@ -483,12 +484,13 @@ static void of_kind(struct collector *c, uint8_t kind, void (*name)(struct colle
 			name(c, i);
 }
 
-int collect(const struct collect_options *opt, struct symput *put, struct collect_result *results)
+int collect(const struct collect_options *opt, struct symbols_writer *put,
+	    struct collect_result *results)
 {
 	struct collector c = {.opt = opt,
 			      .put = put,
 			      .results = results,
-			      .nr = hits_nr_images(opt->hits),
+			      .nr = addresses_nr_images(opt->hits),
 			      .flushed_ns = clock_ns()};
 
 	c.files = calloc(c.nr + 1, sizeof(*c.files));
@@ -501,10 +503,10 @@ int collect(const struct collect_options *opt, struct symput *put, struct collec
 		of_kind(&c, FMT_IMAGE_KERNEL, name_kernel);
 	if (!opt->wanted)
 		put_notes(&c);
-	symput_flush(put);
+	symbols_writer_flush(put);
 	if (opt->max_dwarf_bytes)
 		each_group(&c, source_of_group);
-	symput_flush(put);
+	symbols_writer_flush(put);
 	buf_free(&c.found);
 	free(c.files);
 	return put->rc;

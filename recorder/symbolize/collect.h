@@ -22,7 +22,7 @@ struct collect_source {
 	 * Opens the file of image `i` (FILE), or its debug file with `opt->segments` set; fills
 	 * `opt` as far as it knows. 0 or -errno.
 	 */
-	int (*open)(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
+	int (*open)(void *ctx, size_t i, struct elf **e, struct symbol_file_options *opt,
 		    struct err *err);
 	/* The kernel's symbols, borrowed; `slide`: what to add to them to get addresses of the
 	 * dump. */
@@ -34,10 +34,10 @@ struct collect_source {
 };
 
 struct collect_options {
-	const struct hits *hits;
+	const struct addresses *hits;
 	struct collect_source source;
 	/* False: this place has its name already, or with `source` its line. NULL: none has. */
-	bool (*wanted)(void *ctx, const struct hits_place *p, bool source);
+	bool (*wanted)(void *ctx, const struct addresses_place *p, bool source);
 	void *ctx;
 	uint64_t max_dwarf_bytes;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC: what is not begun then is left; 0: never */
@@ -51,4 +51,5 @@ struct collect_result {
 };
 
 /* `results` has room for all images, zeroed. 0, or the -errno of `put`. */
-int collect(const struct collect_options *opt, struct symput *put, struct collect_result *results);
+int collect(const struct collect_options *opt, struct symbols_writer *put,
+	    struct collect_result *results);

@@ -32,13 +32,13 @@ static const char *const debug_dirs[] = {"/usr/lib/debug"};
 struct live {
 	struct reader *r;
 	struct meta *m;
-	struct people *people;
-	struct hits *hits;
+	struct process_history *history;
+	struct addresses *hits;
 	const struct fmt_task **by_key;
 	size_t nr_tasks;
 	struct kallsyms *kallsyms;
-	struct keptlist *kept; /* NULL: nothing is held */
-	struct livecode *code;
+	struct pinned_list *kept; /* NULL: nothing is held */
+	struct live_code *code;
 };
 
 /* ---- processes ---- */
@@ -52,12 +52,12 @@ static int compare_keys(const void *a, const void *b)
 
 static int index_tasks(struct live *l)
 {
-	l->nr_tasks = people_nr_tasks(l->people);
+	l->nr_tasks = history_nr_tasks(l->history);
 	l->by_key = calloc(l->nr_tasks + 1, sizeof(*l->by_key));
 	if (!l->by_key)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->nr_tasks; i++)
-		l->by_key[i] = people_nth(l->people, i);
+		l->by_key[i] = history_nth(l->history, i);
 	qsort(l->by_key, l->nr_tasks, sizeof(*l->by_key), compare_keys);
 	return 0;
 }
@@ -75,7 +75,7 @@ static const struct fmt_task *task_of(const struct live *l, uint32_t key)
 static uint32_t uid_of(const struct live *l, const struct fmt_task *t)
 {
 	for (int i = 0; t && t->uid == UINT32_MAX && i < MAX_PARENTS; i++)
-		t = t->ppid ? people_task(l->people, t->ppid, t->start_ns) : NULL;
+		t = t->ppid ? history_task(l->history, t->ppid, t->start_ns) : NULL;
 	return t ? t->uid : UINT32_MAX;
 }
 
@@ -88,24 +88,24 @@ static bool alive(const struct fmt_task *t)
  * Processes that still are in the mount namespace that the image's process was in: they see its
  * files where it saw them. At most `max`; their number.
  */
-static size_t neighbours(const struct live *l, const struct hits_image *image,
-			 struct livefile_process *p, size_t max)
+static size_t neighbours(const struct live *l, const struct addresses_image *image,
+			 struct live_file_process *p, size_t max)
 {
 	const struct fmt_task *t = image->nr_mappings ? task_of(l, image->mappings[0].key) : NULL;
 	uint64_t last = t && t->exit_ns ? t->exit_ns : UINT64_MAX;
-	uint64_t ns = t ? people_namespace(l->people, t, last, FMT_NS_MNT) : 0;
+	uint64_t ns = t ? history_namespace(l->history, t, last, FMT_NS_MNT) : 0;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < l->nr_tasks && nr < max && ns; i++)
 		if (alive(l->by_key[i]) &&
-		    people_namespace(l->people, l->by_key[i], UINT64_MAX, FMT_NS_MNT) == ns)
-			p[nr++] = (struct livefile_process){.pid = (pid_t)l->by_key[i]->pid};
+		    history_namespace(l->history, l->by_key[i], UINT64_MAX, FMT_NS_MNT) == ns)
+			p[nr++] = (struct live_file_process){.pid = (pid_t)l->by_key[i]->pid};
 	return nr;
 }
 
 /* ---- sources ---- */
 
-static int open_vdso(const struct hits_image *image, struct elf **e, struct err *err)
+static int open_vdso(const struct addresses_image *image, struct elf **e, struct err *err)
 {
 	struct buf b = {0};
 	int rc;
@@ -113,45 +113,45 @@ static int open_vdso(const struct hits_image *image, struct elf **e, struct err 
 	/* A 32-bit process has another, with other functions. */
 	if (image->nr_mappings && image->mappings[0].start <= UINT32_MAX)
 		return err_set(err, -ENOENT, "it is a 32-bit process's");
-	rc = livefile_vdso(&b, err);
+	rc = live_file_vdso(&b, err);
 	if (!rc)
 		rc = elf_open_memory(&b, "[vdso]", e, err);
 	buf_free(&b);
 	return rc;
 }
 
-static int open_image(const struct live *l, const struct hits_image *image, struct elf **e,
+static int open_image(const struct live *l, const struct addresses_image *image, struct elf **e,
 		      struct err *err)
 {
-	struct livefile_process p[HITS_MAX_MAPPINGS + MAX_NEIGHBOURS];
+	struct live_file_process p[HITS_MAX_MAPPINGS + MAX_NEIGHBOURS];
 	size_t nr = 0;
 	int fd;
 
 	if (!strcmp(image->path, "[vdso]"))
 		return open_vdso(image, e, err);
 	for (size_t k = 0; k < image->nr_mappings; k++) {
-		const struct hits_mapping *m = &image->mappings[k];
+		const struct addresses_mapping *m = &image->mappings[k];
 		const struct fmt_task *t = task_of(l, m->key);
 
 		if (t && !t->exit_ns)
-			p[nr++] = (struct livefile_process){(pid_t)t->pid, m->start, m->end};
+			p[nr++] = (struct live_file_process){(pid_t)t->pid, m->start, m->end};
 	}
 	nr += neighbours(l, image, p + nr, MAX_NEIGHBOURS);
-	fd = livefile_open(image, p, nr, l->kept, err);
+	fd = live_file_open(image, p, nr, l->kept, err);
 	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, err);
 }
 
-static int open_file(void *ctx, size_t i, struct elf **e, struct symfile_options *opt,
+static int open_file(void *ctx, size_t i, struct elf **e, struct symbol_file_options *opt,
 		     struct err *err)
 {
 	const struct live *l = ctx;
-	const struct hits_image *image = hits_image(l->hits, i);
+	const struct addresses_image *image = addresses_image(l->hits, i);
 
-	*opt = (struct symfile_options){.path = image->path, .dirs = debug_dirs, .nr_dirs = 1};
+	*opt = (struct symbol_file_options){.path = image->path, .dirs = debug_dirs, .nr_dirs = 1};
 	return open_image(l, image, e, err);
 }
 
-static int open_for_unwind(void *ctx, const struct hits_image *image, struct elf **e)
+static int open_for_unwind(void *ctx, const struct addresses_image *image, struct elf **e)
 {
 	return open_image(ctx, image, e, NULL);
 }
@@ -164,7 +164,7 @@ static size_t read_code(void *ctx, uint32_t key, uint64_t address, void *dst, si
 
 	if (!l->code || (key && (!t || !alive(t))))
 		return 0;
-	return livecode_read(l->code, t ? (pid_t)t->pid : 0, address, dst, n);
+	return live_code_read(l->code, t ? (pid_t)t->pid : 0, address, dst, n);
 }
 
 /* A build-id of a note in /sys/kernel/notes. */
@@ -215,24 +215,24 @@ static int open_kernel(void *ctx, const struct kallsyms **k, uint64_t *slide, st
 static int open_jit(void *ctx, size_t i, FILE **in, struct err *err)
 {
 	struct live *l = ctx;
-	const struct fmt_task *t = task_of(l, hits_image(l->hits, i)->f.key);
-	struct livefile_jit j;
+	const struct fmt_task *t = task_of(l, addresses_image(l->hits, i)->f.key);
+	struct live_file_jit j;
 	int fd;
 
 	if (!t)
 		return err_set(err, -ENOENT, "the process is not known");
-	j = (struct livefile_jit){.pid = (pid_t)t->pid, .alive = !t->exit_ns};
+	j = (struct live_file_jit){.pid = (pid_t)t->pid, .alive = !t->exit_ns};
 	j.uid = uid_of(l, t);
 	if (t->start_ns)
 		j.start_ns = (int64_t)t->start_ns + l->m->host.real_minus_clock;
 	if (t->exit_ns)
 		j.exit_ns = (int64_t)t->exit_ns + l->m->host.real_minus_clock;
-	fd = livefile_perfmap(&j, err);
+	fd = live_file_perfmap(&j, err);
 	if (fd < 0 && j.alive) {
 		/* It may have ended since. */
 		j.alive = false;
 		j.exit_ns = INT64_MAX / 2;
-		fd = livefile_perfmap(&j, NULL);
+		fd = live_file_perfmap(&j, NULL);
 	}
 	if (fd < 0)
 		return fd;
@@ -251,34 +251,34 @@ static int open_dump(struct live *l, const char *path, struct err *err)
 	if (!rc)
 		rc = meta_load(l->r, &l->m, err);
 	if (!rc)
-		rc = people_load(l->r, &l->people, err);
+		rc = history_load(l->r, &l->history, err);
 	if (!rc)
 		rc = index_tasks(l);
 	if (!rc)
-		rc = hits_new(l->people, HITS_MAX_PLACES, &l->hits, err);
+		rc = addresses_new(l->history, HITS_MAX_PLACES, &l->hits, err);
 	if (!rc)
-		rc = hits_read(l->hits, l->r, l->m, err);
+		rc = addresses_read(l->hits, l->r, l->m, err);
 	return rc;
 }
 
 /* Callers that are only in copied stacks; the rules go first: without them there is no name to ask
  * for. */
-static int unwind(struct live *l, uint64_t deadline_ns, struct symput *put, struct err *err)
+static int unwind(struct live *l, uint64_t deadline_ns, struct symbols_writer *put, struct err *err)
 {
 	const struct collect_unwind_options opt = {open_for_unwind, l, deadline_ns};
 	struct collect_unwind *u;
-	int rc = collect_unwind(l->r, l->m, l->people, &opt, l->hits, &u, err);
+	int rc = collect_unwind(l->r, l->m, l->history, &opt, l->hits, &u, err);
 
 	if (rc)
 		return rc;
 	collect_unwind_put(u, put);
 	collect_unwind_free(u);
-	return symput_flush(put);
+	return symbols_writer_flush(put);
 }
 
 /* Half of the time that is left: names are what a person sees first. */
-static int follow_pt(struct live *l, const struct collect_live_options *opt, struct symput *put,
-		     struct err *err)
+static int follow_pt(struct live *l, const struct collect_live_options *opt,
+		     struct symbols_writer *put, struct err *err)
 {
 	uint64_t now = clock_ns();
 	struct collect_pt_options o = {
@@ -287,22 +287,22 @@ static int follow_pt(struct live *l, const struct collect_live_options *opt, str
 	};
 	int rc;
 
-	if (!opt->store || !pttrace_is_in(l->m))
+	if (!opt->store || !pt_trace_is_in(l->m))
 		return 0;
-	l->code = livecode_new(l->m->trigger.freeze_ns);
-	rc = collect_pt(l->r, l->m, l->people, &o, l->hits, put, err);
-	livecode_free(l->code);
+	l->code = live_code_new(l->m->trigger.freeze_ns);
+	rc = collect_pt(l->r, l->m, l->history, &o, l->hits, put, err);
+	live_code_free(l->code);
 	l->code = NULL;
 	return rc;
 }
 
 static void close_dump(struct live *l)
 {
-	keptlist_free(l->kept);
+	pinned_list_free(l->kept);
 	kallsyms_free(l->kallsyms);
-	hits_free(l->hits);
+	addresses_free(l->hits);
 	free(l->by_key);
-	people_free(l->people);
+	history_free(l->history);
 	meta_free(l->m);
 	reader_close(l->r);
 }
@@ -311,11 +311,11 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 {
 	struct live l = {0};
 	struct collect_result *results = NULL;
-	struct symput put = {.out = opt->out, .ctx = opt->ctx};
+	struct symbols_writer put = {.out = opt->out, .ctx = opt->ctx};
 	int rc = open_dump(&l, opt->path, err);
 
 	if (opt->table_fd >= 0)
-		keptlist_read(opt->table_fd, &l.kept);
+		pinned_list_read(opt->table_fd, &l.kept);
 	if (!rc)
 		rc = unwind(&l, opt->deadline_ns, &put, err);
 	/* What can't be followed is no reason to have no names. */
@@ -330,12 +330,12 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 			.deadline_ns = opt->deadline_ns,
 		};
 
-		hits_sort(l.hits);
-		results = calloc(hits_nr_images(l.hits) + 1, sizeof(*results));
+		addresses_sort(l.hits);
+		results = calloc(addresses_nr_images(l.hits) + 1, sizeof(*results));
 		rc = results ? collect(&co, &put, results) : -ENOMEM;
 	}
 	free(results);
-	symput_free(&put);
+	symbols_writer_free(&put);
 	close_dump(&l);
 	return rc;
 }

@@ -8,13 +8,13 @@
 #include "dump/base/bytes.h"
 
 struct err;
-struct ptstore;
+struct pt_store;
 
 struct collect_live_options {
 	const char *path; /* of the dump, committed or not */
 	int table_fd;	  /* of the files that the recorder holds, see pinned_list.h; -1: none */
 	uint64_t deadline_ns;
-	struct ptstore *store; /* for code; NULL: no trace is followed */
+	struct pt_store *store; /* for code; NULL: no trace is followed */
 	/* Called with each payload of a SYMBOLS block; 0 or -errno, which ends it. */
 	int (*out)(void *ctx, struct bytes payload);
 	void *ctx;

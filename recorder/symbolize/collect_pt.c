@@ -18,8 +18,8 @@ static const uint64_t rounds[] = {4ull << 20, 32ull << 20, 256ull << 20};
 
 struct collector {
 	const struct collect_pt_options *opt;
-	struct codebook *book;
-	struct hits *hits;
+	struct code_cache *book;
+	struct addresses *hits;
 };
 
 static bool late(const struct collector *c)
@@ -27,16 +27,16 @@ static bool late(const struct collector *c)
 	return c->opt->deadline_ns && clock_ns() >= c->opt->deadline_ns;
 }
 
-static void add_hit(struct collector *c, const struct ptflow_step *s, uint64_t address)
+static void add_hit(struct collector *c, const struct pt_flow_step *s, uint64_t address)
 {
 	if (record_kernel_address(address))
-		hits_add_kernel(c->hits, s->time_ns, address);
+		addresses_add_kernel(c->hits, s->time_ns, address);
 	else if (address && s->tid != UINT32_MAX)
-		hits_add_user(c->hits, s->tid, s->time_ns, address);
+		addresses_add_user(c->hits, s->tid, s->time_ns, address);
 }
 
 /* 1: there is no time for more. */
-static int take(void *ctx, size_t area, const struct ptflow_steps *steps)
+static int take(void *ctx, size_t area, const struct pt_flow_steps *steps)
 {
 	struct collector *c = ctx;
 
@@ -48,42 +48,42 @@ static int take(void *ctx, size_t area, const struct ptflow_steps *steps)
 }
 
 static int one_round(struct collector *c, struct reader *r, const struct meta *m,
-		     const struct people *p, uint64_t bytes, struct symput *put, bool *all,
-		     struct err *err)
+		     const struct process_history *p, uint64_t bytes, struct symbols_writer *put,
+		     bool *all, struct err *err)
 {
-	struct pttrace_options opt = {
+	struct pt_trace_options opt = {
 		.to_ns = UINT64_MAX, .book = c->book, .max_bytes = bytes / m->nr_areas};
-	struct pttrace *t;
-	int rc = pttrace_open(r, m, p, &opt, &t, err);
+	struct pt_trace *t;
+	int rc = pt_trace_open(r, m, p, &opt, &t, err);
 
 	if (rc || !t)
 		return rc;
 	*all = true;
-	for (size_t i = 0; i < pttrace_nr_areas(t) && !rc; i++) {
-		const struct pttrace_area *a = pttrace_area(t, i);
+	for (size_t i = 0; i < pt_trace_nr_areas(t) && !rc; i++) {
+		const struct pt_trace_area *a = pt_trace_area(t, i);
 
 		*all &= a->used_bytes == a->bytes || a->no_clock || a->broken;
-		rc = pttrace_backwards(t, i, 1, take, c, err);
+		rc = pt_trace_backwards(t, i, 1, take, c, err);
 	}
-	codebook_put(c->book, put);
-	symput_flush(put);
-	pttrace_close(t);
+	code_cache_put(c->book, put);
+	symbols_writer_flush(put);
+	pt_trace_close(t);
 	return rc < 0 ? rc : 0;
 }
 
-int collect_pt(struct reader *r, const struct meta *m, const struct people *p,
-	       const struct collect_pt_options *opt, struct hits *hits, struct symput *put,
-	       struct err *err)
+int collect_pt(struct reader *r, const struct meta *m, const struct process_history *p,
+	       const struct collect_pt_options *opt, struct addresses *hits,
+	       struct symbols_writer *put, struct err *err)
 {
 	struct collector c = {.opt = opt, .hits = hits};
 	bool all = false;
 	int rc;
 
-	if (!pttrace_is_in(m))
+	if (!pt_trace_is_in(m))
 		return 0;
-	rc = codebook_new(r, p, &opt->code, &c.book, err);
+	rc = code_cache_new(r, p, &opt->code, &c.book, err);
 	for (size_t i = 0; i < NR_ROUNDS && !rc && !all && !late(&c); i++)
 		rc = one_round(&c, r, m, p, rounds[i], put, &all, err);
-	codebook_free(c.book);
+	code_cache_free(c.book);
 	return rc;
 }

@@ -12,15 +12,15 @@
 struct collect_pt;
 struct meta;
 struct reader;
-struct symput;
+struct symbols_writer;
 
 struct collect_pt_options {
-	struct codebook_options code;
+	struct code_cache_options code;
 	uint64_t deadline_ns; /* of CLOCK_MONOTONIC: what is not begun then is left; 0: never */
 };
 
 /* The code goes to `put`, whose errors are in put->rc. 0, -ENOMEM, ...: a dump without Intel PT is
  * no error. */
-int collect_pt(struct reader *r, const struct meta *m, const struct people *p,
-	       const struct collect_pt_options *opt, struct hits *hits, struct symput *put,
-	       struct err *err);
+int collect_pt(struct reader *r, const struct meta *m, const struct process_history *p,
+	       const struct collect_pt_options *opt, struct addresses *hits,
+	       struct symbols_writer *put, struct err *err);

@@ -37,13 +37,13 @@
 
 /* A file with one identity; its number is the rules' group. */
 struct image {
-	struct hits_image h; /* mappings[0]: of whom asked last */
-	uint32_t next;	     /* in its slot */
-	unsigned nr_tries;   /* to open it, each for another process */
+	struct addresses_image h; /* mappings[0]: of whom asked last */
+	uint32_t next;		  /* in its slot */
+	unsigned nr_tries;	  /* to open it, each for another process */
 	uint64_t used;
 	struct elf *elf; /* NULL: not open */
-	struct rulefile *file;
-	struct calls *calls; /* NULL: not asked for yet, or none */
+	struct elf_rules *file;
+	struct call_sites *calls; /* NULL: not asked for yet, or none */
 	struct elf_segment data[MAX_DATA];
 	size_t nr_data;
 };
@@ -59,7 +59,7 @@ struct collect_unwind {
 	struct buf images; /* struct image[] */
 	size_t nr;
 	uint32_t slots[NR_SLOTS];
-	struct rules *rules;
+	struct unwind_rules *rules;
 	struct place none[NR_NONE];
 	uint64_t nr_asked;
 	unsigned nr_open;
@@ -77,8 +77,8 @@ static void close_image(struct collect_unwind *u, struct image *i)
 {
 	if (!i->file)
 		return;
-	calls_free(i->calls);
-	rulefile_close(i->file);
+	call_sites_free(i->calls);
+	elf_rules_close(i->file);
 	elf_close(i->elf);
 	i->file = NULL;
 	i->elf = NULL;
@@ -101,23 +101,23 @@ static void close_oldest(struct collect_unwind *u)
 }
 
 /* What is there may be another file for another process, or none. */
-static bool open_image(struct collect_unwind *u, struct image *i, const struct people_map *map)
+static bool open_image(struct collect_unwind *u, struct image *i, const struct history_map *map)
 {
-	struct hits_mapping *m = &i->h.mappings[0];
+	struct addresses_mapping *m = &i->h.mappings[0];
 
 	i->used = ++u->nr_asked;
 	if (i->file)
 		return true;
 	if (i->nr_tries >= MAX_TRIES || (i->nr_tries && m->key == map->f.key))
 		return false;
-	*m = (struct hits_mapping){map->f.key, map->f.start, map->f.end};
+	*m = (struct addresses_mapping){map->f.key, map->f.start, map->f.end};
 	if (u->nr_open >= MAX_OPEN)
 		close_oldest(u);
 	if (u->opt->open(u->opt->ctx, &i->h, &i->elf)) {
 		i->nr_tries++;
 		return false;
 	}
-	if (rulefile_open(i->elf, &i->file)) {
+	if (elf_rules_open(i->elf, &i->file)) {
 		elf_close(i->elf);
 		i->nr_tries = MAX_TRIES;
 		return false;
@@ -133,14 +133,14 @@ static bool open_image(struct collect_unwind *u, struct image *i, const struct p
 
 /* ---- images ---- */
 
-static uint32_t *slot_of(struct collect_unwind *u, const struct people_map *map)
+static uint32_t *slot_of(struct collect_unwind *u, const struct history_map *map)
 {
 	uint64_t hash = ((uintptr_t)map->path >> 3 ^ map->f.ino) * 0x9e3779b97f4a7c15ull;
 
 	return &u->slots[hash >> 32 & (NR_SLOTS - 1)];
 }
 
-static bool is_of(const struct image *i, const struct people_map *map)
+static bool is_of(const struct image *i, const struct history_map *map)
 {
 	const struct fmt_image *f = &i->h.f;
 
@@ -149,7 +149,7 @@ static bool is_of(const struct image *i, const struct people_map *map)
 	       (!map->build_id_bytes || !memcmp(f->build_id, map->build_id, map->build_id_bytes));
 }
 
-static uint32_t image_of(struct collect_unwind *u, const struct people_map *map)
+static uint32_t image_of(struct collect_unwind *u, const struct history_map *map)
 {
 	uint32_t *slot = slot_of(u, map);
 	struct image new = {.h = {.path = map->path, .nr_mappings = 1}, .next = *slot};
@@ -179,23 +179,23 @@ static struct place *none_at(struct collect_unwind *u, uint32_t image, uint64_t 
 	return &u->none[hash >> 32 & (NR_NONE - 1)];
 }
 
-static const struct rule *find(void *ctx, const struct people_map *map, uint64_t at)
+static const struct unwind_rule *find(void *ctx, const struct history_map *map, uint64_t at)
 {
 	struct collect_unwind *u = ctx;
 	uint32_t image = image_of(u, map);
-	const struct rule *r;
+	const struct unwind_rule *r;
 	struct cfi_rule found;
 	struct place *none;
 
 	if (image == NO_IMAGE)
 		return NULL;
-	r = rules_find(u->rules, image, at);
+	r = unwind_rules_find(u->rules, image, at);
 	none = none_at(u, image, at);
 	if (r || (none->image == image + 1 && none->at == at) ||
 	    !open_image(u, image_at(u, image), map))
 		return r;
-	if (rulefile_find(image_at(u, image)->file, at, &found) &&
-	    !rules_add(u->rules, image, &found, &r))
+	if (elf_rules_find(image_at(u, image)->file, at, &found) &&
+	    !unwind_rules_add(u->rules, image, &found, &r))
 		return r;
 	*none = (struct place){.image = image + 1, .at = at};
 	return NULL;
@@ -204,40 +204,40 @@ static const struct rule *find(void *ctx, const struct people_map *map, uint64_t
 /* ---- what has no rule ---- */
 
 /* The image's calls; others that are not used meanwhile may be closed. */
-static const struct calls *calls_of(struct collect_unwind *u, uint32_t image,
-				    const struct people_map *map)
+static const struct call_sites *calls_of(struct collect_unwind *u, uint32_t image,
+					 const struct history_map *map)
 {
 	struct image *i = image_at(u, image);
 
 	if (!open_image(u, i, map))
 		return NULL;
 	if (!i->calls)
-		i->calls = calls_new(i->elf);
+		i->calls = call_sites_new(i->elf);
 	return i->calls;
 }
 
 struct callee {
 	struct collect_unwind *u;
 	const struct unwind_top *top;
-	const struct people_map *map;
+	const struct history_map *map;
 	uint32_t image;
 	uint64_t place;
 };
 
 /* Where the kernel lets handlers return to, which it called through a pointer. */
-static bool ends_handler(struct collect_unwind *u, const struct people_map *map, uint64_t place)
+static bool ends_handler(struct collect_unwind *u, const struct history_map *map, uint64_t place)
 {
-	const struct rule *r = place ? find(u, map, place - 1) : NULL;
+	const struct unwind_rule *r = place ? find(u, map, place - 1) : NULL;
 
 	return r && r->r.flags & CFI_SIGNAL && place == r->r.start + 1;
 }
 
 /* Whether the word at `off` of the stack is where a call of this code returns to. */
-static enum calls_answer returns(const struct callee *c, uint64_t off)
+static enum call_sites_answer returns(const struct callee *c, uint64_t off)
 {
-	const struct calls *to, *from;
-	struct people_map map;
-	enum calls_answer answer;
+	const struct call_sites *to, *from;
+	struct history_map map;
+	enum call_sites_answer answer;
 	uint32_t image;
 	uint64_t ip;
 
@@ -252,13 +252,13 @@ static enum calls_answer returns(const struct callee *c, uint64_t off)
 	if (!from)
 		return CALLS_NO;
 	ip += map.f.pgoff - map.f.start;
-	answer = calls_lead(from, ip, to, c->place);
+	answer = call_sites_lead(from, ip, to, c->place);
 	return answer == CALLS_NO && ends_handler(c->u, &map, ip) ? CALLS_MAYBE : answer;
 }
 
 /* The caller's frame begins `off` bytes up, where its return address is. For this place only: at
  * others of the function there may be more or less on the stack. */
-static const struct rule *put_concluded(const struct callee *c, uint64_t off)
+static const struct unwind_rule *put_concluded(const struct callee *c, uint64_t off)
 {
 	uint8_t program[8] = {0x0c, 7, (uint8_t)((off + 8) | 0x80), (uint8_t)((off + 8) >> 7),
 			      0x90, 1};
@@ -268,9 +268,10 @@ static const struct rule *put_concluded(const struct callee *c, uint64_t off)
 				   .data_align = -8,
 				   .return_register = 16,
 				   .initial = {program, 6}};
-	const struct rule *out = NULL;
+	const struct unwind_rule *out = NULL;
 
-	if (c->u->nr_concluded < MAX_CONCLUDED && !rules_add(c->u->rules, c->image, &r, &out))
+	if (c->u->nr_concluded < MAX_CONCLUDED &&
+	    !unwind_rules_add(c->u->rules, c->image, &r, &out))
 		c->u->nr_concluded++;
 	return out;
 }
@@ -280,7 +281,7 @@ static const struct rule *put_concluded(const struct callee *c, uint64_t off)
  * is one before it that may be: words of earlier calls are still there, too. Code with frame
  * pointers needs none of this: those hold at all of its places.
  */
-static const struct rule *scan(const struct callee *c, const struct calls *to)
+static const struct unwind_rule *scan(const struct callee *c, const struct call_sites *to)
 {
 	bool asked = false;
 
@@ -291,7 +292,7 @@ static const struct rule *scan(const struct callee *c, const struct calls *to)
 		case CALLS_YES:
 			return put_concluded(c, off);
 		case CALLS_MAYBE:
-			if (!asked && calls_by_pointer(to, c->place))
+			if (!asked && call_sites_by_pointer(to, c->place))
 				return NULL;
 			asked = true;
 			break;
@@ -300,13 +301,13 @@ static const struct rule *scan(const struct callee *c, const struct calls *to)
 	return NULL;
 }
 
-static const struct rule *conclude(void *ctx, const struct people_map *map, uint64_t place,
-				   const struct unwind_top *top)
+static const struct unwind_rule *conclude(void *ctx, const struct history_map *map, uint64_t place,
+					  const struct unwind_top *top)
 {
 	struct collect_unwind *u = ctx;
 	struct callee c = {u, top, map, image_of(u, map), place};
 	struct place *none = c.image == NO_IMAGE ? NULL : none_at(u, c.image, place);
-	const struct calls *to;
+	const struct call_sites *to;
 
 	if (!none || none->image != c.image + 1 || none->at != place ||
 	    none->nr_tries++ >= MAX_TRIES)
@@ -319,11 +320,12 @@ static const struct rule *conclude(void *ctx, const struct people_map *map, uint
 
 /* ---- all samples ---- */
 
-static void add_chain(struct hits *h, const struct timeline_record *rec,
+static void add_chain(struct addresses *h, const struct timeline_record *rec,
 		      const struct unwind_chain *c)
 {
 	for (size_t i = 0; i < c->nr; i++)
-		hits_add_user(h, rec->tid, rec->time_ns, c->frames[i].ip - !c->frames[i].exact);
+		addresses_add_user(h, rec->tid, rec->time_ns,
+				   c->frames[i].ip - !c->frames[i].exact);
 }
 
 static uint64_t channels_of(const struct meta *m)
@@ -338,7 +340,7 @@ static uint64_t channels_of(const struct meta *m)
 }
 
 static int unwind_all(struct collect_unwind *u, struct reader *r, const struct meta *m,
-		      struct unwind *w, uint64_t channels, struct hits *hits, struct err *err)
+		      struct unwind *w, uint64_t channels, struct addresses *hits, struct err *err)
 {
 	const struct timeline_options opt = {.to_ns = UINT64_MAX, .channels = channels, .cpu = -1};
 	struct timeline *t;
@@ -363,8 +365,8 @@ static int unwind_all(struct collect_unwind *u, struct reader *r, const struct m
 	return rc;
 }
 
-int collect_unwind(struct reader *r, const struct meta *m, const struct people *p,
-		   const struct collect_unwind_options *opt, struct hits *hits,
+int collect_unwind(struct reader *r, const struct meta *m, const struct process_history *p,
+		   const struct collect_unwind_options *opt, struct addresses *hits,
 		   struct collect_unwind **out, struct err *err)
 {
 	struct collect_unwind *u = calloc(1, sizeof(*u));
@@ -373,7 +375,7 @@ int collect_unwind(struct reader *r, const struct meta *m, const struct people *
 	int rc = -ENOMEM;
 
 	if (u)
-		u->rules = rules_new();
+		u->rules = unwind_rules_new();
 	if (!u || !u->rules) {
 		err_set(err, rc, "out of memory to unwind stacks");
 		goto fail;
@@ -396,23 +398,23 @@ fail:
 	return rc;
 }
 
-static void put_image(const struct image *i, struct symput *put)
+static void put_image(const struct image *i, struct symbols_writer *put)
 {
-	symput_image(put, &i->h.f, i->h.path);
+	symbols_writer_image(put, &i->h.f, i->h.path);
 	for (size_t k = 0; k < i->nr_data; k++)
-		symput_segment(put, FMT_SEGMENT_DATA, &i->data[k]);
+		symbols_writer_segment(put, FMT_SEGMENT_DATA, &i->data[k]);
 }
 
-void collect_unwind_put(const struct collect_unwind *u, struct symput *put)
+void collect_unwind_put(const struct collect_unwind *u, struct symbols_writer *put)
 {
 	uint32_t last = NO_IMAGE;
-	const struct rule *r;
+	const struct unwind_rule *r;
 
-	for (size_t i = 0; (r = rules_in_order(u->rules, i)); i++) {
+	for (size_t i = 0; (r = unwind_rules_in_order(u->rules, i)); i++) {
 		if (r->group != last)
 			put_image(image_at(u, r->group), put);
 		last = r->group;
-		symput_rule(put, &r->r);
+		symbols_writer_rule(put, &r->r);
 	}
 }
 
@@ -420,7 +422,7 @@ void collect_unwind_free(struct collect_unwind *u)
 {
 	if (!u)
 		return;
-	rules_free(u->rules);
+	unwind_rules_free(u->rules);
 	buf_free(&u->images);
 	free(u);
 }

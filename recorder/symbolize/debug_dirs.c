@@ -21,24 +21,24 @@ struct file {
 	char *path;
 };
 
-struct symdir {
+struct debug_dirs {
 	struct buf files; /* struct file[] */
 	size_t nr;
 	bool sorted;
 };
 
-int symdir_new(struct symdir **out, struct err *err)
+int debug_dirs_new(struct debug_dirs **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
 	return *out ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-static struct file *files_of(const struct symdir *d)
+static struct file *files_of(const struct debug_dirs *d)
 {
 	return (struct file *)d->files.p;
 }
 
-void symdir_free(struct symdir *d)
+void debug_dirs_free(struct debug_dirs *d)
 {
 	if (!d)
 		return;
@@ -48,7 +48,7 @@ void symdir_free(struct symdir *d)
 	free(d);
 }
 
-static int add_file(struct symdir *d, const char *path, struct err *err)
+static int add_file(struct debug_dirs *d, const char *path, struct err *err)
 {
 	struct file f = {.id_bytes = 0};
 	struct elf *e;
@@ -72,7 +72,7 @@ static int add_file(struct symdir *d, const char *path, struct err *err)
 	return 0;
 }
 
-int symdir_add(struct symdir *d, const char *dir, struct err *err)
+int debug_dirs_add(struct debug_dirs *d, const char *dir, struct err *err)
 {
 	char *paths[] = {strdup(dir), NULL};
 	struct stat st;
@@ -114,7 +114,7 @@ static bool has_id(const struct file *f, const uint8_t *id, size_t bytes)
 	return f->id_bytes == bytes && !memcmp(f->id, id, bytes);
 }
 
-const char *symdir_find(struct symdir *d, const uint8_t *id, size_t bytes, size_t n)
+const char *debug_dirs_find(struct debug_dirs *d, const uint8_t *id, size_t bytes, size_t n)
 {
 	size_t from = 0, to = d->nr;
 

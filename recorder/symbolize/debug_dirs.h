@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 struct err;
-struct symdir;
+struct debug_dirs;
 
 /* 0 or -ENOMEM. */
-int symdir_new(struct symdir **out, struct err *err);
-void symdir_free(struct symdir *d);
+int debug_dirs_new(struct debug_dirs **out, struct err *err);
+void debug_dirs_free(struct debug_dirs *d);
 
 /* Looks at all regular files below `dir` (or at that one file); what is no ELF file or has no
  * build-id is passed over. 0, -errno of the directory, -ENOMEM, -E2BIG. */
-int symdir_add(struct symdir *d, const char *dir, struct err *err);
+int debug_dirs_add(struct debug_dirs *d, const char *dir, struct err *err);
 
 /* The path of the n-th file with this build-id, from 0; NULL: there are no more. Borrowed. */
-const char *symdir_find(struct symdir *d, const uint8_t *id, size_t bytes, size_t n);
+const char *debug_dirs_find(struct debug_dirs *d, const uint8_t *id, size_t bytes, size_t n);

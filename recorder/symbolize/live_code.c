@@ -17,19 +17,19 @@
 /* /proc tells when a process began to a clock tick of at most so much. */
 #define TICK_NS 10000000u
 
-struct livecode {
+struct live_code {
 	int kcore_fd;
 	Elf64_Phdr *segments; /* of kcore */
 	size_t nr_segments;
 	int mem_fd; /* of the process that was asked for last */
 	pid_t pid;
 	int proc_fd;
-	struct procfile *files; /* NULL: of no process anything is known */
+	struct proc_file *files; /* NULL: of no process anything is known */
 	uint64_t until_ns;
 };
 
 /* The kernel as a core file: its program headers say where its addresses are in it. */
-static void open_kcore(struct livecode *l)
+static void open_kcore(struct live_code *l)
 {
 	Elf64_Ehdr e;
 	size_t bytes;
@@ -46,22 +46,22 @@ static void open_kcore(struct livecode *l)
 		l->nr_segments = e.e_phnum;
 }
 
-struct livecode *livecode_new(uint64_t until_ns)
+struct live_code *live_code_new(uint64_t until_ns)
 {
-	struct livecode *l = calloc(1, sizeof(*l));
+	struct live_code *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->mem_fd = -1;
 	l->until_ns = until_ns;
 	l->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (l->proc_fd >= 0 && procfile_new(l->proc_fd, &l->files))
+	if (l->proc_fd >= 0 && proc_file_new(l->proc_fd, &l->files))
 		l->files = NULL;
 	open_kcore(l);
 	return l;
 }
 
-void livecode_free(struct livecode *l)
+void live_code_free(struct live_code *l)
 {
 	if (!l)
 		return;
@@ -69,14 +69,14 @@ void livecode_free(struct livecode *l)
 		close(l->kcore_fd);
 	if (l->mem_fd >= 0)
 		close(l->mem_fd);
-	procfile_free(l->files);
+	proc_file_free(l->files);
 	if (l->proc_fd >= 0)
 		close(l->proc_fd);
 	free(l->segments);
 	free(l);
 }
 
-static bool read_kernel(const struct livecode *l, uint64_t address, void *dst, size_t n)
+static bool read_kernel(const struct live_code *l, uint64_t address, void *dst, size_t n)
 {
 	for (size_t i = 0; i < l->nr_segments; i++) {
 		const Elf64_Phdr *s = &l->segments[i];
@@ -90,15 +90,15 @@ static bool read_kernel(const struct livecode *l, uint64_t address, void *dst, s
 }
 
 /* What has the PID after its memory was opened had it then. */
-static bool is_it(const struct livecode *l, pid_t pid)
+static bool is_it(const struct live_code *l, pid_t pid)
 {
-	struct procfile_stat st;
+	struct proc_file_stat st;
 
-	return l->files && procfile_stat(l->files, (uint32_t)pid, 0, &st) && !st.gone &&
+	return l->files && proc_file_stat(l->files, (uint32_t)pid, 0, &st) && !st.gone &&
 	       (st.start_ns <= l->until_ns || st.start_ns - l->until_ns <= TICK_NS);
 }
 
-static void open_process(struct livecode *l, pid_t pid)
+static void open_process(struct live_code *l, pid_t pid)
 {
 	char path[64];
 
@@ -115,7 +115,7 @@ static void open_process(struct livecode *l, pid_t pid)
 	l->mem_fd = -1;
 }
 
-size_t livecode_read(struct livecode *l, pid_t pid, uint64_t address, void *dst, size_t n)
+size_t live_code_read(struct live_code *l, pid_t pid, uint64_t address, void *dst, size_t n)
 {
 	uint8_t *to = dst;
 	bool any = false;

@@ -155,7 +155,7 @@ static bool is_mapping_of(const struct vma *v, const struct fmt_image *f, const 
 }
 
 /* The mapping of the image that the process has now, wherever: it may have been split since. */
-static bool find_vma(pid_t pid, const struct hits_image *image, struct vma *v)
+static bool find_vma(pid_t pid, const struct addresses_image *image, struct vma *v)
 {
 	char name[32], *line = NULL;
 	size_t cap = 0;
@@ -172,7 +172,7 @@ static bool find_vma(pid_t pid, const struct hits_image *image, struct vma *v)
 	return found;
 }
 
-static int open_mapping(pid_t pid, const struct hits_image *image, struct stat *st)
+static int open_mapping(pid_t pid, const struct addresses_image *image, struct stat *st)
 {
 	struct vma *v = malloc(sizeof(*v));
 	char name[96];
@@ -189,14 +189,14 @@ static int open_mapping(pid_t pid, const struct hits_image *image, struct stat *
 
 /* ---- what is held ---- */
 
-static int open_kept(const struct hits_image *image, const struct keptlist *kept)
+static int open_kept(const struct addresses_image *image, const struct pinned_list *kept)
 {
-	const struct kept_file *k;
+	const struct pinned_file *k;
 	int worst = -ENOENT;
 	struct stat st;
 	size_t i = 0;
 
-	while ((k = keptlist_next(kept, &image->f, image->path, &i))) {
+	while ((k = pinned_list_next(kept, &image->f, image->path, &i))) {
 		int own = fcntl(k->fd, F_DUPFD_CLOEXEC, 0);
 		int fd = own < 0 ? -errno : open_regular(own, &st);
 
@@ -209,7 +209,7 @@ static int open_kept(const struct hits_image *image, const struct keptlist *kept
 
 /* ---- a file ---- */
 
-static int explain(int rc, const struct hits_image *image, size_t nr_alive, struct err *err)
+static int explain(int rc, const struct addresses_image *image, size_t nr_alive, struct err *err)
 {
 	if (!image->f.build_id_bytes && !image->f.ino)
 		return err_set(err, -ESTALE, "nothing says which file this was");
@@ -221,8 +221,8 @@ static int explain(int rc, const struct hits_image *image, size_t nr_alive, stru
 	return err_sys(err, rc, "it can't be opened");
 }
 
-int livefile_open(const struct hits_image *image, const struct livefile_process *p, size_t nr,
-		  const struct keptlist *kept, struct err *err)
+int live_file_open(const struct addresses_image *image, const struct live_file_process *p,
+		   size_t nr, const struct pinned_list *kept, struct err *err)
 {
 	int worst = -ENOENT, fd;
 	struct stat st;
@@ -242,7 +242,7 @@ int livefile_open(const struct hits_image *image, const struct livefile_process 
 	return fd >= 0 ? fd : explain(worst, image, nr, err);
 }
 
-int livefile_vdso(struct buf *out, struct err *err)
+int live_file_vdso(struct buf *out, struct err *err)
 {
 	uint64_t at = getauxval(AT_SYSINFO_EHDR);
 	struct vma *v = malloc(sizeof(*v));
@@ -291,7 +291,7 @@ static int64_t real_ns(const struct timespec *t)
 	return (int64_t)t->tv_sec * SECOND_NS + t->tv_nsec;
 }
 
-static bool owner_fits(const struct livefile_jit *j, const struct stat *st)
+static bool owner_fits(const struct live_file_jit *j, const struct stat *st)
 {
 	struct stat process;
 	char name[32];
@@ -303,14 +303,14 @@ static bool owner_fits(const struct livefile_jit *j, const struct stat *st)
 }
 
 /* A pid is used again: what was written before it began or long after it ended is another's. */
-static bool times_fit(const struct livefile_jit *j, const struct stat *st)
+static bool times_fit(const struct live_file_jit *j, const struct stat *st)
 {
 	int64_t ns = real_ns(&st->st_mtim);
 
 	return ns >= j->start_ns - SECOND_NS && (j->alive || ns <= j->exit_ns + LATE_NS);
 }
 
-int livefile_perfmap(const struct livefile_jit *j, struct err *err)
+int live_file_perfmap(const struct live_file_jit *j, struct err *err)
 {
 	char name[48];
 	struct stat st;

@@ -15,10 +15,10 @@
 #include <sys/types.h>
 
 struct err;
-struct keptlist;
+struct pinned_list;
 
 /* A process that may still have it. */
-struct livefile_process {
+struct live_file_process {
 	pid_t pid;
 	uint64_t start, end; /* of the mapping, as the ledger knows it */
 };
@@ -27,14 +27,14 @@ struct livefile_process {
  * Opens the file of a FILE image: a descriptor, or -errno with the reason in `err`. -ESTALE: what
  * is there now is another file. `kept` NULL: nothing is held.
  */
-int livefile_open(const struct hits_image *image, const struct livefile_process *p, size_t nr,
-		  const struct keptlist *kept, struct err *err);
+int live_file_open(const struct addresses_image *image, const struct live_file_process *p,
+		   size_t nr, const struct pinned_list *kept, struct err *err);
 
 /* A copy of the vdso that this kernel maps into each process. */
-int livefile_vdso(struct buf *out, struct err *err);
+int live_file_vdso(struct buf *out, struct err *err);
 
 /* A process whose code names are looked for. */
-struct livefile_jit {
+struct live_file_jit {
 	pid_t pid;
 	bool alive;
 	uint32_t uid;	  /* ~0: unknown */
@@ -46,4 +46,4 @@ struct livefile_jit {
  * Opens /tmp/perf-PID.map of a process, as it and its pid namespace call it; of one that has exited
  * ours, when its times fit. It must belong to the process's user or root. A descriptor, or -errno.
  */
-int livefile_perfmap(const struct livefile_jit *j, struct err *err);
+int live_file_perfmap(const struct live_file_jit *j, struct err *err);

@@ -38,7 +38,7 @@
 /* ---- the recorder's side ---- */
 
 struct parent {
-	const struct symchild_options *opt;
+	const struct symbols_child_options *opt;
 	pid_t pid;
 	int fd;
 	struct buf in; /* what has come of the next message */
@@ -47,7 +47,7 @@ struct parent {
 };
 
 /* The child has them under the same numbers. */
-static void hand_on(posix_spawn_file_actions_t *actions, const struct keepshare *files)
+static void hand_on(posix_spawn_file_actions_t *actions, const struct pinned_share *files)
 {
 	const int *fds = (const int *)files->fds.p;
 
@@ -179,7 +179,7 @@ static uint32_t wait_for_end(struct parent *p)
 	return rc > 0 ? FMT_SYMBOLS_DONE : rc == -ENOSPC ? FMT_SYMBOLS_ROOM : FMT_SYMBOLS_DIED;
 }
 
-uint32_t symchild_run(const struct symchild_options *opt)
+uint32_t symbols_child_run(const struct symbols_child_options *opt)
 {
 	struct parent p = {.opt = opt, .started_ns = clock_ns()};
 	uint32_t end;
@@ -247,7 +247,7 @@ static void be_harmless(bool low_priority)
 	priority_set(0, low_priority ? PRIORITY_IDLE : PRIORITY_ORDINARY);
 }
 
-int symchild_main(const char *text)
+int symbols_child_main(const char *text)
 {
 	struct collect_live_options opt = {.path = "/proc/self/fd/0", .out = send_payload};
 	uint32_t zero = 0;
@@ -261,12 +261,12 @@ int symchild_main(const char *text)
 	if (end == text || *end != ',' || sscanf(end + 1, "%d,%d", &low, &opt.table_fd) != 2)
 		return EXIT_USAGE;
 	/* Room that needs the right to write, which is given up. */
-	if (ptstore_new(MAX_CODE, &opt.store, NULL))
+	if (pt_store_new(MAX_CODE, &opt.store, NULL))
 		opt.store = NULL;
 	be_harmless(low);
 	opt.deadline_ns = clock_ns() + budget_ns / 10 * 9;
 	rc = collect_live(&opt, NULL);
-	ptstore_free(opt.store);
+	pt_store_free(opt.store);
 	if (!rc)
 		rc = write_all(&zero, sizeof(zero));
 	return rc ? EXIT_FAILED : EXIT_FINE;

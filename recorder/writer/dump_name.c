@@ -32,7 +32,7 @@ static void sanitize(char *out, size_t n, const char *text, bool (*allowed)(char
 	out[i] = '\0';
 }
 
-void dumpname_host(char *out, size_t n)
+void dump_name_host(char *out, size_t n)
 {
 	char host[256] = "";
 
@@ -41,8 +41,8 @@ void dumpname_host(char *out, size_t n)
 	sanitize(out, n, host, is_host_char, "localhost");
 }
 
-void dumpname_make(char out[DUMPNAME_BYTES], const char *host, uint64_t real_ns,
-		   const char *trigger)
+void dump_name_make(char out[DUMPNAME_BYTES], const char *host, uint64_t real_ns,
+		    const char *trigger)
 {
 	time_t sec = (time_t)(real_ns / 1000000000);
 	char safe_host[65], safe_trigger[49], when[32];
@@ -73,7 +73,7 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && !memcmp(text + len - n, end, n);
 }
 
-bool dumpname_parse(const char *name, const char **time, bool *part)
+bool dump_name_parse(const char *name, const char **time, bool *part)
 {
 	size_t len = strlen(name), host = strlen(PREFIX), i;
 	bool is_part = ends_with(name, len, ".part");

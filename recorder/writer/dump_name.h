@@ -15,12 +15,12 @@
 #define DUMPNAME_TIME_CHARS 20 /* "20261121T005331.123Z" */
 
 /* This machine's name as it stands in file names; at least 65 bytes are wanted. */
-void dumpname_host(char *out, size_t n);
+void dump_name_host(char *out, size_t n);
 
 /* Without ".part". `host` and `trigger` are made safe and cut where needed. */
-void dumpname_make(char out[DUMPNAME_BYTES], const char *host, uint64_t real_ns,
-		   const char *trigger);
+void dump_name_make(char out[DUMPNAME_BYTES], const char *host, uint64_t real_ns,
+		    const char *trigger);
 
 /* True when `name` has exactly this form; *time points to its time within `name`, so that names
  * order by age with memcmp. */
-bool dumpname_parse(const char *name, const char **time, bool *part);
+bool dump_name_parse(const char *name, const char **time, bool *part);

@@ -49,7 +49,7 @@ struct job {
 };
 
 struct worker {
-	struct dumpwork *w;
+	struct dump_workers *w;
 	pthread_t thread;
 	pid_t tid;
 	struct packer *packer;
@@ -63,7 +63,7 @@ struct worker {
 	struct bytes block;
 };
 
-struct dumpwork {
+struct dump_workers {
 	bool low_priority;
 	pthread_mutex_t lock;
 	pthread_cond_t start; /* there is something to do */
@@ -80,7 +80,7 @@ struct dumpwork {
 	size_t next_ring, next_run; /* where the next job is looked for */
 	uint64_t nr_jobs, nr_taken, nr_written;
 	unsigned nr_busy;
-	struct worker *giving; /* whose block dumpwork_next() has lent */
+	struct worker *giving; /* whose block dump_workers_next() has lent */
 	unsigned nr_workers, nr_running;
 	struct worker workers[];
 };
@@ -117,7 +117,7 @@ static int to_columns(struct worker *me, const struct job *j, struct writer_run 
 /* Waits until the memory for a finished block is free; false when no more are wanted. */
 static bool wait_until_written(struct worker *me)
 {
-	struct dumpwork *w = me->w;
+	struct dump_workers *w = me->w;
 	bool wanted;
 
 	pthread_mutex_lock(&w->lock);
@@ -141,7 +141,7 @@ static struct fmt_block area_header(const struct job *j, const struct bytes *pay
 
 static void make_block(struct worker *me, const struct job *j)
 {
-	struct dumpwork *w = me->w;
+	struct dump_workers *w = me->w;
 	struct bytes payload[2], block = {0};
 	struct writer_run run;
 	struct fmt_block h;
@@ -170,7 +170,7 @@ static size_t nr_blocks(const struct banks *b)
 
 /* The next run in the file's order: the newest of all rings, then the next of those that have one.
  * Under the lock, and only when there is one. */
-static void take_run(struct dumpwork *w, struct job *j)
+static void take_run(struct dump_workers *w, struct job *j)
 {
 	for (;;) {
 		if (w->next_ring == w->nr_banks) {
@@ -189,7 +189,7 @@ static void take_run(struct dumpwork *w, struct job *j)
 }
 
 /* Under the lock; false when there is nothing to do. */
-static bool take_job(struct dumpwork *w, struct job *j)
+static bool take_job(struct dump_workers *w, struct job *j)
 {
 	if (w->task == TASK_NONE || w->nr_taken == w->nr_jobs)
 		return false;
@@ -217,7 +217,7 @@ static void do_job(struct worker *me, const struct job *j)
 static void *work(void *arg)
 {
 	struct worker *me = arg;
-	struct dumpwork *w = me->w;
+	struct dump_workers *w = me->w;
 	struct job j = {0};
 	sigset_t all;
 
@@ -247,7 +247,7 @@ static void *work(void *arg)
 
 /* ---- the dump's thread ---- */
 
-static void start(struct dumpwork *w, enum task task, uint64_t nr_jobs)
+static void start(struct dump_workers *w, enum task task, uint64_t nr_jobs)
 {
 	pthread_mutex_lock(&w->lock);
 	assert(w->task == TASK_NONE && !w->nr_busy);
@@ -259,7 +259,8 @@ static void start(struct dumpwork *w, enum task task, uint64_t nr_jobs)
 	pthread_mutex_unlock(&w->lock);
 }
 
-void dumpwork_walk(struct dumpwork *w, struct banks *const *banks, size_t nr, struct tidset *tids)
+void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_t nr,
+		       struct tidset *tids)
 {
 	uint64_t bytes = 0;
 
@@ -277,7 +278,7 @@ void dumpwork_walk(struct dumpwork *w, struct banks *const *banks, size_t nr, st
 	pthread_mutex_unlock(&w->lock);
 }
 
-void dumpwork_begin(struct dumpwork *w, uint64_t seed)
+void dump_workers_begin(struct dump_workers *w, uint64_t seed)
 {
 	uint64_t nr_jobs = 0;
 
@@ -288,7 +289,7 @@ void dumpwork_begin(struct dumpwork *w, uint64_t seed)
 }
 
 /* Under the lock: what was lent is given back. */
-static void give_back(struct dumpwork *w)
+static void give_back(struct dump_workers *w)
 {
 	if (!w->giving)
 		return;
@@ -298,7 +299,7 @@ static void give_back(struct dumpwork *w)
 }
 
 /* Who has block `nr`; NULL: it is not ready. */
-static struct worker *holder(struct dumpwork *w, uint64_t nr)
+static struct worker *holder(struct dump_workers *w, uint64_t nr)
 {
 	for (unsigned i = 0; i < w->nr_workers; i++)
 		if (w->workers[i].holds && w->workers[i].nr == nr)
@@ -306,7 +307,8 @@ static struct worker *holder(struct dumpwork *w, uint64_t nr)
 	return NULL;
 }
 
-int dumpwork_next(struct dumpwork *w, struct fmt_block *h, struct bytes *stored, struct err *err)
+int dump_workers_next(struct dump_workers *w, struct fmt_block *h, struct bytes *stored,
+		      struct err *err)
 {
 	struct worker *from = NULL;
 
@@ -328,7 +330,7 @@ int dumpwork_next(struct dumpwork *w, struct fmt_block *h, struct bytes *stored,
 	return 1;
 }
 
-void dumpwork_end(struct dumpwork *w)
+void dump_workers_end(struct dump_workers *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->task = TASK_NONE;
@@ -344,13 +346,13 @@ void dumpwork_end(struct dumpwork *w)
 
 /* ---- life ---- */
 
-void dumpwork_hurry(struct dumpwork *w, bool hurry)
+void dump_workers_hurry(struct dump_workers *w, bool hurry)
 {
 	for (unsigned i = 0; i < w->nr_workers && w->low_priority; i++)
 		priority_set(w->workers[i].tid, hurry ? PRIORITY_ORDINARY : PRIORITY_IDLE);
 }
 
-uint64_t dumpwork_cpu_ns(const struct dumpwork *w)
+uint64_t dump_workers_cpu_ns(const struct dump_workers *w)
 {
 	uint64_t sum = 0;
 	clockid_t clock;
@@ -373,8 +375,8 @@ static int start_thread(struct worker *me, struct err *err)
 	return rc ? err_sys(err, rc, "can't start a thread that packs dumps") : 0;
 }
 
-/* Its number is raised with what it has, so that dumpwork_free() can take it from there. */
-static int add_worker(struct dumpwork *w, enum block_level level, struct err *err)
+/* Its number is raised with what it has, so that dump_workers_free() can take it from there. */
+static int add_worker(struct dump_workers *w, enum block_level level, struct err *err)
 {
 	struct worker *me = &w->workers[w->nr_workers];
 	int rc = packer_new(&me->packer, err);
@@ -403,10 +405,11 @@ static unsigned default_workers(void)
 	return nr ? nr : 1;
 }
 
-int dumpwork_new(const struct dumpwork_options *opt, struct dumpwork **out, struct err *err)
+int dump_workers_new(const struct dump_workers_options *opt, struct dump_workers **out,
+		     struct err *err)
 {
 	unsigned nr = opt->nr_workers ? opt->nr_workers : default_workers();
-	struct dumpwork *w = calloc(1, sizeof(*w) + nr * sizeof(w->workers[0]));
+	struct dump_workers *w = calloc(1, sizeof(*w) + nr * sizeof(w->workers[0]));
 	int rc = 0;
 
 	if (!w)
@@ -418,7 +421,7 @@ int dumpwork_new(const struct dumpwork_options *opt, struct dumpwork **out, stru
 	for (unsigned i = 0; i < nr && !rc; i++)
 		rc = add_worker(w, opt->level, err);
 	if (rc) {
-		dumpwork_free(w);
+		dump_workers_free(w);
 		return rc;
 	}
 	/* From here on their ids are known. */
@@ -426,12 +429,12 @@ int dumpwork_new(const struct dumpwork_options *opt, struct dumpwork **out, stru
 	while (w->nr_running < nr)
 		pthread_cond_wait(&w->done, &w->lock);
 	pthread_mutex_unlock(&w->lock);
-	dumpwork_hurry(w, false);
+	dump_workers_hurry(w, false);
 	*out = w;
 	return 0;
 }
 
-void dumpwork_free(struct dumpwork *w)
+void dump_workers_free(struct dump_workers *w)
 {
 	if (!w)
 		return;

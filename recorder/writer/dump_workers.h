@@ -9,12 +9,12 @@
  *	                      ▼                ▼
  *	workers          walk, pack, LZ4  walk, pack, LZ4     each holds one finished block
  *	                      └───────┬────────┘
- *	the dump's thread             ▼ dumpwork_next(): in the order of their numbers
+ *	the dump's thread             ▼ dump_workers_next(): in the order of their numbers
  *
  * So a file has the newest block of every ring first: one that ends early has the last moments of
- * all. All memory is taken in dumpwork_new(), about 8 MiB a worker.
+ * all. All memory is taken in dump_workers_new(), about 8 MiB a worker.
  *
- * One thread, the dump's, calls. dumpwork_hurry() and dumpwork_cpu_ns() are the main loop's, which
+ * One thread, the dump's, calls. dump_workers_hurry() and dump_workers_cpu_ns() are the main loop's, which
  * never waits for a lock that a worker has: a worker may be long in getting a CPU.
  */
 #pragma once
@@ -22,36 +22,39 @@
 #include "dump/file/block.h"
 #include "recorder/capture/banks.h"
 
-struct dumpwork;
+struct dump_workers;
 struct err;
 struct tidset;
 
-struct dumpwork_options {
+struct dump_workers_options {
 	unsigned nr_workers; /* 0: half of the CPUs, at least 1, at most DUMPWORK_MAX_DEFAULT */
 	enum block_level level;
-	bool low_priority; /* idle until dumpwork_hurry(); see priority_can_return() */
+	bool low_priority; /* idle until dump_workers_hurry(); see priority_can_return() */
 };
 
 #define DUMPWORK_MAX_DEFAULT 4
 
-int dumpwork_new(const struct dumpwork_options *opt, struct dumpwork **out, struct err *err);
-/* Not between dumpwork_begin() and dumpwork_end(). */
-void dumpwork_free(struct dumpwork *w);
+int dump_workers_new(const struct dump_workers_options *opt, struct dump_workers **out,
+		     struct err *err);
+/* Not between dump_workers_begin() and dump_workers_end(). */
+void dump_workers_free(struct dump_workers *w);
 
 /* Ordinary priority; false: back to idle. */
-void dumpwork_hurry(struct dumpwork *w, bool hurry);
+void dump_workers_hurry(struct dump_workers *w, bool hurry);
 /* CPU time that the workers have used. */
-uint64_t dumpwork_cpu_ns(const struct dumpwork *w);
+uint64_t dump_workers_cpu_ns(const struct dump_workers *w);
 
 /* Walks `nr` frozen rings (window_walk), the i-th getting id i, and returns when all are done. */
-void dumpwork_walk(struct dumpwork *w, struct banks *const *banks, size_t nr, struct tidset *tids);
+void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_t nr,
+		       struct tidset *tids);
 
 /* Starts making blocks of what was walked, for a dump with that seed (block_seed()). */
-void dumpwork_begin(struct dumpwork *w, uint64_t seed);
+void dump_workers_begin(struct dump_workers *w, uint64_t seed);
 /*
  * The next block in the order of the file: its header, and its frame with padding, borrowed until
  * the next call. 1; 0 when that was all; -errno.
  */
-int dumpwork_next(struct dumpwork *w, struct fmt_block *h, struct bytes *stored, struct err *err);
+int dump_workers_next(struct dump_workers *w, struct fmt_block *h, struct bytes *stored,
+		      struct err *err);
 /* No more blocks are wanted. When it returns no worker looks at a ring any more. */
-void dumpwork_end(struct dumpwork *w);
+void dump_workers_end(struct dump_workers *w);

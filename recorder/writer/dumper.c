@@ -106,7 +106,7 @@ static void set_hurry(struct dumper *d, bool in_hurry)
 	d->in_hurry = in_hurry;
 	apply_priority(d);
 	pthread_mutex_unlock(&d->lock);
-	dumpwork_hurry(d->work, in_hurry);
+	dump_workers_hurry(d->work, in_hurry);
 }
 
 static void *run(void *arg)
@@ -137,7 +137,7 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 		.room = store_room,
 		.ctx = opt->store,
 	};
-	struct dumpwork_options work = {
+	struct dump_workers_options work = {
 		.nr_workers = opt->max_cpus,
 		.level = opt->level,
 		.low_priority = opt->low_priority,
@@ -154,13 +154,13 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = d->efd < 0 || d->stop_fd < 0 ? err_sys(err, -errno, "eventfd") : 0;
 	if (!rc)
-		rc = formats_new(opt->recording, &d->formats, err);
+		rc = event_formats_new(opt->recording, &d->formats, err);
 	if (!rc)
 		rc = writer_new(&wo, &d->writer, err);
 	if (!rc)
 		rc = tidset_new(&d->tids, err);
 	if (!rc)
-		rc = dumpwork_new(&work, &d->work, err);
+		rc = dump_workers_new(&work, &d->work, err);
 	if (!rc && (rc = -pthread_create(&d->thread, NULL, run, d)))
 		err_sys(err, rc, "can't start the dump thread");
 	d->has_thread = !rc;
@@ -184,10 +184,10 @@ void dumper_free(struct dumper *d)
 		pthread_join(d->thread, NULL);
 	}
 	sighting_fini(&d->job.what);
-	dumpwork_free(d->work);
+	dump_workers_free(d->work);
 	tidset_free(d->tids);
 	writer_free(d->writer);
-	formats_free(d->formats);
+	event_formats_free(d->formats);
 	if (d->efd >= 0)
 		close(d->efd);
 	if (d->stop_fd >= 0)
@@ -209,7 +209,7 @@ static uint64_t cpu_ns(const struct dumper *d)
 
 	if (pthread_getcpuclockid(d->thread, &clock))
 		return 0;
-	return clock_of(clock) + dumpwork_cpu_ns(d->work);
+	return clock_of(clock) + dump_workers_cpu_ns(d->work);
 }
 
 bool dumper_watch(struct dumper *d)

@@ -25,13 +25,13 @@
 #include "trigger/engine/engine.h"
 
 struct dumper;
-struct host;
+struct host_info;
 
 struct dumper_options {
 	struct recording *recording;
 	struct ledger *ledger;
-	struct host *host;
-	struct limits *limits; /* of control groups; NULL: not wanted */
+	struct host_info *host;
+	struct cgroup_limits *limits; /* of control groups; NULL: not wanted */
 	struct store *store;
 	unsigned max_cpus; /* workers, see dump_workers.h; 0: as that thinks best */
 	enum block_level level;
@@ -52,8 +52,8 @@ struct dumper_job {
 	struct sighting what;
 	int64_t post_ns; /* how long it was recorded on, the freeze not counted */
 	uint64_t hit_ns;
-	uint32_t nr;	       /* which dump of this recorder */
-	struct procscan *scan; /* to wait for before the ledger is written; NULL: none */
+	uint32_t nr;		/* which dump of this recorder */
+	struct proc_scan *scan; /* to wait for before the ledger is written; NULL: none */
 };
 
 /* The rings are frozen: go. No dump may be in the making. */

@@ -92,8 +92,8 @@ static int put_channel(const struct part *p, struct writer *w, struct err *err)
 		rc = writer_item(w, FMT_CHANNEL, &c, sizeof(c), CHANNEL, strlen(CHANNEL), NULL,
 				 err);
 	return rc ? rc
-		  : formats_put_event(w, &e, &attr, p->kind->name, p->kind->filter, p->kind->target,
-				      err);
+		  : event_formats_put_event(w, &e, &attr, p->kind->name, p->kind->filter,
+					    p->kind->target, err);
 }
 
 static int put_window(const struct part *p, struct writer *w, struct err *err)
@@ -146,8 +146,8 @@ static int write_part(struct dumper *d, const struct part *p, struct err *err)
 	int rc = put_channel(p, d->writer, err);
 
 	if (!rc && p->kind->attr.type == PERF_TYPE_TRACEPOINT)
-		rc = formats_write_one(d->formats, p->kind->name, (uint32_t)p->kind->attr.config,
-				       d->writer, err);
+		rc = event_formats_write_one(d->formats, p->kind->name,
+					     (uint32_t)p->kind->attr.config, d->writer, err);
 	if (!rc)
 		rc = put_window(p, d->writer, err);
 	return rc ? rc : put_records(p, d->writer, err);

@@ -118,7 +118,7 @@ static int write_records(struct dumper *d, struct err *err)
 	struct bytes stored;
 	int rc;
 
-	while ((rc = dumpwork_next(d->work, &h, &stored, err)) > 0) {
+	while ((rc = dump_workers_next(d->work, &h, &stored, err)) > 0) {
 		rc = writer_copy(d->writer, &h, stored, err);
 		if (rc)
 			return rc;
@@ -130,7 +130,7 @@ static int write_ledger(struct dumper *d, uint64_t from_ns, struct err *err)
 {
 	dumper_note_evidence(d);
 	if (d->job.scan)
-		procscan_wait(d->job.scan, true, SCAN_WAIT_NS);
+		proc_scan_wait(d->job.scan, true, SCAN_WAIT_NS);
 	return ledger_write(d->opt.ledger, d->writer, d->tids, from_ns,
 			    d->job.freeze.last_paused_ns, err);
 }
@@ -207,8 +207,8 @@ static int take_names(void *ctx, struct bytes payload)
 static int write_symbols(struct dumper *d, int fd, struct err *err)
 {
 	struct names n = {.d = d, .fd = fd, .err = err};
-	struct keepshare files;
-	struct symchild_options o = {
+	struct pinned_share files;
+	struct symbols_child_options o = {
 		.dump_fd = fd,
 		.budget_ns = d->opt.symbols_ns,
 		.low_priority = d->opt.low_priority,
@@ -232,8 +232,8 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 	if (fdatasync(fd))
 		return err_sys(err, -errno, "cannot write the dump to disk");
 	ledger_share_files(d->opt.ledger, &files);
-	d->symbols.end = symchild_run(&o);
-	keepshare_close(&files);
+	d->symbols.end = symbols_child_run(&o);
+	pinned_share_close(&files);
 	d->symbols.ns = clock_ns() - t;
 	return n.failed ? -EIO : 0;
 }
@@ -268,7 +268,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 	*from_ns = d->job.freeze.last_paused_ns;
 	d->has_addresses = false;
 	tidset_clear(d->tids);
-	dumpwork_walk(d->work, banks, nr, d->tids);
+	dump_workers_walk(d->work, banks, nr, d->tids);
 	for (size_t i = 0; i < nr; i++) {
 		const struct fmt_window *w = &banks[i]->window;
 		uint64_t span;
@@ -317,25 +317,25 @@ static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct
 	int rc;
 
 	/* The workers begin while the sections that come first are written. */
-	dumpwork_begin(d->work, block_seed(writer_id(d->writer)));
-	rc = host_write(d->opt.host, d->writer, err);
+	dump_workers_begin(d->work, block_seed(writer_id(d->writer)));
+	rc = host_info_write(d->opt.host, d->writer, err);
 	if (!rc)
 		rc = write_trigger(d, err);
 	if (!rc)
-		rc = formats_write(d->formats, d->opt.recording, d->writer, err);
+		rc = event_formats_write(d->formats, d->opt.recording, d->writer, err);
 	if (!rc)
 		rc = write_windows(d, err);
 	if (!rc && !late_ledger)
 		rc = write_ledger(d, from_ns, err);
 	if (!rc)
 		rc = write_records(d, err);
-	dumpwork_end(d->work);
+	dump_workers_end(d->work);
 	recording_release(d->opt.recording);
 	*released = true;
 	if (!rc && late_ledger)
 		rc = write_ledger(d, from_ns, err);
 	if (!rc && d->opt.limits)
-		rc = limits_write(d->opt.limits, d->writer, err);
+		rc = cgroup_limits_write(d->opt.limits, d->writer, err);
 	return rc ? rc : dumper_write_evidence(d, err);
 }
 
@@ -366,6 +366,6 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 	if (rc)
 		store_abort(d->opt.store);
 	else
-		host_dumped(d->opt.host, d->result.path);
+		host_info_dumped(d->opt.host, d->result.path);
 	return rc;
 }

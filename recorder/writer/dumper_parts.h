@@ -10,14 +10,14 @@
 
 #define DUMPER_MAX_MERGED 66
 
-struct formats;
+struct event_formats;
 
 struct dumper {
 	struct dumper_options opt;
-	struct formats *formats;
+	struct event_formats *formats;
 	struct writer *writer;
 	struct tidset *tids;
-	struct dumpwork *work;
+	struct dump_workers *work;
 	pthread_t thread;
 	bool has_thread;
 	int efd;

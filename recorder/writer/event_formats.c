@@ -26,7 +26,7 @@ struct format_pmu {
 	struct buf text;
 };
 
-struct formats {
+struct event_formats {
 	struct format *v;
 	size_t nr;
 	struct format_pmu *pmus;
@@ -34,7 +34,7 @@ struct formats {
 	struct buf header_page;
 };
 
-static bool has_format(const struct formats *f, uint32_t id)
+static bool has_format(const struct event_formats *f, uint32_t id)
 {
 	for (size_t i = 0; i < f->nr; i++)
 		if (f->v[i].f.id == id)
@@ -64,7 +64,7 @@ static int read_format(const char *name, uint32_t id, struct format *out, struct
 	return rc;
 }
 
-static int add_format(struct formats *f, const struct event *e, struct err *err)
+static int add_format(struct event_formats *f, const struct event *e, struct err *err)
 {
 	struct format *v = realloc(f->v, (f->nr + 1) * sizeof(*v));
 	int rc;
@@ -78,7 +78,7 @@ static int add_format(struct formats *f, const struct event *e, struct err *err)
 	return rc;
 }
 
-static int add_pmu(struct formats *f, const struct channel *c, struct err *err)
+static int add_pmu(struct event_formats *f, const struct channel *c, struct err *err)
 {
 	struct format_pmu *v = realloc(f->pmus, (f->nr_pmus + 1) * sizeof(*v)), *p;
 	int rc;
@@ -94,9 +94,9 @@ static int add_pmu(struct formats *f, const struct channel *c, struct err *err)
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
-int formats_new(const struct recording *r, struct formats **out, struct err *err)
+int event_formats_new(const struct recording *r, struct event_formats **out, struct err *err)
 {
-	struct formats *f = calloc(1, sizeof(*f));
+	struct event_formats *f = calloc(1, sizeof(*f));
 	int rc = 0;
 
 	if (!f)
@@ -116,14 +116,14 @@ int formats_new(const struct recording *r, struct formats **out, struct err *err
 	if (!rc && f->nr)
 		tracefs_read("events/header_page", &f->header_page, NULL);
 	if (rc) {
-		formats_free(f);
+		event_formats_free(f);
 		return rc;
 	}
 	*out = f;
 	return 0;
 }
 
-void formats_free(struct formats *f)
+void event_formats_free(struct event_formats *f)
 {
 	if (!f)
 		return;
@@ -158,9 +158,9 @@ static int put_text(struct writer *w, uint16_t kind, uint32_t event, const char 
 		    : 0;
 }
 
-int formats_put_event(struct writer *w, const struct fmt_event *e,
-		      const struct perf_event_attr *attr, const char *name, const char *filter,
-		      const char *target, struct err *err)
+int event_formats_put_event(struct writer *w, const struct fmt_event *e,
+			    const struct perf_event_attr *attr, const char *name,
+			    const char *filter, const char *target, struct err *err)
 {
 	int rc = writer_item(w, FMT_EVENT, e, sizeof(*e), attr, sizeof(*attr), NULL, err);
 
@@ -187,7 +187,7 @@ static int put_event(const struct recording *r, const struct channel *c, size_t 
 	recording_attr(r, c, i, &attr);
 	if (e->uprobe_path)
 		attr.uprobe_path = 0;
-	return formats_put_event(w, &fe, &attr, e->name, e->filter, e->target, err);
+	return event_formats_put_event(w, &fe, &attr, e->name, e->filter, e->target, err);
 }
 
 static int put_bank_ids(const struct banks *b, const struct bank *bank, uint32_t ring,
@@ -229,7 +229,7 @@ static int put_format(const struct format *f, struct writer *w, struct err *err)
 			   NULL, err);
 }
 
-static int put_formats(const struct formats *f, struct writer *w, struct err *err)
+static int put_formats(const struct event_formats *f, struct writer *w, struct err *err)
 {
 	int rc = f->nr ? writer_section(w, FMT_FORMATS, err) : 0;
 
@@ -241,7 +241,8 @@ static int put_formats(const struct formats *f, struct writer *w, struct err *er
 	return rc;
 }
 
-int formats_write(const struct formats *f, struct recording *r, struct writer *w, struct err *err)
+int event_formats_write(const struct event_formats *f, struct recording *r, struct writer *w,
+			struct err *err)
 {
 	int rc = writer_section(w, FMT_CHANNELS, err);
 
@@ -260,8 +261,8 @@ int formats_write(const struct formats *f, struct recording *r, struct writer *w
 	return rc ? rc : put_formats(f, w, err);
 }
 
-int formats_write_one(const struct formats *f, const char *name, uint32_t id, struct writer *w,
-		      struct err *err)
+int event_formats_write_one(const struct event_formats *f, const char *name, uint32_t id,
+			    struct writer *w, struct err *err)
 {
 	struct format n;
 	int rc;

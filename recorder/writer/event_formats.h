@@ -9,27 +9,28 @@
 
 struct err;
 struct fmt_event;
-struct formats;
+struct event_formats;
 struct perf_event_attr;
 struct recording;
 struct writer;
 
-int formats_new(const struct recording *r, struct formats **out, struct err *err);
-void formats_free(struct formats *f);
+int event_formats_new(const struct recording *r, struct event_formats **out, struct err *err);
+void event_formats_free(struct event_formats *f);
 
 /* Writes the CHANNELS and FORMATS sections; ring ids are those of the windows. Allocates nothing.
  */
-int formats_write(const struct formats *f, struct recording *r, struct writer *w, struct err *err);
+int event_formats_write(const struct event_formats *f, struct recording *r, struct writer *w,
+			struct err *err);
 
 /*
  * The format of one more tracepoint, unless it is among those above. What tracefs does not have
  * (any more) is left out. Allocates.
  */
-int formats_write_one(const struct formats *f, const char *name, uint32_t id, struct writer *w,
-		      struct err *err);
+int event_formats_write_one(const struct event_formats *f, const char *name, uint32_t id,
+			    struct writer *w, struct err *err);
 
 /* One event into the CHANNELS section; texts may be NULL. What `attr` points to in this process is
  * the caller's to leave out. Allocates nothing. */
-int formats_put_event(struct writer *w, const struct fmt_event *e,
-		      const struct perf_event_attr *attr, const char *name, const char *filter,
-		      const char *target, struct err *err);
+int event_formats_put_event(struct writer *w, const struct fmt_event *e,
+			    const struct perf_event_attr *attr, const char *name,
+			    const char *filter, const char *target, struct err *err);

@@ -21,7 +21,7 @@
 
 #define MAX_CAPS 48
 
-struct host {
+struct host_info {
 	struct fmt_host facts;
 	const char *instance;
 	char hostname[256];
@@ -89,7 +89,7 @@ static void read_cpu_id(char *out, size_t n)
 	out[strcspn(out, "\n")] = '\0';
 }
 
-static void read_texts(struct host *h)
+static void read_texts(struct host_info *h)
 {
 	struct utsname u;
 
@@ -105,10 +105,10 @@ static void read_texts(struct host *h)
 	h->cmdline_bytes = read_file("/proc/self/cmdline", h->cmdline, sizeof(h->cmdline));
 }
 
-int host_new(const struct caps *caps, const struct target *t, const char *instance,
-	     struct host **out, struct err *err)
+int host_info_new(const struct caps *caps, const struct target *t, const char *instance,
+		  struct host_info **out, struct err *err)
 {
-	struct host *h = calloc(1, sizeof(*h));
+	struct host_info *h = calloc(1, sizeof(*h));
 	struct sysinfo si;
 
 	if (!h)
@@ -135,12 +135,12 @@ int host_new(const struct caps *caps, const struct target *t, const char *instan
 	return 0;
 }
 
-void host_free(struct host *h)
+void host_info_free(struct host_info *h)
 {
 	free(h);
 }
 
-void host_dumped(struct host *h, const char *path)
+void host_info_dumped(struct host_info *h, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -169,7 +169,7 @@ static int put_text(struct writer *w, uint16_t kind, const char *text, size_t n,
 	return n ? writer_item(w, kind, NULL, 0, text, n, NULL, err) : 0;
 }
 
-int host_write(struct host *h, struct writer *w, struct err *err)
+int host_info_write(struct host_info *h, struct writer *w, struct err *err)
 {
 	const struct {
 		uint16_t kind;

@@ -8,16 +8,16 @@
 #include "trigger/kernel/caps.h"
 
 struct err;
-struct host;
+struct host_info;
 struct target;
 struct writer;
 
 /* `instance` is borrowed; the recorder's command line is read from /proc/self/cmdline. */
-int host_new(const struct caps *caps, const struct target *t, const char *instance,
-	     struct host **out, struct err *err);
-void host_free(struct host *h);
+int host_info_new(const struct caps *caps, const struct target *t, const char *instance,
+		  struct host_info **out, struct err *err);
+void host_info_free(struct host_info *h);
 
 /* The dump at `path` was committed: the next one says that it follows it. */
-void host_dumped(struct host *h, const char *path);
+void host_info_dumped(struct host_info *h, const char *path);
 /* Writes the HOST section. Allocates nothing. */
-int host_write(struct host *h, struct writer *w, struct err *err);
+int host_info_write(struct host_info *h, struct writer *w, struct err *err);

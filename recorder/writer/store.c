@@ -114,7 +114,7 @@ static bool entry_of(const struct store *s, const char *name, struct entry *e)
 	struct stat st;
 	bool part;
 
-	if (strlen(name) >= sizeof(e->name) || !dumpname_parse(name, &when, &part))
+	if (strlen(name) >= sizeof(e->name) || !dump_name_parse(name, &when, &part))
 		return false;
 	if (s->fd >= 0 && !strcmp(name, s->part))
 		return false;
@@ -308,7 +308,7 @@ int store_open(const struct store_options *opt, struct store **out, struct err *
 	s->opt = *opt;
 	s->fd = -1;
 	s->dir_fd = -1;
-	dumpname_host(s->host, sizeof(s->host));
+	dump_name_host(s->host, sizeof(s->host));
 	s->dir = strdup(opt->dir);
 	rc = s->dir ? attach(s, err)
 		    : err_set(err, -ENOMEM, "out of memory for the directory of dumps");
@@ -464,7 +464,7 @@ static bool is_same_file(const struct store *s, int fd, const char *name)
 
 static void make_names(struct store *s)
 {
-	dumpname_make(s->name, s->host, s->real_ns, s->trigger);
+	dump_name_make(s->name, s->host, s->real_ns, s->trigger);
 	snprintf(s->part, sizeof(s->part), "%s.part", s->name);
 }
 
@@ -551,7 +551,7 @@ static int rename_part(struct store *s)
 
 	for (int i = 0; rc == -EEXIST && i < MAX_BUMPS; i++) {
 		s->real_ns += 1000000;
-		dumpname_make(s->name, s->host, s->real_ns, s->trigger);
+		dump_name_make(s->name, s->host, s->real_ns, s->trigger);
 		rc = rename_once(s);
 	}
 	return rc;

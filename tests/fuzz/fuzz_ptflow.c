@@ -14,30 +14,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct ptflow_input *in)
+static void check(const struct pt_flow_input *in)
 {
-	struct ptflow_steps steps = {0};
-	struct ptflow *f;
+	struct pt_flow_steps steps = {0};
+	struct pt_flow *f;
 
-	assert(!ptflow_new(in, &f, NULL));
-	for (size_t i = 0; i < ptflow_nr_parts(f); i++) {
-		assert(!ptflow_part(f, i, &steps));
+	assert(!pt_flow_new(in, &f, NULL));
+	for (size_t i = 0; i < pt_flow_nr_parts(f); i++) {
+		assert(!pt_flow_part(f, i, &steps));
 		assert(steps.nr <= in->bytes.len * 32 + 4096);
 	}
-	ptflow_steps_free(&steps);
-	ptflow_free(f);
+	pt_flow_steps_free(&steps);
+	pt_flow_free(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pt_packets p = {0};
-	struct ptflow_input in = {.clock = {.mult = 1},
-				  .mtc_freq = 3,
-				  .nominal_ratio = 30,
-				  .part_bytes = 64,
-				  .max_blocks = 1,
-				  .crystal_eax = 2,
-				  .crystal_ebx = 300};
+	struct pt_flow_input in = {.clock = {.mult = 1},
+				   .mtc_freq = 3,
+				   .nominal_ratio = 30,
+				   .part_bytes = 64,
+				   .max_blocks = 1,
+				   .crystal_eax = 2,
+				   .crystal_ebx = 300};
 	struct pt_memory *code;
 
 	if (size <= CODE_BYTES)

@@ -25,9 +25,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The ledger is always the same: one process, one mapping. Made once, freed never. */
-static struct people *the_people(void)
+static struct process_history *the_people(void)
 {
-	static struct people *p;
+	static struct process_history *p;
 	struct fmt_map map = {.key = 1, .path = 1, .start = BASE, .end = BASE + 0x100 * NR_RULES};
 	struct mk d;
 	struct reader *r;
@@ -39,17 +39,17 @@ static struct people *the_people(void)
 	mk_path(&d, 1, "/bin/x");
 	mk_map(&d, &map);
 	r = mk_end(&d);
-	assert(!people_load(r, &p, NULL));
+	assert(!history_load(r, &p, NULL));
 	mk_close(&d, r);
 	return p;
 }
 
-static const struct rule *find(void *ctx, const struct people_map *map, uint64_t place)
+static const struct rule *find(void *ctx, const struct history_map *map, uint64_t place)
 {
-	return rules_find(ctx, 0, place);
+	return unwind_rules_find(ctx, 0, place);
 }
 
-static bool take_rule(struct bytes *in, struct rules *rules, uint64_t place)
+static bool take_rule(struct bytes *in, struct unwind_rules *rules, uint64_t place)
 {
 	struct cfi_rule r = {
 		.start = place, .bytes = 0x100, .code_align = 1, .return_register = 16};
@@ -61,11 +61,11 @@ static bool take_rule(struct bytes *in, struct rules *rules, uint64_t place)
 	r.data_align = (int8_t)head[3];
 	if (!bytes_take(in, head[1], &r.initial) || !bytes_take(in, head[2], &r.program))
 		return false;
-	rules_put(rules, 0, &r);
+	unwind_rules_put(rules, 0, &r);
 	return true;
 }
 
-static void unwind_twice(struct bytes in, const struct rules *rules)
+static void unwind_twice(struct bytes in, const struct unwind_rules *rules)
 {
 	const struct unwind_source source = {rules, find, NULL, (void *)rules};
 	struct meta_channel channel = {.layout.regs_user = REGS};
@@ -93,7 +93,7 @@ static void parse_section(struct bytes in)
 {
 	struct cfi_sections eh = {.eh_frame = in, .eh_frame_addr = 0x1000};
 	struct cfi_sections debug = {.debug_frame = in};
-	struct rules *rules = rules_new();
+	struct unwind_rules *rules = unwind_rules_new();
 	struct cfi_rule r;
 	struct cfi *c;
 
@@ -103,35 +103,35 @@ static void parse_section(struct bytes in)
 		for (uint64_t addr = 0; addr < 0x4000; addr += 0x40)
 			if (cfi_find(c, addr, &r)) {
 				assert(addr - r.start < r.bytes);
-				rules_put(rules, (uint32_t)i, &r);
+				unwind_rules_put(rules, (uint32_t)i, &r);
 			}
 		cfi_free(c);
 	}
 	for (size_t at = 0; at < 64 && at < in.len; at++)
 		if (cfi_of_code(in, at, &r)) {
 			assert(at - r.start < r.bytes);
-			assert(!rules_put(rules, 2, &r) || r.start > UINT64_MAX - r.bytes);
+			assert(!unwind_rules_put(rules, 2, &r) || r.start > UINT64_MAX - r.bytes);
 		}
-	rules_sort(rules, NULL);
-	rules_free(rules);
+	unwind_rules_sort(rules, NULL);
+	unwind_rules_free(rules);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes in = {data, size};
-	struct rules *rules;
+	struct unwind_rules *rules;
 
 	if (size && data[0] == 0xff) {
 		parse_section((struct bytes){data + 1, size - 1});
 		return 0;
 	}
-	rules = rules_new();
+	rules = unwind_rules_new();
 	assert(rules);
 	for (unsigned i = 0; i < NR_RULES; i++)
 		if (!take_rule(&in, rules, 0x100 * i))
 			break;
-	rules_sort(rules, NULL);
+	unwind_rules_sort(rules, NULL);
 	unwind_twice(in, rules);
-	rules_free(rules);
+	unwind_rules_free(rules);
 	return 0;
 }

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct view {
 	struct reader *r;
 	struct meta *m;
-	struct people *p;
+	struct process_history *p;
 	struct symbols *s;
 	struct stacks *st;
 	bool no_pt;
@@ -48,29 +48,29 @@ struct view {
 
 /* ---- asking ---- */
 
-static void ask_about(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr)
+static void ask_about(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr)
 {
-	const struct fmt_task *t = people_task(p, tid, ns);
-	const char *comm = people_comm(p, tid, ns), *cgroup;
+	const struct fmt_task *t = history_task(p, tid, ns);
+	const char *comm = history_comm(p, tid, ns), *cgroup;
 	volatile size_t sum = comm ? strlen(comm) : 0;
-	struct people_map map, same;
-	struct people_span span;
+	struct history_map map, same;
+	struct history_span span;
 
-	assert(t == people_who(p, tid, ns, &comm, &span));
+	assert(t == history_who(p, tid, ns, &comm, &span));
 	assert(span.from_ns <= ns && ns <= span.to_ns);
-	assert(t == people_task(p, tid, span.from_ns) && t == people_task(p, tid, span.to_ns));
-	assert(comm == people_comm(p, tid, span.from_ns) &&
-	       comm == people_comm(p, tid, span.to_ns));
+	assert(t == history_task(p, tid, span.from_ns) && t == history_task(p, tid, span.to_ns));
+	assert(comm == history_comm(p, tid, span.from_ns) &&
+	       comm == history_comm(p, tid, span.to_ns));
 	if (t) {
-		cgroup = people_cgroup(p, t, ns);
+		cgroup = history_cgroup(p, t, ns);
 		sum += cgroup ? strlen(cgroup) : 0;
-		sum += people_namespace(p, t, ns, 0);
+		sum += history_namespace(p, t, ns, 0);
 	}
-	if (!people_map(p, tid, ns, addr, &map))
+	if (!history_map(p, tid, ns, addr, &map))
 		return;
-	assert(people_where(p, tid, ns, addr, &same, &span));
-	assert(people_map(p, tid, span.from_ns, addr, &map) && map.path == same.path);
-	assert(people_map(p, tid, span.to_ns, addr, &map) && map.path == same.path);
+	assert(history_where(p, tid, ns, addr, &same, &span));
+	assert(history_map(p, tid, span.from_ns, addr, &map) && map.path == same.path);
+	assert(history_map(p, tid, span.to_ns, addr, &map) && map.path == same.path);
 	assert(map.f.start <= addr && addr < map.f.end);
 	sum += strlen(map.path);
 	if (map.build_id_bytes)
@@ -78,17 +78,17 @@ static void ask_about(const struct people *p, uint32_t tid, uint64_t ns, uint64_
 	(void)sum;
 }
 
-static void ask_people(const struct people *p)
+static void ask_people(const struct process_history *p)
 {
-	size_t nr = people_nr_tasks(p);
-	struct people_counts c;
+	size_t nr = history_nr_tasks(p);
+	struct history_counts c;
 
-	people_counts(p, &c);
+	history_counts(p, &c);
 	assert(c.nr_tasks == nr);
 	for (size_t i = 0; i < nr && i < 1000; i++) {
-		const struct fmt_task *t = people_nth(p, i);
+		const struct fmt_task *t = history_nth(p, i);
 
-		assert(!i || people_nth(p, i - 1)->tid <= t->tid);
+		assert(!i || history_nth(p, i - 1)->tid <= t->tid);
 		ask_about(p, t->tid, t->start_ns, t->start_ns);
 		ask_about(p, t->tid, t->exit_ns, UINT64_MAX);
 		ask_about(p, t->ppid, t->start_ns + 1, 0x7000);
@@ -99,7 +99,7 @@ static void ask_people(const struct people *p)
 static void ask_symbols(const struct view *v, uint32_t tid, uint64_t ns, uint64_t addr)
 {
 	struct symbol_place a[SYMBOLS_MAX_DEPTH], b[SYMBOLS_MAX_DEPTH];
-	struct people_span span, same;
+	struct history_span span, same;
 	size_t nr = symbols_user(v->s, tid, ns, addr, a, SYMBOLS_MAX_DEPTH, &span);
 
 	assert(nr && nr <= SYMBOLS_MAX_DEPTH && span.from_ns <= ns && ns <= span.to_ns);
@@ -159,51 +159,51 @@ static int take_payload(void *ctx, struct bytes payload)
 	return 0;
 }
 
-static int take_call(void *ctx, const struct ptspan_call *c)
+static int take_call(void *ctx, const struct pt_spans_call *c)
 {
 	assert(c->from_ns <= c->to_ns);
 	return 0;
 }
 
-static void follow(const struct view *v, struct pttrace *t)
+static void follow(const struct view *v, struct pt_trace *t)
 {
-	struct pttrace_step s;
-	struct ptspan *spans;
-	struct ptname *names;
+	struct pt_trace_step s;
+	struct pt_spans *spans;
+	struct pt_names *names;
 	uint64_t last = 0;
 
-	SMALL_OK(ptname_new(v->p, v->s, &names));
-	SMALL_OK(ptspan_new(names, take_call, NULL, &spans));
-	for (int i = 0; i < MAX_RECORDS && pttrace_next(t, &s, NULL) > 0; i++) {
-		assert(s.ns >= last && s.area < pttrace_nr_areas(t));
+	SMALL_OK(pt_names_new(v->p, v->s, &names));
+	SMALL_OK(pt_spans_new(names, take_call, NULL, &spans));
+	for (int i = 0; i < MAX_RECORDS && pt_trace_next(t, &s, NULL) > 0; i++) {
+		assert(s.ns >= last && s.area < pt_trace_nr_areas(t));
 		last = s.ns;
-		SMALL_OK(ptspan_step(spans, &s, NULL));
+		SMALL_OK(pt_spans_step(spans, &s, NULL));
 	}
-	SMALL_OK(ptspan_end(spans, last));
-	ptspan_free(spans);
-	ptname_free(names);
+	SMALL_OK(pt_spans_end(spans, last));
+	pt_spans_free(spans);
+	pt_names_free(names);
 }
 
 /* As whoever collects code for a dump does it. */
 static void ask_pt(const struct view *v, uint64_t from_ns)
 {
-	struct codebook_options code = {.read = read_code};
-	struct pttrace_options opt = {.from_ns = from_ns, .to_ns = UINT64_MAX};
-	struct symput put = {.out = take_payload};
-	struct codebook_counts counts;
-	struct pttrace *t;
+	struct code_cache_options code = {.read = read_code};
+	struct pt_trace_options opt = {.from_ns = from_ns, .to_ns = UINT64_MAX};
+	struct symbols_writer put = {.out = take_payload};
+	struct code_cache_counts counts;
+	struct pt_trace *t;
 
-	if (!pttrace_is_in(v->m))
+	if (!pt_trace_is_in(v->m))
 		return;
-	SMALL_OK(codebook_new(v->r, v->p, &code, &opt.book, NULL));
-	SMALL_OK(pttrace_open(v->r, v->m, v->p, &opt, &t, NULL));
+	SMALL_OK(code_cache_new(v->r, v->p, &code, &opt.book, NULL));
+	SMALL_OK(pt_trace_open(v->r, v->m, v->p, &opt, &t, NULL));
 	follow(v, t);
-	pttrace_close(t);
-	codebook_put(opt.book, &put);
-	SMALL_OK(symput_flush(&put));
-	symput_free(&put);
-	codebook_counts(opt.book, &counts);
-	codebook_free(opt.book);
+	pt_trace_close(t);
+	code_cache_put(opt.book, &put);
+	SMALL_OK(symbols_writer_flush(&put));
+	symbols_writer_free(&put);
+	code_cache_counts(opt.book, &counts);
+	code_cache_free(opt.book);
 }
 
 /* ---- printing ---- */
@@ -389,7 +389,7 @@ static void use(struct bytes file, bool damaged)
 	if (reader_open_bytes(file, damaged, &v.r, NULL))
 		return;
 	SMALL_OK(meta_load(v.r, &v.m, NULL));
-	if (people_load(v.r, &v.p, NULL)) {
+	if (history_load(v.r, &v.p, NULL)) {
 		v.p = NULL;
 	} else if (!symbols_load(v.r, v.p, &v.s, NULL)) {
 		SMALL_OK(stacks_new(v.m, v.p, v.s, &v.st, NULL));
@@ -413,7 +413,7 @@ static void use(struct bytes file, bool damaged)
 		stacks_free(v.st);
 		symbols_free(v.s);
 	}
-	people_free(v.p);
+	history_free(v.p);
 	meta_free(v.m);
 	reader_close(v.r);
 }

@@ -10,15 +10,15 @@
 #define PT_MEMORY_MAX (1ull << 30)
 
 struct pt_memory {
-	struct ptstore *store;
-	struct ptflow_piece *pieces;
+	struct pt_store *store;
+	struct pt_flow_piece *pieces;
 	size_t nr;
 };
 
 static inline struct pt_memory *pt_memory_new(void)
 {
 	struct pt_memory *m = calloc(1, sizeof(*m));
-	int rc = m ? ptstore_new(PT_MEMORY_MAX, &m->store, NULL) : -1;
+	int rc = m ? pt_store_new(PT_MEMORY_MAX, &m->store, NULL) : -1;
 
 	assert(!rc);
 	return m;
@@ -26,7 +26,7 @@ static inline struct pt_memory *pt_memory_new(void)
 
 static inline void pt_memory_free(struct pt_memory *m)
 {
-	ptstore_free(m->store);
+	pt_store_free(m->store);
 	free(m->pieces);
 	free(m);
 }
@@ -35,21 +35,21 @@ static inline void pt_memory_free(struct pt_memory *m)
  * many. */
 static inline void pt_memory_add(struct pt_memory *m, uint64_t address, struct bytes code)
 {
-	struct ptflow_piece p = {.address = address, .bytes = code.len, .to_ns = UINT64_MAX};
-	int rc = ptstore_put(m->store, code, &p.at, NULL);
+	struct pt_flow_piece p = {.address = address, .bytes = code.len, .to_ns = UINT64_MAX};
+	int rc = pt_store_put(m->store, code, &p.at, NULL);
 
 	m->pieces = reallocarray(m->pieces, m->nr + 1, sizeof(*m->pieces));
 	assert(!rc && m->pieces && span_fits(address, code.len, UINT64_MAX));
 	m->pieces[m->nr++] = p;
 }
 
-static inline void pt_memory_who(void *ctx, uint64_t ip, struct ptflow_who *out)
+static inline void pt_memory_who(void *ctx, uint64_t ip, struct pt_flow_who *out)
 {
 }
 
 /* What of a piece lies around `address` and is not covered by a later one. */
 static inline void pt_memory_clip(const struct pt_memory *m, size_t i, uint64_t address,
-				  struct ptflow_piece *p)
+				  struct pt_flow_piece *p)
 {
 	for (size_t k = i + 1; k < m->nr; k++) {
 		uint64_t from = m->pieces[k].address, to = from + m->pieces[k].bytes;
@@ -65,13 +65,13 @@ static inline void pt_memory_clip(const struct pt_memory *m, size_t i, uint64_t 
 	}
 }
 
-static inline bool pt_memory_find(void *ctx, const struct ptflow_who *w, uint64_t address,
-				  struct ptflow_piece *out)
+static inline bool pt_memory_find(void *ctx, const struct pt_flow_who *w, uint64_t address,
+				  struct pt_flow_piece *out)
 {
 	const struct pt_memory *m = ctx;
 
 	for (size_t i = m->nr; i-- > 0;) {
-		const struct ptflow_piece *p = &m->pieces[i];
+		const struct pt_flow_piece *p = &m->pieces[i];
 
 		if (address < p->address || address - p->address >= p->bytes)
 			continue;
@@ -83,8 +83,8 @@ static inline bool pt_memory_find(void *ctx, const struct ptflow_who *w, uint64_
 }
 
 /* When all is added: threads may share it. Valid as long as `m`. */
-static inline struct ptflow_source pt_memory_source(struct pt_memory *m)
+static inline struct pt_flow_source pt_memory_source(struct pt_memory *m)
 {
-	return (struct ptflow_source){
+	return (struct pt_flow_source){
 		.store = m->store, .who = pt_memory_who, .find = pt_memory_find, .ctx = m};
 }

@@ -142,7 +142,7 @@ check "the README has at most 200 lines" test "$(wc -l <README.md)" -le 200
 rules() {
 	local name
 
-	for name in $(sed -n 's/^\t\.name = "\([a-z]*\)",/\1/p' trigger/src_*.c); do
+	for name in $(sed -n 's/^\t\.name = "\([a-z]*\)",/\1/p' trigger/sources/src_*.c); do
 		grep -q "^\.It Li $name" recorder/dist/ringback-rules.7 || echo "recorder/dist/ringback-rules.7 has no item '$name'"
 		grep -q "^### .*\b$name\b" trigger/RULES.md || echo "trigger/RULES.md has no section '$name'"
 	done

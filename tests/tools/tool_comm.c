@@ -83,12 +83,13 @@ static bool true_name(const struct timeline_record *rec, char name[32])
 	return false;
 }
 
-static void check(struct counts *c, const struct people *p, const struct timeline_record *rec)
+static void check(struct counts *c, const struct process_history *p,
+		  const struct timeline_record *rec)
 {
-	const char *is = people_comm(p, rec->tid, rec->time_ns);
-	const struct fmt_task *task = people_task(p, rec->tid, rec->time_ns);
+	const char *is = history_comm(p, rec->tid, rec->time_ns);
+	const struct fmt_task *task = history_task(p, rec->tid, rec->time_ns);
 	uint64_t ip = user_ip(&rec->s);
-	struct people_map map;
+	struct history_map map;
 	char name[32];
 
 	if (!rec->tid) /* the idle task has no process */
@@ -107,7 +108,7 @@ static void check(struct counts *c, const struct people *p, const struct timelin
 	}
 	if (!ip)
 		return;
-	if (people_map(p, rec->tid, rec->time_ns, ip, &map)) {
+	if (history_map(p, rec->tid, rec->time_ns, ip, &map)) {
 		c->mapped++;
 	} else if (c->unmapped++ < 10) {
 		printf("tid %u (%s) at %" PRIu64 ": %#" PRIx64 " is in no mapping\n", rec->tid,
@@ -115,19 +116,20 @@ static void check(struct counts *c, const struct people *p, const struct timelin
 	}
 }
 
-static void place(const struct people *p, uint32_t tid, uint64_t ns)
+static void place(const struct process_history *p, uint32_t tid, uint64_t ns)
 {
 	static const char *const kinds[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
-	const struct fmt_task *t = people_task(p, tid, ns);
-	const char *cgroup = t ? people_cgroup(p, t, ns) : NULL;
+	const struct fmt_task *t = history_task(p, tid, ns);
+	const char *cgroup = t ? history_cgroup(p, t, ns) : NULL;
 
 	printf("tid=%u", tid);
 	for (uint32_t i = 0; i < 7; i++)
-		printf(" %s=%" PRIu64, kinds[i], t ? people_namespace(p, t, ns, i) : 0);
+		printf(" %s=%" PRIu64, kinds[i], t ? history_namespace(p, t, ns, i) : 0);
 	printf(" in=%s\n", cgroup ? cgroup : "");
 }
 
-static int compare(struct reader *r, const struct meta *m, const struct people *p, struct err *err)
+static int compare(struct reader *r, const struct meta *m, const struct process_history *p,
+		   struct err *err)
 {
 	struct timeline_options all = {.to_ns = UINT64_MAX, .cpu = -1};
 	struct timeline_record rec;
@@ -149,20 +151,20 @@ static int compare(struct reader *r, const struct meta *m, const struct people *
 
 int main(int argc, char **argv)
 {
-	struct people *p = NULL;
+	struct process_history *p = NULL;
 	struct reader *r = NULL;
 	struct meta *m = NULL;
 	struct err err = ERR_INIT;
 	int rc = 0;
 
 	if (argc < 2 || reader_open(argv[1], &r, &err) || meta_load(r, &m, &err) ||
-	    people_load(r, &p, &err))
+	    history_load(r, &p, &err))
 		return fail(&err);
 	for (int i = 2; i < argc; i++)
 		place(p, strtoul(argv[i], NULL, 10), m->trigger.freeze_ns);
 	if (argc == 2)
 		rc = compare(r, m, p, &err);
-	people_free(p);
+	history_free(p);
 	meta_free(m);
 	reader_close(r);
 	return rc ? fail(&err) : 0;

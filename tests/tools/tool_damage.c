@@ -69,7 +69,7 @@ static uint64_t next_random(struct damage *d)
 
 /* Goes through all records and asks who each was; their number. */
 static uint64_t walk(struct damage *d, struct reader *r, const struct meta *m,
-		     const struct people *p)
+		     const struct process_history *p)
 {
 	struct timeline_options all = {.to_ns = UINT64_MAX, .cpu = -1};
 	struct timeline_record rec;
@@ -87,7 +87,7 @@ static uint64_t walk(struct damage *d, struct reader *r, const struct meta *m,
 			wrong(d, "time goes back to %" PRIu64, rec.time_ns);
 		last = rec.time_ns;
 		if (nr % 16 == 0)
-			people_comm(p, rec.tid, rec.time_ns);
+			history_comm(p, rec.tid, rec.time_ns);
 	}
 	if (rc)
 		wrong(d, "timeline_next: %s", err.what);
@@ -121,7 +121,7 @@ static void print(struct damage *d, struct reader *r, const struct meta *m)
 static void use(struct damage *d, struct bytes file, bool damaged)
 {
 	struct err err = ERR_INIT;
-	struct people *p = NULL;
+	struct process_history *p = NULL;
 	struct meta *m = NULL;
 	struct reader *r;
 
@@ -130,13 +130,13 @@ static void use(struct damage *d, struct bytes file, bool damaged)
 			wrong(d, "refused without a word");
 		return;
 	}
-	if (meta_load(r, &m, &err) || people_load(r, &p, &err)) {
+	if (meta_load(r, &m, &err) || history_load(r, &p, &err)) {
 		wrong(d, "%s", err.what);
 	} else {
 		walk(d, r, m, p);
 		print(d, r, m);
 	}
-	people_free(p);
+	history_free(p);
 	meta_free(m);
 	reader_close(r);
 }

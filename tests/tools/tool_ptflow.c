@@ -19,7 +19,7 @@
 
 /* All steps; parts come newest first, and so they stand the other way round. */
 struct gathered {
-	struct ptflow_step *v;
+	struct pt_flow_step *v;
 	size_t nr, cap;
 };
 
@@ -39,7 +39,7 @@ static struct bytes map(const char *path)
 	return b;
 }
 
-static int gather(void *ctx, size_t part, const struct ptflow_steps *s)
+static int gather(void *ctx, size_t part, const struct pt_flow_steps *s)
 {
 	struct gathered *g = ctx;
 
@@ -62,7 +62,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static int drop(void *ctx, size_t part, const struct ptflow_steps *s)
+static int drop(void *ctx, size_t part, const struct pt_flow_steps *s)
 {
 	return 0;
 }
@@ -78,7 +78,7 @@ static size_t compare(const struct gathered *g, const struct pt_truth *t, size_t
 		return g->nr - nr;
 	}
 	for (size_t i = 0; i < g->nr; i++) {
-		const struct ptflow_step *a = &g->v[g->nr - 1 - i];
+		const struct pt_flow_step *a = &g->v[g->nr - 1 - i];
 		const struct pt_truth *b = &t[first + i];
 
 		if ((int)a->kind == (int)b->kind && a->from == b->from && a->to == b->to)
@@ -105,7 +105,7 @@ static size_t compare(const struct gathered *g, const struct pt_truth *t, size_t
 
 int main(int argc, char **argv)
 {
-	struct ptflow_input in = {
+	struct pt_flow_input in = {
 		.clock = {.mult = 1},
 		.mtc_freq = 3,
 		.nominal_ratio = PT_NOMINAL,
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	struct pt_truth *truth;
 	struct bytes code;
 	struct pt_memory *memory;
-	struct ptflow *f;
+	struct pt_flow *f;
 	struct pt_log log;
 	size_t nr, nr_wrong = 0;
 	uint64_t ns;
@@ -134,10 +134,10 @@ int main(int argc, char **argv)
 	fclose(file);
 	memory = pt_code((const struct pt_page *)code.p, code.len / sizeof(struct pt_page));
 	in.source = pt_memory_source(memory);
-	if (ptflow_new(&in, &f, NULL))
+	if (pt_flow_new(&in, &f, NULL))
 		errx(2, "%s: can't be decoded", argv[1]);
 	ns = cpu_ns();
-	if (ptflow_backwards(f, threads, nr ? gather : drop, &g, NULL))
+	if (pt_flow_backwards(f, threads, nr ? gather : drop, &g, NULL))
 		errx(1, "%s: can't be decoded", argv[1]);
 	ns = cpu_ns() - ns;
 	if (nr)
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	       g.nr, nr, (double)ns / 1e9, (double)in.bytes.len / (double)ns * 1e3, nr_wrong);
 	free(truth);
 	free(g.v);
-	ptflow_free(f);
+	pt_flow_free(f);
 	pt_memory_free(memory);
 	return nr_wrong ? 1 : 0;
 }

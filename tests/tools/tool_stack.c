@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	struct timeline *t = NULL;
 	struct reader *r = NULL;
 	struct meta *m = NULL;
-	struct people *p = NULL;
+	struct process_history *p = NULL;
 	struct symbols *s = NULL;
 	struct stacks *st = NULL;
 	int rc;
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	}
 	rc = reader_open(argv[1], &r, &err);
 	rc = rc ? rc : meta_load(r, &m, &err);
-	rc = rc ? rc : people_load(r, &p, &err);
+	rc = rc ? rc : history_load(r, &p, &err);
 	rc = rc ? rc : symbols_load(r, p, &s, &err);
 	rc = rc ? rc : stacks_new(m, p, s, &st, &err);
 	rc = rc ? rc : timeline_open(r, m, &opt, &t, &err);
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	timeline_close(t);
 	stacks_free(st);
 	symbols_free(s);
-	people_free(p);
+	history_free(p);
 	meta_free(m);
 	reader_close(r);
 	return rc ? 1 : 0;

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	struct schedule *s = NULL;
 	struct fields *f = NULL;
-	struct people *p = NULL;
+	struct process_history *p = NULL;
 	struct reader *r = NULL;
 	struct meta *m = NULL;
 	int rc;
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 		return 2;
 	rc = reader_open(argv[1], &r, &err);
 	rc = rc ? rc : meta_load(r, &m, &err);
-	rc = rc ? rc : people_load(r, &p, &err);
+	rc = rc ? rc : history_load(r, &p, &err);
 	rc = rc ? rc : fields_new(m, &f, &err);
 	rc = rc ? rc : schedule_new(m, f, p, NULL, &s, &err);
 	rc = rc ? rc : feed(r, m, s, &err);
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		print(s, strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
 	schedule_free(s);
 	fields_free(f);
-	people_free(p);
+	history_free(p);
 	meta_free(m);
 	reader_close(r);
 	return rc != 0;

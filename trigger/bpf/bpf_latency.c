@@ -37,13 +37,13 @@ static int check(const struct rule *r, int64_t *threshold_ns, struct err *err)
 	return 0;
 }
 
-static int open_maps(struct stopwatch *w, struct err *err)
+static int open_maps(struct bpf_latency *w, struct err *err)
 {
 	const struct {
 		struct bpf_map_options o;
 		int *fd;
 	} maps[] = {
-		{{BPF_MAP_TYPE_HASH, 4, stopwatch_note_bytes(w), STOPWATCH_CALLS, "rb_calls"},
+		{{BPF_MAP_TYPE_HASH, 4, bpf_latency_note_bytes(w), BPF_LATENCY_CALLS, "rb_calls"},
 		 &w->calls},
 		{{BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, bpf_nr_cpus(), "rb_output"}, &w->output},
 		{{BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, NR_COUNTS, "rb_counts"}, &w->counts},
@@ -60,9 +60,9 @@ static int open_maps(struct stopwatch *w, struct err *err)
 }
 
 /* The programs on that CPU write into the ring of the tap's event there. */
-static int connect_cpu(struct stopwatch *w, uint32_t cpu, struct err *err)
+static int connect_cpu(struct bpf_latency *w, uint32_t cpu, struct err *err)
 {
-	int fd = tap_cpu_fd(w->tap, (int)cpu), rc;
+	int fd = wakeup_ring_cpu_fd(w->tap, (int)cpu), rc;
 
 	if (fd < 0)
 		return 0;
@@ -70,10 +70,11 @@ static int connect_cpu(struct stopwatch *w, uint32_t cpu, struct err *err)
 	return rc ? err_sys(err, rc, "BPF programs can't write into the ring of CPU %u", cpu) : 0;
 }
 
-static int open_tap(struct stopwatch *w, const struct stopwatch_options *o,
+static int open_tap(struct bpf_latency *w, const struct bpf_latency_options *o,
 		    const struct source_env *env, struct err *err)
 {
-	struct tap_options t = {.sample_type = PERF_SAMPLE_RAW, .stack_bytes = o->stack_bytes};
+	struct wakeup_ring_options t = {.sample_type = PERF_SAMPLE_RAW,
+					.stack_bytes = o->stack_bytes};
 	int rc = event_parse("bpf-output/period=1/", NULL, &w->output_event, err);
 
 	if (rc)
@@ -81,7 +82,7 @@ static int open_tap(struct stopwatch *w, const struct stopwatch_options *o,
 	t.event = w->output_event.v[0];
 	if (o->stack_bytes)
 		t.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	rc = tap_open(&t, env, &w->tap, err);
+	rc = wakeup_ring_open(&t, env, &w->tap, err);
 	for (uint32_t cpu = 0; !rc && cpu < bpf_nr_cpus(); cpu++)
 		rc = connect_cpu(w, cpu, err);
 	return rc;
@@ -94,23 +95,23 @@ static int add_fd(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int open_running(struct stopwatch *w, struct err *err)
+static int open_running(struct bpf_latency *w, struct err *err)
 {
-	int rc = stopwatch_running_open(w, err);
+	int rc = bpf_latency_running_open(w, err);
 
 	if (rc)
 		return rc;
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	rc = w->epoll_fd < 0 ? -errno : add_fd(w->epoll_fd, tap_fd(w->tap));
+	rc = w->epoll_fd < 0 ? -errno : add_fd(w->epoll_fd, wakeup_ring_fd(w->tap));
 	if (!rc)
-		rc = add_fd(w->epoll_fd, stopwatch_running_fd(w));
+		rc = add_fd(w->epoll_fd, bpf_latency_running_fd(w));
 	return rc ? err_sys(err, rc, "epoll for a trigger") : 0;
 }
 
-int stopwatch_open(const struct stopwatch_options *o, const struct source_env *env,
-		   struct stopwatch **out, struct err *err)
+int bpf_latency_open(const struct bpf_latency_options *o, const struct source_env *env,
+		     struct bpf_latency **out, struct err *err)
 {
-	struct stopwatch *w;
+	struct bpf_latency *w;
 	int64_t threshold = 0;
 	int rc = check(o->rule, &threshold, err);
 
@@ -132,7 +133,7 @@ int stopwatch_open(const struct stopwatch_options *o, const struct source_env *e
 	if (!rc && w->while_running)
 		rc = open_running(w, err);
 	if (rc)
-		stopwatch_close(w);
+		bpf_latency_close(w);
 	else
 		*out = w;
 	return rc;
@@ -145,7 +146,7 @@ static void close_fd(int fd)
 }
 
 /* Programs first, in the order they were put on: what begins is noted no more. */
-void stopwatch_close(struct stopwatch *w)
+void bpf_latency_close(struct bpf_latency *w)
 {
 	if (!w)
 		return;
@@ -153,9 +154,9 @@ void stopwatch_close(struct stopwatch *w)
 		close_fd(w->on[i].event);
 		close_fd(w->on[i].prog);
 	}
-	stopwatch_running_close(w);
+	bpf_latency_running_close(w);
 	close_fd(w->epoll_fd);
-	tap_close(w->tap);
+	wakeup_ring_close(w->tap);
 	event_list_free(&w->output_event);
 	close_fd(w->calls);
 	close_fd(w->output);
@@ -166,8 +167,8 @@ void stopwatch_close(struct stopwatch *w)
 
 /* ---- programs ---- */
 
-int stopwatch_attach(struct stopwatch *w, const struct bpf_code *c, enum bpf_prog_type type,
-		     const char *text, const struct source_env *env, struct err *err)
+int bpf_latency_attach(struct bpf_latency *w, const struct bpf_code *c, enum bpf_prog_type type,
+		       const char *text, const struct source_env *env, struct err *err)
 {
 	struct event_list l = {0};
 	int rc = event_parse(text, env ? env->caps : NULL, &l, err), prog = -1, event = -1;
@@ -190,51 +191,51 @@ int stopwatch_attach(struct stopwatch *w, const struct bpf_code *c, enum bpf_pro
 
 /* The thread that calls exec ends for all that is noted; when it is not the first of its process,
  * it also takes that one's id. */
-static int attach_exec(struct stopwatch *w, bool own_exec, const struct source_env *env,
+static int attach_exec(struct bpf_latency *w, bool own_exec, const struct source_env *env,
 		       struct err *err)
 {
 	struct bpf_code c = {0};
-	struct field old_pid;
+	struct event_field old_pid;
 	int skip = bpf_label(&c);
-	int rc = field_find("sched/sched_process_exec", "old_pid", &old_pid, err);
+	int rc = event_field_find("sched/sched_process_exec", "old_pid", &old_pid, err);
 
 	if (rc)
 		return rc;
 	bpf_move(&c, BPF_REG_6, BPF_REG_1);
-	stopwatch_key(&c);
+	bpf_latency_key(&c);
 	bpf_get(&c, BPF_W, BPF_REG_1, BPF_REG_6, (int)old_pid.offset);
-	bpf_put(&c, BPF_W, BPF_REG_10, -STOPWATCH_KEY_AT, BPF_REG_1);
+	bpf_put(&c, BPF_W, BPF_REG_10, -BPF_LATENCY_KEY_AT, BPF_REG_1);
 	if (!own_exec) {
 		bpf_alu_imm(&c, BPF_LSH, BPF_REG_0, 32);
 		bpf_alu_imm(&c, BPF_LSH, BPF_REG_1, 32);
 		bpf_jump_if(&c, BPF_JEQ, BPF_REG_0, BPF_REG_1, skip);
 	}
-	stopwatch_drop(w, &c);
+	bpf_latency_drop(w, &c);
 	bpf_place(&c, skip);
 	bpf_return(&c, 1);
-	return stopwatch_attach(w, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_process_exec", env,
-				err);
+	return bpf_latency_attach(w, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_process_exec", env,
+				  err);
 }
 
-int stopwatch_attach_ends(struct stopwatch *w, bool own_exec, const struct source_env *env,
-			  struct err *err)
+int bpf_latency_attach_ends(struct bpf_latency *w, bool own_exec, const struct source_env *env,
+			    struct err *err)
 {
 	struct bpf_code c = {0};
 	int rc;
 
-	stopwatch_key(&c);
-	stopwatch_drop(w, &c);
+	bpf_latency_key(&c);
+	bpf_latency_drop(w, &c);
 	bpf_return(&c, 1);
-	rc = stopwatch_attach(w, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_process_exit", env,
-			      err);
+	rc = bpf_latency_attach(w, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_process_exit", env,
+				err);
 	return rc ? rc : attach_exec(w, own_exec, env, err);
 }
 
 /* ---- what it tells ---- */
 
-int stopwatch_fd(const struct stopwatch *w)
+int bpf_latency_fd(const struct bpf_latency *w)
 {
-	return w->epoll_fd >= 0 ? w->epoll_fd : tap_fd(w->tap);
+	return w->epoll_fd >= 0 ? w->epoll_fd : wakeup_ring_fd(w->tap);
 }
 
 /* "12.3ms" */
@@ -274,7 +275,7 @@ static uint32_t process_of(uint32_t tid, uint32_t *parent)
  * The recorder itself and the processes that it works with: a dump that is written at idle
  * priority, and its fsync, would be the reason of the next one for ever.
  */
-static bool is_own(const struct stopwatch *w, struct stopwatch_record *rec)
+static bool is_own(const struct bpf_latency *w, struct bpf_latency_record *rec)
 {
 	uint32_t parent, pid = process_of(rec->tid, &parent);
 
@@ -285,7 +286,7 @@ static bool is_own(const struct stopwatch *w, struct stopwatch_record *rec)
 	return rec->pid == w->own_pid || (parent == w->own_pid && rec->pid != w->command_pid);
 }
 
-static void describe(const struct stopwatch *w, const struct stopwatch_record *rec,
+static void describe(const struct bpf_latency *w, const struct bpf_latency_record *rec,
 		     struct sighting *what)
 {
 	uint64_t end = rec->ended_ns ? rec->ended_ns : clock_ns();
@@ -306,42 +307,42 @@ static void describe(const struct stopwatch *w, const struct stopwatch_record *r
 }
 
 /* The next record that is news; `given`: the sample it came in. */
-static int next_told(struct stopwatch *w, struct stopwatch_record *rec, struct tap_sample *given,
-		     struct err *err)
+static int next_told(struct bpf_latency *w, struct bpf_latency_record *rec,
+		     struct wakeup_ring_sample *given, struct err *err)
 {
 	int rc;
 
-	while ((rc = tap_next(w->tap, given, err)) == 1) {
+	while ((rc = wakeup_ring_next(w->tap, given, err)) == 1) {
 		struct bytes raw = given->raw;
 
 		if (!bytes_get(&raw, rec, sizeof(*rec)))
 			continue;
-		if (rec->kind == STOPWATCH_BEGUN)
-			stopwatch_running_start(w);
-		else if (!stopwatch_running_knows(w, rec->tid, rec->began_ns))
+		if (rec->kind == BPF_LATENCY_BEGUN)
+			bpf_latency_running_start(w);
+		else if (!bpf_latency_running_knows(w, rec->tid, rec->began_ns))
 			return 1;
 	}
 	return rc;
 }
 
-int stopwatch_ready(struct stopwatch *w, struct stopwatch_record *rec, struct sighting *what,
-		    struct err *err)
+int bpf_latency_ready(struct bpf_latency *w, struct bpf_latency_record *rec, struct sighting *what,
+		      struct err *err)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	uint64_t more = 0;
 	int rc;
 
-	stopwatch_running_look(w);
+	bpf_latency_running_look(w);
 	do
 		rc = next_told(w, rec, &s, err);
 	while (rc == 1 && is_own(w, rec));
 	if (rc == 1) {
-		tap_sighting(w->tap, &s, what);
+		wakeup_ring_sighting(w->tap, &s, what);
 	} else if (!rc) {
 		do
-			rc = stopwatch_running_next(w, rec, &more);
+			rc = bpf_latency_running_next(w, rec, &more);
 		while (rc == 1 && is_own(w, rec));
-		more += tap_take_lost(w->tap);
+		more += wakeup_ring_take_lost(w->tap);
 		what->nr_hits = rc ? 1 : 0;
 	}
 	if (rc == 1) {
@@ -351,27 +352,27 @@ int stopwatch_ready(struct stopwatch *w, struct stopwatch_record *rec, struct si
 	return rc;
 }
 
-uint64_t stopwatch_skip(struct stopwatch *w)
+uint64_t bpf_latency_skip(struct bpf_latency *w)
 {
-	struct stopwatch_record rec;
-	struct tap_sample s;
+	struct bpf_latency_record rec;
+	struct wakeup_ring_sample s;
 	uint64_t nr = 0, more = 0;
 
-	stopwatch_running_look(w);
+	bpf_latency_running_look(w);
 	while (next_told(w, &rec, &s, NULL) == 1)
 		nr++;
-	while (stopwatch_running_next(w, &rec, &more) == 1)
+	while (bpf_latency_running_next(w, &rec, &more) == 1)
 		nr += 1 + more;
-	return nr + tap_take_lost(w->tap);
+	return nr + wakeup_ring_take_lost(w->tap);
 }
 
-int stopwatch_cpu(struct stopwatch *w, int cpu, bool online, struct err *err)
+int bpf_latency_cpu(struct bpf_latency *w, int cpu, bool online, struct err *err)
 {
 	int rc;
 
 	if (!online)
 		bpf_map_delete(w->output, &(uint32_t){(uint32_t)cpu});
-	rc = tap_cpu(w->tap, cpu, online, err);
+	rc = wakeup_ring_cpu(w->tap, cpu, online, err);
 	if (!rc && online)
 		rc = connect_cpu(w, (uint32_t)cpu, err);
 	return rc;
@@ -379,7 +380,7 @@ int stopwatch_cpu(struct stopwatch *w, int cpu, bool online, struct err *err)
 
 /* ---- what it has missed ---- */
 
-static uint64_t sum(const struct stopwatch *w, uint32_t index)
+static uint64_t sum(const struct bpf_latency *w, uint32_t index)
 {
 	uint32_t nr = bpf_nr_cpus();
 	uint64_t *v = calloc(nr, sizeof(*v)), total = 0;
@@ -391,7 +392,7 @@ static uint64_t sum(const struct stopwatch *w, uint32_t index)
 	return total;
 }
 
-bool stopwatch_trouble(const struct stopwatch *w, char *out, size_t n)
+bool bpf_latency_trouble(const struct bpf_latency *w, char *out, size_t n)
 {
 	uint64_t full = sum(w, COUNT_FULL), untold = sum(w, COUNT_UNTOLD), missed = 0;
 	size_t at = 0;
@@ -401,7 +402,7 @@ bool stopwatch_trouble(const struct stopwatch *w, char *out, size_t n)
 	*out = '\0';
 	if (full)
 		at += (size_t)snprintf(out, n, "%llu not timed: %u threads were inside already",
-				       (unsigned long long)full, STOPWATCH_CALLS);
+				       (unsigned long long)full, BPF_LATENCY_CALLS);
 	if (untold && at < n)
 		at += (size_t)snprintf(out + at, n - at, "%s%llu not told: no ring on that CPU",
 				       at ? "; " : "", (unsigned long long)untold);
@@ -411,7 +412,7 @@ bool stopwatch_trouble(const struct stopwatch *w, char *out, size_t n)
 	return *out;
 }
 
-void stopwatch_costs(const struct stopwatch *w, char *out, size_t n)
+void bpf_latency_costs(const struct bpf_latency *w, char *out, size_t n)
 {
 	char ns[32];
 	size_t at = strlen(out);

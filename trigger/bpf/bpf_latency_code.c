@@ -4,30 +4,31 @@
 
 #include <errno.h>
 
-#define KEY    (-STOPWATCH_KEY_AT)
-#define NOTE   (-STOPWATCH_NOTE_AT)
-#define RECORD (-STOPWATCH_RECORD_AT)
+#define KEY    (-BPF_LATENCY_KEY_AT)
+#define NOTE   (-BPF_LATENCY_NOTE_AT)
+#define RECORD (-BPF_LATENCY_RECORD_AT)
 #define INDEX  (-16) /* of a map that is an array */
 
-_Static_assert(STOPWATCH_NOTE_AT - 16 >= STOPWATCH_FRAMES * sizeof(struct stopwatch_frame) + 6 * 8,
+_Static_assert(BPF_LATENCY_NOTE_AT - 16 >=
+		       BPF_LATENCY_FRAMES * sizeof(struct bpf_latency_frame) + 6 * 8,
 	       "a note fits into the frame");
-_Static_assert(STOPWATCH_RECORD_AT - STOPWATCH_NOTE_AT >= sizeof(struct stopwatch_record),
+_Static_assert(BPF_LATENCY_RECORD_AT - BPF_LATENCY_NOTE_AT >= sizeof(struct bpf_latency_record),
 	       "a record fits into the frame");
 
-void stopwatch_key(struct bpf_code *c)
+void bpf_latency_key(struct bpf_code *c)
 {
 	bpf_call(c, BPF_FUNC_get_current_pid_tgid);
 	bpf_put(c, BPF_W, BPF_REG_10, KEY, BPF_REG_0);
 }
 
-void stopwatch_find(const struct stopwatch *w, struct bpf_code *c)
+void bpf_latency_find(const struct bpf_latency *w, struct bpf_code *c)
 {
 	bpf_map(c, BPF_REG_1, w->calls);
 	bpf_frame(c, BPF_REG_2, KEY);
 	bpf_call(c, BPF_FUNC_map_lookup_elem);
 }
 
-void stopwatch_drop(const struct stopwatch *w, struct bpf_code *c)
+void bpf_latency_drop(const struct bpf_latency *w, struct bpf_code *c)
 {
 	bpf_map(c, BPF_REG_1, w->calls);
 	bpf_frame(c, BPF_REG_2, KEY);
@@ -45,7 +46,7 @@ static void find_in_array(struct bpf_code *c, int map, int index, int none)
 }
 
 /* The array has values of each CPU, so nobody else adds at the same time but an interrupt. */
-static void count(const struct stopwatch *w, struct bpf_code *c, int index)
+static void count(const struct bpf_latency *w, struct bpf_code *c, int index)
 {
 	int none = bpf_label(c);
 
@@ -55,7 +56,7 @@ static void count(const struct stopwatch *w, struct bpf_code *c, int index)
 	bpf_place(c, none);
 }
 
-void stopwatch_note(const struct stopwatch *w, struct bpf_code *c, int ctx, int flags)
+void bpf_latency_note(const struct bpf_latency *w, struct bpf_code *c, int ctx, int flags)
 {
 	int fine = bpf_label(c), done = bpf_label(c);
 
@@ -70,21 +71,21 @@ void stopwatch_note(const struct stopwatch *w, struct bpf_code *c, int ctx, int 
 	count(w, c, COUNT_FULL);
 	bpf_jump(c, done);
 	bpf_place(c, fine);
-	stopwatch_begun(w, c, ctx);
+	bpf_latency_begun(w, c, ctx);
 	bpf_place(c, done);
 }
 
-static void output(const struct stopwatch *w, struct bpf_code *c, int ctx)
+static void output(const struct bpf_latency *w, struct bpf_code *c, int ctx)
 {
 	bpf_move(c, BPF_REG_1, ctx);
 	bpf_map(c, BPF_REG_2, w->output);
 	bpf_imm64(c, BPF_REG_3, BPF_F_CURRENT_CPU);
 	bpf_frame(c, BPF_REG_4, RECORD);
-	bpf_move_imm(c, BPF_REG_5, sizeof(struct stopwatch_record));
+	bpf_move_imm(c, BPF_REG_5, sizeof(struct bpf_latency_record));
 	bpf_call(c, BPF_FUNC_perf_event_output);
 }
 
-void stopwatch_begun(const struct stopwatch *w, struct bpf_code *c, int ctx)
+void bpf_latency_begun(const struct bpf_latency *w, struct bpf_code *c, int ctx)
 {
 	int done;
 
@@ -96,20 +97,20 @@ void stopwatch_begun(const struct stopwatch *w, struct bpf_code *c, int ctx)
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, AWAKE_BUSY, done);
 	bpf_put_imm(c, BPF_DW, BPF_REG_0, 0, AWAKE_BUSY);
 	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, AWAKE_ASLEEP, done);
-	for (size_t at = 0; at < sizeof(struct stopwatch_record); at += 8)
+	for (size_t at = 0; at < sizeof(struct bpf_latency_record); at += 8)
 		bpf_put_imm(c, BPF_DW, BPF_REG_10, RECORD + (int)at, 0);
-	bpf_put_imm(c, BPF_W, BPF_REG_10, RECORD, STOPWATCH_BEGUN);
+	bpf_put_imm(c, BPF_W, BPF_REG_10, RECORD, BPF_LATENCY_BEGUN);
 	output(w, c, ctx);
 	bpf_place(c, done);
 }
 
-void stopwatch_tell(const struct stopwatch *w, struct bpf_code *c, int ctx)
+void bpf_latency_tell(const struct bpf_latency *w, struct bpf_code *c, int ctx)
 {
 	int fine = bpf_label(c);
 
-	bpf_put_imm(c, BPF_W, BPF_REG_10, RECORD, STOPWATCH_OVER);
-	bpf_put_imm(c, BPF_W, BPF_REG_10, RECORD + (int)offsetof(struct stopwatch_record, reserved),
-		    0);
+	bpf_put_imm(c, BPF_W, BPF_REG_10, RECORD, BPF_LATENCY_OVER);
+	bpf_put_imm(c, BPF_W, BPF_REG_10,
+		    RECORD + (int)offsetof(struct bpf_latency_record, reserved), 0);
 	output(w, c, ctx);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, fine);
 	/* A full ring counts by itself. */
@@ -118,7 +119,8 @@ void stopwatch_tell(const struct stopwatch *w, struct bpf_code *c, int ctx)
 	bpf_place(c, fine);
 }
 
-void stopwatch_unless_over(const struct stopwatch *w, struct bpf_code *c, int duration, int label)
+void bpf_latency_unless_over(const struct bpf_latency *w, struct bpf_code *c, int duration,
+			     int label)
 {
 	int scratch = duration == BPF_REG_2 ? BPF_REG_3 : BPF_REG_2;
 

@@ -6,9 +6,9 @@
 
 #include "trigger/kernel/event.h"
 
-#define STOPWATCH_PROGRAMS 5
-#define STOPWATCH_TOLD	   1024
-#define STOPWATCH_PENDING  32
+#define BPF_LATENCY_PROGRAMS 5
+#define BPF_LATENCY_TOLD     1024
+#define BPF_LATENCY_PENDING  32
 
 enum { COUNT_FULL, COUNT_UNTOLD, NR_COUNTS };
 
@@ -20,38 +20,38 @@ enum { COUNT_FULL, COUNT_UNTOLD, NR_COUNTS };
  */
 enum { AWAKE_ASLEEP, AWAKE_QUIET, AWAKE_BUSY };
 
-struct stopwatch_running; /* bpf_latency_look.c */
+struct bpf_latency_running; /* bpf_latency_look.c */
 
-struct stopwatch {
+struct bpf_latency {
 	uint64_t threshold_ns;
 	unsigned nr_frames, nr_extra;
 	bool while_running;
 	uint32_t own_pid, command_pid;	/* of the recorder; 0: it is not one */
 	struct event_list output_event; /* its only one is the tap's */
-	struct tap *tap;
+	struct wakeup_ring *tap;
 	int calls, output, counts, awake; /* maps */
 	struct {
 		int prog, event;
 		bool counts_missed;
-	} on[STOPWATCH_PROGRAMS];
+	} on[BPF_LATENCY_PROGRAMS];
 	unsigned nr_on;
 	int epoll_fd; /* of tap and timer; -1: the tap's own will do */
-	struct stopwatch_running *running;
+	struct bpf_latency_running *running;
 };
 
-static inline unsigned stopwatch_note_bytes(const struct stopwatch *w)
+static inline unsigned bpf_latency_note_bytes(const struct bpf_latency *w)
 {
-	return w->nr_frames * (unsigned)sizeof(struct stopwatch_frame) + w->nr_extra * 8;
+	return w->nr_frames * (unsigned)sizeof(struct bpf_latency_frame) + w->nr_extra * 8;
 }
 
-int stopwatch_running_open(struct stopwatch *w, struct err *err);
-void stopwatch_running_close(struct stopwatch *w);
-int stopwatch_running_fd(const struct stopwatch *w);
+int bpf_latency_running_open(struct bpf_latency *w, struct err *err);
+void bpf_latency_running_close(struct bpf_latency *w);
+int bpf_latency_running_fd(const struct bpf_latency *w);
 /* A call has begun while nobody looked. */
-void stopwatch_running_start(struct stopwatch *w);
+void bpf_latency_running_start(struct bpf_latency *w);
 /* Looks when that is due. */
-void stopwatch_running_look(struct stopwatch *w);
+void bpf_latency_running_look(struct bpf_latency *w);
 /* The next call that was found to run for too long; 0: none. */
-int stopwatch_running_next(struct stopwatch *w, struct stopwatch_record *rec, uint64_t *more);
+int bpf_latency_running_next(struct bpf_latency *w, struct bpf_latency_record *rec, uint64_t *more);
 /* Whether a call that is over has been told while it ran; forgets it. */
-bool stopwatch_running_knows(struct stopwatch *w, uint32_t tid, uint64_t began_ns);
+bool bpf_latency_running_knows(struct bpf_latency *w, uint32_t tid, uint64_t began_ns);

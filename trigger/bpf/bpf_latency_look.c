@@ -30,21 +30,21 @@ struct told {
 	uint32_t seen; /* the last look that found it in the map */
 };
 
-struct stopwatch_running {
+struct bpf_latency_running {
 	int timer_fd;
 	bool ticking;
 	uint32_t look; /* number of the last one */
-	struct told told[STOPWATCH_TOLD];
+	struct told told[BPF_LATENCY_TOLD];
 	size_t nr_told;
-	struct stopwatch_record pending[STOPWATCH_PENDING];
+	struct bpf_latency_record pending[BPF_LATENCY_PENDING];
 	size_t nr_pending;
 	uint64_t nr_more; /* found, but no room in `pending` */
-	uint8_t note[STOPWATCH_FRAMES * sizeof(struct stopwatch_frame) + STOPWATCH_EXTRA * 8];
+	uint8_t note[BPF_LATENCY_FRAMES * sizeof(struct bpf_latency_frame) + BPF_LATENCY_EXTRA * 8];
 };
 
-int stopwatch_running_open(struct stopwatch *w, struct err *err)
+int bpf_latency_running_open(struct bpf_latency *w, struct err *err)
 {
-	struct stopwatch_running *r = calloc(1, sizeof(*r));
+	struct bpf_latency_running *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
@@ -53,7 +53,7 @@ int stopwatch_running_open(struct stopwatch *w, struct err *err)
 	return r->timer_fd < 0 ? err_sys(err, -errno, "timerfd_create for a trigger") : 0;
 }
 
-void stopwatch_running_close(struct stopwatch *w)
+void bpf_latency_running_close(struct bpf_latency *w)
 {
 	if (!w->running)
 		return;
@@ -62,12 +62,12 @@ void stopwatch_running_close(struct stopwatch *w)
 	free(w->running);
 }
 
-int stopwatch_running_fd(const struct stopwatch *w)
+int bpf_latency_running_fd(const struct bpf_latency *w)
 {
 	return w->running->timer_fd;
 }
 
-static void set_timer(struct stopwatch *w, bool on)
+static void set_timer(struct bpf_latency *w, bool on)
 {
 	uint64_t ns = w->threshold_ns / 2;
 	struct itimerspec t = {0};
@@ -82,13 +82,13 @@ static void set_timer(struct stopwatch *w, bool on)
 	w->running->ticking = on;
 }
 
-void stopwatch_running_start(struct stopwatch *w)
+void bpf_latency_running_start(struct bpf_latency *w)
 {
 	if (w->running && !w->running->ticking)
 		set_timer(w, true);
 }
 
-static struct told *find_told(struct stopwatch_running *r, uint32_t tid, uint64_t began_ns)
+static struct told *find_told(struct bpf_latency_running *r, uint32_t tid, uint64_t began_ns)
 {
 	for (size_t i = 0; i < r->nr_told; i++)
 		if (r->told[i].tid == tid && r->told[i].began_ns == began_ns)
@@ -96,9 +96,9 @@ static struct told *find_told(struct stopwatch_running *r, uint32_t tid, uint64_
 	return NULL;
 }
 
-bool stopwatch_running_knows(struct stopwatch *w, uint32_t tid, uint64_t began_ns)
+bool bpf_latency_running_knows(struct bpf_latency *w, uint32_t tid, uint64_t began_ns)
 {
-	struct stopwatch_running *r = w->running;
+	struct bpf_latency_running *r = w->running;
 	struct told *t = r ? find_told(r, tid, began_ns) : NULL;
 
 	if (t)
@@ -107,7 +107,7 @@ bool stopwatch_running_knows(struct stopwatch *w, uint32_t tid, uint64_t began_n
 }
 
 /* True when it was not told before. The oldest makes room: it may then be told twice. */
-static bool note_told(struct stopwatch_running *r, uint32_t tid, uint64_t began_ns)
+static bool note_told(struct bpf_latency_running *r, uint32_t tid, uint64_t began_ns)
 {
 	struct told *t = find_told(r, tid, began_ns);
 
@@ -115,23 +115,23 @@ static bool note_told(struct stopwatch_running *r, uint32_t tid, uint64_t began_
 		t->seen = r->look;
 		return false;
 	}
-	if (r->nr_told == STOPWATCH_TOLD)
+	if (r->nr_told == BPF_LATENCY_TOLD)
 		memmove(r->told, r->told + 1, --r->nr_told * sizeof(*t));
 	r->told[r->nr_told++] = (struct told){began_ns, tid, r->look};
 	return true;
 }
 
-static void queue(struct stopwatch *w, uint32_t tid, const struct stopwatch_frame *f)
+static void queue(struct bpf_latency *w, uint32_t tid, const struct bpf_latency_frame *f)
 {
-	struct stopwatch_running *r = w->running;
-	struct stopwatch_record *rec;
+	struct bpf_latency_running *r = w->running;
+	struct bpf_latency_record *rec;
 
-	if (r->nr_pending == STOPWATCH_PENDING) {
+	if (r->nr_pending == BPF_LATENCY_PENDING) {
 		r->nr_more++;
 		return;
 	}
 	rec = &r->pending[r->nr_pending++];
-	*rec = (struct stopwatch_record){.tid = tid, .began_ns = f->began_ns};
+	*rec = (struct bpf_latency_record){.tid = tid, .began_ns = f->began_ns};
 	rec->extra[0] = f->place;
 	memcpy(rec->extra + 1, r->note + w->nr_frames * sizeof(*f), w->nr_extra * 8);
 	source_comm(tid, rec->comm);
@@ -141,9 +141,9 @@ static void queue(struct stopwatch *w, uint32_t tid, const struct stopwatch_fram
  * Of the calls of one thread that have lasted too long the innermost is told, and the others with
  * it. True when one has not lasted that long yet: it has to be looked at again.
  */
-static bool look_at(struct stopwatch *w, uint32_t tid, uint64_t now)
+static bool look_at(struct bpf_latency *w, uint32_t tid, uint64_t now)
 {
-	struct stopwatch_frame f, inner = {0};
+	struct bpf_latency_frame f, inner = {0};
 	bool open = false, fresh = false;
 
 	for (unsigned i = 0; i < w->nr_frames; i++) {
@@ -164,7 +164,7 @@ static bool look_at(struct stopwatch *w, uint32_t tid, uint64_t now)
 
 /* Calls that are no longer in the map were told by their program before this look, or never will
  * be. */
-static void forget_gone(struct stopwatch_running *r)
+static void forget_gone(struct bpf_latency_running *r)
 {
 	for (size_t i = 0; i < r->nr_told;) {
 		if (r->look - r->told[i].seen > 1)
@@ -176,13 +176,13 @@ static void forget_gone(struct stopwatch_running *r)
 
 /* A note that goes away while it is asked for sends the walk back to the start: so it is bounded.
  */
-static bool look_at_all(struct stopwatch *w, uint64_t now)
+static bool look_at_all(struct bpf_latency *w, uint64_t now)
 {
 	uint32_t tid, next;
 	bool open = false;
 	int rc = bpf_map_next(w->calls, NULL, &next);
 
-	for (unsigned n = 0; !rc && n < 2 * STOPWATCH_CALLS; n++) {
+	for (unsigned n = 0; !rc && n < 2 * BPF_LATENCY_CALLS; n++) {
 		tid = next;
 		if (!bpf_map_get(w->calls, &tid, w->running->note) && look_at(w, tid, now))
 			open = true;
@@ -191,14 +191,14 @@ static bool look_at_all(struct stopwatch *w, uint64_t now)
 	return open;
 }
 
-static void set_awake(const struct stopwatch *w, uint64_t v)
+static void set_awake(const struct bpf_latency *w, uint64_t v)
 {
 	bpf_map_set(w->awake, &(uint32_t){0}, &v);
 }
 
-void stopwatch_running_look(struct stopwatch *w)
+void bpf_latency_running_look(struct bpf_latency *w)
 {
-	struct stopwatch_running *r = w->running;
+	struct bpf_latency_running *r = w->running;
 	uint64_t expired, was = AWAKE_BUSY;
 
 	if (!r || read(r->timer_fd, &expired, sizeof(expired)) != sizeof(expired))
@@ -214,9 +214,9 @@ void stopwatch_running_look(struct stopwatch *w)
 	forget_gone(r);
 }
 
-int stopwatch_running_next(struct stopwatch *w, struct stopwatch_record *rec, uint64_t *more)
+int bpf_latency_running_next(struct bpf_latency *w, struct bpf_latency_record *rec, uint64_t *more)
 {
-	struct stopwatch_running *r = w->running;
+	struct bpf_latency_running *r = w->running;
 
 	if (!r || !r->nr_pending)
 		return 0;

@@ -34,21 +34,21 @@ struct taken {
 	uint64_t ns;
 };
 
-struct tell {
+struct app_socket {
 	int listen_fd, epoll_fd;
 	int64_t gid;
 	struct peer peers[MAX_PEERS];
 	uint64_t next_id;
-	struct tell_message *queue; /* the oldest first */
+	struct app_socket_message *queue; /* the oldest first */
 	size_t nr;
 	struct taken crashes[MAX_CRASHES];
 	size_t nr_crashes; /* so far; the newest have overwritten the oldest */
 	uint64_t nr_dropped;
 };
 
-int tell_new(struct tell **out, struct err *err)
+int app_socket_new(struct app_socket **out, struct err *err)
 {
-	struct tell *t = calloc(1, sizeof(*t));
+	struct app_socket *t = calloc(1, sizeof(*t));
 
 	if (t)
 		t->queue = calloc(MAX_MESSAGES, sizeof(*t->queue));
@@ -62,14 +62,14 @@ int tell_new(struct tell **out, struct err *err)
 	if (t->epoll_fd < 0) {
 		int rc = err_sys(err, -errno, "can't wait for what programs tell");
 
-		tell_free(t);
+		app_socket_free(t);
 		return rc;
 	}
 	*out = t;
 	return 0;
 }
 
-int tell_listen(struct tell *t, int listen_fd, int64_t gid, struct err *err)
+int app_socket_listen(struct app_socket *t, int listen_fd, int64_t gid, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
@@ -87,7 +87,7 @@ static void drop_peer(struct peer *p)
 	*p = (struct peer){0};
 }
 
-void tell_free(struct tell *t)
+void app_socket_free(struct app_socket *t)
 {
 	if (!t)
 		return;
@@ -101,19 +101,19 @@ void tell_free(struct tell *t)
 	free(t);
 }
 
-int tell_fd(const struct tell *t)
+int app_socket_fd(const struct app_socket *t)
 {
 	return t->epoll_fd;
 }
 
-uint64_t tell_nr_dropped(const struct tell *t)
+uint64_t app_socket_nr_dropped(const struct app_socket *t)
 {
 	return t->nr_dropped;
 }
 
 /* ---- peers ---- */
 
-static struct peer *find(const struct tell *t, uint64_t id)
+static struct peer *find(const struct app_socket *t, uint64_t id)
 {
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (t->peers[i].id == id)
@@ -121,7 +121,7 @@ static struct peer *find(const struct tell *t, uint64_t id)
 	return NULL;
 }
 
-bool tell_alive(const struct tell *t, uint64_t id)
+bool app_socket_alive(const struct app_socket *t, uint64_t id)
 {
 	return id && find(t, id);
 }
@@ -139,13 +139,13 @@ static bool is_member(int fd, int64_t gid)
 	return false;
 }
 
-static bool is_heard(const struct tell *t, int fd, const struct ucred *cred)
+static bool is_heard(const struct app_socket *t, int fd, const struct ucred *cred)
 {
 	return !cred->uid || cred->uid == geteuid() ||
 	       (t->gid >= 0 && cred->gid == (gid_t)t->gid) || is_member(fd, t->gid);
 }
 
-static void take_in(struct tell *t, int fd)
+static void take_in(struct app_socket *t, int fd)
 {
 	struct peer *p = find(t, 0);
 	struct ucred cred;
@@ -168,7 +168,7 @@ static void take_in(struct tell *t, int fd)
 	t->next_id++;
 }
 
-static void accept_all(struct tell *t)
+static void accept_all(struct app_socket *t)
 {
 	int fd;
 
@@ -183,7 +183,7 @@ static bool is_thread_of(uint32_t pid, uint32_t tid)
 	return tid == pid || (tid && !syscall(SYS_tgkill, pid, tid, 0));
 }
 
-static bool parse(struct bytes b, struct tell_message *m)
+static bool parse(struct bytes b, struct app_socket_message *m)
 {
 	struct ringback_message raw;
 	uint64_t now = clock_ns();
@@ -203,7 +203,7 @@ static bool parse(struct bytes b, struct tell_message *m)
 }
 
 /* Who sent it: a child that has the connection from its parent is not the parent. */
-static void set_sender(const struct peer *p, struct msghdr *msg, struct tell_message *m)
+static void set_sender(const struct peer *p, struct msghdr *msg, struct app_socket_message *m)
 {
 	struct ucred cred;
 
@@ -221,10 +221,10 @@ static void set_sender(const struct peer *p, struct msghdr *msg, struct tell_mes
 }
 
 /* The same was said and not taken yet: it is counted there. */
-static bool is_repeated(struct tell *t, const struct tell_message *m)
+static bool is_repeated(struct app_socket *t, const struct app_socket_message *m)
 {
 	for (size_t i = t->nr; i-- > 0;) {
-		struct tell_message *q = &t->queue[i];
+		struct app_socket_message *q = &t->queue[i];
 
 		if (q->kind == m->kind && q->pid == m->pid && q->tid == m->tid && !q->nr_more &&
 		    !m->nr_more && !strcmp(q->text, m->text)) {
@@ -236,7 +236,7 @@ static bool is_repeated(struct tell *t, const struct tell_message *m)
 }
 
 /* 1: one was put into the queue or dropped; 0: none there; -1: the peer is gone. */
-static int receive(struct tell *t, const struct peer *p)
+static int receive(struct app_socket *t, const struct peer *p)
 {
 	uint8_t bytes[TELL_MAX_BYTES];
 	union {
@@ -248,7 +248,7 @@ static int receive(struct tell *t, const struct peer *p)
 			     .msg_iovlen = 1,
 			     .msg_control = control.room,
 			     .msg_controllen = sizeof(control.room)};
-	struct tell_message *m;
+	struct app_socket_message *m;
 	ssize_t n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -268,7 +268,7 @@ static int receive(struct tell *t, const struct peer *p)
 	return 1;
 }
 
-static void receive_some(struct tell *t, struct peer *p)
+static void receive_some(struct app_socket *t, struct peer *p)
 {
 	int rc = 1;
 
@@ -278,7 +278,7 @@ static void receive_some(struct tell *t, struct peer *p)
 		drop_peer(p);
 }
 
-void tell_pump(struct tell *t)
+void app_socket_pump(struct app_socket *t)
 {
 	struct epoll_event ev[16];
 	int n = epoll_wait(t->epoll_fd, ev, 16, 0);
@@ -293,12 +293,12 @@ void tell_pump(struct tell *t)
 	}
 }
 
-bool tell_take(struct tell *t, uint32_t kind,
-	       bool (*wants)(void *ctx, const struct tell_message *m), void *ctx,
-	       struct tell_message *out)
+bool app_socket_take(struct app_socket *t, uint32_t kind,
+		     bool (*wants)(void *ctx, const struct app_socket_message *m), void *ctx,
+		     struct app_socket_message *out)
 {
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct tell_message *m = &t->queue[i];
+		const struct app_socket_message *m = &t->queue[i];
 
 		if (m->kind != kind || (wants && !wants(ctx, m)))
 			continue;
@@ -312,7 +312,7 @@ bool tell_take(struct tell *t, uint32_t kind,
 	return false;
 }
 
-size_t tell_nr_taken(const struct tell *t, uint32_t pid, uint64_t since_ns)
+size_t app_socket_nr_taken(const struct app_socket *t, uint32_t pid, uint64_t since_ns)
 {
 	size_t nr = 0;
 
@@ -321,13 +321,13 @@ size_t tell_nr_taken(const struct tell *t, uint32_t pid, uint64_t since_ns)
 	return nr;
 }
 
-void tell_refuse(struct tell *t)
+void app_socket_refuse(struct app_socket *t)
 {
 	struct crash_reply r = {.version = RINGBACK_VERSION_1, .kind = RINGBACK_CRASH};
 	size_t left = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct tell_message *m = &t->queue[i];
+		const struct app_socket_message *m = &t->queue[i];
 
 		if (m->kind != RINGBACK_CRASH && m->kind != RINGBACK_CRASH_FRAMES) {
 			if (left != i)
@@ -337,12 +337,12 @@ void tell_refuse(struct tell *t)
 		}
 		r.tid = m->said_tid;
 		if (m->kind == RINGBACK_CRASH)
-			tell_reply(t, m->peer, &r, sizeof(r), -1);
+			app_socket_reply(t, m->peer, &r, sizeof(r), -1);
 	}
 	t->nr = left;
 }
 
-int tell_reply(struct tell *t, uint64_t id, const void *bytes, size_t n, int fd)
+int app_socket_reply(struct app_socket *t, uint64_t id, const void *bytes, size_t n, int fd)
 {
 	union {
 		char room[CMSG_SPACE(sizeof(int))];

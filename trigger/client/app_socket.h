@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 struct err;
-struct tell;
+struct app_socket;
 
 #define TELL_MAX_BYTES 4096 /* of one message */
 
-struct tell_message {
-	uint64_t peer;		/* of the connection, for tell_reply(); never used twice */
+struct app_socket_message {
+	uint64_t peer;		/* of the connection, for app_socket_reply(); never used twice */
 	uint32_t pid, uid, tid; /* tid: as it says, but one of pid's, else pid */
 	uint32_t said_tid;	/* as it says, in a pid namespace of its own maybe */
 	uint64_t ns;		/* when it was sent, as it says; not in the future */
@@ -30,32 +30,32 @@ struct tell_message {
 	uint8_t more[TELL_MAX_BYTES];
 };
 
-int tell_new(struct tell **out, struct err *err);
+int app_socket_new(struct app_socket **out, struct err *err);
 /* Takes over `listen_fd`, a listening SOCK_SEQPACKET socket that does not block. `gid`: of the
  * group that is heard; -1: none. Once; rules may be opened before. */
-int tell_listen(struct tell *t, int listen_fd, int64_t gid, struct err *err);
-void tell_free(struct tell *t); /* NULL allowed */
+int app_socket_listen(struct app_socket *t, int listen_fd, int64_t gid, struct err *err);
+void app_socket_free(struct app_socket *t); /* NULL allowed */
 
 /* Readable when there may be messages; an epoll descriptor. */
-int tell_fd(const struct tell *t);
+int app_socket_fd(const struct app_socket *t);
 
 /* Takes in what is there. The engine does it before it asks the sources. */
-void tell_pump(struct tell *t);
+void app_socket_pump(struct app_socket *t);
 /* The oldest message of that kind that `wants` (NULL: any). False: none. */
-bool tell_take(struct tell *t, uint32_t kind,
-	       bool (*wants)(void *ctx, const struct tell_message *m), void *ctx,
-	       struct tell_message *out);
+bool app_socket_take(struct app_socket *t, uint32_t kind,
+		     bool (*wants)(void *ctx, const struct app_socket_message *m), void *ctx,
+		     struct app_socket_message *out);
 
 /* How many messages of kind RINGBACK_CRASH of that process were taken since then. */
-size_t tell_nr_taken(const struct tell *t, uint32_t pid, uint64_t since_ns);
+size_t app_socket_nr_taken(const struct app_socket *t, uint32_t pid, uint64_t since_ns);
 /* Tells those whose crash nobody took that nobody will. */
-void tell_refuse(struct tell *t);
+void app_socket_refuse(struct app_socket *t);
 
 /* Sends `n` bytes and, when not -1, a copy of descriptor `fd`. 0 or -errno: it is gone or does not
  * read. */
-int tell_reply(struct tell *t, uint64_t peer, const void *bytes, size_t n, int fd);
+int app_socket_reply(struct app_socket *t, uint64_t peer, const void *bytes, size_t n, int fd);
 /* Whether it is still connected. */
-bool tell_alive(const struct tell *t, uint64_t peer);
+bool app_socket_alive(const struct app_socket *t, uint64_t peer);
 
 /* Messages dropped because nobody took them in time, or malformed. */
-uint64_t tell_nr_dropped(const struct tell *t);
+uint64_t app_socket_nr_dropped(const struct app_socket *t);

@@ -34,7 +34,7 @@ struct pending {
 };
 
 struct told {
-	struct tell *tell;
+	struct app_socket *tell;
 	pid_t pid;
 	const char *comm;
 	uint64_t answer_to; /* a peer; 0: nobody */
@@ -46,7 +46,7 @@ struct told {
 	_Alignas(8) uint8_t sample[CRASH_SAMPLE_MAX];
 };
 
-int told_new(struct tell *tell, pid_t pid, const char *comm, struct told **out)
+int told_new(struct app_socket *tell, pid_t pid, const char *comm, struct told **out)
 {
 	struct told *t = calloc(1, sizeof(*t));
 
@@ -82,14 +82,14 @@ bool told_is_same(const struct told *t, pid_t pid)
 {
 	uint64_t now = clock_ns();
 
-	return tell_nr_taken(t->tell, (uint32_t)pid, now > SAME_NS ? now - SAME_NS : 0);
+	return app_socket_nr_taken(t->tell, (uint32_t)pid, now > SAME_NS ? now - SAME_NS : 0);
 }
 
 static void reply(struct told *t, uint64_t peer, uint32_t tid)
 {
 	struct crash_reply r = {RINGBACK_VERSION_1, RINGBACK_CRASH, tid, 1};
 
-	tell_reply(t->tell, peer, &r, sizeof(r), -1);
+	app_socket_reply(t->tell, peer, &r, sizeof(r), -1);
 }
 
 void told_answer(struct told *t)
@@ -101,7 +101,7 @@ void told_answer(struct told *t)
 
 /* ---- frames ---- */
 
-static struct pending *pending_of(struct told *t, const struct tell_message *m)
+static struct pending *pending_of(struct told *t, const struct app_socket_message *m)
 {
 	for (size_t i = 0; i < MAX_PENDING; i++)
 		if (t->pending[i].evidence && t->pending[i].pid == m->pid &&
@@ -110,7 +110,7 @@ static struct pending *pending_of(struct told *t, const struct tell_message *m)
 	return NULL;
 }
 
-static bool wants_frames(void *ctx, const struct tell_message *m)
+static bool wants_frames(void *ctx, const struct app_socket_message *m)
 {
 	return pending_of(ctx, m);
 }
@@ -151,10 +151,10 @@ static void say_frames(struct evidence *e, const struct crash_frames *f)
 
 static void take_frames(struct told *t)
 {
-	struct tell_message m;
+	struct app_socket_message m;
 	struct crash_frames f;
 
-	while (tell_take(t->tell, RINGBACK_CRASH_FRAMES, wants_frames, t, &m)) {
+	while (app_socket_take(t->tell, RINGBACK_CRASH_FRAMES, wants_frames, t, &m)) {
 		struct pending *p = pending_of(t, &m);
 
 		if (m.nr_more >= sizeof(f)) {
@@ -169,8 +169,8 @@ static void take_frames(struct told *t)
 
 /* What the message has of it, and the more that its memory has, when that begins as the message
  * does: then it is this process' and not that of another which got its pid. */
-static void read_stack(struct told *t, const struct tell_message *m, const struct crash_tell *c,
-		       uint64_t sp)
+static void read_stack(struct told *t, const struct app_socket_message *m,
+		       const struct crash_tell *c, uint64_t sp)
 {
 	const uint8_t *said = m->more + sizeof(*c);
 	size_t nr_said = m->nr_more - sizeof(*c), skip = c->nr_skipped;
@@ -192,7 +192,7 @@ static void read_stack(struct told *t, const struct tell_message *m, const struc
 	t->nr_stack = n ? skip + (size_t)n : 0;
 }
 
-static void expect_frames(struct told *t, const struct tell_message *m, struct evidence *e)
+static void expect_frames(struct told *t, const struct app_socket_message *m, struct evidence *e)
 {
 	struct pending *p = &t->pending[t->turn++ % MAX_PENDING];
 
@@ -201,8 +201,8 @@ static void expect_frames(struct told *t, const struct tell_message *m, struct e
 	*p = (struct pending){m->pid, m->said_tid, evidence_get(e)};
 }
 
-static void add_evidence(struct told *t, const struct tell_message *m, const struct crash_tell *c,
-			 struct sighting *what)
+static void add_evidence(struct told *t, const struct app_socket_message *m,
+			 const struct crash_tell *c, struct sighting *what)
 {
 	struct crash_thread th = {m->pid, m->tid, c->cpu, m->ns, c->regs, t->stack, t->nr_stack};
 	struct evidence *e;
@@ -222,7 +222,7 @@ static void add_evidence(struct told *t, const struct tell_message *m, const str
 
 /* ---- a crash ---- */
 
-static bool wants_crash(void *ctx, const struct tell_message *m)
+static bool wants_crash(void *ctx, const struct app_socket_message *m)
 {
 	const struct told *t = ctx;
 	char comm[16];
@@ -239,7 +239,7 @@ static bool has_address(const struct crash_tell *c)
 			       c->sig == SIGILL || c->sig == SIGTRAP);
 }
 
-static void fill(struct told *t, const struct tell_message *m, const struct crash_tell *c,
+static void fill(struct told *t, const struct app_socket_message *m, const struct crash_tell *c,
 		 struct sighting *what)
 {
 	struct bytes regs = {(const uint8_t *)c->regs, sizeof(c->regs)};
@@ -271,17 +271,17 @@ static void fill(struct told *t, const struct tell_message *m, const struct cras
 
 bool told_next(struct told *t, struct sighting *what)
 {
-	struct tell_message m;
+	struct app_socket_message m;
 	struct crash_tell c;
 
 	take_frames(t);
 	for (;;) {
 		uint64_t now = clock_ns();
 
-		if (!tell_take(t->tell, RINGBACK_CRASH, wants_crash, t, &m))
+		if (!app_socket_take(t->tell, RINGBACK_CRASH, wants_crash, t, &m))
 			return false;
 		/* One that it told of before, as one who aborts in the handler of its fault. */
-		if (tell_nr_taken(t->tell, m.pid, now > SAME_NS ? now - SAME_NS : 0) > 1 ||
+		if (app_socket_nr_taken(t->tell, m.pid, now > SAME_NS ? now - SAME_NS : 0) > 1 ||
 		    m.nr_more < sizeof(c)) {
 			reply(t, m.peer, m.said_tid);
 			continue;

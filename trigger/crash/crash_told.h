@@ -10,12 +10,12 @@
 #include <sys/types.h>
 
 struct sighting;
-struct tell;
+struct app_socket;
 struct told;
 
 /* For crashes of that process (0: any) or of threads with such names ("": any). `comm` is borrowed.
  * 0 or -ENOMEM. */
-int told_new(struct tell *tell, pid_t pid, const char *comm, struct told **out);
+int told_new(struct app_socket *tell, pid_t pid, const char *comm, struct told **out);
 void told_free(struct told *t); /* NULL allowed */
 
 /* True: one was told, *what filled in. Frames of those before go into their evidence. */

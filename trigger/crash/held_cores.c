@@ -27,18 +27,18 @@ struct crash {
 /* How often what is told of an unknown process waits for its rule to have been asked. */
 #define EARLY_PASSES 8
 
-struct parked {
+struct held_cores {
 	int fd;
 	bool gone;
 	unsigned nr_early;
 	uint32_t unknown_pid; /* no rule wants it */
 	struct crash crashes[MAX_CRASHES];
-	_Alignas(8) uint8_t message[sizeof(struct parked_message) + CRASH_SAMPLE_MAX];
+	_Alignas(8) uint8_t message[sizeof(struct held_cores_message) + CRASH_SAMPLE_MAX];
 };
 
-int parked_new(int fd, struct parked **out)
+int held_cores_new(int fd, struct held_cores **out)
 {
-	struct parked *p = calloc(1, sizeof(*p));
+	struct held_cores *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
@@ -54,7 +54,7 @@ static void forget(struct crash *c)
 	*c = (struct crash){0};
 }
 
-void parked_free(struct parked *p)
+void held_cores_free(struct held_cores *p)
 {
 	if (!p)
 		return;
@@ -65,12 +65,12 @@ void parked_free(struct parked *p)
 	free(p);
 }
 
-int parked_fd(const struct parked *p)
+int held_cores_fd(const struct held_cores *p)
 {
 	return p->fd;
 }
 
-void parked_expect(struct parked *p, pid_t pid, struct evidence *e)
+void held_cores_expect(struct held_cores *p, pid_t pid, struct evidence *e)
 {
 	uint64_t now = clock_ns();
 	struct crash *c = NULL;
@@ -92,7 +92,7 @@ void parked_expect(struct parked *p, pid_t pid, struct evidence *e)
 	evidence_expect(e);
 }
 
-static void take(struct parked *p, const struct parked_message *m, struct bytes rest)
+static void take(struct held_cores *p, const struct held_cores_message *m, struct bytes rest)
 {
 	for (size_t i = 0; i < MAX_CRASHES; i++) {
 		struct crash *c = &p->crashes[i];
@@ -109,7 +109,7 @@ static void take(struct parked *p, const struct parked_message *m, struct bytes 
 	}
 }
 
-static bool is_expected(const struct parked *p, uint32_t pid)
+static bool is_expected(const struct held_cores *p, uint32_t pid)
 {
 	for (size_t i = 0; i < MAX_CRASHES; i++)
 		if (p->crashes[i].pid && p->crashes[i].pid == (pid_t)pid)
@@ -118,9 +118,9 @@ static bool is_expected(const struct parked *p, uint32_t pid)
 }
 
 /* Its signal came before, but may not have been looked at: then it is by the next pass. */
-static bool is_early(struct parked *p)
+static bool is_early(struct held_cores *p)
 {
-	struct parked_message m;
+	struct held_cores_message m;
 
 	if (recv(p->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) != sizeof(m) ||
 	    m.pid == p->unknown_pid || is_expected(p, m.pid)) {
@@ -134,9 +134,9 @@ static bool is_early(struct parked *p)
 	return false;
 }
 
-bool parked_pump(struct parked *p)
+bool held_cores_pump(struct held_cores *p)
 {
-	struct parked_message m;
+	struct held_cores_message m;
 	ssize_t n = -1;
 
 	for (int i = 0; !p->gone && i < MAX_PASS; i++) {

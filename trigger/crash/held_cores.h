@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 struct evidence;
-struct parked;
+struct held_cores;
 
 /* A message of a worker: this, and what belongs to it. SOCK_SEQPACKET keeps them apart. */
-struct parked_message {
+struct held_cores_message {
 	uint32_t kind; /* PARKED_* */
 	uint32_t pid;  /* in the initial namespace */
 	uint32_t cpu;  /* of PARKED_THREAD */
@@ -25,14 +25,14 @@ struct parked_message {
 #define PARKED_END    3u /* there is no more */
 
 /* Takes over `fd`, which does not block. 0 or -ENOMEM. */
-int parked_new(int fd, struct parked **out);
-void parked_free(struct parked *p); /* NULL allowed */
+int held_cores_new(int fd, struct held_cores **out);
+void held_cores_free(struct held_cores *p); /* NULL allowed */
 /* Readable when workers have told something. */
-int parked_fd(const struct parked *p);
+int held_cores_fd(const struct held_cores *p);
 
 /* Of this process a core is coming: its threads are to go into this evidence, which is expected
  * from now on. Where that can't be, nothing happens. */
-void parked_expect(struct parked *p, pid_t pid, struct evidence *e);
+void held_cores_expect(struct held_cores *p, pid_t pid, struct evidence *e);
 /* Takes in what was told; of a process that is not expected only when it was asked for a while: its
  * signal may not have been looked at. False: those who hold the cores are gone. */
-bool parked_pump(struct parked *p);
+bool held_cores_pump(struct held_cores *p);

@@ -14,14 +14,14 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
-static uint32_t window(const struct slot *s)
+static uint32_t window(const struct armed_rule *s)
 {
 	return s->rule->max_hits > 0 ? (uint32_t)s->rule->max_hits : 1;
 }
 
-int slot_new_plain(const char *text, struct slot **out, struct err *err)
+int armed_rule_new_plain(const char *text, struct armed_rule **out, struct err *err)
 {
-	struct slot *s = calloc(1, sizeof(*s));
+	struct armed_rule *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -33,7 +33,7 @@ int slot_new_plain(const char *text, struct slot **out, struct err *err)
 			err_set(err, -ENOMEM, "out of memory for a trigger");
 	}
 	if (rc)
-		slot_free(s);
+		armed_rule_free(s);
 	else
 		*out = s;
 	return rc;
@@ -54,7 +54,7 @@ static int no_such_source(const char *name, struct err *err)
 	return -EINVAL;
 }
 
-static int limit(struct slot *s, struct err *err)
+static int limit(struct armed_rule *s, struct err *err)
 {
 	if (s->rule->max_hits >= 0)
 		return 0;
@@ -65,10 +65,10 @@ static int limit(struct slot *s, struct err *err)
 		       : 0;
 }
 
-int slot_parse(const char *text, struct slot **out, struct err *err)
+int armed_rule_parse(const char *text, struct armed_rule **out, struct err *err)
 {
-	struct slot *s;
-	int rc = slot_new_plain(text, &s, err);
+	struct armed_rule *s;
+	int rc = armed_rule_new_plain(text, &s, err);
 
 	if (rc)
 		return rc;
@@ -83,16 +83,16 @@ int slot_parse(const char *text, struct slot **out, struct err *err)
 		rc = rule_err(text, s->rule->pid_from_at, err,
 			      "%s takes no pid-from=", s->rule->source);
 	if (rc)
-		slot_free(s);
+		armed_rule_free(s);
 	else
 		*out = s;
 	return rc;
 }
 
 /* The file that PATH:SYMBOL and the like begin with: a path may have ':' in it. */
-static struct slot_file file_of(const struct slot *s)
+static struct armed_rule_file file_of(const struct armed_rule *s)
 {
-	struct slot_file file = {0};
+	struct armed_rule_file file = {0};
 	const char *arg = s->rule->arg;
 	struct stat st;
 
@@ -102,15 +102,15 @@ static struct slot_file file_of(const struct slot *s)
 		char *path = strndup(arg, (size_t)(end - arg));
 
 		if (path && !stat(path, &st) && S_ISREG(st.st_mode))
-			file = (struct slot_file){st.st_dev, st.st_ino, st.st_mtim};
+			file = (struct armed_rule_file){st.st_dev, st.st_ino, st.st_mtim};
 		free(path);
 	}
 	return file;
 }
 
-bool slot_is_stale(const struct slot *s)
+bool armed_rule_is_stale(const struct armed_rule *s)
 {
-	struct slot_file now;
+	struct armed_rule_file now;
 
 	if (!s->source || !s->file.ino)
 		return false;
@@ -120,9 +120,9 @@ bool slot_is_stale(const struct slot *s)
 	       now.mtime.tv_nsec != s->file.mtime.tv_nsec;
 }
 
-int slot_open(struct slot *s, const struct source_env *env, struct err *err)
+int armed_rule_open(struct armed_rule *s, const struct source_env *env, struct err *err)
 {
-	struct slot_file file = file_of(s); /* before: what comes after shows as another */
+	struct armed_rule_file file = file_of(s); /* before: what comes after shows as another */
 	int rc = s->ops->open(s->rule, env, &s->source, err);
 
 	if (rc)
@@ -132,22 +132,23 @@ int slot_open(struct slot *s, const struct source_env *env, struct err *err)
 	return 0;
 }
 
-int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err)
+int armed_rule_new(const char *text, const struct source_env *env, struct armed_rule **out,
+		   struct err *err)
 {
-	struct slot *s;
-	int rc = slot_parse(text, &s, err);
+	struct armed_rule *s;
+	int rc = armed_rule_parse(text, &s, err);
 
 	if (rc)
 		return rc;
-	rc = slot_open(s, env, err);
+	rc = armed_rule_open(s, env, err);
 	if (rc)
-		slot_free(s);
+		armed_rule_free(s);
 	else
 		*out = s;
 	return rc;
 }
 
-void slot_disarm(struct slot *s)
+void armed_rule_disarm(struct armed_rule *s)
 {
 	if (s->ops)
 		s->ops->close(s->source);
@@ -164,7 +165,7 @@ static const char *without_place(const char *what)
 	return rest ? rest + 2 : what;
 }
 
-void slot_say(struct slot *s, const char *how, const struct err *why)
+void armed_rule_say(struct armed_rule *s, const char *how, const struct err *why)
 {
 	const char *text = why ? without_place(why->what) : "";
 	size_t n = strlen(how);
@@ -174,24 +175,24 @@ void slot_say(struct slot *s, const char *how, const struct err *why)
 		str_safe(s->why + n, sizeof(s->why) - n, text, strlen(text));
 }
 
-void slot_off(struct slot *s, int rc, const struct err *why)
+void armed_rule_off(struct armed_rule *s, int rc, const struct err *why)
 {
-	slot_disarm(s);
+	armed_rule_disarm(s);
 	s->is_over = rc == -ESRCH;
-	slot_say(s, "", why);
+	armed_rule_say(s, "", why);
 }
 
-void slot_free(struct slot *s)
+void armed_rule_free(struct armed_rule *s)
 {
 	if (!s)
 		return;
-	slot_disarm(s);
+	armed_rule_disarm(s);
 	rule_free(s->rule);
 	quota_fini(&s->dumps);
 	free(s);
 }
 
-int slot_watch(struct slot *s, int epoll_fd, struct err *err)
+int armed_rule_watch(struct armed_rule *s, int epoll_fd, struct err *err)
 {
 	uint32_t events = EPOLLIN;
 	int fd = s->source ? s->ops->fd(s->source, &events) : -1;
@@ -202,7 +203,7 @@ int slot_watch(struct slot *s, int epoll_fd, struct err *err)
 	return 0;
 }
 
-void slot_unwatch(const struct slot *s, int epoll_fd)
+void armed_rule_unwatch(const struct armed_rule *s, int epoll_fd)
 {
 	uint32_t events = 0;
 
@@ -210,25 +211,25 @@ void slot_unwatch(const struct slot *s, int epoll_fd)
 		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->ops->fd(s->source, &events), NULL);
 }
 
-void slot_add_signals(const struct slot *s, sigset_t *set)
+void armed_rule_add_signals(const struct armed_rule *s, sigset_t *set)
 {
 	if (s->source && s->ops->signals)
 		s->ops->signals(s->source, set);
 }
 
-static bool overlap(const struct slot *a, const struct slot *b)
+static bool overlap(const struct armed_rule *a, const struct armed_rule *b)
 {
 	sigset_t of_a, of_b, both;
 
 	sigemptyset(&of_a);
 	sigemptyset(&of_b);
-	slot_add_signals(a, &of_a);
-	slot_add_signals(b, &of_b);
+	armed_rule_add_signals(a, &of_a);
+	armed_rule_add_signals(b, &of_b);
 	sigandset(&both, &of_a, &of_b);
 	return !sigisemptyset(&both);
 }
 
-int slot_clash(const struct slot *s, const struct slot *other, struct err *err)
+int armed_rule_clash(const struct armed_rule *s, const struct armed_rule *other, struct err *err)
 {
 	if (!strcmp(s->rule->name, other->rule->name)) {
 		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
@@ -251,7 +252,7 @@ int slot_clash(const struct slot *s, const struct slot *other, struct err *err)
 	return 0;
 }
 
-bool slot_is_storm(struct slot *s, const struct sighting *what, uint64_t now)
+bool armed_rule_is_storm(struct armed_rule *s, const struct sighting *what, uint64_t now)
 {
 	struct pace *p = &s->pace;
 
@@ -262,12 +263,12 @@ bool slot_is_storm(struct slot *s, const struct sighting *what, uint64_t now)
 	return ++p->nr > PACE_MAX;
 }
 
-void slot_dumped(struct slot *s, uint64_t ns)
+void armed_rule_dumped(struct armed_rule *s, uint64_t ns)
 {
 	quota_note(&s->dumps, ns);
 }
 
-void slot_inherit(struct slot *s, const struct slot *old)
+void armed_rule_inherit(struct armed_rule *s, const struct armed_rule *old)
 {
 	const struct quota *q = &old->dumps;
 	uint64_t n = q->nr < q->max ? q->nr : q->max;
@@ -283,7 +284,8 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-uint64_t slot_blocked_until(const struct slot *s, uint64_t last_dump_ns, int64_t cooldown_ns)
+uint64_t armed_rule_blocked_until(const struct armed_rule *s, uint64_t last_dump_ns,
+				  int64_t cooldown_ns)
 {
 	uint64_t until = 0;
 

@@ -35,20 +35,20 @@ struct pace {
 #define SLOT_MAX_DUMPS_NS 86400000000000ll
 
 /* A file, as far as it can be told from another; all zero: none. */
-struct slot_file {
+struct armed_rule_file {
 	dev_t dev;
 	ino_t ino;
 	struct timespec mtime;
 };
 
-struct slot {
+struct armed_rule {
 	struct rule *rule;
 	const struct source_ops *ops;
-	struct source *source; /* NULL: has none (built-in), or is off */
-	char why[160];	       /* it is off, or watches another file than the rule says */
-	bool is_over;	       /* what it was about has ended while it was on */
-	struct slot_file file; /* of sources that are `in_file`, when it was opened */
-	bool always;	       /* never held */
+	struct source *source;	     /* NULL: has none (built-in), or is off */
+	char why[160];		     /* it is off, or watches another file than the rule says */
+	bool is_over;		     /* what it was about has ended while it was on */
+	struct armed_rule_file file; /* of sources that are `in_file`, when it was opened */
+	bool always;		     /* never held */
 	uint64_t nr_hits, nr_held;
 	struct pace pace;
 	bool released;	    /* its hits stop no traces for now: none would get a dump */
@@ -56,45 +56,47 @@ struct slot {
 };
 
 /* A rule that only the recorder itself can hit ("manual", "exit"). */
-int slot_new_plain(const char *text, struct slot **out, struct err *err);
+int armed_rule_new_plain(const char *text, struct armed_rule **out, struct err *err);
 /* Parses `text`. -EINVAL, -ENOENT for a source that this build does not have. */
-int slot_parse(const char *text, struct slot **out, struct err *err);
+int armed_rule_parse(const char *text, struct armed_rule **out, struct err *err);
 /* Opens its source. -ESRCH: what it is about is not there (any more). */
-int slot_open(struct slot *s, const struct source_env *env, struct err *err);
+int armed_rule_open(struct armed_rule *s, const struct source_env *env, struct err *err);
 /* Both. */
-int slot_new(const char *text, const struct source_env *env, struct slot **out, struct err *err);
+int armed_rule_new(const char *text, const struct source_env *env, struct armed_rule **out,
+		   struct err *err);
 /* Another file is at its path than when it was opened. */
-bool slot_is_stale(const struct slot *s);
+bool armed_rule_is_stale(const struct armed_rule *s);
 /* NULL allowed. */
-void slot_free(struct slot *s);
+void armed_rule_free(struct armed_rule *s);
 /* Closes the source; the rule stays, for its counters. */
-void slot_disarm(struct slot *s);
+void armed_rule_disarm(struct armed_rule *s);
 /* That, if it has one, and notes why: an error `rc` of its source, 0 when it was not on. */
-void slot_off(struct slot *s, int rc, const struct err *why);
+void armed_rule_off(struct armed_rule *s, int rc, const struct err *why);
 /* Notes why, and that is all; `how`: what is said before it. */
-void slot_say(struct slot *s, const char *how, const struct err *why);
+void armed_rule_say(struct armed_rule *s, const char *how, const struct err *why);
 
 /* Adds the descriptor of its source, when it has one, to the set, with the slot as data, and takes
  * it out. */
-int slot_watch(struct slot *s, int epoll_fd, struct err *err);
+int armed_rule_watch(struct armed_rule *s, int epoll_fd, struct err *err);
 /* Before its source is closed: a descriptor that somebody has a copy of stays in the epoll set. */
-void slot_unwatch(const struct slot *s, int epoll_fd);
+void armed_rule_unwatch(const struct armed_rule *s, int epoll_fd);
 
 /* The signals that its source waits on. */
-void slot_add_signals(const struct slot *s, sigset_t *set);
+void armed_rule_add_signals(const struct armed_rule *s, sigset_t *set);
 /* -EEXIST when two rules can't be in one engine: they have one name or wait on one signal. */
-int slot_clash(const struct slot *s, const struct slot *other, struct err *err);
+int armed_rule_clash(const struct armed_rule *s, const struct armed_rule *other, struct err *err);
 
 /* One more hit; true: they come as a storm. */
-bool slot_is_storm(struct slot *s, const struct sighting *what, uint64_t now_ns);
+bool armed_rule_is_storm(struct armed_rule *s, const struct sighting *what, uint64_t now_ns);
 
 /* Notes that a dump made for this rule was committed. */
-void slot_dumped(struct slot *s, uint64_t ns);
+void armed_rule_dumped(struct armed_rule *s, uint64_t ns);
 /* What `old`, a rule of the same name before a reload, has counted. */
-void slot_inherit(struct slot *s, const struct slot *old);
+void armed_rule_inherit(struct armed_rule *s, const struct armed_rule *old);
 
 /*
  * Until when the rule is held; 0 or a time gone by: not at all. `last_dump_ns` and `cooldown_ns`
  * are the recorder's own, which hold for rules without ;cooldown=; 0: there was no dump.
  */
-uint64_t slot_blocked_until(const struct slot *s, uint64_t last_dump_ns, int64_t cooldown_ns);
+uint64_t armed_rule_blocked_until(const struct armed_rule *s, uint64_t last_dump_ns,
+				  int64_t cooldown_ns);

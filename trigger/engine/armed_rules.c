@@ -15,19 +15,19 @@ static void name_rule(const char *text, struct err *err)
 		err_prefix(err, "rule %s", text);
 }
 
-static int clash(const struct slots *list, const struct slot *s, struct err *err)
+static int clash(const struct armed_rules *list, const struct armed_rule *s, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < list->nr; i++)
-		rc = slot_clash(s, list->v[i], err);
+		rc = armed_rule_clash(s, list->v[i], err);
 	return rc;
 }
 
 /* Room for one more. */
-static int grow(struct slots *list, struct err *err)
+static int grow(struct armed_rules *list, struct err *err)
 {
-	struct slot **v = realloc(list->v, (list->nr + 1) * sizeof(*v));
+	struct armed_rule **v = realloc(list->v, (list->nr + 1) * sizeof(*v));
 
 	if (!v)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
@@ -35,7 +35,8 @@ static int grow(struct slots *list, struct err *err)
 	return 0;
 }
 
-static int append(struct slots *list, struct slot *s, const struct slots_env *with, struct err *err)
+static int append(struct armed_rules *list, struct armed_rule *s,
+		  const struct armed_rules_env *with, struct err *err)
 {
 	int rc = clash(&with->others, s, err);
 
@@ -49,20 +50,20 @@ static int append(struct slots *list, struct slot *s, const struct slots_env *wi
 }
 
 /* `lenient`: also a rule that is about what has ended. */
-static int add(struct slots *list, const char *text, const struct slots_env *with, bool lenient,
-	       struct err *err)
+static int add(struct armed_rules *list, const char *text, const struct armed_rules_env *with,
+	       bool lenient, struct err *err)
 {
 	struct err why = ERR_INIT;
-	struct slot *s;
-	int rc = slot_parse(text, &s, err);
+	struct armed_rule *s;
+	int rc = armed_rule_parse(text, &s, err);
 
 	if (rc) {
 		name_rule(text, err);
 		return rc;
 	}
-	rc = slot_open(s, with->env, &why);
+	rc = armed_rule_open(s, with->env, &why);
 	if ((rc == -ESRCH || rc == -EOPNOTSUPP) && lenient) {
-		slot_off(s, 0, &why);
+		armed_rule_off(s, 0, &why);
 		rc = 0;
 	} else if (rc) {
 		name_rule(text, &why);
@@ -72,23 +73,24 @@ static int add(struct slots *list, const char *text, const struct slots_env *wit
 	if (!rc)
 		rc = append(list, s, with, err);
 	if (rc) {
-		slot_free(s);
+		armed_rule_free(s);
 		return rc;
 	}
-	rc = slot_watch(s, with->epoll_fd, err);
+	rc = armed_rule_watch(s, with->epoll_fd, err);
 	if (rc) {
 		list->nr--;
-		slot_free(s);
+		armed_rule_free(s);
 	}
 	return rc;
 }
 
-int slots_add(struct slots *list, const char *text, const struct slots_env *with, struct err *err)
+int armed_rules_add(struct armed_rules *list, const char *text, const struct armed_rules_env *with,
+		    struct err *err)
 {
 	return add(list, text, with, false, err);
 }
 
-bool slots_have(const struct slots *list, const struct slot *s)
+bool armed_rules_have(const struct armed_rules *list, const struct armed_rule *s)
 {
 	for (size_t i = 0; i < list->nr; i++)
 		if (list->v[i] == s)
@@ -96,19 +98,19 @@ bool slots_have(const struct slots *list, const struct slot *s)
 	return false;
 }
 
-void slots_free(struct slots *list, const struct slots *but, int epoll_fd)
+void armed_rules_free(struct armed_rules *list, const struct armed_rules *but, int epoll_fd)
 {
 	for (size_t i = 0; i < list->nr; i++) {
-		if (but && slots_have(but, list->v[i]))
+		if (but && armed_rules_have(but, list->v[i]))
 			continue;
-		slot_unwatch(list->v[i], epoll_fd);
-		slot_free(list->v[i]);
+		armed_rule_unwatch(list->v[i], epoll_fd);
+		armed_rule_free(list->v[i]);
 	}
 	free(list->v);
-	*list = (struct slots){0};
+	*list = (struct armed_rules){0};
 }
 
-static struct slot *find(const struct slots *list, const char *text)
+static struct armed_rule *find(const struct armed_rules *list, const char *text)
 {
 	for (size_t i = 0; i < list->nr; i++)
 		if (!strcmp(list->v[i]->rule->text, text))
@@ -117,51 +119,52 @@ static struct slot *find(const struct slots *list, const char *text)
 }
 
 /* What hindered it may be over; if not it stays off, for the reason that there is now. */
-static void try_again(struct slot *s, const struct slots_env *with)
+static void try_again(struct armed_rule *s, const struct armed_rules_env *with)
 {
 	struct err why = ERR_INIT;
 	int rc;
 
 	if (!s->ops || s->source || s->is_over)
 		return;
-	rc = slot_open(s, with->env, &why);
+	rc = armed_rule_open(s, with->env, &why);
 	if (!rc) {
-		rc = slot_watch(s, with->epoll_fd, &why);
+		rc = armed_rule_watch(s, with->epoll_fd, &why);
 		if (rc)
-			slot_disarm(s);
+			armed_rule_disarm(s);
 	}
 	if (rc)
-		slot_off(s, 0, &why);
+		armed_rule_off(s, 0, &why);
 }
 
-static int keep(struct slots *next, struct slot *s, const struct slots_env *with, struct err *err)
+static int keep(struct armed_rules *next, struct armed_rule *s, const struct armed_rules_env *with,
+		struct err *err)
 {
 	struct err why = ERR_INIT;
 
-	if (slot_is_stale(s)) {
-		if (!slots_add(next, s->rule->text, with, &why))
+	if (armed_rule_is_stale(s)) {
+		if (!armed_rules_add(next, s->rule->text, with, &why))
 			return 0;
-		slot_say(s, "it watches the file that was there before: ", &why);
+		armed_rule_say(s, "it watches the file that was there before: ", &why);
 	}
 	return append(next, s, with, err);
 }
 
-int slots_renew(const struct slots *old, const char *const *rules, size_t nr,
-		const struct slots_env *with, struct slots *next, struct err *err)
+int armed_rules_renew(const struct armed_rules *old, const char *const *rules, size_t nr,
+		      const struct armed_rules_env *with, struct armed_rules *next, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < nr; i++) {
-		struct slot *same = find(old, rules[i]);
+		struct armed_rule *same = find(old, rules[i]);
 
 		rc = same ? keep(next, same, with, err) : add(next, rules[i], with, true, err);
 	}
 	if (rc) {
-		slots_free(next, old, with->epoll_fd);
+		armed_rules_free(next, old, with->epoll_fd);
 		return rc;
 	}
 	for (size_t i = 0; i < next->nr; i++)
-		if (slots_have(old, next->v[i]))
+		if (armed_rules_have(old, next->v[i]))
 			try_again(next->v[i], with);
 	return 0;
 }

@@ -7,24 +7,25 @@
 
 #include "trigger/engine/armed_rule.h"
 
-struct slots {
-	struct slot **v;
+struct armed_rules {
+	struct armed_rule **v;
 	size_t nr;
 };
 
 /* What new rules are opened with, the set that they are watched in, and the rules besides those of
  * a list. */
-struct slots_env {
+struct armed_rules_env {
 	const struct source_env *env;
 	int epoll_fd;
-	struct slots others;
+	struct armed_rules others;
 };
 
 /* Parses, opens and watches a rule, and puts it at the end. Nothing has changed when it fails. */
-int slots_add(struct slots *list, const char *text, const struct slots_env *with, struct err *err);
-bool slots_have(const struct slots *list, const struct slot *s);
+int armed_rules_add(struct armed_rules *list, const char *text, const struct armed_rules_env *with,
+		    struct err *err);
+bool armed_rules_have(const struct armed_rules *list, const struct armed_rule *s);
 /* Frees its slots, but those that `but` (NULL: none) has too. */
-void slots_free(struct slots *list, const struct slots *but, int epoll_fd);
+void armed_rules_free(struct armed_rules *list, const struct armed_rules *but, int epoll_fd);
 
 /*
  * What `old` becomes with these rules, into the empty list `next`:
@@ -34,5 +35,6 @@ void slots_free(struct slots *list, const struct slots *but, int epoll_fd);
  *  - one that is about what is not there any more (-ESRCH) is there without a source, with `why`;
  *  - any other rule that can't be is an error: `next` is empty then, and `old` as it was.
  */
-int slots_renew(const struct slots *old, const char *const *rules, size_t nr,
-		const struct slots_env *with, struct slots *next, struct err *err);
+int armed_rules_renew(const struct armed_rules *old, const char *const *rules, size_t nr,
+		      const struct armed_rules_env *with, struct armed_rules *next,
+		      struct err *err);

@@ -31,13 +31,13 @@ struct engine {
 	int epoll_fd;
 	int rest_fd;	  /* a timer: some slot has rested enough, or may stop traces again */
 	uint64_t wake_ns; /* when it comes; 0: not set */
-	struct slot *builtin[NR_BUILTIN];
-	struct slots added;
+	struct armed_rule *builtin[NR_BUILTIN];
+	struct armed_rules added;
 	struct sigmask mask;
 
 	enum engine_state state;
 	/* In POST and DUMPING: */
-	struct slot *cause_slot;
+	struct armed_rule *cause_slot;
 	bool cause_retired; /* a reload took cause_slot off the list: freed when the dump is done */
 	struct engine_cause cause;
 	uint64_t due_ns;
@@ -45,8 +45,8 @@ struct engine {
 	size_t turn;	       /* whose it is in engine_poll() */
 	uint64_t last_dump_ns; /* committed; 0: none yet */
 	struct repeats *repeats;
-	struct hits open;   /* not in any dump yet */
-	struct hits sealed; /* in the dump being written; if it fails they are open again */
+	struct merged_hits open;   /* not in any dump yet */
+	struct merged_hits sealed; /* in the dump being written; if it fails they are open again */
 	struct engine_totals totals;
 };
 
@@ -62,7 +62,7 @@ size_t engine_nr_rules(const struct engine *e)
 	return NR_BUILTIN + e->added.nr;
 }
 
-static struct slot *slot_at(const struct engine *e, size_t i)
+static struct armed_rule *slot_at(const struct engine *e, size_t i)
 {
 	return i < NR_BUILTIN ? e->builtin[i] : e->added.v[i - NR_BUILTIN];
 }
@@ -75,29 +75,29 @@ static void sync_signals(struct engine *e)
 
 	sigemptyset(&want);
 	for (size_t i = 0; i < engine_nr_rules(e); i++)
-		slot_add_signals(slot_at(e, i), &want);
+		armed_rule_add_signals(slot_at(e, i), &want);
 	sigmask_sync(&e->mask, &want);
 }
 
 /* ---- the list of rules ---- */
 
-static struct slots_env slots_env(const struct engine *e)
+static struct armed_rules_env slots_env(const struct engine *e)
 {
-	return (struct slots_env){
-		e->opt.env, e->epoll_fd, {(struct slot **)e->builtin, NR_BUILTIN}};
+	return (struct armed_rules_env){
+		e->opt.env, e->epoll_fd, {(struct armed_rule **)e->builtin, NR_BUILTIN}};
 }
 
 static int add_builtin(struct engine *e, struct err *err)
 {
 	char *name;
-	int rc = slot_new_plain("manual", &e->builtin[MANUAL], err);
+	int rc = armed_rule_new_plain("manual", &e->builtin[MANUAL], err);
 
 	if (!rc)
-		rc = slot_new_plain("exit", &e->builtin[EXIT], err);
+		rc = armed_rule_new_plain("exit", &e->builtin[EXIT], err);
 	if (!rc)
-		rc = slot_new("signal:USR2", NULL, &e->builtin[SIGUSR2_RULE], err);
+		rc = armed_rule_new("signal:USR2", NULL, &e->builtin[SIGUSR2_RULE], err);
 	if (!rc)
-		rc = slot_watch(e->builtin[SIGUSR2_RULE], e->epoll_fd, err);
+		rc = armed_rule_watch(e->builtin[SIGUSR2_RULE], e->epoll_fd, err);
 	if (rc)
 		return rc;
 	name = strdup("SIGUSR2");
@@ -118,8 +118,8 @@ static int watch_tell(struct engine *e, bool on, struct err *err)
 
 	if (!e->opt.env || !e->opt.env->tell)
 		return 0;
-	if (!epoll_ctl(e->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, tell_fd(e->opt.env->tell),
-		       &ev) ||
+	if (!epoll_ctl(e->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
+		       app_socket_fd(e->opt.env->tell), &ev) ||
 	    errno == EEXIST || errno == ENOENT)
 		return 0;
 	return err_sys(err, -errno, "can't wait for what programs tell");
@@ -172,15 +172,15 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	sigemptyset(&none);
-	slots_free(&e->added, NULL, e->epoll_fd);
+	armed_rules_free(&e->added, NULL, e->epoll_fd);
 	sigmask_sync(&e->mask, &none);
 	for (size_t i = 0; i < NR_BUILTIN; i++) {
 		if (e->builtin[i])
-			slot_unwatch(e->builtin[i], e->epoll_fd);
-		slot_free(e->builtin[i]);
+			armed_rule_unwatch(e->builtin[i], e->epoll_fd);
+		armed_rule_free(e->builtin[i]);
 	}
 	if (e->cause_retired)
-		slot_free(e->cause_slot);
+		armed_rule_free(e->cause_slot);
 	sighting_fini(&e->cause.what);
 	repeats_free(e->repeats);
 	if (e->rest_fd >= 0)
@@ -192,8 +192,8 @@ void engine_free(struct engine *e)
 
 int engine_add(struct engine *e, const char *text, struct err *err)
 {
-	const struct slots_env with = slots_env(e);
-	int rc = slots_add(&e->added, text, &with, err);
+	const struct armed_rules_env with = slots_env(e);
+	int rc = armed_rules_add(&e->added, text, &with, err);
 
 	if (!rc)
 		sync_signals(e);
@@ -202,22 +202,22 @@ int engine_add(struct engine *e, const char *text, struct err *err)
 
 /* A rule that was changed keeps what it has counted; one that a dump is being made for outlives the
  * list. */
-static void replace_list(struct engine *e, struct slots *next)
+static void replace_list(struct engine *e, struct armed_rules *next)
 {
 	for (size_t i = 0; i < e->added.nr; i++) {
-		struct slot *old = e->added.v[i];
+		struct armed_rule *old = e->added.v[i];
 
-		if (slots_have(next, old))
+		if (armed_rules_have(next, old))
 			continue;
 		for (size_t j = 0; j < next->nr; j++)
 			if (!strcmp(next->v[j]->rule->name, old->rule->name))
-				slot_inherit(next->v[j], old);
-		slot_unwatch(old, e->epoll_fd);
-		slot_disarm(old);
+				armed_rule_inherit(next->v[j], old);
+		armed_rule_unwatch(old, e->epoll_fd);
+		armed_rule_disarm(old);
 		if (old == e->cause_slot)
 			e->cause_retired = true;
 		else
-			slot_free(old);
+			armed_rule_free(old);
 	}
 	free(e->added.v);
 	e->added = *next;
@@ -226,12 +226,12 @@ static void replace_list(struct engine *e, struct slots *next)
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err)
 {
-	struct slots_env with = slots_env(e);
-	struct slots next = {0};
+	struct armed_rules_env with = slots_env(e);
+	struct armed_rules next = {0};
 	int rc;
 
 	with.env = opt->env;
-	rc = slots_renew(&e->added, rules, nr, &with, &next, err);
+	rc = armed_rules_renew(&e->added, rules, nr, &with, &next, err);
 	if (rc)
 		return rc;
 	replace_list(e, &next);
@@ -242,7 +242,7 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 
 void engine_woken(struct engine *e, const struct epoll_event *ev)
 {
-	struct slot *s = ev->data.ptr;
+	struct armed_rule *s = ev->data.ptr;
 	uint64_t n;
 
 	if (ev->data.ptr == e) {
@@ -266,16 +266,16 @@ bool engine_wait(struct engine *e, int ms)
 }
 
 /* Its signals stay blocked: the next one must not kill the recorder. */
-static void disarm(struct engine *e, struct slot *s, int rc, const struct err *err)
+static void disarm(struct engine *e, struct armed_rule *s, int rc, const struct err *err)
 {
-	slot_unwatch(s, e->epoll_fd);
-	slot_off(s, rc, err);
+	armed_rule_unwatch(s, e->epoll_fd);
+	armed_rule_off(s, rc, err);
 }
 
 void engine_command_ended(struct engine *e, int status)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
-		struct slot *s = slot_at(e, i);
+		struct armed_rule *s = slot_at(e, i);
 
 		if (s->source && s->ops->command_ended)
 			s->ops->command_ended(s->source, status);
@@ -285,7 +285,7 @@ void engine_command_ended(struct engine *e, int status)
 int engine_cpu(struct engine *e, int cpu, bool online, struct err *err)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
-		struct slot *s = slot_at(e, i);
+		struct armed_rule *s = slot_at(e, i);
 		int rc;
 
 		if (!s->source || !s->ops->cpu)
@@ -318,23 +318,24 @@ const struct rule *engine_builtin(const struct engine *e, const char *name)
 /* ---- storms ---- */
 
 /* No hit of it could get a dump of its own now. */
-static bool is_blocked(const struct engine *e, const struct slot *s, uint64_t now)
+static bool is_blocked(const struct engine *e, const struct armed_rule *s, uint64_t now)
 {
-	return !s->always && (e->state != ENGINE_ARMED ||
-			      now < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+	return !s->always &&
+	       (e->state != ENGINE_ARMED ||
+		now < armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
 }
 
 /* One without a descriptor of its own is woken for by what programs tell. */
-static void watch_again(struct engine *e, struct slot *s, bool on)
+static void watch_again(struct engine *e, struct armed_rule *s, bool on)
 {
 	uint32_t events;
 
 	if (s->ops->fd(s->source, &events) < 0)
 		watch_tell(e, on, NULL);
 	else if (on)
-		slot_watch(s, e->epoll_fd, NULL);
+		armed_rule_watch(s, e->epoll_fd, NULL);
 	else
-		slot_unwatch(s, e->epoll_fd);
+		armed_rule_unwatch(s, e->epoll_fd);
 }
 
 /* The earliest that was asked for. */
@@ -349,7 +350,7 @@ static void wake_at(struct engine *e, uint64_t ns)
 	timerfd_settime(e->rest_fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-static void rest(struct engine *e, struct slot *s, uint64_t now)
+static void rest(struct engine *e, struct armed_rule *s, uint64_t now)
 {
 	watch_again(e, s, false);
 	s->pace.rest_ns = now + PACE_REST_NS;
@@ -359,25 +360,26 @@ static void rest(struct engine *e, struct slot *s, uint64_t now)
 /* ---- traces that hits stop ---- */
 
 /* The first hit that gets no dump may be one of thousands. */
-static void release(struct engine *e, struct slot *s, uint64_t now)
+static void release(struct engine *e, struct armed_rule *s, uint64_t now)
 {
 	if (s->released || !s->source || !s->ops->brake || !is_blocked(e, s, now))
 		return;
 	s->ops->brake(s->source, false);
 	s->released = true;
 	if (e->state == ENGINE_ARMED)
-		wake_at(e, slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+		wake_at(e, armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
 }
 
 static void hold_again(struct engine *e, uint64_t now)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
-		struct slot *s = slot_at(e, i);
+		struct armed_rule *s = slot_at(e, i);
 
 		if (!s->released || e->state != ENGINE_ARMED)
 			continue;
 		if (is_blocked(e, s, now)) {
-			wake_at(e, slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
+			wake_at(e,
+				armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
 			continue;
 		}
 		s->released = false;
@@ -387,7 +389,7 @@ static void hold_again(struct engine *e, uint64_t now)
 }
 
 /* True: it rests on, or what came meanwhile was only counted, into `what`. */
-static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct sighting *what)
+static bool is_resting(struct engine *e, struct armed_rule *s, uint64_t now, struct sighting *what)
 {
 	uint64_t nr;
 
@@ -410,7 +412,7 @@ static bool is_resting(struct engine *e, struct slot *s, uint64_t now, struct si
 }
 
 /* Asks one source: as engine_poll(). */
-static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *what,
+static int ask(struct engine *e, struct armed_rule *s, uint64_t now, struct sighting *what,
 	       struct err *err)
 {
 	int rc;
@@ -429,7 +431,7 @@ static int ask(struct engine *e, struct slot *s, uint64_t now, struct sighting *
 		return rc;
 	if (!what->ns)
 		what->ns = clock_ns();
-	if (slot_is_storm(s, what, now) && is_blocked(e, s, now))
+	if (armed_rule_is_storm(s, what, now) && is_blocked(e, s, now))
 		rest(e, s, now);
 	return 1;
 }
@@ -440,7 +442,7 @@ static void refuse_rest(struct engine *e)
 	for (size_t i = 0; i < engine_nr_rules(e); i++)
 		if (slot_at(e, i)->pace.rest_ns)
 			return;
-	tell_refuse(e->opt.env->tell);
+	app_socket_refuse(e->opt.env->tell);
 }
 
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err)
@@ -448,10 +450,10 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 	uint64_t now = clock_ns();
 
 	if (e->opt.env && e->opt.env->tell)
-		tell_pump(e->opt.env->tell);
+		app_socket_pump(e->opt.env->tell);
 	hold_again(e, now);
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
-		struct slot *s = slot_at(e, e->turn++ % engine_nr_rules(e));
+		struct armed_rule *s = slot_at(e, e->turn++ % engine_nr_rules(e));
 		int rc = s->source ? ask(e, s, now, what, err) : 0;
 
 		*rule = s->rule;
@@ -463,7 +465,7 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 	return 0;
 }
 
-static struct slot *slot_of(const struct engine *e, const struct rule *rule)
+static struct armed_rule *slot_of(const struct engine *e, const struct rule *rule)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++)
 		if (slot_at(e, i)->rule == rule)
@@ -472,17 +474,17 @@ static struct slot *slot_of(const struct engine *e, const struct rule *rule)
 	return NULL;
 }
 
-static bool is_held(const struct engine *e, const struct slot *s, const struct repeat *repeat,
+static bool is_held(const struct engine *e, const struct armed_rule *s, const struct repeat *repeat,
 		    uint64_t ns, unsigned fill_percent)
 {
 	if (s->always)
 		return false;
-	return ns < slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
+	return ns < armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
 	       ns < repeat_blocked_until(repeat, s->rule) ||
 	       (int64_t)fill_percent < s->rule->min_fill_percent || rule_is_unlucky(s->rule);
 }
 
-static enum verdict accept_hit(struct engine *e, struct slot *s, const struct repeat *repeat,
+static enum verdict accept_hit(struct engine *e, struct armed_rule *s, const struct repeat *repeat,
 			       const struct sighting *what)
 {
 	int64_t post = s->rule->post_ns >= 0 ? s->rule->post_ns : e->opt.post_ns;
@@ -499,7 +501,7 @@ static enum verdict accept_hit(struct engine *e, struct slot *s, const struct re
 
 bool engine_will_hold(const struct engine *e, const struct rule *rule)
 {
-	const struct slot *s = slot_of((struct engine *)e, rule);
+	const struct armed_rule *s = slot_of((struct engine *)e, rule);
 
 	assert(e->state == ENGINE_DUMPING);
 	if (s->always)
@@ -512,23 +514,23 @@ bool engine_will_hold(const struct engine *e, const struct rule *rule)
 enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
 			unsigned fill_percent)
 {
-	struct slot *s = slot_of(e, rule);
+	struct armed_rule *s = slot_of(e, rule);
 	const struct repeat *repeat = repeats_note(e->repeats, rule, what);
-	uint64_t nr = hits_of(what);
+	uint64_t nr = merged_hits_of(what);
 
 	assert(what->ns);
 	s->nr_hits += nr;
 	e->totals.nr_hits += nr;
 	if (e->state != ENGINE_ARMED) {
 		e->totals.nr_merged += nr;
-		hits_note(&e->open, rule, what);
+		merged_hits_note(&e->open, rule, what);
 		release(e, s, what->ns);
 		return VERDICT_MERGED;
 	}
 	if (is_held(e, s, repeat, what->ns, fill_percent)) {
 		s->nr_held += nr;
 		e->totals.nr_held += nr;
-		hits_note(&e->open, rule, what);
+		merged_hits_note(&e->open, rule, what);
 		release(e, s, what->ns);
 		return VERDICT_HELD;
 	}
@@ -537,7 +539,7 @@ enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct 
 
 void engine_answered(struct engine *e, const struct rule *rule)
 {
-	struct slot *s = slot_of(e, rule);
+	struct armed_rule *s = slot_of(e, rule);
 
 	if (s->source && s->ops->answered)
 		s->ops->answered(s->source);
@@ -580,7 +582,7 @@ size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max)
 }
 
 /* After a reload the rule that was dumped for may have a successor of its name. */
-static struct slot *dumped_slot(const struct engine *e)
+static struct armed_rule *dumped_slot(const struct engine *e)
 {
 	if (!e->cause_retired)
 		return e->cause_slot;
@@ -593,10 +595,10 @@ static struct slot *dumped_slot(const struct engine *e)
 static void note_committed(struct engine *e, uint64_t now)
 {
 	struct repeat *repeat = repeats_find(e->repeats, e->cause.signature);
-	struct slot *s = dumped_slot(e);
+	struct armed_rule *s = dumped_slot(e);
 
 	if (s)
-		slot_dumped(s, now);
+		armed_rule_dumped(s, now);
 	if (repeat)
 		repeat_kept(repeat, e->cause.rule, now);
 	e->last_dump_ns = now;
@@ -607,8 +609,8 @@ static void note_committed(struct engine *e, uint64_t now)
 static void reopen_hits(struct engine *e)
 {
 	for (size_t i = 0; i < e->sealed.nr; i++)
-		hits_add(&e->open, &e->sealed.v[i]);
-	hits_note(&e->open, e->cause.rule, &e->cause.what);
+		merged_hits_add(&e->open, &e->sealed.v[i]);
+	merged_hits_note(&e->open, e->cause.rule, &e->cause.what);
 }
 
 void engine_done(struct engine *e, uint64_t now, bool committed)
@@ -621,7 +623,7 @@ void engine_done(struct engine *e, uint64_t now, bool committed)
 	e->sealed.nr = 0;
 	sighting_fini(&e->cause.what);
 	if (e->cause_retired)
-		slot_free(e->cause_slot);
+		armed_rule_free(e->cause_slot);
 	e->cause_slot = NULL;
 	e->cause_retired = false;
 	e->state = ENGINE_ARMED;
@@ -637,7 +639,7 @@ void engine_totals(const struct engine *e, struct engine_totals *out)
 
 uint64_t engine_nr_open(const struct engine *e)
 {
-	return hits_sum(&e->open);
+	return merged_hits_sum(&e->open);
 }
 
 const struct repeats *engine_repeats(const struct engine *e)
@@ -652,14 +654,15 @@ const struct repeat *engine_cause_repeat(const struct engine *e)
 
 void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out)
 {
-	const struct slot *s = slot_at(e, i);
+	const struct armed_rule *s = slot_at(e, i);
 
 	*out = (struct engine_rule_info){
 		.name = s->rule->name,
 		.text = s->rule->text,
 		.nr_hits = s->nr_hits,
 		.nr_held = s->nr_held,
-		.blocked_until_ns = slot_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns),
+		.blocked_until_ns =
+			armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns),
 		.armed = s->source || !s->ops,
 		.why = s->why,
 	};
@@ -675,7 +678,7 @@ const struct rule *engine_rule(const struct engine *e, size_t i)
 
 bool engine_rule_plan(const struct engine *e, size_t i, struct source_plan *out)
 {
-	const struct slot *s = slot_at(e, i);
+	const struct armed_rule *s = slot_at(e, i);
 
 	*out = (struct source_plan){0};
 	if (!s->source || !s->ops->plan)

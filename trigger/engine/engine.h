@@ -70,7 +70,7 @@ int engine_add(struct engine *e, const char *text, struct err *err);
 /*
  * Replaces all added rules and the options, but for their `env`, which has to be the same one
  * (SIGHUP). On failure the old ones stay. Rules with the same text go on as they are, see
- * slots_renew(); others keep the counts, cooldown and limit of the one that had
+ * armed_rules_renew(); others keep the counts, cooldown and limit of the one that had
  * their name; a cause that is being answered stays valid. A rule about what is not there any more
  * (-ESRCH), or that this kernel can't watch (-EOPNOTSUPP), is no failure: it is in the list, not
  * armed, and engine_rule_info() says why.

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The row of that name; a new one; or, when the table is full, the row of all others. */
-static struct engine_merged *row(struct hits *h, const char *name)
+static struct engine_merged *row(struct merged_hits *h, const char *name)
 {
 	struct engine_merged *m;
 
@@ -23,7 +23,7 @@ static struct engine_merged *row(struct hits *h, const char *name)
 	return m;
 }
 
-void hits_add(struct hits *h, const struct engine_merged *add)
+void merged_hits_add(struct merged_hits *h, const struct engine_merged *add)
 {
 	struct engine_merged *m = row(h, add->name);
 
@@ -34,21 +34,21 @@ void hits_add(struct hits *h, const struct engine_merged *add)
 	m->nr_hits += add->nr_hits;
 }
 
-uint64_t hits_of(const struct sighting *what)
+uint64_t merged_hits_of(const struct sighting *what)
 {
 	return what->nr_hits ? what->nr_hits : 1;
 }
 
-void hits_note(struct hits *h, const struct rule *rule, const struct sighting *what)
+void merged_hits_note(struct merged_hits *h, const struct rule *rule, const struct sighting *what)
 {
 	struct engine_merged m = {
-		.first_ns = what->ns, .last_ns = what->ns, .nr_hits = hits_of(what)};
+		.first_ns = what->ns, .last_ns = what->ns, .nr_hits = merged_hits_of(what)};
 
 	snprintf(m.name, sizeof(m.name), "%s", rule->name);
-	hits_add(h, &m);
+	merged_hits_add(h, &m);
 }
 
-uint64_t hits_sum(const struct hits *h)
+uint64_t merged_hits_sum(const struct merged_hits *h)
 {
 	uint64_t sum = 0;
 

@@ -5,13 +5,13 @@
 
 #include "trigger/engine/engine.h"
 
-struct hits {
+struct merged_hits {
 	struct engine_merged v[ENGINE_MERGED_MAX];
 	size_t nr;
 };
 
-void hits_add(struct hits *h, const struct engine_merged *add);
-void hits_note(struct hits *h, const struct rule *rule, const struct sighting *what);
-uint64_t hits_sum(const struct hits *h);
+void merged_hits_add(struct merged_hits *h, const struct engine_merged *add);
+void merged_hits_note(struct merged_hits *h, const struct rule *rule, const struct sighting *what);
+uint64_t merged_hits_sum(const struct merged_hits *h);
 /* How many hits one sighting stands for. */
-uint64_t hits_of(const struct sighting *what);
+uint64_t merged_hits_of(const struct sighting *what);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int need_arg(const struct rule *r, const char *what, const char *example, struct err *err)
+int rule_check_arg(const struct rule *r, const char *what, const char *example, struct err *err)
 {
 	if (*r->arg)
 		return 0;
@@ -18,7 +18,7 @@ int need_arg(const struct rule *r, const char *what, const char *example, struct
 			example);
 }
 
-int need_no_arg(const struct rule *r, const char *example, struct err *err)
+int rule_check_no_arg(const struct rule *r, const char *example, struct err *err)
 {
 	if (!*r->arg)
 		return 0;
@@ -43,7 +43,7 @@ static char op_char(enum rule_op op)
 	return '\0';
 }
 
-int need_op(const struct rule *r, const char *ops, const char *example, struct err *err)
+int rule_check_op(const struct rule *r, const char *ops, const char *example, struct err *err)
 {
 	char op = op_char(r->op);
 
@@ -58,27 +58,27 @@ int need_op(const struct rule *r, const char *ops, const char *example, struct e
 			example);
 }
 
-int need_no_op(const struct rule *r, struct err *err)
+int rule_check_no_op(const struct rule *r, struct err *err)
 {
 	if (r->op == RULE_OP_NONE)
 		return 0;
 	return rule_err(r->text, r->op_at, err, "%s takes no comparison", r->source);
 }
 
-int need_moment(const struct rule *r, const char *what, struct err *err)
+int rule_check_moment(const struct rule *r, const char *what, struct err *err)
 {
 	const char *option = r->for_ns >= 0		  ? "for="
 			     : r->hysteresis_percent >= 0 ? "hysteresis="
 							  : NULL;
 
 	if (!option)
-		return need_no_call(r, err);
+		return rule_check_no_call(r, err);
 	return rule_err(r->text, strcspn(r->text, ";"), err,
 			"%s is a moment, nothing that is measured: %s makes no sense with it", what,
 			option);
 }
 
-int need_no_call(const struct rule *r, struct err *err)
+int rule_check_no_call(const struct rule *r, struct err *err)
 {
 	if (!r->while_running)
 		return 0;
@@ -87,7 +87,7 @@ int need_no_call(const struct rule *r, struct err *err)
 			r->source);
 }
 
-int need_number(const struct rule *r, double *out, struct err *err)
+int rule_check_number(const struct rule *r, double *out, struct err *err)
 {
 	char *end;
 	double v = strtod(r->threshold, &end);
@@ -99,7 +99,7 @@ int need_number(const struct rule *r, double *out, struct err *err)
 	return 0;
 }
 
-int need_size(const struct rule *r, double whole, double *out, struct err *err)
+int rule_check_size(const struct rule *r, double whole, double *out, struct err *err)
 {
 	uint64_t bytes;
 	char *end;
@@ -123,7 +123,7 @@ int need_size(const struct rule *r, double whole, double *out, struct err *err)
 	return 0;
 }
 
-int need_per(const struct rule *r, char *amount, size_t n, int64_t *per_ns, struct err *err)
+int rule_check_per(const struct rule *r, char *amount, size_t n, int64_t *per_ns, struct err *err)
 {
 	const char *slash = strchr(r->threshold, '/');
 	int64_t per = *per_ns;

@@ -10,12 +10,12 @@
 
 #include <signal.h>
 
-struct brakes;
+struct aux_pauses;
 struct caps;
 struct err;
 struct evidence;
-struct parked;
-struct tell;
+struct held_cores;
+struct app_socket;
 struct source; /* an armed rule; each kind defines its own */
 
 /* What a rule saw when it was met; goes into the dump as "key=value" lines. */
@@ -46,12 +46,12 @@ void sighting_fini(struct sighting *s);
 
 /* What a source may know of the recorder it serves; borrowed for as long as the engine lives. */
 struct source_env {
-	const struct caps *caps; /* what kernel and user allow; NULL: all */
-	int command_pid;	 /* of `-- COMMAND`; 0: none */
-	struct tell *tell;	 /* what programs tell; NULL: they can't */
-	struct parked *parked;	 /* whom --crash-hold holds; NULL: it does not */
-	struct brakes *brakes;	 /* what stops traces in the kernel; NULL: nothing can */
-	int64_t post_ns;	 /* of rules without post= */
+	const struct caps *caps;   /* what kernel and user allow; NULL: all */
+	int command_pid;	   /* of `-- COMMAND`; 0: none */
+	struct app_socket *tell;   /* what programs tell; NULL: they can't */
+	struct held_cores *parked; /* whom --crash-hold holds; NULL: it does not */
+	struct aux_pauses *brakes; /* what stops traces in the kernel; NULL: nothing can */
+	int64_t post_ns;	   /* of rules without post= */
 };
 
 /* What it means to have the rule armed, for --dry-run. */

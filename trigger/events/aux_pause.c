@@ -24,25 +24,25 @@ struct member {
 	int trace_fd; /* whose group it is in */
 };
 
-struct brake {
-	struct brakes *of;
+struct aux_pause {
+	struct aux_pauses *of;
 	const struct event *event;
 	bool off;
 	struct member *v;
 	size_t nr;
 };
 
-struct brakes {
+struct aux_pauses {
 	struct trace *traces;
 	size_t nr_traces;
-	struct brake **v;
+	struct aux_pause **v;
 	size_t nr;
 	bool changed;
 };
 
-int brakes_new(struct brakes **out)
+int aux_pauses_new(struct aux_pauses **out)
 {
-	struct brakes *b = calloc(1, sizeof(*b));
+	struct aux_pauses *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return -ENOMEM;
@@ -50,7 +50,7 @@ int brakes_new(struct brakes **out)
 	return 0;
 }
 
-void brakes_free(struct brakes *b)
+void aux_pauses_free(struct aux_pauses *b)
 {
 	if (!b)
 		return;
@@ -59,17 +59,17 @@ void brakes_free(struct brakes *b)
 	free(b);
 }
 
-size_t brakes_nr_traces(const struct brakes *b)
+size_t aux_pauses_nr_traces(const struct aux_pauses *b)
 {
 	return b->nr_traces;
 }
 
-bool brakes_changed(const struct brakes *b)
+bool aux_pauses_changed(const struct aux_pauses *b)
 {
 	return b->changed;
 }
 
-void brakes_settled(struct brakes *b)
+void aux_pauses_settled(struct aux_pauses *b)
 {
 	b->changed = false;
 }
@@ -90,7 +90,7 @@ static void set_attr(struct perf_event_attr *a, const struct event *e)
 	event_set_aux_action(a, EVENT_AUX_PAUSE);
 }
 
-static int open_member(const struct brake *k, const struct trace *t)
+static int open_member(const struct aux_pause *k, const struct trace *t)
 {
 	struct perf_event_attr a;
 	int fd;
@@ -111,7 +111,7 @@ static int open_member(const struct brake *k, const struct trace *t)
 	return fd;
 }
 
-static int join(struct brake *k, const struct trace *t)
+static int join(struct aux_pause *k, const struct trace *t)
 {
 	struct member *v = reallocarray(k->v, k->nr + 1, sizeof(*v));
 	int fd;
@@ -127,7 +127,7 @@ static int join(struct brake *k, const struct trace *t)
 	return 0;
 }
 
-static void leave(struct brake *k, int trace_fd)
+static void leave(struct aux_pause *k, int trace_fd)
 {
 	for (size_t i = k->nr; i-- > 0;) {
 		if (k->v[i].trace_fd != trace_fd)
@@ -139,7 +139,7 @@ static void leave(struct brake *k, int trace_fd)
 
 /* ---- traces ---- */
 
-int brakes_add_trace(struct brakes *b, int cpu, int trace_fd, int notes_fd)
+int aux_pauses_add_trace(struct aux_pauses *b, int cpu, int trace_fd, int notes_fd)
 {
 	struct trace *t = reallocarray(b->traces, b->nr_traces + 1, sizeof(*t));
 	int rc = 0;
@@ -153,7 +153,7 @@ int brakes_add_trace(struct brakes *b, int cpu, int trace_fd, int notes_fd)
 	return rc;
 }
 
-void brakes_drop_trace(struct brakes *b, int trace_fd)
+void aux_pauses_drop_trace(struct aux_pauses *b, int trace_fd)
 {
 	for (size_t i = 0; i < b->nr; i++)
 		leave(b->v[i], trace_fd);
@@ -164,7 +164,7 @@ void brakes_drop_trace(struct brakes *b, int trace_fd)
 
 /* ---- rules ---- */
 
-const char *brake_unfit(const struct rule *r, const struct source_env *env)
+const char *aux_pause_unfit(const struct rule *r, const struct source_env *env)
 {
 	int64_t post = r->post_ns >= 0 ? r->post_ns : env ? env->post_ns : 0;
 
@@ -175,16 +175,16 @@ const char *brake_unfit(const struct rule *r, const struct source_env *env)
 	return NULL;
 }
 
-bool brake_can(const struct event *e)
+bool aux_pause_can(const struct event *e)
 {
 	return (e->kind == EVENT_TRACEPOINT || e->kind == EVENT_UPROBE) && !e->attr.freq &&
 	       e->attr.sample_period == 1;
 }
 
-int brake_new(struct brakes *b, const struct event *e, struct brake **out)
+int aux_pause_new(struct aux_pauses *b, const struct event *e, struct aux_pause **out)
 {
-	struct brake *k = calloc(1, sizeof(*k)),
-		     **v = reallocarray(b->v, b->nr + 1, sizeof(struct brake *));
+	struct aux_pause *k = calloc(1, sizeof(*k)),
+			 **v = reallocarray(b->v, b->nr + 1, sizeof(struct aux_pause *));
 	int rc = k && v ? 0 : -ENOMEM;
 
 	if (v)
@@ -199,15 +199,15 @@ int brake_new(struct brakes *b, const struct event *e, struct brake **out)
 	for (size_t i = 0; i < b->nr_traces && !rc; i++)
 		rc = join(k, &b->traces[i]);
 	if (rc)
-		brake_free(k);
+		aux_pause_free(k);
 	else
 		*out = k;
 	return rc;
 }
 
-void brake_free(struct brake *k)
+void aux_pause_free(struct aux_pause *k)
 {
-	struct brakes *b;
+	struct aux_pauses *b;
 
 	if (!k)
 		return;
@@ -221,7 +221,7 @@ void brake_free(struct brake *k)
 	free(k);
 }
 
-void brake_set(struct brake *k, bool on)
+void aux_pause_set(struct aux_pause *k, bool on)
 {
 	if (!k || k->off == !on)
 		return;
@@ -231,7 +231,7 @@ void brake_set(struct brake *k, bool on)
 		ioctl(k->v[i].fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
-size_t brake_nr(const struct brake *k)
+size_t aux_pause_nr(const struct aux_pause *k)
 {
 	return k ? k->nr : 0;
 }

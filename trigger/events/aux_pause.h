@@ -19,40 +19,40 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct brake; /* of one event of a rule, on all traces */
-struct brakes;
+struct aux_pause; /* of one event of a rule, on all traces */
+struct aux_pauses;
 struct event;
 struct rule;
 struct source_env;
 
-int brakes_new(struct brakes **out); /* 0 or -ENOMEM */
-void brakes_free(struct brakes *b);  /* NULL allowed; behind its last brake */
+int aux_pauses_new(struct aux_pauses **out); /* 0 or -ENOMEM */
+void aux_pauses_free(struct aux_pauses *b);  /* NULL allowed; behind its last brake */
 
 /*
  * A trace of all that runs on `cpu`: the event that leads its group, and the one whose ring gets a
  * record each time it is stopped. Both are borrowed until it is dropped; that it is not there is no
  * error. 0 or -ENOMEM.
  */
-int brakes_add_trace(struct brakes *b, int cpu, int trace_fd, int notes_fd);
-void brakes_drop_trace(struct brakes *b, int trace_fd);
+int aux_pauses_add_trace(struct aux_pauses *b, int cpu, int trace_fd, int notes_fd);
+void aux_pauses_drop_trace(struct aux_pauses *b, int trace_fd);
 /*
  * Whether brakes are not on yet that should be: the kernel puts an event on that joins a group, or
  * is enabled in it, no sooner than when the group is switched on the next time. Until it is said
  * that all traces were.
  */
-bool brakes_changed(const struct brakes *b);
-void brakes_settled(struct brakes *b);
-size_t brakes_nr_traces(const struct brakes *b);
+bool aux_pauses_changed(const struct aux_pauses *b);
+void aux_pauses_settled(struct aux_pauses *b);
+size_t aux_pauses_nr_traces(const struct aux_pauses *b);
 
 /* Why a rule does not stop traces in the kernel; NULL: it may. */
-const char *brake_unfit(const struct rule *r, const struct source_env *env);
+const char *aux_pause_unfit(const struct rule *r, const struct source_env *env);
 /* Whether each hit of `e` is one of the kernel's own, on whatever CPU it comes. */
-bool brake_can(const struct event *e);
+bool aux_pause_can(const struct event *e);
 
-/* Brakes for `e` (borrowed), which brake_can(). 0 or -ENOMEM. */
-int brake_new(struct brakes *b, const struct event *e, struct brake **out);
-void brake_free(struct brake *k); /* NULL allowed */
+/* Brakes for `e` (borrowed), which aux_pause_can(). 0 or -ENOMEM. */
+int aux_pause_new(struct aux_pauses *b, const struct event *e, struct aux_pause **out);
+void aux_pause_free(struct aux_pause *k); /* NULL allowed */
 /* Off: hits leave traces alone, for none would get a dump. NULL allowed. */
-void brake_set(struct brake *k, bool on);
+void aux_pause_set(struct aux_pause *k, bool on);
 /* Traces that it stops; NULL allowed. */
-size_t brake_nr(const struct brake *k);
+size_t aux_pause_nr(const struct aux_pause *k);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* The name is the last word of the declaration, without what is in brackets. */
-static bool parse(const char *line, struct field *out)
+static bool parse(const char *line, struct event_field *out)
 {
 	const char *decl = line + strlen("\tfield:"), *end = strchr(decl, ';'), *from;
 	unsigned offset, bytes;
@@ -34,7 +34,8 @@ static bool parse(const char *line, struct field *out)
 	return true;
 }
 
-int field_list(const char *event, struct field *out, unsigned max, unsigned *nr, struct err *err)
+int event_field_list(const char *event, struct event_field *out, unsigned max, unsigned *nr,
+		     struct err *err)
 {
 	struct buf text = {0};
 	char path[200];
@@ -55,11 +56,11 @@ int field_list(const char *event, struct field *out, unsigned max, unsigned *nr,
 	return 0;
 }
 
-int field_find(const char *event, const char *name, struct field *out, struct err *err)
+int event_field_find(const char *event, const char *name, struct event_field *out, struct err *err)
 {
-	struct field v[64];
+	struct event_field v[64];
 	unsigned nr = 0;
-	int rc = field_list(event, v, 64, &nr, err);
+	int rc = event_field_list(event, v, 64, &nr, err);
 
 	if (rc)
 		return rc;

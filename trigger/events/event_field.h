@@ -7,12 +7,13 @@
 
 struct err;
 
-struct field {
+struct event_field {
 	char name[32];
 	uint32_t offset, bytes;
 };
 
 /* The field `name` of "SYSTEM/EVENT". 0, -ENOENT or what tracefs_read() says. */
-int field_find(const char *event, const char *name, struct field *out, struct err *err);
+int event_field_find(const char *event, const char *name, struct event_field *out, struct err *err);
 /* At most `max` of the fields that follow the common ones, in order; their number in *nr. */
-int field_list(const char *event, struct field *out, unsigned max, unsigned *nr, struct err *err);
+int event_field_list(const char *event, struct event_field *out, unsigned max, unsigned *nr,
+		     struct err *err);

@@ -22,20 +22,20 @@
 #include <unistd.h>
 
 struct one {
-	struct tap *tap;
+	struct wakeup_ring *tap;
 	struct tpfields fields; /* of a tracepoint; none when its format can't be read */
 	bool has_fields;
 };
 
 struct source {
-	struct taps_options opt;
+	struct event_source_options opt;
 	struct event_list events;
 	struct one v[TAPS_MAX];
 	size_t nr;
 	int epoll_fd;
 	size_t turn;
 	/* Read, and not told yet. */
-	struct tap_sample next;
+	struct wakeup_ring_sample next;
 	size_t next_of;
 	bool has_next;
 };
@@ -58,23 +58,23 @@ static void read_fields(struct one *o, const char *name)
 static int open_one(struct source *t, const struct event *e, const struct source_env *env,
 		    struct err *err)
 {
-	struct tap_options options = {
+	struct wakeup_ring_options options = {
 		.event = e,
 		.sample_type = t->opt.sample_type,
-		.brakes = env && !brake_unfit(t->opt.rule, env) ? env->brakes : NULL,
+		.brakes = env && !aux_pause_unfit(t->opt.rule, env) ? env->brakes : NULL,
 	};
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct one *o = &t->v[t->nr];
 	int rc;
 
-	tap_set_stack(&options, t->opt.rule);
-	rc = tap_open(&options, env, &o->tap, err);
+	wakeup_ring_set_stack(&options, t->opt.rule);
+	rc = wakeup_ring_open(&options, env, &o->tap, err);
 	if (rc)
 		return rc;
 	t->nr++;
 	if (e->kind == EVENT_TRACEPOINT)
 		read_fields(o, e->name);
-	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, tap_fd(o->tap), &ev)
+	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, wakeup_ring_fd(o->tap), &ev)
 		       ? err_sys(err, -errno, "can't wait for %s", e->name)
 		       : 0;
 }
@@ -97,8 +97,8 @@ static int open_all(struct source *t, const struct source_env *env, struct err *
 	return rc;
 }
 
-int taps_open(struct event_list *events, const struct taps_options *o, const struct source_env *env,
-	      struct source **out, struct err *err)
+int event_source_open(struct event_list *events, const struct event_source_options *o,
+		      const struct source_env *env, struct source **out, struct err *err)
 {
 	struct source *t = calloc(1, sizeof(*t));
 	int rc;
@@ -113,13 +113,13 @@ int taps_open(struct event_list *events, const struct taps_options *o, const str
 	*events = (struct event_list){0};
 	rc = open_all(t, env, err);
 	if (rc)
-		taps_close(t);
+		event_source_close(t);
 	else
 		*out = t;
 	return rc;
 }
 
-void taps_close(struct source *t)
+void event_source_close(struct source *t)
 {
 	if (!t)
 		return;
@@ -128,7 +128,7 @@ void taps_close(struct source *t)
 
 		if (o->has_fields)
 			tpfields_close(&o->fields);
-		tap_close(o->tap);
+		wakeup_ring_close(o->tap);
 	}
 	if (t->epoll_fd >= 0)
 		close(t->epoll_fd);
@@ -136,40 +136,40 @@ void taps_close(struct source *t)
 	free(t);
 }
 
-int taps_fd(const struct source *t, uint32_t *events)
+int event_source_fd(const struct source *t, uint32_t *events)
 {
 	return t->epoll_fd;
 }
 
-int taps_cpu(struct source *t, int cpu, bool online, struct err *err)
+int event_source_cpu(struct source *t, int cpu, bool online, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < t->nr && !rc; i++)
-		rc = tap_cpu(t->v[i].tap, cpu, online, err);
+		rc = wakeup_ring_cpu(t->v[i].tap, cpu, online, err);
 	return rc;
 }
 
-void taps_brake(struct source *t, bool on)
+void event_source_brake(struct source *t, bool on)
 {
 	for (size_t i = 0; i < t->nr; i++)
-		tap_brake(t->v[i].tap, on);
+		wakeup_ring_brake(t->v[i].tap, on);
 }
 
-bool taps_brakes(const struct source *t)
+bool event_source_brakes(const struct source *t)
 {
 	for (size_t i = 0; i < t->nr; i++)
-		if (tap_brakes(t->v[i].tap))
+		if (wakeup_ring_brakes(t->v[i].tap))
 			return true;
 	return false;
 }
 
-const struct event_list *taps_events(const struct source *t)
+const struct event_list *event_source_events(const struct source *t)
 {
 	return &t->events;
 }
 
-void taps_plan(const struct source *t, char *out, size_t n)
+void event_source_plan(const struct source *t, char *out, size_t n)
 {
 	unsigned cpus = setting_cpus_online();
 
@@ -228,7 +228,8 @@ static bool is_return(const struct event *e)
 }
 
 /* What was handed over, as the calling convention has it: the recorder does not know the types. */
-static void add_registers(struct sighting *what, const struct event *e, const struct tap_sample *s)
+static void add_registers(struct sighting *what, const struct event *e,
+			  const struct wakeup_ring_sample *s)
 {
 	struct event_call call;
 
@@ -240,12 +241,12 @@ static void add_registers(struct sighting *what, const struct event *e, const st
 		sighting_add(what, "arg%u=%#" PRIx64, i + 1, call.arg[i]);
 }
 
-static void tell(const struct source *t, size_t i, const struct tap_sample *s,
+static void tell(const struct source *t, size_t i, const struct wakeup_ring_sample *s,
 		 struct sighting *what)
 {
 	const struct event *e = t->events.v[i];
 
-	tap_sighting(t->v[i].tap, s, what);
+	wakeup_ring_sighting(t->v[i].tap, s, what);
 	if (t->v[i].has_fields && t->opt.about && tpfields_fits(&t->v[i].fields, s->raw)) {
 		t->opt.about(&t->v[i].fields, s->raw, what);
 		return;
@@ -266,7 +267,7 @@ static int read_next(struct source *t, struct err *err)
 {
 	for (size_t n = 0; n < t->nr && !t->has_next; n++) {
 		size_t i = t->turn % t->nr;
-		int rc = tap_next(t->v[i].tap, &t->next, err);
+		int rc = wakeup_ring_next(t->v[i].tap, &t->next, err);
 
 		if (rc < 0)
 			return rc;
@@ -285,7 +286,7 @@ static uint64_t take_lost(struct source *t)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < t->nr; i++)
-		lost += tap_take_lost(t->v[i].tap);
+		lost += wakeup_ring_take_lost(t->v[i].tap);
 	return lost;
 }
 
@@ -305,7 +306,7 @@ static void add_lost(struct source *t, struct sighting *what)
 	sighting_add(what, "without_record=%" PRIu64, lost);
 }
 
-int taps_ready(struct source *t, struct sighting *what, struct err *err)
+int event_source_ready(struct source *t, struct sighting *what, struct err *err)
 {
 	uint64_t hash;
 	uint32_t tid;
@@ -319,13 +320,13 @@ int taps_ready(struct source *t, struct sighting *what, struct err *err)
 	}
 	of = t->next_of;
 	tid = t->next.tid;
-	hash = tap_sample_hash(&t->next);
+	hash = wakeup_ring_sample_hash(&t->next);
 	tell(t, of, &t->next, what);
 	for (;;) {
 		t->has_next = false;
 		rc = read_next(t, err);
 		if (rc <= 0 || t->next_of != of || t->next.tid != tid ||
-		    tap_sample_hash(&t->next) != hash)
+		    wakeup_ring_sample_hash(&t->next) != hash)
 			break;
 		what->nr_hits = more(what->nr_hits, 1);
 	}
@@ -334,12 +335,12 @@ int taps_ready(struct source *t, struct sighting *what, struct err *err)
 	return rc < 0 ? rc : 1;
 }
 
-uint64_t taps_skip(struct source *t)
+uint64_t event_source_skip(struct source *t)
 {
 	uint64_t nr = t->has_next;
 
 	t->has_next = false;
 	for (size_t i = 0; i < t->nr; i++)
-		nr += tap_skip(t->v[i].tap);
+		nr += wakeup_ring_skip(t->v[i].tap);
 	return nr;
 }

@@ -17,30 +17,30 @@ struct tpfields;
 
 #define TAPS_MAX 16
 
-struct taps_options {
-	uint64_t sample_type; /* as in struct tap_options, besides what stack= says */
+struct event_source_options {
+	uint64_t sample_type; /* as in struct wakeup_ring_options, besides what stack= says */
 	const struct rule *rule;
 	/* Says what a tracepoint carried in the place of its fields, one by one; NULL: those. */
 	void (*about)(const struct tpfields *tp, struct bytes raw, struct sighting *what);
 };
 
 /* Takes the events over, also on failure. */
-int taps_open(struct event_list *events, const struct taps_options *o, const struct source_env *env,
-	      struct source **out, struct err *err);
-void taps_close(struct source *t); /* NULL allowed */
+int event_source_open(struct event_list *events, const struct event_source_options *o,
+		      const struct source_env *env, struct source **out, struct err *err);
+void event_source_close(struct source *t); /* NULL allowed */
 
-/* As in source_ops; call taps_ready() until it returns 0. */
-int taps_fd(const struct source *t, uint32_t *events);
+/* As in source_ops; call event_source_ready() until it returns 0. */
+int event_source_fd(const struct source *t, uint32_t *events);
 
 /* The next hit, and with it those of the same event, thread and stack that follow it at once. */
-int taps_ready(struct source *t, struct sighting *what, struct err *err);
+int event_source_ready(struct source *t, struct sighting *what, struct err *err);
 
-uint64_t taps_skip(struct source *t);
-int taps_cpu(struct source *t, int cpu, bool online, struct err *err);
-void taps_brake(struct source *t, bool on);
+uint64_t event_source_skip(struct source *t);
+int event_source_cpu(struct source *t, int cpu, bool online, struct err *err);
+void event_source_brake(struct source *t, bool on);
 /* As source_plan.brakes. */
-bool taps_brakes(const struct source *t);
+bool event_source_brakes(const struct source *t);
 
-const struct event_list *taps_events(const struct source *t);
+const struct event_list *event_source_events(const struct source *t);
 /* "a ring of 64 KiB for each of 4 CPUs and 2 events" */
-void taps_plan(const struct source *t, char *out, size_t n);
+void event_source_plan(const struct source *t, char *out, size_t n);

@@ -23,7 +23,7 @@
 
 /* ---- opening ---- */
 
-void tap_ring_close(struct tap *t, struct tap_ring *r)
+void wakeup_ring_ring_close(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 {
 	if (!r)
 		return;
@@ -43,7 +43,7 @@ void tap_ring_close(struct tap *t, struct tap_ring *r)
  * Every event that writes into a ring is woken for each record of it, but one whose task has ended
  * says for ever that it hung up: then the next has to be waited on.
  */
-int tap_ring_wait(struct tap *t, struct tap_ring *r)
+int wakeup_ring_ring_wait(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = r};
 
@@ -52,20 +52,21 @@ int tap_ring_wait(struct tap *t, struct tap_ring *r)
 	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, r->fds[r->waits], &ev) ? -errno : 0;
 }
 
-static int refuse(const struct tap *t, int code, pid_t tid, int cpu, size_t bytes, struct err *err)
+static int refuse(const struct wakeup_ring *t, int code, pid_t tid, int cpu, size_t bytes,
+		  struct err *err)
 {
 	return event_strerror(err, code, t->event->name, &t->attr, tid, cpu, bytes, t->caps);
 }
 
 /* The first event of a CPU has the ring. */
-static int own_ring(struct tap *t, struct tap_ring *r, int fd, struct err *err)
+static int own_ring(struct wakeup_ring *t, struct wakeup_ring_ring *r, int fd, struct err *err)
 {
 	int rc = ring_map(&r->ring, fd, t->ring_bytes, false);
 
 	return rc ? refuse(t, rc, -1, r->cpu, t->ring_bytes, err) : 0;
 }
 
-static int add_event(struct tap *t, struct tap_ring *r, pid_t tid, struct err *err)
+static int add_event(struct wakeup_ring *t, struct wakeup_ring_ring *r, pid_t tid, struct err *err)
 {
 	int fd = event_open(&t->attr, tid, r->cpu, -1, 0);
 
@@ -93,9 +94,9 @@ static int add_event(struct tap *t, struct tap_ring *r, pid_t tid, struct err *e
 }
 
 /* Threads that have ended meanwhile are left out; when all have, that is -ESRCH. */
-static int ring_open(struct tap *t, int cpu, struct tap_ring **out, struct err *err)
+static int ring_open(struct wakeup_ring *t, int cpu, struct wakeup_ring_ring **out, struct err *err)
 {
-	struct tap_ring *r = calloc(1, sizeof(*r));
+	struct wakeup_ring_ring *r = calloc(1, sizeof(*r));
 	int rc = 0;
 
 	if (!r)
@@ -109,10 +110,10 @@ static int ring_open(struct tap *t, int cpu, struct tap_ring **out, struct err *
 		rc = add_event(t, r, t->tids[i], err);
 	if (rc == -ESRCH && r->nr_fds)
 		rc = 0;
-	if (!rc && (rc = tap_ring_wait(t, r)))
+	if (!rc && (rc = wakeup_ring_ring_wait(t, r)))
 		err_sys(err, rc, "can't wait for %s", t->event->name);
 	if (rc) {
-		tap_ring_close(t, r);
+		wakeup_ring_ring_close(t, r);
 		return rc;
 	}
 	for (size_t i = 0; i < r->nr_fds; i++)
@@ -121,9 +122,10 @@ static int ring_open(struct tap *t, int cpu, struct tap_ring **out, struct err *
 	return 0;
 }
 
-static int add_cpu(struct tap *t, int cpu, struct err *err)
+static int add_cpu(struct wakeup_ring *t, int cpu, struct err *err)
 {
-	struct tap_ring **v = reallocarray(t->rings, t->nr_rings + 1, sizeof(struct tap_ring *));
+	struct wakeup_ring_ring **v =
+		reallocarray(t->rings, t->nr_rings + 1, sizeof(struct wakeup_ring_ring *));
 	int rc;
 
 	if (!v)
@@ -145,7 +147,7 @@ static uint16_t max_chain(void)
 		       : MAX_CHAIN;
 }
 
-static void set_attr(struct tap *t, const struct tap_options *o)
+static void set_attr(struct wakeup_ring *t, const struct wakeup_ring_options *o)
 {
 	struct perf_event_attr *a = &t->attr;
 
@@ -177,7 +179,7 @@ static void set_attr(struct tap *t, const struct tap_options *o)
 				   (size_t)sysconf(_SC_PAGESIZE));
 }
 
-void tap_set_stack(struct tap_options *o, const struct rule *r)
+void wakeup_ring_set_stack(struct wakeup_ring_options *o, const struct rule *r)
 {
 	if (r->stack == RULE_STACK_NONE)
 		return;
@@ -188,7 +190,7 @@ void tap_set_stack(struct tap_options *o, const struct rule *r)
 	o->stack_bytes = r->stack_bytes;
 }
 
-static int copy_tids(struct tap *t, const struct tap_options *o, struct err *err)
+static int copy_tids(struct wakeup_ring *t, const struct wakeup_ring_options *o, struct err *err)
 {
 	t->nr_tids = o->nr_tids ? o->nr_tids : 1;
 	t->tids = calloc(t->nr_tids, sizeof(*t->tids));
@@ -201,7 +203,7 @@ static int copy_tids(struct tap *t, const struct tap_options *o, struct err *err
 	return 0;
 }
 
-static int open_all(struct tap *t, struct err *err)
+static int open_all(struct wakeup_ring *t, struct err *err)
 {
 	int rc = 0;
 
@@ -214,10 +216,10 @@ static int open_all(struct tap *t, struct err *err)
 	return rc;
 }
 
-int tap_open(const struct tap_options *o, const struct source_env *env, struct tap **out,
-	     struct err *err)
+int wakeup_ring_open(const struct wakeup_ring_options *o, const struct source_env *env,
+		     struct wakeup_ring **out, struct err *err)
 {
-	struct tap *t = calloc(1, sizeof(*t));
+	struct wakeup_ring *t = calloc(1, sizeof(*t));
 	int rc;
 
 	if (!t)
@@ -231,23 +233,23 @@ int tap_open(const struct tap_options *o, const struct source_env *env, struct t
 	if (!rc)
 		rc = open_all(t, err);
 	/* Behind its own events: what has stopped a trace has been told, too. */
-	if (!rc && o->brakes && !o->nr_tids && brake_can(o->event) &&
-	    (rc = brake_new(o->brakes, o->event, &t->brake)))
+	if (!rc && o->brakes && !o->nr_tids && aux_pause_can(o->event) &&
+	    (rc = aux_pause_new(o->brakes, o->event, &t->brake)))
 		err_set(err, rc, "out of memory for a trigger");
 	if (rc)
-		tap_close(t);
+		wakeup_ring_close(t);
 	else
 		*out = t;
 	return rc;
 }
 
-void tap_close(struct tap *t)
+void wakeup_ring_close(struct wakeup_ring *t)
 {
 	if (!t)
 		return;
-	brake_free(t->brake);
+	aux_pause_free(t->brake);
 	while (t->nr_rings)
-		tap_ring_close(t, t->rings[--t->nr_rings]);
+		wakeup_ring_ring_close(t, t->rings[--t->nr_rings]);
 	free(t->rings);
 	free(t->tids);
 	if (t->epoll_fd >= 0)
@@ -257,7 +259,7 @@ void tap_close(struct tap *t)
 
 /* ---- CPUs ---- */
 
-static struct tap_ring *find(const struct tap *t, int cpu)
+static struct wakeup_ring_ring *find(const struct wakeup_ring *t, int cpu)
 {
 	for (size_t i = 0; i < t->nr_rings; i++)
 		if (t->rings[i]->cpu == cpu && !t->rings[i]->away)
@@ -266,9 +268,9 @@ static struct tap_ring *find(const struct tap *t, int cpu)
 }
 
 /* The events of a CPU that was away no longer count; what is left in their ring is read first. */
-int tap_cpu(struct tap *t, int cpu, bool online, struct err *err)
+int wakeup_ring_cpu(struct wakeup_ring *t, int cpu, bool online, struct err *err)
 {
-	struct tap_ring *old = find(t, cpu);
+	struct wakeup_ring_ring *old = find(t, cpu);
 	int rc;
 
 	if (old)
@@ -280,36 +282,36 @@ int tap_cpu(struct tap *t, int cpu, bool online, struct err *err)
 	return rc == -ESRCH && t->nr_rings ? 0 : rc;
 }
 
-int tap_cpu_fd(const struct tap *t, int cpu)
+int wakeup_ring_cpu_fd(const struct wakeup_ring *t, int cpu)
 {
-	const struct tap_ring *r = find(t, cpu);
+	const struct wakeup_ring_ring *r = find(t, cpu);
 
 	return r ? r->fds[0] : -1;
 }
 
 /* ---- what it is ---- */
 
-void tap_brake(struct tap *t, bool on)
+void wakeup_ring_brake(struct wakeup_ring *t, bool on)
 {
-	brake_set(t->brake, on);
+	aux_pause_set(t->brake, on);
 }
 
-bool tap_brakes(const struct tap *t)
+bool wakeup_ring_brakes(const struct wakeup_ring *t)
 {
-	return brake_nr(t->brake) > 0;
+	return aux_pause_nr(t->brake) > 0;
 }
 
-int tap_fd(const struct tap *t)
+int wakeup_ring_fd(const struct wakeup_ring *t)
 {
 	return t->epoll_fd;
 }
 
-const struct perf_event_attr *tap_attr(const struct tap *t)
+const struct perf_event_attr *wakeup_ring_attr(const struct wakeup_ring *t)
 {
 	return &t->attr;
 }
 
-bool tap_ended(const struct tap *t)
+bool wakeup_ring_ended(const struct wakeup_ring *t)
 {
 	for (size_t i = 0; i < t->nr_rings; i++)
 		if (t->rings[i]->waits < t->rings[i]->nr_fds)

@@ -7,9 +7,9 @@
 #include "trigger/kernel/ring.h"
 #include "trigger/events/wakeup_ring.h"
 
-#define TAP_MAX_RECORD 65536
+#define WAKEUP_RING_MAX_RECORD 65536
 
-struct tap_ring {
+struct wakeup_ring_ring {
 	int cpu;
 	struct ring ring;
 	/* One event a task; the first has the ring, the others write into it. */
@@ -21,7 +21,7 @@ struct tap_ring {
 	uint64_t *lost; /* of each event, what was told already */
 };
 
-struct tap {
+struct wakeup_ring {
 	const struct event *event;
 	const struct caps *caps;
 	struct perf_event_attr attr;
@@ -29,8 +29,8 @@ struct tap {
 	pid_t *tids; /* one, -1: all tasks */
 	size_t nr_tids;
 	int epoll_fd;
-	struct brake *brake; /* NULL: it stops no traces */
-	struct tap_ring **rings;
+	struct aux_pause *brake; /* NULL: it stops no traces */
+	struct wakeup_ring_ring **rings;
 	size_t nr_rings;
 	size_t turn; /* the ring that is read next */
 	uint64_t lost;
@@ -38,14 +38,14 @@ struct tap {
 	/* A record that has been given out; consumed at the next call. */
 	struct ring *given;
 	uint64_t given_end;
-	uint8_t scratch[TAP_MAX_RECORD];
+	uint8_t scratch[WAKEUP_RING_MAX_RECORD];
 };
 
-void tap_ring_close(struct tap *t, struct tap_ring *r);
+void wakeup_ring_ring_close(struct wakeup_ring *t, struct wakeup_ring_ring *r);
 /* Waits on the first event of the ring that has not ended; 0 or -errno. */
-int tap_ring_wait(struct tap *t, struct tap_ring *r);
+int wakeup_ring_ring_wait(struct wakeup_ring *t, struct wakeup_ring_ring *r);
 /* What a read of one event says; see perf_event_open(2), "Reading results". */
-struct tap_count {
+struct wakeup_ring_count {
 	uint64_t value, enabled, running, lost;
 };
-bool tap_read_event(const struct tap *t, int fd, struct tap_count *out);
+bool wakeup_ring_read_event(const struct wakeup_ring *t, int fd, struct wakeup_ring_count *out);

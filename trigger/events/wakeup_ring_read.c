@@ -65,13 +65,14 @@ static bool take_stack(struct bytes *b, struct bytes *out)
 	return true;
 }
 
-static bool parse_sample(const struct tap *t, struct bytes rec, struct tap_sample *s)
+static bool parse_sample(const struct wakeup_ring *t, struct bytes rec,
+			 struct wakeup_ring_sample *s)
 {
 	uint64_t type = t->attr.sample_type, word;
 	struct bytes b = rec;
 	bool ok = bytes_take(&b, sizeof(struct perf_event_header), &(struct bytes){0});
 
-	*s = (struct tap_sample){.rec = rec};
+	*s = (struct wakeup_ring_sample){.rec = rec};
 	if (type & PERF_SAMPLE_IP)
 		ok = ok && bytes_u64(&b, &s->ip);
 	ok = ok && bytes_u32(&b, &s->pid) && bytes_u32(&b, &s->tid) && bytes_u64(&b, &s->ns);
@@ -100,7 +101,7 @@ static uint64_t mix(uint64_t hash, uint64_t v)
 	return (hash ^ v) * 0x100000001b3ull;
 }
 
-uint64_t tap_stack_hash(struct bytes chain)
+uint64_t wakeup_ring_stack_hash(struct bytes chain)
 {
 	uint64_t hash = 0xcbf29ce484222325ull, ip;
 	bool user = false, any = false;
@@ -132,9 +133,9 @@ static uint64_t mix_callers(uint64_t hash, const struct event_frame *f, struct b
 	return hash;
 }
 
-uint64_t tap_sample_hash(const struct tap_sample *s)
+uint64_t wakeup_ring_sample_hash(const struct wakeup_ring_sample *s)
 {
-	uint64_t hash = tap_stack_hash(s->chain);
+	uint64_t hash = wakeup_ring_stack_hash(s->chain);
 	struct event_frame f;
 
 	if (!s->stack.len || !event_user_frame(s->regs, &f))
@@ -145,7 +146,7 @@ uint64_t tap_sample_hash(const struct tap_sample *s)
 /* ---- rings ---- */
 
 /* Counts what the kernel could not write: struct { header; u64 id; u64 lost; }. */
-static void note_lost(struct tap *t, struct bytes rec)
+static void note_lost(struct wakeup_ring *t, struct bytes rec)
 {
 	uint64_t lost;
 
@@ -156,7 +157,7 @@ static void note_lost(struct tap *t, struct bytes rec)
 	t->lost += lost;
 }
 
-static void consume_given(struct tap *t)
+static void consume_given(struct wakeup_ring *t)
 {
 	if (t->given)
 		ring_consume(t->given, t->given_end);
@@ -164,7 +165,8 @@ static void consume_given(struct tap *t)
 }
 
 /* The next sample of one ring. */
-static bool next_of(struct tap *t, struct tap_ring *r, struct tap_sample *out)
+static bool next_of(struct wakeup_ring *t, struct wakeup_ring_ring *r,
+		    struct wakeup_ring_sample *out)
 {
 	uint64_t head = ring_head(&r->ring), pos = ring_tail(&r->ring);
 	struct perf_event_header h;
@@ -186,7 +188,7 @@ static bool next_of(struct tap *t, struct tap_ring *r, struct tap_sample *out)
 	return false;
 }
 
-static bool next_of_any(struct tap *t, struct tap_sample *out)
+static bool next_of_any(struct wakeup_ring *t, struct wakeup_ring_sample *out)
 {
 	for (size_t i = 0; i < t->nr_rings; i++)
 		if (next_of(t, t->rings[t->turn++ % t->nr_rings], out))
@@ -195,40 +197,40 @@ static bool next_of_any(struct tap *t, struct tap_sample *out)
 }
 
 /* Takes the readiness of all descriptors; false: none of them was ready. */
-static bool ask(struct tap *t)
+static bool ask(struct wakeup_ring *t)
 {
 	struct epoll_event ev[16];
 	int n = epoll_wait(t->epoll_fd, ev, 16, 0);
 
 	for (int i = 0; i < n; i++) {
-		struct tap_ring *r = ev[i].data.ptr;
+		struct wakeup_ring_ring *r = ev[i].data.ptr;
 
 		if (!(ev[i].events & (EPOLLHUP | EPOLLERR)))
 			continue;
 		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, r->fds[r->waits], NULL);
 		r->waits++;
-		tap_ring_wait(t, r);
+		wakeup_ring_ring_wait(t, r);
 	}
 	return n > 0;
 }
 
-bool tap_read_event(const struct tap *t, int fd, struct tap_count *out)
+bool wakeup_ring_read_event(const struct wakeup_ring *t, int fd, struct wakeup_ring_count *out)
 {
 	size_t want = t->attr.read_format & PERF_FORMAT_LOST ? 32 : 24;
 	uint64_t v[4] = {0};
 
 	if (read(fd, v, sizeof(v)) != (ssize_t)want)
 		return false;
-	*out = (struct tap_count){v[0], v[1], v[2], v[3]};
+	*out = (struct wakeup_ring_count){v[0], v[1], v[2], v[3]};
 	return true;
 }
 
-static void read_lost(struct tap *t, struct tap_ring *r)
+static void read_lost(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 {
-	struct tap_count c;
+	struct wakeup_ring_count c;
 
 	for (size_t i = 0; i < r->nr_fds; i++) {
-		if (!tap_read_event(t, r->fds[i], &c) || c.lost <= r->lost[i])
+		if (!wakeup_ring_read_event(t, r->fds[i], &c) || c.lost <= r->lost[i])
 			continue;
 		t->lost += c.lost - r->lost[i];
 		r->lost[i] = c.lost;
@@ -236,7 +238,7 @@ static void read_lost(struct tap *t, struct tap_ring *r)
 	r->crowded = false;
 }
 
-static uint64_t skip_ring(struct tap *t, struct tap_ring *r)
+static uint64_t skip_ring(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 {
 	uint64_t head = ring_head(&r->ring), pos = ring_tail(&r->ring), nr = 0;
 	struct perf_event_header h;
@@ -255,25 +257,25 @@ static uint64_t skip_ring(struct tap *t, struct tap_ring *r)
 }
 
 /* Of a hardware event that has to share its counter: what it would have counted alone. */
-static uint64_t scaled(const struct tap_count *c)
+static uint64_t scaled(const struct wakeup_ring_count *c)
 {
 	if (!c->running || c->running >= c->enabled)
 		return c->value;
 	return (uint64_t)((double)c->value * (double)c->enabled / (double)c->running);
 }
 
-static uint64_t count_of(const struct tap *t, const struct tap_ring *r)
+static uint64_t count_of(const struct wakeup_ring *t, const struct wakeup_ring_ring *r)
 {
-	struct tap_count c;
+	struct wakeup_ring_count c;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < r->nr_fds; i++)
-		if (tap_read_event(t, r->fds[i], &c))
+		if (wakeup_ring_read_event(t, r->fds[i], &c))
 			sum += scaled(&c);
 	return sum;
 }
 
-uint64_t tap_count(const struct tap *t)
+uint64_t wakeup_ring_count(const struct wakeup_ring *t)
 {
 	uint64_t sum = t->counted_away;
 
@@ -283,10 +285,10 @@ uint64_t tap_count(const struct tap *t)
 }
 
 /* All have been read. */
-static void close_away(struct tap *t)
+static void close_away(struct wakeup_ring *t)
 {
 	for (size_t i = 0; i < t->nr_rings;) {
-		struct tap_ring *r = t->rings[i];
+		struct wakeup_ring_ring *r = t->rings[i];
 
 		if (!r->away) {
 			i++;
@@ -295,12 +297,12 @@ static void close_away(struct tap *t)
 		if (r->crowded)
 			read_lost(t, r);
 		t->counted_away += count_of(t, r);
-		tap_ring_close(t, r);
+		wakeup_ring_ring_close(t, r);
 		t->rings[i] = t->rings[--t->nr_rings];
 	}
 }
 
-int tap_next(struct tap *t, struct tap_sample *out, struct err *err)
+int wakeup_ring_next(struct wakeup_ring *t, struct wakeup_ring_sample *out, struct err *err)
 {
 	consume_given(t);
 	do {
@@ -311,7 +313,7 @@ int tap_next(struct tap *t, struct tap_sample *out, struct err *err)
 	return 0;
 }
 
-uint64_t tap_take_lost(struct tap *t)
+uint64_t wakeup_ring_take_lost(struct wakeup_ring *t)
 {
 	uint64_t lost;
 
@@ -324,7 +326,7 @@ uint64_t tap_take_lost(struct tap *t)
 	return lost;
 }
 
-uint64_t tap_skip(struct tap *t)
+uint64_t wakeup_ring_skip(struct wakeup_ring *t)
 {
 	uint64_t nr = 0;
 
@@ -333,14 +335,14 @@ uint64_t tap_skip(struct tap *t)
 		for (size_t i = 0; i < t->nr_rings; i++)
 			nr += skip_ring(t, t->rings[i]);
 	} while (ask(t));
-	nr += tap_take_lost(t);
+	nr += wakeup_ring_take_lost(t);
 	close_away(t);
 	return nr;
 }
 
 /* ---- sightings ---- */
 
-static struct evidence *as_evidence(const struct tap *t, const struct tap_sample *s)
+static struct evidence *as_evidence(const struct wakeup_ring *t, const struct wakeup_ring_sample *s)
 {
 	struct evidence_kind k = {.attr = t->attr,
 				  .name = t->event->name,
@@ -358,7 +360,8 @@ static struct evidence *as_evidence(const struct tap *t, const struct tap_sample
 	return e;
 }
 
-void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighting *what)
+void wakeup_ring_sighting(const struct wakeup_ring *t, const struct wakeup_ring_sample *s,
+			  struct sighting *what)
 {
 	what->ns = s->ns;
 	what->pid = s->pid;
@@ -369,7 +372,7 @@ void tap_sighting(const struct tap *t, const struct tap_sample *s, struct sighti
 	if (!what->uid && s->tid)
 		what->uid = source_uid(s->tid);
 	if (!what->stack_hash)
-		what->stack_hash = tap_sample_hash(s);
+		what->stack_hash = wakeup_ring_sample_hash(s);
 	evidence_put(what->evidence);
 	what->evidence = as_evidence(t, s);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void take(struct lines *l, const char *from, size_t n)
+static void take(struct file_lines *l, const char *from, size_t n)
 {
 	size_t room = sizeof(l->buf) - l->len;
 
@@ -14,7 +14,7 @@ static void take(struct lines *l, const char *from, size_t n)
 	l->len += n;
 }
 
-bool lines_rest(struct lines *l, const char **line, size_t *len)
+bool file_lines_rest(struct file_lines *l, const char **line, size_t *len)
 {
 	bool any = l->any;
 
@@ -25,7 +25,8 @@ bool lines_rest(struct lines *l, const char **line, size_t *len)
 	return any;
 }
 
-bool lines_next(struct lines *l, const char **at, size_t *n, const char **line, size_t *len)
+bool file_lines_next(struct file_lines *l, const char **at, size_t *n, const char **line,
+		     size_t *len)
 {
 	const char *from = *at, *end = *n ? memchr(from, '\n', *n) : NULL;
 	size_t length = end ? (size_t)(end - from) : *n;
@@ -40,5 +41,5 @@ bool lines_next(struct lines *l, const char **at, size_t *n, const char **line, 
 	}
 	take(l, from, length);
 	l->any |= length > 0;
-	return end && lines_rest(l, line, len);
+	return end && file_lines_rest(l, line, len);
 }

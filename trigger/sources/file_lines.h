@@ -10,7 +10,7 @@
 
 #define LINES_MAX 4096
 
-struct lines {
+struct file_lines {
 	char buf[LINES_MAX]; /* the line that has no end yet */
 	size_t len;
 	bool any; /* there is such a line, maybe an empty one */
@@ -20,6 +20,7 @@ struct lines {
  * The next complete line of what came before and of `n` bytes at `*at`, which moves on; without its
  * end. False: all are taken in and no line is complete. Valid until the next call.
  */
-bool lines_next(struct lines *l, const char **at, size_t *n, const char **line, size_t *len);
+bool file_lines_next(struct file_lines *l, const char **at, size_t *n, const char **line,
+		     size_t *len);
 /* The line that never got an end, as when the file is replaced; false: there is none. */
-bool lines_rest(struct lines *l, const char **line, size_t *len);
+bool file_lines_rest(struct file_lines *l, const char **line, size_t *len);

@@ -10,35 +10,35 @@
 #include <time.h>
 #include <unistd.h>
 
-int tick_open(struct tick *t, struct err *err)
+int poll_timer_open(struct poll_timer *t, struct err *err)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
 	if (fd < 0)
 		return err_sys(err, -errno, "can't make a timer for a trigger");
-	*t = (struct tick){.fd = fd, .due_ns = UINT64_MAX};
+	*t = (struct poll_timer){.fd = fd, .due_ns = UINT64_MAX};
 	return 0;
 }
 
-void tick_close(struct tick *t)
+void poll_timer_close(struct poll_timer *t)
 {
 	if (t->fd >= 0)
 		close(t->fd);
 	t->fd = -1;
 }
 
-uint64_t tick_now(void)
+uint64_t poll_timer_now(void)
 {
 	return clock_ns();
 }
 
 /* Not the descriptor: another rule's timer of the same second may have gone off first. */
-bool tick_is_due(const struct tick *t, uint64_t now_ns)
+bool poll_timer_is_due(const struct poll_timer *t, uint64_t now_ns)
 {
 	return now_ns >= t->due_ns;
 }
 
-void tick_at(struct tick *t, uint64_t ns)
+void poll_timer_at(struct poll_timer *t, uint64_t ns)
 {
 	/* All zero stops a timer; one that is in the past goes off at once. */
 	uint64_t at = ns == UINT64_MAX ? 0 : ns ? ns : 1;
@@ -49,14 +49,14 @@ void tick_at(struct tick *t, uint64_t ns)
 	timerfd_settime(t->fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-void tick_in(struct tick *t, uint64_t now_ns, unsigned seconds)
+void poll_timer_in(struct poll_timer *t, uint64_t now_ns, unsigned seconds)
 {
 	uint64_t step = seconds * TICK_NS;
 
-	tick_at(t, (now_ns / step + 1) * step);
+	poll_timer_at(t, (now_ns / step + 1) * step);
 }
 
-unsigned tick_seconds(double distance, double fastest, unsigned most)
+unsigned poll_timer_seconds(double distance, double fastest, unsigned most)
 {
 	double s = fastest > 0 ? distance / fastest : 1;
 

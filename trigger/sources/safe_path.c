@@ -89,7 +89,7 @@ static int follow(struct walk *w, int fd)
 	return target[0] == '/' ? to_root(w) : 0;
 }
 
-static void note_dir(struct safepath *out, int dir)
+static void note_dir(struct safe_path *out, int dir)
 {
 	if (out->nr_dirs == SAFEPATH_DIRS)
 		return;
@@ -99,7 +99,7 @@ static void note_dir(struct safepath *out, int dir)
 }
 
 /* `fd` is O_PATH, so nothing has been opened yet. */
-static int open_file(struct walk *w, int fd, struct safepath *out)
+static int open_file(struct walk *w, int fd, struct safe_path *out)
 {
 	char self[32];
 
@@ -115,7 +115,7 @@ static int open_file(struct walk *w, int fd, struct safepath *out)
 }
 
 /* One part of the path. 1: it was the last, and no symlink. */
-static int step(struct walk *w, bool last, struct safepath *out)
+static int step(struct walk *w, bool last, struct safe_path *out)
 {
 	int fd, rc = 0;
 
@@ -142,13 +142,13 @@ static int step(struct walk *w, bool last, struct safepath *out)
 	return rc;
 }
 
-int safepath_open(const char *path, struct safepath *out, struct err *err)
+int safe_path_open(const char *path, struct safe_path *out, struct err *err)
 {
 	struct walk w = {.path = path, .dir = -1, .err = err};
 	bool last;
 	int rc = 0;
 
-	*out = (struct safepath){.fd = -1};
+	*out = (struct safe_path){.fd = -1};
 	if (path[0] != '/' || strlen(path) >= sizeof(w.rest))
 		return err_set(err, -EINVAL, "%s is no absolute path", path);
 	strcpy(w.rest, path);
@@ -162,7 +162,7 @@ int safepath_open(const char *path, struct safepath *out, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-void safepath_close(struct safepath *p)
+void safe_path_close(struct safe_path *p)
 {
 	for (int i = 0; i < p->nr_dirs; i++)
 		close(p->dirs[i]);

@@ -13,7 +13,7 @@ struct err;
 
 #define SAFEPATH_DIRS 4
 
-struct safepath {
+struct safe_path {
 	/* The directories in which its name was looked up: its own, and those that symlinks in its
 	 * place lead to. When it changes to another file, that happens in one of these. */
 	int dirs[SAFEPATH_DIRS];
@@ -27,5 +27,5 @@ struct safepath {
  * 0; -ENOENT: the file, or with nr_dirs 0 its directory, is not there; -ELOOP: a symlink that is
  * not followed; -EINVAL: no regular file; others.
  */
-int safepath_open(const char *path, struct safepath *out, struct err *err);
-void safepath_close(struct safepath *p);
+int safe_path_open(const char *path, struct safe_path *out, struct err *err);
+void safe_path_close(struct safe_path *p);

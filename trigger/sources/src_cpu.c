@@ -35,8 +35,8 @@ struct sample {
 struct source {
 	struct process process;
 	clockid_t clock;
-	struct tick tick;
-	struct level level;
+	struct poll_timer tick;
+	struct threshold level;
 	uint64_t window_ns;
 	unsigned step; /* s between samples */
 	struct sample samples[MAX_STEPS + 1];
@@ -69,15 +69,15 @@ static int check(const struct rule *r, double *percent, int64_t *window_ns, stru
 {
 	static const char example[] = "cpu:812>95%/5s";
 	char amount[32];
-	int rc = need_arg(r, "the pid of a process", example, err);
+	int rc = rule_check_arg(r, "the pid of a process", example, err);
 
 	*window_ns = DEFAULT_WINDOW_NS;
 	if (!rc)
-		rc = need_op(r, "><", example, err);
+		rc = rule_check_op(r, "><", example, err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (!rc)
-		rc = need_per(r, amount, sizeof(amount), window_ns, err);
+		rc = rule_check_per(r, amount, sizeof(amount), window_ns, err);
 	if (!rc)
 		rc = parse_percent(r, amount, percent, err);
 	if (!rc && (*window_ns < SHORTEST_WINDOW || *window_ns > LONGEST_WINDOW))
@@ -90,7 +90,7 @@ static void cpu_close(struct source *s)
 {
 	if (!s)
 		return;
-	tick_close(&s->tick);
+	poll_timer_close(&s->tick);
 	process_close(&s->process);
 	free(s);
 }
@@ -128,19 +128,19 @@ static int cpu_open(const struct rule *r, const struct source_env *env, struct s
 	s->window_ns = (uint64_t)window_ns;
 	s->step = (unsigned)(s->window_ns / TICK_NS + MAX_STEPS - 1) / MAX_STEPS;
 	s->nr_steps = s->window_ns / TICK_NS / s->step;
-	level_init(&s->level, r, percent, 0);
+	threshold_init(&s->level, r, percent, 0);
 	snprintf(s->threshold, sizeof(s->threshold), "%s%s", r->threshold,
 		 strchr(r->threshold, '/') ? "" : "/5s");
 	rc = process_open(r, env, &s->process, err);
 	if (!rc && clock_getcpuclockid(s->process.pid, &s->clock))
 		rc = process_gone(&s->process, err);
 	if (!rc)
-		rc = tick_open(&s->tick, err);
+		rc = poll_timer_open(&s->tick, err);
 	if (rc) {
 		cpu_close(s);
 		return rc;
 	}
-	tick_in(&s->tick, tick_now(), 1);
+	poll_timer_in(&s->tick, poll_timer_now(), 1);
 	*out = s;
 	return 0;
 }
@@ -168,18 +168,18 @@ static bool share(const struct source *s, double *percent, uint64_t *began_ns)
 
 static int cpu_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	uint64_t now = tick_now(), began_ns;
+	uint64_t now = poll_timer_now(), began_ns;
 	double percent;
 	char time[32];
 	int rc;
 
-	if (!tick_is_due(&s->tick, now))
+	if (!poll_timer_is_due(&s->tick, now))
 		return 0;
-	tick_in(&s->tick, now, s->step);
+	poll_timer_in(&s->tick, now, s->step);
 	rc = take_sample(s, now, err);
 	if (rc)
 		return rc;
-	if (!share(s, &percent, &began_ns) || !level_feed(&s->level, percent, now))
+	if (!share(s, &percent, &began_ns) || !threshold_feed(&s->level, percent, now))
 		return 0;
 	what->ns = now;
 	what->began_ns = s->level.for_ns ? s->level.began_ns : began_ns;

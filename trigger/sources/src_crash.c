@@ -43,15 +43,15 @@
 
 struct source {
 	struct event_list events;
-	struct tap *tap;	  /* NULL: the kernel does not let us, only programs tell */
-	char why_told[200];	  /* that is */
-	uint32_t sig_at, code_at; /* in the tracepoint's fields */
-	pid_t pid;		  /* 0: of whomever */
-	char comm[COMM_MAX + 1];  /* a pattern; "": of any name */
-	struct told *told;	  /* by programs; NULL: they can't */
-	uint64_t nr_unseen;	  /* hits that left no record */
-	struct parked *parked;	  /* borrowed; NULL: no --crash-hold */
-	int epoll_fd;		  /* with it: the tap's descriptor and its */
+	struct wakeup_ring *tap;   /* NULL: the kernel does not let us, only programs tell */
+	char why_told[200];	   /* that is */
+	uint32_t sig_at, code_at;  /* in the tracepoint's fields */
+	pid_t pid;		   /* 0: of whomever */
+	char comm[COMM_MAX + 1];   /* a pattern; "": of any name */
+	struct told *told;	   /* by programs; NULL: they can't */
+	uint64_t nr_unseen;	   /* hits that left no record */
+	struct held_cores *parked; /* borrowed; NULL: no --crash-hold */
+	int epoll_fd;		   /* with it: the tap's descriptor and its */
 	bool hold_ended;
 };
 
@@ -96,7 +96,7 @@ static int parse(const struct rule *r, struct source *s, struct err *err)
 
 	if (r->op != RULE_OP_NONE)
 		return rule_err(r->text, r->op_at, err, "crash takes no comparison");
-	rc = need_moment(r, "a crash", err);
+	rc = rule_check_moment(r, "a crash", err);
 	if (rc || !*r->arg)
 		return rc;
 	return all_digits(r->arg) ? parse_pid(r, s, err) : parse_comm(r, s, err);
@@ -160,32 +160,32 @@ static int list_threads(pid_t pid, pid_t **out, size_t *nr, struct err *err)
 static int open_tap(struct source *s, const struct rule *r, const struct source_env *env,
 		    struct err *err)
 {
-	struct tap_options o = {
+	struct wakeup_ring_options o = {
 		.event = s->events.v[0],
 		.sample_type = PERF_SAMPLE_STACK_USER,
 		.stack_bytes = STACK_BYTES,
 		.inherit = true,
-		.brakes = env && !brake_unfit(r, env) ? env->brakes : NULL,
+		.brakes = env && !aux_pause_unfit(r, env) ? env->brakes : NULL,
 	};
 	pid_t *tids = NULL;
 	int rc = s->pid ? list_threads(s->pid, &tids, &o.nr_tids, err) : 0;
 
 	o.tids = tids;
 	if (!rc)
-		rc = tap_open(&o, env, &s->tap, err);
+		rc = wakeup_ring_open(&o, env, &s->tap, err);
 	free(tids);
 	return rc;
 }
 
 /* Waits for what is told of the threads as well. */
-static int join_parked(struct source *s, struct parked *parked, struct err *err)
+static int join_parked(struct source *s, struct held_cores *parked, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	s->parked = parked;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, tap_fd(s->tap), &ev) ||
-	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, parked_fd(parked), &ev))
+	if (s->epoll_fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, wakeup_ring_fd(s->tap), &ev) ||
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, held_cores_fd(parked), &ev))
 		return err_sys(err, -errno, "can't wait for crashes");
 	return 0;
 }
@@ -195,7 +195,7 @@ static void crash_close(struct source *s)
 	if (!s)
 		return;
 	told_free(s->told);
-	tap_close(s->tap);
+	wakeup_ring_close(s->tap);
 	event_list_free(&s->events);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -273,7 +273,7 @@ static int32_t number(struct bytes raw, uint32_t at)
 }
 
 /* Where the thread has a name of its own, as bio_aof of redis-server. */
-static void say_process(const struct tap_sample *t, struct sighting *what)
+static void say_process(const struct wakeup_ring_sample *t, struct sighting *what)
 {
 	char leader[16] = "", safe[64];
 
@@ -284,13 +284,13 @@ static void say_process(const struct tap_sample *t, struct sighting *what)
 			     str_safe(safe, sizeof(safe), leader, strlen(leader)));
 }
 
-static void fill(struct source *s, const struct tap_sample *t, struct sighting *what)
+static void fill(struct source *s, const struct wakeup_ring_sample *t, struct sighting *what)
 {
 	int sig = number(t->raw, s->sig_at), code = number(t->raw, s->code_at);
 	char name[32], code_name[32];
 	struct event_frame f;
 
-	tap_sighting(s->tap, t, what); /* and its name, before it is gone */
+	wakeup_ring_sighting(s->tap, t, what); /* and its name, before it is gone */
 	what->stack_hash = crash_place_hash(t->regs, t->stack, sig);
 	sighting_add(what, "signal=%s", signame(sig, name, sizeof(name)));
 	sighting_add(what, "code=%s", signame_code(sig, code, code_name, sizeof(code_name)));
@@ -298,11 +298,11 @@ static void fill(struct source *s, const struct tap_sample *t, struct sighting *
 	if (event_user_frame(t->regs, &f))
 		sighting_add(what, "ip=0x%llx", (unsigned long long)f.ip);
 	if (s->parked && what->evidence)
-		parked_expect(s->parked, (pid_t)t->pid, what->evidence);
+		held_cores_expect(s->parked, (pid_t)t->pid, what->evidence);
 }
 
 /* One more that crashed at the same time: its record goes with the first one's. */
-static void add_other(struct source *s, const struct tap_sample *t, struct sighting *what)
+static void add_other(struct source *s, const struct wakeup_ring_sample *t, struct sighting *what)
 {
 	int sig = number(t->raw, s->sig_at);
 	char comm[16], safe[64], name[32];
@@ -313,7 +313,7 @@ static void add_other(struct source *s, const struct tap_sample *t, struct sight
 	if (what->evidence)
 		evidence_add(what->evidence, 0, t->cpu, t->rec);
 	if (s->parked && what->evidence)
-		parked_expect(s->parked, (pid_t)t->pid, what->evidence);
+		held_cores_expect(s->parked, (pid_t)t->pid, what->evidence);
 	source_comm(t->tid, comm);
 	sighting_add(what, "also=%s, pid %u, tid %u, %s",
 		     *comm ? str_safe(safe, sizeof(safe), comm, strlen(comm)) : "?", t->pid, t->tid,
@@ -323,7 +323,7 @@ static void add_other(struct source *s, const struct tap_sample *t, struct sight
 /* Those that left no record are hits all the same. */
 static void count_unseen(struct source *s, struct sighting *what)
 {
-	uint64_t lost = tap_take_lost(s->tap);
+	uint64_t lost = wakeup_ring_take_lost(s->tap);
 
 	s->nr_unseen += lost;
 	if (what->nr_hits)
@@ -332,18 +332,18 @@ static void count_unseen(struct source *s, struct sighting *what)
 
 static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	struct tap_sample t;
+	struct wakeup_ring_sample t;
 	int rc = 0;
 
 	/* First: they wait. */
 	if (s->told && told_next(s->told, what)) {
 		if (s->parked && what->evidence)
-			parked_expect(s->parked, (pid_t)what->pid, what->evidence);
+			held_cores_expect(s->parked, (pid_t)what->pid, what->evidence);
 		return 1;
 	}
 	if (!s->tap)
 		return 0;
-	for (int i = 0; i < MAX_PASS && (rc = tap_next(s->tap, &t, err)) > 0; i++) {
+	for (int i = 0; i < MAX_PASS && (rc = wakeup_ring_next(s->tap, &t, err)) > 0; i++) {
 		if (s->pid && t.pid != (uint32_t)s->pid)
 			continue; /* a process that it started */
 		if (s->told && told_is_same(s->told, (pid_t)t.pid))
@@ -356,7 +356,7 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 	count_unseen(s, what);
 	/* The signal comes before the core: by now it is known whose threads these are. */
 	if (s->parked)
-		s->hold_ended = !parked_pump(s->parked);
+		s->hold_ended = !held_cores_pump(s->parked);
 	return rc < 0 ? rc : what->nr_hits > 0;
 }
 
@@ -370,18 +370,18 @@ static int crash_fd(const struct source *s, uint32_t *events)
 {
 	if (!s->tap)
 		return -1;
-	return s->epoll_fd >= 0 ? s->epoll_fd : tap_fd(s->tap);
+	return s->epoll_fd >= 0 ? s->epoll_fd : wakeup_ring_fd(s->tap);
 }
 
 static int crash_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	return s->tap ? tap_cpu(s->tap, cpu, online, err) : 0;
+	return s->tap ? wakeup_ring_cpu(s->tap, cpu, online, err) : 0;
 }
 
 static void crash_brake(struct source *s, bool on)
 {
 	if (s->tap)
-		tap_brake(s->tap, on);
+		wakeup_ring_brake(s->tap, on);
 }
 
 /* ---- what it says of itself ---- */
@@ -390,7 +390,7 @@ static void crash_plan(const struct source *s, struct source_plan *out)
 {
 	char whom[64] = "any thread";
 
-	out->brakes = s->tap && tap_brakes(s->tap);
+	out->brakes = s->tap && wakeup_ring_brakes(s->tap);
 	if (s->pid)
 		snprintf(whom, sizeof(whom), "a thread of process %d", (int)s->pid);
 	else if (*s->comm)

@@ -91,7 +91,7 @@ static int refuse(const struct rule *r, const struct event *e, struct err *err)
 
 static int check(const struct rule *r, struct err *err)
 {
-	int rc = need_arg(r, "an event", "event:oom:mark_victim", err);
+	int rc = rule_check_arg(r, "an event", "event:oom:mark_victim", err);
 
 	if (!rc && r->op != RULE_OP_NONE)
 		rc = rule_err(r->text, r->op_at, err,
@@ -99,14 +99,14 @@ static int check(const struct rule *r, struct err *err)
 			      "[prev_prio<100], and how often it comes is rate:%s",
 			      r->arg);
 	if (!rc)
-		rc = need_moment(r, "an event", err);
-	return rc ? rc : need_no_call(r, err);
+		rc = rule_check_moment(r, "an event", err);
+	return rc ? rc : rule_check_no_call(r, err);
 }
 
-static int event_source_open(const struct rule *r, const struct source_env *env,
+static int source_event_open(const struct rule *r, const struct source_env *env,
 			     struct source **out, struct err *err)
 {
-	struct taps_options o = {.sample_type = PERF_SAMPLE_IP, .rule = r};
+	struct event_source_options o = {.sample_type = PERF_SAMPLE_IP, .rule = r};
 	struct event_list list = {0};
 	int rc = check(r, err);
 
@@ -123,12 +123,12 @@ static int event_source_open(const struct rule *r, const struct source_env *env,
 		event_list_free(&list);
 		return rc;
 	}
-	return taps_open(&list, &o, env, out, err);
+	return event_source_open(&list, &o, env, out, err);
 }
 
 static void event_plan(const struct source *s, struct source_plan *out)
 {
-	const struct event_list *l = taps_events(s);
+	const struct event_list *l = event_source_events(s);
 	const struct event *e = l->v[0];
 	char rings[96];
 
@@ -138,8 +138,8 @@ static void event_plan(const struct source *s, struct source_plan *out)
 		snprintf(out->watches + strlen(out->watches),
 			 sizeof(out->watches) - strlen(out->watches), " and %zu more, to %s",
 			 l->nr - 1, l->v[l->nr - 1]->name);
-	taps_plan(s, rings, sizeof(rings));
-	out->brakes = taps_brakes(s);
+	event_source_plan(s, rings, sizeof(rings));
+	out->brakes = event_source_brakes(s);
 	snprintf(out->costs, sizeof(out->costs), "%s; %s", rings,
 		 e->filter ? "the kernel looks at its filter each time the event comes, and wakes "
 			     "the recorder for what passes"
@@ -152,12 +152,12 @@ const struct source_ops source_event = {
 	.syntax = "event:EVENT[FILTER]",
 	.help = "an event comes, such as a tracepoint that the kernel's filter lets through",
 	.example = "event:oom:mark_victim",
-	.open = event_source_open,
-	.fd = taps_fd,
-	.ready = taps_ready,
-	.skip = taps_skip,
-	.brake = taps_brake,
-	.cpu = taps_cpu,
+	.open = source_event_open,
+	.fd = event_source_fd,
+	.ready = event_source_ready,
+	.skip = event_source_skip,
+	.brake = event_source_brake,
+	.cpu = event_source_cpu,
 	.plan = event_plan,
-	.close = taps_close,
+	.close = event_source_close,
 };

@@ -13,19 +13,19 @@
 #include <string.h>
 
 struct source {
-	struct tick tick;
+	struct poll_timer tick;
 	uint64_t interval_ns;
 	char text[32]; /* as written */
 };
 
 static int check(const struct rule *r, int64_t *interval, struct err *err)
 {
-	int rc = need_arg(r, "a time", "every:1h", err);
+	int rc = rule_check_arg(r, "a time", "every:1h", err);
 
 	if (!rc)
-		rc = need_no_op(r, err);
+		rc = rule_check_no_op(r, err);
 	if (!rc)
-		rc = need_moment(r, "a point of time", err);
+		rc = rule_check_moment(r, "a point of time", err);
 	if (rc)
 		return rc;
 	if (str_time(r->arg, interval, NULL) || *interval < (int64_t)TICK_NS)
@@ -51,12 +51,12 @@ static int every_open(const struct rule *r, const struct source_env *env, struct
 	/* Whole seconds, as all that looks. */
 	s->interval_ns = ((uint64_t)interval + TICK_NS - 1) / TICK_NS * TICK_NS;
 	snprintf(s->text, sizeof(s->text), "%s", r->arg);
-	rc = tick_open(&s->tick, err);
+	rc = poll_timer_open(&s->tick, err);
 	if (rc) {
 		free(s);
 		return rc;
 	}
-	tick_at(&s->tick, (tick_now() / TICK_NS + 1) * TICK_NS + s->interval_ns);
+	poll_timer_at(&s->tick, (poll_timer_now() / TICK_NS + 1) * TICK_NS + s->interval_ns);
 	*out = s;
 	return 0;
 }
@@ -68,12 +68,12 @@ static int every_fd(const struct source *s, uint32_t *events)
 
 static int every_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	uint64_t now = tick_now(), missed;
+	uint64_t now = poll_timer_now(), missed;
 
-	if (!tick_is_due(&s->tick, now))
+	if (!poll_timer_is_due(&s->tick, now))
 		return 0;
 	missed = (now - s->tick.due_ns) / s->interval_ns;
-	tick_at(&s->tick, s->tick.due_ns + (missed + 1) * s->interval_ns);
+	poll_timer_at(&s->tick, s->tick.due_ns + (missed + 1) * s->interval_ns);
 	what->ns = now;
 	sighting_add(what, "interval=%s", s->text);
 	return 1;
@@ -89,7 +89,7 @@ static void every_close(struct source *s)
 {
 	if (!s)
 		return;
-	tick_close(&s->tick);
+	poll_timer_close(&s->tick);
 	free(s);
 }
 

@@ -31,7 +31,7 @@ struct source {
 static int check(const struct rule *r, const struct source_env *env, double *threshold,
 		 struct err *err)
 {
-	int rc = need_moment(r, "the end of a process", err);
+	int rc = rule_check_moment(r, "the end of a process", err);
 
 	if (rc)
 		return rc;
@@ -39,10 +39,10 @@ static int check(const struct rule *r, const struct source_env *env, double *thr
 		return rule_err(r->text, strlen(r->source), err,
 				"expected ':' and the pid of a process, or a comparison for the "
 				"recorded command: exit:812, exit!=0");
-	if (r->op != RULE_OP_NONE && (rc = need_op(r, "!>", "exit!=0", err)))
+	if (r->op != RULE_OP_NONE && (rc = rule_check_op(r, "!>", "exit!=0", err)))
 		return rc;
 	*threshold = 0;
-	if (r->op != RULE_OP_NONE && (rc = need_number(r, threshold, err)))
+	if (r->op != RULE_OP_NONE && (rc = rule_check_number(r, threshold, err)))
 		return rc;
 	if (r->op == RULE_OP_ABOVE && *threshold >= 255)
 		return rule_err(r->text, r->threshold_at, err,

@@ -48,7 +48,7 @@ struct source {
 	regex_t regex, pid_from;
 	bool has_regex, has_pid_from;
 	int epoll_fd, inotify_fd;
-	struct tick tick;
+	struct poll_timer tick;
 	enum mode mode;
 	bool woken;
 
@@ -62,7 +62,7 @@ struct source {
 	ino_t ino;
 	uint64_t offset;
 	struct timespec start; /* real time */
-	struct lines lines;
+	struct file_lines lines;
 	char chunk[CHUNK];
 
 	uint64_t nr_refused; /* times that something else than a file had its name */
@@ -116,13 +116,13 @@ static int compile_both(struct source *s, const struct rule *r, struct err *err)
 static int check(const struct rule *r, struct err *err)
 {
 	static const char example[] = "file:/var/log/app.log~ERROR";
-	int rc = need_arg(r, "a path", example, err);
+	int rc = rule_check_arg(r, "a path", example, err);
 
 	if (!rc && r->op != RULE_OP_MATCH)
 		rc = rule_err(r->text, r->op ? r->op_at : strcspn(r->text, ";"), err,
 			      "expected '~' and a regular expression, such as %s", example);
 	if (!rc)
-		rc = need_moment(r, "a line in a file", err);
+		rc = rule_check_moment(r, "a line in a file", err);
 	if (!rc && r->arg[0] != '/')
 		rc = rule_err(r->text, r->arg_at, err, "expected an absolute path, found '%s'",
 			      r->arg);
@@ -138,7 +138,7 @@ static int add_to_epoll(struct source *s, int fd)
 
 static int open_descriptors(struct source *s, struct err *err)
 {
-	int rc = tick_open(&s->tick, err);
+	int rc = poll_timer_open(&s->tick, err);
 
 	if (rc)
 		return rc;
@@ -191,7 +191,7 @@ static int watch_fd(const struct source *s, int fd, uint32_t events)
 }
 
 /* Watches the directories of `p` and no others. */
-static int watch_dirs(struct source *s, const struct safepath *p)
+static int watch_dirs(struct source *s, const struct safe_path *p)
 {
 	int wds[SAFEPATH_DIRS], nr = 0, rc = 0;
 
@@ -229,7 +229,7 @@ static void unwatch_all(struct source *s)
 	bool ignored;
 
 	unwatch_file(s);
-	watch_dirs(s, &(struct safepath){0});
+	watch_dirs(s, &(struct safe_path){0});
 	/* It tells that they are gone, which would wake us. */
 	drain_inotify(s, &ignored);
 }
@@ -247,7 +247,7 @@ static bool is_older_than_us(const struct source *s, int fd)
 }
 
 /* Takes p's descriptor over. Read from its beginning, unless it has things from before us. */
-static void adopt(struct source *s, struct safepath *p)
+static void adopt(struct source *s, struct safe_path *p)
 {
 	bool watched = s->file_watch >= 0;
 
@@ -266,14 +266,14 @@ static void adopt(struct source *s, struct safepath *p)
 }
 
 /* Directories first: so what changes after the look is told. */
-static int look_up(struct source *s, struct safepath *p, struct err *err)
+static int look_up(struct source *s, struct safe_path *p, struct err *err)
 {
 	if (s->mode == MODE_WATCH) {
 		int rc;
 
-		safepath_open(s->path, p, NULL);
+		safe_path_open(s->path, p, NULL);
 		rc = watch_dirs(s, p);
-		safepath_close(p);
+		safe_path_close(p);
 		if (rc) {
 			err_sys(err, rc, "can't watch the directory of %s", s->path);
 			if (rc == -ENOSPC)
@@ -281,7 +281,7 @@ static int look_up(struct source *s, struct safepath *p, struct err *err)
 			return rc;
 		}
 	}
-	return safepath_open(s->path, p, err);
+	return safe_path_open(s->path, p, err);
 }
 
 static void note_refused(struct source *s, const struct err *err)
@@ -348,7 +348,7 @@ static bool read_on(struct source *s, struct sighting *what)
 			return true;
 		s->offset += (uint64_t)got;
 		n = (size_t)got;
-		while (lines_next(&s->lines, &at, &n, &line, &len))
+		while (file_lines_next(&s->lines, &at, &n, &line, &len))
 			take_line(s, line, len, what);
 	}
 	return false;
@@ -359,7 +359,7 @@ static void read_rest(struct source *s, struct sighting *what)
 	const char *line;
 	size_t len;
 
-	if (lines_rest(&s->lines, &line, &len))
+	if (file_lines_rest(&s->lines, &line, &len))
 		take_line(s, line, len, what);
 }
 
@@ -367,7 +367,7 @@ static void read_rest(struct source *s, struct sighting *what)
 static bool follow_name(struct source *s, struct sighting *what)
 {
 	struct err err = ERR_INIT;
-	struct safepath p;
+	struct safe_path p;
 	bool all = true;
 	int rc = look_up(s, &p, &err);
 
@@ -380,7 +380,7 @@ static bool follow_name(struct source *s, struct sighting *what)
 	} else if (rc && rc != -ENOENT) {
 		note_refused(s, &err);
 	}
-	safepath_close(&p);
+	safe_path_close(&p);
 	return all;
 }
 
@@ -399,11 +399,11 @@ static void pay(struct source *s, uint64_t now)
 static void begin_watch(struct source *s, struct sighting *what)
 {
 	s->mode = MODE_WATCH;
-	tick_at(&s->tick, UINT64_MAX);
+	poll_timer_at(&s->tick, UINT64_MAX);
 	watch_file(s);
 	/* What happened between the last look and the watch. */
 	if (!follow_name(s, what) || !read_on(s, what))
-		tick_at(&s->tick, 0);
+		poll_timer_at(&s->tick, 0);
 }
 
 /* Whether to sleep until inotify tells, or for how long without it. */
@@ -412,14 +412,14 @@ static void set_mode(struct source *s, uint64_t now, bool any_new, struct sighti
 	if (s->mode == MODE_TICK && s->credit >= 1)
 		begin_watch(s, what);
 	else if (s->mode == MODE_TICK)
-		tick_in(&s->tick, now, any_new ? 1 : 2);
+		poll_timer_in(&s->tick, now, any_new ? 1 : 2);
 	else if (s->tick.due_ns != UINT64_MAX)
-		tick_at(&s->tick, UINT64_MAX);
+		poll_timer_at(&s->tick, UINT64_MAX);
 	/* Too often; or its directory is not there, and nothing would tell that it is. */
 	if (s->mode == MODE_WATCH && (s->credit < 0 || !s->nr_dir_watches)) {
 		s->mode = MODE_TICK;
 		unwatch_all(s);
-		tick_in(&s->tick, now, 1);
+		poll_timer_in(&s->tick, now, 1);
 	}
 }
 
@@ -431,7 +431,7 @@ static int file_ready(struct source *s, struct sighting *what, struct err *err)
 	if (!s->woken)
 		return 0;
 	s->woken = false;
-	now = tick_now();
+	now = poll_timer_now();
 	pay(s, now);
 	drain_inotify(s, &names_changed);
 	all = read_on(s, what);
@@ -440,7 +440,7 @@ static int file_ready(struct source *s, struct sighting *what, struct err *err)
 	if (all)
 		set_mode(s, now, s->offset != before, what);
 	else
-		tick_at(&s->tick, 0);
+		poll_timer_at(&s->tick, 0);
 	if (!what->nr_hits)
 		return 0;
 	what->ns = now;
@@ -463,7 +463,7 @@ static void file_close(struct source *s)
 {
 	if (!s)
 		return;
-	tick_close(&s->tick);
+	poll_timer_close(&s->tick);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	if (s->inotify_fd >= 0)
@@ -481,7 +481,7 @@ static void file_close(struct source *s)
 /* The file need not be there, its directory must; what is there must be a file. */
 static int first_look(struct source *s, struct err *err)
 {
-	struct safepath p;
+	struct safe_path p;
 	int rc = look_up(s, &p, err);
 
 	if (rc == -ENOENT && s->nr_dir_watches) {
@@ -492,7 +492,7 @@ static int first_look(struct source *s, struct err *err)
 		adopt(s, &p);
 		s->offset = (uint64_t)p.st.st_size;
 	}
-	safepath_close(&p);
+	safe_path_close(&p);
 	return rc;
 }
 
@@ -510,7 +510,7 @@ static int file_open(const struct rule *r, const struct source_env *env, struct 
 	s->fd = s->epoll_fd = s->inotify_fd = s->tick.fd = s->file_watch = -1;
 	s->path = strdup(r->arg);
 	s->credit = MAX_CREDIT;
-	s->credited_ns = tick_now();
+	s->credited_ns = poll_timer_now();
 	/* The clock that file systems stamp with. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &s->start);
 	rc = s->path ? compile_both(s, r, err)

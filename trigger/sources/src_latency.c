@@ -4,7 +4,7 @@
  * instruction to its return. Probes at both ends; the kernel compares (see bpf_latency.h).
  *
  * Calls within calls: a thread's calls are kept by the stack pointer at their start, the outermost
- * first, at most STOPWATCH_FRAMES. What has been left without a return (longjmp, an exception,
+ * first, at most BPF_LATENCY_FRAMES. What has been left without a return (longjmp, an exception,
  * exec) shows by the stack pointer too: a call that starts at or above it, or returns above it,
  * ends it.
  *
@@ -44,9 +44,9 @@
 #endif
 
 #define FRAME(i, member)                                                                           \
-	((int)((i) * sizeof(struct stopwatch_frame) + offsetof(struct stopwatch_frame, member)))
-#define NOTE(i, member) (-STOPWATCH_NOTE_AT + FRAME(i, member))
-#define RECORD(member)	(-STOPWATCH_RECORD_AT + (int)offsetof(struct stopwatch_record, member))
+	((int)((i) * sizeof(struct bpf_latency_frame) + offsetof(struct bpf_latency_frame, member)))
+#define NOTE(i, member) (-BPF_LATENCY_NOTE_AT + FRAME(i, member))
+#define RECORD(member)	(-BPF_LATENCY_RECORD_AT + (int)offsetof(struct bpf_latency_record, member))
 
 /* Below what bpf_latency.h says of the frame. */
 #define OF_PROCESS (-296)
@@ -56,7 +56,7 @@
 #define OF_ENDED   (-328)
 
 struct source {
-	struct stopwatch *watch;
+	struct bpf_latency *watch;
 	char *function; /* PATH:SYMBOL as written */
 };
 
@@ -69,55 +69,55 @@ static void put_frame(struct bpf_code *c, int i)
 	bpf_put(c, BPF_DW, BPF_REG_7, FRAME(i, place), BPF_REG_9);
 	bpf_put_imm(c, BPF_DW, BPF_REG_7, FRAME(i, told), 0);
 	bpf_put(c, BPF_DW, BPF_REG_7, FRAME(i, began_ns), BPF_REG_8);
-	for (int j = i + 1; j < STOPWATCH_FRAMES; j++)
+	for (int j = i + 1; j < BPF_LATENCY_FRAMES; j++)
 		bpf_put_imm(c, BPF_DW, BPF_REG_7, FRAME(j, began_ns), 0);
 }
 
-static void note_anew(const struct stopwatch *w, struct bpf_code *c)
+static void note_anew(const struct bpf_latency *w, struct bpf_code *c)
 {
-	for (int i = 0; i < STOPWATCH_FRAMES; i++) {
+	for (int i = 0; i < BPF_LATENCY_FRAMES; i++) {
 		bpf_put_imm(c, BPF_DW, BPF_REG_10, NOTE(i, began_ns), 0);
 		bpf_put_imm(c, BPF_DW, BPF_REG_10, NOTE(i, place), 0);
 		bpf_put_imm(c, BPF_DW, BPF_REG_10, NOTE(i, told), 0);
 	}
 	bpf_put(c, BPF_DW, BPF_REG_10, NOTE(0, began_ns), BPF_REG_8);
 	bpf_put(c, BPF_DW, BPF_REG_10, NOTE(0, place), BPF_REG_9);
-	stopwatch_note(w, c, BPF_REG_6, BPF_ANY);
+	bpf_latency_note(w, c, BPF_REG_6, BPF_ANY);
 }
 
-static void write_start(const struct stopwatch *w, struct bpf_code *c)
+static void write_start(const struct bpf_latency *w, struct bpf_code *c)
 {
-	int have = bpf_label(c), out = bpf_label(c), put[STOPWATCH_FRAMES];
+	int have = bpf_label(c), out = bpf_label(c), put[BPF_LATENCY_FRAMES];
 
 	bpf_move(c, BPF_REG_6, BPF_REG_1);
-	stopwatch_key(c);
+	bpf_latency_key(c);
 	bpf_get(c, BPF_DW, BPF_REG_9, BPF_REG_6, REGS_SP);
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_move(c, BPF_REG_8, BPF_REG_0);
-	stopwatch_find(w, c);
+	bpf_latency_find(w, c);
 	bpf_jump_imm(c, BPF_JNE, BPF_REG_0, 0, have);
 	note_anew(w, c);
 	bpf_return(c, 0);
 
 	bpf_place(c, have);
 	bpf_move(c, BPF_REG_7, BPF_REG_0);
-	for (int i = 0; i < STOPWATCH_FRAMES; i++) {
+	for (int i = 0; i < BPF_LATENCY_FRAMES; i++) {
 		put[i] = bpf_label(c);
-		if (i == STOPWATCH_FRAMES - 1)
+		if (i == BPF_LATENCY_FRAMES - 1)
 			break;
 		bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, FRAME(i, began_ns));
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, 0, put[i]);
 		bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, FRAME(i, place));
 		bpf_jump_if(c, BPF_JLE, BPF_REG_1, BPF_REG_9, put[i]);
 	}
-	for (int i = STOPWATCH_FRAMES - 1; i >= 0; i--) {
+	for (int i = BPF_LATENCY_FRAMES - 1; i >= 0; i--) {
 		bpf_place(c, put[i]);
 		put_frame(c, i);
 		if (i)
 			bpf_jump(c, out);
 	}
 	bpf_place(c, out);
-	stopwatch_begun(w, c, BPF_REG_6);
+	bpf_latency_begun(w, c, BPF_REG_6);
 	bpf_return(c, 0);
 }
 
@@ -135,7 +135,7 @@ static void take_frame(struct bpf_code *c, int i)
 	bpf_put_imm(c, BPF_DW, BPF_REG_10, OF_MATCHES, 1);
 	bpf_place(c, other);
 	bpf_put_imm(c, BPF_DW, BPF_REG_10, OF_INDEX, i);
-	for (int j = i; j < STOPWATCH_FRAMES; j++)
+	for (int j = i; j < BPF_LATENCY_FRAMES; j++)
 		bpf_put_imm(c, BPF_DW, BPF_REG_7, FRAME(j, began_ns), 0);
 }
 
@@ -145,16 +145,16 @@ static void mark_outer(struct bpf_code *c)
 	int done = bpf_label(c);
 
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_INDEX);
-	for (int j = 0; j < STOPWATCH_FRAMES - 1; j++) {
+	for (int j = 0; j < BPF_LATENCY_FRAMES - 1; j++) {
 		bpf_jump_imm(c, BPF_JLE, BPF_REG_1, j, done);
 		bpf_put_imm(c, BPF_DW, BPF_REG_7, FRAME(j, told), 1);
 	}
 	bpf_place(c, done);
 }
 
-static void write_record(const struct stopwatch *w, struct bpf_code *c)
+static void write_record(const struct bpf_latency *w, struct bpf_code *c)
 {
-	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -STOPWATCH_KEY_AT);
+	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -BPF_LATENCY_KEY_AT);
 	bpf_put(c, BPF_W, BPF_REG_10, RECORD(tid), BPF_REG_1);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_PROCESS);
 	bpf_alu_imm(c, BPF_RSH, BPF_REG_1, 32);
@@ -166,27 +166,27 @@ static void write_record(const struct stopwatch *w, struct bpf_code *c)
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[0]), BPF_REG_1);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_6, REGS_IP);
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[1]), BPF_REG_1);
-	for (int i = 2; i < STOPWATCH_EXTRA; i++)
+	for (int i = 2; i < BPF_LATENCY_EXTRA; i++)
 		bpf_put_imm(c, BPF_DW, BPF_REG_10, RECORD(extra[0]) + 8 * i, 0);
 	bpf_frame(c, BPF_REG_1, RECORD(comm));
-	bpf_move_imm(c, BPF_REG_2, sizeof(((struct stopwatch_record *)0)->comm));
+	bpf_move_imm(c, BPF_REG_2, sizeof(((struct bpf_latency_record *)0)->comm));
 	bpf_call(c, BPF_FUNC_get_current_comm);
-	stopwatch_tell(w, c, BPF_REG_6);
+	bpf_latency_tell(w, c, BPF_REG_6);
 }
 
-static void write_return(const struct stopwatch *w, struct bpf_code *c)
+static void write_return(const struct bpf_latency *w, struct bpf_code *c)
 {
 	int out = bpf_label(c), judge = bpf_label(c), pop = bpf_label(c);
-	int over[STOPWATCH_FRAMES];
+	int over[BPF_LATENCY_FRAMES];
 
 	bpf_move(c, BPF_REG_6, BPF_REG_1);
-	stopwatch_key(c);
+	bpf_latency_key(c);
 	bpf_put(c, BPF_DW, BPF_REG_10, OF_PROCESS, BPF_REG_0);
 	bpf_get(c, BPF_DW, BPF_REG_9, BPF_REG_6, REGS_SP);
-	stopwatch_find(w, c);
+	bpf_latency_find(w, c);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, out);
 	bpf_move(c, BPF_REG_7, BPF_REG_0);
-	for (int i = 0; i < STOPWATCH_FRAMES; i++) {
+	for (int i = 0; i < BPF_LATENCY_FRAMES; i++) {
 		over[i] = bpf_label(c);
 		bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, FRAME(i, began_ns));
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, 0, out);
@@ -195,7 +195,7 @@ static void write_return(const struct stopwatch *w, struct bpf_code *c)
 		bpf_jump_if(c, BPF_JLE, BPF_REG_2, BPF_REG_9, over[i]);
 	}
 	bpf_jump(c, out);
-	for (int i = 0; i < STOPWATCH_FRAMES; i++) {
+	for (int i = 0; i < BPF_LATENCY_FRAMES; i++) {
 		bpf_place(c, over[i]);
 		take_frame(c, i);
 		bpf_jump(c, judge);
@@ -204,7 +204,7 @@ static void write_return(const struct stopwatch *w, struct bpf_code *c)
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_put(c, BPF_DW, BPF_REG_10, OF_ENDED, BPF_REG_0);
 	bpf_alu(c, BPF_SUB, BPF_REG_0, BPF_REG_8);
-	stopwatch_unless_over(w, c, BPF_REG_0, pop);
+	bpf_latency_unless_over(w, c, BPF_REG_0, pop);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_MATCHES);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, 0, pop);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_TOLD);
@@ -214,7 +214,7 @@ static void write_return(const struct stopwatch *w, struct bpf_code *c)
 	bpf_place(c, pop);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, FRAME(0, began_ns));
 	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, 0, out);
-	stopwatch_drop(w, c);
+	bpf_latency_drop(w, c);
 	bpf_place(c, out);
 	bpf_return(c, 0);
 }
@@ -234,7 +234,7 @@ static int attach(struct source *s, const struct rule *r, bool on_return,
 		write_start(s->watch, &c);
 	if (asprintf(&text, "%s:%s", on_return ? "uretprobe" : "uprobe", r->arg) < 0)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	rc = stopwatch_attach(s->watch, &c, BPF_PROG_TYPE_KPROBE, text, env, err);
+	rc = bpf_latency_attach(s->watch, &c, BPF_PROG_TYPE_KPROBE, text, env, err);
 	free(text);
 	return rc;
 }
@@ -243,7 +243,7 @@ static void latency_close(struct source *s)
 {
 	if (!s)
 		return;
-	stopwatch_close(s->watch);
+	bpf_latency_close(s->watch);
 	free(s->function);
 	free(s);
 }
@@ -251,11 +251,11 @@ static void latency_close(struct source *s)
 static int latency_open(const struct rule *r, const struct source_env *env, struct source **out,
 			struct err *err)
 {
-	const struct stopwatch_options o = {
-		.rule = r, .nr_frames = STOPWATCH_FRAMES, .stack_bytes = STACK_BYTES};
+	const struct bpf_latency_options o = {
+		.rule = r, .nr_frames = BPF_LATENCY_FRAMES, .stack_bytes = STACK_BYTES};
 	struct source *s;
-	int rc = need_arg(r, "a function as PATH:SYMBOL", "latency:/usr/bin/redis-server:call>10ms",
-			  err);
+	int rc = rule_check_arg(r, "a function as PATH:SYMBOL",
+				"latency:/usr/bin/redis-server:call>10ms", err);
 
 	if (rc)
 		return rc;
@@ -264,12 +264,12 @@ static int latency_open(const struct rule *r, const struct source_env *env, stru
 		free(s);
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	}
-	rc = stopwatch_open(&o, env, &s->watch, err);
+	rc = bpf_latency_open(&o, env, &s->watch, err);
 	/* The return first: a call that is noted must be one whose return will be seen. */
 	if (!rc)
 		rc = attach(s, r, true, env, err);
 	if (!rc)
-		rc = stopwatch_attach_ends(s->watch, true, env, err);
+		rc = bpf_latency_attach_ends(s->watch, true, env, err);
 	if (!rc)
 		rc = attach(s, r, false, env, err);
 	if (rc)
@@ -281,13 +281,13 @@ static int latency_open(const struct rule *r, const struct source_env *env, stru
 
 static int latency_fd(const struct source *s, uint32_t *events)
 {
-	return stopwatch_fd(s->watch);
+	return bpf_latency_fd(s->watch);
 }
 
 static int latency_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	struct stopwatch_record rec;
-	int rc = stopwatch_ready(s->watch, &rec, what, err);
+	struct bpf_latency_record rec;
+	int rc = bpf_latency_ready(s->watch, &rec, what, err);
 
 	if (rc != 1)
 		return rc;
@@ -302,12 +302,12 @@ static int latency_ready(struct source *s, struct sighting *what, struct err *er
 
 static uint64_t latency_skip(struct source *s)
 {
-	return stopwatch_skip(s->watch);
+	return bpf_latency_skip(s->watch);
 }
 
 static int latency_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	return stopwatch_cpu(s->watch, cpu, online, err);
+	return bpf_latency_cpu(s->watch, cpu, online, err);
 }
 
 static void latency_plan(const struct source *s, struct source_plan *out)
@@ -317,12 +317,12 @@ static void latency_plan(const struct source *s, struct source_plan *out)
 	snprintf(out->costs, sizeof(out->costs),
 		 "two probes each call (about 3 us on most machines), no wake-up until a call is "
 		 "slow");
-	stopwatch_costs(s->watch, out->costs, sizeof(out->costs));
+	bpf_latency_costs(s->watch, out->costs, sizeof(out->costs));
 }
 
 static bool latency_trouble(const struct source *s, char *out, size_t n)
 {
-	return stopwatch_trouble(s->watch, out, n);
+	return bpf_latency_trouble(s->watch, out, n);
 }
 
 const struct source_ops source_latency = {

@@ -20,15 +20,15 @@
 
 struct source {
 	int fd; /* /proc/loadavg */
-	struct tick tick;
-	struct level level;
+	struct poll_timer tick;
+	struct threshold level;
 };
 
 static void load_close(struct source *s)
 {
 	if (!s)
 		return;
-	tick_close(&s->tick);
+	poll_timer_close(&s->tick);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);
@@ -36,14 +36,14 @@ static void load_close(struct source *s)
 
 static int check(const struct rule *r, double *threshold, struct err *err)
 {
-	int rc = need_no_arg(r, "load>16", err);
+	int rc = rule_check_no_arg(r, "load>16", err);
 
 	if (!rc)
-		rc = need_op(r, "><", "load>16", err);
+		rc = rule_check_op(r, "><", "load>16", err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (!rc)
-		rc = need_number(r, threshold, err);
+		rc = rule_check_number(r, threshold, err);
 	if (!rc && r->op == RULE_OP_BELOW && *threshold <= 0)
 		rc = rule_err(r->text, r->threshold_at, err,
 			      "the load is never below %s, so the rule can't be met", r->threshold);
@@ -62,16 +62,16 @@ static int load_open(const struct rule *r, const struct source_env *env, struct 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	level_init(&s->level, r, threshold, 0);
+	threshold_init(&s->level, r, threshold, 0);
 	s->tick.fd = -1;
 	s->fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	rc = s->fd < 0 ? err_sys(err, -errno, "can't open /proc/loadavg")
-		       : tick_open(&s->tick, err);
+		       : poll_timer_open(&s->tick, err);
 	if (rc) {
 		load_close(s);
 		return rc;
 	}
-	tick_in(&s->tick, tick_now(), 1);
+	poll_timer_in(&s->tick, poll_timer_now(), 1);
 	*out = s;
 	return 0;
 }
@@ -83,15 +83,15 @@ static int load_fd(const struct source *s, uint32_t *events)
 
 static int load_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	uint64_t now = tick_now();
+	uint64_t now = poll_timer_now();
 	double one, five, fifteen;
 	unsigned running, tasks;
 	char text[128];
 	ssize_t n;
 
-	if (!tick_is_due(&s->tick, now))
+	if (!poll_timer_is_due(&s->tick, now))
 		return 0;
-	tick_in(&s->tick, now, RENEWED_S);
+	poll_timer_in(&s->tick, now, RENEWED_S);
 	n = pread(s->fd, text, sizeof(text) - 1, 0);
 	if (n < 0)
 		return err_sys(err, -errno, "can't read /proc/loadavg");
@@ -99,7 +99,7 @@ static int load_ready(struct source *s, struct sighting *what, struct err *err)
 	if (sscanf(text, "%lf %lf %lf %u/%u", &one, &five, &fifteen, &running, &tasks) != 5)
 		return err_set(err, -EPROTO, "/proc/loadavg does not look as it should: %.40s",
 			       text);
-	if (!level_feed(&s->level, one, now))
+	if (!threshold_feed(&s->level, one, now))
 		return 0;
 	what->ns = now;
 	what->began_ns = s->level.for_ns ? s->level.began_ns : 0;

@@ -26,8 +26,8 @@
 
 struct source {
 	int fd; /* /proc/meminfo */
-	struct tick tick;
-	struct level level;
+	struct poll_timer tick;
+	struct threshold level;
 	double fastest; /* bytes a second that it can be expected to change by; 0: unknown */
 	bool is_size;	/* else a count of pages of their own */
 	char name[NAME_MAX_LEN]; /* "MemAvailable" */
@@ -170,13 +170,13 @@ static int set_up(struct source *s, const struct rule *r, const char *text, stru
 	if (!find_line(text, r->arg, &l))
 		return no_such_line(r, text, err);
 	most = most_of(&l, total.value, swap.value);
-	rc = l.is_size ? need_size(r, most ? most : total.value, &threshold, err)
-		       : need_number(r, &threshold, err);
+	rc = l.is_size ? rule_check_size(r, most ? most : total.value, &threshold, err)
+		       : rule_check_number(r, &threshold, err);
 	if (!rc)
 		rc = check_reach(r, &l, threshold, most, err);
 	if (rc)
 		return rc;
-	level_init(&s->level, r, threshold, most);
+	threshold_init(&s->level, r, threshold, most);
 	s->fastest = l.is_size ? total.value / 10 : 0;
 	s->is_size = l.is_size;
 	snprintf(s->name, sizeof(s->name), "%s", l.name);
@@ -188,7 +188,7 @@ static void mem_close(struct source *s)
 {
 	if (!s)
 		return;
-	tick_close(&s->tick);
+	poll_timer_close(&s->tick);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s);
@@ -199,12 +199,12 @@ static int mem_open(const struct rule *r, const struct source_env *env, struct s
 {
 	struct source *s;
 	char text[8192];
-	int rc = need_arg(r, "a line of /proc/meminfo", "mem:available<200M", err);
+	int rc = rule_check_arg(r, "a line of /proc/meminfo", "mem:available<200M", err);
 
 	if (!rc)
-		rc = need_op(r, "<>", "mem:available<200M", err);
+		rc = rule_check_op(r, "<>", "mem:available<200M", err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (rc)
 		return rc;
 	s = calloc(1, sizeof(*s));
@@ -217,12 +217,12 @@ static int mem_open(const struct rule *r, const struct source_env *env, struct s
 	if (!rc)
 		rc = set_up(s, r, text, err);
 	if (!rc)
-		rc = tick_open(&s->tick, err);
+		rc = poll_timer_open(&s->tick, err);
 	if (rc) {
 		mem_close(s);
 		return rc;
 	}
-	tick_in(&s->tick, tick_now(), 1);
+	poll_timer_in(&s->tick, poll_timer_now(), 1);
 	*out = s;
 	return 0;
 }
@@ -247,22 +247,23 @@ static void add_value(const struct source *s, double value, struct sighting *wha
 
 static int mem_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	uint64_t now = tick_now();
+	uint64_t now = poll_timer_now();
 	char text[8192];
 	struct line l;
 	bool hit;
 	int rc;
 
-	if (!tick_is_due(&s->tick, now))
+	if (!poll_timer_is_due(&s->tick, now))
 		return 0;
 	rc = read_all(s->fd, text, sizeof(text), err);
 	if (rc)
 		return rc;
 	if (!find_line(text, s->name, &l))
 		return err_set(err, -ENOENT, "/proc/meminfo has no line %s any more", s->name);
-	hit = level_feed(&s->level, l.value, now);
-	tick_in(&s->tick, now,
-		tick_seconds(level_distance(&s->level, l.value), s->fastest, LONGEST_TICK));
+	hit = threshold_feed(&s->level, l.value, now);
+	poll_timer_in(&s->tick, now,
+		      poll_timer_seconds(threshold_distance(&s->level, l.value), s->fastest,
+					 LONGEST_TICK));
 	if (!hit)
 		return 0;
 	what->ns = now;

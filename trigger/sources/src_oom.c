@@ -66,28 +66,28 @@ static void about_victim(const struct tpfields *tp, struct bytes raw, struct sig
 static int oom_open(const struct rule *r, const struct source_env *env, struct source **out,
 		    struct err *err)
 {
-	const struct taps_options o = {
+	const struct event_source_options o = {
 		.sample_type = PERF_SAMPLE_IP, .rule = r, .about = about_victim};
 	struct event_list list = {0};
-	int rc = need_no_arg(r, "oom", err);
+	int rc = rule_check_no_arg(r, "oom", err);
 
 	if (!rc)
-		rc = need_no_op(r, err);
+		rc = rule_check_no_op(r, err);
 	if (!rc)
-		rc = need_moment(r, "a kill", err);
+		rc = rule_check_moment(r, "a kill", err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (!rc)
 		rc = event_parse("oom:mark_victim", env ? env->caps : NULL, &list, err);
-	return rc ? rc : taps_open(&list, &o, env, out, err);
+	return rc ? rc : event_source_open(&list, &o, env, out, err);
 }
 
 static void oom_plan(const struct source *s, struct source_plan *out)
 {
 	char rings[96];
 
-	taps_plan(s, rings, sizeof(rings));
-	out->brakes = taps_brakes(s);
+	event_source_plan(s, rings, sizeof(rings));
+	out->brakes = event_source_brakes(s);
 	snprintf(out->watches, sizeof(out->watches), "oom:mark_victim");
 	snprintf(out->costs, sizeof(out->costs), "%s; nothing until the kernel picks a victim",
 		 rings);
@@ -100,11 +100,11 @@ const struct source_ops source_oom = {
 	.help = "the kernel runs out of memory and picks a process to kill",
 	.example = "oom",
 	.open = oom_open,
-	.fd = taps_fd,
-	.ready = taps_ready,
-	.skip = taps_skip,
-	.brake = taps_brake,
-	.cpu = taps_cpu,
+	.fd = event_source_fd,
+	.ready = event_source_ready,
+	.skip = event_source_skip,
+	.brake = event_source_brake,
+	.cpu = event_source_cpu,
 	.plan = oom_plan,
-	.close = taps_close,
+	.close = event_source_close,
 };

@@ -18,7 +18,7 @@
 #include <string.h>
 
 struct source {
-	struct tell *tell;
+	struct app_socket *tell;
 	char *pattern; /* "": any */
 };
 
@@ -29,7 +29,7 @@ static int program_open(const struct rule *r, const struct source_env *env, stru
 
 	if (r->op != RULE_OP_NONE)
 		return rule_err(r->text, r->op_at, err, "program:PATTERN takes no comparison");
-	if (need_moment(r, "what a program tells", err))
+	if (rule_check_moment(r, "what a program tells", err))
 		return -EINVAL;
 	if (!env || !env->tell)
 		return err_set(err, -ENOTSUP, "this recorder has no socket for programs");
@@ -48,7 +48,7 @@ static int program_fd(const struct source *s, uint32_t *events)
 	return -1;
 }
 
-static bool wants(void *ctx, const struct tell_message *m)
+static bool wants(void *ctx, const struct app_socket_message *m)
 {
 	const struct source *s = ctx;
 
@@ -57,9 +57,9 @@ static bool wants(void *ctx, const struct tell_message *m)
 
 static int program_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	struct tell_message m;
+	struct app_socket_message m;
 
-	if (!tell_take(s->tell, RINGBACK_TRIGGER, wants, s, &m))
+	if (!app_socket_take(s->tell, RINGBACK_TRIGGER, wants, s, &m))
 		return 0;
 	what->ns = m.ns;
 	what->pid = m.pid;
@@ -75,10 +75,10 @@ static int program_ready(struct source *s, struct sighting *what, struct err *er
 
 static uint64_t program_skip(struct source *s)
 {
-	struct tell_message m;
+	struct app_socket_message m;
 	uint64_t nr = 0;
 
-	while (tell_take(s->tell, RINGBACK_TRIGGER, wants, s, &m))
+	while (app_socket_take(s->tell, RINGBACK_TRIGGER, wants, s, &m))
 		nr += m.nr;
 	return nr;
 }
@@ -93,7 +93,7 @@ static void program_plan(const struct source *s, struct source_plan *out)
 
 static bool program_trouble(const struct source *s, char *out, size_t n)
 {
-	uint64_t nr = tell_nr_dropped(s->tell);
+	uint64_t nr = app_socket_nr_dropped(s->tell);
 
 	snprintf(out, n, "%lu message%s of programs %s dropped: malformed, or nobody wanted them",
 		 nr, str_plural(nr), str_were(nr));

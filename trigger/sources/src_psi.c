@@ -96,7 +96,7 @@ static int parse_threshold(const struct rule *r, struct wish *w, struct err *err
 	int rc;
 
 	w->window_ns = 0;
-	rc = need_per(r, stall, sizeof(stall), &w->window_ns, err);
+	rc = rule_check_per(r, stall, sizeof(stall), &w->window_ns, err);
 	if (rc)
 		return rc;
 	if (str_time(stall, &w->stall_ns, NULL) || w->stall_ns < 1000)
@@ -119,12 +119,12 @@ static int parse_threshold(const struct rule *r, struct wish *w, struct err *err
 static int check(const struct rule *r, struct wish *w, struct err *err)
 {
 	static const char example[] = "psi:memory:some>150ms/1s";
-	int rc = need_arg(r, "a resource", example, err);
+	int rc = rule_check_arg(r, "a resource", example, err);
 
 	if (!rc)
-		rc = need_op(r, ">", example, err);
+		rc = rule_check_op(r, ">", example, err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (!rc)
 		rc = parse_arg(r, w, err);
 	if (!rc)
@@ -313,7 +313,7 @@ static void psi_woken(struct source *s, uint32_t events)
 	if (events & EPOLLERR)
 		s->gone = true;
 	else if (events & EPOLLPRI)
-		s->told_ns = tick_now();
+		s->told_ns = poll_timer_now();
 }
 
 static void add_averages(const struct source *s, struct sighting *what)

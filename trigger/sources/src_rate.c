@@ -40,10 +40,10 @@
 
 struct source {
 	struct event_list events;
-	struct tap *tap;
-	struct tick tick;
+	struct wakeup_ring *tap;
+	struct poll_timer tick;
 	int epoll_fd; /* the timer; while idle the tap, too */
-	struct level level;
+	struct threshold level;
 	char per[24];	    /* "s", "5s" as written */
 	double per_ns;	    /* of the threshold */
 	uint64_t window_ns; /* that is measured */
@@ -59,14 +59,14 @@ static int check(const struct rule *r, struct source *s, struct err *err)
 	int64_t per_ns = 0;
 	char amount[64];
 	uint64_t n;
-	int rc = need_arg(r, "an event", "rate:page-faults>100000/s", err);
+	int rc = rule_check_arg(r, "an event", "rate:page-faults>100000/s", err);
 
 	if (!rc)
-		rc = need_op(r, ">", "rate:page-faults>100000/s", err);
+		rc = rule_check_op(r, ">", "rate:page-faults>100000/s", err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (!rc)
-		rc = need_per(r, amount, sizeof(amount), &per_ns, err);
+		rc = rule_check_per(r, amount, sizeof(amount), &per_ns, err);
 	if (rc)
 		return rc;
 	if (str_u64(amount, &n, NULL) || n > INT64_MAX / 2)
@@ -78,7 +78,7 @@ static int check(const struct rule *r, struct source *s, struct err *err)
 	snprintf(s->per, sizeof(s->per), "%s", strchr(r->threshold, '/') + 1);
 	s->per_ns = (double)per_ns;
 	s->window_ns = per_ns < (int64_t)TICK_NS ? TICK_NS : (uint64_t)per_ns;
-	level_init(&s->level, r, (double)n, 0);
+	threshold_init(&s->level, r, (double)n, 0);
 	return 0;
 }
 
@@ -112,15 +112,15 @@ static int open_tap(const struct rule *r, struct source *s, const struct source_
 {
 	struct event *e = s->events.v[0];
 	double in_window = s->level.threshold * (double)s->window_ns / s->per_ns;
-	struct tap_options o = {.event = e, .sample_type = PERF_SAMPLE_IP};
+	struct wakeup_ring_options o = {.event = e, .sample_type = PERF_SAMPLE_IP};
 
 	s->period = in_window / setting_cpus_online();
 	if (s->period < 1)
 		s->period = 1;
-	tap_set_stack(&o, r);
+	wakeup_ring_set_stack(&o, r);
 	e->attr.freq = 0;
 	e->attr.sample_period = (uint64_t)s->period;
-	return tap_open(&o, env, &s->tap, err);
+	return wakeup_ring_open(&o, env, &s->tap, err);
 }
 
 static int wait_for(const struct source *s, int fd, struct err *err)
@@ -138,8 +138,8 @@ static void rate_close(struct source *s)
 		return;
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
-	tick_close(&s->tick);
-	tap_close(s->tap);
+	poll_timer_close(&s->tick);
+	wakeup_ring_close(s->tap);
 	event_list_free(&s->events);
 	free(s);
 }
@@ -159,13 +159,13 @@ static int rate_open(const struct rule *r, const struct source_env *env, struct 
 	if (!rc)
 		rc = open_tap(r, s, env, err);
 	if (!rc)
-		rc = tick_open(&s->tick, err);
+		rc = poll_timer_open(&s->tick, err);
 	if (!rc && (s->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		rc = err_sys(err, -errno, "epoll_create1 for a trigger");
 	if (!rc)
 		rc = wait_for(s, s->tick.fd, err);
 	if (!rc)
-		rc = wait_for(s, tap_fd(s->tap), err);
+		rc = wait_for(s, wakeup_ring_fd(s->tap), err);
 	if (rc)
 		rate_close(s);
 	else
@@ -183,16 +183,16 @@ static int rate_fd(const struct source *s, uint32_t *events)
 static void begin_window(struct source *s, uint64_t now)
 {
 	s->began_ns = now;
-	s->count = tap_count(s->tap);
+	s->count = wakeup_ring_count(s->tap);
 }
 
 /* An overflow: from now on the clock says when to look. */
 static void measure(struct source *s, uint64_t now)
 {
-	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, tap_fd(s->tap), NULL);
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, wakeup_ring_fd(s->tap), NULL);
 	s->measuring = true;
 	begin_window(s, now);
-	tick_at(&s->tick, now + s->window_ns);
+	poll_timer_at(&s->tick, now + s->window_ns);
 }
 
 /* What overflowed since the rings were last looked at is of the past. */
@@ -201,9 +201,9 @@ static int idle(struct source *s, struct err *err)
 	int rc;
 
 	s->measuring = false;
-	tick_at(&s->tick, UINT64_MAX);
-	rc = wait_for(s, tap_fd(s->tap), err);
-	tap_skip(s->tap);
+	poll_timer_at(&s->tick, UINT64_MAX);
+	rc = wait_for(s, wakeup_ring_fd(s->tap), err);
+	wakeup_ring_skip(s->tap);
 	return rc;
 }
 
@@ -212,21 +212,21 @@ static void next_window(struct source *s, uint64_t now)
 {
 	uint64_t end = now + s->window_ns;
 
-	tap_skip(s->tap);
+	wakeup_ring_skip(s->tap);
 	s->began_ns = now;
-	tick_at(&s->tick, (end + TICK_NS - 1) / TICK_NS * TICK_NS);
+	poll_timer_at(&s->tick, (end + TICK_NS - 1) / TICK_NS * TICK_NS);
 }
 
 /* Who it was, as far as the overflows of the window tell; the last is the one that is named. */
 static void add_who(struct source *s, struct sighting *what, struct err *err)
 {
-	struct tap_sample sample;
+	struct wakeup_ring_sample sample;
 	struct evidence *all = NULL;
 
-	for (int n = 0; n < MAX_KEPT && tap_next(s->tap, &sample, err) == 1; n++) {
+	for (int n = 0; n < MAX_KEPT && wakeup_ring_next(s->tap, &sample, err) == 1; n++) {
 		what->stack_hash = 0;
 		memset(what->comm, 0, sizeof(what->comm));
-		tap_sighting(s->tap, &sample, what);
+		wakeup_ring_sighting(s->tap, &sample, what);
 		if (!all) {
 			all = evidence_get(what->evidence);
 			continue;
@@ -237,7 +237,7 @@ static void add_who(struct source *s, struct sighting *what, struct err *err)
 		evidence_put(what->evidence);
 		what->evidence = all;
 	}
-	tap_skip(s->tap);
+	wakeup_ring_skip(s->tap);
 }
 
 static void tell(struct source *s, double value, uint64_t now, struct sighting *what,
@@ -260,25 +260,25 @@ static bool is_near(const struct source *s, double value)
 
 static int rate_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	uint64_t now = tick_now(), count;
-	struct tap_sample sample;
+	uint64_t now = poll_timer_now(), count;
+	struct wakeup_ring_sample sample;
 	double value;
 	bool hit;
 	int rc;
 
 	if (!s->measuring) {
-		rc = tap_next(s->tap, &sample, err);
+		rc = wakeup_ring_next(s->tap, &sample, err);
 		if (rc == 1)
 			measure(s, now);
 		return rc < 0 ? rc : 0;
 	}
-	if (!tick_is_due(&s->tick, now))
+	if (!poll_timer_is_due(&s->tick, now))
 		return 0;
-	count = tap_count(s->tap);
-	now = tick_now();
+	count = wakeup_ring_count(s->tap);
+	now = poll_timer_now();
 	value = (double)(count - s->count) * s->per_ns / (double)(now - s->began_ns);
 	s->count = count;
-	hit = level_feed(&s->level, value, now);
+	hit = threshold_feed(&s->level, value, now);
 	if (hit)
 		tell(s, value, now, what, err);
 	if (s->level.state != LEVEL_ARMED || is_near(s, value)) {
@@ -291,7 +291,7 @@ static int rate_ready(struct source *s, struct sighting *what, struct err *err)
 
 static int rate_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	return tap_cpu(s->tap, cpu, online, err);
+	return wakeup_ring_cpu(s->tap, cpu, online, err);
 }
 
 static void rate_plan(const struct source *s, struct source_plan *out)

@@ -22,8 +22,8 @@
 struct source {
 	struct process process;
 	int fd; /* its statm */
-	struct tick tick;
-	struct level level;
+	struct poll_timer tick;
+	struct threshold level;
 	double fastest; /* bytes a second that it can be expected to grow by */
 	char threshold[32];
 };
@@ -52,14 +52,14 @@ static int read_rss(const struct source *s, double *bytes)
 static int check(const struct rule *r, double *threshold, struct err *err)
 {
 	char size[32];
-	int rc = need_arg(r, "the pid of a process", "rss:812>2G", err);
+	int rc = rule_check_arg(r, "the pid of a process", "rss:812>2G", err);
 
 	if (!rc)
-		rc = need_op(r, "><", "rss:812>2G", err);
+		rc = rule_check_op(r, "><", "rss:812>2G", err);
 	if (!rc)
-		rc = need_no_call(r, err);
+		rc = rule_check_no_call(r, err);
 	if (!rc)
-		rc = need_size(r, memory(), threshold, err);
+		rc = rule_check_size(r, memory(), threshold, err);
 	if (rc)
 		return rc;
 	value_fmt_size(size, sizeof(size), memory());
@@ -76,7 +76,7 @@ static void rss_close(struct source *s)
 {
 	if (!s)
 		return;
-	tick_close(&s->tick);
+	poll_timer_close(&s->tick);
 	process_close(&s->process);
 	if (s->fd >= 0)
 		close(s->fd);
@@ -102,7 +102,7 @@ static int open_files(struct source *s, const struct rule *r, const struct sourc
 				"process %d (%s) is a thread of the kernel and has no memory of "
 				"its own",
 				s->process.pid, s->process.comm);
-	return tick_open(&s->tick, err);
+	return poll_timer_open(&s->tick, err);
 }
 
 static int rss_open(const struct rule *r, const struct source_env *env, struct source **out,
@@ -119,14 +119,14 @@ static int rss_open(const struct rule *r, const struct source_env *env, struct s
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	s->fd = s->tick.fd = s->process.pidfd = s->process.dir_fd = -1;
 	s->fastest = memory() / 10;
-	level_init(&s->level, r, threshold, memory());
+	threshold_init(&s->level, r, threshold, memory());
 	snprintf(s->threshold, sizeof(s->threshold), "%s", r->threshold);
 	rc = open_files(s, r, env, err);
 	if (rc) {
 		rss_close(s);
 		return rc;
 	}
-	tick_in(&s->tick, tick_now(), 1);
+	poll_timer_in(&s->tick, poll_timer_now(), 1);
 	*out = s;
 	return 0;
 }
@@ -138,22 +138,23 @@ static int rss_fd(const struct source *s, uint32_t *events)
 
 static int rss_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	uint64_t now = tick_now();
+	uint64_t now = poll_timer_now();
 	char size[32];
 	double bytes;
 	bool hit;
 	int rc;
 
-	if (!tick_is_due(&s->tick, now))
+	if (!poll_timer_is_due(&s->tick, now))
 		return 0;
 	rc = read_rss(s, &bytes);
 	if (rc == -ESRCH || process_ended(&s->process))
 		return process_gone(&s->process, err);
 	if (rc)
 		return err_sys(err, rc, "can't read /proc/%d/statm", s->process.pid);
-	hit = level_feed(&s->level, bytes, now);
-	tick_in(&s->tick, now,
-		tick_seconds(level_distance(&s->level, bytes), s->fastest, LONGEST_TICK));
+	hit = threshold_feed(&s->level, bytes, now);
+	poll_timer_in(
+		&s->tick, now,
+		poll_timer_seconds(threshold_distance(&s->level, bytes), s->fastest, LONGEST_TICK));
 	if (!hit)
 		return 0;
 	what->ns = now;

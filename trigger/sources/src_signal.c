@@ -91,7 +91,7 @@ static int check(const struct rule *r, int *signo, struct err *err)
 				"expected ':' and the name of a signal, such as signal:USR1");
 	if (r->op != RULE_OP_NONE)
 		return rule_err(r->text, r->op_at, err, "signal:NAME takes no comparison");
-	if (need_moment(r, "a signal", err))
+	if (rule_check_moment(r, "a signal", err))
 		return -EINVAL;
 	*signo = signal_number(r->arg);
 	if (!*signo)

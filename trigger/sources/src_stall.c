@@ -41,7 +41,7 @@ struct heart {
 };
 
 struct source {
-	struct tell *tell;
+	struct app_socket *tell;
 	int64_t ns;
 	char comm[16]; /* "": any */
 	int epoll_fd;
@@ -75,7 +75,7 @@ static int parse(const struct rule *r, struct source *s, struct err *err)
 	if (r->for_ns >= 0)
 		return rule_err(r->text, r->arg_at, err,
 				"the time of stall:TIME says it already: for= makes no sense");
-	if (need_moment(r, "a stall", err))
+	if (rule_check_moment(r, "a stall", err))
 		return -EINVAL;
 	snprintf(time, sizeof(time), "%.*s",
 		 (int)(colon ? colon - r->arg : (ptrdiff_t)strlen(r->arg)), r->arg);
@@ -144,7 +144,7 @@ static struct heart *free_heart(struct source *s)
 	for (size_t i = 0; i < MAX_HEARTS; i++) {
 		struct heart *h = &s->hearts[i];
 
-		if (h->peer && !tell_alive(s->tell, h->peer))
+		if (h->peer && !app_socket_alive(s->tell, h->peer))
 			forget(h);
 		if (!h->peer && !found)
 			found = h;
@@ -152,7 +152,7 @@ static struct heart *free_heart(struct source *s)
 	return found;
 }
 
-static bool wants(void *ctx, const struct tell_message *m)
+static bool wants(void *ctx, const struct app_socket_message *m)
 {
 	const struct source *s = ctx;
 	char comm[16];
@@ -161,7 +161,7 @@ static bool wants(void *ctx, const struct tell_message *m)
 	return !*s->comm || !strcmp(s->comm, comm);
 }
 
-static void take_in(struct source *s, const struct tell_message *m)
+static void take_in(struct source *s, const struct app_socket_message *m)
 {
 	struct ringback_reply reply = {
 		.version = RINGBACK_VERSION_1, .kind = m->kind, .interval_ns = (uint64_t)s->ns};
@@ -182,7 +182,7 @@ static void take_in(struct source *s, const struct tell_message *m)
 	h->uid = m->uid;
 	source_comm(m->pid, h->comm);
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, h->timer_fd, &ev) ||
-	    tell_reply(s->tell, m->peer, &reply, sizeof(reply), h->timer_fd)) {
+	    app_socket_reply(s->tell, m->peer, &reply, sizeof(reply), h->timer_fd)) {
 		s->nr_refused++;
 		forget(h);
 	}
@@ -195,7 +195,7 @@ static bool has_stalled(struct source *s, struct heart *h)
 
 	if (read(h->timer_fd, &n, sizeof(n)) != sizeof(n))
 		return false;
-	if (tell_alive(s->tell, h->peer))
+	if (app_socket_alive(s->tell, h->peer))
 		return true;
 	forget(h);
 	return false;
@@ -203,11 +203,11 @@ static bool has_stalled(struct source *s, struct heart *h)
 
 static int stall_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	struct tell_message m;
+	struct app_socket_message m;
 	struct epoll_event ev;
 	char time[32];
 
-	while (tell_take(s->tell, RINGBACK_HEARTBEAT, wants, s, &m))
+	while (app_socket_take(s->tell, RINGBACK_HEARTBEAT, wants, s, &m))
 		take_in(s, &m);
 	while (epoll_wait(s->epoll_fd, &ev, 1, 0) == 1) {
 		struct heart *h = ev.data.ptr;

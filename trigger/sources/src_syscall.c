@@ -25,26 +25,26 @@
 #define STACK_BYTES 16384
 
 #define NOTE_ARG(i)                                                                                \
-	((int)(sizeof(struct stopwatch_frame) + (size_t)(i)*8)) /* behind the only frame */
-#define RECORD(member) (-STOPWATCH_RECORD_AT + (int)offsetof(struct stopwatch_record, member))
+	((int)(sizeof(struct bpf_latency_frame) + (size_t)(i)*8)) /* behind the only frame */
+#define RECORD(member) (-BPF_LATENCY_RECORD_AT + (int)offsetof(struct bpf_latency_record, member))
 
 /* Below what bpf_latency.h says of the frame. */
 #define OF_PROCESS (-296)
 #define OF_ENDED   (-304)
 
 struct source {
-	struct stopwatch *watch;
+	struct bpf_latency *watch;
 	char name[48];
 	int number; /* -1: by name */
-	struct field args[MAX_ARGS];
+	struct event_field args[MAX_ARGS];
 	unsigned nr_args;
 	/* Of raw_syscalls, where the number is. */
-	struct field enter_id, exit_id, result;
+	struct event_field enter_id, exit_id, result;
 };
 
 /* ---- programs: r6 = the tracepoint's fields, r7 = the note, r8 = when it began ---- */
 
-static void begin_program(const struct source *s, struct bpf_code *c, const struct field *id,
+static void begin_program(const struct source *s, struct bpf_code *c, const struct event_field *id,
 			  int out)
 {
 	bpf_move(c, BPF_REG_6, BPF_REG_1);
@@ -59,23 +59,23 @@ static void write_enter(const struct source *s, struct bpf_code *c)
 	int out = bpf_label(c);
 
 	begin_program(s, c, &s->enter_id, out);
-	stopwatch_key(c);
+	bpf_latency_key(c);
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
-	bpf_put(c, BPF_DW, BPF_REG_10, -STOPWATCH_NOTE_AT, BPF_REG_0);
-	bpf_put_imm(c, BPF_DW, BPF_REG_10, -STOPWATCH_NOTE_AT + 8, 0);
-	bpf_put_imm(c, BPF_DW, BPF_REG_10, -STOPWATCH_NOTE_AT + 16, 0);
+	bpf_put(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT, BPF_REG_0);
+	bpf_put_imm(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT + 8, 0);
+	bpf_put_imm(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT + 16, 0);
 	for (unsigned i = 0; i < s->nr_args; i++) {
 		bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)s->args[i].offset);
-		bpf_put(c, BPF_DW, BPF_REG_10, -STOPWATCH_NOTE_AT + NOTE_ARG(i), BPF_REG_1);
+		bpf_put(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT + NOTE_ARG(i), BPF_REG_1);
 	}
-	stopwatch_note(s->watch, c, BPF_REG_6, BPF_ANY);
+	bpf_latency_note(s->watch, c, BPF_REG_6, BPF_ANY);
 	bpf_place(c, out);
 	bpf_return(c, 1);
 }
 
 static void write_record(const struct source *s, struct bpf_code *c)
 {
-	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -STOPWATCH_KEY_AT);
+	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -BPF_LATENCY_KEY_AT);
 	bpf_put(c, BPF_W, BPF_REG_10, RECORD(tid), BPF_REG_1);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_PROCESS);
 	bpf_alu_imm(c, BPF_RSH, BPF_REG_1, 32);
@@ -85,7 +85,7 @@ static void write_record(const struct source *s, struct bpf_code *c)
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(ended_ns), BPF_REG_1);
 	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)s->result.offset);
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[0]), BPF_REG_1);
-	for (int i = 0; i < STOPWATCH_EXTRA - 1; i++) {
+	for (int i = 0; i < BPF_LATENCY_EXTRA - 1; i++) {
 		if (i >= (int)s->nr_args) {
 			bpf_put_imm(c, BPF_DW, BPF_REG_10, RECORD(extra[1]) + 8 * i, 0);
 			continue;
@@ -94,9 +94,9 @@ static void write_record(const struct source *s, struct bpf_code *c)
 		bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[1]) + 8 * i, BPF_REG_1);
 	}
 	bpf_frame(c, BPF_REG_1, RECORD(comm));
-	bpf_move_imm(c, BPF_REG_2, sizeof(((struct stopwatch_record *)0)->comm));
+	bpf_move_imm(c, BPF_REG_2, sizeof(((struct bpf_latency_record *)0)->comm));
 	bpf_call(c, BPF_FUNC_get_current_comm);
-	stopwatch_tell(s->watch, c, BPF_REG_6);
+	bpf_latency_tell(s->watch, c, BPF_REG_6);
 }
 
 static void write_exit(const struct source *s, struct bpf_code *c)
@@ -104,19 +104,19 @@ static void write_exit(const struct source *s, struct bpf_code *c)
 	int out = bpf_label(c), pop = bpf_label(c);
 
 	begin_program(s, c, &s->exit_id, out);
-	stopwatch_key(c);
+	bpf_latency_key(c);
 	bpf_put(c, BPF_DW, BPF_REG_10, OF_PROCESS, BPF_REG_0);
-	stopwatch_find(s->watch, c);
+	bpf_latency_find(s->watch, c);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, out);
 	bpf_move(c, BPF_REG_7, BPF_REG_0);
 	bpf_get(c, BPF_DW, BPF_REG_8, BPF_REG_7, 0);
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_put(c, BPF_DW, BPF_REG_10, OF_ENDED, BPF_REG_0);
 	bpf_alu(c, BPF_SUB, BPF_REG_0, BPF_REG_8);
-	stopwatch_unless_over(s->watch, c, BPF_REG_0, pop);
+	bpf_latency_unless_over(s->watch, c, BPF_REG_0, pop);
 	write_record(s, c);
 	bpf_place(c, pop);
-	stopwatch_drop(s->watch, c);
+	bpf_latency_drop(s->watch, c);
 	bpf_place(c, out);
 	bpf_return(c, 1);
 }
@@ -125,15 +125,15 @@ static void write_exit(const struct source *s, struct bpf_code *c)
 
 static int by_number(struct source *s, struct err *err)
 {
-	struct field all;
-	int rc = field_find("raw_syscalls/sys_enter", "id", &s->enter_id, err);
+	struct event_field all;
+	int rc = event_field_find("raw_syscalls/sys_enter", "id", &s->enter_id, err);
 
 	if (!rc)
-		rc = field_find("raw_syscalls/sys_enter", "args", &all, err);
+		rc = event_field_find("raw_syscalls/sys_enter", "args", &all, err);
 	if (!rc)
-		rc = field_find("raw_syscalls/sys_exit", "id", &s->exit_id, err);
+		rc = event_field_find("raw_syscalls/sys_exit", "id", &s->exit_id, err);
 	if (!rc)
-		rc = field_find("raw_syscalls/sys_exit", "ret", &s->result, err);
+		rc = event_field_find("raw_syscalls/sys_exit", "ret", &s->result, err);
 	for (unsigned i = 0; !rc && i < MAX_ARGS; i++) {
 		snprintf(s->args[i].name, sizeof(s->args[i].name), "arg%u", i);
 		s->args[i].offset = all.offset + i * 8;
@@ -145,16 +145,16 @@ static int by_number(struct source *s, struct err *err)
 static int by_name(struct source *s, struct err *err)
 {
 	char event[100];
-	struct field v[MAX_ARGS + 1];
+	struct event_field v[MAX_ARGS + 1];
 	unsigned nr = 0;
 	int rc;
 
 	snprintf(event, sizeof(event), "syscalls/sys_exit_%s", s->name);
-	rc = field_find(event, "ret", &s->result, err);
+	rc = event_field_find(event, "ret", &s->result, err);
 	if (rc)
 		return rc;
 	snprintf(event, sizeof(event), "syscalls/sys_enter_%s", s->name);
-	rc = field_list(event, v, MAX_ARGS + 1, &nr, err);
+	rc = event_field_list(event, v, MAX_ARGS + 1, &nr, err);
 	/* The first is the number; the arguments are registers, 8 bytes each. */
 	for (unsigned i = 1; !rc && i < nr; i++)
 		if (v[i].bytes == 8 && s->nr_args < MAX_ARGS)
@@ -220,24 +220,24 @@ static int attach(struct source *s, bool on_exit, const struct source_env *env, 
 	else
 		snprintf(text, sizeof(text), "syscalls:sys_%s_%s", on_exit ? "exit" : "enter",
 			 s->name);
-	return stopwatch_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT, text, env, err);
+	return bpf_latency_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT, text, env, err);
 }
 
 static void syscall_close(struct source *s)
 {
 	if (!s)
 		return;
-	stopwatch_close(s->watch);
+	bpf_latency_close(s->watch);
 	free(s);
 }
 
 static int syscall_open(const struct rule *r, const struct source_env *env, struct source **out,
 			struct err *err)
 {
-	const struct stopwatch_options o = {
+	const struct bpf_latency_options o = {
 		.rule = r, .nr_frames = 1, .nr_extra = MAX_ARGS, .stack_bytes = STACK_BYTES};
 	struct source *s;
-	int rc = need_arg(r, "the name of a system call", "syscall:fsync>100ms", err);
+	int rc = rule_check_arg(r, "the name of a system call", "syscall:fsync>100ms", err);
 
 	if (rc)
 		return rc;
@@ -246,12 +246,12 @@ static int syscall_open(const struct rule *r, const struct source_env *env, stru
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	rc = resolve(s, r, env, err);
 	if (!rc)
-		rc = stopwatch_open(&o, env, &s->watch, err);
+		rc = bpf_latency_open(&o, env, &s->watch, err);
 	if (!rc)
 		rc = attach(s, true, env, err);
 	/* An exec goes on in its system call. */
 	if (!rc)
-		rc = stopwatch_attach_ends(s->watch, false, env, err);
+		rc = bpf_latency_attach_ends(s->watch, false, env, err);
 	if (!rc)
 		rc = attach(s, false, env, err);
 	if (rc)
@@ -263,7 +263,7 @@ static int syscall_open(const struct rule *r, const struct source_env *env, stru
 
 static int syscall_fd(const struct source *s, uint32_t *events)
 {
-	return stopwatch_fd(s->watch);
+	return bpf_latency_fd(s->watch);
 }
 
 /* What a descriptor stands for, when the process is still there. */
@@ -296,8 +296,8 @@ static void add_args(const struct source *s, const uint64_t *v, struct sighting 
 
 static int syscall_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	struct stopwatch_record rec;
-	int rc = stopwatch_ready(s->watch, &rec, what, err);
+	struct bpf_latency_record rec;
+	int rc = bpf_latency_ready(s->watch, &rec, what, err);
 	int64_t result;
 
 	if (rc != 1)
@@ -320,12 +320,12 @@ static int syscall_ready(struct source *s, struct sighting *what, struct err *er
 
 static uint64_t syscall_skip(struct source *s)
 {
-	return stopwatch_skip(s->watch);
+	return bpf_latency_skip(s->watch);
 }
 
 static int syscall_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	return stopwatch_cpu(s->watch, cpu, online, err);
+	return bpf_latency_cpu(s->watch, cpu, online, err);
 }
 
 static void syscall_plan(const struct source *s, struct source_plan *out)
@@ -348,12 +348,12 @@ static void syscall_plan(const struct source *s, struct source_plan *out)
 			 "one is slow",
 			 s->name);
 	}
-	stopwatch_costs(s->watch, out->costs, sizeof(out->costs));
+	bpf_latency_costs(s->watch, out->costs, sizeof(out->costs));
 }
 
 static bool syscall_trouble(const struct source *s, char *out, size_t n)
 {
-	return stopwatch_trouble(s->watch, out, n);
+	return bpf_latency_trouble(s->watch, out, n);
 }
 
 const struct source_ops source_syscall = {

@@ -20,15 +20,15 @@ static int check(const struct rule *r, struct err *err)
 	int rc;
 
 	snprintf(example, sizeof(example), "%s:/bin/bash:readline", r->source);
-	rc = need_arg(r, "a file, ':' and a function", example, err);
+	rc = rule_check_arg(r, "a file, ':' and a function", example, err);
 	if (!rc && r->op != RULE_OP_NONE)
 		rc = rule_err(r->text, r->op_at, err,
 			      "%s: takes no comparison; for how long a call takes there is "
 			      "latency:PATH:SYMBOL>10ms",
 			      r->source);
 	if (!rc)
-		rc = need_moment(r, "a call", err);
-	return rc ? rc : need_no_call(r, err);
+		rc = rule_check_moment(r, "a call", err);
+	return rc ? rc : rule_check_no_call(r, err);
 }
 
 static int parse(const struct rule *r, const struct source_env *env, struct event_list *list,
@@ -49,23 +49,23 @@ static int parse(const struct rule *r, const struct source_env *env, struct even
 static int uprobe_open(const struct rule *r, const struct source_env *env, struct source **out,
 		       struct err *err)
 {
-	const struct taps_options o = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER,
-				       .rule = r};
+	const struct event_source_options o = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER, .rule = r};
 	struct event_list list = {0};
 	int rc = parse(r, env, &list, err);
 
-	return rc ? rc : taps_open(&list, &o, env, out, err);
+	return rc ? rc : event_source_open(&list, &o, env, out, err);
 }
 
 static void uprobe_plan(const struct source *s, struct source_plan *out)
 {
-	const struct event *e = taps_events(s)->v[0];
+	const struct event *e = event_source_events(s)->v[0];
 	char rings[96];
 
 	snprintf(out->watches, sizeof(out->watches), "a %.*s on %s, in all processes",
 		 (int)strcspn(e->name, ":"), e->name, e->target);
-	taps_plan(s, rings, sizeof(rings));
-	out->brakes = taps_brakes(s);
+	event_source_plan(s, rings, sizeof(rings));
+	out->brakes = event_source_brakes(s);
 	snprintf(out->costs, sizeof(out->costs),
 		 "%s; nothing until the function is called, which takes the caller a trap into the "
 		 "kernel each time",
@@ -80,13 +80,13 @@ const struct source_ops source_uprobe = {
 	.example = "uprobe:/bin/bash:readline",
 	.in_file = true,
 	.open = uprobe_open,
-	.fd = taps_fd,
-	.ready = taps_ready,
-	.skip = taps_skip,
-	.brake = taps_brake,
-	.cpu = taps_cpu,
+	.fd = event_source_fd,
+	.ready = event_source_ready,
+	.skip = event_source_skip,
+	.brake = event_source_brake,
+	.cpu = event_source_cpu,
 	.plan = uprobe_plan,
-	.close = taps_close,
+	.close = event_source_close,
 };
 
 const struct source_ops source_uretprobe = {
@@ -97,11 +97,11 @@ const struct source_ops source_uretprobe = {
 	.example = "uretprobe:/bin/bash:readline",
 	.in_file = true,
 	.open = uprobe_open,
-	.fd = taps_fd,
-	.ready = taps_ready,
-	.skip = taps_skip,
-	.brake = taps_brake,
-	.cpu = taps_cpu,
+	.fd = event_source_fd,
+	.ready = event_source_ready,
+	.skip = event_source_skip,
+	.brake = event_source_brake,
+	.cpu = event_source_cpu,
 	.plan = uprobe_plan,
-	.close = taps_close,
+	.close = event_source_close,
 };

@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #define COMM_BYTES     16
-#define RECORD(member) (-STOPWATCH_RECORD_AT + (int)offsetof(struct stopwatch_record, member))
-#define NOTE(member)   (-STOPWATCH_NOTE_AT + (int)offsetof(struct stopwatch_frame, member))
+#define RECORD(member) (-BPF_LATENCY_RECORD_AT + (int)offsetof(struct bpf_latency_record, member))
+#define NOTE(member)   (-BPF_LATENCY_NOTE_AT + (int)offsetof(struct bpf_latency_frame, member))
 
 /* Bits of prev_state, as sched_switch has them: TASK_REPORT and TASK_IDLE of linux/sched.h. What is
  * above them says that the thread was preempted; 0 then or when it yielded. */
@@ -41,13 +41,13 @@
 enum { WAIT_PREEMPTED, WAIT_WOKEN };
 
 struct source {
-	struct stopwatch *watch;
+	struct bpf_latency *watch;
 	bool off_cpu;
 	char comm[COMM_BYTES]; /* only threads of this name; "": all */
 	size_t comm_len;
 	/* sched_switch; and sched_wakeup, whose fields sched_wakeup_new shares */
-	struct field prev_comm, prev_pid, prev_state, next_comm, next_pid, next_prio;
-	struct field woken_comm, woken_pid;
+	struct event_field prev_comm, prev_pid, prev_state, next_comm, next_pid, next_prio;
+	struct event_field woken_comm, woken_pid;
 };
 
 /* ---- programs: r6 = fields, r7 = the note's address or a state, r8 = when it began ---- */
@@ -63,7 +63,7 @@ static unsigned bytes_of(int size)
 }
 
 /* goto `other` unless the name in the tracepoint is ours. Behind its end it may hold anything. */
-static void only_comm(const struct source *s, struct bpf_code *c, const struct field *comm,
+static void only_comm(const struct source *s, struct bpf_code *c, const struct event_field *comm,
 		      int other)
 {
 	size_t len = s->comm_len + 1 < COMM_BYTES ? s->comm_len + 1 : COMM_BYTES;
@@ -87,11 +87,11 @@ static void only_comm(const struct source *s, struct bpf_code *c, const struct f
 }
 
 /* Key = the thread in that field; goes to `idle` for the idle task. */
-static void key_from(struct bpf_code *c, const struct field *pid, int idle)
+static void key_from(struct bpf_code *c, const struct event_field *pid, int idle)
 {
 	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_6, (int)pid->offset);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_1, 0, idle);
-	bpf_put(c, BPF_W, BPF_REG_10, -STOPWATCH_KEY_AT, BPF_REG_1);
+	bpf_put(c, BPF_W, BPF_REG_10, -BPF_LATENCY_KEY_AT, BPF_REG_1);
 }
 
 /* Notes that it began now, with r7 as what is known. */
@@ -101,7 +101,7 @@ static void note_now(const struct source *s, struct bpf_code *c, int flags)
 	bpf_put(c, BPF_DW, BPF_REG_10, NOTE(began_ns), BPF_REG_0);
 	bpf_put(c, BPF_DW, BPF_REG_10, NOTE(place), BPF_REG_7);
 	bpf_put_imm(c, BPF_DW, BPF_REG_10, NOTE(told), 0);
-	stopwatch_note(s->watch, c, BPF_REG_6, flags);
+	bpf_latency_note(s->watch, c, BPF_REG_6, flags);
 }
 
 static void write_wakeup(const struct source *s, struct bpf_code *c)
@@ -139,14 +139,14 @@ static void write_prev(const struct source *s, struct bpf_code *c)
 		note_now(s, c, BPF_ANY); /* r7 is 0: preempted */
 		bpf_jump(c, next);
 		bpf_place(c, blocked);
-		stopwatch_find(s->watch, c);
+		bpf_latency_find(s->watch, c);
 		bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, next);
-		stopwatch_drop(s->watch, c);
+		bpf_latency_drop(s->watch, c);
 	}
 	bpf_place(c, next);
 }
 
-static void copy_comm(struct bpf_code *c, int to, const struct field *comm)
+static void copy_comm(struct bpf_code *c, int to, const struct event_field *comm)
 {
 	for (size_t at = 0; at < COMM_BYTES;) {
 		int size = aligned_size(comm->offset + (uint32_t)at, COMM_BYTES - at);
@@ -160,22 +160,22 @@ static void copy_comm(struct bpf_code *c, int to, const struct field *comm)
 /* extra: state or reason, who ran before (pid, 16 bytes of name), priority. */
 static void write_record(const struct source *s, struct bpf_code *c)
 {
-	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -STOPWATCH_KEY_AT);
+	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -BPF_LATENCY_KEY_AT);
 	bpf_put(c, BPF_W, BPF_REG_10, RECORD(tid), BPF_REG_1);
 	bpf_put_imm(c, BPF_W, BPF_REG_10, RECORD(pid), 0);
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(began_ns), BPF_REG_8);
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(ended_ns), BPF_REG_9);
-	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, (int)offsetof(struct stopwatch_frame, place));
+	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, (int)offsetof(struct bpf_latency_frame, place));
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[0]), BPF_REG_1);
 	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_6, (int)s->prev_pid.offset);
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[1]), BPF_REG_1);
 	copy_comm(c, RECORD(extra[2]), &s->prev_comm);
 	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_6, (int)s->next_prio.offset);
 	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[4]), BPF_REG_1);
-	for (int i = 5; i < STOPWATCH_EXTRA; i++)
+	for (int i = 5; i < BPF_LATENCY_EXTRA; i++)
 		bpf_put_imm(c, BPF_DW, BPF_REG_10, RECORD(extra[0]) + 8 * i, 0);
 	copy_comm(c, RECORD(comm), &s->next_comm);
-	stopwatch_tell(s->watch, c, BPF_REG_6);
+	bpf_latency_tell(s->watch, c, BPF_REG_6);
 }
 
 static void write_switch(const struct source *s, struct bpf_code *c)
@@ -186,17 +186,17 @@ static void write_switch(const struct source *s, struct bpf_code *c)
 	write_prev(s, c);
 	only_comm(s, c, &s->next_comm, out);
 	key_from(c, &s->next_pid, out);
-	stopwatch_find(s->watch, c);
+	bpf_latency_find(s->watch, c);
 	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, out);
 	bpf_move(c, BPF_REG_7, BPF_REG_0);
 	bpf_get(c, BPF_DW, BPF_REG_8, BPF_REG_7, 0);
 	bpf_call(c, BPF_FUNC_ktime_get_ns);
 	bpf_move(c, BPF_REG_9, BPF_REG_0);
 	bpf_alu(c, BPF_SUB, BPF_REG_0, BPF_REG_8);
-	stopwatch_unless_over(s->watch, c, BPF_REG_0, pop);
+	bpf_latency_unless_over(s->watch, c, BPF_REG_0, pop);
 	write_record(s, c);
 	bpf_place(c, pop);
-	stopwatch_drop(s->watch, c);
+	bpf_latency_drop(s->watch, c);
 	bpf_place(c, out);
 	bpf_return(c, 1);
 }
@@ -207,7 +207,7 @@ static int find_fields(struct source *s, struct err *err)
 {
 	const struct {
 		const char *event, *name;
-		struct field *to;
+		struct event_field *to;
 	} v[] = {
 		{"sched/sched_switch", "prev_comm", &s->prev_comm},
 		{"sched/sched_switch", "prev_pid", &s->prev_pid},
@@ -220,7 +220,7 @@ static int find_fields(struct source *s, struct err *err)
 	};
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-		int rc = field_find(v[i].event, v[i].name, v[i].to, err);
+		int rc = event_field_find(v[i].event, v[i].name, v[i].to, err);
 
 		if (rc)
 			return rc;
@@ -236,7 +236,8 @@ static int attach_wakeups(struct source *s, const struct source_env *env, struct
 
 	write_wakeup(s, &c);
 	for (int i = 0; !rc && i < 2; i++)
-		rc = stopwatch_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT, events[i], env, err);
+		rc = bpf_latency_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT, events[i], env,
+					err);
 	return rc;
 }
 
@@ -244,14 +245,14 @@ static void wait_close(struct source *s)
 {
 	if (!s)
 		return;
-	stopwatch_close(s->watch);
+	bpf_latency_close(s->watch);
 	free(s);
 }
 
 static int wait_open(const struct rule *r, bool off_cpu, const struct source_env *env,
 		     struct source **out, struct err *err)
 {
-	const struct stopwatch_options o = {.rule = r, .nr_frames = 1};
+	const struct bpf_latency_options o = {.rule = r, .nr_frames = 1};
 	struct bpf_code c = {0};
 	struct source *s;
 	int rc;
@@ -268,11 +269,11 @@ static int wait_open(const struct rule *r, bool off_cpu, const struct source_env
 	memcpy(s->comm, r->arg, s->comm_len);
 	rc = find_fields(s, err);
 	if (!rc)
-		rc = stopwatch_open(&o, env, &s->watch, err);
+		rc = bpf_latency_open(&o, env, &s->watch, err);
 	if (!rc) {
 		write_switch(s, &c);
-		rc = stopwatch_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_switch",
-				      env, err);
+		rc = bpf_latency_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT,
+					"sched:sched_switch", env, err);
 	}
 	if (!rc && !off_cpu)
 		rc = attach_wakeups(s, env, err);
@@ -292,7 +293,7 @@ static int runqueue_open(const struct rule *r, const struct source_env *env, str
 static int offcpu_open(const struct rule *r, const struct source_env *env, struct source **out,
 		       struct err *err)
 {
-	int rc = need_arg(r, "the name of threads", "offcpu:redis-server>1s", err);
+	int rc = rule_check_arg(r, "the name of threads", "offcpu:redis-server>1s", err);
 
 	return rc ? rc : wait_open(r, true, env, out, err);
 }
@@ -301,7 +302,7 @@ static int offcpu_open(const struct rule *r, const struct source_env *env, struc
 
 static int wait_fd(const struct source *s, uint32_t *events)
 {
-	return stopwatch_fd(s->watch);
+	return bpf_latency_fd(s->watch);
 }
 
 static const char *state_name(uint64_t state)
@@ -343,8 +344,8 @@ static void add_where(struct sighting *what)
 
 static int wait_ready(struct source *s, struct sighting *what, struct err *err)
 {
-	struct stopwatch_record rec;
-	int rc = stopwatch_ready(s->watch, &rec, what, err);
+	struct bpf_latency_record rec;
+	int rc = bpf_latency_ready(s->watch, &rec, what, err);
 	char before[COMM_BYTES + 1] = "", safe[64];
 
 	if (rc != 1)
@@ -371,12 +372,12 @@ static int wait_ready(struct source *s, struct sighting *what, struct err *err)
 
 static uint64_t wait_skip(struct source *s)
 {
-	return stopwatch_skip(s->watch);
+	return bpf_latency_skip(s->watch);
 }
 
 static int wait_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	return stopwatch_cpu(s->watch, cpu, online, err);
+	return bpf_latency_cpu(s->watch, cpu, online, err);
 }
 
 static void wait_plan(const struct source *s, struct source_plan *out)
@@ -389,12 +390,12 @@ static void wait_plan(const struct source *s, struct source_plan *out)
 		 s->comm_len ? " named " : "", s->comm);
 	snprintf(out->costs, sizeof(out->costs),
 		 "less than 0.5 us each switch, no wake-up until a wait is too long");
-	stopwatch_costs(s->watch, out->costs, sizeof(out->costs));
+	bpf_latency_costs(s->watch, out->costs, sizeof(out->costs));
 }
 
 static bool wait_trouble(const struct source *s, char *out, size_t n)
 {
-	return stopwatch_trouble(s->watch, out, n);
+	return bpf_latency_trouble(s->watch, out, n);
 }
 
 const struct source_ops source_runqueue = {

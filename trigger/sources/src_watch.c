@@ -34,7 +34,7 @@ struct watched {
 	pid_t pid;
 	uint64_t addr;
 	struct event event;
-	struct tap *tap;
+	struct wakeup_ring *tap;
 	uint64_t value; /* when last looked at */
 	bool has_value;
 };
@@ -48,7 +48,7 @@ struct source {
 	size_t nr;
 	int epoll_fd;
 	struct event_list exec_event;
-	struct tap *exec; /* NULL: one process only */
+	struct wakeup_ring *exec; /* NULL: one process only */
 	uint64_t nr_unwatched;
 	char why[200]; /* the last of these was not watched */
 };
@@ -59,8 +59,8 @@ static void unwatch(struct source *s, size_t i)
 {
 	struct watched *w = s->v[i];
 
-	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, tap_fd(w->tap), NULL);
-	tap_close(w->tap);
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, wakeup_ring_fd(w->tap), NULL);
+	wakeup_ring_close(w->tap);
 	free(w);
 	s->v[i] = s->v[--s->nr];
 }
@@ -76,7 +76,7 @@ static int wait_for(const struct source *s, int fd, struct err *err)
 
 static int open_tap(const struct source *s, struct watched *w, struct err *err)
 {
-	struct tap_options o = {
+	struct wakeup_ring_options o = {
 		.event = &w->event,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
 		.ring_bytes = RING_BYTES,
@@ -85,18 +85,18 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 	pid_t *tids;
 	int rc;
 
-	tap_set_stack(&o, s->rule);
+	wakeup_ring_set_stack(&o, s->rule);
 	o.ring_bytes += 2ull * o.stack_bytes; /* a ring for each process */
 	rc = threads_list(w->pid, &tids, &o.nr_tids, err);
 
 	if (rc)
 		return rc;
 	o.tids = tids;
-	rc = tap_open(&o, s->env, &w->tap, err);
+	rc = wakeup_ring_open(&o, s->env, &w->tap, err);
 	if (rc == -EINVAL && w->event.attr.remove_on_exec) {
 		/* Linux before 5.13: it stays when the process starts another program. */
 		w->event.attr.remove_on_exec = 0;
-		rc = tap_open(&o, s->env, &w->tap, err);
+		rc = wakeup_ring_open(&o, s->env, &w->tap, err);
 	}
 	free(tids);
 	return rc;
@@ -124,9 +124,9 @@ static int watch_process(struct source *s, pid_t pid, uint64_t addr, struct err 
 	w->has_value = watch_place_read(&s->place, pid, addr, &w->value);
 	rc = open_tap(s, w, err);
 	if (!rc) {
-		rc = wait_for(s, tap_fd(w->tap), err);
+		rc = wait_for(s, wakeup_ring_fd(w->tap), err);
 		if (rc)
-			tap_close(w->tap);
+			wakeup_ring_close(w->tap);
 	}
 	if (rc)
 		free(w);
@@ -149,7 +149,7 @@ static void look_at(struct source *s, pid_t pid)
 	int rc;
 
 	for (size_t i = 0; i < s->nr; i++)
-		if (s->v[i]->pid == pid && !tap_ended(s->v[i]->tap))
+		if (s->v[i]->pid == pid && !wakeup_ring_ended(s->v[i]->tap))
 			return;
 	if (!watch_place_in(&s->place, pid, &addr))
 		return;
@@ -211,7 +211,7 @@ static int exec_filter(const struct source *s, char *out, size_t n, struct err *
 
 static int watch_execs(struct source *s, struct err *err)
 {
-	struct tap_options o = {.ring_bytes = RING_BYTES};
+	struct wakeup_ring_options o = {.ring_bytes = RING_BYTES};
 	char text[2 * NAME_MAX + 100];
 	int rc = exec_filter(s, text, sizeof(text), err);
 
@@ -220,8 +220,8 @@ static int watch_execs(struct source *s, struct err *err)
 	if (rc)
 		return rc;
 	o.event = s->exec_event.v[0];
-	rc = tap_open(&o, s->env, &s->exec, err);
-	return rc ? rc : wait_for(s, tap_fd(s->exec), err);
+	rc = wakeup_ring_open(&o, s->env, &s->exec, err);
+	return rc ? rc : wait_for(s, wakeup_ring_fd(s->exec), err);
 }
 
 /* ---- opening ---- */
@@ -232,7 +232,7 @@ static void watch_close(struct source *s)
 		return;
 	while (s->nr)
 		unwatch(s, s->nr - 1);
-	tap_close(s->exec);
+	wakeup_ring_close(s->exec);
 	event_list_free(&s->exec_event);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -243,14 +243,14 @@ static void watch_close(struct source *s)
 
 static int check(const struct rule *r, struct err *err)
 {
-	int rc = need_arg(r, "a file, ':' and a function or variable", "watch:/usr/sbin/nginx:main",
-			  err);
+	int rc = rule_check_arg(r, "a file, ':' and a function or variable",
+				"watch:/usr/sbin/nginx:main", err);
 
 	if (!rc)
-		rc = need_no_op(r, err);
+		rc = rule_check_no_op(r, err);
 	if (!rc)
-		rc = need_moment(r, "an access", err);
-	return rc ? rc : need_no_call(r, err);
+		rc = rule_check_moment(r, "an access", err);
+	return rc ? rc : rule_check_no_call(r, err);
 }
 
 static int watch_one(struct source *s, const struct rule *r, struct err *err)
@@ -343,10 +343,10 @@ static void add_values(const struct source *s, struct watched *w, struct sightin
 	w->value = now;
 }
 
-static void tell(const struct source *s, struct watched *w, const struct tap_sample *sample,
+static void tell(const struct source *s, struct watched *w, const struct wakeup_ring_sample *sample,
 		 struct sighting *what)
 {
-	tap_sighting(w->tap, sample, what);
+	wakeup_ring_sighting(w->tap, sample, what);
 	sighting_add(what, "watch=%s", s->place.what);
 	sighting_add(what, "access=%s",
 		     s->place.code	? "executed"
@@ -359,7 +359,8 @@ static void tell(const struct source *s, struct watched *w, const struct tap_sam
 }
 
 /* Before Linux 5.13 the breakpoint outlives the program that it was for. */
-static bool is_ours(const struct source *s, const struct watched *w, const struct tap_sample *h)
+static bool is_ours(const struct source *s, const struct watched *w,
+		    const struct wakeup_ring_sample *h)
 {
 	uint64_t addr;
 
@@ -370,25 +371,25 @@ static bool is_ours(const struct source *s, const struct watched *w, const struc
 /* 1: a hit, filled in. */
 static int ask_one(struct source *s, struct watched *w, struct sighting *what, struct err *err)
 {
-	struct tap_sample sample;
+	struct wakeup_ring_sample sample;
 	int rc;
 
-	while ((rc = tap_next(w->tap, &sample, err)) == 1)
+	while ((rc = wakeup_ring_next(w->tap, &sample, err)) == 1)
 		if (is_ours(s, w, &sample)) {
 			tell(s, w, &sample, what);
 			return 1;
 		}
 	if (!rc)
-		what->nr_hits = (uint32_t)tap_take_lost(w->tap);
+		what->nr_hits = (uint32_t)wakeup_ring_take_lost(w->tap);
 	return rc ? rc : what->nr_hits > 0;
 }
 
 static int ask_execs(struct source *s, struct err *err)
 {
-	struct tap_sample sample;
+	struct wakeup_ring_sample sample;
 	int rc = 0;
 
-	while (s->exec && (rc = tap_next(s->exec, &sample, err)) == 1)
+	while (s->exec && (rc = wakeup_ring_next(s->exec, &sample, err)) == 1)
 		look_at(s, (pid_t)sample.pid);
 	return rc;
 }
@@ -406,7 +407,7 @@ static int watch_ready(struct source *s, struct sighting *what, struct err *err)
 
 	for (size_t i = 0; i < s->nr && !rc;) {
 		rc = ask_one(s, s->v[i], what, err);
-		if (!rc && tap_ended(s->v[i]->tap))
+		if (!rc && wakeup_ring_ended(s->v[i]->tap))
 			unwatch(s, i);
 		else
 			i++;
@@ -420,16 +421,16 @@ static uint64_t watch_skip(struct source *s)
 
 	ask_execs(s, NULL);
 	for (size_t i = 0; i < s->nr; i++)
-		nr += tap_skip(s->v[i]->tap);
+		nr += wakeup_ring_skip(s->v[i]->tap);
 	return nr;
 }
 
 static int watch_cpu(struct source *s, int cpu, bool online, struct err *err)
 {
-	int rc = s->exec ? tap_cpu(s->exec, cpu, online, err) : 0;
+	int rc = s->exec ? wakeup_ring_cpu(s->exec, cpu, online, err) : 0;
 
 	for (size_t i = 0; i < s->nr && !rc; i++)
-		rc = tap_cpu(s->v[i]->tap, cpu, online, err);
+		rc = wakeup_ring_cpu(s->v[i]->tap, cpu, online, err);
 	return rc;
 }
 

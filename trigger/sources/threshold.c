@@ -8,23 +8,23 @@
 
 #define DEFAULT_HYSTERESIS 10
 
-static bool is_beyond(const struct level *l, double value)
+static bool is_beyond(const struct threshold *l, double value)
 {
 	return l->above ? value > l->threshold : value < l->threshold;
 }
 
-static bool is_back(const struct level *l, double value)
+static bool is_back(const struct threshold *l, double value)
 {
 	return l->above ? value <= l->rearm : value >= l->rearm;
 }
 
-void level_init(struct level *l, const struct rule *r, double threshold, double most)
+void threshold_init(struct threshold *l, const struct rule *r, double threshold, double most)
 {
 	double percent = r->hysteresis_percent >= 0 ? r->hysteresis_percent : DEFAULT_HYSTERESIS;
 	double back = threshold * percent / 100;
 
 	assert(r->op == RULE_OP_ABOVE || r->op == RULE_OP_BELOW);
-	*l = (struct level){
+	*l = (struct threshold){
 		.threshold = threshold,
 		.above = r->op == RULE_OP_ABOVE,
 		.for_ns = r->for_ns > 0 ? (uint64_t)r->for_ns : 0,
@@ -35,7 +35,7 @@ void level_init(struct level *l, const struct rule *r, double threshold, double 
 	l->rearm = l->above ? threshold - back : threshold + back;
 }
 
-bool level_feed(struct level *l, double value, uint64_t ns)
+bool threshold_feed(struct threshold *l, double value, uint64_t ns)
 {
 	if (l->state == LEVEL_FIRED) {
 		if (is_back(l, value))
@@ -56,7 +56,7 @@ bool level_feed(struct level *l, double value, uint64_t ns)
 	return true;
 }
 
-double level_distance(const struct level *l, double value)
+double threshold_distance(const struct threshold *l, double value)
 {
 	double d = l->above ? l->threshold - value : value - l->threshold;
 

@@ -17,13 +17,13 @@
 
 struct rule;
 
-enum level_state { LEVEL_ARMED, LEVEL_PENDING, LEVEL_FIRED };
+enum threshold_state { LEVEL_ARMED, LEVEL_PENDING, LEVEL_FIRED };
 
-struct level {
+struct threshold {
 	double threshold, rearm;
 	bool above; /* met above the threshold; else below it */
 	uint64_t for_ns;
-	enum level_state state;
+	enum threshold_state state;
 	uint64_t began_ns; /* in PENDING and FIRED: the first value beyond */
 };
 
@@ -31,14 +31,14 @@ struct level {
  * From the rule's comparison, for= and hysteresis= (10% of the threshold when not given). `most`:
  * the largest value there can be, so that the way back is never out of reach; 0: no such limit.
  */
-void level_init(struct level *l, const struct rule *r, double threshold, double most);
+void threshold_init(struct threshold *l, const struct rule *r, double threshold, double most);
 
 /* A value, as of `ns`; times must not go back. Whether it is a hit. */
-bool level_feed(struct level *l, double value, uint64_t ns);
+bool threshold_feed(struct threshold *l, double value, uint64_t ns);
 
 /* How far the value has to go until the rule may be met; 0: no distance, or it is of no use to wait
  * since the state may change with each value. */
-double level_distance(const struct level *l, double value);
+double threshold_distance(const struct threshold *l, double value);
 
 /*
  * For a condition that somebody else watches, who tells again and again as long as it holds: the

@@ -5,7 +5,7 @@
 #include "dump/base/bytes.h"
 
 /* False, with *v untouched, when they end before it does or it is larger than 64 bits. */
-static inline bool leb_u64(struct bytes *b, uint64_t *v)
+static inline bool leb128_u64(struct bytes *b, uint64_t *v)
 {
 	uint64_t sum = 0;
 	uint8_t byte = 0x80;
@@ -19,7 +19,7 @@ static inline bool leb_u64(struct bytes *b, uint64_t *v)
 	return true;
 }
 
-static inline bool leb_i64(struct bytes *b, int64_t *v)
+static inline bool leb128_i64(struct bytes *b, int64_t *v)
 {
 	uint64_t sum = 0;
 	uint8_t byte = 0x80;

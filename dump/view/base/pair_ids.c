@@ -10,23 +10,23 @@ struct pair {
 	uint64_t a, b;
 };
 
-static const struct pair *pair_at(const struct idmap *m, uint32_t id)
+static const struct pair *pair_at(const struct pair_ids *m, uint32_t id)
 {
 	return (const struct pair *)m->pairs.p + (id - 1);
 }
 
-uint32_t idmap_nr(const struct idmap *m)
+uint32_t pair_ids_nr(const struct pair_ids *m)
 {
 	return (uint32_t)(m->pairs.len / sizeof(struct pair));
 }
 
-void idmap_get(const struct idmap *m, uint32_t id, uint64_t *a, uint64_t *b)
+void pair_ids_get(const struct pair_ids *m, uint32_t id, uint64_t *a, uint64_t *b)
 {
 	*a = pair_at(m, id)->a;
 	*b = pair_at(m, id)->b;
 }
 
-static uint32_t *slot_of(const struct idmap *m, uint64_t a, uint64_t b)
+static uint32_t *slot_of(const struct pair_ids *m, uint64_t a, uint64_t b)
 {
 	uint64_t h = (a ^ b >> 31) * 0x9e3779b97f4a7c15ull;
 	size_t at;
@@ -39,42 +39,42 @@ static uint32_t *slot_of(const struct idmap *m, uint64_t a, uint64_t b)
 	return &m->slots[at];
 }
 
-static bool grow(struct idmap *m)
+static bool grow(struct pair_ids *m)
 {
-	struct idmap more = {.pairs = m->pairs,
-			     .nr_slots = m->nr_slots ? 2 * m->nr_slots : MIN_SLOTS};
+	struct pair_ids more = {.pairs = m->pairs,
+				.nr_slots = m->nr_slots ? 2 * m->nr_slots : MIN_SLOTS};
 
 	more.slots = calloc(more.nr_slots, sizeof(*more.slots));
 	if (!more.slots)
 		return false;
-	for (uint32_t id = 1; id <= idmap_nr(m); id++)
+	for (uint32_t id = 1; id <= pair_ids_nr(m); id++)
 		*slot_of(&more, pair_at(m, id)->a, pair_at(m, id)->b) = id;
 	free(m->slots);
 	*m = more;
 	return true;
 }
 
-uint32_t idmap_add(struct idmap *m, uint64_t a, uint64_t b, bool *is_new)
+uint32_t pair_ids_add(struct pair_ids *m, uint64_t a, uint64_t b, bool *is_new)
 {
 	struct pair p = {a, b};
 	uint32_t *slot;
 
-	if (2 * ((size_t)idmap_nr(m) + 1) > m->nr_slots && !grow(m))
+	if (2 * ((size_t)pair_ids_nr(m) + 1) > m->nr_slots && !grow(m))
 		return 0;
 	slot = slot_of(m, a, b);
 	if (is_new)
 		*is_new = !*slot;
 	if (!*slot) {
-		if (idmap_nr(m) == UINT32_MAX || buf_put(&m->pairs, &p, sizeof(p)))
+		if (pair_ids_nr(m) == UINT32_MAX || buf_put(&m->pairs, &p, sizeof(p)))
 			return 0;
-		*slot = idmap_nr(m);
+		*slot = pair_ids_nr(m);
 	}
 	return *slot;
 }
 
-void idmap_free(struct idmap *m)
+void pair_ids_free(struct pair_ids *m)
 {
 	buf_free(&m->pairs);
 	free(m->slots);
-	*m = (struct idmap){0};
+	*m = (struct pair_ids){0};
 }

@@ -8,17 +8,17 @@
 
 #include "dump/base/bytes.h"
 
-struct idmap {
+struct pair_ids {
 	struct buf pairs;
 	uint32_t *slots; /* nr_slots of them, a power of two; 0: free */
 	size_t nr_slots;
 };
 
 /* The pair's number; 0: out of memory. *is_new (may be NULL): it was not there before. */
-uint32_t idmap_add(struct idmap *m, uint64_t a, uint64_t b, bool *is_new);
+uint32_t pair_ids_add(struct pair_ids *m, uint64_t a, uint64_t b, bool *is_new);
 /* The pair of a number that was given out. */
-void idmap_get(const struct idmap *m, uint32_t id, uint64_t *a, uint64_t *b);
+void pair_ids_get(const struct pair_ids *m, uint32_t id, uint64_t *a, uint64_t *b);
 /* The largest number given out. */
-uint32_t idmap_nr(const struct idmap *m);
+uint32_t pair_ids_nr(const struct pair_ids *m);
 /* Zero-initialised is empty. */
-void idmap_free(struct idmap *m);
+void pair_ids_free(struct pair_ids *m);

@@ -114,9 +114,9 @@ static bool take_format(struct bytes *b, uint8_t format, uint64_t *v)
 	case PE_SDATA8:
 		return bytes_u64(b, v);
 	case PE_ULEB:
-		return leb_u64(b, v);
+		return leb128_u64(b, v);
 	case PE_SLEB:
-		if (!leb_i64(b, &s64))
+		if (!leb128_i64(b, &s64))
 			return false;
 		*v = (uint64_t)s64;
 		return true;
@@ -162,7 +162,7 @@ static bool take_augmentation(const struct section *s, struct bytes *b, const ch
 	c->sized = *letters == 'z';
 	if (!*letters)
 		return true;
-	if (!c->sized || !leb_u64(b, &n) || n > b->len || !bytes_take(b, (size_t)n, &data))
+	if (!c->sized || !leb128_u64(b, &n) || n > b->len || !bytes_take(b, (size_t)n, &data))
 		return false;
 	for (letters++; *letters; letters++) {
 		switch (*letters) {
@@ -210,13 +210,13 @@ static bool cie_at(const struct section *s, size_t off, struct cie *c)
 	/* Addresses of 8 bytes, no segments. */
 	if (version == 4 && (!bytes_get(&b, sizes, 2) || sizes[0] != 8 || sizes[1]))
 		return false;
-	if (!leb_u64(&b, &c->code_align) || !leb_i64(&b, &c->data_align))
+	if (!leb128_u64(&b, &c->code_align) || !leb128_i64(&b, &c->data_align))
 		return false;
 	if (version == 1) {
 		if (!bytes_get(&b, &narrow, 1))
 			return false;
 		c->return_register = narrow;
-	} else if (!leb_u64(&b, &c->return_register)) {
+	} else if (!leb128_u64(&b, &c->return_register)) {
 		return false;
 	}
 	if (!take_augmentation(s, &b, (const char *)letters.p, c))
@@ -258,7 +258,7 @@ static bool rule_at(const struct section *s, size_t off, struct cfi_rule *r)
 	    !cie_at(s, at, &c) || !code_of(s, &c, &u.body, &r->start, &r->bytes))
 		return false;
 	if (c.sized) {
-		if (!leb_u64(&u.body, &n) || n > u.body.len)
+		if (!leb128_u64(&u.body, &n) || n > u.body.len)
 			return false;
 		u.body.p += n;
 		u.body.len -= (size_t)n;

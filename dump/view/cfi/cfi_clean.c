@@ -183,11 +183,11 @@ static bool operator_ok(struct bytes *b)
 	if (!bytes_get(b, &op, 1))
 		return false;
 	if (op >= OP_BREG0 && op < OP_BREG0 + CFI_NR_REGISTERS)
-		return leb_i64(b, &s);
+		return leb128_i64(b, &s);
 	if (op == OP_CONSTU || op == OP_PLUS_UCONST)
-		return leb_u64(b, &u);
+		return leb128_u64(b, &u);
 	if (op == OP_CONSTS)
-		return leb_i64(b, &s);
+		return leb128_i64(b, &s);
 	n = after_operator(op);
 	return n >= 0 && bytes_take(b, (size_t)n, &ignored);
 }
@@ -219,22 +219,22 @@ static bool take_operand(struct bytes *b, enum operand o, bool *other)
 	case NONE:
 		return true;
 	case REG:
-		if (!leb_u64(b, &u))
+		if (!leb128_u64(b, &u))
 			return false;
 		*other = u >= CFI_NR_REGISTERS;
 		return true;
 	case FROM:
-		return leb_u64(b, &u) && (u < CFI_NR_REGISTERS || *other);
+		return leb128_u64(b, &u) && (u < CFI_NR_REGISTERS || *other);
 	case U8:
 	case U16:
 	case U32:
 		return bytes_take(b, widths[o], &part);
 	case ULEB:
-		return leb_u64(b, &u) && u < (uint64_t)MAX_OFFSET;
+		return leb128_u64(b, &u) && u < (uint64_t)MAX_OFFSET;
 	case SLEB:
-		return leb_i64(b, &s) && offset_ok(s);
+		return leb128_i64(b, &s) && offset_ok(s);
 	case BLOCK:
-		return leb_u64(b, &u) && u && u <= MAX_EXPRESSION_BYTES &&
+		return leb128_u64(b, &u) && u && u <= MAX_EXPRESSION_BYTES &&
 		       bytes_take(b, (size_t)u, &part) && (*other || expression_ok(part));
 	}
 	return false;
@@ -254,7 +254,7 @@ static int take_instruction(struct walk *w, uint8_t op, bool *keep)
 	case CFA_RESTORE:
 	case CFA_OFFSET:
 		*keep = (op & 0x3f) < CFI_NR_REGISTERS;
-		return (op & 0xc0) == CFA_RESTORE || leb_u64(&w->in, &ignored) ? 0 : -EBADMSG;
+		return (op & 0xc0) == CFA_RESTORE || leb128_u64(&w->in, &ignored) ? 0 : -EBADMSG;
 	}
 	i = &instructions[op];
 	if (i->what == REFUSE)

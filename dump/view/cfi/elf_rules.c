@@ -23,7 +23,7 @@ static const char *const switches[] = {
 
 #define NR_SWITCHES (sizeof(switches) / sizeof(switches[0]))
 
-struct rulefile {
+struct elf_rules {
 	struct elf *elf;
 	struct cfi *cfi; /* NULL: there is nothing */
 	struct elf_segment segments[MAX_SEGMENTS];
@@ -35,7 +35,7 @@ struct rulefile {
 /* "runtime.mcall", or "runtime.mcall.abi0" */
 static int note_switch(void *ctx, const struct elf_code *c)
 {
-	struct rulefile *f = ctx;
+	struct elf_rules *f = ctx;
 
 	for (size_t i = 0; i < NR_SWITCHES; i++) {
 		size_t n = strlen(switches[i]);
@@ -47,9 +47,9 @@ static int note_switch(void *ctx, const struct elf_code *c)
 	return 0;
 }
 
-int rulefile_open(struct elf *e, struct rulefile **out)
+int elf_rules_open(struct elf *e, struct elf_rules **out)
 {
-	struct rulefile *f = calloc(1, sizeof(*f));
+	struct elf_rules *f = calloc(1, sizeof(*f));
 	struct cfi_sections s;
 	struct bytes ignored;
 	int rc = -ENOMEM;
@@ -62,13 +62,13 @@ int rulefile_open(struct elf *e, struct rulefile **out)
 		elf_each_code(e, note_switch, f);
 	rc = elf_frames(e, &s) ? cfi_new(&s, &f->cfi) : 0;
 	if (rc)
-		rulefile_close(f);
+		elf_rules_close(f);
 	else
 		*out = f;
 	return rc;
 }
 
-void rulefile_close(struct rulefile *f)
+void elf_rules_close(struct elf_rules *f)
 {
 	if (!f)
 		return;
@@ -76,7 +76,7 @@ void rulefile_close(struct rulefile *f)
 	free(f);
 }
 
-static bool find_code(const struct rulefile *f, uint64_t offset, struct cfi_rule *out)
+static bool find_code(const struct elf_rules *f, uint64_t offset, struct cfi_rule *out)
 {
 	uint64_t from = offset / 16 * 16;
 	uint8_t code[CODE_BYTES];
@@ -90,7 +90,7 @@ static bool find_code(const struct rulefile *f, uint64_t offset, struct cfi_rule
 	return true;
 }
 
-bool rulefile_find(const struct rulefile *f, uint64_t offset, struct cfi_rule *out)
+bool elf_rules_find(const struct elf_rules *f, uint64_t offset, struct cfi_rule *out)
 {
 	const struct elf_segment *s = f->segments;
 	uint64_t value;

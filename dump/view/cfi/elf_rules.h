@@ -9,12 +9,12 @@
 #include "dump/view/cfi/cfi.h"
 
 struct elf;
-struct rulefile;
+struct elf_rules;
 
 /* `e` stays the caller's and must outlive the result. 0 or -ENOMEM. */
-int rulefile_open(struct elf *e, struct rulefile **out);
-void rulefile_close(struct rulefile *f);
+int elf_rules_open(struct elf *e, struct elf_rules **out);
+void elf_rules_close(struct elf_rules *f);
 
 /* The rule, not clean yet, for the code at `offset`, its start an offset too; borrowed until
- * rulefile_close(). False: there is none. */
-bool rulefile_find(const struct rulefile *f, uint64_t offset, struct cfi_rule *out);
+ * elf_rules_close(). False: there is none. */
+bool elf_rules_find(const struct elf_rules *f, uint64_t offset, struct cfi_rule *out);

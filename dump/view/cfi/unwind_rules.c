@@ -12,16 +12,16 @@ struct slot {
 	uint32_t group, id;
 };
 
-struct rules {
+struct unwind_rules {
 	struct buf slots; /* struct slot[] */
 	size_t nr_slots;
-	struct buf all; /* struct rule *[], by id */
+	struct buf all; /* struct unwind_rule *[], by id */
 	size_t nr;
 	uint64_t bytes;
 	struct buf clean; /* of the one that is being added */
 };
 
-static const struct slot *slots(const struct rules *r)
+static const struct slot *slots(const struct unwind_rules *r)
 {
 	return (const struct slot *)r->slots.p;
 }
@@ -73,7 +73,7 @@ static uint8_t *put_sleb(uint8_t *to, int64_t v)
 
 /* The programs are copied, and then it points to the copies. Its code is said to begin where its
  * FDE stands, which is an address that nobody else has. */
-static void show(struct rule *rule, uint8_t *from)
+static void show(struct unwind_rule *rule, uint8_t *from)
 {
 	const struct cfi_rule r = rule->r;
 	uint8_t *to = from + 8, *cie = to, *fde, *at;
@@ -100,10 +100,11 @@ static void show(struct rule *rule, uint8_t *from)
 	put_u32(fde, (uint32_t)(at - fde - 4));
 }
 
-static int new_rule(struct rules *r, uint32_t group, const struct cfi_rule *in, struct rule **out)
+static int new_rule(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in,
+		    struct unwind_rule **out)
 {
 	struct cfi_rule clean;
-	struct rule *rule;
+	struct unwind_rule *rule;
 	size_t bytes;
 	int rc = cfi_clean(in, &r->clean, &clean);
 
@@ -133,17 +134,17 @@ static int new_rule(struct rules *r, uint32_t group, const struct cfi_rule *in, 
 
 /* ---- the set ---- */
 
-struct rules *rules_new(void)
+struct unwind_rules *unwind_rules_new(void)
 {
-	return calloc(1, sizeof(struct rules));
+	return calloc(1, sizeof(struct unwind_rules));
 }
 
-void rules_free(struct rules *r)
+void unwind_rules_free(struct unwind_rules *r)
 {
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->nr; i++)
-		free(((struct rule **)r->all.p)[i]);
+		free(((struct unwind_rule **)r->all.p)[i]);
 	buf_free(&r->all);
 	buf_free(&r->slots);
 	buf_free(&r->clean);
@@ -151,7 +152,7 @@ void rules_free(struct rules *r)
 }
 
 /* The first slot behind the place. */
-static size_t behind(const struct rules *r, uint32_t group, uint64_t place)
+static size_t behind(const struct unwind_rules *r, uint32_t group, uint64_t place)
 {
 	const struct slot *v = slots(r);
 	size_t from = 0, to = r->nr_slots;
@@ -167,17 +168,18 @@ static size_t behind(const struct rules *r, uint32_t group, uint64_t place)
 	return from;
 }
 
-const struct rule *rules_nth(const struct rules *r, size_t id)
+const struct unwind_rule *unwind_rules_nth(const struct unwind_rules *r, size_t id)
 {
-	return id < r->nr ? ((struct rule *const *)r->all.p)[id] : NULL;
+	return id < r->nr ? ((struct unwind_rule *const *)r->all.p)[id] : NULL;
 }
 
-size_t rules_nr(const struct rules *r)
+size_t unwind_rules_nr(const struct unwind_rules *r)
 {
 	return r->nr;
 }
 
-const struct rule *rules_find(const struct rules *r, uint32_t group, uint64_t place)
+const struct unwind_rule *unwind_rules_find(const struct unwind_rules *r, uint32_t group,
+					    uint64_t place)
 {
 	size_t i = behind(r, group, place);
 	const struct slot *s;
@@ -185,15 +187,15 @@ const struct rule *rules_find(const struct rules *r, uint32_t group, uint64_t pl
 	if (!i)
 		return NULL;
 	s = slots(r) + i - 1;
-	return s->group == group && place - s->start < s->bytes ? rules_nth(r, s->id) : NULL;
+	return s->group == group && place - s->start < s->bytes ? unwind_rules_nth(r, s->id) : NULL;
 }
 
-const struct rule *rules_in_order(const struct rules *r, size_t i)
+const struct unwind_rule *unwind_rules_in_order(const struct unwind_rules *r, size_t i)
 {
-	return i < r->nr_slots ? rules_nth(r, slots(r)[i].id) : NULL;
+	return i < r->nr_slots ? unwind_rules_nth(r, slots(r)[i].id) : NULL;
 }
 
-static int insert(struct rules *r, size_t i, const struct rule *rule)
+static int insert(struct unwind_rules *r, size_t i, const struct unwind_rule *rule)
 {
 	struct slot s = {rule->r.start, rule->r.bytes, rule->group, rule->id};
 	struct slot *v;
@@ -209,14 +211,15 @@ static int insert(struct rules *r, size_t i, const struct rule *rule)
 	return 0;
 }
 
-int rules_add(struct rules *r, uint32_t group, const struct cfi_rule *in, const struct rule **out)
+int unwind_rules_add(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in,
+		     const struct unwind_rule **out)
 {
 	size_t i = behind(r, group, in->start);
-	struct rule *rule;
+	struct unwind_rule *rule;
 	int rc;
 
 	if (i && slots(r)[i - 1].group == group && slots(r)[i - 1].start == in->start) {
-		*out = rules_nth(r, slots(r)[i - 1].id);
+		*out = unwind_rules_nth(r, slots(r)[i - 1].id);
 		return 0;
 	}
 	rc = new_rule(r, group, in, &rule);
@@ -227,9 +230,9 @@ int rules_add(struct rules *r, uint32_t group, const struct cfi_rule *in, const 
 	return rc;
 }
 
-int rules_put(struct rules *r, uint32_t group, const struct cfi_rule *in)
+int unwind_rules_put(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in)
 {
-	struct rule *rule;
+	struct unwind_rule *rule;
 	int rc = new_rule(r, group, in, &rule);
 
 	return rc ? rc : insert(r, r->nr_slots, rule);
@@ -246,14 +249,14 @@ static int compare_slots(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-void rules_sort(struct rules *r, const uint32_t *groups)
+void unwind_rules_sort(struct unwind_rules *r, const uint32_t *groups)
 {
 	struct slot *v = (struct slot *)r->slots.p;
 	size_t kept = 0;
 
 	for (size_t i = 0; groups && i < r->nr_slots; i++) {
 		v[i].group = groups[v[i].group];
-		((struct rule **)r->all.p)[v[i].id]->group = v[i].group;
+		((struct unwind_rule **)r->all.p)[v[i].id]->group = v[i].group;
 	}
 	if (r->nr_slots)
 		qsort(v, r->nr_slots, sizeof(*v), compare_slots);

@@ -8,7 +8,7 @@
 
 #include "dump/view/cfi/cfi.h"
 
-struct rules;
+struct unwind_rules;
 
 /* As large as rules may become together. */
 #define RULES_MAX_BYTES (128ull << 20)
@@ -22,7 +22,7 @@ struct rules;
 #define RULES_BASE 0x8000000000000000ull
 #define RULES_STEP (64ull << 10)
 
-struct rule {
+struct unwind_rule {
 	struct cfi_rule r; /* start and bytes are places of the image */
 	uint32_t group;	   /* the image */
 	uint32_t id;	   /* from 0, in the order in which they were added */
@@ -31,24 +31,26 @@ struct rule {
 };
 
 /* NULL: out of memory. */
-struct rules *rules_new(void);
-void rules_free(struct rules *r);
+struct unwind_rules *unwind_rules_new(void);
+void unwind_rules_free(struct unwind_rules *r);
 
 /*
  * Adds a copy; *out is it, or what is there already for its first place. -EBADMSG when it is no
  * rule, -E2BIG when there are too many, -ENOMEM.
  */
-int rules_add(struct rules *r, uint32_t group, const struct cfi_rule *in, const struct rule **out);
-/* The same without looking whether it is there: rules_sort() has to come before rules_find(). */
-int rules_put(struct rules *r, uint32_t group, const struct cfi_rule *in);
+int unwind_rules_add(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in,
+		     const struct unwind_rule **out);
+/* The same without looking whether it is there: unwind_rules_sort() has to come before unwind_rules_find(). */
+int unwind_rules_put(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in);
 /* `groups` (may be NULL): the new number of each group. Of several for one place the first is kept.
  */
-void rules_sort(struct rules *r, const uint32_t *groups);
+void unwind_rules_sort(struct unwind_rules *r, const uint32_t *groups);
 
-/* The rule for a place; NULL: there is none. Lives until rules_free(). */
-const struct rule *rules_find(const struct rules *r, uint32_t group, uint64_t place);
-size_t rules_nr(const struct rules *r);
+/* The rule for a place; NULL: there is none. Lives until unwind_rules_free(). */
+const struct unwind_rule *unwind_rules_find(const struct unwind_rules *r, uint32_t group,
+					    uint64_t place);
+size_t unwind_rules_nr(const struct unwind_rules *r);
 /* By id; NULL: there is none. */
-const struct rule *rules_nth(const struct rules *r, size_t id);
+const struct unwind_rule *unwind_rules_nth(const struct unwind_rules *r, size_t id);
 /* In the order of image and place; NULL: there are no more. */
-const struct rule *rules_in_order(const struct rules *r, size_t i);
+const struct unwind_rule *unwind_rules_in_order(const struct unwind_rules *r, size_t i);

@@ -77,7 +77,7 @@ int32_t export_cpu(const struct timeline_record *rec)
 void export_who(const struct export *x, const struct timeline_record *rec, uint32_t *pid,
 		uint32_t *tid)
 {
-	const struct fmt_task *t = people_task(x->people, rec->tid, rec->time_ns);
+	const struct fmt_task *t = history_task(x->history, rec->tid, rec->time_ns);
 	bool has_pid = rec->s.have & PERF_SAMPLE_TID && rec->s.pid != UINT32_MAX;
 
 	*pid = has_pid ? rec->s.pid : t ? t->pid : rec->tid;
@@ -94,13 +94,13 @@ static int open_all(struct export *x, struct err *err)
 	if (needs & EXPORT_STACKS)
 		needs |= EXPORT_SYMBOLS;
 	if (needs & (EXPORT_PEOPLE | EXPORT_SYMBOLS))
-		rc = people_load(x->r, &x->people, err);
+		rc = history_load(x->r, &x->history, err);
 	if (!rc && needs & EXPORT_FIELDS)
 		rc = fields_new(x->m, &x->fields, err);
 	if (!rc && needs & EXPORT_SYMBOLS)
-		rc = symbols_load(x->r, x->people, &x->symbols, err);
+		rc = symbols_load(x->r, x->history, &x->symbols, err);
 	if (!rc && needs & EXPORT_STACKS)
-		rc = stacks_new(x->m, x->people, x->symbols, &x->stacks, err);
+		rc = stacks_new(x->m, x->history, x->symbols, &x->stacks, err);
 	return rc;
 }
 
@@ -109,20 +109,20 @@ static void close_all(struct export *x)
 	stacks_free(x->stacks);
 	symbols_free(x->symbols);
 	fields_free(x->fields);
-	people_free(x->people);
+	history_free(x->history);
 	text_free(&x->out);
 }
 
 static uint64_t nr_broken(const struct export *x)
 {
-	struct people_counts people = {0};
+	struct history_counts history = {0};
 	struct symbols_counts symbols = {0};
 
-	if (x->people)
-		people_counts(x->people, &people);
+	if (x->history)
+		history_counts(x->history, &history);
 	if (x->symbols)
 		symbols_counts(x->symbols, &symbols);
-	return people.nr_broken + symbols.nr_broken;
+	return history.nr_broken + symbols.nr_broken;
 }
 
 /* ---- the records ---- */

@@ -16,7 +16,7 @@
 
 struct err;
 struct fields;
-struct people;
+struct process_history;
 struct reader;
 struct stacks;
 struct symbols;
@@ -61,7 +61,7 @@ struct export
 	const struct export_options *opt;
 	struct reader *r;
 	const struct meta *m;
-	struct people *people;
+	struct process_history *history;
 	struct fields *fields;
 	struct symbols *symbols;
 	struct stacks *stacks;

@@ -21,8 +21,8 @@
 
 struct folded {
 	struct intern names;
-	struct idmap nodes;	/* parent or 0, address of the name */
-	struct idmap known;	/* parent, place of a frame with a function; its node is in: */
+	struct pair_ids nodes;	/* parent or 0, address of the name */
+	struct pair_ids known;	/* parent, place of a frame with a function; its node is in: */
 	struct buf known_nodes; /* u32 */
 	struct buf counts;	/* u64 of node 1 on: samples that end there */
 	struct text name;
@@ -41,7 +41,7 @@ static uint32_t node_of(struct folded *f, uint32_t parent)
 			f->name.b.p[i] = ':';
 	name = f->name.rc ? NULL : intern(&f->names, (struct bytes){f->name.b.p, f->name.b.len});
 	f->name.b.len = 0;
-	node = name ? idmap_add(&f->nodes, parent, (uintptr_t)name, &is_new) : 0;
+	node = name ? pair_ids_add(&f->nodes, parent, (uintptr_t)name, &is_new) : 0;
 	if (node && is_new && buf_put(&f->counts, &zero, sizeof(zero)))
 		return 0;
 	return node;
@@ -50,7 +50,7 @@ static uint32_t node_of(struct folded *f, uint32_t parent)
 static uint32_t thread_node(struct export *x, const struct timeline_record *rec)
 {
 	struct folded *f = x->state;
-	const char *comm = people_comm(x->people, rec->tid, rec->time_ns);
+	const char *comm = history_comm(x->history, rec->tid, rec->time_ns);
 
 	if (comm && comm[0])
 		text_safe(&f->name, comm, strlen(comm));
@@ -78,8 +78,8 @@ static uint32_t frame_node(struct folded *f, uint32_t parent, const struct stack
 
 	if (!frame->at.function)
 		return name_frame(f, parent, frame);
-	at = idmap_add(&f->known, (uint64_t)parent << 2 | mark, (uintptr_t)frame->at.function,
-		       &is_new);
+	at = pair_ids_add(&f->known, (uint64_t)parent << 2 | mark, (uintptr_t)frame->at.function,
+			  &is_new);
 	if (!at)
 		return 0;
 	if (!is_new)
@@ -122,7 +122,7 @@ static void put_path(struct export *x, uint32_t node)
 	size_t nr = 0;
 
 	while (parent && nr <= STACK_MAX_FRAMES) {
-		idmap_get(&f->nodes, (uint32_t)parent, &parent, &name);
+		pair_ids_get(&f->nodes, (uint32_t)parent, &parent, &name);
 		path[nr++] = (const char *)(uintptr_t)name;
 	}
 	while (nr--) {
@@ -137,7 +137,7 @@ static int end(struct export *x, struct err *err)
 	const uint64_t *count = (const uint64_t *)f->counts.p;
 	bool any = false;
 
-	for (uint32_t node = 1; node <= idmap_nr(&f->nodes) && !x->out.rc; node++) {
+	for (uint32_t node = 1; node <= pair_ids_nr(&f->nodes) && !x->out.rc; node++) {
 		if (!count[node - 1])
 			continue;
 		any = true;
@@ -156,8 +156,8 @@ static void drop(struct export *x)
 	if (!f)
 		return;
 	intern_free(&f->names);
-	idmap_free(&f->nodes);
-	idmap_free(&f->known);
+	pair_ids_free(&f->nodes);
+	pair_ids_free(&f->known);
 	buf_free(&f->known_nodes);
 	buf_free(&f->counts);
 	text_free(&f->name);

@@ -156,7 +156,7 @@ static uint32_t pid_of(const struct perf_export *p, uint32_t tid, uint64_t ns)
 
 	if (tid == UINT32_MAX)
 		return tid;
-	t = people_task(p->x->people, tid, ns);
+	t = history_task(p->x->history, tid, ns);
 	return t ? t->pid : tid;
 }
 

@@ -120,8 +120,8 @@ int perf_sides_until(struct perf_export *p, uint64_t ns);
 int perf_data_new(const struct perf_export *p, struct perf_data **out, struct err *err);
 void perf_data_free(struct perf_data *d);
 /* Where the data of a file lie whose first code is mapped as `code`; their number. */
-size_t perf_data_maps(const struct perf_data *d, const struct people_map *code,
-		      struct people_map out[PERF_MAX_DATA]);
+size_t perf_data_maps(const struct perf_data *d, const struct history_map *code,
+		      struct history_map out[PERF_MAX_DATA]);
 
 /* ---- export_perf_aux.c ---- */
 

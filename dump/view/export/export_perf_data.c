@@ -26,14 +26,14 @@
 #define MAX_BYTES (4ull << 30)
 
 struct perf_data {
-	struct symnotes *notes;
-	const struct symnotes_image **v; /* those that have such segments, by path */
+	struct symbol_notes *notes;
+	const struct symbol_notes_image **v; /* those that have such segments, by path */
 	size_t nr;
 };
 
 static int compare_paths(const void *a, const void *b)
 {
-	const struct symnotes_image *const *x = a, *const *y = b;
+	const struct symbol_notes_image *const *x = a, *const *y = b;
 
 	return strcmp((*x)->path, (*y)->path);
 }
@@ -49,26 +49,27 @@ static bool has_stacks(const struct perf_export *p)
 int perf_data_new(const struct perf_export *p, struct perf_data **out, struct err *err)
 {
 	struct perf_data *d;
-	const struct symnotes_image *i;
+	const struct symbol_notes_image *i;
 	size_t nr = 0;
 	int rc;
 
 	if (!has_stacks(p))
 		return 0;
 	d = calloc(1, sizeof(*d));
-	rc = d ? symnotes_load(p->x->r, &d->notes, err) : err_set(err, -ENOMEM, "out of memory");
+	rc = d ? symbol_notes_load(p->x->r, &d->notes, err)
+	       : err_set(err, -ENOMEM, "out of memory");
 	if (rc) {
 		perf_data_free(d);
 		return rc;
 	}
-	while (symnotes_nth(d->notes, nr))
+	while (symbol_notes_nth(d->notes, nr))
 		nr++;
 	d->v = calloc(nr + 1, sizeof(*d->v));
 	if (!d->v) {
 		perf_data_free(d);
 		return err_set(err, -ENOMEM, "out of memory for the files of the dump");
 	}
-	for (size_t k = 0; (i = symnotes_nth(d->notes, k)); k++)
+	for (size_t k = 0; (i = symbol_notes_nth(d->notes, k)); k++)
 		if (i->f.kind == FMT_IMAGE_FILE && i->nr_segments && i->nr_data)
 			d->v[d->nr++] = i;
 	qsort(d->v, d->nr, sizeof(*d->v), compare_paths);
@@ -80,12 +81,12 @@ void perf_data_free(struct perf_data *d)
 {
 	if (!d)
 		return;
-	symnotes_free(d->notes);
+	symbol_notes_free(d->notes);
 	free(d->v);
 	free(d);
 }
 
-static bool is_of(const struct symnotes_image *i, const struct people_map *m)
+static bool is_of(const struct symbol_notes_image *i, const struct history_map *m)
 {
 	if (i->f.build_id_bytes && m->build_id_bytes)
 		return i->f.build_id_bytes == m->build_id_bytes &&
@@ -93,7 +94,8 @@ static bool is_of(const struct symnotes_image *i, const struct people_map *m)
 	return i->f.ino == m->f.ino && i->f.maj == m->f.maj && i->f.min == m->f.min;
 }
 
-static const struct symnotes_image *image_of(const struct perf_data *d, const struct people_map *m)
+static const struct symbol_notes_image *image_of(const struct perf_data *d,
+						 const struct history_map *m)
 {
 	size_t from = 0, to = d->nr;
 
@@ -119,10 +121,10 @@ static uint64_t page_of(uint64_t addr)
 	return addr - addr % PAGE_BYTES;
 }
 
-size_t perf_data_maps(const struct perf_data *d, const struct people_map *code,
-		      struct people_map out[PERF_MAX_DATA])
+size_t perf_data_maps(const struct perf_data *d, const struct history_map *code,
+		      struct history_map out[PERF_MAX_DATA])
 {
-	const struct symnotes_image *i = d ? image_of(d, code) : NULL;
+	const struct symbol_notes_image *i = d ? image_of(d, code) : NULL;
 	size_t nr = 0;
 
 	/* Once for a file: where its first code was mapped. */

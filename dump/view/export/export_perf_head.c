@@ -310,12 +310,12 @@ bool perf_tracing_data(struct perf_export *p, struct text *t)
 
 static int compare_paths(const void *a, const void *b)
 {
-	const struct people_map *x = a, *y = b;
+	const struct history_map *x = a, *y = b;
 
 	return (x->path > y->path) - (x->path < y->path);
 }
 
-static void put_build_id(struct text *t, uint16_t mode, const struct people_map *m)
+static void put_build_id(struct text *t, uint16_t mode, const struct history_map *m)
 {
 	size_t n = strnlen(m->path, 4095), room = align_up(36 + n + 1, 8) - 36;
 	struct {
@@ -344,7 +344,7 @@ static void put_build_id(struct text *t, uint16_t mode, const struct people_map 
 static bool put_kernel_id(const struct perf_export *p, struct text *t)
 {
 	struct symbol_place first;
-	struct people_map kernel = {.path = "[kernel.kallsyms]"};
+	struct history_map kernel = {.path = "[kernel.kallsyms]"};
 	uint64_t end;
 	size_t at = 0;
 
@@ -362,18 +362,18 @@ static bool put_kernel_id(const struct perf_export *p, struct text *t)
 bool perf_build_ids(struct perf_export *p, struct text *t)
 {
 	bool has_kernel = put_kernel_id(p, t);
-	struct people_counts nr;
-	struct people_map *maps;
+	struct history_counts nr;
+	struct history_map *maps;
 	size_t kept = 0;
 
-	people_counts(p->x->people, &nr);
+	history_counts(p->x->history, &nr);
 	maps = calloc(nr.nr_maps + 1, sizeof(*maps));
 	if (!maps) {
 		t->rc = -ENOMEM;
 		return true;
 	}
 	for (size_t i = 0; i < nr.nr_maps; i++) {
-		people_nth_map(p->x->people, i, &maps[kept]);
+		history_nth_map(p->x->history, i, &maps[kept]);
 		kept += maps[kept].build_id_bytes > 0;
 	}
 	qsort(maps, kept, sizeof(*maps), compare_paths);

@@ -55,7 +55,7 @@ static const struct fmt_task *task_of(const struct perf_export *p, uint32_t key)
 	struct fmt_task like = {.key = key}, *want = &like;
 	const struct fmt_task **at;
 
-	at = bsearch(&want, p->by_key, people_nr_tasks(p->x->people), sizeof(*at), compare_keys);
+	at = bsearch(&want, p->by_key, history_nr_tasks(p->x->history), sizeof(*at), compare_keys);
 	return at ? *at : NULL;
 }
 
@@ -108,21 +108,21 @@ static void add_task(struct sides *s, const struct fmt_task *t, size_t i)
 static void add_comm(struct sides *s, size_t i)
 {
 	const struct fmt_task *t;
-	struct people_comm c;
+	struct history_comm c;
 
-	people_nth_comm(s->p->x->people, i, &c);
+	history_nth_comm(s->p->x->history, i, &c);
 	t = task_of(s->p, c.key);
 	if (t && matters(s->p, t, s->floor_ns) && c.ns > t->start_ns && c.ns > s->floor_ns)
 		add(s, c.ns, COMM, i);
 }
 
 /* A fork gave it to the child, as perf sees it too. */
-static bool inherited(const struct sides *s, const struct fmt_task *t, const struct people_map *m)
+static bool inherited(const struct sides *s, const struct fmt_task *t, const struct history_map *m)
 {
-	struct people_map its;
+	struct history_map its;
 
 	return t->start_ns > s->floor_ns && m->f.ns <= t->start_ns &&
-	       people_map(s->p->x->people, t->ppid, t->start_ns, m->f.start, &its) &&
+	       history_map(s->p->x->history, t->ppid, t->start_ns, m->f.start, &its) &&
 	       its.f.start == m->f.start && its.f.end == m->f.end && its.f.pgoff == m->f.pgoff &&
 	       its.path == m->path;
 }
@@ -130,10 +130,10 @@ static bool inherited(const struct sides *s, const struct fmt_task *t, const str
 static void add_map(struct sides *s, size_t i)
 {
 	const struct fmt_task *t;
-	struct people_map m, data[PERF_MAX_DATA];
+	struct history_map m, data[PERF_MAX_DATA];
 	uint64_t ns;
 
-	people_nth_map(s->p->x->people, i, &m);
+	history_nth_map(s->p->x->history, i, &m);
 	t = task_of(s->p, m.f.key);
 	if (!t || !matters(s->p, t, s->floor_ns) || m.f.end_ns <= s->floor_ns ||
 	    inherited(s, t, &m))
@@ -166,13 +166,13 @@ static int compare_sides(const void *a, const void *b)
 
 static int index_tasks(struct perf_export *p)
 {
-	size_t nr = people_nr_tasks(p->x->people);
+	size_t nr = history_nr_tasks(p->x->history);
 
 	p->by_key = calloc(nr + 1, sizeof(*p->by_key));
 	if (!p->by_key)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
-		p->by_key[i] = people_nth(p->x->people, i);
+		p->by_key[i] = history_nth(p->x->history, i);
 	qsort(p->by_key, nr, sizeof(*p->by_key), compare_keys);
 	return 0;
 }
@@ -213,19 +213,19 @@ static int put_comm(struct perf_export *p, uint64_t ns, uint32_t pid, uint32_t t
 static int put_first_comm(struct perf_export *p, const struct perf_side *s,
 			  const struct fmt_task *t)
 {
-	struct people *people = p->x->people;
+	struct process_history *history = p->x->history;
 	uint64_t ns = s->ns > t->start_ns ? s->ns + 2 : s->ns;
-	const char *comm = people_comm(people, t->tid, ns), *its = NULL;
+	const char *comm = history_comm(history, t->tid, ns), *its = NULL;
 
 	if (t->start_ns == s->ns)
-		its = people_comm(people, t->tid == t->pid ? t->ppid : t->pid, ns);
+		its = history_comm(history, t->tid == t->pid ? t->ppid : t->pid, ns);
 	if (!comm || (its && !strcmp(comm, its)))
 		return 0;
 	return put_comm(p, s->ns, t->pid, t->tid, comm, false);
 }
 
 /* `misc`: PERF_RECORD_MISC_MMAP_DATA, or 0. */
-static int put_map(struct perf_export *p, uint64_t ns, const struct people_map *m, uint16_t misc)
+static int put_map(struct perf_export *p, uint64_t ns, const struct history_map *m, uint16_t misc)
 {
 	const struct fmt_task *t = task_of(p, m->f.key);
 	uint32_t who[] = {t->pid, t->tid};
@@ -257,9 +257,9 @@ static int put_map(struct perf_export *p, uint64_t ns, const struct people_map *
 	return perf_rec_put(p);
 }
 
-static int put_data_maps(struct perf_export *p, uint64_t ns, const struct people_map *code)
+static int put_data_maps(struct perf_export *p, uint64_t ns, const struct history_map *code)
 {
-	struct people_map m[PERF_MAX_DATA];
+	struct history_map m[PERF_MAX_DATA];
 	size_t nr = perf_data_maps(p->data, code, m);
 	int rc = 0;
 
@@ -270,26 +270,26 @@ static int put_data_maps(struct perf_export *p, uint64_t ns, const struct people
 
 static int say(struct perf_export *p, const struct perf_side *s)
 {
-	struct people *people = p->x->people;
+	struct process_history *history = p->x->history;
 	const struct fmt_task *t;
-	struct people_comm c;
-	struct people_map m;
+	struct history_comm c;
+	struct history_map m;
 
 	switch (s->step) {
 	case COMM:
-		people_nth_comm(people, s->index, &c);
+		history_nth_comm(history, s->index, &c);
 		t = task_of(p, c.key);
 		return put_comm(p, s->ns, t->pid, t->tid, c.comm, c.exec);
 	case MAP:
 	case DATA_MAP:
-		people_nth_map(people, s->index, &m);
+		history_nth_map(history, s->index, &m);
 		return s->step == MAP ? put_map(p, s->ns, &m, 0) : put_data_maps(p, s->ns, &m);
 	case RAN:
 		return perf_aux_put_ran(p, s->index, s->ns);
 	case FIRST_COMM:
-		return put_first_comm(p, s, people_nth(people, s->index));
+		return put_first_comm(p, s, history_nth(history, s->index));
 	default:
-		return put_fork(p, s, people_nth(people, s->index));
+		return put_fork(p, s, history_nth(history, s->index));
 	}
 }
 
@@ -355,16 +355,16 @@ static int put_kernel(struct perf_export *p, uint64_t ns)
 int perf_sides_begin(struct perf_export *p, uint64_t floor_ns)
 {
 	struct sides s = {.p = p, .floor_ns = floor_ns};
-	struct people *people = p->x->people;
-	struct people_counts nr;
+	struct process_history *history = p->x->history;
+	struct history_counts nr;
 	int rc = index_tasks(p);
 
 	if (rc)
 		return rc;
-	people_counts(people, &nr);
+	history_counts(history, &nr);
 	for (size_t i = 0; i < nr.nr_tasks; i++)
-		if (matters(p, people_nth(people, i), floor_ns))
-			add_task(&s, people_nth(people, i), i);
+		if (matters(p, history_nth(history, i), floor_ns))
+			add_task(&s, history_nth(history, i), i);
 	for (size_t i = 0; i < nr.nr_comms; i++)
 		add_comm(&s, i);
 	for (size_t i = 0; i < nr.nr_maps; i++)

@@ -134,7 +134,8 @@ static void put_threads(struct pftrace *pf, struct some_threads *s)
 
 static void add_thread(struct pftrace *pf, struct some_threads *s, const struct fmt_task *t)
 {
-	const char *comm = people_comm(pf->x->people, t->tid, t->exit_ns ? t->exit_ns : UINT64_MAX);
+	const char *comm =
+		history_comm(pf->x->history, t->tid, t->exit_ns ? t->exit_ns : UINT64_MAX);
 	size_t i = s->nr_threads++;
 	Perfetto__ProcessTree__Thread *thread = &s->threads[i];
 	Perfetto__ProcessTree__Process *process;
@@ -161,7 +162,7 @@ static void add_thread(struct pftrace *pf, struct some_threads *s, const struct 
  * used again. */
 static void put_people(struct pftrace *pf, uint64_t from_ns)
 {
-	const struct people *p = pf->x->people;
+	const struct process_history *p = pf->x->history;
 	struct some_threads *some = calloc(1, sizeof(*some));
 
 	if (!some) {
@@ -169,8 +170,8 @@ static void put_people(struct pftrace *pf, uint64_t from_ns)
 		return;
 	}
 	some->ns = from_ns;
-	for (size_t i = 0; i < people_nr_tasks(p) && !pf->rc; i++) {
-		const struct fmt_task *t = people_nth(p, i);
+	for (size_t i = 0; i < history_nr_tasks(p) && !pf->rc; i++) {
+		const struct fmt_task *t = history_nth(p, i);
 		bool late = t->start_ns > from_ns;
 
 		if (t->exit_ns && t->exit_ns + RUNS_ON_NS < from_ns)

@@ -53,7 +53,7 @@ static void end_calls(struct pftrace *pf, struct writer_stack *s, size_t depth, 
 	}
 }
 
-static void begin_thread(struct pftrace *pf, struct writer_stack *s, const struct ptspan_call *c)
+static void begin_thread(struct pftrace *pf, struct writer_stack *s, const struct pt_spans_call *c)
 {
 	const struct timeline_record rec = {.tid = c->tid, .time_ns = c->to_ns};
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
@@ -68,15 +68,15 @@ static void begin_thread(struct pftrace *pf, struct writer_stack *s, const struc
 	pf_put(pf, &packet);
 }
 
-static void put_call(struct pftrace *pf, struct ptcalls *calls, struct writer_stack *s,
-		     const struct ptspan_call *c)
+static void put_call(struct pftrace *pf, struct pt_calls *calls, struct writer_stack *s,
+		     const struct pt_spans_call *c)
 {
 	size_t depth = c->depth < MAX_DEPTH ? (size_t)c->depth : MAX_DEPTH - 1;
 	uint64_t end = c->to_ns;
 
 	end_calls(pf, s, depth, c->from_ns);
 	s->name.b.len = 0;
-	ptcalls_name(calls, c, &s->name);
+	pt_calls_name(calls, c, &s->name);
 	text_char(&s->name, '\0');
 	if (s->name.rc) {
 		pf->rc = s->name.rc;
@@ -91,18 +91,18 @@ static void put_call(struct pftrace *pf, struct ptcalls *calls, struct writer_st
 void pf_pt_put(struct pftrace *pf, struct err *err)
 {
 	struct export *x = pf->x;
-	const struct ptcalls_options opt = {x->opt->from_ns, x->opt->to_ns, MAX_CALLS};
-	const struct ptspan_call *c = NULL;
+	const struct pt_calls_options opt = {x->opt->from_ns, x->opt->to_ns, MAX_CALLS};
+	const struct pt_spans_call *c = NULL;
 	struct writer_stack s = {0};
-	struct ptcalls *calls;
+	struct pt_calls *calls;
 
 	pf->rc = pf->rc ? pf->rc
-			: ptcalls_load(x->r, x->m, x->people, x->symbols, &opt, &calls, err);
+			: pt_calls_load(x->r, x->m, x->history, x->symbols, &opt, &calls, err);
 	if (pf->rc || !calls)
 		return;
-	x->nr_calls_left_out = ptcalls_nr_left_out(calls);
-	for (size_t i = 0; i < ptcalls_nr(calls) && !pf->rc; i++) {
-		const struct ptspan_call *next = ptcalls_nth(calls, i);
+	x->nr_calls_left_out = pt_calls_nr_left_out(calls);
+	for (size_t i = 0; i < pt_calls_nr(calls) && !pf->rc; i++) {
+		const struct pt_spans_call *next = pt_calls_nth(calls, i);
 
 		if (!c || c->tid != next->tid) {
 			end_calls(pf, &s, 0, UINT64_MAX);
@@ -113,5 +113,5 @@ void pf_pt_put(struct pftrace *pf, struct err *err)
 	}
 	end_calls(pf, &s, 0, UINT64_MAX);
 	text_free(&s.name);
-	ptcalls_free(calls);
+	pt_calls_free(calls);
 }

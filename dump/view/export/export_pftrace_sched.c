@@ -299,7 +299,7 @@ static void come_back(struct pftrace *pf, size_t cpu, const struct timeline_reco
 {
 	struct sched_event e = {
 		.ns = rec->time_ns, .tid = rec->tid, .kind = SWITCH, .texts = {"swapper"}};
-	const char *comm = people_comm(pf->x->people, rec->tid, rec->time_ns);
+	const char *comm = history_comm(pf->x->history, rec->tid, rec->time_ns);
 
 	if (comm)
 		pf_text(e.texts[1], sizeof(e.texts[1]), comm, strlen(comm));

@@ -34,12 +34,12 @@ struct fresh {
 
 struct pf_stacks {
 	struct intern texts;
-	struct idmap names, paths, ids; /* address of the text */
-	struct idmap mappings;		/* path, build-id */
-	struct idmap spots;		/* mapping, name */
-	struct idmap frames;		/* spot, place */
-	struct idmap nodes;		/* parent or 0, frame: stacks, outermost first */
-	struct idmap written;		/* node: the stack is out */
+	struct pair_ids names, paths, ids; /* address of the text */
+	struct pair_ids mappings;	   /* path, build-id */
+	struct pair_ids spots;		   /* mapping, name */
+	struct pair_ids frames;		   /* spot, place */
+	struct pair_ids nodes;		   /* parent or 0, frame: stacks, outermost first */
+	struct pair_ids written;	   /* node: the stack is out */
 	struct text name;
 	struct fresh *fresh;
 };
@@ -63,23 +63,23 @@ void pf_stacks_free(struct pf_stacks *s)
 	if (!s)
 		return;
 	intern_free(&s->texts);
-	idmap_free(&s->names);
-	idmap_free(&s->paths);
-	idmap_free(&s->ids);
-	idmap_free(&s->mappings);
-	idmap_free(&s->spots);
-	idmap_free(&s->frames);
-	idmap_free(&s->nodes);
-	idmap_free(&s->written);
+	pair_ids_free(&s->names);
+	pair_ids_free(&s->paths);
+	pair_ids_free(&s->ids);
+	pair_ids_free(&s->mappings);
+	pair_ids_free(&s->spots);
+	pair_ids_free(&s->frames);
+	pair_ids_free(&s->nodes);
+	pair_ids_free(&s->written);
 	text_free(&s->name);
 	free(s->fresh);
 	free(s);
 }
 
 /* A number of idmap; 0 is out of memory. */
-static uint32_t number(struct pftrace *pf, struct idmap *m, uint64_t a, uint64_t b, bool *is_new)
+static uint32_t number(struct pftrace *pf, struct pair_ids *m, uint64_t a, uint64_t b, bool *is_new)
 {
-	uint32_t id = idmap_add(m, a, b, is_new);
+	uint32_t id = pair_ids_add(m, a, b, is_new);
 
 	if (!id)
 		pf->rc = -ENOMEM;
@@ -87,7 +87,7 @@ static uint32_t number(struct pftrace *pf, struct idmap *m, uint64_t a, uint64_t
 }
 
 /* The text's number in its table, of which `list` are the new ones. */
-static uint64_t text_id(struct pftrace *pf, struct idmap *table, const char *text,
+static uint64_t text_id(struct pftrace *pf, struct pair_ids *table, const char *text,
 			Perfetto__InternedString *strings, Perfetto__InternedString **list,
 			size_t *nr)
 {

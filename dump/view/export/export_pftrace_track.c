@@ -23,7 +23,7 @@
 #define MAX_NOTES     16
 
 struct pf_tracks {
-	struct idmap threads; /* tid, key of its task */
+	struct pair_ids threads; /* tid, key of its task */
 	struct text text;
 };
 
@@ -45,7 +45,7 @@ void pf_tracks_free(struct pf_tracks *t)
 {
 	if (!t)
 		return;
-	idmap_free(&t->threads);
+	pair_ids_free(&t->threads);
 	text_free(&t->text);
 	free(t);
 }
@@ -176,11 +176,11 @@ void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint6
 uint64_t pf_tracks_of(struct pftrace *pf, const struct timeline_record *rec)
 {
 	struct pf_tracks *t = pf->tracks;
-	const struct fmt_task *task = people_task(pf->x->people, rec->tid, rec->time_ns);
-	const char *comm = people_comm(pf->x->people, rec->tid, rec->time_ns);
+	const struct fmt_task *task = history_task(pf->x->history, rec->tid, rec->time_ns);
+	const char *comm = history_comm(pf->x->history, rec->tid, rec->time_ns);
 	Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
 	bool is_new = false;
-	uint32_t pid, tid, id = idmap_add(&t->threads, rec->tid, task ? task->key : 0, &is_new);
+	uint32_t pid, tid, id = pair_ids_add(&t->threads, rec->tid, task ? task->key : 0, &is_new);
 	char name[72];
 
 	if (!id)

@@ -33,16 +33,16 @@ struct pprof {
 	struct deflate *gzip;
 	struct buf packed; /* the last message */
 	struct intern texts;
-	struct idmap strings;	/* address of the text; its number is its place in string_table */
-	struct idmap mappings;	/* text of the path, of the build-id */
-	struct idmap functions; /* texts of name and file */
-	struct idmap spots;	/* mapping, function: what a location is in */
-	struct idmap locations; /* spot, address */
-	struct idmap nodes;	/* parent or 0, location: stacks, outermost first */
-	struct idmap threads;	/* text of the name, pid << 32 | tid */
-	struct idmap samples;	/* node, thread */
-	struct buf tallies;	/* struct tally of sample 1 on */
-	bool is_time;		/* values are nanoseconds */
+	struct pair_ids strings;  /* address of the text; its number is its place in string_table */
+	struct pair_ids mappings; /* text of the path, of the build-id */
+	struct pair_ids functions; /* texts of name and file */
+	struct pair_ids spots;	   /* mapping, function: what a location is in */
+	struct pair_ids locations; /* spot, address */
+	struct pair_ids nodes;	   /* parent or 0, location: stacks, outermost first */
+	struct pair_ids threads;   /* text of the name, pid << 32 | tid */
+	struct pair_ids samples;   /* node, thread */
+	struct buf tallies;	   /* struct tally of sample 1 on */
+	bool is_time;		   /* values are nanoseconds */
 	uint64_t first_ns, last_ns, period;
 	int rc;
 };
@@ -82,7 +82,7 @@ static int64_t text_id(struct pprof *p, const char *text)
 	/* What is not UTF-8 is no string of protobuf. */
 	str_safe(safe, sizeof(safe), text, strlen(text));
 	kept = intern(&p->texts, (struct bytes){(const uint8_t *)safe, strlen(safe)});
-	id = check(p, kept ? idmap_add(&p->strings, (uintptr_t)kept, 0, &is_new) : 0);
+	id = check(p, kept ? pair_ids_add(&p->strings, (uintptr_t)kept, 0, &is_new) : 0);
 	if (!id || !is_new)
 		return id;
 	list[0] = (char *)kept;
@@ -109,8 +109,8 @@ static uint32_t mapping_of(struct pprof *p, const struct stack_frame *f)
 
 	m.filename = text_id(p, f->at.image ? f->at.image : "[unknown]");
 	m.build_id = build_id_text(p, &f->at);
-	m.id = check(p,
-		     idmap_add(&p->mappings, (uint64_t)m.filename, (uint64_t)m.build_id, &is_new));
+	m.id = check(
+		p, pair_ids_add(&p->mappings, (uint64_t)m.filename, (uint64_t)m.build_id, &is_new));
 	if (!is_new)
 		return (uint32_t)m.id;
 	m.memory_start = f->kernel ? KERNEL_START : 0;
@@ -133,7 +133,8 @@ static uint32_t function_of(struct pprof *p, const struct symbol_place *at)
 		return 0;
 	f.name = f.system_name = text_id(p, at->function);
 	f.filename = text_id(p, at->file);
-	f.id = check(p, idmap_add(&p->functions, (uint64_t)f.name, (uint64_t)f.filename, &is_new));
+	f.id = check(p,
+		     pair_ids_add(&p->functions, (uint64_t)f.name, (uint64_t)f.filename, &is_new));
 	if (!is_new)
 		return (uint32_t)f.id;
 	part.n_function = 1;
@@ -155,8 +156,8 @@ static uint32_t location_of(struct pprof *p, const struct stack_frame *f, size_t
 	l.mapping_id = mapping_of(p, f);
 	l.address = outer->image && !f->kernel ? outer->image_off : f->ip;
 	/* One address may be different functions' in two processes that make code. */
-	spot = check(p, idmap_add(&p->spots, l.mapping_id, function_of(p, outer), NULL));
-	l.id = check(p, idmap_add(&p->locations, spot, l.address, &is_new));
+	spot = check(p, pair_ids_add(&p->spots, l.mapping_id, function_of(p, outer), NULL));
+	l.id = check(p, pair_ids_add(&p->locations, spot, l.address, &is_new));
 	if (!is_new || p->rc)
 		return (uint32_t)l.id;
 	for (size_t i = 0; i < nr && i < SYMBOLS_MAX_DEPTH; i++) {
@@ -183,8 +184,8 @@ static uint32_t node_of(struct pprof *p, const struct stack *s)
 	for (size_t to = s->nr; to && !p->rc; to = from) {
 		for (from = to - 1; from && s->frames[from - 1].at.inlined; from--)
 			;
-		node = check(p, idmap_add(&p->nodes, node,
-					  location_of(p, &s->frames[from], to - from), NULL));
+		node = check(p, pair_ids_add(&p->nodes, node,
+					     location_of(p, &s->frames[from], to - from), NULL));
 	}
 	return node;
 }
@@ -192,11 +193,11 @@ static uint32_t node_of(struct pprof *p, const struct stack *s)
 static uint32_t thread_of(struct export *x, const struct timeline_record *rec)
 {
 	struct pprof *p = x->state;
-	int64_t name = text_id(p, people_comm(x->people, rec->tid, rec->time_ns));
+	int64_t name = text_id(p, history_comm(x->history, rec->tid, rec->time_ns));
 	uint32_t pid, tid;
 
 	export_who(x, rec, &pid, &tid);
-	return check(p, idmap_add(&p->threads, (uint64_t)name, (uint64_t)pid << 32 | tid, NULL));
+	return check(p, pair_ids_add(&p->threads, (uint64_t)name, (uint64_t)pid << 32 | tid, NULL));
 }
 
 static int begin(struct export *x, struct err *err)
@@ -246,7 +247,7 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 	if (!s.nr)
 		return 0;
 	node = node_of(p, &s);
-	id = check(p, idmap_add(&p->samples, node, thread_of(x, rec), &is_new));
+	id = check(p, pair_ids_add(&p->samples, node, thread_of(x, rec), &is_new));
 	if (is_new && !p->rc)
 		p->rc = buf_put(&p->tallies, &none, sizeof(none));
 	if (!p->rc)
@@ -259,7 +260,7 @@ static size_t add_labels(struct pprof *p, uint32_t thread, Pprof__Label labels[3
 	static const char *const keys[] = {"thread", "tid", "pid"};
 	uint64_t name, ids;
 
-	idmap_get(&p->threads, thread, &name, &ids);
+	pair_ids_get(&p->threads, thread, &name, &ids);
 	for (size_t i = 0; i < 3; i++) {
 		labels[i] = (Pprof__Label)PPROF__LABEL__INIT;
 		labels[i].key = text_id(p, keys[i]);
@@ -279,9 +280,9 @@ static void put_sample(struct pprof *p, uint32_t id)
 	Pprof__Sample s = PPROF__SAMPLE__INIT, *list[] = {&s};
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 
-	idmap_get(&p->samples, id, &parent, &thread);
+	pair_ids_get(&p->samples, id, &parent, &thread);
 	while (parent && s.n_location_id < STACK_MAX_FRAMES)
-		idmap_get(&p->nodes, (uint32_t)parent, &parent, &locations[s.n_location_id++]);
+		pair_ids_get(&p->nodes, (uint32_t)parent, &parent, &locations[s.n_location_id++]);
 	s.location_id = locations;
 	s.n_value = 2;
 	s.value = values;
@@ -318,10 +319,10 @@ static int end(struct export *x, struct err *err)
 {
 	struct pprof *p = x->state;
 
-	if (!idmap_nr(&p->samples))
+	if (!pair_ids_nr(&p->samples))
 		return export_no_samples(x, err);
 	put_head(x);
-	for (uint32_t id = 1; id <= idmap_nr(&p->samples) && !p->rc; id++)
+	for (uint32_t id = 1; id <= pair_ids_nr(&p->samples) && !p->rc; id++)
 		put_sample(p, id);
 	if (!p->rc)
 		p->rc = deflate_end(p->gzip);
@@ -337,14 +338,14 @@ static void drop(struct export *x)
 	deflate_free(p->gzip);
 	buf_free(&p->packed);
 	intern_free(&p->texts);
-	idmap_free(&p->strings);
-	idmap_free(&p->mappings);
-	idmap_free(&p->functions);
-	idmap_free(&p->spots);
-	idmap_free(&p->locations);
-	idmap_free(&p->nodes);
-	idmap_free(&p->threads);
-	idmap_free(&p->samples);
+	pair_ids_free(&p->strings);
+	pair_ids_free(&p->mappings);
+	pair_ids_free(&p->functions);
+	pair_ids_free(&p->spots);
+	pair_ids_free(&p->locations);
+	pair_ids_free(&p->nodes);
+	pair_ids_free(&p->threads);
+	pair_ids_free(&p->samples);
 	buf_free(&p->tallies);
 	free(p);
 }

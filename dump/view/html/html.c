@@ -125,7 +125,7 @@ static int load(struct html *h, struct err *err)
 	rc = rc ? rc : why_find(&h->why, err);
 	if (rc)
 		return rc;
-	h->info = (struct info){.r = h->why.r, .m = h->m, .people = h->why.people};
+	h->info = (struct info){.r = h->why.r, .m = h->m, .history = h->why.history};
 	rc = info_collect(&h->info, err);
 	if (rc)
 		return rc;

@@ -18,23 +18,23 @@
 
 int html_calls_load(struct html *h, struct err *err)
 {
-	const struct ptcalls_options opt = {h->opt->from_ns, h->opt->to_ns, MAX_CALLS};
+	const struct pt_calls_options opt = {h->opt->from_ns, h->opt->to_ns, MAX_CALLS};
 
-	return ptcalls_load(h->why.r, h->m, h->why.people, h->why.symbols, &opt, &h->calls, err);
+	return pt_calls_load(h->why.r, h->m, h->why.history, h->why.symbols, &opt, &h->calls, err);
 }
 
 void html_calls_free(struct html *h)
 {
-	ptcalls_free(h->calls);
+	pt_calls_free(h->calls);
 	buf_free(&h->others);
 }
 
 bool html_calls_window(const struct html *h, uint64_t *from_ns, uint64_t *to_ns)
 {
-	size_t nr = h->calls ? ptcalls_nr(h->calls) : 0;
+	size_t nr = h->calls ? pt_calls_nr(h->calls) : 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		const struct ptspan_call *c = ptcalls_nth(h->calls, i);
+		const struct pt_spans_call *c = pt_calls_nth(h->calls, i);
 
 		if (!i || c->from_ns < *from_ns)
 			*from_ns = c->from_ns;
@@ -60,19 +60,19 @@ static uint32_t thread_of(struct html *h, uint32_t tid)
 }
 
 /* [name, file] of each function once. */
-static uint32_t name_of(struct html *h, const struct ptspan_call *c, struct idmap *ids,
+static uint32_t name_of(struct html *h, const struct pt_spans_call *c, struct pair_ids *ids,
 			struct json *j)
 {
-	const char *image = ptcalls_image(h->calls, c), *base = image ? strrchr(image, '/') : NULL;
+	const char *image = pt_calls_image(h->calls, c), *base = image ? strrchr(image, '/') : NULL;
 	struct text name = TEXT_INIT(NULL);
 	bool is_new;
-	uint32_t id = idmap_add(ids, c->id ? c->id : c->address, !c->id, &is_new);
+	uint32_t id = pair_ids_add(ids, c->id ? c->id : c->address, !c->id, &is_new);
 
 	if (is_new) {
 		char safe[MAX_TEXT];
 
 		image = base && base[1] ? base + 1 : image ? image : "";
-		ptcalls_name(h->calls, c, &name);
+		pt_calls_name(h->calls, c, &name);
 		json_open(j, NULL, '[');
 		json_str(j, NULL, (const char *)name.b.p, name.b.len);
 		json_cstr(j, NULL, str_safe(safe, sizeof(safe), image, strlen(image)));
@@ -82,7 +82,7 @@ static uint32_t name_of(struct html *h, const struct ptspan_call *c, struct idma
 	return id ? id - 1 : 0;
 }
 
-static void put_call(struct html *h, const struct ptspan_call *c, uint64_t *at_ns, uint32_t name)
+static void put_call(struct html *h, const struct pt_spans_call *c, uint64_t *at_ns, uint32_t name)
 {
 	uint64_t from = c->from_ns > h->base_ns ? c->from_ns : h->base_ns;
 
@@ -97,20 +97,20 @@ static void put_call(struct html *h, const struct ptspan_call *c, uint64_t *at_n
 
 void html_calls_put(struct html *h, struct json *j)
 {
-	size_t nr = h->calls ? ptcalls_nr(h->calls) : 0;
+	size_t nr = h->calls ? pt_calls_nr(h->calls) : 0;
 	struct text names = TEXT_INIT(NULL);
 	struct json of_names = {.t = &names};
-	struct idmap ids = {0};
+	struct pair_ids ids = {0};
 
 	columns_clear(&h->cols, COL_CALL_GAP, COL_CALL_FLAGS);
 	json_open(&of_names, NULL, '[');
 	json_open(j, "calls", '[');
 	for (size_t i = 0, n; i < nr; i += n) {
-		uint32_t tid = ptcalls_nth(h->calls, i)->tid;
+		uint32_t tid = pt_calls_nth(h->calls, i)->tid;
 		uint64_t at_ns = h->base_ns;
 
-		for (n = 0; i + n < nr && ptcalls_nth(h->calls, i + n)->tid == tid; n++) {
-			const struct ptspan_call *c = ptcalls_nth(h->calls, i + n);
+		for (n = 0; i + n < nr && pt_calls_nth(h->calls, i + n)->tid == tid; n++) {
+			const struct pt_spans_call *c = pt_calls_nth(h->calls, i + n);
 
 			put_call(h, c, &at_ns, name_of(h, c, &ids, &of_names));
 		}
@@ -122,11 +122,11 @@ void html_calls_put(struct html *h, struct json *j)
 	json_close(j, ']');
 	json_close(&of_names, ']');
 	json_made(j, "callNames", (struct bytes){names.b.p, names.b.len});
-	json_u64(j, "callsLeftOut", h->calls ? ptcalls_nr_left_out(h->calls) : 0);
+	json_u64(j, "callsLeftOut", h->calls ? pt_calls_nr_left_out(h->calls) : 0);
 	if (names.rc)
 		h->cols.rc = names.rc;
 	text_free(&names);
-	idmap_free(&ids);
+	pair_ids_free(&ids);
 }
 
 size_t html_nr_others(const struct html *h)

@@ -32,8 +32,9 @@ static void put_trigger(struct html *h, struct json *j)
 {
 	const struct meta *m = h->m;
 	char at[40];
-	const char *who = people_comm(
-		h->why.people, m->trigger.tid ? m->trigger.tid : m->trigger.pid, m->trigger.hit_ns);
+	const char *who =
+		history_comm(h->why.history, m->trigger.tid ? m->trigger.tid : m->trigger.pid,
+			     m->trigger.hit_ns);
 
 	json_open(j, "trigger", '{');
 	put_text(j, "name", m->trigger_name);
@@ -70,7 +71,7 @@ static void put_losses(struct html *h, struct json *j)
 		json_cstr(j, NULL,
 			  "more happened than a page is made of: the timeline begins later than "
 			  "the rings do");
-	if (h->calls && ptcalls_nr_left_out(h->calls))
+	if (h->calls && pt_calls_nr_left_out(h->calls))
 		json_cstr(j, NULL,
 			  "Intel PT saw more calls than a page is made of: the newest are shown");
 	json_close(j, ']');
@@ -110,8 +111,8 @@ static void put_rings(struct html *h, struct json *j)
 /* A thread that only calls are known of. */
 static void put_other(struct html *h, struct json *j, uint32_t tid)
 {
-	const struct fmt_task *t = people_task(h->why.people, tid, h->end_ns);
-	const char *comm = people_comm(h->why.people, tid, h->end_ns);
+	const struct fmt_task *t = history_task(h->why.history, tid, h->end_ns);
+	const char *comm = history_comm(h->why.history, tid, h->end_ns);
 
 	json_open(j, NULL, '[');
 	put_text(j, NULL, comm ? comm : "");

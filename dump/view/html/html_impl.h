@@ -39,7 +39,7 @@ enum column_id {
 	COL_CALL_NS,
 	COL_CALL_DEPTH,
 	COL_CALL_NAME,
-	COL_CALL_FLAGS, /* PTSPAN_* */
+	COL_CALL_FLAGS, /* PT_SPANS_* */
 	COL_LIFE_NS,	/* from base_ns */
 	COL_LIFE_TID,
 	COL_LIFE_OTHER,
@@ -88,9 +88,9 @@ struct html {
 	uint64_t nr_merged;
 	uint32_t *nr_spans_of; /* by thread: in the columns */
 	struct columns cols;
-	struct text frames;    /* JSON */
-	struct ptcalls *calls; /* NULL: there are none */
-	struct buf others;     /* uint32_t: tids of threads that only calls are known of */
+	struct text frames;	/* JSON */
+	struct pt_calls *calls; /* NULL: there are none */
+	struct buf others;	/* uint32_t: tids of threads that only calls are known of */
 	size_t nr_frames;
 };
 

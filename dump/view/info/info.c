@@ -84,7 +84,7 @@ static void find_common(struct info *in)
 
 int info_collect(struct info *in, struct err *err)
 {
-	people_counts(in->people, &in->nr);
+	history_counts(in->history, &in->nr);
 	if (list_rings(in))
 		return err_set(err, -ENOMEM, "out of memory for the list of rings");
 	find_common(in);
@@ -96,11 +96,11 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	       struct info_result *res, struct err *err)
 {
 	struct info in = {.r = r, .m = m, .opt = opt, .text = TEXT_INIT(out)};
-	int rc = people_load(r, &in.people, err);
+	int rc = history_load(r, &in.history, err);
 
 	rc = rc ? rc : info_collect(&in, err);
 	rc = rc ? rc : aux_list_load(r, m, &in.areas, err);
-	rc = rc ? rc : cause_find_alone(r, m, in.people, &in.cause, err);
+	rc = rc ? rc : cause_find_alone(r, m, in.history, &in.cause, err);
 	if (!rc) {
 		if (opt->json)
 			info_json(&in);
@@ -112,7 +112,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	}
 	res->nr_bad = m->nr_broken + in.nr.nr_broken;
 	cause_free(&in.cause);
-	people_free(in.people);
+	history_free(in.history);
 	aux_list_free(&in.areas);
 	free(in.rings);
 	text_free(&in.text);

@@ -22,8 +22,8 @@ struct info {
 	struct reader *r;
 	const struct meta *m;
 	const struct info_options *opt;
-	struct people *people;
-	struct people_counts nr;
+	struct process_history *history;
+	struct history_counts nr;
 	/* Rings that are there, by channel, then CPU, then thread. */
 	const struct fmt_window **rings;
 	size_t nr_rings;

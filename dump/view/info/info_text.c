@@ -163,7 +163,7 @@ static void put_whom(struct info *in)
 	if (!f->pid)
 		return;
 	if (!*comm)
-		comm = people_comm(in->people, f->tid ? f->tid : f->pid, f->hit_ns);
+		comm = history_comm(in->history, f->tid ? f->tid : f->pid, f->hit_ns);
 	if (f->tid && f->tid != f->pid)
 		snprintf(tid, sizeof(tid), ", tid %u", f->tid);
 	info_put_line(in, "  by", "%s, pid %u%s, uid %u",

@@ -36,7 +36,7 @@ struct search {
 	size_t nr_places;
 	struct reader *r;
 	const struct meta *m;
-	const struct people *p;
+	const struct process_history *p;
 	const struct fields *f;
 	struct stacks *st;
 	struct cause *c;
@@ -66,7 +66,7 @@ static bool is_event(const struct meta_event *e, const char *name)
 
 static void put_who(const struct search *s, uint32_t tid, struct text *t)
 {
-	const char *comm = people_comm(s->p, tid, s->m->trigger.hit_ns);
+	const char *comm = history_comm(s->p, tid, s->m->trigger.hit_ns);
 
 	if (comm)
 		text_safe(t, comm, strlen(comm));
@@ -360,7 +360,7 @@ static void end(struct text *t)
 		t->b.len--;
 }
 
-int cause_find(struct reader *r, const struct meta *m, const struct people *p,
+int cause_find(struct reader *r, const struct meta *m, const struct process_history *p,
 	       const struct fields *f, struct stacks *st, struct cause *out, struct err *err)
 {
 	struct search s = {.r = r, .m = m, .p = p, .f = f, .st = st, .c = out};
@@ -384,7 +384,7 @@ int cause_find(struct reader *r, const struct meta *m, const struct people *p,
 	return rc;
 }
 
-int cause_find_alone(struct reader *r, const struct meta *m, const struct people *p,
+int cause_find_alone(struct reader *r, const struct meta *m, const struct process_history *p,
 		     struct cause *out, struct err *err)
 {
 	struct symbols *symbols = NULL;

@@ -33,10 +33,10 @@ struct cause {
 #define CAUSE_MAX_THREADS 8
 
 /* A dump without such records costs nothing. 0, -ENOMEM. */
-int cause_find(struct reader *r, const struct meta *m, const struct people *p,
+int cause_find(struct reader *r, const struct meta *m, const struct process_history *p,
 	       const struct fields *f, struct stacks *st, struct cause *out, struct err *err);
 /* The same for whoever has no names of addresses loaded. */
-int cause_find_alone(struct reader *r, const struct meta *m, const struct people *p,
+int cause_find_alone(struct reader *r, const struct meta *m, const struct process_history *p,
 		     struct cause *out, struct err *err);
 void cause_free(struct cause *c);
 

@@ -2,7 +2,7 @@
 /*
  * The set of addresses of a dump; see hits.h. Called by whoever collects symbols.
  *
- *	record ─▶ address, thread, time ─▶ cache ─▶ people_where() ─▶ image, place ─▶ hash table
+ *	record ─▶ address, thread, time ─▶ cache ─▶ history_where() ─▶ image, place ─▶ hash table
  *
  * The cache answers what the records say again and again: for a thread and address the place, for
  * as long as the ledger's answer holds.
@@ -25,7 +25,7 @@
 
 /* What an address of a thread was found to be, and for how long. */
 struct slot {
-	struct people_span span;
+	struct history_span span;
 	uint64_t addr;
 	uint32_t tid;
 	uint32_t place; /* its index + 1; 0: free */
@@ -37,42 +37,43 @@ struct table {
 	size_t size; /* a power of two */
 };
 
-struct hits {
-	const struct people *people;
+struct addresses {
+	const struct process_history *history;
 	struct slot *slots;
-	struct buf images, places; /* hits_image[], hits_place[] */
+	struct buf images, places; /* addresses_image[], addresses_place[] */
 	size_t nr_images, nr_places, max_places;
 	struct table by_image, by_place;
 	uint64_t nr_dropped;
 };
 
-static struct hits_image *image_at(const struct hits *h, size_t i)
+static struct addresses_image *image_at(const struct addresses *h, size_t i)
 {
-	return (struct hits_image *)h->images.p + i;
+	return (struct addresses_image *)h->images.p + i;
 }
 
-static struct hits_place *place_at(const struct hits *h, size_t i)
+static struct addresses_place *place_at(const struct addresses *h, size_t i)
 {
-	return (struct hits_place *)h->places.p + i;
+	return (struct addresses_place *)h->places.p + i;
 }
 
-int hits_new(const struct people *p, size_t max_places, struct hits **out, struct err *err)
+int addresses_new(const struct process_history *p, size_t max_places, struct addresses **out,
+		  struct err *err)
 {
-	struct hits *h = calloc(1, sizeof(*h));
+	struct addresses *h = calloc(1, sizeof(*h));
 
 	if (h)
 		h->slots = calloc(NR_SLOTS, sizeof(*h->slots));
 	if (!h || !h->slots) {
-		hits_free(h);
+		addresses_free(h);
 		return err_set(err, -ENOMEM, "out of memory for the addresses of the dump");
 	}
-	h->people = p;
+	h->history = p;
 	h->max_places = max_places < UINT32_MAX ? max_places : UINT32_MAX - 1;
 	*out = h;
 	return 0;
 }
 
-void hits_free(struct hits *h)
+void addresses_free(struct addresses *h)
 {
 	if (!h)
 		return;
@@ -92,12 +93,12 @@ static uint64_t mix(uint64_t hash, uint64_t v)
 	return hash ^ hash >> 29;
 }
 
-static uint64_t hash_place(const struct hits_place *p)
+static uint64_t hash_place(const struct addresses_place *p)
 {
 	return mix(mix(0, p->image), p->at);
 }
 
-static uint64_t hash_image(const struct hits_image *i)
+static uint64_t hash_image(const struct addresses_image *i)
 {
 	uint64_t hash = mix(i->f.kind, i->f.key), part = 0;
 
@@ -108,7 +109,7 @@ static uint64_t hash_image(const struct hits_image *i)
 	return mix(mix(hash, part), (uintptr_t)i->path);
 }
 
-static bool same_image(const struct hits_image *x, const struct hits_image *y)
+static bool same_image(const struct addresses_image *x, const struct addresses_image *y)
 {
 	return x->path == y->path && x->f.kind == y->f.kind && x->f.key == y->f.key &&
 	       x->f.ino == y->f.ino && x->f.maj == y->f.maj && x->f.min == y->f.min &&
@@ -118,8 +119,8 @@ static bool same_image(const struct hits_image *x, const struct hits_image *y)
 }
 
 /* Room for one more, at most half full; `hash` of the i-th. False: out of memory. */
-static bool make_room(struct hits *h, struct table *t, size_t nr,
-		      uint64_t (*hash)(const struct hits *h, size_t i))
+static bool make_room(struct addresses *h, struct table *t, size_t nr,
+		      uint64_t (*hash)(const struct addresses *h, size_t i))
 {
 	size_t size = t->size ? t->size * 2 : 1024;
 	uint32_t *v;
@@ -141,19 +142,19 @@ static bool make_room(struct hits *h, struct table *t, size_t nr,
 	return true;
 }
 
-static uint64_t hash_nth_place(const struct hits *h, size_t i)
+static uint64_t hash_nth_place(const struct addresses *h, size_t i)
 {
 	return hash_place(place_at(h, i));
 }
 
-static uint64_t hash_nth_image(const struct hits *h, size_t i)
+static uint64_t hash_nth_image(const struct addresses *h, size_t i)
 {
 	return hash_image(image_at(h, i));
 }
 
 /* ---- adding ---- */
 
-static uint32_t intern_image(struct hits *h, struct hits_image *like)
+static uint32_t intern_image(struct addresses *h, struct addresses_image *like)
 {
 	size_t at;
 
@@ -171,7 +172,7 @@ static uint32_t intern_image(struct hits *h, struct hits_image *like)
 }
 
 /* Its index + 1; 0: not kept. */
-static uint32_t intern_place(struct hits *h, const struct hits_place *like)
+static uint32_t intern_place(struct addresses *h, const struct addresses_place *like)
 {
 	size_t at;
 
@@ -179,7 +180,7 @@ static uint32_t intern_place(struct hits *h, const struct hits_place *like)
 		return 0;
 	at = hash_place(like) & (h->by_place.size - 1);
 	for (; h->by_place.v[at]; at = (at + 1) & (h->by_place.size - 1)) {
-		const struct hits_place *p = place_at(h, h->by_place.v[at] - 1);
+		const struct addresses_place *p = place_at(h, h->by_place.v[at] - 1);
 
 		if (p->image == like->image && p->at == like->at)
 			return h->by_place.v[at];
@@ -190,7 +191,7 @@ static uint32_t intern_place(struct hits *h, const struct hits_place *like)
 	return h->by_place.v[at];
 }
 
-static void count(struct hits *h, uint32_t place)
+static void count(struct addresses *h, uint32_t place)
 {
 	if (place)
 		place_at(h, place - 1)->nr++;
@@ -198,7 +199,7 @@ static void count(struct hits *h, uint32_t place)
 		h->nr_dropped++;
 }
 
-static void note_mapping(struct hits_image *i, const struct fmt_map *m)
+static void note_mapping(struct addresses_image *i, const struct fmt_map *m)
 {
 	uint32_t n = i->nr_mappings;
 
@@ -208,21 +209,21 @@ static void note_mapping(struct hits_image *i, const struct fmt_map *m)
 		if (i->mappings[k].key == m->key && i->mappings[k].start == m->start)
 			return;
 	if (n < HITS_MAX_MAPPINGS) {
-		i->mappings[n] = (struct hits_mapping){m->key, m->start, m->end};
+		i->mappings[n] = (struct addresses_mapping){m->key, m->start, m->end};
 		i->nr_mappings++;
 	}
 }
 
-bool hits_is_file(const char *path)
+bool addresses_is_file(const char *path)
 {
 	return !strcmp(path, "[vdso]") ||
 	       (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) &&
 		strncmp(path, "/dev/zero", 9) && strncmp(path, "/SYSV", 5));
 }
 
-static uint32_t image_of_file(struct hits *h, const struct people_map *map)
+static uint32_t image_of_file(struct addresses *h, const struct history_map *map)
 {
-	struct hits_image like = {.path = map->path};
+	struct addresses_image like = {.path = map->path};
 	uint32_t i;
 
 	like.f.kind = FMT_IMAGE_FILE;
@@ -239,9 +240,9 @@ static uint32_t image_of_file(struct hits *h, const struct people_map *map)
 	return i;
 }
 
-static uint32_t image_of_task(struct hits *h, uint32_t key)
+static uint32_t image_of_task(struct addresses *h, uint32_t key)
 {
-	struct hits_image like = {.path = ""};
+	struct addresses_image like = {.path = ""};
 
 	like.f.kind = FMT_IMAGE_TASK;
 	like.f.key = key;
@@ -249,24 +250,24 @@ static uint32_t image_of_task(struct hits *h, uint32_t key)
 }
 
 /* The key of the process that `tid` is in; 0: unknown. */
-static uint32_t process_of(const struct hits *h, uint32_t tid, uint64_t ns)
+static uint32_t process_of(const struct addresses *h, uint32_t tid, uint64_t ns)
 {
-	const struct fmt_task *t = people_task(h->people, tid, ns);
+	const struct fmt_task *t = history_task(h->history, tid, ns);
 
 	if (t && t->pid != t->tid)
-		t = people_task(h->people, t->pid, ns);
+		t = history_task(h->history, t->pid, ns);
 	return t ? t->key : 0;
 }
 
-static uint32_t find_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr,
-			  struct people_span *span)
+static uint32_t find_user(struct addresses *h, uint32_t tid, uint64_t ns, uint64_t addr,
+			  struct history_span *span)
 {
-	struct hits_place like = {.at = addr, .addr = addr, .ns = ns, .tid = tid};
-	struct people_map map;
+	struct addresses_place like = {.at = addr, .addr = addr, .ns = ns, .tid = tid};
+	struct history_map map;
 
-	if (!people_where(h->people, tid, ns, addr, &map, span)) {
+	if (!history_where(h->history, tid, ns, addr, &map, span)) {
 		like.image = image_of_task(h, process_of(h, tid, ns));
-	} else if (hits_is_file(map.path)) {
+	} else if (addresses_is_file(map.path)) {
 		like.image = image_of_file(h, &map);
 		like.at = addr - map.f.start + map.f.pgoff;
 	} else {
@@ -275,12 +276,12 @@ static uint32_t find_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t ad
 	return intern_place(h, &like);
 }
 
-static struct slot *slot_of(const struct hits *h, uint64_t addr, uint32_t tid)
+static struct slot *slot_of(const struct addresses *h, uint64_t addr, uint32_t tid)
 {
 	return &h->slots[mix(mix(0, addr), tid) >> 32 & (NR_SLOTS - 1)];
 }
 
-void hits_add_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr)
+void addresses_add_user(struct addresses *h, uint32_t tid, uint64_t ns, uint64_t addr)
 {
 	struct slot *k = slot_of(h, addr, tid);
 
@@ -292,11 +293,11 @@ void hits_add_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr)
 	count(h, k->place);
 }
 
-void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr)
+void addresses_add_kernel(struct addresses *h, uint64_t ns, uint64_t addr)
 {
 	struct slot *k = slot_of(h, addr, UINT32_MAX);
-	struct hits_image image = {.path = "[kernel.kallsyms]"};
-	struct hits_place like = {.at = addr, .addr = addr, .ns = ns, .tid = UINT32_MAX};
+	struct addresses_image image = {.path = "[kernel.kallsyms]"};
+	struct addresses_place like = {.at = addr, .addr = addr, .ns = ns, .tid = UINT32_MAX};
 
 	if (!k->place || k->addr != addr || k->tid != UINT32_MAX) {
 		*k = (struct slot){.addr = addr, .tid = UINT32_MAX};
@@ -309,16 +310,16 @@ void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr)
 
 /* ---- records ---- */
 
-static void add(struct hits *h, const struct timeline_record *rec, uint64_t addr, bool kernel)
+static void add(struct addresses *h, const struct timeline_record *rec, uint64_t addr, bool kernel)
 {
 	if (kernel)
-		hits_add_kernel(h, rec->time_ns, addr);
+		addresses_add_kernel(h, rec->time_ns, addr);
 	else if (rec->tid != UINT32_MAX)
-		hits_add_user(h, rec->tid, rec->time_ns, addr);
+		addresses_add_user(h, rec->tid, rec->time_ns, addr);
 }
 
 /* What one record mentions. */
-static void add_record(struct hits *h, const struct timeline_record *rec)
+static void add_record(struct addresses *h, const struct timeline_record *rec)
 {
 	struct record_walk w = {0};
 
@@ -340,7 +341,7 @@ static uint64_t channels_with_addresses(const struct meta *m)
 	return set;
 }
 
-int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err *err)
+int addresses_read(struct addresses *h, struct reader *r, const struct meta *m, struct err *err)
 {
 	struct timeline_options opt = {.to_ns = UINT64_MAX, .cpu = -1};
 	struct timeline_record rec;
@@ -363,7 +364,7 @@ int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err
 
 static int compare_images(const void *a, const void *b)
 {
-	const struct hits_image *x = a, *y = b;
+	const struct addresses_image *x = a, *y = b;
 
 	if (x->nr_hits != y->nr_hits)
 		return x->nr_hits > y->nr_hits ? -1 : 1;
@@ -372,22 +373,22 @@ static int compare_images(const void *a, const void *b)
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct hits_place *x = a, *y = b;
+	const struct addresses_place *x = a, *y = b;
 
 	if (x->image != y->image)
 		return x->image < y->image ? -1 : 1;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-void hits_sort(struct hits *h)
+void addresses_sort(struct addresses *h)
 {
-	struct hits_place *p = (struct hits_place *)h->places.p;
-	struct hits_image *v = (struct hits_image *)h->images.p;
+	struct addresses_place *p = (struct addresses_place *)h->places.p;
+	struct addresses_image *v = (struct addresses_image *)h->images.p;
 
 	if (h->nr_places)
 		qsort(p, h->nr_places, sizeof(*p), compare_places);
 	for (size_t i = 0; i < h->nr_places; i++) {
-		struct hits_image *of = &v[p[i].image];
+		struct addresses_image *of = &v[p[i].image];
 
 		if (!of->nr)
 			of->first = i;
@@ -398,22 +399,23 @@ void hits_sort(struct hits *h)
 		qsort(v, h->nr_images, sizeof(*v), compare_images);
 }
 
-size_t hits_nr_images(const struct hits *h)
+size_t addresses_nr_images(const struct addresses *h)
 {
 	return h->nr_images;
 }
 
-const struct hits_image *hits_image(const struct hits *h, size_t i)
+const struct addresses_image *addresses_image(const struct addresses *h, size_t i)
 {
 	return image_at(h, i);
 }
 
-const struct hits_place *hits_places(const struct hits *h, const struct hits_image *image)
+const struct addresses_place *addresses_places(const struct addresses *h,
+					       const struct addresses_image *image)
 {
 	return place_at(h, image->first);
 }
 
-uint64_t hits_nr_dropped(const struct hits *h)
+uint64_t addresses_nr_dropped(const struct addresses *h)
 {
 	return h->nr_dropped;
 }

@@ -2,20 +2,20 @@
 /*
  * The addresses that a dump mentions, once each, by what they lie in: so that names need to be
  * found for these only. One pass over the records fills it; what walks stacks in another way adds
- * to it with hits_add_user(). Memory is bounded: addresses over the limit are counted, not kept.
+ * to it with addresses_add_user(). Memory is bounded: addresses over the limit are counted, not kept.
  */
 #pragma once
 
 #include "dump/view/model/process_history.h"
 
 struct err;
-struct hits;
+struct addresses;
 struct meta;
 struct reader;
 struct timeline_record;
 
 /* One address, and one of the records that have it. */
-struct hits_place {
+struct addresses_place {
 	uint64_t at; /* as SYMBOLS count it: an offset in a file, or an address */
 	uint64_t addr, ns;
 	uint32_t tid;
@@ -24,7 +24,7 @@ struct hits_place {
 };
 
 /* A mapping, for whoever looks for the file in a process that still has it. */
-struct hits_mapping {
+struct addresses_mapping {
 	uint32_t key; /* of the process */
 	uint64_t start, end;
 };
@@ -32,10 +32,10 @@ struct hits_mapping {
 #define HITS_MAX_MAPPINGS 8
 
 /* FILE: with one identity, as the ledger knows it; KERNEL: all of it; TASK: of one process. */
-struct hits_image {
+struct addresses_image {
 	struct fmt_image f; /* id: its index here */
 	const char *path;   /* borrowed from people; "[kernel.kallsyms]"; of a TASK "" */
-	struct hits_mapping mappings[HITS_MAX_MAPPINGS];
+	struct addresses_mapping mappings[HITS_MAX_MAPPINGS];
 	uint32_t nr_mappings;
 	size_t first, nr; /* its places, once sorted */
 	uint64_t nr_hits;
@@ -45,24 +45,26 @@ struct hits_image {
 #define HITS_MAX_PLACES (1u << 20)
 
 /* `p` must outlive the result. 0 or -ENOMEM. */
-int hits_new(const struct people *p, size_t max_places, struct hits **out, struct err *err);
-void hits_free(struct hits *h);
+int addresses_new(const struct process_history *p, size_t max_places, struct addresses **out,
+		  struct err *err);
+void addresses_free(struct addresses *h);
 
 /* All records of the dump. 0, -ENOMEM. */
-int hits_read(struct hits *h, struct reader *r, const struct meta *m, struct err *err);
+int addresses_read(struct addresses *h, struct reader *r, const struct meta *m, struct err *err);
 /* An address to look up: of a return address the byte before it. */
-void hits_add_user(struct hits *h, uint32_t tid, uint64_t ns, uint64_t addr);
-void hits_add_kernel(struct hits *h, uint64_t ns, uint64_t addr);
+void addresses_add_user(struct addresses *h, uint32_t tid, uint64_t ns, uint64_t addr);
+void addresses_add_kernel(struct addresses *h, uint64_t ns, uint64_t addr);
 
 /* Whether a mapping's path is a file's (or the vdso's): code in others was made by whoever runs it.
  */
-bool hits_is_file(const char *path);
+bool addresses_is_file(const char *path);
 
 /* After the last was added: images by how often they were hit, places by image and `at`. */
-void hits_sort(struct hits *h);
-size_t hits_nr_images(const struct hits *h);
-const struct hits_image *hits_image(const struct hits *h, size_t i);
+void addresses_sort(struct addresses *h);
+size_t addresses_nr_images(const struct addresses *h);
+const struct addresses_image *addresses_image(const struct addresses *h, size_t i);
 /* The first of its places; there are image->nr. */
-const struct hits_place *hits_places(const struct hits *h, const struct hits_image *image);
+const struct addresses_place *addresses_places(const struct addresses *h,
+					       const struct addresses_image *image);
 /* Hits that were not kept: too many, or no memory. */
-uint64_t hits_nr_dropped(const struct hits *h);
+uint64_t addresses_nr_dropped(const struct addresses *h);

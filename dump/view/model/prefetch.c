@@ -9,15 +9,15 @@
 
 static void load(void *reader, struct job *job)
 {
-	struct ahead_job *b = (struct ahead_job *)job;
+	struct prefetch_job *b = (struct prefetch_job *)job;
 
-	b->rc = timeblock_load(&b->block, reader, b->index, b->wish);
+	b->rc = time_block_load(&b->block, reader, b->index, b->wish);
 }
 
 static int open_twin(const void *reader, void **out)
 {
 	struct reader *twin;
-	int rc = reader_twin(reader, &twin, NULL);
+	int rc = reader_copy(reader, &twin, NULL);
 
 	if (!rc)
 		*out = twin;
@@ -29,14 +29,14 @@ static void close_twin(void *reader)
 	reader_close(reader);
 }
 
-int ahead_new(const struct reader *r, unsigned nr_threads, struct jobs **out)
+int prefetch_new(const struct reader *r, unsigned nr_threads, struct jobs **out)
 {
 	static const struct jobs_work work = {.run = load, .begin = open_twin, .end = close_twin};
 
 	return jobs_new(&work, r, nr_threads, out);
 }
 
-unsigned ahead_helpers(void)
+unsigned prefetch_helpers(void)
 {
 	return jobs_helpers(MAX_HELPERS);
 }

@@ -9,16 +9,16 @@
 #include "dump/view/model/time_block.h"
 
 /* Zero-initialise. */
-struct ahead_job {
+struct prefetch_job {
 	struct job job;
-	struct timeblock block;		   /* stays the caller's, also when it is given up */
-	size_t index;			   /* of the block, as timeblock_load() takes it */
-	const struct timeblock_wish *wish; /* borrowed; asked on another thread */
-	int rc;				   /* of timeblock_load() */
+	struct time_block block;	    /* stays the caller's, also when it is given up */
+	size_t index;			    /* of the block, as time_block_load() takes it */
+	const struct time_block_wish *wish; /* borrowed; asked on another thread */
+	int rc;				    /* of time_block_load() */
 };
 
-/* For struct ahead_job; as jobs_new(). `r` is not used by the threads. */
-int ahead_new(const struct reader *r, unsigned nr_threads, struct jobs **out);
+/* For struct prefetch_job; as jobs_new(). `r` is not used by the threads. */
+int prefetch_new(const struct reader *r, unsigned nr_threads, struct jobs **out);
 
 /* As jobs_helpers(). */
-unsigned ahead_helpers(void);
+unsigned prefetch_helpers(void);

@@ -21,13 +21,13 @@
 
 static const struct fmt_task idle_task = {.uid = 0};
 
-int people_load(struct reader *r, struct people **out, struct err *err)
+int history_load(struct reader *r, struct process_history **out, struct err *err)
 {
-	struct people *p = calloc(1, sizeof(*p));
-	int rc = p ? people_read(p, r) : -ENOMEM;
+	struct process_history *p = calloc(1, sizeof(*p));
+	int rc = p ? history_read(p, r) : -ENOMEM;
 
 	if (rc) {
-		people_free(p);
+		history_free(p);
 		return err_set(err, rc,
 			       rc == -E2BIG ? "the ledger of this dump is unreasonably large"
 					    : "out of memory for the ledger of the dump");
@@ -36,7 +36,7 @@ int people_load(struct reader *r, struct people **out, struct err *err)
 	return 0;
 }
 
-void people_free(struct people *p)
+void history_free(struct process_history *p)
 {
 	if (!p)
 		return;
@@ -56,8 +56,8 @@ void people_free(struct people *p)
 /* ---- tasks ---- */
 
 /* How many tasks come before (tid, ns], that is, the index of the first one after it. */
-static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns,
-			  struct people_span *span)
+static size_t tasks_until(const struct process_history *p, uint32_t tid, uint64_t ns,
+			  struct history_span *span)
 {
 	size_t from = 0, to = p->nr.nr_tasks;
 
@@ -65,7 +65,7 @@ static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns,
 		size_t mid = from + (to - from) / 2;
 		const struct fmt_task *t = &p->task[mid];
 
-		if (t->tid < tid || (t->tid == tid && people_since(span, ns, t->start_ns)))
+		if (t->tid < tid || (t->tid == tid && history_since(span, ns, t->start_ns)))
 			from = mid + 1;
 		else
 			to = mid;
@@ -73,8 +73,8 @@ static size_t tasks_until(const struct people *p, uint32_t tid, uint64_t ns,
 	return from;
 }
 
-static const struct fmt_task *task_at(const struct people *p, uint32_t tid, uint64_t ns,
-				      struct people_span *span)
+static const struct fmt_task *task_at(const struct process_history *p, uint32_t tid, uint64_t ns,
+				      struct history_span *span)
 {
 	const struct fmt_task *before = NULL, *after = NULL;
 	size_t i;
@@ -87,41 +87,42 @@ static const struct fmt_task *task_at(const struct people *p, uint32_t tid, uint
 	if (i < p->nr.nr_tasks && p->task[i].tid == tid) {
 		uint64_t start_ns = p->task[i].start_ns;
 
-		if (people_since(span, ns, start_ns > SLACK_NS ? start_ns - SLACK_NS : 0))
+		if (history_since(span, ns, start_ns > SLACK_NS ? start_ns - SLACK_NS : 0))
 			after = &p->task[i];
 	}
 	if (!before || !after)
 		return before ? before : after;
-	if (!before->exit_ns || !people_since(span, ns, before->exit_ns))
+	if (!before->exit_ns || !history_since(span, ns, before->exit_ns))
 		return before;
 	/* The nearer one, and of equally near ones the one before. */
-	return people_since(span, ns, before->exit_ns + (after->start_ns - before->exit_ns) / 2 + 1)
+	return history_since(span, ns,
+			     before->exit_ns + (after->start_ns - before->exit_ns) / 2 + 1)
 		       ? after
 		       : before;
 }
 
-const struct fmt_task *people_task(const struct people *p, uint32_t tid, uint64_t ns)
+const struct fmt_task *history_task(const struct process_history *p, uint32_t tid, uint64_t ns)
 {
 	return task_at(p, tid, ns, NULL);
 }
 
 /*
- * The one that began last, without the slack of people_task(): when a thread execs after its leader
+ * The one that began last, without the slack of history_task(): when a thread execs after its leader
  * has exited, the leader that it becomes is near, but its own past belongs to the one that is gone.
  */
-const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns,
-				     struct people_span *span)
+const struct fmt_task *history_leader(const struct process_history *p, const struct fmt_task *t,
+				      uint64_t ns, struct history_span *span)
 {
 	const struct fmt_task *leader;
 	size_t i;
 
 	if (t->tid == t->pid)
 		return t;
-	if (t->exit_ns && people_since(span, ns, t->exit_ns)) {
+	if (t->exit_ns && history_since(span, ns, t->exit_ns)) {
 		ns = t->exit_ns; /* its last switch, when another may have exec'd already */
 		span = NULL;
 	}
-	if (!people_since(span, ns, t->start_ns)) {
+	if (!history_since(span, ns, t->start_ns)) {
 		ns = t->start_ns;
 		span = NULL;
 	}
@@ -133,8 +134,8 @@ const struct fmt_task *people_leader(const struct people *p, const struct fmt_ta
 /* ---- names ---- */
 
 /* How many names come before (key, ns], that is, the index of the first one after it. */
-static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns,
-			  struct people_span *span)
+static size_t comms_until(const struct process_history *p, uint32_t key, uint64_t ns,
+			  struct history_span *span)
 {
 	size_t from = 0, to = p->nr.nr_comms;
 
@@ -142,7 +143,7 @@ static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns,
 		size_t mid = from + (to - from) / 2;
 		const struct person_comm *c = &p->comm[mid];
 
-		if (c->key < key || (c->key == key && people_since(span, ns, c->ns)))
+		if (c->key < key || (c->key == key && history_since(span, ns, c->ns)))
 			from = mid + 1;
 		else
 			to = mid;
@@ -151,8 +152,8 @@ static size_t comms_until(const struct people *p, uint32_t key, uint64_t ns,
 }
 
 /* The name that the task had of its own at `ns`; NULL when it had none (yet). */
-static const char *own_comm(const struct people *p, const struct fmt_task *t, uint64_t ns,
-			    struct people_span *span)
+static const char *own_comm(const struct process_history *p, const struct fmt_task *t, uint64_t ns,
+			    struct history_span *span)
 {
 	size_t i = comms_until(p, t->key, ns, span);
 
@@ -160,7 +161,7 @@ static const char *own_comm(const struct people *p, const struct fmt_task *t, ui
 }
 
 /* The first name of its own, however late. */
-static const char *first_comm(const struct people *p, const struct fmt_task *t)
+static const char *first_comm(const struct process_history *p, const struct fmt_task *t)
 {
 	size_t from = 0, to = p->nr.nr_comms;
 
@@ -176,8 +177,8 @@ static const char *first_comm(const struct people *p, const struct fmt_task *t)
 }
 
 /* `t`: the task at `ns`. */
-static const char *comm_at(const struct people *p, const struct fmt_task *t, uint64_t ns,
-			   struct people_span *span)
+static const char *comm_at(const struct process_history *p, const struct fmt_task *t, uint64_t ns,
+			   struct history_span *span)
 {
 	const struct fmt_task *of;
 	const char *name;
@@ -190,26 +191,26 @@ static const char *comm_at(const struct people *p, const struct fmt_task *t, uin
 	/* A fork's name is that of who forked, at that time. Without its time it may have exec'd.
 	 */
 	if (t->tid != t->pid) {
-		of = people_leader(p, t, ns, span);
+		of = history_leader(p, t, ns, span);
 		name = of ? own_comm(p, of, ns, span) : NULL;
 	} else {
-		of = t->start_ns ? people_task(p, t->ppid, t->start_ns) : NULL;
+		of = t->start_ns ? history_task(p, t->ppid, t->start_ns) : NULL;
 		name = of && of != &idle_task ? own_comm(p, of, t->start_ns, NULL) : NULL;
 	}
 	return name ? name : first_comm(p, t);
 }
 
-const char *people_comm(const struct people *p, uint32_t tid, uint64_t ns)
+const char *history_comm(const struct process_history *p, uint32_t tid, uint64_t ns)
 {
-	return comm_at(p, people_task(p, tid, ns), ns, NULL);
+	return comm_at(p, history_task(p, tid, ns), ns, NULL);
 }
 
-const struct fmt_task *people_who(const struct people *p, uint32_t tid, uint64_t ns,
-				  const char **comm, struct people_span *span)
+const struct fmt_task *history_who(const struct process_history *p, uint32_t tid, uint64_t ns,
+				   const char **comm, struct history_span *span)
 {
 	const struct fmt_task *t;
 
-	*span = (struct people_span){0, UINT64_MAX};
+	*span = (struct history_span){0, UINT64_MAX};
 	t = task_at(p, tid, ns, span);
 	*comm = comm_at(p, t, ns, span);
 	return t;
@@ -220,7 +221,7 @@ const struct fmt_task *people_who(const struct people *p, uint32_t tid, uint64_t
 struct search {
 	const struct person_map *m;
 	uint64_t ns, addr;
-	struct people_span *span;
+	struct history_span *span;
 	const struct person_map *best;
 	unsigned visits;
 };
@@ -231,12 +232,12 @@ static void search(struct search *s, size_t from, size_t to)
 		size_t mid = from + (to - from) / 2;
 		const struct person_map *r = &s->m[mid];
 
-		if (r->max_end <= s->addr || !people_since(s->span, s->ns, r->min_ns) ||
-		    people_since(s->span, s->ns, r->max_end_ns))
+		if (r->max_end <= s->addr || !history_since(s->span, s->ns, r->min_ns) ||
+		    history_since(s->span, s->ns, r->max_end_ns))
 			return;
 		if (r->f.start <= s->addr) {
-			if (s->addr < r->f.end && people_since(s->span, s->ns, r->f.ns) &&
-			    !people_since(s->span, s->ns, r->f.end_ns) &&
+			if (s->addr < r->f.end && history_since(s->span, s->ns, r->f.ns) &&
+			    !history_since(s->span, s->ns, r->f.end_ns) &&
 			    (!s->best || r->f.ns >= s->best->f.ns))
 				s->best = r;
 			search(s, mid + 1, to);
@@ -246,7 +247,7 @@ static void search(struct search *s, size_t from, size_t to)
 }
 
 /* The index of the first mapping whose key is at least `key`. */
-static size_t maps_before(const struct people *p, uint64_t key)
+static size_t maps_before(const struct process_history *p, uint64_t key)
 {
 	size_t from = 0, to = p->nr.nr_maps;
 
@@ -261,8 +262,8 @@ static size_t maps_before(const struct people *p, uint64_t key)
 	return from;
 }
 
-static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t addr,
-		   struct people_map *out, struct people_span *span)
+static bool map_of(const struct process_history *p, uint32_t key, uint64_t ns, uint64_t addr,
+		   struct history_map *out, struct history_span *span)
 {
 	struct search s = {.m = p->map, .ns = ns, .addr = addr, .span = span};
 	const struct person_path *path;
@@ -271,13 +272,13 @@ static bool map_of(const struct people *p, uint32_t key, uint64_t ns, uint64_t a
 	if (!s.best)
 		return false;
 	path = &p->path[s.best->f.path];
-	*out = (struct people_map){s.best->f, path->text, path->build_id, path->build_id_bytes};
+	*out = (struct history_map){s.best->f, path->text, path->build_id, path->build_id_bytes};
 	return true;
 }
 
 /* When the process exec'd last; 0: not that we know. */
-static uint64_t last_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
-			  struct people_span *span)
+static uint64_t last_exec(const struct process_history *p, const struct fmt_task *leader,
+			  uint64_t ns, struct history_span *span)
 {
 	size_t i = comms_until(p, leader->key, ns, span);
 
@@ -292,14 +293,15 @@ static uint64_t last_exec(const struct people *p, const struct fmt_task *leader,
  * An exec takes the old mappings away, but until the new program runs, the registers hold the old
  * one's addresses: what is seen in between is where the old one called execve(2).
  */
-static bool map_before_exec(const struct people *p, const struct fmt_task *leader, uint64_t ns,
-			    uint64_t addr, struct people_map *out, struct people_span *span)
+static bool map_before_exec(const struct process_history *p, const struct fmt_task *leader,
+			    uint64_t ns, uint64_t addr, struct history_map *out,
+			    struct history_span *span)
 {
 	uint64_t exec_ns = last_exec(p, leader, ns, span);
 	size_t i;
 
 	if (!exec_ns ||
-	    (exec_ns <= UINT64_MAX - EXEC_NS && people_since(span, ns, exec_ns + EXEC_NS)))
+	    (exec_ns <= UINT64_MAX - EXEC_NS && history_since(span, ns, exec_ns + EXEC_NS)))
 		return false;
 	/* Another task, when a thread exec'd that was not the leader. */
 	i = tasks_until(p, leader->tid, exec_ns - 1, NULL);
@@ -307,59 +309,59 @@ static bool map_before_exec(const struct people *p, const struct fmt_task *leade
 	       map_of(p, p->task[i - 1].key, exec_ns - 1, addr, out, NULL);
 }
 
-static bool map_at(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
-		   struct people_map *out, struct people_span *span)
+static bool map_at(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		   struct history_map *out, struct history_span *span)
 {
 	const struct fmt_task *t = task_at(p, tid, ns, span), *leader;
 
 	if (!t || t == &idle_task)
 		return false;
-	leader = people_leader(p, t, ns, span);
+	leader = history_leader(p, t, ns, span);
 	return leader && (map_of(p, leader->key, ns, addr, out, span) ||
 			  map_before_exec(p, leader, ns, addr, out, span));
 }
 
-bool people_map(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
-		struct people_map *out)
+bool history_map(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		 struct history_map *out)
 {
 	return map_at(p, tid, ns, addr, out, NULL);
 }
 
-bool people_where(const struct people *p, uint32_t tid, uint64_t ns, uint64_t addr,
-		  struct people_map *out, struct people_span *span)
+bool history_where(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr,
+		   struct history_map *out, struct history_span *span)
 {
-	*span = (struct people_span){0, UINT64_MAX};
+	*span = (struct history_span){0, UINT64_MAX};
 	return map_at(p, tid, ns, addr, out, span);
 }
 
 /* ---- all of them ---- */
 
-size_t people_nr_tasks(const struct people *p)
+size_t history_nr_tasks(const struct process_history *p)
 {
 	return p->nr.nr_tasks;
 }
 
-const struct fmt_task *people_nth(const struct people *p, size_t i)
+const struct fmt_task *history_nth(const struct process_history *p, size_t i)
 {
 	return &p->task[i];
 }
 
-void people_nth_comm(const struct people *p, size_t i, struct people_comm *out)
+void history_nth_comm(const struct process_history *p, size_t i, struct history_comm *out)
 {
 	const struct person_comm *c = &p->comm[i];
 
-	*out = (struct people_comm){c->key, c->exec, c->ns, c->comm};
+	*out = (struct history_comm){c->key, c->exec, c->ns, c->comm};
 }
 
-void people_nth_map(const struct people *p, size_t i, struct people_map *out)
+void history_nth_map(const struct process_history *p, size_t i, struct history_map *out)
 {
 	const struct fmt_map *f = &p->map[i].f;
 	const struct person_path *path = &p->path[f->path];
 
-	*out = (struct people_map){*f, path->text, path->build_id, path->build_id_bytes};
+	*out = (struct history_map){*f, path->text, path->build_id, path->build_id_bytes};
 }
 
-void people_counts(const struct people *p, struct people_counts *out)
+void history_counts(const struct process_history *p, struct history_counts *out)
 {
 	*out = p->nr;
 }

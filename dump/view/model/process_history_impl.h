@@ -45,7 +45,7 @@ struct person_map {
 	uint64_t max_end, min_ns, max_end_ns;
 };
 
-struct people {
+struct process_history {
 	/* While loading; the tables are in them. */
 	struct buf tasks, comms, maps, paths, sets, namespaces, spaces, cgroups, ksyms;
 	const struct fmt_task *task;	/* by tid, start */
@@ -55,21 +55,21 @@ struct people {
 	const struct person_set *set;
 	const struct fmt_namespace *namespace;
 	const struct person_stay *space, *cgroup; /* by key, time */
-	const struct people_ksym *ksym;		  /* by address, time */
+	const struct history_ksym *ksym;	  /* by address, time */
 	size_t nr_spaces, nr_cgroups, nr_ksyms;
 	struct intern texts;
-	struct people_counts nr;
+	struct history_counts nr;
 };
 
-/* The leader of the task's process at `ns`; NULL: unknown. `span` as people_narrow() takes it. */
-const struct fmt_task *people_leader(const struct people *p, const struct fmt_task *t, uint64_t ns,
-				     struct people_span *span);
+/* The leader of the task's process at `ns`; NULL: unknown. `span` as history_narrow() takes it. */
+const struct fmt_task *history_leader(const struct process_history *p, const struct fmt_task *t,
+				      uint64_t ns, struct history_span *span);
 
 /*
  * Whoever compares a time with another cuts *span, in which the answer holds, to the side that it
  * found itself on; NULL: nobody wants to know.
  */
-static inline void people_narrow(struct people_span *span, uint64_t from_ns, uint64_t to_ns)
+static inline void history_narrow(struct history_span *span, uint64_t from_ns, uint64_t to_ns)
 {
 	if (!span)
 		return;
@@ -80,16 +80,16 @@ static inline void people_narrow(struct people_span *span, uint64_t from_ns, uin
 }
 
 /* `ns` >= `at_ns` was asked; the answer is returned. */
-static inline bool people_since(struct people_span *span, uint64_t ns, uint64_t at_ns)
+static inline bool history_since(struct history_span *span, uint64_t ns, uint64_t at_ns)
 {
 	if (ns >= at_ns)
-		people_narrow(span, at_ns, UINT64_MAX);
+		history_narrow(span, at_ns, UINT64_MAX);
 	else
-		people_narrow(span, 0, at_ns - 1);
+		history_narrow(span, 0, at_ns - 1);
 	return ns >= at_ns;
 }
 
 /* Fills everything above from the LEDGER blocks. */
-int people_read(struct people *p, struct reader *r);
+int history_read(struct process_history *p, struct reader *r);
 /* Sorts them, and makes the pointers to them. */
-void people_sort(struct people *p);
+void history_sort(struct process_history *p);

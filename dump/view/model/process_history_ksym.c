@@ -7,7 +7,7 @@
 #define MAX_BACK 64
 
 /* How many begin at or before `addr`. */
-static size_t until(const struct people *p, uint64_t addr)
+static size_t until(const struct process_history *p, uint64_t addr)
 {
 	size_t from = 0, to = p->nr_ksyms;
 
@@ -22,17 +22,17 @@ static size_t until(const struct people *p, uint64_t addr)
 	return from;
 }
 
-bool people_ksym(const struct people *p, uint64_t ns, uint64_t addr, struct people_ksym *out,
-		 struct people_span *span)
+bool history_ksym(const struct process_history *p, uint64_t ns, uint64_t addr,
+		  struct history_ksym *out, struct history_span *span)
 {
 	size_t i = until(p, addr);
 
-	*span = (struct people_span){0, UINT64_MAX};
+	*span = (struct history_span){0, UINT64_MAX};
 	for (int n = 0; n < MAX_BACK && i--; n++) {
-		const struct people_ksym *k = &p->ksym[i];
+		const struct history_ksym *k = &p->ksym[i];
 
-		if (addr - k->f.addr >= k->f.bytes || !people_since(span, ns, k->f.ns) ||
-		    people_since(span, ns, k->f.end_ns))
+		if (addr - k->f.addr >= k->f.bytes || !history_since(span, ns, k->f.ns) ||
+		    history_since(span, ns, k->f.end_ns))
 			continue;
 		*out = *k;
 		return true;

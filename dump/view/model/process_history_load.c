@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the LEDGER blocks of a dump into sorted tables; see process_history_impl.h. Called by
- * people_load(). Hostile ledgers are bounded, in bytes.
+ * history_load(). Hostile ledgers are bounded, in bytes.
  */
 #include "dump/view/model/process_history_impl.h"
 
@@ -23,7 +23,7 @@ struct block_id {
 };
 
 struct loader {
-	struct people *p;
+	struct process_history *p;
 	/* struct block_id, sorted at the block's end. */
 	struct buf block_paths, block_sets;
 	/* What refers to them and waits for the block's end: fmt_map, fmt_stay. */
@@ -32,7 +32,7 @@ struct loader {
 
 static int take_path(struct loader *l, struct bytes item)
 {
-	struct people *p = l->p;
+	struct process_history *p = l->p;
 	struct person_path path = {0};
 	struct block_id at;
 	struct fmt_path f;
@@ -82,7 +82,7 @@ static int take_map(struct loader *l, struct bytes item)
 
 static int take_set(struct loader *l, struct bytes item)
 {
-	struct people *p = l->p;
+	struct process_history *p = l->p;
 	struct person_set set = {.from = p->namespaces.len / sizeof(struct fmt_namespace)};
 	struct fmt_namespaces f;
 	struct block_id at;
@@ -119,7 +119,7 @@ static int take_cgroup(struct loader *l, struct bytes item)
 
 static int take_ksym(struct loader *l, struct bytes item)
 {
-	struct people_ksym k = {.name = NULL};
+	struct history_ksym k = {.name = NULL};
 
 	if (!bytes_get(&item, &k.f, sizeof(k.f)) || !k.f.bytes || k.f.addr > UINT64_MAX - k.f.bytes)
 		return -EBADMSG;
@@ -234,15 +234,16 @@ static int end_block(struct loader *l)
 static int take_block(void *ctx, struct bytes payload)
 {
 	struct loader *l = ctx;
-	int rc = items_walk(payload, take_item, l, &l->p->nr.nr_broken);
+	int rc = section_items_walk(payload, take_item, l, &l->p->nr.nr_broken);
 
 	return rc ? rc : end_block(l);
 }
 
-int people_read(struct people *p, struct reader *r)
+int history_read(struct process_history *p, struct reader *r)
 {
 	struct loader l = {.p = p};
-	int rc = items_load(r, FMT_LEDGER, MAX_LEDGER_BYTES, take_block, &l, &p->nr.nr_broken);
+	int rc = section_items_load(r, FMT_LEDGER, MAX_LEDGER_BYTES, take_block, &l,
+				    &p->nr.nr_broken);
 
 	buf_free(&l.block_paths);
 	buf_free(&l.block_sets);
@@ -251,6 +252,6 @@ int people_read(struct people *p, struct reader *r)
 	buf_free(&l.block_cgroups);
 	if (rc)
 		return rc;
-	people_sort(p);
+	history_sort(p);
 	return 0;
 }

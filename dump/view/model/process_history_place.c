@@ -25,9 +25,9 @@ static uint64_t not_before(const struct fmt_task *t, uint64_t ns)
 	return ns < t->start_ns ? t->start_ns : ns;
 }
 
-const char *people_cgroup(const struct people *p, const struct fmt_task *t, uint64_t ns)
+const char *history_cgroup(const struct process_history *p, const struct fmt_task *t, uint64_t ns)
 {
-	const struct fmt_task *leader = people_leader(p, t, ns, NULL);
+	const struct fmt_task *leader = history_leader(p, t, ns, NULL);
 	const struct person_stay *s;
 
 	if (!leader)
@@ -36,11 +36,11 @@ const char *people_cgroup(const struct people *p, const struct fmt_task *t, uint
 	return s ? p->path[s->what].text : NULL;
 }
 
-uint64_t people_namespace(const struct people *p, const struct fmt_task *t, uint64_t ns,
-			  uint32_t kind)
+uint64_t history_namespace(const struct process_history *p, const struct fmt_task *t, uint64_t ns,
+			   uint32_t kind)
 {
 	const struct person_stay *s = stay_at(p->space, p->nr_spaces, t->key, not_before(t, ns));
-	const struct fmt_task *leader = s ? NULL : people_leader(p, t, ns, NULL);
+	const struct fmt_task *leader = s ? NULL : history_leader(p, t, ns, NULL);
 	const struct person_set *set;
 
 	if (leader)

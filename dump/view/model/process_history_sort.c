@@ -101,7 +101,7 @@ static void span(struct person_map *m, size_t from, size_t to)
 
 static int compare_ksyms(const void *a, const void *b)
 {
-	const struct people_ksym *x = a, *y = b;
+	const struct history_ksym *x = a, *y = b;
 
 	if (x->f.addr != y->f.addr)
 		return x->f.addr < y->f.addr ? -1 : 1;
@@ -118,7 +118,7 @@ static void span_all(struct person_map *m, size_t nr)
 	}
 }
 
-void people_sort(struct people *p)
+void history_sort(struct process_history *p)
 {
 	sort(&p->tasks, sizeof(*p->task), compare_tasks, &p->nr.nr_tasks);
 	sort(&p->comms, sizeof(*p->comm), compare_comms, &p->nr.nr_comms);
@@ -135,7 +135,7 @@ void people_sort(struct people *p)
 	p->namespace = (const struct fmt_namespace *)p->namespaces.p;
 	p->space = (const struct person_stay *)p->spaces.p;
 	p->cgroup = (const struct person_stay *)p->cgroups.p;
-	p->ksym = (const struct people_ksym *)p->ksyms.p;
+	p->ksym = (const struct history_ksym *)p->ksyms.p;
 	span_all(p->map, p->nr.nr_maps);
 	for (size_t i = 0; i < p->nr.nr_tasks; i++)
 		p->nr.nr_processes += p->task[i].tid == p->task[i].pid;

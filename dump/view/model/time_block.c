@@ -41,7 +41,7 @@ struct mould {
 	uint32_t bytes;	 /* of the record, which is behind the mould */
 };
 
-void timeblock_free(struct timeblock *b)
+void time_block_free(struct time_block *b)
 {
 	buf_free(&b->payload);
 	buf_free(&b->entries);
@@ -54,13 +54,13 @@ void timeblock_free(struct timeblock *b)
 	b->pos = b->nr = 0;
 }
 
-static struct entry *entries(const struct timeblock *b)
+static struct entry *entries(const struct time_block *b)
 {
 	return (struct entry *)b->entries.p;
 }
 
 /* There is room for it. */
-static inline void put_entry(struct timeblock *b, const struct entry *e)
+static inline void put_entry(struct time_block *b, const struct entry *e)
 {
 	*(struct entry *)(b->entries.p + b->entries.len) = *e;
 	b->entries.len += sizeof(*e);
@@ -109,7 +109,7 @@ static bool insertion_sort(struct entry *e, size_t nr)
 	return true;
 }
 
-static void sort_entries(struct timeblock *b)
+static void sort_entries(struct time_block *b)
 {
 	b->nr = b->entries.len / sizeof(struct entry);
 	reverse(entries(b), b->nr);
@@ -119,7 +119,7 @@ static void sort_entries(struct timeblock *b)
 
 /* ---- loading ---- */
 
-static int add_entry(struct timeblock *b, const struct entry *e)
+static int add_entry(struct time_block *b, const struct entry *e)
 {
 	if (b->entries.cap - b->entries.len < sizeof(*e) && buf_reserve(&b->entries, sizeof(*e)))
 		return -ENOMEM;
@@ -128,7 +128,7 @@ static int add_entry(struct timeblock *b, const struct entry *e)
 }
 
 /* Goes through the bytes, newest first. -EBADMSG when they end before the block. */
-static int index_raw(struct timeblock *b, const struct timeblock_wish *w, uint64_t time_ns)
+static int index_raw(struct time_block *b, const struct time_block_wish *w, uint64_t time_ns)
 {
 	struct bytes all = {b->payload.p, b->payload.len};
 	struct perf_event_header rec;
@@ -152,7 +152,7 @@ static int index_raw(struct timeblock *b, const struct timeblock_wish *w, uint64
 enum answer { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
 
 /* Puts as much of a record together in b->record. */
-static int look_at(struct timeblock *b, const struct entry *e, enum unpack_part part,
+static int look_at(struct time_block *b, const struct entry *e, enum unpack_part part,
 		   struct bytes *rec)
 {
 	int rc;
@@ -167,7 +167,7 @@ static int look_at(struct timeblock *b, const struct entry *e, enum unpack_part 
 }
 
 /* How much has to be put together of all records of a template. */
-static enum unpack_part part_of(struct timeblock *b, const struct timeblock_answer *a,
+static enum unpack_part part_of(struct time_block *b, const struct time_block_answer *a,
 				const struct entry *e)
 {
 	bool ok = !a->need.all;
@@ -185,10 +185,10 @@ static enum unpack_part part_of(struct timeblock *b, const struct timeblock_answ
 }
 
 /* What the record at hand says of all those of its template. */
-static void ask(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+static void ask(struct time_block *b, const struct time_block_wish *w, const struct entry *e,
 		struct bytes rec, struct verdict *v)
 {
-	struct timeblock_answer a;
+	struct time_block_answer a;
 	uint32_t end;
 
 	*v = (struct verdict){.answer = ASK_EACH, .part = UNPACK_ALL};
@@ -210,13 +210,13 @@ static void ask(struct timeblock *b, const struct timeblock_wish *w, const struc
 			    : WANTED;
 }
 
-static struct verdict *verdict_of(const struct timeblock *b, uint32_t tpl)
+static struct verdict *verdict_of(const struct time_block *b, uint32_t tpl)
 {
 	return (struct verdict *)b->verdicts.p + tpl;
 }
 
 /* 1: the record is wanted, or that can't be told; 0: it is not. */
-static int is_wanted(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+static int is_wanted(struct time_block *b, const struct time_block_wish *w, const struct entry *e,
 		     const uint32_t *tids)
 {
 	struct verdict *v = verdict_of(b, unpack_template(b->unpacker, e->index));
@@ -234,7 +234,7 @@ static int is_wanted(struct timeblock *b, const struct timeblock_wish *w, const 
 	return v->answer != UNWANTED;
 }
 
-static int prepare_verdicts(struct timeblock *b, const struct timeblock_wish *w,
+static int prepare_verdicts(struct time_block *b, const struct time_block_wish *w,
 			    const uint32_t **tids)
 {
 	uint32_t nr = unpack_nr_templates(b->unpacker);
@@ -258,7 +258,7 @@ struct columns {
 };
 
 /* The time of a record whose column is not known is looked for in its bytes. */
-static int time_of(struct timeblock *b, const struct timeblock_wish *w, const struct columns *c,
+static int time_of(struct time_block *b, const struct time_block_wish *w, const struct columns *c,
 		   struct entry *e)
 {
 	struct perf_event_header h;
@@ -279,7 +279,7 @@ static int time_of(struct timeblock *b, const struct timeblock_wish *w, const st
 }
 
 /* As index_raw(). */
-static int index_packed(struct timeblock *b, const struct timeblock_wish *w, uint64_t time_ns,
+static int index_packed(struct time_block *b, const struct time_block_wish *w, uint64_t time_ns,
 			uint32_t nr)
 {
 	struct entry e = {.time_ns = time_ns};
@@ -311,7 +311,7 @@ static int index_packed(struct timeblock *b, const struct timeblock_wish *w, uin
 /* ---- moulds ---- */
 
 /* Whether the words before `end` are those of all records of the template, but for the time. */
-static bool same_head(const struct timeblock *b, const struct timeblock_wish *w, uint32_t index,
+static bool same_head(const struct time_block *b, const struct time_block_wish *w, uint32_t index,
 		      uint32_t end)
 {
 	uint32_t time_at = record_time_offset(w->layout);
@@ -325,7 +325,7 @@ static bool same_head(const struct timeblock *b, const struct timeblock_wish *w,
 
 /* Makes it from the first record of its template that is wanted: 0, with MOULD_NONE if that can't
  * be; -EBADMSG, -ENOMEM. */
-static int make_mould(struct timeblock *b, const struct timeblock_wish *w, const struct entry *e,
+static int make_mould(struct time_block *b, const struct time_block_wish *w, const struct entry *e,
 		      struct verdict *v)
 {
 	struct perf_event_header h;
@@ -354,21 +354,21 @@ static int make_mould(struct timeblock *b, const struct timeblock_wish *w, const
 
 _Static_assert(sizeof(struct mould) % 8 == 0, "moulds and records follow each other");
 
-static void cast(struct timeblock *b, const struct entry *e, const struct verdict *v,
-		 struct timeblock_record *r)
+static void cast(struct time_block *b, const struct entry *e, const struct verdict *v,
+		 struct time_block_record *r)
 {
 	struct mould *m = (struct mould *)(b->moulds.p + v->at);
 	uint8_t *rec = (uint8_t *)(m + 1);
 
 	unpack_change(b->unpacker, e->at, rec);
 	m->s.raw.p = rec + m->raw_at;
-	*r = (struct timeblock_record){{rec, m->bytes}, v->of, &m->s};
+	*r = (struct time_block_record){{rec, m->bytes}, v->of, &m->s};
 }
 
 /* ---- putting together ---- */
 
 /* Into b->records at `at`. */
-static int put_one(struct timeblock *b, struct entry *e, enum unpack_part part, uint32_t at)
+static int put_one(struct time_block *b, struct entry *e, enum unpack_part part, uint32_t at)
 {
 	uint8_t *to = b->records.p + at;
 	uint16_t size;
@@ -381,7 +381,7 @@ static int put_one(struct timeblock *b, struct entry *e, enum unpack_part part, 
 }
 
 /* What there is room for in b->records; the block ends before the first that is no record. */
-static int put_all(struct timeblock *b, const struct timeblock_wish *w)
+static int put_all(struct time_block *b, const struct time_block_wish *w)
 {
 	struct verdict every = {.part = UNPACK_ALL, .mould = MOULD_NONE}, *v = &every;
 	uint32_t at = 0;
@@ -410,7 +410,7 @@ static int put_all(struct timeblock *b, const struct timeblock_wish *w)
 	return 0;
 }
 
-static int put_together(struct timeblock *b, const struct timeblock_wish *w)
+static int put_together(struct time_block *b, const struct time_block_wish *w)
 {
 	size_t bytes = 0;
 
@@ -423,7 +423,7 @@ static int put_together(struct timeblock *b, const struct timeblock_wish *w)
 	return put_all(b, w);
 }
 
-static int open_packed(struct timeblock *b, const struct fmt_block *h)
+static int open_packed(struct time_block *b, const struct fmt_block *h)
 {
 	struct bytes payload = {b->payload.p, b->payload.len};
 	int rc = b->unpacker ? 0 : unpacker_new(&b->unpacker, NULL);
@@ -431,7 +431,8 @@ static int open_packed(struct timeblock *b, const struct fmt_block *h)
 	return rc ? rc : unpack_open(b->unpacker, payload, h->nr_records, h->content_bytes, NULL);
 }
 
-int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct timeblock_wish *w)
+int time_block_load(struct time_block *b, struct reader *r, size_t i,
+		    const struct time_block_wish *w)
 {
 	const struct fmt_block *h = &reader_block(r, i)->h;
 	int rc, put;
@@ -458,7 +459,7 @@ int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct
 
 /* ---- records ---- */
 
-void timeblock_take(struct timeblock *b, struct timeblock_record *r)
+void time_block_take(struct time_block *b, struct time_block_record *r)
 {
 	const struct entry *e = &entries(b)[b->pos++];
 	const struct buf *from = b->packed ? &b->records : &b->payload;
@@ -471,5 +472,6 @@ void timeblock_take(struct timeblock *b, struct timeblock_record *r)
 	if (v && v->mould == MOULD_MADE)
 		cast(b, e, v, r);
 	else
-		*r = (struct timeblock_record){{from->p + e->at, e->bytes}, v ? v->of : NULL, NULL};
+		*r = (struct time_block_record){
+			{from->p + e->at, e->bytes}, v ? v->of : NULL, NULL};
 }

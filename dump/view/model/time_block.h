@@ -15,10 +15,10 @@ struct reader;
 struct unpacker;
 
 /* What can be said of a record when it is asked whether somebody wants it. */
-struct timeblock_answer {
+struct time_block_answer {
 	bool wanted;
 	const void
-		*of; /* timeblock_take() gives it with each record that `told_by` tells to be so */
+		*of; /* time_block_take() gives it with each record that `told_by` tells to be so */
 	/* The bytes (8, or 4 at the record's begin) by which this was told; records that are the
 	 * same there need not be asked. UINT32_MAX: all of it, each has to be asked. */
 	uint32_t told_by;
@@ -33,7 +33,7 @@ struct timeblock_answer {
 	} need;
 };
 
-struct timeblock_wish {
+struct time_block_wish {
 	const struct record_layout *layout;
 	uint64_t from_ns, to_ns; /* inclusive */
 	/*
@@ -41,12 +41,12 @@ struct timeblock_wish {
 	 * can't be told without putting a record together. What is not needed of a record need
 	 * not be right.
 	 */
-	void (*ask)(void *ctx, struct bytes rec, struct timeblock_answer *a);
+	void (*ask)(void *ctx, struct bytes rec, struct time_block_answer *a);
 	bool (*thread)(void *ctx, uint32_t tid, uint64_t time_ns);
 	void *ctx;
 };
 
-struct timeblock {
+struct time_block {
 	struct buf payload;
 	struct unpacker *unpacker; /* NULL until the first packed block */
 	bool packed;
@@ -59,29 +59,30 @@ struct timeblock {
 	struct buf moulds;   /* what records of a template that differ in little are cast in */
 };
 
-void timeblock_free(struct timeblock *b);
+void time_block_free(struct time_block *b);
 
 /* Loads block `i`. 0; -EBADMSG when it is not whole, with what could be read in it; -ENOMEM. */
-int timeblock_load(struct timeblock *b, struct reader *r, size_t i, const struct timeblock_wish *w);
+int time_block_load(struct time_block *b, struct reader *r, size_t i,
+		    const struct time_block_wish *w);
 
-static inline bool timeblock_empty(const struct timeblock *b)
+static inline bool time_block_empty(const struct time_block *b)
 {
 	return b->pos == b->nr;
 }
 
 /* The time of the oldest record left; the block must not be empty. */
-static inline uint64_t timeblock_head_ns(const struct timeblock *b)
+static inline uint64_t time_block_head_ns(const struct time_block *b)
 {
 	return b->head_ns;
 }
 
 /* A record as it is taken. */
-struct timeblock_record {
+struct time_block_record {
 	struct bytes rec;
 	const void *of; /* what was answered of such records; NULL: nothing */
 	/* It taken apart, but for its time; NULL: record_sample() has to do it. */
 	const struct record_sample *s;
 };
 
-/* Takes that record: borrowed until the next call, timeblock_load() or timeblock_free(). */
-void timeblock_take(struct timeblock *b, struct timeblock_record *r);
+/* Takes that record: borrowed until the next call, time_block_load() or time_block_free(). */
+void time_block_take(struct time_block *b, struct time_block_record *r);

@@ -26,7 +26,7 @@
 #include <string.h>
 
 struct slot {
-	struct timeblock block;
+	struct time_block block;
 	bool newer; /* than the other slot's */
 };
 
@@ -43,10 +43,10 @@ struct stream {
 	uint32_t *blocks; /* oldest first */
 	size_t nr_blocks, next_block;
 	struct question question;
-	struct timeblock_wish wish;
+	struct time_block_wish wish;
 	struct slot slots[2];
-	struct ahead_job job; /* the next block, when there is `ahead` */
-	uint64_t key_ns;      /* its place in the heap */
+	struct prefetch_job job; /* the next block, when there is `ahead` */
+	uint64_t key_ns;	 /* its place in the heap */
 	bool key_is_record;
 };
 
@@ -215,7 +215,7 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 	}
 	/* Who a thread was is asked on ours; and without helpers it goes as well. */
 	if (!rc && opt->nr_helpers && !opt->thread && t->nr_streams &&
-	    ahead_new(r, opt->nr_helpers, &t->ahead))
+	    prefetch_new(r, opt->nr_helpers, &t->ahead))
 		t->ahead = NULL;
 	if (rc) {
 		timeline_close(t);
@@ -227,9 +227,9 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 
 static void stream_free(struct stream *s)
 {
-	timeblock_free(&s->slots[0].block);
-	timeblock_free(&s->slots[1].block);
-	timeblock_free(&s->job.block);
+	time_block_free(&s->slots[0].block);
+	time_block_free(&s->slots[1].block);
+	time_block_free(&s->job.block);
 }
 
 void timeline_close(struct timeline *t)
@@ -254,7 +254,7 @@ uint64_t timeline_nr_bad_blocks(const struct timeline *t)
 
 static bool slot_empty(const struct slot *s)
 {
-	return timeblock_empty(&s->block);
+	return time_block_empty(&s->block);
 }
 
 static uint32_t offset_in(struct bytes rec, const uint8_t *p)
@@ -295,7 +295,7 @@ static uint32_t thread_offset(struct bytes rec, const struct timeline_record *r,
 #define RAW_HEAD 3u
 
 static void set_need(const struct question *q, const struct timeline_record *r,
-		     struct timeblock_answer *a)
+		     struct time_block_answer *a)
 {
 	uint64_t copied = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	const struct timeline_need *n;
@@ -311,14 +311,14 @@ static void set_need(const struct question *q, const struct timeline_record *r,
 }
 
 /* A sample's event is told by its id, by its tracepoint's number, or by its channel. */
-static void ask(void *ctx, struct bytes rec, struct timeblock_answer *a)
+static void ask(void *ctx, struct bytes rec, struct time_block_answer *a)
 {
 	const struct question *q = ctx;
 	uint64_t type = q->s->channel->layout.sample_type;
 	struct timeline_record r = {.rec = rec, .window = q->s->window, .channel = q->s->channel};
 
 	timeline_describe(q->t->m, &r);
-	*a = (struct timeblock_answer){
+	*a = (struct time_block_answer){
 		.wanted = true,
 		.told_by = UINT32_MAX,
 		.thread_at = UINT32_MAX,
@@ -349,7 +349,7 @@ static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
 static void make_wish(const struct timeline *t, struct stream *s)
 {
 	s->question = (struct question){t, s};
-	s->wish = (struct timeblock_wish){
+	s->wish = (struct time_block_wish){
 		.layout = &s->channel->layout,
 		.from_ns = t->opt.from_ns,
 		.to_ns = t->opt.to_ns,
@@ -360,12 +360,12 @@ static void make_wish(const struct timeline *t, struct stream *s)
 }
 
 /* From whoever has it, or can. */
-static int load(struct timeline *t, struct stream *s, uint32_t block, struct timeblock *b)
+static int load(struct timeline *t, struct stream *s, uint32_t block, struct time_block *b)
 {
-	struct timeblock other = *b;
+	struct time_block other = *b;
 
 	if (!t->ahead || !jobs_take(t->ahead, &s->job.job))
-		return timeblock_load(b, t->r, block, &s->wish);
+		return time_block_load(b, t->r, block, &s->wish);
 	*b = s->job.block;
 	s->job.block = other;
 	return s->job.rc;
@@ -401,7 +401,7 @@ static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
 
 static uint64_t head_ns(const struct slot *s)
 {
-	return timeblock_head_ns(&s->block);
+	return time_block_head_ns(&s->block);
 }
 
 /* The slot with the ring's oldest record; NULL when both are empty. The older block's comes first.
@@ -527,7 +527,7 @@ static const struct record_sample *pop(struct timeline *t, struct timeline_recor
 {
 	const struct stream *s = t->heap[0];
 	struct slot *slot = oldest(t->heap[0]);
-	struct timeblock_record r;
+	struct time_block_record r;
 
 	if (t->last_ns < head_ns(slot))
 		t->last_ns = head_ns(slot);
@@ -535,7 +535,7 @@ static const struct record_sample *pop(struct timeline *t, struct timeline_recor
 	rec->window = s->window;
 	rec->channel = s->channel;
 	t->taken_ns = head_ns(slot);
-	timeblock_take(&slot->block, &r);
+	time_block_take(&slot->block, &r);
 	rec->rec = r.rec;
 	rec->event = r.of;
 	t->given = true;

@@ -78,7 +78,7 @@ static const char *const common[] = {
 };
 /* clang-format on */
 
-const char *sysname(const struct meta *m, uint64_t nr)
+const char *syscall_name(const struct meta *m, uint64_t nr)
 {
 	if (nr >= FIRST_COMMON && nr - FIRST_COMMON < sizeof(common) / sizeof(common[0]))
 		return common[nr - FIRST_COMMON];

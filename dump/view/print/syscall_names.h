@@ -7,4 +7,4 @@
 struct meta;
 
 /* "futex"; NULL when unknown. */
-const char *sysname(const struct meta *m, uint64_t nr);
+const char *syscall_name(const struct meta *m, uint64_t nr);

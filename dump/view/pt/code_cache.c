@@ -55,17 +55,17 @@ struct chunk {
 
 /* What code lies in: a file with one identity, the kernel, what a process made. */
 struct image {
-	struct hits_image h;
+	struct addresses_image h;
 	struct buf matches; /* uint32_t[]: kept images that it is */
 	struct elf *elf;
 	bool opened;
 	uint32_t next; /* of the same hash, + 1 */
 };
 
-struct codebook {
-	const struct people *people;
-	struct codebook_options opt;
-	struct ptstore *store;
+struct code_cache {
+	const struct process_history *history;
+	struct code_cache_options opt;
+	struct pt_store *store;
 	bool own_store;
 	struct intern texts;
 	struct buf kept, runs; /* struct kept[], struct run[] by kept and start */
@@ -73,24 +73,24 @@ struct codebook {
 	size_t nr_kept, nr_runs, nr_broken;
 	size_t block; /* the first image of the block that is being read */
 	uint64_t kept_bytes;
-	pthread_mutex_t lock; /* over what follows */
-	struct buf images;    /* struct image *[] */
-	struct idmap hashes;  /* path, hash: of images */
-	struct buf heads;     /* uint32_t[]: the last image of each of `hashes`, + 1 */
-	struct idmap places;  /* image, number: of chunks */
-	struct buf chunks;    /* struct chunk[], by `places` */
-	struct idmap pages;   /* image, page: that the flow was in */
-	uint32_t nr_put;      /* of these, the first */
+	pthread_mutex_t lock;	/* over what follows */
+	struct buf images;	/* struct image *[] */
+	struct pair_ids hashes; /* path, hash: of images */
+	struct buf heads;	/* uint32_t[]: the last image of each of `hashes`, + 1 */
+	struct pair_ids places; /* image, number: of chunks */
+	struct buf chunks;	/* struct chunk[], by `places` */
+	struct pair_ids pages;	/* image, page: that the flow was in */
+	uint32_t nr_put;	/* of these, the first */
 };
 
 /* ---- what the dump has ---- */
 
-static struct kept *kept_at(const struct codebook *b, size_t i)
+static struct kept *kept_at(const struct code_cache *b, size_t i)
 {
 	return (struct kept *)b->kept.p + i;
 }
 
-static int take_image(struct codebook *b, struct bytes item)
+static int take_image(struct code_cache *b, struct bytes item)
 {
 	struct kept k = {0};
 	int rc;
@@ -104,7 +104,7 @@ static int take_image(struct codebook *b, struct bytes item)
 	return rc;
 }
 
-static int take_code(struct codebook *b, struct bytes item)
+static int take_code(struct code_cache *b, struct bytes item)
 {
 	struct fmt_code f;
 	struct run r;
@@ -114,7 +114,7 @@ static int take_code(struct codebook *b, struct bytes item)
 	    !span_fits(f.start, item.len, UINT64_MAX))
 		return -EBADMSG;
 	r = (struct run){(uint32_t)(b->block + f.image), f.start, item.len, 0};
-	rc = ptstore_put(b->store, item, &r.at, NULL);
+	rc = pt_store_put(b->store, item, &r.at, NULL);
 	if (rc == -ENOSPC)
 		return 0;
 	rc = rc ? rc : buf_put(&b->runs, &r, sizeof(r));
@@ -135,10 +135,10 @@ static int take_item(void *ctx, uint16_t kind, struct bytes item)
 
 static int take_block(void *ctx, struct bytes payload)
 {
-	struct codebook *b = ctx;
+	struct code_cache *b = ctx;
 
 	b->block = b->nr_kept;
-	return items_walk(payload, take_item, b, &b->nr_broken);
+	return section_items_walk(payload, take_item, b, &b->nr_broken);
 }
 
 static int compare_runs(const void *x, const void *y)
@@ -172,7 +172,7 @@ static int compare_kept(const void *x, const void *y)
 	return memcmp(a->build_id, b->build_id, sizeof(a->build_id));
 }
 
-static struct named name_of(struct codebook *b, const struct fmt_image *f, const char *path)
+static struct named name_of(struct code_cache *b, const struct fmt_image *f, const char *path)
 {
 	const struct bytes text = {(const uint8_t *)path, strlen(path)};
 
@@ -181,7 +181,7 @@ static struct named name_of(struct codebook *b, const struct fmt_image *f, const
 			      .key = f->key};
 }
 
-static int sort_kept(struct codebook *b)
+static int sort_kept(struct code_cache *b)
 {
 	b->named = calloc(b->nr_kept + 1, sizeof(*b->named));
 	if (!b->named)
@@ -196,46 +196,47 @@ static int sort_kept(struct codebook *b)
 	return 0;
 }
 
-int codebook_new(struct reader *r, const struct people *p, const struct codebook_options *opt,
-		 struct codebook **out, struct err *err)
+int code_cache_new(struct reader *r, const struct process_history *p,
+		   const struct code_cache_options *opt, struct code_cache **out, struct err *err)
 {
-	struct codebook *b = calloc(1, sizeof(*b));
+	struct code_cache *b = calloc(1, sizeof(*b));
 	int rc;
 
 	if (!b)
 		return err_sys(err, -ENOMEM, "code of the dump");
-	b->people = p;
+	b->history = p;
 	b->opt = *opt;
 	pthread_mutex_init(&b->lock, NULL);
 	b->store = opt->store;
 	b->own_store = !opt->store;
-	rc = b->own_store ? ptstore_new(MAX_CODE, &b->store, err) : 0;
+	rc = b->own_store ? pt_store_new(MAX_CODE, &b->store, err) : 0;
 	if (!rc) {
-		rc = items_load(r, FMT_SYMBOLS, MAX_CODE_BYTES, take_block, b, &b->nr_broken);
+		rc = section_items_load(r, FMT_SYMBOLS, MAX_CODE_BYTES, take_block, b,
+					&b->nr_broken);
 		rc = rc == -E2BIG ? 0 : rc;
 		rc = rc ? rc : sort_kept(b);
 		if (rc)
 			err_sys(err, rc, "code of the dump");
 	}
 	if (rc) {
-		codebook_free(b);
+		code_cache_free(b);
 		return rc;
 	}
 	*out = b;
 	return 0;
 }
 
-static size_t nr_images(const struct codebook *b)
+static size_t nr_images(const struct code_cache *b)
 {
 	return b->images.len / sizeof(struct image *);
 }
 
-static struct image *image_at(const struct codebook *b, size_t i)
+static struct image *image_at(const struct code_cache *b, size_t i)
 {
 	return ((struct image **)b->images.p)[i];
 }
 
-void codebook_free(struct codebook *b)
+void code_cache_free(struct code_cache *b)
 {
 	if (!b)
 		return;
@@ -247,23 +248,23 @@ void codebook_free(struct codebook *b)
 		free(m);
 	}
 	buf_free(&b->images);
-	idmap_free(&b->hashes);
+	pair_ids_free(&b->hashes);
 	buf_free(&b->heads);
-	idmap_free(&b->places);
+	pair_ids_free(&b->places);
 	buf_free(&b->chunks);
 	free(b->named);
 	buf_free(&b->kept);
 	buf_free(&b->runs);
 	intern_free(&b->texts);
-	idmap_free(&b->pages);
+	pair_ids_free(&b->pages);
 	if (b->own_store)
-		ptstore_free(b->store);
+		pt_store_free(b->store);
 	pthread_mutex_destroy(&b->lock);
 	free(b);
 }
 
 /* Those that have code; the same image may stand in several blocks. */
-static size_t count_kept(const struct codebook *b)
+static size_t count_kept(const struct code_cache *b)
 {
 	const struct named *last = NULL;
 	size_t nr = 0;
@@ -277,18 +278,18 @@ static size_t count_kept(const struct codebook *b)
 	return nr;
 }
 
-void codebook_counts(const struct codebook *b, struct codebook_counts *out)
+void code_cache_counts(const struct code_cache *b, struct code_cache_counts *out)
 {
-	*out = (struct codebook_counts){.nr_images = nr_images(b),
-					.nr_pages = idmap_nr(&b->pages),
-					.kept_bytes = b->kept_bytes,
-					.nr_kept = count_kept(b)};
+	*out = (struct code_cache_counts){.nr_images = nr_images(b),
+					  .nr_pages = pair_ids_nr(&b->pages),
+					  .kept_bytes = b->kept_bytes,
+					  .nr_kept = count_kept(b)};
 }
 
 /* ---- images ---- */
 
 /* Of the same name: where both know a build-id, that decides; else the inode. */
-static bool is_of(const struct kept *k, const struct hits_image *h)
+static bool is_of(const struct kept *k, const struct addresses_image *h)
 {
 	if (h->f.kind == FMT_IMAGE_KERNEL)
 		return true;
@@ -298,7 +299,7 @@ static bool is_of(const struct kept *k, const struct hits_image *h)
 	return k->f.ino == h->f.ino && k->f.maj == h->f.maj && k->f.min == h->f.min;
 }
 
-static void find_matches(struct codebook *b, struct image *m)
+static void find_matches(struct code_cache *b, struct image *m)
 {
 	const struct named name = name_of(b, &m->h.f, m->h.path);
 	size_t from = 0, to = b->nr_kept;
@@ -327,7 +328,7 @@ static void find_matches(struct codebook *b, struct image *m)
 	}
 }
 
-static bool same_image(const struct image *m, const struct hits_image *h)
+static bool same_image(const struct image *m, const struct addresses_image *h)
 {
 	const struct fmt_image *x = &m->h.f, *y = &h->f;
 
@@ -347,11 +348,11 @@ static uint64_t hash_of(const struct fmt_image *f)
 }
 
 /* Where the last image of this hash is told; NULL: out of memory. */
-static uint32_t *head_of(struct codebook *b, const struct hits_image *h)
+static uint32_t *head_of(struct code_cache *b, const struct addresses_image *h)
 {
 	static const uint32_t none;
 	bool new;
-	uint32_t id = idmap_add(&b->hashes, (uintptr_t)h->path, hash_of(&h->f), &new);
+	uint32_t id = pair_ids_add(&b->hashes, (uintptr_t)h->path, hash_of(&h->f), &new);
 
 	if (!id || (b->heads.len / sizeof(none) < id && buf_put(&b->heads, &none, sizeof(none))))
 		return NULL;
@@ -359,7 +360,7 @@ static uint32_t *head_of(struct codebook *b, const struct hits_image *h)
 }
 
 /* Its index; -1: too many. */
-static int64_t image_of(struct codebook *b, const struct hits_image *h)
+static int64_t image_of(struct code_cache *b, const struct addresses_image *h)
 {
 	size_t nr = nr_images(b);
 	uint32_t *head = head_of(b, h);
@@ -389,14 +390,14 @@ struct spot {
 	int64_t image;
 	uint64_t off;	   /* in the image, as SYMBOLS count it */
 	uint64_t from, to; /* of the mapping, in the image */
-	struct people_span span;
+	struct history_span span;
 };
 
-static bool find_spot(struct codebook *b, uint32_t tid, uint64_t ns, uint64_t address,
+static bool find_spot(struct code_cache *b, uint32_t tid, uint64_t ns, uint64_t address,
 		      struct spot *s)
 {
-	struct hits_image h = {.nr_mappings = 1};
-	struct people_map map;
+	struct addresses_image h = {.nr_mappings = 1};
+	struct history_map map;
 
 	*s = (struct spot){.off = address, .to = UINT64_MAX, .span = {0, UINT64_MAX}};
 	if (record_kernel_address(address)) {
@@ -406,15 +407,15 @@ static bool find_spot(struct codebook *b, uint32_t tid, uint64_t ns, uint64_t ad
 		s->image = image_of(b, &h);
 		return s->image >= 0;
 	}
-	if (!people_where(b->people, tid, ns, address, &map, &s->span))
+	if (!history_where(b->history, tid, ns, address, &map, &s->span))
 		return false;
 	if (map.f.pgoff > UINT64_MAX - (map.f.end - map.f.start))
 		return false;
-	h.mappings[0] = (struct hits_mapping){map.f.key, map.f.start, map.f.end};
+	h.mappings[0] = (struct addresses_mapping){map.f.key, map.f.start, map.f.end};
 	h.path = map.path;
 	s->from = map.f.start;
 	s->to = map.f.end;
-	if (hits_is_file(map.path)) {
+	if (addresses_is_file(map.path)) {
 		h.f.kind = FMT_IMAGE_FILE;
 		h.f.ino = map.f.ino;
 		h.f.ino_generation = map.f.ino_generation;
@@ -438,7 +439,7 @@ static bool find_spot(struct codebook *b, uint32_t tid, uint64_t ns, uint64_t ad
 /* ---- code ---- */
 
 /* What the dump has at `off`; NULL: nothing. */
-static const struct run *find_run(const struct codebook *b, uint32_t kept, uint64_t off)
+static const struct run *find_run(const struct code_cache *b, uint32_t kept, uint64_t off)
 {
 	const struct run *v = (const struct run *)b->runs.p;
 	size_t from = 0, to = b->nr_runs;
@@ -456,7 +457,7 @@ static const struct run *find_run(const struct codebook *b, uint32_t kept, uint6
 	return &v[from - 1];
 }
 
-static const struct run *run_of(const struct codebook *b, const struct image *m, uint64_t off)
+static const struct run *run_of(const struct code_cache *b, const struct image *m, uint64_t off)
 {
 	const uint32_t *v = (const uint32_t *)m->matches.p;
 	const struct run *r = NULL;
@@ -467,7 +468,7 @@ static const struct run *run_of(const struct codebook *b, const struct image *m,
 }
 
 /* The file itself, on this machine, when it is of the same build. */
-static int open_by_path(const struct hits_image *h, struct elf **e)
+static int open_by_path(const struct addresses_image *h, struct elf **e)
 {
 	uint8_t id[ELF_BUILD_ID_MAX];
 	int rc;
@@ -485,7 +486,7 @@ static int open_by_path(const struct hits_image *h, struct elf **e)
 	return -ESTALE;
 }
 
-static void open_image(struct codebook *b, struct image *m)
+static void open_image(struct code_cache *b, struct image *m)
 {
 	if (m->opened)
 		return;
@@ -495,7 +496,7 @@ static void open_image(struct codebook *b, struct image *m)
 		m->elf = NULL;
 }
 
-static size_t read_image(struct codebook *b, struct image *m, uint64_t off, void *dst, size_t n)
+static size_t read_image(struct code_cache *b, struct image *m, uint64_t off, void *dst, size_t n)
 {
 	if (m->h.f.kind != FMT_IMAGE_FILE)
 		return b->opt.read ? b->opt.read(b->opt.ctx, m->h.f.key, off, dst, n) : 0;
@@ -504,11 +505,12 @@ static size_t read_image(struct codebook *b, struct image *m, uint64_t off, void
 }
 
 /* NULL: too many, or out of memory. */
-static struct chunk *chunk_at(struct codebook *b, uint64_t image, uint64_t nr)
+static struct chunk *chunk_at(struct code_cache *b, uint64_t image, uint64_t nr)
 {
 	static const struct chunk unknown;
-	uint32_t id =
-		idmap_nr(&b->places) < MAX_CHUNKS ? idmap_add(&b->places, image, nr, NULL) : 0;
+	uint32_t id = pair_ids_nr(&b->places) < MAX_CHUNKS
+			      ? pair_ids_add(&b->places, image, nr, NULL)
+			      : 0;
 
 	if (!id || (b->chunks.len / sizeof(unknown) < id &&
 		    buf_put(&b->chunks, &unknown, sizeof(unknown))))
@@ -516,7 +518,7 @@ static struct chunk *chunk_at(struct codebook *b, uint64_t image, uint64_t nr)
 	return (struct chunk *)b->chunks.p + (id - 1);
 }
 
-static const struct chunk *chunk_of(struct codebook *b, uint64_t image, uint64_t off)
+static const struct chunk *chunk_of(struct code_cache *b, uint64_t image, uint64_t off)
 {
 	struct image *m = image_at(b, image);
 	struct chunk *c;
@@ -531,7 +533,7 @@ static const struct chunk *chunk_of(struct codebook *b, uint64_t image, uint64_t
 	c->asked = true;
 	bytes = malloc(CHUNK);
 	c->bytes = bytes ? (uint32_t)read_image(b, m, off / CHUNK * CHUNK, bytes, CHUNK) : 0;
-	if (c->bytes && ptstore_put(b->store, (struct bytes){bytes, c->bytes}, &c->at, NULL))
+	if (c->bytes && pt_store_put(b->store, (struct bytes){bytes, c->bytes}, &c->at, NULL))
 		c->bytes = 0;
 	free(bytes);
 	return c;
@@ -539,20 +541,20 @@ static const struct chunk *chunk_of(struct codebook *b, uint64_t image, uint64_t
 
 /* The part of [start, start + bytes) in the mapping, as a piece at its address. */
 static void piece_of(const struct spot *s, uint64_t address, uint64_t start, uint64_t bytes,
-		     uint64_t at, struct ptflow_piece *out)
+		     uint64_t at, struct pt_flow_piece *out)
 {
 	uint64_t from = start > s->from ? start : s->from;
 	uint64_t to = bytes < s->to - start ? start + bytes : s->to;
 
-	*out = (struct ptflow_piece){.address = address - (s->off - from),
-				     .bytes = to - from,
-				     .at = at + (from - start),
-				     .from_ns = s->span.from_ns,
-				     .to_ns = s->span.to_ns};
+	*out = (struct pt_flow_piece){.address = address - (s->off - from),
+				      .bytes = to - from,
+				      .at = at + (from - start),
+				      .from_ns = s->span.from_ns,
+				      .to_ns = s->span.to_ns};
 }
 
-static bool find_locked(struct codebook *b, const struct ptflow_who *who, uint64_t address,
-			struct ptflow_piece *out)
+static bool find_locked(struct code_cache *b, const struct pt_flow_who *who, uint64_t address,
+			struct pt_flow_piece *out)
 {
 	const struct chunk *c;
 	const struct run *r;
@@ -574,10 +576,10 @@ static bool find_locked(struct codebook *b, const struct ptflow_who *who, uint64
 	return true;
 }
 
-static bool find(void *ctx, const struct ptflow_who *who, uint64_t address,
-		 struct ptflow_piece *out)
+static bool find(void *ctx, const struct pt_flow_who *who, uint64_t address,
+		 struct pt_flow_piece *out)
 {
-	struct codebook *b = ctx;
+	struct code_cache *b = ctx;
 	bool found;
 
 	pthread_mutex_lock(&b->lock);
@@ -586,18 +588,18 @@ static bool find(void *ctx, const struct ptflow_who *who, uint64_t address,
 	return found;
 }
 
-static void touch(void *ctx, const struct ptflow_who *who, uint64_t address)
+static void touch(void *ctx, const struct pt_flow_who *who, uint64_t address)
 {
-	struct codebook *b = ctx;
+	struct code_cache *b = ctx;
 	struct spot s;
 
 	pthread_mutex_lock(&b->lock);
-	if (find_spot(b, who->tid, who->ns, address, &s) && idmap_nr(&b->pages) < MAX_PAGES)
-		idmap_add(&b->pages, (uint64_t)s.image, s.off / PAGE, NULL);
+	if (find_spot(b, who->tid, who->ns, address, &s) && pair_ids_nr(&b->pages) < MAX_PAGES)
+		pair_ids_add(&b->pages, (uint64_t)s.image, s.off / PAGE, NULL);
 	pthread_mutex_unlock(&b->lock);
 }
 
-void codebook_source(struct codebook *b, struct ptflow_source *out)
+void code_cache_source(struct code_cache *b, struct pt_flow_source *out)
 {
 	out->store = b->store;
 	out->find = find;
@@ -605,21 +607,21 @@ void codebook_source(struct codebook *b, struct ptflow_source *out)
 	out->ctx = b;
 }
 
-void codebook_who(const struct codebook *b, uint32_t tid, uint64_t ns, struct ptflow_who *out)
+void code_cache_who(const struct code_cache *b, uint32_t tid, uint64_t ns, struct pt_flow_who *out)
 {
-	const struct fmt_task *t = people_task(b->people, tid, ns);
+	const struct fmt_task *t = history_task(b->history, tid, ns);
 
 	if (t && t->pid != t->tid)
-		t = people_task(b->people, t->pid, ns);
+		t = history_task(b->history, t->pid, ns);
 	out->tid = tid;
 	out->key = t ? t->key : 0;
 }
 
-bool codebook_has(const struct codebook *b, uint32_t tid, uint64_t ns, uint64_t address)
+bool code_cache_has(const struct code_cache *b, uint32_t tid, uint64_t ns, uint64_t address)
 {
-	struct people_map map;
+	struct history_map map;
 
-	return record_kernel_address(address) || people_map(b->people, tid, ns, address, &map);
+	return record_kernel_address(address) || history_map(b->history, tid, ns, address, &map);
 }
 
 /* ---- what was met, for the dump ---- */
@@ -638,8 +640,8 @@ static int compare_pages(const void *x, const void *y)
 }
 
 /* Pages that follow each other. */
-static void put_pages(struct codebook *b, struct image *m, uint64_t first, size_t nr,
-		      struct symput *put)
+static void put_pages(struct code_cache *b, struct image *m, uint64_t first, size_t nr,
+		      struct symbols_writer *put)
 {
 	uint8_t bytes[16 * PAGE];
 
@@ -648,11 +650,12 @@ static void put_pages(struct codebook *b, struct image *m, uint64_t first, size_
 		size_t n = read_image(b, m, (first + i) * PAGE, bytes, want);
 
 		if (n)
-			symput_code(put, (first + i) * PAGE, (struct bytes){bytes, n});
+			symbols_writer_code(put, (first + i) * PAGE, (struct bytes){bytes, n});
 	}
 }
 
-static void put_all(struct codebook *b, const struct page *v, size_t nr, struct symput *put)
+static void put_all(struct code_cache *b, const struct page *v, size_t nr,
+		    struct symbols_writer *put)
 {
 	uint64_t last = UINT64_MAX;
 
@@ -667,16 +670,16 @@ static void put_all(struct codebook *b, const struct page *v, size_t nr, struct 
 			if (m->elf && !m->h.f.build_id_bytes)
 				m->h.f.build_id_bytes =
 					(uint8_t)elf_build_id(m->elf, m->h.f.build_id);
-			symput_image(put, &m->h.f, m->h.path);
+			symbols_writer_image(put, &m->h.f, m->h.path);
 		}
 		last = v[i].image;
 		put_pages(b, m, v[i].nr, n, put);
 	}
 }
 
-void codebook_put(struct codebook *b, struct symput *put)
+void code_cache_put(struct code_cache *b, struct symbols_writer *put)
 {
-	uint32_t nr = idmap_nr(&b->pages) - b->nr_put;
+	uint32_t nr = pair_ids_nr(&b->pages) - b->nr_put;
 	struct page *v = calloc(nr + 1, sizeof(*v));
 
 	if (!v) {
@@ -684,7 +687,7 @@ void codebook_put(struct codebook *b, struct symput *put)
 		return;
 	}
 	for (uint32_t i = 0; i < nr; i++)
-		idmap_get(&b->pages, b->nr_put + i + 1, &v[i].image, &v[i].nr);
+		pair_ids_get(&b->pages, b->nr_put + i + 1, &v[i].image, &v[i].nr);
 	qsort(v, nr, sizeof(*v), compare_pages);
 	put_all(b, v, nr, put);
 	b->nr_put += nr;

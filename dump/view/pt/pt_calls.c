@@ -10,18 +10,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct ptcalls {
-	struct ptcalls_options opt;
-	struct ptname *names;
-	struct ptspan_call *v; /* opt.max of them while they come: a ring */
+struct pt_calls {
+	struct pt_calls_options opt;
+	struct pt_names *names;
+	struct pt_spans_call *v; /* opt.max of them while they come: a ring */
 	size_t nr, cap;
 	uint64_t nr_seen;
 };
 
-static int take(void *ctx, const struct ptspan_call *call)
+static int take(void *ctx, const struct pt_spans_call *call)
 {
-	struct ptcalls *c = ctx;
-	struct ptspan_call *to;
+	struct pt_calls *c = ctx;
+	struct pt_spans_call *to;
 
 	if (call->to_ns < c->opt.from_ns)
 		return 0;
@@ -40,14 +40,14 @@ static int take(void *ctx, const struct ptspan_call *call)
 	*to = *call;
 	if (to->from_ns < c->opt.from_ns) {
 		to->from_ns = c->opt.from_ns;
-		to->flags |= PTSPAN_BEGAN;
+		to->flags |= PT_SPANS_BEGAN;
 	}
 	return 0;
 }
 
 static int by_thread(const void *a, const void *b)
 {
-	const struct ptspan_call *x = a, *y = b;
+	const struct pt_spans_call *x = a, *y = b;
 
 	if (x->tid != y->tid)
 		return x->tid < y->tid ? -1 : 1;
@@ -59,7 +59,7 @@ static int by_thread(const void *a, const void *b)
 }
 
 /* Depths of each thread from 0 on. */
-static void count_depths(struct ptcalls *c)
+static void count_depths(struct pt_calls *c)
 {
 	for (size_t i = 0, end; i < c->nr; i = end) {
 		int32_t least = c->v[i].depth;
@@ -71,48 +71,48 @@ static void count_depths(struct ptcalls *c)
 	}
 }
 
-static int go_through(struct ptcalls *c, struct pttrace *t, struct err *err)
+static int go_through(struct pt_calls *c, struct pt_trace *t, struct err *err)
 {
-	struct pttrace_step s;
-	struct ptspan *spans;
+	struct pt_trace_step s;
+	struct pt_spans *spans;
 	uint64_t end = 0;
-	int rc = ptspan_new(c->names, take, c, &spans);
+	int rc = pt_spans_new(c->names, take, c, &spans);
 
 	if (rc)
 		return err_sys(err, rc, "calls that Intel PT saw");
-	while ((rc = pttrace_next(t, &s, err)) > 0) {
+	while ((rc = pt_trace_next(t, &s, err)) > 0) {
 		end = s.ns;
-		rc = ptspan_step(spans, &s, NULL);
+		rc = pt_spans_step(spans, &s, NULL);
 		if (rc)
 			break;
 	}
-	rc = rc ? rc : ptspan_end(spans, end);
-	ptspan_free(spans);
+	rc = rc ? rc : pt_spans_end(spans, end);
+	pt_spans_free(spans);
 	return rc;
 }
 
-int ptcalls_load(struct reader *r, const struct meta *m, const struct people *p,
-		 const struct symbols *s, const struct ptcalls_options *opt, struct ptcalls **out,
-		 struct err *err)
+int pt_calls_load(struct reader *r, const struct meta *m, const struct process_history *p,
+		  const struct symbols *s, const struct pt_calls_options *opt,
+		  struct pt_calls **out, struct err *err)
 {
-	const struct pttrace_options to = {.from_ns = opt->from_ns, .to_ns = opt->to_ns};
-	struct ptcalls *c;
-	struct pttrace *t;
-	int rc = pttrace_open(r, m, p, &to, &t, err);
+	const struct pt_trace_options to = {.from_ns = opt->from_ns, .to_ns = opt->to_ns};
+	struct pt_calls *c;
+	struct pt_trace *t;
+	int rc = pt_trace_open(r, m, p, &to, &t, err);
 
 	*out = NULL;
 	if (rc || !t)
 		return rc;
 	c = calloc(1, sizeof(*c));
-	if (!c || ptname_new(p, s, &c->names)) {
+	if (!c || pt_names_new(p, s, &c->names)) {
 		rc = err_sys(err, -ENOMEM, "calls that Intel PT saw");
 	} else {
 		c->opt = *opt;
 		rc = go_through(c, t, err);
 	}
-	pttrace_close(t);
+	pt_trace_close(t);
 	if (rc || !c->nr) {
-		ptcalls_free(c);
+		pt_calls_free(c);
 		return rc;
 	}
 	qsort(c->v, c->nr, sizeof(*c->v), by_thread);
@@ -121,36 +121,37 @@ int ptcalls_load(struct reader *r, const struct meta *m, const struct people *p,
 	return 0;
 }
 
-void ptcalls_free(struct ptcalls *c)
+void pt_calls_free(struct pt_calls *c)
 {
 	if (!c)
 		return;
-	ptname_free(c->names);
+	pt_names_free(c->names);
 	free(c->v);
 	free(c);
 }
 
-size_t ptcalls_nr(const struct ptcalls *c)
+size_t pt_calls_nr(const struct pt_calls *c)
 {
 	return c->nr;
 }
 
-const struct ptspan_call *ptcalls_nth(const struct ptcalls *c, size_t i)
+const struct pt_spans_call *pt_calls_nth(const struct pt_calls *c, size_t i)
 {
 	return &c->v[i];
 }
 
-uint64_t ptcalls_nr_left_out(const struct ptcalls *c)
+uint64_t pt_calls_nr_left_out(const struct pt_calls *c)
 {
 	return c->nr_seen - c->nr;
 }
 
-void ptcalls_name(struct ptcalls *c, const struct ptspan_call *call, struct text *t)
+void pt_calls_name(struct pt_calls *c, const struct pt_spans_call *call, struct text *t)
 {
-	ptname_put(ptname_get(c->names, call->tid, call->to_ns, call->address), call->address, t);
+	pt_names_put(pt_names_get(c->names, call->tid, call->to_ns, call->address), call->address,
+		     t);
 }
 
-const char *ptcalls_image(struct ptcalls *c, const struct ptspan_call *call)
+const char *pt_calls_image(struct pt_calls *c, const struct pt_spans_call *call)
 {
-	return ptname_get(c->names, call->tid, call->to_ns, call->address)->image;
+	return pt_names_get(c->names, call->tid, call->to_ns, call->address)->image;
 }

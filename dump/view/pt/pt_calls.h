@@ -11,30 +11,30 @@
 
 struct err;
 struct meta;
-struct people;
-struct ptcalls;
+struct process_history;
+struct pt_calls;
 struct reader;
 struct symbols;
 struct text;
 
-struct ptcalls_options {
+struct pt_calls_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	size_t max;
 };
 
 /* All must outlive it. *out NULL, and 0, when the dump has no Intel PT, or nothing of it could be
  * decoded. 0, -ENOMEM, ... */
-int ptcalls_load(struct reader *r, const struct meta *m, const struct people *p,
-		 const struct symbols *s, const struct ptcalls_options *opt, struct ptcalls **out,
-		 struct err *err);
-void ptcalls_free(struct ptcalls *c);
+int pt_calls_load(struct reader *r, const struct meta *m, const struct process_history *p,
+		  const struct symbols *s, const struct pt_calls_options *opt,
+		  struct pt_calls **out, struct err *err);
+void pt_calls_free(struct pt_calls *c);
 
-size_t ptcalls_nr(const struct ptcalls *c);
+size_t pt_calls_nr(const struct pt_calls *c);
 /* Depths count from 0 here; within opt's time. */
-const struct ptspan_call *ptcalls_nth(const struct ptcalls *c, size_t i);
+const struct pt_spans_call *pt_calls_nth(const struct pt_calls *c, size_t i);
 /* Calls that are left out, older than all that are there. */
-uint64_t ptcalls_nr_left_out(const struct ptcalls *c);
+uint64_t pt_calls_nr_left_out(const struct pt_calls *c);
 /* What a call's function is called, safe for a terminal. */
-void ptcalls_name(struct ptcalls *c, const struct ptspan_call *call, struct text *t);
+void pt_calls_name(struct pt_calls *c, const struct pt_spans_call *call, struct text *t);
 /* Its file; NULL: unknown. Foreign text. */
-const char *ptcalls_image(struct ptcalls *c, const struct ptspan_call *call);
+const char *pt_calls_image(struct pt_calls *c, const struct pt_spans_call *call);

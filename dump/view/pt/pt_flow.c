@@ -7,7 +7,7 @@
  *	                        [PSB+]                   and see the next one's, which
  *	part 1                  [-----------------)      says where the flow is then
  *
- * From each PSB on ptflow_walk() goes as far as it knows what to do. What is rare, or does not fit,
+ * From each PSB on pt_flow_walk() goes as far as it knows what to do. What is rare, or does not fit,
  * goes block by block as libipt has it, from that PSB on and for the rest of the part, or until
  * libipt does not know either: that is a loss.
  */
@@ -27,12 +27,12 @@
 #define BYTES_A_BUILD 4u
 #define MIN_BUILDS    1024u
 
-struct ptflow {
-	struct ptflow_input in;
+struct pt_flow {
+	struct pt_flow_input in;
 	size_t *starts; /* of the parts, and the end of all */
 	size_t nr, cap;
 	pthread_mutex_t lock; /* over `benches` */
-	struct ptflow_bench *benches;
+	struct pt_flow_bench *benches;
 };
 
 /* ---- the trace ---- */
@@ -45,7 +45,7 @@ static const uint8_t *find_psb(struct bytes b)
 	return b.len ? memmem(b.p, b.len, psb, sizeof(psb)) : NULL;
 }
 
-static int put_start(struct ptflow *f, size_t at)
+static int put_start(struct pt_flow *f, size_t at)
 {
 	if (f->nr == f->cap) {
 		size_t cap = f->cap ? f->cap * 2 : 64;
@@ -60,9 +60,9 @@ static int put_start(struct ptflow *f, size_t at)
 	return 0;
 }
 
-int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *err)
+int pt_flow_new(const struct pt_flow_input *in, struct pt_flow **out, struct err *err)
 {
-	struct ptflow *f;
+	struct pt_flow *f;
 	size_t step = in->part_bytes ? in->part_bytes : PART_BYTES, at = 0;
 	int rc = 0;
 
@@ -86,27 +86,27 @@ int ptflow_new(const struct ptflow_input *in, struct ptflow **out, struct err *e
 	if (!rc)
 		rc = put_start(f, in->bytes.len);
 	if (rc) {
-		ptflow_free(f);
+		pt_flow_free(f);
 		return err_sys(err, rc, "decoding a trace");
 	}
 	*out = f;
 	return 0;
 }
 
-static void bench_free(struct ptflow_bench *b)
+static void bench_free(struct pt_flow_bench *b)
 {
-	ptflow_spaces_free(b);
-	ptflow_blocks_free(b->blocks);
+	pt_flow_spaces_free(b);
+	pt_flow_blocks_free(b->blocks);
 	free(b);
 }
 
-void ptflow_free(struct ptflow *f)
+void pt_flow_free(struct pt_flow *f)
 {
-	struct ptflow_bench *next;
+	struct pt_flow_bench *next;
 
 	if (!f)
 		return;
-	for (struct ptflow_bench *b = f->benches; b; b = next) {
+	for (struct pt_flow_bench *b = f->benches; b; b = next) {
 		next = b->next;
 		bench_free(b);
 	}
@@ -115,22 +115,22 @@ void ptflow_free(struct ptflow *f)
 	free(f);
 }
 
-size_t ptflow_nr_parts(const struct ptflow *f)
+size_t pt_flow_nr_parts(const struct pt_flow *f)
 {
 	return f->nr - 1;
 }
 
-void ptflow_steps_free(struct ptflow_steps *s)
+void pt_flow_steps_free(struct pt_flow_steps *s)
 {
 	free(s->v);
-	*s = (struct ptflow_steps){0};
+	*s = (struct pt_flow_steps){0};
 }
 
 /* ---- steps ---- */
 
-void ptflow_put(struct ptflow_work *w, enum ptflow_kind kind, uint64_t from, uint64_t to)
+void pt_flow_put(struct pt_flow_work *w, enum pt_flow_kind kind, uint64_t from, uint64_t to)
 {
-	struct ptflow_steps *s = w->out;
+	struct pt_flow_steps *s = w->out;
 
 	if (!w->budget) {
 		w->over = true;
@@ -138,10 +138,10 @@ void ptflow_put(struct ptflow_work *w, enum ptflow_kind kind, uint64_t from, uin
 	}
 	/* What is beyond is not told, but that there is something. */
 	if (!--w->budget)
-		kind = PTFLOW_LOST, from = to = 0;
+		kind = PT_FLOW_LOST, from = to = 0;
 	if (s->nr == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 4096;
-		struct ptflow_step *v = reallocarray(s->v, cap, sizeof(*v));
+		struct pt_flow_step *v = reallocarray(s->v, cap, sizeof(*v));
 
 		if (!v) {
 			w->oom = w->over = true;
@@ -150,20 +150,20 @@ void ptflow_put(struct ptflow_work *w, enum ptflow_kind kind, uint64_t from, uin
 		s->v = v;
 		s->cap = cap;
 	}
-	s->v[s->nr++] = (struct ptflow_step){ptflow_to_ns(&w->in->clock, w->tsc), from, to, kind,
-					     w->who.tid};
+	s->v[s->nr++] = (struct pt_flow_step){pt_flow_to_ns(&w->in->clock, w->tsc), from, to, kind,
+					      w->who.tid};
 }
 
 /* The flow is at `ip` now. */
-static void arrive(struct ptflow_work *w, uint64_t ip)
+static void arrive(struct pt_flow_work *w, uint64_t ip)
 {
 	if (w->open.from)
-		ptflow_put(w, w->open.kind, w->open.from, ip);
+		pt_flow_put(w, w->open.kind, w->open.from, ip);
 	w->open.from = 0;
 }
 
 /* Asked only where the time is told: it takes as long as many a block. */
-static void set_time(struct ptflow_work *w)
+static void set_time(struct pt_flow_work *w)
 {
 	uint64_t tsc;
 
@@ -171,30 +171,30 @@ static void set_time(struct ptflow_work *w)
 		w->tsc = tsc;
 }
 
-static void lost(struct ptflow_work *w)
+static void lost(struct pt_flow_work *w)
 {
 	w->open.from = 0;
 	set_time(w);
-	ptflow_put(w, PTFLOW_LOST, 0, 0);
+	pt_flow_put(w, PT_FLOW_LOST, 0, 0);
 }
 
-void ptflow_on_event(struct ptflow_work *w, const struct pt_event *ev, uint64_t last_ip)
+void pt_flow_on_event(struct pt_flow_work *w, const struct pt_event *ev, uint64_t last_ip)
 {
 	if (ev->has_tsc)
 		w->tsc = ev->tsc;
 	switch (ev->type) {
 	case ptev_enabled:
-		ptflow_choose(w, ev->variant.enabled.ip);
+		pt_flow_choose(w, ev->variant.enabled.ip);
 		if (!ev->status_update)
-			ptflow_put(w, PTFLOW_ON, 0, ev->variant.enabled.ip);
+			pt_flow_put(w, PT_FLOW_ON, 0, ev->variant.enabled.ip);
 		break;
 	case ptev_disabled:
 		arrive(w, ev->ip_suppressed ? 0 : ev->variant.disabled.ip);
-		ptflow_put(w, PTFLOW_OFF, last_ip, 0);
+		pt_flow_put(w, PT_FLOW_OFF, last_ip, 0);
 		break;
 	case ptev_async_disabled:
 		arrive(w, ev->variant.async_disabled.at);
-		ptflow_put(w, PTFLOW_OFF, ev->variant.async_disabled.at, 0);
+		pt_flow_put(w, PT_FLOW_OFF, ev->variant.async_disabled.at, 0);
 		break;
 	case ptev_async_branch:
 		arrive(w, ev->variant.async_branch.from);
@@ -205,7 +205,7 @@ void ptflow_on_event(struct ptflow_work *w, const struct pt_event *ev, uint64_t 
 	case ptev_exec_mode:
 		/* What a PSB says of where the flow is. */
 		if (ev->status_update && !w->space)
-			ptflow_choose(w, ev->ip_suppressed ? 0 : ev->variant.exec_mode.ip);
+			pt_flow_choose(w, ev->ip_suppressed ? 0 : ev->variant.exec_mode.ip);
 		if (ev->status_update && w->offset >= w->border) {
 			if (!ev->ip_suppressed)
 				arrive(w, ev->variant.exec_mode.ip);
@@ -218,7 +218,7 @@ void ptflow_on_event(struct ptflow_work *w, const struct pt_event *ev, uint64_t 
 }
 
 /* Returns the status without pending events, or an error. */
-static int drain(struct ptflow_work *w, int status, uint64_t last_ip)
+static int drain(struct pt_flow_work *w, int status, uint64_t last_ip)
 {
 	while (status >= 0 && status & pts_event_pending && !w->over) {
 		struct pt_event ev;
@@ -227,13 +227,13 @@ static int drain(struct ptflow_work *w, int status, uint64_t last_ip)
 		if (status < 0)
 			break;
 		pt_blk_get_offset(w->dec, &w->offset);
-		ptflow_on_event(w, &ev, last_ip);
+		pt_flow_on_event(w, &ev, last_ip);
 	}
 	return status;
 }
 
 /* As many blocks came without a byte of the trace, or too many with all of it. */
-static bool stands_still(struct ptflow_work *w, const struct pt_block *b)
+static bool stands_still(struct pt_flow_work *w, const struct pt_block *b)
 {
 	uint64_t before = w->mark;
 
@@ -243,36 +243,36 @@ static bool stands_still(struct ptflow_work *w, const struct pt_block *b)
 	}
 	w->blocks--;
 	w->insns -= b->ninsn;
-	if (++w->still < PTFLOW_MAX_STILL)
+	if (++w->still < PT_FLOW_MAX_STILL)
 		return false;
 	w->still = 0;
 	pt_blk_get_offset(w->dec, &w->mark);
 	return w->mark == before;
 }
 
-static void on_block(struct ptflow_work *w, const struct pt_block *b)
+static void on_block(struct pt_flow_work *w, const struct pt_block *b)
 {
 	arrive(w, b->ip);
 	if (w->in->source.touch) {
-		ptflow_touch(w, b->ip);
-		ptflow_touch(w, b->end_ip + pt_max_insn_size - 1);
+		pt_flow_touch(w, b->ip);
+		pt_flow_touch(w, b->end_ip + pt_max_insn_size - 1);
 	}
 	/* From the kernel to whoever runs now. */
 	if (b->iclass == ptic_far_return && b->end_ip >> 63) {
 		set_time(w);
-		ptflow_choose(w, 0);
+		pt_flow_choose(w, 0);
 	}
 	if (b->iclass != ptic_call && b->iclass != ptic_return)
 		return;
 	set_time(w);
-	w->open = (struct ptflow_step){
+	w->open = (struct pt_flow_step){
 		.from = b->end_ip,
-		.kind = b->iclass == ptic_call ? PTFLOW_CALL : PTFLOW_RETURN,
+		.kind = b->iclass == ptic_call ? PT_FLOW_CALL : PT_FLOW_RETURN,
 	};
 }
 
 /* From a PSB to an error, whose code it returns, or to the border. */
-static int flow(struct ptflow_work *w, int status)
+static int flow(struct pt_flow_work *w, int status)
 {
 	uint64_t last_ip = 0;
 
@@ -291,9 +291,9 @@ static int flow(struct ptflow_work *w, int status)
 		if (status & pts_eos)
 			return -pte_eos;
 		if (!w->space)
-			ptflow_choose(w, 0);
+			pt_flow_choose(w, 0);
 		if (w->nr_found)
-			ptflow_add_found(w);
+			pt_flow_add_found(w);
 		rc = pt_blk_next(w->dec, &b, sizeof(b));
 		if (b.ninsn) {
 			last_ip = b.end_ip;
@@ -328,9 +328,9 @@ static size_t psb_bytes(struct pt_config config, size_t at, size_t len)
 	return (size_t)end;
 }
 
-static struct pt_config config_of(const struct ptflow *f, size_t part)
+static struct pt_config config_of(const struct pt_flow *f, size_t part)
 {
-	const struct ptflow_input *in = &f->in;
+	const struct pt_flow_input *in = &f->in;
 	struct pt_config config;
 
 	pt_config_init(&config);
@@ -350,9 +350,9 @@ static struct pt_config config_of(const struct ptflow *f, size_t part)
 	return config;
 }
 
-static struct ptflow_bench *take_bench(struct ptflow *f)
+static struct pt_flow_bench *take_bench(struct pt_flow *f)
 {
-	struct ptflow_bench *b;
+	struct pt_flow_bench *b;
 
 	pthread_mutex_lock(&f->lock);
 	b = f->benches;
@@ -364,7 +364,7 @@ static struct ptflow_bench *take_bench(struct ptflow *f)
 	return calloc(1, sizeof(*b));
 }
 
-static void leave_bench(struct ptflow *f, struct ptflow_bench *b)
+static void leave_bench(struct pt_flow *f, struct pt_flow_bench *b)
 {
 	pthread_mutex_lock(&f->lock);
 	b->next = f->benches;
@@ -373,7 +373,7 @@ static void leave_bench(struct ptflow *f, struct ptflow_bench *b)
 }
 
 /* From the PSB at `at` on, all as libipt has it. */
-static int go_by_blocks(struct ptflow_work *w, uint64_t at)
+static int go_by_blocks(struct pt_flow_work *w, uint64_t at)
 {
 	int status;
 
@@ -387,13 +387,13 @@ static int go_by_blocks(struct ptflow_work *w, uint64_t at)
 	return status < 0 ? status : flow(w, status);
 }
 
-static int go(struct ptflow_work *w, uint64_t at)
+static int go(struct pt_flow_work *w, uint64_t at)
 {
 	size_t nr = w->out->nr, budget = w->budget;
 	uint64_t blocks = w->blocks, tsc = w->tsc, ip = 0;
 	int status = pt_qry_sync_set(w->query, &ip, at);
 
-	if (status >= 0 && ptflow_walk(w, status, ip) != -EAGAIN)
+	if (status >= 0 && pt_flow_walk(w, status, ip) != -EAGAIN)
 		return 0;
 	w->out->nr = nr;
 	w->budget = budget;
@@ -406,7 +406,7 @@ static int go(struct ptflow_work *w, uint64_t at)
 
 /* The first PSB behind the one at `at`, where libipt went no further; one may have been taken for
  * something else's end. */
-static uint64_t behind(const struct ptflow_work *w, uint64_t at)
+static uint64_t behind(const struct pt_flow_work *w, uint64_t at)
 {
 	uint64_t len = (uint64_t)(w->config.end - w->config.begin), pos = at;
 	const uint8_t *p;
@@ -418,7 +418,7 @@ static uint64_t behind(const struct ptflow_work *w, uint64_t at)
 }
 
 /* From PSB to PSB, up to the border. */
-static void decode(struct ptflow_work *w, bool last)
+static void decode(struct pt_flow_work *w, bool last)
 {
 	uint64_t at = 0;
 
@@ -434,17 +434,17 @@ static void decode(struct ptflow_work *w, bool last)
 	}
 }
 
-int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out)
+int pt_flow_part(struct pt_flow *f, size_t part, struct pt_flow_steps *out)
 {
-	struct ptflow_work w = {.f = f, .in = &f->in, .out = out, .config = config_of(f, part)};
-	bool last = part + 1 == ptflow_nr_parts(f);
+	struct pt_flow_work w = {.f = f, .in = &f->in, .out = out, .config = config_of(f, part)};
+	bool last = part + 1 == pt_flow_nr_parts(f);
 
 	out->nr = 0;
 	w.border = f->starts[part + 1] - f->starts[part];
-	w.budget = w.border * BLOCKS_A_BYTE + PTFLOW_MAX_STILL;
+	w.budget = w.border * BLOCKS_A_BYTE + PT_FLOW_MAX_STILL;
 	if (f->in.max_steps && w.budget > f->in.max_steps)
 		w.budget = f->in.max_steps;
-	w.blocks = w.border * BLOCKS_A_BYTE + 4 * PTFLOW_MAX_STILL;
+	w.blocks = w.border * BLOCKS_A_BYTE + 4 * PT_FLOW_MAX_STILL;
 	w.insns = w.border * INSNS_A_BYTE + 4 * UINT16_MAX;
 	w.builds = w.border / BYTES_A_BUILD + MIN_BUILDS;
 	w.bench = take_bench(f);
@@ -468,7 +468,7 @@ int ptflow_part(struct ptflow *f, size_t part, struct ptflow_steps *out)
 }
 
 /* The time that stands behind the PSB at the beginning of a part. */
-uint64_t ptflow_part_ns(const struct ptflow *f, size_t part)
+uint64_t pt_flow_part_ns(const struct pt_flow *f, size_t part)
 {
 	struct pt_config config = config_of(f, part);
 	struct pt_packet_decoder *dec;
@@ -480,12 +480,12 @@ uint64_t ptflow_part_ns(const struct ptflow *f, size_t part)
 	if (dec && pt_pkt_sync_set(dec, 0) >= 0)
 		while (!ns && pt_pkt_next(dec, &pkt, sizeof(pkt)) >= 0)
 			if (pkt.type == ppt_tsc)
-				ns = ptflow_to_ns(&f->in.clock, pkt.payload.tsc.tsc);
+				ns = pt_flow_to_ns(&f->in.clock, pkt.payload.tsc.tsc);
 	pt_pkt_free_decoder(dec);
 	return ns;
 }
 
-size_t ptflow_part_at(const struct ptflow *f, size_t part)
+size_t pt_flow_part_at(const struct pt_flow *f, size_t part)
 {
 	return f->starts[part];
 }

@@ -17,18 +17,18 @@
 /* PSB, MODE.Exec, FUP, PSBEND, TNT. */
 #define TRACE_BYTES (16 + 2 + 9 + 2 + 1)
 
-struct ptflow_blocks {
+struct pt_flow_blocks {
 	uint8_t trace[TRACE_BYTES];
 	struct pt_encoder *enc; /* of `trace` */
 	struct pt_insn_decoder *dec;
-	struct ptflow_block *v;
+	struct pt_flow_block *v;
 	uint32_t *heads; /* the newest of a hash, counted from 1; as many as blocks */
 	uint32_t nr, cap;
 };
 
-static struct ptflow_blocks *blocks_new(size_t max)
+static struct pt_flow_blocks *blocks_new(size_t max)
 {
-	struct ptflow_blocks *b = calloc(1, sizeof(*b));
+	struct pt_flow_blocks *b = calloc(1, sizeof(*b));
 	struct pt_config config;
 
 	if (!b)
@@ -43,13 +43,13 @@ static struct ptflow_blocks *blocks_new(size_t max)
 	b->v = calloc(b->cap, sizeof(*b->v));
 	b->heads = calloc(b->cap, sizeof(*b->heads));
 	if (!b->enc || !b->dec || !b->v || !b->heads) {
-		ptflow_blocks_free(b);
+		pt_flow_blocks_free(b);
 		return NULL;
 	}
 	return b;
 }
 
-void ptflow_blocks_free(struct ptflow_blocks *b)
+void pt_flow_blocks_free(struct pt_flow_blocks *b)
 {
 	if (!b)
 		return;
@@ -60,7 +60,7 @@ void ptflow_blocks_free(struct ptflow_blocks *b)
 	free(b);
 }
 
-static bool write_trace(struct ptflow_blocks *b, uint64_t ip, enum pt_exec_mode mode)
+static bool write_trace(struct pt_flow_blocks *b, uint64_t ip, enum pt_exec_mode mode)
 {
 	const struct pt_packet packets[] = {
 		{.type = ppt_psb},
@@ -77,7 +77,7 @@ static bool write_trace(struct ptflow_blocks *b, uint64_t ip, enum pt_exec_mode 
 }
 
 /* Where the flow is at, by libipt. */
-static bool begin(struct ptflow_blocks *b, struct pt_image *image, uint64_t ip,
+static bool begin(struct pt_flow_blocks *b, struct pt_image *image, uint64_t ip,
 		  enum pt_exec_mode mode)
 {
 	struct pt_event ev;
@@ -92,7 +92,7 @@ static bool begin(struct ptflow_blocks *b, struct pt_image *image, uint64_t ip,
 }
 
 /* Where the instruction leads that was the last; false: the trace has to tell. */
-static bool find_target(struct ptflow_blocks *b, int status, uint64_t *target)
+static bool find_target(struct pt_flow_blocks *b, int status, uint64_t *target)
 {
 	struct pt_insn next = {0};
 
@@ -105,40 +105,40 @@ static bool find_target(struct ptflow_blocks *b, int status, uint64_t *target)
 }
 
 /* False: it can't be told. */
-static bool set_kind(struct ptflow_blocks *b, const struct pt_insn *last, int status,
-		     struct ptflow_block *out)
+static bool set_kind(struct pt_flow_blocks *b, const struct pt_insn *last, int status,
+		     struct pt_flow_block *out)
 {
 	bool direct;
 
 	switch (last->iclass) {
 	case ptic_cond_jump:
-		out->kind = PTFLOW_BLOCK_COND;
+		out->kind = PT_FLOW_BLOCK_COND;
 		return find_target(b, status, &out->target);
 	case ptic_jump:
 		direct = find_target(b, status, &out->target);
-		out->kind = direct ? PTFLOW_BLOCK_JUMP : PTFLOW_BLOCK_IND_JUMP;
+		out->kind = direct ? PT_FLOW_BLOCK_JUMP : PT_FLOW_BLOCK_IND_JUMP;
 		return true;
 	case ptic_call:
 		direct = find_target(b, status, &out->target);
-		out->kind = direct ? PTFLOW_BLOCK_CALL : PTFLOW_BLOCK_IND_CALL;
+		out->kind = direct ? PT_FLOW_BLOCK_CALL : PT_FLOW_BLOCK_IND_CALL;
 		return true;
 	case ptic_return:
-		out->kind = PTFLOW_BLOCK_RETURN;
+		out->kind = PT_FLOW_BLOCK_RETURN;
 		return true;
 	case ptic_far_return:
-		out->kind = PTFLOW_BLOCK_FAR_RETURN;
+		out->kind = PT_FLOW_BLOCK_FAR_RETURN;
 		return true;
 	case ptic_far_call:
 	case ptic_far_jump:
-		out->kind = PTFLOW_BLOCK_FAR;
+		out->kind = PT_FLOW_BLOCK_FAR;
 		return true;
 	default:
-		out->kind = PTFLOW_BLOCK_STRAIGHT;
+		out->kind = PT_FLOW_BLOCK_STRAIGHT;
 		return status >= 0;
 	}
 }
 
-static bool read_block(struct ptflow_blocks *b, struct ptflow_block *out)
+static bool read_block(struct pt_flow_blocks *b, struct pt_flow_block *out)
 {
 	struct pt_insn insn = {0}, next = {0};
 	unsigned int nr;
@@ -160,17 +160,17 @@ static bool read_block(struct ptflow_blocks *b, struct ptflow_block *out)
 	return set_kind(b, &insn, next.iclass == ptic_error ? 0 : status, out);
 }
 
-static uint32_t *head_of(struct ptflow_blocks *b, uint64_t ip, uint32_t serial)
+static uint32_t *head_of(struct pt_flow_blocks *b, uint64_t ip, uint32_t serial)
 {
 	uint64_t hash = (ip ^ (uint64_t)serial << 40) * 0x9e3779b97f4a7c15ull;
 
 	return &b->heads[hash >> 40 & (b->cap - 1)];
 }
 
-static struct ptflow_block *build(struct ptflow_work *w, struct ptflow_blocks *b, uint64_t ip,
-				  uint8_t mode)
+static struct pt_flow_block *build(struct pt_flow_work *w, struct pt_flow_blocks *b, uint64_t ip,
+				   uint8_t mode)
 {
-	struct ptflow_block *new;
+	struct pt_flow_block *new;
 	uint32_t *head = head_of(b, ip, w->space->serial);
 
 	if (!w->builds)
@@ -181,7 +181,7 @@ static struct ptflow_block *build(struct ptflow_work *w, struct ptflow_blocks *b
 		memset(b->heads, 0, b->cap * sizeof(*b->heads));
 	}
 	new = &b->v[b->nr];
-	*new = (struct ptflow_block){
+	*new = (struct pt_flow_block){
 		.ip = ip, .serial = w->space->serial, .older = *head, .mode = mode};
 	if (!begin(b, w->space->image, ip, (enum pt_exec_mode)mode) || !read_block(b, new)) {
 		/* Others may lead here. */
@@ -189,18 +189,18 @@ static struct ptflow_block *build(struct ptflow_work *w, struct ptflow_blocks *b
 		return NULL;
 	}
 	if (w->nr_found)
-		ptflow_add_found(w);
+		pt_flow_add_found(w);
 	if (w->in->source.touch) {
-		ptflow_touch(w, new->ip);
-		ptflow_touch(w, new->behind - 1);
+		pt_flow_touch(w, new->ip);
+		pt_flow_touch(w, new->behind - 1);
 	}
 	*head = ++b->nr;
 	return new;
 }
 
-struct ptflow_block *ptflow_block_at(struct ptflow_work *w, uint64_t ip, uint8_t mode)
+struct pt_flow_block *pt_flow_block_at(struct pt_flow_work *w, uint64_t ip, uint8_t mode)
 {
-	struct ptflow_blocks *b = w->bench->blocks;
+	struct pt_flow_blocks *b = w->bench->blocks;
 
 	if (!b)
 		b = w->bench->blocks = blocks_new(w->in->max_blocks);
@@ -209,7 +209,7 @@ struct ptflow_block *ptflow_block_at(struct ptflow_work *w, uint64_t ip, uint8_t
 		return NULL;
 	}
 	for (uint32_t i = *head_of(b, ip, w->space->serial); i; i = b->v[i - 1].older)
-		if (ptflow_block_is(&b->v[i - 1], w->space->serial, ip, mode))
+		if (pt_flow_block_is(&b->v[i - 1], w->space->serial, ip, mode))
 			return &b->v[i - 1];
 	return build(w, b, ip, mode);
 }

@@ -19,7 +19,7 @@
 #define MAX_SECTIONS	   32768u
 #define MAX_SPACE_SECTIONS 2048u
 
-struct ptstore {
+struct pt_store {
 	int fd;
 	uint64_t end, max;
 	pthread_mutex_t lock; /* over `end` and what follows */
@@ -29,9 +29,9 @@ struct ptstore {
 
 /* ---- code ---- */
 
-int ptstore_new(uint64_t max_bytes, struct ptstore **out, struct err *err)
+int pt_store_new(uint64_t max_bytes, struct pt_store **out, struct err *err)
 {
-	struct ptstore *s = calloc(1, sizeof(*s));
+	struct pt_store *s = calloc(1, sizeof(*s));
 	int rc = -ENOMEM;
 
 	if (!s)
@@ -45,14 +45,14 @@ int ptstore_new(uint64_t max_bytes, struct ptstore **out, struct err *err)
 	else
 		s->sections = pt_iscache_alloc(NULL);
 	if (!s->sections || pt_iscache_set_limit(s->sections, UINT64_MAX) < 0) {
-		ptstore_free(s);
+		pt_store_free(s);
 		return err_sys(err, rc, "code for the trace");
 	}
 	*out = s;
 	return 0;
 }
 
-void ptstore_free(struct ptstore *s)
+void pt_store_free(struct pt_store *s)
 {
 	if (!s)
 		return;
@@ -64,7 +64,7 @@ void ptstore_free(struct ptstore *s)
 }
 
 /* Through a mapping: what is written with write() counts as a file's. */
-static int copy_in(struct ptstore *s, struct bytes code, uint64_t at)
+static int copy_in(struct pt_store *s, struct bytes code, uint64_t at)
 {
 	size_t in_page = at % PAGE, n = in_page + code.len;
 	uint8_t *p =
@@ -77,7 +77,7 @@ static int copy_in(struct ptstore *s, struct bytes code, uint64_t at)
 	return 0;
 }
 
-int ptstore_put(struct ptstore *s, struct bytes code, uint64_t *at, struct err *err)
+int pt_store_put(struct pt_store *s, struct bytes code, uint64_t *at, struct err *err)
 {
 	int rc = 0;
 
@@ -100,7 +100,7 @@ int ptstore_put(struct ptstore *s, struct bytes code, uint64_t *at, struct err *
  * The section of bytes that are kept, at an address; negative: a pt_error_code. libipt maps it
  * later if nobody reads of it, and not if the file has another time by then.
  */
-static int section_of(struct ptstore *s, uint64_t at, uint64_t bytes, uint64_t address)
+static int section_of(struct pt_store *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
 	char path[64];
 	uint8_t byte;
@@ -122,9 +122,9 @@ static int section_of(struct ptstore *s, uint64_t at, uint64_t bytes, uint64_t a
 /* libipt asks for what is in no section. */
 static int read_found(uint8_t *dst, size_t n, const struct pt_asid *asid, uint64_t ip, void *ctx)
 {
-	struct ptflow_work *w = ((struct ptflow_bench *)ctx)->work;
-	const struct ptflow_source *s = &w->in->source;
-	struct ptflow_piece p;
+	struct pt_flow_work *w = ((struct pt_flow_bench *)ctx)->work;
+	const struct pt_flow_source *s = &w->in->source;
+	struct pt_flow_piece p;
 	uint64_t off;
 	ssize_t got;
 
@@ -137,19 +137,19 @@ static int read_found(uint8_t *dst, size_t n, const struct pt_asid *asid, uint64
 	got = pread(s->store->fd, dst, n, (off_t)(p.at + off));
 	if (got <= 0)
 		return -pte_nomap;
-	if (w->nr_found < PTFLOW_NR_FOUND &&
+	if (w->nr_found < PT_FLOW_NR_FOUND &&
 	    (!w->nr_found || w->found[w->nr_found - 1].address != p.address))
 		w->found[w->nr_found++] = p;
 	return (int)got;
 }
 
-void ptflow_add_found(struct ptflow_work *w)
+void pt_flow_add_found(struct pt_flow_work *w)
 {
-	struct ptstore *store = w->in->source.store;
-	struct ptflow_space *sp = w->space;
+	struct pt_store *store = w->in->source.store;
+	struct pt_flow_space *sp = w->space;
 
 	for (size_t i = 0; i < w->nr_found; i++) {
-		const struct ptflow_piece *p = &w->found[i];
+		const struct pt_flow_piece *p = &w->found[i];
 		int isid = section_of(store, p->at, p->bytes, p->address);
 
 		if (isid < 0 || pt_image_add_cached(sp->image, store->sections, isid, NULL) < 0) {
@@ -164,52 +164,52 @@ void ptflow_add_found(struct ptflow_work *w)
 	w->nr_found = 0;
 }
 
-static struct ptflow_space *space_of(struct ptflow_bench *b, const struct ptflow_who *who)
+static struct pt_flow_space *space_of(struct pt_flow_bench *b, const struct pt_flow_who *who)
 {
-	struct ptflow_space *s = NULL;
+	struct pt_flow_space *s = NULL;
 
-	for (size_t i = 0; i < PTFLOW_NR_SPACES && !s; i++)
+	for (size_t i = 0; i < PT_FLOW_NR_SPACES && !s; i++)
 		if (b->spaces[i].image && b->spaces[i].key == who->key)
 			s = &b->spaces[i];
 	if (s && s->from_ns <= who->ns && who->ns <= s->to_ns)
 		return s;
 	if (!s)
-		s = &b->spaces[b->nr_used++ % PTFLOW_NR_SPACES];
+		s = &b->spaces[b->nr_used++ % PT_FLOW_NR_SPACES];
 	pt_image_free(s->image);
-	*s = (struct ptflow_space){.key = who->key,
-				   .serial = ++b->serial,
-				   .to_ns = UINT64_MAX,
-				   .image = pt_image_alloc(NULL)};
+	*s = (struct pt_flow_space){.key = who->key,
+				    .serial = ++b->serial,
+				    .to_ns = UINT64_MAX,
+				    .image = pt_image_alloc(NULL)};
 	if (s->image)
 		pt_image_set_callback(s->image, read_found, b);
 	return s;
 }
 
-void ptflow_spaces_free(struct ptflow_bench *b)
+void pt_flow_spaces_free(struct pt_flow_bench *b)
 {
-	for (size_t i = 0; i < PTFLOW_NR_SPACES; i++)
+	for (size_t i = 0; i < PT_FLOW_NR_SPACES; i++)
 		pt_image_free(b->spaces[i].image);
 }
 
-void ptflow_choose(struct ptflow_work *w, uint64_t ip)
+void pt_flow_choose(struct pt_flow_work *w, uint64_t ip)
 {
-	const struct ptflow_source *s = &w->in->source;
+	const struct pt_flow_source *s = &w->in->source;
 
-	ptflow_add_found(w);
-	w->who = (struct ptflow_who){.ns = ptflow_to_ns(&w->in->clock, w->tsc)};
+	pt_flow_add_found(w);
+	w->who = (struct pt_flow_who){.ns = pt_flow_to_ns(&w->in->clock, w->tsc)};
 	s->who(s->ctx, ip, &w->who);
 	w->space = space_of(w->bench, &w->who);
 	if (!w->space->image || (w->dec && pt_blk_set_image(w->dec, w->space->image) < 0))
 		w->oom = w->over = true;
 }
 
-void ptflow_touch(struct ptflow_work *w, uint64_t address)
+void pt_flow_touch(struct pt_flow_work *w, uint64_t address)
 {
-	const struct ptflow_source *s = &w->in->source;
+	const struct pt_flow_source *s = &w->in->source;
 	uint64_t page = address / PAGE, *seen;
 
 	page ^= (uint64_t)w->who.key << 52;
-	seen = &w->seen[(page ^ page >> 52) % PTFLOW_NR_SEEN];
+	seen = &w->seen[(page ^ page >> 52) % PT_FLOW_NR_SEEN];
 	if (*seen == page)
 		return;
 	*seen = page;

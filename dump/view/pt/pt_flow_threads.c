@@ -13,8 +13,8 @@
  * waits for its turn, and so there are never more than a part's steps a thread.
  */
 struct crew {
-	struct ptflow *f;
-	int (*each)(void *ctx, size_t part, const struct ptflow_steps *steps);
+	struct pt_flow *f;
+	int (*each)(void *ctx, size_t part, const struct pt_flow_steps *steps);
 	void *ctx;
 	pthread_mutex_t lock; /* over all below */
 	pthread_cond_t turn;
@@ -22,13 +22,13 @@ struct crew {
 	int rc;		      /* non-zero: all end */
 };
 
-static void hand_over(struct crew *c, size_t place, int rc, const struct ptflow_steps *steps)
+static void hand_over(struct crew *c, size_t place, int rc, const struct pt_flow_steps *steps)
 {
 	pthread_mutex_lock(&c->lock);
 	while (!c->rc && c->handed != place)
 		pthread_cond_wait(&c->turn, &c->lock);
 	if (!c->rc) {
-		c->rc = rc ? rc : c->each(c->ctx, ptflow_nr_parts(c->f) - 1 - place, steps);
+		c->rc = rc ? rc : c->each(c->ctx, pt_flow_nr_parts(c->f) - 1 - place, steps);
 		c->handed++;
 	}
 	pthread_cond_broadcast(&c->turn);
@@ -38,8 +38,8 @@ static void hand_over(struct crew *c, size_t place, int rc, const struct ptflow_
 static void *crew_member(void *arg)
 {
 	struct crew *c = arg;
-	size_t nr = ptflow_nr_parts(c->f);
-	struct ptflow_steps steps = {0};
+	size_t nr = pt_flow_nr_parts(c->f);
+	struct pt_flow_steps steps = {0};
 
 	for (;;) {
 		size_t place = nr;
@@ -50,15 +50,15 @@ static void *crew_member(void *arg)
 		pthread_mutex_unlock(&c->lock);
 		if (place == nr)
 			break;
-		hand_over(c, place, ptflow_part(c->f, nr - 1 - place, &steps), &steps);
+		hand_over(c, place, pt_flow_part(c->f, nr - 1 - place, &steps), &steps);
 	}
-	ptflow_steps_free(&steps);
+	pt_flow_steps_free(&steps);
 	return NULL;
 }
 
-int ptflow_backwards(struct ptflow *f, unsigned int nr_threads,
-		     int (*each)(void *ctx, size_t part, const struct ptflow_steps *steps),
-		     void *ctx, struct err *err)
+int pt_flow_backwards(struct pt_flow *f, unsigned int nr_threads,
+		      int (*each)(void *ctx, size_t part, const struct pt_flow_steps *steps),
+		      void *ctx, struct err *err)
 {
 	struct crew c = {.f = f, .each = each, .ctx = ctx};
 	pthread_t others[MAX_THREADS];

@@ -17,7 +17,7 @@
 #define NR_RETURNS 64u
 
 struct walk {
-	struct ptflow_work *w;
+	struct pt_flow_work *w;
 	uint64_t ip;	  /* where the flow is at */
 	uint64_t last_ip; /* the last instruction before; 0: unknown */
 	unsigned int still;
@@ -28,7 +28,7 @@ struct walk {
 	unsigned int top, nr_returns;
 };
 
-static void set_time(struct ptflow_work *w)
+static void set_time(struct pt_flow_work *w)
 {
 	uint64_t tsc;
 
@@ -37,9 +37,9 @@ static void set_time(struct ptflow_work *w)
 }
 
 /* A call to what is right behind it asks for its own address. */
-static void push(struct walk *k, const struct ptflow_block *b)
+static void push(struct walk *k, const struct pt_flow_block *b)
 {
-	if (b->kind == PTFLOW_BLOCK_CALL && b->target == b->behind)
+	if (b->kind == PT_FLOW_BLOCK_CALL && b->target == b->behind)
 		return;
 	k->returns[k->top++ % NR_RETURNS] = b->behind;
 	k->nr_returns += k->nr_returns < NR_RETURNS;
@@ -55,34 +55,34 @@ static bool pop(struct walk *k)
 }
 
 /* NULL: there is none that can be told. */
-static struct ptflow_block *block_at(struct walk *k)
+static struct pt_flow_block *block_at(struct walk *k)
 {
-	struct ptflow_work *w = k->w;
+	struct pt_flow_work *w = k->w;
 
 	if (!w->space)
-		ptflow_choose(w, 0);
-	return w->over ? NULL : ptflow_block_at(w, k->ip, k->mode);
+		pt_flow_choose(w, 0);
+	return w->over ? NULL : pt_flow_block_at(w, k->ip, k->mode);
 }
 
-static bool needs_trace(const struct ptflow_block *b)
+static bool needs_trace(const struct pt_flow_block *b)
 {
-	return b->kind >= PTFLOW_BLOCK_COND;
+	return b->kind >= PT_FLOW_BLOCK_COND;
 }
 
 /* Past a block that doesn't need the trace. False: it goes on for ever. */
-static bool pass(struct walk *k, const struct ptflow_block *b)
+static bool pass(struct walk *k, const struct pt_flow_block *b)
 {
-	struct ptflow_work *w = k->w;
+	struct pt_flow_work *w = k->w;
 
-	if (!w->blocks || ++k->still > PTFLOW_MAX_STILL)
+	if (!w->blocks || ++k->still > PT_FLOW_MAX_STILL)
 		return false;
 	w->blocks--;
 	k->last_ip = b->end_ip;
-	k->ip = b->kind == PTFLOW_BLOCK_STRAIGHT ? b->behind : b->target;
-	if (b->kind == PTFLOW_BLOCK_CALL) {
+	k->ip = b->kind == PT_FLOW_BLOCK_STRAIGHT ? b->behind : b->target;
+	if (b->kind == PT_FLOW_BLOCK_CALL) {
 		push(k, b);
 		set_time(w);
-		ptflow_put(w, PTFLOW_CALL, b->end_ip, b->target);
+		pt_flow_put(w, PT_FLOW_CALL, b->end_ip, b->target);
 	}
 	return true;
 }
@@ -107,10 +107,11 @@ static int follow_return(struct walk *k)
 }
 
 /* Past a block that needs the trace, but for conditional ones. */
-static int turn(struct walk *k, const struct ptflow_block *b)
+static int turn(struct walk *k, const struct pt_flow_block *b)
 {
-	bool is_return = b->kind == PTFLOW_BLOCK_RETURN, is_call = b->kind == PTFLOW_BLOCK_IND_CALL;
-	struct ptflow_work *w = k->w;
+	bool is_return = b->kind == PT_FLOW_BLOCK_RETURN,
+	     is_call = b->kind == PT_FLOW_BLOCK_IND_CALL;
+	struct pt_flow_work *w = k->w;
 	int status;
 
 	k->last_ip = b->end_ip;
@@ -121,12 +122,12 @@ static int turn(struct walk *k, const struct ptflow_block *b)
 		return status;
 	if (is_return || is_call) {
 		set_time(w);
-		ptflow_put(w, is_call ? PTFLOW_CALL : PTFLOW_RETURN, k->last_ip, k->ip);
+		pt_flow_put(w, is_call ? PT_FLOW_CALL : PT_FLOW_RETURN, k->last_ip, k->ip);
 	}
 	/* From the kernel to whoever runs now. */
-	if (b->kind == PTFLOW_BLOCK_FAR_RETURN && k->last_ip >> 63) {
+	if (b->kind == PT_FLOW_BLOCK_FAR_RETURN && k->last_ip >> 63) {
 		set_time(w);
-		ptflow_choose(w, 0);
+		pt_flow_choose(w, 0);
 	}
 	return status;
 }
@@ -134,12 +135,12 @@ static int turn(struct walk *k, const struct ptflow_block *b)
 /* As far as there is neither an event nor the end of the trace: the decoder's status. */
 static int run(struct walk *k)
 {
-	struct ptflow_work *w = k->w;
-	struct ptflow_block *b = block_at(k), *next;
+	struct pt_flow_work *w = k->w;
+	struct pt_flow_block *b = block_at(k), *next;
 	int status = 0, way;
 
 	while (b && !w->over) {
-		if (b->kind == PTFLOW_BLOCK_COND) {
+		if (b->kind == PT_FLOW_BLOCK_COND) {
 			status = pt_qry_cond_branch(w->query, &way);
 			if (status < 0)
 				return status;
@@ -153,12 +154,12 @@ static int run(struct walk *k)
 		} else {
 			if (!pass(k, b))
 				return -pte_bad_query;
-			way = b->kind != PTFLOW_BLOCK_STRAIGHT;
+			way = b->kind != PT_FLOW_BLOCK_STRAIGHT;
 		}
 		if (status)
 			return status;
 		next = b->next[way];
-		if (!ptflow_block_is(next, w->space->serial, k->ip, k->mode))
+		if (!pt_flow_block_is(next, w->space->serial, k->ip, k->mode))
 			next = b->next[way] = block_at(k);
 		b = next;
 	}
@@ -173,7 +174,7 @@ static bool go_to(struct walk *k, uint64_t to)
 	if (k->ip == to)
 		return true;
 	while (k->enabled) {
-		const struct ptflow_block *b = block_at(k);
+		const struct pt_flow_block *b = block_at(k);
 
 		if (!b)
 			return false;
@@ -193,8 +194,8 @@ static bool go_to(struct walk *k, uint64_t to)
 /* To the branch that needs the trace, which has none. */
 static bool go_to_branch(struct walk *k)
 {
-	struct ptflow_work *w = k->w;
-	const struct ptflow_block *b;
+	struct pt_flow_work *w = k->w;
+	const struct pt_flow_block *b;
 
 	while ((b = block_at(k)) && !needs_trace(b))
 		if (!pass(k, b))
@@ -204,11 +205,11 @@ static bool go_to_branch(struct walk *k)
 		return false;
 	k->last_ip = b->end_ip;
 	w->open.from = 0;
-	if (b->kind == PTFLOW_BLOCK_RETURN || b->kind == PTFLOW_BLOCK_IND_CALL) {
+	if (b->kind == PT_FLOW_BLOCK_RETURN || b->kind == PT_FLOW_BLOCK_IND_CALL) {
 		set_time(w);
-		w->open = (struct ptflow_step){
+		w->open = (struct pt_flow_step){
 			.from = b->end_ip,
-			.kind = b->kind == PTFLOW_BLOCK_RETURN ? PTFLOW_RETURN : PTFLOW_CALL};
+			.kind = b->kind == PT_FLOW_BLOCK_RETURN ? PT_FLOW_RETURN : PT_FLOW_CALL};
 	}
 	return true;
 }
@@ -293,7 +294,7 @@ static bool apply(struct walk *k, const struct pt_event *ev)
 /* The decoder's status behind it. */
 static int take_event(struct walk *k)
 {
-	struct ptflow_work *w = k->w;
+	struct pt_flow_work *w = k->w;
 	struct pt_event ev;
 	int status = pt_qry_event(w->query, &ev, sizeof(ev));
 
@@ -303,7 +304,7 @@ static int take_event(struct walk *k)
 	k->still = 0;
 	if (!go_to_event(k, &ev))
 		return -pte_bad_query;
-	ptflow_on_event(w, &ev, k->last_ip);
+	pt_flow_on_event(w, &ev, k->last_ip);
 	return apply(k, &ev) ? status : -pte_bad_context;
 }
 
@@ -311,7 +312,7 @@ static int take_event(struct walk *k)
 
 static int walk(struct walk *k, int status)
 {
-	struct ptflow_work *w = k->w;
+	struct pt_flow_work *w = k->w;
 
 	while (status >= 0 && !w->over) {
 		if (status & pts_event_pending) {
@@ -327,7 +328,7 @@ static int walk(struct walk *k, int status)
 	return status;
 }
 
-int ptflow_walk(struct ptflow_work *w, int status, uint64_t ip)
+int pt_flow_walk(struct pt_flow_work *w, int status, uint64_t ip)
 {
 	struct walk k = {.w = w, .ip = ip, .enabled = !(status & pts_ip_suppressed)};
 

@@ -14,40 +14,40 @@
 #define MAX_SHORT 64u
 
 struct slot {
-	struct people_span span;
+	struct history_span span;
 	uint64_t addr;
 	uint32_t tid;
 	bool used;
-	struct ptname_place place;
+	struct pt_names_place place;
 };
 
-struct ptname {
-	const struct people *people;
+struct pt_names {
+	const struct process_history *history;
 	const struct symbols *symbols;
 	struct slot *slots;
 	char *texts; /* MAX_SHORT for each slot, and PUT_SLACK */
 	struct text text;
 };
 
-int ptname_new(const struct people *p, const struct symbols *s, struct ptname **out)
+int pt_names_new(const struct process_history *p, const struct symbols *s, struct pt_names **out)
 {
-	struct ptname *n = calloc(1, sizeof(*n));
+	struct pt_names *n = calloc(1, sizeof(*n));
 
 	if (n) {
 		n->slots = calloc(NR_SLOTS, sizeof(*n->slots));
 		n->texts = calloc(1, NR_SLOTS * MAX_SHORT + PUT_SLACK);
 	}
 	if (!n || !n->slots || !n->texts) {
-		ptname_free(n);
+		pt_names_free(n);
 		return -ENOMEM;
 	}
-	n->people = p;
+	n->history = p;
 	n->symbols = s;
 	*out = n;
 	return 0;
 }
 
-void ptname_free(struct ptname *n)
+void pt_names_free(struct pt_names *n)
 {
 	if (n) {
 		free(n->slots);
@@ -75,12 +75,12 @@ static uint64_t id_of(const char *name, const char *image)
 }
 
 /* The same names are printed again and again. */
-static void keep_text(struct ptname *n, struct slot *k)
+static void keep_text(struct pt_names *n, struct slot *k)
 {
 	char *to = n->texts + (size_t)(k - n->slots) * MAX_SHORT;
 
 	n->text.b.len = 0;
-	ptname_put(&k->place, k->addr, &n->text);
+	pt_names_put(&k->place, k->addr, &n->text);
 	if (n->text.rc || n->text.b.len > MAX_SHORT)
 		return;
 	memcpy(to, n->text.b.p, n->text.b.len);
@@ -88,14 +88,14 @@ static void keep_text(struct ptname *n, struct slot *k)
 	k->place.text_len = (uint8_t)n->text.b.len;
 }
 
-static void fill(struct ptname *n, struct slot *k, uint64_t ns)
+static void fill(struct pt_names *n, struct slot *k, uint64_t ns)
 {
 	struct symbol_place places[SYMBOLS_MAX_DEPTH];
 	const struct symbol_place *at = places;
 	bool kernel = record_kernel_address(k->addr);
 	size_t nr = 1;
 
-	k->span = (struct people_span){0, UINT64_MAX};
+	k->span = (struct history_span){0, UINT64_MAX};
 	places[0] = (struct symbol_place){.image_off = k->addr};
 	if (kernel)
 		nr = symbols_kernel(n->symbols, ns, k->addr, places, SYMBOLS_MAX_DEPTH, &k->span);
@@ -104,10 +104,10 @@ static void fill(struct ptname *n, struct slot *k, uint64_t ns)
 				  &k->span);
 	/* What is inlined is no call. */
 	at = &places[nr - 1];
-	k->place = (struct ptname_place){.function = at->function,
-					 .image = at->image,
-					 .off = at->function ? at->function_off : at->image_off,
-					 .kernel = kernel};
+	k->place = (struct pt_names_place){.function = at->function,
+					   .image = at->image,
+					   .off = at->function ? at->function_off : at->image_off,
+					   .kernel = kernel};
 	if (at->function) {
 		k->place.id = id_of(at->function, at->image);
 		k->place.leaves_frames = leaves_frames(at->function);
@@ -115,7 +115,8 @@ static void fill(struct ptname *n, struct slot *k, uint64_t ns)
 	keep_text(n, k);
 }
 
-const struct ptname_place *ptname_get(struct ptname *n, uint32_t tid, uint64_t ns, uint64_t addr)
+const struct pt_names_place *pt_names_get(struct pt_names *n, uint32_t tid, uint64_t ns,
+					  uint64_t addr)
 {
 	uint64_t hash = (addr ^ (uint64_t)tid << 40) * 0x9e3779b97f4a7c15ull;
 	struct slot *k = &n->slots[hash >> 40 & (NR_SLOTS - 1)];
@@ -130,7 +131,7 @@ const struct ptname_place *ptname_get(struct ptname *n, uint32_t tid, uint64_t n
 	return &k->place;
 }
 
-void ptname_put(const struct ptname_place *p, uint64_t addr, struct text *t)
+void pt_names_put(const struct pt_names_place *p, uint64_t addr, struct text *t)
 {
 	const char *image = p->image && !p->text ? str_base(p->image) : NULL;
 	char *to;

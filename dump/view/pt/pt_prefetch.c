@@ -7,19 +7,19 @@
 
 static void decode(void *nothing, struct job *job)
 {
-	struct ptahead_job *p = (struct ptahead_job *)job;
+	struct pt_prefetch_job *p = (struct pt_prefetch_job *)job;
 
-	p->rc = ptflow_part(p->flow, p->part, &p->steps);
+	p->rc = pt_flow_part(p->flow, p->part, &p->steps);
 }
 
-int ptahead_new(unsigned nr_threads, struct jobs **out)
+int pt_prefetch_new(unsigned nr_threads, struct jobs **out)
 {
 	static const struct jobs_work work = {.run = decode};
 
 	return jobs_new(&work, NULL, nr_threads, out);
 }
 
-unsigned ptahead_helpers(void)
+unsigned pt_prefetch_helpers(void)
 {
 	return jobs_helpers(MAX_HELPERS);
 }

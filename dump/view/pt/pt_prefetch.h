@@ -9,16 +9,16 @@
 #include "dump/view/pt/pt_flow.h"
 
 /* Zero-initialise. */
-struct ptahead_job {
+struct pt_prefetch_job {
 	struct job job;
-	struct ptflow *flow;
+	struct pt_flow *flow;
 	size_t part;
-	struct ptflow_steps steps; /* stay the caller's, also when it is given up */
-	int rc;			   /* of ptflow_part() */
+	struct pt_flow_steps steps; /* stay the caller's, also when it is given up */
+	int rc;			    /* of pt_flow_part() */
 };
 
-/* For struct ptahead_job; as jobs_new(). */
-int ptahead_new(unsigned nr_threads, struct jobs **out);
+/* For struct pt_prefetch_job; as jobs_new(). */
+int pt_prefetch_new(unsigned nr_threads, struct jobs **out);
 
 /* As jobs_helpers(). */
-unsigned ptahead_helpers(void);
+unsigned pt_prefetch_helpers(void);

@@ -45,9 +45,9 @@ struct nested {
 	uint64_t nr;
 };
 
-struct ptspan {
-	struct ptname *names;
-	int (*each)(void *ctx, const struct ptspan_call *c);
+struct pt_spans {
+	struct pt_names *names;
+	int (*each)(void *ctx, const struct pt_spans_call *c);
 	void *ctx;
 	struct map threads; /* struct thread */
 	struct map nested;  /* struct nested */
@@ -56,10 +56,10 @@ struct ptspan {
 	int rc;
 };
 
-int ptspan_new(struct ptname *names, int (*each)(void *ctx, const struct ptspan_call *c), void *ctx,
-	       struct ptspan **out)
+int pt_spans_new(struct pt_names *names, int (*each)(void *ctx, const struct pt_spans_call *c),
+		 void *ctx, struct pt_spans **out)
 {
-	struct ptspan *p = calloc(1, sizeof(*p));
+	struct pt_spans *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
@@ -72,7 +72,7 @@ int ptspan_new(struct ptname *names, int (*each)(void *ctx, const struct ptspan_
 	return 0;
 }
 
-void ptspan_free(struct ptspan *p)
+void pt_spans_free(struct pt_spans *p)
 {
 	if (!p)
 		return;
@@ -92,13 +92,13 @@ static int32_t depth_of(const struct thread *t, size_t i)
 /* ---- calls ---- */
 
 /* NULL: function unknown, or too many. */
-static struct nested *nested_of(struct ptspan *p, const struct thread *t, uint64_t id)
+static struct nested *nested_of(struct pt_spans *p, const struct thread *t, uint64_t id)
 {
 	return id ? map_row(&p->nested, t->key * 0x9e3779b97f4a7c15ull ^ id) : NULL;
 }
 
 /* A call of `id` begins. */
-static void nest(struct ptspan *p, const struct thread *t, uint64_t id)
+static void nest(struct pt_spans *p, const struct thread *t, uint64_t id)
 {
 	struct nested *n = nested_of(p, t, id);
 
@@ -107,7 +107,7 @@ static void nest(struct ptspan *p, const struct thread *t, uint64_t id)
 }
 
 /* One ends: how many further out there are. */
-static uint64_t unnest(struct ptspan *p, const struct thread *t, uint64_t id)
+static uint64_t unnest(struct pt_spans *p, const struct thread *t, uint64_t id)
 {
 	struct nested *n = nested_of(p, t, id);
 
@@ -115,10 +115,10 @@ static uint64_t unnest(struct ptspan *p, const struct thread *t, uint64_t id)
 }
 
 /* The innermost call ends. */
-static void pop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
+static void pop(struct pt_spans *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
 {
 	struct frame *f = &t->v[t->nr - 1];
-	struct ptspan_call c = {
+	struct pt_spans_call c = {
 		.from_ns = f->from_ns,
 		.to_ns = ns > f->from_ns ? ns : f->from_ns,
 		.self_ns = f->self_ns,
@@ -133,7 +133,7 @@ static void pop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, ui
 	};
 
 	if (unnest(p, t, f->id))
-		c.flags |= PTSPAN_AGAIN;
+		c.flags |= PT_SPANS_AGAIN;
 	if (p->each && !p->rc)
 		p->rc = p->each(p->ctx, &c);
 	t->nr--;
@@ -142,7 +142,7 @@ static void pop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, ui
 }
 
 /* All of it ends where nobody saw it. */
-static void drop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
+static void drop(struct pt_spans *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
 {
 	while (t->nr)
 		pop(p, t, ns, cpu, flags);
@@ -152,12 +152,12 @@ static void drop(struct ptspan *p, struct thread *t, uint64_t ns, int32_t cpu, u
 }
 
 /* Nor does it matter what of all threads was before: they are not real. */
-static void forget_all(struct ptspan *p, uint64_t ns)
+static void forget_all(struct pt_spans *p, uint64_t ns)
 {
 	for (size_t i = 0; i < map_nr(&p->threads); i++) {
 		struct thread *t = map_nth(&p->threads, i);
 
-		drop(p, t, ns, -1, PTSPAN_OPEN);
+		drop(p, t, ns, -1, PT_SPANS_OPEN);
 		free(t->v);
 		t->v = NULL;
 		t->cap = 0;
@@ -165,7 +165,7 @@ static void forget_all(struct ptspan *p, uint64_t ns)
 	p->nr_frames = 0;
 }
 
-static void push(struct ptspan *p, struct thread *t, const struct frame *f)
+static void push(struct pt_spans *p, struct thread *t, const struct frame *f)
 {
 	if (t->nr == t->cap) {
 		size_t cap = t->cap ? t->cap * 2 : 32;
@@ -188,10 +188,10 @@ static void push(struct ptspan *p, struct thread *t, const struct frame *f)
 }
 
 /* Says what function it is in. */
-static void place(struct ptspan *p, const struct thread *t, struct frame *f, uint64_t ns,
+static void place(struct pt_spans *p, const struct thread *t, struct frame *f, uint64_t ns,
 		  uint64_t address)
 {
-	const struct ptname_place *n = ptname_get(p->names, (uint32_t)t->key, ns, address);
+	const struct pt_names_place *n = pt_names_get(p->names, (uint32_t)t->key, ns, address);
 
 	f->address = address;
 	f->id = n->id;
@@ -199,9 +199,9 @@ static void place(struct ptspan *p, const struct thread *t, struct frame *f, uin
 }
 
 /* The outermost that is known, when nothing is. */
-static void begin(struct ptspan *p, struct thread *t, uint64_t ns, uint64_t address)
+static void begin(struct pt_spans *p, struct thread *t, uint64_t ns, uint64_t address)
 {
-	struct frame f = {.from_ns = t->began_ns, .flags = PTSPAN_BEGAN};
+	struct frame f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
 
 	if (t->nr || !address)
 		return;
@@ -221,9 +221,10 @@ static size_t find_function(const struct thread *t, uint64_t id)
 /*
  * The flow is at `address`, in the innermost call, if that is what it says: else it jumped there.
  */
-static void see(struct ptspan *p, struct thread *t, const struct pttrace_step *s, uint64_t address)
+static void see(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
+		uint64_t address)
 {
-	const struct ptname_place *n = ptname_get(p->names, s->tid, s->ns, address);
+	const struct pt_names_place *n = pt_names_get(p->names, s->tid, s->ns, address);
 	struct frame *top = &t->v[t->nr - 1], next;
 	uint64_t id = n->id;
 	bool leaves = n->leaves_frames;
@@ -243,7 +244,7 @@ static void see(struct ptspan *p, struct thread *t, const struct pttrace_step *s
 		nr = find_function(t, id);
 	if (nr) {
 		while (t->nr > nr)
-			pop(p, t, s->ns, s->cpu, PTSPAN_LEFT);
+			pop(p, t, s->ns, s->cpu, PT_SPANS_LEFT);
 		return;
 	}
 	/* When it jumped is not known: the time since the last step is the other's. */
@@ -251,35 +252,35 @@ static void see(struct ptspan *p, struct thread *t, const struct pttrace_step *s
 	next.from_ns = t->last_ns > top->from_ns ? t->last_ns : top->from_ns;
 	next.self_ns = 0;
 	next.outside_ns = 0;
-	next.flags = (top->flags & ~PTSPAN_BEGAN) | PTSPAN_ENTERED;
+	next.flags = (top->flags & ~PT_SPANS_BEGAN) | PT_SPANS_ENTERED;
 	next.address = address;
 	next.id = id;
 	next.leaves = leaves;
-	pop(p, t, next.from_ns, s->cpu, PTSPAN_JUMPED);
+	pop(p, t, next.from_ns, s->cpu, PT_SPANS_JUMPED);
 	push(p, t, &next);
 }
 
 /* ---- steps ---- */
 
-static void on_call(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
-		    struct ptspan_event *e)
+static void on_call(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
+		    struct pt_spans_event *e)
 {
 	struct frame f = {.from_ns = s->ns, .caller = s->from};
-	const struct ptname_place *n;
+	const struct pt_names_place *n;
 	uint64_t to = s->to;
 
 	/* What a stub leads to is seen next. */
-	n = ptname_get(p->names, s->tid, s->ns, to);
+	n = pt_names_get(p->names, s->tid, s->ns, to);
 	if (!n->id && s->at) {
-		n = ptname_get(p->names, s->tid, s->ns, s->at);
+		n = pt_names_get(p->names, s->tid, s->ns, s->at);
 		to = n->id ? s->at : to;
 	}
 	place(p, t, &f, s->ns, to);
 	if (t->nr >= MAX_DEPTH)
-		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+		drop(p, t, s->ns, s->cpu, PT_SPANS_OPEN);
 	push(p, t, &f);
-	*e = (struct ptspan_event){
-		.what = PTSPAN_CALL, .address = f.address, .depth = depth_of(t, t->nr - 1)};
+	*e = (struct pt_spans_event){
+		.what = PT_SPANS_CALL, .address = f.address, .depth = depth_of(t, t->nr - 1)};
 }
 
 /* How many calls are left when it returns to `to`; t->nr: none has this address. */
@@ -292,9 +293,9 @@ static size_t find_caller(const struct thread *t, uint64_t to)
 }
 
 /* It returns to whom nobody saw calling: all of what is known was called by that. */
-static void outward(struct ptspan *p, struct thread *t, const struct pttrace_step *s)
+static void outward(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s)
 {
-	struct frame f = {.from_ns = t->began_ns, .flags = PTSPAN_BEGAN};
+	struct frame f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
 	uint64_t outside = t->v[0].outside_ns;
 	int32_t base = t->base - 1;
 
@@ -306,12 +307,12 @@ static void outward(struct ptspan *p, struct thread *t, const struct pttrace_ste
 }
 
 /* It "returns" to where no call came from: a jump through the stack, or another stack. */
-static void elsewhere(struct ptspan *p, struct thread *t, const struct pttrace_step *s)
+static void elsewhere(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s)
 {
-	const struct ptname_place *n = ptname_get(p->names, s->tid, s->ns, s->to);
+	const struct pt_names_place *n = pt_names_get(p->names, s->tid, s->ns, s->to);
 
 	if (n->id && n->off) {
-		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+		drop(p, t, s->ns, s->cpu, PT_SPANS_OPEN);
 		begin(p, t, s->ns, s->to);
 		return;
 	}
@@ -319,14 +320,14 @@ static void elsewhere(struct ptspan *p, struct thread *t, const struct pttrace_s
 	see(p, t, s, s->to);
 }
 
-static void on_return(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
-		      struct ptspan_event *e)
+static void on_return(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
+		      struct pt_spans_event *e)
 {
 	const struct frame *top = &t->v[t->nr - 1];
 	size_t nr = find_caller(t, s->to);
 
-	*e = (struct ptspan_event){
-		.what = PTSPAN_RETURN, .address = top->address, .depth = depth_of(t, t->nr - 1)};
+	*e = (struct pt_spans_event){
+		.what = PT_SPANS_RETURN, .address = top->address, .depth = depth_of(t, t->nr - 1)};
 	if (nr == t->nr) {
 		if (t->nr == 1)
 			outward(p, t, s);
@@ -339,53 +340,53 @@ static void on_return(struct ptspan *p, struct thread *t, const struct pttrace_s
 	e->depth = depth_of(t, nr);
 	e->ns = s->ns - t->v[nr].from_ns;
 	while (t->nr > nr + 1)
-		pop(p, t, s->ns, s->cpu, PTSPAN_LEFT);
+		pop(p, t, s->ns, s->cpu, PT_SPANS_LEFT);
 	pop(p, t, s->ns, s->cpu, 0);
 }
 
-static void on_off(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
-		   struct ptspan_event *e)
+static void on_off(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
+		   struct pt_spans_event *e)
 {
 	t->out = true;
 	t->out_from = s->from;
-	*e = (struct ptspan_event){.what = PTSPAN_OUT,
-				   .address = s->from,
-				   .depth = t->nr ? depth_of(t, t->nr - 1) : 0};
+	*e = (struct pt_spans_event){.what = PT_SPANS_OUT,
+				     .address = s->from,
+				     .depth = t->nr ? depth_of(t, t->nr - 1) : 0};
 }
 
 /* A signal's handler ends by a system call: how many calls are left then; t->nr: it did not. */
 static size_t find_resumed(const struct thread *t, uint64_t to)
 {
 	for (size_t i = t->nr; i-- > 0;)
-		if (t->v[i].flags & PTSPAN_KERNEL && to - t->v[i].resume <= MAX_INSN)
+		if (t->v[i].flags & PT_SPANS_KERNEL && to - t->v[i].resume <= MAX_INSN)
 			return i;
 	return t->nr;
 }
 
-static void on_on(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
-		  struct ptspan_event *e)
+static void on_on(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
+		  struct pt_spans_event *e)
 {
 	uint64_t away = t->out && s->ns > t->last_ns ? s->ns - t->last_ns : 0;
-	struct frame f = {.from_ns = s->ns, .flags = PTSPAN_KERNEL, .resume = t->out_from};
+	struct frame f = {.from_ns = s->ns, .flags = PT_SPANS_KERNEL, .resume = t->out_from};
 	size_t nr = t->nr ? find_resumed(t, s->to) : 0;
-	const struct ptname_place *n;
+	const struct pt_names_place *n;
 	uint64_t here = 0;
 
-	*e = (struct ptspan_event){.what = PTSPAN_BACK, .address = s->to, .ns = away};
+	*e = (struct pt_spans_event){.what = PT_SPANS_BACK, .address = s->to, .ns = away};
 	if (s->anew)
-		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+		drop(p, t, s->ns, s->cpu, PT_SPANS_OPEN);
 	begin(p, t, s->ns, s->to);
 	if (t->nr)
 		t->v[t->nr - 1].outside_ns += away;
 	while (t->nr > nr && t->nr > 1)
 		pop(p, t, s->ns, s->cpu, 0);
 	if (t->out_from)
-		here = ptname_get(p->names, s->tid, s->ns, t->out_from)->id;
-	n = ptname_get(p->names, s->tid, s->ns, s->to);
+		here = pt_names_get(p->names, s->tid, s->ns, t->out_from)->id;
+	n = pt_names_get(p->names, s->tid, s->ns, s->to);
 	if (here && n->id && n->id != here && !n->off && t->nr && t->nr < MAX_DEPTH) {
 		place(p, t, &f, s->ns, s->to);
 		push(p, t, &f);
-		e->what = PTSPAN_CALL;
+		e->what = PT_SPANS_CALL;
 		e->by_kernel = true;
 	}
 	t->out = false;
@@ -401,7 +402,7 @@ static uint64_t key_of(uint32_t tid, uint32_t area)
 	return tid == NOBODY ? (uint64_t)(area + 1) << 32 | tid : tid;
 }
 
-static struct thread *thread_of(struct ptspan *p, const struct pttrace_step *s)
+static struct thread *thread_of(struct pt_spans *p, const struct pt_trace_step *s)
 {
 	size_t nr = map_nr(&p->threads);
 	struct thread *t = map_row(&p->threads, key_of(s->tid, s->area));
@@ -412,7 +413,7 @@ static struct thread *thread_of(struct ptspan *p, const struct pttrace_step *s)
 }
 
 /* Whom the area showed before is on no CPU now, wherever that was lost. */
-static int note_area(struct ptspan *p, const struct pttrace_step *s)
+static int note_area(struct pt_spans *p, const struct pt_trace_step *s)
 {
 	const uint32_t nobody = NOBODY;
 	struct thread *before;
@@ -431,17 +432,17 @@ static int note_area(struct ptspan *p, const struct pttrace_step *s)
 	return 0;
 }
 
-static void on_step(struct ptspan *p, struct thread *t, const struct pttrace_step *s,
-		    struct ptspan_event *e)
+static void on_step(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
+		    struct pt_spans_event *e)
 {
 	switch (s->kind) {
-	case PTFLOW_CALL:
+	case PT_FLOW_CALL:
 		on_call(p, t, s, e);
 		break;
-	case PTFLOW_RETURN:
+	case PT_FLOW_RETURN:
 		on_return(p, t, s, e);
 		break;
-	case PTFLOW_OFF:
+	case PT_FLOW_OFF:
 		on_off(p, t, s, e);
 		break;
 	default:
@@ -449,22 +450,22 @@ static void on_step(struct ptspan *p, struct thread *t, const struct pttrace_ste
 	}
 }
 
-int ptspan_step(struct ptspan *p, const struct pttrace_step *s, struct ptspan_event *event)
+int pt_spans_step(struct pt_spans *p, const struct pt_trace_step *s, struct pt_spans_event *event)
 {
-	struct ptspan_event own, *e = event ? event : &own;
+	struct pt_spans_event own, *e = event ? event : &own;
 	struct thread *t;
 
-	*e = (struct ptspan_event){0};
+	*e = (struct pt_spans_event){0};
 	if (note_area(p, s))
 		return -ENOMEM;
 	t = thread_of(p, s);
 	if (!t)
 		return -ENOMEM;
-	if (s->kind == PTFLOW_LOST) {
-		e->what = PTSPAN_LOST;
-		drop(p, t, s->ns, s->cpu, PTSPAN_OPEN);
+	if (s->kind == PT_FLOW_LOST) {
+		e->what = PT_SPANS_LOST;
+		drop(p, t, s->ns, s->cpu, PT_SPANS_OPEN);
 		t->out = false;
-	} else if (s->kind == PTFLOW_ON) {
+	} else if (s->kind == PT_FLOW_ON) {
 		on_on(p, t, s, e);
 	} else {
 		begin(p, t, s->ns, s->from);
@@ -481,13 +482,13 @@ int ptspan_step(struct ptspan *p, const struct pttrace_step *s, struct ptspan_ev
 	return p->rc;
 }
 
-int ptspan_end(struct ptspan *p, uint64_t ns)
+int pt_spans_end(struct pt_spans *p, uint64_t ns)
 {
 	for (size_t i = 0; i < map_nr(&p->threads); i++) {
 		struct thread *t = map_nth(&p->threads, i);
 
 		/* After it went out nothing is known of it. */
-		drop(p, t, t->out || ns < t->last_ns ? t->last_ns : ns, -1, PTSPAN_OPEN);
+		drop(p, t, t->out || ns < t->last_ns ? t->last_ns : ns, -1, PT_SPANS_OPEN);
 	}
 	return p->rc;
 }

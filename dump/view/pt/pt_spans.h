@@ -18,26 +18,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ptname;
-struct ptspan;
-struct pttrace_step;
+struct pt_names;
+struct pt_spans;
+struct pt_trace_step;
 
-#define PTSPAN_BEGAN   1u  /* it began before what is known */
-#define PTSPAN_OPEN    2u  /* it is not known to have ended */
-#define PTSPAN_LEFT    4u  /* it did not return: it was left by longjmp() or an exception */
-#define PTSPAN_JUMPED  8u  /* it did not return itself: it jumped to what comes next */
-#define PTSPAN_ENTERED 16u /* it was jumped to */
-#define PTSPAN_KERNEL  32u /* called by the kernel: a signal's handler */
-#define PTSPAN_AGAIN   64u /* its function is called by itself further out */
+#define PT_SPANS_BEGAN	 1u  /* it began before what is known */
+#define PT_SPANS_OPEN	 2u  /* it is not known to have ended */
+#define PT_SPANS_LEFT	 4u  /* it did not return: it was left by longjmp() or an exception */
+#define PT_SPANS_JUMPED	 8u  /* it did not return itself: it jumped to what comes next */
+#define PT_SPANS_ENTERED 16u /* it was jumped to */
+#define PT_SPANS_KERNEL	 32u /* called by the kernel: a signal's handler */
+#define PT_SPANS_AGAIN	 64u /* its function is called by itself further out */
 
 /* A call. */
-struct ptspan_call {
+struct pt_spans_call {
 	uint64_t from_ns, to_ns;
 	uint64_t self_ns;    /* that its own instructions took; what they had called not counted */
 	uint64_t outside_ns; /* of from_ns to to_ns, in the kernel or off the CPU */
 	uint64_t address;    /* in the function */
 	uint64_t caller;     /* address of the call; 0: unknown */
-	uint64_t id;	     /* as of struct ptname_place */
+	uint64_t id;	     /* as of struct pt_names_place */
 	uint32_t tid;
 	int32_t cpu;   /* where it ended */
 	int32_t depth; /* from where the thread was first seen: outer ones may be below 0 */
@@ -45,17 +45,17 @@ struct ptspan_call {
 };
 
 /* What a step was. */
-enum ptspan_what {
-	PTSPAN_NOTHING,
-	PTSPAN_CALL,
-	PTSPAN_RETURN,
-	PTSPAN_OUT,  /* into the kernel */
-	PTSPAN_BACK, /* from there */
-	PTSPAN_LOST,
+enum pt_spans_what {
+	PT_SPANS_NOTHING,
+	PT_SPANS_CALL,
+	PT_SPANS_RETURN,
+	PT_SPANS_OUT,  /* into the kernel */
+	PT_SPANS_BACK, /* from there */
+	PT_SPANS_LOST,
 };
 
-struct ptspan_event {
-	enum ptspan_what what;
+struct pt_spans_event {
+	enum pt_spans_what what;
 	uint64_t address; /* in the function that is called, returned from, or that went out */
 	int32_t depth;	  /* of that */
 	uint64_t ns;	  /* RETURN: since it was called; BACK: since it was out; 0: unknown */
@@ -64,12 +64,13 @@ struct ptspan_event {
 };
 
 /* `names` must outlive it. `each` (may be NULL) gets each call when it ends, inner ones first; not
- * 0: ptspan_step() returns it. */
-int ptspan_new(struct ptname *names, int (*each)(void *ctx, const struct ptspan_call *c), void *ctx,
-	       struct ptspan **out);
-void ptspan_free(struct ptspan *p);
+ * 0: pt_spans_step() returns it. */
+int pt_spans_new(struct pt_names *names, int (*each)(void *ctx, const struct pt_spans_call *c),
+		 void *ctx, struct pt_spans **out);
+void pt_spans_free(struct pt_spans *p);
 
 /* Steps by time. What it was is in *event (may be NULL). 0, -ENOMEM, or what `each` said. */
-int ptspan_step(struct ptspan *p, const struct pttrace_step *step, struct ptspan_event *event);
+int pt_spans_step(struct pt_spans *p, const struct pt_trace_step *step,
+		  struct pt_spans_event *event);
 /* No more steps: what is open ends at `ns`. */
-int ptspan_end(struct ptspan *p, uint64_t ns);
+int pt_spans_end(struct pt_spans *p, uint64_t ns);

@@ -18,7 +18,7 @@ struct turn {
 	uint32_t ring, tid; /* from `ns` on */
 };
 
-struct ptwho {
+struct pt_threads {
 	struct buf turns; /* struct turn[], by ring and time */
 	size_t nr;
 };
@@ -51,7 +51,7 @@ static bool read_record(const struct timeline_record *rec, struct turn *now, uin
 	return true;
 }
 
-static int take(struct ptwho *w, const struct timeline_record *rec, bool *seen)
+static int take(struct pt_threads *w, const struct timeline_record *rec, bool *seen)
 {
 	struct turn now, first;
 	uint32_t before;
@@ -81,7 +81,7 @@ static int by_ring(const void *x, const void *y)
 
 /* What tells the same thread twice is one turn: whoever asks for the one before or after need not
  * go through as many as a dump may have of them. */
-static void merge(struct ptwho *w)
+static void merge(struct pt_threads *w)
 {
 	struct turn *v = (struct turn *)w->turns.p;
 	size_t nr = 0;
@@ -92,11 +92,11 @@ static void merge(struct ptwho *w)
 	w->nr = nr;
 }
 
-int ptwho_load(struct reader *r, const struct meta *m, uint64_t channels, struct ptwho **out,
-	       struct err *err)
+int pt_threads_load(struct reader *r, const struct meta *m, uint64_t channels,
+		    struct pt_threads **out, struct err *err)
 {
 	struct timeline_options opt = {.to_ns = UINT64_MAX, .channels = channels, .cpu = -1};
-	struct ptwho *w = calloc(1, sizeof(*w));
+	struct pt_threads *w = calloc(1, sizeof(*w));
 	bool *seen = calloc(m->nr_windows + 1, sizeof(*seen));
 	struct timeline *t = NULL;
 	struct timeline_record rec;
@@ -109,7 +109,7 @@ int ptwho_load(struct reader *r, const struct meta *m, uint64_t channels, struct
 	timeline_close(t);
 	free(seen);
 	if (rc) {
-		ptwho_free(w);
+		pt_threads_free(w);
 		return rc;
 	}
 	if (w->nr)
@@ -119,14 +119,15 @@ int ptwho_load(struct reader *r, const struct meta *m, uint64_t channels, struct
 	return 0;
 }
 
-void ptwho_free(struct ptwho *w)
+void pt_threads_free(struct pt_threads *w)
 {
 	if (w)
 		buf_free(&w->turns);
 	free(w);
 }
 
-uint32_t ptwho_at(const struct ptwho *w, uint32_t ring, uint64_t ns, int step, uint64_t *from_ns)
+uint32_t pt_threads_at(const struct pt_threads *w, uint32_t ring, uint64_t ns, int step,
+		       uint64_t *from_ns)
 {
 	const struct turn *v = (const struct turn *)w->turns.p;
 	size_t from = 0, to = w->nr;

@@ -36,16 +36,16 @@
 #define MAX_AREAS 8192
 
 struct area {
-	struct pttrace *t;
+	struct pt_trace *t;
 	const struct dump_area *a;
-	struct pttrace_area pub;
-	struct ptflow_source book;
+	struct pt_trace_area pub;
+	struct pt_flow_source book;
 	struct buf bytes;
-	struct ptflow *flow;
+	struct pt_flow *flow;
 	size_t next_part;
-	size_t next_ahead;	  /* the first part that nobody was asked for; next_part at least */
-	struct ptahead_job *jobs; /* part i: jobs[i % nr_ahead] */
-	struct ptflow_steps steps;
+	size_t next_ahead; /* the first part that nobody was asked for; next_part at least */
+	struct pt_prefetch_job *jobs; /* part i: jobs[i % nr_ahead] */
+	struct pt_flow_steps steps;
 	size_t at; /* in steps */
 	bool over;
 };
@@ -62,17 +62,17 @@ struct seen {
 	uint64_t ns;
 };
 
-struct pttrace {
+struct pt_trace {
 	struct reader *r;
 	const struct meta *m;
-	const struct people *people;
-	struct pttrace_options opt;
+	const struct process_history *history;
+	struct pt_trace_options opt;
 	struct aux_list list;
-	struct ptwho *who;
-	struct codebook *book;
+	struct pt_threads *who;
+	struct code_cache *book;
 	struct area *areas;
 	size_t nr;
-	bool began;	    /* pttrace_next() was called */
+	bool began;	    /* pt_trace_next() was called */
 	struct jobs *ahead; /* NULL: nobody decodes ahead */
 	size_t nr_ahead;    /* so many parts of each area */
 	struct buf execs;   /* struct exec[], by key and time */
@@ -86,7 +86,7 @@ static bool is_pt(const struct meta_event *e)
 	return e && e->pmu && !strcmp(e->pmu, PMU);
 }
 
-bool pttrace_is_in(const struct meta *m)
+bool pt_trace_is_in(const struct meta *m)
 {
 	for (size_t i = 0; i < m->nr_events; i++)
 		if (m->events[i].f.id != UINT32_MAX && is_pt(&m->events[i]))
@@ -97,7 +97,7 @@ bool pttrace_is_in(const struct meta *m)
 /* ---- the clock ---- */
 
 /* ns = zero + (cycles * mult >> shift), right at the moment of the stop. */
-static bool find_clock(const struct fmt_window_aux *f, struct ptflow_clock *c)
+static bool find_clock(const struct fmt_window_aux *f, struct pt_flow_clock *c)
 {
 	uint64_t cycles = f->stop_cycles - f->start_cycles;
 	uint64_t ns = f->stop_cycles_ns - f->start_cycles_ns;
@@ -145,7 +145,7 @@ static uint32_t term_of(const struct meta_event *e, const char *path)
 	return (uint32_t)(e->attr.config >> from & ((2ull << (to - from)) - 1));
 }
 
-static void describe(const struct area *a, struct ptflow_input *in)
+static void describe(const struct area *a, struct pt_flow_input *in)
 {
 	const struct meta_event *e = a->a->event;
 	const char *ratio = meta_pmu_file(e, "tsc_art_ratio");
@@ -168,24 +168,24 @@ static void describe(const struct area *a, struct ptflow_input *in)
 
 static bool fits(const struct area *a, uint32_t tid, uint64_t ns, uint64_t ip)
 {
-	return tid != NOBODY && codebook_has(a->t->book, tid, ns, ip);
+	return tid != NOBODY && code_cache_has(a->t->book, tid, ns, ip);
 }
 
 /* What the trace says of the time of a switch may be a little early or late; but code of the one
  * is mostly not where the other has some. */
-static void who(void *ctx, uint64_t ip, struct ptflow_who *out)
+static void who(void *ctx, uint64_t ip, struct pt_flow_who *out)
 {
 	static const int ways[] = {1, -1};
 	const struct area *a = ctx;
-	const struct ptwho *w = a->t->who;
+	const struct pt_threads *w = a->t->who;
 	uint64_t ns = out->ns, from;
-	uint32_t tid = ptwho_at(w, a->a->f.ring, ns, 0, NULL), other;
+	uint32_t tid = pt_threads_at(w, a->a->f.ring, ns, 0, NULL), other;
 
 	if (tid == NOBODY && a->a->tid >= 0)
 		tid = (uint32_t)a->a->tid;
 	if (ip && !fits(a, tid, ns, ip)) {
 		for (size_t i = 0; i < 2; i++) {
-			other = ptwho_at(w, a->a->f.ring, ns, ways[i], &from);
+			other = pt_threads_at(w, a->a->f.ring, ns, ways[i], &from);
 			if (!fits(a, other, from > ns ? from : ns, ip))
 				continue;
 			tid = other;
@@ -193,17 +193,18 @@ static void who(void *ctx, uint64_t ip, struct ptflow_who *out)
 			break;
 		}
 	}
-	codebook_who(a->t->book, tid, out->ns, out);
+	code_cache_who(a->t->book, tid, out->ns, out);
 }
 
-static bool find(void *ctx, const struct ptflow_who *w, uint64_t address, struct ptflow_piece *out)
+static bool find(void *ctx, const struct pt_flow_who *w, uint64_t address,
+		 struct pt_flow_piece *out)
 {
 	const struct area *a = ctx;
 
 	return a->book.find(a->book.ctx, w, address, out);
 }
 
-static void touch(void *ctx, const struct ptflow_who *w, uint64_t address)
+static void touch(void *ctx, const struct pt_flow_who *w, uint64_t address)
 {
 	const struct area *a = ctx;
 
@@ -214,17 +215,17 @@ static void touch(void *ctx, const struct ptflow_who *w, uint64_t address)
 
 static int make_flow(struct area *a, struct err *err)
 {
-	struct ptflow_input in = {.bytes = {a->bytes.p, a->bytes.len},
-				  .part_bytes = PART_BYTES,
-				  .max_steps = MAX_STEPS / a->t->nr,
-				  .max_blocks = MAX_BLOCKS / a->t->nr};
+	struct pt_flow_input in = {.bytes = {a->bytes.p, a->bytes.len},
+				   .part_bytes = PART_BYTES,
+				   .max_steps = MAX_STEPS / a->t->nr,
+				   .max_blocks = MAX_BLOCKS / a->t->nr};
 
 	if (a->t->nr > MANY)
 		in.part_bytes = PART_BYTES * MANY / a->t->nr;
 	if (in.part_bytes < MIN_BYTES)
 		in.part_bytes = MIN_BYTES;
 
-	codebook_source(a->t->book, &a->book);
+	code_cache_source(a->t->book, &a->book);
 	in.source = a->book;
 	in.source.who = who;
 	in.source.find = find;
@@ -233,21 +234,21 @@ static int make_flow(struct area *a, struct err *err)
 	in.source.ctx = a;
 	find_clock(&a->a->f, &in.clock);
 	describe(a, &in);
-	ptflow_free(a->flow);
+	pt_flow_free(a->flow);
 	a->flow = NULL;
-	return ptflow_new(&in, &a->flow, err);
+	return pt_flow_new(&in, &a->flow, err);
 }
 
 /* The last part that begins by from_ns. */
 static bool find_begin(struct area *a)
 {
-	size_t nr = ptflow_nr_parts(a->flow);
+	size_t nr = pt_flow_nr_parts(a->flow);
 	bool early = false;
 	uint64_t ns;
 
 	a->next_part = 0;
 	for (size_t i = nr; i-- > 0 && !early;) {
-		ns = ptflow_part_ns(a->flow, i);
+		ns = pt_flow_part_ns(a->flow, i);
 		if (!ns)
 			continue;
 		a->pub.from_ns = ns;
@@ -260,7 +261,7 @@ static bool find_begin(struct area *a)
 /* As far back as is asked for. */
 static int load_area(struct area *a, struct err *err)
 {
-	struct pttrace *t = a->t;
+	struct pt_trace *t = a->t;
 	uint64_t max = t->opt.max_bytes ? t->opt.max_bytes : MAX_BYTES / t->nr;
 	uint64_t bytes = t->opt.from_ns ? FIRST_BYTES : max;
 	int rc;
@@ -283,13 +284,13 @@ static int load_area(struct area *a, struct err *err)
 static int open_area(struct area *a, struct err *err)
 {
 	const struct dump_area *d = a->a;
-	struct ptflow_clock clock;
+	struct pt_flow_clock clock;
 
-	a->pub = (struct pttrace_area){.channel = d->channel ? d->channel->name : "",
-				       .cpu = d->cpu,
-				       .tid = d->tid,
-				       .bytes = d->f.bytes,
-				       .stop_ns = d->f.stop_ns};
+	a->pub = (struct pt_trace_area){.channel = d->channel ? d->channel->name : "",
+					.cpu = d->cpu,
+					.tid = d->tid,
+					.bytes = d->f.bytes,
+					.stop_ns = d->f.stop_ns};
 	a->over = true;
 	if (!is_pt(d->event))
 		return 0;
@@ -309,15 +310,15 @@ static int compare_execs(const void *x, const void *y)
 	return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
-static int list_execs(struct pttrace *t)
+static int list_execs(struct pt_trace *t)
 {
-	struct people_counts counts;
-	struct people_comm c;
+	struct history_counts counts;
+	struct history_comm c;
 	int rc = 0;
 
-	people_counts(t->people, &counts);
+	history_counts(t->history, &counts);
 	for (size_t i = 0; i < counts.nr_comms && !rc; i++) {
-		people_nth_comm(t->people, i, &c);
+		history_nth_comm(t->history, i, &c);
 		if (c.exec)
 			rc = buf_put(&t->execs, &(struct exec){c.ns, c.key}, sizeof(struct exec));
 	}
@@ -327,7 +328,7 @@ static int list_execs(struct pttrace *t)
 	return rc;
 }
 
-static int list_areas(struct pttrace *t, uint64_t *channels)
+static int list_areas(struct pt_trace *t, uint64_t *channels)
 {
 	t->areas = calloc(t->list.nr + 1, sizeof(*t->areas));
 	if (!t->areas)
@@ -344,68 +345,68 @@ static int list_areas(struct pttrace *t, uint64_t *channels)
 	return 0;
 }
 
-int pttrace_open(struct reader *r, const struct meta *m, const struct people *p,
-		 const struct pttrace_options *opt, struct pttrace **out, struct err *err)
+int pt_trace_open(struct reader *r, const struct meta *m, const struct process_history *p,
+		  const struct pt_trace_options *opt, struct pt_trace **out, struct err *err)
 {
-	struct pttrace *t;
+	struct pt_trace *t;
 	uint64_t channels = 0;
 	int rc;
 
 	*out = NULL;
-	if (!pttrace_is_in(m))
+	if (!pt_trace_is_in(m))
 		return 0;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_sys(err, -ENOMEM, "Intel PT");
-	*t = (struct pttrace){.r = r, .m = m, .people = p, .opt = *opt};
+	*t = (struct pt_trace){.r = r, .m = m, .history = p, .opt = *opt};
 	t->seen = MAP_INIT(struct seen);
 	rc = aux_list_load(r, m, &t->list, err);
 	if (!rc && (list_areas(t, &channels) || list_execs(t)))
 		rc = err_sys(err, -ENOMEM, "Intel PT");
 	if (!rc)
-		rc = ptwho_load(r, m, channels, &t->who, err);
+		rc = pt_threads_load(r, m, channels, &t->who, err);
 	t->book = opt->book;
 	if (!rc && !t->book)
-		rc = codebook_new(r, p, &(struct codebook_options){0}, &t->book, err);
+		rc = code_cache_new(r, p, &(struct code_cache_options){0}, &t->book, err);
 	for (size_t i = 0; i < t->nr && !rc; i++)
 		rc = open_area(&t->areas[i], err);
 	if (rc) {
-		pttrace_close(t);
+		pt_trace_close(t);
 		return rc;
 	}
 	*out = t;
 	return 0;
 }
 
-void pttrace_close(struct pttrace *t)
+void pt_trace_close(struct pt_trace *t)
 {
 	if (!t)
 		return;
 	jobs_free(t->ahead);
 	for (size_t i = 0; i < t->nr; i++) {
 		for (size_t k = 0; k < t->nr_ahead && t->areas[i].jobs; k++)
-			ptflow_steps_free(&t->areas[i].jobs[k].steps);
+			pt_flow_steps_free(&t->areas[i].jobs[k].steps);
 		free(t->areas[i].jobs);
-		ptflow_free(t->areas[i].flow);
-		ptflow_steps_free(&t->areas[i].steps);
+		pt_flow_free(t->areas[i].flow);
+		pt_flow_steps_free(&t->areas[i].steps);
 		buf_free(&t->areas[i].bytes);
 	}
 	free(t->areas);
 	if (t->book != t->opt.book)
-		codebook_free(t->book);
-	ptwho_free(t->who);
+		code_cache_free(t->book);
+	pt_threads_free(t->who);
 	aux_list_free(&t->list);
 	buf_free(&t->execs);
 	map_free(&t->seen);
 	free(t);
 }
 
-size_t pttrace_nr_areas(const struct pttrace *t)
+size_t pt_trace_nr_areas(const struct pt_trace *t)
 {
 	return t->nr;
 }
 
-const struct pttrace_area *pttrace_area(const struct pttrace *t, size_t i)
+const struct pt_trace_area *pt_trace_area(const struct pt_trace *t, size_t i)
 {
 	return &t->areas[i].pub;
 }
@@ -415,17 +416,17 @@ const struct pttrace_area *pttrace_area(const struct pttrace *t, size_t i)
 /* As many parts as there is room for, but for those of which nobody will ask. */
 static void put_ahead(struct area *a)
 {
-	struct pttrace *t = a->t;
-	size_t nr = ptflow_nr_parts(a->flow);
+	struct pt_trace *t = a->t;
+	size_t nr = pt_flow_nr_parts(a->flow);
 
 	for (; a->next_ahead < nr && a->next_ahead - a->next_part < t->nr_ahead; a->next_ahead++) {
-		struct ptahead_job *job = &a->jobs[a->next_ahead % t->nr_ahead];
+		struct pt_prefetch_job *job = &a->jobs[a->next_ahead % t->nr_ahead];
 
 		if (t->opt.to_ns != UINT64_MAX &&
-		    ptflow_part_ns(a->flow, a->next_ahead) > t->opt.to_ns)
+		    pt_flow_part_ns(a->flow, a->next_ahead) > t->opt.to_ns)
 			break;
-		if (ptflow_part_at(a->flow, a->next_ahead + 1) -
-			    ptflow_part_at(a->flow, a->next_ahead) >
+		if (pt_flow_part_at(a->flow, a->next_ahead + 1) -
+			    pt_flow_part_at(a->flow, a->next_ahead) >
 		    MAX_AHEAD_BYTES)
 			continue;
 		job->flow = a->flow;
@@ -434,20 +435,20 @@ static void put_ahead(struct area *a)
 	}
 }
 
-static size_t nr_parts_left(const struct pttrace *t)
+static size_t nr_parts_left(const struct pt_trace *t)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < t->nr; i++)
 		if (!t->areas[i].over)
-			nr += ptflow_nr_parts(t->areas[i].flow) - t->areas[i].next_part;
+			nr += pt_flow_nr_parts(t->areas[i].flow) - t->areas[i].next_part;
 	return nr;
 }
 
 /* It goes without, where it has to, and for a few parts. */
-static void start_ahead(struct pttrace *t)
+static void start_ahead(struct pt_trace *t)
 {
-	unsigned nr = t->opt.nr_threads ? t->opt.nr_threads : ptahead_helpers();
+	unsigned nr = t->opt.nr_threads ? t->opt.nr_threads : pt_prefetch_helpers();
 	size_t nr_parts = nr_parts_left(t);
 	bool all = true;
 
@@ -462,7 +463,7 @@ static void start_ahead(struct pttrace *t)
 		t->areas[i].next_ahead = t->areas[i].next_part;
 		all = t->areas[i].jobs;
 	}
-	if (!all || ptahead_new(nr, &t->ahead))
+	if (!all || pt_prefetch_new(nr, &t->ahead))
 		return;
 	for (size_t i = 0; i < t->nr; i++)
 		if (!t->areas[i].over)
@@ -472,20 +473,20 @@ static void start_ahead(struct pttrace *t)
 /* The steps of the next part. 0, -ENOMEM. */
 static int next_steps(struct area *a)
 {
-	struct pttrace *t = a->t;
-	struct ptflow_steps empty = a->steps;
-	struct ptahead_job *job;
+	struct pt_trace *t = a->t;
+	struct pt_flow_steps empty = a->steps;
+	struct pt_prefetch_job *job;
 	int rc;
 
 	if (!t->ahead)
-		return ptflow_part(a->flow, a->next_part++, &a->steps);
+		return pt_flow_part(a->flow, a->next_part++, &a->steps);
 	job = &a->jobs[a->next_part % t->nr_ahead];
 	if (jobs_take(t->ahead, &job->job)) {
 		a->steps = job->steps;
 		job->steps = empty;
 		rc = job->rc;
 	} else {
-		rc = ptflow_part(a->flow, a->next_part, &a->steps);
+		rc = pt_flow_part(a->flow, a->next_part, &a->steps);
 	}
 	a->next_part++;
 	if (a->next_ahead < a->next_part)
@@ -500,7 +501,7 @@ static int next_steps(struct area *a)
 static int fill(struct area *a, struct err *err)
 {
 	while (!a->over && a->at == a->steps.nr) {
-		if (a->next_part >= ptflow_nr_parts(a->flow)) {
+		if (a->next_part >= pt_flow_nr_parts(a->flow)) {
 			a->over = true;
 			break;
 		}
@@ -514,7 +515,7 @@ static int fill(struct area *a, struct err *err)
 }
 
 /* The area whose step is next, and how long it stays so. */
-static int choose(struct pttrace *t, struct err *err)
+static int choose(struct pt_trace *t, struct err *err)
 {
 	uint64_t first = UINT64_MAX, second = UINT64_MAX;
 	int rc = 0;
@@ -540,21 +541,21 @@ static int choose(struct pttrace *t, struct err *err)
 	return rc;
 }
 
-static bool has_from(const struct ptflow_step *s)
+static bool has_from(const struct pt_flow_step *s)
 {
-	return s->kind == PTFLOW_CALL || s->kind == PTFLOW_RETURN || s->kind == PTFLOW_OFF;
+	return s->kind == PT_FLOW_CALL || s->kind == PT_FLOW_RETURN || s->kind == PT_FLOW_OFF;
 }
 
 /* The last time that the thread's process became another program. */
-static uint64_t exec_before(const struct pttrace *t, uint32_t tid, uint64_t ns)
+static uint64_t exec_before(const struct pt_trace *t, uint32_t tid, uint64_t ns)
 {
 	const struct exec *v = (const struct exec *)t->execs.p;
 	size_t from = 0, to = t->execs.len / sizeof(*v);
-	struct ptflow_who w = {0};
+	struct pt_flow_who w = {0};
 
 	if (!to || tid == NOBODY)
 		return 0;
-	codebook_who(t->book, tid, ns, &w);
+	code_cache_who(t->book, tid, ns, &w);
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
@@ -566,35 +567,35 @@ static uint64_t exec_before(const struct pttrace *t, uint32_t tid, uint64_t ns)
 	return from && v[from - 1].key == w.key ? v[from - 1].ns : 0;
 }
 
-static void note_exec(struct pttrace *t, struct pttrace_step *s)
+static void note_exec(struct pt_trace *t, struct pt_trace_step *s)
 {
 	struct seen *seen = map_row(&t->seen, s->tid);
 
 	if (!seen)
 		return;
-	if (s->kind == PTFLOW_ON && seen->ns)
+	if (s->kind == PT_FLOW_ON && seen->ns)
 		s->anew = exec_before(t, s->tid, s->ns) > seen->ns;
 	seen->ns = s->ns;
 }
 
-static void make_step(struct pttrace *t, struct area *a, struct pttrace_step *out)
+static void make_step(struct pt_trace *t, struct area *a, struct pt_trace_step *out)
 {
-	const struct ptflow_step *s = &a->steps.v[a->at++];
+	const struct pt_flow_step *s = &a->steps.v[a->at++];
 
-	*out = (struct pttrace_step){.ns = s->time_ns,
-				     .from = s->from,
-				     .to = s->to,
-				     .tid = s->tid,
-				     .area = (uint32_t)(a - t->areas),
-				     .cpu = a->a->cpu,
-				     .kind = (uint8_t)s->kind};
+	*out = (struct pt_trace_step){.ns = s->time_ns,
+				      .from = s->from,
+				      .to = s->to,
+				      .tid = s->tid,
+				      .area = (uint32_t)(a - t->areas),
+				      .cpu = a->a->cpu,
+				      .kind = (uint8_t)s->kind};
 	if (a->at < a->steps.nr && has_from(s + 1) && s[1].tid == s->tid)
 		out->at = s[1].from;
-	if (s->kind == PTFLOW_ON || s->kind == PTFLOW_OFF)
+	if (s->kind == PT_FLOW_ON || s->kind == PT_FLOW_OFF)
 		note_exec(t, out);
 }
 
-int pttrace_next(struct pttrace *t, struct pttrace_step *out, struct err *err)
+int pt_trace_next(struct pt_trace *t, struct pt_trace_step *out, struct err *err)
 {
 	struct area *a = t->now;
 	int rc = 0;
@@ -609,7 +610,7 @@ int pttrace_next(struct pttrace *t, struct pttrace_step *out, struct err *err)
 	if (a->steps.v[a->at].time_ns > t->opt.to_ns) {
 		a->over = true;
 		t->now = NULL;
-		return pttrace_next(t, out, err);
+		return pt_trace_next(t, out, err);
 	}
 	make_step(t, a, out);
 	return 1;
@@ -619,24 +620,24 @@ int pttrace_next(struct pttrace *t, struct pttrace_step *out, struct err *err)
 
 struct backwards {
 	struct area *a;
-	int (*each)(void *ctx, size_t area, const struct ptflow_steps *s);
+	int (*each)(void *ctx, size_t area, const struct pt_flow_steps *s);
 	void *ctx;
 };
 
-static int hand_on(void *ctx, size_t part, const struct ptflow_steps *s)
+static int hand_on(void *ctx, size_t part, const struct pt_flow_steps *s)
 {
 	struct backwards *b = ctx;
 
 	return b->each(b->ctx, (size_t)(b->a - b->a->t->areas), s);
 }
 
-int pttrace_backwards(struct pttrace *t, size_t area, unsigned nr_threads,
-		      int (*each)(void *ctx, size_t area, const struct ptflow_steps *s), void *ctx,
-		      struct err *err)
+int pt_trace_backwards(struct pt_trace *t, size_t area, unsigned nr_threads,
+		       int (*each)(void *ctx, size_t area, const struct pt_flow_steps *s),
+		       void *ctx, struct err *err)
 {
 	struct backwards b = {&t->areas[area], each, ctx};
 
 	if (b.a->over || !b.a->flow)
 		return 0;
-	return ptflow_backwards(b.a->flow, nr_threads, hand_on, &b, err);
+	return pt_flow_backwards(b.a->flow, nr_threads, hand_on, &b, err);
 }

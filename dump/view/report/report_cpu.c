@@ -163,7 +163,7 @@ static void put_mostly(struct report *rp, const struct row *row, unsigned width)
 		if (s->ns < rp->window.from_ns || s->ns >= rp->window.to_ns || !s->chain ||
 		    (row->nr == 1 ? s->thread != row->thread : report_comm(rp, s->thread) != comm))
 			continue;
-		c = chains_get(rp->chains, s->chain);
+		c = call_chains_get(rp->chains, s->chain);
 		/* By function; of what has no name, by stack. */
 		l = map_row(&leaves, c.nr && c.frames[0].function ? (uintptr_t)c.frames[0].function
 								  : s->chain);

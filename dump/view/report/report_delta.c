@@ -115,7 +115,7 @@ static uint64_t note_image(struct delta *d, unsigned which, const char *comm,
 static void add_sample(struct delta *d, struct report *rp, unsigned which,
 		       const struct schedule_sample *s)
 {
-	struct chain c = chains_get(rp->chains, s->chain);
+	struct chain c = call_chains_get(rp->chains, s->chain);
 	const char *comm = report_comm(rp, s->thread);
 	unsigned slice = slice_of(&rp->sampled, s->ns), depth = 0;
 	uint64_t parent = 0;

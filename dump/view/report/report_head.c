@@ -57,11 +57,11 @@ static void put_trigger(struct report *rp)
 {
 	char name[128], rule[256], reason[512], at[40], line[1200], comm[64];
 	const struct meta *m = rp->m;
-	const char *who =
-		*m->trigger_comm
-			? m->trigger_comm
-			: people_comm(rp->people, m->trigger.tid ? m->trigger.tid : m->trigger.pid,
-				      m->trigger.hit_ns);
+	const char *who = *m->trigger_comm
+				  ? m->trigger_comm
+				  : history_comm(rp->history,
+						 m->trigger.tid ? m->trigger.tid : m->trigger.pid,
+						 m->trigger.hit_ns);
 	int n = snprintf(line, sizeof(line), "%s", safe(name, sizeof(name), m->trigger_name));
 
 	if (*m->trigger_rule && strcmp(m->trigger_rule, m->trigger_name) != 0)
@@ -148,7 +148,7 @@ static void put_window(struct report *rp, const struct info *in)
 
 int report_head(struct report *rp, struct err *err)
 {
-	struct info in = {.r = rp->r, .m = rp->m, .people = rp->people};
+	struct info in = {.r = rp->r, .m = rp->m, .history = rp->history};
 	int rc = info_collect(&in, err);
 
 	if (!rc) {

@@ -42,7 +42,7 @@ struct report_hook {
 struct report_known {
 	const char *comm; /* NULL: free */
 	uint32_t tid;
-	struct people_span span;
+	struct history_span span;
 };
 
 struct report_window {
@@ -53,11 +53,11 @@ struct report {
 	struct reader *r;
 	const struct meta *m;
 	const struct report_options *opt;
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
 	struct fields *fields;
 	struct stacks *stacks;
-	struct chains *chains;
+	struct call_chains *chains;
 	struct schedule *sched;
 	struct intern names;
 	struct report_hook *hooks;     /* by index of meta's events */

@@ -55,7 +55,7 @@ static void count(struct map *m, const char *comm)
 static int on_fork(void *state, struct report *rp, const struct timeline_record *rec)
 {
 	uint32_t tid = (uint32_t)report_number(rp, rec, "child_pid");
-	const struct fmt_task *t = people_task(rp->people, tid, rec->time_ns);
+	const struct fmt_task *t = history_task(rp->history, tid, rec->time_ns);
 	struct life *l = state;
 
 	if (t && t->pid != t->tid)
@@ -94,13 +94,13 @@ static size_t nr_deaths(const struct life *l)
 static int on_end(void *state, struct report *rp, const struct timeline_record *rec)
 {
 	uint32_t tid = (uint32_t)report_number(rp, rec, "pid");
-	const struct fmt_task *t = people_task(rp->people, tid, rec->time_ns);
+	const struct fmt_task *t = history_task(rp->history, tid, rec->time_ns);
 	struct life *l = state;
 	uint32_t pid = t ? t->pid : tid;
 
 	for (size_t i = nr_deaths(l); i-- > 0;) {
 		const struct fmt_task *of =
-			people_task(rp->people, deaths(l)[i].tid, deaths(l)[i].ns);
+			history_task(rp->history, deaths(l)[i].tid, deaths(l)[i].ns);
 
 		if (deaths(l)[i].tid == tid || (of && of->pid == pid)) {
 			deaths(l)[i].died = true;
@@ -148,7 +148,7 @@ static bool is_deadly(int sig)
 /* The recorder ends its own children, such as the search for names when the next dump is due. */
 static bool is_recorders(const struct report *rp, const struct sender *s, uint64_t ns)
 {
-	const struct fmt_task *t = people_task(rp->people, s->by, ns);
+	const struct fmt_task *t = history_task(rp->history, s->by, ns);
 
 	return t && rp->m->host.recorder_pid && t->pid == rp->m->host.recorder_pid;
 }
@@ -160,7 +160,7 @@ static bool is_known(const struct life *l, const struct report *rp, const struct
 
 	for (size_t i = nr; t && i-- > 0 && nr - i < 256;) {
 		const struct fmt_task *of =
-			people_task(rp->people, deaths(l)[i].tid, deaths(l)[i].ns);
+			history_task(rp->history, deaths(l)[i].tid, deaths(l)[i].ns);
 
 		if (of && of->pid == t->pid)
 			return true;
@@ -178,7 +178,7 @@ static int on_deliver(void *state, struct report *rp, const struct timeline_reco
 
 	if (report_number(rp, rec, "sa_handler") || !is_deadly(sig) || nr_deaths(l) >= MAX_DEATHS)
 		return 0;
-	t = people_task(rp->people, rec->tid, rec->time_ns);
+	t = history_task(rp->history, rec->tid, rec->time_ns);
 	s = map_find(&l->senders, (uint64_t)rec->tid << 8 | (unsigned)sig);
 	if (!s && t)
 		s = map_find(&l->senders, (uint64_t)t->pid << 8 | (unsigned)sig);

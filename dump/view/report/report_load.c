@@ -166,7 +166,7 @@ bool report_wanted(const struct report *rp, const struct timeline_record *rec)
 		return false;
 	return !rp->filtered ||
 	       asked(rp, rec->tid,
-		     o->nr_comms ? people_comm(rp->people, rec->tid, rec->time_ns) : NULL);
+		     o->nr_comms ? history_comm(rp->history, rec->tid, rec->time_ns) : NULL);
 }
 
 /* ---- what several sections need ---- */
@@ -268,26 +268,26 @@ static int finish(struct report *rp, struct err *err)
 
 int report_load(struct report *rp, struct err *err)
 {
-	struct people_counts counts;
-	int rc = people_load(rp->r, &rp->people, err);
+	struct history_counts counts;
+	int rc = history_load(rp->r, &rp->history, err);
 
 	rp->filtered = rp->opt->nr_tids || rp->opt->nr_comms;
 	rp->hooks = calloc(rp->m->nr_events + 1, sizeof(*rp->hooks));
 	rp->known = calloc(REPORT_NR_KNOWN, sizeof(*rp->known));
 	if (!rc && (!rp->hooks || !rp->known))
 		rc = err_set(err, -ENOMEM, "out of memory");
-	rc = rc ? rc : symbols_load(rp->r, rp->people, &rp->symbols, err);
+	rc = rc ? rc : symbols_load(rp->r, rp->history, &rp->symbols, err);
 	rc = rc ? rc : fields_new(rp->m, &rp->fields, err);
-	rc = rc ? rc : stacks_new(rp->m, rp->people, rp->symbols, &rp->stacks, err);
-	rc = rc ? rc : chains_new(rp->stacks, &rp->chains, err);
-	rc = rc ? rc : schedule_new(rp->m, rp->fields, rp->people, rp->chains, &rp->sched, err);
+	rc = rc ? rc : stacks_new(rp->m, rp->history, rp->symbols, &rp->stacks, err);
+	rc = rc ? rc : call_chains_new(rp->stacks, &rp->chains, err);
+	rc = rc ? rc : schedule_new(rp->m, rp->fields, rp->history, rp->chains, &rp->sched, err);
 	if (rc)
 		return rc;
-	people_counts(rp->people, &counts);
+	history_counts(rp->history, &counts);
 	rp->nr_bad += counts.nr_broken + rp->m->nr_broken;
 	find_tick(rp);
 	rp->common = window_of(rp, is_any, NULL);
-	rc = cause_find(rp->r, rp->m, rp->people, rp->fields, rp->stacks, &rp->cause, err);
+	rc = cause_find(rp->r, rp->m, rp->history, rp->fields, rp->stacks, &rp->cause, err);
 	rc = rc ? rc : report_open_sections(rp, err);
 	rc = rc ? rc : report_pass(rp, err);
 	return rc ? rc : finish(rp, err);
@@ -303,11 +303,11 @@ void report_unload(struct report *rp)
 	free(rp->asked);
 	free(rp->comms);
 	schedule_free(rp->sched);
-	chains_free(rp->chains);
+	call_chains_free(rp->chains);
 	stacks_free(rp->stacks);
 	fields_free(rp->fields);
 	symbols_free(rp->symbols);
-	people_free(rp->people);
+	history_free(rp->history);
 	intern_free(&rp->names);
 	text_free(&rp->text);
 }

@@ -11,13 +11,13 @@
 const char *report_comm_of(struct report *rp, uint32_t tid, uint64_t ns)
 {
 	struct report_known *k = &rp->known[tid % REPORT_NR_KNOWN];
-	struct people_span span;
+	struct history_span span;
 	const char *comm;
 	char number[24];
 
 	if (k->comm && k->tid == tid && k->span.from_ns <= ns && ns <= k->span.to_ns)
 		return k->comm;
-	people_who(rp->people, tid, ns, &comm, &span);
+	history_who(rp->history, tid, ns, &comm, &span);
 	if (!comm) {
 		snprintf(number, sizeof(number), ":%" PRIu32, tid);
 		comm = tid == UINT32_MAX ? "?" : number;
@@ -48,7 +48,7 @@ const char *report_comm(struct report *rp, uint32_t thread)
 bool report_is_kernel(const struct report *rp, uint32_t thread)
 {
 	uint32_t tid = schedule_thread(rp->sched, thread)->tid;
-	const struct fmt_task *t = people_task(rp->people, tid, rp->window.to_ns);
+	const struct fmt_task *t = history_task(rp->history, tid, rp->window.to_ns);
 
 	/* All of them are children of kthreadd, which is 2. */
 	return !tid || tid == 2 || (t && t->ppid == 2);
@@ -172,7 +172,7 @@ const char *report_frame(const struct chain_frame *f, char *buf, size_t n)
 
 const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size_t n)
 {
-	struct chain c = chains_get(rp->chains, chain);
+	struct chain c = call_chains_get(rp->chains, chain);
 
 	*buf = '\0';
 	for (size_t i = 0; i < c.nr; i++)
@@ -263,7 +263,7 @@ void report_join(char names[][REPORT_FRAME], size_t nr, size_t room, char *out, 
 void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned indent,
 		    unsigned lines)
 {
-	struct chain c = chains_get(rp->chains, chain);
+	struct chain c = call_chains_get(rp->chains, chain);
 	char names[REPORT_MAX_PATH][REPORT_FRAME], line[4096];
 	size_t nr = 0;
 

@@ -93,7 +93,7 @@ static void *run(void *arg)
 		.events = p->events,
 		.needs = p->needs,
 		/* Two passes share them. */
-		.nr_helpers = p->events ? ahead_helpers() / 2 : ahead_helpers(),
+		.nr_helpers = p->events ? prefetch_helpers() / 2 : prefetch_helpers(),
 		.bad = p->bad,
 	};
 	struct timeline *t = NULL;
@@ -160,7 +160,7 @@ static bool worth_it(const struct report *rp, const struct pass *a, const struct
 {
 	uint64_t nr = 0, shared = 0;
 
-	if (rp->all.feed || !ahead_helpers() || rp->m->nr_channels > MAX_CHANNELS)
+	if (rp->all.feed || !prefetch_helpers() || rp->m->nr_channels > MAX_CHANNELS)
 		return false;
 	for (size_t i = 0; i < rp->m->nr_windows; i++) {
 		const struct fmt_window *w = &rp->m->windows[i];
@@ -189,7 +189,7 @@ static bool side_by_side(struct pass *schedule, struct pass *hooks)
 	pthread_t thread;
 	bool started;
 
-	if (reader_twin(hooks->r, &twin, NULL))
+	if (reader_copy(hooks->r, &twin, NULL))
 		return false;
 	add_others(hooks, schedule);
 	schedule->r = twin;

@@ -62,7 +62,7 @@ struct open_call {
 struct pt {
 	struct report *rp;
 	struct report_window window;
-	struct ptname *names;
+	struct pt_names *names;
 	struct map functions, threads;
 	struct buf open; /* struct open_call[], inner ones first */
 	struct area *areas;
@@ -72,7 +72,7 @@ struct pt {
 
 static int open_pt(struct report *rp, void **state)
 {
-	if (pttrace_is_in(rp->m))
+	if (pt_trace_is_in(rp->m))
 		*state = rp;
 	return 0;
 }
@@ -93,7 +93,7 @@ static bool wanted(const struct pt *p, uint32_t tid, uint64_t ns)
 	return ns >= p->window.from_ns && ns <= p->window.to_ns && report_wanted(p->rp, &rec);
 }
 
-static int count_thread(struct pt *p, const struct ptspan_call *c, uint64_t self_ns)
+static int count_thread(struct pt *p, const struct pt_spans_call *c, uint64_t self_ns)
 {
 	struct ran *t = map_row(&p->threads, c->tid);
 
@@ -105,7 +105,7 @@ static int count_thread(struct pt *p, const struct ptspan_call *c, uint64_t self
 	return 0;
 }
 
-static int take_call(void *ctx, const struct ptspan_call *c)
+static int take_call(void *ctx, const struct pt_spans_call *c)
 {
 	struct pt *p = ctx;
 	uint64_t ns = clipped(p, c->from_ns, c->to_ns), self_ns = c->self_ns;
@@ -127,18 +127,18 @@ static int take_call(void *ctx, const struct ptspan_call *c)
 		f->ns = at;
 	}
 	f->self_ns += self_ns;
-	f->total_ns += c->flags & PTSPAN_AGAIN ? 0 : ns;
+	f->total_ns += c->flags & PT_SPANS_AGAIN ? 0 : ns;
 	f->longest_ns = ns > f->longest_ns ? ns : f->longest_ns;
 	return 0;
 }
 
 /* The last calls of an area. */
-static void note_last(struct pt *p, const struct pttrace_step *s, const struct ptspan_event *e)
+static void note_last(struct pt *p, const struct pt_trace_step *s, const struct pt_spans_event *e)
 {
 	struct area *a = &p->areas[s->area];
 	uint64_t nr = a->nr < NR_LAST ? a->nr : NR_LAST;
 
-	if (e->what == PTSPAN_CALL) {
+	if (e->what == PT_SPANS_CALL) {
 		a->v[a->nr++ % NR_LAST] = (struct last){.at_ns = s->ns,
 							.address = e->address,
 							.tid = s->tid,
@@ -146,15 +146,15 @@ static void note_last(struct pt *p, const struct pttrace_step *s, const struct p
 							.open = true};
 		return;
 	}
-	if (e->what != PTSPAN_RETURN && e->what != PTSPAN_OUT && e->what != PTSPAN_BACK)
+	if (e->what != PT_SPANS_RETURN && e->what != PT_SPANS_OUT && e->what != PT_SPANS_BACK)
 		return;
 	for (uint64_t i = 0; i < nr; i++) {
 		struct last *l = &a->v[(a->nr - 1 - i) % NR_LAST];
 
 		if (l->tid != s->tid || l->depth != e->depth || !l->open)
 			continue;
-		l->out = e->what == PTSPAN_OUT;
-		if (e->what == PTSPAN_RETURN) {
+		l->out = e->what == PT_SPANS_OUT;
+		if (e->what == PT_SPANS_RETURN) {
 			l->open = false;
 			l->ns = s->ns - l->at_ns;
 		}
@@ -162,30 +162,30 @@ static void note_last(struct pt *p, const struct pttrace_step *s, const struct p
 	}
 }
 
-static int go_through(struct pt *p, struct pttrace *t, bool *any, struct err *err)
+static int go_through(struct pt *p, struct pt_trace *t, bool *any, struct err *err)
 {
-	struct pttrace_step s;
-	struct ptspan_event e;
-	struct ptspan *spans;
+	struct pt_trace_step s;
+	struct pt_spans_event e;
+	struct pt_spans *spans;
 	uint64_t end = 0;
 	int rc;
 
-	if (ptspan_new(p->names, take_call, p, &spans))
+	if (pt_spans_new(p->names, take_call, p, &spans))
 		return err_sys(err, -ENOMEM, "Intel PT");
-	while ((rc = pttrace_next(t, &s, err)) > 0) {
-		rc = ptspan_step(spans, &s, &e);
+	while ((rc = pt_trace_next(t, &s, err)) > 0) {
+		rc = pt_spans_step(spans, &s, &e);
 		if (rc)
 			break;
 		end = s.ns;
 		if (!wanted(p, s.tid, s.ns))
 			continue;
 		*any = true;
-		p->nr_lost += e.what == PTSPAN_LOST;
+		p->nr_lost += e.what == PT_SPANS_LOST;
 		note_last(p, &s, &e);
 	}
 	p->ending = true;
-	rc = rc ? rc : ptspan_end(spans, end);
-	ptspan_free(spans);
+	rc = rc ? rc : pt_spans_end(spans, end);
+	pt_spans_free(spans);
 	return rc;
 }
 
@@ -196,7 +196,7 @@ static const char *name_of(struct pt *p, uint32_t tid, uint64_t ns, uint64_t add
 	struct text t = TEXT_INIT(NULL);
 	size_t n;
 
-	ptname_put(ptname_get(p->names, tid, ns, address), address, &t);
+	pt_names_put(pt_names_get(p->names, tid, ns, address), address, &t);
 	n = t.b.len < NAME - 1 ? t.b.len : NAME - 1;
 	if (n)
 		memcpy(buf, t.b.p, n);
@@ -336,7 +336,7 @@ static void put_last(struct pt *p, const struct last *l, int32_t outermost)
 	text_char(page->t, '\n');
 }
 
-static void put_lasts(struct pt *p, const struct pttrace_area *of, const struct area *a)
+static void put_lasts(struct pt *p, const struct pt_trace_area *of, const struct area *a)
 {
 	uint64_t nr = a->nr < NR_LAST ? a->nr : NR_LAST;
 	const struct last *newest = &a->v[(a->nr - 1) % NR_LAST];
@@ -370,10 +370,10 @@ static void put_lasts(struct pt *p, const struct pttrace_area *of, const struct 
 }
 
 /* The areas whose last call is the newest. */
-static void put_newest(struct pt *p, const struct pttrace *t)
+static void put_newest(struct pt *p, const struct pt_trace *t)
 {
 	bool done[MAX_LASTS * 64] = {0};
-	size_t nr = pttrace_nr_areas(t);
+	size_t nr = pt_trace_nr_areas(t);
 
 	nr = nr < sizeof(done) ? nr : sizeof(done);
 	for (int n = 0; n < MAX_LASTS; n++) {
@@ -391,17 +391,17 @@ static void put_newest(struct pt *p, const struct pttrace *t)
 		if (best == nr)
 			break;
 		done[best] = true;
-		put_lasts(p, pttrace_area(t, best), &p->areas[best]);
+		put_lasts(p, pt_trace_area(t, best), &p->areas[best]);
 	}
 }
 
-static void put_troubles(struct pt *p, const struct pttrace *t)
+static void put_troubles(struct pt *p, const struct pt_trace *t)
 {
 	size_t nr_unclocked = 0, nr_broken = 0;
 
-	for (size_t i = 0; i < pttrace_nr_areas(t); i++) {
-		nr_unclocked += pttrace_area(t, i)->no_clock;
-		nr_broken += pttrace_area(t, i)->broken;
+	for (size_t i = 0; i < pt_trace_nr_areas(t); i++) {
+		nr_unclocked += pt_trace_area(t, i)->no_clock;
+		nr_broken += pt_trace_area(t, i)->broken;
 	}
 	page_color(&p->rp->page, PAGE_BAD);
 	if (p->nr_lost)
@@ -421,8 +421,8 @@ static bool print_window(struct pt *p, uint64_t back_ns, bool last, struct err *
 {
 	const struct report_options *o = p->rp->opt;
 	uint64_t hit = p->rp->m->trigger.hit_ns;
-	struct pttrace_options opt = {.from_ns = o->from_ns, .to_ns = o->to_ns};
-	struct pttrace *t = NULL;
+	struct pt_trace_options opt = {.from_ns = o->from_ns, .to_ns = o->to_ns};
+	struct pt_trace *t = NULL;
 	bool any = false;
 	char window[64];
 	int rc;
@@ -431,14 +431,14 @@ static bool print_window(struct pt *p, uint64_t back_ns, bool last, struct err *
 		opt.from_ns = back_ns < hit ? hit - back_ns : 1;
 	p->window.from_ns = opt.from_ns;
 	p->window.to_ns = opt.to_ns != UINT64_MAX ? opt.to_ns : p->rp->m->trigger.freeze_ns;
-	rc = pttrace_open(p->rp->r, p->rp->m, p->rp->people, &opt, &t, err);
+	rc = pt_trace_open(p->rp->r, p->rp->m, p->rp->history, &opt, &t, err);
 	if (!rc && t) {
-		p->areas = calloc(pttrace_nr_areas(t) + 1, sizeof(*p->areas));
+		p->areas = calloc(pt_trace_nr_areas(t) + 1, sizeof(*p->areas));
 		rc = p->areas ? go_through(p, t, &any, err) : -ENOMEM;
 	}
-	for (size_t i = 0; t && back_ns == UINT64_MAX && i < pttrace_nr_areas(t); i++)
-		if (!i || pttrace_area(t, i)->from_ns < p->window.from_ns)
-			p->window.from_ns = pttrace_area(t, i)->from_ns;
+	for (size_t i = 0; t && back_ns == UINT64_MAX && i < pt_trace_nr_areas(t); i++)
+		if (!i || pt_trace_area(t, i)->from_ns < p->window.from_ns)
+			p->window.from_ns = pt_trace_area(t, i)->from_ns;
 	if (any || last || rc) {
 		page_title(&p->rp->page, "CALL BY CALL: what Intel PT saw",
 			   report_fmt_window(p->rp, window, sizeof(window), &p->window));
@@ -454,7 +454,7 @@ static bool print_window(struct pt *p, uint64_t back_ns, bool last, struct err *
 	}
 	free(p->areas);
 	p->areas = NULL;
-	pttrace_close(t);
+	pt_trace_close(t);
 	return any || rc;
 }
 
@@ -464,7 +464,7 @@ static void print_pt(struct report *rp, void *state)
 	struct pt p = {.rp = rp};
 	struct err err = ERR_INIT;
 
-	if (ptname_new(rp->people, rp->symbols, &p.names))
+	if (pt_names_new(rp->history, rp->symbols, &p.names))
 		return;
 	for (size_t i = 0; i < NR_WINDOWS && !done; i++) {
 		p.functions = MAP_INIT(struct function);
@@ -477,7 +477,7 @@ static void print_pt(struct report *rp, void *state)
 		map_free(&p.threads);
 	}
 	buf_free(&p.open);
-	ptname_free(p.names);
+	pt_names_free(p.names);
 }
 
 const struct report_section report_pt = {

@@ -114,7 +114,7 @@ static void note_depth(struct node *n, uint32_t nr_deep)
 static void add_stack(struct report *rp, struct stacks_state *st, const char *comm, uint32_t chain,
 		      uint64_t nr)
 {
-	struct chain c = chains_get(rp->chains, chain);
+	struct chain c = call_chains_get(rp->chains, chain);
 	uint32_t id = child(st, 0, (uintptr_t)comm), nr_deep = 0;
 	unsigned depth = 0;
 	uint64_t last = 0;
@@ -177,7 +177,7 @@ static void collect(struct report *rp, struct stacks_state *st)
 		row->nr++;
 		if (st->runtimes)
 			runtimes_add(st->runtimes, schedule_thread(rp->sched, s->thread)->pid,
-				     chains_get(rp->chains, s->chain));
+				     call_chains_get(rp->chains, s->chain));
 	}
 	for (size_t i = 0; i < map_nr(&same); i++) {
 		const struct same *row = map_nth(&same, i);
@@ -401,7 +401,7 @@ static void print_stacks(struct report *rp, void *state)
 				  .functions = MAP_INIT(struct function)};
 	char window[64], right[128], name[48];
 
-	runtimes_new(rp->people, &st.runtimes, NULL);
+	runtimes_new(rp->history, &st.runtimes, NULL);
 	collect(rp, &st);
 	snprintf(right, sizeof(right), "%" PRIu64 " sample%s of %s, %s", st.nr, str_plural(st.nr),
 		 str_safe(name, sizeof(name), rp->tick->name, strlen(rp->tick->name)),

@@ -105,7 +105,7 @@ static int on_exit_(void *state, struct report *rp, const struct timeline_record
 static uint64_t number_of(const struct meta *m, const char *call)
 {
 	for (uint64_t nr = 0; nr < MAX_NUMBER; nr++) {
-		const char *name = sysname(m, nr);
+		const char *name = syscall_name(m, nr);
 
 		if (name && !strcmp(name, call))
 			return nr;
@@ -157,7 +157,7 @@ static int longest_first(const void *a, const void *b)
 
 static void put_call(struct report *rp, const struct call *c)
 {
-	const char *known = sysname(rp->m, c->key);
+	const char *known = syscall_name(rp->m, c->key);
 	struct page *p = &rp->page;
 	char name[32], at[32], who[96];
 
@@ -190,7 +190,7 @@ static void add_open(struct report *rp, struct syscalls *st, const struct report
 
 		if (!in->call || in->since_ns < w->from_ns || in->since_ns > w->to_ns)
 			continue;
-		t = people_task(rp->people, (uint32_t)in->key, in->since_ns);
+		t = history_task(rp->history, (uint32_t)in->key, in->since_ns);
 		if (!t || !t->exit_ns || t->exit_ns > w->to_ns)
 			add(st, in, w->to_ns, 0, true);
 	}

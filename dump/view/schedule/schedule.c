@@ -630,7 +630,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	for (size_t i = 0; i < MAX_FIELDS && p->fields[i]; i++)
 		v[i] = field_number(p->fields[i], rec->s.raw);
 	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
-		o.chain = chains_add(s->chains, rec);
+		o.chain = call_chains_add(s->chains, rec);
 	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
 	/* It tells nothing of who runs: the thread may just have left. */
 	if (!rc && p->kind == KIND_PLACE)

@@ -25,11 +25,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct chains;
+struct call_chains;
 struct err;
 struct fields;
 struct meta;
-struct people;
+struct process_history;
 struct schedule;
 struct timeline_need;
 struct timeline_record;
@@ -88,8 +88,8 @@ struct schedule_thread {
 };
 
 /* `chains` may be NULL: then no stacks. All must outlive the result. 0, -ENOMEM. */
-int schedule_new(const struct meta *m, const struct fields *f, const struct people *p,
-		 struct chains *chains, struct schedule **out, struct err *err);
+int schedule_new(const struct meta *m, const struct fields *f, const struct process_history *p,
+		 struct call_chains *chains, struct schedule **out, struct err *err);
 void schedule_free(struct schedule *s);
 
 /* Whether it has a use for records of an event (index of meta's); if so, adds what of them. */

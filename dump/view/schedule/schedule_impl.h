@@ -55,8 +55,8 @@ struct event_parser {
 
 struct schedule {
 	const struct meta *m;
-	const struct people *p;
-	struct chains *chains;
+	const struct process_history *p;
+	struct call_chains *chains;
 	struct event_parser *parsers; /* by index of meta's events */
 	struct buf threads;	      /* struct live; 0: idle */
 	uint32_t *slots;	      /* thread + 1 by tid; 0: free */

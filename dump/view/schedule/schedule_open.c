@@ -214,8 +214,8 @@ int schedule_add_thread(struct schedule *s, uint32_t tid, uint32_t *out)
 	return 0;
 }
 
-int schedule_new(const struct meta *m, const struct fields *f, const struct people *p,
-		 struct chains *chains, struct schedule **out, struct err *err)
+int schedule_new(const struct meta *m, const struct fields *f, const struct process_history *p,
+		 struct call_chains *chains, struct schedule **out, struct err *err)
 {
 	struct schedule *s = calloc(1, sizeof(*s));
 	uint32_t idle;

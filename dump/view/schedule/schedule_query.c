@@ -160,9 +160,9 @@ int schedule_end(struct schedule *s)
 	for (size_t i = 0; !rc && i < nr_threads(s); i++) {
 		struct live *t = live_of(s, (uint32_t)i);
 		uint64_t ns = t->last_ns ? t->last_ns : s->to_ns;
-		const struct fmt_task *task = people_task(s->p, t->pub.tid, ns);
+		const struct fmt_task *task = history_task(s->p, t->pub.tid, ns);
 
-		t->pub.comm = people_comm(s->p, t->pub.tid, ns);
+		t->pub.comm = history_comm(s->p, t->pub.tid, ns);
 		if (!t->pub.comm)
 			t->pub.comm = t->met;
 		t->pub.pid = task ? task->pid : 0;

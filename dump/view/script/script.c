@@ -33,8 +33,8 @@ int script_printer_init(struct printer *p, const struct script *s)
 	p->places = calloc(NR_PLACES, sizeof(*p->places));
 	if (!p->who || !p->places)
 		return -ENOMEM;
-	if (s->symbols && rules_nr(symbols_rules(s->symbols)) &&
-	    stack_unwind_new(s->people, s->symbols, &p->unwind, NULL))
+	if (s->symbols && unwind_rules_nr(symbols_rules(s->symbols)) &&
+	    stack_unwind_new(s->history, s->symbols, &p->unwind, NULL))
 		return -ENOMEM;
 	/* Nothing holds yet. */
 	for (size_t i = 0; i < NR_WHO; i++)
@@ -169,9 +169,9 @@ static int open_all(struct script *s, struct reader *r, struct printer *asker, u
 		return err_set(err, -ENOMEM, "out of memory for the list of events");
 	rc = fields_new(s->m, &s->fields, err);
 	if (!rc)
-		rc = people_load(r, &s->people, err);
+		rc = history_load(r, &s->history, err);
 	if (!rc)
-		rc = symbols_load(r, s->people, &s->symbols, err);
+		rc = symbols_load(r, s->history, &s->symbols, err);
 	if (!rc)
 		rc = timeline_open(r, s->m, &o, t, err);
 	return rc;
@@ -180,7 +180,7 @@ static int open_all(struct script *s, struct reader *r, struct printer *asker, u
 static void close_all(struct script *s)
 {
 	symbols_free(s->symbols);
-	people_free(s->people);
+	history_free(s->history);
 	fields_free(s->fields);
 	free(s->heads);
 	free(s->wanted);
@@ -191,7 +191,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 		 FILE *out, struct script_result *res, struct err *err)
 {
 	struct script s = {.m = m, .opt = opt};
-	struct people_counts people = {0};
+	struct history_counts history = {0};
 	struct symbols_counts symbols = {0};
 	struct printer asker = {0};
 	struct timeline *t = NULL;
@@ -214,10 +214,10 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 		rc = script_crew(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)
 		rc = print_alone(&s, t, pt, out, &res->nr_printed, err);
-	if (s.people)
-		people_counts(s.people, &people);
+	if (s.history)
+		history_counts(s.history, &history);
 	res->nr_bad_blocks =
-		people.nr_broken + symbols.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
+		history.nr_broken + symbols.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
 	script_pt_close(pt);
 	timeline_close(t);
 	script_printer_free(&asker);

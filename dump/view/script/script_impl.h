@@ -27,7 +27,7 @@ struct head {
 struct script {
 	const struct meta *m;
 	const struct script_options *opt;
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
 	bool has_symbols; /* at least one */
 	struct fields *fields;
@@ -40,7 +40,7 @@ struct script {
 
 /* A thread for a while, and what is printed of it. */
 struct who {
-	struct people_span span; /* when all of this is so */
+	struct history_span span; /* when all of this is so */
 	uint32_t tid;
 	uint32_t len;
 	uint64_t pid;		     /* as the record has it; WHO_NO_PID: not at all */
@@ -54,7 +54,7 @@ struct who {
 
 /* An address of user space in a thread for a while, and what is printed of it. */
 struct place {
-	struct people_span span;
+	struct history_span span;
 	uint64_t ip;
 	uint32_t tid;
 	uint16_t len; /* 0: nothing is known yet */
@@ -158,7 +158,7 @@ bool script_record_unasked(uint16_t type);
 
 /* ---- script_pt.c: calls of Intel PT among the events ---- */
 
-struct ptname_place;
+struct pt_names_place;
 struct script_pt;
 
 /* True when the dump has some and they are asked for. */
@@ -176,8 +176,8 @@ int script_pt_print(struct script_pt *pt, struct printer *p, uint64_t to_ns, uin
 
 /* What a line of it says. */
 struct script_call {
-	const struct ptspan_event *event;
-	const struct ptname_place *at; /* of event->address */
+	const struct pt_spans_event *event;
+	const struct pt_names_place *at; /* of event->address */
 };
 
 /* Of `l` time, CPU, name of the event and who are set. */

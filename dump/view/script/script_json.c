@@ -163,7 +163,7 @@ static void put_columns(struct printer *p, const struct line *l, struct json *j)
 /* Calls of a hardware's trace. */
 void script_json_call(struct printer *p, const struct line *l, const struct script_call *c)
 {
-	const struct ptspan_event *e = c->event;
+	const struct pt_spans_event *e = c->event;
 	struct json j = {.t = &p->text};
 
 	put_columns(p, l, &j);

@@ -11,14 +11,15 @@
 #include <string.h>
 
 /* Puts the frame into p->place; *span is the time for which it holds. */
-static void find(struct printer *p, const struct line *l, struct frame *f, struct people_span *span)
+static void find(struct printer *p, const struct line *l, struct frame *f,
+		 struct history_span *span)
 {
 	struct symbol_place places[SYMBOLS_MAX_DEPTH] = {{.image_off = f->ip}};
 	const struct symbols *s = p->s->symbols;
 	/* The call is before where it returns to. */
 	uint64_t addr = f->ip - (f->caller && f->ip);
 
-	*span = (struct people_span){0, UINT64_MAX};
+	*span = (struct history_span){0, UINT64_MAX};
 	f->places = places;
 	f->nr = 1;
 	if (f->kernel)
@@ -64,7 +65,7 @@ struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, 
 	find(p, l, &f, &k->span);
 	made = (struct bytes){p->place.b.p, p->place.b.len};
 	if (made.len > sizeof(k->text)) {
-		k->span = (struct people_span){1, 0};
+		k->span = (struct history_span){1, 0};
 		return made;
 	}
 	k->len = (uint32_t)made.len;

@@ -15,18 +15,18 @@
 #include <string.h>
 
 static const char *const names[] = {
-	[PTSPAN_CALL] = "call", [PTSPAN_RETURN] = "return", [PTSPAN_OUT] = "out",
-	[PTSPAN_BACK] = "back", [PTSPAN_LOST] = "lost",
+	[PT_SPANS_CALL] = "call", [PT_SPANS_RETURN] = "return", [PT_SPANS_OUT] = "out",
+	[PT_SPANS_BACK] = "back", [PT_SPANS_LOST] = "lost",
 };
 
 #define NR_NAMES (sizeof(names) / sizeof(names[0]))
 
 struct script_pt {
 	const struct script *s;
-	struct pttrace *trace;
-	struct ptname *names;
-	struct ptspan *spans;
-	struct pttrace_step step;
+	struct pt_trace *trace;
+	struct pt_names *names;
+	struct pt_spans *spans;
+	struct pt_trace_step step;
 	bool has_step, over;
 	bool wanted[NR_NAMES];
 	struct head heads[NR_NAMES];
@@ -50,7 +50,7 @@ bool script_pt_event(const char *pattern)
 
 bool script_pt_wanted(const struct script *s)
 {
-	if (s->opt->no_pt || !pttrace_is_in(s->m))
+	if (s->opt->no_pt || !pt_trace_is_in(s->m))
 		return false;
 	for (size_t i = 1; i < NR_NAMES; i++)
 		if (script_event_asked(s->opt, names[i]))
@@ -64,7 +64,7 @@ static int make_heads(struct script_pt *pt)
 	struct text *t = &pt->head_text;
 	size_t from = 0;
 
-	for (size_t i = 1; i < PTSPAN_LOST; i++) {
+	for (size_t i = 1; i < PT_SPANS_LOST; i++) {
 		if (pt->s->opt->json)
 			script_json_head(names[i], t);
 		else
@@ -74,7 +74,7 @@ static int make_heads(struct script_pt *pt)
 	}
 	text_fill(t, ' ', PUT_SLACK);
 	from = 0;
-	for (size_t i = 1; i < PTSPAN_LOST && !t->rc; i++) {
+	for (size_t i = 1; i < PT_SPANS_LOST && !t->rc; i++) {
 		pt->heads[i].text = (const char *)t->b.p + from;
 		from += pt->heads[i].len;
 	}
@@ -85,9 +85,9 @@ int script_pt_open(const struct script *s, struct reader *r, struct script_pt **
 		   struct err *err)
 {
 	/* A few lines are soon there. */
-	const struct pttrace_options opt = {.from_ns = s->opt->from_ns,
-					    .to_ns = s->opt->to_ns,
-					    .nr_threads = s->opt->limit ? 1 : s->opt->nr_threads};
+	const struct pt_trace_options opt = {.from_ns = s->opt->from_ns,
+					     .to_ns = s->opt->to_ns,
+					     .nr_threads = s->opt->limit ? 1 : s->opt->nr_threads};
 	struct script_pt *pt;
 	int rc;
 
@@ -100,9 +100,9 @@ int script_pt_open(const struct script *s, struct reader *r, struct script_pt **
 	pt->s = s;
 	for (size_t i = 1; i < NR_NAMES; i++)
 		pt->wanted[i] = script_event_asked(s->opt, names[i]);
-	rc = pttrace_open(r, s->m, s->people, &opt, &pt->trace, err);
-	if (!rc && (ptname_new(s->people, s->symbols, &pt->names) ||
-		    ptspan_new(pt->names, NULL, NULL, &pt->spans) || make_heads(pt)))
+	rc = pt_trace_open(r, s->m, s->history, &opt, &pt->trace, err);
+	if (!rc && (pt_names_new(s->history, s->symbols, &pt->names) ||
+		    pt_spans_new(pt->names, NULL, NULL, &pt->spans) || make_heads(pt)))
 		rc = err_sys(err, -ENOMEM, "Intel PT");
 	if (rc) {
 		script_pt_close(pt);
@@ -117,17 +117,17 @@ void script_pt_close(struct script_pt *pt)
 {
 	if (!pt)
 		return;
-	ptspan_free(pt->spans);
-	ptname_free(pt->names);
-	pttrace_close(pt->trace);
+	pt_spans_free(pt->spans);
+	pt_names_free(pt->names);
+	pt_trace_close(pt->trace);
 	text_free(&pt->head_text);
 	free(pt);
 }
 
 /* False: it is not asked for. */
-static bool print_step(struct script_pt *pt, struct printer *p, const struct ptspan_event *e)
+static bool print_step(struct script_pt *pt, struct printer *p, const struct pt_spans_event *e)
 {
-	const struct pttrace_step *s = &pt->step;
+	const struct pt_trace_step *s = &pt->step;
 	struct line l = {.type = PERF_RECORD_SAMPLE, .cpu = s->cpu, .event = names[e->what]};
 	struct script_call c = {.event = e};
 
@@ -139,12 +139,12 @@ static bool print_step(struct script_pt *pt, struct printer *p, const struct pts
 	l.who = script_who(p, &l.rec);
 	if (!l.who->asked)
 		return false;
-	if (e->what == PTSPAN_LOST)
+	if (e->what == PT_SPANS_LOST)
 		l.type = PERF_RECORD_LOST;
 	else
 		l.head = &pt->heads[e->what];
 	if (e->address)
-		c.at = ptname_get(pt->names, s->tid, s->ns, e->address);
+		c.at = pt_names_get(pt->names, s->tid, s->ns, e->address);
 	if (pt->s->opt->json)
 		script_json_call(p, &l, &c);
 	else
@@ -155,12 +155,12 @@ static bool print_step(struct script_pt *pt, struct printer *p, const struct pts
 int script_pt_print(struct script_pt *pt, struct printer *p, uint64_t to_ns, uint64_t limit,
 		    uint64_t *nr_printed, struct err *err)
 {
-	struct ptspan_event e;
+	struct pt_spans_event e;
 	int rc;
 
 	while (!pt->over && !p->text.rc) {
 		if (!pt->has_step) {
-			rc = pttrace_next(pt->trace, &pt->step, err);
+			rc = pt_trace_next(pt->trace, &pt->step, err);
 			if (rc < 0)
 				return rc;
 			pt->over = !rc;
@@ -170,10 +170,10 @@ int script_pt_print(struct script_pt *pt, struct printer *p, uint64_t to_ns, uin
 		if (pt->step.ns > to_ns)
 			break;
 		pt->has_step = false;
-		rc = ptspan_step(pt->spans, &pt->step, &e);
+		rc = pt_spans_step(pt->spans, &pt->step, &e);
 		if (rc)
 			return err_sys(err, rc, "Intel PT");
-		if (e.what == PTSPAN_NOTHING || !print_step(pt, p, &e))
+		if (e.what == PT_SPANS_NOTHING || !print_step(pt, p, &e))
 			continue;
 		if (text_flush_large(&p->text) || ++*nr_printed == limit)
 			break;

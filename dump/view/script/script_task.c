@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The thread of a record, as it is printed. The same threads come again and again, so each printer
- * keeps what it found out for the time for which it holds; see people_who().
+ * keeps what it found out for the time for which it holds; see history_who().
  */
 #include "dump/view/script/script_impl.h"
 
@@ -14,9 +14,9 @@ static void fill(struct printer *p, struct who *who, uint64_t time_ns)
 
 	who->task = NULL;
 	who->comm = NULL;
-	who->span = (struct people_span){0, UINT64_MAX};
+	who->span = (struct history_span){0, UINT64_MAX};
 	if (who->tid != UINT32_MAX)
-		who->task = people_who(p->s->people, who->tid, time_ns, &who->comm, &who->span);
+		who->task = history_who(p->s->history, who->tid, time_ns, &who->comm, &who->span);
 	who->asked = script_who_asked(p->s, who);
 	t->b.len = 0;
 	if (p->s->opt->json)

@@ -364,23 +364,23 @@ static void put_duration(struct text *t, const char *before, uint64_t ns, const 
 
 static void put_call(struct text *t, const struct script_call *c)
 {
-	const struct ptspan_event *e = c->event;
+	const struct pt_spans_event *e = c->event;
 
 	switch (e->what) {
-	case PTSPAN_RETURN:
+	case PT_SPANS_RETURN:
 		if (e->ns)
 			put_duration(t, "  ", e->ns, "");
 		if (e->nr_left)
 			text_fmt(t, ", and %u call%s in it that did not return", e->nr_left,
 				 str_plural(e->nr_left));
 		break;
-	case PTSPAN_CALL:
+	case PT_SPANS_CALL:
 		text_str(t, e->by_kernel ? "  [by the kernel: a signal]" : "");
 		break;
-	case PTSPAN_OUT:
+	case PT_SPANS_OUT:
 		text_str(t, "  [into the kernel]");
 		break;
-	case PTSPAN_BACK:
+	case PT_SPANS_BACK:
 		if (e->ns)
 			put_duration(t, "  [after ", e->ns, "]");
 		break;
@@ -392,7 +392,7 @@ static void put_call(struct text *t, const struct script_call *c)
 
 void script_text_call(struct printer *p, const struct line *l, const struct script_call *c)
 {
-	const struct ptspan_event *e = c->event;
+	const struct pt_spans_event *e = c->event;
 	int32_t levels = e->depth < 0 ? 0 : e->depth > MAX_LEVELS ? MAX_LEVELS : e->depth;
 	struct text *t = &p->text;
 
@@ -404,7 +404,7 @@ void script_text_call(struct printer *p, const struct line *l, const struct scri
 		text_str(t, ") ");
 	}
 	if (c->at)
-		ptname_put(c->at, e->address, t);
+		pt_names_put(c->at, e->address, t);
 	put_call(t, c);
 	text_char(t, '\n');
 }

@@ -34,7 +34,7 @@ struct segment {
 	struct buf code;
 };
 
-struct calls {
+struct call_sites {
 	struct segment segments[MAX_SEGMENTS];
 	size_t nr_segments;
 	struct buf starts; /* uint64_t[], sorted */
@@ -46,7 +46,7 @@ struct calls {
 
 /* ---- reading ---- */
 
-static bool to_place(const struct calls *c, uint64_t value, uint64_t *place)
+static bool to_place(const struct call_sites *c, uint64_t value, uint64_t *place)
 {
 	for (size_t i = 0; i < c->nr_segments; i++) {
 		const struct segment *s = &c->segments[i];
@@ -59,7 +59,7 @@ static bool to_place(const struct calls *c, uint64_t value, uint64_t *place)
 	return false;
 }
 
-static void add_start(struct calls *c, uint64_t value)
+static void add_start(struct call_sites *c, uint64_t value)
 {
 	uint64_t place;
 
@@ -69,7 +69,7 @@ static void add_start(struct calls *c, uint64_t value)
 
 static int add_function(void *ctx, const struct elf_code *f)
 {
-	struct calls *c = ctx;
+	struct call_sites *c = ctx;
 	struct name n = {.name = f->name};
 
 	if (!f->function || !to_place(c, f->value, &n.place))
@@ -82,7 +82,7 @@ static int add_function(void *ctx, const struct elf_code *f)
 
 static int add_stub(void *ctx, const struct elf_code *f)
 {
-	struct calls *c = ctx;
+	struct call_sites *c = ctx;
 	struct name n = {.name = f->name};
 
 	if (to_place(c, f->value, &n.place) && buf_put(&c->stubs, &n, sizeof(n)))
@@ -102,7 +102,7 @@ static bool goes_to(const struct segment *s, size_t at, uint8_t op, uint64_t *va
 	return true;
 }
 
-static void add_called(struct calls *c, const struct segment *s)
+static void add_called(struct call_sites *c, const struct segment *s)
 {
 	uint64_t value;
 
@@ -111,7 +111,7 @@ static void add_called(struct calls *c, const struct segment *s)
 			add_start(c, value);
 }
 
-static void read_code(struct calls *c, struct elf *e)
+static void read_code(struct call_sites *c, struct elf *e)
 {
 	struct elf_segment v[MAX_SEGMENTS];
 	size_t nr = elf_code_segments(e, v, MAX_SEGMENTS), sum = 0;
@@ -136,9 +136,9 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-struct calls *calls_new(struct elf *e)
+struct call_sites *call_sites_new(struct elf *e)
 {
-	struct calls *c = calloc(1, sizeof(*c));
+	struct call_sites *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -149,14 +149,14 @@ struct calls *calls_new(struct elf *e)
 		add_called(c, &c->segments[i]);
 	c->nr_starts = c->starts.len / sizeof(uint64_t);
 	if (c->failed || !c->nr_starts) {
-		calls_free(c);
+		call_sites_free(c);
 		return NULL;
 	}
 	qsort(c->starts.p, c->nr_starts, sizeof(uint64_t), compare);
 	return c;
 }
 
-void calls_free(struct calls *c)
+void call_sites_free(struct call_sites *c)
 {
 	if (!c)
 		return;
@@ -171,7 +171,7 @@ void calls_free(struct calls *c)
 /* ---- asking ---- */
 
 /* How many functions begin at or before it. */
-static size_t begun(const struct calls *c, uint64_t place)
+static size_t begun(const struct call_sites *c, uint64_t place)
 {
 	const uint64_t *v = (const uint64_t *)c->starts.p;
 	size_t from = 0, to = c->nr_starts;
@@ -187,7 +187,7 @@ static size_t begun(const struct calls *c, uint64_t place)
 	return from;
 }
 
-static bool start_of(const struct calls *c, uint64_t place, uint64_t *start)
+static bool start_of(const struct call_sites *c, uint64_t place, uint64_t *start)
 {
 	size_t nr = begun(c, place);
 
@@ -197,7 +197,7 @@ static bool start_of(const struct calls *c, uint64_t place, uint64_t *start)
 	return true;
 }
 
-static const struct segment *segment_of(const struct calls *c, uint64_t place)
+static const struct segment *segment_of(const struct call_sites *c, uint64_t place)
 {
 	for (size_t i = 0; i < c->nr_segments; i++)
 		if (place >= c->segments[i].place &&
@@ -207,7 +207,7 @@ static const struct segment *segment_of(const struct calls *c, uint64_t place)
 }
 
 /* Whether somewhere in the function at `start` there is a jump to `place`. */
-static bool jumps_to(const struct calls *c, uint64_t start, uint64_t place)
+static bool jumps_to(const struct call_sites *c, uint64_t start, uint64_t place)
 {
 	const struct segment *s = segment_of(c, start);
 	size_t nr = begun(c, start), at, end;
@@ -226,7 +226,7 @@ static bool jumps_to(const struct calls *c, uint64_t start, uint64_t place)
 }
 
 /* Whether who calls `start` may be in the function that `place` is in. */
-static bool reaches(const struct calls *c, uint64_t start, uint64_t place)
+static bool reaches(const struct call_sites *c, uint64_t start, uint64_t place)
 {
 	uint64_t begin;
 
@@ -243,7 +243,7 @@ static const char *name_at(const struct buf *names, uint64_t place)
 	return NULL;
 }
 
-static bool reaches_name(const struct calls *c, const char *name, uint64_t place)
+static bool reaches_name(const struct call_sites *c, const char *name, uint64_t place)
 {
 	const struct name *n = (const struct name *)c->exported.p;
 
@@ -281,8 +281,8 @@ static bool pointer_call(const struct segment *s, size_t end)
 	return false;
 }
 
-enum calls_answer calls_lead(const struct calls *from, uint64_t ret, const struct calls *to,
-			     uint64_t place)
+enum call_sites_answer call_sites_lead(const struct call_sites *from, uint64_t ret,
+				       const struct call_sites *to, uint64_t place)
 {
 	const struct segment *s = ret ? segment_of(from, ret - 1) : NULL;
 	uint64_t value, start;
@@ -321,7 +321,7 @@ static bool mentions(const struct segment *s, uint64_t value)
 	return false;
 }
 
-bool calls_by_pointer(const struct calls *c, uint64_t place)
+bool call_sites_by_pointer(const struct call_sites *c, uint64_t place)
 {
 	const struct segment *s = segment_of(c, place);
 	uint64_t start, value;

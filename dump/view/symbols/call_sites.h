@@ -9,14 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct calls;
+struct call_sites;
 struct elf;
 
 /* `e` must outlive the result. NULL: out of memory, or there is no code. */
-struct calls *calls_new(struct elf *e);
-void calls_free(struct calls *c);
+struct call_sites *call_sites_new(struct elf *e);
+void call_sites_free(struct call_sites *c);
 
-enum calls_answer {
+enum call_sites_answer {
 	CALLS_NO,
 	CALLS_MAYBE, /* there is a call through a pointer */
 	CALLS_YES,
@@ -26,8 +26,8 @@ enum calls_answer {
  * Whether a call in `from` that returns to the place `ret` has led to `place` in `to`: it calls the
  * function that this lies in, or one that jumps to that; from another file, by its name.
  */
-enum calls_answer calls_lead(const struct calls *from, uint64_t ret, const struct calls *to,
-			     uint64_t place);
+enum call_sites_answer call_sites_lead(const struct call_sites *from, uint64_t ret,
+				       const struct call_sites *to, uint64_t place);
 /* Whether the function that `place` lies in may be called through a pointer: code mentions its
  * address. Tables of pointers in data are not looked at. */
-bool calls_by_pointer(const struct calls *c, uint64_t place);
+bool call_sites_by_pointer(const struct call_sites *c, uint64_t place);

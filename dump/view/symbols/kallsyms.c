@@ -16,8 +16,8 @@
 #define MAX_LINES 8000000
 
 struct kallsyms {
-	struct symtab *table; /* of a module "name\t[module]" */
-	uint64_t text;	      /* address of _text */
+	struct symbol_table *table; /* of a module "name\t[module]" */
+	uint64_t text;		    /* address of _text */
 };
 
 /* ---- reading ---- */
@@ -30,16 +30,16 @@ static bool is_code(char type)
 /* "NAME" or "NAME\t[MODULE]"; what may stand behind it is left out. */
 static int take(struct kallsyms *k, uint64_t addr, char type, char *name)
 {
-	enum symtab_rank rank = tolower(type) == 'w' ? SYMTAB_WEAK
-				: isupper(type)	     ? SYMTAB_GLOBAL
-						     : SYMTAB_LOCAL;
+	enum symbol_table_rank rank = tolower(type) == 'w' ? SYMTAB_WEAK
+				      : isupper(type)	   ? SYMTAB_GLOBAL
+							   : SYMTAB_LOCAL;
 
 	name[strcspn(name, "\n")] = '\0';
 	if (!*name || *name == '$')
 		return 0;
 	if (!k->text && !strcmp(name, "_text"))
 		k->text = addr;
-	return symtab_add(k->table, addr, 0, rank, name);
+	return symbol_table_add(k->table, addr, 0, rank, name);
 }
 
 static int read_lines(struct kallsyms *k, FILE *in, bool *hidden)
@@ -71,7 +71,7 @@ int kallsyms_read(FILE *in, struct kallsyms **out)
 	int rc = -ENOMEM;
 
 	if (k)
-		k->table = symtab_new();
+		k->table = symbol_table_new();
 	if (k && k->table)
 		rc = read_lines(k, in, &hidden);
 	if (!rc && hidden)
@@ -80,7 +80,7 @@ int kallsyms_read(FILE *in, struct kallsyms **out)
 		kallsyms_free(k);
 		return rc;
 	}
-	symtab_sort(k->table, UINT64_MAX);
+	symbol_table_sort(k->table, UINT64_MAX);
 	*out = k;
 	return 0;
 }
@@ -89,7 +89,7 @@ void kallsyms_free(struct kallsyms *k)
 {
 	if (!k)
 		return;
-	symtab_free(k->table);
+	symbol_table_free(k->table);
 	free(k);
 }
 
@@ -97,11 +97,11 @@ void kallsyms_free(struct kallsyms *k)
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_function *out)
 {
-	struct symtab_function f;
+	struct symbol_table_function f;
 	const char *tab;
 	uint64_t max;
 
-	if (!symtab_find(k->table, addr, &f))
+	if (!symbol_table_find(k->table, addr, &f))
 		return false;
 	tab = strchr(f.name, '\t');
 	max = tab ? MAX_MODULE_BYTES : MAX_BYTES;

@@ -18,21 +18,21 @@ struct cover {
 	size_t name;	       /* where it is in `names` */
 };
 
-struct perfmap {
+struct perf_map {
 	const uint64_t *addrs;
 	size_t nr;
 	struct cover *covers; /* one an address */
 	struct buf names;
 };
 
-int perfmap_new(const uint64_t *addrs, size_t nr, struct perfmap **out)
+int perf_map_new(const uint64_t *addrs, size_t nr, struct perf_map **out)
 {
-	struct perfmap *m = calloc(1, sizeof(*m));
+	struct perf_map *m = calloc(1, sizeof(*m));
 
 	if (m)
 		m->covers = calloc(nr + 1, sizeof(*m->covers));
 	if (!m || !m->covers) {
-		perfmap_free(m);
+		perf_map_free(m);
 		return -ENOMEM;
 	}
 	m->addrs = addrs;
@@ -41,7 +41,7 @@ int perfmap_new(const uint64_t *addrs, size_t nr, struct perfmap **out)
 	return 0;
 }
 
-void perfmap_free(struct perfmap *m)
+void perf_map_free(struct perf_map *m)
 {
 	if (!m)
 		return;
@@ -51,7 +51,7 @@ void perfmap_free(struct perfmap *m)
 }
 
 /* The index of the first address that is not before `addr`. */
-static size_t first_from(const struct perfmap *m, uint64_t addr)
+static size_t first_from(const struct perf_map *m, uint64_t addr)
 {
 	size_t from = 0, to = m->nr;
 
@@ -66,7 +66,7 @@ static size_t first_from(const struct perfmap *m, uint64_t addr)
 	return from;
 }
 
-static int take(struct perfmap *m, uint64_t start, uint64_t bytes, const char *name)
+static int take(struct perf_map *m, uint64_t start, uint64_t bytes, const char *name)
 {
 	size_t i = first_from(m, start), len = strcspn(name, "\n");
 	struct cover c = {start, bytes, m->names.len};
@@ -84,7 +84,7 @@ static int take(struct perfmap *m, uint64_t start, uint64_t bytes, const char *n
 	return 0;
 }
 
-int perfmap_read(struct perfmap *m, FILE *in)
+int perf_map_read(struct perf_map *m, FILE *in)
 {
 	char *line = NULL, *at, *end;
 	size_t cap = 0;
@@ -103,14 +103,14 @@ int perfmap_read(struct perfmap *m, FILE *in)
 	return rc;
 }
 
-bool perfmap_has(const struct perfmap *m, size_t i)
+bool perf_map_has(const struct perf_map *m, size_t i)
 {
 	return m->covers[i].bytes;
 }
 
-void perfmap_each(const struct perfmap *m,
-		  void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
-		  void *ctx)
+void perf_map_each(const struct perf_map *m,
+		   void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
+		   void *ctx)
 {
 	uint64_t until = 0; /* where the one before ended */
 

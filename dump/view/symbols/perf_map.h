@@ -11,19 +11,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct perfmap;
+struct perf_map;
 
-/* `addrs`: ascending, borrowed until perfmap_free(). Lines that are none are skipped. 0 or -ENOMEM.
+/* `addrs`: ascending, borrowed until perf_map_free(). Lines that are none are skipped. 0 or -ENOMEM.
  */
-int perfmap_new(const uint64_t *addrs, size_t nr, struct perfmap **out);
-int perfmap_read(struct perfmap *m, FILE *in);
-void perfmap_free(struct perfmap *m);
+int perf_map_new(const uint64_t *addrs, size_t nr, struct perf_map **out);
+int perf_map_read(struct perf_map *m, FILE *in);
+void perf_map_free(struct perf_map *m);
 
 /*
  * Calls `each` for the functions that were hit, ascending, cut where they would lie in one another.
  */
-void perfmap_each(const struct perfmap *m,
-		  void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
-		  void *ctx);
+void perf_map_each(const struct perf_map *m,
+		   void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
+		   void *ctx);
 /* Whether the i-th address is in a function. */
-bool perfmap_has(const struct perfmap *m, size_t i);
+bool perf_map_has(const struct perf_map *m, size_t i);

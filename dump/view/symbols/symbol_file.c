@@ -26,10 +26,10 @@
 #define MAX_MINI_BYTES (256u << 20)
 #define MAX_PATH       4096
 
-struct symfile {
+struct symbol_file {
 	struct elf *elf, *mini, *debug;
 	struct dwarf *dwarf;
-	struct symtab *table;
+	struct symbol_table *table;
 	struct elf_segment segments[SYMFILE_MAX_SEGMENTS];
 	size_t nr_segments;
 	uint8_t id[ELF_BUILD_ID_MAX];
@@ -47,7 +47,7 @@ static bool has_id(struct elf *e, const uint8_t *id, size_t bytes)
 }
 
 /* Takes it when it is the debug file of `f`; it goes when it is not. */
-static bool take_debug(struct symfile *f, struct elf *e, const char *origin)
+static bool take_debug(struct symbol_file *f, struct elf *e, const char *origin)
 {
 	if (!has_id(e, f->id, f->id_bytes)) {
 		elf_close(e);
@@ -58,7 +58,7 @@ static bool take_debug(struct symfile *f, struct elf *e, const char *origin)
 	return true;
 }
 
-static bool debug_of_id(struct symfile *f, const char *dir)
+static bool debug_of_id(struct symbol_file *f, const char *dir)
 {
 	char path[MAX_PATH];
 	struct elf *e;
@@ -89,7 +89,7 @@ static bool crc_of(const char *path, uint32_t *crc)
 	return !n;
 }
 
-static bool debug_at(struct symfile *f, const char *path, uint32_t crc)
+static bool debug_at(struct symbol_file *f, const char *path, uint32_t crc)
 {
 	uint32_t got;
 	struct elf *e;
@@ -121,7 +121,7 @@ static bool read_link(struct elf *e, const char **name, uint32_t *crc)
 	       bytes_take(&b, align_up(len + 1, 4), &part) && bytes_u32(&b, crc);
 }
 
-static bool debug_by_link(struct symfile *f, const struct symfile_options *opt)
+static bool debug_by_link(struct symbol_file *f, const struct symbol_file_options *opt)
 {
 	static const char *const beside[] = {"", ".debug/"};
 	const char *name, *slash = opt->path ? strrchr(opt->path, '/') : NULL;
@@ -144,7 +144,7 @@ static bool debug_by_link(struct symfile *f, const struct symfile_options *opt)
 	return false;
 }
 
-static bool debug_found(struct symfile *f, const struct symfile_options *opt)
+static bool debug_found(struct symbol_file *f, const struct symbol_file_options *opt)
 {
 	struct elf *e;
 	int fd = opt->find ? opt->find(opt->ctx, f->id, f->id_bytes) : -ENOENT;
@@ -153,7 +153,7 @@ static bool debug_found(struct symfile *f, const struct symfile_options *opt)
 	       take_debug(f, e, "a debug file of its build-id");
 }
 
-static void find_debug(struct symfile *f, const struct symfile_options *opt)
+static void find_debug(struct symbol_file *f, const struct symbol_file_options *opt)
 {
 	for (size_t i = 0; i < opt->nr_dirs && f->id_bytes && !f->debug; i++)
 		debug_of_id(f, opt->dirs[i]);
@@ -166,7 +166,7 @@ static void find_debug(struct symfile *f, const struct symfile_options *opt)
 /* ---- names ---- */
 
 /* MiniDebugInfo: an ELF file with the names that .dynsym has not. */
-static int add_mini(struct symfile *f)
+static int add_mini(struct symbol_file *f)
 {
 	struct bytes packed;
 	struct buf image = {0};
@@ -183,10 +183,10 @@ static int add_mini(struct symfile *f)
 	if (rc)
 		return 0; /* nothing that can be used */
 	strcpy(f->origin, ".gnu_debugdata");
-	return symtab_add_elf(f->table, f->mini);
+	return symbol_table_add_elf(f->table, f->mini);
 }
 
-static uint64_t end_of(const struct symfile *f)
+static uint64_t end_of(const struct symbol_file *f)
 {
 	uint64_t end = 0;
 
@@ -196,27 +196,27 @@ static uint64_t end_of(const struct symfile *f)
 	return end;
 }
 
-static int fill(struct symfile *f, const struct symfile_options *opt)
+static int fill(struct symbol_file *f, const struct symbol_file_options *opt)
 {
 	struct bytes symtab;
 	bool whole = elf_section(f->elf, ".symtab", &symtab);
-	int rc = symtab_add_elf(f->table, f->elf);
+	int rc = symbol_table_add_elf(f->table, f->elf);
 
 	strcpy(f->origin, whole ? ".symtab" : ".dynsym");
 	if (!rc)
-		rc = symtab_add_stubs(f->table, f->elf);
+		rc = symbol_table_add_stubs(f->table, f->elf);
 	if (!rc && !whole)
 		rc = add_mini(f);
 	if (!rc &&
 	    (!whole || (opt->max_dwarf_bytes && !elf_section(f->elf, ".debug_info", &symtab))))
 		find_debug(f, opt);
 	if (!rc && f->debug)
-		rc = symtab_add_elf(f->table, f->debug);
-	symtab_sort(f->table, end_of(f));
+		rc = symbol_table_add_elf(f->table, f->debug);
+	symbol_table_sort(f->table, end_of(f));
 	return rc;
 }
 
-static void open_dwarf(struct symfile *f, const struct symfile_options *opt)
+static void open_dwarf(struct symbol_file *f, const struct symbol_file_options *opt)
 {
 	struct elf *from[] = {f->elf, f->debug};
 
@@ -225,10 +225,10 @@ static void open_dwarf(struct symfile *f, const struct symfile_options *opt)
 			f->dwarf = dwarf_open(from[i]);
 }
 
-int symfile_open(struct elf *e, const struct symfile_options *opt, struct symfile **out,
-		 struct err *err)
+int symbol_file_open(struct elf *e, const struct symbol_file_options *opt, struct symbol_file **out,
+		     struct err *err)
 {
-	struct symfile *f = calloc(1, sizeof(*f));
+	struct symbol_file *f = calloc(1, sizeof(*f));
 	int rc = -ENOMEM;
 
 	if (!f) {
@@ -236,7 +236,7 @@ int symfile_open(struct elf *e, const struct symfile_options *opt, struct symfil
 		return err_set(err, rc, "out of memory for names of functions");
 	}
 	f->elf = e;
-	f->table = symtab_new();
+	f->table = symbol_table_new();
 	f->id_bytes = elf_build_id(e, f->id);
 	f->nr_segments = elf_code_segments(e, f->segments, SYMFILE_MAX_SEGMENTS);
 	if (opt->nr_segments && opt->nr_segments <= SYMFILE_MAX_SEGMENTS) {
@@ -246,7 +246,7 @@ int symfile_open(struct elf *e, const struct symfile_options *opt, struct symfil
 	if (f->table)
 		rc = fill(f, opt);
 	if (rc) {
-		symfile_close(f);
+		symbol_file_close(f);
 		return err_set(err, rc, "out of memory for names of functions");
 	}
 	open_dwarf(f, opt);
@@ -254,7 +254,7 @@ int symfile_open(struct elf *e, const struct symfile_options *opt, struct symfil
 	return 0;
 }
 
-void symfile_close(struct symfile *f)
+void symbol_file_close(struct symbol_file *f)
 {
 	if (!f)
 		return;
@@ -262,14 +262,14 @@ void symfile_close(struct symfile *f)
 	elf_close(f->mini);
 	elf_close(f->debug);
 	elf_close(f->elf);
-	symtab_free(f->table);
+	symbol_table_free(f->table);
 	free(f);
 }
 
 /* ---- asking ---- */
 
 /* The segment that holds an offset of the file. */
-static const struct elf_segment *segment_of(const struct symfile *f, uint64_t offset)
+static const struct elf_segment *segment_of(const struct symbol_file *f, uint64_t offset)
 {
 	for (size_t i = 0; i < f->nr_segments; i++)
 		if (offset >= f->segments[i].offset &&
@@ -278,12 +278,13 @@ static const struct elf_segment *segment_of(const struct symfile *f, uint64_t of
 	return NULL;
 }
 
-bool symfile_find(const struct symfile *f, uint64_t offset, struct symtab_function *out)
+bool symbol_file_find(const struct symbol_file *f, uint64_t offset,
+		      struct symbol_table_function *out)
 {
 	const struct elf_segment *s = segment_of(f, offset);
-	struct symtab_function found;
+	struct symbol_table_function found;
 
-	if (!s || !symtab_find(f->table, offset - s->offset + s->value, &found) ||
+	if (!s || !symbol_table_find(f->table, offset - s->offset + s->value, &found) ||
 	    found.start < s->value)
 		return false;
 	*out = found;
@@ -291,24 +292,25 @@ bool symfile_find(const struct symfile *f, uint64_t offset, struct symtab_functi
 	return true;
 }
 
-bool symfile_has_source(const struct symfile *f)
+bool symbol_file_has_source(const struct symbol_file *f)
 {
 	return f->dwarf;
 }
 
-size_t symfile_places(struct symfile *f, uint64_t offset, struct dwarf_place *places, size_t max)
+size_t symbol_file_places(struct symbol_file *f, uint64_t offset, struct dwarf_place *places,
+			  size_t max)
 {
 	const struct elf_segment *s = f->dwarf ? segment_of(f, offset) : NULL;
 
 	return s ? dwarf_places(f->dwarf, offset - s->offset + s->value, places, max) : 0;
 }
 
-const char *symfile_origin(const struct symfile *f)
+const char *symbol_file_origin(const struct symbol_file *f)
 {
 	return f->origin;
 }
 
-size_t symfile_segments(const struct symfile *f, const struct elf_segment **out)
+size_t symbol_file_segments(const struct symbol_file *f, const struct elf_segment **out)
 {
 	*out = f->segments;
 	return f->nr_segments;

@@ -10,11 +10,11 @@
 #include "dump/base/elf.h"
 #include "dump/view/symbols/symbol_table.h"
 
-struct symfile;
+struct symbol_file;
 
 #define SYMFILE_MAX_SEGMENTS 64
 
-struct symfile_options {
+struct symbol_file_options {
 	const char *path; /* where the file was, for its .gnu_debuglink; NULL: unknown */
 	/* Directories with .build-id/xx/yyyy.debug and the files that .gnu_debuglink names. */
 	const char *const *dirs;
@@ -29,16 +29,18 @@ struct symfile_options {
 };
 
 /* `e` is the symfile's from here on, also when this fails. 0 or -ENOMEM. */
-int symfile_open(struct elf *e, const struct symfile_options *opt, struct symfile **out,
-		 struct err *err);
-void symfile_close(struct symfile *f);
+int symbol_file_open(struct elf *e, const struct symbol_file_options *opt, struct symbol_file **out,
+		     struct err *err);
+void symbol_file_close(struct symbol_file *f);
 
 /* The function at `offset` of the file; its start is an offset too. */
-bool symfile_find(const struct symfile *f, uint64_t offset, struct symtab_function *out);
-bool symfile_has_source(const struct symfile *f);
+bool symbol_file_find(const struct symbol_file *f, uint64_t offset,
+		      struct symbol_table_function *out);
+bool symbol_file_has_source(const struct symbol_file *f);
 /* As dwarf_places(). */
-size_t symfile_places(struct symfile *f, uint64_t offset, struct dwarf_place *places, size_t max);
+size_t symbol_file_places(struct symbol_file *f, uint64_t offset, struct dwarf_place *places,
+			  size_t max);
 
 /* Where its names come from: ".symtab", ".dynsym", or the debug file's path; as text for people. */
-const char *symfile_origin(const struct symfile *f);
-size_t symfile_segments(const struct symfile *f, const struct elf_segment **out);
+const char *symbol_file_origin(const struct symbol_file *f);
+size_t symbol_file_segments(const struct symbol_file *f, const struct elf_segment **out);

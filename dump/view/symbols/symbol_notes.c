@@ -12,24 +12,24 @@
 
 #define MAX_IMAGES 16384
 
-struct symnotes {
+struct symbol_notes {
 	struct intern texts;
-	struct buf images; /* struct symnotes_image[], each (kind, key, path, identity) once */
+	struct buf images; /* struct symbol_notes_image[], each (kind, key, path, identity) once */
 	size_t nr;
 };
 
 struct loader {
-	struct symnotes *n;
+	struct symbol_notes *n;
 	struct buf ids; /* uint32_t[]: index of the block's images */
 	size_t nr_broken;
 };
 
-static struct symnotes_image *image_at(const struct symnotes *n, size_t i)
+static struct symbol_notes_image *image_at(const struct symbol_notes *n, size_t i)
 {
-	return (struct symnotes_image *)n->images.p + i;
+	return (struct symbol_notes_image *)n->images.p + i;
 }
 
-static bool is_same(const struct symnotes_image *x, const struct fmt_image *f, const char *path)
+static bool is_same(const struct symbol_notes_image *x, const struct fmt_image *f, const char *path)
 {
 	const size_t skip = sizeof(f->id);
 
@@ -39,8 +39,8 @@ static bool is_same(const struct symnotes_image *x, const struct fmt_image *f, c
 
 static int take_image(struct loader *l, struct bytes item)
 {
-	struct symnotes *n = l->n;
-	struct symnotes_image image = {.note = ""};
+	struct symbol_notes *n = l->n;
+	struct symbol_notes_image image = {.note = ""};
 	uint32_t index;
 
 	if (!bytes_get(&item, &image.f, sizeof(image.f)) ||
@@ -63,7 +63,7 @@ static int take_image(struct loader *l, struct bytes item)
 	return buf_put(&l->ids, &index, sizeof(index));
 }
 
-static struct symnotes_image *image_of(const struct loader *l, uint32_t id)
+static struct symbol_notes_image *image_of(const struct loader *l, uint32_t id)
 {
 	uint32_t index;
 
@@ -75,7 +75,7 @@ static struct symnotes_image *image_of(const struct loader *l, uint32_t id)
 
 static int take_segment(struct loader *l, struct bytes item)
 {
-	struct symnotes_image *i;
+	struct symbol_notes_image *i;
 	struct elf_segment s;
 	struct fmt_segment f;
 
@@ -91,7 +91,7 @@ static int take_segment(struct loader *l, struct bytes item)
 
 static int take_note(struct loader *l, struct bytes item)
 {
-	struct symnotes_image *i;
+	struct symbol_notes_image *i;
 	struct fmt_note f;
 
 	if (!bytes_get(&item, &f, sizeof(f)) || !(i = image_of(l, f.image)))
@@ -115,27 +115,27 @@ static int take_block(void *ctx, struct bytes payload)
 	struct loader *l = ctx;
 
 	l->ids.len = 0;
-	return items_walk(payload, take_item, l, &l->nr_broken);
+	return section_items_walk(payload, take_item, l, &l->nr_broken);
 }
 
-int symnotes_load(struct reader *r, struct symnotes **out, struct err *err)
+int symbol_notes_load(struct reader *r, struct symbol_notes **out, struct err *err)
 {
-	struct symnotes *n = calloc(1, sizeof(*n));
+	struct symbol_notes *n = calloc(1, sizeof(*n));
 	struct loader l = {.n = n};
 	int rc = -ENOMEM;
 
 	if (n)
-		rc = items_load(r, FMT_SYMBOLS, UINT64_MAX, take_block, &l, &l.nr_broken);
+		rc = section_items_load(r, FMT_SYMBOLS, UINT64_MAX, take_block, &l, &l.nr_broken);
 	buf_free(&l.ids);
 	if (rc) {
-		symnotes_free(n);
+		symbol_notes_free(n);
 		return err_set(err, rc, "the symbols of this dump can't be loaded");
 	}
 	*out = n;
 	return 0;
 }
 
-void symnotes_free(struct symnotes *n)
+void symbol_notes_free(struct symbol_notes *n)
 {
 	if (!n)
 		return;
@@ -144,7 +144,7 @@ void symnotes_free(struct symnotes *n)
 	free(n);
 }
 
-static bool is_of(const struct symnotes_image *x, const struct hits_image *i)
+static bool is_of(const struct symbol_notes_image *x, const struct addresses_image *i)
 {
 	if (x->f.kind != i->f.kind || x->f.key != i->f.key)
 		return false;
@@ -158,12 +158,13 @@ static bool is_of(const struct symnotes_image *x, const struct hits_image *i)
 	return x->f.ino == i->f.ino && x->f.maj == i->f.maj && x->f.min == i->f.min;
 }
 
-const struct symnotes_image *symnotes_find(const struct symnotes *n, const struct hits_image *i)
+const struct symbol_notes_image *symbol_notes_find(const struct symbol_notes *n,
+						   const struct addresses_image *i)
 {
-	const struct symnotes_image *found = NULL;
+	const struct symbol_notes_image *found = NULL;
 
 	for (size_t k = 0; k < n->nr; k++) {
-		const struct symnotes_image *x = image_at(n, k);
+		const struct symbol_notes_image *x = image_at(n, k);
 
 		if (!is_of(x, i))
 			continue;
@@ -175,7 +176,7 @@ const struct symnotes_image *symnotes_find(const struct symnotes *n, const struc
 	return found;
 }
 
-const struct symnotes_image *symnotes_nth(const struct symnotes *n, size_t i)
+const struct symbol_notes_image *symbol_notes_nth(const struct symbol_notes *n, size_t i)
 {
 	return i < n->nr ? image_at(n, i) : NULL;
 }

@@ -9,12 +9,12 @@
 #include "dump/view/model/addresses.h"
 
 struct reader;
-struct symnotes;
+struct symbol_notes;
 
 #define SYMNOTES_MAX_SEGMENTS 16
 #define SYMNOTES_MAX_DATA     4
 
-struct symnotes_image {
+struct symbol_notes_image {
 	struct fmt_image f; /* with the build-id, also when the ledger has none */
 	const char *path;
 	const char *note;				    /* why names are missing; "" */
@@ -25,10 +25,11 @@ struct symnotes_image {
 };
 
 /* Blocks that are damaged are passed over. 0, -ENOMEM, -E2BIG. */
-int symnotes_load(struct reader *r, struct symnotes **out, struct err *err);
-void symnotes_free(struct symnotes *n);
+int symbol_notes_load(struct reader *r, struct symbol_notes **out, struct err *err);
+void symbol_notes_free(struct symbol_notes *n);
 
 /* What is said of an image of the hits; NULL: nothing. Borrowed. */
-const struct symnotes_image *symnotes_find(const struct symnotes *n, const struct hits_image *i);
+const struct symbol_notes_image *symbol_notes_find(const struct symbol_notes *n,
+						   const struct addresses_image *i);
 /* By number from 0; NULL: there are no more. */
-const struct symnotes_image *symnotes_nth(const struct symnotes *n, size_t i);
+const struct symbol_notes_image *symbol_notes_nth(const struct symbol_notes *n, size_t i);

@@ -23,17 +23,17 @@ struct entry {
 	bool sized;
 };
 
-struct symtab {
+struct symbol_table {
 	struct buf entries, names;
 	size_t nr;
 };
 
-struct symtab *symtab_new(void)
+struct symbol_table *symbol_table_new(void)
 {
-	return calloc(1, sizeof(struct symtab));
+	return calloc(1, sizeof(struct symbol_table));
 }
 
-void symtab_free(struct symtab *t)
+void symbol_table_free(struct symbol_table *t)
 {
 	if (!t)
 		return;
@@ -42,14 +42,15 @@ void symtab_free(struct symtab *t)
 	free(t);
 }
 
-static const char *name_of(const struct symtab *t, const struct entry *e)
+static const char *name_of(const struct symbol_table *t, const struct entry *e)
 {
 	return (const char *)t->names.p + e->name;
 }
 
 /* ---- filling ---- */
 
-static int add(struct symtab *t, struct entry *e, const char *name, size_t len, const char *more)
+static int add(struct symbol_table *t, struct entry *e, const char *name, size_t len,
+	       const char *more)
 {
 	if (len > MAX_NAME)
 		len = MAX_NAME;
@@ -63,7 +64,7 @@ static int add(struct symtab *t, struct entry *e, const char *name, size_t len, 
 	return 0;
 }
 
-static struct entry entry_of(uint64_t start, uint64_t bytes, enum symtab_rank rank)
+static struct entry entry_of(uint64_t start, uint64_t bytes, enum symbol_table_rank rank)
 {
 	bool sized = bytes && bytes <= UINT64_MAX - start;
 
@@ -71,8 +72,8 @@ static struct entry entry_of(uint64_t start, uint64_t bytes, enum symtab_rank ra
 		.start = start, .end = sized ? start + bytes : 0, .rank = rank, .sized = sized};
 }
 
-int symtab_add(struct symtab *t, uint64_t start, uint64_t bytes, enum symtab_rank rank,
-	       const char *name)
+int symbol_table_add(struct symbol_table *t, uint64_t start, uint64_t bytes,
+		     enum symbol_table_rank rank, const char *name)
 {
 	struct entry e = entry_of(start, bytes, rank);
 
@@ -81,17 +82,17 @@ int symtab_add(struct symtab *t, uint64_t start, uint64_t bytes, enum symtab_ran
 
 static int take_code(void *ctx, const struct elf_code *c)
 {
-	enum symtab_rank rank = !c->function   ? SYMTAB_LABEL
-				: c->bind == 2 ? SYMTAB_WEAK
-				: c->bind      ? SYMTAB_GLOBAL
-					       : SYMTAB_LOCAL;
+	enum symbol_table_rank rank = !c->function   ? SYMTAB_LABEL
+				      : c->bind == 2 ? SYMTAB_WEAK
+				      : c->bind	     ? SYMTAB_GLOBAL
+						     : SYMTAB_LOCAL;
 	struct entry e = entry_of(c->value, c->bytes, rank);
 	size_t len = strcspn(c->name, "@");
 
 	return add(ctx, &e, c->name, len ? len : strlen(c->name), "");
 }
 
-int symtab_add_elf(struct symtab *t, struct elf *e)
+int symbol_table_add_elf(struct symbol_table *t, struct elf *e)
 {
 	return elf_each_code(e, take_code, t);
 }
@@ -103,7 +104,7 @@ static int take_stub(void *ctx, const struct elf_code *c)
 	return add(ctx, &e, c->name, strcspn(c->name, "@"), "@plt");
 }
 
-int symtab_add_stubs(struct symtab *t, struct elf *e)
+int symbol_table_add_stubs(struct symbol_table *t, struct elf *e)
 {
 	return elf_each_stub(e, take_stub, t);
 }
@@ -116,7 +117,7 @@ static size_t underscores(const char *name)
 }
 
 /* Negative: x is the better name of their place. */
-static int compare_names(const struct symtab *t, const struct entry *x, const struct entry *y)
+static int compare_names(const struct symbol_table *t, const struct entry *x, const struct entry *y)
 {
 	const char *a = name_of(t, x), *b = name_of(t, y);
 	size_t na, nb;
@@ -148,7 +149,7 @@ static int compare(const void *a, const void *b, void *ctx)
 }
 
 /* The best name of each place; marks within a function, which say less than it, go. */
-static void keep_best(struct symtab *t)
+static void keep_best(struct symbol_table *t)
 {
 	struct entry *v = (struct entry *)t->entries.p;
 	uint64_t covered = 0;
@@ -166,7 +167,7 @@ static void keep_best(struct symtab *t)
 	t->nr = nr;
 }
 
-void symtab_sort(struct symtab *t, uint64_t end)
+void symbol_table_sort(struct symbol_table *t, uint64_t end)
 {
 	struct entry *v = (struct entry *)t->entries.p;
 	uint64_t max = 0;
@@ -187,7 +188,7 @@ void symtab_sort(struct symtab *t, uint64_t end)
 /* ---- asking ---- */
 
 /* How many begin at or before `value`. */
-static size_t until(const struct symtab *t, uint64_t value)
+static size_t until(const struct symbol_table *t, uint64_t value)
 {
 	const struct entry *v = (const struct entry *)t->entries.p;
 	size_t from = 0, to = t->nr;
@@ -203,7 +204,8 @@ static size_t until(const struct symtab *t, uint64_t value)
 	return from;
 }
 
-bool symtab_find(const struct symtab *t, uint64_t value, struct symtab_function *out)
+bool symbol_table_find(const struct symbol_table *t, uint64_t value,
+		       struct symbol_table_function *out)
 {
 	const struct entry *v = (const struct entry *)t->entries.p;
 	size_t i = until(t, value);
@@ -211,8 +213,8 @@ bool symtab_find(const struct symtab *t, uint64_t value, struct symtab_function 
 	for (int n = 0; n < MAX_BACK && i-- && v[i].max_end > value; n++) {
 		if (v[i].end <= value)
 			continue;
-		*out = (struct symtab_function){v[i].start, v[i].end - v[i].start,
-						name_of(t, &v[i])};
+		*out = (struct symbol_table_function){v[i].start, v[i].end - v[i].start,
+						      name_of(t, &v[i])};
 		return true;
 	}
 	return false;

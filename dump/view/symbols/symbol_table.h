@@ -10,19 +10,19 @@
 #include <stdint.h>
 
 struct elf;
-struct symtab;
+struct symbol_table;
 
-struct symtab_function {
+struct symbol_table_function {
 	uint64_t start, bytes;
-	const char *name; /* borrowed until symtab_free() */
+	const char *name; /* borrowed until symbol_table_free() */
 };
 
 /* NULL: out of memory. */
-struct symtab *symtab_new(void);
-void symtab_free(struct symtab *t);
+struct symbol_table *symbol_table_new(void);
+void symbol_table_free(struct symbol_table *t);
 
 /* In the order of preference among names of one place. */
-enum symtab_rank {
+enum symbol_table_rank {
 	SYMTAB_LABEL, /* names a place in code */
 	SYMTAB_WEAK,
 	SYMTAB_LOCAL,
@@ -30,14 +30,15 @@ enum symtab_rank {
 };
 
 /* `bytes` 0: up to the next. `name` is copied. 0 or -ENOMEM. */
-int symtab_add(struct symtab *t, uint64_t start, uint64_t bytes, enum symtab_rank rank,
-	       const char *name);
+int symbol_table_add(struct symbol_table *t, uint64_t start, uint64_t bytes,
+		     enum symbol_table_rank rank, const char *name);
 /* All that .symtab and .dynsym name; a name's version (@V) is left out. 0 or -ENOMEM. */
-int symtab_add_elf(struct symtab *t, struct elf *e);
+int symbol_table_add_elf(struct symbol_table *t, struct elf *e);
 /* name@plt for the stubs of the procedure linkage table. 0 or -ENOMEM. */
-int symtab_add_stubs(struct symtab *t, struct elf *e);
+int symbol_table_add_stubs(struct symbol_table *t, struct elf *e);
 
 /* No more are added after this. What has no size ends at the next, or at `end`. */
-void symtab_sort(struct symtab *t, uint64_t end);
+void symbol_table_sort(struct symbol_table *t, uint64_t end);
 /* The function that holds `value`. */
-bool symtab_find(const struct symtab *t, uint64_t value, struct symtab_function *out);
+bool symbol_table_find(const struct symbol_table *t, uint64_t value,
+		       struct symbol_table_function *out);

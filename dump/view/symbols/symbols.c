@@ -2,7 +2,7 @@
 /*
  * The SYMBOLS of a dump as sorted tables, and lookups in them; see symbols.h.
  *
- *	address ── people_where() ──▶ mapping ──▶ image ──▶ function that holds the place
+ *	address ── history_where() ──▶ mapping ──▶ image ──▶ function that holds the place
  *	                                                └─▶ source places of exactly this place
  */
 #include "dump/view/symbols/symbols.h"
@@ -49,10 +49,10 @@ struct place {
 };
 
 struct symbols {
-	const struct people *people;
+	const struct process_history *history;
 	struct intern texts;
 	struct buf images, functions, places; /* of the structs above, sorted once loaded */
-	struct rules *rules;
+	struct unwind_rules *rules;
 	struct symbols_counts nr;
 };
 
@@ -174,7 +174,7 @@ static int take_unwind(struct loader *l, struct bytes item)
 	r.return_register = f.return_register;
 	r.flags = f.flags & (CFI_SIGNAL | CFI_SWITCH); /* the same numbers */
 	r.program = item;
-	rc = rules_put(l->s->rules, image, &r);
+	rc = unwind_rules_put(l->s->rules, image, &r);
 	l->s->nr.nr_rules += !rc;
 	return rc;
 }
@@ -202,7 +202,7 @@ static int take_block(void *ctx, struct bytes payload)
 	struct loader *l = ctx;
 
 	l->first = l->s->nr.nr_images;
-	return items_walk(payload, take_item, l, &l->s->nr.nr_broken);
+	return section_items_walk(payload, take_item, l, &l->s->nr.nr_broken);
 }
 
 /* ---- order ---- */
@@ -260,7 +260,7 @@ static int sort_rules(struct symbols *s, const uint32_t *where)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nr.nr_images; i++)
 		groups[i] = image_at(s, where[i])->group;
-	rules_sort(s->rules, groups);
+	unwind_rules_sort(s->rules, groups);
 	free(groups);
 	return 0;
 }
@@ -312,18 +312,19 @@ static int sort(struct symbols *s)
 	return rc;
 }
 
-int symbols_load(struct reader *r, const struct people *p, struct symbols **out, struct err *err)
+int symbols_load(struct reader *r, const struct process_history *p, struct symbols **out,
+		 struct err *err)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
 	struct loader l = {.s = s};
 	int rc = -ENOMEM;
 
 	if (s)
-		s->rules = rules_new();
+		s->rules = unwind_rules_new();
 	if (s && s->rules) {
-		s->people = p;
-		rc = items_load(r, FMT_SYMBOLS, MAX_SYMBOLS_BYTES, take_block, &l,
-				&s->nr.nr_broken);
+		s->history = p;
+		rc = section_items_load(r, FMT_SYMBOLS, MAX_SYMBOLS_BYTES, take_block, &l,
+					&s->nr.nr_broken);
 		if (!rc)
 			rc = sort(s);
 	}
@@ -341,7 +342,7 @@ void symbols_free(struct symbols *s)
 {
 	if (!s)
 		return;
-	rules_free(s->rules);
+	unwind_rules_free(s->rules);
 	intern_free(&s->texts);
 	buf_free(&s->images);
 	buf_free(&s->functions);
@@ -469,7 +470,7 @@ static size_t first_image(const struct symbols *s, uint8_t kind, uint32_t key, c
 }
 
 /* Where both know a build-id, that decides; else the inode, where both know that. */
-static bool is_of(const struct image *i, const struct people_map *map)
+static bool is_of(const struct image *i, const struct history_map *map)
 {
 	if (i->f.build_id_bytes && map->build_id_bytes)
 		return i->f.build_id_bytes == map->build_id_bytes &&
@@ -479,7 +480,7 @@ static bool is_of(const struct image *i, const struct people_map *map)
 	return true;
 }
 
-static uint32_t group_of_file(const struct symbols *s, const struct people_map *map)
+static uint32_t group_of_file(const struct symbols *s, const struct history_map *map)
 {
 	size_t i = first_image(s, FMT_IMAGE_FILE, 0, map->path);
 
@@ -512,18 +513,18 @@ static bool made_by_task(const struct symbols *s, uint32_t key, uint64_t addr, u
 /* The task key of the process of `tid`; 0: unknown. */
 static uint32_t process_of(const struct symbols *s, uint32_t tid, uint64_t ns)
 {
-	const struct fmt_task *t = people_task(s->people, tid, ns);
+	const struct fmt_task *t = history_task(s->history, tid, ns);
 
 	if (t && t->pid != t->tid)
-		t = people_task(s->people, t->pid, ns);
+		t = history_task(s->history, t->pid, ns);
 	return t ? t->key : 0;
 }
 
 size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t addr,
-		    struct symbol_place *places, size_t max, struct people_span *span)
+		    struct symbol_place *places, size_t max, struct history_span *span)
 {
-	struct people_span own = {0, UINT64_MAX};
-	struct people_map map;
+	struct history_span own = {0, UINT64_MAX};
+	struct history_map map;
 	uint32_t group;
 	bool mapped;
 
@@ -531,10 +532,10 @@ size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t
 		span = &own;
 	*span = own;
 	places[0] = (struct symbol_place){.image_off = addr};
-	mapped = people_where(s->people, tid, ns, addr, &map, span);
+	mapped = history_where(s->history, tid, ns, addr, &map, span);
 	if (made_by_task(s, mapped ? map.f.key : process_of(s, tid, ns), addr, &group)) {
 		if (!mapped)
-			*span = (struct people_span){ns, ns};
+			*span = (struct history_span){ns, ns};
 		places[0].image = mapped ? map.path : NULL;
 		return describe(s, group, addr, places, max);
 	}
@@ -549,14 +550,14 @@ size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t
 }
 
 size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
-		      struct symbol_place *places, size_t max, struct people_span *span)
+		      struct symbol_place *places, size_t max, struct history_span *span)
 {
-	struct people_span own;
-	struct people_ksym k;
+	struct history_span own;
+	struct history_ksym k;
 
 	places[0] = (struct symbol_place){.image = "[kernel]", .image_off = addr};
 	/* It knows the time, too: what lies there now may be another program. */
-	if (people_ksym(s->people, ns, addr, &k, span ? span : &own)) {
+	if (history_ksym(s->history, ns, addr, &k, span ? span : &own)) {
 		if (k.f.type == PERF_RECORD_KSYMBOL_TYPE_BPF)
 			places[0].image = "[bpf]";
 		places[0].function = k.name;
@@ -593,15 +594,15 @@ bool symbols_kernel_part(const struct symbols *s, size_t *at, struct symbol_plac
 	return true;
 }
 
-const struct rules *symbols_rules(const struct symbols *s)
+const struct unwind_rules *symbols_rules(const struct symbols *s)
 {
 	return s->rules;
 }
 
-const struct rule *symbols_rule(const struct symbols *s, const struct people_map *map,
-				uint64_t place)
+const struct unwind_rule *symbols_rule(const struct symbols *s, const struct history_map *map,
+				       uint64_t place)
 {
-	uint32_t group = rules_nr(s->rules) ? group_of_file(s, map) : UINT32_MAX;
+	uint32_t group = unwind_rules_nr(s->rules) ? group_of_file(s, map) : UINT32_MAX;
 
-	return group == UINT32_MAX ? NULL : rules_find(s->rules, group, place);
+	return group == UINT32_MAX ? NULL : unwind_rules_find(s->rules, group, place);
 }

@@ -2,7 +2,7 @@
 /*
  * What an address of a dump is: function, file and line, by the dump's SYMBOLS and its ledger.
  * Once loaded it is only read: any number of threads may ask. Everything returned is borrowed until
- * symbols_free() or people_free(). Of one dump, the same function has the same pointer as its name,
+ * symbols_free() or history_free(). Of one dump, the same function has the same pointer as its name,
  * the same file the same pointer as its image: count and compare by these. Texts are as in the
  * file, demangled: not safe for a terminal yet.
  */
@@ -38,7 +38,8 @@ struct symbols_counts {
 
 /* `p` must outlive the result. Blocks that are damaged are counted in nr_broken, not fatal. 0,
  * -ENOMEM, -E2BIG. */
-int symbols_load(struct reader *r, const struct people *p, struct symbols **out, struct err *err);
+int symbols_load(struct reader *r, const struct process_history *p, struct symbols **out,
+		 struct err *err);
 void symbols_free(struct symbols *s);
 void symbols_counts(const struct symbols *s, struct symbols_counts *out);
 
@@ -49,10 +50,10 @@ void symbols_counts(const struct symbols *s, struct symbols_counts *out);
  * *span (may be NULL) becomes a time around `ns` for which the answer holds.
  */
 size_t symbols_user(const struct symbols *s, uint32_t tid, uint64_t ns, uint64_t addr,
-		    struct symbol_place *places, size_t max, struct people_span *span);
+		    struct symbol_place *places, size_t max, struct history_span *span);
 /* The same for an address of the kernel. */
 size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
-		      struct symbol_place *places, size_t max, struct people_span *span);
+		      struct symbol_place *places, size_t max, struct history_span *span);
 
 /*
  * The kernel and its modules, by address, each of which something has a name: begin with *at 0.
@@ -64,6 +65,6 @@ bool symbols_kernel_part(const struct symbols *s, size_t *at, struct symbol_plac
 			 uint64_t *end);
 
 /* The unwind rules of the dump; and that for a place in a mapping, NULL: there is none. */
-const struct rules *symbols_rules(const struct symbols *s);
-const struct rule *symbols_rule(const struct symbols *s, const struct people_map *map,
-				uint64_t place);
+const struct unwind_rules *symbols_rules(const struct symbols *s);
+const struct unwind_rule *symbols_rule(const struct symbols *s, const struct history_map *map,
+				       uint64_t place);

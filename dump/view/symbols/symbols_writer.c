@@ -13,12 +13,12 @@ _Static_assert(CFI_SIGNAL == FMT_UNWIND_SIGNAL && CFI_SWITCH == FMT_UNWIND_SWITC
 /* Longer texts are cut. */
 #define MAX_TEXT 4096
 
-void symput_free(struct symput *s)
+void symbols_writer_free(struct symbols_writer *s)
 {
 	buf_free(&s->payload);
 }
 
-int symput_flush(struct symput *s)
+int symbols_writer_flush(struct symbols_writer *s)
 {
 	if (!s->rc && s->payload.len)
 		s->rc = s->out(s->ctx, (struct bytes){s->payload.p, s->payload.len});
@@ -39,7 +39,7 @@ static size_t text_bytes(const char *text)
 }
 
 /* An item of `bytes`, of which the first ones are there; the rest and end_item() follow. */
-static bool begin_item(struct symput *s, uint16_t kind, size_t bytes, const void *fixed,
+static bool begin_item(struct symbols_writer *s, uint16_t kind, size_t bytes, const void *fixed,
 		       size_t fixed_bytes)
 {
 	struct fmt_item item = {.kind = kind, .bytes = (uint32_t)bytes};
@@ -53,7 +53,7 @@ static bool begin_item(struct symput *s, uint16_t kind, size_t bytes, const void
 	return true;
 }
 
-static void end_item(struct symput *s, size_t bytes)
+static void end_item(struct symbols_writer *s, size_t bytes)
 {
 	static const uint8_t zeros[8];
 
@@ -61,7 +61,7 @@ static void end_item(struct symput *s, size_t bytes)
 }
 
 /* An item of a fixed part and two texts, the first with its NUL when it is not NULL. */
-static void put(struct symput *s, uint16_t kind, const void *fixed, size_t fixed_bytes,
+static void put(struct symbols_writer *s, uint16_t kind, const void *fixed, size_t fixed_bytes,
 		const char *first, const char *text)
 {
 	size_t bytes = fixed_bytes + (first ? text_bytes(first) + 1 : 0) + text_bytes(text);
@@ -76,7 +76,7 @@ static void put(struct symput *s, uint16_t kind, const void *fixed, size_t fixed
 	end_item(s, bytes);
 }
 
-void symput_image(struct symput *s, const struct fmt_image *image, const char *path)
+void symbols_writer_image(struct symbols_writer *s, const struct fmt_image *image, const char *path)
 {
 	s->image = *image;
 	s->path = path;
@@ -84,12 +84,12 @@ void symput_image(struct symput *s, const struct fmt_image *image, const char *p
 }
 
 /* Makes sure that the image stands in the payload, and that `bytes` more fit: its id there. */
-static uint32_t stand(struct symput *s, size_t bytes)
+static uint32_t stand(struct symbols_writer *s, size_t bytes)
 {
 	size_t head = item_bytes(sizeof(s->image) + text_bytes(s->path));
 
 	if (s->payload.len + head + item_bytes(bytes) > FMT_BLOCK_BYTES)
-		symput_flush(s);
+		symbols_writer_flush(s);
 	if (!s->stands) {
 		s->image.id = s->next_id++;
 		put(s, FMT_SYM_IMAGE, &s->image, sizeof(s->image), NULL, s->path);
@@ -98,7 +98,8 @@ static uint32_t stand(struct symput *s, size_t bytes)
 	return s->image.id;
 }
 
-void symput_function(struct symput *s, uint64_t start, uint64_t bytes, const char *name)
+void symbols_writer_function(struct symbols_writer *s, uint64_t start, uint64_t bytes,
+			     const char *name)
 {
 	struct fmt_function f = {.start = start, .bytes = bytes};
 
@@ -106,8 +107,8 @@ void symput_function(struct symput *s, uint64_t start, uint64_t bytes, const cha
 	put(s, FMT_SYM_FUNCTION, &f, sizeof(f), NULL, name);
 }
 
-void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *function,
-		  const char *file, uint32_t line)
+void symbols_writer_place(struct symbols_writer *s, uint64_t at, uint32_t depth,
+			  const char *function, const char *file, uint32_t line)
 {
 	struct fmt_place f = {.depth = depth,
 			      .at = at,
@@ -118,7 +119,7 @@ void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *fun
 	put(s, FMT_SYM_PLACE, &f, sizeof(f), function, file);
 }
 
-void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *e)
+void symbols_writer_segment(struct symbols_writer *s, uint32_t flags, const struct elf_segment *e)
 {
 	struct fmt_segment f = {
 		.flags = flags, .value = e->value, .offset = e->offset, .bytes = e->bytes};
@@ -127,7 +128,7 @@ void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *
 	put(s, FMT_SYM_SEGMENT, &f, sizeof(f), NULL, "");
 }
 
-void symput_note(struct symput *s, const char *text)
+void symbols_writer_note(struct symbols_writer *s, const char *text)
 {
 	struct fmt_note f = {0};
 
@@ -135,7 +136,7 @@ void symput_note(struct symput *s, const char *text)
 	put(s, FMT_SYM_NOTE, &f, sizeof(f), NULL, text);
 }
 
-void symput_rule(struct symput *s, const struct cfi_rule *r)
+void symbols_writer_rule(struct symbols_writer *s, const struct cfi_rule *r)
 {
 	size_t bytes = sizeof(struct fmt_unwind) + r->initial.len + r->program.len;
 	struct fmt_unwind f = {.flags = r->flags, /* the same numbers */
@@ -154,7 +155,7 @@ void symput_rule(struct symput *s, const struct cfi_rule *r)
 	end_item(s, bytes);
 }
 
-void symput_code(struct symput *s, uint64_t start, struct bytes code)
+void symbols_writer_code(struct symbols_writer *s, uint64_t start, struct bytes code)
 {
 	size_t bytes = sizeof(struct fmt_code) + code.len;
 	struct fmt_code f = {.start = start};

@@ -11,7 +11,7 @@
 struct cfi_rule;
 struct elf_segment;
 
-struct symput {
+struct symbols_writer {
 	/* Called with each finished payload, borrowed during the call. 0 or -errno, which ends it.
 	 */
 	int (*out)(void *ctx, struct bytes payload);
@@ -25,21 +25,23 @@ struct symput {
 	int rc;	     /* 0, or the first -errno: everything after it is ignored */
 };
 
-void symput_free(struct symput *s);
+void symbols_writer_free(struct symbols_writer *s);
 
 /* What the following is about; id is set here. Written when something is put. `path` is borrowed
  * until the next one. */
-void symput_image(struct symput *s, const struct fmt_image *image, const char *path);
-void symput_function(struct symput *s, uint64_t start, uint64_t bytes, const char *name);
-void symput_place(struct symput *s, uint64_t at, uint32_t depth, const char *function,
-		  const char *file, uint32_t line);
+void symbols_writer_image(struct symbols_writer *s, const struct fmt_image *image,
+			  const char *path);
+void symbols_writer_function(struct symbols_writer *s, uint64_t start, uint64_t bytes,
+			     const char *name);
+void symbols_writer_place(struct symbols_writer *s, uint64_t at, uint32_t depth,
+			  const char *function, const char *file, uint32_t line);
 /* `flags`: FMT_SEGMENT_*. */
-void symput_segment(struct symput *s, uint32_t flags, const struct elf_segment *e);
+void symbols_writer_segment(struct symbols_writer *s, uint32_t flags, const struct elf_segment *e);
 /* A clean one, of places. */
-void symput_rule(struct symput *s, const struct cfi_rule *r);
+void symbols_writer_rule(struct symbols_writer *s, const struct cfi_rule *r);
 /* At most 64 KiB. */
-void symput_code(struct symput *s, uint64_t start, struct bytes code);
-void symput_note(struct symput *s, const char *text);
+void symbols_writer_code(struct symbols_writer *s, uint64_t start, struct bytes code);
+void symbols_writer_note(struct symbols_writer *s, const char *text);
 
 /* Hands out what there is. The result is s->rc. */
-int symput_flush(struct symput *s);
+int symbols_writer_flush(struct symbols_writer *s);

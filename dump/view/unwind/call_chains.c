@@ -25,12 +25,12 @@ struct entry {
 /* A call chain as it was recorded, by its addresses' hash: as good as never that of another. */
 struct known {
 	uint64_t hash; /* 0: free */
-	struct people_span span;
+	struct history_span span;
 	uint32_t tid; /* 0: nothing of the user's is in it */
 	uint32_t id;
 };
 
-struct chains {
+struct call_chains {
 	struct stacks *st;
 	struct buf frames;   /* struct chain_frame */
 	struct buf entries;  /* struct entry; number 1 is the first */
@@ -39,9 +39,9 @@ struct chains {
 	struct known *known; /* NR_KNOWN that were met lately */
 };
 
-int chains_new(struct stacks *st, struct chains **out, struct err *err)
+int call_chains_new(struct stacks *st, struct call_chains **out, struct err *err)
 {
-	struct chains *c = calloc(1, sizeof(*c));
+	struct call_chains *c = calloc(1, sizeof(*c));
 
 	if (c) {
 		c->st = st;
@@ -50,14 +50,14 @@ int chains_new(struct stacks *st, struct chains **out, struct err *err)
 		c->known = calloc(NR_KNOWN, sizeof(*c->known));
 	}
 	if (!c || !c->slots || !c->known) {
-		chains_free(c);
+		call_chains_free(c);
 		return err_set(err, -ENOMEM, "out of memory for call stacks");
 	}
 	*out = c;
 	return 0;
 }
 
-void chains_free(struct chains *c)
+void call_chains_free(struct call_chains *c)
 {
 	if (!c)
 		return;
@@ -68,17 +68,17 @@ void chains_free(struct chains *c)
 	free(c);
 }
 
-uint32_t chains_nr(const struct chains *c)
+uint32_t call_chains_nr(const struct call_chains *c)
 {
 	return (uint32_t)(c->entries.len / sizeof(struct entry));
 }
 
-struct chain chains_get(const struct chains *c, uint32_t id)
+struct chain call_chains_get(const struct call_chains *c, uint32_t id)
 {
 	const struct entry *e = (const struct entry *)c->entries.p;
 	const struct chain_frame *frames = (const struct chain_frame *)c->frames.p;
 
-	if (!id || id > chains_nr(c))
+	if (!id || id > call_chains_nr(c))
 		return (struct chain){0};
 	e += id - 1;
 	return (struct chain){.frames = frames + e->first, .nr = e->nr};
@@ -117,7 +117,7 @@ static uint64_t hash_of(const struct chain_frame *frames, size_t nr)
 	return h * 0x94d049bb133111ebull;
 }
 
-static int grow(struct chains *c)
+static int grow(struct call_chains *c)
 {
 	const struct entry *e = (const struct entry *)c->entries.p;
 	size_t nr_slots = c->nr_slots * 2;
@@ -125,7 +125,7 @@ static int grow(struct chains *c)
 
 	if (!slots)
 		return -ENOMEM;
-	for (uint32_t id = 1; id <= chains_nr(c); id++) {
+	for (uint32_t id = 1; id <= call_chains_nr(c); id++) {
 		size_t at = e[id - 1].hash >> 20 & (nr_slots - 1);
 
 		while (slots[at])
@@ -138,8 +138,8 @@ static int grow(struct chains *c)
 	return 0;
 }
 
-static uint32_t insert(struct chains *c, size_t at, uint64_t hash, const struct chain_frame *frames,
-		       size_t nr)
+static uint32_t insert(struct call_chains *c, size_t at, uint64_t hash,
+		       const struct chain_frame *frames, size_t nr)
 {
 	struct entry e = {hash, (uint32_t)(c->frames.len / sizeof(*frames)), (uint32_t)nr};
 
@@ -148,17 +148,17 @@ static uint32_t insert(struct chains *c, size_t at, uint64_t hash, const struct 
 		return CHAIN_NONE;
 	if (buf_put(&c->entries, &e, sizeof(e)))
 		return CHAIN_NONE;
-	c->slots[at] = chains_nr(c);
+	c->slots[at] = call_chains_nr(c);
 	return c->slots[at];
 }
 
-static uint32_t add(struct chains *c, const struct stack *st)
+static uint32_t add(struct call_chains *c, const struct stack *st)
 {
 	struct chain_frame frames[MAX_FRAMES];
 	size_t nr = take(st, frames), at;
 	uint64_t hash;
 
-	if (!nr || (2 * ((size_t)chains_nr(c) + 1) > c->nr_slots && grow(c)))
+	if (!nr || (2 * ((size_t)call_chains_nr(c) + 1) > c->nr_slots && grow(c)))
 		return CHAIN_NONE;
 	hash = hash_of(frames, nr);
 	for (at = hash >> 20 & (c->nr_slots - 1); c->slots[at]; at = (at + 1) & (c->nr_slots - 1)) {
@@ -202,7 +202,7 @@ static uint64_t hash_recorded(const struct timeline_record *rec, uint32_t *tid)
 	return any ? (h ^ h >> 29) | 1 : 0;
 }
 
-uint32_t chains_add(struct chains *c, const struct timeline_record *rec)
+uint32_t call_chains_add(struct call_chains *c, const struct timeline_record *rec)
 {
 	uint32_t tid;
 	uint64_t hash = hash_recorded(rec, &tid);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct chains;
+struct call_chains;
 struct err;
 struct stacks;
 struct timeline_record;
@@ -32,12 +32,12 @@ struct chain {
 };
 
 /* `st` must outlive the result. 0, -ENOMEM. */
-int chains_new(struct stacks *st, struct chains **out, struct err *err);
-void chains_free(struct chains *c);
+int call_chains_new(struct stacks *st, struct call_chains **out, struct err *err);
+void call_chains_free(struct call_chains *c);
 
 /* The number of the record's stack, from 1; CHAIN_NONE when it has none or memory is out. */
-uint32_t chains_add(struct chains *c, const struct timeline_record *rec);
-/* Borrowed until the next chains_add(); of CHAIN_NONE none. */
-struct chain chains_get(const struct chains *c, uint32_t id);
+uint32_t call_chains_add(struct call_chains *c, const struct timeline_record *rec);
+/* Borrowed until the next call_chains_add(); of CHAIN_NONE none. */
+struct chain call_chains_get(const struct call_chains *c, uint32_t id);
 /* Numbers given out so far; the largest is this one. */
-uint32_t chains_nr(const struct chains *c);
+uint32_t call_chains_nr(const struct call_chains *c);

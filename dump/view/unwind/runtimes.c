@@ -46,7 +46,7 @@ struct process {
 };
 
 struct runtimes {
-	const struct people *people;
+	const struct process_history *history;
 	struct buf processes; /* struct process, by pid */
 	struct buf worst;     /* those that lack names, worst first */
 };
@@ -99,16 +99,16 @@ static const struct runtime *runtime_of(const char *path)
  * a program may have others' libraries. */
 static int find_keys(struct runtimes *r)
 {
-	struct people_counts counts;
+	struct history_counts counts;
 	const char *path = NULL;
 	const struct runtime *is = NULL;
 
-	people_counts(r->people, &counts);
+	history_counts(r->history, &counts);
 	for (size_t i = 0; i < counts.nr_maps; i++) {
-		struct people_map map;
+		struct history_map map;
 		struct process *last = nr_processes(r) ? nth(r, nr_processes(r) - 1) : NULL;
 
-		people_nth_map(r->people, i, &map);
+		history_nth_map(r->history, i, &map);
 		if (map.path != path)
 			is = runtime_of(map.path);
 		path = map.path;
@@ -130,11 +130,11 @@ static int by_key(const void *a, const void *b)
 
 static void find_pids(struct runtimes *r)
 {
-	struct people_counts counts;
+	struct history_counts counts;
 
-	people_counts(r->people, &counts);
+	history_counts(r->history, &counts);
 	for (size_t i = 0; r->processes.len && i < counts.nr_tasks; i++) {
-		const struct fmt_task *t = people_nth(r->people, i);
+		const struct fmt_task *t = history_nth(r->history, i);
 		struct process like = {.key = t->key};
 		struct process *p =
 			bsearch(&like, r->processes.p, nr_processes(r), sizeof(like), by_key);
@@ -144,12 +144,12 @@ static void find_pids(struct runtimes *r)
 	}
 }
 
-int runtimes_new(const struct people *p, struct runtimes **out, struct err *err)
+int runtimes_new(const struct process_history *p, struct runtimes **out, struct err *err)
 {
 	struct runtimes *r = calloc(1, sizeof(*r));
 
 	if (r)
-		r->people = p;
+		r->history = p;
 	if (!r || find_keys(r)) {
 		runtimes_free(r);
 		return err_set(err, -ENOMEM, "out of memory");
@@ -183,7 +183,7 @@ static bool lacks(const struct runtime *is, struct chain c)
 
 		if (f->kernel || !f->image)
 			continue;
-		if (!is->prefix && !f->function && !hits_is_file(f->image))
+		if (!is->prefix && !f->function && !addresses_is_file(f->image))
 			return true;
 		if (is->prefix && f->function &&
 		    !strncmp(f->function, is->prefix, strlen(is->prefix)))
@@ -204,7 +204,7 @@ void runtimes_add(struct runtimes *r, uint32_t pid, struct chain c)
 }
 
 static int read_all(struct runtimes *r, struct reader *reader, const struct meta *m,
-		    struct chains *chains, const bool *events, struct err *err)
+		    struct call_chains *chains, const bool *events, struct err *err)
 {
 	const struct timeline_options opt = {.to_ns = UINT64_MAX, .cpu = -1, .events = events};
 	struct timeline_record rec;
@@ -218,9 +218,10 @@ static int read_all(struct runtimes *r, struct reader *reader, const struct meta
 
 		if (!rec.event || !events[rec.event - m->events])
 			continue;
-		task = people_task(r->people, rec.tid, rec.time_ns);
+		task = history_task(r->history, rec.tid, rec.time_ns);
 		if (task && find(r, task->pid))
-			runtimes_add(r, task->pid, chains_get(chains, chains_add(chains, &rec)));
+			runtimes_add(r, task->pid,
+				     call_chains_get(chains, call_chains_add(chains, &rec)));
 	}
 	timeline_close(t);
 	return rc;
@@ -231,18 +232,18 @@ int runtimes_read(struct runtimes *r, struct reader *reader, const struct meta *
 	bool *events = calloc(m->nr_events + 1, sizeof(*events));
 	struct symbols *symbols = NULL;
 	struct stacks *stacks = NULL;
-	struct chains *chains = NULL;
+	struct call_chains *chains = NULL;
 	int rc = events ? 0 : err_set(err, -ENOMEM, "out of memory");
 
 	for (size_t i = 0; !rc && i < m->nr_events; i++)
 		events[i] = m->events[i].attr.type != PERF_TYPE_TRACEPOINT;
 	if (!rc && r->processes.len) {
-		rc = symbols_load(reader, r->people, &symbols, err);
-		rc = rc ? rc : stacks_new(m, r->people, symbols, &stacks, err);
-		rc = rc ? rc : chains_new(stacks, &chains, err);
+		rc = symbols_load(reader, r->history, &symbols, err);
+		rc = rc ? rc : stacks_new(m, r->history, symbols, &stacks, err);
+		rc = rc ? rc : call_chains_new(stacks, &chains, err);
 		rc = rc ? rc : read_all(r, reader, m, chains, events, err);
 	}
-	chains_free(chains);
+	call_chains_free(chains);
 	stacks_free(stacks);
 	symbols_free(symbols);
 	free(events);
@@ -287,7 +288,7 @@ uint32_t runtimes_nth(struct runtimes *r, size_t i)
 bool runtimes_say(const struct runtimes *r, uint32_t pid, struct text *t)
 {
 	const struct process *p = find(r, pid);
-	const char *comm = people_comm(r->people, pid, UINT64_MAX);
+	const char *comm = history_comm(r->history, pid, UINT64_MAX);
 
 	if (!p || !most_lack(p))
 		return false;

@@ -15,7 +15,7 @@ struct meta;
 struct runtimes;
 
 /* `p` must outlive the result. 0, -ENOMEM. */
-int runtimes_new(const struct people *p, struct runtimes **out, struct err *err);
+int runtimes_new(const struct process_history *p, struct runtimes **out, struct err *err);
 void runtimes_free(struct runtimes *r);
 
 /* A stack of this process; of those without a runtime, and of the kernel's alone, none counts. */

@@ -22,7 +22,7 @@ struct slot {
 	uint32_t tid;
 	bool kernel;
 	uint8_t nr; /* 0: free */
-	struct people_span span;
+	struct history_span span;
 	struct symbol_place places[SLOT_PLACES];
 };
 
@@ -32,16 +32,16 @@ struct stacks {
 	struct unwind *unwind;
 	struct slot *slots;
 	size_t nr;
-	struct people_span span; /* in which all of the frames hold */
+	struct history_span span; /* in which all of the frames hold */
 	struct stack_frame frames[STACK_MAX_FRAMES];
 };
 
-static const struct rule *find_rule(void *ctx, const struct people_map *map, uint64_t place)
+static const struct unwind_rule *find_rule(void *ctx, const struct history_map *map, uint64_t place)
 {
 	return symbols_rule(ctx, map, place);
 }
 
-int stack_unwind_new(const struct people *p, const struct symbols *s, struct unwind **out,
+int stack_unwind_new(const struct process_history *p, const struct symbols *s, struct unwind **out,
 		     struct err *err)
 {
 	const struct unwind_source source = {symbols_rules(s), find_rule, NULL, (void *)s};
@@ -49,7 +49,7 @@ int stack_unwind_new(const struct people *p, const struct symbols *s, struct unw
 	return unwind_new(p, &source, out, err);
 }
 
-int stacks_new(const struct meta *m, const struct people *p, const struct symbols *s,
+int stacks_new(const struct meta *m, const struct process_history *p, const struct symbols *s,
 	       struct stacks **out, struct err *err)
 {
 	struct stacks *st = calloc(1, sizeof(*st));
@@ -89,7 +89,7 @@ static void add(struct stacks *st, uint64_t ip, bool kernel, const struct symbol
 			(struct stack_frame){.ip = ip, .kernel = kernel, .at = places[i]};
 }
 
-static void narrow(struct stacks *st, const struct people_span *span)
+static void narrow(struct stacks *st, const struct history_span *span)
 {
 	if (span->from_ns > st->span.from_ns)
 		st->span.from_ns = span->from_ns;
@@ -105,7 +105,7 @@ static void add_frame(struct stacks *st, const struct timeline_record *rec, uint
 	uint32_t tid = kernel ? 0 : rec->tid;
 	uint64_t addr = ip - (ip ? back : 0);
 	struct slot *k = slot_of(st, addr, tid);
-	struct people_span span;
+	struct history_span span;
 	size_t nr;
 
 	if (k->nr && k->addr == addr && k->tid == tid && k->kernel == kernel &&
@@ -179,7 +179,7 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 	bool user;
 
 	st->nr = 0;
-	st->span = (struct people_span){0, UINT64_MAX};
+	st->span = (struct history_span){0, UINT64_MAX};
 	user = walk(st, rec);
 	*out = (struct stack){.end = s->nr_callchain >= KERNEL_MAX_FRAMES ? STACK_CUT
 									  : STACK_COMPLETE};

@@ -48,11 +48,11 @@ struct stack {
 	uint64_t end_bytes;    /* SHORT: so many were copied */
 	/* In this time, the same call chain of the same thread is the same stack; with nothing of
 	 * the user's in it, of any thread. Not set when it was unwound. */
-	struct people_span span;
+	struct history_span span;
 };
 
 /* All of them must outlive the result. 0, -ENOMEM. */
-int stacks_new(const struct meta *m, const struct people *p, const struct symbols *s,
+int stacks_new(const struct meta *m, const struct process_history *p, const struct symbols *s,
 	       struct stacks **out, struct err *err);
 void stacks_free(struct stacks *st);
 
@@ -66,7 +66,7 @@ void stack_get(struct stacks *st, const struct timeline_record *rec, struct stac
 void stack_name(const struct stack_frame *f, struct text *t);
 /* What unwinds by the rules of the dump, for those that want no struct stacks. Both must outlive
  * it. */
-int stack_unwind_new(const struct people *p, const struct symbols *s, struct unwind **out,
+int stack_unwind_new(const struct process_history *p, const struct symbols *s, struct unwind **out,
 		     struct err *err);
 /* What a chain's end is as a stack's: sets the fields that begin with `end`. */
 void stack_end_of(const struct unwind_chain *c, struct stack *out);

@@ -5,7 +5,7 @@
  *	sample ── registers ──▶ libunwind ──▶ ip of the caller, and so on
  *	       ── stack ──────▶    │  ▲
  *	                   ip      ▼  │ rule as .eh_frame, at an address of its own
- *	              people_where() ─┴─ source
+ *	              history_where() ─┴─ source
  *
  * libunwind keeps what a rule came to for an ip, per address space; there is one for each of the
  * processes seen last. It is dropped when a mapping that was asked about has changed.
@@ -68,19 +68,19 @@ struct mark {
 };
 
 struct space {
-	unw_addr_space_t as;	 /* NULL: free */
-	uint32_t key;		 /* of the process */
-	uint64_t used;		 /* the sample that used it last */
-	uint64_t era;		 /* another one whenever what it knows was dropped */
-	uint64_t nr;		 /* samples since then */
-	struct people_span span; /* what it knows holds that long */
+	unw_addr_space_t as;	  /* NULL: free */
+	uint32_t key;		  /* of the process */
+	uint64_t used;		  /* the sample that used it last */
+	uint64_t era;		  /* another one whenever what it knows was dropped */
+	uint64_t nr;		  /* samples since then */
+	struct history_span span; /* what it knows holds that long */
 	struct mark marks[NR_MARKS];
 	unsigned nr_marks;
 	bool wide; /* it has room for CACHE_ADDRESSES */
 };
 
 struct unwind {
-	const struct people *people;
+	const struct process_history *history;
 	struct unwind_source src;
 	struct space spaces[NR_SPACES];
 	unw_caching_policy_t caching;
@@ -152,10 +152,10 @@ static bool read_popped(struct unwind *u, uint64_t addr, uint64_t *v)
 	return false;
 }
 
-static bool read_rule(const struct rules *rules, uint64_t addr, uint64_t *v)
+static bool read_rule(const struct unwind_rules *rules, uint64_t addr, uint64_t *v)
 {
 	uint64_t off = (addr - RULES_BASE) % RULES_STEP;
-	const struct rule *r = rules_nth(rules, (addr - RULES_BASE) / RULES_STEP);
+	const struct unwind_rule *r = unwind_rules_nth(rules, (addr - RULES_BASE) / RULES_STEP);
 
 	if (!r || !span_fits(off, sizeof(*v), r->shown.len))
 		return false;
@@ -185,11 +185,11 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *v, int 
 	return 0;
 }
 
-static bool is_mapped(void *arg, uint64_t addr, struct people_map *map)
+static bool is_mapped(void *arg, uint64_t addr, struct history_map *map)
 {
 	struct unwind *u = arg;
-	struct people_span span;
-	bool found = people_where(u->people, u->rec->tid, u->rec->time_ns, addr, map, &span);
+	struct history_span span;
+	bool found = history_where(u->history, u->rec->tid, u->rec->time_ns, addr, map, &span);
 
 	if (span.from_ns > u->space->span.from_ns)
 		u->space->span.from_ns = span.from_ns;
@@ -198,7 +198,8 @@ static bool is_mapped(void *arg, uint64_t addr, struct people_map *map)
 	return found;
 }
 
-static const struct rule *conclude(struct unwind *u, const struct people_map *map, uint64_t place)
+static const struct unwind_rule *conclude(struct unwind *u, const struct history_map *map,
+					  uint64_t place)
 {
 	struct unwind_top top = {.where = is_mapped, .arg = u};
 	unw_word_t sp, bp;
@@ -223,8 +224,8 @@ static void mark(struct space *s, uint64_t from, uint64_t bytes, uint32_t flags)
 
 /* What is to be read lies where the rule is. The one entry of the table says: at 0 of the segment
  * begins what is described there. */
-static int show_rule(unw_addr_space_t as, const struct rule *r, uint64_t off, unw_proc_info_t *pi,
-		     int need, void *arg)
+static int show_rule(unw_addr_space_t as, const struct unwind_rule *r, uint64_t off,
+		     unw_proc_info_t *pi, int need, void *arg)
 {
 	unw_dyn_info_t di = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
 	uint64_t at = RULES_BASE + r->id * RULES_STEP;
@@ -241,8 +242,8 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 			  void *arg)
 {
 	struct unwind *u = arg;
-	struct people_map map;
-	const struct rule *r;
+	struct history_map map;
+	const struct unwind_rule *r;
 	uint64_t place, start;
 	bool behind;
 	int rc;
@@ -322,8 +323,8 @@ static unw_accessors_t accessors = {
 #define CACHE_UNLOCKED ((unw_caching_policy_t)3)
 
 struct probe {
-	struct rules *rules;
-	const struct rule *rule; /* NULL: it is not known in this address space */
+	struct unwind_rules *rules;
+	const struct unwind_rule *rule; /* NULL: it is not known in this address space */
 };
 
 static int probe_find(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need, void *arg)
@@ -393,19 +394,19 @@ static unw_caching_policy_t best_caching(void)
 				   .data_align = -8,
 				   .return_register = REG_IP,
 				   .initial = {program, sizeof(program)}};
-	struct probe known = {.rules = rules_new()}, unknown = known;
+	struct probe known = {.rules = unwind_rules_new()}, unknown = known;
 	bool works;
 
-	works = known.rules && !rules_add(known.rules, 0, &r, &known.rule) &&
+	works = known.rules && !unwind_rules_add(known.rules, 0, &r, &known.rule) &&
 		probe_step(&known) > 0 && probe_step(&unknown) < 0;
-	rules_free(known.rules);
+	unwind_rules_free(known.rules);
 	return works ? CACHE_UNLOCKED : UNW_CACHE_GLOBAL;
 }
 
 /* ---- address spaces ---- */
 
-int unwind_new(const struct people *p, const struct unwind_source *src, struct unwind **out,
-	       struct err *err)
+int unwind_new(const struct process_history *p, const struct unwind_source *src,
+	       struct unwind **out, struct err *err)
 {
 	struct unwind *u = calloc(1, sizeof(*u));
 
@@ -415,7 +416,7 @@ int unwind_new(const struct people *p, const struct unwind_source *src, struct u
 		free(u);
 		return err_set(err, -ENOMEM, "out of memory to unwind stacks");
 	}
-	u->people = p;
+	u->history = p;
 	u->src = *src;
 	u->caching = best_caching();
 	*out = u;
@@ -436,7 +437,7 @@ void unwind_free(struct unwind *u)
 static void forget(struct unwind *u, struct space *s)
 {
 	s->era = ++u->nr_eras;
-	s->span = (struct people_span){0, UINT64_MAX};
+	s->span = (struct history_span){0, UINT64_MAX};
 	s->nr_marks = 0;
 	s->nr = 0;
 	unw_flush_cache(s->as, 0, 0);
@@ -446,10 +447,10 @@ static void forget(struct unwind *u, struct space *s)
 static uint32_t process_of(const struct unwind *u)
 {
 	uint64_t ns = u->rec->time_ns;
-	const struct fmt_task *t = people_task(u->people, u->rec->tid, ns);
+	const struct fmt_task *t = history_task(u->history, u->rec->tid, ns);
 
 	if (t && t->pid != t->tid)
-		t = people_task(u->people, t->pid, ns);
+		t = history_task(u->history, t->pid, ns);
 	return t ? t->key : 0;
 }
 
@@ -540,7 +541,7 @@ static void restart(struct unwind *u, uint64_t ip, uint64_t sp, uint64_t bp)
 static bool guess(struct unwind *u, bool sampled, uint64_t *ip)
 {
 	uint64_t bp = reg(u, REG_BP), sp = reg(u, REG_SP), next;
-	struct people_map map;
+	struct history_map map;
 
 	if (bp >= sp && !(bp & 7) && read_stack(u, bp, &next) && read_stack(u, bp + 8, ip) &&
 	    (!next || next > bp) && is_mapped(u, *ip - 1, &map)) {

@@ -46,27 +46,27 @@ struct unwind_chain {
 struct unwind_top {
 	struct bytes stack;
 	uint64_t bp; /* where in `stack` the frame pointer points to; may be outside */
-	/* As people_map(), for the sample's process. */
-	bool (*where)(void *arg, uint64_t addr, struct people_map *map);
+	/* As history_map(), for the sample's process. */
+	bool (*where)(void *arg, uint64_t addr, struct history_map *map);
 	void *arg;
 };
 
 /* Where rules come from. */
 struct unwind_source {
-	const struct rules *rules;
+	const struct unwind_rules *rules;
 	/* The rule for a place in what is mapped there; NULL: there is none. It is one of `rules`.
 	 */
-	const struct rule *(*find)(void *ctx, const struct people_map *map, uint64_t place);
+	const struct unwind_rule *(*find)(void *ctx, const struct history_map *map, uint64_t place);
 	/* May be NULL. Where there is none: one that is concluded from a frame. */
-	const struct rule *(*conclude)(void *ctx, const struct people_map *map, uint64_t place,
-				       const struct unwind_top *top);
+	const struct unwind_rule *(*conclude)(void *ctx, const struct history_map *map,
+					      uint64_t place, const struct unwind_top *top);
 	void *ctx;
 };
 
 /* What is asked while unwinding goes on; `p` and what `src` refers to must outlive it. 0, -ENOMEM.
  */
-int unwind_new(const struct people *p, const struct unwind_source *src, struct unwind **out,
-	       struct err *err);
+int unwind_new(const struct process_history *p, const struct unwind_source *src,
+	       struct unwind **out, struct err *err);
 void unwind_free(struct unwind *u);
 
 /* Whether a record has what is unwound here. */

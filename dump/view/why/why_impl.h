@@ -52,11 +52,11 @@ struct why {
 	struct reader *r;
 	const struct meta *m;
 	const struct why_options *opt;
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
 	struct fields *fields;
 	struct stacks *stacks;
-	struct chains *chains;
+	struct call_chains *chains;
 	struct schedule *sched;
 	struct irqs *irqs;
 	struct runtimes *runtimes; /* with the stacks of all samples */

@@ -64,8 +64,8 @@ static bool is_in(const struct why *w, const struct meta_cgroup *g, uint32_t pid
 static const struct meta_cgroup *quota_of(const struct why *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->sched, thread);
-	const struct fmt_task *task = people_task(w->people, t->tid, w->end_ns);
-	const char *path = task ? people_cgroup(w->people, task, w->end_ns) : NULL;
+	const struct fmt_task *task = history_task(w->history, t->tid, w->end_ns);
+	const char *path = task ? history_cgroup(w->history, task, w->end_ns) : NULL;
 	const struct meta_cgroup *best = NULL;
 
 	for (size_t i = 0; i < w->m->nr_cgroups; i++) {
@@ -137,8 +137,8 @@ const struct detector detect_quota = {
 
 void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
 {
-	const struct fmt_task *task = people_task(w->people, tid, ns);
-	const char *path = task ? people_cgroup(w->people, task, ns) : NULL;
+	const struct fmt_task *task = history_task(w->history, tid, ns);
+	const char *path = task ? history_cgroup(w->history, task, ns) : NULL;
 	const struct meta_cgroup *of = NULL, *any = NULL;
 	size_t nr = 0;
 

@@ -91,12 +91,12 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	if (!tp)
 		return 0;
 	if (rec->s.have & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER))
-		l.chain = chains_add(w->chains, rec);
+		l.chain = call_chains_add(w->chains, rec);
 	switch (kind) {
 	case LIFE_FORK:
 		l.tid = (uint32_t)number(tp, "parent_pid", raw);
 		l.other = (uint32_t)number(tp, "child_pid", raw);
-		task = people_task(w->people, l.other, l.ns);
+		task = history_task(w->history, l.other, l.ns);
 		l.is_thread = task && task->pid != l.other;
 		break;
 	case LIFE_SEND:
@@ -178,7 +178,7 @@ static int feed(struct why *w, const struct wish *v, const struct timeline_recor
 static int pass(struct why *w, struct err *err)
 {
 	struct timeline_options opt = {
-		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = ahead_helpers()};
+		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = prefetch_helpers()};
 	struct timeline_record rec;
 	struct timeline *t = NULL;
 	struct wish v = {0};
@@ -210,7 +210,7 @@ static int mark_kernel(struct why *w)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t tid = schedule_thread(w->sched, i)->tid;
-		const struct fmt_task *t = people_task(w->people, tid, w->end_ns);
+		const struct fmt_task *t = history_task(w->history, tid, w->end_ns);
 
 		/* All of them are children of kthreadd, which is 2. */
 		w->is_kernel[i] = !tid || tid == 2 || (t && t->ppid == 2);
@@ -262,7 +262,7 @@ static uint32_t who_asked(const struct why *w)
 		/* The control socket's other end is a tool, whatever it is called. */
 		bool is_tool = !i && !strcmp(w->m->trigger_name, "manual");
 
-		comm = people_comm(w->people, tid, w->m->trigger.hit_ns);
+		comm = history_comm(w->history, tid, w->m->trigger.hit_ns);
 		if (is_one_of(comm, shells) || (comm && str_glob("*.sh", comm)))
 			return NO_THREAD;
 		thread = schedule_find(w->sched, tid);
@@ -396,8 +396,8 @@ static void measure_samples(struct why *w)
 					: a->sample_period;
 	}
 	w->has_samples = schedule_nr_samples(w->sched) > 0;
-	for (uint32_t id = 1; id <= chains_nr(w->chains) && !w->has_names; id++) {
-		struct chain c = chains_get(w->chains, id);
+	for (uint32_t id = 1; id <= call_chains_nr(w->chains) && !w->has_names; id++) {
+		struct chain c = call_chains_get(w->chains, id);
 
 		for (size_t i = 0; i < c.nr; i++)
 			w->has_names |= c.frames[i].function != NULL;
@@ -406,33 +406,33 @@ static void measure_samples(struct why *w)
 
 static int read_runtimes(struct why *w, struct err *err)
 {
-	int rc = runtimes_new(w->people, &w->runtimes, err);
+	int rc = runtimes_new(w->history, &w->runtimes, err);
 
 	for (size_t i = 0; !rc && i < schedule_nr_samples(w->sched); i++) {
 		const struct schedule_sample *s = schedule_sample(w->sched, i);
 
 		runtimes_add(w->runtimes, schedule_thread(w->sched, s->thread)->pid,
-			     chains_get(w->chains, s->chain));
+			     call_chains_get(w->chains, s->chain));
 	}
 	return rc;
 }
 
 int why_load(struct why *w, struct err *err)
 {
-	struct people_counts counts;
-	int rc = people_load(w->r, &w->people, err);
+	struct history_counts counts;
+	int rc = history_load(w->r, &w->history, err);
 
-	rc = rc ? rc : symbols_load(w->r, w->people, &w->symbols, err);
+	rc = rc ? rc : symbols_load(w->r, w->history, &w->symbols, err);
 	rc = rc ? rc : fields_new(w->m, &w->fields, err);
-	rc = rc ? rc : stacks_new(w->m, w->people, w->symbols, &w->stacks, err);
-	rc = rc ? rc : chains_new(w->stacks, &w->chains, err);
-	rc = rc ? rc : schedule_new(w->m, w->fields, w->people, w->chains, &w->sched, err);
+	rc = rc ? rc : stacks_new(w->m, w->history, w->symbols, &w->stacks, err);
+	rc = rc ? rc : call_chains_new(w->stacks, &w->chains, err);
+	rc = rc ? rc : schedule_new(w->m, w->fields, w->history, w->chains, &w->sched, err);
 	rc = rc ? rc : why_irqs_new(w);
 	rc = rc ? rc : pass(w, err);
-	rc = rc ? rc : cause_find(w->r, w->m, w->people, w->fields, w->stacks, &w->cause, err);
+	rc = rc ? rc : cause_find(w->r, w->m, w->history, w->fields, w->stacks, &w->cause, err);
 	if (rc)
 		return rc;
-	people_counts(w->people, &counts);
+	history_counts(w->history, &counts);
 	w->nr_bad_blocks += counts.nr_broken;
 	set_focus(w);
 	set_life(w);
@@ -458,9 +458,9 @@ void why_unload(struct why *w)
 	free(w->is_kernel);
 	free(w->by_thread);
 	schedule_free(w->sched);
-	chains_free(w->chains);
+	call_chains_free(w->chains);
 	stacks_free(w->stacks);
 	fields_free(w->fields);
 	symbols_free(w->symbols);
-	people_free(w->people);
+	history_free(w->history);
 }

@@ -176,7 +176,7 @@ static const struct {
 
 bool chain_in(const struct why *w, uint32_t chain, enum in_kernel what)
 {
-	struct chain c = chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->chains, chain);
 
 	for (size_t i = 0; i < c.nr && c.frames[i].kernel; i++)
 		for (size_t k = 0; k < sizeof(telling) / sizeof(telling[0]); k++)
@@ -190,7 +190,7 @@ const char *chain_syscall(const struct why *w, uint32_t chain)
 {
 	static const char *const prefixes[] = {"__x64_sys_", "__arm64_sys_", "__do_sys_",
 					       "__se_sys_", "ksys_"};
-	struct chain c = chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->chains, chain);
 
 	for (size_t i = 0; i < c.nr && c.frames[i].kernel; i++)
 		for (size_t k = 0; k < sizeof(prefixes) / sizeof(prefixes[0]); k++) {
@@ -224,7 +224,7 @@ const struct chain_frame *chain_own(const struct why *w, uint32_t chain)
 
 const struct chain_frame *chain_own_from(const struct why *w, uint32_t chain, size_t first)
 {
-	struct chain c = chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->chains, chain);
 	const struct chain_frame *named = NULL, *any = NULL;
 
 	for (size_t i = first; i < c.nr; i++) {

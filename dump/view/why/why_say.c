@@ -400,8 +400,8 @@ int why_say(const struct why *w, FILE *out)
 
 static void json_thread(const struct why *w, struct json *j, const char *key, uint32_t tid)
 {
-	const char *comm = people_comm(w->people, tid, w->end_ns);
-	const struct fmt_task *task = people_task(w->people, tid, w->end_ns);
+	const char *comm = history_comm(w->history, tid, w->end_ns);
+	const struct fmt_task *task = history_task(w->history, tid, w->end_ns);
 
 	if (!tid) {
 		json_cstr(j, key, NULL);

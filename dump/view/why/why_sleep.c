@@ -86,7 +86,7 @@ static bool names_a_caller(const struct chain *c, size_t i)
 /* "ProcSleep() < LockAcquire()": the first becomes the finding's function if it has none. */
 static void put_callers(const struct why *w, struct finding *f, uint32_t chain, struct text *t)
 {
-	struct chain c = chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->chains, chain);
 	const struct chain_frame *own = chain_own(w, chain);
 	unsigned nr = 0;
 
@@ -145,7 +145,7 @@ static const struct life *signal_at(const struct why *w, const struct span *s)
 
 static void put_signal(const struct why *w, const struct life *l, struct text *t)
 {
-	const char *comm = people_comm(w->people, l->other, l->ns);
+	const char *comm = history_comm(w->history, l->other, l->ns);
 	char name[32];
 
 	text_str(t, signame(l->sig, name, sizeof(name)));

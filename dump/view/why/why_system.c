@@ -13,7 +13,7 @@
 
 static void tid_name(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
 {
-	const char *comm = people_comm(w->people, tid, ns);
+	const char *comm = history_comm(w->history, tid, ns);
 
 	if (comm)
 		text_safe(t, comm, strlen(comm));
@@ -69,11 +69,11 @@ static bool is_crash(const struct why *w, const struct life *l)
 /* Of the same process as the thread that asked, or its child or parent. */
 static bool is_related(const struct why *w, uint32_t tid)
 {
-	const struct fmt_task *t = people_task(w->people, tid, w->end_ns), *asked;
+	const struct fmt_task *t = history_task(w->history, tid, w->end_ns), *asked;
 
 	if (w->asked == NO_THREAD)
 		return true;
-	asked = people_task(w->people, schedule_thread(w->sched, w->asked)->tid, w->end_ns);
+	asked = history_task(w->history, schedule_thread(w->sched, w->asked)->tid, w->end_ns);
 	return t && asked &&
 	       (t->pid == asked->pid || t->ppid == asked->pid || t->pid == asked->ppid);
 }
@@ -95,7 +95,7 @@ static const struct life *last_crash(const struct why *w)
 
 static void say_stack(const struct why *w, struct finding *f, uint32_t chain)
 {
-	struct chain c = chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->chains, chain);
 	struct text *t;
 	unsigned shown = 0;
 
@@ -165,7 +165,7 @@ static const struct chain_frame *first_fault(const struct why *w, const struct l
 {
 	const struct life *crash = *l;
 	const struct chain_frame *found = user_frame(chain_own(w, crash->chain));
-	struct chain c = chains_get(w->chains, crash->chain);
+	struct chain c = call_chains_get(w->chains, crash->chain);
 	size_t at = 0;
 
 	for (const struct life *d = crash; d-- > why_life(w, 0);) {
@@ -186,7 +186,7 @@ static const struct chain_frame *first_fault(const struct why *w, const struct l
 /* Who sent the signal that ended it, itself excepted; NULL: the kernel, or it is not known. */
 static const struct life *sent_by_other(const struct why *w, const struct life *l)
 {
-	const struct fmt_task *task = people_task(w->people, l->tid, l->ns);
+	const struct fmt_task *task = history_task(w->history, l->tid, l->ns);
 
 	for (const struct life *s = l; l->code <= 0 && s-- > why_life(w, 0);) {
 		const struct fmt_task *sender;
@@ -194,7 +194,7 @@ static const struct life *sent_by_other(const struct why *w, const struct life *
 		if (s->kind != LIFE_SEND || s->sig != l->sig ||
 		    (s->tid != l->tid && !(task && s->tid == task->pid)))
 			continue;
-		sender = people_task(w->people, s->other, s->ns);
+		sender = history_task(w->history, s->other, s->ns);
 		return s->other == l->tid || (task && sender && task->pid == sender->pid) ? NULL
 											  : s;
 	}
@@ -244,7 +244,7 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 
 	if (!l)
 		return w->cause.is_crash ? find_told_crash(w, f) : 0;
-	task = people_task(w->people, l->tid, l->ns);
+	task = history_task(w->history, l->tid, l->ns);
 	/* Of who asked the loss comes first, unless the crash is its own. */
 	f->score = is_related(w, l->tid) ? 1e6 : 200;
 	f->victim = schedule_find(w->sched, l->tid);
@@ -521,10 +521,10 @@ static const struct life *last_fork(const struct why *w, uint32_t pid)
 
 		if (l->kind != LIFE_FORK || l->is_thread || l->ns > w->end_ns)
 			continue;
-		t = people_task(w->people, l->tid, l->ns);
+		t = history_task(w->history, l->tid, l->ns);
 		if (!t || t->pid != pid)
 			continue;
-		t = people_task(w->people, l->other, l->ns + 50 * MS);
+		t = history_task(w->history, l->other, l->ns + 50 * MS);
 		/* The tool that asks for the dump is a child, too. */
 		if (w->m->trigger.pid != l->other)
 			found = l;

@@ -143,7 +143,7 @@ static void say_partner(const struct why *w, struct finding *f, const struct usu
 
 static void say_sender(const struct why *w, struct finding *f, const struct life *l)
 {
-	const char *comm = people_comm(w->people, l->other, l->ns);
+	const char *comm = history_comm(w->history, l->other, l->ns);
 	struct text *t = finding_line(f, "signal");
 
 	text_fmt(t, "%s from ", l->sig == 19 ? "SIGSTOP" : "a stop signal");
@@ -184,7 +184,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 	if (p.stopped_ns) {
 		text_str(t, ", which is stopped");
 		if (p.sent) {
-			const char *comm = people_comm(w->people, p.sent->other, p.sent->ns);
+			const char *comm = history_comm(w->history, p.sent->other, p.sent->ns);
 
 			text_str(t, " by ");
 			if (comm)

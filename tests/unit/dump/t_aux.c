@@ -552,7 +552,7 @@ static void a_twin_loads_them_too(void **state)
 	window(&d, 0, AREA);
 	mk_aux_blocks(&d.mk, 0, 0, WRITTEN, AREA, BLOCK);
 	load(&d, false);
-	assert_int_equal(reader_twin(d.r, &twin, NULL), 0);
+	assert_int_equal(reader_copy(d.r, &twin, NULL), 0);
 	assert_int_equal(aux_load(twin, &d.l.v[0], UINT64_MAX, &d.out, NULL), 0);
 	assert_true(d.out.len == AREA && mk_aux_is(&d.out, 0, WRITTEN, 0));
 	reader_close(twin);

@@ -1,6 +1,6 @@
 /* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
-/* The options that size rings: --memory and --size. What they come to has t_ringsize.c. */
+/* The options that size rings: --memory and --size. What they come to has t_ring_size.c. */
 #include "tests/helpers/config_load.h"
 
 static void memory_is_a_size_or_a_part(void **state)

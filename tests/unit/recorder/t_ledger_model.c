@@ -39,26 +39,27 @@ static bool ask_ledger_map(struct model *m, const struct model_task *t, uint64_t
 	return path >= 0 && !strcmp(text, path_of(path));
 }
 
-static void ask_dump(const struct people *p, const struct model_task *t, uint64_t ns)
+static void ask_dump(const struct process_history *p, const struct model_task *t, uint64_t ns)
 {
-	const struct fmt_task *task = people_task(p, t->tid, ns);
+	const struct fmt_task *task = history_task(p, t->tid, ns);
 
 	assert_non_null(task);
-	assert_string_equal(people_comm(p, t->tid, ns), name_of(fact_at(&t->names, ns)));
+	assert_string_equal(history_comm(p, t->tid, ns), name_of(fact_at(&t->names, ns)));
 	for (uint32_t i = 0; i < 7; i++)
-		assert_int_equal(people_namespace(p, task, ns, i),
+		assert_int_equal(history_namespace(p, task, ns, i),
 				 inode_of(fact_at(&t->spaces, ns)) + i);
-	assert_int_equal(people_namespace(p, task, ns, 7), 0);
+	assert_int_equal(history_namespace(p, task, ns, 7), 0);
 }
 
 /* As ask_ledger_map(); but just after an exec what it took away may still be told. */
-static bool ask_dump_map(const struct people *p, const struct model_task *t, uint64_t ns, int page)
+static bool ask_dump_map(const struct process_history *p, const struct model_task *t, uint64_t ns,
+			 int page)
 {
 	const struct facts *f = &t->proc->pages[page];
 	int path = fact_at(f, ns);
-	struct people_map map;
+	struct history_map map;
 
-	if (!people_map(p, t->tid, ns, ((uint64_t)page << 12) + 5, &map))
+	if (!history_map(p, t->tid, ns, ((uint64_t)page << 12) + 5, &map))
 		return path < 0;
 	return path < 0 ? ns - fact_since(f, ns) < S : !strcmp(map.path, path_of(path));
 }
@@ -102,7 +103,7 @@ static void ask_a_dump(struct model *m, uint64_t from_ns)
 {
 	unsigned nr_wrong = 0;
 	struct tidset *set;
-	struct people *p;
+	struct process_history *p;
 	struct reader *r;
 	uint64_t ns;
 	void *file;
@@ -111,7 +112,7 @@ static void ask_a_dump(struct model *m, uint64_t from_ns)
 	for (uint32_t tid = 1; tid < NR_TIDS; tid++)
 		tidset_add(set, tid);
 	r = round_trip(m->ledger, set, from_ns, m->now, &file);
-	assert_int_equal(people_load(r, &p, NULL), 0);
+	assert_int_equal(history_load(r, &p, NULL), 0);
 	for (int i = 0; i < NR_QUESTIONS; i++) {
 		const struct model_task *t = moment(m, from_ns, &ns);
 
@@ -124,10 +125,10 @@ static void ask_a_dump(struct model *m, uint64_t from_ns)
 
 		if (look->ns >= from_ns)
 			assert_string_equal(
-				people_cgroup(p, people_task(p, look->tid, look->ns), look->ns),
+				history_cgroup(p, history_task(p, look->tid, look->ns), look->ns),
 				cgroup_of(look->cgroup));
 	}
-	people_free(p);
+	history_free(p);
 	reader_close(r);
 	free(file);
 	tidset_free(set);

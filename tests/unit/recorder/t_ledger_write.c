@@ -64,7 +64,7 @@ static void tasks_of_the_window_are_written(void **state)
 	struct tidset *set = set_of(tids, 2);
 	struct ledger *l = new_ledger();
 	const struct fmt_task *t;
-	struct people *p;
+	struct process_history *p;
 	struct reader *r;
 	void *file;
 
@@ -78,23 +78,23 @@ static void tasks_of_the_window_are_written(void **state)
 	take(l, side_fork(&rec, 21 * S, 40, 40, 1, 1)); /* begins after */
 	take(l, side_exit(&rec, 22 * S, 1, 1, 0));	/* ends after */
 	r = round_trip(l, set, 10 * S, 20 * S, &file);
-	assert_int_equal(people_load(r, &p, NULL), 0);
-	assert_int_equal(people_nr_tasks(p), 3);
-	assert_non_null(people_task(p, 1, 15 * S));
-	assert_int_equal(people_task(p, 1, 15 * S)->exit_ns, 0);
-	assert_int_equal(people_task(p, 1, 15 * S)->flags, 0);
-	t = people_task(p, 30, 10 * S);
+	assert_int_equal(history_load(r, &p, NULL), 0);
+	assert_int_equal(history_nr_tasks(p), 3);
+	assert_non_null(history_task(p, 1, 15 * S));
+	assert_int_equal(history_task(p, 1, 15 * S)->exit_ns, 0);
+	assert_int_equal(history_task(p, 1, 15 * S)->flags, 0);
+	t = history_task(p, 30, 10 * S);
 	assert_non_null(t);
 	assert_int_equal(t->start_ns, 2 * S);
 	assert_int_equal(t->exit_ns, 11 * S);
 	assert_int_equal(t->ppid, 1);
 	assert_int_equal(t->uid, UINT32_MAX);
 	assert_int_equal(t->flags, FMT_TASK_SAMPLED);
-	assert_non_null(people_task(p, 20, 10 * S));
-	assert_null(people_task(p, 10, 10 * S));
-	assert_null(people_task(p, 40, 30 * S));
-	assert_string_equal(people_comm(p, 30, 10 * S), "init");
-	people_free(p);
+	assert_non_null(history_task(p, 20, 10 * S));
+	assert_null(history_task(p, 10, 10 * S));
+	assert_null(history_task(p, 40, 30 * S));
+	assert_string_equal(history_comm(p, 30, 10 * S), "init");
+	history_free(p);
 	reader_close(r);
 	free(file);
 	tidset_free(set);
@@ -107,8 +107,8 @@ static void mappings_of_sampled_processes_are_written(void **state)
 	static const uint32_t tids[] = {11};
 	struct tidset *set = set_of(tids, 1);
 	struct ledger *l = new_ledger();
-	struct people_map m;
-	struct people *p;
+	struct history_map m;
+	struct process_history *p;
 	struct reader *r;
 	void *file;
 
@@ -120,24 +120,24 @@ static void mappings_of_sampled_processes_are_written(void **state)
 	take(l, side_exit(&rec, 7 * S, 10, 10, 1)); /* the leader; its thread goes on */
 	mapped(l, 1 * S, 20, 0x1000, 0x3000, "/other", NULL);
 	r = round_trip(l, set, 3 * S, 20 * S, &file);
-	assert_int_equal(people_load(r, &p, NULL), 0);
-	assert_true(people_map(p, 11, 8 * S, 0x1000, &m));
+	assert_int_equal(history_load(r, &p, NULL), 0);
+	assert_true(history_map(p, 11, 8 * S, 0x1000, &m));
 	assert_string_equal(m.path, "/bin/x");
 	assert_int_equal(m.build_id_bytes, 20);
 	assert_memory_equal(m.build_id, id, 20);
 	assert_int_equal(m.f.ns, 4 * S);
 	assert_int_equal(m.f.end, 0x2000);
-	assert_true(people_map(p, 11, 8 * S, 0x3000, &m));
+	assert_true(history_map(p, 11, 8 * S, 0x3000, &m));
 	assert_int_equal(m.f.pgoff, 0x2000);
-	assert_true(people_map(p, 11, 8 * S, 0x2000, &m));
+	assert_true(history_map(p, 11, 8 * S, 0x2000, &m));
 	assert_string_equal(m.path, "/lib/y");
 	assert_int_equal(m.build_id_bytes, 0);
-	assert_true(people_map(p, 10, 4 * S, 0x2000, &m));
+	assert_true(history_map(p, 10, 4 * S, 0x2000, &m));
 	assert_string_equal(m.path, "/bin/x");
-	assert_true(people_map(p, 10, 3 * S - 1, 0x1000, &m));
+	assert_true(history_map(p, 10, 3 * S - 1, 0x1000, &m));
 	assert_string_equal(m.path, "/old");
-	assert_false(people_map(p, 20, 8 * S, 0x1000, &m));
-	people_free(p);
+	assert_false(history_map(p, 20, 8 * S, 0x1000, &m));
+	history_free(p);
 	reader_close(r);
 	free(file);
 	tidset_free(set);
@@ -242,7 +242,7 @@ static void namespaces_and_cgroups_are_written(void **state)
 		.tid = 10, .pid = 10, .start_ns = 1, .comm = "x", .cgroup = "/a"};
 	struct ledger *l = new_ledger();
 	const struct fmt_task *t;
-	struct people *p;
+	struct process_history *p;
 	struct reader *r;
 	void *file;
 
@@ -256,19 +256,19 @@ static void namespaces_and_cgroups_are_written(void **state)
 	seen.cgroup = "/b";
 	ledger_seen_task(l, 7 * S, &seen);
 	r = round_trip(l, NULL, 4 * S + 1, 9 * S, &file);
-	assert_int_equal(people_load(r, &p, NULL), 0);
-	t = people_task(p, 11, 8 * S);
-	assert_int_equal(people_namespace(p, t, 8 * S, FMT_NS_NET), 100);
-	assert_int_equal(people_namespace(p, t, 8 * S, FMT_NS_CGROUP), 106);
-	assert_string_equal(people_cgroup(p, t, 7 * S - 1), "/a");
-	assert_string_equal(people_cgroup(p, t, 7 * S), "/b");
-	t = people_task(p, 12, 8 * S);
-	assert_int_equal(people_namespace(p, t, 4 * S + 1, FMT_NS_PID), 203);
-	assert_int_equal(people_namespace(p, t, 5 * S, FMT_NS_PID), 303);
-	t = people_task(p, 20, 8 * S);
-	assert_int_equal(people_namespace(p, t, 6 * S, FMT_NS_MNT), 305);
-	assert_string_equal(people_cgroup(p, t, 6 * S), "/a");
-	people_free(p);
+	assert_int_equal(history_load(r, &p, NULL), 0);
+	t = history_task(p, 11, 8 * S);
+	assert_int_equal(history_namespace(p, t, 8 * S, FMT_NS_NET), 100);
+	assert_int_equal(history_namespace(p, t, 8 * S, FMT_NS_CGROUP), 106);
+	assert_string_equal(history_cgroup(p, t, 7 * S - 1), "/a");
+	assert_string_equal(history_cgroup(p, t, 7 * S), "/b");
+	t = history_task(p, 12, 8 * S);
+	assert_int_equal(history_namespace(p, t, 4 * S + 1, FMT_NS_PID), 203);
+	assert_int_equal(history_namespace(p, t, 5 * S, FMT_NS_PID), 303);
+	t = history_task(p, 20, 8 * S);
+	assert_int_equal(history_namespace(p, t, 6 * S, FMT_NS_MNT), 305);
+	assert_string_equal(history_cgroup(p, t, 6 * S), "/a");
+	history_free(p);
 	reader_close(r);
 	free(file);
 	ledger_free(l);
@@ -329,8 +329,8 @@ static void places_are_known_in_every_block(void **state)
 {
 	struct ledger *l = new_ledger();
 	size_t nr_blocks = 0;
-	struct people_counts nr;
-	struct people *p;
+	struct history_counts nr;
+	struct process_history *p;
 	struct reader *r;
 	char cgroup[24];
 	void *file;
@@ -345,19 +345,19 @@ static void places_are_known_in_every_block(void **state)
 	}
 	for (int i = 0; i < 2; i++) { /* twice: what the first noted must not leak */
 		r = round_trip(l, NULL, 3 * S, 9 * S, &file);
-		assert_int_equal(people_load(r, &p, NULL), 0);
-		people_counts(p, &nr);
+		assert_int_equal(history_load(r, &p, NULL), 0);
+		history_counts(p, &nr);
 		assert_int_equal(nr.nr_broken, 0);
 		for (uint32_t pid = 10; pid < 6010; pid++) {
-			const struct fmt_task *t = people_task(p, pid, 4 * S);
+			const struct fmt_task *t = history_task(p, pid, 4 * S);
 
 			snprintf(cgroup, sizeof(cgroup), "/unit-%u", pid % 70);
-			assert_string_equal(people_cgroup(p, t, 4 * S), cgroup);
-			assert_int_equal(people_namespace(p, t, 4 * S, FMT_NS_UTS),
+			assert_string_equal(history_cgroup(p, t, 4 * S), cgroup);
+			assert_int_equal(history_namespace(p, t, 4 * S, FMT_NS_UTS),
 					 100 * (1 + pid % 90) + 1);
 		}
 		nr_blocks += reader_nr_blocks(r);
-		people_free(p);
+		history_free(p);
 		reader_close(r);
 		free(file);
 	}

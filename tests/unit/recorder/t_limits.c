@@ -90,7 +90,7 @@ static int teardown(void **state)
 	return system(command) ? -1 : 0;
 }
 
-static struct meta *written(struct limits *l)
+static struct meta *written(struct cgroup_limits *l)
 {
 	const struct writer_options opt = {.max_blocks = 16};
 	int fd = memfd_create("dump", MFD_CLOEXEC);
@@ -102,7 +102,7 @@ static struct meta *written(struct limits *l)
 
 	assert_int_equal(writer_new(&opt, &w, NULL), 0);
 	assert_int_equal(writer_begin(w, fd, 1, NULL), 0);
-	assert_int_equal(limits_write(l, w, NULL), 0);
+	assert_int_equal(cgroup_limits_write(l, w, NULL), 0);
 	assert_int_equal(writer_finish(w, &bytes, NULL), 0);
 	writer_free(w);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -122,19 +122,19 @@ static const struct meta_cgroup *group(const struct meta *m, const char *path)
 	return NULL;
 }
 
-static struct limits *look(void)
+static struct cgroup_limits *look(void)
 {
-	struct limits *l;
+	struct cgroup_limits *l;
 	char path[100];
 
 	snprintf(path, sizeof(path), "%s/mounts", root);
-	assert_int_equal(limits_new(path, &l), 0);
+	assert_int_equal(cgroup_limits_new(path, &l), 0);
 	return l;
 }
 
 static void groups_with_limits_are_written(void **state)
 {
-	struct limits *l = look();
+	struct cgroup_limits *l = look();
 	struct meta *m = written(l);
 	const struct meta_cgroup *g = group(m, "/shop");
 
@@ -160,12 +160,12 @@ static void groups_with_limits_are_written(void **state)
 	assert_int_equal(g->f.period_ns, 50000000);
 	assert_int_equal(g->f.memory_limit_bytes, 0);
 	meta_free(m);
-	limits_free(l);
+	cgroup_limits_free(l);
 }
 
 static void counters_are_counted_from_the_last_look(void **state)
 {
-	struct limits *l = look();
+	struct cgroup_limits *l = look();
 	struct meta *m;
 
 	put("two/shop/cpu.stat", "nr_throttled 9\nthrottled_usec 1300\n");
@@ -185,19 +185,19 @@ static void counters_are_counted_from_the_last_look(void **state)
 	assert_int_equal(group(m, "/shop")->f.nr_throttled, 0);
 	assert_int_equal(group(m, "/shop/new")->f.flags, 0);
 	meta_free(m);
-	limits_free(l);
+	cgroup_limits_free(l);
 }
 
 static void no_hierarchy_is_no_error(void **state)
 {
-	struct limits *l;
+	struct cgroup_limits *l;
 	struct meta *m;
 
-	assert_int_equal(limits_new("/nonexistent", &l), 0);
+	assert_int_equal(cgroup_limits_new("/nonexistent", &l), 0);
 	m = written(l);
 	assert_int_equal(m->nr_cgroups, 0);
 	meta_free(m);
-	limits_free(l);
+	cgroup_limits_free(l);
 }
 
 int main(void)

@@ -41,7 +41,7 @@ struct bench {
 	struct recording *recording;
 	struct ledger *ledger;
 	struct sideband *sideband;
-	struct host *host;
+	struct host_info *host;
 	struct store *store;
 	struct dumper *dumper;
 	char dir[64];
@@ -75,7 +75,7 @@ static struct bench *setup(const char *channel, unsigned nr_banks)
 	check(ledger_new(8 << 20, &b->ledger, &err), &err);
 	check(sideband_new(b->ledger, recording_sideband_layout(b->recording), &b->sideband, &err),
 	      &err);
-	check(host_new(&b->caps, &b->target, "test", &b->host, &err), &err);
+	check(host_info_new(&b->caps, &b->target, "test", &b->host, &err), &err);
 	check(store_open(&(struct store_options){.dir = b->dir}, &b->store, &err), &err);
 	check(dumper_new(&(struct dumper_options){.recording = b->recording,
 						  .ledger = b->ledger,
@@ -93,7 +93,7 @@ static void teardown(struct bench *b)
 
 	dumper_free(b->dumper);
 	store_close(b->store);
-	host_free(b->host);
+	host_info_free(b->host);
 	sideband_free(b->sideband);
 	recording_close(b->recording);
 	ledger_free(b->ledger);

@@ -173,16 +173,16 @@ static void names_have_one_form_and_nothing_else_is_taken_for_one(void **state)
 	bool part;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_true(dumpname_parse(good[i], &time, &part));
+		assert_true(dump_name_parse(good[i], &time, &part));
 		assert_int_equal(strncmp(time, "20261121T005331.123Z", 20), 0);
 		assert_int_equal(part, i == 1);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (dumpname_parse(bad[i], &time, &part))
+		if (dump_name_parse(bad[i], &time, &part))
 			fail_msg("%s", bad[i]);
-	dumpname_make(name, "h/../\xc3\xa4", T0, "a/b c;d");
+	dump_name_make(name, "h/../\xc3\xa4", T0, "a/b c;d");
 	assert_string_equal(name, "ringback-h-..----20261121T005331.123Z-a-b-c-d.rbd");
-	assert_true(dumpname_parse(name, &time, &part));
+	assert_true(dump_name_parse(name, &time, &part));
 }
 
 /* ---- one dump ---- */
@@ -194,8 +194,8 @@ static void a_dump_is_a_locked_part_until_it_is_committed(void **state)
 	struct stat st;
 	int fd, other;
 
-	dumpname_host(host, sizeof(host));
-	dumpname_make(name, host, T0, "SIGUSR2");
+	dump_name_host(host, sizeof(host));
+	dump_name_make(name, host, T0, "SIGUSR2");
 	snprintf(part, sizeof(part), "%s.part", name);
 	assert_int_equal(store_begin(s, T0, "SIGUSR2", &fd, NULL), 0);
 	assert_int_equal(lstat(in_dir(part), &st), 0);
@@ -254,11 +254,11 @@ static void a_symlink_in_the_way_is_not_followed(void **state)
 	int fd;
 
 	make_file("victim", 7);
-	dumpname_host(host, sizeof(host));
-	dumpname_make(name, host, T0, "x");
+	dump_name_host(host, sizeof(host));
+	dump_name_make(name, host, T0, "x");
 	snprintf(part, sizeof(part), "%s.part", name);
 	assert_int_equal(symlink("victim", in_dir(part)), 0);
-	dumpname_make(name, host, T0 + 1000000, "x");
+	dump_name_make(name, host, T0 + 1000000, "x");
 	assert_int_equal(symlink("nowhere", in_dir(name)), 0);
 	assert_non_null(strstr(dump(s, T0, "x", PAGE), "31.125Z"));
 	assert_non_null(strstr(dump(s, T0 + SEC, "x", PAGE), "32.123Z"));
@@ -270,7 +270,7 @@ static void a_symlink_in_the_way_is_not_followed(void **state)
 	assert_int_equal(st.st_size, 7);
 	/* A part that somebody exchanged is not committed. */
 	assert_int_equal(store_begin(s, T0 + 2 * SEC, "x", &fd, NULL), 0);
-	dumpname_make(name, host, T0 + 2 * SEC, "x");
+	dump_name_make(name, host, T0 + 2 * SEC, "x");
 	snprintf(part, sizeof(part), "%s.part", name);
 	assert_int_equal(unlink(in_dir(part)), 0);
 	assert_int_equal(symlink("victim", in_dir(part)), 0);

@@ -176,23 +176,23 @@ static void who_may_not_is_told_what_to_type(void **state)
 static void fields_are_where_the_format_says(void **state)
 {
 	struct err err = ERR_INIT;
-	struct field f, v[8];
+	struct event_field f, v[8];
 	unsigned nr;
 
 	need_root();
-	assert_int_equal(field_find("sched/sched_switch", "next_comm", &f, NULL), 0);
+	assert_int_equal(event_field_find("sched/sched_switch", "next_comm", &f, NULL), 0);
 	assert_string_equal(f.name, "next_comm");
 	assert_int_equal(f.bytes, 16);
 	assert_true(f.offset >= 8 + 16 + 4);
-	assert_int_equal(field_find("sched/sched_process_exec", "filename", &f, NULL), 0);
+	assert_int_equal(event_field_find("sched/sched_process_exec", "filename", &f, NULL), 0);
 	assert_int_equal(f.bytes, 4);
-	assert_int_equal(field_find("sched/sched_switch", "nothing", &f, &err), -ENOENT);
+	assert_int_equal(event_field_find("sched/sched_switch", "nothing", &f, &err), -ENOENT);
 	assert_non_null(strstr(err.what, "nothing"));
-	assert_int_equal(field_list("raw_syscalls/sys_enter", v, 8, &nr, NULL), 0);
+	assert_int_equal(event_field_list("raw_syscalls/sys_enter", v, 8, &nr, NULL), 0);
 	assert_int_equal(nr, 2);
 	assert_string_equal(v[1].name, "args");
 	assert_int_equal(v[1].bytes, 48);
-	assert_int_equal(field_list("raw_syscalls/sys_enter", v, 1, &nr, NULL), 0);
+	assert_int_equal(event_field_list("raw_syscalls/sys_enter", v, 1, &nr, NULL), 0);
 	assert_int_equal(nr, 1);
 }
 

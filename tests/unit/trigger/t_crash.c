@@ -202,7 +202,7 @@ static void a_pattern_is_the_kernels(void **state)
 
 static void tell(int fd, uint32_t kind, uint32_t pid, const char *text)
 {
-	struct parked_message m = {.kind = kind, .pid = pid};
+	struct held_cores_message m = {.kind = kind, .pid = pid};
 	char buf[64];
 
 	memcpy(buf, &m, sizeof(m));
@@ -214,17 +214,17 @@ static void tell(int fd, uint32_t kind, uint32_t pid, const char *text)
 static void what_is_told_before_its_signal_was_looked_at_is_kept(void **state)
 {
 	struct evidence *e;
-	struct parked *p;
+	struct held_cores *p;
 	int fds[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
-	assert_int_equal(parked_new(fds[0], &p), 0);
+	assert_int_equal(held_cores_new(fds[0], &p), 0);
 	assert_int_equal(evidence_new(&e), 0);
 	tell(fds[1], PARKED_SAY, 4711, "threads=8");
 	tell(fds[1], PARKED_END, 4711, "");
-	assert_true(parked_pump(p));
-	parked_expect(p, 4711, e);
-	assert_true(parked_pump(p));
+	assert_true(held_cores_pump(p));
+	held_cores_expect(p, 4711, e);
+	assert_true(held_cores_pump(p));
 	assert_true(evidence_wait(e, 0));
 	assert_string_equal(evidence_line(e, 0), "threads=8");
 	evidence_put(e);
@@ -237,15 +237,15 @@ static void what_is_told_before_its_signal_was_looked_at_is_kept(void **state)
 	assert_int_equal(evidence_new(&e), 0);
 	tell(fds[1], PARKED_SAY, 4712, "threads=9");
 	tell(fds[1], PARKED_END, 4712, "");
-	parked_expect(p, 4712, e);
+	held_cores_expect(p, 4712, e);
 	for (int i = 0; i < 100; i++)
-		assert_true(parked_pump(p));
+		assert_true(held_cores_pump(p));
 	assert_true(evidence_wait(e, 0));
 	assert_string_equal(evidence_line(e, 0), "threads=9");
 	evidence_put(e);
 	close(fds[1]);
-	assert_false(parked_pump(p));
-	parked_free(p);
+	assert_false(held_cores_pump(p));
+	held_cores_free(p);
 }
 
 int main(void)

@@ -138,7 +138,7 @@ static void expect_none(struct place *p)
 /* ---- lines ---- */
 
 /* Feeds `n` bytes in pieces of `step`; lines come out with '|' behind each. */
-static void split(struct lines *l, const char *text, size_t n, size_t step, char *out)
+static void split(struct file_lines *l, const char *text, size_t n, size_t step, char *out)
 {
 	const char *line;
 	size_t len;
@@ -147,7 +147,7 @@ static void split(struct lines *l, const char *text, size_t n, size_t step, char
 		const char *at = text + from;
 		size_t left = n - from < step ? n - from : step;
 
-		while (lines_next(l, &at, &left, &line, &len)) {
+		while (file_lines_next(l, &at, &left, &line, &len)) {
 			out += sprintf(out, "%.*s", (int)len, line);
 			out += sprintf(out, "|");
 		}
@@ -160,17 +160,17 @@ static void lines_are_the_same_however_they_come(void **state)
 	static const char text[] = "one\n\ntwo three\n\nfour";
 
 	for (size_t step = 1; step <= sizeof(text); step++) {
-		struct lines l = {.len = 0};
+		struct file_lines l = {.len = 0};
 		const char *line;
 		char out[64] = "";
 		size_t len;
 
 		split(&l, text, sizeof(text) - 1, step, out);
 		assert_string_equal(out, "one||two three||");
-		assert_true(lines_rest(&l, &line, &len));
+		assert_true(file_lines_rest(&l, &line, &len));
 		assert_int_equal(len, 4);
 		assert_memory_equal(line, "four", 4);
-		assert_false(lines_rest(&l, &line, &len));
+		assert_false(file_lines_rest(&l, &line, &len));
 	}
 }
 
@@ -181,7 +181,7 @@ static void of_a_long_line_the_beginning_counts(void **state)
 	memset(text, 'x', sizeof(text));
 	strcpy(text + 2 * LINES_MAX, "y\nshort\n");
 	for (size_t step = 1; step < sizeof(text); step = step * 3 + 1) {
-		struct lines l = {.len = 0};
+		struct file_lines l = {.len = 0};
 
 		split(&l, text, strlen(text), step, out);
 		assert_int_equal(strlen(out), LINES_MAX + 1 + 6);
@@ -193,11 +193,11 @@ static void of_a_long_line_the_beginning_counts(void **state)
 
 static int try_path(const char *file, struct err *err)
 {
-	struct safepath p;
-	int rc = safepath_open(file, &p, err);
+	struct safe_path p;
+	int rc = safe_path_open(file, &p, err);
 
 	assert_true(rc ? p.fd < 0 : p.fd >= 0);
-	safepath_close(&p);
+	safe_path_close(&p);
 	return rc;
 }
 

@@ -49,7 +49,7 @@ ALONE static uintptr_t through(uintptr_t (*call)(void))
 
 struct self {
 	struct elf *e;
-	struct calls *c;
+	struct call_sites *c;
 	uintptr_t base;
 	struct elf_segment v[8];
 	size_t nr;
@@ -66,14 +66,14 @@ static void begin(struct self *s)
 	*s = (struct self){0};
 	assert_int_equal(elf_open("/proc/self/exe", &s->e, NULL), 0);
 	s->nr = elf_code_segments(s->e, s->v, 8);
-	s->c = calls_new(s->e);
+	s->c = call_sites_new(s->e);
 	assert_non_null(s->c);
 	dl_iterate_phdr(first, &s->base);
 }
 
 static void end(struct self *s)
 {
-	calls_free(s->c);
+	call_sites_free(s->c);
 	elf_close(s->e);
 }
 
@@ -86,9 +86,10 @@ static uint64_t place(const struct self *s, uintptr_t addr)
 	return 0;
 }
 
-static enum calls_answer ask(const struct self *s, uint64_t ret, const void *function, unsigned off)
+static enum call_sites_answer ask(const struct self *s, uint64_t ret, const void *function,
+				  unsigned off)
 {
-	return calls_lead(s->c, ret, s->c, place(s, (uintptr_t)function + off));
+	return call_sites_lead(s->c, ret, s->c, place(s, (uintptr_t)function + off));
 }
 
 static void tells_who_was_called(void **state)
@@ -107,7 +108,7 @@ static void tells_who_was_called(void **state)
 	assert_int_equal(ask(&s, place(&s, (uintptr_t)callee), (void *)callee, 0), CALLS_NO);
 	assert_int_equal(ask(&s, 0, (void *)callee, 0), CALLS_NO);
 	assert_int_equal(ask(&s, UINT64_MAX, (void *)callee, 0), CALLS_NO);
-	assert_int_equal(calls_lead(s.c, ret, s.c, UINT64_MAX), CALLS_NO);
+	assert_int_equal(call_sites_lead(s.c, ret, s.c, UINT64_MAX), CALLS_NO);
 	end(&s);
 }
 
@@ -117,10 +118,10 @@ static void a_pointer_tells_nothing(void **state)
 
 	begin(&s);
 	assert_int_equal(ask(&s, place(&s, through(other)), (void *)other, 0), CALLS_MAYBE);
-	assert_true(calls_by_pointer(s.c, place(&s, (uintptr_t)other)));
-	assert_true(calls_by_pointer(s.c, place(&s, (uintptr_t)other) + 1));
-	assert_false(calls_by_pointer(s.c, place(&s, through(other))));
-	assert_true(calls_by_pointer(s.c, UINT64_MAX));
+	assert_true(call_sites_by_pointer(s.c, place(&s, (uintptr_t)other)));
+	assert_true(call_sites_by_pointer(s.c, place(&s, (uintptr_t)other) + 1));
+	assert_false(call_sites_by_pointer(s.c, place(&s, through(other))));
+	assert_true(call_sites_by_pointer(s.c, UINT64_MAX));
 	end(&s);
 }
 

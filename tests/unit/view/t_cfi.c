@@ -371,8 +371,8 @@ static void knows_the_code_of_returns_and_stubs(void **state)
 
 static void keeps_rules_by_image_and_place(void **state)
 {
-	struct rules *rules = rules_new();
-	const struct rule *first, *again;
+	struct unwind_rules *rules = unwind_rules_new();
+	const struct unwind_rule *first, *again;
 	static const uint8_t entry_program[] = {ENTRY_RULE};
 	struct cfi_rule r = {.start = 0x1000,
 			     .bytes = 0x10,
@@ -382,43 +382,43 @@ static void keeps_rules_by_image_and_place(void **state)
 			     .initial = {entry_program, sizeof(entry_program)}};
 	uint32_t groups[] = {7, 3};
 
-	assert_int_equal(rules_add(rules, 1, &r, &first), 0);
-	assert_int_equal(rules_add(rules, 1, &r, &again), 0);
+	assert_int_equal(unwind_rules_add(rules, 1, &r, &first), 0);
+	assert_int_equal(unwind_rules_add(rules, 1, &r, &again), 0);
 	assert_ptr_equal(first, again);
 	r.start = 0x800;
-	assert_int_equal(rules_add(rules, 1, &r, &again), 0);
-	assert_ptr_equal(rules_find(rules, 1, 0x100f), first);
-	assert_ptr_equal(rules_find(rules, 1, 0x800), again);
-	assert_null(rules_find(rules, 1, 0x1010));
-	assert_null(rules_find(rules, 0, 0x1000));
-	assert_null(rules_find(rules, 2, 0x1000));
-	assert_ptr_equal(rules_in_order(rules, 0), again);
-	assert_null(rules_in_order(rules, 2));
-	assert_ptr_equal(rules_nth(rules, first->id), first);
-	rules_free(rules);
+	assert_int_equal(unwind_rules_add(rules, 1, &r, &again), 0);
+	assert_ptr_equal(unwind_rules_find(rules, 1, 0x100f), first);
+	assert_ptr_equal(unwind_rules_find(rules, 1, 0x800), again);
+	assert_null(unwind_rules_find(rules, 1, 0x1010));
+	assert_null(unwind_rules_find(rules, 0, 0x1000));
+	assert_null(unwind_rules_find(rules, 2, 0x1000));
+	assert_ptr_equal(unwind_rules_in_order(rules, 0), again);
+	assert_null(unwind_rules_in_order(rules, 2));
+	assert_ptr_equal(unwind_rules_nth(rules, first->id), first);
+	unwind_rules_free(rules);
 
-	rules = rules_new();
-	assert_int_equal(rules_put(rules, 1, &r), 0);
+	rules = unwind_rules_new();
+	assert_int_equal(unwind_rules_put(rules, 1, &r), 0);
 	r.start = 0x100;
-	assert_int_equal(rules_put(rules, 0, &r), 0);
+	assert_int_equal(unwind_rules_put(rules, 0, &r), 0);
 	r.start = 0x80;
-	assert_int_equal(rules_put(rules, 0, &r), 0);
-	assert_int_equal(rules_put(rules, 0, &r), 0);
+	assert_int_equal(unwind_rules_put(rules, 0, &r), 0);
+	assert_int_equal(unwind_rules_put(rules, 0, &r), 0);
 	r.bytes = 0;
-	assert_int_equal(rules_put(rules, 0, &r), -EBADMSG);
-	rules_sort(rules, groups);
-	assert_int_equal(rules_find(rules, 3, 0x80f)->r.start, 0x800);
-	assert_int_equal(rules_find(rules, 7, 0x8f)->r.start, 0x80);
-	assert_int_equal(rules_find(rules, 7, 0x100)->r.start, 0x100);
-	assert_null(rules_find(rules, 1, 0x800));
-	assert_null(rules_in_order(rules, 3));
-	rules_free(rules);
+	assert_int_equal(unwind_rules_put(rules, 0, &r), -EBADMSG);
+	unwind_rules_sort(rules, groups);
+	assert_int_equal(unwind_rules_find(rules, 3, 0x80f)->r.start, 0x800);
+	assert_int_equal(unwind_rules_find(rules, 7, 0x8f)->r.start, 0x80);
+	assert_int_equal(unwind_rules_find(rules, 7, 0x100)->r.start, 0x100);
+	assert_null(unwind_rules_find(rules, 1, 0x800));
+	assert_null(unwind_rules_in_order(rules, 3));
+	unwind_rules_free(rules);
 }
 
 /* ---- a real file ---- */
 
 struct real {
-	struct rulefile *f;
+	struct elf_rules *f;
 	struct elf_segment segments[64];
 	size_t nr_segments, nr, nr_none, nr_refused, nr_wrong;
 };
@@ -436,7 +436,7 @@ static int one_function(void *ctx, const struct elf_symbol *s)
 	if (!s->defined || s->bytes < 16 || !off)
 		return 0;
 	t->nr++;
-	if (!rulefile_find(t->f, off, &r)) {
+	if (!elf_rules_find(t->f, off, &r)) {
 		t->nr_none++;
 	} else {
 		t->nr_wrong += off - r.start >= r.bytes;
@@ -462,7 +462,7 @@ static void all_of_libc_can_be_unwound(void **state)
 	dl_iterate_phdr(find_libc, &path);
 	assert_non_null(path);
 	assert_int_equal(elf_open(path, &e, NULL), 0);
-	assert_int_equal(rulefile_open(e, &t.f), 0);
+	assert_int_equal(elf_rules_open(e, &t.f), 0);
 	t.nr_segments = elf_code_segments(e, t.segments, 64);
 	elf_each_function(e, one_function, &t);
 	print_message("# %zu functions of %s: %zu without a rule\n", t.nr, path, t.nr_none);
@@ -470,7 +470,7 @@ static void all_of_libc_can_be_unwound(void **state)
 	assert_int_equal(t.nr_refused, 0);
 	assert_int_equal(t.nr_wrong, 0);
 	assert_true(t.nr_none < t.nr / 100);
-	rulefile_close(t.f);
+	elf_rules_close(t.f);
 	elf_close(e);
 	free(path);
 }

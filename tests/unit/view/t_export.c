@@ -54,7 +54,7 @@ static int note(char c, struct err *err)
 
 static int noting_begin(struct export *x, struct err *err)
 {
-	assert_true(x->m && x->people && x->fields && !x->symbols && !x->stacks);
+	assert_true(x->m && x->history && x->fields && !x->symbols && !x->stacks);
 	text_str(&x->out, "head ");
 	return note('b', err);
 }

@@ -164,20 +164,20 @@ static void a_damaged_block_is_no_end(void **state)
 
 static void pairs_have_numbers(void **state)
 {
-	struct idmap m = {0};
+	struct pair_ids m = {0};
 	uint64_t a, b;
 	bool is_new;
 
 	for (uint32_t again = 0; again < 2; again++)
 		for (uint32_t i = 0; i < 5000; i++) {
-			assert_int_equal(idmap_add(&m, i % 70, i / 70, &is_new), i + 1);
+			assert_int_equal(pair_ids_add(&m, i % 70, i / 70, &is_new), i + 1);
 			assert_int_equal(is_new, !again);
 		}
-	assert_int_equal(idmap_nr(&m), 5000);
-	idmap_get(&m, 4711, &a, &b);
+	assert_int_equal(pair_ids_nr(&m), 5000);
+	pair_ids_get(&m, 4711, &a, &b);
 	assert_int_equal(a, 4710 % 70);
 	assert_int_equal(b, 4710 / 70);
-	idmap_free(&m);
+	pair_ids_free(&m);
 }
 
 int main(void)

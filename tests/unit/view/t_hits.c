@@ -21,8 +21,8 @@ struct world {
 	struct mk d;
 	struct reader *r;
 	struct meta *m;
-	struct people *p;
-	struct hits *h;
+	struct process_history *p;
+	struct addresses *h;
 };
 
 /* Two processes with the same file at different places, and one with code of its own. */
@@ -67,16 +67,16 @@ static void load(struct world *w, struct mk_records *r, size_t max_places)
 	mk_records_free(r);
 	w->r = mk_end(&w->d);
 	w->m = mk_meta(w->r);
-	assert_int_equal(people_load(w->r, &w->p, NULL), 0);
-	assert_int_equal(hits_new(w->p, max_places, &w->h, NULL), 0);
-	assert_int_equal(hits_read(w->h, w->r, w->m, NULL), 0);
-	hits_sort(w->h);
+	assert_int_equal(history_load(w->r, &w->p, NULL), 0);
+	assert_int_equal(addresses_new(w->p, max_places, &w->h, NULL), 0);
+	assert_int_equal(addresses_read(w->h, w->r, w->m, NULL), 0);
+	addresses_sort(w->h);
 }
 
 static void unload(struct world *w)
 {
-	hits_free(w->h);
-	people_free(w->p);
+	addresses_free(w->h);
+	history_free(w->p);
 	meta_free(w->m);
 	mk_close(&w->d, w->r);
 }
@@ -91,32 +91,32 @@ static void places_are_counted_once(void **state)
 	const uint64_t three[] = {PERF_CONTEXT_USER, 0x7010};
 	struct world w = begin();
 	struct mk_records r = {0};
-	const struct hits_place *p;
+	const struct addresses_place *p;
 
 	put_sample(&r, 10, 100, one, 6);
 	put_sample(&r, 10, 200, one, 6);
 	put_sample(&r, 20, 300, two, 4);
 	put_sample(&r, 30, 400, three, 2);
 	load(&w, &r, HITS_MAX_PLACES);
-	assert_int_equal(hits_nr_images(w.h), 4);
-	assert_string_equal(hits_image(w.h, 0)->path, APP);
-	assert_int_equal(hits_image(w.h, 0)->nr_hits, 6);
-	assert_int_equal(hits_image(w.h, 0)->nr, 2);
-	assert_int_equal(hits_image(w.h, 0)->nr_mappings, 2);
-	p = hits_places(w.h, hits_image(w.h, 0));
+	assert_int_equal(addresses_nr_images(w.h), 4);
+	assert_string_equal(addresses_image(w.h, 0)->path, APP);
+	assert_int_equal(addresses_image(w.h, 0)->nr_hits, 6);
+	assert_int_equal(addresses_image(w.h, 0)->nr, 2);
+	assert_int_equal(addresses_image(w.h, 0)->nr_mappings, 2);
+	p = addresses_places(w.h, addresses_image(w.h, 0));
 	assert_int_equal(p[0].at, 0x1010);
 	assert_int_equal(p[0].nr, 3);
 	assert_int_equal(p[1].at, 0x1020);
-	assert_int_equal(hits_image(w.h, 1)->f.kind, FMT_IMAGE_KERNEL);
-	p = hits_places(w.h, hits_image(w.h, 1));
+	assert_int_equal(addresses_image(w.h, 1)->f.kind, FMT_IMAGE_KERNEL);
+	p = addresses_places(w.h, addresses_image(w.h, 1));
 	assert_int_equal(p[0].at, KERNEL + 4);
 	assert_int_equal(p[1].at, KERNEL + 8);
 	/* In no file: the process that it was seen in. */
-	assert_int_equal(hits_image(w.h, 2)->f.kind, FMT_IMAGE_TASK);
-	assert_int_equal(hits_image(w.h, 2)->f.key, 2);
-	assert_int_equal(hits_places(w.h, hits_image(w.h, 2))[0].at, 0x4);
-	assert_int_equal(hits_image(w.h, 3)->f.key, 3);
-	assert_int_equal(hits_nr_dropped(w.h), 0);
+	assert_int_equal(addresses_image(w.h, 2)->f.kind, FMT_IMAGE_TASK);
+	assert_int_equal(addresses_image(w.h, 2)->f.key, 2);
+	assert_int_equal(addresses_places(w.h, addresses_image(w.h, 2))[0].at, 0x4);
+	assert_int_equal(addresses_image(w.h, 3)->f.key, 3);
+	assert_int_equal(addresses_nr_dropped(w.h), 0);
 	unload(&w);
 }
 
@@ -131,8 +131,8 @@ static void what_is_too_much_is_counted(void **state)
 		put_sample(&r, 10, 100 + i, ips, 2);
 	}
 	load(&w, &r, 30);
-	assert_int_equal(hits_image(w.h, 0)->nr, 30);
-	assert_int_equal(hits_nr_dropped(w.h), 70);
+	assert_int_equal(addresses_image(w.h, 0)->nr, 30);
+	assert_int_equal(addresses_nr_dropped(w.h), 70);
 	unload(&w);
 }
 
@@ -155,30 +155,30 @@ static int put_block(void *ctx, struct bytes payload)
 static void payloads_stand_alone(void **state)
 {
 	struct world w = begin();
-	struct symput put = {.out = put_block, .ctx = &w.d};
+	struct symbols_writer put = {.out = put_block, .ctx = &w.d};
 	struct fmt_image app = {.kind = FMT_IMAGE_FILE, .build_id_bytes = 3, .build_id = {1, 2, 1}};
 	struct fmt_image other = {.kind = FMT_IMAGE_FILE, .ino = 7};
 	const struct elf_segment code = {0x401000, 0x1000, 0x2000}, data = {0x400000, 0, 0x800};
 	struct mk_records r = {0};
 	struct symbol_place at[4];
-	struct symnotes *notes;
+	struct symbol_notes *notes;
 	struct symbols *s;
 	char name[512];
 
 	for (uint64_t i = 0; i < 2000; i++) {
-		symput_image(&put, i % 2 ? &app : &other, i % 2 ? APP : "/other");
+		symbols_writer_image(&put, i % 2 ? &app : &other, i % 2 ? APP : "/other");
 		snprintf(name, sizeof(name), "f%0*d", 300, (int)i);
-		symput_function(&put, 0x1100 + i, 1, name);
+		symbols_writer_function(&put, 0x1100 + i, 1, name);
 	}
-	symput_image(&put, &app, APP);
-	symput_place(&put, 0x1011, 0, "inner", "a.c", 3);
-	symput_place(&put, 0x1011, 1, "outer", "b.c", 4);
-	symput_segment(&put, FMT_SEGMENT_DATA, &data);
-	symput_segment(&put, 0, &code);
-	symput_note(&put, "why not");
-	symput_image(&put, &other, "/nothing is put of it");
-	assert_int_equal(symput_flush(&put), 0);
-	symput_free(&put);
+	symbols_writer_image(&put, &app, APP);
+	symbols_writer_place(&put, 0x1011, 0, "inner", "a.c", 3);
+	symbols_writer_place(&put, 0x1011, 1, "outer", "b.c", 4);
+	symbols_writer_segment(&put, FMT_SEGMENT_DATA, &data);
+	symbols_writer_segment(&put, 0, &code);
+	symbols_writer_note(&put, "why not");
+	symbols_writer_image(&put, &other, "/nothing is put of it");
+	assert_int_equal(symbols_writer_flush(&put), 0);
+	symbols_writer_free(&put);
 	load(&w, &r, 10);
 	assert_int_equal(symbols_load(w.r, w.p, &s, NULL), 0);
 	for (uint64_t i = 1; i < 2000; i += 2) {
@@ -191,15 +191,16 @@ static void payloads_stand_alone(void **state)
 	assert_true(at[0].inlined && at[0].line == 3);
 	assert_string_equal(at[1].file, "b.c");
 	symbols_free(s);
-	assert_int_equal(symnotes_load(w.r, &notes, NULL), 0);
-	hits_add_user(w.h, 10, 100, BASE);
-	hits_sort(w.h);
-	assert_string_equal(symnotes_find(notes, hits_image(w.h, 0))->note, "why not");
-	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->nr_segments, 1);
-	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->segments[0].value, 0x401000);
-	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->nr_data, 1);
-	assert_int_equal(symnotes_find(notes, hits_image(w.h, 0))->data[0].bytes, 0x800);
-	symnotes_free(notes);
+	assert_int_equal(symbol_notes_load(w.r, &notes, NULL), 0);
+	addresses_add_user(w.h, 10, 100, BASE);
+	addresses_sort(w.h);
+	assert_string_equal(symbol_notes_find(notes, addresses_image(w.h, 0))->note, "why not");
+	assert_int_equal(symbol_notes_find(notes, addresses_image(w.h, 0))->nr_segments, 1);
+	assert_int_equal(symbol_notes_find(notes, addresses_image(w.h, 0))->segments[0].value,
+			 0x401000);
+	assert_int_equal(symbol_notes_find(notes, addresses_image(w.h, 0))->nr_data, 1);
+	assert_int_equal(symbol_notes_find(notes, addresses_image(w.h, 0))->data[0].bytes, 0x800);
+	symbol_notes_free(notes);
 	unload(&w);
 }
 

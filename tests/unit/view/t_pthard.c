@@ -22,7 +22,7 @@ struct fix {
 	struct mk d;
 	struct reader *r;
 	struct meta *m;
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
 };
 
@@ -32,65 +32,65 @@ static struct fix open_dump(struct mk d)
 
 	f.r = mk_end(&f.d);
 	assert_int_equal(meta_load(f.r, &f.m, NULL), 0);
-	assert_int_equal(people_load(f.r, &f.people, NULL), 0);
-	assert_int_equal(symbols_load(f.r, f.people, &f.symbols, NULL), 0);
+	assert_int_equal(history_load(f.r, &f.history, NULL), 0);
+	assert_int_equal(symbols_load(f.r, f.history, &f.symbols, NULL), 0);
 	return f;
 }
 
 static void close_dump(struct fix *f)
 {
 	symbols_free(f->symbols);
-	people_free(f->people);
+	history_free(f->history);
 	meta_free(f->m);
 	mk_close(&f->d, f->r);
 }
 
 /* By kind; the time of none is before the last. */
-static void count_steps(struct fix *f, size_t nr[PTFLOW_LOST + 1])
+static void count_steps(struct fix *f, size_t nr[PT_FLOW_LOST + 1])
 {
-	const struct pttrace_options opt = {.to_ns = UINT64_MAX};
-	struct pttrace_step s;
-	struct pttrace *t;
+	const struct pt_trace_options opt = {.to_ns = UINT64_MAX};
+	struct pt_trace_step s;
+	struct pt_trace *t;
 	uint64_t last = 0;
 
-	memset(nr, 0, (PTFLOW_LOST + 1) * sizeof(*nr));
-	assert_int_equal(pttrace_open(f->r, f->m, f->people, &opt, &t, NULL), 0);
+	memset(nr, 0, (PT_FLOW_LOST + 1) * sizeof(*nr));
+	assert_int_equal(pt_trace_open(f->r, f->m, f->history, &opt, &t, NULL), 0);
 	assert_non_null(t);
-	while (pttrace_next(t, &s, NULL) > 0) {
-		assert_true(s.ns >= last && s.kind <= PTFLOW_LOST);
+	while (pt_trace_next(t, &s, NULL) > 0) {
+		assert_true(s.ns >= last && s.kind <= PT_FLOW_LOST);
 		last = s.ns;
 		nr[s.kind]++;
-		if (s.kind != PTFLOW_LOST && s.tid != UINT32_MAX)
+		if (s.kind != PT_FLOW_LOST && s.tid != UINT32_MAX)
 			assert_int_equal(s.tid, MK_PT_TID + (s.ns > 500050));
 	}
-	pttrace_close(t);
+	pt_trace_close(t);
 }
 
 static void seeds_are_decoded(void **state)
 {
-	const struct ptcalls_options opt = {0, UINT64_MAX, 1000};
+	const struct pt_calls_options opt = {0, UINT64_MAX, 1000};
 	struct fix f = open_dump(mk_pt_seed());
-	size_t nr[PTFLOW_LOST + 1], nr_called = 0;
-	struct ptcalls *calls;
+	size_t nr[PT_FLOW_LOST + 1], nr_called = 0;
+	struct pt_calls *calls;
 
 	count_steps(&f, nr);
-	assert_int_equal(nr[PTFLOW_CALL], 2 * MK_PT_CPUS * MK_PT_LOOPS);
-	assert_int_equal(nr[PTFLOW_RETURN], 2 * MK_PT_CPUS * MK_PT_LOOPS);
-	assert_int_equal(nr[PTFLOW_ON], 2 * MK_PT_CPUS);
-	assert_int_equal(nr[PTFLOW_OFF], 2 * MK_PT_CPUS);
-	assert_int_equal(nr[PTFLOW_LOST], 0);
-	assert_int_equal(ptcalls_load(f.r, f.m, f.people, f.symbols, &opt, &calls, NULL), 0);
-	for (size_t i = 0; i < ptcalls_nr(calls); i++) {
+	assert_int_equal(nr[PT_FLOW_CALL], 2 * MK_PT_CPUS * MK_PT_LOOPS);
+	assert_int_equal(nr[PT_FLOW_RETURN], 2 * MK_PT_CPUS * MK_PT_LOOPS);
+	assert_int_equal(nr[PT_FLOW_ON], 2 * MK_PT_CPUS);
+	assert_int_equal(nr[PT_FLOW_OFF], 2 * MK_PT_CPUS);
+	assert_int_equal(nr[PT_FLOW_LOST], 0);
+	assert_int_equal(pt_calls_load(f.r, f.m, f.history, f.symbols, &opt, &calls, NULL), 0);
+	for (size_t i = 0; i < pt_calls_nr(calls); i++) {
 		struct text t = TEXT_INIT(NULL);
 
-		ptcalls_name(calls, ptcalls_nth(calls, i), &t);
+		pt_calls_name(calls, pt_calls_nth(calls, i), &t);
 		nr_called += t.b.len == 6 && !memcmp(t.b.p, "called", 6);
 		for (size_t k = 0; k < t.b.len; k++)
 			assert_true(t.b.p[k] >= ' ' && t.b.p[k] != 0x7f);
 		text_free(&t);
 	}
-	assert_int_equal(nr_called, nr[PTFLOW_CALL]);
-	ptcalls_free(calls);
+	assert_int_equal(nr_called, nr[PT_FLOW_CALL]);
+	pt_calls_free(calls);
 	close_dump(&f);
 }
 
@@ -136,10 +136,10 @@ static void small_pieces_of_code_take_little_room(void **state)
 	struct fmt_code code = {.image = 0};
 	struct mk_records r = {.nr = 0};
 	struct pt_packets p = {.max_tnt = 6};
-	struct codebook_options opt = {.open = NULL};
-	struct codebook_counts counts;
-	struct codebook *book;
-	size_t nr[PTFLOW_LOST + 1];
+	struct code_cache_options opt = {.open = NULL};
+	struct code_cache_counts counts;
+	struct code_cache *book;
+	size_t nr[PT_FLOW_LOST + 1];
 	struct fix f;
 
 	mk_pt_symbols(&d);
@@ -150,15 +150,15 @@ static void small_pieces_of_code_take_little_room(void **state)
 	}
 	mk_pt_run(&p, 2000);
 	f = one_ring(d, &r, &p);
-	assert_int_equal(ptstore_new(NR_PIECES / 4 * 4096, &opt.store, NULL), 0);
-	assert_int_equal(codebook_new(f.r, f.people, &opt, &book, NULL), 0);
-	codebook_counts(book, &counts);
+	assert_int_equal(pt_store_new(NR_PIECES / 4 * 4096, &opt.store, NULL), 0);
+	assert_int_equal(code_cache_new(f.r, f.history, &opt, &book, NULL), 0);
+	code_cache_counts(book, &counts);
 	assert_int_equal(counts.kept_bytes, MK_PT_CODE + NR_PIECES);
 	assert_int_equal(counts.nr_kept, 2);
-	codebook_free(book);
-	ptstore_free(opt.store);
+	code_cache_free(book);
+	pt_store_free(opt.store);
 	count_steps(&f, nr);
-	assert_int_equal(nr[PTFLOW_CALL], MK_PT_LOOPS);
+	assert_int_equal(nr[PT_FLOW_CALL], MK_PT_LOOPS);
 	close_dump(&f);
 }
 
@@ -170,7 +170,7 @@ static void places_without_code_are_gaps(void **state)
 	struct mk d = mk_pt_dump();
 	struct mk_records r = {.nr = 0};
 	struct pt_packets p = {.max_tnt = 6};
-	size_t nr[PTFLOW_LOST + 1];
+	size_t nr[PT_FLOW_LOST + 1];
 	struct fix f;
 
 	mk_map(&d, &all);
@@ -184,9 +184,9 @@ static void places_without_code_are_gaps(void **state)
 	mk_pt_run(&p, 400000);
 	f = one_ring(d, &r, &p);
 	count_steps(&f, nr);
-	assert_int_equal(nr[PTFLOW_ON], 50001);
-	assert_int_equal(nr[PTFLOW_LOST], 50000);
-	assert_int_equal(nr[PTFLOW_CALL], MK_PT_LOOPS);
+	assert_int_equal(nr[PT_FLOW_ON], 50001);
+	assert_int_equal(nr[PT_FLOW_LOST], 50000);
+	assert_int_equal(nr[PT_FLOW_CALL], MK_PT_LOOPS);
 	close_dump(&f);
 }
 
@@ -196,7 +196,7 @@ static void switches_that_tell_nothing_new_are_one(void **state)
 	struct mk d = mk_pt_dump();
 	struct mk_records r = {.nr = 0};
 	struct pt_packets p = {.max_tnt = 6};
-	size_t nr[PTFLOW_LOST + 1];
+	size_t nr[PT_FLOW_LOST + 1];
 	struct fix f;
 
 	mk_pt_symbols(&d);
@@ -210,8 +210,8 @@ static void switches_that_tell_nothing_new_are_one(void **state)
 	mk_pt_run(&p, 400000);
 	f = one_ring(d, &r, &p);
 	count_steps(&f, nr);
-	assert_int_equal(nr[PTFLOW_ON], 20001);
-	assert_int_equal(nr[PTFLOW_CALL], MK_PT_LOOPS);
+	assert_int_equal(nr[PT_FLOW_ON], 20001);
+	assert_int_equal(nr[PT_FLOW_CALL], MK_PT_LOOPS);
 	close_dump(&f);
 }
 
@@ -227,7 +227,7 @@ static void offsets_do_not_go_around(void **state)
 	struct mk d = mk_pt_dump();
 	struct mk_records r = {.nr = 0};
 	struct pt_packets p = {.max_tnt = 6};
-	size_t nr[PTFLOW_LOST + 1];
+	size_t nr[PT_FLOW_LOST + 1];
 	struct fix f;
 
 	mk_map(&d, &around);
@@ -235,22 +235,22 @@ static void offsets_do_not_go_around(void **state)
 	mk_pt_run(&p, 2000);
 	f = one_ring(d, &r, &p);
 	count_steps(&f, nr);
-	assert_int_equal(nr[PTFLOW_CALL], 0);
-	assert_int_equal(nr[PTFLOW_LOST], 1);
+	assert_int_equal(nr[PT_FLOW_CALL], 0);
+	assert_int_equal(nr[PT_FLOW_LOST], 1);
 	close_dump(&f);
 }
 
 /* ---- the decoder ---- */
 
 /* The steps of a trace that says only where `code`, at 0x1000, begins. */
-static struct ptflow_steps flow_of(const void *code, size_t n, size_t psbs, size_t max_steps)
+static struct pt_flow_steps flow_of(const void *code, size_t n, size_t psbs, size_t max_steps)
 {
-	struct ptflow_input in = {
+	struct pt_flow_input in = {
 		.clock = {.mult = 1}, .max_steps = max_steps, .part_bytes = 1 << 30};
 	struct pt_packets p = {.max_tnt = 6};
-	struct ptflow_steps s = {0};
+	struct pt_flow_steps s = {0};
 	struct pt_memory *m = pt_memory_new();
-	struct ptflow *f;
+	struct pt_flow *f;
 
 	pt_memory_add(m, 0x1000, (struct bytes){code, n});
 	for (size_t i = 0; i < psbs; i++) {
@@ -261,10 +261,10 @@ static struct ptflow_steps flow_of(const void *code, size_t n, size_t psbs, size
 	}
 	in.source = pt_memory_source(m);
 	in.bytes = (struct bytes){p.out.p, p.out.len};
-	assert_int_equal(ptflow_new(&in, &f, NULL), 0);
-	assert_int_equal(ptflow_nr_parts(f), 1);
-	assert_int_equal(ptflow_part(f, 0, &s), 0);
-	ptflow_free(f);
+	assert_int_equal(pt_flow_new(&in, &f, NULL), 0);
+	assert_int_equal(pt_flow_nr_parts(f), 1);
+	assert_int_equal(pt_flow_part(f, 0, &s), 0);
+	pt_flow_free(f);
 	pt_memory_free(m);
 	buf_free(&p.out);
 	return s;
@@ -273,36 +273,36 @@ static struct ptflow_steps flow_of(const void *code, size_t n, size_t psbs, size
 static void steps_that_are_too_many_end_in_a_gap(void **state)
 {
 	static const uint8_t calls_itself[] = {0xe8, 0xfb, 0xff, 0xff, 0xff};
-	struct ptflow_steps s = flow_of(calls_itself, sizeof(calls_itself), 10, 1000);
+	struct pt_flow_steps s = flow_of(calls_itself, sizeof(calls_itself), 10, 1000);
 
 	assert_int_equal(s.nr, 1000);
-	assert_int_equal(s.v[998].kind, PTFLOW_CALL);
-	assert_int_equal(s.v[999].kind, PTFLOW_LOST);
-	ptflow_steps_free(&s);
+	assert_int_equal(s.v[998].kind, PT_FLOW_CALL);
+	assert_int_equal(s.v[999].kind, PT_FLOW_LOST);
+	pt_flow_steps_free(&s);
 }
 
 /* Jumps, which are no steps, and instructions that are many. */
 static void what_goes_on_for_ever_is_given_up(void **state)
 {
 	static const uint8_t jumps_to_itself[] = {0xeb, 0xfe};
-	struct ptflow_steps s = flow_of(jumps_to_itself, sizeof(jumps_to_itself), 5000, 0);
+	struct pt_flow_steps s = flow_of(jumps_to_itself, sizeof(jumps_to_itself), 5000, 0);
 	uint8_t *nops = malloc(1 << 20);
 
 	/* 5000 times 4096 jumps would be as many gaps. */
 	assert_true(s.nr > 100 && s.nr < 5000);
-	assert_int_equal(s.v[s.nr - 1].kind, PTFLOW_LOST);
-	ptflow_steps_free(&s);
+	assert_int_equal(s.v[s.nr - 1].kind, PT_FLOW_LOST);
+	pt_flow_steps_free(&s);
 	memset(nops, 0x90, 1 << 20);
 	memcpy(nops + (1 << 20) - 5, (uint8_t[]){0xe9, 0, 0, 0xf0, 0xff}, 5);
 	s = flow_of(nops, 1 << 20, 10, 0);
-	assert_int_equal(s.v[s.nr - 1].kind, PTFLOW_LOST);
-	ptflow_steps_free(&s);
+	assert_int_equal(s.v[s.nr - 1].kind, PT_FLOW_LOST);
+	pt_flow_steps_free(&s);
 	free(nops);
 }
 
 /* ---- calls ---- */
 
-static int count_call(void *ctx, const struct ptspan_call *c)
+static int count_call(void *ctx, const struct pt_spans_call *c)
 {
 	++*(size_t *)ctx;
 	return 0;
@@ -312,26 +312,26 @@ static int count_call(void *ctx, const struct ptspan_call *c)
 static void open_calls_are_bounded(void **state)
 {
 	struct fix f = open_dump(mk_pt_seed());
-	struct ptname *names;
-	struct ptspan *spans;
+	struct pt_names *names;
+	struct pt_spans *spans;
 	size_t nr = 0;
 
-	assert_int_equal(ptname_new(f.people, f.symbols, &names), 0);
-	assert_int_equal(ptspan_new(names, count_call, &nr, &spans), 0);
+	assert_int_equal(pt_names_new(f.history, f.symbols, &names), 0);
+	assert_int_equal(pt_spans_new(names, count_call, &nr, &spans), 0);
 	for (uint32_t i = 0; i < 6000000; i++) {
-		const struct pttrace_step s = {.ns = 1000,
-					       .from = MK_PT_MAIN,
-					       .to = MK_PT_CALLED,
-					       .tid = 100 + i / 1000,
-					       .kind = PTFLOW_CALL};
+		const struct pt_trace_step s = {.ns = 1000,
+						.from = MK_PT_MAIN,
+						.to = MK_PT_CALLED,
+						.tid = 100 + i / 1000,
+						.kind = PT_FLOW_CALL};
 
-		assert_int_equal(ptspan_step(spans, &s, NULL), 0);
+		assert_int_equal(pt_spans_step(spans, &s, NULL), 0);
 	}
 	assert_true(nr >= 2000000);
-	assert_int_equal(ptspan_end(spans, 2000), 0);
+	assert_int_equal(pt_spans_end(spans, 2000), 0);
 	assert_true(nr >= 6000000);
-	ptspan_free(spans);
-	ptname_free(names);
+	pt_spans_free(spans);
+	pt_names_free(names);
 	close_dump(&f);
 }
 

@@ -76,7 +76,7 @@ static char *said(const struct story *v, uint32_t nr)
 	struct text t = TEXT_INIT(NULL);
 	struct mk_records r = {0};
 	struct runtimes *rt = NULL;
-	struct people *p = NULL;
+	struct process_history *p = NULL;
 	struct mk d = mk_begin();
 	struct reader *reader;
 	struct meta *m;
@@ -98,7 +98,7 @@ static char *said(const struct story *v, uint32_t nr)
 	mk_records_free(&r);
 	reader = mk_end(&d);
 	m = mk_meta(reader);
-	MK_OK(people_load(reader, &p, NULL));
+	MK_OK(history_load(reader, &p, NULL));
 	MK_OK(runtimes_new(p, &rt, NULL));
 	MK_OK(runtimes_read(rt, reader, m, NULL));
 	for (size_t i = 0; runtimes_nth(rt, i); i++) {
@@ -111,7 +111,7 @@ static char *said(const struct story *v, uint32_t nr)
 	out = strdup((const char *)t.b.p);
 	text_free(&t);
 	runtimes_free(rt);
-	people_free(p);
+	history_free(p);
 	meta_free(m);
 	mk_close(&d, reader);
 	return out;

@@ -119,7 +119,7 @@ struct told {
 	struct story *s;
 	struct reader *r;
 	struct meta *m;
-	struct people *p;
+	struct process_history *p;
 	struct fields *f;
 	struct schedule *sched;
 };
@@ -144,7 +144,7 @@ static struct told tell(struct story *s)
 	}
 	t.r = mk_end(&s->d);
 	t.m = mk_meta(t.r);
-	assert_int_equal(people_load(t.r, &t.p, NULL), 0);
+	assert_int_equal(history_load(t.r, &t.p, NULL), 0);
 	assert_int_equal(fields_new(t.m, &t.f, NULL), 0);
 	assert_int_equal(schedule_new(t.m, t.f, t.p, NULL, &t.sched, NULL), 0);
 	assert_int_equal(timeline_open(t.r, t.m, &opt, &tl, NULL), 0);
@@ -159,7 +159,7 @@ static void forget(struct told *t)
 {
 	schedule_free(t->sched);
 	fields_free(t->f);
-	people_free(t->p);
+	history_free(t->p);
 	meta_free(t->m);
 	mk_close(&t->s->d, t->r);
 }

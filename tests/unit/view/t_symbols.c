@@ -18,7 +18,7 @@
 struct world {
 	struct mk d;
 	struct reader *r;
-	struct people *p;
+	struct process_history *p;
 	struct symbols *s;
 };
 
@@ -42,14 +42,14 @@ static struct world begin(void)
 static void load(struct world *w)
 {
 	w->r = mk_end(&w->d);
-	assert_int_equal(people_load(w->r, &w->p, NULL), 0);
+	assert_int_equal(history_load(w->r, &w->p, NULL), 0);
 	assert_int_equal(symbols_load(w->r, w->p, &w->s, NULL), 0);
 }
 
 static void unload(struct world *w)
 {
 	symbols_free(w->s);
-	people_free(w->p);
+	history_free(w->p);
 	mk_close(&w->d, w->r);
 }
 
@@ -64,7 +64,7 @@ static size_t broken(const struct world *w)
 static struct symbol_place user(const struct world *w, uint64_t addr)
 {
 	struct symbol_place p[SYMBOLS_MAX_DEPTH];
-	struct people_span span;
+	struct history_span span;
 
 	assert_true(symbols_user(w->s, 11, 500, addr, p, SYMBOLS_MAX_DEPTH, &span) == 1);
 	assert_true(span.from_ns <= 500 && 500 <= span.to_ns);
@@ -389,7 +389,7 @@ static void kernel_code_comes_and_goes(void **state)
 			     .ns = 100,
 			     .end_ns = 200};
 	struct symbol_place p[2];
-	struct people_span span;
+	struct history_span span;
 
 	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_KSYM, &k, sizeof(k), "bpf_prog_1_old", 14);
 	k.ns = 300;

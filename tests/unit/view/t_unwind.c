@@ -32,7 +32,7 @@ enum { PERF_BX = 1, PERF_BP = 6, PERF_SP = 7, PERF_IP = 8, NR_REGS = 20 };
 struct world {
 	struct mk d;
 	struct reader *r;
-	struct people *p;
+	struct process_history *p;
 	struct symbols *s;
 	struct stacks *st;
 	struct meta_channel channel;
@@ -96,7 +96,7 @@ static void begin(struct world *w)
 	add_rule(w, 0x1800, FMT_UNWIND_SIGNAL, signal, sizeof(signal));
 	add_rule(w, 0x1a00, FMT_UNWIND_SWITCH, NULL, 0);
 	w->r = mk_end(&w->d);
-	assert_int_equal(people_load(w->r, &w->p, NULL), 0);
+	assert_int_equal(history_load(w->r, &w->p, NULL), 0);
 	assert_int_equal(symbols_load(w->r, w->p, &w->s, NULL), 0);
 	assert_int_equal(stacks_new(NULL, w->p, w->s, &w->st, NULL), 0);
 	w->channel.layout.regs_user = REGS;
@@ -110,7 +110,7 @@ static void end(struct world *w)
 {
 	stacks_free(w->st);
 	symbols_free(w->s);
-	people_free(w->p);
+	history_free(w->p);
 	mk_close(&w->d, w->r);
 }
 
@@ -428,7 +428,7 @@ static void when_mappings_change(void **state)
 				    .initial_bytes = sizeof(at_entry)},
 		at_entry, (const uint8_t[]){0x07, 16}, 2);
 	w.r = mk_end(&w.d);
-	assert_int_equal(people_load(w.r, &w.p, NULL), 0);
+	assert_int_equal(history_load(w.r, &w.p, NULL), 0);
 	assert_int_equal(symbols_load(w.r, w.p, &w.s, NULL), 0);
 	assert_int_equal(stacks_new(NULL, w.p, w.s, &w.st, NULL), 0);
 	w.channel.layout.regs_user = REGS;

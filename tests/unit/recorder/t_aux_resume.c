@@ -18,7 +18,7 @@
 #define RUN  7u /* id of the event that lets it run */
 
 struct fake {
-	struct aux_notes notes;
+	struct aux_resume notes;
 	struct perf_event_mmap_page page;
 	uint8_t data[SIZE];
 };
@@ -27,7 +27,7 @@ static struct fake *fake_new(void)
 {
 	struct fake *f = test_calloc(1, sizeof(*f));
 
-	f->notes = (struct aux_notes){
+	f->notes = (struct aux_resume){
 		.fd = -1,
 		.id = RUN,
 		.ring = {.page = &f->page, .data = f->data, .size = SIZE, .fd = -1},
@@ -58,9 +58,9 @@ static void assert_stands(const struct fake *f, uint64_t since_ns, uint64_t last
 {
 	uint64_t last = 0;
 
-	assert_int_equal(aux_notes_stands(&f->notes, &last), since_ns);
+	assert_int_equal(aux_resume_stands(&f->notes, &last), since_ns);
 	assert_int_equal(last, last_ns);
-	assert_int_equal(aux_notes_stands(&f->notes, NULL), since_ns);
+	assert_int_equal(aux_resume_stands(&f->notes, NULL), since_ns);
 }
 
 static void it_runs_until_an_event_stops_it(void **state)
@@ -114,7 +114,7 @@ static void thousands_of_stops_go_around(void **state)
 	note(f, RUN, 1);
 	for (uint64_t i = 0; i < 5000; i++)
 		note(f, 3, 1000 + i);
-	since = aux_notes_stands(&f->notes, NULL);
+	since = aux_resume_stands(&f->notes, NULL);
 	assert_in_range(since, 5999 - SIZE / 24, 5999 - SIZE / 24 + 1);
 	note(f, RUN, 7000);
 	assert_stands(f, 0, 0);
@@ -128,7 +128,7 @@ static void a_refused_start_is_no_start(void **state)
 
 	(void)state;
 	note(f, 3, 1000);
-	assert_false(aux_notes_let_run(&f->notes, 2000));
+	assert_false(aux_resume_let_run(&f->notes, 2000));
 	test_free(f);
 }
 

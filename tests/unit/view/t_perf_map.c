@@ -23,14 +23,14 @@ static void add(void *ctx, uint64_t start, uint64_t bytes, const char *name)
 static const char *names(const char *text, const uint64_t *addrs, size_t nr)
 {
 	FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	struct perfmap *m;
+	struct perf_map *m;
 
 	assert_non_null(in);
-	assert_int_equal(perfmap_new(addrs, nr, &m), 0);
-	assert_int_equal(perfmap_read(m, in), 0);
+	assert_int_equal(perf_map_new(addrs, nr, &m), 0);
+	assert_int_equal(perf_map_read(m, in), 0);
 	out[0] = '\0';
-	perfmap_each(m, add, NULL);
-	perfmap_free(m);
+	perf_map_each(m, add, NULL);
+	perf_map_free(m);
 	fclose(in);
 	return out;
 }

@@ -14,24 +14,24 @@
 struct world {
 	struct mk d;
 	struct reader *r;
-	struct people *p;
+	struct process_history *p;
 };
 
 static void load(struct world *w)
 {
 	w->r = mk_end(&w->d);
-	assert_int_equal(people_load(w->r, &w->p, NULL), 0);
+	assert_int_equal(history_load(w->r, &w->p, NULL), 0);
 }
 
 static void unload(struct world *w)
 {
-	people_free(w->p);
+	history_free(w->p);
 	mk_close(&w->d, w->r);
 }
 
-static uint32_t key_at(const struct people *p, uint32_t tid, uint64_t ns)
+static uint32_t key_at(const struct process_history *p, uint32_t tid, uint64_t ns)
 {
-	const struct fmt_task *t = people_task(p, tid, ns);
+	const struct fmt_task *t = history_task(p, tid, ns);
 
 	return t ? t->key : 0;
 }
@@ -41,11 +41,11 @@ static void test_idle(void **state)
 	struct world w = {.d = mk_begin()};
 
 	load(&w);
-	assert_string_equal(people_comm(w.p, 0, 5), "swapper");
-	assert_int_equal(people_task(w.p, 0, 5)->tid, 0);
-	assert_null(people_task(w.p, 1, 5));
-	assert_null(people_comm(w.p, 1, 5));
-	assert_int_equal(people_nr_tasks(w.p), 0);
+	assert_string_equal(history_comm(w.p, 0, 5), "swapper");
+	assert_int_equal(history_task(w.p, 0, 5)->tid, 0);
+	assert_null(history_task(w.p, 1, 5));
+	assert_null(history_comm(w.p, 1, 5));
+	assert_int_equal(history_nr_tasks(w.p), 0);
 	unload(&w);
 }
 
@@ -58,10 +58,10 @@ static void test_names_change(void **state)
 	mk_comm(&w.d, 1, 0, "bash");
 	mk_comm(&w.d, 1, 300, "a name of 16 byt");
 	load(&w);
-	assert_string_equal(people_comm(w.p, 10, 0), "bash");
-	assert_string_equal(people_comm(w.p, 10, 199), "bash");
-	assert_string_equal(people_comm(w.p, 10, 200), "vim");
-	assert_string_equal(people_comm(w.p, 10, UINT64_MAX), "a name of 16 byt");
+	assert_string_equal(history_comm(w.p, 10, 0), "bash");
+	assert_string_equal(history_comm(w.p, 10, 199), "bash");
+	assert_string_equal(history_comm(w.p, 10, 200), "vim");
+	assert_string_equal(history_comm(w.p, 10, UINT64_MAX), "a name of 16 byt");
 	unload(&w);
 }
 
@@ -78,16 +78,16 @@ static void test_a_tid_used_again(void **state)
 	assert_int_equal(key_at(w.p, 10, 0), 1);
 	assert_int_equal(key_at(w.p, 10, 300 * MS), 1);
 	assert_int_equal(key_at(w.p, 10, 500 * MS), 2);
-	assert_string_equal(people_comm(w.p, 10, 550 * MS), "second");
+	assert_string_equal(history_comm(w.p, 10, 550 * MS), "second");
 	/* After its EXIT record a task still switches away. */
 	assert_int_equal(key_at(w.p, 10, 301 * MS), 1);
 	assert_int_equal(key_at(w.p, 10, 601 * MS), 2);
 	/* Before its FORK record it may have been mentioned; but not long before. */
 	assert_int_equal(key_at(w.p, 10, 500 * MS - 5000), 2);
 	assert_int_equal(key_at(w.p, 10, 480 * MS), 1);
-	assert_int_equal(people_nr_tasks(w.p), 3);
-	assert_int_equal(people_nth(w.p, 0)->key, 1);
-	assert_int_equal(people_nth(w.p, 1)->key, 2);
+	assert_int_equal(history_nr_tasks(w.p), 3);
+	assert_int_equal(history_nth(w.p, 0)->key, 1);
+	assert_int_equal(history_nth(w.p, 1)->key, 2);
 	unload(&w);
 }
 
@@ -115,20 +115,20 @@ static void test_inherited_names(void **state)
 	mk_task(&w.d, 4, 30, 30, 99, 400, 0); /* a child of nobody we know */
 	mk_task(&w.d, 5, 40, 40, 10, 0, 800); /* known by its end only */
 	load(&w);
-	assert_string_equal(people_comm(w.p, 12, 350), "server");
-	assert_string_equal(people_comm(w.p, 12, 750), "renamed");
-	assert_string_equal(people_comm(w.p, 20, 450), "server");
-	assert_string_equal(people_comm(w.p, 20, 800), "server"); /* as when it was forked */
-	assert_string_equal(people_comm(w.p, 20, 950), "child");
-	assert_null(people_comm(w.p, 30, 450));
-	assert_null(people_comm(w.p, 40, 450));
+	assert_string_equal(history_comm(w.p, 12, 350), "server");
+	assert_string_equal(history_comm(w.p, 12, 750), "renamed");
+	assert_string_equal(history_comm(w.p, 20, 450), "server");
+	assert_string_equal(history_comm(w.p, 20, 800), "server"); /* as when it was forked */
+	assert_string_equal(history_comm(w.p, 20, 950), "child");
+	assert_null(history_comm(w.p, 30, 450));
+	assert_null(history_comm(w.p, 40, 450));
 	unload(&w);
 }
 
 static void test_maps(void **state)
 {
 	struct world w = {.d = mk_begin()};
-	struct people_map m;
+	struct history_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	mk_task(&w.d, 2, 12, 10, 10, 0, 0);
@@ -141,22 +141,22 @@ static void test_maps(void **state)
 	mk_map(&w.d,
 	       &(struct fmt_map){.key = 1, .path = 1, .start = 0x9000, .end = 0xa000, .pgoff = 64});
 	load(&w);
-	assert_true(people_map(w.p, 10, 100, 0x2800, &m));
+	assert_true(history_map(w.p, 10, 100, 0x2800, &m));
 	assert_string_equal(m.path, "/old");
 	assert_int_equal(m.build_id_bytes, 3);
 	assert_int_equal(m.build_id[2], 2);
 	/* Of two at one place the later one counts; the thread has its process's. */
-	assert_true(people_map(w.p, 12, 400, 0x2800, &m));
+	assert_true(history_map(w.p, 12, 400, 0x2800, &m));
 	assert_string_equal(m.path, "/new");
-	assert_true(people_map(w.p, 10, 499, 0x1fff, &m));
+	assert_true(history_map(w.p, 10, 499, 0x1fff, &m));
 	assert_string_equal(m.path, "/old");
-	assert_false(people_map(w.p, 10, 500, 0x1fff, &m));
-	assert_false(people_map(w.p, 10, 100, 0x3800, &m));
-	assert_false(people_map(w.p, 10, 100, 0x4000, &m));
-	assert_true(people_map(w.p, 10, 100, 0x9fff, &m));
+	assert_false(history_map(w.p, 10, 500, 0x1fff, &m));
+	assert_false(history_map(w.p, 10, 100, 0x3800, &m));
+	assert_false(history_map(w.p, 10, 100, 0x4000, &m));
+	assert_true(history_map(w.p, 10, 100, 0x9fff, &m));
 	assert_int_equal(m.f.pgoff, 64);
-	assert_false(people_map(w.p, 99, 100, 0x9fff, &m));
-	assert_false(people_map(w.p, 0, 100, 0x9fff, &m));
+	assert_false(history_map(w.p, 99, 100, 0x9fff, &m));
+	assert_false(history_map(w.p, 0, 100, 0x9fff, &m));
 	unload(&w);
 }
 
@@ -164,7 +164,7 @@ static void test_maps(void **state)
 static void test_a_thread_that_execs(void **state)
 {
 	struct world w = {.d = mk_begin()};
-	struct people_map m;
+	struct history_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 100 * MS);
 	mk_comm(&w.d, 1, 0, "old");
@@ -179,16 +179,16 @@ static void test_a_thread_that_execs(void **state)
 			     .key = 4, .path = 2, .start = 0x1000, .end = 0x2000, .ns = 103 * MS});
 	load(&w);
 	for (uint32_t tid = 12; tid < 14; tid++) {
-		assert_true(people_map(w.p, tid, 50 * MS, 0x1000, &m));
+		assert_true(history_map(w.p, tid, 50 * MS, 0x1000, &m));
 		assert_string_equal(m.path, "/old");
-		assert_true(people_map(w.p, tid, 100 * MS + 1, 0x1000, &m));
+		assert_true(history_map(w.p, tid, 100 * MS + 1, 0x1000, &m));
 		assert_string_equal(m.path, "/old");
-		assert_string_equal(people_comm(w.p, tid, 100 * MS + 1), "old");
+		assert_string_equal(history_comm(w.p, tid, 100 * MS + 1), "old");
 	}
 	/* Its last switch may come after the exec. */
-	assert_true(people_map(w.p, 13, 104 * MS, 0x1000, &m));
+	assert_true(history_map(w.p, 13, 104 * MS, 0x1000, &m));
 	assert_string_equal(m.path, "/old");
-	assert_true(people_map(w.p, 10, 104 * MS, 0x1000, &m));
+	assert_true(history_map(w.p, 10, 104 * MS, 0x1000, &m));
 	assert_string_equal(m.path, "/new");
 	unload(&w);
 }
@@ -198,7 +198,7 @@ static void test_in_the_middle_of_an_exec(void **state)
 {
 	struct fmt_comm exec = {.key = 1, .flags = FMT_COMM_EXEC, .ns = 50 * MS, .comm = "new"};
 	struct world w = {.d = mk_begin()};
-	struct people_map m;
+	struct history_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	mk_comm(&w.d, 1, 0, "old");
@@ -216,14 +216,14 @@ static void test_in_the_middle_of_an_exec(void **state)
 	mk_map(&w.d, &(struct fmt_map){
 			     .key = 1, .path = 2, .start = 0x1000, .end = 0x2000, .ns = 51 * MS});
 	load(&w);
-	assert_true(people_map(w.p, 10, 50 * MS, 0x1000, &m));
+	assert_true(history_map(w.p, 10, 50 * MS, 0x1000, &m));
 	assert_string_equal(m.path, "/old");
-	assert_true(people_map(w.p, 10, 51 * MS, 0x1000, &m));
+	assert_true(history_map(w.p, 10, 51 * MS, 0x1000, &m));
 	assert_string_equal(m.path, "/new");
-	assert_true(people_map(w.p, 10, 61 * MS, 0x2000, &m));
+	assert_true(history_map(w.p, 10, 61 * MS, 0x2000, &m));
 	assert_string_equal(m.path, "/old");
-	assert_false(people_map(w.p, 10, 51 * MS, 0x5000, &m));
-	assert_false(people_map(w.p, 10, 2000 * MS, 0x2000, &m));
+	assert_false(history_map(w.p, 10, 51 * MS, 0x5000, &m));
+	assert_false(history_map(w.p, 10, 2000 * MS, 0x2000, &m));
 	unload(&w);
 }
 
@@ -246,23 +246,23 @@ static void test_places(void **state)
 	mk_path(&w.d, 5, "/a");
 	mk_path(&w.d, 6, "/b");
 	load(&w);
-	leader = people_task(w.p, 10, 400);
-	thread = people_task(w.p, 13, 400);
-	other = people_task(w.p, 20, 400);
-	assert_int_equal(people_namespace(w.p, leader, 200, FMT_NS_NET), 3000);
-	assert_int_equal(people_namespace(w.p, leader, 599, FMT_NS_CGROUP), 3006);
-	assert_int_equal(people_namespace(w.p, leader, 600, FMT_NS_NET), 4000);
-	assert_int_equal(people_namespace(w.p, leader, 600, 7), 0);
-	assert_int_equal(people_namespace(w.p, leader, 100, FMT_NS_NET), 3000); /* just before */
-	assert_int_equal(people_namespace(w.p, thread, 599, FMT_NS_PID), 3003);
-	assert_int_equal(people_namespace(w.p, thread, 700, FMT_NS_PID), 4003);
-	assert_int_equal(people_namespace(w.p, people_task(w.p, 12, 700), 700, FMT_NS_PID), 3003);
-	assert_int_equal(people_namespace(w.p, other, 700, FMT_NS_PID), 0);
-	assert_string_equal(people_cgroup(w.p, leader, 499), "/a");
-	assert_string_equal(people_cgroup(w.p, thread, 500), "/b");
-	assert_null(people_cgroup(w.p, other, 500));
-	assert_null(people_cgroup(w.p, people_task(w.p, 0, 500), 500));
-	assert_int_equal(people_namespace(w.p, people_task(w.p, 0, 500), 500, FMT_NS_NET), 0);
+	leader = history_task(w.p, 10, 400);
+	thread = history_task(w.p, 13, 400);
+	other = history_task(w.p, 20, 400);
+	assert_int_equal(history_namespace(w.p, leader, 200, FMT_NS_NET), 3000);
+	assert_int_equal(history_namespace(w.p, leader, 599, FMT_NS_CGROUP), 3006);
+	assert_int_equal(history_namespace(w.p, leader, 600, FMT_NS_NET), 4000);
+	assert_int_equal(history_namespace(w.p, leader, 600, 7), 0);
+	assert_int_equal(history_namespace(w.p, leader, 100, FMT_NS_NET), 3000); /* just before */
+	assert_int_equal(history_namespace(w.p, thread, 599, FMT_NS_PID), 3003);
+	assert_int_equal(history_namespace(w.p, thread, 700, FMT_NS_PID), 4003);
+	assert_int_equal(history_namespace(w.p, history_task(w.p, 12, 700), 700, FMT_NS_PID), 3003);
+	assert_int_equal(history_namespace(w.p, other, 700, FMT_NS_PID), 0);
+	assert_string_equal(history_cgroup(w.p, leader, 499), "/a");
+	assert_string_equal(history_cgroup(w.p, thread, 500), "/b");
+	assert_null(history_cgroup(w.p, other, 500));
+	assert_null(history_cgroup(w.p, history_task(w.p, 0, 500), 500));
+	assert_int_equal(history_namespace(w.p, history_task(w.p, 0, 500), 500, FMT_NS_NET), 0);
 	unload(&w);
 }
 
@@ -271,7 +271,7 @@ static void test_broken_places(void **state)
 	struct fmt_namespaces f = {.id = 1, .nr = 3};
 	struct fmt_namespace v[2] = {{.kind = 0, .ino = 1}, {.kind = 1, .ino = 2}};
 	struct world w = {.d = mk_begin()};
-	struct people_counts n;
+	struct history_counts n;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	mk_item(&w.d, FMT_LEDGER, FMT_LEDGER_NAMESPACES, &f, sizeof(f), v,
@@ -283,10 +283,10 @@ static void test_broken_places(void **state)
 	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 0, 0, 2);	/* no key */
 	mk_stay(&w.d, FMT_LEDGER_TASK_NS, 1, 9, 2);
 	load(&w);
-	people_counts(w.p, &n);
+	history_counts(w.p, &n);
 	assert_int_equal(n.nr_broken, 5);
-	assert_int_equal(people_namespace(w.p, people_task(w.p, 10, 8), 8, FMT_NS_NET), 0);
-	assert_int_equal(people_namespace(w.p, people_task(w.p, 10, 9), 9, FMT_NS_NET), 3000);
+	assert_int_equal(history_namespace(w.p, history_task(w.p, 10, 8), 8, FMT_NS_NET), 0);
+	assert_int_equal(history_namespace(w.p, history_task(w.p, 10, 9), 9, FMT_NS_NET), 3000);
 	unload(&w);
 }
 
@@ -294,7 +294,7 @@ static void test_broken_places(void **state)
 static void test_generations(void **state)
 {
 	struct world w = {.d = mk_begin()};
-	struct people_map m;
+	struct history_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	for (uint64_t i = 0; i < 3000; i++) {
@@ -309,9 +309,9 @@ static void test_generations(void **state)
 	}
 	load(&w);
 	for (uint64_t i = 0; i < 3000; i++) {
-		assert_true(people_map(w.p, 10, 104 + 10 * i, 0x1800, &m));
+		assert_true(history_map(w.p, 10, 104 + 10 * i, 0x1800, &m));
 		assert_int_equal(m.f.pgoff, i);
-		assert_false(people_map(w.p, 10, 105 + 10 * i, 0x1800, &m));
+		assert_false(history_map(w.p, 10, 105 + 10 * i, 0x1800, &m));
 	}
 	unload(&w);
 }
@@ -321,7 +321,7 @@ static void test_maps_against_a_search_of_all(void **state)
 {
 	static struct fmt_map all[300];
 	struct world w = {.d = mk_begin()};
-	struct people_map got;
+	struct history_map got;
 	uint64_t seed = 7;
 
 	for (uint32_t key = 1; key <= 3; key++)
@@ -350,10 +350,10 @@ static void test_maps_against_a_search_of_all(void **state)
 			    all[i].ns <= ns && (!all[i].end_ns || ns < all[i].end_ns))
 				best = i;
 		if (best == UINT64_MAX) {
-			assert_false(people_map(w.p, 10 * key, ns, addr, &got));
+			assert_false(history_map(w.p, 10 * key, ns, addr, &got));
 			continue;
 		}
-		assert_true(people_map(w.p, 10 * key, ns, addr, &got));
+		assert_true(history_map(w.p, 10 * key, ns, addr, &got));
 		assert_int_equal(got.f.pgoff, best);
 	}
 	unload(&w);
@@ -363,7 +363,7 @@ static void test_maps_against_a_search_of_all(void **state)
 static void test_hostile_maps(void **state)
 {
 	struct world w = {.d = mk_begin()};
-	struct people_map m;
+	struct history_map m;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	for (uint64_t i = 0; i < 20000; i++) {
@@ -372,7 +372,7 @@ static void test_hostile_maps(void **state)
 	}
 	load(&w);
 	for (uint64_t i = 0; i < 20000; i++)
-		assert_true(people_map(w.p, 10, 100, 500000, &m));
+		assert_true(history_map(w.p, 10, 100, 500000, &m));
 	unload(&w);
 }
 
@@ -429,13 +429,14 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* True when all three ask for the same; `at` lies in what was said to hold at `ns`. */
-static bool holds(const struct people *p, uint32_t tid, uint64_t ns, uint64_t at, uint64_t addr)
+static bool holds(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t at,
+		  uint64_t addr)
 {
-	struct people_map a = {0}, b = {0};
+	struct history_map a = {0}, b = {0};
 
-	return people_task(p, tid, ns) == people_task(p, tid, at) &&
-	       same_name(people_comm(p, tid, ns), people_comm(p, tid, at)) &&
-	       people_map(p, tid, ns, addr, &a) == people_map(p, tid, at, addr, &b) &&
+	return history_task(p, tid, ns) == history_task(p, tid, at) &&
+	       same_name(history_comm(p, tid, ns), history_comm(p, tid, at)) &&
+	       history_map(p, tid, ns, addr, &a) == history_map(p, tid, at, addr, &b) &&
 	       !memcmp(&a.f, &b.f, sizeof(a.f));
 }
 
@@ -451,16 +452,16 @@ static void test_spans(void **state)
 		for (int q = 0; q < 3000; q++) {
 			uint32_t tid = (uint32_t)(next_random(&seed) % 24);
 			uint64_t ns = next_random(&seed) % (2200 * MS), addr;
-			struct people_span who, where;
-			struct people_map map = {0};
+			struct history_span who, where;
+			struct history_map map = {0};
 			const char *comm;
 
 			addr = next_random(&seed) % 80;
-			assert_ptr_equal(people_who(w.p, tid, ns, &comm, &who),
-					 people_task(w.p, tid, ns));
-			assert_true(same_name(comm, people_comm(w.p, tid, ns)));
-			assert_int_equal(people_where(w.p, tid, ns, addr, &map, &where),
-					 people_map(w.p, tid, ns, addr, &map));
+			assert_ptr_equal(history_who(w.p, tid, ns, &comm, &who),
+					 history_task(w.p, tid, ns));
+			assert_true(same_name(comm, history_comm(w.p, tid, ns)));
+			assert_int_equal(history_where(w.p, tid, ns, addr, &map, &where),
+					 history_map(w.p, tid, ns, addr, &map));
 			assert_true(who.from_ns <= ns && ns <= who.to_ns);
 			assert_true(where.from_ns <= ns && ns <= where.to_ns);
 			if (where.from_ns > who.from_ns)
@@ -482,7 +483,7 @@ static void test_spans(void **state)
 static void test_broken_items(void **state)
 {
 	struct world w = {.d = mk_begin()};
-	struct people_counts n;
+	struct history_counts n;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0); /* again: once is enough */
@@ -494,7 +495,7 @@ static void test_broken_items(void **state)
 	mk_map(&w.d, &(struct fmt_map){.key = 1, .path = 1, .start = 2, .end = 3});
 	mk_item(&w.d, FMT_LEDGER, 999, "later", 5, NULL, 0); /* a kind of a later version */
 	load(&w);
-	people_counts(w.p, &n);
+	history_counts(w.p, &n);
 	assert_int_equal(n.nr_broken, 3);
 	assert_int_equal(n.nr_tasks, 1);
 	assert_int_equal(n.nr_processes, 1);
@@ -505,17 +506,17 @@ static void test_broken_items(void **state)
 static void test_damaged_block(void **state)
 {
 	struct world w = {.d = mk_begin()};
-	struct people_counts n;
+	struct history_counts n;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
 	assert_int_equal(writer_flush(w.d.w, NULL), 0);
 	mk_task(&w.d, 2, 11, 11, 1, 0, 0);
 	w.r = mk_end(&w.d);
 	mk_damage(&w.d, w.r, 0);
-	assert_int_equal(people_load(w.r, &w.p, NULL), 0);
-	people_counts(w.p, &n);
+	assert_int_equal(history_load(w.r, &w.p, NULL), 0);
+	history_counts(w.p, &n);
 	assert_int_equal(n.nr_broken, 1);
-	assert_null(people_task(w.p, 10, 5));
+	assert_null(history_task(w.p, 10, 5));
 	assert_int_equal(key_at(w.p, 11, 5), 2);
 	unload(&w);
 }

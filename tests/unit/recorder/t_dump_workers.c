@@ -124,19 +124,19 @@ static void rings_free(struct rings *r)
 	test_free(r);
 }
 
-static struct dumpwork *workers(unsigned nr, enum block_level level)
+static struct dump_workers *workers(unsigned nr, enum block_level level)
 {
-	struct dumpwork_options o = {.nr_workers = nr, .level = level};
-	struct dumpwork *w = NULL;
+	struct dump_workers_options o = {.nr_workers = nr, .level = level};
+	struct dump_workers *w = NULL;
 
-	assert_int_equal(dumpwork_new(&o, &w, NULL), 0);
+	assert_int_equal(dump_workers_new(&o, &w, NULL), 0);
 	return w;
 }
 
-static void walk(struct dumpwork *w, struct rings *r)
+static void walk(struct dump_workers *w, struct rings *r)
 {
 	tidset_clear(r->tids);
-	dumpwork_walk(w, r->banks, NR_RINGS, r->tids);
+	dump_workers_walk(w, r->banks, NR_RINGS, r->tids);
 }
 
 /* The content of a block. */
@@ -177,15 +177,15 @@ static void check_block(const struct rings *r, const struct fmt_block *h, struct
 }
 
 /* All blocks: checks them and their order, and gives their headers. */
-static size_t all_blocks(struct dumpwork *w, struct rings *r, struct fmt_block *headers)
+static size_t all_blocks(struct dump_workers *w, struct rings *r, struct fmt_block *headers)
 {
 	uint64_t next_off[NR_RINGS] = {0}, round = 0, in_round = 0;
 	struct bytes stored;
 	size_t nr = 0;
 	int rc;
 
-	dumpwork_begin(w, SEED);
-	while ((rc = dumpwork_next(w, &headers[nr], &stored, NULL)) > 0) {
+	dump_workers_begin(w, SEED);
+	while ((rc = dump_workers_next(w, &headers[nr], &stored, NULL)) > 0) {
 		const struct fmt_block *h = &headers[nr++];
 		uint64_t k = 0;
 
@@ -202,7 +202,7 @@ static size_t all_blocks(struct dumpwork *w, struct rings *r, struct fmt_block *
 		check_block(r, h, stored);
 	}
 	assert_int_equal(rc, 0);
-	dumpwork_end(w);
+	dump_workers_end(w);
 	for (int i = 0; i < NR_RINGS; i++)
 		assert_int_equal(next_off[i], r->banks[i]->window.bytes);
 	return nr;
@@ -217,7 +217,7 @@ static void any_number_of_workers_makes_the_same_blocks_in_the_same_order(void *
 	size_t nr = 0;
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		struct dumpwork *w = workers(numbers[i], BLOCK_FAST);
+		struct dump_workers *w = workers(numbers[i], BLOCK_FAST);
 
 		for (int again = 0; again < 2; again++) {
 			walk(w, r);
@@ -228,7 +228,7 @@ static void any_number_of_workers_makes_the_same_blocks_in_the_same_order(void *
 				nr = all_blocks(w, r, first);
 			}
 		}
-		dumpwork_free(w);
+		dump_workers_free(w);
 	}
 	assert_true(nr > 6);
 	/* A full run pays as columns, a single record does not. */
@@ -246,11 +246,11 @@ static void the_higher_level_gives_the_same_records(void **state)
 {
 	struct fmt_block *headers = test_calloc(MAX_BLOCKS, sizeof(*headers));
 	struct rings *r = rings_new();
-	struct dumpwork *w = workers(2, BLOCK_HIGH);
+	struct dump_workers *w = workers(2, BLOCK_HIGH);
 
 	walk(w, r);
 	all_blocks(w, r, headers);
-	dumpwork_free(w);
+	dump_workers_free(w);
 	test_free(headers);
 	rings_free(r);
 }
@@ -258,7 +258,7 @@ static void the_higher_level_gives_the_same_records(void **state)
 static void rings_are_walked_all_at_once(void **state)
 {
 	struct rings *r = rings_new();
-	struct dumpwork *w = workers(4, BLOCK_FAST);
+	struct dump_workers *w = workers(4, BLOCK_FAST);
 	struct tidset *one;
 
 	for (int again = 0; again < 20; again++) {
@@ -275,7 +275,7 @@ static void rings_are_walked_all_at_once(void **state)
 			assert_int_equal(tidset_has(one, tid), tidset_has(r->tids, tid));
 		tidset_free(one);
 	}
-	dumpwork_free(w);
+	dump_workers_free(w);
 	rings_free(r);
 }
 
@@ -286,20 +286,20 @@ static void it_may_end_at_any_block(void **state)
 	struct rings *r = rings_new();
 
 	for (unsigned nr = 1; nr <= 3; nr++) {
-		struct dumpwork *w = workers(nr, BLOCK_FAST);
+		struct dump_workers *w = workers(nr, BLOCK_FAST);
 
 		for (int blocks = 0; blocks < 8; blocks++) {
 			struct bytes stored;
 
 			walk(w, r);
-			dumpwork_begin(w, SEED);
+			dump_workers_begin(w, SEED);
 			for (int i = 0; i < blocks; i++)
-				assert_int_equal(dumpwork_next(w, headers, &stored, NULL), 1);
-			dumpwork_end(w);
+				assert_int_equal(dump_workers_next(w, headers, &stored, NULL), 1);
+			dump_workers_end(w);
 		}
 		walk(w, r);
 		all_blocks(w, r, headers);
-		dumpwork_free(w);
+		dump_workers_free(w);
 	}
 	test_free(headers);
 	rings_free(r);
@@ -308,7 +308,7 @@ static void it_may_end_at_any_block(void **state)
 static void empty_rings_make_no_block(void **state)
 {
 	struct rings *r = test_calloc(1, sizeof(*r));
-	struct dumpwork *w = workers(2, BLOCK_FAST);
+	struct dump_workers *w = workers(2, BLOCK_FAST);
 	struct fmt_block h;
 
 	assert_int_equal(tidset_new(&r->tids, NULL), 0);
@@ -318,11 +318,11 @@ static void empty_rings_make_no_block(void **state)
 	}
 	walk(w, r);
 	assert_int_equal(all_blocks(w, r, &h), 0);
-	dumpwork_walk(w, r->banks, 0, r->tids);
-	dumpwork_begin(w, SEED);
-	assert_int_equal(dumpwork_next(w, &h, NULL, NULL), 0);
-	dumpwork_end(w);
-	dumpwork_free(w);
+	dump_workers_walk(w, r->banks, 0, r->tids);
+	dump_workers_begin(w, SEED);
+	assert_int_equal(dump_workers_next(w, &h, NULL, NULL), 0);
+	dump_workers_end(w);
+	dump_workers_free(w);
 	rings_free(r);
 }
 
@@ -371,32 +371,32 @@ static int nr_with_policy(int policy)
 
 static void workers_are_idle_until_they_have_to_hurry(void **state)
 {
-	struct dumpwork_options o = {.nr_workers = 3, .low_priority = true};
-	struct dumpwork *w;
+	struct dump_workers_options o = {.nr_workers = 3, .low_priority = true};
+	struct dump_workers *w;
 
 	if (!priority_can_return()) {
 		print_message("RLIMIT_NICE does not allow nice 0 here\n");
 		skip();
 	}
-	assert_int_equal(dumpwork_new(&o, &w, NULL), 0);
+	assert_int_equal(dump_workers_new(&o, &w, NULL), 0);
 	assert_int_equal(nr_with_policy(SCHED_IDLE), 3);
 	for (int i = 0; i < 2; i++) {
-		dumpwork_hurry(w, true);
+		dump_workers_hurry(w, true);
 		assert_int_equal(nr_with_policy(SCHED_OTHER), 3);
-		dumpwork_hurry(w, false);
+		dump_workers_hurry(w, false);
 		assert_int_equal(nr_with_policy(SCHED_IDLE), 3);
 	}
-	dumpwork_free(w);
+	dump_workers_free(w);
 }
 
 static void workers_that_may_not_come_back_stay_ordinary(void **state)
 {
-	struct dumpwork *w = workers(2, BLOCK_FAST);
+	struct dump_workers *w = workers(2, BLOCK_FAST);
 
 	assert_int_equal(nr_with_policy(SCHED_OTHER), 2);
-	dumpwork_hurry(w, false);
+	dump_workers_hurry(w, false);
 	assert_int_equal(nr_with_policy(SCHED_OTHER), 2);
-	dumpwork_free(w);
+	dump_workers_free(w);
 }
 
 int main(void)

@@ -16,12 +16,12 @@ static const char text[] = "what lies here";
 
 static size_t read_own(uint64_t until_ns, char *to)
 {
-	struct livecode *l = livecode_new(until_ns);
+	struct live_code *l = live_code_new(until_ns);
 	size_t n;
 
 	assert_non_null(l);
-	n = livecode_read(l, getpid(), (uint64_t)(uintptr_t)text, to, sizeof(text));
-	livecode_free(l);
+	n = live_code_read(l, getpid(), (uint64_t)(uintptr_t)text, to, sizeof(text));
+	live_code_free(l);
 	return n;
 }
 
@@ -43,13 +43,13 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 
 static void what_is_not_there_is_nothing(void **state)
 {
-	struct livecode *l = livecode_new(clock_ns());
+	struct live_code *l = live_code_new(clock_ns());
 	char got[16];
 
 	assert_non_null(l);
-	assert_int_equal(livecode_read(l, getpid(), 16, got, sizeof(got)), 0);
-	assert_int_equal(livecode_read(l, getpid(), UINT64_MAX - 4, got, sizeof(got)), 0);
-	livecode_free(l);
+	assert_int_equal(live_code_read(l, getpid(), 16, got, sizeof(got)), 0);
+	assert_int_equal(live_code_read(l, getpid(), UINT64_MAX - 4, got, sizeof(got)), 0);
+	live_code_free(l);
 }
 
 int main(void)

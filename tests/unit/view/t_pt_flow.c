@@ -16,10 +16,10 @@
 
 static const struct pt_options plain = {.psb_bytes = 4096, .tsc = 1ull << 40};
 
-static struct ptflow_input input_of(struct bytes trace, struct pt_memory *code,
-				    const struct pt_options *opt)
+static struct pt_flow_input input_of(struct bytes trace, struct pt_memory *code,
+				     const struct pt_options *opt)
 {
-	return (struct ptflow_input){
+	return (struct pt_flow_input){
 		.bytes = trace,
 		.source = pt_memory_source(code),
 		.clock = {.mult = 1},
@@ -32,15 +32,15 @@ static struct ptflow_input input_of(struct bytes trace, struct pt_memory *code,
 }
 
 struct all {
-	struct ptflow_steps steps; /* newest part last, as it comes: turned at the end */
+	struct pt_flow_steps steps; /* newest part last, as it comes: turned at the end */
 	size_t next;
 };
 
 /* Parts come newest first: each is put before what is there. */
-static int gather(void *ctx, size_t part, const struct ptflow_steps *s)
+static int gather(void *ctx, size_t part, const struct pt_flow_steps *s)
 {
 	struct all *a = ctx;
-	struct ptflow_step *v = calloc(a->steps.nr + s->nr + 1, sizeof(*v));
+	struct pt_flow_step *v = calloc(a->steps.nr + s->nr + 1, sizeof(*v));
 
 	assert_int_equal(part, a->next--);
 	assert_non_null(v);
@@ -54,34 +54,34 @@ static int gather(void *ctx, size_t part, const struct ptflow_steps *s)
 	return 0;
 }
 
-static struct ptflow_steps decode_input(const struct ptflow_input *in, unsigned int threads)
+static struct pt_flow_steps decode_input(const struct pt_flow_input *in, unsigned int threads)
 {
 	struct err err = ERR_INIT;
-	struct ptflow *f;
+	struct pt_flow *f;
 	struct all a = {0};
 
-	assert_int_equal(ptflow_new(in, &f, &err), 0);
-	a.next = ptflow_nr_parts(f) - 1;
-	assert_int_equal(ptflow_backwards(f, threads, gather, &a, &err), 0);
-	ptflow_free(f);
+	assert_int_equal(pt_flow_new(in, &f, &err), 0);
+	a.next = pt_flow_nr_parts(f) - 1;
+	assert_int_equal(pt_flow_backwards(f, threads, gather, &a, &err), 0);
+	pt_flow_free(f);
 	return a.steps;
 }
 
-static struct ptflow_steps decode(struct bytes trace, struct pt_memory *code,
-				  const struct pt_options *opt, unsigned int threads)
+static struct pt_flow_steps decode(struct bytes trace, struct pt_memory *code,
+				   const struct pt_options *opt, unsigned int threads)
 {
-	struct ptflow_input in = input_of(trace, code, opt);
+	struct pt_flow_input in = input_of(trace, code, opt);
 
 	return decode_input(&in, threads);
 }
 
-static bool same(const struct ptflow_step *s, const struct pt_truth *t)
+static bool same(const struct pt_flow_step *s, const struct pt_truth *t)
 {
 	return (int)s->kind == (int)t->kind && s->from == t->from && s->to == t->to;
 }
 
 /* The last steps are all of the truth from `first` on; the most that a time is off. */
-static uint64_t compare(const struct ptflow_steps *s, const struct pt_truth *t, size_t nr)
+static uint64_t compare(const struct pt_flow_steps *s, const struct pt_truth *t, size_t nr)
 {
 	uint64_t off = 0, last = 0;
 
@@ -123,13 +123,13 @@ static void same_steps(const struct program *p, const struct pt_options *opt, ui
 {
 	struct pt_encode e = pt_encode(&p->run, opt);
 	struct bytes trace = {e.pkt.out.p, e.pkt.out.len};
-	struct ptflow_steps s = decode(trace, p->code, opt, 2);
+	struct pt_flow_steps s = decode(trace, p->code, opt, 2);
 	uint64_t off = compare(&s, e.truth, e.nr_truth);
 
 	print_message("%zu instructions, %zu bytes, %zu steps, times at most %lu off\n", p->run.nr,
 		      trace.len, s.nr, off);
 	assert_true(off <= max_off);
-	ptflow_steps_free(&s);
+	pt_flow_steps_free(&s);
 	pt_encode_free(&e);
 }
 
@@ -202,8 +202,8 @@ static void other_ways(void **state)
 	const struct program *p = *state;
 	struct pt_options o = plain;
 	struct pt_encode e;
-	struct ptflow_input in;
-	struct ptflow_steps s;
+	struct pt_flow_input in;
+	struct pt_flow_steps s;
 
 	o.long_tnt = o.ret_compress = true;
 	o.mtc = 3;
@@ -214,7 +214,7 @@ static void other_ways(void **state)
 	for (int way = 0; way < 2; way++) {
 		s = decode_input(&in, 2);
 		assert_true(compare(&s, e.truth, e.nr_truth) <= CYC_OFF);
-		ptflow_steps_free(&s);
+		pt_flow_steps_free(&s);
 		/* SKD022 */
 		in.family = 6;
 		in.model = 0x4e;
@@ -244,14 +244,14 @@ static void overwritten_start(void **state)
 
 	for (size_t at = 1; at + 2 * CUT_PSB < e.pkt.out.len; at += 13) {
 		struct bytes b = {e.pkt.out.p + at, e.pkt.out.len - at};
-		struct ptflow_steps s = decode(b, p->code, &e.opt, 1);
+		struct pt_flow_steps s = decode(b, p->code, &e.opt, 1);
 		size_t later = 0;
 
 		for (size_t i = 0; i < e.nr_truth; i++)
 			later += e.truth[i].offset > at + CUT_PSB + 300;
 		assert_true(s.nr >= later && s.nr <= e.nr_truth);
 		compare(&s, e.truth + (e.nr_truth - s.nr), s.nr);
-		ptflow_steps_free(&s);
+		pt_flow_steps_free(&s);
 		nr_cuts++;
 	}
 	print_message("%zu bytes, cut at %zu places\n", e.pkt.out.len, nr_cuts);
@@ -266,27 +266,27 @@ static void cut_end(void **state)
 	struct pt_encode e = to_cut(p);
 
 	for (size_t n = 64; n < e.pkt.out.len; n += 7) {
-		struct ptflow_steps s = decode((struct bytes){e.pkt.out.p, n}, p->code, &e.opt, 1);
+		struct pt_flow_steps s = decode((struct bytes){e.pkt.out.p, n}, p->code, &e.opt, 1);
 		size_t before = 0;
 
 		for (size_t i = 0; i < e.nr_truth; i++)
 			before += e.truth[i].offset + 80 <= n;
 		assert_true(s.nr >= before && s.nr <= e.nr_truth);
 		compare(&s, e.truth, s.nr);
-		ptflow_steps_free(&s);
+		pt_flow_steps_free(&s);
 	}
 	pt_encode_free(&e);
 }
 
 /* Up to what was lost, and from there on; what lies between can't be known. */
-static void around(const struct ptflow_steps *s, const struct pt_truth *t, size_t nr)
+static void around(const struct pt_flow_steps *s, const struct pt_truth *t, size_t nr)
 {
 	size_t i = 0, rest = s->nr;
 
-	while (i < s->nr && s->v[i].kind != PTFLOW_LOST)
+	while (i < s->nr && s->v[i].kind != PT_FLOW_LOST)
 		assert_true(i < nr && same(&s->v[i], &t[i])), i++;
 	assert_true(i > 0 && i < s->nr);
-	while (s->v[rest - 1].kind != PTFLOW_LOST)
+	while (s->v[rest - 1].kind != PT_FLOW_LOST)
 		rest--;
 	rest = s->nr - rest;
 	assert_true(rest > 0 && rest <= nr);
@@ -299,14 +299,14 @@ static void overflow(void **state)
 	const struct program *p = *state;
 	struct pt_options o = plain;
 	struct pt_encode e;
-	struct ptflow_steps s;
+	struct pt_flow_steps s;
 
 	o.lose_at = 50000;
 	o.lose = 7000;
 	e = pt_encode(&p->run, &o);
 	s = decode((struct bytes){e.pkt.out.p, e.pkt.out.len}, p->code, &o, 2);
 	around(&s, e.truth, e.nr_truth);
-	ptflow_steps_free(&s);
+	pt_flow_steps_free(&s);
 	pt_encode_free(&e);
 }
 
@@ -315,12 +315,12 @@ static void damaged(void **state)
 {
 	const struct program *p = *state;
 	struct pt_encode e = pt_encode(&p->run, &plain);
-	struct ptflow_steps s;
+	struct pt_flow_steps s;
 
 	memset(e.pkt.out.p + 2000, 0x05, 40);
 	s = decode((struct bytes){e.pkt.out.p, e.pkt.out.len}, p->code, &plain, 2);
 	around(&s, e.truth, e.nr_truth);
-	ptflow_steps_free(&s);
+	pt_flow_steps_free(&s);
 	pt_encode_free(&e);
 }
 
@@ -330,15 +330,15 @@ static void damaged(void **state)
 #define NR_AHEAD 3
 
 struct line {
-	struct ptflow *f;
-	struct ptahead_job jobs[NR_AHEAD];
+	struct pt_flow *f;
+	struct pt_prefetch_job jobs[NR_AHEAD];
 	size_t put, taken;
 };
 
 static void put_all(struct jobs *a, struct line *l)
 {
-	for (; l->put < ptflow_nr_parts(l->f) && l->put - l->taken < NR_AHEAD; l->put++) {
-		struct ptahead_job *job = &l->jobs[l->put % NR_AHEAD];
+	for (; l->put < pt_flow_nr_parts(l->f) && l->put - l->taken < NR_AHEAD; l->put++) {
+		struct pt_prefetch_job *job = &l->jobs[l->put % NR_AHEAD];
 
 		job->flow = l->f;
 		job->part = l->put;
@@ -347,19 +347,19 @@ static void put_all(struct jobs *a, struct line *l)
 }
 
 /* The next part's steps are those that one thread finds. True: another thread had them. */
-static bool take_next(struct jobs *a, struct line *l, struct ptflow_steps *own)
+static bool take_next(struct jobs *a, struct line *l, struct pt_flow_steps *own)
 {
-	struct ptahead_job *job = &l->jobs[l->taken % NR_AHEAD];
+	struct pt_prefetch_job *job = &l->jobs[l->taken % NR_AHEAD];
 	bool done;
 
-	assert_int_equal(ptflow_part(l->f, l->taken, own), 0);
+	assert_int_equal(pt_flow_part(l->f, l->taken, own), 0);
 	done = jobs_take(a, &job->job);
 	if (done) {
 		assert_int_equal(job->rc, 0);
 		assert_int_equal(job->part, l->taken);
 		assert_int_equal(job->steps.nr, own->nr);
 		for (size_t i = 0; i < own->nr; i++) {
-			const struct ptflow_step *x = &job->steps.v[i], *y = &own->v[i];
+			const struct pt_flow_step *x = &job->steps.v[i], *y = &own->v[i];
 
 			assert_true(x->time_ns == y->time_ns && x->from == y->from &&
 				    x->to == y->to && x->kind == y->kind && x->tid == y->tid);
@@ -377,30 +377,30 @@ static bool take_next(struct jobs *a, struct line *l, struct ptflow_steps *own)
 static size_t go_ahead(struct bytes trace, const struct program *p, const struct pt_options *opt,
 		       unsigned nr_threads, size_t rest)
 {
-	struct ptflow_input in = input_of(trace, p->code, opt);
+	struct pt_flow_input in = input_of(trace, p->code, opt);
 	struct line lines[NR_FLOWS] = {0};
-	struct ptflow_steps own = {0};
+	struct pt_flow_steps own = {0};
 	struct jobs *a;
 	size_t nr, nr_done = 0;
 
 	in.part_bytes = AHEAD_PSB;
-	assert_int_equal(ptahead_new(nr_threads, &a), 0);
+	assert_int_equal(pt_prefetch_new(nr_threads, &a), 0);
 	for (size_t i = 0; i < NR_FLOWS; i++) {
-		assert_int_equal(ptflow_new(&in, &lines[i].f, NULL), 0);
+		assert_int_equal(pt_flow_new(&in, &lines[i].f, NULL), 0);
 		put_all(a, &lines[i]);
 	}
-	nr = ptflow_nr_parts(lines[0].f);
+	nr = pt_flow_nr_parts(lines[0].f);
 	assert_true(nr > 8);
 	for (size_t part = 0; part < nr - rest; part++)
 		for (size_t i = 0; i < NR_FLOWS; i++)
 			nr_done += take_next(a, &lines[i], &own);
 	jobs_free(a);
 	print_message("%zu parts of %zu by %u threads\n", nr_done, NR_FLOWS * nr, nr_threads);
-	ptflow_steps_free(&own);
+	pt_flow_steps_free(&own);
 	for (size_t i = 0; i < NR_FLOWS; i++) {
 		for (size_t k = 0; k < NR_AHEAD; k++)
-			ptflow_steps_free(&lines[i].jobs[k].steps);
-		ptflow_free(lines[i].f);
+			pt_flow_steps_free(&lines[i].jobs[k].steps);
+		pt_flow_free(lines[i].f);
 	}
 	return nr_done;
 }
@@ -427,14 +427,14 @@ static void parts_ahead_are_the_same(void **state)
 static void no_psb(void **state)
 {
 	const struct program *p = *state;
-	struct ptflow_input in =
+	struct pt_flow_input in =
 		input_of((struct bytes){(const uint8_t *)"\0\0\0", 3}, p->code, &plain);
-	struct ptflow *f;
+	struct pt_flow *f;
 
-	assert_int_equal(ptflow_new(&in, &f, NULL), 0);
-	assert_int_equal(ptflow_nr_parts(f), 0);
-	assert_int_equal(ptflow_backwards(f, 2, gather, NULL, NULL), 0);
-	ptflow_free(f);
+	assert_int_equal(pt_flow_new(&in, &f, NULL), 0);
+	assert_int_equal(pt_flow_nr_parts(f), 0);
+	assert_int_equal(pt_flow_backwards(f, 2, gather, NULL, NULL), 0);
+	pt_flow_free(f);
 }
 
 int main(void)

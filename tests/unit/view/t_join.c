@@ -102,8 +102,8 @@ static int join_made(struct joined *j)
 	j->r = NULL;
 	j->err = (struct err)ERR_INIT;
 	j->fd = memfd_create("joined", MFD_CLOEXEC);
-	rc = history_join(&(struct history_dump){j->ra, j->ma, "a.rbd"},
-			  &(struct history_dump){j->rb, j->mb, "b.rbd"}, j->fd, &nr, &j->err);
+	rc = join_join(&(struct join_dump){j->ra, j->ma, "a.rbd"},
+		       &(struct join_dump){j->rb, j->mb, "b.rbd"}, j->fd, &nr, &j->err);
 	if (rc)
 		return rc;
 	assert_int_equal(nr, 1);
@@ -277,7 +277,7 @@ static void processes_and_names_are_those_of_both(void **state)
 {
 	struct fmt_map m = {.key = 1, .path = 9, .start = 0x1000, .end = 0x2000};
 	struct symbol_place p[4];
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
 	struct joined j;
 
@@ -311,19 +311,19 @@ static void processes_and_names_are_those_of_both(void **state)
 	j.rb = mk_end(&j.b);
 
 	assert_int_equal(join_made(&j), 0);
-	assert_int_equal(people_load(j.r, &people, NULL), 0);
-	assert_string_equal(people_comm(people, 50, 500), "gone");
-	assert_string_equal(people_comm(people, 60, 600), "before");
-	assert_string_equal(people_comm(people, 60, 1600), "stays");
-	assert_string_equal(people_comm(people, 70, 1600), "new");
-	assert_int_equal(people_nr_tasks(people), 3);
+	assert_int_equal(history_load(j.r, &history, NULL), 0);
+	assert_string_equal(history_comm(history, 50, 500), "gone");
+	assert_string_equal(history_comm(history, 60, 600), "before");
+	assert_string_equal(history_comm(history, 60, 1600), "stays");
+	assert_string_equal(history_comm(history, 70, 1600), "new");
+	assert_int_equal(history_nr_tasks(history), 3);
 
-	assert_int_equal(symbols_load(j.r, people, &symbols, NULL), 0);
+	assert_int_equal(symbols_load(j.r, history, &symbols, NULL), 0);
 	assert_int_equal(symbols_user(symbols, 50, 500, 0x1110, p, 4, NULL), 2);
 	assert_string_equal(p[0].function, "inner");
 	assert_string_equal(p[1].function, "work");
 	symbols_free(symbols);
-	people_free(people);
+	history_free(history);
 	leave(&j);
 }
 

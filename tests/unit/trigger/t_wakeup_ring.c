@@ -35,7 +35,7 @@
 
 struct rig {
 	struct event_list events;
-	struct tap *tap;
+	struct wakeup_ring *tap;
 	int inner, outer; /* outer has inner, inner the tap */
 };
 
@@ -62,7 +62,7 @@ static void unpin(void)
 }
 
 /* raw_syscalls:sys_enter has common fields (8 bytes), id (8), args. */
-static long number_of(const struct tap_sample *s)
+static long number_of(const struct wakeup_ring_sample *s)
 {
 	uint64_t arg;
 
@@ -80,7 +80,7 @@ static int nest(int fd)
 	return above;
 }
 
-static void rig_open(struct rig *r, struct tap_options o)
+static void rig_open(struct rig *r, struct wakeup_ring_options o)
 {
 	struct err err = ERR_INIT;
 	char text[96];
@@ -92,15 +92,15 @@ static void rig_open(struct rig *r, struct tap_options o)
 	if (event_parse(text, NULL, &r->events, &err))
 		fail_msg("%s", err.what);
 	o.event = r->events.v[0];
-	if (tap_open(&o, NULL, &r->tap, &err))
+	if (wakeup_ring_open(&o, NULL, &r->tap, &err))
 		fail_msg("%s; %s", err.what, err.hint);
-	r->inner = nest(tap_fd(r->tap));
+	r->inner = nest(wakeup_ring_fd(r->tap));
 	r->outer = nest(r->inner);
 }
 
 static void rig_close(struct rig *r)
 {
-	tap_close(r->tap);
+	wakeup_ring_close(r->tap);
 	close(r->inner);
 	close(r->outer);
 	event_list_free(&r->events);
@@ -114,12 +114,12 @@ static bool wakes(struct rig *r, int ms)
 }
 
 /* The next record of ours; others may make that syscall, too. */
-static bool next(struct rig *r, struct tap_sample *s)
+static bool next(struct rig *r, struct wakeup_ring_sample *s)
 {
 	struct err err = ERR_INIT;
 	int rc;
 
-	while ((rc = tap_next(r->tap, s, &err)) == 1)
+	while ((rc = wakeup_ring_next(r->tap, s, &err)) == 1)
 		if (number_of(s) >= 0 && number_of(s) < 1 << 24)
 			return true;
 	assert_int_equal(rc, 0);
@@ -137,10 +137,10 @@ static int cpus(void)
 
 static void each_record_wakes_on_every_cpu(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	struct rig r;
 
-	rig_open(&r, (struct tap_options){0});
+	rig_open(&r, (struct wakeup_ring_options){0});
 	assert_false(next(&r, &s));
 	for (int i = 0; i < 50 * cpus(); i++) {
 		uint64_t before = clock_ns();
@@ -158,16 +158,16 @@ static void each_record_wakes_on_every_cpu(void **state)
 		assert_false(next(&r, &s));
 	}
 	unpin();
-	assert_int_equal(tap_take_lost(r.tap), 0);
+	assert_int_equal(wakeup_ring_take_lost(r.tap), 0);
 	rig_close(&r);
 }
 
 static void what_the_filter_does_not_match_wakes_nobody(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	struct rig r;
 
-	rig_open(&r, (struct tap_options){0});
+	rig_open(&r, (struct wakeup_ring_options){0});
 	next(&r, &s);
 	for (int i = 0; i < 20000; i++)
 		syscall(SYS_getppid);
@@ -206,11 +206,11 @@ static void *send_pairs(void *arg)
 static void a_record_before_the_sleep_is_not_overlooked(void **state)
 {
 	struct pairs p = {.nr = 6000};
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	pthread_t thread;
 	struct rig r;
 
-	rig_open(&r, (struct tap_options){0});
+	rig_open(&r, (struct wakeup_ring_options){0});
 	next(&r, &s);
 	pthread_create(&thread, NULL, send_pairs, &p);
 	while (p.acked < p.nr) {
@@ -226,14 +226,14 @@ static void a_record_before_the_sleep_is_not_overlooked(void **state)
 /* What came before the epoll set was told of the tap is told by the first look. */
 static void a_record_before_anybody_waits_is_read_first(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	struct rig r;
 
-	rig_open(&r, (struct tap_options){0});
+	rig_open(&r, (struct wakeup_ring_options){0});
 	hit(1);
 	close(r.outer);
 	close(r.inner);
-	r.inner = nest(tap_fd(r.tap));
+	r.inner = nest(wakeup_ring_fd(r.tap));
 	r.outer = nest(r.inner);
 	assert_true(next(&r, &s));
 	assert_false(next(&r, &s));
@@ -246,11 +246,12 @@ static void a_record_before_anybody_waits_is_read_first(void **state)
 
 static void records_are_whole_when_the_ring_wraps(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	struct rig r;
 
 	pin(0);
-	rig_open(&r, (struct tap_options){.ring_bytes = 4096, .sample_type = PERF_SAMPLE_IP});
+	rig_open(&r,
+		 (struct wakeup_ring_options){.ring_bytes = 4096, .sample_type = PERF_SAMPLE_IP});
 	for (int i = 0; i < 3000;) {
 		for (int n = 0; n < 7; n++)
 			hit(i + n);
@@ -261,38 +262,38 @@ static void records_are_whole_when_the_ring_wraps(void **state)
 		}
 	}
 	assert_false(next(&r, &s));
-	assert_int_equal(tap_take_lost(r.tap), 0);
+	assert_int_equal(wakeup_ring_take_lost(r.tap), 0);
 	unpin();
 	rig_close(&r);
 }
 
 static void what_does_not_fit_is_counted(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	uint64_t seen = 0, before;
 	struct rig r;
 
 	pin(0);
-	rig_open(&r, (struct tap_options){.ring_bytes = 4096});
-	before = tap_count(r.tap);
+	rig_open(&r, (struct wakeup_ring_options){.ring_bytes = 4096});
+	before = wakeup_ring_count(r.tap);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 1000; i++)
 			hit(i);
 		while (next(&r, &s))
 			seen++;
 		assert_in_range(seen, 1, 300);
-		seen += tap_take_lost(r.tap);
+		seen += wakeup_ring_take_lost(r.tap);
 		assert_int_equal(seen, 1000);
-		assert_int_equal(tap_take_lost(r.tap), 0);
+		assert_int_equal(wakeup_ring_take_lost(r.tap), 0);
 		seen = 0;
 	}
-	assert_in_range(tap_count(r.tap) - before, 3000, 3010);
+	assert_in_range(wakeup_ring_count(r.tap) - before, 3000, 3010);
 	for (int i = 0; i < 1000; i++)
 		hit(i);
 	assert_true(next(&r, &s));
-	assert_int_equal(tap_skip(r.tap), 999);
+	assert_int_equal(wakeup_ring_skip(r.tap), 999);
 	assert_false(next(&r, &s));
-	assert_int_equal(tap_take_lost(r.tap), 0);
+	assert_int_equal(wakeup_ring_take_lost(r.tap), 0);
 	hit(5);
 	assert_true(wakes(&r, 2000));
 	assert_true(next(&r, &s));
@@ -330,14 +331,14 @@ static pid_t start_hitter(int *to, long number)
 
 static void only_tasks_that_were_asked_for_are_seen(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	bool own = false, childs = false;
 	int to, other;
 	pid_t pid = start_hitter(&to, 10), stranger;
 	struct rig r;
 
 	stranger = start_hitter(&other, 20);
-	rig_open(&r, (struct tap_options){.tids = &pid, .nr_tids = 1, .inherit = true});
+	rig_open(&r, (struct wakeup_ring_options){.tids = &pid, .nr_tids = 1, .inherit = true});
 	next(&r, &s);
 	hit(1);
 	assert_int_equal(write(other, "x", 1), 1);
@@ -362,20 +363,20 @@ static void only_tasks_that_were_asked_for_are_seen(void **state)
 		next(&r, &s);
 	assert_false(wakes(&r, 50));
 	next(&r, &s);
-	assert_true(tap_ended(r.tap));
+	assert_true(wakeup_ring_ended(r.tap));
 	rig_close(&r);
 }
 
 static void tasks_that_end_leave_the_others_awake(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	pid_t pids[3];
 	struct rig r;
 	int to[3];
 
 	for (int i = 0; i < 3; i++)
 		pids[i] = start_hitter(&to[i], 10 * i);
-	rig_open(&r, (struct tap_options){.tids = pids, .nr_tids = 3});
+	rig_open(&r, (struct wakeup_ring_options){.tids = pids, .nr_tids = 3});
 	next(&r, &s);
 	for (int i = 0; i < 2; i++) {
 		kill(pids[i], SIGKILL);
@@ -383,7 +384,7 @@ static void tasks_that_end_leave_the_others_awake(void **state)
 		for (int n = 0; n < 20 && wakes(&r, 50); n++)
 			next(&r, &s);
 		assert_false(wakes(&r, 50));
-		assert_false(tap_ended(r.tap));
+		assert_false(wakeup_ring_ended(r.tap));
 		assert_int_equal(write(to[2], "x", 1), 1);
 		assert_true(wakes(&r, 2000));
 		assert_true(next(&r, &s));
@@ -397,14 +398,14 @@ static void tasks_that_end_leave_the_others_awake(void **state)
 		close(to[i]);
 	/* None is left to be opened. */
 	{
-		struct tap_options o = {.tids = pids, .nr_tids = 3};
+		struct wakeup_ring_options o = {.tids = pids, .nr_tids = 3};
 		struct event_list list = {0};
 		struct err err = ERR_INIT;
-		struct tap *t;
+		struct wakeup_ring *t;
 
 		assert_int_equal(event_parse("raw_syscalls:sys_enter", NULL, &list, &err), 0);
 		o.event = list.v[0];
-		assert_int_equal(tap_open(&o, NULL, &t, &err), -ESRCH);
+		assert_int_equal(wakeup_ring_open(&o, NULL, &t, &err), -ESRCH);
 		assert_non_null(strstr(err.what, "no process or thread"));
 		event_list_free(&list);
 	}
@@ -416,33 +417,33 @@ static void a_cpu_goes_and_comes(void **state)
 {
 	int cpu = cpus() - 1;
 	struct err err = ERR_INIT;
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	uint64_t counted;
 	struct rig r;
 
-	rig_open(&r, (struct tap_options){0});
+	rig_open(&r, (struct wakeup_ring_options){0});
 	pin(cpu);
 	hit(1);
-	counted = tap_count(r.tap);
+	counted = wakeup_ring_count(r.tap);
 	assert_true(counted >= 1);
-	assert_true(tap_cpu_fd(r.tap, cpu) >= 0);
-	assert_int_equal(tap_cpu(r.tap, cpu, false, &err), 0);
+	assert_true(wakeup_ring_cpu_fd(r.tap, cpu) >= 0);
+	assert_int_equal(wakeup_ring_cpu(r.tap, cpu, false, &err), 0);
 	assert_true(next(&r, &s));
 	assert_int_equal(number_of(&s), 1);
 	assert_false(next(&r, &s));
-	assert_int_equal(tap_cpu_fd(r.tap, cpu), -1);
-	assert_true(tap_count(r.tap) >= counted);
+	assert_int_equal(wakeup_ring_cpu_fd(r.tap, cpu), -1);
+	assert_true(wakeup_ring_count(r.tap) >= counted);
 	hit(2);
 	assert_false(wakes(&r, 50));
-	assert_int_equal(tap_cpu(r.tap, cpu, true, &err), 0);
-	assert_true(tap_cpu_fd(r.tap, cpu) >= 0);
+	assert_int_equal(wakeup_ring_cpu(r.tap, cpu, true, &err), 0);
+	assert_true(wakeup_ring_cpu_fd(r.tap, cpu) >= 0);
 	hit(3);
 	assert_true(wakes(&r, 2000));
 	assert_true(next(&r, &s));
 	assert_int_equal(number_of(&s), 3);
 	/* Told twice that it came: what the first ring holds is not lost. */
 	hit(4);
-	assert_int_equal(tap_cpu(r.tap, cpu, true, &err), 0);
+	assert_int_equal(wakeup_ring_cpu(r.tap, cpu, true, &err), 0);
 	assert_true(next(&r, &s));
 	assert_int_equal(number_of(&s), 4);
 	hit(5);
@@ -457,7 +458,7 @@ static void a_cpu_goes_and_comes(void **state)
 
 static void stack_and_registers_are_sampled(void **state)
 {
-	struct tap_sample s;
+	struct wakeup_ring_sample s;
 	struct sighting what = {0};
 	uint64_t word, user = 0;
 	struct event_frame frame;
@@ -467,9 +468,9 @@ static void stack_and_registers_are_sampled(void **state)
 
 	memset(here, 0x5a, sizeof(here));
 	__asm__ volatile("" : : "r"(here) : "memory");
-	rig_open(&r,
-		 (struct tap_options){.sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER,
-				      .stack_bytes = 4096});
+	rig_open(&r, (struct wakeup_ring_options){.sample_type = PERF_SAMPLE_CALLCHAIN |
+								 PERF_SAMPLE_STACK_USER,
+						  .stack_bytes = 4096});
 	hit(7);
 	assert_true(wakes(&r, 2000));
 	assert_true(next(&r, &s));
@@ -482,18 +483,18 @@ static void stack_and_registers_are_sampled(void **state)
 	for (struct bytes b = s.chain; bytes_u64(&b, &word);)
 		user += word == (uint64_t)PERF_CONTEXT_USER;
 	assert_int_equal(user, 0); /* it is in the copy */
-	tap_sighting(r.tap, &s, &what);
+	wakeup_ring_sighting(r.tap, &s, &what);
 	assert_int_equal(what.tid, gettid());
 	assert_string_equal(what.comm, "t_tap");
 	assert_int_equal(what.nr_hits, 1);
 	assert_int_equal(what.ns, s.ns);
 	assert_true(what.stack_hash != 0);
-	assert_int_equal(what.stack_hash, tap_sample_hash(&s));
+	assert_int_equal(what.stack_hash, wakeup_ring_sample_hash(&s));
 	assert_int_equal(evidence_nr(what.evidence), 1);
 	assert_int_equal(evidence_at(what.evidence, 0).rec.len, s.rec.len);
 	assert_memory_equal(evidence_at(what.evidence, 0).rec.p, s.rec.p, s.rec.len);
 	assert_true(evidence_kind_at(what.evidence, 0)->attr.sample_type ==
-		    tap_attr(r.tap)->sample_type);
+		    wakeup_ring_attr(r.tap)->sample_type);
 	sighting_fini(&what);
 	rig_close(&r);
 }
@@ -504,12 +505,12 @@ static void the_same_stack_elsewhere_has_the_same_hash(void **state)
 	uint64_t b[] = {PERF_CONTEXT_KERNEL, 0xffffffff81000010, PERF_CONTEXT_USER, 0x7e8877663abc};
 	uint64_t c[] = {PERF_CONTEXT_KERNEL, 0xffffffff81000010, PERF_CONTEXT_USER, 0x7e8877663abd};
 	uint64_t d[] = {PERF_CONTEXT_KERNEL, 0xffffffff81010010, PERF_CONTEXT_USER, 0x7e8877663abc};
-#define HASH(v) tap_stack_hash((struct bytes){(const uint8_t *)(v), sizeof(v)})
+#define HASH(v) wakeup_ring_stack_hash((struct bytes){(const uint8_t *)(v), sizeof(v)})
 	assert_true(HASH(a) == HASH(b));
 	assert_true(HASH(b) != HASH(c));
 	assert_true(HASH(b) != HASH(d));
 	assert_true(HASH(a) != 0);
-	assert_true(tap_stack_hash((struct bytes){0}) == 0);
+	assert_true(wakeup_ring_stack_hash((struct bytes){0}) == 0);
 }
 
 /* A copied stack: a frame at its top, whose caller's is behind it. */
@@ -517,8 +518,8 @@ static uint64_t hash_copied(uint64_t at, uint64_t ip, uint64_t caller, uint64_t 
 {
 	uint64_t regs[EVENT_USER_REGS_MAX];
 	uint64_t stack[] = {0, at + 32, caller, 77, 0, outer, 78};
-	struct tap_sample s = {.regs = {(const uint8_t *)regs, sizeof(regs)},
-			       .stack = {(const uint8_t *)stack, sizeof(stack)}};
+	struct wakeup_ring_sample s = {.regs = {(const uint8_t *)regs, sizeof(regs)},
+				       .stack = {(const uint8_t *)stack, sizeof(stack)}};
 	struct event_frame where;
 
 	for (size_t i = 0; i < EVENT_USER_REGS_MAX; i++)
@@ -527,7 +528,7 @@ static uint64_t hash_copied(uint64_t at, uint64_t ip, uint64_t caller, uint64_t 
 	regs[where.ip] = ip;
 	regs[where.sp] = at;
 	regs[where.fp] = at + 8;
-	return tap_sample_hash(&s);
+	return wakeup_ring_sample_hash(&s);
 }
 
 static void callers_in_a_copied_stack_count(void **state)
@@ -545,13 +546,13 @@ static void callers_in_a_copied_stack_count(void **state)
 static void a_bad_filter_says_so(void **state)
 {
 	struct event_list list = {0};
-	struct tap_options o = {0};
+	struct wakeup_ring_options o = {0};
 	struct err err = ERR_INIT;
-	struct tap *t;
+	struct wakeup_ring *t;
 
 	assert_int_equal(event_parse("sched:sched_switch[no_such==1]", NULL, &list, &err), 0);
 	o.event = list.v[0];
-	assert_int_equal(tap_open(&o, NULL, &t, &err), -EINVAL);
+	assert_int_equal(wakeup_ring_open(&o, NULL, &t, &err), -EINVAL);
 	assert_non_null(strstr(err.what, "refuses the filter [no_such==1]"));
 	assert_true(err.hint[0]);
 	event_list_free(&list);

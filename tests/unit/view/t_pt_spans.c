@@ -43,16 +43,16 @@ static const struct {
 struct fix {
 	struct mk d;
 	struct reader *r;
-	struct people *people;
+	struct process_history *history;
 	struct symbols *symbols;
-	struct ptname *names;
-	struct ptspan *spans;
-	struct ptspan_call *calls;
+	struct pt_names *names;
+	struct pt_spans *spans;
+	struct pt_spans_call *calls;
 	size_t nr;
-	struct ptspan_event event; /* of the last step */
+	struct pt_spans_event event; /* of the last step */
 };
 
-static int take(void *ctx, const struct ptspan_call *c)
+static int take(void *ctx, const struct pt_spans_call *c)
 {
 	struct fix *f = ctx;
 
@@ -77,10 +77,10 @@ static int begin(void **state)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		mk_function(&f->d, 0, functions[i].at - map.start, 0x100, functions[i].name);
 	f->r = mk_end(&f->d);
-	assert_int_equal(people_load(f->r, &f->people, NULL), 0);
-	assert_int_equal(symbols_load(f->r, f->people, &f->symbols, NULL), 0);
-	assert_int_equal(ptname_new(f->people, f->symbols, &f->names), 0);
-	assert_int_equal(ptspan_new(f->names, take, f, &f->spans), 0);
+	assert_int_equal(history_load(f->r, &f->history, NULL), 0);
+	assert_int_equal(symbols_load(f->r, f->history, &f->symbols, NULL), 0);
+	assert_int_equal(pt_names_new(f->history, f->symbols, &f->names), 0);
+	assert_int_equal(pt_spans_new(f->names, take, f, &f->spans), 0);
 	*state = f;
 	return 0;
 }
@@ -89,51 +89,51 @@ static int end(void **state)
 {
 	struct fix *f = *state;
 
-	ptspan_free(f->spans);
-	ptname_free(f->names);
+	pt_spans_free(f->spans);
+	pt_names_free(f->names);
 	symbols_free(f->symbols);
-	people_free(f->people);
+	history_free(f->history);
 	mk_close(&f->d, f->r);
 	free(f->calls);
 	free(f);
 	return 0;
 }
 
-static void step_of(struct fix *f, struct pttrace_step s)
+static void step_of(struct fix *f, struct pt_trace_step s)
 {
 	if (!s.tid)
 		s.tid = 10;
-	assert_int_equal(ptspan_step(f->spans, &s, &f->event), 0);
+	assert_int_equal(pt_spans_step(f->spans, &s, &f->event), 0);
 }
 
 static void call(struct fix *f, uint64_t ns, uint64_t from, uint64_t to)
 {
-	step_of(f, (struct pttrace_step){.ns = ns, .from = from, .to = to, .kind = PTFLOW_CALL});
+	step_of(f, (struct pt_trace_step){.ns = ns, .from = from, .to = to, .kind = PT_FLOW_CALL});
 }
 
 /* To behind the call at `caller`. */
 static void ret(struct fix *f, uint64_t ns, uint64_t from, uint64_t caller)
 {
-	step_of(f, (struct pttrace_step){
-			   .ns = ns, .from = from, .to = caller + 5, .kind = PTFLOW_RETURN});
+	step_of(f, (struct pt_trace_step){
+			   .ns = ns, .from = from, .to = caller + 5, .kind = PT_FLOW_RETURN});
 }
 
 static void off(struct fix *f, uint64_t ns, uint64_t from)
 {
-	step_of(f, (struct pttrace_step){.ns = ns, .from = from, .kind = PTFLOW_OFF});
+	step_of(f, (struct pt_trace_step){.ns = ns, .from = from, .kind = PT_FLOW_OFF});
 }
 
 static void on(struct fix *f, uint64_t ns, uint64_t to)
 {
-	step_of(f, (struct pttrace_step){.ns = ns, .to = to, .kind = PTFLOW_ON});
+	step_of(f, (struct pt_trace_step){.ns = ns, .to = to, .kind = PT_FLOW_ON});
 }
 
 /* The i-th call that ended. */
 static void was(const struct fix *f, size_t i, const char *name, uint64_t from, uint64_t to,
 		uint64_t self, int32_t depth, uint32_t flags)
 {
-	const struct ptspan_call *c = &f->calls[i];
-	const struct ptname_place *p = ptname_get(f->names, c->tid, c->to_ns, c->address);
+	const struct pt_spans_call *c = &f->calls[i];
+	const struct pt_names_place *p = pt_names_get(f->names, c->tid, c->to_ns, c->address);
 
 	assert_true(i < f->nr);
 	assert_string_equal(p->function ? p->function : "", name);
@@ -149,19 +149,19 @@ static void calls_nest(void **state)
 	struct fix *f = *state;
 
 	call(f, 100, MAIN + 0x10, PARSE);
-	assert_int_equal(f->event.what, PTSPAN_CALL);
+	assert_int_equal(f->event.what, PT_SPANS_CALL);
 	assert_int_equal(f->event.depth, 1);
 	call(f, 110, PARSE + 5, STRTOL);
 	ret(f, 130, STRTOL + 0x20, PARSE + 5);
-	assert_int_equal(f->event.what, PTSPAN_RETURN);
+	assert_int_equal(f->event.what, PT_SPANS_RETURN);
 	assert_int_equal(f->event.depth, 2);
 	assert_int_equal(f->event.ns, 20);
 	ret(f, 150, PARSE + 0x30, MAIN + 0x10);
-	ptspan_end(f->spans, 200);
+	pt_spans_end(f->spans, 200);
 	assert_int_equal(f->nr, 3);
 	was(f, 0, "strtol", 110, 130, 20, 2, 0);
 	was(f, 1, "parse", 100, 150, 30, 1, 0);
-	was(f, 2, "main", 100, 200, 0, 0, PTSPAN_BEGAN | PTSPAN_OPEN);
+	was(f, 2, "main", 100, 200, 0, 0, PT_SPANS_BEGAN | PT_SPANS_OPEN);
 }
 
 /* What a library's function is called through has no name: it is the function's. */
@@ -169,11 +169,11 @@ static void stubs_are_what_they_lead_to(void **state)
 {
 	struct fix *f = *state;
 
-	step_of(f, (struct pttrace_step){.ns = 100,
-					 .from = MAIN + 0x10,
-					 .to = STUB,
-					 .at = STRTOL + 0x20,
-					 .kind = PTFLOW_CALL});
+	step_of(f, (struct pt_trace_step){.ns = 100,
+					  .from = MAIN + 0x10,
+					  .to = STUB,
+					  .at = STRTOL + 0x20,
+					  .kind = PT_FLOW_CALL});
 	assert_int_equal(f->event.address, STRTOL + 0x20);
 	ret(f, 120, STRTOL + 0x20, MAIN + 0x10);
 	call(f, 130, MAIN + 0x20, STUB);
@@ -192,8 +192,8 @@ static void a_jump_ends_one_and_begins_the_other(void **state)
 	ret(f, 115, STRTOL + 1, PARSE + 5);
 	ret(f, 130, OTHER + 0x20, MAIN + 0x10);
 	assert_int_equal(f->nr, 3);
-	was(f, 1, "parse", 100, 115, 10, 1, PTSPAN_JUMPED);
-	was(f, 2, "other", 115, 130, 15, 1, PTSPAN_ENTERED);
+	was(f, 1, "parse", 100, 115, 10, 1, PT_SPANS_JUMPED);
+	was(f, 2, "other", 115, 130, 15, 1, PT_SPANS_ENTERED);
 }
 
 static void cold_parts_are_no_other_function(void **state)
@@ -218,9 +218,9 @@ static void longjmp_leaves_calls(void **state)
 	call(f, 140, MAIN + 0x80, OTHER);
 	assert_int_equal(f->event.depth, 1);
 	assert_int_equal(f->nr, 3);
-	was(f, 0, "longjmp", 120, 140, 0, 3, PTSPAN_LEFT);
-	was(f, 1, "strtol", 110, 140, 10, 2, PTSPAN_LEFT);
-	was(f, 2, "parse", 100, 140, 10, 1, PTSPAN_LEFT);
+	was(f, 0, "longjmp", 120, 140, 0, 3, PT_SPANS_LEFT);
+	was(f, 1, "strtol", 110, 140, 10, 2, PT_SPANS_LEFT);
+	was(f, 2, "parse", 100, 140, 10, 1, PT_SPANS_LEFT);
 }
 
 /* A return that leads further out than the last call. */
@@ -234,7 +234,7 @@ static void returns_find_their_caller(void **state)
 	assert_int_equal(f->event.nr_left, 1);
 	assert_int_equal(f->event.depth, 1);
 	assert_int_equal(f->nr, 2);
-	was(f, 0, "strtol", 110, 130, 20, 2, PTSPAN_LEFT);
+	was(f, 0, "strtol", 110, 130, 20, 2, PT_SPANS_LEFT);
 	was(f, 1, "parse", 100, 130, 10, 1, 0);
 }
 
@@ -245,11 +245,11 @@ static void outer_calls_began_before(void **state)
 
 	ret(f, 100, STRTOL + 8, PARSE + 5);
 	ret(f, 120, PARSE + 8, MAIN + 5);
-	ptspan_end(f->spans, 150);
+	pt_spans_end(f->spans, 150);
 	assert_int_equal(f->nr, 3);
-	was(f, 0, "strtol", 100, 100, 0, 0, PTSPAN_BEGAN);
-	was(f, 1, "parse", 100, 120, 20, -1, PTSPAN_BEGAN);
-	was(f, 2, "main", 100, 150, 0, -2, PTSPAN_BEGAN | PTSPAN_OPEN);
+	was(f, 0, "strtol", 100, 100, 0, 0, PT_SPANS_BEGAN);
+	was(f, 1, "parse", 100, 120, 20, -1, PT_SPANS_BEGAN);
+	was(f, 2, "main", 100, 150, 0, -2, PT_SPANS_BEGAN | PT_SPANS_OPEN);
 }
 
 static void the_kernel_is_outside(void **state)
@@ -258,9 +258,9 @@ static void the_kernel_is_outside(void **state)
 
 	call(f, 100, MAIN + 0x10, PARSE);
 	off(f, 110, PARSE + 0x20);
-	assert_int_equal(f->event.what, PTSPAN_OUT);
+	assert_int_equal(f->event.what, PT_SPANS_OUT);
 	on(f, 1110, PARSE + 0x22);
-	assert_int_equal(f->event.what, PTSPAN_BACK);
+	assert_int_equal(f->event.what, PT_SPANS_BACK);
 	assert_int_equal(f->event.ns, 1000);
 	ret(f, 1130, PARSE + 0x30, MAIN + 0x10);
 	was(f, 0, "parse", 100, 1130, 30, 1, 0);
@@ -274,18 +274,18 @@ static void signals_are_calls_by_the_kernel(void **state)
 	call(f, 100, MAIN + 0x10, PARSE);
 	off(f, 110, PARSE + 0x20);
 	on(f, 120, HANDLER);
-	assert_int_equal(f->event.what, PTSPAN_CALL);
+	assert_int_equal(f->event.what, PT_SPANS_CALL);
 	assert_true(f->event.by_kernel);
-	step_of(f, (struct pttrace_step){
-			   .ns = 140, .from = HANDLER + 9, .to = RESTORE, .kind = PTFLOW_RETURN});
+	step_of(f, (struct pt_trace_step){
+			   .ns = 140, .from = HANDLER + 9, .to = RESTORE, .kind = PT_FLOW_RETURN});
 	off(f, 150, RESTORE + 7);
 	on(f, 160, PARSE + 0x20);
-	assert_int_equal(f->event.what, PTSPAN_BACK);
+	assert_int_equal(f->event.what, PT_SPANS_BACK);
 	assert_int_equal(f->event.depth, 1);
 	ret(f, 180, PARSE + 0x30, MAIN + 0x10);
 	assert_int_equal(f->nr, 3);
-	was(f, 0, "handler", 120, 140, 20, 2, PTSPAN_KERNEL | PTSPAN_JUMPED);
-	was(f, 1, "__restore_rt", 140, 160, 10, 2, PTSPAN_KERNEL | PTSPAN_ENTERED);
+	was(f, 0, "handler", 120, 140, 20, 2, PT_SPANS_KERNEL | PT_SPANS_JUMPED);
+	was(f, 1, "__restore_rt", 140, 160, 10, 2, PT_SPANS_KERNEL | PT_SPANS_ENTERED);
 	was(f, 2, "parse", 100, 180, 30, 1, 0);
 }
 
@@ -294,13 +294,13 @@ static void what_is_lost_ends_all(void **state)
 	struct fix *f = *state;
 
 	call(f, 100, MAIN + 0x10, PARSE);
-	step_of(f, (struct pttrace_step){.ns = 120, .kind = PTFLOW_LOST});
-	assert_int_equal(f->event.what, PTSPAN_LOST);
+	step_of(f, (struct pt_trace_step){.ns = 120, .kind = PT_FLOW_LOST});
+	assert_int_equal(f->event.what, PT_SPANS_LOST);
 	call(f, 130, OTHER + 0x10, STRTOL);
 	assert_int_equal(f->event.depth, 1);
 	assert_int_equal(f->nr, 2);
-	was(f, 0, "parse", 100, 120, 0, 1, PTSPAN_OPEN);
-	was(f, 1, "main", 100, 120, 0, 0, PTSPAN_OPEN | PTSPAN_BEGAN);
+	was(f, 0, "parse", 100, 120, 0, 1, PT_SPANS_OPEN);
+	was(f, 1, "main", 100, 120, 0, 0, PT_SPANS_OPEN | PT_SPANS_BEGAN);
 }
 
 /* A thread goes on on another CPU; another one runs on its first meanwhile. */
@@ -310,15 +310,16 @@ static void threads_have_stacks_of_their_own(void **state)
 
 	call(f, 100, MAIN + 0x10, PARSE);
 	off(f, 110, PARSE + 0x20);
-	step_of(f, (struct pttrace_step){.ns = 120, .to = OTHER + 3, .tid = 11, .kind = PTFLOW_ON});
-	step_of(f, (struct pttrace_step){
-			   .ns = 130, .to = PARSE + 0x22, .area = 1, .cpu = 1, .kind = PTFLOW_ON});
-	step_of(f, (struct pttrace_step){.ns = 140,
-					 .from = PARSE + 0x30,
-					 .to = MAIN + 0x15,
-					 .area = 1,
-					 .cpu = 1,
-					 .kind = PTFLOW_RETURN});
+	step_of(f,
+		(struct pt_trace_step){.ns = 120, .to = OTHER + 3, .tid = 11, .kind = PT_FLOW_ON});
+	step_of(f, (struct pt_trace_step){
+			   .ns = 130, .to = PARSE + 0x22, .area = 1, .cpu = 1, .kind = PT_FLOW_ON});
+	step_of(f, (struct pt_trace_step){.ns = 140,
+					  .from = PARSE + 0x30,
+					  .to = MAIN + 0x15,
+					  .area = 1,
+					  .cpu = 1,
+					  .kind = PT_FLOW_RETURN});
 	was(f, 0, "parse", 100, 140, 20, 1, 0);
 	assert_int_equal(f->calls[0].cpu, 1);
 }
@@ -329,7 +330,8 @@ static void another_program_begins_anew(void **state)
 
 	call(f, 100, MAIN + 0x10, PARSE);
 	off(f, 110, PARSE + 0x20);
-	step_of(f, (struct pttrace_step){.ns = 120, .to = OTHER, .anew = true, .kind = PTFLOW_ON});
+	step_of(f,
+		(struct pt_trace_step){.ns = 120, .to = OTHER, .anew = true, .kind = PT_FLOW_ON});
 	assert_int_equal(f->nr, 2);
 	assert_int_equal(f->event.depth, 0);
 }
@@ -342,7 +344,7 @@ static void calls_of_oneself_are_told(void **state)
 		call(f, 100 + i, PARSE + 5, PARSE);
 	/* No stack is that deep: it was begun anew, twice. */
 	assert_true(f->nr > 8000 && f->event.depth < 4096);
-	assert_true(f->calls[0].flags & PTSPAN_AGAIN);
+	assert_true(f->calls[0].flags & PT_SPANS_AGAIN);
 }
 
 /* Whatever comes, what is told is in order. */
@@ -353,7 +355,7 @@ static void any_steps(void **state)
 
 	srandom(7);
 	for (uint64_t i = 0; i < 50000; i++) {
-		struct pttrace_step s = {
+		struct pt_trace_step s = {
 			.ns = 100 + i + (uint64_t)random() % 50,
 			.from = places[random() % 8] + (uint64_t)random() % 3 * 5,
 			.to = places[random() % 8] + (uint64_t)random() % 3 * 5,
@@ -365,7 +367,7 @@ static void any_steps(void **state)
 
 		step_of(f, s);
 	}
-	assert_int_equal(ptspan_end(f->spans, 60000), 0);
+	assert_int_equal(pt_spans_end(f->spans, 60000), 0);
 	assert_true(f->nr > 1000);
 }
 

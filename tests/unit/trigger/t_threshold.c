@@ -16,24 +16,24 @@
 
 #define S TICK_NS
 
-static struct level level_of(const char *text, double threshold, double most)
+static struct threshold level_of(const char *text, double threshold, double most)
 {
-	struct level l;
+	struct threshold l;
 	struct rule *r;
 
 	assert_int_equal(rule_parse(text, &r, NULL), 0);
-	level_init(&l, r, threshold, most);
+	threshold_init(&l, r, threshold, most);
 	rule_free(r);
 	return l;
 }
 
 /* Feeds values a second apart; the second (from 0) of each hit as a bit. */
-static unsigned hits(struct level *l, const double *v, size_t nr)
+static unsigned hits(struct threshold *l, const double *v, size_t nr)
 {
 	unsigned mask = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		if (level_feed(l, v[i], (100 + i) * S))
+		if (threshold_feed(l, v[i], (100 + i) * S))
 			mask |= 1u << i;
 	return mask;
 }
@@ -43,7 +43,7 @@ static unsigned hits(struct level *l, const double *v, size_t nr)
 
 static void it_is_met_beyond_the_threshold_not_at_it(void **state)
 {
-	struct level above = level_of("load>16", 16, 0), below = level_of("load<16", 16, 0);
+	struct threshold above = level_of("load>16", 16, 0), below = level_of("load<16", 16, 0);
 
 	assert_int_equal(HITS(&above, 0, 15.99, 16, 16.01), 1u << 3);
 	assert_int_equal(HITS(&below, 20, 16.01, 16, 15.99), 1u << 3);
@@ -51,7 +51,7 @@ static void it_is_met_beyond_the_threshold_not_at_it(void **state)
 
 static void one_hit_an_excursion(void **state)
 {
-	struct level above = level_of("load>100", 100, 0), below = level_of("load<100", 100, 0);
+	struct threshold above = level_of("load>100", 100, 0), below = level_of("load<100", 100, 0);
 
 	/* It has to go back by 10% before it counts again. */
 	assert_int_equal(HITS(&above, 101, 150, 99, 101, 91, 101, 90, 101, 102), 1 | 1u << 7);
@@ -60,9 +60,9 @@ static void one_hit_an_excursion(void **state)
 
 static void the_hysteresis_is_as_wide_as_the_rule_says(void **state)
 {
-	struct level none = level_of("load>100;hysteresis=0", 100, 0);
-	struct level half = level_of("load>100;hysteresis=50%", 100, 0);
-	struct level all = level_of("load>100;hysteresis=100", 100, 0);
+	struct threshold none = level_of("load>100;hysteresis=0", 100, 0);
+	struct threshold half = level_of("load>100;hysteresis=50%", 100, 0);
+	struct threshold all = level_of("load>100;hysteresis=100", 100, 0);
 
 	assert_int_equal(HITS(&none, 101, 100, 101), 1 | 1u << 2);
 	assert_int_equal(HITS(&half, 101, 51, 101, 50, 101), 1 | 1u << 4);
@@ -72,9 +72,9 @@ static void the_hysteresis_is_as_wide_as_the_rule_says(void **state)
 static void the_way_back_is_never_out_of_reach(void **state)
 {
 	/* 95% of all and 10% of that more would be more than there is. */
-	struct level l = level_of("mem:available<95", 95, 100);
+	struct threshold l = level_of("mem:available<95", 95, 100);
 	/* There is nothing below 0. */
-	struct level zero = level_of("mem:Dirty>0", 0, 100);
+	struct threshold zero = level_of("mem:Dirty>0", 0, 100);
 
 	assert_int_equal(HITS(&l, 94, 97, 94, 97.5, 94), 1 | 1u << 4);
 	assert_int_equal(HITS(&zero, 1, 0, 1), 1 | 1u << 2);
@@ -82,7 +82,7 @@ static void the_way_back_is_never_out_of_reach(void **state)
 
 static void it_has_to_last_as_long_as_for_says(void **state)
 {
-	struct level l = level_of("load>10;for=3s", 10, 0);
+	struct threshold l = level_of("load>10;for=3s", 10, 0);
 
 	assert_int_equal(HITS(&l, 11, 11, 11, 10, 11, 11, 11, 11, 11, 8, 11), 1u << 7);
 	assert_int_equal(l.state, LEVEL_PENDING);
@@ -91,7 +91,7 @@ static void it_has_to_last_as_long_as_for_says(void **state)
 
 static void a_hit_knows_when_it_began(void **state)
 {
-	struct level l = level_of("load>10;for=2500ms", 10, 0);
+	struct threshold l = level_of("load>10;for=2500ms", 10, 0);
 
 	assert_int_equal(HITS(&l, 1, 11, 12, 13, 14), 1u << 4);
 	assert_int_equal(l.began_ns, 101 * S);
@@ -121,52 +121,52 @@ static void what_is_told_again_and_again_is_one_excursion(void **state)
 
 static void far_from_the_threshold_it_is_of_no_use_to_look(void **state)
 {
-	struct level l = level_of("mem:available<100", 100, 10000);
+	struct threshold l = level_of("mem:available<100", 100, 10000);
 
-	assert_true(level_distance(&l, 600) == 500);
-	assert_true(level_distance(&l, 50) == 0);
-	level_feed(&l, 50, S);
+	assert_true(threshold_distance(&l, 600) == 500);
+	assert_true(threshold_distance(&l, 50) == 0);
+	threshold_feed(&l, 50, S);
 	/* Back, but not far enough: with each value it may be armed again. */
-	assert_true(level_distance(&l, 105) == 0);
-	assert_int_equal(tick_seconds(500, 100, 10), 5);
-	assert_int_equal(tick_seconds(5000, 100, 10), 10);
-	assert_int_equal(tick_seconds(99, 100, 10), 1);
-	assert_int_equal(tick_seconds(0, 100, 10), 1);
-	assert_int_equal(tick_seconds(500, 0, 10), 1);
+	assert_true(threshold_distance(&l, 105) == 0);
+	assert_int_equal(poll_timer_seconds(500, 100, 10), 5);
+	assert_int_equal(poll_timer_seconds(5000, 100, 10), 10);
+	assert_int_equal(poll_timer_seconds(99, 100, 10), 1);
+	assert_int_equal(poll_timer_seconds(0, 100, 10), 1);
+	assert_int_equal(poll_timer_seconds(500, 0, 10), 1);
 }
 
 static void timers_are_due_at_whole_seconds(void **state)
 {
-	struct tick a, b;
+	struct poll_timer a, b;
 	struct pollfd p;
-	uint64_t now = tick_now();
+	uint64_t now = poll_timer_now();
 
-	assert_int_equal(tick_open(&a, NULL), 0);
-	assert_int_equal(tick_open(&b, NULL), 0);
-	assert_false(tick_is_due(&a, now));
-	tick_in(&a, 7 * S + 1, 1);
+	assert_int_equal(poll_timer_open(&a, NULL), 0);
+	assert_int_equal(poll_timer_open(&b, NULL), 0);
+	assert_false(poll_timer_is_due(&a, now));
+	poll_timer_in(&a, 7 * S + 1, 1);
 	assert_int_equal(a.due_ns, 8 * S);
-	tick_in(&a, 8 * S, 1);
+	poll_timer_in(&a, 8 * S, 1);
 	assert_int_equal(a.due_ns, 9 * S);
-	tick_in(&a, 8 * S, 5);
+	poll_timer_in(&a, 8 * S, 5);
 	assert_int_equal(a.due_ns, 10 * S);
 
-	tick_in(&a, now, 1);
-	tick_in(&b, now, 1);
+	poll_timer_in(&a, now, 1);
+	poll_timer_in(&b, now, 1);
 	p = (struct pollfd){.fd = a.fd, .events = POLLIN};
 	assert_int_equal(poll(&p, 1, 2000), 1);
-	now = tick_now();
+	now = poll_timer_now();
 	assert_true(now / S * S == a.due_ns);
 	/* Whichever woke us, both are due. */
-	assert_true(tick_is_due(&a, now) && tick_is_due(&b, now));
-	tick_in(&a, now, 1);
+	assert_true(poll_timer_is_due(&a, now) && poll_timer_is_due(&b, now));
+	poll_timer_in(&a, now, 1);
 	assert_int_equal(poll(&p, 1, 0), 0);
-	tick_at(&a, UINT64_MAX);
+	poll_timer_at(&a, UINT64_MAX);
 	assert_int_equal(poll(&p, 1, 1100), 0);
-	tick_at(&a, 0);
+	poll_timer_at(&a, 0);
 	assert_int_equal(poll(&p, 1, 1000), 1);
-	tick_close(&a);
-	tick_close(&b);
+	poll_timer_close(&a);
+	poll_timer_close(&b);
 }
 
 int main(void)

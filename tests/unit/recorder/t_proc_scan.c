@@ -32,38 +32,38 @@ static void stat_is_read_around_any_name(void **state)
 	static const char text[] =
 		"123 (a) b (c) R 7 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 3 0 500 "
 		"0 0 18446744073709551615\n";
-	struct procfile_stat st;
+	struct proc_file_stat st;
 
-	assert_true(procfile_parse_stat(text, 0, &st));
+	assert_true(proc_file_parse_stat(text, 0, &st));
 	assert_string_equal(st.comm, "a) b (c");
 	assert_int_equal(st.ppid, 7);
 	assert_int_equal(st.nr_threads, 3);
 	assert_int_equal(st.start_ns, 500 * (S / sysconf(_SC_CLK_TCK)));
 	assert_false(st.gone);
 	/* The machine slept a second: what ticks since boot is that much more. */
-	assert_true(procfile_parse_stat(text, S, &st));
+	assert_true(proc_file_parse_stat(text, S, &st));
 	assert_int_equal(st.start_ns, 500 * (S / sysconf(_SC_CLK_TCK)) - S);
-	assert_true(procfile_parse_stat(text, 3600 * S, &st));
+	assert_true(proc_file_parse_stat(text, 3600 * S, &st));
 	assert_int_equal(st.start_ns, 1);
-	assert_false(procfile_parse_stat("123 (a", 0, &st));
-	assert_false(procfile_parse_stat("", 0, &st));
-	assert_false(procfile_parse_stat("123 (a) R 7 1", 0, &st));
+	assert_false(proc_file_parse_stat("123 (a", 0, &st));
+	assert_false(proc_file_parse_stat("", 0, &st));
+	assert_false(proc_file_parse_stat("123 (a) R 7 1", 0, &st));
 }
 
 static void stat_says_who_is_gone(void **state)
 {
 	static const char tail[] = "7 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 %d 0 500 0 0";
-	struct procfile_stat st;
+	struct proc_file_stat st;
 	char text[128], with[96];
 
 	snprintf(with, sizeof(with), tail, 1);
 	snprintf(text, sizeof(text), "5 (x) Z %s", with);
-	assert_true(procfile_parse_stat(text, 0, &st) && st.gone);
+	assert_true(proc_file_parse_stat(text, 0, &st) && st.gone);
 	snprintf(with, sizeof(with), tail, 2);
 	snprintf(text, sizeof(text), "5 (x) Z %s", with);
-	assert_true(procfile_parse_stat(text, 0, &st) && !st.gone);
+	assert_true(proc_file_parse_stat(text, 0, &st) && !st.gone);
 	snprintf(text, sizeof(text), "5 (x) X %s", with);
-	assert_true(procfile_parse_stat(text, 0, &st) && st.gone);
+	assert_true(proc_file_parse_stat(text, 0, &st) && st.gone);
 }
 
 static void names_are_as_records_have_them(void **state)
@@ -80,14 +80,14 @@ static void names_are_as_records_have_them(void **state)
 		{"kworker/0:1-fake", "kworker/0:1-fak", 0x400000},
 		{"a_kernel_thread_with_a_long_name", "a_kernel_thread", 0x208040},
 	};
-	struct procfile_stat st;
+	struct proc_file_stat st;
 	char text[160];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(text, sizeof(text),
 			 "9 (%s) I 2 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 50 0 0", cases[i].name,
 			 cases[i].flags);
-		assert_true(procfile_parse_stat(text, 0, &st));
+		assert_true(proc_file_parse_stat(text, 0, &st));
 		assert_string_equal(st.comm, cases[i].want);
 	}
 }
@@ -104,7 +104,7 @@ static void only_executable_mappings_are_taken(void **state)
 	struct buf maps = {0};
 	struct ledger_seen_map *m;
 
-	assert_int_equal(procfile_parse_maps(text, &maps), 0);
+	assert_int_equal(proc_file_parse_maps(text, &maps), 0);
 	assert_int_equal(maps.len, 4 * sizeof(*m));
 	m = (struct ledger_seen_map *)maps.p;
 	assert_int_equal(m[0].start, 0x55d000001000);
@@ -146,7 +146,7 @@ static void the_cgroup_that_says_most_is_taken(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(text, sizeof(text), "%s", cases[i].text);
-		assert_string_equal(procfile_parse_cgroup(text), cases[i].want);
+		assert_string_equal(proc_file_parse_cgroup(text), cases[i].want);
 	}
 }
 
@@ -246,7 +246,7 @@ static void everything_that_runs_is_found(void **state)
 {
 	struct ledger *l = new_ledger();
 	struct children c;
-	struct procscan *scan;
+	struct proc_scan *scan;
 	struct sleeper s;
 	pthread_t thread;
 	char path[256];
@@ -255,9 +255,9 @@ static void everything_that_runs_is_found(void **state)
 	pthread_barrier_init(&s.barrier, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, sleep_in_a_thread, &s), 0);
 	pthread_barrier_wait(&s.barrier);
-	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, true, UINT64_MAX));
-	assert_true(procscan_wait(scan, false, 0));
+	assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, true, UINT64_MAX));
+	assert_true(proc_scan_wait(scan, false, 0));
 	assert_comm(l, c.pid[0], "scan-child");
 	assert_comm(l, s.tid, "scan-thread");
 	assert_comm(l, getpid(), "t_procscan");
@@ -276,7 +276,7 @@ static void everything_that_runs_is_found(void **state)
 	pthread_barrier_wait(&s.barrier);
 	pthread_join(thread, NULL);
 	pthread_barrier_destroy(&s.barrier);
-	procscan_free(scan);
+	proc_scan_free(scan);
 	end_children(&c, 1);
 	ledger_free(l);
 }
@@ -285,18 +285,18 @@ static void start_times_are_in_the_ledgers_clock(void **state)
 {
 	uint64_t before, after;
 	struct ledger *l = new_ledger();
-	struct procscan *scan;
+	struct proc_scan *scan;
 	struct children c;
 	char comm[16];
 
 	before = clock_ns();
 	start_children(&c, 1);
 	after = clock_ns();
-	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, false, UINT64_MAX));
+	assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, false, UINT64_MAX));
 	assert_false(ledger_comm(l, c.pid[0], before - 20000000, comm));
 	assert_true(ledger_comm(l, c.pid[0], after, comm));
-	procscan_free(scan);
+	proc_scan_free(scan);
 	end_children(&c, 1);
 	ledger_free(l);
 }
@@ -305,7 +305,7 @@ static void who_is_elsewhere_is_told_apart(void **state)
 {
 	struct fmt_namespace mine[LEDGER_MAX_NAMESPACES], its[LEDGER_MAX_NAMESPACES];
 	struct ledger *l = new_ledger();
-	struct procscan *scan;
+	struct proc_scan *scan;
 	int ready[2];
 	pid_t pid;
 	char c;
@@ -323,9 +323,9 @@ static void who_is_elsewhere_is_told_apart(void **state)
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	assert_int_equal(c, 'o');
-	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, false, UINT64_MAX));
-	procscan_free(scan);
+	assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, false, UINT64_MAX));
+	proc_scan_free(scan);
 	assert_namespaces(l, pid);
 	assert_true(ledger_namespaces(l, getpid(), clock_ns(), mine) > FMT_NS_USER);
 	assert_true(ledger_namespaces(l, pid, clock_ns(), its) > FMT_NS_USER);
@@ -343,21 +343,21 @@ static void only_targets_and_their_descendants_are_read(void **state)
 {
 	uint32_t me = getpid();
 	struct ledger *l = new_ledger();
-	struct procscan *scan;
+	struct proc_scan *scan;
 	struct ledger_stats stats;
 	struct children c;
 	char comm[16];
 
 	start_children(&c, 3);
-	assert_int_equal(procscan_start(l, &me, 1, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, true, UINT64_MAX));
+	assert_int_equal(proc_scan_start(l, &me, 1, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, true, UINT64_MAX));
 	ledger_stats(l, &stats);
 	/* This process with the scan's own thread, and three children. */
 	assert_int_equal(stats.nr_tasks, 5);
 	assert_int_equal(stats.nr_tombstones, 0);
 	assert_comm(l, c.pid[2], "scan-child");
 	assert_false(ledger_comm(l, 1, clock_ns(), comm));
-	procscan_free(scan);
+	proc_scan_free(scan);
 	end_children(&c, 3);
 	ledger_free(l);
 }
@@ -366,18 +366,18 @@ static void a_second_scan_finds_who_is_gone(void **state)
 {
 	struct ledger *l = new_ledger();
 	struct ledger_stats first, second;
-	struct procscan *scan;
+	struct proc_scan *scan;
 	struct children c;
 
 	start_children(&c, 20);
-	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, true, UINT64_MAX));
-	procscan_free(scan);
+	assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, true, UINT64_MAX));
+	proc_scan_free(scan);
 	ledger_stats(l, &first);
 	end_children(&c, 20);
-	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, true, UINT64_MAX));
-	procscan_free(scan);
+	assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, true, UINT64_MAX));
+	proc_scan_free(scan);
 	ledger_stats(l, &second);
 	assert_true(second.nr_tombstones >= first.nr_tombstones + 20);
 	assert_comm(l, c.pid[19], "scan-child"); /* still known */
@@ -387,13 +387,13 @@ static void a_second_scan_finds_who_is_gone(void **state)
 static void a_scan_may_be_given_up(void **state)
 {
 	struct ledger *l = new_ledger();
-	struct procscan *scan;
+	struct proc_scan *scan;
 
 	for (int i = 0; i < 20; i++) {
-		assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-		procscan_free(scan);
+		assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+		proc_scan_free(scan);
 	}
-	procscan_free(NULL);
+	proc_scan_free(NULL);
 	ledger_free(l);
 }
 
@@ -401,16 +401,16 @@ static void many_processes_are_read_quickly(void **state)
 {
 	struct ledger *l = new_ledger();
 	struct ledger_stats stats;
-	struct procscan *scan;
+	struct proc_scan *scan;
 	struct children c;
 	uint64_t t0, t1, t2;
 
 	start_children(&c, NR_CHILDREN);
 	t0 = clock_ns();
-	assert_int_equal(procscan_start(l, NULL, 0, &scan, NULL), 0);
-	assert_true(procscan_wait(scan, false, UINT64_MAX));
+	assert_int_equal(proc_scan_start(l, NULL, 0, &scan, NULL), 0);
+	assert_true(proc_scan_wait(scan, false, UINT64_MAX));
 	t1 = clock_ns();
-	assert_true(procscan_wait(scan, true, UINT64_MAX));
+	assert_true(proc_scan_wait(scan, true, UINT64_MAX));
 	t2 = clock_ns();
 	ledger_stats(l, &stats);
 	print_message("# %llu tasks: names %llu us each, mappings %llu us each, %llu KiB\n",
@@ -420,7 +420,7 @@ static void many_processes_are_read_quickly(void **state)
 		      (unsigned long long)stats.bytes / 1024);
 	for (int i = 0; i < NR_CHILDREN; i++)
 		assert_comm(l, c.pid[i], "scan-child");
-	procscan_free(scan);
+	proc_scan_free(scan);
 	end_children(&c, NR_CHILDREN);
 	ledger_free(l);
 }

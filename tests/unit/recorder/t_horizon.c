@@ -1,6 +1,6 @@
 /* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
-/* How far back what meets a rule goes, by its text. tests/program/read/it_history.sh has a recorder
+/* How far back what meets a rule goes, by its text. tests/program/read/it_join.sh has a recorder
  * say it. */
 #include "recorder/daemon/horizon.h"
 
@@ -16,7 +16,7 @@ static uint64_t of(const char *text)
 	uint64_t ns;
 
 	assert_int_equal(rule_parse(text, &r, NULL), 0);
-	ns = reach_of_rule(r);
+	ns = horizon_of_rule(r);
 	rule_free(r);
 	return ns;
 }

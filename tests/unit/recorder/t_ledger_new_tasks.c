@@ -181,8 +181,8 @@ static void raw_data_that_is_too_short_says_nothing(void **state)
 	char name[16];
 	uint32_t tid;
 
-	assert_false(newborn_read((struct bytes){raw, 27}, &tid, name));
-	assert_true(newborn_read((struct bytes){raw, 28}, &tid, name));
+	assert_false(new_tasks_read((struct bytes){raw, 27}, &tid, name));
+	assert_true(new_tasks_read((struct bytes){raw, 28}, &tid, name));
 	assert_int_equal(tid, 10);
 	assert_string_equal(name, "x");
 }
@@ -218,7 +218,7 @@ static unsigned count(const struct ring *ring, const struct record_layout *layou
 		if (((const struct perf_event_header *)b.p)->type != PERF_RECORD_SAMPLE)
 			continue;
 		assert_int_equal(record_sample(b, layout, &s), 0);
-		assert_true(newborn_read(s.raw, &got, name));
+		assert_true(new_tasks_read(s.raw, &got, name));
 		if (got != tid)
 			continue;
 		assert_string_equal(name, want);
@@ -238,7 +238,7 @@ static void the_kernel_tells_of_its_own_children_only(void **state)
 	cpu_set_t set;
 
 	caps_probe(&caps);
-	assert_int_equal(newborn_event(&caps, &events, NULL), 0);
+	assert_int_equal(new_tasks_event(&caps, &events, NULL), 0);
 	if (!caps.tracepoints || !caps.tracefs || !caps.system_wide || !caps.initial_pidns) {
 		assert_int_equal(events.nr, 0);
 		printf("# this user may not have tracepoints of the whole system\n");
@@ -252,7 +252,7 @@ static void the_kernel_tells_of_its_own_children_only(void **state)
 	side = event_open(&attr, -1, cpu, -1, 0);
 	assert_true(side >= 0);
 	assert_int_equal(ring_map(&ring, side, RING_BYTES, false), 0);
-	fd = newborn_open(events.v[0], &attr, cpu, side, &caps, NULL);
+	fd = new_tasks_open(events.v[0], &attr, cpu, side, &caps, NULL);
 	assert_true(fd >= 0);
 	prctl(PR_SET_NAME, "newborn-test");
 	assert_int_equal(count(&ring, &layout, child(CLONE_UNTRACED), "newborn-test"), 1);
@@ -269,7 +269,7 @@ static void who_may_not_have_it_does_without(void **state)
 	struct event_list events = {0};
 
 	/* Pids of another namespace would be taken for ours. */
-	assert_int_equal(newborn_event(&caps, &events, NULL), 0);
+	assert_int_equal(new_tasks_event(&caps, &events, NULL), 0);
 	assert_int_equal(events.nr, 0);
 }
 

@@ -24,7 +24,7 @@ static const char *unfit(const char *text, const struct source_env *env)
 	const char *why;
 
 	assert_int_equal(rule_parse(text, &r, &err), 0);
-	why = brake_unfit(r, env);
+	why = aux_pause_unfit(r, env);
 	rule_free(r);
 	return why;
 }
@@ -53,45 +53,45 @@ static void only_events_that_are_all_hits_can(void **state)
 	struct event e = {.kind = EVENT_TRACEPOINT, .attr = {.sample_period = 1}};
 
 	(void)state;
-	assert_true(brake_can(&e));
+	assert_true(aux_pause_can(&e));
 	e.kind = EVENT_UPROBE;
-	assert_true(brake_can(&e));
+	assert_true(aux_pause_can(&e));
 	e.attr.sample_period = 100;
-	assert_false(brake_can(&e));
+	assert_false(aux_pause_can(&e));
 	e = (struct event){.kind = EVENT_SOFTWARE, .attr = {.sample_period = 1}};
-	assert_false(brake_can(&e));
+	assert_false(aux_pause_can(&e));
 	e = (struct event){.kind = EVENT_TRACEPOINT, .attr = {.sample_freq = 1, .freq = 1}};
-	assert_false(brake_can(&e));
+	assert_false(aux_pause_can(&e));
 }
 
-static void brakes_and_traces_come_and_go_in_any_order(void **state)
+static void aux_pauses_and_traces_come_and_go_in_any_order(void **state)
 {
 	const struct event e = {.kind = EVENT_TRACEPOINT, .attr = {.type = 0xffffff}};
-	struct brake *first, *second;
-	struct brakes *b;
+	struct aux_pause *first, *second;
+	struct aux_pauses *b;
 
 	(void)state;
-	assert_int_equal(brakes_new(&b), 0);
-	assert_int_equal(brake_new(b, &e, &first), 0);
-	assert_int_equal(brakes_add_trace(b, 0, 1000, 1001), 0);
-	assert_int_equal(brakes_add_trace(b, 1, 1002, 1003), 0);
-	assert_int_equal(brake_new(b, &e, &second), 0);
-	assert_int_equal(brakes_nr_traces(b), 2);
-	assert_int_equal(brake_nr(first), 0);
-	assert_int_equal(brake_nr(second), 0);
-	assert_false(brakes_changed(b));
-	brake_set(first, false);
-	brake_set(first, true);
-	brakes_drop_trace(b, 1000);
-	brakes_drop_trace(b, 1000);
-	assert_int_equal(brakes_nr_traces(b), 1);
-	brake_free(first);
-	brakes_drop_trace(b, 1002);
-	assert_int_equal(brakes_nr_traces(b), 0);
-	brake_free(second);
-	brake_free(NULL);
-	brakes_free(b);
-	brakes_free(NULL);
+	assert_int_equal(aux_pauses_new(&b), 0);
+	assert_int_equal(aux_pause_new(b, &e, &first), 0);
+	assert_int_equal(aux_pauses_add_trace(b, 0, 1000, 1001), 0);
+	assert_int_equal(aux_pauses_add_trace(b, 1, 1002, 1003), 0);
+	assert_int_equal(aux_pause_new(b, &e, &second), 0);
+	assert_int_equal(aux_pauses_nr_traces(b), 2);
+	assert_int_equal(aux_pause_nr(first), 0);
+	assert_int_equal(aux_pause_nr(second), 0);
+	assert_false(aux_pauses_changed(b));
+	aux_pause_set(first, false);
+	aux_pause_set(first, true);
+	aux_pauses_drop_trace(b, 1000);
+	aux_pauses_drop_trace(b, 1000);
+	assert_int_equal(aux_pauses_nr_traces(b), 1);
+	aux_pause_free(first);
+	aux_pauses_drop_trace(b, 1002);
+	assert_int_equal(aux_pauses_nr_traces(b), 0);
+	aux_pause_free(second);
+	aux_pause_free(NULL);
+	aux_pauses_free(b);
+	aux_pauses_free(NULL);
 }
 
 int main(void)
@@ -100,7 +100,7 @@ int main(void)
 		cmocka_unit_test(a_rule_that_wants_what_comes_after_stops_nothing),
 		cmocka_unit_test(nor_one_that_drops_most_hits),
 		cmocka_unit_test(only_events_that_are_all_hits_can),
-		cmocka_unit_test(brakes_and_traces_come_and_go_in_any_order),
+		cmocka_unit_test(aux_pauses_and_traces_come_and_go_in_any_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static void check_twin(struct reader *r)
 	bool committed = reader_committed(r);
 	struct reader *twin;
 
-	assert_int_equal(reader_twin(r, &twin, NULL), 0);
+	assert_int_equal(reader_copy(r, &twin, NULL), 0);
 	reader_close(r);
 	assert_int_equal(reader_file_bytes(twin), bytes);
 	assert_int_equal(reader_committed(twin), committed);
@@ -97,7 +97,7 @@ static void test_damaged(void **state)
 	struct buf b = {0};
 
 	r = mk_end(&d);
-	assert_int_equal(reader_twin(r, &twin, NULL), 0);
+	assert_int_equal(reader_copy(r, &twin, NULL), 0);
 	mk_damage(&d, r, 4);
 	assert_true(reader_load(twin, 4, &b, NULL) < 0);
 	assert_true(reader_load(r, 4, &b, NULL) < 0);
@@ -123,7 +123,7 @@ static void test_two_threads(void **state)
 	struct reader *r = mk_end(&d), *twin;
 	pthread_t other;
 
-	assert_int_equal(reader_twin(r, &twin, NULL), 0);
+	assert_int_equal(reader_copy(r, &twin, NULL), 0);
 	assert_int_equal(pthread_create(&other, NULL, read_again, twin), 0);
 	read_again(r);
 	pthread_join(other, NULL);

@@ -62,37 +62,37 @@ static uint64_t offset_of(const void *at)
 	return found;
 }
 
-static struct symfile *open_self(uint64_t max_dwarf_bytes)
+static struct symbol_file *open_self(uint64_t max_dwarf_bytes)
 {
-	struct symfile_options opt = {.max_dwarf_bytes = max_dwarf_bytes};
-	struct symfile *f;
+	struct symbol_file_options opt = {.max_dwarf_bytes = max_dwarf_bytes};
+	struct symbol_file *f;
 	struct elf *e;
 
 	assert_int_equal(elf_open("/proc/self/exe", &e, NULL), 0);
-	assert_int_equal(symfile_open(e, &opt, &f, NULL), 0);
+	assert_int_equal(symbol_file_open(e, &opt, &f, NULL), 0);
 	return f;
 }
 
 static void test_self(void **state)
 {
 	uint64_t at = offset_of((const void *)(uintptr_t)find_me_again);
-	struct symfile *f = open_self(1u << 30);
-	struct symtab_function found;
+	struct symbol_file *f = open_self(1u << 30);
+	struct symbol_table_function found;
 	struct dwarf_place places[4];
 
-	assert_true(symfile_find(f, at + 2, &found));
+	assert_true(symbol_file_find(f, at + 2, &found));
 	assert_string_equal(found.name, "find_me_again");
 	assert_int_equal(found.start, at);
 	assert_true(found.bytes > 2);
-	assert_string_equal(symfile_origin(f), ".symtab");
-	assert_true(symfile_has_source(f));
-	assert_int_equal(symfile_places(f, at, places, 4), 1);
+	assert_string_equal(symbol_file_origin(f), ".symtab");
+	assert_true(symbol_file_has_source(f));
+	assert_int_equal(symbol_file_places(f, at, places, 4), 1);
 	assert_string_equal(places[0].function, "find_me_again");
-	assert_non_null(strstr(places[0].file, "t_symfile.c"));
+	assert_non_null(strstr(places[0].file, "t_symbol_file.c"));
 	assert_in_range(places[0].line, find_me_line, find_me_line + 2);
-	assert_false(symfile_find(f, UINT64_MAX, &found));
-	assert_int_equal(symfile_places(f, UINT64_MAX, places, 4), 0);
-	symfile_close(f);
+	assert_false(symbol_file_find(f, UINT64_MAX, &found));
+	assert_int_equal(symbol_file_places(f, UINT64_MAX, places, 4), 0);
+	symbol_file_close(f);
 	assert_int_equal(find_me_again(1), 4);
 }
 
@@ -121,52 +121,52 @@ static void test_stubs(void **state)
 static void test_segments(void **state)
 {
 	uint64_t at = offset_of((const void *)(uintptr_t)find_me_again);
-	struct symfile *f = open_self(0);
+	struct symbol_file *f = open_self(0);
 	const struct elf_segment *v;
 	struct elf_segment moved[SYMFILE_MAX_SEGMENTS];
-	size_t nr = symfile_segments(f, &v);
-	struct symfile_options opt = {.segments = moved, .nr_segments = nr};
-	struct symtab_function found;
+	size_t nr = symbol_file_segments(f, &v);
+	struct symbol_file_options opt = {.segments = moved, .nr_segments = nr};
+	struct symbol_table_function found;
 	struct elf *e;
 
-	assert_false(symfile_has_source(f));
+	assert_false(symbol_file_has_source(f));
 	assert_true(nr >= 1);
 	memcpy(moved, v, nr * sizeof(*v));
 	for (size_t i = 0; i < nr; i++)
 		moved[i].offset += 0x10000000;
-	symfile_close(f);
+	symbol_file_close(f);
 	assert_int_equal(elf_open("/proc/self/exe", &e, NULL), 0);
-	assert_int_equal(symfile_open(e, &opt, &f, NULL), 0);
-	assert_false(symfile_find(f, at, &found));
-	assert_true(symfile_find(f, at + 0x10000000, &found));
+	assert_int_equal(symbol_file_open(e, &opt, &f, NULL), 0);
+	assert_false(symbol_file_find(f, at, &found));
+	assert_true(symbol_file_find(f, at + 0x10000000, &found));
 	assert_string_equal(found.name, "find_me_again");
 	assert_int_equal(found.start, at + 0x10000000);
-	symfile_close(f);
+	symbol_file_close(f);
 }
 
 /* ---- the best name ---- */
 
-static const char *name_at(const struct symtab *t, uint64_t value)
+static const char *name_at(const struct symbol_table *t, uint64_t value)
 {
-	struct symtab_function f;
+	struct symbol_table_function f;
 
-	return symtab_find(t, value, &f) ? f.name : NULL;
+	return symbol_table_find(t, value, &f) ? f.name : NULL;
 }
 
 static void test_names(void **state)
 {
-	struct symtab *t = symtab_new();
+	struct symbol_table *t = symbol_table_new();
 
-	symtab_add(t, 0x100, 0x10, SYMTAB_WEAK, "weak");
-	symtab_add(t, 0x100, 0x10, SYMTAB_GLOBAL, "__inner_name");
-	symtab_add(t, 0x100, 0x10, SYMTAB_GLOBAL, "name");
-	symtab_add(t, 0x100, 0, SYMTAB_LABEL, "label");
-	symtab_add(t, 0x108, 0, SYMTAB_LABEL, "within");
-	symtab_add(t, 0x120, 0, SYMTAB_LOCAL, "to_the_next");
-	symtab_add(t, 0x140, 0x100, SYMTAB_LOCAL, "outer");
-	symtab_add(t, 0x150, 0x10, SYMTAB_LOCAL, "inner");
-	symtab_add(t, 0x300, 0, SYMTAB_LABEL, "last");
-	symtab_sort(t, 0x320);
+	symbol_table_add(t, 0x100, 0x10, SYMTAB_WEAK, "weak");
+	symbol_table_add(t, 0x100, 0x10, SYMTAB_GLOBAL, "__inner_name");
+	symbol_table_add(t, 0x100, 0x10, SYMTAB_GLOBAL, "name");
+	symbol_table_add(t, 0x100, 0, SYMTAB_LABEL, "label");
+	symbol_table_add(t, 0x108, 0, SYMTAB_LABEL, "within");
+	symbol_table_add(t, 0x120, 0, SYMTAB_LOCAL, "to_the_next");
+	symbol_table_add(t, 0x140, 0x100, SYMTAB_LOCAL, "outer");
+	symbol_table_add(t, 0x150, 0x10, SYMTAB_LOCAL, "inner");
+	symbol_table_add(t, 0x300, 0, SYMTAB_LABEL, "last");
+	symbol_table_sort(t, 0x320);
 	assert_string_equal(name_at(t, 0x100), "name");
 	assert_string_equal(name_at(t, 0x10f), "name");
 	assert_null(name_at(t, 0x110));
@@ -177,7 +177,7 @@ static void test_names(void **state)
 	assert_string_equal(name_at(t, 0x160), "outer");
 	assert_string_equal(name_at(t, 0x31f), "last");
 	assert_null(name_at(t, 0x320));
-	symtab_free(t);
+	symbol_table_free(t);
 }
 
 /* ---- the kernel's list ---- */
@@ -231,19 +231,19 @@ static void test_kallsyms(void **state)
 
 static void look_up_all(struct elf *e)
 {
-	struct symfile_options opt = {.path = "/nowhere/at/all", .max_dwarf_bytes = 1u << 26};
+	struct symbol_file_options opt = {.path = "/nowhere/at/all", .max_dwarf_bytes = 1u << 26};
 	struct dwarf_place places[16];
-	struct symtab_function found;
-	struct symfile *f;
+	struct symbol_table_function found;
+	struct symbol_file *f;
 
-	if (symfile_open(e, &opt, &f, NULL))
+	if (symbol_file_open(e, &opt, &f, NULL))
 		return;
 	for (uint64_t at = 0; at < 0x40000; at += 0x3d1) {
-		symfile_find(f, at, &found);
-		for (size_t i = symfile_places(f, at, places, 16); i--;)
+		symbol_file_find(f, at, &found);
+		for (size_t i = symbol_file_places(f, at, places, 16); i--;)
 			assert_true(strlen(places[i].function) + strlen(places[i].file) < 1u << 24);
 	}
-	symfile_close(f);
+	symbol_file_close(f);
 }
 
 /* Some bytes of the headers at its beginning, of its end, or of anywhere. */

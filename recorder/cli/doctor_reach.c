@@ -108,6 +108,17 @@ static void check_hardware(struct doctor *d)
 			   "works without");
 }
 
+static void check_breakpoints(struct doctor *d)
+{
+	if (d->caps.breakpoints)
+		doctor_add(d, GROUP, "breakpoints", DOCTOR_OK, false, "watch: rules");
+	else
+		doctor_add(
+			d, GROUP, "breakpoints", DOCTOR_NO, false,
+			"hardware breakpoints never fire on this machine: its hypervisor does not "
+			"pass debug registers to guests; watch: rules are refused");
+}
+
 static void check_uprobes(struct doctor *d)
 {
 	struct doctor_line *l;
@@ -218,6 +229,7 @@ void doctor_reach(struct doctor *d)
 	check_others(d);
 	check_tracepoints(d);
 	check_uprobes(d);
+	check_breakpoints(d);
 	check_cgroups(d);
 	check_hardware(d);
 	check_aux(d);

@@ -6,6 +6,7 @@
  */
 #include "trigger/kernel/caps.h"
 
+#include "trigger/kernel/breakpoint.h"
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
 #include "trigger/kernel/event.h"
@@ -255,6 +256,7 @@ void caps_probe(struct caps *c)
 	if (c->perf_event) {
 		probe_reach(c);
 		c->uprobes = probe_uprobes();
+		c->breakpoints = !breakpoint_check(NULL);
 	}
 	probe_tracepoints(c);
 	c->membarrier = probe_membarrier();
@@ -289,6 +291,7 @@ size_t caps_lines(const struct caps *c, char lines[][96], size_t max)
 		{"membarrier", c->membarrier},
 		{"hw_cycles", c->hw_cycles},
 		{"uprobes", c->uprobes},
+		{"breakpoints", c->breakpoints},
 		{"cgroup_v1", c->cgroup_v1},
 		{"cgroup_v2", c->cgroup_v2},
 	};

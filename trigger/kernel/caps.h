@@ -34,6 +34,7 @@ struct caps {
 	bool membarrier;	   /* MEMBARRIER_CMD_GLOBAL */
 	bool hw_cycles;		   /* a hardware PMU counts */
 	bool uprobes;		   /* the uprobe PMU */
+	bool breakpoints;	   /* a hardware breakpoint fires; see breakpoint.h */
 	bool cgroup_v1, cgroup_v2; /* a perf_event hierarchy is mounted; the unified one is */
 	char cgroup_v1_mount[256], cgroup_v2_mount[256];
 };

@@ -14,6 +14,7 @@
 #include "dump/base/str.h"
 #include "trigger/engine/rule_check.h"
 #include "trigger/events/wakeup_ring.h"
+#include "trigger/kernel/breakpoint.h"
 #include "trigger/sources/threads.h"
 #include "trigger/sources/watch_place.h"
 
@@ -311,6 +312,8 @@ static int watch_open(const struct rule *r, const struct source_env *env, struct
 	s->env = env;
 	s->epoll_fd = -1;
 	rc = watch_place_parse(r, &s->place, err);
+	if (!rc)
+		rc = breakpoint_check(err);
 	if (!rc)
 		rc = open_all(s, r, err);
 	if (rc)

@@ -15,7 +15,7 @@ offered() {
 		_ringback 2>/dev/null; printf "%s\n" "${COMPREPLY[@]}"' - "$@"
 }
 
-kinds=$(sed -n 's/^\t\.name = "\([a-z]*\)",/\1/p' trigger/src_*.c | sort)
+kinds=$(sed -n 's/^\t\.name = "\([a-z]*\)",/\1/p' trigger/sources/src_*.c | sort)
 equal "all kinds of rules, and no others" "$kinds" "$(offered -T "" | sed 's/:$//' | sort -u)"
 equal "a kind that was begun" "latency:" "$(offered --trigger lat)"
 equal "signals of a rule" "USR1 USR2" "$(offered -T signal : US | tr '\n' ' ' | sed 's/ $//')"

@@ -260,7 +260,7 @@ static void everything_that_runs_is_found(void **state)
 	assert_true(proc_scan_wait(scan, false, 0));
 	assert_comm(l, c.pid[0], "scan-child");
 	assert_comm(l, s.tid, "scan-thread");
-	assert_comm(l, getpid(), "t_procscan");
+	assert_comm(l, getpid(), "t_proc_scan");
 	assert_namespaces(l, c.pid[0]);
 	assert_namespaces(l, s.tid);
 	assert_true(ledger_cgroup(l, s.tid, clock_ns(), path, sizeof(path)));
@@ -270,7 +270,7 @@ static void everything_that_runs_is_found(void **state)
 
 		assert_true(
 			ledger_path(l, who, clock_ns(), (uintptr_t)new_ledger, path, sizeof(path)));
-		assert_non_null(strstr(path, "/t_procscan"));
+		assert_non_null(strstr(path, "/t_proc_scan"));
 		assert_true(ledger_path(l, who, clock_ns(), (uintptr_t)memcpy, path, sizeof(path)));
 	}
 	pthread_barrier_wait(&s.barrier);

@@ -143,7 +143,7 @@ static void a_slow_call_is_a_hit_and_one_just_below_is_none(void **state)
 	assert_int_equal(what.nr_hits, 1);
 	assert_int_equal(what.tid, gettid());
 	assert_int_equal(what.pid, getpid());
-	assert_string_equal(what.comm, "t_stopwatch");
+	assert_string_equal(what.comm, "t_bpf_latency");
 	assert_in_range(what.ns - what.began_ns, (THRESHOLD_MS + 5) * 1000000,
 			(THRESHOLD_MS + 5000ll) * 1000000);
 	assert_in_range(atoi(saw(&what, "duration")), THRESHOLD_MS + 5, THRESHOLD_MS + 5000);
@@ -440,7 +440,7 @@ static void a_slow_system_call(const char *rule, const char *name, const char *a
 			assert_string_equal(saw(&what, "syscall"), name);
 			assert_string_equal(saw(&what, arg), value);
 			assert_string_equal(saw(&what, "result"), "0");
-			assert_string_equal(what.comm, "t_stopwatch");
+			assert_string_equal(what.comm, "t_bpf_latency");
 		}
 		sighting_fini(&what);
 	}
@@ -484,7 +484,7 @@ static void an_interrupted_system_call_says_so(void **state)
 
 static void a_thread_that_is_away(void **state)
 {
-	struct armed a = arm("offcpu:t_stopwatch>40ms");
+	struct armed a = arm("offcpu:t_bpf_latency>40ms");
 	struct sighting what;
 
 	is_no_hit(&a, sleep_ms);
@@ -492,7 +492,7 @@ static void a_thread_that_is_away(void **state)
 	assert_int_equal(hit(&a, &what, 10000), 1);
 	assert_int_equal(what.tid, gettid());
 	assert_int_equal(what.pid, getpid());
-	assert_string_equal(what.comm, "t_stopwatch");
+	assert_string_equal(what.comm, "t_bpf_latency");
 	assert_string_equal(saw(&what, "state"), "S (sleeping)");
 	sighting_fini(&what);
 	a.ops->close(a.source);

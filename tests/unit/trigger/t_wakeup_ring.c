@@ -485,7 +485,7 @@ static void stack_and_registers_are_sampled(void **state)
 	assert_int_equal(user, 0); /* it is in the copy */
 	wakeup_ring_sighting(r.tap, &s, &what);
 	assert_int_equal(what.tid, gettid());
-	assert_string_equal(what.comm, "t_tap");
+	assert_string_equal(what.comm, "t_wakeup_ring");
 	assert_int_equal(what.nr_hits, 1);
 	assert_int_equal(what.ns, s.ns);
 	assert_true(what.stack_hash != 0);

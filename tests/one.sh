@@ -5,9 +5,6 @@
 # one that hangs: after $RINGBACK_LIMIT (600) s, or what a line "# TIMEOUT: SECONDS" in the script says if
 # that is more. A sanitizer's report from anything that the test ran fails it, and so do processes and
 # temporary files that it left. Which points failed it says on stderr.
-#
-# A test that says "TIMED: why" in its first lines asserts times, which are also the machine's affair: where
-# it fails it is tried again, three times in all, and what failed before is told. What is broken stays so.
 set -u
 
 file=$1
@@ -25,12 +22,6 @@ case $file in
 	[ "${own:-0}" -le "$limit" ] || limit=$own
 	;;
 esac
-
-# Of a unit test its source says it.
-source=$file
-[ "${file%.sh}" != "$file" ] || source=$(echo tests/unit/*/"${file##*/}.c")
-tries=1
-! head -n 20 "$source" 2>/dev/null | grep -q '^\(#\| \*\|/\*\) TIMED: ' || tries=3
 
 # Its temporary files; reports of sanitizers, which may come from another user's process.
 temporary=$(mktemp -d /tmp/ringback-check.XXXXXX) || exit 1
@@ -110,47 +101,27 @@ keep() {
 	sed -u 's/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP the test says so/' | tee "$tap"
 }
 
-# attempt: one run and what is to be said of it
-attempt() {
-	local planned seen reports files
-
-	run | keep
-	rc=${PIPESTATUS[0]}
-	if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then
-		echo "# $name was ended: still running after $limit s" | tee -a "$tap" >&2
-	fi
-	# A point that was planned and did not come counts as failed.
-	planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$tap" | head -n 1)
-	seen=$(grep -cE '^(not )?ok' "$tap")
-	if [ -n "$planned" ] && [ "$planned" != "$seen" ]; then
-		fail "planned $planned points and showed $seen"
-	fi
-	# A file that fails without saying which point counts as one failure.
-	if [ "$rc" != 0 ] && ! grep -q '^not ok' "$tap"; then
-		fail "exited with $rc"
-	elif ! grep -q '^1\.\.[0-9]' "$tap"; then
-		fail "ended without a plan"
-	fi
-	[ ! -s "$temporary/left" ] || fail "left processes behind" "$(cat "$temporary/left")"
-	reports=$(cat "$temporary"/reports/* 2>/dev/null)
-	[ -z "$reports" ] || fail "made a sanitizer complain" "$reports"
-	files=$(ls -A "$temporary/files")
-	[ -z "$files" ] || fail "left temporary files behind" "$files"
-	tell_failed
-}
-
-if [ $tries = 1 ]; then
-	attempt
-	exit "$rc"
+run | keep
+rc=${PIPESTATUS[0]}
+if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then
+	echo "# $name was ended: still running after $limit s" | tee -a "$tap" >&2
 fi
-for ((try = 1; try <= tries; try++)); do
-	attempt >"$temporary/out"
-	# What a sanitizer or a hang says is not about times.
-	if [ "$rc" = 0 ] || [ -n "$(ls -A "$temporary/reports")" ] || [ "$rc" = 124 ] || [ $try = $tries ]; then
-		break
-	fi
-	echo "$name: # tried again" >&2
-	rm -rf "${temporary:?}/files" && mkdir -m 711 "$temporary/files"
-done
-cat "$temporary/out"
+# A point that was planned and did not come counts as failed.
+planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$tap" | head -n 1)
+seen=$(grep -cE '^(not )?ok' "$tap")
+if [ -n "$planned" ] && [ "$planned" != "$seen" ]; then
+	fail "planned $planned points and showed $seen"
+fi
+# A file that fails without saying which point counts as one failure.
+if [ "$rc" != 0 ] && ! grep -q '^not ok' "$tap"; then
+	fail "exited with $rc"
+elif ! grep -q '^1\.\.[0-9]' "$tap"; then
+	fail "ended without a plan"
+fi
+[ ! -s "$temporary/left" ] || fail "left processes behind" "$(cat "$temporary/left")"
+reports=$(cat "$temporary"/reports/* 2>/dev/null)
+[ -z "$reports" ] || fail "made a sanitizer complain" "$reports"
+files=$(ls -A "$temporary/files")
+[ -z "$files" ] || fail "left temporary files behind" "$files"
+tell_failed
 exit "$rc"

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: what is slow is to be what was made slow
 # ALONE: the trouble that it is about must be the greatest on the machine
 # TIMEOUT: 400
 #

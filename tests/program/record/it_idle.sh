@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: switches and CPU time in half a minute
 # ALONE: another test would wake the recorder
 #
 # The recorder sleeps: while a load writes more than 100,000 events a second into the rings for 30 s, it is switched to at most

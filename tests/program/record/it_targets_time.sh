@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: the kernel's own sums are compared with its switches
 #
 # What a dump says of the threads of a target, against what the kernel itself adds up in /proc/TID/schedstat, over a time at
 # whose ends the target stands still: redis under load, recorded as a process, as a thread, as a control group, and with all

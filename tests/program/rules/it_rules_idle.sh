@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: switches in a time
 # ALONE: another test would wake the recorder
 #
 # Rules cost nothing until they are met: with one of each kind that the kernel watches, nothing wakes the recorder while the

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: how long calls take
 # ALONE: a CPU goes offline, and another is taken before all others
 #
 # Rules that are decided in the kernel, on programs as they are: a million calls with 20 slow ones are 20 hits, and the fast

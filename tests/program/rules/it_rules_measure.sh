@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: looks are a second apart
 # ALONE: it takes CPUs and memory from everybody
 # TIMEOUT: 400
 #

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# TIMED: 10,000 hits a second
 #
 # A rule that is met 10,000 times a second: one dump a cooldown, every hit counted, next to no CPU, no growing memory; limits
 # by signature; and several rules that are met together make one dump that names them.

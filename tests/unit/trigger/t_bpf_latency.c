@@ -1,6 +1,5 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
-/* TIMED: how long a call takes */
 /*
  * Rules on durations, on functions and threads of this very program: what is a hit, how often, and
  * what is left in the map. Runs with real-time priority, so that the machine's other load makes no

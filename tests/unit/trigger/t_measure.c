@@ -1,6 +1,5 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
-/* TIMED: rules that look once a second */
 /*
  * Sources mem, load, rss, cpu, every and exit: what they accept and refuse, with the reason; and a
  * real hit of each. tests/program/rules/it_rules_measure.sh has them under load.

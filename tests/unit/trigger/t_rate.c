@@ -1,6 +1,5 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
-/* TIMED: a rate is over a time */
 /* Source rate: a steady rate below the threshold is never a hit and wakes at most once a second,
  * one above is within two windows; hysteresis; what is refused. */
 #include "trigger/engine/engine.h"

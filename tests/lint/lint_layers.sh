@@ -47,6 +47,16 @@ missing() {
 	done < <(includes)
 }
 
+# Every folder says what it is for.
+unexplained() {
+	local folder
+
+	for folder in dump dump/view trigger recorder tests $order; do
+		[ -e "$folder/README.md" ] || echo "$folder has no README.md"
+	done
+}
+
 empty "includes go down in the order of folders" "$(upward)"
 empty "all includes are root-relative" "$(missing)"
+empty "every folder has a README" "$(unexplained)"
 tap_end

@@ -2,6 +2,8 @@
 /* Call chains as a tree; see pack_chains.h. Called by pack_match.c and pack.c. */
 #include "dump/packed/pack_chains.h"
 
+#include "dump/base/hash.h"
+
 #include <string.h>
 
 #define INDEX_MASK (4 * PACKCHAIN_MAX - 1)
@@ -15,12 +17,6 @@ static inline uint64_t ip_at(const uint8_t *ips, uint32_t i)
 	return ip;
 }
 
-static inline uint64_t mix(uint64_t a, uint64_t b)
-{
-	a = (a ^ b) * 0x9e3779b97f4a7c15u;
-	return a ^ a >> 29;
-}
-
 /* Two sums that do not wait for each other. */
 static uint64_t hash_of(const uint8_t *ips, uint32_t nr)
 {
@@ -28,12 +24,12 @@ static uint64_t hash_of(const uint8_t *ips, uint32_t nr)
 	uint32_t i;
 
 	for (i = 0; i + 1 < nr; i += 2) {
-		a = mix(a, ip_at(ips, i));
-		b = mix(b, ip_at(ips, i + 1));
+		a = hash_mix(a, ip_at(ips, i));
+		b = hash_mix(b, ip_at(ips, i + 1));
 	}
 	if (i < nr)
-		a = mix(a, ip_at(ips, i));
-	return mix(a, b);
+		a = hash_mix(a, ip_at(ips, i));
+	return hash_mix(a, b);
 }
 
 void pack_chains_clear(struct pack_chains *c)
@@ -93,7 +89,7 @@ void pack_chains_number_next(struct pack_chains *c, uint32_t id)
 /* The place of an address, in the order in which they are met. */
 static uint32_t addr_of(struct pack_chains *c, uint64_t ip)
 {
-	uint32_t at = (uint32_t)(mix(1, ip) >> 32) & NODE_MASK;
+	uint32_t at = (uint32_t)(hash_mix(1, ip) >> 32) & NODE_MASK;
 
 	for (; c->addr_index[at]; at = (at + 1) & NODE_MASK)
 		if (c->addrs[c->addr_index[at] - 1] == ip)
@@ -106,7 +102,7 @@ static uint32_t addr_of(struct pack_chains *c, uint64_t ip)
 /* The node for address `addr` below `parent`. */
 static uint32_t node_of(struct pack_chains *c, uint32_t parent, uint32_t addr)
 {
-	uint32_t at = (uint32_t)(mix(parent, addr) >> 32) & NODE_MASK, n;
+	uint32_t at = (uint32_t)(hash_mix(parent, addr) >> 32) & NODE_MASK, n;
 
 	for (; c->node_index[at]; at = (at + 1) & NODE_MASK) {
 		n = c->node_index[at];

@@ -6,6 +6,8 @@
  */
 #include "dump/packed/pack_impl.h"
 
+#include "dump/base/hash.h"
+
 #include <errno.h>
 
 #define MIN_RECORDS 8 /* of a class that is worth its description */
@@ -95,9 +97,7 @@ static bool kind_of(const struct packer *p, const uint8_t *rec, uint32_t size, s
 
 static uint32_t slot_of(const struct kind *k)
 {
-	uint64_t h = (k->key ^ (uint64_t)k->event << 17) * 0x9e3779b97f4a7c15u;
-
-	return (uint32_t)(h >> 54);
+	return (uint32_t)(hash_mix(k->key, (uint64_t)k->event << 17) >> 54);
 }
 
 /* Where the bulk of a sample begins and how many words it has: the copy of the user stack. */
@@ -299,7 +299,7 @@ static uint32_t count_distinct(const uint64_t *v, uint32_t nr)
 
 	memset(s.used, 0, sizeof(s.used));
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t at = (uint32_t)(v[i] * 0x9e3779b97f4a7c15u >> 56);
+		uint32_t at = (uint32_t)(hash_mix(0, v[i]) >> 56);
 
 		while (s.used[at] && s.key[at] != v[i])
 			at = (at + 1) % (4 * NR_SAMPLES);
@@ -386,7 +386,7 @@ static uint32_t count_tuples(const struct pack_class *c, const struct look *l)
 	for (uint32_t w = 0; w < c->words; w++)
 		if (c->role[w] == FMT_ROLE_KEEP && l->distinct[w] > 1)
 			for (uint32_t s = 0; s < l->nr; s++)
-				hash[s] = (hash[s] ^ l->v[w][s]) * 0x9e3779b97f4a7c15u + 1;
+				hash[s] = hash_mix(hash[s], l->v[w][s]) + 1;
 	return count_distinct(hash, l->nr);
 }
 

@@ -8,6 +8,8 @@
  */
 #include "dump/packed/pack_impl.h"
 
+#include "dump/base/hash.h"
+
 #define MIN_INDEX_BITS 10
 #define MAX_INDEX_BITS 15
 
@@ -65,7 +67,7 @@ void pack_template_clear(struct packer *p)
 
 void pack_template_loosen(struct pack_class *c, uint32_t w, uint64_t mask)
 {
-	uint64_t factor = (w + 1) * 0x9e3779b97f4a7c15u;
+	uint64_t factor = hash_mix(0, hash_mix(0, w + 1)) | 1; /* odd */
 	struct pack_place place = {(uint16_t)(w * 8), part_of(c, w * 2)};
 
 	c->firm[w] &= ~mask;
@@ -76,7 +78,6 @@ void pack_template_loosen(struct pack_class *c, uint32_t w, uint64_t mask)
 			return;
 		}
 	}
-	factor = (factor ^ factor >> 29) * 0xbf58476d1ce4e5b9u | 1;
 	c->loose[c->nr_loose++] = (struct pack_key){place, mask, factor};
 }
 

@@ -2,6 +2,8 @@
 /* Kernel symbols that come and go (BPF programs, trampolines), BPF programs, cgroup ids' paths. */
 #include "recorder/ledger/ledger_parts.h"
 
+#include "dump/base/hash.h"
+
 #include <string.h>
 
 size_t record_text(struct bytes b)
@@ -13,7 +15,7 @@ size_t record_text(struct bytes b)
 
 static struct ksym **ksym_bucket(struct ledger *l, uint64_t addr)
 {
-	return &l->ksyms[(addr * 0x9e3779b97f4a7c15ull) >> 56];
+	return &l->ksyms[hash_mix(0, addr) % KSYM_BUCKETS];
 }
 
 static size_t ksym_bytes(const struct ksym *k)

@@ -13,7 +13,7 @@
 
 static struct task **bucket_of(const struct ledger *l, uint32_t tid)
 {
-	return &l->tasks[(tid * 2654435761u) & (l->nr_buckets - 1)];
+	return &l->tasks[tid & (l->nr_buckets - 1)];
 }
 
 static void grow(struct ledger *l)

@@ -3,21 +3,14 @@
  * than buckets. */
 #include "recorder/ledger/path_table.h"
 
+#include "dump/base/hash.h"
+
 #include "recorder/ledger/pinned.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ALLOC_OVERHEAD 16 /* of malloc, so that the bound means memory */
-
-static uint32_t hash_bytes(uint32_t h, const void *p, size_t n)
-{
-	const uint8_t *b = p;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ b[i]) * 16777619u;
-	return h;
-}
 
 static size_t entry_bytes(uint32_t len)
 {
@@ -54,11 +47,9 @@ static bool same(const struct path *e, uint32_t hash, const char *text, size_t l
 
 static uint32_t hash_of(const char *text, size_t len, const struct path_file *f)
 {
-	uint32_t hash = hash_bytes(2166136261u, text, len);
+	uint64_t hash = hash_bytes(f->ino, text, len);
 
-	if (f->ino)
-		hash = hash_bytes(hash, &f->ino, sizeof(f->ino));
-	return hash_bytes(hash, f->build_id, f->build_id_bytes);
+	return (uint32_t)hash_bytes(hash, f->build_id, f->build_id_bytes);
 }
 
 static struct path *make(const char *text, size_t len, const struct path_file *f)

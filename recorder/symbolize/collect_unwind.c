@@ -13,6 +13,7 @@
 #include "dump/file/meta.h"
 #include "dump/view/symbols/call_sites.h"
 #include "dump/base/elf.h"
+#include "dump/base/hash.h"
 #include "dump/view/cfi/elf_rules.h"
 #include "dump/view/symbols/symbol_notes.h"
 #include "dump/view/model/timeline.h"
@@ -24,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NR_SLOTS  1024 /* of images, a power of two */
 #define NR_NONE	  4096 /* places known to have no rule, a power of two */
 #define MAX_OPEN  32
 #define MAX_TRIES 4
@@ -38,7 +38,6 @@
 /* A file with one identity; its number is the rules' group. */
 struct image {
 	struct addresses_image h; /* mappings[0]: of whom asked last */
-	uint32_t next;		  /* in its slot */
 	unsigned nr_tries;	  /* to open it, each for another process */
 	uint64_t used;
 	struct elf *elf; /* NULL: not open */
@@ -57,8 +56,7 @@ struct place {
 struct collect_unwind {
 	const struct collect_unwind_options *opt;
 	struct buf images; /* struct image[] */
-	size_t nr;
-	uint32_t slots[NR_SLOTS];
+	struct hash by_image;
 	struct unwind_rules *rules;
 	struct place none[NR_NONE];
 	uint64_t nr_asked;
@@ -90,7 +88,7 @@ static void close_oldest(struct collect_unwind *u)
 {
 	struct image *oldest = NULL;
 
-	for (size_t i = 0; i < u->nr; i++) {
+	for (size_t i = 0; i < u->by_image.nr; i++) {
 		struct image *v = image_at(u, i);
 
 		if (v->file && (!oldest || v->used < oldest->used))
@@ -133,13 +131,6 @@ static bool open_image(struct collect_unwind *u, struct image *i, const struct h
 
 /* ---- images ---- */
 
-static uint32_t *slot_of(struct collect_unwind *u, const struct history_map *map)
-{
-	uint64_t hash = ((uintptr_t)map->path >> 3 ^ map->f.ino) * 0x9e3779b97f4a7c15ull;
-
-	return &u->slots[hash >> 32 & (NR_SLOTS - 1)];
-}
-
 static bool is_of(const struct image *i, const struct history_map *map)
 {
 	const struct fmt_image *f = &i->h.f;
@@ -151,10 +142,11 @@ static bool is_of(const struct image *i, const struct history_map *map)
 
 static uint32_t image_of(struct collect_unwind *u, const struct history_map *map)
 {
-	uint32_t *slot = slot_of(u, map);
-	struct image new = {.h = {.path = map->path, .nr_mappings = 1}, .next = *slot};
+	uint64_t hash = hash_mix((uintptr_t)map->path, map->f.ino);
+	struct image new = {.h = {.path = map->path, .nr_mappings = 1}};
+	uint32_t at = 0, i;
 
-	for (uint32_t i = *slot; i != NO_IMAGE; i = image_at(u, i)->next)
+	while (hash_next(&u->by_image, hash, &at, &i))
 		if (is_of(image_at(u, i), map))
 			return i;
 	new.h.f = (struct fmt_image){.kind = FMT_IMAGE_FILE,
@@ -164,19 +156,17 @@ static uint32_t image_of(struct collect_unwind *u, const struct history_map *map
 				     .min = map->f.min};
 	if (map->build_id_bytes)
 		memcpy(new.h.f.build_id, map->build_id, map->build_id_bytes);
-	if (buf_put(&u->images, &new, sizeof(new)))
+	if (buf_reserve(&u->images, sizeof(new)) || hash_add(&u->by_image, hash))
 		return NO_IMAGE;
-	*slot = (uint32_t)u->nr++;
-	return *slot;
+	buf_put(&u->images, &new, sizeof(new));
+	return u->by_image.nr - 1;
 }
 
 /* ---- rules ---- */
 
 static struct place *none_at(struct collect_unwind *u, uint32_t image, uint64_t at)
 {
-	uint64_t hash = (at ^ (uint64_t)image << 40) * 0x9e3779b97f4a7c15ull;
-
-	return &u->none[hash >> 32 & (NR_NONE - 1)];
+	return &u->none[hash_mix(at, (uint64_t)image << 40) & (NR_NONE - 1)];
 }
 
 static const struct unwind_rule *find(void *ctx, const struct history_map *map, uint64_t at)
@@ -381,13 +371,11 @@ int collect_unwind(struct reader *r, const struct meta *m, const struct process_
 		goto fail;
 	}
 	u->opt = opt;
-	for (size_t i = 0; i < NR_SLOTS; i++)
-		u->slots[i] = NO_IMAGE;
 	rc = unwind_new(p, &(struct unwind_source){u->rules, find, conclude, u}, &w, err);
 	if (!rc && channels)
 		rc = unwind_all(u, r, m, w, channels, hits, err);
 	unwind_free(w);
-	for (size_t i = 0; i < u->nr; i++)
+	for (size_t i = 0; i < u->by_image.nr; i++)
 		close_image(u, image_at(u, i));
 	if (rc)
 		goto fail;
@@ -424,5 +412,6 @@ void collect_unwind_free(struct collect_unwind *u)
 		return;
 	unwind_rules_free(u->rules);
 	buf_free(&u->images);
+	hash_free(&u->by_image);
 	free(u);
 }

@@ -2,32 +2,28 @@
 /* Where a thread crashed as one number; see crash_place.h. */
 #include "trigger/crash/crash_place.h"
 
+#include "dump/base/hash.h"
+
 #include "trigger/kernel/event.h"
 
 #include <string.h>
 
 #define FRAMES 8
 
-static uint64_t mix(uint64_t hash, uint64_t v)
-{
-	hash = (hash ^ v) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
 uint64_t crash_place_hash(struct bytes regs, struct bytes stack, int sig)
 {
-	uint64_t hash = mix(0, (uint64_t)sig), at, caller[2];
+	uint64_t hash = hash_mix(0, (uint64_t)sig), at, caller[2];
 	struct event_frame f;
 
 	if (!event_user_frame(regs, &f))
 		return 0;
-	hash = mix(hash, f.ip & 0xfff);
+	hash = hash_mix(hash, f.ip & 0xfff);
 	for (int i = 0; i < FRAMES && f.fp >= f.sp && !(f.fp & 7); i++) {
 		at = f.fp - f.sp;
 		if (!span_fits(at, sizeof(caller), stack.len))
 			break;
 		memcpy(caller, stack.p + at, sizeof(caller));
-		hash = mix(hash, caller[1] & 0xfff);
+		hash = hash_mix(hash, caller[1] & 0xfff);
 		if (caller[0] <= f.fp)
 			break;
 		f.fp = caller[0];

@@ -2,6 +2,8 @@
 /* See repeats.h. A few hundred entries, looked through one by one: hits are rare. */
 #include "trigger/engine/repeats.h"
 
+#include "dump/base/hash.h"
+
 #include "trigger/engine/source.h"
 
 #include <errno.h>
@@ -34,22 +36,11 @@ void repeats_free(struct repeats *r)
 	free(r);
 }
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const void *p, size_t n)
-{
-	const unsigned char *c = p;
-
-	while (n--)
-		h = (h ^ *c++) * 0x100000001b3ull;
-	return h;
-}
-
 static uint64_t signature(const struct rule *rule, const struct sighting *what)
 {
-	uint64_t h = hash(0xcbf29ce484222325ull, rule->name, strlen(rule->name) + 1);
+	uint64_t h = hash_bytes(what->stack_hash, rule->name, strlen(rule->name));
 
-	h = hash(h, what->comm, strnlen(what->comm, sizeof(what->comm)) + 1);
-	return hash(h, &what->stack_hash, sizeof(what->stack_hash));
+	return hash_bytes(h, what->comm, strnlen(what->comm, sizeof(what->comm)));
 }
 
 struct repeat *repeats_find(struct repeats *r, uint64_t id)

@@ -9,6 +9,8 @@
  */
 #include "trigger/events/wakeup_ring_impl.h"
 
+#include "dump/base/hash.h"
+
 #include "trigger/engine/evidence.h"
 #include "trigger/engine/source.h"
 
@@ -95,15 +97,9 @@ static bool parse_sample(const struct wakeup_ring *t, struct bytes rec,
 	return ok;
 }
 
-/* FNV-1a over 64 bits at a time. */
-static uint64_t mix(uint64_t hash, uint64_t v)
-{
-	return (hash ^ v) * 0x100000001b3ull;
-}
-
 uint64_t wakeup_ring_stack_hash(struct bytes chain)
 {
-	uint64_t hash = 0xcbf29ce484222325ull, ip;
+	uint64_t hash = 0, ip;
 	bool user = false, any = false;
 
 	while (bytes_u64(&chain, &ip)) {
@@ -111,10 +107,9 @@ uint64_t wakeup_ring_stack_hash(struct bytes chain)
 			user = ip == (uint64_t)PERF_CONTEXT_USER;
 			continue;
 		}
-		hash = mix(hash, user ? ip & 0xfff : ip);
+		hash = hash_mix(hash, user ? ip & 0xfff : ip);
 		any = true;
 	}
-	hash ^= hash >> 29;
 	return any && !hash ? 1 : any ? hash : 0;
 }
 
@@ -125,7 +120,7 @@ static uint64_t mix_callers(uint64_t hash, const struct event_frame *f, struct b
 
 	for (int i = 0; i < MAX_CALLERS && span_fits(at - f->sp, sizeof(frame), stack.len); i++) {
 		memcpy(frame, stack.p + (at - f->sp), sizeof(frame));
-		hash = mix(hash, frame[1] & 0xfff);
+		hash = hash_mix(hash, frame[1] & 0xfff);
 		if (frame[0] <= at)
 			break;
 		at = frame[0];
@@ -140,7 +135,7 @@ uint64_t wakeup_ring_sample_hash(const struct wakeup_ring_sample *s)
 
 	if (!s->stack.len || !event_user_frame(s->regs, &f))
 		return hash;
-	return mix_callers(mix(hash, f.ip & 0xfff), &f, s->stack) | 1;
+	return mix_callers(hash_mix(hash, f.ip & 0xfff), &f, s->stack) | 1;
 }
 
 /* ---- rings ---- */

@@ -1,54 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Texts kept once; see intern.h. A hash table of pointers into chunks of text. */
+/* Texts kept once; see intern.h. Chunks of text, and a table of pointers into them. */
 #include "dump/view/base/intern.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define CHUNK_BYTES (256u << 10)
-#define MIN_SLOTS   1024u
 
 struct intern_chunk {
 	struct intern_chunk *next;
 	size_t used, size;
 	char text[];
 };
-
-/* FNV-1a: names are short. */
-static uint64_t hash_of(const char *text, size_t len)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
-	return h ^ h >> 32;
-}
-
-/* The slot of the text, or the free one where it belongs. */
-static const char **slot_of(const struct intern *in, const char *text, size_t len)
-{
-	size_t at = hash_of(text, len) & (in->nr_slots - 1);
-
-	while (in->slots[at] && (strncmp(in->slots[at], text, len) || in->slots[at][len]))
-		at = (at + 1) & (in->nr_slots - 1);
-	return &in->slots[at];
-}
-
-static bool grow(struct intern *in)
-{
-	struct intern more = {.nr_slots = in->nr_slots ? 2 * in->nr_slots : MIN_SLOTS};
-
-	more.slots = calloc(more.nr_slots, sizeof(*more.slots));
-	if (!more.slots)
-		return false;
-	for (size_t i = 0; i < in->nr_slots; i++)
-		if (in->slots[i])
-			*slot_of(&more, in->slots[i], strlen(in->slots[i])) = in->slots[i];
-	free(in->slots);
-	in->slots = more.slots;
-	in->nr_slots = more.nr_slots;
-	return true;
-}
 
 static const char *keep(struct intern *in, const char *text, size_t len)
 {
@@ -72,18 +35,21 @@ static const char *keep(struct intern *in, const char *text, size_t len)
 
 const char *intern(struct intern *in, struct bytes text)
 {
-	const char *p = text.len ? (const char *)text.p : "";
+	const char *p = text.len ? (const char *)text.p : "", *kept;
 	size_t len = strnlen(p, text.len);
-	const char **slot;
+	uint64_t hash = hash_bytes(0, p, len);
+	uint32_t at = 0, i;
 
-	if (4 * (in->nr + 1) > 3 * in->nr_slots && !grow(in))
-		return NULL;
-	slot = slot_of(in, p, len);
-	if (!*slot) {
-		*slot = keep(in, p, len);
-		in->nr += *slot != NULL;
+	while (hash_next(&in->index, hash, &at, &i)) {
+		kept = ((const char **)in->texts.p)[i];
+		if (!strncmp(kept, p, len) && !kept[len])
+			return kept;
 	}
-	return *slot;
+	kept = keep(in, p, len);
+	if (!kept || buf_reserve(&in->texts, sizeof(kept)) || hash_add(&in->index, hash))
+		return NULL;
+	buf_put(&in->texts, &kept, sizeof(kept));
+	return kept;
 }
 
 void intern_free(struct intern *in)
@@ -94,6 +60,6 @@ void intern_free(struct intern *in)
 		in->chunks = c->next;
 		free(c);
 	}
-	free(in->slots);
-	*in = (struct intern){0};
+	buf_free(&in->texts);
+	hash_free(&in->index);
 }

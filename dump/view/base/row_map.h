@@ -7,18 +7,16 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/base/hash.h"
 
 #include <stddef.h>
 
 #define MAP_MAX_ROWS (4u << 20)
-#define MAP_LATELY   16 /* a power of two */
 
 struct map {
 	struct buf rows;
-	uint32_t *slots; /* row + 1; 0: free */
-	size_t nr_slots;
+	struct hash index;
 	size_t row_bytes;
-	uint32_t lately[MAP_LATELY]; /* rows + 1 that map_row() gave last, by key */
 };
 
 #define MAP_INIT(type) ((struct map){.row_bytes = sizeof(type) + 0 * sizeof(struct MAP_KEY(type))})

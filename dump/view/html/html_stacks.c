@@ -5,6 +5,8 @@
  */
 #include "dump/view/html/html_impl.h"
 
+#include "dump/base/hash.h"
+
 #include "dump/base/str.h"
 
 #include <errno.h>
@@ -30,18 +32,13 @@ struct tree {
 	uint32_t nr_nodes, nr_frames;
 };
 
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
-	return a ^ (a >> 29);
-}
-
 /* Frames are told apart by pointers, as call_chains.h says. */
 static uint64_t frame_key(const struct chain_frame *f)
 {
-	uint64_t key = mix((uintptr_t)f->image, (uint64_t)f->kernel << 1 | f->inlined);
+	uint64_t key = hash_mix((uintptr_t)f->image, (uint64_t)f->kernel << 1 | f->inlined);
 
-	return f->function ? mix(key, (uintptr_t)f->function) : mix(mix(key, 1), f->addr);
+	return f->function ? hash_mix(key, (uintptr_t)f->function)
+			   : hash_mix(hash_mix(key, 1), f->addr);
 }
 
 /* [name, image, flags]: 1 kernel, 2 inlined, 4 no name. */

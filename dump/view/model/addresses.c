@@ -11,6 +11,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
+#include "dump/base/hash.h"
 #include "dump/file/meta.h"
 #include "dump/view/model/timeline.h"
 
@@ -24,25 +25,19 @@
 #define NOWHERE	   UINT32_MAX
 
 /* What an address of a thread was found to be, and for how long. */
-struct slot {
+struct address_slot {
 	struct history_span span;
 	uint64_t addr;
 	uint32_t tid;
 	uint32_t place; /* its index + 1; 0: free */
 };
 
-/* Indices + 1 into an array, by hash; 0: free. */
-struct table {
-	uint32_t *v;
-	size_t size; /* a power of two */
-};
-
 struct addresses {
 	const struct process_history *history;
-	struct slot *slots;
+	struct address_slot *slots;
 	struct buf images, places; /* addresses_image[], addresses_place[] */
-	size_t nr_images, nr_places, max_places;
-	struct table by_image, by_place;
+	struct hash by_image, by_place;
+	size_t max_places;
 	uint64_t nr_dropped;
 };
 
@@ -78,8 +73,8 @@ void addresses_free(struct addresses *h)
 	if (!h)
 		return;
 	free(h->slots);
-	free(h->by_image.v);
-	free(h->by_place.v);
+	hash_free(&h->by_image);
+	hash_free(&h->by_place);
 	buf_free(&h->images);
 	buf_free(&h->places);
 	free(h);
@@ -87,26 +82,15 @@ void addresses_free(struct addresses *h)
 
 /* ---- tables ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t v)
-{
-	hash = (hash ^ v) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t hash_place(const struct addresses_place *p)
-{
-	return mix(mix(0, p->image), p->at);
-}
-
 static uint64_t hash_image(const struct addresses_image *i)
 {
-	uint64_t hash = mix(i->f.kind, i->f.key), part = 0;
+	uint64_t hash = hash_mix(i->f.kind, i->f.key), part = 0;
 
-	hash = mix(hash, i->f.ino);
-	hash = mix(hash, (uint64_t)i->f.maj << 32 | i->f.min);
+	hash = hash_mix(hash, i->f.ino);
+	hash = hash_mix(hash, (uint64_t)i->f.maj << 32 | i->f.min);
 	memcpy(&part, i->f.build_id, sizeof(part));
 	/* Interned: the same text is the same pointer. */
-	return mix(mix(hash, part), (uintptr_t)i->path);
+	return hash_mix(hash_mix(hash, part), (uintptr_t)i->path);
 }
 
 static bool same_image(const struct addresses_image *x, const struct addresses_image *y)
@@ -118,77 +102,40 @@ static bool same_image(const struct addresses_image *x, const struct addresses_i
 	       !memcmp(x->f.build_id, y->f.build_id, sizeof(x->f.build_id));
 }
 
-/* Room for one more, at most half full; `hash` of the i-th. False: out of memory. */
-static bool make_room(struct addresses *h, struct table *t, size_t nr,
-		      uint64_t (*hash)(const struct addresses *h, size_t i))
-{
-	size_t size = t->size ? t->size * 2 : 1024;
-	uint32_t *v;
-
-	if (2 * (nr + 1) <= t->size)
-		return true;
-	v = calloc(size, sizeof(*v));
-	if (!v)
-		return false;
-	for (size_t i = 0; i < nr; i++) {
-		size_t at = hash(h, i) & (size - 1);
-
-		while (v[at])
-			at = (at + 1) & (size - 1);
-		v[at] = (uint32_t)i + 1;
-	}
-	free(t->v);
-	*t = (struct table){v, size};
-	return true;
-}
-
-static uint64_t hash_nth_place(const struct addresses *h, size_t i)
-{
-	return hash_place(place_at(h, i));
-}
-
-static uint64_t hash_nth_image(const struct addresses *h, size_t i)
-{
-	return hash_image(image_at(h, i));
-}
-
 /* ---- adding ---- */
 
 static uint32_t intern_image(struct addresses *h, struct addresses_image *like)
 {
-	size_t at;
+	uint64_t hash = hash_image(like);
+	uint32_t at = 0, i;
 
-	if (!make_room(h, &h->by_image, h->nr_images, hash_nth_image))
+	while (hash_next(&h->by_image, hash, &at, &i))
+		if (same_image(image_at(h, i), like))
+			return i;
+	like->f.id = h->by_image.nr;
+	if (like->f.id == MAX_IMAGES || buf_reserve(&h->images, sizeof(*like)) ||
+	    hash_add(&h->by_image, hash))
 		return NOWHERE;
-	at = hash_image(like) & (h->by_image.size - 1);
-	for (; h->by_image.v[at]; at = (at + 1) & (h->by_image.size - 1))
-		if (same_image(image_at(h, h->by_image.v[at] - 1), like))
-			return h->by_image.v[at] - 1;
-	like->f.id = (uint32_t)h->nr_images;
-	if (h->nr_images == MAX_IMAGES || buf_put(&h->images, like, sizeof(*like)))
-		return NOWHERE;
-	h->by_image.v[at] = (uint32_t)++h->nr_images;
+	buf_put(&h->images, like, sizeof(*like));
 	return like->f.id;
 }
 
 /* Its index + 1; 0: not kept. */
 static uint32_t intern_place(struct addresses *h, const struct addresses_place *like)
 {
-	size_t at;
+	uint64_t hash = hash_mix(hash_mix(0, like->image), like->at);
+	uint32_t at = 0, i;
 
-	if (like->image == NOWHERE || !make_room(h, &h->by_place, h->nr_places, hash_nth_place))
+	if (like->image == NOWHERE)
 		return 0;
-	at = hash_place(like) & (h->by_place.size - 1);
-	for (; h->by_place.v[at]; at = (at + 1) & (h->by_place.size - 1)) {
-		const struct addresses_place *p = place_at(h, h->by_place.v[at] - 1);
-
-		if (p->image == like->image && p->at == like->at)
-			return h->by_place.v[at];
-	}
-	if (h->nr_places >= h->max_places || buf_put(&h->places, like, sizeof(*like)))
+	while (hash_next(&h->by_place, hash, &at, &i))
+		if (place_at(h, i)->image == like->image && place_at(h, i)->at == like->at)
+			return i + 1;
+	if (h->by_place.nr >= h->max_places || buf_reserve(&h->places, sizeof(*like)) ||
+	    hash_add(&h->by_place, hash))
 		return 0;
-	h->by_place.v[at] = (uint32_t)++h->nr_places;
-	return h->by_place.v[at];
+	buf_put(&h->places, like, sizeof(*like));
+	return h->by_place.nr;
 }
 
 static void count(struct addresses *h, uint32_t place)
@@ -276,18 +223,18 @@ static uint32_t find_user(struct addresses *h, uint32_t tid, uint64_t ns, uint64
 	return intern_place(h, &like);
 }
 
-static struct slot *slot_of(const struct addresses *h, uint64_t addr, uint32_t tid)
+static struct address_slot *slot_of(const struct addresses *h, uint64_t addr, uint32_t tid)
 {
-	return &h->slots[mix(mix(0, addr), tid) >> 32 & (NR_SLOTS - 1)];
+	return &h->slots[hash_mix(hash_mix(0, addr), tid) >> 32 & (NR_SLOTS - 1)];
 }
 
 void addresses_add_user(struct addresses *h, uint32_t tid, uint64_t ns, uint64_t addr)
 {
-	struct slot *k = slot_of(h, addr, tid);
+	struct address_slot *k = slot_of(h, addr, tid);
 
 	if (!k->place || k->addr != addr || k->tid != tid || k->span.from_ns > ns ||
 	    ns > k->span.to_ns) {
-		*k = (struct slot){.addr = addr, .tid = tid};
+		*k = (struct address_slot){.addr = addr, .tid = tid};
 		k->place = find_user(h, tid, ns, addr, &k->span);
 	}
 	count(h, k->place);
@@ -295,12 +242,12 @@ void addresses_add_user(struct addresses *h, uint32_t tid, uint64_t ns, uint64_t
 
 void addresses_add_kernel(struct addresses *h, uint64_t ns, uint64_t addr)
 {
-	struct slot *k = slot_of(h, addr, UINT32_MAX);
+	struct address_slot *k = slot_of(h, addr, UINT32_MAX);
 	struct addresses_image image = {.path = "[kernel.kallsyms]"};
 	struct addresses_place like = {.at = addr, .addr = addr, .ns = ns, .tid = UINT32_MAX};
 
 	if (!k->place || k->addr != addr || k->tid != UINT32_MAX) {
-		*k = (struct slot){.addr = addr, .tid = UINT32_MAX};
+		*k = (struct address_slot){.addr = addr, .tid = UINT32_MAX};
 		image.f.kind = FMT_IMAGE_KERNEL;
 		like.image = intern_image(h, &image);
 		k->place = intern_place(h, &like);
@@ -385,9 +332,9 @@ void addresses_sort(struct addresses *h)
 	struct addresses_place *p = (struct addresses_place *)h->places.p;
 	struct addresses_image *v = (struct addresses_image *)h->images.p;
 
-	if (h->nr_places)
-		qsort(p, h->nr_places, sizeof(*p), compare_places);
-	for (size_t i = 0; i < h->nr_places; i++) {
+	if (h->by_place.nr)
+		qsort(p, h->by_place.nr, sizeof(*p), compare_places);
+	for (size_t i = 0; i < h->by_place.nr; i++) {
 		struct addresses_image *of = &v[p[i].image];
 
 		if (!of->nr)
@@ -395,13 +342,13 @@ void addresses_sort(struct addresses *h)
 		of->nr++;
 		of->nr_hits += p[i].nr;
 	}
-	if (h->nr_images)
-		qsort(v, h->nr_images, sizeof(*v), compare_images);
+	if (h->by_image.nr)
+		qsort(v, h->by_image.nr, sizeof(*v), compare_images);
 }
 
 size_t addresses_nr_images(const struct addresses *h)
 {
-	return h->nr_images;
+	return h->by_image.nr;
 }
 
 const struct addresses_image *addresses_image(const struct addresses *h, size_t i)

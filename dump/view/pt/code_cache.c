@@ -4,6 +4,7 @@
 
 #include "dump/base/elf.h"
 #include "dump/base/err.h"
+#include "dump/base/hash.h"
 #include "dump/file/section_items.h"
 #include "dump/format/record.h"
 #include "dump/view/base/pair_ids.h"
@@ -59,7 +60,6 @@ struct image {
 	struct buf matches; /* uint32_t[]: kept images that it is */
 	struct elf *elf;
 	bool opened;
-	uint32_t next; /* of the same hash, + 1 */
 };
 
 struct code_cache {
@@ -75,8 +75,7 @@ struct code_cache {
 	uint64_t kept_bytes;
 	pthread_mutex_t lock;	/* over what follows */
 	struct buf images;	/* struct image *[] */
-	struct pair_ids hashes; /* path, hash: of images */
-	struct buf heads;	/* uint32_t[]: the last image of each of `hashes`, + 1 */
+	struct hash by_image;	/* of images */
 	struct pair_ids places; /* image, number: of chunks */
 	struct buf chunks;	/* struct chunk[], by `places` */
 	struct pair_ids pages;	/* image, page: that the flow was in */
@@ -248,8 +247,7 @@ void code_cache_free(struct code_cache *b)
 		free(m);
 	}
 	buf_free(&b->images);
-	pair_ids_free(&b->hashes);
-	buf_free(&b->heads);
+	hash_free(&b->by_image);
 	pair_ids_free(&b->places);
 	buf_free(&b->chunks);
 	free(b->named);
@@ -337,52 +335,34 @@ static bool same_image(const struct image *m, const struct addresses_image *h)
 	       (!y->build_id_bytes || !memcmp(x->build_id, y->build_id, y->build_id_bytes));
 }
 
-static uint64_t hash_of(const struct fmt_image *f)
+static uint64_t hash_of(const struct addresses_image *h)
 {
-	uint64_t hash = (f->ino ^ (uint64_t)f->key << 32 ^ f->kind) * 0x9e3779b97f4a7c15ull;
+	uint64_t hash =
+		hash_mix((uintptr_t)h->path, h->f.ino ^ (uint64_t)h->f.key << 32 ^ h->f.kind);
 
-	hash = (hash ^ ((uint64_t)f->maj << 32 | f->min)) * 0x9e3779b97f4a7c15ull;
-	for (size_t i = 0; i < f->build_id_bytes; i++)
-		hash = (hash ^ f->build_id[i]) * 0x100000001b3ull;
-	return hash;
-}
-
-/* Where the last image of this hash is told; NULL: out of memory. */
-static uint32_t *head_of(struct code_cache *b, const struct addresses_image *h)
-{
-	static const uint32_t none;
-	bool new;
-	uint32_t id = pair_ids_add(&b->hashes, (uintptr_t)h->path, hash_of(&h->f), &new);
-
-	if (!id || (b->heads.len / sizeof(none) < id && buf_put(&b->heads, &none, sizeof(none))))
-		return NULL;
-	return (uint32_t *)b->heads.p + (id - 1);
+	hash = hash_mix(hash, (uint64_t)h->f.maj << 32 | h->f.min);
+	return hash_bytes(hash, h->f.build_id, h->f.build_id_bytes);
 }
 
 /* Its index; -1: too many. */
 static int64_t image_of(struct code_cache *b, const struct addresses_image *h)
 {
-	size_t nr = nr_images(b);
-	uint32_t *head = head_of(b, h);
+	uint64_t hash = hash_of(h);
+	uint32_t at = 0, i;
 	struct image *m;
 
-	for (uint32_t i = head ? *head : 0; i; i = m->next) {
-		m = image_at(b, i - 1);
-		if (same_image(m, h))
-			return (int64_t)i - 1;
-	}
-	m = head && nr < MAX_IMAGES ? calloc(1, sizeof(*m)) : NULL;
-	if (!m)
-		return -1;
-	m->h = *h;
-	m->next = *head;
-	if (buf_put(&b->images, &m, sizeof(m))) {
+	while (hash_next(&b->by_image, hash, &at, &i))
+		if (same_image(image_at(b, i), h))
+			return i;
+	m = nr_images(b) < MAX_IMAGES ? calloc(1, sizeof(*m)) : NULL;
+	if (!m || buf_reserve(&b->images, sizeof(m)) || hash_add(&b->by_image, hash)) {
 		free(m);
 		return -1;
 	}
-	*head = (uint32_t)nr + 1;
+	m->h = *h;
+	buf_put(&b->images, &m, sizeof(m));
 	find_matches(b, m);
-	return (int64_t)nr;
+	return (int64_t)nr_images(b) - 1;
 }
 
 /* Where an address lies. */

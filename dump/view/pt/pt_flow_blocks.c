@@ -6,6 +6,8 @@
  */
 #include "dump/view/pt/pt_flow_impl.h"
 
+#include "dump/base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,9 +164,7 @@ static bool read_block(struct pt_flow_blocks *b, struct pt_flow_block *out)
 
 static uint32_t *head_of(struct pt_flow_blocks *b, uint64_t ip, uint32_t serial)
 {
-	uint64_t hash = (ip ^ (uint64_t)serial << 40) * 0x9e3779b97f4a7c15ull;
-
-	return &b->heads[hash >> 40 & (b->cap - 1)];
+	return &b->heads[hash_mix(ip, (uint64_t)serial << 40) & (b->cap - 1)];
 }
 
 static struct pt_flow_block *build(struct pt_flow_work *w, struct pt_flow_blocks *b, uint64_t ip,

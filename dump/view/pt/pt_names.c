@@ -2,6 +2,8 @@
 /* See pt_names.h. Called by whoever shows calls of a hardware's trace. */
 #include "dump/view/pt/pt_names.h"
 
+#include "dump/base/hash.h"
+
 #include "dump/base/str.h"
 #include "dump/format/record.h"
 #include "dump/view/base/text.h"
@@ -67,10 +69,9 @@ static bool leaves_frames(const char *name)
 /* Of the name up to ".cold" and the like, and of the file. */
 static uint64_t id_of(const char *name, const char *image)
 {
-	uint64_t hash = 0xcbf29ce484222325ull ^ (uintptr_t)image;
+	size_t len = *name ? 1 + strcspn(name + 1, ".") : 0;
+	uint64_t hash = hash_bytes((uintptr_t)image, name, len);
 
-	for (const char *p = name; *p && (*p != '.' || p == name); p++)
-		hash = (hash ^ (uint8_t)*p) * 0x100000001b3ull;
 	return hash ? hash : 1;
 }
 
@@ -118,8 +119,7 @@ static void fill(struct pt_names *n, struct slot *k, uint64_t ns)
 const struct pt_names_place *pt_names_get(struct pt_names *n, uint32_t tid, uint64_t ns,
 					  uint64_t addr)
 {
-	uint64_t hash = (addr ^ (uint64_t)tid << 40) * 0x9e3779b97f4a7c15ull;
-	struct slot *k = &n->slots[hash >> 40 & (NR_SLOTS - 1)];
+	struct slot *k = &n->slots[hash_mix(addr, (uint64_t)tid << 40) & (NR_SLOTS - 1)];
 
 	if (k->used && k->addr == addr && k->tid == tid && k->span.from_ns <= ns &&
 	    ns <= k->span.to_ns)

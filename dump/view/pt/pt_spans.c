@@ -2,6 +2,8 @@
 /* See pt_spans.h. Called by whoever shows calls of a hardware's trace. */
 #include "dump/view/pt/pt_spans.h"
 
+#include "dump/base/hash.h"
+
 #include "dump/view/base/row_map.h"
 #include "dump/view/pt/pt_flow.h"
 #include "dump/view/pt/pt_names.h"
@@ -94,7 +96,7 @@ static int32_t depth_of(const struct thread *t, size_t i)
 /* NULL: function unknown, or too many. */
 static struct nested *nested_of(struct pt_spans *p, const struct thread *t, uint64_t id)
 {
-	return id ? map_row(&p->nested, t->key * 0x9e3779b97f4a7c15ull ^ id) : NULL;
+	return id ? map_row(&p->nested, hash_mix(0, t->key) ^ id) : NULL;
 }
 
 /* A call of `id` begins. */

@@ -2,6 +2,8 @@
 /* What is in two dumps, in the same rows; see report_delta.h. */
 #include "dump/view/report/report_delta.h"
 
+#include "dump/base/hash.h"
+
 #include "dump/view/report/report_impl.h"
 #include "dump/view/model/timeline.h"
 
@@ -11,10 +13,7 @@
 
 static uint64_t hash_of(uint64_t h, const char *s)
 {
-	h ^= 0xcbf29ce484222325ull;
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	return (h ^ h >> 29) * 0x9e3779b97f4a7c15ull;
+	return hash_bytes(h, s, strlen(s));
 }
 
 static const char *keep(struct delta *d, const char *s)

@@ -5,6 +5,8 @@
  * function that calls itself is one node.
  */
 #include "dump/base/str.h"
+
+#include "dump/base/hash.h"
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
 #include "dump/view/unwind/runtimes.h"
@@ -51,23 +53,21 @@ static int open_stacks(struct report *rp, void **state)
 	return 0;
 }
 
-/* Not the same for another pair, as good as never. */
-static uint64_t mix(uint64_t a, uint64_t b)
+/* Another one for another pair, as good as certainly. */
+static uint64_t pair_key(uint64_t a, uint64_t b)
 {
-	a = (a + 1) * 0x9e3779b97f4a7c15ull;
-	a = ((a ^ a >> 32) + b) * 0xbf58476d1ce4e5b9ull;
-	return (a ^ a >> 29) * 0x94d049bb133111ebull | 1;
+	return hash_mix(hash_mix(1, a), b);
 }
 
 static uint64_t name_key(const struct chain_frame *f)
 {
-	return f->function ? (uintptr_t)f->function : mix((uintptr_t)f->image, f->addr);
+	return f->function ? (uintptr_t)f->function : pair_key((uintptr_t)f->image, f->addr);
 }
 
 /* The child of `parent` (0: a root) with this key; its row + 1; 0 when there is no room. */
 static uint32_t child(struct stacks_state *st, uint32_t parent, uint64_t name)
 {
-	uint64_t key = mix(parent, name);
+	uint64_t key = pair_key(parent, name);
 	struct node *n = map_row(&st->nodes, key), *up;
 	uint32_t id;
 
@@ -169,7 +169,7 @@ static void collect(struct report *rp, struct stacks_state *st)
 		    !rp->asked[s->thread] || &rp->m->events[s->event] != rp->tick)
 			continue;
 		comm = report_comm(rp, s->thread);
-		row = map_row(&same, mix((uintptr_t)comm, s->chain));
+		row = map_row(&same, pair_key((uintptr_t)comm, s->chain));
 		if (!row)
 			continue;
 		row->comm = comm;

@@ -32,14 +32,13 @@
 /* A tid that ended and shows up again is another thread. */
 static int find(struct schedule *s, uint32_t tid, uint32_t *out)
 {
-	uint32_t slot = s->slots[schedule_slot(s, tid)];
+	uint32_t thread = schedule_find(s, tid);
 
-	if (slot && !(tid && live_of(s, slot - 1)->known &&
-		      live_of(s, slot - 1)->now.state == SPAN_ENDED)) {
-		*out = slot - 1;
-		return 0;
-	}
-	return schedule_add_thread(s, tid, out);
+	if (thread == NO_THREAD ||
+	    (tid && live_of(s, thread)->known && live_of(s, thread)->now.state == SPAN_ENDED))
+		return schedule_add_thread(s, tid, out);
+	*out = thread;
+	return 0;
 }
 
 /* Too many: the older half goes, and the window begins after it. */
@@ -459,15 +458,15 @@ static int on_place(struct schedule *s, const struct timeline_record *rec, const
 
 static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion *o)
 {
-	uint32_t parent, child, slot = s->slots[schedule_slot(s, (uint32_t)v[1])];
+	uint32_t parent, child, before = schedule_find(s, (uint32_t)v[1]);
 	struct span *now;
 	int rc = find(s, (uint32_t)v[0], &parent);
 
 	if (rc || !v[1] || s->partial) /* of a child that is not recorded nothing would come */
 		return rc;
 	/* Whoever had this tid is gone. */
-	if (slot && live_of(s, slot - 1)->known)
-		live_of(s, slot - 1)->now.state = SPAN_ENDED;
+	if (before != NO_THREAD && live_of(s, before)->known)
+		live_of(s, before)->now.state = SPAN_ENDED;
 	rc = find(s, (uint32_t)v[1], &child);
 	if (rc)
 		return rc;

@@ -4,6 +4,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/view/base/intern.h"
+#include "dump/view/base/row_map.h"
 #include "dump/view/schedule/schedule.h"
 
 /* A thread and the span that it is in. */
@@ -53,14 +54,19 @@ struct event_parser {
 	const struct field *comm; /* KIND_SWITCH: next_comm; NULL: there is none */
 };
 
+/* The last thread that has the tid. */
+struct tid_thread {
+	uint64_t key; /* the tid */
+	uint32_t thread;
+};
+
 struct schedule {
 	const struct meta *m;
 	const struct process_history *p;
 	struct call_chains *chains;
 	struct event_parser *parsers; /* by index of meta's events */
 	struct buf threads;	      /* struct live; 0: idle */
-	uint32_t *slots;	      /* thread + 1 by tid; 0: free */
-	size_t nr_slots;
+	struct map by_tid;	      /* struct tid_thread */
 	struct live_cpu *cpus;
 	size_t nr_cpus;
 	struct buf spans;   /* struct span; once sorted: by thread */
@@ -96,9 +102,6 @@ static inline bool schedule_is_own(const struct schedule *s, uint32_t channel)
 {
 	return channel < 64 && s->own_channels >> channel & 1;
 }
-
-/* Where the tid is in slots, or the free slot where it would be. */
-size_t schedule_slot(const struct schedule *s, uint32_t tid);
 
 /* Another thread with this tid; those that had it are found no more. 0, -ENOMEM. */
 int schedule_add_thread(struct schedule *s, uint32_t tid, uint32_t *out);

@@ -194,22 +194,12 @@ static void measure(struct schedule *s)
 int schedule_add_thread(struct schedule *s, uint32_t tid, uint32_t *out)
 {
 	struct live t = {.pub = {.tid = tid}, .now = {.cpu = -1, .prio = -1}};
-	uint32_t *slots;
+	struct tid_thread *row = map_row(&s->by_tid, tid);
 	size_t nr = nr_threads(s);
 
-	if (2 * (nr + 1) > s->nr_slots) {
-		slots = calloc(s->nr_slots * 2, sizeof(*slots));
-		if (!slots)
-			return -ENOMEM;
-		free(s->slots);
-		s->slots = slots;
-		s->nr_slots *= 2;
-		for (uint32_t i = 0; i < nr; i++) /* of one tid, the last */
-			s->slots[schedule_slot(s, live_of(s, i)->pub.tid)] = i + 1;
-	}
-	if (nr >= NO_THREAD - 1 || buf_put(&s->threads, &t, sizeof(t)))
+	if (!row || nr >= NO_THREAD - 1 || buf_put(&s->threads, &t, sizeof(t)))
 		return -ENOMEM;
-	s->slots[schedule_slot(s, tid)] = (uint32_t)nr + 1;
+	row->thread = (uint32_t)nr;
 	*out = (uint32_t)nr;
 	return 0;
 }
@@ -226,10 +216,9 @@ int schedule_new(const struct meta *m, const struct fields *f, const struct proc
 	s->m = m;
 	s->p = p;
 	s->chains = chains;
-	s->nr_slots = 1024;
-	s->slots = calloc(s->nr_slots, sizeof(*s->slots));
+	s->by_tid = MAP_INIT(struct tid_thread);
 	s->parsers = calloc(m->nr_events + 1, sizeof(*s->parsers));
-	if (!s->slots || !s->parsers)
+	if (!s->parsers)
 		goto out;
 	choose(s, f);
 	measure(s);
@@ -252,7 +241,7 @@ void schedule_free(struct schedule *s)
 {
 	if (!s)
 		return;
-	free(s->slots);
+	map_free(&s->by_tid);
 	free(s->parsers);
 	free(s->cpus);
 	free(s->runs);

@@ -7,15 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-size_t schedule_slot(const struct schedule *s, uint32_t tid)
-{
-	size_t at = (tid * 0x9e3779b97f4a7c15ull) >> 32 & (s->nr_slots - 1);
-
-	while (s->slots[at] && live_of(s, s->slots[at] - 1)->pub.tid != tid)
-		at = (at + 1) & (s->nr_slots - 1);
-	return at;
-}
-
 static size_t nr_spans(const struct schedule *s)
 {
 	return s->spans.len / sizeof(struct span);
@@ -218,9 +209,9 @@ const struct schedule_thread *schedule_thread(const struct schedule *s, uint32_t
 
 uint32_t schedule_find(const struct schedule *s, uint32_t tid)
 {
-	uint32_t slot = s->slots[schedule_slot(s, tid)];
+	const struct tid_thread *row = map_find(&s->by_tid, tid);
 
-	return slot ? slot - 1 : NO_THREAD;
+	return row ? row->thread : NO_THREAD;
 }
 
 const struct span *schedule_at(const struct schedule *s, uint32_t thread, uint64_t ns)

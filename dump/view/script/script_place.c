@@ -6,6 +6,8 @@
  */
 #include "dump/view/script/script_impl.h"
 
+#include "dump/base/hash.h"
+
 #include "dump/view/unwind/stack.h"
 
 #include <string.h>
@@ -40,9 +42,7 @@ static void find(struct printer *p, const struct line *l, struct frame *f,
 
 static struct place *slot_of(const struct printer *p, uint64_t ip, uint32_t tid)
 {
-	uint64_t hash = (ip ^ (uint64_t)tid << 32) * 0x9e3779b97f4a7c15ull;
-
-	return &p->places[hash >> 32 & (NR_PLACES - 1)];
+	return &p->places[hash_mix(ip, (uint64_t)tid << 32) & (NR_PLACES - 1)];
 }
 
 struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel,

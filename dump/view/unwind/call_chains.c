@@ -4,6 +4,7 @@
 
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
+#include "dump/base/hash.h"
 #include "dump/view/unwind/stack.h"
 #include "dump/view/model/timeline.h"
 #include "dump/view/unwind/unwind.h"
@@ -15,8 +16,7 @@
 /* Deeper frames of a stack are left out: what is called from where is clear by then. */
 #define MAX_FRAMES 128
 
-struct entry {
-	uint64_t hash;
+struct chain_entry {
 	uint32_t first, nr; /* in frames */
 };
 
@@ -33,9 +33,8 @@ struct known {
 struct call_chains {
 	struct stacks *st;
 	struct buf frames;   /* struct chain_frame */
-	struct buf entries;  /* struct entry; number 1 is the first */
-	uint32_t *slots;     /* numbers, 0: free */
-	size_t nr_slots;     /* a power of two */
+	struct buf entries;  /* struct chain_entry; number 1 is the first */
+	struct hash index;   /* of entries */
 	struct known *known; /* NR_KNOWN that were met lately */
 };
 
@@ -45,11 +44,9 @@ int call_chains_new(struct stacks *st, struct call_chains **out, struct err *err
 
 	if (c) {
 		c->st = st;
-		c->nr_slots = 1024;
-		c->slots = calloc(c->nr_slots, sizeof(*c->slots));
 		c->known = calloc(NR_KNOWN, sizeof(*c->known));
 	}
-	if (!c || !c->slots || !c->known) {
+	if (!c || !c->known) {
 		call_chains_free(c);
 		return err_set(err, -ENOMEM, "out of memory for call stacks");
 	}
@@ -63,19 +60,19 @@ void call_chains_free(struct call_chains *c)
 		return;
 	buf_free(&c->frames);
 	buf_free(&c->entries);
-	free(c->slots);
+	hash_free(&c->index);
 	free(c->known);
 	free(c);
 }
 
 uint32_t call_chains_nr(const struct call_chains *c)
 {
-	return (uint32_t)(c->entries.len / sizeof(struct entry));
+	return c->index.nr;
 }
 
 struct chain call_chains_get(const struct call_chains *c, uint32_t id)
 {
-	const struct entry *e = (const struct entry *)c->entries.p;
+	const struct chain_entry *e = (const struct chain_entry *)c->entries.p;
 	const struct chain_frame *frames = (const struct chain_frame *)c->frames.p;
 
 	if (!id || id > call_chains_nr(c))
@@ -110,72 +107,42 @@ static uint64_t hash_of(const struct chain_frame *frames, size_t nr)
 	uint64_t h = nr;
 
 	for (size_t i = 0; i < nr; i++) {
-		h = (h ^ (uintptr_t)frames[i].function) * 0x9e3779b97f4a7c15ull;
-		h = (h ^ (uintptr_t)frames[i].image ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
-		h ^= frames[i].addr ^ h >> 32;
+		h = hash_mix(h, (uintptr_t)frames[i].function);
+		h = hash_mix(h, (uintptr_t)frames[i].image) ^ frames[i].addr;
 	}
-	return h * 0x94d049bb133111ebull;
+	return hash_mix(h, 0);
 }
 
-static int grow(struct call_chains *c)
+static uint32_t insert(struct call_chains *c, uint64_t hash, const struct chain_frame *frames,
+		       size_t nr)
 {
-	const struct entry *e = (const struct entry *)c->entries.p;
-	size_t nr_slots = c->nr_slots * 2;
-	uint32_t *slots = calloc(nr_slots, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t id = 1; id <= call_chains_nr(c); id++) {
-		size_t at = e[id - 1].hash >> 20 & (nr_slots - 1);
-
-		while (slots[at])
-			at = (at + 1) & (nr_slots - 1);
-		slots[at] = id;
-	}
-	free(c->slots);
-	c->slots = slots;
-	c->nr_slots = nr_slots;
-	return 0;
-}
-
-static uint32_t insert(struct call_chains *c, size_t at, uint64_t hash,
-		       const struct chain_frame *frames, size_t nr)
-{
-	struct entry e = {hash, (uint32_t)(c->frames.len / sizeof(*frames)), (uint32_t)nr};
+	struct chain_entry e = {(uint32_t)(c->frames.len / sizeof(*frames)), (uint32_t)nr};
 
 	if (c->frames.len / sizeof(*frames) + nr > UINT32_MAX ||
-	    buf_put(&c->frames, frames, nr * sizeof(*frames)))
+	    buf_put(&c->frames, frames, nr * sizeof(*frames)) ||
+	    buf_reserve(&c->entries, sizeof(e)) || hash_add(&c->index, hash))
 		return CHAIN_NONE;
-	if (buf_put(&c->entries, &e, sizeof(e)))
-		return CHAIN_NONE;
-	c->slots[at] = call_chains_nr(c);
-	return c->slots[at];
+	buf_put(&c->entries, &e, sizeof(e));
+	return call_chains_nr(c);
 }
 
 static uint32_t add(struct call_chains *c, const struct stack *st)
 {
 	struct chain_frame frames[MAX_FRAMES];
-	size_t nr = take(st, frames), at;
-	uint64_t hash;
+	size_t nr = take(st, frames);
+	uint64_t hash = hash_of(frames, nr);
+	uint32_t at = 0, i;
 
-	if (!nr || (2 * ((size_t)call_chains_nr(c) + 1) > c->nr_slots && grow(c)))
+	if (!nr)
 		return CHAIN_NONE;
-	hash = hash_of(frames, nr);
-	for (at = hash >> 20 & (c->nr_slots - 1); c->slots[at]; at = (at + 1) & (c->nr_slots - 1)) {
-		const struct entry *e = (const struct entry *)c->entries.p + c->slots[at] - 1;
+	while (hash_next(&c->index, hash, &at, &i)) {
+		const struct chain_entry *e = (const struct chain_entry *)c->entries.p + i;
 
-		if (e->hash == hash && e->nr == nr &&
-		    !memcmp((const struct chain_frame *)c->frames.p + e->first, frames,
-			    nr * sizeof(*frames)))
-			return c->slots[at];
+		if (e->nr == nr && !memcmp((const struct chain_frame *)c->frames.p + e->first,
+					   frames, nr * sizeof(*frames)))
+			return i + 1;
 	}
-	return insert(c, at, hash, frames, nr);
-}
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 32;
+	return insert(c, hash, frames, nr);
 }
 
 /* The addresses that the kernel recorded, mixed; 0: there are none. *tid is the thread's if they
@@ -192,14 +159,13 @@ static uint64_t hash_recorded(const struct timeline_record *rec, uint32_t *tid)
 			(ip >= (uint64_t)PERF_CONTEXT_MAX && ip != (uint64_t)PERF_CONTEXT_KERNEL);
 		/* Two, for each step has to wait for the one before. */
 		if (i & 1)
-			other = mix(other, ip);
+			other = hash_mix(other, ip);
 		else
-			h = mix(h, ip);
+			h = hash_mix(h, ip);
 	}
-	h = mix(h, other);
 	*tid = user ? rec->tid : 0;
-	h = (h ^ *tid) * 0xbf58476d1ce4e5b9ull;
-	return any ? (h ^ h >> 29) | 1 : 0;
+	h = hash_mix(hash_mix(h, other), *tid);
+	return any ? h | 1 : 0;
 }
 
 uint32_t call_chains_add(struct call_chains *c, const struct timeline_record *rec)

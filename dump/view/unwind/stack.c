@@ -3,6 +3,7 @@
 #include "dump/view/unwind/stack.h"
 
 #include "dump/base/err.h"
+#include "dump/base/hash.h"
 #include "dump/view/model/timeline.h"
 #include "dump/view/unwind/unwind.h"
 
@@ -76,9 +77,7 @@ void stacks_free(struct stacks *st)
 
 static struct slot *slot_of(const struct stacks *st, uint64_t addr, uint32_t tid)
 {
-	uint64_t hash = (addr ^ (uint64_t)tid << 32) * 0x9e3779b97f4a7c15ull;
-
-	return &st->slots[hash >> 32 & (NR_SLOTS - 1)];
+	return &st->slots[hash_mix(addr, (uint64_t)tid << 32) & (NR_SLOTS - 1)];
 }
 
 static void add(struct stacks *st, uint64_t ip, bool kernel, const struct symbol_place *places,

@@ -2,6 +2,8 @@
 /* Chains of recent samples, found by any of their frames; see unwind_memo.h. Called by unwind.c. */
 #include "dump/view/unwind/unwind_memo.h"
 
+#include "dump/base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,9 +36,7 @@ struct unwind_memo {
 
 static size_t slot_of(uint32_t tid, const struct unwind_memo_frame *f)
 {
-	uint64_t hash = (f->ip ^ f->sp << 20 ^ (uint64_t)tid << 44) * 0x9e3779b97f4a7c15ull;
-
-	return hash >> 32 & (NR_SLOTS - 1);
+	return hash_mix(f->ip ^ f->sp << 20, (uint64_t)tid << 44) & (NR_SLOTS - 1);
 }
 
 struct unwind_memo *unwind_memo_new(void)

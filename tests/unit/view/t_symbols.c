@@ -298,7 +298,7 @@ static void texts_are_kept_once(void **state)
 		assert_ptr_equal(intern(&in, (struct bytes){(uint8_t *)text, sizeof(text)}),
 				 many[i]);
 	}
-	assert_int_equal(in.nr, 5000);
+	assert_int_equal(in.index.nr, 5000);
 	assert_string_equal(intern(&in, (struct bytes){NULL, 0}), "");
 	assert_ptr_not_equal(intern(&in, (struct bytes){(uint8_t *)"name4999", 7}), many[4999]);
 	intern_free(&in);

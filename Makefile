@@ -16,7 +16,7 @@ PREFIX	?= /usr/local
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 VERSION	:= 0.1.0
 
-CPPFLAGS := -I. -I$(O)/proto -I$(O)/skel -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
+CPPFLAGS := -I. -I$(O)/skel -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
 	    -DRINGBACK_CONF='"$(SYSCONFDIR)/ringback/ringback.conf"'
 CFLAGS	?= -O2 -g
 CFLAGS	+= -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -43,9 +43,7 @@ view_SRC := $(wildcard dump/view/*/*.c)
 kernel_SRC := $(wildcard trigger/kernel/*.c)
 trigger_SRC  := $(filter-out trigger/kernel/% trigger/client/crash_lib% %.bpf.c,$(wildcard trigger/*/*.c))
 recorder_SRC := $(filter-out recorder/cli/main.c,$(wildcard recorder/*/*.c))
-# Messages of other tools' formats, from our own descriptions of them.
-PROTO	 := $(patsubst dump/view/export/%.proto,$(O)/proto/%.pb-c,$(wildcard dump/view/export/*.proto))
-LIBS	 := -lbpf -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -lprotobuf-c -liberty -lunwind-x86_64 -lipt -lm
+LIBS	 := -lbpf -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -liberty -lunwind-x86_64 -lipt -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))
@@ -77,16 +75,6 @@ $(O)/pic/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	@echo "  CC      $<"
 	$(Q)$(CC) $(CPPFLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
-
-$(O)/proto/%.pb-c.c $(O)/proto/%.pb-c.h &: dump/view/export/%.proto
-	@mkdir -p $(@D)
-	@echo "  PROTO   $<"
-	$(Q)protoc-c --proto_path=dump/view/export --c_out=$(O)/proto $<
-$(O)/proto/%.o: $(O)/proto/%.c
-	@echo "  CC      $<"
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
-$(call obj,$(view_SRC)): | $(PROTO:=.h)
-$(call lib,view): $(PROTO:=.o)
 
 # What runs in the kernel, as headers that hold the programs and load them. The compiler for it is always clang.
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
@@ -137,16 +125,11 @@ $(O)/tests/load_%: tests/load/load_%.c $(O)/flags
 # Fuzz targets have their own objects: clang, libFuzzer, sanitizers. What libFuzzer wants to know makes code half as fast as
 # the sanitizers alone do, hence they are not those of $(O)/san.
 FUZZ_CC	 := clang -std=gnu11 -g1 -O1 -fno-strict-aliasing -fno-sanitize-recover=undefined
-fuzz_OBJ := $(patsubst %.c,$(O)/fuzz/%.o,$(base_SRC) $(dump_SRC) $(view_SRC)) \
-	    $(patsubst $(O)/proto/%,$(O)/fuzz/proto/%.o,$(PROTO))
-$(O)/fuzz/%.o: %.c $(O)/flags | $(PROTO:=.h)
+fuzz_OBJ := $(patsubst %.c,$(O)/fuzz/%.o,$(base_SRC) $(dump_SRC) $(view_SRC))
+$(O)/fuzz/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	@echo "  FUZZCC  $<"
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
-$(O)/fuzz/proto/%.o: $(O)/proto/%.c
-	@mkdir -p $(@D)
-	@echo "  FUZZCC  $<"
-	$(Q)$(FUZZ_CC) $(CPPFLAGS) -w -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
 $(O)/fuzz/fuzz_%: $(O)/fuzz/tests/fuzz/fuzz_%.o $(fuzz_OBJ)
 	@echo "  FUZZ    $@"
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)

@@ -34,7 +34,6 @@ one "libipt" '^#include <intel-pt'
 one "libtraceevent" '^#include <(traceevent/|event-parse|kbuffer|trace-seq)'
 one "inih" '^#include <ini\.h>'
 one "libiberty" '^#include <(libiberty|demangle)'
-one "pprof's messages" '^#include <pprof'
 one "perf_event_open" '__NR_perf_event_open|SYS_perf_event_open'
 # JSON is in what people and programs ask for, not in what runs on each event.
 empty "jansson is used in recorder/ and dump/view/ only" \

@@ -16,10 +16,18 @@
 #define CLOCK_ID_MONOTONIC 3
 #define CLOCK_ID_BOOTTIME  6
 
+enum { TRACE_PACKET = 1 };
+enum { SNAPSHOT_CLOCK = 1 };
+enum { CLOCK_ID = 1, CLOCK_TIMESTAMP };
+enum { SYSTEM_UTSNAME = 1 };
+enum { UTSNAME_SYSNAME = 1, UTSNAME_VERSION, UTSNAME_RELEASE, UTSNAME_MACHINE };
+enum { TREE_PROCESS = 1, TREE_THREAD };
+enum { PROCESS_PID = 1, PROCESS_PPID, PROCESS_CMDLINE };
+enum { THREAD_TID = 1, THREAD_NAME, THREAD_TGID };
+
 #define SEQUENCE	 1
 #define SEQUENCE_ANEW	 1
 #define SEQUENCE_GOES_ON 2
-#define THREADS_A_PACKET 256
 /* A thread goes on running after its exit was recorded, until it is switched from. */
 #define RUNS_ON_NS 1000000000u
 
@@ -33,25 +41,26 @@ char *pf_text(char *out, size_t n, const char *text, size_t len)
 	return str_safe(out, n, text ? text : "", text ? len : 0);
 }
 
-void pf_put(struct pftrace *pf, Perfetto__TracePacket *packet)
+struct text *pf_begin(struct pftrace *pf, uint64_t ns)
 {
-	Perfetto__Trace trace = PERFETTO__TRACE__INIT;
-	size_t n;
+	pf->packet.b.len = 0;
+	proto_number(&pf->packet, PACKET_TIMESTAMP, pf_ns(pf, ns));
+	return &pf->packet;
+}
+
+void pf_put(struct pftrace *pf)
+{
+	struct text *p = &pf->packet;
 
 	if (pf->rc)
 		return;
-	PF_SET(packet, trusted_packet_sequence_id, SEQUENCE);
-	PF_SET(packet, sequence_flags, pf->begun ? SEQUENCE_GOES_ON : SEQUENCE_ANEW);
+	proto_number(p, PACKET_SEQUENCE_ID, SEQUENCE);
+	proto_number(p, PACKET_SEQUENCE_FLAGS, pf->begun ? SEQUENCE_GOES_ON : SEQUENCE_ANEW);
 	pf->begun = true;
-	trace.n_packet = 1;
-	trace.packet = &packet;
-	n = perfetto__trace__get_packed_size(&trace);
-	pf->packed.len = 0;
-	pf->rc = buf_reserve(&pf->packed, n);
+	pf->rc = p->rc;
 	if (pf->rc)
 		return;
-	perfetto__trace__pack(&trace, pf->packed.p);
-	text_put(&pf->x->out, pf->packed.p, n);
+	proto_bytes(&pf->x->out, TRACE_PACKET, p->b.p, p->b.len);
 	text_flush_large(&pf->x->out);
 }
 
@@ -66,125 +75,102 @@ static void put_clocks(struct pftrace *pf)
 		{CLOCK_ID_MONOTONIC, ns},
 		{CLOCK_ID_REALTIME, ns + (uint64_t)m->host.real_minus_clock},
 	};
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__ClockSnapshot snapshot = PERFETTO__CLOCK_SNAPSHOT__INIT;
-	Perfetto__ClockSnapshot__Clock clocks[3], *list[3];
+	struct text *p = pf_begin(pf, ns);
+	size_t snapshot = proto_open(p, PACKET_CLOCK_SNAPSHOT);
 
 	for (size_t i = 0; i < 3; i++) {
-		clocks[i] = (Perfetto__ClockSnapshot__Clock)PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT;
-		PF_SET(&clocks[i], clock_id, (uint32_t)values[i][0]);
-		PF_SET(&clocks[i], timestamp, values[i][1]);
-		list[i] = &clocks[i];
+		size_t clock = proto_open(p, SNAPSHOT_CLOCK);
+
+		proto_number(p, CLOCK_ID, values[i][0]);
+		proto_number(p, CLOCK_TIMESTAMP, values[i][1]);
+		proto_close(p, clock);
 	}
-	snapshot.n_clocks = 3;
-	snapshot.clocks = list;
-	packet.clock_snapshot = &snapshot;
-	PF_SET(&packet, timestamp, pf_ns(pf, ns));
-	pf_put(pf, &packet);
+	proto_close(p, snapshot);
+	pf_put(pf);
 }
 
 /* The kernel's release says how the state of a task that is switched from is to be read. */
 static void put_system(struct pftrace *pf)
 {
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__SystemInfo info = PERFETTO__SYSTEM_INFO__INIT;
-	Perfetto__Utsname name = PERFETTO__UTSNAME__INIT;
-	char uname[512], *save = NULL, *machine;
+	struct text *p = &pf->packet;
+	char uname[512], *save = NULL, *machine, *sysname, *release;
+	size_t info, name;
 
 	pf_text(uname, sizeof(uname), pf->x->m->uname, strlen(pf->x->m->uname));
 	machine = strrchr(uname, ' ');
 	if (machine)
 		*machine++ = '\0';
-	name.machine = machine;
-	name.sysname = strtok_r(uname, " ", &save);
-	name.release = strtok_r(NULL, " ", &save);
-	name.version = strtok_r(NULL, "", &save);
-	if (!name.release)
+	sysname = strtok_r(uname, " ", &save);
+	release = strtok_r(NULL, " ", &save);
+	if (!release)
 		return;
-	info.utsname = &name;
-	packet.system_info = &info;
-	pf_put(pf, &packet);
+	p->b.len = 0;
+	info = proto_open(p, PACKET_SYSTEM_INFO);
+	name = proto_open(p, SYSTEM_UTSNAME);
+	proto_string(p, UTSNAME_SYSNAME, sysname);
+	proto_string(p, UTSNAME_VERSION, strtok_r(NULL, "", &save));
+	proto_string(p, UTSNAME_RELEASE, release);
+	proto_string(p, UTSNAME_MACHINE, machine);
+	proto_close(p, name);
+	proto_close(p, info);
+	pf_put(pf);
 }
 
-/* Some threads, each with its process. */
-struct some_threads {
-	Perfetto__ProcessTree__Thread threads[THREADS_A_PACKET], *thread[THREADS_A_PACKET];
-	Perfetto__ProcessTree__Process processes[THREADS_A_PACKET], *process[THREADS_A_PACKET];
-	char names[THREADS_A_PACKET][72], *cmdline[THREADS_A_PACKET];
-	size_t nr_threads, nr_processes;
-	uint64_t ns;
-};
-
-static void put_threads(struct pftrace *pf, struct some_threads *s)
+/* 0: no tree is open. */
+static size_t end_tree(struct pftrace *pf, size_t tree)
 {
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__ProcessTree tree = PERFETTO__PROCESS_TREE__INIT;
-
-	if (!s->nr_threads)
-		return;
-	tree.n_threads = s->nr_threads;
-	tree.threads = s->thread;
-	tree.n_processes = s->nr_processes;
-	tree.processes = s->process;
-	packet.process_tree = &tree;
-	PF_SET(&packet, timestamp, pf_ns(pf, s->ns));
-	pf_put(pf, &packet);
-	s->nr_threads = s->nr_processes = 0;
+	proto_close(&pf->packet, tree);
+	pf_put(pf);
+	return 0;
 }
 
-static void add_thread(struct pftrace *pf, struct some_threads *s, const struct fmt_task *t)
+static void put_thread(struct pftrace *pf, const struct fmt_task *t)
 {
 	const char *comm =
 		history_comm(pf->x->history, t->tid, t->exit_ns ? t->exit_ns : UINT64_MAX);
-	size_t i = s->nr_threads++;
-	Perfetto__ProcessTree__Thread *thread = &s->threads[i];
-	Perfetto__ProcessTree__Process *process;
+	struct text *p = &pf->packet;
+	char name[72];
+	size_t m;
 
-	pf_text(s->names[i], sizeof(s->names[i]), comm, comm ? strlen(comm) : 0);
-	*thread = (Perfetto__ProcessTree__Thread)PERFETTO__PROCESS_TREE__THREAD__INIT;
-	PF_SET(thread, tid, (int32_t)t->tid);
-	PF_SET(thread, tgid, (int32_t)t->pid);
-	thread->name = s->names[i];
-	s->thread[i] = thread;
-	if (t->tid != t->pid)
-		return;
-	process = &s->processes[s->nr_processes];
-	*process = (Perfetto__ProcessTree__Process)PERFETTO__PROCESS_TREE__PROCESS__INIT;
-	PF_SET(process, pid, (int32_t)t->pid);
-	PF_SET(process, ppid, (int32_t)t->ppid);
-	s->cmdline[i] = s->names[i];
-	process->n_cmdline = 1;
-	process->cmdline = &s->cmdline[i];
-	s->process[s->nr_processes++] = process;
+	pf_text(name, sizeof(name), comm, comm ? strlen(comm) : 0);
+	if (t->tid == t->pid) {
+		m = proto_open(p, TREE_PROCESS);
+		proto_number(p, PROCESS_PID, t->pid);
+		proto_number(p, PROCESS_PPID, t->ppid);
+		proto_string(p, PROCESS_CMDLINE, name);
+		proto_close(p, m);
+	}
+	m = proto_open(p, TREE_THREAD);
+	proto_number(p, THREAD_TID, t->tid);
+	proto_string(p, THREAD_NAME, name);
+	proto_number(p, THREAD_TGID, t->pid);
+	proto_close(p, m);
 }
 
-/* Those that were there at the beginning at once, the others each at its own time: a tid may be
- * used again. */
-static void put_people(struct pftrace *pf, uint64_t from_ns)
+/* Writes the tasks that were there at `from_ns` in one packet, and each later one in a packet of
+ * its own at its own time, since a tid may be reused. */
+static void put_tasks(struct pftrace *pf, uint64_t from_ns)
 {
-	const struct process_history *p = pf->x->history;
-	struct some_threads *some = calloc(1, sizeof(*some));
+	const struct process_history *h = pf->x->history;
+	size_t tree = 0;
 
-	if (!some) {
-		pf->rc = -ENOMEM;
-		return;
-	}
-	some->ns = from_ns;
-	for (size_t i = 0; i < history_nr_tasks(p) && !pf->rc; i++) {
-		const struct fmt_task *t = history_nth(p, i);
+	for (size_t i = 0; i < history_nr_tasks(h); i++) {
+		const struct fmt_task *t = history_nth(h, i);
 		bool late = t->start_ns > from_ns;
 
 		if (t->exit_ns && t->exit_ns + RUNS_ON_NS < from_ns)
 			continue;
+		if (tree && late)
+			tree = end_tree(pf, tree);
+		if (!tree)
+			tree = proto_open(pf_begin(pf, late ? t->start_ns : from_ns),
+					  PACKET_PROCESS_TREE);
+		put_thread(pf, t);
 		if (late)
-			put_threads(pf, some);
-		some->ns = late ? t->start_ns : from_ns;
-		add_thread(pf, some, t);
-		if (late || some->nr_threads == THREADS_A_PACKET)
-			put_threads(pf, some);
+			tree = end_tree(pf, tree);
 	}
-	put_threads(pf, some);
-	free(some);
+	if (tree)
+		end_tree(pf, tree);
 }
 
 /* The oldest moment of any ring. */
@@ -220,7 +206,7 @@ static int begin(struct export *x, struct err *err)
 		return result(pf, err);
 	put_clocks(pf);
 	put_system(pf);
-	put_people(pf, oldest(x));
+	put_tasks(pf, oldest(x));
 	pf_tracks_begin(pf);
 	if (!pf->rc) {
 		pf_pt_put(pf, err);
@@ -280,7 +266,7 @@ static void drop(struct export *x)
 	pf_sched_free(pf->sched);
 	pf_stacks_free(pf->stacks);
 	pf_tracks_free(pf->tracks);
-	buf_free(&pf->packed);
+	text_free(&pf->packet);
 	free(pf);
 }
 

@@ -13,8 +13,31 @@
 #pragma once
 
 #include "dump/view/export/export.h"
+#include "dump/view/export/proto.h"
 
-#include <perfetto.pb-c.h>
+/* Fields of perfetto.proto that several parts write. */
+enum {
+	PACKET_FTRACE_EVENTS = 1,
+	PACKET_PROCESS_TREE = 2,
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_SYSTEM_INFO = 45,
+	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_PERF_SAMPLE = 66,
+};
+enum {
+	TRACK_EVENT_ANNOTATION = 4,
+	TRACK_EVENT_TYPE = 9,
+	TRACK_EVENT_UUID = 11,
+	TRACK_EVENT_CATEGORY = 22,
+	TRACK_EVENT_NAME = 23,
+	TRACK_EVENT_CALLSTACK = 56,
+};
+enum { TRACK_UUID = 1, TRACK_NAME, TRACK_THREAD = 4, TRACK_PARENT };
 
 struct pf_sched;
 struct pf_stacks;
@@ -22,7 +45,7 @@ struct pf_tracks;
 
 struct pftrace {
 	struct export *x;
-	struct buf packed; /* the last packet */
+	struct text packet; /* the one being written */
 	struct pf_sched *sched;
 	struct pf_stacks *stacks;
 	struct pf_tracks *tracks;
@@ -30,13 +53,12 @@ struct pftrace {
 	int rc;	    /* the first error */
 };
 
-/* Sets an optional field of a message. */
-#define PF_SET(m, field, v) ((m)->has_##field = 1, (m)->field = (v))
-
-/* A moment of the dump's clock in that of the trace. */
+/* A time of the dump's clock in that of the trace. */
 uint64_t pf_ns(const struct pftrace *pf, uint64_t ns);
-/* Writes the packet; those with timestamps of the sequence that keeps stacks once. */
-void pf_put(struct pftrace *pf, Perfetto__TracePacket *packet);
+/* Empties pf->packet, adds the timestamp of `ns` in the dump's clock, and returns it. */
+struct text *pf_begin(struct pftrace *pf, uint64_t ns);
+/* Writes pf->packet. */
+void pf_put(struct pftrace *pf);
 /* Foreign text as a string of protobuf wants it, UTF-8, in `out`, which is returned. */
 char *pf_text(char *out, size_t n, const char *text, size_t len);
 
@@ -54,10 +76,8 @@ void pf_sched_flush(struct pftrace *pf);
 
 int pf_stacks_new(struct pf_stacks **out);
 void pf_stacks_free(struct pf_stacks *s);
-/* The number of the record's stack, 0: it has none. What is new of it is put into `packet`, which
- * has to be written before this is called again. */
-uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec,
-		      Perfetto__TracePacket *packet);
+/* The number of the record's stack, 0: it has none. Adds what is new of it to pf->packet. */
+uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec);
 /* False: the sample has no stack. */
 bool pf_stacks_take(struct pftrace *pf, const struct timeline_record *rec);
 

@@ -25,22 +25,20 @@ struct writer_stack {
 	struct text name;
 };
 
-static void put_event(struct pftrace *pf, uint64_t track, int type, char *name, uint64_t ns)
+static void put_event(struct pftrace *pf, uint64_t track, uint64_t type, const char *name,
+		      uint64_t ns)
 {
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
-	char *category = "intel_pt";
+	struct text *p = pf_begin(pf, ns);
+	size_t event = proto_open(p, PACKET_TRACK_EVENT);
 
-	PF_SET(&event, type, type);
-	PF_SET(&event, track_uuid, track);
+	proto_number(p, TRACK_EVENT_TYPE, type);
+	proto_number(p, TRACK_EVENT_UUID, track);
 	if (name) {
-		event.name = name;
-		event.n_categories = 1;
-		event.categories = &category;
+		proto_string(p, TRACK_EVENT_CATEGORY, "intel_pt");
+		proto_string(p, TRACK_EVENT_NAME, name);
 	}
-	packet.track_event = &event;
-	PF_SET(&packet, timestamp, pf_ns(pf, ns));
-	pf_put(pf, &packet);
+	proto_close(p, event);
+	pf_put(pf);
 }
 
 /* Those that are not below `depth` any more; none of them longer than until `ns`. */
@@ -56,16 +54,18 @@ static void end_calls(struct pftrace *pf, struct writer_stack *s, size_t depth, 
 static void begin_thread(struct pftrace *pf, struct writer_stack *s, const struct pt_spans_call *c)
 {
 	const struct timeline_record rec = {.tid = c->tid, .time_ns = c->to_ns};
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	uint64_t parent = pf_tracks_of(pf, &rec);
+	struct text *p = &pf->packet;
+	size_t track;
 
 	s->track = TRACK_CALLS + parent;
-	PF_SET(&track, uuid, s->track);
-	PF_SET(&track, parent_uuid, parent);
-	track.name = "calls (Intel PT)";
-	packet.track_descriptor = &track;
-	pf_put(pf, &packet);
+	p->b.len = 0;
+	track = proto_open(p, PACKET_TRACK_DESCRIPTOR);
+	proto_number(p, TRACK_UUID, s->track);
+	proto_string(p, TRACK_NAME, "calls (Intel PT)");
+	proto_number(p, TRACK_PARENT, parent);
+	proto_close(p, track);
+	pf_put(pf);
 }
 
 static void put_call(struct pftrace *pf, struct pt_calls *calls, struct writer_stack *s,
@@ -82,7 +82,7 @@ static void put_call(struct pftrace *pf, struct pt_calls *calls, struct writer_s
 		pf->rc = s->name.rc;
 		return;
 	}
-	put_event(pf, s->track, TYPE_BEGIN, (char *)s->name.b.p, c->from_ns);
+	put_event(pf, s->track, TYPE_BEGIN, (const char *)s->name.b.p, c->from_ns);
 	if (s->nr && s->ends[s->nr - 1] < end)
 		end = s->ends[s->nr - 1];
 	s->ends[s->nr++] = end;

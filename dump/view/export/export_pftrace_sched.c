@@ -20,17 +20,33 @@
 
 enum kind { SWITCH, WAKEUP, WAKING, WAKEUP_NEW, NR_KINDS };
 
+/* Fields of perfetto.proto. */
+enum { BUNDLE_CPU = 1, BUNDLE_EVENT, BUNDLE_LOST_EVENTS };
+enum { EVENT_TIMESTAMP = 1, EVENT_PID };
+enum {
+	SWITCH_PREV_COMM = 1,
+	SWITCH_PREV_PID,
+	SWITCH_PREV_PRIO,
+	SWITCH_PREV_STATE,
+	SWITCH_NEXT_COMM,
+	SWITCH_NEXT_PID,
+	SWITCH_NEXT_PRIO,
+};
+enum { WAKE_COMM = 1, WAKE_PID, WAKE_PRIO, WAKE_SUCCESS, WAKE_TARGET_CPU };
+
 static const struct {
 	const char *name;
+	uint32_t proto_field; /* of FtraceEvent */
 	const char *texts[NR_TEXTS];
 	const char *numbers[NR_NUMBERS];
 } kinds[NR_KINDS] = {
 	[SWITCH] = {"sched:sched_switch",
+		    4,
 		    {"prev_comm", "next_comm"},
 		    {"prev_pid", "prev_prio", "prev_state", "next_pid", "next_prio"}},
-	[WAKEUP] = {"sched:sched_wakeup", {"comm"}, {"pid", "prio", "target_cpu"}},
-	[WAKING] = {"sched:sched_waking", {"comm"}, {"pid", "prio", "target_cpu"}},
-	[WAKEUP_NEW] = {"sched:sched_wakeup_new", {"comm"}, {"pid", "prio", "target_cpu"}},
+	[WAKEUP] = {"sched:sched_wakeup", 17, {"comm"}, {"pid", "prio", "target_cpu"}},
+	[WAKING] = {"sched:sched_waking", 20, {"comm"}, {"pid", "prio", "target_cpu"}},
+	[WAKEUP_NEW] = {"sched:sched_wakeup_new", 114, {"comm"}, {"pid", "prio", "target_cpu"}},
 };
 
 /* Where an event of the dump has its fields; kind NR_KINDS: it is none of these. */
@@ -132,80 +148,55 @@ void pf_sched_free(struct pf_sched *s)
 
 /* ---- writing ---- */
 
-/* A bundle's messages, on their way out. */
-struct messages {
-	Perfetto__FtraceEvent events[BUNDLE], *list[BUNDLE];
-	union {
-		Perfetto__SchedSwitch sw;
-		Perfetto__SchedWake wake;
-	} of[BUNDLE];
-};
-
-static void fill_switch(struct sched_event *e, Perfetto__SchedSwitch *m)
+static void put_switch(struct text *p, const struct sched_event *e)
 {
-	*m = (Perfetto__SchedSwitch)PERFETTO__SCHED_SWITCH__INIT;
-	m->prev_comm = e->texts[0];
-	m->next_comm = e->texts[1];
-	PF_SET(m, prev_pid, (int32_t)e->numbers[0]);
-	PF_SET(m, prev_prio, (int32_t)e->numbers[1]);
-	PF_SET(m, prev_state, e->numbers[2]);
-	PF_SET(m, next_pid, (int32_t)e->numbers[3]);
-	PF_SET(m, next_prio, (int32_t)e->numbers[4]);
+	proto_string(p, SWITCH_PREV_COMM, e->texts[0]);
+	proto_number(p, SWITCH_PREV_PID, (uint64_t)(int32_t)e->numbers[0]);
+	proto_number(p, SWITCH_PREV_PRIO, (uint64_t)(int32_t)e->numbers[1]);
+	proto_number(p, SWITCH_PREV_STATE, (uint64_t)e->numbers[2]);
+	proto_string(p, SWITCH_NEXT_COMM, e->texts[1]);
+	proto_number(p, SWITCH_NEXT_PID, (uint64_t)(int32_t)e->numbers[3]);
+	proto_number(p, SWITCH_NEXT_PRIO, (uint64_t)(int32_t)e->numbers[4]);
 }
 
-static void fill_wake(struct sched_event *e, Perfetto__SchedWake *m)
+static void put_wake(struct text *p, const struct sched_event *e)
 {
-	*m = (Perfetto__SchedWake)PERFETTO__SCHED_WAKE__INIT;
-	m->comm = e->texts[0];
-	PF_SET(m, pid, (int32_t)e->numbers[0]);
-	PF_SET(m, prio, (int32_t)e->numbers[1]);
-	PF_SET(m, success, 1);
-	PF_SET(m, target_cpu, (int32_t)e->numbers[2]);
+	proto_string(p, WAKE_COMM, e->texts[0]);
+	proto_number(p, WAKE_PID, (uint64_t)(int32_t)e->numbers[0]);
+	proto_number(p, WAKE_PRIO, (uint64_t)(int32_t)e->numbers[1]);
+	proto_number(p, WAKE_SUCCESS, 1);
+	proto_number(p, WAKE_TARGET_CPU, (uint64_t)(int32_t)e->numbers[2]);
 }
 
-static void fill(struct pftrace *pf, struct sched_event *e, struct messages *m, size_t i)
+static void put_event(struct pftrace *pf, struct text *p, const struct sched_event *e)
 {
-	Perfetto__FtraceEvent *to = &m->events[i];
+	size_t event = proto_open(p, BUNDLE_EVENT), m;
 
-	*to = (Perfetto__FtraceEvent)PERFETTO__FTRACE_EVENT__INIT;
-	PF_SET(to, timestamp, pf_ns(pf, e->ns));
-	PF_SET(to, pid, e->tid);
-	m->list[i] = to;
-	if (e->kind == SWITCH) {
-		fill_switch(e, &m->of[i].sw);
-		to->sched_switch = &m->of[i].sw;
-		return;
-	}
-	fill_wake(e, &m->of[i].wake);
-	*(e->kind == WAKEUP   ? &to->sched_wakeup
-	  : e->kind == WAKING ? &to->sched_waking
-			      : &to->sched_wakeup_new) = &m->of[i].wake;
+	proto_number(p, EVENT_TIMESTAMP, pf_ns(pf, e->ns));
+	proto_number(p, EVENT_PID, e->tid);
+	m = proto_open(p, kinds[e->kind].proto_field);
+	(e->kind == SWITCH ? put_switch : put_wake)(p, e);
+	proto_close(p, m);
+	proto_close(p, event);
 }
 
 static void flush(struct pftrace *pf, size_t cpu)
 {
 	struct bundle *b = pf->sched->cpus[cpu];
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__FtraceEventBundle out = PERFETTO__FTRACE_EVENT_BUNDLE__INIT;
-	struct messages *m;
+	struct text *p = &pf->packet;
+	size_t bundle;
 
 	if (!b || !b->nr)
 		return;
-	m = malloc(sizeof(*m));
-	if (!m) {
-		pf->rc = -ENOMEM;
-		return;
-	}
+	p->b.len = 0;
+	bundle = proto_open(p, PACKET_FTRACE_EVENTS);
+	proto_number(p, BUNDLE_CPU, cpu);
 	for (size_t i = 0; i < b->nr; i++)
-		fill(pf, &b->events[i], m, i);
-	PF_SET(&out, cpu, (uint32_t)cpu);
+		put_event(pf, p, &b->events[i]);
 	if (b->lost)
-		PF_SET(&out, lost_events, 1);
-	out.n_event = b->nr;
-	out.event = m->list;
-	packet.ftrace_events = &out;
-	pf_put(pf, &packet);
-	free(m);
+		proto_number(p, BUNDLE_LOST_EVENTS, true);
+	proto_close(p, bundle);
+	pf_put(pf);
 	b->nr = 0;
 	b->lost = false;
 }

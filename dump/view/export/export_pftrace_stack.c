@@ -16,21 +16,21 @@
 
 #define MODE_KERNEL 1
 #define MODE_USER   2
-/* What one sample can be the first to have: itself, and of each frame a name, a path, an id. */
-#define MAX_NEW (STACK_MAX_FRAMES + 8)
 
-struct fresh {
-	Perfetto__InternedString names[MAX_NEW], *name[MAX_NEW];
-	Perfetto__InternedString paths[MAX_NEW], *path[MAX_NEW];
-	Perfetto__InternedString ids[MAX_NEW], *id[MAX_NEW];
-	Perfetto__Mapping mappings[MAX_NEW], *mapping[MAX_NEW];
-	uint64_t path_ids[MAX_NEW];
-	Perfetto__Frame frames[MAX_NEW], *frame[MAX_NEW];
-	uint64_t frame_ids[STACK_MAX_FRAMES];
-	Perfetto__Callstack stack, *stacks;
-	struct stack of;
-	Perfetto__InternedData data;
+/* Fields of perfetto.proto. */
+enum {
+	INTERNED_FUNCTION_NAME = 5,
+	INTERNED_FRAME = 6,
+	INTERNED_CALLSTACK = 7,
+	INTERNED_BUILD_ID = 16,
+	INTERNED_PATH = 17,
+	INTERNED_MAPPING = 19,
 };
+enum { STRING_IID = 1, STRING_STR };
+enum { MAPPING_IID = 1, MAPPING_BUILD_ID, MAPPING_PATH_IDS = 7 };
+enum { FRAME_IID = 1, FRAME_NAME, FRAME_MAPPING, FRAME_REL_PC };
+enum { CALLSTACK_IID = 1, CALLSTACK_FRAME_IDS };
+enum { SAMPLE_CPU = 1, SAMPLE_PID, SAMPLE_TID, SAMPLE_CALLSTACK, SAMPLE_CPU_MODE };
 
 struct pf_stacks {
 	struct intern texts;
@@ -41,21 +41,15 @@ struct pf_stacks {
 	struct pair_ids nodes;		   /* parent or 0, frame: stacks, outermost first */
 	struct pair_ids written;	   /* node: the stack is out */
 	struct text name;
-	struct fresh *fresh;
+	struct text fresh; /* fields of InternedData that this packet is the first to need */
+	struct stack stack;
+	uint64_t frame_ids[STACK_MAX_FRAMES];
 };
 
 int pf_stacks_new(struct pf_stacks **out)
 {
-	struct pf_stacks *s = calloc(1, sizeof(*s));
-
-	if (s)
-		s->fresh = calloc(1, sizeof(*s->fresh));
-	if (!s || !s->fresh) {
-		free(s);
-		return -ENOMEM;
-	}
-	*out = s;
-	return 0;
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
 }
 
 void pf_stacks_free(struct pf_stacks *s)
@@ -72,7 +66,7 @@ void pf_stacks_free(struct pf_stacks *s)
 	pair_ids_free(&s->nodes);
 	pair_ids_free(&s->written);
 	text_free(&s->name);
-	free(s->fresh);
+	text_free(&s->fresh);
 	free(s);
 }
 
@@ -86,86 +80,78 @@ static uint32_t number(struct pftrace *pf, struct pair_ids *m, uint64_t a, uint6
 	return id;
 }
 
-/* The text's number in its table, of which `list` are the new ones. */
-static uint64_t text_id(struct pftrace *pf, struct pair_ids *table, const char *text,
-			Perfetto__InternedString *strings, Perfetto__InternedString **list,
-			size_t *nr)
+/* The number of `text` in its table; a new one is written with the bytes `as`. */
+static uint64_t text_id(struct pftrace *pf, struct pair_ids *table, uint32_t field,
+			const char *text, struct bytes as)
 {
 	struct pf_stacks *s = pf->stacks;
 	const char *kept = intern(&s->texts, (struct bytes){(const uint8_t *)text, strlen(text)});
 	bool is_new = false;
 	uint32_t id = kept ? number(pf, table, (uintptr_t)kept, 0, &is_new) : 0;
+	size_t m;
 
 	if (!kept)
 		pf->rc = -ENOMEM;
-	if (!id || !is_new || *nr == MAX_NEW)
+	if (!id || !is_new)
 		return id;
-	strings[*nr] = (Perfetto__InternedString)PERFETTO__INTERNED_STRING__INIT;
-	PF_SET(&strings[*nr], iid, id);
-	PF_SET(&strings[*nr], str, ((ProtobufCBinaryData){strlen(kept), (uint8_t *)kept}));
-	list[*nr] = &strings[*nr];
-	++*nr;
+	m = proto_open(&s->fresh, field);
+	proto_number(&s->fresh, STRING_IID, id);
+	proto_bytes(&s->fresh, STRING_STR, as.p, as.len);
+	proto_close(&s->fresh, m);
 	return id;
 }
 
 static uint64_t path_id(struct pftrace *pf, const char *image)
 {
-	struct fresh *f = pf->stacks->fresh;
 	char safe[1024];
 
-	pf_text(safe, sizeof(safe), image ? image : "[unknown]",
-		strlen(image ? image : "[unknown]"));
-	return text_id(pf, &pf->stacks->paths, safe, f->paths, f->path, &f->data.n_mapping_paths);
+	if (!image)
+		image = "[unknown]";
+	pf_text(safe, sizeof(safe), image, strlen(image));
+	return text_id(pf, &pf->stacks->paths, INTERNED_PATH, safe,
+		       (struct bytes){(const uint8_t *)safe, strlen(safe)});
 }
 
 /* Written as the bytes they are, kept by their digits; 0: none is known. */
 static uint64_t build_id_id(struct pftrace *pf, const struct symbol_place *at)
 {
-	struct fresh *f = pf->stacks->fresh;
-	size_t n = at->build_id_bytes < 20 ? at->build_id_bytes : 20, i = f->data.n_build_ids;
+	size_t n = at->build_id_bytes < 20 ? at->build_id_bytes : 20;
 	char hex[2 * 20 + 1] = "";
-	uint64_t id;
 
 	if (!n)
 		return 0;
 	for (size_t k = 0; k < n; k++)
 		snprintf(hex + 2 * k, 3, "%02x", at->build_id[k]);
-	id = text_id(pf, &pf->stacks->ids, hex, f->ids, f->id, &f->data.n_build_ids);
-	if (f->data.n_build_ids > i)
-		f->ids[i].str = (ProtobufCBinaryData){n, (uint8_t *)at->build_id};
-	return id;
+	return text_id(pf, &pf->stacks->ids, INTERNED_BUILD_ID, hex,
+		       (struct bytes){at->build_id, n});
 }
 
 static uint32_t mapping_id(struct pftrace *pf, const struct symbol_place *at)
 {
-	struct fresh *f = pf->stacks->fresh;
+	struct text *t = &pf->stacks->fresh;
 	uint64_t path = path_id(pf, at->image), build_id = build_id_id(pf, at);
 	bool is_new = false;
 	uint32_t id = number(pf, &pf->stacks->mappings, path, build_id, &is_new);
-	size_t i = f->data.n_mappings;
+	size_t m;
 
-	if (!id || !is_new || i == MAX_NEW)
+	if (!id || !is_new)
 		return id;
-	f->mappings[i] = (Perfetto__Mapping)PERFETTO__MAPPING__INIT;
-	PF_SET(&f->mappings[i], iid, id);
+	m = proto_open(t, INTERNED_MAPPING);
+	proto_number(t, MAPPING_IID, id);
 	if (build_id)
-		PF_SET(&f->mappings[i], build_id, build_id);
-	f->path_ids[i] = path;
-	f->mappings[i].n_path_string_ids = 1;
-	f->mappings[i].path_string_ids = &f->path_ids[i];
-	f->mapping[i] = &f->mappings[i];
-	f->data.n_mappings++;
+		proto_number(t, MAPPING_BUILD_ID, build_id);
+	proto_number(t, MAPPING_PATH_IDS, path);
+	proto_close(t, m);
 	return id;
 }
 
 static uint32_t frame_id(struct pftrace *pf, const struct stack_frame *at)
 {
 	struct pf_stacks *s = pf->stacks;
-	struct fresh *f = s->fresh;
 	uint32_t mapping = mapping_id(pf, &at->at), spot, id;
 	uint64_t place = at->at.image && !at->kernel ? at->at.image_off : at->ip, name;
-	size_t i = f->data.n_frames;
 	bool is_new = false;
+	size_t m;
 
 	s->name.b.len = 0;
 	stack_name(at, &s->name);
@@ -174,97 +160,81 @@ static uint32_t frame_id(struct pftrace *pf, const struct stack_frame *at)
 		pf->rc = s->name.rc;
 		return 0;
 	}
-	name = text_id(pf, &s->names, (const char *)s->name.b.p, f->names, f->name,
-		       &f->data.n_function_names);
+	name = text_id(pf, &s->names, INTERNED_FUNCTION_NAME, (const char *)s->name.b.p,
+		       (struct bytes){s->name.b.p, strlen((const char *)s->name.b.p)});
 	spot = number(pf, &s->spots, mapping, name, NULL);
 	id = number(pf, &s->frames, spot, place, &is_new);
-	if (pf->rc || !is_new || i == MAX_NEW)
+	if (pf->rc || !is_new)
 		return id;
-	f->frames[i] = (Perfetto__Frame)PERFETTO__FRAME__INIT;
-	PF_SET(&f->frames[i], iid, id);
-	PF_SET(&f->frames[i], function_name_id, name);
-	PF_SET(&f->frames[i], mapping_id, mapping);
-	PF_SET(&f->frames[i], rel_pc, place);
-	f->frame[i] = &f->frames[i];
-	f->data.n_frames++;
+	m = proto_open(&s->fresh, INTERNED_FRAME);
+	proto_number(&s->fresh, FRAME_IID, id);
+	proto_number(&s->fresh, FRAME_NAME, name);
+	proto_number(&s->fresh, FRAME_MAPPING, mapping);
+	proto_number(&s->fresh, FRAME_REL_PC, place);
+	proto_close(&s->fresh, m);
 	return id;
-}
-
-static void begin_fresh(struct fresh *f)
-{
-	f->data = (Perfetto__InternedData)PERFETTO__INTERNED_DATA__INIT;
-	f->data.function_names = f->name;
-	f->data.mapping_paths = f->path;
-	f->data.build_ids = f->id;
-	f->data.mappings = f->mapping;
-	f->data.frames = f->frame;
-}
-
-static bool has_fresh(const Perfetto__InternedData *d)
-{
-	return d->n_function_names || d->n_mapping_paths || d->n_build_ids || d->n_mappings ||
-	       d->n_frames || d->n_callstacks;
 }
 
 /* The stack's number: its node. */
 static uint32_t stack_id(struct pftrace *pf, const struct stack *st)
 {
 	struct pf_stacks *s = pf->stacks;
-	struct fresh *f = s->fresh;
 	uint32_t node = 0;
 	bool is_new = false;
+	size_t m;
 
 	for (size_t i = st->nr; i-- && !pf->rc;) {
 		uint32_t frame = frame_id(pf, &st->frames[i]);
 
-		f->frame_ids[st->nr - 1 - i] = frame;
+		s->frame_ids[st->nr - 1 - i] = frame;
 		node = number(pf, &s->nodes, node, frame, NULL);
 	}
 	if (pf->rc || !number(pf, &s->written, node, 0, &is_new) || !is_new)
 		return node;
-	f->stack = (Perfetto__Callstack)PERFETTO__CALLSTACK__INIT;
-	PF_SET(&f->stack, iid, node);
-	f->stack.n_frame_ids = st->nr;
-	f->stack.frame_ids = f->frame_ids;
-	f->stacks = &f->stack;
-	f->data.n_callstacks = 1;
-	f->data.callstacks = &f->stacks;
+	m = proto_open(&s->fresh, INTERNED_CALLSTACK);
+	proto_number(&s->fresh, CALLSTACK_IID, node);
+	for (size_t i = 0; i < st->nr; i++)
+		proto_number(&s->fresh, CALLSTACK_FRAME_IDS, s->frame_ids[i]);
+	proto_close(&s->fresh, m);
 	return node;
 }
 
-uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec,
-		      Perfetto__TracePacket *packet)
+uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec)
 {
-	struct fresh *f = pf->stacks->fresh;
+	struct pf_stacks *s = pf->stacks;
 	uint32_t id;
 
-	stack_get(pf->x->stacks, rec, &f->of);
-	if (!f->of.nr)
+	stack_get(pf->x->stacks, rec, &s->stack);
+	if (!s->stack.nr)
 		return 0;
-	begin_fresh(f);
-	id = stack_id(pf, &f->of);
-	packet->interned_data = has_fresh(&f->data) ? &f->data : NULL;
+	s->fresh.b.len = 0;
+	id = stack_id(pf, &s->stack);
+	if (s->fresh.rc)
+		pf->rc = s->fresh.rc;
+	if (s->fresh.b.len)
+		proto_bytes(&pf->packet, PACKET_INTERNED_DATA, s->fresh.b.p, s->fresh.b.len);
 	return id;
 }
 
 bool pf_stacks_take(struct pftrace *pf, const struct timeline_record *rec)
 {
 	int64_t cpu = export_cpu(rec);
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__PerfSample sample = PERFETTO__PERF_SAMPLE__INIT;
-	uint32_t pid, tid, id = pf_stacks_id(pf, rec, &packet);
+	struct text *p = pf_begin(pf, rec->time_ns);
+	uint32_t pid, tid, id = pf_stacks_id(pf, rec);
+	size_t sample;
 
 	if (!id)
 		return pf->rc != 0;
-	PF_SET(&sample, callstack_iid, id);
-	if (cpu >= 0)
-		PF_SET(&sample, cpu, (uint32_t)cpu);
 	export_who(pf->x, rec, &pid, &tid);
-	PF_SET(&sample, pid, pid);
-	PF_SET(&sample, tid, tid);
-	PF_SET(&sample, cpu_mode, pf->stacks->fresh->of.frames[0].kernel ? MODE_KERNEL : MODE_USER);
-	packet.perf_sample = &sample;
-	PF_SET(&packet, timestamp, pf_ns(pf, rec->time_ns));
-	pf_put(pf, &packet);
+	sample = proto_open(p, PACKET_PERF_SAMPLE);
+	if (cpu >= 0)
+		proto_number(p, SAMPLE_CPU, (uint64_t)cpu);
+	proto_number(p, SAMPLE_PID, pid);
+	proto_number(p, SAMPLE_TID, tid);
+	proto_number(p, SAMPLE_CALLSTACK, id);
+	proto_number(p, SAMPLE_CPU_MODE,
+		     pf->stacks->stack.frames[0].kernel ? MODE_KERNEL : MODE_USER);
+	proto_close(p, sample);
+	pf_put(pf);
 	return true;
 }

@@ -20,19 +20,13 @@
 #define TRACK_TRIGGER 1u
 #define TRACK_RINGS   2u
 #define TRACK_THREADS 16u
-#define MAX_NOTES     16
+
+enum { ANNOTATION_STRING = 6, ANNOTATION_NAME = 10 };
+enum { THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
 
 struct pf_tracks {
 	struct pair_ids threads; /* tid, key of its task */
 	struct text text;
-};
-
-/* An instant that is being put together. */
-struct instant {
-	Perfetto__TrackEvent event;
-	Perfetto__DebugAnnotation notes[MAX_NOTES], *note[MAX_NOTES];
-	char *category;
-	char name[256];
 };
 
 int pf_tracks_new(struct pf_tracks **out)
@@ -50,58 +44,59 @@ void pf_tracks_free(struct pf_tracks *t)
 	free(t);
 }
 
-static void begin(struct instant *i, uint64_t track, char *category, const char *name)
+/* Begins an instant in pf->packet. `rec`: its stack goes with the instant; NULL: none. */
+static size_t begin(struct pftrace *pf, uint64_t track, const char *category, const char *name,
+		    uint64_t ns, const struct timeline_record *rec)
 {
-	i->event = (Perfetto__TrackEvent)PERFETTO__TRACK_EVENT__INIT;
-	PF_SET(&i->event, type, TYPE_INSTANT);
-	PF_SET(&i->event, track_uuid, track);
-	i->category = category;
-	i->event.categories = &i->category;
-	i->event.n_categories = 1;
-	pf_text(i->name, sizeof(i->name), name, strlen(name));
-	i->event.name = i->name;
-	i->event.debug_annotations = i->note;
-}
+	struct text *p = pf_begin(pf, ns);
+	uint32_t stack = rec ? pf_stacks_id(pf, rec) : 0;
+	size_t event = proto_open(p, PACKET_TRACK_EVENT);
+	char safe[256];
 
-/* `value` must be UTF-8 and last until put(). */
-static void annotate(struct instant *i, char *name, char *value)
-{
-	size_t n = i->event.n_debug_annotations;
-
-	if (n == MAX_NOTES || !*value)
-		return;
-	i->notes[n] = (Perfetto__DebugAnnotation)PERFETTO__DEBUG_ANNOTATION__INIT;
-	i->notes[n].name = name;
-	i->notes[n].string_value = value;
-	i->note[n] = &i->notes[n];
-	i->event.n_debug_annotations++;
-}
-
-/* `rec` is whose stack goes with it, NULL: none. */
-static void put(struct pftrace *pf, struct instant *i, const struct timeline_record *rec,
-		uint64_t ns)
-{
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	uint32_t stack = rec ? pf_stacks_id(pf, rec, &packet) : 0;
-
+	proto_number(p, TRACK_EVENT_TYPE, TYPE_INSTANT);
+	proto_number(p, TRACK_EVENT_UUID, track);
+	proto_string(p, TRACK_EVENT_CATEGORY, category);
+	proto_string(p, TRACK_EVENT_NAME, pf_text(safe, sizeof(safe), name, strlen(name)));
 	if (stack)
-		PF_SET(&i->event, callstack_iid, stack);
-	packet.track_event = &i->event;
-	PF_SET(&packet, timestamp, pf_ns(pf, ns));
-	pf_put(pf, &packet);
+		proto_number(p, TRACK_EVENT_CALLSTACK, stack);
+	return event;
 }
 
-static void put_track(struct pftrace *pf, uint64_t uuid, char *name,
-		      Perfetto__ThreadDescriptor *thread)
+static void annotate(struct pftrace *pf, const char *name, const char *value)
 {
-	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
-	Perfetto__TrackDescriptor track = PERFETTO__TRACK_DESCRIPTOR__INIT;
+	size_t m;
 
-	PF_SET(&track, uuid, uuid);
-	track.name = name;
-	track.thread = thread;
-	packet.track_descriptor = &track;
-	pf_put(pf, &packet);
+	if (!*value)
+		return;
+	m = proto_open(&pf->packet, TRACK_EVENT_ANNOTATION);
+	proto_string(&pf->packet, ANNOTATION_STRING, value);
+	proto_string(&pf->packet, ANNOTATION_NAME, name);
+	proto_close(&pf->packet, m);
+}
+
+static void annotate_foreign(struct pftrace *pf, const char *name, const char *value)
+{
+	char safe[512];
+
+	annotate(pf, name, pf_text(safe, sizeof(safe), value, strlen(value)));
+}
+
+static void end(struct pftrace *pf, size_t event)
+{
+	proto_close(&pf->packet, event);
+	pf_put(pf);
+}
+
+static void put_track(struct pftrace *pf, uint64_t uuid, const char *name)
+{
+	struct text *p = &pf->packet;
+	size_t track;
+
+	p->b.len = 0;
+	track = proto_open(p, PACKET_TRACK_DESCRIPTOR);
+	proto_number(p, TRACK_UUID, uuid);
+	proto_string(p, TRACK_NAME, name);
+	end(pf, track);
 }
 
 /* ---- the trigger and the rings ---- */
@@ -109,17 +104,16 @@ static void put_track(struct pftrace *pf, uint64_t uuid, char *name,
 static void put_trigger(struct pftrace *pf)
 {
 	const struct meta *m = pf->x->m;
-	char name[300], rule[512], reason[512], saw[MAX_NOTES][256];
-	struct instant i;
+	char name[300];
+	size_t event;
 
 	snprintf(name, sizeof(name), "trigger: %s", m->trigger_name);
-	begin(&i, TRACK_TRIGGER, "trigger", name);
-	annotate(&i, "rule", pf_text(rule, sizeof(rule), m->trigger_rule, strlen(m->trigger_rule)));
-	annotate(&i, "reason",
-		 pf_text(reason, sizeof(reason), m->trigger_reason, strlen(m->trigger_reason)));
-	for (size_t n = 0; n < m->nr_saw && n < MAX_NOTES; n++)
-		annotate(&i, "saw", pf_text(saw[n], sizeof(saw[n]), m->saw[n], strlen(m->saw[n])));
-	put(pf, &i, NULL, m->trigger.hit_ns);
+	event = begin(pf, TRACK_TRIGGER, "trigger", name, m->trigger.hit_ns, NULL);
+	annotate_foreign(pf, "rule", m->trigger_rule);
+	annotate_foreign(pf, "reason", m->trigger_reason);
+	for (size_t n = 0; n < m->nr_saw; n++)
+		annotate_foreign(pf, "saw", m->saw[n]);
+	end(pf, event);
 }
 
 static const char *ring_name(const struct meta *m, const struct fmt_window *w, char *out, size_t n)
@@ -136,24 +130,24 @@ static const char *ring_name(const struct meta *m, const struct fmt_window *w, c
 static void put_beginning(struct pftrace *pf, const struct fmt_window *w)
 {
 	char ring[128], name[200], lost[40];
-	struct instant i;
+	size_t event;
 
 	snprintf(name, sizeof(name), "%s: everything from here on",
 		 ring_name(pf->x->m, w, ring, sizeof(ring)));
-	begin(&i, TRACK_RINGS, "ringback", name);
+	event = begin(pf, TRACK_RINGS, "ringback", name, w->first_ns, NULL);
 	if (w->lost) {
 		snprintf(lost, sizeof(lost), "%" PRIu64, w->lost);
-		annotate(&i, "lost", lost);
+		annotate(pf, "lost", lost);
 	}
-	put(pf, &i, NULL, w->first_ns);
+	end(pf, event);
 }
 
 void pf_tracks_begin(struct pftrace *pf)
 {
 	const struct meta *m = pf->x->m;
 
-	put_track(pf, TRACK_TRIGGER, "trigger", NULL);
-	put_track(pf, TRACK_RINGS, "rings: where they begin, what they lost", NULL);
+	put_track(pf, TRACK_TRIGGER, "trigger");
+	put_track(pf, TRACK_RINGS, "rings: where they begin, what they lost");
 	put_trigger(pf);
 	for (size_t i = 0; i < m->nr_windows; i++)
 		if (meta_is_ring(&m->windows[i]) && m->windows[i].nr_records)
@@ -163,54 +157,63 @@ void pf_tracks_begin(struct pftrace *pf)
 void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint64_t nr)
 {
 	char ring[128], name[200];
-	struct instant i;
 
 	snprintf(name, sizeof(name), "%s: %" PRIu64 " sample%s lost",
 		 ring_name(pf->x->m, rec->window, ring, sizeof(ring)), nr, str_plural(nr));
-	begin(&i, TRACK_RINGS, "ringback", name);
-	put(pf, &i, NULL, rec->time_ns);
+	end(pf, begin(pf, TRACK_RINGS, "ringback", name, rec->time_ns, NULL));
 }
 
 /* ---- events ---- */
 
+static void put_thread_track(struct pftrace *pf, uint64_t uuid, const struct timeline_record *rec)
+{
+	const char *comm = history_comm(pf->x->history, rec->tid, rec->time_ns);
+	struct text *p = &pf->packet;
+	size_t track, thread;
+	uint32_t pid, tid;
+	char name[72];
+
+	export_who(pf->x, rec, &pid, &tid);
+	p->b.len = 0;
+	track = proto_open(p, PACKET_TRACK_DESCRIPTOR);
+	proto_number(p, TRACK_UUID, uuid);
+	thread = proto_open(p, TRACK_THREAD);
+	proto_number(p, THREAD_PID, pid);
+	proto_number(p, THREAD_TID, tid);
+	proto_string(p, THREAD_NAME, pf_text(name, sizeof(name), comm, comm ? strlen(comm) : 0));
+	proto_close(p, thread);
+	end(pf, track);
+}
+
 uint64_t pf_tracks_of(struct pftrace *pf, const struct timeline_record *rec)
 {
-	struct pf_tracks *t = pf->tracks;
 	const struct fmt_task *task = history_task(pf->x->history, rec->tid, rec->time_ns);
-	const char *comm = history_comm(pf->x->history, rec->tid, rec->time_ns);
-	Perfetto__ThreadDescriptor thread = PERFETTO__THREAD_DESCRIPTOR__INIT;
 	bool is_new = false;
-	uint32_t pid, tid, id = pair_ids_add(&t->threads, rec->tid, task ? task->key : 0, &is_new);
-	char name[72];
+	uint32_t id = pair_ids_add(&pf->tracks->threads, rec->tid, task ? task->key : 0, &is_new);
 
 	if (!id)
 		pf->rc = -ENOMEM;
-	if (is_new) {
-		export_who(pf->x, rec, &pid, &tid);
-		PF_SET(&thread, pid, (int32_t)pid);
-		PF_SET(&thread, tid, (int32_t)tid);
-		thread.thread_name = pf_text(name, sizeof(name), comm, comm ? strlen(comm) : 0);
-		put_track(pf, TRACK_THREADS + id, NULL, &thread);
-	}
+	if (is_new)
+		put_thread_track(pf, TRACK_THREADS + id, rec);
 	return TRACK_THREADS + id;
 }
 
 void pf_tracks_take(struct pftrace *pf, const struct timeline_record *rec)
 {
-	struct pf_tracks *t = pf->tracks;
-	const char *name = rec->event->name;
-	struct instant i;
+	struct text *text = &pf->tracks->text;
+	uint32_t tracepoint = rec->event->f.tracepoint;
+	const char *name = tracepoint ? fields_name(pf->x->fields, tracepoint) : NULL;
+	uint64_t track = pf_tracks_of(pf, rec);
+	size_t event = begin(pf, track, tracepoint ? "tracepoint" : "event",
+			     name ? name : rec->event->name, rec->time_ns, rec);
 
-	if (rec->event->f.tracepoint && fields_name(pf->x->fields, rec->event->f.tracepoint))
-		name = fields_name(pf->x->fields, rec->event->f.tracepoint);
-	begin(&i, pf_tracks_of(pf, rec), rec->event->f.tracepoint ? "tracepoint" : "event", name);
-	t->text.b.len = 0;
-	if (rec->event->f.tracepoint)
-		fields_text(pf->x->fields, rec->s.raw, &t->text);
-	text_char(&t->text, '\0');
-	if (t->text.rc)
-		pf->rc = t->text.rc;
+	text->b.len = 0;
+	if (tracepoint)
+		fields_text(pf->x->fields, rec->s.raw, text);
+	text_char(text, '\0');
+	if (text->rc)
+		pf->rc = text->rc;
 	else
-		annotate(&i, "text", (char *)t->text.b.p);
-	put(pf, &i, rec, rec->time_ns);
+		annotate(pf, "text", (char *)text->b.p);
+	end(pf, event);
 }

@@ -14,16 +14,39 @@
 #include "dump/view/base/deflate.h"
 #include "dump/view/base/pair_ids.h"
 #include "dump/view/base/intern.h"
+#include "dump/view/export/proto.h"
 #include "dump/view/model/process_history.h"
 #include "dump/view/unwind/stack.h"
 
 #include <errno.h>
-#include <pprof.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define USER_LIMIT   (1ull << 47)
 #define KERNEL_START (~0ull << 47)
+
+/* Fields of pprof.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+};
+enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
+enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_FILENAME = 5, MAPPING_BUILD_ID };
+enum { MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_INLINE_FRAMES = 10 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_ADDRESS, LOCATION_LINE };
+enum { LINE_FUNCTION_ID = 1, LINE_LINE };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
+enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
 
 struct tally {
 	uint64_t count, value;
@@ -31,7 +54,7 @@ struct tally {
 
 struct pprof {
 	struct deflate *gzip;
-	struct buf packed; /* the last message */
+	struct text part; /* the message being written */
 	struct intern texts;
 	struct pair_ids strings;  /* address of the text; its number is its place in string_table */
 	struct pair_ids mappings; /* text of the path, of the build-id */
@@ -47,17 +70,34 @@ struct pprof {
 	int rc;
 };
 
-static void put(struct pprof *p, const Pprof__Profile *part)
+/* Writes the message in p->part and empties it for the next. */
+static void put(struct pprof *p)
 {
-	size_t n = pprof__profile__get_packed_size(part);
-
-	p->packed.len = 0;
 	if (!p->rc)
-		p->rc = buf_reserve(&p->packed, n);
-	if (p->rc)
-		return;
-	pprof__profile__pack(part, p->packed.p);
-	p->rc = deflate_put(p->gzip, p->packed.p, n);
+		p->rc = p->part.rc;
+	if (!p->rc)
+		p->rc = deflate_put(p->gzip, p->part.b.p, p->part.b.len);
+	p->part.b.len = 0;
+}
+
+/* proto3 leaves out a number that is 0. */
+static void put_number(struct pprof *p, uint32_t field, uint64_t v)
+{
+	if (v)
+		proto_number(&p->part, field, v);
+}
+
+static void put_numbers(struct pprof *p, uint32_t field, const uint64_t *v, size_t nr)
+{
+	size_t list = proto_open(&p->part, field);
+
+	for (size_t i = 0; i < nr; i++) {
+		char *to = text_room(&p->part, PROTO_VARINT_BYTES);
+
+		if (to)
+			text_end(&p->part, proto_varint(to, v[i]));
+	}
+	proto_close(&p->part, list);
 }
 
 /* A number of idmap; 0 is out of memory. */
@@ -68,31 +108,27 @@ static uint32_t check(struct pprof *p, uint32_t id)
 	return id;
 }
 
-static int64_t text_id(struct pprof *p, const char *text)
+static uint64_t text_id(struct pprof *p, const char *text)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
 	char safe[2048];
 	const char *kept;
 	uint32_t id;
 	bool is_new;
-	char *list[1];
 
 	if (!text || !*text)
 		return 0;
-	/* What is not UTF-8 is no string of protobuf. */
+	/* Strings of protobuf must be UTF-8. */
 	str_safe(safe, sizeof(safe), text, strlen(text));
 	kept = intern(&p->texts, (struct bytes){(const uint8_t *)safe, strlen(safe)});
 	id = check(p, kept ? pair_ids_add(&p->strings, (uintptr_t)kept, 0, &is_new) : 0);
 	if (!id || !is_new)
 		return id;
-	list[0] = (char *)kept;
-	part.n_string_table = 1;
-	part.string_table = list;
-	put(p, &part);
+	proto_string(&p->part, PROFILE_STRING_TABLE, kept);
+	put(p);
 	return id;
 }
 
-static int64_t build_id_text(struct pprof *p, const struct symbol_place *at)
+static uint64_t build_id_text(struct pprof *p, const struct symbol_place *at)
 {
 	char hex[2 * 20 + 1] = "";
 
@@ -103,75 +139,87 @@ static int64_t build_id_text(struct pprof *p, const struct symbol_place *at)
 
 static uint32_t mapping_of(struct pprof *p, const struct stack_frame *f)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Mapping m = PPROF__MAPPING__INIT, *list[] = {&m};
+	uint64_t filename = text_id(p, f->at.image ? f->at.image : "[unknown]");
+	uint64_t build_id = build_id_text(p, &f->at);
 	bool is_new;
+	uint32_t id = check(p, pair_ids_add(&p->mappings, filename, build_id, &is_new));
+	size_t m;
 
-	m.filename = text_id(p, f->at.image ? f->at.image : "[unknown]");
-	m.build_id = build_id_text(p, &f->at);
-	m.id = check(
-		p, pair_ids_add(&p->mappings, (uint64_t)m.filename, (uint64_t)m.build_id, &is_new));
 	if (!is_new)
-		return (uint32_t)m.id;
-	m.memory_start = f->kernel ? KERNEL_START : 0;
-	m.memory_limit = f->kernel ? UINT64_MAX : USER_LIMIT;
-	/* Else a tool looks for the file on its own machine and names what it finds. */
-	m.has_functions = m.has_filenames = m.has_line_numbers = m.has_inline_frames = true;
-	part.n_mapping = 1;
-	part.mapping = list;
-	put(p, &part);
-	return (uint32_t)m.id;
+		return id;
+	m = proto_open(&p->part, PROFILE_MAPPING);
+	put_number(p, MAPPING_ID, id);
+	put_number(p, MAPPING_START, f->kernel ? KERNEL_START : 0);
+	put_number(p, MAPPING_LIMIT, f->kernel ? UINT64_MAX : USER_LIMIT);
+	put_number(p, MAPPING_FILENAME, filename);
+	put_number(p, MAPPING_BUILD_ID, build_id);
+	/* Without these a tool looks up the names in the file of that path on its own machine. */
+	for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
+		put_number(p, has, true);
+	proto_close(&p->part, m);
+	put(p);
+	return id;
 }
 
 static uint32_t function_of(struct pprof *p, const struct symbol_place *at)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Function f = PPROF__FUNCTION__INIT, *list[] = {&f};
+	uint64_t name, filename;
+	uint32_t id;
 	bool is_new;
+	size_t f;
 
 	if (!at->function)
 		return 0;
-	f.name = f.system_name = text_id(p, at->function);
-	f.filename = text_id(p, at->file);
-	f.id = check(p,
-		     pair_ids_add(&p->functions, (uint64_t)f.name, (uint64_t)f.filename, &is_new));
+	name = text_id(p, at->function);
+	filename = text_id(p, at->file);
+	id = check(p, pair_ids_add(&p->functions, name, filename, &is_new));
 	if (!is_new)
-		return (uint32_t)f.id;
-	part.n_function = 1;
-	part.function = list;
-	put(p, &part);
-	return (uint32_t)f.id;
+		return id;
+	f = proto_open(&p->part, PROFILE_FUNCTION);
+	put_number(p, FUNCTION_ID, id);
+	put_number(p, FUNCTION_NAME, name);
+	put_number(p, FUNCTION_SYSTEM_NAME, name);
+	put_number(p, FUNCTION_FILENAME, filename);
+	proto_close(&p->part, f);
+	put(p);
+	return id;
+}
+
+static void put_line(struct pprof *p, uint32_t function, uint32_t line)
+{
+	size_t m = proto_open(&p->part, LOCATION_LINE);
+
+	put_number(p, LINE_FUNCTION_ID, function);
+	put_number(p, LINE_LINE, line);
+	proto_close(&p->part, m);
 }
 
 /* Of `nr` frames at one address, all but the last of them inlined. */
 static uint32_t location_of(struct pprof *p, const struct stack_frame *f, size_t nr)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Location l = PPROF__LOCATION__INIT, *list[] = {&l};
-	Pprof__Line lines[SYMBOLS_MAX_DEPTH], *line[SYMBOLS_MAX_DEPTH];
 	const struct symbol_place *outer = &f[nr - 1].at;
-	uint32_t spot;
+	uint64_t address = outer->image && !f->kernel ? outer->image_off : f->ip;
+	uint32_t mapping = mapping_of(p, f), functions[SYMBOLS_MAX_DEPTH], id, spot;
 	bool is_new;
+	size_t m;
 
-	l.mapping_id = mapping_of(p, f);
-	l.address = outer->image && !f->kernel ? outer->image_off : f->ip;
 	/* One address may be different functions' in two processes that make code. */
-	spot = check(p, pair_ids_add(&p->spots, l.mapping_id, function_of(p, outer), NULL));
-	l.id = check(p, pair_ids_add(&p->locations, spot, l.address, &is_new));
+	spot = check(p, pair_ids_add(&p->spots, mapping, function_of(p, outer), NULL));
+	id = check(p, pair_ids_add(&p->locations, spot, address, &is_new));
 	if (!is_new || p->rc)
-		return (uint32_t)l.id;
-	for (size_t i = 0; i < nr && i < SYMBOLS_MAX_DEPTH; i++) {
-		lines[i] = (Pprof__Line)PPROF__LINE__INIT;
-		lines[i].function_id = function_of(p, &f[i].at);
-		lines[i].line = f[i].at.line;
-		line[i] = &lines[i];
-		l.n_line += lines[i].function_id != 0;
-	}
-	l.line = line;
-	part.n_location = 1;
-	part.location = list;
-	put(p, &part);
-	return (uint32_t)l.id;
+		return id;
+	for (size_t i = 0; i < nr && i < SYMBOLS_MAX_DEPTH; i++)
+		functions[i] = function_of(p, &f[i].at);
+	m = proto_open(&p->part, PROFILE_LOCATION);
+	put_number(p, LOCATION_ID, id);
+	put_number(p, LOCATION_MAPPING_ID, mapping);
+	put_number(p, LOCATION_ADDRESS, address);
+	for (size_t i = 0; i < nr && i < SYMBOLS_MAX_DEPTH; i++)
+		if (functions[i])
+			put_line(p, functions[i], f[i].at.line);
+	proto_close(&p->part, m);
+	put(p);
+	return id;
 }
 
 /* ---- samples ---- */
@@ -193,18 +241,16 @@ static uint32_t node_of(struct pprof *p, const struct stack *s)
 static uint32_t thread_of(struct export *x, const struct timeline_record *rec)
 {
 	struct pprof *p = x->state;
-	int64_t name = text_id(p, history_comm(x->history, rec->tid, rec->time_ns));
+	uint64_t name = text_id(p, history_comm(x->history, rec->tid, rec->time_ns));
 	uint32_t pid, tid;
 
 	export_who(x, rec, &pid, &tid);
-	return check(p, pair_ids_add(&p->threads, (uint64_t)name, (uint64_t)pid << 32 | tid, NULL));
+	return check(p, pair_ids_add(&p->threads, name, (uint64_t)pid << 32 | tid, NULL));
 }
 
 static int begin(struct export *x, struct err *err)
 {
 	struct pprof *p = calloc(1, sizeof(*p));
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	char *empty[] = {""};
 
 	x->state = p;
 	if (!p)
@@ -213,9 +259,8 @@ static int begin(struct export *x, struct err *err)
 	p->rc = deflate_new(DEFLATE_GZIP, DEFLATE_NORMAL, &x->out, &p->gzip, err);
 	if (p->rc)
 		return p->rc;
-	part.n_string_table = 1;
-	part.string_table = empty;
-	put(p, &part);
+	proto_string(&p->part, PROFILE_STRING_TABLE, "");
+	put(p);
 	return p->rc;
 }
 
@@ -255,64 +300,63 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 	return p->rc == -ENOMEM ? err_set(err, p->rc, "out of memory for stacks") : p->rc;
 }
 
-static size_t add_labels(struct pprof *p, uint32_t thread, Pprof__Label labels[3])
+static void put_label(struct pprof *p, uint64_t key, uint64_t str, uint64_t num)
 {
-	static const char *const keys[] = {"thread", "tid", "pid"};
-	uint64_t name, ids;
+	size_t m = proto_open(&p->part, SAMPLE_LABEL);
 
-	pair_ids_get(&p->threads, thread, &name, &ids);
-	for (size_t i = 0; i < 3; i++) {
-		labels[i] = (Pprof__Label)PPROF__LABEL__INIT;
-		labels[i].key = text_id(p, keys[i]);
-	}
-	labels[0].str = (int64_t)name;
-	labels[1].num = (uint32_t)ids;
-	labels[2].num = (int64_t)(ids >> 32);
-	return 3;
+	put_number(p, LABEL_KEY, key);
+	put_number(p, LABEL_STR, str);
+	put_number(p, LABEL_NUM, num);
+	proto_close(&p->part, m);
 }
 
 static void put_sample(struct pprof *p, uint32_t id)
 {
 	const struct tally *t = (const struct tally *)p->tallies.p + (id - 1);
-	uint64_t locations[STACK_MAX_FRAMES], parent, thread;
-	int64_t values[] = {(int64_t)t->count, (int64_t)t->value};
-	Pprof__Label labels[3], *label[] = {&labels[0], &labels[1], &labels[2]};
-	Pprof__Sample s = PPROF__SAMPLE__INIT, *list[] = {&s};
-	Pprof__Profile part = PPROF__PROFILE__INIT;
+	const uint64_t values[] = {t->count, t->value};
+	uint64_t locations[STACK_MAX_FRAMES], parent, thread, name, ids;
+	uint64_t keys[] = {text_id(p, "thread"), text_id(p, "tid"), text_id(p, "pid")};
+	size_t nr = 0, m;
 
 	pair_ids_get(&p->samples, id, &parent, &thread);
-	while (parent && s.n_location_id < STACK_MAX_FRAMES)
-		pair_ids_get(&p->nodes, (uint32_t)parent, &parent, &locations[s.n_location_id++]);
-	s.location_id = locations;
-	s.n_value = 2;
-	s.value = values;
-	s.n_label = add_labels(p, (uint32_t)thread, labels);
-	s.label = label;
-	part.n_sample = 1;
-	part.sample = list;
-	put(p, &part);
+	while (parent && nr < STACK_MAX_FRAMES)
+		pair_ids_get(&p->nodes, (uint32_t)parent, &parent, &locations[nr++]);
+	pair_ids_get(&p->threads, (uint32_t)thread, &name, &ids);
+	m = proto_open(&p->part, PROFILE_SAMPLE);
+	put_numbers(p, SAMPLE_LOCATION_ID, locations, nr);
+	put_numbers(p, SAMPLE_VALUE, values, 2);
+	put_label(p, keys[0], name, 0);
+	put_label(p, keys[1], 0, (uint32_t)ids);
+	put_label(p, keys[2], 0, ids >> 32);
+	proto_close(&p->part, m);
+	put(p);
+}
+
+static void put_value_type(struct pprof *p, uint32_t field, uint64_t type, uint64_t unit)
+{
+	size_t m = proto_open(&p->part, field);
+
+	put_number(p, VALUE_TYPE_TYPE, type);
+	put_number(p, VALUE_TYPE_UNIT, unit);
+	proto_close(&p->part, m);
 }
 
 /* What the numbers are; and when. */
 static void put_head(struct export *x)
 {
 	struct pprof *p = x->state;
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[2] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT};
-	Pprof__ValueType *list[] = {&types[0], &types[1]};
+	uint64_t samples = text_id(p, "samples"), number = text_id(p, "count");
+	uint64_t type = text_id(p, p->is_time ? "cpu" : "events");
+	uint64_t unit = text_id(p, p->is_time ? "nanoseconds" : "count");
 
-	types[0].type = text_id(p, "samples");
-	types[0].unit = text_id(p, "count");
-	types[1].type = text_id(p, p->is_time ? "cpu" : "events");
-	types[1].unit = text_id(p, p->is_time ? "nanoseconds" : "count");
-	part.n_sample_type = 2;
-	part.sample_type = list;
-	part.period_type = &types[1];
-	part.period = (int64_t)p->period;
-	part.default_sample_type = types[1].type;
-	part.time_nanos = (int64_t)p->first_ns + x->m->host.real_minus_clock;
-	part.duration_nanos = (int64_t)(p->last_ns - p->first_ns);
-	put(p, &part);
+	put_value_type(p, PROFILE_SAMPLE_TYPE, samples, number);
+	put_value_type(p, PROFILE_SAMPLE_TYPE, type, unit);
+	put_number(p, PROFILE_TIME_NANOS, p->first_ns + (uint64_t)x->m->host.real_minus_clock);
+	put_number(p, PROFILE_DURATION_NANOS, p->last_ns - p->first_ns);
+	put_value_type(p, PROFILE_PERIOD_TYPE, type, unit);
+	put_number(p, PROFILE_PERIOD, p->period);
+	put_number(p, PROFILE_DEFAULT_SAMPLE_TYPE, type);
+	put(p);
 }
 
 static int end(struct export *x, struct err *err)
@@ -336,7 +380,7 @@ static void drop(struct export *x)
 	if (!p)
 		return;
 	deflate_free(p->gzip);
-	buf_free(&p->packed);
+	text_free(&p->part);
 	intern_free(&p->texts);
 	pair_ids_free(&p->strings);
 	pair_ids_free(&p->mappings);

@@ -37,7 +37,7 @@ for format in pprof pftrace; do
 	message=pprof.Profile proto=pprof read=zcat
 	[ $format = pprof ] || message=perfetto.Trace proto=perfetto read=cat
 	check "$format: protoc decodes it" \
-		eval "$read '$work/$format' | protoc --proto_path=dump/view --decode $message dump/view/$proto.proto >'$work/decoded'"
+		eval "$read '$work/$format' | protoc --proto_path=dump/view/export --decode $message dump/view/export/$proto.proto >'$work/decoded'"
 	# What protoc does not know it shows by number.
 	equal "$format: with no field that is not described" 0 "$(grep -cE '^ *[0-9]+[:{ ]' "$work/decoded")"
 done

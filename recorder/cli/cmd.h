@@ -1,30 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A subcommand as a table row. main.c holds the table, prints the usage and turns results into exit
- * codes; a command is one file cmd_*.c and one row.
+ * A subcommand as a table row: --help, the usage line and completion are made from the
+ * rows. A command is one file cmd_*.c and one row in main.c.
  */
 #pragma once
 
 #include "recorder/base/exit_code.h"
-
-#include <stdio.h>
+#include "recorder/base/options.h"
 
 struct command {
 	const char *name;
-	const char *args; /* "DUMP [--json]" */
-	const char *help; /* one line */
-	/* argv[0] is the command's name. Returns an exit code; has printed its errors with
-	 * log_err(). */
+	const char *operands; /* as in the usage line: "[DUMP]...", "BASELINE DUMP"; "": none */
+	const char *help;     /* one line */
+	const char *notes;    /* below the options in --help; NULL: none */
+	const struct option_row *options; /* ended by an empty row; NULL: a hidden command */
+	/* argv[0] is the command's name. Returns an exit code, after printing its errors. */
 	int (*run)(int argc, char **argv);
-	/* The options, for `ringback COMMAND --help`; one option a line; NULL: none. */
-	void (*options)(FILE *out);
 };
 
-extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_report,
-	cmd_crash_handler, cmd_diff, cmd_why, cmd_export, cmd_symbols, cmd_check, cmd_doctor,
-	cmd_list;
+/* The commands, ended by NULL; hidden ones come last. */
+extern const struct command *const command_table[];
 
-/* Prints usage and options of a command. */
+extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_report,
+	cmd_diff, cmd_why, cmd_export, cmd_symbols, cmd_check, cmd_doctor, cmd_list, cmd_complete,
+	cmd_crash_handler;
+
+const struct command *cmd_find(const char *name);
+
+/*
+ * Stores the options of argv in the fields of `base`; *operands is what is left, ended by NULL, as
+ * many as c->operands allows. EXIT_FINE, or EXIT_USAGE after the error was printed.
+ */
+int cmd_parse(const struct command *c, void *base, int argc, char **argv, char ***operands);
+
+/* Prints usage and options. */
 void cmd_usage(const struct command *c, FILE *out);
-/* For a command's argument errors: the error, the usage line and where to read more; EXIT_USAGE. */
+/* Prints an error in the arguments, the usage line and where to read more; EXIT_USAGE. */
 int cmd_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

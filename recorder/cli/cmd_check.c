@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback check`: verifies every byte of a dump and, when asked, rescues what is whole of a
- * damaged one. Findings and the summary go to stdout, errors and advice to stderr.
+ * `ringback check`: verifies every byte of a dump and, with --salvage, saves the intact blocks of a
+ * damaged one. Findings and the summary go to stdout, errors and hints to stderr.
  */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -13,16 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void options(FILE *out)
-{
-	fputs("  --salvage OUT  write the blocks that are whole as a new dump OUT, which must not "
-	      "exist\n"
-	      "\n"
-	      "Exit: 0 DUMP is whole, 3 it is damaged, 1 it could not be checked or salvaged.\n",
-	      out);
-}
-
-/* A finding may quote a path: nothing of it may reach a terminal as it is. */
+/* A finding may quote a path, which may hold control characters. */
 static void print_finding(void *ctx, const char *text)
 {
 	char safe[1024];
@@ -30,20 +21,21 @@ static void print_finding(void *ctx, const char *text)
 	puts(str_safe(safe, sizeof(safe), text, strlen(text)));
 }
 
-static void print_summary(const char *path, const struct reader_verdict *v, bool whole)
+static void print_summary(const char *path, const struct reader_verdict *v, bool intact)
 {
 	char blocks[32], good[32], records[32], lost[32];
 
 	str_fmt_count(blocks, sizeof(blocks), v->nr_blocks);
 	str_fmt_count(records, sizeof(records), v->nr_records);
-	if (whole) {
-		printf("%s: whole: %s block%s, %s record%s\n", path, blocks,
+	if (intact) {
+		printf("%s: intact: %s block%s, %s record%s\n", path, blocks,
 		       str_plural(v->nr_blocks), records, str_plural(v->nr_records));
 		return;
 	}
 	str_fmt_count(good, sizeof(good), v->nr_blocks - v->nr_bad_blocks);
 	str_fmt_size(lost, sizeof(lost), v->unclaimed_bytes);
-	printf("%s: damaged: %s of %s known block%s whole, with %s record%s; %s in no block\n",
+	printf("%s: damaged: %s of %s known block%s intact, with %s record%s; %s outside any "
+	       "block\n",
 	       path, good, blocks, str_plural(v->nr_blocks), records, str_plural(v->nr_records),
 	       lost);
 }
@@ -61,7 +53,7 @@ static int salvage(const char *path, const char *out_path, int code)
 	}
 	str_fmt_count(good, sizeof(good), v.nr_blocks - v.nr_bad_blocks);
 	str_fmt_count(records, sizeof(records), v.nr_records);
-	printf("%s: rescued %s block%s with %s record%s\n", out_path, good,
+	printf("%s: saved %s block%s with %s record%s\n", out_path, good,
 	       str_plural(v.nr_blocks - v.nr_bad_blocks), records, str_plural(v.nr_records));
 	return code;
 }
@@ -87,27 +79,27 @@ static int check(const char *path, const char *out_path)
 	return rc ? EXIT_DAMAGED : EXIT_FINE;
 }
 
-static int take_salvage(void *ctx, int c, char *arg, struct err *err)
-{
-	(void)c, (void)err;
-	*(const char **)ctx = arg;
-	return 0;
-}
+static const struct option_row options[] = {
+	{"salvage", 0, "OUT", OPTION_WORD, .values = VALUES_FILE,
+	 .help = "save the intact blocks as a new dump OUT, which must not exist"},
+	{.name = NULL},
+};
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {{"salvage", required_argument, NULL, 's'}, {0}};
-	static const struct cmd_args args = {.longs = longs, .take = take_salvage};
-	const char *path, *out_path = NULL;
-	int code = cmd_args_dump(&cmd_check, &args, &out_path, argc, argv, &path);
+	const char *out_path = NULL;
+	char **operands;
+	int code = cmd_parse(&cmd_check, &out_path, argc, argv, &operands);
 
-	return code ? code : check(path, out_path);
+	return code ? code : check(operands[0], out_path);
 }
 
 const struct command cmd_check = {
 	.name = "check",
-	.args = "DUMP [--salvage OUT]",
-	.help = "verify every block of a dump; rescue what is whole of a damaged one",
+	.operands = "DUMP",
+	.help = "verify every block of a dump; save the intact blocks of a damaged one",
+	.notes = "Exit status: 0 DUMP is intact, 3 it is damaged, 1 it could not be checked or "
+		 "salvaged.\n",
 	.run = run,
 	.options = options,
 };

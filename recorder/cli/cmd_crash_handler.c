@@ -47,7 +47,5 @@ static int run(int argc, char **argv)
 
 const struct command cmd_crash_handler = {
 	.name = CORE_HANDLER,
-	.args = "DIR PID TID SIGNAL DUMPABLE",
-	.help = "takes a core from the kernel",
 	.run = run,
 };

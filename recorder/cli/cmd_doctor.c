@@ -4,7 +4,7 @@
  * pasted) or as one JSON object. Always exits with 0 when it could print: a limit is an answer, not
  * a failure.
  */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -32,17 +32,6 @@ static const struct look {
 	[DOCTOR_NO] = {"no", "\033[31m"},
 	[DOCTOR_FACT] = {"", ""},
 };
-
-static void options(FILE *out)
-{
-	fputs("  --json   one JSON object: facts, checks with state, reason and command, verdict\n"
-	      "  --repair put back kernel.core_pattern where a killed recorder left its own\n"
-	      "\n"
-	      "Each line says ok, limited or no, why, and what to type to allow more ('allow') and "
-	      "to\n"
-	      "keep that over a reboot ('keep'). Nothing is changed without --repair.\n",
-	      out);
-}
 
 /* Columns a text takes: UTF-8's continuation bytes take none. */
 static size_t columns(const char *s, size_t n)
@@ -184,19 +173,6 @@ static int print_json(const struct doctor *d)
 	return rc ? EXIT_FAILED : EXIT_FINE;
 }
 
-struct asked {
-	bool json, repair;
-};
-
-static int take_option(void *ctx, int c, char *arg, struct err *err)
-{
-	struct asked *a = ctx;
-
-	(void)arg, (void)err;
-	*(c == 'j' ? &a->json : &a->repair) = true;
-	return 0;
-}
-
 static int repair(void)
 {
 	char former[CORE_PATTERN_BYTES], safe[512];
@@ -218,21 +194,32 @@ static int repair(void)
 	return EXIT_FINE;
 }
 
+/* What was asked for. */
+struct doctor_options {
+	bool json, repair;
+};
+
+static const struct option_row options[] = {
+	{"json", 0, NULL, OPTION_FLAG, offsetof(struct doctor_options, json),
+	 .help = "one JSON object: facts, checks with state, reason and command, verdict"},
+	{"repair", 0, NULL, OPTION_FLAG, offsetof(struct doctor_options, repair),
+	 .help = "restore kernel.core_pattern if a killed recorder left its own value there"},
+	{.name = NULL},
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'}, {"repair", no_argument, NULL, 'r'}, {0}};
-	static const struct cmd_args args = {.longs = longs, .take = take_option};
-	struct asked asked = {0};
-	int code = cmd_args_none(&cmd_doctor, &args, &asked, argc, argv);
+	struct doctor_options opt = {0};
 	struct doctor d;
+	char **operands;
+	int code = cmd_parse(&cmd_doctor, &opt, argc, argv, &operands);
 
 	if (code)
 		return code;
-	if (asked.repair)
+	if (opt.repair)
 		return repair();
 	doctor_examine(&d);
-	if (asked.json)
+	if (opt.json)
 		return print_json(&d);
 	print_text(&d);
 	return EXIT_FINE;
@@ -240,8 +227,12 @@ static int run(int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.args = "[--json] [--repair]",
+	.operands = "",
 	.help = "what this kernel, user and machine allow, and how to allow more",
+	.notes =
+		"Each line has a state (ok, limited or no), the reason, and the commands that "
+		"allow more\n"
+		"now (allow) and after a reboot (keep). doctor changes nothing without --repair.\n",
 	.run = run,
 	.options = options,
 };

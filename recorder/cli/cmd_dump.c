@@ -26,8 +26,7 @@
 #define DEFAULT_WIDTH 100
 #define PROGRESS_NS   200000000u
 
-/* A cut file still has whole blocks: they are looked for when it can't be opened as it should be.
- */
+/* A truncated file still has intact blocks: they are searched for if it can't be opened normally. */
 static int open_reader(const char *path, struct cmd_dump *d)
 {
 	struct err err = ERR_INIT;
@@ -53,7 +52,7 @@ static int open_reader(const char *path, struct cmd_dump *d)
 	return EXIT_FINE;
 }
 
-int cmd_dump_newest(const struct command *c, const char **path)
+int cmd_dump_named(const struct command *c, char **operands, const char **path)
 {
 	static char newest[PATH_MAX]; /* lives as long as argv does */
 	const struct dump_dir_entry *e = NULL;
@@ -61,6 +60,9 @@ int cmd_dump_newest(const struct command *c, const char **path)
 	struct err err = ERR_INIT;
 	char dir[PATH_MAX];
 
+	*path = operands[0];
+	if (*path)
+		return EXIT_FINE;
 	dump_dir_default(dir);
 	if (!dump_dir_read(dir, &all, &err))
 		e = dump_dir_newest(&all);
@@ -69,15 +71,15 @@ int cmd_dump_newest(const struct command *c, const char **path)
 		*path = newest;
 		log_info("reading the newest dump, %s", newest);
 	} else if (!*err.what) {
-		err_set(&err, -ENOENT, "which dump? There is none in %s",
+		err_set(&err, -ENOENT, "there is no dump in %s",
 			strcmp(dir, ".") ? dir : "the current directory");
 	}
 	dump_dir_free(&all);
 	if (e)
 		return EXIT_FINE;
 	err_hint(&err,
-		 "name one: ringback %s DUMP; or make one: ringback record -a, and in another "
-		 "shell: ringback trigger",
+		 "write ringback %s DUMP, or make one: ringback record -a, and in another shell: "
+		 "ringback trigger",
 		 c->name);
 	log_err(&err);
 	return EXIT_USAGE;
@@ -120,7 +122,7 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 	}
 	if (nr_bad)
 		log_warn("%" PRIu64
-			 " bad block%s or part%s of %s left out; ringback check %s tells more",
+			 " bad block%s or part%s of %s left out; for details: ringback check %s",
 			 nr_bad, str_plural(nr_bad), str_plural(nr_bad), path, path);
 	return nr_bad || d->damaged ? EXIT_DAMAGED : EXIT_FINE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a dump for the commands that print one (info, script): what is damaged is read as far as
- * it is whole, and said so on stderr.
+ * Opening a dump for the commands that read one. Of a damaged dump the intact blocks are read, with
+ * a warning on stderr.
  */
 #pragma once
 
@@ -15,13 +15,16 @@ struct reader;
 struct cmd_dump {
 	struct reader *r;
 	struct meta *m;
-	bool damaged; /* not a committed, whole file */
+	bool damaged; /* not committed, or not intact */
 };
 
-/* Where none is named: the newest where dumps are looked for (dump_dir.h); says which. EXIT_FINE,
- * EXIT_USAGE when there is none. */
+/* The exit codes, for --help. */
+#define CMD_DUMP_EXIT "Exit status: 0 success, 3 DUMP is damaged: its intact blocks were read.\n"
+
+/* The dump that was named, else the newest (dump_dir.h), and prints which. EXIT_FINE; EXIT_USAGE if
+ * there is none. */
 struct command;
-int cmd_dump_newest(const struct command *c, const char **path);
+int cmd_dump_named(const struct command *c, char **operands, const char **path);
 /* Opens `path`. EXIT_FINE, or the exit code after the error was printed. */
 int cmd_dump_open(const char *path, struct cmd_dump *d);
 void cmd_dump_close(struct cmd_dump *d);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback export`: a dump in a format that other tools read. */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd_span.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /* What was asked for, as typed. */
-struct request {
+struct export_args {
 	const struct exporter *format;
-	const char *path, *out_path; /* out_path NULL or "-": stdout */
+	const char *path, *out_path; /* out_path NULL: stdout */
 	bool force, schema;
 	const char *event;
 	struct cmd_span span;
@@ -25,57 +25,21 @@ struct request {
 };
 
 /* What export_to() needs. */
-struct work {
-	const struct request *q;
+struct export_job {
+	const struct export_args *q;
 	const struct cmd_dump *d;
 };
 
-static void options(FILE *out)
-{
-	const struct exporter *e;
-
-	fputs("  -f, --format FORMAT  one of:\n", out);
-	for (size_t i = 0; (e = exporter_nth(i)); i++)
-		fprintf(out, "      %-9s %s\n", e->name, e->help);
-	fputs("  -o, --output FILE    where to, mode 0600; without it, or '-': stdout\n"
-	      "  --force              replaces FILE when it is there\n"
-	      "  --from T             from this moment on, relative to the trigger: -200ms, +50us\n"
-	      "  --to T               up to this moment\n"
-	      "  --event GLOB         folded: samples of these events, without it of those that\n"
-	      "                       sample the CPU; ndjson: these events, without it all\n"
-	      "  --schema             prints what a line of ndjson is, as a JSON Schema\n"
-	      "  --cpu N              aux: the area of this CPU\n"
-	      "  --tid N              aux: the area of this thread, where threads have some\n"
-	      "  --channel NAME       aux: an area of this channel, where several have some\n"
-	      "\n"
-	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is written).\n",
-	      out);
-}
-
 /* ---- options ---- */
 
-static const struct option longs[] = {
-	{"format", required_argument, NULL, 'f'},
-	{"output", required_argument, NULL, 'o'},
-	{"force", no_argument, NULL, 'F'},
-	{"from", required_argument, NULL, 'a'},
-	{"to", required_argument, NULL, 'b'},
-	{"event", required_argument, NULL, 'e'},
-	{"schema", no_argument, NULL, 's'},
-	{"cpu", required_argument, NULL, 'c'},
-	{"tid", required_argument, NULL, 't'},
-	{"channel", required_argument, NULL, 'C'},
-	{0},
-};
-
 /* A CPU's or thread's number. */
-static int take_number(const char *arg, int32_t *out, bool *has, struct err *err)
+static int set_number(const char *arg, int32_t *out, bool *has, struct err *err)
 {
 	uint64_t v = 0;
 	int rc = str_u64(arg, &v, err);
 
 	if (!rc && v > INT32_MAX)
-		rc = err_set(err, -ERANGE, "there is no such number: %s", arg);
+		rc = err_set(err, -ERANGE, "%s is too large", arg);
 	if (rc)
 		return rc;
 	*out = (int32_t)v;
@@ -83,77 +47,96 @@ static int take_number(const char *arg, int32_t *out, bool *has, struct err *err
 	return 0;
 }
 
-static int take(void *ctx, int c, char *arg, struct err *err)
+static int set_cpu(void *area, const char *arg, struct err *err)
 {
-	struct request *q = ctx;
+	struct export_area *a = area;
 
-	switch (c) {
-	case 'f':
-		q->format = exporter_find(arg, err);
-		return q->format ? 0 : -EINVAL;
-	case 'o':
-		q->out_path = strcmp(arg, "-") ? arg : NULL;
-		return 0;
-	case 'a':
-		return cmd_span_from(&q->span, arg, err);
-	case 'b':
-		return cmd_span_to(&q->span, arg, err);
-	case 'e':
-		q->event = arg;
-		return 0;
-	case 's':
-		q->schema = true;
-		return 0;
-	case 'c':
-		return take_number(arg, &q->area.cpu, &q->area.has_cpu, err);
-	case 't':
-		return take_number(arg, &q->area.tid, &q->area.has_tid, err);
-	case 'C':
-		q->area.channel = arg;
-		return 0;
-	default:
-		q->force = true;
-		return 0;
-	}
+	return set_number(arg, &a->cpu, &a->has_cpu, err);
 }
 
-static const struct cmd_args args = {.shorts = "f:o:", .longs = longs, .take = take};
+static int set_tid(void *area, const char *arg, struct err *err)
+{
+	struct export_area *a = area;
 
-/* Areas are exported whole, and nothing else is one. */
-static int check_area(const struct request *q)
+	return set_number(arg, &a->tid, &a->has_tid, err);
+}
+
+static int set_format(void *field, const char *arg, struct err *err)
+{
+	const struct exporter *e = exporter_find(arg, err);
+
+	*(const struct exporter **)field = e;
+	return e ? 0 : -EINVAL;
+}
+
+static bool format_nth(size_t i, const char **name, const char **help)
+{
+	const struct exporter *e = exporter_nth(i);
+
+	if (!e)
+		return false;
+	*name = e->name;
+	*help = e->help;
+	return true;
+}
+
+#define ARG(field) offsetof(struct export_args, field)
+
+static const struct option_row options[] = {
+	{"format", 'f', "FORMAT", OPTION_OWN, ARG(format), .set = set_format, .required = true,
+	 .choices = format_nth, .help = "see below"},
+	{"output", 'o', "FILE", OPTION_WORD, ARG(out_path), .values = VALUES_FILE,
+	 .help = "write to FILE, mode 0600 (default, or '-': stdout)"},
+	{"force", 0, NULL, OPTION_FLAG, ARG(force), .help = "replace an existing FILE"},
+	CMD_SPAN_ROWS(struct export_args, span),
+	{"event", 0, "GLOB", OPTION_WORD, ARG(event),
+	 .help = "folded: samples of these events (default: those that sample the CPU); ndjson: "
+		 "these events (default: all)"},
+	{"schema", 0, NULL, OPTION_FLAG, ARG(schema),
+	 .help = "ndjson: print the JSON Schema of a line; needs no DUMP"},
+	{"cpu", 0, "N", OPTION_OWN, ARG(area), .set = set_cpu, .help = "aux: the area of this CPU"},
+	{"tid", 0, "N", OPTION_OWN, ARG(area), .set = set_tid,
+	 .help = "aux: the area of this thread, if threads have areas"},
+	{"channel", 0, "NAME", OPTION_WORD, ARG(area.channel),
+	 .help = "aux: the area of this channel, if several have areas"},
+	{.name = NULL},
+};
+
+/* Options of -f aux, and of the others. */
+static int check_area(const struct export_args *q)
 {
 	bool names_one = q->area.has_cpu || q->area.has_tid || q->area.channel;
 
 	if (q->format != &export_aux)
-		return names_one
-			       ? cmd_misuse(&cmd_export, "--cpu, --tid and --channel are of -f aux")
-			       : EXIT_FINE;
+		return names_one ? cmd_misuse(&cmd_export,
+					      "--cpu, --tid and --channel require -f aux")
+				 : EXIT_FINE;
 	if (q->event || q->span.has_from || q->span.has_to)
-		return cmd_misuse(&cmd_export, "--event, --from and --to are not of -f aux");
+		return cmd_misuse(&cmd_export, "-f aux does not take --event, --from and --to");
 	return EXIT_FINE;
 }
 
-static int parse(struct request *q, int argc, char **argv)
+static int parse(struct export_args *q, int argc, char **argv)
 {
-	int code = cmd_args_take(&cmd_export, &args, q, argc, argv);
+	char **operands;
+	int code = cmd_parse(&cmd_export, q, argc, argv, &operands);
 
-	if (code)
-		return code;
-	if (!q->format)
-		return cmd_misuse(&cmd_export, "which format? say -f FORMAT");
-	code = check_area(q);
+	if (!code)
+		code = check_area(q);
 	if (code)
 		return code;
 	if (q->schema && q->format != &export_ndjson)
-		return cmd_misuse(&cmd_export, "--schema is of -f ndjson");
-	if (q->schema && optind == argc)
-		return EXIT_FINE;
-	code = cmd_args_path(&cmd_export, argc, argv, &q->path);
-	return code ? code : cmd_span_check(&cmd_export, &q->span);
+		return cmd_misuse(&cmd_export, "--schema requires -f ndjson");
+	q->path = operands[0];
+	if (!q->path && !q->schema)
+		return cmd_misuse(&cmd_export, "DUMP is missing");
+	if (q->out_path && !strcmp(q->out_path, "-"))
+		q->out_path = NULL;
+	return cmd_span_check(&cmd_export, &q->span);
 }
 
-/* Bytes on a terminal help nobody: says what to type instead. */
-static int refuse_terminal(const struct request *q)
+/* Binary data garbles a terminal: prints the command to type instead. */
+static int refuse_terminal(const struct export_args *q)
 {
 	struct err err = ERR_INIT;
 	const char *name = strrchr(q->path, '/');
@@ -164,7 +147,7 @@ static int refuse_terminal(const struct request *q)
 	len = (int)strlen(name);
 	if (len > 4 && !strcmp(name + len - 4, ".rbd"))
 		len -= 4;
-	err_set(&err, -EINVAL, "%s is nothing for a terminal", q->format->name);
+	err_set(&err, -EINVAL, "not writing %s to a terminal", q->format->name);
 	if (q->area.has_cpu)
 		snprintf(cpu, sizeof(cpu), " --cpu %d", q->area.cpu);
 	if (q->area.has_tid)
@@ -180,14 +163,14 @@ static int refuse_terminal(const struct request *q)
 static void tell_missing(const struct export_result *res, const char *format)
 {
 	if (res->nr_left_out)
-		log_warn("%" PRIu64 " record%s left out: %s has no way to say them",
+		log_warn("%" PRIu64 " record%s left out: %s cannot represent them",
 			 res->nr_left_out, str_plural(res->nr_left_out), format);
 	if (res->nr_areas_left_out)
 		log_warn("%" PRIu64 " AUX area%s left out of %s: %s", res->nr_areas_left_out,
 			 str_plural(res->nr_areas_left_out), format, res->why_area);
 	if (res->nr_calls_left_out)
-		log_warn("%" PRIu64 " call%s left out, the oldest: %s has the newest that fit; "
-			 "--from and --to choose others",
+		log_warn("%" PRIu64 " call%s left out, the oldest: %s holds the newest that fit; "
+			 "select others with --from and --to",
 			 res->nr_calls_left_out, str_plural(res->nr_calls_left_out), format);
 	if (res->nr_cut)
 		log_warn("%" PRIu64 " record%s shortened to fit into %s", res->nr_cut,
@@ -196,8 +179,8 @@ static void tell_missing(const struct export_result *res, const char *format)
 
 static int export_to(void *ctx, FILE *out)
 {
-	struct work *w = ctx;
-	const struct request *q = w->q;
+	struct export_job *w = ctx;
+	const struct export_args *q = w->q;
 	/* Lines on a terminal are progress enough. */
 	bool quiet = out == stdout && isatty(STDOUT_FILENO);
 	struct cmd_progress progress = {.what = "export"};
@@ -230,9 +213,9 @@ static int export_to(void *ctx, FILE *out)
 
 static int run(int argc, char **argv)
 {
-	struct request q = {0};
+	struct export_args q = {0};
 	struct cmd_dump d;
-	struct work w = {&q, &d};
+	struct export_job w = {&q, &d};
 	int code = parse(&q, argc, argv);
 
 	if (code)
@@ -254,8 +237,9 @@ static int run(int argc, char **argv)
 
 const struct command cmd_export = {
 	.name = "export",
-	.args = "-f FORMAT [-o FILE] [--from T] [--to T] [--cpu N] DUMP",
-	.help = "a dump in a format that other tools read",
+	.operands = "[DUMP]",
+	.help = "convert a dump into another tool's format",
+	.notes = CMD_DUMP_EXIT,
 	.run = run,
 	.options = options,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* `ringback info`: what a dump says of itself. */
-#include "recorder/cli/cmd_args.h"
+/* `ringback info`: trigger, channels, losses and host of a dump. */
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/file/meta.h"
@@ -8,14 +8,13 @@
 #include "recorder/cli/cmd_dump.h"
 #include "recorder/cli/pager.h"
 
-static void options(FILE *out)
-{
-	fputs("  --json  one JSON object, described in SCHEMA.md\n"
-	      "  --all   a line for each ring, also with many CPUs\n"
-	      "\n"
-	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
-	      out);
-}
+static const struct option_row options[] = {
+	{"json", 0, NULL, OPTION_FLAG, offsetof(struct info_options, json),
+	 .help = "one JSON object, described in SCHEMA.md"},
+	{"all", 0, NULL, OPTION_FLAG, offsetof(struct info_options, all),
+	 .help = "one line for each ring, also with many CPUs"},
+	{.name = NULL},
+};
 
 static int print(const struct info_options *opt)
 {
@@ -33,40 +32,22 @@ static int print(const struct info_options *opt)
 	return code;
 }
 
-static int take(void *ctx, int c, char *arg, struct err *err)
-{
-	struct info_options *opt = ctx;
-
-	(void)arg, (void)err;
-	if (c == 'j')
-		opt->json = true;
-	else
-		opt->all = true;
-	return 0;
-}
-
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"all", no_argument, NULL, 'a'},
-		{0},
-	};
-	static const struct cmd_args args = {.longs = longs, .take = take};
 	struct info_options opt = {.color = cmd_dump_color()};
-	int code = cmd_args_take(&cmd_info, &args, &opt, argc, argv);
+	char **operands;
+	int code = cmd_parse(&cmd_info, &opt, argc, argv, &operands);
 
 	if (!code)
-		code = optind < argc ? cmd_args_path(&cmd_info, argc, argv, &opt.path)
-				     : cmd_dump_newest(&cmd_info, &opt.path);
-
+		code = cmd_dump_named(&cmd_info, operands, &opt.path);
 	return code ? code : print(&opt);
 }
 
 const struct command cmd_info = {
 	.name = "info",
-	.args = "[DUMP] [--json] [--all]",
+	.operands = "[DUMP]",
 	.help = "what a dump holds: trigger, windows, losses, host",
+	.notes = CMD_DUMP_EXIT,
 	.run = run,
 	.options = options,
 };

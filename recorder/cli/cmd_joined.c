@@ -16,26 +16,20 @@
 /* No rule takes longer than this many dumps to be met. */
 #define MAX_BACK 8
 
-bool cmd_joined_take(struct cmd_joined *h, int val)
+int cmd_joined_args(struct cmd_joined *h, const struct command *c, char **operands)
 {
-	h->always |= val == CMD_HISTORY_ALWAYS;
-	h->never |= val == CMD_HISTORY_NEVER;
-	return val == CMD_HISTORY_ALWAYS || val == CMD_HISTORY_NEVER;
-}
-
-int cmd_joined_args(struct cmd_joined *h, const struct command *c, int argc, char **argv)
-{
-	h->paths = argv + optind;
-	h->nr = argc - optind;
+	h->paths = operands;
+	for (h->nr = 0; operands[h->nr];)
+		h->nr++;
 	if (h->always && h->never)
 		return cmd_misuse(c, "--history and --no-history contradict each other");
 	if (h->nr > 1 && (h->always || h->never))
-		return cmd_misuse(c, "--%shistory goes with one dump", h->never ? "no-" : "");
+		return cmd_misuse(c, "--%shistory takes one dump", h->never ? "no-" : "");
 	if (h->nr)
 		return EXIT_FINE;
 	h->paths = &h->newest;
 	h->nr = 1;
-	return cmd_dump_newest(c, (const char **)&h->newest);
+	return cmd_dump_named(c, operands, (const char **)&h->newest);
 }
 
 static const char *base(const char *path)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback list`: the dumps in a directory, one a line, newest last. */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -14,28 +14,19 @@
 
 #include <errno.h>
 
-static void options(FILE *out)
-{
-	fputs("  --json  one JSON object a line, described in SCHEMA.md\n"
-	      "\n"
-	      "Without DIR: where the running recorder writes; else where the configuration file\n"
-	      "says; else the current directory, or /var/lib/ringback.\n",
-	      out);
-}
-
-/* An entry and what its file says; NULL where that can't be read. */
-struct dump {
+/* A file and its content; NULL if unreadable. */
+struct listed_dump {
 	const struct dump_dir_entry *e;
 	struct reader *r;
 	struct meta *m;
 	const char *state;
 };
 
-static void open_dump(const struct dump_dir_entry *e, struct dump *d)
+static void open_dump(const struct dump_dir_entry *e, struct listed_dump *d)
 {
 	int rc;
 
-	*d = (struct dump){.e = e, .state = "complete"};
+	*d = (struct listed_dump){.e = e, .state = "complete"};
 	rc = reader_open(e->path, &d->r, NULL);
 	if (rc == -EBADMSG)
 		rc = reader_open_damaged(e->path, &d->r, NULL);
@@ -51,13 +42,13 @@ static void open_dump(const struct dump_dir_entry *e, struct dump *d)
 		d->state = "unreadable";
 }
 
-static void close_dump(struct dump *d)
+static void close_dump(struct listed_dump *d)
 {
 	meta_free(d->m);
 	reader_close(d->r);
 }
 
-static void put_row(struct table *t, const struct dump *d)
+static void put_row(struct table *t, const struct listed_dump *d)
 {
 	char utc[40], size[32];
 
@@ -70,7 +61,7 @@ static void put_row(struct table *t, const struct dump *d)
 	table_cell(t, "%s", d->e->path);
 }
 
-static void put_object(struct text *t, const struct dump *d)
+static void put_object(struct text *t, const struct listed_dump *d)
 {
 	struct json j = {.t = t};
 	char utc[40];
@@ -100,7 +91,7 @@ static int print(const struct dump_dir *dir, bool json)
 	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
 		table_cell(table, "%s", titles[i]);
 	for (size_t i = 0; i < dir->nr; i++) {
-		struct dump d;
+		struct listed_dump d;
 
 		open_dump(&dir->v[i], &d);
 		if (json)
@@ -115,32 +106,26 @@ static int print(const struct dump_dir *dir, bool json)
 		rc = text_flush(&text);
 	text_free(&text);
 	table_free(table);
-	return rc == -ENOMEM ? rc : 0; /* a write that failed is told by main.c */
+	return rc == -ENOMEM ? rc : 0; /* main.c reports a failed write */
 }
 
-static int take(void *ctx, int c, char *arg, struct err *err)
-{
-	(void)c, (void)arg, (void)err;
-	*(bool *)ctx = true;
-	return 0;
-}
+static const struct option_row options[] = {
+	{"json", 0, NULL, OPTION_FLAG, .help = "one JSON object a line, described in SCHEMA.md"},
+	{.name = NULL},
+};
 
 static int run(int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
-	static const struct cmd_args args = {.longs = longs, .take = take};
 	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], **operands;
 	bool json = false;
-	int rc, code = cmd_args_take(&cmd_list, &args, &json, argc, argv);
+	int rc, code = cmd_parse(&cmd_list, &json, argc, argv, &operands);
 
 	if (code)
 		return code;
-	if (optind < argc - 1)
-		return cmd_misuse(&cmd_list, "one directory at a time");
-	if (optind < argc)
-		snprintf(dir, sizeof(dir), "%s", argv[optind]);
+	if (operands[0])
+		snprintf(dir, sizeof(dir), "%s", operands[0]);
 	else
 		dump_dir_default(dir);
 	rc = dump_dir_read(dir, &all, &err);
@@ -158,8 +143,11 @@ static int run(int argc, char **argv)
 
 const struct command cmd_list = {
 	.name = "list",
-	.args = "[DIR] [--json]",
+	.operands = "[DIR]",
 	.help = "the dumps in a directory, newest last",
+	.notes = "DIR defaults to the directory of the running recorder, else that of the "
+		 "configuration file,\n"
+		 "else the current directory or, if that has no dumps, /var/lib/ringback.\n",
 	.run = run,
 	.options = options,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* ringback record: opens a session, runs the main loop, closes it. */
 #include "recorder/cli/cmd.h"
-#include "recorder/config/config.h"
+#include "recorder/config/config_row.h"
 #include "recorder/daemon/daemon.h"
 #include "recorder/daemon/dry_run.h"
 #include "recorder/base/log.h"
@@ -24,8 +24,9 @@ static int record(int argc, char **argv)
 	if (rc)
 		log_err(&err);
 	else if (s.config.command && !s.config.dry_run && !s.nr_dumps)
-		log_info("nothing triggered a dump; --dump-on-exit writes one when the command "
-			 "ends");
+		log_info("no trigger fired, so no dump was written; --dump-on-exit writes one when "
+			 "the "
+			 "command ends");
 	session_close(&s);
 	output_stop();
 	if (rc)
@@ -35,9 +36,11 @@ static int record(int argc, char **argv)
 
 const struct command cmd_record = {
 	.name = "record",
-	.args = "[-a | -C CPUS | -p PID,.. | -t TID,.. | --cgroup PATH] [-e EVENT,..] [OPTION]... "
-		"[-- COMMAND [ARG]...]",
-	.help = "record into memory until a trigger fires; then write what was recorded",
+	.operands = "[-- COMMAND [ARG]...]",
+	.help = "record into memory; write a dump file at each trigger",
+	.notes = "Sizes are written 64K, 8M, 1G; times 250us, 10ms, 2s, 1h. Lists (events, "
+		 "targets, rules) given\n"
+		 "here replace those of the configuration file.\n",
 	.run = record,
-	.options = config_help,
+	.options = config_options,
 };

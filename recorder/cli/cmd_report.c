@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* `ringback report`: what happened, for people; as text, or as a page for a browser. */
+/* `ringback report`: what happened; as text, or as a page for a browser. */
 #include "recorder/cli/cmd_joined.h"
 
 #include "dump/base/err.h"
@@ -7,15 +7,14 @@
 #include "dump/file/meta.h"
 #include "dump/view/html/html.h"
 #include "dump/view/report/report.h"
-#include "recorder/base/option_list.h"
 #include "recorder/base/log.h"
 #include "recorder/cli/pager.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What was asked for, as typed: times get their meaning from the dump's trigger. */
-struct request {
+/* What was asked for, as typed: times are relative to the dump's trigger. */
+struct report_args {
 	struct report_options opt;
 	struct cmd_joined history;
 	const char *page_path; /* NULL: text on stdout */
@@ -23,92 +22,55 @@ struct request {
 	struct cmd_span span;
 };
 
-static void options(FILE *out)
-{
-	fputs("  --focus T         only the time just before the trigger: 50ms\n"
-	      "  --from T          from this moment on, relative to the trigger: -200ms, -1.5s\n"
-	      "  --to T            up to this moment\n"
-	      "  --tid N,..        only these threads\n"
-	      "  --comm NAME,..    only threads of this name (* and ? match)\n"
-	      "  --html FILE       instead a page for a browser: verdict, timeline, flame graphs, "
-	      "threads;\n"
-	      "                    one file, mode 0600, that needs no network\n"
-	      "  --force           replaces FILE when it is there\n" CMD_HISTORY_HELP "\n"
-	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is reported).\n",
-	      out);
-}
-
-static const struct option longs[] = {
-	{"focus", required_argument, NULL, 'F'},
-	{"from", required_argument, NULL, 'f'},
-	{"to", required_argument, NULL, 't'},
-	{"tid", required_argument, NULL, 'T'},
-	{"comm", required_argument, NULL, 'c'},
-	{"html", required_argument, NULL, 'h'},
-	{"force", no_argument, NULL, 'o'},
-	CMD_HISTORY_ROWS,
-	{0},
-};
-
-static int take_focus(struct request *q, const char *arg, struct err *err)
+static int set_focus(void *field, const char *arg, struct err *err)
 {
 	int64_t ns;
 	int rc = str_time(arg, &ns, err);
 
 	if (!rc && ns == 0)
-		rc = err_set(err, -EINVAL, "a focus of no time shows nothing");
-	if (rc)
-		return rc;
-	q->span = (struct cmd_span){true, true, ns < 0 ? ns : -ns, 0};
-	return 0;
+		rc = err_set(err, -EINVAL, "it is 0");
+	if (!rc)
+		*(struct cmd_span *)field = (struct cmd_span){true, true, ns < 0 ? ns : -ns, 0};
+	return rc;
 }
 
-static int take(void *ctx, int c, char *arg, struct err *err)
+#define ARG(field) offsetof(struct report_args, field)
+
+static const struct option_row options[] = {
+	{"focus", 0, "T", OPTION_OWN, ARG(span), .set = set_focus,
+	 .help = "only this long before the trigger: 50ms"},
+	CMD_SPAN_ROWS(struct report_args, span),
+	{"tid", 0, "N,..", OPTION_NUMBERS, ARG(opt.tids), ARG(opt.nr_tids),
+	 .help = "only these threads"},
+	{"comm", 0, "NAME,..", OPTION_WORDS, ARG(opt.comms), ARG(opt.nr_comms),
+	 .help = "only threads with one of these names (* and ? match)"},
+	{"html", 0, "FILE", OPTION_WORD, ARG(page_path), .values = VALUES_FILE,
+	 .help = "write a page for a browser instead: verdict, timeline, flame graphs, threads; "
+		 "one "
+		 "file, mode 0600, that needs no network"},
+	{"force", 0, NULL, OPTION_FLAG, ARG(force), .help = "replace an existing FILE"},
+	CMD_HISTORY_ROWS(struct report_args, history),
+	{.name = NULL},
+};
+
+static int parse(struct report_args *q, int argc, char **argv)
 {
-	struct request *q = ctx;
-	struct report_options *o = &q->opt;
-
-	if (cmd_joined_take(&q->history, c))
-		return 0;
-	switch (c) {
-	case 'F':
-		return take_focus(q, arg, err);
-	case 'f':
-		return cmd_span_from(&q->span, arg, err);
-	case 't':
-		return cmd_span_to(&q->span, arg, err);
-	case 'h':
-		q->page_path = arg;
-		return 0;
-	case 'o':
-		q->force = true;
-		return 0;
-	case 'T':
-		return option_list_numbers(arg, &o->tids, &o->nr_tids, err);
-	default:
-		return option_list_texts(arg, &o->comms, &o->nr_comms, err);
-	}
-}
-
-static const struct cmd_args args = {.longs = longs, .take = take};
-
-static int parse(struct request *q, int argc, char **argv)
-{
-	int code = cmd_args_take(&cmd_report, &args, q, argc, argv);
+	char **operands;
+	int code = cmd_parse(&cmd_report, q, argc, argv, &operands);
 
 	if (!code)
-		code = cmd_joined_args(&q->history, &cmd_report, argc, argv);
-
+		code = cmd_joined_args(&q->history, &cmd_report, operands);
 	if (code)
 		return code;
 	if (q->force && !q->page_path)
-		return cmd_misuse(&cmd_report, "--force goes with --html");
+		return cmd_misuse(&cmd_report, "--force requires --html");
 	if (q->page_path && (q->opt.nr_tids || q->opt.nr_comms))
-		return cmd_misuse(&cmd_report, "a page has all threads: look for some in it");
+		return cmd_misuse(&cmd_report, "--html can't be limited to threads; search for "
+					       "them in the page");
 	return cmd_span_check(&cmd_report, &q->span);
 }
 
-static int print(struct request *q, const struct cmd_dump *d)
+static int print(struct report_args *q, const struct cmd_dump *d)
 {
 	struct cmd_progress progress = {.what = "report"};
 	struct report_options *o = &q->opt;
@@ -129,14 +91,14 @@ static int print(struct request *q, const struct cmd_dump *d)
 	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad);
 }
 
-struct page {
-	struct request *q;
+struct page_job {
+	struct report_args *q;
 	const struct cmd_dump *d;
 };
 
 static int write_page(void *ctx, FILE *out)
 {
-	const struct page *p = ctx;
+	const struct page_job *p = ctx;
 	struct cmd_progress progress = {.what = "report"};
 	struct html_options o = {.progress = cmd_dump_progress, .ctx = &progress};
 	struct html_result res = {0};
@@ -151,16 +113,16 @@ static int write_page(void *ctx, FILE *out)
 	return cmd_dump_exit(p->q->history.path, p->d, rc, &err, res.nr_bad + p->d->m->nr_broken);
 }
 
-static int make_page(struct request *q, const struct cmd_dump *d)
+static int make_page(struct report_args *q, const struct cmd_dump *d)
 {
-	struct page p = {q, d};
+	struct page_job p = {q, d};
 
 	return cmd_dump_to_file(q->page_path, q->force, write_page, &p);
 }
 
 static int run(int argc, char **argv)
 {
-	struct request q = {0};
+	struct report_args q = {0};
 	struct cmd_dump d;
 	int code = parse(&q, argc, argv);
 
@@ -177,9 +139,9 @@ static int run(int argc, char **argv)
 
 const struct command cmd_report = {
 	.name = "report",
-	.args = "[DUMP]... [--focus T] [--from T] [--to T] [--tid N,..] [--comm NAME,..]"
-		" [--html FILE [--force]]",
+	.operands = "[DUMP]...",
 	.help = "what happened: what ran, what waited and why",
+	.notes = CMD_DUMP_EXIT,
 	.run = run,
 	.options = options,
 };

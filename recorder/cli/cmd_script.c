@@ -6,7 +6,6 @@
 #include "dump/base/str.h"
 #include "dump/file/meta.h"
 #include "dump/view/script/script.h"
-#include "recorder/base/option_list.h"
 #include "recorder/base/log.h"
 #include "recorder/cli/pager.h"
 
@@ -14,30 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was asked for, as typed: times get their meaning from the dump's trigger. */
-struct request {
+/* What was asked for, as typed: times are relative to the dump's trigger. */
+struct script_args {
 	struct script_options opt;
 	struct cmd_joined history;
 	struct cmd_span span;
 };
-
-static void options(FILE *out)
-{
-	fputs("  --from T          from this moment on, relative to the trigger: -200ms, +50us, "
-	      "-1.5s\n"
-	      "  --to T            up to this moment\n"
-	      "  --comm NAME,..    only threads of this name (* and ? match)\n"
-	      "  --pid N,..        only these processes\n"
-	      "  --tid N,..        only these threads\n"
-	      "  --cpu N,..        only these CPUs\n"
-	      "  --event GLOB,..   only these events: sched:*, sched_switch, PERF_RECORD_LOST\n"
-	      "  --no-pt           without the calls and returns that Intel PT saw\n"
-	      "  --limit N         at most N lines\n"
-	      "  --json            one JSON object a line, described in "
-	      "SCHEMA.md\n" CMD_HISTORY_HELP "\n"
-	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is printed).\n",
-	      out);
-}
 
 static void free_lists(struct script_options *o)
 {
@@ -50,63 +31,36 @@ static void free_lists(struct script_options *o)
 
 /* ---- options ---- */
 
-static const struct option longs[] = {
-	{"from", required_argument, NULL, 'f'},
-	{"to", required_argument, NULL, 't'},
-	{"comm", required_argument, NULL, 'c'},
-	{"pid", required_argument, NULL, 'p'},
-	{"tid", required_argument, NULL, 'T'},
-	{"cpu", required_argument, NULL, 'C'},
-	{"event", required_argument, NULL, 'e'},
-	{"limit", required_argument, NULL, 'l'},
-	{"no-pt", no_argument, NULL, 'n'},
-	{"json", no_argument, NULL, 'j'},
-	CMD_HISTORY_ROWS,
-	{0},
+#define ARG(field) offsetof(struct script_args, field)
+
+static const struct option_row options[] = {
+	CMD_SPAN_ROWS(struct script_args, span),
+	{"comm", 0, "NAME,..", OPTION_WORDS, ARG(opt.comms), ARG(opt.nr_comms),
+	 .help = "only threads with one of these names (* and ? match)"},
+	{"pid", 0, "N,..", OPTION_NUMBERS, ARG(opt.pids), ARG(opt.nr_pids),
+	 .help = "only these processes"},
+	{"tid", 0, "N,..", OPTION_NUMBERS, ARG(opt.tids), ARG(opt.nr_tids),
+	 .help = "only these threads"},
+	{"cpu", 0, "N,..", OPTION_NUMBERS, ARG(opt.cpus), ARG(opt.nr_cpus),
+	 .help = "only these CPUs"},
+	{"event", 0, "GLOB,..", OPTION_WORDS, ARG(opt.events), ARG(opt.nr_events),
+	 .help = "only these events: sched:*, sched_switch, PERF_RECORD_LOST"},
+	{"no-pt", 0, NULL, OPTION_FLAG, ARG(opt.no_pt),
+	 .help = "leave out the calls and returns that Intel PT traced"},
+	{"limit", 0, "N", OPTION_COUNT, ARG(opt.limit), .help = "print at most N lines"},
+	{"json", 0, NULL, OPTION_FLAG, ARG(opt.json),
+	 .help = "one JSON object a line, described in SCHEMA.md"},
+	CMD_HISTORY_ROWS(struct script_args, history),
+	{.name = NULL},
 };
 
-static int take(void *ctx, int c, char *arg, struct err *err)
+static int parse(struct script_args *q, int argc, char **argv)
 {
-	struct request *q = ctx;
-	struct script_options *o = &q->opt;
-
-	if (cmd_joined_take(&q->history, c))
-		return 0;
-	switch (c) {
-	case 'f':
-		return cmd_span_from(&q->span, arg, err);
-	case 't':
-		return cmd_span_to(&q->span, arg, err);
-	case 'c':
-		return option_list_texts(arg, &o->comms, &o->nr_comms, err);
-	case 'e':
-		return option_list_texts(arg, &o->events, &o->nr_events, err);
-	case 'p':
-		return option_list_numbers(arg, &o->pids, &o->nr_pids, err);
-	case 'T':
-		return option_list_numbers(arg, &o->tids, &o->nr_tids, err);
-	case 'C':
-		return option_list_numbers(arg, &o->cpus, &o->nr_cpus, err);
-	case 'l':
-		return str_u64(arg, &o->limit, err);
-	case 'n':
-		o->no_pt = true;
-		return 0;
-	default:
-		o->json = true;
-		return 0;
-	}
-}
-
-static const struct cmd_args args = {.longs = longs, .take = take};
-
-static int parse(struct request *q, int argc, char **argv)
-{
-	int code = cmd_args_take(&cmd_script, &args, q, argc, argv);
+	char **operands;
+	int code = cmd_parse(&cmd_script, q, argc, argv, &operands);
 
 	if (!code)
-		code = cmd_joined_args(&q->history, &cmd_script, argc, argv);
-
+		code = cmd_joined_args(&q->history, &cmd_script, operands);
 	return code ? code : cmd_span_check(&cmd_script, &q->span);
 }
 
@@ -129,7 +83,7 @@ static int list_events(const struct meta *m, const char *pattern)
 	return EXIT_FAILED;
 }
 
-static int print(struct request *q, const struct cmd_dump *d)
+static int print(struct script_args *q, const struct cmd_dump *d)
 {
 	struct script_options *o = &q->opt;
 	struct script_result res;
@@ -150,7 +104,7 @@ static int print(struct request *q, const struct cmd_dump *d)
 
 static int run(int argc, char **argv)
 {
-	struct request q = {0};
+	struct script_args q = {0};
 	struct cmd_dump d;
 	int code = parse(&q, argc, argv);
 
@@ -166,8 +120,9 @@ static int run(int argc, char **argv)
 
 const struct command cmd_script = {
 	.name = "script",
-	.args = "[DUMP]... [--from T] [--to T] [--json] [FILTER]...",
+	.operands = "[DUMP]...",
 	.help = "the events of a dump, one a line, oldest first",
+	.notes = CMD_DUMP_EXIT,
 	.run = run,
 	.options = options,
 };

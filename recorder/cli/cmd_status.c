@@ -4,7 +4,7 @@
  * as it came. The keys of that answer are documented in ctl.h. What a recorder does not say is not
  * printed.
  */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -21,19 +21,6 @@
 
 #define ANSWER_MS     10000
 #define MAX_RECORDERS 256
-
-static const struct option long_options[] = {
-	{"name", required_argument, NULL, 'n'},
-	{"json", no_argument, NULL, 'j'},
-	{NULL, 0, NULL, 0},
-};
-
-static void options(FILE *out)
-{
-	fputs("  -n, --name NAME   of the recorder (default: all of yours that run)\n"
-	      "      --json        the recorder's own answer, one JSON object each\n",
-	      out);
-}
 
 /* ---- the answer's values as text ---- */
 
@@ -57,22 +44,22 @@ static const char *text(const json_t *object, const char *key)
 }
 
 /* Room for one formatted value; several are needed in one printf. */
-struct word {
+struct value_text {
 	char text[48];
 };
 
-static const char *size_of(const json_t *object, const char *key, struct word *w)
+static const char *size_of(const json_t *object, const char *key, struct value_text *w)
 {
 	return str_fmt_size(w->text, sizeof(w->text), number(object, key));
 }
 
-static const char *count_of(const json_t *object, const char *key, struct word *w)
+static const char *count_of(const json_t *object, const char *key, struct value_text *w)
 {
 	return str_fmt_count(w->text, sizeof(w->text), number(object, key));
 }
 
 /* Three digits are enough at a glance. */
-static const char *time_text(uint64_t ns, struct word *w)
+static const char *time_text(uint64_t ns, struct value_text *w)
 {
 	if (ns >= 1000000000 && ns < 120000000000)
 		snprintf(w->text, sizeof(w->text), "%.1f s", (double)ns / 1e9);
@@ -94,7 +81,7 @@ static void header(struct table *t, const char *const *words)
 static void print_head(const json_t *r)
 {
 	char name[128], target[512];
-	struct word up;
+	struct value_text up;
 
 	str_safe(name, sizeof(name), text(r, "name"), strlen(text(r, "name")));
 	str_safe(target, sizeof(target), text(r, "target"), strlen(text(r, "target")));
@@ -137,7 +124,7 @@ static void print_channels(const json_t *r)
 					"written", "events", NULL});
 	json_array_foreach(channels, i, c)
 	{
-		struct word horizon, ring, written;
+		struct value_text horizon, ring, written;
 		char events[160];
 
 		events_text(c, events, sizeof(events));
@@ -164,7 +151,7 @@ static void print_areas(const json_t *r)
 	json_array_foreach(get(r, "channels"), i, channel)
 	{
 		const json_t *aux = get(channel, "aux");
-		struct word size, all, fresh, blackout, copy;
+		struct value_text size, all, fresh, blackout, copy;
 
 		if (!aux)
 			continue;
@@ -194,7 +181,7 @@ static void print_rules(const json_t *r)
 	json_array_foreach(rules, i, rule)
 	{
 		uint64_t until = number(rule, "blocked_until_ns");
-		struct word hits, held, left;
+		struct value_text hits, held, left;
 
 		table_cell(t, "%s", text(rule, "name"));
 		table_cell(t, "%s", count_of(rule, "hits", &hits));
@@ -221,7 +208,7 @@ static void print_repeats(const json_t *r)
 		printf("trouble:    %s: %s\n", text(one, "name"), text(one, "trouble"));
 	json_array_foreach(repeats, i, one)
 	{
-		struct word seen, kept;
+		struct value_text seen, kept;
 
 		if (number(one, "seen") < 2)
 			continue;
@@ -235,7 +222,7 @@ static void print_repeats(const json_t *r)
 static void print_dumps(const json_t *r)
 {
 	const json_t *d = get(r, "dumps"), *t = get(r, "totals");
-	struct word a, b, c;
+	struct value_text a, b, c;
 	char last[4200];
 
 	printf("\ndumps:      %s written, %s failed or refused, %s deleted to keep the limits\n",
@@ -252,7 +239,7 @@ static void print_dumps(const json_t *r)
 static void print_processes(const json_t *r)
 {
 	const json_t *s = get(r, "sideband"), *l = get(r, "ledger");
-	struct word a, b, c, d, e, f;
+	struct value_text a, b, c, d, e, f;
 
 	printf("processes:  %s task%s, %s exited ones kept, %s mapping%s; %s of %s memory, %s "
 	       "evicted\n",
@@ -274,7 +261,7 @@ static void print_cost(const json_t *r)
 {
 	const json_t *c = get(r, "cost");
 	uint64_t cpu = number(c, "cpu_ns"), up = number(r, "uptime_ns");
-	struct word cpu_text, rss, rings, vol, invol;
+	struct value_text cpu_text, rss, rings, vol, invol;
 
 	printf("own cost:   %s CPU (%.3f %% of one), %s resident, %s of rings\n",
 	       time_text(cpu, &cpu_text), up ? 100.0 * (double)cpu / (double)up : 0.0,
@@ -337,29 +324,25 @@ static int status_of_all(bool as_json)
 	return code;
 }
 
-struct request {
+struct status_args {
 	const char *name;
 	bool as_json;
 };
 
-static int take(void *ctx, int c, char *arg, struct err *err)
-{
-	struct request *q = ctx;
-
-	(void)err;
-	if (c == 'n')
-		q->name = arg;
-	else
-		q->as_json = true;
-	return 0;
-}
+static const struct option_row options[] = {
+	{"name", 'n', "NAME", OPTION_WORD, offsetof(struct status_args, name),
+	 .values = VALUES_RECORDER, .help = "of this recorder only (default: all of yours)"},
+	{"json", 0, NULL, OPTION_FLAG, offsetof(struct status_args, as_json),
+	 .help = "the recorder's own answer, one JSON object each"},
+	{.name = NULL},
+};
 
 static int run(int argc, char **argv)
 {
-	static const struct cmd_args args = {.shorts = "n:", .longs = long_options, .take = take};
-	struct request q = {0};
+	struct status_args q = {0};
 	struct err err = ERR_INIT;
-	int code = cmd_args_none(&cmd_status, &args, &q, argc, argv);
+	char **operands;
+	int code = cmd_parse(&cmd_status, &q, argc, argv, &operands);
 
 	if (code)
 		return code;
@@ -374,7 +357,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_status = {
 	.name = "status",
-	.args = "[-n NAME] [--json]",
+	.operands = "",
 	.help = "horizon per channel, dumps, losses and own cost of running recorders",
 	.run = run,
 	.options = options,

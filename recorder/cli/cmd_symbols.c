@@ -4,7 +4,7 @@
  * it later from debug files. The recorder starts the hidden `symbols --collect=...` for the names
  * of a dump in the making; see symbols_child.h.
  */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -28,27 +28,11 @@
 #define MAX_ADVICE   5
 #define PATH_COLUMNS 44
 
-struct request {
+struct symbols_args {
 	const char *path, *out_path;
 	const char *dirs[MAX_DIRS];
 	size_t nr_dirs;
 };
-
-static void options(FILE *out)
-{
-	fputs("  --add DIR      complete DUMP with the names that debug files and programs below "
-	      "DIR\n"
-	      "                 have (or that one file), which are taken by their build-id; may "
-	      "be\n"
-	      "                 given more than once. Servers are asked when DEBUGINFOD_URLS is "
-	      "set\n"
-	      "  -o, --output OUT  write the completed dump to OUT, which must not exist, instead "
-	      "of\n"
-	      "                 DUMP itself\n"
-	      "\n"
-	      "Without these the dump is looked at only.\n",
-	      out);
-}
 
 /* ---- the table ---- */
 
@@ -241,7 +225,7 @@ static int show(const char *path)
 	return code;
 }
 
-static int add_dirs(const struct request *q, struct debug_dirs **out, struct err *err)
+static int add_dirs(const struct symbols_args *q, struct debug_dirs **out, struct err *err)
 {
 	int rc = debug_dirs_new(out, err);
 
@@ -250,7 +234,7 @@ static int add_dirs(const struct request *q, struct debug_dirs **out, struct err
 	return rc;
 }
 
-static int complete_dump(const struct request *q, const struct cmd_dump *d, bool *changed,
+static int complete_dump(const struct symbols_args *q, const struct cmd_dump *d, bool *changed,
 			 struct err *err)
 {
 	const char *out_path = q->out_path ? q->out_path : q->path;
@@ -269,7 +253,7 @@ static int complete_dump(const struct request *q, const struct cmd_dump *d, bool
 	return rc;
 }
 
-static int complete_and_show(const struct request *q)
+static int complete_and_show(const struct symbols_args *q)
 {
 	struct err err = ERR_INIT;
 	struct cmd_dump d;
@@ -290,41 +274,49 @@ static int complete_and_show(const struct request *q)
 
 /* ---- the command ---- */
 
-static int take(void *ctx, int c, char *arg, struct err *err)
+static int add_dir(void *field, const char *arg, struct err *err)
 {
-	struct request *q = ctx;
+	struct symbols_args *q = field;
 
-	if (c == 'o')
-		q->out_path = arg;
-	else if (q->nr_dirs == MAX_DIRS)
+	if (q->nr_dirs == MAX_DIRS)
 		return err_set(err, -E2BIG, "at most %d times", MAX_DIRS);
-	else
-		q->dirs[q->nr_dirs++] = arg;
+	q->dirs[q->nr_dirs++] = arg;
 	return 0;
 }
+
+static const struct option_row options[] = {
+	{"add", 0, "DIR", OPTION_OWN, .set = add_dir, .values = VALUES_DIRECTORY,
+	 .help = "add the names that the debug files and programs below DIR (or that one file) "
+		 "have; "
+		 "they are found by build-id. May be repeated. If DEBUGINFOD_URLS is set, its "
+		 "servers are asked too"},
+	{"output", 'o', "OUT", OPTION_WORD, offsetof(struct symbols_args, out_path),
+	 .values = VALUES_FILE,
+	 .help = "write the completed dump to OUT, which must not exist, instead of DUMP itself"},
+	{.name = NULL},
+};
 
 static int run(int argc, char **argv)
 {
 	static const char collect[] = "--collect=";
-	static const struct option longs[] = {{"add", required_argument, NULL, 'a'},
-					      {"output", required_argument, NULL, 'o'},
-					      {0}};
-	static const struct cmd_args args = {.shorts = "o:", .longs = longs, .take = take};
-	struct request q = {0};
+	struct symbols_args q = {0};
+	char **operands;
 	int code;
 
 	if (argc == 2 && !strncmp(argv[1], collect, sizeof(collect) - 1))
 		return symbols_child_main(argv[1] + sizeof(collect) - 1);
-	code = cmd_args_dump(&cmd_symbols, &args, &q, argc, argv, &q.path);
+	code = cmd_parse(&cmd_symbols, &q, argc, argv, &operands);
 	if (code)
 		return code;
+	q.path = operands[0];
 	return q.nr_dirs || q.out_path ? complete_and_show(&q) : show(q.path);
 }
 
 const struct command cmd_symbols = {
 	.name = "symbols",
-	.args = "DUMP [--add DIR]... [-o OUT]",
+	.operands = "DUMP",
 	.help = "which addresses of a dump have names; add names from debug files",
+	.notes = "Without options DUMP is not changed.\n",
 	.run = run,
 	.options = options,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `ringback trigger`: asks a running recorder for a dump, waits for it, prints its path. */
-#include "recorder/cli/cmd_args.h"
+#include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -12,19 +12,6 @@
 #include <string.h>
 
 #define REASON_MAX 255 /* what a dump keeps of it, struct sighting */
-
-static const struct option long_options[] = {
-	{"name", required_argument, NULL, 'n'},
-	{"reason", required_argument, NULL, 'r'},
-	{NULL, 0, NULL, 0},
-};
-
-static void options(FILE *out)
-{
-	fputs("  -n, --name NAME      of the recorder, as in record -n (default: default)\n"
-	      "      --reason TEXT    why; kept in the dump\n",
-	      out);
-}
 
 /* A reason may be any bytes; JSON wants UTF-8. */
 static json_t *make_request(const char *reason)
@@ -46,40 +33,36 @@ static int print_reply(const json_t *reply)
 		return EXIT_FAILED;
 	}
 	if (json_is_true(json_object_get(reply, "merged")))
-		log_info("a dump was being made already; it answers this trigger too");
+		log_info("this trigger was merged with a dump that was already being written");
 	puts(path);
 	return EXIT_FINE;
 }
 
-struct request {
+struct trigger_args {
 	const char *name, *reason;
 };
 
-static int take(void *ctx, int c, char *arg, struct err *err)
-{
-	struct request *q = ctx;
-
-	if (c == 'n') {
-		q->name = arg;
-		return 0;
-	}
-	q->reason = arg;
-	if (strlen(arg) > REASON_MAX)
-		return err_set(err, -E2BIG, "it has %zu bytes; at most %d are kept", strlen(arg),
-			       REASON_MAX);
-	return 0;
-}
+static const struct option_row options[] = {
+	{"name", 'n', "NAME", OPTION_WORD, offsetof(struct trigger_args, name), .def = "default",
+	 .values = VALUES_RECORDER, .help = "the recorder's name, as given to record -n"},
+	{"reason", 0, "TEXT", OPTION_WORD, offsetof(struct trigger_args, reason),
+	 .help = "why; stored in the dump"},
+	{.name = NULL},
+};
 
 static int run(int argc, char **argv)
 {
-	static const struct cmd_args args = {.shorts = "n:", .longs = long_options, .take = take};
-	struct request q = {"default", ""};
+	struct trigger_args q = {.reason = ""};
 	struct err err = ERR_INIT;
+	char **operands;
 	json_t *reply;
-	int rc = cmd_args_none(&cmd_trigger, &args, &q, argc, argv);
+	int rc = cmd_parse(&cmd_trigger, &q, argc, argv, &operands);
 
 	if (rc)
 		return rc;
+	if (strlen(q.reason) > REASON_MAX)
+		return cmd_misuse(&cmd_trigger, "--reason: it has %zu bytes; at most %d are stored",
+				  strlen(q.reason), REASON_MAX);
 	if (ctl_name_check(q.name, &err)) {
 		log_err(&err);
 		return EXIT_USAGE;
@@ -96,7 +79,7 @@ static int run(int argc, char **argv)
 
 const struct command cmd_trigger = {
 	.name = "trigger",
-	.args = "[-n NAME] [--reason TEXT]",
+	.operands = "",
 	.help = "ask a running recorder for a dump, wait for it, print its path",
 	.run = run,
 	.options = options,

@@ -10,78 +10,37 @@
 
 #include <errno.h>
 
-struct request {
+struct why_args {
 	struct why_options opt;
 	struct cmd_joined history;
 	struct cmd_span span;
 };
 
-static void options(FILE *out)
-{
-	fputs("  --tid N      what this thread lost its time to\n"
-	      "  --comm NAME  the same of the thread with this name (* and ? match)\n"
-	      "  --from T     explain the time from this moment on, relative to the trigger: "
-	      "-200ms\n"
-	      "  --to T       up to this moment\n"
-	      "  --json       one JSON object, described in SCHEMA.md\n" CMD_HISTORY_HELP "\n"
-	      "Without --tid and --comm: the thread that asked for the dump, or the one worst "
-	      "off.\n"
-	      "\n"
-	      "Exit: 0 fine, 3 DUMP is damaged (what is whole is considered).\n",
-	      out);
-}
+#define ARG(field) offsetof(struct why_args, field)
 
-static const struct option longs[] = {
-	{"tid", required_argument, NULL, 'T'},
-	{"comm", required_argument, NULL, 'c'},
-	{"from", required_argument, NULL, 'f'},
-	{"to", required_argument, NULL, 't'},
-	{"json", no_argument, NULL, 'j'},
-	CMD_HISTORY_ROWS,
-	{0},
+static const struct option_row options[] = {
+	{"tid", 0, "N", OPTION_UINT, ARG(opt.tid), .min = 1, .max = UINT32_MAX - 1,
+	 .help = "explain this thread"},
+	{"comm", 0, "NAME", OPTION_WORD, ARG(opt.comm),
+	 .help = "explain the thread with this name (* and ? match)"},
+	CMD_SPAN_ROWS(struct why_args, span),
+	{"json", 0, NULL, OPTION_FLAG, ARG(opt.json),
+	 .help = "one JSON object, described in SCHEMA.md"},
+	CMD_HISTORY_ROWS(struct why_args, history),
+	{.name = NULL},
 };
 
-static int take(void *ctx, int c, char *arg, struct err *err)
+static int parse(struct why_args *q, int argc, char **argv)
 {
-	struct request *q = ctx;
-	uint64_t v;
-	int rc;
-
-	if (cmd_joined_take(&q->history, c))
-		return 0;
-	switch (c) {
-	case 'T':
-		rc = str_u64(arg, &v, err);
-		if (!rc && (!v || v >= UINT32_MAX))
-			rc = err_set(err, -ERANGE, "'%s' is no thread's number", arg);
-		q->opt.tid = rc ? 0 : (uint32_t)v;
-		return rc;
-	case 'c':
-		q->opt.comm = arg;
-		return 0;
-	case 'f':
-		return cmd_span_from(&q->span, arg, err);
-	case 't':
-		return cmd_span_to(&q->span, arg, err);
-	default:
-		q->opt.json = true;
-		return 0;
-	}
-}
-
-static const struct cmd_args args = {.longs = longs, .take = take};
-
-static int parse(struct request *q, int argc, char **argv)
-{
-	int code = cmd_args_take(&cmd_why, &args, q, argc, argv);
+	char **operands;
+	int code = cmd_parse(&cmd_why, q, argc, argv, &operands);
 
 	if (!code)
-		code = cmd_joined_args(&q->history, &cmd_why, argc, argv);
-
+		code = cmd_joined_args(&q->history, &cmd_why, operands);
 	if (code)
 		return code;
 	if (q->opt.tid && q->opt.comm)
-		return cmd_misuse(&cmd_why, "--tid and --comm are two ways to say one thing");
+		return cmd_misuse(&cmd_why, "--tid and --comm can't be combined");
 	if (q->span.has_from && q->span.has_to && q->span.from_ns == q->span.to_ns)
 		return cmd_misuse(&cmd_why, "--from is not before --to");
 	return cmd_span_check(&cmd_why, &q->span);
@@ -89,7 +48,7 @@ static int parse(struct request *q, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-	struct request q = {.opt.color = cmd_dump_color()};
+	struct why_args q = {.opt.color = cmd_dump_color()};
 	struct why_result res = {0};
 	struct err err = ERR_INIT;
 	struct cmd_dump d;
@@ -114,8 +73,10 @@ static int run(int argc, char **argv)
 
 const struct command cmd_why = {
 	.name = "why",
-	.args = "[DUMP]... [--tid N | --comm NAME] [--from T] [--to T] [--json]",
-	.help = "the verdict: what the time was lost to",
+	.operands = "[DUMP]...",
+	.help = "the verdict: what cost the time",
+	.notes = "Without --tid and --comm: the thread that the trigger names, or the one that "
+		 "lost most time.\n\n" CMD_DUMP_EXIT,
 	.run = run,
 	.options = options,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The options of `record`: one table, read by the command line (config_load.c), the configuration
- * file (config_file.c), --help and the lint of the documentation. Adding an option is one row here,
- * one field in struct config and one paragraph in ringback-record.1.
+ * The options of `record`: one table for the command line (config_load.c), the configuration file
+ * (config_file.c), --help and completion. Adding an option is one row here, one field in struct
+ * config and one paragraph in ringback-record.1.
  */
 #include "recorder/config/config.h"
 
@@ -20,8 +20,6 @@
 #define GIB	    (1024ull * 1024 * 1024)
 #define NAMES_MAX   64
 #define WORKERS_MAX 64
-#define HELP_COLUMN 26
-#define HELP_WIDTH  100
 
 /* ---- rows with a parser of their own ---- */
 
@@ -64,8 +62,9 @@ static int bad_cpus(const char *text, struct err *err)
 }
 
 /* -C 0-3,8 */
-static int set_cpus(struct config *c, const char *text, struct err *err)
+static int set_cpus(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	int *v = calloc(CPU_LIMIT, sizeof(*v));
 	size_t nr = 0;
 	int rc = 0;
@@ -130,18 +129,21 @@ static int add_ids(uint32_t **ids, size_t *nr, const char *text, const char *wha
 	}
 }
 
-static int set_pids(struct config *c, const char *text, struct err *err)
+static int set_pids(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	return add_ids(&c->pids, &c->nr_pids, text, "process ids", err);
 }
 
-static int set_tids(struct config *c, const char *text, struct err *err)
+static int set_tids(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	return add_ids(&c->tids, &c->nr_tids, text, "thread ids", err);
 }
 
-static int set_events(struct config *c, const char *text, struct err *err)
+static int set_events(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	if (!*text) {
 		err_set(err, -EINVAL, "no event is named");
 		err_hint(err, "such as sched:sched_switch or cpu-clock/freq=99/");
@@ -150,8 +152,9 @@ static int set_events(struct config *c, const char *text, struct err *err)
 	return config_join(&c->events, text, err);
 }
 
-static int set_stack(struct config *c, const char *text, struct err *err)
+static int set_stack(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	int rc = config_stack_parse(text ? text : "fp", &c->stack, &c->stack_bytes, err);
 
 	if (!rc)
@@ -160,8 +163,9 @@ static int set_stack(struct config *c, const char *text, struct err *err)
 }
 
 /* --memory 2%, --memory 256M */
-static int set_memory(struct config *c, const char *text, struct err *err)
+static int set_memory(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	struct ring_size_memory m = {0};
 	const char *p = text;
 	long percent;
@@ -181,8 +185,9 @@ static int set_memory(struct config *c, const char *text, struct err *err)
 	return rc;
 }
 
-static int set_preset(struct config *c, const char *text, struct err *err)
+static int set_preset(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	const char *names[NAMES_MAX] = {NULL}, *help;
 
 	if (!preset_find(text, false)) {
@@ -201,8 +206,9 @@ static int set_preset(struct config *c, const char *text, struct err *err)
 	return c->preset ? 0 : config_no_memory(err);
 }
 
-static int set_name(struct config *c, const char *text, struct err *err)
+static int set_name(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	char *copy;
 
 	if (!config_name_ok(text)) {
@@ -218,23 +224,10 @@ static int set_name(struct config *c, const char *text, struct err *err)
 	return 0;
 }
 
-static int set_compress(struct config *c, const char *text, struct err *err)
-{
-	static const char *const names[] = {[BLOCK_FAST] = "fast", [BLOCK_HIGH] = "high", NULL};
-
-	for (size_t i = 0; names[i]; i++)
-		if (!strcmp(text, names[i])) {
-			c->compress = (enum block_level)i;
-			return 0;
-		}
-	err_set(err, -EINVAL, "'%s' is no way to compress", text);
-	config_hint_names(err, text, names, "fast or high");
-	return -EINVAL;
-}
-
 /* A time, or "off". */
-static int set_symbols(struct config *c, const char *text, struct err *err)
+static int set_symbols(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	int64_t ns = 0;
 	int rc = strcmp(text, "off") ? str_time(text, &ns, err) : 0;
 
@@ -248,190 +241,97 @@ static int set_symbols(struct config *c, const char *text, struct err *err)
 	return 0;
 }
 
-static int set_hold_files(struct config *c, const char *text, struct err *err)
-{
-	static const char *const names[] = {"no", "yes", NULL};
-
-	for (size_t i = 0; names[i]; i++)
-		if (!strcmp(text, names[i])) {
-			c->hold_files = i;
-			return 0;
-		}
-	err_set(err, -EINVAL, "'%s' is neither yes nor no", text);
-	config_hint_names(err, text, names, "yes or no");
-	return -EINVAL;
-}
-
 /* ---- the table ---- */
 
 #define AT(field) offsetof(struct config, field)
 
 /* clang-format off: a row reads best as a line of cells */
-const struct config_row config_rows[] = {
-	{"all-cpus", 'a', NULL, ROW_FLAG, AT(all_cpus), .in_file = true, .group = GROUP_TARGET,
+const struct option_row config_options[] = {
+	{"all-cpus", 'a', NULL, OPTION_FLAG, AT(all_cpus), .in_file = true, .group = GROUP_TARGET,
 	 .help = "record the whole system; what root gets when no target is named"},
-	{"cpu", 'C', "CPUS", ROW_OWN, .set = set_cpus, .in_file = true, .group = GROUP_TARGET,
+	{"cpu", 'C', "CPUS", OPTION_OWN, .set = set_cpus, .in_file = true, .group = GROUP_TARGET,
 	 .help = "these CPUs only, such as 0-3,8; alone or with -p, -t or --cgroup"},
-	{"pid", 'p', "PID,..", ROW_OWN, .set = set_pids, .repeat = true, .group = GROUP_TARGET,
-	 .help = "these processes, their threads and what they start"},
-	{"tid", 't', "TID,..", ROW_OWN, .set = set_tids, .repeat = true, .group = GROUP_TARGET,
+	{"pid", 'p', "PID,..", OPTION_OWN, .set = set_pids, .values = VALUES_PID, .repeat = true,
+	 .group = GROUP_TARGET, .help = "these processes, their threads and what they start"},
+	{"tid", 't', "TID,..", OPTION_OWN, .set = set_tids, .repeat = true, .group = GROUP_TARGET,
 	 .help = "these threads and what they start"},
-	{"cgroup", 0, "PATH", ROW_TEXT, AT(cgroup), .in_file = true, .group = GROUP_TARGET,
+	{"cgroup", 0, "PATH", OPTION_TEXT, AT(cgroup), .values = VALUES_CGROUP, .in_file = true,
+	 .group = GROUP_TARGET,
 	 .help = "the members of a control group, such as system.slice/nginx.service"},
-	{"no-inherit", 0, NULL, ROW_FLAG, AT(no_inherit), .in_file = true,
+	{"no-inherit", 0, NULL, OPTION_FLAG, AT(no_inherit), .in_file = true,
 	 .help = "leave out threads and processes that the target starts"},
-	{"event", 'e', "EVENT,..", ROW_OWN, .set = set_events, .repeat = true, .in_file = true,
-	 .group = GROUP_WHAT,
+	{"event", 'e', "EVENT,..", OPTION_OWN, .set = set_events, .values = VALUES_EVENT,
+	 .repeat = true, .in_file = true, .group = GROUP_WHAT,
 	 .help = "record these: sched:sched_switch, sched:*, cpu-clock/freq=99/, cycles, "
 		 "uprobe:PATH:SYMBOL, signal:signal_deliver[sig==11]"},
-	{"call-graph", 'g', "[=fp|dwarf[:SIZE]]", ROW_OWN, .set = set_stack, .in_file = true,
+	{"call-graph", 'g', "[=fp|dwarf[:SIZE]]", OPTION_OWN, .set = set_stack, .in_file = true,
 	 .help = "record call stacks: by frame pointers (-g alone), or a copy of SIZE bytes of "
 		 "the user stack (8K) to be unwound later"},
-	{"mmap-size", 'm', "SIZE", ROW_SIZE, AT(ring_bytes), .min = 4 * KIB, .max = 64 * GIB,
+	{"mmap-size", 'm', "SIZE", OPTION_SIZE, AT(ring_bytes), .min = 4 * KIB, .max = 64 * GIB,
 	 .in_file = true,
 	 .help = "bytes of each ring, per CPU and bank, rounded up to a power of two of pages"},
-	{"memory", 0, "SIZE|N%", ROW_OWN, .set = set_memory, .def = "2%", .in_file = true,
+	{"memory", 0, "SIZE|N%", OPTION_OWN, .set = set_memory, .def = "2%", .in_file = true,
 	 .help = "memory for all rings together, divided over those that are given no size; N% is "
 		 "of the machine's memory, at most 1G and 128M for each CPU"},
-	{"size", 0, "NAME=SIZE", ROW_OWN, .set = config_add_size, .repeat = true, .in_file = true,
-	 .help = "bytes of each ring of this channel, such as sched=64M"},
-	{"channel", 0, "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]", ROW_OWN,
+	{"size", 0, "NAME=SIZE", OPTION_OWN, .set = config_add_size, .repeat = true,
+	 .in_file = true, .help = "bytes of each ring of this channel, such as sched=64M"},
+	{"channel", 0, "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]", OPTION_OWN,
 	 .set = config_add_channel, .repeat = true, .in_file = true, .group = GROUP_WHAT,
 	 .help = "events with rings of their own, so that a flood elsewhere does not evict them"},
-	{"preset", 0, "NAME", ROW_OWN, .set = set_preset, .in_file = true, .group = GROUP_WHAT,
-	 .help = "a ready set of channels, see below, to which -e and --channel add; default when "
+	{"preset", 0, "PRESET", OPTION_OWN, .set = set_preset, .choices = preset_nth,
+	 .in_file = true, .group = GROUP_WHAT,
+	 .help = "a set of channels, see below, to which -e and --channel add; default when "
 		 "no events are named"},
-	{"banks", 0, "1|2", ROW_UINT, AT(nr_banks), .def = "2", .min = 1, .max = 2, .in_file = true,
+	{"banks", 0, "1|2", OPTION_UINT, AT(nr_banks), .def = "2", .min = 1, .max = 2,
+	 .in_file = true,
 	 .help = "2: recording goes on while a dump is made; 1: half the memory and a gap"},
-	{"trigger", 'T', "RULE", ROW_OWN, .set = config_add_rule, .repeat = true, .in_file = true,
-	 .group = GROUP_RULES,
+	{"trigger", 'T', "RULE", OPTION_OWN, .set = config_add_rule, .values = VALUES_RULE,
+	 .repeat = true, .in_file = true, .group = GROUP_RULES,
 	 .help = "dump when the rule is met, such as signal:USR1;name=app (SIGUSR2 to the recorder "
 		 "always dumps)"},
-	{"post", 0, "TIME", ROW_TIME, AT(post_ns), .def = "0s", .in_file = true,
+	{"post", 0, "TIME", OPTION_TIME, AT(post_ns), .def = "0s", .in_file = true,
 	 .help = "record that much longer after a trigger before the rings are frozen"},
-	{"cooldown", 0, "TIME", ROW_TIME, AT(cooldown_ns), .def = "0s", .in_file = true,
+	{"cooldown", 0, "TIME", OPTION_TIME, AT(cooldown_ns), .def = "0s", .in_file = true,
 	 .help = "make no further dump for that long after one; hits are counted meanwhile"},
-	{"max-dumps", 0, "N", ROW_COUNT, AT(max_dumps), .def = "0", .in_file = true,
+	{"max-dumps", 0, "N", OPTION_COUNT, AT(max_dumps), .def = "0", .in_file = true,
 	 .help = "keep at most N dumps, the oldest is deleted; 0: all"},
-	{"max-disk", 0, "SIZE", ROW_SIZE, AT(max_disk_bytes), .def = "0", .in_file = true,
+	{"max-disk", 0, "SIZE", OPTION_SIZE, AT(max_disk_bytes), .def = "0", .in_file = true,
 	 .help = "keep at most SIZE of dumps, the oldest are deleted; 0: no limit"},
-	{"tell-group", 0, "GROUP", ROW_TEXT, AT(tell_group), .in_file = true,
+	{"tell-group", 0, "GROUP", OPTION_TEXT, AT(tell_group), .in_file = true,
 	 .help = "members of this group may trigger from their programs too (ringback.h)"},
-	{"crash-hold", 0, NULL, ROW_FLAG, AT(crash_hold), .in_file = true,
+	{"crash-hold", 0, NULL, OPTION_FLAG, AT(crash_hold), .in_file = true,
 	 .help = "with the rule crash: record where all threads of what crashed were, and hand the "
 		 "core on; takes kernel.core_pattern until the recorder ends (root)"},
-	{"dry-run", 0, NULL, ROW_FLAG, AT(dry_run),
+	{"dry-run", 0, NULL, OPTION_FLAG, AT(dry_run),
 	 .help = "check everything, say what would be recorded and watched and what it costs, and "
 		 "end"},
-	{"dump-on-exit", 0, NULL, ROW_FLAG, AT(dump_on_exit), .in_file = true,
+	{"dump-on-exit", 0, NULL, OPTION_FLAG, AT(dump_on_exit), .in_file = true,
 	 .help = "dump once more when the recorder stops"},
-	{"compress", 0, "fast|high", ROW_OWN, .set = set_compress, .def = "fast", .in_file = true,
+	{"compress", 0, "fast|high", OPTION_CHOICE, AT(compress), .def = "fast", .in_file = true,
 	 .help = "high: twice the CPU time; smaller dumps where user stacks are recorded "
 		 "(-g=dwarf)"},
-	{"max-dump-cpus", 0, "N", ROW_UINT, AT(max_dump_cpus), .min = 1, .max = WORKERS_MAX,
+	{"max-dump-cpus", 0, "N", OPTION_UINT, AT(max_dump_cpus), .min = 1, .max = WORKERS_MAX,
 	 .in_file = true,
 	 .help = "make dumps on at most N CPUs at once (default: half of them, at most 4)"},
-	{"symbols", 0, "TIME|off", ROW_OWN, .set = set_symbols, .def = "10s", .in_file = true,
+	{"symbols", 0, "TIME|off", OPTION_OWN, .set = set_symbols, .def = "10s", .in_file = true,
 	 .help = "look for the names of the functions in a dump for at most TIME, once it is safe"},
-	{"hold-files", 0, "yes|no", ROW_OWN, .set = set_hold_files, .def = "yes", .in_file = true,
+	{"hold-files", 0, "yes|no", OPTION_FLAG, AT(hold_files), .def = "yes", .in_file = true,
 	 .help = "keep deleted and replaced programs reachable for --symbols while the rings refer "
 		 "to them"},
-	{"output", 'o', "DIR", ROW_TEXT, AT(dir), .def = ".", .in_file = true,
-	 .help = "where dumps go; made when missing"},
-	{"name", 'n', "NAME", ROW_OWN, .set = set_name, .def = "default", .in_file = true,
+	{"output", 'o', "DIR", OPTION_TEXT, AT(dir), .values = VALUES_DIRECTORY, .def = ".",
+	 .in_file = true, .help = "where dumps go; made when missing"},
+	{"name", 'n', "NAME", OPTION_OWN, .set = set_name, .def = "default", .in_file = true,
 	 .help = "this recorder's name for `ringback trigger` and `status`"},
-	{"ledger-size", 0, "SIZE", ROW_SIZE, AT(ledger_bytes), .def = "64M", .min = 1024 * KIB,
+	{"ledger-size", 0, "SIZE", OPTION_SIZE, AT(ledger_bytes), .def = "64M", .min = 1024 * KIB,
 	 .max = 16 * GIB, .in_file = true, .help = "most memory for what is known of processes"},
-	{"config", 0, "FILE", ROW_TEXT, AT(config_path),
+	{"config", 0, "FILE", OPTION_TEXT, AT(config_path), .values = VALUES_FILE,
 	 .help = "read this instead of " CONFIG_DEFAULT_PATH "; /dev/null: none"},
-	{"quiet", 'q', NULL, ROW_FLAG, AT(quiet), .help = "say only what went wrong"},
-	{"verbose", 'v', NULL, ROW_FLAG, AT(verbose),
+	{"quiet", 'q', NULL, OPTION_FLAG, AT(quiet), .help = "say only what went wrong"},
+	{"verbose", 'v', NULL, OPTION_FLAG, AT(verbose),
 	 .help = "say what is recorded and watched, what each hit led to, and how long dumps took"},
-	{"help", 'h', NULL, ROW_HELP, .help = "this text"},
 	{.name = NULL},
 };
 /* clang-format on */
-
-const struct config_row *config_row_find(const char *name)
-{
-	for (const struct config_row *r = config_rows; r->name; r++)
-		if (!strcmp(r->name, name))
-			return r;
-	return NULL;
-}
-
-bool config_row_optional_arg(const struct config_row *row)
-{
-	return row->arg && row->arg[0] == '[';
-}
-
-/* ---- help ---- */
-
-/* Words of `text` from HELP_COLUMN on, lines of at most HELP_WIDTH. */
-static void print_wrapped(FILE *out, const char *text)
-{
-	size_t column = HELP_COLUMN;
-
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (column > HELP_COLUMN && column + 1 + word > HELP_WIDTH) {
-			fprintf(out, "\n%*s", HELP_COLUMN, "");
-			column = HELP_COLUMN;
-		} else if (column > HELP_COLUMN) {
-			fputc(' ', out);
-			column++;
-		}
-		fwrite(text, 1, word, out);
-		column += word;
-		text += word + strspn(text + word, " ");
-	}
-	fputc('\n', out);
-}
-
-static void print_row(FILE *out, const struct config_row *r)
-{
-	char head[128], text[512];
-	const char *arg = r->arg ? r->arg : "";
-	const char *gap = r->arg && !config_row_optional_arg(r) ? " " : "";
-	int n;
-
-	if (r->letter)
-		n = snprintf(head, sizeof(head), "  -%c, --%s%s%s", r->letter, r->name, gap, arg);
-	else
-		n = snprintf(head, sizeof(head), "      --%s%s%s", r->name, gap, arg);
-	snprintf(text, sizeof(text), "%s%s%s%s", r->help, r->def ? " (default: " : "",
-		 r->def ? r->def : "", r->def ? ")" : "");
-	if (n < HELP_COLUMN)
-		fprintf(out, "%-*s", HELP_COLUMN, head);
-	else
-		fprintf(out, "%s\n%*s", head, HELP_COLUMN, "");
-	print_wrapped(out, text);
-}
-
-void config_help(FILE *out)
-{
-	const char *name, *help;
-
-	for (const struct config_row *r = config_rows; r->name; r++)
-		print_row(out, r);
-	fputs("\nPresets:\n", out);
-	for (size_t i = 0; preset_nth(i, &name, &help); i++) {
-		fprintf(out, "  %-*s", HELP_COLUMN - 2, name);
-		print_wrapped(out, help);
-	}
-	fputs("\nSizes are written 64K, 8M, 1G; times 250us, 10ms, 2s, 1h. Lists (events, targets, "
-	      "rules) "
-	      "given here\nreplace those of the configuration file.\n",
-	      out);
-}
-
-void config_list(FILE *out)
-{
-	for (const struct config_row *r = config_rows; r->name; r++)
-		fprintf(out, "%s %c %s\n", r->name, r->letter ? r->letter : '-',
-			r->arg ? r->arg : "-");
-}
 
 static void drop_targets(struct config *c)
 {
@@ -488,8 +388,8 @@ void config_free(struct config *c)
 	config_drop_group(c, GROUP_WHAT);
 	config_drop_group(c, GROUP_RULES);
 	free(c->name); /* checked when it is set, by a row of its own kind */
-	for (const struct config_row *r = config_rows; r->name; r++)
-		if (r->kind == ROW_TEXT)
+	for (const struct option_row *r = config_options; r->name; r++)
+		if (r->kind == OPTION_TEXT)
 			free(*(char **)((char *)c + r->offset));
 	*c = (struct config){0};
 }

@@ -79,12 +79,12 @@ struct config {
 	char **command;	       /* after --; NULL-terminated, borrowed from argv; NULL: none */
 };
 
-/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0; -EINVAL:
- * usage; 1: help was asked for. On success config_free() is due. */
+/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0;
+ * -EINVAL. On success config_free() is due. */
 int config_load(struct config *c, int argc, char **argv, struct err *err);
 void config_free(struct config *c);
-/* One more rule, as -T. -EINVAL when its grammar is wrong. */
-int config_add_rule(struct config *c, const char *text, struct err *err);
+/* Adds a rule to a struct config, as -T. -EINVAL when its grammar is wrong. */
+int config_add_rule(void *config, const char *text, struct err *err);
 
 /*
  * The channels to record, with -m and -g worked in: the preset's, then -e's (named "events"), then
@@ -97,11 +97,6 @@ int config_add_rule(struct config *c, const char *text, struct err *err);
 int config_channels(const struct config *c, struct config_channel **out, size_t *nr,
 		    struct err *err);
 void config_channels_free(struct config_channel *channels, size_t nr);
-
-/* Prints the options as --help shows them. */
-void config_help(FILE *out);
-/* Prints one line an option, "LONG SHORT ARG", for the lint of man page and completion. */
-void config_list(FILE *out);
 
 /* A preset's channels as --channel texts, ended by NULL; NULL when there is none of that name.
  * `plain`: without BPF. */

@@ -142,12 +142,12 @@ void config_channels_free(struct config_channel *channels, size_t nr)
 
 /* ---- the list ---- */
 
-struct list {
+struct channel_list {
 	struct config_channel *v;
 	size_t nr;
 };
 
-static struct config_channel *list_find(const struct list *l, const char *name)
+static struct config_channel *list_find(const struct channel_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->nr; i++)
 		if (!strcmp(l->v[i].name, name))
@@ -156,7 +156,7 @@ static struct config_channel *list_find(const struct list *l, const char *name)
 }
 
 /* Takes over `ch`, also on failure. */
-static int list_add(struct list *l, struct config_channel *ch, struct err *err)
+static int list_add(struct channel_list *l, struct config_channel *ch, struct err *err)
 {
 	struct config_channel *grown = realloc(l->v, (l->nr + 1) * sizeof(*grown));
 
@@ -176,9 +176,10 @@ static int name_taken(const char *name, struct err *err)
 	return -EINVAL;
 }
 
-int config_add_channel(struct config *c, const char *text, struct err *err)
+int config_add_channel(void *config, const char *text, struct err *err)
 {
-	struct list l = {c->channels, c->nr_channels};
+	struct config *c = config;
+	struct channel_list l = {c->channels, c->nr_channels};
 	struct config_channel ch;
 	int rc = config_channel_parse(text, &ch, err);
 
@@ -195,8 +196,9 @@ int config_add_channel(struct config *c, const char *text, struct err *err)
 	return rc;
 }
 
-int config_add_size(struct config *c, const char *text, struct err *err)
+int config_add_size(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	const char *equals = strchr(text, '=');
 	struct config_size *grown, one;
 	int rc;
@@ -220,7 +222,7 @@ int config_add_size(struct config *c, const char *text, struct err *err)
 	return 0;
 }
 
-static int no_channel(const struct list *l, const char *name, struct err *err)
+static int no_channel(const struct channel_list *l, const char *name, struct err *err)
 {
 	char names[512] = "";
 	size_t n = 0;
@@ -234,7 +236,7 @@ static int no_channel(const struct list *l, const char *name, struct err *err)
 }
 
 /* --size for the channels that it names. */
-static int apply_sizes(struct list *l, const struct config *c, struct err *err)
+static int apply_sizes(struct channel_list *l, const struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->nr_sizes; i++) {
 		struct config_channel *ch = list_find(l, c->sizes[i].channel);
@@ -260,10 +262,10 @@ static void apply_common(const struct config *c, struct config_channel *ch, bool
 	}
 }
 
-static int add_preset(struct list *l, const struct config *c, struct err *err)
+static int add_preset(struct channel_list *l, const struct config *c, struct err *err)
 {
 	const char *const *texts = c->preset ? preset_find(c->preset, c->plain_preset) : NULL;
-	struct list given = {c->channels, c->nr_channels};
+	struct channel_list given = {c->channels, c->nr_channels};
 
 	for (; texts && *texts; texts++) {
 		struct config_channel ch;
@@ -286,8 +288,8 @@ static int add_preset(struct list *l, const struct config *c, struct err *err)
 }
 
 /* A copy of `from` under the rules of a given channel. */
-static int add_given(struct list *l, const struct config *c, const struct config_channel *from,
-		     struct err *err)
+static int add_given(struct channel_list *l, const struct config *c,
+		     const struct config_channel *from, struct err *err)
 {
 	struct config_channel ch = *from;
 
@@ -307,7 +309,7 @@ int config_channels(const struct config *c, struct config_channel **out, size_t 
 		    struct err *err)
 {
 	struct config_channel e = {.name = EVENTS_CHANNEL, .events = c->events};
-	struct list l = {0};
+	struct channel_list l = {0};
 	int rc;
 
 	rc = add_preset(&l, c, err);

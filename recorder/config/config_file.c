@@ -13,6 +13,7 @@
 #include "recorder/config/config_row.h"
 
 #include "dump/base/bytes.h"
+#include "dump/base/closest.h"
 #include "dump/base/err.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ struct section_kind {
 	const char *keys[NR_KEYS + 1];
 	const char *example; /* of a line with keys[0] */
 	bool repeat_first;   /* keys[0] may come again: values are joined with commas */
-	int (*add)(struct config *c, const char *text, struct err *err);
+	int (*add)(void *config, const char *text, struct err *err);
 };
 
 static const struct section_kind section_kinds[] = {
@@ -53,7 +54,7 @@ static const struct section_kind section_kinds[] = {
 #define NR_SECTION_KINDS (sizeof(section_kinds) / sizeof(section_kinds[0]))
 
 /* One [channel NAME] or [trigger NAME] as far as it was read. */
-struct section {
+struct config_section {
 	const struct section_kind *kind;
 	char *name;
 	int line;      /* of its header */
@@ -61,21 +62,21 @@ struct section {
 	char *values[NR_KEYS];
 };
 
-struct reading {
+struct config_reading {
 	struct config *c;
 	const char *path;
 	FILE *file;
 	int line;
 	bool too_long;
-	uint64_t seen; /* rows of [record] that were set, by index in config_rows */
-	struct section *sections;
+	uint64_t seen; /* rows of [record] that were set, by index in config_options */
+	struct config_section *sections;
 	size_t nr_sections;
 	struct err *err;
 	int rc;
 };
 
 /* Ends the reading: "PATH:LINE: " before what err says. Returns 0, for inih "stop". */
-static int fail(struct reading *r, int line, int rc)
+static int fail(struct config_reading *r, int line, int rc)
 {
 	err_prefix(r->err, "%s:%d", r->path, line);
 	r->rc = rc;
@@ -84,34 +85,39 @@ static int fail(struct reading *r, int line, int rc)
 
 /* ---- [record] ---- */
 
-static int unknown_record_key(struct reading *r, const char *key)
+static int unknown_record_key(struct config_reading *r, const char *key)
 {
-	if (config_row_find(key)) {
+	struct closest near;
+
+	if (option_find(config_options, key)) {
 		err_set(r->err, -EINVAL, "%s can't be set in a file", key);
 		err_hint(r->err, "give it on the command line: --%s", key);
-	} else {
-		err_set(r->err, -EINVAL, "[record] has no key '%s'", key);
-		config_hint_rows(r->err, key, true,
-				 "the keys are the long options of ringback record --help");
+		return fail(r, r->line, -EINVAL);
 	}
+	closest_init(&near, key);
+	for (const struct option_row *row = config_options; row->name; row++)
+		if (row->in_file)
+			closest_add(&near, row->name, NULL);
+	err_set(r->err, -EINVAL, "[record] has no key '%s'", key);
+	closest_hint(&near, r->err, "the keys are the long options of ringback record --help");
 	return fail(r, r->line, -EINVAL);
 }
 
-static int record_key(struct reading *r, const char *key, const char *value)
+static int record_key(struct config_reading *r, const char *key, const char *value)
 {
-	const struct config_row *row = config_row_find(key);
+	const struct option_row *row = option_find(config_options, key);
 	uint64_t bit;
 	int rc;
 
 	if (!row || !row->in_file)
 		return unknown_record_key(r, key);
-	bit = 1ull << (row - config_rows);
+	bit = 1ull << (row - config_options);
 	if ((r->seen & bit) && !row->repeat) {
 		err_set(r->err, -EINVAL, "%s is given twice", key);
 		return fail(r, r->line, -EINVAL);
 	}
 	r->seen |= bit;
-	rc = config_row_set(row, r->c, value, r->err);
+	rc = option_set(row, r->c, value, r->err);
 	if (rc) {
 		err_prefix(r->err, "%s", key);
 		return fail(r, r->line, rc);
@@ -137,7 +143,7 @@ static const struct section_kind *kind_of(const char *section, const char **name
 
 static const char all_sections[] = "sections are [record], [channel NAME] and [trigger NAME]";
 
-static int unknown_section(struct reading *r, const char *section)
+static int unknown_section(struct config_reading *r, const char *section)
 {
 	static const char *const words[] = {"record", "channel", "trigger", NULL};
 	char word[64];
@@ -148,17 +154,17 @@ static int unknown_section(struct reading *r, const char *section)
 	return fail(r, r->line, -EINVAL);
 }
 
-static int key_outside(struct reading *r)
+static int key_outside(struct config_reading *r)
 {
 	err_set(r->err, -EINVAL, "a key stands before the first section");
 	err_hint(r->err, "%s", all_sections);
 	return fail(r, r->line, -EINVAL);
 }
 
-static struct section *section_get(struct reading *r, const struct section_kind *kind,
-				   const char *name)
+static struct config_section *section_get(struct config_reading *r, const struct section_kind *kind,
+					  const char *name)
 {
-	struct section *grown;
+	struct config_section *grown;
 
 	for (size_t i = 0; i < r->nr_sections; i++)
 		if (r->sections[i].kind == kind && !strcmp(r->sections[i].name, name))
@@ -168,17 +174,17 @@ static struct section *section_get(struct reading *r, const struct section_kind 
 		return NULL;
 	r->sections = grown;
 	grown += r->nr_sections;
-	*grown = (struct section){.kind = kind, .name = strdup(name), .line = r->line};
+	*grown = (struct config_section){.kind = kind, .name = strdup(name), .line = r->line};
 	if (!grown->name)
 		return NULL;
 	r->nr_sections++;
 	return grown;
 }
 
-static int section_key(struct reading *r, const struct section_kind *kind, const char *name,
+static int section_key(struct config_reading *r, const struct section_kind *kind, const char *name,
 		       const char *key, const char *value)
 {
-	struct section *s;
+	struct config_section *s;
 	size_t k = 0;
 
 	while (kind->keys[k] && strcmp(kind->keys[k], key))
@@ -207,7 +213,7 @@ static int section_key(struct reading *r, const struct section_kind *kind, const
  * A line "[...]": the library tells of a section with its first key only, and this one may have
  * none. False when it can't be.
  */
-static bool section_header(struct reading *r, const char *line)
+static bool section_header(struct config_reading *r, const char *line)
 {
 	size_t n = strcspn(line, "]");
 	const struct section_kind *kind;
@@ -232,7 +238,7 @@ static bool section_header(struct reading *r, const char *line)
 }
 
 /* "NAME:EVENTS;size=8M" or "RULE;name=NAME;post=1s". */
-static int section_text(const struct section *s, struct buf *b)
+static int section_text(const struct config_section *s, struct buf *b)
 {
 	bool channel = s->kind->add == config_add_channel;
 	const char *first[] = {channel ? s->name : s->values[0],
@@ -252,7 +258,7 @@ static int section_text(const struct section *s, struct buf *b)
 	return rc ? rc : buf_put(b, "", 1);
 }
 
-static int section_finish(struct reading *r, const struct section *s)
+static int section_finish(struct config_reading *r, const struct config_section *s)
 {
 	struct buf text = {0};
 	int rc;
@@ -272,7 +278,7 @@ static int section_finish(struct reading *r, const struct section *s)
 	return rc;
 }
 
-static void sections_free(struct reading *r)
+static void sections_free(struct config_reading *r)
 {
 	for (size_t i = 0; i < r->nr_sections; i++) {
 		for (size_t k = 0; k < NR_KEYS; k++)
@@ -287,7 +293,7 @@ static void sections_free(struct reading *r)
 /* Called by inih for each key. 1: go on, 0: stop. */
 static int on_key(void *ctx, const char *section, const char *key, const char *value)
 {
-	struct reading *r = ctx;
+	struct config_reading *r = ctx;
 	const struct section_kind *kind;
 	const char *name;
 
@@ -303,7 +309,7 @@ static int on_key(void *ctx, const char *section, const char *key, const char *v
  * is not told. */
 static char *on_line(char *line, int n, void *ctx)
 {
-	struct reading *r = ctx;
+	struct config_reading *r = ctx;
 	size_t len, at;
 
 	if (r->rc || r->too_long || !fgets(line, n, r->file))
@@ -333,7 +339,7 @@ static void library_settings(void)
 	ini_stop_on_first_error = true;
 }
 
-static int parse(struct reading *r)
+static int parse(struct config_reading *r)
 {
 	int bad;
 
@@ -396,7 +402,7 @@ static int open_file(const char *path, bool is_default, FILE **file, struct err 
 
 int config_file_read(struct config *c, const char *path, struct err *err)
 {
-	struct reading r = {.c = c, .path = path ? path : CONFIG_DEFAULT_PATH, .err = err};
+	struct config_reading r = {.c = c, .path = path ? path : CONFIG_DEFAULT_PATH, .err = err};
 	int rc;
 
 	if (!strcmp(r.path, "/dev/null"))
@@ -406,7 +412,7 @@ int config_file_read(struct config *c, const char *path, struct err *err)
 		return rc;
 	rc = parse(&r);
 	if (!rc)
-		rc = config_row_set(config_row_find("config"), c, r.path, err);
+		rc = option_set(option_find(config_options, "config"), c, r.path, err);
 	sections_free(&r);
 	fclose(r.file);
 	return rc;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the rows of the options table do with a value: check it and put it into struct config; and
- * the guess at what was meant by a name that is not there. See config_row.h.
- */
+/* Checks and setters of values that several options and keys share; see config_row.h. */
 #include "recorder/config/config_row.h"
 
 #include "dump/base/closest.h"
@@ -65,108 +62,6 @@ int config_stack_parse(const char *text, enum stack_kind *stack, uint32_t *bytes
 	return 0;
 }
 
-static int set_flag(bool *flag, const char *text, struct err *err)
-{
-	static const char *const yes[] = {"yes", "true", "on", "1"};
-	static const char *const no[] = {"no", "false", "off", "0"};
-
-	if (!text) {
-		*flag = true;
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
-		if (!strcasecmp(text, yes[i]) || !strcasecmp(text, no[i])) {
-			*flag = !strcasecmp(text, yes[i]);
-			return 0;
-		}
-	}
-	return err_set(err, -EINVAL, "'%s' is neither yes nor no", text);
-}
-
-static int set_text(char **field, const char *text, struct err *err)
-{
-	char *copy;
-
-	if (!*text)
-		return err_set(err, -EINVAL, "the value is empty");
-	copy = strdup(text);
-	if (!copy)
-		return config_no_memory(err);
-	free(*field);
-	*field = copy;
-	return 0;
-}
-
-static int out_of_range(const struct config_row *row, const char *text, struct err *err)
-{
-	char min[32], max[32];
-
-	if (row->kind == ROW_SIZE) {
-		str_fmt_size(min, sizeof(min), row->min);
-		str_fmt_size(max, sizeof(max), row->max);
-	} else {
-		str_fmt_count(min, sizeof(min), row->min);
-		str_fmt_count(max, sizeof(max), row->max);
-	}
-	err_set(err, -ERANGE, "%s is out of range", text);
-	err_hint(err, "from %s to %s is possible", min, max);
-	return -ERANGE;
-}
-
-static int set_number(const struct config_row *row, void *field, const char *text, struct err *err)
-{
-	uint64_t v;
-	int rc;
-
-	rc = row->kind == ROW_SIZE ? str_size(text, &v, err) : str_u64(text, &v, err);
-	if (rc)
-		return rc;
-	if (v < row->min || (row->max && v > row->max))
-		return out_of_range(row, text, err);
-	if (row->kind == ROW_UINT)
-		*(unsigned *)field = (unsigned)v;
-	else
-		*(uint64_t *)field = v;
-	return 0;
-}
-
-static int set_time(int64_t *field, const char *text, struct err *err)
-{
-	int64_t v;
-	int rc = str_time(text, &v, err);
-
-	if (rc)
-		return rc;
-	if (v < 0)
-		return err_set(err, -ERANGE, "%s is negative", text);
-	*field = v;
-	return 0;
-}
-
-int config_row_set(const struct config_row *row, struct config *c, const char *text,
-		   struct err *err)
-{
-	void *field = (char *)c + row->offset;
-
-	switch (row->kind) {
-	case ROW_FLAG:
-		return set_flag(field, text, err);
-	case ROW_TEXT:
-		return set_text(field, text, err);
-	case ROW_SIZE:
-	case ROW_COUNT:
-	case ROW_UINT:
-		return set_number(row, field, text, err);
-	case ROW_TIME:
-		return set_time(field, text, err);
-	case ROW_OWN:
-		return row->set(c, text, err);
-	case ROW_HELP:
-		break;
-	}
-	return 0;
-}
-
 int config_join(char **list, const char *more, struct err *err)
 {
 	size_t have = *list ? strlen(*list) : 0;
@@ -183,8 +78,9 @@ int config_join(char **list, const char *more, struct err *err)
 
 /* The grammar is checked here, where the position is known; what an argument means, when it is
  * armed. */
-int config_add_rule(struct config *c, const char *text, struct err *err)
+int config_add_rule(void *config, const char *text, struct err *err)
 {
+	struct config *c = config;
 	struct rule *rule;
 	char **grown, *copy;
 	int rc = rule_parse(text, &rule, err);
@@ -213,19 +109,5 @@ void config_hint_names(struct err *err, const char *typed, const char *const *na
 	closest_init(&near, typed);
 	for (; *names; names++)
 		closest_add(&near, *names, NULL);
-	closest_hint(&near, err, otherwise);
-}
-
-void config_hint_rows(struct err *err, const char *typed, bool in_file, const char *otherwise)
-{
-	struct closest near;
-	char shown[64];
-
-	closest_init(&near, typed);
-	for (const struct config_row *r = config_rows; r->name; r++) {
-		snprintf(shown, sizeof(shown), "%s%s", in_file ? "" : "--", r->name);
-		if (r->in_file || !in_file)
-			closest_add(&near, r->name, shown);
-	}
 	closest_hint(&near, err, otherwise);
 }

@@ -1,13 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the program can, the man page, the completion and the README tell; and what they tell, it can.
+# Man pages, completion, READMEs and RULES.md agree with the program.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/helpers/tap.sh
 
-build=${RINGBACK_BUILD:-build}
 program=${RINGBACK:-build/ringback}
 man=recorder/dist/ringback.1
-completion=recorder/dist/ringback.bash
 
 commands() {
 	"$program" --help | sed -n 's/^  ringback \([a-z]*\) .*/\1/p'
@@ -56,54 +54,38 @@ invented() {
 	done
 }
 
-# The options table itself: long names with their letters, and the presets.
-table() {
-	local long letter arg preset
+# What completion offers for the last word of `ringback WORD...`.
+offered() {
+	"$program" complete "$@"
+}
 
-	while read -r long letter arg; do
-		man_of record | grep -qE "^\.(It .*)?Fl -$long( |\$)" || echo "$man: --$long ($arg) is missing"
-		[ "$letter" = - ] || man_of record | grep -qE "^\.It Fl $letter .*Fl -$long( |\$)" ||
-			echo "$man: --$long does not name its short form -$letter"
-	done < <("$build/tests/tool_options")
-	for preset in $("$build/tests/tool_options" presets); do
-		man_of record | grep -q "^\.It Cm $preset\$" || echo "$man: preset $preset is missing"
-		grep -qw "$preset" $completion || echo "$completion: preset $preset is missing"
+# Short options, and names that an option takes, such as presets and formats.
+names() {
+	local command letter long name
+
+	for command in $(commands); do
+		while read -r letter long; do
+			man_of "$command" | grep -qE "^\.It Fl $letter .*Fl -$long( |\$)" ||
+				echo "$man: ringback $command --$long does not name its short form -$letter"
+		done < <("$program" "$command" --help | sed -nE 's/^  -([a-zA-Z]), --([a-z-]+).*/\1 \2/p' | grep -v '^h help')
+	done
+	for name in $(offered record --preset ''); do
+		man_of record | grep -q "^\.It Cm $name\$" || echo "$man: preset $name is missing"
+	done
+	for name in $(offered export --format ''); do
+		man_of export | grep -q "^\.It Cm $name\$" || echo "$man: format $name is missing"
 	done
 }
 
-# The formats of export: in man page and completion, each with its help.
-formats() {
-	local format offered
-
-	offered=$(bash -c '. "$1"; COMP_WORDS=(ringback export -f ""); COMP_CWORD=3
-		_ringback; printf "%s\n" "${COMPREPLY[@]}"' - $completion)
-	for format in $("$program" export --help | sed -n 's/^      \([a-z]*\)  *[a-z].*/\1/p'); do
-		man_of export | grep -q "^\.It Cm $format\$" || echo "$man: format $format is missing"
-		printf '%s\n' "$offered" | grep -qxF "$format" || echo "$completion: format $format is missing"
-	done
-}
-
-# bash itself is asked: after "ringback COMMAND --", all its long options must be offered.
+# Commands and long options, as --help has them.
 completed() {
-	local command option offered
+	local command
 
 	for command in $(commands); do
-		offered=$(bash -c '. "$1"; COMP_WORDS=(ringback "$2" --); COMP_CWORD=2
-			_ringback; printf "%s\n" "${COMPREPLY[@]}"' - $completion "$command" | sed 's/=$//')
-		for option in $(options "$command"); do
-			[ "$option" = --help ] || printf '%s\n' "$offered" | grep -qxF -- "$option" ||
-				echo "$completion: $command does not offer $option"
-		done
-		for option in $offered; do
-			[ "$option" = --help ] || options "$command" | grep -qxF -- "$option" ||
-				echo "$completion: $command has no $option"
-		done
+		diff <(offered "$command" -- | sort) <(options "$command") >/dev/null ||
+			echo "completion of $command: $(offered "$command" -- | tr '\n' ' ')"
 	done
-	offered=$(bash -c '. "$1"; COMP_WORDS=(ringback ""); COMP_CWORD=1
-		_ringback; printf "%s\n" "${COMPREPLY[@]}"' - $completion)
-	for command in $(commands); do
-		printf '%s\n' "$offered" | grep -qxF "$command" || echo "$completion: no command $command"
-	done
+	diff <(offered '' | grep -v -e - -e help -e version) <(commands)
 }
 
 packages() {
@@ -125,14 +107,13 @@ named_files() {
 	done
 }
 
-if [ -x "$program" ] && [ -x "$build/tests/tool_options" ]; then
+if [ -x "$program" ]; then
 	empty "every command and option is in the man page" "$(undocumented)"
 	empty "the man page has no option that is not there" "$(invented)"
-	empty "the options table is in man page and completion" "$(table)"
-	empty "the formats of export are in man page and completion" "$(formats)"
-	empty "the completion offers what there is" "$(completed)"
+	empty "short options, presets and formats are in the man page" "$(names)"
+	empty "completion offers the commands and options that --help has" "$(completed)"
 else
-	not_ok "the program is built" "no $program or $build/tests/tool_options"
+	not_ok "the program is built" "no $program"
 fi
 check "the man pages are clean" mandoc -T lint -W warning "${man%.1}"*.[17]
 empty "every package is explained in the README" "$(packages)"

@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <linux/perf_event.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +117,11 @@ bool event_name_find(const char *name, struct event_name *out)
 		return true;
 	}
 	return find_cache(name, out) || find_raw(name, out);
+}
+
+const char *event_name_software(size_t i)
+{
+	return i < NR(rows) && rows[i].type == PERF_TYPE_SOFTWARE ? rows[i].name : NULL;
 }
 
 void event_name_closest(struct closest *c)

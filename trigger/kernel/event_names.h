@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct closest;
@@ -18,5 +19,7 @@ struct event_name {
 };
 
 bool event_name_find(const char *name, struct event_name *out);
+/* Name `i` of the software events; NULL past the last. */
+const char *event_name_software(size_t i);
 /* Offers all names but the raw ones. */
 void event_name_closest(struct closest *c);

@@ -6,8 +6,8 @@
  *	reader, meta, people, ... ─▶ begin ─▶ record, record, ... ─▶ end ─▶ (always) drop
  *	                                      oldest first
  *
- * To add one: its file with a struct exporter, its declaration below, its row in export.c, its item
- * in recorder/dist/ringback-export.1 and its word in recorder/dist/ringback.bash.
+ * To add one: its file with a struct exporter, its declaration below, its row in export.c and its
+ * item in recorder/dist/ringback-export.1.
  */
 #pragma once
 

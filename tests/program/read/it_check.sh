@@ -33,7 +33,7 @@ head -c $((size / 2)) "$work/whole.rbd" >"$work/cut.rbd"
 
 check "a whole dump: exit 0" run 0 check "$work/whole.rbd"
 run 0 check "$work/whole.rbd"
-check "and a summary" says out 'whole: 14 blocks, 56 records'
+check "and a summary" says out 'intact: 14 blocks, 56 records'
 
 check "a cut dump: exit 3" run 3 check "$work/cut.rbd"
 run 3 check "$work/cut.rbd"

@@ -13,7 +13,7 @@ check "and is named" grep -q "^ringback: there is no dump in $work/dumps\$" "$wo
 for command in why report script info; do
 	"$RINGBACK" $command >"$work/o" 2>"$work/e"
 	equal "$command without a dump, where there is none: exit code, output, hint" "2 0 1" \
-		"$? $(wc -c <"$work/o") $(grep -c "hint: name one: ringback $command DUMP" "$work/e")"
+		"$? $(wc -c <"$work/o") $(grep -c "hint: write ringback $command DUMP" "$work/e")"
 done
 first=$(dump_now -n lister --reason one)
 second=$(dump_now -n lister --reason two)

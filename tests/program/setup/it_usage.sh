@@ -71,7 +71,7 @@ record "no list of processes" "'nginx' is not a list of process ids" 'pgrep' -p 
 record "banks out of range" '3 is out of range' 'from 1 to 2' --banks 3
 record "no CPU to make a dump on" '0 is out of range' 'from 1 to 64' --max-dump-cpus 0
 record "no number of CPUs" 'all' 'number' --max-dump-cpus all
-record "a way to compress that is not there" "'hihg' is no way to compress" 'high' --compress hihg
+record "a way to compress that is not there" "'hihg' is not one of fast\|high" 'did you mean high' --compress hihg
 record "no size" "'lots' is not a size" '512K' -m lots
 record "a time without unit" "'5' is not a time" '250us' --post 5
 record "an unknown preset gets the nearest" "no preset 'shed'" 'sched' --preset shed
@@ -94,11 +94,11 @@ if [ "$(id -u)" = 0 ]; then
 else
 	skip "root reads no configuration that others may write" "not root"
 fi
-misuse "so does an option of another command" "no option '--fokus'" 'did you mean --focus' report --fokus=50ms x
+misuse "so does an option of another command" 'no option --fokus' 'did you mean --focus' report --fokus=50ms x
 misuse "an unknown command gets the nearest" "no command 'recrod'" "did you mean 'record'" recrod
 misuse "help of an unknown command too" "no command 'rcord'" "did you mean 'record'" help rcord
 misuse "one that is near to none" "no command 'xyzzy'" 'ringback --help' xyzzy
 misuse "info without a dump" 'dump' 'ringback info' info
-misuse "check without a dump" 'dump' 'ringback check' check
+misuse "check without a dump" 'DUMP is missing' 'ringback check' check
 misuse "script without a dump" 'dump' 'ringback script' script
 tap_end

@@ -63,12 +63,6 @@ static const char shown[] =
 	"own cost:   12.3 ms CPU (0.000 % of one), 12 MiB resident, 18 MiB of rings\n"
 	"            12 voluntary and 3 involuntary context switches\n";
 
-/* What main.c has for the commands. */
-int cmd_misuse(const struct command *c, const char *fmt, ...)
-{
-	return EXIT_USAGE;
-}
-
 /* A recorder in a process of its own; ends with its parent's SIGKILL. */
 static void serve(const char *name, int ready)
 {
@@ -186,7 +180,7 @@ static void trigger_prints_the_path_alone(void **state)
 	assert_string_equal(RUN(cmd_trigger, EXIT_FINE, 1, "--reason", "a \xff\n"), "/d/x.rbd\n");
 	assert_string_equal(
 		RUN(cmd_trigger, EXIT_FINE, 2),
-		"ringback: a dump was being made already; it answers this trigger too\n");
+		"ringback: this trigger was merged with a dump that was already being written\n");
 	stop(child);
 }
 

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The one epoll loop, and its state machine; where the folders meet. Called by cmd_record.c.
+ * The one epoll loop, where the folders meet. Called by cmd_record.c.
  *
- *	            hit (DUMP)  ┌──────────────────────────────┐
- *	   ┌────────────────────┤ freeze, hand to the dumper   │
- *	   │                    └──────────────▲───────────────┘
- *	 ARMED ── hit (POST) ──▶ POST ── timer ┘        │
- *	   ▲                                            ▼
- *	   └────────────── path printed ◀── DONE ── DUMPING ── SEAL: hits so far go into the dump
+ * What a hit leads to is decided by the state machine in trigger/engine/hit_machine.h; here it is
+ * carried out: rings are frozen, jobs go to the dumper, askers get their answer. The loop sleeps in
+ * epoll_wait() without a timeout; it is woken by a trigger source, the control socket, the
+ * sideband's watermark, a CPU that comes or goes, the dump thread, a signal, or the end of the
+ * command, never by recorded events. On a terminal a timer refreshes the status line each second.
  *
- * The states are the engine's (engine.h). The loop sleeps in epoll_wait() without a timeout; what
- * can wake it: a trigger source, the control socket, the sideband's watermark, a CPU that comes or
- * goes, the dump thread, a signal, the end of the command. Events that are recorded never do. On a
- * terminal a timer refreshes the status line once a second.
+ * Between two looks at the triggers only little is done, so that endless requests or signals do not
+ * delay a freeze.
  *
- * Between two looks at the triggers only little is done, so that nobody who asks or signals without
- * end keeps the others waiting.
- *
- * While the dump thread has a job (`writing`), what it reads stays as it is: no rings are opened or
- * closed, nothing is forgotten, no scan of /proc is replaced. All that waits for finish_dump().
+ * While the dump thread has a job (is_writing()), what it reads stays as it is: no rings are opened
+ * or closed, no process is forgotten, no scan of /proc is replaced. All that waits for
+ * finish_dump().
  */
 #include "recorder/daemon/daemon.h"
 
@@ -27,7 +22,6 @@
 #include "recorder/base/exit_code.h"
 #include "recorder/base/log.h"
 #include "recorder/base/notify.h"
-#include "recorder/daemon/dump_waiters.h"
 #include "recorder/daemon/horizon.h"
 #include "recorder/daemon/record_log.h"
 #include "recorder/daemon/session.h"
@@ -52,19 +46,14 @@
 
 struct daemon {
 	struct session *s;
+	struct hit_machine *hits; /* the engine's */
 	int argc;
 	char **argv;
-	int timer_fd, status_fd; /* timer_fd: end of POST; in DUMPING the end of patience */
-	bool stopping;		 /* no new dumps; leave when none is in the making */
-	bool asked_exit_dump;
-	bool leave;
-	bool writing;	    /* from dumper_start() to dumper_take() */
-	bool sealed;	    /* and what that dump answers is settled */
-	bool more_hits;	    /* may be there: the loop does not sleep */
-	bool traces_stand;  /* stopped by hits that may not have been read yet */
-	uint64_t looked_ns; /* when the sideband was drained last */
+	int timer_fd, status_fd; /* timer_fd: end of POST; then the end of patience */
+	bool more_hits;		 /* may be there: the loop does not sleep */
+	bool traces_stand;	 /* stopped by hits that may not have been read yet */
+	uint64_t looked_ns;	 /* when the sideband was drained last */
 	int exit_status;
-	struct dump_waiters pending;
 };
 
 /* What a descriptor is about; the value in epoll_data. */
@@ -93,6 +82,12 @@ static void unwatch(struct daemon *d, int fd)
 	epoll_ctl(engine_fd(d->s->engine), EPOLL_CTL_DEL, fd, NULL);
 }
 
+/* The dump thread has a job. */
+static bool is_writing(const struct daemon *d)
+{
+	return d->hits->state == HIT_WRITING || d->hits->state == HIT_NAMING;
+}
+
 /* ---- sideband ---- */
 
 static int watch_sideband(struct daemon *d, struct err *err)
@@ -107,7 +102,8 @@ static int watch_sideband(struct daemon *d, struct err *err)
 	return rc;
 }
 
-static void drain_sideband(struct daemon *d)
+/* `may_scan`: no dump refers to the last scan of /proc. */
+static void drain_sideband(struct daemon *d, bool may_scan)
 {
 	struct session *s = d->s;
 	struct err err = ERR_INIT;
@@ -121,7 +117,7 @@ static void drain_sideband(struct daemon *d)
 		log_warn("the kernel dropped %lu record%s about processes; reading /proc anew",
 			 lost, str_plural(lost));
 	s->scan_due |= lost > 0;
-	if (s->scan_due && !d->writing && session_scan(s, &err))
+	if (s->scan_due && may_scan && session_scan(s, &err))
 		log_warn_err(&err);
 }
 
@@ -140,10 +136,10 @@ static void check_target(struct daemon *d)
 
 static void look_around(struct daemon *d)
 {
-	drain_sideband(d);
+	drain_sideband(d, !is_writing(d));
 	d->looked_ns = clock_ns();
 	/* A dump in the making refers to older times than the rings do. */
-	if (!d->writing)
+	if (!is_writing(d))
 		ledger_expire(d->s->ledger, recording_oldest(d->s->recording, d->looked_ns));
 }
 
@@ -186,60 +182,47 @@ static void freeze(struct daemon *d)
 	job.post_ns = time_after(c, &job.freeze);
 	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
 	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
-	drain_sideband(d);
+	drain_sideband(d, true);
 	if (!job.what.comm[0] && job.what.tid) /* it has ended since */
 		ledger_comm(s->ledger, job.what.tid, job.hit_ns, job.what.comm);
 	job.scan = s->scan;
-	d->writing = true;
 	dumper_start(s->dumper, &job);
 	set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
 }
 
+static void do_next(struct daemon *d, enum hit_do next)
+{
+	if (next == DO_FREEZE)
+		freeze(d);
+	else if (next == DO_WAIT)
+		set_timer(d, engine_due_ns(d->s->engine));
+	else if (next == DO_DEFER)
+		dumper_hasten(d->s->dumper);
+}
+
 /* Asks the engine about a hit and does what it says. */
-static enum verdict hit(struct daemon *d, const struct rule *rule, const struct sighting *what)
+static enum hit_do hit(struct daemon *d, const struct rule *rule, const struct sighting *what)
 {
 	struct session *s = d->s;
 	unsigned fill = rule->min_fill_percent > 0 ? recording_fill_percent(s->recording) : 100;
-	enum verdict v = engine_hit(s->engine, rule, what, fill);
+	enum hit_do next = engine_hit(s->engine, rule, what, fill);
 
-	if (v == VERDICT_DUMP)
-		freeze(d);
-	else if (v == VERDICT_POST)
-		set_timer(d, engine_due_ns(s->engine));
-	record_log_verdict(s, rule, what, v, fill);
-	return v;
+	do_next(d, next);
+	record_log_hit(s, rule, what, next, fill);
+	return next;
 }
 
-/*
- * Names take seconds, and what is in the rings now may be gone by then: the dump is made to end,
- * and this hit gets one of its own. False: it can't, or would be held then anyway, or we are to
- * stop, which hits without end must not put off.
- */
-static bool defer(struct daemon *d, const struct rule *rule, const struct sighting *what)
+static void take_deferred(struct daemon *d)
 {
-	if (!d->sealed || d->stopping || engine_will_hold(d->s->engine, rule) ||
-	    !dump_waiters_keep(&d->pending, rule, what))
-		return false;
-	dumper_hasten(d->s->dumper);
-	log_verbose("hit of %s; a dump of its own as soon as the one before is done", rule->name);
-	return true;
-}
+	const struct rule *rule;
+	struct sighting what;
+	enum hit_do next;
 
-/* Those that waited; when a dump is still being made, they are merged with the next. */
-static void hit_later(struct daemon *d)
-{
-	struct dump_waiters_hit h;
-
-	while (dump_waiters_take(&d->pending, &h)) {
-		hit(d, h.rule, &h.what);
-		sighting_fini(&h.what);
+	while ((next = engine_take(d->s->engine, &rule, &what)) != DO_NOTHING) {
+		do_next(d, next);
+		record_log_hit(d->s, rule, &what, next, 100);
+		sighting_fini(&what);
 	}
-}
-
-static void freeze_after_post(struct daemon *d)
-{
-	engine_due(d->s->engine);
-	freeze(d);
 }
 
 static void on_timer(struct daemon *d)
@@ -248,10 +231,12 @@ static void on_timer(struct daemon *d)
 
 	if (read(d->timer_fd, &n, sizeof(n)) != sizeof(n))
 		return;
-	if (engine_state(d->s->engine) == ENGINE_POST)
-		freeze_after_post(d);
-	else if (engine_state(d->s->engine) == ENGINE_DUMPING && dumper_watch(d->s->dumper))
+	if (d->hits->state == HIT_POST) {
+		hit_machine_due(d->hits);
+		freeze(d);
+	} else if (is_writing(d) && dumper_watch(d->s->dumper)) {
 		set_timer(d, clock_ns() + DUMPER_PATIENCE_NS);
+	}
 }
 
 static void on_engine(struct daemon *d)
@@ -267,8 +252,7 @@ static void on_engine(struct daemon *d)
 		if (!got)
 			return;
 		if (got > 0) {
-			if (!defer(d, rule, &what))
-				hit(d, rule, &what);
+			hit(d, rule, &what);
 			engine_answered(d->s->engine, rule);
 			sighting_fini(&what);
 			continue;
@@ -287,7 +271,7 @@ static void on_engine(struct daemon *d)
 static void let_traces_run(struct daemon *d, uint64_t woken_ns)
 {
 	d->traces_stand =
-		!d->more_hits && !d->pending.nr_hits &&
+		!d->more_hits && !d->hits->nr_deferred &&
 		traces_let_run(d->s->recording, d->s->brakes, woken_ns - STAND_MS * 1000000ull);
 }
 
@@ -315,7 +299,6 @@ static void seal(struct daemon *d)
 	totals.sideband.nr_tasks = l.nr_tasks;
 	totals.sideband.nr_tombstones = l.nr_tombstones;
 	totals.sideband.nr_evicted = l.nr_evicted;
-	d->sealed = true;
 	dumper_seal(s->dumper, merged, nr, &totals);
 }
 
@@ -364,7 +347,7 @@ static void on_hotplug(struct daemon *d)
 	int cpu;
 
 	/* What is not read now wakes nobody again: finish_dump() calls too. */
-	if (d->writing || !s->hotplug)
+	if (is_writing(d) || !s->hotplug)
 		return;
 	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
 		/* Rules look at all CPUs, whatever is recorded. */
@@ -374,16 +357,32 @@ static void on_hotplug(struct daemon *d)
 			cpu_offline(d, cpu);
 			continue;
 		}
-		drain_sideband(d);
+		drain_sideband(d, true);
 		cpu_online(d, cpu);
 	}
 	if (lost) {
-		drain_sideband(d);
+		drain_sideband(d, true);
 		recount_cpus(d);
 	}
 }
 
 /* ---- the end of a dump ---- */
+
+static void answer_askers(struct daemon *d, const struct dumper_result *r)
+{
+	char path[sizeof(r->path) * 4];
+	struct hit_asker asker;
+
+	str_safe(path, sizeof(path), r->path, strlen(r->path));
+	while (hit_machine_answer(d->hits, &asker)) {
+		if (r->rc)
+			ctl_reply_err(d->s->ctl, asker.who, &r->err);
+		else
+			ctl_reply(d->s->ctl, asker.who,
+				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", path, "merged",
+					    (int)asker.merged));
+	}
+}
 
 static void finish_dump(struct daemon *d)
 {
@@ -391,15 +390,14 @@ static void finish_dump(struct daemon *d)
 	struct dumper_result r;
 
 	dumper_take(s->dumper, &r);
-	d->writing = d->sealed = false;
 	recording_settle(s->recording, !r.rc);
 	set_timer(d, 0);
 	if (r.rc) {
 		s->nr_refused++;
 		log_err(&r.err);
-		if (d->stopping && !s->child)
+		if (d->hits->run != HIT_RUNNING && !s->child)
 			d->exit_status = EXIT_FAILED;
-		log_info("no dump was made; recording goes on");
+		log_info("no dump was made; recording continues");
 	} else {
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
@@ -407,11 +405,11 @@ static void finish_dump(struct daemon *d)
 		horizon_note(s, &r);
 		log_result(r.path);
 	}
-	dump_waiters_answer(&d->pending, s->ctl, &r);
 	engine_done(s->engine, clock_ns(), !r.rc);
-	drain_sideband(d);
+	answer_askers(d, &r);
+	drain_sideband(d, true);
 	on_hotplug(d);
-	hit_later(d);
+	take_deferred(d);
 }
 
 static void on_dumper(struct daemon *d)
@@ -436,12 +434,11 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
 	struct err err = ERR_INIT;
 	const struct rule *rule = engine_builtin(d->s->engine, "manual");
-	bool later;
 
-	if (d->pending.nr_waiters == PENDING_MAX_WAITERS || d->stopping) {
+	if (d->hits->nr_askers == HIT_MAX_ASKERS || d->hits->run != HIT_RUNNING) {
 		err_set(&err, -EBUSY,
-			d->stopping ? "the recorder is stopping"
-				    : "too many others wait for a dump");
+			d->hits->run != HIT_RUNNING ? "the recorder is stopping"
+						    : "too many others wait for a dump");
 		ctl_reply_err(d->s->ctl, client, &err);
 		return;
 	}
@@ -449,9 +446,7 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	what.tid = what.pid;
 	snprintf(what.reason, sizeof(what.reason), "%s", reason ? reason : "");
 	sighting_add(&what, "asked_by_pid=%u", what.pid);
-	later = defer(d, rule, &what);
-	dump_waiters_wait(&d->pending, client, later,
-			  !later && hit(d, rule, &what) == VERDICT_MERGED);
+	hit_machine_ask(d->hits, client, hit(d, rule, &what));
 }
 
 /* One request a turn: the descriptor stays readable while there are more. */
@@ -472,7 +467,7 @@ static void on_ctl(struct daemon *d)
 		reply = status_json(d->s);
 		err_set(&err, -ENOMEM, "the status could not be put into words");
 	} else {
-		err_set(&err, -EINVAL, "the recorder knows no such request");
+		err_set(&err, -EINVAL, "unknown request");
 	}
 	if (reply)
 		ctl_reply(d->s->ctl, client, reply);
@@ -486,38 +481,35 @@ static void on_ctl(struct daemon *d)
 /* A dump that was promised or asked for is made before leaving. */
 static void stop(struct daemon *d)
 {
+	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
 	struct session *s = d->s;
+	uint64_t nr;
 
-	d->stopping = true;
-	if (engine_state(s->engine) == ENGINE_POST)
-		freeze_after_post(d);
-	if (engine_state(s->engine) == ENGINE_ARMED && s->config.dump_on_exit &&
-	    !d->asked_exit_dump) {
-		struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
-
-		d->asked_exit_dump = true;
+	switch (hit_machine_stop(d->hits, s->config.dump_on_exit)) {
+	case DO_FREEZE:
+		freeze(d);
+		break;
+	case DO_EXIT_HIT:
 		hit(d, engine_builtin(s->engine, "exit"), &what);
-		if (engine_state(s->engine) == ENGINE_POST)
-			freeze_after_post(d);
+		break;
+	case DO_LEAVE:
+		nr = engine_nr_open(s->engine);
+		if (nr)
+			log_info("%lu hit%s %s not included in any dump", nr, str_plural(nr),
+				 nr == 1 ? "was" : "were");
+		break;
+	default:
+		break;
 	}
-	if (engine_state(s->engine) != ENGINE_ARMED || d->leave)
-		return;
-	d->leave = true;
-	if (engine_nr_open(s->engine))
-		log_info("hits since the last dump that are in none, held back or too late: %lu",
-			 engine_nr_open(s->engine));
 }
 
 static void reload(struct daemon *d)
 {
 	struct err err = ERR_INIT;
 
-	/* Their rules may be gone then: what waits is merged with the dump in the making. */
-	hit_later(d);
-	dump_waiters_merge(&d->pending);
 	if (session_reload(d->s, d->argc, d->argv, &err)) {
 		log_err(&err);
-		log_warn("the configuration is as it was");
+		log_warn("the old configuration stays in use");
 		return;
 	}
 	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
@@ -534,8 +526,8 @@ static void on_signal(struct daemon *d)
 			reload(d);
 			continue;
 		}
-		if (d->stopping) {
-			log_info("finishing the dump first");
+		if (d->hits->run != HIT_RUNNING) {
+			log_info("stopping as soon as the current dump is written");
 			dumper_hasten(d->s->dumper);
 		}
 		stop(d);
@@ -607,7 +599,7 @@ static int loop(struct daemon *d, struct err *err)
 {
 	struct epoll_event e[16];
 
-	while (!d->leave) {
+	while (d->hits->run != HIT_LEFT) {
 		int n = epoll_wait(engine_fd(d->s->engine), e, 16,
 				   d->more_hits	     ? 0
 				   : d->traces_stand ? STAND_MS
@@ -634,7 +626,7 @@ static int loop(struct daemon *d, struct err *err)
 		if (clock_ns() - d->looked_ns >= LOOK_NS)
 			look_around(d);
 		let_traces_run(d, woken_ns);
-		if (d->stopping && engine_state(d->s->engine) == ENGINE_ARMED)
+		if (d->hits->run != HIT_RUNNING && d->hits->state == HIT_ARMED)
 			stop(d);
 	}
 	return 0;
@@ -642,7 +634,12 @@ static int loop(struct daemon *d, struct err *err)
 
 int daemon_run(struct session *s, int argc, char **argv, int *status, struct err *err)
 {
-	struct daemon d = {.s = s, .argc = argc, .argv = argv, .timer_fd = -1, .status_fd = -1};
+	struct daemon d = {.s = s,
+			   .hits = engine_hits(s->engine),
+			   .argc = argc,
+			   .argv = argv,
+			   .timer_fd = -1,
+			   .status_fd = -1};
 	int rc = open_loop(&d, err);
 
 	d.more_hits = true; /* what came before anybody slept here may have been told already */

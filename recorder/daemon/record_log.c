@@ -97,20 +97,23 @@ static void held_text(const struct session *s, const struct rule *rule, unsigned
 		snprintf(out, n, "held by probability or same");
 }
 
-void record_log_verdict(const struct session *s, const struct rule *rule,
-			const struct sighting *what, enum verdict v, unsigned fill_percent)
+void record_log_hit(const struct session *s, const struct rule *rule, const struct sighting *what,
+		    enum hit_do next, unsigned fill_percent)
 {
 	char saw[512], answer[128] = "dump", time[32];
 
 	if (!s->config.verbose)
 		return;
 	saw_text(what, saw, sizeof(saw));
-	if (v == VERDICT_POST)
+	if (next == DO_WAIT)
 		snprintf(answer, sizeof(answer), "dump in %s",
 			 str_fmt_time(time, sizeof(time), engine_cause(s->engine)->post_ns));
-	else if (v == VERDICT_MERGED)
-		snprintf(answer, sizeof(answer), "merged into the dump in the making");
-	else if (v == VERDICT_HELD)
+	else if (next == DO_MERGE)
+		snprintf(answer, sizeof(answer),
+			 "merged with a dump that was already being written");
+	else if (next == DO_DEFER)
+		snprintf(answer, sizeof(answer), "dump as soon as the current one is written");
+	else if (next == DO_HOLD)
 		held_text(s, rule, fill_percent, answer, sizeof(answer));
 	log_verbose("hit of %s%s; %s", rule->name, saw, answer);
 }

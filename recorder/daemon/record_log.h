@@ -17,6 +17,6 @@ void record_log_begin(const struct session *s);
 /* What the others are armed in spite of, and what one can not see. */
 void record_log_rules(const struct engine *e);
 /* A hit and its answer; the rings are `fill_percent` full. */
-void record_log_verdict(const struct session *s, const struct rule *rule,
-			const struct sighting *what, enum verdict v, unsigned fill_percent);
+void record_log_hit(const struct session *s, const struct rule *rule, const struct sighting *what,
+		    enum hit_do next, unsigned fill_percent);
 void record_log_committed(const struct dumper_result *r);

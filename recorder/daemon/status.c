@@ -137,7 +137,12 @@ static json_t *ledger_json(const struct session *s)
 
 json_t *status_json(const struct session *s)
 {
-	static const char *const states[] = {"armed", "post", "dumping"};
+	static const char *const states[] = {
+		[HIT_ARMED] = "armed",
+		[HIT_POST] = "post",
+		[HIT_WRITING] = "dumping",
+		[HIT_NAMING] = "dumping",
+	};
 	struct engine_totals t;
 	char dir[PATH_MAX];
 	struct fmt_sideband_stats sb = {0};
@@ -152,9 +157,9 @@ json_t *status_json(const struct session *s)
 		"ok", 1, "name", s->config.name, "directory", dir, "pid", (json_int_t)getpid(),
 		"version", RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns),
 		"target", s->target.text, "target_ended", (int)s->target_ended, "state",
-		states[engine_state(s->engine)], "channels", channels_json(s), "dumps", "committed",
-		(json_int_t)s->nr_dumps, "failed", (json_int_t)s->nr_refused, "deleted",
-		(json_int_t)store_nr_deleted(s->store), "last", s->last_dump, "rules",
+		states[engine_hits(s->engine)->state], "channels", channels_json(s), "dumps",
+		"committed", (json_int_t)s->nr_dumps, "failed", (json_int_t)s->nr_refused,
+		"deleted", (json_int_t)store_nr_deleted(s->store), "last", s->last_dump, "rules",
 		rules_json(s), "repeats", repeats_json(s), "totals", "hits", (json_int_t)t.nr_hits,
 		"merged", (json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband",
 		"records", (json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
@@ -177,5 +182,5 @@ void status_line(const struct session *s)
 				      str_fmt_time(time, sizeof(time), (int64_t)reach));
 	}
 	log_status("recording: %s back; %lu dump%s%s", text, s->nr_dumps, str_plural(s->nr_dumps),
-		   engine_state(s->engine) == ENGINE_DUMPING ? ", writing one" : "");
+		   engine_hits(s->engine)->state >= HIT_WRITING ? ", writing one" : "");
 }

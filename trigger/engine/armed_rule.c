@@ -279,6 +279,19 @@ void armed_rule_inherit(struct armed_rule *s, const struct armed_rule *old)
 	s->nr_held += old->nr_held;
 }
 
+/* By the cooldown; `own_ns`, `any_ns`: the last dump for this rule, and for any. */
+static uint64_t cooldown_until(const struct armed_rule *s, uint64_t own_ns, uint64_t any_ns,
+			       int64_t cooldown_ns)
+{
+	uint64_t last_ns = any_ns;
+
+	if (s->rule->cooldown_ns >= 0) {
+		cooldown_ns = s->rule->cooldown_ns;
+		last_ns = own_ns;
+	}
+	return last_ns && cooldown_ns > 0 ? last_ns + (uint64_t)cooldown_ns : 0;
+}
+
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -287,17 +300,24 @@ static uint64_t later(uint64_t a, uint64_t b)
 uint64_t armed_rule_blocked_until(const struct armed_rule *s, uint64_t last_dump_ns,
 				  int64_t cooldown_ns)
 {
-	uint64_t until = 0;
+	uint64_t until;
 
 	if (s->always)
 		return 0;
-	if (s->rule->cooldown_ns >= 0) {
-		cooldown_ns = s->rule->cooldown_ns;
-		last_dump_ns = quota_last(&s->dumps);
-	}
-	if (last_dump_ns && cooldown_ns > 0)
-		until = last_dump_ns + (uint64_t)cooldown_ns;
-	if (s->rule->max_hits > 0)
-		until = later(until, quota_until(&s->dumps, s->rule->max_period_ns));
-	return until;
+	until = cooldown_until(s, quota_last(&s->dumps), last_dump_ns, cooldown_ns);
+	return s->rule->max_hits > 0 ? later(until, quota_until(&s->dumps, s->rule->max_period_ns))
+				     : until;
+}
+
+uint64_t armed_rule_blocked_after(const struct armed_rule *s, int64_t cooldown_ns, bool own,
+				  uint64_t ns)
+{
+	uint64_t until;
+
+	if (!own)
+		return armed_rule_blocked_until(s, ns, cooldown_ns);
+	until = cooldown_until(s, ns, ns, cooldown_ns);
+	return s->rule->max_hits > 0
+		       ? later(until, quota_until_after(&s->dumps, s->rule->max_period_ns, ns))
+		       : until;
 }

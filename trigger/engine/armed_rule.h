@@ -100,3 +100,6 @@ void armed_rule_inherit(struct armed_rule *s, const struct armed_rule *old);
  */
 uint64_t armed_rule_blocked_until(const struct armed_rule *s, uint64_t last_dump_ns,
 				  int64_t cooldown_ns);
+/* The same if a dump were committed at `ns`, for this rule (`own`) or another one. */
+uint64_t armed_rule_blocked_after(const struct armed_rule *s, int64_t cooldown_ns, bool own,
+				  uint64_t ns);

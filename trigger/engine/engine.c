@@ -35,8 +35,9 @@ struct engine {
 	struct armed_rules added;
 	struct sigmask mask;
 
-	enum engine_state state;
-	/* In POST and DUMPING: */
+	struct hit_machine hits;
+	struct sighting deferred[HIT_MAX_DEFERRED]; /* of hits.deferred; owned */
+	/* While a dump is due or in the making: */
 	struct armed_rule *cause_slot;
 	bool cause_retired; /* a reload took cause_slot off the list: freed when the dump is done */
 	struct engine_cause cause;
@@ -182,6 +183,8 @@ void engine_free(struct engine *e)
 	if (e->cause_retired)
 		armed_rule_free(e->cause_slot);
 	sighting_fini(&e->cause.what);
+	for (size_t i = 0; i < e->hits.nr_deferred; i++)
+		sighting_fini(&e->deferred[i]);
 	repeats_free(e->repeats);
 	if (e->rest_fd >= 0)
 		close(e->rest_fd);
@@ -198,46 +201,6 @@ int engine_add(struct engine *e, const char *text, struct err *err)
 	if (!rc)
 		sync_signals(e);
 	return rc;
-}
-
-/* A rule that was changed keeps what it has counted; one that a dump is being made for outlives the
- * list. */
-static void replace_list(struct engine *e, struct armed_rules *next)
-{
-	for (size_t i = 0; i < e->added.nr; i++) {
-		struct armed_rule *old = e->added.v[i];
-
-		if (armed_rules_have(next, old))
-			continue;
-		for (size_t j = 0; j < next->nr; j++)
-			if (!strcmp(next->v[j]->rule->name, old->rule->name))
-				armed_rule_inherit(next->v[j], old);
-		armed_rule_unwatch(old, e->epoll_fd);
-		armed_rule_disarm(old);
-		if (old == e->cause_slot)
-			e->cause_retired = true;
-		else
-			armed_rule_free(old);
-	}
-	free(e->added.v);
-	e->added = *next;
-}
-
-int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
-		  size_t nr, struct err *err)
-{
-	struct armed_rules_env with = slots_env(e);
-	struct armed_rules next = {0};
-	int rc;
-
-	with.env = opt->env;
-	rc = armed_rules_renew(&e->added, rules, nr, &with, &next, err);
-	if (rc)
-		return rc;
-	replace_list(e, &next);
-	set_options(e, opt);
-	sync_signals(e);
-	return 0;
 }
 
 void engine_woken(struct engine *e, const struct epoll_event *ev)
@@ -321,7 +284,7 @@ const struct rule *engine_builtin(const struct engine *e, const char *name)
 static bool is_blocked(const struct engine *e, const struct armed_rule *s, uint64_t now)
 {
 	return !s->always &&
-	       (e->state != ENGINE_ARMED ||
+	       (e->hits.state != HIT_ARMED ||
 		now < armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
 }
 
@@ -366,7 +329,7 @@ static void release(struct engine *e, struct armed_rule *s, uint64_t now)
 		return;
 	s->ops->brake(s->source, false);
 	s->released = true;
-	if (e->state == ENGINE_ARMED)
+	if (e->hits.state == HIT_ARMED)
 		wake_at(e, armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns));
 }
 
@@ -375,7 +338,7 @@ static void hold_again(struct engine *e, uint64_t now)
 	for (size_t i = 0; i < engine_nr_rules(e); i++) {
 		struct armed_rule *s = slot_at(e, i);
 
-		if (!s->released || e->state != ENGINE_ARMED)
+		if (!s->released || e->hits.state != HIT_ARMED)
 			continue;
 		if (is_blocked(e, s, now)) {
 			wake_at(e,
@@ -474,67 +437,175 @@ static struct armed_rule *slot_of(const struct engine *e, const struct rule *rul
 	return NULL;
 }
 
-static bool is_held(const struct engine *e, const struct armed_rule *s, const struct repeat *repeat,
-		    uint64_t ns, unsigned fill_percent)
+static int64_t post_ns(const struct engine *e, const struct rule *rule)
 {
+	return rule->post_ns >= 0 ? rule->post_ns : e->opt.post_ns;
+}
+
+/* After a reload the rule that is dumped for may have a successor of its name. */
+static struct armed_rule *dumped_slot(const struct engine *e)
+{
+	if (!e->cause_retired)
+		return e->cause_slot;
+	for (size_t i = 0; i < e->added.nr; i++)
+		if (!strcmp(e->added.v[i]->rule->name, e->cause.rule->name))
+			return e->added.v[i];
+	return NULL;
+}
+
+/*
+ * Whether a limit holds this hit. In NAMING: whether one would if the dump in the making were
+ * committed now, so that names are not given up for a dump that is not made then.
+ */
+static bool is_over_limit(const struct engine *e, const struct armed_rule *s,
+			  const struct sighting *what, unsigned fill_percent)
+{
+	bool committed = e->hits.state == HIT_NAMING;
+	uint64_t id = repeats_signature(s->rule, what), until;
+	struct repeat *repeat = repeats_find(e->repeats, id);
+
 	if (s->always)
 		return false;
-	return ns < armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns) ||
-	       ns < repeat_blocked_until(repeat, s->rule) ||
-	       (int64_t)fill_percent < s->rule->min_fill_percent || rule_is_unlucky(s->rule);
+	until = committed ? armed_rule_blocked_after(s, e->opt.cooldown_ns, s == dumped_slot(e),
+						     what->ns)
+			  : armed_rule_blocked_until(s, e->last_dump_ns, e->opt.cooldown_ns);
+	if (what->ns < until || (int64_t)fill_percent < s->rule->min_fill_percent)
+		return true;
+	if (repeat && committed && id == e->cause.signature)
+		until = repeat_blocked_after(repeat, s->rule, what->ns);
+	else
+		until = repeat ? repeat_blocked_until(repeat, s->rule) : 0;
+	return what->ns < until || rule_is_unlucky(s->rule);
 }
 
-static enum verdict accept_hit(struct engine *e, struct armed_rule *s, const struct repeat *repeat,
-			       const struct sighting *what)
+/* Counts a hit, and notes what the machine has decided about it. */
+static void note_hit(struct engine *e, struct armed_rule *s, const struct sighting *what,
+		     enum hit_do next)
 {
-	int64_t post = s->rule->post_ns >= 0 ? s->rule->post_ns : e->opt.post_ns;
-
-	e->cause_slot = s;
-	e->cause = (struct engine_cause){.rule = s->rule,
-					 .what = sighting_share(what),
-					 .post_ns = post,
-					 .signature = repeat->id};
-	e->due_ns = what->ns + (uint64_t)post;
-	e->state = post ? ENGINE_POST : ENGINE_DUMPING;
-	return post ? VERDICT_POST : VERDICT_DUMP;
-}
-
-bool engine_will_hold(const struct engine *e, const struct rule *rule)
-{
-	const struct armed_rule *s = slot_of((struct engine *)e, rule);
-
-	assert(e->state == ENGINE_DUMPING);
-	if (s->always)
-		return false;
-	if (rule->cooldown_ns >= 0)
-		return rule->cooldown_ns && s == e->cause_slot;
-	return e->opt.cooldown_ns > 0;
-}
-
-enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
-			unsigned fill_percent)
-{
-	struct armed_rule *s = slot_of(e, rule);
-	const struct repeat *repeat = repeats_note(e->repeats, rule, what);
+	const struct repeat *repeat = repeats_note(e->repeats, s->rule, what);
 	uint64_t nr = merged_hits_of(what);
 
-	assert(what->ns);
 	s->nr_hits += nr;
 	e->totals.nr_hits += nr;
-	if (e->state != ENGINE_ARMED) {
-		e->totals.nr_merged += nr;
-		merged_hits_note(&e->open, rule, what);
-		release(e, s, what->ns);
-		return VERDICT_MERGED;
+	if (next == DO_FREEZE || next == DO_WAIT) {
+		e->cause_slot = s;
+		e->cause = (struct engine_cause){.rule = s->rule,
+						 .what = sighting_share(what),
+						 .post_ns = post_ns(e, s->rule),
+						 .signature = repeat->id};
+		e->due_ns = what->ns + (uint64_t)e->cause.post_ns;
+		return;
 	}
-	if (is_held(e, s, repeat, what->ns, fill_percent)) {
+	if (next == DO_HOLD) {
 		s->nr_held += nr;
 		e->totals.nr_held += nr;
-		merged_hits_note(&e->open, rule, what);
-		release(e, s, what->ns);
-		return VERDICT_HELD;
+	} else {
+		e->totals.nr_merged += nr;
 	}
-	return accept_hit(e, s, repeat, what);
+	merged_hits_note(&e->open, s->rule, what);
+	release(e, s, what->ns);
+}
+
+enum hit_do engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
+		       unsigned fill_percent)
+{
+	struct armed_rule *s = slot_of(e, rule);
+	struct hit_facts facts = {.rule = rule, .post = post_ns(e, rule) > 0};
+	enum hit_do next;
+
+	assert(what->ns);
+	if (e->hits.state == HIT_ARMED || e->hits.state == HIT_NAMING)
+		facts.is_over_limit = is_over_limit(e, s, what, fill_percent);
+	next = hit_machine_hit(&e->hits, &facts);
+	if (next == DO_DEFER)
+		e->deferred[e->hits.nr_deferred - 1] = sighting_share(what);
+	else
+		note_hit(e, s, what, next);
+	return next;
+}
+
+/* Takes the sighting of deferred hit `i` off the list. */
+static struct sighting take_sighting(struct engine *e, size_t i)
+{
+	struct sighting what = e->deferred[i];
+
+	memmove(e->deferred + i, e->deferred + i + 1, (e->hits.nr_deferred - i - 1) * sizeof(what));
+	return what;
+}
+
+enum hit_do engine_take(struct engine *e, const struct rule **rule, struct sighting *what)
+{
+	enum hit_do next;
+
+	if (!e->hits.nr_deferred)
+		return DO_NOTHING;
+	*rule = e->hits.deferred[0];
+	*what = take_sighting(e, 0);
+	next = hit_machine_take(&e->hits, post_ns(e, *rule) > 0);
+	note_hit(e, slot_of(e, *rule), what, next);
+	return next;
+}
+
+/* ---- the list of rules is replaced ---- */
+
+/* A deferred hit goes on under the rule that has its rule's name now, or is merged. */
+static void replace_deferred(struct engine *e, struct armed_rule *old, const struct rule *now)
+{
+	struct sighting what;
+
+	for (size_t i = 0; i < e->hits.nr_deferred; i++) {
+		if (e->hits.deferred[i] != old->rule)
+			continue;
+		if (!now) {
+			what = take_sighting(e, i);
+			note_hit(e, old, &what, DO_MERGE);
+			sighting_fini(&what);
+		}
+		hit_machine_replace(&e->hits, i, now);
+		return;
+	}
+}
+
+/* A rule that was changed keeps its counts; one that a dump is being made for outlives the list. */
+static void replace_list(struct engine *e, struct armed_rules *next)
+{
+	for (size_t i = 0; i < e->added.nr; i++) {
+		struct armed_rule *old = e->added.v[i], *now = NULL;
+
+		if (armed_rules_have(next, old))
+			continue;
+		for (size_t j = 0; j < next->nr && !now; j++)
+			if (!strcmp(next->v[j]->rule->name, old->rule->name))
+				now = next->v[j];
+		if (now)
+			armed_rule_inherit(now, old);
+		armed_rule_unwatch(old, e->epoll_fd);
+		armed_rule_disarm(old);
+		replace_deferred(e, old, now ? now->rule : NULL);
+		if (old == e->cause_slot)
+			e->cause_retired = true;
+		else
+			armed_rule_free(old);
+	}
+	free(e->added.v);
+	e->added = *next;
+}
+
+int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
+		  size_t nr, struct err *err)
+{
+	struct armed_rules_env with = slots_env(e);
+	struct armed_rules next = {0};
+	int rc;
+
+	with.env = opt->env;
+	rc = armed_rules_renew(&e->added, rules, nr, &with, &next, err);
+	if (rc)
+		return rc;
+	replace_list(e, &next);
+	set_options(e, opt);
+	sync_signals(e);
+	return 0;
 }
 
 void engine_answered(struct engine *e, const struct rule *rule)
@@ -547,26 +618,20 @@ void engine_answered(struct engine *e, const struct rule *rule)
 
 /* ---- states ---- */
 
-enum engine_state engine_state(const struct engine *e)
+struct hit_machine *engine_hits(struct engine *e)
 {
-	return e->state;
+	return &e->hits;
 }
 
 uint64_t engine_due_ns(const struct engine *e)
 {
-	assert(e->state == ENGINE_POST);
+	assert(e->hits.state == HIT_POST);
 	return e->due_ns;
-}
-
-void engine_due(struct engine *e)
-{
-	assert(e->state == ENGINE_POST);
-	e->state = ENGINE_DUMPING;
 }
 
 const struct engine_cause *engine_cause(const struct engine *e)
 {
-	assert(e->state != ENGINE_ARMED);
+	assert(e->hits.state != HIT_ARMED);
 	return &e->cause;
 }
 
@@ -574,22 +639,11 @@ size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max)
 {
 	size_t n = e->open.nr < max ? e->open.nr : max;
 
-	assert(e->state == ENGINE_DUMPING && !e->sealed.nr);
+	hit_machine_seal(&e->hits);
 	memcpy(out, e->open.v, n * sizeof(*out));
 	e->sealed = e->open;
 	e->open.nr = 0;
 	return n;
-}
-
-/* After a reload the rule that was dumped for may have a successor of its name. */
-static struct armed_rule *dumped_slot(const struct engine *e)
-{
-	if (!e->cause_retired)
-		return e->cause_slot;
-	for (size_t i = 0; i < e->added.nr; i++)
-		if (!strcmp(e->added.v[i]->rule->name, e->cause.rule->name))
-			return e->added.v[i];
-	return NULL;
 }
 
 static void note_committed(struct engine *e, uint64_t now)
@@ -615,7 +669,7 @@ static void reopen_hits(struct engine *e)
 
 void engine_done(struct engine *e, uint64_t now, bool committed)
 {
-	assert(e->state == ENGINE_DUMPING);
+	hit_machine_done(&e->hits);
 	if (committed)
 		note_committed(e, now);
 	else
@@ -626,7 +680,6 @@ void engine_done(struct engine *e, uint64_t now, bool committed)
 		armed_rule_free(e->cause_slot);
 	e->cause_slot = NULL;
 	e->cause_retired = false;
-	e->state = ENGINE_ARMED;
 	hold_again(e, now);
 }
 

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: all rules, and the answer to "now what?" for each hit. It owns the epoll descriptor
- * of the recorder's loop; it never calls back, prints or makes a dump.
+ * The engine: all rules, and what to do about each of their hits. It owns the epoll descriptor of
+ * the recorder's loop; it never calls back, prints or makes a dump. What a hit leads to is decided
+ * by hit_machine.h with what the rules say: limits, cooldowns, post time.
  *
- *	              hit                    post time over            dump committed
- *	  ARMED ───────────────▶ POST ───────────────────▶ DUMPING ──────────────────▶ ARMED
- *	    │ hit within a cooldown,   │ hit: merged           │ hit: merged
- *	    │ over max=N/T, or rings   │                       │
- *	    │ below min-fill: held,    ▼                       ▼
- *	    ▼ counted                (same)                  (same)
- *
- * A hit is never dropped without being counted: the next dump carries merged and held hits.
+ * No hit is dropped without being counted: the next dump lists merged and held hits.
  */
 #pragma once
 
+#include "trigger/engine/hit_machine.h"
 #include "trigger/engine/source.h"
 
 #include <sys/epoll.h>
@@ -26,16 +21,6 @@ struct engine_options {
 	int64_t post_ns;	      /* --post */
 	int64_t cooldown_ns;	      /* --cooldown */
 	const struct source_env *env; /* borrowed; NULL: nothing is known */
-};
-
-enum engine_state { ENGINE_ARMED, ENGINE_POST, ENGINE_DUMPING };
-
-/* What to do about a hit. */
-enum verdict {
-	VERDICT_DUMP,	/* freeze now */
-	VERDICT_POST,	/* freeze at engine_due_ns(); call engine_due() then */
-	VERDICT_MERGED, /* a dump is coming or being written: it answers this hit too */
-	VERDICT_HELD,	/* cooldown, limit or min-fill */
 };
 
 /* The hit a dump is made for. */
@@ -71,7 +56,8 @@ int engine_add(struct engine *e, const char *text, struct err *err);
  * Replaces all added rules and the options, but for their `env`, which has to be the same one
  * (SIGHUP). On failure the old ones stay. Rules with the same text go on as they are, see
  * armed_rules_renew(); others keep the counts, cooldown and limit of the one that had
- * their name; a cause that is being answered stays valid. A rule about what is not there any more
+ * their name; the cause of a dump in the making stays valid, and a deferred hit goes on with the rule
+ * that has its name, or is merged. A rule about what is not there any more
  * (-ESRCH), or that this kernel can't watch (-EOPNOTSUPP), is no failure: it is in the list, not
  * armed, and engine_rule_info() says why.
  */
@@ -107,38 +93,36 @@ int engine_cpu(struct engine *e, int cpu, bool online, struct err *err);
 const struct rule *engine_builtin(const struct engine *e, const char *name);
 
 /*
- * Judges a hit, as of what->ns. `fill_percent`: how full the channel with the least history is
- * (100: its rings have wrapped); compared with ;min-fill=. "manual", "exit" and "SIGUSR2" are never
- * held; "exit" has no post time.
+ * What to do about a hit, as of what->ns. `fill_percent`: how full the channel with the least
+ * history is (100: its rings have wrapped); compared with ;min-fill=. "manual", "exit" and
+ * "SIGUSR2" are never held; "exit" has no post time.
  */
-enum verdict engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
-			unsigned fill_percent);
+enum hit_do engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
+		       unsigned fill_percent);
+/* After engine_done(), until NOTHING: the oldest deferred hit, to be ended with sighting_fini(). It
+ * gets its dump now, or is merged with that of another one. */
+enum hit_do engine_take(struct engine *e, const struct rule **rule, struct sighting *what);
 
 /* What engine_poll() told of this rule was dealt with: who waits for it may go on. */
 void engine_answered(struct engine *e, const struct rule *rule);
 
-/* In DUMPING: whether a cooldown would hold a hit of this rule when the dump is committed. */
-bool engine_will_hold(const struct engine *e, const struct rule *rule);
-
-enum engine_state engine_state(const struct engine *e);
+/* For what has no rule to it: states, the end of post time, stopping, askers. */
+struct hit_machine *engine_hits(struct engine *e);
 /* In POST: when to freeze. */
 uint64_t engine_due_ns(const struct engine *e);
-/* POST is over (or cut short: the recorder has to stop): the state becomes DUMPING. Asserts that it
- * was POST. */
-void engine_due(struct engine *e);
-/* The hit being answered, in POST and DUMPING. */
+/* The hit that the dump is for; not in ARMED. */
 const struct engine_cause *engine_cause(const struct engine *e);
 /*
  * The hits, by the name of their rule, that the dump in the making answers besides its cause:
  * merged so far, and held or merged since the dump before was sealed. At most `max`; their number,
- * at most ENGINE_MERGED_MAX: what exceeds 64 names is counted under "other". Called once in
- * DUMPING, when the list is written; hits that come after it go into the next dump, and if this one
+ * at most ENGINE_MERGED_MAX: what exceeds 64 names is counted under "other". Called in WRITING,
+ * when the list is written, and leads to NAMING; later hits go into the next dump, and if this one
  * fails, all of them do, with the hit it was made for.
  */
 #define ENGINE_MERGED_MAX 65
 size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max);
-/* DUMPING is over: ARMED again. `committed`: cooldowns start at `now_ns`; otherwise the dump failed
- * and the next hit may try again. Asserts that it was DUMPING. */
+/* The dump is over: ARMED again. `committed`: cooldowns start at `now_ns`; otherwise it failed and
+ * the next hit may try again. */
 void engine_done(struct engine *e, uint64_t now_ns, bool committed);
 
 void engine_totals(const struct engine *e, struct engine_totals *out);
@@ -146,7 +130,7 @@ void engine_totals(const struct engine *e, struct engine_totals *out);
 uint64_t engine_nr_open(const struct engine *e);
 /* What has come again and again; repeats.h. */
 const struct repeats *engine_repeats(const struct engine *e);
-/* In POST and DUMPING: that of the hit being answered; NULL: forgotten meanwhile. */
+/* Not in ARMED: that of the hit that the dump is for; NULL: forgotten meanwhile. */
 const struct repeat *engine_cause_repeat(const struct engine *e);
 /* Rules for `status`: name, text, hits, held, next time it may fire (0: now). */
 struct engine_rule_info {

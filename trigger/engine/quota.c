@@ -43,3 +43,10 @@ uint64_t quota_until(const struct quota *q, int64_t period_ns)
 {
 	return q->max && q->nr >= q->max ? q->times[q->nr % q->max] + (uint64_t)period_ns : 0;
 }
+
+uint64_t quota_until_after(const struct quota *q, int64_t period_ns, uint64_t ns)
+{
+	if (!q->max || q->nr + 1 < q->max)
+		return 0;
+	return (q->max == 1 ? ns : q->times[(q->nr + 1) % q->max]) + (uint64_t)period_ns;
+}

@@ -18,3 +18,5 @@ void quota_note(struct quota *q, uint64_t ns);
 uint64_t quota_last(const struct quota *q); /* 0: none */
 /* When one more is allowed, with `max` in any `period_ns`; 0 or a time gone by: now. */
 uint64_t quota_until(const struct quota *q, int64_t period_ns);
+/* The same if one more were noted at `ns`. */
+uint64_t quota_until_after(const struct quota *q, int64_t period_ns, uint64_t ns);

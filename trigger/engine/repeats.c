@@ -36,7 +36,7 @@ void repeats_free(struct repeats *r)
 	free(r);
 }
 
-static uint64_t signature(const struct rule *rule, const struct sighting *what)
+uint64_t repeats_signature(const struct rule *rule, const struct sighting *what)
 {
 	uint64_t h = hash_bytes(what->stack_hash, rule->name, strlen(rule->name));
 
@@ -78,7 +78,7 @@ static struct repeat *add(struct repeats *r)
 
 struct repeat *repeats_note(struct repeats *r, const struct rule *rule, const struct sighting *what)
 {
-	uint64_t id = signature(rule, what);
+	uint64_t id = repeats_signature(rule, what);
 	struct repeat *p = repeats_find(r, id);
 
 	if (!p) {
@@ -108,6 +108,13 @@ uint64_t repeat_blocked_until(const struct repeat *p, const struct rule *rule)
 	return rule->max_same > 0 && p->kept.max == (uint32_t)rule->max_same
 		       ? quota_until(&p->kept, rule->same_period_ns)
 		       : 0;
+}
+
+uint64_t repeat_blocked_after(struct repeat *p, const struct rule *rule, uint64_t ns)
+{
+	if (rule->max_same <= 0 || quota_resize(&p->kept, (uint32_t)rule->max_same))
+		return 0;
+	return quota_until_after(&p->kept, rule->same_period_ns, ns);
 }
 
 size_t repeats_nr(const struct repeats *r)

@@ -28,15 +28,19 @@ struct repeat {
 int repeats_new(struct repeats **out);
 void repeats_free(struct repeats *r); /* NULL allowed */
 
+/* The id of a hit. */
+uint64_t repeats_signature(const struct rule *rule, const struct sighting *what);
 /* Counts a hit. Borrowed until the next call. */
 struct repeat *repeats_note(struct repeats *r, const struct rule *rule,
 			    const struct sighting *what);
-/* The one with that id; NULL: forgotten. */
+/* The one with that id; NULL: new or forgotten. */
 struct repeat *repeats_find(struct repeats *r, uint64_t id);
 /* A dump was made for it. */
 void repeat_kept(struct repeat *r, const struct rule *rule, uint64_t ns);
 /* Until when same= holds hits of it; 0: not at all. */
 uint64_t repeat_blocked_until(const struct repeat *r, const struct rule *rule);
+/* The same if a dump were made for it at `ns`. */
+uint64_t repeat_blocked_after(struct repeat *r, const struct rule *rule, uint64_t ns);
 
 /* For status, in the order in which they were first seen, about. */
 size_t repeats_nr(const struct repeats *r);

@@ -13,7 +13,7 @@ mkdir "$work/small"
 mount -t tmpfs -o size=8M none "$work/small"
 at_end+=("umount $work/small")
 
-refused() { [ "$(grep -c 'recording goes on' "$work/err")" -ge "$1" ]; }
+refused() { [ "$(grep -c 'recording continues' "$work/err")" -ge "$1" ]; }
 
 # Two CPUs at most: the file system is small.
 rec_start -C "$pair" -m 16M -e sched:sched_switch -o "$work/small"

@@ -23,7 +23,7 @@ for line in 'records: command sh .*[0-9] rings?, [0-9.]+ [KM]iB of memory' '  ch
 	check "verbose says: $line" said "$line"
 done
 check "what is recorded is said before it is ready" awk '/^ringback: records/ { seen = 1 } /^ringback: recording$/ { exit !seen }' "$work/err"
-equal "hits in no dump are told of once" 1 "$(grep -c 'in none' "$work/err")"
+equal "hits in no dump are told of once" 1 "$(grep -c 'not included in any dump' "$work/err")"
 
 timeout 100 "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e dummy -m 16K -T "signal:USR1;name=mine" \
 	-- sh -c 'sleep 0.2; kill -USR1 $PPID; sleep 0.3' >"$work/out" 2>"$work/err"

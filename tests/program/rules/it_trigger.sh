@@ -165,7 +165,7 @@ wait_for 10 grep -q 'read anew' "$work/err"
 check "and one on the program that took its place" wait_for 10 has_probe_hits 2
 printf 'nonsense here\n' >"$work/conf"
 kill -HUP "$rec_pid"
-check "a wrong configuration is refused, the old one stays" wait_for 10 grep -q 'as it was' "$work/err"
+check "a wrong configuration is refused, the old one stays" wait_for 10 grep -q 'old configuration stays' "$work/err"
 # A hit while the probe's dump is being made would be merged into that.
 is_armed() { [ "$("$RINGBACK" status --json | jq -r .state)" = armed ]; }
 wait_for 60 is_armed

@@ -37,7 +37,7 @@ static const struct rule *add(struct engine *e, const char *text)
 	return rule;
 }
 
-static enum verdict hit(struct engine *e, const struct rule *rule, uint64_t ns)
+static enum hit_do hit(struct engine *e, const struct rule *rule, uint64_t ns)
 {
 	struct sighting what = {.ns = ns};
 
@@ -49,7 +49,7 @@ static void dump(struct engine *e, const struct rule *rule, uint64_t ns)
 {
 	struct engine_merged m[ENGINE_MERGED_MAX];
 
-	assert_int_equal(hit(e, rule, ns), VERDICT_DUMP);
+	assert_int_equal(hit(e, rule, ns), DO_FREEZE);
 	engine_seal(e, m, ENGINE_MERGED_MAX);
 	engine_done(e, ns, true);
 }
@@ -82,17 +82,17 @@ static void a_hit_goes_through_post_to_the_dump(void **state)
 	const struct rule *r = add(*state, "signal:USR1;post=2s");
 	struct sighting what = {.ns = 10 * SEC, .pid = 42};
 
-	assert_int_equal(engine_state(*state), ENGINE_ARMED);
-	assert_int_equal(engine_hit(*state, r, &what, 0), VERDICT_POST);
-	assert_int_equal(engine_state(*state), ENGINE_POST);
+	assert_int_equal(engine_hits(*state)->state, HIT_ARMED);
+	assert_int_equal(engine_hit(*state, r, &what, 0), DO_WAIT);
+	assert_int_equal(engine_hits(*state)->state, HIT_POST);
 	assert_int_equal(engine_due_ns(*state), 12 * SEC);
 	assert_ptr_equal(engine_cause(*state)->rule, r);
 	assert_int_equal(engine_cause(*state)->what.pid, 42);
 	assert_int_equal(engine_cause(*state)->post_ns, 2 * SEC);
-	engine_due(*state);
-	assert_int_equal(engine_state(*state), ENGINE_DUMPING);
+	hit_machine_due(engine_hits(*state));
+	assert_int_equal(engine_hits(*state)->state, HIT_WRITING);
 	engine_done(*state, 13 * SEC, true);
-	assert_int_equal(engine_state(*state), ENGINE_ARMED);
+	assert_int_equal(engine_hits(*state)->state, HIT_ARMED);
 }
 
 static void post_of_the_recorder_holds_but_not_at_exit(void **state)
@@ -100,10 +100,10 @@ static void post_of_the_recorder_holds_but_not_at_exit(void **state)
 	const struct engine_options opt = {.post_ns = (int64_t)SEC};
 
 	assert_int_equal(engine_reload(*state, &opt, NULL, 0, NULL), 0);
-	assert_int_equal(hit(*state, engine_builtin(*state, "manual"), 5 * SEC), VERDICT_POST);
-	engine_due(*state);
+	assert_int_equal(hit(*state, engine_builtin(*state, "manual"), 5 * SEC), DO_WAIT);
+	hit_machine_due(engine_hits(*state));
 	engine_done(*state, 6 * SEC, true);
-	assert_int_equal(hit(*state, engine_builtin(*state, "exit"), 7 * SEC), VERDICT_DUMP);
+	assert_int_equal(hit(*state, engine_builtin(*state, "exit"), 7 * SEC), DO_FREEZE);
 }
 
 static void hits_during_post_and_dump_are_merged_by_name(void **state)
@@ -114,11 +114,11 @@ static void hits_during_post_and_dump_are_merged_by_name(void **state)
 	struct engine_merged m[ENGINE_MERGED_MAX];
 	struct engine_totals t;
 
-	assert_int_equal(hit(*state, r, 10 * SEC), VERDICT_POST);
-	assert_int_equal(hit(*state, r, 11 * SEC), VERDICT_MERGED);
-	assert_int_equal(hit(*state, manual, 11 * SEC), VERDICT_MERGED);
-	engine_due(*state);
-	assert_int_equal(engine_hit(*state, r, &three, 0), VERDICT_MERGED);
+	assert_int_equal(hit(*state, r, 10 * SEC), DO_WAIT);
+	assert_int_equal(hit(*state, r, 11 * SEC), DO_MERGE);
+	assert_int_equal(hit(*state, manual, 11 * SEC), DO_MERGE);
+	hit_machine_due(engine_hits(*state));
+	assert_int_equal(engine_hit(*state, r, &three, 0), DO_MERGE);
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 2);
 	assert_string_equal(m[0].name, "app");
 	assert_int_equal(m[0].nr_hits, 4);
@@ -130,23 +130,44 @@ static void hits_during_post_and_dump_are_merged_by_name(void **state)
 	assert_int_equal(t.nr_hits, 6);
 	assert_int_equal(t.nr_merged, 5);
 	assert_int_equal(t.nr_dumps, 1);
-	assert_int_equal(hit(*state, manual, 14 * SEC), VERDICT_DUMP);
+	assert_int_equal(hit(*state, manual, 14 * SEC), DO_FREEZE);
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 0);
 }
 
-static void hits_after_the_seal_go_into_the_next_dump(void **state)
+/* The deferred hit leads to this. */
+static void take(struct engine *e, enum hit_do expected, const struct rule *rule)
 {
+	const struct rule *taken;
+	struct sighting what;
+
+	assert_int_equal(engine_take(e, &taken, &what), expected);
+	assert_ptr_equal(taken, rule);
+	sighting_fini(&what);
+}
+
+static void hits_after_the_seal_get_a_dump_or_go_into_the_next(void **state)
+{
+	const struct rule *r = add(*state, "signal:USR1;post=1s");
 	const struct rule *manual = engine_builtin(*state, "manual");
 	struct engine_merged m[ENGINE_MERGED_MAX];
+	struct engine_totals t;
 
 	hit(*state, manual, 1 * SEC);
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 0);
-	assert_int_equal(hit(*state, manual, 2 * SEC), VERDICT_MERGED);
-	engine_done(*state, 3 * SEC, true);
-	hit(*state, manual, 4 * SEC);
+	assert_int_equal(hit(*state, r, 2 * SEC), DO_DEFER);
+	assert_int_equal(hit(*state, manual, 3 * SEC), DO_DEFER);
+	assert_int_equal(hit(*state, manual, 4 * SEC), DO_MERGE);
+	engine_done(*state, 5 * SEC, true);
+	take(*state, DO_WAIT, r);
+	assert_int_equal(engine_due_ns(*state), 3 * SEC);
+	take(*state, DO_MERGE, manual);
+	assert_int_equal(engine_take(*state, &r, &(struct sighting){0}), DO_NOTHING);
+	hit_machine_due(engine_hits(*state));
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 1);
-	assert_int_equal(m[0].first_ns, 2 * SEC);
-	assert_int_equal(m[0].nr_hits, 1);
+	assert_int_equal(m[0].first_ns, 3 * SEC);
+	assert_int_equal(m[0].nr_hits, 2);
+	engine_totals(*state, &t);
+	assert_int_equal(t.nr_hits, 4);
 }
 
 static void a_failed_dump_keeps_all_its_hits_for_the_next(void **state)
@@ -158,17 +179,17 @@ static void a_failed_dump_keeps_all_its_hits_for_the_next(void **state)
 	hit(*state, r, 1 * SEC);
 	hit(*state, manual, 2 * SEC);
 	engine_seal(*state, m, ENGINE_MERGED_MAX);
-	hit(*state, manual, 3 * SEC);
+	assert_int_equal(hit(*state, r, 3 * SEC), DO_MERGE); /* it may be committed */
 	engine_done(*state, 4 * SEC, false);
 	/* No cooldown: there is no dump of it. */
-	assert_int_equal(hit(*state, r, 5 * SEC), VERDICT_DUMP);
+	assert_int_equal(hit(*state, r, 5 * SEC), DO_FREEZE);
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 2);
-	assert_string_equal(m[0].name, "manual");
+	assert_string_equal(m[0].name, "app");
 	assert_int_equal(m[0].nr_hits, 2);
-	assert_int_equal(m[0].first_ns, 2 * SEC);
+	assert_int_equal(m[0].first_ns, 1 * SEC);
 	assert_int_equal(m[0].last_ns, 3 * SEC);
-	assert_string_equal(m[1].name, "app");
-	assert_int_equal(m[1].first_ns, 1 * SEC);
+	assert_string_equal(m[1].name, "manual");
+	assert_int_equal(m[1].first_ns, 2 * SEC);
 }
 
 static void a_cooldown_of_its_own_counts_from_its_own_dump(void **state)
@@ -178,41 +199,132 @@ static void a_cooldown_of_its_own_counts_from_its_own_dump(void **state)
 	struct engine_rule_info info;
 
 	dump(*state, engine_builtin(*state, "manual"), 99 * SEC);
-	assert_int_equal(hit(*state, r, 100 * SEC), VERDICT_DUMP);
+	assert_int_equal(hit(*state, r, 100 * SEC), DO_FREEZE);
 	engine_done(*state, 105 * SEC, true);
 	engine_rule_info(*state, 3, &info);
 	assert_int_equal(info.blocked_until_ns, 115 * SEC);
-	assert_int_equal(hit(*state, r, 115 * SEC - 1), VERDICT_HELD);
-	assert_int_equal(engine_state(*state), ENGINE_ARMED);
+	assert_int_equal(hit(*state, r, 115 * SEC - 1), DO_HOLD);
+	assert_int_equal(engine_hits(*state)->state, HIT_ARMED);
 	engine_rule_info(*state, 3, &info);
 	assert_int_equal(info.nr_hits, 2);
 	assert_int_equal(info.nr_held, 1);
-	assert_int_equal(hit(*state, r, 115 * SEC), VERDICT_DUMP);
+	assert_int_equal(hit(*state, r, 115 * SEC), DO_FREEZE);
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 1);
 	assert_int_equal(m[0].nr_hits, 1);
 }
 
-/* While a dump is made: whether a hit could have one of its own after it. */
+/* What a hit of `rule` leads to while names are looked up for a dump that `cause` led to. */
+static enum hit_do while_naming(struct engine *e, const struct rule *cause, const struct rule *rule,
+				uint64_t ns)
+{
+	struct engine_merged m[ENGINE_MERGED_MAX];
+	struct sighting what;
+	enum hit_do next;
+
+	assert_int_equal(hit(e, cause, ns), DO_FREEZE);
+	engine_seal(e, m, ENGINE_MERGED_MAX);
+	next = hit(e, rule, ns + SEC);
+	engine_done(e, ns + 2 * SEC, true);
+	if (next == DO_DEFER) {
+		assert_int_equal(engine_take(e, &rule, &what), DO_FREEZE);
+		engine_done(e, ns + 3 * SEC, true);
+	}
+	return next;
+}
+
 static void a_cooldown_is_foreseen(void **state)
 {
 	const struct engine_options opt = {.cooldown_ns = 10 * (int64_t)SEC};
 	const struct rule *own = add(*state, "signal:USR1;name=a;cooldown=10s");
 	const struct rule *none = add(*state, "signal:WINCH;name=b");
+	const struct rule *manual = engine_builtin(*state, "manual");
 
-	assert_int_equal(hit(*state, own, 100 * SEC), VERDICT_DUMP);
-	assert_true(engine_will_hold(*state, own));
-	assert_false(engine_will_hold(*state, none));
-	assert_false(engine_will_hold(*state, engine_builtin(*state, "manual")));
-	engine_done(*state, 105 * SEC, true);
-	assert_int_equal(hit(*state, none, 106 * SEC), VERDICT_DUMP);
-	assert_false(engine_will_hold(*state, own));
-	engine_done(*state, 107 * SEC, true);
+	assert_int_equal(while_naming(*state, own, own, 100 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, none, own, 104 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, none, none, 120 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, none, own, 130 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, own, manual, 150 * SEC), DO_DEFER);
 	assert_int_equal(engine_reload(*state, &opt, NULL, 0, NULL), 0);
 	none = add(*state, "signal:WINCH;name=b");
-	dump(*state, engine_builtin(*state, "manual"), 200 * SEC);
-	assert_int_equal(hit(*state, engine_builtin(*state, "manual"), 201 * SEC), VERDICT_DUMP);
-	assert_true(engine_will_hold(*state, none));
-	assert_false(engine_will_hold(*state, engine_builtin(*state, "manual")));
+	assert_int_equal(while_naming(*state, manual, none, 200 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, none, manual, 220 * SEC), DO_DEFER);
+}
+
+static void max_is_foreseen(void **state)
+{
+	const struct rule *once = add(*state, "signal:USR1;max=1/1h");
+	const struct rule *twice = add(*state, "signal:WINCH;max=2/1h");
+	const struct rule *manual = engine_builtin(*state, "manual");
+
+	assert_int_equal(while_naming(*state, manual, once, 100 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, manual, once, 110 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, once, once, 4000 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, twice, twice, 5000 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, manual, twice, 5010 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, manual, twice, 8601 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, manual, twice, 8603 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, twice, manual, 19000 * SEC), DO_DEFER);
+	assert_int_equal(while_naming(*state, twice, twice, 20000 * SEC), DO_MERGE);
+}
+
+static void same_is_foreseen(void **state)
+{
+	const struct rule *once = add(*state, "signal:USR1;same=1/1h");
+	const struct rule *manual = engine_builtin(*state, "manual");
+
+	assert_int_equal(while_naming(*state, once, once, 100 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, manual, once, 200 * SEC), DO_MERGE);
+	assert_int_equal(while_naming(*state, manual, once, 4000 * SEC), DO_DEFER);
+}
+
+static void rings_that_are_too_empty_are_foreseen(void **state)
+{
+	const struct rule *r = add(*state, "signal:USR1;min-fill=50%");
+	struct engine_merged m[ENGINE_MERGED_MAX];
+	struct sighting what = {.ns = 2 * SEC};
+
+	hit(*state, r, 1 * SEC);
+	engine_seal(*state, m, ENGINE_MERGED_MAX);
+	assert_int_equal(engine_hit(*state, r, &what, 49), DO_MERGE);
+	assert_int_equal(engine_hit(*state, r, &what, 50), DO_DEFER);
+}
+
+static void limits_are_foreseen_by_name_after_a_reload(void **state)
+{
+	const struct engine_options opt = {0};
+	const char *same[] = {"signal:USR1;name=app;max=1/2h"};
+	const struct rule *r = add(*state, "signal:USR1;name=app;max=1/1h");
+	struct engine_merged m[ENGINE_MERGED_MAX];
+
+	hit(*state, r, 100 * SEC);
+	engine_seal(*state, m, ENGINE_MERGED_MAX);
+	assert_int_equal(engine_reload(*state, &opt, same, 1, NULL), 0);
+	assert_int_equal(hit(*state, engine_rule(*state, 3), 101 * SEC), DO_MERGE);
+}
+
+static void a_deferred_hit_goes_on_with_the_rule_of_its_name(void **state)
+{
+	const struct engine_options opt = {0};
+	const char *same[] = {"signal:USR1;name=app;post=1s"};
+	const struct rule *manual = engine_builtin(*state, "manual");
+	const struct rule *stays = add(*state, "signal:USR1;name=app");
+	const struct rule *goes = add(*state, "signal:WINCH;name=gone");
+	struct engine_merged m[ENGINE_MERGED_MAX];
+	struct engine_totals t;
+
+	hit(*state, manual, 1 * SEC);
+	engine_seal(*state, m, ENGINE_MERGED_MAX);
+	assert_int_equal(hit(*state, goes, 2 * SEC), DO_DEFER);
+	assert_int_equal(hit(*state, stays, 3 * SEC), DO_DEFER);
+	assert_int_equal(engine_reload(*state, &opt, same, 1, NULL), 0);
+	engine_totals(*state, &t);
+	assert_int_equal(t.nr_merged, 1);
+	engine_done(*state, 4 * SEC, true);
+	take(*state, DO_WAIT, engine_rule(*state, 3));
+	hit_machine_due(engine_hits(*state));
+	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), 1);
+	assert_string_equal(m[0].name, "gone");
+	assert_int_equal(m[0].first_ns, 2 * SEC);
 }
 
 static void the_recorders_cooldown_counts_from_any_dump_and_spares_people(void **state)
@@ -226,12 +338,12 @@ static void the_recorders_cooldown_counts_from_any_dump_and_spares_people(void *
 	raise(SIGUSR2);
 	assert_int_equal(engine_poll(*state, &usr2, &what, NULL), 1);
 	dump(*state, engine_builtin(*state, "manual"), 100 * SEC);
-	assert_int_equal(hit(*state, r, 101 * SEC), VERDICT_HELD);
+	assert_int_equal(hit(*state, r, 101 * SEC), DO_HOLD);
 	dump(*state, engine_builtin(*state, "manual"), 101 * SEC);
 	dump(*state, usr2, 102 * SEC);
 	dump(*state, engine_builtin(*state, "exit"), 103 * SEC);
-	assert_int_equal(hit(*state, r, 112 * SEC), VERDICT_HELD);
-	assert_int_equal(hit(*state, r, 113 * SEC), VERDICT_DUMP);
+	assert_int_equal(hit(*state, r, 112 * SEC), DO_HOLD);
+	assert_int_equal(hit(*state, r, 113 * SEC), DO_FREEZE);
 }
 
 static void a_limit_slides(void **state)
@@ -241,11 +353,11 @@ static void a_limit_slides(void **state)
 
 	dump(*state, r, 100 * SEC);
 	dump(*state, r, 130 * SEC);
-	assert_int_equal(hit(*state, r, 159 * SEC), VERDICT_HELD);
+	assert_int_equal(hit(*state, r, 159 * SEC), DO_HOLD);
 	engine_rule_info(*state, 3, &info);
 	assert_int_equal(info.blocked_until_ns, 160 * SEC);
 	dump(*state, r, 160 * SEC);
-	assert_int_equal(hit(*state, r, 189 * SEC), VERDICT_HELD);
+	assert_int_equal(hit(*state, r, 189 * SEC), DO_HOLD);
 	dump(*state, r, 190 * SEC);
 }
 
@@ -254,8 +366,8 @@ static void rings_that_are_too_empty_hold_a_rule(void **state)
 	const struct rule *r = add(*state, "signal:USR1;min-fill=50%");
 	struct sighting what = {.ns = SEC};
 
-	assert_int_equal(engine_hit(*state, r, &what, 49), VERDICT_HELD);
-	assert_int_equal(engine_hit(*state, r, &what, 50), VERDICT_DUMP);
+	assert_int_equal(engine_hit(*state, r, &what, 49), DO_HOLD);
+	assert_int_equal(engine_hit(*state, r, &what, 50), DO_FREEZE);
 }
 
 static void many_names_end_in_other(void **state)
@@ -276,7 +388,7 @@ static void many_names_end_in_other(void **state)
 		assert_int_equal(engine_reload(*state, &opt, rules, 1, NULL), 0);
 		raise(SIGUSR1);
 		assert_int_equal(engine_poll(*state, &rule, &what, NULL), 1);
-		assert_int_equal(engine_hit(*state, rule, &what, 0), VERDICT_HELD);
+		assert_int_equal(engine_hit(*state, rule, &what, 0), DO_HOLD);
 	}
 	hit(*state, manual, SEC);
 	assert_int_equal(engine_seal(*state, m, ENGINE_MERGED_MAX), ENGINE_MERGED_MAX);
@@ -493,7 +605,7 @@ static void call_wrongly(struct engine *e, enum wrong_call call)
 	if (call == DUE_WHEN_DUMPING || call == SEAL_TWICE)
 		hit(e, manual, SEC);
 	if (call == DUE_WHEN_ARMED || call == DUE_WHEN_DUMPING)
-		engine_due(e);
+		hit_machine_due(engine_hits(e));
 	if (call == DONE_WHEN_ARMED)
 		engine_done(e, SEC, true);
 	if (call == FOREIGN_RULE)
@@ -536,9 +648,14 @@ int main(void)
 		TEST(a_hit_goes_through_post_to_the_dump),
 		TEST(post_of_the_recorder_holds_but_not_at_exit),
 		TEST(hits_during_post_and_dump_are_merged_by_name),
-		TEST(hits_after_the_seal_go_into_the_next_dump),
+		TEST(hits_after_the_seal_get_a_dump_or_go_into_the_next),
 		TEST(a_failed_dump_keeps_all_its_hits_for_the_next),
 		TEST(a_cooldown_is_foreseen),
+		TEST(max_is_foreseen),
+		TEST(same_is_foreseen),
+		TEST(rings_that_are_too_empty_are_foreseen),
+		TEST(limits_are_foreseen_by_name_after_a_reload),
+		TEST(a_deferred_hit_goes_on_with_the_rule_of_its_name),
 		TEST(a_cooldown_of_its_own_counts_from_its_own_dump),
 		TEST(the_recorders_cooldown_counts_from_any_dump_and_spares_people),
 		TEST(a_limit_slides),

@@ -32,16 +32,16 @@ static struct engine *engine_with(const char *text, const struct rule **rule)
 	return e;
 }
 
-static enum verdict hit(struct engine *e, const struct rule *rule, uint64_t ns, const char *comm,
-			uint64_t stack)
+static enum hit_do hit(struct engine *e, const struct rule *rule, uint64_t ns, const char *comm,
+		       uint64_t stack)
 {
 	struct sighting what = {.ns = ns, .stack_hash = stack};
 	struct engine_merged m[ENGINE_MERGED_MAX];
-	enum verdict v;
+	enum hit_do v;
 
 	snprintf(what.comm, sizeof(what.comm), "%s", comm);
 	v = engine_hit(e, rule, &what, 100);
-	if (v == VERDICT_DUMP) {
+	if (v == DO_FREEZE) {
 		engine_seal(e, m, ENGINE_MERGED_MAX);
 		engine_done(e, ns, true);
 	}
@@ -73,13 +73,13 @@ static void same_holds_one_signature_only(void **state)
 	const struct rule *rule;
 	struct engine *e = engine_with("signal:USR1;same=2/10s", &rule);
 
-	assert_int_equal(hit(e, rule, 1 * SEC, "a", 1), VERDICT_DUMP);
-	assert_int_equal(hit(e, rule, 2 * SEC, "a", 1), VERDICT_DUMP);
+	assert_int_equal(hit(e, rule, 1 * SEC, "a", 1), DO_FREEZE);
+	assert_int_equal(hit(e, rule, 2 * SEC, "a", 1), DO_FREEZE);
 	for (int i = 0; i < 39; i++)
-		assert_int_equal(hit(e, rule, 3 * SEC + (uint64_t)i, "a", 1), VERDICT_HELD);
-	assert_int_equal(hit(e, rule, 4 * SEC, "a", 2), VERDICT_DUMP);
-	assert_int_equal(hit(e, rule, 11 * SEC, "a", 1), VERDICT_DUMP); /* the window slides */
-	assert_int_equal(hit(e, rule, 11 * SEC, "a", 1), VERDICT_HELD);
+		assert_int_equal(hit(e, rule, 3 * SEC + (uint64_t)i, "a", 1), DO_HOLD);
+	assert_int_equal(hit(e, rule, 4 * SEC, "a", 2), DO_FREEZE);
+	assert_int_equal(hit(e, rule, 11 * SEC, "a", 1), DO_FREEZE); /* the window slides */
+	assert_int_equal(hit(e, rule, 11 * SEC, "a", 1), DO_HOLD);
 	assert_int_equal(repeats_at(engine_repeats(e), 0)->nr_seen, 43);
 	assert_int_equal(repeats_at(engine_repeats(e), 0)->nr_kept, 3);
 	engine_free(e);
@@ -92,12 +92,12 @@ static void a_failed_dump_is_not_kept(void **state)
 	const struct rule *rule;
 	struct engine *e = engine_with("signal:USR1;same=1/1h", &rule);
 
-	assert_int_equal(engine_hit(e, rule, &what, 100), VERDICT_DUMP);
+	assert_int_equal(engine_hit(e, rule, &what, 100), DO_FREEZE);
 	assert_int_equal(engine_cause_repeat(e)->nr_seen, 1);
 	engine_seal(e, m, ENGINE_MERGED_MAX);
 	engine_done(e, SEC, false);
 	assert_int_equal(repeats_at(engine_repeats(e), 0)->nr_kept, 0);
-	assert_int_equal(engine_hit(e, rule, &what, 100), VERDICT_DUMP);
+	assert_int_equal(engine_hit(e, rule, &what, 100), DO_FREEZE);
 	engine_free(e);
 }
 
@@ -108,7 +108,7 @@ static void a_share_of_the_hits_is_answered(void **state)
 	int dumps = 0;
 
 	for (uint64_t i = 1; i <= 4000; i++)
-		dumps += hit(e, rule, i * SEC, "a", 1) == VERDICT_DUMP;
+		dumps += hit(e, rule, i * SEC, "a", 1) == DO_FREEZE;
 	assert_in_range(dumps, 850, 1150); /* five deviations */
 	engine_free(e);
 }
@@ -136,7 +136,7 @@ static void a_storm_rests_and_is_heard_again(void **state)
 	struct sighting what;
 	int nr = 0, woken = 0;
 
-	assert_int_equal(hit(e, rule, clock_ns(), "a", 1), VERDICT_DUMP);
+	assert_int_equal(hit(e, rule, clock_ns(), "a", 1), DO_FREEZE);
 	while (nr < 1000) {
 		raise(SIGUSR1);
 		if (engine_poll(e, &of, &what, NULL) != 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* AUX areas of a dump; see aux_areas.h. Called by view/ and by `ringback export`. */
+/* AUX areas of a dump; see aux_areas.h. */
 #include "dump/file/aux_areas.h"
 
 #include "dump/base/err.h"
@@ -13,14 +13,14 @@
 
 /* ---- the list ---- */
 
-struct listed {
+struct aux_block {
 	uint32_t ring, block;
 	uint64_t newer_bytes;
 };
 
 static int compare_listed(const void *a, const void *b)
 {
-	const struct listed *x = a, *y = b;
+	const struct aux_block *x = a, *y = b;
 
 	if (x->ring != y->ring)
 		return x->ring < y->ring ? -1 : 1;
@@ -54,25 +54,25 @@ static int compare_rings(const void *a, const void *b)
 	return x->ring < y->ring ? -1 : x->ring > y->ring;
 }
 
-/* All blocks of AUX, by ring, newest bytes first. */
-static struct listed *list_blocks(const struct reader *r, size_t *nr)
+/* All AUX blocks by ring, newest bytes first. */
+static struct aux_block *list_blocks(const struct reader *r, size_t *nr)
 {
 	size_t nr_blocks = reader_nr_blocks(r);
-	struct listed *l = calloc(nr_blocks + 1, sizeof(*l));
+	struct aux_block *l = calloc(nr_blocks + 1, sizeof(*l));
 
 	*nr = 0;
 	for (size_t i = 0; l && i < nr_blocks; i++) {
 		const struct fmt_block *h = &reader_block(r, i)->h;
 
 		if (h->section == FMT_AUX)
-			l[(*nr)++] = (struct listed){h->ring, (uint32_t)i, h->ring_off};
+			l[(*nr)++] = (struct aux_block){h->ring, (uint32_t)i, h->ring_off};
 	}
 	if (l)
 		qsort(l, *nr, sizeof(*l), compare_listed);
 	return l;
 }
 
-/* Whose it is, as far as the dump says. */
+/* Fills in CPU, thread, channel and event, as far as known. */
 static void describe(const struct meta *m, struct dump_area *a)
 {
 	const struct fmt_window *w = a->f.ring < m->nr_windows ? &m->windows[a->f.ring] : NULL;
@@ -93,7 +93,7 @@ static void describe(const struct meta *m, struct dump_area *a)
 		a->channel = &m->channels[e->f.channel];
 }
 
-/* Bytes up to the oldest that a block claims to have; it is no more than what the window says. */
+/* Bytes up to the oldest block's oldest byte. */
 static uint64_t claimed_bytes(const struct reader *r, const struct dump_area *a)
 {
 	uint64_t most = 0;
@@ -108,9 +108,9 @@ static uint64_t claimed_bytes(const struct reader *r, const struct dump_area *a)
 	return most;
 }
 
-/* Both lists are by ring: areas with blocks, without, and blocks without an area's window. */
+/* Merges two lists sorted by ring: areas (with and without blocks) and blocks without an area. */
 static void merge(const struct reader *r, const struct meta *m, const struct fmt_window_aux *f,
-		  size_t nr_f, const struct listed *l, size_t nr_l, struct aux_list *out)
+		  size_t nr_f, const struct aux_block *l, size_t nr_l, struct aux_list *out)
 {
 	size_t i = 0, k = 0;
 
@@ -124,7 +124,7 @@ static void merge(const struct reader *r, const struct meta *m, const struct fmt
 		if (a->known)
 			a->f = f[i];
 		a->f.ring = ring;
-		/* Of a ring that is there twice the first counts. */
+		/* Of a ring that occurs twice, the first counts. */
 		while (i < nr_f && f[i].ring == ring)
 			i++;
 		a->blocks = out->blocks + k;
@@ -142,7 +142,7 @@ int aux_list_load(struct reader *r, const struct meta *m, struct aux_list *out, 
 	struct aux_list got = {0};
 	struct fmt_window_aux *f = calloc(m->nr_areas + 1, sizeof(*f));
 	size_t nr_l;
-	struct listed *l = list_blocks(r, &nr_l);
+	struct aux_block *l = list_blocks(r, &nr_l);
 	int rc = 0;
 
 	if (l)
@@ -186,15 +186,15 @@ char *aux_place(const struct dump_area *a, char *out, size_t n)
 
 /* ---- bytes ---- */
 
-/* Goes from newer blocks to older ones. */
-struct cursor {
+/* Steps from newer to older blocks. */
+struct aux_cursor {
 	struct reader *r;
 	const struct dump_area *a;
-	uint64_t want;	/* bytes in all */
-	uint64_t at;	/* bytes that have been had: the next block's ring_off */
+	uint64_t want;	/* bytes in total */
+	uint64_t at;	/* bytes read so far: the next block's ring_off */
 	size_t next;	/* in a->blocks */
 	struct buf buf; /* the block */
-	uint32_t *had;	/* blocks that had them, if somebody wants to know; a->nr_blocks long */
+	uint32_t *had;	/* NULL, or the blocks read so far; a->nr_blocks long */
 	size_t nr_had;
 };
 
@@ -203,8 +203,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Says which bytes can't be had: those from c->at on, up to `end`. */
-static int hole(const struct cursor *c, int rc, uint64_t end, struct err *err)
+/* Reports the missing bytes, from c->at to `end`. */
+static int hole(const struct aux_cursor *c, int rc, uint64_t end, struct err *err)
 {
 	char place[32];
 
@@ -215,8 +215,8 @@ static int hole(const struct cursor *c, int rc, uint64_t end, struct err *err)
 	return rc;
 }
 
-/* The block that goes on where the one before ended; *end: where the bytes are there again. */
-static const struct fmt_block *next_block(struct cursor *c, uint32_t *nr, uint64_t *end)
+/* The block that continues the previous one; NULL: a gap, up to *end. */
+static const struct fmt_block *next_block(struct aux_cursor *c, uint32_t *nr, uint64_t *end)
 {
 	*end = c->a->f.bytes;
 	for (; c->next < c->a->nr_blocks; c->next++) {
@@ -224,7 +224,7 @@ static const struct fmt_block *next_block(struct cursor *c, uint32_t *nr, uint64
 
 		*nr = c->a->blocks[c->next];
 		h = &reader_block(c->r, *nr)->h;
-		/* An empty one, or one that is there twice. */
+		/* An empty block, or one that occurs twice. */
 		if (h->ring_off < c->at || !h->content_bytes)
 			continue;
 		if (h->ring_off > c->at) {
@@ -238,8 +238,8 @@ static const struct fmt_block *next_block(struct cursor *c, uint32_t *nr, uint64
 	return NULL;
 }
 
-/* 1: c->buf has the next `b`; 0: that was all. */
-static int cursor_next(struct cursor *c, struct bytes *b, struct err *err)
+/* 1: `b` is the next part, in c->buf; 0: the end. */
+static int cursor_next(struct aux_cursor *c, struct bytes *b, struct err *err)
 {
 	const struct fmt_block *h;
 	uint64_t end, skip;
@@ -250,18 +250,18 @@ static int cursor_next(struct cursor *c, struct bytes *b, struct err *err)
 		return 0;
 	h = next_block(c, &nr, &end);
 	if (!h)
-		return hole(c, err_set(err, -EBADMSG, "no whole block has them"), end, err);
+		return hole(c, err_set(err, -EBADMSG, "no intact block has them"), end, err);
 	if (h->encoding != FMT_ENC_BYTES)
 		return hole(c,
-			    err_set(err, -ENOTSUP,
-				    "they are in an encoding (%u) of a later version", h->encoding),
+			    err_set(err, -ENOTSUP, "they have an encoding of a newer format (%u)",
+				    h->encoding),
 			    end, err);
 	rc = reader_load(c->r, nr, &c->buf, err);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc)
 		return hole(c, rc, end, err);
-	/* Of the last one only the end may be wanted. */
+	/* Of the last block only the end may be needed. */
 	skip = c->at + c->buf.len > c->want ? c->at + c->buf.len - c->want : 0;
 	*b = (struct bytes){c->buf.p + skip, (size_t)(c->buf.len - skip)};
 	c->at += b->len;
@@ -270,7 +270,7 @@ static int cursor_next(struct cursor *c, struct bytes *b, struct err *err)
 	return 1;
 }
 
-/* No more than the blocks say that they have: what is reserved for it is bounded by the file. */
+/* Bounded by the blocks' headers, so that the file bounds the allocation. */
 static uint64_t bytes_there(struct reader *r, const struct dump_area *a, uint64_t want)
 {
 	uint64_t sum = 0;
@@ -283,7 +283,7 @@ static uint64_t bytes_there(struct reader *r, const struct dump_area *a, uint64_
 int aux_load(struct reader *r, const struct dump_area *a, uint64_t max_bytes, struct buf *out,
 	     struct err *err)
 {
-	struct cursor c = {.r = r, .a = a, .want = least(max_bytes, a->f.bytes)};
+	struct aux_cursor c = {.r = r, .a = a, .want = least(max_bytes, a->f.bytes)};
 	size_t room = (size_t)bytes_there(r, a, c.want);
 	struct bytes b;
 	int rc;
@@ -291,7 +291,7 @@ int aux_load(struct reader *r, const struct dump_area *a, uint64_t max_bytes, st
 	out->len = 0;
 	if (buf_reserve(out, room))
 		return err_set(err, -ENOMEM, "out of memory for an AUX area");
-	/* From the end of the room to its front, and from there to where it belongs. */
+	/* Fill the buffer from its end, then move the bytes to its start. */
 	while ((rc = cursor_next(&c, &b, err)) > 0)
 		memcpy(out->p + room - c.at, b.p, b.len);
 	if (!rc || rc == -EBADMSG || rc == -ENOTSUP) {
@@ -303,8 +303,8 @@ int aux_load(struct reader *r, const struct dump_area *a, uint64_t max_bytes, st
 	return rc;
 }
 
-/* How many bytes, counted from the newest, can be had. */
-static int measure(struct cursor *c, struct err *err)
+/* Sets c->at to the number of readable bytes. */
+static int measure(struct aux_cursor *c, struct err *err)
 {
 	struct bytes b;
 	int rc;
@@ -314,8 +314,8 @@ static int measure(struct cursor *c, struct err *err)
 	return rc;
 }
 
-/* The blocks that `c` went through, the other way. What is between two is what each ends with. */
-static int put_blocks(struct cursor *c, int (*put)(void *ctx, struct bytes b), void *ctx,
+/* The blocks that `c` read, in reverse order. Where two overlap, the newer block's bytes count. */
+static int put_blocks(struct aux_cursor *c, int (*put)(void *ctx, struct bytes b), void *ctx,
 		      uint64_t *done, struct err *err)
 {
 	uint64_t left = c->at;
@@ -339,7 +339,7 @@ static int put_blocks(struct cursor *c, int (*put)(void *ctx, struct bytes b), v
 int aux_walk(struct reader *r, const struct dump_area *a, uint64_t max_bytes,
 	     int (*put)(void *ctx, struct bytes b), void *ctx, uint64_t *done, struct err *err)
 {
-	struct cursor c = {.r = r, .a = a, .want = least(max_bytes, a->f.bytes)};
+	struct aux_cursor c = {.r = r, .a = a, .want = least(max_bytes, a->f.bytes)};
 	int rc, put_rc = 0;
 
 	*done = 0;
@@ -356,7 +356,7 @@ int aux_walk(struct reader *r, const struct dump_area *a, uint64_t max_bytes,
 
 /* ---- time ---- */
 
-/* a * b / c, as far as it goes. */
+/* a * b / c, at most UINT64_MAX. */
 static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 {
 	__uint128_t v = (__uint128_t)a * b / c;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AUX areas in a dump: which there are, and their bytes, put together from the blocks that have
- * them. What the bytes mean is somebody else's.
+ * The AUX areas in a dump and their bytes, assembled from blocks. Does not interpret the bytes.
  *
  *	            ◀───────────── f.bytes ──────────────▶
  *	oldest      │   block   │  missing  │   block    │  newest
- *	                                    ◀─ can be had ▶
+ *	                                    ◀─ readable ─▶
  *
- * What is asked for is counted from the newest byte, since that is what a trigger is about. Bytes
- * behind the newest hole can be had; those before it can't, since a decoder would take them for
- * what comes next.
+ * Requests count from the newest byte, which is closest to the trigger. Only bytes newer than the
+ * newest gap are readable: a decoder would take older ones as a continuation.
  */
 #pragma once
 
@@ -22,11 +20,11 @@ struct reader;
 
 /* One area; belongs to its list. */
 struct dump_area {
-	struct fmt_window_aux f; /* `bytes` of it are right in any case */
-	bool known;		 /* false: the rest of `f` but `ring` was lost and is 0 */
-	/* Of its ring; -1: any, or not known. An area per thread has cpu -1. */
+	struct fmt_window_aux f; /* `ring` and `bytes` are always valid */
+	bool known;		 /* false: the rest of `f` was lost and is 0 */
+	/* Of its ring; -1: any, or unknown. An area per thread has cpu -1. */
 	int32_t cpu, tid;
-	const struct meta_channel *channel; /* NULL: not known, as the following */
+	const struct meta_channel *channel; /* NULL: unknown, as the next one */
 	const struct meta_event *event;
 	const uint32_t *blocks; /* their numbers, newest bytes first */
 	size_t nr_blocks;
@@ -39,7 +37,7 @@ struct aux_list {
 	uint32_t *blocks; /* of all areas */
 };
 
-/* Also areas of which only blocks are left are listed. 0 or -ENOMEM. */
+/* Includes areas of which only blocks are left. 0 or -ENOMEM. */
 int aux_list_load(struct reader *r, const struct meta *m, struct aux_list *out, struct err *err);
 void aux_list_free(struct aux_list *l);
 
@@ -47,27 +45,26 @@ void aux_list_free(struct aux_list *l);
 char *aux_place(const struct dump_area *a, char *out, size_t n);
 
 /*
- * The newest `max_bytes` of an area (UINT64_MAX: all), oldest first, into `out` (replaced, memory
- * reused). `r` may be a twin of the list's reader: threads load at the same time. Takes as much
- * memory as it loads, and what is asked for is the caller's to bound: a file of 40 MB may hold
- * 10 GB of zeros.
+ * Loads the newest `max_bytes` of an area (UINT64_MAX: all), oldest first, into `out` (replaced,
+ * memory reused). `r` may be a copy of the list's reader, so that threads can load concurrently. The
+ * caller must bound `max_bytes`: a file of 40 MB may hold 10 GB of zeros.
  *
- * -EBADMSG, or -ENOTSUP where a later version is needed, when a block of these is damaged or
- * missing: `out` then has what is newer than that. Other errors leave it empty.
+ * When a block is missing or damaged: -EBADMSG, or -ENOTSUP for a newer format; `out` then has the
+ * bytes newer than that block. Other errors leave it empty.
  */
 int aux_load(struct reader *r, const struct dump_area *a, uint64_t max_bytes, struct buf *out,
 	     struct err *err);
 
 /*
- * The same a block at a time: `put(ctx, bytes)` gets them in order, oldest first; what it returns
- * that is not 0 ends it. All that can be had is gone through once before the first call, so that
- * nothing is handed out that stands before a hole. *done: how many bytes put() took.
+ * The same block by block: calls `put(ctx, bytes)` in order, oldest first, until it returns a value
+ * other than 0. Reads all blocks once before the first call, so that it never passes on bytes older
+ * than a gap. *done: bytes passed to put().
  */
 int aux_walk(struct reader *r, const struct dump_area *a, uint64_t max_bytes,
 	     int (*put)(void *ctx, struct bytes b), void *ctx, uint64_t *done, struct err *err);
 
 /*
- * The moment of the hardware's clock in the dump's: by the kernel's factor from the moment of the
- * stop, where that is known, else by the line through both pairs. False: neither is known.
+ * Converts a value of the hardware clock to the dump's clock: with the kernel's factor, relative to
+ * the stop, if known, else by interpolation between the two pairs. False: neither is known.
  */
 bool aux_time(const struct fmt_window_aux *f, uint64_t cycles, uint64_t *ns);

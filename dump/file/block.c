@@ -15,12 +15,13 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "on-disk structs are used as they are");
 
 /*
- * liblz4's. Columns hardly care: 1 to 3 % less with 4, for twice the CPU time of all packing, and
- * nothing above. Copies of stacks get a quarter smaller with 4; above, time doubles for each 2 %.
+ * Levels of liblz4. For columns, level 4 saves 1 to 3 % for twice the CPU time of all packing, and
+ * higher levels save nothing. For stack copies, level 4 saves a quarter; above it, each 2 % doubles
+ * the time.
  */
 static const int lz4_levels[] = {[BLOCK_FAST] = 1, [BLOCK_HIGH] = 4};
 
-/* A second piece makes one more LZ4 block. */
+/* A second piece adds one LZ4 block. */
 #define FRAME_SLACK 64u
 
 struct block_packer {
@@ -66,8 +67,8 @@ const char *block_section_name(uint16_t section)
 /* ---- packing ---- */
 
 /*
- * autoFlush and independent blocks: liblz4 then compresses each piece where it lies and keeps no
- * copy of its input, so that the context never grows after its first use.
+ * With autoFlush and independent blocks liblz4 compresses each piece in place and does not copy its
+ * input, so that the context does not grow after its first use.
  */
 static LZ4F_preferences_t preferences(int lz4_level, uint64_t content_bytes)
 {
@@ -82,7 +83,7 @@ static LZ4F_preferences_t preferences(int lz4_level, uint64_t content_bytes)
 	return p;
 }
 
-/* One frame from `pieces`, behind where the header goes; its length or 0. */
+/* Writes one frame after the room for the header; returns its length, 0 on failure. */
 static size_t compress(struct block_packer *p, const struct bytes *pieces, int nr, uint64_t total)
 {
 	LZ4F_preferences_t prefs = preferences(p->lz4_level, total);
@@ -125,7 +126,7 @@ int block_packer_new(size_t max_bytes, enum block_level level, struct block_pack
 	p->out = malloc(sizeof(struct fmt_block) + p->max_stored + 8);
 	if (!p->out || LZ4F_isError(LZ4F_createCompressionContext(&p->cctx, LZ4F_VERSION)))
 		goto fail;
-	/* liblz4 allocates its tables on first use: have that behind us. */
+	/* liblz4 allocates its tables on first use: do that now. */
 	if (!compress(p, &warm_up, 1, sizeof(sample)))
 		goto fail;
 	*out = p;
@@ -220,24 +221,24 @@ uint64_t block_file_bytes(const struct fmt_block *h)
 	return sizeof(*h) + align_up(h->stored_bytes, 8);
 }
 
-/* The frame's own header must agree with the block's, before anything is unpacked. */
+/* The frame's header must match the block's before anything is unpacked. */
 static int check_frame(LZ4F_dctx *dctx, struct bytes *frame, size_t payload_bytes, struct err *err)
 {
 	LZ4F_frameInfo_t info;
 	size_t n = frame->len;
 
 	if (LZ4F_isError(LZ4F_getFrameInfo(dctx, &info, frame->p, &n)))
-		return err_set(err, -EBADMSG, "its payload is no LZ4 frame");
+		return err_set(err, -EBADMSG, "its payload is not an LZ4 frame");
 	if (info.frameType != LZ4F_frame || info.dictID ||
 	    info.contentChecksumFlag != LZ4F_contentChecksumEnabled ||
 	    info.contentSize != payload_bytes)
-		return err_set(err, -EBADMSG, "its LZ4 frame is not of the kind a dump has");
+		return err_set(err, -EBADMSG, "its LZ4 frame has unexpected properties");
 	frame->p += n;
 	frame->len -= n;
 	return 0;
 }
 
-/* Unpacks the rest of a frame into exactly `n` bytes, ending exactly with the frame's bytes. */
+/* Unpacks the rest of a frame, which must yield exactly `n` bytes. */
 static int decompress(struct block_unpacker *u, struct bytes frame, uint8_t *dst, size_t n,
 		      struct err *err)
 {
@@ -248,7 +249,7 @@ static int decompress(struct block_unpacker *u, struct bytes frame, uint8_t *dst
 
 		more = LZ4F_decompress(u->dctx, dst + done, &got, frame.p, &used, &u->opt);
 		if (LZ4F_isError(more))
-			return err_set(err, -EBADMSG, "its LZ4 frame does not unpack (%s)",
+			return err_set(err, -EBADMSG, "its LZ4 frame cannot be decompressed (%s)",
 				       LZ4F_getErrorName(more));
 		if (more && !got && !used)
 			return err_set(err, -EBADMSG, "its LZ4 frame ends early");
@@ -258,11 +259,11 @@ static int decompress(struct block_unpacker *u, struct bytes frame, uint8_t *dst
 	} while (more);
 	if (done != n || frame.len)
 		return err_set(err, -EBADMSG,
-			       "its LZ4 frame has another length than its header says");
+			       "the length of its LZ4 frame differs from its header");
 	return 0;
 }
 
-/* What can be said about the stored bytes without unpacking them. */
+/* Checks the stored bytes without unpacking them. */
 static int check_stored(const struct fmt_block *h, uint64_t seed, struct bytes stored,
 			struct err *err)
 {
@@ -275,7 +276,7 @@ static int check_stored(const struct fmt_block *h, uint64_t seed, struct bytes s
 		if (stored.p[i])
 			return err_set(err, -EBADMSG, "its padding is not zero");
 	if (h->flags)
-		return err_set(err, -EBADMSG, "it has flags (0x%x) of a later version", h->flags);
+		return err_set(err, -EBADMSG, "it has flags of a newer format (0x%x)", h->flags);
 	if ((h->encoding == FMT_ENC_ITEMS || h->encoding == FMT_ENC_RAW ||
 	     h->encoding == FMT_ENC_BYTES) &&
 	    h->content_bytes != h->payload_bytes)
@@ -292,10 +293,10 @@ int block_unpack(struct block_unpacker *u, const struct fmt_block *h, uint64_t s
 	if (rc)
 		return rc;
 	out->len = 0;
-	/* One byte at least: liblz4 wants somewhere to point to even for an empty payload. */
+	/* At least one byte: liblz4 needs a valid pointer even for an empty payload. */
 	if (buf_reserve(out, h->payload_bytes + 1))
 		return err_set(err, -ENOMEM, "out of memory for unpacking a block");
-	/* The frame before may have ended in an error. */
+	/* The previous frame may have failed. */
 	LZ4F_resetDecompressionContext(u->dctx);
 	rc = check_frame(u->dctx, &frame, h->payload_bytes, err);
 	if (!rc)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Verifying every byte of a dump; see reader_check() in reader.h. The file is walked without its
- * directory, and what was found is then held against the directory, the chain and the trailer.
+ * Verifies every byte of a dump; see reader_check() in reader.h. Walks the file without its
+ * directory, then compares the result with the directory, the chain and the trailer.
  */
 #include "dump/file/reader_impl.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct check {
+struct dump_check {
 	struct reader *r;
 	struct reader_verdict *v;
 	void (*bad)(void *ctx, const char *text);
@@ -25,7 +25,8 @@ struct check {
 	struct buf payload;
 };
 
-__attribute__((format(printf, 2, 3))) static void finding(struct check *c, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void finding(struct dump_check *c, const char *fmt,
+							  ...)
 {
 	char text[512];
 	va_list ap;
@@ -51,8 +52,7 @@ static int check_items(const struct fmt_block *h, struct bytes payload, struct e
 	while (reader_next_item(&payload, &kind, &item, &broken))
 		nr++;
 	if (broken)
-		return err_set(err, -EBADMSG, "after %" PRIu32 " items there is something else",
-			       nr);
+		return err_set(err, -EBADMSG, "invalid data after %" PRIu32 " items", nr);
 	if (nr != h->nr_records)
 		return err_set(err, -EBADMSG, "it has %" PRIu32 " items, its header says %" PRIu32,
 			       nr, h->nr_records);
@@ -68,8 +68,7 @@ static int check_records(const struct fmt_block *h, struct bytes payload, struct
 	for (; record_at(payload, off, &rec); off += rec.size)
 		nr++;
 	if (off != payload.len)
-		return err_set(err, -EBADMSG, "after %" PRIu32 " records there is something else",
-			       nr);
+		return err_set(err, -EBADMSG, "invalid data after %" PRIu32 " records", nr);
 	if (nr != h->nr_records)
 		return err_set(err, -EBADMSG,
 			       "it has %" PRIu32 " records, its header says %" PRIu32, nr,
@@ -84,7 +83,7 @@ int reader_verify(struct reader *r, size_t i, struct buf *out, struct err *err)
 	char where[80];
 	int rc = reader_content_listed(r, i, out, err);
 
-	/* What a later version has added is skipped, not damaged. */
+	/* An encoding of a newer format is skipped, not damaged. */
 	if (rc == -ENOTSUP)
 		return 0;
 	if (rc)
@@ -103,7 +102,7 @@ int reader_verify(struct reader *r, size_t i, struct buf *out, struct err *err)
 }
 
 /* -ENOMEM ends the check, everything else is a finding. */
-static int check_block(struct check *c, size_t i)
+static int check_block(struct dump_check *c, size_t i)
 {
 	struct err err;
 	int rc = reader_verify(c->r, i, &c->payload, &err);
@@ -123,18 +122,18 @@ static int check_block(struct check *c, size_t i)
 
 /* ---- all blocks ---- */
 
-static void missing(struct check *c, size_t i)
+static void missing(struct dump_check *c, size_t i)
 {
 	char where[80];
 
 	reader_describe(&c->r->dir.v[i], i, where, sizeof(where));
 	c->v->nr_blocks++;
 	c->v->nr_bad_blocks++;
-	finding(c, "%s: its header is damaged or cut off", where);
+	finding(c, "%s: its header is damaged or missing", where);
 }
 
 /* Both lists are in the order of the file: one pass over the two. */
-static int check_against_directory(struct check *c)
+static int check_against_directory(struct dump_check *c)
 {
 	const struct block_list *dir = &c->r->dir, *found = &c->r->found;
 	size_t d = 0;
@@ -151,15 +150,15 @@ static int check_against_directory(struct check *c)
 		if (d == dir->nr || dir->v[d].offset != b->offset)
 			finding(c, "%s is not in the directory", where);
 		else if (!reader_same_block(&dir->v[d++].h, &b->h))
-			finding(c, "%s is not what the directory says", where);
+			finding(c, "%s differs from its directory entry", where);
 	}
 	for (; d < dir->nr && !rc; d++)
 		missing(c, d);
 	return rc;
 }
 
-/* `seq` was met where `expected` should be. */
-static void check_seq(struct check *c, uint32_t expected, uint32_t seq, uint64_t off)
+/* `seq` was found instead of `expected`. */
+static void check_seq(struct dump_check *c, uint32_t expected, uint32_t seq, uint64_t off)
 {
 	if (seq == expected)
 		return;
@@ -174,8 +173,8 @@ static void check_seq(struct check *c, uint32_t expected, uint32_t seq, uint64_t
 		seq - expected, off);
 }
 
-/* Without a directory the blocks' numbers tell what is missing between them. */
-static int check_without_directory(struct check *c)
+/* Without a directory the numbers of the blocks show what is missing between them. */
+static int check_without_directory(struct dump_check *c)
 {
 	const struct block_list *found = &c->r->found;
 	uint32_t expected = 0;
@@ -197,18 +196,18 @@ static int check_without_directory(struct check *c)
 
 /* ---- the rest of the file ---- */
 
-static void check_ends(struct check *c)
+static void check_ends(struct dump_check *c)
 {
 	const struct reader *r = c->r;
 
 	if (!r->header_ok)
 		finding(c, "the file's header is damaged");
 	if (!r->has_footer)
-		finding(c, "there is no footer: how many blocks there were is not known");
+		finding(c, "there is no footer: the number of blocks is unknown");
 	else if (!r->dir_ok)
 		finding(c, "the footer at offset %" PRIu64 " is damaged", r->footer.offset);
 	if (!r->trailer_ok && r->has_footer)
-		finding(c, "the trailer is damaged or cut off");
+		finding(c, "the trailer is damaged or missing");
 	else if (!r->trailer_ok)
 		finding(c, "there is no trailer: the file was not finished, or its end is missing");
 	else if (r->header_ok && r->has_footer && r->dir_ok && !reader_committed(r))
@@ -216,7 +215,7 @@ static void check_ends(struct check *c)
 }
 
 /* The hash over all headers' hashes, the FOOTER's last. */
-static int check_chain(struct check *c)
+static int check_chain(struct dump_check *c)
 {
 	const struct reader *r = c->r;
 	size_t nr = r->found.nr;
@@ -229,7 +228,7 @@ static int check_chain(struct check *c)
 	hashes[nr] = r->footer.h.hash;
 	if (block_hash(hashes, (nr + 1) * sizeof(*hashes), r->seed) != r->trailer.chain) {
 		c->v->committed = false;
-		finding(c, "the blocks are not the ones the file was committed with");
+		finding(c, "the blocks differ from those that were committed");
 	}
 	if (r->footer.h.seq != nr)
 		finding(c, "the footer has number %" PRIu32 " after %zu blocks", r->footer.h.seq,
@@ -238,8 +237,8 @@ static int check_chain(struct check *c)
 	return 0;
 }
 
-/* True when a missing block of the directory begins in [from, to): that has been reported. */
-static bool known_missing(const struct check *c, uint64_t from, uint64_t to)
+/* True when a block in the directory begins in [from, to): it was reported as missing. */
+static bool known_missing(const struct dump_check *c, uint64_t from, uint64_t to)
 {
 	const struct block_list *dir = &c->r->dir;
 	size_t lo = 0, hi = c->r->dir_ok ? dir->nr : 0;
@@ -255,21 +254,21 @@ static bool known_missing(const struct check *c, uint64_t from, uint64_t to)
 	return c->r->dir_ok && lo < dir->nr && dir->v[lo].offset < to;
 }
 
-/* [*at, off) belongs to nobody; what follows up to `end` does. */
-static void claim(struct check *c, uint64_t *at, uint64_t off, uint64_t end)
+/* Counts [*at, off) as unclaimed; the bytes from there to `end` belong to a block. */
+static void claim(struct dump_check *c, uint64_t *at, uint64_t off, uint64_t end)
 {
 	if (off > *at) {
 		c->v->unclaimed_bytes += off - *at;
 		if (!known_missing(c, *at, off))
 			finding(c,
-				"%" PRIu64 " bytes at offset %" PRIu64 " belong to no whole block",
+				"%" PRIu64 " bytes at offset %" PRIu64 " belong to no intact block",
 				off - *at, *at);
 	}
 	if (end > *at)
 		*at = end;
 }
 
-static void check_gaps(struct check *c)
+static void check_gaps(struct dump_check *c)
 {
 	const struct reader *r = c->r;
 	uint64_t at = 0, size = r->in.size, footer_end;
@@ -295,7 +294,7 @@ static void check_gaps(struct check *c)
 int reader_check_open(struct reader *r, struct reader_verdict *v,
 		      void (*bad)(void *ctx, const char *text), void *ctx, struct err *err)
 {
-	struct check c = {.r = r, .v = v, .bad = bad, .ctx = ctx};
+	struct dump_check c = {.r = r, .v = v, .bad = bad, .ctx = ctx};
 	int rc;
 
 	*v = (struct reader_verdict){0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The same dump once more with something added; see reader_extend_fd() in reader.h. Blocks are
- * copied as they are stored, under the same id.
+ * Writes a copy of a dump with added items; see reader_extend_fd() in reader.h. Copies the stored
+ * blocks and keeps the id.
  */
 #include "dump/file/reader_impl.h"
 
@@ -36,7 +36,7 @@ int reader_extend_fd(struct reader *r, int fd,
 	int rc;
 
 	if (!reader_committed(r))
-		return reader_damaged(r, err, "it is not whole");
+		return reader_damaged(r, err, "is not complete");
 	rc = writer_new(&opt, &w, err);
 	if (!rc)
 		rc = writer_begin_as(w, fd, r->header.id, r->header.created_real_ns, err);

@@ -15,10 +15,10 @@ static int cannot_open(const char *path, int code, struct err *err)
 	err_sys(err, code, "cannot open '%s'", path);
 	if (code == -EACCES || code == -EPERM)
 		err_hint(err,
-			 "dumps belong to whoever recorded them: read it with sudo, or give it "
-			 "away with sudo chown $USER");
+			 "dumps belong to the user that recorded them: read it with sudo, or take "
+			 "it over with sudo chown $USER");
 	else if (code == -ENOENT || code == -ENOTDIR)
-		err_hint(err, "ringback record -o DIR puts dumps into DIR as ringback-*.rbd");
+		err_hint(err, "ringback record -o DIR writes dumps to DIR/ringback-*.rbd");
 	return code;
 }
 
@@ -28,7 +28,7 @@ int input_open(const char *path, struct input *out, struct err *err)
 	struct stat st;
 	int rc;
 
-	/* O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever. */
+	/* O_NONBLOCK: opening a FIFO without a writer would block. */
 	in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (in.fd < 0)
 		return cannot_open(path, -errno, err);
@@ -43,7 +43,7 @@ int input_open(const char *path, struct input *out, struct err *err)
 	}
 	if (!S_ISREG(st.st_mode)) {
 		rc = err_set(err, -EINVAL, "'%s' is not a regular file", path);
-		err_hint(err, "a dump is read at any place in it: copy it to a file first");
+		err_hint(err, "a dump is not read in order: copy it to a file first");
 		goto fail;
 	}
 	in.size = (uint64_t)st.st_size;

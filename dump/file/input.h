@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a reader's bytes come from: a regular file, or memory in tests. Every read is checked
- * against the length found when it was opened; a file that got shorter since gives an error.
+ * Source of a reader's bytes: a regular file, or memory in tests. Every read is checked against the
+ * length at the time of opening; reading a file that became shorter returns an error.
  */
 #pragma once
 
@@ -15,8 +15,7 @@ struct input {
 	uint64_t size;
 };
 
-/* Regular files only: a FIFO or a device is refused without waiting for it. 0 or -errno with text.
- */
+/* Regular files only: refuses a FIFO or a device without blocking. 0 or -errno. */
 int input_open(const char *path, struct input *out, struct err *err);
 void input_close(struct input *in);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Joins two consecutive dumps; see join.h. Called by whoever opens dumps for people. The newer
- * dump's blocks are copied as they stand, but for the windows of the rings that get longer and for
- * the blocks at the cut; the older one's records get the newer one's ring ids and places behind its
- * records. What the older one knows of processes and names is added by join_names.c.
+ * Joins two consecutive dumps; see join.h. Copies the newer dump's blocks, except the windows of
+ * joined rings and the blocks at the cut. The older dump's records get the newer dump's ring ids and
+ * offsets after its records. join_names.c adds processes and names of the older dump.
  */
 #include "dump/file/join.h"
 
@@ -17,26 +16,26 @@
 #include <string.h>
 
 /* A ring of the newer dump. */
-struct joint {
-	struct fmt_window w; /* as it will be */
-	uint32_t older_ring; /* FMT_NO_RING: it stays as it is */
-	uint64_t cut_ns;     /* older records are before, newer ones not */
-	uint64_t base;	     /* where the older ones are, in bytes from the newest */
+struct join_ring {
+	struct fmt_window w; /* the joined window */
+	uint32_t older_ring; /* FMT_NO_RING: not joined */
+	uint64_t cut_ns;     /* older records before it, newer ones from it on */
+	uint64_t base;	     /* offset of the older records, in bytes from the newest */
 };
 
 struct join {
 	const struct join_dump *older, *newer;
-	struct joint *joints; /* by ring of the newer dump */
+	struct join_ring *joints; /* by ring of the newer dump */
 	size_t nr_joints, nr_joined;
 	struct writer *w;
 	struct buf payload, kept;
 };
 
-/* ---- whether they belong together ---- */
+/* ---- finding the rings to join ---- */
 
 static int apart(struct err *err, const struct join *j, const char *why)
 {
-	return err_set(err, -ENODATA, "'%s' and '%s' can't be read as one: %s", j->older->name,
+	return err_set(err, -ENODATA, "'%s' and '%s' cannot be joined: %s", j->older->name,
 		       j->newer->name, why);
 }
 
@@ -73,10 +72,10 @@ static int check_pair(const struct join *j, struct err *err)
 	const struct meta *o = j->older->m, *n = j->newer->m;
 
 	if (!reader_committed(j->older->r) || !reader_committed(j->newer->r))
-		return apart(err, j, "one of them is not whole");
+		return apart(err, j, "one of them is damaged");
 	if (!n->session.len || n->session.len != o->session.len ||
 	    memcmp(n->session.p, o->session.p, n->session.len))
-		return apart(err, j, "they are not of the same recorder");
+		return apart(err, j, "they come from different recorders");
 	if (o->trigger.nr >= n->trigger.nr)
 		return apart(err, j, "the first is not older than the second");
 	return same_events(o, n) ? 0 : apart(err, j, "their events differ");
@@ -90,12 +89,12 @@ static bool has_area(const struct meta *m, uint32_t ring)
 	return false;
 }
 
-/* The same ring's window of the dump before; NULL: it has none that this one goes on from. */
+/* The window of the same ring in the older dump; NULL: none that `w` continues without a gap. */
 static const struct fmt_window *before(const struct join *j, const struct fmt_window *w)
 {
 	const struct meta *m = j->older->m;
 
-	/* What was written since it was armed is not all there any more: a hole. */
+	/* overwritten_bytes: the ring lost its oldest records, so there is a gap. */
 	if (!meta_is_ring(w) || w->overwritten_bytes || !w->prev_paused_ns || w->gap_ns > 0 ||
 	    has_area(j->newer->m, w->ring))
 		return NULL;
@@ -110,7 +109,7 @@ static const struct fmt_window *before(const struct join *j, const struct fmt_wi
 	return NULL;
 }
 
-/* As the two are together; counts are corrected where records are cut. */
+/* The joined window; put_cut() corrects the counts where records are cut. */
 static struct fmt_window together(const struct fmt_window *o, const struct fmt_window *n)
 {
 	struct fmt_window w = *n;
@@ -144,9 +143,9 @@ static int find_joints(struct join *j, struct err *err)
 	j->nr_joints = m->nr_windows;
 	for (size_t i = 0; i < m->nr_windows; i++) {
 		const struct fmt_window *n = &m->windows[i], *o = before(j, n);
-		struct joint *at = &j->joints[i];
+		struct join_ring *at = &j->joints[i];
 
-		*at = (struct joint){.w = *n, .older_ring = FMT_NO_RING};
+		*at = (struct join_ring){.w = *n, .older_ring = FMT_NO_RING};
 		if (!o)
 			continue;
 		at->w = together(o, n);
@@ -157,11 +156,11 @@ static int find_joints(struct join *j, struct err *err)
 	}
 	return j->nr_joined ? 0
 			    : apart(err, j,
-				    "no ring goes on from the first to the second without a hole");
+				    "no ring continues from the first to the second without a gap");
 }
 
-/* The ring of the newer dump that goes on from `ring` of the older one. */
-static struct joint *joint_of(const struct join *j, uint32_t ring)
+/* The ring of the newer dump that continues `ring` of the older one. */
+static struct join_ring *joint_of(const struct join *j, uint32_t ring)
 {
 	for (size_t i = 0; i < j->nr_joints; i++)
 		if (j->joints[i].older_ring == ring && ring != FMT_NO_RING)
@@ -171,8 +170,8 @@ static struct joint *joint_of(const struct join *j, uint32_t ring)
 
 /* ---- records ---- */
 
-/* Puts what of the block lies in [from, to), as it was in the ring. */
-static int put_cut(struct join *j, const struct join_dump *d, size_t i, struct joint *at,
+/* Writes the records of the block in [from, to). */
+static int put_cut(struct join *j, const struct join_dump *d, size_t i, struct join_ring *at,
 		   uint64_t ring_off, uint64_t from_ns, uint64_t to_ns, struct err *err)
 {
 	const struct meta_channel *c = &j->newer->m->channels[at->w.channel];
@@ -215,7 +214,7 @@ static int put_older(struct join *j, size_t i, struct err *err)
 {
 	struct reader *r = j->older->r;
 	const struct fmt_block h = reader_block(r, i)->h;
-	struct joint *at = joint_of(j, h.ring);
+	struct join_ring *at = joint_of(j, h.ring);
 	struct writer_run run;
 	struct bytes piece;
 	int rc;
@@ -244,7 +243,7 @@ static int put_newer(struct join *j, size_t i, struct err *err)
 {
 	struct reader *r = j->newer->r;
 	struct reader_block b = *reader_block(r, i);
-	struct joint *at =
+	struct join_ring *at =
 		b.h.section == FMT_RECORDS && b.h.ring < j->nr_joints ? &j->joints[b.h.ring] : NULL;
 	int rc;
 
@@ -273,12 +272,12 @@ static int put_windows(struct join *j, struct err *err)
 	return rc;
 }
 
-/* The banks' events have ids of their own: the older dump's are added, with the ring's new id. */
+/* Each bank's events have their own ids: adds those of the older dump with the new ring id. */
 static int put_id(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 {
 	struct join *j = ctx;
 	struct fmt_event_id f;
-	const struct joint *at;
+	const struct join_ring *at;
 
 	if (kind != FMT_EVENT_ID || !bytes_get(&item, &f, sizeof(f)))
 		return 0;
@@ -293,7 +292,7 @@ static int put_ids(struct join *j, struct err *err)
 {
 	int rc = writer_section(j->w, FMT_CHANNELS, err);
 
-	return rc ? rc : history_items(j->older->r, FMT_CHANNELS, NULL, put_id, j, err);
+	return rc ? rc : join_items(j->older->r, FMT_CHANNELS, NULL, put_id, j, err);
 }
 
 static int put_name(struct join *j, struct err *err)
@@ -320,11 +319,11 @@ static int put_all(struct join *j, struct err *err)
 		rc = put_ids(j, err);
 	if (!rc)
 		rc = put_name(j, err);
-	return rc ? rc : history_add_names(j->older->r, j->newer->r, j->w, err);
+	return rc ? rc : join_add_names(j->older->r, j->newer->r, j->w, err);
 }
 
-int join_join(const struct join_dump *older, const struct join_dump *newer, int fd,
-	      size_t *nr_joined, struct err *err)
+int join_dumps(const struct join_dump *older, const struct join_dump *newer, int fd,
+	       size_t *nr_joined, struct err *err)
 {
 	struct writer_options opt = {.max_blocks = FMT_MAX_BLOCKS, .level = BLOCK_FAST};
 	struct join j = {.older = older, .newer = newer};

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What join.c and join_names.c share; nobody else includes it. */
+/* Shared by join.c and join_names.c. */
 #pragma once
 
 #include "dump/file/meta.h"
 #include "dump/file/reader.h"
 #include "dump/file/writer.h"
 
-/* Hands all items of a section to `take`, and before those of each block calls `block`, where it
- * is not NULL. What one of them returns that is not 0 ends it and is returned. */
-int history_items(struct reader *r, uint16_t section, int (*block)(void *ctx, struct err *err),
-		  int (*take)(void *ctx, uint16_t kind, struct bytes item, struct err *err),
-		  void *ctx, struct err *err);
+/* Calls `take` for all items of a section, and `block` (may be NULL) before those of each block. A
+ * result other than 0 ends the walk and is returned. */
+int join_items(struct reader *r, uint16_t section, int (*block)(void *ctx, struct err *err),
+	       int (*take)(void *ctx, uint16_t kind, struct bytes item, struct err *err), void *ctx,
+	       struct err *err);
 
-/* Adds what the older dump's ledger and symbols have and the newer one's don't. */
-int history_add_names(struct reader *older, struct reader *newer, struct writer *w,
-		      struct err *err);
+/* Adds items of the older dump's ledger and symbols that the newer dump lacks. */
+int join_add_names(struct reader *older, struct reader *newer, struct writer *w, struct err *err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the older of two joined dumps knows of processes, mappings and names; see join.h. Called
- * by join.c. Keys of tasks are of one dump: a task of both, which has the same thread id and
- * start, gets the newer one's; what of it stands in both is not repeated.
+ * Adds the older dump's processes, mappings and symbols to a joined dump; see join.h. Called by
+ * join.c. Task keys are local to a dump: a task in both (same thread id and start) gets the newer
+ * dump's key, and items that are in both are not repeated.
  */
 #include "dump/file/join_impl.h"
 
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int history_items(struct reader *r, uint16_t section, int (*block)(void *ctx, struct err *err),
-		  int (*take)(void *ctx, uint16_t kind, struct bytes item, struct err *err),
-		  void *ctx, struct err *err)
+int join_items(struct reader *r, uint16_t section, int (*block)(void *ctx, struct err *err),
+	       int (*take)(void *ctx, uint16_t kind, struct bytes item, struct err *err), void *ctx,
+	       struct err *err)
 {
 	struct buf payload = {0};
 	int rc = 0;
@@ -47,7 +47,7 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What the newer dump has, by hash; sorted once it is complete. */
+/* Hashes of the newer dump's items; sorted when complete. */
 static int seen_add(struct buf *seen, uint64_t hash, struct err *err)
 {
 	return buf_put(seen, &hash, sizeof(hash)) ? err_set(err, -ENOMEM, "out of memory") : 0;
@@ -66,7 +66,7 @@ static bool seen_has(const struct buf *seen, uint64_t hash)
 }
 
 /* A task: by (tid, start) of the newer dump, by key of the older. */
-struct named {
+struct join_task {
 	uint64_t by[2];
 	uint32_t key;
 	bool both;
@@ -74,12 +74,12 @@ struct named {
 
 static int compare_named(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(((struct named *)a)->by));
+	return memcmp(a, b, sizeof(((struct join_task *)a)->by));
 }
 
-static struct named *named_find(const struct buf *v, uint64_t a, uint64_t b)
+static struct join_task *named_find(const struct buf *v, uint64_t a, uint64_t b)
 {
-	struct named n = {.by = {a, b}};
+	struct join_task n = {.by = {a, b}};
 
 	return v->len ? bsearch(&n, v->p, v->len / sizeof(n), sizeof(n), compare_named) : NULL;
 }
@@ -87,23 +87,23 @@ static struct named *named_find(const struct buf *v, uint64_t a, uint64_t b)
 static void named_sort(struct buf *v)
 {
 	if (v->len)
-		qsort(v->p, v->len / sizeof(struct named), sizeof(struct named), compare_named);
+		qsort(v->p, v->len / sizeof(struct join_task), sizeof(struct join_task),
+		      compare_named);
 }
 
-struct names {
+struct join_names {
 	struct writer *w;
 	struct buf tasks; /* of the newer */
 	struct buf keys;  /* of the older */
 	struct buf seen;
 	uint32_t last_key;
-	/* Of the block being read: hashes of its images; of an item's place in it. */
-	struct buf images;
+	struct buf images; /* hashes of the images of the block being read */
 };
 
 /* The newer dump's key of an older one's; 0: unknown. */
-static uint32_t key_of(const struct names *n, uint32_t key, bool *both)
+static uint32_t key_of(const struct join_names *n, uint32_t key, bool *both)
 {
-	const struct named *at = named_find(&n->keys, key, 0);
+	const struct join_task *at = named_find(&n->keys, key, 0);
 
 	if (both)
 		*both = at && at->both;
@@ -119,7 +119,7 @@ static uint64_t ledger_hash(uint16_t kind, uint32_t key, uint64_t a, uint64_t b)
 	return block_hash(v, sizeof(v), 0);
 }
 
-/* Whether an item is of a task and can be told from others of it; `key` is put in by the caller. */
+/* Identifies an item of a task by its key and (a, b); false for other items. */
 static bool ledger_sign(uint16_t kind, struct bytes item, uint32_t *key, uint64_t *a, uint64_t *b)
 {
 	struct fmt_comm comm;
@@ -152,17 +152,17 @@ static bool ledger_sign(uint16_t kind, struct bytes item, uint32_t *key, uint64_
 
 static int see_ledger(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 {
-	struct names *n = ctx;
+	struct join_names *n = ctx;
 	struct fmt_ksym sym;
 	struct fmt_task t;
 	uint32_t key;
 	uint64_t a, b;
 
 	if (kind == FMT_LEDGER_TASK) {
-		struct named one;
+		struct join_task one;
 
 		bytes_get_grown(item, &t, sizeof(t));
-		one = (struct named){.by = {t.tid, t.start_ns}, .key = t.key};
+		one = (struct join_task){.by = {t.tid, t.start_ns}, .key = t.key};
 		if (t.key > n->last_key)
 			n->last_key = t.key;
 		return buf_put(&n->tasks, &one, sizeof(one))
@@ -178,25 +178,25 @@ static int see_ledger(void *ctx, uint16_t kind, struct bytes item, struct err *e
 		       : 0;
 }
 
-/* Gives each task of the older dump its key. */
+/* Assigns a key to each task of the older dump. */
 static int key_older(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 {
-	struct names *n = ctx;
-	const struct named *same;
-	struct named one;
+	struct join_names *n = ctx;
+	const struct join_task *same;
+	struct join_task one;
 	struct fmt_task t;
 
 	if (kind != FMT_LEDGER_TASK)
 		return 0;
 	bytes_get_grown(item, &t, sizeof(t));
 	same = named_find(&n->tasks, t.tid, t.start_ns);
-	one = (struct named){
+	one = (struct join_task){
 		.by = {t.key, 0}, .key = same ? same->key : ++n->last_key, .both = same != NULL};
 	return buf_put(&n->keys, &one, sizeof(one)) ? err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* With its key, which all begin with, replaced. */
-static int put_keyed(struct names *n, uint16_t kind, uint32_t key, struct bytes item,
+/* Writes an item with its first field, the key, replaced. */
+static int put_keyed(struct join_names *n, uint16_t kind, uint32_t key, struct bytes item,
 		     struct err *err)
 {
 	return writer_item(n->w, kind, &key, sizeof(key), item.p + sizeof(key),
@@ -205,7 +205,7 @@ static int put_keyed(struct names *n, uint16_t kind, uint32_t key, struct bytes 
 
 static int put_ledger(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 {
-	struct names *n = ctx;
+	struct join_names *n = ctx;
 	struct fmt_ksym sym;
 	uint64_t a, b;
 	uint32_t key;
@@ -237,10 +237,10 @@ static int put_ledger(void *ctx, uint16_t kind, struct bytes item, struct err *e
 	}
 }
 
-/* Ids of paths are of one block: so are those of the block that is written. */
+/* Path ids are local to a block: blocks are written with the same boundaries. */
 static int begin_block(void *ctx, struct err *err)
 {
-	struct names *n = ctx;
+	struct join_names *n = ctx;
 
 	n->images.len = 0;
 	return n->w ? writer_flush(n->w, err) : 0;
@@ -248,8 +248,8 @@ static int begin_block(void *ctx, struct err *err)
 
 /* ---- symbols ---- */
 
-/* What an image is, whatever its id in the block; `key` as in the newer dump. */
-static int note_image(struct names *n, struct bytes item, uint32_t key, struct err *err)
+/* Hashes an image without its id in the block; `key` is that of the newer dump. */
+static int note_image(struct join_names *n, struct bytes item, uint32_t key, struct err *err)
 {
 	uint64_t hash = key;
 
@@ -259,8 +259,9 @@ static int note_image(struct names *n, struct bytes item, uint32_t key, struct e
 	return seen_add(&n->images, hash, err);
 }
 
-/* An item of an image, by what it says and of which. */
-static bool symbol_hash(const struct names *n, uint16_t kind, struct bytes item, uint64_t *hash)
+/* Hashes an item and the image that it belongs to. */
+static bool symbol_hash(const struct join_names *n, uint16_t kind, struct bytes item,
+			uint64_t *hash)
 {
 	uint64_t v[2] = {kind};
 	uint32_t image;
@@ -278,7 +279,7 @@ static bool symbol_hash(const struct names *n, uint16_t kind, struct bytes item,
 
 static int see_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 {
-	struct names *n = ctx;
+	struct join_names *n = ctx;
 	struct fmt_image f;
 	uint64_t hash;
 
@@ -293,7 +294,7 @@ static int see_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *e
 
 static int put_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 {
-	struct names *n = ctx;
+	struct join_names *n = ctx;
 	struct fmt_image f;
 	uint64_t hash;
 	int rc;
@@ -316,34 +317,36 @@ static int put_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *e
 
 /* ---- all ---- */
 
-static int add_ledger(struct names *n, struct reader *older, struct reader *newer, struct err *err)
+static int add_ledger(struct join_names *n, struct reader *older, struct reader *newer,
+		      struct err *err)
 {
-	int rc = history_items(newer, FMT_LEDGER, NULL, see_ledger, n, err);
+	int rc = join_items(newer, FMT_LEDGER, NULL, see_ledger, n, err);
 
 	named_sort(&n->tasks);
 	seen_sort(&n->seen);
 	if (!rc)
-		rc = history_items(older, FMT_LEDGER, NULL, key_older, n, err);
+		rc = join_items(older, FMT_LEDGER, NULL, key_older, n, err);
 	named_sort(&n->keys);
 	if (!rc)
 		rc = writer_section(n->w, FMT_LEDGER, err);
-	return rc ? rc : history_items(older, FMT_LEDGER, begin_block, put_ledger, n, err);
+	return rc ? rc : join_items(older, FMT_LEDGER, begin_block, put_ledger, n, err);
 }
 
-static int add_symbols(struct names *n, struct reader *older, struct reader *newer, struct err *err)
+static int add_symbols(struct join_names *n, struct reader *older, struct reader *newer,
+		       struct err *err)
 {
 	int rc = writer_section(n->w, FMT_SYMBOLS, err);
 
 	n->seen.len = 0;
 	if (!rc)
-		rc = history_items(newer, FMT_SYMBOLS, begin_block, see_symbol, n, err);
+		rc = join_items(newer, FMT_SYMBOLS, begin_block, see_symbol, n, err);
 	seen_sort(&n->seen);
-	return rc ? rc : history_items(older, FMT_SYMBOLS, begin_block, put_symbol, n, err);
+	return rc ? rc : join_items(older, FMT_SYMBOLS, begin_block, put_symbol, n, err);
 }
 
-int history_add_names(struct reader *older, struct reader *newer, struct writer *w, struct err *err)
+int join_add_names(struct reader *older, struct reader *newer, struct writer *w, struct err *err)
 {
-	struct names n = {.w = w};
+	struct join_names n = {.w = w};
 	int rc = add_ledger(&n, older, newer, err);
 
 	if (!rc)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loading what a dump says of itself; see meta.h.
+ * Loads the metadata of a dump; see meta.h.
  *
- * Two passes: all items of the sections are collected as they come (a name may precede its event),
- * then the tables are built. Ids that become indexes are bounded by what is there, and all memory
- * by META_MAX_BYTES, so that a small hostile file can't ask for much.
+ * Two passes: collect all items of the sections (a name may precede its event), then build the
+ * tables. Ids used as indexes are bounded by the number of items, all memory by META_MAX_BYTES, so
+ * that a small hostile file cannot request much memory.
  */
 #include "dump/file/meta_impl.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- memory ---- */
 
-/* -E2BIG for what is over the bound: such an item counts as broken. */
+/* -E2BIG over the limit: the item then counts as broken. */
 static int account(struct meta_loaded *l, size_t n)
 {
 	if (n > META_MAX_BYTES - l->bytes)
@@ -28,7 +28,7 @@ static int account(struct meta_loaded *l, size_t n)
 	return 0;
 }
 
-/* A copy with a NUL behind it. */
+/* A NUL-terminated copy. */
 static int copy(struct meta_loaded *l, struct bytes b, uint8_t **out)
 {
 	size_t n = sizeof(struct meta_chunk) + b.len + 1;
@@ -84,10 +84,10 @@ static int append_text(struct meta_loaded *l, struct buf *to, struct bytes b)
 	return rc ? rc : append(l, to, &text, sizeof(text));
 }
 
-/* The fixed part of an item with something behind it: it has to be there whole. */
+/* The fixed part of an item with a variable part must be complete. */
 #define TAKE(item, fixed) (bytes_get(&(item), &(fixed), sizeof(fixed)) ? 0 : -EBADMSG)
 
-/* ---- items, a function a section: 0, -ENOMEM, or anything else: the item is broken ---- */
+/* ---- items, one function per section: 0, -ENOMEM, or another error: the item is broken ---- */
 
 static int host_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {
@@ -316,7 +316,7 @@ static int stats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 		m->has_symbol_stats = true;
 		return 0;
 	case FMT_STATS_SALVAGE:
-		/* A file may have been damaged and rescued more than once. */
+		/* A file may have been damaged and salvaged more than once. */
 		bytes_get_grown(b, &s, sizeof(s));
 		m->salvaged = true;
 		m->salvage.nr_bad_blocks += s.nr_bad_blocks;
@@ -330,7 +330,7 @@ static int stats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 
 /* ---- first pass ---- */
 
-static const struct section {
+static const struct meta_section {
 	uint16_t id;
 	int (*item)(struct meta_loaded *l, uint16_t kind, struct bytes b);
 } sections[] = {
@@ -339,7 +339,7 @@ static const struct section {
 	{FMT_CGROUPS, cgroups_item},
 };
 
-static const struct section *find_section(uint16_t id)
+static const struct meta_section *find_section(uint16_t id)
 {
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
 		if (sections[i].id == id)
@@ -347,7 +347,7 @@ static const struct section *find_section(uint16_t id)
 	return NULL;
 }
 
-static int collect_block(struct meta_loaded *l, const struct section *s, struct bytes payload)
+static int collect_block(struct meta_loaded *l, const struct meta_section *s, struct bytes payload)
 {
 	struct bytes item;
 	bool broken = false;
@@ -373,7 +373,7 @@ static int collect(struct meta_loaded *l, struct reader *r)
 
 	for (size_t i = 0; i < reader_nr_blocks(r) && !rc; i++) {
 		const struct reader_block *b = reader_block(r, i);
-		const struct section *s = find_section(b->h.section);
+		const struct meta_section *s = find_section(b->h.section);
 
 		if (!s)
 			continue;
@@ -391,9 +391,9 @@ static int collect(struct meta_loaded *l, struct reader *r)
 	return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- result ---- */
 
-/* Hands the memory of a collection over to the table that it is. */
+/* Turns a collection into a table. */
 static void *settle(struct buf *b, size_t entry_bytes, size_t *nr)
 {
 	void *p = b->p;

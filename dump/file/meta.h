@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a dump says of itself, loaded at once: host, trigger, channels, events, formats, windows,
- * stats. Records and ledger are not here (reader, view/). Everything returned is borrowed until
- * meta_free(). Text is as it stands in the file: use str_safe() or str_json() before printing.
+ * The metadata of a dump, loaded at once: host, trigger, channels, events, formats, windows, stats;
+ * not records and ledger (reader, view/). Everything returned is borrowed until meta_free(). Text is
+ * as in the file: use str_safe() or str_json() before printing.
  *
- * Text that is missing is "", never NULL. In a damaged dump the tables may have holes: an event
- * that was not read has f.id UINT32_MAX, a window ring FMT_NO_RING, a channel f.id UINT32_MAX. The
- * channel of every event and window, holes included, is a valid index of `channels`.
+ * Missing text is "", never NULL. In a damaged dump the tables may have holes: a missing event has
+ * f.id UINT32_MAX, a window ring FMT_NO_RING, a channel f.id UINT32_MAX. The channel of every event
+ * and window, holes included, is a valid index of `channels`.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct reader;
 
 struct meta_event {
 	struct fmt_event f;
-	struct perf_event_attr attr; /* grown or cut to this build's size */
-	const char *name;	     /* "" when missing; as are the following */
+	struct perf_event_attr attr; /* extended or cut to this build's size */
+	const char *name;	     /* "" when missing, as the next ones */
 	const char *filter;
 	const char *target;
 	const char *pmu;	/* of an event with an AUX area, else "" */
@@ -34,8 +34,8 @@ struct meta_channel {
 	const char *name;
 	struct record_layout layout;
 	uint32_t nr_events;
-	uint32_t only_event; /* its event when it has but one, else UINT32_MAX */
-	bool of_trigger;     /* records of what met the rule, no ring's: see FMT_WINDOW_TRIGGER */
+	uint32_t only_event; /* its event when it has exactly one, else UINT32_MAX */
+	bool of_trigger;     /* not of a ring: see FMT_WINDOW_TRIGGER */
 };
 
 struct meta_tracepoint {
@@ -62,20 +62,20 @@ struct meta_text {
 struct meta {
 	struct fmt_host host;
 	const char *hostname, *uname, *cpu_model, *boot_id, *os, *recorder, *instance;
-	const char *cpu_id;   /* as FMT_HOST_CPU_ID has it */
+	const char *cpu_id;   /* FMT_HOST_CPU_ID */
 	struct bytes cmdline; /* NUL-separated */
-	struct bytes session; /* of the recorder; empty: not told */
-	const char *before;   /* file name of the dump before this one; "" there is none */
-	const char **joined;  /* those of dumps that are in this one too, newest first */
+	struct bytes session; /* of the recorder; empty: unknown */
+	const char *before;   /* file name of the previous dump; "": none */
+	const char **joined;  /* file names of the dumps joined with this one, newest first */
 	size_t nr_joined;
 	const char **caps;
 	size_t nr_caps;
 
 	struct fmt_trigger trigger;
 	const char *trigger_name, *trigger_rule, *trigger_reason;
-	const char *trigger_comm;   /* the name that trigger.tid had then; "" unknown */
-	uint64_t trigger_began_ns;  /* 0: what met the rule was a moment */
-	struct fmt_repeats repeats; /* 0: not told */
+	const char *trigger_comm;   /* name of trigger.tid at the hit; "": unknown */
+	uint64_t trigger_began_ns;  /* 0: the event that met the rule has no duration */
+	struct fmt_repeats repeats; /* 0: unknown */
 	const char **saw;
 	size_t nr_saw;
 	struct meta_merged *merged;
@@ -90,22 +90,22 @@ struct meta {
 	struct bytes header_page;   /* text of events/header_page */
 	struct fmt_window *windows; /* index = ring id */
 	size_t nr_windows;
-	struct fmt_window_aux *areas; /* as they come; dump/file/aux_areas.h knows more */
+	struct fmt_window_aux *areas; /* unsorted; see dump/file/aux_areas.h */
 	size_t nr_areas;
 	struct meta_cgroup *cgroups; /* with limits */
 	size_t nr_cgroups;
-	bool knows_cgroups; /* these are all */
+	bool knows_cgroups; /* the list is complete */
 	struct fmt_dump_stats stats;
 	struct fmt_sideband_stats sideband;
 	bool has_stats;
-	struct fmt_salvage salvage; /* all 0 unless the file was rescued from a damaged one */
+	struct fmt_salvage salvage; /* all 0 unless salvaged from a damaged file */
 	bool salvaged;
-	struct fmt_symbol_stats symbols; /* how the search for names went */
+	struct fmt_symbol_stats symbols; /* of symbol collection */
 	bool has_symbol_stats;
-	size_t nr_broken; /* blocks or items of these sections that could not be read */
+	size_t nr_broken; /* unreadable blocks or items of these sections */
 };
 
-/* Loads all of it; blocks that are damaged are counted in nr_broken, not fatal. 0 or -ENOMEM. */
+/* Damaged blocks are counted in nr_broken, not fatal. 0 or -ENOMEM. */
 int meta_load(struct reader *r, struct meta **out, struct err *err);
 void meta_free(struct meta *m);
 
@@ -118,40 +118,38 @@ static inline uint32_t meta_cgroup_pid(const struct meta_cgroup *g, uint32_t i)
 	return pid;
 }
 
-/* A window that says how far back a ring reaches: neither missing nor what met the rule. */
+/* True for the window of a ring: neither missing nor that of the triggering event. */
 static inline bool meta_is_ring(const struct fmt_window *w)
 {
 	return w->ring != FMT_NO_RING && !(w->flags & FMT_WINDOW_TRIGGER);
 }
 
-/* An event that is there, and that rings recorded. */
+/* True for an event that is present and was recorded in rings. */
 static inline bool meta_in_rings(const struct meta *m, const struct meta_event *e)
 {
 	return e->f.id != UINT32_MAX && !m->channels[e->f.channel].of_trigger;
 }
 
 /*
- * Which event a sample of `channel` belongs to: by id, else by tracepoint type, else the only one.
- * NULL when it can't be told.
+ * The event of a sample of channel `c`: by id, else by tracepoint type, else the channel's only one.
+ * NULL when unknown.
  */
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,
 				       const struct record_sample *s);
 
-/* What a file of the event's PMU said, named by its path in sysfs there: "format/tsc"; NULL: there
- * was none. */
+/* The content of a sysfs file of the event's PMU, for example "format/tsc"; NULL: none. */
 const char *meta_pmu_file(const struct meta_event *e, const char *path);
 
 /* Records of all rings. */
 uint64_t meta_nr_records(const struct meta *m);
 
-/* What samples' ids stand for: sorted by id, `*nr` of them. */
+/* Maps the ids in samples to events; sorted by id, `*nr` entries. */
 const struct fmt_event_id *meta_event_ids(const struct meta *m, size_t *nr);
 
 /*
- * The thread a record is about: TID; where that is not recorded, or the thread was on its way out
- * and the kernel had no number for it, common_pid of the tracepoint `e`, if the host was in the
- * initial pid namespace. 0 for the idle task, UINT32_MAX when unknown. `e` NULL: of an event that
- * is not known.
+ * The thread of a record: TID, or, when that is not recorded or the thread was exiting and had no
+ * id any more, common_pid of the tracepoint `e`, if the recorder ran in the initial pid namespace.
+ * 0: the idle task; UINT32_MAX: unknown. `e` NULL: unknown event.
  */
 uint32_t meta_tid_of(const struct meta *m, const struct meta_event *e,
 		     const struct record_sample *s);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What meta.c (collecting items) and meta_tables.c (building tables from them, and looking things
- * up) share; nobody else includes it.
+ * Shared by meta.c (collects items) and meta_tables.c (builds tables and looks up samples).
  */
 #pragma once
 
@@ -10,7 +9,7 @@
 #define META_MAX_CHANNELS 64u
 #define META_MAX_ID	  (1u << 20)
 
-/* "u32 event + text" waiting for its event; with a NUL behind it. */
+/* "u32 event + text", NUL-terminated, until the events are known. */
 struct meta_note {
 	uint16_t kind;
 	uint32_t event;
@@ -31,7 +30,7 @@ struct meta_chunk {
 	struct meta_chunk *next;
 };
 
-/* What meta_load() makes; `m` is what others see of it. */
+/* The result of meta_load(); `m` is the public part. */
 struct meta_loaded {
 	struct meta m;
 	struct meta_chunk *chunks; /* all texts and attrs */
@@ -40,7 +39,7 @@ struct meta_loaded {
 	size_t nr_ids;
 	struct meta_type *types; /* sorted by channel, tracepoint, event */
 	size_t nr_types;
-	uint32_t *type_slots; /* where a type is in `types`, + 1, by its hash; 0: free */
+	uint32_t *type_slots; /* index in `types` + 1, by hash; 0: free */
 	size_t nr_type_slots; /* a power of two */
 	/* Collected in the first pass; arrays of the struct named. */
 	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The second half of meta.c: tables indexed by id from items that came in any order, with holes
- * where a damaged dump lacks some, and the questions that samples ask of them.
+ * The second half of meta.c: builds tables indexed by id from items in any order, with holes where
+ * a damaged dump lacks items, and looks up samples in them.
  */
 #include "dump/file/meta_impl.h"
 
@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A damaged dump may lack a block of items: that many ids may be missing below one that is there.
- */
+/* A damaged dump may lack blocks of items: maximum number of missing ids. */
 #define MAX_HOLES 4096u
 
-/* How long a table indexed by id gets: ids that are too far from what is there are broken. */
+/* Length of a table indexed by id: items with larger ids count as broken. */
 static size_t table_length(size_t max_id_plus_1, size_t nr_items)
 {
 	size_t bound = nr_items + MAX_HOLES;
@@ -26,7 +25,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Windows first, then events: both need a channel for each of theirs, so channels come last. */
+/* Windows first, then events; channels last, since both refer to channels. */
 static int build_windows(struct meta_loaded *l)
 {
 	const struct fmt_window *w = (const struct fmt_window *)l->windows.p;
@@ -51,7 +50,7 @@ static int build_windows(struct meta_loaded *l)
 	return 0;
 }
 
-/* A text that is to have no NUL ends at its first. */
+/* Texts other than PMU end at their first NUL. */
 static void apply_note(struct meta_event *e, const struct meta_note *n)
 {
 	const char *text = (const char *)n->text.p;
@@ -116,7 +115,7 @@ static int build_events(struct meta_loaded *l)
 	return 0;
 }
 
-/* As many channels as anything refers to; at most META_MAX_CHANNELS, since all ids were checked. */
+/* The number of channels referred to; at most META_MAX_CHANNELS, since all ids were checked. */
 static size_t channels_needed(const struct meta_loaded *l)
 {
 	const struct meta_channel *c = (const struct meta_channel *)l->channels.p;
@@ -131,7 +130,7 @@ static size_t channels_needed(const struct meta_loaded *l)
 	return end;
 }
 
-/* Counts events, and takes from their attr what the channel's own item would have said. */
+/* Counts events, and fills in a missing channel item from their attr. */
 static void add_event_to_channel(struct meta_channel *c, const struct meta_event *e)
 {
 	if (c->f.id == UINT32_MAX && !c->nr_events) {
@@ -181,7 +180,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* By channel, then tracepoint; the event decides only the order in which they are found. */
+/* By channel, then tracepoint. */
 static int compare_types(const void *a, const void *b)
 {
 	const struct meta_type *x = a, *y = b;
@@ -199,7 +198,7 @@ static int compare_types_stable(const void *a, const void *b)
 	return order ? order : x->event < y->event ? -1 : x->event > y->event;
 }
 
-/* Where the type is in type_slots, or the free slot where it would be. */
+/* The slot of the type, or the free slot for it. */
 static size_t type_slot(const struct meta_loaded *l, uint32_t channel, uint32_t tracepoint)
 {
 	size_t mask = l->nr_type_slots - 1;
@@ -214,7 +213,7 @@ static size_t type_slot(const struct meta_loaded *l, uint32_t channel, uint32_t 
 	return at;
 }
 
-/* Each sample asks for its type. */
+/* A hash table, since each sample looks up its type. */
 static int hash_types(struct meta_loaded *l)
 {
 	l->nr_type_slots = 16;
@@ -315,12 +314,12 @@ const struct meta_event *meta_event_of(const struct meta *m, const struct meta_c
 	}
 	if (c->only_event >= m->nr_events)
 		return NULL;
-	/* A tracepoint's samples name it: one that names another is not its. */
+	/* A sample of a tracepoint has its type: one with another type belongs to another event. */
 	e = &m->events[c->only_event];
 	return e->f.tracepoint && s->raw.len >= sizeof(common_type) ? NULL : e;
 }
 
-/* The next of texts with a NUL behind each; one that has none does not count. */
+/* The next NUL-terminated text; NULL when the NUL is missing. */
 static const char *next_text(struct bytes *b)
 {
 	const char *text = (const char *)b->p;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SALVAGE_HINT "ringback check %s --salvage OUT rescues the blocks that are whole"
+#define SALVAGE_HINT "ringback check %s --salvage OUT saves the intact blocks"
 
 int block_list_add(struct block_list *l, const struct reader_block *b)
 {
@@ -83,8 +83,8 @@ void reader_close(struct reader *r)
 }
 
 /*
- * Reads header and trailer as far as the file is long enough, and takes the seed from one that can
- * be believed; a header that is damaged elsewhere may still have the right id.
+ * Reads header and trailer if the file is long enough, and takes the seed from the valid one; a
+ * damaged header may still have the correct id.
  */
 static int read_ends(struct reader *r, struct err *err)
 {
@@ -111,7 +111,7 @@ static int read_ends(struct reader *r, struct err *err)
 	return 0;
 }
 
-/* True when the file begins as a dump does, as far as it goes. */
+/* True when the file begins like a dump, even if it is shorter than the magic. */
 static bool begins_like_a_dump(const struct reader *r)
 {
 	uint8_t magic[8];
@@ -120,18 +120,17 @@ static bool begins_like_a_dump(const struct reader *r)
 	return n && !input_read(&r->in, 0, magic, n) && !memcmp(magic, FMT_MAGIC, n);
 }
 
-/* What both ways of opening refuse. */
+/* Errors of both ways of opening. */
 static int check_identity(const struct reader *r, struct err *err)
 {
 	const struct fmt_header *h = &r->header;
 
 	if (!r->in.size)
-		return err_set(err, -EBADMSG, "'%s' is empty: nothing of a dump was written to it",
-			       r->name);
+		return err_set(err, -EBADMSG, "'%s' is empty: nothing was written to it", r->name);
 	if (r->header_ok && h->version != FMT_VERSION) {
 		err_set(err, -EBADMSG,
-			"'%s' is a dump of format version %u; this program knows up to %u", r->name,
-			h->version, FMT_VERSION);
+			"'%s' is a dump of format version %u; this program supports up to %u",
+			r->name, h->version, FMT_VERSION);
 		err_hint(err, "read it with a newer ringback (this is %s)", RINGBACK_VERSION);
 		return -EBADMSG;
 	}
@@ -142,19 +141,19 @@ static int check_identity(const struct reader *r, struct err *err)
 		return 0;
 	if (!begins_like_a_dump(r)) {
 		err_set(err, -EBADMSG, "'%s' is not a ringback dump", r->name);
-		err_hint(err, "name a file that ringback record has written (*.rbd)");
+		err_hint(err, "name a file that ringback record wrote (*.rbd)");
 		return -EBADMSG;
 	}
 	if (r->in.size < sizeof(*h))
 		return err_set(
 			err, -EBADMSG,
 			"'%s' was not finished: it ends within the first %zu bytes, there is "
-			"nothing to rescue",
+			"nothing to save",
 			r->name, sizeof(*h));
 	return 0;
 }
 
-/* Of a file that is a dump: committed, and if not, how. */
+/* 0 for a committed dump, else an error that says what is wrong. */
 static int check_committed(const struct reader *r, struct err *err)
 {
 	const struct fmt_trailer *t = &r->trailer;
@@ -165,20 +164,20 @@ static int check_committed(const struct reader *r, struct err *err)
 		if (t->file_bytes == r->in.size && !memcmp(t->id, r->header.id, sizeof(t->id)))
 			return 0;
 		return reader_damaged(r, err,
-				      "is not as long as when it was written, or two dumps mixed");
+				      "has a different length than written, or mixes two dumps");
 	}
-	/* One of the two is still right when a trailer was damaged in place. */
+	/* One of the two is still correct when a trailer was damaged in place. */
 	if (!memcmp(t->magic, FMT_TRAILER_MAGIC, sizeof(t->magic)) ||
 	    (t->file_bytes && t->file_bytes == r->in.size))
 		return reader_damaged(r, err, "has a damaged trailer");
 	return reader_damaged(r, err,
-			      "was not finished: the recorder or the machine stopped while it was "
-			      "being written");
+			      "was not finished: the recorder or the machine stopped while "
+			      "writing it");
 }
 
 /* ---- the directory ---- */
 
-/* Where blocks end when `footer` is the FOOTER: entries must lie before it. */
+/* Blocks must lie between `from` and the FOOTER. */
 static bool entry_fits(const struct fmt_dir *d, uint64_t from, uint64_t footer_off)
 {
 	return d->offset >= from && d->offset % 8 == 0 && d->stored_bytes <= FMT_MAX_STORED_BYTES &&
@@ -225,7 +224,7 @@ static int parse_directory(struct reader *r, struct bytes payload, struct err *e
 			continue;
 		bytes_get_grown(item, &d, sizeof(d));
 		if (!entry_fits(&d, from, r->footer.offset) || r->dir.nr == FMT_MAX_BLOCKS)
-			return err_set(err, -EBADMSG, "its directory points where no block can be");
+			return err_set(err, -EBADMSG, "its directory has an invalid entry");
 		b = block_of_entry(&d);
 		b.h.seq = (uint32_t)r->dir.nr;
 		if (block_list_add(&r->dir, &b))
@@ -244,7 +243,7 @@ static int load_directory(struct reader *r, struct err *err)
 	int rc = reader_load_at(r, &r->footer, &payload, err);
 
 	if (!rc && r->footer.h.section != FMT_FOOTER)
-		rc = err_set(err, -EBADMSG, "there is another block where the footer should be");
+		rc = err_set(err, -EBADMSG, "there is another block in place of the footer");
 	if (!rc) {
 		r->has_footer = true;
 		rc = parse_directory(r, (struct bytes){payload.p, payload.len}, err);
@@ -256,7 +255,7 @@ static int load_directory(struct reader *r, struct err *err)
 	return rc;
 }
 
-/* The FOOTER that the trailer names must end where the trailer begins. */
+/* The FOOTER must end where the trailer begins. */
 static int open_directory(struct reader *r, struct err *err)
 {
 	uint64_t off = r->trailer.footer_off, end = r->in.size - sizeof(r->trailer);
@@ -272,12 +271,12 @@ static int open_directory(struct reader *r, struct err *err)
 	}
 	if (!rc && off + block_file_bytes(&r->footer.h) != end) {
 		r->dir_ok = false;
-		rc = reader_damaged(r, err, "has something between its footer and its end");
+		rc = reader_damaged(r, err, "has data between its footer and its end");
 	}
 	return rc;
 }
 
-/* Committed files: all of it, or an error. */
+/* A committed file: everything or an error. */
 static int open_committed(struct reader *r, struct err *err)
 {
 	int rc = check_committed(r, err);
@@ -285,7 +284,7 @@ static int open_committed(struct reader *r, struct err *err)
 	return rc ? rc : open_directory(r, err);
 }
 
-/* Others: what a walk finds, and the directory if it can be read, for comparison. */
+/* A damaged file: the blocks that a scan finds, and the directory, if readable, for comparison. */
 static int open_damaged(struct reader *r, struct err *err)
 {
 	int rc = reader_scan(r, err);
@@ -444,7 +443,7 @@ static int load_listed(struct reader *r, size_t i, struct buf *out, struct err *
 	return rc;
 }
 
-/* Says which file it was, and what can be done about it. */
+/* Adds the file's name and a hint to an error. */
 static int named(const struct reader *r, int rc, struct err *err)
 {
 	if (rc)
@@ -485,7 +484,7 @@ int reader_content_listed(struct reader *r, size_t i, struct buf *out, struct er
 	if (h->encoding == FMT_ENC_PACKED)
 		rc = unpack_block(r, h, out, err);
 	else
-		rc = err_set(err, -ENOTSUP, "it has an encoding (%u) of a later version",
+		rc = err_set(err, -ENOTSUP, "it has an encoding of a newer format (%u)",
 			     h->encoding);
 	if (rc) {
 		reader_describe(reader_block(r, i), i, where, sizeof(where));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A second reader of a file that is open, for another thread; see reader_copy(). It has the same
- * descriptor's file and a directory of its own, since a reader notes in it what it has loaded.
+ * A second reader of an open file for another thread; see reader_copy(). Shares the open file but
+ * has its own directory, in which a reader stores the headers of loaded blocks.
  */
 #include "dump/file/reader_impl.h"
 
@@ -50,7 +50,7 @@ static int copy_all(const struct reader *r, struct reader *twin)
 		block_unpacker_thorough(twin->unpacker, false);
 	if (rc || r->in.fd < 0)
 		return rc;
-	/* All reads say where: that the two share a position doesn't matter. */
+	/* All reads are pread(): the shared file position does not matter. */
 	twin->in.fd = fcntl(r->in.fd, F_DUPFD_CLOEXEC, 0);
 	return twin->in.fd < 0 ? -errno : 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rescuing what is whole; see reader_salvage() in reader.h. Blocks are copied as they are stored,
- * under the id of the damaged dump (its hashes are seeded with it), numbered anew; a STATS item
- * says what was missing.
+ * Saves the intact blocks of a damaged dump; see reader_salvage() in reader.h. Copies the stored
+ * bytes, keeps the id of the damaged dump (the seed of its hashes), renumbers the blocks, and adds
+ * a STATS item about what was missing.
  */
 #include "dump/file/reader_impl.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Copies every block that is whole; *nr of them. */
+/* Copies all intact blocks; *nr is their number. */
 static int copy_blocks(struct reader *r, struct writer *w, size_t *nr, struct err *err)
 {
 	struct buf payload = {0};
@@ -73,15 +73,15 @@ int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct
 	rc = writer_new(&opt, &w, err);
 	if (!rc)
 		rc = writer_begin_as(w, fd, r->header.id, r->header.created_real_ns, err);
-	/* What is rescued has to pass check. */
+	/* The new file has to pass check. */
 	block_unpacker_thorough(r->unpacker, true);
 	if (!rc)
 		rc = copy_blocks(r, w, &copied, err);
 	block_unpacker_thorough(r->unpacker, false);
 	if (!rc && !copied)
-		rc = err_set(err, -ENODATA, "'%s' holds no whole block: there is nothing to rescue",
+		rc = err_set(err, -ENODATA, "'%s' has no intact block: there is nothing to save",
 			     r->name);
-	/* Without room for one more block the note is what is left out. */
+	/* Without room for one more block, the STATS item is left out. */
 	if (!rc && !whole && copied < opt.max_blocks)
 		rc = note_losses(r, w, &got, err);
 	if (!rc)
@@ -92,7 +92,7 @@ int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct
 	return rc;
 }
 
-/* So that the new file's name survives a crash of the machine too. */
+/* Makes the new file's name survive a crash of the machine. */
 static int sync_directory_of(const char *path, struct err *err)
 {
 	char *copy = strdup(path);

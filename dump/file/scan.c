@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finding blocks without a directory, for files that are cut or damaged; called by reader.c.
+ * Finds blocks without a directory, for truncated or damaged files; called by reader.c.
  *
- * The walk goes from header to header. Where there is none it searches on at multiples of 8 for
- * one: the hash of a header is seeded with the dump's id, so that bytes inside of a payload don't
- * pass for one. Each byte is looked at no more than twice, a chunk is in memory at a time.
+ * Steps from header to header and, where there is none, searches at multiples of 8. The hash of a
+ * header is seeded with the dump's id, so that bytes inside a payload do not pass for one. Each
+ * byte is read at most twice, one chunk is in memory at a time.
  */
 #include "dump/file/reader_impl.h"
 
@@ -16,16 +16,16 @@
 #include <string.h>
 
 #define CHUNK_BYTES (256u << 10)
-#define SECTOR	    4096u /* what is skipped where a disk can't read */
+#define SECTOR	    4096u /* skipped after a read error */
 
-/* True when a block with a valid header, not longer than the file, lies at `off`. */
+/* True when there is a block with a valid header at `off` that ends within the file. */
 static bool header_at(const struct reader *r, uint64_t off, struct fmt_block *h)
 {
 	return !input_read(&r->in, off, h, sizeof(*h)) && block_header_valid(h, r->seed) &&
 	       span_fits(off, block_file_bytes(h), r->in.size);
 }
 
-/* The first such header in `n` bytes that begin at `off`; SIZE_MAX when there is none. */
+/* Offset of the first such header in the `n` bytes at `off`; SIZE_MAX when there is none. */
 static size_t search_chunk(const struct reader *r, const uint8_t *p, size_t n, uint64_t off,
 			   struct fmt_block *h)
 {
@@ -43,7 +43,7 @@ static size_t search_chunk(const struct reader *r, const uint8_t *p, size_t n, u
 	return SIZE_MAX;
 }
 
-/* The next block at or after *off: true, with *off set to it. */
+/* Sets *off to the next block at or after it; false when there is none. */
 static bool search(const struct reader *r, uint8_t *chunk, uint64_t *off, struct fmt_block *h)
 {
 	uint64_t at = *off;
@@ -64,7 +64,7 @@ static bool search(const struct reader *r, uint8_t *chunk, uint64_t *off, struct
 			*off = at + i;
 			return true;
 		}
-		/* A header may begin in the last bytes of this chunk: they come again. */
+		/* A header may begin in the last bytes of this chunk: read them again. */
 		at += (n - sizeof(*h)) / 8 * 8 + 8;
 	}
 	return false;

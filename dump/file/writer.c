@@ -5,8 +5,8 @@
  *	          begin               section, item, records, flush             finish
  *	  IDLE ─────────▶ WRITING ◀──────────────────────────────┐  ─────────────────▶ IDLE
  *	                     └────────────────────────────────────┘
- *	                     │ any error: kept, and given again by every call up to finish,
- *	                     ▼ so that what went wrong can't be committed
+ *	                     │ any error: later calls up to finish return it again,
+ *	                     ▼ so that an incomplete dump is never committed
  *	                  FAILED
  */
 #include "dump/file/writer.h"
@@ -20,22 +20,22 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* A directory entry as it stands in the FOOTER's payload: written from where it is collected. */
-struct entry {
+/* A directory entry as in the FOOTER's payload, which is written from the array of these. */
+struct dir_entry {
 	struct fmt_item item;
 	struct fmt_dir dir;
 };
 
-_Static_assert(sizeof(struct entry) * FMT_MAX_BLOCKS == FMT_MAX_BLOCK_BYTES, "FMT_MAX_BLOCKS");
+_Static_assert(sizeof(struct dir_entry) * FMT_MAX_BLOCKS == FMT_MAX_BLOCK_BYTES, "FMT_MAX_BLOCKS");
 
 struct writer {
 	struct writer_options opt;
 	struct block_packer *packer;
-	struct entry *dir;
+	struct dir_entry *dir;
 	uint64_t *hashes; /* of the blocks in `dir`, and the FOOTER's */
 	uint32_t nr_blocks;
 
-	uint8_t *items; /* FMT_MAX_BLOCK_BYTES; touched only as far as a block gets large */
+	uint8_t *items; /* FMT_MAX_BLOCK_BYTES; pages are used as blocks get large */
 	size_t items_bytes;
 	uint32_t nr_items;
 	uint16_t section;
@@ -102,7 +102,6 @@ static int failed(struct writer *w, int rc)
 	return rc;
 }
 
-/* What every call begins with. */
 static int check_state(const struct writer *w, struct err *err)
 {
 	assert(w->fd >= 0);
@@ -183,10 +182,10 @@ static int room_in_directory(struct writer *w, struct err *err)
 		      err_set(err, -E2BIG, "the dump has more than %u blocks", w->opt.max_blocks));
 }
 
-/* Enters a block that begins at the present end of the file. */
+/* Adds the block that begins at the current end of the file. */
 static void list_block(struct writer *w, const struct fmt_block *h)
 {
-	w->dir[w->nr_blocks] = (struct entry){
+	w->dir[w->nr_blocks] = (struct dir_entry){
 		.item = {.kind = FMT_FOOTER_DIR, .bytes = sizeof(struct fmt_dir)},
 		.dir =
 			{
@@ -206,7 +205,7 @@ static void list_block(struct writer *w, const struct fmt_block *h)
 	w->hashes[w->nr_blocks++] = h->hash;
 }
 
-/* Packs `h`, of which seq is set here, into w->packer. */
+/* Sets h->seq and packs the block into w->packer. */
 static int pack(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr,
 		struct bytes *block, struct err *err)
 {

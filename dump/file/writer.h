@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes one dump front to back into a file descriptor: header, blocks, footer, trailer. Nothing is
- * valid before writer_finish() has returned 0. All memory is taken in writer_new(); between
- * writer_begin() and writer_finish() nothing is allocated (the directory has room for
- * `max_blocks`; more is -E2BIG). One writer makes many dumps, one after the other.
+ * Writes one dump front to back to a file descriptor: header, blocks, footer, trailer. The dump is
+ * valid only after writer_finish() returned 0. writer_new() allocates all memory, writer_begin() to
+ * writer_finish() nothing (more than `max_blocks` blocks is -E2BIG). One writer writes many dumps,
+ * one after the other.
  *
- * Item sections are collected in a buffer and flushed as a block when it is full or the section
- * changes, so items can be put one at a time: writer_section(), writer_item()..., the next section.
+ * Items are collected in a buffer, which becomes a block when it is full or the section changes:
+ * writer_section(), writer_item()..., the next section.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct writer_options {
 	uint32_t max_blocks; /* 1 to FMT_MAX_BLOCKS */
 	enum block_level level;
 	/*
-	 * Asked before each write of `bytes` bytes; `file_bytes` are written already. Not 0: the
-	 * dump ends with that error. May be NULL.
+	 * Called before each write of `bytes` bytes, after `file_bytes` were written. A result other
+	 * than 0 fails the dump with that error. May be NULL.
 	 */
 	int (*room)(void *ctx, uint64_t file_bytes, uint64_t bytes, struct err *err);
 	void *ctx;
@@ -31,29 +31,29 @@ struct writer_options {
 int writer_new(const struct writer_options *opt, struct writer **out, struct err *err);
 void writer_free(struct writer *w);
 
-/* Starts a dump at the present offset 0 of `fd`, which stays the caller's. Writes the header. */
+/* Starts a dump at offset 0 of `fd`, which stays the caller's. Writes the header. */
 int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err *err);
 
 /* As writer_begin, with the id and time of another dump: for salvage. */
 int writer_begin_as(struct writer *w, int fd, const uint8_t id[16], uint64_t created_real_ns,
 		    struct err *err);
 
-/* Starts (or goes on with) a section of items. Flushes what another section had collected. */
+/* Starts or continues a section of items. Flushes the items of another section. */
 int writer_section(struct writer *w, uint16_t section, struct err *err);
 
 /*
- * Appends an item made of a fixed part and a variable one (either may be NULL and 0 long). Sets
- * *new_block when the item opened a block, so that a section whose blocks stand alone (LEDGER) can
- * repeat what it refers to; NULL when not needed. An item larger than FMT_BLOCK_BYTES gets a block
- * of its own, up to FMT_MAX_BLOCK_BYTES.
+ * Appends an item of a fixed and a variable part (either may be NULL with length 0). Sets
+ * *new_block (may be NULL) when the item is the first of a block, so that a section with
+ * self-contained blocks (LEDGER) can repeat the items that it refers to. An item larger than
+ * FMT_BLOCK_BYTES gets a block of its own, up to FMT_MAX_BLOCK_BYTES.
  */
 int writer_item(struct writer *w, uint16_t kind, const void *fixed, size_t fixed_bytes,
 		const void *var, size_t var_bytes, bool *new_block, struct err *err);
 
-/* Ends the block being collected now: the next item opens one. */
+/* Ends the current block: the next item begins a new one. */
 int writer_flush(struct writer *w, struct err *err);
 
-/* Where a run of records stands; see fmt_block for the fields. */
+/* A run of records; see fmt_block for the fields. */
 struct writer_run {
 	uint32_t ring;
 	uint8_t encoding;
@@ -66,13 +66,13 @@ struct writer_run {
 /* The header of its block, as far as block_pack() does not set it. */
 struct fmt_block writer_run_header(const struct writer_run *run);
 
-/* Writes one RECORDS block from up to two pieces, compressed where they lie. */
+/* Writes one RECORDS block from up to two pieces, compressed in place. */
 int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
 		   int nr, struct err *err);
 
 /*
- * `content_bytes` of the AUX area of `ring`, oldest first: how many of its bytes in the dump are
- * newer than these. At most FMT_AUX_BLOCK_BYTES is a good size; the newest first is a good order.
+ * A part of the AUX area of `ring`, oldest byte first; `newer_bytes` of the area are newer. Callers
+ * should write at most FMT_AUX_BLOCK_BYTES at a time, the newest first.
  */
 struct writer_area {
 	uint32_t ring;
@@ -83,12 +83,11 @@ struct writer_area {
 /* The header of its block, as far as block_pack() does not set it. */
 struct fmt_block writer_area_header(const struct writer_area *area);
 
-/* Writes one AUX block from up to two pieces, compressed where they lie. */
+/* Writes one AUX block from up to two pieces, compressed in place. */
 int writer_area(struct writer *w, const struct writer_area *area, const struct bytes *pieces,
 		int nr, struct err *err);
 
-/* Appends a block as it stands in a dump with the same id, its place in the file (seq) excepted.
- * `stored` is its frame and padding. */
+/* Appends a block of a dump with the same id, with a new seq. `stored` is its frame and padding. */
 int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored, struct err *err);
 
 /* Writes footer and trailer and fsyncs. *file_bytes: the file's length. */

@@ -18,22 +18,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 8 bytes each. The first is no text, and the newline gets mangled by whoever takes it for text. */
+/* 8 bytes each. The first byte is not text; a conversion of line ends damages the newline. */
 #define FMT_MAGIC	  "\x89RBDUMP\n"
 #define FMT_TRAILER_MAGIC "RBDONE\n\x89"
 #define FMT_BLOCK_MAGIC	  0x4b4c4252u /* "RBLK" */
 #define FMT_VERSION	  1u
 #define FMT_NO_RING	  0xffffffffu
 
-/* No payload decodes to more than this: what a reader must be able to hold per block. */
+/* Maximum size of a decoded payload: the memory a reader needs per block. */
 #define FMT_MAX_BLOCK_BYTES (4u << 20)
-/* An LZ4 frame of incompressible bytes is a little larger than they are. */
+/* The LZ4 frame of an incompressible payload is slightly larger than the payload. */
 #define FMT_MAX_STORED_BYTES (FMT_MAX_BLOCK_BYTES + 4096)
-/* What the writer aims at. */
+/* Usual block size of the writer. */
 #define FMT_BLOCK_BYTES (256u << 10)
-/* The same for AUX, of which one area alone may be as large as all rings. */
+/* Likewise for AUX: a single area may be as large as all rings. */
 #define FMT_AUX_BLOCK_BYTES (1u << 20)
-/* As many as one FOOTER can list (an item header and a fmt_dir each). */
+/* One FOOTER cannot list more (an item header and a fmt_dir each). */
 #define FMT_MAX_BLOCKS (FMT_MAX_BLOCK_BYTES / 64)
 
 struct fmt_header {
@@ -46,28 +46,28 @@ struct fmt_header {
 	uint64_t hash; /* XXH3-64, seed 0, of the 56 bytes before */
 };
 
-/* Sections: what a block is about. A reader skips those it does not know. */
+/* A reader skips unknown sections. */
 enum fmt_section {
 	FMT_HOST = 1,	  /* the machine and the recorder */
-	FMT_TRIGGER = 2,  /* why the dump was made */
+	FMT_TRIGGER = 2,  /* the trigger that fired */
 	FMT_CHANNELS = 3, /* channels, their events, sample ids */
 	FMT_FORMATS = 4,  /* tracepoint formats */
-	FMT_WINDOWS = 5,  /* one item a ring: what it held, what it lost */
+	FMT_WINDOWS = 5,  /* per ring: time range, bytes, losses */
 	FMT_LEDGER = 6,	  /* processes, names, mappings */
 	FMT_RECORDS = 7,  /* perf records of one ring */
-	FMT_STATS = 8,	  /* timings and losses of the whole dump; written after the records */
-	FMT_FOOTER = 9,	  /* the directory */
-	FMT_SYMBOLS = 10, /* names of the addresses in the dump; written after the records */
-	FMT_AUX = 11,	  /* bytes of one ring's AUX area */
+	FMT_STATS = 8,	  /* timings and losses of the dump; written after the records */
+	FMT_FOOTER = 9,	  /* directory of all blocks */
+	FMT_SYMBOLS = 10, /* symbols of the dump's addresses; written after the records */
+	FMT_AUX = 11,	  /* AUX data of one ring */
 	FMT_CGROUPS = 12, /* control groups with limits; written after the records */
 };
 
-/* How a block's payload is to be understood once it is out of LZ4. */
+/* Encoding of a payload after LZ4 decompression. */
 enum fmt_encoding {
 	FMT_ENC_ITEMS = 0,  /* fmt_item, bytes, padding, fmt_item, ... */
 	FMT_ENC_RAW = 1,    /* RECORDS: ring bytes as the kernel wrote them, newest record first */
 	FMT_ENC_PACKED = 2, /* RECORDS: the same bytes as columns, fmt_pack and what follows it */
-	FMT_ENC_BYTES = 3,  /* AUX: as the hardware wrote them, oldest first */
+	FMT_ENC_BYTES = 3,  /* AUX: bytes as the hardware wrote them, oldest first */
 };
 
 struct fmt_block {
@@ -75,21 +75,21 @@ struct fmt_block {
 	uint16_t section;	/* enum fmt_section */
 	uint8_t encoding;	/* enum fmt_encoding */
 	uint8_t flags;		/* 0 */
-	uint32_t seq;		/* 0 for the first block of the file, then +1 */
+	uint32_t seq;		/* number of the block in the file, from 0 */
 	uint32_t ring;		/* RECORDS, AUX: the ring's id, else FMT_NO_RING */
-	uint32_t stored_bytes;	/* the LZ4 frame, without padding */
+	uint32_t stored_bytes;	/* size of the LZ4 frame, without padding */
 	uint32_t payload_bytes; /* after LZ4 */
-	uint32_t content_bytes; /* after the encoding is undone; payload_bytes but for PACKED */
-	uint32_t nr_records;	/* items, or perf records; AUX: 0 */
-	uint64_t first_ns;	/* RECORDS: smallest time in it, in the dump's clock; else 0 */
-	uint64_t last_ns;	/* RECORDS: largest */
-	uint64_t ring_off;    /* RECORDS, AUX: bytes of this window newer than all of this block */
-	uint64_t stored_hash; /* XXH3-64 of the stored bytes and their padding */
-	uint64_t hash;	      /* XXH3-64 of the 64 bytes before */
+	uint32_t content_bytes; /* after decoding; payload_bytes except for PACKED */
+	uint32_t nr_records;	/* number of items or perf records; AUX: 0 */
+	uint64_t first_ns;	/* RECORDS: earliest time, in the dump's clock; else 0 */
+	uint64_t last_ns;	/* RECORDS: latest */
+	uint64_t ring_off;	/* RECORDS, AUX: bytes of this window newer than this block */
+	uint64_t stored_hash;	/* XXH3-64 of the stored bytes and their padding */
+	uint64_t hash;		/* XXH3-64 of the 64 bytes before */
 };
 
-/* The last bytes of a committed file. It repeats the header's id, so that a file whose first bytes
- * are damaged can still be salvaged. */
+/* The last bytes of a committed file. Repeats the header's id, so that a file with a damaged header
+ * can be salvaged. */
 struct fmt_trailer {
 	uint64_t footer_off; /* of the FOOTER's fmt_block */
 	uint64_t file_bytes; /* the file's length, this included */
@@ -100,15 +100,15 @@ struct fmt_trailer {
 	uint64_t hash;		  /* XXH3-64, seed 0, of the 56 bytes before */
 };
 
-/* An item: this, then `bytes` bytes, then zeros up to a multiple of 8. Unknown kinds are skipped;
- * a fixed item may grow at its end: a reader takes what it knows and reads what is missing as 0. */
+/* An item: this, `bytes` bytes, zeros up to a multiple of 8. A reader skips unknown kinds. A fixed
+ * item may grow at its end: a reader takes the fields that it knows and reads missing ones as 0. */
 struct fmt_item {
 	uint16_t kind; /* numbered per section */
 	uint16_t reserved;
 	uint32_t bytes;
 };
 
-/* ---- FOOTER: one DIR item a block, in file order (the FOOTER itself is not listed) ---- */
+/* ---- FOOTER: one DIR item per block, in file order, without the FOOTER itself ---- */
 enum { FMT_FOOTER_DIR = 1 };
 
 struct fmt_dir {
@@ -135,12 +135,12 @@ enum {
 	FMT_HOST_OS = 6,	 /* PRETTY_NAME of os-release */
 	FMT_HOST_RECORDER = 7,	 /* "ringback 0.1.0" */
 	FMT_HOST_CMDLINE = 8,	 /* of the recorder, NUL-separated */
-	FMT_HOST_CAPABILITY = 9, /* one a capability: "name=value" as `ringback doctor` prints it */
+	FMT_HOST_CAPABILITY = 9, /* "name=value" as `ringback doctor` prints it; one item each */
 	FMT_HOST_INSTANCE = 10,	 /* the recorder's -n NAME */
 	FMT_HOST_CPU_ID = 11,	 /* "vendor,family,model,stepping"; arm64: MIDR_EL1, "0x..." */
 	FMT_HOST_SESSION = 12,	 /* 16 random bytes: the same in all dumps of one recorder */
-	FMT_HOST_BEFORE = 13,	 /* text: file name of the recorder's dump before this one */
-	FMT_HOST_JOINED = 14,	 /* text: file name of a dump whose records are in this one too */
+	FMT_HOST_BEFORE = 13,	 /* text: file name of the recorder's previous dump */
+	FMT_HOST_JOINED = 14,	 /* text: file name of a dump joined with this one */
 };
 
 struct fmt_host {
@@ -148,13 +148,13 @@ struct fmt_host {
 	uint32_t nr_cpus_possible;
 	uint32_t page_bytes;
 	uint32_t clockid;	  /* of every time in the dump: CLOCK_MONOTONIC = 1 */
-	int64_t real_minus_clock; /* ns to add to a time to get CLOCK_REALTIME */
+	int64_t real_minus_clock; /* a time plus this is CLOCK_REALTIME */
 	int64_t boot_minus_clock; /* ... CLOCK_BOOTTIME */
 	uint64_t mem_total_bytes;
 	uint32_t recorder_pid;
 	uint32_t recorder_uid;
 	uint32_t flags; /* FMT_HOST_INITIAL_PIDNS: common_pid of tracepoints is the tid
-			 * FMT_HOST_TARGET: events of some threads, not of all on the CPUs */
+			 * FMT_HOST_TARGET: only a target's threads were recorded */
 	uint32_t reserved;
 };
 
@@ -166,22 +166,24 @@ enum {
 	FMT_TRIGGER_FACTS = 1,	/* fmt_trigger */
 	FMT_TRIGGER_NAME = 2,	/* text: the rule's name, as in the file name */
 	FMT_TRIGGER_RULE = 3,	/* text: the rule as written */
-	FMT_TRIGGER_REASON = 4, /* text of whoever asked */
-	FMT_TRIGGER_SAW = 5,	/* text: what the rule saw, one "key=value" an item */
-	FMT_TRIGGER_MERGED = 6, /* fmt_merged + the rule's name: hits that this dump also answers */
-	FMT_TRIGGER_BEGAN = 7,	/* u64: when that began which met the rule, as a slow call did */
-	FMT_TRIGGER_COMM = 8,	/* text: name that the thread had then */
-	FMT_TRIGGER_REPEATS = 9, /* fmt_repeats: how often this came, by its signature */
+	FMT_TRIGGER_REASON = 4, /* text from the program or user that requested the dump */
+	FMT_TRIGGER_SAW = 5,	/* text "key=value": a value that the rule observed */
+	FMT_TRIGGER_MERGED =
+		6, /* fmt_merged + the rule's name: further hits that this dump covers */
+	FMT_TRIGGER_BEGAN =
+		7, /* u64: when the operation that met the rule began, for example a slow call */
+	FMT_TRIGGER_COMM = 8,	 /* text: the thread's name at that time */
+	FMT_TRIGGER_REPEATS = 9, /* fmt_repeats: how often this signature occurred */
 };
 
 struct fmt_trigger {
 	uint64_t hit_ns;    /* when the rule was met: time 0 of everything that is printed */
 	uint64_t real_ns;   /* the same in CLOCK_REALTIME */
 	uint64_t freeze_ns; /* when the first ring was paused */
-	uint64_t post_ns;   /* how long recording went on after the hit on purpose */
-	uint32_t pid, tid;  /* whom the rule is about or who asked; 0: nobody */
+	uint64_t post_ns;   /* configured recording time after the hit */
+	uint32_t pid, tid;  /* that met the rule or requested the dump; 0: none */
 	uint32_t uid;
-	uint32_t nr; /* 1 for the recorder's first dump, then +1 */
+	uint32_t nr; /* number of the recorder's dump, from 1 */
 };
 
 struct fmt_merged {
@@ -189,11 +191,11 @@ struct fmt_merged {
 	uint64_t nr_hits;
 };
 
-/* Of this recorder, with this dump. */
+/* Counts of this recorder, this dump included. */
 struct fmt_repeats {
 	uint64_t signature; /* of rule, thread name and stack */
 	uint64_t nr_seen;
-	uint64_t nr_kept; /* dumps made for it */
+	uint64_t nr_kept; /* dumps written for it */
 	uint64_t first_ns;
 };
 
@@ -201,12 +203,12 @@ struct fmt_repeats {
 enum {
 	FMT_CHANNEL = 1,      /* fmt_channel + name */
 	FMT_EVENT = 2,	      /* fmt_event + attr bytes (perf_event_attr, attr.size long) */
-	FMT_EVENT_NAME = 3,   /* u32 event + text, as a person names it: sched:sched_switch */
+	FMT_EVENT_NAME = 3,   /* u32 event + text: its name, sched:sched_switch */
 	FMT_EVENT_FILTER = 4, /* u32 event + text */
 	FMT_EVENT_ID = 5,     /* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
 	FMT_EVENT_TARGET = 6, /* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
-	FMT_EVENT_PMU = 7,    /* u32 event + texts, a NUL behind each: the name of its PMU, which
-				 has AUX areas; of its files in sysfs: path, content, path, ... */
+	FMT_EVENT_PMU = 7,    /* u32 event + NUL-terminated texts: the name of its PMU, which has
+				 AUX areas; then of its files in sysfs: path, content, path, ... */
 };
 
 struct fmt_channel {
@@ -222,7 +224,7 @@ struct fmt_channel {
 struct fmt_event {
 	uint32_t id; /* from 0, over all channels */
 	uint32_t channel;
-	uint32_t tracepoint; /* common_type, or 0 when it is not a tracepoint */
+	uint32_t tracepoint; /* common_type; 0: not a tracepoint */
 	uint32_t attr_bytes;
 };
 
@@ -245,8 +247,8 @@ struct fmt_tracepoint {
 
 /* ---- WINDOWS ---- */
 enum {
-	FMT_WINDOW = 1,	    /* fmt_window: one a ring */
-	FMT_WINDOW_AUX = 2, /* fmt_window_aux: one a ring that has an AUX area */
+	FMT_WINDOW = 1,	    /* fmt_window: one per ring */
+	FMT_WINDOW_AUX = 2, /* fmt_window_aux: one per ring with an AUX area */
 };
 
 struct fmt_window {
@@ -255,34 +257,33 @@ struct fmt_window {
 	int32_t cpu; /* -1: any */
 	int32_t tid; /* -1: any; a ring per thread has cpu -1 */
 	uint64_t ring_bytes;
-	uint64_t bytes; /* of whole records in this dump */
+	uint64_t bytes; /* size of the complete records in this dump */
 	uint64_t nr_records;
-	uint64_t first_ns, last_ns; /* smallest and largest time; 0 when empty */
-	uint64_t armed_ns;	    /* when this bank began to record */
-	uint64_t paused_ns;	    /* when it stopped */
-	uint64_t overwritten_bytes; /* written since armed and no longer there */
+	uint64_t first_ns, last_ns; /* earliest and latest time; 0 when empty */
+	uint64_t armed_ns;	    /* when this bank started recording */
+	uint64_t paused_ns;	    /* when it stopped recording */
+	uint64_t overwritten_bytes; /* written since armed_ns and overwritten */
 	uint64_t lost;		    /* PERF_RECORD_LOST: samples dropped while recording */
-	uint64_t lost_spare;	    /* the same, counted while the bank was the spare: not a loss */
+	uint64_t lost_spare;	    /* likewise, while the bank was the spare: not a loss */
 	uint64_t throttled;	    /* PERF_RECORD_THROTTLE */
-	int64_t gap_ns;		    /* > 0: nothing was recorded that long before armed_ns since the
-				     * previous dump of this ring; < 0: the two overlap that long; 0 with
-				     * FMT_WINDOW_FIRST: there is none before */
+	int64_t gap_ns;		 /* from the end of this ring's previous dump to armed_ns; < 0: the
+				     * two overlap; 0 with FMT_WINDOW_FIRST */
 	uint64_t prev_paused_ns; /* when the previous dump's bank of this ring stopped; 0: none */
 	uint32_t flags;
-	uint32_t tail_bytes; /* at the old end, of a record cut by the wrap: not in the dump */
+	uint32_t tail_bytes; /* of the partly overwritten oldest record, not in the dump */
 	uint64_t samples;    /* PERF_RECORD_SAMPLE among nr_records */
 };
 
 #define FMT_WINDOW_FIRST    1u /* first dump of this ring */
-#define FMT_WINDOW_OFFLINE  2u /* its CPU went offline: the last dump it appears in */
+#define FMT_WINDOW_OFFLINE  2u /* its CPU went offline: last dump with this ring */
 #define FMT_WINDOW_ONE_BANK 4u
-#define FMT_WINDOW_BROKEN   8u /* the walk met bytes that are no record: what is older is missing */
-#define FMT_WINDOW_TRIGGER  16u /* no ring: records of what met the rule */
-#define FMT_WINDOW_RUNNING  32u /* it could not be paused: written while it was read */
+#define FMT_WINDOW_BROKEN   8u	/* the ring contained invalid bytes: older records are missing */
+#define FMT_WINDOW_TRIGGER  16u /* not a ring: contains the event that met the rule */
+#define FMT_WINDOW_RUNNING  32u /* could not be paused: read while it was written */
 
 /*
- * What a ring's AUX area held. CPU, thread and channel are those of its fmt_window, which is about
- * the records that the kernel wrote beside it.
+ * A ring's AUX area. CPU, thread and channel are in its fmt_window, which describes the kernel's
+ * records about the area.
  *
  *	        ◀──────────────── bytes ────────────────▶
  *	oldest  │ from before start_ns │    new_bytes    │  newest: where the hardware stood
@@ -299,31 +300,31 @@ struct fmt_window_aux {
 	uint64_t area_bytes;
 	uint64_t bytes;		/* in this dump */
 	uint64_t new_bytes;	/* of these, written since start_ns */
-	uint64_t written_bytes; /* since start_ns; without FMT_AUX_COUNTING at least that many */
-	uint64_t head;		/* aux_head when it had stopped */
+	uint64_t written_bytes; /* since start_ns; without FMT_AUX_COUNTING a lower bound */
+	uint64_t head;		/* aux_head after the stop */
 	uint64_t start_ns;
 	uint64_t stop_ns;
-	uint64_t copy_ns;     /* how long the copying took */
-	uint64_t blackout_ns; /* from stop_ns until it ran again; 0: it did not */
-	/* The hardware's clock: TSC, on arm64 CNTVCT. Two pairs of the same moment; 0: unknown. */
+	uint64_t copy_ns;     /* time to copy the bytes */
+	uint64_t blackout_ns; /* from stop_ns to the restart; 0: not restarted */
+	/* Hardware clock (TSC, on arm64 CNTVCT) and the dump's clock at two times; 0: unknown. */
 	uint64_t start_cycles;
 	uint64_t start_cycles_ns;
 	uint64_t stop_cycles;
 	uint64_t stop_cycles_ns;
-	/* From it to perf's own clock, not the dump's, as in perf_event_mmap_page. */
+	/* Hardware clock to perf's own clock, which is not the dump's; see perf_event_mmap_page. */
 	uint64_t time_zero;
 	uint32_t time_mult; /* 0: unknown */
 	uint32_t time_shift;
 };
 
 #define FMT_AUX_WRAPPED	  1u /* since start_ns more was written than the area holds */
-#define FMT_AUX_COUNTING  2u /* head counts on; else it is a place in the area */
-#define FMT_AUX_TRUNCATED 4u /* a PERF_RECORD_AUX of the ring's says so; as the following */
+#define FMT_AUX_COUNTING  2u /* head counts all bytes; else it is an offset in the area */
+#define FMT_AUX_TRUNCATED 4u /* reported by a PERF_RECORD_AUX of the ring, as the next two */
 #define FMT_AUX_PARTIAL	  8u
 #define FMT_AUX_COLLISION 16u
-#define FMT_AUX_PAUSED	  32u /* an event that met a rule stopped it, in the kernel, at stop_ns */
+#define FMT_AUX_PAUSED	  32u /* the event that met a rule stopped it in the kernel at stop_ns */
 
-/* ---- LEDGER: each block stands alone (PATHs and NAMESPACES are repeated where needed) ---- */
+/* ---- LEDGER: each block is self-contained (repeats the PATHs and NAMESPACES it needs) ---- */
 enum {
 	FMT_LEDGER_PATH = 1,	   /* fmt_path + text; ids are valid within their block */
 	FMT_LEDGER_TASK = 2,	   /* fmt_task */
@@ -332,7 +333,7 @@ enum {
 	FMT_LEDGER_CGROUP = 5,	   /* u64 cgroup id + path */
 	FMT_LEDGER_KSYM = 6,	   /* fmt_ksym + name: KSYMBOL: BPF programs, ftrace trampolines */
 	FMT_LEDGER_CMDLINE = 7,	   /* u32 task key + arguments, NUL-separated (cut at 4 KiB) */
-	FMT_LEDGER_NAMESPACES = 8, /* fmt_namespaces + nr times fmt_namespace: a set of them */
+	FMT_LEDGER_NAMESPACES = 8, /* fmt_namespaces + nr fmt_namespace: a set that tasks share */
 	FMT_LEDGER_TASK_NS = 9,	   /* fmt_stay: the task's namespaces, an id of NAMESPACES */
 	FMT_LEDGER_TASK_CGROUP = 10, /* fmt_stay: its process's cgroup, an id of PATH */
 	FMT_LEDGER_BPF = 11,	     /* fmt_bpf: a program that was loaded while recording */
@@ -346,13 +347,13 @@ struct fmt_path {
 	uint32_t reserved2;
 };
 
-/* A thread from its start to its end. The same tid used again is another task with another key. */
+/* A thread from start to exit. A reused tid is a different task with a different key. */
 struct fmt_task {
 	uint32_t key; /* unique in the dump, from 1 */
 	uint32_t tid;
 	uint32_t pid; /* thread group */
 	uint32_t ppid;
-	uint64_t start_ns; /* 0: before the recorder could know */
+	uint64_t start_ns; /* 0: started before the recorder */
 	uint64_t exit_ns;  /* 0: alive at the freeze */
 	uint32_t flags;	   /* FMT_TASK_* */
 	uint32_t uid;	   /* of the process at the scan; ~0 unknown */
@@ -361,11 +362,11 @@ struct fmt_task {
 #define FMT_TASK_SCANNED 1u /* seen in /proc */
 #define FMT_TASK_SAMPLED 2u /* a record of this dump is about it */
 
-/* From `ns` on the task had this name. */
+/* The task's name from `ns` on. */
 struct fmt_comm {
 	uint32_t key;
 	uint32_t flags; /* FMT_COMM_EXEC */
-	uint64_t ns;	/* 0: since before it was first seen */
+	uint64_t ns;	/* 0: before the task was first seen */
 	char comm[16];
 };
 
@@ -376,15 +377,15 @@ struct fmt_map {
 	uint32_t key;
 	uint32_t path; /* FMT_LEDGER_PATH id of the same block */
 	uint64_t start, end, pgoff;
-	uint64_t ns;	 /* mapped at; 0: before it was first seen */
-	uint64_t end_ns; /* replaced or gone with an exec at; 0: still there */
+	uint64_t ns;	 /* mapped at; 0: before the process was first seen */
+	uint64_t end_ns; /* replaced or removed by an exec at; 0: still mapped */
 	uint64_t ino;
 	uint32_t maj, min;
 	uint32_t prot, flags; /* of mmap(2) */
 	uint64_t ino_generation;
 };
 
-/* The kernel's own numbers (NET_NS_INDEX, ... of linux/perf_event.h). */
+/* The kernel's numbers (NET_NS_INDEX, ... in linux/perf_event.h). */
 enum fmt_namespace_kind {
 	FMT_NS_NET = 0,
 	FMT_NS_UTS = 1,
@@ -400,23 +401,23 @@ struct fmt_namespaces {
 	uint32_t nr;
 };
 
-/* As stat(2) of /proc/PID/ns/KIND has it. */
+/* From stat(2) of /proc/PID/ns/KIND. */
 struct fmt_namespace {
 	uint32_t kind; /* enum fmt_namespace_kind */
 	uint32_t dev;
 	uint64_t ino;
 };
 
-/* From `ns` on a task was there. A thread without one is where its leader is. */
+/* The cgroup or namespace set of a task from `ns` on. A thread without one has its leader's. */
 struct fmt_stay {
 	uint32_t key;
-	uint32_t what;	/* the id of what it had */
-	uint64_t ns;	/* 0: since before it was first seen */
+	uint32_t what;	/* id of the path or namespace set */
+	uint64_t ns;	/* 0: before the task was first seen */
 	uint32_t flags; /* FMT_STAY_* */
 	uint32_t reserved;
 };
 
-#define FMT_STAY_INHERITED 1u /* its parent's at the fork; nobody has looked since */
+#define FMT_STAY_INHERITED 1u /* from the parent at the fork; not verified since */
 
 struct fmt_ksym {
 	uint64_t addr;
@@ -426,7 +427,7 @@ struct fmt_ksym {
 	uint64_t ns, end_ns;
 };
 
-/* A BPF program; its code's names, bpf_prog_TAG_NAME, are FMT_LEDGER_KSYM. */
+/* A BPF program; its symbols, bpf_prog_TAG_NAME, are FMT_LEDGER_KSYM. */
 struct fmt_bpf {
 	uint32_t id; /* as bpftool shows it */
 	uint32_t reserved;
@@ -434,23 +435,22 @@ struct fmt_bpf {
 	uint64_t ns, end_ns;
 };
 
-/* ---- SYMBOLS: each block stands alone (IMAGEs are repeated where needed) ---- */
+/* ---- SYMBOLS: each block is self-contained (repeats the IMAGEs it needs) ---- */
 enum {
 	FMT_SYM_IMAGE = 1,    /* fmt_image + its path; ids count from 0 in each block */
 	FMT_SYM_FUNCTION = 2, /* fmt_function + its name as in the symbol table, mangled */
 	FMT_SYM_PLACE = 3,    /* fmt_place + the function's name, NUL, the source file */
 	FMT_SYM_SEGMENT = 4,  /* fmt_segment: where a part of a FILE lies in memory */
-	FMT_SYM_UNWIND = 5,   /* fmt_unwind + its two programs: from a frame of this code to its
-				 caller's */
-	FMT_SYM_CODE = 6,     /* fmt_code + bytes of an image's code */
-	FMT_SYM_NOTE = 9,     /* fmt_note + text: why an image has no names, or not all */
+	FMT_SYM_UNWIND = 5, /* fmt_unwind + its two programs: how to unwind a frame of this code */
+	FMT_SYM_CODE = 6,   /* fmt_code + bytes of an image's code */
+	FMT_SYM_NOTE = 9,   /* fmt_note + text: why symbols of an image are missing */
 };
 
-/* What addresses are counted in, and so what a mapping of the ledger must be to find its names. */
+/* The meaning of places (`start`, `at`) in an image. */
 enum fmt_image_kind {
 	FMT_IMAGE_KERNEL = 0, /* "[kernel.kallsyms]" or a module, "[ext4]": addresses */
 	FMT_IMAGE_FILE = 1,   /* a mapped file or [vdso]: offsets in the file */
-	FMT_IMAGE_TASK = 2,   /* code that a process made itself: its addresses */
+	FMT_IMAGE_TASK = 2,   /* code generated at run time: addresses of the process */
 };
 
 struct fmt_image {
@@ -472,8 +472,8 @@ struct fmt_function {
 	uint64_t bytes;
 };
 
-/* Where in the source `at` is. Of an address in inlined functions there is one for each, `depth` 0
- * the innermost; the last is the function that they were inlined into. */
+/* Source line of place `at`. In inlined functions one per function: `depth` 0 is the innermost, the
+ * last is the function that contains them. */
 struct fmt_place {
 	uint32_t image;
 	uint32_t depth;
@@ -482,8 +482,8 @@ struct fmt_place {
 	uint32_t function_bytes; /* of the name, with its NUL */
 };
 
-/* A segment of a FILE, as its program headers have it. A separate debug file knows addresses only,
- * so those with code are what it takes to use one where the file itself is not. */
+/* A segment of a FILE, from its program headers. Relates places to addresses, so that a separate
+ * debug file can be used without the file. */
 struct fmt_segment {
 	uint32_t image;
 	uint32_t flags; /* FMT_SEGMENT_* */
@@ -494,8 +494,7 @@ struct fmt_segment {
 
 #define FMT_SEGMENT_DATA 1u /* no code: unwind tables, constants, variables */
 
-/* The call frame information of a FILE's code (DWARF 4, 6.4), without what refers to other parts of
- * the file. */
+/* Call frame information of a FILE's code (DWARF 4, 6.4) in self-contained form. */
 struct fmt_unwind {
 	uint32_t image;
 	uint32_t flags; /* FMT_UNWIND_* */
@@ -507,10 +506,10 @@ struct fmt_unwind {
 	uint32_t initial_bytes; /* of the first program; the rest is the second */
 };
 
-#define FMT_UNWIND_SIGNAL 1u /* what it returns to did not call, but was interrupted */
-#define FMT_UNWIND_SWITCH 2u /* what it calls has another stack than what called it */
+#define FMT_UNWIND_SIGNAL 1u /* signal frame: the caller was interrupted and did not call */
+#define FMT_UNWIND_SWITCH 2u /* functions that it calls run on another stack */
 
-/* Code that a hardware's trace led through, in whole pages but at a file's end. */
+/* Code that a hardware trace passed through, in whole pages except at a file's end. */
 struct fmt_code {
 	uint32_t image;
 	uint32_t reserved;
@@ -525,13 +524,13 @@ struct fmt_note {
 /* ---- CGROUPS: those with a CPU quota or a memory limit ---- */
 enum {
 	FMT_CGROUP = 1,	     /* fmt_cgroup + u32 pids[nr_pids] + path below its hierarchy's mount */
-	FMT_CGROUP_TIME = 2, /* u64 since_ns, u64 at_ns; always there, if no group is */
+	FMT_CGROUP_TIME = 2, /* u64 since_ns, u64 at_ns; present even without groups */
 };
 
 struct fmt_cgroup {
 	uint32_t version;	  /* of the hierarchy: 1, 2 */
 	uint32_t flags;		  /* FMT_CGROUP_* */
-	uint64_t since_ns, at_ns; /* counters are those of this time */
+	uint64_t since_ns, at_ns; /* the time that the counters cover */
 	uint64_t quota_ns;	  /* CPU time in each period, of all its threads; 0: no quota */
 	uint64_t period_ns;
 	uint64_t nr_throttled; /* periods in which it was throttled */
@@ -544,32 +543,32 @@ struct fmt_cgroup {
 	uint32_t reserved;
 };
 
-#define FMT_CGROUP_NEW	    1u /* it was not there at since_ns: its counters begin with it */
-#define FMT_CGROUP_MORE	    2u /* it has more processes than are listed */
+#define FMT_CGROUP_NEW	    1u /* created after since_ns: its counters began with it */
+#define FMT_CGROUP_MORE	    2u /* more processes than listed */
 #define FMT_CGROUP_MAX_PIDS 256u
 
 /* ---- STATS ---- */
 enum {
 	FMT_STATS_DUMP = 1,	/* fmt_dump_stats */
 	FMT_STATS_SIDEBAND = 2, /* fmt_sideband_stats */
-	FMT_STATS_SALVAGE = 3,	/* fmt_salvage: this file was rescued from a damaged one */
-	FMT_STATS_SYMBOLS = 4,	/* fmt_symbol_stats: how collecting names went when it was made */
+	FMT_STATS_SALVAGE = 3,	/* fmt_salvage: this file was salvaged from a damaged one */
+	FMT_STATS_SYMBOLS = 4,	/* fmt_symbol_stats: statistics of symbol collection */
 };
 
 struct fmt_dump_stats {
-	uint64_t enable_ns; /* how long it took to enable the spare banks */
+	uint64_t enable_ns; /* time to enable the spare banks */
 	uint64_t pause_ns;  /* first to last ring paused: the freeze skew */
 	uint64_t disable_ns;
-	uint64_t barrier_ns; /* waiting until no writer was left in the frozen rings */
-	uint64_t signal_ns;  /* hit to last ring paused, post time not counted */
-	uint64_t walk_ns;    /* finding windows */
-	uint64_t write_ns;   /* up to this item: packing, compressing and writing */
+	uint64_t barrier_ns; /* wait until the kernel no longer writes to the frozen rings */
+	uint64_t signal_ns;  /* hit to last ring paused, without post time */
+	uint64_t walk_ns;    /* time to find the windows */
+	uint64_t write_ns;   /* time to pack, compress and write, up to this item */
 	uint64_t nr_rings;
 	uint64_t ring_bytes; /* sum of fmt_window.bytes */
 	uint64_t nr_dumps;   /* committed by this recorder before */
 	uint64_t nr_refused; /* dumps that could not be written (disk) */
 	uint64_t nr_hits;    /* hits of all rules since start */
-	uint64_t nr_held;    /* of these, within a cooldown or over a limit */
+	uint64_t nr_held;    /* of these, suppressed by a cooldown or a limit */
 	uint64_t cpu_ns;     /* CPU time of the recorder since start */
 	uint64_t rss_bytes;
 };
@@ -582,32 +581,32 @@ struct fmt_sideband_stats {
 	uint64_t ledger_bytes;
 	uint64_t nr_tasks; /* alive and tombstones */
 	uint64_t nr_tombstones;
-	uint64_t nr_evicted; /* dropped early because of the memory bound: names may be missing */
+	uint64_t nr_evicted; /* dropped early because of the memory limit: names may be missing */
 };
 
-/* How collecting ended; whatever had come until then is in the dump. */
+/* How symbol collection ended; symbols found until then are in the dump. */
 enum fmt_symbols_end {
 	FMT_SYMBOLS_DONE = 0,
-	FMT_SYMBOLS_TIME = 1, /* its time was over */
-	FMT_SYMBOLS_HIT = 2,  /* a trigger wanted the next dump */
-	FMT_SYMBOLS_DIED = 3, /* its process did */
-	FMT_SYMBOLS_OFF = 4,  /* not wanted (--symbols=off) */
-	FMT_SYMBOLS_FAIL = 5, /* its process could not be started */
-	FMT_SYMBOLS_ROOM = 6, /* there was no room for more on the disk */
+	FMT_SYMBOLS_TIME = 1, /* time limit reached */
+	FMT_SYMBOLS_HIT = 2,  /* stopped for the next dump */
+	FMT_SYMBOLS_DIED = 3, /* the symbolizer process died */
+	FMT_SYMBOLS_OFF = 4,  /* disabled (--symbols=off) */
+	FMT_SYMBOLS_FAIL = 5, /* the symbolizer process could not be started */
+	FMT_SYMBOLS_ROOM = 6, /* disk space exhausted */
 };
 
 struct fmt_symbol_stats {
-	uint64_t ns; /* it took */
+	uint64_t ns; /* duration */
 	uint64_t nr_blocks;
 	uint64_t payload_bytes;
 	uint32_t end; /* enum fmt_symbols_end */
 	uint32_t reserved;
 };
 
-/* What was missing in the file that this one was rescued from. */
+/* What was missing in the file that this one was salvaged from. */
 struct fmt_salvage {
-	uint64_t nr_bad_blocks;	  /* known to have been there and not whole */
-	uint64_t unclaimed_bytes; /* that belonged to no block */
+	uint64_t nr_bad_blocks;	  /* known to have existed, but damaged */
+	uint64_t unclaimed_bytes; /* that belong to no block */
 	uint64_t file_bytes;	  /* of the damaged file */
 };
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * perf records; see record.h. The order of a sample's fields is the kernel's (perf_output_sample()
- * in kernel/events/core.c), which is not the order of the bits in sample_type. All counts and sizes
- * in a record are taken as hostile: bytes_take() is the only way forward.
+ * Parses perf records; see record.h. The order of a sample's fields is that of the kernel's
+ * perf_output_sample(), not of the bits in sample_type. Counts and sizes in a record are not
+ * trusted: all reads go through bytes_take().
  */
 #include "dump/format/record.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Fields whose length the layout does not tell: nothing behind them can be found. */
+/* Fields of unknown length: later fields cannot be found. */
 #define UNREADABLE (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)
 #define HEAD_FIELDS                                                                                \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
 	 PERF_SAMPLE_PERIOD)
 #define COPIED_FIELDS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
-/* What the sample_id at the end of other records is made of; one u64 each. */
+/* Fields of the sample_id at the end of other records; one u64 each. */
 #define ID_FIELDS                                                                                  \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |             \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
@@ -81,7 +81,7 @@ static bool take_raw(struct bytes *b, uint64_t type, struct record_sample *s)
 	return !(type & PERF_SAMPLE_RAW) || (bytes_u32(b, &n) && bytes_take(b, n, &s->raw));
 }
 
-/* ABI NONE (a kernel thread has no user registers) is followed by none. */
+/* No registers follow ABI NONE (a kernel thread). */
 static bool take_regs(struct bytes *b, uint64_t type, uint64_t mask, struct record_sample *s)
 {
 	struct bytes regs;
@@ -98,7 +98,7 @@ static bool take_regs(struct bytes *b, uint64_t type, uint64_t mask, struct reco
 	return true;
 }
 
-/* size, that many bytes, and how many of them were really copied; a size of 0 stands alone. */
+/* size, `size` bytes, and the number of bytes copied into them; nothing follows a size of 0. */
 static bool take_stack(struct bytes *b, uint64_t type, struct record_sample *s)
 {
 	struct bytes stack;
@@ -118,7 +118,7 @@ static bool take_stack(struct bytes *b, uint64_t type, struct record_sample *s)
 	return true;
 }
 
-/* Field by field: of a struct of this size, compilers make a loop. */
+/* Field by field: compilers clear a struct of this size in a loop. */
 static inline void clear(struct record_sample *s)
 {
 	s->id = s->ip = s->time = s->addr = s->period = 0;
@@ -132,7 +132,7 @@ static inline void clear(struct record_sample *s)
 	s->have = 0;
 }
 
-/* What is before the call chain. As a rule, there is nothing but a time. */
+/* The fields before the call chain: usually only a time. */
 static inline bool take_head(struct bytes *b, uint64_t type, struct record_sample *s)
 {
 	uint64_t stream;
@@ -159,7 +159,7 @@ int record_sample(struct bytes rec, const struct record_layout *l, struct record
 		return -EBADMSG;
 	clear(&got);
 	got.have = type;
-	/* What comes after the user stack (weights, addresses, ...) is nothing that we hand out. */
+	/* Fields after the user stack (weights, addresses, ...) are not parsed. */
 	if (!take_head(&b, type, &got) || !take_callchain(&b, type, &got) ||
 	    !take_raw(&b, type, &got))
 		return -EBADMSG;
@@ -178,10 +178,10 @@ size_t record_id_bytes(const struct record_layout *l)
 }
 
 /*
- * Where the sample_id begins in the body: at its end. Not so where several listen and the kernel
- * tells of BPF programs and of symbols: each listener's record is longer than the one before by a
- * sample_id that nobody wrote (perf_event_ksymbol_output() and perf_event_bpf_output(), at least up
- * to Linux 6.18). What is before it says where it is.
+ * Offset of the sample_id in the body: at its end. Exception, at least up to Linux 6.18: for
+ * several listeners, perf_event_ksymbol_output() and perf_event_bpf_output() make each listener's
+ * record longer than the previous one by an unwritten sample_id; there the fields before it
+ * determine its offset.
  */
 static size_t id_place(uint32_t type, struct bytes body, size_t id_bytes)
 {
@@ -257,7 +257,7 @@ bool record_next_ip(const struct record_sample *s, struct record_walk *w)
 {
 	while (w->at < s->nr_callchain) {
 		memcpy(&w->ip, s->callchain + 8 * w->at++, sizeof(w->ip));
-		/* Marks are the highest values; whose addresses follow. */
+		/* Context markers are the highest values. */
 		if (w->ip >= (uint64_t)PERF_CONTEXT_MAX) {
 			w->context = w->ip;
 			w->inside = false;

@@ -68,17 +68,17 @@ static inline bool set_number(void *v, bool wide, uint32_t i, uint64_t n)
 }
 
 /* By what the next bits may begin with; `bits` 0: no code does. */
-struct lookup {
+struct code_lookup {
 	uint8_t symbol, bits, extra;
 };
 
-struct lookup_table {
-	struct lookup by[1 << MAX_BITS];
+struct code_table {
+	struct code_lookup by[1 << MAX_BITS];
 	unsigned bits; /* of the longest code: so many are looked at */
 };
 
 /* -EBADMSG when the code has no room for its words. */
-static int make_lookup(const struct code *c, struct lookup_table *t)
+static int make_lookup(const struct huffman_code *c, struct code_table *t)
 {
 	uint32_t room = 0;
 
@@ -92,7 +92,7 @@ static int make_lookup(const struct code *c, struct lookup_table *t)
 		return -EBADMSG;
 	memset(t->by, 0, sizeof(*t->by) << t->bits);
 	for (unsigned s = 0; s < NR_SYMBOLS; s++) {
-		struct lookup l = {(uint8_t)s, c->bits[s], (uint8_t)extra_bits(s)};
+		struct code_lookup l = {(uint8_t)s, c->bits[s], (uint8_t)extra_bits(s)};
 
 		if (!l.bits)
 			continue;
@@ -102,7 +102,7 @@ static int make_lookup(const struct code *c, struct lookup_table *t)
 	return 0;
 }
 
-static int get_lengths(struct bytes *body, unsigned nr, struct code *c)
+static int get_lengths(struct bytes *body, unsigned nr, struct huffman_code *c)
 {
 	struct bytes lengths;
 
@@ -118,12 +118,12 @@ static int get_lengths(struct bytes *body, unsigned nr, struct code *c)
 	return 0;
 }
 
-static inline int get_huffman(const struct column *col, void *v, bool wide)
+static inline int get_huffman(const struct packed_column *col, void *v, bool wide)
 {
-	struct lookup_table table;
+	struct code_table table;
 	struct bytes body = col->body;
 	struct bits_in b;
-	struct code c;
+	struct huffman_code c;
 	int rc = get_lengths(&body, col->h.nr_symbols, &c);
 
 	if (!rc)
@@ -132,7 +132,7 @@ static inline int get_huffman(const struct column *col, void *v, bool wide)
 		return rc;
 	b = bits_of(body);
 	for (uint32_t i = 0; i < col->h.nr; i++) {
-		struct lookup l;
+		struct code_lookup l;
 		uint64_t rest;
 
 		bits_fill(&b);
@@ -152,7 +152,7 @@ static inline int get_huffman(const struct column *col, void *v, bool wide)
 	return 0;
 }
 
-static inline int get_fixed(const struct column *c, void *v, bool wide)
+static inline int get_fixed(const struct packed_column *c, void *v, bool wide)
 {
 	struct bits_in b = bits_of(c->body);
 
@@ -169,7 +169,7 @@ static inline int get_fixed(const struct column *c, void *v, bool wide)
 	return 0;
 }
 
-static inline int get_const(const struct column *c, void *v, bool wide)
+static inline int get_const(const struct packed_column *c, void *v, bool wide)
 {
 	uint64_t n = 0;
 
@@ -182,9 +182,9 @@ static inline int get_const(const struct column *c, void *v, bool wide)
 	return 0;
 }
 
-int column_open(struct bytes stream, struct column *c)
+int column_open(struct bytes stream, struct packed_column *c)
 {
-	struct column col = {.body = stream};
+	struct packed_column col = {.body = stream};
 
 	if (!bytes_get(&col.body, &col.h, sizeof(col.h)))
 		return -EBADMSG;
@@ -192,7 +192,7 @@ int column_open(struct bytes stream, struct column *c)
 	return 0;
 }
 
-static inline int column_get(const struct column *c, void *v, bool wide)
+static inline int column_get(const struct packed_column *c, void *v, bool wide)
 {
 	switch (c->h.kind) {
 	case FMT_COLUMN_CONST:
@@ -206,12 +206,12 @@ static inline int column_get(const struct column *c, void *v, bool wide)
 	}
 }
 
-int column_get_u32(const struct column *c, uint32_t *v)
+int column_get_u32(const struct packed_column *c, uint32_t *v)
 {
 	return column_get(c, v, false);
 }
 
-int column_get_u64(const struct column *c, uint64_t *v)
+int column_get_u64(const struct packed_column *c, uint64_t *v)
 {
 	return column_get(c, v, true);
 }

@@ -31,16 +31,16 @@ size_t column_put_places(uint8_t *dst, const uint16_t *ref, uint32_t nr, const u
 			 const uint32_t *count, uint32_t places);
 
 /* A column to be read; `body` is what follows its header. */
-struct column {
+struct packed_column {
 	struct fmt_column h;
 	struct bytes body;
 };
 
 /* 0 or -EBADMSG. */
-int column_open(struct bytes stream, struct column *c);
+int column_open(struct bytes stream, struct packed_column *c);
 /*
  * All numbers, c->h.nr of them. The bytes behind the stream are never looked at. 0, or -EBADMSG
  * when the stream ends before, or a number is too large for the type.
  */
-int column_get_u32(const struct column *c, uint32_t *v);
-int column_get_u64(const struct column *c, uint64_t *v);
+int column_get_u32(const struct packed_column *c, uint32_t *v);
+int column_get_u64(const struct packed_column *c, uint64_t *v);

@@ -58,7 +58,7 @@ static ALWAYS_INLINE uint64_t number(const void *v, bool wide, uint32_t i)
 	return wide ? ((const uint64_t *)v)[i] : ((const uint32_t *)v)[i];
 }
 
-struct survey {
+struct column_survey {
 	uint32_t count[NR_SYMBOLS];
 	unsigned used; /* symbols up to the last that there is */
 	unsigned bits; /* of the largest number */
@@ -70,7 +70,7 @@ static unsigned bits_of(uint64_t n)
 	return n ? 64 - (unsigned)__builtin_clzll(n) : 0;
 }
 
-static ALWAYS_INLINE void look_few(const void *v, bool wide, uint32_t nr, struct survey *s)
+static ALWAYS_INLINE void look_few(const void *v, bool wide, uint32_t nr, struct column_survey *s)
 {
 	uint64_t any = 0, differ = 0;
 
@@ -128,7 +128,7 @@ static ALWAYS_INLINE uint32_t symbols_at(const void *v, bool wide, uint32_t i)
 
 /* Counts of a symbol in turns: one alone would often wait for its last value to be stored. */
 static ALWAYS_INLINE void look(const void *v, bool wide, uint32_t nr, uint8_t *symbol,
-			       struct survey *s)
+			       struct column_survey *s)
 {
 	uint16_t count[4][NR_SYMBOLS] = {0};
 	uint32_t i;
@@ -158,7 +158,7 @@ static ALWAYS_INLINE void look(const void *v, bool wide, uint32_t nr, uint8_t *s
 
 /* ---- the code ---- */
 
-static uint64_t huffman_bits(const struct survey *s, const struct code *c)
+static uint64_t huffman_bits(const struct column_survey *s, const struct huffman_code *c)
 {
 	uint64_t bits = s->used * 4;
 
@@ -167,7 +167,7 @@ static uint64_t huffman_bits(const struct survey *s, const struct code *c)
 	return bits;
 }
 
-static uint8_t *put_lengths(uint8_t *dst, const struct code *c, unsigned nr)
+static uint8_t *put_lengths(uint8_t *dst, const struct huffman_code *c, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i += 2)
 		*dst++ = (uint8_t)(c->bits[i] | (i + 1 < nr ? c->bits[i + 1] << 4 : 0));
@@ -175,14 +175,15 @@ static uint8_t *put_lengths(uint8_t *dst, const struct code *c, unsigned nr)
 }
 
 /* What is written for a symbol: its word, and above it the number's bits of `mask`. */
-struct cell {
+struct symbol_cell {
 	uint64_t mask;
 	uint16_t word;
 	uint8_t bits, all;
 };
 
 /* Returns how many bits a number has at most. */
-static unsigned make_cells(const struct survey *s, const struct code *c, struct cell *cell)
+static unsigned make_cells(const struct column_survey *s, const struct huffman_code *c,
+			   struct symbol_cell *cell)
 {
 	unsigned most = 0;
 
@@ -191,7 +192,8 @@ static unsigned make_cells(const struct survey *s, const struct code *c, struct 
 
 		if (!c->bits[i])
 			continue;
-		cell[i] = (struct cell){(1ull << extra) - 1, c->word[i], c->bits[i], (uint8_t)all};
+		cell[i] = (struct symbol_cell){(1ull << extra) - 1, c->word[i], c->bits[i],
+					       (uint8_t)all};
 		if (all > most)
 			most = all;
 	}
@@ -200,13 +202,13 @@ static unsigned make_cells(const struct survey *s, const struct code *c, struct 
 
 /* Four numbers at once, joined before they are written: that need not wait for what is before. */
 static ALWAYS_INLINE uint8_t *put_cells(uint8_t *dst, const void *v, bool wide, uint32_t nr,
-					const uint8_t *symbol, const struct cell *cell)
+					const uint8_t *symbol, const struct symbol_cell *cell)
 {
 	struct bits_out b = {.p = dst};
 	uint32_t i = 0;
 
 	for (; i + 2 <= nr; i += 2) {
-		const struct cell *x = &cell[symbol[i]], *y = &cell[symbol[i + 1]];
+		const struct symbol_cell *x = &cell[symbol[i]], *y = &cell[symbol[i + 1]];
 		uint64_t first = x->word | (number(v, wide, i) & x->mask) << x->bits;
 		uint64_t second = y->word | (number(v, wide, i + 1) & y->mask) << y->bits;
 
@@ -218,7 +220,7 @@ static ALWAYS_INLINE uint8_t *put_cells(uint8_t *dst, const void *v, bool wide, 
 		}
 	}
 	if (i < nr) {
-		const struct cell *c = &cell[symbol[i]];
+		const struct symbol_cell *c = &cell[symbol[i]];
 
 		bits_put(&b, c->word | (number(v, wide, i) & c->mask) << c->bits, c->all);
 	}
@@ -227,12 +229,12 @@ static ALWAYS_INLINE uint8_t *put_cells(uint8_t *dst, const void *v, bool wide, 
 
 /* Numbers that do not fit into what is flushed at once. */
 static uint8_t *put_long_cells(uint8_t *dst, const uint64_t *v, uint32_t nr, const uint8_t *symbol,
-			       const struct cell *cell)
+			       const struct symbol_cell *cell)
 {
 	struct bits_out b = {.p = dst};
 
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct cell *c = &cell[symbol[i]];
+		const struct symbol_cell *c = &cell[symbol[i]];
 		uint64_t rest = v[i] & c->mask;
 		unsigned extra = c->all - c->bits, low = extra < 32 ? extra : 32;
 
@@ -244,10 +246,10 @@ static uint8_t *put_long_cells(uint8_t *dst, const uint64_t *v, uint32_t nr, con
 }
 
 static ALWAYS_INLINE uint8_t *put_huffman(uint8_t *dst, const void *v, bool wide, uint32_t nr,
-					  const uint8_t *symbol, const struct survey *s,
-					  const struct code *c)
+					  const uint8_t *symbol, const struct column_survey *s,
+					  const struct huffman_code *c)
 {
-	struct cell cell[NR_SYMBOLS];
+	struct symbol_cell cell[NR_SYMBOLS];
 	unsigned most = make_cells(s, c, cell);
 
 	dst = put_lengths(dst, c, s->used);
@@ -280,8 +282,8 @@ static ALWAYS_INLINE size_t column_put(uint8_t *dst, const void *v, bool wide, u
 {
 	struct fmt_column h = {.nr = nr, .kind = FMT_COLUMN_FIXED};
 	uint8_t symbol[COLUMN_MAX], *p = dst + sizeof(h);
-	struct survey s;
-	struct code c;
+	struct column_survey s;
+	struct huffman_code c;
 
 	assert(nr <= COLUMN_MAX);
 	if (nr < FEW)
@@ -325,30 +327,30 @@ size_t column_put_u64(uint8_t *dst, const uint64_t *v, uint32_t nr)
 /* ---- columns of which the different numbers are known ---- */
 
 /* What is written for a number. */
-struct stamp {
+struct place_code {
 	uint64_t v;
 	unsigned bits;
 };
 
-static void stamps_of_code(const uint32_t *place, uint32_t places, const struct code *c,
-			   struct stamp *stamp)
+static void stamps_of_code(const uint32_t *place, uint32_t places, const struct huffman_code *c,
+			   struct place_code *stamp)
 {
 	for (uint32_t k = 0; k < places; k++) {
 		unsigned s = symbol_of(place[k]), extra = extra_bits(s);
 		uint64_t rest = place[k] & ((1ull << extra) - 1);
 
-		stamp[k] = (struct stamp){c->word[s] | rest << c->bits[s], c->bits[s] + extra};
+		stamp[k] = (struct place_code){c->word[s] | rest << c->bits[s], c->bits[s] + extra};
 	}
 }
 
 static uint8_t *put_stamps(uint8_t *dst, const uint16_t *ref, uint32_t nr,
-			   const struct stamp *stamp)
+			   const struct place_code *stamp)
 {
 	struct bits_out b = {.p = dst};
 	uint32_t i = 0;
 
 	for (; i + 1 < nr; i += 2) {
-		const struct stamp *x = &stamp[ref[i]], *y = &stamp[ref[i + 1]];
+		const struct place_code *x = &stamp[ref[i]], *y = &stamp[ref[i + 1]];
 
 		bits_add(&b, x->v, x->bits);
 		bits_put(&b, y->v, y->bits);
@@ -362,10 +364,10 @@ size_t column_put_places(uint8_t *dst, const uint16_t *ref, uint32_t nr, const u
 			 const uint32_t *count, uint32_t places)
 {
 	struct fmt_column h = {.nr = nr, .kind = FMT_COLUMN_FIXED};
-	struct stamp stamp[PLACES_MAX];
-	struct survey s = {.used = symbol_of(places - 1) + 1};
+	struct place_code stamp[PLACES_MAX];
+	struct column_survey s = {.used = symbol_of(places - 1) + 1};
 	uint8_t *p = dst + sizeof(h);
-	struct code c;
+	struct huffman_code c;
 
 	assert(nr && places && places <= PLACES_MAX);
 	h.bits = (uint8_t)bits_of(places - 1);
@@ -375,7 +377,7 @@ size_t column_put_places(uint8_t *dst, const uint16_t *ref, uint32_t nr, const u
 	}
 	for (uint32_t k = 0; k < places; k++) {
 		s.count[symbol_of(place[k])] += count[k];
-		stamp[k] = (struct stamp){place[k], h.bits};
+		stamp[k] = (struct place_code){place[k], h.bits};
 	}
 	code_make(s.count, s.used, &c);
 	if (nr >= FEW && huffman_bits(&s, &c) < (uint64_t)nr * h.bits) {

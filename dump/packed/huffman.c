@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-struct leaf {
+struct huffman_leaf {
 	uint32_t count;
 	uint8_t symbol;
 };
 
-static unsigned sort_leaves(const uint32_t *count, unsigned used, struct leaf *leaf)
+static unsigned sort_leaves(const uint32_t *count, unsigned used, struct huffman_leaf *leaf)
 {
 	unsigned nr = 0;
 
@@ -20,13 +20,13 @@ static unsigned sort_leaves(const uint32_t *count, unsigned used, struct leaf *l
 			continue;
 		for (i = nr++; i && leaf[i - 1].count > count[s]; i--)
 			leaf[i] = leaf[i - 1];
-		leaf[i] = (struct leaf){count[s], (uint8_t)s};
+		leaf[i] = (struct huffman_leaf){count[s], (uint8_t)s};
 	}
 	return nr;
 }
 
 /* Huffman's tree over leaves that are sorted: the depth of each, in their order. nr >= 2. */
-static void depths(const struct leaf *leaf, unsigned nr, uint8_t *depth)
+static void depths(const struct huffman_leaf *leaf, unsigned nr, uint8_t *depth)
 {
 	uint32_t weight[NR_SYMBOLS];
 	uint16_t parent[2 * NR_SYMBOLS];
@@ -89,7 +89,7 @@ static uint16_t reversed(uint16_t word, unsigned bits)
 }
 
 /* Canonical: by length, then by symbol; bits are read lowest first, so words are reversed. */
-void code_assign(struct code *c, unsigned used)
+void code_assign(struct huffman_code *c, unsigned used)
 {
 	uint16_t nr[MAX_BITS + 1] = {0}, next[MAX_BITS + 1] = {0};
 
@@ -103,9 +103,9 @@ void code_assign(struct code *c, unsigned used)
 			c->word[s] = reversed(next[c->bits[s]]++, c->bits[s]);
 }
 
-void code_make(const uint32_t *count, unsigned used, struct code *c)
+void code_make(const uint32_t *count, unsigned used, struct huffman_code *c)
 {
-	struct leaf leaf[NR_SYMBOLS];
+	struct huffman_leaf leaf[NR_SYMBOLS];
 	uint8_t depth[NR_SYMBOLS] = {1};
 	unsigned nr = sort_leaves(count, used, leaf);
 

@@ -33,12 +33,12 @@ static inline uint64_t symbol_base(unsigned symbol)
 	return symbol < DIRECT ? symbol : (uint64_t)(2 + (symbol & 1)) << extra_bits(symbol);
 }
 
-struct code {
+struct huffman_code {
 	uint8_t bits[NR_SYMBOLS]; /* 0: not used */
 	uint16_t word[NR_SYMBOLS];
 };
 
 /* The best code for symbols 0 to `used` - 1 that are met so often. */
-void code_make(const uint32_t *count, unsigned used, struct code *c);
+void code_make(const uint32_t *count, unsigned used, struct huffman_code *c);
 /* Gives the symbols 0 to `used` - 1, whose lengths are there, their words. */
-void code_assign(struct code *c, unsigned used);
+void code_assign(struct huffman_code *c, unsigned used);

@@ -30,7 +30,7 @@ void packer_free(struct packer *p)
 /* ---- classes and templates ---- */
 
 /* What of a packer gets a new name when it is written. */
-struct names {
+struct pack_numbering {
 	uint32_t nr_classes;
 	uint8_t used[MAX_CLASSES]; /* classes by new number, from 1 */
 	uint32_t nr_tpl;
@@ -43,7 +43,7 @@ struct names {
 };
 
 /* Classes that have records after all. */
-static void name_classes(const struct packer *p, struct names *n, uint32_t *new_name)
+static void name_classes(const struct packer *p, struct pack_numbering *n, uint32_t *new_name)
 {
 	n->nr_classes = 1;
 	for (uint32_t i = 1; i < p->nr_classes; i++) {
@@ -55,7 +55,7 @@ static void name_classes(const struct packer *p, struct names *n, uint32_t *new_
 }
 
 /* Templates get their numbers by how many records they have. Those that have none get none. */
-static void rank_templates(struct packer *p, struct names *n, const uint32_t *new_name)
+static void rank_templates(struct packer *p, struct pack_numbering *n, const uint32_t *new_name)
 {
 	uint32_t count[MAX_TEMPLATES], order[MAX_TEMPLATES], next[MAX_CLASSES] = {0};
 
@@ -74,7 +74,7 @@ static void rank_templates(struct packer *p, struct names *n, const uint32_t *ne
 	}
 	rank_by_count(count, p->nr_tpl - 1, order);
 	for (uint32_t r = 0; r < n->nr_tpl; r++) {
-		struct template *t = &p->tpl[order[r] + 1];
+		struct pack_template *t = &p->tpl[order[r] + 1];
 
 		t->rank = (uint16_t)(r + 1);
 		n->cls[r] = new_name[t->cls];
@@ -88,7 +88,7 @@ static inline uint32_t template_word(const struct packer *p, uint32_t t, uint32_
 }
 
 /* Words in which all templates of a class (by its new number) agree. */
-static void find_constants(struct packer *p, const struct names *n, uint32_t k)
+static void find_constants(struct packer *p, const struct pack_numbering *n, uint32_t k)
 {
 	struct pack_class *c = &p->classes[n->used[k]];
 	const uint16_t *tpl = n->tpl + n->first_tpl[k];
@@ -111,7 +111,7 @@ static bool in_column(uint8_t role)
 	return role == FMT_ROLE_KEEP || role == FMT_ROLE_VARY || role == FMT_ROLE_DIRECT;
 }
 
-static void make_names(struct packer *p, struct names *n)
+static void make_names(struct packer *p, struct pack_numbering *n)
 {
 	uint32_t new_name[MAX_CLASSES];
 
@@ -127,7 +127,7 @@ static void make_names(struct packer *p, struct names *n)
 	}
 }
 
-static void put_classes(struct packer *p, const struct names *n, struct pack_streams *s)
+static void put_classes(struct packer *p, const struct pack_numbering *n, struct pack_streams *s)
 {
 	for (uint32_t i = 1; i < n->nr_classes; i++) {
 		const struct pack_class *c = &p->classes[n->used[i]];
@@ -147,7 +147,7 @@ static void put_classes(struct packer *p, const struct names *n, struct pack_str
 }
 
 /* The values of CONST and SIZE words, in the order of roles. */
-static void put_constants(struct packer *p, const struct names *n, struct pack_streams *s)
+static void put_constants(struct packer *p, const struct pack_numbering *n, struct pack_streams *s)
 {
 	for (uint32_t i = 1; i < n->nr_classes; i++) {
 		const struct pack_class *c = &p->classes[n->used[i]];
@@ -166,7 +166,7 @@ static void put_constants(struct packer *p, const struct names *n, struct pack_s
 
 /* ---- streams ---- */
 
-static void put_templates(struct packer *p, const struct names *n, struct pack_streams *s)
+static void put_templates(struct packer *p, const struct pack_numbering *n, struct pack_streams *s)
 {
 	for (uint32_t i = 0; i < p->nr_runs; i++)
 		p->misses[i] = p->tpl[p->misses[i]].rank;
@@ -178,7 +178,7 @@ static void put_templates(struct packer *p, const struct names *n, struct pack_s
 }
 
 /* Numbers the chains as the columns will refer to them, and makes these references. */
-static void number_chains(struct packer *p, const struct names *n)
+static void number_chains(struct packer *p, const struct pack_numbering *n)
 {
 	struct pack_chains *ch = &p->chains;
 
@@ -258,7 +258,7 @@ static void put_bulk(struct packer *p, struct pack_streams *s)
 	pack_streams_end_stream(s, start);
 }
 
-static void put_keep_word(struct packer *p, const struct names *n, uint32_t k, uint32_t w,
+static void put_keep_word(struct packer *p, const struct pack_numbering *n, uint32_t k, uint32_t w,
 			  struct pack_streams *s)
 {
 	const uint16_t *tpl = n->tpl + n->first_tpl[k];
@@ -270,7 +270,8 @@ static void put_keep_word(struct packer *p, const struct names *n, uint32_t k, u
 }
 
 /* The streams of a class, by its new number. */
-static void put_class(struct packer *p, const struct names *n, uint32_t k, struct pack_streams *s)
+static void put_class(struct packer *p, const struct pack_numbering *n, uint32_t k,
+		      struct pack_streams *s)
 {
 	struct pack_class *c = &p->classes[n->used[k]];
 	uint32_t vary = 0, direct = c->nr_vary;
@@ -293,7 +294,7 @@ static void put_class(struct packer *p, const struct names *n, uint32_t k, struc
 
 static void write_payload(struct packer *p, struct pack_streams *s, uint32_t content_bytes)
 {
-	struct names n;
+	struct pack_numbering n;
 	struct fmt_pack f;
 
 	make_names(p, &n);

@@ -65,18 +65,18 @@ static uint32_t time_from_end(const struct record_layout *l)
 /* ---- classes ---- */
 
 /* What the records of a class have in common. */
-struct kind {
+struct pack_kind {
 	uint64_t key; /* the header, its size without the chain */
 	uint32_t event;
 	bool sample;
 };
 
 /* False: the record is not of a kind that can have a class. */
-static bool kind_of(const struct packer *p, const uint8_t *rec, uint32_t size, struct kind *k)
+static bool kind_of(const struct packer *p, const uint8_t *rec, uint32_t size, struct pack_kind *k)
 {
 	uint64_t h = load64(rec), nr = 0;
 
-	*k = (struct kind){.key = h, .sample = (uint32_t)h == PERF_RECORD_SAMPLE};
+	*k = (struct pack_kind){.key = h, .sample = (uint32_t)h == PERF_RECORD_SAMPLE};
 	if (!k->sample)
 		return true;
 	if (size < p->rest_off)
@@ -95,7 +95,7 @@ static bool kind_of(const struct packer *p, const uint8_t *rec, uint32_t size, s
 	return true;
 }
 
-static uint32_t slot_of(const struct kind *k)
+static uint32_t slot_of(const struct pack_kind *k)
 {
 	return (uint32_t)(hash_mix(k->key, (uint64_t)k->event << 17) >> 54);
 }
@@ -133,7 +133,7 @@ static void find_stack(const struct packer *p, const uint8_t *rec, uint32_t size
 }
 
 static void describe(const struct packer *p, const uint8_t *rec, uint32_t size,
-		     const struct kind *k, struct pack_class *c)
+		     const struct pack_kind *k, struct pack_class *c)
 {
 	uint32_t words = size / 4, from_end = time_from_end(p->layout);
 
@@ -169,7 +169,7 @@ static void describe(const struct packer *p, const uint8_t *rec, uint32_t size,
 /* The class of a record, a new one if need be. */
 static uint32_t class_of(struct packer *p, const uint8_t *rec, uint32_t size)
 {
-	struct kind k;
+	struct pack_kind k;
 	uint32_t at;
 
 	if (!kind_of(p, rec, size, &k))
@@ -287,14 +287,14 @@ out:
 /* ---- roles ---- */
 
 /* Small set of numbers, to count how many there are. */
-struct set {
+struct value_set {
 	uint64_t key[4 * NR_SAMPLES];
 	uint8_t used[4 * NR_SAMPLES];
 };
 
 static uint32_t count_distinct(const uint64_t *v, uint32_t nr)
 {
-	struct set s;
+	struct value_set s;
 	uint32_t distinct = 0;
 
 	memset(s.used, 0, sizeof(s.used));
@@ -311,7 +311,7 @@ static uint32_t count_distinct(const uint64_t *v, uint32_t nr)
 }
 
 /* The samples of a class, word by word. */
-struct look {
+struct class_samples {
 	uint32_t nr;
 	uint32_t v[MAX_WORDS][NR_SAMPLES];
 	uint32_t tid[NR_SAMPLES], prev[NR_SAMPLES];
@@ -327,7 +327,8 @@ static uint32_t thread_of(const struct packer *p, uint32_t i)
 	return c->has_tid ? word_of(c, p->rec[i], chain, c->tid_at) : 0;
 }
 
-static void take_samples(const struct packer *p, const struct pack_class *c, struct look *l)
+static void take_samples(const struct packer *p, const struct pack_class *c,
+			 struct class_samples *l)
 {
 	l->nr = c->nr_samples;
 	for (uint32_t s = 0; s < l->nr; s++) {
@@ -368,7 +369,7 @@ static void set_known_roles(const struct packer *p, struct pack_class *c)
 }
 
 /* A word that is some thread's number in every sample: this one's, or the one's before. */
-static uint8_t thread_role(const struct pack_class *c, const struct look *l, uint32_t w)
+static uint8_t thread_role(const struct pack_class *c, const struct class_samples *l, uint32_t w)
 {
 	if (!c->has_tid || l->distinct[w] < 2)
 		return FMT_ROLE_KEEP;
@@ -379,7 +380,7 @@ static uint8_t thread_role(const struct pack_class *c, const struct look *l, uin
 	return FMT_ROLE_KEEP;
 }
 
-static uint32_t count_tuples(const struct pack_class *c, const struct look *l)
+static uint32_t count_tuples(const struct pack_class *c, const struct class_samples *l)
 {
 	uint64_t hash[NR_SAMPLES] = {0};
 
@@ -391,7 +392,7 @@ static uint32_t count_tuples(const struct pack_class *c, const struct look *l)
 }
 
 /* The KEEP word with the most different values. */
-static uint32_t busiest(const struct pack_class *c, const struct look *l)
+static uint32_t busiest(const struct pack_class *c, const struct class_samples *l)
 {
 	uint32_t best = c->words;
 
@@ -407,7 +408,8 @@ static struct pack_place place_of(const struct pack_class *c, uint32_t w)
 	return (struct pack_place){(uint16_t)(w * 4), part_of(c, w)};
 }
 
-static void choose_roles(const struct packer *p, struct pack_class *c, const struct look *l)
+static void choose_roles(const struct packer *p, struct pack_class *c,
+			 const struct class_samples *l)
 {
 	memset(c->role, FMT_ROLE_KEEP, sizeof(c->role));
 	set_known_roles(p, c);
@@ -433,7 +435,7 @@ static void choose_roles(const struct packer *p, struct pack_class *c, const str
 }
 
 /* The words of 8 bytes of a template. The first is the header, which the whole class shares. */
-static void set_keys(struct pack_class *c, const struct look *l)
+static void set_keys(struct pack_class *c, const struct class_samples *l)
 {
 	memset(c->keep, 0, sizeof(c->keep));
 	memset(c->firm, 0, sizeof(c->firm));
@@ -468,7 +470,7 @@ static void set_values(struct pack_class *c, uint8_t role, uint32_t first_value)
 }
 
 /* How the records of a class are compared and what is collected, now that roles are known. */
-static void set_plan(struct pack_class *c, const struct look *l)
+static void set_plan(struct pack_class *c, const struct class_samples *l)
 {
 	set_keys(c, l);
 	c->part_end[2] = c->words / 2u;
@@ -483,7 +485,7 @@ static void set_plan(struct pack_class *c, const struct look *l)
 }
 
 /* Whether the thread of these records mostly is not the one of the record before. */
-static bool is_changing(const struct pack_class *c, const struct look *l)
+static bool is_changing(const struct pack_class *c, const struct class_samples *l)
 {
 	uint32_t other = 0;
 
@@ -498,7 +500,7 @@ void pack_classes_plan(struct packer *p)
 
 	for (uint32_t i = 1; i < p->nr_classes; i++) {
 		struct pack_class *c = &p->classes[i];
-		struct look l;
+		struct class_samples l;
 
 		if (c->nr < MIN_RECORDS) {
 			c->words = 0; /* not used */

@@ -72,8 +72,7 @@ struct pack_class {
 	uint32_t nr_chains;
 };
 
-struct template
-{
+struct pack_template {
 	uint64_t hash;
 	uint32_t words; /* in the arena */
 	uint32_t nr;	/* records */
@@ -97,7 +96,7 @@ struct packer {
 	uint32_t nr_classes;
 	uint16_t class_index[1024];
 	/* Templates, from 1. */
-	struct template tpl[MAX_TEMPLATES];
+	struct pack_template tpl[MAX_TEMPLATES];
 	uint32_t nr_tpl;
 	uint16_t tpl_index[4 * MAX_TEMPLATES]; /* by hash; the first 1 << index_bits are used */
 	unsigned index_bits;
@@ -223,7 +222,7 @@ static inline uint64_t words_differ(const uint8_t *at, const uint64_t *tpl, cons
 
 /* Whether a record has template `tpl` of its class. The header need not be looked at. */
 static inline bool pack_template_is(const struct packer *p, const struct pack_class *c,
-				    const struct pack_view *v, const struct template *t)
+				    const struct pack_view *v, const struct pack_template *t)
 {
 	const uint64_t *tpl = p->arena + t->words;
 	const uint32_t *end = c->part_end;

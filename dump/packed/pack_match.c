@@ -10,7 +10,7 @@
 
 /* ---- what goes from record to record ---- */
 
-struct flow {
+struct match_state {
 	uint32_t tpl; /* the last one's template */
 	uint32_t run; /* how many were as expected since the last that was not */
 	uint32_t tid, tid_run;
@@ -33,14 +33,14 @@ static inline bool threads_agree(const struct pack_class *c, const struct pack_v
 static inline uint32_t template_of(struct packer *p, uint32_t cls, const struct pack_view *v,
 				   uint32_t expected)
 {
-	const struct template *t = &p->tpl[expected];
+	const struct pack_template *t = &p->tpl[expected];
 
 	if (t->cls == cls && pack_template_is(p, &p->classes[cls], v, t))
 		return expected;
 	return pack_template_find(p, cls, v);
 }
 
-static inline void note_template(struct packer *p, struct flow *f, uint32_t t)
+static inline void note_template(struct packer *p, struct match_state *f, uint32_t t)
 {
 	uint16_t *succ = &p->tpl[f->tpl].succ;
 
@@ -61,7 +61,7 @@ static inline uint32_t *succ_of(struct packer *p, uint32_t tid)
 	return &p->tid_succ[tid % FMT_PACK_THREADS];
 }
 
-static inline void note_tid(struct packer *p, const struct pack_class *c, struct flow *f,
+static inline void note_tid(struct packer *p, const struct pack_class *c, struct match_state *f,
 			    uint32_t tid)
 {
 	uint32_t expected = c->changes ? *succ_of(p, f->tid) : f->tid;
@@ -78,7 +78,7 @@ static inline void note_tid(struct packer *p, const struct pack_class *c, struct
 	f->tid = tid;
 }
 
-static inline void note_time(struct packer *p, struct pack_class *c, struct flow *f,
+static inline void note_time(struct packer *p, struct pack_class *c, struct match_state *f,
 			     const struct pack_view *v)
 {
 	uint64_t ns = at64(v, c->time);
@@ -140,7 +140,7 @@ static inline bool find_chain(struct packer *p, const struct pack_view *v, uint3
 }
 
 /* A record of a class; false: it has to be kept as it is. */
-static inline bool match(struct packer *p, uint32_t i, uint32_t cls, struct flow *f)
+static inline bool match(struct packer *p, uint32_t i, uint32_t cls, struct match_state *f)
 {
 	struct pack_class *c = &p->classes[cls];
 	uint32_t t, tid = 0, chain = 0, mask;
@@ -204,7 +204,7 @@ static uint64_t first_time(const struct packer *p)
 
 void pack_match(struct packer *p)
 {
-	struct flow f = {0};
+	struct match_state f = {0};
 
 	memset(p->tid_succ, 0, sizeof(p->tid_succ));
 	pack_chains_clear(&p->chains);

@@ -74,13 +74,13 @@ void pack_streams_u64(struct pack_streams *s, const uint64_t *v, uint32_t nr)
 /* ---- tables ---- */
 
 /* The different numbers of a column. */
-struct table {
+struct word_table {
 	uint32_t v[MAX_TABLE], count[MAX_TABLE], place[MAX_TABLE], nr;
 	uint16_t index[1 << INDEX_BITS]; /* number of an entry + 1 */
 };
 
 /* The entry for `v`, a new one if need be; `max` when there are that many. */
-static inline uint32_t table_entry(struct table *t, uint32_t v, uint32_t max)
+static inline uint32_t table_entry(struct word_table *t, uint32_t v, uint32_t max)
 {
 	uint32_t at = v * 0x9e3779b1u >> (32 - INDEX_BITS), e;
 
@@ -96,7 +96,7 @@ static inline uint32_t table_entry(struct table *t, uint32_t v, uint32_t max)
 }
 
 /* Fills `t` and `refs` (entry of each number). False when a table would not pay. */
-static bool make_table(struct table *t, const uint32_t *v, uint32_t nr, uint16_t *refs)
+static bool make_table(struct word_table *t, const uint32_t *v, uint32_t nr, uint16_t *refs)
 {
 	uint32_t max = nr / 2 < MAX_TABLE ? nr / 2 : MAX_TABLE;
 
@@ -130,7 +130,7 @@ static void put_sized(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 }
 
 /* Frequent numbers have the first places; the rest are cheaper in ascending order. */
-static void put_table(struct pack_streams *s, struct table *t)
+static void put_table(struct pack_streams *s, struct word_table *t)
 {
 	uint32_t order[MAX_TABLE], v[MAX_TABLE], frequent = 0, last = 0;
 	uint16_t rest[2][MAX_TABLE], *sorted;
@@ -171,7 +171,7 @@ static uint32_t mean_bits(const uint32_t *v, uint32_t nr)
 static bool put_by_table(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 {
 	uint16_t refs[COLUMN_MAX];
-	struct table t;
+	struct word_table t;
 
 	if (!make_table(&t, v, nr, refs))
 		return false;

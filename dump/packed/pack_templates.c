@@ -57,7 +57,7 @@ static void start_index(struct packer *p, unsigned bits)
 
 void pack_template_clear(struct packer *p)
 {
-	p->tpl[0] = (struct template){0};
+	p->tpl[0] = (struct pack_template){0};
 	p->nr_tpl = 1;
 	p->arena_used = 0;
 	start_index(p, MIN_INDEX_BITS);
@@ -117,7 +117,7 @@ static uint32_t add(struct packer *p, uint32_t cls, const struct pack_view *v, u
 		return 0;
 	for (uint32_t w = 0; w < words; w++)
 		to[w] = load64(v->base[part_of(c, w * 2)] + w * 8) & c->keep[w];
-	p->tpl[t] = (struct template){
+	p->tpl[t] = (struct pack_template){
 		.hash = hash, .words = p->arena_used, .chain = PACKCHAIN_NONE, .cls = (uint8_t)cls};
 	p->arena_used += words;
 	p->nr_tpl++;

@@ -342,7 +342,7 @@ static int read_times(struct unpacker *u)
 	steps = (uint64_t *)u->scratch.p;
 	for (uint32_t k = 1; k < u->h.nr_classes && !rc; k++) {
 		struct unpack_class *c = &u->classes[k];
-		struct column col;
+		struct packed_column col;
 
 		rc = column_open(stream_of(u, c->first_stream + FMT_STREAM_CLASS_TIMES), &col);
 		if (!rc && col.h.nr != (c->has_time ? c->f.nr_records : 0))
@@ -375,7 +375,8 @@ int unpack_times(struct unpacker *u, const uint64_t **times, struct err *err)
 }
 
 /* tids[i] is the thread before record i, tids[i + 1] the one of it. */
-static int follow_threads(struct unpacker *u, const uint32_t *runs, uint32_t nr, struct words *w)
+static int follow_threads(struct unpacker *u, const uint32_t *runs, uint32_t nr,
+			  struct word_stream *w)
 {
 	const uint16_t *tpl = (const uint16_t *)u->tpl.p;
 	uint32_t *tids = (uint32_t *)u->tids.p, *succ = (uint32_t *)u->scratch.p;
@@ -408,7 +409,7 @@ static int follow_threads(struct unpacker *u, const uint32_t *runs, uint32_t nr,
 static int read_threads(struct unpacker *u)
 {
 	struct buf runs = {0};
-	struct words w = {0};
+	struct word_stream w = {0};
 	uint32_t nr;
 	int rc;
 

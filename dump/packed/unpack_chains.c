@@ -7,7 +7,7 @@
 /* The addresses, ascending. */
 static int read_addrs(struct unpacker *u)
 {
-	struct column c;
+	struct packed_column c;
 	uint64_t *v, sum = 0;
 	int rc = column_open(stream_of(u, FMT_STREAM_ADDRS), &c);
 

@@ -16,7 +16,8 @@ int unpack_masks(struct unpacker *u, struct unpack_class *c)
 }
 
 /* A KEEP word: one number a template. */
-static int keep_word(struct unpack_class *c, struct words *w, struct bytes stream, uint32_t word)
+static int keep_word(struct unpack_class *c, struct word_stream *w, struct bytes stream,
+		     uint32_t word)
 {
 	uint32_t *image = (uint32_t *)c->images.p, last = 0;
 	int rc = words_open(w, stream, c->nr_templates);
@@ -34,7 +35,7 @@ static int keep_word(struct unpack_class *c, struct words *w, struct bytes strea
  * A VARY (`bit` of the mask tells when it is in the column) or DIRECT word: one number a record.
  * `last` has room for one a template.
  */
-static int value_word(const struct unpacker *u, struct unpack_class *c, struct words *w,
+static int value_word(const struct unpacker *u, struct unpack_class *c, struct word_stream *w,
 		      struct bytes stream, uint32_t bit, uint32_t *values, uint32_t *last)
 {
 	const uint16_t *tpl = (const uint16_t *)u->tpl_by_class.p + c->first_record;
@@ -66,7 +67,7 @@ static void const_word(struct unpack_class *c, uint32_t word, uint32_t v)
 
 static int add_varying(struct unpack_class *c, uint32_t word, uint32_t values)
 {
-	struct varying v = {(uint16_t)word, c->roles[word], values};
+	struct varying_word v = {(uint16_t)word, c->roles[word], values};
 
 	c->nr_varying++;
 	return buf_put(&c->varying, &v, sizeof(v));
@@ -81,7 +82,7 @@ static bool is_needed(const struct unpack_class *c, uint32_t word, enum unpack_p
 
 /* Goes through the words of a class; `w` and `last` are for use within. */
 static int read_words(struct unpacker *u, struct unpack_class *c, enum unpack_part part,
-		      struct words *w, uint32_t *last)
+		      struct word_stream *w, uint32_t *last)
 {
 	uint32_t stream = c->first_stream + FMT_STREAM_CLASS_WORDS, vary = 0, columns = 0,
 		 constants = 0;
@@ -139,7 +140,7 @@ static int prepare_images(struct unpack_class *c)
 int unpack_words(struct unpacker *u, uint32_t cls, enum unpack_part part)
 {
 	struct unpack_class *c = &u->classes[cls];
-	struct words w = {0};
+	struct word_stream w = {0};
 	struct buf last = {0};
 	int rc = unpack_masks(u, c);
 

@@ -12,7 +12,7 @@ int unpack_room(struct buf *b, size_t nr, size_t size)
 
 int unpack_column32_upto(struct bytes stream, uint32_t max, struct buf *out, uint32_t *nr)
 {
-	struct column c;
+	struct packed_column c;
 	int rc = column_open(stream, &c);
 
 	if (!rc && c.h.nr > max)
@@ -48,7 +48,7 @@ static int sized_column(struct bytes *stream, uint32_t max, struct buf *out, uin
 }
 
 /* The table: numbers as they are, then ascending ones as differences. */
-static int read_table(struct words *w, struct bytes *stream, uint32_t max)
+static int read_table(struct word_stream *w, struct bytes *stream, uint32_t max)
 {
 	uint32_t nr, sum = 0;
 	int rc = sized_column(stream, max, &w->table, &w->nr_table);
@@ -66,7 +66,7 @@ static int read_table(struct words *w, struct bytes *stream, uint32_t max)
 	return rc;
 }
 
-int words_open(struct words *w, struct bytes stream, uint32_t max)
+int words_open(struct word_stream *w, struct bytes stream, uint32_t max)
 {
 	int rc = 0;
 
@@ -78,13 +78,13 @@ int words_open(struct words *w, struct bytes stream, uint32_t max)
 	return rc ? rc : unpack_column32_upto(stream, max, &w->v, &w->nr);
 }
 
-void words_close(struct words *w)
+void words_close(struct word_stream *w)
 {
 	buf_free(&w->v);
 	buf_free(&w->table);
 }
 
-int words_next(struct words *w, uint32_t last, uint32_t *v)
+int words_next(struct word_stream *w, uint32_t last, uint32_t *v)
 {
 	uint32_t n;
 

@@ -15,7 +15,7 @@
 enum { HAVE_TIMES = 1, HAVE_TIDS = 2, HAVE_CHAINS = 4, HAVE_OFFSETS = 8 };
 
 /* One word that differs from record to record: where it stands and where its values are. */
-struct varying {
+struct varying_word {
 	uint16_t word;
 	uint8_t role;
 	uint32_t values; /* VARY, DIRECT: place of the first in unpack_class.values */
@@ -37,7 +37,7 @@ struct unpack_class {
 	struct buf masks;	     /* u32 a record */
 	struct buf images;  /* u32 a word and template: what CONST and KEEP words are, others 0 */
 	struct buf values;  /* u32 a record, VARY words and then DIRECT ones */
-	struct buf varying; /* struct varying, of what have_values says */
+	struct buf varying; /* struct varying_word, of what have_values says */
 	size_t nr_varying;
 };
 
@@ -92,16 +92,16 @@ int unpack_column32(struct bytes stream, uint32_t nr, struct buf *out);
 int unpack_column32_upto(struct bytes stream, uint32_t max, struct buf *out, uint32_t *nr);
 
 /* Words: numbers, differences or places in a table. */
-struct words {
+struct word_stream {
 	uint8_t coding;
 	uint32_t nr, at;
 	struct buf v, table;
 	uint32_t nr_table;
 };
-int words_open(struct words *w, struct bytes stream, uint32_t max);
-void words_close(struct words *w);
+int words_open(struct word_stream *w, struct bytes stream, uint32_t max);
+void words_close(struct word_stream *w);
 /* The next; `last` is what it was before. 0 or -EBADMSG. */
-int words_next(struct words *w, uint32_t last, uint32_t *v);
+int words_next(struct word_stream *w, uint32_t last, uint32_t *v);
 
 int unpack_masks(struct unpacker *u, struct unpack_class *c);
 /* Images and so much of the values of a class. */

@@ -43,12 +43,12 @@ static void put_image(const struct unpack_class *c, const uint32_t *image, uint8
 		memcpy(place_of(c, rec, chain, b), image + b, (c->f.words - b) * 4u);
 }
 
-struct place {
+struct record_place {
 	uint32_t i, ordinal, chain, nr_chain;
 };
 
-static void patch(const struct unpacker *u, const struct unpack_class *c, const struct varying *v,
-		  const struct place *at, uint8_t *to)
+static void patch(const struct unpacker *u, const struct unpack_class *c,
+		  const struct varying_word *v, const struct record_place *at, uint8_t *to)
 {
 	const uint32_t *tids = (const uint32_t *)u->tids.p;
 	uint32_t old;
@@ -85,7 +85,7 @@ static void patch(const struct unpacker *u, const struct unpack_class *c, const 
 static void build(const struct unpacker *u, const struct unpack_class *c, uint32_t i, uint8_t *dst,
 		  enum unpack_part part)
 {
-	struct place at = {.i = i, .ordinal = ((const uint32_t *)u->ordinal.p)[i]};
+	struct record_place at = {.i = i, .ordinal = ((const uint32_t *)u->ordinal.p)[i]};
 	uint32_t r = c->first_record + at.ordinal, chain = 0;
 	const uint32_t *image = (const uint32_t *)c->images.p +
 				(size_t)((const uint16_t *)u->tpl_by_class.p)[r] * c->f.words;
@@ -101,7 +101,7 @@ static void build(const struct unpacker *u, const struct unpack_class *c, uint32
 	}
 	put_image(c, image, dst, chain);
 	for (size_t k = 0; k < c->nr_varying; k++) {
-		const struct varying *v = &((const struct varying *)c->varying.p)[k];
+		const struct varying_word *v = &((const struct varying_word *)c->varying.p)[k];
 
 		patch(u, c, v, &at, place_of(c, dst, chain, v->word));
 	}
@@ -159,10 +159,10 @@ bool unpack_is_even(const struct unpacker *u, uint32_t i)
 void unpack_change(const struct unpacker *u, uint32_t i, uint8_t *rec)
 {
 	const struct unpack_class *c = class_of_record(u, i);
-	struct place at = {.i = i, .ordinal = ((const uint32_t *)u->ordinal.p)[i]};
+	struct record_place at = {.i = i, .ordinal = ((const uint32_t *)u->ordinal.p)[i]};
 
 	for (size_t k = 0; k < c->nr_varying; k++) {
-		const struct varying *v = &((const struct varying *)c->varying.p)[k];
+		const struct varying_word *v = &((const struct varying_word *)c->varying.p)[k];
 
 		patch(u, c, v, &at, rec + v->word * 4u);
 	}

@@ -51,7 +51,7 @@ static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *old
 
 	if (fd < 0)
 		return err_sys(err, -errno, "no memory to read dumps as one");
-	rc = join_join(&o, &n, fd, &nr, err);
+	rc = join_dumps(&o, &n, fd, &nr, err);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!rc && cmd_dump_open(path, &both) != EXIT_FINE)
 		rc = err_set(err, -EIO, "the joined dumps can't be read");

@@ -16,7 +16,7 @@
 
 #define MAX_TYPE (1u << 16) /* common_type has 16 bits */
 
-struct slot {
+struct tracepoint_print {
 	struct tpfields tp;
 	struct bytes format;
 	char *full_name;
@@ -26,12 +26,12 @@ struct slot {
 
 struct fields {
 	pthread_mutex_t compiling;
-	struct slot *slots;
+	struct tracepoint_print *slots;
 	size_t nr;
 	uint32_t *by_type; /* index into slots plus 1 */
 };
 
-static int slot_open(struct slot *s, const struct meta_tracepoint *m)
+static int slot_open(struct tracepoint_print *s, const struct meta_tracepoint *m)
 {
 	size_t n;
 	int rc = tpfields_open(m->format, &s->tp);
@@ -103,12 +103,12 @@ void fields_free(struct fields *f)
 	free(f);
 }
 
-static struct slot *slot_of(const struct fields *f, uint32_t type)
+static struct tracepoint_print *slot_of(const struct fields *f, uint32_t type)
 {
 	return type < MAX_TYPE && f->by_type[type] ? &f->slots[f->by_type[type] - 1] : NULL;
 }
 
-static struct slot *slot_of_record(const struct fields *f, struct bytes raw)
+static struct tracepoint_print *slot_of_record(const struct fields *f, struct bytes raw)
 {
 	uint16_t type;
 
@@ -117,21 +117,21 @@ static struct slot *slot_of_record(const struct fields *f, struct bytes raw)
 
 const struct tpfields *fields_tracepoint(const struct fields *f, uint32_t type)
 {
-	const struct slot *s = slot_of(f, type);
+	const struct tracepoint_print *s = slot_of(f, type);
 
 	return s ? &s->tp : NULL;
 }
 
 const char *fields_name(const struct fields *f, uint32_t type)
 {
-	const struct slot *s = slot_of(f, type);
+	const struct tracepoint_print *s = slot_of(f, type);
 
 	return s ? s->full_name : NULL;
 }
 
 /* ---- text ---- */
 
-static const struct program *program_of(struct fields *f, struct slot *s)
+static const struct program *program_of(struct fields *f, struct tracepoint_print *s)
 {
 	if (__atomic_load_n(&s->tried, __ATOMIC_ACQUIRE))
 		return s->prog;
@@ -182,7 +182,7 @@ static void plain_text(const struct tpfields *tp, struct bytes raw, struct text 
 
 void fields_text(struct fields *f, struct bytes raw, struct text *t)
 {
-	struct slot *s = slot_of_record(f, raw);
+	struct tracepoint_print *s = slot_of_record(f, raw);
 	const struct program *prog;
 
 	if (!s || !tpfields_fits(&s->tp, raw)) {
@@ -240,7 +240,7 @@ static void field_json(const struct field *fd, struct bytes raw, struct json *j)
 
 void fields_json(const struct fields *f, struct bytes raw, struct json *j)
 {
-	const struct slot *s = slot_of_record(f, raw);
+	const struct tracepoint_print *s = slot_of_record(f, raw);
 
 	if (!s || !tpfields_fits(&s->tp, raw)) {
 		json_bytes(j, "raw", raw);

@@ -15,9 +15,10 @@
 
 /* ---- nodes ---- */
 
-static struct node *node_new(struct scanner *s, enum node_kind kind, unsigned width, bool is_signed)
+static struct print_node *node_new(struct scanner *s, enum node_kind kind, unsigned width,
+				   bool is_signed)
 {
-	struct node *n = calloc(1, sizeof(*n));
+	struct print_node *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
@@ -30,18 +31,18 @@ static struct node *node_new(struct scanner *s, enum node_kind kind, unsigned wi
 	return n;
 }
 
-struct node *scanner_text_node(struct scanner *s, const char *text)
+struct print_node *scanner_text_node(struct scanner *s, const char *text)
 {
-	struct node *n = node_new(s, NODE_TEXT, 8, false);
+	struct print_node *n = node_new(s, NODE_TEXT, 8, false);
 
 	if (n)
 		n->text = text;
 	return n;
 }
 
-static struct node *field_node(struct scanner *s, enum node_kind kind, const struct field *f)
+static struct print_node *field_node(struct scanner *s, enum node_kind kind, const struct field *f)
 {
-	struct node *n = f ? node_new(s, kind, 8, false) : NULL;
+	struct print_node *n = f ? node_new(s, kind, 8, false) : NULL;
 
 	if (n)
 		n->f = f;
@@ -49,9 +50,9 @@ static struct node *field_node(struct scanner *s, enum node_kind kind, const str
 }
 
 /* The children of `n` are set: the tree's depth, or NULL when one is missing or it is too deep. */
-static struct node *with_children(struct node *n)
+static struct print_node *with_children(struct print_node *n)
 {
-	const struct node *kids[] = {n->a, n->b, n->c};
+	const struct print_node *kids[] = {n->a, n->b, n->c};
 
 	for (size_t i = 0; i < 3; i++) {
 		if (!kids[i])
@@ -65,26 +66,26 @@ static struct node *with_children(struct node *n)
 }
 
 /* A number or what is not known; text and memory can't be calculated with. */
-static bool usable(const struct node *n)
+static bool usable(const struct print_node *n)
 {
 	return n && (node_is_number(n) || n->kind == NODE_UNKNOWN);
 }
 
-static struct node *unknown(struct scanner *s)
+static struct print_node *unknown(struct scanner *s)
 {
 	return node_new(s, NODE_UNKNOWN, 8, false);
 }
 
-static bool is_unknown(const struct node *n)
+static bool is_unknown(const struct print_node *n)
 {
 	return n && n->kind == NODE_UNKNOWN;
 }
 
 /* Promotion and the usual conversions: the wider type wins, and of equally wide ones the unsigned.
  */
-static void convert(struct node *n)
+static void convert(struct print_node *n)
 {
-	const struct node *a = n->a ? n->a : n->b, *b = n->b;
+	const struct print_node *a = n->a ? n->a : n->b, *b = n->b;
 	bool shift = n->op == OP_SHL || n->op == OP_SHR;
 
 	n->width = a->width > b->width || shift ? a->width : b->width;
@@ -98,14 +99,14 @@ static void convert(struct node *n)
 
 /* ---- operands ---- */
 
-static struct node *unary(struct scanner *s);
+static struct print_node *unary(struct scanner *s);
 
 /* 10, 0x10, 10UL; of C's type for it. */
-static struct node *number_node(struct scanner *s)
+static struct print_node *number_node(struct scanner *s)
 {
 	char digits[32], *end;
 	size_t len = 0;
-	struct node *n;
+	struct print_node *n;
 	bool wide, is_unsigned;
 	uint64_t v;
 
@@ -127,9 +128,9 @@ static struct node *number_node(struct scanner *s)
 	return n;
 }
 
-static struct node *char_node(struct scanner *s)
+static struct print_node *char_node(struct scanner *s)
 {
-	struct node *n = NULL;
+	struct print_node *n = NULL;
 	char c;
 
 	s->p++;
@@ -153,9 +154,9 @@ static const struct field *find(struct scanner *s, struct scanner_word w)
 	return tpfields_find(s->tp, w.p, w.len);
 }
 
-static struct node *mem_node(struct scanner *s, const struct field *f)
+static struct print_node *mem_node(struct scanner *s, const struct field *f)
 {
-	struct node *n = field_node(s, NODE_MEM, f);
+	struct print_node *n = field_node(s, NODE_MEM, f);
 
 	if (n) {
 		n->width = (uint8_t)(f->elem_bytes ? f->elem_bytes : 1);
@@ -165,10 +166,10 @@ static struct node *mem_node(struct scanner *s, const struct field *f)
 }
 
 /* REC->name: a number, or the memory of an array. */
-static struct node *field_ref(struct scanner *s)
+static struct print_node *field_ref(struct scanner *s)
 {
 	const struct field *f;
-	struct node *n;
+	struct print_node *n;
 	struct scanner_word w;
 
 	if (!scanner_skip_text(s, "->") || !scanner_word(s, &w))
@@ -199,38 +200,38 @@ static const struct field *field_arg(struct scanner *s)
 	return find(s, w);
 }
 
-static struct node *call_str(struct scanner *s)
+static struct print_node *call_str(struct scanner *s)
 {
 	return field_node(s, NODE_STRING, field_arg(s));
 }
 
-static struct node *call_array(struct scanner *s)
+static struct print_node *call_array(struct scanner *s)
 {
 	const struct field *f = field_arg(s);
 
 	return f ? mem_node(s, f) : NULL;
 }
 
-static struct node *call_len(struct scanner *s)
+static struct print_node *call_len(struct scanner *s)
 {
 	return field_node(s, NODE_DYNLEN, field_arg(s));
 }
 
-static struct node *call_mask(struct scanner *s)
+static struct print_node *call_mask(struct scanner *s)
 {
 	return field_node(s, NODE_MASK, field_arg(s));
 }
 
-static struct node *argument(struct scanner *s, char then)
+static struct print_node *argument(struct scanner *s, char then)
 {
-	struct node *n = scanner_expr(s);
+	struct print_node *n = scanner_expr(s);
 
 	return n && scanner_skip(s, then) ? n : NULL;
 }
 
-static struct node *call_hex_sep(struct scanner *s, char sep)
+static struct print_node *call_hex_sep(struct scanner *s, char sep)
 {
-	struct node *mem = argument(s, ','), *n;
+	struct print_node *mem = argument(s, ','), *n;
 
 	n = mem && mem->kind == NODE_MEM ? field_node(s, NODE_HEX, mem->f) : NULL;
 	if (!n)
@@ -240,19 +241,19 @@ static struct node *call_hex_sep(struct scanner *s, char sep)
 	return n->a && node_is_number(n->a) ? with_children(n) : NULL;
 }
 
-static struct node *call_hex(struct scanner *s)
+static struct print_node *call_hex(struct scanner *s)
 {
 	return call_hex_sep(s, ' ');
 }
 
-static struct node *call_hex_str(struct scanner *s)
+static struct print_node *call_hex_str(struct scanner *s)
 {
 	return call_hex_sep(s, '\0');
 }
 
-static struct node *call_ints(struct scanner *s)
+static struct print_node *call_ints(struct scanner *s)
 {
-	struct node *mem = argument(s, ','), *n;
+	struct print_node *mem = argument(s, ','), *n;
 
 	n = mem && mem->kind == NODE_MEM ? field_node(s, NODE_INTS, mem->f) : NULL;
 	if (!n)
@@ -264,7 +265,7 @@ static struct node *call_ints(struct scanner *s)
 	return with_children(n);
 }
 
-static bool add_symbol(struct node *n, uint64_t value, const char *text)
+static bool add_symbol(struct print_node *n, uint64_t value, const char *text)
 {
 	struct sym *more = n->syms;
 
@@ -279,9 +280,9 @@ static bool add_symbol(struct node *n, uint64_t value, const char *text)
 
 /* value, "name" }: passed over are a value that the kernel left as a name and an end mark (-1,
  * NULL). */
-static bool symbol(struct scanner *s, struct node *n)
+static bool symbol(struct scanner *s, struct print_node *n)
 {
-	struct node *v = argument(s, ','), *name;
+	struct print_node *v = argument(s, ','), *name;
 
 	if (!v || (v->kind != NODE_CONST && !is_unknown(v)))
 		return false;
@@ -292,7 +293,7 @@ static bool symbol(struct scanner *s, struct node *n)
 }
 
 /* { value, "name" }, ... ) */
-static struct node *symbols(struct scanner *s, struct node *n)
+static struct print_node *symbols(struct scanner *s, struct print_node *n)
 {
 	do {
 		if (!scanner_skip(s, '{'))
@@ -303,9 +304,9 @@ static struct node *symbols(struct scanner *s, struct node *n)
 	return scanner_skip(s, ')') ? with_children(n) : NULL;
 }
 
-static struct node *call_flags(struct scanner *s)
+static struct print_node *call_flags(struct scanner *s)
 {
-	struct node *n = node_new(s, NODE_FLAGS, 8, false);
+	struct print_node *n = node_new(s, NODE_FLAGS, 8, false);
 
 	if (!n)
 		return NULL;
@@ -314,9 +315,9 @@ static struct node *call_flags(struct scanner *s)
 	return n->text && scanner_skip(s, ',') ? symbols(s, n) : NULL;
 }
 
-static struct node *call_symbolic(struct scanner *s)
+static struct print_node *call_symbolic(struct scanner *s)
 {
-	struct node *n = node_new(s, NODE_SYMBOL, 8, false);
+	struct print_node *n = node_new(s, NODE_SYMBOL, 8, false);
 
 	if (!n)
 		return NULL;
@@ -324,16 +325,16 @@ static struct node *call_symbolic(struct scanner *s)
 	return n->a && node_is_number(n->a) ? symbols(s, n) : NULL;
 }
 
-static struct node *call_expect(struct scanner *s)
+static struct print_node *call_expect(struct scanner *s)
 {
-	struct node *n = argument(s, ',');
+	struct print_node *n = argument(s, ',');
 
 	return n && argument(s, ')') ? n : NULL;
 }
 
-static struct node *call_sizeof(struct scanner *s)
+static struct print_node *call_sizeof(struct scanner *s)
 {
-	struct node *n = NULL;
+	struct print_node *n = NULL;
 	struct scanner_cast c;
 
 	if (scanner_type(s, &c) && scanner_skip(s, ')') && (c.pointer || c.type))
@@ -343,12 +344,12 @@ static struct node *call_sizeof(struct scanner *s)
 	return n;
 }
 
-struct function {
+struct print_function {
 	const char *name;
-	struct node *(*call)(struct scanner *s); /* called after the '('; takes the ')' */
+	struct print_node *(*call)(struct scanner *s); /* called after the '('; takes the ')' */
 };
 
-static const struct function functions[] = {
+static const struct print_function functions[] = {
 	{"__get_str", call_str},
 	{"__get_rel_str", call_str},
 	{"__get_dynamic_array", call_array},
@@ -372,7 +373,7 @@ static const struct function functions[] = {
 	{"sizeof", call_sizeof},
 };
 
-static struct node *word_node(struct scanner *s)
+static struct print_node *word_node(struct scanner *s)
 {
 	struct scanner_word w;
 
@@ -389,7 +390,7 @@ static struct node *word_node(struct scanner *s)
 /* ---- operators ---- */
 
 /* Makes a constant of a cast or an operation that needs no record. */
-static struct node *folded(struct node *n)
+static struct print_node *folded(struct print_node *n)
 {
 	if (!n || (n->a && n->a->kind != NODE_CONST) || (n->b && n->b->kind != NODE_CONST))
 		return n;
@@ -400,9 +401,9 @@ static struct node *folded(struct node *n)
 	return n;
 }
 
-static struct node *cast_node(struct scanner *s, const struct scanner_cast *c)
+static struct print_node *cast_node(struct scanner *s, const struct scanner_cast *c)
 {
-	struct node *a = unary(s), *n;
+	struct print_node *a = unary(s), *n;
 
 	if (!a || !c->type)
 		return a;
@@ -429,7 +430,7 @@ static bool operand_follows(struct scanner *s, const struct scanner_cast *cast)
 	       (cast->type && c && strchr("-+&", c));
 }
 
-static struct node *paren(struct scanner *s)
+static struct print_node *paren(struct scanner *s)
 {
 	const char *back = s->p;
 	struct scanner_cast c;
@@ -440,9 +441,9 @@ static struct node *paren(struct scanner *s)
 	return argument(s, ')');
 }
 
-static struct node *index_node(struct scanner *s, struct node *mem)
+static struct print_node *index_node(struct scanner *s, struct print_node *mem)
 {
-	struct node *n;
+	struct print_node *n;
 
 	if (mem->kind != NODE_MEM)
 		return NULL;
@@ -455,11 +456,11 @@ static struct node *index_node(struct scanner *s, struct node *mem)
 	return n->a && node_is_number(n->a) ? with_children(n) : NULL;
 }
 
-static struct node *operand(struct scanner *s)
+static struct print_node *operand(struct scanner *s)
 {
 	char c = scanner_peek(s);
 	const char *text;
-	struct node *n;
+	struct print_node *n;
 
 	if (c == '"') {
 		text = scanner_string(s);
@@ -481,9 +482,10 @@ static struct node *operand(struct scanner *s)
 }
 
 /* `a` is NULL for an operator with one operand. */
-static struct node *operation(struct scanner *s, uint8_t op, struct node *a, struct node *b)
+static struct print_node *operation(struct scanner *s, uint8_t op, struct print_node *a,
+				    struct print_node *b)
 {
-	struct node *n;
+	struct print_node *n;
 
 	if (!usable(b) || (a && !usable(a)))
 		return NULL;
@@ -499,7 +501,7 @@ static struct node *operation(struct scanner *s, uint8_t op, struct node *a, str
 	return folded(with_children(n));
 }
 
-static struct node *unary_nested(struct scanner *s)
+static struct print_node *unary_nested(struct scanner *s)
 {
 	char c = scanner_peek(s);
 
@@ -514,9 +516,9 @@ static struct node *unary_nested(struct scanner *s)
 	return operand(s);
 }
 
-static struct node *unary(struct scanner *s)
+static struct print_node *unary(struct scanner *s)
 {
-	struct node *n;
+	struct print_node *n;
 
 	if (s->nesting >= MAX_NESTING)
 		return NULL;
@@ -555,22 +557,22 @@ static const struct op *take_op(struct scanner *s, unsigned level)
 	return NULL;
 }
 
-static struct node *binary(struct scanner *s, unsigned level)
+static struct print_node *binary(struct scanner *s, unsigned level)
 {
-	struct node *n = unary(s);
+	struct print_node *n = unary(s);
 	const struct op *op;
 
 	while (n && (op = take_op(s, level))) {
-		struct node *b = binary(s, op->level + 1u);
+		struct print_node *b = binary(s, op->level + 1u);
 
 		n = b ? operation(s, op->op, n, b) : NULL;
 	}
 	return n;
 }
 
-static struct node *cond_node(struct scanner *s, struct node *a)
+static struct print_node *cond_node(struct scanner *s, struct print_node *a)
 {
-	struct node *b = argument(s, ':'), *c = b ? scanner_expr(s) : NULL, *n;
+	struct print_node *b = argument(s, ':'), *c = b ? scanner_expr(s) : NULL, *n;
 
 	if (!c || !usable(a))
 		return NULL;
@@ -589,9 +591,9 @@ static struct node *cond_node(struct scanner *s, struct node *a)
 	return with_children(n);
 }
 
-struct node *scanner_expr(struct scanner *s)
+struct print_node *scanner_expr(struct scanner *s)
 {
-	struct node *n;
+	struct print_node *n;
 
 	if (s->nesting >= MAX_NESTING)
 		return NULL;

@@ -15,22 +15,22 @@
 #define MAX_FORMAT_BYTES (64u << 10) /* the largest of today's kernels has 5 KiB */
 #define MAX_WIDTH	 256
 
-static struct piece *piece_new(struct scanner *s, enum piece_kind kind)
+static struct print_piece *piece_new(struct scanner *s, enum piece_kind kind)
 {
 	struct program *prog = s->prog;
-	struct piece *more = realloc(prog->pieces, (prog->nr + 1) * sizeof(*more));
+	struct print_piece *more = realloc(prog->pieces, (prog->nr + 1) * sizeof(*more));
 
 	if (!more)
 		return NULL;
 	prog->pieces = more;
-	more[prog->nr] = (struct piece){.kind = (uint8_t)kind, .precision = -1};
+	more[prog->nr] = (struct print_piece){.kind = (uint8_t)kind, .precision = -1};
 	return &more[prog->nr++];
 }
 
 /* Text up to the next conversion. Returns its end. */
 static const char *text_piece(struct scanner *s, const char *at)
 {
-	struct piece *p = piece_new(s, PIECE_TEXT);
+	struct print_piece *p = piece_new(s, PIECE_TEXT);
 	char *to = s->prog->texts + s->prog->texts_len;
 
 	if (!p)
@@ -47,7 +47,7 @@ static const char *text_piece(struct scanner *s, const char *at)
 }
 
 /* "-08.3" of a conversion; `star` is set where an argument says the width or precision. */
-static bool spec(const char **at, struct piece *p, bool *star)
+static bool spec(const char **at, struct print_piece *p, bool *star)
 {
 	const char *s = *at;
 
@@ -126,7 +126,7 @@ static const struct pointer_name *pointer_find(const char *at)
 	return k;
 }
 
-static bool pointer_piece(struct piece *p, const char **at, struct node *arg)
+static bool pointer_piece(struct print_piece *p, const char **at, struct print_node *arg)
 {
 	const struct pointer_name *k = pointer_find(*at);
 
@@ -145,14 +145,15 @@ static bool pointer_piece(struct piece *p, const char **at, struct node *arg)
 }
 
 /* What only the kernel could tell: "page=%p" of the mm events, "age=%lu" counted from jiffies. */
-static bool unknown_piece(struct scanner *s, struct piece *p)
+static bool unknown_piece(struct scanner *s, struct print_piece *p)
 {
 	p->kind = PIECE_STRING;
 	p->arg = scanner_text_node(s, "?");
 	return p->arg && !p->len;
 }
 
-static bool conversion(struct scanner *s, struct piece *p, const char **at, struct node *arg)
+static bool conversion(struct scanner *s, struct print_piece *p, const char **at,
+		       struct print_node *arg)
 {
 	char conv;
 
@@ -177,7 +178,7 @@ static bool conversion(struct scanner *s, struct piece *p, const char **at, stru
 	return strchr("cdiuxXo", conv) && node_is_number(arg) && !p->len;
 }
 
-static struct node *next_arg(struct scanner *s)
+static struct print_node *next_arg(struct scanner *s)
 {
 	return scanner_skip(s, ',') ? scanner_expr(s) : NULL;
 }
@@ -185,8 +186,8 @@ static struct node *next_arg(struct scanner *s)
 /* One conversion with its arguments. Returns its end, NULL when it isn't known. */
 static const char *arg_piece(struct scanner *s, const char *at)
 {
-	struct piece done = {.precision = -1}, *p;
-	struct node *arg;
+	struct print_piece done = {.precision = -1}, *p;
+	struct print_node *arg;
 	bool star;
 
 	at++;
@@ -253,11 +254,11 @@ int program_new(struct bytes format, const struct tpfields *tp, struct program *
 
 void program_free(struct program *prog)
 {
-	struct node *next;
+	struct print_node *next;
 
 	if (!prog)
 		return;
-	for (struct node *n = prog->owned; n; n = next) {
+	for (struct print_node *n = prog->owned; n; n = next) {
 		next = n->owned;
 		free(n->syms);
 		free(n);

@@ -39,7 +39,7 @@ static bool field_load(const struct field *f, struct load *out)
 }
 
 /* Where the number that `n` stands for lies in the record; false when it is calculated. */
-static bool number_load(const struct node *n, struct load *out)
+static bool number_load(const struct print_node *n, struct load *out)
 {
 	uint64_t i;
 
@@ -66,7 +66,7 @@ static bool number_load(const struct node *n, struct load *out)
 	}
 }
 
-static bool plan_number(struct piece *p)
+static bool plan_number(struct print_piece *p)
 {
 	int zeros = p->precision < 0 ? p->width : p->precision;
 
@@ -86,7 +86,7 @@ static bool plan_number(struct piece *p)
 	return true;
 }
 
-static bool plan_pointer(struct piece *p)
+static bool plan_pointer(struct print_piece *p)
 {
 	if (p->pointer != PTR_PLAIN || p->width > 0 || !number_load(p->arg, &p->load))
 		return false;
@@ -94,7 +94,7 @@ static bool plan_pointer(struct piece *p)
 	return true;
 }
 
-static bool plan_string(struct piece *p)
+static bool plan_string(struct print_piece *p)
 {
 	const struct field *f = p->arg->f;
 
@@ -118,7 +118,7 @@ static bool plan_string(struct piece *p)
  * False when the tree reads anything but numbers of one field, or is too large to look at; *f is
  * that field, NULL at first.
  */
-static bool one_field(const struct node *n, const struct field **f, unsigned *budget)
+static bool one_field(const struct print_node *n, const struct field **f, unsigned *budget)
 {
 	if (!n)
 		return true;
@@ -147,7 +147,7 @@ static bool one_field(const struct node *n, const struct field **f, unsigned *bu
 }
 
 /* Runs the piece on a record that has nothing but the number. */
-static int fill_table(struct piece *p)
+static int fill_table(struct print_piece *p)
 {
 	size_t len = p->load.end;
 	uint8_t *raw = calloc(1, len);
@@ -171,7 +171,7 @@ static int fill_table(struct piece *p)
 	return raw && p->table && !t.rc ? 0 : -ENOMEM;
 }
 
-static int plan_table(struct piece *p)
+static int plan_table(struct print_piece *p)
 {
 	const struct field *f = NULL;
 	unsigned budget = 1000;
@@ -186,7 +186,7 @@ static int plan_table(struct piece *p)
 
 /* ---- all pieces ---- */
 
-static size_t room_of(const struct piece *p)
+static size_t room_of(const struct print_piece *p)
 {
 	switch (p->quick) {
 	case QUICK_TEXT:
@@ -200,7 +200,7 @@ static size_t room_of(const struct piece *p)
 	}
 }
 
-static int plan_piece(struct piece *p)
+static int plan_piece(struct print_piece *p)
 {
 	if (p->kind == PIECE_TEXT) {
 		p->quick = QUICK_TEXT;
@@ -217,7 +217,7 @@ int program_plan(struct program *prog)
 {
 	prog->room = PUT_SLACK;
 	for (size_t i = 0; i < prog->nr; i++) {
-		struct piece *p = &prog->pieces[i];
+		struct print_piece *p = &prog->pieces[i];
 		int rc = plan_piece(p);
 
 		if (rc)

@@ -45,7 +45,7 @@ struct sym {
 	const char *text;
 };
 
-struct node {
+struct print_node {
 	uint8_t kind;
 	uint8_t op;    /* NODE_BINARY: a character or OP_* */
 	uint8_t width; /* bytes of the number's type, or of an element: 1, 2, 4 or 8 */
@@ -54,14 +54,14 @@ struct node {
 	char sep; /* NODE_HEX */
 	const struct field *f;
 	uint64_t value;
-	struct node *a, *b, *c;
+	struct print_node *a, *b, *c;
 	const char *text; /* NODE_TEXT; NODE_FLAGS: the delimiter */
 	struct sym *syms;
 	size_t nr_syms;
-	struct node *owned; /* the next one to free */
+	struct print_node *owned; /* the next one to free */
 };
 
-static inline bool node_is_number(const struct node *n)
+static inline bool node_is_number(const struct print_node *n)
 {
 	return n->kind <= NODE_DYNLEN;
 }
@@ -105,7 +105,7 @@ struct quick_text {
 	char text[QUICK_TEXT_BYTES];
 };
 
-struct piece {
+struct print_piece {
 	uint8_t quick; /* enum quick_kind */
 	uint8_t zeros; /* QUICK_DECIMAL, QUICK_HEX: as many digits at least */
 	struct load load;
@@ -120,16 +120,16 @@ struct piece {
 	bool reverse;		  /* PTR_IP4 in host order, PTR_UUID as a GUID */
 	bool port;		  /* PTR_SOCKADDR */
 	int16_t width, precision; /* precision -1: none */
-	struct node *arg;
-	struct node *len; /* "%.*s", "%*ph"; NULL: none */
+	struct print_node *arg;
+	struct print_node *len; /* "%.*s", "%*ph"; NULL: none */
 	char *text;
 	size_t text_len;
 };
 
 struct program {
-	struct piece *pieces;
+	struct print_piece *pieces;
 	size_t nr;
-	struct node *owned;
+	struct print_node *owned;
 	char *texts; /* backs all strings: shorter than the format they come from */
 	size_t texts_len;
 	size_t quick_bytes; /* a record that is shorter has no short cuts */
@@ -140,7 +140,7 @@ struct program {
 int program_plan(struct program *prog);
 
 /* The piece by its trees: the long way. */
-void program_run_piece(const struct piece *p, struct bytes raw, struct text *t);
+void program_run_piece(const struct print_piece *p, struct bytes raw, struct text *t);
 
 /* Where the compiler stands in the text of the print fmt. */
 struct scanner {
@@ -187,9 +187,9 @@ char scanner_unescape(char c);
 const char *scanner_string(struct scanner *s);
 
 /* An expression, up to a ',' or what closes it; NULL when it isn't one, or too deep. */
-struct node *scanner_expr(struct scanner *s);
+struct print_node *scanner_expr(struct scanner *s);
 
 /* `n` as a value of its own for text pieces; NULL when out of memory. */
-struct node *scanner_text_node(struct scanner *s, const char *text);
+struct print_node *scanner_text_node(struct scanner *s, const char *text);
 
-uint64_t node_eval(const struct node *n, struct bytes raw);
+uint64_t node_eval(const struct print_node *n, struct bytes raw);

@@ -42,7 +42,7 @@ static bool less(uint64_t a, uint64_t b, bool is_signed)
 	return is_signed ? (int64_t)a < (int64_t)b : a < b;
 }
 
-static uint64_t binary(const struct node *n, struct bytes raw)
+static uint64_t binary(const struct print_node *n, struct bytes raw)
 {
 	uint64_t a = n->a ? node_eval(n->a, raw) : 0, b;
 
@@ -95,7 +95,7 @@ static uint64_t binary(const struct node *n, struct bytes raw)
 	}
 }
 
-static uint64_t element(const struct node *n, struct bytes raw)
+static uint64_t element(const struct print_node *n, struct bytes raw)
 {
 	uint64_t i = node_eval(n->a, raw);
 	struct bytes b;
@@ -105,7 +105,7 @@ static uint64_t element(const struct node *n, struct bytes raw)
 	return field_value(b.p + i * n->width, n->width, n->is_signed);
 }
 
-uint64_t node_eval(const struct node *n, struct bytes raw)
+uint64_t node_eval(const struct print_node *n, struct bytes raw)
 {
 	struct bytes b;
 
@@ -142,7 +142,7 @@ static void put_0x(struct text *t, uint64_t v)
 
 /* Names of the bits that are set; what has no name as a number. A name of 0 stands for none at all.
  */
-static void put_flags(const struct node *n, struct bytes raw, struct text *t)
+static void put_flags(const struct print_node *n, struct bytes raw, struct text *t)
 {
 	uint64_t mask = mask_of(n->a->width), v = node_eval(n->a, raw) & mask;
 	bool any = false;
@@ -165,7 +165,7 @@ static void put_flags(const struct node *n, struct bytes raw, struct text *t)
 	put_0x(t, v);
 }
 
-static void put_symbol(const struct node *n, struct bytes raw, struct text *t)
+static void put_symbol(const struct print_node *n, struct bytes raw, struct text *t)
 {
 	uint64_t mask = mask_of(n->a->width), v = node_eval(n->a, raw) & mask;
 
@@ -178,7 +178,7 @@ static void put_symbol(const struct node *n, struct bytes raw, struct text *t)
 	put_0x(t, v);
 }
 
-static void put_ints(const struct node *n, struct bytes raw, struct text *t)
+static void put_ints(const struct print_node *n, struct bytes raw, struct text *t)
 {
 	uint64_t nr = node_eval(n->a, raw), size = node_eval(n->b, raw);
 	struct bytes b;
@@ -194,7 +194,7 @@ static void put_ints(const struct node *n, struct bytes raw, struct text *t)
 }
 
 /* Words of 32 bits, highest first, as the kernel's bitmap printing does. */
-static void put_mask(const struct node *n, struct bytes raw, struct text *t)
+static void put_mask(const struct print_node *n, struct bytes raw, struct text *t)
 {
 	struct bytes b;
 
@@ -207,7 +207,7 @@ static void put_mask(const struct node *n, struct bytes raw, struct text *t)
 	}
 }
 
-static void put_string(const struct node *n, struct bytes raw, struct text *t, size_t max)
+static void put_string(const struct print_node *n, struct bytes raw, struct text *t, size_t max)
 {
 	struct bytes b;
 	uint64_t nr;
@@ -248,7 +248,7 @@ static void put_string(const struct node *n, struct bytes raw, struct text *t, s
 }
 
 /* Widens what stands from `from` on to the piece's width. */
-static void pad(const struct piece *p, struct text *t, size_t from)
+static void pad(const struct print_piece *p, struct text *t, size_t from)
 {
 	size_t len = t->b.len - from;
 	int fill = (size_t)p->width > len ? p->width - (int)len : 0;
@@ -276,7 +276,7 @@ static size_t digits(char raw[32], uint64_t v, char conv)
 	return at;
 }
 
-static void put_padded(const struct piece *p, uint64_t v, bool negative, struct text *t)
+static void put_padded(const struct print_piece *p, uint64_t v, bool negative, struct text *t)
 {
 	size_t from = t->b.len, at;
 	char raw[32];
@@ -298,7 +298,7 @@ static void put_padded(const struct piece *p, uint64_t v, bool negative, struct 
 	pad(p, t, from);
 }
 
-static void put_number(const struct piece *p, struct bytes raw, struct text *t)
+static void put_number(const struct print_piece *p, struct bytes raw, struct text *t)
 {
 	bool is_signed = p->conv == 'd', negative;
 	uint64_t v = extend(node_eval(p->arg, raw), p->bytes, is_signed);
@@ -335,7 +335,7 @@ static void put_ip6(const uint8_t *b, struct text *t)
 		text_str(t, name);
 }
 
-static void put_sockaddr(const struct piece *p, struct bytes b, struct text *t)
+static void put_sockaddr(const struct print_piece *p, struct bytes b, struct text *t)
 {
 	uint16_t family = (uint16_t)(b.len >= 8 ? field_value(b.p, 2, false) : AF_UNSPEC);
 
@@ -355,7 +355,7 @@ static void put_sockaddr(const struct piece *p, struct bytes b, struct text *t)
 	}
 }
 
-static void put_uuid(const struct piece *p, const uint8_t *b, struct text *t)
+static void put_uuid(const struct print_piece *p, const uint8_t *b, struct text *t)
 {
 	static const uint8_t guid[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -374,7 +374,7 @@ static size_t pointee_bytes(uint8_t kind)
 	return kind < sizeof(bytes) / sizeof(bytes[0]) ? bytes[kind] : 0;
 }
 
-static void put_pointer(const struct piece *p, struct bytes raw, struct text *t)
+static void put_pointer(const struct print_piece *p, struct bytes raw, struct text *t)
 {
 	size_t from = t->b.len, need = pointee_bytes(p->pointer);
 	struct bytes b = {0};
@@ -403,7 +403,7 @@ static void put_pointer(const struct piece *p, struct bytes raw, struct text *t)
 	}
 }
 
-static void put_text(const struct piece *p, struct bytes raw, struct text *t)
+static void put_text(const struct print_piece *p, struct bytes raw, struct text *t)
 {
 	size_t from = t->b.len, max = p->precision >= 0 ? (size_t)p->precision : SIZE_MAX;
 	uint64_t len;
@@ -416,7 +416,7 @@ static void put_text(const struct piece *p, struct bytes raw, struct text *t)
 	pad(p, t, from);
 }
 
-void program_run_piece(const struct piece *p, struct bytes raw, struct text *t)
+void program_run_piece(const struct print_piece *p, struct bytes raw, struct text *t)
 {
 	char c;
 
@@ -459,7 +459,7 @@ static char *fill_zeros(char *from, char *to, unsigned zeros)
 	return from + zeros;
 }
 
-static char *quick_decimal(const struct piece *p, struct bytes raw, char *to)
+static char *quick_decimal(const struct print_piece *p, struct bytes raw, char *to)
 {
 	uint64_t v = load_value(&p->load, raw);
 
@@ -472,7 +472,7 @@ static char *quick_decimal(const struct piece *p, struct bytes raw, char *to)
 	return fill_zeros(to, put_u64(to, v), p->zeros);
 }
 
-static char *quick_string(const struct piece *p, struct bytes raw, char *to)
+static char *quick_string(const struct print_piece *p, struct bytes raw, char *to)
 {
 	const uint8_t *from = raw.p + p->load.at;
 
@@ -486,7 +486,7 @@ static char *quick_string(const struct piece *p, struct bytes raw, char *to)
 	return to + p->load.bytes;
 }
 
-static char *quick_table(const struct piece *p, struct bytes raw, char *to)
+static char *quick_table(const struct print_piece *p, struct bytes raw, char *to)
 {
 	uint64_t v = load_value(&p->load, raw);
 	const struct quick_text *q = &p->table[v % QUICK_VALUES];
@@ -497,7 +497,7 @@ static char *quick_table(const struct piece *p, struct bytes raw, char *to)
 	return to + q->len;
 }
 
-static char *quick_piece(const struct piece *p, struct bytes raw, char *to)
+static char *quick_piece(const struct print_piece *p, struct bytes raw, char *to)
 {
 	switch (p->quick) {
 	case QUICK_TEXT:
@@ -524,7 +524,7 @@ void program_run(const struct program *prog, struct bytes raw, struct text *t)
 	char *to = text_room(t, prog->room), *end;
 
 	for (size_t i = 0; i < prog->nr && to; i++) {
-		const struct piece *p = &prog->pieces[i];
+		const struct print_piece *p = &prog->pieces[i];
 
 		end = whole ? quick_piece(p, raw, to) : NULL;
 		if (end) {

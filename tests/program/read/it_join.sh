@@ -71,7 +71,7 @@ refused() {
 	equal "$1" 1 $?
 	check "and says why: $2" grep -q "$2" "$work/e"
 }
-refused "dumps with one missing between are refused" 'without a hole' "$one" "$three"
+refused "dumps with one missing between are refused" 'without a gap' "$one" "$three"
 refused "--history is an error where there is none before" 'the dump before it is not there' --history "$one"
 rm -f "$work/away.rbd"
 mv "$one" "$work/away.rbd"
@@ -119,7 +119,7 @@ check "a rule that began to be met in the dump before is read with that" same "$
 check "report does so by itself" bash -c "$RINGBACK report $two | grep -q 'with the dump before'"
 check "but not with --no-history" bash -c "! $RINGBACK report --no-history $two | grep -q 'with the dump before'"
 
-refused "dumps of two recorders are refused" 'not of the same recorder' "$three" "$two"
+refused "dumps of two recorders are refused" 'from different recorders' "$three" "$two"
 
 # --- a rule that needs more than there is ---
 rec_start -a -m 4K -e "$event" -T "latency:$calls:calls_one>1h;name=long" -T signal:USR1

@@ -78,7 +78,7 @@ static struct bytes put32(const uint32_t *v, uint32_t nr)
 
 static int get64(struct bytes s, uint32_t nr, uint64_t *v)
 {
-	struct column c;
+	struct packed_column c;
 	int rc = column_open(s, &c);
 
 	if (rc)
@@ -88,7 +88,7 @@ static int get64(struct bytes s, uint32_t nr, uint64_t *v)
 
 static int get32(struct bytes s, uint32_t nr, uint32_t *v)
 {
-	struct column c;
+	struct packed_column c;
 	int rc = column_open(s, &c);
 
 	if (rc)
@@ -331,7 +331,7 @@ static void huffman_codes_are_those_of_the_format(void **state)
 /* Made of `s` with another header. */
 static int with_header(struct bytes s, struct fmt_column h, uint64_t *v)
 {
-	struct column c;
+	struct packed_column c;
 
 	assert_int_equal(column_open(s, &c), 0);
 	c.h = h;
@@ -437,7 +437,7 @@ static void mutated_columns_do_no_harm(void **state)
 		struct bytes s = some_column((unsigned)k % 3, &seed, &nr);
 		uint8_t *p = (uint8_t *)s.p;
 		uint32_t changes = 1 + below(&seed, 8);
-		struct column c;
+		struct packed_column c;
 
 		while (changes--)
 			p[below(&seed, (uint32_t)s.len)] = (uint8_t)below(&seed, 256);

@@ -102,8 +102,8 @@ static int join_made(struct joined *j)
 	j->r = NULL;
 	j->err = (struct err)ERR_INIT;
 	j->fd = memfd_create("joined", MFD_CLOEXEC);
-	rc = join_join(&(struct join_dump){j->ra, j->ma, "a.rbd"},
-		       &(struct join_dump){j->rb, j->mb, "b.rbd"}, j->fd, &nr, &j->err);
+	rc = join_dumps(&(struct join_dump){j->ra, j->ma, "a.rbd"},
+			&(struct join_dump){j->rb, j->mb, "b.rbd"}, j->fd, &nr, &j->err);
 	if (rc)
 		return rc;
 	assert_int_equal(nr, 1);
@@ -246,9 +246,9 @@ static void what_does_not_belong_together_is_refused(void **state)
 	struct half h = new_half;
 
 	h.session = "another recorder";
-	refused(&old_half, &h, "not of the same recorder");
+	refused(&old_half, &h, "from different recorders");
 	h.session = NULL;
-	refused(&old_half, &h, "not of the same recorder");
+	refused(&old_half, &h, "from different recorders");
 	h = new_half;
 	h.nr = 1;
 	refused(&old_half, &h, "the first is not older");
@@ -262,14 +262,14 @@ static void a_hole_between_two_is_not_hidden(void **state)
 	struct half h = new_half;
 
 	h.prev_paused_ns = 1050; /* of a dump between the two */
-	refused(&old_half, &h, "without a hole");
+	refused(&old_half, &h, "without a gap");
 	h = new_half;
 	h.overwritten = 64;
-	refused(&old_half, &h, "without a hole");
+	refused(&old_half, &h, "without a gap");
 	h = new_half;
 	h.armed_ns = 1100;
 	h.gap_ns = 60;
-	refused(&old_half, &h, "without a hole");
+	refused(&old_half, &h, "without a gap");
 }
 
 /* Keys are of one dump: 1 and 2 are other tasks in the other one. */

@@ -163,15 +163,13 @@ struct fmt_host {
 
 /* ---- TRIGGER ---- */
 enum {
-	FMT_TRIGGER_FACTS = 1,	/* fmt_trigger */
-	FMT_TRIGGER_NAME = 2,	/* text: the rule's name, as in the file name */
-	FMT_TRIGGER_RULE = 3,	/* text: the rule as written */
-	FMT_TRIGGER_REASON = 4, /* text from the program or user that requested the dump */
-	FMT_TRIGGER_SAW = 5,	/* text "key=value": a value that the rule observed */
-	FMT_TRIGGER_MERGED =
-		6, /* fmt_merged + the rule's name: further hits that this dump covers */
-	FMT_TRIGGER_BEGAN =
-		7, /* u64: when the operation that met the rule began, for example a slow call */
+	FMT_TRIGGER_FACTS = 1,	 /* fmt_trigger */
+	FMT_TRIGGER_NAME = 2,	 /* text: the rule's name, as in the file name */
+	FMT_TRIGGER_RULE = 3,	 /* text: the rule as written */
+	FMT_TRIGGER_REASON = 4,	 /* text from the program or user that requested the dump */
+	FMT_TRIGGER_SAW = 5,	 /* text "key=value": a value that the rule observed */
+	FMT_TRIGGER_MERGED = 6,	 /* fmt_merged + the rule's name: hits that this dump covers too */
+	FMT_TRIGGER_BEGAN = 7,	 /* u64: when the operation that met the rule began */
 	FMT_TRIGGER_COMM = 8,	 /* text: the thread's name at that time */
 	FMT_TRIGGER_REPEATS = 9, /* fmt_repeats: how often this signature occurred */
 };

@@ -300,7 +300,7 @@ static void refuses_flags_of_a_later_version(void **state)
 	stored = (struct bytes){block.p + sizeof(h), block.len - sizeof(h)};
 	h.flags = 1;
 	assert_int_equal(block_unpack(f->unpacker, &h, SEED, stored, &f->out, &err), -EBADMSG);
-	assert_non_null(strstr(err.what, "later version"));
+	assert_non_null(strstr(err.what, "newer format"));
 }
 
 int main(void)

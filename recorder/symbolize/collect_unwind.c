@@ -234,7 +234,7 @@ static enum call_sites_answer returns(const struct callee *c, uint64_t off)
 	if (!span_fits(off, sizeof(ip), c->top->stack.len))
 		return CALLS_NO;
 	memcpy(&ip, c->top->stack.p + off, sizeof(ip));
-	if (ip < MIN_CODE || ip >= RULES_BASE || !c->top->where(c->top->arg, ip - 1, &map))
+	if (ip < MIN_CODE || ip >> 63 || !c->top->where(c->top->arg, ip - 1, &map))
 		return CALLS_NO;
 	image = image_of(c->u, &map);
 	to = calls_of(c->u, c->image, c->map);
@@ -371,7 +371,7 @@ int collect_unwind(struct reader *r, const struct meta *m, const struct process_
 		goto fail;
 	}
 	u->opt = opt;
-	rc = unwind_new(p, &(struct unwind_source){u->rules, find, conclude, u}, &w, err);
+	rc = unwind_new(p, &(struct unwind_source){find, conclude, u}, &w, err);
 	if (!rc && channels)
 		rc = unwind_all(u, r, m, w, channels, hits, err);
 	unwind_free(w);

@@ -2,7 +2,7 @@
 /*
  * libFuzzer target for unwinding: sections of call frame information, rules, registers and stacks
  * that anybody may have made. Whatever they say: an unwinding ends soon, within what was copied,
- * and libunwind, which trusts the rules that it is shown, does not trip over them.
+ * and its work is bounded.
  * Inputs: up to 8 rules of 0x100 bytes of code (u8 flags, u8 and u8 lengths of the two programs,
  * s8 data alignment, the programs), 17 registers of 8 bytes, the stack; or with 0xff first, a
  * section.
@@ -44,7 +44,7 @@ static struct process_history *the_people(void)
 	return p;
 }
 
-static const struct rule *find(void *ctx, const struct history_map *map, uint64_t place)
+static const struct unwind_rule *find(void *ctx, const struct history_map *map, uint64_t place)
 {
 	return unwind_rules_find(ctx, 0, place);
 }
@@ -67,7 +67,7 @@ static bool take_rule(struct bytes *in, struct unwind_rules *rules, uint64_t pla
 
 static void unwind_twice(struct bytes in, const struct unwind_rules *rules)
 {
-	const struct unwind_source source = {rules, find, NULL, (void *)rules};
+	const struct unwind_source source = {find, NULL, (void *)rules};
 	struct meta_channel channel = {.layout.regs_user = REGS};
 	struct timeline_record rec = {.time_ns = 500, .tid = 10, .channel = &channel};
 	struct unwind_chain c;

@@ -24,12 +24,10 @@ one() {
 one "lz4" '^#include <lz4'
 one "xxHash" '^#include <xxhash'
 one "libelf" '^#include <(libelf|gelf)'
-one "libdw" '^#include <(elfutils/|dwarf\.h)'
+one "libdw" '^#include <elfutils/'
 one "liblzma" '^#include <lzma'
 one "zlib" '^#include <zlib'
-# It is also loaded by the library that crashing programs have, which shares nothing with this one.
-empty "libunwind is used in one file, and in one of libringback-crash.so" \
-	"$(users '^#include <libunwind' | grep -vx 'dump/view/unwind/unwind.c\|trigger/client/crash_lib_unwind.c')"
+one "libunwind" '^#include <libunwind'
 one "libipt" '^#include <intel-pt'
 one "libtraceevent" '^#include <(traceevent/|event-parse|kbuffer|trace-seq)'
 one "inih" '^#include <ini\.h>'

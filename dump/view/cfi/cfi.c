@@ -4,26 +4,13 @@
 
 #include "dump/view/base/leb128.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How a pointer is stored (LSB, DWARF exception header encoding). */
-enum {
-	PE_FORMAT = 0x0f,
-	PE_ABSPTR = 0x00,
-	PE_ULEB = 0x01,
-	PE_UDATA2 = 0x02,
-	PE_UDATA4 = 0x03,
-	PE_UDATA8 = 0x04,
-	PE_SLEB = 0x09,
-	PE_SDATA2 = 0x0a,
-	PE_SDATA4 = 0x0b,
-	PE_SDATA8 = 0x0c,
-	PE_HOW = 0xf0,
-	PE_PCREL = 0x10,
-	PE_OMIT = 0xff,
-};
+#define PE_FORMAT 0x0f /* of DW_EH_PE_* */
+#define PE_HOW	  0xf0
 
 /* An FDE: the code it is for, and where it lies. */
 struct entry {
@@ -109,28 +96,28 @@ static bool take_format(struct bytes *b, uint8_t format, uint64_t *v)
 	int64_t s64;
 
 	switch (format) {
-	case PE_ABSPTR:
-	case PE_UDATA8:
-	case PE_SDATA8:
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
 		return bytes_u64(b, v);
-	case PE_ULEB:
+	case DW_EH_PE_uleb128:
 		return leb128_u64(b, v);
-	case PE_SLEB:
+	case DW_EH_PE_sleb128:
 		if (!leb128_i64(b, &s64))
 			return false;
 		*v = (uint64_t)s64;
 		return true;
-	case PE_UDATA2:
-	case PE_SDATA2:
+	case DW_EH_PE_udata2:
+	case DW_EH_PE_sdata2:
 		if (!bytes_u16(b, &v16))
 			return false;
-		*v = format == PE_SDATA2 ? (uint64_t)(int16_t)v16 : v16;
+		*v = format == DW_EH_PE_sdata2 ? (uint64_t)(int16_t)v16 : v16;
 		return true;
-	case PE_UDATA4:
-	case PE_SDATA4:
+	case DW_EH_PE_udata4:
+	case DW_EH_PE_sdata4:
 		if (!bytes_u32(b, &v32))
 			return false;
-		*v = format == PE_SDATA4 ? (uint64_t)(int32_t)v32 : v32;
+		*v = format == DW_EH_PE_sdata4 ? (uint64_t)(int32_t)v32 : v32;
 		return true;
 	default:
 		return false;
@@ -142,11 +129,11 @@ static bool take_pointer(const struct section *s, struct bytes *b, uint8_t encod
 {
 	uint64_t at = s->addr + (uint64_t)(b->p - s->data.p);
 
-	if (encoding == PE_OMIT || !take_format(b, encoding & PE_FORMAT, v))
+	if (encoding == DW_EH_PE_omit || !take_format(b, encoding & PE_FORMAT, v))
 		return false;
-	if ((encoding & PE_HOW) == PE_PCREL)
+	if ((encoding & PE_HOW) == DW_EH_PE_pcrel)
 		*v += at;
-	return (encoding & PE_HOW) == PE_PCREL || !(encoding & PE_HOW);
+	return (encoding & PE_HOW) == DW_EH_PE_pcrel || !(encoding & PE_HOW);
 }
 
 /* ---- CIE ---- */
@@ -198,7 +185,7 @@ static bool cie_at(const struct section *s, size_t off, struct cie *c)
 	struct bytes b, letters;
 	uint64_t id;
 
-	*c = (struct cie){.encoding = PE_ABSPTR};
+	*c = (struct cie){.encoding = DW_EH_PE_absptr};
 	if (off >= s->data.len || !unit_at(s, &off, &u) || !take_id(&u, &id) || !is_cie(s, &u, id))
 		return false;
 	b = u.body;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call frame information (DWARF 4, 6.4; .eh_frame as in the LSB): how to get from a function's
- * frame to its caller's. Entries of .eh_frame and .debug_frame, whose pointers mean something
- * within their file only, are turned into rules that stand alone: the two programs of an entry
- * without what an unwinder has no use for, and nothing in them that it could stumble over. Sections
- * and rules are not trusted. Pure functions on bytes; who runs the programs is unwind.c.
+ * frame to its caller's. An entry of .eh_frame or .debug_frame, whose pointers mean something only
+ * within its file, becomes a rule that stands alone. Its two programs, the CIE's and the FDE's, make
+ * a row for each address. Sections and rules are not trusted. Pure functions on bytes.
  */
 #pragma once
 
 #include "dump/base/bytes.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Registers that are followed: x86-64's 16 and its return address. Others are left out. */
+/* x86-64's 16 registers and the return address; instructions about others are left out. */
 #define CFI_NR_REGISTERS 17
-/* What is larger is no rule: it has to be gone through for each new address. */
+/* A larger rule is refused: each new address runs the programs from the start. */
 #define CFI_MAX_PROGRAM_BYTES (16u << 10)
 #define CFI_MAX_CODE_BYTES    (1ull << 31)
 
@@ -31,11 +31,46 @@ struct cfi_rule {
 };
 
 /*
- * A copy of the rule whose programs are fit to be run, put behind each other into `bytes` (what is
- * there is replaced), where *out refers to them. -EBADMSG when it is none, or one with something in
- * it that no compiler makes: jumps, set_loc; -ENOMEM.
+ * Checks a rule and copies it without the instructions that no row depends on. The programs are put
+ * one behind the other into `bytes` (what is there is replaced), where *out refers to them.
+ * -EBADMSG: the rule is damaged, or has something that no compiler makes: jumps, set_loc. -ENOMEM.
  */
 int cfi_clean(const struct cfi_rule *in, struct buf *bytes, struct cfi_rule *out);
+
+/* Where the caller's value of a register is. */
+enum cfi_how {
+	CFI_SAME, /* in the register */
+	CFI_UNDEFINED,
+	CFI_AT_CFA,	   /* in memory at CFA + value */
+	CFI_REGISTER,	   /* in register `value` */
+	CFI_AT_EXPRESSION, /* in memory where the expression says */
+	CFI_EXPRESSION,	   /* the expression's value */
+};
+
+enum cfi_cfa { CFI_NO_CFA, CFI_CFA_REGISTER, CFI_CFA_EXPRESSION };
+
+/* How to restore the caller's registers at one address. */
+struct cfi_row {
+	uint32_t changed; /* bit i: how[i] may be something else than CFI_SAME */
+	uint32_t work;	  /* steps that running the programs and all expressions takes */
+	uint8_t cfa;	  /* enum cfi_cfa */
+	uint8_t cfa_register;
+	uint8_t how[CFI_NR_REGISTERS]; /* enum cfi_how */
+	int32_t cfa_offset, cfa_expression;
+	int32_t value[CFI_NR_REGISTERS];
+};
+
+struct cfi_machine;
+
+/* The row for the code `offset` bytes behind the start of a clean rule. False: the rule is not
+ * clean. */
+bool cfi_row_at(const struct cfi_rule *r, uint64_t offset, struct cfi_row *out);
+/* The canonical frame address: the stack pointer in the caller. False: `m` lacks something. */
+bool cfi_row_cfa(const struct cfi_rule *r, const struct cfi_row *row, const struct cfi_machine *m,
+		 uint64_t *out);
+/* The value of the expression for a register. */
+bool cfi_row_expression(const struct cfi_rule *r, const struct cfi_row *row, unsigned reg,
+			uint64_t cfa, const struct cfi_machine *m, uint64_t *out);
 
 /* Where the entries are; addresses as linked. Empty: there is none. */
 struct cfi_sections {

@@ -4,6 +4,7 @@
 #include "dump/view/cfi/cfi.h"
 #include "dump/base/elf_impl.h"
 
+#include <dwarf.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,14 +82,14 @@ static bool chunk(struct elf *e, uint64_t offset, uint64_t n, struct bytes *out)
 /* Without sections the search table tells where the entries begin; they end by themselves. */
 static bool by_segments(struct elf *e, struct cfi_sections *out)
 {
-	enum { PCREL_SDATA4 = 0x1b };
 	struct bytes head;
 	GElf_Phdr table, ph;
 	int32_t way;
 	uint64_t at, into;
 
 	if (!segment_of(e, PT_GNU_EH_FRAME, 0, &table) || table.p_filesz < 8 ||
-	    !chunk(e, table.p_offset, 8, &head) || head.p[0] != 1 || head.p[1] != PCREL_SDATA4)
+	    !chunk(e, table.p_offset, 8, &head) || head.p[0] != 1 ||
+	    head.p[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
 		return false;
 	memcpy(&way, head.p + 4, sizeof(way));
 	at = table.p_vaddr + 4 + (uint64_t)(int64_t)way;

@@ -26,80 +26,6 @@ static const struct slot *slots(const struct unwind_rules *r)
 	return (const struct slot *)r->slots.p;
 }
 
-/* ---- as .eh_frame ---- */
-
-static uint8_t *put(uint8_t *to, const void *p, size_t n)
-{
-	if (n)
-		memcpy(to, p, n);
-	return to + n;
-}
-
-static uint8_t *put_u32(uint8_t *to, uint32_t v)
-{
-	return put(to, &v, sizeof(v));
-}
-
-static uint8_t *put_u64(uint8_t *to, uint64_t v)
-{
-	return put(to, &v, sizeof(v));
-}
-
-static uint8_t *put_uleb(uint8_t *to, uint64_t v)
-{
-	do {
-		*to++ = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
-		v >>= 7;
-	} while (v);
-	return to;
-}
-
-static uint8_t *put_sleb(uint8_t *to, int64_t v)
-{
-	bool more = true;
-
-	while (more) {
-		uint8_t low = v & 0x7f;
-
-		v >>= 7;
-		more = !((v == 0 && !(low & 0x40)) || (v == -1 && (low & 0x40)));
-		*to++ = low | (more ? 0x80 : 0);
-	}
-	return to;
-}
-
-/* Everything but the two programs: table, lengths, fields; and what is read past the end. */
-#define FRAME_BYTES 96
-
-/* The programs are copied, and then it points to the copies. Its code is said to begin where its
- * FDE stands, which is an address that nobody else has. */
-static void show(struct unwind_rule *rule, uint8_t *from)
-{
-	const struct cfi_rule r = rule->r;
-	uint8_t *to = from + 8, *cie = to, *fde, *at;
-
-	at = put_u32(to + 4, 0);
-	*at++ = 1;
-	at = r.flags & CFI_SIGNAL ? put(at, "zS", 3) : put(at, "z", 2);
-	at = put_uleb(at, r.code_align);
-	at = put_sleb(at, r.data_align);
-	*at++ = (uint8_t)r.return_register;
-	at = put_uleb(at, 0);
-	rule->r.initial.p = at;
-	at = put(at, r.initial.len ? r.initial.p : NULL, r.initial.len);
-	put_u32(cie, (uint32_t)(at - cie - 4));
-
-	fde = at;
-	rule->entry = (uint32_t)(fde - from);
-	at = put_u32(at + 4, (uint32_t)(fde + 4 - cie));
-	at = put_u64(at, RULES_BASE + rule->id * RULES_STEP + rule->entry);
-	at = put_u64(at, r.bytes);
-	at = put_uleb(at, 0);
-	rule->r.program.p = at;
-	at = put(at, r.program.len ? r.program.p : NULL, r.program.len);
-	put_u32(fde, (uint32_t)(at - fde - 4));
-}
-
 static int new_rule(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in,
 		    struct unwind_rule **out)
 {
@@ -110,17 +36,16 @@ static int new_rule(struct unwind_rules *r, uint32_t group, const struct cfi_rul
 
 	if (rc)
 		return rc;
-	bytes = FRAME_BYTES + clean.initial.len + clean.program.len;
+	bytes = clean.initial.len + clean.program.len;
 	if (r->bytes + bytes > RULES_MAX_BYTES)
 		return -E2BIG;
-	rule = calloc(1, sizeof(*rule) + bytes);
+	rule = malloc(sizeof(*rule) + bytes);
 	if (!rule)
 		return -ENOMEM;
-	rule->group = group;
-	rule->id = (uint32_t)r->nr;
-	rule->r = clean;
-	show(rule, (uint8_t *)(rule + 1));
-	rule->shown = (struct bytes){(uint8_t *)(rule + 1), bytes};
+	*rule = (struct unwind_rule){clean, group, (uint32_t)r->nr};
+	rule->r.initial.p = (uint8_t *)(rule + 1);
+	rule->r.program.p = rule->r.initial.p + clean.initial.len;
+	memcpy(rule + 1, r->clean.p, bytes);
 	rc = buf_put(&r->all, &rule, sizeof(rule));
 	if (rc) {
 		free(rule);

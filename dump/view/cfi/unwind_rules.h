@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwind rules (cfi.h) of many images, by the place of code in its image, in the form in which the
- * unwinder is shown them: an .eh_frame of one CIE and one FDE each, at an address of their own. All
- * in here went through cfi_clean(). Filled from a dump (symbols.h) or from files (elf_rules.h).
+ * Unwind rules (cfi.h) of many images, by the place of code in its image. All went through
+ * cfi_clean(). Filled from a dump (symbols.h) or from files (elf_rules.h).
  */
 #pragma once
 
@@ -13,21 +12,10 @@ struct unwind_rules;
 /* As large as rules may become together. */
 #define RULES_MAX_BYTES (128ull << 20)
 
-/*
- * Addresses of rules: no stack is here. Each has RULES_STEP bytes of them:
- *
- *   0 │ 8           │ entry
- *   table of 1 entry │ CIE │ FDE
- */
-#define RULES_BASE 0x8000000000000000ull
-#define RULES_STEP (64ull << 10)
-
 struct unwind_rule {
 	struct cfi_rule r; /* start and bytes are places of the image */
 	uint32_t group;	   /* the image */
 	uint32_t id;	   /* from 0, in the order in which they were added */
-	uint32_t entry;	   /* where the FDE is in `shown` */
-	struct bytes shown;
 };
 
 /* NULL: out of memory. */

@@ -45,7 +45,7 @@ static const struct unwind_rule *find_rule(void *ctx, const struct history_map *
 int stack_unwind_new(const struct process_history *p, const struct symbols *s, struct unwind **out,
 		     struct err *err)
 {
-	const struct unwind_source source = {symbols_rules(s), find_rule, NULL, (void *)s};
+	const struct unwind_source source = {find_rule, NULL, (void *)s};
 
 	return unwind_new(p, &source, out, err);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call chains of samples that have the user's registers and a piece of the stack instead: from
- * frame to frame by the unwind rules of the code, where there are none by frame pointers. The only
- * user of libunwind, which runs the rules. A struct unwind belongs to one thread; different ones
- * share nothing but the people, which are only read, and may share rules that nobody adds to
- * meanwhile. Samples are not trusted: an unwinding ends after UNWIND_MAX_FRAMES, or when it has
- * read too much.
+ * frame to frame by the unwind rules of the code, where there are none by frame pointers. A struct
+ * unwind belongs to one thread; different ones share the process history and the rules, which must
+ * not change meanwhile. Samples and rules are not trusted: an unwinding ends after
+ * UNWIND_MAX_FRAMES frames, or when its rules take too many steps.
  */
 #pragma once
 
@@ -53,9 +52,7 @@ struct unwind_top {
 
 /* Where rules come from. */
 struct unwind_source {
-	const struct unwind_rules *rules;
-	/* The rule for a place in what is mapped there; NULL: there is none. It is one of `rules`.
-	 */
+	/* The rule for a place in what is mapped there; NULL: there is none. Stays until unwind_free(). */
 	const struct unwind_rule *(*find)(void *ctx, const struct history_map *map, uint64_t place);
 	/* May be NULL. Where there is none: one that is concluded from a frame. */
 	const struct unwind_rule *(*conclude)(void *ctx, const struct history_map *map,

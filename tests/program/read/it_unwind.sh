@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Programs without frame pointers whose call paths are known (tests/unwind/), built in many ways: of their samples with a
+# Programs without frame pointers whose call paths are known (tests/load/unwind/), built in many ways: of their samples with a
 # copied stack at least 99 in 100 have the whole path, from the dump alone: the programs are gone when it is read. Through
 # signal handlers, callbacks out of a library, stubs, the vdso, exceptions, panics, goroutines; also where the C library has
 # no unwind tables. perf, given the same samples by export, shows no more of them.
@@ -9,7 +9,7 @@
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-sources=$PWD/tests/unwind
+sources=$PWD/tests/load/unwind
 bin=$work/bin
 flags="-O2 -g0 -fomit-frame-pointer -fno-optimize-sibling-calls"
 mkdir "$bin"

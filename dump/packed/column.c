@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Reads columns of numbers; see column.h. Called by unpack*.c. */
+/* Reads columns of numbers; see column.h. */
 #include "dump/packed/column.h"
 #include "dump/packed/huffman.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Bits of a view, lowest first. Past its end they are 0 and `left` is below 0. */
+/* Reads bits, lowest first. Past the end they are 0 and `left` is negative. */
 struct bits_in {
 	const uint8_t *p, *end;
 	uint64_t acc;
 	unsigned nr;  /* bits in acc */
-	int64_t left; /* bits of the view that were not taken */
+	int64_t left; /* bits not yet taken */
 };
 
 static inline void bits_fill(struct bits_in *b)
@@ -32,7 +32,7 @@ static inline void bits_fill(struct bits_in *b)
 	}
 }
 
-/* At most 56 bits, which bits_fill() has made sure of. */
+/* At most 56 bits after bits_fill(). */
 static inline uint64_t bits_take(struct bits_in *b, unsigned nr)
 {
 	uint64_t v = b->acc & ((1ull << nr) - 1);
@@ -57,7 +57,7 @@ static inline uint64_t take_wide(struct bits_in *b, unsigned nr)
 	return low | bits_take(b, nr - 32) << 32;
 }
 
-/* False: too large for 32 bits. */
+/* False: the number is too large for 32 bits. */
 static inline bool set_number(void *v, bool wide, uint32_t i, uint64_t n)
 {
 	if (wide)
@@ -67,17 +67,17 @@ static inline bool set_number(void *v, bool wide, uint32_t i, uint64_t n)
 	return wide || n <= UINT32_MAX;
 }
 
-/* By what the next bits may begin with; `bits` 0: no code does. */
+/* Decodes the next bits; `bits` 0: no code begins with them. */
 struct code_lookup {
 	uint8_t symbol, bits, extra;
 };
 
 struct code_table {
 	struct code_lookup by[1 << MAX_BITS];
-	unsigned bits; /* of the longest code: so many are looked at */
+	unsigned bits; /* length of the longest code */
 };
 
-/* -EBADMSG when the code has no room for its words. */
+/* -EBADMSG for an oversubscribed code. */
 static int make_lookup(const struct huffman_code *c, struct code_table *t)
 {
 	uint32_t room = 0;

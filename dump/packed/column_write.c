@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes columns of numbers; see column.h. Called by pack*.c.
+ * Writes columns of numbers; see column.h.
  *
- * Numbers are gone through twice: once to see what they are, which keeps their symbols, and once to
- * write them. Both loops are without branches that depend on the numbers.
+ * Two passes over the numbers: the first computes symbols and counts, the second writes. Neither has
+ * branches that depend on the numbers.
  */
 #include "dump/packed/column.h"
 #include "dump/packed/huffman.h"
@@ -11,9 +11,9 @@
 #include <assert.h>
 #include <string.h>
 
-#define FEW 32u /* so few numbers are not worth a code */
+#define FEW 32u /* fewer numbers are not worth a Huffman code */
 
-/* Of functions with a loop for each type of number: the type is to be known in it. */
+/* For functions with a `wide` parameter: the compiler makes a loop for each type of number. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* ---- bits ---- */
@@ -24,7 +24,7 @@ struct bits_out {
 	unsigned nr; /* in acc; below 8 after bits_flush() */
 };
 
-/* Between two of bits_flush(), 56 bits at most. */
+/* At most 56 bits between two bits_flush(). */
 static inline void bits_add(struct bits_out *b, uint64_t v, unsigned nr)
 {
 	b->acc |= v << b->nr;
@@ -50,9 +50,9 @@ static uint8_t *bits_end(struct bits_out *b)
 	return b->p + (b->nr + 7) / 8;
 }
 
-/* ---- what the numbers are ---- */
+/* ---- survey ---- */
 
-/* v[i] of either type; `wide` is known where this is called, so that each has a loop of its own. */
+/* v[i] of either type. */
 static ALWAYS_INLINE uint64_t number(const void *v, bool wide, uint32_t i)
 {
 	return wide ? ((const uint64_t *)v)[i] : ((const uint32_t *)v)[i];
@@ -60,7 +60,7 @@ static ALWAYS_INLINE uint64_t number(const void *v, bool wide, uint32_t i)
 
 struct column_survey {
 	uint32_t count[NR_SYMBOLS];
-	unsigned used; /* symbols up to the last that there is */
+	unsigned used; /* highest symbol + 1 */
 	unsigned bits; /* of the largest number */
 	bool alike;
 };
@@ -85,9 +85,8 @@ static ALWAYS_INLINE void look_few(const void *v, bool wide, uint32_t nr, struct
 }
 
 /*
- * Symbols of four numbers below 2^31, a byte each. A number's exponent and first bit of fraction as
- * a float are all that a symbol says; the bit behind those is always cleared before, so that
- * rounding cannot reach them.
+ * Symbols of four numbers below 2^31, a byte each: a symbol is exponent and first fraction bit of
+ * the number as a float. The next bit is cleared before, so that rounding cannot change them.
  */
 static ALWAYS_INLINE uint32_t four_symbols(const uint32_t *v)
 {
@@ -126,7 +125,7 @@ static ALWAYS_INLINE uint32_t symbols_at(const void *v, bool wide, uint32_t i)
 	return s;
 }
 
-/* Counts of a symbol in turns: one alone would often wait for its last value to be stored. */
+/* Four arrays of counts: with one, increments of the same symbol would wait for each other. */
 static ALWAYS_INLINE void look(const void *v, bool wide, uint32_t nr, uint8_t *symbol,
 			       struct column_survey *s)
 {
@@ -174,14 +173,14 @@ static uint8_t *put_lengths(uint8_t *dst, const struct huffman_code *c, unsigned
 	return dst;
 }
 
-/* What is written for a symbol: its word, and above it the number's bits of `mask`. */
+/* Output for a symbol: its code, and above it the number's bits in `mask`. */
 struct symbol_cell {
 	uint64_t mask;
 	uint16_t word;
 	uint8_t bits, all;
 };
 
-/* Returns how many bits a number has at most. */
+/* Returns the maximum number of bits of a number. */
 static unsigned make_cells(const struct column_survey *s, const struct huffman_code *c,
 			   struct symbol_cell *cell)
 {
@@ -200,7 +199,7 @@ static unsigned make_cells(const struct column_survey *s, const struct huffman_c
 	return most;
 }
 
-/* Four numbers at once, joined before they are written: that need not wait for what is before. */
+/* Joins two numbers before they are written, which shortens the dependency chain. */
 static ALWAYS_INLINE uint8_t *put_cells(uint8_t *dst, const void *v, bool wide, uint32_t nr,
 					const uint8_t *symbol, const struct symbol_cell *cell)
 {
@@ -227,7 +226,7 @@ static ALWAYS_INLINE uint8_t *put_cells(uint8_t *dst, const void *v, bool wide, 
 	return bits_end(&b);
 }
 
-/* Numbers that do not fit into what is flushed at once. */
+/* Numbers that may need more than the 56 bits between two flushes. */
 static uint8_t *put_long_cells(uint8_t *dst, const uint64_t *v, uint32_t nr, const uint8_t *symbol,
 			       const struct symbol_cell *cell)
 {
@@ -324,9 +323,9 @@ size_t column_put_u64(uint8_t *dst, const uint64_t *v, uint32_t nr)
 	return column_put(dst, v, true, nr);
 }
 
-/* ---- columns of which the different numbers are known ---- */
+/* ---- columns of table indexes ---- */
 
-/* What is written for a number. */
+/* Output for a number. */
 struct place_code {
 	uint64_t v;
 	unsigned bits;

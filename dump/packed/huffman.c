@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Canonical Huffman codes of limited length; see huffman.h. Called by column*.c. */
+/* Length-limited canonical Huffman codes; see huffman.h. */
 #include "dump/packed/huffman.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static unsigned sort_leaves(const uint32_t *count, unsigned used, struct huffman
 	return nr;
 }
 
-/* Huffman's tree over leaves that are sorted: the depth of each, in their order. nr >= 2. */
+/* Depths of sorted leaves in the Huffman tree. nr >= 2. */
 static void depths(const struct huffman_leaf *leaf, unsigned nr, uint8_t *depth)
 {
 	uint32_t weight[NR_SYMBOLS];
@@ -55,7 +55,7 @@ static void depths(const struct huffman_leaf *leaf, unsigned nr, uint8_t *depth)
 		depth[i] = (uint8_t)(level[parent[i]] + 1);
 }
 
-/* Shortens what is longer than MAX_BITS, and makes others longer until the code has room again. */
+/* Shortens codes longer than MAX_BITS, and lengthens others until the code is valid again. */
 static void limit_depths(uint8_t *depth, unsigned nr)
 {
 	uint32_t room = 0;
@@ -65,7 +65,7 @@ static void limit_depths(uint8_t *depth, unsigned nr)
 			depth[i] = MAX_BITS;
 		room += 1u << (MAX_BITS - depth[i]);
 	}
-	/* Rare symbols stand first. */
+	/* Rare symbols come first. */
 	while (room > 1u << MAX_BITS) {
 		unsigned best = nr;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The symbols that numbers of a column are made of, and a canonical code for them; PACKED.md
- * ("Columns") has both. A symbol is the number itself below 16; above, the place of its highest bit
- * and the bit below that, with the rest following as plain bits. Part of columns.
+ * Symbols of numbers in a column and their canonical code; PACKED.md ("Columns") specifies both. A
+ * number below 16 is its own symbol. Above, the symbol is the position of its highest bit and the
+ * next bit; the other bits follow as extra bits.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define NR_SYMBOLS FMT_COLUMN_SYMBOLS
 #define DIRECT	   16u /* numbers below are their own symbol */
 
-/* No branches: numbers of both kinds come mixed. */
+/* Without branches, since small and large numbers are mixed. */
 static inline unsigned symbol_of(uint64_t v)
 {
 	unsigned e = 63 - (unsigned)__builtin_clzll(v | DIRECT);
@@ -21,7 +21,7 @@ static inline unsigned symbol_of(uint64_t v)
 	return v < DIRECT ? (unsigned)v : large;
 }
 
-/* How many bits follow a symbol's code. */
+/* Number of extra bits. */
 static inline unsigned extra_bits(unsigned symbol)
 {
 	return symbol < DIRECT ? 0 : (symbol - DIRECT) / 2 + 3;
@@ -38,7 +38,7 @@ struct huffman_code {
 	uint16_t word[NR_SYMBOLS];
 };
 
-/* The best code for symbols 0 to `used` - 1 that are met so often. */
+/* The optimal length-limited code for symbols 0 to `used` - 1 with these counts. */
 void code_make(const uint32_t *count, unsigned used, struct huffman_code *c);
-/* Gives the symbols 0 to `used` - 1, whose lengths are there, their words. */
+/* Assigns codes to symbols 0 to `used` - 1 from their lengths. */
 void code_assign(struct huffman_code *c, unsigned used);

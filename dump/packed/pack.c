@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packs a run of records; see pack.h. The passes are in pack_classes.c and pack_match.c; what they
- * collected becomes columns here, in the order of PACKED.md. Called by the recorder's workers.
+ * Packs a run of records; see pack.h. Writes what the passes in pack_classes.c and pack_match.c
+ * collected as columns, in the order of PACKED.md. Called by the recorder's workers.
  */
 #include "dump/packed/pack_impl.h"
 
@@ -17,7 +17,7 @@ int packer_new(struct packer **out, struct err *err)
 
 	if (!p)
 		return err_set(err, -ENOMEM, "out of memory for packing");
-	memset(p, 0, sizeof(*p)); /* have the pages */
+	memset(p, 0, sizeof(*p)); /* allocates the pages now */
 	*out = p;
 	return 0;
 }
@@ -29,20 +29,19 @@ void packer_free(struct packer *p)
 
 /* ---- classes and templates ---- */
 
-/* What of a packer gets a new name when it is written. */
+/* Final numbers of classes and templates in the payload. */
 struct pack_numbering {
 	uint32_t nr_classes;
 	uint8_t used[MAX_CLASSES]; /* classes by new number, from 1 */
 	uint32_t nr_tpl;
 	uint32_t cls[MAX_TEMPLATES]; /* new number of the class, by rank - 1 */
-	/* Templates of each class, by new number: those from first_tpl on, in the order of ranks.
-	 */
+	/* Templates of class k: from first_tpl[k] on, in the order of ranks. */
 	uint16_t tpl[MAX_TEMPLATES];
 	uint32_t first_tpl[MAX_CLASSES + 1];
 	uint32_t nr_words; /* columns of words */
 };
 
-/* Classes that have records after all. */
+/* Numbers the classes that have records. */
 static void name_classes(const struct packer *p, struct pack_numbering *n, uint32_t *new_name)
 {
 	n->nr_classes = 1;
@@ -54,7 +53,7 @@ static void name_classes(const struct packer *p, struct pack_numbering *n, uint3
 	}
 }
 
-/* Templates get their numbers by how many records they have. Those that have none get none. */
+/* Numbers the templates that have records, those with the most records first. */
 static void rank_templates(struct packer *p, struct pack_numbering *n, const uint32_t *new_name)
 {
 	uint32_t count[MAX_TEMPLATES], order[MAX_TEMPLATES], next[MAX_CLASSES] = {0};
@@ -87,7 +86,7 @@ static inline uint32_t template_word(const struct packer *p, uint32_t t, uint32_
 	return ((const uint32_t *)(p->arena + p->tpl[t].words))[w];
 }
 
-/* Words in which all templates of a class (by its new number) agree. */
+/* Makes words that are equal in all templates of class `k` (new number) CONST. */
 static void find_constants(struct packer *p, const struct pack_numbering *n, uint32_t k)
 {
 	struct pack_class *c = &p->classes[n->used[k]];
@@ -177,7 +176,7 @@ static void put_templates(struct packer *p, const struct pack_numbering *n, stru
 	pack_streams_u32(s, n->cls, n->nr_tpl);
 }
 
-/* Numbers the chains as the columns will refer to them, and makes these references. */
+/* Numbers the chains and converts the references to these numbers. */
 static void number_chains(struct packer *p, const struct pack_numbering *n)
 {
 	struct pack_chains *ch = &p->chains;
@@ -199,7 +198,7 @@ static void number_chains(struct packer *p, const struct pack_numbering *n)
 	pack_chains_build(ch);
 }
 
-/* The addresses of nodes: mostly what came below the same address before. */
+/* The addresses of nodes, predicted by the last one with the same parent address. */
 static void put_frames(struct pack_chains *c, struct pack_streams *s)
 {
 	uint16_t below[PACKCHAIN_MAX_FRAMES + 1] = {0}; /* by address + 1: address + 1 */
@@ -236,7 +235,7 @@ static void put_chains(struct packer *p, struct pack_streams *s)
 	pack_streams_u64(s, steps, c->nr_addrs);
 }
 
-/* Records of class 0 whole, of others what is bulk, in the order of records; then the tail. */
+/* In the order of records: those of class 0, the bulk of others; then the tail. */
 static void put_bulk(struct packer *p, struct pack_streams *s)
 {
 	uint8_t *start = s->at;
@@ -269,7 +268,7 @@ static void put_keep_word(struct packer *p, const struct pack_numbering *n, uint
 	pack_streams_words(s, v, v, nr);
 }
 
-/* The streams of a class, by its new number. */
+/* The streams of class `k` (new number). */
 static void put_class(struct packer *p, const struct pack_numbering *n, uint32_t k,
 		      struct pack_streams *s)
 {

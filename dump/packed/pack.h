@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run of perf records as columns, and back, byte for byte; PACKED.md says what
- * the bytes mean, pack.c how they are made, unpack.h how they are read.
+ * Packs a run of perf records into columns without loss; dump/format/PACKED.md specifies the
+ * payload, unpack.h reads it.
  *
- * A packer takes any bytes: what is no record that it understands is kept as it is. Its result
- * stands alone: whoever has the payload of one block has all it takes to undo it.
+ * A packer takes any bytes: it keeps records that it does not understand as they are. A payload is
+ * self-contained.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct err;
 struct packer;
 
 /*
- * What goes into one block at most: so much of a ring, in whole records, and so many of them. All
- * memory for it is taken in packer_new(): about 7 MiB.
+ * Maximum size of a run and of its number of records. packer_new() allocates all memory, about
+ * 7 MiB.
  */
 #define PACK_RUN_BYTES	 (1u << 20)
 #define PACK_RUN_RECORDS FMT_PACK_MAX_RECORDS
@@ -26,10 +26,9 @@ int packer_new(struct packer **out, struct err *err);
 void packer_free(struct packer *p);
 
 /*
- * Packs `pieces[0..nr)` (nr <= 2, in all <= PACK_RUN_BYTES, together whole records with the newest
- * first, as they lie in a ring) of a channel with layout `l`. *payload is borrowed until the next
- * call. 0, or -E2BIG for more than a run may have, or when the
- * payload would be longer than the pieces: then they are better kept as they are.
+ * Packs `pieces[0..nr)` (nr <= 2, together <= PACK_RUN_BYTES and complete records, newest first, as
+ * in a ring) of a channel with layout `l`. *payload is borrowed until the next call. 0, or -E2BIG
+ * when the run is too large or the payload would be longer than the pieces.
  */
 int pack(struct packer *p, const struct record_layout *l, const struct bytes *pieces, int nr,
 	 struct bytes *payload);

@@ -17,7 +17,7 @@ static inline uint64_t ip_at(const uint8_t *ips, uint32_t i)
 	return ip;
 }
 
-/* Two sums that do not wait for each other. */
+/* Two independent chains of multiplications. */
 static uint64_t hash_of(const uint8_t *ips, uint32_t nr)
 {
 	uint64_t a = nr, b = 1;
@@ -86,7 +86,7 @@ void pack_chains_number_next(struct pack_chains *c, uint32_t id)
 
 /* ---- the tree ---- */
 
-/* The place of an address, in the order in which they are met. */
+/* Finds or adds an address; its index is in the order of first use. */
 static uint32_t addr_of(struct pack_chains *c, uint64_t ip)
 {
 	uint32_t at = (uint32_t)(hash_mix(1, ip) >> 32) & NODE_MASK;
@@ -99,7 +99,7 @@ static uint32_t addr_of(struct pack_chains *c, uint64_t ip)
 	return c->nr_addrs - 1;
 }
 
-/* The node for address `addr` below `parent`. */
+/* Finds or adds the child of `parent` with address `addr`. */
 static uint32_t node_of(struct pack_chains *c, uint32_t parent, uint32_t addr)
 {
 	uint32_t at = (uint32_t)(hash_mix(parent, addr) >> 32) & NODE_MASK, n;
@@ -125,7 +125,7 @@ static void sort_addrs(struct pack_chains *c)
 		c->place[c->sorted[i]] = (uint16_t)i;
 }
 
-/* How many outer frames two chains share. */
+/* Number of outer frames that two chains share. */
 static uint32_t common_frames(const struct pack_chains_entry *a, const struct pack_chains_entry *b)
 {
 	uint32_t nr = a->nr < b->nr ? a->nr : b->nr, i = 0;
@@ -135,7 +135,7 @@ static uint32_t common_frames(const struct pack_chains_entry *a, const struct pa
 	return i;
 }
 
-/* From the outermost frame inwards: what is there already is shared. */
+/* Adds a chain to the tree, from the outermost frame inwards. */
 static void insert(struct pack_chains *c, uint32_t number)
 {
 	static const struct pack_chains_entry none;

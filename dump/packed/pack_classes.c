@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * First pass of the packer: sorts the records of a run into classes and finds out, from some of
- * each, what their words are. What it guesses wrong costs bytes, never correctness: pack_match.c
- * compares every word.
+ * First pass of the packer: sorts the records of a run into classes and derives the roles of words
+ * from samples of each class. A wrong guess costs bytes, not correctness: pack_match.c compares
+ * every word.
  */
 #include "dump/packed/pack_impl.h"
 
@@ -10,13 +10,12 @@
 
 #include <errno.h>
 
-#define MIN_RECORDS 8 /* of a class that is worth its description */
+#define MIN_RECORDS 8 /* smaller classes cost more than they save */
 #define NO_CLASS    0
 
-/* ---- where things are in a sample of this layout ---- */
+/* ---- offsets of fields in a sample ---- */
 
-/* The fields before CALLCHAIN in their order; all are 8 bytes but READ, which ends what is known.
- */
+/* The fields before CALLCHAIN in order, 8 bytes each. READ comes after them, with unknown length. */
 static const uint64_t fields[] = {
 	PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,	  PERF_SAMPLE_TID,
 	PERF_SAMPLE_TIME,	PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
@@ -47,7 +46,7 @@ void pack_classes_layout(struct packer *p, const struct record_layout *l)
 	p->rest_off = p->has_chain ? off + 8 : off;
 }
 
-/* Where the time is in a record that is no sample: in the sample_id at its end. 0: nowhere. */
+/* Distance of the time from the end of a record of another type (in its sample_id). 0: no time. */
 static uint32_t time_from_end(const struct record_layout *l)
 {
 	uint32_t n = 8;
@@ -64,14 +63,14 @@ static uint32_t time_from_end(const struct record_layout *l)
 
 /* ---- classes ---- */
 
-/* What the records of a class have in common. */
+/* What makes records the same class. */
 struct pack_kind {
 	uint64_t key; /* the header, its size without the chain */
 	uint32_t event;
 	bool sample;
 };
 
-/* False: the record is not of a kind that can have a class. */
+/* False: the record goes to class 0. */
 static bool kind_of(const struct packer *p, const uint8_t *rec, uint32_t size, struct pack_kind *k)
 {
 	uint64_t h = load64(rec), nr = 0;
@@ -86,7 +85,7 @@ static bool kind_of(const struct packer *p, const uint8_t *rec, uint32_t size, s
 		if (nr > (size - p->rest_off) / 8)
 			return false;
 		k->key -= nr << 51; /* 8 * nr, in the upper 16 bits */
-		/* An address that the chain tells needs no words of its own. */
+		/* The IP field repeats the chain's second address: role IP. */
 		if (p->ip_off && nr > 1 && load64(rec + p->ip_off) == load64(rec + p->rest_off + 8))
 			k->event = 1u << 16;
 	}
@@ -100,7 +99,7 @@ static uint32_t slot_of(const struct pack_kind *k)
 	return (uint32_t)(hash_mix(k->key, (uint64_t)k->event << 17) >> 54);
 }
 
-/* Where the bulk of a sample begins and how many words it has: the copy of the user stack. */
+/* The bulk of a sample is the copy of the user stack. */
 static void find_stack(const struct packer *p, const uint8_t *rec, uint32_t size,
 		       struct pack_class *c)
 {
@@ -156,7 +155,7 @@ static void describe(const struct packer *p, const uint8_t *rec, uint32_t size,
 		c->has_time = true;
 		c->time_at = (uint16_t)((size - from_end) / 4);
 	}
-	/* What is longer than MAX_WORDS is bulk from there on. */
+	/* Words after MAX_WORDS are bulk. */
 	if (words - c->bulk_words > MAX_WORDS || (c->bulk_words && c->bulk_at > MAX_WORDS)) {
 		c->bulk_at = MAX_WORDS;
 		c->bulk_words = (uint16_t)(words - MAX_WORDS);
@@ -166,7 +165,7 @@ static void describe(const struct packer *p, const uint8_t *rec, uint32_t size,
 	c->words = (uint16_t)(words - c->bulk_words);
 }
 
-/* The class of a record, a new one if need be. */
+/* Finds or adds the class of a record. */
 static uint32_t class_of(struct packer *p, const uint8_t *rec, uint32_t size)
 {
 	struct pack_kind k;
@@ -187,8 +186,8 @@ static uint32_t class_of(struct packer *p, const uint8_t *rec, uint32_t size)
 	return p->nr_classes++;
 }
 
-/* Keeps every stride-th record, a power of two; when there are enough, every second one of them
- * goes. */
+/* Samples every stride-th record (a power of two). When there are too many samples, drops every
+ * second one and doubles the stride. */
 static inline void sample(struct pack_class *c, uint32_t i)
 {
 	if (c->nr & (c->stride - 1))
@@ -217,7 +216,7 @@ static int sort_record(struct packer *p, const uint8_t *rec, uint32_t size)
 	return 0;
 }
 
-/* The whole records of a piece; what is left of it is *rest. */
+/* Sorts the complete records of a piece; *rest is its remainder. */
 static int sort_piece(struct packer *p, struct bytes piece, struct bytes *rest)
 {
 	int rc = 0;
@@ -235,7 +234,7 @@ static int sort_piece(struct packer *p, struct bytes piece, struct bytes *rest)
 	return rc;
 }
 
-/* Puts the record that begins in `a` and ends in `b` together; what is left of `b` stays in it. */
+/* Joins the record that begins in `a` and ends in `b`, and removes its end from `b`. */
 static bool join(struct packer *p, struct bytes a, struct bytes *b, struct bytes *rec)
 {
 	uint8_t head[8];
@@ -278,7 +277,7 @@ int pack_classes_sort(struct packer *p, const struct bytes *pieces, int nr)
 	if (!rc && !rest.len)
 		rc = sort_piece(p, next, &rest);
 	else if (!rc && next.len)
-		rc = -EBADMSG; /* bytes that are no records lie in both pieces */
+		rc = -EBADMSG; /* data that is not a record spans both pieces */
 out:
 	p->tail = rest;
 	return rc;
@@ -286,7 +285,7 @@ out:
 
 /* ---- roles ---- */
 
-/* Small set of numbers, to count how many there are. */
+/* Set of numbers, to count distinct ones. */
 struct value_set {
 	uint64_t key[4 * NR_SAMPLES];
 	uint8_t used[4 * NR_SAMPLES];
@@ -318,7 +317,7 @@ struct class_samples {
 	uint32_t distinct[MAX_WORDS];
 };
 
-/* The thread of record i, as far as its class tells. */
+/* The thread of record i; 0: its class has no TID word. */
 static uint32_t thread_of(const struct packer *p, uint32_t i)
 {
 	const struct pack_class *c = &p->classes[p->cls[i]];
@@ -349,7 +348,7 @@ static void take_samples(const struct packer *p, const struct pack_class *c,
 	}
 }
 
-/* What follows from the layout. */
+/* Roles that follow from the layout. */
 static void set_known_roles(const struct packer *p, struct pack_class *c)
 {
 	if (c->has_time) {
@@ -368,7 +367,7 @@ static void set_known_roles(const struct packer *p, struct pack_class *c)
 	}
 }
 
-/* A word that is some thread's number in every sample: this one's, or the one's before. */
+/* TID or PREV when the word is this or the previous record's thread in every sample. */
 static uint8_t thread_role(const struct pack_class *c, const struct class_samples *l, uint32_t w)
 {
 	if (!c->has_tid || l->distinct[w] < 2)
@@ -391,7 +390,7 @@ static uint32_t count_tuples(const struct pack_class *c, const struct class_samp
 	return count_distinct(hash, l->nr);
 }
 
-/* The KEEP word with the most different values. */
+/* The KEEP word with the most distinct values. */
 static uint32_t busiest(const struct pack_class *c, const struct class_samples *l)
 {
 	uint32_t best = c->words;
@@ -434,7 +433,7 @@ static void choose_roles(const struct packer *p, struct pack_class *c,
 	}
 }
 
-/* The words of 8 bytes of a template. The first is the header, which the whole class shares. */
+/* Sets the masks of a template's words of 8 bytes. The first is the header, equal in the class. */
 static void set_keys(struct pack_class *c, const struct class_samples *l)
 {
 	memset(c->keep, 0, sizeof(c->keep));
@@ -469,7 +468,7 @@ static void set_values(struct pack_class *c, uint8_t role, uint32_t first_value)
 	}
 }
 
-/* How the records of a class are compared and what is collected, now that roles are known. */
+/* Derives from the roles how records are compared and which values are collected. */
 static void set_plan(struct pack_class *c, const struct class_samples *l)
 {
 	set_keys(c, l);
@@ -484,7 +483,7 @@ static void set_plan(struct pack_class *c, const struct class_samples *l)
 	c->tid = place_of(c, c->tid_at);
 }
 
-/* Whether the thread of these records mostly is not the one of the record before. */
+/* Whether the thread often differs from the previous record's. */
 static bool is_changing(const struct pack_class *c, const struct class_samples *l)
 {
 	uint32_t other = 0;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a packer is made of; private to pack*.c.
+ * The packer; private to pack*.c.
  *
- *	pack_classes.c   goes through the run once: each record gets a class (same length, same
- *event), some of each class are looked at, and each word gets a role pack_match.c   goes through it
- *again: each record gets a template (same KEEP words), and what is not as expected is collected,
- *class by class pack_templates.c     the templates met pack_chains.c   the call chains met, as a
- *tree pack.c        writes all that as columns
+ *	pack_classes.c    first pass: assigns a class to each record (same length, same event),
+ *	                  samples each class, assigns a role to each word
+ *	pack_match.c      second pass: assigns a template to each record (same KEEP words), collects
+ *	                  what was not predicted, class by class
+ *	pack_templates.c  the templates
+ *	pack_chains.c     the call chains, as a tree
+ *	pack.c            writes the columns
  *
- * All memory is taken once and is bounded; what finds no more room goes to class 0, whose records
- * are kept as they are.
+ * All memory is allocated once and bounded. A record that exceeds a limit goes to class 0, which
+ * keeps records as bytes.
  */
 #pragma once
 
@@ -22,19 +24,18 @@
 #define MAX_RECORDS   PACK_RUN_RECORDS
 #define MAX_CLASSES   64u
 #define MAX_TEMPLATES 8192u
-#define MAX_WORDS     256u /* of 4 bytes; what is behind them in a long record is bulk */
-#define NR_SAMPLES    64u  /* records of a class that are looked at */
+#define MAX_WORDS     256u		       /* of 4 bytes; the rest of a longer record is bulk */
+#define NR_SAMPLES    64u		       /* records of a class that are examined */
 #define ARENA_WORDS   (FMT_PACK_MAX_WORDS / 2) /* of 8 bytes: the templates */
 
 /*
- * Where a word stands: so many bytes from the record, or from what is behind its chain, or behind
- * its bulk.
+ * The position of a word: a byte offset, shifted by the chain (part 1), or by chain and bulk (2).
  */
 struct pack_place {
 	uint16_t at, part;
 };
 
-/* A word of 8 bytes, or what `mask` leaves of it, by which templates are told apart. */
+/* A word of 8 bytes, masked, by which templates differ. */
 struct pack_key {
 	struct pack_place place;
 	uint64_t mask, factor; /* for hashing */
@@ -43,13 +44,13 @@ struct pack_key {
 /* A word of 4 bytes whose values are collected. */
 struct pack_value {
 	struct pack_place place;
-	uint32_t next; /* place of the next in packer.values */
+	uint32_t next; /* index of the next in packer.values */
 };
 
 struct pack_class {
-	uint64_t key; /* the record's header without its chain; and the event: */
+	uint64_t key; /* the record's header without its chain */
 	uint32_t event;
-	uint32_t nr, kept; /* records; of these, not in class 0 after all */
+	uint32_t nr, kept; /* records; of these, not moved to class 0 */
 	uint16_t words, chain_at, bulk_at, bulk_words;
 	bool has_time, has_tid, changes;
 	uint16_t tid_at, time_at; /* words */
@@ -58,16 +59,16 @@ struct pack_class {
 	uint32_t sample[NR_SAMPLES];
 	uint8_t role[MAX_WORDS];
 	/*
-	 * By word of 8 bytes: what a template keeps, and of that what is firm, alike in all records
-	 * so far. Templates differ in the rest, the loose words.
+	 * By word of 8 bytes: the bits that a template keeps, and of these the firm ones, which are
+	 * equal in all records so far. Templates differ in the others, the loose words.
 	 */
-	uint32_t part_end[3]; /* where the parts of a record end, in words of 8 bytes */
+	uint32_t part_end[3]; /* ends of the parts of a record, in words of 8 bytes */
 	uint64_t keep[MAX_WORDS / 2], firm[MAX_WORDS / 2], firm_value[MAX_WORDS / 2];
 	struct pack_key loose[MAX_WORDS / 2];
 	struct pack_value value[MAX_WORDS];	       /* VARY words first, then DIRECT */
 	struct pack_place time, tid, same[8], prev[8]; /* TID and PREV words to be compared */
 	uint16_t nr_loose, nr_vary, nr_values, nr_same, nr_prev;
-	/* Where its share of the packer's arrays begins. */
+	/* Start of its part of the packer's arrays. */
 	uint32_t first_time, first_value;
 	uint32_t nr_chains;
 };
@@ -77,13 +78,13 @@ struct pack_template {
 	uint32_t words; /* in the arena */
 	uint32_t nr;	/* records */
 	uint32_t chain; /* the last one */
-	uint16_t succ;	/* the template that came after it last */
+	uint16_t succ;	/* the template that followed it last */
 	uint16_t rank;
 	uint8_t cls;
 };
 
 struct packer {
-	/* Of the run. */
+	/* The run. */
 	const struct record_layout *layout;
 	uint32_t time_off, tid_off, ip_off, chain_off, rest_off; /* bytes in a sample; 0: none */
 	bool has_chain, has_raw;
@@ -102,7 +103,7 @@ struct packer {
 	unsigned index_bits;
 	uint64_t arena[ARENA_WORDS];
 	uint32_t arena_used;
-	/* What is written. */
+	/* Collected for the columns. */
 	uint32_t runs[MAX_RECORDS], misses[MAX_RECORDS];
 	uint32_t tid_runs[MAX_RECORDS], tids[MAX_RECORDS];
 	uint32_t nr_runs, nr_tid_runs;
@@ -114,7 +115,7 @@ struct packer {
 	uint32_t chain_refs[MAX_RECORDS];
 	uint32_t values[PACK_RUN_BYTES / 4], deltas[PACK_RUN_BYTES / 4];
 	struct pack_chains chains;
-	uint8_t split[1 << 16]; /* the record that lies in both pieces */
+	uint8_t split[1 << 16]; /* the record that is in both pieces */
 	uint8_t out[PACK_RUN_BYTES + (64 << 10)];
 };
 
@@ -134,13 +135,13 @@ static inline uint32_t load32(const uint8_t *p)
 	return v;
 }
 
-/* Bytes of the chain's addresses in a record of `c`, which has one. */
+/* Size of the addresses of a record's chain. */
 static inline uint32_t chain_bytes(const struct packer *p, const uint8_t *rec)
 {
 	return (uint32_t)load64(rec + p->chain_off) * 8;
 }
 
-/* Word `w` of a record whose chain has that many bytes. */
+/* Word `w` of a record with a chain of `chain` bytes. */
 static inline uint32_t word_of(const struct pack_class *c, const uint8_t *rec, uint32_t chain,
 			       uint32_t w)
 {
@@ -153,7 +154,7 @@ static inline uint32_t word_of(const struct pack_class *c, const uint8_t *rec, u
 	return load32(rec + off);
 }
 
-/* A record as its class sees it: its start, and where what is behind chain and bulk would start. */
+/* A record with the bases for the positions in its three parts. */
 struct pack_view {
 	const uint8_t *base[3]; /* by pack_place.part */
 	uint32_t chain;		/* bytes */
@@ -178,29 +179,29 @@ static inline uint32_t at32(const struct pack_view *v, struct pack_place at)
 	return load32(v->base[at.part] + at.at);
 }
 
-/* Which part word `w` is in. */
+/* The part of word `w`. */
 static inline uint16_t part_of(const struct pack_class *c, uint32_t w)
 {
 	return w >= c->bulk_at ? 2 : w >= c->chain_at ? 1 : 0;
 }
 
-/* Where things are in the samples of a channel. */
+/* Computes the offsets of fields in the samples of a channel. */
 void pack_classes_layout(struct packer *p, const struct record_layout *l);
-/* First pass: p->rec, p->cls, classes with their samples. -E2BIG: too many records; -EBADMSG: what
- * is no record lies in both pieces. */
+/* First pass: fills p->rec, p->cls and the classes with their samples. -E2BIG: too many records;
+ * -EBADMSG: data that is not a record spans both pieces. */
 int pack_classes_sort(struct packer *p, const struct bytes *pieces, int nr);
 /* Gives the words of all classes their roles. */
 void pack_classes_plan(struct packer *p);
-/* Second pass: what is not as expected. */
+/* Second pass: collects what was not predicted. */
 void pack_match(struct packer *p);
 
 void pack_template_clear(struct packer *p);
-/* What `mask` leaves of word `w` of 8 bytes tells templates apart. */
+/* Makes the bits `mask` of word `w` of 8 bytes loose. */
 void pack_template_loosen(struct pack_class *c, uint32_t w, uint64_t mask);
-/* The template of a record of class `cls`, a new one if need be; 0: there is no more room. */
+/* Finds or adds the template of a record of class `cls`; 0: no room. */
 uint32_t pack_template_find(struct packer *p, uint32_t cls, const struct pack_view *v);
 
-/* `nr` words of 8 bytes: whether what `keep` leaves of them is as in a template. */
+/* Compares `nr` words of 8 bytes, masked with `keep`, with a template; 0: equal. */
 static inline uint64_t words_differ(const uint8_t *at, const uint64_t *tpl, const uint64_t *keep,
 				    uint32_t nr)
 {
@@ -220,7 +221,7 @@ static inline uint64_t words_differ(const uint8_t *at, const uint64_t *tpl, cons
 	return differ[0] | differ[1] | last;
 }
 
-/* Whether a record has template `tpl` of its class. The header need not be looked at. */
+/* Whether a record has template `t` of its class. The header is equal in the whole class. */
 static inline bool pack_template_is(const struct packer *p, const struct pack_class *c,
 				    const struct pack_view *v, const struct pack_template *t)
 {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Second pass of the packer: gives each record a template and collects, in the columns of its
- * class, what the template does not tell.
+ * Second pass of the packer: assigns a template to each record and collects values that are not in
+ * the template in the columns of its class.
  *
- * Mostly a record's template is the one that followed the last record's template before, so that is
- * tried first.
+ * The predicted template, the one that last followed the previous record's template, is usually
+ * correct and is tried first.
  */
 #include "dump/packed/pack_impl.h"
 
-/* ---- what goes from record to record ---- */
+/* ---- state from record to record ---- */
 
 struct match_state {
-	uint32_t tpl; /* the last one's template */
-	uint32_t run; /* how many were as expected since the last that was not */
+	uint32_t tpl; /* the previous record's template */
+	uint32_t run; /* correct predictions since the last wrong one */
 	uint32_t tid, tid_run;
 	uint64_t time_ns;
 };
 
-/* What the roles TID and PREV claim. */
+/* Verifies the roles TID and PREV. */
 static inline bool threads_agree(const struct pack_class *c, const struct pack_view *v,
 				 uint32_t tid, uint32_t prev)
 {
@@ -89,13 +89,13 @@ static inline void note_time(struct packer *p, struct pack_class *c, struct matc
 
 /* ---- words that are not in the template ---- */
 
-/* 0 -1 1 -2 2 become 0 1 2 3 4. */
+/* Zigzag: 0 -1 1 -2 2 become 0 1 2 3 4. */
 static inline uint32_t fold(uint32_t d)
 {
 	return d << 1 ^ (uint32_t)((int32_t)d >> 31);
 }
 
-/* Puts the word down, and returns whether it is another than it was; when not, it may be undone. */
+/* Stores the word and returns whether it changed; if not, the caller may drop it. */
 static inline uint32_t put_value(struct packer *p, const struct pack_value *k,
 				 const struct pack_view *v, uint32_t *tpl)
 {
@@ -107,7 +107,7 @@ static inline uint32_t put_value(struct packer *p, const struct pack_value *k,
 	return value != before;
 }
 
-/* Returns which of the VARY words were not as before. No branches: which is anybody's guess. */
+/* Returns the mask of the VARY words that changed. Without branches, since they are unpredictable. */
 static inline uint32_t collect_words(struct packer *p, struct pack_class *c,
 				     const struct pack_view *v, uint32_t *tpl)
 {
@@ -126,7 +126,7 @@ static inline uint32_t collect_words(struct packer *p, struct pack_class *c,
 	return mask;
 }
 
-/* The chain of a record; false when there is no room for it. */
+/* Finds or adds the chain of a record; false: no room. */
 static inline bool find_chain(struct packer *p, const struct pack_view *v, uint32_t expected,
 			      uint32_t *chain)
 {
@@ -139,7 +139,7 @@ static inline bool find_chain(struct packer *p, const struct pack_view *v, uint3
 	return *chain != PACKCHAIN_NONE;
 }
 
-/* A record of a class; false: it has to be kept as it is. */
+/* False: the record goes to class 0. */
 static inline bool match(struct packer *p, uint32_t i, uint32_t cls, struct match_state *f)
 {
 	struct pack_class *c = &p->classes[cls];
@@ -173,7 +173,7 @@ static inline bool match(struct packer *p, uint32_t i, uint32_t cls, struct matc
 	return true;
 }
 
-/* The thread before the first record: such that a PREV in it is right. */
+/* The thread before the first record, chosen so that its PREV words are correct. */
 static uint32_t thread_before(const struct packer *p)
 {
 	for (uint32_t i = 0; i < p->nr_records; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Orders in which numbers cost few bits: what is frequent first, or ascending. Part of the packer.
+ * Orders in which numbers cost few bits: by frequency, or ascending. Part of the packer.
  */
 #pragma once
 
@@ -8,8 +8,7 @@
 #include <string.h>
 
 /*
- * order[r] is the index of the r-th largest count: exactly for counts below 255, as they come
- * above; equal ones in their order.
+ * order[r] is the index of the r-th largest count; stable. Counts from 255 on compare equal.
  */
 static inline void rank_by_count(const uint32_t *count, uint32_t nr, uint32_t *order)
 {
@@ -26,8 +25,8 @@ static inline void rank_by_count(const uint32_t *count, uint32_t nr, uint32_t *o
 }
 
 /*
- * Sorts the places `a[0..nr)` by their keys: a digit at a time, and only digits in which some
- * differ. `b` has as much room. Returns the one of the two that has the result.
+ * Radix sort of the indexes `a[0..nr)` by their keys; skips digits that are equal in all keys. `b`
+ * is as large as `a`. Returns the array with the result.
  */
 static inline uint16_t *sort_by_key(const uint64_t *key, uint32_t nr, uint16_t *a, uint16_t *b)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes streams; see pack_streams.h. Called by pack.c. */
+/* Writes streams; see pack_streams.h. */
 #include "dump/packed/pack_streams.h"
 
 #include "dump/packed/column.h"
@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define MAX_TABLE  2048u /* different numbers in a column that gets a table of them */
-#define INDEX_BITS 12	 /* twice as many */
+#define MAX_TABLE  2048u /* maximum distinct numbers of a column with a table */
+#define INDEX_BITS 12	 /* twice MAX_TABLE */
 #define INDEX_MASK ((1u << INDEX_BITS) - 1)
-#define FREQUENT   3u /* times: cheaper by a small place than by a small difference */
+#define FREQUENT   3u /* from this count on, a small index saves more than a small difference */
 
 uint8_t *pack_streams_take(struct pack_streams *s, size_t n)
 {
@@ -40,7 +40,7 @@ void pack_streams_end_stream(struct pack_streams *s, const uint8_t *start)
 	s->lengths += sizeof(n);
 }
 
-/* Whether a column of `nr` numbers of so many bytes fits for sure. */
+/* Whether a column of `nr` numbers of `bytes` bytes fits in any case. */
 static bool has_room(struct pack_streams *s, uint32_t nr, size_t bytes)
 {
 	if (column_bound(nr, bytes) > (size_t)(s->end - s->at))
@@ -73,13 +73,13 @@ void pack_streams_u64(struct pack_streams *s, const uint64_t *v, uint32_t nr)
 
 /* ---- tables ---- */
 
-/* The different numbers of a column. */
+/* The distinct numbers of a column. */
 struct word_table {
 	uint32_t v[MAX_TABLE], count[MAX_TABLE], place[MAX_TABLE], nr;
-	uint16_t index[1 << INDEX_BITS]; /* number of an entry + 1 */
+	uint16_t index[1 << INDEX_BITS]; /* entry + 1 */
 };
 
-/* The entry for `v`, a new one if need be; `max` when there are that many. */
+/* Finds or adds the entry for `v`; `max` when the table is full. */
 static inline uint32_t table_entry(struct word_table *t, uint32_t v, uint32_t max)
 {
 	uint32_t at = v * 0x9e3779b1u >> (32 - INDEX_BITS), e;
@@ -95,7 +95,7 @@ static inline uint32_t table_entry(struct word_table *t, uint32_t v, uint32_t ma
 	return t->nr++;
 }
 
-/* Fills `t` and `refs` (entry of each number). False when a table would not pay. */
+/* Fills `t` and `refs` (entry of each number). False when a table would save nothing. */
 static bool make_table(struct word_table *t, const uint32_t *v, uint32_t nr, uint16_t *refs)
 {
 	uint32_t max = nr / 2 < MAX_TABLE ? nr / 2 : MAX_TABLE;
@@ -109,7 +109,7 @@ static bool make_table(struct word_table *t, const uint32_t *v, uint32_t nr, uin
 			return false;
 		refs[i] = (uint16_t)e;
 		t->count[e]++;
-		/* Mostly different so far: they will be. */
+		/* Almost all distinct so far: give up. */
 		if (i == 63 && t->nr > 56)
 			return false;
 	}
@@ -129,7 +129,7 @@ static void put_sized(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 	memcpy(start, &bytes, sizeof(bytes));
 }
 
-/* Frequent numbers have the first places; the rest are cheaper in ascending order. */
+/* Frequent numbers get the first indexes; the others are cheaper in ascending order. */
 static void put_table(struct pack_streams *s, struct word_table *t)
 {
 	uint32_t order[MAX_TABLE], v[MAX_TABLE], frequent = 0, last = 0;
@@ -157,7 +157,7 @@ static void put_table(struct pack_streams *s, struct word_table *t)
 
 /* ---- words ---- */
 
-/* Bits of a number on average, in 16ths, by some of them. */
+/* Average bits of a number, in 16ths, from a sample. */
 static uint32_t mean_bits(const uint32_t *v, uint32_t nr)
 {
 	uint32_t step = nr / 128 + 1, bits = 0, seen = 0;
@@ -167,7 +167,7 @@ static uint32_t mean_bits(const uint32_t *v, uint32_t nr)
 	return bits * 16 / seen;
 }
 
-/* Writes the table, and places in it instead of numbers; false when that would not pay. */
+/* Writes a table and indexes; false when that would save nothing. */
 static bool put_by_table(struct pack_streams *s, const uint32_t *v, uint32_t nr)
 {
 	uint16_t refs[COLUMN_MAX];

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The templates of a run, found by hash. Called by pack_match.c.
+ * Hash table of the templates of a run. Called by pack_match.c.
  *
- * Most words that a template keeps are firm, alike in the whole class: by what they were in the
- * samples, and as long as no record has others. Templates are told apart, and hashed, by the few
- * loose words.
+ * Most words of a template are firm: equal in all samples of the class, and in all records so far.
+ * Templates differ only in the few loose words, and only these are hashed.
  */
 #include "dump/packed/pack_impl.h"
 
@@ -17,7 +16,7 @@ _Static_assert(4 * MAX_TEMPLATES == 1 << MAX_INDEX_BITS, "the index has room for
 
 /* ---- the index ---- */
 
-/* A sum, so that no multiplication waits for another. What is best mixed is on top. */
+/* A sum, so that the multiplications are independent. The upper bits are mixed best. */
 static uint64_t hash_of(const struct pack_class *c, const struct pack_view *v, uint32_t cls)
 {
 	uint64_t h = (uint64_t)cls << 60;
@@ -46,7 +45,7 @@ static void index_template(struct packer *p, uint32_t t)
 	p->tpl_index[at] = (uint16_t)t;
 }
 
-/* The index stays small, and in the cache, while there are few. */
+/* A small index stays in the cache while there are few templates. */
 static void start_index(struct packer *p, unsigned bits)
 {
 	p->index_bits = bits;
@@ -81,7 +80,7 @@ void pack_template_loosen(struct pack_class *c, uint32_t w, uint64_t mask)
 	c->loose[c->nr_loose++] = (struct pack_key){place, mask, factor};
 }
 
-/* Loosens words in which this record is not as all before. Returns whether there were any. */
+/* Loosens firm words that differ in this record. Returns whether there were any. */
 static bool loosen(struct packer *p, uint32_t cls, const struct pack_view *v)
 {
 	struct pack_class *c = &p->classes[cls];
@@ -106,7 +105,7 @@ static bool loosen(struct packer *p, uint32_t cls, const struct pack_view *v)
 
 /* ---- templates ---- */
 
-/* What may vary is taken to have been 0 before. */
+/* Words that are not kept start as 0. */
 static uint32_t add(struct packer *p, uint32_t cls, const struct pack_view *v, uint64_t hash)
 {
 	const struct pack_class *c = &p->classes[cls];

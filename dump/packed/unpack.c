@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens packed records; see unpack.h. The columns themselves are read
- * in unpack_columns.c, the words of a class in unpack_classes.c, chains in unpack_chains.c, records
- * are put together in unpack_records.c. Called by the timeline, by check and by tests.
+ * Opens packed records; see unpack.h. unpack_columns.c reads columns, unpack_classes.c the words of
+ * a class, unpack_chains.c chains; unpack_records.c restores records. Called by the timeline and by
+ * check.
  */
 #include "dump/packed/unpack_impl.h"
 
@@ -15,7 +15,7 @@ int unpack_broken(struct err *err, int rc, const char *what)
 {
 	if (rc == -ENOMEM)
 		return err_set(err, rc, "out of memory for unpacking records");
-	return err_set(err, rc, "its packed records do not hold together (%s)", what);
+	return err_set(err, rc, "its packed records are inconsistent (%s)", what);
 }
 
 int unpacker_new(struct unpacker **out, struct err *err)
@@ -64,7 +64,7 @@ void unpacker_free(struct unpacker *u)
 
 /* ---- header, classes, streams ---- */
 
-/* Whether the places that a class names are in it. */
+/* Whether the positions of a class are valid. */
 static bool class_fits(const struct fmt_pack_class *f)
 {
 	uint32_t bulk_at = f->bulk_at == FMT_PACK_NONE ? f->words : f->bulk_at;
@@ -78,7 +78,7 @@ static bool class_fits(const struct fmt_pack_class *f)
 	return f->chain_at >= 2 && f->chain_at % 2 == 0 && f->chain_at <= bulk_at;
 }
 
-/* Roles that need another: a half its other half, a chain its length. */
+/* Checks roles that require others. */
 static bool roles_fit(const struct unpack_class *c)
 {
 	for (uint32_t w = 0; w < c->f.words; w++) {
@@ -229,7 +229,7 @@ static int open_templates(struct unpacker *u)
 	return 0;
 }
 
-/* Undoes "as expected so often, then another": next[i] follows what came before. */
+/* Restores the templates from runs of correct predictions and the others. */
 static int follow_templates(struct unpacker *u, const uint32_t *runs, const uint32_t *misses,
 			    uint32_t nr)
 {
@@ -273,7 +273,7 @@ static int sort_by_class(struct unpacker *u)
 		by_class[c->first_record + seen[cls]] = tpl[i] ? (uint16_t)place[tpl[i] - 1] : 0;
 		ordinal[i] = seen[cls]++;
 	}
-	return 0; /* all classes are full: their records are as many as there are */
+	return 0; /* all classes are full: their numbers of records add up */
 }
 
 static int open_sequence(struct unpacker *u)
@@ -374,7 +374,7 @@ int unpack_times(struct unpacker *u, const uint64_t **times, struct err *err)
 	return 0;
 }
 
-/* tids[i] is the thread before record i, tids[i + 1] the one of it. */
+/* tids[i] is the thread before record i, tids[i + 1] that of record i. */
 static int follow_threads(struct unpacker *u, const uint32_t *runs, uint32_t nr,
 			  struct word_stream *w)
 {
@@ -447,7 +447,7 @@ int unpack_threads(struct unpacker *u, const uint32_t **tids, struct err *err)
 	return 0;
 }
 
-/* ---- where records begin ---- */
+/* ---- offsets ---- */
 
 static int need_chains(struct unpacker *u)
 {
@@ -457,7 +457,7 @@ static int need_chains(struct unpacker *u)
 	return rc;
 }
 
-/* Bytes of record `i`, a whole one of class 0 from what is left of BULK. 0: it does not fit. */
+/* Size of a record; a record of class 0 is the next in `bulk`. 0: invalid. */
 static uint32_t size_of(const struct unpacker *u, const struct unpack_class *c, uint32_t ordinal,
 			struct bytes bulk, uint32_t *from_bulk)
 {

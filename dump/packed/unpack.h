@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads packed records: only the columns that are asked for are unpacked. Any bytes may be given:
- * what does not hold together is -EBADMSG, and memory is bounded by FMT_PACK_MAX_* and the
- * content's length, about twice that of the content at most.
+ * Reads packed records; unpacks only the columns that are requested. Accepts any bytes: an
+ * inconsistent payload is -EBADMSG, and memory is bounded by FMT_PACK_MAX_* and about twice the
+ * content's length.
  *
- * Records are numbered as they lie in the ring, newest first. What is returned is borrowed until
- * the next unpack_open() or unpacker_free(); the payload given to unpack_open() must live as long.
- * An unpacker belongs to one thread.
+ * Records are numbered as in the ring, newest first. Results are borrowed until the next
+ * unpack_open() or unpacker_free(), and so is the payload. An unpacker belongs to one thread.
  */
 #pragma once
 
@@ -19,45 +18,45 @@ struct unpacker;
 int unpacker_new(struct unpacker **out, struct err *err);
 void unpacker_free(struct unpacker *u);
 
-/* Opens a payload of FMT_ENC_PACKED whose block header says so many records and bytes. */
+/* Opens a payload of FMT_ENC_PACKED; nr_records and content_bytes are from its block header. */
 int unpack_open(struct unpacker *u, struct bytes payload, uint32_t nr_records,
 		uint32_t content_bytes, struct err *err);
 
 /*
- * The time of each record; of one whose place for it is not known, UINT64_MAX: it has to be looked
- * for in its bytes. 0, -EBADMSG, -ENOMEM; so all below.
+ * The time of each record; UINT64_MAX: only in the record's bytes. 0, -EBADMSG or -ENOMEM, as all
+ * below.
  */
 int unpack_times(struct unpacker *u, const uint64_t **times, struct err *err);
 
-/* Where each record begins in the content, with the content's end behind the last. */
+/* The offset of each record in the content; offsets[nr_records] is the end of the last. */
 int unpack_offsets(struct unpacker *u, const uint32_t **offsets, struct err *err);
 
 /* Copies record `i` to `dst`, which has room for offsets[i + 1] - offsets[i] bytes. */
 int unpack_record(struct unpacker *u, uint32_t i, uint8_t *dst, struct err *err);
 
 /*
- * How much of a record is put together: its other bytes say nothing, and their columns are not
- * unpacked for it.
+ * How much of a record to restore: its other bytes are undefined, and their columns are not
+ * unpacked.
  */
 enum unpack_part {
-	UNPACK_FIXED,  /* what unpack_is_fixed() tells, lengths, times and threads */
-	UNPACK_NEEDED, /* that, and what unpack_need() was told of its template */
-	UNPACK_CHAIN,  /* that, and the call chain */
+	UNPACK_FIXED,  /* words of unpack_is_fixed(), lengths, times and threads */
+	UNPACK_NEEDED, /* and words requested with unpack_need() */
+	UNPACK_CHAIN,  /* and the call chain */
 	UNPACK_ALL
 };
 
 /* As unpack_record(). */
 int unpack_part(struct unpacker *u, uint32_t i, enum unpack_part part, uint8_t *dst,
 		struct err *err);
-/* After unpack_offsets(): the 4 bytes at `off` are needed of all records of the template of `i`.
- * False: only UNPACK_ALL has them. */
+/* After unpack_offsets(): requests the 4 bytes at `off` for all records with the template of `i`.
+ * False: only UNPACK_ALL restores them. */
 bool unpack_need(struct unpacker *u, uint32_t i, uint32_t off);
 
 /*
- * Records of its template that follow the first need not be put together anew: where
- * unpack_is_even() says so of record `i`, `rec` may hold any record of the same template, put
- * together with UNPACK_NEEDED or more, and becomes record `i`, as far as that goes. No more
- * unpack_need() in between. True after unpack_offsets(), for the whole template.
+ * Fast path for records of one template: if unpack_is_even() is true for record `i` (after
+ * unpack_offsets(); it holds for the whole template), `rec` may hold any record of the same
+ * template, restored with UNPACK_NEEDED or more, and unpack_change() turns it into record `i`. No
+ * unpack_need() is allowed in between.
  */
 bool unpack_is_even(const struct unpacker *u, uint32_t i);
 void unpack_change(const struct unpacker *u, uint32_t i, uint8_t *rec);
@@ -66,16 +65,15 @@ void unpack_change(const struct unpacker *u, uint32_t i, uint8_t *rec);
 int unpack_all(struct unpacker *u, struct buf *out, struct err *err);
 
 /*
- * Records of one template are alike in many of their words, so that what is found out about one
- * holds for all. unpack_template() is below unpack_nr_templates(); 0: kept whole, alike to none.
+ * Records of one template are equal in many words, so that a fact about one holds for all.
+ * unpack_template() is below unpack_nr_templates(); 0: kept as bytes, without a template.
  */
 uint32_t unpack_nr_templates(const struct unpacker *u);
 uint32_t unpack_template(const struct unpacker *u, uint32_t i);
-/* After unpack_offsets(): whether the 4 bytes at `off` of record `i` are the same in its template.
- */
+/* After unpack_offsets(): whether the 4 bytes at `off` of record `i` are equal in its template. */
 bool unpack_is_fixed(const struct unpacker *u, uint32_t i, uint32_t off);
-/* ... and whether they are what unpack_threads() tells, in all records of its template. */
+/* And whether they are the thread of unpack_threads() in all records of its template. */
 bool unpack_is_thread(const struct unpacker *u, uint32_t i, uint32_t off);
 
-/* The thread of each record where unpack_is_thread() says so. */
+/* The thread of each record; valid where unpack_is_thread() is true. */
 int unpack_threads(struct unpacker *u, const uint32_t **tids, struct err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The call chains of packed records; see unpack_impl.h. Node 0 is the root, where threads begin. */
+/* The call chains of packed records; see unpack_impl.h. Node 0 is the root. */
 #include "dump/packed/unpack_impl.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int read_addrs(struct unpacker *u)
 	return 0;
 }
 
-/* Nodes in the order in which chains add them; and each chain's innermost node. */
+/* Builds the tree, and finds each chain's innermost node. */
 static int grow(struct unpacker *u, const uint32_t *back, const uint32_t *grown)
 {
 	uint16_t *parent = (uint16_t *)u->parent.p;
@@ -47,11 +47,11 @@ static int grow(struct unpacker *u, const uint32_t *back, const uint32_t *grown)
 		leaf[i] = node;
 		nr[i] = depth[node];
 	}
-	u->addr.len = nodes; /* as many have an address */
+	u->addr.len = nodes; /* nodes with an address */
 	return 0;
 }
 
-/* Undoes "mostly what came below the same address before". */
+/* Restores the addresses from runs of correct predictions and the others. */
 static int read_frames(struct unpacker *u, const uint32_t *runs, const uint32_t *misses,
 		       uint32_t nr)
 {
@@ -111,7 +111,7 @@ static int read_tree(struct unpacker *u)
 	return rc;
 }
 
-/* The chains of a class: as its template's record before, or in the column. */
+/* The chains of a class: that of the template's previous record, or from the column. */
 static int chains_of_class(struct unpacker *u, struct unpack_class *c, struct buf *refs,
 			   uint32_t *next)
 {

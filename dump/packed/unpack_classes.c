@@ -15,7 +15,7 @@ int unpack_masks(struct unpacker *u, struct unpack_class *c)
 	return rc;
 }
 
-/* A KEEP word: one number a template. */
+/* A KEEP word: one number per template. */
 static int keep_word(struct unpack_class *c, struct word_stream *w, struct bytes stream,
 		     uint32_t word)
 {
@@ -32,8 +32,8 @@ static int keep_word(struct unpack_class *c, struct word_stream *w, struct bytes
 }
 
 /*
- * A VARY (`bit` of the mask tells when it is in the column) or DIRECT word: one number a record.
- * `last` has room for one a template.
+ * A VARY (in the column when `bit` of the mask is set) or DIRECT (`bit` UINT32_MAX) word: one number
+ * per record. `last` has room for one per template.
  */
 static int value_word(const struct unpacker *u, struct unpack_class *c, struct word_stream *w,
 		      struct bytes stream, uint32_t bit, uint32_t *values, uint32_t *last)
@@ -56,7 +56,7 @@ static int value_word(const struct unpacker *u, struct unpack_class *c, struct w
 	return w->at == w->nr ? 0 : -EBADMSG;
 }
 
-/* What every record has of a CONST or SIZE word. */
+/* Stores a CONST or SIZE word in all images. */
 static void const_word(struct unpack_class *c, uint32_t word, uint32_t v)
 {
 	uint32_t *image = (uint32_t *)c->images.p;
@@ -80,7 +80,7 @@ static bool is_needed(const struct unpack_class *c, uint32_t word, enum unpack_p
 	return part != UNPACK_FIXED && word < 64 && c->needed >> word & 1;
 }
 
-/* Goes through the words of a class; `w` and `last` are for use within. */
+/* Reads the words of a class; `w` and `last` are scratch memory. */
 static int read_words(struct unpacker *u, struct unpack_class *c, enum unpack_part part,
 		      struct word_stream *w, uint32_t *last)
 {

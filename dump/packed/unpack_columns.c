@@ -47,7 +47,7 @@ static int sized_column(struct bytes *stream, uint32_t max, struct buf *out, uin
 	return unpack_column32_upto(b, max, out, nr);
 }
 
-/* The table: numbers as they are, then ascending ones as differences. */
+/* The table: plain numbers, then ascending ones as differences. */
 static int read_table(struct word_stream *w, struct bytes *stream, uint32_t max)
 {
 	uint32_t nr, sum = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What can be told of packed records without putting them together: which are alike, and whose they
- * are. Called by the timeline, to leave out early what nobody asks for.
+ * Templates and threads of packed records without restoring them. The timeline uses it to skip
+ * records early.
  */
 #include "dump/packed/unpack_impl.h"
 
@@ -15,7 +15,7 @@ uint32_t unpack_template(const struct unpacker *u, uint32_t i)
 	return ((const uint16_t *)u->tpl.p)[i];
 }
 
-/* Which word of its class is at `off` of record `i`; -1: none. */
+/* The word of its class at offset `off` of record `i`; -1: none. */
 static int word_at(const struct unpacker *u, uint32_t i, uint32_t off)
 {
 	uint32_t tpl = unpack_template(u, i), word = off / 4, gap;
@@ -41,7 +41,7 @@ static int word_at(const struct unpacker *u, uint32_t i, uint32_t off)
 	return word < c->f.words ? (int)word : -1;
 }
 
-/* The role of that word; -1: there is none. */
+/* The role of that word; -1: none. */
 static int role_at(const struct unpacker *u, uint32_t i, uint32_t off)
 {
 	int word = word_at(u, i, off);

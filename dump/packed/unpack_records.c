@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Puts packed records together again, all or part of each; see unpack.h. */
+/* Restores packed records, in whole or in part; see unpack.h. */
 #include "dump/packed/unpack_impl.h"
 
 #include "dump/base/err.h"
@@ -11,7 +11,7 @@ static inline const struct unpack_class *class_of_record(const struct unpacker *
 	return &u->classes[unpack_class_of(u, ((const uint16_t *)u->tpl.p)[i])];
 }
 
-/* Where word `w` stands when the chain has that many bytes. */
+/* The position of word `w` in a record with a chain of `chain` bytes. */
 static inline uint8_t *place_of(const struct unpack_class *c, uint8_t *rec, uint32_t chain,
 				uint32_t w)
 {
@@ -29,7 +29,7 @@ static inline void put64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* The words that all records of a template have in common. */
+/* The words that are equal in all records of a template. */
 static void put_image(const struct unpack_class *c, const uint32_t *image, uint8_t *rec,
 		      uint32_t chain)
 {
@@ -81,7 +81,7 @@ static void patch(const struct unpacker *u, const struct unpack_class *c,
 	}
 }
 
-/* Everything is there: the record of a class other than 0. */
+/* Builds a record of a class other than 0 from unpacked columns. */
 static void build(const struct unpacker *u, const struct unpack_class *c, uint32_t i, uint8_t *dst,
 		  enum unpack_part part)
 {

@@ -13,7 +13,7 @@ dump_events='sched:sched_switch,sched:sched_wakeup'
 mkfifo "$work/said"
 exec 5<>"$work/said"
 
-# said TEXT: waits for a line with it from whoever records; $line
+# said TEXT: waits for a line with it from the recorder; $line
 said() {
 	while read -r -t 120 -u 5 line; do
 		[[ $line != *"$1"* ]] || return 0

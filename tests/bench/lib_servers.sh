@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034 # variables are for the benchmarks that source this
 #
 # Sourced, after lib.sh, by benchmarks that put redis, nginx and PostgreSQL on loopback under load: NAME_start starts a server on
-# $port, whose pid is then $bg_pid; NAME_load loads it for some seconds and prints requests a second and the 99th percentile of
+# $port, with pid $bg_pid; NAME_load loads it for some seconds and prints requests a second and the 99th percentile of
 # their latency in ms.
 
 port=$((20000 + RANDOM % 20000))

@@ -43,7 +43,7 @@ trace() {
 	with_tracefs bash -c 'for l; do echo "$l" >>/sys/kernel/tracing/uprobe_events || exit; done' trace "$@"
 }
 
-# The file is a position-independent one whose code lies at its own address.
+# A position-independent file with code at the address equal to its offset.
 offset=0x$(nm "$calls" | sed -n 's/^\([0-9a-f]*\) T calls_one$/\1/p')
 at_end=("trace -:ringback_bench/one -:ringback_bench/one_end" "${at_end[@]}")
 trace "p:ringback_bench/one $calls:$offset" "r:ringback_bench/one_end $calls:$offset"

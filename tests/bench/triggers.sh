@@ -30,7 +30,7 @@ cause_to_paused() {
 		"median of $(wc -l <"$work/us"); 90 % $(percentile 90 "$work/us"), max $(max "$work/us")"
 }
 
-# Programs of names that nobody else's have.
+# Programs with unique names.
 cp /usr/bin/date "$work/rb-date"
 cp /usr/bin/sleep "$work/rb-sleep"
 calls=$(realpath "$loads/load_calls")

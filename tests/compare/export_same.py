@@ -270,7 +270,7 @@ def take_sample(stacks, tables, ns, x):
 
 
 def check_build_ids(tables):
-    """Those of the system's files, which nobody builds anew meanwhile, are the bytes that the files have."""
+    """Those of the system's files, which do not change meanwhile, are the bytes that the files have."""
     same_ids = 0
     for mapping in tables[19].values():
         path = one(tables[17][packed(mapping[7])[0]], 2).decode()

@@ -253,7 +253,7 @@ def report(ours, its):
     its = read_report(its)
     found = Differences()
 
-    # Whose last moments they were is looked at in perf script.
+    # The thread of exit records is taken from perf script.
     leaving = ("sched:sched_switch", ":-1", -1)
     for k in [k for k in ours if k[0] == leaving[0] and ours[k] > its[k]]:
         nr = min(ours[k] - its[k], max(its[leaving] - ours[leaving], 0))

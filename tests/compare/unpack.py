@@ -177,11 +177,11 @@ class Numbers:
         return self.numbers[self.at - 1]
 
     def end(self):
-        need(self.at == len(self.numbers), "numbers that nobody needs: " + self.what)
+        need(self.at == len(self.numbers), "unused numbers: " + self.what)
 
 
 class Words(Numbers):
-    """A stream of words: numbers whose meaning may depend on the word before."""
+    """A stream of words: numbers that may depend on the previous word."""
 
     def __init__(self, data, max_words, role):
         rest = Bytes(data)
@@ -223,7 +223,7 @@ class Guesses:
         if self.left == 0:
             self.next_run()
             return self.instead()
-        need(predicted is not None, "a prediction that nobody could make was right")
+        need(predicted is not None, "a prediction without a basis counts as correct")
         if self.left:
             self.left -= 1
         return predicted

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * libFuzzer target for unpack.h: any bytes as a payload of packed records, whose header says how
+ * libFuzzer target for unpack.h: any bytes as a payload of packed records, with a header that says how
  * many records and bytes there are, as a block's header would. Asked for parts in an order that
  * follows from the input, and twice, since what was unpacked is kept.
  *

@@ -184,7 +184,7 @@ static void follow(const struct view *v, struct pt_trace *t)
 	pt_names_free(names);
 }
 
-/* As whoever collects code for a dump does it. */
+/* As the symbolizer collects code for a dump. */
 static void ask_pt(const struct view *v, uint64_t from_ns)
 {
 	struct code_cache_options code = {.read = read_code};

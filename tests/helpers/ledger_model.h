@@ -278,7 +278,7 @@ static inline struct model_task *leader_of(struct model *m, const struct model_p
 	return leader;
 }
 
-/* As the kernel does: first all other threads go, then who execs is the leader. */
+/* As the kernel does: first all other threads exit, then the one that execs is the leader. */
 static inline void do_exec(struct model *m, struct model_task *t)
 {
 	struct model_proc *p = t->proc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes records as kernels do, of any layout: tracepoints whose fields step, repeat and refer to
+ * Makes records as kernels do, of any layout: tracepoints with fields that step, repeat and refer to
  * threads, call chains out of a tree, registers, stacks, records that are no samples, and some that
  * no kernel would write. For the tests of the packer; what is made follows from the seed alone.
  *
@@ -384,7 +384,7 @@ static inline void make_odd(struct make *m)
 		type = PERF_RECORD_SWITCH; /* nothing but its sample_id */
 		break;
 	default:
-		type = 70 + make_random(m, 3); /* nobody knows it */
+		type = 70 + make_random(m, 3); /* an unknown type */
 		make_words(m, make_random(m, 12));
 	}
 	if (kind != 6 || make_random(m, 2))

@@ -184,7 +184,7 @@ sys.exit(0 if os.waitpid(child, 0)[1] == 0 else 1)
 END
 }
 
-# as_nobody COMMAND...: as a user who may do nothing
+# as_nobody COMMAND...: as an unprivileged user
 as_nobody() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --no-new-privs "$@"
 }

@@ -204,7 +204,7 @@ static inline struct bytes side_lost(struct side_record *r, uint64_t ns, uint64_
 }
 
 /* A record of symbols or BPF programs as the listener gets it that is told after `before` others:
- * so many sample_ids that nobody wrote are at its end (see dump/format/record.c). */
+ * that many unwritten sample_ids are at its end (see dump/format/record.c). */
 static inline struct bytes side_unwritten(struct side_record *r, unsigned before)
 {
 	memset(r->p + r->len, 0x7f, before * 24);

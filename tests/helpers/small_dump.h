@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small but complete dump made in memory: all sections, two rings, tracepoint samples whose bytes
+ * A small but complete dump made in memory: all sections, two rings, tracepoint samples with bytes that
  * can be told apart. For the tests of the format and for the fuzzer's seeds.
  */
 #pragma once

@@ -67,7 +67,7 @@ struct raw {
 	int32_t v[5];
 };
 
-/* A dump in the making: a ring for each CPU, and who is where with which priority. */
+/* A dump being built: a ring per CPU, and the current thread of each CPU with its priority. */
 struct story {
 	struct mk d;
 	struct mk_records rings[NR_CPUS];
@@ -104,7 +104,7 @@ static void put(struct story *s, int cpu, uint64_t ns, const struct raw *raw)
 	s->last[cpu] = ns;
 }
 
-/* Who runs on `cpu` leaves in that state. */
+/* The thread on `cpu` is switched out in that state. */
 static void run(struct story *s, int cpu, uint64_t ns, int state, int next)
 {
 	int prev = s->current[cpu];

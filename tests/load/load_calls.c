@@ -191,7 +191,7 @@ static void *is_starved(void *arg)
 	return NULL;
 }
 
-/* Both on one CPU, and who wakes is of real-time priority and goes on. */
+/* Both on one CPU; the waker has real-time priority and keeps running. */
 static int starve(const char *name, long ms)
 {
 	struct sched_param p = {.sched_priority = 10};

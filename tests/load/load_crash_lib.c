@@ -15,7 +15,7 @@
  *	altstack	likewise, on a stack for handlers that the program has for itself
  *	altdeep		likewise, when its stack is full
  *	altonly		with such a stack and no handler
- *	private		that nobody else may look into
+ *	private		that other users may not read
  *	plain		as own, by signal() and raise()
  *	jump		with a handler that jumps out of it; exits with 0
  *	restore		a handler is installed over another, and that one put back

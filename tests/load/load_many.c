@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Nobody reads twice in a round: who has run waits at the other pipe. */
+/* A process that ran waits at the other pipe, so none reads twice in a round. */
 struct rounds {
 	int go[2][2], ran[2];
 };

@@ -117,7 +117,7 @@ static void sync_again(const char *file)
 		close(fd);
 }
 
-/* Who waits for a child of vfork() is in a sleep that counts as load. */
+/* The parent of a vfork() child sleeps uninterruptibly, which counts as load. */
 static void *wait_in_vfork(void *arg)
 {
 	volatile pid_t *pid = arg;

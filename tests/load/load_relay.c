@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A relay of threads: each calls getpgid(n) 30 times, n counting on from the thread before, starts
- * the next one and ends; so whoever runs has inherited its events from one that inherited them.
+ * the next one and ends; so the running process has inherited its events over many generations.
  * Runs SECONDS (argument 1), prints the last number.
  */
 #include <pthread.h>

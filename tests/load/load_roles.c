@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads whose doings are known, for SECONDS (argument 1): "burner" spends all its time in
+ * Threads with known behaviour, for SECONDS (argument 1): "burner" spends all its time in
  * burn_cycles(), on a CPU that it shares with "rival", which is nicer and so waits for it; "holder"
  * keeps a lock for 20 ms at a time, and "waiter" sleeps in wait_for_lock() until holder lets it go.
  * With "crash" as argument 2, a child of the name "victim" dies of SIGSEGV once a second. Prints

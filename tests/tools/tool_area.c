@@ -7,7 +7,7 @@
  * dump before (one whose sequence has begun anew: since then). A line an area; what is wrong goes
  * to stderr and makes it exit with 1.
  *
- * tool_area tails PID: how many rings a recorder maps to be read only, and of how many somebody has
+ * tool_area tails PID: how many rings a recorder maps to be read only, and of how many a reader has
  * moved a tail, data_tail or aux_tail.
  */
 #include "dump/file/aux_areas.h"

@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 			check_record(&c, head, written - before);
 		printf(" data_tail=%llu aux_tail=%llu\n", (unsigned long long)c.page->data_tail,
 		       (unsigned long long)c.page->aux_tail);
-		want(&c, "tails that nobody moved", c.page->data_tail | c.page->aux_tail, 0);
+		want(&c, "tails not moved by the reader", c.page->data_tail | c.page->aux_tail, 0);
 		before = written;
 	}
 	return c.wrong != 0;

@@ -67,7 +67,7 @@ static uint64_t next_random(struct damage *d)
 
 /* ---- reading ---- */
 
-/* Goes through all records and asks who each was; their number. */
+/* Reads all records and looks up the thread of each; returns their number. */
 static uint64_t walk(struct damage *d, struct reader *r, const struct meta *m,
 		     const struct process_history *p)
 {

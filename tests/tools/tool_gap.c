@@ -1,7 +1,7 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Looks for numbers of load_count or load_relay that are in no dump. Arguments: TID (0: whoever),
+ * Looks for numbers of load_count or load_relay that are in no dump. Arguments: TID (0: any),
  * then dumps in the order in which they were made. Between the first number and the last, prints
  *
  *	numbers=N missing=N duplicates=N uncovered=N overlap_min_ns=N overwritten=N

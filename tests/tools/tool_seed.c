@@ -77,7 +77,7 @@ static size_t comm_record(uint8_t *to)
 	return sizeof(w);
 }
 
-/* A dump whose samples have all fields; free .p. */
+/* A dump with samples that have all fields; free .p. */
 static struct bytes rich_dump(void)
 {
 	static const uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -241,7 +241,7 @@ static const char deliver_format[] =
 	"\tfield:unsigned long sa_handler;\toffset:24;\tsize:8;\tsigned:0;\n\n"
 	"print fmt: \"sig=%d\", REC->sig\n";
 
-/* What met the rule: thread 7, who asked, crashes; thread 10 of a core file beside it. */
+/* The trigger: thread 7 crashes; thread 10 is of a core file beside it. */
 static void view_trigger(struct mk *d)
 {
 	static const uint64_t deliver =

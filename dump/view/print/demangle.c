@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Substitutions double a name every few characters: what is longer than its room is given up. */
+/* Substitutions can double a name every few characters: gives up when the buffer is full. */
 #define MAX_MANGLED 4096
 #define MAX_PIECES  65536u
 
@@ -18,7 +18,7 @@ struct room {
 	unsigned nr_pieces;
 };
 
-/* The callback variants keep all they have on the stack, so that they can be left at any time. */
+/* The callback variants allocate nothing, so that longjmp() out of them is safe. */
 static void put(const char *piece, size_t len, void *ctx)
 {
 	struct room *r = ctx;
@@ -46,7 +46,7 @@ const char *demangle(const char *name, char *out, size_t n)
 
 	if (name[0] != '_' || strnlen(name, MAX_MANGLED) == MAX_MANGLED)
 		return name;
-	/* The older of Rust's two forms looks like C++. */
+	/* Rust's legacy mangling looks like C++. */
 	if (!try(name, rust_demangle_callback, &r) && !try(name, cplus_demangle_v3_callback, &r))
 		return name;
 	out[r.len] = '\0';

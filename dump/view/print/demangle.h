@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of C++ and Rust functions as people write them, without parameters. The only user of
- * libiberty. Names come from dumps and are not trusted: what would take long or become long stays
- * as it is.
+ * Demangles names of C++ and Rust functions, without parameters. The only user of libiberty. Names
+ * come from dumps and are not trusted: a name that would take long or become long stays mangled.
  */
 #pragma once
 

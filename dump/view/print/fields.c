@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tracepoint records as text and JSON; see fields.h. Called by script.c and whoever asks a record
- * for a field. A format's lines are read when the dump is opened, its print fmt when it is first
- * needed.
+ * Tracepoint records as text and JSON; see fields.h. Parses the fields of all formats when the dump
+ * is opened, a print fmt when it is first needed.
  */
 #include "dump/view/print/fields.h"
 
@@ -21,7 +20,7 @@ struct tracepoint_print {
 	struct bytes format;
 	char *full_name;
 	struct program *prog; /* NULL with `tried`: print the fields one by one */
-	bool tried;	      /* once it is, prog stays */
+	bool tried;	      /* prog is final */
 };
 
 struct fields {

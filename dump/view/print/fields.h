@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tracepoint's record says, by the formats stored in the dump: as the text that the kernel's
- * own print fmt makes (perf script prints the same), and field by field. A record that is shorter
- * than its fields, or a tracepoint without a usable format, comes out as the hexadecimal digits of
- * its bytes.
+ * Prints tracepoint records by the formats stored in the dump: as the text of the kernel's print fmt
+ * (as perf script prints it) and field by field. A record that is shorter than its fields, or of a
+ * tracepoint without a usable format, is printed as hexadecimal bytes.
  */
 #pragma once
 
@@ -14,8 +13,7 @@
 struct err;
 struct fields;
 
-/* Formats that can't be understood are not an error. `m` must outlive the result. Any number of
- * threads may ask it. */
+/* An unusable format is not an error. `m` must outlive the result. Thread-safe. */
 int fields_new(const struct meta *m, struct fields **out, struct err *err);
 void fields_free(struct fields *f);
 

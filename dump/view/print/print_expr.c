@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The arguments of a print fmt: C expressions over a record's fields, by precedence climbing; see
- * print_program.h. Called by print_format.c. The text may be hostile: nesting and the trees' depth
- * are bounded, constants are folded by the same total arithmetic that runs later.
+ * Parses the arguments of a print fmt, C expressions over a record's fields, by precedence climbing;
+ * see print_program.h. Called by print_format.c. The text is not trusted: nesting and depth of trees
+ * are bounded, and constants are folded by the arithmetic of print_run.c, which is total.
  */
 #include "dump/view/print/print_program.h"
 
@@ -49,7 +49,7 @@ static struct print_node *field_node(struct scanner *s, enum node_kind kind, con
 	return n;
 }
 
-/* The children of `n` are set: the tree's depth, or NULL when one is missing or it is too deep. */
+/* Sets the depth of `n` after its children; NULL when one is missing or the tree is too deep. */
 static struct print_node *with_children(struct print_node *n)
 {
 	const struct print_node *kids[] = {n->a, n->b, n->c};
@@ -65,7 +65,7 @@ static struct print_node *with_children(struct print_node *n)
 	return n;
 }
 
-/* A number or what is not known; text and memory can't be calculated with. */
+/* A number or an unknown value; text and memory are not operands. */
 static bool usable(const struct print_node *n)
 {
 	return n && (node_is_number(n) || n->kind == NODE_UNKNOWN);
@@ -101,7 +101,7 @@ static void convert(struct print_node *n)
 
 static struct print_node *unary(struct scanner *s);
 
-/* 10, 0x10, 10UL; of C's type for it. */
+/* 10, 0x10, 10UL, with its C type. */
 static struct print_node *number_node(struct scanner *s)
 {
 	char digits[32], *end;
@@ -190,7 +190,7 @@ static struct print_node *field_ref(struct scanner *s)
 
 /* ---- functions ---- */
 
-/* name) of __get_str(name) and its like. */
+/* "name)" of __get_str(name) and similar functions. */
 static const struct field *field_arg(struct scanner *s)
 {
 	struct scanner_word w;
@@ -278,8 +278,7 @@ static bool add_symbol(struct print_node *n, uint64_t value, const char *text)
 	return true;
 }
 
-/* value, "name" }: passed over are a value that the kernel left as a name and an end mark (-1,
- * NULL). */
+/* value, "name" }. Skips a symbolic value and the end marker (-1, NULL). */
 static bool symbol(struct scanner *s, struct print_node *n)
 {
 	struct print_node *v = argument(s, ','), *name;
@@ -383,13 +382,13 @@ static struct print_node *word_node(struct scanner *s)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (scanner_word_is(w, functions[i].name))
 			return scanner_skip(s, '(') ? functions[i].call(s) : NULL;
-	/* A function of the kernel could take anything; a name of it is a value we don't have. */
+	/* Calls of other kernel functions are not supported; another kernel symbol is unknown. */
 	return scanner_peek(s) == '(' ? NULL : unknown(s);
 }
 
 /* ---- operators ---- */
 
-/* Makes a constant of a cast or an operation that needs no record. */
+/* Folds a cast or an operation on constants. */
 static struct print_node *folded(struct print_node *n)
 {
 	if (!n || (n->a && n->a->kind != NODE_CONST) || (n->b && n->b->kind != NODE_CONST))
@@ -421,7 +420,7 @@ static struct print_node *cast_node(struct scanner *s, const struct scanner_cast
 	return folded(with_children(n));
 }
 
-/* What may follow a cast: an operand; after a value in parentheses there would be an operator. */
+/* True at an operand, which follows a cast; an operator follows a value in parentheses. */
 static bool operand_follows(struct scanner *s, const struct scanner_cast *cast)
 {
 	char c = scanner_peek(s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the format string of a print fmt to a program's pieces; see print_format.h. Called by
- * fields.c. What is not known makes the compilation fail as a whole: no line comes out half right.
+ * Compiles the format string of a print fmt to a program's pieces; see print_format.h. Called by
+ * fields.c. Anything unknown fails the compilation: no line is printed half right.
  */
 #include "dump/view/print/print_format.h"
 
@@ -46,7 +46,7 @@ static const char *text_piece(struct scanner *s, const char *at)
 	return at;
 }
 
-/* "-08.3" of a conversion; `star` is set where an argument says the width or precision. */
+/* "-08.3" of a conversion; `star` is set when an argument gives the width or precision. */
 static bool spec(const char **at, struct print_piece *p, bool *star)
 {
 	const char *s = *at;
@@ -131,7 +131,7 @@ static bool pointer_piece(struct print_piece *p, const char **at, struct print_n
 	const struct pointer_name *k = pointer_find(*at);
 
 	*at += strlen(k->text);
-	if (isalnum((unsigned char)**at)) /* a kind that isn't known: %pbl */
+	if (isalnum((unsigned char)**at)) /* an unknown kind: %pbl */
 		return false;
 	p->kind = PIECE_POINTER;
 	p->pointer = k->kind;
@@ -144,7 +144,7 @@ static bool pointer_piece(struct print_piece *p, const char **at, struct print_n
 	return node_is_number(arg) && !p->len;
 }
 
-/* What only the kernel could tell: "page=%p" of the mm events, "age=%lu" counted from jiffies. */
+/* Values that only the running kernel has: "page=%p" of mm events, "age=%lu" from jiffies. */
 static bool unknown_piece(struct scanner *s, struct print_piece *p)
 {
 	p->kind = PIECE_STRING;
@@ -183,7 +183,7 @@ static struct print_node *next_arg(struct scanner *s)
 	return scanner_skip(s, ',') ? scanner_expr(s) : NULL;
 }
 
-/* One conversion with its arguments. Returns its end, NULL when it isn't known. */
+/* One conversion with its arguments. Returns its end, NULL when it is unknown. */
 static const char *arg_piece(struct scanner *s, const char *at)
 {
 	struct print_piece done = {.precision = -1}, *p;
@@ -240,7 +240,7 @@ int program_new(struct bytes format, const struct tpfields *tp, struct program *
 	s.prog = calloc(1, sizeof(*s.prog));
 	if (!s.prog)
 		return -ENOMEM;
-	/* Each string at most once as it is, and the format string a second time in pieces. */
+	/* Room for each string once, and for the format string a second time in pieces. */
 	s.prog->texts = calloc(1, 2 * format.len + 2 + PUT_SLACK);
 	if (s.prog->texts)
 		rc = compile(&s) ? program_plan(s.prog) : -EBADMSG;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Short cuts through a compiled print fmt: most pieces print a number or a string that lies at a
- * fixed place of the record, or a word that depends on one small number. Called by print_format.c
- * once a program is compiled; print_run.c takes the short cuts. What they print is what the trees
- * would.
+ * Fast paths for a compiled print fmt: most pieces print a number or a string at a fixed offset of
+ * the record, or a word that depends on one small number. Called by print_format.c after
+ * compilation; print_run.c takes the fast paths. They print the same as the trees.
  */
 #include "dump/view/print/print_program.h"
 
@@ -11,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a number takes at most: sign, "0x", zeros, digits; put_hex() writes 16 bytes in any case. */
+/* Maximum size of a number: sign, "0x", zeros, digits; put_hex() always writes 16 bytes. */
 #define NUMBER_ROOM 48
 
-/* The same number after a cast to `width` bytes; false when it isn't one in the record any more. */
+/* Applies a cast to `width` bytes; false when the result is no longer a number in the record. */
 static bool cast_load(struct load *l, unsigned width, bool is_signed)
 {
 	if (width > l->bytes)
@@ -38,7 +37,7 @@ static bool field_load(const struct field *f, struct load *out)
 	return f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8;
 }
 
-/* Where the number that `n` stands for lies in the record; false when it is calculated. */
+/* The position of the number `n` in the record; false when it is calculated. */
 static bool number_load(const struct print_node *n, struct load *out)
 {
 	uint64_t i;
@@ -72,13 +71,13 @@ static bool plan_number(struct print_piece *p)
 
 	if (p->conv != 'd' && p->conv != 'u' && p->conv != 'x')
 		return false;
-	/* No blanks: either nothing is filled up, or it is with zeros. */
+	/* No padding, or padding with zeros. */
 	if (p->flags & ~SPEC_ZERO || zeros > DIGITS_MAX || (p->precision >= 0 && p->width) ||
 	    (p->precision < 0 && p->width && !(p->flags & SPEC_ZERO)))
 		return false;
 	if (!number_load(p->arg, &p->load) || !cast_load(&p->load, p->bytes, p->conv == 'd'))
 		return false;
-	/* Wider than the record's number: as it is there. */
+	/* Wider than the record's number: no conversion. */
 	if (p->conv != 'd' && p->load.is_signed)
 		return false;
 	p->quick = p->conv == 'x' ? QUICK_HEX : QUICK_DECIMAL;
@@ -115,8 +114,8 @@ static bool plan_string(struct print_piece *p)
 /* ---- tables ---- */
 
 /*
- * False when the tree reads anything but numbers of one field, or is too large to look at; *f is
- * that field, NULL at first.
+ * False when the tree reads anything except numbers of one field, or is too large; *f is that field,
+ * NULL at first.
  */
 static bool one_field(const struct print_node *n, const struct field **f, unsigned *budget)
 {
@@ -146,7 +145,7 @@ static bool one_field(const struct print_node *n, const struct field **f, unsign
 	}
 }
 
-/* Runs the piece on a record that has nothing but the number. */
+/* Runs the piece on a record that contains only the number. */
 static int fill_table(struct print_piece *p)
 {
 	size_t len = p->load.end;

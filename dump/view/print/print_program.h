@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tracepoint's `print fmt` as a program of pieces: what print_format.c (conversions) and
- *print_expr.c (arguments) compile, print_plan.c finds short cuts for, and print_run.c runs. Private
- *to them.
+ * A tracepoint's `print fmt` as a program of pieces. print_format.c (conversions) and print_expr.c
+ * (arguments) compile it, print_plan.c adds fast paths, print_run.c runs it. Private to these files.
  *
  *	"pid=%d state=%s", REC->pid, REC->state ? "S" : "R"
  *	 └─ PIECE_TEXT, PIECE_NUMBER(NODE_FIELD), PIECE_TEXT, PIECE_STRING(NODE_CHOICE)
@@ -33,11 +32,11 @@ enum node_kind {
 	NODE_MASK, /* f as the kernel prints bit masks */
 	/* memory */
 	NODE_MEM, /* f's bytes, elements of `width` bytes */
-	/* what only the running kernel knows: a symbol's address */
+	/* a value that only the running kernel has: a symbol's address */
 	NODE_UNKNOWN,
 };
 
-/* Two-character operators that aren't their first character. */
+/* Two-character operators. */
 enum { OP_SHL = 128, OP_SHR, OP_LE, OP_GE, OP_EQ, OP_NE, OP_AND, OP_OR };
 
 struct sym {
@@ -76,23 +75,23 @@ enum pointer_kind { PTR_PLAIN, PTR_IP4, PTR_IP6, PTR_SOCKADDR, PTR_MAC, PTR_UUID
 #define SPEC_PLUS 8u
 
 /*
- * How a piece is put without a look at its arguments' trees; see print_plan.c. All that it reads
- * lies within program.quick_bytes of the record.
+ * The fast path of a piece, which does not use the arguments' trees; see print_plan.c. It reads only
+ * the first program.quick_bytes of the record.
  */
 enum quick_kind {
-	QUICK_NONE,    /* not at all */
+	QUICK_NONE,    /* no fast path */
 	QUICK_TEXT,    /* as it is */
 	QUICK_DECIMAL, /* the number at `load` */
 	QUICK_HEX,
 	QUICK_POINTER, /* as QUICK_HEX, after "0x" */
 	QUICK_STRING,  /* load.bytes, a multiple of 8, up to a NUL */
-	QUICK_TABLE,   /* the number at `load` says which of `table`, if it is that small */
+	QUICK_TABLE,   /* the number at `load` is an index in `table`, if small enough */
 };
 
 /* A number or a string in the record. */
 struct load {
 	uint32_t at;
-	uint32_t end; /* of the field that it is in, which a record has whole or not at all */
+	uint32_t end; /* end of its field, which a record has in full or not at all */
 	uint16_t bytes;
 	bool is_signed;
 };
@@ -101,13 +100,13 @@ struct load {
 #define QUICK_TEXT_BYTES 15
 
 struct quick_text {
-	uint8_t len; /* UINT8_MAX: it is too long to be here */
+	uint8_t len; /* UINT8_MAX: too long for the table */
 	char text[QUICK_TEXT_BYTES];
 };
 
 struct print_piece {
 	uint8_t quick; /* enum quick_kind */
-	uint8_t zeros; /* QUICK_DECIMAL, QUICK_HEX: as many digits at least */
+	uint8_t zeros; /* QUICK_DECIMAL, QUICK_HEX: minimum number of digits */
 	struct load load;
 	struct quick_text *table; /* QUICK_VALUES */
 
@@ -132,17 +131,17 @@ struct program {
 	struct print_node *owned;
 	char *texts; /* backs all strings: shorter than the format they come from */
 	size_t texts_len;
-	size_t quick_bytes; /* a record that is shorter has no short cuts */
-	size_t room;	    /* what all quick pieces take at most */
+	size_t quick_bytes; /* shorter records take no fast path */
+	size_t room;	    /* maximum output of all quick pieces */
 };
 
-/* The program is complete but for what is quick. 0 or -ENOMEM. */
+/* Adds the fast paths to a compiled program. 0 or -ENOMEM. */
 int program_plan(struct program *prog);
 
-/* The piece by its trees: the long way. */
+/* Runs the piece by its trees. */
 void program_run_piece(const struct print_piece *p, struct bytes raw, struct text *t);
 
-/* Where the compiler stands in the text of the print fmt. */
+/* The compiler's position in the text of the print fmt. */
 struct scanner {
 	const char *p, *end;
 	const struct tpfields *tp;
@@ -150,11 +149,11 @@ struct scanner {
 	unsigned nesting;
 };
 
-/* The next character that is no white space, '\0' at the end. */
+/* The next character that is not white space, '\0' at the end. */
 char scanner_peek(struct scanner *s);
 bool scanner_skip(struct scanner *s, char c);
 
-/* Text that stands there as it is, white space before it skipped. */
+/* Accepts the text `word`, after white space. */
 bool scanner_skip_text(struct scanner *s, const char *what);
 
 struct scanner_word {
@@ -172,24 +171,24 @@ struct scanner_type {
 	bool is_signed;
 };
 
-/* What stands in a cast. */
+/* The type in a cast. */
 struct scanner_cast {
-	const struct scanner_type *type; /* NULL: not one we know, the value stays as it is */
+	const struct scanner_type *type; /* NULL: unknown, the value does not change */
 	bool pointer;
 };
 
-/* "unsigned int", "const struct sockaddr *": words, then stars. False when it is no type at all. */
+/* "unsigned int", "const struct sockaddr *": words, then stars. False when it is not a type. */
 bool scanner_type(struct scanner *s, struct scanner_cast *out);
-/* The character that stands for \\n and its like: white space is a space, an event is one line. */
+/* The character of an escape such as \\n: white space becomes a space, an event is one line. */
 char scanner_unescape(char c);
 
 /* One or more "..." in a row as one string, escapes undone; NULL when there is none. */
 const char *scanner_string(struct scanner *s);
 
-/* An expression, up to a ',' or what closes it; NULL when it isn't one, or too deep. */
+/* An expression up to ',' or its closing character; NULL when invalid or too deep. */
 struct print_node *scanner_expr(struct scanner *s);
 
-/* `n` as a value of its own for text pieces; NULL when out of memory. */
+/* `n` as a separate value for text pieces; NULL when out of memory. */
 struct print_node *scanner_text_node(struct scanner *s, const char *text);
 
 uint64_t node_eval(const struct print_node *n, struct bytes raw);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a compiled print fmt over a record; see print_program.h. Called by fields.c through
- * print_format.h. Every read goes through field_bytes() or field_number(); nothing is allocated but
- * the text's growth.
+ * Runs a compiled print fmt on a record; see print_program.h. Called by fields.c through
+ * print_format.h. Every read goes through field_bytes() or field_number(); only the text allocates.
  */
 #include "dump/view/print/print_format.h"
 #include "dump/view/print/print_program.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WORD 4096 /* what an argument may ask for as a precision */
+#define MAX_WORD 4096 /* maximum precision from an argument */
 
 static uint64_t mask_of(unsigned width)
 {
@@ -140,8 +139,7 @@ static void put_0x(struct text *t, uint64_t v)
 	text_hex(t, v, 1);
 }
 
-/* Names of the bits that are set; what has no name as a number. A name of 0 stands for none at all.
- */
+/* Names of the bits that are set, bits without a name as a number. The name of 0 means no bits. */
 static void put_flags(const struct print_node *n, struct bytes raw, struct text *t)
 {
 	uint64_t mask = mask_of(n->a->width), v = node_eval(n->a, raw) & mask;
@@ -193,7 +191,7 @@ static void put_ints(const struct print_node *n, struct bytes raw, struct text *
 	text_char(t, '}');
 }
 
-/* Words of 32 bits, highest first, as the kernel's bitmap printing does. */
+/* Words of 32 bits, highest first, as the kernel prints bitmaps. */
 static void put_mask(const struct print_node *n, struct bytes raw, struct text *t)
 {
 	struct bytes b;
@@ -247,7 +245,7 @@ static void put_string(const struct print_node *n, struct bytes raw, struct text
 	}
 }
 
-/* Widens what stands from `from` on to the piece's width. */
+/* Pads the text from `from` on to the piece's width. */
 static void pad(const struct print_piece *p, struct text *t, size_t from)
 {
 	size_t len = t->b.len - from;
@@ -262,7 +260,7 @@ static void pad(const struct print_piece *p, struct text *t, size_t from)
 	memset(t->b.p + from, ' ', (size_t)fill);
 }
 
-/* The digits of `v`, without sign and prefix, at the end of `raw`; where they begin. */
+/* Writes the digits of `v`, without sign and prefix, to the end of `raw`; returns their start. */
 static size_t digits(char raw[32], uint64_t v, char conv)
 {
 	unsigned base = conv == 'x' || conv == 'X' ? 16 : conv == 'o' ? 8 : 10;
@@ -440,14 +438,14 @@ void program_run_piece(const struct print_piece *p, struct bytes raw, struct tex
 	}
 }
 
-/* ---- short cuts; NULL: this record wants the long way ---- */
+/* ---- fast paths; NULL: use the trees for this record ---- */
 
 static uint64_t load_value(const struct load *l, struct bytes raw)
 {
 	return field_value(raw.p + l->at, l->bytes, l->is_signed);
 }
 
-/* Moves the digits from `from` on so that there are `zeros` in all. */
+/* Moves the digits from `from` on and adds zeros, to `zeros` digits in total. */
 static char *fill_zeros(char *from, char *to, unsigned zeros)
 {
 	size_t nr = (size_t)(to - from);
@@ -465,7 +463,7 @@ static char *quick_decimal(const struct print_piece *p, struct bytes raw, char *
 
 	if (p->load.is_signed && (int64_t)v < 0) {
 		if (p->zeros)
-			return NULL; /* what the sign takes of them is a story of its own */
+			return NULL; /* zeros with a sign: use the trees */
 		*to++ = '-';
 		v = -v;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Characters, words, strings and types of a print fmt's C; see print_program.h. Called by
- * print_format.c and print_expr.c. Nothing is read past the end of the text.
+ * Scans characters, words, strings and types of a print fmt; see print_program.h. Called by
+ * print_format.c and print_expr.c. Never reads past the end of the text.
  */
 #include "dump/view/print/print_program.h"
 
@@ -121,7 +121,6 @@ static const struct scanner_type types[] = {
 	{"loff_t", 8, true},
 };
 
-/* "unsigned int", "const struct sockaddr *": words, then stars. False when it is no type at all. */
 bool scanner_type(struct scanner *s, struct scanner_cast *out)
 {
 	char name[64] = "";

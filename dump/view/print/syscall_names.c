@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Where numbers go on that are the same on all architectures. */
+/* From here on, numbers are the same on all architectures. */
 #define FIRST_COMMON 424
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a system call's number means on the machine that a dump is from. */
+/* Names of system calls on the architecture of a dump. */
 #pragma once
 
 #include <stdint.h>

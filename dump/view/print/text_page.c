@@ -25,7 +25,7 @@ void page_end_color(struct page *p)
 		text_str(p->t, "\x1b[0m");
 }
 
-/* One column a character: what needs two is rare in names of programs and functions. */
+/* One column per character: wide characters are rare in names of programs and functions. */
 size_t page_columns(const char *s)
 {
 	size_t n = 0;
@@ -56,7 +56,7 @@ void page_title(struct page *p, const char *title, const char *right)
 
 /* ---- cells ---- */
 
-/* The byte where column `n` begins. */
+/* The byte offset of column `n`. */
 static size_t byte_of(const char *s, size_t n)
 {
 	size_t at = 0;
@@ -67,7 +67,7 @@ static size_t byte_of(const char *s, size_t n)
 	return at;
 }
 
-/* Returns the columns that were put. */
+/* Returns the number of columns written. */
 static size_t put_cut(struct page *p, const char *s, size_t width)
 {
 	size_t n = page_columns(s), head, tail;
@@ -113,7 +113,7 @@ void page_right(struct page *p, const char *s, unsigned width)
 	put_cut(p, safe, width);
 }
 
-/* Three digits that count. By hand: script prints millions of them. */
+/* Three significant digits. Without printf, since script prints millions of them. */
 char *page_fmt_time(char *out, size_t n, uint64_t ns)
 {
 	static const struct {
@@ -197,7 +197,7 @@ void page_bar(struct page *p, uint64_t part, uint64_t of, unsigned width)
 
 /* ---- text ---- */
 
-/* How many bytes of `s` go on a line of `room` columns: up to a space when there is one. */
+/* Number of bytes of `s` that fit on a line of `room` columns, up to a space if there is one. */
 static size_t break_at(const char *s, size_t room)
 {
 	size_t limit = byte_of(s, room), at = limit;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A page for people: titles, tables with columns that line up, wrapped text. It knows how wide the
- * terminal is and whether it has colours; all text that it takes is made safe for it. Used by
- * report and diff.
+ * Formats a page for the terminal: titles, aligned tables, wrapped text. Adapts to the terminal's
+ * width and colours and makes all text safe for it. Used by report and diff.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ struct page {
 
 enum page_color { PAGE_PLAIN, PAGE_BOLD, PAGE_DIM, PAGE_GOOD, PAGE_BAD, PAGE_WARM, PAGE_COOL };
 
-/* What is between the two is coloured, where there are colours. */
+/* Text between the two is coloured if the terminal has colours. */
 void page_color(struct page *p, enum page_color color);
 void page_end_color(struct page *p);
 
@@ -24,34 +23,32 @@ void page_end_color(struct page *p);
 void page_title(struct page *p, const char *title, const char *right);
 
 /*
- * A cell of `width` columns: text that is too long is cut in the middle ("very-lo..l-name"). No
- * space follows it. `s` need not be safe.
+ * A cell of `width` columns; text that is too long is shortened in the middle ("very-lo..l-name").
+ * No space follows. `s` need not be safe.
  */
 void page_left(struct page *p, const char *s, unsigned width);
-/* The last of a line: not filled up. */
+/* The last cell of a line: not padded. */
 void page_last(struct page *p, const char *s, unsigned width);
 void page_right(struct page *p, const char *s, unsigned width);
-/* Numbers in cells, at the right: a time, "12.3 ms"; a count, "12,345"; a part, "45%". */
+/* Right-aligned cells: a time, "12.3 ms"; a count, "12,345"; a percentage, "45%". */
 void page_time(struct page *p, uint64_t ns, unsigned width);
 void page_count(struct page *p, uint64_t n, unsigned width);
 void page_part(struct page *p, uint64_t part, uint64_t of, unsigned width);
-/* `part` of `of` as a bar of at most `width` columns, filled up with spaces. */
+/* `part` of `of` as a bar of at most `width` columns, padded with spaces. */
 void page_bar(struct page *p, uint64_t part, uint64_t of, unsigned width);
 
-/* Wrapped at spaces to the width, every line after `indent` spaces; ends the last one. Safe text.
- */
+/* Wraps at spaces, indents every line by `indent` columns, ends the last line. Safe text. */
 void page_wrap(struct page *p, unsigned indent, const char *s);
 /* The same, the first line with a label in the indent. */
 void page_labelled(struct page *p, const char *label, unsigned indent, const char *s);
-/* The same where the first line was begun up to column `first` already; the others after `indent`.
- */
+/* The same, when the first line already has `first` columns; indents the others by `indent`. */
 void page_hang(struct page *p, unsigned first, unsigned indent, const char *s);
 void page_line(struct page *p, unsigned indent, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Columns that safe text takes. */
+/* Number of columns of safe text. */
 size_t page_columns(const char *s);
-/* A time with three digits: "12.3 ms". Returns `out`. */
+/* A time with three significant digits: "12.3 ms". Returns `out`. */
 char *page_fmt_time(char *out, size_t n, uint64_t ns);
-/* A moment relative to `zero_ns`, with its sign: "-120 ms". */
+/* A time relative to `zero_ns`, with a sign: "-120 ms". */
 char *page_fmt_moment(char *out, size_t n, uint64_t ns, uint64_t zero_ns);

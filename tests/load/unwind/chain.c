@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program whose call paths are known, for it_unwind.sh, which builds it in many ways. It says
+ * A program with known call paths, for it_unwind.sh, which builds it in many ways. It says
  * "ready" and goes on until it is ended, or as often as its argument says.
  *
  *	main ─ outer ┬─ middle ─ inner ─ leaf

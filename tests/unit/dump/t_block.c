@@ -194,7 +194,7 @@ static void more_time_makes_it_smaller(void **state)
 	uint8_t *numbers = calloc(1, 1 << 20);
 	size_t len[2];
 
-	/* Numbers in a row: there are matches, and better ones for who looks longer. */
+	/* Ascending numbers: there are matches, and better ones after a longer search. */
 	for (size_t i = 0; i + 8 <= 1 << 20; i += 8)
 		memcpy(numbers + i, &(size_t){i * i >> 7}, 8);
 	for (int level = BLOCK_FAST; level <= BLOCK_HIGH; level++) {
@@ -281,7 +281,7 @@ static void frame_must_agree_with_header(void **state)
 	copy[sizeof(h) + 500] ^= 1;
 	h.stored_hash = block_hash(stored.p, stored.len, SEED);
 	assert_int_equal(block_unpack(f->unpacker, &h, SEED, stored, &f->out, &err), -EBADMSG);
-	/* That the content has another checksum, who is in a hurry does not see. */
+	/* Without thorough mode a wrong content checksum is not noticed. */
 	block_unpacker_thorough(f->unpacker, false);
 	assert_int_equal(block_unpack(f->unpacker, &h, SEED, stored, &f->out, &err), 0);
 	block_unpacker_thorough(f->unpacker, true);

@@ -1,6 +1,6 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
-/* What a dump says of itself: loaded from a whole dump, and from one whose items lie or are
+/* The metadata of a dump: loaded from an intact dump, and from one with items that lie or are
  * missing. */
 #include "tests/helpers/small_dump.h"
 
@@ -197,7 +197,7 @@ static void samples_find_their_thread(void **state)
 	end(&d);
 }
 
-/* Ids that are far from what is there, channels that nobody described, names of nothing. */
+/* Ids that are too large, channels without a description, names without an event. */
 static void hostile_ids_are_bounded(void **state)
 {
 	struct fmt_window w = {.ring = 0xfffffff0};
@@ -235,7 +235,7 @@ static void hostile_ids_are_bounded(void **state)
 	end(&d);
 }
 
-/* Items of a later version are longer, of an earlier one shorter; unknown kinds and sections skip.
+/* Items of a newer format are longer, of an older one shorter; unknown kinds and sections are skipped.
  */
 static void grown_and_unknown_items(void **state)
 {

@@ -115,7 +115,7 @@ static void any_layout_comes_back(void **state)
 		kept_raw += !b->t.payload.len;
 	}
 	assert_true(kept_raw < MANY_LAYOUTS / 2);
-	/* What is in the columns is asked for there: times are not hidden from who wants them. */
+	/* Times in columns can be read without restoring records. */
 	assert_true(b->t.nr_times > b->t.nr_records / 4);
 }
 

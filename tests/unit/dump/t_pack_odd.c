@@ -70,7 +70,7 @@ static void as_many_bytes_as_a_run_may_have(void **state)
 	assert_int_equal(b->t.nr_kept_raw, 2);
 }
 
-/* Each size from 8 to 65528, as samples and as what nobody knows, nine of each so that there is a
+/* Each size from 8 to 65528, as samples and as records of an unknown type, nine of each so that there is a
  * class for them. */
 static void records_of_all_sizes_come_back(void **state)
 {

@@ -106,7 +106,7 @@ static void lines_are_names_and_values(void **state)
 	assert_int_equal(caps_lines(&c, two, 2), 2);
 }
 
-/* Runs `body` in a child that is nobody; its exit code is that of the first check that failed. */
+/* Runs `body` in a child as user nobody; the exit code is that of the first failed check. */
 static void as_nobody(int (*body)(void))
 {
 	pid_t pid;
@@ -154,7 +154,7 @@ static void nobody_gets_the_users_view(void **state)
 	as_nobody(probe_as_nobody);
 }
 
-/* The mlock limit for real: a ring that is too large for nobody. */
+/* The real mlock limit: a ring that is too large for user nobody. */
 static int map_as_nobody(void)
 {
 	struct perf_event_attr a = {.type = PERF_TYPE_SOFTWARE,

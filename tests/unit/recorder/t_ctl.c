@@ -1,6 +1,6 @@
 /* LAYERS: recorder kernel base */
 // SPDX-License-Identifier: MIT
-/* The control socket: both ends, who may use it, slow and rude peers, leftovers, and table.c's
+/* The control socket: both ends, permissions, slow and misbehaving peers, leftovers, and table.c's
  * output. */
 #include "recorder/daemon/ctl.h"
 
@@ -227,7 +227,7 @@ static void the_33rd_client_is_turned_away(void **state)
 		close(fds[i]);
 }
 
-/* Both wait for the same 5 seconds; nothing wakes the recorder before, or when nobody is left. */
+/* Both wait for the same 5 seconds; nothing wakes the recorder before, or when no peer is left. */
 static void silent_and_slow_clients_are_dropped(void **state)
 {
 	struct pollfd p = {.fd = ctl_fd(*state), .events = POLLIN};
@@ -283,7 +283,7 @@ static void running_out_of_descriptors_turns_clients_away(void **state)
 		close(i);
 }
 
-/* ---- who may ---- */
+/* ---- permissions ---- */
 
 static void other_users_are_refused_even_if_they_get_in(void **state)
 {

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-/* A user of nobody else's, because locked memory is counted per user. */
+/* An unused uid, because locked memory is counted per user. */
 #define SOMEBODY 61234
 
 static int as_somebody(int (*body)(void))

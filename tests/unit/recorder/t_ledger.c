@@ -118,7 +118,7 @@ static void a_kernel_thread_has_its_first_name_from_its_birth_on(void **state)
 	struct ledger *l = new_ledger(1 << 20);
 
 	named(l, 1 * S, 2, 2, "kthreadd");
-	named(l, 1 * S, 7, 7, "kthreadd"); /* somebody's joke */
+	named(l, 1 * S, 7, 7, "kthreadd"); /* a misleading name */
 	fork_of(l, 2 * S, 10, 10, 2);
 	fork_of(l, 2 * S, 20, 20, 7);
 	named(l, 3 * S, 10, 10, "kworker/0:1");

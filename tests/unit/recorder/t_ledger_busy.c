@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * While a dump is being written from the ledger, which may wait for a disk, the sideband is drained
- * all the same: nobody waits, nothing changes in what is written, nothing is lost.
+ * all the same: no thread waits, nothing changes in what is written, nothing is lost.
  */
 #include "recorder/capture/sideband.h"
 

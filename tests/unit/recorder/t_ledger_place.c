@@ -94,7 +94,7 @@ static void children_are_where_their_parent_was(void **state)
 	forked(l, 3 * S, 20, 20, 10);
 	went(l, 4 * S, 10, 10, 200);
 	forked(l, 5 * S, 21, 21, 10);
-	assert_set(l, 10, 2 * S - 1, 0); /* where it was before it went there, nobody said */
+	assert_set(l, 10, 2 * S - 1, 0); /* unknown where it was before */
 	assert_set(l, 10, 4 * S - 1, 100);
 	assert_set(l, 10, 4 * S, 200);
 	assert_set(l, 11, 9 * S, 100); /* unshare(2) is of one thread */

@@ -1,6 +1,6 @@
 /* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
-/* The LEDGER section as it stands in a dump: who is in it, and that each of its blocks stands
+/* The LEDGER section in a dump: the tasks in it, and that each of its blocks stands
  * alone. */
 #include "recorder/ledger/ledger.h"
 
@@ -56,7 +56,7 @@ static void for_each_item(struct reader *r,
 	buf_free(&payload);
 }
 
-/* ---- who is in it ---- */
+/* ---- tasks in it ---- */
 
 static void tasks_of_the_window_are_written(void **state)
 {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Control groups with limits, of both versions, from a made-up tree: which are written, what their
- * counters are counted from, whose processes they have.
+ * counters start, and their processes.
  */
 #include "recorder/ledger/cgroup_limits.h"
 

@@ -270,7 +270,7 @@ static void a_real_child_is_followed(void **state)
 		assert_int_equal(v[FMT_NS_CGROUP].ino, inode_of("cgroup"));
 		assert_int_not_equal(v[FMT_NS_UTS].ino, inode_of("uts"));
 	}
-	/* The program's text was mapped at some address; nobody here knows which. */
+	/* The program's text was mapped at some address; this test does not know which. */
 	assert_false(ledger_path(x->ledger, pid, ns, 0x1000, path, sizeof(path)));
 	struct ledger_stats s;
 	ledger_stats(x->ledger, &s);

@@ -268,7 +268,7 @@ static void a_symlink_in_the_way_is_not_followed(void **state)
 	assert_true(exists(name));
 	assert_int_equal(stat(in_dir("victim"), &st), 0);
 	assert_int_equal(st.st_size, 7);
-	/* A part that somebody exchanged is not committed. */
+	/* A .part file that was replaced is not committed. */
 	assert_int_equal(store_begin(s, T0 + 2 * SEC, "x", &fd, NULL), 0);
 	dump_name_make(name, host, T0 + 2 * SEC, "x");
 	snprintf(part, sizeof(part), "%s.part", name);
@@ -397,7 +397,7 @@ static void leftovers_are_told_counted_and_deleted_first(void **state)
 	assert_true(exists(old));
 	dump(s, T0 + 2 * SEC, "x", PAGE);
 	assert_false(exists(old));
-	assert_true(exists(held)); /* somebody writes it */
+	assert_true(exists(held)); /* being written */
 	close(fd);
 	assert_int_equal(store_leftovers(s, names, 4), 1);
 	store_close(s);

@@ -1,6 +1,6 @@
 /* LAYERS: recorder kernel view dump base */
 // SPDX-License-Identifier: MIT
-/* tracefs is read without being mounted for others, and who may not read it is told what to type.
+/* tracefs is read without being mounted for others, and a user without permission is told what to type.
  */
 #include "dump/base/err.h"
 #include "trigger/kernel/tracefs.h"
@@ -127,7 +127,7 @@ static void who_may_not_read_is_told_what_to_type(void **state)
 		if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
 			_exit(99);
 		rc = tracefs_read("events/sched/sched_switch/id", &b, &err);
-		if (rc == 0) /* somebody opened it to all */
+		if (rc == 0) /* readable by all on this machine */
 			_exit(0);
 		_exit(rc == -EACCES && strstr(err.hint, "sudo mount") &&
 				      strstr(err.hint, "gid=65534")

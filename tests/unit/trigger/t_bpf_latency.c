@@ -369,7 +369,7 @@ static void a_call_that_does_not_return_is_told_once(void **state)
 			THRESHOLD_MS * 3 / 2 * 1000000 + 4000000000);
 	assert_non_null(strstr(saw(&what, "duration"), " so far"));
 	sighting_fini(&what);
-	/* It still hangs: nothing more, and after two looks nobody looks. */
+	/* It still hangs: no further hit, and after two checks no more checks. */
 	assert_in_range(nr_wakeups(&a, 200), 0, 3);
 	assert_int_equal(nr_wakeups(&a, 300), 0);
 	/* Another one is seen as well. */
@@ -464,7 +464,7 @@ static void an_interrupted_system_call_says_so(void **state)
 	pid_t pid = fork();
 
 	if (!pid) {
-		/* Handled by nobody, so it ends the process; the call is over before that. */
+		/* Not handled, so it ends the process; the call returns before that. */
 		pause();
 		_exit(0);
 	}
@@ -569,7 +569,7 @@ static void a_thread_that_has_to_wait_for_a_cpu(void **state)
 	hog = start("rt_hog", cpu, SCHED_FIFO, 80);
 	waitpid(hog, &status, 0);
 	assert_int_equal(hit(&a, &what, 10000), 1);
-	/* On a busy machine it may have waited for somebody else before. */
+	/* On a busy machine it may have waited for another task before. */
 	while (what.ns - what.began_ns < 60000000) {
 		sighting_fini(&what);
 		assert_int_equal(hit(&a, &what, 10000), 1);

@@ -149,7 +149,7 @@ static void a_crash_is_told_with_registers_and_stack(void **state)
 	assert_int_equal(info.si_status, SIGSEGV);
 }
 
-/* The same place is the same signature, whoever crashes there; another one is another. */
+/* The signature depends on the place of the crash, not on the thread. */
 static void crashes_at_one_place_have_one_signature(void **state)
 {
 	struct engine *e = *state;
@@ -229,7 +229,7 @@ static void what_is_told_before_its_signal_was_looked_at_is_kept(void **state)
 	assert_string_equal(evidence_line(e, 0), "threads=8");
 	evidence_put(e);
 
-	/* Nobody wants these, and they are in nobody's way. */
+	/* No rule matches these, and they delay no others. */
 	for (uint32_t pid = 1; pid <= 3; pid++) {
 		tell(fds[1], PARKED_SAY, pid, "threads=1");
 		tell(fds[1], PARKED_END, pid, "");

@@ -462,7 +462,7 @@ static void a_reload_keeps_what_rules_of_the_same_name_counted(void **state)
 	assert_int_equal(info.blocked_until_ns, 120 * SEC);
 }
 
-/* Of a pid that nobody has. */
+/* Of a pid that does not exist. */
 static pid_t ended(void)
 {
 	pid_t pid = fork();
@@ -587,7 +587,7 @@ static void signals_blocked_before_stay_blocked(void **state)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	assert_int_equal(engine_new(&opt, &e, NULL), 0);
 	assert_int_equal(engine_add(e, "signal:USR1", NULL), 0);
-	raise(SIGUSR1); /* nobody reads it */
+	raise(SIGUSR1); /* not read */
 	engine_free(e);
 	assert_true(is_blocked(SIGUSR2));
 	assert_false(is_blocked(SIGUSR1));

@@ -266,7 +266,7 @@ static KEPT long beside(long a)
 
 static void arguments_and_results_are_told(void **state)
 {
-	/* Known to nobody but here, so that they are arguments and no part of the function. */
+	/* volatile, so that they are passed as arguments and not folded into the function. */
 	volatile long a = 0x11, b = 0x22, c = -1;
 	struct sighting what;
 

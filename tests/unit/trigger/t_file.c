@@ -1,7 +1,7 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
 /*
- * Source file: lines of bounded length; paths that nobody else may bend; what is appended,
+ * Source file: lines of bounded length; paths that other users cannot redirect; what is appended,
  * rotation, truncation, and a file that is written to all the time.
  */
 #include "trigger/engine/engine.h"
@@ -216,7 +216,7 @@ static void only_regular_files_are_opened(void **state)
 	assert_int_equal(try_path(path(p, "./../nosuch"), &err), -ENOENT);
 	assert_int_equal(try_path(path(p, "fifo"), &err), -EINVAL);
 	assert_non_null(strstr(err.what, "is a FIFO, not a regular file"));
-	/* Nobody was there as a reader. */
+	/* There was no reader. */
 	assert_int_equal(open(path(p, "fifo"), O_WRONLY | O_NONBLOCK), -1);
 	assert_int_equal(errno, ENXIO);
 	assert_int_equal(try_path(path(p, "socket"), &err), -EINVAL);
@@ -514,7 +514,7 @@ static void a_lot_at_once_is_read_to_its_end(void **state)
 	expect_none(p);
 }
 
-/* ---- whose line it is ---- */
+/* ---- sender of a line ---- */
 
 static const char *saw(const struct sighting *what, const char *key)
 {

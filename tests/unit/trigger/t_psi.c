@@ -51,7 +51,7 @@ static void what_can_never_be_is_refused_with_the_reason(void **state)
 		{"psi:io:some<1ms/2s", "column 12: expected '>'"},
 		{"psi:io:some>1ms/2s;hysteresis=5", "hysteresis= can't be followed"},
 		{"psi:io:some>1ms/2s;while-running", "while-running is for rules about"},
-		{"psi:cpu:full>1ms/2s", "never met for the machine: somebody always runs"},
+		{"psi:cpu:full>1ms/2s", "never met for the machine: some task always runs"},
 		{"psi:irq:some>1ms/2s", "there is irq:full only"},
 	};
 

@@ -22,7 +22,7 @@
 
 #define S 1000000000ull
 
-/* A thread that makes `rate` system calls a second that nobody else makes, in pieces of 1 ms. */
+/* A thread that makes `rate` system calls per second that no other program makes, in bursts every 1 ms. */
 struct load {
 	pthread_t thread;
 	unsigned rate;	 /* atomic; 0: ends */

@@ -28,7 +28,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* An event of our own: a syscall that nobody makes any more, with a number as its first argument.
+/* A private event: an obsolete syscall, with a number as its first argument.
  */
 #define MAGIC	   0x72620000l
 #define SYSCALL_NR SYS_lookup_dcookie
@@ -301,7 +301,7 @@ static void what_does_not_fit_is_counted(void **state)
 	rig_close(&r);
 }
 
-/* ---- whose events ---- */
+/* ---- traced tasks ---- */
 
 /* A process that makes a hit for each byte it is sent, and ends with the pipe. */
 static pid_t start_hitter(int *to, long number)
@@ -513,7 +513,7 @@ static void the_same_stack_elsewhere_has_the_same_hash(void **state)
 	assert_true(wakeup_ring_stack_hash((struct bytes){0}) == 0);
 }
 
-/* A copied stack: a frame at its top, whose caller's is behind it. */
+/* A copied stack: a frame at its top, followed by its caller's. */
 static uint64_t hash_copied(uint64_t at, uint64_t ip, uint64_t caller, uint64_t outer)
 {
 	uint64_t regs[EVENT_USER_REGS_MAX];

@@ -1,7 +1,7 @@
 /* LAYERS: trigger kernel base */
 // SPDX-License-Identifier: MIT
 /*
- * Source watch: which accesses are seen and by whom, that neighbours are not, programs that are
+ * Source watch: which accesses are seen and in which thread, that neighbours are not, programs that are
  * started later, the hardware's limit, what is refused. The program that is watched is this one,
  * as a child that does what it is told.
  */

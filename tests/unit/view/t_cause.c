@@ -1,6 +1,6 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
-/* What met the rule, as info says it: where a thread crashed, why, by whom; how long a call took.
+/* The event that met the rule, as info prints it: where and why a thread crashed, how long a call took.
  * And that its records are no ring's. */
 #include "dump/view/info/trigger_cause.h"
 
@@ -52,7 +52,7 @@ static void formats(struct mk *d)
 			  "address", 8) "\nprint fmt: \"address=%lx\", REC->address\n");
 }
 
-/* A program whose code has names: leaf, middle and main, 256 bytes each. */
+/* A program with symbols: leaf, middle and main, 256 bytes each. */
 static void program(struct mk *d)
 {
 	const struct fmt_map code = {.key = 1,
@@ -287,7 +287,7 @@ static void nothing_is_made_up(void **state)
 	mk_close(&s->d, r);
 }
 
-/* The stack is that of who met the rule, not of those beside it. */
+/* The stack is that of the thread that met the rule, not of others. */
 static void of_several_it_is_the_one_that_met_the_rule(void **state)
 {
 	const struct raw other = {.type = DELIVER, .pid = 9, .a = 6, .c = -6};

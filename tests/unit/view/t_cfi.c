@@ -347,7 +347,7 @@ static void knows_the_code_of_returns_and_stubs(void **state)
 	struct buf b = {0};
 	struct cfi_rule r;
 
-	/* The byte before is asked for too: for whom a handler returns to it, it is a call. */
+	/* The byte before is looked up too: when a handler returns to it, it counts as a call. */
 	for (size_t at = 0; at < 9; at++) {
 		assert_true(cfi_of_code((struct bytes){back, sizeof(back)}, at, &r));
 		assert_int_equal(r.flags, CFI_SIGNAL);

@@ -1,7 +1,7 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * export -f perf of AUX areas: what perf is told of the PMU, where the bytes are, who ran; cut
+ * export -f perf of AUX areas: what perf is told of the PMU, where the bytes are, which threads ran; cut
  * traces, damaged ones, and those that perf can't have. Whether perf then decodes them is seen of
  * SPE here; of Intel PT in it_export_pt.sh.
  */
@@ -247,7 +247,7 @@ static void perf_is_told_of_the_pmu(void **state)
 
 static void who_ran_is_said(void **state)
 {
-	/* By ring: who ran before the first record, 0: nobody knows. */
+	/* By ring: the thread before the first record; 0: unknown. */
 	static const uint32_t ran[] = {20, 30, 10, 0};
 	struct mk d = begin();
 	struct mk_records r = {0};
@@ -412,7 +412,7 @@ static void a_part_of_the_time_has_its_part_of_the_trace(void **state)
 	buf_free(&b);
 }
 
-/* A machine whose counter is beyond what a packet has. */
+/* A machine with a counter too large for a packet. */
 static void a_trace_of_long_uptime_has_its_times(void **state)
 {
 	uint64_t stop = (3ull << 56) + 1000;

@@ -28,7 +28,7 @@ static void put_samples(struct mk *d)
 	struct mk_records r = {.nr = 0};
 
 	memcpy(nobody, chain, sizeof(chain));
-	nobody[1] = UINT64_MAX; /* a thread that is just going away */
+	nobody[1] = UINT64_MAX; /* an exiting thread */
 	nobody[2] = 2001;
 	mk_record(&r, PERF_RECORD_SAMPLE, 0, chain, sizeof(chain));
 	mk_record(&r, PERF_RECORD_SAMPLE, 0, nobody, sizeof(nobody));

@@ -227,7 +227,7 @@ static void test_samples(void **state)
 	free((void *)e.b.p);
 }
 
-/* Of many events in one channel each sample keeps its id; one that nobody knows is left out. */
+/* Of many events in one channel each sample keeps its id; an unknown one is left out. */
 static void test_ids(void **state)
 {
 	struct mk d = make_dump();
@@ -582,7 +582,7 @@ static void test_no_records(void **state)
 	free((void *)e.b.p);
 }
 
-/* Whatever block is damaged, what is whole comes out as a file that can be read. */
+/* Whichever block is damaged, the intact ones are exported as a readable file. */
 static void test_damaged(void **state)
 {
 	struct mk d = make_dump();

@@ -1,6 +1,6 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
-/* Two dumps as one: which go together, where they are cut, and whose processes and names it has. */
+/* Two dumps as one: which go together, where they are cut, which processes and names are kept. */
 #include "dump/file/join.h"
 
 #include "dump/view/model/process_history.h"

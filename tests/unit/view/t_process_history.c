@@ -112,7 +112,7 @@ static void test_inherited_names(void **state)
 	mk_task(&w.d, 2, 12, 10, 10, 300, 0); /* a thread of it */
 	mk_task(&w.d, 3, 20, 20, 10, 400, 0); /* a child, which will exec */
 	mk_comm(&w.d, 3, 900, "child");
-	mk_task(&w.d, 4, 30, 30, 99, 400, 0); /* a child of nobody we know */
+	mk_task(&w.d, 4, 30, 30, 99, 400, 0); /* a child of an unknown task */
 	mk_task(&w.d, 5, 40, 40, 10, 0, 800); /* known by its end only */
 	load(&w);
 	assert_string_equal(history_comm(w.p, 12, 350), "server");

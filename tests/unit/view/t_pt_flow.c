@@ -196,7 +196,7 @@ static void sort(void **state)
 }
 
 /* Where an interrupt may be something else by an erratum, libipt's own way through blocks is taken
- * from the first one on; and whoever may know of few blocks finds them again and again. */
+ * from the first one on; and a small cache of blocks finds them again and again. */
 static void other_ways(void **state)
 {
 	const struct program *p = *state;

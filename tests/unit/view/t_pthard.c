@@ -1,7 +1,7 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * What a dump with Intel PT may say to make whoever reads it slow or large; and that what the fuzz
+ * What a dump with Intel PT may contain to make a reader slow or large; and that what the fuzz
  * targets start from is decoded at all.
  */
 #include "dump/view/pt/pt_calls.h"

@@ -1,7 +1,7 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * The schedule: spans of threads and runs of CPUs, from hand-made events whose truth is known; from
+ * The schedule: spans of threads and runs of CPUs, from hand-made events with known results; from
  * rings that begin at different times; with events missing. Whatever the events, the spans of a
  * thread follow each other and the runs of a CPU do not overlap.
  */
@@ -318,7 +318,7 @@ static void test_rings_that_begin_at_different_times(void **state)
 	forget(&t);
 }
 
-/* CPU 1 does not trace its switches out of idle: who is woken there runs there. */
+/* CPU 1 does not trace switches out of idle: a thread woken there runs there. */
 static void test_a_cpu_that_leaves_idle_unseen(void **state)
 {
 	struct story *s = begin();
@@ -344,7 +344,7 @@ static void test_a_cpu_that_leaves_idle_unseen(void **state)
 	forget(&t);
 }
 
-/* Only who sleeps is woken: between two wake-ups a thread ran, nobody knows when. */
+/* Only a sleeping thread is woken: between two wake-ups it ran, at an unknown time. */
 static void test_a_thread_that_is_woken_twice(void **state)
 {
 	struct story *s = begin();
@@ -407,7 +407,7 @@ static void test_a_target(void **state)
 	forget(&t);
 }
 
-/* CPU 0 alone was recorded: who left it may have run on CPU 1. */
+/* Only CPU 0 was recorded: a thread that left it may have run on CPU 1. */
 static void test_some_cpus(void **state)
 {
 	struct story *s = begin();
@@ -430,7 +430,7 @@ static void test_some_cpus(void **state)
 	forget(&t);
 }
 
-/* The ring says that records are missing: who ran then is not known. */
+/* The ring reports lost records: the running thread is unknown there. */
 static void test_lost_records(void **state)
 {
 	struct story *s = begin();
@@ -493,7 +493,7 @@ static int pick(struct machine *m)
 	return m->asleep[tid] ? 0 : tid;
 }
 
-/* Of `drop` in 100 events nobody hears. */
+/* Drops `drop` in 100 events. */
 static struct told make_up(struct machine *m, uint32_t drop)
 {
 	static const int states[] = {0, 1, 2, 0x100};

@@ -265,7 +265,7 @@ static void put_own(struct mk_records *r, uint32_t type, uint16_t misc, uint64_t
 	mk_record(r, type, misc, w, (uint32_t)(nr + 1) * 8);
 }
 
-/* What the kernel writes beside an AUX area: switches are there for who asks. */
+/* The kernel's records beside an AUX area: switches are printed on request. */
 static void test_aux_records(void **state)
 {
 	static const uint64_t aux[] = {4096, 512,
@@ -413,7 +413,7 @@ static void test_short_sample(void **state)
 	mk_close(&d, r);
 }
 
-/* A pipe whose reader has gone is told from a disk that is full. */
+/* A pipe without a reader is distinguished from a full disk. */
 static void test_output_that_fails(void **state)
 {
 	struct script_options opt = {.to_ns = UINT64_MAX};

@@ -198,7 +198,7 @@ static void test_records_of_one_time_keep_their_order(void **state)
 	mk_close(&d, r);
 }
 
-/* Rings whose records are jittered by less than a block, against a plain sort of all times. */
+/* Rings with records jittered by less than a block, compared with a plain sort of all times. */
 static void test_against_a_sort(void **state)
 {
 	static uint64_t want[4096];

@@ -244,7 +244,7 @@ static void behind_the_kernels_part(void **state)
 	end(&w);
 }
 
-/* What lies where its rule says is of somebody else; in itself it may not have switched yet. */
+/* The place that its rule names is in another frame; the switch may not have happened yet. */
 static void to_another_stack(void **state)
 {
 	struct world w;
@@ -355,7 +355,7 @@ static void tells_why_it_ends(void **state)
 	w.stack[2] = 0xdead0000;
 	s = unwound(&w, WORDS);
 	ARE(&s, STACK_BAD, at(0, 7), at(1, 0x20));
-	/* Nor is one whose frame is not above. */
+	/* Nor one with a frame that is not above. */
 	w.regs[PERF_IP] = at(5, 0);
 	w.stack[0] = SP;
 	s = unwound(&w, WORDS);

@@ -1,7 +1,7 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * The verdict: on hand-made dumps whose cause is known, to the millisecond; on thousands of events
+ * The verdict: on hand-made dumps with a known cause, to the millisecond; on thousands of events
  * that make no sense it still says something that a terminal and a JSON parser can take, in 15
  * lines. Real incidents: it_why.sh.
  */
@@ -173,7 +173,7 @@ static void test_crash(void **state)
 
 	task(s, 70, 70, "fell");
 	run(s, 0, 1 * MS, SLEEPS, 70);
-	/* One that has a handler, and one that somebody sent, are none. */
+	/* A handled signal, or one sent by another process, is not a crash. */
 	put(s, 0, 500 * MS, &(struct raw){DELIVER, 0, 0, 70, {11, 1, 4096}});
 	put(s, 0, 600 * MS, &(struct raw){DELIVER, 0, 0, 70, {11, -6, 0}});
 	run(s, 0, 700 * MS, SLEEPS, 0);
@@ -297,7 +297,7 @@ static uint32_t random_next(uint32_t *seed)
 	return *seed >> 8;
 }
 
-/* Anything in any order, also numbers that nobody has, and names that want to be obeyed. */
+/* Anything in any order, with ids that do not exist and names with control characters. */
 static void make_nonsense(struct story *s, uint32_t seed)
 {
 	static const int odd[] = {-1, INT32_MIN, INT32_MAX, 0, 65536, 99};

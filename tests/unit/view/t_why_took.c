@@ -69,7 +69,7 @@ static void test_took_partly(void **state)
 	forget(&said);
 }
 
-/* A timer looks in between; who ended the last sleep ended the call. */
+/* A timer interrupts; the thread that ended the last sleep ended the call. */
 static void test_took_in_pieces(void **state)
 {
 	const uint64_t began = HIT - 24 * MS;

@@ -56,7 +56,7 @@ for bytes in 5003 16384 16389 16389 1000003; do
 		equal "$kind: and that is all" "$bytes $bytes $bytes $bytes" "$(each $kind end)"
 	done
 done
-check "who ran beside the areas is there with its mappings" \
+check "threads that ran beside the areas are there with their mappings" \
 	eval '[ "$("$RINGBACK" info "$path" | sed -n "s/^ledger .* \([0-9,]*\) mappings.*/\1/p" | tr -d ,)" -gt 5 ]'
 for kind in count mod; do
 	equal "$kind: the last did go around" 4 "$(each $kind flags | tr ' ' '\n' | grep -c '^0x[13]$')"
@@ -73,7 +73,7 @@ echo "# 50 dumps took $((SECONDS - began)) s"
 check "50 dumps in a row, with those before" areas "$work"/dumps/*.rbd
 equal "each has all areas" 440 "$(wc -l <"$work/areas")"
 
-# ---- free running: nobody looks, nobody is woken ----
+# ---- free running: no reader, no wake-ups ----
 
 # Threads that made the dump may be about to fall asleep.
 for ((i = 0; i < 10; i++)); do
@@ -139,7 +139,7 @@ check "the recorder ends with 0" test "$rec_status" = 0
 
 # ---- other targets ----
 
-# busy_areas NAME DUMP..: their bytes are right, and somebody wrote some to each channel's
+# busy_areas NAME DUMP..: their bytes are right, and each channel's have some
 busy_areas() {
 	local name=$1 kind
 

@@ -5,6 +5,8 @@
  * its tid, runs SECONDS (argument 1) and until so many numbers were counted on either CPU (argument
  * 2), prints the last number.
  */
+#include "tests/helpers/now.h"
+
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,14 +14,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void move_to(int cpu)
 {

@@ -5,6 +5,8 @@
  * after MILLISECONDS (argument 1) a line for each time one woke up: "other LATE" or "fifo LATE",
  * in ns after the time it had asked for.
  */
+#include "tests/helpers/now.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -26,14 +28,6 @@ struct sleeper {
 	size_t nr;
 	uint64_t *late_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void sleep_until(uint64_t ns)
 {

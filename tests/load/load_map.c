@@ -3,6 +3,8 @@
  * A load for the sideband: maps this program executable and unmaps it again, as fast as it can, for
  * SECONDS (argument 1). Each is a record about a process. Prints how many.
  */
+#include "tests/helpers/now.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,14 +12,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 int main(int argc, char **argv)
 {

@@ -14,6 +14,8 @@
  *	append FILE TEXT	a line
  *	exit CODE		ends; as does the end of stdin
  */
+#include "tests/helpers/now.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -40,14 +42,6 @@ struct chunk {
 
 static struct chunk chunks[64];
 static size_t nr_chunks;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Another command is there, or none will come. */
 static int is_over(int ms)

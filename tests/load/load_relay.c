@@ -4,6 +4,8 @@
  * the next one and ends; so the running process has inherited its events over many generations.
  * Runs SECONDS (argument 1), prints the last number.
  */
+#include "tests/helpers/now.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,14 +16,6 @@
 
 static long last;
 static uint64_t end;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void *run(void *arg)
 {

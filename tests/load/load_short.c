@@ -4,6 +4,8 @@
  * this program. A process names itself "p<its pid>", then calls getpgid(its pid) for 5 ms. So from
  * any getpgid its right name is known. Prints how many it started.
  */
+#include "tests/helpers/now.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int live(void)
 {

@@ -9,6 +9,7 @@
 #include "dump/base/err.h"
 #include "dump/file/meta.h"
 #include "dump/file/reader.h"
+#include "tests/helpers/now.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -16,14 +17,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Line `n` of the file, once it is there, within 20 s. */
 static int wait_line(const char *file, int n, char *line, size_t size)

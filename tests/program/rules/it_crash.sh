@@ -152,7 +152,7 @@ crashed cxx "$work/rb-shop"
 compare "stripped C++" "$work/rb-shop" "$work/cwd"
 crashed cxx "$work/rb-shop" throw
 compare "stripped C++, an exception that nobody catches" "$work/rb-shop" "$work/cwd" "" 10
-check "a static program builds" gcc -O2 -g -static -I"$PWD" -o "$work/rb-static" "$PWD/tests/load_crash.c"
+check "a static program builds" gcc -O2 -g -static -I"$PWD" -o "$work/rb-static" "$PWD/tests/load/load_crash.c"
 crashed static "$work/rb-static" segv rb-static
 compare "static" "$work/rb-static" "$work/cwd"
 crashed static "$work/rb-static" abort rb-static

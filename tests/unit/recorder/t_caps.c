@@ -7,6 +7,7 @@
 #include "trigger/kernel/event.h"
 #include "trigger/kernel/settings.h"
 #include "trigger/kernel/tracefs.h"
+#include "tests/helpers/now.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -24,14 +25,6 @@
 #include <cmocka.h>
 
 #define NOBODY 65534
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void the_probe_leaves_nothing_open_and_is_quick(void **state)
 {

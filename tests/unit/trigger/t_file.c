@@ -9,6 +9,7 @@
 #include "dump/base/err.h"
 #include "trigger/sources/file_lines.h"
 #include "trigger/sources/safe_path.h"
+#include "tests/helpers/now.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,14 +84,6 @@ static int add(struct place *p, const char *name, const char *regex, struct err 
 
 	snprintf(text, sizeof(text), "file:%s/%s~%s", p->dir, name, regex);
 	return engine_add(p->e, text, err);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* A hit within `ms`; 0: none. */

@@ -8,6 +8,7 @@
 
 #include "dump/base/err.h"
 #include "tests/helpers/with_engine.h"
+#include "tests/helpers/now.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,14 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* Polls until there is a hit or an error; 0 when none came in `ms`. */
 static int next(struct engine *e, int ms, struct sighting *what, struct err *err)

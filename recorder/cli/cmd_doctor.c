@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback doctor`: prints what doctor.c found, for people (100 columns, commands that can be
- * pasted) or as one JSON object. Always exits with 0 when it could print: a limit is an answer, not
- * a failure.
+ * `ringback doctor`: prints the result of doctor.c as text (100 columns, commands that can be
+ * pasted) or as one JSON object. Exits with 0: a limit is no failure.
  */
 #include "recorder/cli/cmd.h"
 
@@ -24,7 +23,7 @@
 #define TEXT_COLUMN 31
 #define MORE_COLUMN 11
 
-static const struct look {
+static const struct state_look {
 	const char *word, *colour;
 } looks[] = {
 	[DOCTOR_OK] = {"ok", "\033[32m"},
@@ -33,7 +32,7 @@ static const struct look {
 	[DOCTOR_FACT] = {"", ""},
 };
 
-/* Columns a text takes: UTF-8's continuation bytes take none. */
+/* UTF-8's continuation bytes take no column. */
 static size_t columns(const char *s, size_t n)
 {
 	size_t c = 0;
@@ -44,8 +43,8 @@ static size_t columns(const char *s, size_t n)
 }
 
 /*
- * Prints words from column `at` on; where they would pass the last column, `brk` ends the line ("
- * \\" for commands, which so can still be pasted) and the next begins at `indent`.
+ * Prints words from column `at` on. `brk` ends a full line (" \\" for commands, which can then still
+ * be pasted); the next begins at `indent`.
  */
 static void print_wrapped(const char *text, size_t at, size_t indent, const char *brk)
 {
@@ -82,7 +81,7 @@ static void print_command(const char *label, const char *command)
 
 static void print_line(const struct doctor_line *l, bool colour)
 {
-	const struct look *look = &looks[l->state];
+	const struct state_look *look = &looks[l->state];
 
 	printf("%*s%s%-7s%s  %-18s  ", NAME_COLUMN, "", colour ? look->colour : "", look->word,
 	       colour && *look->colour ? "\033[0m" : "", l->name);
@@ -131,7 +130,7 @@ static json_t *json_check(const struct doctor_line *l)
 	return o;
 }
 
-/* Names and values as they go into every dump. */
+/* Names and values as in every dump. */
 static json_t *json_caps(const struct caps *c)
 {
 	char lines[40][96];
@@ -184,12 +183,12 @@ static int repair(void)
 		return EXIT_FAILED;
 	}
 	if (left == CORE_LEFT_RESTORED)
-		printf("kernel.core_pattern is '%s' again\n",
+		printf("kernel.core_pattern is restored to '%s'\n",
 		       str_safe(safe, sizeof(safe), former, strlen(former)));
 	else
 		printf("nothing to repair%s\n",
 		       left == CORE_LEFT_IN_USE
-			       ? ": kernel.core_pattern is of a recorder that is there"
+			       ? ": kernel.core_pattern belongs to a running recorder"
 			       : "");
 	return EXIT_FINE;
 }

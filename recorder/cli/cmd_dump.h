@@ -30,29 +30,27 @@ int cmd_dump_open(const char *path, struct cmd_dump *d);
 void cmd_dump_close(struct cmd_dump *d);
 
 /*
- * The exit code of a command that printed the dump: `rc` is what printing returned (its error in
- * `err`), `nr_bad` blocks could not be read. Prints what there is to say. A reader of stdout that
- * went away is none.
+ * The exit code of a command that printed the dump, after printing its error or warning. `rc`:
+ * result of printing, with `err`; `nr_bad`: unreadable blocks. EPIPE is no error.
  */
 struct err;
 int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const struct err *err,
 		  uint64_t nr_bad);
 
 /*
- * For commands with an output file: `write(ctx, out)` writes it and returns an exit code. The file
- * gets its name when all of it is there (output_file.h). The exit code.
+ * For an output file: `write(ctx, out)` writes it and returns an exit code. The file appears when
+ * it is complete (output_file.h). Returns the exit code.
  */
 int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx);
 
-/* Colours are wanted: stdout is a terminal, not a dumb one, and NO_COLOR isn't set. */
+/* Whether to use colours: stdout is a terminal, not dumb, and NO_COLOR is not set. */
 bool cmd_dump_color(void);
 
-/* Columns of the terminal: COLUMNS where that is set, else what the terminal says; 100 when stdout
- * is none. At least 80, at most 200. */
+/* $COLUMNS, else the terminal's, else 100; from 80 to 200. */
 unsigned cmd_dump_width(void);
 
-/* For options that take such a function: tells the progress on stderr when that is a terminal, and
- * takes it away when all is done. `ctx`: a struct cmd_progress. */
+/* A progress callback: shows progress on stderr if that is a terminal, and removes it at the end.
+ * `ctx`: a struct cmd_progress. */
 struct cmd_progress {
 	const char *what; /* "report" */
 	uint64_t told_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Several dumps of one recorder as one, for commands; see cmd_joined.h. */
+/* Several dumps of one recorder as one; see cmd_joined.h. */
 #include "recorder/cli/cmd_joined.h"
 
 #include "dump/base/err.h"
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* No rule takes longer than this many dumps to be met. */
+/* A rule takes at most this many dumps to be met. */
 #define MAX_BACK 8
 
 int cmd_joined_args(struct cmd_joined *h, const struct command *c, char **operands)
@@ -39,7 +39,7 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Makes `d` the two as one; it stays as it is on failure. */
+/* Makes `d` both dumps joined; unchanged on failure. */
 static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *older,
 		const char *older_name, struct err *err)
 {
@@ -50,7 +50,7 @@ static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *old
 	size_t nr;
 
 	if (fd < 0)
-		return err_sys(err, -errno, "no memory to read dumps as one");
+		return err_sys(err, -errno, "no memory to join dumps");
 	rc = join_dumps(&o, &n, fd, &nr, err);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!rc && cmd_dump_open(path, &both) != EXIT_FINE)
@@ -64,16 +64,16 @@ static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *old
 	return 0;
 }
 
-/* ---- those that are named ---- */
+/* ---- dumps given on the command line ---- */
 
-struct named {
+struct named_dump {
 	struct cmd_dump d;
 	const char *path;
 };
 
 static int newest_first(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
+	const struct named_dump *x = a, *y = b;
 	uint32_t m = x->d.m->trigger.nr, n = y->d.m->trigger.nr;
 
 	return m > n ? -1 : m < n;
@@ -81,7 +81,7 @@ static int newest_first(const void *a, const void *b)
 
 static int open_named(struct cmd_joined *h, struct cmd_dump *d)
 {
-	struct named *v = calloc((size_t)h->nr, sizeof(*v));
+	struct named_dump *v = calloc((size_t)h->nr, sizeof(*v));
 	struct err err = ERR_INIT;
 	int code = v ? EXIT_FINE : EXIT_FAILED, nr = 0;
 
@@ -96,7 +96,7 @@ static int open_named(struct cmd_joined *h, struct cmd_dump *d)
 	for (int i = 1; i < nr && code == EXIT_FINE; i++) {
 		if (!join(&v[0].d, v[i - 1].path, &v[i].d, v[i].path, &err))
 			continue;
-		err_hint(&err, "name dumps that one recorder made one after the other");
+		err_hint(&err, "give consecutive dumps of one recorder");
 		log_err(&err);
 		code = EXIT_FAILED;
 	}
@@ -110,9 +110,9 @@ static int open_named(struct cmd_joined *h, struct cmd_dump *d)
 	return code;
 }
 
-/* ---- the one before ---- */
+/* ---- the previous dump ---- */
 
-/* Whether the rule began to be met before a ring does. */
+/* Whether the rule began to be met before a ring begins. */
 static bool began_before(const struct meta *m)
 {
 	for (size_t i = 0; i < m->nr_windows && m->trigger_began_ns; i++)
@@ -121,7 +121,7 @@ static bool began_before(const struct meta *m)
 	return false;
 }
 
-/* In the directory of `path`; NULL: the dump names none that could be there. */
+/* The path of `name` in the directory of `path`; NULL if it is no file name. */
 static char *beside(const char *path, const char *name)
 {
 	size_t dir = (size_t)(base(path) - path);
@@ -137,7 +137,7 @@ static char *beside(const char *path, const char *name)
 	return out;
 }
 
-/* The dump `d` goes on from, when it is there; 0: it was joined, and *name is its path. */
+/* Joins the dump before `d`. 0: *name is its path. */
 static int join_before(struct cmd_dump *d, const char *path, char **name, char **before,
 		       struct err *err)
 {
@@ -146,7 +146,7 @@ static int join_before(struct cmd_dump *d, const char *path, char **name, char *
 	int rc;
 
 	if (!at || access(at, R_OK)) {
-		rc = err_set(err, -ENOENT, "the dump before it%s%s is not there",
+		rc = err_set(err, -ENOENT, "the previous dump%s%s does not exist",
 			     *before[0] ? ", " : "", *before);
 		goto out;
 	}

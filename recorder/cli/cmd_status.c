@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback status`: what running recorders hold and cost, for people or, with --json, their answer
- * as it came. The keys of that answer are documented in ctl.h. What a recorder does not say is not
- * printed.
+ * `ringback status`: state and cost of running recorders as text or, with --json, as they answered.
+ * ctl.h documents the keys of the answer; values that are missing are not printed.
  */
 #include "recorder/cli/cmd.h"
 
@@ -43,7 +42,7 @@ static const char *text(const json_t *object, const char *key)
 	return v ? v : "";
 }
 
-/* Room for one formatted value; several are needed in one printf. */
+/* One formatted value; a printf takes several. */
 struct value_text {
 	char text[48];
 };
@@ -58,7 +57,6 @@ static const char *count_of(const json_t *object, const char *key, struct value_
 	return str_fmt_count(w->text, sizeof(w->text), number(object, key));
 }
 
-/* Three digits are enough at a glance. */
 static const char *time_text(uint64_t ns, struct value_text *w)
 {
 	if (ns >= 1000000000 && ns < 120000000000)
@@ -88,7 +86,7 @@ static void print_head(const json_t *r)
 	printf("recorder '%s': %s, pid %" PRIu64 ", up %s, version %s\n", name, text(r, "state"),
 	       number(r, "pid"), time_text(number(r, "uptime_ns"), &up), text(r, "version"));
 	printf("target: %s%s\n", target,
-	       json_is_true(get(r, "target_ended")) ? "; all have ended" : "");
+	       json_is_true(get(r, "target_ended")) ? "; all its processes have ended" : "");
 }
 
 /* "a, b, c", or the first few and how many more. */
@@ -142,7 +140,7 @@ static void print_channels(const json_t *r)
 	table_free(t);
 }
 
-/* Of channels with AUX areas: how large, and how the last dump found them. */
+/* AUX areas: their size, and the last dump of them. */
 static void print_areas(const json_t *r)
 {
 	const json_t *channel;
@@ -197,7 +195,7 @@ static void print_rules(const json_t *r)
 	table_free(t);
 }
 
-/* The rules that missed something say what, and what has come more than once is shown. */
+/* Warnings of rules, and signatures with several hits. */
 static void print_repeats(const json_t *r)
 {
 	const json_t *repeats = get(r, "repeats"), *rules = get(r, "rules"), *one;
@@ -205,7 +203,7 @@ static void print_repeats(const json_t *r)
 	size_t i;
 
 	json_array_foreach(rules, i, one) if (*text(one, "trouble"))
-		printf("trouble:    %s: %s\n", text(one, "name"), text(one, "trouble"));
+		printf("warning:    %s: %s\n", text(one, "name"), text(one, "trouble"));
 	json_array_foreach(repeats, i, one)
 	{
 		struct value_text seen, kept;
@@ -213,7 +211,7 @@ static void print_repeats(const json_t *r)
 		if (number(one, "seen") < 2)
 			continue;
 		str_safe(comm, sizeof(comm), text(one, "comm"), strlen(text(one, "comm")));
-		printf("repeated:   %s%s%s: seen %s times, kept %s\n", text(one, "rule"),
+		printf("repeated:   %s%s%s: %s hits, %s in dumps\n", text(one, "rule"),
 		       *comm ? " in " : "", comm, count_of(one, "seen", &seen),
 		       count_of(one, "kept", &kept));
 	}
@@ -225,13 +223,13 @@ static void print_dumps(const json_t *r)
 	struct value_text a, b, c;
 	char last[4200];
 
-	printf("\ndumps:      %s written, %s failed or refused, %s deleted to keep the limits\n",
+	printf("\ndumps:      %s written, %s failed or refused, %s deleted to stay within limits\n",
 	       count_of(d, "committed", &a), count_of(d, "failed", &b), count_of(d, "deleted", &c));
 	if (*text(d, "last")) {
 		str_safe(last, sizeof(last), text(d, "last"), strlen(text(d, "last")));
 		printf("last dump:  %s\n", last);
 	}
-	printf("triggers:   %s hit%s, %s merged into a dump being made, %s held\n",
+	printf("triggers:   %s hit%s, %s merged with a dump being written, %s held\n",
 	       count_of(t, "hits", &a), str_plural(number(t, "hits")), count_of(t, "merged", &b),
 	       count_of(t, "held", &c));
 }
@@ -241,14 +239,13 @@ static void print_processes(const json_t *r)
 	const json_t *s = get(r, "sideband"), *l = get(r, "ledger");
 	struct value_text a, b, c, d, e, f;
 
-	printf("processes:  %s task%s, %s exited ones kept, %s mapping%s; %s of %s memory, %s "
-	       "evicted\n",
+	printf("processes:  %s task%s, %s exited, %s mapping%s; %s of %s memory, %s evicted\n",
 	       count_of(l, "tasks", &a), str_plural(number(l, "tasks")),
 	       count_of(l, "tombstones", &b), count_of(l, "maps", &c),
 	       str_plural(number(l, "maps")), size_of(l, "bytes", &d), size_of(l, "max_bytes", &e),
 	       count_of(l, "evicted", &f));
 	if (number(l, "files") || number(l, "files_dropped"))
-		printf("            %s program file%s held, %s let go early\n",
+		printf("            %s program file%s kept open, %s closed early\n",
 		       count_of(l, "files", &a), str_plural(number(l, "files")),
 		       count_of(l, "files_dropped", &b));
 	printf("sideband:   %s record%s, %s lost, %s scan%s of /proc, %s wake-up%s\n",
@@ -263,7 +260,7 @@ static void print_cost(const json_t *r)
 	uint64_t cpu = number(c, "cpu_ns"), up = number(r, "uptime_ns");
 	struct value_text cpu_text, rss, rings, vol, invol;
 
-	printf("own cost:   %s CPU (%.3f %% of one), %s resident, %s of rings\n",
+	printf("cost:       %s CPU (%.3f %% of one), %s resident, %s of rings\n",
 	       time_text(cpu, &cpu_text), up ? 100.0 * (double)cpu / (double)up : 0.0,
 	       size_of(c, "rss_bytes", &rss), size_of(c, "ring_bytes", &rings));
 	printf("            %s voluntary and %s involuntary context switches\n",
@@ -312,7 +309,7 @@ static int status_of_all(bool as_json)
 	size_t nr = ctl_running(names, MAX_RECORDERS);
 	int code = EXIT_FINE;
 
-	/* None: asking the default one says why and what to do. */
+	/* None: the error for the default recorder says what to do. */
 	if (!nr)
 		return status_of("default", as_json);
 	for (size_t i = 0; i < nr; i++) {
@@ -358,7 +355,7 @@ static int run(int argc, char **argv)
 const struct command cmd_status = {
 	.name = "status",
 	.operands = "",
-	.help = "horizon per channel, dumps, losses and own cost of running recorders",
+	.help = "horizon per channel, dumps, losses and cost of running recorders",
 	.run = run,
 	.options = options,
 };

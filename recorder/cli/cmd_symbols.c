@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback symbols`: which addresses of a dump have names, which have not and why; and completing
- * it later from debug files. The recorder starts the hidden `symbols --collect=...` for the names
- * of a dump in the making; see symbols_child.h.
+ * `ringback symbols`: which addresses of a dump have names, and why others have none; adds names
+ * from debug files. The recorder starts the hidden `symbols --collect=...` to look up names for a
+ * new dump; see symbols_child.h.
  */
 #include "recorder/cli/cmd.h"
 
@@ -36,7 +36,7 @@ struct symbols_args {
 
 /* ---- the table ---- */
 
-/* The end of a path says more than its beginning. */
+/* A long path loses its beginning. */
 static void print_path(const char *path, size_t columns)
 {
 	char safe[1024];
@@ -53,7 +53,7 @@ static const char *name_of(const struct added_symbols_image *i)
 	return i->image->f.kind == FMT_IMAGE_TASK ? "[in no file]" : i->image->path;
 }
 
-/* Whole percents; what is not all is never 100. */
+/* Rounded, but 100 only for all. */
 static unsigned percent(uint64_t part, uint64_t of)
 {
 	unsigned p = of ? (unsigned)(100.0 * (double)part / (double)of + 0.5) : 100;
@@ -66,8 +66,8 @@ static void print_image(const struct added_symbols_image *i)
 	char count[32], safe[640];
 	const char *why = i->nr_named == i->nr_hits ? ""
 			  : *i->note		    ? i->note
-			  : i->nr_named		    ? "some of its code has no name"
-						    : "no names were found";
+			  : i->nr_named		    ? "some code has no name"
+						    : "no names found";
 
 	print_path(name_of(i), PATH_COLUMNS);
 	printf(" %11s %4u %% %4u %%", str_fmt_count(count, sizeof(count), i->nr_hits),
@@ -86,7 +86,7 @@ static void add_image(struct added_symbols_image *sum, const struct added_symbol
 	sum->nr_lines += i->nr_lines;
 }
 
-/* Of each process there may be addresses in no file: one line for all that are like that. */
+/* One line for all processes' addresses in no file. */
 static void print_table(const struct added_symbols *c)
 {
 	struct added_symbols_image i, sum = {0}, nowhere = {0};
@@ -101,7 +101,7 @@ static void print_table(const struct added_symbols *c)
 		else
 			print_image(&i);
 	}
-	nowhere.note = "no process says what it is: made while running, or no code at all";
+	nowhere.note = "generated code without a map file, or no code";
 	if (nowhere.image)
 		print_image(&nowhere);
 	printf("%-*s %11s %4u %% %4u %%\n", PATH_COLUMNS, "all",
@@ -109,7 +109,7 @@ static void print_table(const struct added_symbols *c)
 	       percent(sum.nr_lines, sum.nr_hits));
 }
 
-/* `said`: the build-ids that stand there already, nr of them; the new one is added. */
+/* `said`: the `nr` build-ids printed so far; the new one is added. */
 static bool advise_file(const struct added_symbols_image *i, struct fmt_image *said, size_t nr)
 {
 	char safe[1024];
@@ -132,7 +132,7 @@ static bool advise_file(const struct added_symbols_image *i, struct fmt_image *s
 	return true;
 }
 
-/* What to get, and what to type then. */
+/* Missing debug files, and the command that adds them. */
 static void print_advice(const struct added_symbols *c, const char *dump)
 {
 	struct fmt_image said[MAX_ADVICE];
@@ -144,16 +144,18 @@ static void print_advice(const struct added_symbols *c, const char *dump)
 		if (i.image->f.kind != FMT_IMAGE_FILE || i.nr_named == i.nr_hits)
 			continue;
 		if (!nr)
-			printf("\nfiles with these build-ids, under any name, have more names; "
-			       "ringback symbols --add DIR %s\ntakes them from a directory, and "
-			       "from servers when DEBUGINFOD_URLS is set:\n",
+			printf("\nFiles with these build-ids, under any name, have more names. To "
+			       "add "
+			       "them from a directory,\nand from servers if DEBUGINFOD_URLS is "
+			       "set: "
+			       "ringback symbols --add DIR %s\n",
 			       dump);
 		if (nr < MAX_ADVICE)
 			nr += advise_file(&i, said, nr);
 	}
 }
 
-/* What makes programs name the code that they make, if most of their samples lack that. */
+/* Flags that make programs name generated code, if most of their samples lack names. */
 static int print_runtimes(const struct cmd_dump *d, struct err *err)
 {
 	struct text t = TEXT_INIT(stdout);
@@ -176,7 +178,7 @@ static int print_runtimes(const struct cmd_dump *d, struct err *err)
 	return rc;
 }
 
-/* The code that a trace needs, which other files have names for. */
+/* The code stored for Intel PT. */
 static int print_code(const struct cmd_dump *d, struct err *err)
 {
 	struct code_cache_counts n;
@@ -192,7 +194,7 @@ static int print_code(const struct cmd_dump *d, struct err *err)
 		rc = code_cache_new(d->r, history, &(struct code_cache_options){0}, &b, err);
 	if (!rc) {
 		code_cache_counts(b, &n);
-		printf("\ncode that Intel PT led through: %s of %zu file%s in the dump\n",
+		printf("\ncode that Intel PT traced: %s of %zu file%s in the dump\n",
 		       str_fmt_size(size, sizeof(size), n.kept_bytes), n.nr_kept,
 		       str_plural(n.nr_kept));
 	}
@@ -268,7 +270,7 @@ static int complete_and_show(const struct symbols_args *q)
 	if (code)
 		return code;
 	if (!changed)
-		log_warn("nothing that is missing was found");
+		log_warn("no missing names were found");
 	return show(q->out_path ? q->out_path : q->path);
 }
 

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define REASON_MAX 255 /* what a dump keeps of it, struct sighting */
+#define REASON_MAX 255 /* what a dump stores, struct sighting */
 
-/* A reason may be any bytes; JSON wants UTF-8. */
+/* The reason may be any bytes; JSON needs UTF-8. */
 static json_t *make_request(const char *reason)
 {
 	char safe[4 * REASON_MAX + 1];

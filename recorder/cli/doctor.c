@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The frame of the examination; see doctor.h. */
+/* Machine facts and verdict; see doctor.h. */
 #include "recorder/cli/doctor.h"
 
 #include "dump/base/str.h"
@@ -17,7 +17,7 @@
 struct doctor_line *doctor_add(struct doctor *d, const char *group, const char *name,
 			       enum doctor_state state, bool wanted, const char *fmt, ...)
 {
-	/* The last one is written over should the table ever be full; t_doctor.c holds its size. */
+	/* If the table is full, the last line is overwritten; t_doctor.c checks its size. */
 	size_t max = sizeof(d->lines) / sizeof(d->lines[0]);
 	struct doctor_line *l = &d->lines[d->nr < max ? d->nr : max - 1];
 	char text[sizeof(l->text)];
@@ -75,7 +75,7 @@ void doctor_allow_setcap(struct doctor_line *l)
 		setting_program(program, sizeof(program)));
 }
 
-/* "model name : ..." of x86; other architectures have none. */
+/* "model name : ...", x86 only. */
 static void read_cpu_model(struct doctor *d)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
@@ -131,13 +131,14 @@ static void conclude(struct doctor *d)
 		allowed += l->allow[0] != '\0';
 	}
 	if (!d->nr_limited)
-		snprintf(d->verdict, sizeof(d->verdict), "everything ringback needs is allowed");
+		snprintf(d->verdict, sizeof(d->verdict),
+			 "no limits: everything that ringback needs is allowed");
 	else
-		snprintf(d->verdict, sizeof(d->verdict), "%u thing%s limited; %s", d->nr_limited,
-			 d->nr_limited == 1 ? " is" : "s are",
-			 allowed == 0	? "a newer kernel or other hardware would allow more"
+		snprintf(d->verdict, sizeof(d->verdict), "%u limit%s found; %s", d->nr_limited,
+			 str_plural(d->nr_limited),
+			 allowed == 0	? "a newer kernel or other hardware allows more"
 			 : d->caps.root ? "the commands above allow more"
-					: "run as root, or allow more with the commands above");
+					: "run as root, or use the commands above to allow more");
 }
 
 void doctor_examine(struct doctor *d)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `ringback doctor` finds, as data: one line a check, in groups, each with its state, the
- * reason with the setting's present value, and what to type to allow more. cmd_doctor.c prints it.
+ * The result of `ringback doctor` as data: one line for each check, in groups, with its state, the
+ * reason with the setting's value, and the command that allows more. cmd_doctor.c prints it.
  *
- *	doctor_examine()   doctor.c            the frame: machine, verdict, recommendation
+ *	doctor_examine()   doctor.c            machine, verdict
  *	  doctor_reach()   doctor_reach.c      what can be recorded
  *	  doctor_limits()  doctor_limits.c     memory and descriptors
- *	  doctor_content() doctor_content.c    what a dump will hold; settings of crashes
+ *	  doctor_content() doctor_content.c    content of dumps; settings for crashes
  */
 #pragma once
 
@@ -20,16 +20,16 @@ enum doctor_state {
 	DOCTOR_OK,
 	DOCTOR_LIMITED,
 	DOCTOR_NO,
-	DOCTOR_FACT, /* nothing to judge */
+	DOCTOR_FACT, /* information only */
 };
 
 struct doctor_line {
 	const char *group, *name;
 	enum doctor_state state;
-	bool wanted;	 /* counts in the verdict when it is not ok: somebody can change it */
-	char text[400];	 /* why, with values; safe to print */
-	char allow[400]; /* a command; "" there is none */
-	char keep[300];	 /* how to keep it over a reboot; "" */
+	bool wanted;	 /* counts as a limit if not ok: it can be changed */
+	char text[400];	 /* the reason, with values; safe to print */
+	char allow[400]; /* a command; "": none */
+	char keep[300];	 /* a command that keeps it after a reboot; "": none */
 };
 
 struct doctor {
@@ -47,21 +47,21 @@ struct doctor {
 
 void doctor_examine(struct doctor *d);
 
-/* ---- for the files that make the lines ---- */
+/* ---- for doctor_*.c ---- */
 
 void doctor_reach(struct doctor *d);
 void doctor_limits(struct doctor *d);
 void doctor_content(struct doctor *d);
 
-/* Begins a line; `wanted` as above. Text comes from the format, made safe. */
+/* Adds a line; the text is made safe to print. */
 struct doctor_line *doctor_add(struct doctor *d, const char *group, const char *name,
 			       enum doctor_state state, bool wanted, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
-/* The command, for a shell. */
+/* Sets the command, for a shell. */
 void doctor_allow(struct doctor_line *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void doctor_keep(struct doctor_line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Both for a sysctl: "kernel.perf_event_paranoid". */
 void doctor_allow_sysctl(struct doctor_line *l, const char *name, int64_t value);
-/* Both for giving this program its capabilities. */
+/* Both for giving this program capabilities. */
 void doctor_allow_setcap(struct doctor_line *l);

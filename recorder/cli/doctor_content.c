@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a dump made here will hold, and what happens at crashes besides; see doctor.h. */
+/* What dumps of this machine contain, and its settings for crashes; see doctor.h. */
 #include "recorder/coredump/core_state.h"
 #include "recorder/cli/doctor.h"
 
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define GROUP	"what a dump will hold"
+#define GROUP	"content of dumps"
 #define CRASHES "crashes"
 
 static void check_clock(struct doctor *d)
 {
-	/* Others cost a microsecond and more for each event. */
+	/* Others cost a microsecond or more for each event. */
 	static const char *const fast[] = {
 		"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource", "xen", NULL};
 	bool quick = false;
@@ -26,34 +26,33 @@ static void check_clock(struct doctor *d)
 		quick |= !strncmp(d->clocksource, fast[i], strlen(fast[i]));
 	if (!d->caps.clockid)
 		doctor_add(d, GROUP, "clock", DOCTOR_NO, false,
-			   "CLOCK_MONOTONIC could not be tried: nothing may be recorded");
+			   "CLOCK_MONOTONIC could not be tested: recording is not allowed");
 	else
 		doctor_add(d, GROUP, "clock", quick ? DOCTOR_OK : DOCTOR_LIMITED, false,
 			   "CLOCK_MONOTONIC, from %s%s", d->clocksource,
-			   quick ? "" : ", which is slow to read: each event costs more");
+			   quick ? "" : ", which is slow: each event costs more");
 }
 
 static void check_threads(struct doctor *d)
 {
 	if (d->caps.initial_pidns)
 		doctor_add(d, GROUP, "thread ids", DOCTOR_OK, false,
-			   "tracepoints' own: this is the initial pid namespace");
+			   "from tracepoints: this is the initial pid namespace");
 	else
-		doctor_add(
-			d, GROUP, "thread ids", DOCTOR_LIMITED, false,
-			"not the initial pid namespace: each event also carries its thread's id, "
-			"8 bytes more");
+		doctor_add(d, GROUP, "thread ids", DOCTOR_LIMITED, false,
+			   "not the initial pid namespace: each event needs 8 more bytes for the "
+			   "thread "
+			   "id");
 }
 
-/* Something the kernel has or is too old for. */
+/* A feature that older kernels lack. */
 static void feature(struct doctor *d, const char *name, bool has, const char *what,
 		    const char *since)
 {
 	if (has)
 		doctor_add(d, GROUP, name, DOCTOR_OK, false, "%s", what);
 	else
-		doctor_add(d, GROUP, name, DOCTOR_NO, false, "%s: not here; Linux %s has it", what,
-			   since);
+		doctor_add(d, GROUP, name, DOCTOR_NO, false, "%s: needs Linux %s", what, since);
 }
 
 static void check_sideband(struct doctor *d)
@@ -61,24 +60,24 @@ static void check_sideband(struct doctor *d)
 	const struct caps *c = &d->caps;
 	struct doctor_line *l;
 
-	feature(d, "build-ids", c->build_id, "from the kernel, of each mapping", "5.12");
+	feature(d, "build-ids", c->build_id, "by the kernel, for each mapping", "5.12");
 	feature(d, "cgroup names", c->cgroup_sideband,
-		"as they are made; of a process: its parent's, until /proc is read again", "5.7");
+		"of new cgroups; a process has its parent's until /proc is read again", "5.7");
 	feature(d, "BPF and ksymbols", c->ksymbol,
-		"programs and trampolines, from their loading on", "5.1");
+		"programs and trampolines, from when they are loaded", "5.1");
 	if (c->namespaces) {
 		doctor_add(d, GROUP, "namespaces", DOCTOR_OK, false,
 			   "of each thread, with every fork, unshare and setns");
 		return;
 	}
 	l = doctor_add(d, GROUP, "namespaces", DOCTOR_LIMITED, !c->perfmon,
-		       "as /proc said, later ones their parent's: changes %s",
-		       c->perfmon ? "are not recorded by this kernel" : "need CAP_PERFMON");
+		       "from /proc, and inherited; changes %s",
+		       c->perfmon ? "can't be recorded by this kernel" : "need CAP_PERFMON");
 	if (!c->perfmon)
 		doctor_allow_setcap(l);
 }
 
-/* Whether /proc/kallsyms shows addresses to us: they are zeros when it does not. */
+/* /proc/kallsyms shows zeros instead of hidden addresses. */
 static bool sees_kallsyms(void)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -108,8 +107,7 @@ static void check_kernel_symbols(struct doctor *d)
 		       "/proc/kallsyms hides addresses: kernel.kptr_restrict=%d, "
 		       "kernel.perf_event_paranoid=%d",
 		       c->kptr_restrict, c->paranoid);
-	/* kallsyms_show_value() of the kernel: 0 shows them to whoever may sample the kernel side.
-	 */
+	/* The kernel's kallsyms_show_value(): 0 shows them to users who may sample the kernel. */
 	if (c->kptr_restrict)
 		doctor_allow_sysctl(l, "kernel.kptr_restrict", 0);
 	else
@@ -120,7 +118,7 @@ static void check_freeze(struct doctor *d)
 {
 	if (d->caps.membarrier)
 		doctor_add(d, GROUP, "freeze", DOCTOR_OK, false,
-			   "membarrier(2) tells when no writer is left in a ring");
+			   "membarrier(2) waits until no writer is left in a ring");
 	else
 		doctor_add(d, GROUP, "freeze", DOCTOR_LIMITED, false,
 			   "membarrier(2) has no GLOBAL command here: the kernel was booted with "
@@ -135,7 +133,7 @@ static void tell_lockdown(struct doctor *d)
 	    strstr(text, "[none]"))
 		return;
 	doctor_add(d, GROUP, "lockdown", DOCTOR_LIMITED, false,
-		   "%s: 'confidentiality' shuts out tracefs and kernel-side samples", text);
+		   "%s: 'confidentiality' denies tracefs and kernel-side samples", text);
 }
 
 static void tell_rlimit(struct doctor *d)
@@ -148,10 +146,12 @@ static void tell_rlimit(struct doctor *d)
 	doctor_add(d, CRASHES, "core size", DOCTOR_FACT, false, "RLIMIT_CORE=%s%s",
 		   r.rlim_cur == RLIM_INFINITY ? "unlimited"
 					       : str_fmt_size(size, sizeof(size), r.rlim_cur),
-		   r.rlim_cur ? "" : ": no core files from this shell (ringback needs none)");
+		   r.rlim_cur
+			   ? ""
+			   : ": this shell's programs write no core files (ringback needs none)");
 }
 
-/* A pattern that a recorder left, as --crash-hold sets it, loses every core. */
+/* The pattern of a killed recorder with --crash-hold loses every core. */
 static bool tell_left_over(struct doctor *d, const char *pattern)
 {
 	char former[CORE_PATTERN_BYTES];
@@ -163,16 +163,15 @@ static bool tell_left_over(struct doctor *d, const char *pattern)
 	if (left == CORE_LEFT_IN_USE) {
 		doctor_add(
 			d, CRASHES, "core pattern", DOCTOR_OK, false,
-			"kernel.core_pattern=%s: a recorder has it (--crash-hold) and hands cores "
-			"on",
+			"kernel.core_pattern=%s: a running recorder (--crash-hold), which passes "
+			"cores on",
 			pattern);
 		return true;
 	}
-	l = doctor_add(
-		d, CRASHES, "core pattern", DOCTOR_NO, true,
-		"kernel.core_pattern=%s: of a recorder that is not there any more; cores are "
-		"lost%s%s%s",
-		pattern, *former ? "; before it was '" : "", former, *former ? "'" : "");
+	l = doctor_add(d, CRASHES, "core pattern", DOCTOR_NO, true,
+		       "kernel.core_pattern=%s: left by a killed recorder; core dumps are "
+		       "lost%s%s%s",
+		       pattern, *former ? "; it was '" : "", former, *former ? "'" : "");
 	doctor_allow(l, *former ? "sudo ringback doctor --repair"
 				: "sudo sysctl -w kernel.core_pattern=core");
 	return true;
@@ -187,8 +186,8 @@ static void tell_crashes(struct doctor *d)
 	    !tell_left_over(d, text))
 		doctor_add(d, CRASHES, "core pattern", DOCTOR_FACT, false,
 			   "kernel.core_pattern=%s%s", text,
-			   text[0] == '|'   ? " (a program gets them)"
-			   : text[0] == '@' ? " (a socket gets them)"
+			   text[0] == '|'   ? " (a program receives cores)"
+			   : text[0] == '@' ? " (a socket receives cores)"
 					    : "");
 	tell_rlimit(d);
 	if (setting_number("fs/suid_dumpable", &v))

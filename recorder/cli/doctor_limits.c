@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How much memory and how many descriptors recording may take, and what fits into that; see
- * doctor.h. */
+/* Limits on memory and descriptors, and the rings that fit; see doctor.h. */
 #include "recorder/cli/doctor.h"
 
 #include "dump/base/str.h"
@@ -14,32 +13,31 @@
 
 #define GROUP "limits"
 
-/* The default preset: two banks of three channels with 11 events, and the sideband's ring per CPU.
- */
+/* The default preset: two banks of three channels with 11 events, and a sideband ring per CPU. */
 #define DEFAULT_CHANNELS 3
 #define DEFAULT_EVENTS	 11
 #define BANKS		 2
 #define SIDEBAND_BYTES	 (32u << 10)
-/* More than this per ring helps few. */
+/* Larger rings help few. */
 #define MAX_RING_BYTES (8u << 20)
-/* What a recorder may take of the memory of a machine without being noticed: 1/64. */
+/* The share of memory that a recorder may use: 1/64. */
 #define MEMORY_SHARE 64
 
 static bool unlimited(const struct caps *c)
 {
-	/* perf_mmap() checks the limit only for those who are "paranoid" about. */
+	/* perf_mmap() checks no limit if perf_event_paranoid is -1. */
 	return c->ipc_lock || c->paranoid < 0 || c->memlock_bytes == RLIM_INFINITY;
 }
 
 static unsigned nr_rings(const struct doctor *d)
 {
-	/* Without tracepoints only the channel of cpu-clock is left. */
+	/* Without tracepoints there is only the channel of cpu-clock. */
 	unsigned channels = d->caps.tracepoints && d->caps.tracefs ? DEFAULT_CHANNELS : 1;
 
 	return channels * BANKS * d->cpus_online;
 }
 
-/* Bytes that all rings of this user may lock; what other programs hold of it is not known. */
+/* Bytes that this user may lock for rings; other programs may use some of it. */
 static uint64_t mlock_budget(const struct doctor *d)
 {
 	return d->caps.mlock_kb * 1024 * d->cpus_online + d->caps.memlock_bytes;
@@ -72,7 +70,7 @@ static void check_mlock(struct doctor *d)
 	uint64_t want;
 
 	if (unlimited(c)) {
-		doctor_add(d, GROUP, "memory of rings", DOCTOR_OK, true, "not limited: %s",
+		doctor_add(d, GROUP, "memory of rings", DOCTOR_OK, true, "no limit: %s",
 			   c->ipc_lock	     ? "CAP_IPC_LOCK"
 			   : c->paranoid < 0 ? "kernel.perf_event_paranoid is below 0"
 					     : "RLIMIT_MEMLOCK is unlimited");
@@ -97,12 +95,12 @@ static void check_nofile(struct doctor *d)
 
 	if (d->caps.nofile >= need) {
 		doctor_add(d, GROUP, "open events", DOCTOR_OK, true,
-			   "RLIMIT_NOFILE may be %" PRIu64 "; the default preset needs %" PRIu64,
+			   "RLIMIT_NOFILE can be %" PRIu64 "; the default preset needs %" PRIu64,
 			   d->caps.nofile, need);
 		return;
 	}
 	l = doctor_add(d, GROUP, "open events", DOCTOR_LIMITED, true,
-		       "RLIMIT_NOFILE may be %" PRIu64 "; the default preset needs %" PRIu64,
+		       "RLIMIT_NOFILE can be %" PRIu64 "; the default preset needs %" PRIu64,
 		       d->caps.nofile, need);
 	doctor_allow(l, "sudo prlimit --pid $$ --nofile=%" PRIu64, need * 2);
 	doctor_keep(l,
@@ -127,7 +125,7 @@ static void check_rate(struct doctor *d)
 	}
 	l = doctor_add(d, GROUP, "sampling rate", DOCTOR_LIMITED, true,
 		       "kernel.perf_event_max_sample_rate=%" PRId64
-		       " Hz is below the default of 99",
+		       " Hz is below ringback's default of 99",
 		       rate);
 	doctor_allow_sysctl(l, "kernel.perf_event_max_sample_rate", 10000);
 }
@@ -139,7 +137,7 @@ static void tell_stack(struct doctor *d)
 	if (setting_number("kernel/perf_event_max_stack", &depth))
 		doctor_add(d, GROUP, "stack depth", DOCTOR_FACT, false,
 			   "kernel.perf_event_max_stack=%" PRId64
-			   " entries of frame-pointer stacks",
+			   " entries in frame-pointer stacks",
 			   depth);
 }
 
@@ -152,9 +150,8 @@ static void tell_rings(struct doctor *d)
 	mib = d->ring_bytes >= 1u << 20;
 	d->total_ring_bytes = d->ring_bytes * nr_rings(d);
 	doctor_add(d, GROUP, "ring size", DOCTOR_FACT, false,
-		   "recommended: up to -m %" PRIu64
-		   "%c, which in %u rings (channels x banks x CPUs) "
-		   "is %s",
+		   "recommended: up to -m %" PRIu64 "%c; %u rings (channels x banks x CPUs) "
+		   "take %s",
 		   d->ring_bytes >> (mib ? 20 : 10), mib ? 'M' : 'K', nr_rings(d),
 		   str_fmt_size(total, sizeof(total), d->total_ring_bytes));
 }

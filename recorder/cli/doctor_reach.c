@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What can be recorded: the rules of kernel.perf_event_paranoid and the capabilities as
- * event_strerror.c tells them, but all at once and before anything failed; see doctor.h.
- */
+/* What kernel.perf_event_paranoid and capabilities allow to record; see doctor.h. */
 #include "recorder/cli/doctor.h"
 
 #include "dump/base/bytes.h"
@@ -18,7 +15,7 @@
 #define GROUP	 "what can be recorded"
 #define PARANOID "kernel.perf_event_paranoid"
 
-/* Something that perf_event_paranoid guards: ok, or which value it needs. */
+/* What perf_event_paranoid guards: ok, or the value that allows it. */
 static void guarded(struct doctor *d, const char *name, bool ok, int needs, const char *what)
 {
 	const struct caps *c = &d->caps;
@@ -28,14 +25,13 @@ static void guarded(struct doctor *d, const char *name, bool ok, int needs, cons
 		doctor_add(d, GROUP, name, DOCTOR_OK, true, "%s", what);
 	} else if (!c->perfmon && c->paranoid > needs) {
 		l = doctor_add(d, GROUP, name, DOCTOR_NO, true,
-			       "%s: " PARANOID "=%d, and without CAP_PERFMON it must be %d or less",
+			       "%s: " PARANOID "=%d; without CAP_PERFMON it must be %d or less",
 			       what, c->paranoid, needs);
 		doctor_allow_sysctl(l, PARANOID, needs);
 	} else {
 		l = doctor_add(d, GROUP, name, DOCTOR_NO, true,
-			       "%s: refused although " PARANOID
-			       "=%d is not in the way: a container, "
-			       "seccomp or a security module says no",
+			       "%s: refused, although " PARANOID
+			       "=%d allows it: by a container, seccomp or a security module",
 			       what, c->paranoid);
 		doctor_allow(l, "docker run --cap-add PERFMON --security-opt seccomp=unconfined");
 	}
@@ -52,11 +48,11 @@ static void check_perf(struct doctor *d)
 		doctor_allow(l, "docker run --cap-add PERFMON --security-opt seccomp=unconfined");
 		return;
 	}
-	guarded(d, "own processes", d->caps.clockid, 2, "user side of what runs as you");
+	guarded(d, "own processes", d->caps.clockid, 2, "the user side of your processes");
 	if (d->caps.clockid && !d->caps.write_backward)
 		doctor_add(
 			d, GROUP, "backward rings", DOCTOR_NO, true,
-			"Linux %s has none, and ringback can't record without: use 5.10 or newer",
+			"missing in Linux %s, and ringback can't record without: use 5.10 or newer",
 			d->release);
 	guarded(d, "kernel side", d->caps.kernel_samples, 1, "samples and stacks in the kernel");
 	guarded(d, "whole machine", d->caps.system_wide, 0, "all CPUs: -a, -C, --cgroup");
@@ -67,12 +63,12 @@ static void check_others(struct doctor *d)
 	struct doctor_line *l;
 
 	if (d->caps.perfmon && setting_capable(CAP_SYS_PTRACE)) {
-		doctor_add(d, GROUP, "other users", DOCTOR_OK, true, "-p and -t of any process");
+		doctor_add(d, GROUP, "other users", DOCTOR_OK, true, "-p and -t for any process");
 		return;
 	}
 	l = doctor_add(
 		d, GROUP, "other users", DOCTOR_LIMITED, true,
-		"-p and -t only of your own processes: others need CAP_PERFMON and, for their "
+		"-p and -t for your own processes only: others need CAP_PERFMON and, for their "
 		"mappings, CAP_SYS_PTRACE");
 	doctor_allow_setcap(l);
 }
@@ -83,15 +79,15 @@ static void check_tracepoints(struct doctor *d)
 	struct doctor_line *l;
 	const char *command;
 
-	guarded(d, "tracepoint data", d->caps.tracepoints, -1, "what tracepoints carry");
+	guarded(d, "tracepoint data", d->caps.tracepoints, -1, "the fields of tracepoints");
 	if (d->caps.tracefs) {
-		doctor_add(d, GROUP, "tracepoint names", DOCTOR_OK, true, "tracefs can be read");
+		doctor_add(d, GROUP, "tracepoint names", DOCTOR_OK, true, "tracefs is readable");
 		return;
 	}
 	tracefs_dir(&err);
 	l = doctor_add(d, GROUP, "tracepoint names", DOCTOR_NO, true, "%s",
 		       err.what[0] ? err.what : "tracefs has no tracepoints");
-	/* The hint is prose around one command. */
+	/* The hint is a sentence with one command. */
 	command = strstr(err.hint, "sudo ");
 	if (command)
 		doctor_allow(l, "%.*s", (int)strcspn(command, "("), command);
@@ -104,8 +100,8 @@ static void check_hardware(struct doctor *d)
 			   "cycles can be sampled");
 	else
 		doctor_add(d, GROUP, "hardware counters", DOCTOR_NO, false,
-			   "this machine, often a virtual one, has none to sample with; cpu-clock "
-			   "works without");
+			   "none that can sample, as on many virtual machines; cpu-clock works "
+			   "without");
 }
 
 static void check_breakpoints(struct doctor *d)
@@ -125,14 +121,14 @@ static void check_uprobes(struct doctor *d)
 	__u32 type;
 
 	if (d->caps.uprobes) {
-		doctor_add(d, GROUP, "uprobes", DOCTOR_OK, true, "functions of programs");
+		doctor_add(d, GROUP, "uprobes", DOCTOR_OK, true,
+			   "functions of programs and libraries");
 	} else if (!pmu_type("uprobe", &type)) {
 		doctor_add(d, GROUP, "uprobes", DOCTOR_NO, false,
 			   "this kernel has no uprobe PMU (CONFIG_UPROBE_EVENTS)");
 	} else {
 		l = doctor_add(d, GROUP, "uprobes", DOCTOR_NO, true,
-			       "they need CAP_PERFMON, which no value of " PARANOID " (now %d) "
-			       "replaces",
+			       "they need CAP_PERFMON; " PARANOID " (%d) can't allow them",
 			       d->caps.paranoid);
 		doctor_allow_setcap(l);
 	}
@@ -140,12 +136,12 @@ static void check_uprobes(struct doctor *d)
 
 #define MAX_AUX_LINES 6 /* some processors have one for each kind of core */
 
-struct aux_list {
+struct aux_pmus {
 	struct doctor *d;
 	unsigned nr;
 };
 
-/* What the hardware can: "caps: mtc=1 psb_cyc=1 ...", as far as the line is long. */
+/* "; caps: mtc=1 psb_cyc=1 ...", as many as fit. */
 static void caps_text(const char *pmu, char *out, size_t n)
 {
 	struct buf files = {0};
@@ -168,7 +164,7 @@ static void caps_text(const char *pmu, char *out, size_t n)
 
 static void note_aux(void *ctx, const char *pmu, __u32 type)
 {
-	struct aux_list *a = ctx;
+	struct aux_pmus *a = ctx;
 	char caps[320];
 
 	if (type < PERF_TYPE_MAX || a->nr == MAX_AUX_LINES || !pmu_has_aux(pmu))
@@ -181,7 +177,7 @@ static void note_aux(void *ctx, const char *pmu, __u32 type)
 
 static void check_aux(struct doctor *d)
 {
-	struct aux_list a = {.d = d};
+	struct aux_pmus a = {.d = d};
 
 	pmu_each(note_aux, &a);
 	if (!a.nr)
@@ -191,13 +187,12 @@ static void check_aux(struct doctor *d)
 	else if (!d->caps.aux_pause)
 		doctor_add(
 			d, GROUP, "pause of traces", DOCTOR_NO, false,
-			"an event can't stop a trace in this kernel (aux_action: Linux 6.13): the "
-			"recorder does when it is told");
+			"an event can't stop a trace in the kernel (aux_action, Linux 6.13): the "
+			"recorder stops it when it wakes");
 	else
 		doctor_add(d, GROUP, "pause of traces", DOCTOR_OK, false,
 			   "an event that meets a rule can stop a CPU's trace in the kernel, if "
-			   "its PMU "
-			   "allows it: see --dry-run");
+			   "its PMU supports it: see --dry-run");
 }
 
 static void check_cgroups(struct doctor *d)
@@ -215,9 +210,10 @@ static void check_cgroups(struct doctor *d)
 			   "--cgroup takes paths below %s (v2)", c->cgroup_v2_mount);
 		return;
 	}
-	l = doctor_add(d, GROUP, "cgroups", DOCTOR_LIMITED, true,
-		       "--cgroup has no hierarchy to look in: no v2 one and no v1 one with "
-		       "perf_event is mounted");
+	l = doctor_add(
+		d, GROUP, "cgroups", DOCTOR_LIMITED, true,
+		"--cgroup needs a v2 hierarchy or a v1 hierarchy with perf_event, and none is "
+		"mounted");
 	doctor_allow(l, "sudo mount -t cgroup2 none /sys/fs/cgroup");
 }
 

@@ -42,7 +42,7 @@ static uint64_t time_of_name(const char *when)
 	return ms ? (uint64_t)timegm(&tm) * 1000000000u + strtoul(ms, NULL, 10) * 1000000u : 0;
 }
 
-/* 0: it does not tell. */
+/* 0: unknown. */
 static uint64_t time_of_dump(const char *path)
 {
 	struct reader *r = NULL;
@@ -66,7 +66,7 @@ static bool is_locked(const char *path)
 	return locked;
 }
 
-/* 1: `name` is a dump; 0: something else; -ENOMEM. */
+/* 1: `name` is a dump; 0: it is not; -ENOMEM. */
 static int entry_of(const char *dir, const char *name, struct dump_dir_entry *e)
 {
 	const char *when, *slash = ends_with(dir, "/") || !strcmp(dir, "/") ? "" : "/";

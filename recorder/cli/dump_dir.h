@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dumps in a directory, for commands that read: which there are, and which is the newest. It
- * takes every file named *.rbd or *.rbd.part, also renamed ones; the recorder's own limits count
- * only what store.h says.
+ * The dumps in a directory: every file named *.rbd or *.rbd.part, also renamed ones. (The recorder's
+ * limits count only its own, see store.h.)
  */
 #pragma once
 
@@ -15,10 +14,10 @@ struct err;
 
 struct dump_dir_entry {
 	char *path;
-	uint64_t real_ns; /* of the trigger: as the name has it, or the dump; else of the file */
+	uint64_t real_ns; /* of the trigger, by the file name or the dump; else the file's */
 	uint64_t file_bytes;
-	bool part;	    /* named *.part: not finished, */
-	bool being_written; /* and somebody is about to */
+	bool part;	    /* named *.part: not finished */
+	bool being_written; /* a recorder holds its lock */
 };
 
 /* Zero-initialise. */
@@ -31,12 +30,11 @@ struct dump_dir {
 int dump_dir_read(const char *dir, struct dump_dir *out, struct err *err);
 void dump_dir_free(struct dump_dir *d);
 
-/* The newest that is finished; NULL: none. */
+/* The newest finished one; NULL: none. */
 const struct dump_dir_entry *dump_dir_newest(const struct dump_dir *d);
 
 /*
- * The directory where dumps are looked for when none is named: that of the running recorder (of
- * several the one named "default", or the first), else what the configuration file says, else the
- * current one, else the service's; the last two where there are dumps.
+ * The default directory: that of the running recorder (of several, "default" or the first), else
+ * that of the configuration file, else the service's if only that has dumps, else the current one.
  */
 void dump_dir_default(char dir[PATH_MAX]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The pager; see pager.h. Started by commands that print a dump, ended by main.c. */
+/* The pager; see pager.h. Commands start it, main.c ends it. */
 #include "recorder/cli/pager.h"
 
 #include "recorder/base/log.h"
@@ -17,7 +17,7 @@
 static struct {
 	bool off;
 	pid_t pid;    /* 0: none runs */
-	int out, err; /* what stdout and stderr were; err -1: it still is */
+	int out, err; /* the former stdout and stderr; err -1: not replaced */
 } pager;
 
 void pager_off(void)
@@ -30,7 +30,7 @@ int pager_terminal(void)
 	return pager.pid ? pager.out : STDOUT_FILENO;
 }
 
-/* Whether the first word of a command is a program; a shell's own constructs are taken to be. */
+/* Whether the first word of a command is a program; shell syntax counts as one. */
 static bool is_there(const char *command)
 {
 	const char *path = getenv("PATH");
@@ -54,7 +54,7 @@ static bool is_there(const char *command)
 	}
 }
 
-/* NULL: none is wanted, or there is none. */
+/* NULL: no pager. */
 static const char *command_of(void)
 {
 	const char *own = getenv("RINGBACK_PAGER"), *any = getenv("PAGER"), *term = getenv("TERM");
@@ -67,12 +67,12 @@ static const char *command_of(void)
 	if (is_there(command))
 		return command;
 	if (own || any)
-		log_warn("the pager '%s' is not there; %s names another", command,
+		log_warn("there is no pager '%s'; %s selects another", command,
 			 own ? "RINGBACK_PAGER" : "PAGER");
 	return NULL;
 }
 
-/* The terminal is the pager's until it ends, also when we are told to. */
+/* The terminal belongs to the pager until that ends, also at a signal. */
 static void die(int sig)
 {
 	close(STDOUT_FILENO);

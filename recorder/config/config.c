@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_LIMIT   65536 /* more CPUs than any kernel is built for */
+#define CPU_LIMIT   65536 /* more CPUs than any kernel supports */
 #define PID_LIMIT   INT32_MAX
 #define KIB	    1024ull
 #define GIB	    (1024ull * 1024 * 1024)
@@ -30,7 +30,7 @@ static int int_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Takes one number off the front of `*p`; false when there is none or it is over `max`. */
+/* Takes one number off the front of `*p`; false if there is none or it is above `max`. */
 static bool take_number(const char **p, long max, long *v)
 {
 	char *end;
@@ -111,7 +111,7 @@ static int add_ids(uint32_t **ids, size_t *nr, const char *text, const char *wha
 
 		if (!take_number(&p, PID_LIMIT, &id) || !id || (*p && *p != ',')) {
 			err_set(err, -EINVAL, "'%s' is not a list of %s", text, what);
-			err_hint(err, "write numbers with commas between, such as 1234,1250; "
+			err_hint(err, "write numbers separated by commas, such as 1234,1250; "
 				      "pgrep NAME finds them");
 			return -EINVAL;
 		}
@@ -145,7 +145,7 @@ static int set_events(void *config, const char *text, struct err *err)
 {
 	struct config *c = config;
 	if (!*text) {
-		err_set(err, -EINVAL, "no event is named");
+		err_set(err, -EINVAL, "no event is given");
 		err_hint(err, "such as sched:sched_switch or cpu-clock/freq=99/");
 		return -EINVAL;
 	}
@@ -174,12 +174,11 @@ static int set_memory(void *config, const char *text, struct err *err)
 	if (take_number(&p, 50, &percent) && percent && !strcmp(p, "%"))
 		m.percent = (unsigned)percent;
 	else if (strchr(text, '%'))
-		rc = err_set(err, -EINVAL, "'%s' is no part of the memory", text);
+		rc = err_set(err, -EINVAL, "'%s' is not a share of the memory", text);
 	else
 		rc = str_size(text, &m.bytes, err);
 	if (rc)
-		err_hint(err,
-			 "write a size such as 256M, or from 1%% to 50%%; 0: the preset's sizes");
+		err_hint(err, "write a size such as 256M, or 1%% to 50%%; 0: the preset's sizes");
 	else
 		c->memory = m;
 	return rc;
@@ -199,7 +198,7 @@ static int set_preset(void *config, const char *text, struct err *err)
 	}
 	if (c->preset) {
 		err_set(err, -EINVAL, "there is a preset already: %s", c->preset);
-		err_hint(err, "give one; -e and --channel add events to it");
+		err_hint(err, "give only one; -e and --channel add events to it");
 		return -EINVAL;
 	}
 	c->preset = strdup(text);
@@ -232,9 +231,9 @@ static int set_symbols(void *config, const char *text, struct err *err)
 	int rc = strcmp(text, "off") ? str_time(text, &ns, err) : 0;
 
 	if (!rc && ns < 0)
-		rc = err_set(err, -EINVAL, "'%s' is no time to spend", text);
+		rc = err_set(err, -EINVAL, "'%s' is negative", text);
 	if (rc) {
-		err_hint(err, "write how long names may be looked for, such as 10s, or off");
+		err_hint(err, "write a time, such as 10s, or off");
 		return rc;
 	}
 	c->symbols_ns = ns;
@@ -248,87 +247,92 @@ static int set_symbols(void *config, const char *text, struct err *err)
 /* clang-format off: a row reads best as a line of cells */
 const struct option_row config_options[] = {
 	{"all-cpus", 'a', NULL, OPTION_FLAG, AT(all_cpus), .in_file = true, .group = GROUP_TARGET,
-	 .help = "record the whole system; what root gets when no target is named"},
+	 .help = "record the whole system (default for root)"},
 	{"cpu", 'C', "CPUS", OPTION_OWN, .set = set_cpus, .in_file = true, .group = GROUP_TARGET,
-	 .help = "these CPUs only, such as 0-3,8; alone or with -p, -t or --cgroup"},
+	 .help = "only these CPUs, such as 0-3,8; alone or with -p, -t or --cgroup"},
 	{"pid", 'p', "PID,..", OPTION_OWN, .set = set_pids, .values = VALUES_PID, .repeat = true,
-	 .group = GROUP_TARGET, .help = "these processes, their threads and what they start"},
+	 .group = GROUP_TARGET,
+	 .help = "these processes, their threads and the processes that they start"},
 	{"tid", 't', "TID,..", OPTION_OWN, .set = set_tids, .repeat = true, .group = GROUP_TARGET,
-	 .help = "these threads and what they start"},
+	 .help = "these threads and those that they start"},
 	{"cgroup", 0, "PATH", OPTION_TEXT, AT(cgroup), .values = VALUES_CGROUP, .in_file = true,
 	 .group = GROUP_TARGET,
 	 .help = "the members of a control group, such as system.slice/nginx.service"},
 	{"no-inherit", 0, NULL, OPTION_FLAG, AT(no_inherit), .in_file = true,
-	 .help = "leave out threads and processes that the target starts"},
+	 .help = "do not record threads and processes that the target starts"},
 	{"event", 'e', "EVENT,..", OPTION_OWN, .set = set_events, .values = VALUES_EVENT,
 	 .repeat = true, .in_file = true, .group = GROUP_WHAT,
 	 .help = "record these: sched:sched_switch, sched:*, cpu-clock/freq=99/, cycles, "
 		 "uprobe:PATH:SYMBOL, signal:signal_deliver[sig==11]"},
 	{"call-graph", 'g', "[=fp|dwarf[:SIZE]]", OPTION_OWN, .set = set_stack, .in_file = true,
-	 .help = "record call stacks: by frame pointers (-g alone), or a copy of SIZE bytes of "
-		 "the user stack (8K) to be unwound later"},
+	 .help = "record call stacks: by frame pointers (-g alone), or as a copy of SIZE bytes "
+		 "(8K) of the user stack, unwound when the dump is read"},
 	{"mmap-size", 'm', "SIZE", OPTION_SIZE, AT(ring_bytes), .min = 4 * KIB, .max = 64 * GIB,
 	 .in_file = true,
 	 .help = "bytes of each ring, per CPU and bank, rounded up to a power of two of pages"},
 	{"memory", 0, "SIZE|N%", OPTION_OWN, .set = set_memory, .def = "2%", .in_file = true,
-	 .help = "memory for all rings together, divided over those that are given no size; N% is "
-		 "of the machine's memory, at most 1G and 128M for each CPU"},
+	 .help = "memory for all rings, divided among those without a size of their own; N% is of "
+		 "the machine's memory, at most 1G and 128M for each CPU"},
 	{"size", 0, "NAME=SIZE", OPTION_OWN, .set = config_add_size, .repeat = true,
-	 .in_file = true, .help = "bytes of each ring of this channel, such as sched=64M"},
+	 .in_file = true, .help = "bytes of each ring of channel NAME, such as sched=64M"},
 	{"channel", 0, "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]", OPTION_OWN,
 	 .set = config_add_channel, .repeat = true, .in_file = true, .group = GROUP_WHAT,
-	 .help = "events with rings of their own, so that a flood elsewhere does not evict them"},
+	 .help = "events with rings of their own, so that other events do not overwrite them"},
 	{"preset", 0, "PRESET", OPTION_OWN, .set = set_preset, .choices = preset_nth,
 	 .in_file = true, .group = GROUP_WHAT,
-	 .help = "a set of channels, see below, to which -e and --channel add; default when "
-		 "no events are named"},
+	 .help = "a set of channels, see below; -e and --channel add to it; `default` is used if "
+		 "no "
+		 "events are given"},
 	{"banks", 0, "1|2", OPTION_UINT, AT(nr_banks), .def = "2", .min = 1, .max = 2,
 	 .in_file = true,
-	 .help = "2: recording goes on while a dump is made; 1: half the memory and a gap"},
+	 .help = "2: recording continues while a dump is written; 1: half the memory, and a gap"},
 	{"trigger", 'T', "RULE", OPTION_OWN, .set = config_add_rule, .values = VALUES_RULE,
 	 .repeat = true, .in_file = true, .group = GROUP_RULES,
-	 .help = "dump when the rule is met, such as signal:USR1;name=app (SIGUSR2 to the recorder "
-		 "always dumps)"},
+	 .help = "write a dump when the rule is met, such as signal:USR1;name=app (SIGUSR2 to the "
+		 "recorder always writes one)"},
 	{"post", 0, "TIME", OPTION_TIME, AT(post_ns), .def = "0s", .in_file = true,
-	 .help = "record that much longer after a trigger before the rings are frozen"},
+	 .help = "continue recording for this time after a trigger before freezing the rings"},
 	{"cooldown", 0, "TIME", OPTION_TIME, AT(cooldown_ns), .def = "0s", .in_file = true,
-	 .help = "make no further dump for that long after one; hits are counted meanwhile"},
+	 .help = "write no further dump for this time after one; hits are counted"},
 	{"max-dumps", 0, "N", OPTION_COUNT, AT(max_dumps), .def = "0", .in_file = true,
-	 .help = "keep at most N dumps, the oldest is deleted; 0: all"},
+	 .help = "keep the newest N dumps; 0: all"},
 	{"max-disk", 0, "SIZE", OPTION_SIZE, AT(max_disk_bytes), .def = "0", .in_file = true,
-	 .help = "keep at most SIZE of dumps, the oldest are deleted; 0: no limit"},
+	 .help = "keep the newest dumps, SIZE in total; 0: no limit"},
 	{"tell-group", 0, "GROUP", OPTION_TEXT, AT(tell_group), .in_file = true,
-	 .help = "members of this group may trigger from their programs too (ringback.h)"},
+	 .help = "programs run by members of this group may trigger dumps too (ringback.h)"},
 	{"crash-hold", 0, NULL, OPTION_FLAG, AT(crash_hold), .in_file = true,
-	 .help = "with the rule crash: record where all threads of what crashed were, and hand the "
-		 "core on; takes kernel.core_pattern until the recorder ends (root)"},
+	 .help = "with the rule crash: record the stacks of all threads of the crashed process, "
+		 "and "
+		 "pass the core dump on; replaces kernel.core_pattern until the recorder ends "
+		 "(root)"},
 	{"dry-run", 0, NULL, OPTION_FLAG, AT(dry_run),
-	 .help = "check everything, say what would be recorded and watched and what it costs, and "
-		 "end"},
+	 .help = "check everything, print what would be recorded and watched and its cost, and "
+		 "exit"},
 	{"dump-on-exit", 0, NULL, OPTION_FLAG, AT(dump_on_exit), .in_file = true,
-	 .help = "dump once more when the recorder stops"},
+	 .help = "write a dump when recording ends"},
 	{"compress", 0, "fast|high", OPTION_CHOICE, AT(compress), .def = "fast", .in_file = true,
-	 .help = "high: twice the CPU time; smaller dumps where user stacks are recorded "
-		 "(-g=dwarf)"},
+	 .help = "high: twice the CPU time, smaller dumps if user stacks are recorded (-g=dwarf)"},
 	{"max-dump-cpus", 0, "N", OPTION_UINT, AT(max_dump_cpus), .min = 1, .max = WORKERS_MAX,
 	 .in_file = true,
-	 .help = "make dumps on at most N CPUs at once (default: half of them, at most 4)"},
+	 .help = "pack dumps on at most N CPUs (default: half of the CPUs, at most 4)"},
 	{"symbols", 0, "TIME|off", OPTION_OWN, .set = set_symbols, .def = "10s", .in_file = true,
-	 .help = "look for the names of the functions in a dump for at most TIME, once it is safe"},
+	 .help = "look up function names for at most TIME, after the dump is on disk"},
 	{"hold-files", 0, "yes|no", OPTION_FLAG, AT(hold_files), .def = "yes", .in_file = true,
-	 .help = "keep deleted and replaced programs reachable for --symbols while the rings refer "
+	 .help = "keep deleted and replaced program files open for --symbols while the rings refer "
 		 "to them"},
 	{"output", 'o', "DIR", OPTION_TEXT, AT(dir), .values = VALUES_DIRECTORY, .def = ".",
-	 .in_file = true, .help = "where dumps go; made when missing"},
+	 .in_file = true, .help = "directory for dumps; created if it does not exist"},
 	{"name", 'n', "NAME", OPTION_OWN, .set = set_name, .def = "default", .in_file = true,
 	 .help = "this recorder's name for `ringback trigger` and `status`"},
 	{"ledger-size", 0, "SIZE", OPTION_SIZE, AT(ledger_bytes), .def = "64M", .min = 1024 * KIB,
-	 .max = 16 * GIB, .in_file = true, .help = "most memory for what is known of processes"},
+	 .max = 16 * GIB, .in_file = true, .help = "maximum memory for process history"},
 	{"config", 0, "FILE", OPTION_TEXT, AT(config_path), .values = VALUES_FILE,
-	 .help = "read this instead of " CONFIG_DEFAULT_PATH "; /dev/null: none"},
-	{"quiet", 'q', NULL, OPTION_FLAG, AT(quiet), .help = "say only what went wrong"},
+	 .help = "read this file instead of " CONFIG_DEFAULT_PATH "; /dev/null: none"},
+	{"quiet", 'q', NULL, OPTION_FLAG, AT(quiet), .help = "print only errors and warnings"},
 	{"verbose", 'v', NULL, OPTION_FLAG, AT(verbose),
-	 .help = "say what is recorded and watched, what each hit led to, and how long dumps took"},
+	 .help = "also print what is recorded and watched, the outcome of each hit, and the time "
+		 "of "
+		 "each dump"},
 	{.name = NULL},
 };
 /* clang-format on */
@@ -387,7 +391,7 @@ void config_free(struct config *c)
 	config_drop_group(c, GROUP_TARGET);
 	config_drop_group(c, GROUP_WHAT);
 	config_drop_group(c, GROUP_RULES);
-	free(c->name); /* checked when it is set, by a row of its own kind */
+	free(c->name); /* OPTION_OWN */
 	for (const struct option_row *r = config_options; r->name; r++)
 		if (r->kind == OPTION_TEXT)
 			free(*(char **)((char *)c + r->offset));

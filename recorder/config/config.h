@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `record` was asked to do. One table of options (config.c) serves the command line, the
- * configuration file ([record], [channel NAME], [trigger NAME]; keys are the long options' names),
- * --help and the check of the man page.
+ * The options of `record`, from the command line and the configuration file ([record], [channel
+ * NAME], [trigger NAME]; keys are the long options' names).
  */
 #pragma once
 
@@ -22,14 +21,14 @@ struct config_channel {
 	char *name;
 	char *events;	       /* comma-separated, see event.h */
 	uint64_t ring_bytes;   /* per CPU and bank, or of an AUX area; 0: default */
-	bool ring_bytes_given; /* by the user, not a preset: never shrunk to fit a limit */
-	bool optional;	       /* of a preset: left out, with a warning, where it is not allowed */
+	bool ring_bytes_given; /* by the user, not a preset: never reduced to fit a limit */
+	bool optional;	       /* of a preset: skipped with a warning if not allowed */
 	enum stack_kind stack;
-	bool stack_given;     /* by itself; else -g decides, see config_channels() */
+	bool stack_given;     /* else -g decides, see config_channels() */
 	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
 };
 
-/* --size: of a channel of a preset, or of any other. */
+/* --size */
 struct config_size {
 	char *channel;
 	uint64_t bytes;
@@ -51,12 +50,12 @@ struct config {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;		/* -m; 0: default */
 	struct ring_size_memory memory; /* --memory */
-	struct config_size *sizes;	/* --size; of two for one channel the later wins */
+	struct config_size *sizes;	/* --size; the later wins */
 	size_t nr_sizes;
 	struct config_channel *channels;
 	size_t nr_channels;
 	char *preset;	   /* --preset */
-	bool plain_preset; /* without sleep-stacks: found out at start */
+	bool plain_preset; /* without sleep-stacks: determined at start */
 	unsigned nr_banks; /* --banks */
 	char **rules;	   /* -T */
 	size_t nr_rules;
@@ -70,7 +69,7 @@ struct config {
 	int64_t symbols_ns;	   /* --symbols; 0: off */
 	bool hold_files;	   /* --hold-files */
 	enum block_level compress; /* --compress */
-	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of them, at most 4 */
+	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of the CPUs, at most 4 */
 	char *dir;		   /* -o; default "." */
 	char *name;		   /* -n; default "default" */
 	char *config_path; /* --config; default /etc/ringback/ringback.conf if it is there */
@@ -87,19 +86,17 @@ void config_free(struct config *c);
 int config_add_rule(void *config, const char *text, struct err *err);
 
 /*
- * The channels to record, with -m and -g worked in: the preset's, then -e's (named "events"), then
- * those given as --channel or [channel NAME]. A given channel replaces the preset's of the same
- * name. -m and -g win over a preset's size and stack; a given channel's own size= and stack= win
- * over both; --size wins over all. Where nobody said a size, ring_bytes is 0; a preset's channels
- * are `optional`. -EINVAL for a name used twice, and for a --size of none of them.
- * config_channels_free() is due.
+ * The channels to record, with -m, -g and --size applied: the preset's, then -e's (named "events"),
+ * then those of --channel and [channel NAME], which replace a preset's of the same name. -m and -g
+ * override a preset's size and stack; a given channel's size= and stack= override both; --size
+ * overrides all. Without any size, ring_bytes is 0; a preset's channels are `optional`. -EINVAL for
+ * a duplicate name, and for a --size of an unknown channel. config_channels_free() is due.
  */
 int config_channels(const struct config *c, struct config_channel **out, size_t *nr,
 		    struct err *err);
 void config_channels_free(struct config_channel *channels, size_t nr);
 
-/* A preset's channels as --channel texts, ended by NULL; NULL when there is none of that name.
- * `plain`: without BPF. */
+/* A preset's channels as --channel texts, ended by NULL; NULL: no such preset. `plain`: without BPF. */
 const char *const *preset_find(const char *name, bool plain);
 /* Name and one line of help of preset `i`; false past the last. */
 bool preset_nth(size_t i, const char **name, const char **help);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Channels as text, "NAME:EVENT,..;size=SIZE;stack=KIND", and the list of channels that presets, -e
- * and --channel make together. What an event means is event.c's business.
+ * Channels as text, "NAME:EVENT,..;size=SIZE;stack=KIND", and the list of channels from presets, -e
+ * and --channel. event.c parses the events.
  */
 #include "recorder/config/config.h"
 
@@ -17,7 +17,7 @@
 #define EVENTS_CHANNEL "events" /* of -e */
 #define RING_MIN       4096
 
-/* Length up to the next ';' that stands neither in [...] nor, there, in quotes. */
+/* Length up to the next ';' outside [...], in which quotes are skipped. */
 static size_t part_len(const char *p)
 {
 	size_t i;
@@ -68,8 +68,8 @@ static int channel_option(struct config_channel *ch, const char *text, struct er
 		ch->stack_given = !rc;
 		return rc;
 	}
-	err_set(err, -EINVAL, "'%s' is no option of a channel", text);
-	err_hint(err, "size=SIZE and stack=none|fp|dwarf:SIZE are");
+	err_set(err, -EINVAL, "a channel has no option '%s'", text);
+	err_hint(err, "its options are size=SIZE and stack=none|fp|dwarf:SIZE");
 	return -EINVAL;
 }
 
@@ -172,7 +172,7 @@ static int list_add(struct channel_list *l, struct config_channel *ch, struct er
 static int name_taken(const char *name, struct err *err)
 {
 	err_set(err, -EINVAL, "there are two channels named '%s'", name);
-	err_hint(err, "give each channel a name of its own");
+	err_hint(err, "give each channel a different name");
 	return -EINVAL;
 }
 
@@ -204,7 +204,7 @@ int config_add_size(void *config, const char *text, struct err *err)
 	int rc;
 
 	if (!equals || equals == text) {
-		rc = err_set(err, -EINVAL, "'%s' names no channel and its size", text);
+		rc = err_set(err, -EINVAL, "'%s' is not a channel and its size", text);
 		err_hint(err, "write NAME=SIZE, such as sched=64M");
 		return rc;
 	}
@@ -235,7 +235,6 @@ static int no_channel(const struct channel_list *l, const char *name, struct err
 	return -EINVAL;
 }
 
-/* --size for the channels that it names. */
 static int apply_sizes(struct channel_list *l, const struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->nr_sizes; i++) {
@@ -249,7 +248,7 @@ static int apply_sizes(struct channel_list *l, const struct config *c, struct er
 	return 0;
 }
 
-/* -m and -g for a channel; `over`: also where it has a size and stack already. */
+/* Applies -m and -g; `over`: also if the channel has a size and stack. */
 static void apply_common(const struct config *c, struct config_channel *ch, bool over)
 {
 	if (c->ring_bytes && (over || !ch->ring_bytes)) {
@@ -287,7 +286,7 @@ static int add_preset(struct channel_list *l, const struct config *c, struct err
 	return 0;
 }
 
-/* A copy of `from` under the rules of a given channel. */
+/* Adds a copy of a given channel. */
 static int add_given(struct channel_list *l, const struct config *c,
 		     const struct config_channel *from, struct err *err)
 {

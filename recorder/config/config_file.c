@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The configuration file; the only file that uses inih. Called by config_load().
+ * The configuration file; the only user of inih. Called by config_load().
  *
  *	[record]         keys are the long options' names; a flag says yes or no
  *	[channel NAME]   events=, size=, stack=                             a --channel
  *	[trigger NAME]   rule=, post=, cooldown=, max=, min-fill=, for=     a -T
  *
- * A channel or trigger is collected key by key and becomes, at the end of the file, the text that
- * the command line would have: one parser serves both. Root reads no file that others could have
- * written.
+ * The keys of a channel or trigger are joined, at the end of the file, to the text of that option on
+ * the command line: there is one parser for both. Root reads no file that other users can write.
  */
 #include "recorder/config/config_row.h"
 
@@ -26,15 +25,15 @@
 #include <unistd.h>
 
 #define LINE_BYTES (64 * 1024)
-#define BOM	   "\xef\xbb\xbf" /* some editors begin a file so */
+#define BOM	   "\xef\xbb\xbf" /* some editors write it first */
 #define NR_KEYS	   6
 
-/* What a section other than [record] may hold; keys[0] is required. */
+/* The keys of a section other than [record]; keys[0] is required. */
 struct section_kind {
 	const char *word; /* "channel" of [channel NAME] */
 	const char *keys[NR_KEYS + 1];
 	const char *example; /* of a line with keys[0] */
-	bool repeat_first;   /* keys[0] may come again: values are joined with commas */
+	bool repeat_first;   /* keys[0] may be repeated: values are joined with commas */
 	int (*add)(void *config, const char *text, struct err *err);
 };
 
@@ -53,12 +52,12 @@ static const struct section_kind section_kinds[] = {
 
 #define NR_SECTION_KINDS (sizeof(section_kinds) / sizeof(section_kinds[0]))
 
-/* One [channel NAME] or [trigger NAME] as far as it was read. */
+/* A [channel NAME] or [trigger NAME] as read so far. */
 struct config_section {
 	const struct section_kind *kind;
 	char *name;
 	int line;      /* of its header */
-	int text_line; /* of its first keys[0]: what its text's mistakes are looked for in */
+	int text_line; /* of its first keys[0]: errors in its text name this line */
 	char *values[NR_KEYS];
 };
 
@@ -75,7 +74,7 @@ struct config_reading {
 	int rc;
 };
 
-/* Ends the reading: "PATH:LINE: " before what err says. Returns 0, for inih "stop". */
+/* Puts "PATH:LINE: " before the error. Returns 0, for inih "stop". */
 static int fail(struct config_reading *r, int line, int rc)
 {
 	err_prefix(r->err, "%s:%d", r->path, line);
@@ -156,7 +155,7 @@ static int unknown_section(struct config_reading *r, const char *section)
 
 static int key_outside(struct config_reading *r)
 {
-	err_set(r->err, -EINVAL, "a key stands before the first section");
+	err_set(r->err, -EINVAL, "a key comes before the first section");
 	err_hint(r->err, "%s", all_sections);
 	return fail(r, r->line, -EINVAL);
 }
@@ -210,8 +209,8 @@ static int section_key(struct config_reading *r, const struct section_kind *kind
 }
 
 /*
- * A line "[...]": the library tells of a section with its first key only, and this one may have
- * none. False when it can't be.
+ * A line "[...]": the library reports a section with its first key only, and it may have none. False
+ * on an error.
  */
 static bool section_header(struct config_reading *r, const char *line)
 {
@@ -221,7 +220,7 @@ static bool section_header(struct config_reading *r, const char *line)
 	const char *name;
 
 	if (line[n] != ']')
-		return true; /* the library finds that */
+		return true; /* the library reports that */
 	snprintf(section, sizeof(section), "%.*s", (int)n, line);
 	if (!strcmp(section, "record"))
 		return true;
@@ -266,7 +265,7 @@ static int section_finish(struct config_reading *r, const struct config_section 
 	if (!s->values[0]) {
 		rc = err_set(r->err, -EINVAL, "%s '%s' has no %s=", s->kind->word, s->name,
 			     s->kind->keys[0]);
-		err_hint(r->err, "write below it a line such as: %s", s->kind->example);
+		err_hint(r->err, "add a line below it, such as: %s", s->kind->example);
 	} else if (section_text(s, &text)) {
 		rc = config_no_memory(r->err);
 	} else {
@@ -290,7 +289,7 @@ static void sections_free(struct config_reading *r)
 
 /* ---- the file ---- */
 
-/* Called by inih for each key. 1: go on, 0: stop. */
+/* Called by inih for each key. 1: continue, 0: stop. */
 static int on_key(void *ctx, const char *section, const char *key, const char *value)
 {
 	struct config_reading *r = ctx;
@@ -305,8 +304,7 @@ static int on_key(void *ctx, const char *section, const char *key, const char *v
 	return kind ? section_key(r, kind, name, key, value) : key_outside(r);
 }
 
-/* Called by inih for each line: counts them, and looks for sections, which the library's handler
- * is not told. */
+/* Called by inih for each line: counts lines and finds sections without keys. */
 static char *on_line(char *line, int n, void *ctx)
 {
 	struct config_reading *r = ctx;
@@ -325,9 +323,8 @@ static char *on_line(char *line, int n, void *ctx)
 }
 
 /*
- * Comments only on lines of their own: in "rule=signal:USR1 ;post=1s" the rest would silently get
- * lost. No continuation lines: an indented key is a key. These are variables of the library, set
- * the same way before each use.
+ * No inline comments: they would cut "rule=signal:USR1 ;post=1s". No continuation lines: an indented
+ * key is a key. These are global variables of the library.
  */
 static void library_settings(void)
 {
@@ -351,7 +348,7 @@ static int parse(struct config_reading *r)
 		err_set(r->err, -EINVAL, r->too_long ? "the line is too long" : "can't be read");
 		fail(r, r->line, -EINVAL);
 	} else if (bad > 0) {
-		err_set(r->err, -EINVAL, "this is neither [SECTION] nor KEY=VALUE");
+		err_set(r->err, -EINVAL, "the line is neither [SECTION] nor KEY=VALUE");
 		fail(r, bad, -EINVAL);
 	} else if (bad < 0) {
 		r->rc = config_no_memory(r->err);
@@ -361,7 +358,7 @@ static int parse(struct config_reading *r)
 	return r->rc;
 }
 
-/* Root does what the file says, so it must be out of reach of everybody else. */
+/* Other users must not be able to change root's file. */
 static int check_owner(int fd, const char *path, struct err *err)
 {
 	struct stat st;
@@ -372,13 +369,13 @@ static int check_owner(int fd, const char *path, struct err *err)
 		return err_set(err, -EINVAL, "%s is not a file", path);
 	if (geteuid() != 0 || (st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH))))
 		return 0;
-	err_set(err, -EPERM, "%s may be written by others than root (owner %u, mode %04o)", path,
+	err_set(err, -EPERM, "%s is writable by users other than root (owner %u, mode %04o)", path,
 		(unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 	err_hint(err, "chown root '%s' && chmod go-w '%s'", path, path);
 	return -EPERM;
 }
 
-/* The open file in *file; NULL there when the default one is not for us. */
+/* The open file in *file; NULL if the default file is missing or unreadable. */
 static int open_file(const char *path, bool is_default, FILE **file, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

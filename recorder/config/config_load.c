@@ -90,7 +90,6 @@ static int both(struct err *err, const char *a, const char *b, const char *hint)
 	return -EINVAL;
 }
 
-/* Names of those targets that exclude each other. */
 static int check_targets(const struct config *c, struct err *err)
 {
 	const struct {
@@ -109,17 +108,17 @@ static int check_targets(const struct config *c, struct err *err)
 			continue;
 		if (first)
 			return both(err, first, targets[i].name,
-				    "name one target: -a, -p PID, -t TID, --cgroup PATH; "
-				    "-C CPUS may go with each");
+				    "give one target: -a, -p PID, -t TID or --cgroup PATH; "
+				    "-C CPUS may be combined with each");
 		first = targets[i].name;
 	}
 	if (c->command && (c->nr_pids || c->nr_tids))
 		return both(err, c->nr_pids ? "-p" : "-t", "-- COMMAND",
-			    "record either what runs already or a command that is started");
+			    "record either running processes or a command");
 	return 0;
 }
 
-/* Nothing named: the system for root, as perf does; others may not, so they are asked. */
+/* Without a target: the whole system for root; an error for others, who may not record it. */
 static int default_target(struct config *c, struct err *err)
 {
 	if (c->all_cpus || c->nr_cpus || c->nr_pids || c->nr_tids || c->cgroup || c->command)
@@ -128,8 +127,8 @@ static int default_target(struct config *c, struct err *err)
 		c->all_cpus = true;
 		return 0;
 	}
-	err_set(err, -EINVAL, "nothing is named to be recorded");
-	err_hint(err, "-p PID records a process of yours, -- COMMAND starts one; "
+	err_set(err, -EINVAL, "there is no target to record");
+	err_hint(err, "-p PID records one of your processes, -- COMMAND starts one; "
 		      "for the whole system: sudo ringback record -a");
 	return -EINVAL;
 }
@@ -156,7 +155,7 @@ static int check(struct config *c, struct err *err)
 	int rc;
 
 	if (c->quiet && c->verbose)
-		return both(err, "-q", "-v", "give one of them");
+		return both(err, "-q", "-v", "give only one of them");
 	rc = check_targets(c, err);
 	if (!rc)
 		rc = default_target(c, err);

@@ -42,8 +42,8 @@ int config_stack_parse(const char *text, enum stack_kind *stack, uint32_t *bytes
 		return 0;
 	}
 	if (strncmp(text, "dwarf", 5) || (text[5] && text[5] != ':')) {
-		err_set(err, -EINVAL, "'%s' is no way to record stacks", text);
-		err_hint(err, "fp, dwarf, dwarf:SIZE or none is possible");
+		err_set(err, -EINVAL, "'%s' is not a kind of stack", text);
+		err_hint(err, "use fp, dwarf, dwarf:SIZE or none");
 		return -EINVAL;
 	}
 	if (text[5]) {
@@ -76,8 +76,7 @@ int config_join(char **list, const char *more, struct err *err)
 	return 0;
 }
 
-/* The grammar is checked here, where the position is known; what an argument means, when it is
- * armed. */
+/* Checks the grammar here, where the position is known; arguments are checked at arming. */
 int config_add_rule(void *config, const char *text, struct err *err)
 {
 	struct config *c = config;
@@ -98,8 +97,6 @@ int config_add_rule(void *config, const char *text, struct err *err)
 	c->rules[c->nr_rules++] = copy;
 	return 0;
 }
-
-/* ---- what was meant ---- */
 
 void config_hint_names(struct err *err, const char *typed, const char *const *names,
 		       const char *otherwise)

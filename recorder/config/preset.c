@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Presets: ready sets of channels, as --channel texts, for config_channel.c and --help. Adding one
- * is one row, one list and one line in ringback-record.1. A preset holds only events that every
- * kernel since 5.10 has built in (config: distribution kernels), because one that is missing fails
- * the whole preset.
+ * Presets: predefined sets of channels, as --channel texts, for config_channel.c and --help. Adding
+ * one is one row and one line in ringback-record.1. A preset has only events that distribution
+ * kernels since 5.10 have built in, because one missing event fails the whole preset.
  */
 #include "recorder/config/config.h"
 
@@ -14,12 +13,12 @@
 	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
 	"sched:sched_migrate_task;size=2M"
 /*
- * Stacks make each record three times as large, and cost several times as much: only what needs
- * them has them. What sched_wakeup tells besides, on which CPU, sched_migrate_task does.
+ * Stacks make a record three times as large and several times as expensive: only events that need
+ * them have them. sched_migrate_task replaces sched_wakeup, which only adds the CPU.
  */
 #define SLEEPS "sched:sched:sched_switch,sched:sched_waking;size=8M;stack=fp"
 #define MOVES  "moves:sched:sched_migrate_task;size=512K"
-/* Where BPF chooses which stacks are needed: few. */
+/* With BPF, which selects few stacks. */
 #define SWITCHES "sched:sched:sched_switch,sched:sched_waking,sched:sched_migrate_task;size=4M"
 #define PLACES	 "sleeps:sleep-stacks;size=2M;stack=fp"
 #define LIFE                                                                                       \
@@ -31,36 +30,36 @@ struct preset {
 	const char *channels[5]; /* ended by NULL */
 };
 
-/* The preset waits without BPF. */
+/* Preset waits without BPF. */
 static const char *const plain_waits[] = {CPU, SLEEPS, MOVES, LIFE, NULL};
 
 static const struct preset presets[] = {
-	{"default", "cpu, sched and life together", {CPU, SCHED, LIFE}},
-	{"cpu", "where time goes: stacks of running threads, 99 a second and CPU", {CPU}},
-	{"sched", "who runs, who wakes whom, who waits", {SCHED}},
-	{"life", "processes that start and end, signals, victims of the OOM killer", {LIFE}},
+	{"default", "cpu, sched and life", {CPU, SCHED, LIFE}},
+	{"cpu", "stacks of running threads, 99 times a second on each CPU", {CPU}},
+	{"sched", "context switches, wake-ups, migrations", {SCHED}},
+	{"life", "fork, exec, exit, signals, OOM kills", {LIFE}},
 	{"waits",
-	 "default, with the stacks of who goes to sleep and who wakes, for `why`",
+	 "default, with the stacks of threads that sleep and of those that wake them, for `why`",
 	 {CPU, SWITCHES, PLACES, LIFE}},
 	{"syscalls",
-	 "every system call with arguments and result",
+	 "every system call with its arguments and result",
 	 {"syscalls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=4M"}},
 	{"io",
-	 "requests to block devices, issued and completed",
+	 "requests to block devices",
 	 {"io:block:block_rq_issue,block:block_rq_complete,block:block_rq_requeue;size=1M"}},
 	{"irq",
-	 "interrupts and softirqs, in and out",
+	 "interrupts and softirqs",
 	 {"irq:irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_entry,irq:softirq_exit;size="
 	  "1M"}},
 	{"mem",
-	 "page faults with stacks (one in 64), reclaim, kswapd, compaction, OOM",
+	 "one in 64 page faults, with its stack; reclaim, compaction, OOM kills",
 	 {"faults:page-faults/period=64/;size=512K;stack=fp",
 	  "reclaim:vmscan:mm_vmscan_direct_reclaim_begin,vmscan:mm_vmscan_direct_reclaim_end,"
 	  "vmscan:mm_vmscan_memcg_reclaim_begin,vmscan:mm_vmscan_memcg_reclaim_end,"
 	  "vmscan:mm_vmscan_kswapd_wake,vmscan:mm_vmscan_kswapd_sleep,"
 	  "compaction:mm_compaction_begin,compaction:mm_compaction_end,oom:mark_victim;size=512K"}},
 	{"net",
-	 "packets sent and received; socket states, retransmissions and drops",
+	 "packets; socket states, retransmissions, drops",
 	 {"net:net:net_dev_start_xmit,net:netif_receive_skb;size=1M",
 	  "tcp:sock:inet_sock_set_state,tcp:tcp_retransmit_skb,skb:kfree_skb;size=512K"}},
 };

@@ -35,7 +35,7 @@ bool ring_size_divide(struct ring_size *rings, size_t nr, uint64_t budget)
 		*(rings[i].fixed ? &fixed : &least) += rings[i].bytes * rings[i].nr_rings;
 	if (!least || budget < fixed || budget - fixed < 2 * least)
 		return false;
-	/* All are powers of two and keep their proportion: so is what each grows by. */
+	/* All sizes are powers of two and keep their proportion, so the factor is one too. */
 	for (doubled = 2; doubled <= (budget - fixed) / least / 2; doubled *= 2)
 		;
 	for (size_t i = 0; i < nr; i++)

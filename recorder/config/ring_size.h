@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How large rings are that nobody gave a size: --memory is divided over them in proportion to the
- * sizes that their preset names, which they are never below. Pure arithmetic; recording.c asks.
+ * Sizes of rings without a size of their own: --memory is divided among them in proportion to their
+ * preset's sizes, and never below these. Pure arithmetic, called by recording.c.
  */
 #pragma once
 
@@ -13,29 +13,29 @@ struct caps;
 
 /* --memory: a size, or a part of the machine's memory. */
 struct ring_size_memory {
-	uint64_t bytes;	  /* 0: rings are as large as their preset says */
-	unsigned percent; /* not 0: of the memory; then `bytes` is not looked at */
+	uint64_t bytes;	  /* 0: the preset's sizes */
+	unsigned percent; /* not 0: of the machine's memory; `bytes` is ignored */
 };
 
-/* A part of the memory is at most this in all, ... */
+/* Limits of a percentage: in total, */
 #define RINGSIZE_MAX_BYTES (1ull << 30)
-/* ... and this for each CPU: a dump is of half of it, and shall be written in seconds. */
+/* and for each CPU. A dump has half of it, and must be written in seconds. */
 #define RINGSIZE_MAX_CPU_BYTES (128ull << 20)
 
 /* The rings of one channel. */
 struct ring_size {
-	uint64_t bytes;	 /* of one, a power of two of pages; what the preset says */
+	uint64_t bytes;	 /* of one, a power of two of pages; at first the preset's */
 	size_t nr_rings; /* all banks and CPUs */
-	bool fixed;	 /* somebody gave the size: it stays */
+	bool fixed;	 /* given by the user */
 };
 
-/* Bytes that all rings together may have: of `memory`, for a machine with so many bytes and CPUs;
- * for a user with a limit at most that. 0: rings stay as they are. */
+/* Bytes for all rings: `memory` of a machine with so many bytes and CPUs, within the user's limit.
+ * 0: rings keep their sizes. */
 uint64_t ring_size_budget(const struct ring_size_memory *memory, uint64_t machine_bytes,
 			  unsigned nr_cpus, const struct caps *caps);
 /*
- * Makes the rings that are not fixed larger, in the proportion in which they are, so that all
- * together are at most `budget`; none gets smaller. True when any did get larger.
+ * Enlarges the rings that are not fixed in proportion, so that all rings take at most `budget`; none
+ * becomes smaller. True if any became larger.
  */
 bool ring_size_divide(struct ring_size *rings, size_t nr, uint64_t budget);
 

@@ -4,11 +4,12 @@
 # Dumps of one recorder read as one. What was recorded is known by number: load_count calls getpgid(1), getpgid(2), ... and
 # nothing else is in the rings, so none is overwritten however long a dump takes. Only what the files say is asserted.
 set -u
+cd "$(dirname "$0")/../../.." || exit 1
 
 # shellcheck source=tests/helpers/tap.sh
-. "${BASH_SOURCE%/*}/tap.sh"
+. tests/helpers/tap.sh
 # shellcheck source=tests/helpers/recorder.sh
-. "${BASH_SOURCE%/*}/recorder.sh"
+. tests/helpers/recorder.sh
 
 only_root "dumps are read as one" "needs root"
 
@@ -72,10 +73,10 @@ refused() {
 	check "and says why: $2" grep -q "$2" "$work/e"
 }
 refused "dumps with one missing between are refused" 'without a gap' "$one" "$three"
-refused "--history is an error where there is none before" 'the dump before it is not there' --history "$one"
+refused "--history is an error where there is none before" 'the previous dump does not exist' --history "$one"
 rm -f "$work/away.rbd"
 mv "$one" "$work/away.rbd"
-refused "and where it was deleted" 'is not there' --history "$two"
+refused "and where it was deleted" 'does not exist' --history "$two"
 check "without it, that is none" "$RINGBACK" script "$two"
 mv "$work/away.rbd" "$one"
 

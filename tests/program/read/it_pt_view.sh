@@ -56,7 +56,7 @@ equal "where time never goes back" true "$(jq -s '[.[].t] | . == sort' "$work/js
 equal "at most so many lines" 100 "$("$rb" script --limit 100 --event call "$work/named.rbd" | wc -l)"
 equal "from some moment on" "$(jq 'select(.t >= -500000) | .t' "$work/json" | wc -l)" \
 	"$("$rb" script --from -500us --event call,return "$work/named.rbd" | wc -l)"
-check "symbols tells what code it has" eval '"$rb" symbols "$work/named.rbd" | grep -q "code that Intel PT led through: .* files"'
+check "symbols tells what code it has" eval '"$rb" symbols "$work/named.rbd" | grep -q "code that Intel PT traced: .* files"'
 
 # ---- a dump that has no code of its own ----
 "$rb" script --event call,return,out,back,lost "$work/pt.rbd" >"$work/files"

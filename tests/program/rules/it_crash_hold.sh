@@ -196,8 +196,8 @@ kill_both() {
 }
 kill_both
 check "both are killed: the pattern is left" grep -q ringback-core.socket $setting
-check "doctor says so" grep -q 'recorder that is not there any more' <("$RINGBACK" doctor | tr -s ' \n' ' ')
-equal "doctor --repair puts it back" "kernel.core_pattern is 'core' again" "$("$RINGBACK" doctor --repair)"
+check "doctor says so" grep -q 'left by a killed recorder' <("$RINGBACK" doctor | tr -s ' \n' ' ')
+equal "doctor --repair puts it back" "kernel.core_pattern is restored to 'core'" "$("$RINGBACK" doctor --repair)"
 equal "it is back" core "$(cat $setting)"
 equal "there is nothing left to repair" "nothing to repair" "$("$RINGBACK" doctor --repair)"
 kill_both

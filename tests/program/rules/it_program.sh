@@ -125,7 +125,7 @@ sed 's/^/# /' "$work/hostile"
 check "after nonsense, and more peers than it takes, the recorder still listens" wait_for 20 has_dumps program-checkout 3
 equal "and no message says who sent it" 0 "$(grep -c 4294967295 <(saw "$(last program-checkout)"))"
 "$RINGBACK" status >"$work/status"
-check "what was dropped is counted" grep -q '^trouble: .*messages of programs were dropped' "$work/status"
+check "what was dropped is counted" grep -q '^warning: .*messages of programs were dropped' "$work/status"
 
 # --- a storm ---
 before=$(cpu_ticks "$rec_pid")

@@ -142,7 +142,7 @@ printf '[record]\n[trigger other]\nrule = signal:RTMIN+1\n[trigger gone]\nrule =
 kill -HUP "$rec_pid"
 check "a rule on a process that has ended does not hinder the others" wait_for 10 grep -q 'read anew' "$work/err"
 equal "it is told in one line" 1 "$(grep -c "exit:$gone;name=gone is left out: there is no process $gone" "$work/err")"
-check "and by status" grep -q "^trouble: *gone: there is no process $gone" <<<"$("$RINGBACK" status)"
+check "and by status" grep -q "^warning: *gone: there is no process $gone" <<<"$("$RINGBACK" status)"
 kill -s RTMIN+2 "$rec_pid"
 check "a new rule beside it works" wait_for 10 grep -q -- '-new\.rbd' "$work/out"
 equal "an unchanged one has its count" 1 "$("$RINGBACK" status --json | jq '.rules[] | select(.name == "other") | .hits')"

@@ -38,7 +38,7 @@ check "the present value of a setting is told" \
 	grep -q "perf_event_max_sample_rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)" "$dir/out"
 check "a ring size is recommended" grep -qE 'recommended: up to -m [0-9]+[KM]' "$dir/out"
 check "the last line is the verdict" \
-	sh -c "tail -n 1 '$dir/out' | grep -qE '^everything ringback needs is allowed|limited;'"
+	sh -c "tail -n 1 '$dir/out' | grep -qE '^no limits: everything|limits? found;'"
 check "every line says ok, limited, no or just tells" \
 	sh -c "! grep -E '^  [^ ]' '$dir/out' | grep -vE '^  (ok|limited|no) '"
 [ "$before" = 0 ] && after=$(mounts) || after=$before
@@ -72,8 +72,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
 	check "doctor exits with 0 as nobody" "${nobody[@]}" "$dir/ringback" doctor
 	"${nobody[@]}" "$dir/ringback" doctor >"$dir/out" 2>&1
-	check "nobody is told that things are limited" \
-		sh -c "tail -n 1 '$dir/out' | grep -q 'limited; run as root'"
+	check "nobody is told that there are limits" \
+		sh -c "tail -n 1 '$dir/out' | grep -q 'found; run as root'"
 	if [ "$paranoid" -gt 0 ]; then
 		check "nobody is told the value that is in the way" \
 			grep -q "perf_event_paranoid=$paranoid" "$dir/out"
@@ -86,7 +86,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		done
 	fi
 	# A command may go over lines with a backslash; as pasted, a shell must take it.
-	sed -n '/^ *\(allow\|keep\):/,/[^\\]$/p' "$dir/out" | sed 's/^ *\(allow\|keep\)://' >"$dir/commands"
+	awk '/^ *(allow|keep):/ { on = 1 } on { print; on = /\\$/ }' "$dir/out" | sed 's/^ *\(allow\|keep\)://' >"$dir/commands"
 	check "all commands are valid shell" sh -n "$dir/commands"
 	empty "no line has more than 100 columns as nobody" "$(too_wide "$dir/out")"
 else

@@ -63,8 +63,8 @@ record "an option without its value says what it wants" '-o needs a value' 'DIR'
 record "a stray word is not taken for a command" "'ls' is not an option" '-- ls' ls
 record "a kind of stack apart from -g" "'dwarf' is not an option" '-g=dwarf' -g dwarf
 record "nothing after --" 'no command after --' '-- COMMAND' --
-record "-a with -p" '-a and -p contradict' 'name one target' -a -p 1
-record "-p with --cgroup" '-p and --cgroup contradict' 'name one target' -p 1 --cgroup x
+record "-a with -p" '-a and -p contradict' 'give one target' -a -p 1
+record "-p with --cgroup" '-p and --cgroup contradict' 'give one target' -p 1 --cgroup x
 record "-p with a command" '-p and -- COMMAND contradict' 'either' -p 1 -- true
 record "no list of CPUs" "'x' is not a list of CPUs" '0-3,8' -C x
 record "no list of processes" "'nginx' is not a list of process ids" 'pgrep' -p nginx
@@ -89,7 +89,7 @@ check "nothing was made" test ! -e "$work/dumps"
 if [ "$(id -u)" = 0 ]; then
 	printf '[record]\n' >"$work/conf"
 	chmod 666 "$work/conf"
-	misuse "root reads no configuration that others may write" 'may be written by others' 'go-w' \
+	misuse "root reads no configuration that others may write" 'is writable by users other than root' 'go-w' \
 		record --config "$work/conf"
 else
 	skip "root reads no configuration that others may write" "not root"

@@ -214,7 +214,7 @@ static void targets_that_exclude_each_other_are_refused(void **state)
 {
 	struct config c;
 
-	refuses("-a -p 1", "-a and -p contradict", "name one target");
+	refuses("-a -p 1", "-a and -p contradict", "give one target");
 	refuses("-p 1 -t 1", "-p and -t contradict", "");
 	refuses("--cgroup x -p 1", "-p and --cgroup contradict", "");
 	refuses("--cgroup x -a", "-a and --cgroup contradict", "");
@@ -234,7 +234,7 @@ static void without_root_a_target_must_be_named(void **state)
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(seteuid(65534), 0);
-	refuses("", "nothing is named", "sudo ringback record -a");
+	refuses("", "no target to record", "sudo ringback record -a");
 	assert_int_equal(seteuid(0), 0);
 }
 
@@ -307,9 +307,9 @@ static void channel_texts_that_are_wrong_say_so(void **state)
 	refuses("--channel x:;size=1M", "names no events", "");
 	refuses("--channel a/b:x:y", "'a/b' can't be a channel's name", "letters");
 	refuses("--channel :x:y", "can't be a channel's name", "");
-	refuses("--channel x:a:b;sise=1M", "'sise=1M' is no option", "size=SIZE");
+	refuses("--channel x:a:b;sise=1M", "no option 'sise=1M'", "size=SIZE");
 	refuses("--channel x:a:b;size=1", "out of range", "4K");
-	refuses("--channel x:a:b;stack=deep", "'deep' is no way", "dwarf");
+	refuses("--channel x:a:b;stack=deep", "'deep' is not a kind of stack", "dwarf");
 	refuses("--channel x:a:b --channel x:c:d", "two channels named 'x'", "");
 	refuses("-e a:b --channel events:c:d", "two channels named 'events'", "");
 }
@@ -482,7 +482,7 @@ static void mistakes_in_the_file_are_found_by_line(void **state)
 	file_refused("\n[channel net]\n\nsize=4M\n", 2,
 		     "'net' has no events=", "events = sched:sched_switch");
 	file_refused("[channel net]\nevents=a:b\nsize=1M\nsize=2M\n", 4, "size is given twice", "");
-	file_refused("[channel net]\nevents=a:b\nstack=x\n", 2, "'x' is no way", "");
+	file_refused("[channel net]\nevents=a:b\nstack=x\n", 2, "'x' is not a kind of stack", "");
 	file_refused("[trigger app]\npost=1s\n", 1,
 		     "trigger 'app' has no rule=", "rule = signal:USR1");
 	file_refused("[trigger app]\nrule=signal:USR1;zz=1\n", 2, "", "");
@@ -551,7 +551,7 @@ static void root_reads_no_file_that_others_may_write(void **state)
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chmod(file_path, 0602), 0);
-	refuses(with_file("[record]\n", ""), "may be written by others than root", "go-w");
+	refuses(with_file("[record]\n", ""), "is writable by users other than root", "go-w");
 	assert_int_equal(chmod(file_path, 0600), 0);
 	assert_int_equal(chown(file_path, 65534, 65534), 0);
 	refuses(with_file("[record]\n", ""), "owner 65534", "chown root");

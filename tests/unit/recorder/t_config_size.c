@@ -18,8 +18,8 @@ static void memory_is_a_size_or_a_part(void **state)
 	assert_int_equal(c.memory.percent, 0);
 	assert_int_equal(c.memory.bytes, 0);
 	config_free(&c);
-	refuses("--memory 51%", "no part of the memory", "from 1% to 50%");
-	refuses("--memory 0%", "no part of the memory", "from 1% to 50%");
+	refuses("--memory 51%", "not a share of the memory", "1% to 50%");
+	refuses("--memory 0%", "not a share of the memory", "1% to 50%");
 	refuses("--memory much", "is not a size", "256M");
 }
 
@@ -39,7 +39,7 @@ static void a_size_is_of_one_channel(void **state)
 	config_channels_free(v, nr);
 	config_free(&c);
 	refuses("--size shed=64M", "there is no channel 'shed'", "cpu, sched, life");
-	refuses("--size 64M", "names no channel", "sched=64M");
+	refuses("--size 64M", "is not a channel and its size", "sched=64M");
 	refuses("--size sched=1", "out of range", "from 4K");
 }
 

@@ -54,13 +54,13 @@ static const char shown[] =
 	"trigger  hits  held  next      rule\n"
 	"manual      3     0  any time  manual\n"
 	"\n"
-	"dumps:      3 written, 1 failed or refused, 0 deleted to keep the limits\n"
+	"dumps:      3 written, 1 failed or refused, 0 deleted to stay within limits\n"
 	"last dump:  /var/tmp/a\\x1b.rbd\n"
-	"triggers:   1,237 hits, 2 merged into a dump being made, 1,230 held\n"
-	"processes:  123 tasks, 4 exited ones kept, 999 mappings; 1 MiB of 64 MiB memory, 0 "
+	"triggers:   1,237 hits, 2 merged with a dump being written, 1,230 held\n"
+	"processes:  123 tasks, 4 exited, 999 mappings; 1 MiB of 64 MiB memory, 0 "
 	"evicted\n"
 	"sideband:   99 records, 0 lost, 1 scan of /proc, 4 wake-ups\n"
-	"own cost:   12.3 ms CPU (0.000 % of one), 12 MiB resident, 18 MiB of rings\n"
+	"cost:       12.3 ms CPU (0.000 % of one), 12 MiB resident, 18 MiB of rings\n"
 	"            12 voluntary and 3 involuntary context switches\n";
 
 /* A recorder in a process of its own; ends with its parent's SIGKILL. */

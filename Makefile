@@ -139,6 +139,11 @@ fuzz-build: $(FUZZERS) $(O)/tests/tool_seed $(O)/tests/tool_golden
 san-build: ## the program and its tests with the sanitizers, by clang, in $(O)/san
 	$(Q)$(MAKE) --no-print-directory O=$(O)/san CC=clang SAN=address,undefined tests-build
 
+# Units whose subject has several threads, and the program for tests/program/record/it_threads.sh.
+TSAN_UNITS := t_dump_workers t_ledger_busy t_log t_pt_flow t_report t_script_threads t_store t_timeline
+tsan-build: ## the program and some units with ThreadSanitizer, by clang, in $(O)/tsan
+	$(Q)$(MAKE) --no-print-directory O=$(O)/tsan CC=clang SAN=thread $(O)/tsan/ringback $(TSAN_UNITS:%=$(O)/tsan/tests/%)
+
 # The packages are there before anything is compiled, also with -j; so the rest is a make of its own.
 deps: ## install the packages that are missing (Debian, root); without them: say which
 	$(Q)tests/deps.sh
@@ -217,7 +222,7 @@ help: ## this list
 	@echo "             FUZZ_SECONDS=N BENCH=NAME"
 
 FORCE:
-.PHONY: all tests-build fuzz-build san-build deps demo check bench fuzz format install uninstall clean help FORCE
+.PHONY: all tests-build fuzz-build san-build tsan-build deps demo check bench fuzz format install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -16,6 +16,8 @@ command=("$file")
 case $file in
 # It takes what others leave: these may wait for a moment.
 */fuzz/fuzz_*) command=(nice -n 19 bash tests/fuzz.sh "${file%/fuzz/*}" "$FUZZ_SECONDS" "${file##*/}") ;;
+# ThreadSanitizer takes the addresses that it knows.
+*/tsan/tests/*) command=(setarch -R "$file") ;;
 *.sh)
 	command=(bash "$file")
 	own=$(sed -n 's/^# TIMEOUT: \([0-9]*\)$/\1/p' "$file" | head -n 1)
@@ -30,6 +32,7 @@ chmod 711 "$temporary" "$temporary/files"
 chmod 1777 "$temporary/reports"
 export TMPDIR=$temporary/files
 export ASAN_OPTIONS=exitcode=99:log_path=$temporary/reports/report
+export TSAN_OPTIONS=exitcode=99:log_path=$temporary/reports/report
 export UBSAN_OPTIONS=print_stacktrace=1
 # What tells them names of functions: LLVM's own tool, or that of binutils.
 ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer addr2line | head -n 1)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the sanitizers
-# (warnings are errors), and fuzz targets. Then, one more at a time than there are CPUs, for many mostly wait: unit tests and
+# (warnings are errors), some with ThreadSanitizer, and fuzz targets. Then, one more at a time than there are CPUs, for many mostly wait: unit tests and
 # fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a time;
 # beside all these those in a guest. Then those with a line "# SETTING: kernel.NAME", which they change for everybody, no two of
 # the same setting at a time; those that only want to sleep; one by one the others with a line "# ALONE: why"; and those with
@@ -21,7 +21,7 @@ sanitized=$build/san
 tap=$build/tap
 log=$build/log
 
-export RINGBACK=$build/ringback RINGBACK_SAN=$sanitized/ringback RINGBACK_BUILD=$build
+export RINGBACK=$build/ringback RINGBACK_SAN=$sanitized/ringback RINGBACK_TSAN=$build/tsan/ringback RINGBACK_BUILD=$build
 export RINGBACK_TAP=$tap FUZZ_SECONDS=10
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export LC_ALL=C
@@ -130,6 +130,7 @@ program_tests=(tests/program/*/it_*.sh)
 
 build_step "builds without a warning with gcc" O="$build" tests-build
 build_step "builds without a warning with clang and the sanitizers" O="$build" san-build
+build_step "builds without a warning with clang and ThreadSanitizer" O="$build" tsan-build
 [ ${#fuzz_names[@]} = 0 ] || build_step "fuzz targets build" O="$build" fuzz-build
 
 # No unit test beside itself: it may be about the whole machine.
@@ -139,6 +140,8 @@ mapfile -t plain < <(built "${unit_names[@]/#/$build/tests/}")
 mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")
 mapfile -t checked < <(built "${unit_names[@]/#/$sanitized/tests/}")
 mapfile -t checked < <(in_order "${long_units[@]}" -- "${checked[@]}")
+raced=("$build"/tsan/tests/t_*)
+mapfile -t raced < <(printf '%s\n' "${raced[@]}" | grep -v '\.[do]$')
 unwoken='# ALONE: another test would wake the recorder'
 mapfile -t asleep < <(grep -lx "$unwoken" "${program_tests[@]}")
 mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}" | xargs -r grep -Lx "$unwoken")
@@ -150,7 +153,7 @@ mapfile -t alone_twice < <(grep -lx '# SANITIZE' "${alone[@]}")
 
 beside_start tests/program/setup/it_vm.sh
 prove_step "units; fuzz targets for $FUZZ_SECONDS s" $((jobs + 1)) "${plain[@]:0:4}" "${fuzzers[@]}" "${plain[@]:4}"
-prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" tests/lint/lint_*.sh "${checked[@]:4}"
+prove_step "linters; units with sanitizers" $((jobs + 1)) "${checked[@]:0:4}" tests/lint/lint_*.sh "${checked[@]:4}" "${raced[@]}"
 prove_step "whole program" 2 "${others[@]}"
 beside_end
 prove_step "whole program, where it changes settings" 2 "${settings[@]}"

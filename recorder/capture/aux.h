@@ -5,7 +5,7 @@
  * the trace stands is aux_head, which the driver tells when it stops; aux_tail is never used.
  *
  *	main loop      stop ─┐
- *	crew                 └─▶ aux_copy() ──▶ start ──▶ aux_measure()
+ *	thread pool          └─▶ aux_copy() ──▶ start ──▶ aux_measure()
  *	dump's workers                                         └─▶ aux_block() ... of the copy
  *
  * Some drivers' heads count on; others' are places in the area, and how far those have come only

@@ -8,7 +8,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
-#include "recorder/base/thread_pool.h"
+#include "dump/base/thread_pool.h"
 #include "recorder/base/log.h"
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
@@ -17,8 +17,11 @@
 #include "trigger/events/aux_pause.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #define MIN_RING_BYTES (16u << 10)
 #define MIN_AUX_BYTES  (64u << 10)
@@ -26,6 +29,8 @@
 #define MAX_OFFLINE_PER_CPU 4
 /* To open events on a CPU that goes and comes. */
 #define MAX_TRIES 5
+/* Threads that copy AUX areas. */
+#define MAX_COPIERS 8
 
 /* ---- channels ---- */
 
@@ -361,11 +366,27 @@ static void measure_aux(void *ctx, size_t i)
 	banks_measure_aux(r->banks[i]);
 }
 
-/* As many as there are areas now that can be copied at the same time. */
-static int open_crew(struct recording *r, struct err *err)
+/* Real time where that is allowed, else the best nice value, as for the main loop's thread: until an
+ * area is copied its trace is paused. */
+static void run_first(void)
 {
+	struct sched_param p = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_FIFO, &p))
+		setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
+}
+
+/* As many threads as there are areas now that can be copied at the same time. */
+static int open_pool(struct recording *r, struct err *err)
+{
+	struct thread_pool_options opt = {
+		.name = "ringback-copy",
+		.stack_bytes = 256u << 10,
+		.started = run_first,
+	};
 	unsigned nr = setting_cpus_online(), nr_areas = 0;
 	bool any = false;
+	int rc;
 
 	for (size_t i = 0; i < r->nr_channels; i++)
 		any |= r->channels[i]->aux_bytes > 0;
@@ -378,7 +399,9 @@ static int open_crew(struct recording *r, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (nr > nr_areas)
 		nr = nr_areas ? nr_areas : 1;
-	return crew_new(nr < CREW_MAX ? nr : CREW_MAX, &r->crew, err);
+	opt.nr_threads = nr < MAX_COPIERS ? nr : MAX_COPIERS;
+	rc = thread_pool_new(&opt, &r->pool);
+	return rc ? err_sys(err, rc, "can't start a thread that copies AUX areas") : 0;
 }
 
 /* What status tells of the dump that has just been made. */
@@ -428,7 +451,7 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		rc = 0;
 	}
 	if (!rc)
-		rc = open_crew(r, err);
+		rc = open_pool(r, err);
 	if (rc) {
 		recording_close(r);
 		return rc;
@@ -443,7 +466,7 @@ void recording_close(struct recording *r)
 {
 	if (!r)
 		return;
-	crew_free(r->crew);
+	thread_pool_free(r->pool);
 	free(r->aux);
 	close_banks(r, 0);
 	free(r->banks);
@@ -493,13 +516,13 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_pause(r->banks[i]);
 	t2 = clock_ns();
-	if (r->crew && r->nr_banks)
-		crew_call(r->crew);
+	if (r->pool && r->nr_banks)
+		thread_pool_expect(r->pool);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_stop_aux(r->banks[i]);
 	t3 = clock_ns();
-	if (r->crew && r->nr_banks)
-		crew_start(r->crew, copy_aux, r, r->nr_banks);
+	if (r->pool && r->nr_banks)
+		thread_pool_start(r->pool, copy_aux, r, r->nr_banks);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_disable_frozen(r->banks[i]);
 	*f = (struct recording_freeze){
@@ -513,12 +536,12 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 
 void recording_wait_copied(struct recording *r)
 {
-	if (!r->crew || !r->nr_banks)
+	if (!r->pool || !r->nr_banks)
 		return;
-	crew_wait(r->crew);
+	thread_pool_finish(r->pool);
 	/* Not before all are copied: those that are left would stand still for it. */
-	crew_start(r->crew, measure_aux, r, r->nr_banks);
-	crew_wait(r->crew);
+	thread_pool_start(r->pool, measure_aux, r, r->nr_banks);
+	thread_pool_finish(r->pool);
 }
 
 void recording_release(struct recording *r)

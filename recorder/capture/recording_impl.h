@@ -13,7 +13,7 @@ struct recording {
 	struct banks **banks;
 	size_t nr_banks, max_banks;
 	struct sideband_rings *sides;
-	struct crew *crew;	   /* copies AUX areas; NULL: there are none */
+	struct thread_pool *pool;  /* copies AUX areas; NULL: there are none */
 	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */
 	struct aux_pauses *brakes; /* NULL: none yet */
 	struct sleeps *sleeps;	   /* likewise */

@@ -1,63 +1,41 @@
 // SPDX-License-Identifier: MIT
 /*
- * The workers of a dump; see dump_workers.h. A worker's turn:
+ * The workers of a dump; see dump_workers.h. Called by dumper.c and dumper_file.c.
  *
- *	         walk: the next ring                 ┌────────────┐ window_walk()
- *	       ┌────────────────────────────────────▶│  WALKING   ├─────────┐
- *	  ┌────┴───┐                                 └────────────┘         │
- *	  │ ASLEEP │◀───────────────────────────────────────────────────────┤
- *	  └────┬───┘                                 ┌────────────┐         │
- *	       └────────────────────────────────────▶│  PACKING   ├─────────┘ its block is ready
- *	         blocks: the next run                └────────────┘
- *	                                  columns, then wait until the block it made before is
- * written, then LZ4 into the same memory
+ * Block i is made in the memory of slots[i % nr_slots], which is free once block i - nr_slots has been
+ * written: a slot more than workers, so that all of them work while a block is being written.
  *
- * Runs are taken in the order in which their blocks are written. So whoever has the block that is
- * to be written next never waits for anybody, and the others wait for him only.
+ *	written │ lent │ finished │ being made │ queued │ no job yet
+ *	               ▲ nr_written                     ▲ nr_put
  */
 #include "recorder/writer/dump_workers.h"
 
 #include "dump/base/err.h"
-#include "dump/packed/pack.h"
+#include "dump/base/thread_pool.h"
 #include "dump/file/writer.h"
-#include "trigger/kernel/clock.h"
+#include "dump/packed/pack.h"
 #include "recorder/base/priority.h"
-#include "trigger/kernel/settings.h"
 #include "recorder/writer/window.h"
+#include "trigger/kernel/settings.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 _Static_assert(FMT_AUX_BLOCK_BYTES <= PACK_RUN_BYTES, "what a worker's packer takes");
 
 /* Packing takes some 600 KiB of it; sanitizers want more. */
 #define STACK_BYTES (2u << 20)
 
-enum task { TASK_NONE, TASK_WALK, TASK_PACK };
-
-/* What a worker has to do next. */
-struct job {
-	enum task task;
+struct block_slot {
+	struct pool_job job;
+	const struct dump_workers *w;
+	struct block_packer *packer; /* LZ4, and the memory of the block */
+	/* What it is made of: */
 	struct banks *banks;
 	const struct banks_run *run; /* NULL: of its AUX area ... */
 	size_t aux_block;	     /* ... this block */
-	uint64_t nr;		     /* of the run, or block */
-};
-
-struct worker {
-	struct dump_workers *w;
-	pthread_t thread;
-	pid_t tid;
-	struct packer *packer;
-	struct block_packer *blocks;
-	pthread_cond_t written; /* the block it holds is, or nobody wants it any more */
-	/* Under the lock: the block it holds, finished, waiting to be written. */
-	bool holds;
-	uint64_t nr;
+	/* What comes of it: */
 	int rc;
 	struct fmt_block header;
 	struct bytes block;
@@ -65,24 +43,16 @@ struct worker {
 
 struct dump_workers {
 	bool low_priority;
-	pthread_mutex_t lock;
-	pthread_cond_t start; /* there is something to do */
-	pthread_cond_t done;  /* some worker has done something */
-	/* Set before workers are woken, and left alone until they sleep. */
+	struct thread_pool *pool;
 	struct banks *const *banks;
 	size_t nr_banks;
 	struct tidset *tids;
 	uint32_t run_bytes;
 	uint64_t seed;
-	/* Under the lock. */
-	bool quit;
-	enum task task;
-	size_t next_ring, next_run; /* where the next job is looked for */
-	uint64_t nr_jobs, nr_taken, nr_written;
-	unsigned nr_busy;
-	struct worker *giving; /* whose block dump_workers_next() has lent */
-	unsigned nr_workers, nr_running;
-	struct worker workers[];
+	size_t next_ring, next_run; /* where take_run() looks next */
+	uint64_t nr_blocks, nr_put, nr_written;
+	unsigned nr_slots;
+	struct block_slot slots[];
 };
 
 /* ---- a worker ---- */
@@ -91,7 +61,7 @@ struct dump_workers {
  * Makes columns of a run where they lie in the ring; when they would not pay, the payload is these
  * bytes themselves.
  */
-static int to_columns(struct worker *me, const struct job *j, struct writer_run *run,
+static int to_columns(struct packer *packer, const struct block_slot *j, struct writer_run *run,
 		      struct bytes payload[2])
 {
 	const struct ring *ring = &j->banks->frozen->ring;
@@ -107,28 +77,14 @@ static int to_columns(struct worker *me, const struct job *j, struct writer_run 
 		.last_ns = j->run->last_ns,
 		.ring_off = j->run->off,
 	};
-	if (pack(me->packer, &j->banks->channel->layout, payload, nr, &packed))
+	if (pack(packer, &j->banks->channel->layout, payload, nr, &packed))
 		return nr;
 	run->encoding = FMT_ENC_PACKED;
 	payload[0] = packed;
 	return 1;
 }
 
-/* Waits until the memory for a finished block is free; false when no more are wanted. */
-static bool wait_until_written(struct worker *me)
-{
-	struct dump_workers *w = me->w;
-	bool wanted;
-
-	pthread_mutex_lock(&w->lock);
-	while (me->holds && w->task == TASK_PACK)
-		pthread_cond_wait(&me->written, &w->lock);
-	wanted = w->task == TASK_PACK;
-	pthread_mutex_unlock(&w->lock);
-	return wanted;
-}
-
-static struct fmt_block area_header(const struct job *j, const struct bytes *payload, int nr)
+static struct fmt_block area_header(const struct block_slot *j, const struct bytes *payload, int nr)
 {
 	struct writer_area area = {
 		.ring = j->banks->window.ring,
@@ -139,28 +95,30 @@ static struct fmt_block area_header(const struct job *j, const struct bytes *pay
 	return writer_area_header(&area);
 }
 
-static void make_block(struct worker *me, const struct job *j)
+static void make_block(void *packer, struct pool_job *job)
 {
-	struct dump_workers *w = me->w;
-	struct bytes payload[2], block = {0};
+	struct block_slot *b = (struct block_slot *)job;
+	struct bytes payload[2];
 	struct writer_run run;
-	struct fmt_block h;
-	int nr, rc;
+	int nr = b->run ? to_columns(packer, b, &run, payload)
+			: aux_block(b->banks->aux, b->aux_block, payload);
 
-	nr = j->run ? to_columns(me, j, &run, payload)
-		    : aux_block(j->banks->aux, j->aux_block, payload);
-	if (!wait_until_written(me))
-		return;
-	h = j->run ? writer_run_header(&run) : area_header(j, payload, nr);
-	rc = block_pack(me->blocks, w->seed, &h, payload, nr, &block);
-	pthread_mutex_lock(&w->lock);
-	me->holds = true;
-	me->nr = j->nr;
-	me->rc = rc;
-	me->header = h;
-	me->block = block;
-	pthread_mutex_unlock(&w->lock);
+	b->header = b->run ? writer_run_header(&run) : area_header(b, payload, nr);
+	b->rc = block_pack(b->packer, b->w->seed, &b->header, payload, nr, &b->block);
 }
+
+static void walk_ring(void *ctx, size_t i)
+{
+	struct dump_workers *w = ctx;
+	struct banks *b = w->banks[i];
+
+	window_walk(b, w->run_bytes, w->tids);
+	b->window.ring = (uint32_t)i;
+	if (b->aux)
+		b->aux->window.ring = (uint32_t)i;
+}
+
+/* ---- the dump's thread ---- */
 
 /* Blocks of a ring: its runs, then those of its AUX area. */
 static size_t nr_blocks(const struct banks *b)
@@ -169,8 +127,8 @@ static size_t nr_blocks(const struct banks *b)
 }
 
 /* The next run in the file's order: the newest of all rings, then the next of those that have one.
- * Under the lock, and only when there is one. */
-static void take_run(struct dump_workers *w, struct job *j)
+ * Only when there is one. */
+static void take_run(struct dump_workers *w, struct block_slot *j)
 {
 	for (;;) {
 		if (w->next_ring == w->nr_banks) {
@@ -188,75 +146,15 @@ static void take_run(struct dump_workers *w, struct job *j)
 		j->aux_block = w->next_run - j->banks->nr_runs;
 }
 
-/* Under the lock; false when there is nothing to do. */
-static bool take_job(struct dump_workers *w, struct job *j)
+static void put_block(struct dump_workers *w)
 {
-	if (w->task == TASK_NONE || w->nr_taken == w->nr_jobs)
-		return false;
-	j->task = w->task;
-	j->nr = w->nr_taken++;
-	if (j->task == TASK_WALK)
-		j->banks = w->banks[j->nr];
-	else
-		take_run(w, j);
-	return true;
-}
+	struct block_slot *b = &w->slots[w->nr_put % w->nr_slots];
 
-static void do_job(struct worker *me, const struct job *j)
-{
-	if (j->task == TASK_WALK) {
-		window_walk(j->banks, me->w->run_bytes, me->w->tids);
-		j->banks->window.ring = (uint32_t)j->nr;
-		if (j->banks->aux)
-			j->banks->aux->window.ring = (uint32_t)j->nr;
-	} else {
-		make_block(me, j);
-	}
-}
-
-static void *work(void *arg)
-{
-	struct worker *me = arg;
-	struct dump_workers *w = me->w;
-	struct job j = {0};
-	sigset_t all;
-
-	/* Signals are the main loop's, also those of rules that a reload adds. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
-	pthread_setname_np(pthread_self(), "ringback-pack");
-	me->tid = gettid();
-	pthread_mutex_lock(&w->lock);
-	w->nr_running++;
-	pthread_cond_signal(&w->done);
-	while (!w->quit) {
-		if (!take_job(w, &j)) {
-			pthread_cond_wait(&w->start, &w->lock);
-			continue;
-		}
-		w->nr_busy++;
-		pthread_mutex_unlock(&w->lock);
-		do_job(me, &j);
-		pthread_mutex_lock(&w->lock);
-		w->nr_busy--;
-		pthread_cond_signal(&w->done);
-	}
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
-/* ---- the dump's thread ---- */
-
-static void start(struct dump_workers *w, enum task task, uint64_t nr_jobs)
-{
-	pthread_mutex_lock(&w->lock);
-	assert(w->task == TASK_NONE && !w->nr_busy);
-	w->next_ring = w->next_run = 0;
-	w->nr_jobs = nr_jobs;
-	w->nr_taken = w->nr_written = 0;
-	w->task = task;
-	pthread_cond_broadcast(&w->start);
-	pthread_mutex_unlock(&w->lock);
+	if (w->nr_put == w->nr_blocks)
+		return;
+	take_run(w, b);
+	w->nr_put++;
+	thread_pool_put(w->pool, &b->job);
 }
 
 void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_t nr,
@@ -270,130 +168,74 @@ void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_
 	w->nr_banks = nr;
 	w->run_bytes = window_run_bytes(nr, bytes);
 	w->tids = tids;
-	start(w, TASK_WALK, nr);
-	pthread_mutex_lock(&w->lock);
-	while (w->nr_taken < w->nr_jobs || w->nr_busy)
-		pthread_cond_wait(&w->done, &w->lock);
-	w->task = TASK_NONE;
-	pthread_mutex_unlock(&w->lock);
+	if (!nr)
+		return;
+	thread_pool_start(w->pool, walk_ring, w, nr);
+	thread_pool_finish(w->pool);
 }
 
 void dump_workers_begin(struct dump_workers *w, uint64_t seed)
 {
-	uint64_t nr_jobs = 0;
-
-	for (size_t i = 0; i < w->nr_banks; i++)
-		nr_jobs += nr_blocks(w->banks[i]);
 	w->seed = seed;
-	start(w, TASK_PACK, nr_jobs);
-}
-
-/* Under the lock: what was lent is given back. */
-static void give_back(struct dump_workers *w)
-{
-	if (!w->giving)
-		return;
-	w->giving->holds = false;
-	pthread_cond_signal(&w->giving->written);
-	w->giving = NULL;
-}
-
-/* Who has block `nr`; NULL: it is not ready. */
-static struct worker *holder(struct dump_workers *w, uint64_t nr)
-{
-	for (unsigned i = 0; i < w->nr_workers; i++)
-		if (w->workers[i].holds && w->workers[i].nr == nr)
-			return &w->workers[i];
-	return NULL;
+	w->next_ring = w->next_run = 0;
+	w->nr_blocks = w->nr_put = w->nr_written = 0;
+	for (size_t i = 0; i < w->nr_banks; i++)
+		w->nr_blocks += nr_blocks(w->banks[i]);
+	for (unsigned i = 0; i < w->nr_slots; i++)
+		put_block(w);
 }
 
 int dump_workers_next(struct dump_workers *w, struct fmt_block *h, struct bytes *stored,
 		      struct err *err)
 {
-	struct worker *from = NULL;
+	struct block_slot *b = &w->slots[w->nr_written % w->nr_slots];
 
-	pthread_mutex_lock(&w->lock);
-	assert(w->task == TASK_PACK);
-	give_back(w);
-	while (w->nr_written < w->nr_jobs && !(from = holder(w, w->nr_written)))
-		pthread_cond_wait(&w->done, &w->lock);
-	if (from)
-		w->nr_written++;
-	w->giving = from;
-	pthread_mutex_unlock(&w->lock);
-	if (!from)
+	/* The block that was lent is written: its slot is the next one's. */
+	if (w->nr_written)
+		put_block(w);
+	if (w->nr_written == w->nr_blocks)
 		return 0;
-	if (from->rc)
-		return err_set(err, from->rc, "a block of the dump could not be compressed");
-	*h = from->header;
-	*stored = (struct bytes){from->block.p + sizeof(*h), from->block.len - sizeof(*h)};
+	thread_pool_wait(w->pool, &b->job);
+	w->nr_written++;
+	if (b->rc)
+		return err_set(err, b->rc, "a block of the dump could not be compressed");
+	*h = b->header;
+	*stored = (struct bytes){b->block.p + sizeof(*h), b->block.len - sizeof(*h)};
 	return 1;
 }
 
 void dump_workers_end(struct dump_workers *w)
 {
-	pthread_mutex_lock(&w->lock);
-	w->task = TASK_NONE;
-	w->giving = NULL;
-	for (unsigned i = 0; i < w->nr_workers; i++)
-		pthread_cond_signal(&w->workers[i].written);
-	while (w->nr_busy)
-		pthread_cond_wait(&w->done, &w->lock);
-	for (unsigned i = 0; i < w->nr_workers; i++)
-		w->workers[i].holds = false;
-	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < w->nr_slots; i++)
+		thread_pool_take(w->pool, &w->slots[i].job);
 }
 
 /* ---- life ---- */
 
+static void set_priority(void *hurry, pid_t tid)
+{
+	priority_set(tid, *(bool *)hurry ? PRIORITY_ORDINARY : PRIORITY_IDLE);
+}
+
 void dump_workers_hurry(struct dump_workers *w, bool hurry)
 {
-	for (unsigned i = 0; i < w->nr_workers && w->low_priority; i++)
-		priority_set(w->workers[i].tid, hurry ? PRIORITY_ORDINARY : PRIORITY_IDLE);
+	if (w->low_priority)
+		thread_pool_each_tid(w->pool, set_priority, &hurry);
 }
 
 uint64_t dump_workers_cpu_ns(const struct dump_workers *w)
 {
-	uint64_t sum = 0;
-	clockid_t clock;
-
-	for (unsigned i = 0; i < w->nr_workers; i++)
-		if (!pthread_getcpuclockid(w->workers[i].thread, &clock))
-			sum += clock_of(clock);
-	return sum;
+	return thread_pool_cpu_ns(w->pool);
 }
 
-static int start_thread(struct worker *me, struct err *err)
+static int worker_begin(const void *ctx, void **packer)
 {
-	pthread_attr_t attr;
-	int rc;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	rc = -pthread_create(&me->thread, &attr, work, me);
-	pthread_attr_destroy(&attr);
-	return rc ? err_sys(err, rc, "can't start a thread that packs dumps") : 0;
+	return packer_new((struct packer **)packer, NULL);
 }
 
-/* Its number is raised with what it has, so that dump_workers_free() can take it from there. */
-static int add_worker(struct dump_workers *w, enum block_level level, struct err *err)
+static void worker_end(void *packer)
 {
-	struct worker *me = &w->workers[w->nr_workers];
-	int rc = packer_new(&me->packer, err);
-
-	me->w = w;
-	if (!rc)
-		rc = block_packer_new(PACK_RUN_BYTES, level, &me->blocks, err);
-	if (!rc)
-		rc = start_thread(me, err);
-	if (rc) {
-		packer_free(me->packer);
-		block_packer_free(me->blocks);
-		return rc;
-	}
-	pthread_cond_init(&me->written, NULL);
-	w->nr_workers++;
-	return 0;
+	packer_free(packer);
 }
 
 static unsigned default_workers(void)
@@ -408,27 +250,35 @@ static unsigned default_workers(void)
 int dump_workers_new(const struct dump_workers_options *opt, struct dump_workers **out,
 		     struct err *err)
 {
-	unsigned nr = opt->nr_workers ? opt->nr_workers : default_workers();
-	struct dump_workers *w = calloc(1, sizeof(*w) + nr * sizeof(w->workers[0]));
+	struct thread_pool_options pool = {
+		.nr_threads = opt->nr_workers ? opt->nr_workers : default_workers(),
+		.name = "ringback-pack",
+		.stack_bytes = STACK_BYTES,
+		.run = make_block,
+		.begin = worker_begin,
+		.end = worker_end,
+	};
+	unsigned nr = pool.nr_threads + 1;
+	struct dump_workers *w = calloc(1, sizeof(*w) + nr * sizeof(w->slots[0]));
 	int rc = 0;
 
 	if (!w)
 		return err_set(err, -ENOMEM, "out of memory");
 	w->low_priority = opt->low_priority;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->start, NULL);
-	pthread_cond_init(&w->done, NULL);
-	for (unsigned i = 0; i < nr && !rc; i++)
-		rc = add_worker(w, opt->level, err);
+	for (; w->nr_slots < nr && !rc; w->nr_slots++) {
+		w->slots[w->nr_slots].w = w;
+		rc = block_packer_new(PACK_RUN_BYTES, opt->level, &w->slots[w->nr_slots].packer,
+				      err);
+	}
+	if (!rc) {
+		rc = thread_pool_new(&pool, &w->pool);
+		if (rc)
+			err_sys(err, rc, "can't start a thread that packs dumps");
+	}
 	if (rc) {
 		dump_workers_free(w);
 		return rc;
 	}
-	/* From here on their ids are known. */
-	pthread_mutex_lock(&w->lock);
-	while (w->nr_running < nr)
-		pthread_cond_wait(&w->done, &w->lock);
-	pthread_mutex_unlock(&w->lock);
 	dump_workers_hurry(w, false);
 	*out = w;
 	return 0;
@@ -438,21 +288,8 @@ void dump_workers_free(struct dump_workers *w)
 {
 	if (!w)
 		return;
-	pthread_mutex_lock(&w->lock);
-	assert(w->task == TASK_NONE);
-	w->quit = true;
-	pthread_cond_broadcast(&w->start);
-	pthread_mutex_unlock(&w->lock);
-	for (unsigned i = 0; i < w->nr_workers; i++) {
-		struct worker *me = &w->workers[i];
-
-		pthread_join(me->thread, NULL);
-		packer_free(me->packer);
-		block_packer_free(me->blocks);
-		pthread_cond_destroy(&me->written);
-	}
-	pthread_cond_destroy(&w->done);
-	pthread_cond_destroy(&w->start);
-	pthread_mutex_destroy(&w->lock);
+	thread_pool_free(w->pool);
+	for (unsigned i = 0; i < w->nr_slots; i++)
+		block_packer_free(w->slots[i].packer);
 	free(w);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # How long a hardware trace stands still for a dump, beside memcpy and perf's way, a write to a file, in turns
-# (tests/tools/tool_blackout.c). On this machine, over ordinary memory: from the call of the recorder's crew until all is copied. In
+# (tests/tools/tool_blackout.c). On this machine, over ordinary memory: from the call of the recorder's threads until all is copied. In
 # the guest, on the test module's PMUs: the whole recorder, on one CPU and on four, which there share one thread of the host.
 # Clocks of a guest without the host's help: what tells is what stands beside it.
 . tests/bench/lib_blackout.sh

@@ -17,14 +17,14 @@
  * longest: still, of which copying, memcpy, write. Deletes the dumps.
  *
  * tool_blackout memory BYTES TURNS DIRECTORY NR: the same without a kernel's areas, on as many
- * pieces of memory that are written anew each turn: from the call of the recorder's crew until each
+ * pieces of memory that are written anew each turn: from the call of the recorder's thread pool until each
  * is copied.
  */
 #include "dump/file/aux_areas.h"
 #include "dump/base/err.h"
 #include "dump/file/reader.h"
 #include "recorder/capture/aux.h"
-#include "recorder/base/thread_pool.h"
+#include "dump/base/thread_pool.h"
 #include "tests/helpers/pmu_type.h"
 #include "trigger/kernel/clock.h"
 
@@ -243,14 +243,14 @@ static void copy_area(void *ctx, size_t i)
 	aux_started(&a->aux);
 }
 
-static void copy_all(struct crew *crew, struct fmt_window_aux *longest)
+static void copy_all(struct thread_pool *pool, struct fmt_window_aux *longest)
 {
 	pass();
-	crew_call(crew);
+	thread_pool_expect(pool);
 	for (size_t i = 0; i < nr_areas; i++)
 		aux_stopped(&areas[i].aux, &areas[i].ring, 0);
-	crew_start(crew, copy_area, areas, nr_areas);
-	crew_wait(crew);
+	thread_pool_start(pool, copy_area, areas, nr_areas);
+	thread_pool_finish(pool);
 	*longest = areas[0].aux.window;
 	for (size_t i = 1; i < nr_areas; i++)
 		if (areas[i].aux.window.blackout_ns > longest->blackout_ns)
@@ -267,22 +267,31 @@ static void turn(const struct fmt_window_aux *w)
 	       (double)copy / 1e3, (double)file / 1e3);
 }
 
+/* As the recorder's threads do. */
+static void run_first(void)
+{
+	struct sched_param p = {.sched_priority = 1};
+
+	sched_setscheduler(0, SCHED_FIFO, &p);
+}
+
 static int of_memory(char **argv)
 {
-	struct err err = ERR_INIT;
+	struct thread_pool_options opt = {.started = run_first};
 	struct fmt_window_aux w;
-	struct crew *crew;
+	struct thread_pool *pool;
 
 	size = strtoul(argv[2], NULL, 0);
 	nr_areas = strtoul(argv[5], NULL, 0);
-	if (!nr_areas || nr_areas > CREW_MAX || crew_new((unsigned)nr_areas, &crew, &err))
+	opt.nr_threads = (unsigned)nr_areas;
+	if (!nr_areas || nr_areas > 8 || thread_pool_new(&opt, &pool))
 		return 1;
 	open_areas(NULL, NULL, argv[4]);
 	for (int i = 0; i < atoi(argv[3]); i++) {
-		copy_all(crew, &w);
+		copy_all(pool, &w);
 		turn(&w);
 	}
-	crew_free(crew);
+	thread_pool_free(pool);
 	return 0;
 }
 

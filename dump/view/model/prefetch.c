@@ -4,39 +4,45 @@
 
 #include "dump/file/reader.h"
 
-/* More would wait for who takes their blocks. */
+/* More would wait for the thread that takes the blocks. */
 #define MAX_HELPERS 4
 
-static void load(void *reader, struct job *job)
+static void load(void *reader, struct pool_job *job)
 {
 	struct prefetch_job *b = (struct prefetch_job *)job;
 
 	b->rc = time_block_load(&b->block, reader, b->index, b->wish);
 }
 
-static int open_twin(const void *reader, void **out)
+static int open_copy(const void *reader, void **out)
 {
-	struct reader *twin;
-	int rc = reader_copy(reader, &twin, NULL);
+	struct reader *copy;
+	int rc = reader_copy(reader, &copy, NULL);
 
 	if (!rc)
-		*out = twin;
+		*out = copy;
 	return rc;
 }
 
-static void close_twin(void *reader)
+static void close_copy(void *reader)
 {
 	reader_close(reader);
 }
 
-int prefetch_new(const struct reader *r, unsigned nr_threads, struct jobs **out)
+int prefetch_new(const struct reader *r, unsigned nr_threads, struct thread_pool **out)
 {
-	static const struct jobs_work work = {.run = load, .begin = open_twin, .end = close_twin};
+	struct thread_pool_options opt = {
+		.nr_threads = nr_threads,
+		.run = load,
+		.begin = open_copy,
+		.end = close_copy,
+		.ctx = r,
+	};
 
-	return jobs_new(&work, r, nr_threads, out);
+	return thread_pool_new(&opt, out);
 }
 
 unsigned prefetch_helpers(void)
 {
-	return jobs_helpers(MAX_HELPERS);
+	return thread_pool_useful(MAX_HELPERS);
 }

@@ -52,7 +52,7 @@ struct stream {
 
 struct timeline {
 	struct reader *r;
-	struct jobs *ahead; /* NULL: without */
+	struct thread_pool *ahead; /* NULL: without */
 	const struct meta *m;
 	struct timeline_options opt;
 	struct stream *streams;
@@ -236,7 +236,7 @@ void timeline_close(struct timeline *t)
 {
 	if (!t)
 		return;
-	jobs_free(t->ahead);
+	thread_pool_free(t->ahead);
 	for (size_t i = 0; i < t->nr_streams; i++)
 		stream_free(&t->streams[i]);
 	free(t->streams);
@@ -364,7 +364,7 @@ static int load(struct timeline *t, struct stream *s, uint32_t block, struct tim
 {
 	struct time_block other = *b;
 
-	if (!t->ahead || !jobs_take(t->ahead, &s->job.job))
+	if (!t->ahead || !thread_pool_take(t->ahead, &s->job.job))
 		return time_block_load(b, t->r, block, &s->wish);
 	*b = s->job.block;
 	s->job.block = other;
@@ -377,7 +377,7 @@ static void load_ahead(struct timeline *t, struct stream *s)
 		return;
 	s->job.index = s->blocks[s->next_block];
 	s->job.wish = &s->wish;
-	jobs_put(t->ahead, &s->job.job);
+	thread_pool_put(t->ahead, &s->job.job);
 }
 
 /* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */

@@ -1,79 +1,64 @@
 // SPDX-License-Identifier: MIT
-/* Several threads at the parts of one trace; see pt_flow.h. */
+/* Several threads decode the parts of one trace; see pt_flow.h. */
 #include "dump/base/err.h"
+#include "dump/base/thread_pool.h"
 #include "dump/view/pt/pt_flow.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdlib.h>
 
 #define MAX_THREADS 64u
 
-/*
- * Threads take parts from the newest on and hand them over in that order; one that is done early
- * waits for its turn, and so there are never more than a part's steps a thread.
- */
-struct crew {
-	struct pt_flow *f;
-	int (*each)(void *ctx, size_t part, const struct pt_flow_steps *steps);
-	void *ctx;
-	pthread_mutex_t lock; /* over all below */
-	pthread_cond_t turn;
-	size_t taken, handed; /* parts, counted from the newest */
-	int rc;		      /* non-zero: all end */
+/* Part `nr parts - 1 - place` is decoded into decoded[place % nr]. */
+struct decoded_part {
+	struct pool_job job;
+	struct pt_flow *flow;
+	size_t part;
+	struct pt_flow_steps steps;
+	int rc;
 };
 
-static void hand_over(struct crew *c, size_t place, int rc, const struct pt_flow_steps *steps)
+static void decode(void *nothing, struct pool_job *job)
 {
-	pthread_mutex_lock(&c->lock);
-	while (!c->rc && c->handed != place)
-		pthread_cond_wait(&c->turn, &c->lock);
-	if (!c->rc) {
-		c->rc = rc ? rc : c->each(c->ctx, pt_flow_nr_parts(c->f) - 1 - place, steps);
-		c->handed++;
-	}
-	pthread_cond_broadcast(&c->turn);
-	pthread_mutex_unlock(&c->lock);
-}
+	struct decoded_part *d = (struct decoded_part *)job;
 
-static void *crew_member(void *arg)
-{
-	struct crew *c = arg;
-	size_t nr = pt_flow_nr_parts(c->f);
-	struct pt_flow_steps steps = {0};
-
-	for (;;) {
-		size_t place = nr;
-
-		pthread_mutex_lock(&c->lock);
-		if (!c->rc && c->taken < nr)
-			place = c->taken++;
-		pthread_mutex_unlock(&c->lock);
-		if (place == nr)
-			break;
-		hand_over(c, place, pt_flow_part(c->f, nr - 1 - place, &steps), &steps);
-	}
-	pt_flow_steps_free(&steps);
-	return NULL;
+	d->rc = pt_flow_part(d->flow, d->part, &d->steps);
 }
 
 int pt_flow_backwards(struct pt_flow *f, unsigned int nr_threads,
 		      int (*each)(void *ctx, size_t part, const struct pt_flow_steps *steps),
 		      void *ctx, struct err *err)
 {
-	struct crew c = {.f = f, .each = each, .ctx = ctx};
-	pthread_t others[MAX_THREADS];
-	unsigned int nr = 0;
+	struct thread_pool_options opt = {
+		.nr_threads = nr_threads < MAX_THREADS ? nr_threads : MAX_THREADS,
+		.run = decode,
+	};
+	size_t nr = opt.nr_threads + 1, nr_parts = pt_flow_nr_parts(f), nr_put = 0;
+	struct decoded_part *decoded = calloc(nr, sizeof(*decoded));
+	struct thread_pool *pool = NULL;
+	int rc = decoded ? 0 : -ENOMEM;
 
-	pthread_mutex_init(&c.lock, NULL);
-	pthread_cond_init(&c.turn, NULL);
-	/* Those that can't be started are not missed: this one does the work. */
-	while (nr + 1 < nr_threads && nr < MAX_THREADS &&
-	       !pthread_create(&others[nr], NULL, crew_member, &c))
-		nr++;
-	crew_member(&c);
-	for (unsigned int i = 0; i < nr; i++)
-		pthread_join(others[i], NULL);
-	pthread_cond_destroy(&c.turn);
-	pthread_mutex_destroy(&c.lock);
-	return c.rc == -ENOMEM ? err_sys(err, c.rc, "decoding a trace") : c.rc;
+	/* Without threads the caller decodes. */
+	if (!rc && nr_threads > 1)
+		thread_pool_new(&opt, &pool);
+	for (size_t place = 0; place < nr_parts && !rc; place++) {
+		struct decoded_part *d;
+
+		for (; nr_put < nr_parts && nr_put < place + nr; nr_put++) {
+			d = &decoded[nr_put % nr];
+			d->flow = f;
+			d->part = nr_parts - 1 - nr_put;
+			if (pool)
+				thread_pool_put(pool, &d->job);
+		}
+		d = &decoded[place % nr];
+		if (!pool || !thread_pool_take(pool, &d->job))
+			decode(NULL, &d->job);
+		rc = d->rc ? d->rc : each(ctx, d->part, &d->steps);
+	}
+	thread_pool_free(pool);
+	for (size_t i = 0; i < nr && decoded; i++)
+		pt_flow_steps_free(&decoded[i].steps);
+	free(decoded);
+	return rc == -ENOMEM ? err_sys(err, rc, "decoding a trace") : rc;
 }

@@ -2,24 +2,24 @@
 /* Parts decoded ahead; see pt_prefetch.h. Called by pt_trace.c. */
 #include "dump/view/pt/pt_prefetch.h"
 
-/* More would wait for who goes through the steps. */
+/* More would wait for the thread that reads the steps. */
 #define MAX_HELPERS 16
 
-static void decode(void *nothing, struct job *job)
+static void decode(void *nothing, struct pool_job *job)
 {
 	struct pt_prefetch_job *p = (struct pt_prefetch_job *)job;
 
 	p->rc = pt_flow_part(p->flow, p->part, &p->steps);
 }
 
-int pt_prefetch_new(unsigned nr_threads, struct jobs **out)
+int pt_prefetch_new(unsigned nr_threads, struct thread_pool **out)
 {
-	static const struct jobs_work work = {.run = decode};
+	struct thread_pool_options opt = {.nr_threads = nr_threads, .run = decode};
 
-	return jobs_new(&work, NULL, nr_threads, out);
+	return thread_pool_new(&opt, out);
 }
 
 unsigned pt_prefetch_helpers(void)
 {
-	return jobs_helpers(MAX_HELPERS);
+	return thread_pool_useful(MAX_HELPERS);
 }

@@ -5,20 +5,20 @@
  */
 #pragma once
 
-#include "dump/view/base/jobs.h"
+#include "dump/base/thread_pool.h"
 #include "dump/view/pt/pt_flow.h"
 
 /* Zero-initialise. */
 struct pt_prefetch_job {
-	struct job job;
+	struct pool_job job;
 	struct pt_flow *flow;
 	size_t part;
 	struct pt_flow_steps steps; /* stay the caller's, also when it is given up */
 	int rc;			    /* of pt_flow_part() */
 };
 
-/* For struct pt_prefetch_job; as jobs_new(). */
-int pt_prefetch_new(unsigned nr_threads, struct jobs **out);
+/* For struct pt_prefetch_job; as thread_pool_new(). */
+int pt_prefetch_new(unsigned nr_threads, struct thread_pool **out);
 
-/* As jobs_helpers(). */
+/* As thread_pool_useful(). */
 unsigned pt_prefetch_helpers(void);

@@ -72,10 +72,10 @@ struct pt_trace {
 	struct code_cache *book;
 	struct area *areas;
 	size_t nr;
-	bool began;	    /* pt_trace_next() was called */
-	struct jobs *ahead; /* NULL: nobody decodes ahead */
-	size_t nr_ahead;    /* so many parts of each area */
-	struct buf execs;   /* struct exec[], by key and time */
+	bool began;		   /* pt_trace_next() was called */
+	struct thread_pool *ahead; /* NULL: nobody decodes ahead */
+	size_t nr_ahead;	   /* so many parts of each area */
+	struct buf execs;	   /* struct exec[], by key and time */
 	struct map seen;
 	struct area *now;  /* whose steps come until limit_ns; NULL: it has to be looked for */
 	uint64_t limit_ns; /* inclusive */
@@ -382,7 +382,7 @@ void pt_trace_close(struct pt_trace *t)
 {
 	if (!t)
 		return;
-	jobs_free(t->ahead);
+	thread_pool_free(t->ahead);
 	for (size_t i = 0; i < t->nr; i++) {
 		for (size_t k = 0; k < t->nr_ahead && t->areas[i].jobs; k++)
 			pt_flow_steps_free(&t->areas[i].jobs[k].steps);
@@ -431,7 +431,7 @@ static void put_ahead(struct area *a)
 			continue;
 		job->flow = a->flow;
 		job->part = a->next_ahead;
-		jobs_put(t->ahead, &job->job);
+		thread_pool_put(t->ahead, &job->job);
 	}
 }
 
@@ -481,7 +481,7 @@ static int next_steps(struct area *a)
 	if (!t->ahead)
 		return pt_flow_part(a->flow, a->next_part++, &a->steps);
 	job = &a->jobs[a->next_part % t->nr_ahead];
-	if (jobs_take(t->ahead, &job->job)) {
+	if (thread_pool_take(t->ahead, &job->job)) {
 		a->steps = job->steps;
 		job->steps = empty;
 		rc = job->rc;

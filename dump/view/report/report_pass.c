@@ -11,12 +11,13 @@
  * both want are unpacked in both passes, of each those that it asks for.
  */
 #include "dump/base/err.h"
+#include "dump/base/thread_pool.h"
 #include "dump/file/reader.h"
 #include "dump/view/model/prefetch.h"
 #include "dump/view/report/report_impl.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Progress is told of every so many records. */
@@ -27,6 +28,7 @@
 #define MAX_CHANNELS 64
 
 struct pass {
+	struct pool_job job;
 	struct report *rp;
 	struct reader *r;
 	bool schedule, hooks;	     /* who gets the records */
@@ -34,7 +36,7 @@ struct pass {
 	bool *events;		     /* by event; NULL: all */
 	struct timeline_need *needs; /* by event */
 	bool *bad;		     /* by block */
-	uint64_t *nr_done;	     /* records, of both passes */
+	_Atomic uint64_t *nr_done;   /* records, of both passes */
 	bool tells;		     /* of progress */
 	int rc;
 	struct err err;
@@ -61,7 +63,7 @@ static void progress(const struct pass *p)
 {
 	const struct report_options *opt = p->rp->opt;
 	uint64_t total = meta_nr_records(p->rp->m);
-	uint64_t n = __atomic_add_fetch(p->nr_done, PROGRESS_RECORDS, __ATOMIC_RELAXED);
+	uint64_t n = atomic_fetch_add(p->nr_done, PROGRESS_RECORDS) + PROGRESS_RECORDS;
 
 	if (p->tells && opt->progress)
 		opt->progress(opt->ctx, n, total > n ? total : n);
@@ -83,9 +85,9 @@ static int go_through(struct pass *p, struct timeline *t)
 	return rc;
 }
 
-static void *run(void *arg)
+static void run(void *nothing, struct pool_job *job)
 {
-	struct pass *p = arg;
+	struct pass *p = (struct pass *)job;
 	struct timeline_options opt = {
 		.to_ns = UINT64_MAX,
 		.channels = p->channels,
@@ -103,7 +105,6 @@ static void *run(void *arg)
 	timeline_close(t);
 	if (!p->rc && p->schedule && schedule_end(p->rp->sched))
 		p->rc = err_set(&p->err, -ENOMEM, "out of memory");
-	return NULL;
 }
 
 /* ---- who gets what ---- */
@@ -123,7 +124,7 @@ static bool plan_event(struct pass *p, size_t event)
 }
 
 /* What one of two passes wants, and the channels that have it. */
-static int plan(struct pass *p, struct report *rp, struct reader *r, uint64_t *nr_done)
+static int plan(struct pass *p, struct report *rp, struct reader *r, _Atomic uint64_t *nr_done)
 {
 	p->rp = rp;
 	p->r = r;
@@ -185,21 +186,22 @@ static void add_others(struct pass *hooks, const struct pass *schedule)
 /* True: it was done, with what came of it in the passes. */
 static bool side_by_side(struct pass *schedule, struct pass *hooks)
 {
-	struct reader *twin = NULL;
-	pthread_t thread;
-	bool started;
+	struct thread_pool_options opt = {.nr_threads = 1, .run = run};
+	struct thread_pool *pool = NULL;
+	struct reader *copy = NULL;
 
-	if (reader_copy(hooks->r, &twin, NULL))
+	if (reader_copy(hooks->r, &copy, NULL))
 		return false;
-	add_others(hooks, schedule);
-	schedule->r = twin;
-	started = !pthread_create(&thread, NULL, run, schedule);
-	if (started) {
-		run(hooks);
-		pthread_join(thread, NULL);
+	if (!thread_pool_new(&opt, &pool)) {
+		add_others(hooks, schedule);
+		schedule->r = copy;
+		thread_pool_put(pool, &schedule->job);
+		run(NULL, &hooks->job);
+		thread_pool_wait(pool, &schedule->job);
+		thread_pool_free(pool);
 	}
-	reader_close(twin);
-	return started;
+	reader_close(copy);
+	return pool;
 }
 
 /* The first pass does it all. */
@@ -211,13 +213,14 @@ static void alone(struct pass *p)
 		plan_event(p, i);
 	free(p->events);
 	p->events = NULL;
-	run(p);
+	run(NULL, &p->job);
 }
 
 int report_pass(struct report *rp, struct err *err)
 {
 	struct pass hooks = {.hooks = true, .tells = true}, schedule = {.schedule = true};
-	uint64_t total = meta_nr_records(rp->m), nr_done = 0;
+	uint64_t total = meta_nr_records(rp->m);
+	_Atomic uint64_t nr_done = 0;
 	struct pass *failed;
 	int rc = plan(&hooks, rp, rp->r, &nr_done);
 

@@ -7,7 +7,7 @@
 
 #include "dump/base/err.h"
 #include "dump/file/reader.h"
-#include "dump/view/base/jobs.h"
+#include "dump/base/thread_pool.h"
 #include "dump/view/unwind/stack.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static unsigned threads_wanted(struct reader *r, const struct script_options *op
 		return opt->nr_threads < MAX_THREADS ? opt->nr_threads : MAX_THREADS;
 	if (reader_nr_records(r, opt->from_ns, opt->to_ns) < FEW_RECORDS)
 		return 1;
-	nr = jobs_helpers(MAX_THREADS);
+	nr = thread_pool_useful(MAX_THREADS);
 	return nr ? nr : 1;
 }
 
@@ -211,7 +211,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 	if (!rc)
 		rc = script_pt_open(&s, r, &pt, err);
 	if (!rc && nr_threads > 1)
-		rc = script_crew(&s, t, nr_threads, out, &res->nr_printed, err);
+		rc = script_print_threads(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)
 		rc = print_alone(&s, t, pt, out, &res->nr_printed, err);
 	if (s.history)

@@ -209,5 +209,5 @@ bool script_print_line(struct printer *p, struct line *l);
  * Prints all that `t` has with `nr_threads` printers. As script_print(); -EAGAIN when no thread
  * could be started, then nothing is done.
  */
-int script_crew(const struct script *s, struct timeline *t, unsigned nr_threads, FILE *out,
-		uint64_t *nr_printed, struct err *err);
+int script_print_threads(const struct script *s, struct timeline *t, unsigned nr_threads, FILE *out,
+			 uint64_t *nr_printed, struct err *err);

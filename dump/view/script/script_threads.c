@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * script with several threads. Whoever calls goes through the timeline, as with one thread, and
- * copies the records into batches; printers make text of them; the text is written in the order of
- * the batches. So the output is the same whatever the number of threads. What is not divided, the
- * order of the records, is the least of the work: blocks are loaded by threads of their own, too
+ * script with several threads. The caller reads the timeline, as with one thread, and copies records
+ * into batches; a thread pool prints them into text; the caller writes the text in the order of the
+ * batches. So the output does not depend on the number of threads. Blocks are loaded by other threads
  * (prefetch.h).
  *
- *	timeline ─▶ caller ─▶ │ free │ filled │ filled │ taken │ done │ taken │ ─▶ file
- *	                             ▲        ▲                       ▲       ▲
- *	                       nr_filled  nr_taken                    │   nr_written
- *	                                                              └ waits for the older one
+ *	timeline ─▶ caller ─▶ │ free │ filled │ being printed │ printed │ being printed │ ─▶ file
+ *	                             ▲ nr_filled                                nr_written ▲
  *
- * Whichever printer is done with the oldest batch writes it and all that follow and are done. What
- * is in memory is bounded: batches are as few as keep all busy, and a printer whose batch becomes
- * much text waits until it is the oldest, and then writes as it goes.
+ * Memory is bounded: there are as few batches as keep all threads busy, and a batch with much text is
+ * printed only in part; the caller prints the rest when it is the oldest, and writes as it goes.
  */
 #include "dump/view/script/script_impl.h"
 
 #include "dump/base/err.h"
+#include "dump/base/thread_pool.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +26,7 @@
 #define BATCH_RECORDS 2048
 #define MAX_TEXT      (2u << 20)
 
-struct held {
+struct held_record {
 	uint64_t time_ns;
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
@@ -39,96 +35,36 @@ struct held {
 };
 
 struct batch {
-	struct held *held; /* BATCH_RECORDS */
-	size_t nr;
+	struct pool_job job;
+	struct held_record *held; /* BATCH_RECORDS */
+	size_t nr, nr_done;
 	struct buf bytes;
 	struct text text;
-	bool done;
-};
-
-/* Batch number i is batches[i % nr_batches]: nr_written <= nr_taken <= nr_filled. */
-struct crew {
-	const struct script *s;
-	FILE *out;
-	struct batch *batches;
-	unsigned nr_batches;
-
-	pthread_mutex_t lock; /* holds what follows */
-	pthread_cond_t filled, written;
-	uint64_t nr_filled, nr_taken, nr_written;
-	bool ended;   /* no batch will be filled any more */
-	bool writing; /* somebody writes */
-	int rc;	      /* the first error: all stop */
 	uint64_t nr_printed;
 };
 
-struct member {
-	struct crew *crew;
-	struct printer printer;
-	pthread_t thread;
+/* Batch number i is batches[i % nr_batches]. */
+struct script_threads {
+	FILE *out;
+	struct printer printer; /* the caller's */
+	struct thread_pool *pool;
+	struct batch *batches;
+	unsigned nr_batches;
+	uint64_t nr_filled, nr_written, nr_printed;
 };
-
-/* ---- writing ---- */
-
-/* Holding the lock, which is given up meanwhile: nobody else writes. */
-static void write_text(struct crew *c, struct text *t)
-{
-	int rc;
-
-	assert(!c->writing);
-	c->writing = true;
-	pthread_mutex_unlock(&c->lock);
-	t->out = c->out;
-	rc = text_flush(t);
-	pthread_mutex_lock(&c->lock);
-	c->writing = false;
-	if (!rc)
-		return;
-	c->rc = rc;
-	pthread_cond_broadcast(&c->filled);
-	pthread_cond_broadcast(&c->written);
-}
-
-/* Writes what is done, oldest first, unless somebody is at it. */
-static void write_done(struct crew *c)
-{
-	while (!c->rc && !c->writing && c->nr_written < c->nr_taken) {
-		struct batch *b = &c->batches[c->nr_written % c->nr_batches];
-
-		if (!b->done)
-			break;
-		write_text(c, &b->text);
-		b->done = false;
-		c->nr_written++;
-		pthread_cond_broadcast(&c->written);
-	}
-}
-
-/* A printer's text of batch `i` has become too long to be kept. */
-static void write_early(struct crew *c, uint64_t i, struct text *t)
-{
-	pthread_mutex_lock(&c->lock);
-	while (!c->rc && (c->writing || c->nr_written < i))
-		pthread_cond_wait(&c->written, &c->lock);
-	if (!c->rc)
-		write_text(c, t);
-	t->b.len = 0;
-	pthread_mutex_unlock(&c->lock);
-}
 
 /* ---- printing ---- */
 
-/* Prints batch `i`. How many records are in the text. */
-static uint64_t print_batch(struct member *m, uint64_t i)
+/* Prints records of the batch until it has MAX_TEXT. */
+static void print_batch(void *printer, struct pool_job *job)
 {
-	struct batch *b = &m->crew->batches[i % m->crew->nr_batches];
-	struct printer *p = &m->printer;
-	uint64_t nr_printed = 0;
+	struct batch *b = (struct batch *)job;
+	struct printer *p = printer;
 	struct line l;
 
 	p->text = b->text;
-	for (size_t k = 0; k < b->nr && !p->text.rc; k++) {
-		const struct held *h = &b->held[k];
+	while (b->nr_done < b->nr && !p->text.rc && p->text.b.len <= MAX_TEXT) {
+		const struct held_record *h = &b->held[b->nr_done++];
 
 		l.rec.rec = (struct bytes){b->bytes.p + h->off, h->bytes};
 		l.rec.time_ns = h->time_ns;
@@ -136,60 +72,36 @@ static uint64_t print_batch(struct member *m, uint64_t i)
 		l.rec.channel = h->channel;
 		l.rec.event = h->event;
 		timeline_describe(p->s->m, &l.rec);
-		nr_printed += script_print_line(p, &l);
-		if (p->text.b.len > MAX_TEXT)
-			write_early(m->crew, i, &p->text);
+		b->nr_printed += script_print_line(p, &l);
 	}
 	b->text = p->text;
 	p->text = (struct text){0};
-	return nr_printed;
 }
 
-static void *work(void *arg)
+/* Writes the oldest batch, or what there is of it and then the rest. */
+static int write_oldest(struct script_threads *s)
 {
-	struct member *m = arg;
-	struct crew *c = m->crew;
+	struct batch *b = &s->batches[s->nr_written++ % s->nr_batches];
+	bool done = thread_pool_take(s->pool, &b->job);
+	int rc;
 
-	pthread_mutex_lock(&c->lock);
-	for (;;) {
-		uint64_t i, nr;
-
-		while (!c->rc && !c->ended && c->nr_taken == c->nr_filled)
-			pthread_cond_wait(&c->filled, &c->lock);
-		if (c->rc || c->nr_taken == c->nr_filled)
-			break;
-		i = c->nr_taken++;
-		pthread_mutex_unlock(&c->lock);
-		nr = print_batch(m, i);
-		pthread_mutex_lock(&c->lock);
-		c->nr_printed += nr;
-		c->batches[i % c->nr_batches].done = true;
-		write_done(c);
-	}
-	pthread_mutex_unlock(&c->lock);
-	return NULL;
+	do {
+		if (!done)
+			print_batch(&s->printer, &b->job);
+		done = false;
+		b->text.out = s->out;
+		rc = text_flush(&b->text);
+	} while (!rc && b->nr_done < b->nr);
+	s->nr_printed += b->nr_printed;
+	return rc;
 }
 
 /* ---- filling ---- */
 
-/* The next batch to be filled, when it is free; NULL: somebody met an error. */
-static struct batch *wait_free(struct crew *c)
-{
-	struct batch *b = NULL;
-
-	pthread_mutex_lock(&c->lock);
-	while (!c->rc && c->nr_filled - c->nr_written == c->nr_batches)
-		pthread_cond_wait(&c->written, &c->lock);
-	if (!c->rc)
-		b = &c->batches[c->nr_filled % c->nr_batches];
-	pthread_mutex_unlock(&c->lock);
-	return b;
-}
-
 static bool hold(struct batch *b, const struct timeline_record *rec)
 {
 	assert(rec->rec.len <= b->bytes.cap - b->bytes.len);
-	b->held[b->nr++] = (struct held){
+	b->held[b->nr++] = (struct held_record){
 		.time_ns = rec->time_ns,
 		.window = rec->window,
 		.channel = rec->channel,
@@ -208,7 +120,8 @@ static int fill(struct batch *b, struct timeline *t, struct err *err)
 	struct timeline_record rec;
 	int rc;
 
-	b->nr = 0;
+	b->nr = b->nr_done = 0;
+	b->nr_printed = 0;
 	b->bytes.len = 0;
 	while ((rc = timeline_next_bare(t, &rec, err)) > 0)
 		if (!hold(b, &rec))
@@ -216,40 +129,38 @@ static int fill(struct batch *b, struct timeline *t, struct err *err)
 	return rc;
 }
 
-static void publish(struct crew *c, bool ended)
+/* What came before an error of the timeline is printed. */
+static int print_all(struct script_threads *s, struct timeline *t, struct err *err)
 {
-	pthread_mutex_lock(&c->lock);
-	c->nr_filled++;
-	c->ended = ended;
-	if (ended)
-		pthread_cond_broadcast(&c->filled);
-	else
-		pthread_cond_signal(&c->filled);
-	pthread_mutex_unlock(&c->lock);
-}
+	int rc = 1, write_rc = 0;
 
-/* What came before an error is printed. */
-static int fill_all(struct crew *c, struct timeline *t, struct err *err)
-{
-	struct batch *b;
-	int rc = 1;
+	while (rc > 0 && !write_rc) {
+		struct batch *b = &s->batches[s->nr_filled % s->nr_batches];
 
-	while (rc > 0 && (b = wait_free(c))) {
+		if (s->nr_filled - s->nr_written == s->nr_batches)
+			write_rc = write_oldest(s);
+		if (write_rc)
+			break;
 		rc = fill(b, t, err);
-		publish(c, rc <= 0);
+		s->nr_filled++;
+		thread_pool_put(s->pool, &b->job);
 	}
-	return rc < 0 ? rc : 0;
+	while (s->nr_written < s->nr_filled && !write_rc)
+		write_rc = write_oldest(s);
+	if (write_rc)
+		return err_sys(err, write_rc, "the output can't be written");
+	return rc;
 }
 
-/* ---- the crew ---- */
+/* ---- threads ---- */
 
-static int batches_new(struct crew *c)
+static int batches_new(struct script_threads *s)
 {
-	c->batches = calloc(c->nr_batches, sizeof(*c->batches));
-	if (!c->batches)
+	s->batches = calloc(s->nr_batches, sizeof(*s->batches));
+	if (!s->batches)
 		return -ENOMEM;
-	for (unsigned i = 0; i < c->nr_batches; i++) {
-		struct batch *b = &c->batches[i];
+	for (unsigned i = 0; i < s->nr_batches; i++) {
+		struct batch *b = &s->batches[i];
 
 		b->held = calloc(BATCH_RECORDS, sizeof(*b->held));
 		/* The record that makes it full may be as long as records get. */
@@ -259,72 +170,53 @@ static int batches_new(struct crew *c)
 	return 0;
 }
 
-static void batches_free(struct crew *c)
+static void batches_free(struct script_threads *s)
 {
-	for (unsigned i = 0; i < c->nr_batches && c->batches; i++) {
-		free(c->batches[i].held);
-		buf_free(&c->batches[i].bytes);
-		text_free(&c->batches[i].text);
+	for (unsigned i = 0; i < s->nr_batches && s->batches; i++) {
+		free(s->batches[i].held);
+		buf_free(&s->batches[i].bytes);
+		text_free(&s->batches[i].text);
 	}
-	free(c->batches);
+	free(s->batches);
 }
 
-/* How many could be started; fewer than asked for will do. */
-static unsigned start(struct crew *c, struct member *members, unsigned nr)
+static void printer_end(void *printer)
 {
-	unsigned i;
-
-	for (i = 0; i < nr; i++) {
-		members[i].crew = c;
-		if (script_printer_init(&members[i].printer, c->s) ||
-		    pthread_create(&members[i].thread, NULL, work, &members[i])) {
-			script_printer_free(&members[i].printer);
-			break;
-		}
-	}
-	return i;
+	script_printer_free(printer);
+	free(printer);
 }
 
-static void end(struct member *members, unsigned nr)
+static int printer_begin(const void *script, void **out)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		pthread_join(members[i].thread, NULL);
-		script_printer_free(&members[i].printer);
-	}
-}
+	struct printer *p = calloc(1, sizeof(*p));
+	int rc = p ? script_printer_init(p, script) : -ENOMEM;
 
-static int run(struct crew *c, struct member *members, unsigned nr, struct timeline *t,
-	       struct err *err)
-{
-	unsigned started = start(c, members, nr);
-	int rc;
-
-	if (!started)
-		return -EAGAIN;
-	rc = fill_all(c, t, err);
-	end(members, started);
-	if (c->rc)
-		return err_sys(err, c->rc, "the output can't be written");
+	if (!rc)
+		*out = p;
+	else if (p)
+		printer_end(p);
 	return rc;
 }
 
-int script_crew(const struct script *s, struct timeline *t, unsigned nr_threads, FILE *out,
-		uint64_t *nr_printed, struct err *err)
+int script_print_threads(const struct script *script, struct timeline *t, unsigned nr_threads,
+			 FILE *out, uint64_t *nr_printed, struct err *err)
 {
-	struct crew c = {.s = s, .out = out, .nr_batches = 2 * nr_threads + 2};
-	struct member *members = calloc(nr_threads, sizeof(*members));
+	struct script_threads s = {.out = out, .nr_batches = 2 * nr_threads + 2};
+	struct thread_pool_options opt = {
+		.nr_threads = nr_threads,
+		.run = print_batch,
+		.begin = printer_begin,
+		.end = printer_end,
+		.ctx = script,
+	};
 	int rc = -EAGAIN;
 
-	pthread_mutex_init(&c.lock, NULL);
-	pthread_cond_init(&c.filled, NULL);
-	pthread_cond_init(&c.written, NULL);
-	if (members && !batches_new(&c))
-		rc = run(&c, members, nr_threads, t, err);
-	*nr_printed = c.nr_printed;
-	pthread_cond_destroy(&c.written);
-	pthread_cond_destroy(&c.filled);
-	pthread_mutex_destroy(&c.lock);
-	batches_free(&c);
-	free(members);
+	if (!script_printer_init(&s.printer, script) && !batches_new(&s) &&
+	    !thread_pool_new(&opt, &s.pool))
+		rc = print_all(&s, t, err);
+	*nr_printed = s.nr_printed;
+	thread_pool_free(s.pool);
+	batches_free(&s);
+	script_printer_free(&s.printer);
 	return rc;
 }

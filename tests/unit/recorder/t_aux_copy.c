@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * How much of an AUX area was written, by heads that count on and by heads that are places, and
- * what is copied of it, and where; the crew that copies. On memory that this test writes as
+ * what is copied of it, and where. On memory that this test writes as
  * hardware does.
  */
 #include "recorder/capture/aux.h"
-#include "recorder/base/thread_pool.h"
 
 #include "dump/base/err.h"
 #include "dump/file/block.h"
@@ -281,32 +280,6 @@ static void a_copy_has_a_place_in_the_tlb_beside_its_area(void **state)
 	}
 }
 
-static void count(void *ctx, size_t job)
-{
-	__atomic_fetch_add((int *)ctx + job, 1, __ATOMIC_RELAXED);
-}
-
-static void a_crew_does_each_job_once(void **state)
-{
-	struct err err = ERR_INIT;
-	struct crew *c;
-	int done[50] = {0};
-
-	assert_int_equal(crew_new(4, &c, &err), 0);
-	for (size_t turn = 1; turn <= 200; turn++) {
-		size_t nr = 1 + turn % 50;
-
-		memset(done, 0, sizeof(done));
-		if (turn % 3)
-			crew_call(c);
-		crew_start(c, count, done, nr);
-		crew_wait(c);
-		for (size_t i = 0; i < 50; i++)
-			assert_int_equal(done[i], i < nr);
-	}
-	crew_free(c);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,7 +291,6 @@ int main(void)
 		cmocka_unit_test(blocks_are_not_longer_than_the_format_wants),
 		cmocka_unit_test(records_that_may_have_been_overwritten_are_cut),
 		cmocka_unit_test(a_copy_has_a_place_in_the_tlb_beside_its_area),
-		cmocka_unit_test(a_crew_does_each_job_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

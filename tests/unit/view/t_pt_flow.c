@@ -335,25 +335,25 @@ struct line {
 	size_t put, taken;
 };
 
-static void put_all(struct jobs *a, struct line *l)
+static void put_all(struct thread_pool *a, struct line *l)
 {
 	for (; l->put < pt_flow_nr_parts(l->f) && l->put - l->taken < NR_AHEAD; l->put++) {
 		struct pt_prefetch_job *job = &l->jobs[l->put % NR_AHEAD];
 
 		job->flow = l->f;
 		job->part = l->put;
-		jobs_put(a, &job->job);
+		thread_pool_put(a, &job->job);
 	}
 }
 
 /* The next part's steps are those that one thread finds. True: another thread had them. */
-static bool take_next(struct jobs *a, struct line *l, struct pt_flow_steps *own)
+static bool take_next(struct thread_pool *a, struct line *l, struct pt_flow_steps *own)
 {
 	struct pt_prefetch_job *job = &l->jobs[l->taken % NR_AHEAD];
 	bool done;
 
 	assert_int_equal(pt_flow_part(l->f, l->taken, own), 0);
-	done = jobs_take(a, &job->job);
+	done = thread_pool_take(a, &job->job);
 	if (done) {
 		assert_int_equal(job->rc, 0);
 		assert_int_equal(job->part, l->taken);
@@ -380,7 +380,7 @@ static size_t go_ahead(struct bytes trace, const struct program *p, const struct
 	struct pt_flow_input in = input_of(trace, p->code, opt);
 	struct line lines[NR_FLOWS] = {0};
 	struct pt_flow_steps own = {0};
-	struct jobs *a;
+	struct thread_pool *a;
 	size_t nr, nr_done = 0;
 
 	in.part_bytes = AHEAD_PSB;
@@ -394,7 +394,7 @@ static size_t go_ahead(struct bytes trace, const struct program *p, const struct
 	for (size_t part = 0; part < nr - rest; part++)
 		for (size_t i = 0; i < NR_FLOWS; i++)
 			nr_done += take_next(a, &lines[i], &own);
-	jobs_free(a);
+	thread_pool_free(a);
 	print_message("%zu parts of %zu by %u threads\n", nr_done, NR_FLOWS * nr, nr_threads);
 	pt_flow_steps_free(&own);
 	for (size_t i = 0; i < NR_FLOWS; i++) {

@@ -293,21 +293,6 @@ static void aux_ioctl(struct bank *b, unsigned long request)
 			ioctl(b->fds[i], request, 0);
 }
 
-static enum bank_state state_of(const struct bank *bank)
-{
-	return __atomic_load_n(&bank->state, __ATOMIC_ACQUIRE);
-}
-
-static void set_state(struct bank *bank, enum bank_state state)
-{
-	__atomic_store_n(&bank->state, state, __ATOMIC_RELEASE);
-}
-
-static void set_copying(struct banks *b, bool copying)
-{
-	__atomic_store_n(&b->copying, copying, __ATOMIC_RELEASE);
-}
-
 static struct bank *other(struct banks *b, const struct bank *bank)
 {
 	return bank == &b->bank[0] ? &b->bank[1] : &b->bank[0];
@@ -322,7 +307,7 @@ static void become_active(struct banks *b, struct bank *bank)
 	else
 		leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
 	bank->armed_ns = clock_ns();
-	set_state(bank, BANK_ACTIVE);
+	bank->state = BANK_ACTIVE;
 }
 
 void banks_start(struct banks *b)
@@ -371,8 +356,8 @@ void banks_pause(struct banks *b)
 	a->paused_ns = b->last_paused_ns = clock_ns();
 	pause_ring(a, true);
 	b->frozen_oldest_ns = banks_oldest(b);
-	set_state(a, BANK_FROZEN);
-	__atomic_store_n(&b->frozen, a, __ATOMIC_RELEASE);
+	a->state = BANK_FROZEN;
+	b->frozen = a;
 	b->nr_marks = 0;
 	if (b->nr_banks == 2 && !b->offline)
 		b->active = other(b, a);
@@ -387,15 +372,15 @@ void banks_stop_aux(struct banks *b)
 	if (!b->offline) {
 		aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
 		trace_stopped(b);
-		set_copying(b, true);
+		b->copying = true;
 	}
 	/* Its records go on and are not cut at a dump: what is in the area may be as old as they.
 	 */
 	copy->armed_ns = b->active->armed_ns;
 	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_cycles_ns;
 	b->frozen_oldest_ns = banks_oldest(b);
-	set_state(copy, BANK_FROZEN);
-	__atomic_store_n(&b->frozen, copy, __ATOMIC_RELEASE);
+	copy->state = BANK_FROZEN;
+	b->frozen = copy;
 }
 
 /* What an event has stopped stays so however often it is switched off and on. */
@@ -409,7 +394,7 @@ static void go_on(struct banks *b)
 	if (stood)
 		aux_resume_wait(b->notes, GO_ON_NS);
 	aux_started(b->aux);
-	set_copying(b, false);
+	b->copying = false;
 }
 
 static void restart(struct banks *b)
@@ -420,8 +405,7 @@ static void restart(struct banks *b)
 
 bool banks_stands(const struct banks *b, uint64_t *last_ns)
 {
-	return b->notes && !b->offline && !__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE) &&
-	       aux_resume_stands(b->notes, last_ns);
+	return b->notes && !b->offline && !b->copying && aux_resume_stands(b->notes, last_ns);
 }
 
 bool banks_let_run(struct banks *b, uint64_t until_ns)
@@ -441,7 +425,7 @@ bool banks_take_brakes(struct banks *b)
 {
 	if (!b->notes || b->offline)
 		return true;
-	if (__atomic_load_n(&b->copying, __ATOMIC_ACQUIRE))
+	if (b->copying)
 		return false;
 	restart(b);
 	return true;
@@ -478,15 +462,15 @@ void banks_release(struct banks *b)
 
 	assert(f && f->state == BANK_FROZEN);
 	if (b->aux) {
-		set_state(f, BANK_SPARE);
+		f->state = BANK_SPARE;
 	} else if (!b->offline) {
 		f->ring.armed_head = ring_head(&f->ring);
 		if (b->nr_banks == 1 || !b->always_on)
 			pause_ring(f, false);
 		f->armed_ns = clock_ns();
-		set_state(f, b->nr_banks == 2 ? BANK_SPARE : BANK_ACTIVE);
+		f->state = b->nr_banks == 2 ? BANK_SPARE : BANK_ACTIVE;
 	}
-	__atomic_store_n(&b->frozen, NULL, __ATOMIC_RELEASE);
+	b->frozen = NULL;
 }
 
 bool banks_settle(struct banks *b, bool committed)
@@ -501,14 +485,14 @@ bool banks_settle(struct banks *b, bool committed)
 	if (!b->offline || b->active->state != BANK_FROZEN)
 		return false;
 	if (!committed)
-		set_state(b->active, BANK_ACTIVE);
+		b->active->state = BANK_ACTIVE;
 	return committed;
 }
 
 uint64_t banks_written(const struct banks *b)
 {
 	/* The only bank, while it is dumped, has written nothing since. */
-	if (state_of(b->active) != BANK_ACTIVE)
+	if (b->active->state != BANK_ACTIVE)
 		return 0;
 	return b->active->ring.armed_head - ring_head(&b->active->ring);
 }
@@ -518,7 +502,7 @@ void banks_note(struct banks *b, uint64_t now_ns)
 	uint64_t head = ring_head(&b->active->ring),
 		 step = b->active->ring.size / (BANKS_MARKS / 2);
 
-	if (state_of(b->active) != BANK_ACTIVE)
+	if (b->active->state != BANK_ACTIVE)
 		return;
 	if (b->nr_marks && b->mark[b->nr_marks - 1].head - head < step)
 		return;
@@ -530,10 +514,10 @@ void banks_note(struct banks *b, uint64_t now_ns)
 uint64_t banks_oldest(const struct banks *b)
 {
 	const struct bank *a = b->active;
-	bool frozen = __atomic_load_n(&b->frozen, __ATOMIC_ACQUIRE) != NULL;
+	bool frozen = b->frozen != NULL;
 	uint64_t head = ring_head(&a->ring), oldest = UINT64_MAX;
 
-	if (state_of(a) == BANK_ACTIVE)
+	if (a->state == BANK_ACTIVE)
 		oldest = a->armed_ns;
 	/* Whatever was written a whole ring ago is overwritten. */
 	for (size_t i = 0; i < b->nr_marks; i++)
@@ -551,7 +535,7 @@ uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
 		 edge = head + r->size; /* what was written then is the oldest */
 	struct banks_mark from, to = {now_ns, head};
 
-	if (state_of(b->active) != BANK_ACTIVE)
+	if (b->active->state != BANK_ACTIVE)
 		return 0;
 	from = (struct banks_mark){b->active->armed_ns, r->armed_head};
 	if (from.head - head <= r->size)
@@ -586,7 +570,7 @@ uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns
 	uint64_t head = ring_head(r), first = now_ns, off, till, safe, t;
 	struct perf_event_header h;
 
-	if (state_of(b->active) != BANK_ACTIVE)
+	if (b->active->state != BANK_ACTIVE)
 		return 0;
 	if (r->armed_head - head <= r->size)
 		return now_ns - b->active->armed_ns;

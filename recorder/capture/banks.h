@@ -29,6 +29,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "recorder/capture/aux.h"
 #include "recorder/capture/aux_resume.h"
 #include "recorder/capture/channel.h"
@@ -38,7 +40,7 @@
 enum bank_state { BANK_SPARE, BANK_ACTIVE, BANK_FROZEN };
 
 struct bank {
-	enum bank_state state;
+	_Atomic enum bank_state state;
 	struct ring ring;
 	int *fds;	 /* all events; fds[0] owns the ring */
 	uint32_t *event; /* index in the channel, for each of fds */
@@ -84,12 +86,12 @@ struct banks {
 	unsigned nr_banks;
 	struct bank bank[2];
 	struct bank *active;
-	struct bank *frozen; /* NULL: none */
-	bool always_on;	     /* events are never disabled: pausing the ring switches on and off */
-	bool offline;	     /* its CPU is gone: nothing is written into it any more */
-	struct aux *aux;     /* its AUX area; NULL: it has none */
+	struct bank *_Atomic frozen; /* NULL: none */
+	bool always_on;	 /* events are never disabled: pausing the ring switches on and off */
+	bool offline;	 /* its CPU is gone: nothing is written into it any more */
+	struct aux *aux; /* its AUX area; NULL: it has none */
 	struct aux_resume *notes; /* rules' events may stop its trace; NULL: they can't */
-	bool copying;		  /* from the stop of its trace until it goes on; atomic */
+	atomic_bool copying;	  /* from the stop of its trace until it goes on */
 	uint64_t last_paused_ns;  /* of the last freeze */
 	uint64_t prev_paused_ns;  /* of the last dump that was committed; 0: there was none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */

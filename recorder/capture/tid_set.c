@@ -12,6 +12,7 @@
 #include "dump/base/err.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,8 @@
 #define NR_WORDS (MAX_TIDS / 64)
 
 struct tidset {
-	uint32_t lo, hi; /* touched words: [lo, hi) */
-	uint64_t words[NR_WORDS];
+	_Atomic uint32_t lo, hi; /* touched words: [lo, hi) */
+	_Atomic uint64_t words[NR_WORDS];
 };
 
 int tidset_new(struct tidset **out, struct err *err)
@@ -42,7 +43,7 @@ void tidset_free(struct tidset *s)
 void tidset_clear(struct tidset *s)
 {
 	if (s->hi > s->lo)
-		memset(s->words + s->lo, 0, (s->hi - s->lo) * sizeof(s->words[0]));
+		memset((void *)(s->words + s->lo), 0, (s->hi - s->lo) * sizeof(s->words[0]));
 	s->lo = NR_WORDS;
 	s->hi = 0;
 }
@@ -52,16 +53,14 @@ void tidset_add(struct tidset *s, uint32_t tid)
 	uint32_t w = tid / 64, lo, hi;
 	uint64_t bit = 1ull << (tid % 64);
 
-	if (w >= NR_WORDS || __atomic_load_n(&s->words[w], __ATOMIC_RELAXED) & bit)
+	if (w >= NR_WORDS || s->words[w] & bit)
 		return;
-	__atomic_fetch_or(&s->words[w], bit, __ATOMIC_RELAXED);
-	lo = __atomic_load_n(&s->lo, __ATOMIC_RELAXED);
-	while (w < lo && !__atomic_compare_exchange_n(&s->lo, &lo, w, true, __ATOMIC_RELAXED,
-						      __ATOMIC_RELAXED))
+	atomic_fetch_or(&s->words[w], bit);
+	lo = s->lo;
+	while (w < lo && !atomic_compare_exchange_weak(&s->lo, &lo, w))
 		;
-	hi = __atomic_load_n(&s->hi, __ATOMIC_RELAXED);
-	while (w + 1 > hi && !__atomic_compare_exchange_n(&s->hi, &hi, w + 1, true,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	hi = s->hi;
+	while (w + 1 > hi && !atomic_compare_exchange_weak(&s->hi, &hi, w + 1))
 		;
 }
 

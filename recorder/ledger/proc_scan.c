@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -49,12 +50,12 @@ struct proc_scan {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	enum stage stage; /* under lock */
-	bool stop;	  /* atomic */
+	atomic_bool stop;
 };
 
 static bool stopped(const struct proc_scan *s)
 {
-	return __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+	return s->stop;
 }
 
 static void set_stage(struct proc_scan *s, enum stage stage)
@@ -336,7 +337,7 @@ void proc_scan_free(struct proc_scan *s)
 {
 	if (!s)
 		return;
-	__atomic_store_n(&s->stop, true, __ATOMIC_RELAXED);
+	s->stop = true;
 	if (s->started)
 		pthread_join(s->thread, NULL);
 	proc_file_free(s->file);

@@ -51,14 +51,15 @@ struct entry {
 };
 
 struct store {
-	struct store_options opt;
+	unsigned min_free_percent;
+	_Atomic uint64_t max_dumps, max_disk_bytes; /* set by the main loop */
 	char *dir;
 	DIR *scan;
 	int dir_fd; /* of `scan` */
 	char host[65];
 	struct entry *v; /* the dumps there are, the next to be deleted first */
 	size_t nr, cap;
-	uint64_t nr_deleted;
+	_Atomic uint64_t nr_deleted;
 	/* The dump being written; fd -1: none. */
 	int fd;
 	uint64_t real_ns;
@@ -193,7 +194,7 @@ static void delete_first(struct store *s, size_t n)
 
 		memmove(&s->v[0], &s->v[1], --s->nr * sizeof(s->v[0]));
 		if (gone) {
-			__atomic_add_fetch(&s->nr_deleted, 1, __ATOMIC_RELAXED);
+			s->nr_deleted++;
 		} else {
 			first.kind = BUSY;
 			s->v[s->nr++] = first;
@@ -305,7 +306,8 @@ int store_open(const struct store_options *opt, struct store **out, struct err *
 
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for the directory of dumps");
-	s->opt = *opt;
+	s->min_free_percent = opt->min_free_percent;
+	store_set_limits(s, opt->max_dumps, opt->max_disk_bytes);
 	s->fd = -1;
 	s->dir_fd = -1;
 	dump_name_host(s->host, sizeof(s->host));
@@ -338,8 +340,8 @@ void store_close(struct store *s)
 
 void store_set_limits(struct store *s, uint64_t max_dumps, uint64_t max_disk_bytes)
 {
-	__atomic_store_n(&s->opt.max_dumps, max_dumps, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->opt.max_disk_bytes, max_disk_bytes, __ATOMIC_RELAXED);
+	s->max_dumps = max_dumps;
+	s->max_disk_bytes = max_disk_bytes;
 }
 
 size_t store_leftovers(struct store *s, char names[][256], size_t max)
@@ -357,7 +359,7 @@ size_t store_leftovers(struct store *s, char names[][256], size_t max)
 
 uint64_t store_nr_deleted(const struct store *s)
 {
-	return __atomic_load_n(&s->nr_deleted, __ATOMIC_RELAXED);
+	return s->nr_deleted;
 }
 
 /* ---- limits ---- */
@@ -369,7 +371,7 @@ uint64_t store_nr_deleted(const struct store *s)
 static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *freed, struct err *err)
 {
 	char limit[32], need[32], kept[32];
-	uint64_t sum = 0, max = __atomic_load_n(&s->opt.max_disk_bytes, __ATOMIC_RELAXED);
+	uint64_t sum = 0, max = s->max_disk_bytes;
 
 	*nr = 0;
 	*freed = 0;
@@ -405,7 +407,7 @@ static int check_free(const struct store *s, uint64_t bytes, uint64_t freed, str
 		return err_sys(err, -errno, "can't ask how full the file system of %s is", s->dir);
 	free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
 	total = (uint64_t)v.f_blocks * v.f_frsize;
-	keep = total / 100 * s->opt.min_free_percent;
+	keep = total / 100 * s->min_free_percent;
 	if (!total || free_bytes + freed >= keep + bytes)
 		return 0;
 	err_set(err, -ENOSPC,
@@ -413,7 +415,7 @@ static int check_free(const struct store *s, uint64_t bytes, uint64_t freed, str
 		"%% that ringback keeps free",
 		s->dir, str_fmt_size(has, sizeof(has), free_bytes),
 		str_fmt_size(of, sizeof(of), total), str_fmt_size(want, sizeof(want), bytes),
-		s->opt.min_free_percent);
+		s->min_free_percent);
 	err_hint(err, "free some space there, or choose another directory with -o DIR");
 	return -ENOSPC;
 }
@@ -441,7 +443,7 @@ int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err
 /* Room for one more under --max-dumps. */
 static void delete_over_max(struct store *s)
 {
-	uint64_t max = __atomic_load_n(&s->opt.max_dumps, __ATOMIC_RELAXED);
+	uint64_t max = s->max_dumps;
 	size_t nr = 0;
 
 	if (!max)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct place {
 };
 
 struct evidence {
-	unsigned refs; /* atomic */
+	atomic_uint refs;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	unsigned nr_expected;
@@ -49,7 +50,7 @@ int evidence_new(struct evidence **out)
 struct evidence *evidence_get(struct evidence *e)
 {
 	if (e)
-		__atomic_add_fetch(&e->refs, 1, __ATOMIC_RELAXED);
+		e->refs++;
 	return e;
 }
 
@@ -62,7 +63,7 @@ static void free_kind(struct evidence_kind *k)
 
 void evidence_put(struct evidence *e)
 {
-	if (!e || __atomic_sub_fetch(&e->refs, 1, __ATOMIC_ACQ_REL))
+	if (!e || --e->refs)
 		return;
 	for (size_t i = 0; i < e->nr_kinds; i++)
 		free_kind(&e->kinds[i]);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ struct tracepoint_print {
 	struct bytes format;
 	char *full_name;
 	struct program *prog; /* NULL with `tried`: print the fields one by one */
-	bool tried;	      /* prog is final */
+	atomic_bool tried;    /* prog is final */
 };
 
 struct fields {
@@ -132,12 +133,12 @@ const char *fields_name(const struct fields *f, uint32_t type)
 
 static const struct program *program_of(struct fields *f, struct tracepoint_print *s)
 {
-	if (__atomic_load_n(&s->tried, __ATOMIC_ACQUIRE))
+	if (s->tried)
 		return s->prog;
 	pthread_mutex_lock(&f->compiling);
 	if (!s->tried) {
 		program_new(s->format, &s->tp, &s->prog); /* else NULL stays */
-		__atomic_store_n(&s->tried, true, __ATOMIC_RELEASE);
+		s->tried = true;
 	}
 	pthread_mutex_unlock(&f->compiling);
 	return s->prog;

@@ -5,6 +5,7 @@
  */
 #include "dump/file/reader_impl.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/file/block.h"
 #include "dump/format/record.h"
@@ -241,17 +242,9 @@ static int check_chain(struct dump_check *c)
 static bool known_missing(const struct dump_check *c, uint64_t from, uint64_t to)
 {
 	const struct block_list *dir = &c->r->dir;
-	size_t lo = 0, hi = c->r->dir_ok ? dir->nr : 0;
+	size_t nr = c->r->dir_ok ? dir->nr : 0, at = array_bisect(i, nr, dir->v[i].offset < from);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (dir->v[mid].offset < from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return c->r->dir_ok && lo < dir->nr && dir->v[lo].offset < to;
+	return at < nr && dir->v[at].offset < to;
 }
 
 /* Counts [*at, off) as unclaimed; the bytes from there to `end` belong to a block. */

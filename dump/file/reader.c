@@ -2,6 +2,7 @@
 /* Opening a dump and loading its blocks; see reader.h. The walk over damaged files is in scan.c. */
 #include "dump/file/reader_impl.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/file/block.h"
 #include "dump/packed/unpack.h"
@@ -16,15 +17,8 @@
 
 int block_list_add(struct block_list *l, const struct reader_block *b)
 {
-	if (l->nr == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		struct reader_block *v = realloc(l->v, cap * sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		l->v = v;
-		l->cap = cap;
-	}
+	if (!array_room(l->v, l->nr))
+		return -ENOMEM;
 	l->v[l->nr++] = *b;
 	return 0;
 }

@@ -15,13 +15,11 @@
 
 static int copy_list(const struct block_list *from, struct block_list *to)
 {
-	to->v = calloc(from->nr + 1, sizeof(*to->v));
-	if (!to->v)
-		return -ENOMEM;
-	if (from->nr)
-		memcpy(to->v, from->v, from->nr * sizeof(*to->v));
-	to->nr = to->cap = from->nr;
-	return 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < from->nr && !rc; i++)
+		rc = block_list_add(to, &from->v[i]);
+	return rc;
 }
 
 static int copy_all(const struct reader *r, struct reader *twin)

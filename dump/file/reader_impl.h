@@ -16,7 +16,7 @@ struct unpacker;
 
 struct block_list {
 	struct reader_block *v;
-	size_t nr, cap;
+	size_t nr;
 };
 
 struct reader {

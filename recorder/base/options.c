@@ -2,6 +2,7 @@
 /* Options as a table; see options.h. Called by cmd.c for most commands, by config_load.c for `record`. */
 #include "recorder/base/options.h"
 
+#include "dump/base/array.h"
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -274,12 +275,9 @@ static int add_words(const char ***list, size_t *nr, const char *text, struct er
 	char *save = NULL;
 
 	for (char *s = strtok_r((char *)text, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
-		const char **more = realloc(*list, (*nr + 1) * sizeof(*more));
-
-		if (!more)
+		if (!array_room(*list, *nr))
 			return err_set(err, -ENOMEM, "out of memory");
-		*list = more;
-		more[(*nr)++] = s;
+		(*list)[(*nr)++] = s;
 	}
 	return 0;
 }
@@ -291,19 +289,15 @@ static int add_numbers(uint32_t **list, size_t *nr, const char *text, struct err
 	int rc = add_words(&words, &nr_words, text, err);
 
 	for (size_t i = 0; i < nr_words && !rc; i++) {
-		uint32_t *more = realloc(*list, (*nr + 1) * sizeof(*more));
 		uint64_t v;
 
-		if (!more) {
-			rc = err_set(err, -ENOMEM, "out of memory");
-			break;
-		}
-		*list = more;
 		rc = str_u64(words[i], &v, err);
 		if (!rc && v >= UINT32_MAX)
 			rc = err_set(err, -ERANGE, "'%s' is too large", words[i]);
+		if (!rc && !array_room(*list, *nr))
+			rc = err_set(err, -ENOMEM, "out of memory");
 		if (!rc)
-			more[(*nr)++] = (uint32_t)v;
+			(*list)[(*nr)++] = (uint32_t)v;
 	}
 	free(words);
 	return rc;

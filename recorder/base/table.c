@@ -2,6 +2,7 @@
 /* Tables for people; see table.h. */
 #include "recorder/base/table.h"
 
+#include "dump/base/array.h"
 #include "dump/base/str.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@ struct table {
 	const char *columns;
 	size_t nr_columns;
 	char **cells;
-	size_t nr_cells, cap;
+	size_t nr_cells;
 	int failed;
 };
 
@@ -60,16 +61,9 @@ void table_cell(struct table *t, const char *fmt, ...)
 
 	if (!t || t->failed)
 		return;
-	if (t->nr_cells == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 32;
-		char **cells = realloc(t->cells, cap * sizeof(*cells));
-
-		if (!cells) {
-			t->failed = -ENOMEM;
-			return;
-		}
-		t->cells = cells;
-		t->cap = cap;
+	if (!array_room(t->cells, t->nr_cells)) {
+		t->failed = -ENOMEM;
+		return;
 	}
 	va_start(ap, fmt);
 	cell = format(fmt, ap);

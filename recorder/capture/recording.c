@@ -5,6 +5,7 @@
  */
 #include "recorder/capture/recording_impl.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
@@ -38,19 +39,17 @@ static int add_channel(struct recording *r, const struct config_channel *cc, uns
 		       struct err *err)
 {
 	uint32_t first = 0;
-	struct channel **p = realloc(r->channels, (r->nr_channels + 1) * sizeof(struct channel *));
 	int rc;
 
-	if (!p)
+	if (!array_room(r->channels, r->nr_channels))
 		return err_set(err, -ENOMEM, "out of memory");
-	r->channels = p;
 	if (r->nr_channels) {
-		const struct channel *last = p[r->nr_channels - 1];
+		const struct channel *last = r->channels[r->nr_channels - 1];
 
 		first = last->first_event + (uint32_t)last->events.nr;
 	}
 	rc = channel_new(cc, (uint32_t)r->nr_channels, first, nr_banks, r->caps, r->target,
-			 &p[r->nr_channels], err);
+			 &r->channels[r->nr_channels], err);
 	if (rc) {
 		err_prefix(err, "channel %s", cc->name);
 		return rc;
@@ -98,15 +97,8 @@ static int add_channels(struct recording *r, const struct config_channel *cc, si
 
 static int keep_banks(struct recording *r, struct banks *b)
 {
-	if (r->nr_banks == r->max_banks) {
-		size_t max = r->max_banks ? r->max_banks * 2 : 16;
-		struct banks **p = realloc(r->banks, max * sizeof(struct banks *));
-
-		if (!p)
-			return -ENOMEM;
-		r->banks = p;
-		r->max_banks = max;
-	}
+	if (!array_room(r->banks, r->nr_banks))
+		return -ENOMEM;
 	r->banks[r->nr_banks++] = b;
 	return 0;
 }

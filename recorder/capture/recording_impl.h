@@ -11,7 +11,7 @@ struct recording {
 	struct channel **channels;
 	size_t nr_channels;
 	struct banks **banks;
-	size_t nr_banks, max_banks;
+	size_t nr_banks;
 	struct sideband_rings *sides;
 	struct thread_pool *pool;  /* copies AUX areas; NULL: there are none */
 	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */

@@ -2,6 +2,7 @@
 /* The sideband's rings; see sideband_rings.h. */
 #include "recorder/capture/sideband_rings.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "trigger/kernel/event.h"
 #include "recorder/ledger/new_tasks.h"
@@ -126,21 +127,14 @@ bool sideband_rings_has_cpu(const struct sideband_rings *s, int cpu)
 
 int sideband_rings_add(struct sideband_rings *s, int cpu, struct err *err)
 {
-	struct side **v = realloc(s->v, (s->nr + 1) * sizeof(struct side *));
-	struct ring **rings;
 	int rc;
 
-	if (!v)
+	if (!array_room(s->v, s->nr) || !array_room(s->rings, s->nr))
 		return err_set(err, -ENOMEM, "out of memory");
-	s->v = v;
-	rings = realloc(s->rings, (s->nr + 1) * sizeof(struct ring *));
-	if (!rings)
-		return err_set(err, -ENOMEM, "out of memory");
-	s->rings = rings;
-	rc = side_open(s, cpu, &v[s->nr], err);
+	rc = side_open(s, cpu, &s->v[s->nr], err);
 	if (rc)
 		return rc;
-	rings[s->nr] = &v[s->nr]->ring;
+	s->rings[s->nr] = &s->v[s->nr]->ring;
 	s->nr++;
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* Which CPUs and tasks a recording is about; see target.h. Called once at start by cmd_record.c. */
 #include "recorder/capture/target.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/base/log.h"
@@ -18,12 +19,9 @@
 
 static int add_cpu(int **cpus, size_t *nr, int cpu)
 {
-	int *p = realloc(*cpus, (*nr + 1) * sizeof(*p));
-
-	if (!p)
+	if (!array_room(*cpus, *nr))
 		return -ENOMEM;
-	p[(*nr)++] = cpu;
-	*cpus = p;
+	(*cpus)[(*nr)++] = cpu;
 	return 0;
 }
 
@@ -112,31 +110,23 @@ static int choose_cpus(const struct config *c, bool tasks, struct target *t, str
 /* Once each: two events on a thread would record everything twice. */
 static int add_tid(struct target *t, pid_t tid, struct err *err)
 {
-	pid_t *p;
-
 	for (size_t i = 0; i < t->nr_tids; i++)
 		if (t->tids[i] == tid)
 			return 0;
-	p = realloc(t->tids, (t->nr_tids + 1) * sizeof(*p));
-	if (!p)
+	if (!array_room(t->tids, t->nr_tids))
 		return err_set(err, -ENOMEM, "out of memory");
-	p[t->nr_tids++] = tid;
-	t->tids = p;
+	t->tids[t->nr_tids++] = tid;
 	return 0;
 }
 
 static int add_pid(struct target *t, uint32_t pid, struct err *err)
 {
-	uint32_t *p;
-
 	for (size_t i = 0; i < t->nr_pids; i++)
 		if (t->pids[i] == pid)
 			return 0;
-	p = realloc(t->pids, (t->nr_pids + 1) * sizeof(*p));
-	if (!p)
+	if (!array_room(t->pids, t->nr_pids))
 		return err_set(err, -ENOMEM, "out of memory");
-	p[t->nr_pids++] = pid;
-	t->pids = p;
+	t->pids[t->nr_pids++] = pid;
 	return 0;
 }
 

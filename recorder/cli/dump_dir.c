@@ -2,6 +2,7 @@
 /* The dumps in a directory; see dump_dir.h. Called by cmd_list.c and cmd_dump.c. */
 #include "recorder/cli/dump_dir.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/file/meta.h"
 #include "dump/file/reader.h"
@@ -104,13 +105,8 @@ static int by_time(const void *a, const void *b)
 
 static int add(struct dump_dir *d, const struct dump_dir_entry *e)
 {
-	struct dump_dir_entry *v = d->v;
-
-	if (!(d->nr & (d->nr - 1)))
-		v = realloc(d->v, (d->nr ? 2 * d->nr : 1) * sizeof(*v));
-	if (!v)
+	if (!array_room(d->v, d->nr))
 		return -ENOMEM;
-	d->v = v;
 	d->v[d->nr++] = *e;
 	return 0;
 }

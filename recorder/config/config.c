@@ -6,6 +6,7 @@
  */
 #include "recorder/config/config.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/config/config_row.h"
@@ -106,7 +107,6 @@ static int add_ids(uint32_t **ids, size_t *nr, const char *text, const char *wha
 {
 	for (const char *p = text;; p++) {
 		bool known = false;
-		uint32_t *grown;
 		long id;
 
 		if (!take_number(&p, PID_LIMIT, &id) || !id || (*p && *p != ',')) {
@@ -118,11 +118,9 @@ static int add_ids(uint32_t **ids, size_t *nr, const char *text, const char *wha
 		for (size_t i = 0; i < *nr; i++)
 			known |= (*ids)[i] == (uint32_t)id;
 		if (!known) {
-			grown = realloc(*ids, (*nr + 1) * sizeof(**ids));
-			if (!grown)
+			if (!array_room(*ids, *nr))
 				return config_no_memory(err);
-			*ids = grown;
-			grown[(*nr)++] = (uint32_t)id;
+			(*ids)[(*nr)++] = (uint32_t)id;
 		}
 		if (!*p)
 			return 0;

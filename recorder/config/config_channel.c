@@ -5,6 +5,7 @@
  */
 #include "recorder/config/config.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/config/config_row.h"
@@ -158,14 +159,11 @@ static struct config_channel *list_find(const struct channel_list *l, const char
 /* Takes over `ch`, also on failure. */
 static int list_add(struct channel_list *l, struct config_channel *ch, struct err *err)
 {
-	struct config_channel *grown = realloc(l->v, (l->nr + 1) * sizeof(*grown));
-
-	if (!grown) {
+	if (!array_room(l->v, l->nr)) {
 		config_channel_free(ch);
 		return config_no_memory(err);
 	}
-	l->v = grown;
-	grown[l->nr++] = *ch;
+	l->v[l->nr++] = *ch;
 	return 0;
 }
 
@@ -200,7 +198,7 @@ int config_add_size(void *config, const char *text, struct err *err)
 {
 	struct config *c = config;
 	const char *equals = strchr(text, '=');
-	struct config_size *grown, one;
+	struct config_size one;
 	int rc;
 
 	if (!equals || equals == text) {
@@ -211,13 +209,11 @@ int config_add_size(void *config, const char *text, struct err *err)
 	rc = ring_size(equals + 1, &one.bytes, err);
 	if (rc)
 		return rc;
-	grown = realloc(c->sizes, (c->nr_sizes + 1) * sizeof(*grown));
-	if (!grown)
-		return config_no_memory(err);
-	c->sizes = grown;
 	one.channel = strndup(text, (size_t)(equals - text));
-	if (!one.channel)
+	if (!one.channel || !array_room(c->sizes, c->nr_sizes)) {
+		free(one.channel);
 		return config_no_memory(err);
+	}
 	c->sizes[c->nr_sizes++] = one;
 	return 0;
 }

@@ -11,6 +11,7 @@
  */
 #include "recorder/config/config_row.h"
 
+#include "dump/base/array.h"
 #include "dump/base/bytes.h"
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
@@ -163,21 +164,19 @@ static int key_outside(struct config_reading *r)
 static struct config_section *section_get(struct config_reading *r, const struct section_kind *kind,
 					  const char *name)
 {
-	struct config_section *grown;
+	struct config_section *s;
 
 	for (size_t i = 0; i < r->nr_sections; i++)
 		if (r->sections[i].kind == kind && !strcmp(r->sections[i].name, name))
 			return &r->sections[i];
-	grown = realloc(r->sections, (r->nr_sections + 1) * sizeof(*grown));
-	if (!grown)
+	if (!array_room(r->sections, r->nr_sections))
 		return NULL;
-	r->sections = grown;
-	grown += r->nr_sections;
-	*grown = (struct config_section){.kind = kind, .name = strdup(name), .line = r->line};
-	if (!grown->name)
+	s = &r->sections[r->nr_sections];
+	*s = (struct config_section){.kind = kind, .name = strdup(name), .line = r->line};
+	if (!s->name)
 		return NULL;
 	r->nr_sections++;
-	return grown;
+	return s;
 }
 
 static int section_key(struct config_reading *r, const struct section_kind *kind, const char *name,

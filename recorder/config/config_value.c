@@ -2,6 +2,7 @@
 /* Checks and setters of values that several options and keys share; see config_row.h. */
 #include "recorder/config/config_row.h"
 
+#include "dump/base/array.h"
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -81,20 +82,14 @@ int config_add_rule(void *config, const char *text, struct err *err)
 {
 	struct config *c = config;
 	struct rule *rule;
-	char **grown, *copy;
 	int rc = rule_parse(text, &rule, err);
 
 	if (rc)
 		return rc;
 	rule_free(rule);
-	grown = realloc(c->rules, (c->nr_rules + 1) * sizeof(*grown));
-	if (!grown)
+	if (!array_room(c->rules, c->nr_rules) || !(c->rules[c->nr_rules] = strdup(text)))
 		return config_no_memory(err);
-	c->rules = grown;
-	copy = strdup(text);
-	if (!copy)
-		return config_no_memory(err);
-	c->rules[c->nr_rules++] = copy;
+	c->nr_rules++;
 	return 0;
 }
 

@@ -10,6 +10,8 @@
  */
 #include "recorder/ledger/ledger_parts.h"
 
+#include "dump/base/array.h"
+
 #include <string.h>
 
 /* ---- tables ---- */
@@ -109,17 +111,7 @@ void maps_inherit(struct ledger *l, struct proc *parent, struct proc *child)
 
 uint32_t maps_find(const struct maps *t, uint64_t addr)
 {
-	uint32_t lo = 0, hi = t->nr;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (t->v[mid].end > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return (uint32_t)array_bisect(i, t->nr, t->v[i].end <= addr);
 }
 
 static void remove_at(struct ledger *l, struct maps *t, uint32_t i)

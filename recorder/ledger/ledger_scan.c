@@ -6,6 +6,7 @@
  */
 #include "recorder/ledger/ledger_parts.h"
 
+#include "dump/base/array.h"
 #include "recorder/ledger/pinned.h"
 
 #include <string.h>
@@ -121,17 +122,9 @@ static struct map to_map(struct ledger *l, const struct proc *p, const struct le
 /* Whether the scan found a mapping with exactly this range. */
 static bool found(const struct map *m, const struct ledger_seen_map *seen_maps, size_t nr)
 {
-	size_t lo = 0, hi = nr;
+	size_t at = array_bisect(i, nr, seen_maps[i].start < m->start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (seen_maps[mid].start < m->start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < nr && seen_maps[lo].start == m->start && seen_maps[lo].end == m->end;
+	return at < nr && seen_maps[at].start == m->start && seen_maps[at].end == m->end;
 }
 
 /* Ends what was there before `ns` and is no more. */

@@ -2,6 +2,7 @@
 /* The CHANNELS and FORMATS sections; see event_formats.h. Called by dumper.c. */
 #include "recorder/writer/event_formats.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/file/writer.h"
 #include "recorder/capture/recording.h"
@@ -66,13 +67,11 @@ static int read_format(const char *name, uint32_t id, struct format *out, struct
 
 static int add_format(struct event_formats *f, const struct event *e, struct err *err)
 {
-	struct format *v = realloc(f->v, (f->nr + 1) * sizeof(*v));
 	int rc;
 
-	if (!v)
+	if (!array_room(f->v, f->nr))
 		return err_set(err, -ENOMEM, "out of memory");
-	f->v = v;
-	rc = read_format(e->name, (uint32_t)e->attr.config, &v[f->nr], err);
+	rc = read_format(e->name, (uint32_t)e->attr.config, &f->v[f->nr], err);
 	if (!rc)
 		f->nr++;
 	return rc;
@@ -80,13 +79,12 @@ static int add_format(struct event_formats *f, const struct event *e, struct err
 
 static int add_pmu(struct event_formats *f, const struct channel *c, struct err *err)
 {
-	struct format_pmu *v = realloc(f->pmus, (f->nr_pmus + 1) * sizeof(*v)), *p;
+	struct format_pmu *p;
 	int rc;
 
-	if (!v)
+	if (!array_room(f->pmus, f->nr_pmus))
 		return err_set(err, -ENOMEM, "out of memory");
-	f->pmus = v;
-	p = &v[f->nr_pmus++];
+	p = &f->pmus[f->nr_pmus++];
 	*p = (struct format_pmu){.event = c->first_event};
 	rc = buf_put(&p->text, c->pmu, strlen(c->pmu) + 1);
 	if (!rc)

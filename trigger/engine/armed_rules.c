@@ -2,6 +2,7 @@
 /* A list of slots, and what becomes of it when the rules are read again; see armed_rules.h. */
 #include "trigger/engine/armed_rules.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 
 #include <errno.h>
@@ -24,15 +25,10 @@ static int clash(const struct armed_rules *list, const struct armed_rule *s, str
 	return rc;
 }
 
-/* Room for one more. */
 static int grow(struct armed_rules *list, struct err *err)
 {
-	struct armed_rule **v = realloc(list->v, (list->nr + 1) * sizeof(*v));
-
-	if (!v)
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	list->v = v;
-	return 0;
+	return array_room(list->v, list->nr) ? 0
+					     : err_set(err, -ENOMEM, "out of memory for a trigger");
 }
 
 static int append(struct armed_rules *list, struct armed_rule *s,

@@ -5,6 +5,7 @@
  */
 #include "trigger/events/aux_pause.h"
 
+#include "dump/base/array.h"
 #include "trigger/kernel/event.h"
 #include "trigger/engine/source.h"
 
@@ -113,15 +114,13 @@ static int open_member(const struct aux_pause *k, const struct trace *t)
 
 static int join(struct aux_pause *k, const struct trace *t)
 {
-	struct member *v = reallocarray(k->v, k->nr + 1, sizeof(*v));
 	int fd;
 
-	if (!v)
+	if (!array_room(k->v, k->nr))
 		return -ENOMEM;
-	k->v = v;
 	fd = open_member(k, t);
 	if (fd >= 0) {
-		v[k->nr++] = (struct member){fd, t->fd};
+		k->v[k->nr++] = (struct member){fd, t->fd};
 		k->of->changed = true;
 	}
 	return 0;
@@ -141,15 +140,13 @@ static void leave(struct aux_pause *k, int trace_fd)
 
 int aux_pauses_add_trace(struct aux_pauses *b, int cpu, int trace_fd, int notes_fd)
 {
-	struct trace *t = reallocarray(b->traces, b->nr_traces + 1, sizeof(*t));
 	int rc = 0;
 
-	if (!t)
+	if (!array_room(b->traces, b->nr_traces))
 		return -ENOMEM;
-	b->traces = t;
-	t[b->nr_traces++] = (struct trace){cpu, trace_fd, notes_fd};
+	b->traces[b->nr_traces++] = (struct trace){cpu, trace_fd, notes_fd};
 	for (size_t i = 0; i < b->nr && !rc; i++)
-		rc = join(b->v[i], &t[b->nr_traces - 1]);
+		rc = join(b->v[i], &b->traces[b->nr_traces - 1]);
 	return rc;
 }
 
@@ -183,19 +180,16 @@ bool aux_pause_can(const struct event *e)
 
 int aux_pause_new(struct aux_pauses *b, const struct event *e, struct aux_pause **out)
 {
-	struct aux_pause *k = calloc(1, sizeof(*k)),
-			 **v = reallocarray(b->v, b->nr + 1, sizeof(struct aux_pause *));
-	int rc = k && v ? 0 : -ENOMEM;
+	struct aux_pause *k = calloc(1, sizeof(*k));
+	int rc = 0;
 
-	if (v)
-		b->v = v;
-	if (rc) {
+	if (!k || !array_room(b->v, b->nr)) {
 		free(k);
-		return rc;
+		return -ENOMEM;
 	}
 	k->of = b;
 	k->event = e;
-	v[b->nr++] = k;
+	b->v[b->nr++] = k;
 	for (size_t i = 0; i < b->nr_traces && !rc; i++)
 		rc = join(k, &b->traces[i]);
 	if (rc)

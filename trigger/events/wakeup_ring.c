@@ -5,6 +5,7 @@
  */
 #include "trigger/events/wakeup_ring_impl.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "trigger/kernel/settings.h"
 #include "trigger/engine/source.h"
@@ -124,14 +125,11 @@ static int ring_open(struct wakeup_ring *t, int cpu, struct wakeup_ring_ring **o
 
 static int add_cpu(struct wakeup_ring *t, int cpu, struct err *err)
 {
-	struct wakeup_ring_ring **v =
-		reallocarray(t->rings, t->nr_rings + 1, sizeof(struct wakeup_ring_ring *));
 	int rc;
 
-	if (!v)
+	if (!array_room(t->rings, t->nr_rings))
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	t->rings = v;
-	rc = ring_open(t, cpu, &v[t->nr_rings], err);
+	rc = ring_open(t, cpu, &t->rings[t->nr_rings], err);
 	if (!rc)
 		t->nr_rings++;
 	return rc;

@@ -6,6 +6,7 @@
  */
 #include "trigger/kernel/tracefs.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 
 #include <dirent.h>
@@ -231,21 +232,13 @@ static int by_name(const void *a, const void *b)
 static int collect(DIR *d, char ***names, size_t *nr)
 {
 	char **v = NULL;
-	size_t n = 0, cap = 0;
+	size_t n = 0;
 	struct dirent *e;
 
 	while ((e = readdir(d))) {
 		if (!is_dir(d, e))
 			continue;
-		if (n == cap) {
-			char **grown = realloc(v, (cap = cap ? cap * 2 : 64) * sizeof(*v));
-
-			if (!grown)
-				goto nomem;
-			v = grown;
-		}
-		v[n] = strdup(e->d_name);
-		if (!v[n])
+		if (!array_room(v, n) || !(v[n] = strdup(e->d_name)))
 			goto nomem;
 		n++;
 	}

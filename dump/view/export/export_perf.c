@@ -15,6 +15,7 @@
  */
 #include "dump/view/export/export_perf.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 
 #include <errno.h>
@@ -119,20 +120,11 @@ int perf_rec_put(struct perf_export *p)
 
 static bool has_id(const struct perf_export *p, uint64_t id, uint32_t event)
 {
-	size_t nr, from = 0, to;
+	size_t nr, at;
 	const struct fmt_event_id *ids = meta_event_ids(p->x->m, &nr);
 
-	for (to = nr; from < to;) {
-		size_t mid = from + (to - from) / 2;
-
-		if (ids[mid].id == id)
-			return ids[mid].event == event;
-		if (ids[mid].id < id)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return false;
+	at = array_bisect(i, nr, ids[i].id < id);
+	return at < nr && ids[at].id == id && ids[at].event == event;
 }
 
 static uint64_t sample_ip(const struct perf_export *p, const struct timeline_record *rec)

@@ -11,6 +11,7 @@
  */
 #include "dump/view/export/export_perf.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/view/symbols/symbol_notes.h"
 
@@ -97,16 +98,8 @@ static bool is_of(const struct symbol_notes_image *i, const struct history_map *
 static const struct symbol_notes_image *image_of(const struct perf_data *d,
 						 const struct history_map *m)
 {
-	size_t from = 0, to = d->nr;
+	size_t from = array_bisect(i, d->nr, strcmp(d->v[i]->path, m->path) < 0);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (strcmp(d->v[mid]->path, m->path) < 0)
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	for (size_t n = 0; from < d->nr && n < MAX_VERSIONS; from++, n++) {
 		if (strcmp(d->v[from]->path, m->path))
 			break;

@@ -7,6 +7,7 @@
  */
 #include "dump/view/export/export_perf.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 
 #include <errno.h>
@@ -134,19 +135,9 @@ static int add_evsels(struct perf_export *p)
 
 static bool is_taken(const struct fmt_event_id *ids, size_t nr, uint64_t id)
 {
-	size_t from = 0, to = nr;
+	size_t at = array_bisect(i, nr, ids[i].id < id);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (ids[mid].id == id)
-			return true;
-		if (ids[mid].id < id)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return false;
+	return at < nr && ids[at].id == id;
 }
 
 /* Each event's own id, then those that the kernel gave it. */

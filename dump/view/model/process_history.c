@@ -3,6 +3,7 @@
  * names threads. */
 #include "dump/view/model/process_history_impl.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 
 #include <errno.h>
@@ -59,18 +60,11 @@ void history_free(struct process_history *p)
 static size_t tasks_until(const struct process_history *p, uint32_t tid, uint64_t ns,
 			  struct history_span *span)
 {
-	size_t from = 0, to = p->nr.nr_tasks;
+	const struct fmt_task *t = p->task;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		const struct fmt_task *t = &p->task[mid];
-
-		if (t->tid < tid || (t->tid == tid && history_since(span, ns, t->start_ns)))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, p->nr.nr_tasks,
+			    t[i].tid < tid ||
+				    (t[i].tid == tid && history_since(span, ns, t[i].start_ns)));
 }
 
 static const struct fmt_task *task_at(const struct process_history *p, uint32_t tid, uint64_t ns,
@@ -137,18 +131,11 @@ const struct fmt_task *history_leader(const struct process_history *p, const str
 static size_t comms_until(const struct process_history *p, uint32_t key, uint64_t ns,
 			  struct history_span *span)
 {
-	size_t from = 0, to = p->nr.nr_comms;
+	const struct person_comm *c = p->comm;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		const struct person_comm *c = &p->comm[mid];
-
-		if (c->key < key || (c->key == key && history_since(span, ns, c->ns)))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, p->nr.nr_comms,
+			    c[i].key < key ||
+				    (c[i].key == key && history_since(span, ns, c[i].ns)));
 }
 
 /* The name that the task had of its own at `ns`; NULL when it had none (yet). */
@@ -163,17 +150,9 @@ static const char *own_comm(const struct process_history *p, const struct fmt_ta
 /* The first name of its own, however late. */
 static const char *first_comm(const struct process_history *p, const struct fmt_task *t)
 {
-	size_t from = 0, to = p->nr.nr_comms;
+	size_t at = array_bisect(i, p->nr.nr_comms, p->comm[i].key < t->key);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->comm[mid].key < t->key)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from < p->nr.nr_comms && p->comm[from].key == t->key ? p->comm[from].comm : NULL;
+	return at < p->nr.nr_comms && p->comm[at].key == t->key ? p->comm[at].comm : NULL;
 }
 
 /* `t`: the task at `ns`. */
@@ -249,17 +228,7 @@ static void search(struct search *s, size_t from, size_t to)
 /* The index of the first mapping whose key is at least `key`. */
 static size_t maps_before(const struct process_history *p, uint64_t key)
 {
-	size_t from = 0, to = p->nr.nr_maps;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->map[mid].f.key < key)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, p->nr.nr_maps, p->map[i].f.key < key);
 }
 
 static bool map_of(const struct process_history *p, uint32_t key, uint64_t ns, uint64_t addr,

@@ -3,23 +3,15 @@
  * symbols.c. */
 #include "dump/view/model/process_history_impl.h"
 
+#include "dump/base/array.h"
+
 /* That began before an address and do not hold it: programs loaded again and again at one place. */
 #define MAX_BACK 64
 
 /* How many begin at or before `addr`. */
 static size_t until(const struct process_history *p, uint64_t addr)
 {
-	size_t from = 0, to = p->nr_ksyms;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->ksym[mid].f.addr <= addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, p->nr_ksyms, p->ksym[i].f.addr <= addr);
 }
 
 bool history_ksym(const struct process_history *p, uint64_t ns, uint64_t addr,

@@ -2,21 +2,15 @@
 /* Where a task of a dump was: its cgroup, its namespaces; see process_history.h. */
 #include "dump/view/model/process_history_impl.h"
 
+#include "dump/base/array.h"
+
 /* The last of `key` that began by `ns`; NULL when there is none. */
 static const struct person_stay *stay_at(const struct person_stay *v, size_t nr, uint32_t key,
 					 uint64_t ns)
 {
-	size_t from = 0, to = nr;
+	size_t until = array_bisect(i, nr, v[i].key < key || (v[i].key == key && v[i].ns <= ns));
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].key < key || (v[mid].key == key && v[mid].ns <= ns))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from && v[from - 1].key == key ? &v[from - 1] : NULL;
+	return until && v[until - 1].key == key ? &v[until - 1] : NULL;
 }
 
 /* An event can mention a thread before its FORK record's time. */

@@ -6,6 +6,8 @@
  */
 #include "dump/view/print/print_program.h"
 
+#include "dump/base/array.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,13 +269,8 @@ static struct print_node *call_ints(struct scanner *s)
 
 static bool add_symbol(struct print_node *n, uint64_t value, const char *text)
 {
-	struct sym *more = n->syms;
-
-	if ((n->nr_syms & (n->nr_syms - 1)) == 0)
-		more = realloc(n->syms, (n->nr_syms ? 2 * n->nr_syms : 1) * sizeof(*more));
-	if (!more)
+	if (!array_room(n->syms, n->nr_syms))
 		return false;
-	n->syms = more;
 	n->syms[n->nr_syms++] = (struct sym){value, text};
 	return true;
 }

@@ -5,6 +5,7 @@
  */
 #include "dump/view/print/print_format.h"
 
+#include "dump/base/array.h"
 #include "dump/view/print/print_program.h"
 
 #include <ctype.h>
@@ -18,13 +19,11 @@
 static struct print_piece *piece_new(struct scanner *s, enum piece_kind kind)
 {
 	struct program *prog = s->prog;
-	struct print_piece *more = realloc(prog->pieces, (prog->nr + 1) * sizeof(*more));
 
-	if (!more)
+	if (!array_room(prog->pieces, prog->nr))
 		return NULL;
-	prog->pieces = more;
-	more[prog->nr] = (struct print_piece){.kind = (uint8_t)kind, .precision = -1};
-	return &more[prog->nr++];
+	prog->pieces[prog->nr] = (struct print_piece){.kind = (uint8_t)kind, .precision = -1};
+	return &prog->pieces[prog->nr++];
 }
 
 /* Text up to the next conversion. Returns its end. */

@@ -2,6 +2,7 @@
 /* See code_cache.h. Called by pt_trace.c, and by whoever makes SYMBOLS of what was met. */
 #include "dump/view/pt/code_cache.h"
 
+#include "dump/base/array.h"
 #include "dump/base/elf.h"
 #include "dump/base/err.h"
 #include "dump/base/hash.h"
@@ -422,19 +423,12 @@ static bool find_spot(struct code_cache *b, uint32_t tid, uint64_t ns, uint64_t 
 static const struct run *find_run(const struct code_cache *b, uint32_t kept, uint64_t off)
 {
 	const struct run *v = (const struct run *)b->runs.p;
-	size_t from = 0, to = b->nr_runs;
+	size_t nr = array_bisect(i, b->nr_runs,
+				 v[i].kept < kept || (v[i].kept == kept && v[i].start <= off));
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].kept < kept || (v[mid].kept == kept && v[mid].start <= off))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (!from || v[from - 1].kept != kept || off - v[from - 1].start >= v[from - 1].bytes)
+	if (!nr || v[nr - 1].kept != kept || off - v[nr - 1].start >= v[nr - 1].bytes)
 		return NULL;
-	return &v[from - 1];
+	return &v[nr - 1];
 }
 
 static const struct run *run_of(const struct code_cache *b, const struct image *m, uint64_t off)

@@ -12,6 +12,8 @@
  * libipt does not know either: that is a loss.
  */
 #include "dump/base/err.h"
+
+#include "dump/base/array.h"
 #include "dump/view/pt/pt_flow_impl.h"
 
 #include <errno.h>
@@ -30,7 +32,7 @@
 struct pt_flow {
 	struct pt_flow_input in;
 	size_t *starts; /* of the parts, and the end of all */
-	size_t nr, cap;
+	size_t nr;
 	pthread_mutex_t lock; /* over `benches` */
 	struct pt_flow_bench *benches;
 };
@@ -47,15 +49,8 @@ static const uint8_t *find_psb(struct bytes b)
 
 static int put_start(struct pt_flow *f, size_t at)
 {
-	if (f->nr == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		size_t *v = reallocarray(f->starts, cap, sizeof(*v));
-
-		if (!v)
-			return -ENOMEM;
-		f->starts = v;
-		f->cap = cap;
-	}
+	if (!array_room(f->starts, f->nr))
+		return -ENOMEM;
 	f->starts[f->nr++] = at;
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* See pt_threads.h. Called by pt_trace.c. */
 #include "dump/view/pt/pt_threads.h"
 
+#include "dump/base/array.h"
 #include "dump/base/err.h"
 #include "dump/file/meta.h"
 #include "dump/view/model/timeline.h"
@@ -130,17 +131,10 @@ uint32_t pt_threads_at(const struct pt_threads *w, uint32_t ring, uint64_t ns, i
 		       uint64_t *from_ns)
 {
 	const struct turn *v = (const struct turn *)w->turns.p;
-	size_t from = 0, to = w->nr;
+	size_t from =
+		array_bisect(i, w->nr, v[i].ring < ring || (v[i].ring == ring && v[i].ns <= ns));
 	uint32_t now;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].ring < ring || (v[mid].ring == ring && v[mid].ns <= ns))
-			from = mid + 1;
-		else
-			to = mid;
-	}
 	/* `from`: the first that is later. Before the first one nobody is known either. */
 	now = from && v[from - 1].ring == ring ? v[from - 1].tid : NOBODY;
 	if (step > 0)

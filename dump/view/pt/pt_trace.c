@@ -2,6 +2,7 @@
 /* See pt_trace.h. Called by script, report, pages, exports, and whoever collects code. */
 #include "dump/view/pt/pt_trace.h"
 
+#include "dump/base/array.h"
 #include "dump/file/aux_areas.h"
 #include "dump/base/err.h"
 #include "dump/view/base/row_map.h"
@@ -550,21 +551,14 @@ static bool has_from(const struct pt_flow_step *s)
 static uint64_t exec_before(const struct pt_trace *t, uint32_t tid, uint64_t ns)
 {
 	const struct exec *v = (const struct exec *)t->execs.p;
-	size_t from = 0, to = t->execs.len / sizeof(*v);
+	size_t nr = t->execs.len / sizeof(*v), until;
 	struct pt_flow_who w = {0};
 
-	if (!to || tid == NOBODY)
+	if (!nr || tid == NOBODY)
 		return 0;
 	code_cache_who(t->book, tid, ns, &w);
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].key < w.key || (v[mid].key == w.key && v[mid].ns <= ns))
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from && v[from - 1].key == w.key ? v[from - 1].ns : 0;
+	until = array_bisect(i, nr, v[i].key < w.key || (v[i].key == w.key && v[i].ns <= ns));
+	return until && v[until - 1].key == w.key ? v[until - 1].ns : 0;
 }
 
 static void note_exec(struct pt_trace *t, struct pt_trace_step *s)

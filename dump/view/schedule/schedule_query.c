@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The reading side of schedule.h: sorting when all is there, and looking things up. */
+#include "dump/base/array.h"
 #include "dump/file/meta.h"
 #include "dump/view/model/process_history.h"
 #include "dump/view/schedule/schedule_impl.h"
@@ -218,19 +219,9 @@ const struct span *schedule_at(const struct schedule *s, uint32_t thread, uint64
 {
 	const struct schedule_thread *t = schedule_thread(s, thread);
 	const struct span *spans = schedule_span(s, t->first);
-	size_t low = 0, high = t->nr;
+	size_t at = array_bisect(i, t->nr, spans[i].to_ns <= ns);
 
-	if (!thread)
-		return NULL;
-	while (low < high) { /* the first that ends after ns */
-		size_t mid = low + (high - low) / 2;
-
-		if (spans[mid].to_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < t->nr && spans[low].from_ns <= ns ? &spans[low] : NULL;
+	return thread && at < t->nr && spans[at].from_ns <= ns ? &spans[at] : NULL;
 }
 
 size_t schedule_nr_cpus(const struct schedule *s)
@@ -250,17 +241,7 @@ const struct span *schedule_run(const struct schedule *s, size_t cpu, size_t i)
 
 size_t schedule_run_after(const struct schedule *s, size_t cpu, uint64_t ns)
 {
-	size_t low = 0, high = schedule_nr_runs(s, cpu);
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (schedule_run(s, cpu, mid)->to_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_bisect(i, schedule_nr_runs(s, cpu), schedule_run(s, cpu, i)->to_ns <= ns);
 }
 
 size_t schedule_nr_samples(const struct schedule *s)

@@ -7,6 +7,7 @@
  */
 #include "dump/view/symbols/call_sites.h"
 
+#include "dump/base/array.h"
 #include "dump/base/elf.h"
 
 #include <stdlib.h>
@@ -174,17 +175,8 @@ void call_sites_free(struct call_sites *c)
 static size_t begun(const struct call_sites *c, uint64_t place)
 {
 	const uint64_t *v = (const uint64_t *)c->starts.p;
-	size_t from = 0, to = c->nr_starts;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid] <= place)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, c->nr_starts, v[i] <= place);
 }
 
 static bool start_of(const struct call_sites *c, uint64_t place, uint64_t *start)

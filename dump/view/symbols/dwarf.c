@@ -8,6 +8,7 @@
  */
 #include "dump/view/symbols/dwarf.h"
 
+#include "dump/base/array.h"
 #include "dump/base/elf_impl.h"
 
 #include <dwarf.h>
@@ -101,17 +102,9 @@ void dwarf_close(struct dwarf *d)
 static bool unit_of(const struct dwarf *d, uint64_t value, Dwarf_Die *unit)
 {
 	const struct range *v = (const struct range *)d->ranges.p;
-	size_t from = 0, to = d->ranges.len / sizeof(*v);
+	size_t nr = array_bisect(i, d->ranges.len / sizeof(*v), v[i].start <= value);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].start <= value)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from && value < v[from - 1].end && dwarf_offdie(d->libdw, v[from - 1].unit, unit);
+	return nr && value < v[nr - 1].end && dwarf_offdie(d->libdw, v[nr - 1].unit, unit);
 }
 
 /* ---- places ---- */

@@ -2,6 +2,7 @@
 /* Names of code that was made while running; see perf_map.h. Called by whoever collects symbols. */
 #include "dump/view/symbols/perf_map.h"
 
+#include "dump/base/array.h"
 #include "dump/base/bytes.h"
 
 #include <errno.h>
@@ -53,17 +54,7 @@ void perf_map_free(struct perf_map *m)
 /* The index of the first address that is not before `addr`. */
 static size_t first_from(const struct perf_map *m, uint64_t addr)
 {
-	size_t from = 0, to = m->nr;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (m->addrs[mid] < addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, m->nr, m->addrs[i] < addr);
 }
 
 static int take(struct perf_map *m, uint64_t start, uint64_t bytes, const char *name)

@@ -4,6 +4,8 @@
  * whatever thread is there. Of nested ones the outermost counts. ksoftirqd's are its own time.
  */
 #include "dump/view/print/fields.h"
+
+#include "dump/base/array.h"
 #include "dump/view/model/timeline.h"
 #include "dump/view/why/why_impl.h"
 
@@ -196,17 +198,7 @@ static void add(struct loss *l, int32_t cpu, const struct served *s, uint64_t ns
 /* The first that ends after `ns`. */
 static size_t first_after(const struct served *all, size_t nr, uint64_t ns)
 {
-	size_t from = 0, to = nr;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (all[mid].to_ns <= ns)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return array_bisect(i, nr, all[i].to_ns <= ns);
 }
 
 /* Between two moments on a CPU. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What a thread did, who ran instead, and in which functions: measures for the detectors. */
 #include "dump/base/str.h"
+
+#include "dump/base/array.h"
 #include "dump/view/why/why_impl.h"
 
 #include <stdlib.h>
@@ -288,17 +290,8 @@ static void add_hit(const struct why *w, struct hits *h, uint32_t chain)
 
 static size_t first_sample(const struct why *w, uint64_t ns)
 {
-	size_t low = 0, high = schedule_nr_samples(w->sched);
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (schedule_sample(w->sched, mid)->ns < ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return array_bisect(i, schedule_nr_samples(w->sched),
+			    schedule_sample(w->sched, i)->ns < ns);
 }
 
 void busy_of(const struct why *w, uint32_t thread, uint32_t pid, uint64_t from_ns, uint64_t to_ns,

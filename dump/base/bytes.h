@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounded bytes: a borrowed view that is consumed from the front and can't be overrun, a growing
- * buffer, and the one function that says whether an offset and a length fit into a limit. Every
- * parser of foreign bytes in dump/ goes through these.
+ * A bounded view that is read from the front and cannot be overrun, a growing buffer, and the one
+ * check of an offset and a length against a limit. All parsers of untrusted bytes use these.
  */
 #pragma once
 
@@ -67,8 +66,8 @@ static inline bool bytes_u64(struct bytes *b, uint64_t *v)
 }
 
 /*
- * A struct that may have grown since (or not yet): copies the smaller of `n` and what is there and
- * zeroes the rest. This is how fixed items of a dump are read; see dump/format/FORMAT.md, "Items".
+ * Copies min(n, b.len) bytes and zeroes the rest: reads a struct that an older or newer writer
+ * wrote with another length. See dump/format/FORMAT.md, "Items".
  */
 void bytes_get_grown(struct bytes b, void *dst, size_t n);
 

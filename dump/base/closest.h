@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "Did you mean": of many names offered one by one, keeps the few that are nearest to what was
- * typed. Used for events, symbols and whatever else people spell wrong. Allocates nothing.
+ * "Did you mean": keeps the few names nearest to what was typed. Used for events, symbols, options.
+ * Allocates nothing.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct closest {
 };
 
 /*
- * Edits that turn `a` into `b`: a character put in, left out, replaced, or two neighbours swapped.
- * Case does not count as an edit. More than `limit` is reported as limit + 1.
+ * The number of edits from `a` to `b`: an insertion, deletion or replacement of a character, or a
+ * swap of two neighbours. Case is ignored. Returns limit + 1 when there are more than `limit`.
  */
 unsigned closest_distance(const char *a, const char *b, unsigned limit);
 
 void closest_init(struct closest *c, const char *wanted);
-/* Considers `name`; as `shown` (NULL: itself) it is kept when it is near enough. */
+/* Keeps `name` if it is near enough, and prints it as `shown` (NULL: `name`). */
 void closest_add(struct closest *c, const char *name, const char *shown);
-/* Sets err's hint to "did you mean A, B or C?", or to `otherwise` when nothing was near. */
+/* Sets err's hint to "did you mean A, B or C?", or to `otherwise` when no name is near. */
 void closest_hint(const struct closest *c, struct err *err, const char *otherwise);

@@ -18,8 +18,7 @@ static int not_elf(struct err *err, const char *path, const char *why)
 	return err_set(err, -ENOEXEC, "%s is not an ELF file that can be used: %s", path, why);
 }
 
-/* A path may be what a dump says: opening a device may do something, so what it is is asked first.
- */
+/* The path may come from a dump, and opening a device can have effects: checks the type first. */
 static int open_regular(const char *path, struct err *err)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -45,7 +44,7 @@ static int open_regular(const char *path, struct err *err)
 	return fd < 0 ? err_sys(err, rc, "can't open %s", path) : fd;
 }
 
-/* What is opened already; on failure it goes with the rest. */
+/* Checks what libelf opened; closes `e` on failure. */
 static int begin(struct elf *e, const char *name, struct err *err)
 {
 	int rc;
@@ -158,7 +157,7 @@ static Elf_Data *versions_of(struct elf *e, Elf_Scn *table)
 	return NULL;
 }
 
-/* In .dynsym a bit of the version says it, in .symtab the name: old@V1, current@@V2. */
+/* .dynsym has a bit in the version, .symtab a name: old@V1, current@@V2. */
 static bool is_superseded(Elf_Data *versions, int i, const char *name)
 {
 	const char *at = strchr(name, '@');
@@ -253,7 +252,7 @@ int elf_file_offset(struct elf *e, uint64_t value, uint64_t *offset, struct err 
 	for (size_t i = 0; segment(e, i, &ph); i++) {
 		if (ph.p_type != PT_LOAD || value < ph.p_vaddr || value - ph.p_vaddr >= ph.p_filesz)
 			continue;
-		/* A segment that claims to lie beyond 2^63 is a lie. */
+		/* No valid segment lies beyond 2^63. */
 		if (!span_fits(ph.p_offset, ph.p_filesz, INT64_MAX))
 			continue;
 		*offset = value - ph.p_vaddr + ph.p_offset;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ELF files: symbols, file offsets, build-ids. The only user of libelf. The file is read with pread
- * and never mapped, because a file that is cut while it is mapped kills its reader. Files are not
- * trusted: whatever does not fit is an error or is skipped.
+ * ELF files: symbols, file offsets, build-ids. The only user of libelf. Reads with pread and never
+ * maps: truncating a mapped file kills its reader. Files are untrusted: invalid parts are an error
+ * or are skipped.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ struct elf_symbol {
 
 /* Regular files only. -ENOEXEC when it is no ELF file; -errno of open. */
 int elf_open(const char *path, struct elf **out, struct err *err);
-/* As elf_open on a descriptor of a regular file, which is the elf's from here on, also when this
- * fails; `name` is for messages. */
+/* As elf_open on a descriptor of a regular file. Takes ownership of `fd`, also on failure; `name`
+ * is for messages. */
 int elf_open_fd(int fd, const char *name, struct elf **out, struct err *err);
-/* As elf_open on bytes, which are taken over likewise. */
+/* As elf_open on bytes; takes ownership of them likewise. */
 int elf_open_memory(struct buf *memory, const char *name, struct elf **out, struct err *err);
 void elf_close(struct elf *e);
 
@@ -36,8 +36,8 @@ void elf_close(struct elf *e);
  * that. A name may come more than once. Tables that are damaged are skipped. */
 int elf_each_function(struct elf *e, int (*each)(void *ctx, const struct elf_symbol *s), void *ctx);
 
-/* Where the byte at virtual address `value` lies in the file, by the program headers of executables
- * and shared objects. -ENXIO when no loaded segment of the file has it. */
+/* The file offset of virtual address `value`, by the program headers of an executable or shared
+ * object. -ENXIO when no loaded segment contains it. */
 int elf_file_offset(struct elf *e, uint64_t value, uint64_t *offset, struct err *err);
 
 /*
@@ -48,8 +48,8 @@ int elf_file_offset(struct elf *e, uint64_t value, uint64_t *offset, struct err 
 int elf_function(struct elf *e, const char *name, uint64_t *offset, uint64_t *bytes,
 		 struct err *err);
 
-/* The variable `name`: its virtual address as linked, and its size. Not of a thread's own (TLS).
- * Errors as elf_function(); names of functions are among the nearest. */
+/* The variable `name`: its virtual address as linked, and its size. Excludes
+ * thread-local variables. Errors as elf_function(); the nearest names include functions. */
 int elf_variable(struct elf *e, const char *name, uint64_t *value, uint64_t *bytes,
 		 struct err *err);
 
@@ -60,9 +60,9 @@ struct elf_segment {
 	uint64_t bytes;
 };
 
-/* Those that can be executed, at most `max`; their number. */
+/* The executable segments, at most `max`; returns their number. */
 size_t elf_code_segments(struct elf *e, struct elf_segment *v, size_t max);
-/* Likewise the others. */
+/* The other segments, likewise. */
 size_t elf_data_segments(struct elf *e, struct elf_segment *v, size_t max);
 
 /* The GNU build-id, at most ELF_BUILD_ID_MAX bytes of it; its length, 0 when there is none. */
@@ -75,24 +75,23 @@ struct elf_code {
 	uint64_t value;
 	uint64_t bytes; /* 0: unknown */
 	uint8_t bind;	/* as in elf_symbol */
-	bool function;	/* said to be one; else only a name of a place in code */
+	bool function;	/* typed as one; else a label in code */
 };
 
-/* Calls `each` for whatever names defined code in .symtab and .dynsym, until it returns non-zero,
- * and returns that. */
+/* Calls `each` for the defined code symbols of .symtab and .dynsym until it returns non-zero, and
+ * returns that. */
 int elf_each_code(struct elf *e, int (*each)(void *ctx, const struct elf_code *c), void *ctx);
-/* The same for the stubs that call other files' functions; `name` is the function's. */
+/* The same for PLT stubs; `name` is the called function's. */
 int elf_each_stub(struct elf *e, int (*each)(void *ctx, const struct elf_code *c), void *ctx);
 
-/* The bytes of the section `name` as they are in the file, borrowed; false: it has none, or no
- * bytes. */
+/* The raw bytes of section `name`, borrowed; false: there is no such section, or it is empty. */
 bool elf_section(struct elf *e, const char *name, struct bytes *out);
-/* The bytes of all sections whose names begin so, as claimed. */
+/* The total size of the sections with this name prefix, by their headers. */
 uint64_t elf_sections_bytes(struct elf *e, const char *prefix);
 
 /* ---- for unwinding (elf_cfi.c) ---- */
 
 /* .eh_frame and .debug_frame, decompressed, borrowed until elf_close(); false: there is neither. */
 bool elf_frames(struct elf *e, struct cfi_sections *out);
-/* Bytes of the file; how many there were, 0 when none. */
+/* Reads up to `n` bytes of the file; returns how many. */
 size_t elf_read(struct elf *e, uint64_t offset, void *dst, size_t n);

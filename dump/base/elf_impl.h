@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an open ELF file is; private to elf*.c, and to dwarf.c, which reads on through libdw. */
+/* An open ELF file; private to elf*.c and to dwarf.c, which passes it to libdw. */
 #pragma once
 
 #include "dump/base/bytes.h"
@@ -7,7 +7,7 @@
 
 #include <gelf.h>
 
-/* No honest file has larger tables; libelf would allocate what a sparse one claims. */
+/* libelf allocates the size that a header states, and a sparse file can state any. */
 #define ELF_MAX_SECTION_BYTES (1ull << 30)
 #define ELF_MAX_SEGMENTS      4096
 
@@ -15,5 +15,5 @@ struct elf {
 	int fd; /* -1: in memory */
 	Elf *libelf;
 	char *path;
-	struct buf memory; /* what the file is in, when that is memory */
+	struct buf memory; /* the file's bytes where fd is -1 */
 };

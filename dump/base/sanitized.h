@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SANITIZED: 1 when this is built with AddressSanitizer, which takes terabytes of addresses and
- * time, and puts an allocator of its own before glibc's; else 0.
+ * SANITIZED: 1 in a build with AddressSanitizer, which reserves terabytes of address space, is slow
+ * and has its own allocator; else 0.
  */
 #pragma once
 

@@ -29,7 +29,7 @@ const char *signame(int signo, char *out, size_t n)
 	return out;
 }
 
-struct code {
+struct signal_code {
 	int signo, code; /* signo 0: of any signal */
 	const char *name;
 };
@@ -39,7 +39,7 @@ struct code {
 		signo, code, #code                                                                 \
 	}
 
-static const struct code codes[] = {
+static const struct signal_code codes[] = {
 	OF(0, SI_USER),
 	OF(0, SI_QUEUE),
 	OF(0, SI_TIMER),

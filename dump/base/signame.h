@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The signals by which programs crash, and the words for signals and for what came with them. */
+/* Names of signals and of their codes, and the list of signals that dump core. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Those whose default action is to end the process with a core dump; ended by 0. */
+/* Signals with a core dump as their default action; ended by 0. */
 extern const int signame_faults[];
 bool signame_is_fault(int signo);
 

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The event sleep-stacks: samples that a BPF program writes (trigger/bpf/sleeps.h) and the schedule
- * reads (dump/view/schedule/schedule.h). Included by both sides of the file and by the program
- * itself.
+ * reads (dump/view/schedule/schedule.h). Both and the program include this.
  *
- * A thread that goes to sleep where it slept last time has no sample of its own: the place is that
- * of its last sample, which is at most SLEEP_RENEW_NS older and in the same ring.
+ * A sleep at the same place as the thread's last one has no sample: its place is that of the last
+ * sample, which is at most SLEEP_RENEW_NS older and in the same ring.
  */
 #pragma once
 
 #include <linux/types.h>
 
-/* What the event is called in a dump: PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT. */
+/* The event's name in a dump; it is PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT. */
 #define SLEEP_STACKS "sleep-stacks"
 
-/* Before a place is written again though the thread sleeps there all the time. */
+/* A place is written again after this time, also when it did not change. */
 #define SLEEP_RENEW_NS 100000000ull
-/* From such a sleep on, who ends it is worth a stack. */
+/* A sleep at least this long gets a sample of its waker. */
 #define SLEEP_LONG_NS 1000000ull
-/* A sample lies so near to the record of the switch or the wake-up that it belongs to. */
+/* The most between a sample and the record of its switch or wake-up. */
 #define SLEEP_NEAR_NS 200000ull
 
 enum sleep_kind {
@@ -26,8 +25,8 @@ enum sleep_kind {
 	SLEEP_ENDS,	  /* of the thread that wakes `tid` */
 };
 
-/* What a sample's RAW begins with; the kernel may pad it. */
+/* The start of a sample's RAW data; the kernel may pad it. */
 struct sleep_sample {
 	__u32 kind; /* enum sleep_kind */
-	__u32 tid;  /* whose sleep it is */
+	__u32 tid;  /* of the sleeping thread */
 };

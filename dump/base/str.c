@@ -14,12 +14,12 @@
 #include <string.h>
 #include <time.h>
 
-struct unit {
+struct scale_unit {
 	const char *name;
 	uint64_t scale;
 };
 
-static const struct unit size_units[] = {
+static const struct scale_unit size_units[] = {
 	{"", 1},
 	{"B", 1},
 	{"K", 1ull << 10},
@@ -36,7 +36,7 @@ static const struct unit size_units[] = {
 	{"TiB", 1ull << 40},
 };
 
-static const struct unit time_units[] = {
+static const struct scale_unit time_units[] = {
 	{"ns", 1},
 	{"us", 1000},
 	{"ms", 1000000},
@@ -47,7 +47,7 @@ static const struct unit time_units[] = {
 	{"d", 86400ull * 1000000000},
 };
 
-static const struct unit *unit_find(const struct unit *u, size_t n, const char *name)
+static const struct scale_unit *unit_find(const struct scale_unit *u, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcasecmp(u[i].name, name))
@@ -73,9 +73,9 @@ int str_u64(const char *text, uint64_t *v, struct err *err)
 }
 
 /* A decimal number with an optional fraction, scaled by a unit; exact for whole numbers. */
-static int scaled(const char *text, const struct unit *units, size_t nr, uint64_t *out)
+static int scaled(const char *text, const struct scale_unit *units, size_t nr, uint64_t *out)
 {
-	const struct unit *u;
+	const struct scale_unit *u;
 	uint64_t whole;
 	double frac = 0;
 	char *end;

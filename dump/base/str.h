@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text as people type and read it: sizes (64K), times (-200ms), and bytes from elsewhere (a process
- * name may hold anything) made safe for a terminal or for JSON.
+ * Sizes (64K) and times (-200ms) parsed and formatted, and untrusted text, such as the name of a
+ * process, escaped for a terminal or JSON.
  */
 #pragma once
 
@@ -21,13 +21,12 @@ int str_time(const char *text, int64_t *ns, struct err *err);
 /* A whole decimal number without sign. 0 or -EINVAL, -ERANGE. */
 int str_u64(const char *text, uint64_t *v, struct err *err);
 
-/* What follows a noun that was counted: "", "s". */
+/* The plural ending for a count: "" or "s". */
 static inline const char *str_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
 }
 
-/* The verb behind it. */
 static inline const char *str_were(uint64_t n)
 {
 	return n == 1 ? "was" : "were";
@@ -42,18 +41,17 @@ char *str_fmt_count(char *out, size_t n, uint64_t v);
 char *str_fmt_utc(char *out, size_t n, uint64_t real_ns);
 
 /*
- * Copies `len` bytes of foreign text into `out` (always terminated, cut at n - 1), with control
- * characters and bytes that are not valid UTF-8 as \xHH, so that no escape sequence reaches a
- * terminal.
+ * Copies `len` bytes of untrusted text into `out` (always terminated, cut at n - 1). Control
+ * characters and invalid UTF-8 become \xHH, so no escape sequence reaches a terminal.
  */
 char *str_safe(char *out, size_t n, const char *text, size_t len);
 
-/* As str_safe for the inside of a JSON string: quotes, backslashes and control characters escaped
- * as JSON wants them; bytes that are not valid UTF-8 become U+FFFD. */
+/* As str_safe for the inside of a JSON string: quotes, backslashes and control characters are
+ * escaped, invalid UTF-8 becomes U+FFFD. */
 char *str_json(char *out, size_t n, const char *text, size_t len);
 
-/* What stands behind the last '/'; all of a path that ends with one. */
+/* The part after the last '/'; the whole path if it ends with one. */
 const char *str_base(const char *path);
 
-/* Shell-like pattern with * and ?; true when all of `text` matches. */
+/* True when the shell pattern (*, ?) matches all of `text`. */
 bool str_glob(const char *pattern, const char *text);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fields of a tracepoint as the lines of its `format` file place them, and the only way to
- * their bytes: every read is checked against the record. The record is a sample's raw data, the
- * format text comes from tracefs or from a dump; both may be hostile.
+ * The fields of a tracepoint, parsed from its `format` file, and checked access to their bytes in a
+ * record (the raw data of a sample). The format comes from tracefs or a dump. Both are untrusted.
  *
  *	field:__data_loc char[] name;	offset:8;	size:4;	signed:0;
  *	      └─────── declaration ─┘
@@ -16,11 +15,11 @@
 #define FIELD_SIGNED   1u
 #define FIELD_ARRAY    2u
 #define FIELD_STRING   4u  /* an array of char: text up to its first NUL */
-#define FIELD_DYNAMIC  8u  /* __data_loc, __rel_loc: what is stored is where the bytes are */
+#define FIELD_DYNAMIC  8u  /* __data_loc, __rel_loc: the field holds the place of its bytes */
 #define FIELD_RELATIVE 16u /* __rel_loc: counted from the end of the field itself */
 #define FIELD_POINTER  32u
 #define FIELD_COMMON   64u  /* common_type, common_pid, ... */
-#define FIELD_REST     128u /* size 0: all that follows */
+#define FIELD_REST     128u /* size 0: the rest of the record */
 
 struct field {
 	const char *name;
@@ -33,15 +32,14 @@ struct tpfields {
 	char *name; /* without its system */
 	struct field *fields;
 	size_t nr_fields;
-	uint32_t min_bytes; /* what a record must have for all fields */
+	uint32_t min_bytes; /* the shortest record that has all fields */
 	bool has_dynamic;
 	char *names; /* backs the fields' names */
 };
 
 /*
- * Takes the text of a `format` file apart. Strict: a line that isn't as the kernel writes it, a
- * field over 64 KiB or more than 256 of them is -EBADMSG. 0 or -ENOMEM besides. On success
- * tpfields_close() is due.
+ * Parses a `format` file. -EBADMSG: a line in another form than the kernel's, a field over 64 KiB,
+ * or more than 256 fields. Else 0 or -ENOMEM. Free with tpfields_close().
  */
 int tpfields_open(struct bytes format, struct tpfields *out);
 void tpfields_close(struct tpfields *tp);
@@ -55,8 +53,7 @@ bool tpfields_fits(const struct tpfields *tp, struct bytes raw);
 bool field_bytes(const struct field *f, struct bytes raw, struct bytes *out);
 /* A string field's text up to its NUL. */
 bool field_string(const struct field *f, struct bytes raw, struct bytes *out);
-/* Little-endian of 1, 2, 4 or 8 bytes, sign-extended when asked; 0 when the bytes are of another
- * number. */
+/* A little-endian number of 1, 2, 4 or 8 bytes, optionally sign-extended; 0 for other lengths. */
 static inline uint64_t field_value(const uint8_t *p, size_t n, bool is_signed)
 {
 	uint16_t two;

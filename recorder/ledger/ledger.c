@@ -244,7 +244,7 @@ static void on_mmap2(struct ledger *l, struct note *n)
 	struct mmap2_build_id build_id = {0};
 	struct mmap2_file file = {0};
 	struct path_file is;
-	struct map m = {.ns = n->ns};
+	struct ledger_map m = {.ns = n->ns};
 	struct bytes *b = &n->body;
 	uint32_t pid, tid;
 	struct task *t;
@@ -440,16 +440,16 @@ bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16])
 	return c;
 }
 
-static const struct map *map_in(const struct maps *t, uint64_t ns, uint64_t addr)
+static const struct ledger_map *map_in(const struct maps *t, uint64_t ns, uint64_t addr)
 {
 	uint32_t i = maps_find(t, addr);
 
 	return i < t->nr && t->v[i].start <= addr && t->v[i].ns <= ns ? &t->v[i] : NULL;
 }
 
-static const struct map *map_at(const struct proc *p, uint64_t ns, uint64_t addr)
+static const struct ledger_map *map_at(const struct proc *p, uint64_t ns, uint64_t addr)
 {
-	const struct map *m = p->maps ? map_in(p->maps, ns, addr) : NULL;
+	const struct ledger_map *m = p->maps ? map_in(p->maps, ns, addr) : NULL;
 
 	for (const struct ended *e = p->ended; !m && e; e = e->next) {
 		if (ns >= e->r.ns)
@@ -476,7 +476,7 @@ static bool put_text(char *out, size_t n, const struct path *p)
 
 bool ledger_path(struct ledger *l, uint32_t tid, uint64_t ns, uint64_t addr, char *path, size_t n)
 {
-	const struct map *m = NULL;
+	const struct ledger_map *m = NULL;
 	const struct task *t;
 	bool ok;
 

@@ -42,7 +42,7 @@ static void maps_put(struct ledger *l, struct maps *t)
 static bool reserve(struct ledger *l, struct maps *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : 8;
-	struct map *v;
+	struct ledger_map *v;
 
 	if (t->nr < t->cap)
 		return true;
@@ -123,9 +123,9 @@ static void remove_at(struct ledger *l, struct maps *t, uint32_t i)
 }
 
 /* Takes its own reference to the path. */
-static void insert_at(struct ledger *l, struct maps *t, uint32_t i, const struct map *m)
+static void insert_at(struct ledger *l, struct maps *t, uint32_t i, const struct ledger_map *m)
 {
-	struct map new = *m;
+	struct ledger_map new = *m;
 
 	if (!reserve(l, t))
 		return;
@@ -174,9 +174,9 @@ void ended_drop(struct ledger *l, struct ended *e)
 }
 
 /* The part of a mapping within [start, end). */
-static struct map clip(const struct map *m, uint64_t start, uint64_t end)
+static struct ledger_map clip(const struct ledger_map *m, uint64_t start, uint64_t end)
 {
-	struct map part = *m;
+	struct ledger_map part = *m;
 
 	if (start > part.start) {
 		part.pgoff += start - part.start;
@@ -188,7 +188,7 @@ static struct map clip(const struct map *m, uint64_t start, uint64_t end)
 }
 
 /* Notes that `m` was there until `ns`. */
-static void note_ended(struct ledger *l, struct proc *p, const struct map *m, uint64_t ns)
+static void note_ended(struct ledger *l, struct proc *p, const struct ledger_map *m, uint64_t ns)
 {
 	struct ended *e;
 
@@ -246,7 +246,7 @@ static void exec_before_scan(struct ledger *l, struct proc *p, uint64_t ns)
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->nr;) {
-		struct map *m = &t->v[i];
+		struct ledger_map *m = &t->v[i];
 
 		if (m->ns > ns) {
 			i++;
@@ -280,7 +280,7 @@ void maps_drop(struct ledger *l, struct proc *p)
 
 /* ---- adding ---- */
 
-static bool anonymous(const struct map *m)
+static bool anonymous(const struct ledger_map *m)
 {
 	return m->path->text[0] == '[' || !strncmp(m->path->text, "//", 2);
 }
@@ -294,7 +294,7 @@ static size_t kept_len(const struct path *p)
 	return p->len > n && !strcmp(p->text + p->len - n, deleted) ? p->len - n : p->len;
 }
 
-static bool same_file(const struct map *a, const struct map *b)
+static bool same_file(const struct ledger_map *a, const struct ledger_map *b)
 {
 	const struct path *x = a->path, *y = b->path;
 
@@ -310,7 +310,7 @@ static bool same_file(const struct map *a, const struct map *b)
 
 /* What /proc and a record say of one mapping differs: the offset of what is no file, and the device
  * when the record has a build-id instead. */
-static bool same_map(const struct map *a, const struct map *b)
+static bool same_map(const struct ledger_map *a, const struct ledger_map *b)
 {
 	if (a->start != b->start || a->end != b->end)
 		return false;
@@ -321,21 +321,21 @@ static bool same_map(const struct map *a, const struct map *b)
 
 /* Whether it began after `ns`. What was inherited with a parent's scan was there before the fork.
  */
-static bool newer_than(const struct proc *p, const struct map *e, uint64_t ns)
+static bool newer_than(const struct proc *p, const struct ledger_map *e, uint64_t ns)
 {
 	return e->ns ? e->ns > ns : p->maps_scan_ns && e->seen_ns > ns;
 }
 
 /* `m` is what entry `i` says already: completes it, which needs a table of our own only where there
  * is something to complete. */
-static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct map *m)
+static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct ledger_map *m)
 {
-	const struct map *e = &p->maps->v[i];
+	const struct ledger_map *e = &p->maps->v[i];
 	bool time = m->ns && (e->seen_ns > m->ns || e->ns > m->ns);
 	bool build_id = m->path->build_id_bytes && !e->path->build_id_bytes;
 	bool file = m->ino && !e->ino;
 	struct maps *t;
-	struct map *mine;
+	struct ledger_map *mine;
 
 	if (!time && !build_id && !file)
 		return;
@@ -359,13 +359,13 @@ static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct 
 }
 
 /* Ends what is older than `m` within its range; from entry `i` on, which reaches above m->start. */
-static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct map *m,
+static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct ledger_map *m,
 		      uint64_t ns)
 {
 	struct maps *t = p->maps;
 
 	while (i < t->nr && t->v[i].start < m->end) {
-		struct map was = t->v[i], part = clip(&was, m->start, m->end);
+		struct ledger_map was = t->v[i], part = clip(&was, m->start, m->end);
 
 		if (newer_than(p, &was, ns)) {
 			i++;
@@ -387,12 +387,12 @@ static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct
 }
 
 /* Puts `m` where nothing is; where something newer is, it has ended when that began. */
-static void fill(struct ledger *l, struct proc *p, const struct map *m)
+static void fill(struct ledger *l, struct proc *p, const struct ledger_map *m)
 {
 	struct maps *t = p->maps;
 	uint64_t at = m->start;
 	uint32_t i = maps_find(t, at);
-	struct map part;
+	struct ledger_map part;
 
 	while (at < m->end) {
 		bool gap = i == t->nr || t->v[i].start > at;
@@ -408,7 +408,7 @@ static void fill(struct ledger *l, struct proc *p, const struct map *m)
 	}
 }
 
-void maps_add(struct ledger *l, struct proc *p, struct map *m)
+void maps_add(struct ledger *l, struct proc *p, struct ledger_map *m)
 {
 	uint64_t ns = m->ns ? m->ns : m->seen_ns;
 	struct maps *t = p->maps;

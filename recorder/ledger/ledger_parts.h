@@ -80,7 +80,7 @@ struct task {
 	bool scanned; /* seen in /proc */
 };
 
-struct map {
+struct ledger_map {
 	uint64_t start, end, pgoff;
 	uint64_t ns;	  /* 0: before it was first seen */
 	uint64_t seen_ns; /* the scan that brought it; 0: a record did */
@@ -94,7 +94,7 @@ struct maps {
 	uint32_t refs;
 	uint32_t nr, cap;
 	bool whole; /* it is known from the beginning: by exec or by a scan */
-	struct map *v;
+	struct ledger_map *v;
 };
 
 struct ended {
@@ -102,7 +102,7 @@ struct ended {
 	struct proc *proc;
 	struct ended *prev, *next;
 	struct maps *table; /* all of it ended at r.ns with an exec; NULL: one[0] did */
-	struct map one[];
+	struct ledger_map one[];
 };
 
 struct proc {
@@ -238,7 +238,7 @@ struct maps *maps_own(struct ledger *l, struct proc *p);
 void maps_inherit(struct ledger *l, struct proc *parent, struct proc *child);
 void maps_exec(struct ledger *l, struct proc *p, uint64_t ns);
 /* Maps `m` (ns or seen_ns set); takes over its reference to the path, also when it is refused. */
-void maps_add(struct ledger *l, struct proc *p, struct map *m);
+void maps_add(struct ledger *l, struct proc *p, struct ledger_map *m);
 /* Ends live mapping `i` at `ns`; maps_own() must have been called. */
 void maps_end(struct ledger *l, struct proc *p, uint32_t i, uint64_t ns);
 /* First live mapping that ends above `addr`; nr when there is none. */

@@ -96,11 +96,11 @@ out:
 
 /* ---- mappings ---- */
 
-static struct map to_map(struct ledger *l, const struct proc *p, const struct ledger_seen_map *s,
-			 uint64_t seen_ns, uint64_t ns)
+static struct ledger_map to_map(struct ledger *l, const struct proc *p,
+				const struct ledger_seen_map *s, uint64_t seen_ns, uint64_t ns)
 {
 	struct path_file is = {.ino = s->ino, .maj = s->maj, .min = s->min};
-	struct map m = {
+	struct ledger_map m = {
 		.start = s->start,
 		.end = s->end,
 		.pgoff = s->pgoff,
@@ -120,7 +120,7 @@ static struct map to_map(struct ledger *l, const struct proc *p, const struct le
 }
 
 /* Whether the scan found a mapping with exactly this range. */
-static bool found(const struct map *m, const struct ledger_seen_map *seen_maps, size_t nr)
+static bool found(const struct ledger_map *m, const struct ledger_seen_map *seen_maps, size_t nr)
 {
 	size_t at = array_bisect(i, nr, seen_maps[i].start < m->start);
 
@@ -132,7 +132,7 @@ static void end_unseen(struct ledger *l, struct proc *p, uint64_t ns,
 		       const struct ledger_seen_map *seen_maps, size_t nr)
 {
 	for (uint32_t i = 0; p->maps && i < p->maps->nr;) {
-		const struct map *m = &p->maps->v[i];
+		const struct ledger_map *m = &p->maps->v[i];
 
 		if ((m->ns ? m->ns : m->seen_ns) > ns || found(m, seen_maps, nr)) {
 			i++;
@@ -180,7 +180,7 @@ void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid,
 	}
 	p->maps_scan_ns = ns;
 	for (size_t i = 0; i < nr; i++) {
-		struct map m = to_map(l, p, &seen_maps[i], ns, whole ? ns : 0);
+		struct ledger_map m = to_map(l, p, &seen_maps[i], ns, whole ? ns : 0);
 
 		if (m.path)
 			maps_add(l, p, &m);

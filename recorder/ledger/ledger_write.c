@@ -235,7 +235,8 @@ static int want(struct write *o, struct task *t)
 
 /* ---- mappings ---- */
 
-static int put_map(struct write *o, const struct proc *p, const struct map *m, uint64_t end_ns)
+static int put_map(struct write *o, const struct proc *p, const struct ledger_map *m,
+		   uint64_t end_ns)
 {
 	struct fmt_map f = {
 		.key = p->leader->key,

@@ -20,7 +20,7 @@ struct deflate {
 int deflate_new(enum deflate_kind kind, int level, struct text *to, struct deflate **out,
 		struct err *err)
 {
-	/* zlib's ways to say what is to stand around the data. */
+	/* zlib encodes the container in the window bits. */
 	int bits = kind == DEFLATE_RAW ? -MAX_WBITS : MAX_WBITS + 16;
 	struct deflate *d = calloc(1, sizeof(*d));
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define EXACT (1ull << 53) /* the largest whole number below which a double holds all */
+#define EXACT (1ull << 53) /* a double holds all integers up to this */
 
 static void key_put(struct json *j, const char *key)
 {

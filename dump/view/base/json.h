@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON written front to back into a text: no tree, no allocation. Commas are put where they belong;
- * the caller keeps objects and arrays balanced. `key` is NULL inside an array and is the program's
- * own text, printed as it is.
+ * A streaming JSON writer into a text, without allocation. Adds commas; the caller balances objects
+ * and arrays. `key` is NULL inside an array; it is not escaped.
  */
 #pragma once
 
@@ -10,13 +9,13 @@
 
 struct json {
 	struct text *t;
-	bool more; /* something stands before in this object or array */
+	bool more; /* a comma is due before the next item */
 };
 
 void json_open(struct json *j, const char *key, char bracket);
 void json_close(struct json *j, char bracket);
 
-/* Whole numbers beyond +-2^53 are written as decimal strings: most readers have only doubles. */
+/* Numbers beyond +-2^53 become decimal strings: most readers have only doubles. */
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_i64(struct json *j, const char *key, int64_t v);
 void json_bool(struct json *j, const char *key, bool v);
@@ -27,7 +26,7 @@ void json_str(struct json *j, const char *key, const char *s, size_t n);
 void json_cstr(struct json *j, const char *key, const char *s);
 /* Bytes as a string of hexadecimal digits. */
 void json_bytes(struct json *j, const char *key, struct bytes b);
-/* A value that was made before. */
+/* A value that is JSON already. */
 void json_made(struct json *j, const char *key, struct bytes value);
-/* A moment of a clock: always a string of digits, since it passes 2^53 ns after 104 days. */
+/* A time of a clock: always a decimal string, since 2^53 ns are 104 days. */
 void json_ns(struct json *j, const char *key, uint64_t ns);

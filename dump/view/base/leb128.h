@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of DWARF in as many bytes as they need (LEB128), read from the front of bounded bytes. */
+/* LEB128 numbers, as DWARF has them, read from the front of bounded bytes. */
 #pragma once
 
 #include "dump/base/bytes.h"
 
-/* False, with *v untouched, when they end before it does or it is larger than 64 bits. */
+/* False, with *v untouched, when the bytes end too early or the number exceeds 64 bits. */
 static inline bool leb128_u64(struct bytes *b, uint64_t *v)
 {
 	uint64_t sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The longer ones of put_text.h. */
+/* The functions of put_text.h that are not inline. */
 #include "dump/view/base/put_text.h"
 
 const char digits_pairs[200] = "0001020304050607080910111213141516171819"

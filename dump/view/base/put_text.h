@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Digits and short text put where a pointer says, fast: what text.h, script and the print programs
- * make their lines of. Every function returns where what it wrote ends. The caller has made room.
+ * Fast formatting of digits and short text into memory; used by text.h, script and the print
+ * programs. The caller provides the room. Each function returns the end of what it wrote.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What the longest number takes. */
+/* The length of the longest number. */
 #define DIGITS_MAX 20
 /* put_wide() reads and writes up to this much past the end. */
 #define PUT_SLACK 16
@@ -49,10 +49,10 @@ static inline char *put_u64(char *to, uint64_t v)
 	return to + 1;
 }
 
-/* Exactly nine decimal digits of what is below 10^9. */
+/* `v`, below 10^9, as exactly nine decimal digits. */
 char *put_nine(char *to, uint32_t v);
 
-/* The eight hexadecimal digits of `v`, the highest in the lowest byte. */
+/* The eight hexadecimal digits of `v`, the most significant in the lowest byte. */
 static inline uint64_t hex_digits(uint32_t v)
 {
 	uint64_t x = v, letters;
@@ -88,7 +88,7 @@ static inline char *put_hex(char *to, uint64_t v)
 	return to + n;
 }
 
-/* A copy in steps of 16 bytes: quick for short text, but see PUT_SLACK. */
+/* Copies in steps of 16 bytes, which is fast for short text; see PUT_SLACK. */
 static inline char *put_wide(char *to, const char *from, size_t n)
 {
 	for (size_t i = 0; i < n; i += 16)
@@ -97,8 +97,8 @@ static inline char *put_wide(char *to, const char *from, size_t n)
 }
 
 /*
- * How many of the eight bytes at `p` come before the first that is no printable ASCII, or is one
- * that a terminal or JSON might take for something else: a quote, a backslash.
+ * How many of the eight bytes at `p` come before the first that needs escaping for a terminal or
+ * JSON: not printable ASCII, a quote or a backslash.
  */
 static inline unsigned plain_bytes(const void *p)
 {

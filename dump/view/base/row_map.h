@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows found by a number: counts and sums per system call, thread, vector. A row is a struct of the
- * caller's whose first member is `uint64_t key`, which the map sets and the caller leaves alone;
- * new ones are zero but for it. Bounded: beyond MAP_MAX_ROWS nothing new is taken.
+ * A hash table of rows by number, such as counts per system call or thread. A row is a struct of
+ * the caller with `uint64_t key` as its first member. The map sets the key and zeroes the rest of a
+ * new row. Holds at most MAP_MAX_ROWS.
  */
 #pragma once
 
@@ -30,10 +30,10 @@ struct map {
 	}
 
 void map_free(struct map *m);
-/* The row of `key`, made if it isn't there: valid until the next one is made. NULL: out of memory,
- * or too many. */
+/* The row of `key`, added if needed; valid until the next addition. NULL: out of memory, or too
+ * many rows. */
 void *map_row(struct map *m, uint64_t key);
-/* NULL when it isn't there. */
+/* NULL: there is none. */
 void *map_find(const struct map *m, uint64_t key);
 
 static inline size_t map_nr(const struct map *m)
@@ -46,5 +46,5 @@ static inline void *map_nth(const struct map *m, size_t i)
 	return m->rows.p + i * m->row_bytes;
 }
 
-/* Puts the rows in another order; they can't be found by key any more. */
+/* Sorts the rows; after that, map_find() and map_row() find none of them. */
 void map_sort(struct map *m, int (*compare)(const void *, const void *));

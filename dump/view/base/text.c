@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Building text in memory; see text.h. Called by everything in dump/view/ that prints. */
+/* See text.h. */
 #include "dump/view/base/text.h"
 
 #include "dump/base/str.h"
@@ -54,7 +54,7 @@ void text_hex(struct text *t, uint64_t v, int digits)
 		text_end(t, put_hex(to, v));
 }
 
-/* Printable ASCII that neither a terminal nor JSON takes for anything else. */
+/* The length of the prefix that needs no escaping. */
 static size_t plain_prefix(const char *s, size_t n)
 {
 	size_t i = 0;

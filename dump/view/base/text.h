@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that is built fast and written in large pieces: script prints a line for each of millions of
- * records, so numbers are formatted here and not by printf. A failed allocation or write is
- * remembered and everything after it ignored: check text_flush() or `rc` once at the end.
+ * A text buffer that is flushed in large pieces. It formats numbers itself, since printf is too
+ * slow for the millions of lines of script. After a failed allocation or write, all calls do
+ * nothing: check text_flush() or `rc` once at the end.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ void text_free(struct text *t);
 
 char *text_grow(struct text *t, size_t n);
 
-/* Room for `n` more bytes; NULL when there is none. Followed by text_used() or text_end(). */
+/* Room for `n` more bytes, or NULL. Follow with text_used() or text_end(). */
 static inline char *text_room(struct text *t, size_t n)
 {
 	if (t->b.cap - t->b.len >= n && t->b.p && !t->rc)
@@ -37,7 +37,7 @@ static inline void text_used(struct text *t, size_t n)
 	t->b.len += n;
 }
 
-/* `end` is where what was written into the room ends. */
+/* `end`: the end of what was written into the room. */
 static inline void text_end(struct text *t, const char *end)
 {
 	t->b.len = (size_t)(end - (char *)t->b.p);
@@ -68,7 +68,7 @@ static inline void text_char(struct text *t, char c)
 	t->b.len++;
 }
 
-/* `n` times the same character; nothing when n is not positive. */
+/* Appends `c` n times; does nothing if n <= 0. */
 void text_fill(struct text *t, char c, int n);
 
 static inline void text_u64(struct text *t, uint64_t v)
@@ -82,16 +82,16 @@ static inline void text_u64(struct text *t, uint64_t v)
 void text_i64(struct text *t, int64_t v);
 /* Hexadecimal without 0x, at least `digits` long. */
 void text_hex(struct text *t, uint64_t v, int digits);
-/* Foreign text as str_safe() and str_json() make it. */
+/* Untrusted text, escaped by str_safe() and str_json(). */
 void text_safe(struct text *t, const char *s, size_t n);
 void text_json(struct text *t, const char *s, size_t n);
 /* Bytes as hexadecimal digits with `sep` between them ('\0': none). */
 void text_hexdump(struct text *t, struct bytes b, char sep);
 void text_fmt(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes what is there. 0, or the first error. */
+/* Writes the buffer to `out`. 0, or the first error. */
 int text_flush(struct text *t);
-/* Writes when there is enough of it to be worth a call. */
+/* Flushes if the buffer holds 256 KiB or more. */
 static inline int text_flush_large(struct text *t)
 {
 	return t->b.len >= (256u << 10) ? text_flush(t) : t->rc;

@@ -8,7 +8,7 @@
 #define FIRST_BYTES    (1u << 20)
 #define MAX_DICT_BYTES (64ull << 20)
 
-/* Decodes until the end; `out` has room up to its capacity and grows by as much again. */
+/* Decodes to the end of the stream; `out` doubles when it is full. */
 static int decode(lzma_stream *s, size_t max, struct buf *out)
 {
 	for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opens what exporters share and takes them through the records; see export.h. Called by
- * `ringback export`. */
+/* Opens what an exporter needs and feeds it the records; see export.h. Called by `ringback export`.
+ */
 #include "dump/view/export/export.h"
 
 #include "dump/base/closest.h"
@@ -49,7 +49,7 @@ const struct exporter *exporter_find(const char *name, struct err *err)
 
 /* ---- the output ---- */
 
-/* Whether what is written first is the file's beginning, and can be written over. */
+/* Whether the output starts at offset 0 and can be overwritten. */
 static bool is_seekable(FILE *out)
 {
 	int flags = fcntl(fileno(out), F_GETFL);
@@ -93,7 +93,7 @@ static int open_all(struct export *x, struct err *err)
 
 	if (needs & EXPORT_STACKS)
 		needs |= EXPORT_SYMBOLS;
-	if (needs & (EXPORT_PEOPLE | EXPORT_SYMBOLS))
+	if (needs & (EXPORT_HISTORY | EXPORT_SYMBOLS))
 		rc = history_load(x->r, &x->history, err);
 	if (!rc && needs & EXPORT_FIELDS)
 		rc = fields_new(x->m, &x->fields, err);
@@ -155,7 +155,7 @@ static int run(struct export *x, struct timeline *t, uint64_t *nr, struct err *e
 		rc = e->end(x, err);
 	if (e->drop)
 		e->drop(x);
-	/* An output that failed is why an exporter gives up, whatever it says. */
+	/* A failed output takes precedence over the exporter's error. */
 	if (rc && !x->out.rc)
 		return rc;
 	text_flush(&x->out);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A dump in a format of other tools. What all formats need is opened and gone through here; a
- * format is a row of callbacks in a file of its own, export_NAME.c:
+ * Writes a dump in a format of another tool. export.c opens what a format needs and walks the
+ * records; a format is a row of callbacks in a file of its own, export_NAME.c:
  *
- *	reader, meta, people, ... ─▶ begin ─▶ record, record, ... ─▶ end ─▶ (always) drop
+ *	reader, meta, history ─▶ begin ─▶ record, record, ... ─▶ end ─▶ (always) drop
  *	                                      oldest first
  *
- * To add one: its file with a struct exporter, its declaration below, its row in export.c and its
- * item in recorder/dist/ringback-export.1.
+ * To add one, see README.md.
  */
 #pragma once
 
@@ -21,13 +20,13 @@ struct reader;
 struct stacks;
 struct symbols;
 
-/* What is opened before begin. */
-#define EXPORT_PEOPLE  1u
+/* What export_run() opens for the exporter. */
+#define EXPORT_HISTORY 1u
 #define EXPORT_FIELDS  2u
-#define EXPORT_SYMBOLS 4u /* and people */
-#define EXPORT_STACKS  8u /* and symbols, people */
+#define EXPORT_SYMBOLS 4u /* and history */
+#define EXPORT_STACKS  8u /* and symbols, history */
 
-/* Which AUX area; nothing said: the only one. */
+/* Selects an AUX area; all unset: the only one. */
 struct export_area {
 	bool has_cpu, has_tid;
 	int32_t cpu, tid;
@@ -37,24 +36,23 @@ struct export_area {
 struct export_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
 	const char *path;	 /* of the dump, as given; printed only */
-	const char *event; /* formats that count samples: of events of this name, with * and ?;
-			    * NULL: of those that sample the CPU */
-	struct export_area area; /* of formats that are about one */
-	/* Called now and then, with records; NULL: nobody wants to know. */
+	const char *event;	 /* glob of the events to export; NULL: see EXPORT.md */
+	struct export_area area; /* aux only */
+	/* Called now and then with numbers of records; may be NULL. */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
 struct export_result {
 	uint64_t nr_records;
-	uint64_t nr_cut, nr_left_out; /* as in struct export; as the following */
+	uint64_t nr_cut, nr_left_out; /* these as in struct export */
 	uint64_t nr_areas_left_out;
 	const char *why_area;
 	uint64_t nr_calls_left_out;
 	uint64_t nr_bad; /* blocks and items that could not be read */
 };
 
-/* What an exporter works with; what it didn't ask for is NULL. */
+/* The context of an exporter; what it does not need is NULL. */
 struct export
 {
 	const struct exporter *exporter;
@@ -65,14 +63,15 @@ struct export
 	struct fields *fields;
 	struct symbols *symbols;
 	struct stacks *stacks;
-	/* What it puts here is written to the output: after each record when there is enough. */
+	/* The output; flushed after a record when it is large enough. */
 	struct text out;
-	bool seekable;		    /* export_patch() is possible */
-	uint64_t nr_cut;	    /* records that it had to shorten; it counts them */
-	uint64_t nr_left_out;	    /* records that the format has no way to say; it counts them */
+	bool seekable; /* export_patch() is possible */
+	/* Counted by the exporter: */
+	uint64_t nr_cut;	    /* records that it shortened */
+	uint64_t nr_left_out;	    /* records that the format cannot hold */
 	uint64_t nr_areas_left_out; /* AUX areas, likewise */
-	const char *why_area;	    /* the first of them was */
-	uint64_t nr_calls_left_out; /* calls of a hardware's trace, the oldest; it counts them */
+	const char *why_area;	    /* why the first of them was left out */
+	uint64_t nr_calls_left_out; /* the oldest calls of a hardware trace */
 	uint64_t nr_bad; /* AUX areas that could not be read as a whole; the exporter counts them */
 	void *state;	 /* the exporter's own */
 };
@@ -92,7 +91,7 @@ struct exporter {
 	int (*record)(struct export *x, const struct timeline_record *rec, struct err *err);
 	/* Called once after the last record, also when there was none; not after a failure. */
 	int (*end)(struct export *x, struct err *err);
-	/* Instead of all these: writes everything to x->out.out itself, and counts. */
+	/* In place of the others: writes everything to x->out.out and sets *res. */
 	int (*all)(struct export *x, struct export_result *res, struct err *err);
 	/* Called last when begin was called, however it ended: frees x->state. */
 	void (*drop)(struct export *x);
@@ -100,19 +99,18 @@ struct exporter {
 
 extern const struct exporter export_aux, export_folded, export_ndjson, export_perf, export_pftrace,
 	export_pprof;
-/* Of a line of ndjson, as a JSON Schema. */
+/* The JSON Schema of a line. */
 extern const char export_ndjson_schema[];
 
-/* The row at `i`, counted up from 0; NULL behind the last one. */
+/* Row `i` from 0; NULL after the last one. */
 const struct exporter *exporter_nth(size_t i);
-/* NULL, with the nearest ones in `err`'s hint, when there is none of this name. */
+/* NULL: there is none of this name; the hint has the nearest ones. */
 const struct exporter *exporter_find(const char *name, struct err *err);
 
 /*
- * Writes all of it to `out`, which is flushed, not closed. Memory is bounded by the timeline's and
- * the ledger's bounds. *res is set in any case. 0; -EPIPE and other errnos of writing; -ENOMEM;
- * -ENOTSUP when the dump has nothing that the format could hold; -EBADMSG when what had to be whole
- * is not: what could be had is written.
+ * Writes to `out` and flushes it. Memory is bounded as in the timeline and the ledger. Always sets
+ * *res. 0; -EPIPE and other errnos of writing; -ENOMEM; -ENOTSUP when the dump has nothing for the
+ * format; -EBADMSG when a needed part is damaged: what is readable is written.
  */
 int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	       const struct export_options *opt, FILE *out, struct export_result *res,
@@ -120,13 +118,13 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 
 /* ---- for exporters ---- */
 
-/* The CPU that a record is of; -1: unknown. */
+/* The CPU of a record; -1: unknown. */
 int32_t export_cpu(const struct timeline_record *rec);
-/* Whom a record is of; the kernel tells no thread of one that is just going away: then the
+/* The process and thread of a record. The kernel reports no thread for an exiting one: then the
  * process's first. */
 void export_who(const struct export *x, const struct timeline_record *rec, uint32_t *pid,
 		uint32_t *tid);
 
-/* Writes over `n` bytes at `off` of the output, all of which have been put before; only where it is
- * seekable. 0 or a negative errno, remembered in x->out too. */
+/* Overwrites `n` bytes at `off` of a seekable output, put before. 0 or a negative errno, which
+ * x->out keeps too. */
 int export_patch(struct export *x, uint64_t off, const void *p, size_t n);

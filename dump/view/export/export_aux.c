@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bytes of one AUX area as the hardware wrote them, oldest first: for decoders of other people.
- * Of an area that is damaged what is newer than the newest hole; see dump/file/aux_areas.h. Which
- * area is meant has to be said where there are several.
+ * `ringback export -f aux`: the bytes of one AUX area as the hardware wrote them, oldest first. Of
+ * a damaged area, the part after the newest hole; see dump/file/aux_areas.h.
  */
 #include "dump/view/export/export.h"
 
@@ -18,7 +17,7 @@ static bool wanted(const struct export_area *want, const struct dump_area *a)
 	       (!want->channel || !strcmp(want->channel, a->channel ? a->channel->name : ""));
 }
 
-/* What is to be typed to get this one. */
+/* Adds the options that select this area. */
 static void add_choice(char *list, size_t n, const struct dump_area *a)
 {
 	size_t len = strlen(list);

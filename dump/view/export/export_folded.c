@@ -4,8 +4,8 @@
  *
  *	COMM;OUTERMOST;...;INNERMOST COUNT
  *
- * A frame of the kernel ends in _[k], one that was inlined in _[i]; a ';' of a name is a ':'.
- * Stacks are paths in one tree: a node is a pair of its parent and its name.
+ * A kernel frame ends in _[k], an inlined one in _[i]; a ';' in a name becomes ':'. Stacks are paths
+ * in one tree: a node is a pair of its parent and its name.
  */
 #include "dump/view/export/export_sample.h"
 
@@ -69,7 +69,7 @@ static uint32_t name_frame(struct folded *f, uint32_t parent, const struct stack
 	return node_of(f, parent);
 }
 
-/* Of one dump the same function has the same pointer: the text is made once. */
+/* A function has one pointer in a dump: its text is made once. */
 static uint32_t frame_node(struct folded *f, uint32_t parent, const struct stack_frame *frame)
 {
 	uint64_t mark = frame->kernel ? 1 : frame->at.inlined ? 2 : 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback export -f ndjson`: one JSON object a line. The first is what `info --json` prints, the
- * others are what `script --json` prints, by the same code; SCHEMA.md has them in words, and
- * export_ndjson_schema for validators.
+ * `ringback export -f ndjson`: one JSON object a line, first that of `info --json`, then those of
+ * `script --json`, by the same code. SCHEMA.md describes them, export_ndjson_schema is for validators.
  */
 #include "dump/view/export/export.h"
 

@@ -2,16 +2,16 @@
 /*
  * `ringback export -f perf`: a perf.data. See export_perf.h for its parts.
  *
- * Samples keep the bytes that the kernel wrote, in their order. ringback records the fewest fields
- * that lose nothing; perf needs the same ones in all events, at known places. So those that are
- * missing are put between them, from what the dump knows:
+ * Samples keep the bytes that the kernel wrote, in their order. ringback records as few fields as
+ * possible; perf needs the same ones in all events, at fixed places. Missing ones are inserted from
+ * other data of the dump:
  *
- *	IDENTIFIER  which event it is (a tracepoint's samples say so by their common_type)
+ *	IDENTIFIER  the event (tracepoint samples have it as common_type)
  *	IP          the first address of the call chain, or of the registers; else 0
  *	PID, TID    common_pid, and the ledger's process
  *	CPU         the ring's
  *
- * A clock's frequency becomes its period, as the kernel itself takes it.
+ * The frequency of a clock becomes its period, as in the kernel.
  */
 #include "dump/view/export/export_perf.h"
 
@@ -24,9 +24,9 @@
 
 /* The largest record whose size fits into the header. */
 #define MAX_RECORD 65528u
-/* Of records that perf keeps to put them in order; they are in order already. */
+/* perf holds the records of a round to sort them; they are sorted already. */
 #define ROUND_BYTES (1u << 20)
-/* perf's own, behind those of the kernel. */
+/* A record type of perf, not of the kernel. */
 #define PERF_RECORD_FINISHED_ROUND 68u
 
 /* Fields of 8 bytes, in the kernel's order; CALLCHAIN and others follow. */
@@ -54,7 +54,7 @@ void perf_rec_begin(struct perf_export *p, uint32_t type, uint16_t misc)
 	perf_rec_add(p, &h, sizeof(h));
 }
 
-/* A failure is found by perf_rec_put(): there is no header then, or the output has it. */
+/* The output keeps a failure; perf_rec_put() returns it. */
 int perf_rec_add(struct perf_export *p, const void *from, size_t n)
 {
 	int rc = buf_put(&p->rec, from, n);
@@ -90,7 +90,7 @@ int perf_rec_id(struct perf_export *p, const struct perf_evsel *e, uint32_t pid,
 	return perf_rec_add(p, v, n * sizeof(v[0]));
 }
 
-/* Without these perf would keep all of the records in memory before it takes the first. */
+/* Without these perf would hold all records in memory before it processes the first. */
 static void put_round(struct perf_export *p)
 {
 	struct perf_event_header h = {.type = PERF_RECORD_FINISHED_ROUND, .size = sizeof(h)};
@@ -177,13 +177,13 @@ static const struct perf_evsel *evsel_of(const struct perf_export *p,
 	const struct meta_event *e = rec->event;
 	uint32_t i = e && e->f.id < p->x->m->nr_events ? p->of_event[e->f.id] : UINT32_MAX;
 
-	/* Of another channel it would have another layout. */
+	/* A record of another channel has another layout. */
 	if (i == UINT32_MAX || &p->x->m->channels[e->f.channel] != rec->channel)
 		return NULL;
 	return &p->evsels[i];
 }
 
-/* The words up to CALLCHAIN; what follows is left in `b`. */
+/* Adds the words up to CALLCHAIN; leaves the rest in `b`. */
 static void add_words(struct perf_export *p, const struct perf_evsel *e,
 		      const struct timeline_record *rec, struct bytes *b)
 {
@@ -201,8 +201,8 @@ static void add_words(struct perf_export *p, const struct perf_evsel *e,
 }
 
 /*
- * With what was added it may have become longer than a record can be: then the user stack, which is
- * what makes it long, loses its far end. Words of stack: size, bytes, how many of them count.
+ * Inserted fields can make a record too long: then the user stack loses its far end. The stack is:
+ * size, bytes, number of valid bytes.
  */
 static bool cut_stack(struct perf_export *p, const struct timeline_record *rec,
 		      const struct bytes *rest)
@@ -255,14 +255,14 @@ static int put_sample(struct perf_export *p, const struct timeline_record *rec)
 	return perf_rec_put(p);
 }
 
-/* perf gives up on a file that says this of no CPU. */
+/* perf rejects a file with such a record without a CPU. */
 static bool is_of_cpu(uint32_t type)
 {
 	return type == PERF_RECORD_SWITCH || type == PERF_RECORD_SWITCH_CPU_WIDE ||
 	       type == PERF_RECORD_ITRACE_START;
 }
 
-/* LOST, THROTTLE and so on: as they are, with a sample_id of this file's layout. */
+/* LOST, THROTTLE and so on, with a sample_id of this file's layout. */
 static int put_other(struct perf_export *p, const struct timeline_record *rec)
 {
 	size_t id_bytes = record_id_bytes(&rec->channel->layout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf.data in the making; private to export_perf*.c:
+ * The state of a perf.data being written; private to export_perf*.c:
  *
  *	export_perf.c        the row; samples, rewritten so that perf can tell them apart
  *	export_perf_file.c   header, attributes, ids; the same for a pipe
@@ -13,15 +13,15 @@
  *
  *	header │ attrs │ ids │ records │ places of features │ features
  *
- * and on a pipe, where nothing can be patched: a short header │ attrs, names and features as
- * records │ records.
+ * and on a pipe, which cannot be patched: a short header │ attrs, names and features as records │
+ * records.
  */
 #pragma once
 
 #include "dump/view/export/export.h"
 #include "dump/view/model/process_history.h"
 
-/* As dump/format/FORMAT.md says. */
+/* See dump/format/FORMAT.md. */
 #define PERF_MAX_CHANNELS 64
 
 /* An event as perf sees it. */
@@ -30,13 +30,13 @@ struct perf_evsel {
 	struct perf_event_attr attr; /* sample_type as in this file, not as in the dump */
 	const char *name;
 	uint64_t id;		 /* of samples that have none of their own */
-	size_t first_id, nr_ids; /* all that it goes by, in perf_export.ids */
+	size_t first_id, nr_ids; /* all its ids, in perf_export.ids */
 };
 
-/* Something of the ledger that is said at its time. */
+/* A sideband record to make from the ledger, at its time. */
 struct perf_side {
 	uint64_t ns;
-	uint32_t step;	/* what comes first at the same time: enum perf_step */
+	uint32_t step;	/* the order at the same time: enum perf_step */
 	uint32_t index; /* of the task, name or mapping */
 };
 
@@ -58,7 +58,7 @@ struct perf_export {
 	uint64_t round_off;
 	uint64_t first_ns, last_ns; /* of samples */
 	bool has_sample, has_sides;
-	struct buf rec; /* the one being made */
+	struct buf rec; /* the record being made */
 
 	struct perf_side *sides;
 	size_t nr_sides, next_side;
@@ -74,7 +74,7 @@ void perf_rec_begin(struct perf_export *p, uint32_t type, uint16_t misc);
 int perf_rec_add(struct perf_export *p, const void *from, size_t n);
 /* Text with its NUL and zeros up to a multiple of 8. */
 int perf_rec_text(struct perf_export *p, const char *text);
-/* The sample_id that ends a record which is no sample; `e` says its layout. */
+/* The sample_id at the end of a record that is no sample, in the layout of `e`. */
 int perf_rec_id(struct perf_export *p, const struct perf_evsel *e, uint32_t pid, uint32_t tid,
 		uint64_t time_ns, uint32_t cpu);
 /* Writes it; sets its size. -E2BIG when it is longer than a record can be. */
@@ -91,7 +91,7 @@ int perf_file_end(struct perf_export *p, struct err *err);
 
 /* ---- export_perf_head.c ---- */
 
-/* A feature's content; false when the dump has nothing to say about it. */
+/* A feature; make() returns false when the dump has nothing for it. */
 struct perf_feature {
 	uint32_t bit;
 	bool on_pipe; /* as a record PERF_RECORD_HEADER_FEATURE; others have their own or none */
@@ -106,9 +106,9 @@ bool perf_build_ids(struct perf_export *p, struct text *t);
 
 /* ---- export_perf_side.c ---- */
 
-/* Finds out what has to be said; `floor_ns` is the first record's time. */
+/* Collects the sideband records; `floor_ns` is the first record's time. */
 int perf_sides_begin(struct perf_export *p, uint64_t floor_ns);
-/* Says what was up to `ns`. */
+/* Writes them up to `ns`. */
 int perf_sides_until(struct perf_export *p, uint64_t ns);
 
 /* ---- export_perf_data.c ---- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* AUX areas for perf: which of the dump's it can be given, and how; see export_perf_aux.h. Numbers
- * and layouts are those of perf's util/auxtrace.h and lib/perf/include/perf/event.h. */
+/* Chooses the AUX areas that perf can decode, and writes them; see export_perf_aux.h. Numbers and
+ * layouts are those of perf's util/auxtrace.h and lib/perf/include/perf/event.h. */
 #include "dump/view/export/export_perf_aux.h"
 
 #include "dump/base/err.h"
@@ -9,30 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* perf's own records. */
+/* Record types of perf, not of the kernel. */
 #define RECORD_AUXTRACE_INFO 70u
 #define RECORD_AUXTRACE	     71u
 #define RECORD_TIME_CONV     79u
 
-/* More than a kernel has ever given; what is older is left out. */
+/* The newest bytes of a larger area are kept. */
 #define MAX_AREA_BYTES (1ull << 30)
 /* Written at once. */
 #define PIECE_BYTES (1u << 20)
 
-/* ---- PMUs that perf can be told of by what a dump has ---- */
+/* ---- the PMUs ---- */
 
 struct aux_kind {
 	const char *pmu; /* its name begins so */
 	uint32_t type;	 /* enum auxtrace_type of perf's */
 	/* Puts the words of AUXTRACE_INFO. */
 	void (*info)(const struct perf_aux *a, struct text *t);
-	/* What of a trace lies between two times; NULL: it has no such places. */
+	/* The part of a trace between two times; NULL: it cannot be cut. */
 	struct bytes (*cut)(struct perf_area *area, struct bytes b, uint64_t from_ns,
 			    uint64_t to_ns);
 	bool time_conv; /* perf takes the clock from a TIME_CONV */
 };
 
-/* Which event it is. */
 static void info_type(const struct perf_aux *a, struct text *t)
 {
 	perf_u64(t, a->event->attr.type);
@@ -67,7 +66,7 @@ static uint64_t to_ns(const struct perf_clock *c, uint64_t cycles)
 	return c->zero + (cycles >> c->shift) * c->mult + (rest * c->mult >> c->shift);
 }
 
-/* The line through both pairs, with as many bits as perf has for it. */
+/* The line through both pairs, with the precision of perf's fields. */
 static void by_pairs(const struct fmt_window_aux *f, struct perf_clock *c)
 {
 	uint64_t ns = f->stop_cycles_ns - f->start_cycles_ns;
@@ -86,7 +85,7 @@ static void by_pairs(const struct fmt_window_aux *f, struct perf_clock *c)
 	}
 }
 
-/* As aux_time() has it; perf has one for all areas, so that of the last stop. */
+/* As aux_time(); perf has one clock for all areas: that of the last stop. */
 static struct perf_clock clock_of(const struct fmt_window_aux *f)
 {
 	struct perf_clock c = {0};
@@ -162,7 +161,7 @@ int perf_aux_new(struct perf_export *p, struct perf_aux **out, struct err *err)
 		perf_aux_free(a);
 		return rc;
 	}
-	/* Without it perf takes no PERF_RECORD_SWITCH. */
+	/* Otherwise perf ignores PERF_RECORD_SWITCH. */
 	if (a->switches)
 		p->evsels[p->of_event[a->event->f.id]].attr.context_switch = 1;
 	*out = a;
@@ -178,7 +177,7 @@ void perf_aux_free(struct perf_aux *a)
 	free(a);
 }
 
-/* ---- what perf has to know ---- */
+/* ---- the description ---- */
 
 static void put_time_conv(struct perf_export *p)
 {
@@ -217,7 +216,7 @@ struct auxtrace {
 
 _Static_assert(sizeof(struct auxtrace) == 48, "perf_record_auxtrace");
 
-/* No other record may come between the two parts of this one. */
+/* The record and its bytes must be contiguous. */
 static void put_bytes(struct perf_export *p, size_t i, struct bytes b)
 {
 	static const uint8_t zeros[8];
@@ -245,7 +244,7 @@ static void put_bytes(struct perf_export *p, size_t i, struct bytes b)
 	perf_put(p, zeros, rest);
 }
 
-/* Of an area with a hole what is newer than that. */
+/* The part after the newest hole. */
 static int put_area(struct perf_export *p, size_t i, struct buf *buf, struct err *err)
 {
 	struct perf_area *area = &p->aux->v[i];
@@ -297,7 +296,7 @@ bool perf_aux_index(struct perf_export *p, struct text *t)
 
 /* ---- for the records ---- */
 
-/* A little earlier: perf's clock is one for all areas, and rounds. */
+/* A little earlier: perf has one clock for all areas, and rounds. */
 #define SLACK_NS 1000u
 
 uint64_t perf_aux_floor(const struct perf_export *p, uint64_t first_ns)

@@ -2,12 +2,12 @@
 /*
  * AUX areas in a perf.data; private to export_perf*.c:
  *
- *	export_perf_aux.c    which areas; what perf has to know of their PMU; their bytes
- *	export_perf_pt.c     Intel PT: its description, and where its trace can be cut
- *	export_perf_switch.c who ran where the records begin
+ *	export_perf_aux.c    the areas, the description of their PMU, their bytes
+ *	export_perf_pt.c     Intel PT: its description; cutting its trace
+ *	export_perf_switch.c the thread that ran before the first record
  *
- * perf decodes an area up to the time of each record that it comes to, with the threads, names and
- * mappings that it knows by then. So the areas stand before all other records:
+ * perf decodes an area up to the time of each record that it reads, with the threads, names and
+ * mappings known by then. So the areas stand before all other records:
  *
  *	[TIME_CONV] │ AUXTRACE_INFO │ AUXTRACE, bytes │ AUXTRACE, bytes │ ... │ records by time
  *
@@ -31,13 +31,13 @@ struct perf_area {
 	const struct dump_area *d;
 	uint64_t off;	   /* of its AUXTRACE record */
 	uint64_t first_ns; /* when its trace begins; UINT64_MAX: unknown */
-	/* Who ran at run_ns, where that is known and no record says so. */
+	/* The thread that ran at run_ns, where no record says so. */
 	bool ran;
 	uint64_t run_ns;
 	uint32_t pid, tid;
 };
 
-/* How perf is to know who runs where, in Intel PT's own numbers. */
+/* How perf learns which thread runs on a CPU, in Intel PT's numbers. */
 enum perf_switches {
 	PERF_SWITCH_NONE = 0,
 	PERF_SWITCH_TASK = 2,	  /* PERF_RECORD_SWITCH */
@@ -60,11 +60,10 @@ struct perf_aux {
 
 /* The words of AUXTRACE_INFO, in perf's order. */
 void perf_pt_info(const struct perf_aux *a, struct text *t);
-/* Cuts a trace, oldest bytes first, to the parts that have something between the two times; sets
- * area->first_ns. A decoder begins at such a part. */
+/* Cuts a trace, oldest bytes first, to the PSBs around the two times; sets area->first_ns. */
 struct bytes perf_pt_cut(struct perf_area *area, struct bytes b, uint64_t from_ns, uint64_t to_ns);
 
 /* ---- export_perf_switch.c ---- */
 
-/* Finds a->switches, and who ran in each area. 0, or as timeline_next(). */
+/* Sets a->switches, and the first thread of each area. 0, or as timeline_next(). */
 int perf_switch_find(struct perf_export *p, struct perf_aux *a, struct err *err);

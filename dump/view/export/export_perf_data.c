@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mappings beside those with code, which are all that the ledger has; see export_perf.h. perf, too,
- * unwinds copies of stacks by tables that are in the file, and reads them through the mappings of
- * the process: so an export that has such copies says where the rest of a file lies, as the file's
- * segments tell. The loader maps all of them at one distance:
+ * Mappings of data; see export_perf.h. perf unwinds stack copies by tables of the file, and finds
+ * them through the mappings of the process; the ledger has only mappings of code. So an export with
+ * stack copies adds mappings of the file's other segments. The loader maps all of them at one
+ * distance:
  *
  *	   file │ tables │ code │ tables │ variables │
  *	        └─────┐  └────┐ └────┐   └──────┐
@@ -21,14 +21,14 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES 4096u
-/* Files of one path that are looked at. */
+/* At most this many files of one path are compared. */
 #define MAX_VERSIONS 64
 /* Longer than any file. */
 #define MAX_BYTES (4ull << 30)
 
 struct perf_data {
 	struct symbol_notes *notes;
-	const struct symbol_notes_image **v; /* those that have such segments, by path */
+	const struct symbol_notes_image **v; /* images with data segments, by path */
 	size_t nr;
 };
 
@@ -120,7 +120,7 @@ size_t perf_data_maps(const struct perf_data *d, const struct history_map *code,
 	const struct symbol_notes_image *i = d ? image_of(d, code) : NULL;
 	size_t nr = 0;
 
-	/* Once for a file: where its first code was mapped. */
+	/* Once for a file: with its first code segment. */
 	if (!i || page_of(i->segments[0].offset) != code->f.pgoff)
 		return 0;
 	for (size_t k = 0; k < i->nr_data && nr < PERF_MAX_DATA; k++) {

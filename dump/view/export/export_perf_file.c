@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What stands before and after the records of a perf.data; see export_perf.h.
+ * The parts of a perf.data before and after the records; see export_perf.h.
  *
- * A file's header has the places of all else and is written last, over zeros. A pipe's has none:
- * attributes, names and features come as records of perf's own.
+ * The header of a file has the offsets of all parts and is written last, over zeros. On a pipe,
+ * attributes, names and features are records of perf's own types.
  */
 #include "dump/view/export/export_perf.h"
 
@@ -17,7 +17,7 @@
 
 #define MAGIC "PERFILE2"
 
-/* perf's own records. */
+/* Record types of perf, not of the kernel. */
 #define RECORD_ATTR	    64u
 #define RECORD_TRACING_DATA 66u
 #define RECORD_UPDATE	    78u
@@ -28,10 +28,10 @@
 /* More than any kernel has. */
 #define MAX_EVENTS 65536u
 
-/* What every perf since 4.1 knows; more only when something is in it. */
+/* Known to every perf since 4.1; longer only when the further fields are used. */
 #define MIN_ATTR_BYTES PERF_ATTR_SIZE_VER5
 
-struct section {
+struct file_section {
 	uint64_t offset, size;
 };
 
@@ -39,7 +39,7 @@ struct file_header {
 	uint8_t magic[8];
 	uint64_t header_bytes;
 	uint64_t attr_bytes; /* of an attr and its ids' section */
-	struct section attrs, data, event_types;
+	struct file_section attrs, data, event_types;
 	uint64_t features[FEATURE_WORDS];
 };
 
@@ -52,7 +52,7 @@ _Static_assert(sizeof(struct file_header) == 104, "perf_file_header");
 
 /* ---- events ---- */
 
-/* What perf has to know to read samples as they are written here. */
+/* Makes the attr that describes the samples as this file has them. */
 static void make_attr(const struct meta *m, const struct meta_event *e,
 		      struct perf_event_attr *attr)
 {
@@ -64,7 +64,7 @@ static void make_attr(const struct meta *m, const struct meta_event *e,
 	attr->sample_regs_user = c->layout.regs_user;
 	attr->sample_stack_user = c->f.stack_user;
 	attr->sample_id_all = 1;
-	/* A pointer of the recorder's, which says nothing anywhere else. */
+	/* A pointer of the recorder's process. */
 	if (e->target[0])
 		attr->config1 = 0;
 	if (attr->freq && attr->sample_freq && attr->type == PERF_TYPE_SOFTWARE &&
@@ -84,7 +84,7 @@ static size_t used_bytes(const struct perf_event_attr *attr)
 	return align_up(n, 8);
 }
 
-/* Some readers take the first event for the one whose samples show where time went. */
+/* Some readers take the first event for the profile. */
 static bool shows_time(const struct meta *m, const struct meta_event *e)
 {
 	uint64_t stack = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;
@@ -123,7 +123,7 @@ static int add_evsels(struct perf_export *p)
 		for (size_t i = 0; i < m->nr_events; i++) {
 			const struct meta_event *e = &m->events[i];
 
-			/* Of what could not be read nothing is known. */
+			/* An unreadable item has no layout. */
 			if (p->nr_evsels < MAX_EVENTS && e->f.id != UINT32_MAX &&
 			    m->channels[e->f.channel].layout.sample_type &&
 			    shows_time(m, e) == first)
@@ -187,7 +187,7 @@ static int make_evsels(struct perf_export *p, struct err *err)
 		return err_set(err, -ENOTSUP,
 			       "the dump's list of events can't be read: there is "
 			       "nothing that perf could show");
-	/* Some one's samples must be those that COMM and the like belong to. */
+	/* COMM and the like must belong to an event. */
 	p->evsels[0].attr.mmap = p->evsels[0].attr.mmap2 = 1;
 	p->evsels[0].attr.comm = p->evsels[0].attr.comm_exec = 1;
 	p->evsels[0].attr.task = 1;
@@ -201,12 +201,12 @@ static int make_evsels(struct perf_export *p, struct err *err)
 static void begin_file(struct perf_export *p)
 {
 	struct file_header h = {.magic = MAGIC};
-	uint64_t attrs = p->nr_evsels * (p->attr_bytes + sizeof(struct section));
+	uint64_t attrs = p->nr_evsels * (p->attr_bytes + sizeof(struct file_section));
 
 	perf_put(p, &h, sizeof(h));
 	for (size_t i = 0; i < p->nr_evsels; i++) {
 		const struct perf_evsel *s = &p->evsels[i];
-		struct section ids = {sizeof(h) + attrs + s->first_id * 8, s->nr_ids * 8};
+		struct file_section ids = {sizeof(h) + attrs + s->first_id * 8, s->nr_ids * 8};
 
 		perf_put(p, &s->attr, p->attr_bytes);
 		perf_put(p, &ids, sizeof(ids));
@@ -216,10 +216,10 @@ static void begin_file(struct perf_export *p)
 	p->data_off = p->off;
 }
 
-/* The features behind room for their places; sets their bits. */
+/* Writes the table of places and the features; sets their bits. */
 static int put_features(struct perf_export *p, uint64_t bits[FEATURE_WORDS])
 {
-	struct section places[64] = {0};
+	struct file_section places[64] = {0};
 	struct text all = TEXT_INIT(NULL);
 	size_t nr = 0;
 	int rc;
@@ -232,7 +232,7 @@ static int put_features(struct perf_export *p, uint64_t bits[FEATURE_WORDS])
 			all.b.len = from;
 			continue;
 		}
-		places[nr++] = (struct section){from, all.b.len - from};
+		places[nr++] = (struct file_section){from, all.b.len - from};
 		text_fill(&all, '\0', (int)(align_up(all.b.len, 8) - all.b.len));
 		bits[f->bit / 64] |= 1ull << f->bit % 64;
 	}
@@ -252,8 +252,8 @@ static int end_file(struct perf_export *p)
 	struct file_header h = {
 		.magic = MAGIC,
 		.header_bytes = sizeof(h),
-		.attr_bytes = p->attr_bytes + sizeof(struct section),
-		.attrs = {sizeof(h), p->nr_evsels * (p->attr_bytes + sizeof(struct section))},
+		.attr_bytes = p->attr_bytes + sizeof(struct file_section),
+		.attrs = {sizeof(h), p->nr_evsels * (p->attr_bytes + sizeof(struct file_section))},
 		.data = {p->data_off, p->off - p->data_off},
 	};
 	int rc = put_features(p, h.features);
@@ -293,14 +293,14 @@ static int put_feature(struct perf_export *p, const struct perf_feature *f)
 		perf_rec_add(p, &bit, sizeof(bit));
 		perf_rec_add(p, t.b.p, t.b.len);
 		rc = perf_rec_put(p);
-		if (rc == -E2BIG) /* longer than a record: nothing depends on it */
+		if (rc == -E2BIG) /* too long for a record: optional */
 			rc = 0;
 	}
 	text_free(&t);
 	return rc;
 }
 
-/* The formats of tracepoints follow their record, which has but their length. */
+/* The formats of tracepoints follow their record, which has only their length. */
 static int put_tracing_data(struct perf_export *p)
 {
 	struct text t = TEXT_INIT(NULL);
@@ -326,7 +326,7 @@ static int put_build_ids(struct perf_export *p)
 {
 	struct text t = TEXT_INIT(NULL);
 
-	/* They are records as they are. */
+	/* They are records already. */
 	if (perf_build_ids(p, &t) && !t.rc)
 		perf_put(p, t.b.p, t.b.len);
 	text_free(&t);
@@ -346,8 +346,7 @@ static int begin_pipe(struct perf_export *p, struct err *err)
 		err_hint(err, "write a file: -o FILE");
 		return rc;
 	}
-	/* In this order: some readers take the first other record for the end of attributes and
-	 * features. */
+	/* In this order: some readers end attributes and features at the first other record. */
 	for (size_t i = 0; i < perf_nr_features && !rc; i++)
 		rc = put_feature(p, &perf_features[i]);
 	for (size_t i = 0; i < p->nr_evsels && !rc; i++)
@@ -367,7 +366,7 @@ int perf_file_begin(struct perf_export *p, struct err *err)
 
 	if (!rc)
 		rc = perf_aux_new(p, &p->aux, err);
-	p->round_off = UINT64_MAX; /* what stands here is no round's */
+	p->round_off = UINT64_MAX; /* the head is part of no round */
 	if (!rc && !p->x->seekable)
 		rc = begin_pipe(p, err);
 	else if (!rc)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The features of a perf.data: what it says besides events and records. A table, one function each;
- * see export_perf.h. Numbers of bits, and how each is laid out, are those of perf's
- * perf.data-file-format.txt; the tracing data's are those of trace-cmd, which perf took over.
+ * The features of a perf.data (host, clocks, event names, build-ids): a table with a function each;
+ * see export_perf.h. Bits and layouts are those of perf's perf.data-file-format.txt; the tracing
+ * data has the format of trace-cmd.
  */
 #include "dump/view/export/export_perf.h"
 
@@ -87,7 +87,6 @@ static bool cpu_model(struct perf_export *p, struct text *t)
 	return put_string(t, p->x->m->cpu_model, strlen(p->x->m->cpu_model));
 }
 
-/* As perf has it, too. */
 static bool cpu_id(struct perf_export *p, struct text *t)
 {
 	return put_string(t, p->x->m->cpu_id, strlen(p->x->m->cpu_id));
@@ -163,7 +162,7 @@ static bool event_desc(struct perf_export *p, struct text *t)
 
 /* ---- tracing data ---- */
 
-/* The layout of ftrace's pages, of which there are none; perf wants it read. */
+/* The layout of ftrace's pages. The file has none, but perf requires the layout. */
 static const char some_header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				       "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
 				       "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
@@ -197,13 +196,13 @@ static void find_formats(const struct perf_export *p, struct tracepoint *v, size
 	for (size_t i = 0; i < m->nr_tracepoints; i++) {
 		struct tracepoint *tp = find(v, nr, m->tracepoints[i].id);
 
-		/* One that can't be understood would make perf refuse the file. */
+		/* perf rejects a file with an invalid format. */
 		if (tp && fields_tracepoint(p->x->fields, tp->id))
 			tp->format = m->tracepoints[i].format;
 	}
 }
 
-/* Those of the events, each once, by id. `out` has room for all events. */
+/* Lists the tracepoints of the events once each, by id. `out` has room for all events. */
 static size_t list_tracepoints(const struct perf_export *p, struct tracepoint *out)
 {
 	size_t nr = 0, kept = 0;
@@ -229,7 +228,7 @@ static size_t list_tracepoints(const struct perf_export *p, struct tracepoint *o
 	return kept;
 }
 
-/* Enough to tell whose the event is. */
+/* A format with the common fields only, for a tracepoint without one. */
 static void put_some_format(struct text *t, const struct tracepoint *tp)
 {
 	struct text f = TEXT_INIT(NULL);
@@ -251,7 +250,7 @@ static void put_some_format(struct text *t, const struct tracepoint *tp)
 	text_free(&f);
 }
 
-/* A system for each: perf does not mind one that comes twice. */
+/* A system for each tracepoint: perf accepts the same one twice. */
 static void put_tracepoint(struct text *t, const struct tracepoint *tp)
 {
 	text_put(t, tp->system, (size_t)tp->system_bytes);
@@ -340,7 +339,7 @@ static void put_build_id(struct text *t, uint16_t mode, const struct history_map
 	text_fill(t, '\0', (int)(room - n));
 }
 
-/* Of modules it is not known. */
+/* The dump has no build-ids of modules. */
 static bool put_kernel_id(const struct perf_export *p, struct text *t)
 {
 	struct symbol_place first;

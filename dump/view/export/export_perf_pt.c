@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Intel PT in a perf.data; see export_perf_aux.h. What perf has to know is that of its
- * util/intel-pt.h, from what the PMU said of itself in sysfs. A trace is cut at PSB packets, which
- * are where decoders begin and what a time stands behind; bytes are those of the Intel SDM, volume
- * 3, "Intel Processor Trace".
+ * Intel PT in a perf.data; see export_perf_aux.h. The description has the fields of perf's
+ * util/intel-pt.h, from the PMU's sysfs files. A trace is cut at PSB packets: decoders start there,
+ * and a time follows. Packets are those of the Intel SDM, volume 3, "Intel Processor Trace".
  */
 #include "dump/view/export/export_perf_aux.h"
 
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what perf has to know ---- */
+/* ---- the description ---- */
 
 static const char *file(const struct perf_aux *a, const char *path)
 {
@@ -77,7 +76,7 @@ static const uint8_t psb[] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
 #define TSC_BYTES  7
 #define TSC_BITS   56
 
-/* Of the packets that may stand between a PSB and its PSBEND; 0: none of those. */
+/* The length of a packet between a PSB and its PSBEND; 0: another packet. */
 static size_t packet_bytes(struct bytes b)
 {
 	static const uint8_t ip_bytes[8] = {0, 2, 4, 6, 6, 0, 8, 0};
@@ -105,7 +104,7 @@ static size_t packet_bytes(struct bytes b)
 	return 0;
 }
 
-/* The time of the PSB before `b`, of which a packet has all but the highest byte. */
+/* The time of the PSB before `b`. Its TSC packet lacks the highest byte. */
 static bool psb_time(const struct perf_area *area, struct bytes b, uint64_t *ns)
 {
 	uint64_t tsc = 0, newest = area->d->f.stop_cycles;

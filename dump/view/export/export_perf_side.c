@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who was there, as perf expects it: COMM, FORK, MMAP2, EXIT made from the ledger, merged into the
- * records by time. See export_perf.h.
+ * Processes for perf: COMM, FORK, MMAP2, EXIT made from the ledger, merged into the records by time.
+ * See export_perf.h.
  *
- * What was before the first record is said just before it, all of one kind before the next: a FORK
- * gives the child its parent's mappings in some readers whatever it has, so no mapping may stand
- * before it; and a process must be there before its threads. What was since is said at its own
- * time; mappings that a child has from its parent are not repeated.
+ * The state before the first record comes just before it, all of one kind before the next: in some
+ * readers a FORK overwrites the child's mappings with its parent's, so all forks come before all
+ * mappings, and processes before threads. Later changes have their own times; mappings that a
+ * child inherits are not repeated.
  *
  *	floor - 4  the kernel
  *	      - 3  FORK, processes, then threads
  *	      - 2  COMM
- *	      - 1  MMAP2, of data before those of code: what comes later takes the place;
- *	           ITRACE_START, of who runs where there is an AUX area
+ *	      - 1  MMAP2, data before code: a later one replaces an earlier one;
+ *	           ITRACE_START of the running thread where there is an AUX area
  *	floor      the first record; from here on real times
  */
 #include "dump/view/export/export_perf.h"
@@ -25,16 +25,16 @@
 
 /* A thread's last switch comes after its EXIT. */
 #define SLACK_NS 10000000u
-/* FORK of what was there already: perf copies no mappings. */
+/* In a FORK: perf copies no mappings. */
 #define MISC_FORK_THERE (1u << 13)
 #define MISC_COMM_EXEC	(1u << 13)
 
-/* Between them is the kernel, wherever it was put at boot. */
+/* KASLR puts the kernel between these two. */
 #define PAGE_BYTES	 4096u
 #define X86_KERNEL	 0xffffffff80000000ull
 #define X86_MODULES	 0xffffffffc0000000ull
 #define MAX_KERNEL_BYTES (256ull << 20)
-/* At least; what else is there has other names for the same address. */
+/* The least alignment of the kernel's first symbol, _text. */
 #define KERNEL_ALIGN (2ull << 20)
 
 /* At one time, in this order. */
@@ -59,8 +59,8 @@ static const struct fmt_task *task_of(const struct perf_export *p, uint32_t key)
 	return at ? *at : NULL;
 }
 
-/* Whether records from `floor_ns` on can be about it. One that ended before can still have switched
- * for the last time after that, where it had to wait for its CPU. */
+/* Whether records from `floor_ns` on can belong to the task. Its last switch can follow its exit,
+ * where it had to wait for its CPU. */
 static bool matters(const struct perf_export *p, const struct fmt_task *t, uint64_t floor_ns)
 {
 	if (t->start_ns > p->x->opt->to_ns)
@@ -69,7 +69,7 @@ static bool matters(const struct perf_export *p, const struct fmt_task *t, uint6
 	       t->flags & FMT_TASK_SAMPLED;
 }
 
-/* ---- what has to be said ---- */
+/* ---- collecting ---- */
 
 struct sides {
 	struct perf_export *p;
@@ -82,7 +82,7 @@ static void add(struct sides *s, uint64_t ns, enum perf_step step, size_t index)
 {
 	struct perf_side side = {ns, step, (uint32_t)index};
 
-	/* Behind the records asked for. */
+	/* After the requested range. */
 	if (ns > s->p->x->opt->to_ns || s->rc)
 		return;
 	s->rc = buf_put(&s->list, &side, sizeof(side));
@@ -104,7 +104,7 @@ static void add_task(struct sides *s, const struct fmt_task *t, size_t i)
 		add(s, t->exit_ns, EXIT, i);
 }
 
-/* Its first name is said already. */
+/* add_task() adds the first name. */
 static void add_comm(struct sides *s, size_t i)
 {
 	const struct fmt_task *t;
@@ -116,7 +116,7 @@ static void add_comm(struct sides *s, size_t i)
 		add(s, c.ns, COMM, i);
 }
 
-/* A fork gave it to the child, as perf sees it too. */
+/* Whether a fork gave it to the child, which perf does too. */
 static bool inherited(const struct sides *s, const struct fmt_task *t, const struct history_map *m)
 {
 	struct history_map its;
@@ -177,7 +177,7 @@ static int index_tasks(struct perf_export *p)
 	return 0;
 }
 
-/* ---- saying it ---- */
+/* ---- writing ---- */
 
 #define NO_CPU UINT32_MAX
 
@@ -188,7 +188,7 @@ static int put_fork(struct perf_export *p, const struct perf_side *s, const stru
 	uint32_t body[] = {t->pid, parent, t->tid, parent};
 	uint16_t misc = t->start_ns != s->ns && !exits ? MISC_FORK_THERE : 0;
 
-	if (parent == t->tid && !exits) /* only a file that means ill says so */
+	if (parent == t->tid && !exits) /* a malicious dump */
 		return 0;
 	perf_rec_begin(p, exits ? PERF_RECORD_EXIT : PERF_RECORD_FORK, misc);
 	perf_rec_add(p, body, sizeof(body));
@@ -209,7 +209,7 @@ static int put_comm(struct perf_export *p, uint64_t ns, uint32_t pid, uint32_t t
 	return perf_rec_put(p);
 }
 
-/* The name that it begins with; a fork has its parent's from perf too. */
+/* The first name, unless perf copies it from the parent at the fork. */
 static int put_first_comm(struct perf_export *p, const struct perf_side *s,
 			  const struct fmt_task *t)
 {
@@ -230,7 +230,7 @@ static int put_map(struct perf_export *p, uint64_t ns, const struct history_map 
 	const struct fmt_task *t = task_of(p, m->f.key);
 	uint32_t who[] = {t->pid, t->tid};
 	uint64_t place[] = {m->f.start, m->f.end - m->f.start, m->f.pgoff};
-	/* The kernel tells the inode or the build-id, and so do we. */
+	/* The kernel reports the inode or the build-id, and so does this. */
 	bool by_build_id = m->build_id_bytes && !m->f.ino;
 	struct {
 		uint32_t maj, min;
@@ -268,7 +268,7 @@ static int put_data_maps(struct perf_export *p, uint64_t ns, const struct histor
 	return rc;
 }
 
-static int say(struct perf_export *p, const struct perf_side *s)
+static int put_side(struct perf_export *p, const struct perf_side *s)
 {
 	struct process_history *history = p->x->history;
 	const struct fmt_task *t;
@@ -306,8 +306,8 @@ static int put_kernel_map(struct perf_export *p, uint64_t ns, const uint64_t pla
 	return perf_rec_put(p);
 }
 
-/* From its first named function on, which `name` ends with: by that perf moves a list of symbols.
- */
+/* A mapping from the first named function on. perf relocates symbols by that name, at the end of
+ * the mapping's name. */
 static int put_kernel_part(struct perf_export *p, uint64_t ns, const struct symbol_place *first,
 			   uint64_t end)
 {
@@ -315,7 +315,7 @@ static int put_kernel_part(struct perf_export *p, uint64_t ns, const struct symb
 	char name[600];
 
 	if (strcmp(first->image, "[kernel.kallsyms]")) {
-		/* A module, as far as it is known: it has pages of its own. */
+		/* The known part of a module, which has pages of its own. */
 		place[0] -= from % PAGE_BYTES;
 		place[1] = align_up(end, PAGE_BYTES) - place[0];
 		place[2] = 0;
@@ -331,9 +331,9 @@ static int put_kernel_part(struct perf_export *p, uint64_t ns, const struct symb
 }
 
 /*
- * Where the kernel and its modules are, without which perf names nothing of them: names come from
- * /proc/kallsyms of the same boot, or from a vmlinux. When the dump has none of its names, of
- * x86-64 it is known at least where it can be.
+ * The mappings of the kernel and its modules, which perf needs to name their functions by
+ * /proc/kallsyms of the same boot or a vmlinux. Without kernel names in the dump, the range where
+ * x86-64 has its kernel.
  */
 static int put_kernel(struct perf_export *p, uint64_t ns)
 {
@@ -386,6 +386,6 @@ int perf_sides_until(struct perf_export *p, uint64_t ns)
 	int rc = 0;
 
 	while (!rc && p->next_side < p->nr_sides && p->sides[p->next_side].ns <= ns)
-		rc = say(p, &p->sides[p->next_side++]);
+		rc = put_side(p, &p->sides[p->next_side++]);
 	return rc;
 }

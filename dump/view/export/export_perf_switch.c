@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who ran on the CPU of an AUX area where the records of its ring begin, for perf, which learns it
- * from switches only; see export_perf_aux.h. The first record of a ring says who ran before it:
+ * Finds the thread that ran on the CPU of an AUX area before the first record of its ring, since
+ * perf knows running threads from switches only; see export_perf_aux.h. The first record tells:
  *
- *	SWITCH out           the thread that it is of
- *	SWITCH_CPU_WIDE in   the thread before, which it names
- *	AUX                  the thread that it is of: nobody else has run
+ *	SWITCH out           its own thread
+ *	SWITCH_CPU_WIDE in   the previous thread, which it names
+ *	AUX                  its own thread: there was no switch
  *
- * Where older records were overwritten this is known of the moment before only. An export that
- * begins later wants who ran then.
+ * Where older records were overwritten, this holds only just before the first record. An export
+ * that begins later needs the thread at its beginning.
  */
 #include "dump/view/export/export_perf_aux.h"
 
@@ -17,16 +17,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Body of PERF_RECORD_SWITCH_CPU_WIDE: the one that ran before, or runs after. */
-struct other {
+/* The body of PERF_RECORD_SWITCH_CPU_WIDE: the previous or next thread. */
+struct switch_other {
 	uint32_t pid, tid;
 };
 
 /* By ring. */
 struct area_state {
-	struct perf_area *area; /* NULL: it has none, or none that this matters to */
-	bool seen;		/* a record of its ring */
-	bool done;		/* what is to be known of it is known */
+	struct perf_area *area; /* NULL: no area of a CPU */
+	bool seen;		/* the first record of the ring */
+	bool done;		/* the search has ended */
 };
 
 static void set(struct perf_area *area, uint64_t ns, uint32_t pid, uint32_t tid)
@@ -37,9 +37,9 @@ static void set(struct perf_area *area, uint64_t ns, uint32_t pid, uint32_t tid)
 	area->tid = tid;
 }
 
-static struct other other_of(const struct timeline_record *rec)
+static struct switch_other other_of(const struct timeline_record *rec)
 {
-	struct other o = {UINT32_MAX, UINT32_MAX};
+	struct switch_other o = {UINT32_MAX, UINT32_MAX};
 	struct bytes b = rec->rec;
 	struct perf_event_header h;
 
@@ -53,13 +53,13 @@ static bool is_switch(uint32_t type)
 	return type == PERF_RECORD_SWITCH || type == PERF_RECORD_SWITCH_CPU_WIDE;
 }
 
-/* Who ran before `rec`, the first of its ring. */
+/* Sets the thread before `rec`, the first of its ring. */
 static void before(struct perf_area *area, const struct fmt_window *w,
 		   const struct timeline_record *rec, const struct perf_event_header *h)
 {
 	bool out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
 	uint64_t ns = w->overwritten_bytes ? rec->time_ns : 0;
-	struct other o;
+	struct switch_other o;
 
 	if (h->type == PERF_RECORD_AUX || (is_switch(h->type) && out)) {
 		set(area, ns, rec->s.pid, rec->s.tid);
@@ -69,16 +69,16 @@ static void before(struct perf_area *area, const struct fmt_window *w,
 	}
 }
 
-/* Who runs since `rec`. */
+/* Sets the thread that runs from `rec` on. */
 static void after(struct perf_area *area, const struct timeline_record *rec,
 		  const struct perf_event_header *h)
 {
-	struct other o = {UINT32_MAX, UINT32_MAX};
+	struct switch_other o = {UINT32_MAX, UINT32_MAX};
 
 	if (!is_switch(h->type) && h->type != PERF_RECORD_ITRACE_START)
 		return;
 	if (!(h->misc & PERF_RECORD_MISC_SWITCH_OUT) || !is_switch(h->type))
-		o = (struct other){rec->s.pid, rec->s.tid};
+		o = (struct switch_other){rec->s.pid, rec->s.tid};
 	else if (h->type == PERF_RECORD_SWITCH_CPU_WIDE)
 		o = other_of(rec);
 	set(area, rec->time_ns, o.pid, o.tid);
@@ -114,7 +114,7 @@ static struct area_state *states(struct perf_export *p, struct perf_aux *a)
 	for (size_t i = 0; v && i < a->nr; i++) {
 		const struct dump_area *d = a->v[i].d;
 
-		/* Of a thread's own area perf knows whose it is. */
+		/* perf knows the thread of a thread's own area. */
 		if (d->cpu >= 0 && d->f.ring < m->nr_windows)
 			v[d->f.ring].area = &a->v[i];
 	}

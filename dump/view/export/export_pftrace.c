@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* `ringback export -f pftrace`: a trace for Perfetto. See export_pftrace.h for its parts. */
+/* `ringback export -f pftrace`: a Perfetto trace. See export_pftrace.h for its parts. */
 #include "dump/view/export/export_pftrace.h"
 
 #include "dump/base/err.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Perfetto's numbers of clocks. */
+/* Clock numbers of Perfetto. */
 #define CLOCK_ID_REALTIME  1
 #define CLOCK_ID_MONOTONIC 3
 #define CLOCK_ID_BOOTTIME  6
@@ -28,7 +28,7 @@ enum { THREAD_TID = 1, THREAD_NAME, THREAD_TGID };
 #define SEQUENCE	 1
 #define SEQUENCE_ANEW	 1
 #define SEQUENCE_GOES_ON 2
-/* A thread goes on running after its exit was recorded, until it is switched from. */
+/* A thread runs on after the record of its exit, up to its last switch. */
 #define RUNS_ON_NS 1000000000u
 
 uint64_t pf_ns(const struct pftrace *pf, uint64_t ns)
@@ -89,7 +89,7 @@ static void put_clocks(struct pftrace *pf)
 	pf_put(pf);
 }
 
-/* The kernel's release says how the state of a task that is switched from is to be read. */
+/* Perfetto reads prev_state of a switch by the kernel's release. */
 static void put_system(struct pftrace *pf)
 {
 	struct text *p = &pf->packet;
@@ -173,7 +173,7 @@ static void put_tasks(struct pftrace *pf, uint64_t from_ns)
 		end_tree(pf, tree);
 }
 
-/* The oldest moment of any ring. */
+/* The time of the oldest record of all rings. */
 static uint64_t oldest(const struct export *x)
 {
 	uint64_t ns = x->m->trigger.hit_ns;
@@ -240,7 +240,7 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 	} else if (!rec->event) {
 		x->nr_left_out += !pf_sched_take_own(pf, rec);
 	} else if (rec->event->f.tracepoint) {
-		/* Bundles have no place for stacks. */
+		/* Bundles cannot hold stacks. */
 		if (!pf_sched_take(pf, rec) || rec->s.nr_callchain)
 			pf_tracks_take(pf, rec);
 	} else if (!pf_stacks_take(pf, rec)) {

@@ -2,13 +2,13 @@
 /*
  * The parts of `ringback export -f pftrace`:
  *
- *	export_pftrace.c	packets; the beginning; what goes where
+ *	export_pftrace.c	packets; the beginning; dispatch of records
  *	export_pftrace_sched.c	switches and wake-ups, as Perfetto's ftrace bundles of each CPU
  *	export_pftrace_stack.c	stacks, each kept once
- *	export_pftrace_pt.c	calls that Intel PT saw, as slices
+ *	export_pftrace_pt.c	calls that Intel PT recorded, as slices
  *	export_pftrace_track.c	all other events, the trigger and losses, as instants on tracks
  *
- * Times are of BOOTTIME, which Perfetto takes as the trace's own clock.
+ * Times are BOOTTIME, Perfetto's own clock.
  */
 #pragma once
 
@@ -49,34 +49,33 @@ struct pftrace {
 	struct pf_sched *sched;
 	struct pf_stacks *stacks;
 	struct pf_tracks *tracks;
-	bool begun; /* the first packet that resets what is kept once is out */
+	bool begun; /* the first packet, which resets interned data, is written */
 	int rc;	    /* the first error */
 };
 
-/* A time of the dump's clock in that of the trace. */
+/* Converts a time of the dump's clock to the trace's. */
 uint64_t pf_ns(const struct pftrace *pf, uint64_t ns);
 /* Empties pf->packet, adds the timestamp of `ns` in the dump's clock, and returns it. */
 struct text *pf_begin(struct pftrace *pf, uint64_t ns);
 /* Writes pf->packet. */
 void pf_put(struct pftrace *pf);
-/* Foreign text as a string of protobuf wants it, UTF-8, in `out`, which is returned. */
+/* Untrusted text as UTF-8, for protobuf, in `out`, which is returned. */
 char *pf_text(char *out, size_t n, const char *text, size_t len);
 
 int pf_sched_new(struct pftrace *pf, struct pf_sched **out);
 void pf_sched_free(struct pf_sched *s);
 /* True when the record is a switch or wake-up of a known CPU and was taken. */
 bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec);
-/* The same for the kernel's own record of a switch, which tells when a thread of a target comes
- * back. */
+/* The same for PERF_RECORD_SWITCH, which shows when a thread of a target returns to a CPU. */
 bool pf_sched_take_own(struct pftrace *pf, const struct timeline_record *rec);
-/* Records of this CPU's switches were lost before what comes next. */
+/* Notes that switches of this CPU were lost before its next event. */
 void pf_sched_lost(struct pftrace *pf, int32_t cpu);
-/* Writes what is held back. */
+/* Writes the pending bundles. */
 void pf_sched_flush(struct pftrace *pf);
 
 int pf_stacks_new(struct pf_stacks **out);
 void pf_stacks_free(struct pf_stacks *s);
-/* The number of the record's stack, 0: it has none. Adds what is new of it to pf->packet. */
+/* The number of the record's stack; 0: it has none. Adds new interned data to pf->packet. */
 uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec);
 /* False: the sample has no stack. */
 bool pf_stacks_take(struct pftrace *pf, const struct timeline_record *rec);
@@ -85,10 +84,10 @@ int pf_tracks_new(struct pf_tracks **out);
 void pf_tracks_free(struct pf_tracks *t);
 /* The trigger, and where each ring begins. */
 void pf_tracks_begin(struct pftrace *pf);
-/* The track of the record's thread, described when it is first met. */
+/* The track of the record's thread; describes it at its first use. */
 uint64_t pf_tracks_of(struct pftrace *pf, const struct timeline_record *rec);
 void pf_tracks_take(struct pftrace *pf, const struct timeline_record *rec);
 void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint64_t nr);
 
-/* All calls of the asked time; errors are in pf->rc. */
+/* Writes the calls of the requested time; errors are in pf->rc. */
 void pf_pt_put(struct pftrace *pf, struct err *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls that Intel PT saw, as slices: on a track of its own below each thread's. Perfetto wants
- * that each ends before what it lies in does.
+ * Calls that Intel PT recorded, as slices on a track below each thread's. Perfetto requires that a
+ * slice ends before the one around it.
  */
 #include "dump/view/export/export_pftrace.h"
 
@@ -14,7 +14,7 @@
 #define TYPE_END   2
 #define MAX_CALLS  2000000u
 #define MAX_DEPTH  512
-/* Tracks of calls: the thread's and this. */
+/* The uuid of a track of calls is this plus the thread's. */
 #define TRACK_CALLS (1ull << 40)
 
 /* The calls of one thread that are open. */
@@ -41,7 +41,7 @@ static void put_event(struct pftrace *pf, uint64_t track, uint64_t type, const c
 	pf_put(pf);
 }
 
-/* Those that are not below `depth` any more; none of them longer than until `ns`. */
+/* Ends the calls from `depth` on, at `ns` at the latest. */
 static void end_calls(struct pftrace *pf, struct writer_stack *s, size_t depth, uint64_t ns)
 {
 	while (s->nr > depth) {

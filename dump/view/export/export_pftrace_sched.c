@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Switches and wake-ups as Perfetto knows them: it makes the slices of CPUs and the states of
- * threads of these itself. Events of a CPU wait until there are enough for a bundle.
+ * Switches and wake-ups as ftrace events, of which Perfetto makes slices of CPUs and states of
+ * threads. Collects the events of a CPU into bundles.
  */
 #include "dump/view/export/export_pftrace.h"
 
@@ -18,7 +18,7 @@
 #define NR_NUMBERS 5
 #define NR_TEXTS   2
 
-enum kind { SWITCH, WAKEUP, WAKING, WAKEUP_NEW, NR_KINDS };
+enum pf_sched_kind { SWITCH, WAKEUP, WAKING, WAKEUP_NEW, NR_KINDS };
 
 /* Fields of perfetto.proto. */
 enum { BUNDLE_CPU = 1, BUNDLE_EVENT, BUNDLE_LOST_EVENTS };
@@ -49,18 +49,18 @@ static const struct {
 	[WAKEUP_NEW] = {"sched:sched_wakeup_new", 114, {"comm"}, {"pid", "prio", "target_cpu"}},
 };
 
-/* Where an event of the dump has its fields; kind NR_KINDS: it is none of these. */
+/* How to read an event of the dump; kind NR_KINDS: another event. */
 struct parser {
-	enum kind kind;
+	enum pf_sched_kind kind;
 	const struct field *texts[NR_TEXTS], *numbers[NR_NUMBERS];
 };
 
 struct sched_event {
 	uint64_t ns;
 	uint32_t tid;
-	enum kind kind;
+	enum pf_sched_kind kind;
 	int64_t numbers[NR_NUMBERS];
-	char texts[NR_TEXTS][68]; /* 16 characters, made safe */
+	char texts[NR_TEXTS][68]; /* 16 characters, escaped */
 };
 
 struct bundle {
@@ -102,7 +102,7 @@ static void find_parser(const struct fields *f, const struct meta_event *e, stru
 	for (size_t k = 0; k < NR_KINDS; k++) {
 		if (strcmp(kinds[k].name, name) != 0)
 			continue;
-		p->kind = (enum kind)k;
+		p->kind = (enum pf_sched_kind)k;
 		if (!find_fields(f, e, p))
 			p->kind = NR_KINDS;
 		return;
@@ -262,8 +262,8 @@ static void put(struct pftrace *pf, size_t cpu, const struct sched_event *e)
 		flush(pf, cpu);
 }
 
-/* What a CPU does while none of the target's threads run is unknown: Perfetto draws idle CPUs as
- * empty. */
+/* Switches to idle: what the CPU runs besides the target's threads is unknown, and Perfetto draws an
+ * idle CPU as empty. */
 static void leave_cpu_empty(struct sched_event *e)
 {
 	e->numbers[3] = 0;
@@ -285,7 +285,7 @@ bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec)
 	return true;
 }
 
-/* A tracepoint tells of a thread that leaves. */
+/* The tracepoint already reports a thread that leaves. */
 static void come_back(struct pftrace *pf, size_t cpu, const struct timeline_record *rec)
 {
 	struct sched_event e = {

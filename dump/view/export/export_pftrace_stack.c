@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples with their stacks. Names, files, frames and stacks get a number when they are first met
- * and are written in the packet of the sample that met them.
+ * Samples with their stacks. Names, files, frames and stacks get a number at their first use and
+ * are written in that packet.
  */
 #include "dump/view/export/export_pftrace.h"
 
@@ -41,7 +41,7 @@ struct pf_stacks {
 	struct pair_ids nodes;		   /* parent or 0, frame: stacks, outermost first */
 	struct pair_ids written;	   /* node: the stack is out */
 	struct text name;
-	struct text fresh; /* fields of InternedData that this packet is the first to need */
+	struct text fresh; /* fields of InternedData that are new in this packet */
 	struct stack stack;
 	uint64_t frame_ids[STACK_MAX_FRAMES];
 };
@@ -70,7 +70,7 @@ void pf_stacks_free(struct pf_stacks *s)
 	free(s);
 }
 
-/* A number of idmap; 0 is out of memory. */
+/* As pair_ids_add(); keeps the error. */
 static uint32_t number(struct pftrace *pf, struct pair_ids *m, uint64_t a, uint64_t b, bool *is_new)
 {
 	uint32_t id = pair_ids_add(m, a, b, is_new);
@@ -112,7 +112,7 @@ static uint64_t path_id(struct pftrace *pf, const char *image)
 		       (struct bytes){(const uint8_t *)safe, strlen(safe)});
 }
 
-/* Written as the bytes they are, kept by their digits; 0: none is known. */
+/* Interned by its hexadecimal digits, written as bytes; 0: unknown. */
 static uint64_t build_id_id(struct pftrace *pf, const struct symbol_place *at)
 {
 	size_t n = at->build_id_bytes < 20 ? at->build_id_bytes : 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What Perfetto has no form of its own for: other events on the track of their thread, the trigger
- * on one of its own, and on another where rings begin and what they lost.
+ * Instants for what has no message of its own in Perfetto: other events on the track of their
+ * thread, the trigger, and the beginning and losses of rings on a track each.
  */
 #include "dump/view/export/export_pftrace.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define TYPE_INSTANT 3
-/* Tracks of threads come behind these. */
+/* Tracks of threads follow these. */
 #define TRACK_TRIGGER 1u
 #define TRACK_RINGS   2u
 #define TRACK_THREADS 16u
@@ -44,7 +44,7 @@ void pf_tracks_free(struct pf_tracks *t)
 	free(t);
 }
 
-/* Begins an instant in pf->packet. `rec`: its stack goes with the instant; NULL: none. */
+/* Begins an instant in pf->packet, with the stack of `rec` (NULL: none). */
 static size_t begin(struct pftrace *pf, uint64_t track, const char *category, const char *name,
 		    uint64_t ns, const struct timeline_record *rec)
 {

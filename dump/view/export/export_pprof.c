@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback export -f pprof`: a gzip'd profile.proto. A message is written as many small ones: put
- * after one another, protobuf reads them as one, its lists joined. So texts, mappings, functions
- * and locations go out as they are first met; samples, which are counted, at the end.
+ * `ringback export -f pprof`: a gzip'd profile.proto. Concatenated messages are one message with
+ * joined lists to protobuf, so texts, mappings, functions and locations are written at their first
+ * use, and samples, which are counted, at the end.
  *
- * Addresses are offsets in the file, as if each file was mapped whole at 0: that is what
- * symbolizers need, and what stays true of all processes.
+ * Addresses are file offsets, as if each file were mapped whole at 0: symbolizers need that, and it
+ * is the same in all processes.
  */
 #include "dump/view/export/export_sample.h"
 
@@ -48,7 +48,7 @@ enum { LINE_FUNCTION_ID = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
 
-struct tally {
+struct pprof_tally {
 	uint64_t count, value;
 };
 
@@ -64,7 +64,7 @@ struct pprof {
 	struct pair_ids nodes;	   /* parent or 0, location: stacks, outermost first */
 	struct pair_ids threads;   /* text of the name, pid << 32 | tid */
 	struct pair_ids samples;   /* node, thread */
-	struct buf tallies;	   /* struct tally of sample 1 on */
+	struct buf tallies;	   /* struct pprof_tally of sample 1 on */
 	bool is_time;		   /* values are nanoseconds */
 	uint64_t first_ns, last_ns, period;
 	int rc;
@@ -100,7 +100,7 @@ static void put_numbers(struct pprof *p, uint32_t field, const uint64_t *v, size
 	proto_close(&p->part, list);
 }
 
-/* A number of idmap; 0 is out of memory. */
+/* As pair_ids_add(); keeps the error. */
 static uint32_t check(struct pprof *p, uint32_t id)
 {
 	if (!id && !p->rc)
@@ -153,7 +153,7 @@ static uint32_t mapping_of(struct pprof *p, const struct stack_frame *f)
 	put_number(p, MAPPING_LIMIT, f->kernel ? UINT64_MAX : USER_LIMIT);
 	put_number(p, MAPPING_FILENAME, filename);
 	put_number(p, MAPPING_BUILD_ID, build_id);
-	/* Without these a tool looks up the names in the file of that path on its own machine. */
+	/* Otherwise a tool looks up names in the file of that path on its own machine. */
 	for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
 		put_number(p, has, true);
 	proto_close(&p->part, m);
@@ -203,7 +203,7 @@ static uint32_t location_of(struct pprof *p, const struct stack_frame *f, size_t
 	bool is_new;
 	size_t m;
 
-	/* One address may be different functions' in two processes that make code. */
+	/* Generated code can have another function at the same address in each process. */
 	spot = check(p, pair_ids_add(&p->spots, mapping, function_of(p, outer), NULL));
 	id = check(p, pair_ids_add(&p->locations, spot, address, &is_new));
 	if (!is_new || p->rc)
@@ -267,7 +267,7 @@ static int begin(struct export *x, struct err *err)
 static void count(struct pprof *p, const struct timeline_record *rec, uint32_t id)
 {
 	uint64_t ns = export_sample_ns(rec);
-	struct tally *t = (struct tally *)p->tallies.p + (id - 1);
+	struct pprof_tally *t = (struct pprof_tally *)p->tallies.p + (id - 1);
 
 	if (!p->first_ns)
 		p->first_ns = rec->time_ns;
@@ -280,7 +280,7 @@ static void count(struct pprof *p, const struct timeline_record *rec, uint32_t i
 
 static int record(struct export *x, const struct timeline_record *rec, struct err *err)
 {
-	static const struct tally none;
+	static const struct pprof_tally none;
 	struct pprof *p = x->state;
 	struct stack s;
 	uint32_t id, node;
@@ -312,7 +312,7 @@ static void put_label(struct pprof *p, uint64_t key, uint64_t str, uint64_t num)
 
 static void put_sample(struct pprof *p, uint32_t id)
 {
-	const struct tally *t = (const struct tally *)p->tallies.p + (id - 1);
+	const struct pprof_tally *t = (const struct pprof_tally *)p->tallies.p + (id - 1);
 	const uint64_t values[] = {t->count, t->value};
 	uint64_t locations[STACK_MAX_FRAMES], parent, thread, name, ids;
 	uint64_t keys[] = {text_id(p, "thread"), text_id(p, "tid"), text_id(p, "pid")};
@@ -341,7 +341,7 @@ static void put_value_type(struct pprof *p, uint32_t field, uint64_t type, uint6
 	proto_close(&p->part, m);
 }
 
-/* What the numbers are; and when. */
+/* The types of the values, and the time. */
 static void put_head(struct export *x)
 {
 	struct pprof *p = x->state;

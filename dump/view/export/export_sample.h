@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What folded and pprof count: which records are samples of a profile, and what one weighs. */
+/* The samples of a profile and their weight; used by folded and pprof. */
 #pragma once
 
 #include "dump/view/export/export.h"
 
-/* Whether the record is a sample of an event that was asked for; without --event, of one that
- * counts or ticks, and not of a tracepoint. */
+/* Whether the record is a sample of a selected event; without --event, of any event that is no
+ * tracepoint. */
 bool export_is_sample(const struct export *x, const struct timeline_record *rec);
 
-/* CPU time that a sample of this event stands for; 0 when the event does not count time. */
+/* The CPU time that the sample stands for; 0 when its event is no clock. */
 uint64_t export_sample_ns(const struct timeline_record *rec);
 
-/* No sample had a stack: says so, and which events have some. -ENOTSUP. */
+/* Sets the error for a dump without samples with stacks; the hint lists events with stacks.
+ * -ENOTSUP. */
 int export_no_samples(const struct export *x, struct err *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the scheduler's events to spans; see schedule.h. Each thread has one span that it is in;
- * an event closes it and opens the next. schedule_open.c begins it, schedule_query.c reads it.
+ * Turns the scheduler's events into spans; see schedule.h. Each thread has a current span; an event
+ * closes it and opens the next. schedule_open.c sets up, schedule_query.c sorts and answers.
  */
 #include "dump/view/schedule/schedule.h"
 
@@ -41,7 +41,7 @@ static int find(struct schedule *s, uint32_t tid, uint32_t *out)
 	return 0;
 }
 
-/* Too many: the older half goes, and the window begins after it. */
+/* Drops the older half; the window begins after it. */
 static void forget_half(struct schedule *s)
 {
 	struct span *spans = (struct span *)s->spans.p;
@@ -65,10 +65,10 @@ static int emit(struct schedule *s, struct span span, uint64_t to_ns)
 	return buf_put(&s->spans, &span, sizeof(span));
 }
 
-/* Ends the span that the thread is in. */
+/* Ends the current span of the thread. */
 static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned flags)
 {
-	struct live *t = live_of(s, thread);
+	struct live_thread *t = live_of(s, thread);
 
 	t->last_ns = ns > t->last_ns ? ns : t->last_ns;
 	if (!t->known)
@@ -76,15 +76,15 @@ static int close_span(struct schedule *s, uint32_t thread, uint64_t ns, unsigned
 	t->known = false;
 	t->now.flags |= (uint8_t)flags;
 	if (t->now.state == SPAN_READY && flags & SPAN_GUESSED)
-		t->now.state = SPAN_UNKNOWN; /* how much of it was a wait? */
+		t->now.state = SPAN_UNKNOWN; /* it may have run in part of it */
 	return emit(s, t->now, ns);
 }
 
-/* Not before the one that ended last: where events are missing, they may say so. */
+/* Begins no earlier than the last span ended: with missing events, times may overlap. */
 static struct span *open_span(struct schedule *s, uint32_t thread, enum span_state state,
 			      uint64_t ns, int32_t cpu)
 {
-	struct live *t = live_of(s, thread);
+	struct live_thread *t = live_of(s, thread);
 
 	t->known = true;
 	t->here_ns = ns;
@@ -97,9 +97,9 @@ static struct span *open_span(struct schedule *s, uint32_t thread, enum span_sta
 	return &t->now;
 }
 
-/* The first thing that is heard of a thread tells what it was in before. */
-static void was(struct schedule *s, uint32_t thread, enum span_state state, uint64_t ns,
-		int32_t cpu)
+/* The first event of a thread implies its state before. */
+static void assume_before(struct schedule *s, uint32_t thread, enum span_state state, uint64_t ns,
+			  int32_t cpu)
 {
 	struct span *now;
 
@@ -111,20 +111,20 @@ static void was(struct schedule *s, uint32_t thread, enum span_state state, uint
 
 /* ---- events ---- */
 
-struct occasion {
+struct sched_moment {
 	uint64_t ns;
 	int32_t cpu;
-	uint32_t tid; /* who was running */
+	uint32_t tid; /* of the running thread */
 	uint32_t chain;
 };
 
 /*
- * A thread that is thought to run shows up on another CPU: it must have left where it was, at the
- * latest when somebody else was heard of there.
+ * A thread in state RUN has an event on another CPU: it left the old one at the latest when another
+ * thread had an event there.
  */
 static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
 {
-	struct live *t = live_of(s, thread);
+	struct live_thread *t = live_of(s, thread);
 	struct live_cpu *c;
 	uint64_t until;
 
@@ -132,7 +132,7 @@ static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
 	    (size_t)t->now.cpu >= s->nr_cpus)
 		return 0;
 	c = &s->cpus[t->now.cpu];
-	if (c->current != thread) /* not even that it was there is sure */
+	if (c->current != thread) /* its place there was a guess, too */
 		return close_span(s, thread, t->now.from_ns, SPAN_GUESSED);
 	until = c->stray != NO_THREAD ? c->stray_ns : c->last_ns;
 	until = until < t->now.from_ns ? t->now.from_ns : until < ns ? until : ns;
@@ -140,21 +140,21 @@ static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
 	return close_span(s, thread, until, SPAN_GUESSED);
 }
 
-static bool was_woken_here(const struct live *t, int32_t cpu)
+static bool was_woken_here(const struct live_thread *t, int32_t cpu)
 {
 	return t->known && t->now.state == SPAN_READY && !(t->now.flags & SPAN_PREEMPTED) &&
 	       t->now.cpu == cpu;
 }
 
 /*
- * From when on a thread has run here to which no switch was seen: it was heard of since. An idle
- * CPU takes at once who is woken on it; some kernels have CPUs that do not trace that switch. Who
- * was taken off it, and it idled, may not run: its quota is used up.
+ * When a thread began to run here whose switch is missing: at its first event here. An idle CPU
+ * runs a woken thread at once, and some kernels do not trace that switch on some CPUs: then it began
+ * at the wake-up. A preempted thread is different: its quota may be used up while the CPU is idle.
  */
 static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, uint32_t thread,
-			   const struct occasion *o)
+			   const struct sched_moment *o)
 {
-	const struct live *t = live_of(s, thread);
+	const struct live_thread *t = live_of(s, thread);
 	uint64_t heard = c->stray == thread ? c->stray_ns : o->ns, queued;
 
 	if (c->current || !was_woken_here(t, o->cpu))
@@ -163,11 +163,11 @@ static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, u
 	return queued < heard ? queued : heard;
 }
 
-/* The thread that leaves, which ran here since `began`. */
+/* `thread` leaves the CPU, where it ran since `began`. */
 static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
-		   const struct occasion *o, int16_t prio, uint64_t began)
+		   const struct sched_moment *o, int16_t prio, uint64_t began)
 {
-	struct live *t = live_of(s, thread);
+	struct live_thread *t = live_of(s, thread);
 	uint32_t gone = c->current;
 	bool from_idle = !gone && was_woken_here(t, o->cpu);
 	struct span *now;
@@ -178,7 +178,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 		t->now.chain = o->chain;
 		return thread ? close_span(s, thread, o->ns, 0) : 0;
 	}
-	/* Whoever was there left unseen. */
+	/* The switch from the thread before is missing. */
 	if (gone != NO_THREAD && gone && live_of(s, gone)->known &&
 	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
 		rc = close_span(s, gone, began, SPAN_GUESSED);
@@ -186,7 +186,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 		if (t->known && t->now.cpu != o->cpu)
 			rc = leave_cpu(s, thread, began);
 		if (gone == NO_THREAD && c->first_tid == t->pub.tid)
-			was(s, thread, SPAN_RUN, began, o->cpu);
+			assume_before(s, thread, SPAN_RUN, began, o->cpu);
 		if (!rc && t->known && t->now.state != SPAN_RUN)
 			rc = close_span(s, thread, began, from_idle ? 0 : SPAN_GUESSED);
 		if (!rc && !t->known)
@@ -200,7 +200,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 	return rc;
 }
 
-/* The idle task has no spans of its own, but runs of the CPU. */
+/* The idle task has runs, one for each idle time of a CPU. */
 static int end_idle(struct schedule *s, const struct live_cpu *c, int32_t cpu, uint64_t ns)
 {
 	struct span idle = {
@@ -220,9 +220,10 @@ static enum span_state state_of(uint64_t prev_state)
 	return prev_state & STATE_DISK ? SPAN_BLOCKED : SPAN_SLEEP;
 }
 
-static int begin_run(struct schedule *s, uint32_t thread, const struct occasion *o, int16_t prio)
+static int begin_run(struct schedule *s, uint32_t thread, const struct sched_moment *o,
+		     int16_t prio)
 {
-	/* Of one that was not heard of before nothing is known: it may be new. */
+	/* Without an earlier event its state before is unknown: it may be new. */
 	int rc = leave_cpu(s, thread, o->ns);
 	const struct span *now = &live_of(s, thread)->now;
 
@@ -231,7 +232,7 @@ static int begin_run(struct schedule *s, uint32_t thread, const struct occasion 
 	return rc;
 }
 
-/* Who runs on the CPU from now on. */
+/* Makes `thread` the current one of the CPU. */
 static void occupy(struct live_cpu *c, uint32_t thread, uint64_t ns)
 {
 	*c = (struct live_cpu){.current = thread,
@@ -246,8 +247,8 @@ static bool is_near(uint64_t a, uint64_t b)
 	return a < b ? b - a < SLEEP_NEAR_NS : a - b < SLEEP_NEAR_NS;
 }
 
-/* Where it goes to sleep, as of its last sample: it has a newer one where it is elsewhere. */
-static uint32_t place_of(const struct schedule *s, const struct live *t, uint64_t ns)
+/* The stack of a sleep without a sample of its own: that of the last sample. */
+static uint32_t place_of(const struct schedule *s, const struct live_thread *t, uint64_t ns)
 {
 	bool known = t->place_ns >= s->places_from_ns && ns <= s->places_to_ns &&
 		     ns < t->place_ns + SLEEP_RENEW_NS + SLEEP_NEAR_NS;
@@ -255,7 +256,7 @@ static uint32_t place_of(const struct schedule *s, const struct live *t, uint64_
 	return known ? t->place : CHAIN_NONE;
 }
 
-static int on_switch(struct schedule *s, const uint64_t *v, const struct occasion *o)
+static int on_switch(struct schedule *s, const uint64_t *v, const struct sched_moment *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	enum span_state state = state_of(v[2]);
@@ -286,16 +287,16 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct occasio
 	}
 	live_of(s, prev)->recorded = true;
 	if (s->partial && !live_of(s, next)->recorded)
-		next = NO_THREAD; /* and what the CPU does now is not known either */
+		next = NO_THREAD; /* nor is it known what the CPU runs now */
 	else if (next)
 		rc = begin_run(s, next, o, (int16_t)v[4]);
 	occupy(c, next, o->ns);
 	return rc;
 }
 
-/* Asleep or preempted: more the record does not tell. */
+/* The record tells only whether the thread sleeps or was preempted. */
 static int on_own_leave(struct schedule *s, uint32_t thread, uint16_t misc,
-			const struct occasion *o)
+			const struct sched_moment *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	bool preempted = misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
@@ -309,10 +310,10 @@ static int on_own_leave(struct schedule *s, uint32_t thread, uint16_t misc,
 }
 
 /*
- * The kernel's own record of a switch: in partial dumps the only one that tells when a thread comes
- * back, for the tracepoint is met by the thread that leaves.
+ * PERF_RECORD_SWITCH: in partial dumps the only record of a thread's return to a CPU, since the
+ * tracepoint belongs to the thread that leaves.
  */
-static int on_own_switch(struct schedule *s, uint16_t misc, const struct occasion *o)
+static int on_own_switch(struct schedule *s, uint16_t misc, const struct sched_moment *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	uint32_t thread, gone = c->current;
@@ -321,7 +322,7 @@ static int on_own_switch(struct schedule *s, uint16_t misc, const struct occasio
 	if (rc || o->tid == UINT32_MAX || !o->tid)
 		return rc;
 	live_of(s, thread)->recorded = true;
-	if (misc & PERF_RECORD_MISC_SWITCH_OUT) /* where it goes a tracepoint has told */
+	if (misc & PERF_RECORD_MISC_SWITCH_OUT) /* a tracepoint has reported it */
 		return s->own_only ? on_own_leave(s, thread, misc, o) : 0;
 	c->last_ns = o->ns;
 	if (gone == thread)
@@ -334,8 +335,8 @@ static int on_own_switch(struct schedule *s, uint16_t misc, const struct occasio
 	return rc;
 }
 
-/* A thread that could run is on the queue of another CPU. */
-static void move(struct live *t, int32_t cpu, uint64_t ns)
+/* A ready thread moves to the queue of another CPU. */
+static void move(struct live_thread *t, int32_t cpu, uint64_t ns)
 {
 	if (t->now.cpu == cpu)
 		return;
@@ -344,10 +345,11 @@ static void move(struct live *t, int32_t cpu, uint64_t ns)
 }
 
 /* `v`: pid, prio, target_cpu, common_flags. */
-static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion *o, bool is_waking)
+static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_moment *o,
+		   bool is_waking)
 {
 	uint32_t thread, by = NO_THREAD;
-	struct live *t;
+	struct live_thread *t;
 	int rc = find(s, (uint32_t)v[0], &thread);
 
 	if (!rc && o->tid != UINT32_MAX)
@@ -356,22 +358,22 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion 
 		return rc;
 	if (s->partial && !live_of(s, thread)->recorded)
 		return 0;
-	was(s, thread, SPAN_SLEEP, o->ns, -1);
+	assume_before(s, thread, SPAN_SLEEP, o->ns, -1);
 	t = live_of(s, thread);
 	if (t->known && t->now.state == SPAN_READY) {
 		bool preempted = t->now.flags & SPAN_PREEMPTED;
 
-		/* Woken up on another CPU than it was to be. */
+		/* The wake-up chose another CPU than sched_waking said. */
 		if (!preempted)
 			move(t, (int32_t)v[2], o->ns);
 		if (preempted || t->now.flags & SPAN_FORKED || is_waking != s->has_wakings)
 			return 0;
-		/* Only who sleeps is woken: it ran and slept meanwhile. */
+		/* Only a sleeping thread is woken: it ran and slept meanwhile. */
 		rc = close_span(s, thread, o->ns, SPAN_GUESSED);
 		open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
 		return rc;
 	}
-	/* It is on its way to sleep and was told in time: it goes on. */
+	/* It was woken before it slept, and goes on. */
 	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
 	    t->now.state != SPAN_STOPPED)
 		return 0;
@@ -387,8 +389,8 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct occasion 
 	return rc;
 }
 
-/* The wake-up is there already: it is that of one of the last spans. */
-static void name_waker(struct schedule *s, uint32_t thread, const struct occasion *o)
+/* Adds the waker's stack to the wake-up before it, which ended one of the last spans. */
+static void name_waker(struct schedule *s, uint32_t thread, const struct sched_moment *o)
 {
 	struct span *spans = (struct span *)s->spans.p;
 	size_t nr = s->spans.len / sizeof(*spans);
@@ -410,8 +412,8 @@ static bool is_asleep(const struct span *s)
 	return s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED;
 }
 
-/* The thread has not run since it left; it may have been woken. */
-static void set_place(struct schedule *s, struct live *t, uint32_t chain)
+/* Adds the stack to the thread's sleep, which a wake-up may have ended already. */
+static void set_place(struct schedule *s, struct live_thread *t, uint32_t chain)
 {
 	struct span *spans = (struct span *)s->spans.p;
 	size_t nr = s->spans.len / sizeof(*spans);
@@ -428,12 +430,13 @@ static void set_place(struct schedule *s, struct live *t, uint32_t chain)
 		}
 }
 
-/* A sample of sleep-stacks. It comes behind the record of the switch, before the thread runs again:
- * the programs are attached when the event is open already. */
-static int on_place(struct schedule *s, const struct timeline_record *rec, const struct occasion *o)
+/* A sample of sleep-stacks. It follows the record of the switch, before the thread runs again: the
+ * BPF programs are attached after the events are open. */
+static int on_place(struct schedule *s, const struct timeline_record *rec,
+		    const struct sched_moment *o)
 {
 	struct sleep_sample sample;
-	struct live *t;
+	struct live_thread *t;
 	uint32_t thread;
 	int rc;
 
@@ -456,15 +459,15 @@ static int on_place(struct schedule *s, const struct timeline_record *rec, const
 	return 0;
 }
 
-static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion *o)
+static int on_fork(struct schedule *s, const uint64_t *v, const struct sched_moment *o)
 {
 	uint32_t parent, child, before = schedule_find(s, (uint32_t)v[1]);
 	struct span *now;
 	int rc = find(s, (uint32_t)v[0], &parent);
 
-	if (rc || !v[1] || s->partial) /* of a child that is not recorded nothing would come */
+	if (rc || !v[1] || s->partial) /* the child may not be recorded */
 		return rc;
-	/* Whoever had this tid is gone. */
+	/* The thread that had this tid has ended. */
 	if (before != NO_THREAD && live_of(s, before)->known)
 		live_of(s, before)->now.state = SPAN_ENDED;
 	rc = find(s, (uint32_t)v[1], &child);
@@ -477,7 +480,7 @@ static int on_fork(struct schedule *s, const uint64_t *v, const struct occasion 
 }
 
 static int on_sample(struct schedule *s, const struct timeline_record *rec,
-		     const struct occasion *o)
+		     const struct sched_moment *o)
 {
 	struct schedule_sample sample = {
 		.ns = o->ns,
@@ -493,8 +496,8 @@ static int on_sample(struct schedule *s, const struct timeline_record *rec,
 	return rc ? rc : buf_put(&s->samples, &sample, sizeof(sample));
 }
 
-/* Somebody runs here whose switch was not seen. */
-static int note_stray(struct schedule *s, const struct occasion *o)
+/* Notes a thread that runs here without a switch to it. */
+static int note_stray(struct schedule *s, const struct sched_moment *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	uint32_t thread;
@@ -511,15 +514,14 @@ static int note_stray(struct schedule *s, const struct occasion *o)
 }
 
 /*
- * Until here some CPUs' events are missing, so what a thread seems to be in may long be over: from
- * here on it is found out anew.
+ * Before the window the events of some CPUs are missing, so all states are doubtful: starts anew.
  */
 static int begin_window(struct schedule *s)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < nr_threads(s); i++) {
-		struct live *t = live_of(s, i);
+		struct live_thread *t = live_of(s, i);
 
 		if (!t->known || t->now.state == SPAN_ENDED)
 			continue;
@@ -533,14 +535,14 @@ static int begin_window(struct schedule *s)
 }
 
 /*
- * Records of this CPU are missing, from the last one on: who ran was there until then; who runs now
- * is to be found out.
+ * Records of this CPU are missing since its last one: the current thread ran until then, and what
+ * runs now is unknown.
  */
 static int on_lost(struct schedule *s, const struct timeline_record *rec)
 {
 	int32_t cpu = rec->window->cpu;
 	struct live_cpu *c;
-	struct occasion o = {.cpu = cpu};
+	struct sched_moment o = {.cpu = cpu};
 	bool switches = false;
 	int rc = 0;
 
@@ -552,7 +554,7 @@ static int on_lost(struct schedule *s, const struct timeline_record *rec)
 		return 0;
 	c = &s->cpus[cpu];
 	o.ns = c->last_ns;
-	if (!o.ns) { /* nothing was known of it yet */
+	if (!o.ns) { /* no event of this CPU before */
 		c->last_ns = rec->time_ns;
 		c->first_tid = UINT32_MAX;
 		return 0;
@@ -580,11 +582,11 @@ bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need
 	return p->kind || schedule_is_own(s, s->m->events[event].f.channel);
 }
 
-/* Records of the kernel's own: losses, and in some dumps switches. */
+/* Records that are no samples: losses and, in some dumps, switches. */
 static int on_kernel_record(struct schedule *s, const struct timeline_record *rec)
 {
 	struct perf_event_header h;
-	struct occasion o = {.ns = rec->time_ns, .tid = rec->tid};
+	struct sched_moment o = {.ns = rec->time_ns, .tid = rec->tid};
 	int rc;
 
 	memcpy(&h, rec->rec.p, sizeof(h));
@@ -598,7 +600,7 @@ static int on_kernel_record(struct schedule *s, const struct timeline_record *re
 	return rc ? rc : on_own_switch(s, h.misc, &o);
 }
 
-/* The name of whom a recorded thread left its CPU to. */
+/* Keeps the name of the thread that a recorded thread was switched to. */
 static int note_name(struct schedule *s, const struct event_parser *p, uint32_t tid,
 		     const struct timeline_record *rec)
 {
@@ -617,7 +619,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 {
 	const struct event_parser *p;
 	uint64_t v[MAX_FIELDS] = {0};
-	struct occasion o = {.ns = rec->time_ns, .tid = rec->tid};
+	struct sched_moment o = {.ns = rec->time_ns, .tid = rec->tid};
 	int rc;
 
 	if (!rec->event)
@@ -631,7 +633,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
 		o.chain = call_chains_add(s->chains, rec);
 	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
-	/* It tells nothing of who runs: the thread may just have left. */
+	/* The thread of this sample may have left the CPU: no evidence of what runs. */
 	if (!rc && p->kind == KIND_PLACE)
 		return on_place(s, rec, &o);
 	if (!rc && !s->partial)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The beginning of a schedule: which events of a dump tell of switches and wake-ups, in which time
- * they are whole, and its threads; see schedule.h. schedule.c takes the records.
+ * Sets up a schedule: chooses the events of switches and wake-ups, finds the time for which they are
+ * complete, and adds threads; see schedule.h. schedule.c takes the records.
  */
 #include "dump/view/schedule/schedule.h"
 
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A machine has fewer; a dump may say anything. */
+/* Bounds what an untrusted dump can ask for. */
 #define MAX_CPUS 8192
 
-/* The tracepoints that are understood, and the fields that they must have. */
+/* The tracepoints that are used, and the fields that they must have. */
 static const struct {
 	const char *name;
-	enum event_kind kind;
+	enum sched_event_kind kind;
 	const char *fields[MAX_FIELDS];
 } tracepoints[] = {
 	{"sched:sched_switch",
@@ -64,7 +64,7 @@ static bool is_sleep_stacks(const struct meta_event *e)
 	       !strcmp(e->name, SLEEP_STACKS);
 }
 
-/* Counters that tick while a thread runs: where it is then tells where time goes. */
+/* Clocks and cycle counters: their samples show where time goes. */
 static bool ticks(const struct perf_event_attr *a)
 {
 	if (a->type == PERF_TYPE_SOFTWARE)
@@ -75,8 +75,8 @@ static bool ticks(const struct perf_event_attr *a)
 }
 
 /*
- * A tracepoint may be recorded twice, in two channels. All of them are wanted, so a filtered one is
- * not for us; and of two, the one with stacks.
+ * Chooses the events to use: none with a filter, since all switches are needed; of a tracepoint in
+ * two channels, the one with stacks.
  */
 static void choose(struct schedule *s, const struct fields *f)
 {
@@ -127,7 +127,7 @@ static void choose(struct schedule *s, const struct fields *f)
 				 : s->parsers[i].kind == KIND_SWITCH))
 			s->own_channels |= 1ull << e->f.channel;
 	}
-	/* Beside an AUX area they are the area's. */
+	/* In the ring of an AUX area they serve the area. */
 	for (size_t i = 0; i < s->m->nr_areas; i++)
 		for (size_t k = 0; k < s->m->nr_windows; k++)
 			if (s->m->windows[k].ring == s->m->areas[i].ring)
@@ -135,7 +135,7 @@ static void choose(struct schedule *s, const struct fields *f)
 	s->has_switches |= s->own_channels != 0;
 }
 
-/* While the ring of one CPU was not on, a thread's sample may be in none. */
+/* Narrows the time in which all rings of sleep-stacks were on. */
 static void measure_places(struct schedule *s, const struct fmt_window *w)
 {
 	bool places = false;
@@ -151,7 +151,7 @@ static void measure_places(struct schedule *s, const struct fmt_window *w)
 		s->places_to_ns = w->paused_ns;
 }
 
-/* From where on all rings that have switches are whole, and until when; the CPUs there are. */
+/* Finds the window, in which all rings with switches are complete, and the number of CPUs. */
 static void measure(struct schedule *s)
 {
 	uint8_t recorded[MAX_CPUS] = {0};
@@ -172,7 +172,7 @@ static void measure(struct schedule *s)
 			switches |= s->parsers[k].kind == KIND_SWITCH &&
 				    s->m->events[k].f.channel == w->channel;
 		switches |= schedule_is_own(s, w->channel);
-		/* A CPU that went offline long ago must not cut the window of the others. */
+		/* A CPU that went offline long ago must not shorten the window of the others. */
 		if (!switches || w->flags & FMT_WINDOW_OFFLINE)
 			continue;
 		if (w->cpu >= 0 && w->cpu < MAX_CPUS && !recorded[w->cpu]) {
@@ -193,7 +193,7 @@ static void measure(struct schedule *s)
 
 int schedule_add_thread(struct schedule *s, uint32_t tid, uint32_t *out)
 {
-	struct live t = {.pub = {.tid = tid}, .now = {.cpu = -1, .prio = -1}};
+	struct live_thread t = {.pub = {.tid = tid}, .now = {.cpu = -1, .prio = -1}};
 	struct tid_thread *row = map_row(&s->by_tid, tid);
 	size_t nr = nr_threads(s);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reading side of schedule.h: sorting when all is there, and looking things up. */
+/* The reading side of schedule.h: schedule_end() and the lookups. */
 #include "dump/base/array.h"
 #include "dump/file/meta.h"
 #include "dump/view/model/process_history.h"
@@ -19,8 +19,8 @@ const struct span *schedule_span(const struct schedule *s, size_t i)
 }
 
 /*
- * Of a thread that was woken on a CPU that was idle and stayed so, as far as the records go, they
- * miss at least the end of its wait.
+ * A thread that was woken on an idle CPU, and the CPU stayed idle by the records: the end of its
+ * wait is missing.
  */
 static void close_woken(struct schedule *s, uint32_t thread)
 {
@@ -32,11 +32,11 @@ static void close_woken(struct schedule *s, uint32_t thread)
 		now->state = SPAN_UNKNOWN;
 }
 
-/* What is not over yet ends with the window. */
+/* Ends open spans with the window. */
 static int close_all(struct schedule *s)
 {
 	for (size_t i = 1; i < nr_threads(s); i++) {
-		struct live *t = live_of(s, (uint32_t)i);
+		struct live_thread *t = live_of(s, (uint32_t)i);
 		struct span *to;
 
 		if (!t->known || t->now.state == SPAN_ENDED)
@@ -64,7 +64,7 @@ static int close_all(struct schedule *s)
 	return 0;
 }
 
-/* They were closed in the order of time, so those of a thread are in order already. */
+/* A counting sort: spans are in time order already. */
 static int sort_by_thread(struct schedule *s)
 {
 	size_t nr = nr_spans(s), at = 0;
@@ -122,7 +122,7 @@ static int sort_runs(struct schedule *s)
 	s->first_run = calloc(s->nr_cpus + 2, sizeof(*s->first_run));
 	if (!s->runs || !s->first_run)
 		return -ENOMEM;
-	/* Counted one further, so that filling moves each to where it begins. */
+	/* Counts are kept one entry further, so that filling moves each to its beginning. */
 	fill = s->first_run + 1;
 	for (size_t i = 0; i < nr; i++)
 		if (is_run(s, schedule_span(s, i)))
@@ -150,7 +150,7 @@ int schedule_end(struct schedule *s)
 	rc = rc ? rc : sort_by_thread(s);
 	rc = rc ? rc : sort_runs(s);
 	for (size_t i = 0; !rc && i < nr_threads(s); i++) {
-		struct live *t = live_of(s, (uint32_t)i);
+		struct live_thread *t = live_of(s, (uint32_t)i);
 		uint64_t ns = t->last_ns ? t->last_ns : s->to_ns;
 		const struct fmt_task *task = history_task(s->p, t->pub.tid, ns);
 

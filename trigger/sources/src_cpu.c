@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * Source "cpu:PID>PERCENT/TIME": the CPU time that all threads of a process have used within the
- * last TIME, as a share of one CPU: 250% are two and a half of them. The clock of the process is
- * read, which counts in nanoseconds. When the process ends, the rule is over.
+ * last TIME, as a share of one CPU: 250% are two and a half of them. It reads the CPU
+ * clock of the process, in nanoseconds. When the process ends, the rule ends.
  *
  *	samples, one a step:  ●────●────●────●────●────●
  *	                      └─────── TIME ───────────┘ newest
  */
-#include "trigger/engine/source.h"
+#include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "trigger/sources/threshold.h"
 #include "trigger/engine/rule_check.h"
-#include "trigger/sources/process.h"
-#include "trigger/sources/poll_timer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,21 +25,17 @@
 #define LONGEST_WINDOW	  (3600 * (int64_t)TICK_NS)
 #define MAX_STEPS	  60
 
-struct sample {
+struct cpu_sample {
 	uint64_t ns, used_ns;
 };
 
-struct source {
-	struct process process;
+struct cpu_source {
+	struct source polled;
 	clockid_t clock;
-	struct poll_timer tick;
-	struct threshold level;
 	uint64_t window_ns;
-	unsigned step; /* s between samples */
-	struct sample samples[MAX_STEPS + 1];
+	struct cpu_sample samples[MAX_STEPS + 1];
 	size_t nr_steps;     /* in a window */
 	uint64_t nr_samples; /* taken; the newest is at (nr_samples - 1) modulo (nr_steps + 1) */
-	char threshold[32];
 };
 
 static int parse_percent(const struct rule *r, const char *amount, double *out, struct err *err)
@@ -86,75 +79,27 @@ static int check(const struct rule *r, double *percent, int64_t *window_ns, stru
 	return rc;
 }
 
-static void cpu_close(struct source *s)
-{
-	if (!s)
-		return;
-	poll_timer_close(&s->tick);
-	process_close(&s->process);
-	free(s);
-}
-
 /* After the clock was read the process is there still: so it was its own, and of no successor. */
-static int take_sample(struct source *s, uint64_t now, struct err *err)
+static int take_sample(struct cpu_source *s, uint64_t now, struct err *err)
 {
 	struct timespec t;
 	int failed = clock_gettime(s->clock, &t) ? errno : 0;
 
-	if (process_ended(&s->process))
-		return process_gone(&s->process, err);
+	if (process_ended(&s->polled.process))
+		return process_gone(&s->polled.process, err);
 	if (failed)
 		return err_sys(err, -failed, "can't read the CPU clock of process %d",
-			       s->process.pid);
-	s->samples[s->nr_samples++ % (s->nr_steps + 1)] = (struct sample){
+			       s->polled.process.pid);
+	s->samples[s->nr_samples++ % (s->nr_steps + 1)] = (struct cpu_sample){
 		.ns = now, .used_ns = (uint64_t)t.tv_sec * TICK_NS + (uint64_t)t.tv_nsec};
 	return 0;
 }
 
-static int cpu_open(const struct rule *r, const struct source_env *env, struct source **out,
-		    struct err *err)
-{
-	struct source *s;
-	int64_t window_ns;
-	double percent = 0;
-	int rc = check(r, &percent, &window_ns, err);
-
-	if (rc)
-		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	s->tick.fd = s->process.pidfd = s->process.dir_fd = -1;
-	s->window_ns = (uint64_t)window_ns;
-	s->step = (unsigned)(s->window_ns / TICK_NS + MAX_STEPS - 1) / MAX_STEPS;
-	s->nr_steps = s->window_ns / TICK_NS / s->step;
-	threshold_init(&s->level, r, percent, 0);
-	snprintf(s->threshold, sizeof(s->threshold), "%s%s", r->threshold,
-		 strchr(r->threshold, '/') ? "" : "/5s");
-	rc = process_open(r, env, &s->process, err);
-	if (!rc && clock_getcpuclockid(s->process.pid, &s->clock))
-		rc = process_gone(&s->process, err);
-	if (!rc)
-		rc = poll_timer_open(&s->tick, err);
-	if (rc) {
-		cpu_close(s);
-		return rc;
-	}
-	poll_timer_in(&s->tick, poll_timer_now(), 1);
-	*out = s;
-	return 0;
-}
-
-static int cpu_fd(const struct source *s, uint32_t *events)
-{
-	return s->tick.fd;
-}
-
 /* Over the window that ends with the newest sample; false: it is not full yet. */
-static bool share(const struct source *s, double *percent, uint64_t *began_ns)
+static bool share(const struct cpu_source *s, double *percent, uint64_t *began_ns)
 {
 	size_t size = s->nr_steps + 1;
-	const struct sample *last, *first;
+	const struct cpu_sample *last, *first;
 
 	if (s->nr_samples < size)
 		return false;
@@ -166,36 +111,57 @@ static bool share(const struct source *s, double *percent, uint64_t *began_ns)
 	return true;
 }
 
-static int cpu_ready(struct source *s, struct sighting *what, struct err *err)
+static int cpu_look(struct source *p, uint64_t now_ns, double *value, uint64_t *began_ns,
+		    struct err *err)
 {
-	uint64_t now = poll_timer_now(), began_ns;
-	double percent;
-	char time[32];
-	int rc;
+	struct cpu_source *s = (struct cpu_source *)p;
+	int rc = take_sample(s, now_ns, err);
 
-	if (!poll_timer_is_due(&s->tick, now))
-		return 0;
-	poll_timer_in(&s->tick, now, s->step);
-	rc = take_sample(s, now, err);
+	return rc ? rc : share(s, value, began_ns);
+}
+
+static void cpu_text(const struct source *p, double value, char *out, size_t n)
+{
+	char time[32];
+
+	snprintf(out, n, "%.1f%%/%s", value,
+		 str_fmt_time(time, sizeof(time),
+			      (int64_t)((const struct cpu_source *)p)->window_ns));
+}
+
+static const struct polled_ops ops = {sizeof(struct cpu_source), cpu_look, cpu_text, NULL};
+
+static int cpu_open(const struct rule *r, const struct source_env *env, struct source **out,
+		    struct err *err)
+{
+	struct cpu_source *c;
+	struct source *s;
+	int64_t window_ns;
+	double percent = 0;
+	int rc = check(r, &percent, &window_ns, err);
+
+	if (!rc)
+		rc = polled_new(&ops, r, &s, err);
 	if (rc)
 		return rc;
-	if (!share(s, &percent, &began_ns) || !threshold_feed(&s->level, percent, now))
-		return 0;
-	what->ns = now;
-	what->began_ns = s->level.for_ns ? s->level.began_ns : began_ns;
-	sighting_add(what, "value=%.1f%%/%s", percent,
-		     str_fmt_time(time, sizeof(time), (int64_t)s->window_ns));
-	sighting_add(what, "threshold=%s", s->threshold);
-	process_who(&s->process, what);
-	return 1;
+	c = (struct cpu_source *)s;
+	c->window_ns = (uint64_t)window_ns;
+	s->step_s = (unsigned)(c->window_ns / TICK_NS + MAX_STEPS - 1) / MAX_STEPS;
+	c->nr_steps = c->window_ns / TICK_NS / s->step_s;
+	threshold_init(&s->level, r, percent, 0);
+	if (!strchr(r->threshold, '/'))
+		snprintf(s->threshold, sizeof(s->threshold), "%s/5s", r->threshold);
+	rc = process_open(r, env, &s->process, err);
+	if (!rc && clock_getcpuclockid(s->process.pid, &c->clock))
+		rc = process_gone(&s->process, err);
+	return polled_start(s, rc, out, err);
 }
 
 static void cpu_plan(const struct source *s, struct source_plan *out)
 {
 	snprintf(out->watches, sizeof(out->watches),
 		 "the CPU time of all threads of process %d (%s)", s->process.pid, s->process.comm);
-	snprintf(out->costs, sizeof(out->costs),
-		 "a look each %u s, together with other rules that look", s->step);
+	polled_costs(s, out);
 }
 
 const struct source_ops source_cpu = {
@@ -204,8 +170,8 @@ const struct source_ops source_cpu = {
 	.help = "a process uses more (or less) of a CPU than this (200%: two CPUs)",
 	.example = "cpu:812>95%/5s",
 	.open = cpu_open,
-	.fd = cpu_fd,
-	.ready = cpu_ready,
+	.fd = polled_fd,
+	.ready = polled_ready,
 	.plan = cpu_plan,
-	.close = cpu_close,
+	.close = polled_close,
 };

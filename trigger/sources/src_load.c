@@ -1,38 +1,56 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "load>N": the load average over a minute. The kernel renews it each 5 s, so that is how
- * often it is looked at.
+ * Source "load>N": the load average over a minute, read every 5 s, which is how often the kernel
+ * updates it.
  */
-#include "trigger/engine/source.h"
+#include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"
-#include "trigger/sources/threshold.h"
 #include "trigger/engine/rule_check.h"
-#include "trigger/sources/poll_timer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#define RENEWED_S 5
+#define UPDATED_S 5
 
-struct source {
-	int fd; /* /proc/loadavg */
-	struct poll_timer tick;
-	struct threshold level;
+struct load_source {
+	struct source polled;
+	double five, fifteen;
+	unsigned runnable, threads;
 };
 
-static void load_close(struct source *s)
+static int load_look(struct source *p, uint64_t now_ns, double *value, uint64_t *began_ns,
+		     struct err *err)
 {
-	if (!s)
-		return;
-	poll_timer_close(&s->tick);
-	if (s->fd >= 0)
-		close(s->fd);
-	free(s);
+	struct load_source *s = (struct load_source *)p;
+	char text[128];
+	int rc = polled_read(p, text, sizeof(text));
+
+	if (rc)
+		return err_sys(err, rc, "can't read /proc/loadavg");
+	if (sscanf(text, "%lf %lf %lf %u/%u", value, &s->five, &s->fifteen, &s->runnable,
+		   &s->threads) != 5)
+		return err_set(err, -EPROTO, "unexpected text in /proc/loadavg: %.40s", text);
+	return 1;
 }
+
+static void load_text(const struct source *s, double value, char *out, size_t n)
+{
+	snprintf(out, n, "%.2f", value);
+}
+
+static void load_more(const struct source *p, struct sighting *what)
+{
+	const struct load_source *s = (const struct load_source *)p;
+
+	sighting_add(what, "load5=%.2f", s->five);
+	sighting_add(what, "load15=%.2f", s->fifteen);
+	sighting_add(what, "runnable=%u", s->runnable);
+	sighting_add(what, "threads=%u", s->threads);
+}
+
+static const struct polled_ops ops = {sizeof(struct load_source), load_look, load_text, load_more};
 
 static int check(const struct rule *r, double *threshold, struct err *err)
 {
@@ -59,64 +77,22 @@ static int load_open(const struct rule *r, const struct source_env *env, struct 
 
 	if (rc)
 		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	threshold_init(&s->level, r, threshold, 0);
-	s->tick.fd = -1;
-	s->fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	rc = s->fd < 0 ? err_sys(err, -errno, "can't open /proc/loadavg")
-		       : poll_timer_open(&s->tick, err);
-	if (rc) {
-		load_close(s);
+	rc = polled_new(&ops, r, &s, err);
+	if (rc)
 		return rc;
-	}
-	poll_timer_in(&s->tick, poll_timer_now(), 1);
-	*out = s;
-	return 0;
-}
-
-static int load_fd(const struct source *s, uint32_t *events)
-{
-	return s->tick.fd;
-}
-
-static int load_ready(struct source *s, struct sighting *what, struct err *err)
-{
-	uint64_t now = poll_timer_now();
-	double one, five, fifteen;
-	unsigned running, tasks;
-	char text[128];
-	ssize_t n;
-
-	if (!poll_timer_is_due(&s->tick, now))
-		return 0;
-	poll_timer_in(&s->tick, now, RENEWED_S);
-	n = pread(s->fd, text, sizeof(text) - 1, 0);
-	if (n < 0)
-		return err_sys(err, -errno, "can't read /proc/loadavg");
-	text[n] = '\0';
-	if (sscanf(text, "%lf %lf %lf %u/%u", &one, &five, &fifteen, &running, &tasks) != 5)
-		return err_set(err, -EPROTO, "/proc/loadavg does not look as it should: %.40s",
-			       text);
-	if (!threshold_feed(&s->level, one, now))
-		return 0;
-	what->ns = now;
-	what->began_ns = s->level.for_ns ? s->level.began_ns : 0;
-	sighting_add(what, "value=%.2f", one);
-	sighting_add(what, "threshold=%g", s->level.threshold);
-	sighting_add(what, "load5=%.2f", five);
-	sighting_add(what, "load15=%.2f", fifteen);
-	sighting_add(what, "runnable=%u", running);
-	sighting_add(what, "threads=%u", tasks);
-	return 1;
+	threshold_init(&s->level, r, threshold, 0);
+	snprintf(s->threshold, sizeof(s->threshold), "%g", threshold);
+	s->step_s = UPDATED_S;
+	s->fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	rc = s->fd < 0 ? err_sys(err, -errno, "can't open /proc/loadavg") : 0;
+	return polled_start(s, rc, out, err);
 }
 
 static void load_plan(const struct source *s, struct source_plan *out)
 {
-	snprintf(out->watches, sizeof(out->watches), "the load of one minute in /proc/loadavg");
-	snprintf(out->costs, sizeof(out->costs), "a look each %d s, together with other rules",
-		 RENEWED_S);
+	snprintf(out->watches, sizeof(out->watches),
+		 "the one-minute load average in /proc/loadavg");
+	polled_costs(s, out);
 }
 
 const struct source_ops source_load = {
@@ -125,8 +101,8 @@ const struct source_ops source_load = {
 	.help = "the load average over one minute is above (or below)",
 	.example = "load>16",
 	.open = load_open,
-	.fd = load_fd,
-	.ready = load_ready,
+	.fd = polled_fd,
+	.ready = polled_ready,
 	.plan = load_plan,
-	.close = load_close,
+	.close = polled_close,
 };

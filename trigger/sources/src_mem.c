@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "mem:NAME<SIZE": a line of /proc/meminfo. It has to be looked at: the farther from the
- * threshold the less often, so that it is seen in time as long as no more than a tenth of all
- * memory is taken in a second.
+ * Source "mem:NAME<SIZE": a line of /proc/meminfo. The farther from the threshold, the less often it
+ * is read: in time as long as no more than a tenth of all memory is taken in a second.
  */
-#include "trigger/engine/source.h"
+#include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "trigger/sources/threshold.h"
 #include "trigger/engine/rule_check.h"
-#include "trigger/sources/poll_timer.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,30 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
-#define LONGEST_TICK 10 /* s */
 #define NAME_MAX_LEN 48
 
-struct source {
-	int fd; /* /proc/meminfo */
-	struct poll_timer tick;
-	struct threshold level;
-	double fastest; /* bytes a second that it can be expected to change by; 0: unknown */
-	bool is_size;	/* else a count of pages of their own */
+struct mem_source {
+	struct source polled;
+	bool is_size;		 /* else a count of pages of their own */
 	char name[NAME_MAX_LEN]; /* "MemAvailable" */
-	char threshold[32];	 /* as written */
 };
 
 /* A line of /proc/meminfo. */
-struct line {
+struct meminfo_line {
 	char name[NAME_MAX_LEN];
 	double value; /* bytes, or a count */
 	bool is_size;
 };
 
 /* Takes the line at `*at` apart and moves behind it; false at the end. */
-static bool next_line(const char **at, struct line *out)
+static bool next_line(const char **at, struct meminfo_line *out)
 {
 	const char *colon, *end;
 	char *unit;
@@ -68,22 +59,12 @@ static bool next_line(const char **at, struct line *out)
 	return false;
 }
 
-static int read_all(int fd, char *buf, size_t n, struct err *err)
-{
-	ssize_t got = pread(fd, buf, n - 1, 0);
-
-	if (got < 0)
-		return err_sys(err, -errno, "can't read /proc/meminfo");
-	buf[got] = '\0';
-	return 0;
-}
-
 /* The line of that name; "available" stands for MemAvailable. */
-static bool find_line(const char *text, const char *name, struct line *out)
+static bool find_line(const char *text, const char *name, struct meminfo_line *out)
 {
 	for (int with_mem = 0; with_mem < 2; with_mem++) {
 		const char *at = text;
-		struct line l;
+		struct meminfo_line l;
 
 		while (next_line(&at, &l)) {
 			bool is_mem = !strncmp(l.name, "Mem", 3);
@@ -103,7 +84,7 @@ static int no_such_line(const struct rule *r, const char *text, struct err *err)
 {
 	char list[400] = "";
 	const char *at = text;
-	struct line l;
+	struct meminfo_line l;
 	size_t n;
 
 	rule_err(r->text, r->arg_at, err, "/proc/meminfo has no line '%s'", r->arg);
@@ -120,7 +101,7 @@ static int no_such_line(const struct rule *r, const char *text, struct err *err)
  * The most that it can be. 0: no such limit: what is promised and what has an address is no memory
  * yet.
  */
-static double most_of(const struct line *l, double mem_total, double swap_total)
+static double most_of(const struct meminfo_line *l, double mem_total, double swap_total)
 {
 	static const char *const unlimited[] = {"Commit", "Vmalloc", "DirectMap", "Zswapped"};
 
@@ -133,8 +114,8 @@ static double most_of(const struct line *l, double mem_total, double swap_total)
 }
 
 /* A rule that can never be met, or always is. */
-static int check_reach(const struct rule *r, const struct line *l, double threshold, double most,
-		       struct err *err)
+static int check_reach(const struct rule *r, const struct meminfo_line *l, double threshold,
+		       double most, struct err *err)
 {
 	char size[32];
 
@@ -159,9 +140,9 @@ static int check_reach(const struct rule *r, const struct line *l, double thresh
 	return 0;
 }
 
-static int set_up(struct source *s, const struct rule *r, const char *text, struct err *err)
+static int set_up(struct mem_source *s, const struct rule *r, const char *text, struct err *err)
 {
-	struct line l, total = {0}, swap = {0};
+	struct meminfo_line l, total = {0}, swap = {0};
 	double threshold, most;
 	int rc;
 
@@ -176,23 +157,43 @@ static int set_up(struct source *s, const struct rule *r, const char *text, stru
 		rc = check_reach(r, &l, threshold, most, err);
 	if (rc)
 		return rc;
-	threshold_init(&s->level, r, threshold, most);
-	s->fastest = l.is_size ? total.value / 10 : 0;
+	threshold_init(&s->polled.level, r, threshold, most);
+	s->polled.fastest = l.is_size ? total.value / 10 : 0;
 	s->is_size = l.is_size;
 	snprintf(s->name, sizeof(s->name), "%s", l.name);
-	snprintf(s->threshold, sizeof(s->threshold), "%s", r->threshold);
 	return 0;
 }
 
-static void mem_close(struct source *s)
+static int mem_look(struct source *p, uint64_t now_ns, double *value, uint64_t *began_ns,
+		    struct err *err)
 {
-	if (!s)
-		return;
-	poll_timer_close(&s->tick);
-	if (s->fd >= 0)
-		close(s->fd);
-	free(s);
+	const struct mem_source *s = (const struct mem_source *)p;
+	struct meminfo_line l;
+	char text[8192];
+	int rc = polled_read(p, text, sizeof(text));
+
+	if (rc)
+		return err_sys(err, rc, "can't read /proc/meminfo");
+	if (!find_line(text, s->name, &l))
+		return err_set(err, -ENOENT, "/proc/meminfo has no line %s any more", s->name);
+	*value = l.value;
+	return 1;
 }
+
+static void mem_text(const struct source *p, double value, char *out, size_t n)
+{
+	if (((const struct mem_source *)p)->is_size)
+		value_fmt_size(out, n, value);
+	else
+		snprintf(out, n, "%.0f", value);
+}
+
+static void mem_more(const struct source *p, struct sighting *what)
+{
+	sighting_add(what, "of=%s", ((const struct mem_source *)p)->name);
+}
+
+static const struct polled_ops ops = {sizeof(struct mem_source), mem_look, mem_text, mem_more};
 
 static int mem_open(const struct rule *r, const struct source_env *env, struct source **out,
 		    struct err *err)
@@ -207,78 +208,21 @@ static int mem_open(const struct rule *r, const struct source_env *env, struct s
 		rc = rule_check_no_call(r, err);
 	if (rc)
 		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	s->tick.fd = -1;
-	s->fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-	rc = s->fd < 0 ? err_sys(err, -errno, "can't open /proc/meminfo")
-		       : read_all(s->fd, text, sizeof(text), err);
-	if (!rc)
-		rc = set_up(s, r, text, err);
-	if (!rc)
-		rc = poll_timer_open(&s->tick, err);
-	if (rc) {
-		mem_close(s);
-		return rc;
-	}
-	poll_timer_in(&s->tick, poll_timer_now(), 1);
-	*out = s;
-	return 0;
-}
-
-static int mem_fd(const struct source *s, uint32_t *events)
-{
-	return s->tick.fd;
-}
-
-static void add_value(const struct source *s, double value, struct sighting *what)
-{
-	char size[32];
-
-	if (s->is_size)
-		value_fmt_size(size, sizeof(size), value);
-	else
-		snprintf(size, sizeof(size), "%.0f", value);
-	sighting_add(what, "value=%s", size);
-	sighting_add(what, "threshold=%s", s->threshold);
-	sighting_add(what, "of=%s", s->name);
-}
-
-static int mem_ready(struct source *s, struct sighting *what, struct err *err)
-{
-	uint64_t now = poll_timer_now();
-	char text[8192];
-	struct line l;
-	bool hit;
-	int rc;
-
-	if (!poll_timer_is_due(&s->tick, now))
-		return 0;
-	rc = read_all(s->fd, text, sizeof(text), err);
+	rc = polled_new(&ops, r, &s, err);
 	if (rc)
 		return rc;
-	if (!find_line(text, s->name, &l))
-		return err_set(err, -ENOENT, "/proc/meminfo has no line %s any more", s->name);
-	hit = threshold_feed(&s->level, l.value, now);
-	poll_timer_in(&s->tick, now,
-		      poll_timer_seconds(threshold_distance(&s->level, l.value), s->fastest,
-					 LONGEST_TICK));
-	if (!hit)
-		return 0;
-	what->ns = now;
-	what->began_ns = s->level.for_ns ? s->level.began_ns : 0;
-	add_value(s, l.value, what);
-	return 1;
+	s->fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	rc = s->fd < 0 ? -errno : polled_read(s, text, sizeof(text));
+	rc = rc ? err_sys(err, rc, "can't read /proc/meminfo")
+		: set_up((struct mem_source *)s, r, text, err);
+	return polled_start(s, rc, out, err);
 }
 
 static void mem_plan(const struct source *s, struct source_plan *out)
 {
-	snprintf(out->watches, sizeof(out->watches), "%s in /proc/meminfo", s->name);
-	snprintf(out->costs, sizeof(out->costs),
-		 "a look each second near the threshold, each %d s far from it, together with "
-		 "other rules that look",
-		 LONGEST_TICK);
+	snprintf(out->watches, sizeof(out->watches), "%s in /proc/meminfo",
+		 ((const struct mem_source *)s)->name);
+	polled_costs(s, out);
 }
 
 const struct source_ops source_mem = {
@@ -287,8 +231,8 @@ const struct source_ops source_mem = {
 	.help = "a line of /proc/meminfo (available, SwapFree, Dirty, ...) is below or above",
 	.example = "mem:available<200M",
 	.open = mem_open,
-	.fd = mem_fd,
-	.ready = mem_ready,
+	.fd = polled_fd,
+	.ready = polled_ready,
 	.plan = mem_plan,
-	.close = mem_close,
+	.close = polled_close,
 };

@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "rss:PID>SIZE": the memory that a process has in use. Looked at each second near the
- * threshold, less often far from it. When the process ends, the rule is over.
+ * Source "rss:PID>SIZE": the resident memory of a process, read every second near the
+ * threshold and less often far from it. When the process ends, the rule ends.
  */
-#include "trigger/engine/source.h"
+#include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"
-#include "trigger/sources/threshold.h"
 #include "trigger/engine/rule_check.h"
-#include "trigger/sources/process.h"
-#include "trigger/sources/poll_timer.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#define LONGEST_TICK 10 /* s */
-
-struct source {
-	struct process process;
-	int fd; /* its statm */
-	struct poll_timer tick;
-	struct threshold level;
-	double fastest; /* bytes a second that it can be expected to grow by */
-	char threshold[32];
-};
 
 static double memory(void)
 {
@@ -38,11 +22,10 @@ static int read_rss(const struct source *s, double *bytes)
 {
 	unsigned long size, resident;
 	char text[128];
-	ssize_t n = pread(s->fd, text, sizeof(text) - 1, 0);
+	int rc = polled_read(s, text, sizeof(text));
 
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
+	if (rc)
+		return rc;
 	if (sscanf(text, "%lu %lu", &size, &resident) != 2)
 		return -EPROTO;
 	*bytes = size ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
@@ -72,16 +55,22 @@ static int check(const struct rule *r, double *threshold, struct err *err)
 	return 0;
 }
 
-static void rss_close(struct source *s)
+static int rss_look(struct source *s, uint64_t now_ns, double *value, uint64_t *began_ns,
+		    struct err *err)
 {
-	if (!s)
-		return;
-	poll_timer_close(&s->tick);
-	process_close(&s->process);
-	if (s->fd >= 0)
-		close(s->fd);
-	free(s);
+	int rc = read_rss(s, value);
+
+	if (rc == -ESRCH || process_ended(&s->process))
+		return process_gone(&s->process, err);
+	return rc ? err_sys(err, rc, "can't read /proc/%d/statm", s->process.pid) : 1;
 }
+
+static void rss_text(const struct source *s, double value, char *out, size_t n)
+{
+	value_fmt_size(out, n, value);
+}
+
+static const struct polled_ops ops = {sizeof(struct source), rss_look, rss_text, NULL};
 
 static int open_files(struct source *s, const struct rule *r, const struct source_env *env,
 		      struct err *err)
@@ -99,10 +88,10 @@ static int open_files(struct source *s, const struct rule *r, const struct sourc
 		return err_sys(err, rc, "can't read /proc/%d/statm", s->process.pid);
 	if (!bytes)
 		return rule_err(r->text, r->arg_at, err,
-				"process %d (%s) is a thread of the kernel and has no memory of "
-				"its own",
+				"process %d (%s) is a kernel thread and has no memory of its "
+				"own",
 				s->process.pid, s->process.comm);
-	return poll_timer_open(&s->tick, err);
+	return 0;
 }
 
 static int rss_open(const struct rule *r, const struct source_env *env, struct source **out,
@@ -114,65 +103,19 @@ static int rss_open(const struct rule *r, const struct source_env *env, struct s
 
 	if (rc)
 		return rc;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	s->fd = s->tick.fd = s->process.pidfd = s->process.dir_fd = -1;
+	rc = polled_new(&ops, r, &s, err);
+	if (rc)
+		return rc;
 	s->fastest = memory() / 10;
 	threshold_init(&s->level, r, threshold, memory());
-	snprintf(s->threshold, sizeof(s->threshold), "%s", r->threshold);
-	rc = open_files(s, r, env, err);
-	if (rc) {
-		rss_close(s);
-		return rc;
-	}
-	poll_timer_in(&s->tick, poll_timer_now(), 1);
-	*out = s;
-	return 0;
-}
-
-static int rss_fd(const struct source *s, uint32_t *events)
-{
-	return s->tick.fd;
-}
-
-static int rss_ready(struct source *s, struct sighting *what, struct err *err)
-{
-	uint64_t now = poll_timer_now();
-	char size[32];
-	double bytes;
-	bool hit;
-	int rc;
-
-	if (!poll_timer_is_due(&s->tick, now))
-		return 0;
-	rc = read_rss(s, &bytes);
-	if (rc == -ESRCH || process_ended(&s->process))
-		return process_gone(&s->process, err);
-	if (rc)
-		return err_sys(err, rc, "can't read /proc/%d/statm", s->process.pid);
-	hit = threshold_feed(&s->level, bytes, now);
-	poll_timer_in(
-		&s->tick, now,
-		poll_timer_seconds(threshold_distance(&s->level, bytes), s->fastest, LONGEST_TICK));
-	if (!hit)
-		return 0;
-	what->ns = now;
-	what->began_ns = s->level.for_ns ? s->level.began_ns : 0;
-	sighting_add(what, "value=%s", value_fmt_size(size, sizeof(size), bytes));
-	sighting_add(what, "threshold=%s", s->threshold);
-	process_who(&s->process, what);
-	return 1;
+	return polled_start(s, open_files(s, r, env, err), out, err);
 }
 
 static void rss_plan(const struct source *s, struct source_plan *out)
 {
 	snprintf(out->watches, sizeof(out->watches), "the resident memory of process %d (%s)",
 		 s->process.pid, s->process.comm);
-	snprintf(out->costs, sizeof(out->costs),
-		 "a look each second near the threshold, each %d s far from it, together with "
-		 "other rules that look",
-		 LONGEST_TICK);
+	polled_costs(s, out);
 }
 
 const struct source_ops source_rss = {
@@ -181,8 +124,8 @@ const struct source_ops source_rss = {
 	.help = "a process has more (or less) memory in use than this",
 	.example = "rss:812>2G",
 	.open = rss_open,
-	.fd = rss_fd,
-	.ready = rss_ready,
+	.fd = polled_fd,
+	.ready = polled_ready,
 	.plan = rss_plan,
-	.close = rss_close,
+	.close = polled_close,
 };

@@ -219,7 +219,7 @@ static void put(struct stream *s, const void *p, size_t n)
 
 	if (s->nr_dropped && nr_waiting(s) < MAX_WAITING_BYTES / 2) {
 		snprintf(told, sizeof(told),
-			 "ringback: nobody read this for a while: %lu message%s dropped\n",
+			 "ringback: output was not read for a while: %lu message%s dropped\n",
 			 s->nr_dropped, str_plural(s->nr_dropped));
 		if (s == &output.streams[1])
 			append(s, told, strlen(told));

@@ -114,7 +114,7 @@ static void drain_sideband(struct daemon *d, bool may_scan)
 	if (sideband_drain(s->sideband, rings, nr, &lost, &err))
 		log_warn_err(&err);
 	if (lost && !s->scan_due)
-		log_warn("the kernel dropped %lu record%s about processes; reading /proc anew",
+		log_warn("the kernel dropped %lu record%s about processes; reading /proc again",
 			 lost, str_plural(lost));
 	s->scan_due |= lost > 0;
 	if (s->scan_due && may_scan && session_scan(s, &err))
@@ -129,7 +129,7 @@ static void check_target(struct daemon *d)
 	if (s->target_ended || s->child || !recording_target_ended(s->recording))
 		return;
 	s->target_ended = true;
-	log_warn("all that was to be recorded has ended (%s); the rings keep what was, for the "
+	log_warn("the recorded processes have ended (%s); the rings keep their events for the "
 		 "next dump",
 		 s->target.text);
 }
@@ -308,7 +308,7 @@ static void cpu_offline(struct daemon *d, int cpu)
 {
 	recording_cpu_offline(d->s->recording, cpu);
 	if (recording_wants_cpu(d->s->recording, cpu))
-		log_info("CPU %d went offline; what it recorded is kept for the next dump", cpu);
+		log_info("CPU %d went offline; its events are kept for the next dump", cpu);
 }
 
 static void cpu_online(struct daemon *d, int cpu)
@@ -334,7 +334,7 @@ static void recount_cpus(struct daemon *d)
 
 	if (!rc)
 		rc = watch_sideband(d, &err);
-	log_warn("messages about CPUs were dropped; all were looked at anew");
+	log_warn("messages about CPUs were lost; the state of all CPUs was read again");
 	if (rc)
 		log_warn_err(&err);
 }
@@ -465,7 +465,7 @@ static void on_ctl(struct daemon *d)
 	} else if (cmd && !strcmp(cmd, "status")) {
 		look_around(d);
 		reply = status_json(d->s);
-		err_set(&err, -ENOMEM, "the status could not be put into words");
+		err_set(&err, -ENOMEM, "out of memory for the status");
 	} else {
 		err_set(&err, -EINVAL, "unknown request");
 	}
@@ -514,7 +514,8 @@ static void reload(struct daemon *d)
 	}
 	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
 	record_log_rules(d->s->engine);
-	log_info("rules and limits are read anew; channels and targets change with a restart");
+	log_info("rules and limits were read again; channels and targets change only with a "
+		 "restart");
 }
 
 static void on_signal(struct daemon *d)

@@ -23,7 +23,7 @@ void record_log_rules(const struct engine *e)
 
 		engine_rule_info(e, i, &r);
 		if (*r.why)
-			log_warn("rule %s %s: %s", r.text, r.armed ? "is as it was" : "is left out",
+			log_warn("rule %s %s: %s", r.text, r.armed ? "is unchanged" : "is not used",
 				 r.why);
 		else if (*r.trouble && !r.nr_hits)
 			log_warn("rule %s: %s", r.text, r.trouble);
@@ -91,7 +91,7 @@ static void held_text(const struct session *s, const struct rule *rule, unsigned
 		snprintf(out, n, "held: no dump for another %s (cooldown or max)",
 			 str_fmt_time(time, sizeof(time), (int64_t)(until - now)));
 	else if (rule->min_fill_percent > 0 && fill_percent < (unsigned)rule->min_fill_percent)
-		snprintf(out, n, "held: the rings are %u %% full, min-fill is %d %%", fill_percent,
+		snprintf(out, n, "held: the rings are %u%% full, min-fill is %d%%", fill_percent,
 			 rule->min_fill_percent);
 	else
 		snprintf(out, n, "held by probability or same");

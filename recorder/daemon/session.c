@@ -61,7 +61,7 @@ static int add_rule(struct session *s, const char *text, struct err *err)
 
 	if (rc != -EOPNOTSUPP || s->config.rules_typed)
 		return rc;
-	err_prefix(err, "%s: the rule '%s' is left out", s->config.config_path, text);
+	err_prefix(err, "%s: the rule '%s' is not used", s->config.config_path, text);
 	log_warn_err(err);
 	return 0;
 }
@@ -117,8 +117,8 @@ static void recover_pattern(void)
 	if (core_state_left(true, &left, former, &err))
 		log_warn_err(&err);
 	else if (left == CORE_LEFT_RESTORED)
-		log_warn("kernel.core_pattern is '%s' again: a recorder that was killed had left "
-			 "its own",
+		log_warn("kernel.core_pattern is '%s' again: a killed recorder had left its own "
+			 "there",
 			 former);
 }
 
@@ -132,7 +132,7 @@ static int start_guard(struct session *s, bool *usage, struct err *err)
 		return 0;
 	if (!has_crash_rule(&s->config)) {
 		*usage = true;
-		err_set(err, -EINVAL, "--crash-hold is for the rule crash, and there is none");
+		err_set(err, -EINVAL, "--crash-hold needs a crash rule");
 		err_hint(err, "add -T crash, or -T crash:NAME");
 		return -EINVAL;
 	}
@@ -142,8 +142,8 @@ static int start_guard(struct session *s, bool *usage, struct err *err)
 	if (rc && rc != -EBUSY && rc != -ENOMEM && !geteuid()) {
 		/* A recorder that is to run for a year does not end for want of an extra. */
 		log_warn_err(err);
-		log_warn("recording without crash-hold: of a crash only the crashing thread is "
-			 "kept");
+		log_warn("recording without crash-hold: a dump has only the crashing thread of a "
+			 "crash");
 		return 0;
 	}
 	if (rc)
@@ -170,7 +170,7 @@ static int open_store(struct session *s, struct err *err)
 
 	for (size_t i = 0; i < nr && i < 4; i++)
 		log_warn("%s/%s was left unfinished by an earlier recorder; ringback check %s/%s "
-			 "--salvage OUT rescues what is whole",
+			 "--salvage OUT recovers its intact parts",
 			 s->config.dir, names[i], s->config.dir, names[i]);
 	return rc;
 }
@@ -195,7 +195,7 @@ static int open_sleeps(struct session *s, struct config_channel **channels, size
 	if (s->target.system)
 		rc = sleeps_open(&s->sleeps, err);
 	else
-		rc = err_set(err, -EOPNOTSUPP, "%s is for the whole system (-a) or CPUs (-C)",
+		rc = err_set(err, -EOPNOTSUPP, "%s needs the whole system (-a) or CPUs (-C)",
 			     SLEEP_STACKS);
 	if (!rc || !c->optional)
 		return rc;

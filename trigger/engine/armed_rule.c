@@ -232,21 +232,21 @@ static bool overlap(const struct armed_rule *a, const struct armed_rule *b)
 int armed_rule_clash(const struct armed_rule *s, const struct armed_rule *other, struct err *err)
 {
 	if (!strcmp(s->rule->name, other->rule->name)) {
-		err_set(err, -EEXIST, "two triggers have the name '%s': %s and %s", s->rule->name,
+		err_set(err, -EEXIST, "two rules have the name '%s': %s and %s", s->rule->name,
 			other->rule->text, s->rule->text);
 		if (strstr(s->rule->text, "name="))
-			err_hint(err, "give one another name=NAME");
+			err_hint(err, "give one of them another name=NAME");
 		else
-			err_hint(err, "give one another name: '%s;name=NAME'", s->rule->text);
+			err_hint(err, "give one of them another name: '%s;name=NAME'",
+				 s->rule->text);
 		return -EEXIST;
 	}
 	if (overlap(s, other)) {
-		err_set(err, -EEXIST, "%s: trigger '%s' waits for that signal already",
-			s->rule->text, other->rule->name);
-		err_hint(err,
-			 other->always
-				 ? "SIGUSR2 always triggers and needs no rule; take signal:USR1"
-				 : "take another signal, such as RTMIN+1");
+		err_set(err, -EEXIST, "%s: rule '%s' already waits for that signal", s->rule->text,
+			other->rule->name);
+		err_hint(err, other->always
+				      ? "SIGUSR2 always triggers and needs no rule; use signal:USR1"
+				      : "use another signal, such as RTMIN+1");
 		return -EEXIST;
 	}
 	return 0;

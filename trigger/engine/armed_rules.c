@@ -140,7 +140,7 @@ static int keep(struct armed_rules *next, struct armed_rule *s, const struct arm
 	if (armed_rule_is_stale(s)) {
 		if (!armed_rules_add(next, s->rule->text, with, &why))
 			return 0;
-		armed_rule_say(s, "it watches the file that was there before: ", &why);
+		armed_rule_say(s, "it still watches the file that was there before: ", &why);
 	}
 	return append(next, s, with, err);
 }

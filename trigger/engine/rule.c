@@ -155,8 +155,7 @@ static int set_name(struct parse *p, struct rule *r, const char *value)
 	}
 	if (n > RULE_NAME_MAX)
 		return rule_err(p->text, p->at, p->err,
-				"the name has %zu characters, at most %d are allowed", n,
-				RULE_NAME_MAX);
+				"the name has %zu characters; the limit is %d", n, RULE_NAME_MAX);
 	r->name = strdup(value);
 	return r->name ? 0 : -ENOMEM;
 }
@@ -405,8 +404,7 @@ static int skip_brackets(struct parse *p)
 			const char *end = strchr(p->text + p->at + 1, '"');
 
 			if (!end)
-				return rule_err(p->text, p->at, p->err,
-						"this '\"' is never closed");
+				return rule_err(p->text, p->at, p->err, "missing closing '\"'");
 			p->at = (size_t)(end - p->text);
 		}
 	}
@@ -609,8 +607,7 @@ int rule_parse(const char *text, struct rule **out, struct err *err)
 	int rc = -ENOMEM;
 
 	if (strlen(text) > RULE_TEXT_MAX)
-		return err_set(err, -EINVAL,
-			       "the trigger rule has %zu characters, at most %d are allowed",
+		return err_set(err, -EINVAL, "the trigger rule has %zu characters; the limit is %d",
 			       strlen(text), RULE_TEXT_MAX);
 	r = malloc(sizeof(*r));
 	if (!r)

@@ -74,8 +74,7 @@ int rule_check_moment(const struct rule *r, const char *what, struct err *err)
 	if (!option)
 		return rule_check_no_call(r, err);
 	return rule_err(r->text, strcspn(r->text, ";"), err,
-			"%s is a moment, nothing that is measured: %s makes no sense with it", what,
-			option);
+			"%s has no duration or value: %s does not apply", what, option);
 }
 
 int rule_check_no_call(const struct rule *r, struct err *err)

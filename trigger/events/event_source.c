@@ -84,7 +84,7 @@ static int open_all(struct source *t, const struct source_env *env, struct err *
 	int rc = 0;
 
 	if (t->events.nr > TAPS_MAX) {
-		err_set(err, -E2BIG, "%zu events are meant, and a rule waits for at most %d",
+		err_set(err, -E2BIG, "this matches %zu events; a rule waits for at most %d",
 			t->events.nr, TAPS_MAX);
 		err_hint(err, "narrow the pattern, or make several rules of it");
 		return -E2BIG;

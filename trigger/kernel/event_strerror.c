@@ -116,7 +116,7 @@ static int denied(const struct failure *f)
 	if (!f->caps->perfmon && f->caps->paranoid > n.paranoid)
 		return denied_by_paranoid(f, &n);
 	if (!f->caps->perfmon && f->pid > 0 && exists(f->pid)) {
-		err_set(f->err, f->code, "can't open %s: process %d is not yours to look into",
+		err_set(f->err, f->code, "can't open %s: no permission to trace process %d",
 			f->name, f->pid);
 		err_hint(f->err,
 			 "run as root or as its user (kernel.perf_event_paranoid=%d does "
@@ -286,7 +286,7 @@ static int busy(const struct failure *f)
 		err_hint(f->err, "sudo sysctl kernel.nmi_watchdog=0");
 		return f->code;
 	}
-	err_set(f->err, f->code, "can't open %s: another program has it, and only one may",
+	err_set(f->err, f->code, "can't open %s: another program uses it, and only one can",
 		f->name);
 	err_hint(f->err, "sudo sh -c 'ls -l /proc/[0-9]*/fd' 2>/dev/null | grep perf_event  shows "
 			 "who holds events; stop the other one");

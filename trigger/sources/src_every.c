@@ -82,7 +82,7 @@ static int every_ready(struct source *s, struct sighting *what, struct err *err)
 static void every_plan(const struct source *s, struct source_plan *out)
 {
 	snprintf(out->watches, sizeof(out->watches), "the clock");
-	snprintf(out->costs, sizeof(out->costs), "nothing but a dump each %s", s->text);
+	snprintf(out->costs, sizeof(out->costs), "only a dump every %s", s->text);
 }
 
 static void every_close(struct source *s)

@@ -2,7 +2,7 @@
 /*
  * Source "program" and "program:PATTERN": a program has called ringback_trigger() of ringback.h
  * with a reason that the pattern (* and ?) fits. Every recorder has the rule "program" unless it
- * has one of its own. Costs nothing until a program speaks.
+ * has one of its own. Costs nothing until a program sends a message.
  */
 #include "trigger/engine/source.h"
 
@@ -88,14 +88,14 @@ static void program_plan(const struct source *s, struct source_plan *out)
 	snprintf(out->watches, sizeof(out->watches),
 		 "a socket that programs with ringback.h connect to%s%s",
 		 *s->pattern ? ", for reasons like " : "", s->pattern);
-	snprintf(out->costs, sizeof(out->costs), "nothing until a program speaks");
+	snprintf(out->costs, sizeof(out->costs), "nothing until a program sends a message");
 }
 
 static bool program_trouble(const struct source *s, char *out, size_t n)
 {
 	uint64_t nr = app_socket_nr_dropped(s->tell);
 
-	snprintf(out, n, "%lu message%s of programs %s dropped: malformed, or nobody wanted them",
+	snprintf(out, n, "%lu message%s of programs %s dropped: malformed, or no rule matched them",
 		 nr, str_plural(nr), str_were(nr));
 	return nr > 0;
 }

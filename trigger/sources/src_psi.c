@@ -133,15 +133,16 @@ static int check(const struct rule *r, struct wish *w, struct err *err)
 		return rc;
 	if (r->hysteresis_percent >= 0)
 		return rule_err(r->text, strcspn(r->text, ";"), err,
-				"the kernel only tells that the pressure is above: hysteresis= "
-				"can't be followed");
+				"the kernel only reports that the pressure is above: hysteresis= "
+				"does not apply");
 	if (w->full && !w->cgroup && !strcmp(w->resource, "cpu"))
-		return rule_err(r->text, r->arg_at, err,
-				"cpu:full is never met for the machine: somebody always runs; take "
-				"some, or a cgroup");
+		return rule_err(
+			r->text, r->arg_at, err,
+			"cpu:full is never met for the whole machine: some task always runs; use "
+			"some, or a cgroup");
 	if (!w->full && !strcmp(w->resource, "irq"))
 		return rule_err(r->text, r->arg_at, err,
-				"interrupts stall whoever runs: there is irq:full only");
+				"interrupts stall every task: use irq:full");
 	return 0;
 }
 
@@ -376,7 +377,7 @@ static void psi_plan(const struct source *s, struct source_plan *out)
 		 s->file, s->watched,
 		 s->stretched ? " (without CAP_SYS_RESOURCE: multiples of 2s only)" : "");
 	snprintf(out->costs, sizeof(out->costs),
-		 "nothing until it fires; while tasks stall the kernel looks ten times in a "
+		 "nothing until it fires; while tasks stall, the kernel checks ten times in a "
 		 "window");
 }
 

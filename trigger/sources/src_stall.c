@@ -74,7 +74,7 @@ static int parse(const struct rule *r, struct source *s, struct err *err)
 				"stall:TIME takes no comparison: the time is the threshold");
 	if (r->for_ns >= 0)
 		return rule_err(r->text, r->arg_at, err,
-				"the time of stall:TIME says it already: for= makes no sense");
+				"stall:TIME already has a duration: for= does not apply");
 	if (rule_check_moment(r, "a stall", err))
 		return -EINVAL;
 	snprintf(time, sizeof(time), "%.*s",

@@ -259,7 +259,7 @@ static int watch_one(struct source *s, const struct rule *r, struct err *err)
 	uint64_t addr;
 
 	if (!watch_place_in(&s->place, s->place.pid, &addr))
-		return rule_err(r->text, r->arg_at, err, "process %d is not yours to look into",
+		return rule_err(r->text, r->arg_at, err, "no permission to trace process %d",
 				(int)s->place.pid);
 	return watch_process(s, s->place.pid, addr, err);
 }
@@ -400,7 +400,7 @@ static int ask_execs(struct source *s, struct err *err)
 static int over(const struct source *s, struct err *err)
 {
 	err_set(err, -ESRCH, "process %d has ended", (int)s->place.pid);
-	err_hint(err, "a program that is started anew is watched by its file: watch:PATH:SYMBOL");
+	err_hint(err, "to watch a program across restarts, name its file: watch:PATH:SYMBOL");
 	return -ESRCH;
 }
 

@@ -197,7 +197,7 @@ static int set_mode(const struct rule *r, struct watch_place *p, const char *mod
 		p->bytes = (uint8_t)(mode[n - 1] - '0');
 	if (!p->code && p->value % p->bytes)
 		return rule_err(r->text, r->arg_at, err,
-				"%u bytes are watched together only at a multiple of %u: %#llx is "
+				"%u bytes can be watched only at a multiple of %u, which %#llx is "
 				"none",
 				p->bytes, p->bytes, (unsigned long long)p->value);
 	return 0;

@@ -148,12 +148,12 @@ rec_start -a -m 1M -e sched:sched_switch -o "$work/limited" --config "$work/conf
 dump_now >/dev/null
 printf '[record]\nmax-disk = 4K\n' >"$work/conf"
 kill -HUP "$rec_pid"
-wait_for 10 grep -q 'read anew' "$work/err"
+wait_for 10 grep -q 'were read again' "$work/err"
 sleep 0.3
 check "a dump is refused" eval '! dump_now 2>/dev/null'
 printf '[record]\nmax-disk = 100M\n' >"$work/conf"
 kill -HUP "$rec_pid"
-wait_for 10 eval '[ "$(grep -c "read anew" "$work/err")" = 2 ]'
+wait_for 10 eval '[ "$(grep -c "were read again" "$work/err")" = 2 ]'
 path=$(dump_now)
 check "the next one tells of a gap since the last that was written" \
 	test "$(info_json "$path" '[.rings[].gap_ns] | min')" -gt 300000000

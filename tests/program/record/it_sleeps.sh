@@ -97,5 +97,5 @@ equal "and each switch has its stack" 0 "$(info_json "$(tail -n 1 <<<"$out")" '[
 "${no_bpf[@]}" "$RINGBACK" record --config /dev/null -o "$work/dumps" -a -e sleep-stacks -n plain -- true >/dev/null 2>"$work/err"
 check "asked for by name they are an error that says what it needs" eval '[ $? != 0 ] || grep -q "CAP_BPF" "$work/err"'
 "$RINGBACK" record --config /dev/null -o "$work/dumps" -p $$ -e sleep-stacks -n plain 2>"$work/err"
-check "of single threads they can't be had" grep -q 'sleep-stacks is for the whole system' "$work/err"
+check "of single threads they can't be had" grep -q 'sleep-stacks needs the whole system' "$work/err"
 tap_end

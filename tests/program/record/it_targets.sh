@@ -79,7 +79,7 @@ ended() {
 	"$RINGBACK" status --json | jq .target_ended
 }
 nr_said() {
-	grep -c '^ringback: .*all that was to be recorded has ended' "$work/err"
+	grep -c '^ringback: .*the recorded processes have ended' "$work/err"
 }
 has_ended() {
 	[ "$(ended)" = true ]

@@ -211,7 +211,7 @@ rec_stop
 refused() {
 	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -e cgroup:cgroup_mkdir -m 64K --crash-hold "$@" 2>&1
 }
-check "without a rule crash" grep -q 'is for the rule crash' <(refused -T load\>1000)
+check "without a rule crash" grep -q 'needs a crash rule' <(refused -T load\>1000)
 equal "nothing has changed" core "$(cat $setting)"
 
 # ---- what can't be had is no reason not to record: as in a service without CAP_SYS_CHROOT ----

@@ -127,7 +127,7 @@ fresh --config "$work/conf"
 empty "no thread but the first can get a signal" "$(open_to_signals)"
 printf '[record]\n[trigger other]\nrule = signal:RTMIN+1\n' >"$work/conf"
 kill -HUP "$rec_pid"
-check "SIGHUP reads the configuration again" wait_for 10 grep -q 'read anew' "$work/err"
+check "SIGHUP reads the configuration again" wait_for 10 grep -q 'were read again' "$work/err"
 kill -s RTMIN+1 "$rec_pid"
 check "a rule that came with it works" wait_for 10 grep -q -- '-other\.rbd' "$work/out"
 kill "${others[@]}"
@@ -140,8 +140,8 @@ printf '[record]\n[trigger other]\nrule = signal:RTMIN+1\n[trigger gone]\nrule =
 	"$gone" >"$work/conf"
 : >"$work/err"
 kill -HUP "$rec_pid"
-check "a rule on a process that has ended does not hinder the others" wait_for 10 grep -q 'read anew' "$work/err"
-equal "it is told in one line" 1 "$(grep -c "exit:$gone;name=gone is left out: there is no process $gone" "$work/err")"
+check "a rule on a process that has ended does not hinder the others" wait_for 10 grep -q 'were read again' "$work/err"
+equal "it is told in one line" 1 "$(grep -c "exit:$gone;name=gone is not used: there is no process $gone" "$work/err")"
 check "and by status" grep -q "^warning: *gone: there is no process $gone" <<<"$("$RINGBACK" status)"
 kill -s RTMIN+2 "$rec_pid"
 check "a new rule beside it works" wait_for 10 grep -q -- '-new\.rbd' "$work/out"
@@ -153,14 +153,14 @@ probe_hits() { "$RINGBACK" status --json | jq '.rules[] | select(.name == "probe
 has_probe_hits() { [ "$(probe_hits)" = "$1" ]; }
 : >"$work/err"
 kill -HUP "$rec_pid"
-wait_for 10 grep -q 'read anew' "$work/err"
+wait_for 10 grep -q 'were read again' "$work/err"
 "$work/calls" now 0 >/dev/null
 check "a rule on a program has a hit" wait_for 10 has_probe_hits 1
 cp "$loads/load_calls" "$work/calls.new"
 mv "$work/calls.new" "$work/calls"
 : >"$work/err"
 kill -HUP "$rec_pid"
-wait_for 10 grep -q 'read anew' "$work/err"
+wait_for 10 grep -q 'were read again' "$work/err"
 "$work/calls" now 0 >/dev/null
 check "and one on the program that took its place" wait_for 10 has_probe_hits 2
 printf 'nonsense here\n' >"$work/conf"

@@ -96,8 +96,8 @@ rule() {
 }
 
 rule "a rule for a signal that nobody can wait for" 'SIGKILL' '\^' -T signal:KILL
-rule "a rule for the signal that needs none" "'SIGUSR2' waits for that signal already" 'needs no rule' -T signal:USR2
-rule "the same rule twice" "two triggers have the name 'signal-USR1'" 'name=NAME' -T signal:USR1 -T signal:USR1
+rule "a rule for the signal that needs none" "'SIGUSR2' already waits for that signal" 'needs no rule' -T signal:USR2
+rule "the same rule twice" "two rules have the name 'signal-USR1'" 'name=NAME' -T signal:USR1 -T signal:USR1
 rule "a rule of an unknown kind" "no trigger source 'sginal'" 'signal:NAME' -T sginal:USR1
 rule "an empty rule" 'the trigger rule is empty' 'such as signal:USR1' -T ''
 
@@ -337,7 +337,7 @@ mine=(record --config /dev/null --memory 0 -o "$work/user/dumps")
 user "the whole system" 'perf_event_paranoid <= 0 \(it is 2\)' 'sysctl kernel.perf_event_paranoid=-1' "${mine[@]}" -a
 user "a CPU" 'perf_event_paranoid <= 0 \(it is 2\)' 'sysctl' "${mine[@]}" -C 0
 user "a cgroup" 'perf_event_paranoid <= 0 \(it is 2\)' 'sysctl' "${mine[@]}" --cgroup /
-user "somebody else's process" 'process 1 is not yours' 'as its user' "${mine[@]}" -p 1 -e cpu-clock
+user "somebody else's process" 'no permission to trace process 1' 'as its user' "${mine[@]}" -p 1 -e cpu-clock
 user "a tracepoint" "sched:sched_switch" 'run as root' "${mine[@]}" -e sched:sched_switch -- true
 user "a uprobe" 'uprobes need CAP_PERFMON' 'setcap' "${mine[@]}" -e "uprobe:$work/load_probe:probe_few" -- true
 user "the kernel side" 'perf_event_paranoid=2' 'append :u' "${mine[@]}" -e cpu-clock:k -- true

@@ -112,7 +112,7 @@ static void process_of_another_user(void **state)
 	char what[64];
 
 	c.attr.exclude_kernel = 1;
-	snprintf(what, sizeof(what), "process %d is not yours", (int)getpid());
+	snprintf(what, sizeof(what), "no permission to trace process %d", (int)getpid());
 	expect(&c, what, "run as root or as its user");
 }
 
@@ -221,7 +221,7 @@ static void what_is_taken_or_can_not_sample(void **state)
 	struct call c = {.code = -EBUSY, .pid = -1};
 
 	c.attr.type = PERF_TYPE_MAX + 10;
-	expect(&c, "another program has it", "grep perf_event");
+	expect(&c, "another program uses it", "grep perf_event");
 	c.code = -ENOSPC;
 	expect(&c, "all slots of its kind are taken", "record fewer");
 	c.code = -EOPNOTSUPP;

@@ -405,13 +405,13 @@ static void bad_rules_change_nothing(void **state)
 	assert_non_null(strstr(err.what, "no trigger source 'tides'"));
 	assert_non_null(strstr(err.hint, "signal:NAME"));
 	assert_int_equal(engine_add(*state, "signal:WINCH;name=manual", &err), -EEXIST);
-	assert_non_null(strstr(err.what, "two triggers have the name 'manual'"));
+	assert_non_null(strstr(err.what, "two rules have the name 'manual'"));
 	assert_int_equal(engine_add(*state, "signal:SIGUSR2", &err), -EEXIST);
 	assert_non_null(strstr(err.hint, "SIGUSR2 always triggers"));
 	assert_int_equal(engine_add(*state, "signal:USR1", &err), 0);
 	assert_int_equal(engine_add(*state, "signal:USR1", &err), -EEXIST);
 	assert_int_equal(engine_add(*state, "signal:sigusr1;name=b", &err), -EEXIST);
-	assert_non_null(strstr(err.what, "'signal-USR1' waits for that signal already"));
+	assert_non_null(strstr(err.what, "'signal-USR1' already waits for that signal"));
 	assert_int_equal(engine_nr_rules(*state), 4);
 	assert_false(is_blocked(SIGWINCH));
 	assert_true(is_blocked(SIGUSR1));

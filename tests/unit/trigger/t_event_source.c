@@ -72,9 +72,9 @@ static void what_can_never_be_met_is_refused(void **state)
 		{"event:raw_syscalls:*", "comes all the time", "give it a filter"},
 		{"event:page-faults", "comes all the time", "rate:page-faults>"},
 		{"event:cpu-clock", "is a clock", "^"},
-		{"event:syscalls:sys_enter_*", "events are meant", "narrow the pattern"},
+		{"event:syscalls:sys_enter_*", "this matches", "narrow the pattern"},
 		{"event:oom:mark_victim>3", "takes no comparison", "^"},
-		{"event:oom:mark_victim;for=1s", "for= makes no sense", "^"},
+		{"event:oom:mark_victim;for=1s", "for= does not apply", "^"},
 		{"event:oom:mark_victim;while-running", "while-running", "^"},
 		{"uprobe", "expected ':' and a file", "^"},
 		{"uprobe:/no/such/file:x", "can't find the file", "type -a"},
@@ -84,7 +84,7 @@ static void what_can_never_be_met_is_refused(void **state)
 		 "uretprobe:/"},
 		{"oom:redis", "oom takes no argument", "^"},
 		{"oom>1", "", "^"},
-		{"oom;for=1s", "for= makes no sense", "^"},
+		{"oom;for=1s", "for= does not apply", "^"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -272,7 +272,7 @@ static void what_can_never_be_is_refused_with_the_reason(void **state)
 		{"file:/tmp/x~(a)\\1", "column 13: a regular expression with"},
 		{"file:/tmp/x~y;pid-from=(", "column 24: expected a POSIX extended regular"},
 		{"load>100;pid-from=x", "column 19: load takes no pid-from="},
-		{"file:/tmp/x~y;for=1s", "a line in a file is a moment"},
+		{"file:/tmp/x~y;for=1s", "a line in a file has no duration or value"},
 	};
 	struct err err = ERR_INIT;
 

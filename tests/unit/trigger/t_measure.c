@@ -123,13 +123,13 @@ static void what_can_never_be_is_refused_with_the_reason(void **state)
 		{"every:1ms", "column 7: expected a time of 1s or longer"},
 		{"every:hour", "found 'hour'"},
 		{"every:1h>3", "every takes no comparison"},
-		{"every:1h;for=3s", "a point of time is a moment"},
+		{"every:1h;for=3s", "a point of time has no duration or value"},
 		{"exit", "exit:812, exit!=0"},
 		{"exit!=0", "there is no command"},
 		{"exit<3", "column 5: expected '!=' or '>'"},
 		{"exit>255", "no exit status is above 255"},
-		{"exit:1;for=1s", "the end of a process is a moment"},
-		{"exit:1;hysteresis=5", "hysteresis= makes no sense"},
+		{"exit:1;for=1s", "the end of a process has no duration or value"},
+		{"exit:1;hysteresis=5", "hysteresis= does not apply"},
 		{"exit:1999999999", "there is no process 1999999999"},
 	};
 

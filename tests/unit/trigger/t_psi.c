@@ -49,10 +49,10 @@ static void what_can_never_be_is_refused_with_the_reason(void **state)
 		{"psi:io:some>1ms/11s", "not of 11 s"},
 		{"psi:io:some>3s/2s", "column 13: there is no more than 2s in a window of 2s"},
 		{"psi:io:some<1ms/2s", "column 12: expected '>'"},
-		{"psi:io:some>1ms/2s;hysteresis=5", "hysteresis= can't be followed"},
+		{"psi:io:some>1ms/2s;hysteresis=5", "hysteresis= does not apply"},
 		{"psi:io:some>1ms/2s;while-running", "while-running is for rules about"},
-		{"psi:cpu:full>1ms/2s", "never met for the machine: some task always runs"},
-		{"psi:irq:some>1ms/2s", "there is irq:full only"},
+		{"psi:cpu:full>1ms/2s", "never met for the whole machine: some task always runs"},
+		{"psi:irq:some>1ms/2s", "use irq:full"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -159,7 +159,7 @@ static const struct wrong wrongs[] = {
 	{"psi:memory:some>150ms 1s", 22, "expected ';' or the end of the rule, found '1s'"},
 	{"file:/a~", 8, "expected a regular expression"},
 	{"event:a:b[x>1", 9, "this '[' is never closed"},
-	{"event:a:b[x==\"1]", 13, "this '\"' is never closed"},
+	{"event:a:b[x==\"1]", 13, "missing closing '\"'"},
 	{"crash;", 6,
 	 "expected name=TEXT, post=TIME, cooldown=TIME, max=N/TIME, min-fill=PERCENT, for=TIME, "
 	 "hysteresis=PERCENT, probability=PERCENT, same=N/TIME, stack=none|fp|dwarf:SIZE, "

@@ -95,8 +95,8 @@ static void signals_of_its_own_are_refused_with_the_reason(void **state)
 		{"signal:10", "found '10'"},
 		{"signal", "column 7: expected ':' and the name of a signal"},
 		{"signal:USR1>3", "column 12: signal:NAME takes no comparison"},
-		{"signal:USR1;for=1s", "for= makes no sense"},
-		{"signal:USR1;hysteresis=5", "hysteresis= makes no sense"},
+		{"signal:USR1;for=1s", "for= does not apply"},
+		{"signal:USR1;hysteresis=5", "hysteresis= does not apply"},
 		{"signal:USR1;while-running", "not for signal"},
 	};
 

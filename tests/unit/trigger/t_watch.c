@@ -432,7 +432,7 @@ static void what_can_never_be_met_is_refused(void **state)
 		 breakpoints_fire() ? "there is no process 999999999" : "never fire"},
 		{"watch:1:0x1001:w8", "only at a multiple of 8"},
 		{"watch:/bin/bash:readline>3", "comparison"},
-		{"watch:/bin/bash:readline;for=1s", "for= makes no sense"},
+		{"watch:/bin/bash:readline;for=1s", "for= does not apply"},
 	};
 	struct rig *r = *state;
 

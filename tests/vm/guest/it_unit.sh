@@ -170,7 +170,7 @@ check "a CPU goes offline" wait_for says 'CPU 1 went offline'
 echo 1 >/sys/devices/system/cpu/cpu1/online
 check "and comes back" wait_for says 'CPU 1 came online and is recorded'
 check "systemctl reload" systemctl reload ringback
-check "reads the rules anew" wait_for says 'are read anew'
+check "reads the rules anew" wait_for says 'were read again'
 check "each dump passes check" check_all
 equal "nothing was warned of" "" "$(said | sed '1,/^ringback: recording/d' | grep -v ' of history,' |
 	grep -E "warning|can't|hint")"

@@ -52,7 +52,7 @@ struct pidfd_facts {
 _Static_assert(sizeof(struct pidfd_facts) == 72, "struct pidfd_info with coredump_mask");
 #define GET_FACTS _IOWR(0xff, 11, struct pidfd_facts)
 
-struct request {
+struct core_request {
 	uint32_t size, size_ack;
 	uint64_t mask;
 };
@@ -149,7 +149,7 @@ static bool get(int fd, void *to, size_t n)
 static bool shake_hands(int fd)
 {
 	struct ack a = {.size = sizeof(a), .mask = KERNEL_WRITES | KERNEL_WAITS};
-	struct request r;
+	struct core_request r;
 	uint32_t mark;
 	char skip;
 

@@ -40,7 +40,7 @@
 /* Of all stacks together; evidence has room for more. */
 #define STACKS_MAX ((size_t)48 << 20)
 
-struct work {
+struct core_work_item {
 	const struct core_job *job;
 	struct core_process v;
 	struct buf head;
@@ -55,7 +55,7 @@ struct work {
 /* ---- the stream ---- */
 
 /* Up to `n` bytes; fewer at the end. */
-static size_t take(struct work *w, uint8_t *to, size_t n)
+static size_t take(struct core_work_item *w, uint8_t *to, size_t n)
 {
 	struct pollfd p = {.fd = w->job->stream, .events = POLLIN};
 	size_t got = 0;
@@ -77,7 +77,7 @@ static size_t take(struct work *w, uint8_t *to, size_t n)
 	return got;
 }
 
-static bool grow_head(struct work *w, size_t need)
+static bool grow_head(struct core_work_item *w, size_t need)
 {
 	size_t n = need - w->head.len;
 
@@ -87,7 +87,7 @@ static bool grow_head(struct work *w, size_t need)
 	return w->head.len == need;
 }
 
-static void read_head(struct work *w)
+static void read_head(struct core_work_item *w)
 {
 	size_t need;
 	int rc;
@@ -102,7 +102,7 @@ static void read_head(struct work *w)
 /* ---- the recorder ---- */
 
 /* False when it does not listen: the core must not wait for it. */
-static bool tell(struct work *w, uint32_t kind, uint32_t cpu, const void *p, size_t n)
+static bool tell(struct core_work_item *w, uint32_t kind, uint32_t cpu, const void *p, size_t n)
 {
 	struct held_cores_message m = {.kind = kind, .pid = (uint32_t)w->v.names.pid, .cpu = cpu};
 	struct iovec v[] = {{&m, sizeof(m)}, {(void *)p, n}};
@@ -121,9 +121,10 @@ static bool tell(struct work *w, uint32_t kind, uint32_t cpu, const void *p, siz
 	return true;
 }
 
-static void say(struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct core_work_item *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void say(struct work *w, const char *fmt, ...)
+static void say(struct core_work_item *w, const char *fmt, ...)
 {
 	char text[192];
 	va_list ap;
@@ -136,7 +137,7 @@ static void say(struct work *w, const char *fmt, ...)
 
 /* ---- threads ---- */
 
-static bool tell_thread(struct work *w, const struct core_thread *t, size_t max_stack)
+static bool tell_thread(struct core_work_item *w, const struct core_thread *t, size_t max_stack)
 {
 	static _Alignas(8) uint8_t record[CRASH_SAMPLE_MAX], stack[CRASH_STACK_MAX];
 	uint64_t regs[EVENT_USER_REGS_MAX] = {0};
@@ -166,7 +167,7 @@ static bool tell_thread(struct work *w, const struct core_thread *t, size_t max_
 	return true;
 }
 
-static void tell_threads(struct work *w)
+static void tell_threads(struct core_work_item *w)
 {
 	size_t max = w->h.nr_threads ? STACKS_MAX / w->h.nr_threads & ~(size_t)7 : 0;
 
@@ -178,7 +179,7 @@ static void tell_threads(struct work *w)
 			break;
 }
 
-static void tell_rest(struct work *w)
+static void tell_rest(struct core_work_item *w)
 {
 	uint64_t parked = clock_ns() - w->job->began_ns;
 	char time[32];
@@ -196,7 +197,7 @@ static void tell_rest(struct work *w)
 
 /* ---- all ---- */
 
-static void learn(struct work *w)
+static void learn(struct core_work_item *w)
 {
 	if (w->h.sig)
 		w->v.names.sig = w->h.sig;
@@ -206,7 +207,7 @@ static void learn(struct work *w)
 		core_process_thread(&w->v, w->v.names.own_pid);
 }
 
-static void copy(struct work *w)
+static void copy(struct core_work_item *w)
 {
 	bool more =
 		w->out.fd >= 0 && core_out_write(&w->out, (struct bytes){w->head.p, w->head.len});
@@ -224,9 +225,9 @@ static void copy(struct work *w)
 void core_work(const struct core_job *j)
 {
 	const char *sooner = getenv("RINGBACK_CRASH_SILENT_MS"); /* by tests */
-	struct work w = {.job = j,
-			 .chunk = malloc(CHUNK_BYTES),
-			 .silent_ms = sooner ? atoi(sooner) : SILENT_MS};
+	struct core_work_item w = {.job = j,
+				   .chunk = malloc(CHUNK_BYTES),
+				   .silent_ms = sooner ? atoi(sooner) : SILENT_MS};
 	bool waits = false;
 
 	w.out.fd = -1;

@@ -31,7 +31,7 @@ struct hierarchy {
 };
 
 /* As one look found it: the counters in `f` are the kernel's own. */
-struct group {
+struct cgroup_limit {
 	struct fmt_cgroup f;
 	size_t hierarchy;
 	char path[512];
@@ -41,12 +41,12 @@ struct group {
 struct cgroup_limits {
 	struct hierarchy in[MAX_HIERARCHIES];
 	size_t nr_in;
-	struct buf groups; /* struct group, of the last look */
+	struct buf groups; /* struct cgroup_limit, of the last look */
 	uint64_t at_ns;
 };
 
 /* A walk through one hierarchy. */
-struct walk {
+struct cgroup_walk {
 	const struct cgroup_limits *l;
 	size_t hierarchy;
 	struct buf *groups;
@@ -128,12 +128,12 @@ static void read_memory(int dir, bool v2, struct fmt_cgroup *f)
 	f->nr_limit_hits = v2 ? value_of(text, "max") : read_number(dir, "memory.failcnt");
 }
 
-static struct group *group_at(const struct buf *groups, size_t i)
+static struct cgroup_limit *group_at(const struct buf *groups, size_t i)
 {
-	return (struct group *)groups->p + i;
+	return (struct cgroup_limit *)groups->p + i;
 }
 
-static void add_pid(struct group *g, uint32_t pid)
+static void add_pid(struct cgroup_limit *g, uint32_t pid)
 {
 	if (g->f.nr_pids < FMT_CGROUP_MAX_PIDS)
 		g->pids[g->f.nr_pids++] = pid;
@@ -142,7 +142,7 @@ static void add_pid(struct group *g, uint32_t pid)
 }
 
 /* Processes of this directory, to the groups that it is in. */
-static void read_pids(struct walk *w, int dir)
+static void read_pids(struct cgroup_walk *w, int dir)
 {
 	int fd = openat(dir, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -160,10 +160,10 @@ static void read_pids(struct walk *w, int dir)
 /* ---- walking ---- */
 
 /* The limits of a directory, if it has any. The root has none. */
-static int look(struct walk *w, int dir)
+static int look(struct cgroup_walk *w, int dir)
 {
 	const struct hierarchy *in = &w->l->in[w->hierarchy];
-	struct group *g = calloc(1, sizeof(*g));
+	struct cgroup_limit *g = calloc(1, sizeof(*g));
 	int rc = 0;
 
 	if (!g)
@@ -185,7 +185,7 @@ static int look(struct walk *w, int dir)
 	return rc;
 }
 
-static int descend(struct walk *w, int dir, unsigned depth)
+static int descend(struct cgroup_walk *w, int dir, unsigned depth)
 {
 	size_t nr_above = w->nr_above, end = strlen(w->path);
 	const struct dirent *e;
@@ -224,7 +224,7 @@ static int look_at_all(const struct cgroup_limits *l, struct buf *groups)
 	int rc = 0;
 
 	for (size_t i = 0; i < l->nr_in && !rc; i++) {
-		struct walk w = {.l = l, .hierarchy = i, .groups = groups};
+		struct cgroup_walk w = {.l = l, .hierarchy = i, .groups = groups};
 		int fd = open(l->in[i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0)
@@ -284,10 +284,11 @@ void cgroup_limits_free(struct cgroup_limits *l)
 	free(l);
 }
 
-static const struct group *same_group(const struct cgroup_limits *l, const struct group *g)
+static const struct cgroup_limit *same_group(const struct cgroup_limits *l,
+					     const struct cgroup_limit *g)
 {
 	for (size_t i = 0; i < l->groups.len / sizeof(*g); i++) {
-		const struct group *had = group_at(&l->groups, i);
+		const struct cgroup_limit *had = group_at(&l->groups, i);
 
 		if (had->hierarchy == g->hierarchy && !strcmp(had->path, g->path))
 			return had;
@@ -301,10 +302,10 @@ static uint64_t since(uint64_t now, uint64_t had)
 	return now >= had ? now - had : now;
 }
 
-static int write_group(const struct cgroup_limits *l, const struct group *g, uint64_t at_ns,
+static int write_group(const struct cgroup_limits *l, const struct cgroup_limit *g, uint64_t at_ns,
 		       struct writer *w, struct err *err)
 {
-	const struct group *had = same_group(l, g);
+	const struct cgroup_limit *had = same_group(l, g);
 	struct {
 		struct fmt_cgroup f;
 		uint32_t pids[FMT_CGROUP_MAX_PIDS];
@@ -340,7 +341,7 @@ int cgroup_limits_write(struct cgroup_limits *l, struct writer *w, struct err *e
 	if (!rc)
 		rc = writer_item(w, FMT_CGROUP_TIME, (uint64_t[]){l->at_ns, at_ns},
 				 2 * sizeof(uint64_t), NULL, 0, NULL, err);
-	for (size_t i = 0; i < groups.len / sizeof(struct group) && !rc; i++)
+	for (size_t i = 0; i < groups.len / sizeof(struct cgroup_limit) && !rc; i++)
 		rc = write_group(l, group_at(&groups, i), at_ns, w, err);
 	buf_free(&l->groups);
 	l->groups = groups;

@@ -54,7 +54,7 @@ void ledger_free(struct ledger *l)
 /* ---- records ---- */
 
 /* A record without its header and its sample_id; of a sample its raw data. */
-struct note {
+struct ledger_note {
 	uint64_t ns;
 	uint16_t misc;
 	struct bytes body;
@@ -96,7 +96,7 @@ static void end_old(struct ledger *l, struct task *old, uint64_t ns)
 		task_end(l, old, ns);
 }
 
-static void on_fork(struct ledger *l, struct note *n)
+static void on_fork(struct ledger *l, struct ledger_note *n)
 {
 	uint32_t pid, ppid, tid, ptid;
 	struct task *old, *t, *parent;
@@ -122,7 +122,7 @@ static void on_fork(struct ledger *l, struct note *n)
 		inherit(l, t, parent, ppid, n->ns);
 }
 
-static void on_exit_record(struct ledger *l, struct note *n)
+static void on_exit_record(struct ledger *l, struct ledger_note *n)
 {
 	uint32_t pid, ppid, tid;
 	struct task *t, *leader;
@@ -190,7 +190,7 @@ static struct task *exec_task(struct ledger *l, uint32_t pid, uint32_t tid, uint
 	return t;
 }
 
-static void on_comm(struct ledger *l, struct note *n)
+static void on_comm(struct ledger *l, struct ledger_note *n)
 {
 	bool exec = n->misc & PERF_RECORD_MISC_COMM_EXEC;
 	char name[16] = {0};
@@ -215,7 +215,7 @@ static void on_comm(struct ledger *l, struct note *n)
 		proc_set_cmdline(l, p, n->ns, NULL, 0);
 }
 
-static void on_newborn(struct ledger *l, struct note *n)
+static void on_newborn(struct ledger *l, struct ledger_note *n)
 {
 	struct task *t;
 	char name[16];
@@ -239,7 +239,7 @@ struct mmap2_build_id {
 	uint8_t id[20];
 };
 
-static void on_mmap2(struct ledger *l, struct note *n)
+static void on_mmap2(struct ledger *l, struct ledger_note *n)
 {
 	struct mmap2_build_id build_id = {0};
 	struct mmap2_file file = {0};
@@ -279,7 +279,7 @@ static void on_mmap2(struct ledger *l, struct note *n)
 }
 
 /* u64 dev, u64 inode for each kind there is; 0: this kernel has none of the kind. */
-static void on_namespaces(struct ledger *l, struct note *n)
+static void on_namespaces(struct ledger *l, struct ledger_note *n)
 {
 	struct fmt_namespace v[LEDGER_MAX_NAMESPACES];
 	struct bytes *b = &n->body;
@@ -303,22 +303,22 @@ static void on_namespaces(struct ledger *l, struct note *n)
 	paths_put(&l->paths, set);
 }
 
-static void on_ksymbol(struct ledger *l, struct note *n)
+static void on_ksymbol(struct ledger *l, struct ledger_note *n)
 {
 	ksym_record(l, n->ns, n->body);
 }
 
-static void on_bpf(struct ledger *l, struct note *n)
+static void on_bpf(struct ledger *l, struct ledger_note *n)
 {
 	bpf_record(l, n->ns, n->body);
 }
 
-static void on_cgroup(struct ledger *l, struct note *n)
+static void on_cgroup(struct ledger *l, struct ledger_note *n)
 {
 	cgroup_record(l, n->body);
 }
 
-typedef void on_record(struct ledger *l, struct note *n);
+typedef void on_record(struct ledger *l, struct ledger_note *n);
 
 static on_record *const handlers[] = {
 	[PERF_RECORD_COMM] = on_comm,	  [PERF_RECORD_EXIT] = on_exit_record,
@@ -380,7 +380,7 @@ static bool body_of(struct bytes rec, const struct record_layout *layout, bool i
 void ledger_take(struct ledger *l, struct bytes rec, const struct record_layout *layout)
 {
 	struct perf_event_header h;
-	struct note n;
+	struct ledger_note n;
 
 	if (!record_at(rec, 0, &h) || h.type >= NR_HANDLERS || !handlers[h.type])
 		return;

@@ -18,7 +18,7 @@
 #endif
 
 /* One in the table; its path and a NUL follow, padded to 8. */
-struct row {
+struct pinned_row {
 	uint64_t ino;
 	uint32_t maj, min;
 	int32_t fd;
@@ -31,7 +31,7 @@ struct row {
 
 int pinned_share_add(struct pinned_share *s, const struct pinned_file *f)
 {
-	struct row row = {
+	struct pinned_row row = {
 		.ino = f->ino,
 		.maj = f->maj,
 		.min = f->min,
@@ -109,7 +109,7 @@ static int read_table(int fd, struct pinned_list *k, size_t *bytes)
 	if (fstat(fd, &st) || st.st_size < 0 || st.st_size > MAX_TABLE_BYTES)
 		return -EBADMSG;
 	k->table = malloc((size_t)st.st_size + 1);
-	k->v = calloc((size_t)st.st_size / sizeof(struct row) + 1, sizeof(*k->v));
+	k->v = calloc((size_t)st.st_size / sizeof(struct pinned_row) + 1, sizeof(*k->v));
 	if (!k->table || !k->v)
 		return -ENOMEM;
 	if (pread(fd, k->table, (size_t)st.st_size, 0) != st.st_size)
@@ -122,7 +122,7 @@ static bool next_row(struct pinned_list *k, struct bytes *b)
 {
 	struct pinned_file *f = &k->v[k->nr];
 	struct bytes path;
-	struct row row;
+	struct pinned_row row;
 
 	if (!bytes_get(b, &row, sizeof(row)) || !row.path_bytes ||
 	    row.build_id_bytes > sizeof(row.build_id) ||

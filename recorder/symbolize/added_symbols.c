@@ -30,7 +30,7 @@
 static const char *const debug_dirs[] = {"/usr/lib/debug"};
 
 /* The images of one build of a file. */
-struct file {
+struct added_file {
 	uint32_t first, last; /* by image */
 	uint64_t nr_hits;
 	const uint8_t *id; /* of the build */
@@ -44,7 +44,7 @@ struct added_symbols {
 	struct symbol_notes *notes;
 	struct addresses *hits;
 	struct collect_result *results;
-	struct file *files; /* by hits */
+	struct added_file *files; /* by hits */
 	size_t nr_files;
 	uint32_t *next; /* by image: the next one of the same file; 0: none */
 	/* While looking. */
@@ -65,7 +65,8 @@ static size_t id_of(const struct added_symbols *c, const struct addresses_image 
 	return i->f.build_id_bytes ? i->f.build_id_bytes : says ? says->f.build_id_bytes : 0;
 }
 
-static bool same_file(const struct added_symbols *c, const struct file *x, const struct file *y)
+static bool same_file(const struct added_symbols *c, const struct added_file *x,
+		      const struct added_file *y)
 {
 	const struct addresses_image *a = addresses_image(c->hits, x->first);
 	const struct addresses_image *b = addresses_image(c->hits, y->first);
@@ -77,7 +78,7 @@ static bool same_file(const struct added_symbols *c, const struct file *x, const
 
 static int more_first(const void *a, const void *b)
 {
-	const struct file *x = a, *y = b;
+	const struct added_file *x = a, *y = b;
 
 	if (x->nr_hits != y->nr_hits)
 		return x->nr_hits > y->nr_hits ? -1 : 1;
@@ -95,7 +96,7 @@ static int find_files(struct added_symbols *c, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < nr; i++) {
 		const struct addresses_image *image = addresses_image(c->hits, i);
-		struct file f = {(uint32_t)i, (uint32_t)i, image->nr_hits, NULL, 0};
+		struct added_file f = {(uint32_t)i, (uint32_t)i, image->nr_hits, NULL, 0};
 
 		f.id_bytes = id_of(c, image, &f.id);
 		for (k = 0; k < c->nr_files && !same_file(c, &c->files[k], &f); k++)

@@ -23,44 +23,44 @@
 /* What there is goes out at least that often: who is ended early has given it. */
 #define FLUSH_NS 100000000ull
 
-struct file {
+struct collected_file {
 	uint8_t id[ELF_BUILD_ID_MAX]; /* of the file itself, else as the ledger has it */
 	size_t id_bytes;
 	bool opens;
 	size_t group; /* number of its first image */
 };
 
-struct collector {
+struct symbol_collector {
 	const struct collect_options *opt;
 	struct symbols_writer *put;
 	struct collect_result *results;
-	struct file *files; /* by image */
+	struct collected_file *files; /* by image */
 	size_t nr;
 	struct buf found; /* struct symbol_table_function[] of one group */
 	uint64_t flushed_ns;
 };
 
-static const struct addresses_image *image_at(const struct collector *c, size_t i)
+static const struct addresses_image *image_at(const struct symbol_collector *c, size_t i)
 {
 	return addresses_image(c->opt->hits, i);
 }
 
-static bool late(const struct collector *c)
+static bool late(const struct symbol_collector *c)
 {
 	return c->opt->deadline_ns && clock_ns() >= c->opt->deadline_ns;
 }
 
-static bool wanted(const struct collector *c, const struct addresses_place *p)
+static bool wanted(const struct symbol_collector *c, const struct addresses_place *p)
 {
 	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p, false);
 }
 
-static bool source_wanted(const struct collector *c, const struct addresses_place *p)
+static bool source_wanted(const struct symbol_collector *c, const struct addresses_place *p)
 {
 	return !c->opt->wanted || c->opt->wanted(c->opt->ctx, p, true);
 }
 
-static void flush_old(struct collector *c)
+static void flush_old(struct symbol_collector *c)
 {
 	uint64_t now = clock_ns();
 
@@ -70,7 +70,7 @@ static void flush_old(struct collector *c)
 	symbols_writer_flush(c->put);
 }
 
-static void note(struct collector *c, size_t i, const char *text)
+static void note(struct symbol_collector *c, size_t i, const char *text)
 {
 	snprintf(c->results[i].note, sizeof(c->results[i].note), "%s", text);
 }
@@ -78,12 +78,12 @@ static void note(struct collector *c, size_t i, const char *text)
 /* ---- groups ---- */
 
 /* Its build-id and whether it is there at all. */
-static void look(struct collector *c, size_t i)
+static void look(struct symbol_collector *c, size_t i)
 {
 	const struct addresses_image *image = image_at(c, i);
 	struct symbol_file_options so = {0};
 	struct err err = ERR_INIT;
-	struct file *f = &c->files[i];
+	struct collected_file *f = &c->files[i];
 	struct elf *e;
 
 	f->id_bytes = image->f.build_id_bytes;
@@ -98,15 +98,15 @@ static void look(struct collector *c, size_t i)
 	elf_close(e);
 }
 
-static bool same_file(const struct collector *c, size_t i, size_t k)
+static bool same_file(const struct symbol_collector *c, size_t i, size_t k)
 {
-	const struct file *x = &c->files[i], *y = &c->files[k];
+	const struct collected_file *x = &c->files[i], *y = &c->files[k];
 
 	return x->id_bytes && x->id_bytes == y->id_bytes && !memcmp(x->id, y->id, x->id_bytes) &&
 	       image_at(c, i)->path == image_at(c, k)->path;
 }
 
-static void find_group(struct collector *c, size_t i)
+static void find_group(struct symbol_collector *c, size_t i)
 {
 	c->files[i].group = i;
 	for (size_t k = 0; k < i; k++)
@@ -118,7 +118,7 @@ static void find_group(struct collector *c, size_t i)
 }
 
 /* Any of them will do. */
-static int open_group(struct collector *c, size_t group, uint64_t max_dwarf_bytes,
+static int open_group(struct symbol_collector *c, size_t group, uint64_t max_dwarf_bytes,
 		      struct symbol_file **out)
 {
 	for (size_t i = group; i < c->nr; i++) {
@@ -144,7 +144,7 @@ static bool same_inode(const struct fmt_image *x, const struct fmt_image *y)
 }
 
 /* A file known by its build-id alone is found by any image that has it. */
-static bool is_covered(const struct collector *c, size_t i)
+static bool is_covered(const struct symbol_collector *c, size_t i)
 {
 	const struct fmt_image *f = &image_at(c, i)->f;
 
@@ -163,7 +163,7 @@ static bool is_covered(const struct collector *c, size_t i)
 }
 
 /* The next image of the group, from `i` on, that has an identity of its own; c->nr: none. */
-static size_t next_identity(const struct collector *c, size_t group, size_t i)
+static size_t next_identity(const struct symbol_collector *c, size_t group, size_t i)
 {
 	while (i < c->nr && (image_at(c, i)->f.kind != FMT_IMAGE_FILE ||
 			     c->files[i].group != group || is_covered(c, i)))
@@ -171,7 +171,7 @@ static size_t next_identity(const struct collector *c, size_t group, size_t i)
 	return i;
 }
 
-static void put_identity(struct collector *c, size_t i)
+static void put_identity(struct symbol_collector *c, size_t i)
 {
 	struct fmt_image f = image_at(c, i)->f;
 
@@ -190,7 +190,7 @@ static int compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void find_functions(struct collector *c, const struct symbol_file *f, size_t i)
+static void find_functions(struct symbol_collector *c, const struct symbol_file *f, size_t i)
 {
 	const struct addresses_image *image = image_at(c, i);
 	const struct addresses_place *p = addresses_places(c->opt->hits, image);
@@ -213,7 +213,7 @@ static void find_functions(struct collector *c, const struct symbol_file *f, siz
 						  : "it is stripped, and there is no debug file");
 }
 
-static void put_functions(struct collector *c)
+static void put_functions(struct symbol_collector *c)
 {
 	struct symbol_table_function *v = (struct symbol_table_function *)c->found.p;
 	size_t nr = c->found.len / sizeof(*v);
@@ -223,7 +223,7 @@ static void put_functions(struct collector *c)
 			symbols_writer_function(c->put, v[i].start, v[i].bytes, v[i].name);
 }
 
-static void put_segments(struct collector *c, const struct symbol_file *f)
+static void put_segments(struct symbol_collector *c, const struct symbol_file *f)
 {
 	const struct elf_segment *v;
 	size_t nr = symbol_file_segments(f, &v);
@@ -232,7 +232,7 @@ static void put_segments(struct collector *c, const struct symbol_file *f)
 		symbols_writer_segment(c->put, 0, &v[i]);
 }
 
-static bool group_wants(const struct collector *c, size_t group)
+static bool group_wants(const struct symbol_collector *c, size_t group)
 {
 	for (size_t i = group; i < c->nr; i++)
 		if (image_at(c, i)->f.kind == FMT_IMAGE_FILE && c->files[i].group == group &&
@@ -241,7 +241,7 @@ static bool group_wants(const struct collector *c, size_t group)
 	return false;
 }
 
-static void name_group(struct collector *c, size_t group)
+static void name_group(struct symbol_collector *c, size_t group)
 {
 	struct symbol_file *f;
 
@@ -275,7 +275,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* The wanted places of a group, ascending; several of its images may have the same. */
-static const uint64_t *places_of_group(struct collector *c, size_t group, size_t *nr)
+static const uint64_t *places_of_group(struct symbol_collector *c, size_t group, size_t *nr)
 {
 	c->found.len = 0;
 	for (size_t i = group; i < c->nr; i++) {
@@ -295,7 +295,8 @@ static const uint64_t *places_of_group(struct collector *c, size_t group, size_t
 	return (const uint64_t *)c->found.p;
 }
 
-static void put_places(struct collector *c, struct symbol_file *f, const uint64_t *at, size_t nr_at)
+static void put_places(struct symbol_collector *c, struct symbol_file *f, const uint64_t *at,
+		       size_t nr_at)
 {
 	struct dwarf_place places[MAX_DEPTH];
 
@@ -310,7 +311,7 @@ static void put_places(struct collector *c, struct symbol_file *f, const uint64_
 	}
 }
 
-static void source_of_group(struct collector *c, size_t group)
+static void source_of_group(struct symbol_collector *c, size_t group)
 {
 	struct symbol_file *f;
 	const uint64_t *at;
@@ -328,14 +329,15 @@ static void source_of_group(struct collector *c, size_t group)
 	flush_old(c);
 }
 
-static void each_group(struct collector *c, void (*what)(struct collector *c, size_t group))
+static void each_group(struct symbol_collector *c,
+		       void (*what)(struct symbol_collector *c, size_t group))
 {
 	for (size_t i = 0; i < c->nr && !late(c) && !c->put->rc; i++)
 		if (image_at(c, i)->f.kind == FMT_IMAGE_FILE && c->files[i].group == i)
 			what(c, i);
 }
 
-static void name_files(struct collector *c)
+static void name_files(struct symbol_collector *c)
 {
 	for (size_t i = 0; i < c->nr && !late(c); i++) {
 		if (image_at(c, i)->f.kind != FMT_IMAGE_FILE)
@@ -348,7 +350,7 @@ static void name_files(struct collector *c)
 
 /* ---- the kernel ---- */
 
-static void put_kernel_function(struct collector *c, const struct fmt_image *f,
+static void put_kernel_function(struct symbol_collector *c, const struct fmt_image *f,
 				const struct kallsyms_function *k, uint64_t slide)
 {
 	struct fmt_image module = {.kind = FMT_IMAGE_KERNEL};
@@ -360,7 +362,7 @@ static void put_kernel_function(struct collector *c, const struct fmt_image *f,
 	symbols_writer_function(c->put, k->start + slide, k->bytes, name);
 }
 
-static void name_kernel(struct collector *c, size_t i)
+static void name_kernel(struct symbol_collector *c, size_t i)
 {
 	const struct addresses_image *image = image_at(c, i);
 	const struct addresses_place *p = addresses_places(c->opt->hits, image);
@@ -399,13 +401,13 @@ static void name_kernel(struct collector *c, size_t i)
 
 static void put_jit(void *ctx, uint64_t start, uint64_t bytes, const char *name)
 {
-	struct collector *c = ctx;
+	struct symbol_collector *c = ctx;
 
 	symbols_writer_function(c->put, start, bytes, name);
 }
 
 /* `addrs`: the wanted places of image `i`. */
-static void read_jit(struct collector *c, size_t i, const uint64_t *addrs, size_t nr)
+static void read_jit(struct symbol_collector *c, size_t i, const uint64_t *addrs, size_t nr)
 {
 	struct collect_result *r = &c->results[i];
 	struct perf_map *m = NULL;
@@ -433,7 +435,7 @@ static void read_jit(struct collector *c, size_t i, const uint64_t *addrs, size_
 		note(c, i, "its perf map does not name all of the code that it made");
 }
 
-static void name_task(struct collector *c, size_t i)
+static void name_task(struct symbol_collector *c, size_t i)
 {
 	const struct addresses_image *image = image_at(c, i);
 	const struct addresses_place *p = addresses_places(c->opt->hits, image);
@@ -451,7 +453,7 @@ static void name_task(struct collector *c, size_t i)
 
 /* ---- all ---- */
 
-static void put_notes(struct collector *c)
+static void put_notes(struct symbol_collector *c)
 {
 	for (size_t i = 0; i < c->nr; i++) {
 		const char *text = c->results[i].note;
@@ -466,7 +468,7 @@ static void put_notes(struct collector *c)
 	}
 }
 
-static void count_wanted(struct collector *c)
+static void count_wanted(struct symbol_collector *c)
 {
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct addresses_image *image = image_at(c, i);
@@ -477,7 +479,8 @@ static void count_wanted(struct collector *c)
 	}
 }
 
-static void of_kind(struct collector *c, uint8_t kind, void (*name)(struct collector *c, size_t i))
+static void of_kind(struct symbol_collector *c, uint8_t kind,
+		    void (*name)(struct symbol_collector *c, size_t i))
 {
 	for (size_t i = 0; i < c->nr && !late(c) && !c->put->rc; i++)
 		if (image_at(c, i)->f.kind == kind)
@@ -487,11 +490,11 @@ static void of_kind(struct collector *c, uint8_t kind, void (*name)(struct colle
 int collect(const struct collect_options *opt, struct symbols_writer *put,
 	    struct collect_result *results)
 {
-	struct collector c = {.opt = opt,
-			      .put = put,
-			      .results = results,
-			      .nr = addresses_nr_images(opt->hits),
-			      .flushed_ns = clock_ns()};
+	struct symbol_collector c = {.opt = opt,
+				     .put = put,
+				     .results = results,
+				     .nr = addresses_nr_images(opt->hits),
+				     .flushed_ns = clock_ns()};
 
 	c.files = calloc(c.nr + 1, sizeof(*c.files));
 	if (!c.files)

@@ -29,7 +29,7 @@
 
 static const char *const debug_dirs[] = {"/usr/lib/debug"};
 
-struct live {
+struct live_collector {
 	struct reader *r;
 	struct meta *m;
 	struct process_history *history;
@@ -50,7 +50,7 @@ static int compare_keys(const void *a, const void *b)
 	return (*x)->key < (*y)->key ? -1 : (*x)->key > (*y)->key;
 }
 
-static int index_tasks(struct live *l)
+static int index_tasks(struct live_collector *l)
 {
 	l->nr_tasks = history_nr_tasks(l->history);
 	l->by_key = calloc(l->nr_tasks + 1, sizeof(*l->by_key));
@@ -62,7 +62,7 @@ static int index_tasks(struct live *l)
 	return 0;
 }
 
-static const struct fmt_task *task_of(const struct live *l, uint32_t key)
+static const struct fmt_task *task_of(const struct live_collector *l, uint32_t key)
 {
 	struct fmt_task like = {.key = key};
 	const struct fmt_task *p = &like, **found;
@@ -72,7 +72,7 @@ static const struct fmt_task *task_of(const struct live *l, uint32_t key)
 }
 
 /* Its own, or of the parent that was seen in /proc: few processes change it. */
-static uint32_t uid_of(const struct live *l, const struct fmt_task *t)
+static uint32_t uid_of(const struct live_collector *l, const struct fmt_task *t)
 {
 	for (int i = 0; t && t->uid == UINT32_MAX && i < MAX_PARENTS; i++)
 		t = t->ppid ? history_task(l->history, t->ppid, t->start_ns) : NULL;
@@ -88,7 +88,7 @@ static bool alive(const struct fmt_task *t)
  * Processes that still are in the mount namespace that the image's process was in: they see its
  * files where it saw them. At most `max`; their number.
  */
-static size_t neighbours(const struct live *l, const struct addresses_image *image,
+static size_t neighbours(const struct live_collector *l, const struct addresses_image *image,
 			 struct live_file_process *p, size_t max)
 {
 	const struct fmt_task *t = image->nr_mappings ? task_of(l, image->mappings[0].key) : NULL;
@@ -120,8 +120,8 @@ static int open_vdso(const struct addresses_image *image, struct elf **e, struct
 	return rc;
 }
 
-static int open_image(const struct live *l, const struct addresses_image *image, struct elf **e,
-		      struct err *err)
+static int open_image(const struct live_collector *l, const struct addresses_image *image,
+		      struct elf **e, struct err *err)
 {
 	struct live_file_process p[HITS_MAX_MAPPINGS + MAX_NEIGHBOURS];
 	size_t nr = 0;
@@ -144,7 +144,7 @@ static int open_image(const struct live *l, const struct addresses_image *image,
 static int open_file(void *ctx, size_t i, struct elf **e, struct symbol_file_options *opt,
 		     struct err *err)
 {
-	const struct live *l = ctx;
+	const struct live_collector *l = ctx;
 	const struct addresses_image *image = addresses_image(l->hits, i);
 
 	*opt = (struct symbol_file_options){.path = image->path, .dirs = debug_dirs, .nr_dirs = 1};
@@ -159,7 +159,7 @@ static int open_for_unwind(void *ctx, const struct addresses_image *image, struc
 /* Code of a process that lives, or of the kernel. */
 static size_t read_code(void *ctx, uint32_t key, uint64_t address, void *dst, size_t n)
 {
-	struct live *l = ctx;
+	struct live_collector *l = ctx;
 	const struct fmt_task *t = key ? task_of(l, key) : NULL;
 
 	if (!l->code || (key && (!t || !alive(t))))
@@ -193,7 +193,7 @@ static void read_kernel_id(struct fmt_image *f)
 static int open_kernel(void *ctx, const struct kallsyms **k, uint64_t *slide, struct fmt_image *f,
 		       struct err *err)
 {
-	struct live *l = ctx;
+	struct live_collector *l = ctx;
 	FILE *in = l->kallsyms ? NULL : fopen("/proc/kallsyms", "re");
 	int64_t restrict_level = 0;
 	int rc = l->kallsyms ? 0 : in ? kallsyms_read(in, &l->kallsyms) : -errno;
@@ -214,7 +214,7 @@ static int open_kernel(void *ctx, const struct kallsyms **k, uint64_t *slide, st
 
 static int open_jit(void *ctx, size_t i, FILE **in, struct err *err)
 {
-	struct live *l = ctx;
+	struct live_collector *l = ctx;
 	const struct fmt_task *t = task_of(l, addresses_image(l->hits, i)->f.key);
 	struct live_file_jit j;
 	int fd;
@@ -244,7 +244,7 @@ static int open_jit(void *ctx, size_t i, FILE **in, struct err *err)
 
 /* ---- all ---- */
 
-static int open_dump(struct live *l, const char *path, struct err *err)
+static int open_dump(struct live_collector *l, const char *path, struct err *err)
 {
 	int rc = reader_open_damaged(path, &l->r, err);
 
@@ -263,7 +263,8 @@ static int open_dump(struct live *l, const char *path, struct err *err)
 
 /* Callers that are only in copied stacks; the rules go first: without them there is no name to ask
  * for. */
-static int unwind(struct live *l, uint64_t deadline_ns, struct symbols_writer *put, struct err *err)
+static int unwind(struct live_collector *l, uint64_t deadline_ns, struct symbols_writer *put,
+		  struct err *err)
 {
 	const struct collect_unwind_options opt = {open_for_unwind, l, deadline_ns};
 	struct collect_unwind *u;
@@ -277,7 +278,7 @@ static int unwind(struct live *l, uint64_t deadline_ns, struct symbols_writer *p
 }
 
 /* Half of the time that is left: names are what a person sees first. */
-static int follow_pt(struct live *l, const struct collect_live_options *opt,
+static int follow_pt(struct live_collector *l, const struct collect_live_options *opt,
 		     struct symbols_writer *put, struct err *err)
 {
 	uint64_t now = clock_ns();
@@ -296,7 +297,7 @@ static int follow_pt(struct live *l, const struct collect_live_options *opt,
 	return rc;
 }
 
-static void close_dump(struct live *l)
+static void close_dump(struct live_collector *l)
 {
 	pinned_list_free(l->kept);
 	kallsyms_free(l->kallsyms);
@@ -309,7 +310,7 @@ static void close_dump(struct live *l)
 
 int collect_live(const struct collect_live_options *opt, struct err *err)
 {
-	struct live l = {0};
+	struct live_collector l = {0};
 	struct collect_result *results = NULL;
 	struct symbols_writer put = {.out = opt->out, .ctx = opt->ctx};
 	int rc = open_dump(&l, opt->path, err);

@@ -16,18 +16,18 @@ static const uint64_t rounds[] = {4ull << 20, 32ull << 20, 256ull << 20};
 
 #define NR_ROUNDS (sizeof(rounds) / sizeof(rounds[0]))
 
-struct collector {
+struct pt_collector {
 	const struct collect_pt_options *opt;
 	struct code_cache *book;
 	struct addresses *hits;
 };
 
-static bool late(const struct collector *c)
+static bool late(const struct pt_collector *c)
 {
 	return c->opt->deadline_ns && clock_ns() >= c->opt->deadline_ns;
 }
 
-static void add_hit(struct collector *c, const struct pt_flow_step *s, uint64_t address)
+static void add_hit(struct pt_collector *c, const struct pt_flow_step *s, uint64_t address)
 {
 	if (record_kernel_address(address))
 		addresses_add_kernel(c->hits, s->time_ns, address);
@@ -38,7 +38,7 @@ static void add_hit(struct collector *c, const struct pt_flow_step *s, uint64_t 
 /* 1: there is no time for more. */
 static int take(void *ctx, size_t area, const struct pt_flow_steps *steps)
 {
-	struct collector *c = ctx;
+	struct pt_collector *c = ctx;
 
 	for (size_t i = 0; i < steps->nr; i++) {
 		add_hit(c, &steps->v[i], steps->v[i].from);
@@ -47,7 +47,7 @@ static int take(void *ctx, size_t area, const struct pt_flow_steps *steps)
 	return late(c);
 }
 
-static int one_round(struct collector *c, struct reader *r, const struct meta *m,
+static int one_round(struct pt_collector *c, struct reader *r, const struct meta *m,
 		     const struct process_history *p, uint64_t bytes, struct symbols_writer *put,
 		     bool *all, struct err *err)
 {
@@ -75,7 +75,7 @@ int collect_pt(struct reader *r, const struct meta *m, const struct process_hist
 	       const struct collect_pt_options *opt, struct addresses *hits,
 	       struct symbols_writer *put, struct err *err)
 {
-	struct collector c = {.opt = opt, .hits = hits};
+	struct pt_collector c = {.opt = opt, .hits = hits};
 	bool all = false;
 	int rc;
 

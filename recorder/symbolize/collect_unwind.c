@@ -36,7 +36,7 @@
 #define MIN_CODE	4096
 
 /* A file with one identity; its number is the rules' group. */
-struct image {
+struct unwind_image {
 	struct addresses_image h; /* mappings[0]: of whom asked last */
 	unsigned nr_tries;	  /* to open it, each for another process */
 	uint64_t used;
@@ -47,7 +47,7 @@ struct image {
 	size_t nr_data;
 };
 
-struct place {
+struct unwind_place {
 	uint32_t image;	   /* +1; 0: free */
 	uint32_t nr_tries; /* to conclude one */
 	uint64_t at;
@@ -55,23 +55,23 @@ struct place {
 
 struct collect_unwind {
 	const struct collect_unwind_options *opt;
-	struct buf images; /* struct image[] */
+	struct buf images; /* struct unwind_image[] */
 	struct hash by_image;
 	struct unwind_rules *rules;
-	struct place none[NR_NONE];
+	struct unwind_place none[NR_NONE];
 	uint64_t nr_asked;
 	unsigned nr_open;
 	size_t nr_concluded;
 };
 
-static struct image *image_at(const struct collect_unwind *u, size_t i)
+static struct unwind_image *image_at(const struct collect_unwind *u, size_t i)
 {
-	return (struct image *)u->images.p + i;
+	return (struct unwind_image *)u->images.p + i;
 }
 
 /* ---- files ---- */
 
-static void close_image(struct collect_unwind *u, struct image *i)
+static void close_image(struct collect_unwind *u, struct unwind_image *i)
 {
 	if (!i->file)
 		return;
@@ -86,10 +86,10 @@ static void close_image(struct collect_unwind *u, struct image *i)
 
 static void close_oldest(struct collect_unwind *u)
 {
-	struct image *oldest = NULL;
+	struct unwind_image *oldest = NULL;
 
 	for (size_t i = 0; i < u->by_image.nr; i++) {
-		struct image *v = image_at(u, i);
+		struct unwind_image *v = image_at(u, i);
 
 		if (v->file && (!oldest || v->used < oldest->used))
 			oldest = v;
@@ -99,7 +99,8 @@ static void close_oldest(struct collect_unwind *u)
 }
 
 /* What is there may be another file for another process, or none. */
-static bool open_image(struct collect_unwind *u, struct image *i, const struct history_map *map)
+static bool open_image(struct collect_unwind *u, struct unwind_image *i,
+		       const struct history_map *map)
 {
 	struct addresses_mapping *m = &i->h.mappings[0];
 
@@ -131,7 +132,7 @@ static bool open_image(struct collect_unwind *u, struct image *i, const struct h
 
 /* ---- images ---- */
 
-static bool is_of(const struct image *i, const struct history_map *map)
+static bool is_of(const struct unwind_image *i, const struct history_map *map)
 {
 	const struct fmt_image *f = &i->h.f;
 
@@ -143,7 +144,7 @@ static bool is_of(const struct image *i, const struct history_map *map)
 static uint32_t image_of(struct collect_unwind *u, const struct history_map *map)
 {
 	uint64_t hash = hash_mix((uintptr_t)map->path, map->f.ino);
-	struct image new = {.h = {.path = map->path, .nr_mappings = 1}};
+	struct unwind_image new = {.h = {.path = map->path, .nr_mappings = 1}};
 	uint32_t at = 0, i;
 
 	while (hash_next(&u->by_image, hash, &at, &i))
@@ -164,7 +165,7 @@ static uint32_t image_of(struct collect_unwind *u, const struct history_map *map
 
 /* ---- rules ---- */
 
-static struct place *none_at(struct collect_unwind *u, uint32_t image, uint64_t at)
+static struct unwind_place *none_at(struct collect_unwind *u, uint32_t image, uint64_t at)
 {
 	return &u->none[hash_mix(at, (uint64_t)image << 40) & (NR_NONE - 1)];
 }
@@ -175,7 +176,7 @@ static const struct unwind_rule *find(void *ctx, const struct history_map *map, 
 	uint32_t image = image_of(u, map);
 	const struct unwind_rule *r;
 	struct cfi_rule found;
-	struct place *none;
+	struct unwind_place *none;
 
 	if (image == NO_IMAGE)
 		return NULL;
@@ -187,7 +188,7 @@ static const struct unwind_rule *find(void *ctx, const struct history_map *map, 
 	if (elf_rules_find(image_at(u, image)->file, at, &found) &&
 	    !unwind_rules_add(u->rules, image, &found, &r))
 		return r;
-	*none = (struct place){.image = image + 1, .at = at};
+	*none = (struct unwind_place){.image = image + 1, .at = at};
 	return NULL;
 }
 
@@ -197,7 +198,7 @@ static const struct unwind_rule *find(void *ctx, const struct history_map *map, 
 static const struct call_sites *calls_of(struct collect_unwind *u, uint32_t image,
 					 const struct history_map *map)
 {
-	struct image *i = image_at(u, image);
+	struct unwind_image *i = image_at(u, image);
 
 	if (!open_image(u, i, map))
 		return NULL;
@@ -206,7 +207,7 @@ static const struct call_sites *calls_of(struct collect_unwind *u, uint32_t imag
 	return i->calls;
 }
 
-struct callee {
+struct unwind_callee {
 	struct collect_unwind *u;
 	const struct unwind_top *top;
 	const struct history_map *map;
@@ -223,7 +224,7 @@ static bool ends_handler(struct collect_unwind *u, const struct history_map *map
 }
 
 /* Whether the word at `off` of the stack is where a call of this code returns to. */
-static enum call_sites_answer returns(const struct callee *c, uint64_t off)
+static enum call_sites_answer returns(const struct unwind_callee *c, uint64_t off)
 {
 	const struct call_sites *to, *from;
 	struct history_map map;
@@ -248,7 +249,7 @@ static enum call_sites_answer returns(const struct callee *c, uint64_t off)
 
 /* The caller's frame begins `off` bytes up, where its return address is. For this place only: at
  * others of the function there may be more or less on the stack. */
-static const struct unwind_rule *put_concluded(const struct callee *c, uint64_t off)
+static const struct unwind_rule *put_concluded(const struct unwind_callee *c, uint64_t off)
 {
 	uint8_t program[8] = {0x0c, 7, (uint8_t)((off + 8) | 0x80), (uint8_t)((off + 8) >> 7),
 			      0x90, 1};
@@ -271,7 +272,7 @@ static const struct unwind_rule *put_concluded(const struct callee *c, uint64_t 
  * is one before it that may be: words of earlier calls are still there, too. Code with frame
  * pointers needs none of this: those hold at all of its places.
  */
-static const struct unwind_rule *scan(const struct callee *c, const struct call_sites *to)
+static const struct unwind_rule *scan(const struct unwind_callee *c, const struct call_sites *to)
 {
 	bool asked = false;
 
@@ -295,8 +296,8 @@ static const struct unwind_rule *conclude(void *ctx, const struct history_map *m
 					  const struct unwind_top *top)
 {
 	struct collect_unwind *u = ctx;
-	struct callee c = {u, top, map, image_of(u, map), place};
-	struct place *none = c.image == NO_IMAGE ? NULL : none_at(u, c.image, place);
+	struct unwind_callee c = {u, top, map, image_of(u, map), place};
+	struct unwind_place *none = c.image == NO_IMAGE ? NULL : none_at(u, c.image, place);
 	const struct call_sites *to;
 
 	if (!none || none->image != c.image + 1 || none->at != place ||
@@ -386,7 +387,7 @@ fail:
 	return rc;
 }
 
-static void put_image(const struct image *i, struct symbols_writer *put)
+static void put_image(const struct unwind_image *i, struct symbols_writer *put)
 {
 	symbols_writer_image(put, &i->h.f, i->h.path);
 	for (size_t k = 0; k < i->nr_data; k++)

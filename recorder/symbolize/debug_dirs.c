@@ -15,14 +15,14 @@
 
 #define MAX_FILES 1000000
 
-struct file {
+struct debug_file {
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t id_bytes;
 	char *path;
 };
 
 struct debug_dirs {
-	struct buf files; /* struct file[] */
+	struct buf files; /* struct debug_file[] */
 	size_t nr;
 	bool sorted;
 };
@@ -33,9 +33,9 @@ int debug_dirs_new(struct debug_dirs **out, struct err *err)
 	return *out ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-static struct file *files_of(const struct debug_dirs *d)
+static struct debug_file *files_of(const struct debug_dirs *d)
 {
-	return (struct file *)d->files.p;
+	return (struct debug_file *)d->files.p;
 }
 
 void debug_dirs_free(struct debug_dirs *d)
@@ -50,7 +50,7 @@ void debug_dirs_free(struct debug_dirs *d)
 
 static int add_file(struct debug_dirs *d, const char *path, struct err *err)
 {
-	struct file f = {.id_bytes = 0};
+	struct debug_file f = {.id_bytes = 0};
 	struct elf *e;
 
 	if (elf_open(path, &e, NULL))
@@ -100,7 +100,7 @@ int debug_dirs_add(struct debug_dirs *d, const char *dir, struct err *err)
 
 static int compare(const void *a, const void *b)
 {
-	const struct file *x = a, *y = b;
+	const struct debug_file *x = a, *y = b;
 	int way;
 
 	if (x->id_bytes != y->id_bytes)
@@ -109,7 +109,7 @@ static int compare(const void *a, const void *b)
 	return way ? way : strcmp(x->path, y->path);
 }
 
-static bool has_id(const struct file *f, const uint8_t *id, size_t bytes)
+static bool has_id(const struct debug_file *f, const uint8_t *id, size_t bytes)
 {
 	return f->id_bytes == bytes && !memcmp(f->id, id, bytes);
 }
@@ -119,11 +119,11 @@ const char *debug_dirs_find(struct debug_dirs *d, const uint8_t *id, size_t byte
 	size_t from = 0, to = d->nr;
 
 	if (!d->sorted && d->nr)
-		qsort(d->files.p, d->nr, sizeof(struct file), compare);
+		qsort(d->files.p, d->nr, sizeof(struct debug_file), compare);
 	d->sorted = true;
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
-		const struct file *f = &files_of(d)[mid];
+		const struct debug_file *f = &files_of(d)[mid];
 
 		if (f->id_bytes < bytes || (f->id_bytes == bytes && memcmp(f->id, id, bytes) < 0))
 			from = mid + 1;

@@ -13,25 +13,25 @@
 #define PE_HOW	  0xf0
 
 /* An FDE: the code it is for, and where it lies. */
-struct entry {
+struct cfi_fde {
 	uint64_t start, bytes;
 	size_t off;
 };
 
-struct section {
+struct cfi_section {
 	struct bytes data;
 	uint64_t addr;
 	bool debug;   /* .debug_frame: its CIEs are counted from the section's start */
-	struct buf v; /* struct entry[], sorted by start */
+	struct buf v; /* struct cfi_fde[], sorted by start */
 	size_t nr;
 };
 
 struct cfi {
-	struct section eh, debug;
+	struct cfi_section eh, debug;
 };
 
 /* What an FDE needs of its CIE. */
-struct cie {
+struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;
 	uint64_t return_register;
@@ -44,13 +44,13 @@ struct cie {
 /* ---- one entry ---- */
 
 /* An entry's bytes behind its length, which is 32 or 64 bit. *off moves behind it. */
-struct unit {
+struct cfi_entry {
 	struct bytes body;
 	size_t at; /* where body begins in the section */
 	bool wide;
 };
 
-static bool unit_at(const struct section *s, size_t *off, struct unit *u)
+static bool unit_at(const struct cfi_section *s, size_t *off, struct cfi_entry *u)
 {
 	struct bytes b = {s->data.p + *off, s->data.len - *off};
 	uint32_t n32;
@@ -70,7 +70,7 @@ static bool unit_at(const struct section *s, size_t *off, struct unit *u)
 }
 
 /* The id of an entry: of an FDE, where its CIE is. */
-static bool take_id(struct unit *u, uint64_t *id)
+static bool take_id(struct cfi_entry *u, uint64_t *id)
 {
 	uint32_t v;
 
@@ -82,7 +82,7 @@ static bool take_id(struct unit *u, uint64_t *id)
 	return true;
 }
 
-static bool is_cie(const struct section *s, const struct unit *u, uint64_t id)
+static bool is_cie(const struct cfi_section *s, const struct cfi_entry *u, uint64_t id)
 {
 	if (!s->debug)
 		return id == 0;
@@ -125,7 +125,8 @@ static bool take_format(struct bytes *b, uint8_t format, uint64_t *v)
 }
 
 /* A pointer that lies at the front of `b`, which is a part of the section. */
-static bool take_pointer(const struct section *s, struct bytes *b, uint8_t encoding, uint64_t *v)
+static bool take_pointer(const struct cfi_section *s, struct bytes *b, uint8_t encoding,
+			 uint64_t *v)
 {
 	uint64_t at = s->addr + (uint64_t)(b->p - s->data.p);
 
@@ -139,8 +140,8 @@ static bool take_pointer(const struct section *s, struct bytes *b, uint8_t encod
 /* ---- CIE ---- */
 
 /* What the letters of the augmentation say, in their order; of what is not known the size is. */
-static bool take_augmentation(const struct section *s, struct bytes *b, const char *letters,
-			      struct cie *c)
+static bool take_augmentation(const struct cfi_section *s, struct bytes *b, const char *letters,
+			      struct cfi_cie *c)
 {
 	uint64_t n, ignored;
 	struct bytes data;
@@ -177,15 +178,15 @@ static bool take_augmentation(const struct section *s, struct bytes *b, const ch
 	return true;
 }
 
-static bool cie_at(const struct section *s, size_t off, struct cie *c)
+static bool cie_at(const struct cfi_section *s, size_t off, struct cfi_cie *c)
 {
 	const uint8_t *end;
 	uint8_t version, sizes[2], narrow;
-	struct unit u;
+	struct cfi_entry u;
 	struct bytes b, letters;
 	uint64_t id;
 
-	*c = (struct cie){.encoding = DW_EH_PE_absptr};
+	*c = (struct cfi_cie){.encoding = DW_EH_PE_absptr};
 	if (off >= s->data.len || !unit_at(s, &off, &u) || !take_id(&u, &id) || !is_cie(s, &u, id))
 		return false;
 	b = u.body;
@@ -215,7 +216,7 @@ static bool cie_at(const struct section *s, size_t off, struct cie *c)
 /* ---- FDE ---- */
 
 /* Where the CIE of an FDE lies whose id stands at `at`. */
-static bool cie_of(const struct section *s, uint64_t id, size_t at, size_t *off)
+static bool cie_of(const struct cfi_section *s, uint64_t id, size_t at, size_t *off)
 {
 	if (s->debug) {
 		*off = (size_t)id;
@@ -225,8 +226,8 @@ static bool cie_of(const struct section *s, uint64_t id, size_t at, size_t *off)
 	return id <= at;
 }
 
-static bool code_of(const struct section *s, const struct cie *c, struct bytes *b, uint64_t *start,
-		    uint64_t *bytes)
+static bool code_of(const struct cfi_section *s, const struct cfi_cie *c, struct bytes *b,
+		    uint64_t *start, uint64_t *bytes)
 {
 	return take_pointer(s, b, c->encoding, start) &&
 	       take_format(b, c->encoding & PE_FORMAT, bytes) && *bytes &&
@@ -234,12 +235,12 @@ static bool code_of(const struct section *s, const struct cie *c, struct bytes *
 }
 
 /* The entry at `off` as it stands in the section. */
-static bool rule_at(const struct section *s, size_t off, struct cfi_rule *r)
+static bool rule_at(const struct cfi_section *s, size_t off, struct cfi_rule *r)
 {
 	uint64_t id, n;
 	size_t at;
-	struct unit u;
-	struct cie c;
+	struct cfi_entry u;
+	struct cfi_cie c;
 
 	if (!unit_at(s, &off, &u) || !take_id(&u, &id) || !cie_of(s, id, u.at, &at) ||
 	    !cie_at(s, at, &c) || !code_of(s, &c, &u.body, &r->start, &r->bytes))
@@ -266,16 +267,16 @@ static bool rule_at(const struct section *s, size_t off, struct cfi_rule *r)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct cfi_fde *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-static void sort(struct section *s)
+static void sort(struct cfi_section *s)
 {
-	struct entry *v = (struct entry *)s->v.p;
+	struct cfi_fde *v = (struct cfi_fde *)s->v.p;
 
 	s->nr = s->v.len / sizeof(*v);
 	for (size_t i = 1; i < s->nr; i++) {
@@ -287,16 +288,16 @@ static void sort(struct section *s)
 }
 
 /* Goes through the section once; where it is broken, what comes after is not known. */
-static int index_section(struct section *s)
+static int index_section(struct cfi_section *s)
 {
 	size_t off = 0, cie_off = SIZE_MAX, at;
-	struct cie c = {0};
+	struct cfi_cie c = {0};
 	bool usable = false;
 	int rc;
 
 	while (off < s->data.len) {
-		struct entry e = {.off = off};
-		struct unit u;
+		struct cfi_fde e = {.off = off};
+		struct cfi_entry u;
 		uint64_t id;
 
 		if (!unit_at(s, &off, &u))
@@ -327,8 +328,8 @@ int cfi_new(const struct cfi_sections *s, struct cfi **out)
 
 	if (!c)
 		return rc;
-	c->eh = (struct section){.data = s->eh_frame, .addr = s->eh_frame_addr};
-	c->debug = (struct section){.data = s->debug_frame, .debug = true};
+	c->eh = (struct cfi_section){.data = s->eh_frame, .addr = s->eh_frame_addr};
+	c->debug = (struct cfi_section){.data = s->debug_frame, .debug = true};
 	rc = index_section(&c->eh);
 	if (!rc)
 		rc = index_section(&c->debug);
@@ -348,9 +349,9 @@ void cfi_free(struct cfi *c)
 	free(c);
 }
 
-static bool find_in(const struct section *s, uint64_t addr, struct cfi_rule *out)
+static bool find_in(const struct cfi_section *s, uint64_t addr, struct cfi_rule *out)
 {
-	const struct entry *v = (const struct entry *)s->v.p;
+	const struct cfi_fde *v = (const struct cfi_fde *)s->v.p;
 	size_t from = 0, to = s->nr;
 	struct cfi_rule r = {0};
 

@@ -18,7 +18,7 @@
 /* Of where an expression lies: in the rule's program, not in `initial`. */
 #define IN_PROGRAM (1 << 30)
 
-struct program {
+struct cfi_program {
 	const struct cfi_rule *rule;
 	struct bytes in;  /* instructions that are left */
 	bool initial;	  /* they are the CIE's */
@@ -31,7 +31,7 @@ struct program {
 
 /* ---- operands ---- */
 
-static bool take_number(struct program *p, bool is_signed, int64_t *v)
+static bool take_number(struct cfi_program *p, bool is_signed, int64_t *v)
 {
 	uint64_t u;
 
@@ -43,7 +43,7 @@ static bool take_number(struct program *p, bool is_signed, int64_t *v)
 	return true;
 }
 
-static bool take_expression(struct program *p, bool followed, int64_t *where)
+static bool take_expression(struct cfi_program *p, bool followed, int64_t *where)
 {
 	const struct bytes *all = p->initial ? &p->rule->initial : &p->rule->program;
 	const uint8_t *from = p->in.p;
@@ -61,13 +61,13 @@ static bool take_expression(struct program *p, bool followed, int64_t *where)
 /* ---- instructions ---- */
 
 /* The first address that the row is not for may be asked for: a call can end a function. */
-static bool advance(struct program *p, uint64_t n)
+static bool advance(struct cfi_program *p, uint64_t n)
 {
 	p->at += n * p->rule->code_align;
 	return !p->initial && p->row.cfa != CFI_NO_CFA;
 }
 
-static bool set(struct program *p, uint64_t reg, enum cfi_how how, int64_t value)
+static bool set(struct cfi_program *p, uint64_t reg, enum cfi_how how, int64_t value)
 {
 	if (reg >= CFI_NR_REGISTERS) {
 		p->useless = true;
@@ -81,7 +81,7 @@ static bool set(struct program *p, uint64_t reg, enum cfi_how how, int64_t value
 	return true;
 }
 
-static bool restore(struct program *p, uint64_t reg)
+static bool restore(struct cfi_program *p, uint64_t reg)
 {
 	return reg >= CFI_NR_REGISTERS
 		       ? set(p, reg, CFI_SAME, 0)
@@ -89,21 +89,21 @@ static bool restore(struct program *p, uint64_t reg)
 				 set(p, reg, p->entry.how[reg], p->entry.value[reg]);
 }
 
-static bool set_offset(struct program *p, uint64_t reg, bool is_signed, int64_t factor)
+static bool set_offset(struct cfi_program *p, uint64_t reg, bool is_signed, int64_t factor)
 {
 	int64_t n;
 
 	return take_number(p, is_signed, &n) && set(p, reg, CFI_AT_CFA, n * factor);
 }
 
-static bool set_expression(struct program *p, uint64_t reg, enum cfi_how how)
+static bool set_expression(struct cfi_program *p, uint64_t reg, enum cfi_how how)
 {
 	int64_t where;
 
 	return take_expression(p, reg < CFI_NR_REGISTERS, &where) && set(p, reg, how, where);
 }
 
-static bool set_register(struct program *p, uint64_t reg)
+static bool set_register(struct cfi_program *p, uint64_t reg)
 {
 	uint64_t from;
 
@@ -111,7 +111,7 @@ static bool set_register(struct program *p, uint64_t reg)
 	       set(p, reg, CFI_REGISTER, (int64_t)(from % CFI_NR_REGISTERS));
 }
 
-static bool set_cfa_register(struct program *p)
+static bool set_cfa_register(struct cfi_program *p)
 {
 	uint64_t reg;
 
@@ -122,7 +122,7 @@ static bool set_cfa_register(struct program *p)
 	return true;
 }
 
-static bool set_cfa_offset(struct program *p, bool is_signed)
+static bool set_cfa_offset(struct cfi_program *p, bool is_signed)
 {
 	int64_t n;
 
@@ -134,7 +134,7 @@ static bool set_cfa_offset(struct program *p, bool is_signed)
 	return n == (int32_t)n && p->row.cfa != CFI_NO_CFA;
 }
 
-static bool set_cfa_expression(struct program *p)
+static bool set_cfa_expression(struct cfi_program *p)
 {
 	int64_t where;
 
@@ -145,7 +145,7 @@ static bool set_cfa_expression(struct program *p)
 	return true;
 }
 
-static bool remember(struct program *p)
+static bool remember(struct cfi_program *p)
 {
 	if (p->initial || p->row.cfa == CFI_NO_CFA || p->nr_remembered >= MAX_REMEMBERED)
 		return false;
@@ -153,7 +153,7 @@ static bool remember(struct program *p)
 	return true;
 }
 
-static bool recall(struct program *p)
+static bool recall(struct cfi_program *p)
 {
 	uint32_t work = p->row.work;
 
@@ -165,7 +165,7 @@ static bool recall(struct program *p)
 }
 
 /* An instruction that is about one register, whose number comes first. */
-static bool execute_register(struct program *p, uint8_t op)
+static bool execute_register(struct cfi_program *p, uint8_t op)
 {
 	int64_t align = p->rule->data_align;
 	uint64_t reg;
@@ -197,7 +197,7 @@ static bool execute_register(struct program *p, uint8_t op)
 }
 
 /* Takes one off p->in. False: it is none that may stand here. */
-static bool execute(struct program *p)
+static bool execute(struct cfi_program *p)
 {
 	uint8_t op = 0, n8;
 	uint16_t n16;
@@ -250,7 +250,7 @@ static bool execute(struct program *p)
 }
 
 /* Both programs, up to p->end; what is of use is added to `kept` (may be NULL). */
-static int run(struct program *p, bool initial, struct buf *kept)
+static int run(struct cfi_program *p, bool initial, struct buf *kept)
 {
 	p->initial = initial;
 	p->in = initial ? p->rule->initial : p->rule->program;
@@ -275,7 +275,7 @@ static int run(struct program *p, bool initial, struct buf *kept)
 int cfi_clean(const struct cfi_rule *in, struct buf *bytes, struct cfi_rule *out)
 {
 	struct cfi_row remembered[MAX_REMEMBERED];
-	struct program p = {.rule = in, .end = UINT64_MAX, .remembered = remembered};
+	struct cfi_program p = {.rule = in, .end = UINT64_MAX, .remembered = remembered};
 	struct cfi_rule r = *in;
 	size_t split;
 	int rc;
@@ -301,7 +301,7 @@ int cfi_clean(const struct cfi_rule *in, struct buf *bytes, struct cfi_rule *out
 bool cfi_row_at(const struct cfi_rule *r, uint64_t offset, struct cfi_row *out)
 {
 	struct cfi_row remembered[MAX_REMEMBERED];
-	struct program p = {.rule = r, .end = offset, .remembered = remembered};
+	struct cfi_program p = {.rule = r, .end = offset, .remembered = remembered};
 
 	if (run(&p, true, NULL) || run(&p, false, NULL))
 		return false;

@@ -7,13 +7,13 @@
 #include <string.h>
 
 /* In the order of place; several may begin at one until it is sorted. */
-struct slot {
+struct rule_slot {
 	uint64_t start, bytes;
 	uint32_t group, id;
 };
 
 struct unwind_rules {
-	struct buf slots; /* struct slot[] */
+	struct buf slots; /* struct rule_slot[] */
 	size_t nr_slots;
 	struct buf all; /* struct unwind_rule *[], by id */
 	size_t nr;
@@ -21,9 +21,9 @@ struct unwind_rules {
 	struct buf clean; /* of the one that is being added */
 };
 
-static const struct slot *slots(const struct unwind_rules *r)
+static const struct rule_slot *slots(const struct unwind_rules *r)
 {
-	return (const struct slot *)r->slots.p;
+	return (const struct rule_slot *)r->slots.p;
 }
 
 static int new_rule(struct unwind_rules *r, uint32_t group, const struct cfi_rule *in,
@@ -79,7 +79,7 @@ void unwind_rules_free(struct unwind_rules *r)
 /* The first slot behind the place. */
 static size_t behind(const struct unwind_rules *r, uint32_t group, uint64_t place)
 {
-	const struct slot *v = slots(r);
+	const struct rule_slot *v = slots(r);
 	size_t from = 0, to = r->nr_slots;
 
 	while (from < to) {
@@ -107,7 +107,7 @@ const struct unwind_rule *unwind_rules_find(const struct unwind_rules *r, uint32
 					    uint64_t place)
 {
 	size_t i = behind(r, group, place);
-	const struct slot *s;
+	const struct rule_slot *s;
 
 	if (!i)
 		return NULL;
@@ -122,13 +122,13 @@ const struct unwind_rule *unwind_rules_in_order(const struct unwind_rules *r, si
 
 static int insert(struct unwind_rules *r, size_t i, const struct unwind_rule *rule)
 {
-	struct slot s = {rule->r.start, rule->r.bytes, rule->group, rule->id};
-	struct slot *v;
+	struct rule_slot s = {rule->r.start, rule->r.bytes, rule->group, rule->id};
+	struct rule_slot *v;
 	int rc = buf_reserve(&r->slots, sizeof(s));
 
 	if (rc)
 		return rc;
-	v = (struct slot *)r->slots.p;
+	v = (struct rule_slot *)r->slots.p;
 	memmove(v + i + 1, v + i, (r->nr_slots - i) * sizeof(s));
 	v[i] = s;
 	r->nr_slots++;
@@ -165,7 +165,7 @@ int unwind_rules_put(struct unwind_rules *r, uint32_t group, const struct cfi_ru
 
 static int compare_slots(const void *a, const void *b)
 {
-	const struct slot *x = a, *y = b;
+	const struct rule_slot *x = a, *y = b;
 
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
@@ -176,7 +176,7 @@ static int compare_slots(const void *a, const void *b)
 
 void unwind_rules_sort(struct unwind_rules *r, const uint32_t *groups)
 {
-	struct slot *v = (struct slot *)r->slots.p;
+	struct rule_slot *v = (struct rule_slot *)r->slots.p;
 	size_t kept = 0;
 
 	for (size_t i = 0; groups && i < r->nr_slots; i++) {

@@ -197,7 +197,7 @@ const struct fmt_task *history_who(const struct process_history *p, uint32_t tid
 
 /* ---- mappings ---- */
 
-struct search {
+struct map_search {
 	const struct person_map *m;
 	uint64_t ns, addr;
 	struct history_span *span;
@@ -205,7 +205,7 @@ struct search {
 	unsigned visits;
 };
 
-static void search(struct search *s, size_t from, size_t to)
+static void search(struct map_search *s, size_t from, size_t to)
 {
 	while (from < to && s->visits++ < MAX_VISITS) {
 		size_t mid = from + (to - from) / 2;
@@ -234,7 +234,7 @@ static size_t maps_before(const struct process_history *p, uint64_t key)
 static bool map_of(const struct process_history *p, uint32_t key, uint64_t ns, uint64_t addr,
 		   struct history_map *out, struct history_span *span)
 {
-	struct search s = {.m = p->map, .ns = ns, .addr = addr, .span = span};
+	struct map_search s = {.m = p->map, .ns = ns, .addr = addr, .span = span};
 	const struct person_path *path;
 
 	search(&s, maps_before(p, key), maps_before(p, (uint64_t)key + 1));

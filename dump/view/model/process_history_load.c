@@ -22,7 +22,7 @@ struct block_id {
 	uint32_t index; /* into people.paths or people.sets */
 };
 
-struct loader {
+struct history_loader {
 	struct process_history *p;
 	/* struct block_id, sorted at the block's end. */
 	struct buf block_paths, block_sets;
@@ -30,7 +30,7 @@ struct loader {
 	struct buf block_maps, block_spaces, block_cgroups;
 };
 
-static int take_path(struct loader *l, struct bytes item)
+static int take_path(struct history_loader *l, struct bytes item)
 {
 	struct process_history *p = l->p;
 	struct person_path path = {0};
@@ -50,7 +50,7 @@ static int take_path(struct loader *l, struct bytes item)
 	return rc ? rc : buf_put(&p->paths, &path, sizeof(path));
 }
 
-static int take_task(struct loader *l, struct bytes item)
+static int take_task(struct history_loader *l, struct bytes item)
 {
 	struct fmt_task f;
 
@@ -58,7 +58,7 @@ static int take_task(struct loader *l, struct bytes item)
 	return f.key ? buf_put(&l->p->tasks, &f, sizeof(f)) : -EBADMSG;
 }
 
-static int take_comm(struct loader *l, struct bytes item)
+static int take_comm(struct history_loader *l, struct bytes item)
 {
 	struct person_comm c = {0};
 	struct fmt_comm f;
@@ -72,7 +72,7 @@ static int take_comm(struct loader *l, struct bytes item)
 	return f.key ? buf_put(&l->p->comms, &c, sizeof(c)) : -EBADMSG;
 }
 
-static int take_map(struct loader *l, struct bytes item)
+static int take_map(struct history_loader *l, struct bytes item)
 {
 	struct fmt_map f;
 
@@ -80,7 +80,7 @@ static int take_map(struct loader *l, struct bytes item)
 	return f.key && f.start < f.end ? buf_put(&l->block_maps, &f, sizeof(f)) : -EBADMSG;
 }
 
-static int take_set(struct loader *l, struct bytes item)
+static int take_set(struct history_loader *l, struct bytes item)
 {
 	struct process_history *p = l->p;
 	struct person_set set = {.from = p->namespaces.len / sizeof(struct fmt_namespace)};
@@ -107,17 +107,17 @@ static int take_stay(struct buf *to, struct bytes item)
 	return f.key ? buf_put(to, &f, sizeof(f)) : -EBADMSG;
 }
 
-static int take_space(struct loader *l, struct bytes item)
+static int take_space(struct history_loader *l, struct bytes item)
 {
 	return take_stay(&l->block_spaces, item);
 }
 
-static int take_cgroup(struct loader *l, struct bytes item)
+static int take_cgroup(struct history_loader *l, struct bytes item)
 {
 	return take_stay(&l->block_cgroups, item);
 }
 
-static int take_ksym(struct loader *l, struct bytes item)
+static int take_ksym(struct history_loader *l, struct bytes item)
 {
 	struct history_ksym k = {.name = NULL};
 
@@ -129,12 +129,12 @@ static int take_ksym(struct loader *l, struct bytes item)
 	return k.name ? buf_put(&l->p->ksyms, &k, sizeof(k)) : -ENOMEM;
 }
 
-struct kind {
+struct history_item_kind {
 	uint16_t kind;
-	int (*take)(struct loader *l, struct bytes item);
+	int (*take)(struct history_loader *l, struct bytes item);
 };
 
-static const struct kind kinds[] = {
+static const struct history_item_kind kinds[] = {
 	{FMT_LEDGER_PATH, take_path},	       {FMT_LEDGER_TASK, take_task},
 	{FMT_LEDGER_COMM, take_comm},	       {FMT_LEDGER_MAP, take_map},
 	{FMT_LEDGER_NAMESPACES, take_set},     {FMT_LEDGER_TASK_NS, take_space},
@@ -143,7 +143,7 @@ static const struct kind kinds[] = {
 
 static int take_item(void *ctx, uint16_t kind, struct bytes item)
 {
-	struct loader *l = ctx;
+	struct history_loader *l = ctx;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].kind == kind)
@@ -167,7 +167,7 @@ static void sort_ids(struct buf *ids)
 }
 
 /* The index that an id of this block stands for; counted as broken when there is none. */
-static bool resolve(struct loader *l, const struct buf *ids, uint32_t id, uint32_t *index)
+static bool resolve(struct history_loader *l, const struct buf *ids, uint32_t id, uint32_t *index)
 {
 	size_t nr = ids->len / sizeof(struct block_id);
 	struct block_id key = {.id = id}, *at = NULL;
@@ -181,7 +181,7 @@ static bool resolve(struct loader *l, const struct buf *ids, uint32_t id, uint32
 	return at;
 }
 
-static int end_maps(struct loader *l)
+static int end_maps(struct history_loader *l)
 {
 	const struct fmt_map *m = (const struct fmt_map *)l->block_maps.p;
 	int rc = 0;
@@ -198,7 +198,7 @@ static int end_maps(struct loader *l)
 	return rc;
 }
 
-static int end_stays(struct loader *l, const struct buf *stays, const struct buf *ids,
+static int end_stays(struct history_loader *l, const struct buf *stays, const struct buf *ids,
 		     struct buf *to)
 {
 	const struct fmt_stay *f = (const struct fmt_stay *)stays->p;
@@ -215,7 +215,7 @@ static int end_stays(struct loader *l, const struct buf *stays, const struct buf
 }
 
 /* Whatever refers to others of the block gets their indices: they may stand behind it. */
-static int end_block(struct loader *l)
+static int end_block(struct history_loader *l)
 {
 	int rc;
 
@@ -233,7 +233,7 @@ static int end_block(struct loader *l)
 
 static int take_block(void *ctx, struct bytes payload)
 {
-	struct loader *l = ctx;
+	struct history_loader *l = ctx;
 	int rc = section_items_walk(payload, take_item, l, &l->p->nr.nr_broken);
 
 	return rc ? rc : end_block(l);
@@ -241,7 +241,7 @@ static int take_block(void *ctx, struct bytes payload)
 
 int history_read(struct process_history *p, struct reader *r)
 {
-	struct loader l = {.p = p};
+	struct history_loader l = {.p = p};
 	int rc = section_items_load(r, FMT_LEDGER, MAX_LEDGER_BYTES, take_block, &l,
 				    &p->nr.nr_broken);
 

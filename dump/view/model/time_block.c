@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry {
+struct block_entry {
 	uint64_t time_ns;
 	/* In the content, larger is older. Once put together: in `records`, or, when its template
 	 * has a mould, the record's index. */
@@ -54,15 +54,15 @@ void time_block_free(struct time_block *b)
 	b->pos = b->nr = 0;
 }
 
-static struct entry *entries(const struct time_block *b)
+static struct block_entry *entries(const struct time_block *b)
 {
-	return (struct entry *)b->entries.p;
+	return (struct block_entry *)b->entries.p;
 }
 
 /* There is room for it. */
-static inline void put_entry(struct time_block *b, const struct entry *e)
+static inline void put_entry(struct time_block *b, const struct block_entry *e)
 {
-	*(struct entry *)(b->entries.p + b->entries.len) = *e;
+	*(struct block_entry *)(b->entries.p + b->entries.len) = *e;
 	b->entries.len += sizeof(*e);
 }
 
@@ -70,17 +70,17 @@ static inline void put_entry(struct time_block *b, const struct entry *e)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct block_entry *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return x->at > y->at ? -1 : x->at < y->at;
 }
 
-static void reverse(struct entry *e, size_t nr)
+static void reverse(struct block_entry *e, size_t nr)
 {
 	for (size_t i = 0; i < nr / 2; i++) {
-		struct entry other = e[i];
+		struct block_entry other = e[i];
 
 		e[i] = e[nr - 1 - i];
 		e[nr - 1 - i] = other;
@@ -88,12 +88,12 @@ static void reverse(struct entry *e, size_t nr)
 }
 
 /* Almost sorted as a rule: moves the few that are not, and gives up when there are many. */
-static bool insertion_sort(struct entry *e, size_t nr)
+static bool insertion_sort(struct block_entry *e, size_t nr)
 {
 	size_t budget = 8 * nr;
 
 	for (size_t i = 1; i < nr; i++) {
-		struct entry moved = e[i];
+		struct block_entry moved = e[i];
 		size_t at = i;
 
 		while (at && e[at - 1].time_ns > moved.time_ns) {
@@ -111,15 +111,15 @@ static bool insertion_sort(struct entry *e, size_t nr)
 
 static void sort_entries(struct time_block *b)
 {
-	b->nr = b->entries.len / sizeof(struct entry);
+	b->nr = b->entries.len / sizeof(struct block_entry);
 	reverse(entries(b), b->nr);
 	if (!insertion_sort(entries(b), b->nr))
-		qsort(entries(b), b->nr, sizeof(struct entry), compare_entries);
+		qsort(entries(b), b->nr, sizeof(struct block_entry), compare_entries);
 }
 
 /* ---- loading ---- */
 
-static int add_entry(struct time_block *b, const struct entry *e)
+static int add_entry(struct time_block *b, const struct block_entry *e)
 {
 	if (b->entries.cap - b->entries.len < sizeof(*e) && buf_reserve(&b->entries, sizeof(*e)))
 		return -ENOMEM;
@@ -137,7 +137,7 @@ static int index_raw(struct time_block *b, const struct time_block_wish *w, uint
 
 	for (off = 0; !rc && off < all.len && record_at(all, off, &rec); off += rec.size) {
 		struct bytes one = {all.p + off, rec.size};
-		struct entry e = {.at = (uint32_t)off, .bytes = rec.size};
+		struct block_entry e = {.at = (uint32_t)off, .bytes = rec.size};
 
 		record_time(one, w->layout, &time_ns);
 		e.time_ns = time_ns;
@@ -152,7 +152,7 @@ static int index_raw(struct time_block *b, const struct time_block_wish *w, uint
 enum answer { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
 
 /* Puts as much of a record together in b->record. */
-static int look_at(struct time_block *b, const struct entry *e, enum unpack_part part,
+static int look_at(struct time_block *b, const struct block_entry *e, enum unpack_part part,
 		   struct bytes *rec)
 {
 	int rc;
@@ -168,7 +168,7 @@ static int look_at(struct time_block *b, const struct entry *e, enum unpack_part
 
 /* How much has to be put together of all records of a template. */
 static enum unpack_part part_of(struct time_block *b, const struct time_block_answer *a,
-				const struct entry *e)
+				const struct block_entry *e)
 {
 	bool ok = !a->need.all;
 	uint64_t last = 1ull << 63;
@@ -185,7 +185,7 @@ static enum unpack_part part_of(struct time_block *b, const struct time_block_an
 }
 
 /* What the record at hand says of all those of its template. */
-static void ask(struct time_block *b, const struct time_block_wish *w, const struct entry *e,
+static void ask(struct time_block *b, const struct time_block_wish *w, const struct block_entry *e,
 		struct bytes rec, struct verdict *v)
 {
 	struct time_block_answer a;
@@ -216,8 +216,8 @@ static struct verdict *verdict_of(const struct time_block *b, uint32_t tpl)
 }
 
 /* 1: the record is wanted, or that can't be told; 0: it is not. */
-static int is_wanted(struct time_block *b, const struct time_block_wish *w, const struct entry *e,
-		     const uint32_t *tids)
+static int is_wanted(struct time_block *b, const struct time_block_wish *w,
+		     const struct block_entry *e, const uint32_t *tids)
 {
 	struct verdict *v = verdict_of(b, unpack_template(b->unpacker, e->index));
 	struct bytes rec;
@@ -252,14 +252,14 @@ static int prepare_verdicts(struct time_block *b, const struct time_block_wish *
 }
 
 /* The columns that an index is made from. */
-struct columns {
+struct block_columns {
 	const uint64_t *times;
 	const uint32_t *offsets, *tids;
 };
 
 /* The time of a record whose column is not known is looked for in its bytes. */
-static int time_of(struct time_block *b, const struct time_block_wish *w, const struct columns *c,
-		   struct entry *e)
+static int time_of(struct time_block *b, const struct time_block_wish *w,
+		   const struct block_columns *c, struct block_entry *e)
 {
 	struct perf_event_header h;
 	struct bytes rec;
@@ -282,8 +282,8 @@ static int time_of(struct time_block *b, const struct time_block_wish *w, const 
 static int index_packed(struct time_block *b, const struct time_block_wish *w, uint64_t time_ns,
 			uint32_t nr)
 {
-	struct entry e = {.time_ns = time_ns};
-	struct columns c = {0};
+	struct block_entry e = {.time_ns = time_ns};
+	struct block_columns c = {0};
 	int rc = unpack_times(b->unpacker, &c.times, NULL);
 
 	if (!rc)
@@ -325,8 +325,8 @@ static bool same_head(const struct time_block *b, const struct time_block_wish *
 
 /* Makes it from the first record of its template that is wanted: 0, with MOULD_NONE if that can't
  * be; -EBADMSG, -ENOMEM. */
-static int make_mould(struct time_block *b, const struct time_block_wish *w, const struct entry *e,
-		      struct verdict *v)
+static int make_mould(struct time_block *b, const struct time_block_wish *w,
+		      const struct block_entry *e, struct verdict *v)
 {
 	struct perf_event_header h;
 	struct bytes rec;
@@ -354,7 +354,7 @@ static int make_mould(struct time_block *b, const struct time_block_wish *w, con
 
 _Static_assert(sizeof(struct mould) % 8 == 0, "moulds and records follow each other");
 
-static void cast(struct time_block *b, const struct entry *e, const struct verdict *v,
+static void cast(struct time_block *b, const struct block_entry *e, const struct verdict *v,
 		 struct time_block_record *r)
 {
 	struct mould *m = (struct mould *)(b->moulds.p + v->at);
@@ -368,7 +368,7 @@ static void cast(struct time_block *b, const struct entry *e, const struct verdi
 /* ---- putting together ---- */
 
 /* Into b->records at `at`. */
-static int put_one(struct time_block *b, struct entry *e, enum unpack_part part, uint32_t at)
+static int put_one(struct time_block *b, struct block_entry *e, enum unpack_part part, uint32_t at)
 {
 	uint8_t *to = b->records.p + at;
 	uint16_t size;
@@ -387,7 +387,7 @@ static int put_all(struct time_block *b, const struct time_block_wish *w)
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < b->nr; i++) {
-		struct entry *e = &entries(b)[i];
+		struct block_entry *e = &entries(b)[i];
 		uint32_t tpl = unpack_template(b->unpacker, e->index);
 		int rc = 0;
 
@@ -461,7 +461,7 @@ int time_block_load(struct time_block *b, struct reader *r, size_t i,
 
 void time_block_take(struct time_block *b, struct time_block_record *r)
 {
-	const struct entry *e = &entries(b)[b->pos++];
+	const struct block_entry *e = &entries(b)[b->pos++];
 	const struct buf *from = b->packed ? &b->records : &b->payload;
 	const struct verdict *v = NULL;
 

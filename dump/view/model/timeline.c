@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct slot {
+struct timeline_slot {
 	struct time_block block;
 	bool newer; /* than the other slot's */
 };
@@ -33,10 +33,10 @@ struct slot {
 /* A ring's records are asked whether they are wanted. */
 struct question {
 	const struct timeline *t;
-	const struct stream *s;
+	const struct timeline_stream *s;
 };
 
-struct stream {
+struct timeline_stream {
 	uint32_t ring;
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
@@ -44,7 +44,7 @@ struct stream {
 	size_t nr_blocks, next_block;
 	struct question question;
 	struct time_block_wish wish;
-	struct slot slots[2];
+	struct timeline_slot slots[2];
 	struct prefetch_job job; /* the next block, when there is `ahead` */
 	uint64_t key_ns;	 /* its place in the heap */
 	bool key_is_record;
@@ -55,10 +55,10 @@ struct timeline {
 	struct thread_pool *ahead; /* NULL: without */
 	const struct meta *m;
 	struct timeline_options opt;
-	struct stream *streams;
+	struct timeline_stream *streams;
 	size_t nr_streams;
 	uint32_t *block_pool; /* backs the streams' blocks */
-	struct stream **heap;
+	struct timeline_stream **heap;
 	size_t nr_heap;
 	bool started;
 	bool given;	   /* the top gave out a record: its place is to be found anew */
@@ -144,7 +144,8 @@ static size_t list_blocks(struct timeline *t, struct order *o)
 	return nr;
 }
 
-static void stream_init(struct timeline *t, struct stream *s, uint32_t ring, uint32_t *blocks)
+static void stream_init(struct timeline *t, struct timeline_stream *s, uint32_t ring,
+			uint32_t *blocks)
 {
 	s->ring = ring;
 	s->window = &t->m->windows[ring];
@@ -156,7 +157,7 @@ static void stream_init(struct timeline *t, struct stream *s, uint32_t ring, uin
  * out. */
 static void build_streams(struct timeline *t, const struct order *o, size_t nr)
 {
-	struct stream *s = NULL;
+	struct timeline_stream *s = NULL;
 	size_t used = 0;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -225,7 +226,7 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 	return 0;
 }
 
-static void stream_free(struct stream *s)
+static void stream_free(struct timeline_stream *s)
 {
 	time_block_free(&s->slots[0].block);
 	time_block_free(&s->slots[1].block);
@@ -252,7 +253,7 @@ uint64_t timeline_nr_bad_blocks(const struct timeline *t)
 
 /* ---- a ring's records in order ---- */
 
-static bool slot_empty(const struct slot *s)
+static bool slot_empty(const struct timeline_slot *s)
 {
 	return time_block_empty(&s->block);
 }
@@ -346,7 +347,7 @@ static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
 	return tid == UINT32_MAX || q->t->opt.thread(q->t->opt.ctx, tid, time_ns);
 }
 
-static void make_wish(const struct timeline *t, struct stream *s)
+static void make_wish(const struct timeline *t, struct timeline_stream *s)
 {
 	s->question = (struct question){t, s};
 	s->wish = (struct time_block_wish){
@@ -360,7 +361,7 @@ static void make_wish(const struct timeline *t, struct stream *s)
 }
 
 /* From whoever has it, or can. */
-static int load(struct timeline *t, struct stream *s, uint32_t block, struct time_block *b)
+static int load(struct timeline *t, struct timeline_stream *s, uint32_t block, struct time_block *b)
 {
 	struct time_block other = *b;
 
@@ -371,7 +372,7 @@ static int load(struct timeline *t, struct stream *s, uint32_t block, struct tim
 	return s->job.rc;
 }
 
-static void load_ahead(struct timeline *t, struct stream *s)
+static void load_ahead(struct timeline *t, struct timeline_stream *s)
 {
 	if (!t->ahead || s->next_block == s->nr_blocks)
 		return;
@@ -381,7 +382,7 @@ static void load_ahead(struct timeline *t, struct stream *s)
 }
 
 /* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */
-static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
+static int load_next(struct timeline *t, struct timeline_stream *s, struct timeline_slot *slot)
 {
 	uint32_t block = s->blocks[s->next_block++];
 	int rc;
@@ -399,16 +400,16 @@ static int load_next(struct timeline *t, struct stream *s, struct slot *slot)
 	return 0;
 }
 
-static uint64_t head_ns(const struct slot *s)
+static uint64_t head_ns(const struct timeline_slot *s)
 {
 	return time_block_head_ns(&s->block);
 }
 
 /* The slot with the ring's oldest record; NULL when both are empty. The older block's comes first.
  */
-static struct slot *oldest(struct stream *s)
+static struct timeline_slot *oldest(struct timeline_stream *s)
 {
-	struct slot *a = &s->slots[0], *b = &s->slots[1];
+	struct timeline_slot *a = &s->slots[0], *b = &s->slots[1];
 
 	if (slot_empty(a) || slot_empty(b))
 		return slot_empty(a) ? slot_empty(b) ? NULL : b : a;
@@ -421,10 +422,10 @@ static struct slot *oldest(struct stream *s)
  * Loads blocks until the ring's oldest record is known. 1: *out holds it; 0: the ring is at its
  * end.
  */
-static int stream_head(struct timeline *t, struct stream *s, struct slot **out)
+static int stream_head(struct timeline *t, struct timeline_stream *s, struct timeline_slot **out)
 {
 	for (;;) {
-		struct slot *first = oldest(s), *empty;
+		struct timeline_slot *first = oldest(s), *empty;
 		int rc;
 
 		empty = slot_empty(&s->slots[0])   ? &s->slots[0]
@@ -443,14 +444,14 @@ static int stream_head(struct timeline *t, struct stream *s, struct slot **out)
 
 /* ---- all rings ---- */
 
-static bool before(const struct stream *a, const struct stream *b)
+static bool before(const struct timeline_stream *a, const struct timeline_stream *b)
 {
 	return a->key_ns != b->key_ns ? a->key_ns < b->key_ns : a->ring < b->ring;
 }
 
 static void sift_down(struct timeline *t, size_t i)
 {
-	struct stream *s = t->heap[i];
+	struct timeline_stream *s = t->heap[i];
 
 	for (;;) {
 		size_t kid = 2 * i + 1;
@@ -484,8 +485,8 @@ static void start(struct timeline *t)
 /* Puts the top of the heap where its oldest record belongs, or takes it out at its end. */
 static int settle_top(struct timeline *t)
 {
-	struct stream *s = t->heap[0];
-	struct slot *slot;
+	struct timeline_stream *s = t->heap[0];
+	struct timeline_slot *slot;
 	int rc = stream_head(t, s, &slot);
 
 	if (rc < 0)
@@ -525,8 +526,8 @@ void timeline_describe(const struct meta *m, struct timeline_record *rec)
 /* The oldest record of all; what it taken apart is, if that is known. */
 static const struct record_sample *pop(struct timeline *t, struct timeline_record *rec)
 {
-	const struct stream *s = t->heap[0];
-	struct slot *slot = oldest(t->heap[0]);
+	const struct timeline_stream *s = t->heap[0];
+	struct timeline_slot *slot = oldest(t->heap[0]);
 	struct time_block_record r;
 
 	if (t->last_ns < head_ns(slot))

@@ -25,7 +25,7 @@
 
 enum { CALL = 0xe8, JUMP = 0xe9, REL_BYTES = 5 };
 
-struct name {
+struct call_name {
 	uint64_t place;
 	const char *name; /* borrowed from the elf */
 };
@@ -40,8 +40,8 @@ struct call_sites {
 	size_t nr_segments;
 	struct buf starts; /* uint64_t[], sorted */
 	size_t nr_starts;
-	struct buf exported; /* struct name[] */
-	struct buf stubs;    /* struct name[] */
+	struct buf exported; /* struct call_name[] */
+	struct buf stubs;    /* struct call_name[] */
 	bool failed;	     /* out of memory */
 };
 
@@ -71,7 +71,7 @@ static void add_start(struct call_sites *c, uint64_t value)
 static int add_function(void *ctx, const struct elf_code *f)
 {
 	struct call_sites *c = ctx;
-	struct name n = {.name = f->name};
+	struct call_name n = {.name = f->name};
 
 	if (!f->function || !to_place(c, f->value, &n.place))
 		return 0;
@@ -84,7 +84,7 @@ static int add_function(void *ctx, const struct elf_code *f)
 static int add_stub(void *ctx, const struct elf_code *f)
 {
 	struct call_sites *c = ctx;
-	struct name n = {.name = f->name};
+	struct call_name n = {.name = f->name};
 
 	if (to_place(c, f->value, &n.place) && buf_put(&c->stubs, &n, sizeof(n)))
 		c->failed = true;
@@ -227,7 +227,7 @@ static bool reaches(const struct call_sites *c, uint64_t start, uint64_t place)
 
 static const char *name_at(const struct buf *names, uint64_t place)
 {
-	const struct name *n = (const struct name *)names->p;
+	const struct call_name *n = (const struct call_name *)names->p;
 
 	for (size_t i = 0; i < names->len / sizeof(*n); i++)
 		if (n[i].place == place)
@@ -237,7 +237,7 @@ static const char *name_at(const struct buf *names, uint64_t place)
 
 static bool reaches_name(const struct call_sites *c, const char *name, uint64_t place)
 {
-	const struct name *n = (const struct name *)c->exported.p;
+	const struct call_name *n = (const struct call_name *)c->exported.p;
 
 	for (size_t i = 0; i < c->exported.len / sizeof(*n); i++)
 		if (!strcmp(n[i].name, name) && reaches(c, n[i].place, place))

@@ -135,13 +135,13 @@ int elf_each_code(struct elf *e, int (*each)(void *ctx, const struct elf_code *c
 /* ---- stubs ---- */
 
 /* A place that the dynamic linker fills in with a function's address. */
-struct slot {
+struct elf_code_slot {
 	uint64_t value;
 	const char *name;
 };
 
 struct slots {
-	struct buf v; /* struct slot[] */
+	struct buf v; /* struct elf_code_slot[] */
 	size_t nr_ordered;
 	struct buf ordered; /* the names of .rela.plt in its order */
 };
@@ -167,7 +167,7 @@ static bool take_relocation(struct elf *e, const GElf_Shdr *sh, Elf_Data *data, 
 {
 	GElf_Rela a = {0};
 	GElf_Rel r;
-	struct slot slot = {0};
+	struct elf_code_slot slot = {0};
 
 	if (sh->sh_type == SHT_RELA) {
 		if (!gelf_getrela(data, (int)i, &a))
@@ -188,7 +188,7 @@ static bool take_relocation(struct elf *e, const GElf_Shdr *sh, Elf_Data *data, 
 
 static int compare_slots(const void *a, const void *b)
 {
-	const struct slot *x = a, *y = b;
+	const struct elf_code_slot *x = a, *y = b;
 
 	return x->value < y->value ? -1 : x->value > y->value;
 }
@@ -213,7 +213,8 @@ static void read_slots(struct elf *e, struct slots *s)
 	}
 	s->nr_ordered = s->ordered.len / sizeof(const char *);
 	if (s->v.len)
-		qsort(s->v.p, s->v.len / sizeof(struct slot), sizeof(struct slot), compare_slots);
+		qsort(s->v.p, s->v.len / sizeof(struct elf_code_slot), sizeof(struct elf_code_slot),
+		      compare_slots);
 }
 
 /* The slot that the x86-64 instruction `jmp *slot(%rip)` of a stub jumps through; 0: none. */
@@ -245,7 +246,7 @@ static const char *by_order(const struct slots *s, size_t i)
 static const char *stub_name(const struct slots *s, bool x86, struct bytes code, uint64_t value,
 			     size_t i)
 {
-	struct slot key = {.value = x86 ? jumps_through(code, value) : 0}, *found = NULL;
+	struct elf_code_slot key = {.value = x86 ? jumps_through(code, value) : 0}, *found = NULL;
 
 	if (!x86)
 		return by_order(s, i);

@@ -18,7 +18,7 @@ struct symbol_notes {
 	size_t nr;
 };
 
-struct loader {
+struct notes_loader {
 	struct symbol_notes *n;
 	struct buf ids; /* uint32_t[]: index of the block's images */
 	size_t nr_broken;
@@ -37,7 +37,7 @@ static bool is_same(const struct symbol_notes_image *x, const struct fmt_image *
 	       !memcmp((const char *)&x->f + skip, (const char *)f + skip, sizeof(*f) - skip);
 }
 
-static int take_image(struct loader *l, struct bytes item)
+static int take_image(struct notes_loader *l, struct bytes item)
 {
 	struct symbol_notes *n = l->n;
 	struct symbol_notes_image image = {.note = ""};
@@ -63,7 +63,7 @@ static int take_image(struct loader *l, struct bytes item)
 	return buf_put(&l->ids, &index, sizeof(index));
 }
 
-static struct symbol_notes_image *image_of(const struct loader *l, uint32_t id)
+static struct symbol_notes_image *image_of(const struct notes_loader *l, uint32_t id)
 {
 	uint32_t index;
 
@@ -73,7 +73,7 @@ static struct symbol_notes_image *image_of(const struct loader *l, uint32_t id)
 	return image_at(l->n, index);
 }
 
-static int take_segment(struct loader *l, struct bytes item)
+static int take_segment(struct notes_loader *l, struct bytes item)
 {
 	struct symbol_notes_image *i;
 	struct elf_segment s;
@@ -89,7 +89,7 @@ static int take_segment(struct loader *l, struct bytes item)
 	return 0;
 }
 
-static int take_note(struct loader *l, struct bytes item)
+static int take_note(struct notes_loader *l, struct bytes item)
 {
 	struct symbol_notes_image *i;
 	struct fmt_note f;
@@ -102,7 +102,7 @@ static int take_note(struct loader *l, struct bytes item)
 
 static int take_item(void *ctx, uint16_t kind, struct bytes item)
 {
-	struct loader *l = ctx;
+	struct notes_loader *l = ctx;
 
 	return kind == FMT_SYM_IMAGE	 ? take_image(l, item)
 	       : kind == FMT_SYM_SEGMENT ? take_segment(l, item)
@@ -112,7 +112,7 @@ static int take_item(void *ctx, uint16_t kind, struct bytes item)
 
 static int take_block(void *ctx, struct bytes payload)
 {
-	struct loader *l = ctx;
+	struct notes_loader *l = ctx;
 
 	l->ids.len = 0;
 	return section_items_walk(payload, take_item, l, &l->nr_broken);
@@ -121,7 +121,7 @@ static int take_block(void *ctx, struct bytes payload)
 int symbol_notes_load(struct reader *r, struct symbol_notes **out, struct err *err)
 {
 	struct symbol_notes *n = calloc(1, sizeof(*n));
-	struct loader l = {.n = n};
+	struct notes_loader l = {.n = n};
 	int rc = -ENOMEM;
 
 	if (n)

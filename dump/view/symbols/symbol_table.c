@@ -15,7 +15,7 @@
 /* Longer names are cut: C++ has some of many KiB. */
 #define MAX_NAME 4096
 
-struct entry {
+struct symbol_entry {
 	uint64_t start, end; /* end 0: not known yet */
 	uint64_t max_end;    /* of this and all before it */
 	uint32_t name;	     /* where it is in `names` */
@@ -42,14 +42,14 @@ void symbol_table_free(struct symbol_table *t)
 	free(t);
 }
 
-static const char *name_of(const struct symbol_table *t, const struct entry *e)
+static const char *name_of(const struct symbol_table *t, const struct symbol_entry *e)
 {
 	return (const char *)t->names.p + e->name;
 }
 
 /* ---- filling ---- */
 
-static int add(struct symbol_table *t, struct entry *e, const char *name, size_t len,
+static int add(struct symbol_table *t, struct symbol_entry *e, const char *name, size_t len,
 	       const char *more)
 {
 	if (len > MAX_NAME)
@@ -64,18 +64,18 @@ static int add(struct symbol_table *t, struct entry *e, const char *name, size_t
 	return 0;
 }
 
-static struct entry entry_of(uint64_t start, uint64_t bytes, enum symbol_table_rank rank)
+static struct symbol_entry entry_of(uint64_t start, uint64_t bytes, enum symbol_table_rank rank)
 {
 	bool sized = bytes && bytes <= UINT64_MAX - start;
 
-	return (struct entry){
+	return (struct symbol_entry){
 		.start = start, .end = sized ? start + bytes : 0, .rank = rank, .sized = sized};
 }
 
 int symbol_table_add(struct symbol_table *t, uint64_t start, uint64_t bytes,
 		     enum symbol_table_rank rank, const char *name)
 {
-	struct entry e = entry_of(start, bytes, rank);
+	struct symbol_entry e = entry_of(start, bytes, rank);
 
 	return add(t, &e, name, strlen(name), "");
 }
@@ -86,7 +86,7 @@ static int take_code(void *ctx, const struct elf_code *c)
 				      : c->bind == 2 ? SYMTAB_WEAK
 				      : c->bind	     ? SYMTAB_GLOBAL
 						     : SYMTAB_LOCAL;
-	struct entry e = entry_of(c->value, c->bytes, rank);
+	struct symbol_entry e = entry_of(c->value, c->bytes, rank);
 	size_t len = strcspn(c->name, "@");
 
 	return add(ctx, &e, c->name, len ? len : strlen(c->name), "");
@@ -99,7 +99,7 @@ int symbol_table_add_elf(struct symbol_table *t, struct elf *e)
 
 static int take_stub(void *ctx, const struct elf_code *c)
 {
-	struct entry e = entry_of(c->value, c->bytes, SYMTAB_LOCAL);
+	struct symbol_entry e = entry_of(c->value, c->bytes, SYMTAB_LOCAL);
 
 	return add(ctx, &e, c->name, strcspn(c->name, "@"), "@plt");
 }
@@ -117,7 +117,8 @@ static size_t underscores(const char *name)
 }
 
 /* Negative: x is the better name of their place. */
-static int compare_names(const struct symbol_table *t, const struct entry *x, const struct entry *y)
+static int compare_names(const struct symbol_table *t, const struct symbol_entry *x,
+			 const struct symbol_entry *y)
 {
 	const char *a = name_of(t, x), *b = name_of(t, y);
 	size_t na, nb;
@@ -141,7 +142,7 @@ static int compare_names(const struct symbol_table *t, const struct entry *x, co
 
 static int compare(const void *a, const void *b, void *ctx)
 {
-	const struct entry *x = a, *y = b;
+	const struct symbol_entry *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
@@ -151,7 +152,7 @@ static int compare(const void *a, const void *b, void *ctx)
 /* The best name of each place; marks within a function, which say less than it, go. */
 static void keep_best(struct symbol_table *t)
 {
-	struct entry *v = (struct entry *)t->entries.p;
+	struct symbol_entry *v = (struct symbol_entry *)t->entries.p;
 	uint64_t covered = 0;
 	size_t nr = 0;
 
@@ -169,7 +170,7 @@ static void keep_best(struct symbol_table *t)
 
 void symbol_table_sort(struct symbol_table *t, uint64_t end)
 {
-	struct entry *v = (struct entry *)t->entries.p;
+	struct symbol_entry *v = (struct symbol_entry *)t->entries.p;
 	uint64_t max = 0;
 
 	if (!t->nr)
@@ -190,7 +191,7 @@ void symbol_table_sort(struct symbol_table *t, uint64_t end)
 /* How many begin at or before `value`. */
 static size_t until(const struct symbol_table *t, uint64_t value)
 {
-	const struct entry *v = (const struct entry *)t->entries.p;
+	const struct symbol_entry *v = (const struct symbol_entry *)t->entries.p;
 	size_t from = 0, to = t->nr;
 
 	while (from < to) {
@@ -207,7 +208,7 @@ static size_t until(const struct symbol_table *t, uint64_t value)
 bool symbol_table_find(const struct symbol_table *t, uint64_t value,
 		       struct symbol_table_function *out)
 {
-	const struct entry *v = (const struct entry *)t->entries.p;
+	const struct symbol_entry *v = (const struct symbol_entry *)t->entries.p;
 	size_t i = until(t, value);
 
 	for (int n = 0; n < MAX_BACK && i-- && v[i].max_end > value; n++) {

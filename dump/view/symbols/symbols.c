@@ -29,20 +29,20 @@
 #define MAX_VERSIONS 64
 
 /* As a block has it; the same image in another block is another one with the same `group`. */
-struct image {
+struct symbols_image {
 	struct fmt_image f;
 	const char *path;
 	uint32_t group;
 };
 
 /* All that is one space of places: an image, or the kernel with all its modules, which is 0. */
-struct function {
+struct symbols_function {
 	uint32_t group, image;
 	uint64_t start, bytes;
 	const char *name;
 };
 
-struct place {
+struct symbols_place {
 	uint32_t group, depth, line;
 	uint64_t at;
 	const char *function, *file; /* NULL: unknown */
@@ -56,32 +56,32 @@ struct symbols {
 	struct symbols_counts nr;
 };
 
-struct loader {
+struct symbols_loader {
 	struct symbols *s;
 	size_t first; /* image of this block */
 };
 
-static const struct image *image_at(const struct symbols *s, size_t i)
+static const struct symbols_image *image_at(const struct symbols *s, size_t i)
 {
-	return (const struct image *)s->images.p + i;
+	return (const struct symbols_image *)s->images.p + i;
 }
 
-static const struct function *function_at(const struct symbols *s, size_t i)
+static const struct symbols_function *function_at(const struct symbols *s, size_t i)
 {
-	return (const struct function *)s->functions.p + i;
+	return (const struct symbols_function *)s->functions.p + i;
 }
 
-static const struct place *place_at(const struct symbols *s, size_t i)
+static const struct symbols_place *place_at(const struct symbols *s, size_t i)
 {
-	return (const struct place *)s->places.p + i;
+	return (const struct symbols_place *)s->places.p + i;
 }
 
 /* ---- loading ---- */
 
-static int take_image(struct loader *l, struct bytes item)
+static int take_image(struct symbols_loader *l, struct bytes item)
 {
 	struct symbols *s = l->s;
-	struct image image = {0};
+	struct symbols_image image = {0};
 	int rc;
 
 	if (!bytes_get(&item, &image.f, sizeof(image.f)) ||
@@ -97,7 +97,7 @@ static int take_image(struct loader *l, struct bytes item)
 }
 
 /* The index of the block's image; false: it has none of this id. */
-static bool resolve(const struct loader *l, uint32_t id, uint32_t *index)
+static bool resolve(const struct symbols_loader *l, uint32_t id, uint32_t *index)
 {
 	*index = (uint32_t)l->first + id;
 	return id < l->s->nr.nr_images - l->first;
@@ -121,9 +121,9 @@ static int take_name(struct symbols *s, struct bytes text, const char **out)
 	return 0;
 }
 
-static int take_function(struct loader *l, struct bytes item)
+static int take_function(struct symbols_loader *l, struct bytes item)
 {
-	struct function to = {0};
+	struct symbols_function to = {0};
 	struct fmt_function f;
 	int rc;
 
@@ -138,9 +138,9 @@ static int take_function(struct loader *l, struct bytes item)
 	return buf_put(&l->s->functions, &to, sizeof(to));
 }
 
-static int take_place(struct loader *l, struct bytes item)
+static int take_place(struct symbols_loader *l, struct bytes item)
 {
-	struct place to = {0};
+	struct symbols_place to = {0};
 	struct fmt_place f;
 	struct bytes name;
 	int rc;
@@ -157,7 +157,7 @@ static int take_place(struct loader *l, struct bytes item)
 	return rc ? rc : buf_put(&l->s->places, &to, sizeof(to));
 }
 
-static int take_unwind(struct loader *l, struct bytes item)
+static int take_unwind(struct symbols_loader *l, struct bytes item)
 {
 	struct cfi_rule r = {0};
 	struct fmt_unwind f;
@@ -181,7 +181,7 @@ static int take_unwind(struct loader *l, struct bytes item)
 
 static int take_item(void *ctx, uint16_t kind, struct bytes item)
 {
-	struct loader *l = ctx;
+	struct symbols_loader *l = ctx;
 
 	switch (kind) {
 	case FMT_SYM_IMAGE:
@@ -199,7 +199,7 @@ static int take_item(void *ctx, uint16_t kind, struct bytes item)
 
 static int take_block(void *ctx, struct bytes payload)
 {
-	struct loader *l = ctx;
+	struct symbols_loader *l = ctx;
 
 	l->first = l->s->nr.nr_images;
 	return section_items_walk(payload, take_item, l, &l->s->nr.nr_broken);
@@ -209,7 +209,7 @@ static int take_block(void *ctx, struct bytes payload)
 
 static int compare_images(const void *a, const void *b)
 {
-	const struct image *x = a, *y = b;
+	const struct symbols_image *x = a, *y = b;
 	int way = strcmp(x->path, y->path);
 
 	if (x->f.kind != y->f.kind)
@@ -229,7 +229,7 @@ static int compare_images(const void *a, const void *b)
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct symbols_function *x = a, *y = b;
 
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
@@ -242,7 +242,7 @@ static int compare_functions(const void *a, const void *b)
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct symbols_place *x = a, *y = b;
 
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
@@ -268,7 +268,7 @@ static int sort_rules(struct symbols *s, const uint32_t *where)
 /* Images into their order, and what refers to them after them: *where has the new index of each. */
 static void sort_images(struct symbols *s, uint32_t *where)
 {
-	struct image *images = (struct image *)s->images.p;
+	struct symbols_image *images = (struct symbols_image *)s->images.p;
 	uint32_t group = 0;
 
 	/* What the id was is in the order of the array: it is needed no more. */
@@ -288,8 +288,8 @@ static void sort_images(struct symbols *s, uint32_t *where)
 static int sort(struct symbols *s)
 {
 	uint32_t *where = calloc(s->nr.nr_images + 1, sizeof(*where));
-	struct function *f = (struct function *)s->functions.p;
-	struct place *p = (struct place *)s->places.p;
+	struct symbols_function *f = (struct symbols_function *)s->functions.p;
+	struct symbols_place *p = (struct symbols_place *)s->places.p;
 	int rc;
 
 	if (!where)
@@ -316,7 +316,7 @@ int symbols_load(struct reader *r, const struct process_history *p, struct symbo
 		 struct err *err)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
-	struct loader l = {.s = s};
+	struct symbols_loader l = {.s = s};
 	int rc = -ENOMEM;
 
 	if (s)
@@ -364,7 +364,7 @@ static size_t last_before(const struct symbols *s, uint32_t group, uint64_t at)
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
-		const struct function *f = function_at(s, mid);
+		const struct symbols_function *f = function_at(s, mid);
 
 		if (f->group < group || (f->group == group && f->start <= at))
 			from = mid + 1;
@@ -375,13 +375,14 @@ static size_t last_before(const struct symbols *s, uint32_t group, uint64_t at)
 }
 
 /* The function that holds the place; NULL: unknown. */
-static const struct function *function_of(const struct symbols *s, uint32_t group, uint64_t at)
+static const struct symbols_function *function_of(const struct symbols *s, uint32_t group,
+						  uint64_t at)
 {
 	size_t i = last_before(s, group, at);
 
 	/* One may lie in another, as entry points in assembler do. */
 	for (int n = 0; n < MAX_NESTED && i != SIZE_MAX; n++, i--) {
-		const struct function *f = function_at(s, i);
+		const struct symbols_function *f = function_at(s, i);
 
 		if (f->group != group)
 			break;
@@ -397,7 +398,7 @@ static size_t first_place(const struct symbols *s, uint32_t group, uint64_t at)
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
-		const struct place *p = place_at(s, mid);
+		const struct symbols_place *p = place_at(s, mid);
 
 		if (p->group < group || (p->group == group && p->at < at))
 			from = mid + 1;
@@ -423,7 +424,7 @@ static size_t add_source(const struct symbols *s, uint32_t group, uint64_t at,
 	size_t i = first_place(s, group, at), nr = 0;
 
 	for (; is_at(s, i, group, at) && nr < max && nr < SYMBOLS_MAX_DEPTH; i++, nr++) {
-		const struct place *p = place_at(s, i);
+		const struct symbols_place *p = place_at(s, i);
 
 		places[nr] = whole;
 		places[nr].line = p->line;
@@ -440,7 +441,7 @@ static size_t add_source(const struct symbols *s, uint32_t group, uint64_t at,
 static size_t describe(const struct symbols *s, uint32_t group, uint64_t at,
 		       struct symbol_place *places, size_t max)
 {
-	const struct function *f = function_of(s, group, at);
+	const struct symbols_function *f = function_of(s, group, at);
 
 	if (f) {
 		places[0].function = f->name;
@@ -458,7 +459,7 @@ static size_t first_image(const struct symbols *s, uint8_t kind, uint32_t key, c
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
-		const struct image *i = image_at(s, mid);
+		const struct symbols_image *i = image_at(s, mid);
 
 		if (i->f.kind < kind || (i->f.kind == kind && i->f.key < key) ||
 		    (i->f.kind == kind && i->f.key == key && strcmp(i->path, path) < 0))
@@ -470,7 +471,7 @@ static size_t first_image(const struct symbols *s, uint8_t kind, uint32_t key, c
 }
 
 /* Where both know a build-id, that decides; else the inode, where both know that. */
-static bool is_of(const struct image *i, const struct history_map *map)
+static bool is_of(const struct symbols_image *i, const struct history_map *map)
 {
 	if (i->f.build_id_bytes && map->build_id_bytes)
 		return i->f.build_id_bytes == map->build_id_bytes &&
@@ -485,7 +486,7 @@ static uint32_t group_of_file(const struct symbols *s, const struct history_map 
 	size_t i = first_image(s, FMT_IMAGE_FILE, 0, map->path);
 
 	for (size_t n = 0; i < s->nr.nr_images && n < MAX_VERSIONS; i++, n++) {
-		const struct image *image = image_at(s, i);
+		const struct symbols_image *image = image_at(s, i);
 
 		if (image->f.kind != FMT_IMAGE_FILE || strcmp(image->path, map->path))
 			break;
@@ -499,7 +500,7 @@ static uint32_t group_of_file(const struct symbols *s, const struct history_map 
 static bool made_by_task(const struct symbols *s, uint32_t key, uint64_t addr, uint32_t *group)
 {
 	for (size_t i = first_image(s, FMT_IMAGE_TASK, key, ""); i < s->nr.nr_images; i++) {
-		const struct image *image = image_at(s, i);
+		const struct symbols_image *image = image_at(s, i);
 
 		if (image->f.kind != FMT_IMAGE_TASK || image->f.key != key)
 			break;
@@ -570,8 +571,8 @@ size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 bool symbols_kernel_part(const struct symbols *s, size_t *at, struct symbol_place *first,
 			 uint64_t *end)
 {
-	const struct function *f = (const struct function *)s->functions.p;
-	const struct image *image;
+	const struct symbols_function *f = (const struct symbols_function *)s->functions.p;
+	const struct symbols_image *image;
 	size_t i = *at;
 
 	if (i >= s->nr.nr_functions || f[i].group)

@@ -39,7 +39,7 @@ static const struct runtime {
 	 "py::"},
 };
 
-struct process {
+struct runtime_process {
 	const struct runtime *is;
 	uint32_t key, pid;
 	uint64_t nr, nr_lacking;
@@ -47,30 +47,30 @@ struct process {
 
 struct runtimes {
 	const struct process_history *history;
-	struct buf processes; /* struct process, by pid */
+	struct buf processes; /* struct runtime_process, by pid */
 	struct buf worst;     /* those that lack names, worst first */
 };
 
-static struct process *nth(const struct runtimes *r, size_t i)
+static struct runtime_process *nth(const struct runtimes *r, size_t i)
 {
-	return (struct process *)r->processes.p + i;
+	return (struct runtime_process *)r->processes.p + i;
 }
 
 static size_t nr_processes(const struct runtimes *r)
 {
-	return r->processes.len / sizeof(struct process);
+	return r->processes.len / sizeof(struct runtime_process);
 }
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct process *x = a, *y = b;
+	const struct runtime_process *x = a, *y = b;
 
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static struct process *find(const struct runtimes *r, uint32_t pid)
+static struct runtime_process *find(const struct runtimes *r, uint32_t pid)
 {
-	const struct process like = {.pid = pid};
+	const struct runtime_process like = {.pid = pid};
 
 	return r->processes.len
 		       ? bsearch(&like, r->processes.p, nr_processes(r), sizeof(like), by_pid)
@@ -106,7 +106,7 @@ static int find_keys(struct runtimes *r)
 	history_counts(r->history, &counts);
 	for (size_t i = 0; i < counts.nr_maps; i++) {
 		struct history_map map;
-		struct process *last = nr_processes(r) ? nth(r, nr_processes(r) - 1) : NULL;
+		struct runtime_process *last = nr_processes(r) ? nth(r, nr_processes(r) - 1) : NULL;
 
 		history_nth_map(r->history, i, &map);
 		if (map.path != path)
@@ -114,8 +114,9 @@ static int find_keys(struct runtimes *r)
 		path = map.path;
 		if (is && last && last->key == map.f.key)
 			last->is = is < last->is ? is : last->is;
-		else if (is && buf_put(&r->processes, &(struct process){.is = is, .key = map.f.key},
-				       sizeof(struct process)))
+		else if (is && buf_put(&r->processes,
+				       &(struct runtime_process){.is = is, .key = map.f.key},
+				       sizeof(struct runtime_process)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -123,7 +124,7 @@ static int find_keys(struct runtimes *r)
 
 static int by_key(const void *a, const void *b)
 {
-	const struct process *x = a, *y = b;
+	const struct runtime_process *x = a, *y = b;
 
 	return x->key < y->key ? -1 : x->key > y->key;
 }
@@ -135,8 +136,8 @@ static void find_pids(struct runtimes *r)
 	history_counts(r->history, &counts);
 	for (size_t i = 0; r->processes.len && i < counts.nr_tasks; i++) {
 		const struct fmt_task *t = history_nth(r->history, i);
-		struct process like = {.key = t->key};
-		struct process *p =
+		struct runtime_process like = {.key = t->key};
+		struct runtime_process *p =
 			bsearch(&like, r->processes.p, nr_processes(r), sizeof(like), by_key);
 
 		if (p)
@@ -155,10 +156,10 @@ int runtimes_new(const struct process_history *p, struct runtimes **out, struct 
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	if (r->processes.len)
-		qsort(r->processes.p, nr_processes(r), sizeof(struct process), by_key);
+		qsort(r->processes.p, nr_processes(r), sizeof(struct runtime_process), by_key);
 	find_pids(r);
 	if (r->processes.len)
-		qsort(r->processes.p, nr_processes(r), sizeof(struct process), by_pid);
+		qsort(r->processes.p, nr_processes(r), sizeof(struct runtime_process), by_pid);
 	*out = r;
 	return 0;
 }
@@ -195,7 +196,7 @@ static bool lacks(const struct runtime *is, struct chain c)
 
 void runtimes_add(struct runtimes *r, uint32_t pid, struct chain c)
 {
-	struct process *p = find(r, pid);
+	struct runtime_process *p = find(r, pid);
 
 	if (!p || !c.nr || c.frames[c.nr - 1].kernel)
 		return;
@@ -252,14 +253,14 @@ int runtimes_read(struct runtimes *r, struct reader *reader, const struct meta *
 
 /* ---- what to do ---- */
 
-static bool most_lack(const struct process *p)
+static bool most_lack(const struct runtime_process *p)
 {
 	return p->nr >= MIN_STACKS && 2 * p->nr_lacking >= p->nr;
 }
 
 static int worst_first(const void *a, const void *b)
 {
-	const struct process *x = a, *y = b;
+	const struct runtime_process *x = a, *y = b;
 
 	if (x->nr_lacking != y->nr_lacking)
 		return x->nr_lacking > y->nr_lacking ? -1 : 1;
@@ -270,24 +271,26 @@ static void sort_worst(struct runtimes *r)
 {
 	r->worst.len = 0;
 	for (size_t i = 0; i < nr_processes(r); i++)
-		if (most_lack(nth(r, i)) && buf_put(&r->worst, nth(r, i), sizeof(struct process)))
+		if (most_lack(nth(r, i)) &&
+		    buf_put(&r->worst, nth(r, i), sizeof(struct runtime_process)))
 			break; /* fewer are told of */
 	if (r->worst.len)
-		qsort(r->worst.p, r->worst.len / sizeof(struct process), sizeof(struct process),
-		      worst_first);
+		qsort(r->worst.p, r->worst.len / sizeof(struct runtime_process),
+		      sizeof(struct runtime_process), worst_first);
 }
 
 uint32_t runtimes_nth(struct runtimes *r, size_t i)
 {
 	if (!i)
 		sort_worst(r);
-	return i < r->worst.len / sizeof(struct process) ? ((struct process *)r->worst.p)[i].pid
-							 : 0;
+	return i < r->worst.len / sizeof(struct runtime_process)
+		       ? ((struct runtime_process *)r->worst.p)[i].pid
+		       : 0;
 }
 
 bool runtimes_say(const struct runtimes *r, uint32_t pid, struct text *t)
 {
-	const struct process *p = find(r, pid);
+	const struct runtime_process *p = find(r, pid);
 	const char *comm = history_comm(r->history, pid, UINT64_MAX);
 
 	if (!p || !most_lack(p))

@@ -18,7 +18,7 @@
 #define SLOT_PLACES	  4
 
 /* What an address was found to be, and for how long. */
-struct slot {
+struct known_address {
 	uint64_t addr;
 	uint32_t tid;
 	bool kernel;
@@ -31,7 +31,7 @@ struct stacks {
 	const struct meta *m;
 	const struct symbols *s;
 	struct unwind *unwind;
-	struct slot *slots;
+	struct known_address *slots;
 	size_t nr;
 	struct history_span span; /* in which all of the frames hold */
 	struct stack_frame frames[STACK_MAX_FRAMES];
@@ -75,7 +75,7 @@ void stacks_free(struct stacks *st)
 	free(st);
 }
 
-static struct slot *slot_of(const struct stacks *st, uint64_t addr, uint32_t tid)
+static struct known_address *slot_of(const struct stacks *st, uint64_t addr, uint32_t tid)
 {
 	return &st->slots[hash_mix(addr, (uint64_t)tid << 32) & (NR_SLOTS - 1)];
 }
@@ -103,7 +103,7 @@ static void add_frame(struct stacks *st, const struct timeline_record *rec, uint
 	struct symbol_place places[SYMBOLS_MAX_DEPTH];
 	uint32_t tid = kernel ? 0 : rec->tid;
 	uint64_t addr = ip - (ip ? back : 0);
-	struct slot *k = slot_of(st, addr, tid);
+	struct known_address *k = slot_of(st, addr, tid);
 	struct history_span span;
 	size_t nr;
 
@@ -120,7 +120,7 @@ static void add_frame(struct stacks *st, const struct timeline_record *rec, uint
 	narrow(st, &span);
 	if (nr > SLOT_PLACES)
 		return;
-	*k = (struct slot){addr, tid, kernel, (uint8_t)nr, span, {{0}}};
+	*k = (struct known_address){addr, tid, kernel, (uint8_t)nr, span, {{0}}};
 	memcpy(k->places, places, nr * sizeof(*places));
 }
 

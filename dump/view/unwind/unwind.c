@@ -54,7 +54,7 @@ static const uint8_t perf_regs[NR_REGS] = {
 
 /* A frame. A register that was saved is read when it is asked for: maybe its stack was not copied,
  * and nothing needs it. */
-struct cursor {
+struct unwind_cursor {
 	uint64_t ip, sp;
 	uint64_t reg[NR_REGS]; /* its value, or where it was saved */
 	uint32_t saved;	       /* bit i: reg[i] is an address */
@@ -81,7 +81,7 @@ struct unwind {
 	uint64_t sp; /* where `stack` lies */
 	struct bytes stack;
 	unsigned work;
-	struct cursor at;
+	struct unwind_cursor at;
 	bool cut;		/* something behind the stack's end was asked for */
 	bool no_rule, unmapped; /* of the last address that a rule was needed for */
 	bool elsewhere;		/* the frame is on another stack than the copied one */
@@ -262,7 +262,7 @@ static const struct known_row *row_of(struct unwind *u, uint64_t addr)
 /* ---- from frame to frame ---- */
 
 static bool restore(struct unwind *u, const struct known_row *k, unsigned reg, uint64_t cfa,
-		    struct cursor *to)
+		    struct unwind_cursor *to)
 {
 	const struct cfi_machine m = {get_reg, get_memory, u};
 	uint32_t bit = 1u << reg;
@@ -303,8 +303,8 @@ static int step(struct unwind *u, bool exact, uint32_t *flags)
 {
 	const struct cfi_machine m = {get_reg, get_memory, u};
 	const struct known_row *k = row_of(u, u->at.ip - !exact);
-	const struct cursor from = u->at;
-	struct cursor to = from;
+	const struct unwind_cursor from = u->at;
+	struct unwind_cursor to = from;
 	unsigned ra;
 	uint64_t cfa;
 
@@ -435,7 +435,7 @@ void unwind_sample(struct unwind *u, const struct timeline_record *rec, struct u
 	if (take_regs(u)) {
 		u->key = process_of(u);
 		u->sp = u->regs[REG_SP];
-		u->at = (struct cursor){.ip = u->regs[REG_IP], .sp = u->sp};
+		u->at = (struct unwind_cursor){.ip = u->regs[REG_IP], .sp = u->sp};
 		memcpy(u->at.reg, u->regs, sizeof(u->regs));
 		end = walk(u);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The addresses that a dump mentions, once each, by what they lie in: so that names need to be
- * found for these only. One pass over the records fills it; what walks stacks in another way adds
- * to it with addresses_add_user(). Memory is bounded: addresses over the limit are counted, not kept.
+ * The code addresses in a dump, each once, by image: only these need names. One pass over the
+ * records collects them; addresses_add_user() adds those of unwound stacks. Memory is bounded:
+ * addresses over the limit are counted, not kept.
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who was who and when: the ledger of a dump. A name is asked for a tid and a time, because tids
- * are used again and processes exec. Returned pointers are borrowed until history_free(). Lookups
- * take O(log n), also in a ledger made to be slow. Once loaded it is only read: any number of
- * threads may ask.
+ * Tasks, names and mappings over time: the ledger of a dump. Lookups take a tid and a time, because
+ * tids are reused and processes exec. They take O(log n), also in a hostile ledger. Returned
+ * pointers are borrowed until history_free(). Read-only once loaded, so threads may share it.
  */
 #pragma once
 

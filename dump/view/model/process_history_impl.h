@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of a ledger, sorted; private to people*.c: lookups, and process_history_load.c, which
- * fills them.
- */
+/* Sorted tables of a ledger; private to process_history*.c. process_history_load.c fills them. */
 #pragma once
 
 #include "dump/base/bytes.h"

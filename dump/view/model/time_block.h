@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One block of RECORDS in the order of time: what of it lies in the asked time, oldest first. All
- * that takes long is done when it is loaded, which may be on another thread; of a packed block only
- * the columns that are needed for what is wanted are unpacked, and records that differ in little
- * from others of their template are put together when they are taken. Zero-initialise; its memory
- * is used again from block to block.
+ * One block of RECORDS in time order, limited to the wanted time, oldest first. Loading does the
+ * expensive work and may run on another thread. Of a packed block it unpacks only the needed
+ * columns; records that differ little from their template are built when they are taken.
+ * Zero-initialise; the memory is reused from block to block.
  */
 #pragma once
 

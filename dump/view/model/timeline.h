@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All records of a dump in the order of time, oldest first, without loading them all: at most two
- * blocks per ring are in memory, and only blocks that overlap the asked time are opened. Records of
- * one ring that were written out of order (an interrupt between taking the time and taking the
- * place) are put right, within a block and across the border of two. Records of the same time come
- * by ring id.
+ * All records of a dump in time order, oldest first. At most two blocks per ring are in memory, and
+ * only blocks that overlap the wanted time are opened. Records that a ring holds out of order (an
+ * interrupt between reading the clock and reserving space) are sorted within a block and across two
+ * neighbours. Records of the same time are ordered by ring id.
  */
 #pragma once
 

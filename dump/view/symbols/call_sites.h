@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the x86-64 code of an ELF file says about calls: whether an address is one that a call
- * returns to, and to whose call. It is how a caller is told from what else lies on the stack where
- * code has no unwind rules. Places are offsets in the file. Files are not trusted.
+ * Call instructions in the x86-64 code of an ELF file: whether an address follows a call, and which
+ * function that call reaches. Finds callers on the stack where code has no unwind rules. Places are
+ * file offsets. Files are not trusted.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where in the source an address is, functions inlined there included, by the DWARF of an ELF file.
- * The only user of libdw. Files are not trusted, and libdw is large: whoever asks for addresses of
- * files that others may have made does it in a process of its own.
+ * Source file and line of an address, inlined functions included, from the DWARF of an ELF file.
+ * Files are not trusted and libdw is large: read files of other users in a separate process.
  */
 #pragma once
 

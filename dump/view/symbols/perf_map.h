@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a JIT compiler says of the code that it made: /tmp/perf-PID.map, one line a function,
- * "START SIZE NAME" in hexadecimal. Only what holds one of the asked addresses is kept; of several
- * lines about an address the last, since memory is used again.
+ * The functions that a JIT compiler lists in /tmp/perf-PID.map, one a line: "START SIZE NAME" in
+ * hexadecimal. Keeps only functions that contain one of the asked addresses; the last line about an
+ * address wins, since compilers reuse memory.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the code at a place of a file is called, by all that tells it: the file's own tables, the
- * MiniDebugInfo in it, its separate debug file, DWARF for lines and inlined functions. Files are
- * not trusted; see dwarf.h for where to call this.
+ * Names for places of one file, from all sources: its symbol tables, its MiniDebugInfo, its separate
+ * debug file, and DWARF for lines and inlined functions. Files are not trusted; dwarf.h says where
+ * to call this.
  */
 #pragma once
 

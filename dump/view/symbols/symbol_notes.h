@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the SYMBOLS of a dump say of files besides names: which file it was, where its code lies,
- * why names are missing. For whoever completes a dump later.
+ * What the SYMBOLS of a dump record about files besides names: which file it was, where its code
+ * lies, why names are missing. Used to add names to a dump later.
  */
 #pragma once
 

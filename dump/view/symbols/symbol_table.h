@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sorted table of what code is called: filled from ELF files or lists of kernel symbols, sorted
- * once, then asked. Of several names of one place the one that people use is kept.
+ * A sorted table of function names: filled from ELF files or lists of kernel symbols, sorted once,
+ * then searched. Of several names for one place it keeps the usual one.
  */
 #pragma once
 

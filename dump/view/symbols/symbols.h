@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an address of a dump is: function, file and line, by the dump's SYMBOLS and its ledger.
- * Once loaded it is only read: any number of threads may ask. Everything returned is borrowed until
- * symbols_free() or history_free(). Of one dump, the same function has the same pointer as its name,
- * the same file the same pointer as its image: count and compare by these. Texts are as in the
- * file, demangled: not safe for a terminal yet.
+ * Function, file and line of an address in a dump, from its SYMBOLS and its ledger. Read-only once
+ * loaded, so threads may share it. Everything returned is borrowed until symbols_free() or
+ * history_free(). Within a dump, equal functions and images are equal pointers: count and compare
+ * by these. Texts are demangled, but not safe for a terminal.
  */
 #pragma once
 

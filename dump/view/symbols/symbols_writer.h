@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes payloads of SYMBOLS blocks: whoever found names puts them here, and gets them back as
- * payloads that each stand alone, no larger than FMT_BLOCK_BYTES.
+ * Makes payloads of SYMBOLS blocks from names as they are found. Each payload stands alone and is no
+ * larger than FMT_BLOCK_BYTES.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks that come again and again, each kept once: frames by name, so that two samples in the
- * same functions have the same number, whatever line they were at. Frames are innermost first.
- * Texts are borrowed from the dump's symbols and not safe for a terminal.
+ * Call stacks by number, each kept once. Frames are compared by name, so two samples in the same
+ * functions have the same number even at different lines. Frames are innermost first. Texts are
+ * borrowed from the dump's symbols and not safe for a terminal.
  */
 #pragma once
 

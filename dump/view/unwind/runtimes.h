@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that compile or interpret code while they run (Java, Node.js, .NET, Python): how many of
- * a process's stacks lack the names of that code, and with what it has to be started to tell them.
- * A runtime is known by the files that a process maps. For report, why and symbols; what the flags
- * do is in ringback-runtimes(7).
+ * Programs that compile or interpret code at run time (Java, Node.js, .NET, Python): how many of a
+ * process's stacks lack names, and which flags make the runtime provide them. A runtime is
+ * recognised by the files that a process maps. Used by report, why and symbols; the flags are
+ * described in ringback-runtimes(7).
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call stack of a sample, with names: its call chain as the kernel recorded it; where registers
- * and a piece of the stack were copied instead, unwound from these (unwind.h). A struct stacks
- * belongs to one thread; it remembers what it found out about addresses.
+ * The call stack of a sample, with names: the call chain that the kernel recorded, or, where it
+ * copied registers and a piece of the stack, the result of unwinding them (unwind.h). A struct
+ * stacks belongs to one thread and caches what it finds about addresses.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call chains of samples that have the user's registers and a piece of the stack instead: from
- * frame to frame by the unwind rules of the code, where there are none by frame pointers. A struct
- * unwind belongs to one thread; different ones share the process history and the rules, which must
- * not change meanwhile. Samples and rules are not trusted: an unwinding ends after
- * UNWIND_MAX_FRAMES frames, or when its rules take too many steps.
+ * Call chains of samples that have user registers and a copied piece of the stack: by the unwind
+ * rules of the code, without rules by frame pointers. A struct unwind belongs to one thread;
+ * several share the process history and the rules, which must not change meanwhile. Samples and
+ * rules are not trusted: unwinding stops after UNWIND_MAX_FRAMES frames, or when the rules take too
+ * many steps.
  */
 #pragma once
 
@@ -17,12 +17,12 @@ struct unwind;
 
 #define UNWIND_MAX_FRAMES 512
 
-/* Why there is nothing behind the last frame. */
+/* Why the chain ends. */
 enum unwind_end {
-	UNWIND_COMPLETE,  /* where the thread began */
+	UNWIND_COMPLETE,  /* reached the start of the thread */
 	UNWIND_CUT,	  /* the rest of the stack was not copied */
-	UNWIND_NO_RULE,	  /* nothing tells how to go on from `image` */
-	UNWIND_BAD,	  /* what should be the caller can't be */
+	UNWIND_NO_RULE,	  /* `image` has no rule for the code */
+	UNWIND_BAD,	  /* the caller is not valid */
 	UNWIND_DEEP,	  /* more frames than UNWIND_MAX_FRAMES */
 	UNWIND_ELSEWHERE, /* the callers have another stack, which was not copied */
 	UNWIND_NO_REGS, /* no 64-bit user registers: a thread of the kernel, or a 32-bit program */

@@ -73,7 +73,7 @@ def main():
         ):
             fail("no fatal signal of it", text)
     elif kind == "overload":
-        share = float(re.search(r"waited for one ([0-9.]+) %", text).group(1))
+        share = float(re.search(r"waited for a CPU ([0-9.]+) %", text).group(1))
         waited = 100 * ready_time(events, thread["tid"], int(why["from"]), int(why["to"])) / (int(why["to"]) - int(why["from"]))
         if abs(waited - share) > 5:
             fail(f"its switches and wake-ups make {waited:.0f} %", text)

@@ -70,7 +70,7 @@ static void diff(struct reader *r, const struct meta *m)
 	assert(!rc || rc == -E2BIG);
 	fflush(t.out);
 	if (!rc)
-		assert(strstr(t.p, "nothing grew significantly"));
+		assert(strstr(t.p, "no significant increase"));
 	must_fit(&t, opt.width);
 }
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,14 +26,14 @@
 #define UNWIND_NS 40000000ull
 #define OTHER_NS  150000000ull /* for a thread that crashed before */
 
-static uint32_t busy;	/* the thread that tells; 0: none */
-static bool told_dying; /* and the program will end by what it told of */
+static _Atomic uint32_t busy; /* the thread that tells; 0: none */
+static bool told_dying;	      /* and the program will end by what it told of */
 
-static void wait_while(uint32_t *word, uint32_t value, uint64_t until_ns)
+static void wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
 {
 	uint64_t now;
 
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value &&
+	while (atomic_load_explicit(word, memory_order_acquire) == value &&
 	       (now = crash_now_ns()) < until_ns) {
 		struct timespec left = {.tv_nsec = (long)(until_ns - now)};
 
@@ -46,17 +47,17 @@ static bool begin(uint32_t tid)
 	uint64_t until = crash_now_ns() + OTHER_NS;
 	uint32_t other = 0;
 
-	if (__atomic_compare_exchange_n(&busy, &other, tid, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
+	if (atomic_compare_exchange_strong_explicit(&busy, &other, tid, memory_order_acq_rel,
+						    memory_order_acquire))
 		return true;
 	/* Of this process? A child may have been made in the middle of it. */
 	if (other == tid || syscall(SYS_tgkill, getpid(), other, 0))
-		return __atomic_compare_exchange_n(&busy, &other, tid, false, __ATOMIC_ACQ_REL,
-						   __ATOMIC_ACQUIRE);
+		return atomic_compare_exchange_strong_explicit(
+			&busy, &other, tid, memory_order_acq_rel, memory_order_acquire);
 	wait_while(&busy, other, until);
 	/* It ends the program by its signal, not we by ours. */
 	if (told_dying) {
-		uint32_t never = 0;
+		_Atomic uint32_t never = 0;
 
 		wait_while(&never, 0, until);
 	}
@@ -65,7 +66,7 @@ static bool begin(uint32_t tid)
 
 static void end(void)
 {
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	atomic_store_explicit(&busy, 0, memory_order_release);
 	syscall(SYS_futex, &busy, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 

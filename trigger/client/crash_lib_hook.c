@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #define VISIBLE __attribute__((visibility("default")))
@@ -19,14 +20,14 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, 
  * that reads meanwhile gets the one before or the one after. */
 struct hook {
 	struct sigaction former[2];
-	unsigned at; /* which of them */
-	bool ours;   /* the kernel has our handler */
-	bool given;  /* back: for good */
+	_Atomic unsigned at; /* which of them */
+	bool ours;	     /* the kernel has our handler */
+	_Atomic bool given;  /* back: for good */
 };
 
 static struct hook hooks[NSIG];
 static bool started;
-static bool lock;
+static _Atomic bool lock;
 static void (*on_fault)(int, siginfo_t *, void *);
 static int (*next_sigaction)(int, const struct sigaction *, struct sigaction *);
 static void (*(*next_signal)(int, void (*)(int)))(int);
@@ -66,13 +67,13 @@ static void take_lock(sigset_t *mask)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, mask);
-	while (__atomic_exchange_n(&lock, true, __ATOMIC_ACQUIRE))
+	while (atomic_exchange_explicit(&lock, true, memory_order_acquire))
 		;
 }
 
 static void drop_lock(const sigset_t *mask)
 {
-	__atomic_store_n(&lock, false, __ATOMIC_RELEASE);
+	atomic_store_explicit(&lock, false, memory_order_release);
 	pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
@@ -81,12 +82,12 @@ static void remember(struct hook *h, const struct sigaction *act)
 	unsigned next = !h->at;
 
 	h->former[next] = *act;
-	__atomic_store_n(&h->at, next, __ATOMIC_RELEASE);
+	atomic_store_explicit(&h->at, next, memory_order_release);
 }
 
 static const struct sigaction *former(const struct hook *h)
 {
-	return &h->former[__atomic_load_n(&h->at, __ATOMIC_ACQUIRE)];
+	return &h->former[atomic_load_explicit(&h->at, memory_order_acquire)];
 }
 
 /* ---- installing ---- */
@@ -152,7 +153,7 @@ void crash_hook_return(int sig, struct sigaction *out)
 	struct hook *h = &hooks[sig];
 
 	*out = *former(h);
-	__atomic_store_n(&h->given, true, __ATOMIC_RELEASE);
+	atomic_store_explicit(&h->given, true, memory_order_release);
 	crash_hook_sigaction(sig, out, NULL);
 }
 

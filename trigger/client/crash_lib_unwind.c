@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,7 +43,7 @@ static struct {
 static uint8_t *stack;
 static struct crash_frames frames;
 static pid_t child;
-static int alive; /* its pid; the kernel makes it 0 when it has ended */
+static _Atomic int alive; /* its pid; the kernel makes it 0 when it has ended */
 
 /* ---- at start ---- */
 
@@ -152,7 +153,8 @@ static void wait_until(uint64_t until_ns)
 {
 	uint64_t now;
 
-	while (__atomic_load_n(&alive, __ATOMIC_ACQUIRE) && (now = crash_now_ns()) < until_ns) {
+	while (atomic_load_explicit(&alive, memory_order_acquire) &&
+	       (now = crash_now_ns()) < until_ns) {
 		struct timespec left = {.tv_nsec = (long)(until_ns - now)};
 
 		syscall(SYS_futex, &alive, FUTEX_WAIT, child, &left, NULL, 0);
@@ -162,7 +164,7 @@ static void wait_until(uint64_t until_ns)
 const struct crash_frames *crash_unwind_end(uint64_t until_ns)
 {
 	wait_until(until_ns);
-	if (__atomic_load_n(&alive, __ATOMIC_ACQUIRE)) {
+	if (atomic_load_explicit(&alive, memory_order_acquire)) {
 		kill(child, SIGKILL);
 		wait_until(crash_now_ns() + KILL_NS);
 	}

@@ -49,7 +49,7 @@ static void report_channel(struct info *in, const char *foreign_name, const stru
 
 	str_safe(name, sizeof(name), foreign_name, strlen(foreign_name));
 	if (t->lost)
-		found(in, "%s event%s of channel %s %s lost: the kernel had no room",
+		found(in, "%s event%s of channel %s %s lost (no room in the ring)",
 		      str_fmt_count(n, sizeof(n), t->lost), str_plural(t->lost), name,
 		      str_were(t->lost));
 	if (t->throttled)
@@ -178,18 +178,18 @@ static void find_in_dumps(struct info *in)
 struct info_symbols_end info_symbols_end(const struct meta *m)
 {
 	static const struct info_symbols_end ends[] = {
-		[FMT_SYMBOLS_DONE] = {"done", "names were looked for"},
-		[FMT_SYMBOLS_TIME] = {"time", "looking for names was ended by --symbols"},
-		[FMT_SYMBOLS_HIT] = {"hit", "looking for names was ended by the next trigger"},
-		[FMT_SYMBOLS_DIED] = {"died", "the search for names crashed"},
-		[FMT_SYMBOLS_OFF] = {"off", "names were not looked for (--symbols=off)"},
-		[FMT_SYMBOLS_FAIL] = {"failed", "the search for names could not be started"},
-		[FMT_SYMBOLS_ROOM] = {"room", "there was no room for more names"},
+		[FMT_SYMBOLS_DONE] = {"done", "complete"},
+		[FMT_SYMBOLS_TIME] = {"time", "stopped at the time limit of --symbols"},
+		[FMT_SYMBOLS_HIT] = {"hit", "stopped by the next trigger"},
+		[FMT_SYMBOLS_DIED] = {"died", "the collector crashed"},
+		[FMT_SYMBOLS_OFF] = {"off", "not collected (--symbols=off)"},
+		[FMT_SYMBOLS_FAIL] = {"failed", "could not be started"},
+		[FMT_SYMBOLS_ROOM] = {"room", "the size limit was reached"},
 	};
 
 	return m->symbols.end < sizeof(ends) / sizeof(ends[0])
 		       ? ends[m->symbols.end]
-		       : (struct info_symbols_end){"unknown", "the search for names ended"};
+		       : (struct info_symbols_end){"unknown", "ended for an unknown reason"};
 }
 
 void info_find_losses(struct info *in)

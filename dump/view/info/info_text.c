@@ -124,7 +124,7 @@ static void put_losses(struct info *in)
 
 	text_str(&in->text, !color ? "" : in->nr_findings ? COLOR_BAD : COLOR_GOOD);
 	if (!in->nr_findings)
-		info_put_line(in, "losses", "nothing was lost in the window");
+		info_put_line(in, "losses", "none in the window");
 	for (size_t i = 0; i < in->nr_findings; i++)
 		put_wrapped(in, i ? "" : "losses", in->findings[i]);
 	text_str(&in->text, color ? COLOR_END : "");
@@ -201,7 +201,7 @@ static void put_trigger(struct info *in)
 	put_threads(in);
 	info_put_line(in, "  at", "%s", str_fmt_utc(utc, sizeof(utc), f->real_ns));
 	if (f->post_ns)
-		info_put_line(in, "  post", "recorded on for %s on purpose",
+		info_put_line(in, "  post", "recording continued for %s after the trigger",
 			      str_fmt_time(post, sizeof(post), (int64_t)f->post_ns));
 	if (m->repeats.nr_seen > 1)
 		info_put_line(in, "repeats", "seen %s times since %s, kept %s",

@@ -48,7 +48,7 @@ static void put_missing(struct report *rp)
 	}
 	if (schedule_has_switches(rp->sched) && !schedule_has_stacks(rp->sched)) {
 		text_str(&t, t.b.len ? ", " : "not recorded: ");
-		text_str(&t, "where threads went to sleep (--preset waits)");
+		text_str(&t, "stacks of sleeping threads (--preset waits)");
 	}
 	if (t.b.len && !t.rc) {
 		text_char(&t, '\0');
@@ -61,7 +61,8 @@ static void put_missing(struct report *rp)
 	text_char(&rp->text, '\n');
 	page_color(&rp->page, PAGE_DIM);
 	page_line(&rp->page, 0,
-		  "ringback why: the verdict; ringback script --from -50ms: every event up to it");
+		  "next: ringback why (the verdict); ringback script --from -50ms (all events "
+		  "before the trigger)");
 	page_end_color(&rp->page);
 }
 
@@ -78,8 +79,8 @@ static int print(struct report *rp, struct err *err)
 	int rc;
 
 	if (!any_asked(rp)) {
-		err_set(err, -ENOENT, "the dump has nothing on such a thread in its window");
-		err_hint(err, "ringback report without --tid and --comm says who is in it");
+		err_set(err, -ENOENT, "the window of the dump has no events of such a thread");
+		err_hint(err, "ringback report without --tid and --comm lists the threads");
 		return -ENOENT;
 	}
 	rc = report_head(rp, err);

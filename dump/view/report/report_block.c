@@ -132,7 +132,7 @@ static void put_wakers(struct report *rp, const struct place *pl, unsigned width
 	static const char *const said[] = {[BY_THREAD] = "",
 					   [BY_SOFTIRQ] = " (softirq)",
 					   [BY_INTERRUPT] = "an interrupt",
-					   [BY_NOBODY] = "nobody yet",
+					   [BY_NOBODY] = "not yet",
 					   [BY_UNKNOWN] = "unknown"};
 	const struct schedule_thread *t = schedule_thread(rp->sched, (uint32_t)(pl->key >> 32));
 	struct map wakers = MAP_INIT(struct waker);
@@ -246,7 +246,7 @@ static void print_block(struct report *rp, void *state)
 }
 
 const struct report_section report_block = {
-	.what = "who was blocked",
+	.what = "blocked threads",
 	.open = open_block,
 	.print = print_block,
 };

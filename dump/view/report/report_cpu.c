@@ -266,7 +266,7 @@ static void print_cpu(struct report *rp, void *state)
 }
 
 const struct report_section report_cpu = {
-	.what = "who ran",
+	.what = "CPU time by thread",
 	.how = "--preset sched",
 	.open = open_cpu,
 	.print = print_cpu,

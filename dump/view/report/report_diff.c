@@ -50,7 +50,7 @@ static const struct {
 } parts[NR_DELTA_KINDS] = {
 	[DELTA_RUN] = {"GREW: CPU TIME OF PROGRAMS", "program"},
 	[DELTA_STACK] = {"GREW: CPU TIME OF FUNCTIONS", "program, function with what it calls"},
-	[DELTA_READY] = {"GREW: WAITING FOR A CPU", "program"},
+	[DELTA_READY] = {"GREW: RUN QUEUE LATENCY", "program"},
 	[DELTA_BLOCKED] = {"GREW: BLOCKED, UNINTERRUPTIBLE", "program"},
 	[DELTA_SLEEP] = {"GREW: SLEPT UNTIL ANOTHER THREAD WOKE IT", "program"},
 	[DELTA_EVENT] = {"GREW: EVENTS", "event"},
@@ -259,7 +259,7 @@ static void put_all(const struct diff *df)
 	if (!nr) {
 		text_char(&rp->text, '\n');
 		page_color(&rp->page, PAGE_GOOD);
-		page_line(&rp->page, 0, "nothing grew significantly");
+		page_line(&rp->page, 0, "no significant increase");
 		page_end_color(&rp->page);
 	}
 	for (size_t i = 0; i < map_nr(&d->rows); i++)

@@ -104,7 +104,7 @@ static void put_losses(struct report *rp, const struct info *in)
 {
 	page_color(&rp->page, in->nr_findings ? PAGE_BAD : PAGE_GOOD);
 	if (!in->nr_findings)
-		page_labelled(&rp->page, "losses", LABEL, "nothing was lost in the window");
+		page_labelled(&rp->page, "losses", LABEL, "none in the window");
 	for (size_t i = 0; i < in->nr_findings; i++)
 		page_labelled(&rp->page, i ? "" : "losses", LABEL, in->findings[i]);
 	page_end_color(&rp->page);

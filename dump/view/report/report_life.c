@@ -293,7 +293,7 @@ static void put_death(struct report *rp, const struct death *d)
 	page_fmt_moment(at, sizeof(at), d->ns, rp->m->trigger.hit_ns);
 	if (d->sig)
 		n = snprintf(line, sizeof(line), "  %s  %s (%" PRIu32 ") got %s and %s", at, comm,
-			     d->tid, sig, d->died ? "died of it" : "was to die of it");
+			     d->tid, sig, d->died ? "died of it" : "was about to die of it");
 	else
 		n = snprintf(line, sizeof(line),
 			     "  %s  the kernel was out of memory and chose %s (%" PRIu32
@@ -344,7 +344,7 @@ static void print_life(struct report *rp, void *state)
 }
 
 const struct report_section report_life = {
-	.what = "processes that start, end, crash",
+	.what = "process starts, exits and crashes",
 	.how = "--preset life",
 	.open = open_life,
 	.print_first = print_deaths,

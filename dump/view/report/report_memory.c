@@ -238,7 +238,7 @@ static void put_stalls(struct report *rp, struct memory *me)
 		page_line(&rp->page, 2, "kswapd was woken %" PRIu64 " time%s", me->nr_kswapd,
 			  str_plural(me->nr_kswapd));
 	if (!map_nr(&me->stallers)) {
-		page_line(&rp->page, 2, "nobody had to reclaim or compact memory");
+		page_line(&rp->page, 2, "no direct reclaim or compaction");
 		return;
 	}
 	page_color(&rp->page, PAGE_DIM);

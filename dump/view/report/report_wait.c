@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who could have run and had to wait for a CPU, how long, and who ran there instead. */
+/* Who could have run and had to wait for a CPU, how long, and running instead. */
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
 
@@ -87,7 +87,7 @@ static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 	map_sort(&ran, most_first);
 	for (size_t i = 0; i < map_nr(&ran) && i < MAX_RAN; i++) {
 		const struct ran *r = map_nth(&ran, i);
-		const char *who = r->key == RAN_NOBODY	 ? "nobody, it was idle"
+		const char *who = r->key == RAN_NOBODY	 ? "idle"
 				  : r->key == RAN_OTHERS ? "threads not recorded"
 							 : (const char *)(uintptr_t)r->key;
 		size_t more;
@@ -173,7 +173,7 @@ static void print_wait(struct report *rp, void *state)
 	char sum[32], most[32], right[96];
 
 	if (schedule_lacks_cpus(rp->sched)) {
-		page_title(&rp->page, "WAITED FOR A CPU", "");
+		page_title(&rp->page, "RUN QUEUE LATENCY", "");
 		page_wrap(&rp->page, 2,
 			  "unknown: a thread that left the recorded CPUs may have run on another "
 			  "(record with -a)");
@@ -192,16 +192,16 @@ static void print_wait(struct report *rp, void *state)
 	}
 	snprintf(right, sizeof(right), "all together %s, worst %s",
 		 page_fmt_time(sum, sizeof(sum), all), page_fmt_time(most, sizeof(most), worst));
-	page_title(&rp->page, "WAITED FOR A CPU", right);
+	page_title(&rp->page, "RUN QUEUE LATENCY", right);
 	if (nr) {
 		qsort(rows, nr, sizeof(*rows), longest_first);
 		page_color(&rp->page, PAGE_DIM);
 		text_str(&rp->text, "  thread               tid   waited");
 		text_str(&rp->text, rp->page.width >= WIDE ? "  of all" : "");
-		text_str(&rp->text, "    worst        at  who ran there instead\n");
+		text_str(&rp->text, "    worst        at  running instead\n");
 		page_end_color(&rp->page);
 	} else {
-		page_line(&rp->page, 2, "nobody for long");
+		page_line(&rp->page, 2, "no long waits");
 	}
 	for (size_t i = 0; i < nr && i < MAX_ROWS; i++)
 		put_row(rp, rows[i].thread);
@@ -212,7 +212,7 @@ static void print_wait(struct report *rp, void *state)
 }
 
 const struct report_section report_wait = {
-	.what = "who waited for a CPU",
+	.what = "run queue latency",
 	.open = open_wait,
 	.print = print_wait,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Threads that stand in line for a lock which goes from hand to hand. */
+/* Threads that queue for a lock which goes from one to the next. */
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
@@ -133,37 +133,31 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	f->culprit = c.hands[0];
 	f->sure = schedule_has_stacks(w->sched) ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
-	text_fmt(t, "lock convoy: %u threads stand in line for each other; ", c.nr_hands + 1);
-	why_who(w, thread, t);
-	text_str(t, " waited ");
-	why_time(t, c.ns);
-	text_str(t, " of the last ");
-	why_time(t, why_focus_time(w));
-	if (b.hits) {
-		text_str(t, " for ");
-		why_function(&b.function, t);
-		text_str(t, " in the others");
-	}
-	t = finding_line(f, "line");
-	text_fmt(t, "%u wait%s, ", c.nr, str_plural(c.nr));
-	why_time(t, c.ns / c.nr);
-	text_fmt(t, " each, through %.1f others one after the other, ",
-		 (double)c.hand_ns / (double)c.ns);
-	why_time(t, c.nr_held ? c.held_ns / c.nr_held : 0);
-	text_str(t, " in each\n");
+	why_phrase(w, t,
+		   "lock convoy: {nr} threads queue for a lock; {thread} waited {time} of the last "
+		   "{time}",
+		   SAY_NR(c.nr_hands + 1), SAY_THREAD(thread), SAY_TIME(c.ns),
+		   SAY_TIME(why_focus_time(w)));
+	if (b.hits)
+		why_phrase(w, t, " for {function} in the others", SAY_FUNCTION(&b.function));
+	t = finding_line(f, "queue");
+	why_phrase(w, t, "{nr} wait{s} of {time} on average, ", SAY_NR(c.nr),
+		   SAY_TIME(c.ns / c.nr));
+	text_fmt(t, "each behind %.1f other threads, ", (double)c.hand_ns / (double)c.ns);
+	why_phrase(w, t, "{time} in each\n", SAY_TIME(c.nr_held ? c.held_ns / c.nr_held : 0));
 	t = finding_line(f, "others");
 	for (unsigned i = 0; i < c.nr_hands && i < 6; i++) {
 		text_str(t, i ? ", " : "");
-		why_who(w, c.hands[i], t);
-		text_char(t, ' ');
-		why_time(t, c.hands_ns[i]);
+		why_phrase(w, t, "{thread} {time}", SAY_THREAD(c.hands[i]),
+			   SAY_TIME(c.hands_ns[i]));
 	}
 	text_str(t, "\n");
 	finding_busy(f, &b, "holding");
 	finding_asleep(w, f, where_in_line(w, thread), "where");
-	f->more = schedule_has_stacks(w->sched) ? NULL
-						: "which lock: stacks of who waits (--preset "
-						  "waits), or futex calls (-e raw_syscalls:*)";
+	f->more = schedule_has_stacks(w->sched)
+			  ? NULL
+			  : "which lock: stacks of sleeping threads (--preset "
+			    "waits), or futex calls (-e raw_syscalls:*)";
 	return 0;
 }
 

@@ -44,7 +44,7 @@ static void name_rival(const struct why *w, const struct rival *r, int16_t victi
 }
 
 /* As chrt and nice show it. */
-static void put_prio(struct text *t, int16_t prio)
+void why_put_prio(struct text *t, int16_t prio)
 {
 	if (why_real_time(prio))
 		text_fmt(t, "real-time priority %d", why_real_time(prio));
@@ -58,9 +58,7 @@ void why_say_prio(int16_t prio, struct text *t)
 {
 	if (prio < 0 || prio == PRIO_USUAL)
 		return;
-	text_str(t, " (");
-	put_prio(t, prio);
-	text_char(t, ')');
+	why_phrase(NULL, t, " ({prio})", SAY_PRIO(prio));
 }
 
 /* Where the culprit was meanwhile, as a line; and as the finding's function. */
@@ -68,17 +66,13 @@ void why_say_function(const struct why *w, struct finding *f, uint32_t thread, u
 		      uint64_t to_ns)
 {
 	struct busy b;
-	struct text *t;
 
 	busy_of(w, thread, 0, from_ns, to_ns, &b);
 	if (!b.hits)
 		return;
 	why_function(&b.function, &f->function);
-	t = finding_line(f, "there");
-	why_who(w, thread, t);
-	text_str(t, " was in ");
-	why_function(&b.function, t);
-	text_fmt(t, " in %u of %u sample%s\n", b.hits, b.nr, str_plural(b.nr));
+	finding_say(w, f, "there", "{thread} was in {function} in {nr} of {nr} sample{s}",
+		    SAY_THREAD(thread), SAY_FUNCTION(&b.function), SAY_NR(b.hits), SAY_NR(b.nr));
 }
 
 void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r)
@@ -106,18 +100,16 @@ void why_say_before(const struct why *w, struct finding *f, uint32_t thread)
 {
 	uint64_t before = w->focus_ns - w->from_ns;
 	struct sums s, now;
-	struct text *t;
 
 	if (before < 50 * MS)
 		return;
 	sums_of(w, thread, w->from_ns, w->focus_ns, &s);
 	sums_of(w, thread, w->focus_ns, w->end_ns, &now);
-	t = finding_line(f, "before");
-	text_fmt(t, "it waited for a CPU %.1f %% of the time, longest ",
-		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(before));
-	why_time(t, s.longest_ns[SPAN_READY]);
-	text_fmt(t, "; now %.1f %%\n",
-		 100 * why_ms(now.ns[SPAN_READY]) / why_ms(why_focus_time(w)));
+	finding_say(w, f, "before",
+		    "it waited for a CPU {share} of the time, longest {time}; now {share}",
+		    SAY_SHARE(why_ms(s.ns[SPAN_READY]) / why_ms(before)),
+		    SAY_TIME(s.longest_ns[SPAN_READY]),
+		    SAY_SHARE(why_ms(now.ns[SPAN_READY]) / why_ms(why_focus_time(w))));
 }
 
 /* ---- a timer that fires late ---- */
@@ -152,7 +144,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	uint64_t usual, late;
 	struct rivals r;
 	struct sums sums;
-	struct text *t;
+	struct text *t = &f->verdict;
 	size_t nr;
 	const struct span *s = latest(w, thread, &usual, &nr);
 	int16_t prio = why_prio(w, thread, w->end_ns);
@@ -171,17 +163,12 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(late) * 1.2;
 	f->culprit = r.top[0].thread;
 	f->sure = s->flags & SPAN_GUESSED ? SURE_FAIRLY : SURE_CERTAIN;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " ran ");
-	why_time(t, late);
-	text_str(t, " late: its timer woke it in time, but ");
+	why_phrase(w, t, "{thread} ran {time} late: its timer woke it in time, but ",
+		   SAY_THREAD(thread), SAY_TIME(late));
 	name_rival(w, &r.top[0], prio, t);
-	text_fmt(t, " kept CPU %d", r.cpu);
-	t = finding_line(f, "usual");
-	text_fmt(t, "a timer woke it %zu time%s; it ran ", nr, str_plural(nr));
-	why_time(t, usual);
-	text_str(t, " later (median)\n");
+	text_fmt(t, " kept CPU %d busy", r.cpu);
+	finding_say(w, f, "usual", "a timer woke it {nr} time{s}; it ran {time} later (median)",
+		    SAY_NR(nr), SAY_TIME(usual));
 	finding_rivals(w, f, &r);
 	why_say_function(w, f, r.top[0].thread, s->from_ns, s->to_ns);
 	return 0;
@@ -215,7 +202,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	bool asked = thread == w->asked, elsewhere;
 	struct rivals r;
 	struct sums s;
-	struct text *t;
+	struct text *t = &f->verdict;
 
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	if (asked ? s.ns[SPAN_READY] < WAIT_ASKED || 5 * s.ns[SPAN_READY] < focus
@@ -234,25 +221,19 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(excess(w, thread, &s)) * (asked ? 1 : 0.7);
 	f->culprit = r.top[0].thread;
 	f->sure = 2 * r.top[0].ns > r.ns ? SURE_CERTAIN : SURE_FAIRLY;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " waited for CPU ");
-	text_fmt(t, "%d ", r.cpu);
-	why_time(t, s.ns[SPAN_READY]);
-	text_str(t, " of the last ");
-	why_time(t, focus);
-	text_str(t, ": ");
+	why_phrase(w, t,
+		   "{thread} waited for CPU {nr} {time} of the last {time}: ", SAY_THREAD(thread),
+		   SAY_NR(r.cpu), SAY_TIME(s.ns[SPAN_READY]), SAY_TIME(focus));
 	name_rival(w, &r.top[0], why_prio(w, thread, w->end_ns), t);
-	text_fmt(t, " had it %.0f %% of that time", 100 * why_ms(r.top[0].ns) / why_ms(r.ns));
+	why_phrase(w, t, " had it {percent} of that time",
+		   SAY_PERCENT(why_ms(r.top[0].ns) / why_ms(r.ns)));
 	if (elsewhere)
-		text_str(t, ", while another CPU idled");
-	t = finding_line(f, "time");
-	text_fmt(t, "it ran %.0f %%, waited for a CPU %.0f %% (%zu time%s, longest ",
-		 100 * why_ms(s.ns[SPAN_RUN]) / why_ms(focus),
-		 100 * why_ms(s.ns[SPAN_READY]) / why_ms(focus), s.nr[SPAN_READY],
-		 str_plural(s.nr[SPAN_READY]));
-	why_time(t, s.longest_ns[SPAN_READY]);
-	text_str(t, ")\n");
+		text_str(t, ", while another CPU was idle");
+	finding_say(w, f, "time",
+		    "it ran {percent}, waited for a CPU {percent} ({nr} time{s}, longest {time})",
+		    SAY_PERCENT(why_ms(s.ns[SPAN_RUN]) / why_ms(focus)),
+		    SAY_PERCENT(why_ms(s.ns[SPAN_READY]) / why_ms(focus)), SAY_NR(s.nr[SPAN_READY]),
+		    SAY_TIME(s.longest_ns[SPAN_READY]));
 	finding_rivals(w, f, &r);
 	why_say_function(w, f, r.top[0].thread, w->focus_ns, w->end_ns);
 	why_say_before(w, f, thread);
@@ -307,7 +288,6 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 	int rc = path_of(w, thread);
 	struct inversion v;
 	struct rivals r;
-	struct text *t;
 	int16_t mine = why_prio(w, thread, w->end_ns), low;
 
 	if (rc)
@@ -325,33 +305,16 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(v.ns) * 2;
 	f->culprit = r.top[0].thread;
 	f->sure = SURE_CERTAIN;
-	t = &f->verdict;
-	text_str(t, "priority inversion: ");
-	why_who(w, thread, t);
-	text_str(t, " waited for ");
-	why_who(w, v.holder, t);
-	text_str(t, ", which ");
-	why_who(w, r.top[0].thread, t);
-	text_str(t, " kept from running for ");
-	why_time(t, v.ns);
-	t = finding_line(f, "chain");
-	why_who(w, thread, t);
-	text_str(t, " has ");
-	put_prio(t, mine);
-	text_str(t, ", ");
-	why_who(w, v.holder, t);
-	text_char(t, ' ');
-	put_prio(t, low);
-	text_str(t, ", ");
-	why_who(w, r.top[0].thread, t);
-	text_char(t, ' ');
-	put_prio(t, r.top[0].prio);
-	text_str(t, "\n");
-	t = finding_line(f, "woken");
-	why_who(w, v.holder, t);
-	text_str(t, " woke ");
-	why_name(w, thread, t);
-	text_str(t, " once it had run: what it held was free then\n");
+	why_phrase(w, &f->verdict,
+		   "priority inversion: {thread} waited for {thread}, which {thread} kept from "
+		   "running for {time}",
+		   SAY_THREAD(thread), SAY_THREAD(v.holder), SAY_THREAD(r.top[0].thread),
+		   SAY_TIME(v.ns));
+	finding_say(w, f, "chain", "{thread} has {prio}, {thread} {prio}, {thread} {prio}",
+		    SAY_THREAD(thread), SAY_PRIO(mine), SAY_THREAD(v.holder), SAY_PRIO(low),
+		    SAY_THREAD(r.top[0].thread), SAY_PRIO(r.top[0].prio));
+	finding_say(w, f, "woken", "{thread} woke {name} once it had run: it released what it held",
+		    SAY_THREAD(v.holder), SAY_NAME(thread));
 	finding_rivals(w, f, &r);
 	why_say_function(w, f, r.top[0].thread, v.from_ns, v.to_ns);
 	return 0;

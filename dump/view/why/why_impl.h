@@ -14,6 +14,7 @@
 #include "dump/view/schedule/schedule.h"
 #include "dump/view/base/text.h"
 #include "dump/view/why/why.h"
+#include "dump/view/why/why_phrase.h"
 
 /* ---- facts ---- */
 
@@ -276,6 +277,8 @@ void why_who(const struct why *w, uint32_t thread, struct text *t);
 int why_real_time(int16_t prio);
 /* " (nice 5)", " (real-time priority 50)"; nothing of an ordinary one. */
 void why_say_prio(int16_t prio, struct text *t);
+/* "nice 5", "real-time priority 50", as chrt and nice show it. */
+void why_put_prio(struct text *t, int16_t prio);
 /* It was told to wait for others: nice 10 or more. */
 bool why_is_patient(const struct why *w, uint32_t thread);
 /* The priority it last had before `ns`; -1 unknown. */
@@ -322,8 +325,7 @@ extern const struct detector detect_convoy, detect_peer, detect_task, detect_blo
 struct text *finding_line(struct finding *f, const char *label);
 /* A line on the function that most samples were in; it becomes the finding's. */
 void finding_busy(struct finding *f, const struct busy *b, const char *label);
-/* A line on who ran instead. */
-/* why_cpu.c: where the thread was meanwhile, as a line, and as the finding's function; what share
+/* why_cpu.c: who ran instead, as a line; where the thread was meanwhile, as a line, and as the finding's function; what share
  * of time it waited for a CPU before the focus. */
 void why_say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
 		      uint64_t to_ns);

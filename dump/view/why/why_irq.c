@@ -248,7 +248,6 @@ static const char *mostly(const struct loss *l, uint64_t *ns)
 static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct loss l = loss_of(w, thread);
-	struct text *t = &f->verdict;
 	const char *name;
 	uint64_t ns, from_ns = w->irqs->first_ns > w->focus_ns ? w->irqs->first_ns : w->focus_ns;
 	struct sums s;
@@ -261,20 +260,13 @@ static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	f->score = why_ms(l.ns);
 	f->sure = SURE_CERTAIN;
-	why_who(w, thread, t);
-	text_str(t, " lost ");
-	why_time(t, l.ns);
-	text_str(t, " of the ");
-	why_time(t, s.ns[SPAN_RUN]);
-	text_fmt(t, " that it ran to interrupts on CPU %d", l.cpu);
-	t = finding_line(f, "served");
+	why_phrase(w, &f->verdict,
+		   "{thread} lost {time} of the {time} that it ran to interrupts on CPU {nr}",
+		   SAY_THREAD(thread), SAY_TIME(l.ns), SAY_TIME(s.ns[SPAN_RUN]), SAY_NR(l.cpu));
 	name = mostly(&l, &ns);
-	if (ns == l.hard_ns)
-		text_fmt(t, "%s ", name);
-	else
-		text_fmt(t, "softirq %s ", name);
-	why_time(t, ns);
-	text_fmt(t, ", %u %% of it\n", (unsigned)(100 * ns / l.ns));
+	finding_say(w, f, "served", "{text}{text} {time}, {nr} % of it",
+		    SAY_TEXT(ns == l.hard_ns ? "" : "softirq "), SAY_TEXT(name), SAY_TIME(ns),
+		    SAY_NR(100 * ns / l.ns));
 	return 0;
 }
 

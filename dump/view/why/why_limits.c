@@ -8,7 +8,6 @@
 
 #include "dump/base/str.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define MS 1000000ull
@@ -97,33 +96,21 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	/* Who may run so rarely waits longer for his turn, too. */
 	f->score = why_ms(q.ns > lost_ns ? q.ns : lost_ns) * 1.3;
 	f->sure = 2 * q.ns >= lost_ns ? SURE_CERTAIN : SURE_FAIRLY;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " was throttled for ");
-	text_str(t, q.ns >= lost_ns ? "" : "up to ");
-	why_time(t, lost_ns);
-	text_str(t, " of the last ");
-	why_time(t, why_focus_time(w));
-	text_str(t, ": its control group used up its CPU quota of ");
-	why_time(t, g->f.quota_ns);
-	text_str(t, " each ");
-	why_time(t, g->f.period_ns);
+	why_phrase(w, &f->verdict,
+		   "{thread} was throttled for {text}{time} of the last {time}: its control group "
+		   "used up its CPU quota of {time} per {time}",
+		   SAY_THREAD(thread), SAY_TEXT(q.ns >= lost_ns ? "" : "up to "), SAY_TIME(lost_ns),
+		   SAY_TIME(why_focus_time(w)), SAY_TIME(g->f.quota_ns), SAY_TIME(g->f.period_ns));
 	t = finding_line(f, "group");
-	text_safe(t, g->path, strlen(g->path));
-	text_fmt(t, " was throttled in %" PRIu64 " period%s, for ", g->f.nr_throttled,
-		 g->f.nr_throttled == 1 ? "" : "s");
-	why_time(t, g->f.throttled_ns);
-	text_str(t, g->f.flags & FMT_CGROUP_NEW ? " since it was made\n" : " of ");
-	if (!(g->f.flags & FMT_CGROUP_NEW)) {
-		why_time(t, g->f.at_ns - g->f.since_ns);
-		text_str(t, "\n");
-	}
-	if (q.nr) {
-		t = finding_line(f, "time");
-		text_fmt(t, "taken off the CPU %u time%s, for up to ", q.nr, q.nr == 1 ? "" : "s");
-		why_time(t, q.longest_ns);
-		text_str(t, "\n");
-	}
+	why_phrase(w, t, "{text} was throttled in {nr} period{s}, for {time}", SAY_TEXT(g->path),
+		   SAY_NR(g->f.nr_throttled), SAY_TIME(g->f.throttled_ns));
+	if (g->f.flags & FMT_CGROUP_NEW)
+		text_str(t, " since it was created\n");
+	else
+		why_phrase(w, t, " of {time}\n", SAY_TIME(g->f.at_ns - g->f.since_ns));
+	if (q.nr)
+		finding_say(w, f, "time", "taken off the CPU {nr} time{s}, for up to {time}",
+			    SAY_NR(q.nr), SAY_TIME(q.longest_ns));
 	why_say_function(w, f, thread, w->focus_ns, w->end_ns);
 	if (q.nr)
 		why_say_before(w, f, thread);
@@ -157,11 +144,10 @@ void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text 
 	if (of) {
 		char limit[32];
 
-		text_str(t, ": control group ");
-		text_safe(t, of->path, strlen(of->path));
-		text_str(t, " reached its memory limit of ");
-		text_str(t, str_fmt_size(limit, sizeof(limit), of->f.memory_limit_bytes));
+		why_phrase(w, t, ": control group {text} reached its memory limit of {text}",
+			   SAY_TEXT(of->path),
+			   SAY_TEXT(str_fmt_size(limit, sizeof(limit), of->f.memory_limit_bytes)));
 	} else if (w->m->knows_cgroups && !nr) {
-		text_str(t, ": the machine had no memory left");
+		text_str(t, ": the machine was out of memory");
 	}
 }

@@ -125,7 +125,6 @@ static int find_overload(struct why *w, uint32_t thread, struct finding *f)
 {
 	double time = why_ms(why_focus_time(w)), cpus = (double)schedule_nr_cpus(w->sched);
 	struct demand d, before;
-	struct text *t;
 
 	measure(w, w->focus_ns, w->end_ns, &d);
 	if (d.victim == NO_THREAD || why_ms(d.run_ns) < BUSY * cpus * time ||
@@ -135,24 +134,18 @@ static int find_overload(struct why *w, uint32_t thread, struct finding *f)
 	f->victim = d.victim;
 	f->culprit = d.top[0].thread;
 	f->sure = SURE_CERTAIN;
-	text_fmt(&f->verdict, "overload: on average %.1f threads wanted to run on %.0f CPU%s; ",
+	text_fmt(&f->verdict, "overload: on average %.1f threads were runnable on %.0f CPU%s; ",
 		 why_ms(d.wanted_ns) / time, cpus, cpus > 1 ? "s" : "");
-	why_who(w, d.victim, &f->verdict);
-	text_fmt(&f->verdict, " waited for one %.0f %% of the last ",
-		 100 * why_ms(d.waited_ns) / time);
-	why_time(&f->verdict, why_focus_time(w));
+	why_phrase(w, &f->verdict, "{thread} waited for a CPU {percent} of the last {time}",
+		   SAY_THREAD(d.victim), SAY_PERCENT(why_ms(d.waited_ns) / time),
+		   SAY_TIME(why_focus_time(w)));
 	say_users(w, f, &d);
-	t = finding_line(f, "waits");
-	why_who(w, d.victim, t);
-	text_str(t, " waited ");
-	why_time(t, d.waited_ns);
-	text_str(t, ", longest ");
-	why_time(t, d.worst_ns);
-	text_str(t, "\n");
+	finding_say(w, f, "waits", "{thread} waited {time}, longest {time}", SAY_THREAD(d.victim),
+		    SAY_TIME(d.waited_ns), SAY_TIME(d.worst_ns));
 	if (w->focus_ns - w->from_ns < why_focus_time(w) / 10)
 		return 0;
 	measure(w, w->from_ns, w->focus_ns, &before);
-	text_fmt(finding_line(f, "before"), "%.1f threads wanted to run\n",
+	text_fmt(finding_line(f, "before"), "%.1f threads were runnable\n",
 		 why_ms(before.wanted_ns) / why_ms(w->focus_ns - w->from_ns));
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verdict in words and as JSON. The first line is a sentence that can be read out to somebody;
- * what follows is what it rests on, how sure it is, and what was not recorded.
+ * The verdict as text and as JSON: one sentence, the evidence, the confidence in it, and what was
+ * not recorded.
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -15,16 +15,18 @@
 #define MS 1000000ull
 
 #define MAX_LINES   15
-#define LABEL_WIDTH 10
+#define LABEL_WIDTH 12
 /* Another finding is worth a line when it cost this share of the first. */
 #define ALSO_SHARE 0.25
 
-static const char *const sure_words[] = {
-	[SURE_GUESS] = "a guess",
-	[SURE_FAIRLY] = "fairly",
-	[SURE_CERTAIN] = "very",
+/* By enum sure. */
+static const struct {
+	const char *word, *because;
+} confidence[] = {
+	[SURE_GUESS] = {"low", "inferred; nothing else explains more"},
+	[SURE_FAIRLY] = {"medium", "mostly measured, the rest inferred"},
+	[SURE_CERTAIN] = {"high", "measured directly"},
 };
-
 static const struct finding *finding_nth(const struct why *w, size_t i)
 {
 	return (const struct finding *)w->findings.p + i;
@@ -124,30 +126,30 @@ static void missing(const struct why *w, const struct finding *best, struct text
 		text_fmt(t, "%llu record%s %s lost", (unsigned long long)nr_lost(w),
 			 str_plural(nr_lost(w)), str_were(nr_lost(w)));
 	if (w->nr_bad_blocks)
-		put_missing(t, "parts of the dump cannot be read");
+		put_missing(t, "unreadable parts of the dump");
 	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
-		put_missing(t, has_wrapped(w) ? "what was before: the rings were too small for so "
+		put_missing(t, has_wrapped(w) ? "earlier events: the rings were too small for so "
 						"many events (-m 16M)"
 			       : w->m->trigger.nr > 1
-				       ? "what was before: it is in the dump before this one"
-				       : "what was before: recording had just begun");
+				       ? "earlier events: they are in the previous dump"
+				       : "earlier events: recording had just started");
 	if (!schedule_has_switches(w->sched))
-		put_missing(t, "who ran and waited (--preset default)");
+		put_missing(t, "scheduler events (--preset default)");
 	else if (!schedule_has_wakings(w->sched))
-		put_missing(t, "who woke whom (sched:sched_waking)");
+		put_missing(t, "wake-ups (sched:sched_waking)");
 	else if (many_guessed(w))
-		put_missing(t, "many wake-ups by interrupts, where CPUs were idle");
+		put_missing(t, "many wake-ups by interrupts on idle CPUs");
 	if (!w->has_samples)
-		put_missing(t, "where threads ran (cpu-clock samples)");
+		put_missing(t, "samples of running threads (cpu-clock)");
 	else if (!w->has_names)
-		put_missing(t, "names of functions");
+		put_missing(t, "function names");
 	missing_names(w, best, t);
 	if (best && best->more)
 		put_missing(t, best->more);
 	else if (schedule_has_switches(w->sched) && !schedule_has_stacks(w->sched))
-		put_missing(t, "where threads went to sleep (--preset waits)");
+		put_missing(t, "stacks of sleeping threads (--preset waits)");
 	if (!t->b.len)
-		text_str(t, "nothing that would be needed");
+		text_str(t, "none");
 }
 
 /* ---- words ---- */
@@ -247,31 +249,25 @@ static void put_cause(const struct why *w, const struct finding *best, struct te
 
 static void put_what(const struct why *w, struct text *t)
 {
-	label(t, "looked at");
-	if (is_interval(w)) {
-		text_str(t, "the ");
-		why_time(t, w->end_ns - w->focus_ns);
-		text_str(t, " that it took, of ");
-	} else if (why_is_cut(w)) {
-		text_str(t, "the last ");
-		why_time(t, w->end_ns - w->focus_ns);
-		text_str(t, " of the ");
-		why_time(t, why_interval(w));
-		text_str(t, " that it took, of ");
-	} else {
-		text_str(t, w->whole ? "the whole " : "the last ");
-		why_time(t, w->end_ns - w->focus_ns);
-		text_str(t, " before the trigger, of ");
-	}
+	label(t, "analyzed");
+	if (is_interval(w))
+		why_phrase(w, t, "the {time} that it took, of ", SAY_TIME(w->end_ns - w->focus_ns));
+	else if (why_is_cut(w))
+		why_phrase(w, t, "the last {time} of the {time} that it took, of ",
+			   SAY_TIME(w->end_ns - w->focus_ns), SAY_TIME(why_interval(w)));
+	else
+		why_phrase(w, t, "the {text} {time} before the trigger, of ",
+			   SAY_TEXT(w->whole ? "whole" : "last"),
+			   SAY_TIME(w->end_ns - w->focus_ns));
 	why_time(t, w->end_ns - w->from_ns);
 	text_str(t, " recorded");
 	info_joined(w->m, t);
-	if (w->asked != NO_THREAD) {
-		text_str(t, w->by_option ? "; as told, at "
-			    : w->met	 ? "; the rule was met by "
-					 : "; the dump was asked for by ");
-		why_who(w, w->asked, t);
-	}
+	if (w->asked != NO_THREAD)
+		why_phrase(w, t, "; {text} {thread}",
+			   SAY_TEXT(w->by_option ? "for the selected thread"
+				    : w->met	 ? "the rule was met by"
+						 : "the dump was requested by"),
+			   SAY_THREAD(w->asked));
 	text_char(t, '\n');
 }
 
@@ -316,19 +312,13 @@ static void put_usual(const struct why *w, struct text *t)
 			 schedule_nr_cpus(w->sched), str_plural(schedule_nr_cpus(w->sched)));
 	for (size_t k = 0; k < 3 && top[k].ns; k++) {
 		text_str(t, k ? ", " : ": ");
-		why_who(w, top[k].thread, t);
-		text_char(t, ' ');
-		why_time(t, top[k].ns);
+		why_phrase(w, t, "{thread} {time}", SAY_THREAD(top[k].thread), SAY_TIME(top[k].ns));
 	}
 	text_char(t, '\n');
 	if (who == NO_THREAD)
 		return;
 	label(t, "waits");
-	text_str(t, "longest for a CPU: ");
-	why_who(w, who, t);
-	text_char(t, ' ');
-	why_time(t, worst);
-	text_char(t, '\n');
+	why_phrase(w, t, "longest for a CPU: {thread} {time}\n", SAY_THREAD(who), SAY_TIME(worst));
 }
 
 static void put_verdict(const struct why *w, const struct finding *best, struct text *t)
@@ -336,7 +326,7 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 	if (best) {
 		text_put(t, best->verdict.b.p, best->verdict.b.len);
 	} else if (!schedule_has_switches(w->sched)) {
-		text_str(t, "no verdict: who ran and who waited was not recorded");
+		text_str(t, "no verdict: scheduler events were not recorded");
 	} else {
 		text_str(t, "nothing unusual in the ");
 		text_str(t, is_interval(w) ? "" : w->whole ? "whole " : "last ");
@@ -345,23 +335,17 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 	}
 }
 
-/* How sure it is: never more than the records can prove. */
-static void put_sure(const struct why *w, const struct finding *best, struct text *t)
+/* Never more than the records can prove. */
+static void put_confidence(const struct why *w, const struct finding *best, struct text *t)
 {
-	if (why_is_cut(w)) {
-		text_str(t, "partly: ");
-		why_time(t, w->end_ns - w->focus_ns);
-		text_str(t, " of ");
-		why_time(t, why_interval(w));
-		text_str(t, " recorded\n");
-		return;
-	}
-	text_str(t, sure_words[best->sure]);
-	text_str(t, best->sure == SURE_CERTAIN	? ": all of it was measured\n"
-		    : best->sure == SURE_FAIRLY ? ": most of it was measured, the rest follows\n"
-						: ": it fits, and nothing else does better\n");
+	label(t, "confidence");
+	if (why_is_cut(w))
+		why_phrase(w, t, "partial ({time} of {time} recorded)\n",
+			   SAY_TIME(w->end_ns - w->focus_ns), SAY_TIME(why_interval(w)));
+	else
+		text_fmt(t, "%s (%s)\n", confidence[best->sure].word,
+			 confidence[best->sure].because);
 }
-
 int why_say(const struct why *w, FILE *out)
 {
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more = also(w);
@@ -376,8 +360,7 @@ int why_say(const struct why *w, FILE *out)
 	if (best) {
 		/* The verdict, and seven lines besides. */
 		put_lines(best, MAX_LINES - 8, &t);
-		label(&t, "sure");
-		put_sure(w, best, &t);
+		put_confidence(w, best, &t);
 	} else {
 		put_usual(w, &t);
 	}
@@ -387,7 +370,7 @@ int why_say(const struct why *w, FILE *out)
 		text_char(&t, '\n');
 	}
 	put_what(w, &t);
-	label(&t, "not seen");
+	label(&t, "missing");
 	text_put(&t, gone.b.p, gone.b.len);
 	text_char(&t, '\n');
 	text_free(&gone);
@@ -457,10 +440,9 @@ static void json_brief(const struct why *w, struct json *j, const struct finding
 
 static void json_finding(const struct why *w, struct json *j, const struct finding *f)
 {
-	static const char *const sure[] = {"guess", "fairly", "very"};
 
 	json_brief(w, j, f);
-	json_cstr(j, "sure", why_is_cut(w) ? "partly" : sure[f->sure]);
+	json_cstr(j, "confidence", why_is_cut(w) ? "partial" : confidence[f->sure].word);
 	json_thread(w, j, "culprit", f->culprit_tid);
 	json_text(j, "function", &f->function);
 	json_lines(j, f);
@@ -492,7 +474,7 @@ int why_say_json(const struct why *w, FILE *out)
 	json_i64(&j, "recorded_from", relative(w, w->from_ns));
 	json_thread(w, &j, "asked_by",
 		    w->asked == NO_THREAD ? 0 : schedule_thread(w->sched, w->asked)->tid);
-	json_text(&j, "not_recorded", &gone);
+	json_text(&j, "missing", &gone);
 	json_open(&j, "also", '[');
 	for (size_t i = 1; i < nr_findings(w) && i < 10; i++) {
 		json_open(&j, NULL, '{');

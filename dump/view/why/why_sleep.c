@@ -116,11 +116,8 @@ bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, cons
 		return false;
 	t = finding_line(f, label);
 	text_str(t, "it slept");
-	if (syscall) {
-		text_str(t, " in ");
-		text_safe(t, syscall, strlen(syscall));
-		text_str(t, "()");
-	}
+	if (syscall)
+		why_phrase(w, t, " in {text}()", SAY_TEXT(syscall));
 	put_callers(w, f, chain, t);
 	text_str(t, "\n");
 	return true;
@@ -145,17 +142,13 @@ static const struct life *signal_at(const struct why *w, const struct span *s)
 
 static void put_signal(const struct why *w, const struct life *l, struct text *t)
 {
-	const char *comm = history_comm(w->history, l->other, l->ns);
 	char name[32];
 
 	text_str(t, signame(l->sig, name, sizeof(name)));
 	if (l->code == SI_TIMER || (l->sig == SIGALRM && l->code == SI_KERNEL)) {
 		text_str(t, " of a timer");
 	} else if (l->code <= 0) {
-		text_str(t, " from ");
-		if (comm)
-			text_safe(t, comm, strlen(comm));
-		text_fmt(t, " (%u)", l->other);
+		why_phrase(w, t, " from {task}", SAY_TASK(l->other, l->ns));
 	}
 }
 
@@ -167,7 +160,7 @@ static void put_end(const struct why *w, const struct span *s, struct text *t)
 	if (l)
 		put_signal(w, l, t);
 	else if (s->by == NO_THREAD)
-		text_str(t, "a wake-up that was not recorded");
+		text_str(t, "a wake-up that is not recorded");
 	else if (chain_in(w, s->by_chain, IN_TIMER))
 		text_str(t, "a timer");
 	else if (!s->by || s->flags & SPAN_HARDIRQ)

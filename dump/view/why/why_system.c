@@ -11,17 +11,6 @@
 
 #define MS 1000000ull
 
-static void tid_name(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
-{
-	const char *comm = history_comm(w->history, tid, ns);
-
-	if (comm)
-		text_safe(t, comm, strlen(comm));
-	else
-		text_str(t, "thread");
-	text_fmt(t, " (%u)", tid);
-}
-
 /* ---- crashes ---- */
 
 /* Signals that a program gets for what it did itself, and that end it. */
@@ -29,16 +18,16 @@ static const struct {
 	int sig;
 	const char *name, *what;
 } fatal[] = {
-	{11, "SIGSEGV", "it used memory that is not its own"},
-	{7, "SIGBUS", "it used memory that is not there"},
-	{4, "SIGILL", "it ran an instruction that is none"},
-	{8, "SIGFPE", "it divided by zero or so"},
-	{6, "SIGABRT", "it gave up by itself, as failed assertions do"},
-	{31, "SIGSYS", "it made a system call that is forbidden to it"},
-	{5, "SIGTRAP", "it came to a breakpoint, and nobody debugs it"},
-	{3, "SIGQUIT", "somebody asked it to end with a core dump"},
-	{24, "SIGXCPU", "it used more CPU time than it may"},
-	{25, "SIGXFSZ", "it wrote a larger file than it may"},
+	{11, "SIGSEGV", "invalid memory access"},
+	{7, "SIGBUS", "access to memory that does not exist"},
+	{4, "SIGILL", "illegal instruction"},
+	{8, "SIGFPE", "arithmetic error, such as a division by zero"},
+	{6, "SIGABRT", "abort, as by a failed assertion"},
+	{31, "SIGSYS", "forbidden system call"},
+	{5, "SIGTRAP", "breakpoint without a debugger"},
+	{3, "SIGQUIT", "request to quit with a core dump"},
+	{24, "SIGXCPU", "CPU time limit exceeded"},
+	{25, "SIGXFSZ", "file size limit exceeded"},
 };
 
 static int fatal_index(int sig)
@@ -137,8 +126,7 @@ static int find_told_crash(struct why *w, struct finding *f)
 	f->victim = schedule_find(w->sched, tid);
 	f->victim_tid = f->culprit_tid = tid;
 	f->sure = SURE_CERTAIN;
-	tid_name(w, tid, w->m->trigger.hit_ns, &f->verdict);
-	text_str(&f->verdict, " crashed");
+	why_phrase(w, &f->verdict, "{task} crashed", SAY_TASK(tid, w->m->trigger.hit_ns));
 	if (c->function.b.len) {
 		text_fmt(&f->verdict, " in %s()", cause_text(&c->function));
 		text_fmt(&f->function, "%s()", cause_text(&c->function));
@@ -210,27 +198,22 @@ static const struct life *say_crash(const struct why *w, struct finding *f, cons
 	const struct chain_frame *last = user_frame(chain_own(w, l->chain));
 	struct text *t = &f->verdict;
 
+	text_fmt(t, first == l || sent ? " was killed by %s" : " crashed with %s",
+		 fatal[fatal_index(first->sig)].name);
 	if (sent) {
-		text_fmt(t, " was killed by %s, sent by ", fatal[fatal_index(first->sig)].name);
-		tid_name(w, sent->other, sent->ns, t);
+		why_phrase(w, t, ", sent by {task},", SAY_TASK(sent->other, sent->ns));
 		f->culprit_tid = sent->other;
-	} else {
-		text_fmt(t, " crashed by %s", fatal[fatal_index(first->sig)].name);
 	}
 	if (own) {
-		text_str(t, sent ? ", in " : " in ");
-		why_function(own, t);
+		why_phrase(w, t, " in {function}", SAY_FUNCTION(own));
 		why_function(own, &f->function);
 	}
 	if (first == l)
 		return l;
 	t = finding_line(f, "handler");
-	text_fmt(t, "its handler of that signal then crashed by %s",
-		 fatal[fatal_index(l->sig)].name);
-	if (last) {
-		text_str(t, " in ");
-		why_function(last, t);
-	}
+	text_fmt(t, "its signal handler was then killed by %s", fatal[fatal_index(l->sig)].name);
+	if (last)
+		why_phrase(w, t, " in {function}", SAY_FUNCTION(last));
 	text_char(t, '\n');
 	return first;
 }
@@ -251,20 +234,15 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	f->victim_tid = l->tid;
 	f->culprit_tid = l->tid;
 	f->sure = SURE_CERTAIN;
-	tid_name(w, l->tid, l->ns, t);
-	if (task && task->pid != l->tid) {
-		text_str(t, " of ");
-		tid_name(w, task->pid, l->ns, t);
-	}
+	why_phrase(w, t, "{task}", SAY_TASK(l->tid, l->ns));
+	if (task && task->pid != l->tid)
+		why_phrase(w, t, " of {task}", SAY_TASK(task->pid, l->ns));
 	if (l->kind == LIFE_OOM)
 		text_str(t, " was killed by the OOM killer");
 	else
 		first = say_crash(w, f, l);
-	if (!l->of_trigger) {
-		text_str(t, ", ");
-		why_time(t, w->end_ns - l->ns);
-		text_str(t, " before the trigger");
-	}
+	if (!l->of_trigger)
+		why_phrase(w, t, ", {time} before the trigger", SAY_TIME(w->end_ns - l->ns));
 	if (l->kind == LIFE_OOM)
 		why_say_memory(w, l->tid, l->ns, t);
 	if (i >= 0)
@@ -399,28 +377,22 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 		sums_of(w, f->culprit, from, w->end_ns, &s);
 	f->score = (why_ms(cost) + why_ms(s.ns[SPAN_RUN])) * 1.5;
 	f->sure = SURE_CERTAIN;
-	text_str(t, "fork storm: ");
-	tid_name(w, top.tid, w->end_ns, t);
-	text_fmt(t, " started %u process%s in ", top.nr, top.nr == 1 ? "" : "es");
-	why_time(t, w->end_ns - from);
-	text_fmt(t, ", %.0f a second", rate);
-	if (name) {
-		text_str(t, ": ");
-		text_safe(t, name, strlen(name));
-	}
-	t = finding_line(f, "cost");
-	text_str(t, "they ran ");
-	why_time(t, cost);
-	text_str(t, " on all CPUs, it itself ");
-	why_time(t, s.ns[SPAN_RUN]);
-	text_fmt(t, "; %u process%s started in all\n", total, total == 1 ? "" : "es");
+	why_phrase(w, t, "fork storm: {task} started {nr} process{es} in {time}, ",
+		   SAY_TASK(top.tid, w->end_ns), SAY_NR(top.nr), SAY_TIME(w->end_ns - from));
+	text_fmt(t, "%.0f per second", rate);
+	if (name)
+		why_phrase(w, t, ": {text}", SAY_TEXT(name));
+	finding_say(w, f, "cost",
+		    "the processes ran {time} on all CPUs, their parent {time}; {nr} process{es} "
+		    "started "
+		    "in all",
+		    SAY_TIME(cost), SAY_TIME(s.ns[SPAN_RUN]), SAY_NR(total));
 	if (w->life_ns + 100 * MS < w->focus_ns && w->from_ns + 100 * MS < w->focus_ns) {
 		uint64_t begin = w->life_ns > w->from_ns ? w->life_ns : w->from_ns;
 
 		nr_before = forks_between(w, begin, w->focus_ns, &old);
 		before = nr_before / (why_ms(w->focus_ns - begin) / 1e3);
-		t = finding_line(f, "before");
-		text_fmt(t, "%.0f processes a second\n", before);
+		text_fmt(finding_line(f, "before"), "%.0f processes per second\n", before);
 	}
 	return 0;
 }
@@ -441,22 +413,17 @@ static bool can_sample(const struct why *w)
 
 static void say_share(struct finding *f, const struct busy *b, unsigned hits, const char *what)
 {
-	struct text *t = finding_line(f, "samples");
-
-	text_fmt(t, "%u of %u were in %s\n", hits, b->nr, what);
+	text_fmt(finding_line(f, "samples"), "%u of %u were in %s\n", hits, b->nr, what);
 }
 
 static void say_own(const struct busy *b, struct finding *f)
 {
-	struct text *t;
 
 	if (!b->hits || b->function.kernel)
 		return;
 	why_function(&b->function, &f->function);
-	t = finding_line(f, "there");
-	text_str(t, "on behalf of ");
-	why_function(&b->function, t);
-	text_fmt(t, " in %u of them\n", b->hits);
+	finding_say(NULL, f, "there", "on behalf of {function} in {nr} of them",
+		    SAY_FUNCTION(&b->function), SAY_NR(b->hits));
 }
 
 /*
@@ -479,29 +446,22 @@ static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 	f->score = (why_ms(s.ns[SPAN_RUN]) * share + why_ms(s.ns[SPAN_BLOCKED])) * 1.5;
 	f->culprit = thread;
 	f->sure = share > 0.15 ? SURE_CERTAIN : SURE_FAIRLY;
-	text_str(t, "memory pressure: ");
-	why_who(w, thread, t);
-	text_fmt(t, " had to free memory itself in %.0f %% of its running time", 100 * share);
-	if (s.ns[SPAN_BLOCKED] > MS) {
-		text_str(t, " and was blocked ");
-		why_time(t, s.ns[SPAN_BLOCKED]);
-		text_str(t, " of the last ");
-		why_time(t, why_focus_time(w));
-	}
+	why_phrase(
+		w, t,
+		"memory pressure: {thread} spent {percent} of its running time in direct reclaim",
+		SAY_THREAD(thread), SAY_PERCENT(share));
+	if (s.ns[SPAN_BLOCKED] > MS)
+		why_phrase(w, t, " and was blocked {time} of the last {time}",
+			   SAY_TIME(s.ns[SPAN_BLOCKED]), SAY_TIME(why_focus_time(w)));
 	say_share(f, &b, b.in[IN_RECLAIM],
-		  "the kernel's reclaim: its control group or the machine is full");
+		  "memory reclaim: its control group or the machine is full");
 	if (b.in[IN_READ_BACK])
 		say_share(f, &b, b.in[IN_READ_BACK], "faults that read pages in (again)");
 	say_own(&b, f);
-	t = finding_line(f, "time");
-	text_str(t, "it ran ");
-	why_time(t, s.ns[SPAN_RUN]);
-	text_str(t, ", was blocked ");
-	why_time(t, s.ns[SPAN_BLOCKED]);
-	text_fmt(t, " in %zu piece%s, longest ", s.nr[SPAN_BLOCKED],
-		 str_plural(s.nr[SPAN_BLOCKED]));
-	why_time(t, s.longest_ns[SPAN_BLOCKED]);
-	text_str(t, "\n");
+	finding_say(w, f, "time",
+		    "it ran {time}, was blocked {time} in {nr} wait{s}, longest {time}",
+		    SAY_TIME(s.ns[SPAN_RUN]), SAY_TIME(s.ns[SPAN_BLOCKED]),
+		    SAY_NR(s.nr[SPAN_BLOCKED]), SAY_TIME(s.longest_ns[SPAN_BLOCKED]));
 	if (!w->counted[COUNT_RECLAIM])
 		f->more = "how often, and how much was freed: --preset mem";
 	return 0;
@@ -550,23 +510,19 @@ static int find_copies(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(s.ns[SPAN_RUN]) * share * 1.5;
 	f->culprit = thread;
 	f->sure = fork ? SURE_CERTAIN : SURE_FAIRLY;
-	text_str(t, "page faults after fork: ");
-	why_who(w, thread, t);
-	text_fmt(t, " spent %.0f %% of its running time on faults, copying pages that it shares",
-		 100 * share);
-	if (fork) {
-		text_str(t, " with ");
-		tid_name(w, fork->other, w->end_ns, t);
-	}
+	why_phrase(
+		w, t,
+		"page faults after fork: {thread} spent {percent} of its running time on faults, "
+		"copying pages that it shares",
+		SAY_THREAD(thread), SAY_PERCENT(share));
+	if (fork)
+		why_phrase(w, t, " with {task}", SAY_TASK(fork->other, w->end_ns));
 	say_share(f, &b, b.in[IN_FAULT], "page faults");
-	say_share(f, &b, b.in[IN_COPY], "the copying of shared pages on their first write");
+	say_share(f, &b, b.in[IN_COPY], "copies of shared pages on their first write");
 	say_own(&b, f);
-	if (fork) {
-		t = finding_line(f, "fork");
-		text_str(t, "the last ");
-		why_time(t, w->end_ns - fork->ns);
-		text_str(t, " before the trigger\n");
-	}
+	if (fork)
+		finding_say(w, f, "fork", "the last {time} before the trigger",
+			    SAY_TIME(w->end_ns - fork->ns));
 	if (!w->counted[COUNT_FAULTS])
 		f->more = "how many faults: -e page-faults/period=64/ or --preset mem";
 	return 0;
@@ -580,7 +536,6 @@ static int find_faults(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct sums s;
 	struct busy b;
-	struct text *t = &f->verdict;
 
 	if (thread != w->asked)
 		return 0;
@@ -592,9 +547,8 @@ static int find_faults(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(s.ns[SPAN_RUN]) * b.in[IN_FAULT] / b.nr;
 	f->culprit = thread;
 	f->sure = SURE_FAIRLY;
-	why_who(w, thread, t);
-	text_fmt(t, " spent %.0f %% of its running time on page faults",
-		 100.0 * b.in[IN_FAULT] / b.nr);
+	why_phrase(w, &f->verdict, "{thread} spent {percent} of its running time on page faults",
+		   SAY_THREAD(thread), SAY_PERCENT((double)b.in[IN_FAULT] / b.nr));
 	say_share(f, &b, b.in[IN_FAULT], "page faults");
 	say_own(&b, f);
 	return 0;

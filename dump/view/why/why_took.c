@@ -16,8 +16,7 @@ static const struct {
 } ways[] = {
 	{SPAN_RUN, " ran ", "it ran "},
 	{SPAN_READY, " waited for a CPU ", "waited for a CPU "},
-	{SPAN_BLOCKED, " was blocked, waiting for a disk or a lock of the kernel's, ",
-	 "was blocked "},
+	{SPAN_BLOCKED, " was blocked by a disk or a kernel lock ", "was blocked "},
 	{SPAN_SLEEP, " slept ", "slept "},
 	{SPAN_STOPPED, " was stopped ", "was stopped "},
 };
@@ -79,9 +78,7 @@ static void say_sleep(const struct why *w, struct finding *f, uint32_t thread,
 	if (!last || !path_woken_by_thread(w, last))
 		return;
 	f->culprit = last->by;
-	text_str(&f->verdict, ", until ");
-	why_who(w, last->by, &f->verdict);
-	text_str(&f->verdict, " woke it");
+	why_phrase(w, &f->verdict, ", until {thread} woke it", SAY_THREAD(last->by));
 }
 
 static int find_took(struct why *w, uint32_t thread, struct finding *f)
@@ -96,12 +93,9 @@ static int find_took(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	f->score = 1e5; /* before all that befell others */
 	f->sure = SURE_CERTAIN;
-	why_who(w, thread, &f->verdict);
-	text_str(&f->verdict, ways[way].did);
-	why_time(&f->verdict, s.ns[ways[way].state]);
-	text_str(&f->verdict, " of the ");
-	why_time(&f->verdict, why_focus_time(w));
-	text_str(&f->verdict, " that it took");
+	why_phrase(w, &f->verdict, "{thread}{text}{time} of the {time} that it took",
+		   SAY_THREAD(thread), SAY_TEXT(ways[way].did), SAY_TIME(s.ns[ways[way].state]),
+		   SAY_TIME(why_focus_time(w)));
 	say_split(w, f, &s);
 	say_instead(w, f, thread, &s);
 	if (ways[way].state != SPAN_RUN && ways[way].state != SPAN_READY)

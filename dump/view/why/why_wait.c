@@ -25,11 +25,11 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 		return;
 	why_function(&b->function, &f->function);
 	t = finding_line(f, label);
-	why_function(&b->function, t);
-	text_fmt(t, " in %u of %u sample%s", b->hits, b->nr, str_plural(b->nr));
+	why_phrase(NULL, t, "{function} in {nr} of {nr} sample{s}", SAY_FUNCTION(&b->function),
+		   SAY_NR(b->hits), SAY_NR(b->nr));
 	if (b->syscall && 2 * b->syscall_hits > b->nr)
-		text_fmt(t, "; the kernel worked on %s()", b->syscall);
-	text_str(t, "\n");
+		why_phrase(NULL, t, "; the kernel ran {text}()", SAY_TEXT(b->syscall));
+	text_char(t, '\n');
 }
 
 /* ---- sleeps that were longer than usual ---- */
@@ -130,30 +130,6 @@ static struct peer look_at(const struct why *w, uint32_t peer, const struct span
 	return p;
 }
 
-static void say_partner(const struct why *w, struct finding *f, const struct usual *u)
-{
-	struct text *t = finding_line(f, "usual");
-
-	text_fmt(t, "%zu time%s in the window ", u->nr_partner, str_plural(u->nr_partner));
-	why_who(w, u->partner, t);
-	text_str(t, " woke it; it slept ");
-	why_time(t, u->median_ns);
-	text_str(t, " then (median)\n");
-}
-
-static void say_sender(const struct why *w, struct finding *f, const struct life *l)
-{
-	const char *comm = history_comm(w->history, l->other, l->ns);
-	struct text *t = finding_line(f, "signal");
-
-	text_fmt(t, "%s from ", l->sig == 19 ? "SIGSTOP" : "a stop signal");
-	if (comm)
-		text_safe(t, comm, strlen(comm));
-	text_fmt(t, " (%u), ", l->other);
-	why_time(t, w->end_ns > l->ns ? w->end_ns - l->ns : 0);
-	text_str(t, " before the trigger\n");
-}
-
 /*
  * One that is woken by another again and again, and then sleeps far longer while that one does
  * nothing at all: stopped, gone or asleep itself.
@@ -163,7 +139,6 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 	bool asked = thread == w->asked;
 	struct usual u = usual_of(w, thread, false);
 	struct peer p;
-	struct text *t;
 
 	if (!u.longest || u.partner == NO_THREAD || u.nr_partner < 5 ||
 	    u.ns < (asked ? 50 : 200) * MS || u.ns < 10 * u.median_ns)
@@ -175,38 +150,27 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 	f->culprit = u.partner;
 	f->score = why_ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
 	f->sure = p.stopped_ns ? SURE_CERTAIN : p.exited ? SURE_FAIRLY : SURE_GUESS;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " slept ");
-	why_time(t, u.ns);
-	text_str(t, " for an answer of ");
-	why_who(w, u.partner, t);
-	if (p.stopped_ns) {
-		text_str(t, ", which is stopped");
-		if (p.sent) {
-			const char *comm = history_comm(w->history, p.sent->other, p.sent->ns);
-
-			text_str(t, " by ");
-			if (comm)
-				text_safe(t, comm, strlen(comm));
-			text_fmt(t, " (%u)", p.sent->other);
-		}
-	} else {
-		text_str(t, p.exited ? ", which has ended" : ", which did nothing meanwhile");
-	}
-	say_partner(w, f, &u);
+	why_phrase(w, &f->verdict, "{thread} waited {time} for {thread}, which ",
+		   SAY_THREAD(thread), SAY_TIME(u.ns), SAY_THREAD(u.partner));
+	if (p.stopped_ns && p.sent)
+		why_phrase(w, &f->verdict, "is stopped by {task}",
+			   SAY_TASK(p.sent->other, p.sent->ns));
+	else
+		text_str(&f->verdict, p.stopped_ns ? "is stopped"
+				      : p.exited   ? "has exited"
+						   : "did not run in that time");
+	finding_say(w, f, "usual", "{thread} woke it {nr} time{s}, after sleeps of {time} (median)",
+		    SAY_THREAD(u.partner), SAY_NR(u.nr_partner), SAY_TIME(u.median_ns));
 	if (p.sent)
-		say_sender(w, f, p.sent);
-	t = finding_line(f, "peer");
-	why_who(w, u.partner, t);
-	text_str(t, " was stopped ");
-	why_time(t, p.stopped_ns);
-	text_str(t, ", ran ");
-	why_time(t, p.run_ns);
-	text_str(t, " meanwhile\n");
+		finding_say(w, f, "signal", "{text} from {task}, {time} before the trigger",
+			    SAY_TEXT(p.sent->sig == 19 ? "SIGSTOP" : "a stop signal"),
+			    SAY_TASK(p.sent->other, p.sent->ns),
+			    SAY_TIME(w->end_ns > p.sent->ns ? w->end_ns - p.sent->ns : 0));
+	finding_say(w, f, "peer", "{thread} was stopped {time} and ran {time} in that time",
+		    SAY_THREAD(u.partner), SAY_TIME(p.stopped_ns), SAY_TIME(p.run_ns));
 	if (!finding_asleep(w, f, u.longest->chain, "where"))
-		f->more = "where it slept: stacks of who waits (--preset waits), or --preset "
-			  "syscalls";
+		f->more = "where it slept: stacks of sleeping threads (--preset waits), or "
+			  "--preset syscalls";
 	return 0;
 }
 
@@ -287,7 +251,7 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	unsigned nr_others = 0;
 	struct work k;
 	struct busy b;
-	struct text *t;
+	struct text *t = &f->verdict;
 	uint64_t at;
 	int rc;
 
@@ -305,45 +269,27 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(at) * 1.1;
 	f->culprit = k.thread;
 	f->sure = SURE_CERTAIN;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " waited ");
-	why_time(t, u.ns);
-	text_str(t, " for ");
-	why_who(w, k.thread, t);
+	why_phrase(w, t, "{thread} waited {time} for {thread}, which was ", SAY_THREAD(thread),
+		   SAY_TIME(u.ns), SAY_THREAD(k.thread));
 	if (k.blocked_ns > k.run_ns + k.ready_ns)
-		text_str(t, ", which was blocked itself");
+		text_str(t, "blocked itself");
 	else if (b.hits)
-		text_str(t, ", which was busy in ");
+		why_phrase(w, t, "busy in {function}", SAY_FUNCTION(&b.function));
 	else
-		text_str(t, ", which was busy");
-	if (b.hits && k.blocked_ns <= k.run_ns + k.ready_ns)
-		why_function(&b.function, t);
-	if (nr_others) {
-		text_str(t, ", as was ");
-		if (nr_others == 1)
-			why_who(w, other, t);
-		else
-			text_fmt(t, "%u others of its process", nr_others);
-	}
-	t = finding_line(f, "meanwhile");
-	why_who(w, k.thread, t);
-	text_str(t, " ran ");
-	why_time(t, k.run_ns);
-	text_str(t, ", waited for a CPU ");
-	why_time(t, k.ready_ns);
-	text_str(t, ", was blocked ");
-	why_time(t, k.blocked_ns);
-	text_str(t, ", then woke ");
-	why_name(w, thread, t);
-	text_str(t, "\n");
+		text_str(t, "busy");
+	if (nr_others == 1)
+		why_phrase(w, t, ", as was {thread}", SAY_THREAD(other));
+	else if (nr_others)
+		why_phrase(w, t, ", as were {nr} other threads of its process", SAY_NR(nr_others));
+	finding_say(w, f, "meanwhile",
+		    "{thread} ran {time}, waited for a CPU {time}, was blocked {time}, then woke "
+		    "{name}",
+		    SAY_THREAD(k.thread), SAY_TIME(k.run_ns), SAY_TIME(k.ready_ns),
+		    SAY_TIME(k.blocked_ns), SAY_NAME(thread));
 	finding_busy(f, &b, "there");
-	if (u.nr) {
-		t = finding_line(f, "usual");
-		text_fmt(t, "%zu other wait%s for threads took ", u.nr, str_plural(u.nr));
-		why_time(t, u.median_ns);
-		text_str(t, " (median)\n");
-	}
+	if (u.nr)
+		finding_say(w, f, "usual", "{nr} other wait{s} for threads took {time} (median)",
+			    SAY_NR(u.nr), SAY_TIME(u.median_ns));
 	finding_asleep(w, f, u.longest->chain, "where");
 	return 0;
 }
@@ -400,11 +346,11 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	struct call call;
 	struct sums s, before;
 	struct busy b;
-	struct text *t;
+	struct text *t = &f->verdict;
 
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	longest = s.longest[SPAN_BLOCKED];
-	/* Disks are waited for everywhere: of who did not ask, only what nobody takes for usual. */
+	/* Waiting for disks is usual: of other threads only what is long. */
 	if (!longest || s.ns[SPAN_BLOCKED] < (asked ? 20 : 300) * MS ||
 	    (!asked && s.longest_ns[SPAN_BLOCKED] < 100 * MS))
 		return 0;
@@ -414,47 +360,31 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
 	f->culprit = longest->by != NO_THREAD && longest->by ? longest->by : NO_THREAD;
 	f->sure = 2 * call.ns > s.ns[SPAN_BLOCKED] ? SURE_CERTAIN : SURE_FAIRLY;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " was blocked ");
-	why_time(t, s.ns[SPAN_BLOCKED]);
-	text_str(t, " of the last ");
-	why_time(t, why_focus_time(w));
-	if (call.syscall) {
-		text_str(t, ", ");
-		why_time(t, call.ns);
-		text_str(t, " of it in ");
-		text_safe(t, call.syscall, strlen(call.syscall));
-		text_str(t, "()");
-	}
-	text_str(t, ": uninterruptible, waiting for a disk or a lock of the kernel's");
-	t = finding_line(f, "time");
-	text_fmt(t, "%zu time%s, longest ", s.nr[SPAN_BLOCKED], str_plural(s.nr[SPAN_BLOCKED]));
-	why_time(t, s.longest_ns[SPAN_BLOCKED]);
-	text_str(t, "; it ran ");
-	why_time(t, s.ns[SPAN_RUN]);
-	text_str(t, " meanwhile\n");
+	why_phrase(w, t, "{thread} was blocked {time} of the last {time}", SAY_THREAD(thread),
+		   SAY_TIME(s.ns[SPAN_BLOCKED]), SAY_TIME(why_focus_time(w)));
+	if (call.syscall)
+		why_phrase(w, t, ", {time} of it in {text}()", SAY_TIME(call.ns),
+			   SAY_TEXT(call.syscall));
+	text_str(t, ": an uninterruptible wait for a disk or a kernel lock");
+	finding_say(w, f, "time", "{nr} time{s}, longest {time}; it ran {time} meanwhile",
+		    SAY_NR(s.nr[SPAN_BLOCKED]), SAY_TIME(s.longest_ns[SPAN_BLOCKED]),
+		    SAY_TIME(s.ns[SPAN_RUN]));
 	if (!finding_asleep(w, f, call.syscall ? call.chain : longest->chain, "where"))
 		finding_busy(f, &b, "around");
-	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ)) {
-		t = finding_line(f, "woken");
-		text_str(t, "from the longest by ");
-		why_who(w, longest->by, t);
-		text_str(t, "\n");
-	} else if (longest->by != NO_THREAD) {
-		t = finding_line(f, "woken");
-		text_str(t, "from the longest by an interrupt: a device was done\n");
-	}
+	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ))
+		finding_say(w, f, "woken", "from the longest by {thread}", SAY_THREAD(longest->by));
+	else if (longest->by != NO_THREAD)
+		finding_say(w, f, "woken", "from the longest by an interrupt of a device");
 	if (w->focus_ns - w->from_ns > 50 * MS) {
 		sums_of(w, thread, w->from_ns, w->focus_ns, &before);
-		t = finding_line(f, "before");
-		text_fmt(t, "blocked %.1f %% of the time; now %.1f %%\n",
-			 100 * why_ms(before.ns[SPAN_BLOCKED]) / why_ms(w->focus_ns - w->from_ns),
-			 100 * why_ms(s.ns[SPAN_BLOCKED]) / why_ms(why_focus_time(w)));
+		finding_say(w, f, "before", "blocked {share} of the time; now {share}",
+			    SAY_SHARE(why_ms(before.ns[SPAN_BLOCKED]) /
+				      why_ms(w->focus_ns - w->from_ns)),
+			    SAY_SHARE(why_ms(s.ns[SPAN_BLOCKED]) / why_ms(why_focus_time(w))));
 	}
 	if (!call.syscall)
-		f->more = "which call and file: stacks of who waits (--preset waits); the disk: "
-			  "--preset io";
+		f->more = "which call and file: stacks of sleeping threads (--preset waits); the "
+			  "disk: --preset io";
 	return 0;
 }
 
@@ -468,7 +398,6 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct sums s;
 	struct busy b;
-	struct text *t;
 
 	if (thread != w->asked)
 		return 0;
@@ -479,16 +408,10 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(s.ns[SPAN_RUN]) * 0.3;
 	f->culprit = thread;
 	f->sure = b.hits ? SURE_FAIRLY : SURE_GUESS;
-	t = &f->verdict;
-	why_who(w, thread, t);
-	text_str(t, " waited for nobody: it ran ");
-	why_time(t, s.ns[SPAN_RUN]);
-	text_str(t, " of the last ");
-	why_time(t, why_focus_time(w));
-	if (b.hits) {
-		text_str(t, ", mostly in ");
-		why_function(&b.function, t);
-	}
+	why_phrase(w, &f->verdict, "{thread} was CPU-bound: it ran {time} of the last {time}",
+		   SAY_THREAD(thread), SAY_TIME(s.ns[SPAN_RUN]), SAY_TIME(why_focus_time(w)));
+	if (b.hits)
+		why_phrase(w, &f->verdict, ", mostly in {function}", SAY_FUNCTION(&b.function));
 	finding_busy(f, &b, "there");
 	return 0;
 }

@@ -34,14 +34,14 @@ check "which is which" eval 'head -n 2 "$work/diff" | tr "\n" " " | grep -q "^ba
 check "CPU time of the program that came" eval 'section "GREW: CPU TIME OF PROGRAMS" | grep -qE "^  burner +0.0% +[0-9.]+% +\+"'
 check "and of the function that it is in" \
 	eval 'section "GREW: CPU TIME OF FUNCTIONS" | grep -qE "^  burner, (burn_cycles|load_roles\+0x[0-9a-f]+) "'
-check "waiting for a CPU" eval 'section "GREW: WAITING FOR A CPU" | grep -q "^  rival "'
+check "waiting for a CPU" eval 'section "GREW: RUN QUEUE LATENCY" | grep -q "^  rival "'
 check "sleeping on a lock" eval 'section "GREW: SLEPT UNTIL" | grep -q "^  waiter "'
 check "what does not belong together is not there" eval '! section "GREW: SLEPT UNTIL" | grep -q "^  burner "'
 
 "$RINGBACK" diff --comm holder,waiter "$after" "$again" >"$work/diff"
-check "two dumps of the same load: nothing" eval 'grep "^nothing grew significantly" "$work/diff" || ! cat "$work/diff"'
+check "two dumps of the same load: nothing" eval 'grep "^no significant increase" "$work/diff" || ! cat "$work/diff"'
 "$RINGBACK" diff "$after" "$after" >"$work/diff"
-check "a dump and itself: nothing" grep -q "^nothing grew significantly" "$work/diff"
+check "a dump and itself: nothing" grep -q "^no significant increase" "$work/diff"
 "$RINGBACK" diff --comm 'wait*' "$before" "$after" >"$work/diff"
 check "only some threads, when asked" eval 'grep -q "^  waiter" "$work/diff" && ! grep -q "^  burner" "$work/diff"'
 "$RINGBACK" diff "$before" 2>"$work/err"

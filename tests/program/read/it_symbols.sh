@@ -242,7 +242,7 @@ wait_for 30 has_used "$silent" 150
 path=$(dump_now)
 kill "$silent"
 wait "$silent" 2>/dev/null
-lacks="^ *\(not seen .*\)\?node ($silent): [0-9]* % of its stacks lack the names of JavaScript functions; run it with"
+lacks="^ *\(missing .*\)\?node ($silent): [0-9]* % of its stacks lack the names of JavaScript functions; run it with"
 check "Node.js without the flags: symbols names them" grep -q "$lacks --perf-basic-prof.*(ringback-runtimes(7))$" \
 	<("$RINGBACK" symbols "$path")
 check "... so does report" grep -q "$lacks" <("$RINGBACK" report --comm node "$path")

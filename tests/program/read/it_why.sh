@@ -135,8 +135,8 @@ crashes() {
 }
 
 crashes handler redis-cli -s "$work/redis" debug segfault
-is handler "crash in the function that had the fault" 'redis-server * crashed by SIGSEGV in debugCommand()*' .verdict
-is handler "what the handler did" '*its handler of that signal then crashed by *' '.evidence[] | select(.label == "handler").text'
+is handler "crash in the function that had the fault" 'redis-server * crashed with SIGSEGV in debugCommand()*' .verdict
+is handler "what the handler did" '*its signal handler was then killed by *' '.evidence[] | select(.label == "handler").text'
 # shellcheck disable=SC2016 # it is for that shell
 crashes sent bash -c 'kill -SEGV $SERVER; :'
 is sent "who sent the signal" 'redis-server * was killed by SIGSEGV, sent by bash (*' .verdict

@@ -253,8 +253,8 @@ static void a_fault_has_its_place_and_address(void **state)
 	expect(r, 'i', "  by       vic\\x0atim, pid 7");
 	expect(r, 'r', "crashed  " STACK);
 	expect(r, 'r', "signal   SIGSEGV (SEGV_MAPERR), fault address 0x10\n");
-	expect(r, 'w', "victim (7) crashed by SIGSEGV in leaf()\n");
-	expect(r, 'w', "stack     " STACK);
+	expect(r, 'w', "victim (7) was killed by SIGSEGV in leaf()\n");
+	expect(r, 'w', "stack       " STACK);
 	mk_close(&s->d, r);
 }
 
@@ -336,7 +336,7 @@ static void a_recursion_is_one_function(void **state)
 	r = end(s);
 	expect(r, 'i', "  crashed  leaf (leaf.c:42) <- middle (×30) <- main\n");
 	expect(r, 'r', "crashed  leaf (leaf.c:42) <- middle (×30) <- main\n");
-	expect(r, 'w', "stack     leaf (leaf.c:42) <- middle (×30) <- main\n");
+	expect(r, 'w', "stack       leaf (leaf.c:42) <- middle (×30) <- main\n");
 	mk_close(&s->d, r);
 }
 

@@ -112,7 +112,7 @@ static void test_nothing_lost(void **state)
 	check_width(text);
 	HAS(text,
 	    "dump       some/where.rbd\n"
-	    "losses     nothing was lost in the window\n"
+	    "losses     none in the window\n"
 	    "window     all rings reach from -500 ms to +2 us; sched of CPU 1 reaches back least\n"
 	    "trigger    SIGUSR2 (signal:USR2), dump 3 of this recorder\n"
 	    "  saw      sender=7\n"
@@ -205,7 +205,7 @@ static void test_no_losses(void **state)
 	mk_window(&d, &w);
 	mk_stats(&d);
 	r = mk_end(&d);
-	HAS(print(&d, r, (struct info_options){0}), "nothing was lost in the window");
+	HAS(print(&d, r, (struct info_options){0}), "none in the window");
 	mk_close(&d, r);
 }
 

@@ -131,7 +131,7 @@ static void test_what_was_not_recorded(void **state)
 
 	call(&r, 1000000000, ENTER, 5, 0, 0);
 	text = told(&d, &r, 100);
-	assert_non_null(strstr(text, "not recorded: who ran (--preset sched)"));
+	assert_non_null(strstr(text, "not recorded: CPU time by thread (--preset sched)"));
 	assert_non_null(strstr(text, "disks (--preset io)"));
 	assert_null(strstr(text, "WHAT RAN"));
 	assert_null(strstr(text, "--preset syscalls"));

@@ -30,7 +30,7 @@ static void test_took(void **state)
 	expect_tid(&said, "culprit", 40);
 	assert_non_null(
 		strstr(said.text, "server (7) waited for a CPU 24 ms of the 24 ms that it took"));
-	assert_non_null(strstr(said.text, "instead   hog (40) 20 ms, tail (41) 4"));
+	assert_non_null(strstr(said.text, "instead     hog (40) 20 ms, tail (41) 4"));
 	forget(&said);
 }
 
@@ -62,10 +62,10 @@ static void test_took_partly(void **state)
 
 	s->armed_ns = HIT - 400 * MS;
 	said = ask(s, (struct why_options){0});
-	assert_non_null(strstr(said.text, "partly: 400 ms of 750 ms recorded"));
+	assert_non_null(strstr(said.text, "partial (400 ms of 750 ms recorded)"));
 	assert_non_null(strstr(said.text, "the last 400 ms of the 750 ms that it took"));
 	assert_null(strstr(said.text, "very"));
-	expect(&said, "sure", "partly");
+	expect(&said, "confidence", "partial");
 	forget(&said);
 }
 
@@ -95,8 +95,9 @@ static void test_took_in_pieces(void **state)
 	expect_tid(&said, "culprit", 40);
 	assert_non_null(strstr(said.text, "server (7) slept 24 ms of the 24 ms that it took, "
 					  "until holder (40) woke it"));
-	assert_non_null(strstr(said.text, "slept     14 ms until a timer or a device, then 10.0 ms "
-					  "until holder (40)\n"));
+	assert_non_null(strstr(said.text,
+			       "slept       14 ms until a timer or a device, then 10.0 ms "
+			       "until holder (40)\n"));
 	forget(&said);
 }
 

@@ -38,7 +38,7 @@ struct core_guard {
 };
 
 /* What it answers with, once: whether the kernel asks it now. */
-struct answer {
+struct guard_answer {
 	int rc;
 	struct err err;
 	char pattern[CORE_PATTERN_BYTES];
@@ -127,7 +127,7 @@ static bool has_socket(void)
 }
 
 /* The socket with a handshake (Linux 6.17), the plain one (6.16), a pipe. */
-static int set_pattern(struct core_state *s, bool sure, struct answer *a, enum core_way *way)
+static int set_pattern(struct core_state *s, bool sure, struct guard_answer *a, enum core_way *way)
 {
 	const char *forced = getenv("RINGBACK_CRASH_PIPE"); /* by tests */
 	char program[256];
@@ -163,7 +163,7 @@ static int set_pattern(struct core_state *s, bool sure, struct answer *a, enum c
 
 static void be_guard(struct core_state *s, int talk, int report, int recorder)
 {
-	struct answer a = {0};
+	struct guard_answer a = {0};
 	struct core_serve *serve = NULL;
 	enum core_way way = CORE_BY_PIPE;
 	bool sure = false;
@@ -222,7 +222,7 @@ static int check(struct err *err)
 static int start(struct core_guard *g, int talk[2], int report[2], struct err *err)
 {
 	int recorder = (int)syscall(SYS_pidfd_open, getpid(), 0), size = REPORT_BYTES;
-	struct answer a;
+	struct guard_answer a;
 
 	if (recorder < 0)
 		return err_sys(err, -errno, "pidfd_open");
@@ -295,7 +295,7 @@ static void take_back(struct core_guard *g)
 void core_guard_stop(struct core_guard *g)
 {
 	struct pollfd p;
-	struct answer a = {.rc = -1};
+	struct guard_answer a = {.rc = -1};
 
 	if (!g)
 		return;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct pinned;
-struct kept;
+struct pinned_executable;
 
 struct path {
 	struct path *next;
@@ -22,11 +22,11 @@ struct path {
 	uint32_t block; /* ledger_write.c: number of the block that has it, and its id there */
 	uint32_t id;
 	uint32_t len;
-	uint32_t maj, min;	/* of the file, where `ino` is known */
-	uint64_t ino;		/* 0: not known, or told apart by the build-id */
-	struct kept *kept;	/* NULL: the file is not held */
-	bool tried;		/* it was seen whether it can be */
-	uint8_t build_id_bytes; /* 0: unknown */
+	uint32_t maj, min;		/* of the file, where `ino` is known */
+	uint64_t ino;			/* 0: not known, or told apart by the build-id */
+	struct pinned_executable *kept; /* NULL: the file is not held */
+	bool tried;			/* it was seen whether it can be */
+	uint8_t build_id_bytes;		/* 0: unknown */
 	uint8_t build_id[20];
 	char text[]; /* NUL-terminated */
 };

@@ -27,8 +27,8 @@
 /* Somebody who renames things next to it makes a look-up in memory fail. */
 #define MAX_TRIES 3
 
-struct kept {
-	struct kept *prev, *next; /* mapped before, after */
+struct pinned_executable {
+	struct pinned_executable *prev, *next; /* mapped before, after */
 	struct path *path;
 	int fd;
 	uint32_t maj, min;
@@ -42,7 +42,7 @@ struct gone {
 
 struct pinned {
 	struct pinned_mounts *mounts;
-	struct kept all; /* head: next was mapped longest ago */
+	struct pinned_executable all; /* head: next was mapped longest ago */
 	struct gone *gone;
 	uint64_t namespaces[2]; /* mount namespaces that see what we see */
 	struct pinned_stats stats;
@@ -93,13 +93,13 @@ static void let_go(struct pinned *k, int fd)
 		close(fd);
 }
 
-static void unlink_kept(struct kept *e)
+static void unlink_kept(struct pinned_executable *e)
 {
 	e->prev->next = e->next;
 	e->next->prev = e->prev;
 }
 
-static void link_last(struct pinned *k, struct kept *e)
+static void link_last(struct pinned *k, struct pinned_executable *e)
 {
 	e->prev = k->all.prev;
 	e->next = &k->all;
@@ -109,7 +109,7 @@ static void link_last(struct pinned *k, struct kept *e)
 
 void pinned_drop(struct pinned *k, struct path *p)
 {
-	struct kept *e = p->kept;
+	struct pinned_executable *e = p->kept;
 
 	if (!k || !e)
 		return;
@@ -141,7 +141,7 @@ static int look_up(int dir, const char *path)
 }
 
 /* The file of `p` with its place in `e`; a descriptor or -errno. */
-static int open_file(const struct pinned *k, const struct path *p, struct kept *e)
+static int open_file(const struct pinned *k, const struct path *p, struct pinned_executable *e)
 {
 	const struct pinned_mount *m;
 	const char *rest;
@@ -171,7 +171,7 @@ static bool is_seen_here(const struct pinned *k, uint64_t mnt_ns)
 
 void pinned_want(struct pinned *k, struct path *p, uint64_t mnt_ns)
 {
-	struct kept *e;
+	struct pinned_executable *e;
 
 	if (!k)
 		return;
@@ -243,7 +243,7 @@ int pinned_new(struct pinned **out, struct err *err)
 
 void pinned_free(struct pinned *k)
 {
-	struct kept *e, *next;
+	struct pinned_executable *e, *next;
 
 	if (!k)
 		return;
@@ -263,7 +263,7 @@ int pinned_share(const struct pinned *k, struct pinned_share *out)
 	int rc = 0;
 
 	*out = (struct pinned_share){.table_fd = -1};
-	for (const struct kept *e = k->all.next; !rc && e != &k->all; e = e->next) {
+	for (const struct pinned_executable *e = k->all.next; !rc && e != &k->all; e = e->next) {
 		struct pinned_file f = {
 			.fd = e->fd,
 			.maj = e->maj,

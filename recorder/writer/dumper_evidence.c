@@ -23,18 +23,18 @@
 #define MAX_CHANNELS 64
 
 /* A record and what it is sorted by. */
-struct entry {
+struct sorted_record {
 	uint64_t ns;
 	size_t nr;
 };
 
 /* One kind of records, as channel, event and window of the dump. */
-struct part {
+struct evidence_part {
 	const struct evidence *e;
 	const struct evidence_kind *kind;
 	struct record_layout layout;
 	uint32_t channel, event, ring;
-	struct entry *list; /* newest first */
+	struct sorted_record *list; /* newest first */
 	size_t nr;
 	struct fmt_window window;
 };
@@ -69,7 +69,7 @@ static struct perf_event_attr public_attr(const struct evidence_kind *k)
 	return a;
 }
 
-static int put_channel(const struct part *p, struct writer *w, struct err *err)
+static int put_channel(const struct evidence_part *p, struct writer *w, struct err *err)
 {
 	struct perf_event_attr attr = public_attr(p->kind);
 	struct fmt_channel c = {
@@ -96,7 +96,7 @@ static int put_channel(const struct part *p, struct writer *w, struct err *err)
 					    p->kind->target, err);
 }
 
-static int put_window(const struct part *p, struct writer *w, struct err *err)
+static int put_window(const struct evidence_part *p, struct writer *w, struct err *err)
 {
 	int rc = writer_section(w, FMT_WINDOWS, err);
 
@@ -115,7 +115,7 @@ static void note_time(struct writer_run *r, uint64_t ns)
 }
 
 /* Blocks of about FMT_BLOCK_BYTES, the newest record first. */
-static int put_records(const struct part *p, struct writer *w, struct err *err)
+static int put_records(const struct evidence_part *p, struct writer *w, struct err *err)
 {
 	struct buf run = {0};
 	uint64_t off = 0;
@@ -141,7 +141,7 @@ static int put_records(const struct part *p, struct writer *w, struct err *err)
 	return rc;
 }
 
-static int write_part(struct dumper *d, const struct part *p, struct err *err)
+static int write_part(struct dumper *d, const struct evidence_part *p, struct err *err)
 {
 	int rc = put_channel(p, d->writer, err);
 
@@ -157,14 +157,14 @@ static int write_part(struct dumper *d, const struct part *p, struct err *err)
 
 static int newest_first(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct sorted_record *x = a, *y = b;
 
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
 	return x->nr > y->nr ? -1 : x->nr < y->nr;
 }
 
-static void add(struct part *p, size_t nr, struct bytes rec)
+static void add(struct evidence_part *p, size_t nr, struct bytes rec)
 {
 	struct fmt_window *w = &p->window;
 	uint64_t ns = 0;
@@ -178,10 +178,10 @@ static void add(struct part *p, size_t nr, struct bytes rec)
 	w->bytes += rec.len;
 	w->nr_records++;
 	w->samples += is_sample(rec);
-	p->list[p->nr++] = (struct entry){ns, nr};
+	p->list[p->nr++] = (struct sorted_record){ns, nr};
 }
 
-static int collect(struct part *p, size_t kind, struct err *err)
+static int collect(struct evidence_part *p, size_t kind, struct err *err)
 {
 	size_t all = evidence_nr(p->e);
 
@@ -200,13 +200,13 @@ static int collect(struct part *p, size_t kind, struct err *err)
 }
 
 /* The numbers behind those of the recording: nothing else of the dump changes. */
-static struct part part_of(struct dumper *d, size_t kind)
+static struct evidence_part part_of(struct dumper *d, size_t kind)
 {
 	const struct evidence *e = d->job.what.evidence;
 	const struct evidence_kind *k = evidence_kind_at(e, kind);
 	struct recording *r = d->opt.recording;
 	uint32_t nr_channels = (uint32_t)recording_nr_channels(r), nr_events = 0;
-	struct part p = {
+	struct evidence_part p = {
 		.e = e,
 		.kind = k,
 		.layout = {k->attr.sample_type, k->attr.sample_regs_user, k->attr.sample_id_all},
@@ -250,7 +250,7 @@ int dumper_write_evidence(struct dumper *d, struct err *err)
 	evidence_wait(e, WAIT_NS);
 	rc = put_lines(e, d->writer, err);
 	for (size_t i = 0; i < evidence_nr_kinds(e) && !rc; i++) {
-		struct part p = part_of(d, i);
+		struct evidence_part p = part_of(d, i);
 
 		if (p.channel >= MAX_CHANNELS)
 			break;

@@ -37,16 +37,16 @@
 #define SPARE	  64   /* entries the list can grow by while a dump is written */
 
 /* In the order of deletion. */
-enum kind {
+enum stored_kind {
 	LEFTOVER, /* .part without a lock */
 	DUMP,
 	BUSY, /* being written by another recorder, or can't be deleted */
 };
 
-struct entry {
+struct stored_dump {
 	char name[DUMPNAME_BYTES + 8];
 	char time[DUMPNAME_TIME_CHARS];
-	enum kind kind;
+	enum stored_kind kind;
 	uint64_t bytes; /* length or disk use, whatever is larger */
 };
 
@@ -57,7 +57,7 @@ struct store {
 	DIR *scan;
 	int dir_fd; /* of `scan` */
 	char host[65];
-	struct entry *v; /* the dumps there are, the next to be deleted first */
+	struct stored_dump *v; /* the dumps there are, the next to be deleted first */
 	size_t nr, cap;
 	_Atomic uint64_t nr_deleted;
 	/* The dump being written; fd -1: none. */
@@ -109,7 +109,7 @@ static bool is_leftover(const struct store *s, const char *name)
 }
 
 /* True when `name` is a dump (or a part of one) of ours; fills in `e`. */
-static bool entry_of(const struct store *s, const char *name, struct entry *e)
+static bool entry_of(const struct store *s, const char *name, struct stored_dump *e)
 {
 	const char *when;
 	struct stat st;
@@ -131,7 +131,7 @@ static bool entry_of(const struct store *s, const char *name, struct entry *e)
 
 static int by_age(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct stored_dump *x = a, *y = b;
 	int c;
 
 	if (x->kind != y->kind)
@@ -142,7 +142,7 @@ static int by_age(const void *a, const void *b)
 
 static int reserve(struct store *s, size_t nr, struct err *err)
 {
-	struct entry *v;
+	struct stored_dump *v;
 
 	if (nr <= s->cap)
 		return 0;
@@ -172,7 +172,7 @@ static int refresh(struct store *s, struct err *err)
 }
 
 /* A leftover is deleted under its lock: another recorder may just be about to take it. */
-static bool delete_entry(const struct store *s, const struct entry *e)
+static bool delete_entry(const struct store *s, const struct stored_dump *e)
 {
 	int fd = e->kind == LEFTOVER ? lock_leftover(s, e->name) : -1;
 	bool gone;
@@ -189,7 +189,7 @@ static bool delete_entry(const struct store *s, const struct entry *e)
 static void delete_first(struct store *s, size_t n)
 {
 	while (n--) {
-		struct entry first = s->v[0];
+		struct stored_dump first = s->v[0];
 		bool gone = delete_entry(s, &first);
 
 		memmove(&s->v[0], &s->v[1], --s->nr * sizeof(s->v[0]));

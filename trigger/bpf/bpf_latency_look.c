@@ -24,7 +24,7 @@
 
 #define SHORTEST_LOOK_NS 1000000ull
 
-struct told {
+struct told_call {
 	uint64_t began_ns;
 	uint32_t tid;
 	uint32_t seen; /* the last look that found it in the map */
@@ -34,7 +34,7 @@ struct bpf_latency_running {
 	int timer_fd;
 	bool ticking;
 	uint32_t look; /* number of the last one */
-	struct told told[BPF_LATENCY_TOLD];
+	struct told_call told[BPF_LATENCY_TOLD];
 	size_t nr_told;
 	struct bpf_latency_record pending[BPF_LATENCY_PENDING];
 	size_t nr_pending;
@@ -88,7 +88,7 @@ void bpf_latency_running_start(struct bpf_latency *w)
 		set_timer(w, true);
 }
 
-static struct told *find_told(struct bpf_latency_running *r, uint32_t tid, uint64_t began_ns)
+static struct told_call *find_told(struct bpf_latency_running *r, uint32_t tid, uint64_t began_ns)
 {
 	for (size_t i = 0; i < r->nr_told; i++)
 		if (r->told[i].tid == tid && r->told[i].began_ns == began_ns)
@@ -99,7 +99,7 @@ static struct told *find_told(struct bpf_latency_running *r, uint32_t tid, uint6
 bool bpf_latency_running_knows(struct bpf_latency *w, uint32_t tid, uint64_t began_ns)
 {
 	struct bpf_latency_running *r = w->running;
-	struct told *t = r ? find_told(r, tid, began_ns) : NULL;
+	struct told_call *t = r ? find_told(r, tid, began_ns) : NULL;
 
 	if (t)
 		*t = r->told[--r->nr_told];
@@ -109,7 +109,7 @@ bool bpf_latency_running_knows(struct bpf_latency *w, uint32_t tid, uint64_t beg
 /* True when it was not told before. The oldest makes room: it may then be told twice. */
 static bool note_told(struct bpf_latency_running *r, uint32_t tid, uint64_t began_ns)
 {
-	struct told *t = find_told(r, tid, began_ns);
+	struct told_call *t = find_told(r, tid, began_ns);
 
 	if (t) {
 		t->seen = r->look;
@@ -117,7 +117,7 @@ static bool note_told(struct bpf_latency_running *r, uint32_t tid, uint64_t bega
 	}
 	if (r->nr_told == BPF_LATENCY_TOLD)
 		memmove(r->told, r->told + 1, --r->nr_told * sizeof(*t));
-	r->told[r->nr_told++] = (struct told){began_ns, tid, r->look};
+	r->told[r->nr_told++] = (struct told_call){began_ns, tid, r->look};
 	return true;
 }
 

@@ -43,7 +43,7 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 
 /* The last sleep of a thread. */
-struct place {
+struct last_sleep {
 	__u64 key;	 /* where; 0: nowhere that another sleep is compared with */
 	__u64 sample_ns; /* when its stack was written */
 	__u64 left_ns;	 /* when it left its CPU */
@@ -54,7 +54,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct place);
+	__type(value, struct last_sleep);
 } places SEC(".maps");
 
 /* Events of each bank by CPU; the size is set before loading. */
@@ -113,7 +113,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(sleeps_leave, bool preempt, struct task_struct *prev)
 {
 	unsigned int state = prev->__state;
-	struct place *p;
+	struct last_sleep *p;
 	__u64 key, now;
 	bool odd;
 
@@ -139,7 +139,7 @@ int BPF_PROG(sleeps_leave, bool preempt, struct task_struct *prev)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sleeps_end, struct task_struct *task)
 {
-	struct place *p = bpf_task_storage_get(&places, task, NULL, 0);
+	struct last_sleep *p = bpf_task_storage_get(&places, task, NULL, 0);
 
 	if (p && p->left_ns && bpf_ktime_get_ns() - p->left_ns > SLEEP_LONG_NS) {
 		p->left_ns = 0;

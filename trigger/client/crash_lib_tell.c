@@ -22,7 +22,7 @@
 #define NR_PLACES 3
 #define PAGE	  4096u
 
-struct kept {
+struct kept_socket {
 	int fd; /* -1: none */
 	pid_t pid;
 	dev_t dev; /* the socket's, by which it is known again */
@@ -31,7 +31,7 @@ struct kept {
 
 static struct sockaddr_un places[NR_PLACES];
 static size_t nr_places;
-static struct kept kept = {.fd = -1};
+static struct kept_socket kept = {.fd = -1};
 
 /* Of the crash that is being told. */
 static int fd = -1;
@@ -105,7 +105,7 @@ static bool keep(int s)
 		close(s);
 		return false;
 	}
-	kept = (struct kept){s, getpid(), st.st_dev, st.st_ino};
+	kept = (struct kept_socket){s, getpid(), st.st_dev, st.st_ino};
 	return true;
 }
 

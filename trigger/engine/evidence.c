@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-struct place {
+struct kept_record {
 	size_t kind, at, len;
 	uint32_t cpu;
 };
@@ -107,7 +107,7 @@ int evidence_add_kind(struct evidence *e, const struct evidence_kind *k, size_t 
 
 static int add_locked(struct evidence *e, size_t kind, uint32_t cpu, struct bytes rec)
 {
-	struct place p = {.kind = kind, .at = e->bytes.len, .len = rec.len, .cpu = cpu};
+	struct kept_record p = {.kind = kind, .at = e->bytes.len, .len = rec.len, .cpu = cpu};
 	int rc;
 
 	if (e->closed)
@@ -196,12 +196,12 @@ const struct evidence_kind *evidence_kind_at(const struct evidence *e, size_t i)
 
 size_t evidence_nr(const struct evidence *e)
 {
-	return e->places.len / sizeof(struct place);
+	return e->places.len / sizeof(struct kept_record);
 }
 
 struct evidence_record evidence_at(const struct evidence *e, size_t i)
 {
-	struct place p;
+	struct kept_record p;
 
 	memcpy(&p, e->places.p + i * sizeof(p), sizeof(p));
 	return (struct evidence_record){p.kind, p.cpu, {e->bytes.p + p.at, p.len}};

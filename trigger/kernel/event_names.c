@@ -16,16 +16,16 @@
 /* Linux 5.13; an older header has no name for it. */
 #define SW_CGROUP_SWITCHES 11
 
-enum kind { COUNT, CLOCK, FAULT };
+enum count_kind { COUNT, CLOCK, FAULT };
 
 #define SW(id, kind) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, kind
 #define HW(id)	     PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, COUNT
 
-static const struct row {
+static const struct fixed_event {
 	const char *name, *alias;
 	uint32_t type;
 	uint64_t config;
-	enum kind kind;
+	enum count_kind kind;
 } rows[] = {
 	{"cpu-clock", NULL, SW(CPU_CLOCK, CLOCK)},
 	{"task-clock", NULL, SW(TASK_CLOCK, CLOCK)},
@@ -53,7 +53,7 @@ static const struct row {
 	{"stalled-cycles-backend", "idle-cycles-backend", HW(STALLED_CYCLES_BACKEND)},
 };
 
-static const struct part {
+static const struct cache_part {
 	const char *name;
 	unsigned id;
 } caches[] = {
@@ -64,7 +64,7 @@ static const struct part {
 };
 
 /* What follows the cache's name; config bits 8.. are the operation, 16.. the result. */
-static const struct part actions[] = {
+static const struct cache_part actions[] = {
 	{"-loads", PERF_COUNT_HW_CACHE_OP_READ | PERF_COUNT_HW_CACHE_RESULT_ACCESS << 8},
 	{"-load-misses", PERF_COUNT_HW_CACHE_OP_READ | PERF_COUNT_HW_CACHE_RESULT_MISS << 8},
 	{"-stores", PERF_COUNT_HW_CACHE_OP_WRITE | PERF_COUNT_HW_CACHE_RESULT_ACCESS << 8},

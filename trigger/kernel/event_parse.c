@@ -45,7 +45,7 @@ struct sampling {
 	unsigned precise;
 };
 
-struct parse {
+struct event_text {
 	const struct caps *caps;
 	struct event_list *list;
 	struct item item;
@@ -217,7 +217,7 @@ static int unknown_term(const char *base, const char *term, struct err *err)
 }
 
 /* Reads "a=1,b,c=2"; what is not about sampling is the PMU's, where there is one. */
-static int parse_terms(struct parse *p, const char *pmu, struct perf_event_attr *attr)
+static int parse_terms(struct event_text *p, const char *pmu, struct perf_event_attr *attr)
 {
 	char *save = NULL, *terms = strdup(p->item.terms ? p->item.terms : "");
 	int rc = 0;
@@ -267,7 +267,7 @@ static void set_sampling(struct event *e, const struct sampling *s, bool by_freq
 
 /* As perf does: who may not see the kernel side gets the user side, unless he asked for the kernel.
  */
-static void obey(struct event *e, const struct parse *p)
+static void obey(struct event *e, const struct event_text *p)
 {
 	if (p->caps && !p->caps->kernel_samples && !p->sampling.kernel && !p->sampling.hv) {
 		e->attr.exclude_kernel = 1;
@@ -277,7 +277,7 @@ static void obey(struct event *e, const struct parse *p)
 
 /* ---- kinds ---- */
 
-static struct event *new_event(struct parse *p, enum event_kind kind, char *name)
+static struct event *new_event(struct event_text *p, enum event_kind kind, char *name)
 {
 	struct event *e = calloc(1, sizeof(*e));
 
@@ -294,7 +294,7 @@ static struct event *new_event(struct parse *p, enum event_kind kind, char *name
 }
 
 /* The part before "/" and, for what has modifiers, these: "cycles:u". */
-static char *full_name(const struct parse *p)
+static char *full_name(const struct event_text *p)
 {
 	char *name = NULL;
 
@@ -303,7 +303,7 @@ static char *full_name(const struct parse *p)
 	return asprintf(&name, "%s:%s", p->item.base, p->item.mods) < 0 ? NULL : name;
 }
 
-static int no_filter(const struct parse *p)
+static int no_filter(const struct event_text *p)
 {
 	if (!p->item.filter)
 		return 0;
@@ -313,7 +313,7 @@ static int no_filter(const struct parse *p)
 	return -EINVAL;
 }
 
-static int parse_named(struct parse *p, const struct event_name *n)
+static int parse_named(struct event_text *p, const struct event_name *n)
 {
 	bool software = n->type == PERF_TYPE_SOFTWARE;
 	struct event *e;
@@ -338,7 +338,7 @@ static int parse_named(struct parse *p, const struct event_name *n)
 	return event_list_add(p->list, e, p->err);
 }
 
-static int parse_pmu(struct parse *p, __u32 type)
+static int parse_pmu(struct event_text *p, __u32 type)
 {
 	struct perf_event_attr attr = {.type = type};
 	const char *pmu = p->item.base;
@@ -370,7 +370,7 @@ static int parse_pmu(struct parse *p, __u32 type)
 
 static int add_tracepoint(void *ctx, const char *system, const char *name, uint32_t id)
 {
-	struct parse *p = ctx;
+	struct event_text *p = ctx;
 	char *full = NULL;
 	struct event *e;
 
@@ -394,7 +394,7 @@ static int add_tracepoint(void *ctx, const char *system, const char *name, uint3
 	return event_list_add(p->list, e, p->err);
 }
 
-static int parse_tracepoint(struct parse *p)
+static int parse_tracepoint(struct event_text *p)
 {
 	char *name = strchr(p->item.base, ':'), *mods = NULL;
 	int rc;
@@ -432,7 +432,7 @@ static int no_uprobes(struct err *err)
 	return -ENOENT;
 }
 
-static int parse_uprobe(struct parse *p)
+static int parse_uprobe(struct event_text *p)
 {
 	bool on_return = starts(p->item.base, "uretprobe:");
 	struct perf_event_attr attr = {.sample_period = 1};
@@ -462,7 +462,7 @@ static int parse_uprobe(struct parse *p)
 	return event_list_add(p->list, e, p->err);
 }
 
-static int parse_unknown(struct parse *p)
+static int parse_unknown(struct event_text *p)
 {
 	struct closest c;
 
@@ -482,7 +482,7 @@ static int parse_unknown(struct parse *p)
 	return -ENOENT;
 }
 
-static int parse_item(struct parse *p)
+static int parse_item(struct event_text *p)
 {
 	struct event_name n;
 	char *colon;
@@ -528,7 +528,7 @@ static int blame(struct err *err, int rc, const char *item, size_t len, size_t a
 static int parse_one(const char *text, size_t len, const struct caps *caps, struct event_list *list,
 		     struct err *err)
 {
-	struct parse p = {.caps = caps, .list = list, .err = err};
+	struct event_text p = {.caps = caps, .list = list, .err = err};
 	int rc;
 
 	p.item.text = strndup(text, len);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct wish {
+struct default_term {
 	const char *pmu; /* its name begins so */
 	const char *term;
 	const char *cap;     /* it has to be 1 in caps/; NULL: nothing has to */
@@ -19,7 +19,7 @@ struct wish {
 	int value;	     /* of `choices` the nearest */
 };
 
-static const struct wish wishes[] = {
+static const struct default_term wishes[] = {
 	{"intel_pt", "pt", NULL, NULL, 1},
 	{"intel_pt", "branch", NULL, NULL, 1},
 	{"intel_pt", "tsc", NULL, NULL, 1},
@@ -51,7 +51,7 @@ static int nearest(unsigned long bits, int want)
 void pmu_default(const char *pmu, struct perf_event_attr *attr)
 {
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
-		const struct wish *w = &wishes[i];
+		const struct default_term *w = &wishes[i];
 		int value = w->value;
 		char text[16];
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct search {
+struct tracepoint_search {
 	const char *system_pattern, *name_pattern;
 	int (*each)(void *ctx, const char *system, const char *name, uint32_t id);
 	void *ctx;
@@ -48,7 +48,7 @@ static int read_id(const char *system, const char *name, uint32_t *id, struct er
 
 static int one_event(void *ctx, const char *name)
 {
-	struct search *s = ctx;
+	struct tracepoint_search *s = ctx;
 	uint32_t id;
 	int rc;
 
@@ -65,7 +65,7 @@ static int one_event(void *ctx, const char *name)
 
 static int one_system(void *ctx, const char *system)
 {
-	struct search *s = ctx;
+	struct tracepoint_search *s = ctx;
 	char path[300];
 
 	if (!matches(s->system_pattern, system))
@@ -125,7 +125,7 @@ void tracepoint_closest(struct closest *c)
 	tracefs_list("events", offer_events, &o, NULL);
 }
 
-static int no_system(const struct search *s)
+static int no_system(const struct tracepoint_search *s)
 {
 	struct closest c;
 	struct offer o = {.closest = &c, .exact = s->name_pattern};
@@ -149,7 +149,7 @@ static int no_system(const struct search *s)
 	return -ENOENT;
 }
 
-static int no_event(const struct search *s)
+static int no_event(const struct tracepoint_search *s)
 {
 	struct closest c;
 	struct offer o = {.closest = &c, .only = s->system_pattern};
@@ -178,11 +178,11 @@ int tracepoint_find(const char *system, const char *name,
 		    int (*each)(void *ctx, const char *system, const char *name, uint32_t id),
 		    void *ctx, struct err *err)
 {
-	struct search s = {.system_pattern = system,
-			   .name_pattern = name,
-			   .each = each,
-			   .ctx = ctx,
-			   .err = err};
+	struct tracepoint_search s = {.system_pattern = system,
+				      .name_pattern = name,
+				      .each = each,
+				      .ctx = ctx,
+				      .err = err};
 	int rc;
 
 	rc = tracefs_list("events", one_system, &s, err);

@@ -19,7 +19,7 @@
 #define MAX_LINKS   20000
 #define MAX_WRITERS 4
 
-struct search {
+struct writer_search {
 	char path[PATH_MAX]; /* of the file, as the kernel shows it */
 	uint64_t ino;
 	unsigned nr_links;
@@ -62,7 +62,7 @@ static uint64_t ino_of(const char *fdinfo)
 }
 
 /* Open for writing, and the same file: in another mount namespace the same path may be another. */
-static bool writes(const struct search *s, uint32_t pid, const char *number)
+static bool writes(const struct writer_search *s, uint32_t pid, const char *number)
 {
 	char text[256];
 	const char *at = read_fdinfo(pid, number, text) ? strstr(text, "flags:") : NULL;
@@ -70,7 +70,7 @@ static bool writes(const struct search *s, uint32_t pid, const char *number)
 	return at && (strtoul(at + 6, NULL, 8) & O_ACCMODE) != O_RDONLY && ino_of(text) == s->ino;
 }
 
-static void look_at_process(struct search *s, uint32_t pid)
+static void look_at_process(struct writer_search *s, uint32_t pid)
 {
 	char dir_path[32], target[PATH_MAX];
 	const struct dirent *e;
@@ -110,7 +110,7 @@ static void add_writer(uint32_t pid, struct sighting *what)
 
 void file_owner_writer(int fd, struct sighting *what)
 {
-	struct search s = {.nr = 0};
+	struct writer_search s = {.nr = 0};
 	const struct dirent *e;
 	char self[32], text[256];
 	DIR *proc;

@@ -14,7 +14,7 @@
 
 #define MAX_LINKS 40
 
-struct walk {
+struct path_walk {
 	const char *path;    /* as asked for */
 	char rest[PATH_MAX]; /* still to go, from `dir` on */
 	char name[NAME_MAX + 1];
@@ -24,7 +24,7 @@ struct walk {
 };
 
 /* The next part of the path; false: there is none. `last`: none follows it. */
-static bool next_name(struct walk *w, bool *last, int *rc)
+static bool next_name(struct path_walk *w, bool *last, int *rc)
 {
 	char *from = w->rest + strspn(w->rest, "/");
 	size_t n = strcspn(from, "/");
@@ -43,7 +43,7 @@ static bool next_name(struct walk *w, bool *last, int *rc)
 	return true;
 }
 
-static int to_root(struct walk *w)
+static int to_root(struct path_walk *w)
 {
 	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -63,7 +63,7 @@ static bool others_may_write(int dir)
 }
 
 /* What the symlink `fd`, w->name in w->dir, says comes before the rest of the path. */
-static int follow(struct walk *w, int fd)
+static int follow(struct path_walk *w, int fd)
 {
 	char target[PATH_MAX];
 	size_t rest = strlen(w->rest);
@@ -99,7 +99,7 @@ static void note_dir(struct safe_path *out, int dir)
 }
 
 /* `fd` is O_PATH, so nothing has been opened yet. */
-static int open_file(struct walk *w, int fd, struct safe_path *out)
+static int open_file(struct path_walk *w, int fd, struct safe_path *out)
 {
 	char self[32];
 
@@ -115,7 +115,7 @@ static int open_file(struct walk *w, int fd, struct safe_path *out)
 }
 
 /* One part of the path. 1: it was the last, and no symlink. */
-static int step(struct walk *w, bool last, struct safe_path *out)
+static int step(struct path_walk *w, bool last, struct safe_path *out)
 {
 	int fd, rc = 0;
 
@@ -144,7 +144,7 @@ static int step(struct walk *w, bool last, struct safe_path *out)
 
 int safe_path_open(const char *path, struct safe_path *out, struct err *err)
 {
-	struct walk w = {.path = path, .dir = -1, .err = err};
+	struct path_walk w = {.path = path, .dir = -1, .err = err};
 	bool last;
 	int rc = 0;
 

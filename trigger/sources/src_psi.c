@@ -29,7 +29,7 @@
 #define UNPRIVILEGED	(2 * (int64_t)TICK_NS)
 
 /* The rule's argument and threshold, taken apart. */
-struct wish {
+struct psi_args {
 	char resource[8]; /* "memory" */
 	bool full;
 	const char *cgroup; /* in the rule's text; NULL: the machine */
@@ -61,7 +61,7 @@ struct source {
 
 /* ---- the rule ---- */
 
-static int parse_arg(const struct rule *r, struct wish *w, struct err *err)
+static int parse_arg(const struct rule *r, struct psi_args *w, struct err *err)
 {
 	static const char *const resources[] = {"memory", "cpu", "io", "irq"};
 	size_t n = strcspn(r->arg, ":"), m;
@@ -89,7 +89,7 @@ static int parse_arg(const struct rule *r, struct wish *w, struct err *err)
 	return 0;
 }
 
-static int parse_threshold(const struct rule *r, struct wish *w, struct err *err)
+static int parse_threshold(const struct rule *r, struct psi_args *w, struct err *err)
 {
 	size_t window_at = r->threshold_at + strcspn(r->threshold, "/") + 1;
 	char stall[32], size[32];
@@ -116,7 +116,7 @@ static int parse_threshold(const struct rule *r, struct wish *w, struct err *err
 	return 0;
 }
 
-static int check(const struct rule *r, struct wish *w, struct err *err)
+static int check(const struct rule *r, struct psi_args *w, struct err *err)
 {
 	static const char example[] = "psi:memory:some>150ms/1s";
 	int rc = rule_check_arg(r, "a resource", example, err);
@@ -148,7 +148,7 @@ static int check(const struct rule *r, struct wish *w, struct err *err)
 
 /* ---- opening ---- */
 
-static void pressure_file(struct wish *w, const struct source_env *env)
+static void pressure_file(struct psi_args *w, const struct source_env *env)
 {
 	const struct caps *caps = env ? env->caps : NULL;
 	const char *mount = caps && caps->cgroup_v2 ? caps->cgroup_v2_mount : "/sys/fs/cgroup";
@@ -165,7 +165,7 @@ static void pressure_file(struct wish *w, const struct source_env *env)
 		 w->resource);
 }
 
-static bool cgroup_is_there(const struct wish *w)
+static bool cgroup_is_there(const struct psi_args *w)
 {
 	char dir[600];
 	char *slash;
@@ -176,7 +176,7 @@ static bool cgroup_is_there(const struct wish *w)
 	return !access(dir, F_OK);
 }
 
-static int no_pressure_file(const struct rule *r, const struct wish *w, int rc, struct err *err)
+static int no_pressure_file(const struct rule *r, const struct psi_args *w, int rc, struct err *err)
 {
 	if (w->cgroup && rc == -ENOENT && !cgroup_is_there(w)) {
 		rule_err(r->text, r->arg_at + (size_t)(w->cgroup - r->arg), err,
@@ -199,7 +199,7 @@ static int no_pressure_file(const struct rule *r, const struct wish *w, int rc, 
 }
 
 /* 0 or -errno; `text` is what the kernel was told. */
-static int tell_kernel(const struct wish *w, int fd, char *text, size_t size)
+static int tell_kernel(const struct psi_args *w, int fd, char *text, size_t size)
 {
 	int n = snprintf(text, size, "%s %lld %lld", w->full ? "full" : "some",
 			 (long long)(w->stall_ns / 1000), (long long)(w->window_ns / 1000));
@@ -211,13 +211,13 @@ static int tell_kernel(const struct wish *w, int fd, char *text, size_t size)
  * Without CAP_SYS_RESOURCE the kernel takes multiples of 2s only, and looks each 2s: then it is the
  * same share of a longer window.
  */
-static int arm(struct wish *w, int fd, bool *stretched, struct err *err)
+static int arm(struct psi_args *w, int fd, bool *stretched, struct err *err)
 {
 	char text[64];
 	int rc = tell_kernel(w, fd, text, sizeof(text));
 
 	if (rc == -EINVAL && w->window_ns % UNPRIVILEGED) {
-		struct wish longer = *w;
+		struct psi_args longer = *w;
 
 		longer.window_ns = (w->window_ns / UNPRIVILEGED + 1) * UNPRIVILEGED;
 		longer.stall_ns = (int64_t)((double)w->stall_ns * (double)longer.window_ns /
@@ -265,7 +265,7 @@ static void psi_close(struct source *s)
 static int psi_open(const struct rule *r, const struct source_env *env, struct source **out,
 		    struct err *err)
 {
-	struct wish w = {.file = ""};
+	struct psi_args w = {.file = ""};
 	char stall[20], window[20];
 	struct pressure now;
 	struct source *s;

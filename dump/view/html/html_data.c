@@ -69,11 +69,10 @@ static void put_losses(struct html *h, struct json *j)
 		put_text(j, NULL, h->info.findings[i]);
 	if (schedule_was_cut(h->why.sched))
 		json_cstr(j, NULL,
-			  "more happened than a page is made of: the timeline begins later than "
-			  "the rings do");
+			  "too many spans for one page: the timeline begins later than the rings");
 	if (h->calls && pt_calls_nr_left_out(h->calls))
 		json_cstr(j, NULL,
-			  "Intel PT saw more calls than a page is made of: the newest are shown");
+			  "too many Intel PT calls for one page: the newest are shown");
 	json_close(j, ']');
 	json_open(j, "gaps", '[');
 	for (size_t i = 0; i < h->losses.len / sizeof(*l); i++) {

@@ -17,7 +17,7 @@
 #define WHOLE_SHARE 0.7
 
 /* Spans in a row that become one. */
-struct group {
+struct span_group {
 	uint64_t from_ns, to_ns, ns[NR_SPAN_STATES];
 	const struct span *first;
 	size_t nr;
@@ -28,7 +28,7 @@ struct group {
 };
 
 /* What comes out of a walk; cols NULL: only the number is wanted. */
-struct walk {
+struct span_walk {
 	struct html *h;
 	struct columns *cols;
 	uint64_t merge_ns;
@@ -62,7 +62,7 @@ static bool outside(const struct html *h, const struct span *s)
 	return s->to_ns < known_from(h, s) || s->from_ns > h->end_ns || s->state == SPAN_UNKNOWN;
 }
 
-static void put(struct walk *w, const struct group *g)
+static void put(struct span_walk *w, const struct span_group *g)
 {
 	const struct span *s = g->first;
 	struct columns *c = w->cols;
@@ -90,12 +90,13 @@ static void put(struct walk *w, const struct group *g)
 	w->at_ns = g->to_ns;
 }
 
-static void begin(struct html *h, struct group *g, const struct span *s)
+static void begin(struct html *h, struct span_group *g, const struct span *s)
 {
-	*g = (struct group){.from_ns = from_of(h, s), .to_ns = to_of(h, s), .first = s, .cpu = -1};
+	*g = (struct span_group){
+		.from_ns = from_of(h, s), .to_ns = to_of(h, s), .first = s, .cpu = -1};
 }
 
-static void add(struct html *h, struct group *g, const struct span *s)
+static void add(struct html *h, struct span_group *g, const struct span *s)
 {
 	uint64_t from = from_of(h, s), ns = to_of(h, s) - from;
 
@@ -113,7 +114,7 @@ static void add(struct html *h, struct group *g, const struct span *s)
 	}
 }
 
-static bool may_merge(const struct walk *w, const struct span *s)
+static bool may_merge(const struct span_walk *w, const struct span *s)
 {
 	const struct html *h = w->h;
 
@@ -126,7 +127,7 @@ static bool may_merge(const struct walk *w, const struct span *s)
  * Whether `s` may follow what is in the group. A gap is never inside of one, but where only running
  * is known: there all else is one.
  */
-static bool may_join(const struct walk *w, const struct group *g, const struct span *s)
+static bool may_join(const struct span_walk *w, const struct span_group *g, const struct span *s)
 {
 	const struct html *h = w->h;
 	uint64_t from = from_of(h, s);
@@ -136,11 +137,11 @@ static bool may_join(const struct walk *w, const struct group *g, const struct s
 	       (s->from_ns > h->wholes_ns) == (g->first->from_ns > h->wholes_ns);
 }
 
-static void walk_thread(struct walk *w, uint32_t thread)
+static void walk_thread(struct span_walk *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->h->why.sched, thread);
 	const struct span *s = schedule_span(w->h->why.sched, t->first);
-	struct group g = {0};
+	struct span_group g = {0};
 	size_t before = w->nr;
 
 	w->at_ns = w->h->base_ns;
@@ -163,7 +164,7 @@ static void walk_thread(struct walk *w, uint32_t thread)
 
 static size_t walk_all(struct html *h, struct columns *cols, uint64_t merge_ns, size_t *nr_merged)
 {
-	struct walk w = {.h = h, .cols = cols, .merge_ns = merge_ns};
+	struct span_walk w = {.h = h, .cols = cols, .merge_ns = merge_ns};
 
 	for (uint32_t i = 1; i < schedule_nr_threads(h->why.sched); i++)
 		walk_thread(&w, i);

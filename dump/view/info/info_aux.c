@@ -115,7 +115,7 @@ static void cell_blackout(const struct info *in, const struct dump_area *a, char
 }
 
 /* 93 columns with a space between two. */
-static const struct column {
+static const struct aux_column {
 	const char *title;
 	int width; /* negative: text stands left */
 	void (*put)(const struct info *in, const struct dump_area *a, char *out, size_t n);

@@ -18,7 +18,7 @@ static void put_group(struct info *in, const struct meta_cgroup *g)
 	char path[256], quota[32], period[32], time[32], limit[32], used[32];
 
 	info_put_line(in, "cgroup", "%s%s", str_safe(path, sizeof(path), g->path, strlen(g->path)),
-		      g->f.flags & FMT_CGROUP_NEW ? ", made since the dump before" : "");
+		      g->f.flags & FMT_CGROUP_NEW ? ", created since the previous dump" : "");
 	if (g->f.quota_ns)
 		info_put_line(in, "",
 			      "%s of CPU time each %s; throttled in %" PRIu64 " period%s, for %s",

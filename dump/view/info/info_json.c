@@ -282,6 +282,7 @@ void info_json(struct info *in)
 	struct json j = {.t = &in->text};
 
 	json_open(&j, NULL, '{');
+	json_u64(&j, "schema_version", 1);
 	put_file(in, &j);
 	put_losses(in, &j);
 	put_symbols(in, &j);

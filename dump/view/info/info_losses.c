@@ -54,26 +54,25 @@ static void report_channel(struct info *in, const char *foreign_name, const stru
 		      str_were(t->lost));
 	if (t->throttled)
 		found(in,
-		      "channel %s was throttled %s time%s: the kernel left out samples that came "
-		      "too fast",
+		      "channel %s was throttled %s time%s: the kernel dropped samples above its "
+		      "rate limit",
 		      name, str_fmt_count(n, sizeof(n), t->throttled), str_plural(t->throttled));
 	if (t->broken)
 		found(in,
-		      "%s ring%s of channel %s: bytes that are no record; what is older is missing",
+		      "%s ring%s of channel %s: invalid bytes in the ring; older records are missing",
 		      str_fmt_count(n, sizeof(n), t->broken), str_plural(t->broken), name);
 	if (t->running)
 		found(in,
-		      "%s ring%s of channel %s: the kernel would not pause it; it was written "
-		      "while "
-		      "it was read, and the oldest records may be wrong",
+		      "%s ring%s of channel %s: the kernel did not pause it, so it was read while "
+		      "being written; the oldest records may be wrong",
 		      str_fmt_count(n, sizeof(n), t->running), str_plural(t->running), name);
 	if (t->nr_gaps)
 		found(in,
-		      "channel %s recorded nothing for up to %s between the dump before and this "
+		      "channel %s recorded nothing for up to %s between the previous dump and this "
 		      "one",
 		      name, str_fmt_time(n, sizeof(n), (int64_t)t->max_gap_ns));
 	if (t->offline)
-		found(in, "%s ring%s of channel %s: its end is early, since the CPU went offline",
+		found(in, "%s ring%s of channel %s: it ends early because the CPU went offline",
 		      str_fmt_count(n, sizeof(n), t->offline), str_plural(t->offline), name);
 }
 
@@ -114,14 +113,14 @@ static void find_in_areas(struct info *in)
 		collision += in->m->areas[i].nr_collision;
 	}
 	if (truncated)
-		found(in, "hardware traces were cut %s time%s: there was no room for all of it",
+		found(in, "hardware traces were truncated %s time%s (no room in the buffer)",
 		      str_fmt_count(n, sizeof(n), truncated), str_plural(truncated));
 	if (partial)
-		found(in, "hardware traces have gaps: the kernel says so %s time%s",
-		      str_fmt_count(n, sizeof(n), partial), str_plural(partial));
+		found(in, "hardware traces have gaps: the kernel reported %s",
+		      str_fmt_count(n, sizeof(n), partial));
 	if (collision)
-		found(in, "hardware traces lost data to collisions: the kernel says so %s time%s",
-		      str_fmt_count(n, sizeof(n), collision), str_plural(collision));
+		found(in, "hardware traces lost data to collisions: the kernel reported %s",
+		      str_fmt_count(n, sizeof(n), collision));
 }
 
 static void find_in_file(struct info *in)
@@ -130,14 +129,14 @@ static void find_in_file(struct info *in)
 	char n[32], size[32];
 
 	if (!reader_committed(in->r))
-		found(in, "this file is cut or damaged: what follows is what could be read of it");
+		found(in, "the file is truncated or damaged: only its readable part is shown");
 	if (m->salvaged)
-		found(in, "this file was rescued from a damaged one: %s block%s and %s are missing",
+		found(in, "the file was salvaged from a damaged one: %s block%s and %s are missing",
 		      str_fmt_count(n, sizeof(n), m->salvage.nr_bad_blocks),
 		      str_plural(m->salvage.nr_bad_blocks),
 		      str_fmt_size(size, sizeof(size), m->salvage.unclaimed_bytes));
 	if (m->nr_broken)
-		found(in, "%s part%s of this file's description could not be read",
+		found(in, "%s part%s of the file's metadata could not be read",
 		      str_fmt_count(n, sizeof(n), m->nr_broken), str_plural(m->nr_broken));
 	if (in->nr.nr_broken)
 		found(in,
@@ -145,7 +144,7 @@ static void find_in_file(struct info *in)
 		      "missing",
 		      str_fmt_count(n, sizeof(n), in->nr.nr_broken), str_plural(in->nr.nr_broken));
 	if (!m->has_stats)
-		found(in, "the losses of the dump as a whole are not known: the file has no STATS");
+		found(in, "the losses of the whole dump are unknown: the file has no STATS section");
 }
 
 static void find_in_sideband(struct info *in)
@@ -155,12 +154,12 @@ static void find_in_sideband(struct info *in)
 
 	if (s->nr_evicted)
 		found(in,
-		      "%s process%s %s dropped from the ledger for want of memory: names may be "
+		      "%s process%s %s dropped from the ledger to save memory: names may be "
 		      "missing",
 		      str_fmt_count(n, sizeof(n), s->nr_evicted), s->nr_evicted == 1 ? "" : "es",
 		      str_were(s->nr_evicted));
 	if (s->nr_lost)
-		found(in, "%s process event%s %s lost, and made up for by a scan of /proc",
+		found(in, "%s process event%s %s lost and recovered by a scan of /proc",
 		      str_fmt_count(n, sizeof(n), s->nr_lost), str_plural(s->nr_lost),
 		      str_were(s->nr_lost));
 }
@@ -171,7 +170,7 @@ static void find_in_dumps(struct info *in)
 	char n[32];
 
 	if (s->nr_refused)
-		found(in, "%s dump%s before this one could not be written",
+		found(in, "%s earlier dump%s could not be written",
 		      str_fmt_count(n, sizeof(n), s->nr_refused), str_plural(s->nr_refused));
 }
 

@@ -108,7 +108,7 @@ static void put_window(struct info *in)
 	char from[32], to[32], ring[32], name[64];
 
 	if (!in->shortest) {
-		info_put_line(in, "window", "there are no rings in this dump");
+		info_put_line(in, "window", "the dump has no rings");
 		return;
 	}
 	info_put_line(in, "window", "all rings reach from %s to %s; %s of %s reaches back least",
@@ -179,7 +179,7 @@ static void put_threads(struct info *in)
 	for (size_t at = 0; at < t->b.len; at += strlen((const char *)t->b.p + at) + 1)
 		put_wrapped(in, at ? "" : "  threads", (const char *)t->b.p + at);
 	if (more)
-		info_put_line(in, "", "and %u more, which ringback script shows", more);
+		info_put_line(in, "", "and %u more (ringback script)", more);
 }
 
 static void put_trigger(struct info *in)
@@ -204,7 +204,7 @@ static void put_trigger(struct info *in)
 		info_put_line(in, "  post", "recording continued for %s after the trigger",
 			      str_fmt_time(post, sizeof(post), (int64_t)f->post_ns));
 	if (m->repeats.nr_seen > 1)
-		info_put_line(in, "repeats", "seen %s times since %s, kept %s",
+		info_put_line(in, "repeats", "%s hits since %s, %s in dumps",
 			      str_fmt_count(seen, sizeof(seen), m->repeats.nr_seen),
 			      info_rel_time(in, post, sizeof(post), m->repeats.first_ns),
 			      str_fmt_count(kept, sizeof(kept), m->repeats.nr_kept));
@@ -261,7 +261,7 @@ static void put_sizes(struct info *in)
 		      str_fmt_size(ring, sizeof(ring), ring_bytes), aux,
 		      file_bytes ? (double)(ring_bytes + aux_bytes) / (double)file_bytes : 0);
 	if (m->has_symbol_stats && m->symbols.end != FMT_SYMBOLS_OFF)
-		info_put_line(in, "symbols", "%s, %s long: %s; ringback symbols tells more",
+		info_put_line(in, "symbols", "%s in %s, %s; details: ringback symbols",
 			      info_symbols_end(m).text,
 			      str_fmt_time(time, sizeof(time), (int64_t)m->symbols.ns),
 			      str_fmt_size(file, sizeof(file), m->symbols.payload_bytes));
@@ -324,7 +324,7 @@ static void put_channels(struct info *in)
 
 /* ---- the table of rings ---- */
 
-struct column {
+struct ring_column {
 	const char *title;
 	int width; /* negative: text stands left */
 	void (*put)(const struct info *in, const struct fmt_window *w, char *out, size_t n);
@@ -389,7 +389,7 @@ static void cell_gap(const struct info *in, const struct fmt_window *w, char *ou
 }
 
 /* 100 columns with a space between two. */
-static const struct column columns[] = {
+static const struct ring_column columns[] = {
 	{"channel", -9, cell_channel}, {"ring", -8, cell_where},
 	{"from", 9, cell_from},	       {"to", 9, cell_to},
 	{"horizon", 8, cell_horizon},  {"records", 10, cell_records},

@@ -26,13 +26,13 @@
 #define MAX_OF_OTHERS 5
 
 /* Where threads are, and how many. */
-struct place {
+struct thread_place {
 	struct text stack;
 	uint32_t tid, nr;
 };
 
-struct search {
-	struct place places[CAUSE_MAX_THREADS];
+struct cause_search {
+	struct thread_place places[CAUSE_MAX_THREADS];
 	size_t nr_places;
 	struct reader *r;
 	const struct meta *m;
@@ -48,7 +48,8 @@ struct search {
 	bool has_address;
 };
 
-static uint64_t number(const struct search *s, const struct timeline_record *rec, const char *name)
+static uint64_t number(const struct cause_search *s, const struct timeline_record *rec,
+		       const char *name)
 {
 	const struct tpfields *tp = fields_tracepoint(s->f, (uint32_t)rec->event->attr.config);
 	const struct field *f = tp ? tpfields_find(tp, name, strlen(name)) : NULL;
@@ -64,7 +65,7 @@ static bool is_event(const struct meta_event *e, const char *name)
 
 /* ---- the stack ---- */
 
-static void put_who(const struct search *s, uint32_t tid, struct text *t)
+static void put_who(const struct cause_search *s, uint32_t tid, struct text *t)
 {
 	const char *comm = history_comm(s->p, tid, s->m->trigger.hit_ns);
 
@@ -108,7 +109,7 @@ static bool same_function(const struct stack_frame *a, const struct stack_frame 
 
 /* A function that calls itself is one. The innermost `max` functions of a stack; how many frames it
  * has. */
-static size_t put_stack(struct search *s, const struct timeline_record *rec, size_t max,
+static size_t put_stack(struct cause_search *s, const struct timeline_record *rec, size_t max,
 			struct text *t)
 {
 	struct stack k;
@@ -137,7 +138,7 @@ static size_t put_stack(struct search *s, const struct timeline_record *rec, siz
 	return k.nr;
 }
 
-static void name_function(struct search *s, const struct timeline_record *rec)
+static void name_function(struct cause_search *s, const struct timeline_record *rec)
 {
 	struct stack k;
 	size_t i;
@@ -151,7 +152,7 @@ static void name_function(struct search *s, const struct timeline_record *rec)
 }
 
 /* Of several records of a thread the one that shows most of its stack. */
-static void take_stack(struct search *s, const struct timeline_record *rec)
+static void take_stack(struct cause_search *s, const struct timeline_record *rec)
 {
 	struct text t = TEXT_INIT(NULL);
 	size_t nr = put_stack(s, rec, MAX_SHOWN, &t);
@@ -184,7 +185,7 @@ static bool is_thread(const struct meta_event *e)
 	return e->f.id != UINT32_MAX && !strcmp(e->name, "crash:thread");
 }
 
-static void take_thread(struct search *s, const struct timeline_record *rec)
+static void take_thread(struct cause_search *s, const struct timeline_record *rec)
 {
 	struct text stack = TEXT_INIT(NULL);
 	size_t i;
@@ -196,7 +197,7 @@ static void take_thread(struct search *s, const struct timeline_record *rec)
 		    (!stack.b.len || !memcmp(s->places[i].stack.b.p, stack.b.p, stack.b.len)))
 			break;
 	if (i == s->nr_places && i < CAUSE_MAX_THREADS) {
-		s->places[s->nr_places++] = (struct place){stack, rec->tid, 1};
+		s->places[s->nr_places++] = (struct thread_place){stack, rec->tid, 1};
 		return;
 	}
 	if (i < s->nr_places)
@@ -206,19 +207,19 @@ static void take_thread(struct search *s, const struct timeline_record *rec)
 
 static int by_nr(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct thread_place *x = a, *y = b;
 
 	return x->nr != y->nr ? (x->nr > y->nr ? -1 : 1) : x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
 /* Those that wait at the same place say it once. */
-static void put_threads(struct search *s)
+static void put_threads(struct cause_search *s)
 {
 	struct text *t = &s->c->threads;
 
 	qsort(s->places, s->nr_places, sizeof(s->places[0]), by_nr);
 	for (size_t i = 0; i < s->nr_places; i++) {
-		struct place *p = &s->places[i];
+		struct thread_place *p = &s->places[i];
 
 		s->c->nr_shown += p->nr;
 		if (p->nr > 1)
@@ -232,7 +233,7 @@ static void put_threads(struct search *s)
 	}
 }
 
-static void take(struct search *s, const struct timeline_record *rec)
+static void take(struct cause_search *s, const struct timeline_record *rec)
 {
 	struct cause *c = s->c;
 
@@ -253,8 +254,9 @@ static void take(struct search *s, const struct timeline_record *rec)
 	take_stack(s, rec);
 }
 
-static int each(struct search *s, const struct timeline_options *o,
-		void (*what)(struct search *s, const struct timeline_record *rec), struct err *err)
+static int each(struct cause_search *s, const struct timeline_options *o,
+		void (*what)(struct cause_search *s, const struct timeline_record *rec),
+		struct err *err)
 {
 	struct timeline_record rec;
 	struct timeline *t;
@@ -270,7 +272,7 @@ static int each(struct search *s, const struct timeline_options *o,
 
 /* ---- what rings know of a crash ---- */
 
-static void look_back(struct search *s, const struct timeline_record *rec)
+static void look_back(struct cause_search *s, const struct timeline_record *rec)
 {
 	const struct fmt_trigger *t = &s->m->trigger;
 	uint32_t to;
@@ -296,7 +298,7 @@ static bool may_have_address(const struct cause *c)
 	return (c->sig == SIGSEGV || c->sig == SIGBUS) && c->code > 0 && c->code < 0x80;
 }
 
-static int look_in_rings(struct search *s, struct err *err)
+static int look_in_rings(struct cause_search *s, struct err *err)
 {
 	struct timeline_options o = {
 		.from_ns = s->ns > BEFORE_NS ? s->ns - BEFORE_NS : 0, .to_ns = s->ns, .cpu = -1};
@@ -322,7 +324,7 @@ static int look_in_rings(struct search *s, struct err *err)
 
 /* ---- words ---- */
 
-static void put_signal(struct search *s)
+static void put_signal(struct cause_search *s)
 {
 	struct cause *c = s->c;
 	char name[32], code[32];
@@ -363,7 +365,7 @@ static void end(struct text *t)
 int cause_find(struct reader *r, const struct meta *m, const struct process_history *p,
 	       const struct fields *f, struct stacks *st, struct cause *out, struct err *err)
 {
-	struct search s = {.r = r, .m = m, .p = p, .f = f, .st = st, .c = out};
+	struct cause_search s = {.r = r, .m = m, .p = p, .f = f, .st = st, .c = out};
 	struct timeline_options o = {.to_ns = UINT64_MAX, .cpu = -1};
 	int rc = 0;
 

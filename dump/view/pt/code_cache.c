@@ -30,12 +30,12 @@
 
 /* Bytes of an image that are in the store. */
 struct run {
-	uint32_t kept; /* index of struct kept */
+	uint32_t kept; /* index of struct stored_image */
 	uint64_t start, bytes, at;
 };
 
 /* An image as the dump's SYMBOLS have it. */
-struct kept {
+struct stored_image {
 	struct fmt_image f;
 	const char *path;
 	bool has_code;
@@ -45,7 +45,7 @@ struct kept {
 struct named {
 	const char *path;
 	uint32_t kind, key;
-	const struct kept *kept;
+	const struct stored_image *kept;
 };
 
 /* What a piece of a file is, once it was asked for. */
@@ -69,7 +69,7 @@ struct code_cache {
 	struct pt_store *store;
 	bool own_store;
 	struct intern texts;
-	struct buf kept, runs; /* struct kept[], struct run[] by kept and start */
+	struct buf kept, runs; /* struct stored_image[], struct run[] by kept and start */
 	struct named *named;   /* nr_kept, sorted */
 	size_t nr_kept, nr_runs, nr_broken;
 	size_t block; /* the first image of the block that is being read */
@@ -85,14 +85,14 @@ struct code_cache {
 
 /* ---- what the dump has ---- */
 
-static struct kept *kept_at(const struct code_cache *b, size_t i)
+static struct stored_image *kept_at(const struct code_cache *b, size_t i)
 {
-	return (struct kept *)b->kept.p + i;
+	return (struct stored_image *)b->kept.p + i;
 }
 
 static int take_image(struct code_cache *b, struct bytes item)
 {
-	struct kept k = {0};
+	struct stored_image k = {0};
 	int rc;
 
 	if (!bytes_get(&item, &k.f, sizeof(k.f)) || k.f.build_id_bytes > sizeof(k.f.build_id) ||
@@ -288,7 +288,7 @@ void code_cache_counts(const struct code_cache *b, struct code_cache_counts *out
 /* ---- images ---- */
 
 /* Of the same name: where both know a build-id, that decides; else the inode. */
-static bool is_of(const struct kept *k, const struct addresses_image *h)
+static bool is_of(const struct stored_image *k, const struct addresses_image *h)
 {
 	if (h->f.kind == FMT_IMAGE_KERNEL)
 		return true;
@@ -311,7 +311,7 @@ static void find_matches(struct code_cache *b, struct image *m)
 			to = mid;
 	}
 	for (size_t n = from; n < b->nr_kept && n - from < MAX_TWINS; n++) {
-		const struct kept *k = b->named[n].kept;
+		const struct stored_image *k = b->named[n].kept;
 		uint32_t i = (uint32_t)(k - kept_at(b, 0));
 
 		if (compare_named(&b->named[n], &name))
@@ -600,13 +600,13 @@ bool code_cache_has(const struct code_cache *b, uint32_t tid, uint64_t ns, uint6
 
 /* ---- what was met, for the dump ---- */
 
-struct page {
+struct code_page {
 	uint64_t image, nr;
 };
 
 static int compare_pages(const void *x, const void *y)
 {
-	const struct page *a = x, *b = y;
+	const struct code_page *a = x, *b = y;
 
 	if (a->image != b->image)
 		return a->image < b->image ? -1 : 1;
@@ -628,7 +628,7 @@ static void put_pages(struct code_cache *b, struct image *m, uint64_t first, siz
 	}
 }
 
-static void put_all(struct code_cache *b, const struct page *v, size_t nr,
+static void put_all(struct code_cache *b, const struct code_page *v, size_t nr,
 		    struct symbols_writer *put)
 {
 	uint64_t last = UINT64_MAX;
@@ -654,7 +654,7 @@ static void put_all(struct code_cache *b, const struct page *v, size_t nr,
 void code_cache_put(struct code_cache *b, struct symbols_writer *put)
 {
 	uint32_t nr = pair_ids_nr(&b->pages) - b->nr_put;
-	struct page *v = calloc(nr + 1, sizeof(*v));
+	struct code_page *v = calloc(nr + 1, sizeof(*v));
 
 	if (!v) {
 		put->rc = put->rc ? put->rc : -ENOMEM;

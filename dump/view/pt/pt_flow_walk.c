@@ -16,7 +16,7 @@
 
 #define NR_RETURNS 64u
 
-struct walk {
+struct flow_walk {
 	struct pt_flow_work *w;
 	uint64_t ip;	  /* where the flow is at */
 	uint64_t last_ip; /* the last instruction before; 0: unknown */
@@ -37,7 +37,7 @@ static void set_time(struct pt_flow_work *w)
 }
 
 /* A call to what is right behind it asks for its own address. */
-static void push(struct walk *k, const struct pt_flow_block *b)
+static void push(struct flow_walk *k, const struct pt_flow_block *b)
 {
 	if (b->kind == PT_FLOW_BLOCK_CALL && b->target == b->behind)
 		return;
@@ -45,7 +45,7 @@ static void push(struct walk *k, const struct pt_flow_block *b)
 	k->nr_returns += k->nr_returns < NR_RETURNS;
 }
 
-static bool pop(struct walk *k)
+static bool pop(struct flow_walk *k)
 {
 	if (!k->nr_returns)
 		return false;
@@ -55,7 +55,7 @@ static bool pop(struct walk *k)
 }
 
 /* NULL: there is none that can be told. */
-static struct pt_flow_block *block_at(struct walk *k)
+static struct pt_flow_block *block_at(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
 
@@ -70,7 +70,7 @@ static bool needs_trace(const struct pt_flow_block *b)
 }
 
 /* Past a block that doesn't need the trace. False: it goes on for ever. */
-static bool pass(struct walk *k, const struct pt_flow_block *b)
+static bool pass(struct flow_walk *k, const struct pt_flow_block *b)
 {
 	struct pt_flow_work *w = k->w;
 
@@ -90,14 +90,14 @@ static bool pass(struct walk *k, const struct pt_flow_block *b)
 /* ---- the trace tells ---- */
 
 /* To where the trace says. The decoder's status, or an error. */
-static int follow(struct walk *k)
+static int follow(struct flow_walk *k)
 {
 	int status = pt_qry_indirect_branch(k->w->query, &k->ip);
 
 	return status >= 0 && status & pts_ip_suppressed ? -pte_noip : status;
 }
 
-static int follow_return(struct walk *k)
+static int follow_return(struct flow_walk *k)
 {
 	int taken, status = pt_qry_cond_branch(k->w->query, &taken);
 
@@ -107,7 +107,7 @@ static int follow_return(struct walk *k)
 }
 
 /* Past a block that needs the trace, but for conditional ones. */
-static int turn(struct walk *k, const struct pt_flow_block *b)
+static int turn(struct flow_walk *k, const struct pt_flow_block *b)
 {
 	bool is_return = b->kind == PT_FLOW_BLOCK_RETURN,
 	     is_call = b->kind == PT_FLOW_BLOCK_IND_CALL;
@@ -133,7 +133,7 @@ static int turn(struct walk *k, const struct pt_flow_block *b)
 }
 
 /* As far as there is neither an event nor the end of the trace: the decoder's status. */
-static int run(struct walk *k)
+static int run(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
 	struct pt_flow_block *b = block_at(k), *next;
@@ -169,7 +169,7 @@ static int run(struct walk *k)
 /* ---- events ---- */
 
 /* To `to`, without the trace. */
-static bool go_to(struct walk *k, uint64_t to)
+static bool go_to(struct flow_walk *k, uint64_t to)
 {
 	if (k->ip == to)
 		return true;
@@ -192,7 +192,7 @@ static bool go_to(struct walk *k, uint64_t to)
 }
 
 /* To the branch that needs the trace, which has none. */
-static bool go_to_branch(struct walk *k)
+static bool go_to_branch(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
 	const struct pt_flow_block *b;
@@ -215,7 +215,7 @@ static bool go_to_branch(struct walk *k)
 }
 
 /* Where the trace is switched off by an instruction: one that leads to where it is off. */
-static bool go_to_disabled(struct walk *k, const struct pt_event *ev)
+static bool go_to_disabled(struct flow_walk *k, const struct pt_event *ev)
 {
 	if (!k->enabled)
 		return false;
@@ -225,7 +225,7 @@ static bool go_to_disabled(struct walk *k, const struct pt_event *ev)
 }
 
 /* To where the event is. False: it is rare, or can't be. */
-static bool go_to_event(struct walk *k, const struct pt_event *ev)
+static bool go_to_event(struct flow_walk *k, const struct pt_event *ev)
 {
 	const struct pt_errata *errata = &k->w->config.errata;
 	const bool has_ip = !ev->ip_suppressed;
@@ -262,7 +262,7 @@ static bool go_to_event(struct walk *k, const struct pt_event *ev)
 }
 
 /* What it changes. False: it contradicts what was before. */
-static bool apply(struct walk *k, const struct pt_event *ev)
+static bool apply(struct flow_walk *k, const struct pt_event *ev)
 {
 	switch (ev->type) {
 	case ptev_enabled:
@@ -292,7 +292,7 @@ static bool apply(struct walk *k, const struct pt_event *ev)
 }
 
 /* The decoder's status behind it. */
-static int take_event(struct walk *k)
+static int take_event(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
 	struct pt_event ev;
@@ -310,7 +310,7 @@ static int take_event(struct walk *k)
 
 /* ---- the whole ---- */
 
-static int walk(struct walk *k, int status)
+static int walk(struct flow_walk *k, int status)
 {
 	struct pt_flow_work *w = k->w;
 
@@ -330,7 +330,7 @@ static int walk(struct walk *k, int status)
 
 int pt_flow_walk(struct pt_flow_work *w, int status, uint64_t ip)
 {
-	struct walk k = {.w = w, .ip = ip, .enabled = !(status & pts_ip_suppressed)};
+	struct flow_walk k = {.w = w, .ip = ip, .enabled = !(status & pts_ip_suppressed)};
 
 	w->space = NULL;
 	w->nr_found = 0;

@@ -20,7 +20,7 @@
 #define MAX_FRAMES (4u << 20)
 #define NOBODY	   UINT32_MAX
 
-struct frame {
+struct stacked_call {
 	uint64_t from_ns, self_ns, outside_ns;
 	uint64_t address; /* in the function, as far as is known */
 	uint64_t id;	  /* of the function; 0: unknown */
@@ -31,8 +31,8 @@ struct frame {
 };
 
 struct thread {
-	uint64_t key;	 /* key_of() */
-	struct frame *v; /* outermost first */
+	uint64_t key;		/* key_of() */
+	struct stacked_call *v; /* outermost first */
 	size_t nr, cap;
 	int32_t base;	   /* depth of v[0] */
 	uint64_t began_ns; /* what is known of it begins here */
@@ -119,7 +119,7 @@ static uint64_t unnest(struct pt_spans *p, const struct thread *t, uint64_t id)
 /* The innermost call ends. */
 static void pop(struct pt_spans *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
 {
-	struct frame *f = &t->v[t->nr - 1];
+	struct stacked_call *f = &t->v[t->nr - 1];
 	struct pt_spans_call c = {
 		.from_ns = f->from_ns,
 		.to_ns = ns > f->from_ns ? ns : f->from_ns,
@@ -167,11 +167,11 @@ static void forget_all(struct pt_spans *p, uint64_t ns)
 	p->nr_frames = 0;
 }
 
-static void push(struct pt_spans *p, struct thread *t, const struct frame *f)
+static void push(struct pt_spans *p, struct thread *t, const struct stacked_call *f)
 {
 	if (t->nr == t->cap) {
 		size_t cap = t->cap ? t->cap * 2 : 32;
-		struct frame *v = NULL;
+		struct stacked_call *v = NULL;
 
 		if (p->nr_frames + cap - t->cap > MAX_FRAMES)
 			forget_all(p, f->from_ns);
@@ -190,7 +190,7 @@ static void push(struct pt_spans *p, struct thread *t, const struct frame *f)
 }
 
 /* Says what function it is in. */
-static void place(struct pt_spans *p, const struct thread *t, struct frame *f, uint64_t ns,
+static void place(struct pt_spans *p, const struct thread *t, struct stacked_call *f, uint64_t ns,
 		  uint64_t address)
 {
 	const struct pt_names_place *n = pt_names_get(p->names, (uint32_t)t->key, ns, address);
@@ -203,7 +203,7 @@ static void place(struct pt_spans *p, const struct thread *t, struct frame *f, u
 /* The outermost that is known, when nothing is. */
 static void begin(struct pt_spans *p, struct thread *t, uint64_t ns, uint64_t address)
 {
-	struct frame f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
+	struct stacked_call f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
 
 	if (t->nr || !address)
 		return;
@@ -227,7 +227,7 @@ static void see(struct pt_spans *p, struct thread *t, const struct pt_trace_step
 		uint64_t address)
 {
 	const struct pt_names_place *n = pt_names_get(p->names, s->tid, s->ns, address);
-	struct frame *top = &t->v[t->nr - 1], next;
+	struct stacked_call *top = &t->v[t->nr - 1], next;
 	uint64_t id = n->id;
 	bool leaves = n->leaves_frames;
 	size_t nr = 0;
@@ -267,7 +267,7 @@ static void see(struct pt_spans *p, struct thread *t, const struct pt_trace_step
 static void on_call(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
 		    struct pt_spans_event *e)
 {
-	struct frame f = {.from_ns = s->ns, .caller = s->from};
+	struct stacked_call f = {.from_ns = s->ns, .caller = s->from};
 	const struct pt_names_place *n;
 	uint64_t to = s->to;
 
@@ -297,7 +297,7 @@ static size_t find_caller(const struct thread *t, uint64_t to)
 /* It returns to whom nobody saw calling: all of what is known was called by that. */
 static void outward(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s)
 {
-	struct frame f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
+	struct stacked_call f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
 	uint64_t outside = t->v[0].outside_ns;
 	int32_t base = t->base - 1;
 
@@ -325,7 +325,7 @@ static void elsewhere(struct pt_spans *p, struct thread *t, const struct pt_trac
 static void on_return(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
 		      struct pt_spans_event *e)
 {
-	const struct frame *top = &t->v[t->nr - 1];
+	const struct stacked_call *top = &t->v[t->nr - 1];
 	size_t nr = find_caller(t, s->to);
 
 	*e = (struct pt_spans_event){
@@ -369,7 +369,7 @@ static void on_on(struct pt_spans *p, struct thread *t, const struct pt_trace_st
 		  struct pt_spans_event *e)
 {
 	uint64_t away = t->out && s->ns > t->last_ns ? s->ns - t->last_ns : 0;
-	struct frame f = {.from_ns = s->ns, .flags = PT_SPANS_KERNEL, .resume = t->out_from};
+	struct stacked_call f = {.from_ns = s->ns, .flags = PT_SPANS_KERNEL, .resume = t->out_from};
 	size_t nr = t->nr ? find_resumed(t, s->to) : 0;
 	const struct pt_names_place *n;
 	uint64_t here = 0;

@@ -19,7 +19,7 @@
 #define WIDE 100
 
 /* Sleeps of one thread at one place. */
-struct place {
+struct sleep_place {
 	uint64_t key; /* thread << 32 | chain */
 	uint64_t ns, worst_ns, worst_at_ns, nr;
 	bool hard; /* uninterruptible, or stopped */
@@ -61,7 +61,7 @@ static enum how ended_by(const struct span *s)
 
 static void add(const struct report *rp, struct map *m, const struct span *s, uint64_t ns)
 {
-	struct place *p = map_row(m, (uint64_t)s->thread << 32 | s->chain);
+	struct sleep_place *p = map_row(m, (uint64_t)s->thread << 32 | s->chain);
 
 	if (!p)
 		return;
@@ -108,7 +108,7 @@ static void sort_out(struct report *rp, struct block *b, uint32_t thread)
 
 static int longest_first(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct sleep_place *x = a, *y = b;
 
 	if (x->idle != y->idle)
 		return x->idle ? 1 : -1;
@@ -127,7 +127,7 @@ static int most_first(const void *a, const void *b)
 }
 
 /* Who ended these sleeps: "redis-benchmark 98%". */
-static void put_wakers(struct report *rp, const struct place *pl, unsigned width)
+static void put_wakers(struct report *rp, const struct sleep_place *pl, unsigned width)
 {
 	static const char *const said[] = {[BY_THREAD] = "",
 					   [BY_SOFTIRQ] = " (softirq)",
@@ -171,7 +171,7 @@ static void put_wakers(struct report *rp, const struct place *pl, unsigned width
 	map_free(&wakers);
 }
 
-static void put_place(struct report *rp, const struct place *pl)
+static void put_place(struct report *rp, const struct sleep_place *pl)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns;
 	struct page *p = &rp->page;
@@ -202,8 +202,8 @@ static void put_places(struct report *rp, struct map *m, const char *title)
 
 	map_sort(m, longest_first);
 	for (size_t i = 0; i < nr; i++)
-		most = ((struct place *)map_nth(m, i))->ns > most
-			       ? ((struct place *)map_nth(m, i))->ns
+		most = ((struct sleep_place *)map_nth(m, i))->ns > most
+			       ? ((struct sleep_place *)map_nth(m, i))->ns
 			       : most;
 	if (most < MIN_NS)
 		return;
@@ -214,7 +214,7 @@ static void put_places(struct report *rp, struct map *m, const char *title)
 	text_str(&rp->text, "  times    worst        at  woken by\n");
 	page_end_color(&rp->page);
 	for (; shown < nr && shown < MAX_ROWS; shown++) {
-		const struct place *pl = map_nth(m, shown);
+		const struct sleep_place *pl = map_nth(m, shown);
 
 		if (shown >= MIN_ROWS && pl->ns < LITTLE_NS && !pl->idle)
 			break;
@@ -226,21 +226,21 @@ static void put_places(struct report *rp, struct map *m, const char *title)
 
 static void print_block(struct report *rp, void *state)
 {
-	struct block b = {.hard = MAP_INIT(struct place), .soft = MAP_INIT(struct place)};
+	struct block b = {.hard = MAP_INIT(struct sleep_place),
+			  .soft = MAP_INIT(struct sleep_place)};
 
 	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++)
 		if (rp->asked[i])
 			sort_out(rp, &b, i);
-	put_places(rp, &b.hard, "BLOCKED, UNINTERRUPTIBLE: disks, locks of the kernel");
+	put_places(rp, &b.hard, "BLOCKED, UNINTERRUPTIBLE: disks, kernel locks");
 	put_places(rp, &b.soft, "SLEPT UNTIL ANOTHER THREAD WOKE IT");
 	if (b.nr_idle || b.nr_silent)
 		page_line(
 			&rp->page, 2,
-			"besides, %zu slept until a timer or a device woke them, and %zu were not "
-			"woken at all",
+			"%zu more slept until a timer or a device woke them; %zu were not woken",
 			b.nr_idle, b.nr_silent);
 	if (b.nr_unknown)
-		page_line(&rp->page, 2, "who woke %zu more was not recorded", b.nr_unknown);
+		page_line(&rp->page, 2, "%zu more sleeps: the wake-up was not recorded", b.nr_unknown);
 	map_free(&b.hard);
 	map_free(&b.soft);
 }

@@ -18,16 +18,16 @@
 /* So many of a name above a hundredth of a CPU are many; half a CPU is never only one of many. */
 #define MANY 4
 
-struct row {
+struct cpu_row {
 	uint64_t run_ns, nr_runs;
 	uint32_t thread; /* of several: the one with most */
 	uint32_t nr;
 	uint64_t most_ns;
 };
 
-struct group {
+struct thread_group {
 	uint64_t key; /* the name's pointer */
-	struct row row;
+	struct cpu_row row;
 	uint32_t nr_large;
 };
 
@@ -82,7 +82,7 @@ static void put_cpus(struct report *rp)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct cpu_row *x = a, *y = b;
 
 	if (x->run_ns != y->run_ns)
 		return x->run_ns > y->run_ns ? -1 : 1;
@@ -92,8 +92,8 @@ static int by_time(const void *a, const void *b)
 static int list_rows(struct report *rp, struct buf *rows)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns;
-	struct map groups = MAP_INIT(struct group);
-	struct group *g;
+	struct map groups = MAP_INIT(struct thread_group);
+	struct thread_group *g;
 	int rc = 0;
 
 	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++) {
@@ -105,7 +105,7 @@ static int list_rows(struct report *rp, struct buf *rows)
 	}
 	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched) && !rc; i++) {
 		const struct report_totals *t = &rp->totals[i];
-		struct row one = {t->run_ns, t->nr_runs, i, 1, t->run_ns};
+		struct cpu_row one = {t->run_ns, t->nr_runs, i, 1, t->run_ns};
 
 		if (!t->run_ns || !rp->asked[i])
 			continue;
@@ -130,7 +130,7 @@ static int list_rows(struct report *rp, struct buf *rows)
 	}
 	map_free(&groups);
 	if (rows->len)
-		qsort(rows->p, rows->len / sizeof(struct row), sizeof(struct row), by_time);
+		qsort(rows->p, rows->len / sizeof(struct cpu_row), sizeof(struct cpu_row), by_time);
 	return rc;
 }
 
@@ -148,7 +148,7 @@ static int most_first(const void *a, const void *b)
 }
 
 /* The function in which samples met a row's threads most. */
-static void put_mostly(struct report *rp, const struct row *row, unsigned width)
+static void put_mostly(struct report *rp, const struct cpu_row *row, unsigned width)
 {
 	const char *comm = report_comm(rp, row->thread);
 	struct map leaves = MAP_INIT(struct leaf);
@@ -187,7 +187,7 @@ static void put_mostly(struct report *rp, const struct row *row, unsigned width)
 	map_free(&leaves);
 }
 
-static void put_row(struct report *rp, const struct row *row, unsigned bar)
+static void put_row(struct report *rp, const struct cpu_row *row, unsigned bar)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns;
 	struct page *p = &rp->page;
@@ -243,20 +243,20 @@ static void print_cpu(struct report *rp, void *state)
 		return;
 	if (schedule_lacks_cpus(rp->sched))
 		page_line(&rp->page, 2,
-			  "recorded CPUs only; what ran on the others was not recorded");
+			  "recorded CPUs only");
 	else if (schedule_is_partial(rp->sched))
 		page_line(&rp->page, 2,
-			  "recorded threads only; what else ran on the CPUs was not recorded");
+			  "recorded threads only");
 	else if (schedule_has_switches(rp->sched))
 		put_cpus(rp);
 	list_rows(rp, &rows);
-	nr = rows.len / sizeof(struct row);
+	nr = rows.len / sizeof(struct cpu_row);
 	if (nr)
 		put_heading(rp, bar);
 	for (shown = 0; shown < nr && shown < MAX_ROWS; shown++)
-		put_row(rp, (struct row *)rows.p + shown, bar);
+		put_row(rp, (struct cpu_row *)rows.p + shown, bar);
 	for (size_t i = shown; i < nr; i++)
-		rest += ((struct row *)rows.p + i)->run_ns;
+		rest += ((struct cpu_row *)rows.p + i)->run_ns;
 	if (rest)
 		page_line(&rp->page, 2, "and %zu more, together %s", nr - shown,
 			  page_fmt_time(time, sizeof(time), rest));

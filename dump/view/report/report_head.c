@@ -49,7 +49,7 @@ static void put_threads(struct report *rp)
 		page_labelled(&rp->page, at ? "" : "threads", LABEL, (const char *)t->b.p + at);
 	if (!more)
 		return;
-	snprintf(line, sizeof(line), "and %" PRIu32 " more, which ringback script shows", more);
+	snprintf(line, sizeof(line), "and %" PRIu32 " more (ringback script)", more);
 	page_labelled(&rp->page, "", LABEL, line);
 }
 
@@ -135,11 +135,11 @@ static void put_window(struct report *rp, const struct info *in)
 		text_fmt(&t, "; went on for %s after the trigger",
 			 page_fmt_time(time, sizeof(time), rp->m->trigger.post_ns));
 	if (schedule_was_cut(rp->sched))
-		text_fmt(&t, "; the scheduler's events are too many, only the last %s is told",
+		text_fmt(&t, "; too many scheduler events: only the last %s is shown",
 			 page_fmt_time(time, sizeof(time), rp->window.to_ns - rp->window.from_ns));
 	info_joined(rp->m, &t);
 	if (rp->opt->from_ns || rp->opt->to_ns != UINT64_MAX)
-		text_str(&t, "; narrowed as asked");
+		text_str(&t, "; limited by --from or --to");
 	text_char(&t, '\0');
 	if (!t.rc)
 		page_labelled(&rp->page, "window", LABEL, (const char *)t.b.p);

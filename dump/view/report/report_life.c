@@ -37,7 +37,7 @@ struct sender {
 	const char *comm;
 };
 
-struct life {
+struct life_section {
 	struct map ended, senders, executed;
 	struct buf deaths; /* struct death */
 	uint64_t nr_forks, nr_threads, nr_execs, nr_ends;
@@ -56,7 +56,7 @@ static int on_fork(void *state, struct report *rp, const struct timeline_record 
 {
 	uint32_t tid = (uint32_t)report_number(rp, rec, "child_pid");
 	const struct fmt_task *t = history_task(rp->history, tid, rec->time_ns);
-	struct life *l = state;
+	struct life_section *l = state;
 
 	if (t && t->pid != t->tid)
 		l->nr_threads++;
@@ -69,7 +69,7 @@ static int on_exec(void *state, struct report *rp, const struct timeline_record 
 {
 	char path[256];
 	const char *base;
-	struct life *l = state;
+	struct life_section *l = state;
 
 	report_string(rp, rec, "filename", path, sizeof(path));
 	base = strrchr(path, '/');
@@ -81,12 +81,12 @@ static int on_exec(void *state, struct report *rp, const struct timeline_record 
 	return 0;
 }
 
-static struct death *deaths(const struct life *l)
+static struct death *deaths(const struct life_section *l)
 {
 	return (struct death *)l->deaths.p;
 }
 
-static size_t nr_deaths(const struct life *l)
+static size_t nr_deaths(const struct life_section *l)
 {
 	return l->deaths.len / sizeof(struct death);
 }
@@ -95,7 +95,7 @@ static int on_end(void *state, struct report *rp, const struct timeline_record *
 {
 	uint32_t tid = (uint32_t)report_number(rp, rec, "pid");
 	const struct fmt_task *t = history_task(rp->history, tid, rec->time_ns);
-	struct life *l = state;
+	struct life_section *l = state;
 	uint32_t pid = t ? t->pid : tid;
 
 	for (size_t i = nr_deaths(l); i-- > 0;) {
@@ -117,7 +117,7 @@ static int on_end(void *state, struct report *rp, const struct timeline_record *
 static int on_send(void *state, struct report *rp, const struct timeline_record *rec)
 {
 	uint64_t key = report_number(rp, rec, "pid") << 8 | (report_number(rp, rec, "sig") & 0xff);
-	struct life *l = state;
+	struct life_section *l = state;
 	struct sender *s = map_row(&l->senders, key);
 
 	if (s) {
@@ -154,7 +154,8 @@ static bool is_recorders(const struct report *rp, const struct sender *s, uint64
 }
 
 /* Another thread of this process was met by the same already. */
-static bool is_known(const struct life *l, const struct report *rp, const struct fmt_task *t)
+static bool is_known(const struct life_section *l, const struct report *rp,
+		     const struct fmt_task *t)
 {
 	size_t nr = nr_deaths(l);
 
@@ -170,7 +171,7 @@ static bool is_known(const struct life *l, const struct report *rp, const struct
 
 static int on_deliver(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	struct life *l = state;
+	struct life_section *l = state;
 	int sig = (int)report_number(rp, rec, "sig");
 	struct death d = {.ns = rec->time_ns, .tid = rec->tid, .by = UINT32_MAX, .sig = sig};
 	const struct sender *s;
@@ -196,7 +197,7 @@ static int on_deliver(void *state, struct report *rp, const struct timeline_reco
 
 static int on_victim(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	struct life *l = state;
+	struct life_section *l = state;
 	struct death d = {.ns = rec->time_ns,
 			  .tid = (uint32_t)report_number(rp, rec, "pid"),
 			  .by = rec->tid,
@@ -211,7 +212,7 @@ static int on_victim(void *state, struct report *rp, const struct timeline_recor
 
 static int open_life(struct report *rp, void **state)
 {
-	struct life *l = calloc(1, sizeof(*l));
+	struct life_section *l = calloc(1, sizeof(*l));
 	bool any;
 
 	if (!l)
@@ -235,7 +236,7 @@ static int open_life(struct report *rp, void **state)
 
 static void close_life(void *state)
 {
-	struct life *l = state;
+	struct life_section *l = state;
 
 	map_free(&l->ended);
 	map_free(&l->executed);
@@ -311,7 +312,7 @@ static void put_death(struct report *rp, const struct death *d)
 static void print_deaths(struct report *rp, void *state)
 {
 	struct report_window w = report_window_of(rp, state);
-	struct life *l = state;
+	struct life_section *l = state;
 	size_t nr = nr_deaths(l), from = nr > MAX_SHOWN ? nr - MAX_SHOWN : 0;
 	char window[64];
 
@@ -327,7 +328,7 @@ static void print_deaths(struct report *rp, void *state)
 static void print_life(struct report *rp, void *state)
 {
 	struct report_window w = report_window_of(rp, state);
-	struct life *l = state;
+	struct life_section *l = state;
 	char window[64];
 
 	if (!l->has_life)

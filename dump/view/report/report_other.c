@@ -13,12 +13,12 @@
 
 #define MAX_ROWS 12
 
-struct kind {
+struct event_count {
 	uint64_t key; /* index of meta's events */
 	uint64_t nr, last_ns;
 };
 
-struct who {
+struct event_user {
 	uint64_t key; /* event and name's pointer, mixed */
 	uint64_t event, nr;
 	const char *comm;
@@ -33,8 +33,8 @@ static int on_other(void *state, struct report *rp, const struct timeline_record
 	uint64_t event = (uint64_t)(rec->event - rp->m->events);
 	const char *comm = report_comm_of(rp, rec->tid, rec->time_ns);
 	struct other *o = state;
-	struct kind *k = map_row(&o->kinds, event);
-	struct who *w = map_row(&o->whos, (uintptr_t)comm ^ event << 48);
+	struct event_count *k = map_row(&o->kinds, event);
+	struct event_user *w = map_row(&o->whos, (uintptr_t)comm ^ event << 48);
 
 	if (k) {
 		k->nr++;
@@ -68,8 +68,8 @@ static int open_other(struct report *rp, void **state)
 
 	if (!o)
 		return -ENOMEM;
-	o->kinds = MAP_INIT(struct kind);
-	o->whos = MAP_INIT(struct who);
+	o->kinds = MAP_INIT(struct event_count);
+	o->whos = MAP_INIT(struct event_user);
 	for (size_t i = 0; i < rp->m->nr_events; i++) {
 		const struct meta_event *e = &rp->m->events[i];
 		const char *name = e->attr.type == PERF_TYPE_TRACEPOINT
@@ -105,22 +105,22 @@ static void close_other(void *state)
 
 static int most_first(const void *a, const void *b)
 {
-	const struct kind *x = a, *y = b;
+	const struct event_count *x = a, *y = b;
 
 	if (x->nr != y->nr)
 		return x->nr > y->nr ? -1 : 1;
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static void put_kind(struct report *rp, const struct other *o, const struct kind *k)
+static void put_kind(struct report *rp, const struct other *o, const struct event_count *k)
 {
-	const struct who *best = NULL;
+	const struct event_user *best = NULL;
 	struct page *p = &rp->page;
 	unsigned name = p->width / 2 - 6;
 	char at[32], who[96];
 
 	for (size_t i = 0; i < map_nr(&o->whos); i++) {
-		const struct who *w = map_nth(&o->whos, i);
+		const struct event_user *w = map_nth(&o->whos, i);
 
 		if (w->event == k->key && (!best || w->nr > best->nr))
 			best = w;

@@ -27,14 +27,14 @@ static const uint64_t windows_ns[] = {10000000, 100000000, 1000000000, 100000000
 
 #define NR_WINDOWS (sizeof(windows_ns) / sizeof(windows_ns[0]))
 
-struct function {
+struct pt_function {
 	uint64_t key;
 	uint64_t self_ns, total_ns, longest_ns, nr;
 	uint64_t address, ns; /* a call of it, which tells the name */
 	uint32_t tid;
 };
 
-struct ran {
+struct pt_run {
 	uint64_t key; /* tid */
 	uint64_t ns, nr;
 	int32_t cpu;
@@ -48,7 +48,7 @@ struct last {
 	bool open, out; /* it has not returned; it is in the kernel */
 };
 
-struct area {
+struct pt_last_steps {
 	struct last v[NR_LAST];
 	uint64_t nr; /* seen; v[i % NR_LAST] */
 };
@@ -65,7 +65,7 @@ struct pt {
 	struct pt_names *names;
 	struct map functions, threads;
 	struct buf open; /* struct open_call[], inner ones first */
-	struct area *areas;
+	struct pt_last_steps *areas;
 	bool ending;
 	uint64_t nr_lost;
 };
@@ -95,7 +95,7 @@ static bool wanted(const struct pt *p, uint32_t tid, uint64_t ns)
 
 static int count_thread(struct pt *p, const struct pt_spans_call *c, uint64_t self_ns)
 {
-	struct ran *t = map_row(&p->threads, c->tid);
+	struct pt_run *t = map_row(&p->threads, c->tid);
 
 	if (!t)
 		return -ENOMEM;
@@ -111,7 +111,7 @@ static int take_call(void *ctx, const struct pt_spans_call *c)
 	uint64_t ns = clipped(p, c->from_ns, c->to_ns), self_ns = c->self_ns;
 	uint64_t at = c->to_ns < p->window.to_ns ? c->to_ns : p->window.to_ns;
 	const struct open_call open = {at, c->address, c->tid};
-	struct function *f;
+	struct pt_function *f;
 
 	if (!wanted(p, c->tid, at))
 		return 0;
@@ -135,7 +135,7 @@ static int take_call(void *ctx, const struct pt_spans_call *c)
 /* The last calls of an area. */
 static void note_last(struct pt *p, const struct pt_trace_step *s, const struct pt_spans_event *e)
 {
-	struct area *a = &p->areas[s->area];
+	struct pt_last_steps *a = &p->areas[s->area];
 	uint64_t nr = a->nr < NR_LAST ? a->nr : NR_LAST;
 
 	if (e->what == PT_SPANS_CALL) {
@@ -207,7 +207,7 @@ static const char *name_of(struct pt *p, uint32_t tid, uint64_t ns, uint64_t add
 
 static int by_self(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct pt_function *x = a, *y = b;
 
 	if (x->self_ns != y->self_ns)
 		return x->self_ns > y->self_ns ? -1 : 1;
@@ -218,7 +218,7 @@ static int by_self(const void *a, const void *b)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct ran *x = a, *y = b;
+	const struct pt_run *x = a, *y = b;
 
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
@@ -236,7 +236,7 @@ static void put_threads(struct pt *p)
 	page_end_color(page);
 	map_sort(&p->threads, by_time);
 	for (size_t i = 0; i < nr && i < MAX_THREADS; i++) {
-		const struct ran *r = map_nth(&p->threads, i);
+		const struct pt_run *r = map_nth(&p->threads, i);
 		uint32_t tid = (uint32_t)r->key;
 
 		text_str(page->t, "  ");
@@ -263,7 +263,7 @@ static void put_functions(struct pt *p)
 	char name[NAME];
 
 	for (size_t i = 0; i < nr; i++)
-		all += ((struct function *)map_nth(&p->functions, i))->self_ns;
+		all += ((struct pt_function *)map_nth(&p->functions, i))->self_ns;
 	map_sort(&p->functions, by_self);
 	page_color(page, PAGE_DIM);
 	text_str(page->t, "\n  ");
@@ -271,7 +271,7 @@ static void put_functions(struct pt *p)
 	text_str(page->t, "     self  of all    total    calls  longest\n");
 	page_end_color(page);
 	for (size_t i = 0; i < nr && i < MAX_FUNCTIONS; i++) {
-		const struct function *f = map_nth(&p->functions, i);
+		const struct pt_function *f = map_nth(&p->functions, i);
 
 		text_str(page->t, "  ");
 		page_left(page, name_of(p, f->tid, f->ns, f->address, name), wide);
@@ -336,7 +336,7 @@ static void put_last(struct pt *p, const struct last *l, int32_t outermost)
 	text_char(page->t, '\n');
 }
 
-static void put_lasts(struct pt *p, const struct pt_trace_area *of, const struct area *a)
+static void put_lasts(struct pt *p, const struct pt_trace_area *of, const struct pt_last_steps *a)
 {
 	uint64_t nr = a->nr < NR_LAST ? a->nr : NR_LAST;
 	const struct last *newest = &a->v[(a->nr - 1) % NR_LAST];
@@ -380,7 +380,8 @@ static void put_newest(struct pt *p, const struct pt_trace *t)
 		size_t best = nr;
 
 		for (size_t i = 0; i < nr; i++) {
-			const struct area *a = &p->areas[i], *b = &p->areas[best < nr ? best : i];
+			const struct pt_last_steps *a = &p->areas[i],
+						   *b = &p->areas[best < nr ? best : i];
 
 			if (!a->nr || done[i])
 				continue;
@@ -467,8 +468,8 @@ static void print_pt(struct report *rp, void *state)
 	if (pt_names_new(rp->history, rp->symbols, &p.names))
 		return;
 	for (size_t i = 0; i < NR_WINDOWS && !done; i++) {
-		p.functions = MAP_INIT(struct function);
-		p.threads = MAP_INIT(struct ran);
+		p.functions = MAP_INIT(struct pt_function);
+		p.threads = MAP_INIT(struct pt_run);
 		p.ending = false;
 		p.nr_lost = 0;
 		p.open.len = 0;

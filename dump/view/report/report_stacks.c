@@ -33,7 +33,7 @@ struct node {
 	const char *comm; /* of a root */
 };
 
-struct function {
+struct sampled_function {
 	uint64_t key;
 	uint64_t self, total, last; /* last: sample that it was counted in, + 1 */
 	struct chain_frame frame;
@@ -92,7 +92,7 @@ static struct node *node_of(const struct stacks_state *st, uint32_t id)
 static void add_function(struct stacks_state *st, const struct chain_frame *f, bool leaf,
 			 uint64_t nr)
 {
-	struct function *fn = map_row(&st->functions, name_key(f));
+	struct sampled_function *fn = map_row(&st->functions, name_key(f));
 
 	if (!fn || (!leaf && report_is_plumbing(f)))
 		return;
@@ -197,7 +197,7 @@ static int compare_texts(const char *a, const char *b)
 /* Keys are of this run's memory: equal ones stand by name, the same in every run. */
 static int by_self(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct sampled_function *x = a, *y = b;
 	int way;
 
 	if (x->self != y->self)
@@ -219,7 +219,7 @@ static void put_functions(struct report *rp, struct stacks_state *st)
 	text_str(p->t, "   self  with callees  function\n");
 	page_end_color(p);
 	for (size_t i = 0; i < map_nr(&st->functions) && i < MAX_FUNCTIONS; i++) {
-		const struct function *f = map_nth(&st->functions, i);
+		const struct sampled_function *f = map_nth(&st->functions, i);
 		const char *image = f->frame.image, *base;
 		unsigned room = p->width - 24;
 
@@ -382,7 +382,7 @@ static void put_nameless(struct report *rp, const struct stacks_state *st)
 	if (put_runtimes(rp, st))
 		return;
 	for (size_t i = 0; i < map_nr(&st->functions); i++) {
-		const struct function *f = map_nth(&st->functions, i);
+		const struct sampled_function *f = map_nth(&st->functions, i);
 
 		nameless += f->frame.function ? 0 : f->self;
 	}
@@ -398,7 +398,7 @@ static void put_nameless(struct report *rp, const struct stacks_state *st)
 static void print_stacks(struct report *rp, void *state)
 {
 	struct stacks_state st = {.nodes = MAP_INIT(struct node),
-				  .functions = MAP_INIT(struct function)};
+				  .functions = MAP_INIT(struct sampled_function)};
 	char window[64], right[128], name[48];
 
 	runtimes_new(rp->history, &st.runtimes, NULL);

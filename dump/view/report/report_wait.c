@@ -14,7 +14,7 @@
 /* From this width on, there is room for the part of the window. */
 #define WIDE 100
 
-struct ran {
+struct ran_instead {
 	uint64_t key; /* name's pointer; RAN_NOBODY, RAN_OTHERS */
 	uint64_t ns;
 };
@@ -31,7 +31,7 @@ static int open_wait(struct report *rp, void **state)
 
 static int most_first(const void *a, const void *b)
 {
-	const struct ran *x = a, *y = b;
+	const struct ran_instead *x = a, *y = b;
 
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
@@ -47,7 +47,7 @@ static void add_ran(struct report *rp, struct map *ran, const struct span *wait)
 	     i < schedule_nr_runs(rp->sched, cpu); i++) {
 		const struct span *s = schedule_run(rp->sched, cpu, i);
 		struct report_window w = {wait->from_ns, wait->to_ns};
-		struct ran *r;
+		struct ran_instead *r;
 
 		if (s->from_ns >= wait->to_ns)
 			break;
@@ -62,7 +62,7 @@ static void add_ran(struct report *rp, struct map *ran, const struct span *wait)
 static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 {
 	const struct schedule_thread *t = schedule_thread(rp->sched, thread);
-	struct map ran = MAP_INIT(struct ran);
+	struct map ran = MAP_INIT(struct ran_instead);
 	char line[256] = "", name[64];
 	uint64_t sum = 0, waited = 0;
 	size_t n = 0;
@@ -76,9 +76,9 @@ static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 		waited += s->to_ns - s->from_ns;
 	}
 	for (size_t i = 0; i < map_nr(&ran); i++)
-		sum += ((struct ran *)map_nth(&ran, i))->ns;
+		sum += ((struct ran_instead *)map_nth(&ran, i))->ns;
 	if (schedule_is_partial(rp->sched) && waited > sum) {
-		struct ran *others = map_row(&ran, RAN_OTHERS);
+		struct ran_instead *others = map_row(&ran, RAN_OTHERS);
 
 		if (others)
 			others->ns = waited - sum;
@@ -86,7 +86,7 @@ static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 	}
 	map_sort(&ran, most_first);
 	for (size_t i = 0; i < map_nr(&ran) && i < MAX_RAN; i++) {
-		const struct ran *r = map_nth(&ran, i);
+		const struct ran_instead *r = map_nth(&ran, i);
 		const char *who = r->key == RAN_NOBODY	 ? "idle"
 				  : r->key == RAN_OTHERS ? "threads not recorded"
 							 : (const char *)(uintptr_t)r->key;
@@ -104,14 +104,14 @@ static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 	map_free(&ran);
 }
 
-struct row {
+struct wait_row {
 	uint32_t thread;
 	uint64_t ns;
 };
 
 static int longest_first(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct wait_row *x = a, *y = b;
 
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
@@ -157,8 +157,7 @@ static void put_unknown(struct report *rp)
 	if (schedule_is_partial(rp->sched))
 		page_wrap(
 			&rp->page, 2,
-			"after it was taken off the CPU; who waited after a sleep is not known, "
-			"because "
+			"only waits after preemption; waits after a sleep are unknown because "
 			"wake-ups by threads outside the target are not recorded (record with -a)");
 	if (ns)
 		page_line(&rp->page, 2, "unknown: %s of %zu thread%s, whose switches are missing",
@@ -169,7 +168,7 @@ static void print_wait(struct report *rp, void *state)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns, all = 0, worst = 0;
 	size_t nr_threads = schedule_nr_threads(rp->sched), nr = 0;
-	struct row *rows;
+	struct wait_row *rows;
 	char sum[32], most[32], right[96];
 
 	if (schedule_lacks_cpus(rp->sched)) {
@@ -188,7 +187,7 @@ static void print_wait(struct report *rp, void *state)
 		all += t->ready_ns;
 		worst = t->worst_ready_ns > worst ? t->worst_ready_ns : worst;
 		if (t->worst_ready_ns >= LONG_NS || t->ready_ns > window / LONG_PART)
-			rows[nr++] = (struct row){i, t->ready_ns};
+			rows[nr++] = (struct wait_row){i, t->ready_ns};
 	}
 	snprintf(right, sizeof(right), "all together %s, worst %s",
 		 page_fmt_time(sum, sizeof(sum), all), page_fmt_time(most, sizeof(most), worst));

@@ -123,12 +123,12 @@ static bool comm_asked(const struct script_options *opt, const char *comm)
 	return !opt->nr_comms;
 }
 
-bool script_thread_fits(const struct script_options *opt, const struct who *who)
+bool script_thread_fits(const struct script_options *opt, const struct printed_task *who)
 {
 	return in_list(opt->tids, opt->nr_tids, who->tid) && comm_asked(opt, who->comm);
 }
 
-bool script_who_asked(const struct script *s, const struct who *who)
+bool script_who_asked(const struct script *s, const struct printed_task *who)
 {
 	const struct script_options *opt = s->opt;
 	uint32_t pid = who->pid != WHO_NO_PID ? (uint32_t)who->pid

@@ -39,7 +39,7 @@ struct script {
 };
 
 /* A thread for a while, and what is printed of it. */
-struct who {
+struct printed_task {
 	struct history_span span; /* when all of this is so */
 	uint32_t tid;
 	uint32_t len;
@@ -53,7 +53,7 @@ struct who {
 #define WHO_NO_PID UINT64_MAX
 
 /* An address of user space in a thread for a while, and what is printed of it. */
-struct place {
+struct printed_place {
 	struct history_span span;
 	uint64_t ip;
 	uint32_t tid;
@@ -69,9 +69,9 @@ struct place {
 struct printer {
 	const struct script *s;
 	struct text text;
-	struct text place; /* one that is too long to be kept */
-	struct who *who;   /* NR_WHO, by tid */
-	struct place *places;
+	struct text place;	  /* one that is too long to be kept */
+	struct printed_task *who; /* NR_WHO, by tid */
+	struct printed_place *places;
 	struct unwind *unwind; /* NULL: the dump has no rules for it */
 };
 
@@ -82,7 +82,7 @@ struct line {
 	int32_t cpu;		 /* -1: not known */
 	const struct head *head; /* NULL: `event` is the name */
 	const char *event;	 /* never NULL; foreign text */
-	const struct who *who;
+	const struct printed_task *who;
 };
 
 /* Where a machine's perf registers have the stack pointer and the program counter. */
@@ -102,15 +102,15 @@ int script_make_heads(struct script *s);
 /* The channels that may hold what is asked for; 0: all. */
 uint64_t script_channels(const struct script *s);
 /* True when the filters by thread, process and name take it: all of `who` but that is known. */
-bool script_who_asked(const struct script *s, const struct who *who);
+bool script_who_asked(const struct script *s, const struct printed_task *who);
 /* The same by what is known of a thread without a record. */
-bool script_thread_fits(const struct script_options *opt, const struct who *who);
+bool script_thread_fits(const struct script_options *opt, const struct printed_task *who);
 /* Finds out all about l->rec, which timeline_describe() went over; false: it isn't asked for. */
 bool script_complete(struct printer *p, struct line *l);
 
 /* ---- script_task.c ---- */
 
-const struct who *script_who(struct printer *p, const struct timeline_record *r);
+const struct printed_task *script_who(struct printer *p, const struct timeline_record *r);
 /* False: no record of this thread at this time is asked for. `ctx` is a printer. */
 bool script_thread_asked(void *ctx, uint32_t tid, uint64_t time_ns);
 
@@ -188,8 +188,8 @@ void script_json_call(struct printer *p, const struct line *l, const struct scri
 
 void script_text_head(const struct script *s, const char *event, struct text *t);
 void script_json_head(const char *event, struct text *t);
-void script_text_who(const struct who *who, struct text *t);
-void script_json_who(const struct who *who, struct text *t);
+void script_text_who(const struct printed_task *who, struct text *t);
+void script_json_who(const struct printed_task *who, struct text *t);
 void script_text_frame(const struct frame *f, struct text *t);
 void script_json_frame(const struct frame *f, struct text *t);
 void script_text_line(struct printer *p, const struct line *l);

@@ -16,7 +16,7 @@ static void put_known(struct json *j, const char *key, bool known, uint64_t v)
 }
 
 /* The keys that depend on the thread alone, each with the comma before it. */
-void script_json_who(const struct who *who, struct text *t)
+void script_json_who(const struct printed_task *who, struct text *t)
 {
 	struct json j = {.t = t, .more = true};
 	bool has_pid = who->pid != WHO_NO_PID;

@@ -40,7 +40,7 @@ static void find(struct printer *p, const struct line *l, struct frame *f,
 		script_text_frame(f, &p->place);
 }
 
-static struct place *slot_of(const struct printer *p, uint64_t ip, uint32_t tid)
+static struct printed_place *slot_of(const struct printer *p, uint64_t ip, uint32_t tid)
 {
 	return &p->places[hash_mix(ip, (uint64_t)tid << 32) & (NR_PLACES - 1)];
 }
@@ -50,7 +50,7 @@ struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, 
 {
 	/* The kernel is the same for all. */
 	uint32_t tid = kernel ? UINT32_MAX : l->rec.tid;
-	struct place *k = slot_of(p, ip, tid);
+	struct printed_place *k = slot_of(p, ip, tid);
 	struct frame f = {.ip = ip, .kernel = kernel, .caller = caller};
 	struct bytes made;
 

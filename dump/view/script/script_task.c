@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-static void fill(struct printer *p, struct who *who, uint64_t time_ns)
+static void fill(struct printer *p, struct printed_task *who, uint64_t time_ns)
 {
 	struct text *t = &p->place;
 
@@ -30,9 +30,9 @@ static void fill(struct printer *p, struct who *who, uint64_t time_ns)
 		memcpy(who->text, t->b.p, who->len);
 }
 
-const struct who *script_who(struct printer *p, const struct timeline_record *r)
+const struct printed_task *script_who(struct printer *p, const struct timeline_record *r)
 {
-	struct who *who = &p->who[r->tid % NR_WHO];
+	struct printed_task *who = &p->who[r->tid % NR_WHO];
 	bool has_pid = r->s.have & PERF_SAMPLE_TID && r->s.pid != UINT32_MAX;
 	uint64_t pid = has_pid ? r->s.pid : WHO_NO_PID;
 
@@ -48,7 +48,7 @@ const struct who *script_who(struct printer *p, const struct timeline_record *r)
 bool script_thread_asked(void *ctx, uint32_t tid, uint64_t time_ns)
 {
 	struct timeline_record r = {.tid = tid, .time_ns = time_ns};
-	const struct who *who = script_who(ctx, &r);
+	const struct printed_task *who = script_who(ctx, &r);
 	const struct script_options *opt = ((const struct printer *)ctx)->s->opt;
 
 	return script_thread_fits(opt, who);

@@ -37,7 +37,7 @@ static void right(struct text *t, size_t from, int width)
 	memset(t->b.p + from, ' ', (size_t)fill);
 }
 
-void script_text_who(const struct who *who, struct text *t)
+void script_text_who(const struct printed_task *who, struct text *t)
 {
 	size_t from = t->b.len;
 
@@ -213,7 +213,7 @@ static void put_chain(struct printer *p, const struct line *l)
 	struct text *t = &p->text;
 
 	while (record_next_ip(&l->rec.s, &w)) {
-		char *to = text_room(t, sizeof(((struct place *)0)->text) + PUT_SLACK);
+		char *to = text_room(t, sizeof(((struct printed_place *)0)->text) + PUT_SLACK);
 		struct bytes place;
 
 		if (!to)

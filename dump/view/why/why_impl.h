@@ -45,7 +45,7 @@ enum counter { COUNT_RECLAIM, COUNT_FAULTS, NR_COUNTERS };
 struct irqs;
 struct runtimes;
 
-struct path {
+struct time_path {
 	struct buf pieces; /* newest first */
 };
 
@@ -78,7 +78,7 @@ struct why {
 	uint8_t *is_kernel;	   /* by thread */
 	uint64_t sample_period_ns; /* of one CPU; 0: none */
 	struct buf findings;	   /* struct finding */
-	struct path path;	   /* of path_thread in the focus: the last that was asked for */
+	struct time_path path;	   /* of path_thread in the focus: the last that was asked for */
 	uint32_t path_thread;
 	bool whole; /* the focus is the whole window: nothing was found in its end */
 	/*
@@ -187,17 +187,17 @@ struct piece {
 
 /* The path of `thread` from `to_ns` back to `from_ns`: no time is in two pieces. 0, -ENOMEM. */
 int path_walk(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
-	      struct path *out);
-void path_free(struct path *p);
+	      struct time_path *out);
+void path_free(struct time_path *p);
 /* That in the focus, kept in w->path until another thread is asked for. 0, -ENOMEM. */
 int path_of(struct why *w, uint32_t thread);
 
-static inline size_t path_nr(const struct path *p)
+static inline size_t path_nr(const struct time_path *p)
 {
 	return p->pieces.len / sizeof(struct piece);
 }
 
-static inline const struct piece *path_piece(const struct path *p, size_t i)
+static inline const struct piece *path_piece(const struct time_path *p, size_t i)
 {
 	return (const struct piece *)p->pieces.p + i;
 }

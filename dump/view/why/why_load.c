@@ -129,20 +129,20 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 }
 
 /* By event. */
-struct wish {
+struct wanted_events {
 	uint8_t *kinds;
 	bool *events;
 	struct timeline_need *needs;
 };
 
-static void wish_free(struct wish *v)
+static void wish_free(struct wanted_events *v)
 {
 	free(v->kinds);
 	free(v->events);
 	free(v->needs);
 }
 
-static int wish_make(struct why *w, struct wish *v)
+static int wish_make(struct why *w, struct wanted_events *v)
 {
 	size_t nr = w->m->nr_events + 1;
 
@@ -161,7 +161,7 @@ static int wish_make(struct why *w, struct wish *v)
 	return 0;
 }
 
-static int feed(struct why *w, const struct wish *v, const struct timeline_record *rec)
+static int feed(struct why *w, const struct wanted_events *v, const struct timeline_record *rec)
 {
 	uint8_t kind = rec->event ? v->kinds[rec->event - w->m->events] : 0;
 	int rc = schedule_feed(w->sched, rec);
@@ -181,7 +181,7 @@ static int pass(struct why *w, struct err *err)
 		.to_ns = UINT64_MAX, .cpu = -1, .nr_helpers = prefetch_helpers()};
 	struct timeline_record rec;
 	struct timeline *t = NULL;
-	struct wish v = {0};
+	struct wanted_events v = {0};
 	int rc = wish_make(w, &v);
 
 	opt.events = v.events;

@@ -30,7 +30,7 @@ struct walker {
 	struct level levels[MAX_DEPTH + 1];
 	unsigned depth;
 	uint64_t at_ns;
-	struct path *out;
+	struct time_path *out;
 };
 
 /*
@@ -159,7 +159,7 @@ static int step(struct walker *k)
 }
 
 int path_walk(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
-	      struct path *out)
+	      struct time_path *out)
 {
 	struct walker k = {.w = w, .at_ns = to_ns, .out = out};
 	int rc = 0;
@@ -188,7 +188,7 @@ int path_of(struct why *w, uint32_t thread)
 	return rc;
 }
 
-void path_free(struct path *p)
+void path_free(struct time_path *p)
 {
 	buf_free(&p->pieces);
 }

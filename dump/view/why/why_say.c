@@ -463,6 +463,7 @@ int why_say_json(const struct why *w, FILE *out)
 	missing(w, best, &gone);
 	put_verdict(w, best, &verdict);
 	json_open(&j, NULL, '{');
+	json_u64(&j, "schema_version", 1);
 	if (best) {
 		json_finding(w, &j, best);
 	} else {

@@ -100,16 +100,16 @@ static struct usual usual_of(const struct why *w, uint32_t thread, bool by_threa
 
 /* ---- a peer that does not answer ---- */
 
-struct peer {
+struct silent_peer {
 	const struct span *stopped; /* while the other sleeps */
 	uint64_t stopped_ns, run_ns, blocked_ns;
 	const struct life *sent, *exited;
 };
 
-static struct peer look_at(const struct why *w, uint32_t peer, const struct span *sleep)
+static struct silent_peer look_at(const struct why *w, uint32_t peer, const struct span *sleep)
 {
 	const struct schedule_thread *t = schedule_thread(w->sched, peer);
-	struct peer p = {0};
+	struct silent_peer p = {0};
 	struct sums s;
 
 	sums_of(w, peer, sleep->from_ns, sleep->to_ns, &s);
@@ -138,7 +138,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;
 	struct usual u = usual_of(w, thread, false);
-	struct peer p;
+	struct silent_peer p;
 
 	if (!u.longest || u.partner == NO_THREAD || u.nr_partner < 5 ||
 	    u.ns < (asked ? 50 : 200) * MS || u.ns < 10 * u.median_ns)
@@ -190,7 +190,7 @@ struct work {
 static int who_worked(const struct why *w, uint32_t thread, const struct span *sleep,
 		      struct work *out)
 {
-	struct path p = {0};
+	struct time_path p = {0};
 	int rc = path_walk(w, thread, sleep->from_ns, sleep->to_ns, &p);
 	struct work list[MAX_WORKERS];
 	size_t nr = 0, k;
@@ -301,17 +301,17 @@ const struct detector detect_task = {
 
 #define MAX_CALLS 32
 
-struct call {
+struct sleep_call {
 	const char *syscall;
 	uint64_t ns, longest_ns;
 	uint32_t chain; /* of the longest */
 };
 
 /* The system call in which it was blocked longest, by the stacks of its switches. */
-static struct call blocked_in(const struct why *w, uint32_t thread)
+static struct sleep_call blocked_in(const struct why *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->sched, thread);
-	struct call calls[MAX_CALLS], best = {0};
+	struct sleep_call calls[MAX_CALLS], best = {0};
 	size_t nr = 0, k;
 
 	for (size_t i = 0; i < t->nr; i++) {
@@ -326,7 +326,7 @@ static struct call blocked_in(const struct why *w, uint32_t thread)
 		if (k == MAX_CALLS)
 			continue;
 		if (k == nr)
-			calls[nr++] = (struct call){.syscall = syscall};
+			calls[nr++] = (struct sleep_call){.syscall = syscall};
 		calls[k].ns += ns;
 		if (ns > calls[k].longest_ns) {
 			calls[k].longest_ns = ns;
@@ -343,7 +343,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;
 	const struct span *longest;
-	struct call call;
+	struct sleep_call call;
 	struct sums s, before;
 	struct busy b;
 	struct text *t = &f->verdict;

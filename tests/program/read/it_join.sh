@@ -129,8 +129,8 @@ one=$(dump_now)
 check "more was counted than such rings hold" test "$(info_json "$one" '[.rings[].overwritten_bytes] | max')" -gt 0
 needs='needs .* of history, but in the last dump channel events reached back '
 check "after the first dump, a rule is warned of that needs more history" grep -q "rule latency:.*$needs" "$work/err"
-check "and status says it" bash -c "$RINGBACK status | grep -q '^trouble: *long: .*$needs'"
-check "of no other rule" bash -c "! $RINGBACK status | grep -q '^trouble: .*USR1'"
+check "and status says it" bash -c "$RINGBACK status | grep -q '^warning: *long: .*$needs'"
+check "of no other rule" bash -c "! $RINGBACK status | grep -q '^warning: .*USR1'"
 counted
 one=$(dump_now)
 equal "once" 1 "$(grep -c "$needs" "$work/err")"

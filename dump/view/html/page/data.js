@@ -5,7 +5,7 @@
 const RUN = 0, READY = 1, SLEEP = 2, BLOCKED = 3, STOPPED = 4, ENDED = 5, MERGED = 7;
 const STATES = ["running", "waiting for a CPU", "asleep", "blocked", "stopped", "ended", "", "merged"];
 const FLAG_CUT = 1, FLAG_OPEN = 2, FLAG_GUESSED = 4, FLAG_PREEMPTED = 8, FLAG_IRQ = 16, FLAG_SOFTIRQ = 32, FLAG_FORKED = 64;
-const LIVES = ["started", "became another program", "ended", "was sent", "took", "was chosen by the out-of-memory killer"];
+const LIVES = ["started", "executed another program", "ended", "was sent", "took", "was chosen by the out-of-memory killer"];
 
 async function unpack(base64) {
 	const binary = atob(base64.trim());

@@ -3,9 +3,9 @@
 // were blocked, by time. The outermost function is at the top. Beside it the same as a table.
 
 const FLAME_KINDS = [
-	{ id: "cpu", title: "On CPU", unit: "samples", none: "No samples of what ran in this time." },
-	{ id: "off", title: "Off CPU", unit: "time", none: "No stacks of threads that went to sleep: they are recorded with --preset waits." },
-	{ id: "blocked", title: "Blocked", unit: "time", none: "Nothing was blocked in this time, or no stacks were recorded with it: --preset waits does." },
+	{ id: "cpu", title: "On CPU", unit: "samples", none: "No CPU samples in this time." },
+	{ id: "off", title: "Off CPU", unit: "time", none: "No stacks of sleeping threads: --preset waits records them." },
+	{ id: "blocked", title: "Blocked", unit: "time", none: "No blocked threads in this time, or no stacks of them: --preset waits records stacks." },
 ];
 const FLAME_ROW = 19;
 // What every sleep ends in says nothing of where it was.

@@ -214,9 +214,9 @@ class App {
 		const m = this.model, [name, file] = m.head.callNames[m.c.callName[i]], flags = m.c.callFlags[i];
 		const lines = [`${name}${file && !name.startsWith(file) ? " (" + file + ")" : ""} ${formatTime(m.c.callNs[i])}`];
 		if (flags & 1)
-			lines.push("it began before what is known");
+			lines.push("began before the recording");
 		if (flags & 2)
-			lines.push("it is not known to have ended");
+			lines.push("its end was not recorded");
 		if (flags & 4)
 			lines.push("left by longjmp or an exception");
 		if (flags & 8)
@@ -271,7 +271,7 @@ class App {
 		if (m.c.spanBy[i])
 			list.push([flags & FLAG_FORKED ? "started by" : flags & FLAG_IRQ ? "woken by an interrupt, over" : flags & FLAG_SOFTIRQ ? "woken in a softirq of" : state === READY ? "put there by" : "woken by", this.threadLink(m.c.spanBy[i] - 1)]);
 		if (flags & FLAG_GUESSED)
-			list.push(["note", "an event that begins or ends this is missing: its limits are guessed"]);
+			list.push(["note", "the event that begins or ends this is missing: its limits are estimated"]);
 		box.append(title, this.facts(list));
 		panel.append(box);
 		if (m.chain[m.c.spanChain[i]])
@@ -343,7 +343,7 @@ class App {
 		for (const line of lost)
 			$("losses").append(make("p", line));
 		if (!lost.length)
-			$("losses").append(make("p", "Nothing was lost in the window.", "fine"));
+			$("losses").append(make("p", "No losses in the window.", "fine"));
 	}
 
 	sayLegend() {

@@ -48,8 +48,9 @@ bool option_choice(const struct option_row *row, size_t i, char *out, size_t n)
 		return false;
 	for (; i; i--) {
 		p = strchr(p, '|');
-		if (!p++)
+		if (!p)
 			return false;
+		p++;
 	}
 	snprintf(out, n, "%.*s", (int)strcspn(p, "|["), p);
 	return true;

@@ -140,7 +140,7 @@ san-build: ## the program and its tests with the sanitizers, by clang, in $(O)/s
 	$(Q)$(MAKE) --no-print-directory O=$(O)/san CC=clang SAN=address,undefined tests-build
 
 # Units whose subject has several threads, and the program for tests/program/record/it_threads.sh.
-TSAN_UNITS := t_dump_workers t_ledger_busy t_log t_pt_flow t_report t_script_threads t_store t_timeline
+TSAN_UNITS := t_thread_pool t_dump_workers t_ledger_busy t_log t_report t_store t_timeline
 tsan-build: ## the program and some units with ThreadSanitizer, by clang, in $(O)/tsan
 	$(Q)$(MAKE) --no-print-directory O=$(O)/tsan CC=clang SAN=thread $(O)/tsan/ringback $(TSAN_UNITS:%=$(O)/tsan/tests/%)
 

@@ -5,7 +5,7 @@
 // what the dump holds, counted from `script --json`. Pictures go to DIRECTORY.
 "use strict";
 const fs = require("node:fs");
-const { openBrowser } = require("./browser.js");
+const { openBrowser } = require("../helpers/browser.js");
 
 const [, , page, wantFile, directory] = process.argv;
 const want = JSON.parse(fs.readFileSync(wantFile));

@@ -4,7 +4,7 @@
 // unpacking until it can be used, "frame MS" the median that a zoom takes to draw, "spans N", and
 // "merged N TEXT" what is said of detail that was left out.
 "use strict";
-const { openBrowser } = require("./browser.js");
+const { openBrowser } = require("../helpers/browser.js");
 
 async function main() {
 	const [, , page, directory] = process.argv, b = await openBrowser(directory);

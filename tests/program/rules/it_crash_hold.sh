@@ -93,7 +93,7 @@ for way in socket pipe; do
 	rec_start $quiet -T crash:load_crew
 	[ $way = pipe ] || check "$way: the kernel asks the socket" grep -q '^@' $setting
 	[ $way = socket ] || check "$way: the kernel starts the program" grep -q '^|.* crash-handler ' $setting
-	check "$way: doctor knows that a recorder has it" grep -q 'a recorder has it' <("$RINGBACK" doctor | tr -s ' \n' ' ')
+	check "$way: doctor knows that a recorder has it" grep -q 'a running recorder (--crash-hold)' <("$RINGBACK" doctor | tr -s ' \n' ' ')
 	check "$way: its socket is no recorder for status" "$RINGBACK" status
 	check "$way: a second one is refused" grep -q 'there can be one' <(
 		"$RINGBACK" record --config /dev/null --memory 0 -n other -o "$work/dumps" -a -T crash --crash-hold 2>&1

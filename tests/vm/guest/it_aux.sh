@@ -99,7 +99,7 @@ refused() {
 }
 check "other events want a channel of their own" refused "give it a channel of its own" -a -e rb_aux_mod//,cpu-clock
 check "there are no stacks" refused "no stacks" -a --channel "trace:intel_pt//;stack=fp"
-check "a PMU that is taken is busy" refused "another program has it" -a -e rb_aux_mod//
+check "a PMU that is taken is busy" refused "another program uses it" -a -e rb_aux_mod//
 
 # ---- a CPU goes and comes ----
 

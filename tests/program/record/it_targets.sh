@@ -104,7 +104,7 @@ check "so is a child of one that has ended" test "$(ended) $(nr_said)" = "false 
 kill "$child"
 unset 'at_end[-1]'
 check "when all have ended, status says so" wait_for 10 has_ended
-check "for people too" grep -q '^target: .*; all have ended$' <("$RINGBACK" status)
+check "for people too" grep -q '^target: .*; all its processes have ended$' <("$RINGBACK" status)
 path=$(dump_now)
 check "the dump has their ends" test "$("$RINGBACK" script "$path" | grep -c sched_process_exit:)" = 3
 rec_stop

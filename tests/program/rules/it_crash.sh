@@ -11,7 +11,7 @@
 
 only_root "crashes are seen" "this takes root"
 
-sources=$PWD/tests/crash
+sources=$PWD/tests/load/crash
 crash=$loads/load_crash
 # Other programs on this machine may crash too: every rule here has a name or a process.
 quiet="-a -e cgroup:cgroup_mkdir -m 64K"

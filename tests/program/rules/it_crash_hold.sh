@@ -11,7 +11,7 @@
 
 only_root "crashes are held" "this takes root"
 
-sources=$PWD/tests/crash
+sources=$PWD/tests/load/crash
 crew=$loads/load_crew
 setting=/proc/sys/kernel/core_pattern
 pattern=$(cat $setting)

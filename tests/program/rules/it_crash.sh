@@ -178,7 +178,7 @@ redis-cli -s "$work/redis" debug segfault >/dev/null 2>&1
 wait "$bg_pid" 2>/dev/null
 compare "redis-server, DEBUG SEGFAULT" "$(command -v redis-server)" "$work/cwd"
 verdict=$("$RINGBACK" why "$(last)")
-check "why says which signal in which function" grep -q '^redis-server .* crashed with SIGSEGV in debugCommand' <(echo "$verdict")
+check "why says which signal in which function" grep -q '^redis-server .* was killed by SIGSEGV in debugCommand' <(echo "$verdict")
 redis
 kill -SEGV "$bg_pid"
 wait "$bg_pid" 2>/dev/null

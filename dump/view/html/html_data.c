@@ -71,8 +71,7 @@ static void put_losses(struct html *h, struct json *j)
 		json_cstr(j, NULL,
 			  "too many spans for one page: the timeline begins later than the rings");
 	if (h->calls && pt_calls_nr_left_out(h->calls))
-		json_cstr(j, NULL,
-			  "too many Intel PT calls for one page: the newest are shown");
+		json_cstr(j, NULL, "too many Intel PT calls for one page: the newest are shown");
 	json_close(j, ']');
 	json_open(j, "gaps", '[');
 	for (size_t i = 0; i < h->losses.len / sizeof(*l); i++) {

@@ -59,7 +59,8 @@ static void report_channel(struct info *in, const char *foreign_name, const stru
 		      name, str_fmt_count(n, sizeof(n), t->throttled), str_plural(t->throttled));
 	if (t->broken)
 		found(in,
-		      "%s ring%s of channel %s: invalid bytes in the ring; older records are missing",
+		      "%s ring%s of channel %s: invalid bytes in the ring; older records are "
+		      "missing",
 		      str_fmt_count(n, sizeof(n), t->broken), str_plural(t->broken), name);
 	if (t->running)
 		found(in,
@@ -144,7 +145,8 @@ static void find_in_file(struct info *in)
 		      "missing",
 		      str_fmt_count(n, sizeof(n), in->nr.nr_broken), str_plural(in->nr.nr_broken));
 	if (!m->has_stats)
-		found(in, "the losses of the whole dump are unknown: the file has no STATS section");
+		found(in,
+		      "the losses of the whole dump are unknown: the file has no STATS section");
 }
 
 static void find_in_sideband(struct info *in)

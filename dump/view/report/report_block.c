@@ -235,12 +235,12 @@ static void print_block(struct report *rp, void *state)
 	put_places(rp, &b.hard, "BLOCKED, UNINTERRUPTIBLE: disks, kernel locks");
 	put_places(rp, &b.soft, "SLEPT UNTIL ANOTHER THREAD WOKE IT");
 	if (b.nr_idle || b.nr_silent)
-		page_line(
-			&rp->page, 2,
-			"%zu more slept until a timer or a device woke them; %zu were not woken",
-			b.nr_idle, b.nr_silent);
+		page_line(&rp->page, 2,
+			  "%zu more slept until a timer or a device woke them; %zu were not woken",
+			  b.nr_idle, b.nr_silent);
 	if (b.nr_unknown)
-		page_line(&rp->page, 2, "%zu more sleeps: the wake-up was not recorded", b.nr_unknown);
+		page_line(&rp->page, 2, "%zu more sleeps: the wake-up was not recorded",
+			  b.nr_unknown);
 	map_free(&b.hard);
 	map_free(&b.soft);
 }

@@ -242,11 +242,9 @@ static void print_cpu(struct report *rp, void *state)
 	if (rp->window.from_ns == rp->window.to_ns)
 		return;
 	if (schedule_lacks_cpus(rp->sched))
-		page_line(&rp->page, 2,
-			  "recorded CPUs only");
+		page_line(&rp->page, 2, "recorded CPUs only");
 	else if (schedule_is_partial(rp->sched))
-		page_line(&rp->page, 2,
-			  "recorded threads only");
+		page_line(&rp->page, 2, "recorded threads only");
 	else if (schedule_has_switches(rp->sched))
 		put_cpus(rp);
 	list_rows(rp, &rows);

@@ -266,19 +266,18 @@ static void put_all(const struct diff *df)
 		differs |= is_named_differently(d, map_nth(&d->rows, i));
 	for (int k = 0; k < NR_DELTA_KINDS; k++)
 		if ((d->seconds[0][k] > 0) != (d->seconds[1][k] > 0))
-			missing =
-				k == DELTA_STACK ? "stacks of CPU samples" : "scheduler events";
+			missing = k == DELTA_STACK ? "stacks of CPU samples" : "scheduler events";
 	text_char(&rp->text, '\n');
 	page_color(&rp->page, PAGE_DIM);
 	if (missing)
-		page_line(&rp->page, 0, "not compared: only one of the dumps has %s",
-			  missing);
+		page_line(&rp->page, 0, "not compared: only one of the dumps has %s", missing);
 	if (differs)
 		page_line(&rp->page, 0,
 			  "not compared: functions that have a name in only one of the dumps "
 			  "(ringback symbols adds names)");
 	page_line(&rp->page, 0,
-		  "%zu values compared; significant: an increase of %.0f standard errors, of 25%%, and "
+		  "%zu values compared; significant: an increase of %.0f standard errors, of 25%%, "
+		  "and "
 		  "of 1%% of a CPU or 50 events/s",
 		  map_nr(&d->rows), LARGE);
 	page_end_color(&rp->page);

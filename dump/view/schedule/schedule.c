@@ -256,16 +256,61 @@ static uint32_t place_of(const struct schedule *s, const struct live_thread *t, 
 	return known ? t->place : CHAIN_NONE;
 }
 
+/* The thread that waits is woken again: it ran and slept meanwhile, at an unknown time. */
+static int wake_again(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken)
+{
+	int rc = close_span(s, thread, ns, SPAN_GUESSED);
+
+	open_span(s, thread, SPAN_READY, ns, woken->cpu)->prio = woken->prio;
+	return rc;
+}
+
+/*
+ * The wake-up of a thread that is off its run queue but still on its CPU is traced before its
+ * switch, and ends the sleep that begins with it. One that finds the thread on the queue is followed
+ * by sched_wakeup at once (try_to_wake_up() in kernel/sched/core.c).
+ */
+static int wake_early(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken)
+{
+	struct live_thread *t = live_of(s, thread);
+	int rc;
+
+	if (!woken->from_ns || !is_near(woken->from_ns, ns))
+		return 0;
+	t->now.by = woken->by;
+	t->now.by_chain = woken->by_chain;
+	t->now.flags |= woken->flags;
+	rc = close_span(s, thread, ns, 0);
+	open_span(s, thread, SPAN_READY, ns, woken->cpu)->prio = woken->prio;
+	return rc;
+}
+
+/* The wake-up that the thread has not taken, before its switch to or from a CPU. */
+static int take_woken(struct schedule *s, uint32_t thread, uint64_t ns, bool leaves,
+		      struct span *woken)
+{
+	struct live_thread *t = live_of(s, thread);
+
+	*woken = t->woken;
+	t->woken.from_ns = 0;
+	if (!woken->from_ns || !t->known || t->now.state != SPAN_READY ||
+	    (leaves && is_near(woken->from_ns, ns)))
+		return 0;
+	return wake_again(s, thread, woken->from_ns, woken);
+}
+
 static int on_switch(struct schedule *s, const uint64_t *v, const struct sched_moment *o)
 {
 	struct live_cpu *c = &s->cpus[o->cpu];
 	enum span_state state = state_of(v[2]);
 	uint32_t prev, next;
-	struct span *now;
+	struct span *now, woken;
 	uint64_t began;
 	int rc = find(s, (uint32_t)v[0], &prev);
 
 	rc = rc ? rc : find(s, (uint32_t)v[3], &next);
+	rc = rc ? rc : take_woken(s, next, o->ns, false, &woken);
+	rc = rc ? rc : take_woken(s, prev, o->ns, true, &woken);
 	if (rc)
 		return rc;
 	began = began_here(s, c, prev, o);
@@ -284,12 +329,14 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct sched_m
 			now->flags = SPAN_PREEMPTED;
 			now->prio = (int16_t)v[1];
 		}
+		if (state == SPAN_SLEEP || state == SPAN_BLOCKED)
+			rc = wake_early(s, prev, o->ns, &woken);
 	}
 	live_of(s, prev)->recorded = true;
 	if (s->partial && !live_of(s, next)->recorded)
 		next = NO_THREAD; /* nor is it known what the CPU runs now */
 	else if (next)
-		rc = begin_run(s, next, o, (int16_t)v[4]);
+		rc = rc ? rc : begin_run(s, next, o, (int16_t)v[4]);
 	occupy(c, next, o->ns);
 	return rc;
 }
@@ -344,12 +391,20 @@ static void move(struct live_thread *t, int32_t cpu, uint64_t ns)
 	t->here_ns = ns;
 }
 
+/* Whether the thread was woken on a CPU that was idle since: some kernels do not trace that switch. */
+static bool runs_unseen(const struct schedule *s, const struct live_thread *t)
+{
+	return t->now.cpu >= 0 && (size_t)t->now.cpu < s->nr_cpus && !s->cpus[t->now.cpu].current &&
+	       was_woken_here(t, t->now.cpu);
+}
+
 /* `v`: pid, prio, target_cpu, common_flags. */
 static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_moment *o,
 		   bool is_waking)
 {
 	uint32_t thread, by = NO_THREAD;
 	struct live_thread *t;
+	struct span woken;
 	int rc = find(s, (uint32_t)v[0], &thread);
 
 	if (!rc && o->tid != UINT32_MAX)
@@ -360,30 +415,41 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_mom
 		return 0;
 	assume_before(s, thread, SPAN_SLEEP, o->ns, -1);
 	t = live_of(s, thread);
+	woken = (struct span){.from_ns = is_waking ? o->ns : 0,
+			      .by = by,
+			      .by_chain = o->chain,
+			      .cpu = (int32_t)v[2],
+			      .prio = (int16_t)v[1],
+			      .flags = (v[3] & TRACE_HARDIRQ ? SPAN_HARDIRQ : 0) |
+				       (v[3] & TRACE_SOFTIRQ ? SPAN_SOFTIRQ : 0)};
 	if (t->known && t->now.state == SPAN_READY) {
 		bool preempted = t->now.flags & SPAN_PREEMPTED;
 
-		/* The wake-up chose another CPU than sched_waking said. */
-		if (!preempted)
-			move(t, (int32_t)v[2], o->ns);
-		if (preempted || t->now.flags & SPAN_FORKED || is_waking != s->has_wakings)
+		if (preempted || t->now.flags & SPAN_FORKED || is_waking != s->has_wakings) {
+			/* The wake-up chose another CPU than sched_waking said. */
+			if (!preempted)
+				move(t, woken.cpu, o->ns);
 			return 0;
-		/* Only a sleeping thread is woken: it ran and slept meanwhile. */
-		rc = close_span(s, thread, o->ns, SPAN_GUESSED);
-		open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
-		return rc;
+		}
+		/* On an idle CPU it may run unseen, and be on its way to sleep. */
+		if (is_waking && runs_unseen(s, t)) {
+			t->woken = woken;
+			return 0;
+		}
+		return wake_again(s, thread, o->ns, &woken);
 	}
-	/* It was woken before it slept, and goes on. */
+	/* It was woken before it slept, and goes on, or see wake_early(). */
 	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
-	    t->now.state != SPAN_STOPPED)
+	    t->now.state != SPAN_STOPPED) {
+		t->woken = woken;
 		return 0;
+	}
 	t->now.by = by;
 	t->now.by_chain = o->chain;
 	if (!o->chain && t->waker_ns && is_near(t->waker_ns, o->ns))
 		t->now.by_chain = t->waker;
 	t->waker_ns = 0;
-	t->now.flags |= (v[3] & TRACE_HARDIRQ ? SPAN_HARDIRQ : 0) |
-			(v[3] & TRACE_SOFTIRQ ? SPAN_SOFTIRQ : 0);
+	t->now.flags |= woken.flags;
 	rc = close_span(s, thread, o->ns, is_waking || !s->has_wakings ? 0 : SPAN_GUESSED);
 	open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
 	return rc;

@@ -16,6 +16,8 @@ struct live_thread {
 	uint64_t here_ns; /* READY: when it joined the queue of now.cpu */
 	bool recorded;	  /* its own switches are in the dump */
 	const char *met;  /* its name in a switch to it; NULL: none */
+	/* RUN: a wake-up that it has not taken yet, as the span that it would begin; from_ns 0: none. */
+	struct span woken;
 	/* From sleep-stacks: the stacks of its last sleep and of its waker, and when; 0: unknown. */
 	uint32_t place, waker;
 	uint64_t place_ns, waker_ns;

@@ -60,16 +60,18 @@ measured() {
 	awk -v from="$from" '/^window/ { exit !($2 <= from) }' "$work/told"
 }
 
-# far COLUMN SLACK: threads whose number differs by more than 2 %, 1 ms, and SLACK ns for each switch: the kernel's sums begin
-# and end with its own look at the clock, some microseconds beside the record
+# far SUM SLACK: threads whose times differ by more than 2 %, 1 ms, and SLACK ns for each switch: the kernel's sums begin
+# and end with its own look at the clock, some microseconds beside the record. SUM: ran, or both, with the waits.
+# Threads outside a target have none.
 far() {
-	awk -v column="$1" -v slack="$2" '
-		FNR == NR { told[$1] = $column; seen[$1] = 1; unknown[$1] = $5; next }
+	awk -v sum="$1" -v slack="$2" '
+		function of() { return sum == "ran" ? $2 : $2 + $3 }
+		FNR == NR { told[$1] = of(); seen[$1] = $2 + $3 + $4 + $5; unknown[$1] = $5; next }
 		seen[$1] {
-			off = told[$1] - $column
+			off = told[$1] - of()
 			off = off < 0 ? -off : off
-			if (off > $column / 50 + 1000000 + slack * $4 + unknown[$1])
-				print "thread " $1 ": told " told[$1] " ns, true " $column ", in " $4 " runs; unknown " unknown[$1]
+			if (off > of() / 50 + 1000000 + slack * $4 + unknown[$1])
+				print "thread " $1 ": told " told[$1] " ns, true " of() ", in " $4 " runs; unknown " unknown[$1]
 		}' "$work/told" "$work/true"
 }
 
@@ -90,7 +92,7 @@ of_target() {
 	check "$name: the rings hold all of the time" measured "$@"
 	equal "$name: its threads are told" "$threads" \
 		"$(awk 'FNR == NR { own[$1] = 1; next } own[$1] && $2 + $4 > 0' "$work/true" "$work/told" | wc -l)"
-	empty "$name: they ran as long as the kernel says" "$(far 2 30000)"
+	empty "$name: they ran as long as the kernel says" "$(far ran 30000)"
 	empty "$name: they did not wait longer" "$(exceeded 3 30000)"
 	empty "$name: of others no times are told" "$(awk '
 		FNR == NR { own[$1] = 1; next }
@@ -112,8 +114,10 @@ of_target() {
 of_target "a process" "$(ls "/proc/$server/task" | wc -l)" -p "$server"
 of_target "a thread" 1 -t "$server"
 check "all: the rings hold all of the time" measured -a
-empty "all: they ran as long as the kernel says" "$(far 2 30000)"
-empty "all: and waited as long" "$(far 3 30000)"
+empty "all: they ran as long as the kernel says" "$(far ran 30000)"
+# Where the kernel does not trace the switch of an idle CPU, the end of the wait is not known.
+empty "all: they ran or waited as long" "$(far both 30000)"
+empty "all: they did not wait longer" "$(exceeded 3 30000)"
 check "all: the report says how busy CPUs were" grep -q 'busy: CPU' <("$RINGBACK" report "$work/dump" 2>/dev/null)
 
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)

@@ -109,6 +109,11 @@ static void do_waking(struct story *s, int cpu, uint64_t ns, int by, int flags, 
 	put(s, cpu, ns, &(struct raw){WAKING, (uint8_t)flags, 0, by, {whom, 120, on}}, 3);
 }
 
+static void do_wakeup(struct story *s, int cpu, uint64_t ns, int by, int whom, int on)
+{
+	put(s, cpu, ns, &(struct raw){WAKEUP, 0, 0, by, {whom, 120, on}}, 3);
+}
+
 static void do_fork(struct story *s, int cpu, uint64_t ns, int parent, int child)
 {
 	put(s, cpu, ns, &(struct raw){FORK, 0, 0, parent, {parent, child}}, 2);
@@ -344,6 +349,38 @@ static void test_a_cpu_that_leaves_idle_unseen(void **state)
 	forget(&t);
 }
 
+/* sched_waking comes just before the switch of the thread that it wakes. */
+static void test_a_thread_that_is_woken_as_it_leaves(void **state)
+{
+	struct story *s = begin();
+	struct told t;
+
+	do_switch(s, 1, 2000000, 0, 0, 10);
+	do_waking(s, 0, 2990000, 20, 0, 10, 1);
+	do_switch(s, 1, 3000000, 10, 1, 0);
+	/* CPU 1 does not trace switches out of idle. */
+	do_waking(s, 0, 3990000, 20, 0, 10, 1);
+	do_switch(s, 1, 4000000, 10, 1, 0);
+	/* This wake-up found it on its queue. */
+	do_switch(s, 1, 5000000, 0, 0, 11);
+	do_waking(s, 0, 5990000, 20, 0, 11, 1);
+	do_wakeup(s, 0, 5991000, 20, 11, 1);
+	do_switch(s, 1, 6000000, 11, 1, 0);
+	/* This one came long before. */
+	do_switch(s, 1, 7000000, 0, 0, 12);
+	do_waking(s, 0, 7100000, 20, 0, 12, 1);
+	do_switch(s, 1, 8000000, 12, 1, 0);
+	for (int i = 0; i < NR_CPUS; i++)
+		s->windows[i].paused_ns = 9000000;
+	t = tell(s);
+	check_order(t.sched);
+	check_span(&t, 10, 2000000, 3000000, SPAN_RUN);
+	check_span(&t, 10, 3000000, 4000000, SPAN_RUN);
+	check_span(&t, 11, 6000000, 9000000, SPAN_SLEEP);
+	check_span(&t, 12, 8000000, 9000000, SPAN_SLEEP);
+	forget(&t);
+}
+
 /* Only a sleeping thread is woken: between two wake-ups it ran, at an unknown time. */
 static void test_a_thread_that_is_woken_twice(void **state)
 {
@@ -573,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_a_tid_that_is_used_again),
 		cmocka_unit_test(test_rings_that_begin_at_different_times),
 		cmocka_unit_test(test_a_cpu_that_leaves_idle_unseen),
+		cmocka_unit_test(test_a_thread_that_is_woken_as_it_leaves),
 		cmocka_unit_test(test_a_thread_that_is_woken_twice),
 		cmocka_unit_test(test_a_wait_that_ends_elsewhere_unseen),
 		cmocka_unit_test(test_a_target),

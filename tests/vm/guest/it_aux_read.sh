@@ -62,7 +62,7 @@ set_to limit 0
 ticked 2 .
 dump
 set_to flags 0
-equal "truncated and collided: info says so" 2 "$(said '[.losses[] | select(test("traces were cut|lost data to collisions"))] | length')"
+equal "truncated and collided: info says so" 2 "$(said '[.losses[] | select(test("traces were truncated|lost data to collisions"))] | length')"
 equal "and counts it" true "$(said '[.aux[] | .truncated >= 1 and .collision >= 1 and .partial == 0] | all')"
 check "script too" grep -q 'PERF_RECORD_AUX: .* truncated collision' "$work/script"
 rec_stop

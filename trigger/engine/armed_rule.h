@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A rule with its open source and its limits: what the engine keeps a list of. Only engine.c uses
+ * A rule with its open source and its limits: what the engine keeps a list of. Only the engine uses
  * it.
  */
 #pragma once

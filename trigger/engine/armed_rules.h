@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of rules that were given, and its renewal when they are read again. Only engine.c uses
+ * The list of rules that were given, and its renewal when they are read again. Only the engine uses
  * it.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a hit leads to: the one state machine of the recorder. It has no clock, no descriptor and no
- * thread: the engine tells it what its rules say of a hit (engine.c), the daemon what becomes of
+ * thread: the engine tells it what its rules say of a hit (engine_hits.c), the daemon what becomes of
  * the dump (daemon.c), and each move returns what to do about it.
  *
  *	          hit of a rule with post time   post time over, or stop

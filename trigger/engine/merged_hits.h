@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hits that got no dump of their own, by the name of their rule; bounded, what exceeds it is
- * counted under "other". Only engine.c uses it. */
+ * counted under "other". Only the engine uses it. */
 #pragma once
 
 #include "trigger/engine/engine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The signals that rules wait on, blocked in the calling thread so that they stay pending for the
- * descriptors, and let go again. Only engine.c uses it. */
+ * descriptors, and let go again. Only the engine uses it. */
 #pragma once
 
 #include <signal.h>

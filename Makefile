@@ -84,7 +84,7 @@ $(O)/skel/%.skel.h: %.bpf.c $(wildcard trigger/bpf/*.h)
 	@echo "  BPF     $<"
 	$(Q)$(BPF_CC) -c -o $(@:.skel.h=.o) $< && \
 		PATH=$$PATH:/usr/sbin bpftool gen skeleton $(@:.skel.h=.o) name $(notdir $*)_bpf >$@.new && mv $@.new $@
-$(patsubst %.bpf.c,$(O)/%.o,$(wildcard trigger/bpf/*.bpf.c)): $(O)/%.o: $(O)/skel/%.skel.h
+$(call obj,$(filter trigger/bpf/%,$(trigger_SRC))): $(patsubst %.bpf.c,$(O)/skel/%.skel.h,$(wildcard trigger/bpf/*.bpf.c))
 
 define layer_rule
 $(call lib,$(1)): $(call obj,$($(1)_SRC))

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define GROUP	"content of dumps"
 #define CRASHES "crashes"
@@ -125,6 +126,17 @@ static void check_freeze(struct doctor *d)
 			   "nohz_full, or a container hides it");
 }
 
+static void check_btf(struct doctor *d)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		doctor_add(d, GROUP, "BTF", DOCTOR_NO, false,
+			   "no /sys/kernel/btf/vmlinux (CONFIG_DEBUG_INFO_BTF): no rules runqueue "
+			   "and offcpu, and preset waits records a stack at each switch");
+	else
+		doctor_add(d, GROUP, "BTF", DOCTOR_OK, false,
+			   "rules runqueue and offcpu, and selected stacks in preset waits");
+}
+
 static void tell_lockdown(struct doctor *d)
 {
 	char text[128];
@@ -200,6 +212,7 @@ void doctor_content(struct doctor *d)
 	check_clock(d);
 	check_threads(d);
 	check_sideband(d);
+	check_btf(d);
 	check_kernel_symbols(d);
 	check_freeze(d);
 	tell_lockdown(d);

@@ -1,23 +1,167 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps, rings and programs of a stopwatch, and what it tells; see bpf_latency.h. The pieces of the
- * programs are in bpf_latency_code.c, while-running in bpf_latency_look.c.
+ * Programs and rings of rules on durations, and what they tell; see bpf_latency.h. The programs are
+ * in latency.bpf.c and wait.bpf.c, while-running in bpf_latency_look.c.
  */
 #include "trigger/bpf/bpf_latency_impl.h"
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
-#include "trigger/events/event_field.h"
 #include "trigger/kernel/clock.h"
+#include "trigger/kernel/settings.h"
 #include "trigger/engine/rule.h"
 #include "trigger/engine/source.h"
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <trigger/bpf/latency.skel.h>
+#include <trigger/bpf/wait.skel.h>
+
+#define LOG_BYTES (256u << 10)
+#define BTF_PATH  "/sys/kernel/btf/vmlinux"
+
+/* Newer than some C libraries' headers. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+/* ---- loading ---- */
+
+static int refuse(struct err *err, int code, const char *what)
+{
+	int64_t v;
+
+	err_sys(err, code, "the kernel refuses %s", what);
+	if (code == -ENOSYS)
+		err_hint(err,
+			 "this kernel has no bpf(2): use one with CONFIG_BPF_SYSCALL, or rules "
+			 "such as event: and psi:");
+	else if (code != -EPERM && code != -EACCES)
+		;
+	else if (!(setting_capable(CAP_BPF) && setting_capable(CAP_PERFMON)) &&
+		 !setting_capable(CAP_SYS_ADMIN))
+		err_hint(err,
+			 "rules on latency are decided by BPF programs in the kernel: run as root, "
+			 "or "
+			 "sudo setcap cap_bpf,cap_perfmon,cap_dac_read_search+ep %s%s",
+			 setting_program((char[256]){0}, 256),
+			 setting_number("kernel/unprivileged_bpf_disabled", &v) && v
+				 ? "  (kernel.unprivileged_bpf_disabled lets nobody else)"
+				 : "");
+	else
+		err_hint(err, "a locked-down kernel does not let BPF programs read: "
+			      "cat /sys/kernel/security/lockdown");
+	return code;
+}
+
+/* The last lines of the log, on one. */
+static void last_words(const char *log, char *out, size_t n)
+{
+	size_t len = strlen(log), from;
+
+	while (len && log[len - 1] == '\n')
+		len--;
+	/* The summary ("processed 12 insns ...") says nothing of the reason. */
+	for (from = len; from && log[from - 1] != '\n'; from--)
+		;
+	if (from && !strncmp(log + from, "processed ", 10))
+		for (len = from - 1; len && log[len - 1] == '\n'; len--)
+			;
+	from = len > 300 ? len - 300 : 0;
+	str_safe(out, n, log + from, len - from);
+}
+
+/* Why the verifier refuses, or what the kernel lacks. */
+static int explain(int rc, bool waits, const char *log, struct err *err)
+{
+	char words[500];
+
+	if (waits && access(BTF_PATH, R_OK)) {
+		err_sys(err, rc, "can't load BPF programs: this kernel has no " BTF_PATH);
+		err_hint(err, "use a kernel with CONFIG_DEBUG_INFO_BTF, or rules such as latency: "
+			      "and syscall:");
+		return rc;
+	}
+	refuse(err, rc, "BPF programs");
+	last_words(log, words, sizeof(words));
+	if (words[0])
+		err_sys(err, rc, "the kernel refuses BPF programs: %s", words);
+	return rc;
+}
+
+static int open_programs(struct bpf_latency *w, bool waits, const struct bpf_object_open_opts *opts,
+			 const struct bpf_latency_params *params)
+{
+	if (waits) {
+		struct wait_bpf *b = w->waits = wait_bpf__open_opts(opts);
+
+		if (!b)
+			return -errno;
+		w->programs = b->obj;
+		w->skeleton = b->skeleton;
+		w->state = &b->bss->state;
+		b->rodata->params = *params;
+	} else {
+		struct latency_bpf *b = w->latency = latency_bpf__open_opts(opts);
+
+		if (!b)
+			return -errno;
+		w->programs = b->obj;
+		w->skeleton = b->skeleton;
+		w->state = &b->bss->state;
+		b->rodata->params = *params;
+		/* The others would reach beyond a note of this size. */
+		bpf_program__set_autoload(b->progs.latency_start, !w->nr_extra);
+		bpf_program__set_autoload(b->progs.latency_return, !w->nr_extra);
+		bpf_program__set_autoload(b->progs.latency_enter, w->nr_extra);
+		bpf_program__set_autoload(b->progs.latency_exit, w->nr_extra);
+	}
+	return 0;
+}
+
+static int load_programs(struct bpf_latency *w, const struct bpf_latency_options *o,
+			 struct err *err)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = calloc(1, LOG_BYTES),
+		    .kernel_log_size = LOG_BYTES);
+	struct bpf_latency_params params = o->params;
+	struct bpf_map *calls, *output;
+	int rc;
+
+	if (!opts.kernel_log_buf)
+		return err_set(err, -ENOMEM, "out of memory for a trigger");
+	params.threshold_ns = w->threshold_ns;
+	params.while_running = w->while_running;
+	libbpf_set_print(NULL);
+	rc = open_programs(w, o->waits, &opts, &params);
+	if (!rc) {
+		calls = bpf_object__find_map_by_name(w->programs, "rb_calls");
+		output = bpf_object__find_map_by_name(w->programs, "rb_output");
+		bpf_map__set_value_size(calls, bpf_latency_note_bytes(w));
+		bpf_map__set_max_entries(output, (uint32_t)libbpf_num_possible_cpus());
+		rc = bpf_object__load_skeleton(w->skeleton);
+	}
+	if (rc) {
+		rc = explain(rc, o->waits, opts.kernel_log_buf, err);
+	} else {
+		w->calls = bpf_map__fd(calls);
+		w->output = bpf_map__fd(output);
+	}
+	free(opts.kernel_log_buf);
+	return rc;
+}
 
 /* ---- opening ---- */
 
@@ -37,28 +181,6 @@ static int check(const struct rule *r, int64_t *threshold_ns, struct err *err)
 	return 0;
 }
 
-static int open_maps(struct bpf_latency *w, struct err *err)
-{
-	const struct {
-		struct bpf_map_options o;
-		int *fd;
-	} maps[] = {
-		{{BPF_MAP_TYPE_HASH, 4, bpf_latency_note_bytes(w), BPF_LATENCY_CALLS, "rb_calls"},
-		 &w->calls},
-		{{BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, bpf_nr_cpus(), "rb_output"}, &w->output},
-		{{BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, NR_COUNTS, "rb_counts"}, &w->counts},
-		{{BPF_MAP_TYPE_ARRAY, 4, 8, 1, "rb_awake"}, &w->awake},
-	};
-
-	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
-		int rc = bpf_map_open(&maps[i].o, maps[i].fd, err);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
 /* The programs on that CPU write into the ring of the tap's event there. */
 static int connect_cpu(struct bpf_latency *w, uint32_t cpu, struct err *err)
 {
@@ -66,7 +188,7 @@ static int connect_cpu(struct bpf_latency *w, uint32_t cpu, struct err *err)
 
 	if (fd < 0)
 		return 0;
-	rc = bpf_map_set(w->output, &cpu, &fd);
+	rc = bpf_map_update_elem(w->output, &cpu, &fd, BPF_ANY);
 	return rc ? err_sys(err, rc, "BPF programs can't write into the ring of CPU %u", cpu) : 0;
 }
 
@@ -83,7 +205,7 @@ static int open_tap(struct bpf_latency *w, const struct bpf_latency_options *o,
 	if (o->stack_bytes)
 		t.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 	rc = wakeup_ring_open(&t, env, &w->tap, err);
-	for (uint32_t cpu = 0; !rc && cpu < bpf_nr_cpus(); cpu++)
+	for (uint32_t cpu = 0; !rc && cpu < (uint32_t)libbpf_num_possible_cpus(); cpu++)
 		rc = connect_cpu(w, cpu, err);
 	return rc;
 }
@@ -126,8 +248,8 @@ int bpf_latency_open(const struct bpf_latency_options *o, const struct source_en
 	w->while_running = o->rule->while_running;
 	w->own_pid = env ? (uint32_t)getpid() : 0;
 	w->command_pid = env ? (uint32_t)env->command_pid : 0;
-	w->calls = w->output = w->counts = w->awake = w->epoll_fd = -1;
-	rc = open_maps(w, err);
+	w->epoll_fd = -1;
+	rc = load_programs(w, o, err);
 	if (!rc)
 		rc = open_tap(w, o, env, err);
 	if (!rc && w->while_running)
@@ -145,90 +267,97 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* Programs first, in the order they were put on: what begins is noted no more. */
+/* Programs first, in the order they were attached: what begins is noted no more. */
 void bpf_latency_close(struct bpf_latency *w)
 {
 	if (!w)
 		return;
 	for (unsigned i = 0; i < w->nr_on; i++) {
+		bpf_link__destroy(w->on[i].link);
 		close_fd(w->on[i].event);
-		close_fd(w->on[i].prog);
 	}
 	bpf_latency_running_close(w);
 	close_fd(w->epoll_fd);
 	wakeup_ring_close(w->tap);
 	event_list_free(&w->output_event);
-	close_fd(w->calls);
-	close_fd(w->output);
-	close_fd(w->counts);
-	close_fd(w->awake);
+	wait_bpf__destroy(w->waits);
+	latency_bpf__destroy(w->latency);
 	free(w);
 }
 
-/* ---- programs ---- */
+/* ---- attaching ---- */
 
-int bpf_latency_attach(struct bpf_latency *w, const struct bpf_code *c, enum bpf_prog_type type,
-		       const char *text, const struct source_env *env, struct err *err)
+static int any_cpu(void)
 {
-	struct event_list l = {0};
-	int rc = event_parse(text, env ? env->caps : NULL, &l, err), prog = -1, event = -1;
+	int cpu = 0;
 
-	if (rc)
-		return rc;
-	rc = bpf_load(c, type, "ringback", &prog, err);
-	if (!rc)
-		rc = bpf_attach(&l.v[0]->attr, l.v[0]->name, prog, &event, err);
-	event_list_free(&l);
-	if (rc) {
-		close_fd(prog);
-		return rc;
+	while (cpu < 4096 && !setting_cpu_online(cpu))
+		cpu++;
+	return cpu;
+}
+
+/*
+ * An event that only runs the program: nothing is counted or sampled, no ring is needed. It is never
+ * enabled: a program runs for hits on all CPUs from the moment that it is set (trace_call_bpf()
+ * comes before the lists of enabled events are looked at), so one event does for all of them, and
+ * the CPU it was opened on may go offline. bpf_program__attach_perf_event() would enable it.
+ */
+static int attach_event(const struct event *e, int prog_fd, int *fd, struct err *err)
+{
+	struct perf_event_attr a = e->attr;
+	int cpu = any_cpu(), event, rc;
+	char what[300];
+
+	a.size = sizeof(a);
+	a.sample_period = 0;
+	a.sample_type = 0;
+	a.freq = 0;
+	a.wakeup_events = 0;
+	a.disabled = 1;
+	event = event_open(&a, -1, cpu, -1, 0);
+	if (event < 0)
+		return event_strerror(err, event, e->name, &a, -1, cpu, 0, NULL);
+	*fd = event;
+	if (!ioctl(event, PERF_EVENT_IOC_SET_BPF, prog_fd))
+		return 0;
+	rc = -errno;
+	snprintf(what, sizeof(what), "a BPF program on %s", e->name);
+	refuse(err, rc, what);
+	if (rc == -E2BIG)
+		err_hint(err, "at most 64 programs may be on one tracepoint");
+	else if (rc == -EINVAL)
+		err_hint(err, "use a kernel with CONFIG_BPF_EVENTS");
+	return rc;
+}
+
+int bpf_latency_attach(struct bpf_latency *w, const char *name, const char *text,
+		       const struct source_env *env, struct err *err)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(w->programs, name);
+	struct bpf_link *link = NULL;
+	struct event_list l = {0};
+	int event = -1, rc;
+
+	if (text) {
+		rc = event_parse(text, env ? env->caps : NULL, &l, err);
+		if (!rc)
+			rc = attach_event(l.v[0], bpf_program__fd(prog), &event, err);
+		event_list_free(&l);
+	} else {
+		link = bpf_program__attach(prog);
+		rc = link ? 0 : refuse(err, -errno, "a BPF program on a tracepoint");
 	}
 	w->on[w->nr_on].prog = prog;
-	w->on[w->nr_on].event = event;
-	w->nr_on++;
-	return 0;
+	w->on[w->nr_on].link = link;
+	w->on[w->nr_on++].event = event;
+	return rc;
 }
 
-/* The thread that calls exec ends for all that is noted; when it is not the first of its process,
- * it also takes that one's id. */
-static int attach_exec(struct bpf_latency *w, bool own_exec, const struct source_env *env,
-		       struct err *err)
+int bpf_latency_attach_ends(struct bpf_latency *w, struct err *err)
 {
-	struct bpf_code c = {0};
-	struct event_field old_pid;
-	int skip = bpf_label(&c);
-	int rc = event_field_find("sched/sched_process_exec", "old_pid", &old_pid, err);
+	int rc = bpf_latency_attach(w, "latency_exited", NULL, NULL, err);
 
-	if (rc)
-		return rc;
-	bpf_move(&c, BPF_REG_6, BPF_REG_1);
-	bpf_latency_key(&c);
-	bpf_get(&c, BPF_W, BPF_REG_1, BPF_REG_6, (int)old_pid.offset);
-	bpf_put(&c, BPF_W, BPF_REG_10, -BPF_LATENCY_KEY_AT, BPF_REG_1);
-	if (!own_exec) {
-		bpf_alu_imm(&c, BPF_LSH, BPF_REG_0, 32);
-		bpf_alu_imm(&c, BPF_LSH, BPF_REG_1, 32);
-		bpf_jump_if(&c, BPF_JEQ, BPF_REG_0, BPF_REG_1, skip);
-	}
-	bpf_latency_drop(w, &c);
-	bpf_place(&c, skip);
-	bpf_return(&c, 1);
-	return bpf_latency_attach(w, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_process_exec", env,
-				  err);
-}
-
-int bpf_latency_attach_ends(struct bpf_latency *w, bool own_exec, const struct source_env *env,
-			    struct err *err)
-{
-	struct bpf_code c = {0};
-	int rc;
-
-	bpf_latency_key(&c);
-	bpf_latency_drop(w, &c);
-	bpf_return(&c, 1);
-	rc = bpf_latency_attach(w, &c, BPF_PROG_TYPE_TRACEPOINT, "sched:sched_process_exit", env,
-				err);
-	return rc ? rc : attach_exec(w, own_exec, env, err);
+	return rc ? rc : bpf_latency_attach(w, "latency_exec", NULL, NULL, err);
 }
 
 /* ---- what it tells ---- */
@@ -371,7 +500,7 @@ int bpf_latency_cpu(struct bpf_latency *w, int cpu, bool online, struct err *err
 	int rc;
 
 	if (!online)
-		bpf_map_delete(w->output, &(uint32_t){(uint32_t)cpu});
+		bpf_map_delete_elem(w->output, &(uint32_t){(uint32_t)cpu});
 	rc = wakeup_ring_cpu(w->tap, cpu, online, err);
 	if (!rc && online)
 		rc = connect_cpu(w, (uint32_t)cpu, err);
@@ -380,25 +509,22 @@ int bpf_latency_cpu(struct bpf_latency *w, int cpu, bool online, struct err *err
 
 /* ---- what it has missed ---- */
 
-static uint64_t sum(const struct bpf_latency *w, uint32_t index)
+/* How often a program was to run and could not, as another ran on that CPU; 0 when unknown. */
+static uint64_t nr_missed(const struct bpf_program *prog)
 {
-	uint32_t nr = bpf_nr_cpus();
-	uint64_t *v = calloc(nr, sizeof(*v)), total = 0;
+	struct bpf_prog_info info = {0};
+	uint32_t n = sizeof(info);
 
-	if (v && !bpf_map_get(w->counts, &index, v))
-		for (uint32_t i = 0; i < nr; i++)
-			total += v[i];
-	free(v);
-	return total;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &n) ? 0 : info.recursion_misses;
 }
 
 bool bpf_latency_trouble(const struct bpf_latency *w, char *out, size_t n)
 {
-	uint64_t full = sum(w, COUNT_FULL), untold = sum(w, COUNT_UNTOLD), missed = 0;
+	uint64_t full = w->state->nr_full, untold = w->state->nr_untold, missed = 0;
 	size_t at = 0;
 
 	for (unsigned i = 0; i < w->nr_on; i++)
-		missed += bpf_nr_missed(w->on[i].prog);
+		missed += nr_missed(w->on[i].prog);
 	*out = '\0';
 	if (full)
 		at += (size_t)snprintf(out, n, "%llu not timed: %u threads were inside already",

@@ -13,84 +13,34 @@
  */
 #pragma once
 
-#include "trigger/bpf/bpf.h"
+#include "trigger/bpf/latency_shared.h"
 #include "trigger/events/wakeup_ring.h"
 
-struct event;
 struct rule;
 struct sighting;
 struct source_env;
 struct bpf_latency;
 
-/* Notes of calls within calls of one thread. */
-#define BPF_LATENCY_FRAMES 4
-#define BPF_LATENCY_EXTRA  8
-#define BPF_LATENCY_CALLS  16384
-
-/* What is noted of a beginning. */
-struct bpf_latency_frame {
-	uint64_t began_ns; /* 0: the frame is free, as are those behind it */
-	uint64_t place;	   /* whatever the source's programs want to know later */
-	uint64_t told;	   /* what took long was told by a call within it */
-};
-
-/* What a program tells: the RAW data of a sample. */
-struct bpf_latency_record {
-	uint32_t kind;
-	uint32_t pid, tid; /* pid 0: not known */
-	uint32_t reserved;
-	uint64_t began_ns, ended_ns; /* ended_ns 0: still going on */
-	char comm[16];
-	uint64_t extra[BPF_LATENCY_EXTRA];
-};
-enum { BPF_LATENCY_OVER, BPF_LATENCY_BEGUN };
-
 struct bpf_latency_options {
-	const struct rule *rule; /* borrowed during open only */
-	unsigned nr_frames;	 /* of a note: 1 or BPF_LATENCY_FRAMES */
-	unsigned nr_extra;	 /* u64s behind them */
-	uint32_t stack_bytes;	 /* of the user stack, copied into what is told; 0: none */
+	const struct rule *rule;	  /* borrowed during open only */
+	unsigned nr_frames;		  /* of a note: 1 or BPF_LATENCY_FRAMES */
+	unsigned nr_extra;		  /* u64s behind them */
+	uint32_t stack_bytes;		  /* of the user stack, copied into what is told; 0: none */
+	bool waits;			  /* wait.bpf.c, which needs BTF; else latency.bpf.c */
+	struct bpf_latency_params params; /* threshold and while-running are the rule's */
 };
 
-/* Checks comparison and options of the rule; opens maps and rings. 0 or -errno. */
+/* Checks comparison and options of the rule; loads programs, opens rings. 0 or -errno. */
 int bpf_latency_open(const struct bpf_latency_options *o, const struct source_env *env,
 		     struct bpf_latency **out, struct err *err);
 void bpf_latency_close(struct bpf_latency *w); /* NULL allowed */
 
-/* ---- pieces of programs ----
- * Registers r1 to r5 and r0 are lost. The frame of a program, from r10 down:
- *	-8   key: the thread's id, 4 bytes
- *	-BPF_LATENCY_NOTE_AT    a note
- *	-BPF_LATENCY_RECORD_AT  a record
- */
-#define BPF_LATENCY_KEY_AT    8
-#define BPF_LATENCY_NOTE_AT   160
-#define BPF_LATENCY_RECORD_AT 288
-
-/* Key = id of the current thread; r0 = its pid_tgid. */
-void bpf_latency_key(struct bpf_code *c);
-/* r0 = the note of the key, or 0. */
-void bpf_latency_find(const struct bpf_latency *w, struct bpf_code *c);
-/* Stores the note in the frame under the key. `flags`: BPF_ANY or BPF_NOEXIST. */
-void bpf_latency_note(const struct bpf_latency *w, struct bpf_code *c, int ctx, int flags);
-void bpf_latency_drop(const struct bpf_latency *w, struct bpf_code *c);
-/* A note was made or changed; with while-running the recorder has to know. */
-void bpf_latency_begun(const struct bpf_latency *w, struct bpf_code *c, int ctx);
-/* Tells the record in the frame; the caller has filled in pid, tid, times, comm, extra. */
-void bpf_latency_tell(const struct bpf_latency *w, struct bpf_code *c, int ctx);
-/* goto `label` unless `duration` (a register) is more than the threshold. */
-void bpf_latency_unless_over(const struct bpf_latency *w, struct bpf_code *c, int duration,
-			     int label);
-
-/* ---- programs ---- */
-
-/* Loads the code and puts it on the event `text` (as event_parse has it). */
-int bpf_latency_attach(struct bpf_latency *w, const struct bpf_code *c, enum bpf_prog_type type,
-		       const char *text, const struct source_env *env, struct err *err);
-/* Threads that end, or whose stack goes with exec (`own_exec`: also when it keeps its id), are
- * forgotten. */
-int bpf_latency_attach_ends(struct bpf_latency *w, bool own_exec, const struct source_env *env,
-			    struct err *err);
+/* Attaches the program `name` to the event `text` (as event_parse has it); NULL: where the program
+ * says itself. Those attached first are detached first. */
+int bpf_latency_attach(struct bpf_latency *w, const char *name, const char *text,
+		       const struct source_env *env, struct err *err);
+/* Threads that end, or whose stack goes with exec, are forgotten. */
+int bpf_latency_attach_ends(struct bpf_latency *w, struct err *err);
 
 /* ---- for source_ops ---- */
 

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What a stopwatch is; private to stopwatch*.c. */
+/* What a bpf_latency is; private to bpf_latency*.c. */
 #pragma once
 
 #include "trigger/bpf/bpf_latency.h"
 
 #include "trigger/kernel/event.h"
 
-#define BPF_LATENCY_PROGRAMS 5
+#define BPF_LATENCY_PROGRAMS 4
 #define BPF_LATENCY_TOLD     1024
 #define BPF_LATENCY_PENDING  32
 
-enum { COUNT_FULL, COUNT_UNTOLD, NR_COUNTS };
-
-/*
- * Whether somebody looks (while-running), in a map of one value:
- *
- *	ASLEEP ──a call: told──▶ BUSY ──a look──▶ QUIET ──a look that finds nothing open──▶ ASLEEP
- *	                          ▲──────a call──────┘
- */
-enum { AWAKE_ASLEEP, AWAKE_QUIET, AWAKE_BUSY };
-
+struct bpf_link;
+struct bpf_object;
+struct bpf_object_skeleton;
+struct bpf_program;
+struct latency_bpf;
+struct wait_bpf;
 struct bpf_latency_running; /* bpf_latency_look.c */
 
 struct bpf_latency {
@@ -29,10 +25,16 @@ struct bpf_latency {
 	uint32_t own_pid, command_pid;	/* of the recorder; 0: it is not one */
 	struct event_list output_event; /* its only one is the tap's */
 	struct wakeup_ring *tap;
-	int calls, output, counts, awake; /* maps */
+	struct wait_bpf *waits; /* one of them */
+	struct latency_bpf *latency;
+	struct bpf_object_skeleton *skeleton; /* its */
+	struct bpf_object *programs;
+	volatile struct bpf_latency_state *state; /* shared with the programs */
+	int calls, output;			  /* maps */
 	struct {
-		int prog, event;
-		bool counts_missed;
+		struct bpf_program *prog;
+		struct bpf_link *link; /* NULL: by `event` */
+		int event;
 	} on[BPF_LATENCY_PROGRAMS];
 	unsigned nr_on;
 	int epoll_fd; /* of tap and timer; -1: the tap's own will do */

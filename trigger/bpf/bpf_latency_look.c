@@ -3,7 +3,7 @@
  * while-running: a look at the notes each half threshold, so that a call that never returns is seen
  * at most half a threshold late. The timer runs only while a call may get there: when a look finds
  * no call that has not been told already, and none has begun since the look before, it stops, and
- * the next call that begins says so (see AWAKE_* in bpf_latency_impl.h). So nobody is woken for
+ * the next call that begins says so (see AWAKE_* in latency_shared.h). So nobody is woken for
  * what is not called, nor for a call that hangs and was told.
  *
  * A call that was told is told again by its program when it returns after all: known by thread and
@@ -15,6 +15,7 @@
 #include "trigger/kernel/clock.h"
 #include "trigger/engine/source.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,35 +181,30 @@ static bool look_at_all(struct bpf_latency *w, uint64_t now)
 {
 	uint32_t tid, next;
 	bool open = false;
-	int rc = bpf_map_next(w->calls, NULL, &next);
+	int rc = bpf_map_get_next_key(w->calls, NULL, &next);
 
 	for (unsigned n = 0; !rc && n < 2 * BPF_LATENCY_CALLS; n++) {
 		tid = next;
-		if (!bpf_map_get(w->calls, &tid, w->running->note) && look_at(w, tid, now))
+		if (!bpf_map_lookup_elem(w->calls, &tid, w->running->note) && look_at(w, tid, now))
 			open = true;
-		rc = bpf_map_next(w->calls, &tid, &next);
+		rc = bpf_map_get_next_key(w->calls, &tid, &next);
 	}
 	return open;
-}
-
-static void set_awake(const struct bpf_latency *w, uint64_t v)
-{
-	bpf_map_set(w->awake, &(uint32_t){0}, &v);
 }
 
 void bpf_latency_running_look(struct bpf_latency *w)
 {
 	struct bpf_latency_running *r = w->running;
-	uint64_t expired, was = AWAKE_BUSY;
+	uint64_t expired, was;
 
 	if (!r || read(r->timer_fd, &expired, sizeof(expired)) != sizeof(expired))
 		return;
 	r->look++;
-	bpf_map_get(w->awake, &(uint32_t){0}, &was);
+	was = w->state->awake;
 	/* Before the look: a call that begins meanwhile is either seen by it or says so itself. */
-	set_awake(w, was == AWAKE_BUSY ? AWAKE_QUIET : AWAKE_ASLEEP);
+	w->state->awake = was == AWAKE_BUSY ? AWAKE_QUIET : AWAKE_ASLEEP;
 	if (look_at_all(w, clock_ns()))
-		set_awake(w, AWAKE_QUIET);
+		w->state->awake = AWAKE_QUIET;
 	else if (was != AWAKE_BUSY)
 		set_timer(w, false);
 	forget_gone(r);

@@ -10,6 +10,7 @@
  * uninterruptible sleeps and stops, which are few, all stacks are written.
  */
 #include "dump/base/sleepstack.h"
+#include "trigger/bpf/task_struct.h"
 
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -35,12 +36,6 @@
 #else
 #define SYSCALL_NR(regs) (((struct user_pt_regs *)(regs))->regs[8])
 #endif
-
-struct task_struct {
-	unsigned int __state;
-	unsigned int flags;
-	int pid;
-} __attribute__((preserve_access_index));
 
 /* The last sleep of a thread. */
 struct last_sleep {

@@ -21,11 +21,6 @@ struct sleeps {
 	int nr_cpus;
 };
 
-static int silent(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	return 0;
-}
-
 static int refuse(struct sleeps *s, int rc, struct err *err)
 {
 	sleeps_close(s);
@@ -52,7 +47,7 @@ int sleeps_open(struct sleeps **out, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (kernel_is_old())
 		return refuse(s, -ENOSYS, err);
-	libbpf_set_print(silent);
+	libbpf_set_print(NULL);
 	s->skel = sleeps_bpf__open();
 	if (!s->skel || nr_cpus < 0)
 		return refuse(s, s->skel ? nr_cpus : -errno, err);

@@ -21,105 +21,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_ARGS    6
 #define STACK_BYTES 16384
-
-#define NOTE_ARG(i)                                                                                \
-	((int)(sizeof(struct bpf_latency_frame) + (size_t)(i)*8)) /* behind the only frame */
-#define RECORD(member) (-BPF_LATENCY_RECORD_AT + (int)offsetof(struct bpf_latency_record, member))
-
-/* Below what bpf_latency.h says of the frame. */
-#define OF_PROCESS (-296)
-#define OF_ENDED   (-304)
 
 struct source {
 	struct bpf_latency *watch;
 	char name[48];
 	int number; /* -1: by name */
-	struct event_field args[MAX_ARGS];
+	struct event_field args[BPF_LATENCY_ARGS];
 	unsigned nr_args;
 	/* Of raw_syscalls, where the number is. */
-	struct event_field enter_id, exit_id, result;
+	struct event_field enter_id, result;
 };
-
-/* ---- programs: r6 = the tracepoint's fields, r7 = the note, r8 = when it began ---- */
-
-static void begin_program(const struct source *s, struct bpf_code *c, const struct event_field *id,
-			  int out)
-{
-	bpf_move(c, BPF_REG_6, BPF_REG_1);
-	if (s->number < 0)
-		return;
-	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)id->offset);
-	bpf_jump_imm(c, BPF_JNE, BPF_REG_1, s->number, out);
-}
-
-static void write_enter(const struct source *s, struct bpf_code *c)
-{
-	int out = bpf_label(c);
-
-	begin_program(s, c, &s->enter_id, out);
-	bpf_latency_key(c);
-	bpf_call(c, BPF_FUNC_ktime_get_ns);
-	bpf_put(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT, BPF_REG_0);
-	bpf_put_imm(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT + 8, 0);
-	bpf_put_imm(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT + 16, 0);
-	for (unsigned i = 0; i < s->nr_args; i++) {
-		bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)s->args[i].offset);
-		bpf_put(c, BPF_DW, BPF_REG_10, -BPF_LATENCY_NOTE_AT + NOTE_ARG(i), BPF_REG_1);
-	}
-	bpf_latency_note(s->watch, c, BPF_REG_6, BPF_ANY);
-	bpf_place(c, out);
-	bpf_return(c, 1);
-}
-
-static void write_record(const struct source *s, struct bpf_code *c)
-{
-	bpf_get(c, BPF_W, BPF_REG_1, BPF_REG_10, -BPF_LATENCY_KEY_AT);
-	bpf_put(c, BPF_W, BPF_REG_10, RECORD(tid), BPF_REG_1);
-	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_PROCESS);
-	bpf_alu_imm(c, BPF_RSH, BPF_REG_1, 32);
-	bpf_put(c, BPF_W, BPF_REG_10, RECORD(pid), BPF_REG_1);
-	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(began_ns), BPF_REG_8);
-	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_10, OF_ENDED);
-	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(ended_ns), BPF_REG_1);
-	bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_6, (int)s->result.offset);
-	bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[0]), BPF_REG_1);
-	for (int i = 0; i < BPF_LATENCY_EXTRA - 1; i++) {
-		if (i >= (int)s->nr_args) {
-			bpf_put_imm(c, BPF_DW, BPF_REG_10, RECORD(extra[1]) + 8 * i, 0);
-			continue;
-		}
-		bpf_get(c, BPF_DW, BPF_REG_1, BPF_REG_7, NOTE_ARG(i));
-		bpf_put(c, BPF_DW, BPF_REG_10, RECORD(extra[1]) + 8 * i, BPF_REG_1);
-	}
-	bpf_frame(c, BPF_REG_1, RECORD(comm));
-	bpf_move_imm(c, BPF_REG_2, sizeof(((struct bpf_latency_record *)0)->comm));
-	bpf_call(c, BPF_FUNC_get_current_comm);
-	bpf_latency_tell(s->watch, c, BPF_REG_6);
-}
-
-static void write_exit(const struct source *s, struct bpf_code *c)
-{
-	int out = bpf_label(c), pop = bpf_label(c);
-
-	begin_program(s, c, &s->exit_id, out);
-	bpf_latency_key(c);
-	bpf_put(c, BPF_DW, BPF_REG_10, OF_PROCESS, BPF_REG_0);
-	bpf_latency_find(s->watch, c);
-	bpf_jump_imm(c, BPF_JEQ, BPF_REG_0, 0, out);
-	bpf_move(c, BPF_REG_7, BPF_REG_0);
-	bpf_get(c, BPF_DW, BPF_REG_8, BPF_REG_7, 0);
-	bpf_call(c, BPF_FUNC_ktime_get_ns);
-	bpf_put(c, BPF_DW, BPF_REG_10, OF_ENDED, BPF_REG_0);
-	bpf_alu(c, BPF_SUB, BPF_REG_0, BPF_REG_8);
-	bpf_latency_unless_over(s->watch, c, BPF_REG_0, pop);
-	write_record(s, c);
-	bpf_place(c, pop);
-	bpf_latency_drop(s->watch, c);
-	bpf_place(c, out);
-	bpf_return(c, 1);
-}
 
 /* ---- where things are ---- */
 
@@ -131,10 +43,8 @@ static int by_number(struct source *s, struct err *err)
 	if (!rc)
 		rc = event_field_find("raw_syscalls/sys_enter", "args", &all, err);
 	if (!rc)
-		rc = event_field_find("raw_syscalls/sys_exit", "id", &s->exit_id, err);
-	if (!rc)
 		rc = event_field_find("raw_syscalls/sys_exit", "ret", &s->result, err);
-	for (unsigned i = 0; !rc && i < MAX_ARGS; i++) {
+	for (unsigned i = 0; !rc && i < BPF_LATENCY_ARGS; i++) {
 		snprintf(s->args[i].name, sizeof(s->args[i].name), "arg%u", i);
 		s->args[i].offset = all.offset + i * 8;
 		s->nr_args++;
@@ -145,7 +55,7 @@ static int by_number(struct source *s, struct err *err)
 static int by_name(struct source *s, struct err *err)
 {
 	char event[100];
-	struct event_field v[MAX_ARGS + 1];
+	struct event_field v[BPF_LATENCY_ARGS + 1];
 	unsigned nr = 0;
 	int rc;
 
@@ -154,10 +64,10 @@ static int by_name(struct source *s, struct err *err)
 	if (rc)
 		return rc;
 	snprintf(event, sizeof(event), "syscalls/sys_enter_%s", s->name);
-	rc = event_field_list(event, v, MAX_ARGS + 1, &nr, err);
+	rc = event_field_list(event, v, BPF_LATENCY_ARGS + 1, &nr, err);
 	/* The first is the number; the arguments are registers, 8 bytes each. */
 	for (unsigned i = 1; !rc && i < nr; i++)
-		if (v[i].bytes == 8 && s->nr_args < MAX_ARGS)
+		if (v[i].bytes == 8 && s->nr_args < BPF_LATENCY_ARGS)
 			s->args[s->nr_args++] = v[i];
 	return rc;
 }
@@ -208,19 +118,15 @@ static int resolve(struct source *s, const struct rule *r, const struct source_e
 
 static int attach(struct source *s, bool on_exit, const struct source_env *env, struct err *err)
 {
-	struct bpf_code c = {0};
+	const char *end = on_exit ? "exit" : "enter";
 	char text[100];
 
-	if (on_exit)
-		write_exit(s, &c);
-	else
-		write_enter(s, &c);
 	if (s->number >= 0)
-		snprintf(text, sizeof(text), "raw_syscalls:sys_%s", on_exit ? "exit" : "enter");
+		snprintf(text, sizeof(text), "raw_syscalls:sys_%s", end);
 	else
-		snprintf(text, sizeof(text), "syscalls:sys_%s_%s", on_exit ? "exit" : "enter",
-			 s->name);
-	return bpf_latency_attach(s->watch, &c, BPF_PROG_TYPE_TRACEPOINT, text, env, err);
+		snprintf(text, sizeof(text), "syscalls:sys_%s_%s", end, s->name);
+	return bpf_latency_attach(s->watch, on_exit ? "latency_exit" : "latency_enter", text, env,
+				  err);
 }
 
 static void syscall_close(struct source *s)
@@ -234,8 +140,10 @@ static void syscall_close(struct source *s)
 static int syscall_open(const struct rule *r, const struct source_env *env, struct source **out,
 			struct err *err)
 {
-	const struct bpf_latency_options o = {
-		.rule = r, .nr_frames = 1, .nr_extra = MAX_ARGS, .stack_bytes = STACK_BYTES};
+	struct bpf_latency_options o = {.rule = r,
+					.nr_frames = 1,
+					.nr_extra = BPF_LATENCY_ARGS,
+					.stack_bytes = STACK_BYTES};
 	struct source *s;
 	int rc = rule_check_arg(r, "the name of a system call", "syscall:fsync>100ms", err);
 
@@ -245,13 +153,18 @@ static int syscall_open(const struct rule *r, const struct source_env *env, stru
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	rc = resolve(s, r, env, err);
+	o.params.number = s->number;
+	o.params.number_at = s->enter_id.offset;
+	o.params.args_at = s->args[0].offset;
+	o.params.nr_args = s->nr_args;
+	o.params.result_at = s->result.offset;
 	if (!rc)
 		rc = bpf_latency_open(&o, env, &s->watch, err);
 	if (!rc)
 		rc = attach(s, true, env, err);
 	/* An exec goes on in its system call. */
 	if (!rc)
-		rc = bpf_latency_attach_ends(s->watch, false, env, err);
+		rc = bpf_latency_attach_ends(s->watch, err);
 	if (!rc)
 		rc = attach(s, false, env, err);
 	if (rc)
@@ -279,7 +192,7 @@ static void add_file(struct sighting *what, const char *arg, uint64_t fd)
 			     str_safe(safe, sizeof(safe), file, (size_t)n));
 }
 
-static void add_args(const struct source *s, const uint64_t *v, struct sighting *what)
+static void add_args(const struct source *s, const __u64 *v, struct sighting *what)
 {
 	for (unsigned i = 0; i < s->nr_args; i++) {
 		const char *name = s->args[i].name;

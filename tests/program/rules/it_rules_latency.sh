@@ -128,6 +128,17 @@ if [ "$(uname -m)" = x86_64 ]; then
 	load_ends
 fi
 
+# --- without BTF ---
+# plans RULE: with the kernel's BTF hidden
+plans() {
+	# shellcheck disable=SC2016 # evaluated there
+	unshare --mount --propagation private bash -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' plans \
+		"$RINGBACK" record --config /dev/null --dry-run -p $$ -m 64K -e sched:sched_switch -T "$1"
+}
+check "latency works without BTF" plans "latency:$calls:calls_one>100ms;while-running"
+check "so does syscall" plans 'syscall:fsync>1s'
+check "runqueue needs it and says so" grep -q 'no /sys/kernel/btf/vmlinux' <<<"$(plans 'runqueue>1s' 2>&1)"
+
 # --- while-running ---
 load hang
 rec_start -p "$load" -m 64K -e sched:sched_switch -T "latency:$calls:calls_one>50ms;name=slow;while-running"

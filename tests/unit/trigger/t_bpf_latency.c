@@ -6,12 +6,12 @@
  * call slow.
  */
 #include "tests/helpers/armed.h"
-#include "trigger/bpf/bpf.h"
 #include "trigger/kernel/event.h"
 #include "trigger/engine/source.h"
 
 #include "dump/base/err.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -104,16 +104,10 @@ static void probed_sleep(int ms)
 static int calls_map(void)
 {
 	for (int fd = 3; fd < 256; fd++) {
-		struct bpf_map_info info;
-		union bpf_attr a;
+		struct bpf_map_info info = {0};
+		uint32_t n = sizeof(info);
 
-		memset(&a, 0, sizeof(a));
-		memset(&info, 0, sizeof(info));
-		a.info.bpf_fd = (uint32_t)fd;
-		a.info.info_len = sizeof(info);
-		a.info.info = (uintptr_t)&info;
-		if (!syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &a, sizeof(a)) &&
-		    !strcmp(info.name, "rb_calls"))
+		if (!bpf_obj_get_info_by_fd(fd, &info, &n) && !strcmp(info.name, "rb_calls"))
 			return fd;
 	}
 	fail_msg("no map");
@@ -124,7 +118,7 @@ static bool nothing_noted(void)
 {
 	uint32_t tid;
 
-	return bpf_map_next(calls_map(), NULL, &tid) == -ENOENT;
+	return bpf_map_get_next_key(calls_map(), NULL, &tid) == -ENOENT;
 }
 
 /* ---- latency ---- */
@@ -302,14 +296,14 @@ static void what_does_not_fit_is_counted(void **state)
 	assert_false(a.ops->trouble(a.source, text, sizeof(text)));
 	/* Ids that no thread has. */
 	for (uint32_t i = 0; i < FULL; i++)
-		assert_int_equal(bpf_map_set(map, &(uint32_t){0x70000000 + i}, note), 0);
+		assert_int_equal(bpf_map_update_elem(map, &(uint32_t){0x70000000 + i}, note, 0), 0);
 	for (int i = 0; i < 7; i++)
 		probed(sleeps, (void *)1);
 	assert_int_equal(hits(&a), 0);
 	assert_true(a.ops->trouble(a.source, text, sizeof(text)));
 	assert_non_null(strstr(text, "7 not timed"));
-	while (!bpf_map_next(map, NULL, &tid))
-		bpf_map_delete(map, &tid);
+	while (!bpf_map_get_next_key(map, NULL, &tid))
+		bpf_map_delete_elem(map, &tid);
 	probed(sleeps, (void *)(THRESHOLD_MS + 5));
 	assert_int_equal(hits(&a), 1);
 	a.ops->close(a.source);
@@ -649,6 +643,27 @@ static void rules_that_make_no_sense_are_refused(void **state)
 	}
 }
 
+static void who_may_not_is_told_what_to_type(void **state)
+{
+	struct err err = ERR_INIT;
+	struct source *s = NULL;
+	struct rule *r;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		/* A user of no rights at all. */
+		if (setgid(65534) || setuid(65534) || rule_parse("runqueue>1s", &r, NULL))
+			_exit(1);
+		_exit(source_find("runqueue")->open(r, NULL, &s, &err) == -EPERM &&
+				      strstr(err.hint, "cap_bpf")
+			      ? 0
+			      : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static int setup(void **state)
 {
 	struct sched_param prio = {.sched_priority = 10};
@@ -677,6 +692,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_has_to_wait_for_a_cpu),
 		cmocka_unit_test(others_keep_their_samples),
 		cmocka_unit_test(rules_that_make_no_sense_are_refused),
+		cmocka_unit_test(who_may_not_is_told_what_to_type),
 	};
 
 	if (geteuid()) {

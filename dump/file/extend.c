@@ -19,8 +19,8 @@ static int copy_blocks(struct reader *r, struct writer *w, struct err *err)
 		struct reader_block b = *reader_block(r, i);
 
 		rc = reader_load_at(r, &b, &payload, err);
-		if (!rc)
-			rc = writer_copy(w, &b.h, (struct bytes){r->stored.p, r->stored.len}, err);
+		if (!rc && writer_copy(w, &b.h, (struct bytes){r->stored.p, r->stored.len}))
+			break;
 	}
 	buf_free(&payload);
 	return rc;
@@ -44,6 +44,8 @@ int reader_extend_fd(struct reader *r, int fd,
 		rc = copy_blocks(r, w, err);
 	if (!rc)
 		rc = add(ctx, w, err);
+	if (rc && w)
+		writer_error(w, err);
 	if (!rc)
 		rc = writer_finish(w, &file_bytes, err);
 	writer_free(w);

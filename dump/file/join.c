@@ -207,7 +207,7 @@ static int put_cut(struct join *j, const struct join_dump *d, size_t i, struct j
 		run.first_ns = 0;
 	run.content_bytes = (uint32_t)j->kept.len;
 	piece = (struct bytes){j->kept.p, j->kept.len};
-	return writer_records(j->w, &run, &piece, 1, err);
+	return writer_records(j->w, &run, &piece, 1);
 }
 
 static int put_older(struct join *j, size_t i, struct err *err)
@@ -236,7 +236,7 @@ static int put_older(struct join *j, size_t i, struct err *err)
 		.ring_off = at->base + h.ring_off,
 	};
 	piece = (struct bytes){j->payload.p, j->payload.len};
-	return writer_records(j->w, &run, &piece, 1, err);
+	return writer_records(j->w, &run, &piece, 1);
 }
 
 static int put_newer(struct join *j, size_t i, struct err *err)
@@ -252,24 +252,22 @@ static int put_newer(struct join *j, size_t i, struct err *err)
 	if (at && at->older_ring != FMT_NO_RING && b.h.first_ns < at->cut_ns)
 		return put_cut(j, j->newer, i, at, b.h.ring_off, at->cut_ns, UINT64_MAX, err);
 	rc = reader_load_at(r, &b, &j->payload, err);
-	return rc ? rc : writer_copy(j->w, &b.h, (struct bytes){r->stored.p, r->stored.len}, err);
+	return rc ? rc : writer_copy(j->w, &b.h, (struct bytes){r->stored.p, r->stored.len});
 }
 
 /* ---- the rest ---- */
 
-static int put_windows(struct join *j, struct err *err)
+static void put_windows(struct join *j)
 {
 	const struct meta *m = j->newer->m;
-	int rc = writer_section(j->w, FMT_WINDOWS, err);
 
-	for (size_t i = 0; i < j->nr_joints && !rc; i++)
+	writer_section(j->w, FMT_WINDOWS);
+	for (size_t i = 0; i < j->nr_joints; i++)
 		if (j->joints[i].w.ring != FMT_NO_RING)
-			rc = writer_item(j->w, FMT_WINDOW, &j->joints[i].w,
-					 sizeof(struct fmt_window), NULL, 0, NULL, err);
-	for (size_t i = 0; i < m->nr_areas && !rc; i++)
-		rc = writer_item(j->w, FMT_WINDOW_AUX, &m->areas[i], sizeof(m->areas[i]), NULL, 0,
-				 NULL, err);
-	return rc;
+			writer_item(j->w, FMT_WINDOW, &j->joints[i].w, sizeof(struct fmt_window),
+				    NULL, 0, NULL);
+	for (size_t i = 0; i < m->nr_areas; i++)
+		writer_item(j->w, FMT_WINDOW_AUX, &m->areas[i], sizeof(m->areas[i]), NULL, 0, NULL);
 }
 
 /* Each bank's events have their own ids: adds those of the older dump with the new ring id. */
@@ -285,23 +283,7 @@ static int put_id(void *ctx, uint16_t kind, struct bytes item, struct err *err)
 	if (!at)
 		return 0;
 	f.ring = at->w.ring;
-	return writer_item(j->w, kind, &f, sizeof(f), NULL, 0, NULL, err);
-}
-
-static int put_ids(struct join *j, struct err *err)
-{
-	int rc = writer_section(j->w, FMT_CHANNELS, err);
-
-	return rc ? rc : join_items(j->older->r, FMT_CHANNELS, NULL, put_id, j, err);
-}
-
-static int put_name(struct join *j, struct err *err)
-{
-	int rc = writer_section(j->w, FMT_HOST, err);
-
-	return rc ? rc
-		  : writer_item(j->w, FMT_HOST_JOINED, NULL, 0, j->older->name,
-				strlen(j->older->name), NULL, err);
+	return writer_item(j->w, kind, &f, sizeof(f), NULL, 0, NULL);
 }
 
 static int put_all(struct join *j, struct err *err)
@@ -313,12 +295,13 @@ static int put_all(struct join *j, struct err *err)
 	for (size_t i = 0; i < reader_nr_blocks(j->older->r) && !rc; i++)
 		if (reader_block(j->older->r, i)->h.section == FMT_RECORDS)
 			rc = put_older(j, i, err);
-	if (!rc)
-		rc = put_windows(j, err);
-	if (!rc)
-		rc = put_ids(j, err);
-	if (!rc)
-		rc = put_name(j, err);
+	if (rc)
+		return rc;
+	put_windows(j);
+	writer_section(j->w, FMT_CHANNELS);
+	rc = join_items(j->older->r, FMT_CHANNELS, NULL, put_id, j, err);
+	writer_section(j->w, FMT_HOST);
+	writer_item(j->w, FMT_HOST_JOINED, NULL, 0, j->older->name, strlen(j->older->name), NULL);
 	return rc ? rc : join_add_names(j->older->r, j->newer->r, j->w, err);
 }
 
@@ -339,6 +322,8 @@ int join_dumps(const struct join_dump *older, const struct join_dump *newer, int
 		rc = writer_begin_as(j.w, fd, h->id, h->created_real_ns, err);
 	if (!rc)
 		rc = put_all(&j, err);
+	if (rc && j.w)
+		writer_error(j.w, err);
 	if (!rc)
 		rc = writer_finish(j.w, &file_bytes, err);
 	if (!rc)

@@ -200,7 +200,7 @@ static int put_keyed(struct join_names *n, uint16_t kind, uint32_t key, struct b
 		     struct err *err)
 {
 	return writer_item(n->w, kind, &key, sizeof(key), item.p + sizeof(key),
-			   item.len - sizeof(key), NULL, err);
+			   item.len - sizeof(key), NULL);
 }
 
 static int put_ledger(void *ctx, uint16_t kind, struct bytes item, struct err *err)
@@ -214,12 +214,12 @@ static int put_ledger(void *ctx, uint16_t kind, struct bytes item, struct err *e
 	switch (kind) {
 	case FMT_LEDGER_PATH:
 	case FMT_LEDGER_NAMESPACES:
-		return writer_item(n->w, kind, item.p, item.len, NULL, 0, NULL, err);
+		return writer_item(n->w, kind, item.p, item.len, NULL, 0, NULL);
 	case FMT_LEDGER_KSYM:
 		bytes_get_grown(item, &sym, sizeof(sym));
 		return seen_has(&n->seen, ledger_hash(kind, 0, sym.addr, sym.ns))
 			       ? 0
-			       : writer_item(n->w, kind, item.p, item.len, NULL, 0, NULL, err);
+			       : writer_item(n->w, kind, item.p, item.len, NULL, 0, NULL);
 	case FMT_LEDGER_TASK:
 	case FMT_LEDGER_CMDLINE:
 		if (item.len < sizeof(key))
@@ -243,7 +243,7 @@ static int begin_block(void *ctx, struct err *err)
 	struct join_names *n = ctx;
 
 	n->images.len = 0;
-	return n->w ? writer_flush(n->w, err) : 0;
+	return n->w ? writer_flush(n->w) : 0;
 }
 
 /* ---- symbols ---- */
@@ -302,7 +302,7 @@ static int put_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *e
 	if (kind != FMT_SYM_IMAGE) {
 		if (!symbol_hash(n, kind, item, &hash) || seen_has(&n->seen, hash))
 			return 0;
-		return writer_item(n->w, kind, item.p, item.len, NULL, 0, NULL, err);
+		return writer_item(n->w, kind, item.p, item.len, NULL, 0, NULL);
 	}
 	if (item.len < sizeof(f))
 		return 0;
@@ -312,7 +312,7 @@ static int put_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *e
 	rc = note_image(n, item, f.key, err);
 	return rc ? rc
 		  : writer_item(n->w, kind, &f, sizeof(f), item.p + sizeof(f), item.len - sizeof(f),
-				NULL, err);
+				NULL);
 }
 
 /* ---- all ---- */
@@ -327,19 +327,18 @@ static int add_ledger(struct join_names *n, struct reader *older, struct reader 
 	if (!rc)
 		rc = join_items(older, FMT_LEDGER, NULL, key_older, n, err);
 	named_sort(&n->keys);
-	if (!rc)
-		rc = writer_section(n->w, FMT_LEDGER, err);
+	writer_section(n->w, FMT_LEDGER);
 	return rc ? rc : join_items(older, FMT_LEDGER, begin_block, put_ledger, n, err);
 }
 
 static int add_symbols(struct join_names *n, struct reader *older, struct reader *newer,
 		       struct err *err)
 {
-	int rc = writer_section(n->w, FMT_SYMBOLS, err);
+	int rc;
 
+	writer_section(n->w, FMT_SYMBOLS);
 	n->seen.len = 0;
-	if (!rc)
-		rc = join_items(newer, FMT_SYMBOLS, begin_block, see_symbol, n, err);
+	rc = join_items(newer, FMT_SYMBOLS, begin_block, see_symbol, n, err);
 	seen_sort(&n->seen);
 	return rc ? rc : join_items(older, FMT_SYMBOLS, begin_block, put_symbol, n, err);
 }

@@ -33,7 +33,8 @@ static int copy_blocks(struct reader *r, struct writer *w, size_t *nr, struct er
 			continue;
 		}
 		stored = (struct bytes){r->stored.p, r->stored.len};
-		rc = writer_copy(w, &r->found.v[i].h, stored, err);
+		writer_copy(w, &r->found.v[i].h, stored);
+		rc = writer_error(w, err);
 		copied++;
 	}
 	buf_free(&payload);
@@ -42,17 +43,16 @@ static int copy_blocks(struct reader *r, struct writer *w, size_t *nr, struct er
 	return rc;
 }
 
-static int note_losses(struct reader *r, struct writer *w, const struct reader_verdict *v,
-		       struct err *err)
+static void note_losses(struct reader *r, struct writer *w, const struct reader_verdict *v)
 {
 	struct fmt_salvage s = {
 		.nr_bad_blocks = v->nr_bad_blocks,
 		.unclaimed_bytes = v->unclaimed_bytes,
 		.file_bytes = r->in.size,
 	};
-	int rc = writer_section(w, FMT_STATS, err);
 
-	return rc ? rc : writer_item(w, FMT_STATS_SALVAGE, &s, sizeof(s), NULL, 0, NULL, err);
+	writer_section(w, FMT_STATS);
+	writer_item(w, FMT_STATS_SALVAGE, &s, sizeof(s), NULL, 0, NULL);
 }
 
 int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct err *err)
@@ -83,7 +83,7 @@ int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct
 			     r->name);
 	/* Without room for one more block, the STATS item is left out. */
 	if (!rc && !whole && copied < opt.max_blocks)
-		rc = note_losses(r, w, &got, err);
+		note_losses(r, w, &got);
 	if (!rc)
 		rc = writer_finish(w, &file_bytes, err);
 	writer_free(w);

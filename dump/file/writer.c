@@ -5,7 +5,7 @@
  *	          begin               section, item, records, flush             finish
  *	  IDLE ─────────▶ WRITING ◀──────────────────────────────┐  ─────────────────▶ IDLE
  *	                     └────────────────────────────────────┘
- *	                     │ any error: later calls up to finish return it again,
+ *	                     │ first error: later calls up to finish do nothing and return it,
  *	                     ▼ so that an incomplete dump is never committed
  *	                  FAILED
  */
@@ -41,7 +41,8 @@ struct writer {
 	uint16_t section;
 
 	int fd;
-	int failed;
+	int failed; /* first error; its text: */
+	struct err err;
 	uint64_t file_bytes;
 	uint64_t seed;
 	uint64_t created_real_ns;
@@ -94,46 +95,33 @@ const uint8_t *writer_id(const struct writer *w)
 	return w->id;
 }
 
-/* Remembers the first error; later calls repeat it. */
-static int failed(struct writer *w, int rc)
-{
-	if (!w->failed)
-		w->failed = rc;
-	return rc;
-}
-
-static int check_state(const struct writer *w, struct err *err)
-{
-	assert(w->fd >= 0);
-	if (w->failed)
-		return err_set(err, w->failed, "the dump has failed already");
-	return 0;
-}
-
-static int write_all(struct writer *w, const void *src, size_t n, struct err *err)
+static int write_all(struct writer *w, const void *src, size_t n)
 {
 	const uint8_t *p = src;
-	int rc;
 
-	if (w->opt.room) {
-		rc = w->opt.room(w->opt.ctx, w->file_bytes, n, err);
-		if (rc)
-			return failed(w, rc);
-	}
-	while (n) {
+	if (w->opt.room)
+		w->failed = w->opt.room(w->opt.ctx, w->file_bytes, n, &w->err);
+	while (n && !w->failed) {
 		ssize_t done = write(w->fd, p, n);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
-			rc = done ? -errno : -EIO;
-			return failed(w, err_sys(err, rc, "cannot write the dump"));
+			w->failed = err_sys(&w->err, done ? -errno : -EIO, "cannot write the dump");
+			break;
 		}
 		p += done;
 		n -= (size_t)done;
 		w->file_bytes += (uint64_t)done;
 	}
-	return 0;
+	return w->failed;
+}
+
+int writer_error(const struct writer *w, struct err *err)
+{
+	if (w->failed && err)
+		*err = w->err;
+	return w->failed;
 }
 
 int writer_begin_as(struct writer *w, int fd, const uint8_t id[16], uint64_t created_real_ns,
@@ -160,7 +148,8 @@ int writer_begin_as(struct writer *w, int fd, const uint8_t id[16], uint64_t cre
 	w->seed = block_seed(id);
 	w->created_real_ns = created_real_ns;
 	memcpy(w->id, id, sizeof(w->id));
-	return write_all(w, &h, sizeof(h), err);
+	write_all(w, &h, sizeof(h));
+	return writer_error(w, err);
 }
 
 int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err *err)
@@ -174,12 +163,12 @@ int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err 
 
 /* ---- blocks ---- */
 
-static int room_in_directory(struct writer *w, struct err *err)
+static int room_in_directory(struct writer *w)
 {
-	if (w->nr_blocks < w->opt.max_blocks)
-		return 0;
-	return failed(w,
-		      err_set(err, -E2BIG, "the dump has more than %u blocks", w->opt.max_blocks));
+	if (w->nr_blocks == w->opt.max_blocks)
+		w->failed = err_set(&w->err, -E2BIG, "the dump has more than %u blocks",
+				    w->opt.max_blocks);
+	return w->failed;
 }
 
 /* Adds the block that begins at the current end of the file. */
@@ -207,36 +196,32 @@ static void list_block(struct writer *w, const struct fmt_block *h)
 
 /* Sets h->seq and packs the block into w->packer. */
 static int pack(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr,
-		struct bytes *block, struct err *err)
+		struct bytes *block)
 {
 	int rc;
 
 	h->seq = w->nr_blocks;
 	rc = block_pack(w->packer, w->seed, h, pieces, nr, block);
 	if (rc == -E2BIG)
-		return failed(w,
-			      err_set(err, rc, "a block of the dump would be larger than %u bytes",
-				      FMT_MAX_BLOCK_BYTES));
-	if (rc)
-		return failed(w, err_set(err, rc, "a block of the dump could not be compressed"));
-	return 0;
+		err_set(&w->err, rc, "a block of the dump would be larger than %u bytes",
+			FMT_MAX_BLOCK_BYTES);
+	else if (rc)
+		err_set(&w->err, rc, "a block of the dump could not be compressed");
+	w->failed = rc;
+	return rc;
 }
 
-static int put_block(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr,
-		     struct err *err)
+static int put_block(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr)
 {
 	struct bytes block;
-	int rc = room_in_directory(w, err);
 
-	if (!rc)
-		rc = pack(w, h, pieces, nr, &block, err);
-	if (rc)
-		return rc;
+	if (room_in_directory(w) || pack(w, h, pieces, nr, &block))
+		return w->failed;
 	list_block(w, h);
-	return write_all(w, block.p, block.len, err);
+	return write_all(w, block.p, block.len);
 }
 
-int writer_flush(struct writer *w, struct err *err)
+int writer_flush(struct writer *w)
 {
 	struct bytes payload = {w->items, w->items_bytes};
 	struct fmt_block h = {
@@ -246,25 +231,22 @@ int writer_flush(struct writer *w, struct err *err)
 		.content_bytes = (uint32_t)w->items_bytes,
 		.nr_records = w->nr_items,
 	};
-	int rc = check_state(w, err);
 
-	if (rc || !w->items_bytes)
-		return rc;
+	assert(w->fd >= 0);
+	if (w->failed || !w->items_bytes)
+		return w->failed;
 	w->items_bytes = 0;
 	w->nr_items = 0;
-	return put_block(w, &h, &payload, 1, err);
+	return put_block(w, &h, &payload, 1);
 }
 
-int writer_section(struct writer *w, uint16_t section, struct err *err)
+int writer_section(struct writer *w, uint16_t section)
 {
-	int rc = check_state(w, err);
-
 	assert(section && section != FMT_RECORDS && section != FMT_AUX && section != FMT_FOOTER);
-	if (!rc && section != w->section)
-		rc = writer_flush(w, err);
-	if (!rc)
-		w->section = section;
-	return rc;
+	if (section != w->section)
+		writer_flush(w);
+	w->section = section;
+	return w->failed;
 }
 
 static void collect(struct writer *w, const void *src, size_t n)
@@ -275,24 +257,21 @@ static void collect(struct writer *w, const void *src, size_t n)
 }
 
 int writer_item(struct writer *w, uint16_t kind, const void *fixed, size_t fixed_bytes,
-		const void *var, size_t var_bytes, bool *new_block, struct err *err)
+		const void *var, size_t var_bytes, bool *new_block)
 {
 	static const uint8_t zeros[8];
 	struct fmt_item item = {.kind = kind};
 	size_t bytes = fixed_bytes + var_bytes, padded = align_up(bytes, 8);
-	int rc = check_state(w, err);
 
-	assert(w->section);
-	if (rc)
-		return rc;
+	assert(w->fd >= 0 && w->section);
+	if (w->failed)
+		return w->failed;
 	if (bytes < var_bytes || bytes > FMT_MAX_BLOCK_BYTES - sizeof(item))
-		return failed(w, err_set(err, -E2BIG, "an item of the dump is too large: %zu bytes",
-					 bytes));
-	if (w->items_bytes && w->items_bytes + sizeof(item) + padded > FMT_BLOCK_BYTES) {
-		rc = writer_flush(w, err);
-		if (rc)
-			return rc;
-	}
+		return w->failed = err_set(&w->err, -E2BIG,
+					   "an item of the dump is too large: %zu bytes", bytes);
+	if (w->items_bytes && w->items_bytes + sizeof(item) + padded > FMT_BLOCK_BYTES &&
+	    writer_flush(w))
+		return w->failed;
 	if (new_block)
 		*new_block = !w->items_bytes;
 	item.bytes = (uint32_t)bytes;
@@ -319,12 +298,11 @@ struct fmt_block writer_run_header(const struct writer_run *run)
 }
 
 int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
-		   int nr, struct err *err)
+		   int nr)
 {
 	struct fmt_block h = writer_run_header(run);
-	int rc = writer_flush(w, err);
 
-	return rc ? rc : put_block(w, &h, pieces, nr, err);
+	return writer_flush(w) ? w->failed : put_block(w, &h, pieces, nr);
 }
 
 struct fmt_block writer_area_header(const struct writer_area *area)
@@ -339,34 +317,29 @@ struct fmt_block writer_area_header(const struct writer_area *area)
 }
 
 int writer_area(struct writer *w, const struct writer_area *area, const struct bytes *pieces,
-		int nr, struct err *err)
+		int nr)
 {
 	struct fmt_block h = writer_area_header(area);
-	int rc = writer_flush(w, err);
 
-	return rc ? rc : put_block(w, &h, pieces, nr, err);
+	return writer_flush(w) ? w->failed : put_block(w, &h, pieces, nr);
 }
 
-int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored, struct err *err)
+int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored)
 {
 	struct fmt_block copy = *h;
-	int rc = writer_flush(w, err);
 
 	assert(stored.len == align_up(h->stored_bytes, 8));
-	if (!rc)
-		rc = room_in_directory(w, err);
-	if (rc)
-		return rc;
+	if (writer_flush(w) || room_in_directory(w))
+		return w->failed;
 	copy.seq = w->nr_blocks;
 	block_seal(&copy, w->seed);
 	list_block(w, &copy);
-	rc = write_all(w, &copy, sizeof(copy), err);
-	return rc ? rc : write_all(w, stored.p, stored.len, err);
+	return write_all(w, &copy, sizeof(copy)) ? w->failed : write_all(w, stored.p, stored.len);
 }
 
 /* ---- the end ---- */
 
-static int put_footer(struct writer *w, struct err *err)
+static int put_footer(struct writer *w)
 {
 	struct bytes dir = {(const uint8_t *)w->dir, w->nr_blocks * sizeof(*w->dir)}, block;
 	struct fmt_block h = {
@@ -376,15 +349,14 @@ static int put_footer(struct writer *w, struct err *err)
 		.content_bytes = (uint32_t)dir.len,
 		.nr_records = w->nr_blocks,
 	};
-	int rc = pack(w, &h, &dir, 1, &block, err);
 
-	if (rc)
-		return rc;
+	if (pack(w, &h, &dir, 1, &block))
+		return w->failed;
 	w->hashes[w->nr_blocks] = h.hash;
-	return write_all(w, block.p, block.len, err);
+	return write_all(w, block.p, block.len);
 }
 
-static int put_trailer(struct writer *w, uint64_t footer_off, struct err *err)
+static int put_trailer(struct writer *w, uint64_t footer_off)
 {
 	struct fmt_trailer t = {
 		.footer_off = footer_off,
@@ -396,23 +368,19 @@ static int put_trailer(struct writer *w, uint64_t footer_off, struct err *err)
 	memcpy(t.id, w->id, sizeof(t.id));
 	memcpy(t.magic, FMT_TRAILER_MAGIC, sizeof(t.magic));
 	t.hash = block_hash(&t, offsetof(struct fmt_trailer, hash), 0);
-	return write_all(w, &t, sizeof(t), err);
+	return write_all(w, &t, sizeof(t));
 }
 
 int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err)
 {
 	uint64_t footer_off;
-	int rc = writer_flush(w, err);
 
+	writer_flush(w);
 	footer_off = w->file_bytes;
-	if (!rc)
-		rc = put_footer(w, err);
-	if (!rc)
-		rc = put_trailer(w, footer_off, err);
-	if (!rc && fsync(w->fd))
-		rc = failed(w, err_sys(err, -errno, "cannot write the dump to disk"));
+	if (!w->failed && !put_footer(w) && !put_trailer(w, footer_off) && fsync(w->fd))
+		w->failed = err_sys(&w->err, -errno, "cannot write the dump to disk");
 	w->fd = -1;
-	if (!rc)
+	if (!w->failed)
 		*file_bytes = w->file_bytes;
-	return rc;
+	return writer_error(w, err);
 }

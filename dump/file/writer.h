@@ -7,6 +7,9 @@
  *
  * Items are collected in a buffer, which becomes a block when it is full or the section changes:
  * writer_section(), writer_item()..., the next section.
+ *
+ * The first error ends the dump: all later calls do nothing and return it, and writer_finish()
+ * returns it with its text. Callers need not check the calls between begin and finish.
  */
 #pragma once
 
@@ -38,8 +41,11 @@ int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err 
 int writer_begin_as(struct writer *w, int fd, const uint8_t id[16], uint64_t created_real_ns,
 		    struct err *err);
 
+/* 0 or the dump's first error, with its text. */
+int writer_error(const struct writer *w, struct err *err);
+
 /* Starts or continues a section of items. Flushes the items of another section. */
-int writer_section(struct writer *w, uint16_t section, struct err *err);
+int writer_section(struct writer *w, uint16_t section);
 
 /*
  * Appends an item of a fixed and a variable part (either may be NULL with length 0). Sets
@@ -48,10 +54,10 @@ int writer_section(struct writer *w, uint16_t section, struct err *err);
  * FMT_BLOCK_BYTES gets a block of its own, up to FMT_MAX_BLOCK_BYTES.
  */
 int writer_item(struct writer *w, uint16_t kind, const void *fixed, size_t fixed_bytes,
-		const void *var, size_t var_bytes, bool *new_block, struct err *err);
+		const void *var, size_t var_bytes, bool *new_block);
 
 /* Ends the current block: the next item begins a new one. */
-int writer_flush(struct writer *w, struct err *err);
+int writer_flush(struct writer *w);
 
 /* A run of records; see fmt_block for the fields. */
 struct writer_run {
@@ -68,7 +74,7 @@ struct fmt_block writer_run_header(const struct writer_run *run);
 
 /* Writes one RECORDS block from up to two pieces, compressed in place. */
 int writer_records(struct writer *w, const struct writer_run *run, const struct bytes *pieces,
-		   int nr, struct err *err);
+		   int nr);
 
 /*
  * A part of the AUX area of `ring`, oldest byte first; `newer_bytes` of the area are newer. Callers
@@ -85,10 +91,10 @@ struct fmt_block writer_area_header(const struct writer_area *area);
 
 /* Writes one AUX block from up to two pieces, compressed in place. */
 int writer_area(struct writer *w, const struct writer_area *area, const struct bytes *pieces,
-		int nr, struct err *err);
+		int nr);
 
 /* Appends a block of a dump with the same id, with a new seq. `stored` is its frame and padding. */
-int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored, struct err *err);
+int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored);
 
 /* Writes footer and trailer and fsyncs. *file_bytes: the file's length. */
 int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err);

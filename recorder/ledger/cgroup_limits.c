@@ -302,8 +302,8 @@ static uint64_t since(uint64_t now, uint64_t had)
 	return now >= had ? now - had : now;
 }
 
-static int write_group(const struct cgroup_limits *l, const struct cgroup_limit *g, uint64_t at_ns,
-		       struct writer *w, struct err *err)
+static void write_group(const struct cgroup_limits *l, const struct cgroup_limit *g, uint64_t at_ns,
+			struct writer *w)
 {
 	const struct cgroup_limit *had = same_group(l, g);
 	struct {
@@ -322,9 +322,8 @@ static int write_group(const struct cgroup_limits *l, const struct cgroup_limit 
 		item.f.flags |= FMT_CGROUP_NEW;
 	}
 	memcpy(item.pids, g->pids, g->f.nr_pids * sizeof(item.pids[0]));
-	return writer_item(w, FMT_CGROUP, &item,
-			   sizeof(item.f) + g->f.nr_pids * sizeof(item.pids[0]), g->path,
-			   strlen(g->path), NULL, err);
+	writer_item(w, FMT_CGROUP, &item, sizeof(item.f) + g->f.nr_pids * sizeof(item.pids[0]),
+		    g->path, strlen(g->path), NULL);
 }
 
 int cgroup_limits_write(struct cgroup_limits *l, struct writer *w, struct err *err)
@@ -337,14 +336,13 @@ int cgroup_limits_write(struct cgroup_limits *l, struct writer *w, struct err *e
 		buf_free(&groups);
 		return err_set(err, rc, "out of memory for limits of control groups");
 	}
-	rc = writer_section(w, FMT_CGROUPS, err);
-	if (!rc)
-		rc = writer_item(w, FMT_CGROUP_TIME, (uint64_t[]){l->at_ns, at_ns},
-				 2 * sizeof(uint64_t), NULL, 0, NULL, err);
-	for (size_t i = 0; i < groups.len / sizeof(struct cgroup_limit) && !rc; i++)
-		rc = write_group(l, group_at(&groups, i), at_ns, w, err);
+	writer_section(w, FMT_CGROUPS);
+	writer_item(w, FMT_CGROUP_TIME, (uint64_t[]){l->at_ns, at_ns}, 2 * sizeof(uint64_t), NULL,
+		    0, NULL);
+	for (size_t i = 0; i < groups.len / sizeof(struct cgroup_limit); i++)
+		write_group(l, group_at(&groups, i), at_ns, w);
 	buf_free(&l->groups);
 	l->groups = groups;
 	l->at_ns = at_ns;
-	return rc;
+	return 0;
 }

@@ -110,8 +110,8 @@ bool tidset_has(const struct tidset *s, uint32_t tid);
  * less than LEDGER_GRACE_NS before is written too. A PATH stands before the MAPs that refer to it,
  * in the same block. Allocates nothing.
  */
-int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sampled, uint64_t from_ns,
-		 uint64_t to_ns, struct err *err);
+void ledger_write(struct ledger *l, struct writer *w, const struct tidset *sampled,
+		  uint64_t from_ns, uint64_t to_ns);
 
 struct ledger_stats {
 	uint64_t bytes, max_bytes;

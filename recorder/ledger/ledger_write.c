@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the ledger's part that a window refers to as the LEDGER section (dump/format/FORMAT.md).
- * Called from the thread that writes dumps. Nothing changes in the ledger meanwhile (`writing`;
- * sideband.c keeps what comes), but the lock is free, so that the disk holds nobody but who has
- * something to change. Allocates nothing: what has been put where is noted in the tasks, their
- * processes and the paths.
+ * Writes the part of the ledger that a window refers to as the LEDGER section
+ * (dump/format/FORMAT.md). Called from the thread that writes dumps. Meanwhile the ledger does not
+ * change (`writing`; sideband.c keeps new records), but the lock is free: a slow disk delays only
+ * writers. Allocates nothing: tasks, processes and paths note where they were written.
  */
 #include "recorder/ledger/ledger_parts.h"
 
@@ -22,7 +21,6 @@ struct write {
 	uint32_t next_set;
 	uint32_t last_key;
 	size_t block_bytes; /* in it so far */
-	struct err *err;
 };
 
 static size_t item_bytes(size_t fixed, size_t var)
@@ -37,65 +35,55 @@ static void block_opened(struct write *o)
 	o->block_bytes = 0;
 }
 
-static int put(struct write *o, uint16_t kind, const void *fixed, size_t nr_fixed, const void *var,
-	       size_t nr_var, bool *new_block)
+/* True when the item begins a block. */
+static bool put(struct write *o, uint16_t kind, const void *fixed, size_t nr_fixed, const void *var,
+		size_t nr_var)
 {
 	bool opened = false;
-	int rc = writer_item(o->w, kind, fixed, nr_fixed, var, nr_var, &opened, o->err);
 
-	if (rc)
-		return rc;
+	writer_item(o->w, kind, fixed, nr_fixed, var, nr_var, &opened);
 	if (opened)
 		block_opened(o);
 	o->block_bytes += item_bytes(nr_fixed, nr_var);
-	if (new_block)
-		*new_block = opened;
-	return 0;
+	return opened;
 }
 
-/* ---- what others refer to ---- */
+/* ---- paths and namespace sets ---- */
 
 /*
- * Puts `p` (with the id that `fixed` has at *id) unless the block has it. It goes into one block
- * with the `bytes_behind` that refer to it, before them.
+ * Puts `p`, with the id in `fixed` at *id, unless the block has it. Begins a new block unless the
+ * `bytes_behind` that refer to it fit into this one.
  */
-static int put_shared(struct write *o, struct path *p, uint16_t kind, const void *fixed,
-		      size_t nr_fixed, uint32_t *id, uint32_t *next, size_t bytes_behind)
+static void put_shared(struct write *o, struct path *p, uint16_t kind, const void *fixed,
+		       size_t nr_fixed, uint32_t *id, uint32_t *next, size_t bytes_behind)
 {
 	size_t bytes = item_bytes(nr_fixed, p->len) + bytes_behind;
-	int rc;
 
 	if (o->block_bytes && o->block_bytes + bytes > FMT_BLOCK_BYTES) {
-		rc = writer_flush(o->w, o->err);
-		if (rc)
-			return rc;
+		writer_flush(o->w);
 		block_opened(o);
 	}
 	if (p->block == o->l->nr_blocks)
-		return 0;
+		return;
 	*id = *next;
-	rc = put(o, kind, fixed, nr_fixed, p->text, p->len, NULL);
-	if (rc)
-		return rc;
+	put(o, kind, fixed, nr_fixed, p->text, p->len);
 	p->block = o->l->nr_blocks;
 	p->id = (*next)++;
-	return 0;
 }
 
-static int put_path(struct write *o, struct path *p, size_t bytes_behind)
+static void put_path(struct write *o, struct path *p, size_t bytes_behind)
 {
 	struct fmt_path f = {.build_id_bytes = p->build_id_bytes};
 
 	memcpy(f.build_id, p->build_id, sizeof(f.build_id));
-	return put_shared(o, p, FMT_LEDGER_PATH, &f, sizeof(f), &f.id, &o->next_path, bytes_behind);
+	put_shared(o, p, FMT_LEDGER_PATH, &f, sizeof(f), &f.id, &o->next_path, bytes_behind);
 }
 
-static int put_set(struct write *o, struct path *p, size_t bytes_behind)
+static void put_set(struct write *o, struct path *p, size_t bytes_behind)
 {
 	struct fmt_namespaces f = {.nr = p->len / sizeof(struct fmt_namespace)};
 
-	return put_shared(o, p, FMT_LEDGER_NAMESPACES, &f, sizeof(f), &f.id, &o->next_set,
-			  bytes_behind);
+	put_shared(o, p, FMT_LEDGER_NAMESPACES, &f, sizeof(f), &f.id, &o->next_set, bytes_behind);
 }
 
 /* ---- tasks and their names ---- */
@@ -116,7 +104,7 @@ static bool is_sampled(const struct write *o, const struct task *t)
 	       overlaps(o, t->start_ns, t->exit_ns, LEDGER_GRACE_NS);
 }
 
-/* A leader that has exited stands for its process until its last thread is gone. */
+/* A leader that has exited represents its process until the last thread exits. */
 static uint64_t end_of(const struct task *t)
 {
 	if (t != t->proc->leader || !t->exit_ns)
@@ -124,12 +112,9 @@ static uint64_t end_of(const struct task *t)
 	return t->proc->nr_alive ? 0 : t->r.ns;
 }
 
-static int put_comms(struct write *o, const struct task *t)
+static void put_comms(struct write *o, const struct task *t)
 {
-	const struct comm *c;
-	int rc;
-
-	for (c = t->comms; c; c = c->older) {
+	for (const struct comm *c = t->comms; c; c = c->older) {
 		struct fmt_comm f = {
 			.key = t->key,
 			.flags = c->exec ? FMT_COMM_EXEC : 0,
@@ -139,43 +124,36 @@ static int put_comms(struct write *o, const struct task *t)
 		if (f.ns > o->to_ns)
 			continue;
 		memcpy(f.comm, c->name, sizeof(f.comm));
-		rc = put(o, FMT_LEDGER_COMM, &f, sizeof(f), NULL, 0, NULL);
-		if (rc)
-			return rc;
+		put(o, FMT_LEDGER_COMM, &f, sizeof(f), NULL, 0);
 		if (f.ns <= o->from_ns)
-			break; /* what it was called before does not matter */
+			break; /* older names are outside the window */
 	}
-	return 0;
 }
 
-/* ---- where they were ---- */
+/* ---- namespaces and cgroups ---- */
 
-/* Those of `s` that matter in the window. */
-static int put_stays(struct write *o, uint32_t key, const struct stays *s, uint16_t kind,
-		     int (*put_what)(struct write *o, struct path *p, size_t bytes_behind))
+/* Puts the entries of `s` that overlap the window. */
+static void put_stays(struct write *o, uint32_t key, const struct stays *s, uint16_t kind,
+		      void (*put_what)(struct write *o, struct path *p, size_t bytes_behind))
 {
 	struct stay stay;
-	int rc = 0;
 
-	for (uint32_t i = s->nr; !rc && i--;) {
+	for (uint32_t i = s->nr; i--;) {
 		struct fmt_stay f = {.key = key};
 
 		if (!stay_nth(s, i, &stay) || stay.ns > o->to_ns)
 			continue;
-		rc = put_what(o, stay.what, item_bytes(sizeof(f), 0));
-		if (rc)
-			return rc;
+		put_what(o, stay.what, item_bytes(sizeof(f), 0));
 		f.what = stay.what->id;
 		f.ns = stay.ns;
 		f.flags = stay.guess ? FMT_STAY_INHERITED : 0;
-		rc = put(o, kind, &f, sizeof(f), NULL, 0, NULL);
+		put(o, kind, &f, sizeof(f), NULL, 0);
 		if (f.ns <= o->from_ns)
 			break;
 	}
-	return rc;
 }
 
-/* A thread that was always where its leader was needs no word. */
+/* A thread that was always in the namespaces of its leader is left out. */
 static bool stays_with_leader(const struct task *t)
 {
 	const struct task *leader = t->proc->leader;
@@ -184,15 +162,12 @@ static bool stays_with_leader(const struct task *t)
 	       stay_at(&t->spaces, UINT64_MAX) == stay_at(&leader->spaces, UINT64_MAX);
 }
 
-static int put_places(struct write *o, const struct task *t)
+static void put_places(struct write *o, const struct task *t)
 {
-	int rc = 0;
-
 	if (!stays_with_leader(t))
-		rc = put_stays(o, t->key, &t->spaces, FMT_LEDGER_TASK_NS, put_set);
-	if (!rc && t == t->proc->leader)
-		rc = put_stays(o, t->key, &t->proc->cgroups, FMT_LEDGER_TASK_CGROUP, put_path);
-	return rc;
+		put_stays(o, t->key, &t->spaces, FMT_LEDGER_TASK_NS, put_set);
+	if (t == t->proc->leader)
+		put_stays(o, t->key, &t->proc->cgroups, FMT_LEDGER_TASK_CGROUP, put_path);
 }
 
 static bool is_wanted(const struct write *o, const struct proc *p)
@@ -200,7 +175,7 @@ static bool is_wanted(const struct write *o, const struct proc *p)
 	return p->wanted == o->l->nr_writes;
 }
 
-static int put_task(struct write *o, struct task *t)
+static void put_task(struct write *o, struct task *t)
 {
 	bool sampled = is_sampled(o, t), leads = t == t->proc->leader && is_wanted(o, t->proc);
 	struct fmt_task f = {
@@ -213,30 +188,26 @@ static int put_task(struct write *o, struct task *t)
 		.flags = (t->scanned ? FMT_TASK_SCANNED : 0) | (sampled ? FMT_TASK_SAMPLED : 0),
 		.uid = t->uid,
 	};
-	int rc;
 
 	if (!overlaps(o, t->start_ns, end_of(t), sampled || leads ? LEDGER_GRACE_NS : 0))
-		return 0;
-	rc = put(o, FMT_LEDGER_TASK, &f, sizeof(f), NULL, 0, NULL);
-	if (!rc)
-		rc = put_comms(o, t);
-	return rc ? rc : put_places(o, t);
+		return;
+	put(o, FMT_LEDGER_TASK, &f, sizeof(f), NULL, 0);
+	put_comms(o, t);
+	put_places(o, t);
 }
 
-/* Numbers the tasks: a number that lasted would not be unique for ever. Notes that the mappings of
- * this task's process are to be written. */
-static int want(struct write *o, struct task *t)
+/* Assigns the task its key in this dump, and marks the processes whose mappings are written. */
+static void want(struct write *o, struct task *t)
 {
 	t->key = ++o->last_key;
 	if (is_sampled(o, t))
 		t->proc->wanted = o->l->nr_writes;
-	return 0;
 }
 
 /* ---- mappings ---- */
 
-static int put_map(struct write *o, const struct proc *p, const struct ledger_map *m,
-		   uint64_t end_ns)
+static void put_map(struct write *o, const struct proc *p, const struct ledger_map *m,
+		    uint64_t end_ns)
 {
 	struct fmt_map f = {
 		.key = p->leader->key,
@@ -253,57 +224,42 @@ static int put_map(struct write *o, const struct proc *p, const struct ledger_ma
 		.ino_generation = m->ino_generation,
 	};
 	bool opened;
-	int rc;
 
 	if (!overlaps(o, m->ns, end_ns, LEDGER_GRACE_NS))
-		return 0;
-	rc = put_path(o, m->path, item_bytes(sizeof(f), 0));
-	if (rc)
-		return rc;
+		return;
+	put_path(o, m->path, item_bytes(sizeof(f), 0));
 	f.path = m->path->id;
-	rc = put(o, FMT_LEDGER_MAP, &f, sizeof(f), NULL, 0, &opened);
-	assert(rc || !opened); /* put_shared() has seen to that */
-	return rc;
+	opened = put(o, FMT_LEDGER_MAP, &f, sizeof(f), NULL, 0);
+	assert(!opened); /* put_path() left room */
 }
 
-static int put_table(struct write *o, const struct proc *p, const struct maps *t, uint64_t end_ns)
+static void put_table(struct write *o, const struct proc *p, const struct maps *t, uint64_t end_ns)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; !rc && t && i < t->nr; i++)
-		rc = put_map(o, p, &t->v[i], end_ns);
-	return rc;
+	for (uint32_t i = 0; t && i < t->nr; i++)
+		put_map(o, p, &t->v[i], end_ns);
 }
 
-static int put_cmdline(struct write *o, const struct proc *p)
-{
-	if (!p->cmdline)
-		return 0;
-	return put(o, FMT_LEDGER_CMDLINE, &p->leader->key, sizeof(p->leader->key), p->cmdline,
-		   p->cmdline_bytes, NULL);
-}
-
-/* Of a process, when `t` is its leader and it is wanted. */
-static int put_proc(struct write *o, struct task *t)
+/* Puts the process of `t` when `t` is its leader and it is marked. */
+static void put_proc(struct write *o, struct task *t)
 {
 	const struct proc *p = t->proc;
-	int rc;
 
 	if (p->leader != t || !is_wanted(o, p))
-		return 0;
-	rc = put_cmdline(o, p);
-	for (const struct ended *e = p->ended; !rc && e; e = e->next) {
+		return;
+	if (p->cmdline)
+		put(o, FMT_LEDGER_CMDLINE, &t->key, sizeof(t->key), p->cmdline, p->cmdline_bytes);
+	for (const struct ended *e = p->ended; e; e = e->next) {
 		if (e->table)
-			rc = put_table(o, p, e->table, e->r.ns);
+			put_table(o, p, e->table, e->r.ns);
 		else
-			rc = put_map(o, p, &e->one[0], e->r.ns);
+			put_map(o, p, &e->one[0], e->r.ns);
 	}
-	return rc ? rc : put_table(o, p, p->maps, 0);
+	put_table(o, p, p->maps, 0);
 }
 
 /* ---- kernel symbols, cgroups ---- */
 
-static int put_ksym(struct write *o, const struct ksym *k)
+static void put_ksym(struct write *o, const struct ksym *k)
 {
 	struct fmt_ksym f = {
 		.addr = k->addr,
@@ -316,50 +272,25 @@ static int put_ksym(struct write *o, const struct ksym *k)
 	struct fmt_bpf bpf = {.id = k->addr, .ns = k->ns, .end_ns = f.end_ns};
 
 	if (!overlaps(o, k->ns, k->end_ns, 0))
-		return 0;
-	if (!k->program)
-		return put(o, FMT_LEDGER_KSYM, &f, sizeof(f), k->name, k->name_len, NULL);
+		return;
+	if (!k->program) {
+		put(o, FMT_LEDGER_KSYM, &f, sizeof(f), k->name, k->name_len);
+		return;
+	}
 	memcpy(bpf.tag, k->name, sizeof(bpf.tag));
-	return put(o, FMT_LEDGER_BPF, &bpf, sizeof(bpf), NULL, 0, NULL);
+	put(o, FMT_LEDGER_BPF, &bpf, sizeof(bpf), NULL, 0);
 }
 
-static int put_ksyms(struct write *o)
+static void for_each_task(struct write *o, void (*each)(struct write *o, struct task *t))
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < KSYM_BUCKETS; i++) {
-		for (const struct ksym *k = o->l->ksyms[i]; !rc && k; k = k->next)
-			rc = put_ksym(o, k);
-	}
-	return rc;
+	for (size_t i = 0; i < o->l->nr_buckets; i++)
+		for (struct task *t = o->l->tasks[i]; t; t = t->hash_next)
+			for (struct task *same_tid = t; same_tid; same_tid = same_tid->older)
+				each(o, same_tid);
 }
 
-static int put_cgroups(struct write *o)
-{
-	const struct cgroup *c;
-	int rc = 0;
-
-	for (c = o->l->oldest_cgroup; !rc && c; c = c->newer)
-		rc = put(o, FMT_LEDGER_CGROUP, &c->id, sizeof(c->id), c->path, c->path_len, NULL);
-	return rc;
-}
-
-static int for_each_task(struct write *o, int (*each)(struct write *o, struct task *t))
-{
-	struct task *t, *same_tid;
-	int rc = 0;
-
-	for (size_t i = 0; i < o->l->nr_buckets; i++) {
-		for (t = o->l->tasks[i]; t; t = t->hash_next) {
-			for (same_tid = t; !rc && same_tid; same_tid = same_tid->older)
-				rc = each(o, same_tid);
-		}
-	}
-	return rc;
-}
-
-int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sampled, uint64_t from_ns,
-		 uint64_t to_ns, struct err *err)
+void ledger_write(struct ledger *l, struct writer *w, const struct tidset *sampled,
+		  uint64_t from_ns, uint64_t to_ns)
 {
 	struct write o = {
 		.l = l,
@@ -367,28 +298,25 @@ int ledger_write(struct ledger *l, struct writer *w, const struct tidset *sample
 		.sampled = sampled,
 		.from_ns = from_ns,
 		.to_ns = to_ns,
-		.err = err,
 	};
-	int rc = writer_section(w, FMT_LEDGER, err);
 
-	if (rc)
-		return rc;
+	if (writer_section(w, FMT_LEDGER))
+		return;
 	ledger_hold(l);
 	l->writing = true;
 	pthread_mutex_unlock(&l->lock);
 	l->nr_writes++;
 	block_opened(&o);
 	for_each_task(&o, want);
-	rc = for_each_task(&o, put_task);
-	if (!rc)
-		rc = for_each_task(&o, put_proc);
-	if (!rc)
-		rc = put_ksyms(&o);
-	if (!rc)
-		rc = put_cgroups(&o);
+	for_each_task(&o, put_task);
+	for_each_task(&o, put_proc);
+	for (size_t i = 0; i < KSYM_BUCKETS; i++)
+		for (const struct ksym *k = l->ksyms[i]; k; k = k->next)
+			put_ksym(&o, k);
+	for (const struct cgroup *c = l->oldest_cgroup; c; c = c->newer)
+		put(&o, FMT_LEDGER_CGROUP, &c->id, sizeof(c->id), c->path, c->path_len);
 	pthread_mutex_lock(&l->lock);
 	l->writing = false;
 	pthread_cond_broadcast(&l->written);
 	pthread_mutex_unlock(&l->lock);
-	return rc;
 }

@@ -348,28 +348,21 @@ int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, bool *f
 
 /* ---- writing ---- */
 
-static int put_payload(struct writer *w, struct bytes payload, struct err *err)
-{
-	struct bytes item;
-	uint16_t kind;
-	bool broken = false;
-	int rc = writer_section(w, FMT_SYMBOLS, err);
-
-	while (!rc && reader_next_item(&payload, &kind, &item, &broken))
-		rc = writer_item(w, kind, item.p, item.len, NULL, 0, NULL, err);
-	return rc ? rc : writer_flush(w, err);
-}
-
 static int put_all(void *ctx, struct writer *w, struct err *err)
 {
 	struct added_symbols *c = ctx;
-	struct bytes b = {c->payloads.p, c->payloads.len}, payload;
+	struct bytes b = {c->payloads.p, c->payloads.len}, payload, item;
+	uint16_t kind;
+	bool broken = false;
 	uint32_t n;
-	int rc = 0;
 
-	while (!rc && bytes_u32(&b, &n) && bytes_take(&b, n, &payload))
-		rc = put_payload(w, payload, err);
-	return rc;
+	writer_section(w, FMT_SYMBOLS);
+	while (bytes_u32(&b, &n) && bytes_take(&b, n, &payload)) {
+		while (reader_next_item(&payload, &kind, &item, &broken))
+			writer_item(w, kind, item.p, item.len, NULL, 0, NULL);
+		writer_flush(w);
+	}
+	return 0;
 }
 
 static int sync_directory(const char *path)

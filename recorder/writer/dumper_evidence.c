@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What met the rule, as a part of the dump: the records of an evidence (trigger/engine/evidence.h)
- * in channels named "trigger", one for each kind of record, each with one window that says that it
- * is no ring's. Called by dumper_file.c when the rings are let go, so memory may be taken and what
- * is late may be waited for. Without evidence nothing is written.
+ * Writes the trigger's evidence (trigger/engine/evidence.h) into the dump: a channel named "trigger"
+ * for each kind of record, each with one window flagged as not being a ring. Called by dumper_file.c
+ * after the rings are released, so it may allocate and wait for late evidence. Writes nothing
+ * without evidence.
  */
 #include "recorder/writer/dumper_parts.h"
 
@@ -46,8 +46,6 @@ static bool is_sample(struct bytes rec)
 	return record_at(rec, 0, &h) && h.type == PERF_RECORD_SAMPLE;
 }
 
-/* ---- whom it is about ---- */
-
 void dumper_note_evidence(struct dumper *d)
 {
 	if (!d->job.what.evidence)
@@ -56,10 +54,10 @@ void dumper_note_evidence(struct dumper *d)
 	tidset_add(d->tids, d->job.what.tid);
 }
 
-/* ---- what is written of a part ---- */
+/* ---- writing ---- */
 
-/* Pointers of this process mean nothing to a reader: of uprobes and kprobes, whose PMUs have
- * numbers of their own, config1 is one. */
+/* Clears pointers into this process: config1 of uprobes and kprobes, whose PMUs have dynamic
+ * types. */
 static struct perf_event_attr public_attr(const struct evidence_kind *k)
 {
 	struct perf_event_attr a = k->attr;
@@ -69,7 +67,7 @@ static struct perf_event_attr public_attr(const struct evidence_kind *k)
 	return a;
 }
 
-static int put_channel(const struct evidence_part *p, struct writer *w, struct err *err)
+static void put_channel(const struct evidence_part *p, struct writer *w)
 {
 	struct perf_event_attr attr = public_attr(p->kind);
 	struct fmt_channel c = {
@@ -86,32 +84,18 @@ static int put_channel(const struct evidence_part *p, struct writer *w, struct e
 		.tracepoint = attr.type == PERF_TYPE_TRACEPOINT ? (uint32_t)attr.config : 0,
 		.attr_bytes = sizeof(attr),
 	};
-	int rc = writer_section(w, FMT_CHANNELS, err);
 
-	if (!rc)
-		rc = writer_item(w, FMT_CHANNEL, &c, sizeof(c), CHANNEL, strlen(CHANNEL), NULL,
-				 err);
-	return rc ? rc
-		  : event_formats_put_event(w, &e, &attr, p->kind->name, p->kind->filter,
-					    p->kind->target, err);
+	writer_section(w, FMT_CHANNELS);
+	writer_item(w, FMT_CHANNEL, &c, sizeof(c), CHANNEL, strlen(CHANNEL), NULL);
+	event_formats_put_event(w, &e, &attr, p->kind->name, p->kind->filter, p->kind->target);
 }
 
-static int put_window(const struct evidence_part *p, struct writer *w, struct err *err)
+static void stretch(uint64_t *first, uint64_t *last, uint64_t ns)
 {
-	int rc = writer_section(w, FMT_WINDOWS, err);
-
-	return rc ? rc
-		  : writer_item(w, FMT_WINDOW, &p->window, sizeof(p->window), NULL, 0, NULL, err);
-}
-
-static void note_time(struct writer_run *r, uint64_t ns)
-{
-	if (!ns)
-		return;
-	if (!r->last_ns || ns < r->first_ns)
-		r->first_ns = ns;
-	if (ns > r->last_ns)
-		r->last_ns = ns;
+	if (ns && (!*last || ns < *first))
+		*first = ns;
+	if (ns > *last)
+		*last = ns;
 }
 
 /* Blocks of about FMT_BLOCK_BYTES, the newest record first. */
@@ -129,13 +113,15 @@ static int put_records(const struct evidence_part *p, struct writer *w, struct e
 			struct bytes rec = evidence_at(p->e, p->list[i].nr).rec;
 
 			rc = buf_put(&run, rec.p, rec.len);
-			note_time(&r, p->list[i++].ns);
+			stretch(&r.first_ns, &r.last_ns, p->list[i++].ns);
 			r.nr_records++;
 		}
 		r.content_bytes = (uint32_t)run.len;
 		off += run.len;
-		rc = rc ? err_set(err, rc, "out of memory for what met the rule")
-			: writer_records(w, &r, &(struct bytes){run.p, run.len}, 1, err);
+		if (rc)
+			err_set(err, rc, "out of memory for the evidence");
+		else
+			writer_records(w, &r, &(struct bytes){run.p, run.len}, 1);
 	}
 	buf_free(&run);
 	return rc;
@@ -143,17 +129,16 @@ static int put_records(const struct evidence_part *p, struct writer *w, struct e
 
 static int write_part(struct dumper *d, const struct evidence_part *p, struct err *err)
 {
-	int rc = put_channel(p, d->writer, err);
-
-	if (!rc && p->kind->attr.type == PERF_TYPE_TRACEPOINT)
-		rc = event_formats_write_one(d->formats, p->kind->name,
-					     (uint32_t)p->kind->attr.config, d->writer, err);
-	if (!rc)
-		rc = put_window(p, d->writer, err);
-	return rc ? rc : put_records(p, d->writer, err);
+	put_channel(p, d->writer);
+	if (p->kind->attr.type == PERF_TYPE_TRACEPOINT)
+		event_formats_write_one(d->formats, p->kind->name, (uint32_t)p->kind->attr.config,
+					d->writer);
+	writer_section(d->writer, FMT_WINDOWS);
+	writer_item(d->writer, FMT_WINDOW, &p->window, sizeof(p->window), NULL, 0, NULL);
+	return put_records(p, d->writer, err);
 }
 
-/* ---- what a part is ---- */
+/* ---- collecting ---- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -169,12 +154,8 @@ static void add(struct evidence_part *p, size_t nr, struct bytes rec)
 	struct fmt_window *w = &p->window;
 	uint64_t ns = 0;
 
-	if (record_time(rec, &p->layout, &ns)) {
-		if (!w->last_ns || ns < w->first_ns)
-			w->first_ns = ns;
-		if (ns > w->last_ns)
-			w->last_ns = ns;
-	}
+	if (record_time(rec, &p->layout, &ns))
+		stretch(&w->first_ns, &w->last_ns, ns);
 	w->bytes += rec.len;
 	w->nr_records++;
 	w->samples += is_sample(rec);
@@ -187,7 +168,7 @@ static int collect(struct evidence_part *p, size_t kind, struct err *err)
 
 	p->list = calloc(all + 1, sizeof(*p->list));
 	if (!p->list)
-		return err_set(err, -ENOMEM, "out of memory for what met the rule");
+		return err_set(err, -ENOMEM, "out of memory for the evidence");
 	for (size_t i = 0; i < all; i++) {
 		struct evidence_record r = evidence_at(p->e, i);
 
@@ -199,7 +180,7 @@ static int collect(struct evidence_part *p, size_t kind, struct err *err)
 	return 0;
 }
 
-/* The numbers behind those of the recording: nothing else of the dump changes. */
+/* Ids continue those of the recording. */
 static struct evidence_part part_of(struct dumper *d, size_t kind)
 {
 	const struct evidence *e = d->job.what.evidence;
@@ -229,15 +210,15 @@ static struct evidence_part part_of(struct dumper *d, size_t kind)
 	return p;
 }
 
-/* What was seen only after the hit was told. */
-static int put_lines(const struct evidence *e, struct writer *w, struct err *err)
+/* Adds what was seen after the hit was reported. */
+static void put_lines(const struct evidence *e, struct writer *w)
 {
 	const char *line;
-	int rc = evidence_line(e, 0) ? writer_section(w, FMT_TRIGGER, err) : 0;
 
-	for (size_t i = 0; !rc && (line = evidence_line(e, i)); i++)
-		rc = writer_item(w, FMT_TRIGGER_SAW, NULL, 0, line, strlen(line), NULL, err);
-	return rc;
+	for (size_t i = 0; (line = evidence_line(e, i)); i++) {
+		writer_section(w, FMT_TRIGGER);
+		writer_item(w, FMT_TRIGGER_SAW, NULL, 0, line, strlen(line), NULL);
+	}
 }
 
 int dumper_write_evidence(struct dumper *d, struct err *err)
@@ -248,7 +229,7 @@ int dumper_write_evidence(struct dumper *d, struct err *err)
 	if (!e)
 		return 0;
 	evidence_wait(e, WAIT_NS);
-	rc = put_lines(e, d->writer, err);
+	put_lines(e, d->writer);
 	for (size_t i = 0; i < evidence_nr_kinds(e) && !rc; i++) {
 		struct evidence_part p = part_of(d, i);
 

@@ -35,7 +35,12 @@ static bool thread_name(struct dumper *d, char comm[16])
 			 ledger_comm(d->opt.ledger, what->tid, d->job.hit_ns, comm) && *comm);
 }
 
-static int write_trigger(struct dumper *d, struct err *err)
+static void put_text(struct dumper *d, uint16_t kind, const char *text, size_t n)
+{
+	writer_item(d->writer, kind, NULL, 0, text, n, NULL);
+}
+
+static void write_trigger(struct dumper *d)
 {
 	const struct dumper_job *j = &d->job;
 	struct fmt_trigger f = {
@@ -49,97 +54,82 @@ static int write_trigger(struct dumper *d, struct err *err)
 		.nr = j->nr,
 	};
 	char comm[16];
-	int rc = writer_section(d->writer, FMT_TRIGGER, err);
 
-	if (!rc)
-		rc = writer_item(d->writer, FMT_TRIGGER_FACTS, &f, sizeof(f), NULL, 0, NULL, err);
-	if (!rc)
-		rc = writer_item(d->writer, FMT_TRIGGER_NAME, NULL, 0, j->rule_name,
-				 strlen(j->rule_name), NULL, err);
-	if (!rc)
-		rc = writer_item(d->writer, FMT_TRIGGER_RULE, NULL, 0, j->rule_text,
-				 strlen(j->rule_text), NULL, err);
-	if (!rc && j->what.reason[0])
-		rc = writer_item(d->writer, FMT_TRIGGER_REASON, NULL, 0, j->what.reason,
-				 strlen(j->what.reason), NULL, err);
-	if (!rc && j->what.began_ns)
-		rc = writer_item(d->writer, FMT_TRIGGER_BEGAN, &j->what.began_ns,
-				 sizeof(j->what.began_ns), NULL, 0, NULL, err);
-	if (!rc && thread_name(d, comm))
-		rc = writer_item(d->writer, FMT_TRIGGER_COMM, NULL, 0, comm,
-				 strnlen(comm, sizeof(comm)), NULL, err);
-	for (uint32_t i = 0; i < j->what.nr_saw && !rc; i++)
-		rc = writer_item(d->writer, FMT_TRIGGER_SAW, NULL, 0, j->what.saw[i],
-				 strlen(j->what.saw[i]), NULL, err);
-	return rc;
+	writer_section(d->writer, FMT_TRIGGER);
+	writer_item(d->writer, FMT_TRIGGER_FACTS, &f, sizeof(f), NULL, 0, NULL);
+	put_text(d, FMT_TRIGGER_NAME, j->rule_name, strlen(j->rule_name));
+	put_text(d, FMT_TRIGGER_RULE, j->rule_text, strlen(j->rule_text));
+	if (j->what.reason[0])
+		put_text(d, FMT_TRIGGER_REASON, j->what.reason, strlen(j->what.reason));
+	if (j->what.began_ns)
+		writer_item(d->writer, FMT_TRIGGER_BEGAN, &j->what.began_ns,
+			    sizeof(j->what.began_ns), NULL, 0, NULL);
+	if (thread_name(d, comm))
+		put_text(d, FMT_TRIGGER_COMM, comm, strnlen(comm, sizeof(comm)));
+	for (uint32_t i = 0; i < j->what.nr_saw; i++)
+		put_text(d, FMT_TRIGGER_SAW, j->what.saw[i], strlen(j->what.saw[i]));
 }
 
-static int write_merged(struct dumper *d, struct err *err)
+static void write_merged(struct dumper *d)
 {
-	int rc = writer_section(d->writer, FMT_TRIGGER, err);
-
-	if (!rc && d->totals.repeats.nr_seen)
-		rc = writer_item(d->writer, FMT_TRIGGER_REPEATS, &d->totals.repeats,
-				 sizeof(d->totals.repeats), NULL, 0, NULL, err);
-	for (size_t i = 0; i < d->nr_merged && !rc; i++) {
+	writer_section(d->writer, FMT_TRIGGER);
+	if (d->totals.repeats.nr_seen)
+		writer_item(d->writer, FMT_TRIGGER_REPEATS, &d->totals.repeats,
+			    sizeof(d->totals.repeats), NULL, 0, NULL);
+	for (size_t i = 0; i < d->nr_merged; i++) {
 		const struct engine_merged *m = &d->merged[i];
 		struct fmt_merged f = {m->first_ns, m->last_ns, m->nr_hits};
 
-		rc = writer_item(d->writer, FMT_TRIGGER_MERGED, &f, sizeof(f), m->name,
-				 strlen(m->name), NULL, err);
+		writer_item(d->writer, FMT_TRIGGER_MERGED, &f, sizeof(f), m->name, strlen(m->name),
+			    NULL);
 	}
-	return rc;
 }
 
-static int write_windows(struct dumper *d, struct err *err)
+static void write_windows(struct dumper *d)
 {
 	struct recording *r = d->opt.recording;
-	int rc = writer_section(d->writer, FMT_WINDOWS, err);
 
-	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++) {
-		struct fmt_window *w = &recording_banks(r, i)->window;
-
-		rc = writer_item(d->writer, FMT_WINDOW, w, sizeof(*w), NULL, 0, NULL, err);
-	}
-	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++) {
+	writer_section(d->writer, FMT_WINDOWS);
+	for (size_t i = 0; i < recording_nr_banks(r); i++)
+		writer_item(d->writer, FMT_WINDOW, &recording_banks(r, i)->window,
+			    sizeof(struct fmt_window), NULL, 0, NULL);
+	for (size_t i = 0; i < recording_nr_banks(r); i++) {
 		const struct banks *b = recording_banks(r, i);
 
 		if (b->aux)
-			rc = writer_item(d->writer, FMT_WINDOW_AUX, &b->aux->window,
-					 sizeof(b->aux->window), NULL, 0, NULL, err);
+			writer_item(d->writer, FMT_WINDOW_AUX, &b->aux->window,
+				    sizeof(b->aux->window), NULL, 0, NULL);
 	}
-	return rc;
 }
 
-/* As the workers hand them over: the newest block of every ring first, then the next. */
+/* In the order of the workers: the newest block of every ring first, then the next. */
 static int write_records(struct dumper *d, struct err *err)
 {
 	struct fmt_block h;
 	struct bytes stored;
 	int rc;
 
-	while ((rc = dump_workers_next(d->work, &h, &stored, err)) > 0) {
-		rc = writer_copy(d->writer, &h, stored, err);
-		if (rc)
-			return rc;
-	}
+	while ((rc = dump_workers_next(d->work, &h, &stored, err)) > 0)
+		if (writer_copy(d->writer, &h, stored))
+			return 0;
 	return rc;
 }
 
-static int write_ledger(struct dumper *d, uint64_t from_ns, struct err *err)
+static void write_ledger(struct dumper *d, uint64_t from_ns)
 {
+	if (writer_error(d->writer, NULL))
+		return;
 	dumper_note_evidence(d);
 	if (d->job.scan)
 		proc_scan_wait(d->job.scan, true, SCAN_WAIT_NS);
-	return ledger_write(d->opt.ledger, d->writer, d->tids, from_ns,
-			    d->job.freeze.last_paused_ns, err);
+	ledger_write(d->opt.ledger, d->writer, d->tids, from_ns, d->job.freeze.last_paused_ns);
 }
 
-static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
+static void write_stats(struct dumper *d, uint64_t started_ns)
 {
 	struct rusage u;
-	int rc = writer_section(d->writer, FMT_STATS, err);
 
+	writer_section(d->writer, FMT_STATS);
 	getrusage(RUSAGE_SELF, &u);
 	d->stats.cpu_ns =
 		((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000u +
@@ -150,16 +140,10 @@ static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
 	d->stats.nr_refused = d->totals.nr_refused;
 	d->stats.nr_hits = d->totals.nr_hits;
 	d->stats.nr_held = d->totals.nr_held;
-	if (!rc)
-		rc = writer_item(d->writer, FMT_STATS_DUMP, &d->stats, sizeof(d->stats), NULL, 0,
-				 NULL, err);
-	if (!rc)
-		rc = writer_item(d->writer, FMT_STATS_SIDEBAND, &d->totals.sideband,
-				 sizeof(d->totals.sideband), NULL, 0, NULL, err);
-	if (!rc)
-		rc = writer_item(d->writer, FMT_STATS_SYMBOLS, &d->symbols, sizeof(d->symbols),
-				 NULL, 0, NULL, err);
-	return rc;
+	writer_item(d->writer, FMT_STATS_DUMP, &d->stats, sizeof(d->stats), NULL, 0, NULL);
+	writer_item(d->writer, FMT_STATS_SIDEBAND, &d->totals.sideband, sizeof(d->totals.sideband),
+		    NULL, 0, NULL);
+	writer_item(d->writer, FMT_STATS_SYMBOLS, &d->symbols, sizeof(d->symbols), NULL, 0, NULL);
 }
 
 /* ---- names ---- */
@@ -167,11 +151,9 @@ static int write_stats(struct dumper *d, uint64_t started_ns, struct err *err)
 struct names {
 	struct dumper *d;
 	int fd;
-	bool failed; /* the dump itself has: nothing helps */
-	struct err *err;
 };
 
-/* Names must not cost the dump: the writer gets what there is room for, and nothing else. */
+/* A full disk must not fail the dump for its names: checks for room before the writer does. */
 static int has_room(const struct names *n, size_t bytes)
 {
 	off_t at = lseek(n->fd, 0, SEEK_CUR);
@@ -181,7 +163,7 @@ static int has_room(const struct names *n, size_t bytes)
 	return 0;
 }
 
-/* A payload becomes a block of its own: each stands alone. */
+/* Each payload becomes a block: it is self-contained. */
 static int take_names(void *ctx, struct bytes payload)
 {
 	struct names *n = ctx;
@@ -195,18 +177,16 @@ static int take_names(void *ctx, struct bytes payload)
 		return rc;
 	d->symbols.nr_blocks++;
 	d->symbols.payload_bytes += payload.len;
-	while (!rc && reader_next_item(&payload, &kind, &item, &broken))
-		rc = writer_item(d->writer, kind, item.p, item.len, NULL, 0, NULL, n->err);
-	if (!rc)
-		rc = writer_flush(d->writer, n->err);
-	n->failed = rc;
+	while (reader_next_item(&payload, &kind, &item, &broken))
+		writer_item(d->writer, kind, item.p, item.len, NULL, 0, NULL);
+	rc = writer_flush(d->writer);
 	return rc ? rc : broken ? -EBADMSG : 0;
 }
 
-/* The rings are let go, and what they held is safe on the disk before anything else is tried. */
+/* The rings are released. Their content is synced to disk before symbols are searched. */
 static int write_symbols(struct dumper *d, int fd, struct err *err)
 {
-	struct names n = {.d = d, .fd = fd, .err = err};
+	struct names n = {.d = d, .fd = fd};
 	struct pinned_share files;
 	struct symbols_child_options o = {
 		.dump_fd = fd,
@@ -218,7 +198,6 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 		.ctx = &n,
 	};
 	uint64_t t = clock_ns();
-	int rc;
 
 	d->symbols = (struct fmt_symbol_stats){.end = FMT_SYMBOLS_OFF};
 	if (!d->opt.symbols_ns)
@@ -226,16 +205,15 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 	d->symbols.end = FMT_SYMBOLS_DONE;
 	if (!d->has_addresses)
 		return 0;
-	rc = writer_section(d->writer, FMT_SYMBOLS, err);
-	if (rc)
-		return rc;
+	if (writer_section(d->writer, FMT_SYMBOLS))
+		return 0;
 	if (fdatasync(fd))
 		return err_sys(err, -errno, "cannot write the dump to disk");
 	ledger_share_files(d->opt.ledger, &files);
 	d->symbols.end = symbols_child_run(&o);
 	pinned_share_close(&files);
 	d->symbols.ns = clock_ns() - t;
-	return n.failed ? -EIO : 0;
+	return 0;
 }
 
 /* ---- a dump ---- */
@@ -299,7 +277,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 	d->result.ring_bytes = d->stats.ring_bytes;
 }
 
-/* With one bank nothing is recorded until the rings are let go: then the records go first. */
+/* With one bank nothing is recorded until the release, so the records are written first. */
 static bool one_bank(const struct recording *r)
 {
 	size_t nr;
@@ -316,27 +294,25 @@ static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct
 	bool late_ledger = one_bank(d->opt.recording);
 	int rc;
 
-	/* The workers begin while the sections that come first are written. */
+	/* The workers begin while the first sections are written. */
 	dump_workers_begin(d->work, block_seed(writer_id(d->writer)));
-	rc = host_info_write(d->opt.host, d->writer, err);
-	if (!rc)
-		rc = write_trigger(d, err);
-	if (!rc)
-		rc = event_formats_write(d->formats, d->opt.recording, d->writer, err);
-	if (!rc)
-		rc = write_windows(d, err);
-	if (!rc && !late_ledger)
-		rc = write_ledger(d, from_ns, err);
-	if (!rc)
-		rc = write_records(d, err);
+	host_info_write(d->opt.host, d->writer);
+	write_trigger(d);
+	event_formats_write(d->formats, d->opt.recording, d->writer);
+	write_windows(d);
+	if (!late_ledger)
+		write_ledger(d, from_ns);
+	rc = write_records(d, err);
 	dump_workers_end(d->work);
 	recording_release(d->opt.recording);
 	*released = true;
 	if (!rc && late_ledger)
-		rc = write_ledger(d, from_ns, err);
-	if (!rc && d->opt.limits)
+		write_ledger(d, from_ns);
+	if (!rc && d->opt.limits && !writer_error(d->writer, NULL))
 		rc = cgroup_limits_write(d->opt.limits, d->writer, err);
-	return rc ? rc : dumper_write_evidence(d, err);
+	if (!rc && !writer_error(d->writer, NULL))
+		rc = dumper_write_evidence(d, err);
+	return rc ? rc : writer_error(d->writer, err);
 }
 
 int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
@@ -355,12 +331,11 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 		dumper_ask_to_seal(d);
 		rc = write_symbols(d, fd, err);
 	}
-	if (!rc)
-		rc = write_merged(d, err);
-	if (!rc)
-		rc = write_stats(d, started_ns, err);
-	if (!rc)
+	if (!rc) {
+		write_merged(d);
+		write_stats(d, started_ns);
 		rc = writer_finish(d->writer, &d->result.file_bytes, err);
+	}
 	if (!rc)
 		rc = store_commit(d->opt.store, d->result.path, sizeof(d->result.path), err);
 	if (rc)

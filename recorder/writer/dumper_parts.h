@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a dumper is made of; private to dumper*.c. */
+/* Private to dumper*.c. */
 #pragma once
 
 #include "dump/file/writer.h"
@@ -39,25 +39,25 @@ struct dumper {
 	/* The thread's own. */
 	struct fmt_dump_stats stats;
 	struct fmt_symbol_stats symbols;
-	bool has_addresses; /* some record has one that may have a name */
+	bool has_addresses; /* records or AUX areas may need symbols */
 };
 
 /* Finds all windows; *from_ns: the oldest time in any of them. */
 void dumper_walk(struct dumper *d, uint64_t *from_ns);
 
-/* After the walk: the whole file. The rings are let go as soon as their bytes are written, and then
- * *released is set; else that is the caller's. */
+/* After the walk: writes the file. Releases the rings as soon as their bytes are written and sets
+ * *released; otherwise the caller releases them. */
 int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
 		     struct err *err);
 
-/* What may have a name in a record. */
+/* Sample fields with addresses. */
 #define DUMPER_ADDRESSES (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)
 
-/* ---- what met the rule, when it left records; see dumper_evidence.c ---- */
-/* Before the ledger is written: it shall know of whom they are. */
+/* ---- evidence of the trigger; see dumper_evidence.c ---- */
+/* Before the ledger is written: marks the threads of the evidence as sampled. */
 void dumper_note_evidence(struct dumper *d);
-/* When the rings are let go. */
+/* After the release. */
 int dumper_write_evidence(struct dumper *d, struct err *err);
 
-/* Asks the main loop for the hits that came meanwhile, and waits for them. */
+/* Asks the main loop for the hits merged so far, and waits for them. */
 void dumper_ask_to_seal(struct dumper *d);

@@ -21,7 +21,7 @@ struct format {
 	struct buf text;
 };
 
-/* What the PMU of a channel's AUX event says of itself, as FMT_EVENT_PMU has it. */
+/* Description of the PMU of a channel's AUX event, as in FMT_EVENT_PMU. */
 struct format_pmu {
 	uint32_t event;
 	struct buf text;
@@ -43,7 +43,7 @@ static bool has_format(const struct event_formats *f, uint32_t id)
 	return false;
 }
 
-/* `name` is system:event. What it finds is the caller's, to be ended with buf_free(&out->text). */
+/* `name` is system:event. The caller frees out->text. */
 static int read_format(const char *name, uint32_t id, struct format *out, struct err *err)
 {
 	const char *colon = strchr(name, ':');
@@ -135,7 +135,7 @@ void event_formats_free(struct event_formats *f)
 	free(f);
 }
 
-static int put_channel(const struct channel *c, struct writer *w, struct err *err)
+static void put_channel(const struct channel *c, struct writer *w)
 {
 	struct fmt_channel fc = {
 		.id = c->id,
@@ -146,31 +146,27 @@ static int put_channel(const struct channel *c, struct writer *w, struct err *er
 		.stack_user = c->stack == STACK_DWARF ? c->stack_bytes : 0,
 	};
 
-	return writer_item(w, FMT_CHANNEL, &fc, sizeof(fc), c->name, strlen(c->name), NULL, err);
+	writer_item(w, FMT_CHANNEL, &fc, sizeof(fc), c->name, strlen(c->name), NULL);
 }
 
-static int put_text(struct writer *w, uint16_t kind, uint32_t event, const char *text,
-		    struct err *err)
+static void put_text(struct writer *w, uint16_t kind, uint32_t event, const char *text)
 {
-	return text ? writer_item(w, kind, &event, sizeof(event), text, strlen(text), NULL, err)
-		    : 0;
+	if (text)
+		writer_item(w, kind, &event, sizeof(event), text, strlen(text), NULL);
 }
 
-int event_formats_put_event(struct writer *w, const struct fmt_event *e,
-			    const struct perf_event_attr *attr, const char *name,
-			    const char *filter, const char *target, struct err *err)
+void event_formats_put_event(struct writer *w, const struct fmt_event *e,
+			     const struct perf_event_attr *attr, const char *name,
+			     const char *filter, const char *target)
 {
-	int rc = writer_item(w, FMT_EVENT, e, sizeof(*e), attr, sizeof(*attr), NULL, err);
-
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_NAME, e->id, name, err);
-	if (!rc)
-		rc = put_text(w, FMT_EVENT_FILTER, e->id, filter, err);
-	return rc ? rc : put_text(w, FMT_EVENT_TARGET, e->id, target, err);
+	writer_item(w, FMT_EVENT, e, sizeof(*e), attr, sizeof(*attr), NULL);
+	put_text(w, FMT_EVENT_NAME, e->id, name);
+	put_text(w, FMT_EVENT_FILTER, e->id, filter);
+	put_text(w, FMT_EVENT_TARGET, e->id, target);
 }
 
-static int put_event(const struct recording *r, const struct channel *c, size_t i, struct writer *w,
-		     struct err *err)
+static void put_event(const struct recording *r, const struct channel *c, size_t i,
+		      struct writer *w)
 {
 	const struct event *e = c->events.v[i];
 	/* Pointers of this process mean nothing to a reader. */
@@ -185,92 +181,72 @@ static int put_event(const struct recording *r, const struct channel *c, size_t 
 	recording_attr(r, c, i, &attr);
 	if (e->uprobe_path)
 		attr.uprobe_path = 0;
-	return event_formats_put_event(w, &fe, &attr, e->name, e->filter, e->target, err);
+	event_formats_put_event(w, &fe, &attr, e->name, e->filter, e->target);
 }
 
-static int put_bank_ids(const struct banks *b, const struct bank *bank, uint32_t ring,
-			struct writer *w, struct err *err)
+static void put_bank_ids(const struct banks *b, const struct bank *bank, uint32_t ring,
+			 struct writer *w)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < bank->nr_fds && !rc; i++) {
+	for (size_t i = 0; i < bank->nr_fds; i++) {
 		struct fmt_event_id id = {.event = b->channel->first_event + bank->event[i],
 					  .ring = ring};
 
-		if (ioctl(bank->fds[i], PERF_EVENT_IOC_ID, &id.id))
-			continue;
-		rc = writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, err);
+		if (!ioctl(bank->fds[i], PERF_EVENT_IOC_ID, &id.id))
+			writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL);
 	}
-	return rc;
 }
 
 /*
- * The ids of a ring's events, where samples carry them: those of both banks, because a sample may
- * have the other's. When a software event (page-faults) is open twice the kernel takes one look at
- * what happened for both, and since Linux 6.2 keeps the id that it noted first (do_perf_sw_event(),
+ * The ids of a ring's events, where samples carry them: those of both banks, since a sample may
+ * carry the other bank's. When a software event (page-faults) is open twice, the kernel prepares one
+ * sample for both, and since Linux 6.2 keeps the first id (do_perf_sw_event(),
  * perf_prepare_sample()).
  */
-static int put_ids(const struct banks *b, uint32_t ring, struct writer *w, struct err *err)
+static void put_ids(const struct banks *b, uint32_t ring, struct writer *w)
 {
-	int rc = 0;
-
-	if (!(b->channel->layout.sample_type & PERF_SAMPLE_IDENTIFIER))
-		return 0;
-	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
-		rc = put_bank_ids(b, &b->bank[i], ring, w, err);
-	return rc;
+	if (b->channel->layout.sample_type & PERF_SAMPLE_IDENTIFIER)
+		for (unsigned i = 0; i < b->nr_banks; i++)
+			put_bank_ids(b, &b->bank[i], ring, w);
 }
 
-static int put_format(const struct format *f, struct writer *w, struct err *err)
+static void put_format(const struct format *f, struct writer *w)
 {
-	return writer_item(w, FMT_FORMAT_TRACEPOINT, &f->f, sizeof(f->f), f->text.p, f->text.len,
-			   NULL, err);
+	writer_item(w, FMT_FORMAT_TRACEPOINT, &f->f, sizeof(f->f), f->text.p, f->text.len, NULL);
 }
 
-static int put_formats(const struct event_formats *f, struct writer *w, struct err *err)
+void event_formats_write(const struct event_formats *f, struct recording *r, struct writer *w)
 {
-	int rc = f->nr ? writer_section(w, FMT_FORMATS, err) : 0;
-
-	for (size_t i = 0; i < f->nr && !rc; i++)
-		rc = put_format(&f->v[i], w, err);
-	if (!rc && f->header_page.len)
-		rc = writer_item(w, FMT_FORMAT_HEADER_PAGE, NULL, 0, f->header_page.p,
-				 f->header_page.len, NULL, err);
-	return rc;
-}
-
-int event_formats_write(const struct event_formats *f, struct recording *r, struct writer *w,
-			struct err *err)
-{
-	int rc = writer_section(w, FMT_CHANNELS, err);
-
-	for (size_t i = 0; i < recording_nr_channels(r) && !rc; i++) {
+	writer_section(w, FMT_CHANNELS);
+	for (size_t i = 0; i < recording_nr_channels(r); i++) {
 		const struct channel *c = recording_channel(r, i);
 
-		rc = put_channel(c, w, err);
-		for (size_t k = 0; k < c->events.nr && !rc; k++)
-			rc = put_event(r, c, k, w, err);
+		put_channel(c, w);
+		for (size_t k = 0; k < c->events.nr; k++)
+			put_event(r, c, k, w);
 	}
-	for (size_t i = 0; i < f->nr_pmus && !rc; i++)
-		rc = writer_item(w, FMT_EVENT_PMU, &f->pmus[i].event, sizeof(f->pmus[i].event),
-				 f->pmus[i].text.p, f->pmus[i].text.len, NULL, err);
-	for (size_t i = 0; i < recording_nr_banks(r) && !rc; i++)
-		rc = put_ids(recording_banks(r, i), (uint32_t)i, w, err);
-	return rc ? rc : put_formats(f, w, err);
+	for (size_t i = 0; i < f->nr_pmus; i++)
+		writer_item(w, FMT_EVENT_PMU, &f->pmus[i].event, sizeof(f->pmus[i].event),
+			    f->pmus[i].text.p, f->pmus[i].text.len, NULL);
+	for (size_t i = 0; i < recording_nr_banks(r); i++)
+		put_ids(recording_banks(r, i), (uint32_t)i, w);
+	if (f->nr)
+		writer_section(w, FMT_FORMATS);
+	for (size_t i = 0; i < f->nr; i++)
+		put_format(&f->v[i], w);
+	if (f->header_page.len)
+		writer_item(w, FMT_FORMAT_HEADER_PAGE, NULL, 0, f->header_page.p,
+			    f->header_page.len, NULL);
 }
 
-int event_formats_write_one(const struct event_formats *f, const char *name, uint32_t id,
-			    struct writer *w, struct err *err)
+void event_formats_write_one(const struct event_formats *f, const char *name, uint32_t id,
+			     struct writer *w)
 {
 	struct format n;
-	int rc;
 
-	/* A tracepoint that is gone has no format: its records are in the dump all the same. */
+	/* A tracepoint that was removed has no format; its records are still written. */
 	if (has_format(f, id) || !strchr(name, ':') || read_format(name, id, &n, NULL))
-		return 0;
-	rc = writer_section(w, FMT_FORMATS, err);
-	if (!rc)
-		rc = put_format(&n, w, err);
+		return;
+	writer_section(w, FMT_FORMATS);
+	put_format(&n, w);
 	buf_free(&n.text);
-	return rc;
 }

@@ -17,20 +17,15 @@ struct writer;
 int event_formats_new(const struct recording *r, struct event_formats **out, struct err *err);
 void event_formats_free(struct event_formats *f);
 
-/* Writes the CHANNELS and FORMATS sections; ring ids are those of the windows. Allocates nothing.
- */
-int event_formats_write(const struct event_formats *f, struct recording *r, struct writer *w,
-			struct err *err);
+/* Writes the CHANNELS and FORMATS sections; ring ids are those of the windows. No allocation. */
+void event_formats_write(const struct event_formats *f, struct recording *r, struct writer *w);
 
-/*
- * The format of one more tracepoint, unless it is among those above. What tracefs does not have
- * (any more) is left out. Allocates.
- */
-int event_formats_write_one(const struct event_formats *f, const char *name, uint32_t id,
-			    struct writer *w, struct err *err);
+/* Adds the format of one more tracepoint. Does nothing if tracefs has no such event. Allocates. */
+void event_formats_write_one(const struct event_formats *f, const char *name, uint32_t id,
+			     struct writer *w);
 
-/* One event into the CHANNELS section; texts may be NULL. What `attr` points to in this process is
- * the caller's to leave out. Allocates nothing. */
-int event_formats_put_event(struct writer *w, const struct fmt_event *e,
-			    const struct perf_event_attr *attr, const char *name,
-			    const char *filter, const char *target, struct err *err);
+/* Writes one event into the CHANNELS section; texts may be NULL. The caller clears pointers in
+ * `attr`. No allocation. */
+void event_formats_put_event(struct writer *w, const struct fmt_event *e,
+			     const struct perf_event_attr *attr, const char *name,
+			     const char *filter, const char *target);

@@ -164,12 +164,13 @@ static int64_t offset_of(clockid_t id)
 	return offset;
 }
 
-static int put_text(struct writer *w, uint16_t kind, const char *text, size_t n, struct err *err)
+static void put_text(struct writer *w, uint16_t kind, const char *text, size_t n)
 {
-	return n ? writer_item(w, kind, NULL, 0, text, n, NULL, err) : 0;
+	if (n)
+		writer_item(w, kind, NULL, 0, text, n, NULL);
 }
 
-int host_info_write(struct host_info *h, struct writer *w, struct err *err)
+void host_info_write(struct host_info *h, struct writer *w)
 {
 	const struct {
 		uint16_t kind;
@@ -189,17 +190,14 @@ int host_info_write(struct host_info *h, struct writer *w, struct err *err)
 		{FMT_HOST_SESSION, (const char *)h->session, sizeof(h->session)},
 		{FMT_HOST_BEFORE, h->before, strlen(h->before)},
 	};
-	int rc = writer_section(w, FMT_HOST, err);
 
+	writer_section(w, FMT_HOST);
 	h->facts.nr_cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	h->facts.real_minus_clock = offset_of(CLOCK_REALTIME);
 	h->facts.boot_minus_clock = offset_of(CLOCK_BOOTTIME);
-	if (!rc)
-		rc = writer_item(w, FMT_HOST_FACTS, &h->facts, sizeof(h->facts), NULL, 0, NULL,
-				 err);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !rc; i++)
-		rc = put_text(w, texts[i].kind, texts[i].text, texts[i].n, err);
-	for (size_t i = 0; i < h->nr_caps && !rc; i++)
-		rc = put_text(w, FMT_HOST_CAPABILITY, h->caps[i], strlen(h->caps[i]), err);
-	return rc;
+	writer_item(w, FMT_HOST_FACTS, &h->facts, sizeof(h->facts), NULL, 0, NULL);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		put_text(w, texts[i].kind, texts[i].text, texts[i].n);
+	for (size_t i = 0; i < h->nr_caps; i++)
+		put_text(w, FMT_HOST_CAPABILITY, h->caps[i], strlen(h->caps[i]));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a dump says of the machine and of the recorder. Collected once at start; only the clocks are
+ * The HOST section: facts about machine and recorder, collected once at start; only the clocks are
  * read again for each dump.
  */
 #pragma once
@@ -17,7 +17,7 @@ int host_info_new(const struct caps *caps, const struct target *t, const char *i
 		  struct host_info **out, struct err *err);
 void host_info_free(struct host_info *h);
 
-/* The dump at `path` was committed: the next one says that it follows it. */
+/* The dump at `path` was committed; the next one names it as its predecessor. */
 void host_info_dumped(struct host_info *h, const char *path);
 /* Writes the HOST section. Allocates nothing. */
-int host_info_write(struct host_info *h, struct writer *w, struct err *err);
+void host_info_write(struct host_info *h, struct writer *w);

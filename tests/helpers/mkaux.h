@@ -62,7 +62,7 @@ static inline void mk_aux_block(struct mk *d, uint32_t ring, int cpu, uint64_t w
 	assert(p && newer + bytes <= written);
 	for (uint32_t i = 0; i < bytes; i++)
 		p[i] = mk_aux_byte(cpu, written - newer - bytes + i);
-	MK_OK(writer_area(d->w, &area, pieces, 2, NULL));
+	MK_OK(writer_area(d->w, &area, pieces, 2));
 	free(p);
 }
 

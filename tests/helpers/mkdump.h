@@ -52,8 +52,8 @@ static inline struct mk mk_begin(void)
 static inline void mk_item(struct mk *d, uint16_t section, uint16_t kind, const void *fixed,
 			   size_t fixed_bytes, const void *var, size_t var_bytes)
 {
-	MK_OK(writer_section(d->w, section, NULL));
-	MK_OK(writer_item(d->w, kind, fixed, fixed_bytes, var, var_bytes, NULL, NULL));
+	MK_OK(writer_section(d->w, section));
+	MK_OK(writer_item(d->w, kind, fixed, fixed_bytes, var, var_bytes, NULL));
 }
 
 static inline void mk_text(struct mk *d, uint16_t section, uint16_t kind, const char *text)
@@ -421,7 +421,7 @@ static inline uint64_t mk_block_as(struct mk *d, const struct record_layout *lay
 		MK_OK(packer_new(&p, NULL));
 		MK_OK(pack(p, layout, &piece, 1, &payload));
 	}
-	MK_OK(writer_records(d->w, &run, &payload, 1, NULL));
+	MK_OK(writer_records(d->w, &run, &payload, 1));
 	packer_free(p);
 	buf_free(&b);
 	return ring_off + r->bytes.len;

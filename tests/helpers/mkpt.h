@@ -124,7 +124,7 @@ static inline void mk_pt_ring(struct mk *d, uint32_t ring, struct mk_records *r,
 		struct writer_area a = {.ring = ring, .content_bytes = n, .newer_bytes = newer - n};
 		struct bytes piece = {from, n};
 
-		MK_OK(writer_area(d->w, &a, &piece, 1, NULL));
+		MK_OK(writer_area(d->w, &a, &piece, 1));
 		from += n;
 		newer -= n;
 	}

@@ -107,7 +107,7 @@ static inline int pt_graft_add_pmu(struct pt_graft *g, struct writer *w, struct 
 
 	for (size_t i = 0; i < n; i++)
 		texts[i] = strchr("= ", pt_graft_pmu[i]) ? 0 : pt_graft_pmu[i];
-	return writer_item(w, FMT_EVENT_PMU, &g->event, 4, texts, n, NULL, err);
+	return writer_item(w, FMT_EVENT_PMU, &g->event, 4, texts, n, NULL);
 }
 
 static inline int pt_graft_add_event(struct pt_graft *g, struct writer *w, uint32_t id,
@@ -115,9 +115,9 @@ static inline int pt_graft_add_event(struct pt_graft *g, struct writer *w, uint3
 				     struct err *err)
 {
 	struct fmt_event e = {.id = id, .channel = g->channel, .attr_bytes = sizeof(*attr)};
-	int rc = writer_item(w, FMT_EVENT, &e, sizeof(e), attr, sizeof(*attr), NULL, err);
+	int rc = writer_item(w, FMT_EVENT, &e, sizeof(e), attr, sizeof(*attr), NULL);
 
-	return rc ? rc : writer_item(w, FMT_EVENT_NAME, &id, 4, name, strlen(name), NULL, err);
+	return rc ? rc : writer_item(w, FMT_EVENT_NAME, &id, 4, name, strlen(name), NULL);
 }
 
 static inline int pt_graft_add_channel(struct pt_graft *g, struct writer *w, struct err *err)
@@ -148,9 +148,9 @@ static inline int pt_graft_add_channel(struct pt_graft *g, struct writer *w, str
 	dummy.type = PERF_TYPE_SOFTWARE;
 	dummy.config = PERF_COUNT_SW_DUMMY;
 	dummy.context_switch = 1;
-	rc = writer_section(w, FMT_CHANNELS, err);
+	rc = writer_section(w, FMT_CHANNELS);
 	if (!rc)
-		rc = writer_item(w, FMT_CHANNEL, &c, sizeof(c), "pt", 2, NULL, err);
+		rc = writer_item(w, FMT_CHANNEL, &c, sizeof(c), "pt", 2, NULL);
 	if (!rc)
 		rc = pt_graft_add_event(g, w, g->event, &pt, "intel_pt//u", err);
 	if (!rc)
@@ -196,12 +196,12 @@ static inline int pt_graft_add_windows(struct pt_graft *g, struct writer *w, str
 		.time_mult = last->clock.mult,
 		.time_shift = last->clock.shift,
 	};
-	int rc = writer_section(w, FMT_WINDOWS, err);
+	int rc = writer_section(w, FMT_WINDOWS);
 
 	aux.new_bytes = aux.bytes;
 	if (!rc)
-		rc = writer_item(w, FMT_WINDOW, &win, sizeof(win), NULL, 0, NULL, err);
-	return rc ? rc : writer_item(w, FMT_WINDOW_AUX, &aux, sizeof(aux), NULL, 0, NULL, err);
+		rc = writer_item(w, FMT_WINDOW, &win, sizeof(win), NULL, 0, NULL);
+	return rc ? rc : writer_item(w, FMT_WINDOW_AUX, &aux, sizeof(aux), NULL, 0, NULL);
 }
 
 /* Newest first, as the kernel writes them. */
@@ -226,7 +226,7 @@ static inline int pt_graft_add_records(struct pt_graft *g, struct writer *w, str
 	}
 	piece = (struct bytes){b.p, b.len};
 	if (!rc)
-		rc = writer_records(w, &run, &piece, 1, err);
+		rc = writer_records(w, &run, &piece, 1);
 	buf_free(&b);
 	return rc;
 }
@@ -242,7 +242,7 @@ static inline int pt_graft_add_area(struct pt_graft *g, struct writer *w, struct
 		struct writer_area a = {g->ring, (uint32_t)n, newer};
 		struct bytes piece = {g->trace.p + g->trace.len - newer - n, n};
 
-		rc = writer_area(w, &a, &piece, 1, err);
+		rc = writer_area(w, &a, &piece, 1);
 		newer += n;
 	}
 	return rc;

@@ -71,20 +71,20 @@ static inline int small_fd(void)
 
 static inline void small_text(struct writer *w, uint16_t kind, const char *text)
 {
-	SMALL_OK(writer_item(w, kind, NULL, 0, text, strlen(text), NULL, NULL));
+	SMALL_OK(writer_item(w, kind, NULL, 0, text, strlen(text), NULL));
 }
 
 static inline void small_host(struct writer *w)
 {
 	struct fmt_host h = {.nr_cpus_online = 2, .clockid = 1, .flags = FMT_HOST_INITIAL_PIDNS};
 
-	SMALL_OK(writer_section(w, FMT_HOST, NULL));
-	SMALL_OK(writer_item(w, FMT_HOST_FACTS, &h, sizeof(h), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(w, FMT_HOST));
+	SMALL_OK(writer_item(w, FMT_HOST_FACTS, &h, sizeof(h), NULL, 0, NULL));
 	small_text(w, FMT_HOST_HOSTNAME, "testhost");
 	small_text(w, FMT_HOST_UNAME, "Linux 6.1 #1 x86_64");
 	small_text(w, FMT_HOST_CAPABILITY, "root=yes");
 	small_text(w, FMT_HOST_CAPABILITY, "clockid=yes");
-	SMALL_OK(writer_item(w, FMT_HOST_CMDLINE, NULL, 0, "ringback\0record", 16, NULL, NULL));
+	SMALL_OK(writer_item(w, FMT_HOST_CMDLINE, NULL, 0, "ringback\0record", 16, NULL));
 }
 
 static inline void small_trigger(struct writer *w)
@@ -92,12 +92,12 @@ static inline void small_trigger(struct writer *w)
 	struct fmt_trigger t = {.hit_ns = 5000, .pid = 7, .tid = 7, .nr = 1};
 	struct fmt_merged m = {.first_ns = 5001, .last_ns = 5002, .nr_hits = 3};
 
-	SMALL_OK(writer_section(w, FMT_TRIGGER, NULL));
-	SMALL_OK(writer_item(w, FMT_TRIGGER_FACTS, &t, sizeof(t), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(w, FMT_TRIGGER));
+	SMALL_OK(writer_item(w, FMT_TRIGGER_FACTS, &t, sizeof(t), NULL, 0, NULL));
 	small_text(w, FMT_TRIGGER_NAME, "SIGUSR2");
 	small_text(w, FMT_TRIGGER_RULE, "signal:USR2");
 	small_text(w, FMT_TRIGGER_SAW, "sender=7");
-	SMALL_OK(writer_item(w, FMT_TRIGGER_MERGED, &m, sizeof(m), "psi", 3, NULL, NULL));
+	SMALL_OK(writer_item(w, FMT_TRIGGER_MERGED, &m, sizeof(m), "psi", 3, NULL));
 }
 
 static inline void small_channels(struct writer *w)
@@ -119,11 +119,11 @@ static inline void small_channels(struct writer *w)
 	struct fmt_event_id id = {.id = 99, .event = 0, .ring = 0};
 	uint32_t event = 0;
 
-	SMALL_OK(writer_section(w, FMT_CHANNELS, NULL));
-	SMALL_OK(writer_item(w, FMT_CHANNEL, &c, sizeof(c), "sched", 5, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_EVENT_NAME, &event, 4, "sched:sched_switch", 18, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(w, FMT_CHANNELS));
+	SMALL_OK(writer_item(w, FMT_CHANNEL, &c, sizeof(c), "sched", 5, NULL));
+	SMALL_OK(writer_item(w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL));
+	SMALL_OK(writer_item(w, FMT_EVENT_NAME, &event, 4, "sched:sched_switch", 18, NULL));
+	SMALL_OK(writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL));
 }
 
 static inline void small_formats(struct writer *w)
@@ -134,18 +134,17 @@ static inline void small_formats(struct writer *w)
 
 	memcpy(text, "sched", 6);
 	memcpy(text + 6, format, sizeof(format) - 1);
-	SMALL_OK(writer_section(w, FMT_FORMATS, NULL));
-	SMALL_OK(writer_item(w, FMT_FORMAT_TRACEPOINT, &t, sizeof(t), text, sizeof(text), NULL,
-			     NULL));
+	SMALL_OK(writer_section(w, FMT_FORMATS));
+	SMALL_OK(writer_item(w, FMT_FORMAT_TRACEPOINT, &t, sizeof(t), text, sizeof(text), NULL));
 }
 
 static inline void small_windows(struct writer *w, uint32_t nr_rings)
 {
-	SMALL_OK(writer_section(w, FMT_WINDOWS, NULL));
+	SMALL_OK(writer_section(w, FMT_WINDOWS));
 	for (uint32_t i = 0; i < nr_rings; i++) {
 		struct fmt_window win = {.ring = i, .cpu = (int32_t)i, .tid = -1};
 
-		SMALL_OK(writer_item(w, FMT_WINDOW, &win, sizeof(win), NULL, 0, NULL, NULL));
+		SMALL_OK(writer_item(w, FMT_WINDOW, &win, sizeof(win), NULL, 0, NULL));
 	}
 }
 
@@ -159,15 +158,14 @@ static inline void small_ledger(struct writer *w)
 	struct fmt_namespace net = {.kind = FMT_NS_NET, .dev = 4, .ino = 4026531833};
 	struct fmt_stay stay = {.key = 1, .what = 1};
 
-	SMALL_OK(writer_section(w, FMT_LEDGER, NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_TASK, &t, sizeof(t), NULL, 0, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_COMM, &c, sizeof(c), NULL, 0, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_PATH, &p, sizeof(p), "/bin/worker", 11, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_MAP, &m, sizeof(m), NULL, 0, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_NAMESPACES, &set, sizeof(set), &net, sizeof(net), NULL,
-			     NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_TASK_NS, &stay, sizeof(stay), NULL, 0, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_LEDGER_TASK_CGROUP, &stay, sizeof(stay), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(w, FMT_LEDGER));
+	SMALL_OK(writer_item(w, FMT_LEDGER_TASK, &t, sizeof(t), NULL, 0, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_COMM, &c, sizeof(c), NULL, 0, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_PATH, &p, sizeof(p), "/bin/worker", 11, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_MAP, &m, sizeof(m), NULL, 0, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_NAMESPACES, &set, sizeof(set), &net, sizeof(net), NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_TASK_NS, &stay, sizeof(stay), NULL, 0, NULL));
+	SMALL_OK(writer_item(w, FMT_LEDGER_TASK_CGROUP, &stay, sizeof(stay), NULL, 0, NULL));
 }
 
 /* `nr_blocks` blocks of 8 samples each, newest first, in one or two pieces. */
@@ -194,7 +192,7 @@ static inline void small_records(struct writer *w, uint32_t ring, uint32_t nr_bl
 			s[k] = small_sample(time -= 10, 7, ring * 1000 + i * 8 + (uint32_t)k);
 		run.first_ns = s[7].time;
 		run.last_ns = s[0].time;
-		SMALL_OK(writer_records(w, &run, pieces, i % 2 ? 1 : 2, NULL));
+		SMALL_OK(writer_records(w, &run, pieces, i % 2 ? 1 : 2));
 	}
 }
 
@@ -203,9 +201,9 @@ static inline void small_stats(struct writer *w)
 	struct fmt_dump_stats s = {.pause_ns = 3000, .nr_rings = 2};
 	struct fmt_sideband_stats b = {.nr_records = 11};
 
-	SMALL_OK(writer_section(w, FMT_STATS, NULL));
-	SMALL_OK(writer_item(w, FMT_STATS_DUMP, &s, sizeof(s), NULL, 0, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_STATS_SIDEBAND, &b, sizeof(b), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(w, FMT_STATS));
+	SMALL_OK(writer_item(w, FMT_STATS_DUMP, &s, sizeof(s), NULL, 0, NULL));
+	SMALL_OK(writer_item(w, FMT_STATS_SIDEBAND, &b, sizeof(b), NULL, 0, NULL));
 }
 
 /* A whole file with an id that is always the same; free .p. */

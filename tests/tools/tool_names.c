@@ -21,10 +21,10 @@ static int add(void *ctx, struct writer *w, struct err *err)
 	int rc = 0;
 
 	while (!rc && bytes_u32(&all, &n) && n && bytes_take(&all, n, &payload)) {
-		rc = writer_section(w, FMT_SYMBOLS, err);
+		rc = writer_section(w, FMT_SYMBOLS);
 		while (!rc && reader_next_item(&payload, &kind, &item, &broken))
-			rc = writer_item(w, kind, item.p, item.len, NULL, 0, NULL, err);
-		rc = rc ? rc : writer_flush(w, err);
+			rc = writer_item(w, kind, item.p, item.len, NULL, 0, NULL);
+		rc = rc ? rc : writer_flush(w);
 	}
 	return rc;
 }

@@ -109,12 +109,12 @@ static struct bytes rich_dump(void)
 	run.content_bytes = (uint32_t)n;
 	SMALL_OK(writer_new(&opt, &w, NULL));
 	SMALL_OK(writer_begin(w, fd, 1, NULL));
-	SMALL_OK(writer_section(w, FMT_CHANNELS, NULL));
-	SMALL_OK(writer_item(w, FMT_CHANNEL, &c, sizeof(c), "cpu", 3, NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL, NULL));
-	SMALL_OK(writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(w, FMT_CHANNELS));
+	SMALL_OK(writer_item(w, FMT_CHANNEL, &c, sizeof(c), "cpu", 3, NULL));
+	SMALL_OK(writer_item(w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL));
+	SMALL_OK(writer_item(w, FMT_EVENT_ID, &id, sizeof(id), NULL, 0, NULL));
 	small_windows(w, 1);
-	SMALL_OK(writer_records(w, &run, &piece, 1, NULL));
+	SMALL_OK(writer_records(w, &run, &piece, 1));
 	SMALL_OK(writer_finish(w, &bytes, NULL));
 	writer_free(w);
 	file = small_slurp(fd);

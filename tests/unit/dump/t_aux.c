@@ -388,11 +388,11 @@ static void an_encoding_of_later_is_not_guessed(void **state)
 	mk_aux_block(&d.mk, 0, 0, 100, 0, 100);
 	h = writer_area_header(&(struct writer_area){.content_bytes = 100, .newer_bytes = 100});
 	h.encoding = 77;
-	assert_int_equal(writer_flush(d.mk.w, NULL), 0);
+	assert_int_equal(writer_flush(d.mk.w), 0);
 	assert_int_equal(block_packer_new(4096, BLOCK_FAST, &packer, NULL), 0);
 	assert_int_equal(block_pack(packer, block_seed(writer_id(d.mk.w)), &h, &in, 1, &block), 0);
 	block = (struct bytes){block.p + sizeof(h), block.len - sizeof(h)};
-	assert_int_equal(writer_copy(d.mk.w, &h, block, NULL), 0);
+	assert_int_equal(writer_copy(d.mk.w, &h, block), 0);
 	block_packer_free(packer);
 	load(&d, false);
 	assert_int_equal(aux_load(d.r, &d.l.v[0], UINT64_MAX, &d.out, &d.err), -ENOTSUP);

@@ -58,19 +58,19 @@ static void put_event(struct dump *d, uint32_t id, uint32_t channel, uint32_t tr
 	};
 	struct fmt_event e = {id, channel, tracepoint, sizeof(attr)};
 
-	SMALL_OK(writer_item(d->w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL, NULL));
+	SMALL_OK(writer_item(d->w, FMT_EVENT, &e, sizeof(e), &attr, sizeof(attr), NULL));
 }
 
 static void put_channel(struct dump *d, uint32_t id, uint64_t sample_type)
 {
 	struct fmt_channel c = {.id = id, .sample_type = sample_type};
 
-	SMALL_OK(writer_item(d->w, FMT_CHANNEL, &c, sizeof(c), "ch", 2, NULL, NULL));
+	SMALL_OK(writer_item(d->w, FMT_CHANNEL, &c, sizeof(c), "ch", 2, NULL));
 }
 
 static void put_name(struct dump *d, uint16_t kind, uint32_t event, const char *text)
 {
-	SMALL_OK(writer_item(d->w, kind, &event, 4, text, strlen(text), NULL, NULL));
+	SMALL_OK(writer_item(d->w, kind, &event, 4, text, strlen(text), NULL));
 }
 
 static void a_whole_dump_is_loaded(void **state)
@@ -130,7 +130,7 @@ static void samples_find_their_event(void **state)
 	struct dump d;
 
 	begin(&d);
-	SMALL_OK(writer_section(d.w, FMT_CHANNELS, NULL));
+	SMALL_OK(writer_section(d.w, FMT_CHANNELS));
 	put_name(&d, FMT_EVENT_FILTER, 1, "pid==1"); /* before its event */
 	put_channel(&d, 0, PERF_SAMPLE_RAW);
 	put_channel(&d, 1, PERF_SAMPLE_RAW);
@@ -140,8 +140,7 @@ static void samples_find_their_event(void **state)
 	put_event(&d, 2, 1, SMALL_TRACEPOINT);
 	put_event(&d, 3, 2, 0);
 	for (size_t i = 0; i < 3; i++)
-		SMALL_OK(writer_item(d.w, FMT_EVENT_ID, &ids[i], sizeof(ids[i]), NULL, 0, NULL,
-				     NULL));
+		SMALL_OK(writer_item(d.w, FMT_EVENT_ID, &ids[i], sizeof(ids[i]), NULL, 0, NULL));
 	load(&d);
 	assert_string_equal(d.m->events[1].filter, "pid==1");
 
@@ -204,7 +203,7 @@ static void hostile_ids_are_bounded(void **state)
 	struct dump d;
 
 	begin(&d);
-	SMALL_OK(writer_section(d.w, FMT_CHANNELS, NULL));
+	SMALL_OK(writer_section(d.w, FMT_CHANNELS));
 	put_channel(&d, 64, 0);
 	put_channel(&d, UINT32_MAX, 0);
 	put_event(&d, UINT32_MAX, 0, 0);
@@ -213,11 +212,11 @@ static void hostile_ids_are_bounded(void **state)
 	put_event(&d, 4, 64, 0);
 	put_name(&d, FMT_EVENT_NAME, UINT32_MAX, "nobody");
 	put_name(&d, FMT_EVENT_NAME, 3, "somebody");
-	SMALL_OK(writer_item(d.w, FMT_EVENT, "short", 5, NULL, 0, NULL, NULL));
-	SMALL_OK(writer_section(d.w, FMT_WINDOWS, NULL));
-	SMALL_OK(writer_item(d.w, FMT_WINDOW, &w, sizeof(w), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_item(d.w, FMT_EVENT, "short", 5, NULL, 0, NULL));
+	SMALL_OK(writer_section(d.w, FMT_WINDOWS));
+	SMALL_OK(writer_item(d.w, FMT_WINDOW, &w, sizeof(w), NULL, 0, NULL));
 	w = (struct fmt_window){.ring = 2, .channel = 7};
-	SMALL_OK(writer_item(d.w, FMT_WINDOW, &w, sizeof(w), NULL, 0, NULL, NULL));
+	SMALL_OK(writer_item(d.w, FMT_WINDOW, &w, sizeof(w), NULL, 0, NULL));
 	load(&d);
 	assert_int_equal(d.m->nr_broken, 8);
 	assert_true(d.m->nr_events <= 4200);
@@ -247,13 +246,13 @@ static void grown_and_unknown_items(void **state)
 	struct dump d;
 
 	begin(&d);
-	SMALL_OK(writer_section(d.w, FMT_STATS, NULL));
-	SMALL_OK(writer_item(d.w, FMT_STATS_DUMP, &grown, sizeof(grown), NULL, 0, NULL, NULL));
-	SMALL_OK(writer_item(d.w, 900, "?", 1, NULL, 0, NULL, NULL));
-	SMALL_OK(writer_section(d.w, 77, NULL));
-	SMALL_OK(writer_item(d.w, 1, "?", 1, NULL, 0, NULL, NULL));
-	SMALL_OK(writer_section(d.w, FMT_TRIGGER, NULL));
-	SMALL_OK(writer_item(d.w, FMT_TRIGGER_FACTS, &t, 8, NULL, 0, NULL, NULL));
+	SMALL_OK(writer_section(d.w, FMT_STATS));
+	SMALL_OK(writer_item(d.w, FMT_STATS_DUMP, &grown, sizeof(grown), NULL, 0, NULL));
+	SMALL_OK(writer_item(d.w, 900, "?", 1, NULL, 0, NULL));
+	SMALL_OK(writer_section(d.w, 77));
+	SMALL_OK(writer_item(d.w, 1, "?", 1, NULL, 0, NULL));
+	SMALL_OK(writer_section(d.w, FMT_TRIGGER));
+	SMALL_OK(writer_item(d.w, FMT_TRIGGER_FACTS, &t, 8, NULL, 0, NULL));
 	load(&d);
 	assert_int_equal(d.m->nr_broken, 0);
 	assert_int_equal(d.m->stats.pause_ns, 1);

@@ -149,9 +149,9 @@ static void items_come_back(void **state)
 	for (size_t i = 0; i < sizeof(noise); i++)
 		noise[i] = (uint8_t)(i * 7 + i / 13);
 	assert_int_equal(writer_begin(w, fd, 1, NULL), 0);
-	assert_int_equal(writer_section(w, FMT_LEDGER, NULL), 0);
+	assert_int_equal(writer_section(w, FMT_LEDGER), 0);
 	for (uint32_t i = 0; i < NR; i++) {
-		assert_int_equal(writer_item(w, 5, &i, 4, noise, i % 1999, &fresh, NULL), 0);
+		assert_int_equal(writer_item(w, 5, &i, 4, noise, i % 1999, &fresh), 0);
 		nr_fresh += fresh;
 	}
 	assert_int_equal(writer_finish(w, &n, NULL), 0);
@@ -193,14 +193,14 @@ static void a_large_item_has_a_block_of_its_own(void **state)
 	bool fresh;
 
 	assert_int_equal(writer_begin(w, fd, 1, NULL), 0);
-	assert_int_equal(writer_section(w, FMT_FORMATS, NULL), 0);
-	assert_int_equal(writer_item(w, 2, NULL, 0, "a", 1, &fresh, NULL), 0);
+	assert_int_equal(writer_section(w, FMT_FORMATS), 0);
+	assert_int_equal(writer_item(w, 2, NULL, 0, "a", 1, &fresh), 0);
 	assert_true(fresh);
-	assert_int_equal(writer_item(w, 2, NULL, 0, text, big, &fresh, NULL), 0);
+	assert_int_equal(writer_item(w, 2, NULL, 0, text, big, &fresh), 0);
 	assert_true(fresh);
-	assert_int_equal(writer_item(w, 2, NULL, 0, "b", 1, &fresh, NULL), 0);
+	assert_int_equal(writer_item(w, 2, NULL, 0, "b", 1, &fresh), 0);
 	assert_true(fresh);
-	assert_int_equal(writer_item(w, 2, NULL, 0, "c", 1, &fresh, NULL), 0);
+	assert_int_equal(writer_item(w, 2, NULL, 0, "c", 1, &fresh), 0);
 	assert_false(fresh);
 	assert_int_equal(writer_finish(w, &n, NULL), 0);
 	file = small_slurp(fd);
@@ -212,8 +212,8 @@ static void a_large_item_has_a_block_of_its_own(void **state)
 	reader_close(r);
 
 	assert_int_equal(writer_begin(w, fd, 1, NULL), 0);
-	assert_int_equal(writer_section(w, FMT_FORMATS, NULL), 0);
-	assert_int_equal(writer_item(w, 2, NULL, 0, text, big + 1, NULL, NULL), -E2BIG);
+	assert_int_equal(writer_section(w, FMT_FORMATS), 0);
+	assert_int_equal(writer_item(w, 2, NULL, 0, text, big + 1, NULL), -E2BIG);
 	writer_free(w);
 	free(text);
 	free((void *)file.p);
@@ -255,7 +255,7 @@ static void one_writer_makes_many_dumps(void **state)
 
 		assert_int_equal(writer_begin(w, full, 1, &err), -ENOSPC);
 		assert_non_null(strstr(err.what, "No space left"));
-		assert_int_equal(writer_section(w, FMT_HOST, NULL), -ENOSPC);
+		assert_int_equal(writer_section(w, FMT_HOST), -ENOSPC);
 		assert_int_equal(writer_finish(w, &n, NULL), -ENOSPC);
 
 		assert_int_equal(writer_begin(w, fd, 1, NULL), 0);
@@ -284,13 +284,15 @@ static void max_blocks_is_a_limit(void **state)
 	struct writer_options none = {0}, many = {.max_blocks = FMT_MAX_BLOCKS + 1};
 	struct writer *never;
 	int fd = small_fd();
+	struct err err = ERR_INIT;
 	uint64_t n;
 
 	assert_int_equal(writer_begin(w, fd, 1, NULL), 0);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(writer_records(w, &run, &piece, 1, NULL), 0);
-	assert_int_equal(writer_records(w, &run, &piece, 1, NULL), -E2BIG);
-	assert_int_equal(writer_finish(w, &n, NULL), -E2BIG);
+		assert_int_equal(writer_records(w, &run, &piece, 1), 0);
+	assert_int_equal(writer_records(w, &run, &piece, 1), -E2BIG);
+	assert_int_equal(writer_finish(w, &n, &err), -E2BIG);
+	assert_non_null(strstr(err.what, "more than 3 blocks"));
 	writer_free(w);
 	close(fd);
 	assert_int_equal(writer_new(&none, &never, NULL), -EINVAL);
@@ -402,7 +404,7 @@ static void nothing_is_allocated_while_a_dump_is_written(void **state)
 	small_host(w);
 	small_channels(w);
 	small_records(w, 0, 100);
-	rc |= writer_records(w, &run, pieces, 2, NULL);
+	rc |= writer_records(w, &run, pieces, 2);
 	small_records(w, 1, 100);
 	small_stats(w);
 	rc |= writer_finish(w, &n, NULL);

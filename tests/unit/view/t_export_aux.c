@@ -111,7 +111,7 @@ static void put_bytes(struct mk *d, uint32_t ring, uint64_t newer, const void *p
 {
 	struct writer_area area = {.ring = ring, .content_bytes = n, .newer_bytes = newer};
 
-	MK_OK(writer_area(d->w, &area, &(struct bytes){p, n}, 1, NULL));
+	MK_OK(writer_area(d->w, &area, &(struct bytes){p, n}, 1));
 }
 
 /* A part of an Intel PT trace: PSB, what may stand before its time, TSC, PSBEND, branches. */

@@ -149,7 +149,7 @@ static int put_block(void *ctx, struct bytes payload)
 	while (reader_next_item(&payload, &kind, &item, &broken))
 		mk_item(d, FMT_SYMBOLS, kind, item.p, item.len, NULL, 0);
 	assert_false(broken);
-	return writer_flush(d->w, NULL);
+	return writer_flush(d->w);
 }
 
 static void payloads_stand_alone(void **state)

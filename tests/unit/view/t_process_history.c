@@ -509,7 +509,7 @@ static void test_damaged_block(void **state)
 	struct history_counts n;
 
 	mk_task(&w.d, 1, 10, 10, 1, 0, 0);
-	assert_int_equal(writer_flush(w.d.w, NULL), 0);
+	assert_int_equal(writer_flush(w.d.w), 0);
 	mk_task(&w.d, 2, 11, 11, 1, 0, 0);
 	w.r = mk_end(&w.d);
 	mk_damage(&w.d, w.r, 0);

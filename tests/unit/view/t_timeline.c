@@ -365,7 +365,7 @@ static void test_no_records(void **state)
 	piece = (struct bytes){rec.bytes.p, rec.bytes.len};
 	run.content_bytes = (uint32_t)rec.bytes.len;
 	run.nr_records = 1;
-	assert_int_equal(writer_records(d.w, &run, &piece, 1, NULL), 0);
+	assert_int_equal(writer_records(d.w, &run, &piece, 1), 0);
 	mk_records_free(&rec);
 	BLOCK(&d, 1, 0, 20);
 	r = mk_end(&d);

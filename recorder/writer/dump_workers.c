@@ -31,11 +31,11 @@ struct block_slot {
 	struct pool_job job;
 	const struct dump_workers *w;
 	struct block_packer *packer; /* LZ4, and the memory of the block */
-	/* What it is made of: */
+	/* input */
 	struct banks *banks;
 	const struct banks_run *run; /* NULL: of its AUX area ... */
 	size_t aux_block;	     /* ... this block */
-	/* What comes of it: */
+	/* output */
 	int rc;
 	struct fmt_block header;
 	struct bytes block;
@@ -58,8 +58,8 @@ struct dump_workers {
 /* ---- a worker ---- */
 
 /*
- * Makes columns of a run where they lie in the ring; when they would not pay, the payload is these
- * bytes themselves.
+ * Packs a run into columns, directly from the ring. If that does not make it smaller, the payload is
+ * the raw bytes.
  */
 static int to_columns(struct packer *packer, const struct block_slot *j, struct writer_run *run,
 		      struct bytes payload[2])
@@ -126,8 +126,8 @@ static size_t nr_blocks(const struct banks *b)
 	return b->nr_runs + (b->aux ? aux_nr_blocks(b->aux) : 0);
 }
 
-/* The next run in the file's order: the newest of all rings, then the next of those that have one.
- * Only when there is one. */
+/* The next run in the file's order: the newest of all rings, then the next older one of each. There
+ * must be one. */
 static void take_run(struct dump_workers *w, struct block_slot *j)
 {
 	for (;;) {
@@ -190,7 +190,7 @@ int dump_workers_next(struct dump_workers *w, struct fmt_block *h, struct bytes 
 {
 	struct block_slot *b = &w->slots[w->nr_written % w->nr_slots];
 
-	/* The block that was lent is written: its slot is the next one's. */
+	/* The previous block is written: reuse its slot. */
 	if (w->nr_written)
 		put_block(w);
 	if (w->nr_written == w->nr_blocks)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The workers of a dump: threads that walk frozen rings and make finished blocks of their runs, and
- * of the copies of AUX areas, straight from where they are, while the dump's thread writes those
- * that are ready. They run at idle priority until they are told to hurry, and sleep when there is
- * no dump.
+ * The workers of a dump: threads that walk frozen rings and compress runs and copies of AUX areas
+ * into blocks, in place, while the dump's thread writes the finished ones. They run at idle priority
+ * until dump_workers_hurry(), and sleep between dumps.
  *
  *	runs, numbered   ring 0, newest │ ring 1, newest │ ... │ ring 0, the next older │ ...
  *	                      ▼                ▼
@@ -11,11 +10,11 @@
  *	                      └───────┬────────┘
  *	the dump's thread             ▼ dump_workers_next(): in the order of their numbers
  *
- * So a file has the newest block of every ring first: one that ends early has the last moments of
- * all. All memory is taken in dump_workers_new(), about 8 MiB a worker.
+ * The newest block of every ring comes first, so that a truncated file has the last moments of all
+ * rings. dump_workers_new() allocates all memory, about 8 MiB per worker.
  *
- * One thread, the dump's, calls. dump_workers_hurry() and dump_workers_cpu_ns() are the main loop's, which
- * never waits for a lock that a worker has: a worker may be long in getting a CPU.
+ * Called by the dump's thread only, except dump_workers_hurry() and dump_workers_cpu_ns(): the main
+ * loop calls these and never waits for a lock held by a worker, which may not get a CPU for long.
  */
 #pragma once
 
@@ -48,7 +47,7 @@ uint64_t dump_workers_cpu_ns(const struct dump_workers *w);
 void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_t nr,
 		       struct tidset *tids);
 
-/* Starts making blocks of what was walked, for a dump with that seed (block_seed()). */
+/* Starts making blocks of the walked rings, for a dump with that seed (block_seed()). */
 void dump_workers_begin(struct dump_workers *w, uint64_t seed);
 /*
  * The next block in the order of the file: its header, and its frame with padding, borrowed until
@@ -56,5 +55,5 @@ void dump_workers_begin(struct dump_workers *w, uint64_t seed);
  */
 int dump_workers_next(struct dump_workers *w, struct fmt_block *h, struct bytes *stored,
 		      struct err *err);
-/* No more blocks are wanted. When it returns no worker looks at a ring any more. */
+/* Stops the workers; after it returns no worker accesses a ring. */
 void dump_workers_end(struct dump_workers *w);

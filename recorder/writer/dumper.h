@@ -45,32 +45,31 @@ void dumper_free(struct dumper *d); /* waits for a dump in the making */
 
 int dumper_fd(const struct dumper *d);
 
-/* What the thread needs to know of why and when; copied, but for what.evidence, which it owns. */
+/* Cause and time of the dump. Copied, except what.evidence, which the thread owns. */
 struct dumper_job {
 	struct recording_freeze freeze;
 	char rule_name[64], rule_text[256];
 	struct sighting what;
-	int64_t post_ns; /* how long it was recorded on, the freeze not counted */
+	int64_t post_ns; /* time recorded after the hit, without the freeze */
 	uint64_t hit_ns;
 	uint32_t nr;		/* which dump of this recorder */
 	struct proc_scan *scan; /* to wait for before the ledger is written; NULL: none */
 };
 
-/* The rings are frozen: go. No dump may be in the making. */
+/* Starts a dump of the frozen rings. The dumper must be IDLE. */
 void dumper_start(struct dumper *d, const struct dumper_job *job);
 
 /*
- * Call this each DUMPER_PATIENCE_NS from dumper_start() on. When the dump's threads, which take
- * what nobody else wants, got less than a quarter of a CPU since the last time, the machine is
- * busy: they get an ordinary share of it to the end of this dump. False: that is settled, no need
- * to call again.
+ * Call this every DUMPER_PATIENCE_NS after dumper_start(). If the dump's threads, at idle priority,
+ * got less than a quarter of a CPU since the last call, they get ordinary priority until the end of
+ * this dump. False: no need to call again.
  */
 bool dumper_watch(struct dumper *d);
 #define DUMPER_PATIENCE_NS 30000000ull
 
 enum dumper_phase { DUMPER_IDLE, DUMPER_WRITING, DUMPER_SEAL, DUMPER_SEALED, DUMPER_DONE };
 
-/* After dumper_fd() was readable (and read away by this): where the thread is. */
+/* Call when dumper_fd() is readable: drains it and returns the phase. */
 enum dumper_phase dumper_poll(struct dumper *d);
 
 struct dumper_totals {
@@ -79,16 +78,16 @@ struct dumper_totals {
 	struct fmt_repeats repeats; /* of what the dump is made for */
 };
 
-/* In SEAL: what the end of the dump says. `merged` is copied. */
+/* In SEAL: provides the totals for the end of the dump. `merged` is copied. */
 void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr,
 		 const struct dumper_totals *totals);
 
-/* After SEAL: the dump is to be done soon, with the names that were found until now. */
+/* After SEAL: finishes the dump soon, with the symbols found so far. */
 void dumper_hasten(struct dumper *d);
 
 #define DUMPER_MAX_REACH 16
 
-/* How far back a channel's rings reach; of several CPUs, the shortest. */
+/* How far back a channel's rings reach: the minimum over its CPUs. */
 struct dumper_reach {
 	const char *channel; /* borrowed from the recording */
 	uint64_t ns;

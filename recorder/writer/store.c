@@ -87,7 +87,7 @@ static int lock(int fd, int how)
 	return rc ? -errno : 0;
 }
 
-/* The lock of a .part that nobody else has; a descriptor that holds it, or -1. */
+/* Locks a .part. Returns the descriptor that holds the lock, or -1 if it is taken. */
 static int lock_leftover(const struct store *s, const char *name)
 {
 	int fd = openat(s->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -185,7 +185,7 @@ static bool delete_entry(const struct store *s, const struct stored_dump *e)
 	return gone;
 }
 
-/* Deletes the first `n` of the list; what can't be deleted goes to its end and is left alone. */
+/* Deletes the first `n` of the list; entries that can't be deleted move to its end as BUSY. */
 static void delete_first(struct store *s, size_t n)
 {
 	while (n--) {
@@ -498,7 +498,7 @@ static int create_part(struct store *s, int *out)
 	return 0;
 }
 
-/* The directory may have been removed since; dumps must not fail for ever after. */
+/* Reopens the directory if it was removed and made again. */
 static int attach_again(struct store *s, struct err *err)
 {
 	struct stat st;
@@ -533,7 +533,7 @@ int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd,
 	return 0;
 }
 
-/* On file systems whose rename can't refuse to replace, a link can. */
+/* Falls back to link() on file systems without RENAME_NOREPLACE. */
 static int rename_once(struct store *s)
 {
 	if (!renameat2(s->dir_fd, s->part, s->dir_fd, s->name, RENAME_NOREPLACE))

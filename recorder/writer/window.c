@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What a reader should need for two runs of every ring. */
+/* Memory of a reader for two runs of every ring. */
 #define READER_BYTES (64u << 20)
 
 _Static_assert(BANKS_MIN_RUN_BYTES >= 1u << 16, "the longest record is a run");
@@ -64,7 +64,7 @@ static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *t
 	return get(c, at + 8, tid, sizeof(*tid));
 }
 
-/* Who ran beside an AUX area: what the hardware wrote is about their code. */
+/* Adds the thread that ran while an AUX area was written: the trace covers its code. */
 static void add_runner(const struct cursor *c, const struct channel *ch, struct tidset *tids)
 {
 	uint32_t tail = time_tail(ch) + 4, tid;
@@ -172,8 +172,7 @@ uint32_t window_run_bytes(size_t nr_rings, uint64_t all_ring_bytes)
 	return n;
 }
 
-/* The run that the record at `off` belongs to: the present one, or the next when it would get too
- * long. */
+/* The run of the record at `off`: the current one, or a new one if it would get too long. */
 static struct banks_run *run_for(struct banks *b, uint64_t off, uint32_t size, uint32_t run_bytes)
 {
 	struct banks_run *r = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
@@ -209,7 +208,7 @@ static void describe(struct banks *b, const struct ring *ring, uint64_t head)
 	};
 }
 
-/* What is counted in the records beside an AUX area. Returns how many bytes of them are whole. */
+/* Resets the counters of an AUX area. Returns how many bytes of its records are intact. */
 static uint64_t begin_aux(struct banks *b, uint64_t limit)
 {
 	struct fmt_window_aux *w = &b->aux->window;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes once through a frozen bank, newest record first, and finds all that has to be known before
- * it is written: the window in time, counts, losses, where blocks begin, and which threads it is
- * about.
+ * Walks a frozen bank once, newest record first, and finds what has to be known before it is
+ * written: the time window, counts, losses, block boundaries, and the sampled threads.
  */
 #pragma once
 
@@ -10,9 +9,8 @@
 #include "recorder/ledger/ledger.h"
 
 /*
- * How long a run may get: PACK_RUN_BYTES, but with many rings less, so that whoever reads all of
- * them at once, two blocks of each, needs little memory; and not so much less that a file can't
- * list all blocks.
+ * The maximum length of a run: PACK_RUN_BYTES, or less with many rings, to limit the memory of a
+ * reader that holds two blocks of each ring; but large enough that a file can list all blocks.
  */
 uint32_t window_run_bytes(size_t nr_rings, uint64_t all_ring_bytes);
 

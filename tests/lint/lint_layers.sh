@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 order="dump/base
 dump/format dump/packed dump/file
 dump/view/base dump/view/cfi dump/view/print dump/view/model dump/view/symbols dump/view/pt dump/view/unwind
-dump/view/info dump/view/script dump/view/export dump/view/schedule dump/view/why dump/view/html dump/view/report
+dump/view/schedule dump/view/analysis dump/view/info dump/view/script dump/view/export dump/view/why dump/view/html dump/view/report
 trigger/kernel trigger/client trigger/engine trigger/events trigger/bpf trigger/crash trigger/sources
 recorder/base recorder/config recorder/ledger recorder/capture recorder/symbolize recorder/writer
 recorder/coredump recorder/daemon recorder/cli"

@@ -5,11 +5,6 @@
 
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
-#include "dump/file/reader.h"
-#include "dump/view/print/fields.h"
-#include "dump/view/model/process_history.h"
-#include "dump/view/unwind/stack.h"
-#include "dump/view/symbols/symbols.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,52 +72,11 @@ int32_t export_cpu(const struct timeline_record *rec)
 void export_who(const struct export *x, const struct timeline_record *rec, uint32_t *pid,
 		uint32_t *tid)
 {
-	const struct fmt_task *t = history_task(x->history, rec->tid, rec->time_ns);
+	const struct fmt_task *t = history_task(x->a.history, rec->tid, rec->time_ns);
 	bool has_pid = rec->s.have & PERF_SAMPLE_TID && rec->s.pid != UINT32_MAX;
 
 	*pid = has_pid ? rec->s.pid : t ? t->pid : rec->tid;
 	*tid = rec->tid != UINT32_MAX ? rec->tid : *pid;
-}
-
-/* ---- what is shared ---- */
-
-static int open_all(struct export *x, struct err *err)
-{
-	unsigned needs = x->exporter->needs;
-	int rc = 0;
-
-	if (needs & EXPORT_STACKS)
-		needs |= EXPORT_SYMBOLS;
-	if (needs & (EXPORT_HISTORY | EXPORT_SYMBOLS))
-		rc = history_load(x->r, &x->history, err);
-	if (!rc && needs & EXPORT_FIELDS)
-		rc = fields_new(x->m, &x->fields, err);
-	if (!rc && needs & EXPORT_SYMBOLS)
-		rc = symbols_load(x->r, x->history, &x->symbols, err);
-	if (!rc && needs & EXPORT_STACKS)
-		rc = stacks_new(x->m, x->history, x->symbols, &x->stacks, err);
-	return rc;
-}
-
-static void close_all(struct export *x)
-{
-	stacks_free(x->stacks);
-	symbols_free(x->symbols);
-	fields_free(x->fields);
-	history_free(x->history);
-	text_free(&x->out);
-}
-
-static uint64_t nr_broken(const struct export *x)
-{
-	struct history_counts history = {0};
-	struct symbols_counts symbols = {0};
-
-	if (x->history)
-		history_counts(x->history, &history);
-	if (x->symbols)
-		symbols_counts(x->symbols, &symbols);
-	return history.nr_broken + symbols.nr_broken;
 }
 
 /* ---- the records ---- */
@@ -130,7 +84,7 @@ static uint64_t nr_broken(const struct export *x)
 static int each_record(struct export *x, struct timeline *t, uint64_t *nr, struct err *err)
 {
 	const struct export_options *opt = x->opt;
-	uint64_t total = reader_nr_records(x->r, opt->from_ns, opt->to_ns);
+	uint64_t total = reader_nr_records(x->a.r, opt->from_ns, opt->to_ns);
 	struct timeline_record rec;
 	int rc;
 
@@ -171,8 +125,7 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	struct export x = {
 		.exporter = e,
 		.opt = opt,
-		.r = r,
-		.m = m,
+		.a = {.r = r, .m = m},
 		.out = TEXT_INIT(out),
 		.seekable = is_seekable(out),
 	};
@@ -188,7 +141,7 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	*res = (struct export_result){0};
 	if (e->all)
 		return e->all(&x, res, err);
-	rc = open_all(&x, err);
+	rc = analysis_open(&x.a, e->needs, err);
 	if (!rc)
 		rc = timeline_open(r, m, &o, &t, err);
 	if (!rc)
@@ -198,8 +151,9 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 	res->nr_areas_left_out = x.nr_areas_left_out;
 	res->why_area = x.why_area;
 	res->nr_calls_left_out = x.nr_calls_left_out;
-	res->nr_bad = x.nr_bad + nr_broken(&x) + (t ? timeline_nr_bad_blocks(t) : 0);
+	res->nr_bad = x.nr_bad + analysis_nr_broken(&x.a) + (t ? timeline_nr_bad_blocks(t) : 0);
 	timeline_close(t);
-	close_all(&x);
+	analysis_close(&x.a);
+	text_free(&x.out);
 	return rc;
 }

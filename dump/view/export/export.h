@@ -10,21 +10,8 @@
  */
 #pragma once
 
+#include "dump/view/analysis/analysis.h"
 #include "dump/view/base/text.h"
-#include "dump/view/model/timeline.h"
-
-struct err;
-struct fields;
-struct process_history;
-struct reader;
-struct stacks;
-struct symbols;
-
-/* What export_run() opens for the exporter. */
-#define EXPORT_HISTORY 1u
-#define EXPORT_FIELDS  2u
-#define EXPORT_SYMBOLS 4u /* and history */
-#define EXPORT_STACKS  8u /* and symbols, history */
 
 /* Selects an AUX area; all unset: the only one. */
 struct export_area {
@@ -57,12 +44,7 @@ struct export
 {
 	const struct exporter *exporter;
 	const struct export_options *opt;
-	struct reader *r;
-	const struct meta *m;
-	struct process_history *history;
-	struct fields *fields;
-	struct symbols *symbols;
-	struct stacks *stacks;
+	struct analysis a;
 	/* The output; flushed after a record when it is large enough. */
 	struct text out;
 	bool seekable; /* export_patch() is possible */
@@ -83,7 +65,7 @@ struct exporter {
 	const char *help;   /* one line */
 	const char *suffix; /* what such files' names end in, with its dot */
 	bool binary;	    /* nothing for a terminal */
-	unsigned needs;	    /* EXPORT_* */
+	unsigned needs;	    /* ANALYSIS_*: what is open in x->a */
 	/* Called once and first, when all that was asked for is open. May be NULL, as may be those
 	 * below but `record`. */
 	int (*begin)(struct export *x, struct err *err);

@@ -68,7 +68,7 @@ static int put(void *ctx, struct bytes b)
 static int put_area(struct export *x, const struct dump_area *a, struct err *err)
 {
 	uint64_t done;
-	int rc = aux_walk(x->r, a, UINT64_MAX, put, x, &done, err);
+	int rc = aux_walk(x->a.r, a, UINT64_MAX, put, x, &done, err);
 
 	if (!x->out.rc && fflush(x->out.out))
 		x->out.rc = -errno;
@@ -80,7 +80,7 @@ static int all(struct export *x, struct export_result *res, struct err *err)
 	const struct dump_area *found = NULL;
 	struct aux_list l;
 	size_t nr = 0;
-	int rc = aux_list_load(x->r, x->m, &l, err);
+	int rc = aux_list_load(x->a.r, x->a.m, &l, err);
 
 	if (rc)
 		return rc;

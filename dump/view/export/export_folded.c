@@ -50,7 +50,7 @@ static uint32_t node_of(struct folded *f, uint32_t parent)
 static uint32_t thread_node(struct export *x, const struct timeline_record *rec)
 {
 	struct folded *f = x->state;
-	const char *comm = history_comm(x->history, rec->tid, rec->time_ns);
+	const char *comm = history_comm(x->a.history, rec->tid, rec->time_ns);
 
 	if (comm && comm[0])
 		text_safe(&f->name, comm, strlen(comm));
@@ -102,7 +102,7 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 
 	if (!export_is_sample(x, rec))
 		return 0;
-	stack_get(x->stacks, rec, &s);
+	stack_get(x->a.stacks, rec, &s);
 	if (!s.nr)
 		return 0;
 	node = thread_node(x, rec);
@@ -168,7 +168,7 @@ const struct exporter export_folded = {
 	.name = "folded",
 	.help = "stacks and how often, a line each, for flame graphs",
 	.suffix = ".folded",
-	.needs = EXPORT_STACKS,
+	.needs = ANALYSIS_STACKS,
 	.begin = begin,
 	.record = record,
 	.end = end,

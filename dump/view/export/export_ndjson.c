@@ -92,11 +92,11 @@ static int all(struct export *x, struct export_result *res, struct err *err)
 	};
 	struct info_result header;
 	struct script_result events;
-	int rc = info_print(x->r, x->m, &info, x->out.out, &header, err);
+	int rc = info_print(x->a.r, x->a.m, &info, x->out.out, &header, err);
 
 	if (rc)
 		return rc;
-	rc = script_print(x->r, x->m, &script, x->out.out, &events, err);
+	rc = script_print(x->a.r, x->a.m, &script, x->out.out, &events, err);
 	res->nr_records = events.nr_printed;
 	res->nr_bad = header.nr_bad > events.nr_bad_blocks ? header.nr_bad : events.nr_bad_blocks;
 	return rc;

@@ -121,7 +121,7 @@ int perf_rec_put(struct perf_export *p)
 static bool has_id(const struct perf_export *p, uint64_t id, uint32_t event)
 {
 	size_t nr, at;
-	const struct fmt_event_id *ids = meta_event_ids(p->x->m, &nr);
+	const struct fmt_event_id *ids = meta_event_ids(p->x->a.m, &nr);
 
 	at = array_bisect(i, nr, ids[i].id < id);
 	return at < nr && ids[at].id == id && ids[at].event == event;
@@ -148,7 +148,7 @@ static uint32_t pid_of(const struct perf_export *p, uint32_t tid, uint64_t ns)
 
 	if (tid == UINT32_MAX)
 		return tid;
-	t = history_task(p->x->history, tid, ns);
+	t = history_task(p->x->a.history, tid, ns);
 	return t ? t->pid : tid;
 }
 
@@ -175,10 +175,10 @@ static const struct perf_evsel *evsel_of(const struct perf_export *p,
 					 const struct timeline_record *rec)
 {
 	const struct meta_event *e = rec->event;
-	uint32_t i = e && e->f.id < p->x->m->nr_events ? p->of_event[e->f.id] : UINT32_MAX;
+	uint32_t i = e && e->f.id < p->x->a.m->nr_events ? p->of_event[e->f.id] : UINT32_MAX;
 
 	/* A record of another channel has another layout. */
-	if (i == UINT32_MAX || &p->x->m->channels[e->f.channel] != rec->channel)
+	if (i == UINT32_MAX || &p->x->a.m->channels[e->f.channel] != rec->channel)
 		return NULL;
 	return &p->evsels[i];
 }
@@ -266,7 +266,7 @@ static bool is_of_cpu(uint32_t type)
 static int put_other(struct perf_export *p, const struct timeline_record *rec)
 {
 	size_t id_bytes = record_id_bytes(&rec->channel->layout);
-	const struct perf_evsel *e = p->of_channel[rec->channel - p->x->m->channels];
+	const struct perf_evsel *e = p->of_channel[rec->channel - p->x->a.m->channels];
 	struct bytes b = rec->rec, body;
 	struct perf_event_header h;
 
@@ -298,7 +298,9 @@ static int begin(struct export *x, struct err *err)
 	if (!p)
 		return err_set(err, -ENOMEM, "out of memory");
 	p->x = x;
-	p->ip_reg = strstr(x->m->uname, "x86_64") ? 8 : strstr(x->m->uname, "aarch64") ? 32 : 64;
+	p->ip_reg = strstr(x->a.m->uname, "x86_64")    ? 8
+		    : strstr(x->a.m->uname, "aarch64") ? 32
+						       : 64;
 	rc = perf_file_begin(p, err);
 	if (!rc)
 		rc = perf_aux_put(p, err);
@@ -364,7 +366,7 @@ const struct exporter export_perf = {
 	.help = "a perf.data for perf script, perf report, hotspot, samply",
 	.suffix = ".perf.data",
 	.binary = true,
-	.needs = EXPORT_SYMBOLS | EXPORT_FIELDS,
+	.needs = ANALYSIS_SYMBOLS | ANALYSIS_FIELDS,
 	.begin = begin,
 	.record = record,
 	.end = end,

@@ -148,7 +148,7 @@ int perf_aux_new(struct perf_export *p, struct perf_aux **out, struct err *err)
 
 	if (!a)
 		return err_set(err, -ENOMEM, "out of memory");
-	rc = aux_list_load(p->x->r, p->x->m, &a->list, err);
+	rc = aux_list_load(p->x->a.r, p->x->a.m, &a->list, err);
 	if (!rc) {
 		a->v = calloc(a->list.nr + 1, sizeof(*a->v));
 		rc = a->v ? 0 : err_set(err, -ENOMEM, "out of memory for the AUX areas");
@@ -249,7 +249,7 @@ static int put_area(struct perf_export *p, size_t i, struct buf *buf, struct err
 {
 	struct perf_area *area = &p->aux->v[i];
 	const struct export_options *opt = p->x->opt;
-	int rc = aux_load(p->x->r, area->d, MAX_AREA_BYTES, buf, err);
+	int rc = aux_load(p->x->a.r, area->d, MAX_AREA_BYTES, buf, err);
 	struct bytes b = {buf->p, buf->len};
 
 	if (rc && rc != -EBADMSG && rc != -ENOTSUP)

@@ -57,7 +57,7 @@ int perf_data_new(const struct perf_export *p, struct perf_data **out, struct er
 	if (!has_stacks(p))
 		return 0;
 	d = calloc(1, sizeof(*d));
-	rc = d ? symbol_notes_load(p->x->r, &d->notes, err)
+	rc = d ? symbol_notes_load(p->x->a.r, &d->notes, err)
 	       : err_set(err, -ENOMEM, "out of memory");
 	if (rc) {
 		perf_data_free(d);

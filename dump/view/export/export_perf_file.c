@@ -101,7 +101,7 @@ static void add_evsel(struct perf_export *p, const struct meta_event *e)
 
 	s->e = e;
 	s->name = e->name[0] ? e->name : "unknown";
-	make_attr(p->x->m, e, &s->attr);
+	make_attr(p->x->a.m, e, &s->attr);
 	if (used_bytes(&s->attr) > p->attr_bytes)
 		p->attr_bytes = (uint32_t)used_bytes(&s->attr);
 	if (e->f.channel < PERF_MAX_CHANNELS && !p->of_channel[e->f.channel])
@@ -111,7 +111,7 @@ static void add_evsel(struct perf_export *p, const struct meta_event *e)
 
 static int add_evsels(struct perf_export *p)
 {
-	const struct meta *m = p->x->m;
+	const struct meta *m = p->x->a.m;
 
 	p->evsels = calloc(m->nr_events + 1, sizeof(*p->evsels));
 	p->of_event = malloc((m->nr_events + 1) * sizeof(*p->of_event));
@@ -144,14 +144,14 @@ static bool is_taken(const struct fmt_event_id *ids, size_t nr, uint64_t id)
 static int add_ids(struct perf_export *p)
 {
 	size_t nr, at = 0;
-	const struct fmt_event_id *ids = meta_event_ids(p->x->m, &nr);
+	const struct fmt_event_id *ids = meta_event_ids(p->x->a.m, &nr);
 	uint64_t id = 1ull << 32;
 
 	p->ids = calloc(nr + p->nr_evsels + 1, sizeof(*p->ids));
 	if (!p->ids)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
-		if (ids[i].event < p->x->m->nr_events && p->of_event[ids[i].event] != UINT32_MAX)
+		if (ids[i].event < p->x->a.m->nr_events && p->of_event[ids[i].event] != UINT32_MAX)
 			p->evsels[p->of_event[ids[i].event]].nr_ids++;
 	for (size_t i = 0; i < p->nr_evsels; i++) {
 		struct perf_evsel *s = &p->evsels[i];
@@ -167,7 +167,7 @@ static int add_ids(struct perf_export *p)
 	for (size_t i = 0; i < nr; i++) {
 		struct perf_evsel *s;
 
-		if (ids[i].event >= p->x->m->nr_events || p->of_event[ids[i].event] == UINT32_MAX)
+		if (ids[i].event >= p->x->a.m->nr_events || p->of_event[ids[i].event] == UINT32_MAX)
 			continue;
 		s = &p->evsels[p->of_event[ids[i].event]];
 		p->ids[s->first_id + s->nr_ids++] = ids[i].id;

@@ -52,55 +52,55 @@ static bool put_string(struct text *t, const char *s, size_t n)
 
 static bool hostname(struct perf_export *p, struct text *t)
 {
-	return put_string(t, p->x->m->hostname, strlen(p->x->m->hostname));
+	return put_string(t, p->x->a.m->hostname, strlen(p->x->a.m->hostname));
 }
 
 /* The uname is "Linux 6.1.0-13-amd64 #1 SMP ... x86_64". */
 static bool osrelease(struct perf_export *p, struct text *t)
 {
-	const char *s = strchr(p->x->m->uname, ' ');
+	const char *s = strchr(p->x->a.m->uname, ' ');
 
 	return s && put_string(t, s + 1, strcspn(s + 1, " "));
 }
 
 static bool arch(struct perf_export *p, struct text *t)
 {
-	const char *s = strrchr(p->x->m->uname, ' ');
+	const char *s = strrchr(p->x->a.m->uname, ' ');
 
 	return s && put_string(t, s + 1, strlen(s + 1));
 }
 
 static bool version(struct perf_export *p, struct text *t)
 {
-	return put_string(t, p->x->m->recorder, strlen(p->x->m->recorder));
+	return put_string(t, p->x->a.m->recorder, strlen(p->x->a.m->recorder));
 }
 
 static bool nr_cpus(struct perf_export *p, struct text *t)
 {
-	perf_u32(t, p->x->m->host.nr_cpus_possible);
-	perf_u32(t, p->x->m->host.nr_cpus_online);
-	return p->x->m->host.nr_cpus_online;
+	perf_u32(t, p->x->a.m->host.nr_cpus_possible);
+	perf_u32(t, p->x->a.m->host.nr_cpus_online);
+	return p->x->a.m->host.nr_cpus_online;
 }
 
 static bool cpu_model(struct perf_export *p, struct text *t)
 {
-	return put_string(t, p->x->m->cpu_model, strlen(p->x->m->cpu_model));
+	return put_string(t, p->x->a.m->cpu_model, strlen(p->x->a.m->cpu_model));
 }
 
 static bool cpu_id(struct perf_export *p, struct text *t)
 {
-	return put_string(t, p->x->m->cpu_id, strlen(p->x->m->cpu_id));
+	return put_string(t, p->x->a.m->cpu_id, strlen(p->x->a.m->cpu_id));
 }
 
 static bool total_mem(struct perf_export *p, struct text *t)
 {
-	perf_u64(t, p->x->m->host.mem_total_bytes / 1024);
-	return p->x->m->host.mem_total_bytes;
+	perf_u64(t, p->x->a.m->host.mem_total_bytes / 1024);
+	return p->x->a.m->host.mem_total_bytes;
 }
 
 static bool cmdline(struct perf_export *p, struct text *t)
 {
-	struct bytes b = p->x->m->cmdline, rest = b;
+	struct bytes b = p->x->a.m->cmdline, rest = b;
 	uint32_t nr = 0;
 
 	for (const uint8_t *end; rest.len; nr++) {
@@ -134,7 +134,7 @@ static bool clockid(struct perf_export *p, struct text *t)
 
 static bool clock_data(struct perf_export *p, struct text *t)
 {
-	const struct meta *m = p->x->m;
+	const struct meta *m = p->x->a.m;
 
 	perf_u32(t, 1); /* version */
 	perf_u32(t, m->host.clockid);
@@ -191,13 +191,13 @@ static struct tracepoint *find(struct tracepoint *v, size_t nr, uint32_t id)
 
 static void find_formats(const struct perf_export *p, struct tracepoint *v, size_t nr)
 {
-	const struct meta *m = p->x->m;
+	const struct meta *m = p->x->a.m;
 
 	for (size_t i = 0; i < m->nr_tracepoints; i++) {
 		struct tracepoint *tp = find(v, nr, m->tracepoints[i].id);
 
 		/* perf rejects a file with an invalid format. */
-		if (tp && fields_tracepoint(p->x->fields, tp->id))
+		if (tp && fields_tracepoint(p->x->a.fields, tp->id))
 			tp->format = m->tracepoints[i].format;
 	}
 }
@@ -300,7 +300,7 @@ bool perf_tracing_data(struct perf_export *p, struct text *t)
 	}
 	nr = list_tracepoints(p, tp);
 	if (nr)
-		put_tracing_data(t, p->x->m, tp, nr);
+		put_tracing_data(t, p->x->a.m, tp, nr);
 	free(tp);
 	return nr;
 }
@@ -347,7 +347,7 @@ static bool put_kernel_id(const struct perf_export *p, struct text *t)
 	uint64_t end;
 	size_t at = 0;
 
-	while (symbols_kernel_part(p->x->symbols, &at, &first, &end)) {
+	while (symbols_kernel_part(p->x->a.symbols, &at, &first, &end)) {
 		if (strcmp(first.image, kernel.path) || !first.build_id_bytes)
 			continue;
 		kernel.build_id = first.build_id;
@@ -365,14 +365,14 @@ bool perf_build_ids(struct perf_export *p, struct text *t)
 	struct history_map *maps;
 	size_t kept = 0;
 
-	history_counts(p->x->history, &nr);
+	history_counts(p->x->a.history, &nr);
 	maps = calloc(nr.nr_maps + 1, sizeof(*maps));
 	if (!maps) {
 		t->rc = -ENOMEM;
 		return true;
 	}
 	for (size_t i = 0; i < nr.nr_maps; i++) {
-		history_nth_map(p->x->history, i, &maps[kept]);
+		history_nth_map(p->x->a.history, i, &maps[kept]);
 		kept += maps[kept].build_id_bytes > 0;
 	}
 	qsort(maps, kept, sizeof(*maps), compare_paths);

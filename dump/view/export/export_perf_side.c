@@ -55,7 +55,8 @@ static const struct fmt_task *task_of(const struct perf_export *p, uint32_t key)
 	struct fmt_task like = {.key = key}, *want = &like;
 	const struct fmt_task **at;
 
-	at = bsearch(&want, p->by_key, history_nr_tasks(p->x->history), sizeof(*at), compare_keys);
+	at = bsearch(&want, p->by_key, history_nr_tasks(p->x->a.history), sizeof(*at),
+		     compare_keys);
 	return at ? *at : NULL;
 }
 
@@ -110,7 +111,7 @@ static void add_comm(struct sides *s, size_t i)
 	const struct fmt_task *t;
 	struct history_comm c;
 
-	history_nth_comm(s->p->x->history, i, &c);
+	history_nth_comm(s->p->x->a.history, i, &c);
 	t = task_of(s->p, c.key);
 	if (t && matters(s->p, t, s->floor_ns) && c.ns > t->start_ns && c.ns > s->floor_ns)
 		add(s, c.ns, COMM, i);
@@ -122,7 +123,7 @@ static bool inherited(const struct sides *s, const struct fmt_task *t, const str
 	struct history_map its;
 
 	return t->start_ns > s->floor_ns && m->f.ns <= t->start_ns &&
-	       history_map(s->p->x->history, t->ppid, t->start_ns, m->f.start, &its) &&
+	       history_map(s->p->x->a.history, t->ppid, t->start_ns, m->f.start, &its) &&
 	       its.f.start == m->f.start && its.f.end == m->f.end && its.f.pgoff == m->f.pgoff &&
 	       its.path == m->path;
 }
@@ -133,7 +134,7 @@ static void add_map(struct sides *s, size_t i)
 	struct history_map m, data[PERF_MAX_DATA];
 	uint64_t ns;
 
-	history_nth_map(s->p->x->history, i, &m);
+	history_nth_map(s->p->x->a.history, i, &m);
 	t = task_of(s->p, m.f.key);
 	if (!t || !matters(s->p, t, s->floor_ns) || m.f.end_ns <= s->floor_ns ||
 	    inherited(s, t, &m))
@@ -166,13 +167,13 @@ static int compare_sides(const void *a, const void *b)
 
 static int index_tasks(struct perf_export *p)
 {
-	size_t nr = history_nr_tasks(p->x->history);
+	size_t nr = history_nr_tasks(p->x->a.history);
 
 	p->by_key = calloc(nr + 1, sizeof(*p->by_key));
 	if (!p->by_key)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++)
-		p->by_key[i] = history_nth(p->x->history, i);
+		p->by_key[i] = history_nth(p->x->a.history, i);
 	qsort(p->by_key, nr, sizeof(*p->by_key), compare_keys);
 	return 0;
 }
@@ -213,7 +214,7 @@ static int put_comm(struct perf_export *p, uint64_t ns, uint32_t pid, uint32_t t
 static int put_first_comm(struct perf_export *p, const struct perf_side *s,
 			  const struct fmt_task *t)
 {
-	struct process_history *history = p->x->history;
+	struct process_history *history = p->x->a.history;
 	uint64_t ns = s->ns > t->start_ns ? s->ns + 2 : s->ns;
 	const char *comm = history_comm(history, t->tid, ns), *its = NULL;
 
@@ -270,7 +271,7 @@ static int put_data_maps(struct perf_export *p, uint64_t ns, const struct histor
 
 static int put_side(struct perf_export *p, const struct perf_side *s)
 {
-	struct process_history *history = p->x->history;
+	struct process_history *history = p->x->a.history;
 	const struct fmt_task *t;
 	struct history_comm c;
 	struct history_map m;
@@ -321,7 +322,7 @@ static int put_kernel_part(struct perf_export *p, uint64_t ns, const struct symb
 		place[2] = 0;
 		return put_kernel_map(p, ns, place, first->image);
 	}
-	if (from >= X86_KERNEL && from < X86_MODULES && strstr(p->x->m->uname, "x86_64"))
+	if (from >= X86_KERNEL && from < X86_MODULES && strstr(p->x->a.m->uname, "x86_64"))
 		place[1] = X86_MODULES - from;
 	else if (place[1] < MAX_KERNEL_BYTES)
 		place[1] = MAX_KERNEL_BYTES;
@@ -338,13 +339,13 @@ static int put_kernel_part(struct perf_export *p, uint64_t ns, const struct symb
 static int put_kernel(struct perf_export *p, uint64_t ns)
 {
 	static const uint64_t anywhere[] = {X86_KERNEL, X86_MODULES - X86_KERNEL, 0};
-	bool seen = !strstr(p->x->m->uname, "x86_64");
+	bool seen = !strstr(p->x->a.m->uname, "x86_64");
 	struct symbol_place first;
 	uint64_t end;
 	size_t at = 0;
 	int rc = 0;
 
-	while (!rc && symbols_kernel_part(p->x->symbols, &at, &first, &end)) {
+	while (!rc && symbols_kernel_part(p->x->a.symbols, &at, &first, &end)) {
 		seen = seen || !strcmp(first.image, "[kernel.kallsyms]");
 		if (end > first.image_off && first.image_off >> 63)
 			rc = put_kernel_part(p, ns, &first, end);
@@ -355,7 +356,7 @@ static int put_kernel(struct perf_export *p, uint64_t ns)
 int perf_sides_begin(struct perf_export *p, uint64_t floor_ns)
 {
 	struct sides s = {.p = p, .floor_ns = floor_ns};
-	struct process_history *history = p->x->history;
+	struct process_history *history = p->x->a.history;
 	struct history_counts nr;
 	int rc = index_tasks(p);
 

@@ -108,7 +108,7 @@ static void take(struct perf_export *p, struct perf_aux *a, struct area_state *s
 
 static struct area_state *states(struct perf_export *p, struct perf_aux *a)
 {
-	const struct meta *m = p->x->m;
+	const struct meta *m = p->x->a.m;
 	struct area_state *v = calloc(m->nr_windows + 1, sizeof(*v));
 
 	for (size_t i = 0; v && i < a->nr; i++) {
@@ -123,7 +123,7 @@ static struct area_state *states(struct perf_export *p, struct perf_aux *a)
 
 int perf_switch_find(struct perf_export *p, struct perf_aux *a, struct err *err)
 {
-	const struct meta *m = p->x->m;
+	const struct meta *m = p->x->a.m;
 	struct timeline_options o = {
 		.to_ns = p->x->opt->to_ns,
 		.channels = 1ull << a->event->f.channel,
@@ -135,7 +135,7 @@ int perf_switch_find(struct perf_export *p, struct perf_aux *a, struct err *err)
 	int rc = v ? 0 : err_set(err, -ENOMEM, "out of memory for the AUX areas");
 
 	if (!rc)
-		rc = timeline_open(p->x->r, m, &o, &t, err);
+		rc = timeline_open(p->x->a.r, m, &o, &t, err);
 	while (!rc && (rc = timeline_next(t, &rec, err)) > 0) {
 		if (rec.window->channel == a->event->f.channel)
 			take(p, a, &v[rec.window->ring], &rec);

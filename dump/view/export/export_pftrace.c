@@ -33,7 +33,7 @@ enum { THREAD_TID = 1, THREAD_NAME, THREAD_TGID };
 
 uint64_t pf_ns(const struct pftrace *pf, uint64_t ns)
 {
-	return ns + (uint64_t)pf->x->m->host.boot_minus_clock;
+	return ns + (uint64_t)pf->x->a.m->host.boot_minus_clock;
 }
 
 char *pf_text(char *out, size_t n, const char *text, size_t len)
@@ -68,7 +68,7 @@ void pf_put(struct pftrace *pf)
 
 static void put_clocks(struct pftrace *pf)
 {
-	const struct meta *m = pf->x->m;
+	const struct meta *m = pf->x->a.m;
 	uint64_t ns = m->trigger.hit_ns;
 	const uint64_t values[][2] = {
 		{CLOCK_ID_BOOTTIME, pf_ns(pf, ns)},
@@ -96,7 +96,7 @@ static void put_system(struct pftrace *pf)
 	char uname[512], *save = NULL, *machine, *sysname, *release;
 	size_t info, name;
 
-	pf_text(uname, sizeof(uname), pf->x->m->uname, strlen(pf->x->m->uname));
+	pf_text(uname, sizeof(uname), pf->x->a.m->uname, strlen(pf->x->a.m->uname));
 	machine = strrchr(uname, ' ');
 	if (machine)
 		*machine++ = '\0';
@@ -127,7 +127,7 @@ static size_t end_tree(struct pftrace *pf, size_t tree)
 static void put_thread(struct pftrace *pf, const struct fmt_task *t)
 {
 	const char *comm =
-		history_comm(pf->x->history, t->tid, t->exit_ns ? t->exit_ns : UINT64_MAX);
+		history_comm(pf->x->a.history, t->tid, t->exit_ns ? t->exit_ns : UINT64_MAX);
 	struct text *p = &pf->packet;
 	char name[72];
 	size_t m;
@@ -151,7 +151,7 @@ static void put_thread(struct pftrace *pf, const struct fmt_task *t)
  * its own at its own time, since a tid may be reused. */
 static void put_tasks(struct pftrace *pf, uint64_t from_ns)
 {
-	const struct process_history *h = pf->x->history;
+	const struct process_history *h = pf->x->a.history;
 	size_t tree = 0;
 
 	for (size_t i = 0; i < history_nr_tasks(h); i++) {
@@ -176,11 +176,11 @@ static void put_tasks(struct pftrace *pf, uint64_t from_ns)
 /* The time of the oldest record of all rings. */
 static uint64_t oldest(const struct export *x)
 {
-	uint64_t ns = x->m->trigger.hit_ns;
+	uint64_t ns = x->a.m->trigger.hit_ns;
 
-	for (size_t i = 0; i < x->m->nr_windows; i++)
-		if (x->m->windows[i].first_ns && x->m->windows[i].first_ns < ns)
-			ns = x->m->windows[i].first_ns;
+	for (size_t i = 0; i < x->a.m->nr_windows; i++)
+		if (x->a.m->windows[i].first_ns && x->a.m->windows[i].first_ns < ns)
+			ns = x->a.m->windows[i].first_ns;
 	return ns > x->opt->from_ns ? ns : x->opt->from_ns;
 }
 
@@ -275,7 +275,7 @@ const struct exporter export_pftrace = {
 	.help = "a trace for ui.perfetto.dev and trace_processor",
 	.suffix = ".pftrace",
 	.binary = true,
-	.needs = EXPORT_STACKS | EXPORT_FIELDS,
+	.needs = ANALYSIS_STACKS | ANALYSIS_FIELDS,
 	.begin = begin,
 	.record = record,
 	.end = end,

@@ -97,7 +97,8 @@ void pf_pt_put(struct pftrace *pf, struct err *err)
 	struct pt_calls *calls;
 
 	pf->rc = pf->rc ? pf->rc
-			: pt_calls_load(x->r, x->m, x->history, x->symbols, &opt, &calls, err);
+			: pt_calls_load(x->a.r, x->a.m, x->a.history, x->a.symbols, &opt, &calls,
+					err);
 	if (pf->rc || !calls)
 		return;
 	x->nr_calls_left_out = pt_calls_nr_left_out(calls);

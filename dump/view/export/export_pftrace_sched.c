@@ -111,7 +111,7 @@ static void find_parser(const struct fields *f, const struct meta_event *e, stru
 
 int pf_sched_new(struct pftrace *pf, struct pf_sched **out)
 {
-	const struct meta *m = pf->x->m;
+	const struct meta *m = pf->x->a.m;
 	struct pf_sched *s = calloc(1, sizeof(*s));
 
 	if (s)
@@ -127,7 +127,7 @@ int pf_sched_new(struct pftrace *pf, struct pf_sched **out)
 		s->parsers[i].kind = NR_KINDS;
 		if (!meta_in_rings(m, e))
 			continue;
-		find_parser(pf->x->fields, e, &s->parsers[i]);
+		find_parser(pf->x->a.fields, e, &s->parsers[i]);
 		if (s->parsers[i].kind == SWITCH && e->attr.context_switch && e->f.channel < 64)
 			s->own_channels |= 1ull << e->f.channel;
 	}
@@ -272,7 +272,7 @@ static void leave_cpu_empty(struct sched_event *e)
 
 bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec)
 {
-	const struct parser *p = &pf->sched->parsers[rec->event - pf->x->m->events];
+	const struct parser *p = &pf->sched->parsers[rec->event - pf->x->a.m->events];
 	int64_t cpu = export_cpu(rec);
 	struct sched_event e;
 
@@ -290,7 +290,7 @@ static void come_back(struct pftrace *pf, size_t cpu, const struct timeline_reco
 {
 	struct sched_event e = {
 		.ns = rec->time_ns, .tid = rec->tid, .kind = SWITCH, .texts = {"swapper"}};
-	const char *comm = history_comm(pf->x->history, rec->tid, rec->time_ns);
+	const char *comm = history_comm(pf->x->a.history, rec->tid, rec->time_ns);
 
 	if (comm)
 		pf_text(e.texts[1], sizeof(e.texts[1]), comm, strlen(comm));

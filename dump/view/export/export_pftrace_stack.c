@@ -204,7 +204,7 @@ uint32_t pf_stacks_id(struct pftrace *pf, const struct timeline_record *rec)
 	struct pf_stacks *s = pf->stacks;
 	uint32_t id;
 
-	stack_get(pf->x->stacks, rec, &s->stack);
+	stack_get(pf->x->a.stacks, rec, &s->stack);
 	if (!s->stack.nr)
 		return 0;
 	s->fresh.b.len = 0;

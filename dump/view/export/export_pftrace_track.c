@@ -103,7 +103,7 @@ static void put_track(struct pftrace *pf, uint64_t uuid, const char *name)
 
 static void put_trigger(struct pftrace *pf)
 {
-	const struct meta *m = pf->x->m;
+	const struct meta *m = pf->x->a.m;
 	char name[300];
 	size_t event;
 
@@ -133,7 +133,7 @@ static void put_beginning(struct pftrace *pf, const struct fmt_window *w)
 	size_t event;
 
 	snprintf(name, sizeof(name), "%s: everything from here on",
-		 ring_name(pf->x->m, w, ring, sizeof(ring)));
+		 ring_name(pf->x->a.m, w, ring, sizeof(ring)));
 	event = begin(pf, TRACK_RINGS, "ringback", name, w->first_ns, NULL);
 	if (w->lost) {
 		snprintf(lost, sizeof(lost), "%" PRIu64, w->lost);
@@ -144,7 +144,7 @@ static void put_beginning(struct pftrace *pf, const struct fmt_window *w)
 
 void pf_tracks_begin(struct pftrace *pf)
 {
-	const struct meta *m = pf->x->m;
+	const struct meta *m = pf->x->a.m;
 
 	put_track(pf, TRACK_TRIGGER, "trigger");
 	put_track(pf, TRACK_RINGS, "rings: where they begin, what they lost");
@@ -159,7 +159,7 @@ void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint6
 	char ring[128], name[200];
 
 	snprintf(name, sizeof(name), "%s: %" PRIu64 " sample%s lost",
-		 ring_name(pf->x->m, rec->window, ring, sizeof(ring)), nr, str_plural(nr));
+		 ring_name(pf->x->a.m, rec->window, ring, sizeof(ring)), nr, str_plural(nr));
 	end(pf, begin(pf, TRACK_RINGS, "ringback", name, rec->time_ns, NULL));
 }
 
@@ -167,7 +167,7 @@ void pf_tracks_lost(struct pftrace *pf, const struct timeline_record *rec, uint6
 
 static void put_thread_track(struct pftrace *pf, uint64_t uuid, const struct timeline_record *rec)
 {
-	const char *comm = history_comm(pf->x->history, rec->tid, rec->time_ns);
+	const char *comm = history_comm(pf->x->a.history, rec->tid, rec->time_ns);
 	struct text *p = &pf->packet;
 	size_t track, thread;
 	uint32_t pid, tid;
@@ -187,7 +187,7 @@ static void put_thread_track(struct pftrace *pf, uint64_t uuid, const struct tim
 
 uint64_t pf_tracks_of(struct pftrace *pf, const struct timeline_record *rec)
 {
-	const struct fmt_task *task = history_task(pf->x->history, rec->tid, rec->time_ns);
+	const struct fmt_task *task = history_task(pf->x->a.history, rec->tid, rec->time_ns);
 	bool is_new = false;
 	uint32_t id = pair_ids_add(&pf->tracks->threads, rec->tid, task ? task->key : 0, &is_new);
 
@@ -202,14 +202,14 @@ void pf_tracks_take(struct pftrace *pf, const struct timeline_record *rec)
 {
 	struct text *text = &pf->tracks->text;
 	uint32_t tracepoint = rec->event->f.tracepoint;
-	const char *name = tracepoint ? fields_name(pf->x->fields, tracepoint) : NULL;
+	const char *name = tracepoint ? fields_name(pf->x->a.fields, tracepoint) : NULL;
 	uint64_t track = pf_tracks_of(pf, rec);
 	size_t event = begin(pf, track, tracepoint ? "tracepoint" : "event",
 			     name ? name : rec->event->name, rec->time_ns, rec);
 
 	text->b.len = 0;
 	if (tracepoint)
-		fields_text(pf->x->fields, rec->s.raw, text);
+		fields_text(pf->x->a.fields, rec->s.raw, text);
 	text_char(text, '\0');
 	if (text->rc)
 		pf->rc = text->rc;

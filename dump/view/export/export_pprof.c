@@ -241,7 +241,7 @@ static uint32_t node_of(struct pprof *p, const struct stack *s)
 static uint32_t thread_of(struct export *x, const struct timeline_record *rec)
 {
 	struct pprof *p = x->state;
-	uint64_t name = text_id(p, history_comm(x->history, rec->tid, rec->time_ns));
+	uint64_t name = text_id(p, history_comm(x->a.history, rec->tid, rec->time_ns));
 	uint32_t pid, tid;
 
 	export_who(x, rec, &pid, &tid);
@@ -288,7 +288,7 @@ static int record(struct export *x, const struct timeline_record *rec, struct er
 
 	if (!export_is_sample(x, rec))
 		return 0;
-	stack_get(x->stacks, rec, &s);
+	stack_get(x->a.stacks, rec, &s);
 	if (!s.nr)
 		return 0;
 	node = node_of(p, &s);
@@ -351,7 +351,7 @@ static void put_head(struct export *x)
 
 	put_value_type(p, PROFILE_SAMPLE_TYPE, samples, number);
 	put_value_type(p, PROFILE_SAMPLE_TYPE, type, unit);
-	put_number(p, PROFILE_TIME_NANOS, p->first_ns + (uint64_t)x->m->host.real_minus_clock);
+	put_number(p, PROFILE_TIME_NANOS, p->first_ns + (uint64_t)x->a.m->host.real_minus_clock);
 	put_number(p, PROFILE_DURATION_NANOS, p->last_ns - p->first_ns);
 	put_value_type(p, PROFILE_PERIOD_TYPE, type, unit);
 	put_number(p, PROFILE_PERIOD, p->period);
@@ -399,7 +399,7 @@ const struct exporter export_pprof = {
 	.help = "a profile for pprof, gzip'd, with files and lines",
 	.suffix = ".pb.gz",
 	.binary = true,
-	.needs = EXPORT_STACKS,
+	.needs = ANALYSIS_STACKS,
 	.begin = begin,
 	.record = record,
 	.end = end,

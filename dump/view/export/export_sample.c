@@ -59,10 +59,10 @@ int export_no_samples(const struct export *x, struct err *err)
 	char names[400] = "", name[128];
 	size_t len = 0;
 
-	for (size_t i = 0; i < x->m->nr_events && len < sizeof(names) - sizeof(name); i++) {
-		const struct meta_event *e = &x->m->events[i];
+	for (size_t i = 0; i < x->a.m->nr_events && len < sizeof(names) - sizeof(name); i++) {
+		const struct meta_event *e = &x->a.m->events[i];
 
-		if (!e->name[0] || !has_stacks(x->m, e))
+		if (!e->name[0] || !has_stacks(x->a.m, e))
 			continue;
 		str_safe(name, sizeof(name), e->name, strlen(e->name));
 		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",

@@ -85,7 +85,7 @@ static int see(void *ctx, const struct timeline_record *rec)
 /* What is shown: all that the scheduler's events and the samples tell of. */
 static void set_window(struct html *h)
 {
-	const struct schedule *s = h->why.sched;
+	const struct schedule *s = h->why.a.sched;
 	size_t nr = schedule_nr_samples(s);
 	uint64_t from, to, calls_from, calls_to;
 
@@ -125,7 +125,7 @@ static int load(struct html *h, struct err *err)
 	rc = rc ? rc : why_find(&h->why, err);
 	if (rc)
 		return rc;
-	h->info = (struct info){.r = h->why.r, .m = h->m, .history = h->why.history};
+	h->info = (struct info){.a = h->why.a};
 	rc = info_collect(&h->info, err);
 	if (rc)
 		return rc;
@@ -133,7 +133,7 @@ static int load(struct html *h, struct err *err)
 	if (rc)
 		return rc;
 	set_window(h);
-	h->nr_spans_of = calloc(schedule_nr_threads(h->why.sched) + 1, sizeof(*h->nr_spans_of));
+	h->nr_spans_of = calloc(schedule_nr_threads(h->why.a.sched) + 1, sizeof(*h->nr_spans_of));
 	rc = h->nr_spans_of ? html_stacks(h) : -ENOMEM;
 	rc = rc ? rc : html_samples(h);
 	return rc ? err_set(err, rc, "out of memory") : 0;
@@ -359,8 +359,7 @@ int html_write(struct reader *r, const struct meta *m, const struct html_options
 		h.why_opt.from_ns = opt->from_ns ? opt->from_ns : 1;
 		h.why_opt.to_ns = opt->to_ns;
 	}
-	h.why = (struct why){.r = r,
-			     .m = m,
+	h.why = (struct why){.a = {.r = r, .m = m},
 			     .opt = &h.why_opt,
 			     .asked = NO_THREAD,
 			     .path_thread = NO_THREAD,

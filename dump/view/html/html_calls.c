@@ -20,7 +20,8 @@ int html_calls_load(struct html *h, struct err *err)
 {
 	const struct pt_calls_options opt = {h->opt->from_ns, h->opt->to_ns, MAX_CALLS};
 
-	return pt_calls_load(h->why.r, h->m, h->why.history, h->why.symbols, &opt, &h->calls, err);
+	return pt_calls_load(h->why.a.r, h->m, h->why.a.history, h->why.a.symbols, &opt, &h->calls,
+			     err);
 }
 
 void html_calls_free(struct html *h)
@@ -47,7 +48,7 @@ bool html_calls_window(const struct html *h, uint64_t *from_ns, uint64_t *to_ns)
 /* The thread's number in the page; others are added behind the schedule's. */
 static uint32_t thread_of(struct html *h, uint32_t tid)
 {
-	uint32_t i = schedule_find(h->why.sched, tid);
+	uint32_t i = schedule_find(h->why.a.sched, tid);
 	size_t nr = h->others.len / sizeof(tid);
 
 	if (i != NO_THREAD)
@@ -56,7 +57,7 @@ static uint32_t thread_of(struct html *h, uint32_t tid)
 	i = nr && ((uint32_t *)h->others.p)[nr - 1] == tid ? (uint32_t)nr - 1 : (uint32_t)nr;
 	if (i == nr && buf_put(&h->others, &tid, sizeof(tid)))
 		h->cols.rc = -ENOMEM;
-	return (uint32_t)schedule_nr_threads(h->why.sched) + i;
+	return (uint32_t)schedule_nr_threads(h->why.a.sched) + i;
 }
 
 /* [name, file] of each function once. */

@@ -33,7 +33,7 @@ static void put_trigger(struct html *h, struct json *j)
 	const struct meta *m = h->m;
 	char at[40];
 	const char *who =
-		history_comm(h->why.history, m->trigger.tid ? m->trigger.tid : m->trigger.pid,
+		history_comm(h->why.a.history, m->trigger.tid ? m->trigger.tid : m->trigger.pid,
 			     m->trigger.hit_ns);
 
 	json_open(j, "trigger", '{');
@@ -67,7 +67,7 @@ static void put_losses(struct html *h, struct json *j)
 	json_open(j, "lost", '[');
 	for (size_t i = 0; i < h->info.nr_findings; i++)
 		put_text(j, NULL, h->info.findings[i]);
-	if (schedule_was_cut(h->why.sched))
+	if (schedule_was_cut(h->why.a.sched))
 		json_cstr(j, NULL,
 			  "too many spans for one page: the timeline begins later than the rings");
 	if (h->calls && pt_calls_nr_left_out(h->calls))
@@ -109,8 +109,8 @@ static void put_rings(struct html *h, struct json *j)
 /* A thread that only calls are known of. */
 static void put_other(struct html *h, struct json *j, uint32_t tid)
 {
-	const struct fmt_task *t = history_task(h->why.history, tid, h->end_ns);
-	const char *comm = history_comm(h->why.history, tid, h->end_ns);
+	const struct fmt_task *t = history_task(h->why.a.history, tid, h->end_ns);
+	const char *comm = history_comm(h->why.a.history, tid, h->end_ns);
 
 	json_open(j, NULL, '[');
 	put_text(j, NULL, comm ? comm : "");
@@ -126,12 +126,12 @@ static void put_threads(struct html *h, struct json *j)
 {
 	uint64_t from, to;
 
-	schedule_window(h->why.sched, &from, &to);
+	schedule_window(h->why.a.sched, &from, &to);
 	from = from > h->base_ns ? from : h->base_ns;
 	to = to < h->end_ns ? to : h->end_ns;
 	json_open(j, "threads", '[');
-	for (uint32_t i = 0; i < schedule_nr_threads(h->why.sched); i++) {
-		const struct schedule_thread *t = schedule_thread(h->why.sched, i);
+	for (uint32_t i = 0; i < schedule_nr_threads(h->why.a.sched); i++) {
+		const struct schedule_thread *t = schedule_thread(h->why.a.sched, i);
 		struct sums s = {0};
 
 		if (i && from < to)
@@ -160,7 +160,7 @@ static void put_threads(struct html *h, struct json *j)
 static void put_spans_of(struct html *h, struct json *j)
 {
 	json_open(j, "spans", '[');
-	for (uint32_t i = 0; i < schedule_nr_threads(h->why.sched); i++)
+	for (uint32_t i = 0; i < schedule_nr_threads(h->why.a.sched); i++)
 		json_u64(j, NULL, h->nr_spans_of[i]);
 	for (size_t i = 0; i < html_nr_others(h); i++)
 		json_u64(j, NULL, 0);
@@ -234,7 +234,7 @@ static int put_verdict(struct html *h, struct json *j)
 
 static int put_head(struct html *h, struct json *j)
 {
-	const struct schedule *s = h->why.sched;
+	const struct schedule *s = h->why.a.sched;
 	int rc;
 
 	json_open(j, NULL, '{');

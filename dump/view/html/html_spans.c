@@ -139,8 +139,8 @@ static bool may_join(const struct span_walk *w, const struct span_group *g, cons
 
 static void walk_thread(struct span_walk *w, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->h->why.sched, thread);
-	const struct span *s = schedule_span(w->h->why.sched, t->first);
+	const struct schedule_thread *t = schedule_thread(w->h->why.a.sched, thread);
+	const struct span *s = schedule_span(w->h->why.a.sched, t->first);
 	struct span_group g = {0};
 	size_t before = w->nr;
 
@@ -166,7 +166,7 @@ static size_t walk_all(struct html *h, struct columns *cols, uint64_t merge_ns, 
 {
 	struct span_walk w = {.h = h, .cols = cols, .merge_ns = merge_ns};
 
-	for (uint32_t i = 1; i < schedule_nr_threads(h->why.sched); i++)
+	for (uint32_t i = 1; i < schedule_nr_threads(h->why.a.sched); i++)
 		walk_thread(&w, i);
 	if (nr_merged)
 		*nr_merged = w.nr_merged;
@@ -177,9 +177,9 @@ static size_t count_near(const struct html *h, uint64_t from, uint64_t to)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 1; i < schedule_nr_threads(h->why.sched); i++) {
-		const struct schedule_thread *t = schedule_thread(h->why.sched, i);
-		const struct span *s = schedule_span(h->why.sched, t->first);
+	for (uint32_t i = 1; i < schedule_nr_threads(h->why.a.sched); i++) {
+		const struct schedule_thread *t = schedule_thread(h->why.a.sched, i);
+		const struct span *s = schedule_span(h->why.a.sched, t->first);
 
 		for (size_t k = 0; k < t->nr; k++, s++)
 			n += s->to_ns >= from && s->from_ns <= to;
@@ -231,8 +231,8 @@ int html_samples(struct html *h)
 {
 	uint64_t at = h->base_ns;
 
-	for (size_t i = 0; i < schedule_nr_samples(h->why.sched); i++) {
-		const struct schedule_sample *s = schedule_sample(h->why.sched, i);
+	for (size_t i = 0; i < schedule_nr_samples(h->why.a.sched); i++) {
+		const struct schedule_sample *s = schedule_sample(h->why.a.sched, i);
 
 		if (s->ns < h->base_ns || s->ns > h->end_ns || s->thread == NO_THREAD)
 			continue;

@@ -94,7 +94,7 @@ static int node_of(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ou
 /* Where there are more nodes than a map takes, a stack ends early. */
 static void add_chain(struct tree *t, uint32_t id)
 {
-	struct chain c = call_chains_get(t->h->why.chains, id);
+	struct chain c = call_chains_get(t->h->why.a.chains, id);
 	uint32_t node = 0, frame;
 
 	for (size_t i = c.nr; i-- > 0;)
@@ -106,7 +106,7 @@ static void add_chain(struct tree *t, uint32_t id)
 int html_stacks(struct html *h)
 {
 	struct tree t = {.h = h, .j.t = &h->frames};
-	uint32_t nr = call_chains_nr(h->why.chains);
+	uint32_t nr = call_chains_nr(h->why.a.chains);
 
 	t.nodes = MAP_INIT(struct node_row);
 	t.frames = MAP_INIT(struct frame_row);

@@ -21,12 +21,12 @@ struct info_span info_ring_span(const struct fmt_window *w)
 
 const char *info_channel_name(const struct info *in, const struct fmt_window *w)
 {
-	return w->channel < in->m->nr_channels ? in->m->channels[w->channel].name : "";
+	return w->channel < in->a.m->nr_channels ? in->a.m->channels[w->channel].name : "";
 }
 
 char *info_rel_time(const struct info *in, char *out, size_t n, uint64_t ns)
 {
-	int64_t rel = (int64_t)(ns - in->m->trigger.hit_ns);
+	int64_t rel = (int64_t)(ns - in->a.m->trigger.hit_ns);
 	size_t plus = rel >= 0 && n > 1;
 
 	if (plus)
@@ -51,7 +51,7 @@ static int compare_rings(const void *a, const void *b)
 
 static int list_rings(struct info *in)
 {
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 
 	in->rings = calloc(m->nr_windows + 1, sizeof(*in->rings));
 	if (!in->rings)
@@ -84,7 +84,7 @@ static void find_common(struct info *in)
 
 int info_collect(struct info *in, struct err *err)
 {
-	history_counts(in->history, &in->nr);
+	history_counts(in->a.history, &in->nr);
 	if (list_rings(in))
 		return err_set(err, -ENOMEM, "out of memory for the list of rings");
 	find_common(in);
@@ -95,12 +95,12 @@ int info_collect(struct info *in, struct err *err)
 int info_print(struct reader *r, const struct meta *m, const struct info_options *opt, FILE *out,
 	       struct info_result *res, struct err *err)
 {
-	struct info in = {.r = r, .m = m, .opt = opt, .text = TEXT_INIT(out)};
-	int rc = history_load(r, &in.history, err);
+	struct info in = {.a = {.r = r, .m = m}, .opt = opt, .text = TEXT_INIT(out)};
+	int rc = analysis_open(&in.a, ANALYSIS_HISTORY, err);
 
 	rc = rc ? rc : info_collect(&in, err);
 	rc = rc ? rc : aux_list_load(r, m, &in.areas, err);
-	rc = rc ? rc : cause_find_alone(r, m, in.history, &in.cause, err);
+	rc = rc ? rc : cause_find(&in.a, &in.cause, err);
 	if (!rc) {
 		if (opt->json)
 			info_json(&in);
@@ -112,7 +112,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 	}
 	res->nr_bad = m->nr_broken + in.nr.nr_broken;
 	cause_free(&in.cause);
-	history_free(in.history);
+	analysis_close(&in.a);
 	aux_list_free(&in.areas);
 	free(in.rings);
 	text_free(&in.text);

@@ -253,7 +253,7 @@ static void put_object(const struct info *in, struct json *j, const struct dump_
 	json_open(j, NULL, '{');
 	json_u64(j, "ring", f->ring);
 	if (a->channel)
-		json_u64(j, "channel", (uint64_t)(a->channel - in->m->channels));
+		json_u64(j, "channel", (uint64_t)(a->channel - in->a.m->channels));
 	else
 		json_cstr(j, "channel", NULL);
 	json_i64(j, "cpu", a->cpu);
@@ -264,8 +264,8 @@ static void put_object(const struct info *in, struct json *j, const struct dump_
 	json_u64(j, "new_bytes", f->new_bytes);
 	json_u64(j, "written_bytes", f->written_bytes);
 	json_u64(j, "head", f->head);
-	json_i64(j, "start", (int64_t)(f->start_ns - in->m->trigger.hit_ns));
-	json_i64(j, "stop", (int64_t)(f->stop_ns - in->m->trigger.hit_ns));
+	json_i64(j, "start", (int64_t)(f->start_ns - in->a.m->trigger.hit_ns));
+	json_i64(j, "stop", (int64_t)(f->stop_ns - in->a.m->trigger.hit_ns));
 	json_u64(j, "copy_ns", f->copy_ns);
 	json_u64(j, "blackout_ns", f->blackout_ns);
 	json_u64(j, "records", f->nr_aux);

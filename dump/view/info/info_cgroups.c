@@ -37,10 +37,10 @@ static void put_group(struct info *in, const struct meta_cgroup *g)
 
 void info_cgroups_text(struct info *in)
 {
-	size_t nr = in->m->nr_cgroups;
+	size_t nr = in->a.m->nr_cgroups;
 
 	for (size_t i = 0; i < nr && (in->opt->all || i < MAX_GROUPS); i++)
-		put_group(in, &in->m->cgroups[i]);
+		put_group(in, &in->a.m->cgroups[i]);
 	if (!in->opt->all && nr > MAX_GROUPS)
 		info_put_line(in, "", "and %zu more control groups with limits (--all)",
 			      nr - MAX_GROUPS);
@@ -80,10 +80,10 @@ static void put_json(struct json *j, const struct meta_cgroup *g)
 
 void info_cgroups_json(const struct info *in, struct json *j)
 {
-	if (!in->m->knows_cgroups)
+	if (!in->a.m->knows_cgroups)
 		return;
 	json_open(j, "cgroups", '[');
-	for (size_t i = 0; i < in->m->nr_cgroups; i++)
-		put_json(j, &in->m->cgroups[i]);
+	for (size_t i = 0; i < in->a.m->nr_cgroups; i++)
+		put_json(j, &in->a.m->cgroups[i]);
 	json_close(j, ']');
 }

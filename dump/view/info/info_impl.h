@@ -4,12 +4,10 @@
 #pragma once
 
 #include "dump/file/aux_areas.h"
-#include "dump/file/meta.h"
-#include "dump/file/reader.h"
+#include "dump/view/analysis/analysis.h"
 #include "dump/view/info/trigger_cause.h"
 #include "dump/view/info/info.h"
 #include "dump/view/base/json.h"
-#include "dump/view/model/process_history.h"
 
 #define INFO_MAX_FINDINGS 24
 
@@ -19,10 +17,8 @@ struct info_span {
 };
 
 struct info {
-	struct reader *r;
-	const struct meta *m;
+	struct analysis a;
 	const struct info_options *opt;
-	struct process_history *history;
 	struct history_counts nr;
 	/* Rings that are there, by channel, then CPU, then thread. */
 	const struct fmt_window **rings;

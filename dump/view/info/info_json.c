@@ -47,7 +47,7 @@ static void put_members(struct json *j, const char *key, const void *of, const s
 
 static void put_rel(const struct info *in, struct json *j, const char *key, uint64_t ns)
 {
-	json_i64(j, key, (int64_t)(ns - in->m->trigger.hit_ns));
+	json_i64(j, key, (int64_t)(ns - in->a.m->trigger.hit_ns));
 }
 
 static void put_utc(struct json *j, const char *key, uint64_t real_ns)
@@ -59,27 +59,27 @@ static void put_utc(struct json *j, const char *key, uint64_t real_ns)
 
 static void put_file(const struct info *in, struct json *j)
 {
-	const struct fmt_header *h = reader_header(in->r);
+	const struct fmt_header *h = reader_header(in->a.r);
 
 	json_cstr(j, "file", in->opt->path);
-	json_u64(j, "file_bytes", reader_file_bytes(in->r));
+	json_u64(j, "file_bytes", reader_file_bytes(in->a.r));
 	json_u64(j, "version", h->version);
 	json_bytes(j, "id", (struct bytes){h->id, sizeof(h->id)});
 	put_utc(j, "created", h->created_real_ns);
-	json_bool(j, "committed", reader_committed(in->r));
-	json_bool(j, "salvaged", in->m->salvaged);
+	json_bool(j, "committed", reader_committed(in->a.r));
+	json_bool(j, "salvaged", in->a.m->salvaged);
 }
 
 static void put_symbols(const struct info *in, struct json *j)
 {
-	const struct fmt_symbol_stats *s = &in->m->symbols;
+	const struct fmt_symbol_stats *s = &in->a.m->symbols;
 
-	if (!in->m->has_symbol_stats) {
+	if (!in->a.m->has_symbol_stats) {
 		json_cstr(j, "symbols", NULL);
 		return;
 	}
 	json_open(j, "symbols", '{');
-	json_cstr(j, "end", info_symbols_end(in->m).word);
+	json_cstr(j, "end", info_symbols_end(in->a.m).word);
 	json_u64(j, "ns", s->ns);
 	json_u64(j, "bytes", s->payload_bytes);
 	json_close(j, '}');
@@ -105,8 +105,8 @@ static void put_losses(const struct info *in, struct json *j)
 static void put_merged(const struct info *in, struct json *j)
 {
 	json_open(j, "merged", '[');
-	for (size_t i = 0; i < in->m->nr_merged; i++) {
-		const struct meta_merged *m = &in->m->merged[i];
+	for (size_t i = 0; i < in->a.m->nr_merged; i++) {
+		const struct meta_merged *m = &in->a.m->merged[i];
 
 		json_open(j, NULL, '{');
 		json_cstr(j, "name", m->name);
@@ -120,7 +120,7 @@ static void put_merged(const struct info *in, struct json *j)
 
 static void put_trigger(const struct info *in, struct json *j)
 {
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 	const struct fmt_trigger *f = &m->trigger;
 
 	json_open(j, "trigger", '{');
@@ -164,7 +164,7 @@ static void put_offset(struct json *j, const char *key, int64_t ns)
 
 static void put_host(const struct info *in, struct json *j)
 {
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 
 	json_open(j, "host", '{');
 	json_cstr(j, "hostname", m->hostname);
@@ -193,8 +193,8 @@ static void put_host(const struct info *in, struct json *j)
 static void put_events(const struct info *in, struct json *j, uint32_t channel)
 {
 	json_open(j, "events", '[');
-	for (size_t i = 0; i < in->m->nr_events; i++) {
-		const struct meta_event *e = &in->m->events[i];
+	for (size_t i = 0; i < in->a.m->nr_events; i++) {
+		const struct meta_event *e = &in->a.m->events[i];
 
 		if (e->f.id == UINT32_MAX || e->f.channel != channel)
 			continue;
@@ -210,8 +210,8 @@ static void put_events(const struct info *in, struct json *j, uint32_t channel)
 static void put_channels(const struct info *in, struct json *j)
 {
 	json_open(j, "channels", '[');
-	for (size_t i = 0; i < in->m->nr_channels; i++) {
-		const struct meta_channel *c = &in->m->channels[i];
+	for (size_t i = 0; i < in->a.m->nr_channels; i++) {
+		const struct meta_channel *c = &in->a.m->channels[i];
 
 		if (c->f.id == UINT32_MAX)
 			continue;
@@ -296,11 +296,11 @@ void info_json(struct info *in)
 	json_close(&j, ']');
 	info_aux_json(in, &j);
 	put_ledger(in, &j);
-	put_members(&j, "stats", &in->m->stats, dump_members,
+	put_members(&j, "stats", &in->a.m->stats, dump_members,
 		    sizeof(dump_members) / sizeof(dump_members[0]));
-	put_members(&j, "sideband", &in->m->sideband, sideband_members,
+	put_members(&j, "sideband", &in->a.m->sideband, sideband_members,
 		    sizeof(sideband_members) / sizeof(sideband_members[0]));
-	json_u64(&j, "broken", in->m->nr_broken + in->nr.nr_broken);
+	json_u64(&j, "broken", in->a.m->nr_broken + in->nr.nr_broken);
 	json_close(&j, '}');
 	text_char(&in->text, '\n');
 }

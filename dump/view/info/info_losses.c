@@ -94,9 +94,9 @@ static void find_in_trigger(struct info *in)
 	uint64_t lost = 0;
 	char n[32];
 
-	for (size_t i = 0; i < in->m->nr_windows; i++)
-		if (in->m->windows[i].flags & FMT_WINDOW_TRIGGER)
-			lost += in->m->windows[i].lost;
+	for (size_t i = 0; i < in->a.m->nr_windows; i++)
+		if (in->a.m->windows[i].flags & FMT_WINDOW_TRIGGER)
+			lost += in->a.m->windows[i].lost;
 	if (lost)
 		found(in, "%s record%s of what met the rule came too late or %s too many",
 		      str_fmt_count(n, sizeof(n), lost), str_plural(lost), str_were(lost));
@@ -108,10 +108,10 @@ static void find_in_areas(struct info *in)
 	uint64_t truncated = 0, partial = 0, collision = 0;
 	char n[32];
 
-	for (size_t i = 0; i < in->m->nr_areas; i++) {
-		truncated += in->m->areas[i].nr_truncated;
-		partial += in->m->areas[i].nr_partial;
-		collision += in->m->areas[i].nr_collision;
+	for (size_t i = 0; i < in->a.m->nr_areas; i++) {
+		truncated += in->a.m->areas[i].nr_truncated;
+		partial += in->a.m->areas[i].nr_partial;
+		collision += in->a.m->areas[i].nr_collision;
 	}
 	if (truncated)
 		found(in, "hardware traces were truncated %s time%s (no room in the buffer)",
@@ -126,10 +126,10 @@ static void find_in_areas(struct info *in)
 
 static void find_in_file(struct info *in)
 {
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 	char n[32], size[32];
 
-	if (!reader_committed(in->r))
+	if (!reader_committed(in->a.r))
 		found(in, "the file is truncated or damaged: only its readable part is shown");
 	if (m->salvaged)
 		found(in, "the file was salvaged from a damaged one: %s block%s and %s are missing",
@@ -151,7 +151,7 @@ static void find_in_file(struct info *in)
 
 static void find_in_sideband(struct info *in)
 {
-	const struct fmt_sideband_stats *s = &in->m->sideband;
+	const struct fmt_sideband_stats *s = &in->a.m->sideband;
 	char n[32];
 
 	if (s->nr_evicted)
@@ -168,7 +168,7 @@ static void find_in_sideband(struct info *in)
 
 static void find_in_dumps(struct info *in)
 {
-	const struct fmt_dump_stats *s = &in->m->stats;
+	const struct fmt_dump_stats *s = &in->a.m->stats;
 	char n[32];
 
 	if (s->nr_refused)

@@ -137,8 +137,8 @@ static void put_merged(struct info *in)
 {
 	char name[128], n[32], first[32], last[32];
 
-	for (size_t i = 0; i < in->m->nr_merged; i++) {
-		const struct meta_merged *m = &in->m->merged[i];
+	for (size_t i = 0; i < in->a.m->nr_merged; i++) {
+		const struct meta_merged *m = &in->a.m->merged[i];
 
 		info_rel_time(in, first, sizeof(first), m->f.first_ns);
 		info_rel_time(in, last, sizeof(last), m->f.last_ns);
@@ -156,14 +156,14 @@ static void put_merged(struct info *in)
 /* Whom the rule is about, or who asked: by the name of then, else as the ledger knows it. */
 static void put_whom(struct info *in)
 {
-	const struct fmt_trigger *f = &in->m->trigger;
-	const char *comm = in->m->trigger_comm;
+	const struct fmt_trigger *f = &in->a.m->trigger;
+	const char *comm = in->a.m->trigger_comm;
 	char name[128], tid[32] = "";
 
 	if (!f->pid)
 		return;
 	if (!*comm)
-		comm = history_comm(in->history, f->tid ? f->tid : f->pid, f->hit_ns);
+		comm = history_comm(in->a.history, f->tid ? f->tid : f->pid, f->hit_ns);
 	if (f->tid && f->tid != f->pid)
 		snprintf(tid, sizeof(tid), ", tid %u", f->tid);
 	info_put_line(in, "  by", "%s, pid %u%s, uid %u",
@@ -184,7 +184,7 @@ static void put_threads(struct info *in)
 
 static void put_trigger(struct info *in)
 {
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 	const struct fmt_trigger *f = &m->trigger;
 	char name[128], rule[512], utc[40], post[32], seen[32], kept[32];
 
@@ -215,7 +215,7 @@ static void put_trigger(struct info *in)
 
 static void put_host(struct info *in)
 {
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 	char a[256], b[256], size[32];
 
 	info_put_line(in, "host", "%s, %s", safe(a, sizeof(a), m->hostname),
@@ -232,10 +232,10 @@ static void put_host(struct info *in)
 
 static void put_timing(struct info *in)
 {
-	const struct fmt_dump_stats *s = &in->m->stats;
+	const struct fmt_dump_stats *s = &in->a.m->stats;
 	char skew[32], signal[32], write[32];
 
-	if (!in->m->has_stats)
+	if (!in->a.m->has_stats)
 		return;
 	info_put_line(in, "freeze", "%s from trigger to last ring paused, skew %s; written in %s",
 		      str_fmt_time(signal, sizeof(signal), (int64_t)s->signal_ns),
@@ -245,9 +245,9 @@ static void put_timing(struct info *in)
 
 static void put_sizes(struct info *in)
 {
-	uint64_t ring_bytes = 0, aux_bytes = 0, file_bytes = reader_file_bytes(in->r);
+	uint64_t ring_bytes = 0, aux_bytes = 0, file_bytes = reader_file_bytes(in->a.r);
 	char file[32], ring[32], tasks[32], procs[32], maps[32], time[32], aux[64] = "";
-	const struct meta *m = in->m;
+	const struct meta *m = in->a.m;
 
 	for (size_t i = 0; i < in->nr_rings; i++)
 		ring_bytes += in->rings[i]->bytes;
@@ -279,8 +279,8 @@ static void put_channel_events(struct info *in, const struct meta_channel *c)
 {
 	struct text list = TEXT_INIT(NULL);
 
-	for (size_t i = 0; i < in->m->nr_events; i++) {
-		const struct meta_event *e = &in->m->events[i];
+	for (size_t i = 0; i < in->a.m->nr_events; i++) {
+		const struct meta_event *e = &in->a.m->events[i];
 
 		if (e->f.id == UINT32_MAX || e->f.channel != c->f.id)
 			continue;
@@ -304,8 +304,8 @@ static void put_channels(struct info *in)
 {
 	char name[64], size[32];
 
-	for (size_t i = 0; i < in->m->nr_channels; i++) {
-		const struct meta_channel *c = &in->m->channels[i];
+	for (size_t i = 0; i < in->a.m->nr_channels; i++) {
+		const struct meta_channel *c = &in->a.m->channels[i];
 
 		if (c->f.id == UINT32_MAX)
 			continue;

@@ -9,10 +9,7 @@
 #include "dump/base/err.h"
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
-#include "dump/view/print/fields.h"
-#include "dump/view/unwind/stack.h"
-#include "dump/view/symbols/symbols.h"
-#include "dump/view/model/timeline.h"
+#include "dump/view/analysis/analysis.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -34,11 +31,7 @@ struct thread_place {
 struct cause_search {
 	struct thread_place places[CAUSE_MAX_THREADS];
 	size_t nr_places;
-	struct reader *r;
-	const struct meta *m;
-	const struct process_history *p;
-	const struct fields *f;
-	struct stacks *st;
+	struct analysis *a;
 	struct cause *c;
 	uint64_t ns;	  /* of the crash */
 	size_t nr_frames; /* of the stack that is shown */
@@ -47,15 +40,6 @@ struct cause_search {
 	uint32_t sender;
 	bool has_address;
 };
-
-static uint64_t number(const struct cause_search *s, const struct timeline_record *rec,
-		       const char *name)
-{
-	const struct tpfields *tp = fields_tracepoint(s->f, (uint32_t)rec->event->attr.config);
-	const struct field *f = tp ? tpfields_find(tp, name, strlen(name)) : NULL;
-
-	return f ? field_number(f, rec->s.raw) : 0;
-}
 
 static bool is_event(const struct meta_event *e, const char *name)
 {
@@ -67,7 +51,7 @@ static bool is_event(const struct meta_event *e, const char *name)
 
 static void put_who(const struct cause_search *s, uint32_t tid, struct text *t)
 {
-	const char *comm = history_comm(s->p, tid, s->m->trigger.hit_ns);
+	const char *comm = history_comm(s->a->history, tid, s->a->m->trigger.hit_ns);
 
 	if (comm)
 		text_safe(t, comm, strlen(comm));
@@ -115,7 +99,7 @@ static size_t put_stack(struct cause_search *s, const struct timeline_record *re
 	struct stack k;
 	size_t nr, shown = 0;
 
-	stack_get(s->st, rec, &k);
+	stack_get(s->a->stacks, rec, &k);
 	for (nr = k.nr; nr > 1 && is_start(&k.frames[nr - 1]);)
 		nr--;
 	for (size_t i = 0, next; i < nr && shown < max; i = next) {
@@ -143,7 +127,7 @@ static void name_function(struct cause_search *s, const struct timeline_record *
 	struct stack k;
 	size_t i;
 
-	stack_get(s->st, rec, &k);
+	stack_get(s->a->stacks, rec, &k);
 	for (i = 0; i < k.nr && (k.frames[i].kernel || !k.frames[i].at.function); i++)
 		;
 	s->c->function.b.len = 0;
@@ -239,15 +223,15 @@ static void take(struct cause_search *s, const struct timeline_record *rec)
 
 	if (!rec->event)
 		return;
-	if (s->m->trigger.tid && rec->tid != s->m->trigger.tid) {
+	if (s->a->m->trigger.tid && rec->tid != s->a->m->trigger.tid) {
 		if (is_thread(rec->event))
 			take_thread(s, rec);
 		return;
 	}
 	if (!c->sig && is_event(rec->event, "signal:signal_deliver") &&
-	    !number(s, rec, "sa_handler")) {
-		c->sig = (int32_t)number(s, rec, "sig");
-		c->code = (int32_t)number(s, rec, "code");
+	    !analysis_number(s->a, rec, "sa_handler")) {
+		c->sig = (int32_t)analysis_number(s->a, rec, "sig");
+		c->code = (int32_t)analysis_number(s->a, rec, "code");
 		s->ns = rec->time_ns;
 	}
 	c->is_crash |= signame_is_fault(c->sig) || is_thread(rec->event);
@@ -260,7 +244,7 @@ static int each(struct cause_search *s, const struct timeline_options *o,
 {
 	struct timeline_record rec;
 	struct timeline *t;
-	int rc = timeline_open(s->r, s->m, o, &t, err);
+	int rc = timeline_open(s->a->r, s->a->m, o, &t, err);
 
 	if (rc)
 		return rc;
@@ -274,20 +258,20 @@ static int each(struct cause_search *s, const struct timeline_options *o,
 
 static void look_back(struct cause_search *s, const struct timeline_record *rec)
 {
-	const struct fmt_trigger *t = &s->m->trigger;
+	const struct fmt_trigger *t = &s->a->m->trigger;
 	uint32_t to;
 
 	if (!rec->event || rec->channel->of_trigger)
 		return;
 	if (is_event(rec->event, "exceptions:page_fault_user") && rec->tid == t->tid) {
-		s->address = number(s, rec, "address");
+		s->address = analysis_number(s->a, rec, "address");
 		s->has_address = true;
 		return;
 	}
 	if (!is_event(rec->event, "signal:signal_generate") ||
-	    (int32_t)number(s, rec, "sig") != s->c->sig)
+	    (int32_t)analysis_number(s->a, rec, "sig") != s->c->sig)
 		return;
-	to = (uint32_t)number(s, rec, "pid");
+	to = (uint32_t)analysis_number(s->a, rec, "pid");
 	if (to == t->tid || to == t->pid)
 		s->sender = rec->tid;
 }
@@ -302,16 +286,17 @@ static int look_in_rings(struct cause_search *s, struct err *err)
 {
 	struct timeline_options o = {
 		.from_ns = s->ns > BEFORE_NS ? s->ns - BEFORE_NS : 0, .to_ns = s->ns, .cpu = -1};
-	bool *wanted = calloc(s->m->nr_events + 1, sizeof(*wanted));
+	bool *wanted = calloc(s->a->m->nr_events + 1, sizeof(*wanted));
 	int rc = 0;
 
 	if (!wanted)
 		return err_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < s->m->nr_events; i++) {
-		const struct meta_event *e = &s->m->events[i];
+	for (size_t i = 0; i < s->a->m->nr_events; i++) {
+		const struct meta_event *e = &s->a->m->events[i];
 
-		wanted[i] = meta_in_rings(s->m, e) && (is_event(e, "exceptions:page_fault_user") ||
-						       is_event(e, "signal:signal_generate"));
+		wanted[i] =
+			meta_in_rings(s->a->m, e) && (is_event(e, "exceptions:page_fault_user") ||
+						      is_event(e, "signal:signal_generate"));
 		if (wanted[i] && e->f.channel < 64)
 			o.channels |= 1ull << e->f.channel;
 	}
@@ -335,8 +320,8 @@ static void put_signal(struct cause_search *s)
 		text_fmt(&c->signal, ", fault address 0x%llx", (unsigned long long)s->address);
 	if (c->code > 0 || !s->sender)
 		return;
-	text_str(&c->signal, s->sender == s->m->trigger.tid ? ", sent by itself" : ", sent by ");
-	if (s->sender != s->m->trigger.tid)
+	text_str(&c->signal, s->sender == s->a->m->trigger.tid ? ", sent by itself" : ", sent by ");
+	if (s->sender != s->a->m->trigger.tid)
 		put_who(s, s->sender, &c->signal);
 }
 
@@ -362,17 +347,18 @@ static void end(struct text *t)
 		t->b.len--;
 }
 
-int cause_find(struct reader *r, const struct meta *m, const struct process_history *p,
-	       const struct fields *f, struct stacks *st, struct cause *out, struct err *err)
+int cause_find(struct analysis *a, struct cause *out, struct err *err)
 {
-	struct cause_search s = {.r = r, .m = m, .p = p, .f = f, .st = st, .c = out};
+	struct cause_search s = {.a = a, .c = out};
 	struct timeline_options o = {.to_ns = UINT64_MAX, .cpu = -1};
 	int rc = 0;
 
 	*out = (struct cause){0};
-	put_took(m, &out->took);
-	o.channels = channels_of_trigger(m);
+	put_took(a->m, &out->took);
+	o.channels = channels_of_trigger(a->m);
 	if (o.channels)
+		rc = analysis_open(a, ANALYSIS_STACKS | ANALYSIS_FIELDS, err);
+	if (o.channels && !rc)
 		rc = each(&s, &o, take, err);
 	put_threads(&s);
 	if (!rc && out->sig) {
@@ -383,27 +369,6 @@ int cause_find(struct reader *r, const struct meta *m, const struct process_hist
 	end(&out->signal);
 	end(&out->stack);
 	end(&out->function);
-	return rc;
-}
-
-int cause_find_alone(struct reader *r, const struct meta *m, const struct process_history *p,
-		     struct cause *out, struct err *err)
-{
-	struct symbols *symbols = NULL;
-	struct stacks *st = NULL;
-	struct fields *f = NULL;
-	int rc = 0;
-
-	*out = (struct cause){0};
-	if (channels_of_trigger(m)) {
-		rc = symbols_load(r, p, &symbols, err);
-		rc = rc ? rc : fields_new(m, &f, err);
-		rc = rc ? rc : stacks_new(m, p, symbols, &st, err);
-	}
-	rc = rc ? rc : cause_find(r, m, p, f, st, out, err);
-	stacks_free(st);
-	fields_free(f);
-	symbols_free(symbols);
 	return rc;
 }
 

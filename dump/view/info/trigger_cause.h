@@ -6,14 +6,10 @@
  */
 #pragma once
 
-#include "dump/file/meta.h"
-#include "dump/view/model/process_history.h"
 #include "dump/view/base/text.h"
 
+struct analysis;
 struct err;
-struct fields;
-struct reader;
-struct stacks;
 
 struct cause {
 	bool is_crash;
@@ -32,12 +28,8 @@ struct cause {
 
 #define CAUSE_MAX_THREADS 8
 
-/* A dump without such records costs nothing. 0, -ENOMEM. */
-int cause_find(struct reader *r, const struct meta *m, const struct process_history *p,
-	       const struct fields *f, struct stacks *st, struct cause *out, struct err *err);
-/* The same for whoever has no names of addresses loaded. */
-int cause_find_alone(struct reader *r, const struct meta *m, const struct process_history *p,
-		     struct cause *out, struct err *err);
+/* Opens what it needs of `a`; a dump without such records costs nothing. 0, -ENOMEM, ... */
+int cause_find(struct analysis *a, struct cause *out, struct err *err);
 void cause_free(struct cause *c);
 
 /* One of its texts, with a NUL. Of `threads` the first; the next stands behind its NUL. */

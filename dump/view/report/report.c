@@ -46,7 +46,7 @@ static void put_missing(struct report *rp)
 		text_str(&t, sections[i]->what);
 		text_fmt(&t, " (%s)", sections[i]->how);
 	}
-	if (schedule_has_switches(rp->sched) && !schedule_has_stacks(rp->sched)) {
+	if (schedule_has_switches(rp->a.sched) && !schedule_has_stacks(rp->a.sched)) {
 		text_str(&t, t.b.len ? ", " : "not recorded: ");
 		text_str(&t, "stacks of sleeping threads (--preset waits)");
 	}
@@ -68,10 +68,10 @@ static void put_missing(struct report *rp)
 
 static bool any_asked(const struct report *rp)
 {
-	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++)
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched); i++)
 		if (rp->asked[i])
 			return true;
-	return !rp->filtered || schedule_nr_threads(rp->sched) < 2;
+	return !rp->filtered || schedule_nr_threads(rp->a.sched) < 2;
 }
 
 static int print(struct report *rp, struct err *err)
@@ -100,7 +100,7 @@ static int print(struct report *rp, struct err *err)
 int report_print(struct reader *r, const struct meta *m, const struct report_options *opt,
 		 FILE *out, struct report_result *res, struct err *err)
 {
-	struct report rp = {.r = r, .m = m, .opt = opt, .text = TEXT_INIT(out)};
+	struct report rp = {.a = {.r = r, .m = m}, .opt = opt, .text = TEXT_INIT(out)};
 	int rc;
 
 	rp.page = (struct page){&rp.text, opt->width, opt->color};

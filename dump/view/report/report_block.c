@@ -41,7 +41,7 @@ struct block {
 
 static int open_block(struct report *rp, void **state)
 {
-	if (schedule_has_switches(rp->sched))
+	if (schedule_has_switches(rp->a.sched))
 		*state = rp;
 	return 0;
 }
@@ -78,12 +78,12 @@ static void add(const struct report *rp, struct map *m, const struct span *s, ui
 
 static void sort_out(struct report *rp, struct block *b, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(rp->sched, thread);
+	const struct schedule_thread *t = schedule_thread(rp->a.sched, thread);
 	bool kernel = report_is_kernel(rp, thread), slept = false, woken = false;
 	bool by_thread = false, unknown = false;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(rp->sched, t->first + i);
+		const struct span *s = schedule_span(rp->a.sched, t->first + i);
 		uint64_t ns = report_overlap(s, &rp->window);
 
 		/* Still asleep when the window begins? Nobody knows. */
@@ -134,13 +134,13 @@ static void put_wakers(struct report *rp, const struct sleep_place *pl, unsigned
 					   [BY_INTERRUPT] = "an interrupt",
 					   [BY_NOBODY] = "not yet",
 					   [BY_UNKNOWN] = "unknown"};
-	const struct schedule_thread *t = schedule_thread(rp->sched, (uint32_t)(pl->key >> 32));
+	const struct schedule_thread *t = schedule_thread(rp->a.sched, (uint32_t)(pl->key >> 32));
 	struct map wakers = MAP_INIT(struct waker);
 	const struct waker *w;
 	char line[128] = "";
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(rp->sched, t->first + i);
+		const struct span *s = schedule_span(rp->a.sched, t->first + i);
 		uint64_t ns = report_overlap(s, &rp->window);
 		enum how how = ended_by(s);
 		struct waker *row;
@@ -186,7 +186,8 @@ static void put_place(struct report *rp, const struct sleep_place *pl)
 	page_color(p, pl->hard && pl->worst_ns >= 10000000 ? PAGE_WARM : PAGE_PLAIN);
 	page_time(p, pl->worst_ns, 9);
 	page_end_color(p);
-	page_right(p, page_fmt_moment(at, sizeof(at), pl->worst_at_ns, rp->m->trigger.hit_ns), 10);
+	page_right(p, page_fmt_moment(at, sizeof(at), pl->worst_at_ns, rp->a.m->trigger.hit_ns),
+		   10);
 	text_str(p->t, "  ");
 	put_wakers(rp, pl, p->width - (p->width >= WIDE ? 70 : 63));
 	text_char(p->t, '\n');
@@ -229,7 +230,7 @@ static void print_block(struct report *rp, void *state)
 	struct block b = {.hard = MAP_INIT(struct sleep_place),
 			  .soft = MAP_INIT(struct sleep_place)};
 
-	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++)
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched); i++)
 		if (rp->asked[i])
 			sort_out(rp, &b, i);
 	put_places(rp, &b.hard, "BLOCKED, UNINTERRUPTIBLE: disks, kernel locks");

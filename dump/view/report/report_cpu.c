@@ -33,7 +33,7 @@ struct thread_group {
 
 static int open_cpu(struct report *rp, void **state)
 {
-	if (schedule_has_switches(rp->sched) || rp->tick)
+	if (schedule_has_switches(rp->a.sched) || rp->tick)
 		*state = rp;
 	return 0;
 }
@@ -42,9 +42,9 @@ static uint64_t busy_ns(const struct report *rp, size_t cpu)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = schedule_run_after(rp->sched, cpu, rp->window.from_ns);
-	     i < schedule_nr_runs(rp->sched, cpu); i++) {
-		const struct span *s = schedule_run(rp->sched, cpu, i);
+	for (size_t i = schedule_run_after(rp->a.sched, cpu, rp->window.from_ns);
+	     i < schedule_nr_runs(rp->a.sched, cpu); i++) {
+		const struct span *s = schedule_run(rp->a.sched, cpu, i);
 
 		if (s->from_ns >= rp->window.to_ns)
 			break;
@@ -56,7 +56,7 @@ static uint64_t busy_ns(const struct report *rp, size_t cpu)
 static void put_cpus(struct report *rp)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns, all = 0, most = 0;
-	size_t nr = schedule_nr_cpus(rp->sched), busiest = 0, n = 0;
+	size_t nr = schedule_nr_cpus(rp->a.sched), busiest = 0, n = 0;
 	char line[512];
 
 	for (size_t i = 0; i < nr; i++) {
@@ -96,14 +96,14 @@ static int list_rows(struct report *rp, struct buf *rows)
 	struct thread_group *g;
 	int rc = 0;
 
-	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++) {
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched); i++) {
 		if (rp->totals[i].run_ns <= window / 100 || !rp->asked[i])
 			continue;
 		g = map_row(&groups, (uintptr_t)report_comm(rp, i));
 		if (g)
 			g->nr_large++;
 	}
-	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched) && !rc; i++) {
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched) && !rc; i++) {
 		const struct report_totals *t = &rp->totals[i];
 		struct cpu_row one = {t->run_ns, t->nr_runs, i, 1, t->run_ns};
 
@@ -156,14 +156,14 @@ static void put_mostly(struct report *rp, const struct cpu_row *row, unsigned wi
 	struct leaf *l;
 	uint64_t nr = 0;
 
-	for (size_t i = 0; i < schedule_nr_samples(rp->sched); i++) {
-		const struct schedule_sample *s = schedule_sample(rp->sched, i);
+	for (size_t i = 0; i < schedule_nr_samples(rp->a.sched); i++) {
+		const struct schedule_sample *s = schedule_sample(rp->a.sched, i);
 		struct chain c;
 
 		if (s->ns < rp->window.from_ns || s->ns >= rp->window.to_ns || !s->chain ||
 		    (row->nr == 1 ? s->thread != row->thread : report_comm(rp, s->thread) != comm))
 			continue;
-		c = call_chains_get(rp->chains, s->chain);
+		c = call_chains_get(rp->a.chains, s->chain);
 		/* By function; of what has no name, by stack. */
 		l = map_row(&leaves, c.nr && c.frames[0].function ? (uintptr_t)c.frames[0].function
 								  : s->chain);
@@ -241,11 +241,11 @@ static void print_cpu(struct report *rp, void *state)
 		   report_fmt_window(rp, window, sizeof(window), &rp->window));
 	if (rp->window.from_ns == rp->window.to_ns)
 		return;
-	if (schedule_lacks_cpus(rp->sched))
+	if (schedule_lacks_cpus(rp->a.sched))
 		page_line(&rp->page, 2, "recorded CPUs only");
-	else if (schedule_is_partial(rp->sched))
+	else if (schedule_is_partial(rp->a.sched))
 		page_line(&rp->page, 2, "recorded threads only");
-	else if (schedule_has_switches(rp->sched))
+	else if (schedule_has_switches(rp->a.sched))
 		put_cpus(rp);
 	list_rows(rp, &rows);
 	nr = rows.len / sizeof(struct cpu_row);

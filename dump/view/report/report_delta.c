@@ -114,7 +114,7 @@ static uint64_t note_image(struct delta *d, unsigned which, const char *comm,
 static void add_sample(struct delta *d, struct report *rp, unsigned which,
 		       const struct schedule_sample *s)
 {
-	struct chain c = call_chains_get(rp->chains, s->chain);
+	struct chain c = call_chains_get(rp->a.chains, s->chain);
 	const char *comm = report_comm(rp, s->thread);
 	unsigned slice = slice_of(&rp->sampled, s->ns), depth = 0;
 	uint64_t parent = 0;
@@ -147,25 +147,25 @@ void delta_add(struct delta *d, struct report *rp, unsigned which)
 
 	d->sample_ns[which] = (double)rp->sample_ns;
 	d->seconds[which][DELTA_EVENT] = (double)(rp->common.to_ns - rp->common.from_ns) / 1e9;
-	if (schedule_has_switches(rp->sched) && window > 0) {
+	if (schedule_has_switches(rp->a.sched) && window > 0) {
 		for (int k = 0; k < NR_DELTA_KINDS; k++)
 			if (k != DELTA_STACK && k != DELTA_EVENT)
 				d->seconds[which][k] = window;
-		for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++) {
-			const struct schedule_thread *t = schedule_thread(rp->sched, i);
+		for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched); i++) {
+			const struct schedule_thread *t = schedule_thread(rp->a.sched, i);
 
 			for (size_t k = 0; rp->asked[i] && k < t->nr; k++)
-				add_span(d, rp, which, schedule_span(rp->sched, t->first + k));
+				add_span(d, rp, which, schedule_span(rp->a.sched, t->first + k));
 		}
 	}
 	if (!rp->tick || !rp->sample_ns || sampled <= 0)
 		return;
 	d->seconds[which][DELTA_STACK] = sampled;
-	for (size_t i = 0; i < schedule_nr_samples(rp->sched); i++) {
-		const struct schedule_sample *s = schedule_sample(rp->sched, i);
+	for (size_t i = 0; i < schedule_nr_samples(rp->a.sched); i++) {
+		const struct schedule_sample *s = schedule_sample(rp->a.sched, i);
 
 		if (s->ns >= rp->sampled.from_ns && s->ns < rp->sampled.to_ns && s->thread &&
-		    rp->asked[s->thread] && &rp->m->events[s->event] == rp->tick)
+		    rp->asked[s->thread] && &rp->a.m->events[s->event] == rp->tick)
 			add_sample(d, rp, which, s);
 	}
 }

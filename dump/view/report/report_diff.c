@@ -291,7 +291,7 @@ static int compare(struct report *rp, struct delta *d, const struct meta *base_m
 	if (!df.list)
 		return err_set(err, -ENOMEM, "out of memory");
 	put_head(rp, "baseline", base_m);
-	put_head(rp, "dump", rp->m);
+	put_head(rp, "dump", rp->a.m);
 	put_all(&df);
 	free(df.list);
 	rc = text_flush(&rp->text);
@@ -323,8 +323,8 @@ int report_diff(struct reader *base_r, const struct meta *base_m, struct reader 
 		const struct meta *m, const struct report_options *opt, FILE *out,
 		struct report_result *res, struct err *err)
 {
-	struct report base = {.r = base_r, .m = base_m, .opt = opt, .text = TEXT_INIT(NULL)};
-	struct report rp = {.r = r, .m = m, .opt = opt, .text = TEXT_INIT(out)};
+	struct report base = {.a = {.r = base_r, .m = base_m}, .opt = opt, .text = TEXT_INIT(NULL)};
+	struct report rp = {.a = {.r = r, .m = m}, .opt = opt, .text = TEXT_INIT(out)};
 	struct delta d = {.rows = MAP_INIT(struct delta_row),
 			  .images = MAP_INIT(struct delta_image)};
 	int rc;

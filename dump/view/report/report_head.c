@@ -20,7 +20,7 @@ static char *safe(char *out, size_t n, const char *s)
 static void put_host(struct report *rp)
 {
 	char name[128], os[128], uname[128], line[512], *end;
-	const struct meta *m = rp->m;
+	const struct meta *m = rp->a.m;
 
 	safe(uname, sizeof(uname), m->uname);
 	end = strchr(uname, ' ');
@@ -56,10 +56,10 @@ static void put_threads(struct report *rp)
 static void put_trigger(struct report *rp)
 {
 	char name[128], rule[256], reason[512], at[40], line[1200], comm[64];
-	const struct meta *m = rp->m;
+	const struct meta *m = rp->a.m;
 	const char *who = *m->trigger_comm
 				  ? m->trigger_comm
-				  : history_comm(rp->history,
+				  : history_comm(rp->a.history,
 						 m->trigger.tid ? m->trigger.tid : m->trigger.pid,
 						 m->trigger.hit_ns);
 	int n = snprintf(line, sizeof(line), "%s", safe(name, sizeof(name), m->trigger_name));
@@ -118,7 +118,7 @@ static void put_window(struct report *rp, const struct info *in)
 
 	for (size_t i = 0, next; i < in->nr_rings; i = next) {
 		const struct fmt_window *w = in->rings[i];
-		uint64_t from = 0, hit = rp->m->trigger.hit_ns;
+		uint64_t from = 0, hit = rp->a.m->trigger.hit_ns;
 
 		for (next = i; next < in->nr_rings && in->rings[next]->channel == w->channel;
 		     next++) {
@@ -131,13 +131,13 @@ static void put_window(struct report *rp, const struct info *in)
 		text_str(&t, page_fmt_moment(time, sizeof(time), from, hit));
 		text_fmt(&t, " (%s)", safe(name, sizeof(name), info_channel_name(in, w)));
 	}
-	if (rp->m->trigger.post_ns)
+	if (rp->a.m->trigger.post_ns)
 		text_fmt(&t, "; went on for %s after the trigger",
-			 page_fmt_time(time, sizeof(time), rp->m->trigger.post_ns));
-	if (schedule_was_cut(rp->sched))
+			 page_fmt_time(time, sizeof(time), rp->a.m->trigger.post_ns));
+	if (schedule_was_cut(rp->a.sched))
 		text_fmt(&t, "; too many scheduler events: only the last %s is shown",
 			 page_fmt_time(time, sizeof(time), rp->window.to_ns - rp->window.from_ns));
-	info_joined(rp->m, &t);
+	info_joined(rp->a.m, &t);
 	if (rp->opt->from_ns || rp->opt->to_ns != UINT64_MAX)
 		text_str(&t, "; limited by --from or --to");
 	text_char(&t, '\0');
@@ -148,7 +148,7 @@ static void put_window(struct report *rp, const struct info *in)
 
 int report_head(struct report *rp, struct err *err)
 {
-	struct info in = {.r = rp->r, .m = rp->m, .history = rp->history};
+	struct info in = {.a = rp->a};
 	int rc = info_collect(&in, err);
 
 	if (!rc) {

@@ -7,16 +7,11 @@
  */
 #pragma once
 
-#include "dump/file/meta.h"
+#include "dump/view/analysis/analysis.h"
 #include "dump/view/info/trigger_cause.h"
-#include "dump/view/unwind/call_chains.h"
-#include "dump/view/print/fields.h"
 #include "dump/view/base/intern.h"
 #include "dump/view/print/text_page.h"
-#include "dump/view/model/process_history.h"
 #include "dump/view/report/report.h"
-#include "dump/view/schedule/schedule.h"
-#include "dump/view/model/timeline.h"
 
 struct report;
 
@@ -50,15 +45,8 @@ struct report_window {
 };
 
 struct report {
-	struct reader *r;
-	const struct meta *m;
+	struct analysis a;
 	const struct report_options *opt;
-	struct process_history *history;
-	struct symbols *symbols;
-	struct fields *fields;
-	struct stacks *stacks;
-	struct call_chains *chains;
-	struct schedule *sched;
 	struct intern names;
 	struct report_hook *hooks;     /* by index of meta's events */
 	struct report_totals *totals;  /* by thread; of `window` */
@@ -93,7 +81,7 @@ struct report_section {
 extern const struct report_section report_pt, report_cpu, report_wait, report_block, report_stacks,
 	report_syscalls, report_life, report_memory, report_io, report_irq, report_other;
 
-/* Loads a dump whose r, m and opt are set. report_unload() in any case. */
+/* Loads a dump whose a.r, a.m and opt are set. report_unload() in any case. */
 int report_load(struct report *rp, struct err *err);
 void report_unload(struct report *rp);
 
@@ -113,9 +101,6 @@ int report_head(struct report *rp, struct err *err);
 bool report_hook(struct report *rp, const char *name, report_feed feed, void *state);
 /* ... which asks for no other field of them than this one; NULL: none. */
 void report_hook_only(struct report *rp, const char *name, const char *field);
-/* A field of a tracepoint by its name; 0 when there is none. */
-uint64_t report_number(const struct report *rp, const struct timeline_record *rec,
-		       const char *field);
 /* The text of a field, safe and cut; "" when there is none. */
 const char *report_string(const struct report *rp, const struct timeline_record *rec,
 			  const char *field, char *out, size_t n);

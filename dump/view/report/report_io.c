@@ -32,7 +32,7 @@ struct io {
 
 static uint64_t request_key(const struct report *rp, const struct timeline_record *rec)
 {
-	return report_number(rp, rec, "dev") << 40 ^ report_number(rp, rec, "sector");
+	return analysis_number(&rp->a, rec, "dev") << 40 ^ analysis_number(&rp->a, rec, "sector");
 }
 
 static struct device *device_of(struct io *io, const struct report *rp,
@@ -42,7 +42,7 @@ static struct device *device_of(struct io *io, const struct report *rp,
 
 	report_string(rp, rec, "rwbs", rwbs, sizeof(rwbs));
 	way = strchr(rwbs, 'R') ? 'R' : strchr(rwbs, 'W') ? 'W' : strchr(rwbs, 'D') ? 'D' : 'F';
-	return map_row(&io->devices, report_number(rp, rec, "dev") << 8 | (unsigned char)way);
+	return map_row(&io->devices, analysis_number(&rp->a, rec, "dev") << 8 | (unsigned char)way);
 }
 
 static int on_issue(void *state, struct report *rp, const struct timeline_record *rec)
@@ -55,7 +55,7 @@ static int on_issue(void *state, struct report *rp, const struct timeline_record
 		return 0;
 	d->nr_open += !r->since_ns; /* it may be issued again */
 	r->since_ns = rec->time_ns;
-	r->bytes = report_number(rp, rec, "bytes");
+	r->bytes = analysis_number(&rp->a, rec, "bytes");
 	r->comm = report_comm_of(rp, rec->tid, rec->time_ns);
 	return 0;
 }
@@ -75,7 +75,7 @@ static int on_complete(void *state, struct report *rp, const struct timeline_rec
 	d->nr++;
 	d->bytes += r->bytes;
 	d->ns += ns;
-	d->nr_errors += report_number(rp, rec, "error") != 0;
+	d->nr_errors += analysis_number(&rp->a, rec, "error") != 0;
 	if (ns > d->worst_ns) {
 		d->worst_ns = ns;
 		d->worst_at_ns = r->since_ns;
@@ -143,7 +143,7 @@ static void put_device(struct report *rp, const struct device *d)
 	page_color(p, d->worst_ns >= 100000000 ? PAGE_WARM : PAGE_PLAIN);
 	page_time(p, d->worst_ns, 9);
 	page_end_color(p);
-	page_right(p, page_fmt_moment(at, sizeof(at), d->worst_at_ns, rp->m->trigger.hit_ns), 10);
+	page_right(p, page_fmt_moment(at, sizeof(at), d->worst_at_ns, rp->a.m->trigger.hit_ns), 10);
 	snprintf(by, sizeof(by), "%s%s%s", d->worst_comm ? d->worst_comm : "",
 		 d->nr_open ? ", some still open" : "", d->nr_errors ? ", errors" : "");
 	text_str(p->t, "  ");

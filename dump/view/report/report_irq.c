@@ -73,13 +73,13 @@ static int on_irq(void *state, struct report *rp, const struct timeline_record *
 {
 	char name[64];
 
-	return begin(state, rp, rec, (uint32_t)report_number(rp, rec, "irq"),
+	return begin(state, rp, rec, (uint32_t)analysis_number(&rp->a, rec, "irq"),
 		     report_string(rp, rec, "name", name, sizeof(name)));
 }
 
 static int on_irq_end(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	return end(state, rec, (uint32_t)report_number(rp, rec, "irq"));
+	return end(state, rec, (uint32_t)analysis_number(&rp->a, rec, "irq"));
 }
 
 static int on_softirq(void *state, struct report *rp, const struct timeline_record *rec)
@@ -87,7 +87,7 @@ static int on_softirq(void *state, struct report *rp, const struct timeline_reco
 	/* include/linux/interrupt.h */
 	static const char *const names[] = {"HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
-	uint64_t vec = report_number(rp, rec, "vec");
+	uint64_t vec = analysis_number(&rp->a, rec, "vec");
 
 	return begin(state, rp, rec, SOFT | (uint32_t)vec,
 		     vec < sizeof(names) / sizeof(names[0]) ? names[vec] : "?");
@@ -95,7 +95,7 @@ static int on_softirq(void *state, struct report *rp, const struct timeline_reco
 
 static int on_softirq_end(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	return end(state, rec, SOFT | (uint32_t)report_number(rp, rec, "vec"));
+	return end(state, rec, SOFT | (uint32_t)analysis_number(&rp->a, rec, "vec"));
 }
 
 static int open_irq(struct report *rp, void **state)
@@ -151,7 +151,7 @@ static void put_vector(struct report *rp, const struct vector *v, uint64_t windo
 	page_part(p, v->ns, window, 7);
 	page_count(p, v->nr, 9);
 	page_time(p, v->worst_ns, 9);
-	page_right(p, page_fmt_moment(at, sizeof(at), v->worst_at_ns, rp->m->trigger.hit_ns), 10);
+	page_right(p, page_fmt_moment(at, sizeof(at), v->worst_at_ns, rp->a.m->trigger.hit_ns), 10);
 	snprintf(cpu, sizeof(cpu), "  CPU %d", v->worst_cpu);
 	page_last(p, cpu, 8);
 	text_char(p->t, '\n');

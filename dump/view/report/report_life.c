@@ -54,8 +54,8 @@ static void count(struct map *m, const char *comm)
 
 static int on_fork(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	uint32_t tid = (uint32_t)report_number(rp, rec, "child_pid");
-	const struct fmt_task *t = history_task(rp->history, tid, rec->time_ns);
+	uint32_t tid = (uint32_t)analysis_number(&rp->a, rec, "child_pid");
+	const struct fmt_task *t = history_task(rp->a.history, tid, rec->time_ns);
 	struct life_section *l = state;
 
 	if (t && t->pid != t->tid)
@@ -93,14 +93,14 @@ static size_t nr_deaths(const struct life_section *l)
 
 static int on_end(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	uint32_t tid = (uint32_t)report_number(rp, rec, "pid");
-	const struct fmt_task *t = history_task(rp->history, tid, rec->time_ns);
+	uint32_t tid = (uint32_t)analysis_number(&rp->a, rec, "pid");
+	const struct fmt_task *t = history_task(rp->a.history, tid, rec->time_ns);
 	struct life_section *l = state;
 	uint32_t pid = t ? t->pid : tid;
 
 	for (size_t i = nr_deaths(l); i-- > 0;) {
 		const struct fmt_task *of =
-			history_task(rp->history, deaths(l)[i].tid, deaths(l)[i].ns);
+			history_task(rp->a.history, deaths(l)[i].tid, deaths(l)[i].ns);
 
 		if (deaths(l)[i].tid == tid || (of && of->pid == pid)) {
 			deaths(l)[i].died = true;
@@ -116,7 +116,8 @@ static int on_end(void *state, struct report *rp, const struct timeline_record *
 
 static int on_send(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	uint64_t key = report_number(rp, rec, "pid") << 8 | (report_number(rp, rec, "sig") & 0xff);
+	uint64_t key = analysis_number(&rp->a, rec, "pid") << 8 |
+		       (analysis_number(&rp->a, rec, "sig") & 0xff);
 	struct life_section *l = state;
 	struct sender *s = map_row(&l->senders, key);
 
@@ -148,9 +149,9 @@ static bool is_deadly(int sig)
 /* The recorder ends its own children, such as the search for names when the next dump is due. */
 static bool is_recorders(const struct report *rp, const struct sender *s, uint64_t ns)
 {
-	const struct fmt_task *t = history_task(rp->history, s->by, ns);
+	const struct fmt_task *t = history_task(rp->a.history, s->by, ns);
 
-	return t && rp->m->host.recorder_pid && t->pid == rp->m->host.recorder_pid;
+	return t && rp->a.m->host.recorder_pid && t->pid == rp->a.m->host.recorder_pid;
 }
 
 /* Another thread of this process was met by the same already. */
@@ -161,7 +162,7 @@ static bool is_known(const struct life_section *l, const struct report *rp,
 
 	for (size_t i = nr; t && i-- > 0 && nr - i < 256;) {
 		const struct fmt_task *of =
-			history_task(rp->history, deaths(l)[i].tid, deaths(l)[i].ns);
+			history_task(rp->a.history, deaths(l)[i].tid, deaths(l)[i].ns);
 
 		if (of && of->pid == t->pid)
 			return true;
@@ -172,14 +173,15 @@ static bool is_known(const struct life_section *l, const struct report *rp,
 static int on_deliver(void *state, struct report *rp, const struct timeline_record *rec)
 {
 	struct life_section *l = state;
-	int sig = (int)report_number(rp, rec, "sig");
+	int sig = (int)analysis_number(&rp->a, rec, "sig");
 	struct death d = {.ns = rec->time_ns, .tid = rec->tid, .by = UINT32_MAX, .sig = sig};
 	const struct sender *s;
 	const struct fmt_task *t;
 
-	if (report_number(rp, rec, "sa_handler") || !is_deadly(sig) || nr_deaths(l) >= MAX_DEATHS)
+	if (analysis_number(&rp->a, rec, "sa_handler") || !is_deadly(sig) ||
+	    nr_deaths(l) >= MAX_DEATHS)
 		return 0;
-	t = history_task(rp->history, rec->tid, rec->time_ns);
+	t = history_task(rp->a.history, rec->tid, rec->time_ns);
 	s = map_find(&l->senders, (uint64_t)rec->tid << 8 | (unsigned)sig);
 	if (!s && t)
 		s = map_find(&l->senders, (uint64_t)t->pid << 8 | (unsigned)sig);
@@ -199,9 +201,9 @@ static int on_victim(void *state, struct report *rp, const struct timeline_recor
 {
 	struct life_section *l = state;
 	struct death d = {.ns = rec->time_ns,
-			  .tid = (uint32_t)report_number(rp, rec, "pid"),
+			  .tid = (uint32_t)analysis_number(&rp->a, rec, "pid"),
 			  .by = rec->tid,
-			  .bytes = report_number(rp, rec, "anon_rss") * 1024};
+			  .bytes = analysis_number(&rp->a, rec, "anon_rss") * 1024};
 
 	if (nr_deaths(l) >= MAX_DEATHS)
 		return 0;
@@ -291,7 +293,7 @@ static void put_death(struct report *rp, const struct death *d)
 		snprintf(sig, sizeof(sig), "SIG%s", abbrev);
 	else
 		snprintf(sig, sizeof(sig), "signal %d", d->sig);
-	page_fmt_moment(at, sizeof(at), d->ns, rp->m->trigger.hit_ns);
+	page_fmt_moment(at, sizeof(at), d->ns, rp->a.m->trigger.hit_ns);
 	if (d->sig)
 		n = snprintf(line, sizeof(line), "  %s  %s (%" PRIu32 ") got %s and %s", at, comm,
 			     d->tid, sig, d->died ? "died of it" : "was about to die of it");

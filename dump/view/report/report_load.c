@@ -6,9 +6,6 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/report/report_impl.h"
-#include "dump/view/unwind/stack.h"
-#include "dump/view/symbols/symbols.h"
-#include "dump/view/model/timeline.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +17,11 @@ bool report_hook(struct report *rp, const char *name, report_feed feed, void *st
 {
 	bool found = false;
 
-	for (size_t i = 0; i < rp->m->nr_events; i++) {
-		const struct meta_event *e = &rp->m->events[i];
-		const char *is = fields_name(rp->fields, (uint32_t)e->attr.config);
+	for (size_t i = 0; i < rp->a.m->nr_events; i++) {
+		const struct meta_event *e = &rp->a.m->events[i];
+		const char *is = analysis_event(&rp->a, e);
 
-		if (!meta_in_rings(rp->m, e) || e->attr.type != PERF_TYPE_TRACEPOINT || !is ||
+		if (!meta_in_rings(rp->a.m, e) || e->attr.type != PERF_TYPE_TRACEPOINT || !is ||
 		    strcmp(is, name) != 0)
 			continue;
 		/* Recorded twice, in two channels: it is counted once. */
@@ -37,42 +34,24 @@ bool report_hook(struct report *rp, const char *name, report_feed feed, void *st
 
 void report_hook_only(struct report *rp, const char *name, const char *field)
 {
-	for (size_t i = 0; i < rp->m->nr_events; i++) {
-		uint32_t type = (uint32_t)rp->m->events[i].attr.config;
-		const char *is = fields_name(rp->fields, type);
+	for (size_t i = 0; i < rp->a.m->nr_events; i++) {
+		const struct meta_event *e = &rp->a.m->events[i];
+		const char *is = analysis_event(&rp->a, e);
 		const struct field *f;
 
 		if (!rp->hooks[i].feed || !is || strcmp(is, name) != 0)
 			continue;
-		f = field ? tpfields_find(fields_tracepoint(rp->fields, type), field, strlen(field))
-			  : NULL;
+		f = field ? analysis_field(&rp->a, e, field) : NULL;
 		rp->hooks[i].need = (struct timeline_need){0};
 		if (f)
 			timeline_need_raw(&rp->hooks[i].need, f->offset, f->size);
 	}
 }
 
-static const struct field *field_of(const struct report *rp, const struct timeline_record *rec,
-				    const char *name)
-{
-	const struct tpfields *tp =
-		fields_tracepoint(rp->fields, (uint32_t)rec->event->attr.config);
-
-	return tp ? tpfields_find(tp, name, strlen(name)) : NULL;
-}
-
-uint64_t report_number(const struct report *rp, const struct timeline_record *rec,
-		       const char *field)
-{
-	const struct field *f = field_of(rp, rec, field);
-
-	return f ? field_number(f, rec->s.raw) : 0;
-}
-
 const char *report_string(const struct report *rp, const struct timeline_record *rec,
 			  const char *field, char *out, size_t n)
 {
-	const struct field *f = field_of(rp, rec, field);
+	const struct field *f = analysis_field(&rp->a, rec->event, field);
 	struct bytes b = {0};
 
 	if (f && field_string(f, rec->s.raw, &b))
@@ -88,7 +67,7 @@ window_of(const struct report *rp,
 	  bool (*is)(const struct report *rp, size_t event, const void *ctx), const void *ctx)
 {
 	struct report_window out = {.to_ns = UINT64_MAX};
-	const struct meta *m = rp->m;
+	const struct meta *m = rp->a.m;
 	bool found = false;
 
 	for (size_t i = 0; i < m->nr_windows; i++) {
@@ -136,7 +115,7 @@ static bool is_any(const struct report *rp, size_t event, const void *ctx)
 
 static bool ticks(const struct report *rp, size_t event, const void *ctx)
 {
-	const struct perf_event_attr *a = &rp->m->events[event].attr;
+	const struct perf_event_attr *a = &rp->a.m->events[event].attr;
 
 	return (a->type == PERF_TYPE_SOFTWARE &&
 		(a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK)) ||
@@ -166,7 +145,7 @@ bool report_wanted(const struct report *rp, const struct timeline_record *rec)
 		return false;
 	return !rp->filtered ||
 	       asked(rp, rec->tid,
-		     o->nr_comms ? history_comm(rp->history, rec->tid, rec->time_ns) : NULL);
+		     o->nr_comms ? history_comm(rp->a.history, rec->tid, rec->time_ns) : NULL);
 }
 
 /* ---- what several sections need ---- */
@@ -206,12 +185,12 @@ static void add_span(struct report_totals *t, const struct span *s, uint64_t ns)
 
 static void add_up(struct report *rp)
 {
-	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++) {
-		const struct schedule_thread *t = schedule_thread(rp->sched, i);
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched); i++) {
+		const struct schedule_thread *t = schedule_thread(rp->a.sched, i);
 
 		rp->asked[i] = asked(rp, t->tid, t->comm);
 		for (size_t k = 0; k < t->nr; k++) {
-			const struct span *s = schedule_span(rp->sched, t->first + k);
+			const struct span *s = schedule_span(rp->a.sched, t->first + k);
 			uint64_t ns = report_overlap(s, &rp->window);
 
 			if (ns)
@@ -219,10 +198,10 @@ static void add_up(struct report *rp)
 		}
 	}
 	/* Without switches, samples say who ran. */
-	for (size_t i = 0; i < schedule_nr_samples(rp->sched) && rp->sample_ns; i++) {
-		const struct schedule_sample *s = schedule_sample(rp->sched, i);
+	for (size_t i = 0; i < schedule_nr_samples(rp->a.sched) && rp->sample_ns; i++) {
+		const struct schedule_sample *s = schedule_sample(rp->a.sched, i);
 
-		if (!schedule_has_switches(rp->sched) && s->thread && s->thread != NO_THREAD &&
+		if (!schedule_has_switches(rp->a.sched) && s->thread && s->thread != NO_THREAD &&
 		    s->ns >= rp->sampled.from_ns && s->ns < rp->sampled.to_ns)
 			rp->totals[s->thread].run_ns += rp->sample_ns;
 	}
@@ -230,12 +209,12 @@ static void add_up(struct report *rp)
 
 static void find_tick(struct report *rp)
 {
-	for (size_t i = 0; i < rp->m->nr_events && !rp->tick; i++) {
-		const struct perf_event_attr *a = &rp->m->events[i].attr;
+	for (size_t i = 0; i < rp->a.m->nr_events && !rp->tick; i++) {
+		const struct perf_event_attr *a = &rp->a.m->events[i].attr;
 
-		if (!meta_in_rings(rp->m, &rp->m->events[i]) || !ticks(rp, i, NULL))
+		if (!meta_in_rings(rp->a.m, &rp->a.m->events[i]) || !ticks(rp, i, NULL))
 			continue;
-		rp->tick = &rp->m->events[i];
+		rp->tick = &rp->a.m->events[i];
 		if (a->freq && a->sample_freq)
 			rp->sample_ns = 1000000000 / a->sample_freq;
 		else if (!a->freq && a->type == PERF_TYPE_SOFTWARE)
@@ -245,7 +224,7 @@ static void find_tick(struct report *rp)
 
 static int finish(struct report *rp, struct err *err)
 {
-	size_t nr = schedule_nr_threads(rp->sched);
+	size_t nr = schedule_nr_threads(rp->a.sched);
 	uint64_t from, to;
 
 	rp->totals = calloc(nr + 1, sizeof(*rp->totals));
@@ -253,14 +232,14 @@ static int finish(struct report *rp, struct err *err)
 	rp->comms = calloc(nr + 1, sizeof(*rp->comms));
 	if (!rp->totals || !rp->asked || !rp->comms)
 		return err_set(err, -ENOMEM, "out of memory");
-	schedule_window(rp->sched, &from, &to);
+	schedule_window(rp->a.sched, &from, &to);
 	if (from < rp->opt->from_ns)
 		from = rp->opt->from_ns;
 	if (to > rp->opt->to_ns)
 		to = rp->opt->to_ns + 1;
 	rp->window = (struct report_window){from < to ? from : to, to};
 	rp->sampled = window_of(rp, ticks, NULL);
-	if (!schedule_has_switches(rp->sched))
+	if (!schedule_has_switches(rp->a.sched))
 		rp->window = rp->sampled;
 	add_up(rp);
 	return 0;
@@ -269,25 +248,20 @@ static int finish(struct report *rp, struct err *err)
 int report_load(struct report *rp, struct err *err)
 {
 	struct history_counts counts;
-	int rc = history_load(rp->r, &rp->history, err);
+	int rc = analysis_open(&rp->a, ANALYSIS_SCHEDULE, err);
 
 	rp->filtered = rp->opt->nr_tids || rp->opt->nr_comms;
-	rp->hooks = calloc(rp->m->nr_events + 1, sizeof(*rp->hooks));
+	rp->hooks = calloc(rp->a.m->nr_events + 1, sizeof(*rp->hooks));
 	rp->known = calloc(REPORT_NR_KNOWN, sizeof(*rp->known));
 	if (!rc && (!rp->hooks || !rp->known))
 		rc = err_set(err, -ENOMEM, "out of memory");
-	rc = rc ? rc : symbols_load(rp->r, rp->history, &rp->symbols, err);
-	rc = rc ? rc : fields_new(rp->m, &rp->fields, err);
-	rc = rc ? rc : stacks_new(rp->m, rp->history, rp->symbols, &rp->stacks, err);
-	rc = rc ? rc : call_chains_new(rp->stacks, &rp->chains, err);
-	rc = rc ? rc : schedule_new(rp->m, rp->fields, rp->history, rp->chains, &rp->sched, err);
 	if (rc)
 		return rc;
-	history_counts(rp->history, &counts);
-	rp->nr_bad += counts.nr_broken + rp->m->nr_broken;
+	history_counts(rp->a.history, &counts);
+	rp->nr_bad += counts.nr_broken + rp->a.m->nr_broken;
 	find_tick(rp);
 	rp->common = window_of(rp, is_any, NULL);
-	rc = cause_find(rp->r, rp->m, rp->history, rp->fields, rp->stacks, &rp->cause, err);
+	rc = cause_find(&rp->a, &rp->cause, err);
 	rc = rc ? rc : report_open_sections(rp, err);
 	rc = rc ? rc : report_pass(rp, err);
 	return rc ? rc : finish(rp, err);
@@ -302,12 +276,7 @@ void report_unload(struct report *rp)
 	free(rp->totals);
 	free(rp->asked);
 	free(rp->comms);
-	schedule_free(rp->sched);
-	call_chains_free(rp->chains);
-	stacks_free(rp->stacks);
-	fields_free(rp->fields);
-	symbols_free(rp->symbols);
-	history_free(rp->history);
+	analysis_close(&rp->a);
 	intern_free(&rp->names);
 	text_free(&rp->text);
 }

@@ -98,7 +98,7 @@ static int on_reclaimed(void *state, struct report *rp, const struct timeline_re
 {
 	struct memory *me = state;
 
-	me->reclaimed += report_number(rp, rec, "nr_reclaimed");
+	me->reclaimed += analysis_number(&rp->a, rec, "nr_reclaimed");
 	return end(me, rec, RECLAIM);
 }
 
@@ -124,10 +124,10 @@ static bool hook_counters(struct report *rp, struct memory *me)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < rp->m->nr_events; i++) {
-		const struct meta_event *e = &rp->m->events[i];
+	for (size_t i = 0; i < rp->a.m->nr_events; i++) {
+		const struct meta_event *e = &rp->a.m->events[i];
 
-		if (!meta_in_rings(rp->m, e) || e->attr.type != PERF_TYPE_SOFTWARE || found ||
+		if (!meta_in_rings(rp->a.m, e) || e->attr.type != PERF_TYPE_SOFTWARE || found ||
 		    e->attr.config != PERF_COUNT_SW_PAGE_FAULTS)
 			continue;
 		rp->hooks[i] = (struct report_hook){.feed = on_counter, .state = me};
@@ -227,7 +227,7 @@ static void put_staller(struct report *rp, const struct staller *s)
 	page_time(p, s->ns[COMPACTION], 12);
 	page_count(p, s->nr, 8);
 	page_time(p, s->worst_ns, 9);
-	page_right(p, page_fmt_moment(at, sizeof(at), s->worst_at_ns, rp->m->trigger.hit_ns), 10);
+	page_right(p, page_fmt_moment(at, sizeof(at), s->worst_at_ns, rp->a.m->trigger.hit_ns), 10);
 	text_char(p->t, '\n');
 }
 

@@ -17,7 +17,7 @@ const char *report_comm_of(struct report *rp, uint32_t tid, uint64_t ns)
 
 	if (k->comm && k->tid == tid && k->span.from_ns <= ns && ns <= k->span.to_ns)
 		return k->comm;
-	history_who(rp->history, tid, ns, &comm, &span);
+	history_who(rp->a.history, tid, ns, &comm, &span);
 	if (!comm) {
 		snprintf(number, sizeof(number), ":%" PRIu32, tid);
 		comm = tid == UINT32_MAX ? "?" : number;
@@ -37,7 +37,7 @@ const char *report_comm(struct report *rp, uint32_t thread)
 		return "?";
 	if (rp->comms[thread])
 		return rp->comms[thread];
-	t = schedule_thread(rp->sched, thread);
+	t = schedule_thread(rp->a.sched, thread);
 	comm = t->comm ? intern(&rp->names,
 				(struct bytes){(const uint8_t *)t->comm, strlen(t->comm)})
 		       : report_comm_of(rp, t->tid, rp->window.to_ns);
@@ -47,8 +47,8 @@ const char *report_comm(struct report *rp, uint32_t thread)
 
 bool report_is_kernel(const struct report *rp, uint32_t thread)
 {
-	uint32_t tid = schedule_thread(rp->sched, thread)->tid;
-	const struct fmt_task *t = history_task(rp->history, tid, rp->window.to_ns);
+	uint32_t tid = schedule_thread(rp->a.sched, thread)->tid;
+	const struct fmt_task *t = history_task(rp->a.history, tid, rp->window.to_ns);
 
 	/* All of them are children of kthreadd, which is 2. */
 	return !tid || tid == 2 || (t && t->ppid == 2);
@@ -56,7 +56,7 @@ bool report_is_kernel(const struct report *rp, uint32_t thread)
 
 char *report_fmt_window(const struct report *rp, char *out, size_t n, const struct report_window *w)
 {
-	uint64_t zero = rp->m->trigger.hit_ns, slack = 1000000;
+	uint64_t zero = rp->a.m->trigger.hit_ns, slack = 1000000;
 	char from[32], to[32];
 
 	page_fmt_moment(from, sizeof(from), w->from_ns, zero);
@@ -86,7 +86,7 @@ void report_tid(struct report *rp, const char *comm, uint32_t tid)
 
 void report_who(struct report *rp, uint32_t thread)
 {
-	report_tid(rp, report_comm(rp, thread), schedule_thread(rp->sched, thread)->tid);
+	report_tid(rp, report_comm(rp, thread), schedule_thread(rp->a.sched, thread)->tid);
 }
 
 /* ---- stacks ---- */
@@ -172,7 +172,7 @@ const char *report_frame(const struct chain_frame *f, char *buf, size_t n)
 
 const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size_t n)
 {
-	struct chain c = call_chains_get(rp->chains, chain);
+	struct chain c = call_chains_get(rp->a.chains, chain);
 
 	*buf = '\0';
 	for (size_t i = 0; i < c.nr; i++)
@@ -263,7 +263,7 @@ void report_join(char names[][REPORT_FRAME], size_t nr, size_t room, char *out, 
 void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned indent,
 		    unsigned lines)
 {
-	struct chain c = call_chains_get(rp->chains, chain);
+	struct chain c = call_chains_get(rp->a.chains, chain);
 	char names[REPORT_MAX_PATH][REPORT_FRAME], line[4096];
 	size_t nr = 0;
 

@@ -30,7 +30,7 @@ struct other {
 
 static int on_other(void *state, struct report *rp, const struct timeline_record *rec)
 {
-	uint64_t event = (uint64_t)(rec->event - rp->m->events);
+	uint64_t event = (uint64_t)(rec->event - rp->a.m->events);
 	const char *comm = report_comm_of(rp, rec->tid, rec->time_ns);
 	struct other *o = state;
 	struct event_count *k = map_row(&o->kinds, event);
@@ -70,20 +70,19 @@ static int open_other(struct report *rp, void **state)
 		return -ENOMEM;
 	o->kinds = MAP_INIT(struct event_count);
 	o->whos = MAP_INIT(struct event_user);
-	for (size_t i = 0; i < rp->m->nr_events; i++) {
-		const struct meta_event *e = &rp->m->events[i];
-		const char *name = e->attr.type == PERF_TYPE_TRACEPOINT
-					   ? fields_name(rp->fields, (uint32_t)e->attr.config)
-					   : NULL;
+	for (size_t i = 0; i < rp->a.m->nr_events; i++) {
+		const struct meta_event *e = &rp->a.m->events[i];
+		const char *name =
+			e->attr.type == PERF_TYPE_TRACEPOINT ? analysis_event(&rp->a, e) : NULL;
 
-		if (!meta_in_rings(rp->m, e) || rp->hooks[i].feed || e == rp->tick ||
+		if (!meta_in_rings(rp->a.m, e) || rp->hooks[i].feed || e == rp->tick ||
 		    is_scheduler(name ? name : e->name))
 			continue;
 		/* One that another channel has too, where a section takes it. */
-		for (size_t k = 0; k < rp->m->nr_events; k++)
+		for (size_t k = 0; k < rp->a.m->nr_events; k++)
 			if (k != i && rp->hooks[k].feed && rp->hooks[k].state != o &&
-			    rp->m->events[k].attr.type == e->attr.type &&
-			    rp->m->events[k].attr.config == e->attr.config)
+			    rp->a.m->events[k].attr.type == e->attr.type &&
+			    rp->a.m->events[k].attr.config == e->attr.config)
 				goto next;
 		rp->hooks[i] = (struct report_hook){.feed = on_other, .state = o};
 		*state = o;
@@ -126,9 +125,9 @@ static void put_kind(struct report *rp, const struct other *o, const struct even
 			best = w;
 	}
 	text_str(p->t, "  ");
-	page_left(p, rp->m->events[k->key].name, name);
+	page_left(p, rp->a.m->events[k->key].name, name);
 	page_count(p, k->nr, 10);
-	page_right(p, page_fmt_moment(at, sizeof(at), k->last_ns, rp->m->trigger.hit_ns), 10);
+	page_right(p, page_fmt_moment(at, sizeof(at), k->last_ns, rp->a.m->trigger.hit_ns), 10);
 	snprintf(who, sizeof(who), "%s %.0f%%", best ? best->comm : "?",
 		 best ? 100.0 * (double)best->nr / (double)k->nr : 0);
 	text_str(p->t, "  ");

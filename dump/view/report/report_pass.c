@@ -47,12 +47,12 @@ struct pass {
 static int give(const struct pass *p, const struct timeline_record *rec)
 {
 	struct report *rp = p->rp;
-	int rc = p->schedule ? schedule_feed(rp->sched, rec) : 0;
+	int rc = p->schedule ? schedule_feed(rp->a.sched, rec) : 0;
 	const struct report_hook *h;
 
 	if (rc || !rec->event || !p->hooks)
 		return rc;
-	h = &rp->hooks[rec->event - rp->m->events];
+	h = &rp->hooks[rec->event - rp->a.m->events];
 	if ((!h->feed && !rp->all.feed) || !report_wanted(rp, rec))
 		return 0;
 	rc = h->feed ? h->feed(h->state, rp, rec) : 0;
@@ -62,7 +62,7 @@ static int give(const struct pass *p, const struct timeline_record *rec)
 static void progress(const struct pass *p)
 {
 	const struct report_options *opt = p->rp->opt;
-	uint64_t total = meta_nr_records(p->rp->m);
+	uint64_t total = meta_nr_records(p->rp->a.m);
 	uint64_t n = atomic_fetch_add(p->nr_done, PROGRESS_RECORDS) + PROGRESS_RECORDS;
 
 	if (p->tells && opt->progress)
@@ -100,10 +100,10 @@ static void run(void *nothing, struct pool_job *job)
 	};
 	struct timeline *t = NULL;
 
-	p->rc = timeline_open(p->r, p->rp->m, &opt, &t, &p->err);
+	p->rc = timeline_open(p->r, p->rp->a.m, &opt, &t, &p->err);
 	p->rc = p->rc ? p->rc : go_through(p, t);
 	timeline_close(t);
-	if (!p->rc && p->schedule && schedule_end(p->rp->sched))
+	if (!p->rc && p->schedule && schedule_end(p->rp->a.sched))
 		p->rc = err_set(&p->err, -ENOMEM, "out of memory");
 }
 
@@ -119,7 +119,7 @@ static bool plan_event(struct pass *p, size_t event)
 		wanted = rp->hooks[event].feed;
 	}
 	if (p->schedule)
-		wanted |= schedule_needs(rp->sched, event, &p->needs[event]);
+		wanted |= schedule_needs(rp->a.sched, event, &p->needs[event]);
 	return wanted;
 }
 
@@ -129,13 +129,13 @@ static int plan(struct pass *p, struct report *rp, struct reader *r, _Atomic uin
 	p->rp = rp;
 	p->r = r;
 	p->nr_done = nr_done;
-	p->needs = calloc(rp->m->nr_events + 1, sizeof(*p->needs));
-	p->events = calloc(rp->m->nr_events + 1, sizeof(*p->events));
+	p->needs = calloc(rp->a.m->nr_events + 1, sizeof(*p->needs));
+	p->events = calloc(rp->a.m->nr_events + 1, sizeof(*p->events));
 	p->bad = calloc(reader_nr_blocks(r) + 1, sizeof(*p->bad));
 	if (!p->needs || !p->events || !p->bad)
 		return -ENOMEM;
-	for (size_t i = 0; i < rp->m->nr_events; i++) {
-		uint16_t channel = rp->m->events[i].f.channel;
+	for (size_t i = 0; i < rp->a.m->nr_events; i++) {
+		uint16_t channel = rp->a.m->events[i].f.channel;
 
 		p->events[i] = plan_event(p, i);
 		if (p->events[i] && channel < MAX_CHANNELS)
@@ -161,12 +161,12 @@ static bool worth_it(const struct report *rp, const struct pass *a, const struct
 {
 	uint64_t nr = 0, shared = 0;
 
-	if (rp->all.feed || !prefetch_helpers() || rp->m->nr_channels > MAX_CHANNELS)
+	if (rp->all.feed || !prefetch_helpers() || rp->a.m->nr_channels > MAX_CHANNELS)
 		return false;
-	for (size_t i = 0; i < rp->m->nr_windows; i++) {
-		const struct fmt_window *w = &rp->m->windows[i];
+	for (size_t i = 0; i < rp->a.m->nr_windows; i++) {
+		const struct fmt_window *w = &rp->a.m->windows[i];
 
-		if (!meta_is_ring(w) || w->channel >= rp->m->nr_channels)
+		if (!meta_is_ring(w) || w->channel >= rp->a.m->nr_channels)
 			continue;
 		nr += w->nr_records;
 		if (in(a->channels, w->channel) && in(b->channels, w->channel))
@@ -178,7 +178,7 @@ static bool worth_it(const struct report *rp, const struct pass *a, const struct
 /* The hooks' pass also goes through the channels that nobody asks for: they may have bad blocks. */
 static void add_others(struct pass *hooks, const struct pass *schedule)
 {
-	for (uint32_t i = 0; i < hooks->rp->m->nr_channels; i++)
+	for (uint32_t i = 0; i < hooks->rp->a.m->nr_channels; i++)
 		if (!in(schedule->channels, i))
 			hooks->channels |= 1ull << i;
 }
@@ -209,7 +209,7 @@ static void alone(struct pass *p)
 {
 	p->hooks = p->schedule = true;
 	p->channels = 0;
-	for (size_t i = 0; i < p->rp->m->nr_events; i++)
+	for (size_t i = 0; i < p->rp->a.m->nr_events; i++)
 		plan_event(p, i);
 	free(p->events);
 	p->events = NULL;
@@ -219,19 +219,19 @@ static void alone(struct pass *p)
 int report_pass(struct report *rp, struct err *err)
 {
 	struct pass hooks = {.hooks = true, .tells = true}, schedule = {.schedule = true};
-	uint64_t total = meta_nr_records(rp->m);
+	uint64_t total = meta_nr_records(rp->a.m);
 	_Atomic uint64_t nr_done = 0;
 	struct pass *failed;
-	int rc = plan(&hooks, rp, rp->r, &nr_done);
+	int rc = plan(&hooks, rp, rp->a.r, &nr_done);
 
-	rc = rc ? rc : plan(&schedule, rp, rp->r, &nr_done);
+	rc = rc ? rc : plan(&schedule, rp, rp->a.r, &nr_done);
 	if (rc) {
 		err_set(err, rc, "out of memory");
 		goto out;
 	}
 	if (!worth_it(rp, &hooks, &schedule) || !side_by_side(&schedule, &hooks))
 		alone(&hooks);
-	for (size_t i = 0; i < reader_nr_blocks(rp->r); i++)
+	for (size_t i = 0; i < reader_nr_blocks(rp->a.r); i++)
 		rp->nr_bad += hooks.bad[i] || schedule.bad[i];
 	if (rp->opt->progress)
 		rp->opt->progress(rp->opt->ctx, total, total);

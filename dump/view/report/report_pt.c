@@ -72,7 +72,7 @@ struct pt {
 
 static int open_pt(struct report *rp, void **state)
 {
-	if (pt_trace_is_in(rp->m))
+	if (pt_trace_is_in(rp->a.m))
 		*state = rp;
 	return 0;
 }
@@ -322,7 +322,7 @@ static void put_last(struct pt *p, const struct last *l, int32_t outermost)
 	levels = levels > MAX_LEVELS ? MAX_LEVELS : levels;
 	indent = 2 * (unsigned)levels;
 	text_str(page->t, "  ");
-	page_right(page, page_fmt_moment(at, sizeof(at), l->at_ns, p->rp->m->trigger.hit_ns), 10);
+	page_right(page, page_fmt_moment(at, sizeof(at), l->at_ns, p->rp->a.m->trigger.hit_ns), 10);
 	page_color(page, l->open ? PAGE_WARM : PAGE_PLAIN);
 	if (l->open)
 		page_right(page, l->out ? "in kernel" : "open", 10);
@@ -421,7 +421,7 @@ static void put_troubles(struct pt *p, const struct pt_trace *t)
 static bool print_window(struct pt *p, uint64_t back_ns, bool last, struct err *err)
 {
 	const struct report_options *o = p->rp->opt;
-	uint64_t hit = p->rp->m->trigger.hit_ns;
+	uint64_t hit = p->rp->a.m->trigger.hit_ns;
 	struct pt_trace_options opt = {.from_ns = o->from_ns, .to_ns = o->to_ns};
 	struct pt_trace *t = NULL;
 	bool any = false;
@@ -431,8 +431,8 @@ static bool print_window(struct pt *p, uint64_t back_ns, bool last, struct err *
 	if (!opt.from_ns && opt.to_ns == UINT64_MAX)
 		opt.from_ns = back_ns < hit ? hit - back_ns : 1;
 	p->window.from_ns = opt.from_ns;
-	p->window.to_ns = opt.to_ns != UINT64_MAX ? opt.to_ns : p->rp->m->trigger.freeze_ns;
-	rc = pt_trace_open(p->rp->r, p->rp->m, p->rp->history, &opt, &t, err);
+	p->window.to_ns = opt.to_ns != UINT64_MAX ? opt.to_ns : p->rp->a.m->trigger.freeze_ns;
+	rc = pt_trace_open(p->rp->a.r, p->rp->a.m, p->rp->a.history, &opt, &t, err);
 	if (!rc && t) {
 		p->areas = calloc(pt_trace_nr_areas(t) + 1, sizeof(*p->areas));
 		rc = p->areas ? go_through(p, t, &any, err) : -ENOMEM;
@@ -465,7 +465,7 @@ static void print_pt(struct report *rp, void *state)
 	struct pt p = {.rp = rp};
 	struct err err = ERR_INIT;
 
-	if (pt_names_new(rp->history, rp->symbols, &p.names))
+	if (pt_names_new(rp->a.history, rp->a.symbols, &p.names))
 		return;
 	for (size_t i = 0; i < NR_WINDOWS && !done; i++) {
 		p.functions = MAP_INIT(struct pt_function);

@@ -114,7 +114,7 @@ static void note_depth(struct node *n, uint32_t nr_deep)
 static void add_stack(struct report *rp, struct stacks_state *st, const char *comm, uint32_t chain,
 		      uint64_t nr)
 {
-	struct chain c = call_chains_get(rp->chains, chain);
+	struct chain c = call_chains_get(rp->a.chains, chain);
 	uint32_t id = child(st, 0, (uintptr_t)comm), nr_deep = 0;
 	unsigned depth = 0;
 	uint64_t last = 0;
@@ -160,13 +160,13 @@ static void collect(struct report *rp, struct stacks_state *st)
 {
 	struct map same = MAP_INIT(struct same);
 
-	for (size_t i = 0; i < schedule_nr_samples(rp->sched); i++) {
-		const struct schedule_sample *s = schedule_sample(rp->sched, i);
+	for (size_t i = 0; i < schedule_nr_samples(rp->a.sched); i++) {
+		const struct schedule_sample *s = schedule_sample(rp->a.sched, i);
 		struct same *row;
 		const char *comm;
 
 		if (s->ns < rp->sampled.from_ns || s->ns >= rp->sampled.to_ns || !s->thread ||
-		    !rp->asked[s->thread] || &rp->m->events[s->event] != rp->tick)
+		    !rp->asked[s->thread] || &rp->a.m->events[s->event] != rp->tick)
 			continue;
 		comm = report_comm(rp, s->thread);
 		row = map_row(&same, pair_key((uintptr_t)comm, s->chain));
@@ -176,8 +176,8 @@ static void collect(struct report *rp, struct stacks_state *st)
 		row->chain = s->chain;
 		row->nr++;
 		if (st->runtimes)
-			runtimes_add(st->runtimes, schedule_thread(rp->sched, s->thread)->pid,
-				     call_chains_get(rp->chains, s->chain));
+			runtimes_add(st->runtimes, schedule_thread(rp->a.sched, s->thread)->pid,
+				     call_chains_get(rp->a.chains, s->chain));
 	}
 	for (size_t i = 0; i < map_nr(&same); i++) {
 		const struct same *row = map_nth(&same, i);
@@ -401,7 +401,7 @@ static void print_stacks(struct report *rp, void *state)
 				  .functions = MAP_INIT(struct sampled_function)};
 	char window[64], right[128], name[48];
 
-	runtimes_new(rp->history, &st.runtimes, NULL);
+	runtimes_new(rp->a.history, &st.runtimes, NULL);
 	collect(rp, &st);
 	snprintf(right, sizeof(right), "%" PRIu64 " sample%s of %s, %s", st.nr, str_plural(st.nr),
 		 str_safe(name, sizeof(name), rp->tick->name, strlen(rp->tick->name)),

@@ -42,12 +42,12 @@ struct syscalls {
 
 static const struct field *field_by_name(struct report *rp, const char *event, const char *name)
 {
-	for (size_t i = 0; i < rp->m->nr_events; i++) {
-		uint32_t type = (uint32_t)rp->m->events[i].attr.config;
-		const char *is = fields_name(rp->fields, type);
+	for (size_t i = 0; i < rp->a.m->nr_events; i++) {
+		uint32_t type = (uint32_t)rp->a.m->events[i].attr.config;
+		const char *is = fields_name(rp->a.fields, type);
 
 		if (is && !strcmp(is, event))
-			return tpfields_find(fields_tracepoint(rp->fields, type), name,
+			return tpfields_find(fields_tracepoint(rp->a.fields, type), name,
 					     strlen(name));
 	}
 	return NULL;
@@ -119,8 +119,8 @@ static int open_syscalls(struct report *rp, void **state)
 
 	if (!st)
 		return -ENOMEM;
-	st->last[0] = number_of(rp->m, "exit");
-	st->last[1] = number_of(rp->m, "exit_group");
+	st->last[0] = number_of(rp->a.m, "exit");
+	st->last[1] = number_of(rp->a.m, "exit_group");
 	st->calls = MAP_INIT(struct call);
 	st->inside = MAP_INIT(struct inside);
 	st->enter = field_by_name(rp, "raw_syscalls:sys_enter", "id");
@@ -157,7 +157,7 @@ static int longest_first(const void *a, const void *b)
 
 static void put_call(struct report *rp, const struct call *c)
 {
-	const char *known = syscall_name(rp->m, c->key);
+	const char *known = syscall_name(rp->a.m, c->key);
 	struct page *p = &rp->page;
 	char name[32], at[32], who[96];
 
@@ -170,7 +170,7 @@ static void put_call(struct report *rp, const struct call *c)
 	page_count(p, c->nr_failed, 8);
 	page_end_color(p);
 	page_time(p, c->worst_ns, 9);
-	page_right(p, page_fmt_moment(at, sizeof(at), c->worst_at_ns, rp->m->trigger.hit_ns), 10);
+	page_right(p, page_fmt_moment(at, sizeof(at), c->worst_at_ns, rp->a.m->trigger.hit_ns), 10);
 	snprintf(who, sizeof(who), "%s%s", report_comm_of(rp, c->worst_tid, c->worst_at_ns),
 		 c->worst_open ? ", not over yet" : "");
 	text_str(p->t, "  ");
@@ -190,7 +190,7 @@ static void add_open(struct report *rp, struct syscalls *st, const struct report
 
 		if (!in->call || in->since_ns < w->from_ns || in->since_ns > w->to_ns)
 			continue;
-		t = history_task(rp->history, (uint32_t)in->key, in->since_ns);
+		t = history_task(rp->a.history, (uint32_t)in->key, in->since_ns);
 		if (!t || !t->exit_ns || t->exit_ns > w->to_ns)
 			add(st, in, w->to_ns, 0, true);
 	}

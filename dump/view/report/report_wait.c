@@ -24,7 +24,7 @@ struct ran_instead {
 
 static int open_wait(struct report *rp, void **state)
 {
-	if (schedule_has_switches(rp->sched))
+	if (schedule_has_switches(rp->a.sched))
 		*state = rp;
 	return 0;
 }
@@ -41,11 +41,11 @@ static void add_ran(struct report *rp, struct map *ran, const struct span *wait)
 {
 	size_t cpu = (size_t)wait->cpu;
 
-	if (wait->cpu < 0 || cpu >= schedule_nr_cpus(rp->sched))
+	if (wait->cpu < 0 || cpu >= schedule_nr_cpus(rp->a.sched))
 		return;
-	for (size_t i = schedule_run_after(rp->sched, cpu, wait->from_ns);
-	     i < schedule_nr_runs(rp->sched, cpu); i++) {
-		const struct span *s = schedule_run(rp->sched, cpu, i);
+	for (size_t i = schedule_run_after(rp->a.sched, cpu, wait->from_ns);
+	     i < schedule_nr_runs(rp->a.sched, cpu); i++) {
+		const struct span *s = schedule_run(rp->a.sched, cpu, i);
 		struct report_window w = {wait->from_ns, wait->to_ns};
 		struct ran_instead *r;
 
@@ -61,14 +61,14 @@ static void add_ran(struct report *rp, struct map *ran, const struct span *wait)
 
 static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 {
-	const struct schedule_thread *t = schedule_thread(rp->sched, thread);
+	const struct schedule_thread *t = schedule_thread(rp->a.sched, thread);
 	struct map ran = MAP_INIT(struct ran_instead);
 	char line[256] = "", name[64];
 	uint64_t sum = 0, waited = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(rp->sched, t->first + i);
+		const struct span *s = schedule_span(rp->a.sched, t->first + i);
 
 		if (s->state != SPAN_READY || !report_overlap(s, &rp->window))
 			continue;
@@ -77,7 +77,7 @@ static void put_ran(struct report *rp, uint32_t thread, unsigned width)
 	}
 	for (size_t i = 0; i < map_nr(&ran); i++)
 		sum += ((struct ran_instead *)map_nth(&ran, i))->ns;
-	if (schedule_is_partial(rp->sched) && waited > sum) {
+	if (schedule_is_partial(rp->a.sched) && waited > sum) {
 		struct ran_instead *others = map_row(&ran, RAN_OTHERS);
 
 		if (others)
@@ -135,7 +135,7 @@ static void put_row(struct report *rp, uint32_t thread)
 	page_end_color(p);
 	page_right(p,
 		   page_fmt_moment(at, sizeof(at), report_from(rp, t->worst_ready),
-				   rp->m->trigger.hit_ns),
+				   rp->a.m->trigger.hit_ns),
 		   10);
 	text_str(p->t, "  ");
 	put_ran(rp, thread, p->width - (p->width >= WIDE ? 63 : 56));
@@ -149,12 +149,12 @@ static void put_unknown(struct report *rp)
 	size_t nr = 0;
 	char time[32];
 
-	for (uint32_t i = 1; i < schedule_nr_threads(rp->sched); i++)
+	for (uint32_t i = 1; i < schedule_nr_threads(rp->a.sched); i++)
 		if (rp->asked[i] && rp->totals[i].unknown_ns) {
 			ns += rp->totals[i].unknown_ns;
 			nr++;
 		}
-	if (schedule_is_partial(rp->sched))
+	if (schedule_is_partial(rp->a.sched))
 		page_wrap(
 			&rp->page, 2,
 			"only waits after preemption; waits after a sleep are unknown because "
@@ -167,11 +167,11 @@ static void put_unknown(struct report *rp)
 static void print_wait(struct report *rp, void *state)
 {
 	uint64_t window = rp->window.to_ns - rp->window.from_ns, all = 0, worst = 0;
-	size_t nr_threads = schedule_nr_threads(rp->sched), nr = 0;
+	size_t nr_threads = schedule_nr_threads(rp->a.sched), nr = 0;
 	struct wait_row *rows;
 	char sum[32], most[32], right[96];
 
-	if (schedule_lacks_cpus(rp->sched)) {
+	if (schedule_lacks_cpus(rp->a.sched)) {
 		page_title(&rp->page, "RUN QUEUE LATENCY", "");
 		page_wrap(&rp->page, 2,
 			  "unknown: a thread that left the recorded CPUs may have run on another "

@@ -6,9 +6,7 @@
 #include "dump/view/script/script_impl.h"
 
 #include "dump/base/err.h"
-#include "dump/file/reader.h"
 #include "dump/base/thread_pool.h"
-#include "dump/view/unwind/stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +31,8 @@ int script_printer_init(struct printer *p, const struct script *s)
 	p->places = calloc(NR_PLACES, sizeof(*p->places));
 	if (!p->who || !p->places)
 		return -ENOMEM;
-	if (s->symbols && unwind_rules_nr(symbols_rules(s->symbols)) &&
-	    stack_unwind_new(s->history, s->symbols, &p->unwind, NULL))
+	if (s->a.symbols && unwind_rules_nr(symbols_rules(s->a.symbols)) &&
+	    stack_unwind_new(s->a.history, s->a.symbols, &p->unwind, NULL))
 		return -ENOMEM;
 	/* Nothing holds yet. */
 	for (size_t i = 0; i < NR_WHO; i++)
@@ -139,12 +137,12 @@ static int set_wishes(struct script *s, struct printer *asker, struct timeline_o
 	if (opt->nr_cpus == 1)
 		o->cpu = (int32_t)opt->cpus[0];
 	if (opt->nr_events) {
-		s->wanted = calloc(s->m->nr_events + 1, sizeof(*s->wanted));
+		s->wanted = calloc(s->a.m->nr_events + 1, sizeof(*s->wanted));
 		if (!s->wanted)
 			return -ENOMEM;
-		for (size_t i = 0; i < s->m->nr_events; i++)
+		for (size_t i = 0; i < s->a.m->nr_events; i++)
 			/* One without a name may get one from its tracepoint's format. */
-			s->wanted[i] = s->heads[i].wanted || !s->m->events[i].name[0];
+			s->wanted[i] = s->heads[i].wanted || !s->a.m->events[i].name[0];
 		o->events = s->wanted;
 	}
 	if (!opt->nr_tids && !opt->nr_comms)
@@ -154,7 +152,7 @@ static int set_wishes(struct script *s, struct printer *asker, struct timeline_o
 	return script_printer_init(asker, s);
 }
 
-static int open_all(struct script *s, struct reader *r, struct printer *asker, unsigned nr_threads,
+static int open_all(struct script *s, struct printer *asker, unsigned nr_threads,
 		    struct timeline **t, struct err *err)
 {
 	struct timeline_options o = {
@@ -167,21 +165,13 @@ static int open_all(struct script *s, struct reader *r, struct printer *asker, u
 
 	if (script_make_heads(s) || set_wishes(s, asker, &o))
 		return err_set(err, -ENOMEM, "out of memory for the list of events");
-	rc = fields_new(s->m, &s->fields, err);
-	if (!rc)
-		rc = history_load(r, &s->history, err);
-	if (!rc)
-		rc = symbols_load(r, s->history, &s->symbols, err);
-	if (!rc)
-		rc = timeline_open(r, s->m, &o, t, err);
-	return rc;
+	rc = analysis_open(&s->a, ANALYSIS_FIELDS | ANALYSIS_SYMBOLS, err);
+	return rc ? rc : timeline_open(s->a.r, s->a.m, &o, t, err);
 }
 
 static void close_all(struct script *s)
 {
-	symbols_free(s->symbols);
-	history_free(s->history);
-	fields_free(s->fields);
+	analysis_close(&s->a);
 	free(s->heads);
 	free(s->wanted);
 	text_free(&s->head_text);
@@ -190,8 +180,7 @@ static void close_all(struct script *s)
 int script_print(struct reader *r, const struct meta *m, const struct script_options *opt,
 		 FILE *out, struct script_result *res, struct err *err)
 {
-	struct script s = {.m = m, .opt = opt};
-	struct history_counts history = {0};
+	struct script s = {.a = {.r = r, .m = m}, .opt = opt};
 	struct symbols_counts symbols = {0};
 	struct printer asker = {0};
 	struct timeline *t = NULL;
@@ -203,9 +192,9 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 	for (size_t i = 0; i < sizeof(stack_regs) / sizeof(stack_regs[0]); i++)
 		if (strstr(m->uname, stack_regs[i].machine))
 			s.regs = &stack_regs[i];
-	rc = open_all(&s, r, &asker, nr_threads, &t, err);
+	rc = open_all(&s, &asker, nr_threads, &t, err);
 	if (!rc) {
-		symbols_counts(s.symbols, &symbols);
+		symbols_counts(s.a.symbols, &symbols);
 		s.has_symbols = symbols.nr_functions;
 	}
 	if (!rc)
@@ -214,10 +203,7 @@ int script_print(struct reader *r, const struct meta *m, const struct script_opt
 		rc = script_print_threads(&s, t, nr_threads, out, &res->nr_printed, err);
 	if (nr_threads > 1 ? rc == -EAGAIN : !rc)
 		rc = print_alone(&s, t, pt, out, &res->nr_printed, err);
-	if (s.history)
-		history_counts(s.history, &history);
-	res->nr_bad_blocks =
-		history.nr_broken + symbols.nr_broken + (t ? timeline_nr_bad_blocks(t) : 0);
+	res->nr_bad_blocks = analysis_nr_broken(&s.a) + (t ? timeline_nr_bad_blocks(t) : 0);
 	script_pt_close(pt);
 	timeline_close(t);
 	script_printer_free(&asker);

@@ -59,7 +59,7 @@ static bool records_asked(const struct script_options *opt)
 int script_make_heads(struct script *s)
 {
 	struct text *t = &s->head_text;
-	size_t nr = s->m->nr_events, from;
+	size_t nr = s->a.m->nr_events, from;
 
 	s->heads = calloc(nr + 1, sizeof(*s->heads));
 	if (!s->heads)
@@ -67,11 +67,11 @@ int script_make_heads(struct script *s)
 	for (size_t i = 0; i < nr; i++) {
 		from = t->b.len;
 		if (s->opt->json)
-			script_json_head(s->m->events[i].name, t);
+			script_json_head(s->a.m->events[i].name, t);
 		else
-			script_text_head(s, s->m->events[i].name, t);
+			script_text_head(s, s->a.m->events[i].name, t);
 		s->heads[i].len = t->b.len - from;
-		s->heads[i].wanted = script_event_asked(s->opt, s->m->events[i].name);
+		s->heads[i].wanted = script_event_asked(s->opt, s->a.m->events[i].name);
 	}
 	text_fill(t, ' ', PUT_SLACK);
 	from = 0;
@@ -87,8 +87,8 @@ uint64_t script_channels(const struct script *s)
 {
 	uint64_t mask = 0;
 
-	for (size_t i = 0; i < s->m->nr_events; i++) {
-		const struct meta_event *e = &s->m->events[i];
+	for (size_t i = 0; i < s->a.m->nr_events; i++) {
+		const struct meta_event *e = &s->a.m->events[i];
 
 		if (!s->heads[i].wanted)
 			continue;
@@ -143,7 +143,7 @@ static const char *name_unknown(const struct script *s, const struct timeline_re
 	struct bytes raw = r->s.raw;
 	uint16_t type;
 
-	return bytes_u16(&raw, &type) ? fields_name(s->fields, type) : NULL;
+	return bytes_u16(&raw, &type) ? fields_name(s->a.fields, type) : NULL;
 }
 
 /* Finds out what the record is; false when that alone says that it isn't asked for. */
@@ -163,7 +163,7 @@ static bool identify(const struct script *s, struct line *l)
 	}
 	if (r->event && r->event->name[0]) {
 		l->event = r->event->name;
-		l->head = &s->heads[r->event - s->m->events];
+		l->head = &s->heads[r->event - s->a.m->events];
 		return l->head->wanted;
 	}
 	l->event = name_unknown(s, r);

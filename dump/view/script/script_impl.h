@@ -8,12 +8,9 @@
  */
 #pragma once
 
-#include "dump/view/print/fields.h"
-#include "dump/view/model/process_history.h"
+#include "dump/view/analysis/analysis.h"
 #include "dump/view/pt/pt_spans.h"
 #include "dump/view/script/script.h"
-#include "dump/view/symbols/symbols.h"
-#include "dump/view/model/timeline.h"
 #include "dump/view/unwind/unwind.h"
 
 /* What is printed of an event before its content, made once: "  sched:sched_switch:". */
@@ -25,12 +22,9 @@ struct head {
 
 /* What all printers share; once open_all() is through, it is only read. */
 struct script {
-	const struct meta *m;
+	struct analysis a;
 	const struct script_options *opt;
-	struct process_history *history;
-	struct symbols *symbols;
-	bool has_symbols; /* at least one */
-	struct fields *fields;
+	bool has_symbols;   /* at least one */
 	struct head *heads; /* by event id */
 	struct text head_text;
 	bool want_unknown;

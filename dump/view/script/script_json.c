@@ -150,7 +150,7 @@ static void put_columns(struct printer *p, const struct line *l, struct json *j)
 	struct text *t = &p->text;
 
 	json_open(j, NULL, '{');
-	json_i64(j, "t", (int64_t)(l->rec.time_ns - p->s->m->trigger.hit_ns));
+	json_i64(j, "t", (int64_t)(l->rec.time_ns - p->s->a.m->trigger.hit_ns));
 	json_ns(j, "time", l->rec.time_ns);
 	put_known(j, "cpu", l->cpu >= 0, (uint64_t)l->cpu);
 	text_put(t, l->who->text, l->who->len);
@@ -201,7 +201,7 @@ void script_json_line(struct printer *p, const struct line *l)
 	else if (!r->have)
 		json_bytes(&j, "raw", l->rec.rec);
 	else if (script_has_raw(l))
-		fields_json(s->fields, r->raw, &j);
+		fields_json(s->a.fields, r->raw, &j);
 	if (l->type == PERF_RECORD_SAMPLE)
 		put_counter(p, l, &j);
 	if (r->nr_callchain)

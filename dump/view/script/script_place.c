@@ -17,7 +17,7 @@ static void find(struct printer *p, const struct line *l, struct frame *f,
 		 struct history_span *span)
 {
 	struct symbol_place places[SYMBOLS_MAX_DEPTH] = {{.image_off = f->ip}};
-	const struct symbols *s = p->s->symbols;
+	const struct symbols *s = p->s->a.symbols;
 	/* The call is before where it returns to. */
 	uint64_t addr = f->ip - (f->caller && f->ip);
 

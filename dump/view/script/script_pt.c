@@ -50,7 +50,7 @@ bool script_pt_event(const char *pattern)
 
 bool script_pt_wanted(const struct script *s)
 {
-	if (s->opt->no_pt || !pt_trace_is_in(s->m))
+	if (s->opt->no_pt || !pt_trace_is_in(s->a.m))
 		return false;
 	for (size_t i = 1; i < NR_NAMES; i++)
 		if (script_event_asked(s->opt, names[i]))
@@ -100,8 +100,8 @@ int script_pt_open(const struct script *s, struct reader *r, struct script_pt **
 	pt->s = s;
 	for (size_t i = 1; i < NR_NAMES; i++)
 		pt->wanted[i] = script_event_asked(s->opt, names[i]);
-	rc = pt_trace_open(r, s->m, s->history, &opt, &pt->trace, err);
-	if (!rc && (pt_names_new(s->history, s->symbols, &pt->names) ||
+	rc = pt_trace_open(r, s->a.m, s->a.history, &opt, &pt->trace, err);
+	if (!rc && (pt_names_new(s->a.history, s->a.symbols, &pt->names) ||
 		    pt_spans_new(pt->names, NULL, NULL, &pt->spans) || make_heads(pt)))
 		rc = err_sys(err, -ENOMEM, "Intel PT");
 	if (rc) {

@@ -16,7 +16,7 @@ static void fill(struct printer *p, struct printed_task *who, uint64_t time_ns)
 	who->comm = NULL;
 	who->span = (struct history_span){0, UINT64_MAX};
 	if (who->tid != UINT32_MAX)
-		who->task = history_who(p->s->history, who->tid, time_ns, &who->comm, &who->span);
+		who->task = history_who(p->s->a.history, who->tid, time_ns, &who->comm, &who->span);
 	who->asked = script_who_asked(p->s, who);
 	t->b.len = 0;
 	if (p->s->opt->json)

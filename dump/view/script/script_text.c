@@ -187,7 +187,7 @@ static void put_columns(struct printer *p, const struct line *l)
 	to = put_cpu(to, l->cpu);
 	if (color)
 		to = put_str(to, COLOR_TIME);
-	text_end(t, put_time(to, l->rec.time_ns, p->s->m->trigger.hit_ns));
+	text_end(t, put_time(to, l->rec.time_ns, p->s->a.m->trigger.hit_ns));
 	if (!l->head) {
 		put_name(t, l->event, color, l->type == PERF_RECORD_SAMPLE);
 		return;
@@ -342,7 +342,7 @@ static void put_content(struct printer *p, const struct line *l)
 		text_hexdump(t, l->rec.rec, '\0');
 	} else if (script_has_raw(l)) {
 		text_char(t, ' ');
-		fields_text(p->s->fields, r->raw, t);
+		fields_text(p->s->a.fields, r->raw, t);
 	} else {
 		put_counter(p, l);
 	}

@@ -71,7 +71,7 @@ static void print_batch(void *printer, struct pool_job *job)
 		l.rec.window = h->window;
 		l.rec.channel = h->channel;
 		l.rec.event = h->event;
-		timeline_describe(p->s->m, &l.rec);
+		timeline_describe(p->s->a.m, &l.rec);
 		b->nr_printed += script_print_line(p, &l);
 	}
 	b->text = p->text;

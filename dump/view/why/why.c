@@ -68,17 +68,17 @@ static int by_waiting(const void *a, const void *b)
 /* The recorder watches itself, and its threads wait on purpose. */
 static bool is_ours(const struct why *w, uint32_t thread)
 {
-	const char *comm = schedule_thread(w->sched, thread)->comm;
+	const char *comm = schedule_thread(w->a.sched, thread)->comm;
 
-	if (w->m->host.recorder_pid &&
-	    schedule_thread(w->sched, thread)->pid == w->m->host.recorder_pid)
+	if (w->a.m->host.recorder_pid &&
+	    schedule_thread(w->a.sched, thread)->pid == w->a.m->host.recorder_pid)
 		return true;
 	return comm && !strncmp(comm, "ringback", 8);
 }
 
 static size_t candidates(const struct why *w, struct candidate *list, size_t max)
 {
-	size_t nr = 0, all = schedule_nr_threads(w->sched);
+	size_t nr = 0, all = schedule_nr_threads(w->a.sched);
 	struct candidate *every = calloc(all + 1, sizeof(*every));
 
 	for (uint32_t i = 1; every && i < all; i++) {
@@ -120,9 +120,9 @@ static int look(struct why *w, const struct detector *d, uint32_t thread)
 	    (f.victim == w->asked || (thread == NO_THREAD && f.culprit == w->asked)))
 		f.score *= ASKED_WEIGHT;
 	if (!f.victim_tid && f.victim != NO_THREAD)
-		f.victim_tid = schedule_thread(w->sched, f.victim)->tid;
+		f.victim_tid = schedule_thread(w->a.sched, f.victim)->tid;
 	if (!f.culprit_tid && f.culprit != NO_THREAD)
-		f.culprit_tid = schedule_thread(w->sched, f.culprit)->tid;
+		f.culprit_tid = schedule_thread(w->a.sched, f.culprit)->tid;
 	rc = f.verdict.rc ? f.verdict.rc : f.lines.rc;
 	rc = rc ? rc : buf_put(&w->findings, &f, sizeof(f));
 	if (rc)
@@ -226,7 +226,8 @@ int why_find(struct why *w, struct err *err)
 int why_print(struct reader *r, const struct meta *m, const struct why_options *opt, FILE *out,
 	      struct why_result *res, struct err *err)
 {
-	struct why w = {.r = r, .m = m, .opt = opt, .asked = NO_THREAD, .path_thread = NO_THREAD};
+	struct why w = {
+		.a = {.r = r, .m = m}, .opt = opt, .asked = NO_THREAD, .path_thread = NO_THREAD};
 	int rc = why_load(&w, err);
 
 	rc = rc ? rc : why_find(&w, err);

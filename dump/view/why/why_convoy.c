@@ -10,7 +10,7 @@
 
 static uint32_t pid_of(const struct why *w, uint32_t thread)
 {
-	return schedule_thread(w->sched, thread)->pid;
+	return schedule_thread(w->a.sched, thread)->pid;
 }
 
 #define MAX_HANDS 64
@@ -87,12 +87,12 @@ static struct convoy convoy_of(const struct why *w, uint32_t thread)
 /* The longest sleep that a sibling ended: in the line, whatever else it sleeps for. */
 static uint32_t where_in_line(const struct why *w, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	uint32_t chain = CHAIN_NONE;
 	uint64_t longest = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
 
 		if (s->state == SPAN_SLEEP && ns > longest && path_woken_by_thread(w, s) &&
@@ -131,7 +131,7 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	busy_of(w, thread, pid_of(w, thread), w->focus_ns, w->end_ns, &b);
 	f->score = why_ms(c.ns) * 1.5;
 	f->culprit = c.hands[0];
-	f->sure = schedule_has_stacks(w->sched) ? SURE_CERTAIN : SURE_FAIRLY;
+	f->sure = schedule_has_stacks(w->a.sched) ? SURE_CERTAIN : SURE_FAIRLY;
 	t = &f->verdict;
 	why_phrase(w, t,
 		   "lock convoy: {nr} threads queue for a lock; {thread} waited {time} of the last "
@@ -154,7 +154,7 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	text_str(t, "\n");
 	finding_busy(f, &b, "holding");
 	finding_asleep(w, f, where_in_line(w, thread), "where");
-	f->more = schedule_has_stacks(w->sched)
+	f->more = schedule_has_stacks(w->a.sched)
 			  ? NULL
 			  : "which lock: stacks of sleeping threads (--preset "
 			    "waits), or futex calls (-e raw_syscalls:*)";

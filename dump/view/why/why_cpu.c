@@ -118,13 +118,14 @@ void why_say_before(const struct why *w, struct finding *f, uint32_t thread)
 static const struct span *latest(const struct why *w, uint32_t thread, uint64_t *usual_ns,
 				 size_t *nr)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	uint64_t *waits = calloc(t->nr + 1, sizeof(*waits));
 	const struct span *worst = NULL;
 
 	*nr = 0;
 	for (size_t i = 0; waits && i + 1 < t->nr; i++) {
-		const struct span *before = schedule_span(w->sched, t->first + i), *s = before + 1;
+		const struct span *before = schedule_span(w->a.sched, t->first + i),
+				  *s = before + 1;
 
 		if (before->state != SPAN_SLEEP || path_woken_by_thread(w, before))
 			continue;
@@ -268,10 +269,10 @@ static struct inversion inverted(const struct why *w, uint32_t thread)
 
 		if (!p->depth || p->kind != LOST_READY)
 			continue;
-		s = schedule_at(w->sched, p->thread, p->from_ns);
+		s = schedule_at(w->a.sched, p->thread, p->from_ns);
 		if (!s || s->prio <= mine || mine < 0 ||
-		    (!why_real_time(mine) && schedule_thread(w->sched, p->thread)->pid !=
-						     schedule_thread(w->sched, thread)->pid))
+		    (!why_real_time(mine) && schedule_thread(w->a.sched, p->thread)->pid !=
+						     schedule_thread(w->a.sched, thread)->pid))
 			continue;
 		out.ns += ns;
 		if (ns > out.to_ns - out.from_ns) {

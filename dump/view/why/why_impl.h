@@ -7,11 +7,8 @@
  */
 #pragma once
 
-#include "dump/file/meta.h"
+#include "dump/view/analysis/analysis.h"
 #include "dump/view/info/trigger_cause.h"
-#include "dump/view/unwind/call_chains.h"
-#include "dump/view/model/process_history.h"
-#include "dump/view/schedule/schedule.h"
 #include "dump/view/base/text.h"
 #include "dump/view/why/why.h"
 #include "dump/view/why/why_phrase.h"
@@ -50,15 +47,8 @@ struct time_path {
 };
 
 struct why {
-	struct reader *r;
-	const struct meta *m;
+	struct analysis a;
 	const struct why_options *opt;
-	struct process_history *history;
-	struct symbols *symbols;
-	struct fields *fields;
-	struct stacks *stacks;
-	struct call_chains *chains;
-	struct schedule *sched;
 	struct irqs *irqs;
 	struct runtimes *runtimes; /* with the stacks of all samples */
 	struct buf life;	   /* struct life */
@@ -98,17 +88,17 @@ int why_find(struct why *w, struct err *err);
 /* The rule is about a time, of the thread that is looked at: how long it was; 0: it is not. */
 static inline uint64_t why_interval(const struct why *w)
 {
-	return w->of_other || !w->m->trigger_began_ns ||
-			       w->m->trigger_began_ns >= w->m->trigger.hit_ns
+	return w->of_other || !w->a.m->trigger_began_ns ||
+			       w->a.m->trigger_began_ns >= w->a.m->trigger.hit_ns
 		       ? 0
-		       : w->m->trigger.hit_ns - w->m->trigger_began_ns;
+		       : w->a.m->trigger.hit_ns - w->a.m->trigger_began_ns;
 }
 
 /* Of that time the dump has only the end, from focus_ns on. */
 static inline bool why_is_cut(const struct why *w)
 {
 	return why_interval(w) && !w->opt->from_ns && !w->opt->to_ns && w->focus_ns == w->from_ns &&
-	       w->m->trigger_began_ns < w->from_ns;
+	       w->a.m->trigger_began_ns < w->from_ns;
 }
 
 static inline size_t why_nr_life(const struct why *w)
@@ -150,12 +140,12 @@ static inline uint64_t why_focus_time(const struct why *w)
 /* What detectors need that look at who ran; at who woke whom. */
 static inline bool why_can_switch(const struct why *w)
 {
-	return schedule_has_switches(w->sched);
+	return schedule_has_switches(w->a.sched);
 }
 
 static inline bool why_can_wake(const struct why *w)
 {
-	return schedule_has_wakings(w->sched) && schedule_has_switches(w->sched);
+	return schedule_has_wakings(w->a.sched) && schedule_has_switches(w->a.sched);
 }
 
 /* A thread of the kernel's own. */

@@ -76,21 +76,19 @@ int why_irqs_new(struct why *w)
 
 	w->irqs = q;
 	if (q)
-		q->parsers = calloc(w->m->nr_events + 1, sizeof(*q->parsers));
+		q->parsers = calloc(w->a.m->nr_events + 1, sizeof(*q->parsers));
 	if (!q || !q->parsers)
 		return -ENOMEM;
-	for (size_t i = 0; i < w->m->nr_events; i++) {
-		uint32_t type = (uint32_t)w->m->events[i].attr.config;
-		const struct tpfields *tp = fields_tracepoint(w->fields, type);
-		const char *name = fields_name(w->fields, type);
+	for (size_t i = 0; i < w->a.m->nr_events; i++) {
+		const struct meta_event *e = &w->a.m->events[i];
+		const char *name = analysis_event(&w->a, e);
 
-		if (!meta_in_rings(w->m, &w->m->events[i]))
+		if (!meta_in_rings(w->a.m, e))
 			continue;
-		for (size_t k = 0; tp && name && k < sizeof(events) / sizeof(events[0]); k++) {
+		for (size_t k = 0; name && k < sizeof(events) / sizeof(events[0]); k++) {
 			if (strcmp(name, events[k].name) != 0)
 				continue;
-			q->parsers[i].nr =
-				tpfields_find(tp, events[k].field, strlen(events[k].field));
+			q->parsers[i].nr = analysis_field(&w->a, e, events[k].field);
 			q->parsers[i].kind = q->parsers[i].nr ? events[k].kind : IRQ_NONE;
 			q->recorded |= q->parsers[i].kind != IRQ_NONE;
 		}
@@ -149,7 +147,7 @@ int why_irqs_feed(struct why *w, const struct timeline_record *rec)
 {
 	struct irqs *q = w->irqs;
 	int32_t cpu = rec->window->cpu, nr;
-	enum irq_kind kind = rec->event ? q->parsers[rec->event - w->m->events].kind : IRQ_NONE;
+	enum irq_kind kind = rec->event ? q->parsers[rec->event - w->a.m->events].kind : IRQ_NONE;
 	struct irq_cpu *c;
 
 	if (kind == IRQ_NONE || cpu < 0 || cpu >= MAX_CPUS)
@@ -159,7 +157,7 @@ int why_irqs_feed(struct why *w, const struct timeline_record *rec)
 	c = cpu_of(q, cpu);
 	if (!c)
 		return -ENOMEM;
-	nr = (int32_t)field_number(q->parsers[rec->event - w->m->events].nr, rec->s.raw);
+	nr = (int32_t)field_number(q->parsers[rec->event - w->a.m->events].nr, rec->s.raw);
 	if (kind == IRQ_ENTRY || kind == SOFTIRQ_ENTRY) {
 		/* So deep is none: exits are missing. */
 		if (c->depth == MAX_DEPTH)
@@ -218,11 +216,11 @@ static void add_served(const struct irqs *q, int32_t cpu, uint64_t from, uint64_
 
 static struct loss loss_of(const struct why *w, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	struct loss l = {.cpu = -1};
 
 	for (size_t i = t->first; i < t->first + t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, i);
+		const struct span *s = schedule_span(w->a.sched, i);
 		uint64_t from = s->from_ns > w->focus_ns ? s->from_ns : w->focus_ns;
 		uint64_t to = s->to_ns < w->end_ns ? s->to_ns : w->end_ns;
 

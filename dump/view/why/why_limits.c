@@ -26,11 +26,11 @@ struct throttled {
 
 static struct throttled throttled(const struct why *w, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	struct throttled out = {0};
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
 
 		if (s->state == SPAN_UNKNOWN)
@@ -62,13 +62,13 @@ static bool is_in(const struct why *w, const struct meta_cgroup *g, uint32_t pid
 /* The group above the thread that was throttled longest; NULL: none was. */
 static const struct meta_cgroup *quota_of(const struct why *w, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
-	const struct fmt_task *task = history_task(w->history, t->tid, w->end_ns);
-	const char *path = task ? history_cgroup(w->history, task, w->end_ns) : NULL;
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
+	const struct fmt_task *task = history_task(w->a.history, t->tid, w->end_ns);
+	const char *path = task ? history_cgroup(w->a.history, task, w->end_ns) : NULL;
 	const struct meta_cgroup *best = NULL;
 
-	for (size_t i = 0; i < w->m->nr_cgroups; i++) {
-		const struct meta_cgroup *g = &w->m->cgroups[i];
+	for (size_t i = 0; i < w->a.m->nr_cgroups; i++) {
+		const struct meta_cgroup *g = &w->a.m->cgroups[i];
 
 		if (!g->f.quota_ns || !g->f.nr_throttled || !is_in(w, g, t->pid, path))
 			continue;
@@ -124,13 +124,13 @@ const struct detector detect_quota = {
 
 void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t)
 {
-	const struct fmt_task *task = history_task(w->history, tid, ns);
-	const char *path = task ? history_cgroup(w->history, task, ns) : NULL;
+	const struct fmt_task *task = history_task(w->a.history, tid, ns);
+	const char *path = task ? history_cgroup(w->a.history, task, ns) : NULL;
 	const struct meta_cgroup *of = NULL, *any = NULL;
 	size_t nr = 0;
 
-	for (size_t i = 0; i < w->m->nr_cgroups; i++) {
-		const struct meta_cgroup *g = &w->m->cgroups[i];
+	for (size_t i = 0; i < w->a.m->nr_cgroups; i++) {
+		const struct meta_cgroup *g = &w->a.m->cgroups[i];
 
 		if (!g->f.memory_limit_bytes || !g->f.nr_oom_kills)
 			continue;
@@ -147,7 +147,7 @@ void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text 
 		why_phrase(w, t, ": control group {text} reached its memory limit of {text}",
 			   SAY_TEXT(of->path),
 			   SAY_TEXT(str_fmt_size(limit, sizeof(limit), of->f.memory_limit_bytes)));
-	} else if (w->m->knows_cgroups && !nr) {
+	} else if (w->a.m->knows_cgroups && !nr) {
 		text_str(t, ": the machine was out of memory");
 	}
 }

@@ -3,11 +3,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/model/prefetch.h"
-#include "dump/view/print/fields.h"
 #include "dump/view/unwind/runtimes.h"
-#include "dump/view/unwind/stack.h"
-#include "dump/view/symbols/symbols.h"
-#include "dump/view/model/timeline.h"
 #include "dump/view/why/why_impl.h"
 
 #include <errno.h>
@@ -42,16 +38,16 @@ static const struct {
 /* What an event of meta is to us: a kind of life plus 1. */
 static uint8_t *life_kinds(struct why *w)
 {
-	uint8_t *kinds = calloc(w->m->nr_events + 1, 1);
+	uint8_t *kinds = calloc(w->a.m->nr_events + 1, 1);
 
-	for (size_t i = 0; kinds && i < w->m->nr_events; i++) {
-		const struct meta_event *e = &w->m->events[i];
-		const char *name = fields_name(w->fields, (uint32_t)e->attr.config);
+	for (size_t i = 0; kinds && i < w->a.m->nr_events; i++) {
+		const struct meta_event *e = &w->a.m->events[i];
+		const char *name = analysis_event(&w->a, e);
 		bool in_rings;
 
 		if (e->f.id == UINT32_MAX)
 			continue;
-		in_rings = meta_in_rings(w->m, e);
+		in_rings = meta_in_rings(w->a.m, e);
 		w->counted[COUNT_FAULTS] |= in_rings && e->attr.type == PERF_TYPE_SOFTWARE &&
 					    e->attr.config >= PERF_COUNT_SW_PAGE_FAULTS &&
 					    e->attr.config <= PERF_COUNT_SW_PAGE_FAULTS_MAJ;
@@ -69,17 +65,8 @@ static uint8_t *life_kinds(struct why *w)
 	return kinds;
 }
 
-static uint64_t number(const struct tpfields *tp, const char *name, struct bytes raw)
-{
-	const struct field *f = tpfields_find(tp, name, strlen(name));
-
-	return f ? field_number(f, raw) : 0;
-}
-
 static int add_life(struct why *w, enum life_kind kind, const struct timeline_record *rec)
 {
-	const struct tpfields *tp = fields_tracepoint(w->fields, (uint32_t)rec->event->attr.config);
-	struct bytes raw = rec->s.raw;
 	const struct fmt_task *task;
 	struct life l = {.ns = rec->time_ns,
 			 .tid = rec->tid,
@@ -88,32 +75,30 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	struct life *all = (struct life *)w->life.p;
 	uint64_t same_ns;
 
-	if (!tp)
-		return 0;
 	if (rec->s.have & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER))
-		l.chain = call_chains_add(w->chains, rec);
+		l.chain = call_chains_add(w->a.chains, rec);
 	switch (kind) {
 	case LIFE_FORK:
-		l.tid = (uint32_t)number(tp, "parent_pid", raw);
-		l.other = (uint32_t)number(tp, "child_pid", raw);
-		task = history_task(w->history, l.other, l.ns);
+		l.tid = (uint32_t)analysis_number(&w->a, rec, "parent_pid");
+		l.other = (uint32_t)analysis_number(&w->a, rec, "child_pid");
+		task = history_task(w->a.history, l.other, l.ns);
 		l.is_thread = task && task->pid != l.other;
 		break;
 	case LIFE_SEND:
 		l.other = rec->tid;
-		l.tid = (uint32_t)number(tp, "pid", raw);
+		l.tid = (uint32_t)analysis_number(&w->a, rec, "pid");
 		break;
 	case LIFE_DELIVER:
-		l.handled = number(tp, "sa_handler", raw) != 0;
+		l.handled = analysis_number(&w->a, rec, "sa_handler") != 0;
 		break;
 	case LIFE_OOM:
-		l.tid = (uint32_t)number(tp, "pid", raw);
+		l.tid = (uint32_t)analysis_number(&w->a, rec, "pid");
 		break;
 	default:
 		break;
 	}
-	l.sig = (int32_t)number(tp, "sig", raw);
-	l.code = (int32_t)number(tp, "code", raw);
+	l.sig = (int32_t)analysis_number(&w->a, rec, "sig");
+	l.code = (int32_t)analysis_number(&w->a, rec, "code");
 	/* The same once more, from another channel: that with a stack stays. */
 	same_ns = kind == LIFE_DELIVER ? SAME_DELIVERY_NS : SAME_NS;
 	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < same_ns;)
@@ -144,18 +129,18 @@ static void wish_free(struct wanted_events *v)
 
 static int wish_make(struct why *w, struct wanted_events *v)
 {
-	size_t nr = w->m->nr_events + 1;
+	size_t nr = w->a.m->nr_events + 1;
 
 	v->kinds = life_kinds(w);
 	v->events = calloc(nr, sizeof(*v->events));
 	v->needs = calloc(nr, sizeof(*v->needs));
 	if (!v->kinds || !v->events || !v->needs)
 		return -ENOMEM;
-	for (size_t i = 0; i < w->m->nr_events; i++) {
+	for (size_t i = 0; i < w->a.m->nr_events; i++) {
 		if (v->kinds[i])
 			v->needs[i] = TIMELINE_NEED_ALL;
 		v->events[i] = v->kinds[i] || w->also_all;
-		v->events[i] |= schedule_needs(w->sched, i, &v->needs[i]);
+		v->events[i] |= schedule_needs(w->a.sched, i, &v->needs[i]);
 		v->events[i] |= why_irqs_need(w, i, &v->needs[i]);
 	}
 	return 0;
@@ -163,8 +148,8 @@ static int wish_make(struct why *w, struct wanted_events *v)
 
 static int feed(struct why *w, const struct wanted_events *v, const struct timeline_record *rec)
 {
-	uint8_t kind = rec->event ? v->kinds[rec->event - w->m->events] : 0;
-	int rc = schedule_feed(w->sched, rec);
+	uint8_t kind = rec->event ? v->kinds[rec->event - w->a.m->events] : 0;
+	int rc = schedule_feed(w->a.sched, rec);
 
 	if (!rc && kind)
 		rc = add_life(w, kind - 1, rec);
@@ -186,7 +171,7 @@ static int pass(struct why *w, struct err *err)
 
 	opt.events = v.events;
 	opt.needs = v.needs;
-	rc = rc ? rc : timeline_open(w->r, w->m, &opt, &t, err);
+	rc = rc ? rc : timeline_open(w->a.r, w->a.m, &opt, &t, err);
 	while (!rc) {
 		rc = timeline_next(t, &rec, err);
 		if (rc <= 0)
@@ -196,21 +181,21 @@ static int pass(struct why *w, struct err *err)
 	w->nr_bad_blocks += t ? timeline_nr_bad_blocks(t) : 0;
 	timeline_close(t);
 	wish_free(&v);
-	return rc ? rc : schedule_end(w->sched);
+	return rc ? rc : schedule_end(w->a.sched);
 }
 
 /* ---- what follows from it ---- */
 
 static int mark_kernel(struct why *w)
 {
-	size_t nr = schedule_nr_threads(w->sched);
+	size_t nr = schedule_nr_threads(w->a.sched);
 
 	w->is_kernel = calloc(nr + 1, 1);
 	if (!w->is_kernel)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t tid = schedule_thread(w->sched, i)->tid;
-		const struct fmt_task *t = history_task(w->history, tid, w->end_ns);
+		uint32_t tid = schedule_thread(w->a.sched, i)->tid;
+		const struct fmt_task *t = history_task(w->a.history, tid, w->end_ns);
 
 		/* All of them are children of kthreadd, which is 2. */
 		w->is_kernel[i] = !tid || tid == 2 || (t && t->ppid == 2);
@@ -231,7 +216,7 @@ void why_name(const struct why *w, uint32_t thread, struct text *t)
 		text_str(t, "somebody");
 		return;
 	}
-	s = schedule_thread(w->sched, thread);
+	s = schedule_thread(w->a.sched, thread);
 	if (s->comm)
 		text_safe(t, s->comm, strlen(s->comm));
 	else
@@ -255,17 +240,17 @@ static uint32_t who_asked(const struct why *w)
 	static const char *const tools[] = {"kill", "pkill", "killall", NULL};
 	static const char *const shells[] = {"bash", "sh",   "dash", "zsh",  "fish", "ksh",
 					     "tmux", "sshd", "sudo", "make", NULL};
-	uint32_t tid = w->m->trigger.tid ? w->m->trigger.tid : w->m->trigger.pid, thread;
+	uint32_t tid = w->a.m->trigger.tid ? w->a.m->trigger.tid : w->a.m->trigger.pid, thread;
 	const char *comm;
 
 	for (int i = 0; tid && i < 4; i++) {
 		/* The control socket's other end is a tool, whatever it is called. */
-		bool is_tool = !i && !strcmp(w->m->trigger_name, "manual");
+		bool is_tool = !i && !strcmp(w->a.m->trigger_name, "manual");
 
-		comm = history_comm(w->history, tid, w->m->trigger.hit_ns);
+		comm = history_comm(w->a.history, tid, w->a.m->trigger.hit_ns);
 		if (is_one_of(comm, shells) || (comm && str_glob("*.sh", comm)))
 			return NO_THREAD;
-		thread = schedule_find(w->sched, tid);
+		thread = schedule_find(w->a.sched, tid);
 		if (thread != NO_THREAD && !is_tool && !is_one_of(comm, tools) &&
 		    !(comm && !strncmp(comm, "ringback", 8)))
 			return thread;
@@ -286,8 +271,8 @@ static uint32_t by_comm(const struct why *w)
 	uint32_t best = NO_THREAD;
 	size_t most = 0;
 
-	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
-		const struct schedule_thread *t = schedule_thread(w->sched, i);
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->a.sched, i);
 
 		if (t->comm && str_glob(w->opt->comm, t->comm) && t->nr > most) {
 			best = i;
@@ -301,27 +286,27 @@ static uint32_t by_comm(const struct why *w)
  * be a tool that somebody used. */
 static bool rule_knows(const struct why *w)
 {
-	bool knows = w->m->trigger_began_ns != 0;
+	bool knows = w->a.m->trigger_began_ns != 0;
 
-	for (size_t i = 0; i < w->m->nr_channels; i++)
-		knows |= w->m->channels[i].of_trigger;
-	return knows && w->m->trigger.tid;
+	for (size_t i = 0; i < w->a.m->nr_channels; i++)
+		knows |= w->a.m->channels[i].of_trigger;
+	return knows && w->a.m->trigger.tid;
 }
 
 static void set_focus(struct why *w)
 {
-	uint64_t hit = w->m->trigger.hit_ns;
+	uint64_t hit = w->a.m->trigger.hit_ns;
 
-	schedule_window(w->sched, &w->from_ns, &w->to_ns);
+	schedule_window(w->a.sched, &w->from_ns, &w->to_ns);
 	if (!w->to_ns) {
 		w->to_ns = hit;
 		w->from_ns = hit > FOCUS_NS ? hit - FOCUS_NS : 0;
 	}
 	w->end_ns = hit > w->from_ns && hit < w->to_ns ? hit : w->to_ns;
 	w->focus_ns = w->end_ns - w->from_ns > FOCUS_NS ? w->end_ns - FOCUS_NS : w->from_ns;
-	if (why_interval(w) && w->m->trigger_began_ns < w->end_ns)
-		w->focus_ns =
-			w->m->trigger_began_ns > w->from_ns ? w->m->trigger_began_ns : w->from_ns;
+	if (why_interval(w) && w->a.m->trigger_began_ns < w->end_ns)
+		w->focus_ns = w->a.m->trigger_began_ns > w->from_ns ? w->a.m->trigger_began_ns
+								    : w->from_ns;
 	if (w->opt->from_ns || w->opt->to_ns) {
 		w->focus_ns = w->opt->from_ns > w->from_ns ? w->opt->from_ns : w->from_ns;
 		if (w->opt->to_ns && w->opt->to_ns < w->to_ns)
@@ -334,7 +319,7 @@ static void set_focus(struct why *w)
 /* What a rule saw of one thread is nothing that another did. */
 static void forget_rule(struct why *w)
 {
-	if (schedule_thread(w->sched, w->asked)->tid == w->m->trigger.tid)
+	if (schedule_thread(w->a.sched, w->asked)->tid == w->a.m->trigger.tid)
 		return;
 	w->of_other = true;
 	w->met = false;
@@ -348,11 +333,11 @@ static int choose(struct why *w, struct err *err)
 	const struct why_options *o = w->opt;
 
 	w->met = rule_knows(w);
-	w->asked = w->met ? schedule_find(w->sched, w->m->trigger.tid) : who_asked(w);
+	w->asked = w->met ? schedule_find(w->a.sched, w->a.m->trigger.tid) : who_asked(w);
 	if (!o->tid && !o->comm)
 		return 0;
 	w->by_option = true;
-	w->asked = o->tid ? schedule_find(w->sched, o->tid) : by_comm(w);
+	w->asked = o->tid ? schedule_find(w->a.sched, o->tid) : by_comm(w);
 	if (w->asked != NO_THREAD) {
 		forget_rule(w);
 		return 0;
@@ -365,14 +350,14 @@ static int choose(struct why *w, struct err *err)
 /* The rings of rare events reach further back than others, unless there were many. */
 static void set_life(struct why *w)
 {
-	for (size_t i = 0; i < w->m->nr_windows; i++) {
-		const struct fmt_window *win = &w->m->windows[i];
+	for (size_t i = 0; i < w->a.m->nr_windows; i++) {
+		const struct fmt_window *win = &w->a.m->windows[i];
 		uint64_t from = win->overwritten_bytes ? win->first_ns : win->armed_ns;
 		bool lives_here = false;
 
-		for (size_t k = 0; k < w->m->nr_events && meta_is_ring(win); k++) {
-			const struct meta_event *e = &w->m->events[k];
-			const char *name = fields_name(w->fields, (uint32_t)e->attr.config);
+		for (size_t k = 0; k < w->a.m->nr_events && meta_is_ring(win); k++) {
+			const struct meta_event *e = &w->a.m->events[k];
+			const char *name = analysis_event(&w->a, e);
 
 			lives_here |= e->f.channel == win->channel && name &&
 				      !strcmp(name, "sched:sched_process_fork");
@@ -385,19 +370,19 @@ static void set_life(struct why *w)
 /* How much time one sample stands for. */
 static void measure_samples(struct why *w)
 {
-	for (size_t i = 0; i < w->m->nr_events; i++) {
-		const struct perf_event_attr *a = &w->m->events[i].attr;
+	for (size_t i = 0; i < w->a.m->nr_events; i++) {
+		const struct perf_event_attr *a = &w->a.m->events[i].attr;
 
-		if (!meta_in_rings(w->m, &w->m->events[i]))
+		if (!meta_in_rings(w->a.m, &w->a.m->events[i]))
 			continue;
 		if (a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_CPU_CLOCK)
 			w->sample_period_ns =
 				a->freq ? 1000000000ull / (a->sample_freq | !a->sample_freq)
 					: a->sample_period;
 	}
-	w->has_samples = schedule_nr_samples(w->sched) > 0;
-	for (uint32_t id = 1; id <= call_chains_nr(w->chains) && !w->has_names; id++) {
-		struct chain c = call_chains_get(w->chains, id);
+	w->has_samples = schedule_nr_samples(w->a.sched) > 0;
+	for (uint32_t id = 1; id <= call_chains_nr(w->a.chains) && !w->has_names; id++) {
+		struct chain c = call_chains_get(w->a.chains, id);
 
 		for (size_t i = 0; i < c.nr; i++)
 			w->has_names |= c.frames[i].function != NULL;
@@ -406,13 +391,13 @@ static void measure_samples(struct why *w)
 
 static int read_runtimes(struct why *w, struct err *err)
 {
-	int rc = runtimes_new(w->history, &w->runtimes, err);
+	int rc = runtimes_new(w->a.history, &w->runtimes, err);
 
-	for (size_t i = 0; !rc && i < schedule_nr_samples(w->sched); i++) {
-		const struct schedule_sample *s = schedule_sample(w->sched, i);
+	for (size_t i = 0; !rc && i < schedule_nr_samples(w->a.sched); i++) {
+		const struct schedule_sample *s = schedule_sample(w->a.sched, i);
 
-		runtimes_add(w->runtimes, schedule_thread(w->sched, s->thread)->pid,
-			     call_chains_get(w->chains, s->chain));
+		runtimes_add(w->runtimes, schedule_thread(w->a.sched, s->thread)->pid,
+			     call_chains_get(w->a.chains, s->chain));
 	}
 	return rc;
 }
@@ -420,19 +405,14 @@ static int read_runtimes(struct why *w, struct err *err)
 int why_load(struct why *w, struct err *err)
 {
 	struct history_counts counts;
-	int rc = history_load(w->r, &w->history, err);
+	int rc = analysis_open(&w->a, ANALYSIS_SCHEDULE, err);
 
-	rc = rc ? rc : symbols_load(w->r, w->history, &w->symbols, err);
-	rc = rc ? rc : fields_new(w->m, &w->fields, err);
-	rc = rc ? rc : stacks_new(w->m, w->history, w->symbols, &w->stacks, err);
-	rc = rc ? rc : call_chains_new(w->stacks, &w->chains, err);
-	rc = rc ? rc : schedule_new(w->m, w->fields, w->history, w->chains, &w->sched, err);
 	rc = rc ? rc : why_irqs_new(w);
 	rc = rc ? rc : pass(w, err);
-	rc = rc ? rc : cause_find(w->r, w->m, w->history, w->fields, w->stacks, &w->cause, err);
+	rc = rc ? rc : cause_find(&w->a, &w->cause, err);
 	if (rc)
 		return rc;
-	history_counts(w->history, &counts);
+	history_counts(w->a.history, &counts);
 	w->nr_bad_blocks += counts.nr_broken;
 	set_focus(w);
 	set_life(w);
@@ -457,10 +437,5 @@ void why_unload(struct why *w)
 	path_free(&w->path);
 	free(w->is_kernel);
 	free(w->by_thread);
-	schedule_free(w->sched);
-	call_chains_free(w->chains);
-	stacks_free(w->stacks);
-	fields_free(w->fields);
-	symbols_free(w->symbols);
-	history_free(w->history);
+	analysis_close(&w->a);
 }

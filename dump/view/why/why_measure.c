@@ -11,11 +11,11 @@
 void sums_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	     struct sums *out)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 
 	*out = (struct sums){0};
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t ns = overlap(s->from_ns, s->to_ns, from_ns, to_ns);
 
 		if (!ns)
@@ -33,7 +33,8 @@ void sums_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to
 
 static bool same_name(const struct why *w, uint32_t a, uint32_t b)
 {
-	const char *x = schedule_thread(w->sched, a)->comm, *y = schedule_thread(w->sched, b)->comm;
+	const char *x = schedule_thread(w->a.sched, a)->comm,
+		   *y = schedule_thread(w->a.sched, b)->comm;
 
 	return a == b || (x && y && !strcmp(x, y));
 }
@@ -67,9 +68,9 @@ static uint64_t idle_on(const struct why *w, size_t cpu, uint64_t from_ns, uint6
 {
 	uint64_t ns = 0;
 
-	for (size_t i = schedule_run_after(w->sched, cpu, from_ns);
-	     i < schedule_nr_runs(w->sched, cpu); i++) {
-		const struct span *run = schedule_run(w->sched, cpu, i);
+	for (size_t i = schedule_run_after(w->a.sched, cpu, from_ns);
+	     i < schedule_nr_runs(w->a.sched, cpu); i++) {
+		const struct span *run = schedule_run(w->a.sched, cpu, i);
 
 		if (run->from_ns >= to_ns)
 			break;
@@ -85,9 +86,9 @@ static void add_wait(const struct why *w, struct rivals *r, int32_t cpu, uint64_
 {
 	uint64_t most = 0;
 
-	for (size_t i = schedule_run_after(w->sched, (size_t)cpu, from_ns);
-	     i < schedule_nr_runs(w->sched, (size_t)cpu); i++) {
-		const struct span *run = schedule_run(w->sched, (size_t)cpu, i);
+	for (size_t i = schedule_run_after(w->a.sched, (size_t)cpu, from_ns);
+	     i < schedule_nr_runs(w->a.sched, (size_t)cpu); i++) {
+		const struct span *run = schedule_run(w->a.sched, (size_t)cpu, i);
 		uint64_t ns = overlap(run->from_ns, run->to_ns, from_ns, to_ns);
 
 		if (run->from_ns >= to_ns)
@@ -97,7 +98,7 @@ static void add_wait(const struct why *w, struct rivals *r, int32_t cpu, uint64_
 		else
 			r->idle_ns += ns;
 	}
-	for (size_t other = 0; other < schedule_nr_cpus(w->sched); other++) {
+	for (size_t other = 0; other < schedule_nr_cpus(w->a.sched); other++) {
 		uint64_t ns = other == (size_t)cpu ? 0 : idle_on(w, other, from_ns, to_ns);
 
 		most = ns > most ? ns : most;
@@ -115,20 +116,20 @@ static int by_ns(const void *a, const void *b)
 void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       struct rivals *out)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
-	uint64_t *by_thread = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*by_thread));
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
+	uint64_t *by_thread = calloc(schedule_nr_threads(w->a.sched) + 1, sizeof(*by_thread));
 	uint64_t longest = 0;
 
 	*out = (struct rivals){.cpu = -1};
 	for (size_t i = 0; by_thread && i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t from = s->from_ns > from_ns ? s->from_ns : from_ns;
 		uint64_t to = s->to_ns < to_ns ? s->to_ns : to_ns;
 
 		if (s->state != SPAN_READY || from >= to)
 			continue;
 		out->ns += to - from;
-		if (s->cpu < 0 || (size_t)s->cpu >= schedule_nr_cpus(w->sched))
+		if (s->cpu < 0 || (size_t)s->cpu >= schedule_nr_cpus(w->a.sched))
 			continue;
 		add_wait(w, out, s->cpu, from, to, by_thread);
 		if (to - from > longest) {
@@ -178,7 +179,7 @@ static const struct {
 
 bool chain_in(const struct why *w, uint32_t chain, enum in_kernel what)
 {
-	struct chain c = call_chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->a.chains, chain);
 
 	for (size_t i = 0; i < c.nr && c.frames[i].kernel; i++)
 		for (size_t k = 0; k < sizeof(telling) / sizeof(telling[0]); k++)
@@ -192,7 +193,7 @@ const char *chain_syscall(const struct why *w, uint32_t chain)
 {
 	static const char *const prefixes[] = {"__x64_sys_", "__arm64_sys_", "__do_sys_",
 					       "__se_sys_", "ksys_"};
-	struct chain c = call_chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->a.chains, chain);
 
 	for (size_t i = 0; i < c.nr && c.frames[i].kernel; i++)
 		for (size_t k = 0; k < sizeof(prefixes) / sizeof(prefixes[0]); k++) {
@@ -226,7 +227,7 @@ const struct chain_frame *chain_own(const struct why *w, uint32_t chain)
 
 const struct chain_frame *chain_own_from(const struct why *w, uint32_t chain, size_t first)
 {
-	struct chain c = call_chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->a.chains, chain);
 	const struct chain_frame *named = NULL, *any = NULL;
 
 	for (size_t i = first; i < c.nr; i++) {
@@ -290,8 +291,8 @@ static void add_hit(const struct why *w, struct hits *h, uint32_t chain)
 
 static size_t first_sample(const struct why *w, uint64_t ns)
 {
-	return array_bisect(i, schedule_nr_samples(w->sched),
-			    schedule_sample(w->sched, i)->ns < ns);
+	return array_bisect(i, schedule_nr_samples(w->a.sched),
+			    schedule_sample(w->a.sched, i)->ns < ns);
 }
 
 void busy_of(const struct why *w, uint32_t thread, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
@@ -300,12 +301,12 @@ void busy_of(const struct why *w, uint32_t thread, uint32_t pid, uint64_t from_n
 	struct hits h = {.nr = 0};
 
 	*out = (struct busy){0};
-	for (size_t i = first_sample(w, from_ns); i < schedule_nr_samples(w->sched); i++) {
-		const struct schedule_sample *s = schedule_sample(w->sched, i);
+	for (size_t i = first_sample(w, from_ns); i < schedule_nr_samples(w->a.sched); i++) {
+		const struct schedule_sample *s = schedule_sample(w->a.sched, i);
 
 		if (s->ns > to_ns)
 			break;
-		if (pid ? schedule_thread(w->sched, s->thread)->pid != pid : s->thread != thread)
+		if (pid ? schedule_thread(w->a.sched, s->thread)->pid != pid : s->thread != thread)
 			continue;
 		out->nr++;
 		for (int k = 0; k < NR_IN_KERNEL; k++)
@@ -365,7 +366,7 @@ void why_who(const struct why *w, uint32_t thread, struct text *t)
 {
 	why_name(w, thread, t);
 	if (thread != NO_THREAD)
-		text_fmt(t, " (%u)", schedule_thread(w->sched, thread)->tid);
+		text_fmt(t, " (%u)", schedule_thread(w->a.sched, thread)->tid);
 }
 
 int why_real_time(int16_t prio)
@@ -375,11 +376,11 @@ int why_real_time(int16_t prio)
 
 int16_t why_prio(const struct why *w, uint32_t thread, uint64_t ns)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	int16_t prio = -1;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 
 		if (s->from_ns > ns && prio >= 0)
 			break;

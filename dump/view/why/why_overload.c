@@ -38,7 +38,8 @@ struct demand {
 
 static bool same_name(const struct why *w, uint32_t a, uint32_t b)
 {
-	const char *x = schedule_thread(w->sched, a)->comm, *y = schedule_thread(w->sched, b)->comm;
+	const char *x = schedule_thread(w->a.sched, a)->comm,
+		   *y = schedule_thread(w->a.sched, b)->comm;
 
 	return a == b || (x && y && !strcmp(x, y));
 }
@@ -77,7 +78,7 @@ static int by_ns(const void *a, const void *b)
 static void measure(const struct why *w, uint64_t from_ns, uint64_t to_ns, struct demand *d)
 {
 	*d = (struct demand){.victim = NO_THREAD};
-	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
 		struct sums s;
 
 		sums_of(w, i, from_ns, to_ns, &s);
@@ -117,13 +118,13 @@ static void say_users(const struct why *w, struct finding *f, const struct deman
 		why_say_prio(u->prio, t);
 		text_fmt(t, " %.0f %%", 100 * why_ms(u->ns) / why_ms(d->run_ns));
 	}
-	text_fmt(t, " of the time that %zu CPU%s ran\n", schedule_nr_cpus(w->sched),
-		 str_plural(schedule_nr_cpus(w->sched)));
+	text_fmt(t, " of the time that %zu CPU%s ran\n", schedule_nr_cpus(w->a.sched),
+		 str_plural(schedule_nr_cpus(w->a.sched)));
 }
 
 static int find_overload(struct why *w, uint32_t thread, struct finding *f)
 {
-	double time = why_ms(why_focus_time(w)), cpus = (double)schedule_nr_cpus(w->sched);
+	double time = why_ms(why_focus_time(w)), cpus = (double)schedule_nr_cpus(w->a.sched);
 	struct demand d, before;
 
 	measure(w, w->focus_ns, w->end_ns, &d);
@@ -152,7 +153,7 @@ static int find_overload(struct why *w, uint32_t thread, struct finding *f)
 
 static bool can_overload(const struct why *w)
 {
-	return why_can_switch(w) && !schedule_is_partial(w->sched);
+	return why_can_switch(w) && !schedule_is_partial(w->a.sched);
 }
 
 const struct detector detect_overload = {

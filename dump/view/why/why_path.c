@@ -51,19 +51,19 @@ static bool is_by_thread(const struct why *w, const struct span *s, const uint32
 
 int path_mark(struct why *w)
 {
-	uint32_t *often = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*often));
+	uint32_t *often = calloc(schedule_nr_threads(w->a.sched) + 1, sizeof(*often));
 	size_t nr = 0;
 
-	for (uint32_t i = 0; i < schedule_nr_threads(w->sched); i++)
-		nr += schedule_thread(w->sched, i)->nr;
+	for (uint32_t i = 0; i < schedule_nr_threads(w->a.sched); i++)
+		nr += schedule_thread(w->a.sched, i)->nr;
 	w->by_thread = calloc(nr + 1, 1);
 	if (!often || !w->by_thread) {
 		free(often);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
-		const struct schedule_thread *t = schedule_thread(w->sched, i);
-		const struct span *s = schedule_span(w->sched, t->first);
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->a.sched, i);
+		const struct span *s = schedule_span(w->a.sched, t->first);
 		uint32_t all = 0;
 
 		for (size_t k = 0; k < t->nr; k++)
@@ -84,7 +84,7 @@ int path_mark(struct why *w)
 
 bool path_woken_by_thread(const struct why *w, const struct span *s)
 {
-	return w->by_thread[s - schedule_span(w->sched, 0)];
+	return w->by_thread[s - schedule_span(w->a.sched, 0)];
 }
 
 static int add(struct walker *k, const struct span *s, enum lost_kind kind, uint64_t from_ns)
@@ -131,7 +131,7 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 static int step(struct walker *k)
 {
 	struct level *l = &k->levels[k->depth];
-	const struct span *s = schedule_at(k->w->sched, l->thread, k->at_ns - 1);
+	const struct span *s = schedule_at(k->w->a.sched, l->thread, k->at_ns - 1);
 	uint64_t from_ns;
 
 	if (!s)

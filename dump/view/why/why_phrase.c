@@ -17,7 +17,7 @@ static const char *const kinds[] = {
 
 static void put_task(const struct why *w, struct text *t, const struct phrase_arg *a)
 {
-	const char *comm = history_comm(w->history, (uint32_t)a->n, a->at_ns);
+	const char *comm = history_comm(w->a.history, (uint32_t)a->n, a->at_ns);
 
 	comm = comm ? comm : "thread";
 	text_safe(t, comm, strlen(comm));

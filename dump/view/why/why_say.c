@@ -69,9 +69,9 @@ static uint64_t nr_lost(const struct why *w)
 {
 	uint64_t lost = 0;
 
-	for (size_t i = 0; i < w->m->nr_windows; i++)
-		if (meta_is_ring(&w->m->windows[i]))
-			lost += w->m->windows[i].lost;
+	for (size_t i = 0; i < w->a.m->nr_windows; i++)
+		if (meta_is_ring(&w->a.m->windows[i]))
+			lost += w->a.m->windows[i].lost;
 	return lost;
 }
 
@@ -80,11 +80,11 @@ static bool many_guessed(const struct why *w)
 {
 	size_t guessed = 0, all = 0;
 
-	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
-		const struct schedule_thread *t = schedule_thread(w->sched, i);
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
+		const struct schedule_thread *t = schedule_thread(w->a.sched, i);
 
 		for (size_t k = 0; k < t->nr; k++) {
-			const struct span *s = schedule_span(w->sched, t->first + k);
+			const struct span *s = schedule_span(w->a.sched, t->first + k);
 
 			all += s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED;
 			guessed += (s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED) &&
@@ -96,8 +96,8 @@ static bool many_guessed(const struct why *w)
 
 static bool has_wrapped(const struct why *w)
 {
-	for (size_t i = 0; i < w->m->nr_windows; i++)
-		if (w->m->windows[i].overwritten_bytes)
+	for (size_t i = 0; i < w->a.m->nr_windows; i++)
+		if (w->a.m->windows[i].overwritten_bytes)
 			return true;
 	return false;
 }
@@ -111,7 +111,7 @@ static void missing_names(const struct why *w, const struct finding *best, struc
 
 	for (size_t i = 0; i < sizeof(whom) / sizeof(whom[0]); i++) {
 		if (whom[i] == NO_THREAD ||
-		    !runtimes_say(w->runtimes, schedule_thread(w->sched, whom[i])->pid, &said))
+		    !runtimes_say(w->runtimes, schedule_thread(w->a.sched, whom[i])->pid, &said))
 			continue;
 		put_missing(t, "");
 		text_put(t, said.b.p, said.b.len);
@@ -127,15 +127,15 @@ static void missing(const struct why *w, const struct finding *best, struct text
 			 str_plural(nr_lost(w)), str_were(nr_lost(w)));
 	if (w->nr_bad_blocks)
 		put_missing(t, "unreadable parts of the dump");
-	if (schedule_has_switches(w->sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
+	if (schedule_has_switches(w->a.sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
 		put_missing(t, has_wrapped(w) ? "earlier events: the rings were too small for so "
 						"many events (-m 16M)"
-			       : w->m->trigger.nr > 1
+			       : w->a.m->trigger.nr > 1
 				       ? "earlier events: they are in the previous dump"
 				       : "earlier events: recording had just started");
-	if (!schedule_has_switches(w->sched))
+	if (!schedule_has_switches(w->a.sched))
 		put_missing(t, "scheduler events (--preset default)");
-	else if (!schedule_has_wakings(w->sched))
+	else if (!schedule_has_wakings(w->a.sched))
 		put_missing(t, "wake-ups (sched:sched_waking)");
 	else if (many_guessed(w))
 		put_missing(t, "many wake-ups by interrupts on idle CPUs");
@@ -146,7 +146,7 @@ static void missing(const struct why *w, const struct finding *best, struct text
 	missing_names(w, best, t);
 	if (best && best->more)
 		put_missing(t, best->more);
-	else if (schedule_has_switches(w->sched) && !schedule_has_stacks(w->sched))
+	else if (schedule_has_switches(w->a.sched) && !schedule_has_stacks(w->a.sched))
 		put_missing(t, "stacks of sleeping threads (--preset waits)");
 	if (!t->b.len)
 		text_str(t, "none");
@@ -186,7 +186,7 @@ static void put_lines(const struct finding *f, unsigned room, struct text *t)
 /* The focus is that of a rule that knows when it began. */
 static bool is_interval(const struct why *w)
 {
-	return why_interval(w) && w->focus_ns == w->m->trigger_began_ns;
+	return why_interval(w) && w->focus_ns == w->a.m->trigger_began_ns;
 }
 
 #define RULE_WIDTH 100
@@ -200,7 +200,7 @@ static bool is_line(const char *saw)
 /* The rule and what it saw, as far as a line goes; of who asked by hand there is nothing to say. */
 static void put_rule(const struct why *w, struct text *t)
 {
-	const struct meta *m = w->m;
+	const struct meta *m = w->a.m;
 	size_t len = strlen(m->trigger_rule), shown = 0;
 
 	if (!m->nr_saw || !strcmp(m->trigger_rule, "manual"))
@@ -261,7 +261,7 @@ static void put_what(const struct why *w, struct text *t)
 			   SAY_TIME(w->end_ns - w->focus_ns));
 	why_time(t, w->end_ns - w->from_ns);
 	text_str(t, " recorded");
-	info_joined(w->m, t);
+	info_joined(w->a.m, t);
 	if (w->asked != NO_THREAD)
 		why_phrase(w, t, "; {text} {thread}",
 			   SAY_TEXT(w->by_option ? "for the selected thread"
@@ -281,7 +281,7 @@ static void put_usual(const struct why *w, struct text *t)
 	uint64_t total = 0, worst = 0, focus = w->end_ns - w->focus_ns;
 	uint32_t who = NO_THREAD;
 
-	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
 		struct sums s;
 		size_t k;
 
@@ -299,17 +299,18 @@ static void put_usual(const struct why *w, struct text *t)
 		top[k].thread = i;
 		top[k].ns = s.ns[SPAN_RUN];
 	}
-	if (!focus || !schedule_nr_cpus(w->sched) || !schedule_has_switches(w->sched))
+	if (!focus || !schedule_nr_cpus(w->a.sched) || !schedule_has_switches(w->a.sched))
 		return;
 	label(t, "cpu");
-	if (schedule_lacks_cpus(w->sched))
+	if (schedule_lacks_cpus(w->a.sched))
 		text_str(t, "of the recorded CPUs");
-	else if (schedule_is_partial(w->sched))
+	else if (schedule_is_partial(w->a.sched))
 		text_str(t, "of the recorded threads");
 	else
 		text_fmt(t, "%.0f %% of %zu CPU%s busy",
-			 100.0 * (double)total / (double)focus / (double)schedule_nr_cpus(w->sched),
-			 schedule_nr_cpus(w->sched), str_plural(schedule_nr_cpus(w->sched)));
+			 100.0 * (double)total / (double)focus /
+				 (double)schedule_nr_cpus(w->a.sched),
+			 schedule_nr_cpus(w->a.sched), str_plural(schedule_nr_cpus(w->a.sched)));
 	for (size_t k = 0; k < 3 && top[k].ns; k++) {
 		text_str(t, k ? ", " : ": ");
 		why_phrase(w, t, "{thread} {time}", SAY_THREAD(top[k].thread), SAY_TIME(top[k].ns));
@@ -325,7 +326,7 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 {
 	if (best) {
 		text_put(t, best->verdict.b.p, best->verdict.b.len);
-	} else if (!schedule_has_switches(w->sched)) {
+	} else if (!schedule_has_switches(w->a.sched)) {
 		text_str(t, "no verdict: scheduler events were not recorded");
 	} else {
 		text_str(t, "nothing unusual in the ");
@@ -383,8 +384,8 @@ int why_say(const struct why *w, FILE *out)
 
 static void json_thread(const struct why *w, struct json *j, const char *key, uint32_t tid)
 {
-	const char *comm = history_comm(w->history, tid, w->end_ns);
-	const struct fmt_task *task = history_task(w->history, tid, w->end_ns);
+	const char *comm = history_comm(w->a.history, tid, w->end_ns);
+	const struct fmt_task *task = history_task(w->a.history, tid, w->end_ns);
 
 	if (!tid) {
 		json_cstr(j, key, NULL);
@@ -450,7 +451,7 @@ static void json_finding(const struct why *w, struct json *j, const struct findi
 
 static int64_t relative(const struct why *w, uint64_t ns)
 {
-	return (int64_t)(ns - w->m->trigger.hit_ns);
+	return (int64_t)(ns - w->a.m->trigger.hit_ns);
 }
 
 int why_say_json(const struct why *w, FILE *out)
@@ -474,7 +475,7 @@ int why_say_json(const struct why *w, FILE *out)
 	json_i64(&j, "to", relative(w, w->end_ns));
 	json_i64(&j, "recorded_from", relative(w, w->from_ns));
 	json_thread(w, &j, "asked_by",
-		    w->asked == NO_THREAD ? 0 : schedule_thread(w->sched, w->asked)->tid);
+		    w->asked == NO_THREAD ? 0 : schedule_thread(w->a.sched, w->asked)->tid);
 	json_text(&j, "missing", &gone);
 	json_open(&j, "also", '[');
 	for (size_t i = 1; i < nr_findings(w) && i < 10; i++) {

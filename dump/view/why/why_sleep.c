@@ -86,7 +86,7 @@ static bool names_a_caller(const struct chain *c, size_t i)
 /* "ProcSleep() < LockAcquire()": the first becomes the finding's function if it has none. */
 static void put_callers(const struct why *w, struct finding *f, uint32_t chain, struct text *t)
 {
-	struct chain c = call_chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->a.chains, chain);
 	const struct chain_frame *own = chain_own(w, chain);
 	unsigned nr = 0;
 
@@ -128,7 +128,7 @@ bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, cons
 /* The signal that ended a sleep; NULL: none did. */
 static const struct life *signal_at(const struct why *w, const struct span *s)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, s->thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread);
 
 	for (size_t i = 0; i < why_nr_life(w); i++) {
 		const struct life *l = why_life(w, i);
@@ -178,13 +178,13 @@ static bool is_sleep(const struct span *s)
 
 const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	const struct span *last = NULL;
 	struct text *line = NULL;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
 
 		if (!is_sleep(s) || s->flags & SPAN_OPEN || ns * SMALL < why_focus_time(w))

@@ -58,11 +58,11 @@ static bool is_crash(const struct why *w, const struct life *l)
 /* Of the same process as the thread that asked, or its child or parent. */
 static bool is_related(const struct why *w, uint32_t tid)
 {
-	const struct fmt_task *t = history_task(w->history, tid, w->end_ns), *asked;
+	const struct fmt_task *t = history_task(w->a.history, tid, w->end_ns), *asked;
 
 	if (w->asked == NO_THREAD)
 		return true;
-	asked = history_task(w->history, schedule_thread(w->sched, w->asked)->tid, w->end_ns);
+	asked = history_task(w->a.history, schedule_thread(w->a.sched, w->asked)->tid, w->end_ns);
 	return t && asked &&
 	       (t->pid == asked->pid || t->ppid == asked->pid || t->pid == asked->ppid);
 }
@@ -84,7 +84,7 @@ static const struct life *last_crash(const struct why *w)
 
 static void say_stack(const struct why *w, struct finding *f, uint32_t chain)
 {
-	struct chain c = call_chains_get(w->chains, chain);
+	struct chain c = call_chains_get(w->a.chains, chain);
 	struct text *t;
 	unsigned shown = 0;
 
@@ -119,14 +119,14 @@ static void say_signal(const struct why *w, struct finding *f, const struct life
 /* One of which only the records of its threads tell: of a program that handles its signals. */
 static int find_told_crash(struct why *w, struct finding *f)
 {
-	uint32_t tid = w->m->trigger.tid;
+	uint32_t tid = w->a.m->trigger.tid;
 	const struct cause *c = &w->cause;
 
 	f->score = 1e6;
-	f->victim = schedule_find(w->sched, tid);
+	f->victim = schedule_find(w->a.sched, tid);
 	f->victim_tid = f->culprit_tid = tid;
 	f->sure = SURE_CERTAIN;
-	why_phrase(w, &f->verdict, "{task} crashed", SAY_TASK(tid, w->m->trigger.hit_ns));
+	why_phrase(w, &f->verdict, "{task} crashed", SAY_TASK(tid, w->a.m->trigger.hit_ns));
 	if (c->function.b.len) {
 		text_fmt(&f->verdict, " in %s()", cause_text(&c->function));
 		text_fmt(&f->function, "%s()", cause_text(&c->function));
@@ -153,7 +153,7 @@ static const struct chain_frame *first_fault(const struct why *w, const struct l
 {
 	const struct life *crash = *l;
 	const struct chain_frame *found = user_frame(chain_own(w, crash->chain));
-	struct chain c = call_chains_get(w->chains, crash->chain);
+	struct chain c = call_chains_get(w->a.chains, crash->chain);
 	size_t at = 0;
 
 	for (const struct life *d = crash; d-- > why_life(w, 0);) {
@@ -174,7 +174,7 @@ static const struct chain_frame *first_fault(const struct why *w, const struct l
 /* Who sent the signal that ended it, itself excepted; NULL: the kernel, or it is not known. */
 static const struct life *sent_by_other(const struct why *w, const struct life *l)
 {
-	const struct fmt_task *task = history_task(w->history, l->tid, l->ns);
+	const struct fmt_task *task = history_task(w->a.history, l->tid, l->ns);
 
 	for (const struct life *s = l; l->code <= 0 && s-- > why_life(w, 0);) {
 		const struct fmt_task *sender;
@@ -182,7 +182,7 @@ static const struct life *sent_by_other(const struct why *w, const struct life *
 		if (s->kind != LIFE_SEND || s->sig != l->sig ||
 		    (s->tid != l->tid && !(task && s->tid == task->pid)))
 			continue;
-		sender = history_task(w->history, s->other, s->ns);
+		sender = history_task(w->a.history, s->other, s->ns);
 		return s->other == l->tid || (task && sender && task->pid == sender->pid) ? NULL
 											  : s;
 	}
@@ -227,10 +227,10 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 
 	if (!l)
 		return w->cause.is_crash ? find_told_crash(w, f) : 0;
-	task = history_task(w->history, l->tid, l->ns);
+	task = history_task(w->a.history, l->tid, l->ns);
 	/* Of who asked the loss comes first, unless the crash is its own. */
 	f->score = is_related(w, l->tid) ? 1e6 : 200;
-	f->victim = schedule_find(w->sched, l->tid);
+	f->victim = schedule_find(w->a.sched, l->tid);
 	f->victim_tid = l->tid;
 	f->culprit_tid = l->tid;
 	f->sure = SURE_CERTAIN;
@@ -303,7 +303,7 @@ static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to
 	}
 	/* The one that asked is meant, if it is one of them. */
 	for (k = 0; k < nr && w->asked != NO_THREAD; k++)
-		if (list[k].tid == schedule_thread(w->sched, w->asked)->tid &&
+		if (list[k].tid == schedule_thread(w->a.sched, w->asked)->tid &&
 		    why_ms(to_ns - from_ns) * STORM_RATE < 1e3 * list[k].nr)
 			*top = list[k];
 	return total;
@@ -323,12 +323,12 @@ static uint64_t children_cost(const struct why *w, uint32_t tid, uint64_t from_n
 
 		if (l->kind != LIFE_FORK || l->is_thread || l->tid != tid || l->ns < from_ns)
 			continue;
-		thread = schedule_find(w->sched, l->other);
+		thread = schedule_find(w->a.sched, l->other);
 		if (thread == NO_THREAD)
 			continue;
 		sums_of(w, thread, from_ns, w->end_ns, &s);
 		ns += s.ns[SPAN_RUN];
-		*name = schedule_thread(w->sched, thread)->comm;
+		*name = schedule_thread(w->a.sched, thread)->comm;
 		/* The last may be the tool that asks for the dump. */
 		if (*name && !strncmp(*name, "ringback", 8))
 			*name = NULL;
@@ -344,9 +344,9 @@ static const char *usual_child(const struct why *w, uint32_t tid, uint64_t from_
 
 		if (l->kind != LIFE_FORK || l->tid != tid || l->ns < from_ns)
 			continue;
-		thread = schedule_find(w->sched, l->other);
+		thread = schedule_find(w->a.sched, l->other);
 		if (thread != NO_THREAD)
-			return schedule_thread(w->sched, thread)->comm;
+			return schedule_thread(w->a.sched, thread)->comm;
 	}
 	return NULL;
 }
@@ -370,7 +370,7 @@ static int find_forks(struct why *w, uint32_t thread, struct finding *f)
 	cost = children_cost(w, top.tid, from, &name);
 	if (!name)
 		name = usual_child(w, top.tid, from);
-	f->culprit = schedule_find(w->sched, top.tid);
+	f->culprit = schedule_find(w->a.sched, top.tid);
 	f->culprit_tid = top.tid;
 	f->victim_tid = 0;
 	if (f->culprit != NO_THREAD)
@@ -408,7 +408,7 @@ const struct detector detect_forks = {.name = "fork-storm", .find = find_forks, 
 
 static bool can_sample(const struct why *w)
 {
-	return w->has_samples && w->has_names && schedule_has_switches(w->sched);
+	return w->has_samples && w->has_names && schedule_has_switches(w->a.sched);
 }
 
 static void say_share(struct finding *f, const struct busy *b, unsigned hits, const char *what)
@@ -481,12 +481,12 @@ static const struct life *last_fork(const struct why *w, uint32_t pid)
 
 		if (l->kind != LIFE_FORK || l->is_thread || l->ns > w->end_ns)
 			continue;
-		t = history_task(w->history, l->tid, l->ns);
+		t = history_task(w->a.history, l->tid, l->ns);
 		if (!t || t->pid != pid)
 			continue;
-		t = history_task(w->history, l->other, l->ns + 50 * MS);
+		t = history_task(w->a.history, l->other, l->ns + 50 * MS);
 		/* The tool that asks for the dump is a child, too. */
-		if (w->m->trigger.pid != l->other)
+		if (w->a.m->trigger.pid != l->other)
 			found = l;
 	}
 	return found;
@@ -504,7 +504,7 @@ static int find_copies(struct why *w, uint32_t thread, struct finding *f)
 	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
 	if (b.in[IN_COPY] < (asked ? 5 : 20) || b.in[IN_COPY] * (asked ? 5 : 3) < b.nr)
 		return 0;
-	fork = last_fork(w, schedule_thread(w->sched, thread)->pid);
+	fork = last_fork(w, schedule_thread(w->a.sched, thread)->pid);
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	share = (double)(b.in[IN_FAULT] > b.in[IN_COPY] ? b.in[IN_FAULT] : b.in[IN_COPY]) / b.nr;
 	f->score = why_ms(s.ns[SPAN_RUN]) * share * 1.5;

@@ -107,7 +107,7 @@ static int find_took(struct why *w, uint32_t thread, struct finding *f)
 
 static bool can_took(const struct why *w)
 {
-	return w->met && w->m->trigger_began_ns && why_can_switch(w);
+	return w->met && w->a.m->trigger_began_ns && why_can_switch(w);
 }
 
 const struct detector detect_took = {

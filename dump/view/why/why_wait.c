@@ -14,7 +14,7 @@
 
 static uint32_t pid_of(const struct why *w, uint32_t thread)
 {
-	return schedule_thread(w->sched, thread)->pid;
+	return schedule_thread(w->a.sched, thread)->pid;
 }
 
 void finding_busy(struct finding *f, const struct busy *b, const char *label)
@@ -51,12 +51,12 @@ static uint64_t length(const struct span *s)
 /* Who woke it most often in its other sleeps; the list is short or repeats itself. */
 static void find_partner(const struct why *w, uint32_t thread, struct usual *u)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
-	uint32_t *counts = calloc(schedule_nr_threads(w->sched) + 1, sizeof(*counts));
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
+	uint32_t *counts = calloc(schedule_nr_threads(w->a.sched) + 1, sizeof(*counts));
 
 	u->partner = NO_THREAD;
 	for (size_t i = 0; counts && i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 
 		if (s == u->longest || s->state != SPAN_SLEEP || !path_woken_by_thread(w, s))
 			continue;
@@ -70,12 +70,12 @@ static void find_partner(const struct why *w, uint32_t thread, struct usual *u)
 
 static struct usual usual_of(const struct why *w, uint32_t thread, bool by_thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	uint64_t *list = calloc(t->nr + 1, sizeof(*list));
 	struct usual u = {.partner = NO_THREAD};
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 
 		if (s->state != SPAN_SLEEP || path_woken_by_thread(w, s) != by_thread ||
 		    s->to_ns <= w->focus_ns || s->from_ns >= w->end_ns)
@@ -85,7 +85,7 @@ static struct usual usual_of(const struct why *w, uint32_t thread, bool by_threa
 			u.longest = s;
 	}
 	for (size_t i = 0; list && i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 
 		if (s != u.longest && s->state == SPAN_SLEEP && path_woken_by_thread(w, s) &&
 		    !(s->flags & SPAN_CUT))
@@ -108,7 +108,7 @@ struct silent_peer {
 
 static struct silent_peer look_at(const struct why *w, uint32_t peer, const struct span *sleep)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, peer);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, peer);
 	struct silent_peer p = {0};
 	struct sums s;
 
@@ -226,7 +226,7 @@ static unsigned same_work(const struct why *w, uint32_t worker, const struct cha
 {
 	unsigned nr = 0;
 
-	for (uint32_t i = 1; i < schedule_nr_threads(w->sched); i++) {
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
 		struct busy b;
 		struct sums s;
 
@@ -310,12 +310,12 @@ struct sleep_call {
 /* The system call in which it was blocked longest, by the stacks of its switches. */
 static struct sleep_call blocked_in(const struct why *w, uint32_t thread)
 {
-	const struct schedule_thread *t = schedule_thread(w->sched, thread);
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	struct sleep_call calls[MAX_CALLS], best = {0};
 	size_t nr = 0, k;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->sched, t->first + i);
+		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
 		const char *syscall = s->state == SPAN_BLOCKED ? chain_syscall(w, s->chain) : NULL;
 

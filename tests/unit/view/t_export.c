@@ -54,7 +54,7 @@ static int note(char c, struct err *err)
 
 static int noting_begin(struct export *x, struct err *err)
 {
-	assert_true(x->m && x->history && x->fields && !x->symbols && !x->stacks);
+	assert_true(x->a.m && x->a.history && x->a.fields && !x->a.symbols && !x->a.stacks);
 	text_str(&x->out, "head ");
 	return note('b', err);
 }
@@ -89,7 +89,7 @@ static const struct exporter noting = {
 	.name = "noting",
 	.help = "",
 	.suffix = ".n",
-	.needs = EXPORT_HISTORY | EXPORT_FIELDS,
+	.needs = ANALYSIS_HISTORY | ANALYSIS_FIELDS,
 	.begin = noting_begin,
 	.record = noting_record,
 	.end = noting_end,

@@ -65,31 +65,30 @@ int engine_reload(struct engine *e, const struct engine_options *opt, const char
 		  size_t nr, struct err *err);
 
 /*
- * The epoll descriptor to sleep on. Whoever has further descriptors to wait for adds them here,
- * with epoll_data below ENGINE_DATA: in an epoll set within another the descriptors of perf events
- * and PSI would lose what they have to say. All other events are given to engine_woken(); then
- * engine_poll() is due.
+ * The epoll descriptor to sleep on. The caller adds its own descriptors here, with epoll_data below
+ * ENGINE_DATA, and does not nest this set in another: perf events and PSI would lose wake-ups. Pass
+ * all other events to engine_woken(), then call engine_poll().
  */
 int engine_fd(const struct engine *e);
 #define ENGINE_DATA 64
 void engine_woken(struct engine *e, const struct epoll_event *ev);
-/* For those who wait for nothing else: sleeps at most `ms`, and does that. False: nothing came. */
+/* Sleeps at most `ms`, then calls engine_woken() for each event. False: timeout. */
 bool engine_wait(struct engine *e, int ms);
 
 /*
- * Asks the sources. 1: *rule and *what describe a hit, to be given to engine_hit(), and *what to be
- * ended with sighting_fini(); there may be more. 0: nothing (more) is ready; negative: a source
- * failed and was disarmed; *rule says which.
+ * Polls the sources. 1: *rule and *what describe a hit: pass it to engine_hit(), then *what to
+ * sighting_fini(), and call again. 0: no source is ready. Negative: the source of *rule failed and
+ * was disarmed.
  */
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err);
 
-/* The recorded command has ended, a CPU came or went: for the sources that want to know. What meets
- * a rule shows at engine_poll(). engine_cpu() tells of the first source that failed, and disarms
- * it. */
+/* Notify the sources that the recorded command has ended, or that a CPU came online or went offline;
+ * engine_poll() returns resulting hits. engine_cpu() disarms the first source that fails and returns
+ * its error. */
 void engine_command_ended(struct engine *e, int status);
 int engine_cpu(struct engine *e, int cpu, bool online, struct err *err);
 
-/* The built-in rules of things that have no descriptor of their own: "manual", "exit". */
+/* A built-in rule by name, such as "manual"; NULL: there is none. */
 const struct rule *engine_builtin(const struct engine *e, const char *name);
 
 /*
@@ -103,46 +102,45 @@ enum hit_do engine_hit(struct engine *e, const struct rule *rule, const struct s
  * gets its dump now, or is merged with that of another one. */
 enum hit_do engine_take(struct engine *e, const struct rule **rule, struct sighting *what);
 
-/* What engine_poll() told of this rule was dealt with: who waits for it may go on. */
+/* The last hit of this rule was handled: a thread that its source holds may continue. */
 void engine_answered(struct engine *e, const struct rule *rule);
 
-/* For what has no rule to it: states, the end of post time, stopping, askers. */
+/* The state machine; borrowed. */
 struct hit_machine *engine_hits(struct engine *e);
 /* In POST: when to freeze. */
 uint64_t engine_due_ns(const struct engine *e);
-/* The hit that the dump is for; not in ARMED. */
+/* The hit that triggered the dump; not in ARMED. */
 const struct engine_cause *engine_cause(const struct engine *e);
 /*
- * The hits, by the name of their rule, that the dump in the making answers besides its cause:
- * merged so far, and held or merged since the dump before was sealed. At most `max`; their number,
- * at most ENGINE_MERGED_MAX: what exceeds 64 names is counted under "other". Called in WRITING,
- * when the list is written, and leads to NAMING; later hits go into the next dump, and if this one
- * fails, all of them do, with the hit it was made for.
+ * Copies at most `max` entries of hits that the current dump reports besides its cause: those held
+ * or merged since the last dump was sealed, by rule name. Returns their number, at most
+ * ENGINE_MERGED_MAX: beyond 64 names they are counted as "other". Moves from WRITING to NAMING.
+ * Later hits go into the next dump; so do these, and the cause, if this dump fails.
  */
 #define ENGINE_MERGED_MAX 65
 size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max);
-/* The dump is over: ARMED again. `committed`: cooldowns start at `now_ns`; otherwise it failed and
- * the next hit may try again. */
+/* Ends the dump: ARMED again. `committed`: cooldowns start at `now_ns`; otherwise the dump failed,
+ * and the next hit may trigger another. */
 void engine_done(struct engine *e, uint64_t now_ns, bool committed);
 
 void engine_totals(const struct engine *e, struct engine_totals *out);
-/* Hits that no dump tells of yet: held, or merged too late for the last one. */
+/* Hits that no dump reports yet: held, or merged after the last one was sealed. */
 uint64_t engine_nr_open(const struct engine *e);
-/* What has come again and again; repeats.h. */
+/* Counts of repeated hits; repeats.h. */
 const struct repeats *engine_repeats(const struct engine *e);
-/* Not in ARMED: that of the hit that the dump is for; NULL: forgotten meanwhile. */
+/* The entry of the cause, not in ARMED; NULL: it was evicted. */
 const struct repeat *engine_cause_repeat(const struct engine *e);
 /* Rules for `status`: name, text, hits, held, next time it may fire (0: now). */
 struct engine_rule_info {
 	const char *name, *text;
 	uint64_t nr_hits, nr_held, blocked_until_ns;
 	bool armed;
-	const char *why;   /* it is not armed, or not as its text says; "" it is */
-	char trouble[160]; /* what its source missed; "" nothing */
+	const char *why;   /* it is not armed, or watches an older file; "": armed */
+	char trouble[160]; /* what its source missed; "": nothing */
 };
-/* What it means to have rule `i` armed; false: it has no source, as "manual". */
-/* The rule itself, for its options; borrowed until the next reload. */
+/* Borrowed until the next reload. */
 const struct rule *engine_rule(const struct engine *e, size_t i);
+/* What rule `i` watches and costs; false: it has no source, as "manual". */
 bool engine_rule_plan(const struct engine *e, size_t i, struct source_plan *out);
 size_t engine_nr_rules(const struct engine *e);
 void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out);

@@ -86,6 +86,16 @@ int rule_check_no_call(const struct rule *r, struct err *err)
 			r->source);
 }
 
+int rule_check_value(const struct rule *r, const char *what, const char *ops, const char *example,
+		     struct err *err)
+{
+	int rc = what ? rule_check_arg(r, what, example, err) : rule_check_no_arg(r, example, err);
+
+	if (!rc)
+		rc = rule_check_op(r, ops, example, err);
+	return rc ? rc : rule_check_no_call(r, err);
+}
+
 int rule_check_number(const struct rule *r, double *out, struct err *err)
 {
 	char *end;

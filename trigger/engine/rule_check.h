@@ -15,6 +15,9 @@ int rule_check_arg(const struct rule *r, const char *what, const char *example, 
 int rule_check_no_arg(const struct rule *r, const char *example, struct err *err);
 /* A comparison that is one of `ops` (">", "><" for both, "!>", "~"). */
 int rule_check_op(const struct rule *r, const char *ops, const char *example, struct err *err);
+/* A rule about a value: both, and no while-running. `what` NULL: it takes no argument. */
+int rule_check_value(const struct rule *r, const char *what, const char *ops, const char *example,
+		     struct err *err);
 int rule_check_no_op(const struct rule *r, struct err *err);
 /* Nothing is measured, so for= and hysteresis= make no sense; `what` says what it is about: "the
  * end of a process". */

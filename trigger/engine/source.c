@@ -6,12 +6,15 @@
  */
 #include "trigger/engine/source.h"
 
+#include "dump/base/err.h"
 #include "trigger/engine/evidence.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,6 +96,17 @@ void sighting_name(struct sighting *s)
 {
 	if (!s->comm[0] && s->tid)
 		source_comm(s->tid, s->comm);
+}
+
+int source_wait(int *epoll_fd, int fd, const char *what, struct err *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (*epoll_fd < 0 && (*epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
+		return err_sys(err, -errno, "epoll_create1 for a trigger");
+	return epoll_ctl(*epoll_fd, EPOLL_CTL_ADD, fd, &ev)
+		       ? err_sys(err, -errno, "can't wait for %s", what)
+		       : 0;
 }
 
 struct sighting sighting_share(const struct sighting *s)

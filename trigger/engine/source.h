@@ -18,14 +18,14 @@ struct held_cores;
 struct app_socket;
 struct source; /* an armed rule; each kind defines its own */
 
-/* What a rule saw when it was met; goes into the dump as "key=value" lines. */
+/* The details of a hit; the dump has them as "key=value" lines. */
 struct sighting {
-	uint64_t ns;		/* CLOCK_MONOTONIC */
-	uint64_t began_ns;	/* when what it is about began, as a slow call did; 0: a moment */
-	uint32_t pid, tid, uid; /* whom it is about; 0: nobody */
+	uint64_t ns;	   /* CLOCK_MONOTONIC */
+	uint64_t began_ns; /* start of what was measured, such as a slow call; 0: no duration */
+	uint32_t pid, tid, uid; /* of the thread that caused it; 0: none */
 	uint32_t nr_hits;	/* hits in this reading: one signal may stand for many */
-	char comm[16];		/* of that thread; "" when not known */
-	char reason[256];	/* free text of whoever asked; "" when none */
+	char comm[16];		/* of that thread; "": unknown */
+	char reason[256];	/* from the program or user that triggered; "": none */
 	char saw[16][192];	/* "key=value" */
 	uint32_t nr_saw;
 	uint64_t stack_hash;	   /* of where it happened, for counting repeats; 0: unknown */
@@ -34,12 +34,14 @@ struct sighting {
 
 /* Adds a "key=value" line to a sighting; silently full at its bound. */
 void sighting_add(struct sighting *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Fills in `comm`, from /proc, when it is empty and the thread is there. */
+/* Sets an empty `comm` from /proc. */
 void sighting_name(struct sighting *s);
-/* The name of a thread, from /proc; "" when it is gone. */
+/* The name of a thread, from /proc; "": it has exited. */
 void source_comm(uint32_t tid, char comm[16]);
-/* Whose it is, from /proc: root's too when it must not dump core; 0 when it is gone. */
+/* The owner of a thread, from /proc; 0: root, not dumpable, or it has exited. */
 uint32_t source_uid(uint32_t tid);
+/* Waits for `fd` in the set *epoll_fd, which is created when it is -1; `what` is for the error. */
+int source_wait(int *epoll_fd, int fd, const char *what, struct err *err);
 /* A copy that shares the evidence, and the end of one. */
 struct sighting sighting_share(const struct sighting *s);
 void sighting_fini(struct sighting *s);
@@ -48,17 +50,17 @@ void sighting_fini(struct sighting *s);
 struct source_env {
 	const struct caps *caps;   /* what kernel and user allow; NULL: all */
 	int command_pid;	   /* of `-- COMMAND`; 0: none */
-	struct app_socket *tell;   /* what programs tell; NULL: they can't */
-	struct held_cores *parked; /* whom --crash-hold holds; NULL: it does not */
-	struct aux_pauses *brakes; /* what stops traces in the kernel; NULL: nothing can */
+	struct app_socket *tell;   /* messages of programs; NULL: no socket */
+	struct held_cores *parked; /* threads held by --crash-hold; NULL: not used */
+	struct aux_pauses *brakes; /* pauses traces in the kernel; NULL: unavailable */
 	int64_t post_ns;	   /* of rules without post= */
 };
 
-/* What it means to have the rule armed, for --dry-run. */
+/* What an armed rule watches and costs, for --dry-run. */
 struct source_plan {
 	char watches[320]; /* "the kernel's own PSI trigger on /proc/pressure/memory" */
 	char costs[320];   /* "nothing until it fires" */
-	bool brakes;	   /* it stops traces by itself */
+	bool brakes;	   /* its hits pause traces in the kernel */
 };
 
 struct source_ops {

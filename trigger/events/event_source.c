@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 struct one {
@@ -63,7 +62,6 @@ static int open_one(struct source *t, const struct event *e, const struct source
 		.sample_type = t->opt.sample_type,
 		.brakes = env && !aux_pause_unfit(t->opt.rule, env) ? env->brakes : NULL,
 	};
-	struct epoll_event ev = {.events = EPOLLIN};
 	struct one *o = &t->v[t->nr];
 	int rc;
 
@@ -74,9 +72,7 @@ static int open_one(struct source *t, const struct event *e, const struct source
 	t->nr++;
 	if (e->kind == EVENT_TRACEPOINT)
 		read_fields(o, e->name);
-	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, wakeup_ring_fd(o->tap), &ev)
-		       ? err_sys(err, -errno, "can't wait for %s", e->name)
-		       : 0;
+	return source_wait(&t->epoll_fd, wakeup_ring_fd(o->tap), e->name, err);
 }
 
 static int open_all(struct source *t, const struct source_env *env, struct err *err)
@@ -89,9 +85,6 @@ static int open_all(struct source *t, const struct source_env *env, struct err *
 		err_hint(err, "narrow the pattern, or make several rules of it");
 		return -E2BIG;
 	}
-	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (t->epoll_fd < 0)
-		return err_sys(err, -errno, "epoll_create1 for a trigger");
 	for (size_t i = 0; i < t->events.nr && !rc; i++)
 		rc = open_one(t, t->events.v[i], env, err);
 	return rc;
@@ -156,26 +149,22 @@ void event_source_brake(struct source *t, bool on)
 		wakeup_ring_brake(t->v[i].tap, on);
 }
 
-bool event_source_brakes(const struct source *t)
-{
-	for (size_t i = 0; i < t->nr; i++)
-		if (wakeup_ring_brakes(t->v[i].tap))
-			return true;
-	return false;
-}
-
 const struct event_list *event_source_events(const struct source *t)
 {
 	return &t->events;
 }
 
-void event_source_plan(const struct source *t, char *out, size_t n)
+void event_source_plan(const struct source *t, const char *costs, struct source_plan *out)
 {
 	unsigned cpus = setting_cpus_online();
+	char events[32] = "";
 
-	snprintf(out, n, "a ring of 64 KiB for each of %u CPU%s", cpus, cpus == 1 ? "" : "s");
+	for (size_t i = 0; i < t->nr; i++)
+		out->brakes |= wakeup_ring_brakes(t->v[i].tap);
 	if (t->nr > 1)
-		snprintf(out + strlen(out), n - strlen(out), " and %zu events", t->nr);
+		snprintf(events, sizeof(events), " and %zu events", t->nr);
+	snprintf(out->costs, sizeof(out->costs), "a ring of 64 KiB for each of %u CPU%s%s; %s",
+		 cpus, str_plural(cpus), events, costs);
 }
 
 /* ---- what an event carried ---- */

@@ -13,6 +13,7 @@ struct err;
 struct sighting;
 struct source;
 struct source_env;
+struct source_plan;
 struct tpfields;
 
 #define TAPS_MAX 16
@@ -38,9 +39,12 @@ int event_source_ready(struct source *t, struct sighting *what, struct err *err)
 uint64_t event_source_skip(struct source *t);
 int event_source_cpu(struct source *t, int cpu, bool online, struct err *err);
 void event_source_brake(struct source *t, bool on);
-/* As source_plan.brakes. */
-bool event_source_brakes(const struct source *t);
 
 const struct event_list *event_source_events(const struct source *t);
-/* "a ring of 64 KiB for each of 4 CPUs and 2 events" */
-void event_source_plan(const struct source *t, char *out, size_t n);
+/* Sets `brakes`, and `costs` to the memory of the rings and "; " and `costs`. */
+void event_source_plan(const struct source *t, const char *costs, struct source_plan *out);
+
+/* The rows of struct source_ops that are the same for each kind; open and plan are its own. */
+#define EVENT_SOURCE_OPS                                                                           \
+	.fd = event_source_fd, .ready = event_source_ready, .skip = event_source_skip,             \
+	.brake = event_source_brake, .cpu = event_source_cpu, .close = event_source_close

@@ -46,5 +46,8 @@ int polled_ready(struct source *s, struct sighting *what, struct err *err);
 void polled_costs(const struct source *s, struct source_plan *out);
 void polled_close(struct source *s);
 
+/* The rows of struct source_ops that are the same for each kind. */
+#define POLLED_OPS .fd = polled_fd, .ready = polled_ready, .close = polled_close
+
 /* A file of /proc into `buf`, as text; -errno. */
 int polled_read(const struct source *s, char *buf, size_t n);

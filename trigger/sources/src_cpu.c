@@ -62,13 +62,10 @@ static int check(const struct rule *r, double *percent, int64_t *window_ns, stru
 {
 	static const char example[] = "cpu:812>95%/5s";
 	char amount[32];
-	int rc = rule_check_arg(r, "the pid of a process", example, err);
+	int rc = rule_check_value(r, "the pid of a process", "><", example, err);
 
 	*window_ns = DEFAULT_WINDOW_NS;
-	if (!rc)
-		rc = rule_check_op(r, "><", example, err);
-	if (!rc)
-		rc = rule_check_no_call(r, err);
+
 	if (!rc)
 		rc = rule_check_per(r, amount, sizeof(amount), window_ns, err);
 	if (!rc)
@@ -170,8 +167,6 @@ const struct source_ops source_cpu = {
 	.help = "a process uses more (or less) of a CPU than this (200%: two CPUs)",
 	.example = "cpu:812>95%/5s",
 	.open = cpu_open,
-	.fd = polled_fd,
-	.ready = polled_ready,
 	.plan = cpu_plan,
-	.close = polled_close,
+	POLLED_OPS,
 };

@@ -100,7 +100,7 @@ static int check(const struct rule *r, struct err *err)
 			      r->arg);
 	if (!rc)
 		rc = rule_check_moment(r, "an event", err);
-	return rc ? rc : rule_check_no_call(r, err);
+	return rc;
 }
 
 static int source_event_open(const struct rule *r, const struct source_env *env,
@@ -130,7 +130,6 @@ static void event_plan(const struct source *s, struct source_plan *out)
 {
 	const struct event_list *l = event_source_events(s);
 	const struct event *e = l->v[0];
-	char rings[96];
 
 	snprintf(out->watches, sizeof(out->watches), "%s%s%s%s", e->name, e->filter ? "[" : "",
 		 e->filter ? e->filter : "", e->filter ? "]" : "");
@@ -138,12 +137,12 @@ static void event_plan(const struct source *s, struct source_plan *out)
 		snprintf(out->watches + strlen(out->watches),
 			 sizeof(out->watches) - strlen(out->watches), " and %zu more, to %s",
 			 l->nr - 1, l->v[l->nr - 1]->name);
-	event_source_plan(s, rings, sizeof(rings));
-	out->brakes = event_source_brakes(s);
-	snprintf(out->costs, sizeof(out->costs), "%s; %s", rings,
-		 e->filter ? "the kernel looks at its filter each time the event comes, and wakes "
-			     "the recorder for what passes"
-			   : "nothing until the event comes");
+	event_source_plan(s,
+			  e->filter
+				  ? "the kernel looks at its filter each time the event comes, and "
+				    "wakes the recorder for what passes"
+				  : "nothing until the event comes",
+			  out);
 }
 
 const struct source_ops source_event = {
@@ -153,11 +152,6 @@ const struct source_ops source_event = {
 	.help = "an event comes, such as a tracepoint that the kernel's filter lets through",
 	.example = "event:oom:mark_victim",
 	.open = source_event_open,
-	.fd = event_source_fd,
-	.ready = event_source_ready,
-	.skip = event_source_skip,
-	.brake = event_source_brake,
-	.cpu = event_source_cpu,
 	.plan = event_plan,
-	.close = event_source_close,
+	EVENT_SOURCE_OPS,
 };

@@ -54,12 +54,8 @@ static const struct polled_ops ops = {sizeof(struct load_source), load_look, loa
 
 static int check(const struct rule *r, double *threshold, struct err *err)
 {
-	int rc = rule_check_no_arg(r, "load>16", err);
+	int rc = rule_check_value(r, NULL, "><", "load>16", err);
 
-	if (!rc)
-		rc = rule_check_op(r, "><", "load>16", err);
-	if (!rc)
-		rc = rule_check_no_call(r, err);
 	if (!rc)
 		rc = rule_check_number(r, threshold, err);
 	if (!rc && r->op == RULE_OP_BELOW && *threshold <= 0)
@@ -101,8 +97,6 @@ const struct source_ops source_load = {
 	.help = "the load average over one minute is above (or below)",
 	.example = "load>16",
 	.open = load_open,
-	.fd = polled_fd,
-	.ready = polled_ready,
 	.plan = load_plan,
-	.close = polled_close,
+	POLLED_OPS,
 };

@@ -200,12 +200,8 @@ static int mem_open(const struct rule *r, const struct source_env *env, struct s
 {
 	struct source *s;
 	char text[8192];
-	int rc = rule_check_arg(r, "a line of /proc/meminfo", "mem:available<200M", err);
+	int rc = rule_check_value(r, "a line of /proc/meminfo", "<>", "mem:available<200M", err);
 
-	if (!rc)
-		rc = rule_check_op(r, "<>", "mem:available<200M", err);
-	if (!rc)
-		rc = rule_check_no_call(r, err);
 	if (rc)
 		return rc;
 	rc = polled_new(&ops, r, &s, err);
@@ -231,8 +227,6 @@ const struct source_ops source_mem = {
 	.help = "a line of /proc/meminfo (available, SwapFree, Dirty, ...) is below or above",
 	.example = "mem:available<200M",
 	.open = mem_open,
-	.fd = polled_fd,
-	.ready = polled_ready,
 	.plan = mem_plan,
-	.close = polled_close,
+	POLLED_OPS,
 };

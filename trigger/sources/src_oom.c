@@ -76,21 +76,14 @@ static int oom_open(const struct rule *r, const struct source_env *env, struct s
 	if (!rc)
 		rc = rule_check_moment(r, "a kill", err);
 	if (!rc)
-		rc = rule_check_no_call(r, err);
-	if (!rc)
 		rc = event_parse("oom:mark_victim", env ? env->caps : NULL, &list, err);
 	return rc ? rc : event_source_open(&list, &o, env, out, err);
 }
 
 static void oom_plan(const struct source *s, struct source_plan *out)
 {
-	char rings[96];
-
-	event_source_plan(s, rings, sizeof(rings));
-	out->brakes = event_source_brakes(s);
 	snprintf(out->watches, sizeof(out->watches), "oom:mark_victim");
-	snprintf(out->costs, sizeof(out->costs), "%s; nothing until the kernel picks a victim",
-		 rings);
+	event_source_plan(s, "nothing until the kernel picks a victim", out);
 }
 
 const struct source_ops source_oom = {
@@ -100,11 +93,6 @@ const struct source_ops source_oom = {
 	.help = "the kernel runs out of memory and picks a process to kill",
 	.example = "oom",
 	.open = oom_open,
-	.fd = event_source_fd,
-	.ready = event_source_ready,
-	.skip = event_source_skip,
-	.brake = event_source_brake,
-	.cpu = event_source_cpu,
 	.plan = oom_plan,
-	.close = event_source_close,
+	EVENT_SOURCE_OPS,
 };

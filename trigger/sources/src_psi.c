@@ -119,12 +119,8 @@ static int parse_threshold(const struct rule *r, struct psi_args *w, struct err 
 static int check(const struct rule *r, struct psi_args *w, struct err *err)
 {
 	static const char example[] = "psi:memory:some>150ms/1s";
-	int rc = rule_check_arg(r, "a resource", example, err);
+	int rc = rule_check_value(r, "a resource", ">", example, err);
 
-	if (!rc)
-		rc = rule_check_op(r, ">", example, err);
-	if (!rc)
-		rc = rule_check_no_call(r, err);
 	if (!rc)
 		rc = parse_arg(r, w, err);
 	if (!rc)

@@ -35,12 +35,8 @@ static int read_rss(const struct source *s, double *bytes)
 static int check(const struct rule *r, double *threshold, struct err *err)
 {
 	char size[32];
-	int rc = rule_check_arg(r, "the pid of a process", "rss:812>2G", err);
+	int rc = rule_check_value(r, "the pid of a process", "><", "rss:812>2G", err);
 
-	if (!rc)
-		rc = rule_check_op(r, "><", "rss:812>2G", err);
-	if (!rc)
-		rc = rule_check_no_call(r, err);
 	if (!rc)
 		rc = rule_check_size(r, memory(), threshold, err);
 	if (rc)
@@ -124,8 +120,6 @@ const struct source_ops source_rss = {
 	.help = "a process has more (or less) memory in use than this",
 	.example = "rss:812>2G",
 	.open = rss_open,
-	.fd = polled_fd,
-	.ready = polled_ready,
 	.plan = rss_plan,
-	.close = polled_close,
+	POLLED_OPS,
 };

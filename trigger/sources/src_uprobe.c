@@ -28,7 +28,7 @@ static int check(const struct rule *r, struct err *err)
 			      r->source);
 	if (!rc)
 		rc = rule_check_moment(r, "a call", err);
-	return rc ? rc : rule_check_no_call(r, err);
+	return rc;
 }
 
 static int parse(const struct rule *r, const struct source_env *env, struct event_list *list,
@@ -60,16 +60,14 @@ static int uprobe_open(const struct rule *r, const struct source_env *env, struc
 static void uprobe_plan(const struct source *s, struct source_plan *out)
 {
 	const struct event *e = event_source_events(s)->v[0];
-	char rings[96];
 
 	snprintf(out->watches, sizeof(out->watches), "a %.*s on %s, in all processes",
 		 (int)strcspn(e->name, ":"), e->name, e->target);
-	event_source_plan(s, rings, sizeof(rings));
-	out->brakes = event_source_brakes(s);
-	snprintf(out->costs, sizeof(out->costs),
-		 "%s; nothing until the function is called, which takes the caller a trap into the "
-		 "kernel each time",
-		 rings);
+	event_source_plan(
+		s,
+		"nothing until the function is called, which takes the caller a trap into "
+		"the kernel each time",
+		out);
 }
 
 const struct source_ops source_uprobe = {
@@ -80,13 +78,8 @@ const struct source_ops source_uprobe = {
 	.example = "uprobe:/bin/bash:readline",
 	.in_file = true,
 	.open = uprobe_open,
-	.fd = event_source_fd,
-	.ready = event_source_ready,
-	.skip = event_source_skip,
-	.brake = event_source_brake,
-	.cpu = event_source_cpu,
 	.plan = uprobe_plan,
-	.close = event_source_close,
+	EVENT_SOURCE_OPS,
 };
 
 const struct source_ops source_uretprobe = {
@@ -97,11 +90,6 @@ const struct source_ops source_uretprobe = {
 	.example = "uretprobe:/bin/bash:readline",
 	.in_file = true,
 	.open = uprobe_open,
-	.fd = event_source_fd,
-	.ready = event_source_ready,
-	.skip = event_source_skip,
-	.brake = event_source_brake,
-	.cpu = event_source_cpu,
 	.plan = uprobe_plan,
-	.close = event_source_close,
+	EVENT_SOURCE_OPS,
 };

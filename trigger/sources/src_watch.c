@@ -66,15 +66,6 @@ static void unwatch(struct source *s, size_t i)
 	s->v[i] = s->v[--s->nr];
 }
 
-static int wait_for(const struct source *s, int fd, struct err *err)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-
-	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev)
-		       ? err_sys(err, -errno, "can't wait for %s", s->name)
-		       : 0;
-}
-
 static int open_tap(const struct source *s, struct watched *w, struct err *err)
 {
 	struct wakeup_ring_options o = {
@@ -125,7 +116,7 @@ static int watch_process(struct source *s, pid_t pid, uint64_t addr, struct err 
 	w->has_value = watch_place_read(&s->place, pid, addr, &w->value);
 	rc = open_tap(s, w, err);
 	if (!rc) {
-		rc = wait_for(s, wakeup_ring_fd(w->tap), err);
+		rc = source_wait(&s->epoll_fd, wakeup_ring_fd(w->tap), s->name, err);
 		if (rc)
 			wakeup_ring_close(w->tap);
 	}
@@ -222,7 +213,7 @@ static int watch_execs(struct source *s, struct err *err)
 		return rc;
 	o.event = s->exec_event.v[0];
 	rc = wakeup_ring_open(&o, s->env, &s->exec, err);
-	return rc ? rc : wait_for(s, wakeup_ring_fd(s->exec), err);
+	return rc ? rc : source_wait(&s->epoll_fd, wakeup_ring_fd(s->exec), s->name, err);
 }
 
 /* ---- opening ---- */
@@ -251,7 +242,7 @@ static int check(const struct rule *r, struct err *err)
 		rc = rule_check_no_op(r, err);
 	if (!rc)
 		rc = rule_check_moment(r, "an access", err);
-	return rc ? rc : rule_check_no_call(r, err);
+	return rc;
 }
 
 static int watch_one(struct source *s, const struct rule *r, struct err *err)
@@ -282,9 +273,6 @@ static int open_all(struct source *s, const struct rule *r, struct err *err)
 {
 	int rc;
 
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd < 0)
-		return err_sys(err, -errno, "epoll_create1 for a trigger");
 	if (asprintf(&s->name, "watch:%s", s->place.what) < 0) {
 		s->name = NULL;
 		return err_set(err, -ENOMEM, "out of memory for a trigger");

@@ -154,14 +154,16 @@ def pprof(events, info, path):
         die("the first text of pprof is not empty")
     types = [(texts[one(t, 1)], texts[one(t, 2)]) for t in map(message, m[1])]
     same("sample types", [("samples", "count"), ("cpu", "nanoseconds")], types)
-    mappings = {one(x, 1): texts[one(x, 5)] for x in map(message, m[3])}
+    mappings = {one(x, 1): (texts[one(x, 5)], one(x, 2)) for x in map(message, m[3])}
     functions = {one(x, 1): texts[one(x, 2)] for x in map(message, m[5])}
     locations = {}
     for x in map(message, m[4]):
         lines = [message(line) for line in x[4]]
-        image = os.path.basename(mappings[one(x, 2)])
+        image, start = mappings[one(x, 2)]
         names = [functions[one(line, 1)] for line in lines]
-        locations[one(x, 1)] = names or [None if image.startswith("[") else image + "+"]
+        # A map may be [vdso] or [uprobes]; the kernel's addresses have the highest bit.
+        nowhere = start >> 63 or image == "[unknown]"
+        locations[one(x, 1)] = names or [None if nowhere else os.path.basename(image) + "+"]
     its, ns = collections.Counter(), 0
     for x in map(message, m[2]):
         values = packed(x[2])

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Programs and rings of rules on durations, and what they tell; see bpf_latency.h. The programs are
- * in latency.bpf.c and wait.bpf.c, while-running in bpf_latency_look.c.
- */
+/* Loads and attaches the programs of rules on durations and reads their rings; see bpf_latency.h.
+ * The programs are in latency.bpf.c and wait.bpf.c, while-running is in bpf_latency_look.c. */
 #include "trigger/bpf/bpf_latency_impl.h"
 
 #include "dump/base/err.h"
@@ -29,7 +27,7 @@
 #define LOG_BYTES (256u << 10)
 #define BTF_PATH  "/sys/kernel/btf/vmlinux"
 
-/* Newer than some C libraries' headers. */
+/* Missing in the headers of older C libraries. */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
@@ -66,14 +64,14 @@ static int refuse(struct err *err, int code, const char *what)
 	return code;
 }
 
-/* The last lines of the log, on one. */
+/* The end of the verifier's log, as one line. */
 static void last_words(const char *log, char *out, size_t n)
 {
 	size_t len = strlen(log), from;
 
 	while (len && log[len - 1] == '\n')
 		len--;
-	/* The summary ("processed 12 insns ...") says nothing of the reason. */
+	/* The summary line ("processed 12 insns ...") does not give the reason. */
 	for (from = len; from && log[from - 1] != '\n'; from--)
 		;
 	if (from && !strncmp(log + from, "processed ", 10))
@@ -83,7 +81,7 @@ static void last_words(const char *log, char *out, size_t n)
 	str_safe(out, n, log + from, len - from);
 }
 
-/* Why the verifier refuses, or what the kernel lacks. */
+/* Reports the verifier's reason, or what the kernel lacks. */
 static int explain(int rc, bool waits, const char *log, struct err *err)
 {
 	char words[500];
@@ -122,7 +120,8 @@ static int open_programs(struct bpf_latency *w, bool waits, const struct bpf_obj
 		w->skeleton = b->skeleton;
 		w->state = &b->bss->state;
 		b->rodata->params = *params;
-		/* The others would reach beyond a note of this size. */
+		/* Load only the programs that fit this note size: the others access memory beyond
+		 * it. */
 		bpf_program__set_autoload(b->progs.latency_start, !w->nr_extra);
 		bpf_program__set_autoload(b->progs.latency_return, !w->nr_extra);
 		bpf_program__set_autoload(b->progs.latency_enter, w->nr_extra);
@@ -181,7 +180,7 @@ static int check(const struct rule *r, int64_t *threshold_ns, struct err *err)
 	return 0;
 }
 
-/* The programs on that CPU write into the ring of the tap's event there. */
+/* Makes the programs that run on `cpu` write into the ring of the tap's event there. */
 static int connect_cpu(struct bpf_latency *w, uint32_t cpu, struct err *err)
 {
 	int fd = wakeup_ring_cpu_fd(w->tap, (int)cpu), rc;
@@ -267,7 +266,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* Programs first, in the order they were attached: what begins is noted no more. */
+/* Detaches the programs first, in the order of attachment, so that no new notes are made. */
 void bpf_latency_close(struct bpf_latency *w)
 {
 	if (!w)
@@ -297,10 +296,10 @@ static int any_cpu(void)
 }
 
 /*
- * An event that only runs the program: nothing is counted or sampled, no ring is needed. It is never
- * enabled: a program runs for hits on all CPUs from the moment that it is set (trace_call_bpf()
- * comes before the lists of enabled events are looked at), so one event does for all of them, and
- * the CPU it was opened on may go offline. bpf_program__attach_perf_event() would enable it.
+ * An event that only runs the program: it counts and samples nothing and needs no ring. It is never
+ * enabled. The kernel runs a program for hits on all CPUs as soon as it is set, because
+ * trace_call_bpf() comes before the check for enabled events. So one event serves all CPUs, and its
+ * own CPU may go offline. bpf_program__attach_perf_event() would enable it.
  */
 static int attach_event(const struct event *e, int prog_fd, int *fd, struct err *err)
 {
@@ -360,7 +359,7 @@ int bpf_latency_attach_ends(struct bpf_latency *w, struct err *err)
 	return rc ? rc : bpf_latency_attach(w, "latency_exec", NULL, NULL, err);
 }
 
-/* ---- what it tells ---- */
+/* ---- records ---- */
 
 int bpf_latency_fd(const struct bpf_latency *w)
 {
@@ -383,7 +382,7 @@ static char *fmt_ns(char *out, size_t n, uint64_t ns)
 	return out;
 }
 
-/* The process of a thread, and its parent; 0 when it is gone. */
+/* The process of a thread, and its parent; 0: it has exited. */
 static uint32_t process_of(uint32_t tid, uint32_t *parent)
 {
 	char path[40], line[128];
@@ -400,10 +399,8 @@ static uint32_t process_of(uint32_t tid, uint32_t *parent)
 	return pid;
 }
 
-/*
- * The recorder itself and the processes that it works with: a dump that is written at idle
- * priority, and its fsync, would be the reason of the next one for ever.
- */
+/* True for the recorder and its child processes other than the command. Otherwise a dump's own slow
+ * fsync (it is written at idle priority) would trigger the next dump, endlessly. */
 static bool is_own(const struct bpf_latency *w, struct bpf_latency_record *rec)
 {
 	uint32_t parent, pid = process_of(rec->tid, &parent);
@@ -435,7 +432,7 @@ static void describe(const struct bpf_latency *w, const struct bpf_latency_recor
 	sighting_add(what, "threshold=%s", fmt_ns(threshold, sizeof(threshold), w->threshold_ns));
 }
 
-/* The next record that is news; `given`: the sample it came in. */
+/* The next call not yet reported while it ran; `given` is its sample. */
 static int next_told(struct bpf_latency *w, struct bpf_latency_record *rec,
 		     struct wakeup_ring_sample *given, struct err *err)
 {
@@ -507,9 +504,9 @@ int bpf_latency_cpu(struct bpf_latency *w, int cpu, bool online, struct err *err
 	return rc;
 }
 
-/* ---- what it has missed ---- */
+/* ---- misses ---- */
 
-/* How often a program was to run and could not, as another ran on that CPU; 0 when unknown. */
+/* How often the kernel skipped a program because another one ran on that CPU; 0: unknown. */
 static uint64_t nr_missed(const struct bpf_program *prog)
 {
 	struct bpf_prog_info info = {0};

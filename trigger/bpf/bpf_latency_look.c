@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * while-running: a look at the notes each half threshold, so that a call that never returns is seen
- * at most half a threshold late. The timer runs only while a call may get there: when a look finds
- * no call that has not been told already, and none has begun since the look before, it stops, and
- * the next call that begins says so (see AWAKE_* in latency_shared.h). So nobody is woken for
- * what is not called, nor for a call that hangs and was told.
+ * while-running: checks all notes every half threshold, so that a call that never returns is
+ * reported at most half a threshold late. The timer runs only while a call may exceed the
+ * threshold. It stops when a look finds no call that is still below the threshold, and no call has
+ * begun since the look before. The next call then wakes the recorder (AWAKE_* in latency_shared.h).
+ * So neither an unused function nor a call that hangs and was reported wakes the recorder.
  *
- * A call that was told is told again by its program when it returns after all: known by thread and
- * beginning, that is dropped.
+ * When a reported call returns after all, its program reports it again. That record is recognized
+ * by thread and start time, and dropped.
  */
 #include "trigger/bpf/bpf_latency_impl.h"
 
@@ -34,7 +34,7 @@ struct told_call {
 struct bpf_latency_running {
 	int timer_fd;
 	bool ticking;
-	uint32_t look; /* number of the last one */
+	uint32_t look; /* number of the last look */
 	struct told_call told[BPF_LATENCY_TOLD];
 	size_t nr_told;
 	struct bpf_latency_record pending[BPF_LATENCY_PENDING];
@@ -107,7 +107,8 @@ bool bpf_latency_running_knows(struct bpf_latency *w, uint32_t tid, uint64_t beg
 	return t;
 }
 
-/* True when it was not told before. The oldest makes room: it may then be told twice. */
+/* True if it was not reported before. A full list drops its oldest entry, which may then be
+ * reported twice. */
 static bool note_told(struct bpf_latency_running *r, uint32_t tid, uint64_t began_ns)
 {
 	struct told_call *t = find_told(r, tid, began_ns);
@@ -138,10 +139,8 @@ static void queue(struct bpf_latency *w, uint32_t tid, const struct bpf_latency_
 	source_comm(tid, rec->comm);
 }
 
-/*
- * Of the calls of one thread that have lasted too long the innermost is told, and the others with
- * it. True when one has not lasted that long yet: it has to be looked at again.
- */
+/* Reports the innermost of one thread's calls that exceed the threshold, and marks all of them as
+ * reported. True if a call is still below the threshold, so that it must be checked again. */
 static bool look_at(struct bpf_latency *w, uint32_t tid, uint64_t now)
 {
 	struct bpf_latency_frame f, inner = {0};
@@ -163,8 +162,8 @@ static bool look_at(struct bpf_latency *w, uint32_t tid, uint64_t now)
 	return open;
 }
 
-/* Calls that are no longer in the map were told by their program before this look, or never will
- * be. */
+/* Forgets calls that two looks did not find in the map. By now their return was reported, or it
+ * never will be. */
 static void forget_gone(struct bpf_latency_running *r)
 {
 	for (size_t i = 0; i < r->nr_told;) {
@@ -175,8 +174,8 @@ static void forget_gone(struct bpf_latency_running *r)
 	}
 }
 
-/* A note that goes away while it is asked for sends the walk back to the start: so it is bounded.
- */
+/* When a note is removed during the walk, bpf_map_get_next_key() restarts at the first key; so the
+ * number of steps is bounded. */
 static bool look_at_all(struct bpf_latency *w, uint64_t now)
 {
 	uint32_t tid, next;
@@ -201,7 +200,8 @@ void bpf_latency_running_look(struct bpf_latency *w)
 		return;
 	r->look++;
 	was = w->state->awake;
-	/* Before the look: a call that begins meanwhile is either seen by it or says so itself. */
+	/* Set before the look: a call that begins meanwhile is either seen by it or writes a
+	 * record. */
 	w->state->awake = was == AWAKE_BUSY ? AWAKE_QUIET : AWAKE_ASLEEP;
 	if (look_at_all(w, clock_ns()))
 		w->state->awake = AWAKE_QUIET;

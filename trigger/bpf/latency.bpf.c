@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Runs in the kernel at the start and the return of functions and system calls; loaded by
- * bpf_latency.c for src_latency.c and src_syscall.c, on kernels without BTF too.
- */
+/* BPF programs at the start and the return of functions and system calls; bpf_latency.c loads them
+ * for src_latency.c and src_syscall.c. They do not need BTF. */
 #include "trigger/bpf/latency_common.h"
 
-/* How much a return takes from the stack. */
+/* Bytes that a return instruction pops from the stack. */
 #if defined(__TARGET_ARCH_x86)
 #define RETURN_BYTES 8
 #else
@@ -34,7 +32,7 @@ int latency_start(struct pt_regs *ctx)
 	f[i].place = sp;
 	f[i].told = 0;
 	f[i].began_ns = now;
-	/* Those behind it were calls within one that is no more. */
+	/* Later frames belong to calls nested in one that has ended. */
 	for (int j = 1; j < BPF_LATENCY_FRAMES; j++)
 		if (j > i)
 			f[j].began_ns = 0;
@@ -66,7 +64,7 @@ int latency_return(struct pt_regs *ctx)
 			f[j].began_ns = 0;
 	rec.ended_ns = bpf_ktime_get_ns();
 	if (news && rec.ended_ns - rec.began_ns > params.threshold_ns) {
-		/* The calls around it. */
+		/* The enclosing calls need not report the same delay. */
 		for (int j = 0; j < BPF_LATENCY_FRAMES - 1; j++)
 			if (j < i)
 				f[j].told = 1;
@@ -80,7 +78,7 @@ int latency_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* ---- system calls: 1, or others who record the tracepoint would miss the event ---- */
+/* ---- system calls: 0 would hide the event from other users of the tracepoint ---- */
 
 struct syscall_note {
 	struct bpf_latency_frame f;
@@ -127,7 +125,7 @@ int latency_exit(void *ctx)
 	return 1;
 }
 
-/* ---- threads that end inside, or whose stack goes with exec ---- */
+/* ---- threads that exit or exec during a call ---- */
 
 SEC("raw_tp/sched_process_exit")
 int latency_exited(void *ctx)
@@ -138,8 +136,8 @@ int latency_exited(void *ctx)
 	return 0;
 }
 
-/* The thread that calls exec ends for all that is noted; when it is not the first of its process,
- * it also takes that one's id. */
+/* exec removes the calling thread's stack, so its function calls end. If the thread is not the
+ * group leader it also takes the leader's id; then the note under its old id is stale. */
 SEC("raw_tp/sched_process_exec")
 int latency_exec(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps and pieces of the programs that measure durations; included by latency.bpf.c, wait.bpf.c. */
+/* Maps and helpers shared by the programs that measure durations, latency.bpf.c and wait.bpf.c. */
 #pragma once
 
 #include "trigger/bpf/latency_shared.h"
@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* Notes by thread; the size of a value is set before loading, as is the number of CPUs. */
+/* Notes by thread id. The loader sets this map's value size and the number of CPUs of rb_output. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(key_size, 4);
@@ -35,7 +35,7 @@ static __always_inline long output(void *ctx, struct bpf_latency_record *rec)
 	return bpf_perf_event_output(ctx, &rb_output, BPF_F_CURRENT_CPU, rec, sizeof(*rec));
 }
 
-/* A note was made or changed; with while-running the recorder has to know. */
+/* A call began: with while-running, starts the recorder's timer if it is stopped. */
 static __always_inline void begun(void *ctx)
 {
 	struct bpf_latency_record rec = {.kind = BPF_LATENCY_BEGUN};
@@ -63,7 +63,7 @@ static __always_inline void tell(void *ctx, struct bpf_latency_record *rec)
 {
 	long rc = output(ctx, rec);
 
-	/* A full ring counts by itself. */
+	/* The ring itself counts records that do not fit (-ENOSPC). */
 	if (rc && rc != -ENOSPC)
 		__sync_fetch_and_add(&state.nr_untold, 1);
 }

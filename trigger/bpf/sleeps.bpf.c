@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs in the kernel at each switch and each wake-up; loaded by sleeps.c. Where a thread goes to
- * sleep at another place than last time, it has the kernel write a sample with the call stack into
- * the ring of this CPU; who sleeps at the same place again, as an event loop does, costs a look at
- * six return addresses. Likewise the stack of who ends a long sleep.
+ * BPF programs at each switch and each wake-up; loaded by sleeps.c. When a thread goes to sleep at
+ * another place than last time, the kernel writes a sample with its call stack into the ring of
+ * this CPU. A thread that sleeps at the same place again, such as an event loop, costs a look at
+ * six return addresses. A wake-up that ends a long sleep also gets a sample, with the waker's
+ * stack.
  *
- * A place is the user's registers and the return addresses up the frame pointers: what the kernel
- * does follows from the system call. Of the kernel's own threads it is how deep their stack is. Of
- * uninterruptible sleeps and stops, which are few, all stacks are written.
+ * A place is a hash of the user registers and the return addresses along the frame pointers; the
+ * system call determines the kernel's part of the stack. For kernel threads it is the depth of
+ * their stack. Uninterruptible sleeps and stops are rare, so each gets a sample.
  */
 #include "dump/base/sleepstack.h"
 #include "trigger/bpf/task_struct.h"
@@ -25,12 +26,13 @@
 
 #define STATE_DISK    0x02
 #define STATE_STOPPED 0x0c
-#define STATE_DEAD    0x80  /* with it a thread leaves for ever */
-#define STATE_NOLOAD  0x400 /* of kernel threads that have nothing to do */
+#define STATE_DEAD    0x80  /* the thread has exited */
+#define STATE_NOLOAD  0x400 /* an idle kernel thread */
 
 #define NR_CALLERS 6
 
-/* Some C libraries make all calls that may wait by one instruction. */
+/* In some C libraries one instruction makes all blocking system calls, so its address is not
+ * enough. */
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NR(regs) ((regs)->orig_rax)
 #else
@@ -39,10 +41,10 @@
 
 /* The last sleep of a thread. */
 struct last_sleep {
-	__u64 key;	 /* where; 0: nowhere that another sleep is compared with */
-	__u64 sample_ns; /* when its stack was written */
+	__u64 key;	 /* the place; 0: unknown, so the next sleep gets a sample */
+	__u64 sample_ns; /* time of its last sample */
 	__u64 left_ns;	 /* when it left its CPU */
-	__u32 turn;	 /* in which turn its stack was written */
+	__u32 turn;	 /* value of `turn` at that sample */
 };
 
 struct {
@@ -52,17 +54,17 @@ struct {
 	__type(value, struct last_sleep);
 } places SEC(".maps");
 
-/* Events of each bank by CPU; the size is set before loading. */
+/* Events of each bank by CPU; the loader sets the size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__type(key, int);
 	__type(value, int);
 } bank_a SEC(".maps"), bank_b SEC(".maps");
 
-/* Another value means that rings were switched: each place is written anew. */
+/* Incremented when the recording switches rings: every place is then written again. */
 volatile __u32 turn = 0;
 
-/* Mostly one of the banks records, and the other refuses. Whether any took it. */
+/* Writes to both banks: usually only one records, and the other refuses. True if one took it. */
 static __always_inline bool write_sample(void *ctx, enum sleep_kind kind, __u32 tid)
 {
 	struct sleep_sample s = {.kind = kind, .tid = tid};
@@ -78,7 +80,8 @@ static __always_inline __u64 mix(__u64 h, __u64 v)
 	return h ^ h >> 32;
 }
 
-/* `depth`: how deep the kernel's stack is; in a system call the kernel makes that random. */
+/* `depth`: of the kernel stack. It serves only for kernel threads: in system calls the kernel
+ * randomizes it. */
 static __always_inline __u64 place_of(struct task_struct *task, __u64 depth)
 {
 	struct pt_regs regs;
@@ -120,8 +123,8 @@ int BPF_PROG(sleeps_leave, bool preempt, struct task_struct *prev)
 	now = bpf_ktime_get_ns();
 	p->left_ns = now;
 	odd = state & STATE_STOPPED || (state & (STATE_DISK | STATE_NOLOAD)) == STATE_DISK;
-	/* The context lies on the stack, and the place stays where it is: their distance is as good
-	 * as the depth, and the verifier lets no more be known of addresses. */
+	/* ctx is on the kernel stack and p is fixed, so their distance stands for the depth. The
+	 * verifier allows this difference, but no plain addresses. */
 	key = odd ? 0 : place_of(prev, (__u64)((char *)ctx - (char *)p));
 	if (key && key == p->key && p->turn == turn && now - p->sample_ns < SLEEP_RENEW_NS)
 		return 0;

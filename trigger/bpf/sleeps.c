@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See sleeps.h; the programs are in sleeps.bpf.c. */
+/* Loads the programs of sleep-stacks (sleeps.bpf.c) and connects them to rings; see sleeps.h. */
 #include "trigger/bpf/sleeps.h"
 
 #include "dump/base/err.h"
@@ -17,7 +17,7 @@
 
 struct sleeps {
 	struct sleeps_bpf *skel;
-	int *fds[2]; /* by CPU, of each bank; -1: none */
+	int *fds[2]; /* by bank and CPU; -1: none */
 	int nr_cpus;
 };
 

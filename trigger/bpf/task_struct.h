@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs read of a thread; where the kernel has it is found at loading (CO-RE). */
+/* The fields of a thread that the programs read; CO-RE relocates the offsets at load time. */
 #pragma once
 
 struct task_struct {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * Runs in the kernel at each switch, and for runqueue at each wake-up; loaded by bpf_latency.c for
- * src_wait.c, which says what is timed.
- */
+/* BPF programs at each switch and, for runqueue, at each wake-up; bpf_latency.c loads them for
+ * src_wait.c, which describes what is timed. */
 #include "trigger/bpf/latency_common.h"
 #include "trigger/bpf/task_struct.h"
 
 #include <bpf/bpf_core_read.h>
 
-#define STATE_IDLE 0x402 /* kernel threads that have nothing to do; all bits of it */
-#define STATE_DEAD 0x80	 /* with it a thread leaves for ever */
+#define STATE_IDLE 0x402 /* idle kernel thread: both bits */
+#define STATE_DEAD 0x80	 /* the thread has exited */
 
 struct task_struct___before_5_14 {
 	long state;
@@ -17,7 +15,8 @@ struct task_struct___before_5_14 {
 
 extern int LINUX_KERNEL_VERSION __kconfig;
 
-/* Since Linux 5.18 the state at the switch is the last argument: a wake-up may change the task's. */
+/* Linux 5.18 and later pass the state as the last argument, because a wake-up may already have
+ * changed the task's. */
 static __always_inline __u32 state_of(struct task_struct *task, __u64 *ctx)
 {
 	if (LINUX_KERNEL_VERSION >= (5 << 16) + (18 << 8))
@@ -27,12 +26,12 @@ static __always_inline __u32 state_of(struct task_struct *task, __u64 *ctx)
 	return (__u32)((struct task_struct___before_5_14 *)task)->state;
 }
 
-/* As the tracepoint has it: one bit. */
+/* The state as the tracepoint shows it: one bit. */
 static __always_inline __u32 reported(__u32 s)
 {
 	if ((s & STATE_IDLE) == STATE_IDLE)
 		return 0x80;
-	/* Frozen, or waiting for a lock of a real-time kernel. */
+	/* States without a low bit (frozen, or waiting for a lock on PREEMPT_RT) count as D. */
 	return s && !(s & 0x7f) ? 2 : s & 0x7f;
 }
 
@@ -77,7 +76,7 @@ static __always_inline void leave(void *ctx, struct task_struct *task, __u32 s)
 	}
 }
 
-/* extra: state or reason, who ran before (pid, 16 bytes of name), priority. */
+/* extra: state or reason, previous thread (pid, 16 bytes of name), priority. */
 static __always_inline void arrive(void *ctx, struct task_struct *task, struct task_struct *prev)
 {
 	__u32 tid = task->pid;
@@ -110,7 +109,7 @@ int BPF_PROG(wait_switch, bool preempt, struct task_struct *prev, struct task_st
 	return 0;
 }
 
-/* One that waits already keeps waiting. */
+/* A thread that already waits keeps its start time (BPF_NOEXIST). */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(wait_wakeup, struct task_struct *task)
 {

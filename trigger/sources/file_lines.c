@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bounded lines; see file_lines.h. */
+/* Splits input into bounded lines; see file_lines.h. */
 #include "trigger/sources/file_lines.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ bool file_lines_next(struct file_lines *l, const char **at, size_t *n, const cha
 
 	*at += length + !!end;
 	*n -= length + !!end;
-	/* Most lines come in one piece: no copy. */
+	/* Most lines arrive in one piece and need no copy. */
 	if (end && !l->any) {
 		*line = from;
 		*len = length < LINES_MAX ? length : LINES_MAX;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Bytes of a file that grows into lines of bounded length. Of a longer line the beginning counts;
- * the rest is passed over. Pure.
- */
+/* Splits the bytes of a growing file into lines of at most LINES_MAX bytes; the rest of a longer
+ * line is skipped. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,16 +9,14 @@
 #define LINES_MAX 4096
 
 struct file_lines {
-	char buf[LINES_MAX]; /* the line that has no end yet */
+	char buf[LINES_MAX]; /* an incomplete line */
 	size_t len;
-	bool any; /* there is such a line, maybe an empty one */
+	bool any; /* there is an incomplete line, maybe an empty one */
 };
 
-/*
- * The next complete line of what came before and of `n` bytes at `*at`, which moves on; without its
- * end. False: all are taken in and no line is complete. Valid until the next call.
- */
+/* The next complete line of earlier input and the `n` bytes at `*at`, without its newline; advances
+ * both. Valid until the next call. False: all input is consumed and no line is complete. */
 bool file_lines_next(struct file_lines *l, const char **at, size_t *n, const char **line,
 		     size_t *len);
-/* The line that never got an end, as when the file is replaced; false: there is none. */
+/* The incomplete line, for a file that has been replaced; false: there is none. */
 bool file_lines_rest(struct file_lines *l, const char **line, size_t *len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See file_owner.h. */
+/* Finds the writer of a file in /proc; see file_owner.h. */
 #include "trigger/sources/file_owner.h"
 
 #include "dump/base/str.h"
@@ -14,13 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A machine with more open files than this is not searched to the end: the rule's dump waits for
- * the search. */
+/* The search stops after this many descriptors, because the rule's dump waits for it. */
 #define MAX_LINKS   20000
 #define MAX_WRITERS 4
 
 struct writer_search {
-	char path[PATH_MAX]; /* of the file, as the kernel shows it */
+	char path[PATH_MAX]; /* as the kernel shows it in /proc */
 	uint64_t ino;
 	unsigned nr_links;
 	uint32_t writers[MAX_WRITERS];
@@ -53,7 +52,7 @@ static bool read_fdinfo(uint32_t pid, const char *number, char text[256])
 	return n > 0;
 }
 
-/* 0: before Linux 5.14. As st_ino, but on overlayfs. */
+/* The inode number: as st_ino except on overlayfs; 0 before Linux 5.14. */
 static uint64_t ino_of(const char *fdinfo)
 {
 	const char *at = strstr(fdinfo, "ino:");
@@ -61,7 +60,8 @@ static uint64_t ino_of(const char *fdinfo)
 	return at ? strtoull(at + 4, NULL, 10) : 0;
 }
 
-/* Open for writing, and the same file: in another mount namespace the same path may be another. */
+/* True if the descriptor is open for writing and has the same inode: in another mount namespace the
+ * same path may be another file. */
 static bool writes(const struct writer_search *s, uint32_t pid, const char *number)
 {
 	char text[256];
@@ -131,7 +131,7 @@ void file_owner_writer(int fd, struct sighting *what)
 			look_at_process(&s, pid);
 	}
 	closedir(proc);
-	if (s.nr == 1 && s.nr_links < MAX_LINKS) /* the only one */
+	if (s.nr == 1 && s.nr_links < MAX_LINKS)
 		is_of(s.writers[0], what);
 	for (unsigned i = 0; i < s.nr && i < MAX_WRITERS; i++)
 		add_writer(s.writers[i], what);

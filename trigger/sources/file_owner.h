@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose line it is that was written to a file: called by src_file.c when a line matches. */
+/* Finds the process that wrote a line to a file; src_file.c calls this for a matching line. */
 #pragma once
 
 #include <regex.h>
@@ -7,14 +7,12 @@
 struct sighting;
 
 /*
- * The process that has the file behind `fd` open for writing, as far as /proc shows it: sets pid,
- * tid, uid and "writer=NAME (PID)"; of several only the lines "writer=", since any of them may have
- * written. Reads links in /proc only, so it waits for no file system.
+ * Searches /proc for the process that has the file of `fd` open for writing. Sets pid, tid, uid and
+ * "writer=NAME (PID)"; if several have it open, only the lines "writer=", since any of them may
+ * have written. It reads only /proc, so no file system can block it.
  */
 void file_owner_writer(int fd, struct sighting *what);
 
-/*
- * The process whose pid is in the line: what the first parenthesized group of `re`, else the whole
- * match, matches. Sets the same, or "pid=N (no such process)".
- */
+/* The process with the pid in the line: the text that matches the first parenthesized group of
+ * `re`, else the whole match. Sets pid, tid, uid and name, or "pid=N (no such process)". */
 void file_owner_from_line(const regex_t *re, const char *line, size_t len, struct sighting *what);

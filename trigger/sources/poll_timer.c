@@ -32,7 +32,7 @@ uint64_t poll_timer_now(void)
 	return clock_ns();
 }
 
-/* Not the descriptor: another rule's timer of the same second may have gone off first. */
+/* Compares times, not the descriptor: another rule's timer of the same second may expire first. */
 bool poll_timer_is_due(const struct poll_timer *t, uint64_t now_ns)
 {
 	return now_ns >= t->due_ns;
@@ -40,7 +40,7 @@ bool poll_timer_is_due(const struct poll_timer *t, uint64_t now_ns)
 
 void poll_timer_at(struct poll_timer *t, uint64_t ns)
 {
-	/* All zero stops a timer; one that is in the past goes off at once. */
+	/* All zero would stop the timer; a time in the past expires at once. */
 	uint64_t at = ns == UINT64_MAX ? 0 : ns ? ns : 1;
 	struct itimerspec spec = {
 		.it_value = {.tv_sec = (time_t)(at / TICK_NS), .tv_nsec = (long)(at % TICK_NS)}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See polled.h. */
+/* Polls a value and compares it with a threshold; see polled.h. */
 #include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"

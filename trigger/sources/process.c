@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A process by its pid, safe against reuse of that; see process.h. */
+/* A process named by its pid, safe against reuse of the pid; see process.h. */
 #include "trigger/sources/process.h"
 
 #include "dump/base/err.h"
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As <linux/pidfd.h> of Linux 6.13 and later has it; its first version. */
+/* The first version of struct pidfd_info in <linux/pidfd.h>, Linux 6.13 and later. */
 struct pidfd_info_v0 {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct pidfd_info_v0) == 64, "the size is a part of the io
 #define GET_INFO      _IOWR(0xff, 11, struct pidfd_info_v0)
 #define GET_INFO_EXIT (1u << 3)
 
-#define STAT_EXIT_CODE 52 /* of /proc/PID/stat, counted from 1; proc(5) */
+#define STAT_EXIT_CODE 52 /* field of /proc/PID/stat, counted from 1; proc(5) */
 
 /* ---- opening ---- */
 
@@ -94,13 +94,13 @@ static int open_dir(const struct rule *r, struct process *p, struct err *err)
 	return 0;
 }
 
-/* Its directory came first and is still that of somebody: so the pidfd is the same one's. */
+/* The directory was opened first. If it still has a process, the pidfd is of the same one. */
 static int open_pidfd(const struct rule *r, struct process *p, struct err *err)
 {
 	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (p->pidfd < 0 && errno == ESRCH)
 		return no_such_process(r, p->pid, err);
-	/* Of a thread: EINVAL, ENOENT since Linux 6.15. */
+	/* The pid of a thread gives EINVAL, or ENOENT since Linux 6.15. */
 	if (p->pidfd < 0 && (errno == EINVAL || errno == ENOENT))
 		return rule_err(r->text, r->arg_at, err,
 				"%d is a thread, not a process: give the pid of its process",
@@ -140,7 +140,7 @@ void process_close(struct process *p)
 	p->pidfd = p->dir_fd = -1;
 }
 
-/* ---- looking ---- */
+/* ---- state ---- */
 
 bool process_ended(const struct process *p)
 {
@@ -189,7 +189,7 @@ static void decode(int status, struct process_end *out)
 	};
 }
 
-/* Of a zombie; there when we may trace it. */
+/* The wait status of a zombie, from /proc/PID/stat. Needs permission to trace the process. */
 static bool status_of_zombie(const struct process *p, int *status)
 {
 	char buf[1024], *at, *next;
@@ -203,7 +203,7 @@ static bool status_of_zombie(const struct process *p, int *status)
 	if (n <= 0)
 		return false;
 	buf[n] = '\0';
-	/* The name may hold anything; the third field begins behind the last ')'. */
+	/* The name may contain any character; the third field starts after the last ')'. */
 	at = strrchr(buf, ')');
 	if (!at || (at[1] && at[2] != 'Z' && at[2] != 'X'))
 		return false;
@@ -213,7 +213,7 @@ static bool status_of_zombie(const struct process *p, int *status)
 	if (!at)
 		return false;
 	*status = atoi(at);
-	/* 0 is also what is shown to those who may not know. */
+	/* The kernel also shows 0 to readers without permission. */
 	return *status || !geteuid();
 }
 
@@ -232,7 +232,7 @@ void process_how_ended(const struct process *p, struct process_end *out)
 	int status;
 
 	*out = (struct process_end){0};
-	/* In this order: it may be reaped between the two. */
+	/* The zombie first: the process may be reaped between the two. */
 	if (status_of_zombie(p, &status) || status_of_reaped(p, &status))
 		decode(status, out);
 }

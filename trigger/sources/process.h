@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One process that a rule is about, held so that another which gets its pid is never taken for it:
- * by a pidfd, and by its directory in /proc, which both stay with the process they were opened for.
- */
+/* A process that a rule names. A pidfd and its directory in /proc identify it: both stay with the
+ * process they were opened for, even if its pid is reused. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,39 +15,37 @@ struct source_env;
 
 struct process {
 	pid_t pid;
-	int pidfd;  /* readable when it has ended */
+	int pidfd;  /* readable when the process has ended */
 	int dir_fd; /* /proc/PID */
 	uint32_t uid;
-	char comm[16]; /* as of the last look */
+	char comm[16]; /* updated by process_who() */
 };
 
-/*
- * The one that the rule's argument names: a pid, or "command" for the one after `--`. Errors point
- * at the argument; -ESRCH when there is none.
- */
+/* Opens the process that the rule's argument names: a pid, or "command" for the command after `--`.
+ * Errors point at the argument; -ESRCH: there is none. */
 int process_open(const struct rule *r, const struct source_env *env, struct process *out,
 		 struct err *err);
-void process_close(struct process *p); /* half-open (-1) allowed */
+void process_close(struct process *p); /* a half-open one (-1) is allowed */
 
 bool process_ended(const struct process *p);
-/* Sets an error that says so; -ESRCH. */
+/* Sets the error that the process has ended; returns -ESRCH. */
 int process_gone(const struct process *p, struct err *err);
 
-/* A file of its directory, opened (close-on-exec); negative errno. */
+/* Opens a file of its /proc directory (close-on-exec); the descriptor or -errno. */
 int process_file(const struct process *p, const char *name);
 
-/* Whom a sighting is about: pid, uid, name, and lines with pid and name. Renews `comm` while it
- * lives. */
+/* Fills in pid, uid and name of a sighting, and lines with pid and name. Updates `comm` while the
+ * process lives. */
 void process_who(struct process *p, struct sighting *what);
 
 /* How a process ended. */
 struct process_end {
 	bool known;
 	bool core; /* a core was dumped */
-	int code;  /* exit code, 0 when a signal ended it */
+	int code;  /* exit code; 0: ended by a signal */
 	int sig;
 };
 
-/* To be asked as soon as it has ended: the kernel tells while nobody has reaped it, and Linux 6.15
- * and later also after that. */
+/* Call as soon as the process has ended: before Linux 6.15 the kernel gives the status only until
+ * the process is reaped. */
 void process_how_ended(const struct process *p, struct process_end *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Step by step along a path; see safe_path.h. */
+/* Opens a path one component at a time; see safe_path.h. */
 #include "trigger/sources/safe_path.h"
 
 #include "dump/base/err.h"
@@ -15,15 +15,17 @@
 #define MAX_LINKS 40
 
 struct path_walk {
-	const char *path;    /* as asked for */
-	char rest[PATH_MAX]; /* still to go, from `dir` on */
+	const char *path;    /* as given, for errors */
+	char rest[PATH_MAX]; /* not yet resolved, relative to `dir` */
 	char name[NAME_MAX + 1];
 	int dir; /* O_PATH */
 	int nr_links;
 	struct err *err;
 };
 
-/* The next part of the path; false: there is none. `last`: none follows it. */
+/*
+ * The next component of the path; false: there is none, or *rc is an error. `last`: it is the last.
+ */
 static bool next_name(struct path_walk *w, bool *last, int *rc)
 {
 	char *from = w->rest + strspn(w->rest, "/");
@@ -62,7 +64,7 @@ static bool others_may_write(int dir)
 	return fstat(dir, &st) || (st.st_uid && st.st_uid != geteuid()) || st.st_mode & 022;
 }
 
-/* What the symlink `fd`, w->name in w->dir, says comes before the rest of the path. */
+/* Puts the target of the symlink `fd` (w->name in w->dir) before the rest of the path. */
 static int follow(struct path_walk *w, int fd)
 {
 	char target[PATH_MAX];
@@ -98,7 +100,7 @@ static void note_dir(struct safe_path *out, int dir)
 		out->nr_dirs++;
 }
 
-/* `fd` is O_PATH, so nothing has been opened yet. */
+/* Checks the type first: `fd` is O_PATH, so the file itself is not open yet. */
 static int open_file(struct path_walk *w, int fd, struct safe_path *out)
 {
 	char self[32];
@@ -114,7 +116,7 @@ static int open_file(struct path_walk *w, int fd, struct safe_path *out)
 	return out->fd < 0 ? err_sys(w->err, -errno, "can't read %s", w->path) : 0;
 }
 
-/* One part of the path. 1: it was the last, and no symlink. */
+/* Resolves one component. 1: the file is open; 0: go on; or -errno. */
 static int step(struct path_walk *w, bool last, struct safe_path *out)
 {
 	int fd, rc = 0;

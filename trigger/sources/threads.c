@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The threads of a process; see threads.h. */
+/* Lists the threads of a process from /proc; see threads.h. */
 #include "trigger/sources/threads.h"
 
 #include "dump/base/bytes.h"

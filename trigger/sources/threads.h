@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of a process, as many as there are now; for taps, whose events inherit those that
- * come. */
+/* The current threads of a process, for taps: their events inherit to new threads. */
 #pragma once
 
 #include <stddef.h>
@@ -8,5 +7,5 @@
 
 struct err;
 
-/* *out is the caller's to free. -ESRCH: there is no such process. */
+/* The caller frees *out. -ESRCH: there is no such process. */
 int threads_list(pid_t pid, pid_t **out, size_t *nr, struct err *err);

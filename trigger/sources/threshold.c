@@ -29,7 +29,7 @@ void threshold_init(struct threshold *l, const struct rule *r, double threshold,
 		.above = r->op == RULE_OP_ABOVE,
 		.for_ns = r->for_ns > 0 ? (uint64_t)r->for_ns : 0,
 	};
-	/* Half way at most: the value would hardly ever be at its very largest. */
+	/* At most half the way to the maximum: a value rarely reaches the maximum itself. */
 	if (!l->above && most > threshold && back > (most - threshold) / 2)
 		back = (most - threshold) / 2;
 	l->rearm = l->above ? threshold - back : threshold + back;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where a hardware breakpoint goes; see watch_place.h. Called by src_watch.c. */
+/* Parses and locates the place of a hardware breakpoint, for src_watch.c; see watch_place.h. */
 #include "trigger/sources/watch_place.h"
 
 #include "dump/base/err.h"
@@ -21,7 +21,7 @@
 /* ---- the argument ---- */
 
 struct spec {
-	char *text; /* owned; the others point into it */
+	char *text; /* owned; the strings below point into it */
 	char *file, *symbol, *mode;
 	uint64_t off;
 };
@@ -85,7 +85,7 @@ static bool all_digits(const char *s)
 
 /* ---- the file ---- */
 
-/* Functions before variables, as their names rarely meet. */
+/* Functions come first; a variable with the name of a function is rare. */
 static int find_symbol(struct watch_place *p, struct elf *e, const struct spec *s,
 		       const struct elf_segment *seg, size_t nr, struct err *err)
 {
@@ -295,7 +295,7 @@ bool watch_place_in(const struct watch_place *p, pid_t pid, uint64_t *addr)
 			   &m.offset, &m.major, &m.minor, &m.ino, &m.path_at) < 7 ||
 		    !m.path_at || m.perms[2] != 'x' || !is_of(p, &m, line + m.path_at))
 			continue;
-		/* The segment's first byte may lie within a page. */
+		/* The mapping starts at a page boundary, the segment may start later. */
 		if (seg->offset < m.offset || seg->offset - m.offset >= m.end - m.start)
 			continue;
 		*addr = m.start + (seg->offset - m.offset) - seg->value + p->value;

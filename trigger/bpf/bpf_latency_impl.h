@@ -29,7 +29,7 @@ struct bpf_latency {
 	struct latency_bpf *latency;
 	struct bpf_object_skeleton *skeleton; /* of the one that is set */
 	struct bpf_object *programs;
-	volatile struct bpf_latency_state *state; /* mapped: the programs write it */
+	volatile struct bpf_latency_state *state; /* mapped; shared with the programs */
 	int calls, output;			  /* map descriptors */
 	struct {
 		struct bpf_program *prog;

@@ -20,8 +20,7 @@ struct polled_ops {
 	int (*look)(struct source *s, uint64_t now_ns, double *value, uint64_t *began_ns,
 		    struct err *err);
 	void (*value_text)(const struct source *s, double value, char *out, size_t n);
-	void (*more)(const struct source *s,
-		     struct sighting *what); /* adds further lines; may be NULL */
+	void (*more)(const struct source *s, struct sighting *what); /* adds lines; or NULL */
 };
 
 struct source {

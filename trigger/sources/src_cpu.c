@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "cpu:PID>PERCENT/TIME": the CPU time that all threads of a process have used within the
- * last TIME, as a share of one CPU: 250% are two and a half of them. It reads the CPU
- * clock of the process, in nanoseconds. When the process ends, the rule ends.
+ * Source "cpu:PID>PERCENT/TIME": the CPU time that all threads of a process used within the last
+ * TIME, as a share of one CPU (250% is two and a half CPUs). It reads the process's CPU clock, in
+ * nanoseconds. The rule ends with the process.
  *
  *	samples, one a step:  ●────●────●────●────●────●
  *	                      └─────── TIME ───────────┘ newest
@@ -35,7 +35,7 @@ struct cpu_source {
 	uint64_t window_ns;
 	struct cpu_sample samples[MAX_STEPS + 1];
 	size_t nr_steps;     /* in a window */
-	uint64_t nr_samples; /* taken; the newest is at (nr_samples - 1) modulo (nr_steps + 1) */
+	uint64_t nr_samples; /* total; the newest is at (nr_samples - 1) modulo (nr_steps + 1) */
 };
 
 static int parse_percent(const struct rule *r, const char *amount, double *out, struct err *err)
@@ -76,7 +76,8 @@ static int check(const struct rule *r, double *percent, int64_t *window_ns, stru
 	return rc;
 }
 
-/* After the clock was read the process is there still: so it was its own, and of no successor. */
+/* Checks the process after it reads the clock: if it still lives, the clock was not that of a
+ * process with a reused pid. */
 static int take_sample(struct cpu_source *s, uint64_t now, struct err *err)
 {
 	struct timespec t;
@@ -92,7 +93,7 @@ static int take_sample(struct cpu_source *s, uint64_t now, struct err *err)
 	return 0;
 }
 
-/* Over the window that ends with the newest sample; false: it is not full yet. */
+/* The share over the window that ends with the newest sample; false: too few samples yet. */
 static bool share(const struct cpu_source *s, double *percent, uint64_t *began_ns)
 {
 	size_t size = s->nr_steps + 1;

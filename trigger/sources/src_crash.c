@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "crash[:COMM|:PID]": a thread is about to be ended by a signal that means a fault. Seen at
- * signal:signal_deliver, when the signal takes effect with its default action; nothing is changed,
- * neither in the system nor in who crashes. The filter is the kernel's: what has a handler, what is
- * ignored, SIGKILL and SIGTERM wake nobody.
+ * Source "crash[:COMM|:PID]": a signal that indicates a fault is about to end a thread. The tap is
+ * on signal:signal_deliver, where the signal takes effect with its default action. Neither the
+ * system nor the crashing process is changed. The kernel filters: signals with a handler, ignored
+ * signals, SIGKILL and SIGTERM do not wake the recorder.
  *
- * The record has the thread's registers and as much of its stack as perf gives: by these the dump
- * tells where it crashed, also when the process is long gone.
+ * The record has the thread's registers and as much of its stack as perf copies, so the dump shows
+ * where it crashed even after the process has exited.
  *
- * Programs with libringback-crash.so tell of it themselves, sooner (crash_told.h).
+ * Programs with libringback-crash.so report their crash themselves, earlier (crash_told.h).
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -33,29 +33,29 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A record is shorter than 64 KiB. The rest is for the other fields, and for what a perf.data file
- * made of the dump adds to them. */
+/* A record is at most 64 KiB. This leaves room for its other fields, and for those that an export
+ * to perf.data adds. */
 #define STACK_BYTES 65024
-/* Of crashes that come at once: so many are kept, and so many are looked at in one go. */
+/* Simultaneous crashes: records kept for one dump, and records read per call. */
 #define MAX_KEPT 4
 #define MAX_PASS 64
 #define COMM_MAX 15
 
 struct source {
 	struct event_list events;
-	struct wakeup_ring *tap;   /* NULL: the kernel does not let us, only programs tell */
-	char why_told[200];	   /* that is */
-	uint32_t sig_at, code_at;  /* in the tracepoint's fields */
-	pid_t pid;		   /* 0: of whomever */
-	char comm[COMM_MAX + 1];   /* a pattern; "": of any name */
-	struct told *told;	   /* by programs; NULL: they can't */
+	struct wakeup_ring *tap;   /* NULL: not permitted, only programs report crashes */
+	char why_told[200];	   /* the reason, if tap is NULL */
+	uint32_t sig_at, code_at;  /* offsets in the tracepoint's fields */
+	pid_t pid;		   /* 0: any process */
+	char comm[COMM_MAX + 1];   /* a pattern; "": any name */
+	struct told *told;	   /* crashes reported by programs; NULL: no socket */
 	uint64_t nr_unseen;	   /* hits that left no record */
 	struct held_cores *parked; /* borrowed; NULL: no --crash-hold */
-	int epoll_fd;		   /* with it: the tap's descriptor and its */
+	int epoll_fd;		   /* with `parked`: of tap and `parked`; else -1 */
 	bool hold_ended;
 };
 
-/* ---- whom it is about ---- */
+/* ---- the argument ---- */
 
 static bool all_digits(const char *s)
 {
@@ -104,7 +104,7 @@ static int parse(const struct rule *r, struct source *s, struct err *err)
 
 /* ---- opening ---- */
 
-/* Where the field lies in a tracepoint's format: "field:int sig;\toffset:8;\tsize:4;". */
+/* Finds the offset of a field in a tracepoint's format: "field:int sig;\toffset:8;\tsize:4;". */
 static int find_field(const char *format, const char *name, uint32_t *at)
 {
 	char want[64];
@@ -177,7 +177,7 @@ static int open_tap(struct source *s, const struct rule *r, const struct source_
 	return rc;
 }
 
-/* Waits for what is told of the threads as well. */
+/* Also waits for the threads that --crash-hold reports. */
 static int join_parked(struct source *s, struct held_cores *parked, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
@@ -217,7 +217,7 @@ static int watch_signals(struct source *s, const struct rule *r, const struct so
 	return rc;
 }
 
-/* For those who may not watch signals there are programs with libringback-crash.so. */
+/* Without permission to watch signals the rule still serves programs with libringback-crash.so. */
 static int watch_programs(struct source *s, int rc, const struct err *err)
 {
 	const char *why = strstr(err->what, "': ");
@@ -272,7 +272,7 @@ static int32_t number(struct bytes raw, uint32_t at)
 	return v;
 }
 
-/* Where the thread has a name of its own, as bio_aof of redis-server. */
+/* Names the process too, if the thread has another name, such as bio_aof of redis-server. */
 static void say_process(const struct wakeup_ring_sample *t, struct sighting *what)
 {
 	char leader[16] = "", safe[64];
@@ -290,7 +290,7 @@ static void fill(struct source *s, const struct wakeup_ring_sample *t, struct si
 	char name[32], code_name[32];
 	struct event_frame f;
 
-	wakeup_ring_sighting(s->tap, t, what); /* and its name, before it is gone */
+	wakeup_ring_sighting(s->tap, t, what); /* reads the thread's name before it exits */
 	what->stack_hash = crash_place_hash(t->regs, t->stack, sig);
 	sighting_add(what, "signal=%s", signame(sig, name, sizeof(name)));
 	sighting_add(what, "code=%s", signame_code(sig, code, code_name, sizeof(code_name)));
@@ -301,7 +301,7 @@ static void fill(struct source *s, const struct wakeup_ring_sample *t, struct si
 		held_cores_expect(s->parked, (pid_t)t->pid, what->evidence);
 }
 
-/* One more that crashed at the same time: its record goes with the first one's. */
+/* Adds another crash of the same moment; its record joins the first one's evidence. */
 static void add_other(struct source *s, const struct wakeup_ring_sample *t, struct sighting *what)
 {
 	int sig = number(t->raw, s->sig_at);
@@ -320,7 +320,7 @@ static void add_other(struct source *s, const struct wakeup_ring_sample *t, stru
 		     signame(sig, name, sizeof(name)));
 }
 
-/* Those that left no record are hits all the same. */
+/* Crashes without a record are hits too. */
 static void count_unseen(struct source *s, struct sighting *what)
 {
 	uint64_t lost = wakeup_ring_take_lost(s->tap);
@@ -335,7 +335,7 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 	struct wakeup_ring_sample t;
 	int rc = 0;
 
-	/* First: they wait. */
+	/* First, because these programs wait for the answer. */
 	if (s->told && told_next(s->told, what)) {
 		if (s->parked && what->evidence)
 			held_cores_expect(s->parked, (pid_t)what->pid, what->evidence);
@@ -345,16 +345,16 @@ static int crash_ready(struct source *s, struct sighting *what, struct err *err)
 		return 0;
 	for (int i = 0; i < MAX_PASS && (rc = wakeup_ring_next(s->tap, &t, err)) > 0; i++) {
 		if (s->pid && t.pid != (uint32_t)s->pid)
-			continue; /* a process that it started */
+			continue; /* the event is inherited by child processes */
 		if (s->told && told_is_same(s->told, (pid_t)t.pid))
-			continue; /* and now its signal takes effect */
+			continue; /* the program has reported this crash itself */
 		if (what->nr_hits)
 			add_other(s, &t, what);
 		else
 			fill(s, &t, what);
 	}
 	count_unseen(s, what);
-	/* The signal comes before the core: by now it is known whose threads these are. */
+	/* The signal precedes the core, so the process of each thread reported here is known. */
 	if (s->parked)
 		s->hold_ended = !held_cores_pump(s->parked);
 	return rc < 0 ? rc : what->nr_hits > 0;
@@ -384,7 +384,7 @@ static void crash_brake(struct source *s, bool on)
 		wakeup_ring_brake(s->tap, on);
 }
 
-/* ---- what it says of itself ---- */
+/* ---- plan and trouble ---- */
 
 static void crash_plan(const struct source *s, struct source_plan *out)
 {

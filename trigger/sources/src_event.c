@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "event:EVENT": an event comes, in the text that --event takes. A tracepoint's filter is
- * the kernel's, so that what does not match wakes nobody. Events that come all the time by
- * themselves are refused: each would be a hit.
+ * Source "event:EVENT": an event comes; EVENT is as for --event. The kernel applies a tracepoint's
+ * filter, so other events do not wake the recorder. Events that come all the time are refused,
+ * since each would be a hit.
  */
 #include "trigger/engine/source.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fewer of anything that happens often, such as page faults, are no event but a rate. */
+/* The shortest period of frequent software events such as page faults; below it use rate:. */
 #define MIN_PERIOD 1000
 
 /* Tracepoints that come thousands of times a second on any busy machine. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Source "every:TIME": a dump at regular times. The first comes when TIME has passed. */
+/* Source "every:TIME": a dump at regular intervals, the first after one interval. */
 #include "trigger/engine/source.h"
 
 #include "dump/base/err.h"
@@ -48,7 +48,7 @@ static int every_open(const struct rule *r, const struct source_env *env, struct
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
-	/* Whole seconds, as all that looks. */
+	/* Rounded up to whole seconds, like all timers of rules that poll. */
 	s->interval_ns = ((uint64_t)interval + TICK_NS - 1) / TICK_NS * TICK_NS;
 	snprintf(s->text, sizeof(s->text), "%s", r->arg);
 	rc = poll_timer_open(&s->tick, err);

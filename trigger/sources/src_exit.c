@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Source "exit": the end of a process, exit:PID, or of the recorded command, exit!=0 and exit>N. A
- * pidfd tells of the one, the recorder itself of the other.
- */
+/* Source "exit": the end of a process (exit:PID), or of the recorded command (exit!=0, exit>N). A
+ * pidfd reports the former, the recorder itself the latter (command_ended). */
 #include "trigger/engine/source.h"
 
 #include "dump/base/err.h"
@@ -18,13 +16,13 @@
 #include <unistd.h>
 
 struct source {
-	struct process process; /* of exit:PID */
-	int event_fd;		/* of the command; else -1 */
+	struct process process; /* for exit:PID */
+	int event_fd;		/* for the command; else -1 */
 	int command_pid;
 	enum rule_op op;
 	double threshold;
 	bool met;  /* the command's end met the rule */
-	bool over; /* it was told */
+	bool over; /* the end was handled */
 	int status;
 };
 
@@ -140,7 +138,7 @@ static int command_ready(struct source *s, struct sighting *what)
 	return 1;
 }
 
-/* A status that nobody can tell meets any comparison: better a dump too many. */
+/* An unknown status meets any comparison: a needless dump is better than a missing one. */
 static int process_ready(struct source *s, struct sighting *what, struct err *err)
 {
 	struct process_end end;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "file:PATH~REGEX": a line that matches is written to a file. inotify tells of what is
- * appended and of the file's rotation. What was there before the start is never read.
+ * Source "file:PATH~REGEX": a matching line is written to a file. inotify reports appended data and
+ * the file's rotation. Text from before the start is never read.
  *
  *	         too many wake-ups
- *	 WATCH ─────────────────────▶ TICK      WATCH  asleep until inotify tells
- *	   ▲                           │        TICK   looks at whole seconds, without inotify
+ *	 WATCH ─────────────────────▶ TICK      WATCH  asleep until inotify reports
+ *	   ▲                           │        TICK   polls at whole seconds, without inotify
  *	   └───────────────────────────┘
  *	        a quiet while
  *
- * A file that is written to a thousand times a second must not wake the recorder as often: each
- * wake-up costs a credit, each second gives one, and without credit it is looked at once a second.
+ * A file that is written to a thousand times a second must not wake the recorder as often. Each
+ * wake-up costs a credit and each second gives one; without credit the file is polled once a
+ * second.
  */
 #include "trigger/engine/source.h"
 
@@ -35,7 +36,7 @@
 #include <unistd.h>
 
 #define CHUNK	   (64 << 10)
-#define MAX_CHUNKS 16 /* read at once; then others get their turn */
+#define MAX_CHUNKS 16 /* read per call, so that other sources get their turn */
 #define MAX_CREDIT 8.0
 #define DIR_EVENTS                                                                                 \
 	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF |     \
@@ -52,12 +53,12 @@ struct source {
 	enum mode mode;
 	bool woken;
 
-	/* Wake-ups that may still come for free; negative: none. */
+	/* Remaining wake-ups; negative: none left. */
 	double credit;
 	uint64_t credited_ns;
 
 	int file_watch, dir_watches[SAFEPATH_DIRS], nr_dir_watches;
-	int fd; /* of the file that has, or last had, the name; -1: none yet */
+	int fd; /* the file that has, or last had, the name; -1: none yet */
 	dev_t dev;
 	ino_t ino;
 	uint64_t offset;
@@ -65,13 +66,13 @@ struct source {
 	struct file_lines lines;
 	char chunk[CHUNK];
 
-	uint64_t nr_refused; /* times that something else than a file had its name */
+	uint64_t nr_refused; /* times that the name was not a readable file */
 	char refused[200];
 };
 
 /* ---- opening ---- */
 
-/* With them a line of some thousand bytes could take for ever. */
+/* Back references could make a match of a line of a few thousand bytes take forever. */
 static bool has_back_reference(const char *regex)
 {
 	for (const char *c = regex; *c; c++) {
@@ -164,7 +165,7 @@ static void drain_inotify(struct source *s, bool *names_changed)
 	const struct inotify_event *ev;
 	ssize_t n;
 
-	/* Bounded: somebody may be faster than we are. */
+	/* Bounded: a writer may be faster than this loop. */
 	for (int i = 0; i < 64 && (n = read(s->inotify_fd, buf, sizeof(buf))) > 0; i++) {
 		for (char *at = buf; at < buf + n; at += sizeof(*ev) + ev->len) {
 			ev = (const struct inotify_event *)at;
@@ -230,11 +231,12 @@ static void unwatch_all(struct source *s)
 
 	unwatch_file(s);
 	watch_dirs(s, &(struct safe_path){0});
-	/* It tells that they are gone, which would wake us. */
+	/* Removed watches queue IN_IGNORED events, which would wake the recorder. */
 	drain_inotify(s, &ignored);
 }
 
-/* Born before we started; where the file system does not know, it is taken to be new. */
+/* True if the file was created before the rule was opened; a file system without creation times
+ * counts as false. */
 static bool is_older_than_us(const struct source *s, int fd)
 {
 	struct statx x;
@@ -246,7 +248,8 @@ static bool is_older_than_us(const struct source *s, int fd)
 		x.stx_btime.tv_nsec < (uint32_t)s->start.tv_nsec);
 }
 
-/* Takes p's descriptor over. Read from its beginning, unless it has things from before us. */
+/* Takes over p's descriptor. Reads a new file from its beginning, and one older than the rule from
+ * its end. */
 static void adopt(struct source *s, struct safe_path *p)
 {
 	bool watched = s->file_watch >= 0;
@@ -265,7 +268,7 @@ static void adopt(struct source *s, struct safe_path *p)
 		watch_file(s);
 }
 
-/* Directories first: so what changes after the look is told. */
+/* Watches the directories before it opens the file, so that no later change is missed. */
 static int look_up(struct source *s, struct safe_path *p, struct err *err)
 {
 	if (s->mode == MODE_WATCH) {
@@ -292,7 +295,7 @@ static void note_refused(struct source *s, const struct err *err)
 
 /* ---- lines ---- */
 
-/* A NUL, which '.' would not match, counts as a blank. */
+/* A NUL counts as a blank, since '.' does not match it. */
 static bool matches(const struct source *s, const char *line, size_t len)
 {
 	regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)len};
@@ -324,7 +327,7 @@ static void take_line(struct source *s, const char *line, size_t len, struct sig
 		file_owner_writer(s->fd, what);
 }
 
-/* What was appended; false: there is more. */
+/* Reads appended data; false: there is more. */
 static bool read_on(struct source *s, struct sighting *what)
 {
 	const char *line;
@@ -334,7 +337,7 @@ static bool read_on(struct source *s, struct sighting *what)
 	if (s->fd < 0 || fstat(s->fd, &st))
 		return true;
 	if ((uint64_t)st.st_size < s->offset) {
-		/* Truncated: what has no end yet will never get one. */
+		/* Truncated: drop the incomplete line. */
 		s->offset = 0;
 		s->lines.len = 0;
 		s->lines.any = false;
@@ -363,7 +366,8 @@ static void read_rest(struct source *s, struct sighting *what)
 		take_line(s, line, len, what);
 }
 
-/* Who has the name now? The one that had it is read to its end before. False: there is more. */
+/* Checks which file has the name now. If it is another one, reads the old file to its end first.
+ * False: there is more to read. */
 static bool follow_name(struct source *s, struct sighting *what)
 {
 	struct err err = ERR_INIT;
@@ -401,12 +405,12 @@ static void begin_watch(struct source *s, struct sighting *what)
 	s->mode = MODE_WATCH;
 	poll_timer_at(&s->tick, UINT64_MAX);
 	watch_file(s);
-	/* What happened between the last look and the watch. */
+	/* Reads what was written between the last poll and the watch. */
 	if (!follow_name(s, what) || !read_on(s, what))
 		poll_timer_at(&s->tick, 0);
 }
 
-/* Whether to sleep until inotify tells, or for how long without it. */
+/* Chooses between inotify and the timer, and sets the timer. */
 static void set_mode(struct source *s, uint64_t now, bool any_new, struct sighting *what)
 {
 	if (s->mode == MODE_TICK && s->credit >= 1)
@@ -415,7 +419,7 @@ static void set_mode(struct source *s, uint64_t now, bool any_new, struct sighti
 		poll_timer_in(&s->tick, now, any_new ? 1 : 2);
 	else if (s->tick.due_ns != UINT64_MAX)
 		poll_timer_at(&s->tick, UINT64_MAX);
-	/* Too often; or its directory is not there, and nothing would tell that it is. */
+	/* Too many wake-ups; or the directory does not exist, so that inotify can't report it. */
 	if (s->mode == MODE_WATCH && (s->credit < 0 || !s->nr_dir_watches)) {
 		s->mode = MODE_TICK;
 		unwatch_all(s);
@@ -478,7 +482,7 @@ static void file_close(struct source *s)
 	free(s);
 }
 
-/* The file need not be there, its directory must; what is there must be a file. */
+/* The file may be missing, but its directory must exist; an existing file must be a regular one. */
 static int first_look(struct source *s, struct err *err)
 {
 	struct safe_path p;
@@ -511,7 +515,7 @@ static int file_open(const struct rule *r, const struct source_env *env, struct 
 	s->path = strdup(r->arg);
 	s->credit = MAX_CREDIT;
 	s->credited_ns = poll_timer_now();
-	/* The clock that file systems stamp with. */
+	/* The clock of the file systems' time stamps. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &s->start);
 	rc = s->path ? compile_both(s, r, err)
 		     : err_set(err, -ENOMEM, "out of memory for a trigger");

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * Source "latency:PATH:SYMBOL>TIME": a call of a function takes longer than TIME, from its first
- * instruction to its return. Probes at both ends; the kernel compares (latency.bpf.c).
+ * instruction to its return. Probes at both ends; a BPF program compares (latency.bpf.c).
  *
- * Calls within calls: a thread's calls are kept by the stack pointer at their start, the outermost
- * first, at most BPF_LATENCY_FRAMES. What has been left without a return (longjmp, an exception,
- * exec) shows by the stack pointer too: a call that starts at or above it, or returns above it,
- * ends it.
+ * Nested calls: each thread has at most BPF_LATENCY_FRAMES open calls, ordered by the stack pointer
+ * at their start, the outermost first. The stack pointer also reveals a call that was left without
+ * a return (longjmp, an exception, exec): a later call that starts at or above it, or returns above
+ * it, ends it.
  *
  *	frame[0].place > frame[1].place > ...       the stack grows down
  *
- * With more calls in one another than there are frames, the last frame is the newest call's: the
- * outermost three and the newest are timed. A slow call marks those around it: their time was told.
+ * If calls are nested deeper, the newest call takes the last frame: the outermost three and the
+ * newest are timed. A slow call marks the calls around it, so that they do not report the same
+ * delay.
  */
 #include "trigger/engine/source.h"
 
@@ -73,7 +74,7 @@ static int latency_open(const struct rule *r, const struct source_env *env, stru
 		return err_set(err, -ENOMEM, "out of memory for a trigger");
 	}
 	rc = bpf_latency_open(&o, env, &s->watch, err);
-	/* The return first: a call that is noted must be one whose return will be seen. */
+	/* The return probe first, so that every noted call has its return seen. */
 	if (!rc)
 		rc = attach(s, r, true, env, err);
 	if (!rc)
@@ -103,7 +104,9 @@ static int latency_ready(struct source *s, struct sighting *what, struct err *er
 	if (!rec.ended_ns)
 		return 1;
 	sighting_add(what, "returned=%#llx", (unsigned long long)rec.extra[0]);
-	/* Where it was called from, as far as address space randomisation leaves it alone. */
+	/*
+	 * The page offset of the return address, which address space randomisation does not change.
+	 */
 	what->stack_hash = (rec.extra[1] & 0xfff) + 1;
 	return 1;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "load>N": the load average over a minute, read every 5 s, which is how often the kernel
- * updates it.
+ * Source "load>N": the load average over one minute, read every 5 s, the kernel's update interval.
  */
 #include "trigger/sources/polled.h"
 

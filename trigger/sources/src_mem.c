@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Source "mem:NAME<SIZE": a line of /proc/meminfo. The farther from the threshold, the less often it
- * is read: in time as long as no more than a tenth of all memory is taken in a second.
- */
+/* Source "mem:NAME<SIZE": a line of /proc/meminfo. It is read less often far from the threshold, on
+ * the assumption that at most a tenth of all memory is allocated per second. */
 #include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"
@@ -21,7 +19,7 @@
 
 struct mem_source {
 	struct source polled;
-	bool is_size;		 /* else a count of pages of their own */
+	bool is_size;		 /* false: a count of huge pages */
 	char name[NAME_MAX_LEN]; /* "MemAvailable" */
 };
 
@@ -32,7 +30,7 @@ struct meminfo_line {
 	bool is_size;
 };
 
-/* Takes the line at `*at` apart and moves behind it; false at the end. */
+/* Parses the line at `*at` and advances it; false at the end. */
 static bool next_line(const char **at, struct meminfo_line *out)
 {
 	const char *colon, *end;
@@ -59,7 +57,7 @@ static bool next_line(const char **at, struct meminfo_line *out)
 	return false;
 }
 
-/* The line of that name; "available" stands for MemAvailable. */
+/* Finds the line of that name; "available" stands for MemAvailable. */
 static bool find_line(const char *text, const char *name, struct meminfo_line *out)
 {
 	for (int with_mem = 0; with_mem < 2; with_mem++) {
@@ -97,10 +95,8 @@ static int no_such_line(const struct rule *r, const char *text, struct err *err)
 	return -EINVAL;
 }
 
-/*
- * The most that it can be. 0: no such limit: what is promised and what has an address is no memory
- * yet.
- */
+/* The largest possible value of a line; 0: no limit, since committed memory and address space may
+ * exceed the memory. */
 static double most_of(const struct meminfo_line *l, double mem_total, double swap_total)
 {
 	static const char *const unlimited[] = {"Commit", "Vmalloc", "DirectMap", "Zswapped"};
@@ -113,7 +109,7 @@ static double most_of(const struct meminfo_line *l, double mem_total, double swa
 	return strncmp(l->name, "Swap", 4) ? mem_total : swap_total;
 }
 
-/* A rule that can never be met, or always is. */
+/* Refuses a rule that is never met, or always. */
 static int check_reach(const struct rule *r, const struct meminfo_line *l, double threshold,
 		       double most, struct err *err)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "oom": the kernel, out of memory or at a cgroup's limit, picks a process to kill. Told at
- * oom:mark_victim, before the victim is gone; it happens in the thread that asked for memory.
+ * Source "oom": the kernel is out of memory, or a cgroup is at its limit, and picks a process to
+ * kill. The tap is on oom:mark_victim, which comes before the victim ends, in the thread that
+ * requested memory.
  */
 #include "trigger/engine/source.h"
 
@@ -20,7 +21,7 @@ static const struct field *field(const struct tpfields *tp, const char *name)
 	return tpfields_find(tp, name, strlen(name));
 }
 
-/* Sizes are in KiB; Linux before 6.8 tells the pid only. */
+/* The fields are in KiB; before Linux 6.8 the tracepoint has only the pid. */
 static void add_sizes(const struct tpfields *tp, struct bytes raw, struct sighting *what)
 {
 	static const char *const sizes[] = {"total_vm", "anon_rss", "file_rss", "shmem_rss",
@@ -37,7 +38,7 @@ static void add_sizes(const struct tpfields *tp, struct bytes raw, struct sighti
 	}
 }
 
-/* A sighting is about the victim; who asked for the memory is said, too. */
+/* The hit is about the victim; a line names the thread that requested memory. */
 static void about_victim(const struct tpfields *tp, struct bytes raw, struct sighting *what)
 {
 	const struct field *pid = field(tp, "pid"), *comm = field(tp, "comm"),

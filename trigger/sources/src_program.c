@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "program" and "program:PATTERN": a program has called ringback_trigger() of ringback.h
- * with a reason that the pattern (* and ?) fits. Every recorder has the rule "program" unless it
- * has one of its own. Costs nothing until a program sends a message.
+ * Sources "program" and "program:PATTERN": a program has called ringback_trigger() of ringback.h
+ * with a reason that matches the pattern (* and ?). Every recorder has the rule "program" unless it
+ * has one of its own. It costs nothing until a program sends a message.
  */
 #include "trigger/engine/source.h"
 

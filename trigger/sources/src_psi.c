@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "psi:RESOURCE:some|full[:CGROUP]>STALL/WINDOW": tasks of the machine, or of a cgroup, were
- * stalled for want of a resource for so long within a window. The kernel watches that itself (PSI
- * triggers: "some 150000 1000000" is written to the pressure file, which then gets EPOLLPRI), so
- * nothing wakes the recorder before. It tells at most once a window for as long as the pressure
- * lasts; the first time is the hit.
+ * Source "psi:RESOURCE:some|full[:CGROUP]>STALL/WINDOW": tasks of the machine or of a cgroup were
+ * stalled for lack of a resource for STALL within WINDOW. The kernel watches this itself: "some
+ * 150000 1000000" written to the pressure file makes it a PSI trigger, which reports EPOLLPRI. So
+ * nothing wakes the recorder before. The kernel reports at most once per window while the pressure
+ * lasts; the first report is the hit.
  */
 #include "trigger/engine/source.h"
 
@@ -23,16 +23,16 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* What the kernel takes. */
+/* Windows that the kernel accepts; UNPRIVILEGED: the unit without CAP_SYS_RESOURCE. */
 #define SHORTEST_WINDOW (500 * (int64_t)1000000)
 #define LONGEST_WINDOW	(10 * (int64_t)TICK_NS)
 #define UNPRIVILEGED	(2 * (int64_t)TICK_NS)
 
-/* The rule's argument and threshold, taken apart. */
+/* The parsed argument and threshold of the rule. */
 struct psi_args {
 	char resource[8]; /* "memory" */
 	bool full;
-	const char *cgroup; /* in the rule's text; NULL: the machine */
+	const char *cgroup; /* points into the rule's text; NULL: the machine */
 	int64_t stall_ns, window_ns;
 	char file[600]; /* "/proc/pressure/memory" */
 };
@@ -40,22 +40,22 @@ struct psi_args {
 struct source {
 	int fd;
 	struct pulse pulse;
-	uint64_t told_ns; /* by the kernel, not looked at yet; 0: nothing */
+	uint64_t told_ns; /* time of the kernel's report, until ready() handles it; 0: none */
 	/*
-	 * What had stalled when it was armed, and has to stall before it can be met. Without
-	 * CAP_SYS_RESOURCE the kernel's first window begins at 0 instead of that
-	 * (psi_trigger_create() in kernel/sched/psi.c, seen on 6.18), so that all that ever stalled
-	 * counts as if it were now.
+	 * The total stall when the trigger was armed, and the stall needed since then. Without
+	 * CAP_SYS_RESOURCE the kernel's first window starts at a total of 0 (psi_trigger_create()
+	 * in kernel/sched/psi.c, seen on 6.18), so that the stall since boot counts as one
+	 * window's.
 	 */
 	uint64_t armed_us, stall_us;
-	bool proven; /* it was met truly once */
+	bool proven; /* stall_us was reached since arming */
 	bool gone;   /* the cgroup was removed */
 	bool full;
 	char of[16]; /* "memory:some" */
 	char file[600];
 	char cgroup[160]; /* "" for the machine */
 	char threshold[32];
-	bool stretched;	  /* to a window that the kernel takes from us: */
+	bool stretched;	  /* to a window that the kernel accepts */
 	char watched[48]; /* "300 ms/2 s" */
 };
 
@@ -194,7 +194,7 @@ static int no_pressure_file(const struct rule *r, const struct psi_args *w, int 
 	return w->cgroup ? rc : -EOPNOTSUPP;
 }
 
-/* 0 or -errno; `text` is what the kernel was told. */
+/* `text`: the trigger as written to the kernel. 0 or -errno. */
 static int tell_kernel(const struct psi_args *w, int fd, char *text, size_t size)
 {
 	int n = snprintf(text, size, "%s %lld %lld", w->full ? "full" : "some",
@@ -203,10 +203,8 @@ static int tell_kernel(const struct psi_args *w, int fd, char *text, size_t size
 	return write(fd, text, (size_t)n + 1) < 0 ? -errno : 0;
 }
 
-/*
- * Without CAP_SYS_RESOURCE the kernel takes multiples of 2s only, and looks each 2s: then it is the
- * same share of a longer window.
- */
+/* Without CAP_SYS_RESOURCE the kernel accepts only multiples of 2 s and checks every 2 s. Then this
+ * arms the same share of a longer window. */
 static int arm(struct psi_args *w, int fd, bool *stretched, struct err *err)
 {
 	char text[64];
@@ -237,7 +235,7 @@ struct pressure {
 	unsigned long long total_us;
 };
 
-/* "some avg10=1.53 avg60=0.87 avg300=0.73 total=1828", our line. */
+/* Reads our line: "some avg10=1.53 avg60=0.87 avg300=0.73 total=1828". */
 static bool read_pressure(const struct source *s, struct pressure *p)
 {
 	char text[512], *line;
@@ -290,7 +288,7 @@ static int psi_open(const struct rule *r, const struct source_env *env, struct s
 	str_fmt_time(stall, sizeof(stall), w.stall_ns);
 	str_fmt_time(window, sizeof(window), w.window_ns);
 	snprintf(s->watched, sizeof(s->watched), "%s/%s", stall, window);
-	/* It tells each window; each second one when it looks a moment too early. */
+	/* The kernel reports every window, or every second one if it checks slightly early. */
 	s->pulse = (struct pulse){.gap_ns = 3 * (uint64_t)w.window_ns,
 				  .for_ns = r->for_ns > 0 ? (uint64_t)r->for_ns : 0};
 	*out = s;
@@ -328,7 +326,7 @@ static void add_averages(const struct source *s, struct sighting *what)
 		str_fmt_time(total, sizeof(total), (int64_t)(p.total_us % (1ull << 53)) * 1000));
 }
 
-/* Whether so much has stalled at all since it was armed. */
+/* True if tasks have stalled long enough since arming. */
 static bool is_true(struct source *s)
 {
 	struct pressure p;
@@ -357,7 +355,7 @@ static int psi_ready(struct source *s, struct sighting *what, struct err *err)
 	what->ns = ns;
 	what->began_ns = s->pulse.for_ns ? s->pulse.began_ns : 0;
 	sighting_add(what, "pressure=%s", s->of);
-	/* The kernel does not tell how far above. */
+	/* The kernel reports no exact value. */
 	sighting_add(what, "value=%s or more", s->watched);
 	sighting_add(what, "threshold=%s", s->threshold);
 	if (*s->cgroup)

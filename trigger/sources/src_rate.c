@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "rate:EVENT>N/TIME": an event comes more often than that, on all CPUs together. Nobody
- * looks while it is rare: each CPU's event has a sampling period, and only its overflow wakes.
+ * Source "rate:EVENT>N/TIME": an event comes more often than N per TIME, on all CPUs together. A
+ * rare event does not wake the recorder: the event has a sampling period on each CPU, and only an
+ * overflow wakes.
  *
  *	         a CPU counted T/CPUs              all less than half of that in the window
  *	IDLE ──────────────────────────▶ MEASURING ─────────────────────────────────────────▶ IDLE
  *	                                  │      ▲
  *	                                  └──────┘ more, or not yet back from a hit: one more window
  *
- * T is what the threshold allows in a window, which is TIME or, when that is shorter, a second. If
- * all CPUs together count T in a window, one of them counts at least T/CPUs in it and so wakes. A
- * wake-up says nothing by itself, as the others may have counted nothing: it begins a window, at
- * whose end the counters of all CPUs are read. Meanwhile overflows wake nobody. So of a rate that
- * begins and stays the hit comes at the latest after two windows, and a rate below the threshold
- * wakes at most once a window.
+ * T is the count that the threshold allows in a window. The window is TIME, but at least one
+ * second. If all CPUs together count T in a window, at least one of them counts T/CPUs and wakes
+ * the recorder. A wake-up alone proves nothing, since the other CPUs may have counted nothing. It
+ * starts a window, and at its end the counters of all CPUs are read. During a window overflows do
+ * not wake. So a rate that stays above the threshold is a hit after at most two windows, and a rate
+ * below it wakes at most once per window.
  */
 #include "trigger/engine/source.h"
 
@@ -35,21 +36,21 @@
 #include <unistd.h>
 
 #define MAX_WINDOW_NS (3600 * TICK_NS)
-/* Of the overflows in a window so many go into the dump. */
+/* Overflows of a window that go into the dump. */
 #define MAX_KEPT 64
 
 struct source {
 	struct event_list events;
 	struct wakeup_ring *tap;
 	struct poll_timer tick;
-	int epoll_fd; /* the timer; while idle the tap, too */
+	int epoll_fd; /* the timer, and while idle the tap */
 	struct threshold level;
 	char per[24];	    /* "s", "5s" as written */
-	double per_ns;	    /* of the threshold */
-	uint64_t window_ns; /* that is measured */
+	double per_ns;	    /* the threshold's TIME */
+	uint64_t window_ns; /* length of the measured window */
 	double period;
 	bool measuring;
-	uint64_t began_ns, count; /* of the window */
+	uint64_t began_ns, count; /* of the current window */
 };
 
 /* ---- opening ---- */
@@ -82,7 +83,7 @@ static int check(const struct rule *r, struct source *s, struct err *err)
 	return 0;
 }
 
-/* The period is ours to choose. */
+/* The source sets the period, so the event must not give one. */
 static int parse_event(const struct rule *r, const struct source_env *env, struct source *s,
 		       struct err *err)
 {
@@ -186,7 +187,7 @@ static void begin_window(struct source *s, uint64_t now)
 	s->count = wakeup_ring_count(s->tap);
 }
 
-/* An overflow: from now on the clock says when to look. */
+/* After an overflow: the timer ends the window, and overflows do not wake. */
 static void measure(struct source *s, uint64_t now)
 {
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, wakeup_ring_fd(s->tap), NULL);
@@ -195,7 +196,7 @@ static void measure(struct source *s, uint64_t now)
 	poll_timer_at(&s->tick, now + s->window_ns);
 }
 
-/* What overflowed since the rings were last looked at is of the past. */
+/* Waits for overflows again, and drops those of the last window. */
 static int idle(struct source *s, struct err *err)
 {
 	int rc;
@@ -207,7 +208,7 @@ static int idle(struct source *s, struct err *err)
 	return rc;
 }
 
-/* The next window ends at a whole second, as those of all rules that look do. */
+/* Starts a window that ends at a whole second, like the timers of other rules. */
 static void next_window(struct source *s, uint64_t now)
 {
 	uint64_t end = now + s->window_ns;
@@ -217,7 +218,7 @@ static void next_window(struct source *s, uint64_t now)
 	poll_timer_at(&s->tick, (end + TICK_NS - 1) / TICK_NS * TICK_NS);
 }
 
-/* Who it was, as far as the overflows of the window tell; the last is the one that is named. */
+/* Adds the threads of the window's overflows; the hit names the last one. */
 static void add_who(struct source *s, struct sighting *what, struct err *err)
 {
 	struct wakeup_ring_sample sample;
@@ -252,7 +253,7 @@ static void tell(struct source *s, double value, uint64_t now, struct sighting *
 	sighting_add(what, "threshold=%.0f/%s", s->level.threshold, s->per);
 }
 
-/* It would overflow again before two windows have passed: the clock wakes less often. */
+/* True if an overflow is due within two windows: then the timer wakes less often. */
 static bool is_near(const struct source *s, double value)
 {
 	return value * (double)s->window_ns / s->per_ns > s->period / 2;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Source "rss:PID>SIZE": the resident memory of a process, read every second near the
- * threshold and less often far from it. When the process ends, the rule ends.
- */
+/* Source "rss:PID>SIZE": the resident memory of a process, read every second near the threshold and
+ * less often far from it. The rule ends with the process. */
 #include "trigger/sources/polled.h"
 
 #include "dump/base/err.h"
@@ -17,7 +15,7 @@ static double memory(void)
 	return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* 0 or -errno; 0 bytes of a process without memory. */
+/* Sets *bytes to 0 for a process without memory. 0 or -errno. */
 static int read_rss(const struct source *s, double *bytes)
 {
 	unsigned long size, resident;

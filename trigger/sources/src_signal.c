@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "signal:NAME": the recorder gets a signal. Read from a signalfd, which also says who sent
- * it. The engine blocks the signal as long as the source is open (ops->signals), so that it stays
+ * Source "signal:NAME": the recorder gets a signal. It reads a signalfd, which also names the
+ * sender. The engine blocks the signal while the source is open (ops->signals), so that it stays
  * pending for the descriptor instead of being delivered.
  */
 #include "trigger/engine/source.h"
@@ -48,7 +48,7 @@ static const struct refused refused[] = {
 	{SIGABRT, fault},
 };
 
-/* RTMIN+n or RTMAX-n; 0: it is neither, or there is no such signal. */
+/* The number of RTMIN+n or RTMAX-n; 0: neither, or no such signal. */
 static int realtime(const char *name)
 {
 	bool from_min = !strncasecmp(name, "RTMIN", 5);
@@ -143,7 +143,7 @@ static void signal_signals(const struct source *s, sigset_t *set)
 	sigaddset(set, s->signo);
 }
 
-/* The sender's name, when it is still there and /proc lets us see it. */
+/* Adds the sender's name, if it still exists and /proc shows it. */
 static void add_sender_comm(struct sighting *what, uint32_t pid)
 {
 	char comm[16], safe[64];
@@ -154,7 +154,9 @@ static void add_sender_comm(struct sighting *what, uint32_t pid)
 			     str_safe(safe, sizeof(safe), comm, strlen(comm)));
 }
 
-/* Only kill, tgkill and sigqueue fill in a sender; a timer's signal has something else there. */
+/*
+ * Only kill, tgkill and sigqueue set a sender; the fields mean something else for a timer's signal.
+ */
 static void add_sender(struct sighting *what, const struct signalfd_siginfo *si)
 {
 	if (si->ssi_code != SI_USER && si->ssi_code != SI_TKILL && si->ssi_code != SI_QUEUE)

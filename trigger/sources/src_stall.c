@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "stall:TIME" and "stall:TIME:COMM": a program that calls ringback_heartbeat() has not done
- * so for that long. Each such program gets a timer that it sets forward itself with each heartbeat;
- * the recorder only wakes when one runs out:
+ * Sources "stall:TIME" and "stall:TIME:COMM": a program that calls ringback_heartbeat() has not
+ * done so for TIME. Each such program gets a timer, and sets it forward itself at each heartbeat.
+ * The recorder wakes only when a timer expires:
  *
  *	program                 recorder
  *	"I have a heart" ─────▶ makes a timer, sends it back
  *	timerfd_settime ...     sleeps
- *	(nothing)               the timer runs out: hit
+ *	(nothing)               the timer expires: hit
  *
- * One hit a stall: the timer stands still until the next heartbeat sets it. The end of the program
- * is no stall.
+ * Each stall is one hit: the timer stays stopped until the next heartbeat sets it. The end of the
+ * program is not a stall.
  */
 #include "trigger/engine/source.h"
 
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define MAX_HEARTS 256
-#define MIN_NS	   10000000 /* the coarse clock that programs look at has 4 ms */
+#define MIN_NS	   10000000 /* heartbeats read a coarse clock of 4 ms */
 #define MAX_NS	   86400000000000
 
 struct heart {
@@ -188,7 +188,7 @@ static void take_in(struct source *s, const struct app_socket_message *m)
 	}
 }
 
-/* The timer of a program that has ended meanwhile says nothing. */
+/* Ignores the timer of a program that has ended. */
 static bool has_stalled(struct source *s, struct heart *h)
 {
 	uint64_t n;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "syscall:NAME>TIME": a system call takes longer than TIME. Programs on the tracepoints
- * syscalls:sys_enter_NAME and sys_exit_NAME, which cost other system calls least: the kernel drops
- * those by a bit before any program runs. By number, for kernels that lack these tracepoints, on
- * raw_syscalls:sys_enter and sys_exit, where the program itself compares the number.
+ * Source "syscall:NAME>TIME": a system call takes longer than TIME. BPF programs on the tracepoints
+ * syscalls:sys_enter_NAME and sys_exit_NAME measure it. They cost other system calls least, because
+ * the kernel checks a bitmap before it runs a program. A number instead of a NAME works on kernels
+ * without these tracepoints: programs on raw_syscalls:sys_enter and sys_exit compare the number
+ * themselves.
  */
 #include "trigger/engine/source.h"
 
@@ -29,11 +30,11 @@ struct source {
 	int number; /* -1: by name */
 	struct event_field args[BPF_LATENCY_ARGS];
 	unsigned nr_args;
-	/* Of raw_syscalls, where the number is. */
+	/* Fields of raw_syscalls (number) and of the exit tracepoint. */
 	struct event_field enter_id, result;
 };
 
-/* ---- where things are ---- */
+/* ---- fields ---- */
 
 static int by_number(struct source *s, struct err *err)
 {
@@ -65,14 +66,14 @@ static int by_name(struct source *s, struct err *err)
 		return rc;
 	snprintf(event, sizeof(event), "syscalls/sys_enter_%s", s->name);
 	rc = event_field_list(event, v, BPF_LATENCY_ARGS + 1, &nr, err);
-	/* The first is the number; the arguments are registers, 8 bytes each. */
+	/* The first field is the number; the arguments are registers, 8 bytes each. */
 	for (unsigned i = 1; !rc && i < nr; i++)
 		if (v[i].bytes == 8 && s->nr_args < BPF_LATENCY_ARGS)
 			s->args[s->nr_args++] = v[i];
 	return rc;
 }
 
-/* event_parse() knows what names are near. */
+/* Checks the name with event_parse(), which suggests similar names. */
 static int check_name(const struct source *s, const struct source_env *env, struct err *err)
 {
 	struct event_list l = {0};
@@ -162,7 +163,7 @@ static int syscall_open(const struct rule *r, const struct source_env *env, stru
 		rc = bpf_latency_open(&o, env, &s->watch, err);
 	if (!rc)
 		rc = attach(s, true, env, err);
-	/* An exec goes on in its system call. */
+	/* own_exec is not set: exec does not end its own system call. */
 	if (!rc)
 		rc = bpf_latency_attach_ends(s->watch, err);
 	if (!rc)
@@ -179,7 +180,7 @@ static int syscall_fd(const struct source *s, uint32_t *events)
 	return bpf_latency_fd(s->watch);
 }
 
-/* What a descriptor stands for, when the process is still there. */
+/* Adds the path of a descriptor, if the process still exists. */
 static void add_file(struct sighting *what, const char *arg, uint64_t fd)
 {
 	char path[64], file[160], safe[180];
@@ -220,8 +221,8 @@ static int syscall_ready(struct source *s, struct sighting *what, struct err *er
 	if (!rec.ended_ns)
 		return 1;
 	result = (int64_t)rec.extra[0];
-	/* 512 and up: how the kernel says to itself that a signal came and it is to be called anew.
-	 */
+	/* -512 and below: kernel-internal codes (ERESTARTSYS, ...) of a call that a signal
+	 * interrupted and that may be restarted. */
 	if (result <= -512 && result >= -530)
 		sighting_add(what, "result=interrupted by a signal");
 	else if (result < 0 && result >= -4095)

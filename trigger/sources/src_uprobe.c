@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Sources "uprobe:PATH:SYMBOL" and "uretprobe:PATH:SYMBOL": a function of a program or library is
- * called, or returns. In any process, also those that start later; nothing is changed in the file.
- */
+/* Sources "uprobe:PATH:SYMBOL" and "uretprobe:PATH:SYMBOL": a function of a program or library is
+ * called, or returns, in any process, including ones started later. The file is not modified. */
 #include "trigger/engine/source.h"
 
 #include "dump/base/err.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sources "runqueue>TIME" and "offcpu:COMM>TIME": how long a thread had to wait for a CPU although
- * it could run, and how long it was on none at all. Programs on the scheduler's tracepoints
+ * Sources "runqueue>TIME" and "offcpu:COMM>TIME": a runnable thread waits too long for a CPU, or a
+ * thread is off the CPU too long. BPF programs on the scheduler's tracepoints measure this
  * (wait.bpf.c).
  *
  *	                    woken          switched to        switched from
@@ -9,9 +9,9 @@
  *	runqueue:                  └─────── timed ────┘
  *	offcpu:   └────────────── timed ──────────────┘
  *
- * A thread that is woken while it still runs is not waiting: what was noted then goes when it is
- * switched from. The programs run in the switch, so what they tell is recorded on the CPU that the
- * thread comes to, while the one before it is still there: that one is named too.
+ * A thread that is woken while it still runs does not wait; the next switch away from it drops or
+ * replaces that note. The programs run inside the switch, on the CPU that the thread gets, while
+ * the previous thread is still current. The hit names that thread too.
  */
 #include "trigger/engine/source.h"
 
@@ -113,7 +113,7 @@ static const char *state_name(uint64_t state)
 	return "R (runnable: preempted)";
 }
 
-/* What a thread that is still away is in: the kernel's function, and the system call. */
+/* Adds where a thread that is still off the CPU waits: the kernel function and the system call. */
 static void add_where(struct sighting *what)
 {
 	static const char *const files[] = {"wchan", "syscall"};

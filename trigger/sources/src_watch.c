@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Source "watch:PATH:SYMBOL": a function is executed or a variable written, seen by hardware
- * breakpoints, of which a CPU has few (four on x86-64). Nothing is written into the program.
+ * Source "watch:PATH:SYMBOL": a function is executed or a variable written, detected by hardware
+ * breakpoints. A CPU has only a few (four on x86-64). The program itself is not modified.
  *
- * A breakpoint is at an address of a process, so each process that has the file mapped gets its
- * own, with all of its threads; those that it forks inherit it. Looked for at the start, in /proc;
- * a program that is started later is told by a tap on sched:sched_process_exec, whose filter lets
- * only programs of that name through.
+ * A breakpoint is at an address of one process. So each process that maps the file gets its own,
+ * for all of its threads; forked processes inherit it. At the start, /proc shows these processes.
+ * Later, a tap on sched:sched_process_exec reports new ones; its filter passes only programs of
+ * that name.
  */
 #include "trigger/engine/source.h"
 
@@ -36,7 +36,7 @@ struct watched {
 	uint64_t addr;
 	struct event event;
 	struct wakeup_ring *tap;
-	uint64_t value; /* when last looked at */
+	uint64_t value; /* as of the last read */
 	bool has_value;
 };
 
@@ -44,14 +44,14 @@ struct source {
 	struct watch_place place;
 	const struct rule *rule;
 	const struct source_env *env;
-	char *name; /* of the event */
+	char *name; /* the event's name */
 	struct watched *v[MAX_WATCHED];
 	size_t nr;
 	int epoll_fd;
 	struct event_list exec_event;
 	struct wakeup_ring *exec; /* NULL: one process only */
 	uint64_t nr_unwatched;
-	char why[200]; /* the last of these was not watched */
+	char why[200]; /* why the last of these was not watched */
 };
 
 /* ---- processes ---- */
@@ -78,7 +78,7 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 	int rc;
 
 	wakeup_ring_set_stack(&o, s->rule);
-	o.ring_bytes += 2ull * o.stack_bytes; /* a ring for each process */
+	o.ring_bytes += 2ull * o.stack_bytes; /* small: each process has its own rings */
 	rc = threads_list(w->pid, &tids, &o.nr_tids, err);
 
 	if (rc)
@@ -86,7 +86,7 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 	o.tids = tids;
 	rc = wakeup_ring_open(&o, s->env, &w->tap, err);
 	if (rc == -EINVAL && w->event.attr.remove_on_exec) {
-		/* Linux before 5.13: it stays when the process starts another program. */
+		/* Before Linux 5.13 the breakpoint stays after exec; see is_ours(). */
 		w->event.attr.remove_on_exec = 0;
 		rc = wakeup_ring_open(&o, s->env, &w->tap, err);
 	}
@@ -94,7 +94,7 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 	return rc;
 }
 
-/* Puts breakpoints into all threads of a process at that address. */
+/* Sets breakpoints at `addr` in all threads of a process. */
 static int watch_process(struct source *s, pid_t pid, uint64_t addr, struct err *err)
 {
 	const struct caps *caps = s->env ? s->env->caps : NULL;
@@ -133,7 +133,7 @@ static void note_unwatched(struct source *s, const struct err *err)
 	snprintf(s->why, sizeof(s->why), "%.199s", err->what);
 }
 
-/* A program was started. One that has ended already is none of our business. */
+/* Handles the start of a program; ignores one that has already ended (-ESRCH). */
 static void look_at(struct source *s, pid_t pid)
 {
 	struct err err = ERR_INIT;
@@ -150,7 +150,7 @@ static void look_at(struct source *s, pid_t pid)
 		note_unwatched(s, &err);
 }
 
-/* All that have the file mapped now. The first failure counts when none can be watched. */
+/* Watches all processes that map the file now. If none can be watched, returns the first error. */
 static int look_at_all(struct source *s, struct err *err)
 {
 	const struct dirent *e;
@@ -181,9 +181,9 @@ static int look_at_all(struct source *s, struct err *err)
 	return s->nr ? 0 : first;
 }
 
-/* ---- programs that are started ---- */
+/* ---- started programs ---- */
 
-/* "filename ~ "*NAME"", for the name as given and the one that links lead to. */
+/* Writes "filename ~ "*NAME"" for the name as given and the one after symlinks are resolved. */
 static int exec_filter(const struct source *s, char *out, size_t n, struct err *err)
 {
 	const char *real = strrchr(s->place.path, '/') + 1, *given = strrchr(s->place.given, '/');
@@ -255,7 +255,7 @@ static int watch_one(struct source *s, const struct rule *r, struct err *err)
 	return watch_process(s, s->place.pid, addr, err);
 }
 
-/* Libraries are found in those that run only. */
+/* A library is only found in processes that already map it: exec names programs only. */
 static int check_library(const struct source *s, struct err *err)
 {
 	if (s->nr || !strstr(s->place.path, ".so"))
@@ -318,7 +318,7 @@ static int watch_fd(const struct source *s, uint32_t *events)
 
 /* ---- hits ---- */
 
-/* Numbers as they are now: who wrote is already further on. */
+/* Reads the value now, after the access; the thread runs on and may have changed it again. */
 static void add_values(const struct source *s, struct watched *w, struct sighting *what)
 {
 	uint64_t now;
@@ -349,7 +349,7 @@ static void tell(const struct source *s, struct watched *w, const struct wakeup_
 	add_values(s, w, what);
 }
 
-/* Before Linux 5.13 the breakpoint outlives the program that it was for. */
+/* Before Linux 5.13 the breakpoint remains after exec, in a program it was not set for. */
 static bool is_ours(const struct source *s, const struct watched *w,
 		    const struct wakeup_ring_sample *h)
 {
@@ -359,7 +359,7 @@ static bool is_ours(const struct source *s, const struct watched *w,
 	       (watch_place_in(&s->place, (pid_t)h->pid, &addr) && addr == w->addr);
 }
 
-/* 1: a hit, filled in. */
+/* 1: a hit in *what; 0: none; or -errno. */
 static int ask_one(struct source *s, struct watched *w, struct sighting *what, struct err *err)
 {
 	struct wakeup_ring_sample sample;

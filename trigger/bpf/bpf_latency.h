@@ -2,8 +2,8 @@
 /*
  * Durations measured in the kernel by BPF programs, for latency:, syscall:, runqueue and offcpu:.
  * One program stores a note in a map when a thread begins a call or a wait. Another removes the
- * note at the end, and writes a record into a tap's ring only if the duration exceeds the
- * threshold. The record wakes the recorder.
+ * note at the end, and only if the duration exceeds the threshold writes a record into a tap's
+ * ring (wakeup_ring.h), which wakes the recorder.
  *
  *	begins ──▶ calls: tid → began ──▶ ends: longer than the threshold? ──▶ ring ──▶ recorder
  *	                  └──────── poll every threshold/2, with while-running ─────────────┘

@@ -33,7 +33,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A record is at most 64 KiB. This leaves room for its other fields, and for those that an export
+/* A record is shorter than 64 KiB. This leaves room for its other fields, and for those that an export
  * to perf.data adds. */
 #define STACK_BYTES 65024
 /* Simultaneous crashes: records kept for one dump, and records read per call. */

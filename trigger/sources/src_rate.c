@@ -4,7 +4,7 @@
  * rare event does not wake the recorder: the event has a sampling period on each CPU, and only an
  * overflow wakes.
  *
- *	         a CPU counted T/CPUs              all less than half of that in the window
+ *	         a CPU counted T/CPUs              all CPUs together at most half of that
  *	IDLE ──────────────────────────▶ MEASURING ─────────────────────────────────────────▶ IDLE
  *	                                  │      ▲
  *	                                  └──────┘ more, or not yet back from a hit: one more window

@@ -5,7 +5,7 @@
  * The recorder wakes only when a timer expires:
  *
  *	program                 recorder
- *	"I have a heart" ─────▶ makes a timer, sends it back
+ *	first heartbeat  ─────▶ makes a timer, sends it back
  *	timerfd_settime ...     sleeps
  *	(nothing)               the timer expires: hit
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The current threads of a process, for taps: their events inherit to new threads. */
+/* The current threads of a process, for taps: new threads inherit the events. */
 #pragma once
 
 #include <stddef.h>

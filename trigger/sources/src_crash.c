@@ -33,8 +33,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A record is shorter than 64 KiB. This leaves room for its other fields, and for those that an export
- * to perf.data adds. */
+/* A record is shorter than 64 KiB. This leaves room for its other fields, and for those that an
+ * export to perf.data adds. */
 #define STACK_BYTES 65024
 /* Simultaneous crashes: records kept for one dump, and records read per call. */
 #define MAX_KEPT 4

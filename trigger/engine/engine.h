@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine: all rules, and what to do about each of their hits. It owns the epoll descriptor of
- * the recorder's loop; it never calls back, prints or makes a dump. What a hit leads to is decided
- * by hit_machine.h with what the rules say: limits, cooldowns, post time.
+ * The engine: all rules, and the decision about each of their hits. It owns the epoll descriptor of
+ * the recorder's loop. It never calls back, prints or makes a dump. hit_machine.h decides about a
+ * hit, given limits, cooldowns and post time.
  *
  * No hit is dropped without being counted: the next dump lists merged and held hits.
  */
@@ -20,15 +20,15 @@ struct repeats;
 struct engine_options {
 	int64_t post_ns;	      /* --post */
 	int64_t cooldown_ns;	      /* --cooldown */
-	const struct source_env *env; /* borrowed; NULL: nothing is known */
+	const struct source_env *env; /* borrowed; NULL: no environment */
 };
 
-/* The hit a dump is made for. */
+/* The hit that the dump is made for. */
 struct engine_cause {
 	const struct rule *rule; /* borrowed until the engine is freed or reloaded */
 	struct sighting what;
 	int64_t post_ns;
-	uint64_t signature; /* see repeats.h */
+	uint64_t signature; /* repeats.h */
 };
 
 struct engine_merged {
@@ -41,33 +41,32 @@ struct engine_totals {
 };
 
 /*
- * Takes no rules yet but the built-in ones: "manual" (control socket), "exit" (--dump-on-exit) and
- * "signal:USR2" under the name "SIGUSR2". Signals that rules wait on get blocked in the calling
- * thread, and unblocked again when no rule waits on them any more; other threads must have them all
- * blocked, or a signal kills the recorder instead of triggering.
+ * Starts with the built-in rules only: "manual" (control socket), "exit" (--dump-on-exit) and
+ * "signal:USR2" under the name "SIGUSR2". Signals that rules wait on are blocked in the calling
+ * thread, and unblocked when no rule waits on them any more. All other threads must block them too,
+ * or a signal kills the recorder instead of triggering.
  */
 int engine_new(const struct engine_options *opt, struct engine **out, struct err *err);
 void engine_free(struct engine *e);
 
-/* Adds a rule and arms it. On failure nothing changed. -EEXIST for a name used twice, or for a
- * signal that another rule waits on; -EINVAL for a source that this build does not have. */
+/* Adds a rule and arms it. On failure nothing changed. -EEXIST: the name is taken, or another rule
+ * waits on the same signal. -EINVAL: this build does not have the source. */
 int engine_add(struct engine *e, const char *text, struct err *err);
 /*
- * Replaces all added rules and the options, but for their `env`, which has to be the same one
- * (SIGHUP). On failure the old ones stay. Rules with the same text go on as they are, see
- * armed_rules_renew(); others keep the counts, cooldown and limit of the one that had
- * their name; the cause of a dump in the making stays valid, and a deferred hit goes on with the rule
- * that has its name, or is merged. A rule about what is not there any more
- * (-ESRCH), or that this kernel can't watch (-EOPNOTSUPP), is no failure: it is in the list, not
- * armed, and engine_rule_info() says why.
+ * Replaces all added rules and the options (SIGHUP), except their `env`, which has to be the same.
+ * On failure the old ones stay. Rules with unchanged text continue, see armed_rules_renew(). Other
+ * rules inherit counts, cooldown and limit from the rule that had their name. The cause of a dump
+ * in progress stays valid. A deferred hit moves to the rule that has its rule's name, or is merged.
+ * A rule whose target does not exist (-ESRCH), or that this kernel can't watch (-EOPNOTSUPP), is no
+ * failure: it is in the list, not armed, and engine_rule_info() says why.
  */
 int engine_reload(struct engine *e, const struct engine_options *opt, const char *const *rules,
 		  size_t nr, struct err *err);
 
 /*
  * The epoll descriptor to sleep on. The caller adds its own descriptors here, with epoll_data below
- * ENGINE_DATA, and does not nest this set in another: perf events and PSI would lose wake-ups. Pass
- * all other events to engine_woken(), then call engine_poll().
+ * ENGINE_DATA, and must not nest this set in another one: perf events and PSI would lose wake-ups.
+ * Pass all other events to engine_woken(), then call engine_poll().
  */
 int engine_fd(const struct engine *e);
 #define ENGINE_DATA 64
@@ -92,14 +91,14 @@ int engine_cpu(struct engine *e, int cpu, bool online, struct err *err);
 const struct rule *engine_builtin(const struct engine *e, const char *name);
 
 /*
- * What to do about a hit, as of what->ns. `fill_percent`: how full the channel with the least
- * history is (100: its rings have wrapped); compared with ;min-fill=. "manual", "exit" and
- * "SIGUSR2" are never held; "exit" has no post time.
+ * Decides about a hit, as of what->ns. `fill_percent`: how full the channel with the least history
+ * is (100: its rings have wrapped); compared with ;min-fill=. "manual", "exit" and "SIGUSR2" are
+ * never held; "exit" has no post time.
  */
 enum hit_do engine_hit(struct engine *e, const struct rule *rule, const struct sighting *what,
 		       unsigned fill_percent);
-/* After engine_done(), until NOTHING: the oldest deferred hit, to be ended with sighting_fini(). It
- * gets its dump now, or is merged with that of another one. */
+/* Call after engine_done(), until NOTHING: takes the oldest deferred hit, which gets its dump now
+ * or is merged with another one's. The caller ends *what with sighting_fini(). */
 enum hit_do engine_take(struct engine *e, const struct rule **rule, struct sighting *what);
 
 /* The last hit of this rule was handled: a thread that its source holds may continue. */
@@ -115,12 +114,12 @@ const struct engine_cause *engine_cause(const struct engine *e);
  * Copies at most `max` entries of hits that the current dump reports besides its cause: those held
  * or merged since the last dump was sealed, by rule name. Returns their number, at most
  * ENGINE_MERGED_MAX: beyond 64 names they are counted as "other". Moves from WRITING to NAMING.
- * Later hits go into the next dump; so do these, and the cause, if this dump fails.
+ * Later hits go into the next dump. If this dump fails, these hits and the cause do too.
  */
 #define ENGINE_MERGED_MAX 65
 size_t engine_seal(struct engine *e, struct engine_merged *out, size_t max);
-/* Ends the dump: ARMED again. `committed`: cooldowns start at `now_ns`; otherwise the dump failed,
- * and the next hit may trigger another. */
+/* Ends the dump: back to ARMED. `committed`: cooldowns start at `now_ns`; otherwise the dump
+ * failed, and the next hit may trigger another. */
 void engine_done(struct engine *e, uint64_t now_ns, bool committed);
 
 void engine_totals(const struct engine *e, struct engine_totals *out);
@@ -135,12 +134,12 @@ struct engine_rule_info {
 	const char *name, *text;
 	uint64_t nr_hits, nr_held, blocked_until_ns;
 	bool armed;
-	const char *why;   /* it is not armed, or watches an older file; "": armed */
-	char trouble[160]; /* what its source missed; "": nothing */
+	const char *why;   /* why it is not armed, or watches an older file; "": armed */
+	char trouble[160]; /* events that its source missed; "": none */
 };
 /* Borrowed until the next reload. */
 const struct rule *engine_rule(const struct engine *e, size_t i);
-/* What rule `i` watches and costs; false: it has no source, as "manual". */
+/* What rule `i` watches and costs; false: it has no source, like "manual". */
 bool engine_rule_plan(const struct engine *e, size_t i, struct source_plan *out);
 size_t engine_nr_rules(const struct engine *e);
 void engine_rule_info(const struct engine *e, size_t i, struct engine_rule_info *out);

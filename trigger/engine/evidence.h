@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that show what met a rule, byte for byte as the kernel wrote them: the event itself with
- * its fields, the registers and stack of who crashed. They go into the dump as the records of a
- * channel named "trigger", so whoever reads rings reads them too.
+ * Records that prove a hit, byte for byte as the kernel wrote them: the event with its fields, the
+ * registers and stack of a crashed thread. They become the records of a channel named "trigger" in
+ * the dump, so every ring reader can read them.
  *
- * Shared by counting references; any thread. Bounded: what does not fit is counted.
+ * Reference-counted; callable from any thread. Bounded: records that do not fit are counted.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct evidence;
 
-/* At most this many bytes of records. */
+/* Limit of the records' bytes. */
 #define EVIDENCE_MAX_BYTES (64u << 20)
 #define EVIDENCE_MAX_KINDS 16
 
@@ -22,7 +22,7 @@ int evidence_new(struct evidence **out);
 struct evidence *evidence_get(struct evidence *e); /* NULL allowed */
 void evidence_put(struct evidence *e);		   /* NULL allowed */
 
-/* One event that records may be of; each has a layout of its own. */
+/* An event that records belong to; each kind has its own record layout. */
 struct evidence_kind {
 	struct perf_event_attr attr;
 	const char *name;   /* "signal:signal_deliver" */
@@ -30,25 +30,25 @@ struct evidence_kind {
 	const char *target; /* a uprobe's PATH:SYMBOL, or NULL */
 };
 
-/* Copies `k`; its index in *out. 0, -ENOSPC, -ENOMEM. */
+/* Copies `k` and stores its index in *out. 0, -ENOSPC, -ENOMEM. */
 int evidence_add_kind(struct evidence *e, const struct evidence_kind *k, size_t *out);
-/* Copies one whole record (with its header). 0; -ENOSPC, -ENOMEM: counted. */
+/* Copies one whole record, including its header. 0; -ENOSPC, -ENOMEM: the record is counted as
+ * dropped. */
 int evidence_add(struct evidence *e, size_t kind, uint32_t cpu, struct bytes rec);
 
-/* One more "key=value" line of what was seen, known only after the hit was told; those behind the
- * first EVIDENCE_MAX_LINES are dropped. */
+/* Adds a "key=value" line that becomes known only after the hit was reported. Lines beyond
+ * EVIDENCE_MAX_LINES are dropped. */
 #define EVIDENCE_MAX_LINES 16
 void evidence_say(struct evidence *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Evidence that is still being gathered when the hit is told, as the stacks of a crashed process'
- * threads: the rings are frozen at once, and the dump waits for it before its end.
+ * Announce evidence that is gathered after the hit is reported, such as the stacks of a crashed
+ * process' threads. The rings are frozen at once; the dump waits for the evidence before it ends.
  */
 void evidence_expect(struct evidence *e);
 void evidence_complete(struct evidence *e);
-/* Until there was an evidence_complete() for each evidence_expect(), or `max_ns` have passed;
- * false: it is still expected. From then on nothing more is taken: adding is -ESHUTDOWN, and
- * counted. */
+/* Waits for one evidence_complete() per evidence_expect(), at most `max_ns`; false: timeout.
+ * Afterwards the evidence is closed: adding fails with -ESHUTDOWN, and is counted as dropped. */
 bool evidence_wait(struct evidence *e, uint64_t max_ns);
 
 /* ---- for the dump; after evidence_wait() ---- */
@@ -62,5 +62,5 @@ struct evidence_record {
 size_t evidence_nr(const struct evidence *e);
 struct evidence_record evidence_at(const struct evidence *e, size_t i);
 uint64_t evidence_nr_dropped(const struct evidence *e);
-/* Line `i` of what was said; NULL: there is none. */
+/* Line `i` of evidence_say(); NULL: none. */
 const char *evidence_line(const struct evidence *e, size_t i);

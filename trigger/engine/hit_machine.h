@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hit leads to: the one state machine of the recorder. It has no clock, no descriptor and no
- * thread: the engine tells it what its rules say of a hit (engine_hits.c), the daemon what becomes of
- * the dump (daemon.c), and each move returns what to do about it.
+ * The state machine of the recorder: what a hit leads to. It has no clock, descriptor or thread.
+ * The engine reports what its rules say about a hit (engine_hits.c), the daemon reports the
+ * progress of the dump (daemon.c); each transition returns the action to take.
  *
  *	          hit of a rule with post time   post time over, or stop
  *	   ┌───────▶ POST ─────────────────────────────────────┐
@@ -12,12 +12,11 @@
  *	   │                                                   ▼                 ▼
  *	   └──────────────────────────── done: committed, or failed ─────────────┘
  *
- * A hit in POST or WRITING is merged with that dump. In NAMING, where the rings are free again and
- * the dump already says which hits it answers, a hit waits for a dump of its own if it is certain
- * to get one: the search for names, which takes seconds, is cut short for it. Other hits are merged
- * with the next dump.
+ * A hit in POST or WRITING is merged with that dump. In NAMING the rings are free again and the
+ * dump's list of hits is complete. A hit that is certain to get its own dump is deferred, and the
+ * name lookup, which takes seconds, is cut short for it. Other hits are merged with the next dump.
  *
- * Stopping lies across this: a dump that is due, asked for or promised is still made.
+ * A stop is independent of these states: a dump that is due, requested or promised is still made.
  *
  *	 RUNNING ── stop ──▶ STOPPING ── ARMED ──▶ [EXIT_DUMP ── ARMED ──▶] LEFT
  */
@@ -34,22 +33,22 @@ enum hit_state {
 	HIT_ARMED,
 	HIT_POST,    /* waits for the post time of a hit */
 	HIT_WRITING, /* the rings are frozen or being written */
-	HIT_NAMING,  /* the list of hits is in the dump; names are looked up */
+	HIT_NAMING,  /* the dump has the list of hits; names are looked up */
 };
 
 enum hit_run {
 	HIT_RUNNING,
 	HIT_STOPPING,
-	HIT_EXIT_DUMP, /* stopping, and the dump at exit was asked for */
+	HIT_EXIT_DUMP, /* stopping; the dump at exit was requested */
 	HIT_LEFT,
 };
 
 enum hit_do {
 	DO_FREEZE,   /* freeze the rings and start the dump */
 	DO_WAIT,     /* freeze when the post time is over */
-	DO_MERGE,    /* count it: a dump in the making, or the next one, tells of it */
+	DO_MERGE,    /* count it: the current or the next dump reports it */
 	DO_HOLD,     /* count it: a limit holds its rule */
-	DO_DEFER,    /* keep it for hit_machine_take(), and end the search for names */
+	DO_DEFER,    /* keep it for hit_machine_take(), and end the name lookup */
 	DO_EXIT_HIT, /* hit the rule "exit" */
 	DO_LEAVE,
 	DO_NOTHING,
@@ -59,7 +58,7 @@ enum hit_do {
 struct hit_asker {
 	void *who;
 	uint32_t dump;
-	bool merged; /* with a dump that was already begun */
+	bool merged; /* with a dump that had already begun */
 };
 
 struct hit_machine {
@@ -72,33 +71,35 @@ struct hit_machine {
 	size_t nr_askers;
 };
 
-/* What the rules say of a hit. */
+/* The state of a hit's rule. */
 struct hit_facts {
-	const void *rule; /* only compared: one hit of each can be deferred */
-	bool post;	  /* it has post time */
+	const void *rule; /* only compared: one hit of each rule can be deferred */
+	bool post;	  /* the rule has post time */
 	/* In ARMED: a limit holds it. In NAMING: one would if the dump were committed now. */
 	bool is_over_limit;
 };
 
-/* FREEZE, WAIT or HOLD in ARMED, else MERGE or DEFER. Deferred hits have to be taken first. */
+/* FREEZE, WAIT or HOLD in ARMED, else MERGE or DEFER. Take all deferred hits first. */
 enum hit_do hit_machine_hit(struct hit_machine *m, const struct hit_facts *f);
 /* The post time is over: WRITING. */
 void hit_machine_due(struct hit_machine *m);
-/* The list of hits was handed to the dump: NAMING. */
+/* The dump has the list of hits: NAMING. */
 void hit_machine_seal(struct hit_machine *m);
-/* The dump is committed, or failed: ARMED. Next, its askers are answered, then deferred hits taken. */
+/* The dump is committed or failed: ARMED. Next, answer its askers, then take deferred hits. */
 void hit_machine_done(struct hit_machine *m);
-/* What to do about the oldest deferred hit, which leaves the list: FREEZE or WAIT (`post`: it has
- * post time), MERGE if another one was first; NOTHING when there is none. After done() only. */
+/*
+ * Removes the oldest deferred hit and returns what to do about it: FREEZE or WAIT (`post`: it has
+ * post time), MERGE if another one was taken first, NOTHING when there is none. Only after done().
+ */
 enum hit_do hit_machine_take(struct hit_machine *m, bool post);
-/* The rule of deferred hit `i` has a successor; NULL: it is gone, the hit leaves the list. */
+/* Gives deferred hit `i` the successor of its rule; NULL: the rule is gone, the hit is removed. */
 void hit_machine_replace(struct hit_machine *m, size_t i, const void *rule);
 
-/* `who` waits for what becomes of a hit that led to `what`. There has to be room. */
+/* Registers `who` to wait for the result of a hit that led to `what`. The list must have room. */
 void hit_machine_ask(struct hit_machine *m, void *who, enum hit_do what);
-/* An asker whose dump has ended, each once; false: no more. */
+/* Takes an asker whose dump has ended; false: no more. */
 bool hit_machine_answer(struct hit_machine *m, struct hit_asker *out);
 
-/* A stop is wanted; to be called again in ARMED until it says LEAVE. FREEZE, EXIT_HIT (only with
- * `exit_dump`), LEAVE or NOTHING. */
+/* Requests a stop; call it again in ARMED until it returns LEAVE. Returns FREEZE, EXIT_HIT (only
+ * with `exit_dump`), LEAVE or NOTHING. */
 enum hit_do hit_machine_stop(struct hit_machine *m, bool exit_dump);

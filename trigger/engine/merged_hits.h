@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Hits that got no dump of their own, by the name of their rule; bounded, what exceeds it is
- * counted under "other". Only the engine uses it. */
+/* Counts of hits that got no dump of their own, by rule name. Bounded: further names are counted as
+ * "other". Only the engine uses it. */
 #pragma once
 
 #include "trigger/engine/engine.h"
@@ -13,5 +13,5 @@ struct merged_hits {
 void merged_hits_add(struct merged_hits *h, const struct engine_merged *add);
 void merged_hits_note(struct merged_hits *h, const struct rule *rule, const struct sighting *what);
 uint64_t merged_hits_sum(const struct merged_hits *h);
-/* How many hits one sighting stands for. */
+/* The number of hits that one sighting stands for. */
 uint64_t merged_hits_of(const struct sighting *what);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A rule, its source, its cooldown and its max=N/TIME; see armed_rule.h. Nothing here looks at a
- * clock.
- */
+/* A rule, its source, its cooldown and its max=N/TIME; see armed_rule.h. Never reads a clock. */
 #include "trigger/engine/armed_rule.h"
 
 #include "dump/base/err.h"
@@ -89,7 +87,7 @@ int armed_rule_parse(const char *text, struct armed_rule **out, struct err *err)
 	return rc;
 }
 
-/* The file that PATH:SYMBOL and the like begin with: a path may have ':' in it. */
+/* The file named at the start of "PATH:SYMBOL" and the like. The path may contain ':'. */
 static struct armed_rule_file file_of(const struct armed_rule *s)
 {
 	struct armed_rule_file file = {0};
@@ -156,7 +154,7 @@ void armed_rule_disarm(struct armed_rule *s)
 	s->released = false;
 }
 
-/* Where in the rule's text it is wrong is for who types it. */
+/* Strips the column: it only helps the author of the rule's text. */
 static const char *without_place(const char *what)
 {
 	static const char place[] = "trigger rule, column ";
@@ -279,7 +277,7 @@ void armed_rule_inherit(struct armed_rule *s, const struct armed_rule *old)
 	s->nr_held += old->nr_held;
 }
 
-/* By the cooldown; `own_ns`, `any_ns`: the last dump for this rule, and for any. */
+/* The end of the cooldown. `own_ns`, `any_ns`: last dump for this rule, and for any rule. */
 static uint64_t cooldown_until(const struct armed_rule *s, uint64_t own_ns, uint64_t any_ns,
 			       int64_t cooldown_ns)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A list of slots, and what becomes of it when the rules are read again; see armed_rules.h. */
+/* The list of added rules and its renewal by a reload; see armed_rules.h. */
 #include "trigger/engine/armed_rules.h"
 
 #include "dump/base/array.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of many rules, which one: unless the error shows it already. */
+/* Adds the rule's text to the error, unless it is there already. */
 static void name_rule(const char *text, struct err *err)
 {
 	if (err && !strstr(err->what, text) && !strstr(err->hint, text))
@@ -45,7 +45,7 @@ static int append(struct armed_rules *list, struct armed_rule *s,
 	return rc;
 }
 
-/* `lenient`: also a rule that is about what has ended. */
+/* `lenient`: accepts a rule whose target has ended. */
 static int add(struct armed_rules *list, const char *text, const struct armed_rules_env *with,
 	       bool lenient, struct err *err)
 {
@@ -114,7 +114,7 @@ static struct armed_rule *find(const struct armed_rules *list, const char *text)
 	return NULL;
 }
 
-/* What hindered it may be over; if not it stays off, for the reason that there is now. */
+/* Opens a disarmed rule again; on failure it stays disarmed, with the new reason. */
 static void try_again(struct armed_rule *s, const struct armed_rules_env *with)
 {
 	struct err why = ERR_INIT;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * All rules: the built-in ones, those that were added, their replacement by a reload, their status.
- * See engine.h.
- */
+/* All rules: the built-in ones, the added ones, their replacement by a reload, their status. See
+ * engine.h. */
 #include "trigger/engine/engine_impl.h"
 
 #include "dump/base/err.h"
@@ -146,7 +144,7 @@ int engine_add(struct engine *e, const char *text, struct err *err)
 	return rc;
 }
 
-/* A rule that was changed keeps its counts; one that a dump is being made for outlives the list. */
+/* A changed rule keeps its counts. The rule of the current dump outlives the list. */
 static void replace_list(struct engine *e, struct armed_rules *next)
 {
 	for (size_t i = 0; i < e->added.nr; i++) {

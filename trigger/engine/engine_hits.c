@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What to do about each hit, and the dump that is made for one: limits and counts here, the decision
- * in hit_machine.h. Time comes in with the hits, so tests need no clock.
- */
+/* Handles each hit and the dump made for it: limits and counts here, the decision in hit_machine.h.
+ * The time is a parameter, so tests need no clock. */
 #include "trigger/engine/engine_impl.h"
 
 #include <assert.h>
@@ -13,7 +11,7 @@ static int64_t post_ns(const struct engine *e, const struct rule *rule)
 	return rule->post_ns >= 0 ? rule->post_ns : e->opt.post_ns;
 }
 
-/* After a reload the rule that is dumped for may have a successor of its name. */
+/* The slot of the dump's rule; after a reload, its successor by name. */
 static struct armed_rule *dumped_slot(const struct engine *e)
 {
 	if (!e->cause_retired)
@@ -24,10 +22,8 @@ static struct armed_rule *dumped_slot(const struct engine *e)
 	return NULL;
 }
 
-/*
- * Whether a limit holds this hit. In NAMING: whether one would if the dump in the making were
- * committed now, so that names are not given up for a dump that is not made then.
- */
+/* Whether a limit holds this hit. In NAMING: whether one would if the current dump were committed
+ * now; otherwise the name lookup would be cut short for a dump that is then not made. */
 static bool is_over_limit(const struct engine *e, const struct armed_rule *s,
 			  const struct sighting *what, unsigned fill_percent)
 {
@@ -49,7 +45,7 @@ static bool is_over_limit(const struct engine *e, const struct armed_rule *s,
 	return what->ns < until || rule_is_unlucky(s->rule);
 }
 
-/* Counts a hit, and notes what the machine has decided about it. */
+/* Counts a hit according to the decision about it. */
 static void note_hit(struct engine *e, struct armed_rule *s, const struct sighting *what,
 		     enum hit_do next)
 {
@@ -95,7 +91,7 @@ enum hit_do engine_hit(struct engine *e, const struct rule *rule, const struct s
 	return next;
 }
 
-/* Takes the sighting of deferred hit `i` off the list. */
+/* Removes the sighting of deferred hit `i`. */
 static struct sighting take_sighting(struct engine *e, size_t i)
 {
 	struct sighting what = e->deferred[i];
@@ -117,7 +113,6 @@ enum hit_do engine_take(struct engine *e, const struct rule **rule, struct sight
 	return next;
 }
 
-/* A deferred hit goes on under the rule that has its rule's name now, or is merged. */
 void engine_replace_deferred(struct engine *e, struct armed_rule *old, const struct rule *now)
 {
 	struct sighting what;
@@ -176,7 +171,7 @@ static void note_committed(struct engine *e, uint64_t now)
 	e->totals.nr_dumps++;
 }
 
-/* Nothing of what the dump was to answer is answered. */
+/* The dump failed, so its hits are open again. */
 static void reopen_hits(struct engine *e)
 {
 	for (size_t i = 0; i < e->sealed.nr; i++)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Asks the sources of all rules, and wakes the recorder for them. During a storm a source rests: its
- * descriptor is taken out of the epoll set for a while, and then its hits are only counted.
- */
+/* Polls the sources of all rules and wakes the recorder for them. During a storm a source rests:
+ * its descriptor is removed from the epoll set for a while; then its hits are only counted. */
 #include "trigger/engine/engine_impl.h"
 
 #include "dump/base/err.h"
@@ -15,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whatever programs tell, the sources are asked. */
+/* Any message of a program polls the sources. */
 int engine_watch_tell(struct engine *e, bool on, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};
@@ -107,13 +105,13 @@ void engine_answered(struct engine *e, const struct rule *rule)
 		s->ops->answered(s->source);
 }
 
-/* No hit of it could get a dump of its own now. */
+/* No hit of this rule can get its own dump now. */
 static bool is_blocked(const struct engine *e, const struct armed_rule *s, uint64_t now)
 {
 	return !s->always && (e->hits.state != HIT_ARMED || now < engine_blocked_until(e, s));
 }
 
-/* One without a descriptor of its own is woken for by what programs tell. */
+/* A source without a descriptor is woken by messages of programs. */
 static void watch_again(struct engine *e, struct armed_rule *s, bool on)
 {
 	uint32_t events;
@@ -126,7 +124,7 @@ static void watch_again(struct engine *e, struct armed_rule *s, bool on)
 		armed_rule_unwatch(s, e->epoll_fd);
 }
 
-/* The earliest that was asked for. */
+/* Sets the timer unless it expires earlier already. */
 static void wake_at(struct engine *e, uint64_t ns)
 {
 	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
@@ -147,7 +145,7 @@ static void rest(struct engine *e, struct armed_rule *s, uint64_t now)
 
 /* ---- traces that hits pause ---- */
 
-/* The first hit that gets no dump may be one of thousands. */
+/* Called at the first hit that gets no dump: thousands may follow, and none may pause a trace. */
 void engine_release_traces(struct engine *e, struct armed_rule *s, uint64_t now)
 {
 	if (s->released || !s->source || !s->ops->brake || !is_blocked(e, s, now))
@@ -175,9 +173,9 @@ void engine_pause_traces(struct engine *e, uint64_t now)
 	}
 }
 
-/* ---- asking ---- */
+/* ---- polling ---- */
 
-/* True: it rests on, or what came meanwhile was only counted, into `what`. */
+/* True: the source still rests, or its pending hits were counted into `what`. */
 static bool is_resting(struct engine *e, struct armed_rule *s, uint64_t now, struct sighting *what)
 {
 	uint64_t nr;
@@ -187,7 +185,7 @@ static bool is_resting(struct engine *e, struct armed_rule *s, uint64_t now, str
 		return true;
 	}
 	s->pace.rest_ns = 0;
-	/* Before it is asked: perf descriptors say to the set that they are ready once only. */
+	/* Watch before reading: perf descriptors report readiness to the epoll set only once. */
 	watch_again(e, s, true);
 	if (!is_blocked(e, s, now) || !s->ops->skip)
 		return false;
@@ -200,7 +198,7 @@ static bool is_resting(struct engine *e, struct armed_rule *s, uint64_t now, str
 	return true;
 }
 
-/* Asks one source: as engine_poll(). */
+/* Polls one source; returns as engine_poll(). */
 static int ask(struct engine *e, struct armed_rule *s, uint64_t now, struct sighting *what,
 	       struct err *err)
 {
@@ -225,7 +223,7 @@ static int ask(struct engine *e, struct armed_rule *s, uint64_t now, struct sigh
 	return 1;
 }
 
-/* What nobody wanted is not waited with: but one that rests may want it. */
+/* Refuses the messages that no source took, unless a resting source may still take them. */
 static void refuse_rest(struct engine *e)
 {
 	for (size_t i = 0; i < engine_nr_rules(e); i++)

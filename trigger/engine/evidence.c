@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What met a rule, as the kernel's records; see evidence.h. */
+/* Records that prove a hit; see evidence.h. */
 #include "trigger/engine/evidence.h"
 
 #include <errno.h>
@@ -22,11 +22,11 @@ struct evidence {
 	pthread_cond_t cond;
 	unsigned nr_expected;
 	bool closed;
-	struct evidence_kind kinds[EVIDENCE_MAX_KINDS]; /* their texts are owned */
+	struct evidence_kind kinds[EVIDENCE_MAX_KINDS]; /* owns their texts */
 	size_t nr_kinds;
 	struct buf bytes, places;
 	uint64_t nr_dropped;
-	char lines[EVIDENCE_MAX_LINES][192]; /* as long as a sighting's */
+	char lines[EVIDENCE_MAX_LINES][192]; /* same length as a sighting's */
 	size_t nr_lines;
 };
 

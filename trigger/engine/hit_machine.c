@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See hit_machine.h. Illegal moves are our mistakes, so they are asserted. */
+/* See hit_machine.h. Illegal transitions are bugs in the caller, so they are asserted. */
 #include "trigger/engine/hit_machine.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ static enum hit_do begin(struct hit_machine *m, bool post)
 	return post ? DO_WAIT : DO_FREEZE;
 }
 
-/* Hits without end must not put off a stop. */
+/* No deferral while stopping: an endless series of hits would delay the stop. */
 static bool can_defer(const struct hit_machine *m, const struct hit_facts *f)
 {
 	if (m->state != HIT_NAMING || m->run != HIT_RUNNING || f->is_over_limit)

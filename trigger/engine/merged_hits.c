@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* See hits.h. */
+/* See merged_hits.h. */
 #include "trigger/engine/merged_hits.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The row of that name; a new one; or, when the table is full, the row of all others. */
+/* The row with that name, else a new one, else (table full) the row "other". */
 static struct engine_merged *row(struct merged_hits *h, const char *name)
 {
 	struct engine_merged *m;

@@ -14,7 +14,7 @@ int quota_resize(struct quota *q, uint32_t max)
 	times = calloc(max, sizeof(*times));
 	if (!times)
 		return -ENOMEM;
-	/* The oldest of those that stay comes first. */
+	/* Reorders the kept times, oldest first. */
 	for (uint64_t i = 0; i < n; i++)
 		times[i] = q->times[(q->nr - n + i) % q->max];
 	free(q->times);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See repeats.h. A few hundred entries, looked through one by one: hits are rare. */
+/* See repeats.h. A linear search of a few hundred entries is enough: hits are rare. */
 #include "trigger/engine/repeats.h"
 
 #include "dump/base/hash.h"
@@ -98,7 +98,7 @@ struct repeat *repeats_note(struct repeats *r, const struct rule *rule, const st
 void repeat_kept(struct repeat *p, const struct rule *rule, uint64_t ns)
 {
 	p->nr_kept++;
-	/* Without memory for it more are kept, not fewer. */
+	/* Without memory for the quota, dumps are not limited. */
 	if (rule->max_same > 0 && !quota_resize(&p->kept, (uint32_t)rule->max_same))
 		quota_note(&p->kept, ns);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rule text into struct rule, from left to right in one pass; called by the engine for every -T and
- * [trigger] of the configuration. Grammar: RULES.md. It guarantees that a rule it accepts has the
- * right shape and a name that is safe in a file name; what argument and threshold mean is checked
- * by the source.
+ * Parses rule text into struct rule in one pass; called for every -T and every [trigger] of the
+ * configuration. Grammar: RULES.md. An accepted rule has the right shape and a name that is safe in
+ * a file name; the source checks what argument and threshold mean.
  */
 #include "trigger/engine/rule.h"
 
@@ -33,7 +32,7 @@ struct parse {
 struct option {
 	const char *name;
 	const char *form;
-	/* `value` stands at p->at; errors point there. */
+	/* `value` is the text at p->at; errors point there. */
 	int (*set)(struct parse *p, struct rule *r, const char *value);
 	bool flag; /* takes no value */
 };
@@ -45,7 +44,7 @@ static bool is_continuation(char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* The rule, or the part of a long one around `at`, on one line, and a caret under `at`. */
+/* The hint: the rule, or the part of a long one around `at`, with a caret under `at`. */
 static void point_at(const char *text, size_t at, struct err *err)
 {
 	size_t len = strlen(text), from = at > 90 ? at - 80 : 0, to = len;
@@ -82,7 +81,7 @@ int rule_err(const char *text, size_t at, struct err *err, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* "expected X, found Y", where Y is what stands at the present place up to the next ';'. */
+/* Error "expected X, found Y"; Y is the text at p->at up to the next ';'. */
 static int expected(struct parse *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int expected(struct parse *p, const char *fmt, ...)
 {
@@ -102,7 +101,7 @@ static int expected(struct parse *p, const char *fmt, ...)
 			n > 24 ? "..." : "");
 }
 
-/* There is nothing to point at. */
+/* No caret: there is no text to point at. */
 static int empty_rule(struct parse *p)
 {
 	err_set(p->err, -EINVAL, "the trigger rule is empty");
@@ -254,7 +253,7 @@ static int set_same(struct parse *p, struct rule *r, const char *value)
 	return set_count(p, value, &r->max_same, &r->same_period_ns);
 }
 
-/* As channels have it. */
+/* The syntax is that of channels. */
 static int set_stack(struct parse *p, struct rule *r, const char *value)
 {
 	uint64_t bytes = DEFAULT_STACK;
@@ -305,8 +304,7 @@ static const struct option options[] = {
 
 #define NR_OPTIONS (sizeof(options) / sizeof(options[0]))
 
-/* The option whose name and '=' (or, of a flag, end) begin at `at`; NR_OPTIONS when there is none.
- */
+/* The index of the option whose name and '=' (flag: end) begin at `at`, or NR_OPTIONS. */
 static size_t option_at(const char *at)
 {
 	size_t i;
@@ -338,7 +336,7 @@ static int expected_option(struct parse *p)
 	return expected(p, "%s", forms);
 }
 
-/* One ";name=value"; p stands behind the ';'. */
+/* Parses ";name=value"; p->at is behind the ';'. */
 static int parse_option(struct parse *p, struct rule *r)
 {
 	size_t i, end;
@@ -389,7 +387,7 @@ static int parse_source(struct parse *p, struct rule *r)
 	return r->source ? 0 : -ENOMEM;
 }
 
-/* Moves over "[...]"; brackets nest, and quoted text in them may hold anything. */
+/* Skips "[...]". Brackets nest; quoted text in them may contain any character. */
 static int skip_brackets(struct parse *p)
 {
 	size_t open = p->at, depth = 0;
@@ -428,7 +426,7 @@ static enum rule_op op_at(const char *at, size_t *len)
 	return RULE_OP_NONE;
 }
 
-/* Up to the comparison or the options, whatever comes first outside brackets. */
+/* The argument ends at the comparison or the options, whichever comes first outside brackets. */
 static int parse_arg(struct parse *p, struct rule *r)
 {
 	size_t from = ++p->at, len;
@@ -478,7 +476,7 @@ static size_t skip_unit(struct parse *p)
 	return p->at - from;
 }
 
-/* NUMBER[UNIT][/[NUMBER]UNIT]: 16, 200M, 95%/5s, 150ms/1s, 100000/s */
+/* Accepts NUMBER[UNIT][/[NUMBER]UNIT]: 16, 200M, 95%/5s, 150ms/1s, 100000/s. */
 static int skip_value(struct parse *p)
 {
 	if (!skip_number(p))
@@ -496,7 +494,7 @@ static int skip_value(struct parse *p)
 	return 0;
 }
 
-/* A regular expression may hold ';': it ends where an option begins. */
+/* A regular expression may contain ';': it ends where an option begins. */
 static int skip_regex(struct parse *p)
 {
 	size_t from = p->at;
@@ -532,11 +530,8 @@ static int parse_comparison(struct parse *p, struct rule *r)
 	return r->threshold ? 0 : -ENOMEM;
 }
 
-/*
- * Of a name that is too long the source and as much of the end as there is room for, from the
- * beginning of a word if one begins soon: what rules differ in is rather there than in the path
- * that they begin with.
- */
+/* Shortens a long name to the source and the end of the text, from the start of a word if one is
+ * near: rules usually differ at the end, not in the path at their beginning. */
 static void shorten(char *name, size_t len)
 {
 	size_t head = strcspn(name, "-"), from;
@@ -551,7 +546,7 @@ static void shorten(char *name, size_t len)
 	memmove(name + head + 1, name + from, len - from + 1);
 }
 
-/* Runs of anything that is not safe in a file name become one '-'. */
+/* Replaces each run of characters that are unsafe in a file name with one '-'. */
 static char *default_name(const char *text, size_t len)
 {
 	char *name = malloc(len + 1);

@@ -40,7 +40,7 @@ struct rule {
 	int64_t max_period_ns;
 	int32_t min_fill_percent;
 	int32_t hysteresis_percent; /* how far below (above, for <) it must go to be armed again */
-	double probability;	    /* that a hit gets a dump */
+	double probability;	    /* how far past it the value must return to arm again */
 	int32_t max_same;	    /* same=N/PERIOD: dumps per signature */
 	int64_t same_period_ns;
 	enum rule_stack stack;

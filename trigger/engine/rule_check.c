@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What sources check of their rules; see rule_check.h. */
+/* Checks that sources make on their rules; see rule_check.h. */
 #include "trigger/engine/rule_check.h"
 
 #include "dump/base/err.h"
@@ -122,7 +122,7 @@ int rule_check_size(const struct rule *r, double whole, double *out, struct err 
 		return rule_err(r->text, r->threshold_at, err,
 				"expected a size such as 200M or 2G, or 10%%, found '%s'",
 				r->threshold);
-	/* Memory comes in pages: a unit was forgotten. */
+	/* A number below one page without a unit is almost certainly a forgotten unit. */
 	if (bytes && bytes < 4096 && strspn(r->threshold, "0123456789.") == strlen(r->threshold))
 		return rule_err(r->text, r->threshold_at, err,
 				"%s are bytes, less than a page: expected a size such as 200M or "
@@ -143,7 +143,7 @@ int rule_check_per(const struct rule *r, char *amount, size_t n, int64_t *per_ns
 	if (slash) {
 		char unit[64];
 
-		/* "/s" is "/1s". */
+		/* "/s" means "/1s". */
 		snprintf(unit, sizeof(unit), "%s%s", strpbrk(slash, "0123456789") ? "" : "1",
 			 slash + 1);
 		if (str_time(unit, &per, NULL) || per <= 0)

@@ -21,7 +21,7 @@ static void block(struct sigmask *m, int signo)
 		sigaddset(&m->blocked, signo);
 }
 
-/* What is still pending would kill us once it is no longer blocked. */
+/* Consumes pending signals first: they would kill the process once unblocked. */
 static void unblock(struct sigmask *m, int signo)
 {
 	const struct timespec now = {0};

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The table of trigger sources this build has, and what sources share. The engine looks rules up
- * here;
- * --help prints it. A new source is a file src_*.c and a row.
- */
+/* The table of trigger sources in this build, and helpers shared by sources. The engine looks rules
+ * up here; --help prints the table. To add a source, add src_*.c and a row. */
 #include "trigger/engine/source.h"
 
 #include "dump/base/err.h"
@@ -18,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A row a line. */
+/* One row per line. */
 /* clang-format off */
 const struct source_ops *const source_table[] = {
 	&source_cpu,
@@ -79,7 +76,7 @@ void source_comm(uint32_t tid, char comm[16])
 		n = read(fd, comm, 16);
 		close(fd);
 	}
-	/* It ends with a newline. */
+	/* Removes the newline. */
 	comm[n > 0 ? n - 1 : 0] = '\0';
 }
 

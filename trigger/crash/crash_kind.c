@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The kind of evidence that records of crashed threads are (crash_sample.h); apart from the making
- * of them, which also a program does that only tells the recorder.
- */
+/* The evidence kind of crashed threads' records (crash_sample.h). Separate from the code that makes
+ * such records, which the crash library also uses. */
 #include "trigger/crash/crash_sample.h"
 
 #include "trigger/engine/evidence.h"

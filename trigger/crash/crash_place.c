@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where a thread crashed as one number; see crash_place.h. */
+/* A hash of where a thread crashed; see crash_place.h. */
 #include "trigger/crash/crash_place.h"
 
 #include "dump/base/hash.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a thread crashed as one number, for counting repeats. */
+/* A hash of where a thread crashed, for counting repeats. */
 #pragma once
 
 #include "dump/base/bytes.h"
 
 /*
- * The same for crashes by the same signal at the same place: of each address only what lies within
- * its page, for files are mapped elsewhere each time. Callers as far as frame pointers lead to
- * them; they are recognized by lying ever higher in the stack. `regs` as event_user_frame() takes
- * them, `stack` from the stack pointer up. 0: not known.
+ * Equal for crashes by the same signal at the same place. Only the page offset of each address is
+ * used, since files are mapped at different addresses each time. Callers are found by frame
+ * pointers, as long as these ascend in the stack. `regs` as for event_user_frame(); `stack` from
+ * the stack pointer up. 0: unknown.
  */
 uint64_t crash_place_hash(struct bytes regs, struct bytes stack, int sig);

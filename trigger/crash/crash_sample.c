@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A thread of a crashed process as a perf sample; see crash_sample.h. */
+/* The state of a crashed thread as a perf sample; see crash_sample.h. */
 #include "trigger/crash/crash_sample.h"
 
 #include <string.h>
 
-/* What comes before the registers, in the order of perf_event_open(2). */
+/* The fields before the registers, in the order of perf_event_open(2). */
 struct sample_head {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -36,7 +36,7 @@ void crash_sample_attr(struct perf_event_attr *out)
 	};
 }
 
-/* A size, the bytes and how many of them are the stack's; of no stack just the first. */
+/* The size, the bytes and the number of valid bytes; without a stack only the size. */
 static uint8_t *put_stack(uint8_t *p, const struct crash_thread *t)
 {
 	uint64_t n = t->stack ? t->nr_stack_bytes : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Crashes that programs tell of by themselves; see crash_told.h. */
+/* Crashes that programs report themselves; see crash_told.h. */
 #include "trigger/crash/crash_told.h"
 
 #include "dump/base/signame.h"
@@ -19,15 +19,15 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* So long after it was told what a process does by signals is the same crash: its own handler may
- * report first, at length. */
+/* A later fatal signal of the process within this time is the same crash: its own handler may run
+ * first, and take long. */
 #define SAME_NS	    10000000000ull
 #define MAX_PENDING 4
-/* A stack that begins with these bytes is the one that the message is from. */
+/* A stack that begins with these many bytes of the message belongs to its sender. */
 #define MIN_EQUAL  64
 #define LINE_BYTES 171
 
-/* Frames are still to come for this one. */
+/* A crash whose frames are still to come. */
 struct pending {
 	uint32_t pid, said_tid;
 	struct evidence *evidence; /* NULL: free */
@@ -37,7 +37,7 @@ struct told {
 	struct app_socket *tell;
 	pid_t pid;
 	const char *comm;
-	uint64_t answer_to; /* a peer; 0: nobody */
+	uint64_t answer_to; /* a peer; 0: none */
 	uint32_t answer_tid;
 	struct pending pending[MAX_PENDING];
 	size_t turn;
@@ -59,7 +59,7 @@ int told_new(struct app_socket *tell, pid_t pid, const char *comm, struct told *
 	return 0;
 }
 
-/* No frames come any more. */
+/* Ends the wait for frames. */
 static void settle(struct pending *p)
 {
 	if (!p->evidence)
@@ -126,7 +126,7 @@ static size_t write_frame(const struct crash_frames *f, uint32_t i, char *out, s
 	return (size_t)snprintf(out, n, "%.*s+0x%x", CRASH_NAME_BYTES, safe, f->offset[i]);
 }
 
-/* As many lines as it takes: "backtrace=crash+0x12 < middle+0x9 < ...", "backtrace.2=...". */
+/* Splits into several lines: "backtrace=crash+0x12 < middle+0x9 < ...", "backtrace.2=...". */
 static void say_frames(struct evidence *e, const struct crash_frames *f)
 {
 	uint32_t nr = f->nr < CRASH_FRAMES ? f->nr : CRASH_FRAMES;
@@ -167,8 +167,8 @@ static void take_frames(struct told *t)
 
 /* ---- the stack ---- */
 
-/* What the message has of it, and the more that its memory has, when that begins as the message
- * does: then it is this process' and not that of another which got its pid. */
+/* Reads the stack from the process if it begins with the bytes of the message, else uses those
+ * bytes only: another process may have got the pid. */
 static void read_stack(struct told *t, const struct app_socket_message *m,
 		       const struct crash_tell *c, uint64_t sp)
 {
@@ -280,7 +280,7 @@ bool told_next(struct told *t, struct sighting *what)
 
 		if (!app_socket_take(t->tell, RINGBACK_CRASH, wants_crash, t, &m))
 			return false;
-		/* One that it told of before, as one who aborts in the handler of its fault. */
+		/* Already reported, for example abort() in the handler of the fault. */
 		if (app_socket_nr_taken(t->tell, m.pid, now > SAME_NS ? now - SAME_NS : 0) > 1 ||
 		    m.nr_more < sizeof(c)) {
 			reply(t, m.peer, m.said_tid);

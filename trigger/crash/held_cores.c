@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What workers tell of crashed processes; see held_cores.h. Bounded: few crashes at a time, so many
- * messages in a go. */
+/* Messages of workers about crashed processes; see held_cores.h. Bounded in crashes and in messages
+ * per pass. */
 #include "trigger/crash/held_cores.h"
 
 #include "trigger/crash/crash_sample.h"
@@ -14,7 +14,7 @@
 
 #define MAX_CRASHES 32
 #define MAX_PASS    4096
-/* Whoever crashed so long ago and was not heard of won't be: it may not be dumped. */
+/* A crash without a message after this time gets none: the process may not be dumpable. */
 #define FORGET_NS 2000000000ull
 
 struct crash {
@@ -24,7 +24,7 @@ struct crash {
 	size_t kind;
 };
 
-/* How often what is told of an unknown process waits for its rule to have been asked. */
+/* Passes that messages of an unknown process wait, so that its rule can be polled first. */
 #define EARLY_PASSES 8
 
 struct held_cores {
@@ -117,7 +117,7 @@ static bool is_expected(const struct held_cores *p, uint32_t pid)
 	return false;
 }
 
-/* Its signal came before, but may not have been looked at: then it is by the next pass. */
+/* The signal came before its core, but the rule may not have been polled yet: then wait a pass. */
 static bool is_early(struct held_cores *p)
 {
 	struct held_cores_message m;

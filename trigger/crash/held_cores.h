@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Crashed processes that --crash-hold has in its hands: what the worker that reads the core tells
- * of the threads becomes evidence of the crash that signal:signal_deliver told before. The recorder
- * makes the socket; several "crash" rules share one of these.
+ * Crashed processes held by --crash-hold. The worker that reads the core sends the state of the
+ * threads; it becomes evidence of the crash that signal:signal_deliver reported before. The
+ * recorder creates the socket; all "crash" rules share one instance.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 struct evidence;
 struct held_cores;
 
-/* A message of a worker: this, and what belongs to it. SOCK_SEQPACKET keeps them apart. */
+/* A worker's message: this header and its payload. SOCK_SEQPACKET keeps messages apart. */
 struct held_cores_message {
 	uint32_t kind; /* PARKED_* */
 	uint32_t pid;  /* in the initial namespace */
@@ -22,17 +22,17 @@ struct held_cores_message {
 };
 #define PARKED_THREAD 1u /* a record, crash_sample.h */
 #define PARKED_SAY    2u /* "key=value" */
-#define PARKED_END    3u /* there is no more */
+#define PARKED_END    3u /* the last message */
 
-/* Takes over `fd`, which does not block. 0 or -ENOMEM. */
+/* Takes ownership of `fd`, which is non-blocking. 0 or -ENOMEM. */
 int held_cores_new(int fd, struct held_cores **out);
 void held_cores_free(struct held_cores *p); /* NULL allowed */
-/* Readable when workers have told something. */
+/* Readable when messages have arrived. */
 int held_cores_fd(const struct held_cores *p);
 
-/* Of this process a core is coming: its threads are to go into this evidence, which is expected
- * from now on. Where that can't be, nothing happens. */
+/* A core of this process is coming: adds its threads to this evidence, which is expected from now
+ * on. Does nothing on failure. */
 void held_cores_expect(struct held_cores *p, pid_t pid, struct evidence *e);
-/* Takes in what was told; of a process that is not expected only when it was asked for a while: its
- * signal may not have been looked at. False: those who hold the cores are gone. */
+/* Reads pending messages. Messages of an unknown process are kept for a few passes, since the rule
+ * may not have been polled yet. False: the workers' end of the socket is closed. */
 bool held_cores_pump(struct held_cores *p);

@@ -23,7 +23,7 @@ struct pace {
 };
 #define PACE_WINDOW_NS 100000000ull
 #define PACE_MAX       32	   /* hits in a window */
-#define PACE_REST_NS   10000000ull /* no ring or socket is full by then at 10,000 a second */
+#define PACE_REST_NS   10000000ull /* 10,000 hits/s fill no ring meanwhile */
 
 /* Limit of a rule that other users can hit, when the rule has no max= of its own. */
 #define SLOT_MAX_DUMPS	  100

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * All traces, all brakes, and an event for each pair of them; see aux_pause.h. One that can't be
- * opened is left out: the recorder stops that trace when it has woken, as it does without.
- */
+/* All traces, all pause events, and one perf event for each pair of them; see aux_pause.h. A failed
+ * perf_event_open is ignored: the recorder then stops that trace after it wakes up. */
 #include "trigger/events/aux_pause.h"
 
 #include "dump/base/array.h"
@@ -22,7 +20,7 @@ struct trace {
 
 struct member {
 	int fd;
-	int trace_fd; /* whose group it is in */
+	int trace_fd; /* leads the group */
 };
 
 struct aux_pause {
@@ -75,7 +73,7 @@ void aux_pauses_settled(struct aux_pauses *b)
 	b->changed = false;
 }
 
-/* ---- one brake on one trace ---- */
+/* ---- one pause event on one trace ---- */
 
 static void set_attr(struct perf_event_attr *a, const struct event *e)
 {

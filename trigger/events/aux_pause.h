@@ -1,58 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stops hardware traces at the very instruction that meets a rule: a rule's event once more,
- * in the group of each trace's event (attr.aux_pause, Linux 6.13). The rule's own event stays
- * outside, for it has to count hits also while the trace's group is off.
+ * Pauses hardware traces in the kernel, at the instruction that hits a rule. A second event like
+ * the rule's joins the group of each trace's event (attr.aux_pause, Linux 6.13). The rule's own
+ * event stays outside the group, since it must count hits while the group is off.
  *
- *	rule's event, CPU 2 ─▶ tap ─▶ wakes the recorder
- *	trace, CPU 2 ◀─ the same event, a member of its group: a brake; notes when
- *	trace, CPU 3 ◀─ a brake
+ *	rule's event, CPU 2 ─▶ wakeup ring ─▶ wakes the recorder
+ *	trace, CPU 2 ◀─ pause event, a member of its group; records the time
+ *	trace, CPU 3 ◀─ pause event
  *
- * A brake stops only the trace of the CPU it is met on. What it has stopped stands until the
- * recorder lets it run (recorder/capture/aux_resume.h), whatever is switched off and on meanwhile.
+ * A pause event pauses only the trace of the CPU it fires on. The trace stays paused until the
+ * recorder resumes it (recorder/capture/aux_resume.h), even if events are disabled and enabled
+ * meanwhile.
  *
- * Traces come and go with CPUs, brakes with rules, in any order: `brakes` knows all of both. Main
- * loop's thread only.
+ * Traces come and go with CPUs, pause events with rules, in any order: struct aux_pauses has all of
+ * both. Call from the main loop's thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct aux_pause; /* of one event of a rule, on all traces */
+struct aux_pause; /* one event of a rule, on all traces */
 struct aux_pauses;
 struct event;
 struct rule;
 struct source_env;
 
 int aux_pauses_new(struct aux_pauses **out); /* 0 or -ENOMEM */
-void aux_pauses_free(struct aux_pauses *b);  /* NULL allowed; behind its last brake */
+void aux_pauses_free(struct aux_pauses *b);  /* NULL allowed; after its last aux_pause */
 
 /*
- * A trace of all that runs on `cpu`: the event that leads its group, and the one whose ring gets a
- * record each time it is stopped. Both are borrowed until it is dropped; that it is not there is no
- * error. 0 or -ENOMEM.
+ * Adds the trace of `cpu`: `trace_fd` leads the group; the ring of `notes_fd` gets a record of each
+ * pause. Both are borrowed until the trace is dropped. Dropping an unknown trace is no error. 0 or
+ * -ENOMEM.
  */
 int aux_pauses_add_trace(struct aux_pauses *b, int cpu, int trace_fd, int notes_fd);
 void aux_pauses_drop_trace(struct aux_pauses *b, int trace_fd);
 /*
- * Whether brakes are not on yet that should be: the kernel puts an event on that joins a group, or
- * is enabled in it, no sooner than when the group is switched on the next time. Until it is said
- * that all traces were.
+ * True: some pause events are not active yet. The kernel activates an event that joins a group, or
+ * is enabled in it, only when the group is enabled the next time. aux_pauses_settled() says that
+ * all groups were.
  */
 bool aux_pauses_changed(const struct aux_pauses *b);
 void aux_pauses_settled(struct aux_pauses *b);
 size_t aux_pauses_nr_traces(const struct aux_pauses *b);
 
-/* Why a rule does not stop traces in the kernel; NULL: it may. */
+/* Why a rule must not pause traces in the kernel; NULL: it may. */
 const char *aux_pause_unfit(const struct rule *r, const struct source_env *env);
-/* Whether each hit of `e` is one of the kernel's own, on whatever CPU it comes. */
+/* Whether every occurrence of `e` is a hit in the kernel's view, on any CPU: a tracepoint or uprobe
+ * with period 1. */
 bool aux_pause_can(const struct event *e);
 
-/* Brakes for `e` (borrowed), which aux_pause_can(). 0 or -ENOMEM. */
+/* Pause events for `e` (borrowed), for which aux_pause_can() is true. 0 or -ENOMEM. */
 int aux_pause_new(struct aux_pauses *b, const struct event *e, struct aux_pause **out);
 void aux_pause_free(struct aux_pause *k); /* NULL allowed */
-/* Off: hits leave traces alone, for none would get a dump. NULL allowed. */
+/* Off: hits pause no trace, since none would get a dump. NULL allowed. */
 void aux_pause_set(struct aux_pause *k, bool on);
-/* Traces that it stops; NULL allowed. */
+/* The number of traces that it pauses. NULL allowed. */
 size_t aux_pause_nr(const struct aux_pause *k);

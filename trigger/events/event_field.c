@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The name is the last word of the declaration, without what is in brackets. */
+/* The name is the last word of the declaration, without brackets. */
 static bool parse(const char *line, struct event_field *out)
 {
 	const char *decl = line + strlen("\tfield:"), *end = strchr(decl, ';'), *from;
@@ -23,7 +23,7 @@ static bool parse(const char *line, struct event_field *out)
 	if (!end || sscanf(end, ";\toffset:%u;\tsize:%u;", &offset, &bytes) != 2)
 		return false;
 	from = memchr(decl, '[', (size_t)(end - decl));
-	/* "__data_loc char[] filename" has its brackets before the name. */
+	/* In "__data_loc char[] filename" the brackets precede the name. */
 	if (from && !memchr(from, ' ', (size_t)(end - from)))
 		end = from;
 	for (from = end; from > decl && from[-1] != ' ' && from[-1] != '*'; from--)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a tracepoint has its fields, from its format in tracefs: what BPF programs read is never
- * assumed. */
+/* Offsets and sizes of a tracepoint's fields, from its format in tracefs. BPF programs use them
+ * instead of fixed layouts. */
 #pragma once
 
 #include <stdint.h>
@@ -12,8 +12,8 @@ struct event_field {
 	uint32_t offset, bytes;
 };
 
-/* The field `name` of "SYSTEM/EVENT". 0, -ENOENT or what tracefs_read() says. */
+/* Finds the field `name` of "SYSTEM/EVENT". 0, -ENOENT or an error of tracefs_read(). */
 int event_field_find(const char *event, const char *name, struct event_field *out, struct err *err);
-/* At most `max` of the fields that follow the common ones, in order; their number in *nr. */
+/* Copies at most `max` fields, in order, without the common ones; their number in *nr. */
 int event_field_list(const char *event, struct event_field *out, unsigned max, unsigned *nr,
 		     struct err *err);

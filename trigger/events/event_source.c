@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The events of one rule; see event_source.h. A record of a tap is borrowed until that tap is asked
- * again: one that turned out to be another hit is kept as `next`.
+ * The events of one rule; see event_source.h. A record of a wakeup ring is borrowed until the next
+ * read of that ring. A record that was read too early, because it is a different hit, is kept as
+ * `next`.
  */
 #include "trigger/events/event_source.h"
 
@@ -22,7 +23,7 @@
 
 struct one {
 	struct wakeup_ring *tap;
-	struct tpfields fields; /* of a tracepoint; none when its format can't be read */
+	struct tpfields fields; /* of a tracepoint; empty when its format is unreadable */
 	bool has_fields;
 };
 
@@ -33,7 +34,7 @@ struct source {
 	size_t nr;
 	int epoll_fd;
 	size_t turn;
-	/* Read, and not told yet. */
+	/* Read, but not reported yet. */
 	struct wakeup_ring_sample next;
 	size_t next_of;
 	bool has_next;
@@ -41,7 +42,7 @@ struct source {
 
 /* ---- opening ---- */
 
-/* Without a format only the fields are not told. */
+/* Without a format the hit is reported without its fields. */
 static void read_fields(struct one *o, const char *name)
 {
 	struct buf format = {0};
@@ -167,7 +168,7 @@ void event_source_plan(const struct source *t, const char *costs, struct source_
 		 cpus, str_plural(cpus), events, costs);
 }
 
-/* ---- what an event carried ---- */
+/* ---- content of an event ---- */
 
 static void add_array(struct sighting *what, const struct field *f, struct bytes b)
 {
@@ -216,7 +217,7 @@ static bool is_return(const struct event *e)
 	return !strncmp(e->name, "uretprobe:", 10);
 }
 
-/* What was handed over, as the calling convention has it: the recorder does not know the types. */
+/* Arguments or result in registers, by the calling convention: their types are unknown. */
 static void add_registers(struct sighting *what, const struct event *e,
 			  const struct wakeup_ring_sample *s)
 {
@@ -251,7 +252,7 @@ static void tell(const struct source *t, size_t i, const struct wakeup_ring_samp
 
 /* ---- hits ---- */
 
-/* The next record of any tap, into `next`. */
+/* Reads the next record of any wakeup ring into `next`. */
 static int read_next(struct source *t, struct err *err)
 {
 	for (size_t n = 0; n < t->nr && !t->has_next; n++) {
@@ -284,7 +285,7 @@ static uint32_t more(uint32_t nr, uint64_t add)
 	return add < UINT32_MAX - nr ? nr + (uint32_t)add : UINT32_MAX;
 }
 
-/* Hits that left no record of their own go with the one before them. */
+/* Adds hits that left no record to the sighting before them. */
 static void add_lost(struct source *t, struct sighting *what)
 {
 	uint64_t lost = take_lost(t);

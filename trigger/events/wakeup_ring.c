@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Forward rings with a wake-up per record; see wakeup_ring.h. All events of a CPU write into one
- * ring, that of its first event. This file opens and closes them; wakeup_ring_read.c reads.
- */
+/* Forward rings with a wake-up per record; see wakeup_ring.h. All events of a CPU write into the
+ * ring of its first event. This file opens and closes them; wakeup_ring_read.c reads. */
 #include "trigger/events/wakeup_ring_impl.h"
 
 #include "dump/base/array.h"
@@ -40,10 +38,8 @@ void wakeup_ring_ring_close(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 	free(r);
 }
 
-/*
- * Every event that writes into a ring is woken for each record of it, but one whose task has ended
- * says for ever that it hung up: then the next has to be waited on.
- */
+/* Any event that writes into a ring becomes ready for each record. But an event whose task has
+ * ended reports EPOLLHUP for ever; then the next event is watched. */
 int wakeup_ring_ring_wait(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = r};
@@ -59,7 +55,7 @@ static int refuse(const struct wakeup_ring *t, int code, pid_t tid, int cpu, siz
 	return event_strerror(err, code, t->event->name, &t->attr, tid, cpu, bytes, t->caps);
 }
 
-/* The first event of a CPU has the ring. */
+/* The first event of a CPU owns the ring. */
 static int own_ring(struct wakeup_ring *t, struct wakeup_ring_ring *r, int fd, struct err *err)
 {
 	int rc = ring_map(&r->ring, fd, t->ring_bytes, false);
@@ -72,7 +68,7 @@ static int add_event(struct wakeup_ring *t, struct wakeup_ring_ring *r, pid_t ti
 	int fd = event_open(&t->attr, tid, r->cpu, -1, 0);
 
 	if (fd == -EINVAL && t->attr.read_format & PERF_FORMAT_LOST) {
-		/* Linux before 6.0: what was lost is told by records only. */
+		/* Linux before 6.0 reports losses only by PERF_RECORD_LOST. */
 		t->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 		fd = event_open(&t->attr, tid, r->cpu, -1, 0);
 	}
@@ -94,7 +90,7 @@ static int add_event(struct wakeup_ring *t, struct wakeup_ring_ring *r, pid_t ti
 		       : 0;
 }
 
-/* Threads that have ended meanwhile are left out; when all have, that is -ESRCH. */
+/* Skips threads that have ended meanwhile; -ESRCH when all have. */
 static int ring_open(struct wakeup_ring *t, int cpu, struct wakeup_ring_ring **out, struct err *err)
 {
 	struct wakeup_ring_ring *r = calloc(1, sizeof(*r));
@@ -230,7 +226,7 @@ int wakeup_ring_open(const struct wakeup_ring_options *o, const struct source_en
 			     : copy_tids(t, o, err);
 	if (!rc)
 		rc = open_all(t, err);
-	/* Behind its own events: what has stopped a trace has been told, too. */
+	/* Opened after its own events: each pause then also has a record of the hit. */
 	if (!rc && o->brakes && !o->nr_tids && aux_pause_can(o->event) &&
 	    (rc = aux_pause_new(o->brakes, o->event, &t->brake)))
 		err_set(err, rc, "out of memory for a trigger");
@@ -265,7 +261,7 @@ static struct wakeup_ring_ring *find(const struct wakeup_ring *t, int cpu)
 	return NULL;
 }
 
-/* The events of a CPU that was away no longer count; what is left in their ring is read first. */
+/* Events of an offline CPU no longer count; the rest of their ring is read before it is closed. */
 int wakeup_ring_cpu(struct wakeup_ring *t, int cpu, bool online, struct err *err)
 {
 	struct wakeup_ring_ring *old = find(t, cpu);
@@ -276,7 +272,7 @@ int wakeup_ring_cpu(struct wakeup_ring *t, int cpu, bool online, struct err *err
 	if (!online)
 		return 0;
 	rc = add_cpu(t, cpu, err);
-	/* All its tasks have ended: there is nothing to see on this CPU either. */
+	/* All watched tasks have ended, so this CPU needs no events. */
 	return rc == -ESRCH && t->nr_rings ? 0 : rc;
 }
 
@@ -287,7 +283,7 @@ int wakeup_ring_cpu_fd(const struct wakeup_ring *t, int cpu)
 	return r ? r->fds[0] : -1;
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 void wakeup_ring_brake(struct wakeup_ring *t, bool on)
 {

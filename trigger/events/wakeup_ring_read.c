@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading a tap's rings; see wakeup_ring.h. Fields of a sample stand in the order of
- * perf_event_open(2), "PERF_RECORD_SAMPLE"; only those that a tap can ask for are read.
+ * Reads the rings; see wakeup_ring.h. Fields of a sample are in the order of perf_event_open(2),
+ * "PERF_RECORD_SAMPLE"; only those that a wakeup ring can request are parsed.
  *
- * A perf descriptor says only once that it is ready: whoever asks it, an epoll set that it is in or
- * one above that, takes that away. So a tap that has been asked without finding a record asks its
- * descriptors last of all, and looks again when one of them was ready.
+ * A perf descriptor reports readiness only once: any poll of it, or of an epoll set above it,
+ * clears the state. So when no record is found, the descriptors are polled last, and the rings are
+ * read again if one was ready.
  */
 #include "trigger/events/wakeup_ring_impl.h"
 
@@ -26,7 +26,7 @@
 		    PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN |                \
 		    PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
 
-#define MAX_CALLERS 127 /* as the kernel follows unless told otherwise */
+#define MAX_CALLERS 127 /* the kernel's default limit */
 
 /* ---- one sample ---- */
 
@@ -44,7 +44,7 @@ static bool take_raw(struct bytes *b, struct bytes *out)
 	return bytes_u32(b, &n) && bytes_take(b, n, out);
 }
 
-/* u64 abi; the registers only when there are any. */
+/* u64 abi; the registers follow unless it is 0. */
 static bool take_regs(struct bytes *b, uint64_t mask, struct bytes *out)
 {
 	uint64_t abi;
@@ -53,7 +53,7 @@ static bool take_regs(struct bytes *b, uint64_t mask, struct bytes *out)
 	       (!abi || bytes_take(b, 8 * (size_t)__builtin_popcountll(mask), out));
 }
 
-/* u64 size; the bytes and, when there are any, how many of them are the stack's. */
+/* u64 size; then, unless it is 0, the bytes and the number of valid ones. */
 static bool take_stack(struct bytes *b, struct bytes *out)
 {
 	uint64_t size, used;
@@ -113,7 +113,7 @@ uint64_t wakeup_ring_stack_hash(struct bytes chain)
 	return any && !hash ? 1 : any ? hash : 0;
 }
 
-/* A frame: { u64 the caller's frame; u64 where it goes on; }, further up than the one before. */
+/* A frame is { u64 caller's frame; u64 return address; }; each lies above the one before. */
 static uint64_t mix_callers(uint64_t hash, const struct event_frame *f, struct bytes stack)
 {
 	uint64_t at = f->fp, frame[2];
@@ -140,7 +140,7 @@ uint64_t wakeup_ring_sample_hash(const struct wakeup_ring_sample *s)
 
 /* ---- rings ---- */
 
-/* Counts what the kernel could not write: struct { header; u64 id; u64 lost; }. */
+/* Counts lost records: struct { header; u64 id; u64 lost; }. */
 static void note_lost(struct wakeup_ring *t, struct bytes rec)
 {
 	uint64_t lost;
@@ -159,7 +159,6 @@ static void consume_given(struct wakeup_ring *t)
 	t->given = NULL;
 }
 
-/* The next sample of one ring. */
 static bool next_of(struct wakeup_ring *t, struct wakeup_ring_ring *r,
 		    struct wakeup_ring_sample *out)
 {
@@ -191,7 +190,7 @@ static bool next_of_any(struct wakeup_ring *t, struct wakeup_ring_sample *out)
 	return false;
 }
 
-/* Takes the readiness of all descriptors; false: none of them was ready. */
+/* Clears the readiness of all descriptors; false: none was ready. */
 static bool ask(struct wakeup_ring *t)
 {
 	struct epoll_event ev[16];
@@ -251,7 +250,7 @@ static uint64_t skip_ring(struct wakeup_ring *t, struct wakeup_ring_ring *r)
 	return nr;
 }
 
-/* Of a hardware event that has to share its counter: what it would have counted alone. */
+/* Estimates the full count of a hardware event that was multiplexed. */
 static uint64_t scaled(const struct wakeup_ring_count *c)
 {
 	if (!c->running || c->running >= c->enabled)
@@ -279,7 +278,7 @@ uint64_t wakeup_ring_count(const struct wakeup_ring *t)
 	return sum;
 }
 
-/* All have been read. */
+/* Call when all rings have been read. */
 static void close_away(struct wakeup_ring *t)
 {
 	for (size_t i = 0; i < t->nr_rings;) {

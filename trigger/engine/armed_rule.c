@@ -120,7 +120,7 @@ bool armed_rule_is_stale(const struct armed_rule *s)
 
 int armed_rule_open(struct armed_rule *s, const struct source_env *env, struct err *err)
 {
-	struct armed_rule_file file = file_of(s); /* before: what comes after shows as another */
+	struct armed_rule_file file = file_of(s); /* before open(), to notice a later replacement */
 	int rc = s->ops->open(s->rule, env, &s->source, err);
 
 	if (rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A breakpoint tried on this thread; see breakpoint.h. Called by caps.c and src_watch.c. */
+/* Tries a breakpoint on this thread; see breakpoint.h. Called by caps.c and src_watch.c. */
 #include "trigger/kernel/breakpoint.h"
 
 #include "dump/base/err.h"

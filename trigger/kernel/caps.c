@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finding out by trying; see caps.h. Each probe opens one event that never counts (disabled) and
- * closes it. What can't be tried without a side effect follows the kernel's own rule, said where it
- * is used.
- */
+/* Probes capabilities; see caps.h. Each probe opens a disabled event and closes it. Where a probe
+ * would have side effects, the kernel's own rule is evaluated instead; a comment names it. */
 #include "trigger/kernel/caps.h"
 
 #include "trigger/kernel/breakpoint.h"
@@ -27,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Newer than some C libraries' headers. */
+/* Missing in some C libraries' headers. */
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
@@ -45,7 +42,7 @@ static bool opens(const struct perf_event_attr *attr, int pid, int cpu)
 	return true;
 }
 
-/* The least that can be asked for: user side, own thread, counts nothing. */
+/* Needs the least permission: user side, own thread, disabled. */
 static struct perf_event_attr modest(void)
 {
 	return (struct perf_event_attr){
@@ -76,10 +73,8 @@ static void probe_settings(struct caps *c)
 	c->initial_pidns = setting_ns("pid") == INITIAL_PIDNS;
 }
 
-/*
- * A kernel that does not know attr.aux_action refuses with EINVAL what must be 0; one that does,
- * with EOPNOTSUPP, what this PMU can't.
- */
+/* For a reserved field that is not 0, older kernels return EINVAL. Kernels that know
+ * attr.aux_action return EOPNOTSUPP if this PMU lacks it. */
 static bool probe_aux_pause(void)
 {
 	struct perf_event_attr a = modest();
@@ -146,10 +141,8 @@ static void probe_reach(struct caps *c)
 	c->hw_cycles = opens(&a, 0, -1);
 }
 
-/*
- * Permission comes before the file is looked up (perf_uprobe_event_init), so a path that is nowhere
- * tells whether a probe could be placed, without placing one.
- */
+/* The kernel checks the permission before it looks up the file (perf_uprobe_event_init). So a
+ * nonexistent path shows whether a probe is allowed, without placing one. */
 static bool probe_uprobes(void)
 {
 	struct perf_event_attr a = modest();
@@ -174,7 +167,7 @@ static void probe_tracepoints(struct caps *c)
 		a.config = strtoull((char *)id.p, NULL, 10);
 		c->tracepoints = opens(&a, 0, -1);
 	} else {
-		/* perf_allow_tracepoint() of the kernel. */
+		/* The rule of perf_allow_tracepoint() in the kernel. */
 		c->tracepoints = c->perfmon || c->paranoid < 0;
 	}
 	buf_free(&id);
@@ -190,7 +183,7 @@ static bool has_option(const char *options, const char *option)
 	return false;
 }
 
-/* mountinfo writes space, tab, newline and backslash as \ooo. */
+/* Decodes \ooo: mountinfo escapes space, tab, newline and backslash. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -207,7 +200,7 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* One line: ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS..] - TYPE SOURCE SUPER_OPTIONS */
+/* Line format: ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS..] - TYPE SOURCE SUPER_OPTIONS */
 static void note_mount(struct caps *c, char *line)
 {
 	char *dash = strstr(line, " - "), *at, type[16], super[512];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What this kernel, user and machine allow: probed once at start, shown by `doctor`, stored in
- * every dump. Reads settings and opens (and closes) events; changes nothing.
- */
+/* What kernel, user and machine allow. Probed once at start, shown by `doctor`, stored in every
+ * dump. Reads settings and opens (and closes) events; changes nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,16 +28,16 @@ struct caps {
 	bool cgroup_sideband;	   /* attr.cgroup, Linux 5.7 */
 	bool ksymbol;		   /* attr.ksymbol and bpf_event, Linux 5.1 */
 	bool namespaces;	   /* attr.namespaces */
-	bool aux_pause;		   /* attr.aux_action, Linux 6.13: an event stops a trace */
+	bool aux_pause;		   /* attr.aux_action, Linux 6.13: an event pauses a trace */
 	bool membarrier;	   /* MEMBARRIER_CMD_GLOBAL */
 	bool hw_cycles;		   /* a hardware PMU counts */
 	bool uprobes;		   /* the uprobe PMU */
 	bool breakpoints;	   /* a hardware breakpoint fires; see breakpoint.h */
-	bool cgroup_v1, cgroup_v2; /* a perf_event hierarchy is mounted; the unified one is */
+	bool cgroup_v1, cgroup_v2; /* a perf_event hierarchy, the unified hierarchy is mounted */
 	char cgroup_v1_mount[256], cgroup_v2_mount[256];
 };
 
 void caps_probe(struct caps *c);
 
-/* "name=value" lines for the dump, at most `max`; their number. */
+/* Formats at most `max` "name=value" lines for the dump and returns their number. */
 size_t caps_lines(const struct caps *c, char lines[][96], size_t max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder's clock: the one its events are stamped with. */
+/* The recorder's clock, CLOCK_MONOTONIC, which also stamps its events. */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +13,7 @@ static inline uint64_t clock_of(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC in ns. */
+/* In ns. */
 static inline uint64_t clock_ns(void)
 {
 	return clock_of(CLOCK_MONOTONIC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The processor's own clock; see cycles.h. Called by recorder/capture/aux.c. */
+/* The cycle counter; see cycles.h. Called by recorder/capture/aux.c. */
 #include "trigger/kernel/cycles.h"
 
 #include "trigger/kernel/clock.h"
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A pair is the closest of so many: an interrupt may come between the two. */
+/* The closest of several pairs is taken: an interrupt may come between the two reads. */
 #define TRIES 4
 
 uint64_t cycles_now(void)
@@ -39,7 +39,7 @@ void cycles_pair(struct cycles_pair *out)
 	}
 }
 
-/* Written by the kernel as under a seqlock: whole when the number before and after is the same. */
+/* The kernel writes the fields under a seqlock: the copy is valid if the count did not change. */
 static void read_scale(const volatile struct perf_event_mmap_page *page, struct cycles_scale *out)
 {
 	uint32_t before, after;
@@ -56,7 +56,7 @@ static void read_scale(const volatile struct perf_event_mmap_page *page, struct 
 	} while (before != after);
 }
 
-/* The kernel tells time_zero only for events that have no clock of their choice. */
+/* The kernel sets time_zero only for events without use_clockid. */
 void cycles_scale(struct cycles_scale *out)
 {
 	struct perf_event_attr attr = {

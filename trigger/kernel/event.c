@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Opening events, and the lists of them: see event.h. The only caller of perf_event_open(2). Text
- * is turned into events by event_parse.c, failures into sentences by event_strerror.c.
- */
+/* Opens events and manages lists of them; see event.h. The only caller of perf_event_open(2).
+ * event_parse.c parses the text, event_strerror.c explains failures. */
 #include "trigger/kernel/event.h"
 
 #include "dump/base/err.h"
@@ -18,7 +16,7 @@
 int event_open(const struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 	       unsigned long flags)
 {
-	/* The kernel writes the size it knows back into attr when that is smaller. */
+	/* The kernel writes its own size to attr when that is smaller. */
 	struct perf_event_attr a = *attr;
 	long fd;
 
@@ -78,7 +76,7 @@ static bool is_same(const struct event *a, const struct event *b)
 		return false;
 	x = a->attr;
 	y = b->attr;
-	/* A pointer to the path, which `target` begins with. */
+	/* Pointers differ; `target`, which begins with the path, is compared below. */
 	if (a->kind == EVENT_UPROBE)
 		x.uprobe_path = y.uprobe_path = 0;
 	return !memcmp(&x, &y, sizeof(x)) && same_text(a->filter, b->filter) &&

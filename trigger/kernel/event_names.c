@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fixed event names; see event_names.h. Names and numbers are those of perf_event_open(2) and perf.
- */
+/* Fixed event names; see event_names.h. Names and numbers as in perf_event_open(2) and perf. */
 #include "trigger/kernel/event_names.h"
 
 #include "dump/base/closest.h"
@@ -13,7 +12,7 @@
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Linux 5.13; an older header has no name for it. */
+/* Linux 5.13; missing in older headers. */
 #define SW_CGROUP_SWITCHES 11
 
 enum count_kind { COUNT, CLOCK, FAULT };
@@ -63,7 +62,7 @@ static const struct cache_part {
 	{"node", PERF_COUNT_HW_CACHE_NODE},
 };
 
-/* What follows the cache's name; config bits 8.. are the operation, 16.. the result. */
+/* Suffixes of a cache's name; config bits 8.. are the operation, 16.. the result. */
 static const struct cache_part actions[] = {
 	{"-loads", PERF_COUNT_HW_CACHE_OP_READ | PERF_COUNT_HW_CACHE_RESULT_ACCESS << 8},
 	{"-load-misses", PERF_COUNT_HW_CACHE_OP_READ | PERF_COUNT_HW_CACHE_RESULT_MISS << 8},

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Events that have a fixed name: the kernel's software counters, the generic hardware events, the
- * hardware cache events (L1-dcache-load-misses) and raw ones (r1a8). Pure tables.
- */
+/* Events with fixed names: the kernel's software counters, generic hardware events, hardware cache
+ * events (L1-dcache-load-misses) and raw ones (r1a8). Pure tables. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +17,7 @@ struct event_name {
 };
 
 bool event_name_find(const char *name, struct event_name *out);
-/* Name `i` of the software events; NULL past the last. */
+/* Name `i` of the software events; NULL: end of the list. */
 const char *event_name_software(size_t i);
-/* Offers all names but the raw ones. */
+/* Offers all names except raw ones. */
 void event_name_closest(struct closest *c);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Event text, in perf's syntax, to events; see event.h. A list is cut into items, an item into
- * parts:
+ * Parses event text in perf's syntax; see event.h. A list is split into items, an item into parts:
  *
  *	sched:sched_switch[prev_pid==0]		base, filter
  *	cpu-clock/freq=99/u			base, terms, modifiers
  *	cycles:u				base, modifiers
  *	uprobe:/bin/bash:readline+0x10		base only: its slashes and colons are the path's
  *
- * and the base decides who understands it: a fixed name (event_names.c), a PMU (pmu.c), a
- * tracepoint (tracepoint.c) or a uprobe (uprobe.c).
+ * The base selects the parser: a fixed name (event_names.c), a PMU (pmu.c), a tracepoint
+ * (tracepoint.c) or a uprobe (uprobe.c).
  */
 #include "trigger/kernel/event.h"
 
@@ -27,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough to see where time goes, and not in step with what runs 100 times a second. */
+/* Enough to show where time goes, and not in step with work that runs 100 times a second. */
 #define DEFAULT_FREQ 99
 
 struct item {
@@ -38,7 +37,7 @@ struct item {
 	char *mods;   /* NULL: none */
 };
 
-/* What terms and modifiers say about sampling; the same for all kinds. */
+/* Sampling settings from terms and modifiers; the same for all kinds. */
 struct sampling {
 	uint64_t freq, period; /* 0: not given */
 	bool user, kernel, hv;
@@ -78,10 +77,8 @@ static int stray_bracket(struct err *err, size_t at)
 	return filter_hint(err);
 }
 
-/*
- * The end of the item at `s`: the next comma that is not within [...], /.../ or, inside of a
- * filter, in quotes. -EINVAL when one of these is left open.
- */
+/* Finds the end of the item at `s`: the next comma outside [...], /.../ and quotes in a filter.
+ * -EINVAL: one of these is not closed. */
 static int item_end(const char *s, size_t *len, struct err *err)
 {
 	bool slashes = !is_uprobe(s), in_terms = false;
@@ -123,7 +120,6 @@ static int item_end(const char *s, size_t *len, struct err *err)
 	return 0;
 }
 
-/* Cuts an item's text into its parts. */
 static int item_split(struct item *it, struct err *err)
 {
 	char *open, *close;
@@ -187,7 +183,7 @@ static int parse_mods(const char *mods, struct sampling *s, struct err *err)
 	return 0;
 }
 
-/* The terms every event understands. 1: it was one of them. */
+/* Handles the terms that every event has. 1: `term` is one of them. */
 static int sampling_term(const char *term, const char *value, struct sampling *s, struct err *err)
 {
 	uint64_t *v;
@@ -216,7 +212,7 @@ static int unknown_term(const char *base, const char *term, struct err *err)
 	return -EINVAL;
 }
 
-/* Reads "a=1,b,c=2"; what is not about sampling is the PMU's, where there is one. */
+/* Parses "a=1,b,c=2"; terms other than those for sampling go to the PMU, if there is one. */
 static int parse_terms(struct event_text *p, const char *pmu, struct perf_event_attr *attr)
 {
 	char *save = NULL, *terms = strdup(p->item.terms ? p->item.terms : "");
@@ -265,8 +261,8 @@ static void set_sampling(struct event *e, const struct sampling *s, bool by_freq
 	}
 }
 
-/* As perf does: who may not see the kernel side gets the user side, unless he asked for the kernel.
- */
+/* As in perf: without permission for kernel samples only the user side is counted, unless the text
+ * asks for the kernel. */
 static void obey(struct event *e, const struct event_text *p)
 {
 	if (p->caps && !p->caps->kernel_samples && !p->sampling.kernel && !p->sampling.hv) {
@@ -293,7 +289,7 @@ static struct event *new_event(struct event_text *p, enum event_kind kind, char 
 	return e;
 }
 
-/* The part before "/" and, for what has modifiers, these: "cycles:u". */
+/* The text before "/", with its modifiers: "cycles:u". */
 static char *full_name(const struct event_text *p)
 {
 	char *name = NULL;
@@ -382,7 +378,7 @@ static int add_tracepoint(void *ctx, const char *system, const char *name, uint3
 	e->attr.type = PERF_TYPE_TRACEPOINT;
 	e->attr.config = id;
 	set_sampling(e, &p->sampling, false);
-	/* Tracepoints are kernel side: shutting that out would leave an event that never comes. */
+	/* Tracepoints fire in the kernel, so excluding it would disable the event. */
 	e->attr.exclude_user = e->attr.exclude_kernel = e->attr.exclude_hv = 0;
 	if (p->item.filter) {
 		e->filter = strdup(p->item.filter);
@@ -512,7 +508,7 @@ static int parse_item(struct event_text *p)
 
 /* ---- the list ---- */
 
-/* Says which item it was, and where it begins, as what was typed may be long. */
+/* Adds the item and its column, since the list may be long. */
 static int blame(struct err *err, int rc, const char *item, size_t len, size_t at)
 {
 	char safe[160];
@@ -584,7 +580,7 @@ int event_parse(const char *text, const struct caps *caps, struct event_list *ou
 	int rc;
 
 	rc = parse_list(text, caps, &list, err);
-	/* What could be parsed joins `out` as a whole or not at all. */
+	/* Appends all parsed events, or none. */
 	if (!rc)
 		rc = event_list_join(out, &list, err);
 	event_list_free(&list);

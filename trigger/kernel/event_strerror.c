@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Why an event could not be opened or its ring not be mapped, as a sentence and something to type;
- * see event.h. Which setting is in the way follows the checks of sys_perf_event_open() and
- * perf_mmap() (kernel/events/core.c):
+ * Explains why an event could not be opened or its ring not be mapped, with a command to type; see
+ * event.h. The setting at fault is found by the checks of sys_perf_event_open() and perf_mmap()
+ * (kernel/events/core.c):
  *
- *	perf_event_paranoid	 what is refused to those without CAP_PERFMON
+ *	perf_event_paranoid	 what it refuses without CAP_PERFMON
  *		> 2		 everything (Debian and others add this)
  *		> 1		 the kernel side
- *		> 0		 all of a CPU
+ *		> 0		 all tasks of a CPU
  *		> -1		 raw tracepoint data; rings above the mlock limit
  *	uprobes need CAP_PERFMON at any level
  */
@@ -25,7 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What ringback needs to do all of its work without root; see the README's permissions. */
+/* The capabilities for all functions without root; see permissions in the README. */
 #define PROGRAM_CAPS "cap_perfmon,cap_ipc_lock,cap_sys_ptrace,cap_dac_read_search=ep"
 
 struct failure {
@@ -52,7 +52,7 @@ struct need {
 	const char *what;
 };
 
-/* What of this event asks for the most. */
+/* The strictest requirement of this event. */
 static struct need need_of(const struct failure *f)
 {
 	if (f->attr->type == PERF_TYPE_TRACEPOINT)
@@ -232,7 +232,7 @@ static int stack_too_deep(const struct failure *f)
 	return f->code;
 }
 
-/* ---- what is not there ---- */
+/* ---- missing support ---- */
 
 static int no_device(const struct failure *f)
 {

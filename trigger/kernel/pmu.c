@@ -19,7 +19,7 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* A name that stays within its directory. */
+/* Rejects names that leave the directory. */
 static bool plain(const char *name)
 {
 	return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 128;
@@ -83,10 +83,8 @@ static __u64 *config_word(struct perf_event_attr *attr, const char *name, size_t
 	return NULL;
 }
 
-/*
- * Spreads `v` over the bits that a format names, lowest first: "config1:0-7,32-35", "config:21". A
- * value with more bits than the field has is refused.
- */
+/* Stores `v` in the bits of a format such as "config1:0-7,32-35" or "config:21", lowest first.
+ * Rejects a value with more bits than the field. */
 static int set_bits(struct perf_event_attr *attr, const char *term, const char *format, __u64 v,
 		    struct err *err)
 {
@@ -146,7 +144,7 @@ static int set_field(const char *pmu, const char *term, const char *value,
 	return set_bits(attr, term, format, v, err);
 }
 
-/* An alias stands for terms: "event=0x3c,umask=0x00". */
+/* Expands an alias to its terms: "event=0x3c,umask=0x00". */
 static int set_alias(const char *pmu, const char *alias, char *terms, struct perf_event_attr *attr,
 		     struct err *err)
 {
@@ -184,7 +182,7 @@ static bool suffixed(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/* events/ also has NAME.unit and NAME.scale, which are no events. */
+/* Skips NAME.unit and NAME.scale in events/, which are no events. */
 static bool is_term(const char *name)
 {
 	return !suffixed(name, ".unit") && !suffixed(name, ".scale") &&
@@ -273,8 +271,8 @@ void pmu_closest(struct closest *c)
 
 /* ---- AUX ---- */
 
-/* The kernel has no file that says it. Mapping an AUX area is refused (EOPNOTSUPP) for a PMU
- * without. */
+/* Tries to map an AUX area, since no file in sysfs shows support. The kernel returns EOPNOTSUPP for
+ * a PMU without AUX. */
 static bool try_aux(int fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -295,7 +293,7 @@ static bool try_aux(int fd)
 
 bool pmu_has_aux(const char *pmu)
 {
-	/* Traces that one user at a time may have: not to be disturbed by trying. */
+	/* Exclusive traces: a trial could disturb another user, so known names are not tried. */
 	static const char *const known[] = {"intel_pt", "intel_bts", "cs_etm", "arm_spe_", NULL};
 	struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 1, .sample_period = 1};
 	char mask[64];
@@ -312,7 +310,7 @@ bool pmu_has_aux(const char *pmu)
 	fd = event_open(&attr, -1, cpu, -1, 0);
 	if (fd < 0 && fd != -EBUSY)
 		fd = event_open(&attr, 0, -1, -1, 0);
-	/* That only one may have it is true of such PMUs alone (exclusive_event_init()). */
+	/* EBUSY occurs only for exclusive PMUs, which have AUX (exclusive_event_init()). */
 	if (fd < 0)
 		return fd == -EBUSY;
 	has = try_aux(fd);
@@ -320,7 +318,7 @@ bool pmu_has_aux(const char *pmu)
 	return has;
 }
 
-/* ---- what it says of itself ---- */
+/* ---- sysfs files ---- */
 
 bool pmu_serves_cpu(const char *pmu, int cpu)
 {
@@ -344,7 +342,7 @@ bool pmu_serves_cpu(const char *pmu, int cpu)
 	}
 }
 
-/* Longer ones are no text for a dump, nor are links and binary files. */
+/* Longer files, links and binary files are skipped. */
 #define FILE_BYTES 1024
 
 static int put_file(int dir, const char *path, struct buf *out)
@@ -372,7 +370,7 @@ static int put_files(int dir, const char *sub, struct buf *out)
 		char path[300];
 
 		snprintf(path, sizeof(path), "%s%s%s", sub, *sub ? "/" : "", v[i]->d_name);
-		/* uevent is what its driver told udev. */
+		/* uevent is for udev, not a property of the PMU. */
 		if (!rc && v[i]->d_type == DT_REG && strcmp(path, "uevent"))
 			rc = put_file(dir, path, out);
 		free(v[i]);

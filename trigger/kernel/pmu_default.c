@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a hardware trace is asked for where nobody says; see pmu.h. Left to itself, Intel PT writes
- * no times and SPE none that can be told from others. The terms are those that perf asks for too.
- */
+/* Default terms of hardware traces; see pmu.h. Without them Intel PT writes no timestamps, and SPE
+ * none that can be told from other packets. perf sets the same terms. */
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 
@@ -12,11 +10,11 @@
 #include <string.h>
 
 struct default_term {
-	const char *pmu; /* its name begins so */
+	const char *pmu; /* prefix of its name */
 	const char *term;
-	const char *cap;     /* it has to be 1 in caps/; NULL: nothing has to */
-	const char *choices; /* in caps/: the values that the term may have, a bit each */
-	int value;	     /* of `choices` the nearest */
+	const char *cap;     /* file in caps/ that has to be 1; NULL: none */
+	const char *choices; /* file in caps/: bit mask of the term's valid values */
+	int value;	     /* the nearest valid value is used */
 };
 
 static const struct default_term wishes[] = {
@@ -37,7 +35,7 @@ static unsigned long cap(const char *pmu, const char *name)
 	return setting_line(path, text, sizeof(text)) ? strtoul(text, NULL, 16) : 0;
 }
 
-/* Of the bits that are set the nearest to `want`; negative: there is none. */
+/* The set bit nearest to `want`; negative: none. */
 static int nearest(unsigned long bits, int want)
 {
 	int best = -1;
@@ -60,7 +58,7 @@ void pmu_default(const char *pmu, struct perf_event_attr *attr)
 		if (w->choices)
 			value = nearest(cap(pmu, w->choices), value);
 		snprintf(text, sizeof(text), "%d", value);
-		/* One that this machine does not have is not missed. */
+		/* A term that this machine lacks is skipped. */
 		if (value >= 0)
 			pmu_term(pmu, w->term, text, attr, NULL);
 	}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which user registers go with a copied stack: what an unwinder needs to start. The only place that
- * is per architecture; channel.c asks through event.h.
- */
+/* The user registers that an unwinder needs with a copied stack. The only architecture-specific
+ * file; channel.c uses it through event.h. */
 #include "trigger/kernel/event.h"
 
 #include <asm/perf_regs.h>
@@ -23,7 +21,7 @@ static const unsigned arg_regs[EVENT_ARGS] = {PERF_REG_X86_DI, PERF_REG_X86_SI, 
 
 uint64_t event_user_regs(void)
 {
-	/* DS, ES, FS and GS are refused for 64-bit tasks (arch/x86/kernel/perf_regs.c). */
+	/* The kernel refuses DS, ES, FS and GS for 64-bit tasks (arch/x86/kernel/perf_regs.c). */
 	return BIT(AX) | BIT(BX) | BIT(CX) | BIT(DX) | BIT(SI) | BIT(DI) | BIT(BP) | BIT(SP) |
 	       BIT(IP) | BIT(FLAGS) | BIT(CS) | BIT(SS) | BIT(R8) | BIT(R9) | BIT(R10) | BIT(R11) |
 	       BIT(R12) | BIT(R13) | BIT(R14) | BIT(R15);
@@ -70,7 +68,7 @@ static const unsigned arg_regs[EVENT_ARGS] = {PERF_REG_ARM64_X0, PERF_REG_ARM64_
 
 uint64_t event_user_regs(void)
 {
-	/* x0 to x30, sp and pc; the vector length register is of no use to an unwinder. */
+	/* x0 to x30, sp and pc; unwinding does not need the vector length register. */
 	return (1ull << (PERF_REG_ARM64_PC + 1)) - 1;
 }
 
@@ -99,7 +97,7 @@ void event_regs_of_signal(const void *ucontext, uint64_t out[EVENT_USER_REGS_MAX
 #error "which user registers perf samples on this architecture has to be told here"
 #endif
 
-/* Registers stand in the order of their bits, those that are not sampled left out. */
+/* Registers are in the order of their bits; registers not sampled are left out. */
 static uint64_t take(struct bytes regs, unsigned reg)
 {
 	uint64_t v, below = event_user_regs() & ((1ull << reg) - 1);

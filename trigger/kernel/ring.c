@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Mapped perf rings and the arithmetic of reading them; see ring.h. The kernel is the only writer
- * of a backward ring: nothing here stores into one. Called by banks.c (recording), sideband.c
- * (forward) and window.c (the walk of a frozen ring).
- */
+/* Maps perf rings and reads them; see ring.h. Only the kernel writes to a backward ring. Called by
+ * banks.c (recording), sideband.c (forward) and window.c (the walk of a frozen ring). */
 #include "trigger/kernel/ring.h"
 
 #include <errno.h>

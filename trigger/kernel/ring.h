@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One mapped perf ring, and the arithmetic of reading it. The arithmetic is pure: it works on any
- * memory that looks like a ring, so that tests need no kernel.
+ * One mapped perf ring and its read arithmetic. The arithmetic is pure: it works on any memory with
+ * a ring's layout, so tests need no kernel.
  *
  * Backward (recording): the kernel writes towards lower offsets and moves data_head down from 0, so
- * bytes written = -data_head (a huge unsigned number read as two's complement). The newest record
- * begins at data_head; older ones follow at growing offsets. Mapped PROT_READ: the kernel then
- * overwrites (kernel/events/ring_buffer.c, rb->overwrite) and data_tail is never used.
+ * bytes written = -data_head (unsigned, two's complement). The newest record begins at data_head;
+ * older ones follow at growing offsets. The ring is mapped PROT_READ: the kernel then overwrites
+ * (kernel/events/ring_buffer.c, rb->overwrite) and ignores data_tail.
  *
  *	   data_head            armed_head (where this bank was last armed)
  *	      ▼                      ▼
  *	──────┬────┬──────┬───┬──────┬─────────   offsets grow to the right, modulo size
- *	      │ newest … older      │ what the bank held before: never read again
+ *	      │ newest … older      │ previous contents of the bank: never read again
  *
- * Forward (sideband): mapped PROT_READ|PROT_WRITE, read from data_tail to data_head, data_tail
- * advanced with release.
+ * Forward (sideband): mapped PROT_READ|PROT_WRITE, read from data_tail to data_head, then data_tail
+ * is advanced with release semantics.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct ring {
 	int fd; /* of the event that owns the ring; borrowed */
 };
 
-/* Bytes rounded up to what a ring may have: a power of two of pages, at least one. */
+/* Rounds up to a valid ring size: a power of two of pages, at least one. */
 uint64_t ring_round(uint64_t bytes, size_t page_bytes);
 
 /* Maps the ring of event `fd`. 0 or -errno of mmap (EPERM: over the mlock limit). */
@@ -43,40 +43,34 @@ uint64_t ring_head(const struct ring *r);
 
 /* ---- backward ---- */
 
-/* What a frozen ring holds, found in one walk from the newest record towards older ones. */
+/* The contents of a frozen ring, found by one walk from the newest record to older ones. */
 struct ring_span {
-	uint64_t head;	     /* data_head at the freeze */
+	uint64_t head;	     /* data_head when frozen */
 	uint64_t bytes;	     /* of whole records */
-	uint64_t tail_bytes; /* of a record cut by the wrap */
+	uint64_t tail_bytes; /* of a record that the wrap cut */
 	uint64_t written;    /* bytes since armed */
-	bool broken;	     /* met bytes that are no record header */
+	bool broken;	     /* found bytes that are no record header */
 };
 
-/*
- * Bytes at [head + off, + n) as one or two pieces; returns their number. `off + n` must be within
- * the ring's size.
- */
+/* Locates the bytes [head + off, + n) as one or two pieces and returns their number. `off + n` must
+ * be within the ring's size. */
 int ring_pieces(const struct ring *r, uint64_t head, uint64_t off, uint64_t n, struct bytes out[2]);
 
-/* Copies a possibly wrapping part of the ring. */
+/* Copies a part of the ring that may wrap. */
 void ring_copy(const struct ring *r, uint64_t head, uint64_t off, void *dst, size_t n);
 
-/* Bytes that can hold records: the smaller of what was written since armed and the ring's size. */
+/* Bytes that can hold records: the smaller of the bytes written since armed and the ring's size. */
 uint64_t ring_limit(const struct ring *r, uint64_t head);
 
-/*
- * The record header at `off` (from `head`); false when no whole record lies there within `limit`.
- * A header is 8-byte aligned and the ring a multiple of 8, so it never wraps itself.
- */
+/* Reads the record header at `off` (from `head`); false: no whole record lies within `limit`. A
+ * header is 8-byte aligned and the ring size a multiple of 8, so a header never wraps. */
 bool ring_record_at(const struct ring *r, uint64_t head, uint64_t off, uint64_t limit,
 		    struct perf_event_header *h);
 
 /* ---- forward ---- */
 
-/*
- * The next unread record into `scratch` (>= 64 KiB) when it wraps, else in place; false when none
- * is left. `pos` is the caller's cursor: start with ring_tail(), end with ring_consume(pos).
- */
+/* Gets the next unread record: copied to `scratch` (>= 64 KiB) if it wraps, else in place; false:
+ * none left. `pos` is the caller's cursor: start with ring_tail(), end with ring_consume(pos). */
 uint64_t ring_tail(const struct ring *r);
 bool ring_next(const struct ring *r, uint64_t *pos, uint64_t head, void *scratch,
 	       struct bytes *rec);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Facts about kernel and process; see settings.h. */
+/* Settings of kernel and process; see settings.h. */
 #include "trigger/kernel/settings.h"
 
 #include <dirent.h>
@@ -16,8 +16,8 @@
 
 /* Fixed by the kernel (include/linux/proc_ns.h, PROC_USER_INIT_INO). */
 #define INITIAL_USERNS 0xEFFFFFFDu
-/* More descriptors than this are never asked for: programs that ringback starts inherit the limit,
- * and some of them close every number below it, one by one. */
+/* Upper limit of RLIMIT_NOFILE: programs that ringback starts inherit it, and some close every
+ * descriptor below it one by one. */
 #define MAX_FDS (1u << 20)
 
 bool setting_line(const char *path, char *out, size_t n)
@@ -127,7 +127,7 @@ bool setting_cpu_online(int cpu)
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
 	if (access(path, F_OK))
 		return false;
-	/* A CPU that can't go offline has no such file. */
+	/* A CPU that can't go offline has no "online" file. */
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
 	return !setting_line(path, text, sizeof(text)) || strcmp(text, "0");
 }

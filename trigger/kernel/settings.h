@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Small facts about the running kernel and this process, read anew each time: sysctls, limits,
- * capabilities. For caps.c, event_strerror.c and doctor. Changes nothing.
- */
+/* Settings of the running kernel and this process, read on each call: sysctls, limits,
+ * capabilities. For caps.c, event_strerror.c and doctor. Changes nothing. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* /proc/sys/NAME ("kernel/perf_event_paranoid") as a number; false when it is not there. */
+/* /proc/sys/NAME ("kernel/perf_event_paranoid") as a number; false: it does not exist. */
 bool setting_number(const char *name, int64_t *v);
-/* The first line of any file, without its newline; false when it can't be read. */
+/* The first line of any file, without its newline; false: it can't be read. */
 bool setting_line(const char *path, char *out, size_t n);
-/* An effective capability (CAP_* of linux/capability.h) that counts in the initial user namespace:
- * root of a container with its own has none of these. */
+/* Whether an effective capability (CAP_* of linux/capability.h) is valid in the initial user
+ * namespace. Root of a container with its own user namespace has none. */
 bool setting_capable(unsigned cap);
-/* Inode of /proc/self/ns/NAME ("pid", "user"); 0 when unknown. */
+/* Inode of /proc/self/ns/NAME ("pid", "user"); 0: unknown. */
 uint64_t setting_ns(const char *name);
-/* Descriptors open in this process; works when no more can be opened. */
+/* The number of open descriptors of this process; works even at the limit. */
 uint64_t setting_open_fds(void);
-/* RLIMIT_NOFILE as far as this process may raise it for itself. */
+/* The largest RLIMIT_NOFILE that this process may set for itself. */
 uint64_t setting_max_fds(void);
 unsigned setting_cpus_online(void);
 bool setting_cpu_online(int cpu);
-/* The path of this program, for commands to type; "ringback" when unknown. */
+/* The path of this program, for commands in hints; "ringback" when unknown. */
 char *setting_program(char *out, size_t n);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Finding and reading tracefs; see tracefs.h. The descriptor is opened at the first use and then
- * kept for the life of the process, which is what makes a detached mount work: it lives as long as
- * we hold it.
- */
+/* Finds and reads tracefs; see tracefs.h. The descriptor is opened on first use and kept for the
+ * life of the process: a detached mount exists only as long as it is open. */
 #include "trigger/kernel/tracefs.h"
 
 #include "dump/base/array.h"
@@ -26,15 +23,14 @@
 #define TRACING	      "/sys/kernel/tracing"
 #define DEBUG_TRACING "/sys/kernel/debug/tracing"
 
-/* The flags of fsopen(2) and fsmount(2), for C libraries older than them. */
+/* Flags of fsopen(2) and fsmount(2), missing in older C libraries. */
 #define OPEN_CLOEXEC  0x1u
 #define MOUNT_CLOEXEC 0x1u
 #define CONFIG_CREATE 6u
 
 static _Atomic int root_fd = -1;
 
-/* A descriptor of `path` when tracefs is mounted there; -ENOENT when something else or nothing is.
- */
+/* A descriptor of `path` if tracefs is mounted there, else -ENOENT. */
 static int open_mounted(const char *path)
 {
 	struct statfs fs;
@@ -43,7 +39,7 @@ static int open_mounted(const char *path)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		rc = -errno;
-		/* debugfs keeps others out before it can be seen whether tracefs is there. */
+		/* Without access to debugfs it is unknown whether tracefs is mounted in it. */
 		if (rc == -EACCES && statfs(path, &fs) == 0 && fs.f_type != TRACEFS_MAGIC)
 			return -ENOENT;
 		return rc;
@@ -72,10 +68,8 @@ static int open_detached(void)
 	return rc ? rc : fd;
 }
 
-/*
- * Since Linux 5.16 (and in older stable kernels) files in tracefs are readable by root and the
- * mount's group only, so a wider mode of the directory is not enough: the group has to be ours.
- */
+/* Since Linux 5.16 (and in older stable kernels) only root and the mount's group can read files in
+ * tracefs. A wider mode of the directory is not enough: the process needs that group. */
 static int cannot_read(struct err *err, int code, const char *what)
 {
 	err_set(err, code, "%s is readable by root only, and tracepoints are found there", what);
@@ -153,7 +147,7 @@ static int read_all(int fd, struct buf *out)
 		rc = buf_reserve(out, 4096);
 		if (rc)
 			return rc;
-		/* One byte is left for the NUL. */
+		/* Leaves one byte for the NUL. */
 		got = read(fd, out->p + out->len, out->cap - out->len - 1);
 		if (got < 0 && errno != EINTR)
 			return -errno;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events directory of tracefs. Where it is mounted, that mount is used; where it is not, a
- * detached mount of our own (fsopen(2), fsmount(2), Linux 5.2) that no other process sees and that
- * ends with us: nothing has to be mounted for ringback and nothing is left behind.
+ * The events directory of tracefs. An existing mount is used; otherwise a detached mount
+ * (fsopen(2), fsmount(2), Linux 5.2), invisible to other processes and removed when this process
+ * ends. So ringback needs no mount and leaves none behind.
  */
 #pragma once
 
@@ -10,14 +10,15 @@
 
 struct err;
 
-/* A directory descriptor of tracefs' root, opened once and kept. -EACCES, -ENOENT, ... with a hint.
+/*
+ * A directory descriptor of tracefs' root, opened once and kept. -EACCES, -ENOENT, ... with a hint.
  */
 int tracefs_dir(struct err *err);
 
-/* Reads PATH (relative to tracefs' root, such as "events/sched/sched_switch/format") whole, with a
- * NUL after it that is not counted. */
+/* Reads the whole file PATH (relative to tracefs' root, such as "events/sched/sched_switch/format")
+ * and adds a NUL that is not counted. */
 int tracefs_read(const char *path, struct buf *out, struct err *err);
 
-/* Calls `each` for each entry that is a directory, sorted by name, until it returns non-zero. */
+/* Calls `each` for each subdirectory, sorted by name, until it returns non-zero. */
 int tracefs_list(const char *path, int (*each)(void *ctx, const char *name), void *ctx,
 		 struct err *err);

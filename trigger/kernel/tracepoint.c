@@ -17,7 +17,7 @@ struct tracepoint_search {
 	int (*each)(void *ctx, const char *system, const char *name, uint32_t id);
 	void *ctx;
 	struct err *err;
-	const char *system; /* being listed */
+	const char *system; /* being listed now */
 	size_t nr_systems, nr_events;
 };
 
@@ -55,7 +55,7 @@ static int one_event(void *ctx, const char *name)
 	if (!matches(s->name_pattern, name))
 		return 0;
 	rc = read_id(s->system, name, &id, s->err);
-	if (rc == -ENOENT) /* taken away meanwhile, with its module */
+	if (rc == -ENOENT) /* removed meanwhile, with its module */
 		return 0;
 	if (rc)
 		return rc;
@@ -78,13 +78,13 @@ static int one_system(void *ctx, const char *system)
 	return tracefs_list(path, one_event, s, s->err);
 }
 
-/* ---- what was meant ---- */
+/* ---- suggestions ---- */
 
 struct offer {
 	struct closest *closest;
-	const char *system; /* being listed */
-	const char *only;   /* pattern of systems to offer from, NULL: all */
-	const char *exact;  /* NULL: offer what is close; else only names that are this */
+	const char *system; /* being listed now */
+	const char *only;   /* pattern of the systems to search, NULL: all */
+	const char *exact;  /* NULL: offer close names; else only this name */
 };
 
 static int offer_event(void *ctx, const char *name)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where a uprobe goes; see uprobe.h. */
+/* Resolves the place of a uprobe; see uprobe.h. */
 #include "trigger/kernel/uprobe.h"
 
 #include "dump/base/err.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "PATH:SYMBOL[+OFF]" and "PATH:0xOFFSET" to what the kernel's uprobe PMU wants. */
+/* Resolves "PATH:SYMBOL[+OFF]" and "PATH:0xOFFSET" for the kernel's uprobe PMU. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,11 @@ struct err;
 
 struct uprobe {
 	char *path;	 /* absolute, links resolved */
-	char *target;	 /* "PATH:SYMBOL+0xOFF": what is recorded in dumps */
+	char *target;	 /* "PATH:SYMBOL+0xOFF", as recorded in dumps */
 	uint64_t offset; /* in the file */
 };
 
-/* `on_return`: for uretprobes, which go to the function's start only. On success uprobe_fini() is
- * due. */
+/* `on_return`: for uretprobes, which allow only the start of a function. On success the caller
+ * calls uprobe_fini(). */
 int uprobe_resolve(const char *spec, bool on_return, struct uprobe *out, struct err *err);
 void uprobe_fini(struct uprobe *u);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A control group with one limit, for examples that need one: version 1 or 2, whichever is mounted.
- * Whoever makes it removes it, when all its members are gone.
- */
+/* A control group with one limit, for examples: cgroup version 1 or 2, whichever is mounted. The
+ * creator removes it after all members have ended. */
 #pragma once
 
 #include <errno.h>
@@ -47,7 +45,7 @@ static inline int group_make(struct group *g, const char *name, const struct gro
 	return -1;
 }
 
-/* The calling process becomes a member. */
+/* Moves the calling process into the group. */
 static inline int group_enter(const struct group *g)
 {
 	return group_write(g, "cgroup.procs", "0");
@@ -55,7 +53,7 @@ static inline int group_enter(const struct group *g)
 
 static inline void group_remove(const struct group *g)
 {
-	/* The kernel needs a moment after the last member has ended. */
+	/* The group stays busy for a moment after the last member has ended. */
 	for (int i = 0; i < 100 && rmdir(g->dir) && errno == EBUSY; i++)
 		usleep(20000);
 }

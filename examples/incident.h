@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the examples share. incident() is what a service of yours would do when it sees that
- * something took too long: it asks the recorder for a dump, and the thread that asks is the one
- * that `ringback why` explains first. The rest is time, work and places to run.
+ * Code shared by the examples. incident() does what a real service would do when an operation took
+ * too long: it asks the recorder for a dump. `ringback why` explains the calling thread first. The
+ * rest of this file is about time, CPU work and CPU affinity.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ static inline void sleep_ms(double ms)
 	nanosleep(&t, NULL);
 }
 
-/* So much CPU time is used up where it is called. */
+/* Uses up that much CPU time in the caller's own frame. */
 static inline __attribute__((always_inline)) void work_ms(double ms)
 {
 	volatile uint64_t sum = 88172645463325252u;
@@ -63,7 +63,7 @@ static inline void name_me(const char *name)
 	prctl(PR_SET_NAME, name);
 }
 
-/* The last CPU that the program may run on. */
+/* The last CPU that the program is allowed to use. */
 static inline int last_cpu(void)
 {
 	cpu_set_t set;
@@ -77,7 +77,7 @@ static inline int last_cpu(void)
 	return last;
 }
 
-/* The calling thread, and what it starts later, runs on this CPU only. */
+/* Pins the calling thread, and its later children, to this CPU. */
 static inline void stay_on(int cpu)
 {
 	cpu_set_t set;
@@ -108,7 +108,7 @@ static inline pthread_t start(void *(*run)(void *), void *arg)
 	return t;
 }
 
-/* Tells the user, and asks the recorder for a dump; returns when it is written. */
+/* Informs the user and asks the recorder for a dump; returns when it is written. */
 static inline __attribute__((format(printf, 1, 2))) void incident(const char *fmt, ...)
 {
 	char reason[200], *program = getenv("RINGBACK");

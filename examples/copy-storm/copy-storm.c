@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A cache of 256 MiB that saves itself in the background as many do: fork(), and the child writes
- * what it sees. Meanwhile each page that the parent writes to has to be copied first: updates that
- * took nothing are page faults now. The cache asks for a dump when a round of updates took too
- * long.
+ * A cache of 256 MiB that saves itself in the background, as many do: it forks, and the child
+ * writes its snapshot. Meanwhile each page that the parent writes to is copied first, so cheap
+ * updates become page faults. The cache triggers a dump when a round of updates took too long.
  */
 #include "../incident.h"
 
@@ -17,7 +16,7 @@
 
 static char *cache;
 
-/* One round: each page gets a new value somewhere. Milliseconds. */
+/* Writes one value to each page; returns milliseconds. */
 static __attribute__((noinline)) double update_all(void)
 {
 	double began = ms_now();
@@ -36,7 +35,7 @@ static pid_t start_snapshot(void)
 	name_me("snapshot");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
-		pause(); /* writes to a slow disk */
+		pause(); /* stands for writing to a slow disk */
 }
 
 int main(void)

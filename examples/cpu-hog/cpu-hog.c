@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A price service whose main thread was pinned to one CPU, "for the cache". It needs 60 % of that
- * CPU. Then a cron job starts three compressions, and an old taskset puts them on the same CPU: the
- * service gets its fair quarter, although the other CPUs have nothing to do. It asks for a dump
- * when its answers have been late for a while.
+ * A price service whose main thread is pinned to one CPU, "for the cache". It needs 60 % of that
+ * CPU. Then a cron job starts three compressions, and an old taskset pins them to the same CPU. The
+ * service gets a quarter of the CPU, although the other CPUs are idle. It triggers a dump when its
+ * answers have been late for a while.
  */
 #include "../incident.h"
 
@@ -11,14 +11,14 @@
 #include <sys/resource.h>
 
 #define NORMAL_MS 800
-#define LIMIT_MS  25 /* an answer should not take longer */
+#define LIMIT_MS  25 /* of an answer */
 
 static __attribute__((noinline)) void compress_block(void)
 {
 	work_ms(5);
 }
 
-/* What cron started: busy until it is told to end. */
+/* The cron job: busy until killed. */
 static pid_t start_compression(void)
 {
 	pid_t pid = fork();
@@ -55,7 +55,7 @@ int main(void)
 		late = now - due - 10;
 		if (late > LIMIT_MS && ++nr_late == 20)
 			incident("baskets are priced %.0f ms late, limit %d ms", late, LIMIT_MS);
-		/* A basket every 10 ms; those that are too old are given up. */
+		/* One basket every 10 ms; overdue ones are skipped. */
 		due = late > LIMIT_MS ? now : due + 10;
 		if (due > ms_now())
 			sleep_ms(due - ms_now());

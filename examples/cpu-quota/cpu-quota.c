@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A service in a container that may use 30 % of a CPU: 30 ms in each 100 ms. Ordinary requests need
- * little. A burst of larger ones uses the 30 ms up at once, and the kernel lets none of its threads
- * run for the remaining 70, however idle the machine is. Averages look fine; single requests take
- * 20 times as long.
+ * A service in a container limited to 30 % of a CPU: 30 ms in each 100 ms. Ordinary requests need
+ * little. A burst of larger ones uses up the 30 ms at once, and the kernel throttles all its
+ * threads for the remaining 70 ms, even on an idle machine. Averages look fine; single requests
+ * take 20 times as long.
  */
 #include "../incident.h"
 
@@ -36,7 +36,7 @@ static void run_service(void)
 
 int main(void)
 {
-	/* The period is 100 ms unless it is set. */
+	/* The default period is 100 ms. */
 	static const struct group_limit limit = {"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "30000",
 						 "cpu.max", "30000 100000"};
 	struct group g;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An order desk with four threads. An order without a customer comes in, and the thread that gets
- * it reads through a null pointer: the process is killed by SIGSEGV, with all its threads. Nobody
- * is left to ask for a dump: the recorder's own rule sees the crash.
+ * An order service with four threads. For an order without a customer, a thread reads through a
+ * null pointer, and SIGSEGV kills the process with all threads. The process can't trigger a dump
+ * any more, so a rule of the recorder detects the crash.
  */
 #include "../incident.h"
 
@@ -51,7 +51,7 @@ static void *desk(void *arg)
 	return NULL;
 }
 
-/* The service itself. */
+/* The main thread of the service. */
 static void serve(void)
 {
 	struct rlimit none = {0, 0};
@@ -75,6 +75,6 @@ int main(void)
 	waitpid(pid, &status, 0);
 	fprintf(stderr, "orders ended: %s\n",
 		WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "by itself");
-	sleep_ms(200); /* who is told to stop right now might not have looked yet */
+	sleep_ms(200); /* gives the recorder time to see the crash before demo.sh stops it */
 	return 0;
 }

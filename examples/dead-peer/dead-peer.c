@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A checkout that asks the bank over a socket before it says yes: 200 times a second, answered
- * within a millisecond. Then somebody attaches a debugger to the bank's process, which stops it.
- * The connection stays up, no error comes, and the checkout sleeps in read() until its own time
- * limit.
+ * A checkout asks the bank over a socket 200 times a second and gets an answer within a
+ * millisecond. Then a debugger attaches to the bank's process and stops it. The connection stays
+ * up, no error occurs, and the checkout sleeps in read() until its own time limit.
  */
 #include "../incident.h"
 
@@ -36,7 +35,7 @@ static pid_t start_bank(int fd)
 	_exit(0);
 }
 
-/* Somebody else, who has no idea what stopping a process does to those that talk to it. */
+/* Stops the bank, as an attached debugger does. */
 static pid_t start_debugger(pid_t bank)
 {
 	pid_t pid = fork();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A supervisor that checks its services by starting a program: 20 times a second, as configured. A
- * reload of the configuration then reads the interval in seconds where it was in milliseconds: 0.
- * From now on it starts one check after the other, as fast as it can. Nobody sees a busy process in
- * top: each lives for a millisecond.
+ * A supervisor that checks its services by starting a program, 20 times a second as configured.
+ * After a reload it takes the interval in seconds instead of milliseconds: 0. From then on it
+ * starts one check after the other as fast as it can. top shows no busy process, since each lives
+ * for a millisecond.
  */
 #include "../incident.h"
 

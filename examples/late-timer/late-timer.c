@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A heartbeat every 20 ms, so that the cluster knows that this node is alive. Its timer is
- * punctual, and yet a beat comes 200 ms late: a driver thread with real-time priority polls its
- * device on the same CPU, and this time the device does not answer. The heartbeat, an ordinary
- * thread, was woken on time and was not let run. The node is declared dead.
+ * A node sends a heartbeat every 20 ms so that the cluster knows it is alive. The timer is
+ * punctual, but one beat is 200 ms late: a driver thread with real-time priority polls its device
+ * on the same CPU, and this time the device does not answer. The heartbeat thread, of normal
+ * priority, was woken on time but did not get the CPU. The cluster declares the node dead.
  */
 #include "../incident.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A shop whose six workers are slow together. Each request is a little work of its own, then a line
- * in the audit log under one lock. All was well while a line took 20 us. Then somebody switched on
- * the signing of lines: 3 ms, still under the lock. From then on the workers stand in line behind
- * each other: the lock is passed from one to the next and the CPUs idle. A worker that sees its
- * request take far too long asks for a dump.
+ * A shop whose six workers become slow together. Each request does a little work, then writes a
+ * line to the audit log under one lock. A line took 20 us; with signing switched on it takes 3 ms,
+ * still under the lock. From then on the workers queue for the lock and the CPUs idle. A worker
+ * whose request takes far too long triggers a dump.
  */
 #include "../incident.h"
 
@@ -12,7 +11,7 @@
 
 #define WORKERS	   6
 #define SIGNING_MS 900 /* when signing is switched on */
-#define LIMIT_MS   15  /* a request should not take longer */
+#define LIMIT_MS   15  /* of a request */
 
 static pthread_mutex_t audit_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool signing, done;
@@ -51,7 +50,7 @@ static void *worker(void *arg)
 		began = ms_now();
 		handle_request();
 		took = ms_now() - began;
-		/* One slow request is no incident; hundreds of them are. */
+		/* Triggers only after many slow requests, when the convoy is established. */
 		if (took > LIMIT_MS && atomic_fetch_add(&nr_slow, 1) == 250) {
 			incident("a request took %.0f ms, limit %d ms", took, LIMIT_MS);
 			done = true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An indexer in a container with a memory limit of 64 MiB. Its table has 40 MiB, and all is well,
- * until it is to index a second catalogue: now it needs 120. Nothing fails. The kernel takes pages
- * away from it and reads them from the disk again when they are touched, over and over, and what
- * took milliseconds takes forever. It asks for a dump when a round took too long.
+ * An indexer in a container with a memory limit of 64 MiB. Its table of 40 MiB fits; then a second
+ * catalogue makes it 120. Nothing fails, but the kernel evicts pages and reads them from disk again
+ * on access, over and over, so a round takes far longer than before. It triggers a dump when a
+ * round took too long.
  */
 #include "../incident.h"
 
@@ -14,7 +14,7 @@
 #define MIB	  ((size_t)1 << 20)
 #define PAGE	  4096
 #define NORMAL_MS 700
-#define ROUNDS_MS 1200 /* of pressure, at least */
+#define ROUNDS_MS 1200 /* minimum time under pressure */
 
 static volatile char sink;
 
@@ -42,7 +42,7 @@ static char *catalogue(const char *dir, size_t bytes)
 	return p;
 }
 
-/* Looks something up in each page; milliseconds. */
+/* Accesses each page; returns milliseconds. */
 static __attribute__((noinline)) double index_round(const char *table, size_t bytes)
 {
 	double began = ms_now();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A rover, on one CPU: the bus manager (high priority) takes the bus lock for a moment every 50 ms,
- * the weather task (low) also takes it to publish its data, and the radio (in between) does not
- * need it at all. Once in a while the radio has much to send just when the weather task holds the
- * lock: it preempts the weather task, and so the bus manager waits for the radio, although it has
- * the higher priority. A lock with PTHREAD_PRIO_INHERIT would have helped.
+ * A rover with one CPU. The bus manager (high priority) takes the bus lock briefly every 50 ms. The
+ * weather task (low priority) takes it to publish data. The radio (medium priority) does not need
+ * it. Sometimes the radio has much to send just when the weather task holds the lock: it preempts
+ * the weather task, so the bus manager waits for the radio despite its higher priority. A lock with
+ * PTHREAD_PRIO_INHERIT prevents this.
  */
 #include "../incident.h"
 
@@ -39,7 +39,7 @@ static __attribute__((noinline)) void publish_weather(void)
 {
 	pthread_mutex_lock(&bus_lock);
 	work_ms(1);
-	if (storm == 1) { /* much to see: images are taken, which wakes the radio */
+	if (storm == 1) { /* the weather task takes images, which wakes the radio */
 		storm = 2;
 		sem_post(&radio_has_data);
 	}

@@ -2,7 +2,7 @@
 /*
  * A ledger that answers "booked" once the booking is on disk. That takes a few milliseconds, until
  * the monthly statement is appended to the same file: the next booking's fsync() has to write all
- * of it to the disk first. The thread asks for a dump when a booking took too long.
+ * of it to disk first. The thread triggers a dump when a booking took too long.
  */
 #include "../incident.h"
 
@@ -10,7 +10,7 @@
 
 #define NORMAL_MS 800
 #define LIMIT_MS  100
-#define STATEMENT (384 << 20) /* bytes; several times, until it is felt */
+#define STATEMENT (384 << 20) /* bytes; appended repeatedly until a booking is slow */
 
 static char piece[1 << 20];
 static atomic_bool appended;
@@ -36,7 +36,7 @@ static __attribute__((noinline)) void make_durable(int fd)
 	}
 }
 
-/* Milliseconds until the booking is safe. */
+/* Milliseconds until the booking is on disk. */
 static __attribute__((noinline)) double book(int fd)
 {
 	double began = ms_now();
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 8 && took < LIMIT_MS; i++) {
 		appended = false;
 		thread = start(append_statement, (void *)(intptr_t)fd);
-		while (!appended) /* bookings have to wait so long */
+		while (!appended) /* no booking before the statement is appended */
 			sleep_ms(10);
 		pthread_join(thread, NULL);
 		took = book(fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Thumbnails are made by a pool of two threads: 2 ms each, and whoever asked waits for the result.
- * Then somebody orders the yearly report, twice, and the reports are put into the same queue: half
- * a second each. Both threads of the pool are taken, and thumbnails wait, although they take 2 ms.
+ * A pool of two threads makes thumbnails: 2 ms each, and the requester waits for the result. Then
+ * the yearly report is ordered twice, and the reports go into the same queue: half a second each.
+ * Both threads are busy, so thumbnails wait, although they take only 2 ms.
  */
 #include "../incident.h"
 
@@ -76,7 +76,7 @@ static void wait_until_done(struct job *j)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Milliseconds until somebody has his thumbnail. */
+/* Milliseconds until a thumbnail is ready. */
 static __attribute__((noinline)) double serve_thumbnail(void)
 {
 	double began = ms_now();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The recorder's end of the programs' socket; see app_socket.h. Read by src_program.c, src_stall.c
- * and src_crash.c, each for its kind of message, whenever the recorder is awake. */
+/* The recorder's end of the programs' socket; see app_socket.h. src_program.c, src_stall.c and
+ * src_crash.c take their kind of message whenever the recorder is awake. */
 #include "trigger/client/app_socket.h"
 
 #include "dump/base/bytes.h"
@@ -19,14 +19,14 @@
 #define MAX_PEERS    256
 #define MAX_MESSAGES 64
 #define MAX_GROUPS   1024
-#define MAX_CRASHES  64 /* that are remembered */
+#define MAX_CRASHES  64 /* remembered */
 #define MAX_AT_ONCE                                                                                \
-	256 /* from one peer, before the others get their turn: about all it can have sent */
+	256 /* per peer, before the next peer's turn; a socket buffer holds about as many */
 
 struct peer {
 	uint64_t id; /* 0: free */
 	int fd;
-	uint32_t pid, uid; /* of who connected, for messages without credentials */
+	uint32_t pid, uid; /* of connect(), for messages without credentials */
 };
 
 struct taken {
@@ -39,10 +39,10 @@ struct app_socket {
 	int64_t gid;
 	struct peer peers[MAX_PEERS];
 	uint64_t next_id;
-	struct app_socket_message *queue; /* the oldest first */
+	struct app_socket_message *queue; /* oldest first */
 	size_t nr;
 	struct taken crashes[MAX_CRASHES];
-	size_t nr_crashes; /* so far; the newest have overwritten the oldest */
+	size_t nr_crashes; /* total; the newest overwrite the oldest */
 	uint64_t nr_dropped;
 };
 
@@ -202,7 +202,7 @@ static bool parse(struct bytes b, struct app_socket_message *m)
 	return true;
 }
 
-/* Who sent it: a child that has the connection from its parent is not the parent. */
+/* Uses the credentials of the message: a child may use its parent's connection. */
 static void set_sender(const struct peer *p, struct msghdr *msg, struct app_socket_message *m)
 {
 	struct ucred cred;
@@ -220,7 +220,7 @@ static void set_sender(const struct peer *p, struct msghdr *msg, struct app_sock
 	}
 }
 
-/* The same was said and not taken yet: it is counted there. */
+/* Counts the message in an equal one that is still queued. */
 static bool is_repeated(struct app_socket *t, const struct app_socket_message *m)
 {
 	for (size_t i = t->nr; i-- > 0;) {
@@ -235,7 +235,7 @@ static bool is_repeated(struct app_socket *t, const struct app_socket_message *m
 	return false;
 }
 
-/* 1: one was put into the queue or dropped; 0: none there; -1: the peer is gone. */
+/* 1: a message was queued or dropped; 0: none pending; -1: the peer is gone. */
 static int receive(struct app_socket *t, const struct peer *p)
 {
 	uint8_t bytes[TELL_MAX_BYTES];
@@ -255,7 +255,7 @@ static int receive(struct app_socket *t, const struct peer *p)
 		return 0;
 	if (n <= 0)
 		return -1;
-	if (t->nr == MAX_MESSAGES) { /* of a kind that no rule wants, most likely */
+	if (t->nr == MAX_MESSAGES) { /* most likely of a kind that no rule takes */
 		t->nr_dropped += t->queue[0].nr;
 		memmove(t->queue, t->queue + 1, --t->nr * sizeof(*t->queue));
 	}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * libringback-crash.so: its handler, and the constructor that installs it. See crash_lib.h; what is
- * said to the recorder is in crash_wire.h.
+ * libringback-crash.so: the signal handler, and the constructor that installs it. See crash_lib.h;
+ * crash_wire.h has the protocol.
  *
- *	fault ─▶ tell ─▶ wait, at most 100 ms ─▶ the signal is as the program wants it, and sent
- *	                 unwind meanwhile        to the thread again with all that came with it
+ *	fault ─▶ tell ─▶ wait, at most 100 ms ─▶ restore the program's action; send the signal
+ *	                 unwind meanwhile        to the thread again, with its siginfo
  *
- * All signals are blocked meanwhile: a fault of our own is none that we would handle, and the
- * kernel ends the program by it at once. The handler is not called by another: it runs when ours
- * returns, by the kernel, on the stack, with the mask and flags that it was installed with. From
- * then on that signal is the program's alone, so one that lives on, and takes faults as a matter of
- * course, is held up once for each signal.
+ * The handler runs with all signals blocked: on a fault in the handler itself the kernel ends the
+ * program at once. The handler does not call the program's handler. The signal sent again is
+ * delivered when our handler returns, so the kernel runs the program's handler with its own stack,
+ * mask and flags. From then on the signal belongs to the program: a program that handles faults
+ * regularly is delayed only once per signal.
  */
 #include "trigger/client/crash_lib.h"
 
@@ -22,12 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_NS	  100000000ull /* for the recorder */
+#define WAIT_NS	  100000000ull /* for the recorder's reply */
 #define UNWIND_NS 40000000ull
-#define OTHER_NS  150000000ull /* for a thread that crashed before */
+#define OTHER_NS  150000000ull /* for another thread's report of a crash */
 
-static _Atomic uint32_t busy; /* the thread that tells; 0: none */
-static bool told_dying;	      /* and the program will end by what it told of */
+static _Atomic uint32_t busy; /* tid of the reporting thread; 0: none */
+static bool told_dying;	      /* the reported signal will end the program */
 
 static void wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns)
 {
@@ -41,7 +41,7 @@ static void wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t until_ns
 	}
 }
 
-/* False: another is at it, and has been waited for. */
+/* False: another thread reports a crash; its end, or the timeout, was awaited. */
 static bool begin(uint32_t tid)
 {
 	uint64_t until = crash_now_ns() + OTHER_NS;
@@ -50,12 +50,12 @@ static bool begin(uint32_t tid)
 	if (atomic_compare_exchange_strong_explicit(&busy, &other, tid, memory_order_acq_rel,
 						    memory_order_acquire))
 		return true;
-	/* Of this process? A child may have been made in the middle of it. */
+	/* In a child forked during the report, that thread does not exist. */
 	if (other == tid || syscall(SYS_tgkill, getpid(), other, 0))
 		return atomic_compare_exchange_strong_explicit(
 			&busy, &other, tid, memory_order_acq_rel, memory_order_acquire);
 	wait_while(&busy, other, until);
-	/* It ends the program by its signal, not we by ours. */
+	/* The first crash's signal ends the program; ours must not come first. */
 	if (told_dying) {
 		_Atomic uint32_t never = 0;
 
@@ -96,7 +96,7 @@ static void on_signal(int sig, siginfo_t *info, void *ucontext)
 	if (first)
 		tell(sig, info, ucontext);
 	crash_hook_return(sig, &next);
-	/* Blocked until we return: then it is as if it came now, and to the one that it came to. */
+	/* Delivered when this handler returns, as if it came then, to the same thread. */
 	if (syscall(SYS_rt_tgsigqueueinfo, pid, tid, sig, info))
 		syscall(SYS_tgkill, pid, tid, sig);
 	if (first) {

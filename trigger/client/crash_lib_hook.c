@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libringback-crash.so: stays the first to get the signals that mean a fault. What the program
- * installs for them, then or later, by sigaction() or signal(), is remembered as its action and
- * shown to it as such; only when a signal is given back does the kernel have it. A signal that the
- * program ignores is left alone.
+ * libringback-crash.so: keeps our handler first for fault signals. Actions that the program
+ * installs by sigaction() or signal() are stored and returned to it as the current action; the
+ * kernel gets them only when a signal is handed back. Signals that the program ignores are left
+ * alone.
  */
 #include "trigger/client/crash_lib.h"
 
@@ -16,13 +16,15 @@
 
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
-/* One of the signals. `former` is written with all signals blocked and by one at a time; a handler
- * that reads meanwhile gets the one before or the one after. */
+/*
+ * The state of one signal. `former` has two slots: one writer at a time, with all signals blocked,
+ * fills the unused one. A handler that reads meanwhile gets the old or the new action, never a mix.
+ */
 struct hook {
 	struct sigaction former[2];
-	_Atomic unsigned at; /* which of them */
-	bool ours;	     /* the kernel has our handler */
-	_Atomic bool given;  /* back: for good */
+	_Atomic unsigned at; /* current index in `former` */
+	bool ours;	     /* our handler is installed */
+	_Atomic bool given;  /* handed back to the program, for good */
 };
 
 static struct hook hooks[NSIG];
@@ -59,7 +61,7 @@ static bool is_fault(int sig)
 	return false;
 }
 
-/* ---- remembering ---- */
+/* ---- stored actions ---- */
 
 static void take_lock(sigset_t *mask)
 {
@@ -92,7 +94,7 @@ static const struct sigaction *former(const struct hook *h)
 
 /* ---- installing ---- */
 
-/* Whether system calls go on after it is as the program said of its own. */
+/* Takes SA_RESTART from the program's action, so that its system calls behave as it expects. */
 static int install(int sig, const struct sigaction *act)
 {
 	struct sigaction a = {.sa_sigaction = on_fault,
@@ -116,7 +118,7 @@ static int change(int sig, const struct sigaction *act)
 	return rc;
 }
 
-/* With the lock held, so that what it says was and what is agree. */
+/* Call with the lock held: reading the old action and setting the new one must be atomic. */
 static int swap(int sig, const struct sigaction *act, struct sigaction *old)
 {
 	struct hook *h = &hooks[sig];
@@ -157,7 +159,7 @@ void crash_hook_return(int sig, struct sigaction *out)
 	crash_hook_sigaction(sig, out, NULL);
 }
 
-/* ---- what the program calls ---- */
+/* ---- wrappers ---- */
 
 VISIBLE int sigaction(int sig, const struct sigaction *restrict act, struct sigaction *restrict old)
 {
@@ -168,7 +170,7 @@ VISIBLE int sigaction(int sig, const struct sigaction *restrict act, struct siga
 	if (!started || !is_fault(sig))
 		return crash_hook_sigaction(sig, act, old);
 	if (act)
-		copy = *act; /* a bad pointer is not to be met with the lock held */
+		copy = *act; /* copied here: a bad pointer must not fault while the lock is held */
 	take_lock(&mask);
 	rc = swap(sig, act ? &copy : NULL, &was);
 	drop_lock(&mask);

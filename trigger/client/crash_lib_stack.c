@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * libringback-crash.so: a stack for handlers for each thread, since a stack that is full has no
- * room for them. Below each is a page that nobody can use. A thread that has one of its own keeps
- * it.
+ * libringback-crash.so: a signal stack for each thread, since a handler can't run on a stack that
+ * has overflowed. An inaccessible guard area lies below each. A thread with its own signal stack
+ * keeps that.
  *
- * Threads are met in pthread_create(); those that are made otherwise (thrd_create(), clone()) have
- * none unless they make one.
+ * pthread_create() is wrapped. Threads created otherwise (thrd_create(), clone()) get no signal
+ * stack.
  */
 #include "trigger/client/crash_lib.h"
 
@@ -18,7 +18,7 @@
 #define VISIBLE	    __attribute__((visibility("default")))
 #define STACK_BYTES (128u << 10)
 
-/* At the upper end of the memory of a thread's stack: what it is to begin with. */
+/* The thread's start function and argument, stored at the upper end of its signal stack. */
 struct begin {
 	void *(*run)(void *);
 	void *arg;
@@ -63,7 +63,7 @@ static void use_stack(uint8_t *p)
 		sigaltstack(&ours, NULL);
 }
 
-/* The end of a thread; one that ends in a handler leaves the stack that it stands on. */
+/* Called at thread exit. If the thread ends inside a handler, the stack is in use and is leaked. */
 static void leave_stack(void *arg)
 {
 	uint8_t *p = arg;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * libringback-crash.so: how a crash is told to the recorder. A program of root may give up what it
- * needs to find and reach the recorder (chroot, another user), so it connects when it starts; all
- * others when they crash. A child has its parent's connection for when it can make none.
+ * libringback-crash.so: reports a crash to the recorder. A program started as root connects at
+ * start, since it may later lose access to the recorder (chroot, another user). Other programs
+ * connect when they crash. A child uses its parent's connection if it can't make its own.
  *
- * All memory is here; one thread at a time uses it.
+ * All memory is static; one thread at a time uses it.
  */
 #include "trigger/client/crash_lib.h"
 
@@ -18,14 +18,14 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-#define KEPT_MIN  200 /* out of the way of programs that count on low numbers */
+#define KEPT_MIN  200 /* high, since some programs rely on low descriptor numbers */
 #define NR_PLACES 3
 #define PAGE	  4096u
 
 struct kept_socket {
 	int fd; /* -1: none */
 	pid_t pid;
-	dev_t dev; /* the socket's, by which it is known again */
+	dev_t dev; /* identity of the socket, to recognize it */
 	ino_t ino;
 };
 
@@ -33,7 +33,7 @@ static struct sockaddr_un places[NR_PLACES];
 static size_t nr_places;
 static struct kept_socket kept = {.fd = -1};
 
-/* Of the crash that is being told. */
+/* The crash that is being reported. */
 static int fd = -1;
 static bool is_kept;
 static struct ringback_message head;
@@ -62,7 +62,7 @@ static void add_place(const char *dir, const char *file)
 	nr_places++;
 }
 
-/* As ringback_connect_() of ringback.h. */
+/* The same places as ringback_connect_() in ringback.h. */
 static void find_places(void)
 {
 	const char *own = secure_getenv("RINGBACK_TELL");
@@ -122,7 +122,7 @@ bool crash_tell_start(void)
 
 /* ---- the connection ---- */
 
-/* The program may have closed it, and have another by that number. */
+/* The program may have closed the descriptor and reused its number. */
 static bool kept_is_there(void)
 {
 	struct stat st;
@@ -164,7 +164,7 @@ static int send_parts(const void *part, size_t n, const void *more, size_t nr_mo
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* The kernel says where memory is: -EFAULT, and nothing was sent. */
+/* Uses sendmsg() to probe memory: with -EFAULT nothing was sent. */
 static int send_crash_from(uintptr_t sp)
 {
 	static const uint16_t sizes[] = {CRASH_TELL_STACK, 1024, 256, 64};
@@ -176,7 +176,7 @@ static int send_crash_from(uintptr_t sp)
 	return rc;
 }
 
-/* A stack that is full has its pointer below what there is of it. */
+/* After a stack overflow the stack pointer is below the mapped stack: skip unmapped pages. */
 static int send_crash(uintptr_t sp)
 {
 	int rc;
@@ -202,7 +202,7 @@ static void set_body(int sig, const siginfo_t *info, const void *ucontext)
 
 	body.sig = sig;
 	body.code = info->si_code;
-	/* Only of what the kernel sent is it an address. */
+	/* si_addr is an address only if the kernel sent the signal. */
 	body.addr = info->si_code > 0 ? (uintptr_t)info->si_addr : 0;
 	body.cpu = cpu < 0 ? 0 : (uint32_t)cpu;
 	event_regs_of_signal(ucontext, body.regs);
@@ -240,7 +240,7 @@ bool crash_tell(int sig, const siginfo_t *info, const void *ucontext)
 
 /* ---- the answer ---- */
 
-/* 1: it is ours; 0: none is there; -1: nobody will answer, or not us. */
+/* 1: the answer is ours; 0: none yet; -1: there will be none. */
 static int take_answer(struct crash_reply *r)
 {
 	ssize_t n = recv(fd, r, sizeof(*r), MSG_DONTWAIT | MSG_PEEK);
@@ -249,7 +249,7 @@ static int take_answer(struct crash_reply *r)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	if (!n)
 		return -1;
-	/* Over a connection that is shared with other processes, theirs come too. */
+	/* A connection shared with other processes also carries their answers. */
 	if (n == sizeof(*r) && r->kind == RINGBACK_CRASH && r->tid != head.tid) {
 		struct timespec t = {.tv_nsec = 1000000};
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * libringback-crash.so: the callers of where a signal came, by libunwind. It reads memory that may
- * be damaged, and takes the dynamic loader's lock and malloc's, which the thread that crashed, or
- * another, may hold for ever. So it runs in a process of its own that has the same memory, and that
- * ends when its time is over: by then it has left in memory as much as it found.
+ * libringback-crash.so: unwinds the crashed thread with libunwind. libunwind reads memory that may
+ * be damaged, and takes the locks of malloc and the dynamic loader, which the crashed thread or
+ * another one may hold for ever. So it runs in a separate process that shares the memory and is
+ * killed at the timeout; its partial result stays in memory.
  *
- * libunwind is loaded only when there is a recorder as the program starts, which takes a fifth of a
- * millisecond, and where no other library sees it: it has functions of the same names as the C
- * library and the compiler's (backtrace, _Unwind_*).
+ * libunwind is loaded only if a recorder exists when the program starts, since loading takes a
+ * fifth of a millisecond. It is loaded RTLD_LOCAL: some of its functions have the names of
+ * functions in the C library and the compiler's runtime (backtrace, _Unwind_*).
  */
 #include "trigger/client/crash_lib.h"
 
@@ -29,10 +29,10 @@
 #include <unistd.h>
 
 #define STACK_BYTES   (256u << 10)
-#define HANDLER_BYTES (32u << 10) /* of it, for the handler of its faults */
-#define KILL_NS	      20000000ull /* how long the end of it may take */
+#define HANDLER_BYTES (32u << 10) /* part of STACK_BYTES, for the handler of its faults */
+#define KILL_NS	      20000000ull /* limit of the wait after SIGKILL */
 #define TEXT_(x)      #x
-#define TEXT(x)	      TEXT_(x) /* the name behind libunwind's macro */
+#define TEXT(x)	      TEXT_(x) /* a macro of libunwind to its symbol name */
 
 static struct {
 	int (*init)(unw_cursor_t *, unw_context_t *, int);
@@ -43,7 +43,7 @@ static struct {
 static uint8_t *stack;
 static struct crash_frames frames;
 static pid_t child;
-static _Atomic int alive; /* its pid; the kernel makes it 0 when it has ended */
+static _Atomic int alive; /* its pid; the kernel clears it when the process ends */
 
 /* ---- at start ---- */
 
@@ -68,7 +68,7 @@ static void give_up(int sig)
 	syscall(SYS_exit_group, 1);
 }
 
-/* Its faults end it and nobody else. */
+/* A fault in this process must end only this process. */
 static void catch_faults(void)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -105,7 +105,7 @@ static void find_addresses(const void *ucontext)
 	} while (frames.nr < CRASH_FRAMES && lib.step(&c) > 0);
 }
 
-/* After all addresses: names take files and memory, and so maybe all the time there is. */
+/* Runs after find_addresses(): names need files and memory, and may use up the time. */
 static void find_names(const void *ucontext)
 {
 	unw_cursor_t c;
@@ -141,7 +141,7 @@ int crash_unwind_begin(const void *ucontext)
 	if (!stack)
 		return -1;
 	memset(&frames, 0, sizeof(frames));
-	/* No signal tells of its end, and no wait() that does not ask for such children sees it. */
+	/* Without an exit signal: no SIGCHLD, and only wait() with __WCLONE sees the process. */
 	child = clone(unwind, stack + CRASH_GUARD_BYTES + STACK_BYTES,
 		      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_CHILD_CLEARTID |
 			      CLONE_PARENT_SETTID,

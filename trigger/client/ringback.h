@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For programs that know better than any threshold when something went wrong. C and C++, this file
- * is all there is: nothing to link, no thread, no allocation.
+ * Lets a program trigger a dump when it detects a problem itself. For C and C++; header only: no
+ * library, no thread, no allocation.
  *
  *	#include "ringback.h"
  *
@@ -13,20 +13,20 @@
  *		work();
  *	}
  *
- * Cost: without a recorder a call looks at a coarse clock and returns, some 10 ns; once a second
- * one call tries to connect. With one, a trigger is one sendmsg(2), a heartbeat one
- * timerfd_settime(2) each 32nd of the rule's time and the clock otherwise: the recorder sleeps
- * until a heartbeat is missing. Neither ever waits. Both may be called from any thread; after
- * fork() the child's triggers tell its own pid, while a heartbeat is the process' that first called
- * it. Not for signal handlers.
+ * Cost: without a recorder a call reads a coarse clock and returns, in some 10 ns; once a second
+ * one call tries to connect. With a recorder, a trigger costs one sendmsg(2). A heartbeat costs one
+ * timerfd_settime(2) per 32nd of the rule's time, otherwise the clock; the recorder sleeps until a
+ * heartbeat is missing. Neither call blocks. Both are thread-safe. After fork() the child's
+ * triggers have its own pid, while a heartbeat belongs to the process that called it first. Not for
+ * signal handlers.
  *
- * The recorder must be root's or the program's own user's; others need `ringback record
- * --tell-group GROUP` and be in that group. Looked for is the recorder named "default"; for another
- * the environment has RINGBACK_TELL=/run/ringback/NAME.tell.
+ * The recorder must run as root or as the program's user. Other users need `ringback record
+ * --tell-group GROUP` and membership in that group. The default is the recorder named "default";
+ * for another one set RINGBACK_TELL=/run/ringback/NAME.tell in the environment.
  *
- * What goes over the socket (SOCK_SEQPACKET) is struct ringback_message; the only answer is struct
- * ringback_reply, to a heartbeat's first message, with a timer as SCM_RIGHTS. Numbers are the
- * machine's own. Fields and kinds are only ever added.
+ * Protocol: the program sends struct ringback_message over a SOCK_SEQPACKET socket. The only answer
+ * is struct ringback_reply to the first heartbeat, with a timer as SCM_RIGHTS. Numbers are in host
+ * byte order. Fields and kinds are only ever added.
  */
 #ifndef RINGBACK_H
 #define RINGBACK_H
@@ -50,8 +50,8 @@ extern "C" {
 
 #define RINGBACK_VERSION_1    1u
 #define RINGBACK_TRIGGER      1u /* text: the reason */
-#define RINGBACK_HEARTBEAT    2u /* text: a name for what beats, or "" */
-#define RINGBACK_CRASH	      3u /* these two are libringback-crash.so's */
+#define RINGBACK_HEARTBEAT    2u /* text: a name of the heartbeat, or "" */
+#define RINGBACK_CRASH	      3u /* these two are for libringback-crash.so */
 #define RINGBACK_CRASH_FRAMES 4u
 #define RINGBACK_TEXT_BYTES   224
 
@@ -65,21 +65,21 @@ struct ringback_message {
 
 struct ringback_reply {
 	uint32_t version, kind;
-	uint64_t interval_ns; /* of a heartbeat: set the timer to this at each */
+	uint64_t interval_ns; /* of a heartbeat: set the timer to this each time */
 };
 
-/* One for the whole program, however many files include this. */
+/* One instance per program, however many files include this header. */
 struct ringback_state_ {
-	/* Descriptors are never closed but replaced in place (dup3), so that no thread can hit one
-	 * that has become somebody else's meanwhile. */
-	int fd_plus_1;	  /* the connection, maybe a past one; 0: there was none yet */
-	int timer_plus_1; /* of heartbeats, likewise */
+	/* Descriptors are never closed but replaced in place (dup3), so that no thread can use a
+	 * number that was reused for another file. */
+	int fd_plus_1;	  /* the connection, maybe a closed one; 0: none yet */
+	int timer_plus_1; /* the heartbeat timer, likewise */
 	int connected, beating;
-	int64_t retry_ns; /* before that no connection is tried */
-	int64_t beat_ns;  /* when the timer was set last */
+	int64_t retry_ns; /* no connection attempt before this time */
+	int64_t beat_ns;  /* when the timer was last set */
 	int64_t interval_ns;
-	int asked; /* for the timer, over this connection */
-	int busy;  /* somebody connects */
+	int asked; /* requested the timer over this connection */
+	int busy;  /* a thread is connecting */
 };
 __attribute__((weak)) struct ringback_state_ ringback_state_;
 
@@ -125,7 +125,7 @@ static inline int ringback_connect_(void)
 	return fd;
 }
 
-/* Puts `fd` where the one before was; the number it has then. Only one thread at a time. */
+/* Replaces the old descriptor by `fd` and returns the resulting number. One thread at a time. */
 static inline int ringback_replace_(int *number_plus_1, int fd)
 {
 	int old = *number_plus_1 - 1;
@@ -140,7 +140,7 @@ static inline int ringback_replace_(int *number_plus_1, int fd)
 	return old;
 }
 
-/* The connection, made when it is time to try; -1: none. */
+/* The connection; tries to connect when due. -1: none. */
 static inline int ringback_fd_(void)
 {
 	struct ringback_state_ *s = &ringback_state_;
@@ -163,14 +163,13 @@ static inline int ringback_fd_(void)
 	return fd;
 }
 
-/* The recorder is gone; so is the timer's meaning. */
+/* The recorder is gone, so the timer is useless. */
 static inline void ringback_drop_(void)
 {
 	__atomic_store_n(&ringback_state_.beating, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&ringback_state_.connected, 0, __ATOMIC_RELEASE);
 }
 
-/* 0: sent. */
 static inline int ringback_send_(uint32_t kind, const char *text)
 {
 	struct ringback_message m;
@@ -195,16 +194,14 @@ static inline int ringback_send_(uint32_t kind, const char *text)
 	return n == (ssize_t)sizeof(m) ? 0 : -1;
 }
 
-/*
- * Asks for a dump, with `reason` (cut at 223 bytes) in it. 0: told, which is not a promise of a
- * dump (limits and cooldowns hold); -1: no recorder that would listen.
- */
+/* Asks for a dump, with `reason` (cut at 223 bytes) in it. 0: sent, which does not guarantee a dump
+ * (limits and cooldowns apply); -1: no recorder accepts it. */
 static inline int ringback_trigger(const char *reason)
 {
 	return ringback_send_(RINGBACK_TRIGGER, reason);
 }
 
-/* The answer to the first heartbeat, when it has come. */
+/* Receives the answer to the first heartbeat, if it has arrived. */
 static inline void ringback_take_timer_(int fd)
 {
 	struct ringback_state_ *s = &ringback_state_;
@@ -246,7 +243,7 @@ static inline void ringback_take_timer_(int fd)
 	__atomic_store_n(&s->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* What a heartbeat does while there is no timer yet. 1: there is one now. */
+/* A heartbeat without a timer yet: requests one. 1: the timer is available now. */
 static inline int ringback_beat_first_(void)
 {
 	struct ringback_state_ *s = &ringback_state_;
@@ -263,9 +260,9 @@ static inline int ringback_beat_first_(void)
 }
 
 /*
- * "I am well": a recorder with a rule such as stall:2s makes a dump when this is not called for
- * that long. The end of the program is no stall. 0: heard; -1: no recorder that would listen, or
- * none with such a rule.
+ * Reports that the program is alive: a recorder with a rule such as stall:2s makes a dump when this
+ * is not called for that long. The end of the program is no stall. 0: received; -1: no recorder
+ * accepts it, or it has no such rule.
  */
 static inline int ringback_heartbeat(void)
 {
@@ -284,7 +281,7 @@ static inline int ringback_heartbeat(void)
 	interval = __atomic_load_n(&s->interval_ns, __ATOMIC_RELAXED);
 	if (now - __atomic_load_n(&s->beat_ns, __ATOMIC_RELAXED) < interval / 32)
 		return 0;
-	/* Now and then: is the recorder still there? */
+	/* Checks once a second whether the recorder is still there. */
 	if (now >= __atomic_load_n(&s->retry_ns, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&s->retry_ns, now + 1000000000, __ATOMIC_RELAXED);
 		ringback_take_timer_(s->fd_plus_1 - 1);

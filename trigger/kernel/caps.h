@@ -33,7 +33,7 @@ struct caps {
 	bool hw_cycles;		   /* a hardware PMU counts */
 	bool uprobes;		   /* the uprobe PMU */
 	bool breakpoints;	   /* a hardware breakpoint fires; see breakpoint.h */
-	bool cgroup_v1, cgroup_v2; /* a perf_event hierarchy, the unified hierarchy is mounted */
+	bool cgroup_v1, cgroup_v2; /* perf_event hierarchy, unified hierarchy mounted */
 	char cgroup_v1_mount[256], cgroup_v2_mount[256];
 };
 

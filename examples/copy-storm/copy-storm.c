@@ -35,7 +35,7 @@ static pid_t start_snapshot(void)
 	name_me("snapshot");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
-		pause(); /* stands for writing to a slow disk */
+		pause(); /* simulates writing to a slow disk */
 }
 
 int main(void)

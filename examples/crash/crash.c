@@ -75,6 +75,6 @@ int main(void)
 	waitpid(pid, &status, 0);
 	fprintf(stderr, "orders ended: %s\n",
 		WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "by itself");
-	sleep_ms(200); /* gives the recorder time to see the crash before demo.sh stops it */
+	sleep_ms(200); /* run.sh stops the recorder next: let it see the crash */
 	return 0;
 }

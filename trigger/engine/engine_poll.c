@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Any message of a program polls the sources. */
+/* A message of any program makes the engine poll all sources. */
 int engine_watch_tell(struct engine *e, bool on, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = e};

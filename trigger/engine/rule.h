@@ -39,8 +39,8 @@ struct rule {
 	int32_t max_hits; /* max=N/PERIOD */
 	int64_t max_period_ns;
 	int32_t min_fill_percent;
-	int32_t hysteresis_percent; /* how far below (above, for <) it must go to be armed again */
-	double probability;	    /* how far past it the value must return to arm again */
+	int32_t hysteresis_percent; /* how far below (above, for <) to arm again */
+	double probability;	    /* that a hit gets a dump */
 	int32_t max_same;	    /* same=N/PERIOD: dumps per signature */
 	int64_t same_period_ns;
 	enum rule_stack stack;

@@ -26,7 +26,7 @@
 struct peer {
 	uint64_t id; /* 0: free */
 	int fd;
-	uint32_t pid, uid; /* of connect(), for messages without credentials */
+	uint32_t pid, uid; /* of the connecting process, for messages without credentials */
 };
 
 struct taken {

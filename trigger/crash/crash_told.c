@@ -23,7 +23,7 @@
  * first, and take long. */
 #define SAME_NS	    10000000000ull
 #define MAX_PENDING 4
-/* A stack that begins with these many bytes of the message belongs to its sender. */
+/* A stack that begins with this many bytes of the message belongs to its sender. */
 #define MIN_EQUAL  64
 #define LINE_BYTES 171
 

@@ -14,7 +14,7 @@
 
 #define MAX_CRASHES 32
 #define MAX_PASS    4096
-/* A crash without a message after this time gets none: the process may not be dumpable. */
+/* A crash without a message for this long gets no more: the process may not be dumpable. */
 #define FORGET_NS 2000000000ull
 
 struct crash {
@@ -24,7 +24,7 @@ struct crash {
 	size_t kind;
 };
 
-/* Passes that messages of an unknown process wait, so that its rule can be polled first. */
+/* Messages of an unknown process wait this many passes: its rule may not have been polled yet. */
 #define EARLY_PASSES 8
 
 struct held_cores {

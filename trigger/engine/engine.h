@@ -81,9 +81,11 @@ bool engine_wait(struct engine *e, int ms);
  */
 int engine_poll(struct engine *e, const struct rule **rule, struct sighting *what, struct err *err);
 
-/* Notify the sources that the recorded command has ended, or that a CPU came online or went offline;
- * engine_poll() returns resulting hits. engine_cpu() disarms the first source that fails and returns
- * its error. */
+/*
+ * Notify the sources that the recorded command has ended, or that a CPU came online or went
+ * offline. engine_poll() returns resulting hits. engine_cpu() disarms the first source that fails
+ * and returns its error.
+ */
 void engine_command_ended(struct engine *e, int status);
 int engine_cpu(struct engine *e, int cpu, bool online, struct err *err);
 

@@ -27,14 +27,14 @@
 #define MAX_WAITING_BYTES (256u << 10)
 #define PATIENCE_NS	  2000000000ull
 
-/* Of one descriptor. */
+/* The queue of one descriptor. */
 struct stream {
 	struct buf waiting; /* [done, len) */
 	size_t done;
-	uint64_t nr_dropped; /* lines, since the last one that was taken */
+	uint64_t nr_dropped; /* messages dropped since the last notice of it */
 };
 
-/* There is one stdout and one stderr. */
+/* Static: there is one stdout and one stderr. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_t thread;
@@ -66,7 +66,7 @@ static size_t nr_waiting(const struct stream *s)
 	return s->waiting.len - s->done;
 }
 
-/* Fills in whom to wait for; their number. With the lock held. */
+/* Fills in the descriptors to poll and returns their number. The lock is held. */
 static nfds_t to_poll(struct pollfd p[3], size_t index[3])
 {
 	nfds_t n = 1;
@@ -81,7 +81,7 @@ static nfds_t to_poll(struct pollfd p[3], size_t index[3])
 	return n;
 }
 
-/* Writes a piece of what waits, without the lock while it does; false when there is no use. */
+/* Writes one piece with the lock released. False on EAGAIN. */
 static bool write_piece(size_t i)
 {
 	struct stream *s = &output.streams[i];
@@ -99,7 +99,7 @@ static bool write_piece(size_t i)
 	if (done < 0 && errno == EAGAIN)
 		return false;
 	pthread_mutex_lock(&output.lock);
-	/* Nobody will ever read it: away with it. */
+	/* The descriptor is broken: drop everything. */
 	s->done += done < 0 ? nr_waiting(s) : (size_t)done;
 	if (!nr_waiting(s))
 		s->waiting.len = s->done = 0;
@@ -107,7 +107,7 @@ static bool write_piece(size_t i)
 	return true;
 }
 
-/* How long poll() may wait, in ms; -1: for ever; 0: it is time to leave. */
+/* The timeout for poll() in ms. -1: none; 0: the thread must end. */
 static int wait_ms(nfds_t nr, uint64_t moved_ns)
 {
 	uint64_t now = clock_ns();
@@ -148,7 +148,7 @@ static void *run(void *arg)
 	}
 }
 
-/* ---- from outside ---- */
+/* ---- callers ---- */
 
 static void wake(void)
 {
@@ -198,7 +198,7 @@ void output_stop(void)
 	}
 }
 
-/* Forgets what is written already, and puts `n` bytes behind the rest; false: no room. */
+/* Drops the written part and appends `n` bytes. False: no room. */
 static bool append(struct stream *s, const void *p, size_t n)
 {
 	size_t left = nr_waiting(s);

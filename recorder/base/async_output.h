@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes to stdout and stderr while recording. Whoever reads them may stop to: a pipe that is
- * full, a terminal that was stopped with ^S. That must hold neither the next freeze nor a dump, so
- * from output_start() on a thread writes and nobody waits for it. What it can't get rid of is kept,
- * within bounds; what is over them is dropped, and that is told when somebody reads again.
+ * Asynchronous output to stdout and stderr while recording. A reader may block the writer: a full
+ * pipe, or a terminal stopped with ^S. That must not delay the next freeze or a dump. So after
+ * output_start() a thread does the writing, and callers never wait. Unwritten bytes are kept up to
+ * a limit; output beyond it is dropped, and the number of dropped messages is printed once the
+ * reader continues.
  *
  *	output_put() ──▶ waiting (bounded, per descriptor) ──thread──▶ stdout, stderr
  *
- * Before output_start() and after output_stop() output_put() writes by itself and may block.
+ * Before output_start() and after output_stop(), output_put() writes directly and may block.
  */
 #pragma once
 
@@ -16,8 +17,8 @@
 struct err;
 
 int output_start(struct err *err);
-/* Gives what waits still a chance: returns when all is written, or nothing moved for 2 s. */
+/* Tries to write what is left. Returns when all is written, or after 2 s without progress. */
 void output_stop(void);
 
-/* `n` bytes for STDOUT_FILENO or STDERR_FILENO: all of them or none. Any thread. */
+/* Writes `n` bytes to STDOUT_FILENO or STDERR_FILENO: all or none. Any thread may call it. */
 void output_put(int fd, const void *p, size_t n);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Messages on stderr; see log.h. Each message is handed to async_output.c whole, under a lock, so
- *lines of different threads don't mix. Text may hold names from elsewhere: what a terminal could
- *obey is escaped. On a terminal the status line is taken away before a message and drawn again
- *below it:
+ * Messages on stderr; see log.h. Each message is passed to async_output.c whole, under a lock, so
+ * that lines of different threads do not mix. Control characters in the text are escaped, since
+ * names in it come from other processes. On a terminal the status line is cleared before a message
+ * and drawn again below it:
  *
  *	\r\033[K ringback: a message \n ringback: recording, 3 dumps (no newline; cut to the width)
  */
@@ -24,11 +24,11 @@
 
 #define CLEAR_LINE "\r\033[K"
 
-/* The state of what is on the screen: there is one stderr. */
+/* The state of the terminal. Static: there is one stderr. */
 static struct {
 	pthread_mutex_t lock;
 	enum log_level level;
-	char status[512]; /* "" none */
+	char status[512]; /* "": none */
 } screen = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_NORMAL};
 
 bool log_is_terminal(void)
@@ -69,7 +69,7 @@ static size_t width(void)
 	return 80;
 }
 
-/* As much of the status as fits: a line that wraps could not be cleared. */
+/* Cuts the status to the width: a line that wraps could not be cleared. */
 static void put_status(struct buf *b)
 {
 	size_t columns = width() - 1, len = 0;
@@ -80,7 +80,7 @@ static void put_status(struct buf *b)
 	buf_put(b, screen.status, len);
 }
 
-/* "PREFIX LINE\n", further lines of `text` below each other. */
+/* "PREFIX LINE\n"; further lines of `text` are indented by `indent`. */
 static void put_lines(struct buf *b, const char *prefix, const char *indent, const char *text)
 {
 	char safe[2048];
@@ -98,8 +98,7 @@ static void put_lines(struct buf *b, const char *prefix, const char *indent, con
 	}
 }
 
-/* A message as the screen needs it, status line included. `kind` is "warning: ", "error: " or "".
- */
+/* Prints a message and redraws the status line. `kind` is "warning: ", "error: " or "". */
 static void emit(const char *colour, const char *kind, const char *what, const char *hint)
 {
 	bool terminal = log_is_terminal();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only place that prints while running. Everything goes to stderr as "ringback: ..." lines; a
- * committed dump's path is the only thing record prints on stdout. On a
- * terminal one status line is kept at the bottom and rewritten around messages, and warnings and
- * errors are coloured unless NO_COLOR is set. Any thread may call.
+ * All messages of a running recorder. They go to stderr as "ringback: ..." lines; `record` prints
+ * only the paths of committed dumps to stdout. On a terminal a status line stays at the bottom and
+ * is redrawn after each message, and warnings and errors are coloured unless NO_COLOR is set. Any
+ * thread may call.
  */
 #pragma once
 
@@ -18,14 +18,13 @@ void log_set_level(enum log_level level);
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* "ringback: WHAT" and, where there is a hint, "  hint: HINT", whose further lines are aligned
- * below. */
+/* Prints "ringback: WHAT" and, if there is a hint, "  hint: HINT" with aligned further lines. */
 void log_err(const struct err *err);
 void log_warn_err(const struct err *err);
 
-/* A line on stdout. */
+/* Prints a line to stdout. */
 void log_result(const char *text);
 
-/* Sets the status line (terminal only; ignored otherwise); NULL takes it away. */
+/* Sets the status line, on a terminal only. NULL removes it. */
 void log_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool log_is_terminal(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tells the service manager; see notify.h. Called by daemon.c. */
+/* Messages to the service manager; see notify.h. Called by daemon.c. */
 #include "recorder/base/notify.h"
 
 #include <stddef.h>
@@ -20,11 +20,11 @@ void notify_manager(const char *state)
 		return;
 	memcpy(addr.sun_path, path, len);
 	if (*path == '@')
-		addr.sun_path[0] = '\0'; /* an abstract name */
+		addr.sun_path[0] = '\0'; /* an abstract socket */
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	/* One who does not answer is no reason to do anything else. */
+	/* An error is ignored: recording does not depend on the service manager. */
 	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
 		      (struct sockaddr *)&addr,
 		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));

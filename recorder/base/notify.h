@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a service manager is told: sd_notify(3), without its library. Where nobody listens
- * ($NOTIFY_SOCKET), nothing happens.
- */
+/* Messages to a service manager: sd_notify(3) without its library. Does nothing when $NOTIFY_SOCKET
+ * is not set. */
 #pragma once
 
 /* state: "READY=1", "STOPPING=1" */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Options as a table; see options.h. Called by cmd.c for most commands, by config_load.c for `record`. */
+/*
+ * Option tables; see options.h. Called by cmd.c for most commands, by config_load.c for `record`.
+ */
 #include "recorder/base/options.h"
 
 #include "dump/base/array.h"
@@ -56,7 +58,7 @@ bool option_choice(const struct option_row *row, size_t i, char *out, size_t n)
 	return true;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static void fill_getopt(const struct option_row *rows, bool in_order, struct option *longs,
 			char *shorts)
@@ -65,7 +67,7 @@ static void fill_getopt(const struct option_row *rows, bool in_order, struct opt
 
 	if (in_order)
 		*shorts++ = '+';
-	*shorts++ = ':'; /* tell a missing value from an unknown option */
+	*shorts++ = ':'; /* makes getopt distinguish a missing value from an unknown option */
 	for (const struct option_row *r = rows; r->name && nr + 1 < ROWS_MAX; r++, nr++) {
 		int has = !r->arg		     ? no_argument
 			  : option_takes_optional(r) ? optional_argument
@@ -130,7 +132,7 @@ static int read_all(const struct option_row *rows, bool in_order, int argc, char
 	int code, end = 1;
 
 	fill_getopt(rows, in_order, longs, shorts);
-	/* 0, not 1: glibc starts anew, also after another scan that stopped within a word. */
+	/* 0, not 1: makes glibc reset its state, also after a scan that stopped within a word. */
 	optind = 0;
 	opterr = 0;
 	for (; (code = getopt_long(argc, argv, shorts, longs, NULL)) != -1; end = optind) {
@@ -140,7 +142,7 @@ static int read_all(const struct option_row *rows, bool in_order, int argc, char
 			return bad_option(rows, argv[optind - 1], optopt, err);
 		if (code == ':')
 			return missing_value(rows, optopt, err);
-		/* -g=fp: getopt hands out all that follows the letter. */
+		/* -g=fp: getopt returns everything after the letter, with the '='. */
 		if (g.is_short && option_takes_optional(g.row) && optarg && optarg[0] == '=')
 			g.text++;
 		if (out->nr < (size_t)argc * 2)
@@ -270,7 +272,7 @@ static int set_choice(const struct option_row *row, unsigned *field, const char 
 	return -EINVAL;
 }
 
-/* `text` is argv's: it is cut into the words. */
+/* Splits `text`, which belongs to argv, in place. */
 static int add_words(const char ***list, size_t *nr, const char *text, struct err *err)
 {
 	char *save = NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that commands make; see output_file.h. Called by cmd_export.c.
+ * Output files of commands; see output_file.h. Called by cmd_export.c.
  *
- * The file has no name while it is written, so that nothing is left when the program is killed;
- * where the file system has no such files, a temporary one beside the one that it will get.
+ * The file is made with O_TMPFILE, so that a killed program leaves nothing behind. On a file system
+ * without O_TMPFILE it is a temporary file in the same directory.
  */
 #include "recorder/base/output_file.h"
 
@@ -19,7 +19,7 @@
 struct output_file {
 	FILE *stream;
 	char *path;
-	char *temporary; /* its name for now; NULL: none */
+	char *temporary; /* its present name; NULL: none */
 	bool direct;	 /* a pipe or a device */
 	bool replace;
 };
@@ -114,7 +114,7 @@ FILE *output_file_stream(struct output_file *o)
 	return o->stream;
 }
 
-/* Gives the nameless file the name `path`, which must not be there. */
+/* Links the nameless file to `path`, which must not exist. */
 static int give_name(struct output_file *o, const char *path)
 {
 	char link[40];
@@ -123,7 +123,7 @@ static int give_name(struct output_file *o, const char *path)
 	return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
-/* As give_name(), under some name beside that is free. */
+/* As give_name(), to an unused name in the same directory. */
 static int give_temporary(struct output_file *o)
 {
 	int fd, rc = -EEXIST;
@@ -133,7 +133,8 @@ static int give_temporary(struct output_file *o)
 
 		if (!name)
 			return -ENOMEM;
-		/* Makes a name that is free; it must be when the link is made, too. */
+		/* Finds an unused name; linkat() needs the name to be free, so the file is removed
+		 * again. */
 		fd = mkostemp(name, O_CLOEXEC);
 		rc = fd < 0 || close(fd) || unlink(name) ? -errno : give_name(o, name);
 		if (rc)
@@ -144,7 +145,7 @@ static int give_temporary(struct output_file *o)
 	return rc;
 }
 
-/* Gives the temporary file its name, if that is free. */
+/* Renames the temporary file to its final name without replacing a file. */
 static int rename_new(struct output_file *o)
 {
 	if (!renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, RENAME_NOREPLACE)) {
@@ -154,7 +155,7 @@ static int rename_new(struct output_file *o)
 	}
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* A link does not replace either; the other name goes when it is closed. */
+	/* link() does not replace a file either; the temporary name is removed on close. */
 	return link(o->temporary, o->path) ? -errno : 0;
 }
 
@@ -169,7 +170,7 @@ static int put_in_place(struct output_file *o)
 	if (!rc && rename(o->temporary, o->path))
 		rc = -errno;
 	if (!rc) {
-		free(o->temporary); /* it has become the file */
+		free(o->temporary); /* it is no longer a temporary name */
 		o->temporary = NULL;
 	}
 	return rc;

@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #define LOW_NICE 19
-/* RLIMIT_NICE counts from 1, nice 19, to 40, nice -20. */
+/* RLIMIT_NICE counts from 1 (nice 19) to 40 (nice -20). */
 #define RLIMIT_NICE_0 20
 
 bool priority_can_return(void)
 {
 	struct rlimit r;
 
-	/* sched(7): out of SCHED_IDLE, and to a better nice value, as far as RLIMIT_NICE allows. */
+	/* sched(7): RLIMIT_NICE limits leaving SCHED_IDLE and lowering the nice value. */
 	return setting_capable(CAP_SYS_NICE) ||
 	       (!getrlimit(RLIMIT_NICE, &r) && r.rlim_cur >= RLIMIT_NICE_0);
 }

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How much of the machine a thread of ours gets while others want it: CPU time and disk. For the
- * threads that make a dump.
- */
+/* CPU and disk priority of one of our threads. For the threads that make a dump. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 enum priority {
-	PRIORITY_ORDINARY, /* as any other thread: nice 0 */
-	PRIORITY_LOW,	   /* a small share: nice 19, and the disk when nobody else wants it */
-	PRIORITY_IDLE,	   /* nearly nothing: SCHED_IDLE, and the disk likewise */
+	PRIORITY_ORDINARY, /* like any other thread: nice 0 */
+	PRIORITY_LOW,	   /* nice 19, idle I/O class */
+	PRIORITY_IDLE,	   /* SCHED_IDLE, idle I/O class */
 };
 
-/* Whether what was made LOW or IDLE may be made ORDINARY again by this process. */
+/* Whether this process may set a LOW or IDLE thread back to ORDINARY. */
 bool priority_can_return(void);
 
-/* For a thread of this process, by any of its threads. What is not allowed stays as it was. */
+/*
+ * For a thread of this process; any thread may call. A setting that is not allowed is left alone.
+ */
 void priority_set(pid_t tid, enum priority priority);

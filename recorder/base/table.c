@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tables for people; see table.h. */
+/* Tables on stdout; see table.h. */
 #include "recorder/base/table.h"
 
 #include "dump/base/array.h"
@@ -74,7 +74,7 @@ void table_cell(struct table *t, const char *fmt, ...)
 		t->failed = -ENOMEM;
 }
 
-/* Characters, not bytes. */
+/* In characters, not bytes. */
 static int width(const char *cell)
 {
 	int n = 0;

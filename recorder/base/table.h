@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A small table for people: rows of cells, columns as wide as their widest cell, two spaces
- * between. Used by commands that print to stdout.
- */
+/* A small table on stdout: each column is as wide as its widest cell, with two spaces between
+ * columns. */
 #pragma once
 
 #include <stdio.h>
 
 struct table;
 
-/* `columns`: one character a column, 'l' left, 'r' right; borrowed. Out of memory is told by
- * table_print() alone: NULL is a table that failed. */
+/* `columns`: one character per column, 'l' left, 'r' right; borrowed. Only table_print() reports
+ * -ENOMEM: a NULL table is valid and has failed. */
 struct table *table_new(const char *columns);
 void table_free(struct table *t);
-/* The next cell, row by row; text from elsewhere is made safe for a terminal. */
+/* Sets the next cell, row by row; control characters are escaped for the terminal. */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Prints all rows, each after `indent` spaces. 0 or -ENOMEM. */
 int table_print(const struct table *t, int indent, FILE *out);

@@ -22,8 +22,8 @@ enum option_kind {
 	OPTION_COUNT,	/* uint64_t */
 	OPTION_UINT,	/* unsigned */
 	OPTION_CHOICE,	/* an enum: the index of the word in `arg`, such as "fast|high" */
-	OPTION_WORDS,	/* const char **, owned, of argv's words; commas part them */
-	OPTION_NUMBERS, /* uint32_t *, owned; commas part them */
+	OPTION_WORDS,	/* const char **, owned, pointing into argv; comma-separated */
+	OPTION_NUMBERS, /* uint32_t *, owned; comma-separated */
 	OPTION_OWN,	/* set() stores it */
 };
 
@@ -42,21 +42,21 @@ enum option_values {
 struct option_row {
 	const char *name; /* long option, and key in a file; NULL ends the table */
 	char letter;	  /* short option or 0 */
-	const char *arg;  /* as help shows it; NULL: takes none; "[=...]": may be left out */
+	const char *arg;  /* as shown by --help; NULL: no argument; "[=...]": optional */
 	enum option_kind kind;
 	size_t offset;	  /* of the field */
-	size_t nr_offset; /* WORDS, NUMBERS: of their number, a size_t */
+	size_t nr_offset; /* WORDS, NUMBERS: of the count, a size_t */
 	int (*set)(void *field, const char *text, struct err *err);
 	const char *def;   /* default, as text; NULL: none */
 	uint64_t min, max; /* of numbers, inclusive; max 0: no bound */
 	const char *help;
 	bool required;
 	enum option_values values;
-	/* The possible values, with a line of help each; false past the last. NULL: not a list. */
+	/* The possible values, each with a line of help; false past the last. NULL: no list. */
 	bool (*choices)(size_t i, const char **name, const char **help);
 	/* For configuration files only. */
-	bool repeat;  /* each adds to those before */
-	bool in_file; /* [record] may have it */
+	bool repeat;  /* a further one adds to the earlier ones */
+	bool in_file; /* allowed in [record] */
 	int group;    /* enum row_group of config_row.h */
 };
 
@@ -70,14 +70,12 @@ struct option_given {
 struct options_given {
 	struct option_given *v; /* in the order typed */
 	size_t nr;
-	char **operands;   /* what is left of argv, ended by NULL */
-	bool after_dashes; /* in_order: "--" stands before them */
+	char **operands;   /* the rest of argv, ended by NULL */
+	bool after_dashes; /* in_order: "--" precedes the operands */
 };
 
-/*
- * Takes argv[1..] apart, which it reorders; `in_order`: stops at the first operand. The values are
- * not looked at. 0, -EINVAL, -ENOMEM; on success options_free() is due.
- */
+/* Parses argv[1..] and reorders it; `in_order` stops at the first operand. Does not check the
+ * values. 0, -EINVAL, -ENOMEM; on success the caller must call options_free(). */
 int options_read(const struct option_row *rows, bool in_order, int argc, char **argv,
 		 struct options_given *out, struct err *err);
 void options_free(struct options_given *given);
@@ -87,7 +85,7 @@ void options_free(struct options_given *given);
 int option_set(const struct option_row *row, void *base, const char *text, struct err *err);
 /* Stores the defaults. */
 int options_defaults(const struct option_row *rows, void *base, struct err *err);
-/* Stores what was given; the error begins with the option's name. */
+/* Stores all given options; an error begins with the option's name. */
 int options_set(const struct options_given *given, void *base, struct err *err);
 
 const struct option_row *option_find(const struct option_row *rows, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A dump and what is known of its names: how many of the addresses have one, why others have not,
- * and completing it from debug files. Every file is taken by its build-id only.
+ * The symbols of an existing dump: counts how many addresses have a name, says why others have
+ * none, and adds names from debug files. Files are matched by build-id only.
  */
 #pragma once
 
@@ -21,29 +21,25 @@ int added_symbols_open(struct reader *r, const struct meta *m, struct added_symb
 		       struct err *err);
 void added_symbols_close(struct added_symbols *c);
 
-/*
- * What is known of a file, or of what else has addresses. The kernel tells the build-id of some
- * mappings of a file and the inode of others: these are one here when they are of one build.
- */
+/* A file, or another source of code addresses. The kernel reports the build-id of some mappings of
+ * a file and the inode of others; those of the same build are merged here. */
 struct added_symbols_image {
-	const struct addresses_image *image;   /* the one of them that was hit most */
-	const struct symbol_notes_image *says; /* NULL: the dump says nothing of it */
-	uint64_t nr_hits, nr_named;	       /* times that it was hit, and of these with a name */
-	uint64_t nr_lines;		       /* ... with a source line */
-	const char *note;		       /* why some have none; "" */
+	const struct addresses_image *image;   /* the one with most hits */
+	const struct symbol_notes_image *says; /* the dump's note on it; NULL: none */
+	uint64_t nr_hits, nr_named;	       /* hits, and how many of them have a name */
+	uint64_t nr_lines;		       /* ... and a source line */
+	const char *note; /* why some addresses have no name; "": all have one */
 };
 size_t added_symbols_nr(const struct added_symbols *c);
-/* The i-th, counted from 0, by how often it was hit; borrowed texts. */
+/* Image `i` from 0, ordered by hits; texts are borrowed. */
 void added_symbols_image(const struct added_symbols *c, size_t i, struct added_symbols_image *out);
 
-/*
- * Looks for what is missing in `dirs` (NULL: none), on this machine, and where DEBUGINFOD_URLS
- * says. *found: SYMBOLS were made, kept until added_symbols_write().
- */
+/* Looks for missing names in `dirs` (NULL: none), on this machine and on the servers in
+ * DEBUGINFOD_URLS. *found: there are new SYMBOLS, kept until added_symbols_write(). */
 int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, bool *found,
 		       struct err *err);
 
-/* Writes the dump with what was found as `out_path`, 0600; `replace`: over what is there, which
- * stays whole until the new one is. 0, -EEXIST, -errno. */
+/* Writes the dump with the new symbols to `out_path`, 0600. `replace` allows replacing a file,
+ * which stays intact until the new one is complete. 0, -EEXIST, -errno. */
 int added_symbols_write(struct added_symbols *c, const char *out_path, bool replace,
 			struct err *err);

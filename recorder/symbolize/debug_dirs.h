@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Directories with debug files and binaries, by their build-ids: for `ringback symbols --add`.
- * Whatever is in there is looked at once; names and places do not matter.
+ * Directories with debug files and binaries, indexed by build-id, for `ringback symbols --add`. All
+ * files are scanned; their names and places do not matter.
  */
 #pragma once
 
@@ -15,9 +15,9 @@ struct debug_dirs;
 int debug_dirs_new(struct debug_dirs **out, struct err *err);
 void debug_dirs_free(struct debug_dirs *d);
 
-/* Looks at all regular files below `dir` (or at that one file); what is no ELF file or has no
- * build-id is passed over. 0, -errno of the directory, -ENOMEM, -E2BIG. */
+/* Scans all regular files below `dir` (or that one file); skips files that are not ELF or have no
+ * build-id. 0, -errno of the directory, -ENOMEM, -E2BIG. */
 int debug_dirs_add(struct debug_dirs *d, const char *dir, struct err *err);
 
-/* The path of the n-th file with this build-id, from 0; NULL: there are no more. Borrowed. */
+/* The path of the n-th file with this build-id, from 0; NULL: no more. Borrowed. */
 const char *debug_dirs_find(struct debug_dirs *d, const uint8_t *id, size_t bytes, size_t n);

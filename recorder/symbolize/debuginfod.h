@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug files from the servers that DEBUGINFOD_URLS names, through libdebuginfod where that is
- * installed. Without the variable nothing is ever asked for.
+ * Debug files from the servers in DEBUGINFOD_URLS, through libdebuginfod if it is installed. Makes
+ * no request when the variable is not set.
  */
 #pragma once
 
@@ -15,5 +15,5 @@ struct debuginfod;
 struct debuginfod *debuginfod_open(void);
 void debuginfod_close(struct debuginfod *d);
 
-/* A descriptor of the debug file (`debug`) or of the program itself, or -errno. */
+/* A descriptor of the debug file (`debug`) or of the binary itself, or -errno. */
 int debuginfod_find(struct debuginfod *d, const uint8_t *id, size_t bytes, bool debug);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collecting names in a process of its own: it may crash, hang or run out of memory over a file
- * that somebody made, and then what it has found until then is kept.
+ * Collects names in a separate process. It may crash, hang or run out of memory because of a file
+ * made by another user; the names found before that are kept.
  *
  *	dump's thread   symbols_child_run() ── spawns ─▶ ringback symbols --collect=...
  *	                     ▲                           │ reads the dump, files, /proc
- *	                     └── pipe: u32 length, payload of a SYMBOLS block; 0: all told
+ *	                     └── pipe: u32 length, payload of a SYMBOLS block; 0: end
  *
- * The process is at idle priority, bounded in memory, the first to go when memory is short, and
- * goes with the recorder.
+ * The process runs at idle priority with a memory limit, is the first choice of the OOM killer, and
+ * exits with the recorder.
  */
 #pragma once
 
@@ -18,18 +18,18 @@
 struct pinned_share;
 
 struct symbols_child_options {
-	int dump_fd; /* what is written so far can be read from it */
+	int dump_fd; /* for reading what is written so far */
 	uint64_t budget_ns;
-	bool low_priority; /* until it gets too little of the CPU; see priority_can_return() */
-	int stop_fd;	   /* readable: end it now; not read here */
-	const struct pinned_share *files; /* that the recorder holds, for it to open */
-	/* Called with each payload; not 0: end it. */
+	bool low_priority; /* until it gets too little CPU time; see priority_can_return() */
+	int stop_fd;	   /* readable: stop now; never read here */
+	const struct pinned_share *files; /* held by the recorder, for the child to open */
+	/* Called with each payload; a result other than 0 ends the search. */
 	int (*take)(void *ctx, struct bytes payload);
 	void *ctx;
 };
 
-/* Returns when it is over, however: enum fmt_symbols_end. */
+/* Returns when the process has ended, for any reason: enum fmt_symbols_end. */
 uint32_t symbols_child_run(const struct symbols_child_options *opt);
 
-/* The other side: makes this process the child, and runs to its end. `text`: its argument. */
+/* Runs the child, to its end. `text`: its argument. */
 int symbols_child_main(const char *text);

@@ -40,19 +40,17 @@ void dump_workers_free(struct dump_workers *w);
 
 /* Ordinary priority; false: back to idle. */
 void dump_workers_hurry(struct dump_workers *w, bool hurry);
-/* CPU time that the workers have used. */
+/* CPU time used by the workers. */
 uint64_t dump_workers_cpu_ns(const struct dump_workers *w);
 
-/* Walks `nr` frozen rings (window_walk), the i-th getting id i, and returns when all are done. */
+/* Walks `nr` frozen rings (window_walk) and returns when all are done. Ring i gets id i. */
 void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_t nr,
 		       struct tidset *tids);
 
-/* Starts making blocks of the walked rings, for a dump with that seed (block_seed()). */
+/* Starts making blocks of the walked rings, for a dump with this seed (block_seed()). */
 void dump_workers_begin(struct dump_workers *w, uint64_t seed);
-/*
- * The next block in the order of the file: its header, and its frame with padding, borrowed until
- * the next call. 1; 0 when that was all; -errno.
- */
+/* Returns the next block in file order: its header, and its frame with padding, borrowed until the
+ * next call. 1; 0 after the last block; -errno. */
 int dump_workers_next(struct dump_workers *w, struct fmt_block *h, struct bytes *stored,
 		      struct err *err);
 /* Stops the workers; after it returns no worker accesses a ring. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a dump of frozen rings, in a thread of its own at low priority, with workers
- *(dump_workers.h) that do most of it at an even lower one. The main loop freezes, hands a job over,
- *and goes on; the thread walks, writes, lets the rings go as soon as their bytes are written, and
- *asks the main loop twice:
+ * Makes a dump of frozen rings, in a thread at low priority, with workers (dump_workers.h) at an
+ * even lower one. The main loop freezes the rings, starts a job and continues. The thread walks and
+ * writes the rings, releases them as soon as their bytes are written, and reports twice to the main
+ * loop:
  *
  *	main loop     freeze ── dumper_start ──────────── dumper_seal ─────────── dumper_take
  *	                              │                      ▲    │                    ▲
  *	thread                        ▼ walk, write, release │    ▼ names, stats,      │
  *	                              ...................... SEAL   footer, commit ... DONE
  *
- * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop gives the hits merged so far,
- * so that every hit is in this dump or in a later one: finding names may take seconds, and the
- * rings have long been let go.
+ * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop passes the hits merged so far,
+ * so that every hit is in this dump or in a later one. The rings are released before that, since
+ * finding names may take seconds.
  */
 #pragma once
 
@@ -31,17 +31,16 @@ struct dumper_options {
 	struct recording *recording;
 	struct ledger *ledger;
 	struct host_info *host;
-	struct cgroup_limits *limits; /* of control groups; NULL: not wanted */
+	struct cgroup_limits *limits; /* of control groups; NULL: not recorded */
 	struct store *store;
-	unsigned max_cpus; /* workers, see dump_workers.h; 0: as that thinks best */
+	unsigned max_cpus; /* number of workers, see dump_workers.h; 0: its default */
 	enum block_level level;
-	bool low_priority;   /* until dumper_watch() finds it too low; see priority_can_return() */
-	uint64_t symbols_ns; /* to find names for the addresses in the dump; 0: none are looked for
-			      */
+	bool low_priority;   /* until dumper_watch() raises it; see priority_can_return() */
+	uint64_t symbols_ns; /* time limit for symbols; 0: no symbols */
 };
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err);
-void dumper_free(struct dumper *d); /* waits for a dump in the making */
+void dumper_free(struct dumper *d); /* waits for a dump in progress */
 
 int dumper_fd(const struct dumper *d);
 
@@ -52,8 +51,8 @@ struct dumper_job {
 	struct sighting what;
 	int64_t post_ns; /* time recorded after the hit, without the freeze */
 	uint64_t hit_ns;
-	uint32_t nr;		/* which dump of this recorder */
-	struct proc_scan *scan; /* to wait for before the ledger is written; NULL: none */
+	uint32_t nr;		/* number of the dump in this recorder */
+	struct proc_scan *scan; /* the ledger is written after it ends; NULL: none */
 };
 
 /* Starts a dump of the frozen rings. The dumper must be IDLE. */
@@ -75,14 +74,14 @@ enum dumper_phase dumper_poll(struct dumper *d);
 struct dumper_totals {
 	uint64_t nr_dumps, nr_refused, nr_hits, nr_held;
 	struct fmt_sideband_stats sideband;
-	struct fmt_repeats repeats; /* of what the dump is made for */
+	struct fmt_repeats repeats; /* of the dump's cause */
 };
 
-/* In SEAL: provides the totals for the end of the dump. `merged` is copied. */
+/* In SEAL: sets the totals for the end of the dump. `merged` is copied. */
 void dumper_seal(struct dumper *d, const struct engine_merged *merged, size_t nr,
 		 const struct dumper_totals *totals);
 
-/* After SEAL: finishes the dump soon, with the symbols found so far. */
+/* After SEAL: ends the search for symbols and finishes the dump with those found so far. */
 void dumper_hasten(struct dumper *d);
 
 #define DUMPER_MAX_REACH 16
@@ -99,14 +98,15 @@ struct dumper_result {
 	char path[4096];
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
 	uint64_t aux_bytes;
-	struct dumper_reach reach[DUMPER_MAX_REACH]; /* of each channel; of more, the first */
+	struct dumper_reach
+		reach[DUMPER_MAX_REACH]; /* of each channel; the first ones if there are more */
 	size_t nr_reach;
 	uint64_t freeze_ns; /* from the hit, or the end of its post time, to the last ring paused */
 	uint64_t skew_ns;   /* from the first ring to the last */
-	uint64_t write_ns, names_ns; /* of that the search for names */
-	uint64_t reach_ns;	     /* of the rings that have wrapped, the shortest; 0: none has */
-	const char *reach_channel;   /* whose that is; borrowed from the recording */
+	uint64_t write_ns, names_ns; /* names_ns is part of write_ns */
+	uint64_t reach_ns;	     /* the shortest of the rings that wrapped; 0: none did */
+	const char *reach_channel;   /* the channel with reach_ns; borrowed from the recording */
 };
 
-/* In DONE: the result; the dumper is IDLE again. */
+/* In DONE: returns the result; the dumper is IDLE again. */
 void dumper_take(struct dumper *d, struct dumper_result *out);

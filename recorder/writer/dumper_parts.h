@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to dumper*.c. */
+/* Shared by dumper*.c. */
 #pragma once
 
 #include "dump/file/writer.h"
@@ -21,11 +21,11 @@ struct dumper {
 	pthread_t thread;
 	bool has_thread;
 	int efd;
-	int stop_fd; /* an eventfd: no more names */
+	int stop_fd; /* an eventfd: ends the search for symbols */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	/* Under `lock`. */
-	pid_t tid; /* of the thread; 0: not known yet */
+	pid_t tid; /* of the thread; 0: not started yet */
 	bool in_hurry;
 	enum dumper_phase phase;
 	bool quit;
@@ -34,15 +34,15 @@ struct dumper {
 	size_t nr_merged;
 	struct dumper_totals totals;
 	struct dumper_result result;
-	/* The main loop's: when dumper_watch() looked, and what CPU time there had been. */
+	/* Only for the main loop: time and CPU time at the last dumper_watch(). */
 	uint64_t watched_ns, watched_cpu_ns;
-	/* The thread's own. */
+	/* Only for the thread. */
 	struct fmt_dump_stats stats;
 	struct fmt_symbol_stats symbols;
 	bool has_addresses; /* records or AUX areas may need symbols */
 };
 
-/* Finds all windows; *from_ns: the oldest time in any of them. */
+/* Walks all windows. *from_ns: the oldest time in any of them. */
 void dumper_walk(struct dumper *d, uint64_t *from_ns);
 
 /* After the walk: writes the file. Releases the rings as soon as their bytes are written and sets
@@ -53,10 +53,10 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 /* Sample fields with addresses. */
 #define DUMPER_ADDRESSES (PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)
 
-/* ---- evidence of the trigger; see dumper_evidence.c ---- */
+/* ---- evidence of the trigger: dumper_evidence.c ---- */
 /* Before the ledger is written: marks the threads of the evidence as sampled. */
 void dumper_note_evidence(struct dumper *d);
-/* After the release. */
+/* Called after the rings are released. */
 int dumper_write_evidence(struct dumper *d, struct err *err);
 
 /* Asks the main loop for the hits merged so far, and waits for them. */

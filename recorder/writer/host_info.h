@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HOST section: facts about machine and recorder, collected once at start; only the clocks are
- * read again for each dump.
+ * The HOST section: facts about the machine and the recorder. Collected once at start, except the
+ * clocks, which are read for each dump.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ int host_info_new(const struct caps *caps, const struct target *t, const char *i
 		  struct host_info **out, struct err *err);
 void host_info_free(struct host_info *h);
 
-/* The dump at `path` was committed; the next one names it as its predecessor. */
+/* Records that the dump at `path` was committed: the next dump names it as its predecessor. */
 void host_info_dumped(struct host_info *h, const char *path);
-/* Writes the HOST section. Allocates nothing. */
+/* Writes the HOST section. No allocation. */
 void host_info_write(struct host_info *h, struct writer *w);

@@ -28,7 +28,7 @@ struct added_symbols_image {
 	const struct symbol_notes_image *says; /* the dump's note on it; NULL: none */
 	uint64_t nr_hits, nr_named;	       /* hits, and how many of them have a name */
 	uint64_t nr_lines;		       /* ... and a source line */
-	const char *note; /* why some addresses have no name; "": all have one */
+	const char *note;		       /* why some have no name; "": all do */
 };
 size_t added_symbols_nr(const struct added_symbols *c);
 /* Image `i` from 0, ordered by hits; texts are borrowed. */

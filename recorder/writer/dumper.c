@@ -36,7 +36,7 @@ static void notify(struct dumper *d, enum dumper_phase phase)
 		;
 }
 
-/* Waits for a phase; false when the dumper is to end. */
+/* Waits for a phase. False: the dumper must end. */
 static bool wait_phase(struct dumper *d, enum dumper_phase phase)
 {
 	bool go;
@@ -50,14 +50,13 @@ static bool wait_phase(struct dumper *d, enum dumper_phase phase)
 }
 
 /*
- * A writer that passed the check for a paused ring may still be in it. All of them run with
- * preemption disabled, and this waits until every CPU has been through a point where it is not.
+ * A writer that passed the check for a paused ring may still be writing to it. Writers run with
+ * preemption disabled. This waits until every CPU has passed a point where preemption is enabled.
  */
 static void wait_for_writers(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		usleep(20000); /* kernels or sandboxes without it: far longer than any such section
-				*/
+		usleep(20000); /* without membarrier: far longer than such a section */
 }
 
 void dumper_ask_to_seal(struct dumper *d)
@@ -93,7 +92,7 @@ static void make_dump(struct dumper *d)
 	notify(d, DUMPER_DONE);
 }
 
-/* Under the lock. */
+/* The lock is held. */
 static void apply_priority(struct dumper *d)
 {
 	if (d->opt.low_priority && d->tid)
@@ -114,7 +113,7 @@ static void *run(void *arg)
 	struct dumper *d = arg;
 	sigset_t all;
 
-	/* Signals are the main loop's, also those of rules that a reload adds. */
+	/* The main loop handles all signals, including those of rules added by a reload. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_setname_np(pthread_self(), "ringback-dump");
@@ -127,7 +126,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- the main loop's side ---- */
+/* ---- called by the main loop ---- */
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err)
 {
@@ -202,7 +201,7 @@ int dumper_fd(const struct dumper *d)
 	return d->efd;
 }
 
-/* CPU time of the dump's threads since they were made. */
+/* CPU time used by the dump's threads since their creation. */
 static uint64_t cpu_ns(const struct dumper *d)
 {
 	clockid_t clock;

@@ -98,8 +98,7 @@ struct dumper_result {
 	char path[4096];
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
 	uint64_t aux_bytes;
-	struct dumper_reach
-		reach[DUMPER_MAX_REACH]; /* of each channel; the first ones if there are more */
+	struct dumper_reach reach[DUMPER_MAX_REACH]; /* of the first DUMPER_MAX_REACH channels */
 	size_t nr_reach;
 	uint64_t freeze_ns; /* from the hit, or the end of its post time, to the last ring paused */
 	uint64_t skew_ns;   /* from the first ring to the last */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is in a dump and in which order: the sections that say what happened and where, the ledger,
- * the records, and what can only be said at the end. Called by dumper.c's thread; the blocks of
- * records are made by dump_workers.c's.
+ * The content of a dump, in file order: the sections known before the records, the ledger, the
+ * records, and the sections known only at the end. Called by the dump's thread (dumper.c); workers
+ * (dump_workers.c) make the blocks of records.
  */
 #include "recorder/writer/dumper_parts.h"
 
@@ -20,12 +20,13 @@
 #include <unistd.h>
 
 #define SCAN_WAIT_NS 3000000000ull
-/* What may come behind the names: stats, footer. */
+/* Space reserved for what follows the symbols: stats and footer. */
 #define END_BYTES (256u << 10)
 
 /* ---- sections ---- */
 
-/* Of the thread that met the rule: one that crashed may be gone before anybody could ask it. */
+/* The name of the thread that met the rule. A crashed thread may have exited, so /proc may
+ * lack it. */
 static bool thread_name(struct dumper *d, char comm[16])
 {
 	const struct sighting *what = &d->job.what;
@@ -146,14 +147,15 @@ static void write_stats(struct dumper *d, uint64_t started_ns)
 	writer_item(d->writer, FMT_STATS_SYMBOLS, &d->symbols, sizeof(d->symbols), NULL, 0, NULL);
 }
 
-/* ---- names ---- */
+/* ---- symbols ---- */
 
 struct names {
 	struct dumper *d;
 	int fd;
 };
 
-/* A full disk must not fail the dump for its names: checks for room before the writer does. */
+/* Checks for space before the writer does, so that a full disk does not fail the dump because of
+ * its symbols. */
 static int has_room(const struct names *n, size_t bytes)
 {
 	off_t at = lseek(n->fd, 0, SEEK_CUR);
@@ -163,7 +165,7 @@ static int has_room(const struct names *n, size_t bytes)
 	return 0;
 }
 
-/* Each payload becomes a block: it is self-contained. */
+/* Each payload is self-contained and becomes a block. */
 static int take_names(void *ctx, struct bytes payload)
 {
 	struct names *n = ctx;
@@ -183,7 +185,8 @@ static int take_names(void *ctx, struct bytes payload)
 	return rc ? rc : broken ? -EBADMSG : 0;
 }
 
-/* The rings are released. Their content is synced to disk before symbols are searched. */
+/* Called after the rings are released. Syncs their content to disk before the search for
+ * symbols. */
 static int write_symbols(struct dumper *d, int fd, struct err *err)
 {
 	struct names n = {.d = d, .fd = fd};
@@ -294,7 +297,7 @@ static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct
 	bool late_ledger = one_bank(d->opt.recording);
 	int rc;
 
-	/* The workers begin while the first sections are written. */
+	/* The workers run while the first sections are written. */
 	dump_workers_begin(d->work, block_seed(writer_id(d->writer)));
 	host_info_write(d->opt.host, d->writer);
 	write_trigger(d);

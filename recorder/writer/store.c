@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * The directory of dumps; see store.h. Called by the daemon (open, limits) and around each dump
- * (begin, room from the writer, commit or abort). Everything happens relative to one directory
- * descriptor; names that are not exactly ours, files of other users and whatever is no regular file
+ * (begin, room from the writer, commit or abort). All paths are relative to one directory
+ * descriptor. Files whose names do not have our form, files of other users and non-regular files
  * are never touched.
  *
  *	          begin                    commit
  *	  (idle) ───────▶ NAME.rbd.part ──────────▶ NAME.rbd
  *	                  0600, locked     └─ abort: deleted
  *
- * Between begin and commit nothing is allocated: the list of dumps was made room for before.
+ * Nothing is allocated between begin and commit: the list of dumps has spare entries.
  */
 #include "recorder/writer/store.h"
 
@@ -33,8 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_BUMPS 1000 /* milliseconds a name is moved on when it is taken */
-#define SPARE	  64   /* entries the list can grow by while a dump is written */
+#define MAX_BUMPS 1000 /* attempts to find a free name, each 1 ms later */
+#define SPARE	  64   /* entries that the list can gain while a dump is written */
 
 /* In the order of deletion. */
 enum stored_kind {
@@ -47,7 +47,7 @@ struct stored_dump {
 	char name[DUMPNAME_BYTES + 8];
 	char time[DUMPNAME_TIME_CHARS];
 	enum stored_kind kind;
-	uint64_t bytes; /* length or disk use, whatever is larger */
+	uint64_t bytes; /* length or disk use, the larger one */
 };
 
 struct store {
@@ -57,7 +57,7 @@ struct store {
 	DIR *scan;
 	int dir_fd; /* of `scan` */
 	char host[65];
-	struct stored_dump *v; /* the dumps there are, the next to be deleted first */
+	struct stored_dump *v; /* the existing dumps, in the order of deletion */
 	size_t nr, cap;
 	_Atomic uint64_t nr_deleted;
 	/* The dump being written; fd -1: none. */
@@ -68,7 +68,7 @@ struct store {
 	char part[DUMPNAME_BYTES + 8];
 };
 
-/* ---- what is there ---- */
+/* ---- the list of dumps ---- */
 
 static uint64_t disk_bytes(const struct stat *st)
 {
@@ -87,7 +87,7 @@ static int lock(int fd, int how)
 	return rc ? -errno : 0;
 }
 
-/* Locks a .part. Returns the descriptor that holds the lock, or -1 if it is taken. */
+/* Locks a .part. Returns the descriptor that holds the lock, or -1 if another one holds it. */
 static int lock_leftover(const struct store *s, const char *name)
 {
 	int fd = openat(s->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -108,7 +108,7 @@ static bool is_leftover(const struct store *s, const char *name)
 	return fd >= 0;
 }
 
-/* True when `name` is a dump (or a part of one) of ours; fills in `e`. */
+/* True when `name` is one of our dumps or parts; fills in `e`. */
 static bool entry_of(const struct store *s, const char *name, struct stored_dump *e)
 {
 	const char *when;
@@ -154,7 +154,7 @@ static int reserve(struct store *s, size_t nr, struct err *err)
 	return 0;
 }
 
-/* Reads the directory again. Allocates only when there are many more dumps than ever before. */
+/* Reads the directory again. Allocates only when the number of dumps exceeds all spare entries. */
 static int refresh(struct store *s, struct err *err)
 {
 	struct dirent *d;
@@ -171,7 +171,7 @@ static int refresh(struct store *s, struct err *err)
 	return rc;
 }
 
-/* A leftover is deleted under its lock: another recorder may just be about to take it. */
+/* A leftover is locked before it is deleted, since another recorder may be about to delete it. */
 static bool delete_entry(const struct store *s, const struct stored_dump *e)
 {
 	int fd = e->kind == LEFTOVER ? lock_leftover(s, e->name) : -1;
@@ -185,7 +185,8 @@ static bool delete_entry(const struct store *s, const struct stored_dump *e)
 	return gone;
 }
 
-/* Deletes the first `n` of the list; entries that can't be deleted move to its end as BUSY. */
+/* Deletes the first `n` entries; those that can't be deleted move to the end of the list as
+ * BUSY. */
 static void delete_first(struct store *s, size_t n)
 {
 	while (n--) {
@@ -240,7 +241,7 @@ static int dir_error(const char *dir, int code, struct err *err)
 	return code;
 }
 
-/* Makes the last component when it is not there. */
+/* Makes the last component if it is missing. */
 static int open_dir(const char *dir, int *out)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -257,8 +258,7 @@ static int open_dir(const char *dir, int *out)
 	return 0;
 }
 
-/* Whether files can be made there; a full disk is no reason not to record, it may be empty later.
- */
+/* Checks that files can be made there. A full disk is accepted, since space may be freed later. */
 static int probe(int dir_fd)
 {
 	struct timespec now;
@@ -364,10 +364,8 @@ uint64_t store_nr_deleted(const struct store *s)
 
 /* ---- limits ---- */
 
-/*
- * How many of the oldest have to go so that `bytes` fit under --max-disk, and what that frees.
- * -ENOSPC, with nothing deleted, when all of them would not be enough.
- */
+/* The number of oldest dumps to delete so that `bytes` fit under --max-disk, and the bytes freed by
+ * that. -ENOSPC when deleting all of them is not enough. Deletes nothing. */
 static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *freed, struct err *err)
 {
 	char limit[32], need[32], kept[32];
@@ -396,7 +394,7 @@ static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *fre
 	return -ENOSPC;
 }
 
-/* Whether `bytes` more, after `freed` less, leave min_free_percent of the file system. */
+/* Checks that writing `bytes` and freeing `freed` leaves min_free_percent of the file system. */
 static int check_free(const struct store *s, uint64_t bytes, uint64_t freed, struct err *err)
 {
 	char has[32], of[32], want[32];
@@ -423,12 +421,12 @@ static int check_free(const struct store *s, uint64_t bytes, uint64_t freed, str
 int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err)
 {
 	struct store *s = store;
-	/* Files grow by whole blocks. */
+	/* Files grow in whole blocks. */
 	uint64_t whole = align_up(file_bytes + bytes, 4096);
 	uint64_t more = whole - align_up(file_bytes, 4096), freed;
 	size_t nr;
 
-	/* Again after deleting: what could not be deleted still takes its space. */
+	/* Repeats after deleting, since entries that could not be deleted still use space. */
 	for (;;) {
 		int rc = plan(s, whole, &nr, &freed, err);
 
@@ -440,7 +438,7 @@ int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err
 	}
 }
 
-/* Room for one more under --max-dumps. */
+/* Makes room for one more dump under --max-dumps. */
 static void delete_over_max(struct store *s)
 {
 	uint64_t max = s->max_dumps;
@@ -470,7 +468,7 @@ static void make_names(struct store *s)
 	snprintf(s->part, sizeof(s->part), "%s.part", s->name);
 }
 
-/* -EEXIST when the name is taken, as a dump or as a part. */
+/* -EEXIST when the name exists as a dump or as a part. */
 static int create_part(struct store *s, int *out)
 {
 	int fd, rc;
@@ -481,14 +479,14 @@ static int create_part(struct store *s, int *out)
 	if (fd < 0)
 		return -errno;
 	rc = lock(fd, LOCK_EX);
-	/* Another recorder that came between open and lock may have taken it for a leftover. */
+	/* Between open and lock another recorder may have deleted the file as a leftover. */
 	if (!is_same_file(s, fd, s->part)) {
 		close(fd);
 		return -EEXIST;
 	}
 	if (fchmod(fd, 0600))
 		rc = rc ? rc : -errno;
-	/* File systems without locks: no recorder there deletes a part, since none can lock it. */
+	/* On a file system without locks no recorder deletes a part, since none can lock it. */
 	if (rc && rc != -ENOLCK && rc != -EOPNOTSUPP) {
 		unlinkat(s->dir_fd, s->part, 0);
 		close(fd);
@@ -498,7 +496,7 @@ static int create_part(struct store *s, int *out)
 	return 0;
 }
 
-/* Reopens the directory if it was removed and made again. */
+/* Reopens the directory if it was deleted and recreated. */
 static int attach_again(struct store *s, struct err *err)
 {
 	struct stat st;
@@ -528,7 +526,7 @@ int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd,
 	}
 	if (rc)
 		return err_sys(err, rc, "can't make %s/%s", s->dir, s->part);
-	s->real_ns -= 1000000; /* the loop's last step */
+	s->real_ns -= 1000000; /* undoes the loop's last step */
 	*fd = s->fd;
 	return 0;
 }
@@ -546,7 +544,7 @@ static int rename_once(struct store *s)
 	return 0;
 }
 
-/* Never over another file: a name taken meanwhile makes ours a millisecond later. */
+/* Never replaces a file: if the name was taken in the meantime, ours gets a time 1 ms later. */
 static int rename_part(struct store *s)
 {
 	int rc = rename_once(s);
@@ -559,7 +557,7 @@ static int rename_part(struct store *s)
 	return rc;
 }
 
-/* Where the directory is now: absolute, and right even when it was moved. */
+/* The current absolute path of the directory, also after it was moved. */
 void store_dir(const struct store *s, char dir[PATH_MAX])
 {
 	char link[48];
@@ -597,7 +595,8 @@ int store_commit(struct store *s, char *path, size_t n, struct err *err)
 		rc = -ENOENT;
 	if (rc)
 		return err_sys(err, rc, "can't finish %s/%s", s->dir, s->part);
-	/* The others go once this one is safe, and before it appears: never more than the limit. */
+	/* Deletes old dumps after this one is synced and before its rename: never above the
+	 * limit. */
 	rc = refresh(s, err);
 	if (rc)
 		return rc;
@@ -606,7 +605,7 @@ int store_commit(struct store *s, char *path, size_t n, struct err *err)
 	if (rc)
 		return err_sys(err, rc, "can't rename %s/%s", s->dir, s->part);
 	path_of(s, path, n);
-	/* Some file systems can't sync a directory (EINVAL): they have nothing to sync. */
+	/* Some file systems fail with EINVAL: they have no directory to sync. */
 	if (fsync(s->dir_fd) && errno != EINVAL)
 		return err_sys(err, -errno, "%s is written, but its directory could not be synced",
 			       path);
@@ -615,7 +614,7 @@ int store_commit(struct store *s, char *path, size_t n, struct err *err)
 	return 0;
 }
 
-/* What is still called .part and still ours; a commit that failed late has renamed it. */
+/* Deletes our file only if it is still named .part: a commit that failed late has renamed it. */
 void store_abort(struct store *s)
 {
 	if (s->fd < 0)

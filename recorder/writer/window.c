@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-/* Memory of a reader for two runs of every ring. */
+/* Memory of a reader that holds two runs of every ring. */
 #define READER_BYTES (64u << 20)
 
 _Static_assert(BANKS_MIN_RUN_BYTES >= 1u << 16, "the longest record is a run");
 
-/* Bytes of one record as the walk needs them, wherever the ring wraps. */
+/* The bytes of one record, also across the end of the ring. */
 struct cursor {
 	const struct ring *ring;
 	uint64_t head, off;
@@ -26,8 +26,8 @@ static bool get(const struct cursor *c, uint32_t at, void *dst, uint32_t n)
 	return true;
 }
 
-/* From TIME to the end of a record that is no sample: its sample_id is TID, TIME, ID, STREAM_ID,
- * CPU, IDENTIFIER as far as they are sampled. */
+/* The distance from TIME to the end of a non-sample record. Its sample_id has TID, TIME, ID,
+ * STREAM_ID, CPU, IDENTIFIER, as far as they are sampled. */
 static uint32_t time_tail(const struct channel *ch)
 {
 	uint64_t t = ch->layout.sample_type;
@@ -44,7 +44,7 @@ static bool time_of(const struct cursor *c, const struct channel *ch, uint32_t t
 	return c->size >= tail + 8 && get(c, c->size - tail, ns, sizeof(*ns));
 }
 
-/* The thread a sample is about; false when it does not say. */
+/* The thread of a sample; false when it is not recorded. */
 static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *tid)
 {
 	uint32_t at = ch->at.rest;
@@ -64,7 +64,7 @@ static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *t
 	return get(c, at + 8, tid, sizeof(*tid));
 }
 
-/* Adds the thread that ran while an AUX area was written: the trace covers its code. */
+/* Adds the thread that ran while an AUX area was written, since the trace covers its code. */
 static void add_runner(const struct cursor *c, const struct channel *ch, struct tidset *tids)
 {
 	uint32_t tail = time_tail(ch) + 4, tid;
@@ -75,9 +75,9 @@ static void add_runner(const struct cursor *c, const struct channel *ch, struct 
 }
 
 /*
- * Whether `c` is what the bank's first output wrote. A LOST comes with the record whose writer
- * found something to tell, reserved with it and in front of it (kernel/events/ring_buffer.c,
- * __perf_output_begin): in a backward ring that record is the older of the two.
+ * True when `c` is part of the bank's first output. The kernel writes a LOST together with the next
+ * record, reserved with it and in front of it (kernel/events/ring_buffer.c, __perf_output_begin).
+ * In a backward ring the LOST is the older of the two.
  */
 static bool came_first(const struct cursor *c)
 {
@@ -97,9 +97,9 @@ static void count_lost(struct banks *b, const struct cursor *c)
 	if (!get(c, 16, &lost, sizeof(lost)))
 		return;
 	/*
-	 * Between being paused and being disabled a bank still counts what it drops, and says so
-	 * with its first record when it is armed again. Those samples are in the other bank. A ring
-	 * that is overwritten drops nothing otherwise, so that a LOST anywhere else is a real one.
+	 * Between pause and disable a bank still counts dropped samples, and writes a LOST with its
+	 * first record after it is enabled again. Those samples are in the other bank. An
+	 * overwritten ring drops nothing otherwise, so a LOST at any other place is real.
 	 */
 	if (b->nr_banks == 2 && came_first(c))
 		b->window.lost_spare += lost;
@@ -166,7 +166,7 @@ uint32_t window_run_bytes(size_t nr_rings, uint64_t all_ring_bytes)
 
 	while (n > BANKS_MIN_RUN_BYTES && (uint64_t)n * 2 * nr_rings > READER_BYTES)
 		n /= 2;
-	/* Records of bad sizes make runs half as long, and there are other blocks. */
+	/* A quarter: bad record sizes may halve the length of runs, and there are other blocks. */
 	while (n < PACK_RUN_BYTES && all_ring_bytes / n > FMT_MAX_BLOCKS / 4)
 		n *= 2;
 	return n;
@@ -208,7 +208,7 @@ static void describe(struct banks *b, const struct ring *ring, uint64_t head)
 	};
 }
 
-/* Resets the counters of an AUX area. Returns how many bytes of its records are intact. */
+/* Resets the counters of an AUX area. Returns the number of intact bytes of its records. */
 static uint64_t begin_aux(struct banks *b, uint64_t limit)
 {
 	struct fmt_window_aux *w = &b->aux->window;
@@ -250,9 +250,9 @@ void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
 	}
 	w->bytes = c.off;
 	/*
-	 * In a ring that has wrapped, the oldest record is cut where the newest one begins: less
-	 * than one record, 64 KiB. Anything else that is left means that the walk has met something
-	 * strange.
+	 * In a ring that has wrapped, the newest record overwrites the end of the oldest one: less
+	 * than one record, 64 KiB, is left. More than that means that the walk found an invalid
+	 * record.
 	 */
 	w->tail_bytes = (uint32_t)(limit - c.off);
 	if (limit - c.off >= (64u << 10) ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names that are added to a dump; see added_symbols.h. Called by cmd_symbols.c.
+ * Adds names to a dump; see added_symbols.h. Called by cmd_symbols.c.
  *
  *	dump ─▶ hits ─▶ without a name? ─▶ file of that build-id ─▶ payloads ─▶ a new file, renamed
  */
@@ -33,7 +33,7 @@ static const char *const debug_dirs[] = {"/usr/lib/debug"};
 struct added_file {
 	uint32_t first, last; /* by image */
 	uint64_t nr_hits;
-	const uint8_t *id; /* of the build */
+	const uint8_t *id; /* the build-id */
 	size_t id_bytes;   /* 0: unknown */
 };
 
@@ -44,18 +44,18 @@ struct added_symbols {
 	struct symbol_notes *notes;
 	struct addresses *hits;
 	struct collect_result *results;
-	struct added_file *files; /* by hits */
+	struct added_file *files; /* ordered by hits */
 	size_t nr_files;
 	uint32_t *next; /* by image: the next one of the same file; 0: none */
-	/* While looking. */
+	/* Used during the search. */
 	struct debug_dirs *dirs;
 	struct debuginfod *debuginfod;
-	struct buf payloads; /* uint32_t length, payload; and again */
+	struct buf payloads; /* uint32_t length, payload; repeated */
 };
 
-/* ---- what is known ---- */
+/* ---- known symbols ---- */
 
-/* The build-id of an image, from the ledger or from what was found when the dump was made. */
+/* The build-id of an image, from the ledger or from the search when the dump was made. */
 static size_t id_of(const struct added_symbols *c, const struct addresses_image *i,
 		    const uint8_t **id)
 {
@@ -71,7 +71,7 @@ static bool same_file(const struct added_symbols *c, const struct added_file *x,
 	const struct addresses_image *a = addresses_image(c->hits, x->first);
 	const struct addresses_image *b = addresses_image(c->hits, y->first);
 
-	/* The same path is the same text. */
+	/* Equal paths share one text. */
 	return a->f.kind == FMT_IMAGE_FILE && b->f.kind == FMT_IMAGE_FILE && a->path == b->path &&
 	       x->id_bytes && x->id_bytes == y->id_bytes && !memcmp(x->id, y->id, x->id_bytes);
 }
@@ -206,7 +206,7 @@ void added_symbols_image(const struct added_symbols *c, size_t i, struct added_s
 		add_image(c, addresses_image(c->hits, at), out);
 }
 
-/* ---- looking ---- */
+/* ---- search ---- */
 
 static bool is_missing(void *ctx, const struct addresses_place *p, bool source)
 {
@@ -223,7 +223,7 @@ static bool has_code(struct elf *e)
 	return elf_section(e, ".text", &text);
 }
 
-/* Of this build-id in the directories: the program itself, else a debug file. */
+/* Finds this build-id in the directories: the binary, else a debug file. */
 static int open_from_dirs(const struct added_symbols *c, const uint8_t *id, size_t bytes,
 			  bool debug, struct elf **out, const char **path)
 {
@@ -240,7 +240,7 @@ static int open_from_dirs(const struct added_symbols *c, const uint8_t *id, size
 	return -ENOENT;
 }
 
-/* A debug file, for a program that was found itself. */
+/* Finds the debug file of a binary that was found. */
 static int find_debug(void *ctx, const uint8_t *id, size_t bytes)
 {
 	struct added_symbols *c = ctx;
@@ -254,7 +254,7 @@ static int find_debug(void *ctx, const uint8_t *id, size_t bytes)
 	return debuginfod_find(c->debuginfod, id, bytes, true);
 }
 
-/* The program as it is on this machine, when it is the same. */
+/* Opens the binary on this machine if its build-id matches. */
 static int open_here(struct added_symbols *c, size_t i, struct elf **e,
 		     struct symbol_file_options *opt)
 {
@@ -268,7 +268,8 @@ static int open_here(struct added_symbols *c, size_t i, struct elf **e,
 	return fd < 0 ? fd : elf_open_fd(fd, image->path, e, NULL);
 }
 
-/* Its debug file alone: what the dump says of its segments makes offsets of addresses. */
+/* Opens a debug file without its binary: the segments stored in the dump map addresses to
+ * offsets. */
 static int open_debug(struct added_symbols *c, const uint8_t *id, size_t bytes,
 		      const struct symbol_notes_image *says, struct elf **e,
 		      struct symbol_file_options *opt)
@@ -369,7 +370,7 @@ static int sync_directory(const char *path)
 {
 	char *copy = strdup(path);
 	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	/* Some file systems can't sync a directory (EINVAL): they have nothing to sync. */
+	/* Some file systems fail with EINVAL: they have no directory to sync. */
 	int rc = fd < 0 || (fsync(fd) && errno != EINVAL) ? -errno : 0;
 
 	if (fd >= 0)
@@ -378,7 +379,7 @@ static int sync_directory(const char *path)
 	return rc;
 }
 
-/* Under its own name only when it is whole. */
+/* Renames the complete file to its final name. */
 static int rename_to(const char *part, const char *out_path, bool replace, struct err *err)
 {
 	int rc = replace ? rename(part, out_path) : link(part, out_path);
@@ -395,13 +396,13 @@ static int rename_to(const char *part, const char *out_path, bool replace, struc
 	return rc ? err_sys(err, rc, "cannot write the directory of '%s' to disk", out_path) : 0;
 }
 
-/* Whose dump it is does not change. */
+/* The new dump keeps the owner of the old one. */
 static void keep_owner(int fd, const char *out_path)
 {
 	struct stat st;
 
 	if (!stat(out_path, &st) && fchown(fd, st.st_uid, st.st_gid))
-		errno = 0; /* not ours to give: then it is ours */
+		errno = 0; /* without the right to chown, the file is ours */
 	fchmod(fd, 0600);
 }
 

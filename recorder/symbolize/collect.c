@@ -20,14 +20,14 @@
 #include <string.h>
 
 #define MAX_DEPTH 16
-/* What there is goes out at least that often: who is ended early has given it. */
+/* Results are flushed at this interval, so that a stopped search has passed them on. */
 #define FLUSH_NS 100000000ull
 
 struct collected_file {
-	uint8_t id[ELF_BUILD_ID_MAX]; /* of the file itself, else as the ledger has it */
+	uint8_t id[ELF_BUILD_ID_MAX]; /* from the file, else from the ledger */
 	size_t id_bytes;
 	bool opens;
-	size_t group; /* number of its first image */
+	size_t group; /* index of the group's first image */
 };
 
 struct symbol_collector {
@@ -77,7 +77,7 @@ static void note(struct symbol_collector *c, size_t i, const char *text)
 
 /* ---- groups ---- */
 
-/* Its build-id and whether it is there at all. */
+/* Checks whether the file exists, and reads its build-id. */
 static void look(struct symbol_collector *c, size_t i)
 {
 	const struct addresses_image *image = image_at(c, i);
@@ -117,7 +117,7 @@ static void find_group(struct symbol_collector *c, size_t i)
 		}
 }
 
-/* Any of them will do. */
+/* Opens any file of the group: all have the same content. */
 static int open_group(struct symbol_collector *c, size_t group, uint64_t max_dwarf_bytes,
 		      struct symbol_file **out)
 {
@@ -143,7 +143,7 @@ static bool same_inode(const struct fmt_image *x, const struct fmt_image *y)
 	return x->ino == y->ino && x->maj == y->maj && x->min == y->min;
 }
 
-/* A file known by its build-id alone is found by any image that has it. */
+/* A file known only by its build-id is covered by any image with that build-id. */
 static bool is_covered(const struct symbol_collector *c, size_t i)
 {
 	const struct fmt_image *f = &image_at(c, i)->f;
@@ -162,7 +162,7 @@ static bool is_covered(const struct symbol_collector *c, size_t i)
 	return false;
 }
 
-/* The next image of the group, from `i` on, that has an identity of its own; c->nr: none. */
+/* The next image of the group, from `i` on, with a new identity; c->nr: none. */
 static size_t next_identity(const struct symbol_collector *c, size_t group, size_t i)
 {
 	while (i < c->nr && (image_at(c, i)->f.kind != FMT_IMAGE_FILE ||
@@ -265,7 +265,7 @@ static void name_group(struct symbol_collector *c, size_t group)
 	flush_old(c);
 }
 
-/* ---- their source ---- */
+/* ---- source lines of files ---- */
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -274,7 +274,7 @@ static int compare_numbers(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The wanted places of a group, ascending; several of its images may have the same. */
+/* The wanted places of a group in ascending order, without duplicates from its images. */
 static const uint64_t *places_of_group(struct symbol_collector *c, size_t group, size_t *nr)
 {
 	c->found.len = 0;
@@ -378,7 +378,8 @@ static void name_kernel(struct symbol_collector *c, size_t i)
 		symbols_writer_note(c->put, err.what);
 		return;
 	}
-	/* Where it begins: by this the addresses of a list or file of the same kernel are moved. */
+	/* The start of the text gives the slide of addresses in another symbol list or file of the
+	 * same kernel. */
 	if (kallsyms_text(table) && kallsyms_find(table, kallsyms_text(table), &k))
 		put_kernel_function(c, &f, &k, slide);
 	for (size_t n = 0; n < image->nr; n++) {
@@ -397,7 +398,7 @@ static void name_kernel(struct symbol_collector *c, size_t i)
 	flush_old(c);
 }
 
-/* ---- code that processes made ---- */
+/* ---- JIT code ---- */
 
 static void put_jit(void *ctx, uint64_t start, uint64_t bytes, const char *name)
 {
@@ -417,7 +418,8 @@ static void read_jit(struct symbol_collector *c, size_t i, const uint64_t *addrs
 	int rc = c->opt->source.jit(c->opt->source.ctx, i, &in, &err);
 
 	if (rc) {
-		/* Most processes make no code: an address in no file is a broken chain's. */
+		/* Most processes have no JIT: an address outside all files comes from a
+		 * broken chain. */
 		if (rc != -ENOENT)
 			note(c, i, err.what);
 		return;
@@ -451,7 +453,7 @@ static void name_task(struct symbol_collector *c, size_t i)
 	flush_old(c);
 }
 
-/* ---- all ---- */
+/* ---- entry point ---- */
 
 static void put_notes(struct symbol_collector *c)
 {
@@ -500,7 +502,7 @@ int collect(const struct collect_options *opt, struct symbols_writer *put,
 	if (!c.files)
 		return -ENOMEM;
 	count_wanted(&c);
-	of_kind(&c, FMT_IMAGE_TASK, name_task); /* these files may go any moment */
+	of_kind(&c, FMT_IMAGE_TASK, name_task); /* first: these files may be deleted soon */
 	name_files(&c);
 	if (opt->source.kernel)
 		of_kind(&c, FMT_IMAGE_KERNEL, name_kernel);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Names from the running machine; see collect_live.h. Called by cmd_symbols.c's child. */
+/*
+ * Names from the running machine; see collect_live.h. Called by cmd_symbols.c in its child process.
+ */
 #include "recorder/symbolize/collect_live.h"
 
 #include "dump/base/err.h"
@@ -37,7 +39,7 @@ struct live_collector {
 	const struct fmt_task **by_key;
 	size_t nr_tasks;
 	struct kallsyms *kallsyms;
-	struct pinned_list *kept; /* NULL: nothing is held */
+	struct pinned_list *kept; /* NULL: no files are held */
 	struct live_code *code;
 };
 
@@ -71,7 +73,7 @@ static const struct fmt_task *task_of(const struct live_collector *l, uint32_t k
 	return found ? *found : NULL;
 }
 
-/* Its own, or of the parent that was seen in /proc: few processes change it. */
+/* The task's uid, or that of the parent that was read from /proc: few processes change it. */
 static uint32_t uid_of(const struct live_collector *l, const struct fmt_task *t)
 {
 	for (int i = 0; t && t->uid == UINT32_MAX && i < MAX_PARENTS; i++)
@@ -84,10 +86,8 @@ static bool alive(const struct fmt_task *t)
 	return !t->exit_ns && t->tid == t->pid;
 }
 
-/*
- * Processes that still are in the mount namespace that the image's process was in: they see its
- * files where it saw them. At most `max`; their number.
- */
+/* Finds live processes in the mount namespace of the image's process: they see its files under the
+ * same paths. At most `max`; returns their number. */
 static size_t neighbours(const struct live_collector *l, const struct addresses_image *image,
 			 struct live_file_process *p, size_t max)
 {
@@ -110,7 +110,7 @@ static int open_vdso(const struct addresses_image *image, struct elf **e, struct
 	struct buf b = {0};
 	int rc;
 
-	/* A 32-bit process has another, with other functions. */
+	/* A 32-bit process has a different vdso. */
 	if (image->nr_mappings && image->mappings[0].start <= UINT32_MAX)
 		return err_set(err, -ENOENT, "it is a 32-bit process's");
 	rc = live_file_vdso(&b, err);
@@ -156,7 +156,7 @@ static int open_for_unwind(void *ctx, const struct addresses_image *image, struc
 	return open_image(ctx, image, e, NULL);
 }
 
-/* Code of a process that lives, or of the kernel. */
+/* Reads the code of a live process or of the kernel. */
 static size_t read_code(void *ctx, uint32_t key, uint64_t address, void *dst, size_t n)
 {
 	struct live_collector *l = ctx;
@@ -167,7 +167,7 @@ static size_t read_code(void *ctx, uint32_t key, uint64_t address, void *dst, si
 	return live_code_read(l->code, t ? (pid_t)t->pid : 0, address, dst, n);
 }
 
-/* A build-id of a note in /sys/kernel/notes. */
+/* Reads the build-id from the notes in /sys/kernel/notes. */
 static void read_kernel_id(struct fmt_image *f)
 {
 	uint8_t notes[4096];
@@ -229,7 +229,7 @@ static int open_jit(void *ctx, size_t i, FILE **in, struct err *err)
 		j.exit_ns = (int64_t)t->exit_ns + l->m->host.real_minus_clock;
 	fd = live_file_perfmap(&j, err);
 	if (fd < 0 && j.alive) {
-		/* It may have ended since. */
+		/* The process may have exited in the meantime. */
 		j.alive = false;
 		j.exit_ns = INT64_MAX / 2;
 		fd = live_file_perfmap(&j, NULL);
@@ -242,7 +242,7 @@ static int open_jit(void *ctx, size_t i, FILE **in, struct err *err)
 	return *in ? 0 : -ENOMEM;
 }
 
-/* ---- all ---- */
+/* ---- entry point ---- */
 
 static int open_dump(struct live_collector *l, const char *path, struct err *err)
 {
@@ -261,8 +261,8 @@ static int open_dump(struct live_collector *l, const char *path, struct err *err
 	return rc;
 }
 
-/* Callers that are only in copied stacks; the rules go first: without them there is no name to ask
- * for. */
+/* Unwinds copied stacks. Writes the rules before the names, since without them a reader does not
+ * find the callers. */
 static int unwind(struct live_collector *l, uint64_t deadline_ns, struct symbols_writer *put,
 		  struct err *err)
 {
@@ -277,7 +277,7 @@ static int unwind(struct live_collector *l, uint64_t deadline_ns, struct symbols
 	return symbols_writer_flush(put);
 }
 
-/* Half of the time that is left: names are what a person sees first. */
+/* Limited to half of the time left, since names matter more to a reader. */
 static int follow_pt(struct live_collector *l, const struct collect_live_options *opt,
 		     struct symbols_writer *put, struct err *err)
 {
@@ -319,7 +319,7 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 		pinned_list_read(opt->table_fd, &l.kept);
 	if (!rc)
 		rc = unwind(&l, opt->deadline_ns, &put, err);
-	/* What can't be followed is no reason to have no names. */
+	/* Names are collected even when the trace can't be decoded. */
 	if (!rc && follow_pt(&l, opt, &put, NULL) == -ENOMEM)
 		rc = -ENOMEM;
 

@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-/* Of all areas together, in this order: what the trigger is about first. The child's memory is
- * bounded. */
+/* Bytes of all areas in each round: the trace nearest to the trigger first. The child's memory is
+ * limited. */
 static const uint64_t rounds[] = {4ull << 20, 32ull << 20, 256ull << 20};
 
 #define NR_ROUNDS (sizeof(rounds) / sizeof(rounds[0]))
@@ -35,7 +35,7 @@ static void add_hit(struct pt_collector *c, const struct pt_flow_step *s, uint64
 		addresses_add_user(c->hits, s->tid, s->time_ns, address);
 }
 
-/* 1: there is no time for more. */
+/* 1: the deadline has passed. */
 static int take(void *ctx, size_t area, const struct pt_flow_steps *steps)
 {
 	struct pt_collector *c = ctx;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples to callers at the time of the dump; see collect_unwind.h. Called by collect_live.c.
+ * Unwinds samples when the dump is made; see collect_unwind.h. Called by collect_live.c.
  *
  *	sample ──▶ unwind ──▶ callers ──▶ hits
  *	             │ ▲
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NR_NONE	  4096 /* places known to have no rule, a power of two */
+#define NR_NONE	  4096 /* slots for places without a rule, a power of two */
 #define MAX_OPEN  32
 #define MAX_TRIES 4
 #define NO_IMAGE  UINT32_MAX
@@ -35,21 +35,21 @@
 #define MAX_FRAME_BYTES 8192
 #define MIN_CODE	4096
 
-/* A file with one identity; its number is the rules' group. */
+/* A file with one identity; its index is the group of its rules. */
 struct unwind_image {
-	struct addresses_image h; /* mappings[0]: of whom asked last */
-	unsigned nr_tries;	  /* to open it, each for another process */
+	struct addresses_image h; /* mappings[0]: of the process of the last request */
+	unsigned nr_tries;	  /* attempts to open it, each for another process */
 	uint64_t used;
 	struct elf *elf; /* NULL: not open */
 	struct elf_rules *file;
-	struct call_sites *calls; /* NULL: not asked for yet, or none */
+	struct call_sites *calls; /* NULL: not loaded yet, or none */
 	struct elf_segment data[MAX_DATA];
 	size_t nr_data;
 };
 
 struct unwind_place {
 	uint32_t image;	   /* +1; 0: free */
-	uint32_t nr_tries; /* to conclude one */
+	uint32_t nr_tries; /* attempts to derive a rule */
 	uint64_t at;
 };
 
@@ -98,7 +98,7 @@ static void close_oldest(struct collect_unwind *u)
 		close_image(u, oldest);
 }
 
-/* What is there may be another file for another process, or none. */
+/* Tries again for another process, since the path may be missing or another file for this one. */
 static bool open_image(struct collect_unwind *u, struct unwind_image *i,
 		       const struct history_map *map)
 {
@@ -163,7 +163,7 @@ static uint32_t image_of(struct collect_unwind *u, const struct history_map *map
 	return u->by_image.nr - 1;
 }
 
-/* ---- rules ---- */
+/* ---- rules from files ---- */
 
 static struct unwind_place *none_at(struct collect_unwind *u, uint32_t image, uint64_t at)
 {
@@ -192,9 +192,9 @@ static const struct unwind_rule *find(void *ctx, const struct history_map *map, 
 	return NULL;
 }
 
-/* ---- what has no rule ---- */
+/* ---- places without a rule in a file ---- */
 
-/* The image's calls; others that are not used meanwhile may be closed. */
+/* The image's calls. May close other images that are not in use. */
 static const struct call_sites *calls_of(struct collect_unwind *u, uint32_t image,
 					 const struct history_map *map)
 {
@@ -215,7 +215,7 @@ struct unwind_callee {
 	uint64_t place;
 };
 
-/* Where the kernel lets handlers return to, which it called through a pointer. */
+/* True at a place where the kernel makes signal handlers return to; it has no call before it. */
 static bool ends_handler(struct collect_unwind *u, const struct history_map *map, uint64_t place)
 {
 	const struct unwind_rule *r = place ? find(u, map, place - 1) : NULL;
@@ -223,7 +223,7 @@ static bool ends_handler(struct collect_unwind *u, const struct history_map *map
 	return r && r->r.flags & CFI_SIGNAL && place == r->r.start + 1;
 }
 
-/* Whether the word at `off` of the stack is where a call of this code returns to. */
+/* Whether the word at `off` of the stack is a return address from a call to this code. */
 static enum call_sites_answer returns(const struct unwind_callee *c, uint64_t off)
 {
 	const struct call_sites *to, *from;
@@ -247,8 +247,8 @@ static enum call_sites_answer returns(const struct unwind_callee *c, uint64_t of
 	return answer == CALLS_NO && ends_handler(c->u, &map, ip) ? CALLS_MAYBE : answer;
 }
 
-/* The caller's frame begins `off` bytes up, where its return address is. For this place only: at
- * others of the function there may be more or less on the stack. */
+/* Adds a rule: the return address is `off` bytes up the stack. It is valid for this place only,
+ * since the stack depth differs at other places of the function. */
 static const struct unwind_rule *put_concluded(const struct unwind_callee *c, uint64_t off)
 {
 	uint8_t program[8] = {0x0c, 7, (uint8_t)((off + 8) | 0x80), (uint8_t)((off + 8) >> 7),
@@ -268,9 +268,9 @@ static const struct unwind_rule *put_concluded(const struct unwind_callee *c, ui
 }
 
 /*
- * The first word on the stack that is proven to be a return to who called this code, unless there
- * is one before it that may be: words of earlier calls are still there, too. Code with frame
- * pointers needs none of this: those hold at all of its places.
+ * Finds the first word on the stack that is proven to be a return address from a call to this code.
+ * Gives up if a possible one precedes it, since return addresses of earlier calls are still on the
+ * stack. Not needed for code with frame pointers, which are valid at all its places.
  */
 static const struct unwind_rule *scan(const struct unwind_callee *c, const struct call_sites *to)
 {
@@ -309,7 +309,7 @@ static const struct unwind_rule *conclude(void *ctx, const struct history_map *m
 	return scan(&c, calls_of(u, c.image, map));
 }
 
-/* ---- all samples ---- */
+/* ---- entry point ---- */
 
 static void add_chain(struct addresses *h, const struct timeline_record *rec,
 		      const struct unwind_chain *c)

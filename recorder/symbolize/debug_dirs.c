@@ -88,7 +88,7 @@ int debug_dirs_add(struct debug_dirs *d, const char *dir, struct err *err)
 	}
 	walk = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	while (walk && !rc && (at = fts_read(walk)))
-		/* Of .build-id directories many are links to files elsewhere. */
+		/* Many entries in .build-id directories are links to files elsewhere. */
 		if (at->fts_info == FTS_F ||
 		    (at->fts_info == FTS_SL && !stat(at->fts_path, &st) && S_ISREG(st.st_mode)))
 			rc = add_file(d, at->fts_path, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* libdebuginfod, loaded when it is wanted; see debuginfod.h. Called by cmd_symbols.c. */
+/* libdebuginfod, loaded on demand; see debuginfod.h. Called by cmd_symbols.c. */
 #include "recorder/symbolize/debuginfod.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@ struct debuginfod {
 	int (*find_program)(void *client, const unsigned char *id, int bytes, char **path);
 };
 
-/* A function of the library; casting what dlsym() returns is what POSIX has for it. */
+/* Loads a function of the library. POSIX allows casting the result of dlsym(). */
 static void load(struct debuginfod *d, const char *name, void *to)
 {
 	*(void **)to = dlsym(d->library, name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See live_code.h. Called by collect_live.c, in its process of its own. */
+/* Code read from memory; see live_code.h. Called by collect_live.c in the child process. */
 #include "recorder/symbolize/live_code.h"
 
 #include "dump/base/bytes.h"
@@ -14,21 +14,21 @@
 
 #define PAGE	     4096u
 #define MAX_SEGMENTS 1024
-/* /proc tells when a process began to a clock tick of at most so much. */
+/* /proc gives start times in clock ticks of at most this length. */
 #define TICK_NS 10000000u
 
 struct live_code {
 	int kcore_fd;
 	Elf64_Phdr *segments; /* of kcore */
 	size_t nr_segments;
-	int mem_fd; /* of the process that was asked for last */
+	int mem_fd; /* of the process of the last request */
 	pid_t pid;
 	int proc_fd;
-	struct proc_file *files; /* NULL: of no process anything is known */
+	struct proc_file *files; /* NULL: no process can be checked */
 	uint64_t until_ns;
 };
 
-/* The kernel as a core file: its program headers say where its addresses are in it. */
+/* /proc/kcore is the kernel as a core file: its program headers map addresses to file offsets. */
 static void open_kcore(struct live_code *l)
 {
 	Elf64_Ehdr e;
@@ -89,7 +89,7 @@ static bool read_kernel(const struct live_code *l, uint64_t address, void *dst, 
 	return false;
 }
 
-/* What has the PID after its memory was opened had it then. */
+/* Checks the start time after the memory was opened, so that a reused PID is detected. */
 static bool is_it(const struct live_code *l, pid_t pid)
 {
 	struct proc_file_stat st;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Files of processes that live, or did a moment ago; see live_files.h. Called by collect_live.c. */
+/*
+ * Files of processes that are alive or have just exited; see live_files.h. Called by
+ * collect_live.c.
+ */
 #include "recorder/symbolize/live_files.h"
 
 #include "dump/base/err.h"
@@ -23,12 +26,13 @@
 #define MAX_VDSO_BYTES	  (1u << 20)
 #define MAX_PERFMAP_BYTES (256 << 20)
 #define SECOND_NS	  1000000000ll
-/* How long after its process's end a file may have been written: its last buffers. */
+/* A perf map may be written up to this long after the process's exit, when buffers are flushed. */
 #define LATE_NS (5 * SECOND_NS)
 
-/* ---- opening without touching what is no file ---- */
+/* ---- opening regular files only ---- */
 
-/* Opening a device may do something: what it is is asked first. The descriptor goes. */
+/* Opening a device may have side effects, so the type is checked on the O_PATH descriptor.
+ * Closes it. */
 static int open_regular(int path_fd, struct stat *st)
 {
 	char self[32];
@@ -53,7 +57,7 @@ static int open_path(const char *path, int flags, struct stat *st)
 	return fd < 0 ? -errno : open_regular(fd, st);
 }
 
-/* `path` as the process sees it: its symbolic links lead nowhere else. */
+/* Opens `path` as seen by the process; symbolic links can't lead out of its root. */
 static int open_in_root(pid_t pid, const char *path, int flags, struct stat *st)
 {
 	struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
@@ -72,7 +76,7 @@ static int open_in_root(pid_t pid, const char *path, int flags, struct stat *st)
 	return fd < 0 ? fd : open_regular(fd, st);
 }
 
-/* ---- whether it is the one ---- */
+/* ---- identity ---- */
 
 static bool has_build_id(int fd, const struct fmt_image *f)
 {
@@ -93,7 +97,7 @@ static bool has_inode(const struct stat *st, const struct fmt_image *f)
 	return st->st_ino == f->ino && st->st_dev == makedev(f->maj, f->min);
 }
 
-/* `mapped`: the kernel says that this is what lies at the mapping's inode. */
+/* `mapped`: the kernel says that the descriptor is the mapping's file. */
 static bool is_it(int fd, const struct stat *st, const struct fmt_image *f, bool mapped)
 {
 	if (f->build_id_bytes)
@@ -101,7 +105,7 @@ static bool is_it(int fd, const struct stat *st, const struct fmt_image *f, bool
 	return f->ino && (mapped || has_inode(st, f));
 }
 
-/* Keeps what is the file; of what is not only the news that there was something. */
+/* Returns `fd` if it is the wanted file. Else closes it; *worst becomes -ESTALE. */
 static int judge(int fd, const struct stat *st, const struct fmt_image *f, bool mapped, int *worst)
 {
 	if (fd < 0) {
@@ -154,7 +158,7 @@ static bool is_mapping_of(const struct vma *v, const struct fmt_image *f, const 
 	return is_path_of(v->path, path);
 }
 
-/* The mapping of the image that the process has now, wherever: it may have been split since. */
+/* Finds the image's present mapping in the process, at any place, since it may have been split. */
 static bool find_vma(pid_t pid, const struct addresses_image *image, struct vma *v)
 {
 	char name[32], *line = NULL;
@@ -187,7 +191,7 @@ static int open_mapping(pid_t pid, const struct addresses_image *image, struct s
 	return fd;
 }
 
-/* ---- what is held ---- */
+/* ---- held files ---- */
 
 static int open_kept(const struct addresses_image *image, const struct pinned_list *kept)
 {
@@ -264,9 +268,9 @@ int live_file_vdso(struct buf *out, struct err *err)
 	return rc ? err_set(err, rc, "this process has no vdso") : 0;
 }
 
-/* ---- names of a JIT compiler ---- */
+/* ---- perf maps ---- */
 
-/* How the process is called in the innermost of its pid namespaces. */
+/* The process's PID in the innermost of its pid namespaces. */
 static pid_t innermost_pid(pid_t pid)
 {
 	char name[32], line[256];
@@ -302,7 +306,7 @@ static bool owner_fits(const struct live_file_jit *j, const struct stat *st)
 	return !st->st_uid || (j->uid != UINT32_MAX && st->st_uid == j->uid);
 }
 
-/* A pid is used again: what was written before it began or long after it ended is another's. */
+/* Rejects files written before the process started or long after its exit: the PID was reused. */
 static bool times_fit(const struct live_file_jit *j, const struct stat *st)
 {
 	int64_t ns = real_ns(&st->st_mtim);

@@ -27,26 +27,26 @@
 #include <time.h>
 #include <unistd.h>
 
-/* After that it is looked at whether it gets a quarter of a CPU; less is not enough to end. */
+/* After this time the child gets ordinary priority if it used less than a quarter of a CPU. */
 #define PATIENCE_NS  500000000ull
 #define MAX_MEMORY   (1ull << 30)
-#define MAX_CODE     (128ull << 20) /* that a trace led through */
+#define MAX_CODE     (128ull << 20) /* of code executed in traces */
 #define OOM_SCORE    "900"
 #define MAX_PAYLOAD  FMT_BLOCK_BYTES
 #define LENGTH_BYTES sizeof(uint32_t)
 
-/* ---- the recorder's side ---- */
+/* ---- the recorder ---- */
 
 struct parent {
 	const struct symbols_child_options *opt;
 	pid_t pid;
 	int fd;
-	struct buf in; /* what has come of the next message */
+	struct buf in; /* the beginning of the next message */
 	uint64_t started_ns;
-	bool judged; /* whether it gets enough */
+	bool judged; /* the child's CPU time was checked */
 };
 
-/* The child has them under the same numbers. */
+/* Passes the files on under the same descriptor numbers. */
 static void hand_on(posix_spawn_file_actions_t *actions, const struct pinned_share *files)
 {
 	const int *fds = (const int *)files->fds.p;
@@ -74,7 +74,7 @@ static int spawn(struct parent *p, int out)
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
 	posix_spawn_file_actions_init(&files);
-	/* Opened anew: a lock on the dump is not handed on. */
+	/* Opened again: the recorder's lock on the dump must not be inherited. */
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, dump, O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
@@ -114,7 +114,7 @@ static void judge(struct parent *p, uint64_t now)
 		priority_set(p->pid, PRIORITY_ORDINARY);
 }
 
-/* Hands out the messages that are whole. 0; 1: that was the last; -errno: it is over. */
+/* Passes on complete messages. 0; 1: that was the last; -errno: stop. */
 static int take_messages(struct parent *p)
 {
 	size_t at = 0;
@@ -136,7 +136,7 @@ static int take_messages(struct parent *p)
 	return rc;
 }
 
-/* 0: more may come; else as take_messages(); -EPIPE: it has closed its end. */
+/* 0: more may come; -EPIPE: the child closed its end; else as take_messages(). */
 static int receive(struct parent *p)
 {
 	ssize_t n;
@@ -195,7 +195,7 @@ uint32_t symbols_child_run(const struct symbols_child_options *opt)
 	return end;
 }
 
-/* ---- the child's side ---- */
+/* ---- the child ---- */
 
 static int write_all(const void *src, size_t n)
 {
@@ -235,13 +235,13 @@ static void be_harmless(bool low_priority)
 
 	if (fd >= 0) {
 		if (write(fd, OOM_SCORE, strlen(OOM_SCORE)) < 0)
-			errno = 0; /* then it is as any other */
+			errno = 0; /* it keeps the ordinary score */
 		close(fd);
 	}
 	prctl(PR_SET_NAME, "ringback-names");
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_FSIZE, 0); /* it writes to nothing but its pipe */
+	limit(RLIMIT_FSIZE, 0); /* it writes only to its pipe */
 	if (!SANITIZED)
 		limit(RLIMIT_AS, MAX_MEMORY);
 	priority_set(0, low_priority ? PRIORITY_IDLE : PRIORITY_ORDINARY);
@@ -255,12 +255,12 @@ int symbols_child_main(const char *text)
 	char *end;
 	int rc, low;
 
-	/* Whoever started it is gone already: then nobody reads the pipe either. */
+	/* If the parent has already exited, writing to the pipe fails. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	budget_ns = strtoull(text, &end, 10);
 	if (end == text || *end != ',' || sscanf(end + 1, "%d,%d", &low, &opt.table_fd) != 2)
 		return EXIT_USAGE;
-	/* Room that needs the right to write, which is given up. */
+	/* Before be_harmless(), since it makes a file and RLIMIT_FSIZE forbids writing. */
 	if (pt_store_new(MAX_CODE, &opt.store, NULL))
 		opt.store = NULL;
 	be_harmless(low);

@@ -83,7 +83,7 @@ bool dump_name_parse(const char *name, const char **time, bool *part)
 	if (strncmp(name, PREFIX, host) || !ends_with(name, len, ".rbd"))
 		return false;
 	len -= strlen(".rbd");
-	/* The host may hold '-', so the time is the first thing that looks like one. */
+	/* The host may contain '-', so the first match for a time ends it. */
 	for (i = host; i < len && !(name[i] == '-' && is_time(name + i + 1)); i++)
 		if (!is_host_char(name[i]))
 			return false;

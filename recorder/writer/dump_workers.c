@@ -2,8 +2,8 @@
 /*
  * The workers of a dump; see dump_workers.h. Called by dumper.c and dumper_file.c.
  *
- * Block i is made in the memory of slots[i % nr_slots], which is free once block i - nr_slots has been
- * written: a slot more than workers, so that all of them work while a block is being written.
+ * Block i is made in slots[i % nr_slots], which is free once block i - nr_slots was written. There
+ * is one more slot than workers, so that all of them work while a block is being written.
  *
  *	written │ lent │ finished │ being made │ queued │ no job yet
  *	               ▲ nr_written                     ▲ nr_put
@@ -24,7 +24,7 @@
 
 _Static_assert(FMT_AUX_BLOCK_BYTES <= PACK_RUN_BYTES, "what a worker's packer takes");
 
-/* Packing takes some 600 KiB of it; sanitizers want more. */
+/* Packing needs about 600 KiB; sanitizers need more. */
 #define STACK_BYTES (2u << 20)
 
 struct block_slot {
@@ -33,8 +33,8 @@ struct block_slot {
 	struct block_packer *packer; /* LZ4, and the memory of the block */
 	/* input */
 	struct banks *banks;
-	const struct banks_run *run; /* NULL: of its AUX area ... */
-	size_t aux_block;	     /* ... this block */
+	const struct banks_run *run; /* NULL: a block of the AUX area, */
+	size_t aux_block;	     /* this one */
 	/* output */
 	int rc;
 	struct fmt_block header;
@@ -49,7 +49,7 @@ struct dump_workers {
 	struct tidset *tids;
 	uint32_t run_bytes;
 	uint64_t seed;
-	size_t next_ring, next_run; /* where take_run() looks next */
+	size_t next_ring, next_run; /* the next run for take_run() */
 	uint64_t nr_blocks, nr_put, nr_written;
 	unsigned nr_slots;
 	struct block_slot slots[];
@@ -126,8 +126,8 @@ static size_t nr_blocks(const struct banks *b)
 	return b->nr_runs + (b->aux ? aux_nr_blocks(b->aux) : 0);
 }
 
-/* The next run in the file's order: the newest of all rings, then the next older one of each. There
- * must be one. */
+/* Takes the next run in file order: the newest run of each ring, then the next older one of each.
+ * The caller must know that there is one. */
 static void take_run(struct dump_workers *w, struct block_slot *j)
 {
 	for (;;) {
@@ -210,7 +210,7 @@ void dump_workers_end(struct dump_workers *w)
 		thread_pool_take(w->pool, &w->slots[i].job);
 }
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 static void set_priority(void *hurry, pid_t tid)
 {

@@ -19,16 +19,16 @@
 /* How long a dump waits for evidence that is still expected. */
 #define WAIT_NS 300000000ull
 #define CHANNEL "trigger"
-/* As many as a reader takes: dump/format/FORMAT.md, fmt_channel. */
+/* The reader's limit: dump/format/FORMAT.md, fmt_channel. */
 #define MAX_CHANNELS 64
 
-/* A record and what it is sorted by. */
+/* A record and its sort key. */
 struct sorted_record {
 	uint64_t ns;
 	size_t nr;
 };
 
-/* One kind of records, as channel, event and window of the dump. */
+/* Records of one kind, with their channel, event and window in the dump. */
 struct evidence_part {
 	const struct evidence *e;
 	const struct evidence_kind *kind;
@@ -180,7 +180,7 @@ static int collect(struct evidence_part *p, size_t kind, struct err *err)
 	return 0;
 }
 
-/* Ids continue those of the recording. */
+/* The ids follow those of the recording. */
 static struct evidence_part part_of(struct dumper *d, size_t kind)
 {
 	const struct evidence *e = d->job.what.evidence;
@@ -210,7 +210,7 @@ static struct evidence_part part_of(struct dumper *d, size_t kind)
 	return p;
 }
 
-/* Adds what was seen after the hit was reported. */
+/* Writes the lines added after the hit was reported. */
 static void put_lines(const struct evidence *e, struct writer *w)
 {
 	const char *line;

@@ -25,8 +25,8 @@
 
 /* ---- sections ---- */
 
-/* The name of the thread that met the rule. A crashed thread may have exited, so /proc may
- * lack it. */
+/* The name of the thread that met the rule, from the hit or else from the ledger: a crashed thread
+ * may have left /proc. */
 static bool thread_name(struct dumper *d, char comm[16])
 {
 	const struct sighting *what = &d->job.what;

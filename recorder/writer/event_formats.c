@@ -169,7 +169,7 @@ static void put_event(const struct recording *r, const struct channel *c, size_t
 		      struct writer *w)
 {
 	const struct event *e = c->events.v[i];
-	/* Pointers of this process mean nothing to a reader. */
+	/* Pointers into this process are useless to a reader. */
 	struct perf_event_attr attr = e->attr;
 	struct fmt_event fe = {
 		.id = c->first_event + (uint32_t)i,
@@ -197,9 +197,9 @@ static void put_bank_ids(const struct banks *b, const struct bank *bank, uint32_
 }
 
 /*
- * The ids of a ring's events, where samples carry them: those of both banks, since a sample may
- * carry the other bank's. When a software event (page-faults) is open twice, the kernel prepares one
- * sample for both, and since Linux 6.2 keeps the first id (do_perf_sw_event(),
+ * Writes the ids of a ring's events if samples carry them: those of both banks, since a sample may
+ * carry the other bank's id. When a software event (page-faults) is open twice, the kernel prepares
+ * one sample for both, and since Linux 6.2 keeps the first id (do_perf_sw_event(),
  * perf_prepare_sample()).
  */
 static void put_ids(const struct banks *b, uint32_t ring, struct writer *w)
@@ -243,7 +243,7 @@ void event_formats_write_one(const struct event_formats *f, const char *name, ui
 {
 	struct format n;
 
-	/* A tracepoint that was removed has no format; its records are still written. */
+	/* A tracepoint that was removed has no format. Its records are still written. */
 	if (has_format(f, id) || !strchr(name, ':') || read_format(name, id, &n, NULL))
 		return;
 	writer_section(w, FMT_FORMATS);

@@ -30,7 +30,7 @@ struct host_info {
 	char cpu_id[128];
 	char boot_id[64];
 	uint8_t session[16];
-	char before[256]; /* "" none */
+	char before[256]; /* the previous dump; "": none */
 	char os[256];
 	char cmdline[4096];
 	size_t cmdline_bytes;
@@ -73,7 +73,7 @@ static void find_value(const char *path, const char *key, char sep, char *out, s
 		fclose(f);
 }
 
-/* What a decoder of the processor's traces asks for. */
+/* The CPU model, for decoders of its hardware traces. */
 static void read_cpu_id(char *out, size_t n)
 {
 	static const char *const keys[] = {"vendor_id", "cpu family", "model\t", "stepping"};
@@ -147,7 +147,7 @@ void host_info_dumped(struct host_info *h, const char *path)
 	snprintf(h->before, sizeof(h->before), "%s", slash ? slash + 1 : path);
 }
 
-/* What to add to CLOCK_MONOTONIC to get `id`: the reading with the shortest bracket of a few. */
+/* The offset from CLOCK_MONOTONIC to clock `id`: the tightest of several readings. */
 static int64_t offset_of(clockid_t id)
 {
 	uint64_t best = UINT64_MAX;

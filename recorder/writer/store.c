@@ -154,7 +154,7 @@ static int reserve(struct store *s, size_t nr, struct err *err)
 	return 0;
 }
 
-/* Reads the directory again. Allocates only when the number of dumps exceeds all spare entries. */
+/* Reads the directory again. Allocates only when the list is full. */
 static int refresh(struct store *s, struct err *err)
 {
 	struct dirent *d;
@@ -171,7 +171,8 @@ static int refresh(struct store *s, struct err *err)
 	return rc;
 }
 
-/* A leftover is locked before it is deleted, since another recorder may be about to delete it. */
+/* A leftover is locked before it is deleted: another recorder may have just made it and not locked
+ * it yet. */
 static bool delete_entry(const struct store *s, const struct stored_dump *e)
 {
 	int fd = e->kind == LEFTOVER ? lock_leftover(s, e->name) : -1;

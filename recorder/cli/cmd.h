@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A subcommand as a table row: --help, the usage line and completion are made from the
- * rows. A command is one file cmd_*.c and one row in main.c.
+ * A subcommand as a table row, from which --help, the usage line and completion are made. A command
+ * is one file cmd_*.c and one row in main.c.
  */
 #pragma once
 
@@ -27,13 +27,11 @@ extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_s
 
 const struct command *cmd_find(const char *name);
 
-/*
- * Stores the options of argv in the fields of `base`; *operands is what is left, ended by NULL, as
- * many as c->operands allows. EXIT_FINE, or EXIT_USAGE after the error was printed.
- */
+/* Stores the options of argv in the fields of `base`. *operands: the rest of argv, ended by NULL,
+ * as many as c->operands allows. EXIT_FINE, or EXIT_USAGE after the error was printed. */
 int cmd_parse(const struct command *c, void *base, int argc, char **argv, char ***operands);
 
 /* Prints usage and options. */
 void cmd_usage(const struct command *c, FILE *out);
-/* Prints an error in the arguments, the usage line and where to read more; EXIT_USAGE. */
+/* Prints an error in the arguments, the usage line and a reference to the help. EXIT_USAGE. */
 int cmd_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a dump for the commands that read one. Of a damaged dump the intact blocks are read, with
- * a warning on stderr.
+ * Opens a dump for the commands that read one. The intact blocks of a damaged dump are read, with a
+ * warning on stderr.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct cmd_dump {
 /* The exit codes, for --help. */
 #define CMD_DUMP_EXIT "Exit status: 0 success, 3 DUMP is damaged: its intact blocks were read.\n"
 
-/* The dump that was named, else the newest (dump_dir.h), and prints which. EXIT_FINE; EXIT_USAGE if
- * there is none. */
+/* Returns the dump given, else the newest (dump_dir.h), and prints its name. EXIT_FINE; EXIT_USAGE
+ * if there is none. */
 struct command;
 int cmd_dump_named(const struct command *c, char **operands, const char **path);
 /* Opens `path`. EXIT_FINE, or the exit code after the error was printed. */

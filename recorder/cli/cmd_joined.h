@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening a dump together with earlier ones of the same recorder (dump/file/join.h), for why,
- * report and script: those given on the command line, or the one that the dump names as its
- * predecessor.
+ * Opens a dump together with earlier ones of the same recorder (dump/file/join.h), for why, report
+ * and script: those given on the command line, or the one that the dump names as its predecessor.
  */
 #pragma once
 
 #include "recorder/cli/cmd_dump.h"
 #include "recorder/cli/cmd_span.h"
 
-/* The dumps as typed, and how far to go back. */
+/* The dumps as given, and how far to go back. */
 struct cmd_joined {
 	char **paths;
 	int nr;
@@ -37,8 +36,8 @@ struct cmd_joined {
 int cmd_joined_args(struct cmd_joined *h, const struct command *c, char **operands);
 
 /*
- * Opens them as one. Where one was named: with those before it that are needed to reach the moment
- * when the rule began to be met, as far as they are there. EXIT_FINE, or the exit code after the
- * error was printed.
+ * Opens the dumps as one. If a single dump was given, adds the available earlier ones that are
+ * needed to reach the start of the rule's condition. EXIT_FINE, or the exit code after the error
+ * was printed.
  */
 int cmd_joined_open(struct cmd_joined *h, struct cmd_dump *d);

@@ -11,7 +11,7 @@ struct cmd_span {
 	int64_t from_ns, to_ns; /* relative to the trigger */
 };
 
-/* Their rows, for a command that stores a struct cmd_span in the field `span` of `type`. */
+/* The option rows for a command that stores a struct cmd_span in the field `span` of `type`. */
 #define CMD_SPAN_ROWS(type, span)                                                                  \
 	{"from",                                                                                   \
 	 0,                                                                                        \
@@ -29,7 +29,7 @@ int cmd_span_from(void *span, const char *arg, struct err *err);
 int cmd_span_to(void *span, const char *arg, struct err *err);
 /* EXIT_FINE; EXIT_USAGE when --from is after --to. */
 int cmd_span_check(const struct command *c, const struct cmd_span *s);
-/* In the dump's clock; 0 and UINT64_MAX where an option was not given. EXIT_FINE; EXIT_USAGE, after
- * printing so, when --from is after the end of the dump. */
+/* Converts to the dump's clock; 0 and UINT64_MAX for an option that was not given. EXIT_FINE;
+ * EXIT_USAGE, with a message, when --from is after the end of the dump. */
 int cmd_span_of(const struct cmd_span *s, const struct cmd_dump *d, uint64_t *from_ns,
 		uint64_t *to_ns);

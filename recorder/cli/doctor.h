@@ -26,10 +26,10 @@ enum doctor_state {
 struct doctor_line {
 	const char *group, *name;
 	enum doctor_state state;
-	bool wanted;	 /* counts as a limit if not ok: it can be changed */
+	bool wanted;	 /* true: reported as a limit if not ok, since it can be changed */
 	char text[400];	 /* the reason, with values; safe to print */
 	char allow[400]; /* a command; "": none */
-	char keep[300];	 /* a command that keeps it after a reboot; "": none */
+	char keep[300];	 /* a command that makes it permanent; "": none */
 };
 
 struct doctor {
@@ -57,11 +57,11 @@ void doctor_content(struct doctor *d);
 struct doctor_line *doctor_add(struct doctor *d, const char *group, const char *name,
 			       enum doctor_state state, bool wanted, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
-/* Sets the command, for a shell. */
+/* Sets the shell command. */
 void doctor_allow(struct doctor_line *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void doctor_keep(struct doctor_line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Both for a sysctl: "kernel.perf_event_paranoid". */
+/* Sets both commands for a sysctl: "kernel.perf_event_paranoid". */
 void doctor_allow_sysctl(struct doctor_line *l, const char *name, int64_t value);
-/* Both for giving this program capabilities. */
+/* Sets both commands for giving this program capabilities. */
 void doctor_allow_setcap(struct doctor_line *l);

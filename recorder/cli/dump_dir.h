@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dumps in a directory: every file named *.rbd or *.rbd.part, also renamed ones. (The recorder's
- * limits count only its own, see store.h.)
+ * The dumps in a directory: every file named *.rbd or *.rbd.part, including renamed ones. (The
+ * recorder's limits count only its own dumps, see store.h.)
  */
 #pragma once
 
@@ -14,7 +14,8 @@ struct err;
 
 struct dump_dir_entry {
 	char *path;
-	uint64_t real_ns; /* of the trigger, by the file name or the dump; else the file's */
+	uint64_t
+		real_ns; /* of the trigger, from the file name or the dump; else the file's mtime */
 	uint64_t file_bytes;
 	bool part;	    /* named *.part: not finished */
 	bool being_written; /* a recorder holds its lock */
@@ -30,11 +31,12 @@ struct dump_dir {
 int dump_dir_read(const char *dir, struct dump_dir *out, struct err *err);
 void dump_dir_free(struct dump_dir *d);
 
-/* The newest finished one; NULL: none. */
+/* The newest complete dump; NULL: none. */
 const struct dump_dir_entry *dump_dir_newest(const struct dump_dir *d);
 
 /*
  * The default directory: that of the running recorder (of several, "default" or the first), else
- * that of the configuration file, else the service's if only that has dumps, else the current one.
+ * that of the configuration file, else the service's if it is the only one with dumps, else the
+ * current one.
  */
 void dump_dir_default(char dir[PATH_MAX]);

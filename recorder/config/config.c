@@ -22,7 +22,7 @@
 #define NAMES_MAX   64
 #define WORKERS_MAX 64
 
-/* ---- rows with a parser of their own ---- */
+/* ---- setters of OPTION_OWN rows ---- */
 
 static int int_cmp(const void *a, const void *b)
 {
@@ -31,7 +31,8 @@ static int int_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Takes one number off the front of `*p`; false if there is none or it is above `max`. */
+/* Parses a number at the start of `*p` and advances it; false if there is none or it exceeds
+ * `max`. */
 static bool take_number(const char **p, long max, long *v)
 {
 	char *end;
@@ -102,7 +103,7 @@ static int set_cpus(void *config, const char *text, struct err *err)
 	return rc;
 }
 
-/* Adds a comma-separated list of process or thread ids, each once. */
+/* Adds a comma-separated list of process or thread ids, without duplicates. */
 static int add_ids(uint32_t **ids, size_t *nr, const char *text, const char *what, struct err *err)
 {
 	for (const char *p = text;; p++) {
@@ -242,7 +243,7 @@ static int set_symbols(void *config, const char *text, struct err *err)
 
 #define AT(field) offsetof(struct config, field)
 
-/* clang-format off: a row reads best as a line of cells */
+/* clang-format off: rows are easier to read as a table */
 const struct option_row config_options[] = {
 	{"all-cpus", 'a', NULL, OPTION_FLAG, AT(all_cpus), .in_file = true, .group = GROUP_TARGET,
 	 .help = "record the whole system (default for root)"},
@@ -389,7 +390,7 @@ void config_free(struct config *c)
 	config_drop_group(c, GROUP_TARGET);
 	config_drop_group(c, GROUP_WHAT);
 	config_drop_group(c, GROUP_RULES);
-	free(c->name); /* OPTION_OWN */
+	free(c->name); /* an OPTION_OWN row */
 	for (const struct option_row *r = config_options; r->name; r++)
 		if (r->kind == OPTION_TEXT)
 			free(*(char **)((char *)c + r->offset));

@@ -22,10 +22,10 @@ struct config_channel {
 	char *events;	       /* comma-separated, see event.h */
 	uint64_t ring_bytes;   /* per CPU and bank, or of an AUX area; 0: default */
 	bool ring_bytes_given; /* by the user, not a preset: never reduced to fit a limit */
-	bool optional;	       /* of a preset: skipped with a warning if not allowed */
+	bool optional;	       /* of a preset: skipped with a warning when it is not permitted */
 	enum stack_kind stack;
-	bool stack_given;     /* else -g decides, see config_channels() */
-	uint32_t stack_bytes; /* DWARF: bytes of stack copied; default 8192 */
+	bool stack_given;     /* otherwise -g applies, see config_channels() */
+	uint32_t stack_bytes; /* DWARF: bytes of stack to copy; default 8192 */
 };
 
 /* --size */
@@ -50,16 +50,16 @@ struct config {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;		/* -m; 0: default */
 	struct ring_size_memory memory; /* --memory */
-	struct config_size *sizes;	/* --size; the later wins */
+	struct config_size *sizes;	/* --size; a later one overrides */
 	size_t nr_sizes;
 	struct config_channel *channels;
 	size_t nr_channels;
 	char *preset;	   /* --preset */
-	bool plain_preset; /* without sleep-stacks: determined at start */
+	bool plain_preset; /* without sleep-stacks; decided at start */
 	unsigned nr_banks; /* --banks */
 	char **rules;	   /* -T */
 	size_t nr_rules;
-	bool rules_typed; /* on the command line, not from the file */
+	bool rules_typed; /* from the command line, not the file */
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
 	char *tell_group; /* NULL: none */
@@ -72,25 +72,26 @@ struct config {
 	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of the CPUs, at most 4 */
 	char *dir;		   /* -o; default "." */
 	char *name;		   /* -n; default "default" */
-	char *config_path; /* --config; default /etc/ringback/ringback.conf if it is there */
+	char *config_path;	   /* --config; default /etc/ringback/ringback.conf if it exists */
 	bool quiet, verbose;
 	uint64_t ledger_bytes; /* --ledger-size */
 	char **command;	       /* after --; NULL-terminated, borrowed from argv; NULL: none */
 };
 
-/* Reads argv[1..] of `record` and the configuration file (the command line wins). 0;
- * -EINVAL. On success config_free() is due. */
+/* Reads argv[1..] of `record` and the configuration file; the command line overrides the file. 0,
+ * -EINVAL. On success the caller must call config_free(). */
 int config_load(struct config *c, int argc, char **argv, struct err *err);
 void config_free(struct config *c);
-/* Adds a rule to a struct config, as -T. -EINVAL when its grammar is wrong. */
+/* Adds a rule to a struct config, as -T does. -EINVAL when its grammar is wrong. */
 int config_add_rule(void *config, const char *text, struct err *err);
 
 /*
  * The channels to record, with -m, -g and --size applied: the preset's, then -e's (named "events"),
- * then those of --channel and [channel NAME], which replace a preset's of the same name. -m and -g
- * override a preset's size and stack; a given channel's size= and stack= override both; --size
- * overrides all. Without any size, ring_bytes is 0; a preset's channels are `optional`. -EINVAL for
- * a duplicate name, and for a --size of an unknown channel. config_channels_free() is due.
+ * then those of --channel and [channel NAME], which replace a preset's channel of the same name. -m
+ * and -g override a preset's size and stack; a given channel's size= and stack= override both;
+ * --size overrides all. Without any size, ring_bytes is 0. A preset's channels are `optional`.
+ * -EINVAL for a duplicate name and for a --size of an unknown channel. On success the caller must
+ * call config_channels_free().
  */
 int config_channels(const struct config *c, struct config_channel **out, size_t *nr,
 		    struct err *err);
@@ -102,6 +103,6 @@ const char *const *preset_find(const char *name, bool plain);
 bool preset_nth(size_t i, const char **name, const char **help);
 
 /* "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]". 0, -EINVAL, -ERANGE, -ENOMEM; on success
- * config_channel_free() is due. */
+ * the caller must call config_channel_free(). */
 int config_channel_parse(const char *text, struct config_channel *out, struct err *err);
 void config_channel_free(struct config_channel *channel);

@@ -18,7 +18,7 @@
 #define EVENTS_CHANNEL "events" /* of -e */
 #define RING_MIN       4096
 
-/* Length up to the next ';' outside [...], in which quotes are skipped. */
+/* Length up to the next ';' outside [...]; a quoted ']' does not end the brackets. */
 static size_t part_len(const char *p)
 {
 	size_t i;
@@ -156,7 +156,7 @@ static struct config_channel *list_find(const struct channel_list *l, const char
 	return NULL;
 }
 
-/* Takes over `ch`, also on failure. */
+/* Takes ownership of `ch`, also on failure. */
 static int list_add(struct channel_list *l, struct config_channel *ch, struct err *err)
 {
 	if (!array_room(l->v, l->nr)) {
@@ -244,7 +244,7 @@ static int apply_sizes(struct channel_list *l, const struct config *c, struct er
 	return 0;
 }
 
-/* Applies -m and -g; `over`: also if the channel has a size and stack. */
+/* Applies -m and -g; `over`: even if the channel has its own size and stack. */
 static void apply_common(const struct config *c, struct config_channel *ch, bool over)
 {
 	if (c->ring_bytes && (over || !ch->ring_bytes)) {

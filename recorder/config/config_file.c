@@ -6,8 +6,9 @@
  *	[channel NAME]   events=, size=, stack=                             a --channel
  *	[trigger NAME]   rule=, post=, cooldown=, max=, min-fill=, for=     a -T
  *
- * The keys of a channel or trigger are joined, at the end of the file, to the text of that option on
- * the command line: there is one parser for both. Root reads no file that other users can write.
+ * At the end of the file the keys of a channel or trigger are joined to the text of the
+ * command-line option, so that both use one parser. Root does not read a file that other users can
+ * write.
  */
 #include "recorder/config/config_row.h"
 
@@ -26,14 +27,14 @@
 #include <unistd.h>
 
 #define LINE_BYTES (64 * 1024)
-#define BOM	   "\xef\xbb\xbf" /* some editors write it first */
+#define BOM	   "\xef\xbb\xbf" /* some editors write it at the start of a file */
 #define NR_KEYS	   6
 
 /* The keys of a section other than [record]; keys[0] is required. */
 struct section_kind {
 	const char *word; /* "channel" of [channel NAME] */
 	const char *keys[NR_KEYS + 1];
-	const char *example; /* of a line with keys[0] */
+	const char *example; /* a line with keys[0] */
 	bool repeat_first;   /* keys[0] may be repeated: values are joined with commas */
 	int (*add)(void *config, const char *text, struct err *err);
 };
@@ -53,12 +54,12 @@ static const struct section_kind section_kinds[] = {
 
 #define NR_SECTION_KINDS (sizeof(section_kinds) / sizeof(section_kinds[0]))
 
-/* A [channel NAME] or [trigger NAME] as read so far. */
+/* A [channel NAME] or [trigger NAME] being read. */
 struct config_section {
 	const struct section_kind *kind;
 	char *name;
 	int line;      /* of its header */
-	int text_line; /* of its first keys[0]: errors in its text name this line */
+	int text_line; /* of the first keys[0]; errors in the section's text name this line */
 	char *values[NR_KEYS];
 };
 
@@ -68,14 +69,14 @@ struct config_reading {
 	FILE *file;
 	int line;
 	bool too_long;
-	uint64_t seen; /* rows of [record] that were set, by index in config_options */
+	uint64_t seen; /* rows already set in [record], by index in config_options */
 	struct config_section *sections;
 	size_t nr_sections;
 	struct err *err;
 	int rc;
 };
 
-/* Puts "PATH:LINE: " before the error. Returns 0, for inih "stop". */
+/* Prefixes the error with "PATH:LINE: ". Returns 0, which stops inih. */
 static int fail(struct config_reading *r, int line, int rc)
 {
 	err_prefix(r->err, "%s:%d", r->path, line);
@@ -127,7 +128,7 @@ static int record_key(struct config_reading *r, const char *key, const char *val
 
 /* ---- [channel NAME], [trigger NAME] ---- */
 
-/* "channel net": its kind, with *name at "net"; NULL for another section. */
+/* For "channel net" returns its kind, with *name at "net"; NULL for any other section. */
 static const struct section_kind *kind_of(const char *section, const char **name)
 {
 	for (size_t i = 0; i < NR_SECTION_KINDS; i++) {
@@ -207,10 +208,8 @@ static int section_key(struct config_reading *r, const struct section_kind *kind
 	return 1;
 }
 
-/*
- * A line "[...]": the library reports a section with its first key only, and it may have none. False
- * on an error.
- */
+/* Handles a line "[...]". inih reports a section only with its first key, and it may have none.
+ * False on an error. */
 static bool section_header(struct config_reading *r, const char *line)
 {
 	size_t n = strcspn(line, "]");
@@ -219,7 +218,7 @@ static bool section_header(struct config_reading *r, const char *line)
 	const char *name;
 
 	if (line[n] != ']')
-		return true; /* the library reports that */
+		return true; /* inih reports that */
 	snprintf(section, sizeof(section), "%.*s", (int)n, line);
 	if (!strcmp(section, "record"))
 		return true;
@@ -321,10 +320,8 @@ static char *on_line(char *line, int n, void *ctx)
 	return line[at] != '[' || section_header(r, line + at + 1) ? line : NULL;
 }
 
-/*
- * No inline comments: they would cut "rule=signal:USR1 ;post=1s". No continuation lines: an indented
- * key is a key. These are global variables of the library.
- */
+/* Disables inline comments, since they would cut "rule=signal:USR1 ;post=1s", and continuation
+ * lines, since an indented key is a key. These are global variables of the library. */
 static void library_settings(void)
 {
 	ini_use_stack = false;
@@ -357,7 +354,7 @@ static int parse(struct config_reading *r)
 	return r->rc;
 }
 
-/* Other users must not be able to change root's file. */
+/* Fails when other users can change root's file. */
 static int check_owner(int fd, const char *path, struct err *err)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From argv and the configuration file to struct config. Called by `record` at start and again,
- * with the same argv, on SIGHUP.
+ * Builds struct config from argv and the configuration file. Called by `record` at start, and again
+ * with the same argv on SIGHUP.
  *
  *	defaults ─▶ file ─▶ drop the groups that the command line names ─▶ command line ─▶ checks
  */
@@ -54,7 +54,7 @@ static int read_command_line(struct options_given *g, int argc, char **argv, str
 	return g->operands[0] && !g->after_dashes ? stray_word(g, err) : 0;
 }
 
-/* ---- putting it together ---- */
+/* ---- combining ---- */
 
 static int apply_command_line(struct config *c, const struct options_given *g, struct err *err)
 {
@@ -81,7 +81,7 @@ static const char *config_option(const struct options_given *l)
 	return path;
 }
 
-/* ---- contradictions ---- */
+/* ---- conflicting options ---- */
 
 static int both(struct err *err, const char *a, const char *b, const char *hint)
 {
@@ -118,7 +118,8 @@ static int check_targets(const struct config *c, struct err *err)
 	return 0;
 }
 
-/* Without a target: the whole system for root; an error for others, who may not record it. */
+/* Without a target: the whole system for root. An error for others, who are not permitted to record
+ * it. */
 static int default_target(struct config *c, struct err *err)
 {
 	if (c->all_cpus || c->nr_cpus || c->nr_pids || c->nr_tids || c->cgroup || c->command)

@@ -10,22 +10,25 @@
 
 #define CONFIG_DEFAULT_PATH RINGBACK_CONF
 
-/* What the command line replaces as a whole: a target there drops all targets of the file. */
+/* The command line replaces a whole group: a target there drops all targets of the file. */
 enum row_group { GROUP_NONE, GROUP_TARGET, GROUP_WHAT, GROUP_RULES, GROUP_END };
 
 /* The options of `record`. */
 extern const struct option_row config_options[];
 
-/* Sets the hint to the nearest of `names` (ended by NULL) to what was typed, or to `otherwise`. */
+/* Sets the hint to the name in `names` (ended by NULL) nearest to `typed`, or else to
+ * `otherwise`. */
 void config_hint_names(struct err *err, const char *typed, const char *const *names,
 		       const char *otherwise);
-/* Forgets all of one group. */
+/* Drops all values of a group. */
 void config_drop_group(struct config *c, enum row_group group);
 
 int config_no_memory(struct err *err);
-/* Appends ("a,b" from "a" and "b") or adds to an owned array; 0 or -ENOMEM with `err` set. */
+/* Appends ("a,b" from "a" and "b") to an owned text, or adds to an owned array. 0, or -ENOMEM with
+ * `err` set. */
 int config_join(char **list, const char *more, struct err *err);
-/* Setters of rows: `config` is a struct config. A channel as in config_channel_parse(); "NAME=SIZE". */
+/* Setters of rows: `config` is a struct config. For a channel as in config_channel_parse(), and for
+ * "NAME=SIZE". */
 int config_add_channel(void *config, const char *text, struct err *err);
 int config_add_size(void *config, const char *text, struct err *err);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks and setters of values that several options and keys share; see config_row.h. */
+/* Checks and setters of values shared by several options and keys; see config_row.h. */
 #include "recorder/config/config_row.h"
 
 #include "dump/base/array.h"
@@ -77,7 +77,7 @@ int config_join(char **list, const char *more, struct err *err)
 	return 0;
 }
 
-/* Checks the grammar here, where the position is known; arguments are checked at arming. */
+/* Checks only the grammar, so that errors name the position; arguments are checked when armed. */
 int config_add_rule(void *config, const char *text, struct err *err)
 {
 	struct config *c = config;

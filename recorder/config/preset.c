@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Presets: predefined sets of channels, as --channel texts, for config_channel.c and --help. Adding
- * one is one row and one line in ringback-record.1. A preset has only events that distribution
- * kernels since 5.10 have built in, because one missing event fails the whole preset.
+ * one takes a row here and a line in ringback-record.1. A preset has only events that are built
+ * into distribution kernels since 5.10, because one missing event fails the whole preset.
  */
 #include "recorder/config/config.h"
 
@@ -12,13 +12,11 @@
 #define SCHED                                                                                      \
 	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
 	"sched:sched_migrate_task;size=2M"
-/*
- * Stacks make a record three times as large and several times as expensive: only events that need
- * them have them. sched_migrate_task replaces sched_wakeup, which only adds the CPU.
- */
+/* Stacks make a record three times as large and several times as expensive, so only events that
+ * need them have them. sched_migrate_task replaces sched_wakeup, which only adds the CPU. */
 #define SLEEPS "sched:sched:sched_switch,sched:sched_waking;size=8M;stack=fp"
 #define MOVES  "moves:sched:sched_migrate_task;size=512K"
-/* With BPF, which selects few stacks. */
+/* Needs BPF, which selects the few stacks that matter. */
 #define SWITCHES "sched:sched:sched_switch,sched:sched_waking,sched:sched_migrate_task;size=4M"
 #define PLACES	 "sleeps:sleep-stacks;size=2M;stack=fp"
 #define LIFE                                                                                       \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sizes of rings from memory; see ring_size.h. */
+/* Ring sizes from memory; see ring_size.h. */
 #include "recorder/config/ring_size.h"
 
 #include "trigger/kernel/caps.h"

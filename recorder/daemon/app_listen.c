@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes and removes the programs' socket; see app_listen.h. Called by session.c. */
+/* Makes and removes the socket for programs; see app_listen.h. Called by session.c. */
 #include "recorder/daemon/app_listen.h"
 
 #include "dump/base/err.h"
@@ -38,7 +38,7 @@ static int find_group(const char *name, gid_t *gid, struct err *err)
 	return 0;
 }
 
-/* Ours, and only members of the group may look into it. */
+/* Checks that the directory is ours and gives the group access to it. */
 static int settle(int fd, const char *path, gid_t gid, struct err *err)
 {
 	struct stat st;
@@ -77,7 +77,7 @@ static int open_group_dir(gid_t gid, int *out, struct err *err)
 	return rc;
 }
 
-/* Nobody else can write into the directory, so what was made there is ours. */
+/* Only we can write to the directory, so the new socket is ours. */
 static int listen_in(struct app_listen *t, const gid_t *gid, int fd, struct err *err)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};

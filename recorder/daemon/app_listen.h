@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The socket that programs tell the recorder through (trigger/client/app_socket.h), where it lies
- *and who may connect:
+ * The socket on which programs report to the recorder (trigger/client/app_socket.h): its path and
+ * access rights.
  *
  *	NAME.tell in the control directory (ctl.h)	its owner's programs, and root's
  *	DIR.tell/NAME.tell, with a group (0750, 0660)	also members of that group
@@ -13,8 +13,8 @@
 struct err;
 struct app_listen;
 
-/* Called with the recorder's lock held (ctl_listen()): what lies there is of one that was killed.
- * `group` may be NULL. *fd listens, and is the caller's; *gid: of the group, or -1. */
+/* Requires the recorder's lock (ctl_listen()), so an existing socket belongs to a killed recorder.
+ * `group` may be NULL. The caller owns the listening socket *fd. *gid: the group, or -1. */
 int app_listen_open(const char *name, const char *group, struct app_listen **out, int *fd,
 		    int64_t *gid, struct err *err);
 /* Removes the socket. NULL allowed. */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The recorder's end of the control socket; see ctl.h. The daemon puts ctl_fd() into its loop and
- * calls ctl_next() until it has nothing more. Nothing here ever blocks, and no timer runs while
- * nobody is connected. A client:
+ * The recorder's end of the control socket; see ctl.h. The daemon adds ctl_fd() to its loop and
+ * calls ctl_next() until it returns 0. Nothing here blocks, and no timer runs without a client. The
+ * states of a client:
  *
  *	          request whole            ctl_reply()
- *	READING ─────────────────▶ WAITING ────────────▶ WRITING ──▶ gone
+ *	READING ─────────────────▶ WAITING ────────────▶ WRITING ──▶ closed
  *	   │ 5 s, bad request         (daemon's time)       │ 5 s
- *	   ▼ told, gone                                     ▼ gone
+ *	   ▼ error sent, closed                             ▼ closed
  */
 #include "recorder/daemon/ctl.h"
 
@@ -47,12 +47,12 @@ struct ctl_client {
 struct ctl {
 	char name[CTL_NAME_BYTES];
 	int dir_fd, lock_fd, listen_fd, timer_fd, epoll_fd;
-	int spare_fd; /* given up for a moment to turn a client away when descriptors run out */
-	uint64_t timer_ns; /* when timer_fd fires; 0: off */
+	int spare_fd;	   /* closed briefly, to reject a client when descriptors run out */
+	uint64_t timer_ns; /* expiry of timer_fd; 0: off */
 	struct ctl_client clients[MAX_CLIENTS];
 };
 
-/* What an epoll event is about: these, or TAG_CLIENT + index. */
+/* Values in epoll_data: these, or TAG_CLIENT + index. */
 enum { TAG_LISTEN, TAG_TIMER, TAG_CLIENT };
 
 static uint64_t new_deadline(void)
@@ -96,10 +96,8 @@ static int already_running(const char *name, int lock_fd, struct err *err)
 	return -EADDRINUSE;
 }
 
-/*
- * Takes NAME.lock. One that ends removes its lock file, so the file we have locked may no longer be
- * the one that the name means: then again.
- */
+/* Locks NAME.lock. A recorder removes its lock file when it ends, so the locked file may no longer
+ * be the one with that name; then it tries again. */
 static int take_lock(struct ctl *c, struct err *err)
 {
 	char file[CTL_NAME_BYTES + 8];
@@ -127,7 +125,7 @@ static int take_lock(struct ctl *c, struct err *err)
 	return 0;
 }
 
-/* A socket is left when a recorder was killed; we have the lock, so nobody listens there. */
+/* A killed recorder leaves a socket. We hold the lock, so no process listens on it. */
 static int remove_stale(struct ctl *c, struct err *err)
 {
 	char file[CTL_NAME_BYTES + 8];
@@ -237,7 +235,7 @@ static json_t *error_reply(const struct err *err)
 	return reply;
 }
 
-/* One line that is ours to free; takes over `reply`. */
+/* One line, owned by the caller; takes over `reply`. */
 static char *line_of(json_t *reply, size_t *bytes)
 {
 	char *text = json_dumps(reply, JSON_COMPACT), *line = NULL;
@@ -251,7 +249,7 @@ static char *line_of(json_t *reply, size_t *bytes)
 	return line;
 }
 
-/* An error to somebody we are about to drop: what the socket takes at once has to do. */
+/* Sends an error to a client before closing it, without waiting for space in the socket. */
 static void last_words(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void last_words(int fd, const char *fmt, ...)
 {
@@ -282,8 +280,8 @@ void ctl_close(struct ctl *c)
 			last_words(c->clients[i].fd, "the recorder stopped before it could answer");
 		client_close(&c->clients[i]);
 	}
-	/* Socket first, the lock while we still have it: whoever comes next finds both or neither.
-	 */
+	/* Removes the socket before the lock, which is still held: the next recorder finds both or
+	 * neither. */
 	if (c->listen_fd >= 0) {
 		snprintf(file, sizeof(file), "%s.sock", c->name);
 		unlinkat(c->dir_fd, file, 0);
@@ -308,7 +306,7 @@ int ctl_fd(const struct ctl *c)
 
 /* ---- the timer ---- */
 
-/* Set to the next deadline there is; off when there is none. */
+/* Sets the timer to the next deadline, or turns it off. */
 static void set_timer(struct ctl *c)
 {
 	struct itimerspec t = {0};
@@ -350,7 +348,8 @@ static void drop_late(struct ctl *c)
 
 /* ---- clients ---- */
 
-/* Out of descriptors: without this the pending connection would wake us for ever. */
+/* Out of descriptors: a pending connection would wake the loop forever, so it is accepted and
+ * closed. */
 static void turn_away(struct ctl *c)
 {
 	int fd;
@@ -423,7 +422,7 @@ static bool parse_request(struct ctl *c, struct ctl_client *client, size_t len, 
 		refuse_request(client, "is no JSON object on one line");
 		return false;
 	}
-	/* What it sends or does from now on is of no interest until there is an answer. */
+	/* Input is ignored until the answer is ready. */
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
 	buf_free(&client->in);
 	client->state = WAITING;
@@ -431,8 +430,8 @@ static bool parse_request(struct ctl *c, struct ctl_client *client, size_t len, 
 	return true;
 }
 
-/* True when the request is whole and sound. Without a newline it ends where the client ends
- * writing. */
+/* True when the request is complete and valid. Without a newline it ends at the end of the
+ * stream. */
 static bool read_request(struct ctl *c, struct ctl_client *client, json_t **request)
 {
 	struct buf *in = &client->in;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The asking end of the control socket: `ringback trigger` and `ringback status`. See ctl.h.
- * Connects only to sockets in a directory that nobody else can write to.
+ * The client's end of the control socket, for `ringback trigger` and `ringback status`; see ctl.h.
+ * Connects only to sockets in a directory that other users can't write to.
  */
 #include "recorder/daemon/ctl.h"
 
@@ -38,7 +38,7 @@ static int connect_to(int dir_fd, const char *name, int *out)
 	return 0;
 }
 
-/* ---- which recorders run ---- */
+/* ---- running recorders ---- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -72,7 +72,7 @@ size_t ctl_running(char names[][CTL_NAME_BYTES], size_t max)
 		return 0;
 	}
 	while (nr < max && (d = readdir(dir))) {
-		/* A killed recorder leaves a socket behind, but nobody answers there. */
+		/* A killed recorder leaves a socket that refuses connections. */
 		if (!socket_name(d->d_name, names[nr]) || connect_to(dir_fd, names[nr], &fd))
 			continue;
 		close(fd);
@@ -83,7 +83,7 @@ size_t ctl_running(char names[][CTL_NAME_BYTES], size_t max)
 	return nr;
 }
 
-/* Says what there is instead, or how to start one. */
+/* Sets the error, with the running recorders or how to start one as the hint. */
 static int no_recorder(const char *name, struct err *err)
 {
 	char names[16][CTL_NAME_BYTES], list[300] = "";
@@ -114,7 +114,8 @@ static int64_t now_ms(void)
 	return (int64_t)(clock_ns() / 1000000);
 }
 
-/* A peer that has no use for it closes early and says why: that answer is still read. */
+/* A recorder may reject the request early and close: EPIPE is no error, since its answer can
+ * be read. */
 static int send_request(int fd, json_t *request, struct err *err)
 {
 	char *text = json_dumps(request, JSON_COMPACT);
@@ -124,7 +125,7 @@ static int send_request(int fd, json_t *request, struct err *err)
 	if (!text)
 		return err_set(err, -ENOMEM, "out of memory for a request");
 	len = strlen(text);
-	text[len++] = '\n'; /* over the NUL: from here on it is counted */
+	text[len++] = '\n'; /* replaces the NUL, so the text has no terminator from here on */
 	while (done < len) {
 		ssize_t n = send(fd, text + done, len - done, MSG_NOSIGNAL);
 
@@ -157,7 +158,7 @@ static int wait_readable(int fd, int64_t until_ms, struct err *err)
 	}
 }
 
-/* Up to the newline, which is not counted. */
+/* Reads up to the newline, which is not included. */
 static int read_line(int fd, int64_t until_ms, struct buf *line, struct err *err)
 {
 	for (;;) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The one epoll loop, where the folders meet. Called by cmd_record.c.
+ * The epoll loop of the recorder. Called by cmd_record.c.
  *
- * What a hit leads to is decided by the state machine in trigger/engine/hit_machine.h; here it is
- * carried out: rings are frozen, jobs go to the dumper, askers get their answer. The loop sleeps in
- * epoll_wait() without a timeout; it is woken by a trigger source, the control socket, the
- * sideband's watermark, a CPU that comes or goes, the dump thread, a signal, or the end of the
- * command, never by recorded events. On a terminal a timer refreshes the status line each second.
+ * The state machine in trigger/engine/hit_machine.h decides what a hit leads to. This file does it:
+ * freezes rings, passes jobs to the dumper, answers requests. The loop sleeps in epoll_wait()
+ * without a timeout. It is woken by a trigger source, the control socket, the sideband's watermark,
+ * CPU hotplug, the dump thread, a signal, or the end of the command, never by recorded events. On a
+ * terminal a timer refreshes the status line each second.
  *
- * Between two looks at the triggers only little is done, so that endless requests or signals do not
- * delay a freeze.
+ * Little work is done between two checks of the triggers, so that endless requests or signals do
+ * not delay a freeze.
  *
- * While the dump thread has a job (is_writing()), what it reads stays as it is: no rings are opened
- * or closed, no process is forgotten, no scan of /proc is replaced. All that waits for
- * finish_dump().
+ * While the dump thread has a job (is_writing()), the data that it reads must not change: no rings
+ * are opened or closed, no process is removed from the ledger, no scan of /proc is replaced. All
+ * that is done later, in finish_dump().
  */
 #include "recorder/daemon/daemon.h"
 
@@ -39,24 +39,24 @@
 #include <unistd.h>
 
 #define MAX_MERGED 66
-#define MAX_HITS   16		/* read from the triggers in one go */
-#define LOOK_NS	   100000000ull /* not more often is the sideband drained in passing */
+#define MAX_HITS   16		/* read from the triggers at a time */
+#define LOOK_NS	   100000000ull /* minimum time between extra drains of the sideband */
 
-#define STAND_MS 2 /* a hit that has stopped a trace has been read by then */
+#define STAND_MS 2 /* time within which the hit that stopped a trace can be read */
 
 struct daemon {
 	struct session *s;
 	struct hit_machine *hits; /* the engine's */
 	int argc;
 	char **argv;
-	int timer_fd, status_fd; /* timer_fd: end of POST; then the end of patience */
-	bool more_hits;		 /* may be there: the loop does not sleep */
+	int timer_fd, status_fd; /* timer_fd: the end of POST, then the dumper's patience */
+	bool more_hits;		 /* more hits may be pending: the loop must not sleep */
 	bool traces_stand;	 /* stopped by hits that may not have been read yet */
-	uint64_t looked_ns;	 /* when the sideband was drained last */
+	uint64_t looked_ns;	 /* time of the last sideband drain */
 	int exit_status;
 };
 
-/* What a descriptor is about; the value in epoll_data. */
+/* The kinds of descriptors; the value in epoll_data. */
 enum wake {
 	WAKE_SIGNAL,
 	WAKE_CTL,
@@ -96,7 +96,7 @@ static int watch_sideband(struct daemon *d, struct err *err)
 	struct ring *const *rings = recording_sideband(d->s->recording, &nr);
 	int rc = 0;
 
-	/* Edge-triggered: an event whose tasks have all ended would hang up for ever. */
+	/* Edge-triggered: an event whose tasks have all exited reports EPOLLHUP all the time. */
 	for (size_t i = 0; i < nr && !rc; i++)
 		rc = watch(d, rings[i]->fd, WAKE_SIDEBAND, EPOLLIN | EPOLLET, err);
 	return rc;
@@ -121,7 +121,8 @@ static void drain_sideband(struct daemon *d, bool may_scan)
 		log_warn_err(&err);
 }
 
-/* Once: nobody would look whether what he waits for can still come. A command's end ends us. */
+/* Warns once, since otherwise the user may wait for hits that can't come. Not needed with a
+ * command: the recorder ends with it. */
 static void check_target(struct daemon *d)
 {
 	struct session *s = d->s;
@@ -138,7 +139,7 @@ static void look_around(struct daemon *d)
 {
 	drain_sideband(d, !is_writing(d));
 	d->looked_ns = clock_ns();
-	/* A dump in the making refers to older times than the rings do. */
+	/* A dump in progress refers to times older than the rings. */
 	if (!is_writing(d))
 		ledger_expire(d->s->ledger, recording_oldest(d->s->recording, d->looked_ns));
 }
@@ -146,13 +147,13 @@ static void look_around(struct daemon *d)
 static void on_sideband(struct daemon *d)
 {
 	d->s->nr_sideband_wakeups++;
-	check_target(d); /* takes wake-ups, so before the drain */
+	check_target(d); /* before the drain, since it uses up wake-ups */
 	look_around(d);
 }
 
 /* ---- dumps ---- */
 
-/* Once, at `ns` of CLOCK_MONOTONIC; 0: not at all. */
+/* One-shot, at `ns` of CLOCK_MONOTONIC; 0: off. */
 static void set_timer(struct daemon *d, uint64_t ns)
 {
 	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(ns / 1000000000),
@@ -161,7 +162,7 @@ static void set_timer(struct daemon *d, uint64_t ns)
 	timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-/* How long was recorded on after the hit on purpose: less than asked for when we have to stop. */
+/* The time recorded after the hit: less than post_ns when the recorder had to stop early. */
 static int64_t time_after(const struct engine_cause *c, const struct recording_freeze *f)
 {
 	int64_t passed = (int64_t)(f->first_paused_ns - c->what.ns);
@@ -183,7 +184,7 @@ static void freeze(struct daemon *d)
 	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
 	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
 	drain_sideband(d, true);
-	if (!job.what.comm[0] && job.what.tid) /* it has ended since */
+	if (!job.what.comm[0] && job.what.tid) /* the thread has exited in the meantime */
 		ledger_comm(s->ledger, job.what.tid, job.hit_ns, job.what.comm);
 	job.scan = s->scan;
 	dumper_start(s->dumper, &job);
@@ -200,7 +201,7 @@ static void do_next(struct daemon *d, enum hit_do next)
 		dumper_hasten(d->s->dumper);
 }
 
-/* Asks the engine about a hit and does what it says. */
+/* Passes a hit to the engine and carries out its decision. */
 static enum hit_do hit(struct daemon *d, const struct rule *rule, const struct sighting *what)
 {
 	struct session *s = d->s;
@@ -264,9 +265,9 @@ static void on_engine(struct daemon *d)
 }
 
 /*
- * Those that a hit has stopped without a dump. The triggers were asked at `woken_ns`: the hit of
- * one that stood for less than STAND_MS then may not have been there yet. For a hit that is to get
- * its dump next, traces stand until then.
+ * Resumes traces that a hit stopped without a dump. The triggers were read at `woken_ns`: a trace
+ * that had been stopped for less than STAND_MS then may have a hit that is not read yet, and stays
+ * stopped. Traces also stay stopped when a deferred hit gets the next dump.
  */
 static void let_traces_run(struct daemon *d, uint64_t woken_ns)
 {
@@ -346,11 +347,11 @@ static void on_hotplug(struct daemon *d)
 	bool online, lost = false;
 	int cpu;
 
-	/* What is not read now wakes nobody again: finish_dump() calls too. */
+	/* Events that are not read now cause no other wake-up, so finish_dump() calls this too. */
 	if (is_writing(d) || !s->hotplug)
 		return;
 	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
-		/* Rules look at all CPUs, whatever is recorded. */
+		/* Rules watch all CPUs, even if only some are recorded. */
 		if (engine_cpu(s->engine, cpu, online, &err))
 			log_warn_err(&err);
 		if (!online) {
@@ -449,7 +450,7 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	hit_machine_ask(d->hits, client, hit(d, rule, &what));
 }
 
-/* One request a turn: the descriptor stays readable while there are more. */
+/* One request per wake-up: the descriptor stays readable while there are more. */
 static void on_ctl(struct daemon *d)
 {
 	struct err err = ERR_INIT;
@@ -476,9 +477,9 @@ static void on_ctl(struct daemon *d)
 	json_decref(request);
 }
 
-/* ---- the rest ---- */
+/* ---- the loop ---- */
 
-/* A dump that was promised or asked for is made before leaving. */
+/* Makes any pending or requested dump before the recorder ends. */
 static void stop(struct daemon *d)
 {
 	struct sighting what = {.ns = clock_ns(), .nr_hits = 1};
@@ -512,7 +513,7 @@ static void reload(struct daemon *d)
 		log_warn("the old configuration stays in use");
 		return;
 	}
-	d->more_hits = true; /* of new rules that were met before the loop sleeps again */
+	d->more_hits = true; /* new rules may have been met before the loop sleeps again */
 	record_log_rules(d->s->engine);
 	log_info("rules and limits were read again; channels and targets change only with a "
 		 "restart");
@@ -609,21 +610,21 @@ static int loop(struct daemon *d, struct err *err)
 
 		if (n < 0 && errno != EINTR)
 			return err_sys(err, -errno, "epoll_wait");
-		/* Triggers first: whatever else is ready can wait until the rings are frozen. */
+		/* Triggers first: everything else can wait until the rings are frozen. */
 		for (int i = 0; i < n; i++) {
 			if (e[i].data.u64 >= ENGINE_DATA) {
 				engine_woken(d->s->engine, &e[i]);
 				d->more_hits = true;
 			}
 		}
-		/* A trace that stands was hit, whatever we were woken for. */
+		/* A stopped trace means a hit, whatever woke the loop. */
 		d->more_hits |= traces_stand(d->s->recording);
 		if (d->more_hits)
 			on_engine(d);
 		for (int i = 0; i < n; i++)
 			if (e[i].data.u64 < ENGINE_DATA)
 				handlers[e[i].data.u64](d);
-		/* A program's file is held from the drain on, so the earlier the better. */
+		/* Drain early: a program's file can be held only after its record was drained. */
 		if (clock_ns() - d->looked_ns >= LOOK_NS)
 			look_around(d);
 		let_traces_run(d, woken_ns);
@@ -643,7 +644,7 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 			   .status_fd = -1};
 	int rc = open_loop(&d, err);
 
-	d.more_hits = true; /* what came before anybody slept here may have been told already */
+	d.more_hits = true; /* edge-triggered events may have been consumed before */
 	if (!rc) {
 		record_log_begin(s);
 		notify_manager("READY=1");

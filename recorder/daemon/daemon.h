@@ -6,8 +6,8 @@ struct err;
 struct session;
 
 /*
- * Runs until SIGINT, SIGTERM or the end of the command; dumps on the way. `argc` and `argv` are
- * read again on SIGHUP. *status: the command's exit status; without one 0, or 1 when the last dump
- * before leaving failed. 0, or what made it stop.
+ * Runs until SIGINT, SIGTERM or the end of the command, and dumps when a rule is met. Reads `argc`
+ * and `argv` again on SIGHUP. *status: the command's exit status; without a command 0, or 1 when
+ * the last dump at exit failed. 0, or the error that stopped it.
  */
 int daemon_run(struct session *s, int argc, char **argv, int *status, struct err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What would be recorded and watched, for people; see dry_run.h. Called by cmd_record.c. */
+/* The plan of a recorder; see dry_run.h. Called by cmd_record.c. */
 #include "recorder/daemon/dry_run.h"
 
 #include "dump/base/str.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_EVENTS 8 /* of a channel, that are named */
+#define MAX_EVENTS 8 /* printed for each channel */
 
 static void print_aux(FILE *out, const struct session *s, const struct channel *c)
 {
@@ -61,7 +61,7 @@ static void print_channels(FILE *out, const struct session *s, const char *what)
 	}
 }
 
-/* An option of the rule's own, or the recorder's. */
+/* The rule's own option, or else the recorder's. */
 static int64_t either(int64_t own, int64_t common)
 {
 	return own >= 0 ? own : common;
@@ -101,7 +101,7 @@ static bool has_traces(const struct session *s)
 	return false;
 }
 
-/* Who stops hardware traces when the rule is met. */
+/* Says whether the kernel or the recorder stops hardware traces when the rule is met. */
 static void print_traces(FILE *out, const struct session *s, const struct rule *r, bool brakes)
 {
 	const char *why = "what meets the rule is not an event on a CPU that the kernel could see";

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recorder with this configuration records, watches and costs: for --dry-run and --verbose.
- */
+/* Prints what a configuration records, its rules and its cost, for --dry-run and --verbose. */
 #pragma once
 
 #include <stdio.h>
@@ -10,5 +9,5 @@ struct session;
 /* `what`: "would record". */
 void plan_print(const struct session *s, const char *what, FILE *out);
 
-/* On stdout; of a session that session_open() has tried without starting anything. */
+/* Prints to stdout, for a session that session_open() has checked without starting anything. */
 void dryrun_print(const struct session *s);

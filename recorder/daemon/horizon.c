@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rules against how far rings reach back; see horizon.h. */
+/* Compares the history that rules need with the rings' horizon; see horizon.h. */
 #include "recorder/daemon/horizon.h"
 
 #include "dump/base/str.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules that need more history than the rings have: a call that took 3 s is not explained by the
- * last second. How far rings reach back is known once a dump found them overwritten; nobody wakes
- * to find it out before. daemon.c tells of each dump, status.c asks.
+ * Detects rules that need more history than the rings have: the last second does not explain a call
+ * that took 3 s. The horizon is known once a dump found overwritten rings; no extra wake-ups are
+ * needed for it. daemon.c reports each dump, status.c reads the result.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ struct dumper_result;
 struct rule;
 struct session;
 
-/* How far back what meets the rule goes: of "latency:..>3s" 3 s, of "psi:..>150ms/1s" 1 s; 0: it
- * has no such time. */
+/* The history that the rule needs: of "latency:..>3s" 3 s, of "psi:..>150ms/1s" 1 s; 0: it has no
+ * such time. */
 uint64_t horizon_of_rule(const struct rule *r);
 
-/* Puts what there is to say of rule `i` by the last dump that found rings overwritten; false:
- * nothing. */
+/* Writes a warning for rule `i`, based on the last dump that found overwritten rings. False: no
+ * warning. */
 bool horizon_says(const struct session *s, size_t i, char *out, size_t n);
 
-/* A dump was committed: warns, once, of rules that need more. */
+/* Call for each committed dump: warns once about rules that need more history. */
 void horizon_note(struct session *s, const struct dumper_result *r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What `record` tells while it runs; see record_log.h. Called by daemon.c. */
+/* Messages of `record` while it runs; see record_log.h. Called by daemon.c. */
 #include "recorder/daemon/record_log.h"
 
 #include "dump/base/str.h"
@@ -14,7 +14,7 @@
 
 #define MS 1000000u
 
-/* ---- at the beginning ---- */
+/* ---- at start ---- */
 
 void record_log_rules(const struct engine *e)
 {
@@ -128,7 +128,7 @@ static void reach_text(const struct dumper_result *r, char *out, size_t n)
 	bool same = true;
 
 	*out = '\0';
-	for (size_t i = 0; i < r->nr_reach; i++) /* rings are not paused at the very same time */
+	for (size_t i = 0; i < r->nr_reach; i++) /* rings are paused at slightly different times */
 		same &= r->reach[i].ns / MS == r->reach[0].ns / MS;
 	for (size_t i = 0; i < r->nr_reach && at < n; i++) {
 		str_fmt_time(time, sizeof(time), (int64_t)(r->reach[i].ns / MS * MS));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `record` tells while it runs: its rules, each hit's answer and each dump; with --verbose
- * also what is recorded and how long a dump took. Called by the daemon's thread.
+ * Messages of `record` while it runs: its rules, the result of each hit, and each dump; with
+ * --verbose also what is recorded and how long a dump took. Called by the daemon's thread.
  */
 #pragma once
 
@@ -12,11 +12,11 @@ struct rule;
 struct session;
 struct sighting;
 
-/* Recording begins: what is recorded, and what is wrong with a rule. */
+/* At start: what is recorded, and problems of rules. */
 void record_log_begin(const struct session *s);
-/* What the others are armed in spite of, and what one can not see. */
+/* Warns about rules that are not used, and about events that a rule can't see. */
 void record_log_rules(const struct engine *e);
-/* A hit and its answer; the rings are `fill_percent` full. */
+/* A hit and its result; the rings are `fill_percent` full. */
 void record_log_hit(const struct session *s, const struct rule *rule, const struct sighting *what,
 		    enum hit_do next, unsigned fill_percent);
 void record_log_committed(const struct dumper_result *r);

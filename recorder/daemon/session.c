@@ -20,13 +20,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Readiness does not wait longer for names; the scan goes on beside the recording. */
+/* Readiness waits at most this long for names; the scan continues during recording. */
 #define NAMES_WAIT_NS 700000000ull
 #define NAMES_STEP_NS 20000000ull
 
 /*
- * Blocks the recorder's own signals before any thread exists; *before is what a command inherits.
- * SIGUSR2 is the engine's: one that comes before it listens must wait for it, not kill.
+ * Blocks the recorder's own signals before any thread exists; *before is the mask for the command.
+ * The engine uses SIGUSR2: until it listens, the signal must stay pending instead of killing the
+ * recorder.
  */
 static int block_signals(struct session *s, sigset_t *before, struct err *err)
 {
@@ -45,7 +46,7 @@ static int block_signals(struct session *s, sigset_t *before, struct err *err)
 	return s->signal_fd < 0 ? err_sys(err, -errno, "signalfd") : 0;
 }
 
-/* Programs may always speak; a rule of one's own decides what comes of it. */
+/* Reports of programs are accepted by default; a rule given by the user replaces this one. */
 static int default_rules(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->nr_rules; i++)
@@ -54,7 +55,8 @@ static int default_rules(struct config *c, struct err *err)
 	return config_add_rule(c, "program", err);
 }
 
-/* The file may be the same on many machines: what this kernel can't watch is left out there. */
+/* One file may serve many machines: rules of the file that this kernel does not support are
+ * skipped. */
 static int add_rule(struct session *s, const char *text, struct err *err)
 {
 	int rc = engine_add(s->engine, text, err);
@@ -66,7 +68,7 @@ static int add_rule(struct session *s, const char *text, struct err *err)
 	return 0;
 }
 
-/* *usage: a rule was written wrongly. What it is about may also not be there, as with -e and -p. */
+/* *usage: a rule has a syntax error. A target of a rule may also not exist, as with -e and -p. */
 static int open_engine(struct session *s, bool *usage, struct err *err)
 {
 	struct engine_options eo = {
@@ -75,7 +77,7 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 
 	s->env = (struct source_env){
 		.caps = &s->caps,
-		/* In a dry run it only matters that there would be one. */
+		/* a dry run only needs to know that there would be one */
 		.command_pid = s->child		   ? child_pid(s->child)
 			       : s->config.command ? getpid()
 						   : 0,
@@ -105,7 +107,7 @@ static bool has_crash_rule(const struct config *c)
 	return false;
 }
 
-/* A recorder that was killed together with its guard may have left the pattern to the next one. */
+/* A recorder killed together with its guard leaves its core_pattern in the kernel. */
 static void recover_pattern(void)
 {
 	char former[CORE_PATTERN_BYTES];
@@ -122,7 +124,7 @@ static void recover_pattern(void)
 			 former);
 }
 
-/* Before there is anything that its process would have to let go of. */
+/* Called early, so that the guard process inherits no descriptors. */
 static int start_guard(struct session *s, bool *usage, struct err *err)
 {
 	int fd, rc;
@@ -140,7 +142,7 @@ static int start_guard(struct session *s, bool *usage, struct err *err)
 		return 0;
 	rc = core_guard_start(&s->guard, &fd, err);
 	if (rc && rc != -EBUSY && rc != -ENOMEM && !geteuid()) {
-		/* A recorder that is to run for a year does not end for want of an extra. */
+		/* Only a warning: an optional feature must not stop a long-running recorder. */
 		log_warn_err(err);
 		log_warn("recording without crash-hold: a dump has only the crashing thread of a "
 			 "crash");
@@ -183,7 +185,7 @@ static const struct config_channel *with_sleeps(const struct config_channel *cha
 	return NULL;
 }
 
-/* A preset has other channels where BPF programs can't choose the stacks. */
+/* Uses the preset's other channels when BPF programs can't select the stacks. */
 static int open_sleeps(struct session *s, struct config_channel **channels, size_t *nr,
 		       struct err *err)
 {
@@ -228,7 +230,7 @@ static int open_parts(struct session *s, struct err *err)
 
 	if (!rc)
 		rc = open_recording(s, err);
-	/* Behind the recording, which has raised the limit of descriptors that this goes by. */
+	/* After the recording, which raises the limit of descriptors that this depends on. */
 	if (!rc && s->config.hold_files && s->config.symbols_ns) {
 		rc = pinned_new(&s->files, err);
 		ledger_keep_files(s->ledger, s->files);
@@ -262,7 +264,7 @@ int session_scan(struct session *s, struct err *err)
 {
 	bool tasks = target_is_tasks(&s->target);
 
-	/* To end it early would mean to wait for it: it may hang in a file of /proc. */
+	/* A running scan is not ended early, since it may hang in a file of /proc. */
 	if (s->scan && !proc_scan_wait(s->scan, true, 0))
 		return 0;
 	proc_scan_free(s->scan);
@@ -274,9 +276,8 @@ int session_scan(struct session *s, struct err *err)
 }
 
 /*
- * The thread that answers triggers has little to do and must not wait for a busy machine to do it:
- * real time where that is allowed, else the best nice value. Threads it starts later are ordinary
- * ones.
+ * The thread that answers triggers needs little CPU time but must get it on a busy machine:
+ * real-time priority if permitted, else the best nice value. Later threads have ordinary priority.
  */
 static void raise_priority(void)
 {
@@ -286,7 +287,7 @@ static void raise_priority(void)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
 }
 
-/* The sideband is read meanwhile: on a busy machine its rings would not last that long. */
+/* Drains the sideband while it waits: on a busy machine its rings would overflow. */
 static int wait_for_names(struct session *s, struct err *err)
 {
 	size_t nr;
@@ -315,7 +316,7 @@ static int open_tell(struct session *s, struct err *err)
 	return rc ? rc : app_socket_listen(s->tell, fd, gid, err);
 }
 
-/* --dry-run: rules, and the rings where it is known whose they are. */
+/* --dry-run: checks the rules, and the rings if the target is known before a command starts. */
 static int try_all(struct session *s, bool *usage, struct err *err)
 {
 	int rc = open_engine(s, usage, err);
@@ -349,7 +350,7 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		return try_all(s, usage, err);
 	if (s->config.command)
 		rc = child_fork(s->config.command, &before, &s->child, err);
-	if (!rc) /* rules first: a wrong one is cheap to find */
+	if (!rc) /* rules first: checking them is cheap */
 		rc = open_engine(s, usage, err);
 	if (!rc)
 		rc = target_open(&s->config, &s->caps, s->child ? child_pid(s->child) : 0,
@@ -360,17 +361,15 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		rc = ctl_listen(s->config.name, &s->ctl, err);
 	if (!rc)
 		rc = open_tell(s, err);
-	/* Before it is looked which CPUs there are, so that none comes unheard. */
+	/* Before the CPUs are counted, so that no CPU is missed. */
 	if (!rc && hotplug_open(&s->hotplug, err))
 		log_warn_err(err);
 	if (!rc)
 		rc = open_parts(s, err);
 	if (rc)
 		return rc;
-	/*
-	 * The sideband records since its rings were opened. Names are read before anything else is
-	 * recorded: a process that ended before the scan came to it is in no sample then.
-	 */
+	/* The sideband records since its rings were opened. Names are read before anything else is
+	 * recorded: a process that exited before the scan reached it then has no samples. */
 	rc = session_scan(s, err);
 	if (rc)
 		return rc;

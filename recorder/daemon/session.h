@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of one running recorder, opened in the order in which they can fail cheaply and closed
- * in reverse. Plain data: daemon.c drives them, status.c reads them.
+ * The parts of a running recorder. Opened in an order that lets cheap checks fail first, and closed
+ * in reverse. Plain data: daemon.c runs them, status.c reads them.
  */
 #pragma once
 
@@ -34,49 +34,49 @@ struct session {
 	struct app_socket *tell;
 	struct app_listen *tellsock;
 	struct core_guard *guard;  /* NULL: no --crash-hold */
-	struct held_cores *parked; /* likewise */
-	struct aux_pauses *brakes; /* likewise */
+	struct held_cores *parked; /* NULL: no --crash-hold */
+	struct aux_pauses *brakes; /* NULL: hits do not stop traces in the kernel */
 	struct sleeps *sleeps;	   /* NULL: no channel has sleep-stacks */
-	struct source_env env;	   /* the engine's, of what is below and above */
+	struct source_env env;	   /* for the engine; points to other fields */
 	struct engine *engine;
 	struct store *store;
 	struct ctl *ctl;
 	struct ledger *ledger;
-	struct pinned *files; /* of the ledger; NULL: none are held */
+	struct pinned *files; /* of the ledger; NULL: no files are held */
 	struct recording *recording;
 	struct sideband *sideband;
 	struct host_info *host;
 	struct cgroup_limits *limits;
 	struct dumper *dumper;
-	struct hotplug *hotplug; /* NULL: not to be had; then CPUs are as they were at the start */
+	struct hotplug *hotplug; /* NULL: not available; the set of CPUs then stays as at start */
 	struct proc_scan *scan;	 /* the latest scan of /proc; NULL: none yet */
 	int signal_fd;		 /* SIGINT, SIGTERM, SIGHUP */
 	uint64_t started_ns;
-	bool target_ended; /* all of its tasks, and what they started, have */
+	bool target_ended; /* all tasks of the target, and their descendants, have exited */
 	bool scan_due;	   /* sideband records were lost since the latest scan began */
 	uint64_t nr_scans, nr_dumps, nr_refused;
 	uint64_t nr_sideband_wakeups;
 	char last_dump[4096];
-	uint64_t
-		reach_ns; /* of the last dump whose rings were overwritten, the shortest; 0: none */
-	const char *reach_channel; /* whose that was */
+	uint64_t reach_ns; /* the shortest, in the last dump with overwritten rings; 0: none */
+	const char *reach_channel; /* the channel with reach_ns */
 };
 
 /*
- * With --dry-run: whether everything but files and sockets can be opened; nothing is started, and
- * no command.
+ * Opens everything. When it returns 0, recording is on and names are read. On failure *usage tells
+ * whether the command line was wrong. The caller must call session_close() in any case.
  *
- * Opens everything; recording is on and names are read when it returns 0. On failure *usage tells
- * whether the command line was wrong. session_close() is due in any case.
+ * With --dry-run: checks whether everything but files and sockets can be opened. Starts nothing,
+ * not even the command.
  */
 int session_open(struct session *s, int argc, char **argv, bool *usage, struct err *err);
 void session_close(struct session *s);
 
-/* The settings that can change while running (SIGHUP): rules, post, cooldown, limits. */
+/* Applies the settings that can change while running (SIGHUP): rules, post, cooldown, limits. */
 int session_reload(struct session *s, int argc, char **argv, struct err *err);
 
 /*
- * Starts reading /proc anew: at the start, and after sideband records were lost (scan_due). While
- * the last scan is still going it stays due. Not while a dump waits for the last one.
+ * Starts a new scan of /proc: at start, and after sideband records were lost (scan_due). If the
+ * last scan is still running, scan_due stays set. Must not be called while a dump waits for the
+ * last scan.
  */
 int session_scan(struct session *s, struct err *err);

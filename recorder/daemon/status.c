@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A running recorder's account of itself; see status.h. Called by daemon.c. */
+/* The state of a running recorder; see status.h. Called by daemon.c. */
 #include "recorder/daemon/status.h"
 
 #include "dump/base/str.h"
@@ -14,7 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A trigger waits as long as this at most; the rest of the horizons is about right then. */
+/* Time limit for finding horizons, since triggers wait for it. The remaining ones are then
+ * estimated. */
 #define HORIZONS_NS 300000ull
 
 static json_t *aux_json(const struct session *s, size_t channel)
@@ -55,7 +56,7 @@ static json_t *channels_json(const struct session *s)
 	json_t *a = json_array();
 	uint64_t now = clock_ns();
 
-	recording_oldest(s->recording, now); /* notes: what the horizons are found by */
+	recording_oldest(s->recording, now); /* updates the notes from which horizons are found */
 	for (size_t i = 0; i < recording_nr_channels(s->recording); i++)
 		json_array_append_new(a, channel_json(s, i, now));
 	return a;
@@ -173,7 +174,7 @@ void status_line(const struct session *s)
 	uint64_t now = clock_ns();
 	size_t n = 0;
 
-	recording_oldest(s->recording, now); /* notes how far the rings are */
+	recording_oldest(s->recording, now); /* updates the rings' positions */
 	for (size_t i = 0; i < recording_nr_channels(s->recording) && n < sizeof(text) - 1; i++) {
 		uint64_t reach = recording_channel_reach(s->recording, i, now);
 

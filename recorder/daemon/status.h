@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a running recorder says of itself, as JSON (cmd_status.c tells the shape) and on a terminal.
- */
+/* The state of a running recorder, as JSON (format: ctl.h) and as a status line. */
 #pragma once
 
 #include "recorder/daemon/session.h"
@@ -8,5 +7,5 @@
 /* A new object, owned by the caller; NULL when out of memory. */
 json_t *status_json(const struct session *s);
 
-/* Sets the terminal's status line: horizon of each channel, dumps. */
+/* Sets the terminal's status line: each channel's horizon, and the number of dumps. */
 void status_line(const struct session *s);

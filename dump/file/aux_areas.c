@@ -124,7 +124,7 @@ static void merge(const struct reader *r, const struct meta *m, const struct fmt
 		if (a->known)
 			a->f = f[i];
 		a->f.ring = ring;
-		/* Of a ring that occurs twice, the first counts. */
+		/* If a ring occurs twice, the first item counts. */
 		while (i < nr_f && f[i].ring == ring)
 			i++;
 		a->blocks = out->blocks + k;
@@ -224,7 +224,7 @@ static const struct fmt_block *next_block(struct aux_cursor *c, uint32_t *nr, ui
 
 		*nr = c->a->blocks[c->next];
 		h = &reader_block(c->r, *nr)->h;
-		/* An empty block, or one that occurs twice. */
+		/* An empty block, or a repeated one. */
 		if (h->ring_off < c->at || !h->content_bytes)
 			continue;
 		if (h->ring_off > c->at) {
@@ -261,7 +261,7 @@ static int cursor_next(struct aux_cursor *c, struct bytes *b, struct err *err)
 		return rc;
 	if (rc)
 		return hole(c, rc, end, err);
-	/* Of the last block only the end may be needed. */
+	/* Only the end of the last block may be needed. */
 	skip = c->at + c->buf.len > c->want ? c->at + c->buf.len - c->want : 0;
 	*b = (struct bytes){c->buf.p + skip, (size_t)(c->buf.len - skip)};
 	c->at += b->len;

@@ -65,7 +65,7 @@ static bool seen_has(const struct buf *seen, uint64_t hash)
 	       bsearch(&hash, seen->p, seen->len / sizeof(uint64_t), sizeof(uint64_t), compare_u64);
 }
 
-/* A task: by (tid, start) of the newer dump, by key of the older. */
+/* A task: by (tid, start) in the newer dump, by key in the older one. */
 struct join_task {
 	uint64_t by[2];
 	uint32_t key;
@@ -93,14 +93,14 @@ static void named_sort(struct buf *v)
 
 struct join_names {
 	struct writer *w;
-	struct buf tasks; /* of the newer */
-	struct buf keys;  /* of the older */
+	struct buf tasks; /* of the newer dump */
+	struct buf keys;  /* of the older dump */
 	struct buf seen;
 	uint32_t last_key;
 	struct buf images; /* hashes of the images of the block being read */
 };
 
-/* The newer dump's key of an older one's; 0: unknown. */
+/* Maps a key of the older dump to one of the newer; 0: unknown. */
 static uint32_t key_of(const struct join_names *n, uint32_t key, bool *both)
 {
 	const struct join_task *at = named_find(&n->keys, key, 0);
@@ -315,7 +315,7 @@ static int put_symbol(void *ctx, uint16_t kind, struct bytes item, struct err *e
 				NULL);
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 static int add_ledger(struct join_names *n, struct reader *older, struct reader *newer,
 		      struct err *err)

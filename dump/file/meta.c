@@ -87,7 +87,7 @@ static int append_text(struct meta_loaded *l, struct buf *to, struct bytes b)
 /* The fixed part of an item with a variable part must be complete. */
 #define TAKE(item, fixed) (bytes_get(&(item), &(fixed), sizeof(fixed)) ? 0 : -EBADMSG)
 
-/* ---- items, one function per section: 0, -ENOMEM, or another error: the item is broken ---- */
+/* ---- items, one function per section. 0, -ENOMEM, or another error: the item is broken ---- */
 
 static int host_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {

@@ -22,7 +22,7 @@ struct reader;
 struct meta_event {
 	struct fmt_event f;
 	struct perf_event_attr attr; /* extended or cut to this build's size */
-	const char *name;	     /* "" when missing, as the next ones */
+	const char *name;	     /* "" when missing, like the following ones */
 	const char *filter;
 	const char *target;
 	const char *pmu;	/* of an event with an AUX area, else "" */
@@ -147,9 +147,9 @@ uint64_t meta_nr_records(const struct meta *m);
 const struct fmt_event_id *meta_event_ids(const struct meta *m, size_t *nr);
 
 /*
- * The thread of a record: TID, or, when that is not recorded or the thread was exiting and had no
- * id any more, common_pid of the tracepoint `e`, if the recorder ran in the initial pid namespace.
- * 0: the idle task; UINT32_MAX: unknown. `e` NULL: unknown event.
+ * The thread of a record: TID, or common_pid of the tracepoint `e` when TID is not recorded or the
+ * exiting thread had no id left, if the recorder ran in the initial pid namespace. 0: the idle
+ * task; UINT32_MAX: unknown. `e` NULL: unknown event.
  */
 uint32_t meta_tid_of(const struct meta *m, const struct meta_event *e,
 		     const struct record_sample *s);

@@ -273,7 +273,7 @@ int meta_build_tables(struct meta_loaded *l)
 	return rc;
 }
 
-/* ---- questions about samples ---- */
+/* ---- looking up samples ---- */
 
 static const struct meta_event *event_by_id(const struct meta_loaded *l, uint64_t id)
 {
@@ -314,7 +314,7 @@ const struct meta_event *meta_event_of(const struct meta *m, const struct meta_c
 	}
 	if (c->only_event >= m->nr_events)
 		return NULL;
-	/* A sample of a tracepoint has its type: one with another type belongs to another event. */
+	/* A tracepoint sample with another type belongs to another event. */
 	e = &m->events[c->only_event];
 	return e->f.tracepoint && s->raw.len >= sizeof(common_type) ? NULL : e;
 }

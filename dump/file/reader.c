@@ -328,7 +328,7 @@ int reader_open_bytes(struct bytes file, bool damaged, struct reader **out, stru
 	return reader_open_any(NULL, file, damaged, out, err);
 }
 
-/* ---- what it hands out ---- */
+/* ---- accessors ---- */
 
 const struct fmt_header *reader_header(const struct reader *r)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A second reader of an open file for another thread; see reader_copy(). Shares the open file but
- * has its own directory, in which a reader stores the headers of loaded blocks.
+ * A second reader of an open file for another thread; see reader_copy(). Shares the open file, but
+ * has its own directory, since a reader stores the headers of loaded blocks in it.
  */
 #include "dump/file/reader_impl.h"
 

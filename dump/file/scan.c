@@ -25,7 +25,7 @@ static bool header_at(const struct reader *r, uint64_t off, struct fmt_block *h)
 	       span_fits(off, block_file_bytes(h), r->in.size);
 }
 
-/* Offset of the first such header in the `n` bytes at `off`; SIZE_MAX when there is none. */
+/* Offset of the first block header in the `n` bytes at `off`; SIZE_MAX when there is none. */
 static size_t search_chunk(const struct reader *r, const uint8_t *p, size_t n, uint64_t off,
 			   struct fmt_block *h)
 {

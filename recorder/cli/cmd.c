@@ -41,7 +41,7 @@ int cmd_misuse(const struct command *c, const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
-/* Goes along the words of c->operands and what was typed. */
+/* Compares the words of c->operands with the given operands. */
 static int check_operands(const struct command *c, char **typed)
 {
 	const char *word = c->operands;

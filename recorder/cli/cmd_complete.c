@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback complete WORD...`: what the last of the words may become, for the shell's completion
- * (recorder/dist/ringback.bash); hidden. Words come as bash parts them, at ':' and '=' too. Each
- * candidate is a line that replaces the last word. What the shell knows better is one line instead,
- * ":file", ":dump", ":directory" or ":command", with what was typed of it; the next line is a prefix
- * of each candidate.
+ * `ringback complete WORD...`: completions of the last word, for the shell
+ * (recorder/dist/ringback.bash); hidden. The words are split as in bash, also at ':' and '='. Each
+ * candidate is a line that replaces the last word. For files and commands, which the shell
+ * completes itself, the output is one line ":file", ":dump", ":directory" or ":command" with the
+ * typed part; a second line is a prefix for each candidate.
  */
 #include "recorder/cli/cmd.h"
 
@@ -25,9 +25,9 @@
 #define MAX_RECORDERS 64
 
 struct completion {
-	char words[MAX_WORDS][WORD_BYTES]; /* joined; the last is the one to complete */
+	char words[MAX_WORDS][WORD_BYTES]; /* joined again; the last one is to be completed */
 	size_t nr;
-	size_t kept; /* bytes of the last word that the shell keeps: they are not printed */
+	size_t kept; /* bytes of the last word that the shell keeps, so they are not printed */
 };
 
 static char *last_word(struct completion *c)
@@ -35,7 +35,7 @@ static char *last_word(struct completion *c)
 	return c->words[c->nr - 1];
 }
 
-/* `value` is the part of the last word that `candidate` may replace. */
+/* `value` is the part of the last word that `candidate` replaces. */
 static void offer(struct completion *c, const char *value, const char *candidate)
 {
 	const char *word = last_word(c);
@@ -59,7 +59,7 @@ static void leave_to_shell(struct completion *c, const char *value, const char *
 
 /* ---- values ---- */
 
-/* The last of a list. */
+/* Completes the last event of a list. */
 static void offer_events(struct completion *c, const char *value)
 {
 	const char *comma = strrchr(value, ','), *name;
@@ -76,7 +76,7 @@ static void offer_events(struct completion *c, const char *value)
 	buf_free(&events);
 }
 
-/* Entries of a directory: "/proc/[0-9]*". */
+/* Offers the entries of a directory: "/proc/[0-9]*". */
 static void offer_glob(struct completion *c, const char *value, const char *pattern, size_t cut)
 {
 	glob_t found;
@@ -112,7 +112,7 @@ static void offer_recorders(struct completion *c, const char *value)
 		offer(c, value, names[i]);
 }
 
-/* Kinds of rules: "oom", "rss:", or both, as their syntax is. */
+/* Offers kinds of rules with their syntax: "oom", "rss:", or both. */
 static void offer_rule_kinds(struct completion *c, const char *value)
 {
 	char name[64];
@@ -190,7 +190,7 @@ static bool parts(char a)
 	return a == ':' || a == '=';
 }
 
-/* "sched:sched_switch" comes as three words. */
+/* Joins words that bash split: "sched:sched_switch" arrives as three. */
 static void join_words(struct completion *c, int argc, char **argv)
 {
 	bool joined = false;
@@ -212,7 +212,7 @@ static void join_words(struct completion *c, int argc, char **argv)
 	word = last_word(c);
 	if (*word == '\'' || *word == '"')
 		memmove(word, word + 1, strlen(word));
-	/* Only what stands behind the last of these is replaced. */
+	/* Bash replaces only the part after the last separator. */
 	for (size_t i = 0; joined && word[i]; i++)
 		if (parts(word[i]))
 			c->kept = i + 1;

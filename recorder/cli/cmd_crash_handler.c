@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback crash-handler DIR PID TID SIGNAL DUMPABLE`: what the kernel starts for a crash while a
- * recorder has --crash-hold and the kernel has no coredump socket (before Linux 6.16). The core is
- * its standard input. Not for people: not in the help.
+ * `ringback crash-handler DIR PID TID SIGNAL DUMPABLE`: started by the kernel for a crash while a
+ * recorder has --crash-hold, if the kernel has no coredump socket (before Linux 6.16). The core is
+ * on stdin. Hidden: not in the help.
  */
 #include "recorder/cli/cmd.h"
 

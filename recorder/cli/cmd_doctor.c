@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback doctor`: prints the result of doctor.c as text (100 columns, commands that can be
- * pasted) or as one JSON object. Exits with 0: a limit is no failure.
+ * `ringback doctor`: prints the result of doctor.c as text (100 columns, with commands to paste) or
+ * as one JSON object. Always exits with 0: a limit is not a failure.
  */
 #include "recorder/cli/cmd.h"
 
@@ -32,7 +32,7 @@ static const struct state_look {
 	[DOCTOR_FACT] = {"", ""},
 };
 
-/* UTF-8's continuation bytes take no column. */
+/* UTF-8 continuation bytes have no width. */
 static size_t columns(const char *s, size_t n)
 {
 	size_t c = 0;
@@ -42,10 +42,8 @@ static size_t columns(const char *s, size_t n)
 	return c;
 }
 
-/*
- * Prints words from column `at` on. `brk` ends a full line (" \\" for commands, which can then still
- * be pasted); the next begins at `indent`.
- */
+/* Prints words from column `at` on. A full line ends with `brk` (" \\" for commands, so that they
+ * can be pasted); the next one is indented by `indent`. */
 static void print_wrapped(const char *text, size_t at, size_t indent, const char *brk)
 {
 	bool first = true;
@@ -130,7 +128,7 @@ static json_t *json_check(const struct doctor_line *l)
 	return o;
 }
 
-/* Names and values as in every dump. */
+/* Names and values as stored in dumps. */
 static json_t *json_caps(const struct caps *c)
 {
 	char lines[40][96];
@@ -193,7 +191,7 @@ static int repair(void)
 	return EXIT_FINE;
 }
 
-/* What was asked for. */
+/* Options. */
 struct doctor_options {
 	bool json, repair;
 };

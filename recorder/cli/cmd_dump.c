@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opening a dump and ending a command that printed one; see cmd_dump.h. */
+/* Opens a dump, and ends a command that printed one; see cmd_dump.h. */
 #include "recorder/cli/cmd_dump.h"
 
 #include "dump/base/err.h"
@@ -54,7 +54,7 @@ static int open_reader(const char *path, struct cmd_dump *d)
 
 int cmd_dump_named(const struct command *c, char **operands, const char **path)
 {
-	static char newest[PATH_MAX]; /* lives as long as argv does */
+	static char newest[PATH_MAX]; /* static, since it must live as long as argv */
 	const struct dump_dir_entry *e = NULL;
 	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
@@ -113,7 +113,7 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 		  uint64_t nr_bad)
 {
 	if (rc == -EPIPE) {
-		clearerr(stdout); /* `ringback script DUMP | head` is fine */
+		clearerr(stdout); /* EPIPE is no error: `ringback script DUMP | head` */
 		return EXIT_FINE;
 	}
 	if (rc) {

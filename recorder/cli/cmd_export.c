@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What was asked for, as typed. */
+/* Options as given. */
 struct export_args {
 	const struct exporter *format;
 	const char *path, *out_path; /* out_path NULL: stdout */
@@ -24,7 +24,7 @@ struct export_args {
 	struct export_area area;
 };
 
-/* What export_to() needs. */
+/* Context of export_to(). */
 struct export_job {
 	const struct export_args *q;
 	const struct cmd_dump *d;
@@ -32,7 +32,7 @@ struct export_job {
 
 /* ---- options ---- */
 
-/* A CPU's or thread's number. */
+/* Parses a CPU or thread number. */
 static int set_number(const char *arg, int32_t *out, bool *has, struct err *err)
 {
 	uint64_t v = 0;
@@ -102,7 +102,7 @@ static const struct option_row options[] = {
 	{.name = NULL},
 };
 
-/* Options of -f aux, and of the others. */
+/* Checks the options of -f aux, and those of other formats. */
 static int check_area(const struct export_args *q)
 {
 	bool names_one = q->area.has_cpu || q->area.has_tid || q->area.channel;
@@ -135,7 +135,7 @@ static int parse(struct export_args *q, int argc, char **argv)
 	return cmd_span_check(&cmd_export, &q->span);
 }
 
-/* Binary data garbles a terminal: prints the command to type instead. */
+/* Binary data garbles a terminal: prints a command that writes to a file instead. */
 static int refuse_terminal(const struct export_args *q)
 {
 	struct err err = ERR_INIT;
@@ -181,7 +181,7 @@ static int export_to(void *ctx, FILE *out)
 {
 	struct export_job *w = ctx;
 	const struct export_args *q = w->q;
-	/* Lines on a terminal are progress enough. */
+	/* On a terminal the printed lines already show progress. */
 	bool quiet = out == stdout && isatty(STDOUT_FILENO);
 	struct cmd_progress progress = {.what = "export"};
 	struct export_options opt = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Several dumps of one recorder as one; see cmd_joined.h. */
+/* Opens several dumps of one recorder as one; see cmd_joined.h. */
 #include "recorder/cli/cmd_joined.h"
 
 #include "dump/base/err.h"
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A rule takes at most this many dumps to be met. */
+/* Maximum number of earlier dumps to join. */
 #define MAX_BACK 8
 
 int cmd_joined_args(struct cmd_joined *h, const struct command *c, char **operands)
@@ -39,7 +39,7 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Makes `d` both dumps joined; unchanged on failure. */
+/* Joins `d` and `older` into `d`, which is unchanged on failure. */
 static int join(struct cmd_dump *d, const char *name, const struct cmd_dump *older,
 		const char *older_name, struct err *err)
 {
@@ -112,7 +112,7 @@ static int open_named(struct cmd_joined *h, struct cmd_dump *d)
 
 /* ---- the previous dump ---- */
 
-/* Whether the rule began to be met before a ring begins. */
+/* True when the rule's condition began before the start of a ring. */
 static bool began_before(const struct meta *m)
 {
 	for (size_t i = 0; i < m->nr_windows && m->trigger_began_ns; i++)
@@ -137,7 +137,7 @@ static char *beside(const char *path, const char *name)
 	return out;
 }
 
-/* Joins the dump before `d`. 0: *name is its path. */
+/* Joins the predecessor of `d`. 0: *name is its path. */
 static int join_before(struct cmd_dump *d, const char *path, char **name, char **before,
 		       struct err *err)
 {

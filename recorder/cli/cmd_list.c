@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* `ringback list`: the dumps in a directory, one a line, newest last. */
+/* `ringback list`: the dumps in a directory, one per line, newest last. */
 #include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"

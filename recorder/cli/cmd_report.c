@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What was asked for, as typed: times are relative to the dump's trigger. */
+/* Options as given; times are relative to the dump's trigger. */
 struct report_args {
 	struct report_options opt;
 	struct cmd_joined history;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* `ringback script`: the events of a dump, one a line, oldest first. */
+/* `ringback script`: the events of a dump, one per line, oldest first. */
 #include "recorder/cli/cmd_joined.h"
 
 #include "dump/base/err.h"

@@ -30,7 +30,7 @@ int cmd_span_check(const struct command *c, const struct cmd_span *s)
 	return EXIT_FINE;
 }
 
-/* Clamped to what the clock can say. */
+/* Clamped to the clock's range. */
 static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
 {
 	uint64_t back = -(uint64_t)rel_ns;
@@ -40,7 +40,7 @@ static uint64_t moment(uint64_t zero_ns, int64_t rel_ns)
 	return (uint64_t)rel_ns > UINT64_MAX - zero_ns ? UINT64_MAX : zero_ns + (uint64_t)rel_ns;
 }
 
-/* When the last ring stopped. */
+/* The time when the last ring stopped. */
 static uint64_t end_of(const struct meta *m)
 {
 	uint64_t end_ns = m->trigger.freeze_ns;

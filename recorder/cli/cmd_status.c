@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback status`: state and cost of running recorders as text or, with --json, as they answered.
- * ctl.h documents the keys of the answer; values that are missing are not printed.
+ * `ringback status`: state and cost of running recorders as text or, with --json, their unchanged
+ * answers. ctl.h documents the keys; missing values are not printed.
  */
 #include "recorder/cli/cmd.h"
 
@@ -42,7 +42,7 @@ static const char *text(const json_t *object, const char *key)
 	return v ? v : "";
 }
 
-/* One formatted value; a printf takes several. */
+/* One formatted value, so that one printf can use several. */
 struct value_text {
 	char text[48];
 };
@@ -140,7 +140,7 @@ static void print_channels(const json_t *r)
 	table_free(t);
 }
 
-/* AUX areas: their size, and the last dump of them. */
+/* The size of AUX areas, and facts about them in the last dump. */
 static void print_areas(const json_t *r)
 {
 	const json_t *channel;
@@ -309,7 +309,7 @@ static int status_of_all(bool as_json)
 	size_t nr = ctl_running(names, MAX_RECORDERS);
 	int code = EXIT_FINE;
 
-	/* None: the error for the default recorder says what to do. */
+	/* No recorder runs: the error for the default one has a hint. */
 	if (!nr)
 		return status_of("default", as_json);
 	for (size_t i = 0; i < nr; i++) {

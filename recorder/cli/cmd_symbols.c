@@ -36,7 +36,7 @@ struct symbols_args {
 
 /* ---- the table ---- */
 
-/* A long path loses its beginning. */
+/* Cuts the beginning of a long path. */
 static void print_path(const char *path, size_t columns)
 {
 	char safe[1024];
@@ -53,7 +53,7 @@ static const char *name_of(const struct added_symbols_image *i)
 	return i->image->f.kind == FMT_IMAGE_TASK ? "[in no file]" : i->image->path;
 }
 
-/* Rounded, but 100 only for all. */
+/* Rounded, but 100 only if all are counted. */
 static unsigned percent(uint64_t part, uint64_t of)
 {
 	unsigned p = of ? (unsigned)(100.0 * (double)part / (double)of + 0.5) : 100;
@@ -86,7 +86,7 @@ static void add_image(struct added_symbols_image *sum, const struct added_symbol
 	sum->nr_lines += i->nr_lines;
 }
 
-/* One line for all processes' addresses in no file. */
+/* Addresses outside all files are one line for all processes. */
 static void print_table(const struct added_symbols *c)
 {
 	struct added_symbols_image i, sum = {0}, nowhere = {0};
@@ -109,7 +109,7 @@ static void print_table(const struct added_symbols *c)
 	       percent(sum.nr_lines, sum.nr_hits));
 }
 
-/* `said`: the `nr` build-ids printed so far; the new one is added. */
+/* `said`: the `nr` build-ids already printed; adds the new one. */
 static bool advise_file(const struct added_symbols_image *i, struct fmt_image *said, size_t nr)
 {
 	char safe[1024];
@@ -155,7 +155,8 @@ static void print_advice(const struct added_symbols *c, const char *dump)
 	}
 }
 
-/* Flags that make programs name generated code, if most of their samples lack names. */
+/* Compiler and runtime flags that give generated code names, if most of a program's samples lack
+ * names. */
 static int print_runtimes(const struct cmd_dump *d, struct err *err)
 {
 	struct text t = TEXT_INIT(stdout);

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define REASON_MAX 255 /* what a dump stores, struct sighting */
+#define REASON_MAX 255 /* as stored in a dump, struct sighting */
 
 /* The reason may be any bytes; JSON needs UTF-8. */
 static json_t *make_request(const char *reason)

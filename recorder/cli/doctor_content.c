@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What dumps of this machine contain, and its settings for crashes; see doctor.h. */
+/* The content of dumps on this machine, and its settings for crashes; see doctor.h. */
 #include "recorder/coredump/core_state.h"
 #include "recorder/cli/doctor.h"
 
@@ -18,7 +18,7 @@
 
 static void check_clock(struct doctor *d)
 {
-	/* Others cost a microsecond or more for each event. */
+	/* Other clock sources cost a microsecond or more per event. */
 	static const char *const fast[] = {
 		"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource", "xen", NULL};
 	bool quick = false;
@@ -163,7 +163,7 @@ static void tell_rlimit(struct doctor *d)
 			   : ": this shell's programs write no core files (ringback needs none)");
 }
 
-/* The pattern of a killed recorder with --crash-hold loses every core. */
+/* With a core_pattern left by a killed recorder (--crash-hold), all core dumps are lost. */
 static bool tell_left_over(struct doctor *d, const char *pattern)
 {
 	char former[CORE_PATTERN_BYTES];

@@ -18,7 +18,7 @@
 #define DEFAULT_EVENTS	 11
 #define BANKS		 2
 #define SIDEBAND_BYTES	 (32u << 10)
-/* Larger rings help few. */
+/* Larger rings are rarely useful. */
 #define MAX_RING_BYTES (8u << 20)
 /* The share of memory that a recorder may use: 1/64. */
 #define MEMORY_SHARE 64
@@ -31,7 +31,7 @@ static bool unlimited(const struct caps *c)
 
 static unsigned nr_rings(const struct doctor *d)
 {
-	/* Without tracepoints there is only the channel of cpu-clock. */
+	/* Without tracepoints only the cpu-clock channel is recorded. */
 	unsigned channels = d->caps.tracepoints && d->caps.tracefs ? DEFAULT_CHANNELS : 1;
 
 	return channels * BANKS * d->cpus_online;
@@ -43,7 +43,7 @@ static uint64_t mlock_budget(const struct doctor *d)
 	return d->caps.mlock_kb * 1024 * d->cpus_online + d->caps.memlock_bytes;
 }
 
-/* The largest power of two of pages so that all rings, with a page of control each, fit. */
+/* The largest power of two of pages with which all rings and their control pages fit. */
 static uint64_t recommend(const struct doctor *d)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), rings = nr_rings(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What kernel.perf_event_paranoid and capabilities allow to record; see doctor.h. */
+/* What kernel.perf_event_paranoid and capabilities permit to record; see doctor.h. */
 #include "recorder/cli/doctor.h"
 
 #include "dump/base/bytes.h"
@@ -15,7 +15,7 @@
 #define GROUP	 "what can be recorded"
 #define PARANOID "kernel.perf_event_paranoid"
 
-/* What perf_event_paranoid guards: ok, or the value that allows it. */
+/* A check that perf_event_paranoid controls: ok, or the value that permits it. */
 static void guarded(struct doctor *d, const char *name, bool ok, int needs, const char *what)
 {
 	const struct caps *c = &d->caps;
@@ -87,7 +87,7 @@ static void check_tracepoints(struct doctor *d)
 	tracefs_dir(&err);
 	l = doctor_add(d, GROUP, "tracepoint names", DOCTOR_NO, true, "%s",
 		       err.what[0] ? err.what : "tracefs has no tracepoints");
-	/* The hint is a sentence with one command. */
+	/* The hint is a sentence that contains one command. */
 	command = strstr(err.hint, "sudo ");
 	if (command)
 		doctor_allow(l, "%.*s", (int)strcspn(command, "("), command);
@@ -134,7 +134,7 @@ static void check_uprobes(struct doctor *d)
 	}
 }
 
-#define MAX_AUX_LINES 6 /* some processors have one for each kind of core */
+#define MAX_AUX_LINES 6 /* some processors have one PMU for each core type */
 
 struct aux_pmus {
 	struct doctor *d;

@@ -153,7 +153,7 @@ const struct dump_dir_entry *dump_dir_newest(const struct dump_dir *d)
 	return NULL;
 }
 
-/* ---- where ---- */
+/* ---- default directory ---- */
 
 static bool of_recorder(char dir[PATH_MAX])
 {

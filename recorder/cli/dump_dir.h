@@ -14,8 +14,7 @@ struct err;
 
 struct dump_dir_entry {
 	char *path;
-	uint64_t
-		real_ns; /* of the trigger, from the file name or the dump; else the file's mtime */
+	uint64_t real_ns; /* of the trigger, by file name or dump; else the file's mtime */
 	uint64_t file_bytes;
 	bool part;	    /* named *.part: not finished */
 	bool being_written; /* a recorder holds its lock */

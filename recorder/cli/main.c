@@ -59,10 +59,8 @@ static int unknown(const char *name)
 	return EXIT_USAGE;
 }
 
-/*
- * Output that could not be written (a full disk, no stdout) is a failure, reported unless the
- * command failed and said why. A reader that stopped (`| head`) is no failure.
- */
+/* Unwritable output (a full disk, closed stdout) is a failure. It is reported unless the command
+ * failed with a message already. A closed pipe (`| head`) is no failure. */
 static int finish(int code)
 {
 	bool written;
@@ -79,8 +77,9 @@ static int finish(int code)
 }
 
 /*
- * Descriptors 0 to 2 may be closed: they are opened the wrong way round, so that using them still
- * fails. Otherwise a ring or a dump gets such a number, and a message is written into it.
+ * Opens descriptors 0 to 2 if they are closed, but with the wrong access mode, so that using them
+ * still fails. Otherwise a ring or a dump could get such a number, and messages would be written
+ * into it.
  */
 static void take_standard(void)
 {

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* There is one terminal. */
+/* Static: there is one terminal. */
 static struct {
 	bool off;
-	pid_t pid;    /* 0: none runs */
-	int out, err; /* the former stdout and stderr; err -1: not replaced */
+	pid_t pid;    /* 0: not running */
+	int out, err; /* the original stdout and stderr; err -1: not replaced */
 } pager;
 
 void pager_off(void)
@@ -30,7 +30,7 @@ int pager_terminal(void)
 	return pager.pid ? pager.out : STDOUT_FILENO;
 }
 
-/* Whether the first word of a command is a program; shell syntax counts as one. */
+/* True if the first word of the command is a program. Shell syntax is assumed to work. */
 static bool is_there(const char *command)
 {
 	const char *path = getenv("PATH");
@@ -54,7 +54,7 @@ static bool is_there(const char *command)
 	}
 }
 
-/* NULL: no pager. */
+/* NULL: use no pager. */
 static const char *command_of(void)
 {
 	const char *own = getenv("RINGBACK_PAGER"), *any = getenv("PAGER"), *term = getenv("TERM");
@@ -72,7 +72,7 @@ static const char *command_of(void)
 	return NULL;
 }
 
-/* The terminal belongs to the pager until that ends, also at a signal. */
+/* Waits for the pager before dying of a signal, since the pager still uses the terminal. */
 static void die(int sig)
 {
 	close(STDOUT_FILENO);

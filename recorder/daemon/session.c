@@ -77,7 +77,7 @@ static int open_engine(struct session *s, bool *usage, struct err *err)
 
 	s->env = (struct source_env){
 		.caps = &s->caps,
-		/* a dry run only needs to know that there would be one */
+		/* A dry run only needs to know that a command would run. */
 		.command_pid = s->child		   ? child_pid(s->child)
 			       : s->config.command ? getpid()
 						   : 0,

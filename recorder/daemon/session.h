@@ -35,7 +35,7 @@ struct session {
 	struct app_listen *tellsock;
 	struct core_guard *guard;  /* NULL: no --crash-hold */
 	struct held_cores *parked; /* NULL: no --crash-hold */
-	struct aux_pauses *brakes; /* NULL: hits do not stop traces in the kernel */
+	struct aux_pauses *brakes; /* hits that stop traces in the kernel */
 	struct sleeps *sleeps;	   /* NULL: no channel has sleep-stacks */
 	struct source_env env;	   /* for the engine; points to other fields */
 	struct engine *engine;

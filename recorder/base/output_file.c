@@ -24,7 +24,7 @@ struct output_file {
 	bool replace;
 };
 
-/* "DIR/.NAME.XXXXXX" beside `path`. */
+/* "DIR/.NAME.XXXXXX" in the directory of `path`. */
 static char *temporary_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was asked for, as typed: times are relative to the dump's trigger. */
+/* Options as given; times are relative to the dump's trigger. */
 struct script_args {
 	struct script_options opt;
 	struct cmd_joined history;

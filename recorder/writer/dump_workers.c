@@ -127,7 +127,7 @@ static size_t nr_blocks(const struct banks *b)
 }
 
 /* Takes the next run in file order: the newest run of each ring, then the next older one of each.
- * The caller must know that there is one. */
+ * At least one run must be left. */
 static void take_run(struct dump_workers *w, struct block_slot *j)
 {
 	for (;;) {

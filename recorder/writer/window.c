@@ -166,7 +166,8 @@ uint32_t window_run_bytes(size_t nr_rings, uint64_t all_ring_bytes)
 
 	while (n > BANKS_MIN_RUN_BYTES && (uint64_t)n * 2 * nr_rings > READER_BYTES)
 		n /= 2;
-	/* A quarter: bad record sizes may halve the length of runs, and there are other blocks. */
+	/* A quarter: invalid record sizes may halve the length of runs, and other sections need
+	 * blocks. */
 	while (n < PACK_RUN_BYTES && all_ring_bytes / n > FMT_MAX_BLOCKS / 4)
 		n *= 2;
 	return n;

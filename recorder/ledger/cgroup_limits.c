@@ -22,7 +22,7 @@
 #define MAX_HIERARCHIES 4
 #define MAX_DEPTH	16
 #define MAX_DIRS	4096
-/* Of version 1: no limit is the largest number of whole pages. */
+/* A version 1 hierarchy reports "no limit" as the largest number of whole pages. */
 #define NO_LIMIT (1ull << 62)
 
 struct hierarchy {
@@ -30,7 +30,7 @@ struct hierarchy {
 	bool v2, cpu, memory;
 };
 
-/* As one look found it: the counters in `f` are the kernel's own. */
+/* The state at one scan. The counters in `f` are the kernel's absolute values. */
 struct cgroup_limit {
 	struct fmt_cgroup f;
 	size_t hierarchy;
@@ -41,7 +41,7 @@ struct cgroup_limit {
 struct cgroup_limits {
 	struct hierarchy in[MAX_HIERARCHIES];
 	size_t nr_in;
-	struct buf groups; /* struct cgroup_limit, of the last look */
+	struct buf groups; /* struct cgroup_limit[], of the last scan */
 	uint64_t at_ns;
 };
 
@@ -50,7 +50,7 @@ struct cgroup_walk {
 	const struct cgroup_limits *l;
 	size_t hierarchy;
 	struct buf *groups;
-	size_t above[MAX_DEPTH + 1]; /* groups with limits that it is in */
+	size_t above[MAX_DEPTH + 1]; /* indices of the limited groups that contain this directory */
 	size_t nr_above;
 	unsigned nr_dirs;
 	char path[512];
@@ -58,7 +58,7 @@ struct cgroup_walk {
 
 /* ---- files ---- */
 
-/* A small file's text, NUL-terminated; false when it is not there. */
+/* Reads a small file as NUL-terminated text; false when it can't be read. */
 static bool read_text(int dir, const char *name, char *text, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -70,7 +70,7 @@ static bool read_text(int dir, const char *name, char *text, size_t size)
 	return n > 0;
 }
 
-/* A number alone in its file; 0 when it is not there, or "max". */
+/* Reads a file that holds one number; 0 when it can't be read or says "max". */
 static uint64_t read_number(int dir, const char *name)
 {
 	char text[64];
@@ -78,7 +78,7 @@ static uint64_t read_number(int dir, const char *name)
 	return read_text(dir, name, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Of "key number" lines. */
+/* Finds a key in "key number" lines; 0 when it is missing. */
 static uint64_t value_of(const char *text, const char *key)
 {
 	size_t n = strlen(key);
@@ -141,7 +141,7 @@ static void add_pid(struct cgroup_limit *g, uint32_t pid)
 		g->f.flags |= FMT_CGROUP_MORE;
 }
 
-/* Processes of this directory, to the groups that it is in. */
+/* Adds the processes of this directory to all limited groups that contain it. */
 static void read_pids(struct cgroup_walk *w, int dir)
 {
 	int fd = openat(dir, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -159,7 +159,7 @@ static void read_pids(struct cgroup_walk *w, int dir)
 
 /* ---- walking ---- */
 
-/* The limits of a directory, if it has any. The root has none. */
+/* Adds the group of a directory if it has limits. The root has none. */
 static int look(struct cgroup_walk *w, int dir)
 {
 	const struct hierarchy *in = &w->l->in[w->hierarchy];
@@ -296,7 +296,7 @@ static const struct cgroup_limit *same_group(const struct cgroup_limits *l,
 	return NULL;
 }
 
-/* A group that was removed and made again begins anew. */
+/* A counter that went down belongs to a group that was removed and created again. */
 static uint64_t since(uint64_t now, uint64_t had)
 {
 	return now >= had ? now - had : now;

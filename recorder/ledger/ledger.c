@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ledger's front: makes and frees it, takes in sideband records, answers who was who. What it
- * is made of is in ledger_parts.h; scans are merged in ledger_scan.c, dumps written in
- * ledger_write.c.
+ * The ledger's interface: creation, sideband records, queries. The data structures are in
+ * ledger_parts.h; ledger_scan.c merges scans, ledger_write.c writes dumps.
  */
 #include "recorder/ledger/ledger_parts.h"
 
@@ -53,14 +52,14 @@ void ledger_free(struct ledger *l)
 
 /* ---- records ---- */
 
-/* A record without its header and its sample_id; of a sample its raw data. */
+/* A record without its header and sample_id; for a sample, its raw data. */
 struct ledger_note {
 	uint64_t ns;
 	uint16_t misc;
 	struct bytes body;
 };
 
-/* What a child has from its parent, known or new. */
+/* Fills in what a new task inherits from its parent. `parent` may be NULL. */
 static void inherit(struct ledger *l, struct task *t, struct task *parent, uint32_t ppid,
 		    uint64_t ns)
 {
@@ -87,7 +86,7 @@ static void inherit(struct ledger *l, struct task *t, struct task *parent, uint3
 		stay_inherit(l, &p->cgroups, ns, what);
 }
 
-/* Its tid is used anew: whoever had it is gone, even if no record said so. */
+/* Ends the old task of a reused tid; its EXIT record was lost. */
 static void end_old(struct ledger *l, struct task *old, uint64_t ns)
 {
 	if (old->tid == old->proc->pid)
@@ -108,8 +107,8 @@ static void on_fork(struct ledger *l, struct ledger_note *n)
 		return;
 	old = task_newest(l, tid);
 	if (old && old->known_ns >= n->ns) {
-		/* Known from a scan or from later records: now also since when. A start that /proc
-		 * puts after this fork is that of a later user of the tid. */
+		/* Known from a scan or from later records: this record adds the start time. A start
+		 * time in /proc later than this fork belongs to a later user of the tid. */
 		if (!old->exact && old->start_ns <= n->ns + LEDGER_TICK_NS && old->proc->pid == pid)
 			inherit(l, old, task_for(l, ppid, ptid, n->ns), ppid, n->ns);
 		return;
@@ -148,7 +147,7 @@ static void on_exit_record(struct ledger *l, struct ledger_note *n)
 	task_end(l, t, n->ns);
 }
 
-/* The thread that is left takes over the tid of its leader, which has exited. */
+/* Makes the remaining thread the task of the leader's tid; the leader has exited before. */
 static struct task *new_leader(struct ledger *l, struct task *leader, uint64_t ns)
 {
 	struct path *spaces = spaces_at(leader->proc->alive, ns);
@@ -170,8 +169,9 @@ static struct task *new_leader(struct ledger *l, struct task *leader, uint64_t n
 }
 
 /*
- * Whoever execs becomes its process's only thread and leader. A thread that was not takes over the
- * tid of the leader, which has exited before: that is a new task, with a process of its own.
+ * The thread that calls exec becomes the only thread and the leader of its process. If it was not
+ * the leader, it takes over the leader's tid. A leader that exited before has ended as a task, so
+ * the thread becomes a new task with a new process.
  */
 static struct task *exec_task(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 {
@@ -228,7 +228,7 @@ static void on_newborn(struct ledger *l, struct ledger_note *n)
 		comm_born(t, n->ns, name);
 }
 
-/* The part of an MMAP2 that is either a device and an inode or a build-id. */
+/* MMAP2 has either a device and an inode here, or a build-id. */
 struct mmap2_file {
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
@@ -278,7 +278,7 @@ static void on_mmap2(struct ledger *l, struct ledger_note *n)
 	maps_add(l, t->proc, &m);
 }
 
-/* u64 dev, u64 inode for each kind there is; 0: this kernel has none of the kind. */
+/* NAMESPACES: u64 dev, u64 inode for each kind; 0: the kernel lacks this kind. */
 static void on_namespaces(struct ledger *l, struct ledger_note *n)
 {
 	struct fmt_namespace v[LEDGER_MAX_NAMESPACES];
@@ -358,7 +358,7 @@ void ledger_record(struct ledger *l, struct bytes rec, const struct record_layou
 	ledger_end(l);
 }
 
-/* What a record says: `rec` is all of it. */
+/* The body of record `rec`; of a sample, its raw data. */
 static bool body_of(struct bytes rec, const struct record_layout *layout, bool is_sample,
 		    struct bytes *body)
 {
@@ -418,12 +418,12 @@ int ledger_share_files(struct ledger *l, struct pinned_share *out)
 	if (!l->paths.keep)
 		return 0;
 	pthread_mutex_lock(&l->lock);
-	pinned_share(l->paths.keep, out); /* those that descriptors are left for */
+	pinned_share(l->paths.keep, out); /* files for which descriptors are left */
 	pthread_mutex_unlock(&l->lock);
 	return pinned_share_seal(out);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16])
 {

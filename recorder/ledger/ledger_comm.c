@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The names of a task over time, newest first. Records bring them in order; a scan of /proc brings
- * one as of the moment it looked, and records from before that moment may come after it.
+ * The names of a task over time, newest first. Records come in order. A scan of /proc adds the name
+ * as of the scan, and older records may be processed after it.
  */
 #include "recorder/ledger/ledger_parts.h"
 
 #include <string.h>
 
-/* A scan notes the time, then reads: this much may have passed in between. */
+/* A scan takes the time before it reads; the read may happen this much later. */
 #define READ_DELAY_NS 1000000000ull
 #define KTHREADD      2 /* its pid */
 
@@ -51,7 +51,8 @@ static struct comm *comm_new(struct ledger *l, struct task *t, uint64_t ns, cons
 	return c;
 }
 
-/* Puts `c` between `older` and `newer`; what is not the newest is retired as of its successor. */
+/* Links `c` between `older` and `newer`. A name that is not the newest is retired at the time of
+ * its successor. */
 static void comm_link(struct ledger *l, struct comm *c, struct comm *older, struct comm *newer)
 {
 	c->older = older;
@@ -70,7 +71,7 @@ static void comm_link(struct ledger *l, struct comm *c, struct comm *older, stru
 		retire(l, &older->r, RETIRED_COMM, c->ns);
 }
 
-/* The names around a moment: the last not after it and the first after it. */
+/* The last name at or before `ns`, and in *newer the first after it. */
 static struct comm *around(struct task *t, uint64_t ns, struct comm **newer)
 {
 	struct comm *c = t->comms;
@@ -89,9 +90,9 @@ static bool is_name(const struct comm *c, const char name[16])
 }
 
 /*
- * A kernel thread is kthreadd's child, and never called so. Since Linux 6.4 it is born with its own
- * name; before, it was named by whoever wanted it while it ran already, so that its switches had
- * the name some time before a record said so. The first one it gets is its name from its birth on.
+ * A kernel thread is forked from kthreadd and does not keep that name. Since Linux 6.4 it has its
+ * own name at birth. Before, it was renamed after it had started to run, so it has switches under
+ * its new name from before the COMM record. Its first own name therefore counts from its birth.
  */
 static bool is_nameless(const struct task *t, const struct comm *c)
 {
@@ -104,7 +105,7 @@ void comm_add(struct ledger *l, struct task *t, uint64_t ns, const char name[16]
 
 	if (is_name(older, name)) {
 		if (older->scanned && older->older && ns - older->ns < READ_DELAY_NS) {
-			/* The scan saw this change already: now its time is known. */
+			/* A scan saw this change; the record gives its exact time. */
 			older->ns = ns;
 			older->scanned = false;
 			older->exec = exec;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executable mappings. A process's live ones are a sorted table without overlaps; a fork shares the
- * table and whoever changes his own first takes a copy, because most forks exec at once. What is
- * replaced, or goes with an exec, moves to the process's list of ended ones: an exec moves the
- * table as it is.
+ * Executable mappings. The live mappings of a process are a sorted table without overlaps. A fork
+ * shares the table, and a process copies it before its first change, because most forks exec at
+ * once. A replaced mapping moves to the process's list of ended mappings; an exec moves the whole
+ * table.
  *
- * Records come in order. Only around a scan of /proc may an older one come after a newer fact: then
- * the newer stays and the older is cut where they overlap.
+ * Records come in order. Only around a scan of /proc an older record may come after newer data:
+ * then the newer mapping stays and the older one is cut where they overlap.
  */
 #include "recorder/ledger/ledger_parts.h"
 
@@ -38,7 +38,7 @@ static void maps_put(struct ledger *l, struct maps *t)
 	ledger_release(l, t, sizeof(*t));
 }
 
-/* Room for one more; refused over the bound. */
+/* Makes room for one more entry; fails over the bound. */
 static bool reserve(struct ledger *l, struct maps *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : 8;
@@ -98,7 +98,7 @@ struct maps *maps_own(struct ledger *l, struct proc *p)
 
 void maps_inherit(struct ledger *l, struct proc *parent, struct proc *child)
 {
-	/* One that is not known yet is shared too: the scan that will bring it serves both. */
+	/* An unknown table is shared too: a later scan then completes it for both processes. */
 	if (child->maps || child->maps_scan_ns || child->exec_ns)
 		return;
 	if (!parent->maps)
@@ -173,7 +173,7 @@ void ended_drop(struct ledger *l, struct ended *e)
 	ledger_release(l, e, ended_bytes(e));
 }
 
-/* The part of a mapping within [start, end). */
+/* Clips a mapping to [start, end). */
 static struct ledger_map clip(const struct ledger_map *m, uint64_t start, uint64_t end)
 {
 	struct ledger_map part = *m;
@@ -187,7 +187,7 @@ static struct ledger_map clip(const struct ledger_map *m, uint64_t start, uint64
 	return part;
 }
 
-/* Notes that `m` was there until `ns`. */
+/* Adds `m` to the ended mappings, with end time `ns`. */
 static void note_ended(struct ledger *l, struct proc *p, const struct ledger_map *m, uint64_t ns)
 {
 	struct ended *e;
@@ -228,8 +228,8 @@ static void end_table(struct ledger *l, struct proc *p, uint64_t ns)
 	p->maps = NULL;
 }
 
-/* An exec that comes to light after a scan: what the scan brought was mapped since, the rest went.
- */
+/* An exec record processed after a scan: mappings that the scan added came after the exec, all
+ * others ended with it. */
 static void exec_before_scan(struct ledger *l, struct proc *p, uint64_t ns)
 {
 	struct maps *t = maps_own(l, p);
@@ -285,7 +285,7 @@ static bool anonymous(const struct ledger_map *m)
 	return m->path->text[0] == '[' || !strncmp(m->path->text, "//", 2);
 }
 
-/* The kernel appends this to the path of what has been unlinked since. */
+/* The length without " (deleted)", which the kernel appends to the path of an unlinked file. */
 static size_t kept_len(const struct path *p)
 {
 	static const char deleted[] = " (deleted)";
@@ -308,8 +308,8 @@ static bool same_file(const struct ledger_map *a, const struct ledger_map *b)
 	return kept_len(x) == kept_len(y) && !memcmp(x->text, y->text, kept_len(x));
 }
 
-/* What /proc and a record say of one mapping differs: the offset of what is no file, and the device
- * when the record has a build-id instead. */
+/* /proc and records differ for the same mapping in the offset of a mapping without a file, and in
+ * the device when the record has a build-id instead. */
 static bool same_map(const struct ledger_map *a, const struct ledger_map *b)
 {
 	if (a->start != b->start || a->end != b->end)
@@ -319,15 +319,15 @@ static bool same_map(const struct ledger_map *a, const struct ledger_map *b)
 	return a->pgoff == b->pgoff && same_file(a, b);
 }
 
-/* Whether it began after `ns`. What was inherited with a parent's scan was there before the fork.
- */
+/* Whether `e` began after `ns`. A mapping inherited with the parent's scan is older than the
+ * fork. */
 static bool newer_than(const struct proc *p, const struct ledger_map *e, uint64_t ns)
 {
 	return e->ns ? e->ns > ns : p->maps_scan_ns && e->seen_ns > ns;
 }
 
-/* `m` is what entry `i` says already: completes it, which needs a table of our own only where there
- * is something to complete. */
+/* Adds the details of `m` to the matching entry `i`. Copies a shared table only if there is
+ * something to add. */
 static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct ledger_map *m)
 {
 	const struct ledger_map *e = &p->maps->v[i];
@@ -345,7 +345,7 @@ static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct 
 	mine = &t->v[i];
 	if (time) {
 		mine->ns = m->ns;
-		mine->seen_ns = 0; /* now a record has brought it */
+		mine->seen_ns = 0; /* a record has confirmed it */
 	}
 	if (build_id) {
 		paths_put(&l->paths, mine->path);
@@ -358,7 +358,8 @@ static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct 
 	}
 }
 
-/* Ends what is older than `m` within its range; from entry `i` on, which reaches above m->start. */
+/* Ends mappings older than `m` within its range, from entry `i` on, the first to end above
+ * m->start. */
 static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct ledger_map *m,
 		      uint64_t ns)
 {
@@ -386,7 +387,8 @@ static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct
 	}
 }
 
-/* Puts `m` where nothing is; where something newer is, it has ended when that began. */
+/* Inserts `m` where its range is free. Where a newer mapping is, `m` is noted as ended when that
+ * one began. */
 static void fill(struct ledger *l, struct proc *p, const struct ledger_map *m)
 {
 	struct maps *t = p->maps;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ledger's memory: all of it is counted, and what has ended is kept in one list by the time it
- * ended, from whose front it is expired (no ring refers to it any more) or evicted (over the
- * bound).
+ * The ledger's memory. All allocations are counted. Ended items are kept in one list by end time;
+ * they are expired (no ring refers to them) or evicted (over the bound) from its front.
  */
 #include "recorder/ledger/ledger_parts.h"
 
 #include <stdlib.h>
 
-#define ALLOC_OVERHEAD 16 /* of malloc, so that the bound means memory */
-/* How far back a late one looks for its place; further back it only expires a little late. */
+#define ALLOC_OVERHEAD 16 /* malloc's own, so that the bound covers real memory */
+/* How far a late item is moved back in the list; beyond that it only expires a little late. */
 #define MAX_STEPS 64
-/* Dropped in one go: more than records come in between two, less than would hold up a trigger. */
+/* Per ledger_expire(): more items than end between two calls, but too few to delay a trigger. */
 #define MAX_EXPIRED 8192
 
 void *ledger_alloc(struct ledger *l, size_t n)
@@ -49,7 +48,7 @@ void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_
 {
 	struct retired *after;
 
-	unretire(r); /* it may be the last of the list itself */
+	unretire(r); /* first, since it may be the tail of the list */
 	after = l->retired.prev;
 	r->kind = kind;
 	r->ns = ns;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges what a scan of /proc saw. The scan looks while records come: of a task it saw at `ns`,
- * records from before `ns` may be taken in later, and records from after it may have been taken in
- * already. A record is always right about its moment; the scan fills in what no record said.
+ * Merges the results of a /proc scan. Records arrive during the scan: for a task read at `ns`,
+ * older records may be processed later, and newer records may be processed already. A record is
+ * always right about its time; the scan adds what no record has told.
  */
 #include "recorder/ledger/ledger_parts.h"
 
@@ -11,16 +11,16 @@
 
 #include <string.h>
 
-/* Whether the task that /proc shows began after the one we know ended, so that it is another. */
+/* Whether the task in /proc started after the known one, so that the tid was reused. */
 static bool is_another(const struct task *known, uint64_t start_ns)
 {
 	uint64_t began = known->start_ns ? known->start_ns : known->known_ns;
 
-	/* /proc's time is rounded down, and earlier still when the machine has slept since. */
+	/* /proc rounds the start time down; after a suspend it is even earlier. */
 	return start_ns > began + LEDGER_TICK_NS;
 }
 
-/* The task seen, made when it is new; NULL when what was seen is history already. */
+/* The task that was read, created if new; NULL when newer records have replaced it. */
 static struct task *seen(struct ledger *l, uint64_t ns, const struct ledger_seen_task *s)
 {
 	struct task *t = task_newest(l, s->tid);
@@ -40,7 +40,7 @@ static struct task *seen(struct ledger *l, uint64_t ns, const struct ledger_seen
 	return t;
 }
 
-/* /proc's start time, but not before the tid's last user was gone. */
+/* The start time in /proc, but not before the exit of the tid's previous task. */
 static uint64_t start_of(const struct task *t, uint64_t start_ns)
 {
 	uint64_t free_ns = t->older ? t->older->exit_ns : 0;
@@ -48,7 +48,7 @@ static uint64_t start_of(const struct task *t, uint64_t start_ns)
 	return start_ns > free_ns ? start_ns : free_ns;
 }
 
-/* That a task or process was somewhere at `ns`. */
+/* Notes the cgroup or namespaces that a scan read at `ns`. */
 static void seen_at(struct ledger *l, struct stays *stays, uint64_t ns, const void *text, size_t n)
 {
 	struct path *what = n ? paths_get(&l->paths, text, n, NULL) : NULL;
@@ -58,7 +58,7 @@ static void seen_at(struct ledger *l, struct stays *stays, uint64_t ns, const vo
 	paths_put(&l->paths, what);
 }
 
-/* What only leaders are asked for. */
+/* Notes what a scan reads of leaders only. */
 static void seen_leader(struct ledger *l, uint64_t ns, struct task *t,
 			const struct ledger_seen_task *s)
 {
@@ -127,7 +127,7 @@ static bool found(const struct ledger_map *m, const struct ledger_seen_map *seen
 	return at < nr && seen_maps[at].start == m->start && seen_maps[at].end == m->end;
 }
 
-/* Ends what was there before `ns` and is no more. */
+/* Ends mappings from before `ns` that the scan did not find. */
 static void end_unseen(struct ledger *l, struct proc *p, uint64_t ns,
 		       const struct ledger_seen_map *seen_maps, size_t nr)
 {
@@ -144,7 +144,7 @@ static void end_unseen(struct ledger *l, struct proc *p, uint64_t ns,
 	}
 }
 
-/* A process whose mappings can be brought up to date by what was seen at `ns`. */
+/* The process whose mappings were read at `ns`; NULL when it has ended or has called exec since. */
 static struct proc *scannable(struct ledger *l, uint32_t pid, uint64_t ns)
 {
 	struct task *leader = task_newest(l, pid);
@@ -171,7 +171,8 @@ void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid,
 		goto out;
 	whole = p->maps ? p->maps->whole : p->exec_ns || p->maps_scan_ns;
 	if (!whole && p->maps && p->maps->refs > 1) {
-		/* Shared before it was known: completed in place, for all who share it. */
+		/* The table was shared while its contents were unknown. It is completed in place,
+		 * so that every process that shares it gets the mappings. */
 		shared = p->maps;
 		refs = shared->refs;
 		shared->refs = 1;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where a task was over time: its namespaces, its process's cgroup. Three sources say so: its
- * parent's when it was forked (a guess: it may have been born elsewhere, or been moved at once), a
- * record (right about its moment), a scan of /proc (right about the moment it looked). Around a
- * scan they come in any order; the answers are the same.
+ * The namespaces of a task and the cgroup of a process over time. There are three sources: the
+ * parent's value at fork (a guess: the child may have been created elsewhere, or moved at once), a
+ * record (right about its time), and a scan of /proc (right about the time of the read). Around a
+ * scan these come in any order, and the result must be the same.
  *
- *	[guess A @fork, scanned B @scan]    told as B since the fork: whoever starts a service moves
- *	                                    the child before anything else happens in it
- *	[guess A @fork] + record B          the kernel tells a child's namespaces right behind its
- *	                                    FORK: B since the fork
+ *	[guess A @fork, scanned B @scan]    B since the fork: a service manager moves the child
+ *	                                    before anything else happens in it
+ *	[guess A @fork] + record B          B since the fork: the kernel writes the child's
+ *	                                    namespaces right after its FORK record
  */
 #include "recorder/ledger/ledger_parts.h"
 
 #include <string.h>
 
-/* A scan notes the time, then reads: this much may have passed in between. */
+/* A scan takes the time before it reads; the read may happen this much later. */
 #define READ_DELAY_NS 1000000000ull
-/* Some threads go in and out of namespaces for a living. */
+/* Bounds threads that change their namespaces all the time. */
 #define MAX_STAYS 64
 
 static struct stay *all(struct stays *s)
@@ -24,7 +24,7 @@ static struct stay *all(struct stays *s)
 	return s->cap ? s->v : &s->one;
 }
 
-/* The index of the first one after `ns`. */
+/* The index of the first entry after `ns`. */
 static uint32_t first_after(const struct stays *s, uint64_t ns)
 {
 	const struct stay *v = all((struct stays *)s);
@@ -44,7 +44,7 @@ static void remove_at(struct ledger *l, struct stays *s, uint32_t i)
 	s->nr--;
 }
 
-/* Room for one more. */
+/* Makes room for one more entry. */
 static bool reserve(struct ledger *l, struct stays *s)
 {
 	uint16_t cap = s->cap ? s->cap * 2 : 4;
@@ -65,8 +65,8 @@ static bool reserve(struct ledger *l, struct stays *s)
 	return true;
 }
 
-/* Drops from the front what nobody can ask for any more, and one that could when there are too
- * many; how many. */
+/* Drops the entries from before expired_ns, and one more when there are too many. Returns how
+ * many. */
 static uint32_t prune(struct ledger *l, struct stays *s)
 {
 	uint32_t nr = 0;
@@ -127,7 +127,7 @@ void stay_record(struct ledger *l, struct stays *s, uint64_t ns, struct path *wh
 		if (found)
 			remove_at(l, s, i);
 	} else if (older && older->what == what) {
-		/* A scan saw this change already: now its time is known. */
+		/* A scan saw this change; the record gives its exact time. */
 		if (older->scanned && i > 1 && ns - older->ns < READ_DELAY_NS) {
 			older->ns = ns;
 			older->scanned = false;
@@ -152,7 +152,7 @@ void stay_seen(struct ledger *l, struct stays *s, uint64_t ns, struct path *what
 		insert_at(l, s, i, &new);
 }
 
-/* Whether a scan has shown that the i-th, a guess, was wrong. */
+/* Whether entry `i` is a guess that a scan has refuted. */
 static bool corrected(const struct stays *s, uint32_t i)
 {
 	const struct stay *v = all((struct stays *)s);

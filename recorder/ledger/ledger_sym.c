@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Kernel symbols that come and go (BPF programs, trampolines), BPF programs, cgroup ids' paths. */
+/* Kernel symbols that come and go (BPF programs, trampolines), BPF programs, paths of cgroup
+ * ids. */
 #include "recorder/ledger/ledger_parts.h"
 
 #include "dump/base/hash.h"
@@ -42,7 +43,7 @@ static void ksym_end(struct ledger *l, const struct ksym *like)
 	retire(l, &k->r, RETIRED_KSYM, like->ns);
 }
 
-/* Adds one like this, with a name. */
+/* Adds a copy of `like` with a name. */
 static void ksym_add(struct ledger *l, const struct ksym *like, const void *name, size_t len)
 {
 	struct ksym **bucket = ksym_bucket(l, like->addr), *k;
@@ -103,7 +104,7 @@ void ksym_drop(struct ledger *l, struct ksym *k)
 	ledger_release(l, k, ksym_bytes(k));
 }
 
-/* ---- CGROUP: u64 id, path. Nothing says when one is gone, so the oldest give way. ---- */
+/* ---- CGROUP: u64 id, path. No record tells a removal, so the oldest entries are dropped. ---- */
 
 static struct cgroup **cgroup_bucket(struct ledger *l, uint64_t id)
 {

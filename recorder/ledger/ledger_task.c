@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tasks by tid, and the processes they make up. A tid has a chain of tasks, newest first; all but
- * the newest have ended. A process lives as long as one of its threads does: its leader may exit
- * before.
+ * Tasks by tid, and their processes. A tid has a chain of tasks, newest first; all but the newest
+ * have ended. A process lives as long as one of its threads; its leader may exit earlier.
  */
 #include "recorder/ledger/ledger_parts.h"
 
@@ -55,8 +54,7 @@ struct task *task_at(const struct ledger *l, uint32_t tid, uint64_t ns)
 	return t;
 }
 
-/* Takes the newest of a tid out of the table and puts `with` (of the same tid, may be NULL) there.
- */
+/* Replaces the newest task of a tid in the table by `with` (same tid; NULL: none). */
 static void replace(struct ledger *l, struct task *t, struct task *with)
 {
 	struct task **at = bucket_of(l, t->tid);
@@ -109,8 +107,8 @@ static void proc_free(struct ledger *l, struct proc *p)
 }
 
 /*
- * The process that was `pid` at `ns`; made, with a leader of which nothing is known, when there is
- * none. It may be over by now: a scan can see that before the records of its last threads come.
+ * The process that was `pid` at `ns`, created with an unknown leader when there is none. It may
+ * have ended already: a scan can notice that before the records of its last threads come.
  */
 static struct proc *proc_of(struct ledger *l, uint32_t pid, uint64_t ns)
 {
@@ -119,7 +117,7 @@ static struct proc *proc_of(struct ledger *l, uint32_t pid, uint64_t ns)
 	if (leader && leader->proc->pid == pid && (leader->proc->nr_alive || leader->r.ns >= ns))
 		return leader->proc;
 	if (leader ? leader->newer : task_newest(l, pid))
-		return NULL; /* older than what is known of this tid */
+		return NULL; /* older than the known data of this tid */
 	if (leader && !leader->exit_ns)
 		task_end(l, leader, ns);
 	leader = task_add(l, pid, pid, ns);
@@ -164,7 +162,7 @@ static void join(struct proc *p, struct task *t)
 	if (t->tid == p->pid)
 		p->leader = t;
 	else if (p->leader)
-		unretire(&p->leader->r); /* the process lives */
+		unretire(&p->leader->r); /* the process has a living thread again */
 }
 
 static void leave(struct proc *p, struct task *t)
@@ -199,7 +197,7 @@ struct task *task_add(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 	t->ppid = p->leader ? p->leader->ppid : 0;
 	t->known_ns = t->touched_ns = ns;
 	insert(l, t);
-	/* When it began is not known; but not before the one that had its tid was gone. */
+	/* The start is unknown, but not before the end of the tid's previous task. */
 	t->start_ns = t->older ? ns : 0;
 	join(p, t);
 	l->nr_tasks++;
@@ -259,18 +257,18 @@ struct task *task_for(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 {
 	struct task *t;
 
-	/* 0: the idle task; ~0: not in our pid namespace, or reaped. */
+	/* 0: the idle task; ~0: in another pid namespace, or reaped. */
 	if (!pid || !tid || pid == UINT32_MAX || tid == UINT32_MAX)
 		return NULL;
 	t = task_at(l, tid, ns);
 	if (t && t->exit_ns && t->exit_ns + LEDGER_GRACE_NS >= ns)
 		return t;
 	if (t && t->newer)
-		return NULL; /* older than what is known of this tid */
+		return NULL; /* older than the known data of this tid */
 	if (!t && task_newest(l, tid))
 		return NULL;
 	if (t && !t->exit_ns && t->proc->pid != pid) {
-		/* Of another process now: the records in between are lost. */
+		/* The tid is in another process now: the records in between are lost. */
 		task_end(l, t, ns);
 		t = NULL;
 	}

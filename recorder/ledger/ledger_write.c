@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes the part of the ledger that a window refers to as the LEDGER section
- * (dump/format/FORMAT.md). Called from the thread that writes dumps. Meanwhile the ledger does not
- * change (`writing`; sideband.c keeps new records), but the lock is free: a slow disk delays only
- * writers. Allocates nothing: tasks, processes and paths note where they were written.
+ * (dump/format/FORMAT.md). Runs in the thread that writes dumps. The ledger does not change
+ * meanwhile (`writing`; sideband.c keeps new records), but the lock is free, so a slow disk delays
+ * only changes, not queries. Allocates nothing: tasks, processes and paths store where they were
+ * written.
  */
 #include "recorder/ledger/ledger_parts.h"
 
@@ -17,10 +18,10 @@ struct write {
 	struct writer *w;
 	const struct tidset *sampled; /* NULL: none */
 	uint64_t from_ns, to_ns;
-	uint32_t next_path; /* ids in the block being filled */
+	uint32_t next_path; /* next ids in the current block */
 	uint32_t next_set;
 	uint32_t last_key;
-	size_t block_bytes; /* in it so far */
+	size_t block_bytes; /* bytes in the current block */
 };
 
 static size_t item_bytes(size_t fixed, size_t var)
@@ -51,8 +52,8 @@ static bool put(struct write *o, uint16_t kind, const void *fixed, size_t nr_fix
 /* ---- paths and namespace sets ---- */
 
 /*
- * Puts `p`, with the id in `fixed` at *id, unless the block has it. Begins a new block unless the
- * `bytes_behind` that refer to it fit into this one.
+ * Puts `p`, with the id in `fixed` at *id, unless the current block has it. Begins a new block if
+ * `bytes_behind`, the items that refer to it, would not fit into this one.
  */
 static void put_shared(struct write *o, struct path *p, uint16_t kind, const void *fixed,
 		       size_t nr_fixed, uint32_t *id, uint32_t *next, size_t bytes_behind)
@@ -104,7 +105,7 @@ static bool is_sampled(const struct write *o, const struct task *t)
 	       overlaps(o, t->start_ns, t->exit_ns, LEDGER_GRACE_NS);
 }
 
-/* A leader that has exited represents its process until the last thread exits. */
+/* A leader that has exited stands for its process until the last thread exits. */
 static uint64_t end_of(const struct task *t)
 {
 	if (t != t->proc->leader || !t->exit_ns)
@@ -126,7 +127,7 @@ static void put_comms(struct write *o, const struct task *t)
 		memcpy(f.comm, c->name, sizeof(f.comm));
 		put(o, FMT_LEDGER_COMM, &f, sizeof(f), NULL, 0);
 		if (f.ns <= o->from_ns)
-			break; /* older names are outside the window */
+			break; /* older names end before the window */
 	}
 }
 
@@ -153,7 +154,7 @@ static void put_stays(struct write *o, uint32_t key, const struct stays *s, uint
 	}
 }
 
-/* A thread that was always in the namespaces of its leader is left out. */
+/* Whether a thread was always in its leader's namespaces; it is then left out. */
 static bool stays_with_leader(const struct task *t)
 {
 	const struct task *leader = t->proc->leader;
@@ -196,7 +197,7 @@ static void put_task(struct write *o, struct task *t)
 	put_places(o, t);
 }
 
-/* Assigns the task its key in this dump, and marks the processes whose mappings are written. */
+/* Gives the task its key in this dump and marks processes whose mappings are written. */
 static void want(struct write *o, struct task *t)
 {
 	t->key = ++o->last_key;
@@ -230,7 +231,7 @@ static void put_map(struct write *o, const struct proc *p, const struct ledger_m
 	put_path(o, m->path, item_bytes(sizeof(f), 0));
 	f.path = m->path->id;
 	opened = put(o, FMT_LEDGER_MAP, &f, sizeof(f), NULL, 0);
-	assert(!opened); /* put_path() left room */
+	assert(!opened); /* put_shared() left room */
 }
 
 static void put_table(struct write *o, const struct proc *p, const struct maps *t, uint64_t end_ns)
@@ -239,7 +240,7 @@ static void put_table(struct write *o, const struct proc *p, const struct maps *
 		put_map(o, p, &t->v[i], end_ns);
 }
 
-/* Puts the process of `t` when `t` is its leader and it is marked. */
+/* Puts the process of `t` if `t` is its leader and the process is marked. */
 static void put_proc(struct write *o, struct task *t)
 {
 	const struct proc *p = t->proc;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALLOC_OVERHEAD 16 /* of malloc, so that the bound means memory */
+#define ALLOC_OVERHEAD 16 /* malloc's own, so that the bound covers real memory */
 
 static size_t entry_bytes(uint32_t len)
 {
@@ -23,7 +23,7 @@ static void grow(struct paths *p)
 	struct path **b = calloc(nr, sizeof(*b)), *e, *next;
 
 	if (!b)
-		return; /* longer chains, nothing worse */
+		return; /* without memory the chains just get longer */
 	for (size_t i = 0; i < p->nr_buckets; i++) {
 		for (e = p->buckets[i]; e; e = next) {
 			next = e->next;

@@ -153,9 +153,8 @@ struct ledger {
 	pthread_cond_t written;	   /* signalled when `writing` becomes false */
 	uint64_t bytes, max_bytes; /* `bytes` excludes the memory of `paths` */
 	uint64_t expired_ns;	   /* no query refers to what ended before */
-	struct paths
-		paths; /* paths of files and cgroups; sets of namespaces, in the dump's format */
-	struct task **tasks; /* by tid */
+	struct paths paths;	   /* of files and cgroups; also namespace sets, as in a dump */
+	struct task **tasks;	   /* by tid */
 	size_t nr_buckets, nr_tids;
 	uint64_t nr_tasks, nr_tombstones, nr_maps, nr_evicted;
 	struct retired retired; /* head of the list */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who is born with a name of its own; see new_tasks.h. */
+/* Tasks that have their own name at birth; see new_tasks.h. */
 #include "recorder/ledger/new_tasks.h"
 
 #include "dump/base/err.h"
@@ -10,12 +10,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* CLONE_UNTRACED: the kernel sets it for all that it starts itself, and hardly anybody else does.
- */
+/* CLONE_UNTRACED: the kernel sets it for all tasks it creates itself; user space hardly ever
+ * does. */
 #define EVENT  "task:task_newtask[clone_flags&0x800000]"
 #define FORMAT "events/task/task_newtask/format"
 
-/* Where its fields have been since Linux 3.4. */
+/* Offsets of the fields since Linux 3.4. */
 #define PID_AT	8
 #define COMM_AT 12
 static const char *const fields[] = {
@@ -23,7 +23,7 @@ static const char *const fields[] = {
 	"field:char comm[16];\toffset:12;\tsize:16;",
 };
 
-/* Pids in a tracepoint are those of the initial namespace. */
+/* The tracepoint has pids of the initial namespace. */
 static bool is_allowed(const struct caps *caps)
 {
 	return caps->tracepoints && caps->tracefs && caps->system_wide && caps->initial_pidns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Executables that are held; see pinned.h. Called by the ledger. */
+/* Executables that are held open; see pinned.h. Called by the ledger. */
 #include "recorder/ledger/pinned.h"
 
 #include "dump/base/err.h"
@@ -21,14 +21,14 @@
 #include <unistd.h>
 
 #define MAX_FILES 4096
-/* Of RLIMIT_NOFILE; a dump needs as many again for a moment. */
+/* 1/SHARE of RLIMIT_NOFILE is used; a dump briefly needs as many descriptors again. */
 #define SHARE	 8
 #define MAX_GONE 128
-/* Somebody who renames things next to it makes a look-up in memory fail. */
+/* A RESOLVE_CACHED look-up fails when another process renames something nearby. */
 #define MAX_TRIES 3
 
 struct pinned_executable {
-	struct pinned_executable *prev, *next; /* mapped before, after */
+	struct pinned_executable *prev, *next; /* in the order in which they were mapped */
 	struct path *path;
 	int fd;
 	uint32_t maj, min;
@@ -42,13 +42,13 @@ struct gone {
 
 struct pinned {
 	struct pinned_mounts *mounts;
-	struct pinned_executable all; /* head: next was mapped longest ago */
+	struct pinned_executable all; /* list head; next is the one mapped longest ago */
 	struct gone *gone;
-	uint64_t namespaces[2]; /* mount namespaces that see what we see */
+	uint64_t namespaces[2]; /* mount namespaces with the same files as ours */
 	struct pinned_stats stats;
 };
 
-/* ---- letting go ---- */
+/* ---- closing ---- */
 
 static void *close_gone(void *arg)
 {
@@ -117,7 +117,7 @@ void pinned_drop(struct pinned *k, struct path *p)
 	let_go(k, e->fd);
 	free(e);
 	p->kept = NULL;
-	p->tried = false; /* whoever maps it again has it held again */
+	p->tried = false; /* the next mapping tries again */
 	k->stats.nr--;
 }
 
@@ -140,7 +140,7 @@ static int look_up(int dir, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The file of `p` with its place in `e`; a descriptor or -errno. */
+/* Opens the file of `p` and sets its place in `e`; a descriptor or -errno. */
 static int open_file(const struct pinned *k, const struct path *p, struct pinned_executable *e)
 {
 	const struct pinned_mount *m;
@@ -234,7 +234,7 @@ int pinned_new(struct pinned **out, struct err *err)
 	getrlimit(RLIMIT_NOFILE, &r);
 	k->stats.max = r.rlim_cur / SHARE < MAX_FILES ? r.rlim_cur / SHARE : MAX_FILES;
 	k->all.prev = k->all.next = &k->all;
-	/* A service may have mounts of its own that show the same files. */
+	/* The recorder's service may have its own mount namespace with the same files. */
 	k->namespaces[0] = mount_namespace("/proc/self/ns/mnt");
 	k->namespaces[1] = mount_namespace("/proc/1/ns/mnt");
 	*out = k;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Held files on their way to the process that looks for names; see pinned_list.h. */
+/* Passes the held files to the symbolizer process; see pinned_list.h. */
 #include "recorder/ledger/pinned_list.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-/* One in the table; its path and a NUL follow, padded to 8. */
+/* A row of the table. Its path and a NUL follow, padded to 8 bytes. */
 struct pinned_row {
 	uint64_t ino;
 	uint32_t maj, min;
@@ -94,7 +94,7 @@ void pinned_share_close(struct pinned_share *s)
 	s->table_fd = -1;
 }
 
-/* ---- the other side ---- */
+/* ---- the symbolizer's side ---- */
 
 struct pinned_list {
 	struct pinned_file *v;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files that the recorder holds, as it hands them to the process that looks for names
- * (symbols_child.h): descriptors that are inherited, and a table in memory that says which is
- * which.
+ * The files that the recorder holds open, as passed to the symbolizer process (symbols_child.h):
+ * inherited descriptors, and a table in a memory file that describes them.
  */
 #pragma once
 
@@ -15,24 +14,24 @@ struct pinned_file {
 	uint64_t ino;
 	uint8_t build_id_bytes; /* 0: unknown */
 	uint8_t build_id[20];
-	const char *path; /* as it was when it was mapped */
+	const char *path; /* its path when it was mapped */
 };
 
 /* ---- the recorder's side ---- */
 
 struct pinned_share {
-	int table_fd;	/* -1: nothing is held */
+	int table_fd;	/* -1: there are no held files */
 	struct buf fds; /* of int; close-on-exec */
 	struct buf table;
 };
 
-/* Adds a file with a descriptor of its own. 0 or -errno. */
+/* Adds a file with a duplicate of its descriptor. 0 or -errno. */
 int pinned_share_add(struct pinned_share *s, const struct pinned_file *f);
-/* Makes the table readable at table_fd. 0 or -errno. */
+/* Writes the table to a memory file at table_fd. 0 or -errno. */
 int pinned_share_seal(struct pinned_share *s);
 void pinned_share_close(struct pinned_share *s);
 
-/* ---- the other side ---- */
+/* ---- the symbolizer's side ---- */
 
 struct pinned_list;
 
@@ -40,8 +39,8 @@ struct pinned_list;
 int pinned_list_read(int table_fd, struct pinned_list **out);
 void pinned_list_free(struct pinned_list *k);
 /*
- * The next that may be the file of `f` at `path`, from *i on (begin with 0); NULL: no more. By its
- * inode it is, by its name only its build-id can tell.
+ * The next candidate for the file of `f` at `path`, from *i on (begin with 0); NULL: no more. A
+ * matching inode is certain; a match by name only needs a comparison of build-ids.
  */
 const struct pinned_file *pinned_list_next(const struct pinned_list *k, const struct fmt_image *f,
 					   const char *path, size_t *i);

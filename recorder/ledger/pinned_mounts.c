@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Mounts whose files may be held; see pinned_mounts.h. Used by pinned.c. */
+/* Mounts with files that may be held open; see pinned_mounts.h. Used by pinned.c. */
 #include "recorder/ledger/pinned_mounts.h"
 
 #include "dump/base/err.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Mounted at boot, unmounted at shutdown. */
+/* Mount points that are mounted from boot to shutdown. */
 static const char *const points[] = {
 	"/",	"/usr",	 "/usr/local", "/opt", "/var",	     "/var/lib", "/var/tmp",   "/home",
 	"/srv", "/root", "/tmp",       "/nix", "/nix/store", "/gnu",	 "/gnu/store",
@@ -25,7 +25,8 @@ static const char *const types[] = {
 #define NR_TYPES  (sizeof(types) / sizeof(types[0]))
 
 struct pinned_mounts {
-	struct pinned_mount v[NR_POINTS]; /* v[i] at points[i]; fd -1: not there, or not fit */
+	struct pinned_mount
+		v[NR_POINTS]; /* v[i] at points[i]; fd -1: not mounted or not suitable */
 	size_t nr;
 };
 
@@ -50,7 +51,7 @@ static bool says_yes(const char *name)
 	return c == '1';
 }
 
-/* Its disk can be taken out; of a partition the disk is asked. */
+/* Whether the disk is removable; for a partition, its whole disk is checked. */
 static bool removable(uint32_t maj, uint32_t min)
 {
 	char name[64];
@@ -62,7 +63,7 @@ static bool removable(uint32_t maj, uint32_t min)
 	return says_yes(name);
 }
 
-/* One mount; of several at the same place the last counts. */
+/* Takes one line of mountinfo. A later mount at the same point hides the earlier one. */
 static void take(struct pinned_mounts *k, char *line)
 {
 	const char *dash = strstr(line, " - ");

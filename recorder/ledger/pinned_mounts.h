@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file systems whose files the recorder may hold (pinned.h). A held file keeps its file
- * system busy, and a look-up may hang where a server is gone; so only those count that are there as
- * long as the machine runs: the root and what is mounted right at /usr, /var, /home and the like
- * (the list is in pinned_mounts.c and the man page), of a kind that is local, not on a removable
- * disk. What is mounted anywhere else, before or later, is never looked into.
+ * The file systems with files that the recorder may hold open (pinned.h). An open file keeps its
+ * file system busy, and a look-up may hang when a server is gone. So only mounts that last as long
+ * as the machine runs are used: the root and mounts directly at /usr, /var, /home and the like (the
+ * list is in pinned_mounts.c and the man page), of a local type, not on a removable disk. Other
+ * mounts are never accessed.
  */
 #pragma once
 
@@ -17,15 +17,15 @@ struct pinned_mounts;
 
 struct pinned_mount {
 	const char *point;
-	uint32_t maj, min; /* of its files, as /proc/PID/maps and records have it */
-	int fd;		   /* O_PATH, of its root */
+	uint32_t maj, min; /* device of its files, as in /proc/PID/maps and in records */
+	int fd;		   /* O_PATH, of its root directory */
 };
 
-/* `mountinfo`: of /proc/self/mountinfo; the caller closes it. 0 or -ENOMEM. */
+/* `mountinfo`: an open /proc/self/mountinfo; the caller closes it. 0 or -ENOMEM. */
 int pinned_mounts_new(FILE *mountinfo, struct pinned_mounts **out, struct err *err);
 void pinned_mounts_free(struct pinned_mounts *k);
 
-/* The one that an absolute path would be on, and the rest of the path; NULL: on none of them. */
+/* The mount that an absolute path is on, and the rest of the path; NULL: on none of these. */
 const struct pinned_mount *pinned_mounts_of(const struct pinned_mounts *k, const char *path,
 					    const char **rest);
 size_t pinned_mounts_nr(const struct pinned_mounts *k);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The files of a process in /proc; see proc_file.h, and Documentation/filesystems/proc.rst in the
- * kernel for what is in them. */
+/* Reads the files of a process in /proc; see proc_file.h. Their formats are in the kernel's
+ * Documentation/filesystems/proc.rst. */
 #include "recorder/ledger/proc_file.h"
 
 #include "trigger/kernel/clock.h"
@@ -18,7 +18,7 @@
 #define CMDLINE_BYTES 4096
 #define PF_WQ_WORKER  0x20u /* include/linux/sched.h */
 
-/* By enum fmt_namespace_kind; the files in /proc/PID/ns. */
+/* The files in /proc/PID/ns, by enum fmt_namespace_kind. */
 static const char *const kinds[] = {
 	[FMT_NS_NET] = "net",	    [FMT_NS_UTS] = "uts",   [FMT_NS_IPC] = "ipc",
 	[FMT_NS_PID] = "pid",	    [FMT_NS_USER] = "user", [FMT_NS_MNT] = "mnt",
@@ -29,7 +29,7 @@ static const char *const kinds[] = {
 struct proc_file {
 	int proc_fd;
 	uint64_t boot_minus_clock;
-	uint64_t ns_dev; /* of all namespaces */
+	uint64_t ns_dev; /* device of all namespaces */
 	bool has_kind[NR_KINDS];
 	struct fmt_namespace namespaces[NR_KINDS];
 	struct buf text;
@@ -38,7 +38,7 @@ struct proc_file {
 	char cgroup[4096];
 };
 
-/* Which kinds this kernel has, and on what device they all are. */
+/* Finds the kinds that this kernel has, and their common device. */
 static void probe_kinds(struct proc_file *f)
 {
 	char path[32];
@@ -84,7 +84,7 @@ static int open_of(const struct proc_file *f, uint32_t pid, const char *name)
 	return openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Reads at most `n` bytes; their number, 0 when there are none. */
+/* Reads at most `n` bytes and closes `fd`. Returns their number; 0 on errors. */
 static size_t read_some(int fd, char *out, size_t n)
 {
 	size_t have = 0;
@@ -110,7 +110,7 @@ static int unescape(const char *s, char *c)
 	return 1;
 }
 
-/* The name between the parentheses: the kernel escapes newline and backslash in it. */
+/* Parses the name between the parentheses. The kernel escapes newline and backslash in it. */
 static void parse_comm(const char *p, const char *end, char comm[16])
 {
 	size_t n = 0;
@@ -120,7 +120,7 @@ static void parse_comm(const char *p, const char *end, char comm[16])
 	memset(comm + n, 0, 16 - n);
 }
 
-/* /proc tells what a kernel worker does behind its name: "kworker/0:1-events". */
+/* For a kernel worker, /proc appends its current work: "kworker/0:1-events". */
 static void cut_worker(char comm[16])
 {
 	char *behind = strncmp(comm, "kworker/R", 9) ? strpbrk(comm, "-+") : NULL;
@@ -147,7 +147,7 @@ bool proc_file_parse_stat(const char *text, uint64_t boot_minus_clock, struct pr
 	*out = (struct proc_file_stat){
 		.ppid = ppid,
 		.nr_threads = nr_threads,
-		/* Older than all of this boot's waking time, after a sleep: as old as can be. */
+		/* Started before the current zero of CLOCK_MONOTONIC: use the earliest time. */
 		.start_ns = boot_ns > boot_minus_clock ? boot_ns - boot_minus_clock : 1,
 		.exited = state == 'X' || state == 'Z',
 		.gone = state == 'X' || (state == 'Z' && nr_threads <= 1),
@@ -170,7 +170,7 @@ bool proc_file_stat(struct proc_file *f, uint32_t pid, uint32_t tid, struct proc
 	return proc_file_parse_stat(text, f->boot_minus_clock, out);
 }
 
-/* ---- the small ones ---- */
+/* ---- small files ---- */
 
 bool proc_file_uid(struct proc_file *f, uint32_t pid, uint32_t *uid)
 {
@@ -190,8 +190,7 @@ const char *proc_file_cmdline(struct proc_file *f, uint32_t pid, size_t *bytes)
 	return f->cmdline;
 }
 
-/* Whether a line of /proc/PID/cgroup, "4:cpu,cpuacct:/x", is of the hierarchy with this controller.
- */
+/* Whether a line of /proc/PID/cgroup, "4:cpu,cpuacct:/x", has this controller. */
 static bool has_controller(const char *line, const char *name)
 {
 	const char *at = strchr(line, ':'), *end = at ? strchr(at + 1, ':') : NULL;
@@ -208,8 +207,7 @@ static bool has_controller(const char *line, const char *name)
 	return false;
 }
 
-/* How much a line says: a place in the unified hierarchy is best, a root only better than nothing.
- */
+/* Ranks a line: the unified hierarchy comes first; a root path is the last resort. */
 static int worth(const char *line)
 {
 	const char *path = strstr(line, ":/");
@@ -248,7 +246,7 @@ const char *proc_file_cgroup(struct proc_file *f, uint32_t pid)
 	return proc_file_parse_cgroup(f->cgroup);
 }
 
-/* A link reads "mnt:[4026531841]". */
+/* The link text is "mnt:[4026531841]". */
 static uint64_t inode_of(int dir_fd, const char *kind)
 {
 	char text[64];
@@ -279,7 +277,7 @@ const struct fmt_namespace *proc_file_namespaces(struct proc_file *f, uint32_t p
 			f->namespaces[(*nr)++] =
 				(struct fmt_namespace){.kind = i, .dev = f->ns_dev, .ino = ino};
 		} else if (f->has_kind[i]) {
-			*nr = 0; /* not to be seen, or it has just exited */
+			*nr = 0; /* no permission, or the process has just exited */
 			break;
 		}
 	}
@@ -299,7 +297,7 @@ DIR *proc_file_tasks(struct proc_file *f, uint32_t pid)
 
 /* ---- maps ---- */
 
-/* Undoes "\012", the only thing that the kernel escapes in a path here. */
+/* Replaces "\012", the only escape that the kernel uses in a path here. */
 static void unescape_path(char *s)
 {
 	char *to = s;
@@ -315,14 +313,14 @@ static void unescape_path(char *s)
 	*to = '\0';
 }
 
-/* "7f00-7f01 r-xp 00001000 fe:01 1234      /usr/lib/x.so"; false when it is not executable. */
+/* Parses "7f00-7f01 r-xp 00001000 fe:01 1234      /usr/lib/x.so"; false when not executable. */
 static bool parse_map(char *line, struct ledger_seen_map *m)
 {
 	const char *perms = strchr(line, ' ');
 	char perm[5];
 	int at = 0;
 
-	/* Most are not; scanning each would be most of the time. */
+	/* Checked first for speed: most mappings are not executable. */
 	if (!perms || strnlen(perms, 5) < 5 || perms[3] != 'x')
 		return false;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
@@ -331,7 +329,7 @@ static bool parse_map(char *line, struct ledger_seen_map *m)
 	m->prot = (perm[0] == 'r' ? PROT_READ : 0) | (perm[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
 	m->flags = perm[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 	unescape_path(line + at);
-	m->path = line[at] ? line + at : "//anon"; /* as in records of the kernel */
+	m->path = line[at] ? line + at : "//anon"; /* as in the kernel's records */
 	return true;
 }
 
@@ -356,7 +354,7 @@ int proc_file_parse_maps(char *text, struct buf *maps)
 	return 0;
 }
 
-/* All of a file with a NUL behind it; false when it can't be read whole. */
+/* Reads a whole file, appends a NUL, and closes `fd`; false on errors. */
 static bool read_all(int fd, struct buf *out)
 {
 	ssize_t got = -1;
@@ -379,8 +377,8 @@ static bool read_all(int fd, struct buf *out)
 bool proc_file_maps(struct proc_file *f, uint32_t pid, const struct ledger_seen_map **maps,
 		    size_t *nr)
 {
-	/* Nothing: a kernel thread, or a process on its way out, whose end is not a change of
-	 * mappings. */
+	/* An empty file is a kernel thread, or an exiting process, whose mappings must not be ended
+	 * here. */
 	if (!read_all(open_of(f, pid, "maps"), &f->text) || !f->text.len)
 		return false;
 	if (proc_file_parse_maps((char *)f->text.p, &f->maps))

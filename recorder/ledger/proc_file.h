@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a process in /proc as proc_scan.c wants them. One buffer is used again and again:
- * everything returned is borrowed until the next call of the same function. What has vanished or
- * may not be read gives false, NULL or "".
+ * Reads the files of a process in /proc for proc_scan.c. Buffers are reused: a result is valid
+ * until the next call of the same function. For files that have vanished or may not be read the
+ * result is false, NULL, "" or no entries.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct proc_file;
 
-/* `proc_fd`: /proc, which stays the caller's. 0 or -ENOMEM. */
+/* `proc_fd`: /proc; the caller keeps it. 0 or -ENOMEM. */
 int proc_file_new(int proc_fd, struct proc_file **out);
 void proc_file_free(struct proc_file *f);
 
@@ -20,32 +20,34 @@ struct proc_file_stat {
 	char comm[16];
 	uint32_t ppid;
 	uint32_t nr_threads;
-	uint64_t start_ns; /* CLOCK_MONOTONIC, to a clock tick */
-	bool exited;	   /* itself: its process may have further threads */
-	bool gone;	   /* a zombie without further threads, or dead */
+	uint64_t start_ns; /* CLOCK_MONOTONIC, with the precision of a clock tick */
+	bool exited;	   /* this thread; the process may have other threads */
+	bool gone;	   /* dead, or a zombie without other threads */
 };
 
-/* Of a thread, or with tid 0 of the process. */
+/* Of thread `tid`, or with tid 0 of the process. */
 bool proc_file_stat(struct proc_file *f, uint32_t pid, uint32_t tid, struct proc_file_stat *out);
-/* As proc_file_stat on bytes; `boot_minus_clock`: ns between CLOCK_BOOTTIME and CLOCK_MONOTONIC. */
+/* The same for given text. `boot_minus_clock`: ns between CLOCK_BOOTTIME and CLOCK_MONOTONIC. */
 bool proc_file_parse_stat(const char *text, uint64_t boot_minus_clock, struct proc_file_stat *out);
 
 bool proc_file_uid(struct proc_file *f, uint32_t pid, uint32_t *uid);
-/* Cut at 4 KiB. */
+/* Cut at 4 KiB. Not NUL-terminated. */
 const char *proc_file_cmdline(struct proc_file *f, uint32_t pid, size_t *bytes);
 /*
- * The path in the unified hierarchy, "/system.slice/x.service". Where that is none or its root, a
- * v1 hierarchy's with its controllers, "memory:/x": perf_event's, else the first that says more.
+ * The path in the unified hierarchy, "/system.slice/x.service". If there is none or it is the root,
+ * the path in a v1 hierarchy with its controllers, "memory:/x": that of perf_event, else the first
+ * that is not the root.
  */
 const char *proc_file_cgroup(struct proc_file *f, uint32_t pid);
-/* As proc_file_cgroup on text, which is changed: what is returned points into it. */
+/* The same for given text, which is changed. The result points into it. */
 const char *proc_file_parse_cgroup(char *text);
-/* All namespaces that this kernel has, ascending by kind, as a record has them; or *nr 0. */
+/* All namespaces of the kinds in this kernel, ascending by kind; *nr is 0 when they can't be
+ * read. */
 const struct fmt_namespace *proc_file_namespaces(struct proc_file *f, uint32_t pid, size_t *nr);
-/* The directory of its threads; the caller's to close. */
+/* The directory of its threads; the caller closes it. */
 DIR *proc_file_tasks(struct proc_file *f, uint32_t pid);
-/* The executable mappings. */
+/* Reads the executable mappings. */
 bool proc_file_maps(struct proc_file *f, uint32_t pid, const struct ledger_seen_map **maps,
 		    size_t *nr);
-/* As proc_file_maps on text, which is changed: paths point into it. 0 or -ENOMEM. */
+/* The same for given text, which is changed; paths point into it. 0 or -ENOMEM. */
 int proc_file_parse_maps(char *text, struct buf *maps);

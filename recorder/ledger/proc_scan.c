@@ -6,8 +6,8 @@
  *	        arguments, cgroup, namespaces of processes   ─▶ proc_scan_wait(all = false) returns
  *	pass 2  executable mappings                          ─▶ proc_scan_wait(all = true) returns
  *
- * What vanishes or can't be read meanwhile is skipped: its end comes as a record, and nobody else's
- * mappings can be had without the right to see them. What starts meanwhile comes as a record too.
+ * Tasks that vanish during the scan or can't be read are skipped. Records tell of tasks that end or
+ * start meanwhile. Reading the mappings of other users needs privileges.
  */
 #include "recorder/ledger/proc_scan.h"
 
@@ -39,7 +39,7 @@ enum stage { SCAN_NAMES, SCAN_MAPS, SCAN_DONE };
 
 struct proc_scan {
 	struct ledger *ledger;
-	uint32_t *targets; /* nr 0: all */
+	uint32_t *targets; /* nr_targets 0: all processes */
 	size_t nr_targets;
 	int proc_fd;
 	struct proc_file *file;
@@ -66,7 +66,7 @@ static void set_stage(struct proc_scan *s, enum stage stage)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- who is there ---- */
+/* ---- processes found ---- */
 
 static struct found *found_of(const struct proc_scan *s, size_t *nr)
 {
@@ -74,7 +74,7 @@ static struct found *found_of(const struct proc_scan *s, size_t *nr)
 	return (struct found *)s->found.p;
 }
 
-/* A directory's name as a number; 0 when it is something else. */
+/* A directory name as a number; 0 when it is not one. */
 static uint32_t number(const char *name)
 {
 	return isdigit((unsigned char)name[0]) ? strtoul(name, NULL, 10) : 0;
@@ -123,7 +123,7 @@ static struct found *find(const struct proc_scan *s, uint32_t pid)
 	return nr ? bsearch(&key, v, nr, sizeof(key), by_pid) : NULL;
 }
 
-/* Marks the targets and whoever descends from them. */
+/* Marks the targets and their descendants. */
 static void choose(struct proc_scan *s)
 {
 	struct proc_file_stat st;
@@ -196,7 +196,7 @@ static void scan_names(struct proc_scan *s, uint32_t pid)
 	seen.ppid = st.ppid;
 	seen.start_ns = st.start_ns;
 	seen.comm = st.comm;
-	if (!st.exited) { /* else it has left its cgroup, and its threads are still in it */
+	if (!st.exited) { /* an exited leader has left its cgroup, its threads have not */
 		seen.cmdline = proc_file_cmdline(s->file, pid, &seen.cmdline_bytes);
 		seen.cgroup = proc_file_cgroup(s->file, pid);
 		seen.namespaces = proc_file_namespaces(s->file, pid, &seen.nr_namespaces);
@@ -227,15 +227,16 @@ static void *run(void *arg)
 	sigset_t all;
 	int rc;
 
-	/* Signals are the main loop's: one of a rule that a reload adds would end us here. */
+	/* The main loop reads signals from a signalfd. Block them all here: a reload can add a rule
+	 * with a new signal, and its default action would end the process. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
-	/* Of this thread only: Linux has a nice value for each. */
+	/* Linux has a nice value per thread; this sets only ours. */
 	setpriority(PRIO_PROCESS, gettid(), NICE);
 	rc = list(s);
 	if (s->nr_targets)
 		choose(s);
-	/* Youngest first, as far as pids tell: they may be gone soonest. */
+	/* Youngest first, roughly by pid: short-lived processes may exit soon. */
 	v = found_of(s, &nr);
 	for (size_t i = nr; i-- && !stopped(s);) {
 		if (v[i].wanted)
@@ -252,7 +253,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- from outside ---- */
+/* ---- interface ---- */
 
 static void init_lock(struct proc_scan *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads /proc into the ledger: all processes or those of a target. Runs in a thread of its own, so
- * that readiness does not wait for a host with very many processes: names of all threads first,
- * then the executable mappings.
+ * that startup does not wait for it on hosts with many processes. Reads the names of all threads
+ * first, then the executable mappings.
  */
 #pragma once
 
@@ -13,7 +13,8 @@ struct proc_scan;
 /* Starts a scan. `pids`: only these processes and their descendants; nr 0: all. */
 int proc_scan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct proc_scan **out,
 		    struct err *err);
-/* Waits until names (`all` false) or everything is read, at most `timeout_ns`; true when it is. */
+/* Waits up to `timeout_ns` for the names (`all` false) or for everything; true when they are
+ * read. */
 bool proc_scan_wait(struct proc_scan *s, bool all, uint64_t timeout_ns);
-/* Ends the scan early if need be, and frees it. */
+/* Stops a running scan and frees it. */
 void proc_scan_free(struct proc_scan *s);

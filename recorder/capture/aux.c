@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* AUX areas: mapped, copied, how far they were written; see aux_areas.h. Called by banks.c. */
+/* AUX areas: mapping, copying, and how much was written; see aux.h. Called by banks.c. */
 #include "recorder/capture/aux.h"
 
 #include "dump/file/block.h"
@@ -11,25 +11,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What is summed up, and where the area is compared by that: the smallest page. */
+/* Unit of checksums and comparisons: the smallest page size. */
 #define STEP_BYTES 4096u
-/* Records that writers may have begun and not yet published when the ring was copied: some of less
- * than 100 bytes. */
+/* Room for records that were begun but not yet published when the ring was copied: a few, each
+ * shorter than 100 bytes. */
 #define BEGUN_BYTES 4096u
 
-/* What the kernel can map in one piece, on most machines. */
+/* Size of a huge page on most machines. */
 #define HUGE_BYTES (2u << 20)
 /*
- * Where a TLB has one place for an address, QEMU's of 256 pages and more, pages that are read and
- * pages that are written at such a distance throw each other out: a copy takes three times as long.
+ * In a direct-mapped TLB (QEMU's has 256 or more entries), a source and a destination page at a
+ * multiple of this distance evict each other: a copy takes three times as long.
  */
 #define SPAN_BYTES (1u << 20)
 #define GAP_BYTES  (64u << 10)
 
 /* ---- memory ---- */
 
-/* The first place from `p` on that can be huge pages, if it is enough for some, but not at such a
- * distance from the area; what is before and behind it is given back. */
+/* Chooses an address in [p, p + bytes + room) that is aligned for huge pages, if it is long enough
+ * for one, and not at a multiple of SPAN_BYTES from the area. Unmaps the rest. */
 static uint8_t *place_in(uint8_t *p, size_t bytes, size_t room, const uint8_t *area)
 {
 	size_t skip = bytes < HUGE_BYTES ? 0 : -(uintptr_t)p & (HUGE_BYTES - 1);
@@ -42,8 +42,8 @@ static uint8_t *place_in(uint8_t *p, size_t bytes, size_t room, const uint8_t *a
 	return p + skip;
 }
 
-/* Ours, there at once and not to be swapped out if that is allowed: copying must not wait for it.
- */
+/* Allocates memory that is present at once, and locked if that is allowed, so that copying causes
+ * no page faults. */
 static int take_memory(const struct aux *a, size_t bytes, uint8_t **out)
 {
 	size_t room = HUGE_BYTES + GAP_BYTES;
@@ -54,7 +54,7 @@ static int take_memory(const struct aux *a, size_t bytes, uint8_t **out)
 		return -errno;
 	p = place_in(p, bytes, room, a->live);
 	madvise(p, bytes, MADV_HUGEPAGE);
-	/* A child would make each page be copied anew before it can be written. */
+	/* A fork would make every page copy-on-write. */
 	madvise(p, bytes, MADV_DONTFORK);
 	memset(p, 0, bytes);
 	mlock(p, bytes);
@@ -62,7 +62,7 @@ static int take_memory(const struct aux *a, size_t bytes, uint8_t **out)
 	return 0;
 }
 
-/* So that the first copy meets no page that is not there yet. */
+/* Maps all pages in now, so that the first copy causes no page faults. */
 static void touch(const volatile uint8_t *p, uint64_t bytes, size_t page)
 {
 	for (uint64_t at = 0; at < bytes; at += page)
@@ -70,8 +70,9 @@ static void touch(const volatile uint8_t *p, uint64_t bytes, size_t page)
 }
 
 /*
- * Where the area lies has to be written into the ring's first page, which `live` only shows to be
- * read: that is what makes the kernel overwrite. A second mapping does it and is gone at once.
+ * The kernel reads the position of the area from the ring's first page, but `live` is mapped
+ * read-only, because that makes the kernel overwrite old data. A second, temporary mapping is used
+ * for the write.
  */
 static int map_area(struct aux *a, const struct ring *live, uint64_t size)
 {
@@ -95,7 +96,7 @@ static int map_area(struct aux *a, const struct ring *live, uint64_t size)
 	return 0;
 }
 
-/* A ring that nobody writes, of the size of `live`. */
+/* Makes a private ring of the size of `live` for the copy of its records. */
 static int make_records(struct aux *a, const struct ring *live)
 {
 	uint8_t *p;
@@ -194,15 +195,15 @@ void aux_started(struct aux *a)
 
 /* ---- contents ---- */
 
-/* Whether `bytes` of the area from place `at` on, in one page, differ from the copy. */
+/* Whether `bytes` of the area at `at` (within one page) differ from the copy. */
 static bool differs(const struct aux *a, uint64_t at, uint64_t bytes)
 {
 	at &= a->size - 1;
 	return memcmp(a->live + at, a->copy + at, bytes) != 0;
 }
 
-/* Likewise of what was not written since the start if it did not go around: at both of its ends,
- * where it is less than a page. */
+/* The same for the partial pages at both ends of the part that was not written since the start, if
+ * the trace did not wrap. */
 static bool ends_differ(const struct aux *a, uint64_t from, uint64_t to, uint64_t rest)
 {
 	uint64_t first = -to & (STEP_BYTES - 1), last = from & (STEP_BYTES - 1);
@@ -231,7 +232,7 @@ static uint64_t moved(const struct aux *a)
 	return (a->stop_head - a->start_head) & (a->size - 1);
 }
 
-/* All of it, where it is not known yet what is new: to compare first would take longer. */
+/* Copies everything if the new part is not yet known: comparing first would take longer. */
 void aux_copy(struct aux *a)
 {
 	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
@@ -250,8 +251,8 @@ void aux_copy(struct aux *a)
 	a->window.copy_ns = clock_ns() - began_ns;
 }
 
-/* Sums up the pages of the copy; whether one has changed that was not to be written if the trace
- * did not go around. */
+/* Updates the checksums of the copy. Returns whether a page has changed that would not have been
+ * written unless the trace wrapped. */
 static bool sum_up(struct aux *a)
 {
 	uint64_t rest = a->size - moved(a);
@@ -274,7 +275,7 @@ void aux_measure(struct aux *a)
 	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
 	uint64_t written = a->stop_head - a->start_head;
 
-	/* Of a head that is a place, whole rounds are not known: at least so much. */
+	/* A head that is a position does not count rounds: this is the minimum. */
 	if (!a->counting) {
 		written = moved(a);
 		if (sum_up(a) || a->went_over)

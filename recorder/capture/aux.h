@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AUX area of one ring: where a hardware trace goes, round and round, with nobody looking,
- * until a trigger stops it; and the copy of what it held, which is what a dump is made of. Where
- * the trace stands is aux_head, which the driver tells when it stops; aux_tail is never used.
+ * The AUX area of one ring. The PMU writes a hardware trace into it as a circular buffer until a
+ * trigger stops the trace; a dump is made of a copy. The write position is aux_head, which the
+ * driver updates when it stops; aux_tail is never used.
  *
  *	main loop      stop ─┐
  *	thread pool          └─▶ aux_copy() ──▶ start ──▶ aux_measure()
  *	dump's workers                                         └─▶ aux_block() ... of the copy
  *
- * Some drivers' heads count on; others' are places in the area, and how far those have come only
- * the contents tell, by what they were at the start. Of these a sum is kept for each page, so that
- * the trace need not stand still for longer than the copy takes:
+ * In some drivers the head counts on. In others it is a position in the area, and whether the trace
+ * wrapped can only be found by comparing the contents with those at the start. For these a checksum
+ * is kept for each page, so that the trace is stopped no longer than the copy takes:
  *
  *	     start            head
- *	──────┬────────────────┬──────────────   [start, head) was written; and if anything of
- *	      │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│   as before?    what follows is another, all was
+ *	──────┬────────────────┬──────────────   [start, head) was written; if anything in the
+ *	      │▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│   unchanged?    rest has changed, everything was written
  *	──────┴────────────────┴──────────────
  *
- * The arithmetic is pure: it works on any two pieces of memory, so that tests need no kernel.
+ * The arithmetic is pure: it works on any two pieces of memory, so tests need no kernel.
  */
 #pragma once
 
@@ -31,46 +31,48 @@
 #include <stdint.h>
 
 struct aux {
-	const uint8_t *live; /* the area, mapped to be read: the kernel overwrites it then */
+	const uint8_t *live; /* the area, mapped read-only: the kernel then overwrites old data */
 	uint8_t *copy;
-	uint64_t size;	     /* of both; a power of two */
-	uint64_t start_head; /* where the trace was last started */
-	uint64_t stop_head;  /* and stopped */
-	bool counting;	     /* the head counts on: it was beyond the area */
-	bool full;	     /* all of it has been written at some time */
-	uint64_t *sums;	     /* of the copy's pages */
-	bool went_over;	     /* aux_copy() has seen that it went around */
+	uint64_t size;	     /* of the area and the copy; a power of two */
+	uint64_t start_head; /* head at the last start of the trace */
+	uint64_t stop_head;  /* head at its stop */
+	bool counting;	     /* the head counts on: it has exceeded the area's size */
+	bool full;	     /* all of the area has been written at least once */
+	uint64_t *sums;	     /* checksums of the copy's pages */
+	bool went_over;	     /* aux_copy() has found that the trace wrapped */
 	struct cycles_pair started;
-	bool paused; /* an event had stopped it before the recorder did */
-	/* The records beside it as they were at the stop: a ring in memory of our own. */
+	bool paused; /* an event had stopped the trace before the recorder did */
+	/* Copy of the records in the ring beside the area, as of the stop. */
 	struct ring records;
-	uint64_t cut_bytes; /* its oldest, which may have been overwritten while it was copied */
-	/* Of the copy; `ring`, `event` and what is counted in records are the caller's. */
+	uint64_t
+		cut_bytes; /* its oldest bytes, which the kernel may have overwritten during the copy */
+	/* Describes the copy. The caller fills in `ring`, `event` and the numbers of records. */
 	struct fmt_window_aux window;
 };
 
 /*
  * Maps an area of `size` bytes (a power of two of pages) beside `live`, the mapped ring of an event
- * that does not run, and prepares the memory for the copies. 0 or -errno of mmap: EOPNOTSUPP: the
- * PMU has none; EPERM: over the mlock limit.
+ * that is disabled, and allocates memory for the copies. 0 or -errno of mmap: EOPNOTSUPP: the PMU
+ * has no AUX area; EPERM: over the mlock limit.
  */
 int aux_open(struct aux *a, const struct ring *live, uint64_t size);
 void aux_close(struct aux *a);
-/* Of memory that it takes, the area and both copies. */
+/* Memory used by the area and both copies. */
 uint64_t aux_bytes(const struct aux *a);
 
-/* Right after its event was stopped: when, and where it stands. `since_ns`: an event had stopped it
- * then already; 0: none had. */
+/* Call right after the event was stopped: notes the time and the head. `since_ns`: when an event in
+ * a rule had stopped the trace before; 0: none had. */
 void aux_stopped(struct aux *a, const struct ring *live, uint64_t since_ns);
 /* Copies what may have been written since the start. */
 void aux_copy(struct aux *a);
-/* Right after its event was started again, or for the first time. */
+/* Call right after the event was started or restarted. */
 void aux_started(struct aux *a);
-/* After aux_copy(), whether it runs again or not: finds out how much was written. */
+/* Finds out how much was written. Call after aux_copy(); the trace may run again. */
 void aux_measure(struct aux *a);
-/* The records from aux_stopped() and before, which need not stand still. */
+/* Copies the records up to aux_stopped(); the ring may be in use. */
 void aux_copy_records(struct aux *a, const struct ring *live);
 
-/* Blocks of the copy, the newest first: their number, and one as up to two pieces. */
+/* The copy as blocks, the newest first: their number, and block `i` as one or two pieces
+ * (returned). */
 size_t aux_nr_blocks(const struct aux *a);
 int aux_block(const struct aux *a, size_t i, struct bytes out[2]);

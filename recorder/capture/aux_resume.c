@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Stops of a trace by events, and the event that lets it run; see aux_resume.h. For banks.c. */
+/* Detects traces that rules' events have stopped, and resumes them; see aux_resume.h. For
+ * banks.c. */
 #include "recorder/capture/aux_resume.h"
 
 #include "trigger/kernel/clock.h"
@@ -12,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel's shortest. */
+/* The kernel's minimum period. */
 #define TICK_NS 10000
-/* A tick that has not come by then is asked for anew: its CPU may have been away. */
+/* After this time a tick that did not come is requested again: the CPU may have been offline. */
 #define AGAIN_NS 100000000ull
 
-/* As EVENT_NOTE_SAMPLE has it. */
+/* The layout of EVENT_NOTE_SAMPLE. */
 struct note {
 	struct perf_event_header header;
 	uint64_t id, ns;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When rules' events have stopped a trace in the kernel (trigger/events/aux_pause.h), and how it is
- *let run again. In the trace's group there is an event that does nothing until it is asked to come
- *once: a clock of which one tick is let through, on the trace's CPU. Its small ring, overwritten
- * backward and never waited for, has a record of that, and one of each stop:
+ * Detects whether a rule's event has stopped a trace in the kernel (trigger/events/aux_pause.h),
+ * and resumes the trace. For this the trace's group contains a clock event that is enabled for a
+ * single tick, on the trace's CPU, on request. Its small ring, overwritten backward and without
+ * wake-ups, has a record of that tick ("run") and of each stop:
  *
- *	newest ─▶ stop, stop, stop, run, stop, run ...      it stands since the third
- *	          run, stop, ...                            it runs
+ *	newest ─▶ stop, stop, stop, run, stop, run ...      stopped since the third record
+ *	          run, stop, ...                            running
  */
 #pragma once
 
@@ -17,26 +17,26 @@
 
 struct aux_resume {
 	int fd;
-	uint64_t id; /* of its records; those with another are stops */
+	uint64_t id; /* of its own records; records with another id are stops */
 	struct ring ring;
-	uint64_t asked_head, asked_ns; /* how far the ring was when it was let run */
+	uint64_t asked_head, asked_ns; /* the ring's head at the last request, and its time */
 };
 
 /*
- * For the trace that `trace_fd` leads on `cpu`. 0 or -errno: -EINVAL: its PMU, or the kernel, can't
- * be stopped so.
+ * Opens the event for the trace of `trace_fd` on `cpu`. 0 or -errno: -EINVAL: the PMU or the kernel
+ * does not support pausing.
  */
 int aux_resume_open(struct aux_resume *n, int trace_fd, int cpu);
 void aux_resume_close(struct aux_resume *n);
 
-/* Since when the trace stands, as far as the ring reaches back; 0: it runs. *last_ns (NULL
- * allowed) is the last stop. */
+/* The time since which the trace is stopped, as far as the ring reaches back; 0: it runs. *last_ns
+ * (may be NULL) gets the time of the last stop. */
 uint64_t aux_resume_stands(const struct aux_resume *n, uint64_t *last_ns);
 /*
- * Asks for the tick that lets it run, once: true. It comes when the trace's event is switched on
- * the next time: the kernel (seen with 6.18 and 7.3) does not put an event on that is enabled while
- * its group runs, unless it is of the PMU that leads the group.
+ * Requests the resuming tick. True: requested; false: a request is pending. The tick comes when the
+ * trace's event is enabled the next time: the kernel (seen with 6.18 and 7.3) does not schedule an
+ * event that is enabled while its group runs, unless its PMU is that of the group leader.
  */
 bool aux_resume_let_run(struct aux_resume *n, uint64_t now_ns);
-/* Waits for it, at most that long. */
+/* Waits until the trace runs, at most `ns`. */
 void aux_resume_wait(const struct aux_resume *n, uint64_t ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One ring of a channel with its banks; see banks.h for the states. Opened and closed by
- * recording.c, frozen by it, released by dumper.c's thread.
+ * One ring of a channel with its banks; see banks.h for the states. recording.c opens, closes and
+ * freezes it; dumper.c's thread releases it.
  */
 #include "recorder/capture/banks.h"
 
@@ -17,9 +17,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* To go on after a copy takes a tick of the trace's CPU, some 10 us; nobody waits for longer. */
+/* Resuming after a copy needs a tick on the trace's CPU, some 10 us; this is the maximum wait. */
 #define GO_ON_NS 2000000ull
-/* How much of a ring is gone through before looking at the clock: some 20 us. */
+/* Bytes of a ring that are read between two checks of the time: some 20 us. */
 #define HORIZON_STEP_BYTES (64u << 10)
 
 static int bank_room(struct bank *b, size_t more)
@@ -42,7 +42,7 @@ static int bank_room(struct bank *b, size_t more)
 	return 0;
 }
 
-/* The field names of a tracepoint, to be helpful about a filter that the kernel refuses. */
+/* Hints at the tracepoint's field names when the kernel rejects a filter. */
 static void hint_fields(const struct event *e, struct err *err)
 {
 	char path[256], names[400] = "", *line, *save = NULL;
@@ -85,7 +85,7 @@ static int set_filter(int fd, const struct event *e, struct err *err)
 	return rc;
 }
 
-/* Makes the first event of the bank own the ring and all others write into it. */
+/* The first event of the bank owns the ring; all others write into it. */
 static int join_ring(struct bank *b, int fd, const struct event *e, const struct channel *c,
 		     struct perf_event_attr *attr, const struct caps *caps, struct err *err)
 {
@@ -101,7 +101,7 @@ static int join_ring(struct bank *b, int fd, const struct event *e, const struct
 	return err_sys(err, rc, "%s can't share the ring of channel %s", e->name, c->name);
 }
 
-/* Opens all events of the channel for one task (or all, -1) into a bank. */
+/* Opens all events of the channel for one task (-1: all tasks) in a bank. */
 static int bank_open_task(struct bank *b, const struct channel *c, const struct target *t,
 			  const struct caps *caps, int cpu, pid_t pid, struct err *err)
 {
@@ -148,8 +148,8 @@ static void bank_close(struct bank *b)
 }
 
 /*
- * Opens a bank for every task. A thread that has gone meanwhile is skipped with what was opened for
- * it; -ESRCH only when none is left.
+ * Opens a bank for all tasks of the target. Skips a thread that has exited and closes what was
+ * opened for it; -ESRCH when none is left.
  */
 static int bank_open(struct bank *b, const struct channel *c, const struct target *t,
 		     const struct caps *caps, int cpu, pid_t tid, struct err *err)
@@ -202,7 +202,7 @@ static int bank_open_aux(struct banks *b, const struct channel *c, const struct 
 	return 0;
 }
 
-/* The area's event. Whether rules' events may stop its trace only trying tells. */
+/* Opens the event of aux_resume.h. Only trying shows whether events may stop this trace. */
 static int open_notes(struct banks *b, const struct target *t, const struct caps *caps)
 {
 	if (!t->system || b->cpu < 0 || (caps && !caps->aux_pause))
@@ -285,7 +285,7 @@ static void leaders_ioctl(struct bank *b, unsigned long request)
 		ioctl(b->leaders[i], request, 0);
 }
 
-/* Of all the area's events, whatever else writes into its ring. */
+/* Applies to the AUX events only, not to other events that write into the ring. */
 static void aux_ioctl(struct bank *b, unsigned long request)
 {
 	for (size_t i = 0; i < b->nr_fds; i++)
@@ -323,7 +323,7 @@ void banks_start_again(struct banks *b)
 		leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
 }
 
-/* It may have stood for a while, where an event stopped it. */
+/* A rule's event may have stopped the trace earlier. */
 static void trace_stopped(struct banks *b)
 {
 	uint64_t since_ns = b->notes ? aux_resume_stands(b->notes, NULL) : 0;
@@ -374,8 +374,8 @@ void banks_stop_aux(struct banks *b)
 		trace_stopped(b);
 		b->copying = true;
 	}
-	/* Its records go on and are not cut at a dump: what is in the area may be as old as they.
-	 */
+	/* The records continue and are not cut at a dump: the area may have data as old as they
+	 * are. */
 	copy->armed_ns = b->active->armed_ns;
 	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_cycles_ns;
 	b->frozen_oldest_ns = banks_oldest(b);
@@ -383,7 +383,7 @@ void banks_stop_aux(struct banks *b)
 	b->frozen = copy;
 }
 
-/* What an event has stopped stays so however often it is switched off and on. */
+/* Enabling does not resume a trace that a rule's event has stopped; that needs the tick. */
 static void go_on(struct banks *b)
 {
 	bool stood = b->notes && aux_resume_stands(b->notes, NULL);
@@ -450,8 +450,7 @@ void banks_measure_aux(struct banks *b)
 
 void banks_disable_frozen(struct banks *b)
 {
-	/* The only bank stays enabled: what it drops while paused is counted by the kernel (LOST).
-	 */
+	/* A single bank stays enabled: the kernel counts what it drops while paused (LOST). */
 	if (b->nr_banks == 2 && !b->always_on)
 		leaders_ioctl(b->frozen, PERF_EVENT_IOC_DISABLE);
 }
@@ -491,7 +490,7 @@ bool banks_settle(struct banks *b, bool committed)
 
 uint64_t banks_written(const struct banks *b)
 {
-	/* The only bank, while it is dumped, has written nothing since. */
+	/* A single bank is paused during its dump. */
 	if (b->active->state != BANK_ACTIVE)
 		return 0;
 	return b->active->ring.armed_head - ring_head(&b->active->ring);
@@ -519,7 +518,7 @@ uint64_t banks_oldest(const struct banks *b)
 
 	if (a->state == BANK_ACTIVE)
 		oldest = a->armed_ns;
-	/* Whatever was written a whole ring ago is overwritten. */
+	/* Marks a whole ring back are overwritten. */
 	for (size_t i = 0; i < b->nr_marks; i++)
 		if (b->mark[i].head - head >= a->ring.size)
 			oldest = b->mark[i].ns;
@@ -532,7 +531,7 @@ uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
 {
 	const struct ring *r = &b->active->ring;
 	uint64_t head = ring_head(r),
-		 edge = head + r->size; /* what was written then is the oldest */
+		 edge = head + r->size; /* head at which the oldest byte was written */
 	struct banks_mark from, to = {now_ns, head};
 
 	if (b->active->state != BANK_ACTIVE)
@@ -552,7 +551,7 @@ uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
 			  (double)(from.head - to.head));
 }
 
-/* Where the oldest note is that is still in the ring: a record begins there. 0: there is none. */
+/* The offset of the oldest mark still in the ring, where a record begins; 0: there is none. */
 static uint64_t oldest_note(const struct banks *b, uint64_t head, uint64_t *ns)
 {
 	for (size_t i = 0; i < b->nr_marks; i++) {
@@ -574,8 +573,8 @@ uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns
 		return 0;
 	if (r->armed_head - head <= r->size)
 		return now_ns - b->active->armed_ns;
-	/* The kernel goes on writing at the newest end and so eats from the oldest: what was read
-	 * beyond the part it has meanwhile reached is not trusted. */
+	/* The kernel keeps writing at the newest end and so overwrites the oldest data. Data in the
+	 * part that it may have reached meanwhile is not used. */
 	off = oldest_note(b, head, &first);
 	for (till = off; ring_record_at(r, head, off, r->size, &h); off += h.size) {
 		if (off >= till) {

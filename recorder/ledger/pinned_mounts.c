@@ -25,8 +25,7 @@ static const char *const types[] = {
 #define NR_TYPES  (sizeof(types) / sizeof(types[0]))
 
 struct pinned_mounts {
-	struct pinned_mount
-		v[NR_POINTS]; /* v[i] at points[i]; fd -1: not mounted or not suitable */
+	struct pinned_mount v[NR_POINTS]; /* v[i] at points[i]; fd -1: absent or not suitable */
 	size_t nr;
 };
 

@@ -44,8 +44,7 @@ struct aux {
 	bool paused; /* an event had stopped the trace before the recorder did */
 	/* Copy of the records in the ring beside the area, as of the stop. */
 	struct ring records;
-	uint64_t
-		cut_bytes; /* its oldest bytes, which the kernel may have overwritten during the copy */
+	uint64_t cut_bytes; /* its oldest bytes, perhaps overwritten during the copy */
 	/* Describes the copy. The caller fills in `ring`, `event` and the numbers of records. */
 	struct fmt_window_aux window;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Channels: which layout, which attr; see channel.h. Called by recording.c at start. */
+/* Chooses the layout and attr of channels; see channel.h. Called by recording.c at start. */
 #include "recorder/capture/channel.h"
 
 #include "dump/base/err.h"
@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #define DEFAULT_RING_BYTES (1u << 20)
-/* A record is at most 64 KiB long: with a stack copy in it, a ring must hold several. */
+/* A record is up to 64 KiB long if it contains a stack copy, and a ring must hold several. */
 #define MIN_DWARF_RING_BYTES (256u << 10)
 #define DEFAULT_AUX_BYTES    (4u << 20)
-/* Of the ring beside an AUX area: for some thousands of context switches. */
+/* Size of the ring beside an AUX area: room for some thousands of context switches. */
 #define AUX_RING_BYTES (256u << 10)
 
-/* True when the period of each sample can differ, so that a sample's weight has to be recorded. */
+/* Whether the period can differ between samples, so that each sample must record it. */
 static bool period_varies(const struct event *e)
 {
 	bool clock =
@@ -31,9 +31,9 @@ static bool period_varies(const struct event *e)
 }
 
 /*
- * Of threads that are recorded alone sched_switch tells when they leave a CPU: it is met by the
- * thread that leaves. When they come back the kernel's own records tell, PERF_RECORD_SWITCH. These
- * need no tracefs: with a dummy event a user has them of their own threads.
+ * For threads recorded alone, sched_switch tells only when they leave a CPU, since it runs in the
+ * thread that leaves. The kernel's PERF_RECORD_SWITCH tells when they come back. It needs no
+ * tracefs: with a dummy event, users get it for their own threads.
  */
 static bool tells_switches(const struct event *e, const struct target *t)
 {
@@ -89,7 +89,7 @@ static uint64_t choose_sample_type(const struct channel *c, const struct caps *c
 	return type;
 }
 
-/* Offsets in the kernel's order of fields; see record.h. */
+/* Computes offsets from the kernel's order of fields; see record.h. */
 static void find_offsets(struct channel *c)
 {
 	static const struct {
@@ -118,7 +118,7 @@ static void find_offsets(struct channel *c)
 
 /* ---- AUX ---- */
 
-/* Who ran when: a trace is of code, and code is somebody's. */
+/* Adds context switches: without them a trace of code can't be assigned to threads. */
 static int add_switches(struct channel *c, struct err *err)
 {
 	const struct perf_event_attr *of = &c->events.v[0]->attr;
@@ -142,7 +142,7 @@ static int add_switches(struct channel *c, struct err *err)
 	return event_list_add(&c->events, e, err);
 }
 
-/* A channel with an event that has an AUX area: it is the only one. */
+/* Turns a channel with an AUX event into an AUX channel; it must be the only event. */
 static int become_aux(struct channel *c, const struct config_channel *cc, struct err *err)
 {
 	const struct event *e = NULL;
@@ -168,7 +168,7 @@ static int become_aux(struct channel *c, const struct config_channel *cc, struct
 	c->aux_bytes = cc->ring_bytes ? cc->ring_bytes : DEFAULT_AUX_BYTES;
 	c->aux_bytes = ring_round(c->aux_bytes, (size_t)sysconf(_SC_PAGESIZE));
 	c->aux_bytes_given = cc->ring_bytes_given;
-	c->pmu = strndup(e->name, strcspn(e->name, "/")); /* where its terms begin */
+	c->pmu = strndup(e->name, strcspn(e->name, "/")); /* up to the terms of the event */
 	if (!c->pmu)
 		return err_set(err, -ENOMEM, "out of memory");
 	return add_switches(c, err);
@@ -199,7 +199,8 @@ int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_eve
 	c->id = id;
 	c->first_event = first_event;
 	c->stack_bytes = cc->stack_bytes;
-	/* Only one at a time may have such a PMU: what is copied at a trigger stands for a bank. */
+	/* Such a PMU allows one event at a time, so the copy of the area stands in for a second
+	 * bank. */
 	c->nr_banks = c->aux_bytes ? 1 : nr_banks;
 	c->ring_bytes = ring_round(bytes, (size_t)sysconf(_SC_PAGESIZE));
 	c->ring_bytes_given = cc->ring_bytes_given && !c->aux_bytes;
@@ -254,10 +255,11 @@ void channel_attr(const struct channel *c, size_t i, const struct target *t, boo
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
 	attr->inherit = t->inherit;
-	/* Siblings follow their leader: it alone is switched on and off, one call per group and
-	 * CPU. What is inherited must stay on; banks.h tells why. */
+	/* Siblings follow their leader, so only the leader is switched: one call per group and CPU.
+	 * Inherited events must stay enabled; see banks.h. */
 	attr->disabled = leader && (!t->inherit || c->aux_bytes);
-	/* Nobody waits on these rings: the farthest watermark makes the kernel try least often. */
+	/* Nothing waits for these rings: the highest watermark saves the kernel wake-up
+	 * attempts. */
 	attr->watermark = 1;
 	attr->wakeup_watermark = UINT32_MAX;
 	if (c->stack == STACK_DWARF) {

@@ -21,7 +21,7 @@ struct child {
 	pid_t pid;
 	int pidfd;
 	int go;	    /* closing it without a byte ends the child */
-	int failed; /* the errno of exec comes back here; closed by a successful exec */
+	int failed; /* gets the errno of a failed exec; a successful exec closes it */
 	bool reaped;
 	int status;
 	const char *name;
@@ -135,7 +135,7 @@ int child_status(struct child *c)
 	return c->status;
 }
 
-/* As perf record does; but it does not hold up the end for longer than END_MS. */
+/* Sends SIGTERM, as perf record does, but waits at most END_MS for the end. */
 static void end_command(struct child *c)
 {
 	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};

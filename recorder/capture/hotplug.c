@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CPU hotplug through kobject uevents; see hotplug.h. A message begins "ACTION@DEVPATH"; the
- * actions here are online@ and offline@ of /devices/system/cpu/cpuN (drivers/base/core.c,
+ * CPU hotplug through kobject uevents; see hotplug.h. A message begins with "ACTION@DEVPATH"; the
+ * relevant actions are online@ and offline@ of /devices/system/cpu/cpuN (drivers/base/core.c,
  * lib/kobject_uevent.c). Called by daemon.c.
  */
 #include "recorder/capture/hotplug.h"
@@ -17,13 +17,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define UEVENT_GROUP 1 /* messages of the kernel itself */
+#define UEVENT_GROUP 1 /* messages of the kernel, not of udev */
 
 struct hotplug {
 	int fd;
 };
 
-/* Passes messages that begin with "on" or "of": the actions online and offline. */
+/* Attaches a socket filter for messages that begin with "on" or "of": online and offline. */
 static int only_on_and_off(int fd)
 {
 	struct sock_filter code[] = {
@@ -94,7 +94,7 @@ bool hotplug_next(struct hotplug *h, int *cpu, bool *online, bool *lost)
 		if (got < 0)
 			return false;
 		msg[got] = '\0';
-		if (from.nl_pid != 0) /* only the kernel is believed */
+		if (from.nl_pid != 0) /* accept only messages from the kernel */
 			continue;
 		if (sscanf(msg, "online@/devices/system/cpu/cpu%d", cpu) == 1) {
 			*online = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs that come and go, told by the kernel's uevents; a socket filter lets nothing else through,
- * so that nobody else's devices wake the recorder.
+ * CPU hotplug, reported by the kernel's uevents. A socket filter drops all other uevents, so that
+ * other devices do not wake the recorder.
  */
 #pragma once
 
@@ -14,6 +14,6 @@ int hotplug_open(struct hotplug **out, struct err *err);
 void hotplug_close(struct hotplug *h);
 int hotplug_fd(const struct hotplug *h);
 
-/* The next change: true with *cpu and *online; false when there is none left. *lost is set when the
- * kernel dropped messages: then the CPUs have to be counted again. */
+/* The next change: true with *cpu and *online; false when none is left. Sets *lost when the kernel
+ * dropped messages: then recount the CPUs. */
 bool hotplug_next(struct hotplug *h, int *cpu, bool *online, bool *lost);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Traces that stand and are let run; see paused_traces.h. What is done with one is in banks.c. */
+/* Stopped traces and their resumption; see paused_traces.h. banks.c does it for one trace. */
 #include "recorder/capture/paused_traces.h"
 
 #include "recorder/capture/recording.h"

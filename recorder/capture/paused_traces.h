@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hardware traces that rules' events have stopped in the kernel (trigger/events/aux_pause.h), over
- * all rings: which of them wait for a dump, and which have to run on without one. For daemon.c, in
+ * all rings: some wait for a dump, others have to be resumed without one. Called by daemon.c, in
  * its thread.
  */
 #pragma once
@@ -12,10 +12,10 @@
 struct aux_pauses;
 struct recording;
 
-/* Whether there are some that stand; but for those that are being copied. */
+/* Whether a trace is stopped by a rule's event and is not being copied. */
 bool traces_stand(const struct recording *r);
 /*
- * Lets those run that were stopped before `until_ns`, and puts on the brakes that wait for that.
- * True: not all could be, or others stand: to be called again.
+ * Resumes traces that were stopped before `until_ns`, and restarts traces for new brakes. True:
+ * some could not be restarted yet or were stopped later; call it again.
  */
 bool traces_let_run(const struct recording *r, struct aux_pauses *b, uint64_t until_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * All rings of a recording and the freeze over them; see recording.h. The freeze path allocates
- * nothing and touches nothing but event descriptors.
+ * All rings of a recording and the freeze; see recording.h. The freeze allocates nothing and makes
+ * only system calls on event descriptors.
  */
 #include "recorder/capture/recording_impl.h"
 
@@ -26,9 +26,9 @@
 
 #define MIN_RING_BYTES (16u << 10)
 #define MIN_AUX_BYTES  (64u << 10)
-/* Rings of a CPU that flaps are kept until the next dump, but not without end. */
+/* Bounds the rings kept for the next dump when a CPU goes on- and offline repeatedly. */
 #define MAX_OFFLINE_PER_CPU 4
-/* To open events on a CPU that goes and comes. */
+/* Attempts to open events on a CPU that goes on- and offline. */
 #define MAX_TRIES 5
 /* Threads that copy AUX areas. */
 #define MAX_COPIERS 8
@@ -58,8 +58,8 @@ static int add_channel(struct recording *r, const struct config_channel *cc, uns
 	return 0;
 }
 
-/* In place of a channel with tracepoints, which this user may not have: when threads of the target
- * ran, and were taken off their CPU. */
+/* Replaces a channel with tracepoints if the user may not open those: adds an event that records
+ * when threads of the target ran and were taken off their CPU. */
 static int add_own_switches(struct recording *r, const struct config_channel *instead,
 			    unsigned nr_banks, struct err *err)
 {
@@ -80,7 +80,8 @@ static int add_channels(struct recording *r, const struct config_channel *cc, si
 
 	for (size_t i = 0; i < nr && !rc; i++) {
 		rc = add_channel(r, &cc[i], nr_banks, err);
-		/* A preset records what it may; what was asked for by name must work. */
+		/* A preset skips channels that are not permitted; an explicitly requested channel
+		 * must work. */
 		if (rc && cc[i].optional && (rc == -EACCES || rc == -EPERM || rc == -ENOENT)) {
 			log_warn_err(err);
 			rc = add_own_switches(r, &cc[i], nr_banks, err);
@@ -103,7 +104,7 @@ static int keep_banks(struct recording *r, struct banks *b)
 	return 0;
 }
 
-/* ---- traces that events stop; rings that BPF programs write ---- */
+/* ---- brakes of traces; rings that BPF programs write ---- */
 
 static int join_brakes(const struct recording *r, const struct banks *b)
 {
@@ -112,7 +113,7 @@ static int join_brakes(const struct recording *r, const struct banks *b)
 	return fd < 0 ? 0 : aux_pauses_add_trace(r->brakes, b->cpu, fd, b->notes->fd);
 }
 
-/* The event of a bank that BPF programs write; -1: none. */
+/* The event of a bank that BPF programs write to; -1: none. */
 static int sleeps_fd(const struct banks *b, unsigned bank)
 {
 	const struct bank *k = &b->bank[bank];
@@ -209,9 +210,8 @@ static void close_banks(struct recording *r, size_t keep)
 }
 
 /*
- * A CPU may go offline since it was found online, which is no more wrong than if it had gone
- * before: it is recorded when it is back. It may be back at once, and hardware that is not there
- * fails likewise.
+ * A CPU may go offline after it was found online; that is not an error, it is recorded once it is
+ * back. Retries, because it may be back at once, and because missing hardware gives the same error.
  */
 static int open_cpu_unless_gone(struct recording *r, int cpu, struct err *err)
 {
@@ -239,7 +239,7 @@ static int open_all_cpus(struct recording *r, struct err *err)
 	return rc;
 }
 
-/* A ring for each thread; one that has ended meanwhile needs none, as long as there are others. */
+/* Opens a ring for each thread. A thread that has ended is skipped as long as there are others. */
 static int open_all_threads(struct recording *r, struct err *err)
 {
 	const struct target *t = r->target;
@@ -264,7 +264,7 @@ static int open_all_banks(struct recording *r, struct err *err)
 	return r->target->per_thread ? open_all_threads(r, err) : open_all_cpus(r, err);
 }
 
-/* Halves the rings whose size nobody asked for; false when none can get smaller. */
+/* Halves the rings with a default size; false when none can be smaller. */
 static bool shrink(struct recording *r)
 {
 	bool any = false;
@@ -285,7 +285,7 @@ static bool shrink(struct recording *r)
 	return any;
 }
 
-/* Says it when rings are larger than their preset would have them. */
+/* Logs it when rings are larger than their preset's default. */
 static void say_sizes(const struct recording *r, uint64_t budget)
 {
 	char text[400] = "", size[32];
@@ -358,8 +358,8 @@ static void measure_aux(void *ctx, size_t i)
 	banks_measure_aux(r->banks[i]);
 }
 
-/* Real time where that is allowed, else the best nice value, as for the main loop's thread: until an
- * area is copied its trace is paused. */
+/* Uses real-time priority if that is allowed, else the best nice value, like the main loop's
+ * thread: a trace is paused until its area is copied. */
 static void run_first(void)
 {
 	struct sched_param p = {.sched_priority = 1};
@@ -368,7 +368,7 @@ static void run_first(void)
 		setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
 }
 
-/* As many threads as there are areas now that can be copied at the same time. */
+/* Starts as many threads as there are areas that can be copied at the same time. */
 static int open_pool(struct recording *r, struct err *err)
 {
 	struct thread_pool_options opt = {
@@ -396,7 +396,7 @@ static int open_pool(struct recording *r, struct err *err)
 	return rc ? err_sys(err, rc, "can't start a thread that copies AUX areas") : 0;
 }
 
-/* What status tells of the dump that has just been made. */
+/* Stores for status how the last dump found the AUX areas. */
 static void note_aux(struct recording *r)
 {
 	memset(r->aux, 0, r->nr_channels * sizeof(*r->aux));
@@ -483,9 +483,9 @@ void recording_start(struct recording *r)
 /* ---- freeze ---- */
 
 /*
- * How long the active banks go on after the spare ones are on. An event that was on its way through
- * the kernel's list of a tracepoint's events when the spare joined it, at its head, passes it by:
- * its record is in the active bank or nowhere.
+ * The time during which both banks are active. An event that was already walking the kernel's list
+ * of a tracepoint's events misses a spare that was just added at its head; only the active bank can
+ * record it.
  */
 #define OVERLAP_NS 20000u
 
@@ -531,7 +531,8 @@ void recording_wait_copied(struct recording *r)
 	if (!r->pool || !r->nr_banks)
 		return;
 	thread_pool_finish(r->pool);
-	/* Not before all are copied: those that are left would stand still for it. */
+	/* Only when all are copied: measuring earlier would keep the remaining traces stopped
+	 * longer. */
 	thread_pool_start(r->pool, measure_aux, r, r->nr_banks);
 	thread_pool_finish(r->pool);
 }
@@ -601,7 +602,7 @@ int recording_cpu_online(struct recording *r, int cpu, struct err *err)
 		close_banks(r, nr_banks);
 		return rc;
 	}
-	/* What it had when it went off, or before we missed that. */
+	/* Rings from before the CPU went offline, perhaps unnoticed. */
 	sideband_rings_drop_older(r->sides, cpu);
 	retire(r, cpu, nr_banks);
 	return 0;
@@ -629,7 +630,7 @@ int recording_recount_cpus(struct recording *r, struct err *err)
 
 	for (size_t i = 0; i < nr && !rc; i++)
 		rc = recording_cpu_online(r, cpus[i], err);
-	/* From the end, since it may drop some. */
+	/* Backwards, since the call may remove elements. */
 	for (size_t i = r->nr_banks; i-- > 0 && !rc;)
 		if (i < r->nr_banks && !is_among(cpus, nr, r->banks[i]->cpu))
 			recording_cpu_offline(r, r->banks[i]->cpu);
@@ -637,7 +638,7 @@ int recording_recount_cpus(struct recording *r, struct err *err)
 	return rc;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 size_t recording_nr_channels(const struct recording *r)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording is; private to recording.c, which opens and freezes it, and recording_state.c.
- */
+/* The struct of a recording; private to recording.c and recording_state.c. */
 #pragma once
 
 #include "recorder/capture/recording.h"
@@ -14,8 +13,8 @@ struct recording {
 	size_t nr_banks;
 	struct sideband_rings *sides;
 	struct thread_pool *pool;  /* copies AUX areas; NULL: there are none */
-	struct recording_aux *aux; /* one a channel, of the last dump; NULL likewise */
-	struct aux_pauses *brakes; /* NULL: none yet */
-	struct sleeps *sleeps;	   /* likewise */
+	struct recording_aux *aux; /* per channel, of the last dump; NULL: there are no AUX areas */
+	struct aux_pauses *brakes; /* NULL: recording_join_brakes() was not called */
+	struct sleeps *sleeps;	   /* NULL: recording_join_sleeps() was not called */
 	bool started;
 };

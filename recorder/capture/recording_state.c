@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far back the rings of a recording reach and how full they are; see recording.h. Asked by
- * status and before a dump; changes nothing.
+ * Time spans and fill levels of a recording's rings; see recording.h. Called for status and before
+ * a dump; changes only the marks.
  */
 #include "recorder/capture/recording_impl.h"
 
@@ -44,7 +44,8 @@ unsigned recording_fill_percent(const struct recording *r)
 	for (size_t i = 0; i < r->nr_channels; i++) {
 		unsigned p;
 
-		if (r->channels[i]->aux_bytes) /* how full an area is only its stop tells */
+		if (r->channels[i]
+			    ->aux_bytes) /* the fill level of an area is known only when it is stopped */
 			continue;
 		p = fill_percent(r, i);
 		if (p < least)

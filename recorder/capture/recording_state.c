@@ -44,8 +44,7 @@ unsigned recording_fill_percent(const struct recording *r)
 	for (size_t i = 0; i < r->nr_channels; i++) {
 		unsigned p;
 
-		if (r->channels[i]
-			    ->aux_bytes) /* the fill level of an area is known only when it is stopped */
+		if (r->channels[i]->aux_bytes) /* an area's level is known only at a stop */
 			continue;
 		p = fill_percent(r, i);
 		if (p < least)

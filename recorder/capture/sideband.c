@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sideband: its event, and the draining of its rings into the ledger. Called by the main loop
- * when a watermark wakes it, and before each dump.
+ * The sideband's event, and draining its rings into the ledger. The main loop calls it on a
+ * watermark wake-up and before each dump.
  *
- * A drain looks at the clock, then at the heads of all rings, and takes what is not younger than
- * that look: so a child's exec on one CPU is not taken in while its fork on another is left for the
- * next drain. The rest stays in its ring. Everything that happened before the call is taken.
+ * A drain reads the clock, then the heads of all rings, and takes the records up to that time:
+ * otherwise it might take a child's exec on one CPU but not yet its fork on another. Later records
+ * stay in their ring. Everything that happened before the call is taken.
  */
 #include "recorder/capture/sideband.h"
 
@@ -17,13 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCRATCH_BYTES (64u << 10) /* a record's size is a u16 */
-/* No drain takes that long: a time so far ahead is none, and must not hold up what is behind it. */
+#define SCRATCH_BYTES (64u << 10) /* the size of a record is a u16 */
+/* No drain takes this long: a time so far ahead is invalid and must not block the records behind
+ * it. */
 #define MAX_AHEAD_NS 10000000000ull
-/* What may wait here for a ledger that is being written; then the rings have to hold it. */
+/* Bounds the records that wait here while a dump is written; the rest stays in the rings. */
 #define MAX_KEPT_BYTES (32u << 20)
 
-/* A drained record: sorted by time; `off` also tells the order of arrival. */
+/* A drained record. Sorted by time; `off` keeps the order of arrival. */
 struct drained {
 	uint64_t ns;
 	uint32_t off, bytes;
@@ -32,8 +33,8 @@ struct drained {
 struct sideband {
 	struct ledger *ledger;
 	struct record_layout layout;
-	struct buf index;   /* struct drained[]; what the ledger has not taken yet */
-	struct buf records; /* what they point to */
+	struct buf index;   /* struct drained[]; not yet taken by the ledger */
+	struct buf records; /* the records of `index` */
 	void *scratch;
 	uint64_t nr_records, nr_lost;
 };
@@ -56,13 +57,14 @@ void sideband_attr(const struct caps *caps, uint64_t ring_bytes, struct perf_eve
 		.wakeup_watermark = ring_bytes / 4,
 		.use_clockid = caps->clockid,
 		.clockid = caps->clockid ? CLOCK_MONOTONIC : 0,
-		/* Counts nothing, but the kernel refuses it unless the kernel side may be seen. */
+		/* A dummy counts nothing, but the kernel still requires permission for the kernel
+		 * side. */
 		.exclude_kernel = !caps->kernel_samples,
 		.ksymbol = caps->ksymbol,
 		.cgroup = caps->cgroup_sideband,
 		.build_id = caps->build_id,
-		/* The dearest: 160 bytes and 8 us of each fork, of threads too. But nothing else
-		 * says who went into which container. */
+		/* The most expensive record: 160 bytes and 8 us per fork, also of threads. But no
+		 * other record tells which task entered which container. */
 		.namespaces = caps->namespaces,
 		.bpf_event = caps->ksymbol,
 	};
@@ -106,7 +108,7 @@ static uint64_t count_lost(struct bytes rec)
 	return bytes_u64(&body, &id) && bytes_u64(&body, &lost) ? lost : 0;
 }
 
-/* Keeps a copy for sorting; LOST only counts. */
+/* Copies a record for sorting. */
 static int keep(struct sideband *s, struct bytes rec, uint64_t ns)
 {
 	struct drained d = {.ns = ns, .off = s->records.len, .bytes = rec.len};
@@ -117,8 +119,7 @@ static int keep(struct sideband *s, struct bytes rec, uint64_t ns)
 	return rc;
 }
 
-/* Collects what is in a ring up to `head` and not younger than `until_ns`; *pos is where it
- * stopped. */
+/* Collects the records of a ring up to `head` and `until_ns`; *pos is where it stopped. */
 static int collect(struct sideband *s, const struct ring *r, uint64_t head, uint64_t until_ns,
 		   uint64_t *pos)
 {
@@ -153,8 +154,7 @@ static int collect(struct sideband *s, const struct ring *r, uint64_t head, uint
 		}
 		at = next;
 	}
-	/* Stopped before the head only by bytes that are no record: nothing can be found in them.
-	 */
+	/* Bytes before the head that are not a valid record can't be parsed: skip them. */
 	*pos = head;
 	return 0;
 }
@@ -183,7 +183,7 @@ static void feed(struct sideband *s)
 	s->index.len = s->records.len = 0;
 }
 
-/* One ring after the other, each ended in the order of its own; 0 or the first error. */
+/* Collects from all rings, each in its own order; 0 or the first error. */
 static int collect_all(struct sideband *s, struct ring *const *rings, size_t nr, uint64_t until_ns)
 {
 	uint64_t pos;
@@ -195,7 +195,7 @@ static int collect_all(struct sideband *s, struct ring *const *rings, size_t nr,
 		if (s->records.len >= MAX_KEPT_BYTES)
 			return 0;
 		rc = collect(s, rings[i], ring_head(rings[i]), until_ns, &pos);
-		/* Copied, so the kernel may have the space again. */
+		/* The records are copied, so the kernel may reuse the space. */
 		ring_consume(rings[i], pos);
 		if (rc)
 			return rc;

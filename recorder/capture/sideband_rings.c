@@ -16,13 +16,12 @@
 #include <unistd.h>
 
 #define RING_BYTES	(512u << 10)
-#define RING_BYTES_USER (32u << 10) /* of a user who has an mlock limit */
+#define RING_BYTES_USER (32u << 10) /* for users with an mlock limit */
 
 static const char what[] = "the sideband (process names and mappings)";
 
-/* The sideband of one CPU: a forward ring that all tasks' dummy events write into, and
- * new_tasks.h's.
- */
+/* The sideband of one CPU: a forward ring for the dummy events of all tasks and the event of
+ * new_tasks.h. */
 struct side {
 	int cpu;
 	struct ring ring;
@@ -36,11 +35,11 @@ struct sideband_rings {
 	uint64_t ring_bytes;
 	struct perf_event_attr attr;
 	struct record_layout layout;
-	struct event_list newborn; /* one or none */
+	struct event_list newborn; /* the event of new_tasks.h, or none */
 	struct side **v;
 	struct ring **rings; /* of v[] */
 	size_t nr;
-	size_t nr_ended; /* of v[0]->fds, from the first on: their tasks have */
+	size_t nr_ended; /* the first so many of v[0]->fds belong to ended tasks */
 };
 
 /* ---- one ---- */
@@ -83,7 +82,8 @@ static int side_add_newborn(const struct sideband_rings *all, struct side *s, st
 	return 0;
 }
 
-/* A cgroup's sideband is that of the whole system: who joins it later was named before. */
+/* For a cgroup the sideband covers the whole system: a task may have got its name before it
+ * joins. */
 static int side_open(const struct sideband_rings *all, int cpu, struct side **out, struct err *err)
 {
 	const struct target *t = all->target;
@@ -160,7 +160,8 @@ void sideband_rings_drop_older(struct sideband_rings *s, int cpu)
 	}
 }
 
-/* An event hangs up when its task and all that inherited it have ended; one a task on any CPU. */
+/* poll() reports a hang-up when an event's task and all tasks that inherited it have ended. The
+ * events of one CPU are enough: each has all tasks. */
 bool sideband_rings_ended(struct sideband_rings *s)
 {
 	const struct side *first = s->nr ? s->v[0] : NULL;
@@ -190,13 +191,13 @@ int sideband_rings_open(const struct target *t, const struct caps *caps,
 	s->ring_bytes = caps->ipc_lock ? RING_BYTES : RING_BYTES_USER;
 	sideband_attr(caps, s->ring_bytes, &s->attr, &s->layout);
 	s->attr.inherit = target_is_tasks(t);
-	/* Tasks have no kernel threads among their children. */
+	/* Children of tasks are never kernel threads. */
 	rc = target_is_tasks(t) ? 0 : new_tasks_event(caps, &s->newborn, err);
 	if (!rc)
 		rc = target_cpus(target_is_tasks(t), &cpus, &nr, err);
 	for (size_t i = 0; i < nr && !rc; i++) {
 		rc = sideband_rings_add(s, cpus[i], err);
-		/* It has just gone offline: nothing else could be missing for a dummy. */
+		/* The CPU has just gone offline: a dummy event has no other reason for -ENODEV. */
 		if (rc == -ENODEV)
 			rc = 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sideband's rings, one per CPU, opened on every CPU also when only some are recorded: a
- * process may start on any. They record from when they are opened. Opened and closed by
+ * The sideband's rings, one per CPU. They are opened on every CPU even if only some are recorded,
+ * since a process may start on any. They record from the opening on. Opened and closed by
  * recording.c, drained by sideband.c.
  */
 #pragma once
@@ -13,7 +13,8 @@
 struct err;
 struct sideband_rings;
 
-/* Opens all, for the system, or for tasks and what they start. `t` and `caps` are borrowed. */
+/* Opens all rings, for the system, or for tasks and their descendants. `t` and `caps` are
+ * borrowed. */
 int sideband_rings_open(const struct target *t, const struct caps *caps,
 			struct sideband_rings **out, struct err *err);
 void sideband_rings_close(struct sideband_rings *s);
@@ -21,17 +22,16 @@ void sideband_rings_close(struct sideband_rings *s);
 bool sideband_rings_has_cpu(const struct sideband_rings *s, int cpu);
 /* Opens the ring of a CPU; -ESRCH when no task of the target is left. */
 int sideband_rings_add(struct sideband_rings *s, int cpu, struct err *err);
-/* Closes all rings of a CPU but the newest; what is in them is lost. */
+/* Closes all rings of a CPU except the newest; their remaining contents are lost. */
 void sideband_rings_drop_older(struct sideband_rings *s, int cpu);
 
 /*
- * Whether all tasks of the target, and who they started, have ended; false for other targets. The
- * rings' descriptors wake for it. Asking takes a wake-up off the rings: drain them afterwards.
+ * Whether all tasks of the target and their descendants have ended; false for other targets. The
+ * rings' descriptors wake the poll for it. The check consumes a ring's wake-up: drain afterwards.
  */
 bool sideband_rings_ended(struct sideband_rings *s);
 
-/* For sideband_drain(), and their descriptors to be waited for; right until the next add or drop.
- */
+/* For sideband_drain() and for polling their descriptors. Valid until the next add or drop. */
 struct ring *const *sideband_rings_rings(const struct sideband_rings *s, size_t *nr);
 const struct record_layout *sideband_rings_layout(const struct sideband_rings *s);
 uint64_t sideband_rings_bytes(const struct sideband_rings *s);

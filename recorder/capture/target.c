@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which CPUs and tasks a recording is about; see target.h. Called once at start by cmd_record.c. */
+/* Chooses the CPUs and tasks of a recording; see target.h. Called once at start by cmd_record.c. */
 #include "recorder/capture/target.h"
 
 #include "dump/base/array.h"
@@ -80,7 +80,7 @@ bool target_is_tasks(const struct target *t)
 	return !t->system && t->cgroup_fd < 0;
 }
 
-/* The CPUs of -C, which must be online, or all that are (tasks: present). */
+/* The CPUs of -C, which must be online, or all online ones (for tasks: all present ones). */
 static int choose_cpus(const struct config *c, bool tasks, struct target *t, struct err *err)
 {
 	int *online = NULL;
@@ -107,7 +107,7 @@ static int choose_cpus(const struct config *c, bool tasks, struct target *t, str
 	return rc;
 }
 
-/* Once each: two events on a thread would record everything twice. */
+/* Adds a thread once: two events on a thread would record everything twice. */
 static int add_tid(struct target *t, pid_t tid, struct err *err)
 {
 	for (size_t i = 0; i < t->nr_tids; i++)
@@ -137,7 +137,7 @@ static int no_such(const char *what, uint32_t id, struct err *err)
 	return -ESRCH;
 }
 
-/* All threads a process has now. */
+/* Adds the current threads of a process. */
 static int add_threads(struct target *t, uint32_t pid, struct err *err)
 {
 	char path[64];
@@ -163,7 +163,7 @@ static int add_threads(struct target *t, uint32_t pid, struct err *err)
 	return rc || any ? rc : no_such("process", pid, err);
 }
 
-/* All its threads; those they start later are inherited. */
+/* Adds a process with all its threads; later threads inherit the events. */
 static int add_process(struct target *t, uint32_t pid, struct err *err)
 {
 	int rc = add_threads(t, pid, err);
@@ -187,7 +187,7 @@ int target_refresh(struct target *t, struct err *err)
 	return rc;
 }
 
-/* The thread group of a thread, from /proc/TID/status; 0 when there is no such thread. */
+/* The thread group of a thread, from /proc/TID/status; 0: no such thread. */
 static uint32_t tgid_of(uint32_t tid)
 {
 	char path[64], line[128];
@@ -232,8 +232,8 @@ static bool perf_event_is_v1(void)
 }
 
 /*
- * A cgroup's directory: a path as given when it is one, else below the hierarchy that perf uses:
- * the v1 perf_event one where it is mounted, the unified one elsewhere.
+ * Opens a cgroup's directory: `path` itself if it is a directory, else below the hierarchy that
+ * perf uses: v1 perf_event if it is mounted, otherwise the unified one.
  */
 static int open_cgroup(struct target *t, const char *path, const struct caps *caps, struct err *err)
 {
@@ -278,9 +278,9 @@ static bool has_pid(const struct target *t, uint32_t pid)
 }
 
 /*
- * Children that run already are processes of their own and not recorded, as with perf -p; a
- * server's master often does nothing itself, so that is worth a word. /proc/PID/task/TID/children:
- * proc(5).
+ * Warns about children that already run: they are processes of their own and are not recorded, as
+ * with perf -p, but a server's master process often does no work itself.
+ * /proc/PID/task/TID/children: proc(5).
  */
 static void tell_of_children(const struct target *t)
 {

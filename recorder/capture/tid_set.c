@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A set of tids as a bitmap with a bit for each that kernel.pid_max can allow (512 KiB, of which
- * only pages that are touched are ever resident; a pid_max raised while we run needs no care).
- * Filled while frozen rings are walked, by several threads at once, so adding and asking are one
- * word each, and clearing touches only the words between the smallest and the largest tid added.
- * Most that is added is there already: then nothing is written, and no CPU takes a cache line away
- * from another.
+ * A set of tids: a bitmap for the maximum of kernel.pid_max (512 KiB, of which only touched pages
+ * are resident), so that a later change of pid_max does not matter. Filled by several threads while
+ * frozen rings are read: adding and testing access one word each, and clearing only the words
+ * between the smallest and the largest tid. A tid that is already set is not written again, to keep
+ * the cache line shared.
  */
 #include "recorder/ledger/ledger.h"
 

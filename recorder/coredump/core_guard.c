@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The process that holds crashes; see core_guard.h. Called by session.c. */
+/* The guard process for crashes; see core_guard.h. Called by session.c. */
 #include "recorder/coredump/core_guard.h"
 
 #include "dump/base/err.h"
@@ -26,18 +26,18 @@
 #include <unistd.h>
 
 #define STOP_MS 3000
-/* Room for the stacks of many threads at once. */
+/* Room for the stacks of many threads. */
 #define REPORT_BYTES (16 << 20)
 #define NICE	     (-10)
 
 struct core_guard {
 	pid_t pid;
-	int talk; /* its answer comes here; closing it ends it */
+	int talk; /* the guard's answers; closing it stops the guard */
 	struct core_state state;
 	char pattern[CORE_PATTERN_BYTES];
 };
 
-/* What it answers with, once: whether the kernel asks it now. */
+/* The guard's answer: whether the kernel now uses it. */
 struct guard_answer {
 	int rc;
 	struct err err;
@@ -47,12 +47,12 @@ struct guard_answer {
 
 /* ---- in the guard ---- */
 
-/* That a worker has ended wakes the guard. */
+/* Handler of SIGCHLD: interrupts the guard's poll. */
 static void wake(int sig)
 {
 }
 
-/* Nothing of the recorder's: its terminal's signals, its output, where it stands. */
+/* Detaches from the recorder: signals of its terminal, output, current directory. */
 static void settle(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -78,13 +78,15 @@ static void settle(void)
 		return;
 }
 
-/* The kernel looks for the socket, and takes its name, in the first process' namespace only. */
+/* The kernel looks up the socket, and interprets its path, only in the mount namespace of process
+ * 1. */
 static int enter_first_namespace(const struct core_state *s, bool *sure, struct err *err)
 {
 	struct stat ours, theirs;
 	int fd, rc = 0;
 
-	/* Whoever may not look can still ask for the socket: the kernel refuses it elsewhere. */
+	/* Without permission to check, the socket can still be tried: the kernel rejects it in
+	 * another namespace. */
 	*sure = !stat("/proc/1/ns/mnt", &theirs);
 	if (!*sure)
 		return 0;
@@ -105,8 +107,8 @@ static int enter_first_namespace(const struct core_state *s, bool *sure, struct 
 }
 
 /*
- * Whether the kernel knows the socket (Linux 6.16, core_modes tells since 6.17). An older one takes
- * the pattern as the name of a file, and no core is written.
+ * Whether the kernel supports the socket (Linux 6.16; core_modes lists it since 6.17). An older
+ * kernel takes the pattern as a file name, and no core is written.
  */
 static bool has_socket(void)
 {
@@ -126,10 +128,10 @@ static bool has_socket(void)
 	       (major > 6 || (major == 6 && minor >= 16));
 }
 
-/* The socket with a handshake (Linux 6.17), the plain one (6.16), a pipe. */
+/* Tries the socket with a handshake (Linux 6.17), the plain socket (6.16), then a pipe. */
 static int set_pattern(struct core_state *s, bool sure, struct guard_answer *a, enum core_way *way)
 {
-	const char *forced = getenv("RINGBACK_CRASH_PIPE"); /* by tests */
+	const char *forced = getenv("RINGBACK_CRASH_PIPE"); /* set by tests */
 	char program[256];
 	struct err last;
 	int rc = -EINVAL;
@@ -283,7 +285,7 @@ int core_guard_start(struct core_guard **out, int *fd, struct err *err)
 	return 0;
 }
 
-/* Whoever ended it without a word has left the pattern to us. */
+/* The guard did not confirm that it restored the pattern: restores it here. */
 static void take_back(struct core_guard *g)
 {
 	struct err err = ERR_INIT;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --crash-hold: a process of its own that has kernel.core_pattern for as long as the recorder
- * lives. It takes each crashed process' core in and starts a worker for it (core_work.h); when the
- * recorder ends, however that happens, it puts the former pattern back and ends too. Crashes of its
- * own and of its workers leave no core: the kernel asks nobody.
+ * --crash-hold: a separate process that receives the kernel's cores while the recorder lives. It
+ * starts a worker for each core (core_work.h). When the recorder ends for whatever reason, it
+ * restores the former kernel.core_pattern and exits. Crashes of the guard and its workers leave no
+ * core: the kernel does not dump them.
  *
- *	kernel ──crash──▶ guard ──fork──▶ worker ──core──▶ as by the former pattern
+ *	kernel ──crash──▶ guard ──fork──▶ worker ──core──▶ destination of the former pattern
  *	                    │                └────threads────▶ recorder
  *	                    └── waits for the recorder's end
  */
@@ -15,12 +15,12 @@ struct core_guard;
 struct err;
 
 /*
- * Starts it; the kernel asks it when this returns 0. *fd is the caller's: what workers tell
- * (trigger/crash/held_cores.h). -EBUSY: there is another. Called before there are threads and
- * rings.
+ * Starts the guard; when this returns 0, the kernel uses it. *fd gets the socket for reports of the
+ * workers (trigger/crash/held_cores.h); the caller owns it. -EBUSY: another recorder has a guard.
+ * Call before threads and rings exist.
  */
 int core_guard_start(struct core_guard **out, int *fd, struct err *err);
-/* Ends it: the former pattern is back. NULL allowed. Errors are the log's. */
+/* Stops the guard; the former pattern is restored. NULL allowed. Errors are logged. */
 void core_guard_stop(struct core_guard *g);
-/* How the kernel asks it, for people: "@@/run/ringback/ringback-core.socket". */
+/* The pattern in use, for messages: "@@/run/ringback/ringback-core.socket". */
 const char *core_guard_pattern(const struct core_guard *g);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Headers and notes of a core; see core_head.h. Laid out as elf_core_dump() writes them
- * (fs/binfmt_elf.c): the first program header is the notes', which come before all memory.
+ * Parses the headers and notes of a core; see core_head.h. The layout is that of elf_core_dump()
+ * (fs/binfmt_elf.c): the first program header is that of the notes, and the notes precede all
+ * memory.
  */
 #include "recorder/coredump/core_head.h"
 
@@ -17,7 +18,7 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* Where the notes lie, by the two headers before them. 0: more is needed. */
+/* Finds the notes by the ELF header and the first program header. 0: more bytes are needed. */
 static int find_notes(struct bytes have, uint64_t *at, uint64_t *len, size_t *need)
 {
 	Elf64_Ehdr e;
@@ -78,13 +79,13 @@ static void take_signal(struct core_head *h, struct bytes desc)
 	memcpy(&si, desc.p, sizeof(si));
 	h->sig = si.si_signo;
 	h->code = si.si_code;
-	/* Only what the machine or the kernel found has one. */
+	/* Only signals that the hardware or the kernel raised for a fault have an address. */
 	h->has_address = si.si_code > 0 && si.si_code != SI_KERNEL &&
 			 (si.si_signo == SIGSEGV || si.si_signo == SIGBUS);
 	h->address = h->has_address ? (uint64_t)(uintptr_t)si.si_addr : 0;
 }
 
-/* Of one note that is whole; false at the end. Names and contents are padded to words. */
+/* Takes one whole note; false at the end. Names and contents are padded to words. */
 static bool next_note(struct bytes *b, uint32_t *type, struct bytes *desc)
 {
 	struct bytes name, skip;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Hands a core on; see core_out.h. Called by core_work.c, in a process of its own. */
+/* Writes a core to its destination; see core_out.h. Called by core_work.c, in a separate
+ * process. */
 #include "recorder/coredump/core_out.h"
 
 #include "dump/base/str.h"
@@ -21,10 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As the kernel looks for zeros: by pages of a core. */
+/* The kernel looks for zeros by pages of a core, too. */
 #define PAGE	      4096u
 #define DUMPABLE_ROOT 2
-/* A program that takes nothing for so long gets no more. */
+/* A program that reads nothing for this long gets no more. */
 #define TAKES_MS (5 * 60 * 1000)
 
 static void say(struct core_out *o, const char *what, const char *why)
@@ -37,7 +38,8 @@ static void say(struct core_out *o, const char *what, const char *why)
 
 /* ---- files ---- */
 
-/* Capabilities that go beyond the process' own would let a file be where it could not make one. */
+/* Drops capabilities that the crashed process lacks, so that no file is created where that process
+ * could not create one. */
 static int take_caps(uint64_t caps)
 {
 	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -50,7 +52,8 @@ static int take_caps(uint64_t caps)
 	return syscall(SYS_capset, &h, d) ? -errno : 0;
 }
 
-/* From here on this process sees files as the crashed one, and may do to them what that may. */
+/* Takes on the root and current directory, the user ids and the limits of the crashed process, for
+ * good. */
 static int become(const struct core_process *v)
 {
 	struct rlimit r = {v->file_limit, v->file_limit};
@@ -124,7 +127,7 @@ static void to_file(struct core_out *o, const char *path, const struct core_proc
 static void be_program(char **argv, int in, int pidfd)
 {
 	static char *const no_env[] = {NULL};
-	struct rlimit r = {1, 1}; /* a core of its own would be one for itself */
+	struct rlimit r = {1, 1}; /* keeps the program itself from dumping core, as in the kernel */
 	int null = open("/dev/null", O_RDWR);
 
 	for (int sig = 1; sig < NSIG; sig++)
@@ -222,7 +225,7 @@ static bool put(struct core_out *o, const uint8_t *p, size_t n)
 	return true;
 }
 
-/* How much of it can be written in one go: up to a page of zeros, or past the limit. */
+/* The number of bytes for one write: up to the next page of zeros, or up to the limit. */
 static size_t run_of(const struct core_out *o, struct bytes b, bool *zero)
 {
 	size_t n = 0, to_page;
@@ -268,7 +271,7 @@ void core_out_close(struct core_out *o)
 	if (o->fd < 0)
 		return;
 	if (o->hole && ftruncate(o->fd, (off_t)o->at))
-		o->hole = false; /* it is as long as it could be made */
+		o->hole = false; /* can't extend the file; leave it short */
 	close(o->fd);
 	o->fd = -1;
 }

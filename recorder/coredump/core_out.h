@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a core goes on to: as the kernel would have written it by the pattern that was there
- * before (coredump_file(), coredump_pipe() in fs/coredump.c). A file is made in the crashed
- * process' tree of files and with its rights, which this process takes on for good.
+ * The destination of a core, as the kernel would have chosen it by the former pattern
+ * (coredump_file(), coredump_pipe() in fs/coredump.c). A file is created in the crashed process's
+ * root and with its permissions, which the calling process takes on for good.
  */
 #pragma once
 
@@ -14,23 +14,24 @@
 struct core_process;
 
 struct core_out {
-	int fd; /* -1: nobody wants it */
+	int fd; /* -1: no destination */
 	bool is_file;
-	pid_t program;	/* of a pipe */
-	uint64_t at;	/* bytes taken */
-	uint64_t limit; /* of bytes written; zeros that become a hole do not count */
+	pid_t program;	/* pid of the program behind a pipe */
+	uint64_t at;	/* bytes received */
+	uint64_t limit; /* maximum of `written`, which excludes zeros that become a hole */
 	uint64_t written;
-	bool hole;	/* the file ends with one so far */
-	char says[200]; /* "/var/cores/core.123", "none: RLIMIT_CORE is 0", "|/usr/lib/x" */
+	bool hole; /* the file ends with a hole so far */
+	char says
+		[200]; /* for messages: "/var/cores/core.123", "none: RLIMIT_CORE is 0", "|/usr/lib/x" */
 };
 
-/* Never fails: then fd is -1 and `says` tells why. */
+/* Never fails; on errors fd is -1 and `says` tells the reason. */
 void core_out_open(struct core_out *o, const char *pattern, const struct core_process *v);
-/* False when it takes no more. */
+/* False when the destination accepts no more. */
 bool core_out_write(struct core_out *o, struct bytes b);
-/* All was written, or no more is taken. */
+/* Call after the last write, also after a failed one. */
 void core_out_close(struct core_out *o);
-/* Whether the kernel holds the process until the program has ended (kernel.core_pipe_limit). */
+/* Whether the kernel keeps the process until the program has exited (kernel.core_pipe_limit). */
 bool core_out_waits(void);
-/* Waits until a program has ended. */
+/* Waits for the exit of the program, if any. */
 void core_out_wait(struct core_out *o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The kernel's core_pattern for one crash; see core_pattern.h. */
+/* Expands the kernel's core_pattern for one crash; see core_pattern.h. */
 #include "recorder/coredump/core_pattern.h"
 
 #include "dump/base/bytes.h"
@@ -29,7 +29,8 @@ static int put(struct buf *out, const char *fmt, ...)
 	return buf_put(out, text, (size_t)n);
 }
 
-/* A text of somebody's choice is one component of a path, and not "", "." or "..". */
+/* Appends untrusted text as one component of a path: "!" replaces "/", an empty text, and the first
+ * character of "." and "..". */
 static int put_safe(struct buf *out, const char *text)
 {
 	size_t from = out->len, n = strlen(text);
@@ -66,7 +67,7 @@ static int put_exe(struct buf *out, const struct core_names *n, bool name_only)
 	return put_safe(out, slash ? slash + 1 : text);
 }
 
-/* Unknown letters stand for nothing. */
+/* Unknown letters expand to nothing. */
 static int put_letter(struct buf *out, char letter, const struct core_names *n, bool pipe)
 {
 	switch (letter) {
@@ -109,7 +110,8 @@ static int put_letter(struct buf *out, char letter, const struct core_names *n, 
 	}
 }
 
-/* Arguments are split before the letters are replaced: a name with blanks stays one. */
+/* Splits arguments before the letters are expanded, so that a name with blanks stays one
+ * argument. */
 static bool next_arg(const char *p, size_t from, bool *blank, const struct buf *out)
 {
 	if (isspace((unsigned char)*p)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A process whose core is coming; see core_process.h. Called by core_work.c. */
+/* Reads /proc of a crashed process; see core_process.h. Called by core_work.c. */
 #include "recorder/coredump/core_process.h"
 
 #include "trigger/kernel/clock.h"
@@ -41,7 +41,7 @@ static char *read_text(int dir, const char *name)
 	return text;
 }
 
-/* The text behind "NAME:\t"; NULL: there is no such line. */
+/* The text after "NAME:\t"; NULL: no such line. */
 static const char *line_of(const char *status, const char *name)
 {
 	size_t n = strlen(name);
@@ -56,7 +56,7 @@ static const char *line_of(const char *status, const char *name)
 	return NULL;
 }
 
-/* Number `i` (from 0) of a line, or the last one when it has fewer. */
+/* Number `i` (from 0) in a line, or the last one if it has fewer. */
 static uint64_t number_of(const char *line, unsigned i, int base)
 {
 	uint64_t v = 0;
@@ -84,9 +84,9 @@ static ino_t ns_of(const struct core_process *v, const char *name)
 	return fstatat(v->proc_fd, path, &st, 0) ? 0 : st.st_ino;
 }
 
-/* ---- what it is called ---- */
+/* ---- names ---- */
 
-/* The host's name as the process has it; this process joins its namespace for that. */
+/* Gets the host name of the process; joins its UTS namespace for that. */
 static void take_host(struct core_process *v)
 {
 	int fd = openat(v->proc_fd, "ns/uts", O_RDONLY | O_CLOEXEC);
@@ -106,8 +106,8 @@ static void take_exe(struct core_process *v)
 	v->names.exe[n > 0 ? n : 0] = '\0';
 }
 
-/* The soft one of a line of "limits"; 0 when there is no such line: no core rather than one too
- * much. */
+/* The soft limit in a line of "limits". 0 when the line is missing: rather no core than one too
+ * many. */
 static uint64_t limit_of(const char *limits, const char *name)
 {
 	const char *p = limits ? strstr(limits, name) : NULL;
@@ -119,7 +119,7 @@ static uint64_t limit_of(const char *limits, const char *name)
 	return strncmp(p, "unlimited", 9) ? strtoull(p, NULL, 10) : UINT64_MAX;
 }
 
-/* As text: prlimit() takes CAP_SYS_RESOURCE for a process of another user. */
+/* Parsed from text, since prlimit() requires CAP_SYS_RESOURCE for processes of other users. */
 static void take_limits(struct core_process *v)
 {
 	char *limits = read_text(v->proc_fd, "limits");
@@ -149,7 +149,7 @@ static int add_tid(struct core_process *v, const char *name)
 	return rc;
 }
 
-/* Only threads of another pid namespace have numbers that are not ours. */
+/* Thread ids differ from ours only in another pid namespace. */
 static int list_tids(struct core_process *v)
 {
 	const struct dirent *e;
@@ -186,7 +186,7 @@ pid_t core_process_tid(const struct core_process *v, pid_t own_tid)
 	return 0;
 }
 
-/* ---- whose rights ---- */
+/* ---- permissions ---- */
 
 static int take_groups(struct core_process *v, const char *line)
 {
@@ -206,7 +206,7 @@ static int take_groups(struct core_process *v, const char *line)
 	return rc;
 }
 
-/* What a namespace of users gives has no weight outside of it. */
+/* Capabilities from another user namespace do not count. */
 static int take_rights(struct core_process *v, const char *status)
 {
 	const char *uid = line_of(status, "Uid"), *gid = line_of(status, "Gid");
@@ -233,7 +233,7 @@ static void take_comm(struct core_process *v, const char *path)
 	free(text);
 }
 
-/* The last processor: field 39 of stat, counted behind the name, which may hold anything. */
+/* The last CPU: field 39 of stat, counted from the end of the name, which may contain anything. */
 static void take_cpu(struct core_process *v, const char *path)
 {
 	char *text = read_text(v->proc_fd, path), *p = text ? strrchr(text, ')') : NULL;
@@ -298,7 +298,7 @@ int core_process_open(struct core_process *v, int pidfd, const struct core_names
 	v->names.real_s = (int64_t)(clock_of(CLOCK_REALTIME) / 1000000000u);
 	snprintf(path, sizeof(path), "/proc/%d", (int)names->pid);
 	v->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* It was this process when the directory was opened, if it is there now. */
+	/* If the process still exists, the directory that was opened is the right one. */
 	if (v->proc_fd < 0 || syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
 		return -ESRCH;
 	status = read_text(v->proc_fd, "status");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who crashed, as /proc tells while the kernel still waits with its core: names for the pattern,
- * whose rights a file is written with, and where it stood in the tree of files. By descriptors that
- * can't come to mean another process.
+ * Properties of a crashed process, read from /proc while the kernel keeps it for its core: names
+ * for the pattern, user ids and capabilities for writing a file, root and current directory. Uses
+ * descriptors, so that a reused pid does no harm.
  */
 #pragma once
 
@@ -14,23 +14,23 @@
 
 struct core_process {
 	struct core_names names;
-	int pidfd, proc_fd;    /* of its leader; of /proc/PID */
-	int root_fd, cwd_fd;   /* -1: can't be had */
-	int mem_fd;	       /* its memory; -1: can't be had */
+	int pidfd, proc_fd;    /* pidfd of the leader; /proc/PID */
+	int root_fd, cwd_fd;   /* -1: not available */
+	int mem_fd;	       /* /proc/PID/mem; -1: not available */
 	uint32_t fsuid, fsgid; /* of the thread that crashed */
 	struct buf groups;     /* gid_t */
-	uint64_t caps;	       /* effective, of the initial user namespace */
+	uint64_t caps;	       /* effective ones, in the initial user namespace */
 	uint64_t file_limit;   /* RLIMIT_FSIZE */
-	struct buf tids;       /* pairs: its own, ours; empty: they are the same */
+	struct buf tids;       /* pairs of its own tid and ours; empty: they are equal */
 };
 
 /*
- * `pidfd` is taken over; `names` has what the kernel told already (0: it did not): tid, sig,
- * dumpable, cpu. 0, -ESRCH when it is gone, -errno. core_process_close() is due in any case.
+ * Takes over `pidfd`. `names`: what the kernel has told: tid, sig, dumpable, cpu (0: unknown). 0,
+ * -ESRCH when the process is gone, -errno. Call core_process_close() in any case.
  */
 int core_process_open(struct core_process *v, int pidfd, const struct core_names *names);
-/* Which thread crashed, by its own number; what depends on the thread is read then. */
+/* Sets the thread that crashed, by its own tid, and reads the properties of that thread. */
 int core_process_thread(struct core_process *v, pid_t own_tid);
-/* As the recorder knows a thread; 0: it is gone. */
+/* The recorder's tid of a thread; 0: it is gone. */
 pid_t core_process_tid(const struct core_process *v, pid_t own_tid);
 void core_process_close(struct core_process *v);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Takes crashes in; see core_serve.h. The protocol of the kernel's socket is that of
- * include/uapi/linux/coredump.h and linux/pidfd.h, whose structs are repeated here, since headers
- * are older than kernels.
+ * Receives crashes; see core_serve.h. The protocol of the kernel's socket is in
+ * include/uapi/linux/coredump.h and linux/pidfd.h. Their structs are repeated here, since installed
+ * headers may be older than the kernel.
  */
 #include "recorder/coredump/core_serve.h"
 
@@ -25,12 +25,12 @@
 
 #define BACKLOG	    1024
 #define MAX_WORKERS 256
-/* Whoever connects and then says nothing is not waited for. */
+/* Timeout for a client that connects and sends nothing. */
 #define SILENT_MS 2000
-/* How often it is looked whether one has ended when there are so many. */
+/* How often to check for ended workers when their maximum is reached. */
 #define FULL_MS 20
-/* When so many get nowhere for so long, whoever crashes then is let go without a core: it must not
- * wait for those. */
+/* When all workers have made no progress for this long, new crashes are let go without a core, so
+ * that those processes do not hang. */
 #define STUCK_NS 2000000000ull
 
 #ifndef SO_PEERPIDFD
@@ -67,7 +67,7 @@ struct core_serve {
 	const struct core_state *state;
 	int listen_fd, report;
 	size_t nr_workers, max_workers;
-	uint64_t moved_ns; /* when there was room last */
+	uint64_t moved_ns; /* when a worker was last available */
 };
 
 /* ---- the socket ---- */
@@ -89,7 +89,7 @@ int core_serve_new(const struct core_state *s, int report, struct core_serve **o
 	if (!c)
 		return err_set(err, -ENOMEM, "out of memory");
 	*c = (struct core_serve){.state = s, .report = report, .max_workers = MAX_WORKERS};
-	if (fewer) /* by tests */
+	if (fewer) /* set by tests */
 		c->max_workers = (size_t)atoi(fewer);
 	name_socket(s->dir_fd, &a);
 	unlinkat(s->dir_fd, CORE_SOCKET_NAME, 0);
@@ -117,7 +117,8 @@ void core_serve_free(struct core_serve *c)
 
 /* ---- a crash ---- */
 
-/* Only the kernel connects on behalf of a process that is being dumped. */
+/* Identifies the crashed process. Only the kernel connects on behalf of a process that is being
+ * dumped. */
 static int who_crashed(int fd, struct core_names *names)
 {
 	struct pidfd_facts f = {.mask = INFO_PID | INFO_COREDUMP};
@@ -145,7 +146,7 @@ static bool get(int fd, void *to, size_t n)
 	return poll(&p, 1, SILENT_MS) > 0 && recv(fd, to, n, MSG_WAITALL) == (ssize_t)n;
 }
 
-/* The kernel is to write the core, and to keep the process until we close. */
+/* Asks the kernel to write the core, and to keep the process until the socket is closed. */
 static bool shake_hands(int fd)
 {
 	struct ack a = {.size = sizeof(a), .mask = KERNEL_WRITES | KERNEL_WAITS};
@@ -164,7 +165,7 @@ static bool shake_hands(int fd)
 	       !mark;
 }
 
-/* A program of ours asks for the recorder's socket. */
+/* Sends the recorder's socket to our pipe handler. */
 static void give_report(int fd, int report)
 {
 	char space[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
@@ -216,7 +217,7 @@ static void be_worker(struct core_serve *c, enum core_way way, int fd, uint64_t 
 	struct core_job j = {
 		.stream = fd, .report = c->report, .pattern = c->state->former, .began_ns = now};
 
-	/* The lock is of those who can put the pattern back. */
+	/* Only processes that can restore the pattern hold the lock. */
 	close(c->state->lock_fd);
 	close(c->listen_fd);
 	j.pidfd = who_crashed(fd, &j.names);
@@ -283,7 +284,7 @@ void core_serve_run(struct core_serve *c, enum core_way way, int talk, int recor
 		bool full = is_full(c);
 
 		p[2].events = full ? 0 : POLLIN;
-		/* Nobody else waits for what has ended. */
+		/* A timeout when full: workers are reaped only in is_full(). */
 		if (poll(p, 3, full ? FULL_MS : -1) < 0 && errno != EINTR)
 			return;
 		take_all(c, way);

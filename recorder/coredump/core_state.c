@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Keeping and putting back kernel.core_pattern; see core_state.h. */
+/* Saves and restores kernel.core_pattern; see core_state.h. */
 #include "recorder/coredump/core_state.h"
 
 #include "dump/base/err.h"
@@ -57,7 +57,7 @@ static int put_pattern(const char *pattern)
 	return rc;
 }
 
-/* The directory that a recorder's pattern names; false when it is not one. */
+/* The directory in a recorder's pattern; false when the pattern is not a recorder's. */
 static bool dir_of(const char *pattern, char dir[CORE_PATTERN_BYTES])
 {
 	static const char end[] = "/" CORE_SOCKET_NAME, word[] = " " CORE_HANDLER " ";
@@ -78,9 +78,9 @@ static bool dir_of(const char *pattern, char dir[CORE_PATTERN_BYTES])
 	return *dir == '/';
 }
 
-/* ---- what is kept ---- */
+/* ---- the saved pattern ---- */
 
-/* Root's own, and nobody else could have put it there. */
+/* The file must belong to root, and other users must not have had access. */
 static int check_owner(int fd, mode_t mask)
 {
 	struct stat st;
@@ -103,7 +103,7 @@ static int read_saved(int dir_fd, char former[CORE_PATTERN_BYTES])
 	return rc;
 }
 
-/* There before the pattern changes, and whole. */
+/* Written completely before the pattern changes. */
 static int write_saved(int dir_fd, const char *former)
 {
 	int fd, rc = 0;
@@ -195,7 +195,7 @@ void core_state_close(struct core_state *s)
 	s->dir_fd = s->lock_fd = -1;
 }
 
-/* ---- changing and putting back ---- */
+/* ---- set and restore ---- */
 
 int core_state_set(struct core_state *s, const char *pattern, struct err *err)
 {
@@ -255,13 +255,13 @@ int core_state_left(bool repair, enum core_left *out, char former[CORE_PATTERN_B
 	s.dir_fd = open_dir(s.dir);
 	rc = s.dir_fd < 0 ? s.dir_fd : lock(s.dir_fd, &s.lock_fd);
 	*out = CORE_LEFT_RESTORED;
-	/* Whoever may not look can't tell that it is gone. */
+	/* Without permission to check the lock, assume that the recorder is alive. */
 	if (rc == -EBUSY || (!repair && (rc == -EPERM || rc == -EACCES))) {
 		*out = CORE_LEFT_IN_USE;
 		rc = 0;
 	}
 	if (*out == CORE_LEFT_IN_USE) {
-		/* nothing to put back */
+		/* nothing to restore */
 	} else if (rc && repair) {
 		err_sys(err, rc, "kernel.core_pattern is '%s', of a recorder that is gone", now);
 		err_hint(err, "sysctl -w kernel.core_pattern=core");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.core_pattern while --crash-hold has it: what was there before is kept in the directory of
- * control sockets, for whoever has to put it back: the recorder, its guard, the next recorder, or
- * `ringback doctor --repair`. A lock that ends with its holders tells whether somebody is there.
+ * kernel.core_pattern during --crash-hold. The former pattern is saved in the directory of control
+ * sockets. The recorder, its guard, the next recorder, or `ringback doctor --repair` restores it. A
+ * lock held by the recorder and its guard tells whether they are alive.
  */
 #pragma once
 
@@ -12,35 +12,35 @@
 
 struct err;
 
-/* Not NAME.sock: that is a recorder's (ctl.h). */
+/* Not NAME.sock, which is the control socket of a recorder (ctl.h). */
 #define CORE_SOCKET_NAME "ringback-core.socket"
 #define CORE_HANDLER	 "crash-handler"
 
 struct core_state {
-	char dir[CORE_PATTERN_BYTES]; /* without links, as the kernel wants it */
+	char dir[CORE_PATTERN_BYTES]; /* without symbolic links, as the kernel requires */
 	int dir_fd, lock_fd;
 	char former[CORE_PATTERN_BYTES];
 };
 
-/* Takes the lock in the directory of control sockets, which is made if it is missing. -EBUSY when
- * another recorder holds crashes. On success core_state_close() is due. */
+/* Takes the lock in the directory of control sockets; creates the directory if it is missing.
+ * -EBUSY when another recorder has --crash-hold. On success call core_state_close(). */
 int core_state_open(struct core_state *s, struct err *err);
-/* Drops the lock; nothing is put back. */
+/* Drops the lock; does not restore the pattern. */
 void core_state_close(struct core_state *s);
 
-/* Keeps what is there now, and has the kernel take `pattern` from then on. */
+/* Saves the current pattern, then sets `pattern`. */
 int core_state_set(struct core_state *s, const char *pattern, struct err *err);
-/* Puts the former one back, unless somebody else has changed it meanwhile. */
+/* Restores the former pattern, unless another program has changed it since. */
 int core_state_restore(struct core_state *s, struct err *err);
 
 enum core_left {
-	CORE_LEFT_NONE,	   /* the pattern is none of a recorder */
-	CORE_LEFT_IN_USE,  /* it is, of one that is there */
-	CORE_LEFT_RESTORED /* it was of one that is gone: put back */
+	CORE_LEFT_NONE,	   /* the pattern is not a recorder's */
+	CORE_LEFT_IN_USE,  /* the pattern of a living recorder */
+	CORE_LEFT_RESTORED /* the pattern of a dead recorder: restored */
 };
-/* With `repair` false it is only looked; CORE_LEFT_RESTORED then means that it would be. `former`:
- * what was there before; "" when that can't be told. 0 or -errno with what to type. */
+/* With `repair` false nothing is changed; CORE_LEFT_RESTORED then means that it would be. `former`:
+ * the saved pattern; "": unknown. 0 or -errno with a hint for the user. */
 int core_state_left(bool repair, enum core_left *out, char former[CORE_PATTERN_BYTES],
 		    struct err *err);
-/* The former pattern that is kept in a directory. 0 or -errno. */
+/* The former pattern saved in a directory. 0 or -errno. */
 int core_state_former(const char *dir, char former[CORE_PATTERN_BYTES]);

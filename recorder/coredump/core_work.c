@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a core and hands it on; see core_work.h.
+ * Reads a core and passes it on; see core_work.h.
  *
  *	ELF header, program headers, notes ──▶ kept until the destination is open
  *	  registers of each thread + its stack, from the memory of the process ──▶ the recorder
  *	head and all that follows ──▶ the destination
  *
- * The process is still there until its core is read, all threads stopped: stacks are read from its
- * memory, since in the stream they come last, behind all of the heap. Of the core nothing is kept
- * but its head, which is bounded; any bytes get through.
+ * The process exists until its core is read, with all threads stopped. Stacks are read from its
+ * memory, since the stream has them last, after the heap. Only the head is kept in memory, and its
+ * size is bounded; the rest is passed on unparsed.
  */
 #include "recorder/coredump/core_work.h"
 
@@ -33,11 +33,11 @@
 
 #define HEAD_MAX    ((size_t)32 << 20)
 #define CHUNK_BYTES ((size_t)256 << 10)
-/* A stream that is silent for so long has ended. */
+/* A stream that is silent for this long has ended. */
 #define SILENT_MS 30000
-/* For looking at threads the process is held up no longer. */
+/* The process is delayed no longer than this for reading its threads. */
 #define PARK_NS 250000000ull
-/* Of all stacks together; evidence has room for more. */
+/* Maximum for all stacks together; the evidence has room for more. */
 #define STACKS_MAX ((size_t)48 << 20)
 
 struct core_work_item {
@@ -46,7 +46,7 @@ struct core_work_item {
 	struct buf head;
 	struct core_head h;
 	struct core_out out;
-	bool ended; /* the stream has */
+	bool ended; /* end of the stream */
 	int silent_ms;
 	size_t nr_told;
 	uint8_t *chunk;
@@ -54,7 +54,7 @@ struct core_work_item {
 
 /* ---- the stream ---- */
 
-/* Up to `n` bytes; fewer at the end. */
+/* Reads up to `n` bytes; fewer at the end. */
 static size_t take(struct core_work_item *w, uint8_t *to, size_t n)
 {
 	struct pollfd p = {.fd = w->job->stream, .events = POLLIN};
@@ -101,7 +101,7 @@ static void read_head(struct core_work_item *w)
 
 /* ---- the recorder ---- */
 
-/* False when it does not listen: the core must not wait for it. */
+/* False when the recorder does not read: the core must not wait for it. */
 static bool tell(struct core_work_item *w, uint32_t kind, uint32_t cpu, const void *p, size_t n)
 {
 	struct held_cores_message m = {.kind = kind, .pid = (uint32_t)w->v.names.pid, .cpu = cpu};
@@ -212,7 +212,7 @@ static void copy(struct core_work_item *w)
 	bool more =
 		w->out.fd >= 0 && core_out_write(&w->out, (struct bytes){w->head.p, w->head.len});
 
-	/* From here on it is only work. */
+	/* The rest is bulk work at normal priority. */
 	setpriority(PRIO_PROCESS, 0, 0);
 	while (more && !w->ended) {
 		size_t n = take(w, w->chunk, CHUNK_BYTES);
@@ -224,7 +224,7 @@ static void copy(struct core_work_item *w)
 
 void core_work(const struct core_job *j)
 {
-	const char *sooner = getenv("RINGBACK_CRASH_SILENT_MS"); /* by tests */
+	const char *sooner = getenv("RINGBACK_CRASH_SILENT_MS"); /* set by tests */
 	struct core_work_item w = {.job = j,
 				   .chunk = malloc(CHUNK_BYTES),
 				   .silent_ms = sooner ? atoi(sooner) : SILENT_MS};
@@ -239,7 +239,7 @@ void core_work(const struct core_job *j)
 	core_out_open(&w.out, j->pattern, &w.v);
 	tell_rest(&w);
 	copy(&w);
-	/* A program may look at the process until it has ended, where the kernel lets it. */
+	/* Keeps the process for the program until that has exited, if the kernel would. */
 	waits = core_out_waits();
 	if (waits)
 		core_out_wait(&w.out);

@@ -20,9 +20,8 @@ struct core_out {
 	uint64_t at;	/* bytes received */
 	uint64_t limit; /* maximum of `written`, which excludes zeros that become a hole */
 	uint64_t written;
-	bool hole; /* the file ends with a hole so far */
-	char says
-		[200]; /* for messages: "/var/cores/core.123", "none: RLIMIT_CORE is 0", "|/usr/lib/x" */
+	bool hole;	/* the file ends with a hole so far */
+	char says[200]; /* "/var/cores/core.123", "none: RLIMIT_CORE is 0", "|/usr/lib/x" */
 };
 
 /* Never fails; on errors fd is -1 and `says` tells the reason. */

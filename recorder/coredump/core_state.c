@@ -80,7 +80,8 @@ static bool dir_of(const char *pattern, char dir[CORE_PATTERN_BYTES])
 
 /* ---- the saved pattern ---- */
 
-/* The file must belong to root, and other users must not have had access. */
+/* The file must be ours and without the permissions `mask`, so that no other user can have written
+ * it. */
 static int check_owner(int fd, mode_t mask)
 {
 	struct stat st;

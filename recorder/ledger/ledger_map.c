@@ -187,7 +187,7 @@ static struct ledger_map clip(const struct ledger_map *m, uint64_t start, uint64
 	return part;
 }
 
-/* Adds `m` to the ended mappings, with end time `ns`. */
+/* Adds a mapping that ended at `ns`. */
 static void note_ended(struct ledger *l, struct proc *p, const struct ledger_map *m, uint64_t ns)
 {
 	struct ended *e;

@@ -144,7 +144,7 @@ static void end_unseen(struct ledger *l, struct proc *p, uint64_t ns,
 	}
 }
 
-/* The process whose mappings were read at `ns`; NULL when it has ended or has called exec since. */
+/* The process with mappings read at `ns`; NULL when it has ended or called exec since. */
 static struct proc *scannable(struct ledger *l, uint32_t pid, uint64_t ns)
 {
 	struct task *leader = task_newest(l, pid);

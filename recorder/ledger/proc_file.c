@@ -377,7 +377,7 @@ static bool read_all(int fd, struct buf *out)
 bool proc_file_maps(struct proc_file *f, uint32_t pid, const struct ledger_seen_map **maps,
 		    size_t *nr)
 {
-	/* An empty file is a kernel thread, or an exiting process, whose mappings must not be ended
+	/* Empty for a kernel thread, and for an exiting process: its mappings must not be ended
 	 * here. */
 	if (!read_all(open_of(f, pid, "maps"), &f->text) || !f->text.len)
 		return false;

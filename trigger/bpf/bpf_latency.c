@@ -10,6 +10,7 @@
 #include "trigger/engine/rule.h"
 #include "trigger/engine/source.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -346,6 +347,7 @@ int bpf_latency_attach(struct bpf_latency *w, const char *name, const char *text
 		link = bpf_program__attach(prog);
 		rc = link ? 0 : refuse(err, -errno, "a BPF program on a tracepoint");
 	}
+	assert(w->nr_on < BPF_LATENCY_PROGRAMS);
 	w->on[w->nr_on].prog = prog;
 	w->on[w->nr_on].link = link;
 	w->on[w->nr_on++].event = event;

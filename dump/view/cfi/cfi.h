@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Call frame information (DWARF 4, 6.4; .eh_frame as in the LSB): how to get from a function's
- * frame to its caller's. An entry of .eh_frame or .debug_frame, whose pointers mean something only
- * within its file, becomes a rule that stands alone. Its two programs, the CIE's and the FDE's, make
- * a row for each address. Sections and rules are not trusted. Pure functions on bytes.
+ * frame to its caller's frame. The pointers in an entry of .eh_frame or .debug_frame are valid only
+ * within its file; here an entry becomes a rule that needs nothing else. Its two programs, the
+ * CIE's and the FDE's, produce a row for each address. Sections and rules are not trusted. Pure
+ * functions on bytes.
  */
 #pragma once
 
@@ -12,17 +13,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* x86-64's 16 registers and the return address; instructions about others are left out. */
+/* x86-64's 16 registers and the return address; instructions about other registers are removed. */
 #define CFI_NR_REGISTERS 17
-/* A larger rule is refused: each new address runs the programs from the start. */
+/* Larger rules are refused: each new address runs the programs from the start. */
 #define CFI_MAX_PROGRAM_BYTES (16u << 10)
 #define CFI_MAX_CODE_BYTES    (1ull << 31)
 
-#define CFI_SIGNAL 1u /* what it returns to did not call, but was interrupted */
-#define CFI_SWITCH 2u /* what it calls has another stack than what called it */
+#define CFI_SIGNAL 1u /* the caller made no call: a signal interrupted it */
+#define CFI_SWITCH 2u /* its callees run on another stack than its caller */
 
 struct cfi_rule {
-	uint64_t start, bytes; /* of the code that it is about */
+	uint64_t start, bytes; /* of the code that the rule covers */
 	uint32_t code_align;
 	int32_t data_align;
 	uint32_t return_register;
@@ -31,9 +32,9 @@ struct cfi_rule {
 };
 
 /*
- * Checks a rule and copies it without the instructions that no row depends on. The programs are put
- * one behind the other into `bytes` (what is there is replaced), where *out refers to them.
- * -EBADMSG: the rule is damaged, or has something that no compiler makes: jumps, set_loc. -ENOMEM.
+ * Checks a rule and copies it without the instructions that affect no row. Replaces the contents of
+ * `bytes` with the two programs, one after the other; *out refers to them. -EBADMSG: the rule is
+ * damaged, or contains something that no compiler emits (jumps, set_loc). -ENOMEM.
  */
 int cfi_clean(const struct cfi_rule *in, struct buf *bytes, struct cfi_rule *out);
 
@@ -43,7 +44,7 @@ enum cfi_how {
 	CFI_UNDEFINED,
 	CFI_AT_CFA,	   /* in memory at CFA + value */
 	CFI_REGISTER,	   /* in register `value` */
-	CFI_AT_EXPRESSION, /* in memory where the expression says */
+	CFI_AT_EXPRESSION, /* in memory at the address that the expression yields */
 	CFI_EXPRESSION,	   /* the expression's value */
 };
 
@@ -51,8 +52,8 @@ enum cfi_cfa { CFI_NO_CFA, CFI_CFA_REGISTER, CFI_CFA_EXPRESSION };
 
 /* How to restore the caller's registers at one address. */
 struct cfi_row {
-	uint32_t changed; /* bit i: how[i] may be something else than CFI_SAME */
-	uint32_t work;	  /* steps that running the programs and all expressions takes */
+	uint32_t changed; /* bit i: how[i] may differ from CFI_SAME */
+	uint32_t work;	  /* number of steps to run the programs and all expressions */
 	uint8_t cfa;	  /* enum cfi_cfa */
 	uint8_t cfa_register;
 	uint8_t how[CFI_NR_REGISTERS]; /* enum cfi_how */
@@ -62,17 +63,17 @@ struct cfi_row {
 
 struct cfi_machine;
 
-/* The row for the code `offset` bytes behind the start of a clean rule. False: the rule is not
+/* The row for the code `offset` bytes after the start of a clean rule. False: the rule is not
  * clean. */
 bool cfi_row_at(const struct cfi_rule *r, uint64_t offset, struct cfi_row *out);
-/* The canonical frame address: the stack pointer in the caller. False: `m` lacks something. */
+/* The canonical frame address: the stack pointer in the caller. False: `m` lacks a value. */
 bool cfi_row_cfa(const struct cfi_rule *r, const struct cfi_row *row, const struct cfi_machine *m,
 		 uint64_t *out);
 /* The value of the expression for a register. */
 bool cfi_row_expression(const struct cfi_rule *r, const struct cfi_row *row, unsigned reg,
 			uint64_t cfa, const struct cfi_machine *m, uint64_t *out);
 
-/* Where the entries are; addresses as linked. Empty: there is none. */
+/* The sections with entries; addresses as linked. Empty: the section does not exist. */
 struct cfi_sections {
 	struct bytes eh_frame;
 	uint64_t eh_frame_addr;
@@ -85,14 +86,14 @@ struct cfi;
 int cfi_new(const struct cfi_sections *s, struct cfi **out);
 void cfi_free(struct cfi *c);
 
-/* The rule for the code at `addr`, not clean yet; .debug_frame is asked where .eh_frame has none.
- * False: there is none. */
+/* The rule for the code at `addr`, before cfi_clean(); from .debug_frame if .eh_frame has none.
+ * False: there is no rule. */
 bool cfi_find(const struct cfi *c, uint64_t addr, struct cfi_rule *out);
 
 /*
- * The rule for the instruction `at` of `code`, where the section says nothing, when that is one of
- * the few pieces of x86-64 that are the same everywhere: the return from a signal handler, a stub
- * that jumps to another file's function. rule->start is relative to `code` and may be negative, as
- * an unsigned number; its programs are clean and constant.
+ * The rule for the instruction at offset `at` of `code`, for code that the sections do not cover.
+ * Knows a few pieces of x86-64 code that are the same everywhere: the return from a signal handler,
+ * a stub that jumps to another file's function. rule->start is relative to `code`; it may be
+ * negative, stored as an unsigned number. The programs are clean and constant.
  */
 bool cfi_of_code(struct bytes code, size_t at, struct cfi_rule *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwind rules of one ELF file, by places in the file as SYMBOLS count them. From .eh_frame,
- * else from .debug_frame; where neither says anything, from the code
- * itself when that is known. Files are not trusted; see dwarf.h for where to call this.
+ * The unwind rules of one ELF file, by file offset (as in SYMBOLS). They come from .eh_frame, else
+ * from .debug_frame, else from the code itself where it is recognised. Files are not trusted;
+ * dwarf.h says where to call this.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 struct elf;
 struct elf_rules;
 
-/* `e` stays the caller's and must outlive the result. 0 or -ENOMEM. */
+/* The caller keeps `e`, which must outlive the result. 0 or -ENOMEM. */
 int elf_rules_open(struct elf *e, struct elf_rules **out);
 void elf_rules_close(struct elf_rules *f);
 
-/* The rule, not clean yet, for the code at `offset`, its start an offset too; borrowed until
- * elf_rules_close(). False: there is none. */
+/* The rule for the code at `offset`, before cfi_clean(); its start is an offset too. Borrowed until
+ * elf_rules_close(). False: there is no rule. */
 bool elf_rules_find(const struct elf_rules *f, uint64_t offset, struct cfi_rule *out);

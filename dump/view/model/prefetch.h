@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Loads blocks of records before they are asked for. The timeline puts a ring's next block in as
- * soon as it has taken the one before.
- */
+/* Loads blocks of records ahead of their use. The timeline queues a ring's next block as soon as it
+ * has taken the previous one. */
 #pragma once
 
 #include "dump/base/thread_pool.h"
@@ -11,13 +9,13 @@
 /* Zero-initialise. */
 struct prefetch_job {
 	struct pool_job job;
-	struct time_block block;	    /* stays the caller's, also when it is given up */
-	size_t index;			    /* of the block, as time_block_load() takes it */
-	const struct time_block_wish *wish; /* borrowed; asked on another thread */
-	int rc;				    /* of time_block_load() */
+	struct time_block block; /* owned by the caller, also when the job is cancelled */
+	size_t index;		 /* of the block, for time_block_load() */
+	const struct time_block_wish *wish; /* borrowed; called on another thread */
+	int rc;				    /* result of time_block_load() */
 };
 
-/* For struct prefetch_job; as thread_pool_new(). `r` is not used by the threads. */
+/* A pool for struct prefetch_job, as thread_pool_new(). The threads do not use `r`. */
 int prefetch_new(const struct reader *r, unsigned nr_threads, struct thread_pool **out);
 
 /* As thread_pool_useful(). */

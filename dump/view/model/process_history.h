@@ -17,75 +17,72 @@ struct process_history;
 
 struct history_map {
 	struct fmt_map f;
-	const char *path; /* the same text is the same pointer */
+	const char *path; /* equal texts are the same pointer */
 	const uint8_t *build_id;
 	uint8_t build_id_bytes;
 };
 
-/* From `ns` on the task had this name. */
+/* The task has this name from `ns` on. */
 struct history_comm {
 	uint32_t key; /* fmt_task.key */
-	bool exec;    /* it came with an exec */
+	bool exec;    /* an exec set it */
 	uint64_t ns;
 	const char *comm;
 };
 
 struct history_counts {
 	size_t nr_tasks, nr_processes, nr_comms, nr_maps;
-	size_t nr_broken; /* blocks or items that could not be read */
+	size_t nr_broken; /* unreadable blocks or items */
 };
 
-/* A time during which an answer stays the same, ends included. */
+/* A time for which an answer holds, both ends included. */
 struct history_span {
 	uint64_t from_ns, to_ns;
 };
 
-/* Blocks that are damaged are counted in nr_broken, not fatal. 0, -ENOMEM, -E2BIG. */
+/* Damaged blocks are counted in nr_broken and skipped. 0, -ENOMEM, -E2BIG. */
 int history_load(struct reader *r, struct process_history **out, struct err *err);
 void history_free(struct process_history *p);
 
 /*
- * The task that had `tid` at `ns`; NULL when the ledger has none. Between two tasks of one tid, and
- * up to 10 ms before the first, the nearest: an event can mention a thread before its FORK record's
- * time and after its EXIT's. tid 0 has one: "swapper".
+ * The task with `tid` at `ns`; NULL when the ledger has none. Between two tasks with the same tid,
+ * and up to 10 ms before the first, returns the nearest: an event can name a thread before the time
+ * of its FORK record and after that of its EXIT record. tid 0 always has a task: "swapper".
  */
 const struct fmt_task *history_task(const struct process_history *p, uint32_t tid, uint64_t ns);
 /*
- * Its name at `ns`; NULL when unknown. A thread without a name of its own has its process's, a
- * process whose fork was seen its parent's. Text as in the file: not safe for a terminal yet.
+ * The thread's name at `ns`; NULL when unknown. A thread without its own name has its process's
+ * name; a process with a known fork has its parent's. Text as in the file: not escaped for a
+ * terminal.
  */
 const char *history_comm(const struct process_history *p, uint32_t tid, uint64_t ns);
-/*
- * The mapping of `tid`'s process that held `addr` at `ns`, the latest; false when there is none.
- * Just after an exec, while the new program does not run yet, also one that went with it.
- */
+/* The latest mapping of `tid`'s process that held `addr` at `ns`; false: none. Just after an exec,
+ * before the new program runs, this includes the mappings that the exec removed. */
 bool history_map(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		 struct history_map *out);
 
-/*
- * As history_task() and history_comm() (the result may be NULL), and as history_map(), for whoever
- * asks for the same again and again: *span becomes a time around `ns` for which the answer holds.
- */
+/* As history_task(), history_comm() (the result may be NULL) and history_map(), for callers that
+ * cache the answer: *span becomes a time around `ns` for which it holds. */
 const struct fmt_task *history_who(const struct process_history *p, uint32_t tid, uint64_t ns,
 				   const char **comm, struct history_span *span);
 bool history_where(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr,
 		   struct history_map *out, struct history_span *span);
 
-/* Code that the kernel had for a while: a BPF program, a trampoline. */
+/* Kernel code that existed for a limited time: a BPF program, a trampoline. */
 struct history_ksym {
-	struct fmt_ksym f; /* end_ns UINT64_MAX: to the end */
+	struct fmt_ksym f; /* end_ns UINT64_MAX: until the end */
 	const char *name;  /* borrowed; as in the file */
 };
 
-/* What lay at a kernel address at `ns`, of what came and went; false: nothing that is known. As
- * history_where(), *span (not NULL) becomes a time for which the answer holds. */
+/* The temporary kernel code at an address at `ns`; false: none known. As in history_where(), *span
+ * (not NULL) becomes a time for which the answer holds. */
 bool history_ksym(const struct process_history *p, uint64_t ns, uint64_t addr,
 		  struct history_ksym *out, struct history_span *span);
 
 /*
  * The cgroup of the task's process at `ns`; NULL when unknown. A path of the unified hierarchy,
- * "/x", or of a v1 hierarchy with its controllers, "memory:/x". Known as of a look at /proc:
- * FORMAT.md says under fmt_stay what that means. Text as in the file.
+ * "/x", or of a v1 hierarchy with its controllers, "memory:/x". Read from /proc at intervals; see
+ * fmt_stay in FORMAT.md. Text as in the file.
  */
 const char *history_cgroup(const struct process_history *p, const struct fmt_task *t, uint64_t ns);
 /* The inode of the namespace of this kind (enum fmt_namespace_kind) that the task was in at `ns`,
@@ -96,8 +93,8 @@ uint64_t history_namespace(const struct process_history *p, const struct fmt_tas
 /* Tasks by tid, then start. */
 size_t history_nr_tasks(const struct process_history *p);
 const struct fmt_task *history_nth(const struct process_history *p, size_t i);
-/* Names by task and time, nr_comms; mappings by process and address, nr_maps: of one that is still
- * there, f.end_ns is UINT64_MAX. */
+/* Names by task and time, nr_comms; mappings by process and address, nr_maps. A mapping that still
+ * exists has f.end_ns UINT64_MAX. */
 void history_nth_comm(const struct process_history *p, size_t i, struct history_comm *out);
 void history_nth_map(const struct process_history *p, size_t i, struct history_map *out);
 void history_counts(const struct process_history *p, struct history_counts *out);

@@ -20,7 +20,7 @@ struct person_path {
 	uint8_t build_id[20];
 };
 
-/* Where a task was from `ns` on. */
+/* The namespace set or cgroup of a task from `ns` on. */
 struct person_stay {
 	uint32_t key;
 	uint32_t what; /* index into sets or paths */
@@ -28,23 +28,23 @@ struct person_stay {
 	uint32_t order; /* as in the file, to keep the sort stable */
 };
 
-/* A set of namespaces: some of people.namespace. */
+/* A set of namespaces: a range of the namespace table. */
 struct person_set {
 	uint32_t from, nr;
 };
 
 /*
- * Mappings of one process are sorted by start address and seen as a balanced tree: the middle of a
- * range is its root. Each root knows what its whole range spans, so that a search leaves out what
- * can't hold the address or the time.
+ * Mappings of one process are sorted by start address and used as a balanced tree: the middle of a
+ * range is its root. Each root knows the address and time span of its range, so a search skips
+ * ranges that cannot contain the wanted address or time.
  */
 struct person_map {
-	struct fmt_map f; /* end_ns 0 has become UINT64_MAX, path an index into paths */
+	struct fmt_map f; /* end_ns 0 is replaced by UINT64_MAX, path by an index into paths */
 	uint64_t max_end, min_ns, max_end_ns;
 };
 
 struct process_history {
-	/* While loading; the tables are in them. */
+	/* Filled while loading; the tables below point into them. */
 	struct buf tasks, comms, maps, paths, sets, namespaces, spaces, cgroups, ksyms;
 	const struct fmt_task *task;	/* by tid, start */
 	const struct person_comm *comm; /* by key, time */
@@ -59,14 +59,12 @@ struct process_history {
 	struct history_counts nr;
 };
 
-/* The leader of the task's process at `ns`; NULL: unknown. `span` as history_narrow() takes it. */
+/* The leader of the task's process at `ns`; NULL: unknown. `span`: see history_narrow(). */
 const struct fmt_task *history_leader(const struct process_history *p, const struct fmt_task *t,
 				      uint64_t ns, struct history_span *span);
 
-/*
- * Whoever compares a time with another cuts *span, in which the answer holds, to the side that it
- * found itself on; NULL: nobody wants to know.
- */
+/* Narrows *span, the time for which an answer holds, after a comparison with a time. `span` may be
+ * NULL. */
 static inline void history_narrow(struct history_span *span, uint64_t from_ns, uint64_t to_ns)
 {
 	if (!span)
@@ -77,7 +75,7 @@ static inline void history_narrow(struct history_span *span, uint64_t from_ns, u
 		span->to_ns = to_ns;
 }
 
-/* `ns` >= `at_ns` was asked; the answer is returned. */
+/* Returns `ns` >= `at_ns` and narrows *span accordingly. */
 static inline bool history_since(struct history_span *span, uint64_t ns, uint64_t at_ns)
 {
 	if (ns >= at_ns)
@@ -87,7 +85,7 @@ static inline bool history_since(struct history_span *span, uint64_t ns, uint64_
 	return ns >= at_ns;
 }
 
-/* Fills everything above from the LEDGER blocks. */
+/* Fills the tables from the LEDGER blocks. */
 int history_read(struct process_history *p, struct reader *r);
-/* Sorts them, and makes the pointers to them. */
+/* Sorts the tables and sets the pointers to them. */
 void history_sort(struct process_history *p);

@@ -34,7 +34,7 @@ struct addresses_mapping {
 /* FILE: one file identity in the ledger; KERNEL: the whole kernel; TASK: one process. */
 struct addresses_image {
 	struct fmt_image f; /* id: index in the images */
-	const char *path; /* borrowed from the process history; "[kernel.kallsyms]"; "" for TASK */
+	const char *path;   /* borrowed; "[kernel.kallsyms]"; "" for TASK */
 	struct addresses_mapping mappings[HITS_MAX_MAPPINGS];
 	uint32_t nr_mappings;
 	size_t first, nr; /* its places, after addresses_sort() */

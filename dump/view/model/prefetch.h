@@ -9,8 +9,8 @@
 /* Zero-initialise. */
 struct prefetch_job {
 	struct pool_job job;
-	struct time_block block; /* owned by the caller, also when the job is cancelled */
-	size_t index;		 /* of the block, for time_block_load() */
+	struct time_block block;	    /* owned by the caller, also if cancelled */
+	size_t index;			    /* of the block, for time_block_load() */
 	const struct time_block_wish *wish; /* borrowed; called on another thread */
 	int rc;				    /* result of time_block_load() */
 };

@@ -81,8 +81,8 @@ bool history_ksym(const struct process_history *p, uint64_t ns, uint64_t addr,
 
 /*
  * The cgroup of the task's process at `ns`; NULL when unknown. A path of the unified hierarchy,
- * "/x", or of a v1 hierarchy with its controllers, "memory:/x". Read from /proc at intervals; see
- * fmt_stay in FORMAT.md. Text as in the file.
+ * "/x", or of a v1 hierarchy with its controllers, "memory:/x". As exact as the reads of /proc
+ * were: see fmt_stay in FORMAT.md. Text as in the file.
  */
 const char *history_cgroup(const struct process_history *p, const struct fmt_task *t, uint64_t ns);
 /* The inode of the namespace of this kind (enum fmt_namespace_kind) that the task was in at `ns`,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One block of RECORDS in time order, limited to the wanted time, oldest first. Loading does the
- * expensive work and may run on another thread. Of a packed block it unpacks only the needed
- * columns; records that differ little from their template are built when they are taken.
+ * expensive work and may run on another thread. It unpacks only the needed columns of a packed
+ * block; records that differ little from their template are built when they are taken.
  * Zero-initialise; the memory is reused from block to block.
  */
 #pragma once
@@ -13,22 +13,24 @@
 struct reader;
 struct unpacker;
 
-/* What can be said of a record when it is asked whether somebody wants it. */
+/* The answer of time_block_wish.ask() for a record. */
 struct time_block_answer {
 	bool wanted;
-	const void
-		*of; /* time_block_take() gives it with each record that `told_by` tells to be so */
-	/* The bytes (8, or 4 at the record's begin) by which this was told; records that are the
-	 * same there need not be asked. UINT32_MAX: all of it, each has to be asked. */
+	const void *of; /* time_block_take() returns it with each record that `told_by` covers */
+	/*
+	 * The offset of the bytes (8, or 4 at the record's begin) that decided the answer: it holds
+	 * for all records with the same bytes there. UINT32_MAX: the whole record; each is asked
+	 * about.
+	 */
 	uint32_t told_by;
-	uint32_t thread_at; /* where its thread stands; UINT32_MAX: nowhere */
-	/* What is needed of it, as far as `told_by` tells that too. */
+	uint32_t thread_at; /* offset of the thread id; UINT32_MAX: none */
+	/* The needed parts, as far as `told_by` decides them too. */
 	struct {
 		bool all;
 		bool chain;    /* the call chain */
-		uint32_t from; /* what is before, and... */
+		uint32_t from; /* all bytes before this offset, and */
 		uint64_t
-			words; /* bit i: the 4 bytes at from + 4 * i. The last: all from there on */
+			words; /* bit i: the 4 bytes at from + 4 * i; the last bit: all from there on */
 	} need;
 };
 
@@ -36,9 +38,9 @@ struct time_block_wish {
 	const struct record_layout *layout;
 	uint64_t from_ns, to_ns; /* inclusive */
 	/*
-	 * Both may be NULL: all are wanted. Some that are not wanted come all the same: whatever
-	 * can't be told without putting a record together. What is not needed of a record need
-	 * not be right.
+	 * Both may be NULL: all records are wanted. Unwanted records are returned too where the
+	 * answer depends on a record that is not put together yet. Parts that are not needed may
+	 * hold wrong values.
 	 */
 	void (*ask)(void *ctx, struct bytes rec, struct time_block_answer *a);
 	bool (*thread)(void *ctx, uint32_t tid, uint64_t time_ns);
@@ -52,15 +54,17 @@ struct time_block {
 	struct buf entries;
 	size_t pos, nr;
 	uint64_t head_ns;    /* of the record at pos */
-	struct buf record;   /* one that is looked at while loading */
-	struct buf records;  /* put together, of a packed block */
-	struct buf verdicts; /* one a template */
-	struct buf moulds;   /* what records of a template that differ in little are cast in */
+	struct buf record;   /* the record that loading examines */
+	struct buf records;  /* records put together from a packed block */
+	struct buf verdicts; /* one per template */
+	struct buf moulds;   /* prototypes for the records of a template that differ little */
 };
 
 void time_block_free(struct time_block *b);
 
-/* Loads block `i`. 0; -EBADMSG when it is not whole, with what could be read in it; -ENOMEM. */
+/*
+ * Loads block `i`. 0; -EBADMSG when the block is incomplete (what could be read is there); -ENOMEM.
+ */
 int time_block_load(struct time_block *b, struct reader *r, size_t i,
 		    const struct time_block_wish *w);
 
@@ -69,19 +73,20 @@ static inline bool time_block_empty(const struct time_block *b)
 	return b->pos == b->nr;
 }
 
-/* The time of the oldest record left; the block must not be empty. */
+/* The time of the oldest remaining record; the block must not be empty. */
 static inline uint64_t time_block_head_ns(const struct time_block *b)
 {
 	return b->head_ns;
 }
 
-/* A record as it is taken. */
+/* One taken record. */
 struct time_block_record {
 	struct bytes rec;
-	const void *of; /* what was answered of such records; NULL: nothing */
-	/* It taken apart, but for its time; NULL: record_sample() has to do it. */
+	const void *of; /* time_block_answer.of for it; NULL: none */
+	/* The parsed record, except the time; NULL: the caller parses it with record_sample(). */
 	const struct record_sample *s;
 };
 
-/* Takes that record: borrowed until the next call, time_block_load() or time_block_free(). */
+/* Takes the oldest record; it is borrowed until the next call, time_block_load() or
+ * time_block_free(). */
 void time_block_take(struct time_block *b, struct time_block_record *r);

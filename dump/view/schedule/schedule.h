@@ -47,7 +47,7 @@ enum span_state {
 	NR_SPAN_STATES
 };
 
-#define SPAN_CUT       1u  /* begins before the window: from_ns is that of the window */
+#define SPAN_CUT       1u  /* begins before the window: from_ns is the window's */
 #define SPAN_OPEN      2u  /* does not end within the window */
 #define SPAN_GUESSED   4u  /* the event that begins or ends it is missing */
 #define SPAN_PREEMPTED 8u  /* READY: was preempted */
@@ -57,7 +57,7 @@ enum span_state {
 
 struct span {
 	uint64_t from_ns, to_ns;
-	uint32_t thread; /* index, as of schedule_thread() */
+	uint32_t thread; /* index, as for schedule_thread() */
 	uint32_t by;	 /* SLEEP, BLOCKED, STOPPED: the waking thread; NO_THREAD: unknown */
 	uint32_t chain;	 /* the stack when it left the CPU (RUN: at its end); CHAIN_NONE: unknown */
 	uint32_t by_chain; /* the stack of `by` at the wake-up */
@@ -87,11 +87,13 @@ int schedule_new(const struct meta *m, const struct fields *f, const struct proc
 		 struct call_chains *chains, struct schedule **out, struct err *err);
 void schedule_free(struct schedule *s);
 
-/* Whether it uses records of this event (index of meta's); if so, adds the parts that it reads. */
+/*
+ * Whether the schedule uses records of this event (index of meta's); if so, adds the needed parts.
+ */
 bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need *need);
-/* Takes records oldest first; ignores those of other events. 0, -ENOMEM. */
+/* Takes records in time order; ignores those of other events. 0, -ENOMEM. */
 int schedule_feed(struct schedule *s, const struct timeline_record *rec);
-/* Ends the input and sorts spans by thread. The functions below need this. 0, -ENOMEM. */
+/* Ends the input and sorts spans by thread. Required before the functions below. 0, -ENOMEM. */
 int schedule_end(struct schedule *s);
 
 /* The time for which the rings of all CPUs have switches. 0 and 0: no switch was recorded. */

@@ -12,19 +12,19 @@ struct dwarf;
 struct elf;
 
 struct dwarf_place {
-	const char *function; /* as in the symbol table where DWARF has that, else as in the source;
-			       * "" unknown */
-	const char *file;     /* "" unknown */
-	uint32_t line;	      /* 0: unknown */
+	const char *
+		function; /* the linkage name if DWARF has it, else the name in the source; "" unknown */
+	const char *file; /* "" unknown */
+	uint32_t line;	  /* 0: unknown */
 };
 
-/* NULL: the file has no DWARF that can be read. `e` must outlive it. */
+/* NULL: the file has no readable DWARF. `e` must outlive the result. */
 struct dwarf *dwarf_open(struct elf *e);
 void dwarf_close(struct dwarf *d);
 
 /*
- * The places of virtual address `value`: innermost first, the last is the function that the others
- * were inlined into. At most `max` are set; their number, 0 when nothing is known. Texts are
- * borrowed until dwarf_close().
+ * The places of virtual address `value`, innermost first; the last is the function that the others
+ * were inlined into. Sets at most `max` and returns their number, 0 when the address is unknown.
+ * Texts are borrowed until dwarf_close().
  */
 size_t dwarf_places(struct dwarf *d, uint64_t value, struct dwarf_place *places, size_t max);

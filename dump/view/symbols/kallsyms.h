@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The kernel's own list of symbols: /proc/kallsyms, or a System.map, as text. One line a symbol:
- * "ffffffff81000000 T _text", of a module with a tab and "[ext4]" behind.
- */
+/* The kernel's own list of symbols, /proc/kallsyms or a System.map, as text. One symbol per line:
+ * "ffffffff81000000 T _text", for a module followed by a tab and "[ext4]". */
 #pragma once
 
 #include <stdbool.h>
@@ -13,9 +11,9 @@ struct kallsyms;
 
 struct kallsyms_function {
 	uint64_t start, bytes;
-	const char *name; /* name_bytes long, not terminated there */
+	const char *name; /* name_bytes long, not null-terminated */
 	size_t name_bytes;
-	const char *module; /* "[ext4]"; "" of the kernel itself; both borrowed */
+	const char *module; /* "[ext4]", "" for the kernel itself; both borrowed */
 };
 
 /* 0; -EACCES when all addresses are hidden (kernel.kptr_restrict); -ENOMEM. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that a JIT compiler lists in /tmp/perf-PID.map, one a line: "START SIZE NAME" in
- * hexadecimal. Keeps only functions that contain one of the asked addresses; the last line about an
- * address wins, since compilers reuse memory.
+ * The functions that a JIT compiler lists in /tmp/perf-PID.map, one per line: "START SIZE NAME"
+ * with hexadecimal numbers. Keeps only functions that contain one of the given addresses; the last
+ * line for an address wins, since compilers reuse memory.
  */
 #pragma once
 
@@ -13,17 +13,14 @@
 
 struct perf_map;
 
-/* `addrs`: ascending, borrowed until perf_map_free(). Lines that are none are skipped. 0 or -ENOMEM.
- */
+/* `addrs`: ascending, borrowed until perf_map_free(). Invalid lines are skipped. 0 or -ENOMEM. */
 int perf_map_new(const uint64_t *addrs, size_t nr, struct perf_map **out);
 int perf_map_read(struct perf_map *m, FILE *in);
 void perf_map_free(struct perf_map *m);
 
-/*
- * Calls `each` for the functions that were hit, ascending, cut where they would lie in one another.
- */
+/* Calls `each` for the functions that were hit, ascending; overlapping functions are cut. */
 void perf_map_each(const struct perf_map *m,
 		   void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
 		   void *ctx);
-/* Whether the i-th address is in a function. */
+/* Whether a function contains the i-th address. */
 bool perf_map_has(const struct perf_map *m, size_t i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call stacks by number, each kept once. Frames are compared by name, so two samples in the same
+ * Call stacks by number, each stored once. Frames are compared by name, so two samples in the same
  * functions have the same number even at different lines. Frames are innermost first. Texts are
- * borrowed from the dump's symbols and not safe for a terminal.
+ * borrowed from the dump's symbols and are not escaped for a terminal.
  */
 #pragma once
 
@@ -18,9 +18,9 @@ struct timeline_record;
 #define CHAIN_NONE 0u /* the record has no stack */
 
 struct chain_frame {
-	const char *function; /* the same function, the same pointer; NULL: unknown */
+	const char *function; /* equal functions are equal pointers; NULL: unknown */
 	const char *image;    /* NULL: unknown */
-	uint64_t addr;	      /* where the function is unknown: in the image, else as recorded */
+	uint64_t addr; /* if the function is unknown: offset in the image, else as recorded */
 	bool kernel;
 	bool inlined;	  /* into the next frame */
 	bool interrupted; /* as in struct stack_frame */
@@ -35,9 +35,9 @@ struct chain {
 int call_chains_new(struct stacks *st, struct call_chains **out, struct err *err);
 void call_chains_free(struct call_chains *c);
 
-/* The number of the record's stack, from 1; CHAIN_NONE when it has none or memory is out. */
+/* The number of the record's stack, from 1; CHAIN_NONE when it has no stack or memory is out. */
 uint32_t call_chains_add(struct call_chains *c, const struct timeline_record *rec);
-/* Borrowed until the next call_chains_add(); of CHAIN_NONE none. */
+/* Borrowed until the next call_chains_add(); empty for CHAIN_NONE. */
 struct chain call_chains_get(const struct call_chains *c, uint32_t id);
-/* Numbers given out so far; the largest is this one. */
+/* The largest number so far. */
 uint32_t call_chains_nr(const struct call_chains *c);

@@ -18,14 +18,15 @@ struct runtimes;
 int runtimes_new(const struct process_history *p, struct runtimes **out, struct err *err);
 void runtimes_free(struct runtimes *r);
 
-/* A stack of this process; of those without a runtime, and of the kernel's alone, none counts. */
+/* Adds a stack of this process. Ignored: processes without a runtime, and stacks with only kernel
+ * frames. */
 void runtimes_add(struct runtimes *r, uint32_t pid, struct chain c);
-/* Adds those of a dump's samples of what ran. 0, -ENOMEM. */
+/* Adds the stacks of a dump's samples of running code. 0, -ENOMEM. */
 int runtimes_read(struct runtimes *r, struct reader *reader, const struct meta *m, struct err *err);
 
-/* When no more are added: the i-th process of which most stacks lack names, the most first; 0:
- * there are no more. */
+/* After the last stack was added: the i-th process with mostly nameless stacks, the one with most
+ * stacks first; 0: the end. */
 uint32_t runtimes_nth(struct runtimes *r, size_t i);
-/* "java (1234): 87 % of its stacks lack the names of Java methods; run it with ..."; false: its
- * stacks lack none, or few. */
+/* "java (1234): 87 % of its stacks lack the names of Java methods; run it with ..."; false: no or
+ * few stacks lack names. */
 bool runtimes_say(const struct runtimes *r, uint32_t pid, struct text *t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call stack of a sample, with names: the call chain that the kernel recorded, or, where it
- * copied registers and a piece of the stack, the result of unwinding them (unwind.h). A struct
- * stacks belongs to one thread and caches what it finds about addresses.
+ * The call stack of a sample, with names: the call chain that the kernel recorded, or, if it copied
+ * registers and part of the stack, the result of unwinding these (unwind.h). A struct stacks
+ * belongs to one thread and caches results by address.
  */
 #pragma once
 
@@ -16,60 +16,58 @@ struct timeline_record;
 struct unwind;
 struct unwind_chain;
 
-/* More than any kernel records; functions inlined count. */
+/* More than any kernel records; inlined functions count. */
 #define STACK_MAX_FRAMES 1024
 
 struct stack_frame {
-	uint64_t ip; /* as recorded: of a caller, where it goes on */
+	uint64_t ip; /* as recorded: for a caller, the return address */
 	bool kernel;
-	bool interrupted; /* by a signal, not by a call: the frames before it are the handler's */
-	struct symbol_place at; /* with at.inlined the next frame has the same ip */
+	bool interrupted; /* by a signal, not a call: the frames before it are the handler's */
+	struct symbol_place at; /* if at.inlined, the next frame has the same ip */
 };
 
-/* Why there is nothing behind the last user frame. */
+/* Why the user frames end. */
 enum stack_end {
-	STACK_EMPTY,	/* the sample has no stack at all */
-	STACK_COMPLETE, /* as far as can be told */
-	STACK_CUT,	/* as many frames as the kernel records, there may be more */
-	/* What was copied did not lead to where the thread began: */
-	STACK_SHORT,	 /* more of the stack would have been needed */
-	STACK_NO_RULE,	 /* nothing tells how to go on from `end_image` */
-	STACK_BAD,	 /* what should be the caller can't be */
-	STACK_DEEP,	 /* more frames than are followed */
-	STACK_ELSEWHERE, /* the callers have another stack */
+	STACK_EMPTY,	/* the sample has no stack */
+	STACK_COMPLETE, /* no sign that frames are missing */
+	STACK_CUT,	/* the kernel's limit of frames: there may be more */
+	/* The copied part of the stack does not reach the start of the thread: */
+	STACK_SHORT,	 /* not enough of the stack was copied */
+	STACK_NO_RULE,	 /* no unwind rule for code in `end_image` */
+	STACK_BAD,	 /* the caller found is not valid */
+	STACK_DEEP,	 /* more frames than the limit */
+	STACK_ELSEWHERE, /* the callers are on another stack */
 	STACK_NO_REGS,	 /* a 32-bit program */
 };
 
 struct stack {
-	const struct stack_frame *frames; /* innermost first: the kernel's, then the user's */
+	const struct stack_frame *frames; /* innermost first: kernel frames, then user frames */
 	size_t nr;
 	enum stack_end end;
-	const char *end_image; /* NO_RULE */
-	uint64_t end_bytes;    /* SHORT: so many were copied */
-	/* In this time, the same call chain of the same thread is the same stack; with nothing of
-	 * the user's in it, of any thread. Not set when it was unwound. */
+	const char *end_image; /* for STACK_NO_RULE */
+	uint64_t end_bytes;    /* STACK_SHORT: bytes of stack that were copied */
+	/* For this time, the same call chain of the same thread gives the same stack; a chain with
+	 * only kernel frames, for any thread. Not set for unwound stacks. */
 	struct history_span span;
 };
 
-/* All of them must outlive the result. 0, -ENOMEM. */
+/* All arguments must outlive the result. 0, -ENOMEM. */
 int stacks_new(const struct meta *m, const struct process_history *p, const struct symbols *s,
 	       struct stacks **out, struct err *err);
 void stacks_free(struct stacks *st);
 
-/*
- * The stack of a record; of a sample without a call chain its ip alone, of others none. *out is
- * borrowed until the next call.
- */
+/* The stack of a record. A sample without a call chain has only its ip; other records have none.
+ * *out is borrowed until the next call. */
 void stack_get(struct stacks *st, const struct timeline_record *rec, struct stack *out);
 
-/* "do_sys_poll", "libc.so.6+0x1234", "0xffff...": what a frame is called, safe for a terminal. */
+/* The name of a frame, safe for a terminal: "do_sys_poll", "libc.so.6+0x1234", "0xffff...". */
 void stack_name(const struct stack_frame *f, struct text *t);
-/* What unwinds by the rules of the dump, for those that want no struct stacks. Both must outlive
- * it. */
+/* An unwinder with the rules of the dump, for callers without a struct stacks. `p` and `s` must
+ * outlive it. */
 int stack_unwind_new(const struct process_history *p, const struct symbols *s, struct unwind **out,
 		     struct err *err);
-/* What a chain's end is as a stack's: sets the fields that begin with `end`. */
+/* Sets the fields of *out that begin with `end` from the end of an unwound chain. */
 void stack_end_of(const struct unwind_chain *c, struct stack *out);
-/* Why there is no more, in a few words, safe for a terminal: "no unwind table for libx.so". Nothing
- * when it is complete. */
+/* Why the stack ends, in a few words, safe for a terminal: "no unwind table for libx.so". Empty
+ * when the stack is complete. */
 void stack_end_name(const struct stack *s, struct text *t);

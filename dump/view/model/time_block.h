@@ -16,7 +16,7 @@ struct unpacker;
 /* The answer of time_block_wish.ask() for a record. */
 struct time_block_answer {
 	bool wanted;
-	const void *of; /* time_block_take() returns it with each record that `told_by` covers */
+	const void *of; /* time_block_take() returns it for such records */
 	/*
 	 * The offset of the bytes (8, or 4 at the record's begin) that decided the answer: it holds
 	 * for all records with the same bytes there. UINT32_MAX: the whole record; each is asked
@@ -27,10 +27,9 @@ struct time_block_answer {
 	/* The needed parts, as far as `told_by` decides them too. */
 	struct {
 		bool all;
-		bool chain;    /* the call chain */
-		uint32_t from; /* all bytes before this offset, and */
-		uint64_t
-			words; /* bit i: the 4 bytes at from + 4 * i; the last bit: all from there on */
+		bool chain;	/* the call chain */
+		uint32_t from;	/* all bytes before this offset, and */
+		uint64_t words; /* bit i: 4 bytes at from + 4 * i; the last: all from there on */
 	} need;
 };
 

@@ -15,9 +15,8 @@ struct timeline;
 
 /* The needed parts of an event's records, besides the fields before their raw data. */
 struct timeline_need {
-	uint64_t
-		raw_words; /* bit i: bytes 4 * i and up of the raw data; the last bit: all from there */
-	bool stack;	   /* call chain, registers, stack */
+	uint64_t raw_words; /* bit i: raw data from byte 4 * i; the last: all from there */
+	bool stack;	    /* call chain, registers, stack */
 };
 
 #define TIMELINE_NEED_ALL ((struct timeline_need){UINT64_MAX, true})
@@ -57,8 +56,7 @@ struct timeline_options {
 
 struct timeline_record {
 	struct bytes rec; /* whole record; borrowed until the next call */
-	uint64_t
-		time_ns; /* never decreases; a record without a time gets its neighbour's in the ring */
+	uint64_t time_ns; /* never decreases; a record without a time has its neighbour's */
 	const struct fmt_window *window;
 	const struct meta_channel *channel;
 	const struct meta_event *event; /* for samples; NULL when unknown or not a sample */

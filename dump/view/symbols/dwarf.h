@@ -12,10 +12,9 @@ struct dwarf;
 struct elf;
 
 struct dwarf_place {
-	const char *
-		function; /* the linkage name if DWARF has it, else the name in the source; "" unknown */
-	const char *file; /* "" unknown */
-	uint32_t line;	  /* 0: unknown */
+	const char *function; /* as in the symbol table if DWARF has that; "" unknown */
+	const char *file;     /* "" unknown */
+	uint32_t line;	      /* 0: unknown */
 };
 
 /* NULL: the file has no readable DWARF. `e` must outlive the result. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the SYMBOLS of a dump record about files besides names: which file it was, where its code
- * lies, why names are missing. Used to add names to a dump later.
- */
+/* The SYMBOLS of a dump about files, besides names: the file's identity, its code segments, why
+ * names are missing. Used to add names to a dump later. */
 #pragma once
 
 #include "dump/base/elf.h"
@@ -15,7 +13,7 @@ struct symbol_notes;
 #define SYMNOTES_MAX_DATA     4
 
 struct symbol_notes_image {
-	struct fmt_image f; /* with the build-id, also when the ledger has none */
+	struct fmt_image f; /* has the build-id even if the ledger has none */
 	const char *path;
 	const char *note;				    /* why names are missing; "" */
 	struct elf_segment segments[SYMNOTES_MAX_SEGMENTS]; /* with code */
@@ -24,12 +22,12 @@ struct symbol_notes_image {
 	size_t nr_data;
 };
 
-/* Blocks that are damaged are passed over. 0, -ENOMEM, -E2BIG. */
+/* Damaged blocks are skipped. 0, -ENOMEM, -E2BIG. */
 int symbol_notes_load(struct reader *r, struct symbol_notes **out, struct err *err);
 void symbol_notes_free(struct symbol_notes *n);
 
-/* What is said of an image of the hits; NULL: nothing. Borrowed. */
+/* The notes for an image of `addresses`; NULL: none. Borrowed. */
 const struct symbol_notes_image *symbol_notes_find(const struct symbol_notes *n,
 						   const struct addresses_image *i);
-/* By number from 0; NULL: there are no more. */
+/* By number from 0; NULL: the end. */
 const struct symbol_notes_image *symbol_notes_nth(const struct symbol_notes *n, size_t i);

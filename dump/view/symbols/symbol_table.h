@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A sorted table of function names: filled from ELF files or lists of kernel symbols, sorted once,
- * then searched. Of several names for one place it keeps the usual one.
- */
+/* A table of function names: filled from ELF files or lists of kernel symbols, sorted once, then
+ * searched. Keeps the preferred one of several names for one place. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +19,7 @@ struct symbol_table_function {
 struct symbol_table *symbol_table_new(void);
 void symbol_table_free(struct symbol_table *t);
 
-/* In the order of preference among names of one place. */
+/* Ascending preference among names of one place. */
 enum symbol_table_rank {
 	SYMTAB_LABEL, /* names a place in code */
 	SYMTAB_WEAK,
@@ -29,16 +27,16 @@ enum symbol_table_rank {
 	SYMTAB_GLOBAL,
 };
 
-/* `bytes` 0: up to the next. `name` is copied. 0 or -ENOMEM. */
+/* `bytes` 0: up to the next name. `name` is copied. 0 or -ENOMEM. */
 int symbol_table_add(struct symbol_table *t, uint64_t start, uint64_t bytes,
 		     enum symbol_table_rank rank, const char *name);
-/* All that .symtab and .dynsym name; a name's version (@V) is left out. 0 or -ENOMEM. */
+/* Adds all names of .symtab and .dynsym, without versions (@V). 0 or -ENOMEM. */
 int symbol_table_add_elf(struct symbol_table *t, struct elf *e);
-/* name@plt for the stubs of the procedure linkage table. 0 or -ENOMEM. */
+/* Adds name@plt for the stubs of the procedure linkage table. 0 or -ENOMEM. */
 int symbol_table_add_stubs(struct symbol_table *t, struct elf *e);
 
-/* No more are added after this. What has no size ends at the next, or at `end`. */
+/* Call after the last name was added. A name without a size ends at the next one, or at `end`. */
 void symbol_table_sort(struct symbol_table *t, uint64_t end);
-/* The function that holds `value`. */
+/* The function that contains `value`. */
 bool symbol_table_find(const struct symbol_table *t, uint64_t value,
 		       struct symbol_table_function *out);

@@ -20,7 +20,7 @@ struct timeline_record;
 struct chain_frame {
 	const char *function; /* equal functions are equal pointers; NULL: unknown */
 	const char *image;    /* NULL: unknown */
-	uint64_t addr; /* if the function is unknown: offset in the image, else as recorded */
+	uint64_t addr;	      /* without a function: in the image, else as recorded */
 	bool kernel;
 	bool inlined;	  /* into the next frame */
 	bool interrupted; /* as in struct stack_frame */

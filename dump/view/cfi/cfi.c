@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finding the entry for an address in .eh_frame and .debug_frame; see cfi.h. */
+/* Finds the entry for an address in .eh_frame and .debug_frame; see cfi.h. */
 #include "dump/view/cfi/cfi.h"
 
 #include "dump/view/base/leb128.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PE_FORMAT 0x0f /* of DW_EH_PE_* */
+#define PE_FORMAT 0x0f /* mask for DW_EH_PE_* */
 #define PE_HOW	  0xf0
 
-/* An FDE: the code it is for, and where it lies. */
+/* An FDE: its code range and its offset. */
 struct cfi_fde {
 	uint64_t start, bytes;
 	size_t off;
@@ -21,7 +21,7 @@ struct cfi_fde {
 struct cfi_section {
 	struct bytes data;
 	uint64_t addr;
-	bool debug;   /* .debug_frame: its CIEs are counted from the section's start */
+	bool debug;   /* .debug_frame: CIE offsets are relative to the section's start */
 	struct buf v; /* struct cfi_fde[], sorted by start */
 	size_t nr;
 };
@@ -30,7 +30,7 @@ struct cfi {
 	struct cfi_section eh, debug;
 };
 
-/* What an FDE needs of its CIE. */
+/* The parts of a CIE that its FDEs need. */
 struct cfi_cie {
 	uint64_t code_align;
 	int64_t data_align;
@@ -43,10 +43,10 @@ struct cfi_cie {
 
 /* ---- one entry ---- */
 
-/* An entry's bytes behind its length, which is 32 or 64 bit. *off moves behind it. */
+/* An entry's bytes after its length, which has 32 or 64 bits. *off is advanced past the entry. */
 struct cfi_entry {
 	struct bytes body;
-	size_t at; /* where body begins in the section */
+	size_t at; /* offset of the body in the section */
 	bool wide;
 };
 
@@ -69,7 +69,7 @@ static bool unit_at(const struct cfi_section *s, size_t *off, struct cfi_entry *
 	return true;
 }
 
-/* The id of an entry: of an FDE, where its CIE is. */
+/* The id of an entry; for an FDE, it locates the CIE. */
 static bool take_id(struct cfi_entry *u, uint64_t *id)
 {
 	uint32_t v;
@@ -124,7 +124,7 @@ static bool take_format(struct bytes *b, uint8_t format, uint64_t *v)
 	}
 }
 
-/* A pointer that lies at the front of `b`, which is a part of the section. */
+/* Takes a pointer from the front of `b`, which is a part of the section. */
 static bool take_pointer(const struct cfi_section *s, struct bytes *b, uint8_t encoding,
 			 uint64_t *v)
 {
@@ -139,7 +139,8 @@ static bool take_pointer(const struct cfi_section *s, struct bytes *b, uint8_t e
 
 /* ---- CIE ---- */
 
-/* What the letters of the augmentation say, in their order; of what is not known the size is. */
+/* Takes the augmentation data, in the order of the letters. Unknown letters need a known total
+ * size. */
 static bool take_augmentation(const struct cfi_section *s, struct bytes *b, const char *letters,
 			      struct cfi_cie *c)
 {
@@ -166,7 +167,7 @@ static bool take_augmentation(const struct cfi_section *s, struct bytes *b, cons
 				return false;
 			break;
 		case 'P':
-			/* Where the handler is does not matter, only what comes after it. */
+			/* The handler's address is not needed, only skipped. */
 			if (!bytes_get(&data, &encoding, 1) ||
 			    !take_format(&data, encoding & PE_FORMAT, &ignored))
 				return false;
@@ -195,7 +196,7 @@ static bool cie_at(const struct cfi_section *s, size_t off, struct cfi_cie *c)
 	end = memchr(b.p, 0, b.len);
 	if (!end || !bytes_take(&b, (size_t)(end - b.p) + 1, &letters))
 		return false;
-	/* Addresses of 8 bytes, no segments. */
+	/* Only addresses of 8 bytes, no segments. */
 	if (version == 4 && (!bytes_get(&b, sizes, 2) || sizes[0] != 8 || sizes[1]))
 		return false;
 	if (!leb128_u64(&b, &c->code_align) || !leb128_i64(&b, &c->data_align))
@@ -215,7 +216,7 @@ static bool cie_at(const struct cfi_section *s, size_t off, struct cfi_cie *c)
 
 /* ---- FDE ---- */
 
-/* Where the CIE of an FDE lies whose id stands at `at`. */
+/* The offset of the CIE of an FDE with its id at `at`. */
 static bool cie_of(const struct cfi_section *s, uint64_t id, size_t at, size_t *off)
 {
 	if (s->debug) {
@@ -234,7 +235,7 @@ static bool code_of(const struct cfi_section *s, const struct cfi_cie *c, struct
 	       *bytes <= CFI_MAX_CODE_BYTES && *bytes <= UINT64_MAX - *start;
 }
 
-/* The entry at `off` as it stands in the section. */
+/* The entry at `off`, unchanged from the section. */
 static bool rule_at(const struct cfi_section *s, size_t off, struct cfi_rule *r)
 {
 	uint64_t id, n;
@@ -287,7 +288,7 @@ static void sort(struct cfi_section *s)
 	}
 }
 
-/* Goes through the section once; where it is broken, what comes after is not known. */
+/* Indexes the section in one pass; stops at a damaged entry. */
 static int index_section(struct cfi_section *s)
 {
 	size_t off = 0, cie_off = SIZE_MAX, at;
@@ -302,7 +303,7 @@ static int index_section(struct cfi_section *s)
 
 		if (!unit_at(s, &off, &u))
 			break;
-		/* A length of 0 ends a part; linkers may have put another one behind it. */
+		/* A length of 0 ends a part; linkers may append another part. */
 		if (!u.body.len || !take_id(&u, &id) || is_cie(s, &u, id) ||
 		    !cie_of(s, id, u.at, &at))
 			continue;
@@ -310,7 +311,7 @@ static int index_section(struct cfi_section *s)
 			usable = cie_at(s, at, &c);
 			cie_off = at;
 		}
-		/* Code that the linker threw away begins at 0. */
+		/* Code that the linker discarded has start 0. */
 		if (!usable || !code_of(s, &c, &u.body, &e.start, &e.bytes) || !e.start)
 			continue;
 		rc = buf_put(&s->v, &e, sizeof(e));

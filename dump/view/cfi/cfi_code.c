@@ -14,13 +14,13 @@
 			   .flags = (how),                                                         \
 			   .initial = {of_initial, sizeof(of_initial)}})
 
-/* The caller's frame is where the stack pointer is, `n` bytes up. */
+/* The caller's frame is `n` bytes above the stack pointer. */
 #define AT_STACK(n)                                                                                \
 	{                                                                                          \
 		DW_CFA_def_cfa, 7, (n), DW_CFA_offset | 16, 1                                      \
 	}
 
-/* Registers in the ucontext_t that the kernel put on the stack, at these offsets of the stack
+/* Registers in the ucontext_t that the kernel put on the stack, at these offsets from the stack
  * pointer (arch/x86/include/uapi/asm/sigcontext.h). */
 #define CONTEXT(reg, lo, hi) DW_CFA_expression, (reg), 3, DW_OP_breg0 + 7, 0x80 | (lo), (hi)
 #define AT(reg, off)	     CONTEXT(reg, (off)&0x7f, (off) >> 7)
@@ -30,8 +30,8 @@ static bool is_return_from_signal(struct bytes code, size_t at, size_t *start)
 	static const uint8_t ends[] = {0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 	static const uint8_t shapes[][3] = {{0x48, 0xc7, 0xc0}, {0xb8}};
 
-	/* mov $15,%rax; syscall, or with %eax. The interrupted code returns to its first byte, and
-	 * whoever takes that for a call looks at the byte before. */
+	/* mov $15,%rax; syscall, or with %eax. The handler returns to the first byte; a lookup that
+	 * takes this for a return address asks for the byte before. */
 	for (size_t i = 0; i < 2; i++) {
 		size_t n = i ? 1 : 3;
 
@@ -49,7 +49,7 @@ static bool is_return_from_signal(struct bytes code, size_t at, size_t *start)
 	return false;
 }
 
-/* Where the jump of a stub that begins at `i` is behind; 0: it is none. */
+/* The offset after the jump of a stub that begins at `i`; 0: not a stub. */
 static size_t jump_of(struct bytes code, size_t i)
 {
 	static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -66,7 +66,7 @@ static size_t jump_of(struct bytes code, size_t i)
 
 bool cfi_of_code(struct bytes code, size_t at, struct cfi_rule *out)
 {
-	/* 40: of the mcontext in the ucontext; R8 is its first. */
+	/* 40: offset of the mcontext in the ucontext; its first register is R8. */
 	static const uint8_t handler[] = {DW_CFA_def_cfa_expression,
 					  4,
 					  DW_OP_breg0 + 7,
@@ -105,7 +105,7 @@ bool cfi_of_code(struct bytes code, size_t at, struct cfi_rule *out)
 		jump = jump_of(code, start);
 		if (!jump)
 			continue;
-		/* push of a number, then a jump to what all of them share */
+		/* push of a number, then a jump to code that all stubs share */
 		lazy = jump == 6 && span_fits(start, 7, code.len) && code.p[start + 6] == 0x68;
 		end = lazy ? 11 : jump;
 		if (at - start < end) {

@@ -12,13 +12,13 @@
 
 struct operation {
 	uint8_t op;
-	uint64_t arg; /* sign-extended where it has a sign */
+	uint64_t arg; /* sign-extended if signed */
 };
 
 struct value_stack {
 	uint64_t v[MAX_VALUES];
 	unsigned nr;
-	bool bad; /* too many were pushed or popped */
+	bool bad; /* stack overflow or underflow */
 };
 
 /* A number of `n` bytes. */
@@ -43,7 +43,7 @@ static bool take_sleb(struct bytes *b, uint64_t *v)
 	return ok;
 }
 
-/* Not among them: pick, abs, branches, and what divides or multiplies. */
+/* Excluded: pick, abs, branches, multiplication and division. */
 static bool has_no_operand(uint8_t op)
 {
 	switch (op) {

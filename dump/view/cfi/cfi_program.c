@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The interpreter of call frame programs; see cfi.h. It runs a rule up to an address, and it checks
- * a new rule by running all of it. Each instruction is bounded by its bytes and none jumps back.
+ * The interpreter of call frame programs; see cfi.h. It runs a rule up to an address, and checks a
+ * new rule by running all of it. Each instruction is bounded by its bytes, and no instruction jumps
+ * back.
  */
 #include "dump/view/cfi/cfi.h"
 
@@ -15,15 +16,15 @@
 #define MAX_REMEMBERED 64
 #define MAX_ALIGN      4096
 
-/* Of where an expression lies: in the rule's program, not in `initial`. */
+/* Flag in an expression's offset: it is in the rule's program, not in `initial`. */
 #define IN_PROGRAM (1 << 30)
 
 struct cfi_program {
 	const struct cfi_rule *rule;
-	struct bytes in;  /* instructions that are left */
-	bool initial;	  /* they are the CIE's */
-	bool useless;	  /* the last one was: nothing in the row depends on it */
-	uint64_t at, end; /* code offsets: of the row, and where it is wanted */
+	struct bytes in;  /* remaining instructions */
+	bool initial;	  /* `in` is the CIE's program */
+	bool useless;	  /* no row depends on the last instruction */
+	uint64_t at, end; /* code offsets: of the row, and of the wanted address */
 	struct cfi_row row, entry;
 	struct cfi_row *remembered; /* [MAX_REMEMBERED] */
 	unsigned nr_remembered;
@@ -60,7 +61,7 @@ static bool take_expression(struct cfi_program *p, bool followed, int64_t *where
 
 /* ---- instructions ---- */
 
-/* The first address that the row is not for may be asked for: a call can end a function. */
+/* The address right after the function is valid too: a call can end a function. */
 static bool advance(struct cfi_program *p, uint64_t n)
 {
 	p->at += n * p->rule->code_align;
@@ -164,7 +165,7 @@ static bool recall(struct cfi_program *p)
 	return true;
 }
 
-/* An instruction that is about one register, whose number comes first. */
+/* An instruction on one register; the register number comes first. */
 static bool execute_register(struct cfi_program *p, uint8_t op)
 {
 	int64_t align = p->rule->data_align;
@@ -191,12 +192,12 @@ static bool execute_register(struct cfi_program *p, uint8_t op)
 		return set_expression(p, reg, CFI_AT_EXPRESSION);
 	case DW_CFA_val_expression:
 		return set_expression(p, reg, CFI_EXPRESSION);
-	default: /* set_loc, val_offset: no compiler makes them */
+	default: /* set_loc, val_offset: no compiler emits them */
 		return false;
 	}
 }
 
-/* Takes one off p->in. False: it is none that may stand here. */
+/* Executes the next instruction of p->in. False: invalid here. */
 static bool execute(struct cfi_program *p)
 {
 	uint8_t op = 0, n8;
@@ -249,7 +250,7 @@ static bool execute(struct cfi_program *p)
 	}
 }
 
-/* Both programs, up to p->end; what is of use is added to `kept` (may be NULL). */
+/* Runs one program up to p->end; adds the useful instructions to `kept` (may be NULL). */
 static int run(struct cfi_program *p, bool initial, struct buf *kept)
 {
 	p->initial = initial;

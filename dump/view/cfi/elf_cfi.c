@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Where an ELF file has its call frame information, and bytes of it as they are; see elf.h. Called
- * by elf_rules.c. */
+/* Locates the call frame information of an ELF file, and reads code bytes; see elf.h. Called by
+ * elf_rules.c. */
 #include "dump/view/cfi/cfi.h"
 #include "dump/base/elf_impl.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Browsers have 15 MiB of it. */
+/* Browsers have 15 MiB. */
 #define MAX_FRAME_BYTES (128u << 20)
 
 static Elf_Scn *find_section(struct elf *e, const char *name, GElf_Shdr *sh)
@@ -79,7 +79,7 @@ static bool chunk(struct elf *e, uint64_t offset, uint64_t n, struct bytes *out)
 	return true;
 }
 
-/* Without sections the search table tells where the entries begin; they end by themselves. */
+/* Without sections, the search table gives the start of the entries; a terminator ends them. */
 static bool by_segments(struct elf *e, struct cfi_sections *out)
 {
 	struct bytes head;

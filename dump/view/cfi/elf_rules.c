@@ -9,13 +9,11 @@
 #include <string.h>
 
 #define MAX_SEGMENTS 64
-/* Around a place: what has to be seen to know it, a multiple of 16. */
+/* Bytes of code around a place that are enough to recognise it; a multiple of 16. */
 #define CODE_BYTES 64
 
-/*
- * Go's runtime works on a stack of its own, and gets there by these; what called them is on a
- * goroutine's. Their rules are as if that was not so.
- */
+/* Go's runtime runs on its own stack and switches to it with these functions; their callers are on
+ * a goroutine's stack. Their unwind rules do not describe the switch. */
 static const char *const switches[] = {
 	"runtime.systemstack", "runtime.mcall",	    "runtime.morestack",
 	"runtime.asmcgocall",  "runtime.nanotime1", "runtime.walltime",
@@ -25,10 +23,10 @@ static const char *const switches[] = {
 
 struct elf_rules {
 	struct elf *elf;
-	struct cfi *cfi; /* NULL: there is nothing */
+	struct cfi *cfi; /* NULL: no call frame information */
 	struct elf_segment segments[MAX_SEGMENTS];
 	size_t nr_segments;
-	uint64_t switches[2 * NR_SWITCHES]; /* where they begin; of each there may be a wrapper */
+	uint64_t switches[2 * NR_SWITCHES]; /* start of each; there may also be a wrapper */
 	size_t nr_switches;
 };
 
@@ -104,7 +102,7 @@ bool elf_rules_find(const struct elf_rules *f, uint64_t offset, struct cfi_rule 
 		for (size_t k = 0; k < f->nr_switches; k++)
 			if (f->switches[k] == out->start)
 				out->flags |= CFI_SWITCH;
-		/* A function lies in one segment, so its start is there too. */
+		/* A function is within one segment, so its start is in the same segment. */
 		out->start = out->start - s->value + s->offset;
 		return true;
 	}

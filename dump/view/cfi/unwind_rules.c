@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of place; several may begin at one until it is sorted. */
+/* Ordered by place; before sorting, several may have the same start. */
 struct rule_slot {
 	uint64_t start, bytes;
 	uint32_t group, id;
@@ -18,7 +18,7 @@ struct unwind_rules {
 	struct buf all; /* struct unwind_rule *[], by id */
 	size_t nr;
 	uint64_t bytes;
-	struct buf clean; /* of the one that is being added */
+	struct buf clean; /* of the rule being added */
 };
 
 static const struct rule_slot *slots(const struct unwind_rules *r)
@@ -76,7 +76,7 @@ void unwind_rules_free(struct unwind_rules *r)
 	free(r);
 }
 
-/* The first slot behind the place. */
+/* The first slot after the place. */
 static size_t behind(const struct unwind_rules *r, uint32_t group, uint64_t place)
 {
 	const struct rule_slot *v = slots(r);

@@ -88,7 +88,7 @@ struct pt_flow_input {
 	uint32_t crystal_eax, crystal_ebx; /* CPUID 0x15; 0: unknown */
 	size_t part_bytes;		   /* minimum size of a part; 0: default */
 	size_t max_steps;		   /* limit per part; 0: derived from its size */
-	size_t max_blocks; /* limit of code blocks cached per thread, about 70 bytes each; 0: default */
+	size_t max_blocks; /* code blocks cached per thread, some 70 bytes each; 0: default */
 };
 
 int pt_flow_new(const struct pt_flow_input *in, struct pt_flow **out, struct err *err);

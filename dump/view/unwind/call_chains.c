@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stacks kept once; see call_chains.h. A hash table of numbers over one array of frames. */
+/* Stacks stored once; see call_chains.h. A hash table of numbers over one array of frames. */
 #include "dump/view/unwind/call_chains.h"
 
 #include "dump/base/bytes.h"
@@ -13,20 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper frames of a stack are left out: what is called from where is clear by then. */
+/* The outer frames beyond this are dropped: the innermost ones are enough to tell stacks apart. */
 #define MAX_FRAMES 128
 
 struct chain_entry {
-	uint32_t first, nr; /* in frames */
+	uint32_t first, nr; /* index and number of frames */
 };
 
 #define NR_KNOWN 16384 /* a power of two */
 
-/* A call chain as it was recorded, by its addresses' hash: as good as never that of another. */
+/* Cache: a recorded call chain by the hash of its addresses. Collisions of 64 bits are ignored. */
 struct known {
 	uint64_t hash; /* 0: free */
 	struct history_span span;
-	uint32_t tid; /* 0: nothing of the user's is in it */
+	uint32_t tid; /* 0: no user frames */
 	uint32_t id;
 };
 
@@ -35,7 +35,7 @@ struct call_chains {
 	struct buf frames;   /* struct chain_frame */
 	struct buf entries;  /* struct chain_entry; number 1 is the first */
 	struct hash index;   /* of entries */
-	struct known *known; /* NR_KNOWN that were met lately */
+	struct known *known; /* the last NR_KNOWN chains */
 };
 
 int call_chains_new(struct stacks *st, struct call_chains **out, struct err *err)
@@ -81,7 +81,7 @@ struct chain call_chains_get(const struct call_chains *c, uint32_t id)
 	return (struct chain){.frames = frames + e->first, .nr = e->nr};
 }
 
-/* Names where there are names: addresses within a function do not count. */
+/* Uses names where known, without the address in the function. */
 static size_t take(const struct stack *st, struct chain_frame *out)
 {
 	size_t nr = st->nr < MAX_FRAMES ? st->nr : MAX_FRAMES;
@@ -145,8 +145,7 @@ static uint32_t add(struct call_chains *c, const struct stack *st)
 	return insert(c, hash, frames, nr);
 }
 
-/* The addresses that the kernel recorded, mixed; 0: there are none. *tid is the thread's if they
- * mean nothing without it. */
+/* A hash of the recorded addresses; 0: none. *tid is the thread's if the addresses depend on it. */
 static uint64_t hash_recorded(const struct timeline_record *rec, uint32_t *tid)
 {
 	uint64_t h = rec->s.nr_callchain, ip, other = 0;
@@ -157,7 +156,7 @@ static uint64_t hash_recorded(const struct timeline_record *rec, uint32_t *tid)
 		any |= ip < (uint64_t)PERF_CONTEXT_MAX;
 		user |= !(ip >> 63) ||
 			(ip >= (uint64_t)PERF_CONTEXT_MAX && ip != (uint64_t)PERF_CONTEXT_KERNEL);
-		/* Two, for each step has to wait for the one before. */
+		/* Two lanes, because each step waits for the previous one. */
 		if (i & 1)
 			other = hash_mix(other, ip);
 		else

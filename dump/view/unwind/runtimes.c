@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stacks that lack the names of code that was made while running; see runtimes.h. */
+/* Stacks that lack names of code generated at run time; see runtimes.h. */
 #include "dump/view/unwind/runtimes.h"
 
 #include "dump/base/err.h"
@@ -13,15 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of fewer stacks nothing is said. */
+/* Processes with fewer stacks are not reported. */
 #define MIN_STACKS 8
 
 static const struct runtime {
-	const char *files[4]; /* patterns of the names of files, one of which it maps */
-	const char *what;     /* that has no names */
+	const char *files[4]; /* file name patterns; the process maps one of them */
+	const char *what;     /* the kind of code without names */
 	const char *how;
-	/* The interpreter's functions have names, and stand for all that it runs, unless there are
-	 * functions whose names begin so; NULL: what it compiles has none. */
+	/*
+	 * For interpreters: all stacks have the names of the interpreter's own functions. A stack
+	 * counts as named if a function has this prefix. NULL: compiled code, which has no name at
+	 * all.
+	 */
 	const char *prefix;
 } known[] = {
 	{{"libjvm.so*"},
@@ -48,7 +51,7 @@ struct runtime_process {
 struct runtimes {
 	const struct process_history *history;
 	struct buf processes; /* struct runtime_process, by pid */
-	struct buf worst;     /* those that lack names, worst first */
+	struct buf worst;     /* those that lack names, most stacks first */
 };
 
 static struct runtime_process *nth(const struct runtimes *r, size_t i)
@@ -95,8 +98,8 @@ static const struct runtime *runtime_of(const char *path)
 	return NULL;
 }
 
-/* Mappings are sorted by process: one of each. The first in the table is what a process is, since
- * a program may have others' libraries. */
+/* Mappings are sorted by process; finds one runtime per process. The first match in the table wins,
+ * since a program may map libraries of other runtimes. */
 static int find_keys(struct runtimes *r)
 {
 	struct history_counts counts;
@@ -273,7 +276,7 @@ static void sort_worst(struct runtimes *r)
 	for (size_t i = 0; i < nr_processes(r); i++)
 		if (most_lack(nth(r, i)) &&
 		    buf_put(&r->worst, nth(r, i), sizeof(struct runtime_process)))
-			break; /* fewer are told of */
+			break; /* limit of the report */
 	if (r->worst.len)
 		qsort(r->worst.p, r->worst.len / sizeof(struct runtime_process),
 		      sizeof(struct runtime_process), worst_first);

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* kernel.perf_event_max_stack as it is unless somebody changed it. */
+/* The default of kernel.perf_event_max_stack. */
 #define KERNEL_MAX_FRAMES 127
 #define NR_SLOTS	  8192 /* a power of two */
 #define SLOT_PLACES	  4
 
-/* What an address was found to be, and for how long. */
+/* Cache: the places of an address and the time for which they hold. */
 struct known_address {
 	uint64_t addr;
 	uint32_t tid;
@@ -33,7 +33,7 @@ struct stacks {
 	struct unwind *unwind;
 	struct known_address *slots;
 	size_t nr;
-	struct history_span span; /* in which all of the frames hold */
+	struct history_span span; /* for which all frames hold */
 	struct stack_frame frames[STACK_MAX_FRAMES];
 };
 
@@ -124,7 +124,7 @@ static void add_frame(struct stacks *st, const struct timeline_record *rec, uint
 	memcpy(k->places, places, nr * sizeof(*places));
 }
 
-/* True: it has a user part. */
+/* Adds the frames of the recorded call chain. True: it has a user part. */
 static bool walk(struct stacks *st, const struct timeline_record *rec)
 {
 	struct record_walk w = {0};
@@ -151,7 +151,7 @@ void stack_end_of(const struct unwind_chain *c, struct stack *out)
 	out->end_bytes = c->stack_bytes;
 }
 
-/* The user part of a sample that the kernel copied registers and stack of. */
+/* The user part of a sample with copied registers and stack. */
 static void unwind(struct stacks *st, const struct timeline_record *rec, struct stack *out)
 {
 	struct unwind_chain c;
@@ -161,13 +161,14 @@ static void unwind(struct stacks *st, const struct timeline_record *rec, struct 
 		size_t at = st->nr;
 
 		add_frame(st, rec, c.frames[i].ip, false, !c.frames[i].exact);
-		/* The return from the handler is exact as well, and comes before it. */
+		/* The handler's return code has an exact address too, and comes before the
+		 * interrupted frame. */
 		if (i && c.frames[i].exact && !(i + 1 < c.nr && c.frames[i + 1].exact) &&
 		    at < st->nr)
 			st->frames[at].interrupted = true;
 	}
 	stack_end_of(&c, out);
-	/* A thread of the kernel has no user part. */
+	/* A kernel thread has no user part. */
 	if (c.end == UNWIND_NO_REGS && rec->s.regs_abi == PERF_SAMPLE_REGS_ABI_NONE)
 		out->end = STACK_COMPLETE;
 }

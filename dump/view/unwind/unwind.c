@@ -7,8 +7,8 @@
  *	                              rule │ known_row
  *	         ip ── history_where() ──▶ unwind_source
  *
- * Many samples share addresses, so rows are remembered by process and address, each for as long as
- * its mapping stays.
+ * Many samples share addresses, so rows are cached by process and address, each for the lifetime of
+ * its mapping.
  */
 #include "dump/view/unwind/unwind.h"
 
@@ -22,19 +22,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of rules (cfi_row) for one sample; a real one takes some thousands. Known rows count as if
- * they were run again, so that the result does not depend on what is known. */
+/* Limit of rule steps (cfi_row) per sample; a real one takes some thousands. Cached rows count as
+ * if they were run again, so the result does not depend on the cache. */
 #define MAX_WORK   (1u << 19)
 #define KNOWN_BITS 12
 #define MAX_POPPED 256 /* bytes */
-/* Behind the copied bytes there may be more of the stack, this far. */
+/* The stack may continue after the copied bytes, up to this far. */
 #define MAX_STACK_BYTES (1ull << 30)
 
 /* ---- registers ---- */
 
 enum { REG_BP = 6, REG_SP = 7, REG_IP = 16, NR_REGS = CFI_NR_REGISTERS };
 
-/* By DWARF's numbers: bits of sample_regs_user (asm/perf_regs.h of x86). */
+/* Indexed by DWARF's numbers: bits of sample_regs_user (asm/perf_regs.h of x86). */
 static const uint8_t perf_regs[NR_REGS] = {
 	0,			    /* rax */
 	3,			    /* rdx */
@@ -49,14 +49,14 @@ static const uint8_t perf_regs[NR_REGS] = {
 	8,			    /* rip */
 };
 
-/* Those that a function restores: rbx, rbp, r12 to r15. */
+/* Callee-saved registers: rbx, rbp, r12 to r15. */
 #define SAVED_REGS (1u << 3 | 1u << REG_BP | 0xfu << 12)
 
-/* A frame. A register that was saved is read when it is asked for: maybe its stack was not copied,
- * and nothing needs it. */
+/* A frame. Saved registers are read only on use: the stack there may not be copied, and the
+ * register may not be needed. */
 struct unwind_cursor {
 	uint64_t ip, sp;
-	uint64_t reg[NR_REGS]; /* its value, or where it was saved */
+	uint64_t reg[NR_REGS]; /* the value, or the address where it was saved */
 	uint32_t saved;	       /* bit i: reg[i] is an address */
 	uint32_t unknown;
 };
@@ -64,7 +64,7 @@ struct unwind_cursor {
 struct known_row {
 	const struct unwind_rule *rule; /* NULL: free */
 	uint64_t addr;
-	struct history_span span; /* it holds that long */
+	struct history_span span; /* the time for which the row holds */
 	uint32_t key;		  /* of the process */
 	struct cfi_row row;
 };
@@ -74,18 +74,18 @@ struct unwind {
 	struct unwind_source src;
 	struct known_row known[1 << KNOWN_BITS];
 
-	/* The sample: */
+	/* The current sample: */
 	const struct timeline_record *rec;
 	uint32_t key;
 	uint64_t regs[NR_REGS];
-	uint64_t sp; /* where `stack` lies */
+	uint64_t sp; /* address of `stack` */
 	struct bytes stack;
 	unsigned work;
 	struct unwind_cursor at;
-	bool cut;		/* something behind the stack's end was asked for */
-	bool no_rule, unmapped; /* of the last address that a rule was needed for */
+	bool cut;		/* an address after the copied stack was read */
+	bool no_rule, unmapped; /* for the last address that needed a rule */
 	bool elsewhere;		/* the frame is on another stack than the copied one */
-	bool last_frame;	/* the frame pointers led here, and end */
+	bool last_frame;	/* reached by frame pointers, which end here */
 	const char *image;
 	struct unwind_frame frames[UNWIND_MAX_FRAMES];
 	size_t nr;
@@ -109,7 +109,7 @@ void unwind_free(struct unwind *u)
 	free(u);
 }
 
-/* The process that the sample is about; 0: unknown. */
+/* The sample's process; 0: unknown. */
 static uint32_t process_of(const struct unwind *u)
 {
 	uint64_t ns = u->rec->time_ns;
@@ -155,8 +155,9 @@ static bool read_stack(struct unwind *u, uint64_t addr, size_t n, uint64_t *v)
 }
 
 /*
- * Below the stack pointer nothing was copied. Rules still place a register there that its function
- * has just popped, at its end: it has its old value already, and had it when sampled.
+ * Nothing below the stack pointer is copied. At a function's end, rules still place a register
+ * there that the function has just popped: then the register has its old value already, and had it
+ * in the sample.
  */
 static bool was_popped(const struct unwind *u, unsigned reg)
 {
@@ -165,7 +166,7 @@ static bool was_popped(const struct unwind *u, unsigned reg)
 	return SAVED_REGS >> reg & 1 && addr < u->sp && u->sp - addr <= MAX_POPPED;
 }
 
-/* What reg[] says. */
+/* Reads a register by reg[] and `saved`. */
 static bool read_reg(struct unwind *u, unsigned reg, uint64_t *v)
 {
 	if (u->at.unknown >> reg & 1)
@@ -217,7 +218,7 @@ static const struct unwind_rule *conclude(struct unwind *u, const struct history
 	return u->src.conclude(u->src.ctx, map, place, &top);
 }
 
-/* The row for the code at `addr`, kept in *k. */
+/* The row for the code at `addr`, cached in *k. */
 static bool find_row(struct unwind *u, uint64_t addr, struct known_row *k)
 {
 	struct history_span span;
@@ -231,7 +232,7 @@ static bool find_row(struct unwind *u, uint64_t addr, struct known_row *k)
 		return false;
 	place = addr - map.f.start + map.f.pgoff;
 	r = u->src.find(u->src.ctx, &map, place);
-	/* In a system call that does not return, the address may be behind its function. */
+	/* For a system call that does not return, the address may be after its function. */
 	if (!r && u->nr == 1 && place)
 		r = u->src.find(u->src.ctx, &map, place - 1);
 	if (!r)
@@ -242,7 +243,7 @@ static bool find_row(struct unwind *u, uint64_t addr, struct known_row *k)
 		return false;
 	k->rule = r;
 	k->addr = addr;
-	/* Behind its function it holds for this sample only. */
+	/* After its function, the row holds for this sample only. */
 	k->span = place - r->r.start < r->r.bytes ? span : (struct history_span){UINT64_MAX, 0};
 	k->key = u->key;
 	return true;
@@ -298,7 +299,7 @@ static bool restore(struct unwind *u, const struct known_row *k, unsigned reg, u
 	return known;
 }
 
-/* Goes to the caller. 1; 0: there is none; -1: it is not known. */
+/* Goes to the caller. 1; 0: there is none; -1: unknown. */
 static int step(struct unwind *u, bool exact, uint32_t *flags)
 {
 	const struct cfi_machine m = {get_reg, get_memory, u};
@@ -327,7 +328,7 @@ static int step(struct unwind *u, bool exact, uint32_t *flags)
 	return u->at.ip != 0;
 }
 
-/* The cursor stands in a frame that no rule led to, behind a call. */
+/* Puts the cursor into a frame found without a rule, after a call. */
 static void enter(struct unwind *u, uint64_t ip, uint64_t sp, uint64_t bp)
 {
 	u->at.ip = ip;
@@ -337,8 +338,8 @@ static void enter(struct unwind *u, uint64_t ip, uint64_t sp, uint64_t bp)
 	u->at.unknown &= ~(1u << REG_BP);
 }
 
-/* The caller by the frame pointer; and where a sample was taken, which may be the function's
- * first instruction, by the top of the stack. */
+/* Finds the caller by the frame pointer. Where the sample was taken, also by the top of the stack:
+ * it may be the function's first instruction. */
 static bool guess(struct unwind *u, bool sampled)
 {
 	uint64_t bp, sp = u->at.sp, ip, next;
@@ -359,7 +360,7 @@ static bool guess(struct unwind *u, bool sampled)
 	return false;
 }
 
-/* Why the last step failed, or whether there is another way. */
+/* After a failed step: tries another way to continue, else sets *end to the reason. */
 static bool go_on(struct unwind *u, enum unwind_end *end)
 {
 	bool sampled = u->nr == 1;
@@ -400,16 +401,17 @@ static enum unwind_end walk(struct unwind *u)
 			u->last_frame = false;
 		else if (!go_on(u, &end))
 			return end;
-		/* A handler returns to its first byte, for the kernel has put that there. */
+		/* A handler returns to the first byte of this code, because the kernel put that
+		 * address there. */
 		if (signal)
 			u->frames[u->nr - 1].exact = true;
 		if (!rc || !u->at.ip)
 			return UNWIND_COMPLETE;
-		/* A handler may have a stack of its own; else the stack grows one way. */
+		/* A handler may have its own stack; otherwise the stack pointer must increase. */
 		if (!signal && u->at.sp <= sp)
 			return UNWIND_BAD;
 		exact = signal;
-		/* What was interrupted may be on a stack that was not copied. */
+		/* The interrupted code may be on a stack that was not copied. */
 		u->elsewhere = signal && !span_fits(u->at.sp - u->sp, 8, u->stack.len);
 	}
 	return UNWIND_DEEP;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The set of addresses of a dump; see hits.h. Called by whoever collects symbols.
+ * The set of addresses of a dump; see addresses.h. Called by whatever collects symbols.
  *
  *	record ─▶ address, thread, time ─▶ cache ─▶ history_where() ─▶ image, place ─▶ hash table
  *
- * The cache answers what the records say again and again: for a thread and address the place, for
- * as long as the ledger's answer holds.
+ * Records repeat addresses, so the cache maps a thread and an address to its place, for as long as
+ * the ledger's answer holds.
  */
 #include "dump/view/model/addresses.h"
 
@@ -24,7 +24,7 @@
 #define MAX_IMAGES 16384
 #define NOWHERE	   UINT32_MAX
 
-/* What an address of a thread was found to be, and for how long. */
+/* Cache: the place of a thread's address, and the time for which it holds. */
 struct address_slot {
 	struct history_span span;
 	uint64_t addr;
@@ -89,7 +89,7 @@ static uint64_t hash_image(const struct addresses_image *i)
 	hash = hash_mix(hash, i->f.ino);
 	hash = hash_mix(hash, (uint64_t)i->f.maj << 32 | i->f.min);
 	memcpy(&part, i->f.build_id, sizeof(part));
-	/* Interned: the same text is the same pointer. */
+	/* Interned: equal texts are equal pointers. */
 	return hash_mix(hash_mix(hash, part), (uintptr_t)i->path);
 }
 
@@ -120,7 +120,7 @@ static uint32_t intern_image(struct addresses *h, struct addresses_image *like)
 	return like->f.id;
 }
 
-/* Its index + 1; 0: not kept. */
+/* The index + 1 of the place; 0: dropped. */
 static uint32_t intern_place(struct addresses *h, const struct addresses_place *like)
 {
 	uint64_t hash = hash_mix(hash_mix(0, like->image), like->at);
@@ -196,7 +196,7 @@ static uint32_t image_of_task(struct addresses *h, uint32_t key)
 	return intern_image(h, &like);
 }
 
-/* The key of the process that `tid` is in; 0: unknown. */
+/* The key of the process of `tid`; 0: unknown. */
 static uint32_t process_of(const struct addresses *h, uint32_t tid, uint64_t ns)
 {
 	const struct fmt_task *t = history_task(h->history, tid, ns);
@@ -265,7 +265,7 @@ static void add(struct addresses *h, const struct timeline_record *rec, uint64_t
 		addresses_add_user(h, rec->tid, rec->time_ns, addr);
 }
 
-/* What one record mentions. */
+/* Adds the addresses in one record. */
 static void add_record(struct addresses *h, const struct timeline_record *rec)
 {
 	struct record_walk w = {0};
@@ -276,7 +276,7 @@ static void add_record(struct addresses *h, const struct timeline_record *rec)
 		add(h, rec, w.ip - (w.ip && w.caller), w.kernel);
 }
 
-/* The channels whose samples have addresses; 0: there is none. */
+/* The channels with addresses in their samples, as a bit mask; 0: none. */
 static uint64_t channels_with_addresses(const struct meta *m)
 {
 	const uint64_t want = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Blocks loaded ahead; see prefetch.h. Called by timeline.c. */
+/* Loads blocks ahead; see prefetch.h. Called by timeline.c. */
 #include "dump/view/model/prefetch.h"
 
 #include "dump/file/reader.h"
 
-/* More would wait for the thread that takes the blocks. */
+/* More helpers would wait for the thread that takes the blocks. */
 #define MAX_HELPERS 4
 
 static void load(void *reader, struct pool_job *job)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Questions to the ledger of a dump; see process_history.h. Called by script, info and whatever
- * names threads. */
+/* Lookups in the ledger of a dump; see process_history.h. Called by script, info and everything
+ * that shows thread names. */
 #include "dump/view/model/process_history_impl.h"
 
 #include "dump/base/array.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tick of /proc's clock, from which a scanned task's start comes; much more than a FORK is late.
- */
+/* A tick of the clock in /proc, which gives a scanned task's start; much more than the delay of a
+ * FORK record. */
 #define SLACK_NS 10000000u
 /* How long an exec may take from its COMM record to the new program's first instruction. */
 #define EXEC_NS 1000000000u
-/* Names of a task that are looked through for its last exec. */
+/* Limit on the names of a task to search for its last exec. */
 #define MAX_NAMES 64
 /* Nodes that one search for a mapping may visit: thousands of generations at one address. */
 #define MAX_VISITS 4096
@@ -56,7 +56,7 @@ void history_free(struct process_history *p)
 
 /* ---- tasks ---- */
 
-/* How many tasks come before (tid, ns], that is, the index of the first one after it. */
+/* The index of the first task after (tid, ns]. */
 static size_t tasks_until(const struct process_history *p, uint32_t tid, uint64_t ns,
 			  struct history_span *span)
 {
@@ -88,7 +88,7 @@ static const struct fmt_task *task_at(const struct process_history *p, uint32_t 
 		return before ? before : after;
 	if (!before->exit_ns || !history_since(span, ns, before->exit_ns))
 		return before;
-	/* The nearer one, and of equally near ones the one before. */
+	/* The nearer task; if both are equally near, the earlier one. */
 	return history_since(span, ns,
 			     before->exit_ns + (after->start_ns - before->exit_ns) / 2 + 1)
 		       ? after
@@ -101,8 +101,9 @@ const struct fmt_task *history_task(const struct process_history *p, uint32_t ti
 }
 
 /*
- * The one that began last, without the slack of history_task(): when a thread execs after its leader
- * has exited, the leader that it becomes is near, but its own past belongs to the one that is gone.
+ * The last one started, without the slack of history_task(). When a thread execs after its leader
+ * exited, it becomes a new leader. That one is within the slack, but the thread's past belongs to
+ * the old leader.
  */
 const struct fmt_task *history_leader(const struct process_history *p, const struct fmt_task *t,
 				      uint64_t ns, struct history_span *span)
@@ -113,7 +114,7 @@ const struct fmt_task *history_leader(const struct process_history *p, const str
 	if (t->tid == t->pid)
 		return t;
 	if (t->exit_ns && history_since(span, ns, t->exit_ns)) {
-		ns = t->exit_ns; /* its last switch, when another may have exec'd already */
+		ns = t->exit_ns; /* the thread's last switch; another thread may have exec'd by then */
 		span = NULL;
 	}
 	if (!history_since(span, ns, t->start_ns)) {
@@ -127,7 +128,7 @@ const struct fmt_task *history_leader(const struct process_history *p, const str
 
 /* ---- names ---- */
 
-/* How many names come before (key, ns], that is, the index of the first one after it. */
+/* The index of the first name after (key, ns]. */
 static size_t comms_until(const struct process_history *p, uint32_t key, uint64_t ns,
 			  struct history_span *span)
 {
@@ -138,7 +139,7 @@ static size_t comms_until(const struct process_history *p, uint32_t key, uint64_
 				    (c[i].key == key && history_since(span, ns, c[i].ns)));
 }
 
-/* The name that the task had of its own at `ns`; NULL when it had none (yet). */
+/* The task's own name at `ns`; NULL when it had none (yet). */
 static const char *own_comm(const struct process_history *p, const struct fmt_task *t, uint64_t ns,
 			    struct history_span *span)
 {
@@ -147,7 +148,7 @@ static const char *own_comm(const struct process_history *p, const struct fmt_ta
 	return i && p->comm[i - 1].key == t->key ? p->comm[i - 1].comm : NULL;
 }
 
-/* The first name of its own, however late. */
+/* The first own name, however late. */
 static const char *first_comm(const struct process_history *p, const struct fmt_task *t)
 {
 	size_t at = array_bisect(i, p->nr.nr_comms, p->comm[i].key < t->key);
@@ -167,8 +168,8 @@ static const char *comm_at(const struct process_history *p, const struct fmt_tas
 	name = t ? own_comm(p, t, ns, span) : NULL;
 	if (!t || name)
 		return name;
-	/* A fork's name is that of who forked, at that time. Without its time it may have exec'd.
-	 */
+	/* A forked task starts with the name that its parent had then. Without the fork's time this
+	 * is unknown: the parent may have exec'd since. */
 	if (t->tid != t->pid) {
 		of = history_leader(p, t, ns, span);
 		name = of ? own_comm(p, of, ns, span) : NULL;
@@ -245,7 +246,7 @@ static bool map_of(const struct process_history *p, uint32_t key, uint64_t ns, u
 	return true;
 }
 
-/* When the process exec'd last; 0: not that we know. */
+/* The time of the process's last exec; 0: none known. */
 static uint64_t last_exec(const struct process_history *p, const struct fmt_task *leader,
 			  uint64_t ns, struct history_span *span)
 {
@@ -258,10 +259,8 @@ static uint64_t last_exec(const struct process_history *p, const struct fmt_task
 	return 0;
 }
 
-/*
- * An exec takes the old mappings away, but until the new program runs, the registers hold the old
- * one's addresses: what is seen in between is where the old one called execve(2).
- */
+/* An exec removes the old mappings, but until the new program runs, the registers hold addresses of
+ * the old program: where it called execve(2). */
 static bool map_before_exec(const struct process_history *p, const struct fmt_task *leader,
 			    uint64_t ns, uint64_t addr, struct history_map *out,
 			    struct history_span *span)
@@ -272,7 +271,7 @@ static bool map_before_exec(const struct process_history *p, const struct fmt_ta
 	if (!exec_ns ||
 	    (exec_ns <= UINT64_MAX - EXEC_NS && history_since(span, ns, exec_ns + EXEC_NS)))
 		return false;
-	/* Another task, when a thread exec'd that was not the leader. */
+	/* Another task, if a thread other than the leader exec'd. */
 	i = tasks_until(p, leader->tid, exec_ns - 1, NULL);
 	return i && p->task[i - 1].tid == leader->tid &&
 	       map_of(p, p->task[i - 1].key, exec_ns - 1, addr, out, NULL);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Kernel code that came and went, by the ledger of a dump; see process_history.h. Called by
- * symbols.c. */
+/* Temporary kernel code in the ledger of a dump; see process_history.h. Called by symbols.c. */
 #include "dump/view/model/process_history_impl.h"
 
 #include "dump/base/array.h"
 
-/* That began before an address and do not hold it: programs loaded again and again at one place. */
+/* Limit on the entries to check that begin before an address and end before it: programs loaded
+ * repeatedly at one place. */
 #define MAX_BACK 64
 
-/* How many begin at or before `addr`. */
+/* The number of entries that begin at or before `addr`. */
 static size_t until(const struct process_history *p, uint64_t addr)
 {
 	return array_bisect(i, p->nr_ksyms, p->ksym[i].f.addr <= addr);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Reads the LEDGER blocks of a dump into sorted tables; see process_history_impl.h. Called by
- * history_load(). Hostile ledgers are bounded, in bytes.
- */
+/* Reads the LEDGER blocks of a dump into sorted tables; see process_history_impl.h. Called by
+ * history_load(). The size in bytes is limited, because ledgers are not trusted. */
 #include "dump/view/model/process_history_impl.h"
 
 #include "dump/file/section_items.h"
@@ -11,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More kinds than any kernel will have. */
+/* More kinds than any kernel has. */
 #define MAX_NAMESPACES 64
-/* What all LEDGER blocks may unpack to. */
+/* Limit of all LEDGER blocks together, unpacked. */
 #define MAX_LEDGER_BYTES (512ull << 20)
 
-/* A PATH or a NAMESPACES of the block that is being read. */
+/* A PATH or a NAMESPACES item of the current block. */
 struct block_id {
 	uint32_t id;
 	uint32_t index; /* into people.paths or people.sets */
@@ -24,9 +22,9 @@ struct block_id {
 
 struct history_loader {
 	struct process_history *p;
-	/* struct block_id, sorted at the block's end. */
+	/* struct block_id[], sorted at the end of the block. */
 	struct buf block_paths, block_sets;
-	/* What refers to them and waits for the block's end: fmt_map, fmt_stay. */
+	/* Items that refer to these ids (fmt_map, fmt_stay), resolved at the end of the block. */
 	struct buf block_maps, block_spaces, block_cgroups;
 };
 
@@ -166,7 +164,7 @@ static void sort_ids(struct buf *ids)
 		qsort(ids->p, nr, sizeof(struct block_id), compare_ids);
 }
 
-/* The index that an id of this block stands for; counted as broken when there is none. */
+/* The index for an id of this block; an unknown id is counted as broken. */
 static bool resolve(struct history_loader *l, const struct buf *ids, uint32_t id, uint32_t *index)
 {
 	size_t nr = ids->len / sizeof(struct block_id);
@@ -214,7 +212,9 @@ static int end_stays(struct history_loader *l, const struct buf *stays, const st
 	return rc;
 }
 
-/* Whatever refers to others of the block gets their indices: they may stand behind it. */
+/*
+ * Replaces ids by indices once the block is complete: an item may come before the one it refers to.
+ */
 static int end_block(struct history_loader *l)
 {
 	int rc;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Where a task of a dump was: its cgroup, its namespaces; see process_history.h. */
+/* The cgroup and the namespaces of a task of a dump; see process_history.h. */
 #include "dump/view/model/process_history_impl.h"
 
 #include "dump/base/array.h"
 
-/* The last of `key` that began by `ns`; NULL when there is none. */
+/* The last entry of `key` that began by `ns`; NULL: none. */
 static const struct person_stay *stay_at(const struct person_stay *v, size_t nr, uint32_t key,
 					 uint64_t ns)
 {
@@ -13,7 +13,7 @@ static const struct person_stay *stay_at(const struct person_stay *v, size_t nr,
 	return until && v[until - 1].key == key ? &v[until - 1] : NULL;
 }
 
-/* An event can mention a thread before its FORK record's time. */
+/* An event can name a thread before the time of its FORK record. */
 static uint64_t not_before(const struct fmt_task *t, uint64_t ns)
 {
 	return ns < t->start_ns ? t->start_ns : ns;
@@ -42,7 +42,7 @@ uint64_t history_namespace(const struct process_history *p, const struct fmt_tas
 	if (!s)
 		return 0;
 	set = &p->set[s->what];
-	/* An empty set may be all there is: then there is no table either. */
+	/* If all sets are empty, there is no table. */
 	for (uint32_t i = 0; i < set->nr; i++) {
 		const struct fmt_namespace *v = &p->namespace[set->from + i];
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Sorts the tables of a ledger once all blocks are read; see process_history_impl.h. Hostile
- * ledgers are bounded: all of it is O(n log n).
- */
+/* Sorts the tables of a ledger once all blocks are read; see process_history_impl.h. All steps are
+ * O(n log n), because ledgers are not trusted. */
 #include "dump/view/model/process_history_impl.h"
 
 #include <stdlib.h>
@@ -61,7 +59,7 @@ static void sort(struct buf *b, size_t entry, int (*compare)(const void *, const
 		qsort(b->p, *nr, entry, compare);
 }
 
-/* The same task may stand in two blocks, or be repeated by a file that means ill. */
+/* A task may be in two blocks, or be repeated by a malicious file. */
 static size_t drop_repeated_tasks(struct fmt_task *t, size_t nr)
 {
 	size_t kept = 0;
@@ -108,7 +106,7 @@ static int compare_ksyms(const void *a, const void *b)
 	return x->f.ns < y->f.ns ? -1 : x->f.ns > y->f.ns;
 }
 
-/* A tree for each process. */
+/* Builds one tree per process. */
 static void span_all(struct person_map *m, size_t nr)
 {
 	for (size_t from = 0, to; from < nr; from = to) {

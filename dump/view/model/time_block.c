@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Blocks of records in the order of time; see time_block.h. Called by timeline.c. */
+/* Blocks of records in time order; see time_block.h. Called by timeline.c. */
 #include "dump/view/model/time_block.h"
 
 #include "dump/file/reader.h"
@@ -11,34 +11,32 @@
 
 struct block_entry {
 	uint64_t time_ns;
-	/* In the content, larger is older. Once put together: in `records`, or, when its template
-	 * has a mould, the record's index. */
+	/* The offset in the content; a larger one is older. Once put together: the offset in
+	 * `records`, or the record's index if its template has a mould. */
 	uint32_t at;
 	uint16_t bytes; /* of the record */
-	uint16_t index; /* packed blocks: of the record; once put together: of its template */
+	uint16_t index; /* packed blocks: index of the record; once put together: of its template */
 };
 
 _Static_assert(FMT_PACK_MAX_RECORDS <= UINT16_MAX + 1u, "an index has 16 bits");
 
-/* Of a template. */
+/* The answer for a template. */
 struct verdict {
 	uint8_t answer; /* enum answer */
-	uint8_t part;	/* enum unpack_part: what is needed */
+	uint8_t part;	/* enum unpack_part: the needed part */
 	uint8_t mould;	/* enum mould_state */
-	uint32_t at;	/* its mould, in b->moulds */
-	const void *of; /* as the answer's */
+	uint32_t at;	/* offset of the mould in b->moulds */
+	const void *of; /* time_block_answer.of */
 };
 
 enum mould_state { MOULD_UNKNOWN, MOULD_NONE, MOULD_MADE };
 
-/*
- * Records of a template of which all that comes before the raw data is the same but for the time:
- * one of them, taken apart once, and changed into the next when that is taken.
- */
+/* For a template with records that are equal before the raw data, except for the time: one parsed
+ * record, which is changed into the next one when that is taken. */
 struct mould {
 	struct record_sample s;
 	uint32_t raw_at; /* in the record; 0: it has no raw data */
-	uint32_t bytes;	 /* of the record, which is behind the mould */
+	uint32_t bytes;	 /* size of the record, which follows the mould */
 };
 
 void time_block_free(struct time_block *b)
@@ -59,7 +57,7 @@ static struct block_entry *entries(const struct time_block *b)
 	return (struct block_entry *)b->entries.p;
 }
 
-/* There is room for it. */
+/* The caller has reserved room. */
 static inline void put_entry(struct time_block *b, const struct block_entry *e)
 {
 	*(struct block_entry *)(b->entries.p + b->entries.len) = *e;
@@ -87,7 +85,7 @@ static void reverse(struct block_entry *e, size_t nr)
 	}
 }
 
-/* Almost sorted as a rule: moves the few that are not, and gives up when there are many. */
+/* Entries are usually almost sorted: moves the few that are not, and gives up if there are many. */
 static bool insertion_sort(struct block_entry *e, size_t nr)
 {
 	size_t budget = 8 * nr;
@@ -127,7 +125,7 @@ static int add_entry(struct time_block *b, const struct block_entry *e)
 	return 0;
 }
 
-/* Goes through the bytes, newest first. -EBADMSG when they end before the block. */
+/* Indexes the records, newest first. -EBADMSG when the bytes end early. */
 static int index_raw(struct time_block *b, const struct time_block_wish *w, uint64_t time_ns)
 {
 	struct bytes all = {b->payload.p, b->payload.len};
@@ -151,7 +149,7 @@ static int index_raw(struct time_block *b, const struct time_block_wish *w, uint
 
 enum answer { NOT_ASKED, WANTED, BY_THREAD, UNWANTED, ASK_EACH };
 
-/* Puts as much of a record together in b->record. */
+/* Puts this part of a record together in b->record. */
 static int look_at(struct time_block *b, const struct block_entry *e, enum unpack_part part,
 		   struct bytes *rec)
 {
@@ -166,14 +164,14 @@ static int look_at(struct time_block *b, const struct block_entry *e, enum unpac
 	return rc;
 }
 
-/* How much has to be put together of all records of a template. */
+/* The part of its records that a template needs. */
 static enum unpack_part part_of(struct time_block *b, const struct time_block_answer *a,
 				const struct block_entry *e)
 {
 	bool ok = !a->need.all;
 	uint64_t last = 1ull << 63;
 
-	/* In between is the call chain, which no word is in. */
+	/* The call chain is in between; no word is in it. */
 	for (uint32_t off = 0; ok && off < a->need.from; off += 4)
 		unpack_need(b->unpacker, e->index, off);
 	for (uint32_t i = 0, off; ok && i < 64 && a->need.words >> i; i++) {
@@ -184,7 +182,7 @@ static enum unpack_part part_of(struct time_block *b, const struct time_block_an
 	return !ok ? UNPACK_ALL : a->need.chain ? UNPACK_CHAIN : UNPACK_NEEDED;
 }
 
-/* What the record at hand says of all those of its template. */
+/* Asks about one record and keeps the answer for all records of its template. */
 static void ask(struct time_block *b, const struct time_block_wish *w, const struct block_entry *e,
 		struct bytes rec, struct verdict *v)
 {
@@ -215,7 +213,7 @@ static struct verdict *verdict_of(const struct time_block *b, uint32_t tpl)
 	return (struct verdict *)b->verdicts.p + tpl;
 }
 
-/* 1: the record is wanted, or that can't be told; 0: it is not. */
+/* 1: the record is wanted, or this is unknown; 0: it is not. */
 static int is_wanted(struct time_block *b, const struct time_block_wish *w,
 		     const struct block_entry *e, const uint32_t *tids)
 {
@@ -246,18 +244,18 @@ static int prepare_verdicts(struct time_block *b, const struct time_block_wish *
 		return -ENOMEM;
 	b->verdicts.len = nr * sizeof(struct verdict);
 	memset(b->verdicts.p, NOT_ASKED, nr * sizeof(struct verdict));
-	/* Kept whole: alike to none. */
+	/* Template 0 holds whole records, which have nothing in common. */
 	*verdict_of(b, 0) = (struct verdict){.answer = ASK_EACH, .part = UNPACK_ALL};
 	return w->thread ? unpack_threads(b->unpacker, tids, NULL) : 0;
 }
 
-/* The columns that an index is made from. */
+/* The columns that the index needs. */
 struct block_columns {
 	const uint64_t *times;
 	const uint32_t *offsets, *tids;
 };
 
-/* The time of a record whose column is not known is looked for in its bytes. */
+/* Without a time column, reads the time from the record. */
 static int time_of(struct time_block *b, const struct time_block_wish *w,
 		   const struct block_columns *c, struct block_entry *e)
 {
@@ -310,7 +308,7 @@ static int index_packed(struct time_block *b, const struct time_block_wish *w, u
 
 /* ---- moulds ---- */
 
-/* Whether the words before `end` are those of all records of the template, but for the time. */
+/* Whether the words before `end`, except the time, are the same in all records of the template. */
 static bool same_head(const struct time_block *b, const struct time_block_wish *w, uint32_t index,
 		      uint32_t end)
 {
@@ -323,8 +321,8 @@ static bool same_head(const struct time_block *b, const struct time_block_wish *
 	return true;
 }
 
-/* Makes it from the first record of its template that is wanted: 0, with MOULD_NONE if that can't
- * be; -EBADMSG, -ENOMEM. */
+/* Makes the mould from the template's first wanted record. 0 (with MOULD_NONE if it is impossible);
+ * -EBADMSG, -ENOMEM. */
 static int make_mould(struct time_block *b, const struct time_block_wish *w,
 		      const struct block_entry *e, struct verdict *v)
 {
@@ -344,7 +342,7 @@ static int make_mould(struct time_block *b, const struct time_block_wish *w,
 	m.bytes = e->bytes;
 	if (!same_head(b, w, e->index, m.raw_at))
 		return 0;
-	/* The next one's place is aligned: records are of 8 bytes and times that. */
+	/* The next mould stays aligned: sizes of records are multiples of 8. */
 	v->at = (uint32_t)b->moulds.len;
 	rc = buf_put(&b->moulds, &m, sizeof(m));
 	rc = rc ? rc : buf_put(&b->moulds, rec.p, rec.len);
@@ -367,20 +365,20 @@ static void cast(struct time_block *b, const struct block_entry *e, const struct
 
 /* ---- putting together ---- */
 
-/* Into b->records at `at`. */
+/* Puts one record into b->records at `at`. */
 static int put_one(struct time_block *b, struct block_entry *e, enum unpack_part part, uint32_t at)
 {
 	uint8_t *to = b->records.p + at;
 	uint16_t size;
 	int rc = unpack_part(b->unpacker, e->index, part, to, NULL);
 
-	/* The header's size is a column too: what it says must be what there is. */
+	/* The header's size comes from a column too, so it must match the real size. */
 	memcpy(&size, to + offsetof(struct perf_event_header, size), sizeof(size));
 	e->at = at;
 	return !rc && size != e->bytes ? -EBADMSG : rc;
 }
 
-/* What there is room for in b->records; the block ends before the first that is no record. */
+/* Puts together what fits into b->records; the block ends before the first invalid record. */
 static int put_all(struct time_block *b, const struct time_block_wish *w)
 {
 	struct verdict every = {.part = UNPACK_ALL, .mould = MOULD_NONE}, *v = &every;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
  * Merges the rings of a dump by time; see timeline.h. Called by script and everything else that
- * goes through the records.
+ * reads records.
  *
  *	ring 0   [block │ block ▓▓]──┐        ▓ loaded: an index of its records, sorted by time
  *	ring 1   [block ▓▓ │ block ▓]─┼─ heap ─▶ oldest record of all
- *	ring 2   [block │ block │ ··]─┘        · not yet: stands in the heap with its
+ *	ring 2   [block │ block │ ··]─┘        · not yet: in the heap with its
  *	                                            header's first_ns
  *
- * A ring's blocks are read from the largest ring_off (oldest) to 0. Before a record is given out,
- * the next newer block is loaded if its header says that it begins no later: so records that
- * changed places across a block's border come out in order. Two blocks a ring are held at most;
- * what is out of order by more than a block, or older than its block's header says (no kernel and
- * no recorder makes either), is given out when it is met, with the time of the record before it.
+ * A ring's blocks are read from the largest ring_off (oldest) to 0. Before a record is returned,
+ * the next newer block is loaded if its header says that it begins no later; so records that
+ * changed places across the border of two blocks come out in order. At most two blocks per ring are
+ * loaded. A record that is out of order by more than a block, or older than its block's header
+ * says, is returned as it comes, with the time of the record before it. No kernel and no recorder
+ * produces either.
  */
 #include "dump/view/model/timeline.h"
 
@@ -27,10 +28,10 @@
 
 struct timeline_slot {
 	struct time_block block;
-	bool newer; /* than the other slot's */
+	bool newer; /* the block is newer than the other slot's */
 };
 
-/* A ring's records are asked whether they are wanted. */
+/* Context for time_block_wish.ask(). */
 struct question {
 	const struct timeline *t;
 	const struct timeline_stream *s;
@@ -45,25 +46,25 @@ struct timeline_stream {
 	struct question question;
 	struct time_block_wish wish;
 	struct timeline_slot slots[2];
-	struct prefetch_job job; /* the next block, when there is `ahead` */
-	uint64_t key_ns;	 /* its place in the heap */
+	struct prefetch_job job; /* the next block; only with `ahead` */
+	uint64_t key_ns;	 /* sort key in the heap */
 	bool key_is_record;
 };
 
 struct timeline {
 	struct reader *r;
-	struct thread_pool *ahead; /* NULL: without */
+	struct thread_pool *ahead; /* NULL: no helper threads */
 	const struct meta *m;
 	struct timeline_options opt;
 	struct timeline_stream *streams;
 	size_t nr_streams;
-	uint32_t *block_pool; /* backs the streams' blocks */
+	uint32_t *block_pool; /* memory for the streams' blocks */
 	struct timeline_stream **heap;
 	size_t nr_heap;
 	bool started;
-	bool given;	   /* the top gave out a record: its place is to be found anew */
-	uint64_t last_ns;  /* of the record given out last: time does not go back */
-	uint64_t taken_ns; /* ... as it says itself */
+	bool given;	   /* the heap's top returned a record; its position has to be updated */
+	uint64_t last_ns;  /* of the last returned record: time does not decrease */
+	uint64_t taken_ns; /* its own time */
 	uint64_t nr_bad;
 };
 
@@ -88,7 +89,7 @@ static bool ring_wanted(const struct timeline *t, const struct fmt_window *w)
 	return t->opt.cpu < 0 || w->cpu < 0 || w->cpu == t->opt.cpu;
 }
 
-/* A block without times (first and last 0) may hold any. */
+/* A block without times (first and last 0) may contain any time. */
 static bool time_wanted(const struct timeline *t, const struct fmt_block *h)
 {
 	if (!h->first_ns && !h->last_ns)
@@ -96,7 +97,7 @@ static bool time_wanted(const struct timeline *t, const struct fmt_block *h)
 	return h->first_ns <= t->opt.to_ns && h->last_ns >= t->opt.from_ns;
 }
 
-/* A block of a ring that no window tells of can't be understood: it counts as bad. */
+/* A block of a ring without a window is counted as bad: its records cannot be parsed. */
 static bool block_wanted(struct timeline *t, uint32_t block)
 {
 	const struct fmt_block *h = header(t, block);
@@ -117,7 +118,7 @@ struct order {
 	uint64_t ring_off;
 };
 
-/* By ring, oldest first; of repeated ones the first in the file comes first. */
+/* By ring, oldest first; repeated blocks in file order. */
 static int compare_order(const void *a, const void *b)
 {
 	const struct order *x = a, *y = b;
@@ -153,8 +154,7 @@ static void stream_init(struct timeline *t, struct timeline_stream *s, uint32_t 
 	s->blocks = blocks;
 }
 
-/* Makes a stream of each ring's blocks; a block that repeats one (same ring, same place) is left
- * out. */
+/* Makes one stream per ring; a repeated block (same ring, same offset) is dropped. */
 static void build_streams(struct timeline *t, const struct order *o, size_t nr)
 {
 	struct timeline_stream *s = NULL;
@@ -214,7 +214,8 @@ int timeline_open(struct reader *r, const struct meta *m, const struct timeline_
 		t->opt = *opt;
 		rc = prepare(t);
 	}
-	/* Who a thread was is asked on ours; and without helpers it goes as well. */
+	/* opt->thread() may only be called on our thread, so helpers cannot be used with it. They
+	 * are optional: continue if they cannot start. */
 	if (!rc && opt->nr_helpers && !opt->thread && t->nr_streams &&
 	    prefetch_new(r, opt->nr_helpers, &t->ahead))
 		t->ahead = NULL;
@@ -263,7 +264,7 @@ static uint32_t offset_in(struct bytes rec, const uint8_t *p)
 	return (uint32_t)(p - rec.p);
 }
 
-/* Where a sample's id is; 0: nowhere. */
+/* The offset of a sample's id; 0: none. */
 static uint32_t id_offset(uint64_t sample_type)
 {
 	uint64_t before = sample_type &
@@ -274,7 +275,7 @@ static uint32_t id_offset(uint64_t sample_type)
 	return sample_type & PERF_SAMPLE_ID ? 8 + 8 * (uint32_t)__builtin_popcountll(before) : 0;
 }
 
-/* An id that the dump does not know tells nothing. */
+/* An id unknown to the dump does not identify the event. */
 static bool told_by_id(const struct meta *m, const struct timeline_record *r)
 {
 	struct record_sample alone = r->s;
@@ -292,7 +293,7 @@ static uint32_t thread_offset(struct bytes rec, const struct timeline_record *r,
 							 : UINT32_MAX;
 }
 
-/* Its tracepoint's number and thread are in the first 8 bytes of the raw data. */
+/* The first 8 bytes of the raw data hold the tracepoint's number and the thread. */
 #define RAW_HEAD 3u
 
 static void set_need(const struct question *q, const struct timeline_record *r,
@@ -311,7 +312,7 @@ static void set_need(const struct question *q, const struct timeline_record *r,
 	a->need.words = n->raw_words | RAW_HEAD;
 }
 
-/* A sample's event is told by its id, by its tracepoint's number, or by its channel. */
+/* A sample's event is identified by its id, by its tracepoint's number, or by its channel. */
 static void ask(void *ctx, struct bytes rec, struct time_block_answer *a)
 {
 	const struct question *q = ctx;
@@ -332,9 +333,9 @@ static void ask(void *ctx, struct bytes rec, struct time_block_answer *a)
 		a->wanted = q->t->opt.events[r.event->f.id];
 	a->told_by = told_by_id(q->t->m, &r) ? id_offset(type) : 0;
 	if (!a->told_by && r.s.raw.len >= 4)
-		a->told_by = offset_in(rec, r.s.raw.p) - 4; /* with the length before it */
+		a->told_by = offset_in(rec, r.s.raw.p) - 4; /* includes the length before it */
 	else if (!a->told_by && type & PERF_SAMPLE_RAW)
-		a->told_by = UINT32_MAX; /* others may have one */
+		a->told_by = UINT32_MAX; /* other records may have an id */
 	a->thread_at = thread_offset(rec, &r, type);
 	set_need(q, &r, a);
 }
@@ -343,7 +344,7 @@ static bool thread_wanted(void *ctx, uint32_t tid, uint64_t time_ns)
 {
 	const struct question *q = ctx;
 
-	/* The whole record may tell it yet. */
+	/* If unknown here, the whole record may tell the thread. */
 	return tid == UINT32_MAX || q->t->opt.thread(q->t->opt.ctx, tid, time_ns);
 }
 
@@ -360,7 +361,7 @@ static void make_wish(const struct timeline *t, struct timeline_stream *s)
 	};
 }
 
-/* From whoever has it, or can. */
+/* Takes the block from the prefetcher, or loads it. */
 static int load(struct timeline *t, struct timeline_stream *s, uint32_t block, struct time_block *b)
 {
 	struct time_block other = *b;
@@ -381,7 +382,7 @@ static void load_ahead(struct timeline *t, struct timeline_stream *s)
 	thread_pool_put(t->ahead, &s->job.job);
 }
 
-/* Loads the stream's next block into a slot that is empty. What is bad is counted and left out. */
+/* Loads the stream's next block into an empty slot. Bad blocks are counted and skipped. */
 static int load_next(struct timeline *t, struct timeline_stream *s, struct timeline_slot *slot)
 {
 	uint32_t block = s->blocks[s->next_block++];
@@ -405,8 +406,8 @@ static uint64_t head_ns(const struct timeline_slot *s)
 	return time_block_head_ns(&s->block);
 }
 
-/* The slot with the ring's oldest record; NULL when both are empty. The older block's comes first.
- */
+/* The slot with the ring's oldest record; NULL when both are empty. For equal times, the older
+ * block's. */
 static struct timeline_slot *oldest(struct timeline_stream *s)
 {
 	struct timeline_slot *a = &s->slots[0], *b = &s->slots[1];
@@ -418,10 +419,8 @@ static struct timeline_slot *oldest(struct timeline_stream *s)
 	return a->newer ? b : a;
 }
 
-/*
- * Loads blocks until the ring's oldest record is known. 1: *out holds it; 0: the ring is at its
- * end.
- */
+/* Loads blocks until the ring's oldest record is known. 1: *out is its slot; 0: the end of the
+ * ring. */
 static int stream_head(struct timeline *t, struct timeline_stream *s, struct timeline_slot **out)
 {
 	for (;;) {
@@ -468,8 +467,8 @@ static void sift_down(struct timeline *t, size_t i)
 	t->heap[i] = s;
 }
 
-/* Rings enter with their oldest block's first_ns, so that none is loaded before its time has come.
- */
+/* Rings enter the heap with their oldest block's first_ns, so blocks are loaded only when their
+ * time comes. */
 static void start(struct timeline *t)
 {
 	t->started = true;
@@ -482,7 +481,7 @@ static void start(struct timeline *t)
 		sift_down(t, i);
 }
 
-/* Puts the top of the heap where its oldest record belongs, or takes it out at its end. */
+/* Moves the heap's top to the position for its oldest record, or removes it at its end. */
 static int settle_top(struct timeline *t)
 {
 	struct timeline_stream *s = t->heap[0];
@@ -523,7 +522,7 @@ void timeline_describe(const struct meta *m, struct timeline_record *rec)
 	rec->tid = rc ? UINT32_MAX : meta_tid_of(m, rec->event, &rec->s);
 }
 
-/* The oldest record of all; what it taken apart is, if that is known. */
+/* Takes the oldest record; returns it parsed, if that is known. */
 static const struct record_sample *pop(struct timeline *t, struct timeline_record *rec)
 {
 	const struct timeline_stream *s = t->heap[0];
@@ -543,7 +542,7 @@ static const struct record_sample *pop(struct timeline *t, struct timeline_recor
 	return r.s;
 }
 
-/* Brings the ring with the oldest record of all to the top. */
+/* Moves the ring with the oldest record to the top. */
 static int settle(struct timeline *t)
 {
 	int rc = 0;
@@ -559,7 +558,7 @@ static int settle(struct timeline *t)
 	return rc;
 }
 
-/* 1: *s is what pop() says; 0: the end. */
+/* 1: *s is the result of pop(); 0: the end. */
 static int next(struct timeline *t, struct timeline_record *rec, const struct record_sample **s,
 		struct err *err)
 {

@@ -16,20 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a task's state as sched_switch reports it (include/linux/sched.h, TASK_REPORT). */
+/* Bits of a task's state in sched_switch (include/linux/sched.h, TASK_REPORT). */
 #define STATE_SLEEP   0x01
 #define STATE_DISK    0x02
 #define STATE_STOPPED 0x0c
 #define STATE_ENDED   0x30
 #define STATE_PREEMPT 0x100
 
-/* Of common_flags (include/linux/trace_events.h). */
+/* Bits of common_flags (include/linux/trace_events.h). */
 #define TRACE_HARDIRQ 0x08
 #define TRACE_SOFTIRQ 0x10
 
 /* ---- spans ---- */
 
-/* A tid that ended and shows up again is another thread. */
+/* A tid that reappears after its thread ended is another thread. */
 static int find(struct schedule *s, uint32_t tid, uint32_t *out)
 {
 	uint32_t thread = schedule_find(s, tid);
@@ -132,7 +132,7 @@ static int leave_cpu(struct schedule *s, uint32_t thread, uint64_t ns)
 	    (size_t)t->now.cpu >= s->nr_cpus)
 		return 0;
 	c = &s->cpus[t->now.cpu];
-	if (c->current != thread) /* its place there was a guess, too */
+	if (c->current != thread) /* its CPU was a guess, too */
 		return close_span(s, thread, t->now.from_ns, SPAN_GUESSED);
 	until = c->stray != NO_THREAD ? c->stray_ns : c->last_ns;
 	until = until < t->now.from_ns ? t->now.from_ns : until < ns ? until : ns;
@@ -147,9 +147,9 @@ static bool was_woken_here(const struct live_thread *t, int32_t cpu)
 }
 
 /*
- * When a thread began to run here whose switch is missing: at its first event here. An idle CPU
- * runs a woken thread at once, and some kernels do not trace that switch on some CPUs: then it began
- * at the wake-up. A preempted thread is different: its quota may be used up while the CPU is idle.
+ * When a thread without a switch to it began to run here: at its first event here. An idle CPU runs
+ * a woken thread at once, and some kernels do not trace that switch on some CPUs; then it began at
+ * the wake-up. A preempted thread is different: its quota may be used up while the CPU is idle.
  */
 static uint64_t began_here(const struct schedule *s, const struct live_cpu *c, uint32_t thread,
 			   const struct sched_moment *o)
@@ -178,7 +178,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 		t->now.chain = o->chain;
 		return thread ? close_span(s, thread, o->ns, 0) : 0;
 	}
-	/* The switch from the thread before is missing. */
+	/* The switch from the previous thread is missing. */
 	if (gone != NO_THREAD && gone && live_of(s, gone)->known &&
 	    live_of(s, gone)->now.state == SPAN_RUN && live_of(s, gone)->now.cpu == o->cpu)
 		rc = close_span(s, gone, began, SPAN_GUESSED);
@@ -200,7 +200,7 @@ static int end_run(struct schedule *s, struct live_cpu *c, uint32_t thread,
 	return rc;
 }
 
-/* The idle task has runs, one for each idle time of a CPU. */
+/* Adds a run of the idle task for this idle time of the CPU. */
 static int end_idle(struct schedule *s, const struct live_cpu *c, int32_t cpu, uint64_t ns)
 {
 	struct span idle = {
@@ -223,7 +223,7 @@ static enum span_state state_of(uint64_t prev_state)
 static int begin_run(struct schedule *s, uint32_t thread, const struct sched_moment *o,
 		     int16_t prio)
 {
-	/* Without an earlier event its state before is unknown: it may be new. */
+	/* Without an earlier event, the previous state is unknown: the thread may be new. */
 	int rc = leave_cpu(s, thread, o->ns);
 	const struct span *now = &live_of(s, thread)->now;
 
@@ -256,7 +256,7 @@ static uint32_t place_of(const struct schedule *s, const struct live_thread *t, 
 	return known ? t->place : CHAIN_NONE;
 }
 
-/* The thread that waits is woken again: it ran and slept meanwhile, at an unknown time. */
+/* The waiting thread is woken again: it ran and slept in between, at an unknown time. */
 static int wake_again(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken)
 {
 	int rc = close_span(s, thread, ns, SPAN_GUESSED);
@@ -266,9 +266,9 @@ static int wake_again(struct schedule *s, uint32_t thread, uint64_t ns, const st
 }
 
 /*
- * The wake-up of a thread that is off its run queue but still on its CPU is traced before its
- * switch, and ends the sleep that begins with it. One that finds the thread on the queue is followed
- * by sched_wakeup at once (try_to_wake_up() in kernel/sched/core.c).
+ * A thread that is off its run queue but still on its CPU can be woken before its switch is traced;
+ * this ends the sleep that begins with the switch. If the thread is still on the queue,
+ * sched_wakeup follows at once (try_to_wake_up() in kernel/sched/core.c).
  */
 static int wake_early(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken)
 {
@@ -285,7 +285,7 @@ static int wake_early(struct schedule *s, uint32_t thread, uint64_t ns, const st
 	return rc;
 }
 
-/* The wake-up that the thread has not taken, before its switch to or from a CPU. */
+/* Applies a pending wake-up before a switch of the thread to or from a CPU. */
 static int take_woken(struct schedule *s, uint32_t thread, uint64_t ns, bool leaves,
 		      struct span *woken)
 {
@@ -334,14 +334,14 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct sched_m
 	}
 	live_of(s, prev)->recorded = true;
 	if (s->partial && !live_of(s, next)->recorded)
-		next = NO_THREAD; /* nor is it known what the CPU runs now */
+		next = NO_THREAD; /* nor is the CPU's next thread known */
 	else if (next)
 		rc = rc ? rc : begin_run(s, next, o, (int16_t)v[4]);
 	occupy(c, next, o->ns);
 	return rc;
 }
 
-/* The record tells only whether the thread sleeps or was preempted. */
+/* The record only says whether the thread sleeps or was preempted. */
 static int on_own_leave(struct schedule *s, uint32_t thread, uint16_t misc,
 			const struct sched_moment *o)
 {
@@ -391,7 +391,9 @@ static void move(struct live_thread *t, int32_t cpu, uint64_t ns)
 	t->here_ns = ns;
 }
 
-/* Whether the thread was woken on a CPU that was idle since: some kernels do not trace that switch. */
+/*
+ * Whether the thread was woken on a CPU that was idle since: some kernels do not trace this switch.
+ */
 static bool runs_unseen(const struct schedule *s, const struct live_thread *t)
 {
 	return t->now.cpu >= 0 && (size_t)t->now.cpu < s->nr_cpus && !s->cpus[t->now.cpu].current &&
@@ -426,19 +428,19 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_mom
 		bool preempted = t->now.flags & SPAN_PREEMPTED;
 
 		if (preempted || t->now.flags & SPAN_FORKED || is_waking != s->has_wakings) {
-			/* The wake-up chose another CPU than sched_waking said. */
+			/* sched_wakeup has another CPU than sched_waking. */
 			if (!preempted)
 				move(t, woken.cpu, o->ns);
 			return 0;
 		}
-		/* On an idle CPU it may run unseen, and be on its way to sleep. */
+		/* On an idle CPU it may run without a traced switch, and be about to sleep. */
 		if (is_waking && runs_unseen(s, t)) {
 			t->woken = woken;
 			return 0;
 		}
 		return wake_again(s, thread, o->ns, &woken);
 	}
-	/* It was woken before it slept, and goes on, or see wake_early(). */
+	/* Woken before it slept: it continues, or see wake_early(). */
 	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
 	    t->now.state != SPAN_STOPPED) {
 		t->woken = woken;
@@ -455,7 +457,7 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_mom
 	return rc;
 }
 
-/* Adds the waker's stack to the wake-up before it, which ended one of the last spans. */
+/* Adds the waker's stack to the previous wake-up, which ended one of the last spans. */
 static void name_waker(struct schedule *s, uint32_t thread, const struct sched_moment *o)
 {
 	struct span *spans = (struct span *)s->spans.p;
@@ -496,8 +498,8 @@ static void set_place(struct schedule *s, struct live_thread *t, uint32_t chain)
 		}
 }
 
-/* A sample of sleep-stacks. It follows the record of the switch, before the thread runs again: the
- * BPF programs are attached after the events are open. */
+/* A sample of sleep-stacks. It comes after the record of the switch and before the thread runs
+ * again, because the BPF programs are attached after the events are open. */
 static int on_place(struct schedule *s, const struct timeline_record *rec,
 		    const struct sched_moment *o)
 {
@@ -600,10 +602,8 @@ static int begin_window(struct schedule *s)
 	return rc;
 }
 
-/*
- * Records of this CPU are missing since its last one: the current thread ran until then, and what
- * runs now is unknown.
- */
+/* Records of this CPU since the last one are missing: the current thread ran until then; what runs
+ * now is unknown. */
 static int on_lost(struct schedule *s, const struct timeline_record *rec)
 {
 	int32_t cpu = rec->window->cpu;
@@ -648,7 +648,7 @@ bool schedule_needs(const struct schedule *s, size_t event, struct timeline_need
 	return p->kind || schedule_is_own(s, s->m->events[event].f.channel);
 }
 
-/* Records that are no samples: losses and, in some dumps, switches. */
+/* Records other than samples: losses and, in some dumps, switches. */
 static int on_kernel_record(struct schedule *s, const struct timeline_record *rec)
 {
 	struct perf_event_header h;
@@ -699,7 +699,7 @@ int schedule_feed(struct schedule *s, const struct timeline_record *rec)
 	if (s->chains && p->kind != KIND_FORK && rec->s.have & PERF_SAMPLE_CALLCHAIN)
 		o.chain = call_chains_add(s->chains, rec);
 	rc = !s->in_window && o.ns >= s->from_ns ? begin_window(s) : 0;
-	/* The thread of this sample may have left the CPU: no evidence of what runs. */
+	/* The sampled thread may have left the CPU, so this says nothing about what runs. */
 	if (!rc && p->kind == KIND_PLACE)
 		return on_place(s, rec, &o);
 	if (!rc && !s->partial)

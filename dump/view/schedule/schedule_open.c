@@ -17,7 +17,7 @@
 /* Bounds what an untrusted dump can ask for. */
 #define MAX_CPUS 8192
 
-/* The tracepoints that are used, and the fields that they must have. */
+/* The used tracepoints and their required fields. */
 static const struct {
 	const char *name;
 	enum sched_event_kind kind;
@@ -74,10 +74,8 @@ static bool ticks(const struct perf_event_attr *a)
 	       (a->config == PERF_COUNT_HW_CPU_CYCLES || a->config == PERF_COUNT_HW_REF_CPU_CYCLES);
 }
 
-/*
- * Chooses the events to use: none with a filter, since all switches are needed; of a tracepoint in
- * two channels, the one with stacks.
- */
+/* Chooses the events to use. Events with a filter are skipped, since all switches are needed. For a
+ * tracepoint in two channels, takes the one with stacks. */
 static void choose(struct schedule *s, const struct fields *f)
 {
 	for (size_t i = 0; i < s->m->nr_events; i++) {
@@ -127,7 +125,7 @@ static void choose(struct schedule *s, const struct fields *f)
 				 : s->parsers[i].kind == KIND_SWITCH))
 			s->own_channels |= 1ull << e->f.channel;
 	}
-	/* In the ring of an AUX area they serve the area. */
+	/* In the ring of an AUX area, switches serve the area. */
 	for (size_t i = 0; i < s->m->nr_areas; i++)
 		for (size_t k = 0; k < s->m->nr_windows; k++)
 			if (s->m->windows[k].ring == s->m->areas[i].ring)

@@ -18,10 +18,8 @@ const struct span *schedule_span(const struct schedule *s, size_t i)
 	return (const struct span *)s->spans.p + i;
 }
 
-/*
- * A thread that was woken on an idle CPU, and the CPU stayed idle by the records: the end of its
- * wait is missing.
- */
+/* For a thread that was woken on a CPU which stayed idle by the records: the end of its wait is
+ * missing. */
 static void close_woken(struct schedule *s, uint32_t thread)
 {
 	struct span *now = &live_of(s, thread)->now;
@@ -122,7 +120,7 @@ static int sort_runs(struct schedule *s)
 	s->first_run = calloc(s->nr_cpus + 2, sizeof(*s->first_run));
 	if (!s->runs || !s->first_run)
 		return -ENOMEM;
-	/* Counts are kept one entry further, so that filling moves each to its beginning. */
+	/* Counts are stored one entry further, so that filling moves each to its start. */
 	fill = s->first_run + 1;
 	for (size_t i = 0; i < nr; i++)
 		if (is_run(s, schedule_span(s, i)))

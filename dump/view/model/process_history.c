@@ -114,7 +114,7 @@ const struct fmt_task *history_leader(const struct process_history *p, const str
 	if (t->tid == t->pid)
 		return t;
 	if (t->exit_ns && history_since(span, ns, t->exit_ns)) {
-		ns = t->exit_ns; /* the thread's last switch; another thread may have exec'd by then */
+		ns = t->exit_ns; /* its last switch; another thread may have exec'd by then */
 		span = NULL;
 	}
 	if (!history_since(span, ns, t->start_ns)) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Decodes parts of Intel PT before they are asked for. Whoever goes through traces puts the next
- * parts of each in.
- */
+/* Decodes parts of Intel PT ahead of their use. The reader of the traces queues the next parts of
+ * each. */
 #pragma once
 
 #include "dump/base/thread_pool.h"
@@ -13,11 +11,11 @@ struct pt_prefetch_job {
 	struct pool_job job;
 	struct pt_flow *flow;
 	size_t part;
-	struct pt_flow_steps steps; /* stay the caller's, also when it is given up */
-	int rc;			    /* of pt_flow_part() */
+	struct pt_flow_steps steps; /* owned by the caller, also if cancelled */
+	int rc;			    /* result of pt_flow_part() */
 };
 
-/* For struct pt_prefetch_job; as thread_pool_new(). */
+/* A pool for struct pt_prefetch_job, as thread_pool_new(). */
 int pt_prefetch_new(unsigned nr_threads, struct thread_pool **out);
 
 /* As thread_pool_useful(). */

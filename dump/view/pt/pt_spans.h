@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the steps of a hardware's trace to calls that begin and end: a stack for each thread.
+ * Turns the steps of a hardware trace into calls with a start and an end: one stack per thread.
  *
  *	 depth 0  ├─ main ···──────────────────────────────┤
  *	 depth 1     ├─ parse ─────────┤   ├─ send ─────────┤
  *	 depth 2        ├─ strtol ─┤
  *	                                     ░░ the kernel's, or not on a CPU
  *
- * Where the stack does not agree with a step it is put right: a return that leads further out ends
- * all calls in between; a jump to another function ends one and begins the other (a tail call);
- * longjmp() and exceptions end calls down to where the flow goes on; what a signal makes the thread
- * run is a call by the kernel. What was lost ends all calls, and the stack is built anew.
+ * A step that contradicts the stack corrects it: a return to an outer caller ends all calls in
+ * between; a jump to another function ends one call and begins another (a tail call); longjmp() and
+ * exceptions end calls down to the function that continues; a signal's handler is a call by the
+ * kernel. Lost trace ends all calls, and the stack is rebuilt.
  */
 #pragma once
 
@@ -22,55 +22,57 @@ struct pt_names;
 struct pt_spans;
 struct pt_trace_step;
 
-#define PT_SPANS_BEGAN	 1u  /* it began before what is known */
-#define PT_SPANS_OPEN	 2u  /* it is not known to have ended */
-#define PT_SPANS_LEFT	 4u  /* it did not return: it was left by longjmp() or an exception */
-#define PT_SPANS_JUMPED	 8u  /* it did not return itself: it jumped to what comes next */
-#define PT_SPANS_ENTERED 16u /* it was jumped to */
+#define PT_SPANS_BEGAN	 1u  /* began before the known time */
+#define PT_SPANS_OPEN	 2u  /* its end is unknown */
+#define PT_SPANS_LEFT	 4u  /* did not return: left by longjmp() or an exception */
+#define PT_SPANS_JUMPED	 8u  /* did not return: jumped to the next call (a tail call) */
+#define PT_SPANS_ENTERED 16u /* entered by a jump */
 #define PT_SPANS_KERNEL	 32u /* called by the kernel: a signal's handler */
-#define PT_SPANS_AGAIN	 64u /* its function is called by itself further out */
+#define PT_SPANS_AGAIN	 64u /* recursion: an outer call is of the same function */
 
 /* A call. */
 struct pt_spans_call {
 	uint64_t from_ns, to_ns;
-	uint64_t self_ns;    /* that its own instructions took; what they had called not counted */
-	uint64_t outside_ns; /* of from_ns to to_ns, in the kernel or off the CPU */
+	uint64_t self_ns;    /* time of its own instructions, without its callees */
+	uint64_t outside_ns; /* part of from_ns to to_ns in the kernel or off the CPU */
 	uint64_t address;    /* in the function */
 	uint64_t caller;     /* address of the call; 0: unknown */
-	uint64_t id;	     /* as of struct pt_names_place */
+	uint64_t id;	     /* as in struct pt_names_place */
 	uint32_t tid;
-	int32_t cpu;   /* where it ended */
-	int32_t depth; /* from where the thread was first seen: outer ones may be below 0 */
+	int32_t cpu;   /* CPU at its end */
+	int32_t depth; /* relative to the thread's first known call; outer ones may be negative */
 	uint32_t flags;
 };
 
-/* What a step was. */
+/* The meaning of a step. */
 enum pt_spans_what {
 	PT_SPANS_NOTHING,
 	PT_SPANS_CALL,
 	PT_SPANS_RETURN,
 	PT_SPANS_OUT,  /* into the kernel */
-	PT_SPANS_BACK, /* from there */
+	PT_SPANS_BACK, /* back from the kernel */
 	PT_SPANS_LOST,
 };
 
 struct pt_spans_event {
 	enum pt_spans_what what;
-	uint64_t address; /* in the function that is called, returned from, or that went out */
-	int32_t depth;	  /* of that */
-	uint64_t ns;	  /* RETURN: since it was called; BACK: since it was out; 0: unknown */
-	uint32_t nr_left; /* RETURN: calls that ended with it without returning */
-	bool by_kernel;	  /* CALL: of a signal's handler */
+	uint64_t
+		address; /* in the called or returning function, or the one that left to the kernel */
+	int32_t depth;	 /* of that function */
+	uint64_t ns;	 /* RETURN: since the call; BACK: since OUT; 0: unknown */
+	uint32_t nr_left; /* RETURN: calls that it ended without a return */
+	bool by_kernel;	  /* CALL: a signal's handler */
 };
 
-/* `names` must outlive it. `each` (may be NULL) gets each call when it ends, inner ones first; not
- * 0: pt_spans_step() returns it. */
+/* `names` must outlive the result. `each` (may be NULL) gets each call at its end, inner ones
+ * first; if it returns non-zero, pt_spans_step() returns that. */
 int pt_spans_new(struct pt_names *names, int (*each)(void *ctx, const struct pt_spans_call *c),
 		 void *ctx, struct pt_spans **out);
 void pt_spans_free(struct pt_spans *p);
 
-/* Steps by time. What it was is in *event (may be NULL). 0, -ENOMEM, or what `each` said. */
+/* Feeds steps in time order. Sets *event (may be NULL) to the meaning of the step. 0, -ENOMEM, or
+ * the result of `each`. */
 int pt_spans_step(struct pt_spans *p, const struct pt_trace_step *step,
 		  struct pt_spans_event *event);
-/* No more steps: what is open ends at `ns`. */
+/* Ends the input: open calls end at `ns`. */
 int pt_spans_end(struct pt_spans *p, uint64_t ns);

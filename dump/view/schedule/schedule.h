@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scheduler's events of a dump as spans (running, ready, asleep) of each thread and runs of each
- * CPU. The caller feeds records in time order, calls schedule_end(), and then reads the result.
+ * The scheduler's events of a dump as spans (running, ready, asleep) of each thread and runs of
+ * each CPU. The caller feeds records in time order, calls schedule_end(), and then reads the
+ * result.
  *
  *	thread   RUN ─────▶ SLEEP ──────────▶ READY ─────────▶ RUN ──────▶ READY ─────▶ RUN
  *	           sched_switch   sched_waking      sched_switch   sched_switch (preempted)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Sets up a schedule: chooses the events of switches and wake-ups, finds the time for which they are
- * complete, and adds threads; see schedule.h. schedule.c takes the records.
- */
+/* Sets up a schedule: chooses the events of switches and wake-ups, finds the time for which they
+ * are complete, and adds threads; see schedule.h. schedule.c takes the records. */
 #include "dump/view/schedule/schedule.h"
 
 #include "dump/base/err.h"

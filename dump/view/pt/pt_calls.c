@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* See pt_calls.h. Called by pages and by the export for Perfetto. */
+/*
+ * The calls of a dump's Intel PT; see pt_calls.h. Called by pages and by the export for Perfetto.
+ */
 #include "dump/view/pt/pt_calls.h"
 
 #include "dump/base/bytes.h"
@@ -13,7 +15,7 @@
 struct pt_calls {
 	struct pt_calls_options opt;
 	struct pt_names *names;
-	struct pt_spans_call *v; /* opt.max of them while they come: a ring */
+	struct pt_spans_call *v; /* a ring of opt.max calls while loading */
 	size_t nr, cap;
 	uint64_t nr_seen;
 };
@@ -58,7 +60,7 @@ static int by_thread(const void *a, const void *b)
 	return x->to_ns > y->to_ns ? -1 : x->to_ns < y->to_ns;
 }
 
-/* Depths of each thread from 0 on. */
+/* Makes each thread's depths start at 0. */
 static void count_depths(struct pt_calls *c)
 {
 	for (size_t i = 0, end; i < c->nr; i = end) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * See pt_flow.h, and pt_flow_impl.h for the other files of it.
+ * Parts of a trace; see pt_flow.h, and pt_flow_impl.h for the other files.
  *
  *	bytes  ..|PSB....PSB....|PSB....PSB..|PSB....    parts begin at a PSB
  *	part 0    [---------------------)
  *	                        [PSB+]                   and see the next one's, which
  *	part 1                  [-----------------)      says where the flow is then
  *
- * From each PSB on pt_flow_walk() goes as far as it knows what to do. What is rare, or does not fit,
- * goes block by block as libipt has it, from that PSB on and for the rest of the part, or until
- * libipt does not know either: that is a loss.
+ * From each PSB on, pt_flow_walk() goes as far as it can. A rare case or a contradiction is decoded
+ * with libipt's block decoder, from that PSB to the end of the part. If libipt fails too, trace is
+ * lost.
  */
 #include "dump/base/err.h"
 
@@ -22,18 +22,18 @@
 
 #define PART_BYTES (256u << 10)
 #define PSB_BYTES  16u
-/* Nothing real does so much in so little of a trace: of a byte's six branches. */
+/* Limit of blocks per byte of trace: a byte holds six branches; more is not real. */
 #define BLOCKS_A_BYTE 32u
 #define INSNS_A_BYTE  16384u
-/* Nor comes by so many blocks for the first time. */
+/* Limit of new blocks, in bytes of trace per block. */
 #define BYTES_A_BUILD 4u
 #define MIN_BUILDS    1024u
 
 struct pt_flow {
 	struct pt_flow_input in;
-	size_t *starts; /* of the parts, and the end of all */
+	size_t *starts; /* start of each part, and the end of the last */
 	size_t nr;
-	pthread_mutex_t lock; /* over `benches` */
+	pthread_mutex_t lock; /* protects `benches` */
 	struct pt_flow_bench *benches;
 };
 
@@ -131,7 +131,7 @@ void pt_flow_put(struct pt_flow_work *w, enum pt_flow_kind kind, uint64_t from, 
 		w->over = true;
 		return;
 	}
-	/* What is beyond is not told, but that there is something. */
+	/* Out of budget: one last step marks the rest as lost. */
 	if (!--w->budget)
 		kind = PT_FLOW_LOST, from = to = 0;
 	if (s->nr == s->cap) {
@@ -157,7 +157,7 @@ static void arrive(struct pt_flow_work *w, uint64_t ip)
 	w->open.from = 0;
 }
 
-/* Asked only where the time is told: it takes as long as many a block. */
+/* Called only where the time is used, since it is as slow as many blocks. */
 static void set_time(struct pt_flow_work *w)
 {
 	uint64_t tsc;
@@ -198,7 +198,7 @@ void pt_flow_on_event(struct pt_flow_work *w, const struct pt_event *ev, uint64_
 		lost(w);
 		break;
 	case ptev_exec_mode:
-		/* What a PSB says of where the flow is. */
+		/* The status in a PSB: the current address. */
 		if (ev->status_update && !w->space)
 			pt_flow_choose(w, ev->ip_suppressed ? 0 : ev->variant.exec_mode.ip);
 		if (ev->status_update && w->offset >= w->border) {
@@ -227,7 +227,7 @@ static int drain(struct pt_flow_work *w, int status, uint64_t last_ip)
 	return status;
 }
 
-/* As many blocks came without a byte of the trace, or too many with all of it. */
+/* Too many blocks without a byte of trace, or too many for the whole part. */
 static bool stands_still(struct pt_flow_work *w, const struct pt_block *b)
 {
 	uint64_t before = w->mark;
@@ -252,7 +252,7 @@ static void on_block(struct pt_flow_work *w, const struct pt_block *b)
 		pt_flow_touch(w, b->ip);
 		pt_flow_touch(w, b->end_ip + pt_max_insn_size - 1);
 	}
-	/* From the kernel to whoever runs now. */
+	/* A return from the kernel: look up the current thread. */
 	if (b->iclass == ptic_far_return && b->end_ip >> 63) {
 		set_time(w);
 		pt_flow_choose(w, 0);
@@ -266,7 +266,7 @@ static void on_block(struct pt_flow_work *w, const struct pt_block *b)
 	};
 }
 
-/* From a PSB to an error, whose code it returns, or to the border. */
+/* Decodes from a PSB to an error, whose code it returns, or to the border. */
 static int flow(struct pt_flow_work *w, int status)
 {
 	uint64_t last_ip = 0;
@@ -340,7 +340,7 @@ static struct pt_config config_of(const struct pt_flow *f, size_t part)
 	config.cpuid_0x15_eax = in->crystal_eax;
 	config.cpuid_0x15_ebx = in->crystal_ebx;
 	config.flags.variant.block.end_on_call = 1;
-	/* Else libipt recurses through direct jumps: one to itself takes the whole stack. */
+	/* Otherwise libipt recurses through direct jumps: a jump to itself exhausts the stack. */
 	config.flags.variant.block.end_on_jump = 1;
 	return config;
 }
@@ -367,7 +367,7 @@ static void leave_bench(struct pt_flow *f, struct pt_flow_bench *b)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* From the PSB at `at` on, all as libipt has it. */
+/* Decodes from the PSB at `at` with libipt's block decoder only. */
 static int go_by_blocks(struct pt_flow_work *w, uint64_t at)
 {
 	int status;
@@ -399,8 +399,8 @@ static int go(struct pt_flow_work *w, uint64_t at)
 	return go_by_blocks(w, at);
 }
 
-/* The first PSB behind the one at `at`, where libipt went no further; one may have been taken for
- * something else's end. */
+/* The first PSB after the one at `at`, where libipt stopped; it can have taken a PSB for the end of
+ * another packet. */
 static uint64_t behind(const struct pt_flow_work *w, uint64_t at)
 {
 	uint64_t len = (uint64_t)(w->config.end - w->config.begin), pos = at;
@@ -412,7 +412,7 @@ static uint64_t behind(const struct pt_flow_work *w, uint64_t at)
 	return p ? (uint64_t)(p - w->config.begin) : UINT64_MAX;
 }
 
-/* From PSB to PSB, up to the border. */
+/* Decodes from PSB to PSB, up to the border. */
 static void decode(struct pt_flow_work *w, bool last)
 {
 	uint64_t at = 0;
@@ -462,7 +462,7 @@ int pt_flow_part(struct pt_flow *f, size_t part, struct pt_flow_steps *out)
 	return w.oom ? -ENOMEM : 0;
 }
 
-/* The time that stands behind the PSB at the beginning of a part. */
+/* The time in the PSB+ at the start of a part. */
 uint64_t pt_flow_part_ns(const struct pt_flow *f, size_t part)
 {
 	struct pt_config config = config_of(f, part);

@@ -38,7 +38,7 @@ int pt_flow_backwards(struct pt_flow *f, unsigned int nr_threads,
 	struct thread_pool *pool = NULL;
 	int rc = decoded ? 0 : -ENOMEM;
 
-	/* Without threads the caller decodes. */
+	/* If threads cannot start, the caller decodes. */
 	if (!rc && nr_threads > 1)
 		thread_pool_new(&opt, &pool);
 	for (size_t place = 0; place < nr_parts && !rc; place++) {

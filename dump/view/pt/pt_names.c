@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* See pt_names.h. Called by whoever shows calls of a hardware's trace. */
+/* Names of traced functions, cached; see pt_names.h. Called by whatever shows calls of a hardware
+ * trace. */
 #include "dump/view/pt/pt_names.h"
 
 #include "dump/base/hash.h"
@@ -66,7 +67,7 @@ static bool leaves_frames(const char *name)
 	       !strcmp(name, "swapcontext");
 }
 
-/* Of the name up to ".cold" and the like, and of the file. */
+/* A hash of the name, without ".cold" and the like, and of the file. */
 static uint64_t id_of(const char *name, const char *image)
 {
 	size_t len = *name ? 1 + strcspn(name + 1, ".") : 0;
@@ -75,7 +76,7 @@ static uint64_t id_of(const char *name, const char *image)
 	return hash ? hash : 1;
 }
 
-/* The same names are printed again and again. */
+/* Names are printed repeatedly, so their text is cached. */
 static void keep_text(struct pt_names *n, struct slot *k)
 {
 	char *to = n->texts + (size_t)(k - n->slots) * MAX_SHORT;
@@ -103,7 +104,7 @@ static void fill(struct pt_names *n, struct slot *k, uint64_t ns)
 	else if (k->tid != UINT32_MAX)
 		nr = symbols_user(n->symbols, k->tid, ns, k->addr, places, SYMBOLS_MAX_DEPTH,
 				  &k->span);
-	/* What is inlined is no call. */
+	/* Inlined functions are not calls. */
 	at = &places[nr - 1];
 	k->place = (struct pt_names_place){.function = at->function,
 					   .image = at->image,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Parts decoded ahead; see pt_prefetch.h. Called by pt_trace.c. */
+/* Decodes parts ahead; see pt_prefetch.h. Called by pt_trace.c. */
 #include "dump/view/pt/pt_prefetch.h"
 
-/* More would wait for the thread that reads the steps. */
+/* More helpers would wait for the thread that reads the steps. */
 #define MAX_HELPERS 16
 
 static void decode(void *nothing, struct pool_job *job)

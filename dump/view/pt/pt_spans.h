@@ -56,10 +56,9 @@ enum pt_spans_what {
 
 struct pt_spans_event {
 	enum pt_spans_what what;
-	uint64_t
-		address; /* in the called or returning function, or the one that left to the kernel */
-	int32_t depth;	 /* of that function */
-	uint64_t ns;	 /* RETURN: since the call; BACK: since OUT; 0: unknown */
+	uint64_t address; /* in the called or returning function, or the one that went OUT */
+	int32_t depth;	  /* of that function */
+	uint64_t ns;	  /* RETURN: since the call; BACK: since OUT; 0: unknown */
 	uint32_t nr_left; /* RETURN: calls that it ended without a return */
 	bool by_kernel;	  /* CALL: a signal's handler */
 };

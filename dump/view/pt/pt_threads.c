@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See pt_threads.h. Called by pt_trace.c. */
+/* Which thread ran at a time; see pt_threads.h. Called by pt_trace.c. */
 #include "dump/view/pt/pt_threads.h"
 
 #include "dump/base/array.h"
@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* 16 bytes each are kept. */
+/* 16 bytes each. */
 #define MAX_SWITCHES (16u << 20)
 #define NOBODY	     UINT32_MAX
 
 struct turn {
 	uint64_t ns;
-	uint32_t ring, tid; /* from `ns` on */
+	uint32_t ring, tid; /* since `ns` */
 };
 
 struct pt_threads {
@@ -24,7 +24,7 @@ struct pt_threads {
 	size_t nr;
 };
 
-/* Whom the record says to run from now on; `before`: it tells who ran up to now. */
+/* Reads the thread that runs after the record; `before`: the one that ran until then. */
 static bool read_record(const struct timeline_record *rec, struct turn *now, uint32_t *before)
 {
 	struct perf_event_header h;
@@ -46,7 +46,7 @@ static bool read_record(const struct timeline_record *rec, struct turn *now, uin
 		return true;
 	}
 	*before = rec->tid;
-	/* u32 pid, tid of who comes next */
+	/* u32 pid, tid of the next thread */
 	if (h.type == PERF_RECORD_SWITCH_CPU_WIDE && rec->rec.len >= 16)
 		memcpy(&now->tid, rec->rec.p + 12, sizeof(now->tid));
 	return true;
@@ -80,8 +80,8 @@ static int by_ring(const void *x, const void *y)
 	return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
-/* What tells the same thread twice is one turn: whoever asks for the one before or after need not
- * go through as many as a dump may have of them. */
+/* Merges consecutive turns of one thread, so that the lookup of the turn before or after takes one
+ * step. */
 static void merge(struct pt_threads *w)
 {
 	struct turn *v = (struct turn *)w->turns.p;
@@ -135,7 +135,7 @@ uint32_t pt_threads_at(const struct pt_threads *w, uint32_t ring, uint64_t ns, i
 		array_bisect(i, w->nr, v[i].ring < ring || (v[i].ring == ring && v[i].ns <= ns));
 	uint32_t now;
 
-	/* `from`: the first that is later. Before the first one nobody is known either. */
+	/* `from`: the first later turn. Before the first turn, the thread is unknown. */
 	now = from && v[from - 1].ring == ring ? v[from - 1].tid : NOBODY;
 	if (step > 0)
 		from += 1 + (from < w->nr && v[from].ring == ring && v[from].tid == now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks of instructions that a flow came by, see pt_flow_impl.h: a thread's own. What instructions
- * are and where they lead is told by libipt, once a block: it is given a trace of its own, which
- * says that the flow is there and goes on with a branch that is taken.
+ * Cached blocks of instructions, per thread; see pt_flow_impl.h. libipt decodes the instructions
+ * and their targets, once per block: it gets a made-up trace that starts at the block and continues
+ * with a taken branch.
  */
 #include "dump/view/pt/pt_flow_impl.h"
 
@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both are powers of two. A real program's trace of a second comes by some thousands. */
+/* Both are powers of two. One second of a real program's trace has some thousands of blocks. */
 #define MIN_BLOCKS 64u
 #define MAX_BLOCKS 16384u
-/* So that the work of a block is bounded. */
+/* Bounds the work per block. */
 #define MAX_INSNS 32u
 /* PSB, MODE.Exec, FUP, PSBEND, TNT. */
 #define TRACE_BYTES (16 + 2 + 9 + 2 + 1)
 
 struct pt_flow_blocks {
 	uint8_t trace[TRACE_BYTES];
-	struct pt_encoder *enc; /* of `trace` */
+	struct pt_encoder *enc; /* encoder of `trace` */
 	struct pt_insn_decoder *dec;
 	struct pt_flow_block *v;
-	uint32_t *heads; /* the newest of a hash, counted from 1; as many as blocks */
+	uint32_t *heads; /* newest block per hash, index + 1; as many as blocks */
 	uint32_t nr, cap;
 };
 
@@ -78,7 +78,7 @@ static bool write_trace(struct pt_flow_blocks *b, uint64_t ip, enum pt_exec_mode
 	return rc >= 0;
 }
 
-/* Where the flow is at, by libipt. */
+/* Starts libipt's decoder at `ip`. */
 static bool begin(struct pt_flow_blocks *b, struct pt_image *image, uint64_t ip,
 		  enum pt_exec_mode mode)
 {
@@ -93,20 +93,20 @@ static bool begin(struct pt_flow_blocks *b, struct pt_image *image, uint64_t ip,
 	return status >= 0;
 }
 
-/* Where the instruction leads that was the last; false: the trace has to tell. */
+/* The target of the last instruction; false: only the trace has it. */
 static bool find_target(struct pt_flow_blocks *b, int status, uint64_t *target)
 {
 	struct pt_insn next = {0};
 
 	if (status < 0)
 		return false;
-	/* Whether there is code does not matter: its address is told. */
+	/* The target may have no code: its address is enough. */
 	pt_insn_next(b->dec, &next, sizeof(next));
 	*target = next.ip;
 	return true;
 }
 
-/* False: it can't be told. */
+/* False: unknown. */
 static bool set_kind(struct pt_flow_blocks *b, const struct pt_insn *last, int status,
 		     struct pt_flow_block *out)
 {
@@ -148,7 +148,7 @@ static bool read_block(struct pt_flow_blocks *b, struct pt_flow_block *out)
 
 	for (nr = 0; nr < MAX_INSNS; nr++) {
 		status = pt_insn_next(b->dec, &next, sizeof(next));
-		/* There is no code any more: let that be the next one's matter. */
+		/* The code ends here: the next block will fail. */
 		if (next.iclass == ptic_error)
 			break;
 		insn = next;
@@ -184,7 +184,7 @@ static struct pt_flow_block *build(struct pt_flow_work *w, struct pt_flow_blocks
 	*new = (struct pt_flow_block){
 		.ip = ip, .serial = w->space->serial, .older = *head, .mode = mode};
 	if (!begin(b, w->space->image, ip, (enum pt_exec_mode)mode) || !read_block(b, new)) {
-		/* Others may lead here. */
+		/* Other blocks may point to this one, so it is made invalid first. */
 		new->serial = 0;
 		return NULL;
 	}

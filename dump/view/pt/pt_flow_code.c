@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The code that a trace led through, see pt_flow_impl.h. It lies in a memfd, because libipt knows
- * sections of files; it is sealed, so that nothing can take it away while it is mapped.
- */
+/* The code of a trace; see pt_flow_impl.h. It is in a memfd, because libipt takes sections of
+ * files. The memfd is sealed, so that it cannot shrink while it is mapped. */
 #include "dump/base/err.h"
 #include "dump/view/pt/pt_flow_impl.h"
 
@@ -15,14 +13,14 @@
 #include <unistd.h>
 
 #define PAGE 4096u
-/* Pieces of code that libipt is told of, in all and of a process: it goes through lists of them. */
+/* Limits of libipt sections, in total and per process: libipt searches them linearly. */
 #define MAX_SECTIONS	   32768u
 #define MAX_SPACE_SECTIONS 2048u
 
 struct pt_store {
 	int fd;
 	uint64_t end, max;
-	pthread_mutex_t lock; /* over `end` and what follows */
+	pthread_mutex_t lock; /* protects `end` and the members below */
 	size_t nr_sections;
 	struct pt_image_section_cache *sections;
 };
@@ -63,7 +61,7 @@ void pt_store_free(struct pt_store *s)
 	free(s);
 }
 
-/* Through a mapping: what is written with write() counts as a file's. */
+/* Copies through a mapping: data written with write() counts against RLIMIT_FSIZE. */
 static int copy_in(struct pt_store *s, struct bytes code, uint64_t at)
 {
 	size_t in_page = at % PAGE, n = in_page + code.len;
@@ -96,10 +94,8 @@ int pt_store_put(struct pt_store *s, struct bytes code, uint64_t *at, struct err
 	return rc ? err_sys(err, rc, "code for the trace") : 0;
 }
 
-/*
- * The section of bytes that are kept, at an address; negative: a pt_error_code. libipt maps it
- * later if nobody reads of it, and not if the file has another time by then.
- */
+/* The section of stored bytes at an address; negative: a pt_error_code. libipt maps a section on
+ * its first read, and fails if the file's time has changed by then. */
 static int section_of(struct pt_store *s, uint64_t at, uint64_t bytes, uint64_t address)
 {
 	char path[64];
@@ -119,7 +115,7 @@ static int section_of(struct pt_store *s, uint64_t at, uint64_t bytes, uint64_t 
 
 /* ---- whose code ---- */
 
-/* libipt asks for what is in no section. */
+/* libipt's read callback for code that is in no section. */
 static int read_found(uint8_t *dst, size_t n, const struct pt_asid *asid, uint64_t ip, void *ctx)
 {
 	struct pt_flow_work *w = ((struct pt_flow_bench *)ctx)->work;
@@ -153,7 +149,7 @@ void pt_flow_add_found(struct pt_flow_work *w)
 		int isid = section_of(store, p->at, p->bytes, p->address);
 
 		if (isid < 0 || pt_image_add_cached(sp->image, store->sections, isid, NULL) < 0) {
-			/* To ask for each instruction of it would take for ever. */
+			/* A lookup per instruction would be too slow. */
 			sp->nr_sections = MAX_SPACE_SECTIONS;
 			continue;
 		}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The way of a flow through known blocks, see pt_flow_impl.h. libipt reads the packets: whether a
- * branch was taken, where an indirect one led, events and times. Events stand at an address, and
- * come before the packets of what is behind it:
+ * Follows a trace through known blocks; see pt_flow_impl.h. libipt reads the packets: whether a
+ * branch was taken, the target of an indirect one, events and times. Events have an address, and
+ * come before the packets of the code after it:
  *
  *	 blocks    [--------]call──▶[----]cond──▶[-----------]return
  *	 packets                         TNT      ▲ event     TIP
  *
- * so that up to an event the flow goes on without the trace. Whatever can't be so, or is rare, ends
- * it: libipt's own way through blocks decides then.
+ * So up to an event, the walk needs no trace. A contradiction or a rare case stops the walk;
+ * libipt's block decoder then takes over.
  */
 #include "dump/view/pt/pt_flow_impl.h"
 
@@ -18,12 +18,12 @@
 
 struct flow_walk {
 	struct pt_flow_work *w;
-	uint64_t ip;	  /* where the flow is at */
-	uint64_t last_ip; /* the last instruction before; 0: unknown */
+	uint64_t ip;	  /* the current address */
+	uint64_t last_ip; /* the previous instruction; 0: unknown */
 	unsigned int still;
 	uint8_t mode; /* enum pt_exec_mode */
 	bool enabled;
-	/* Where calls return to, for returns that are in the trace as one bit. */
+	/* Return addresses of calls, for returns that the trace encodes as one bit. */
 	uint64_t returns[NR_RETURNS];
 	unsigned int top, nr_returns;
 };
@@ -36,7 +36,7 @@ static void set_time(struct pt_flow_work *w)
 		w->tsc = tsc;
 }
 
-/* A call to what is right behind it asks for its own address. */
+/* A call to the next instruction only reads its own address. */
 static void push(struct flow_walk *k, const struct pt_flow_block *b)
 {
 	if (b->kind == PT_FLOW_BLOCK_CALL && b->target == b->behind)
@@ -54,7 +54,7 @@ static bool pop(struct flow_walk *k)
 	return true;
 }
 
-/* NULL: there is none that can be told. */
+/* NULL: unknown. */
 static struct pt_flow_block *block_at(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
@@ -69,7 +69,7 @@ static bool needs_trace(const struct pt_flow_block *b)
 	return b->kind >= PT_FLOW_BLOCK_COND;
 }
 
-/* Past a block that doesn't need the trace. False: it goes on for ever. */
+/* Walks past a block that does not need the trace. False: endless loop. */
 static bool pass(struct flow_walk *k, const struct pt_flow_block *b)
 {
 	struct pt_flow_work *w = k->w;
@@ -89,7 +89,7 @@ static bool pass(struct flow_walk *k, const struct pt_flow_block *b)
 
 /* ---- the trace tells ---- */
 
-/* To where the trace says. The decoder's status, or an error. */
+/* Goes to the target in the trace. Returns the decoder's status, or an error. */
 static int follow(struct flow_walk *k)
 {
 	int status = pt_qry_indirect_branch(k->w->query, &k->ip);
@@ -106,7 +106,7 @@ static int follow_return(struct flow_walk *k)
 	return status < 0 || (taken && pop(k)) ? status : -pte_bad_retcomp;
 }
 
-/* Past a block that needs the trace, but for conditional ones. */
+/* Walks past a block that needs the trace, except conditional ones. */
 static int turn(struct flow_walk *k, const struct pt_flow_block *b)
 {
 	bool is_return = b->kind == PT_FLOW_BLOCK_RETURN,
@@ -124,7 +124,7 @@ static int turn(struct flow_walk *k, const struct pt_flow_block *b)
 		set_time(w);
 		pt_flow_put(w, is_call ? PT_FLOW_CALL : PT_FLOW_RETURN, k->last_ip, k->ip);
 	}
-	/* From the kernel to whoever runs now. */
+	/* A return from the kernel: look up the current thread. */
 	if (b->kind == PT_FLOW_BLOCK_FAR_RETURN && k->last_ip >> 63) {
 		set_time(w);
 		pt_flow_choose(w, 0);
@@ -132,7 +132,7 @@ static int turn(struct flow_walk *k, const struct pt_flow_block *b)
 	return status;
 }
 
-/* As far as there is neither an event nor the end of the trace: the decoder's status. */
+/* Walks until an event or the end of the trace. Returns the decoder's status. */
 static int run(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
@@ -168,7 +168,7 @@ static int run(struct flow_walk *k)
 
 /* ---- events ---- */
 
-/* To `to`, without the trace. */
+/* Walks to `to`, without the trace. */
 static bool go_to(struct flow_walk *k, uint64_t to)
 {
 	if (k->ip == to)
@@ -191,7 +191,7 @@ static bool go_to(struct flow_walk *k, uint64_t to)
 	return false;
 }
 
-/* To the branch that needs the trace, which has none. */
+/* Walks to the next branch that needs the trace, which has no packet for it. */
 static bool go_to_branch(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;
@@ -200,7 +200,7 @@ static bool go_to_branch(struct flow_walk *k)
 	while ((b = block_at(k)) && !needs_trace(b))
 		if (!pass(k, b))
 			return false;
-	/* In the kernel it may have been another instruction. */
+	/* In the kernel it may be another instruction. */
 	if (!b || b->end_ip >> 63)
 		return false;
 	k->last_ip = b->end_ip;
@@ -214,7 +214,7 @@ static bool go_to_branch(struct flow_walk *k)
 	return true;
 }
 
-/* Where the trace is switched off by an instruction: one that leads to where it is off. */
+/* Walks to the instruction that disables the trace: its target is outside the traced code. */
 static bool go_to_disabled(struct flow_walk *k, const struct pt_event *ev)
 {
 	if (!k->enabled)
@@ -224,7 +224,7 @@ static bool go_to_disabled(struct flow_walk *k, const struct pt_event *ev)
 	return go_to(k, ev->variant.disabled.ip) && k->last_ip;
 }
 
-/* To where the event is. False: it is rare, or can't be. */
+/* Walks to the event's address. False: a rare case, or a contradiction. */
 static bool go_to_event(struct flow_walk *k, const struct pt_event *ev)
 {
 	const struct pt_errata *errata = &k->w->config.errata;
@@ -261,7 +261,7 @@ static bool go_to_event(struct flow_walk *k, const struct pt_event *ev)
 	}
 }
 
-/* What it changes. False: it contradicts what was before. */
+/* Applies the event. False: it contradicts the state. */
 static bool apply(struct flow_walk *k, const struct pt_event *ev)
 {
 	switch (ev->type) {
@@ -291,7 +291,7 @@ static bool apply(struct flow_walk *k, const struct pt_event *ev)
 	}
 }
 
-/* The decoder's status behind it. */
+/* Takes the event. Returns the decoder's status after it. */
 static int take_event(struct flow_walk *k)
 {
 	struct pt_flow_work *w = k->w;

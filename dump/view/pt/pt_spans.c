@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* See pt_spans.h. Called by whoever shows calls of a hardware's trace. */
+/*
+ * Calls from the steps of a hardware trace; see pt_spans.h. Called by whatever shows these calls.
+ */
 #include "dump/view/pt/pt_spans.h"
 
 #include "dump/base/hash.h"
@@ -13,21 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No instruction is longer: a call returns to at most so far behind its first byte. */
+/* Maximum length of an instruction: a call's return address is at most this far after its first
+ * byte. */
 #define MAX_INSN  15u
 #define MAX_DEPTH 4096u
-/* Of all threads together: 80 bytes each. Nothing real has so many. */
+/* Limit for all threads together, 80 bytes each; more than in real programs. */
 #define MAX_FRAMES (4u << 20)
 #define NOBODY	   UINT32_MAX
 
 struct stacked_call {
 	uint64_t from_ns, self_ns, outside_ns;
-	uint64_t address; /* in the function, as far as is known */
+	uint64_t address; /* in the function, if known */
 	uint64_t id;	  /* of the function; 0: unknown */
 	uint64_t caller;  /* address of the call; 0: unknown */
-	uint64_t resume;  /* by the kernel: where it goes on */
+	uint64_t resume;  /* call by the kernel: the address where the thread continues */
 	uint32_t flags;
-	bool leaves; /* what it returns from may be further out */
+	bool leaves; /* may return to a frame further out (longjmp, exceptions) */
 };
 
 struct thread {
@@ -35,13 +38,13 @@ struct thread {
 	struct stacked_call *v; /* outermost first */
 	size_t nr, cap;
 	int32_t base;	   /* depth of v[0] */
-	uint64_t began_ns; /* what is known of it begins here */
+	uint64_t began_ns; /* start of the known time */
 	uint64_t last_ns;
-	uint64_t out_from; /* where it left for the kernel; 0: unknown */
+	uint64_t out_from; /* address where it entered the kernel; 0: unknown */
 	bool out;
 };
 
-/* How many of a thread's calls are of one function. */
+/* The number of a thread's open calls of one function. */
 struct nested {
 	uint64_t key;
 	uint64_t nr;
@@ -53,8 +56,8 @@ struct pt_spans {
 	void *ctx;
 	struct map threads; /* struct thread */
 	struct map nested;  /* struct nested */
-	size_t nr_frames;   /* that there is room for */
-	struct buf areas;   /* uint32_t[]: the thread that each area showed last */
+	size_t nr_frames;   /* allocated frames */
+	struct buf areas;   /* uint32_t[]: the last thread of each area */
 	int rc;
 };
 
@@ -99,7 +102,7 @@ static struct nested *nested_of(struct pt_spans *p, const struct thread *t, uint
 	return id ? map_row(&p->nested, hash_mix(0, t->key) ^ id) : NULL;
 }
 
-/* A call of `id` begins. */
+/* Counts a new call of `id`. */
 static void nest(struct pt_spans *p, const struct thread *t, uint64_t id)
 {
 	struct nested *n = nested_of(p, t, id);
@@ -108,7 +111,7 @@ static void nest(struct pt_spans *p, const struct thread *t, uint64_t id)
 		n->nr++;
 }
 
-/* One ends: how many further out there are. */
+/* Counts the end of a call; returns the number of outer calls of the same function. */
 static uint64_t unnest(struct pt_spans *p, const struct thread *t, uint64_t id)
 {
 	struct nested *n = nested_of(p, t, id);
@@ -143,7 +146,7 @@ static void pop(struct pt_spans *p, struct thread *t, uint64_t ns, int32_t cpu, 
 		t->v[t->nr - 1].outside_ns += c.outside_ns;
 }
 
-/* All of it ends where nobody saw it. */
+/* Ends all calls of the thread, at an unknown place. */
 static void drop(struct pt_spans *p, struct thread *t, uint64_t ns, int32_t cpu, uint32_t flags)
 {
 	while (t->nr)
@@ -153,7 +156,7 @@ static void drop(struct pt_spans *p, struct thread *t, uint64_t ns, int32_t cpu,
 	t->out_from = 0;
 }
 
-/* Nor does it matter what of all threads was before: they are not real. */
+/* Over the limit: ends the calls of all threads, because such stacks are not real. */
 static void forget_all(struct pt_spans *p, uint64_t ns)
 {
 	for (size_t i = 0; i < map_nr(&p->threads); i++) {
@@ -189,7 +192,7 @@ static void push(struct pt_spans *p, struct thread *t, const struct stacked_call
 	nest(p, t, f->id);
 }
 
-/* Says what function it is in. */
+/* Sets the function of the call. */
 static void place(struct pt_spans *p, const struct thread *t, struct stacked_call *f, uint64_t ns,
 		  uint64_t address)
 {
@@ -200,7 +203,7 @@ static void place(struct pt_spans *p, const struct thread *t, struct stacked_cal
 	f->leaves = n->leaves_frames;
 }
 
-/* The outermost that is known, when nothing is. */
+/* Begins the outermost known call on an empty stack. */
 static void begin(struct pt_spans *p, struct thread *t, uint64_t ns, uint64_t address)
 {
 	struct stacked_call f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
@@ -211,7 +214,7 @@ static void begin(struct pt_spans *p, struct thread *t, uint64_t ns, uint64_t ad
 	push(p, t, &f);
 }
 
-/* The innermost frame below the top that is in function `id`; 0: none, or the bottom is. */
+/* The number of frames up to the innermost one below the top that is of function `id`; 0: none. */
 static size_t find_function(const struct thread *t, uint64_t id)
 {
 	for (size_t i = t->nr - 1; i-- > 0;)
@@ -220,9 +223,8 @@ static size_t find_function(const struct thread *t, uint64_t id)
 	return 0;
 }
 
-/*
- * The flow is at `address`, in the innermost call, if that is what it says: else it jumped there.
- */
+/* The thread is at `address`: checks it against the innermost call; in another function, it jumped
+ * there. */
 static void see(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s,
 		uint64_t address)
 {
@@ -235,7 +237,7 @@ static void see(struct pt_spans *p, struct thread *t, const struct pt_trace_step
 	if (!id || id == top->id)
 		return;
 	if (!top->id) {
-		/* A stub, which has led to it. */
+		/* The top is a stub, which leads to this function. */
 		top->address = address;
 		top->id = id;
 		top->leaves = leaves;
@@ -249,7 +251,8 @@ static void see(struct pt_spans *p, struct thread *t, const struct pt_trace_step
 			pop(p, t, s->ns, s->cpu, PT_SPANS_LEFT);
 		return;
 	}
-	/* When it jumped is not known: the time since the last step is the other's. */
+	/* The time of the jump is unknown: the time since the last step is counted for the new
+	 * function. */
 	next = *top;
 	next.from_ns = t->last_ns > top->from_ns ? t->last_ns : top->from_ns;
 	next.self_ns = 0;
@@ -271,7 +274,7 @@ static void on_call(struct pt_spans *p, struct thread *t, const struct pt_trace_
 	const struct pt_names_place *n;
 	uint64_t to = s->to;
 
-	/* What a stub leads to is seen next. */
+	/* For a stub, use the function at the next address. */
 	n = pt_names_get(p->names, s->tid, s->ns, to);
 	if (!n->id && s->at) {
 		n = pt_names_get(p->names, s->tid, s->ns, s->at);
@@ -285,7 +288,7 @@ static void on_call(struct pt_spans *p, struct thread *t, const struct pt_trace_
 		.what = PT_SPANS_CALL, .address = f.address, .depth = depth_of(t, t->nr - 1)};
 }
 
-/* How many calls are left when it returns to `to`; t->nr: none has this address. */
+/* The number of calls left after a return to `to`; t->nr: no caller matches. */
 static size_t find_caller(const struct thread *t, uint64_t to)
 {
 	for (size_t i = t->nr; i-- > 1;)
@@ -294,7 +297,7 @@ static size_t find_caller(const struct thread *t, uint64_t to)
 	return t->nr;
 }
 
-/* It returns to whom nobody saw calling: all of what is known was called by that. */
+/* A return to a caller outside the known stack: all known calls are inside it. */
 static void outward(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s)
 {
 	struct stacked_call f = {.from_ns = t->began_ns, .flags = PT_SPANS_BEGAN};
@@ -308,7 +311,7 @@ static void outward(struct pt_spans *p, struct thread *t, const struct pt_trace_
 	push(p, t, &f);
 }
 
-/* It "returns" to where no call came from: a jump through the stack, or another stack. */
+/* A "return" to a place without a call: a jump through the stack, or another stack. */
 static void elsewhere(struct pt_spans *p, struct thread *t, const struct pt_trace_step *s)
 {
 	const struct pt_names_place *n = pt_names_get(p->names, s->tid, s->ns, s->to);
@@ -356,7 +359,8 @@ static void on_off(struct pt_spans *p, struct thread *t, const struct pt_trace_s
 				     .depth = t->nr ? depth_of(t, t->nr - 1) : 0};
 }
 
-/* A signal's handler ends by a system call: how many calls are left then; t->nr: it did not. */
+/* A signal's handler ends with a system call. The number of calls left then; t->nr: no handler
+ * ended. */
 static size_t find_resumed(const struct thread *t, uint64_t to)
 {
 	for (size_t i = t->nr; i-- > 0;)
@@ -398,7 +402,7 @@ static void on_on(struct pt_spans *p, struct thread *t, const struct pt_trace_st
 
 /* ---- threads ---- */
 
-/* Of those that are not known, each area has one. */
+/* Unknown threads have one key per area. */
 static uint64_t key_of(uint32_t tid, uint32_t area)
 {
 	return tid == NOBODY ? (uint64_t)(area + 1) << 32 | tid : tid;
@@ -414,7 +418,7 @@ static struct thread *thread_of(struct pt_spans *p, const struct pt_trace_step *
 	return t;
 }
 
-/* Whom the area showed before is on no CPU now, wherever that was lost. */
+/* The area's previous thread is off the CPU now, even if its switch was lost. */
 static int note_area(struct pt_spans *p, const struct pt_trace_step *s)
 {
 	const uint32_t nobody = NOBODY;
@@ -489,7 +493,7 @@ int pt_spans_end(struct pt_spans *p, uint64_t ns)
 	for (size_t i = 0; i < map_nr(&p->threads); i++) {
 		struct thread *t = map_nth(&p->threads, i);
 
-		/* After it went out nothing is known of it. */
+		/* The calls end at the last known time if the thread went to the kernel. */
 		drop(p, t, t->out || ns < t->last_ns ? t->last_ns : ns, -1, PT_SPANS_OPEN);
 	}
 	return p->rc;

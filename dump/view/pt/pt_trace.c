@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* See pt_trace.h. Called by script, report, pages, exports, and whoever collects code. */
+/* The steps of a dump's Intel PT in time order; see pt_trace.h. Called by script, report, pages,
+ * exports, and whatever collects code. */
 #include "dump/view/pt/pt_trace.h"
 
 #include "dump/base/array.h"
@@ -17,23 +18,24 @@
 #define PMU	    "intel_pt"
 #define NOBODY	    UINT32_MAX
 #define FIRST_BYTES (2u << 20)
-/* Of all areas together. */
+/* Limit for all areas together. */
 #define MAX_BYTES (1ull << 30)
-/* So much of a part is decoded at once that a CPU's steps stay few. */
+/* Size of a part: small, so that the steps in memory stay few. */
 #define PART_BYTES (64u << 10)
-/* Parts that are decoded ahead, of all areas together, for each thread; an area has one at least.
- */
+/* Parts decoded ahead per thread, for all areas together; each area has at least one. */
 #define PARTS_AHEAD 2u
-/* Longer ones, where a trace has few places to begin, are not: so many of them are too much. */
+/*
+ * Longer parts, where a trace has few PSBs, are not decoded ahead: they would take too much memory.
+ */
 #define MAX_AHEAD_BYTES (2 * PART_BYTES)
-/* A part of each area is in memory as steps, 40 bytes each: with many areas parts are smaller, as
- * long as they begin often enough. */
+/* Each area has one part in memory as steps of 40 bytes. With many areas, parts are smaller, as far
+ * as PSBs allow it. */
 #define MAX_STEPS (16u << 20)
-/* Of all areas together, and of each thread at one. */
+/* Limit for all areas together, and per thread and area. */
 #define MAX_BLOCKS (1u << 20)
 #define MANY	   16
 #define MIN_BYTES  (4u << 10)
-/* More than a machine has CPUs; each is looked at for the next step. */
+/* More than the CPUs of a machine; each area is checked for the next step. */
 #define MAX_AREAS 8192
 
 struct area {
@@ -44,20 +46,20 @@ struct area {
 	struct buf bytes;
 	struct pt_flow *flow;
 	size_t next_part;
-	size_t next_ahead; /* the first part that nobody was asked for; next_part at least */
+	size_t next_ahead;	      /* the first part not queued yet; at least next_part */
 	struct pt_prefetch_job *jobs; /* part i: jobs[i % nr_ahead] */
 	struct pt_flow_steps steps;
-	size_t at; /* in steps */
+	size_t at; /* index into the steps */
 	bool over;
 };
 
-/* A process became another program. */
+/* An exec of a process. */
 struct exec {
 	uint64_t ns;
 	uint32_t key;
 };
 
-/* When a thread was seen last. */
+/* The time of a thread's last step. */
 struct seen {
 	uint64_t key; /* tid */
 	uint64_t ns;
@@ -74,11 +76,11 @@ struct pt_trace {
 	struct area *areas;
 	size_t nr;
 	bool began;		   /* pt_trace_next() was called */
-	struct thread_pool *ahead; /* NULL: nobody decodes ahead */
-	size_t nr_ahead;	   /* so many parts of each area */
+	struct thread_pool *ahead; /* NULL: no decoding ahead */
+	size_t nr_ahead;	   /* parts ahead per area */
 	struct buf execs;	   /* struct exec[], by key and time */
 	struct map seen;
-	struct area *now;  /* whose steps come until limit_ns; NULL: it has to be looked for */
+	struct area *now;  /* the source of steps until limit_ns; NULL: to be chosen */
 	uint64_t limit_ns; /* inclusive */
 };
 
@@ -97,7 +99,7 @@ bool pt_trace_is_in(const struct meta *m)
 
 /* ---- the clock ---- */
 
-/* ns = zero + (cycles * mult >> shift), right at the moment of the stop. */
+/* ns = zero + (cycles * mult >> shift), exact at the moment of the stop. */
 static bool find_clock(const struct fmt_window_aux *f, struct pt_flow_clock *c)
 {
 	uint64_t cycles = f->stop_cycles - f->start_cycles;
@@ -135,7 +137,7 @@ static uint32_t number_of(const struct meta_event *e, const char *path)
 	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
-/* A term of the event's configuration, where format/NAME says "config:14-17". */
+/* A term of the event's configuration, at the bits that format/NAME gives ("config:14-17"). */
 static uint32_t term_of(const struct meta_event *e, const char *path)
 {
 	const char *text = meta_pmu_file(e, path);
@@ -172,8 +174,8 @@ static bool fits(const struct area *a, uint32_t tid, uint64_t ns, uint64_t ip)
 	return tid != NOBODY && code_cache_has(a->t->book, tid, ns, ip);
 }
 
-/* What the trace says of the time of a switch may be a little early or late; but code of the one
- * is mostly not where the other has some. */
+/* The trace's time of a switch may be slightly early or late. The address decides: the threads
+ * mostly have code at different addresses. */
 static void who(void *ctx, uint64_t ip, struct pt_flow_who *out)
 {
 	static const int ways[] = {1, -1};
@@ -230,7 +232,7 @@ static int make_flow(struct area *a, struct err *err)
 	in.source = a->book;
 	in.source.who = who;
 	in.source.find = find;
-	/* Nobody else wants to know. */
+	/* Only the owner of the cache uses the touched pages. */
 	in.source.touch = a->t->opt.book ? touch : NULL;
 	in.source.ctx = a;
 	find_clock(&a->a->f, &in.clock);
@@ -240,7 +242,7 @@ static int make_flow(struct area *a, struct err *err)
 	return pt_flow_new(&in, &a->flow, err);
 }
 
-/* The last part that begins by from_ns. */
+/* Finds the last part that begins by from_ns. */
 static bool find_begin(struct area *a)
 {
 	size_t nr = pt_flow_nr_parts(a->flow);
@@ -259,7 +261,7 @@ static bool find_begin(struct area *a)
 	return early;
 }
 
-/* As far back as is asked for. */
+/* Loads the area back to the wanted time. */
 static int load_area(struct area *a, struct err *err)
 {
 	struct pt_trace *t = a->t;
@@ -414,7 +416,7 @@ const struct pt_trace_area *pt_trace_area(const struct pt_trace *t, size_t i)
 
 /* ---- ahead ---- */
 
-/* As many parts as there is room for, but for those of which nobody will ask. */
+/* Queues parts while there is room, except those after to_ns. */
 static void put_ahead(struct area *a)
 {
 	struct pt_trace *t = a->t;
@@ -446,7 +448,7 @@ static size_t nr_parts_left(const struct pt_trace *t)
 	return nr;
 }
 
-/* It goes without, where it has to, and for a few parts. */
+/* Starts decoding ahead. Not used for few parts; optional, so failures are ignored. */
 static void start_ahead(struct pt_trace *t)
 {
 	unsigned nr = t->opt.nr_threads ? t->opt.nr_threads : pt_prefetch_helpers();
@@ -471,7 +473,7 @@ static void start_ahead(struct pt_trace *t)
 			put_ahead(&t->areas[i]);
 }
 
-/* The steps of the next part. 0, -ENOMEM. */
+/* Gets the steps of the next part. 0, -ENOMEM. */
 static int next_steps(struct area *a)
 {
 	struct pt_trace *t = a->t;
@@ -498,7 +500,7 @@ static int next_steps(struct area *a)
 
 /* ---- steps ---- */
 
-/* Decodes until there is a step. */
+/* Decodes parts until there is a step. */
 static int fill(struct area *a, struct err *err)
 {
 	while (!a->over && a->at == a->steps.nr) {
@@ -515,7 +517,7 @@ static int fill(struct area *a, struct err *err)
 	return 0;
 }
 
-/* The area whose step is next, and how long it stays so. */
+/* Chooses the area with the next step, and until when it stays the next. */
 static int choose(struct pt_trace *t, struct err *err)
 {
 	uint64_t first = UINT64_MAX, second = UINT64_MAX;
@@ -547,7 +549,7 @@ static bool has_from(const struct pt_flow_step *s)
 	return s->kind == PT_FLOW_CALL || s->kind == PT_FLOW_RETURN || s->kind == PT_FLOW_OFF;
 }
 
-/* The last time that the thread's process became another program. */
+/* The time of the last exec of the thread's process. */
 static uint64_t exec_before(const struct pt_trace *t, uint32_t tid, uint64_t ns)
 {
 	const struct exec *v = (const struct exec *)t->execs.p;

@@ -2,8 +2,8 @@
 /*
  * Calls in x86-64 code; see call_sites.h. Called by collect_unwind.c.
  *
- * Functions begin where a symbol says so, and where any call goes to: nothing else is needed to
- * tell them apart, not even in files without symbols.
+ * Functions begin at symbols and at the targets of calls; this is enough to separate them, even in
+ * files without symbols.
  */
 #include "dump/view/symbols/call_sites.h"
 
@@ -15,12 +15,12 @@
 
 #define MAX_SEGMENTS   16
 #define MAX_CODE_BYTES (64u << 20)
-/* Of a function that is searched for the jump it ends with. */
+/* Limit on the bytes of a function to search for its final jump. */
 #define MAX_FUNCTION_BYTES 4096
-/* Of code that is searched for an address; in more it counts as found. */
+/* Limit on the code to search for an address; larger code counts as containing it. */
 #define MAX_SEARCH_BYTES (8u << 20)
 
-/* Where programs lie that are linked to an address: in others these words mean something else. */
+/* The lowest address of programs with a fixed address; lower words have another meaning. */
 #define MIN_ABSOLUTE 0x400000u
 
 enum { CALL = 0xe8, JUMP = 0xe9, REL_BYTES = 5 };
@@ -91,7 +91,7 @@ static int add_stub(void *ctx, const struct elf_code *f)
 	return c->failed;
 }
 
-/* Where the 5 bytes at `at` go to, when they are `op` with a distance. */
+/* The target of the 5 bytes at `at`, if they are `op` with a distance. */
 static bool goes_to(const struct segment *s, size_t at, uint8_t op, uint64_t *value)
 {
 	int32_t way;
@@ -171,7 +171,7 @@ void call_sites_free(struct call_sites *c)
 
 /* ---- asking ---- */
 
-/* How many functions begin at or before it. */
+/* The number of functions that begin at or before `place`. */
 static size_t begun(const struct call_sites *c, uint64_t place)
 {
 	const uint64_t *v = (const uint64_t *)c->starts.p;
@@ -198,7 +198,7 @@ static const struct segment *segment_of(const struct call_sites *c, uint64_t pla
 	return NULL;
 }
 
-/* Whether somewhere in the function at `start` there is a jump to `place`. */
+/* Whether the function at `start` has a jump to `place`. */
 static bool jumps_to(const struct call_sites *c, uint64_t start, uint64_t place)
 {
 	const struct segment *s = segment_of(c, start);
@@ -217,7 +217,7 @@ static bool jumps_to(const struct call_sites *c, uint64_t start, uint64_t place)
 	return false;
 }
 
-/* Whether who calls `start` may be in the function that `place` is in. */
+/* Whether a call of `start` can reach the function that contains `place`. */
 static bool reaches(const struct call_sites *c, uint64_t start, uint64_t place)
 {
 	uint64_t begin;
@@ -245,7 +245,7 @@ static bool reaches_name(const struct call_sites *c, const char *name, uint64_t 
 	return false;
 }
 
-/* Bytes of the operand that a ModRM byte announces: itself, SIB, displacement. */
+/* Size of a ModRM operand: ModRM, SIB, displacement. */
 static size_t operand_bytes(const uint8_t *p)
 {
 	unsigned mod = p[0] >> 6, rm = p[0] & 7;
@@ -294,7 +294,9 @@ enum call_sites_answer call_sites_lead(const struct call_sites *from, uint64_t r
 	return pointer_call(s, end) ? CALLS_MAYBE : CALLS_NO;
 }
 
-/* Whether some 4 bytes of the code are the address, or the distance to it from behind them. */
+/*
+ * Whether 4 bytes of the code are the address, or the distance to it from the end of these bytes.
+ */
 static bool mentions(const struct segment *s, uint64_t value)
 {
 	uint32_t word;
@@ -303,7 +305,7 @@ static bool mentions(const struct segment *s, uint64_t value)
 		uint64_t next = s->value + at + sizeof(word);
 
 		memcpy(&word, s->code.p + at, sizeof(word));
-		/* Zeros before a function fill up what is before it. */
+		/* Zeros before a function are padding. */
 		if ((!word || word != (uint32_t)(value - next)) &&
 		    (value < MIN_ABSOLUTE || word != (uint32_t)value))
 			continue;

@@ -142,7 +142,7 @@ static Dwarf_Word number(Dwarf_Die *die, unsigned what)
 	return dwarf_attr(die, what, &a) && !dwarf_formudata(&a, &v) ? v : 0;
 }
 
-/* Where the next instruction belongs to by the line table. */
+/* Sets file and line from the line table. */
 static void set_line(Dwarf_Die *unit, uint64_t value, struct dwarf_place *p)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(unit, value);
@@ -154,10 +154,8 @@ static void set_line(Dwarf_Die *unit, uint64_t value, struct dwarf_place *p)
 		p->line = (uint32_t)nr;
 }
 
-/*
- * The scopes around `value` from the inside out, as they lie in one another in the code, not as
- * they were written: those of an inlined function's own text say nothing.
- */
+/* The scopes around `value`, innermost first, by their nesting in the code, not in the source: the
+ * scopes around an inlined function's definition are not relevant. */
 static int scopes_at(Dwarf_Die *unit, uint64_t value, Dwarf_Die **scopes)
 {
 	Dwarf_Die innermost, *first = NULL;

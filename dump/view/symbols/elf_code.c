@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What is code in an ELF file and what it is called: symbols, stubs of the procedure
- * linkage table; see elf.h. Called by symbol_table.c and symbol_file.c.
- */
+/* The code of an ELF file and its names: symbols, and stubs of the procedure linkage table; see
+ * elf.h. Called by symbol_table.c and symbol_file.c. */
 #include "dump/base/elf_impl.h"
 
 #include <stdlib.h>
@@ -68,7 +66,7 @@ uint64_t elf_sections_bytes(struct elf *e, const char *prefix)
 
 /* ---- symbols ---- */
 
-/* Of a symbol without a type: it is in a section of code. */
+/* For a symbol without a type: whether it is in a section of code. */
 static bool in_code(struct elf *e, const GElf_Sym *sym)
 {
 	GElf_Shdr sh;
@@ -87,7 +85,7 @@ static bool is_code(struct elf *e, const GElf_Sym *sym, const char *name, bool *
 	*function = type == STT_FUNC || type == STT_GNU_IFUNC;
 	if (*function)
 		return sym->st_shndx != SHN_UNDEF;
-	/* Marks of assemblers ($x, .L12) name nothing. */
+	/* Assembler labels ($x, .L12) are not names. */
 	return type == STT_NOTYPE && *name != '$' && strncmp(name, ".L", 2) && in_code(e, sym);
 }
 
@@ -231,8 +229,8 @@ static uint64_t jumps_through(struct bytes code, uint64_t value)
 	return 0;
 }
 
-/* A machine of which only the order is known: a head as large as two stubs, then one a relocation.
- */
+/* For machines where only the order of stubs is known: a head as large as two stubs, then one stub
+ * per relocation. */
 static const char *by_order(const struct slots *s, size_t i)
 {
 	const char *name;

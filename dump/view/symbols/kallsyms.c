@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Symbols of a kernel from its list; see kallsyms.h. Called by whoever collects symbols. */
+/* Symbols of a kernel from its list; see kallsyms.h. Called by whatever collects symbols. */
 #include "dump/view/symbols/kallsyms.h"
 
 #include "dump/view/symbols/symbol_table.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing says where the last function of a module ends: further away it is not that any more. */
+/* The end of a module's last function is unknown; addresses further away are not in it. */
 #define MAX_BYTES	 (1u << 20)
 #define MAX_MODULE_BYTES (64u << 10)
 /* No kernel has that many. */
@@ -27,7 +27,7 @@ static bool is_code(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-/* "NAME" or "NAME\t[MODULE]"; what may stand behind it is left out. */
+/* "NAME" or "NAME\t[MODULE]"; ignores what follows. */
 static int take(struct kallsyms *k, uint64_t addr, char type, char *name)
 {
 	enum symbol_table_rank rank = tolower(type) == 'w' ? SYMTAB_WEAK

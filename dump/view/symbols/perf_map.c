@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names of code that was made while running; see perf_map.h. Called by whoever collects symbols. */
+/* Names of code generated at run time; see perf_map.h. Called by whatever collects symbols. */
 #include "dump/view/symbols/perf_map.h"
 
 #include "dump/base/array.h"
@@ -10,19 +10,19 @@
 #include <string.h>
 
 #define MAX_NAME 1024
-/* Of all that is kept: a line may cover many addresses and be replaced again and again. */
+/* Limit for all stored names: a line may cover many addresses and be replaced repeatedly. */
 #define MAX_NAMES_BYTES (64u << 20)
 
-/* The function that an address is in. */
+/* The function that contains an address. */
 struct cover {
 	uint64_t start, bytes; /* bytes 0: none */
-	size_t name;	       /* where it is in `names` */
+	size_t name;	       /* offset in `names` */
 };
 
 struct perf_map {
 	const uint64_t *addrs;
 	size_t nr;
-	struct cover *covers; /* one an address */
+	struct cover *covers; /* one per address */
 	struct buf names;
 };
 
@@ -51,7 +51,7 @@ void perf_map_free(struct perf_map *m)
 	free(m);
 }
 
-/* The index of the first address that is not before `addr`. */
+/* The index of the first address >= `addr`. */
 static size_t first_from(const struct perf_map *m, uint64_t addr)
 {
 	return array_bisect(i, m->nr, m->addrs[i] < addr);
@@ -103,7 +103,7 @@ void perf_map_each(const struct perf_map *m,
 		   void (*each)(void *ctx, uint64_t start, uint64_t bytes, const char *name),
 		   void *ctx)
 {
-	uint64_t until = 0; /* where the one before ended */
+	uint64_t until = 0; /* end of the previous function */
 
 	for (size_t i = 0, next; i < m->nr; i = next) {
 		const struct cover *c = &m->covers[i];

@@ -46,7 +46,7 @@ static bool has_id(struct elf *e, const uint8_t *id, size_t bytes)
 	return bytes && elf_build_id(e, own) == bytes && !memcmp(own, id, bytes);
 }
 
-/* Takes it when it is the debug file of `f`; it goes when it is not. */
+/* Takes `e` if it is the debug file of `f`; closes it otherwise. */
 static bool take_debug(struct symbol_file *f, struct elf *e, const char *origin)
 {
 	if (!has_id(e, f->id, f->id_bytes)) {
@@ -165,7 +165,7 @@ static void find_debug(struct symbol_file *f, const struct symbol_file_options *
 
 /* ---- names ---- */
 
-/* MiniDebugInfo: an ELF file with the names that .dynsym has not. */
+/* MiniDebugInfo: an ELF file with the names that .dynsym lacks. */
 static int add_mini(struct symbol_file *f)
 {
 	struct bytes packed;
@@ -181,7 +181,7 @@ static int add_mini(struct symbol_file *f)
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc)
-		return 0; /* nothing that can be used */
+		return 0; /* not usable */
 	strcpy(f->origin, ".gnu_debugdata");
 	return symbol_table_add_elf(f->table, f->mini);
 }

@@ -49,7 +49,7 @@ static int take_image(struct notes_loader *l, struct bytes item)
 	image.path = intern(&n->texts, item);
 	if (!image.path)
 		return -ENOMEM;
-	/* Of the same image in the next block. */
+	/* The same image may be in an earlier block. */
 	for (index = 0; index < n->nr; index++)
 		if (is_same(image_at(n, index), &image.f, image.path))
 			break;
@@ -168,7 +168,7 @@ const struct symbol_notes_image *symbol_notes_find(const struct symbol_notes *n,
 
 		if (!is_of(x, i))
 			continue;
-		/* The one that says more. */
+		/* Prefers the entry with more information. */
 		if (!found || (!*found->note && *x->note) ||
 		    (!found->nr_segments && x->nr_segments))
 			found = x;

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of functions that lie in one another; none lie deeper that somebody wrote. */
+/* Limit on nested functions to search; real code does not nest deeper. */
 #define MAX_BACK 64
-/* Longer names are cut: C++ has some of many KiB. */
+/* Longer names are cut: C++ names can have many KiB. */
 #define MAX_NAME 4096
 
 struct symbol_entry {
 	uint64_t start, end; /* end 0: not known yet */
-	uint64_t max_end;    /* of this and all before it */
-	uint32_t name;	     /* where it is in `names` */
+	uint64_t max_end;    /* of this entry and all before it */
+	uint32_t name;	     /* offset in `names` */
 	uint8_t rank;
 	bool sized;
 };
@@ -149,7 +149,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	return compare_names(ctx, x, y);
 }
 
-/* The best name of each place; marks within a function, which say less than it, go. */
+/* Keeps the best name of each place, and drops labels within a function. */
 static void keep_best(struct symbol_table *t)
 {
 	struct symbol_entry *v = (struct symbol_entry *)t->entries.p;
@@ -188,7 +188,7 @@ void symbol_table_sort(struct symbol_table *t, uint64_t end)
 
 /* ---- asking ---- */
 
-/* How many begin at or before `value`. */
+/* The number of entries that begin at or before `value`. */
 static size_t until(const struct symbol_table *t, uint64_t value)
 {
 	const struct symbol_entry *v = (const struct symbol_entry *)t->entries.p;

@@ -18,24 +18,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As for the ledger: the file's length is no bound. */
+/* Limit when unpacked, as for the ledger: the file's size does not bound it. */
 #define MAX_SYMBOLS_BYTES (256ull << 20)
 #define MAX_NAME	  1024
 
-/* Functions that begin in another one. */
+/* Limit on functions nested in another one. */
 #define MAX_NESTED 16
 
-/* Versions of one path that a lookup goes through. */
+/* Limit on the versions of one path to check. */
 #define MAX_VERSIONS 64
 
-/* As a block has it; the same image in another block is another one with the same `group`. */
+/* An image in a block; entries for the same image in several blocks share `group`. */
 struct symbols_image {
 	struct fmt_image f;
 	const char *path;
 	uint32_t group;
 };
 
-/* All that is one space of places: an image, or the kernel with all its modules, which is 0. */
+/* `group`: one space of places, that is an image, or 0 for the kernel with all its modules. */
 struct symbols_function {
 	uint32_t group, image;
 	uint64_t start, bytes;
@@ -96,14 +96,14 @@ static int take_image(struct symbols_loader *l, struct bytes item)
 	return rc;
 }
 
-/* The index of the block's image; false: it has none of this id. */
+/* The index of the block's image; false: unknown id. */
 static bool resolve(const struct symbols_loader *l, uint32_t id, uint32_t *index)
 {
 	*index = (uint32_t)l->first + id;
 	return id < l->s->nr.nr_images - l->first;
 }
 
-/* Demangled and kept; an empty name is none. -ENOMEM. */
+/* Demangles and interns a name; an empty one is no name. -ENOMEM. */
 static int take_name(struct symbols *s, struct bytes text, const char **out)
 {
 	char nice[MAX_NAME];
@@ -218,7 +218,7 @@ static int compare_images(const void *a, const void *b)
 		return x->f.key < y->f.key ? -1 : 1;
 	if (way)
 		return way;
-	/* Of one build it is one file, whether the kernel told its inode too or not. */
+	/* Equal build-ids are one file, whether or not the kernel reported its inode. */
 	way = memcmp(&x->f.build_id_bytes, &y->f.build_id_bytes, sizeof(x->f.build_id_bytes));
 	if (!way)
 		way = memcmp(x->f.build_id, y->f.build_id, sizeof(x->f.build_id));
@@ -251,7 +251,7 @@ static int compare_places(const void *a, const void *b)
 	return x->depth < y->depth ? -1 : x->depth > y->depth;
 }
 
-/* Rules know images by their index before they were sorted. */
+/* Rules refer to images by their index before sorting. */
 static int sort_rules(struct symbols *s, const uint32_t *where)
 {
 	uint32_t *groups = calloc(s->nr.nr_images + 1, sizeof(*groups));
@@ -265,13 +265,13 @@ static int sort_rules(struct symbols *s, const uint32_t *where)
 	return 0;
 }
 
-/* Images into their order, and what refers to them after them: *where has the new index of each. */
+/* Sorts images and updates the references to them: *where has the new index of each. */
 static void sort_images(struct symbols *s, uint32_t *where)
 {
 	struct symbols_image *images = (struct symbols_image *)s->images.p;
 	uint32_t group = 0;
 
-	/* What the id was is in the order of the array: it is needed no more. */
+	/* The array's order replaces the id, which is not needed any more. */
 	for (size_t i = 0; i < s->nr.nr_images; i++)
 		images[i].f.id = (uint32_t)i;
 	if (s->nr.nr_images)
@@ -357,7 +357,7 @@ void symbols_counts(const struct symbols *s, struct symbols_counts *out)
 
 /* ---- lookups ---- */
 
-/* The last function that begins at or before the place; SIZE_MAX: there is none. */
+/* The last function that begins at or before the place; SIZE_MAX: none. */
 static size_t last_before(const struct symbols *s, uint32_t group, uint64_t at)
 {
 	size_t from = 0, to = s->nr.nr_functions;
@@ -374,13 +374,13 @@ static size_t last_before(const struct symbols *s, uint32_t group, uint64_t at)
 	return from && function_at(s, from - 1)->group == group ? from - 1 : SIZE_MAX;
 }
 
-/* The function that holds the place; NULL: unknown. */
+/* The function that contains the place; NULL: unknown. */
 static const struct symbols_function *function_of(const struct symbols *s, uint32_t group,
 						  uint64_t at)
 {
 	size_t i = last_before(s, group, at);
 
-	/* One may lie in another, as entry points in assembler do. */
+	/* Functions can be nested, like entry points in assembler. */
 	for (int n = 0; n < MAX_NESTED && i != SIZE_MAX; n++, i--) {
 		const struct symbols_function *f = function_at(s, i);
 
@@ -413,10 +413,8 @@ static bool is_at(const struct symbols *s, size_t i, uint32_t group, uint64_t at
 	return i < s->nr.nr_places && place_at(s, i)->group == group && place_at(s, i)->at == at;
 }
 
-/*
- * Adds the source to places[0], which is what the symbol table says; functions that are inlined
- * there come before it.
- */
+/* Adds the source to places[0], which comes from the symbol table; inserts inlined functions before
+ * it. */
 static size_t add_source(const struct symbols *s, uint32_t group, uint64_t at,
 			 struct symbol_place *places, size_t max)
 {
@@ -470,7 +468,7 @@ static size_t first_image(const struct symbols *s, uint8_t kind, uint32_t key, c
 	return from;
 }
 
-/* Where both know a build-id, that decides; else the inode, where both know that. */
+/* Compares build-ids if both are known, else inodes if both are known. */
 static bool is_of(const struct symbols_image *i, const struct history_map *map)
 {
 	if (i->f.build_id_bytes && map->build_id_bytes)
@@ -496,7 +494,7 @@ static uint32_t group_of_file(const struct symbols *s, const struct history_map 
 	return UINT32_MAX;
 }
 
-/* What the process made itself, wherever that lies. False: nothing is known of the address. */
+/* Looks up code generated by the process, in any mapping. False: address unknown. */
 static bool made_by_task(const struct symbols *s, uint32_t key, uint64_t addr, uint32_t *group)
 {
 	for (size_t i = first_image(s, FMT_IMAGE_TASK, key, ""); i < s->nr.nr_images; i++) {
@@ -557,7 +555,7 @@ size_t symbols_kernel(const struct symbols *s, uint64_t ns, uint64_t addr,
 	struct history_ksym k;
 
 	places[0] = (struct symbol_place){.image = "[kernel]", .image_off = addr};
-	/* It knows the time, too: what lies there now may be another program. */
+	/* The history knows the time: another program may be at this address now. */
 	if (history_ksym(s->history, ns, addr, &k, span ? span : &own)) {
 		if (k.f.type == PERF_RECORD_KSYMBOL_TYPE_BPF)
 			places[0].image = "[bpf]";
@@ -585,7 +583,7 @@ bool symbols_kernel_part(const struct symbols *s, size_t *at, struct symbol_plac
 		.build_id = image->f.build_id,
 		.build_id_bytes = image->f.build_id_bytes,
 	};
-	/* An image may stand in more than one block: the same text is the same pointer. */
+	/* An image may be in several blocks; equal texts are equal pointers. */
 	for (; i < s->nr.nr_functions && !f[i].group; i++) {
 		if (image_at(s, f[i].image)->path != first->image)
 			break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Payloads of SYMBOLS blocks; see symbols_writer.h. Called by whoever collects symbols. */
+/* Payloads of SYMBOLS blocks; see symbols_writer.h. Called by whatever collects symbols. */
 #include "dump/view/symbols/symbols_writer.h"
 
 #include "dump/base/elf.h"
@@ -38,7 +38,9 @@ static size_t text_bytes(const char *text)
 	return strnlen(text, MAX_TEXT);
 }
 
-/* An item of `bytes`, of which the first ones are there; the rest and end_item() follow. */
+/*
+ * Begins an item of `bytes`: writes the fixed part; the caller adds the rest and calls end_item().
+ */
 static bool begin_item(struct symbols_writer *s, uint16_t kind, size_t bytes, const void *fixed,
 		       size_t fixed_bytes)
 {
@@ -60,7 +62,7 @@ static void end_item(struct symbols_writer *s, size_t bytes)
 	buf_put(&s->payload, zeros, align_up(bytes, 8) - bytes);
 }
 
-/* An item of a fixed part and two texts, the first with its NUL when it is not NULL. */
+/* Writes an item: a fixed part and two texts; the first, if not NULL, with its NUL. */
 static void put(struct symbols_writer *s, uint16_t kind, const void *fixed, size_t fixed_bytes,
 		const char *first, const char *text)
 {
@@ -83,7 +85,8 @@ void symbols_writer_image(struct symbols_writer *s, const struct fmt_image *imag
 	s->stands = false;
 }
 
-/* Makes sure that the image stands in the payload, and that `bytes` more fit: its id there. */
+/* Ensures that the payload contains the image and has room for `bytes` more. Returns the image's id
+ * there. */
 static uint32_t stand(struct symbols_writer *s, size_t bytes)
 {
 	size_t head = item_bytes(sizeof(s->image) + text_bytes(s->path));

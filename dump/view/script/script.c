@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Goes through the timeline and prints what is asked for, with as many threads as are worth it; see
- * script.h. Called by `ringback script`. Nothing is allocated per record.
- */
+/* Walks the timeline and prints the records that pass the filters, with several threads for large
+ * dumps; see script.h. Called by `ringback script`. Allocates nothing per record. */
 #include "dump/view/script/script_impl.h"
 
 #include "dump/base/err.h"
@@ -13,7 +11,7 @@
 #include <string.h>
 
 #define MAX_THREADS 8
-/* What is printed before a thread could have begun: 5 ms' worth. */
+/* One thread prints these in 5 ms, before other threads would have started. */
 #define FEW_RECORDS 20000
 
 /* enum perf_event_x86_regs, enum perf_event_arm_regs of arm64 */
@@ -34,7 +32,7 @@ int script_printer_init(struct printer *p, const struct script *s)
 	if (s->a.symbols && unwind_rules_nr(symbols_rules(s->a.symbols)) &&
 	    stack_unwind_new(s->a.history, s->a.symbols, &p->unwind, NULL))
 		return -ENOMEM;
-	/* Nothing holds yet. */
+	/* All entries are invalid. */
 	for (size_t i = 0; i < NR_WHO; i++)
 		p->who[i].span.from_ns = UINT64_MAX;
 	return 0;
@@ -64,7 +62,7 @@ bool script_print_line(struct printer *p, struct line *l)
 
 /* ---- with one thread ---- */
 
-/* `pt` NULL: there are no calls to be put among them. */
+/* `pt` NULL: no calls to interleave. */
 static int print_all(struct printer *p, struct timeline *t, struct script_pt *pt, FILE *out,
 		     uint64_t *nr_printed, struct err *err)
 {
@@ -88,7 +86,7 @@ static int print_all(struct printer *p, struct timeline *t, struct script_pt *pt
 	if (!rc && pt && (!limit || *nr_printed < limit))
 		rc = script_pt_print(pt, p, p->s->opt->to_ns, limit, nr_printed, err);
 	if (rc >= 0 || !p->text.rc)
-		text_flush(&p->text); /* what is whole is printed even when the rest can't be */
+		text_flush(&p->text); /* complete lines are printed even after an error */
 	if (p->text.rc)
 		return err_sys(err, p->text.rc, "the output can't be written");
 	return rc < 0 ? rc : 0;
@@ -110,12 +108,12 @@ static int print_alone(const struct script *s, struct timeline *t, struct script
 
 /* ---- how many threads ---- */
 
-/* One for each CPU that we may use, when there is enough to do. */
+/* One thread for each usable CPU, if there are enough records. */
 static unsigned threads_wanted(struct reader *r, const struct script_options *opt, bool pt)
 {
 	unsigned nr;
 
-	/* Calls are put among the events where these come one by one. */
+	/* Calls are interleaved with events, which needs the events one by one. */
 	if (opt->limit || pt)
 		return 1;
 	if (opt->nr_threads)
@@ -126,9 +124,9 @@ static unsigned threads_wanted(struct reader *r, const struct script_options *op
 	return nr ? nr : 1;
 }
 
-/* ---- the whole ---- */
+/* ---- all ---- */
 
-/* What the timeline may leave out; `asker` finds out who a thread was. */
+/* Tells the timeline which records it may skip; `asker` looks up threads. */
 static int set_wishes(struct script *s, struct printer *asker, struct timeline_options *o)
 {
 	const struct script_options *opt = s->opt;
@@ -141,7 +139,7 @@ static int set_wishes(struct script *s, struct printer *asker, struct timeline_o
 		if (!s->wanted)
 			return -ENOMEM;
 		for (size_t i = 0; i < s->a.m->nr_events; i++)
-			/* One without a name may get one from its tracepoint's format. */
+			/* An event without a name may get one from its tracepoint's format. */
 			s->wanted[i] = s->heads[i].wanted || !s->a.m->events[i].name[0];
 		o->events = s->wanted;
 	}

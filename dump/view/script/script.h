@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A dump as lines: one event a line, oldest first, times relative to the trigger; or NDJSON, one
- * object a line, as SCHEMA.md says.
- */
+/* Prints a dump as lines: one event per line, oldest first, with times relative to the trigger; or
+ * as NDJSON, one object per line, as specified in SCHEMA.md. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,9 +17,10 @@ struct script_options {
 	uint64_t limit;		 /* lines; 0: no limit */
 	bool json, color;
 	bool no_pt; /* calls and returns of Intel PT are left out */
-	/* 0: as many as there are CPUs and work for. A limit is for one. The output is the same. */
+	/* 0: one per CPU, if there are enough records. Ignored with a limit. Does not change the
+	 * output. */
 	unsigned nr_threads;
-	/* Filters; an empty list takes all. What a record doesn't say doesn't match. */
+	/* Filters; an empty list accepts all. A record without the value does not match. */
 	const char *const *comms; /* names, with * and ? */
 	size_t nr_comms;
 	const uint32_t *pids, *tids;
@@ -35,16 +34,13 @@ struct script_options {
 
 struct script_result {
 	uint64_t nr_printed;
-	uint64_t nr_bad_blocks; /* of records and ledger: could not be read and are not printed */
+	uint64_t nr_bad_blocks; /* of records and ledger: unreadable and not printed */
 };
 
-/* True when `pattern` is the name of a kind of event in this dump, or of a record of the kernel's.
- */
+/* True when `pattern` matches the name of an event of this dump, or of a kernel record. */
 bool script_event_known(const struct meta *m, const char *pattern);
 
-/*
- * Prints to `out`. *res is set in any case. 0; -EPIPE and other errnos of writing; -ENOMEM. Bad
- * blocks are no error.
- */
+/* Prints to `out`. Always sets *res. 0; -EPIPE and other errnos of writing; -ENOMEM. Bad blocks are
+ * not an error. */
 int script_print(struct reader *r, const struct meta *m, const struct script_options *opt,
 		 FILE *out, struct script_result *res, struct err *err);

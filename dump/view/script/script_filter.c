@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which records script prints: events, threads, CPUs and names that were asked for. Called by
- * script.c. What depends on the event or on the thread alone is found out once, not per record.
- */
+/* Selects the records that script prints, by event, thread, CPU and name. Called by script.c.
+ * Results that depend only on the event or the thread are computed once, not per record. */
 #include "dump/view/script/script_impl.h"
 
 #include "dump/base/str.h"
@@ -19,9 +17,9 @@ static const uint16_t record_types[] = {
 
 #define NR_RECORD_TYPES (sizeof(record_types) / sizeof(record_types[0]))
 
-/* ---- which events ---- */
+/* ---- events ---- */
 
-/* All of the name, or what stands behind its system: "sched_switch". */
+/* Matches the whole name, or the part after the system: "sched_switch". */
 static bool event_matches(const char *pattern, const char *name)
 {
 	const char *colon = strchr(name, ':');
@@ -99,9 +97,9 @@ uint64_t script_channels(const struct script *s)
 	return s->want_unknown || records_asked(s->opt) ? 0 : mask;
 }
 
-/* ---- which records ---- */
+/* ---- records ---- */
 
-/* An empty list takes all. */
+/* An empty list accepts all. */
 static bool in_list(const uint32_t *list, size_t nr, uint32_t v)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -146,7 +144,7 @@ static const char *name_unknown(const struct script *s, const struct timeline_re
 	return bytes_u16(&raw, &type) ? fields_name(s->a.fields, type) : NULL;
 }
 
-/* Finds out what the record is; false when that alone says that it isn't asked for. */
+/* Determines the record's event; false when it fails the filter by event. */
 static bool identify(const struct script *s, struct line *l)
 {
 	const struct timeline_record *r = &l->rec;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* A record as an object on a line of its own; see SCHEMA.md, which a test holds to this. */
+/* Prints a record as an object on one line; see SCHEMA.md, which a test compares with this code. */
 #include "dump/view/script/script_impl.h"
 
 #include "dump/view/pt/pt_names.h"
 
 #include <string.h>
 
-/* A count, or null when it is not known. */
+/* A count, or null when unknown. */
 static void put_known(struct json *j, const char *key, bool known, uint64_t v)
 {
 	if (known)
@@ -15,7 +15,7 @@ static void put_known(struct json *j, const char *key, bool known, uint64_t v)
 		json_cstr(j, key, NULL);
 }
 
-/* The keys that depend on the thread alone, each with the comma before it. */
+/* The keys that depend only on the thread, each preceded by a comma. */
 void script_json_who(const struct printed_task *who, struct text *t)
 {
 	struct json j = {.t = t, .more = true};
@@ -87,7 +87,7 @@ static void put_chain(struct printer *p, const struct line *l, struct json *j)
 	json_close(j, ']');
 }
 
-/* The callers that the user stack leads to, and why there are no more. */
+/* The callers unwound from the user stack, and why the chain ends. */
 static void put_unwound(struct printer *p, const struct line *l, struct json *j)
 {
 	struct text end = TEXT_INIT(NULL);
@@ -144,7 +144,7 @@ static void put_counter(struct printer *p, const struct line *l, struct json *j)
 		json_made(j, "at", script_place(p, l, r->ip, record_kernel_address(r->ip), false));
 }
 
-/* What all lines begin with. */
+/* The keys that begin each line. */
 static void put_columns(struct printer *p, const struct line *l, struct json *j)
 {
 	struct text *t = &p->text;
@@ -160,7 +160,7 @@ static void put_columns(struct printer *p, const struct line *l, struct json *j)
 		script_json_head(l->event, t);
 }
 
-/* Calls of a hardware's trace. */
+/* A call from a hardware trace. */
 void script_json_call(struct printer *p, const struct line *l, const struct script_call *c)
 {
 	const struct pt_spans_event *e = c->event;

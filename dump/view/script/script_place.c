@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Addresses as they are printed: what of a call chain is the kernel's, which function they are in,
- * and in which file. Each printer keeps what it found out for the time for which it holds; see
- * symbols_user(). Called by script_text.c and script_json.c.
- */
+/* Prints addresses: kernel or user, function and file. Each printer caches results for as long as
+ * they are valid; see symbols_user(). Called by script_text.c and script_json.c. */
 #include "dump/view/script/script_impl.h"
 
 #include "dump/base/hash.h"
@@ -12,13 +9,13 @@
 
 #include <string.h>
 
-/* Puts the frame into p->place; *span is the time for which it holds. */
+/* Puts the frame into p->place; *span is the time for which it is valid. */
 static void find(struct printer *p, const struct line *l, struct frame *f,
 		 struct history_span *span)
 {
 	struct symbol_place places[SYMBOLS_MAX_DEPTH] = {{.image_off = f->ip}};
 	const struct symbols *s = p->s->a.symbols;
-	/* The call is before where it returns to. */
+	/* A return address is after the call. */
 	uint64_t addr = f->ip - (f->caller && f->ip);
 
 	*span = (struct history_span){0, UINT64_MAX};
@@ -48,13 +45,13 @@ static struct printed_place *slot_of(const struct printer *p, uint64_t ip, uint3
 struct bytes script_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel,
 			  bool caller)
 {
-	/* The kernel is the same for all. */
+	/* The kernel's symbols do not depend on the thread. */
 	uint32_t tid = kernel ? UINT32_MAX : l->rec.tid;
 	struct printed_place *k = slot_of(p, ip, tid);
 	struct frame f = {.ip = ip, .kernel = kernel, .caller = caller};
 	struct bytes made;
 
-	/* An address of the upper half may be said to be the user's, and the other way round. */
+	/* A damaged chain can mark an address of the upper half as user, and the reverse. */
 	if (k->len && k->ip == ip && k->tid == tid && k->kernel == kernel && k->caller == caller &&
 	    k->span.from_ns <= l->rec.time_ns && l->rec.time_ns <= k->span.to_ns)
 		return (struct bytes){(const uint8_t *)k->text, k->len};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls and returns that Intel PT saw, as lines among the events, indented by how deep they are.
- * Called by script.c. Threads are shown from their first step on, whatever is asked for: so deep is
- * a call known to be.
+ * Prints calls and returns of Intel PT as lines among the events, indented by depth. Called by
+ * script.c. Follows threads from the start of the trace even if --from is later, so that depths are
+ * right.
  */
 #include "dump/view/script/script_impl.h"
 
@@ -58,7 +58,7 @@ bool script_pt_wanted(const struct script *s)
 	return false;
 }
 
-/* Of a loss there is none: it is shown as losses are. 0, -ENOMEM. */
+/* A loss has no head: it is printed as the kernel's losses are. 0, -ENOMEM. */
 static int make_heads(struct script_pt *pt)
 {
 	struct text *t = &pt->head_text;
@@ -84,7 +84,7 @@ static int make_heads(struct script_pt *pt)
 int script_pt_open(const struct script *s, struct reader *r, struct script_pt **out,
 		   struct err *err)
 {
-	/* A few lines are soon there. */
+	/* With a limit, one thread is fast enough. */
 	const struct pt_trace_options opt = {.from_ns = s->opt->from_ns,
 					     .to_ns = s->opt->to_ns,
 					     .nr_threads = s->opt->limit ? 1 : s->opt->nr_threads};
@@ -124,7 +124,7 @@ void script_pt_close(struct script_pt *pt)
 	free(pt);
 }
 
-/* False: it is not asked for. */
+/* False: it does not pass the filters. */
 static bool print_step(struct script_pt *pt, struct printer *p, const struct pt_spans_event *e)
 {
 	const struct pt_trace_step *s = &pt->step;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the two forms of script (script_text.c, script_json.c) both need to know of a record: its
- * user registers, and the kernel's own records (LOST, THROTTLE).
- */
+/* Content of records that script_text.c and script_json.c both print: user registers, and the
+ * kernel's own records (LOST, THROTTLE). */
 #include "dump/view/script/script_impl.h"
 
 #include <linux/perf_event.h>
@@ -18,10 +16,8 @@ bool script_reg(const struct line *l, uint8_t reg, uint64_t *v)
 	return true;
 }
 
-/*
- * In a channel that mixes tracepoints with other events the others have RAW too: four zero bytes
- * (perf_output_sample() of the kernel).
- */
+/* In a channel that mixes tracepoints with other events, the others have RAW too: four zero bytes
+ * (perf_output_sample() of the kernel). */
 bool script_has_raw(const struct line *l)
 {
 	static const uint8_t nothing[4];
@@ -33,7 +29,7 @@ bool script_has_raw(const struct line *l)
 	return raw->len > 0;
 }
 
-/* ---- records that are no samples ---- */
+/* ---- records other than samples ---- */
 
 struct record_kind {
 	uint16_t type;
@@ -78,7 +74,7 @@ bool script_record_unasked(uint16_t type)
 	       type == PERF_RECORD_ITRACE_START;
 }
 
-/* A switch says all of it in its header. */
+/* PERF_RECORD_SWITCH has its content in the header. */
 static bool switch_field(const struct line *l, size_t i, struct record_field *out)
 {
 	struct perf_event_header h;

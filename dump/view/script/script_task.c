@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The thread of a record, as it is printed. The same threads come again and again, so each printer
- * keeps what it found out for the time for which it holds; see history_who().
- */
+/* The thread of a record in printed form. Each printer caches threads for as long as the result is
+ * valid; see history_who(). */
 #include "dump/view/script/script_impl.h"
 
 #include <assert.h>
@@ -23,7 +21,7 @@ static void fill(struct printer *p, struct printed_task *who, uint64_t time_ns)
 		script_json_who(who, t);
 	else
 		script_text_who(who, t);
-	/* A name has at most 16 bytes, each becomes 6 at most. */
+	/* A name has at most 16 bytes; escaping makes at most 6 of each. */
 	assert(t->b.len <= sizeof(who->text));
 	who->len = (uint32_t)t->b.len;
 	if (who->len)

@@ -22,7 +22,7 @@
 
 #define FRAME_WIDTH 40
 
-/* What follows from `from` on, moved to the right edge of a column. */
+/* Moves the text from `from` on to the right edge of a column. */
 static void right(struct text *t, size_t from, int width)
 {
 	size_t len = t->b.len - from;
@@ -59,7 +59,7 @@ void script_text_who(const struct printed_task *who, struct text *t)
 	right(t, from, 7);
 }
 
-/* Where in the source, and the end of the line. */
+/* The source line, and the end of the line. */
 static void put_source(const struct symbol_place *at, struct text *t)
 {
 	const char *file = at->file ? str_base(at->file) : NULL;
@@ -72,7 +72,7 @@ static void put_source(const struct symbol_place *at, struct text *t)
 	text_u64(t, at->line);
 }
 
-/* A function that was inlined: a line of its own. */
+/* An inlined function, on a line of its own. */
 static void put_inlined(const struct symbol_place *at, struct text *t)
 {
 	const char *name = at->function ? at->function : "[unknown]";
@@ -83,7 +83,7 @@ static void put_inlined(const struct symbol_place *at, struct text *t)
 	put_source(at, t);
 }
 
-/* "function+0x12 (file) source.c:34", or as much of it as is known. */
+/* "function+0x12 (file) source.c:34", or the known part of it. */
 static void put_function(const struct frame *f, const struct symbol_place *at, struct text *t)
 {
 	const char *image = f->kernel || !at->image ? at->image : str_base(at->image);
@@ -109,7 +109,7 @@ static void put_function(const struct frame *f, const struct symbol_place *at, s
 	put_source(at, t);
 }
 
-/* The address in FRAME_WIDTH columns, then what it is; a line for each function inlined there. */
+/* The address in FRAME_WIDTH columns, then its symbol; one more line for each inlined function. */
 void script_text_frame(const struct frame *f, struct text *t)
 {
 	for (size_t i = 0; i < f->nr; i++) {
@@ -141,7 +141,7 @@ void script_text_head(const struct script *s, const char *event, struct text *t)
 	put_name(t, event, s->opt->color, true);
 }
 
-/* ---- the columns: into room that was made ---- */
+/* ---- the columns ---- */
 
 static char *put_str(char *to, const char *s)
 {
@@ -174,7 +174,7 @@ static char *put_time(char *to, uint64_t time_ns, uint64_t zero_ns)
 	return put_nine(to, (uint32_t)(ns % 1000000000));
 }
 
-/* What is the same for all lines up to the event's content. */
+/* The columns before the event's content, which all lines have. */
 static void put_columns(struct printer *p, const struct line *l)
 {
 	bool color = p->s->opt->color;
@@ -197,9 +197,9 @@ static void put_columns(struct printer *p, const struct line *l)
 		text_end(t, put_wide(to, l->head->text, l->head->len));
 }
 
-/* ---- what follows on lines of its own ---- */
+/* ---- lines after the event's ---- */
 
-/* Most are the kernel's: where there are no names, nothing needs to be looked up. */
+/* Fast path: most frames are the kernel's, and without symbols there is nothing to look up. */
 static char *put_kernel_frame(char *to, uint64_t ip)
 {
 	to = put_str(to, "                        ");
@@ -228,7 +228,7 @@ static void put_chain(struct printer *p, const struct line *l)
 	}
 }
 
-/* The place of `ip` without the address; of inlined functions the innermost. */
+/* The symbol of `ip` without the address; of inlined functions only the innermost. */
 static void put_place(struct printer *p, const struct line *l, uint64_t ip, bool kernel)
 {
 	struct bytes place = script_place(p, l, ip, kernel, false);
@@ -246,7 +246,7 @@ static void put_named_hex(struct text *t, const char *name, uint64_t v)
 	text_hex(t, v, 1);
 }
 
-/* The callers that the user stack leads to, and why there are no more. */
+/* The callers unwound from the user stack, and why the chain ends. */
 static void put_unwound(struct printer *p, const struct line *l)
 {
 	struct text *t = &p->text;
@@ -290,7 +290,7 @@ static void put_user_stack(struct printer *p, const struct line *l)
 
 /* ---- content ---- */
 
-/* What a sample that is no tracepoint says. */
+/* The content of a sample that is not a tracepoint. */
 static void put_counter(struct printer *p, const struct line *l)
 {
 	const struct record_sample *r = &l->rec.s;
@@ -308,7 +308,7 @@ static void put_counter(struct printer *p, const struct line *l)
 	}
 }
 
-/* What a PERF_RECORD_AUX has to say beside its numbers; that it overwrites is how it is used. */
+/* The flags of a PERF_RECORD_AUX. Not OVERWRITE, which is how the recorder uses areas. */
 static void put_aux_flags(struct text *t, uint64_t flags)
 {
 	text_str(t, flags & PERF_AUX_FLAG_TRUNCATED ? " truncated" : "");
@@ -348,7 +348,7 @@ static void put_content(struct printer *p, const struct line *l)
 	}
 }
 
-/* ---- calls of a hardware's trace ---- */
+/* ---- calls of a hardware trace ---- */
 
 #define NAME_WIDTH 8 /* "return: " */
 #define MAX_LEVELS 20

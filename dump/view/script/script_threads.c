@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * script with several threads. The caller reads the timeline, as with one thread, and copies records
- * into batches; a thread pool prints them into text; the caller writes the text in the order of the
- * batches. So the output does not depend on the number of threads. Blocks are loaded by other threads
- * (prefetch.h).
+ * Prints with several threads. The caller reads the timeline, as with one thread, and copies
+ * records into batches; a thread pool prints them into text; the caller writes the text in the
+ * order of the batches. So the output does not depend on the number of threads. Other threads load
+ * the blocks (prefetch.h).
  *
  *	timeline ─▶ caller ─▶ │ free │ filled │ being printed │ printed │ being printed │ ─▶ file
- *	                             ▲ nr_filled                                nr_written ▲
+ *	                             ▲ nr_filled                     nr_written ▲
  *
- * Memory is bounded: there are as few batches as keep all threads busy, and a batch with much text is
- * printed only in part; the caller prints the rest when it is the oldest, and writes as it goes.
+ * Memory is bounded: the number of batches is just enough to keep all threads busy. A batch stops
+ * printing at MAX_TEXT; the caller prints and writes the rest when the batch is the oldest.
  */
 #include "dump/view/script/script_impl.h"
 
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of records: about half a millisecond of printing. */
+/* of records: takes about half a millisecond to print */
 #define BATCH_BYTES   (128u << 10)
 #define BATCH_RECORDS 2048
 #define MAX_TEXT      (2u << 20)
@@ -46,7 +46,7 @@ struct batch {
 /* Batch number i is batches[i % nr_batches]. */
 struct script_threads {
 	FILE *out;
-	struct printer printer; /* the caller's */
+	struct printer printer; /* of the caller's thread */
 	struct thread_pool *pool;
 	struct batch *batches;
 	unsigned nr_batches;
@@ -55,7 +55,7 @@ struct script_threads {
 
 /* ---- printing ---- */
 
-/* Prints records of the batch until it has MAX_TEXT. */
+/* Prints records of the batch until the text reaches MAX_TEXT. */
 static void print_batch(void *printer, struct pool_job *job)
 {
 	struct batch *b = (struct batch *)job;
@@ -78,7 +78,7 @@ static void print_batch(void *printer, struct pool_job *job)
 	p->text = (struct text){0};
 }
 
-/* Writes the oldest batch, or what there is of it and then the rest. */
+/* Writes the text of the oldest batch, then prints and writes its remaining records. */
 static int write_oldest(struct script_threads *s)
 {
 	struct batch *b = &s->batches[s->nr_written++ % s->nr_batches];
@@ -114,7 +114,7 @@ static bool hold(struct batch *b, const struct timeline_record *rec)
 	return b->nr < BATCH_RECORDS && b->bytes.len < BATCH_BYTES;
 }
 
-/* As timeline_next(): 1 when there is more. */
+/* Returns as timeline_next(): 1 when there are more records. */
 static int fill(struct batch *b, struct timeline *t, struct err *err)
 {
 	struct timeline_record rec;
@@ -129,7 +129,7 @@ static int fill(struct batch *b, struct timeline *t, struct err *err)
 	return rc;
 }
 
-/* What came before an error of the timeline is printed. */
+/* Records before an error of the timeline are still printed. */
 static int print_all(struct script_threads *s, struct timeline *t, struct err *err)
 {
 	int rc = 1, write_rc = 0;
@@ -163,7 +163,7 @@ static int batches_new(struct script_threads *s)
 		struct batch *b = &s->batches[i];
 
 		b->held = calloc(BATCH_RECORDS, sizeof(*b->held));
-		/* The record that makes it full may be as long as records get. */
+		/* Room for one record of maximum size past the limit. */
 		if (!b->held || buf_reserve(&b->bytes, BATCH_BYTES + UINT16_MAX))
 			return -ENOMEM;
 	}

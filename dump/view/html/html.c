@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Writes the page: dump/view/html/page/page.html, in which {{NAME}} is replaced by style sheet,
- * scripts, verdict and data. All of these files are in the program.
- */
+/* Writes the page: dump/view/html/page/page.html, with {{NAME}} replaced by the style sheet,
+ * scripts, verdict and data. These files are embedded in the program. */
 #include "dump/view/html/html.h"
 
 #include "dump/base/err.h"
@@ -17,12 +15,13 @@
 
 #define PROGRESS_RECORDS 65536
 #define MAX_SPANS	 1000000u
-/* A page that is larger is made once more with fewer spans: mail takes 20 MB at most. */
+/* A larger page is made again with fewer spans: mail is often limited to 20 MB. */
 #define MAX_PAGE_BYTES (14u << 20)
 #define MAX_ATTEMPTS   4
 #define MAX_LOSSES     2000
 
-/* A file of dump/view/html/page/ between two symbols; the Makefile names them as what this needs.
+/*
+ * Embeds a file of dump/view/html/page/ between two symbols; the Makefile has them as dependencies.
  */
 #define PAGE_FILE(symbol, file)                                                                    \
 	__asm__(".pushsection .rodata\n"                                                           \
@@ -59,7 +58,7 @@ static int add_loss(struct html *h, const struct timeline_record *rec, uint64_t 
 	return h->losses.len / sizeof(l) < MAX_LOSSES ? buf_put(&h->losses, &l, sizeof(l)) : 0;
 }
 
-/* Of all records: where the kernel says that some are missing. */
+/* Called for all records: notes where the kernel reports missing ones. */
 static int see(void *ctx, const struct timeline_record *rec)
 {
 	struct html *h = ctx;
@@ -82,7 +81,7 @@ static int see(void *ctx, const struct timeline_record *rec)
 	return rc;
 }
 
-/* What is shown: all that the scheduler's events and the samples tell of. */
+/* The time range of the page: that of the scheduler's events and the samples. */
 static void set_window(struct html *h)
 {
 	const struct schedule *s = h->why.a.sched;
@@ -153,7 +152,7 @@ static void unload(struct html *h)
 
 /* ---- data ---- */
 
-/* 4 letters for 3 bytes; the last may be filled up with "=". */
+/* 3 bytes become 4 letters; the last group is padded with "=". */
 static void text_base64(struct text *t, const uint8_t *p, size_t n)
 {
 	static const char letters[] =
@@ -191,7 +190,7 @@ static int compress(struct html *h, struct text *out, struct err *err)
 	return rc;
 }
 
-/* With as many spans as fit into a page that can be sent. */
+/* Reduces the number of spans until the page is small enough. */
 static int make_data(struct html *h, struct text *out, struct err *err)
 {
 	size_t max = h->opt->max_spans ? h->opt->max_spans : MAX_SPANS;
@@ -242,7 +241,7 @@ static void put_nonce(struct text *t, const struct page_parts *p)
 	text_str(t, p->nonce);
 }
 
-/* For who has no scripts. */
+/* For browsers with scripts disabled. */
 static void put_verdict(struct text *t, const struct page_parts *p)
 {
 	for (size_t i = 0; i < p->verdict.b.len; i++) {
@@ -306,7 +305,8 @@ static void put_page(struct text *t, const struct page_parts *p)
 	}
 }
 
-/* Scripts of the page run because they know it; nothing that could get into the page does. */
+/* The Content-Security-Policy allows only scripts with this nonce, so text that gets into the page
+ * cannot run. */
 static int make_nonce(char *out, struct err *err)
 {
 	uint8_t noise[16];
@@ -339,7 +339,7 @@ static int write_page(struct html *h, FILE *out, struct err *err)
 	return rc;
 }
 
-/* Where records are missing begins with the last one before, whatever it is of. */
+/* A loss begins at the ring's previous record, of whatever event, so all records are needed. */
 static bool has_losses(const struct meta *m)
 {
 	bool any = false;

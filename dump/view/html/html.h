@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A dump as one page for a browser: the verdict, a timeline of CPUs and threads, flame graphs and a
- * table of threads. The file needs nothing else and asks nothing of the network, so it can be sent
- * to somebody.
+ * Writes a dump as one page for a browser: the verdict, a timeline of CPUs and threads, flame
+ * graphs and a table of threads. The file is self-contained and makes no network requests, so it
+ * can be sent by mail.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct reader;
 
 struct html_options {
 	uint64_t from_ns, to_ns; /* inclusive, in the dump's clock; 0 and UINT64_MAX: all */
-	size_t max_spans;	 /* more are merged, far from the trigger first; 0: as is good */
+	size_t max_spans; /* if there are more, spans far from the trigger are merged; 0: default */
 	/* Called now and then; NULL: never. */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
@@ -23,10 +23,10 @@ struct html_options {
 
 struct html_result {
 	uint64_t nr_bad;    /* blocks and items that could not be read */
-	uint64_t nr_merged; /* spans that are in the page only as parts of longer ones */
+	uint64_t nr_merged; /* spans that are in the page only as part of a merged one */
 };
 
-/* Writes the page to `out`. *res is set in any case. 0; -ENOMEM; the errno of writing. Bad blocks
- * are no error. */
+/* Writes the page to `out`. Always sets *res. 0; -ENOMEM; the errno of writing. Bad blocks are not
+ * an error. */
 int html_write(struct reader *r, const struct meta *m, const struct html_options *opt, FILE *out,
 	       struct html_result *res, struct err *err);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Calls that Intel PT saw, for a page: the newest, below each thread. Threads that nothing else was
- * recorded of stand behind the schedule's.
- */
+/* Calls of Intel PT for a page: the newest ones, shown below each thread. Threads without spans are
+ * added after the schedule's. */
 #include "dump/view/html/html_impl.h"
 
 #include "dump/base/str.h"
@@ -45,7 +43,7 @@ bool html_calls_window(const struct html *h, uint64_t *from_ns, uint64_t *to_ns)
 	return nr;
 }
 
-/* The thread's number in the page; others are added behind the schedule's. */
+/* The thread's number in the page; threads that the schedule lacks are appended. */
 static uint32_t thread_of(struct html *h, uint32_t tid)
 {
 	uint32_t i = schedule_find(h->why.a.sched, tid);
@@ -53,14 +51,14 @@ static uint32_t thread_of(struct html *h, uint32_t tid)
 
 	if (i != NO_THREAD)
 		return i;
-	/* They come in this order. */
+	/* Calls come in the order of `others`. */
 	i = nr && ((uint32_t *)h->others.p)[nr - 1] == tid ? (uint32_t)nr - 1 : (uint32_t)nr;
 	if (i == nr && buf_put(&h->others, &tid, sizeof(tid)))
 		h->cols.rc = -ENOMEM;
 	return (uint32_t)schedule_nr_threads(h->why.a.sched) + i;
 }
 
-/* [name, file] of each function once. */
+/* [name, file], once for each function. */
 static uint32_t name_of(struct html *h, const struct pt_spans_call *c, struct pair_ids *ids,
 			struct json *j)
 {
@@ -87,7 +85,7 @@ static void put_call(struct html *h, const struct pt_spans_call *c, uint64_t *at
 {
 	uint64_t from = c->from_ns > h->base_ns ? c->from_ns : h->base_ns;
 
-	/* By their beginning, so none begins before the one before. */
+	/* Sorted by start, so differences are never negative. */
 	column_put(&h->cols, COL_CALL_GAP, from > *at_ns ? from - *at_ns : 0);
 	column_put(&h->cols, COL_CALL_NS, c->to_ns > from ? c->to_ns - from : 0);
 	column_put(&h->cols, COL_CALL_DEPTH, (uint32_t)c->depth);

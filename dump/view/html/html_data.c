@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the page's script reads: a JSON object that says what there is, then the columns. Times in
- * JSON are ns relative to the trigger. All texts are made safe here already, and the whole goes
- * into the page compressed and as base64, so that nothing of it can be taken for markup.
+ * The data for the page's script: a JSON object with names and descriptions, then the columns.
+ * Times in JSON are ns relative to the trigger. Texts are escaped here, and all data go into the
+ * page compressed and as base64, so that none can be taken for markup.
  */
 #include "dump/view/html/html_impl.h"
 
@@ -106,7 +106,7 @@ static void put_rings(struct html *h, struct json *j)
 	json_close(j, ']');
 }
 
-/* A thread that only calls are known of. */
+/* A thread that has only calls. */
 static void put_other(struct html *h, struct json *j, uint32_t tid)
 {
 	const struct fmt_task *t = history_task(h->why.a.history, tid, h->end_ns);
@@ -121,7 +121,8 @@ static void put_other(struct html *h, struct json *j, uint32_t tid)
 	json_close(j, ']');
 }
 
-/* [name, tid, pid, kernel, run, waited, asleep, blocked, runs]: in the window of the scheduler. */
+/* [name, tid, pid, kernel, run, waited, asleep, blocked, runs], within the window of the
+ * scheduler's events. */
 static void put_threads(struct html *h, struct json *j)
 {
 	uint64_t from, to;
@@ -196,7 +197,7 @@ static void put_columns(struct html *h, struct json *j)
 	json_close(j, ']');
 }
 
-/* What one of why's printers says, in memory. */
+/* Captures the output of one of why's printers. */
 static int said(const struct why *w, int (*say)(const struct why *w, FILE *out), struct text *t)
 {
 	char *p = NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What threads did, for a page. A page of all spans of a storm would be too large to open, so there
- * is a limit: near the trigger all of them are as recorded; further away, short ones that follow
- * each other are merged into one that says how much of it was what.
+ * Spans of threads for a page. Browsers are slow with all spans of a large dump, so their number is
+ * limited: near the trigger, spans are kept as recorded; further away, short successive ones are
+ * merged into one that has the total time in each state.
  *
  *	   merged: run 40 %, waits 35 %, ..  │ as recorded
  *	├──────────┼──────────┼──────────────┼┤├┤├──┤├┤├─▶ trigger
@@ -13,21 +13,21 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of the spans that a page has, so many are as recorded. */
+/* Share of the page's spans that are kept as recorded. */
 #define WHOLE_SHARE 0.7
 
-/* Spans in a row that become one. */
+/* Successive spans that are merged into one. */
 struct span_group {
 	uint64_t from_ns, to_ns, ns[NR_SPAN_STATES];
 	const struct span *first;
 	size_t nr;
-	uint64_t chain_ns, cpu_ns; /* of those below */
-	uint32_t chain;		   /* where it was off the CPU longest */
-	int32_t cpu;		   /* where it ran longest */
+	uint64_t chain_ns, cpu_ns; /* time in `chain`, on `cpu` */
+	uint32_t chain;		   /* of the longest time off the CPU */
+	int32_t cpu;		   /* of the longest run */
 	uint8_t flags;
 };
 
-/* What comes out of a walk; cols NULL: only the number is wanted. */
+/* State of a walk over the spans; cols NULL: only counts them. */
 struct span_walk {
 	struct html *h;
 	struct columns *cols;
@@ -36,10 +36,8 @@ struct span_walk {
 	size_t nr, nr_merged;
 };
 
-/*
- * Before all CPUs' rings have begun, that a thread ran is known where its CPU's has; what others
- * did is not: their wake-ups may be in rings that begin later.
- */
+/* Until the rings of all CPUs have begun, only running is known, from the rings that have begun: a
+ * wake-up may be missing because it was in another ring. */
 static uint64_t known_from(const struct html *h, const struct span *s)
 {
 	return s->state == SPAN_RUN || h->known_ns < h->base_ns ? h->base_ns : h->known_ns;
@@ -123,10 +121,8 @@ static bool may_merge(const struct span_walk *w, const struct span *s)
 	       s->state != SPAN_ENDED;
 }
 
-/*
- * Whether `s` may follow what is in the group. A gap is never inside of one, but where only running
- * is known: there all else is one.
- */
+/* Whether `s` may be added to the group. A group has no gaps, except before known_ns, where only
+ * running is known. */
 static bool may_join(const struct span_walk *w, const struct span_group *g, const struct span *s)
 {
 	const struct html *h = w->h;
@@ -187,7 +183,7 @@ static size_t count_near(const struct html *h, uint64_t from, uint64_t to)
 	return n;
 }
 
-/* The longest time around the trigger with no more spans than are kept whole. */
+/* Finds the longest time around the trigger whose spans are few enough to be kept as recorded. */
 static void choose_whole(struct html *h, size_t max)
 {
 	uint64_t hit = h->m->trigger.hit_ns, low = 0, high = h->end_ns - h->base_ns;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The call stacks of a page as one tree: a node is a frame below another node, so what stacks have
- * in common is there once, and parents come before their children.
- */
+/* The call stacks of a page as one tree: a node is a frame below its parent, so shared outer frames
+ * are stored once. Parents come before their children. */
 #include "dump/view/html/html_impl.h"
 
 #include "dump/base/hash.h"
@@ -32,7 +30,7 @@ struct tree {
 	uint32_t nr_nodes, nr_frames;
 };
 
-/* Frames are told apart by pointers, as call_chains.h says. */
+/* Frames are compared by pointer; see call_chains.h. */
 static uint64_t frame_key(const struct chain_frame *f)
 {
 	uint64_t key = hash_mix((uintptr_t)f->image, (uint64_t)f->kernel << 1 | f->inlined);
@@ -91,7 +89,7 @@ static int node_of(struct tree *t, uint32_t parent, uint32_t frame, uint32_t *ou
 	return 0;
 }
 
-/* Where there are more nodes than a map takes, a stack ends early. */
+/* When there are more nodes than a map can hold, the stack is cut. */
 static void add_chain(struct tree *t, uint32_t id)
 {
 	struct chain c = call_chains_get(t->h->why.a.chains, id);

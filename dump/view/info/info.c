@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds out what info prints; see info.h. Called by `ringback info`. */
+/* Collects what info prints; see info.h. Called by `ringback info`. */
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/err.h"
@@ -64,8 +64,8 @@ static int list_rings(struct info *in)
 	return 0;
 }
 
-/* A ring that was armed late (its CPU came online) or whose CPU went does not narrow what others
- * hold. */
+/* Ignores rings without times, and rings whose CPU went offline: they would narrow the time that
+ * the others cover. */
 static void find_common(struct info *in)
 {
 	for (size_t i = 0; i < in->nr_rings; i++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a dump says of itself, for people (at most 100 columns) and as JSON (SCHEMA.md): first what
- * was lost, then the trigger, the host, timing, and each channel's and ring's window.
- */
+/* Describes a dump, for people (at most 100 columns) and as JSON (SCHEMA.md): first what was lost,
+ * then the trigger, the host, timing, and the window of each channel and ring. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +14,7 @@ struct reader;
 struct info_options {
 	const char *path; /* as given; printed only */
 	bool json, color;
-	bool all; /* a line for each ring however many there are */
+	bool all; /* one line per ring, however many rings there are */
 };
 
 struct info_result {
@@ -27,6 +25,6 @@ struct info_result {
 int info_print(struct reader *r, const struct meta *m, const struct info_options *opt, FILE *out,
 	       struct info_result *res, struct err *err);
 
-/* ", with the dump before it (NAME)" of a dump that was read together with others. */
+/* Appends ", with the dump before it (NAME)" for a dump that was read together with others. */
 struct text;
 void info_joined(const struct meta *m, struct text *t);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * info's part about AUX areas: a line a channel, a table with a line an area, and the same as JSON.
- * Called by info_text.c and info_json.c.
- */
+/* AUX areas in info: a line per channel, a table with a line per area, and the same as JSON. Called
+ * by info_text.c and info_json.c. */
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
@@ -19,7 +17,7 @@ static const struct info_flag flags[] = {
 };
 
 #define NR_FLAGS (sizeof(flags) / sizeof(flags[0]))
-/* Those that a table has no column for. */
+/* Flags without a column in the table. */
 #define NOTED (FMT_AUX_TRUNCATED | FMT_AUX_PARTIAL | FMT_AUX_COLLISION | FMT_AUX_PAUSED)
 
 static bool has_clock(const struct fmt_window_aux *f)
@@ -74,7 +72,8 @@ static void cell_new(const struct info *in, const struct dump_area *a, char *out
 		str_fmt_size(out, n, a->f.new_bytes);
 }
 
-/* How often it went around since it was started; a head that does not count tells "at least". */
+/* How often the area wrapped since it was started; "at least" when the head does not count all
+ * bytes. */
 static void cell_wraps(const struct info *in, const struct dump_area *a, char *out, size_t n)
 {
 	uint64_t nr = a->f.area_bytes ? a->f.written_bytes / a->f.area_bytes : 0;
@@ -114,10 +113,10 @@ static void cell_blackout(const struct info *in, const struct dump_area *a, char
 		snprintf(out, n, "ended");
 }
 
-/* 93 columns with a space between two. */
+/* 93 columns, with a space between two cells. */
 static const struct aux_column {
 	const char *title;
-	int width; /* negative: text stands left */
+	int width; /* negative: left-aligned */
 	void (*put)(const struct info *in, const struct dump_area *a, char *out, size_t n);
 } columns[] = {
 	{"channel", -9, cell_channel},	{"area", -12, cell_place}, {"held", 9, cell_held},
@@ -138,7 +137,7 @@ static void put_area(struct info *in, const struct dump_area *a)
 	}
 }
 
-/* Of which areas there is something to tell that no column has. */
+/* Notes on areas with flags that have no column. */
 static void put_notes(struct info *in, const struct dump_area *a)
 {
 	char place[32], list[128] = "";

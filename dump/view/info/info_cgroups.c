@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * info's part about control groups with limits: a line each, and the same as JSON. Called by
- * info_text.c and info_json.c.
- */
+/* Control groups with limits in info: a line each, and the same as JSON. Called by info_text.c and
+ * info_json.c. */
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
@@ -11,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_GROUPS 8 /* that get lines of their own without --all */
+#define MAX_GROUPS 8 /* groups that get a line each without --all */
 
 static void put_group(struct info *in, const struct meta_cgroup *g)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What info prints, found out once for both of its forms; for info*.c, and for reports, that begin
- * with what was lost. */
+/* What info prints, collected once for the text and for JSON; private to info*.c, and used by
+ * report, which begins with the losses. */
 #pragma once
 
 #include "dump/file/aux_areas.h"
@@ -11,7 +11,7 @@
 
 #define INFO_MAX_FINDINGS 24
 
-/* A part of time in the dump's clock. */
+/* A span of time in the dump's clock. */
 struct info_span {
 	uint64_t from_ns, to_ns;
 };
@@ -20,26 +20,24 @@ struct info {
 	struct analysis a;
 	const struct info_options *opt;
 	struct history_counts nr;
-	/* Rings that are there, by channel, then CPU, then thread. */
+	/* Rings in the dump, by channel, then CPU, then thread. */
 	const struct fmt_window **rings;
 	size_t nr_rings;
-	/* What all rings together cover, and the ring that reaches back least. */
+	/* The time that all rings cover, and the ring that covers least. */
 	struct info_span common;
 	const struct fmt_window *shortest;
-	/* What was lost, one sentence each; none: nothing was. */
+	/* The losses, one sentence each; none: nothing was lost. */
 	char findings[INFO_MAX_FINDINGS][200];
 	size_t nr_findings;
-	struct cause cause;    /* set by info_print(), as is: */
+	struct cause cause;    /* set by info_print(), like `areas` */
 	struct aux_list areas; /* AUX areas */
 	struct text text;
 };
 
-/* From r, m and people, which are set: the rest; `rings` is the caller's to free. 0, -ENOMEM. */
+/* Fills the rest from r, m and people; the caller frees `rings`. 0, -ENOMEM. */
 int info_collect(struct info *in, struct err *err);
-/*
- * The time of which a ring holds everything: from its oldest record, or from when it was armed if
- * nothing has been overwritten since, to when it was paused.
- */
+/* The time that a ring covers without a gap: from its oldest record, or from when it was armed if
+ * nothing has been overwritten since, to when it was paused. */
 struct info_span info_ring_span(const struct fmt_window *w);
 const char *info_channel_name(const struct info *in, const struct fmt_window *w);
 /* Fills findings. */
@@ -51,8 +49,8 @@ char *info_rel_time(const struct info *in, char *out, size_t n, uint64_t ns);
 void info_text(struct info *in);
 void info_json(struct info *in);
 
-/* AUX areas: a line for each channel, a table, and the member "aux". Nothing where there are none.
- */
+/* AUX areas: a line for each channel, a table, and the member "aux". Print nothing if there are
+ * none. */
 void info_aux_channels(struct info *in);
 /* info_cgroups.c */
 void info_cgroups_text(struct info *in);
@@ -65,16 +63,16 @@ struct info_flag {
 	uint32_t flag;
 	const char *name;
 };
-/* The member "flags": the names of those that are set. */
+/* The member "flags": the names of the flags that are set. */
 void info_flags_json(struct json *j, uint32_t set, const struct info_flag *flags, size_t nr);
 
-/* A label and a text that is safe already, in lines of 100 columns. */
+/* A label and a text that is already safe, in lines of 100 columns. */
 void info_put_line(struct info *in, const char *label, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A table's cell and what follows it. `width` negative: text stands left, and is cut. */
+/* A cell of a table and the space after it. `width` negative: left-aligned, and cut. */
 void info_put_cell(struct info *in, int width, const char *s, bool last);
 
-/* How the search for names ended: a word, and as a part of a sentence. */
+/* How symbol collection ended: as a word, and as part of a sentence. */
 struct info_symbols_end {
 	const char *word, *text;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* info as one JSON object; see SCHEMA.md, which a test holds to this. */
+/* info as one JSON object; see SCHEMA.md, which a test compares with this code. */
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
@@ -153,7 +153,7 @@ static void put_trigger(const struct info *in, struct json *j)
 	json_close(j, '}');
 }
 
-/* Between two clocks: a string of digits, as moments are. */
+/* An offset between two clocks: a string of digits, as for times. */
 static void put_offset(struct json *j, const char *key, int64_t ns)
 {
 	char digits[24];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What was lost, in plain words; see info_impl.h. A finding is something that a reader of the dump
- * would otherwise take for "it did not happen". Overwritten records are no loss: the window says
- * where they end.
+ * Finds what was lost and describes it in plain words; see info_impl.h. Each finding is a gap that
+ * a reader could mistake for "it did not happen". Overwritten records are not a loss: the window
+ * shows where they end.
  */
 #include "dump/view/info/info_impl.h"
 
@@ -23,7 +23,7 @@ static void __attribute__((format(printf, 2, 3))) found(struct info *in, const c
 	va_end(ap);
 }
 
-/* What is counted over all rings of a channel. */
+/* Sums over all rings of a channel. */
 struct tally {
 	uint64_t lost, throttled, broken, offline, running;
 	uint64_t nr_gaps, max_gap_ns;
@@ -102,7 +102,7 @@ static void find_in_trigger(struct info *in)
 		      str_fmt_count(n, sizeof(n), lost), str_plural(lost), str_were(lost));
 }
 
-/* What the kernel said beside the bytes of AUX areas. */
+/* Losses that the kernel reported in PERF_RECORD_AUX. */
 static void find_in_areas(struct info *in)
 {
 	uint64_t truncated = 0, partial = 0, collision = 0;

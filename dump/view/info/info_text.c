@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * info for people; see info.h. Lines are at most 100 columns wide: a label, then what there is to
- * say, wrapped. What stands at the top is what matters at three in the morning: was anything lost,
- * and how far back does it go.
- */
+/* info for people; see info.h. Lines are at most 100 columns wide: a label, then wrapped text. The
+ * most urgent facts come first: whether anything was lost, and how far back the dump goes. */
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
@@ -23,8 +20,8 @@
 
 /* ---- lines ---- */
 
-/* How much of `s` goes on a line of `room` columns: up to a space if there is one, whole
- * characters. */
+/* How many bytes of `s` fit in a line of `room` columns: breaks at a space if possible, and never
+ * inside a character. */
 static size_t break_at(const char *s, size_t len, size_t room)
 {
 	size_t at = room;
@@ -40,7 +37,7 @@ static size_t break_at(const char *s, size_t len, size_t room)
 	return at;
 }
 
-/* A label and a text that is safe already, wrapped. An empty text prints nothing. */
+/* A label and a text that is already safe, wrapped. Prints nothing for an empty text. */
 static void put_wrapped(struct info *in, const char *label, const char *s)
 {
 	size_t len = strlen(s);
@@ -82,7 +79,7 @@ static void put_foreign(struct info *in, const char *label, const char *foreign)
 	put_wrapped(in, label, safe(s, sizeof(s), foreign));
 }
 
-/* Not wrapped, so that the path can be copied. */
+/* Does not wrap, so that the path can be copied. */
 static void put_path(struct info *in, const char *label, const char *path)
 {
 	char s[PATH_MAX];
@@ -131,7 +128,7 @@ static void put_losses(struct info *in)
 	put_window(in);
 }
 
-/* ---- why ---- */
+/* ---- the trigger ---- */
 
 static void put_merged(struct info *in)
 {
@@ -153,7 +150,8 @@ static void put_merged(struct info *in)
 	}
 }
 
-/* Whom the rule is about, or who asked: by the name of then, else as the ledger knows it. */
+/* The thread that met the rule or requested the dump. Its name is the one at the hit, else the
+ * ledger's. */
 static void put_whom(struct info *in)
 {
 	const struct fmt_trigger *f = &in->a.m->trigger;
@@ -211,7 +209,7 @@ static void put_trigger(struct info *in)
 	put_merged(in);
 }
 
-/* ---- where and how ---- */
+/* ---- host, dump, channels ---- */
 
 static void put_host(struct info *in)
 {
@@ -326,7 +324,7 @@ static void put_channels(struct info *in)
 
 struct ring_column {
 	const char *title;
-	int width; /* negative: text stands left */
+	int width; /* negative: left-aligned */
 	void (*put)(const struct info *in, const struct fmt_window *w, char *out, size_t n);
 };
 
@@ -388,7 +386,7 @@ static void cell_gap(const struct info *in, const struct fmt_window *w, char *ou
 		str_fmt_time(out, n, w->gap_ns);
 }
 
-/* 100 columns with a space between two. */
+/* 100 columns, with a space between two cells. */
 static const struct ring_column columns[] = {
 	{"channel", -9, cell_channel}, {"ring", -8, cell_where},
 	{"from", 9, cell_from},	       {"to", 9, cell_to},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the trigger's own records tell; see trigger_cause.h. Called by info, report and why. What
- * they do not have, the address of a fault and who sent a signal, is looked for in the rings right
- * before.
+ * Reads the trigger's own records; see trigger_cause.h. Called by info, report and why. Searches
+ * the rings just before the hit for facts that these records lack: the address of a fault, and the
+ * sender of a signal.
  */
 #include "dump/view/info/trigger_cause.h"
 
@@ -16,13 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A signal takes effect when its thread next runs. */
+/*
+ * The kernel makes a signal before its thread handles it, which may be when the thread next runs.
+ */
 #define BEFORE_NS 10000000ull
-/* Functions that are named; of deeper stacks the innermost. */
+/* Functions that are printed; of deeper stacks the innermost. */
 #define MAX_SHOWN     12
 #define MAX_OF_OTHERS 5
 
-/* Where threads are, and how many. */
+/* A place of threads, and their number. */
 struct thread_place {
 	struct text stack;
 	uint32_t tid, nr;
@@ -34,7 +36,7 @@ struct cause_search {
 	struct analysis *a;
 	struct cause *c;
 	uint64_t ns;	  /* of the crash */
-	size_t nr_frames; /* of the stack that is shown */
+	size_t nr_frames; /* of the printed stack */
 	/* From the rings. */
 	uint64_t address;
 	uint32_t sender;
@@ -73,7 +75,7 @@ static void put_frame(const struct stack_frame *f, struct text *t)
 	text_fmt(t, ":%u)", f->at.line);
 }
 
-/* What a program begins with says nothing of it. */
+/* The start functions of programs and threads are left out. */
 static bool is_start(const struct stack_frame *f)
 {
 	static const char *const names[] = {
@@ -91,8 +93,8 @@ static bool same_function(const struct stack_frame *a, const struct stack_frame 
 	return a->at.function && a->at.function == b->at.function;
 }
 
-/* A function that calls itself is one. The innermost `max` functions of a stack; how many frames it
- * has. */
+/* Appends the innermost `max` functions of a stack; a recursive function counts once. Returns the
+ * number of frames. */
 static size_t put_stack(struct cause_search *s, const struct timeline_record *rec, size_t max,
 			struct text *t)
 {
@@ -135,7 +137,7 @@ static void name_function(struct cause_search *s, const struct timeline_record *
 		stack_name(&k.frames[i], &s->c->function);
 }
 
-/* Of several records of a thread the one that shows most of its stack. */
+/* Keeps the record with the longest stack of a thread. */
 static void take_stack(struct cause_search *s, const struct timeline_record *rec)
 {
 	struct text t = TEXT_INIT(NULL);
@@ -163,7 +165,8 @@ static uint64_t channels_of_trigger(const struct meta *m)
 	return set;
 }
 
-/* How programs and core files tell of threads: crash_sample.h of the recorder. */
+/* The event for other threads, in crash reports of programs and in core files: crash_sample.h of
+ * the recorder. */
 static bool is_thread(const struct meta_event *e)
 {
 	return e->f.id != UINT32_MAX && !strcmp(e->name, "crash:thread");
@@ -196,7 +199,7 @@ static int by_nr(const void *a, const void *b)
 	return x->nr != y->nr ? (x->nr > y->nr ? -1 : 1) : x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Those that wait at the same place say it once. */
+/* Threads at the same place share a line. */
 static void put_threads(struct cause_search *s)
 {
 	struct text *t = &s->c->threads;
@@ -254,7 +257,7 @@ static int each(struct cause_search *s, const struct timeline_options *o,
 	return rc;
 }
 
-/* ---- what rings know of a crash ---- */
+/* ---- a crash in the rings ---- */
 
 static void look_back(struct cause_search *s, const struct timeline_record *rec)
 {
@@ -276,7 +279,7 @@ static void look_back(struct cause_search *s, const struct timeline_record *rec)
 		s->sender = rec->tid;
 }
 
-/* Only faults of memory have an address, and only the kernel's own. */
+/* Only memory faults that the kernel reports have an address. */
 static bool may_have_address(const struct cause *c)
 {
 	return (c->sig == SIGSEGV || c->sig == SIGBUS) && c->code > 0 && c->code < 0x80;

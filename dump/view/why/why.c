@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verdict; see why.h. Each detector looks at the thread that asked for the dump, and at those
- * that were worst off; the finding that cost most is the verdict. Adding a detector is one function
- * and one row of the table.
+ * The verdict; see why.h. Runs each detector for the thread that requested the dump and for the
+ * threads that waited most; the finding with the highest score is the verdict. A new detector is
+ * one function and one row of the table.
  */
 #include "dump/view/why/why.h"
 
@@ -23,13 +23,13 @@ static const struct detector *const detectors[] = {
 
 #define NR_DETECTORS (sizeof(detectors) / sizeof(detectors[0]))
 
-/* Threads that are looked at besides the one that asked: those that waited most. */
+/* Threads to examine besides the one that requested the dump: those that waited most. */
 #define MAX_CANDIDATES 48
-/* What the one who asked lost counts this much more: it says itself that this is the trouble. */
+/* Weight of losses of the thread that requested the dump: its request shows that they matter. */
 #define ASKED_WEIGHT 20.0
-/* What befell the thread that met the rule is worth more than whatever else there was. */
+/* Added for findings about the thread that met the rule: they precede all others. */
 #define MET_SCORE 1e5
-/* Longest window that is looked at when its end shows nothing. */
+/* Longest window to examine if nothing is found at its end. */
 #define WHOLE_NS (30000 * MS)
 
 struct text *finding_line(struct finding *f, const char *label)
@@ -51,7 +51,7 @@ static size_t nr_findings(const struct why *w)
 	return w->findings.len / sizeof(struct finding);
 }
 
-/* ---- whom to look at ---- */
+/* ---- threads to examine ---- */
 
 struct candidate {
 	uint32_t thread;
@@ -65,7 +65,7 @@ static int by_waiting(const void *a, const void *b)
 	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
 }
 
-/* The recorder watches itself, and its threads wait on purpose. */
+/* The recorder's own threads are excluded: they wait on purpose. */
 static bool is_ours(const struct why *w, uint32_t thread)
 {
 	const char *comm = schedule_thread(w->a.sched, thread)->comm;
@@ -88,7 +88,8 @@ static size_t candidates(const struct why *w, struct candidate *list, size_t max
 			continue;
 		sums_of(w, i, w->focus_ns, w->end_ns, &s);
 		every[nr].thread = i;
-		/* Sleeping is mostly what people want; running may hide page faults. */
+		/* Sleep has a low weight since it is usually idle time; running time may hide page
+		 * faults. */
 		every[nr].ns = s.ns[SPAN_READY] + s.ns[SPAN_BLOCKED] + s.ns[SPAN_RUN] / 2 +
 			       s.ns[SPAN_SLEEP] / 16;
 		nr += every[nr].ns > 0;
@@ -102,7 +103,7 @@ static size_t candidates(const struct why *w, struct candidate *list, size_t max
 	return nr;
 }
 
-/* ---- looking ---- */
+/* ---- running the detectors ---- */
 
 static int look(struct why *w, const struct detector *d, uint32_t thread)
 {
@@ -160,7 +161,7 @@ static int look_at_all(struct why *w)
 	return rc;
 }
 
-/* What befell the thread that met the rule comes first, and something has to be said of it. */
+/* Findings about the thread that met the rule come first; adds detect_took if there are none. */
 static int look_at_met(struct why *w)
 {
 	size_t nr = 0;
@@ -183,7 +184,7 @@ static int look_at_met(struct why *w)
 	return rc;
 }
 
-/* Looks at the time from `from_ns` on, unless something was found already. */
+/* Examines the time from `from_ns` on, unless something was found already. */
 static int look_from(struct why *w, uint64_t from_ns, bool whole, int (*how)(struct why *w))
 {
 	if (nr_findings(w))
@@ -206,7 +207,7 @@ static int find(struct why *w)
 	int rc = look_at_all(w);
 
 	rc = rc ? rc : look_at_met(w);
-	/* Whoever asked by hand may have needed some seconds to type. */
+	/* A user who requests a dump by hand may take some seconds to type. */
 	if (!rc && wider)
 		rc = look_from(w, from, true, look_at_all);
 	if (!rc)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verdict on a dump: what the thread that asked for it, or the one that was worst off, lost its
- * time to, and what is behind that, in at most 15 lines; how sure that is, and what was not
- * recorded. It knows no program: it measures where time went, follows wake-ups to their root, and
- * says "nothing unusual" when nothing is.
+ * The verdict on a dump, in at most 15 lines: what cost most time to the thread that requested the
+ * dump, or to the thread that waited most; why; how certain that is; and what was not recorded. It
+ * has no rules for particular programs: it measures where time went, follows wake-ups to their
+ * origin, and says "nothing unusual" if it finds nothing.
  */
 #pragma once
 
@@ -17,19 +17,17 @@ struct reader;
 
 struct why_options {
 	uint64_t from_ns,
-		to_ns;	  /* what is to be explained, in the dump's clock; both 0: by itself */
-	uint32_t tid;	  /* 0: the thread that asked, or the worst off */
-	const char *comm; /* the same by name, with * and ?; NULL: any */
+		to_ns;	  /* time to explain, in the dump's clock; both 0: chosen automatically */
+	uint32_t tid;	  /* 0: the thread that requested the dump, or the one that waited most */
+	const char *comm; /* likewise by name, with * and ?; NULL: any */
 	bool json, color;
 };
 
 struct why_result {
-	uint64_t nr_bad_blocks; /* could not be read and are not considered */
+	uint64_t nr_bad_blocks; /* unreadable and not considered */
 };
 
-/*
- * Prints to `out`. 0; -ENOENT when there is no such thread; -EPIPE and other errnos of writing;
- * -ENOMEM. Bad blocks are no error.
- */
+/* Prints to `out`. 0; -ENOENT when there is no such thread; -EPIPE and other errnos of writing;
+ * -ENOMEM. Bad blocks are not an error. */
 int why_print(struct reader *r, const struct meta *m, const struct why_options *opt, FILE *out,
 	      struct why_result *res, struct err *err);

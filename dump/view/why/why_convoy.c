@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Threads that queue for a lock which goes from one to the next. */
+/* Threads of a process that queue for one lock. */
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
@@ -16,9 +16,10 @@ static uint32_t pid_of(const struct why *w, uint32_t thread)
 #define MAX_HANDS 64
 
 struct convoy {
-	uint64_t ns;	  /* that the thread waited in the line */
-	uint64_t hand_ns; /* the sum over waits of waited time times hands that it went through */
-	uint64_t held_ns; /* siblings' running time in it */
+	uint64_t ns; /* time that the thread waited in the queue */
+	uint64_t
+		hand_ns; /* sum over waits: time waited times number of siblings that it passed through */
+	uint64_t held_ns;     /* siblings' running time during the waits */
 	unsigned nr, nr_held; /* waits; times that a sibling ran */
 	uint32_t hands[MAX_HANDS];
 	uint64_t hands_ns[MAX_HANDS];
@@ -55,7 +56,7 @@ static void end_wait(struct convoy *c, struct wait *wait)
 	*wait = (struct wait){0};
 }
 
-/* The path's pieces at the siblings, one wait after the other. */
+/* Collects the path's pieces at siblings, wait by wait. */
 static struct convoy convoy_of(const struct why *w, uint32_t thread)
 {
 	struct convoy c = {0};
@@ -84,7 +85,7 @@ static struct convoy convoy_of(const struct why *w, uint32_t thread)
 	return c;
 }
 
-/* The longest sleep that a sibling ended: in the line, whatever else it sleeps for. */
+/* The stack of the longest sleep that a sibling ended: where the thread queues. */
 static uint32_t where_in_line(const struct why *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
@@ -104,10 +105,8 @@ static uint32_t where_in_line(const struct why *w, uint32_t thread)
 	return chain;
 }
 
-/*
- * Everybody waits for everybody: each wait goes through several siblings, one after the other, and
- * none of them is the one to blame. A pool's thread that waits for work is woken by one other.
- */
+/* In a convoy each wait passes through several siblings in turn, so that no single one is the
+ * culprit. A thread of a pool that waits for work is woken by one sibling only. */
 static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;

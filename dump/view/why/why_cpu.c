@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Threads that could run and did not: others had the CPU, the quota was used up, or whoever holds
- * what they wait for was kept from running.
- */
+/* Threads that were runnable but did not run: others had the CPU, a timer was served late, or the
+ * thread they wait for was kept from running. */
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
@@ -12,14 +10,14 @@
 
 #define MS 1000000ull
 
-/* As the kernel counts: nice 0; nice 10 and worse: such a thread was told to wait. */
+/* Priorities in the kernel's units: nice 10, from which on a thread is expected to wait; nice 0. */
 #define PRIO_PATIENT 130
 #define PRIO_USUAL   120
 
 /*
- * From what wait on a CPU is to blame. The thread that asked says itself that something is wrong:
- * 30 ms are felt. Of others: a fair scheduler lets nobody wait for 100 ms before dozens of threads
- * want the same CPU.
+ * Minimum wait for a CPU to report. For the thread that requested the dump, 30 ms are noticeable.
+ * For others, a fair scheduler lets no thread wait for 100 ms unless dozens of threads want the
+ * same CPU.
  */
 #define WAIT_ASKED  (30 * MS)
 #define WAIT_OTHERS (100 * MS)
@@ -43,7 +41,7 @@ static void name_rival(const struct why *w, const struct rival *r, int16_t victi
 		text_fmt(t, ", real-time priority %d,", why_real_time(r->prio));
 }
 
-/* As chrt and nice show it. */
+/* In the units of nice and chrt. */
 void why_put_prio(struct text *t, int16_t prio)
 {
 	if (why_real_time(prio))
@@ -61,7 +59,7 @@ void why_say_prio(int16_t prio, struct text *t)
 	why_phrase(NULL, t, " ({prio})", SAY_PRIO(prio));
 }
 
-/* Where the culprit was meanwhile, as a line; and as the finding's function. */
+/* A line about the function that the culprit was in, which becomes the finding's function. */
 void why_say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
 		      uint64_t to_ns)
 {
@@ -95,7 +93,7 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 	text_fmt(t, " ran on CPU %d\n", r->cpu);
 }
 
-/* What share of time it waited for a CPU before the focus. */
+/* The share of time that the thread waited for a CPU before the focus. */
 void why_say_before(const struct why *w, struct finding *f, uint32_t thread)
 {
 	uint64_t before = w->focus_ns - w->from_ns;
@@ -114,7 +112,7 @@ void why_say_before(const struct why *w, struct finding *f, uint32_t thread)
 
 /* ---- a timer that fires late ---- */
 
-/* The wait for a CPU right after being woken by a timer, and that long. */
+/* The longest wait for a CPU directly after a timer's wake-up; *usual_ns is the median of these. */
 static const struct span *latest(const struct why *w, uint32_t thread, uint64_t *usual_ns,
 				 size_t *nr)
 {
@@ -129,7 +127,7 @@ static const struct span *latest(const struct why *w, uint32_t thread, uint64_t 
 
 		if (before->state != SPAN_SLEEP || path_woken_by_thread(w, before))
 			continue;
-		/* Where the wake-up of an idle CPU is missing, it did not wait there either. */
+		/* The wake-up of an idle CPU may be missing; then there was no wait. */
 		waits[(*nr)++] = s->state == SPAN_READY ? s->to_ns - s->from_ns : 0;
 		if (s->state == SPAN_READY && s->from_ns >= w->focus_ns && s->from_ns < w->end_ns &&
 		    (!worst || s->to_ns - s->from_ns > worst->to_ns - worst->from_ns))
@@ -154,7 +152,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	late = s->to_ns - s->from_ns;
 	sums_of(w, thread, w->focus_ns, w->end_ns, &sums);
-	/* A habit that is broken once: else it is want of CPU time in general. */
+	/* Must be one exception among short waits; else the thread generally lacks CPU time. */
 	if (late < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS) || nr < 5 || late < 10 * usual ||
 	    2 * late < sums.ns[SPAN_READY])
 		return 0;
@@ -180,10 +178,8 @@ const struct detector detect_late = {
 
 /* ---- others have the CPU ---- */
 
-/*
- * Waiting beyond what is usual for so much running: on a machine that is busy all along, who has
- * more to do also waits more, and that is not the others' doing.
- */
+/* Waiting time beyond the usual share for this much running: on a busy machine, a thread with more
+ * work also waits longer, which is not caused by others. */
 static uint64_t excess(const struct why *w, uint32_t thread, const struct sums *now)
 {
 	struct sums before;
@@ -211,12 +207,12 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	rivals_of(w, thread, w->focus_ns, w->end_ns, &r);
 	elsewhere = 2 * r.elsewhere_ns > r.ns;
-	/* Fair shares of busy CPUs are what a busy machine is like. */
+	/* Fair sharing of busy CPUs is normal. */
 	if (!asked && s.longest_ns[SPAN_READY] < WAIT_OTHERS && !(elsewhere && 2 * r.ns > focus))
 		return 0;
 	if (!r.nr || 2 * r.idle_ns > r.ns)
 		return 0;
-	/* Nobody waits that long behind those that he goes before: events are missing. */
+	/* A thread does not wait that long for one of lower priority: events are missing. */
 	if (!asked && r.top[0].prio > why_prio(w, thread, w->end_ns))
 		return 0;
 	f->score = why_ms(excess(w, thread, &s)) * (asked ? 1 : 0.7);
@@ -249,13 +245,13 @@ const struct detector detect_rivals = {
 struct inversion {
 	uint64_t ns;
 	uint32_t holder;
-	uint64_t from_ns, to_ns; /* the longest time that the holder was kept from running */
+	uint64_t from_ns, to_ns; /* the holder's longest wait for a CPU */
 };
 
 /*
- * The thread waits for one of lower priority that could run and may not, because of threads in
- * between, which the waiting one would itself have preempted. Between processes only for real-time
- * threads: that a pipe's reader waits for a writer who was told to be nice is what was wanted.
+ * The thread waits for one of lower priority that is runnable but preempted by threads in between,
+ * which the waiting one would itself have preempted. Across processes only for real-time threads: a
+ * pipe's reader that waits for a niced writer is intended.
  */
 static struct inversion inverted(const struct why *w, uint32_t thread)
 {
@@ -293,7 +289,9 @@ static int find_inversion(struct why *w, uint32_t thread, struct finding *f)
 
 	if (rc)
 		return rc;
-	/* By nice values, shares are given and nobody is kept out: only who complains is heard. */
+	/*
+	 * Nice values only share time, so this matters only to the thread that requested the dump.
+	 */
 	if (thread != w->asked && !why_real_time(mine))
 		return 0;
 	v = inverted(w, thread);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by why_*.c. why_load.c collects facts, why_path.c follows a thread's time to where it was
- * lost, the detectors (why_system.c, why_cpu.c, why_irq.c, why_wait.c, why_convoy.c, why_took.c,
- * why_overload.c) each look for one kind of trouble and return findings, why.c ranks them,
- * why_say.c writes.
+ * Shared by why_*.c. why_load.c collects facts; why_path.c follows a thread's time to where it was
+ * lost; the detectors (why_system.c, why_cpu.c, why_irq.c, why_limits.c, why_wait.c, why_convoy.c,
+ * why_took.c, why_overload.c) look for one kind of problem each and return findings; why.c ranks
+ * them; why_say.c prints.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ enum life_kind {
 	LIFE_FORK,    /* thread: parent, other: child */
 	LIFE_EXEC,    /* thread */
 	LIFE_EXIT,    /* thread */
-	LIFE_SEND,    /* a signal is made: thread gets it, other sent it */
-	LIFE_DELIVER, /* a signal takes effect: thread */
-	LIFE_OOM,     /* the kernel chose a victim: thread */
+	LIFE_SEND,    /* signal generated: `thread` receives it, `other` sent it */
+	LIFE_DELIVER, /* signal delivered: thread */
+	LIFE_OOM,     /* chosen by the OOM killer: thread */
 	NR_LIFE_KINDS
 };
 
@@ -32,11 +32,11 @@ struct life {
 	int32_t sig, code;
 	uint8_t kind;
 	bool handled;	 /* DELIVER: the program has a handler */
-	bool of_trigger; /* it met the rule */
-	bool is_thread;	 /* FORK: a thread of the same process */
+	bool of_trigger; /* from the trigger's own records */
+	bool is_thread;	 /* FORK: the child is a thread of the same process */
 };
 
-/* Events that would tell more of what samples show; whether they were recorded. */
+/* Events that confirm what samples suggest; whether they were recorded. */
 enum counter { COUNT_RECLAIM, COUNT_FAULTS, NR_COUNTERS };
 
 struct irqs;
@@ -50,31 +50,29 @@ struct why {
 	struct analysis a;
 	const struct why_options *opt;
 	struct irqs *irqs;
-	struct runtimes *runtimes; /* with the stacks of all samples */
+	struct runtimes *runtimes; /* has the stacks of all samples */
 	struct buf life;	   /* struct life */
 	bool recorded[NR_LIFE_KINDS], counted[NR_COUNTERS];
 	bool has_samples, has_names;
 	uint64_t nr_bad_blocks;
 
-	uint64_t life_ns;	   /* from here on all events of processes' lives are there */
-	uint64_t from_ns, to_ns;   /* the window: all that is known */
-	uint64_t focus_ns, end_ns; /* what is explained; what lies before it is "usual" */
-	uint32_t asked;		   /* thread that asked for the dump, or was asked for; NO_THREAD */
+	uint64_t life_ns;	   /* events of processes' lives are complete from here on */
+	uint64_t from_ns, to_ns;   /* the recorded window */
+	uint64_t focus_ns, end_ns; /* the focus: what is explained; the time before it is "usual" */
+	uint32_t asked;		   /* thread that requested the dump or was selected; NO_THREAD */
 	bool by_option;		   /* --tid, --comm */
-	bool met;		   /* `asked` is who met the rule */
-	bool of_other;		   /* --tid, --comm: the rule was met by another thread */
-	struct cause cause;	   /* what the trigger's own records tell */
+	bool met;		   /* `asked` met the rule */
+	bool of_other;		   /* --tid, --comm: another thread met the rule */
+	struct cause cause;	   /* from the trigger's own records */
 	uint8_t *by_thread;	   /* by span: path_woken_by_thread() */
 	uint8_t *is_kernel;	   /* by thread */
 	uint64_t sample_period_ns; /* of one CPU; 0: none */
 	struct buf findings;	   /* struct finding */
-	struct time_path path;	   /* of path_thread in the focus: the last that was asked for */
+	struct time_path path;	   /* of path_thread in the focus; kept by path_of() */
 	uint32_t path_thread;
-	bool whole; /* the focus is the whole window: nothing was found in its end */
-	/*
-	 * Is shown every record as well, of which all but the header may be missing; also_all: also
-	 * those that nothing is learned from. NULL: nobody. 0 or a negative errno.
-	 */
+	bool whole; /* the focus is the whole window: nothing was found at its end */
+	/* Also called for each record, of which only the header is always valid; NULL: none.
+	 * also_all: includes records that why does not need. 0 or a negative errno. */
 	int (*also)(void *ctx, const struct timeline_record *rec);
 	void *also_ctx;
 	bool also_all;
@@ -82,10 +80,10 @@ struct why {
 
 int why_load(struct why *w, struct err *err);
 void why_unload(struct why *w);
-/* Fills findings, the verdict first. 0, -ENOMEM. */
+/* Fills findings, most important first. 0, -ENOMEM. */
 int why_find(struct why *w, struct err *err);
 
-/* The rule is about a time, of the thread that is looked at: how long it was; 0: it is not. */
+/* The duration that the rule is about, if `asked` met it; 0: the rule has none. */
 static inline uint64_t why_interval(const struct why *w)
 {
 	return w->of_other || !w->a.m->trigger_began_ns ||
@@ -94,7 +92,7 @@ static inline uint64_t why_interval(const struct why *w)
 		       : w->a.m->trigger.hit_ns - w->a.m->trigger_began_ns;
 }
 
-/* Of that time the dump has only the end, from focus_ns on. */
+/* True when the dump has only the end of that duration, from focus_ns on. */
 static inline bool why_is_cut(const struct why *w)
 {
 	return why_interval(w) && !w->opt->from_ns && !w->opt->to_ns && w->focus_ns == w->from_ns &&
@@ -118,9 +116,9 @@ static inline uint64_t overlap(uint64_t a_from, uint64_t a_to, uint64_t b_from, 
 	return to > from ? to - from : 0;
 }
 
-/* ---- why_irq.c: interrupts that were served ---- */
+/* ---- why_irq.c: interrupts ---- */
 
-/* Sets w->irqs; its fields are there. 0, -ENOMEM. */
+/* Sets w->irqs; w's fields are open. 0, -ENOMEM. */
 int why_irqs_new(struct why *w);
 void why_irqs_free(struct irqs *q);
 /* As schedule_needs(). */
@@ -137,7 +135,7 @@ static inline uint64_t why_focus_time(const struct why *w)
 	return w->end_ns - w->focus_ns;
 }
 
-/* What detectors need that look at who ran; at who woke whom. */
+/* What was recorded: switches; wake-ups. For detector.can. */
 static inline bool why_can_switch(const struct why *w)
 {
 	return schedule_has_switches(w->a.sched);
@@ -148,38 +146,38 @@ static inline bool why_can_wake(const struct why *w)
 	return schedule_has_wakings(w->a.sched) && schedule_has_switches(w->a.sched);
 }
 
-/* A thread of the kernel's own. */
+/* True for a kernel thread. */
 bool why_is_kernel(const struct why *w, uint32_t thread);
-/* Its name, or the tid; safe for a terminal. */
+/* The thread's name, or its tid; safe for a terminal. */
 void why_name(const struct why *w, uint32_t thread, struct text *t);
 
 /* ---- where time went ---- */
 
 enum lost_kind {
-	LOST_RUN,     /* it ran */
-	LOST_READY,   /* it could have run */
-	LOST_BLOCKED, /* D */
+	LOST_RUN,     /* running */
+	LOST_READY,   /* runnable, waiting for a CPU */
+	LOST_BLOCKED, /* uninterruptible (D) */
 	LOST_STOPPED,
-	LOST_IDLE, /* slept until a timer, a device or the kernel woke it */
-	LOST_OPEN, /* sleeps until the end, nobody woke it */
+	LOST_IDLE, /* asleep until a timer, a device or the kernel woke it */
+	LOST_OPEN, /* asleep until the end of the window */
 	LOST_UNKNOWN,
 	NR_LOST_KINDS
 };
 
-/* A piece of the path that a thread's time took through others, back from the end. */
+/* A piece of a thread's time, and the thread that it is attributed to; the path runs backwards. */
 struct piece {
 	uint64_t from_ns, to_ns;
-	uint32_t thread; /* whose doing it is */
-	uint32_t chain;	 /* where it went off the CPU */
+	uint32_t thread; /* that the time is attributed to */
+	uint32_t chain;	 /* stack where it left the CPU */
 	uint8_t kind;	 /* enum lost_kind */
-	uint8_t depth;	 /* 0: the thread itself; 1: whom it waited for; ... */
+	uint8_t depth;	 /* 0: the thread itself; 1: the thread it waited for; ... */
 };
 
-/* The path of `thread` from `to_ns` back to `from_ns`: no time is in two pieces. 0, -ENOMEM. */
+/* The path of `thread` from `to_ns` back to `from_ns`. Pieces do not overlap. 0, -ENOMEM. */
 int path_walk(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	      struct time_path *out);
 void path_free(struct time_path *p);
-/* That in the focus, kept in w->path until another thread is asked for. 0, -ENOMEM. */
+/* The path in the focus, kept in w->path until called for another thread. 0, -ENOMEM. */
 int path_of(struct why *w, uint32_t thread);
 
 static inline size_t path_nr(const struct time_path *p)
@@ -192,14 +190,16 @@ static inline const struct piece *path_piece(const struct time_path *p, size_t i
 	return (const struct piece *)p->pieces.p + i;
 }
 
-/* Finds out which sleeps were ended by a thread; before the following is asked. 0, -ENOMEM. */
+/*
+ * Determines which sleeps were ended by a thread; must precede path_woken_by_thread(). 0, -ENOMEM.
+ */
 int path_mark(struct why *w);
-/* True when a thread, not an interrupt or the kernel's own, ended this sleep. */
+/* True when a user thread ended this sleep, not an interrupt or a kernel thread. */
 bool path_woken_by_thread(const struct why *w, const struct span *s);
 
 /* ---- measures ---- */
 
-/* What a thread did in a time, by state. */
+/* A thread's time by state. */
 struct sums {
 	uint64_t ns[NR_SPAN_STATES], longest_ns[NR_SPAN_STATES];
 	const struct span *longest[NR_SPAN_STATES]; /* NULL: none */
@@ -211,53 +211,53 @@ void sums_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to
 
 #define MAX_RIVALS 64
 
-/* Who ran on the CPUs that a thread waited for, while it did; threads of one name together. */
+/* Threads of one name that ran on a CPU while another thread waited for it. */
 struct rival {
-	uint32_t thread; /* that of the name that ran longest */
+	uint32_t thread; /* the one that ran longest */
 	unsigned nr;	 /* threads of that name */
 	uint64_t ns, most_ns;
-	int16_t prio; /* the best of theirs */
+	int16_t prio; /* the highest of theirs */
 };
 
 struct rivals {
-	struct rival top[MAX_RIVALS]; /* the worst first */
+	struct rival top[MAX_RIVALS]; /* longest running first */
 	size_t nr;
-	uint64_t ns;	       /* that it waited */
-	uint64_t idle_ns;      /* of that, its CPU idled */
-	uint64_t elsewhere_ns; /* another CPU idled */
-	int32_t cpu;	       /* where it waited most */
+	uint64_t ns;	       /* time that the thread waited */
+	uint64_t idle_ns;      /* of this, its CPU was idle */
+	uint64_t elsewhere_ns; /* of this, another CPU was idle */
+	int32_t cpu;	       /* that it waited for most */
 };
 
 void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       struct rivals *out);
 
-/* What kernel functions in a stack tell. */
+/* Kernel activity that is recognised by functions in a stack. */
 enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, IN_TIMER, NR_IN_KERNEL };
 
-/* What samples say of where a thread, or a process, ran. */
+/* What samples show of a thread or process. */
 struct busy {
 	unsigned nr; /* samples */
 	unsigned in[NR_IN_KERNEL];
-	struct chain_frame function; /* where most were, of the program's own */
-	unsigned hits;		     /* in it */
-	const char *syscall;	     /* the system call that most were in; NULL: none */
+	struct chain_frame function; /* the program's own function with most samples */
+	unsigned hits;		     /* samples in it */
+	const char *syscall;	     /* the system call with most samples; NULL: none */
 	unsigned syscall_hits;
 };
 
-/* `pid` 0: of `thread` alone. */
+/* `pid` 0: of `thread` only. */
 void busy_of(const struct why *w, uint32_t thread, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 	     struct busy *out);
-/* Whether a stack is in one of the kernel's functions of that kind. */
+/* True when the stack contains a kernel function of this kind. */
 bool chain_in(const struct why *w, uint32_t chain, enum in_kernel what);
 /* "fsync", or NULL. */
 const char *chain_syscall(const struct why *w, uint32_t chain);
-/* A library that everybody has: it says little about who is at work. NULL is none. */
+/* True for a widely used library, which does not identify the program; also for NULL. */
 bool why_is_common(const char *image);
-/* The innermost frame that is the program's own, else the innermost with a name; NULL: none. */
+/* The innermost frame of the program's own code, else the innermost with a name; NULL: none. */
 const struct chain_frame *chain_own(const struct why *w, uint32_t chain);
-/* The same without the first frames. */
+/* The same from frame `first` on. */
 const struct chain_frame *chain_own_from(const struct why *w, uint32_t chain, size_t first);
-/* "render_report()", "libc.so.6+0x1234": safe for a terminal. */
+/* "render_report()", "libc.so.6+0x1234"; safe for a terminal. */
 void why_function(const struct chain_frame *f, struct text *t);
 /* "812 ms" */
 void why_time(struct text *t, uint64_t ns);
@@ -265,15 +265,15 @@ void why_time(struct text *t, uint64_t ns);
 void why_who(const struct why *w, uint32_t thread, struct text *t);
 /* Real-time 1 to 99 as chrt shows it; 0: none. */
 int why_real_time(int16_t prio);
-/* " (nice 5)", " (real-time priority 50)"; nothing of an ordinary one. */
+/* " (nice 5)", " (real-time priority 50)"; nothing for the default priority. */
 void why_say_prio(int16_t prio, struct text *t);
-/* "nice 5", "real-time priority 50", as chrt and nice show it. */
+/* "nice 5", "real-time priority 50", in the units of nice and chrt. */
 void why_put_prio(struct text *t, int16_t prio);
-/* It was told to wait for others: nice 10 or more. */
+/* True for nice 10 or more: such a thread is expected to wait. */
 bool why_is_patient(const struct why *w, uint32_t thread);
-/* The priority it last had before `ns`; -1 unknown. */
+/* The thread's last known priority before `ns`; -1: unknown. */
 int16_t why_prio(const struct why *w, uint32_t thread, uint64_t ns);
-/* Of a list that is not empty; sorts it. */
+/* Sorts the list, which must not be empty. */
 uint64_t why_median(uint64_t *list, size_t nr);
 
 /* ---- findings ---- */
@@ -284,23 +284,23 @@ enum sure { SURE_GUESS, SURE_FAIRLY, SURE_CERTAIN };
 
 struct finding {
 	const struct detector *by;
-	double score;			  /* milliseconds lost, weighed */
+	double score;			  /* milliseconds lost, weighted */
 	uint32_t victim, culprit;	  /* threads; NO_THREAD */
-	uint32_t victim_tid, culprit_tid; /* the same where it has no spans; 0: none */
+	uint32_t victim_tid, culprit_tid; /* the same for threads without spans; 0: none */
 	enum sure sure;
 	struct text verdict;  /* one sentence */
 	struct text lines;    /* "label\ttext\n": the evidence */
 	struct text function; /* empty: none */
-	const char *more;     /* what would have told more; NULL: nothing */
+	const char *more;     /* what should be recorded for more detail; NULL: nothing */
 };
 
-/* Looks for one kind of trouble. */
+/* Looks for one kind of problem. */
 struct detector {
 	const char *name; /* for --json */
 	bool per_thread;
-	/* Is asked with a thread, or with NO_THREAD; a score of 0 is no finding. */
+	/* Called with a thread, or with NO_THREAD; score 0: nothing found. */
 	int (*find)(struct why *w, uint32_t thread, struct finding *f);
-	/* What it needs was recorded. */
+	/* True when the events that it needs were recorded. */
 	bool (*can)(const struct why *w);
 };
 
@@ -313,24 +313,30 @@ extern const struct detector detect_convoy, detect_peer, detect_task, detect_blo
 
 /* Begins a line of evidence. */
 struct text *finding_line(struct finding *f, const char *label);
-/* A line on the function that most samples were in; it becomes the finding's. */
+/* Adds a line about the function with most samples, and makes it the finding's function. */
 void finding_busy(struct finding *f, const struct busy *b, const char *label);
-/* why_cpu.c: who ran instead, as a line; where the thread was meanwhile, as a line, and as the finding's function; what share
- * of time it waited for a CPU before the focus. */
+/*
+ * why_cpu.c: adds a line about the threads that ran instead; a line about the function that a
+ * thread was in, which becomes the finding's; the share of time that the thread waited for a CPU
+ * before the focus.
+ */
 void why_say_function(const struct why *w, struct finding *f, uint32_t thread, uint64_t from_ns,
 		      uint64_t to_ns);
 void why_say_before(const struct why *w, struct finding *f, uint32_t thread);
-/* why_limits.c: of a victim of the OOM killer, whose memory it was: ": control group /x ...", or
- * nothing where the dump does not tell. */
+/* why_limits.c: the memory limit that a victim of the OOM killer met, ": control group /x ...";
+ * nothing if unknown. */
 void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t);
 void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r);
-/* why_sleep.c: a line on where a thread went to sleep: the system call, and the program's functions
- * past those that only wait; the first becomes the finding's if it has none. False when that was
- * not recorded. */
+/*
+ * why_sleep.c: adds a line on where a thread went to sleep: the system call, and the program's
+ * functions without wrappers. The first becomes the finding's function if it has none. False: not
+ * recorded.
+ */
 bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label);
-/* A line on the thread's sleeps in the focus, each with what ended it; the last one, or NULL. */
+/* Adds a line for each long sleep of the thread in the focus, with what ended it. Returns the last
+ * one, or NULL. */
 const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread);
-/* A function that waits for whatever its caller wants: epoll_wait(), WaitLatch(). */
+/* True for functions that wait on behalf of their callers: epoll_wait(), WaitLatch(). */
 bool why_is_wrapper(const char *function);
 void finding_free(struct finding *f);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Time that a thread seemed to run while its CPU served interrupts: handlers and softirqs run on
- * whatever thread is there. Of nested ones the outermost counts. ksoftirqd's are its own time.
- */
+/* Time in which a thread was on a CPU that served interrupts: handlers and softirqs run on top of
+ * any thread. Of nested ones, the outermost counts. The time of ksoftirqd is its own. */
 #include "dump/view/print/fields.h"
 
 #include "dump/base/array.h"
@@ -14,18 +12,18 @@
 #include <string.h>
 
 #define MS 1000000ull
-/* A machine has fewer; a dump may say anything. */
+/* Limit for untrusted numbers of CPUs. */
 #define MAX_CPUS 8192
-/* Of a CPU's that are remembered; beyond it the older half goes. */
+/* Interrupts kept per CPU; beyond this, the older half is dropped. */
 #define MAX_SERVED (1u << 18)
 #define MAX_DEPTH  8
 /*
- * Less is how machines are: network and timers take some percent. A thread that sends through the
- * loopback device serves the receiver's softirq itself, up to a third of its time: of who did not
- * ask, that is no trouble.
+ * Minimum time and share to report. Network and timers usually take some percent. A thread that
+ * sends through the loopback device runs the receiver's softirq itself, up to a third of its time,
+ * which is no problem for a thread that did not request the dump.
  */
 #define MIN_NS	     (20 * MS)
-#define SHARE_ASKED  4 /* of the time that it ran: a quarter */
+#define SHARE_ASKED  4 /* of its running time: a quarter */
 #define SHARE_OTHERS 2
 
 enum irq_kind { IRQ_NONE, IRQ_ENTRY, IRQ_EXIT, SOFTIRQ_ENTRY, SOFTIRQ_EXIT };
@@ -40,16 +38,16 @@ static const struct {
 	{"irq:softirq_exit", "vec", SOFTIRQ_EXIT},
 };
 
-/* As the kernel numbers them (include/linux/interrupt.h). */
+/* In the order of the kernel's numbers (include/linux/interrupt.h). */
 static const char *const softirqs[] = {"HI",	   "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
 				       "IRQ_POLL", "TASKLET", "SCHED",	"HRTIMER", "RCU"};
 
 #define NR_SOFTIRQS (sizeof(softirqs) / sizeof(softirqs[0]))
 
-/* From the outermost entry to its exit. */
+/* An interrupt, from the outermost entry to its exit. */
 struct served {
 	uint64_t from_ns, to_ns;
-	int32_t nr; /* of the interrupt, or -1 less the softirq's */
+	int32_t nr; /* interrupt number, or -1 - the softirq's number */
 };
 
 struct irq_cpu {
@@ -66,7 +64,7 @@ struct irqs {
 	} * parsers; /* by index of meta's events */
 	struct irq_cpu *cpus;
 	size_t nr_cpus;
-	uint64_t first_ns; /* of their events: their rings may not reach back as far as others */
+	uint64_t first_ns; /* first event: these rings may cover less time than others */
 	bool recorded;
 };
 
@@ -159,7 +157,7 @@ int why_irqs_feed(struct why *w, const struct timeline_record *rec)
 		return -ENOMEM;
 	nr = (int32_t)field_number(q->parsers[rec->event - w->a.m->events].nr, rec->s.raw);
 	if (kind == IRQ_ENTRY || kind == SOFTIRQ_ENTRY) {
-		/* So deep is none: exits are missing. */
+		/* Interrupts do not nest this deep: exits are missing. */
 		if (c->depth == MAX_DEPTH)
 			c->depth = 0;
 		if (!c->depth++) {
@@ -175,7 +173,7 @@ int why_irqs_feed(struct why *w, const struct timeline_record *rec)
 
 /* ---- the detector ---- */
 
-/* What a thread lost, and to what most. */
+/* The time that a thread lost, and by what. */
 struct loss {
 	uint64_t ns, softirq_ns[NR_SOFTIRQS], hard_ns;
 	int32_t cpu;
@@ -199,7 +197,7 @@ static size_t first_after(const struct served *all, size_t nr, uint64_t ns)
 	return array_bisect(i, nr, all[i].to_ns <= ns);
 }
 
-/* Between two moments on a CPU. */
+/* Adds the interrupts of a CPU between two times. */
 static void add_served(const struct irqs *q, int32_t cpu, uint64_t from, uint64_t to,
 		       struct loss *l)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A control group that used up its CPU quota: its own counters prove it, the waits of its threads
- * tell whom it hurt. Without a quota in the dump there is no such verdict. And whose memory limit a
- * victim of the OOM killer met.
+ * A control group that used up its CPU quota: its counters prove it, and the waits of its threads
+ * show the effect. Requires a quota in the dump. Also the memory limit that a victim of the OOM
+ * killer met.
  */
 #include "dump/view/why/why_impl.h"
 
@@ -12,13 +12,13 @@
 
 #define MS 1000000ull
 
-/* Shorter ones are on the way from one CPU to another, or behind somebody's slice. */
+/* Shorter waits have other causes: migration between CPUs, or the time slice of another thread. */
 #define THROTTLED_MIN (5 * MS)
-/* From what wait on the quota is to blame: of the thread that asked, of others. */
+/* Minimum wait to report: of the thread that requested the dump, of others. */
 #define WAIT_ASKED  (30 * MS)
 #define WAIT_OTHERS (100 * MS)
 
-/* What a thread lost: taken off the CPU while it could go on; and what the records miss of it. */
+/* Time that a thread was off the CPU although runnable, and time that is not in the records. */
 struct throttled {
 	uint64_t ns, longest_ns, unknown_ns;
 	unsigned nr;
@@ -44,7 +44,7 @@ static struct throttled throttled(const struct why *w, uint32_t thread)
 	return out;
 }
 
-/* The process is in it, or was when the ledger last looked. */
+/* True when the process is in the group now, or was when the ledger last looked. */
 static bool is_in(const struct why *w, const struct meta_cgroup *g, uint32_t pid, const char *path)
 {
 	size_t n = strlen(g->path);
@@ -52,14 +52,14 @@ static bool is_in(const struct why *w, const struct meta_cgroup *g, uint32_t pid
 	for (uint32_t i = 0; i < g->f.nr_pids; i++)
 		if (meta_cgroup_pid(g, i) == pid)
 			return true;
-	/* Of a process that has ended: the path in a hierarchy of version 1 has names before it. */
+	/* For an ended process: in a hierarchy of version 1, controller names precede the path. */
 	if (path && *path != '/' && g->f.version == 1 && !strncmp(path, "cpu", 3))
 		path = strchr(path, '/');
 	return path && *path == '/' && n && !strncmp(path, g->path, n) &&
 	       (!path[n] || path[n] == '/');
 }
 
-/* The group above the thread that was throttled longest; NULL: none was. */
+/* The most throttled group that contains the thread; NULL: none. */
 static const struct meta_cgroup *quota_of(const struct why *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
@@ -88,12 +88,12 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	if (!g)
 		return 0;
 	q = throttled(w, thread);
-	/* The group may have been throttled before the time that is looked at. */
+	/* The group's counter may include throttling before the focus. */
 	lost_ns = q.ns + q.unknown_ns;
 	lost_ns = lost_ns < g->f.throttled_ns ? lost_ns : g->f.throttled_ns;
 	if (lost_ns < (thread == w->asked ? WAIT_ASKED : WAIT_OTHERS))
 		return 0;
-	/* Who may run so rarely waits longer for his turn, too. */
+	/* Throttling makes other waits longer, too, so this cause precedes them. */
 	f->score = why_ms(q.ns > lost_ns ? q.ns : lost_ns) * 1.3;
 	f->sure = 2 * q.ns >= lost_ns ? SURE_CERTAIN : SURE_FAIRLY;
 	why_phrase(w, &f->verdict,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One pass over a dump: the schedule, and the events of processes' lives. */
+/* Reads a dump in one pass: the schedule, and events of processes' lives. */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/model/prefetch.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the window before the trigger is looked at, unless told. */
+/* Default length of the focus before the trigger. */
 #define FOCUS_NS 1000000000ull
-/* Two channels record the same event one right after the other. */
+/* Two channels may record the same event, one right after the other. */
 #define SAME_NS 20000
-/* Of a signal that is delivered: the first look at a cold stack takes longer, and no thread gets
- * the same one again so soon. */
+/* The same for delivered signals: the first copy of a cold stack takes longer, and a thread cannot
+ * get the same signal again so soon. */
 #define SAME_DELIVERY_NS 500000
 
 static const struct {
@@ -35,7 +35,7 @@ static const struct {
 	{"vmscan:mm_vmscan_memcg_reclaim_begin", COUNT_RECLAIM},
 };
 
-/* What an event of meta is to us: a kind of life plus 1. */
+/* By event of meta: kind of life + 1; 0: none. */
 static uint8_t *life_kinds(struct why *w)
 {
 	uint8_t *kinds = calloc(w->a.m->nr_events + 1, 1);
@@ -99,7 +99,7 @@ static int add_life(struct why *w, enum life_kind kind, const struct timeline_re
 	}
 	l.sig = (int32_t)analysis_number(&w->a, rec, "sig");
 	l.code = (int32_t)analysis_number(&w->a, rec, "code");
-	/* The same once more, from another channel: that with a stack stays. */
+	/* The same event from another channel: keep one, with its stack. */
 	same_ns = kind == LIFE_DELIVER ? SAME_DELIVERY_NS : SAME_NS;
 	for (size_t i = why_nr_life(w); i-- > 0 && l.ns - all[i].ns < same_ns;)
 		if (all[i].kind == l.kind && all[i].tid == l.tid && all[i].sig == l.sig &&
@@ -184,7 +184,7 @@ static int pass(struct why *w, struct err *err)
 	return rc ? rc : schedule_end(w->a.sched);
 }
 
-/* ---- what follows from it ---- */
+/* ---- results ---- */
 
 static int mark_kernel(struct why *w)
 {
@@ -197,7 +197,7 @@ static int mark_kernel(struct why *w)
 		uint32_t tid = schedule_thread(w->a.sched, i)->tid;
 		const struct fmt_task *t = history_task(w->a.history, tid, w->end_ns);
 
-		/* All of them are children of kthreadd, which is 2. */
+		/* Kernel threads are children of kthreadd, tid 2. */
 		w->is_kernel[i] = !tid || tid == 2 || (t && t->ppid == 2);
 	}
 	return 0;
@@ -231,10 +231,8 @@ static bool is_one_of(const char *comm, const char *const *names)
 	return false;
 }
 
-/*
- * Whoever asked for the dump: the thread that started `ringback trigger` or sent the signal. A
- * shell did it for somebody who is not in the dump.
- */
+/* The thread that requested the dump: that which started `ringback trigger` or sent the signal. A
+ * shell acts for a user, so it does not count. */
 static uint32_t who_asked(const struct why *w)
 {
 	static const char *const tools[] = {"kill", "pkill", "killall", NULL};
@@ -244,7 +242,7 @@ static uint32_t who_asked(const struct why *w)
 	const char *comm;
 
 	for (int i = 0; tid && i < 4; i++) {
-		/* The control socket's other end is a tool, whatever it is called. */
+		/* The peer of the control socket is a tool, whatever its name. */
 		bool is_tool = !i && !strcmp(w->a.m->trigger_name, "manual");
 
 		comm = history_comm(w->a.history, tid, w->a.m->trigger.hit_ns);
@@ -265,7 +263,7 @@ static uint32_t who_asked(const struct why *w)
 	return NO_THREAD;
 }
 
-/* --comm: the thread of that name with most to tell. */
+/* --comm: the matching thread with the most spans. */
 static uint32_t by_comm(const struct why *w)
 {
 	uint32_t best = NO_THREAD;
@@ -282,8 +280,8 @@ static uint32_t by_comm(const struct why *w)
 	return best;
 }
 
-/* Of a rule that left records or an interval, the thread is the one that met it; of others it may
- * be a tool that somebody used. */
+/* True when the trigger's thread met the rule: such rules leave records or an interval. For other
+ * triggers it may be a tool. */
 static bool rule_knows(const struct why *w)
 {
 	bool knows = w->a.m->trigger_began_ns != 0;
@@ -316,7 +314,7 @@ static void set_focus(struct why *w)
 	}
 }
 
-/* What a rule saw of one thread is nothing that another did. */
+/* Facts about the thread that met the rule do not apply to another thread. */
 static void forget_rule(struct why *w)
 {
 	if (schedule_thread(w->a.sched, w->asked)->tid == w->a.m->trigger.tid)
@@ -347,7 +345,7 @@ static int choose(struct why *w, struct err *err)
 	return -ENOENT;
 }
 
-/* The rings of rare events reach further back than others, unless there were many. */
+/* Rings of rare events usually reach further back than others. */
 static void set_life(struct why *w)
 {
 	for (size_t i = 0; i < w->a.m->nr_windows; i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What a thread did, who ran instead, and in which functions: measures for the detectors. */
+/* Measures for the detectors: a thread's time by state, threads that ran instead, and functions in
+ * samples. */
 #include "dump/base/str.h"
 
 #include "dump/base/array.h"
@@ -39,7 +40,7 @@ static bool same_name(const struct why *w, uint32_t a, uint32_t b)
 	return a == b || (x && y && !strcmp(x, y));
 }
 
-/* Counts a run; more than MAX_RIVALS names at once have no culprit among them. */
+/* Counts a run. With more than MAX_RIVALS names none is a likely culprit, so others are dropped. */
 static void add_rival(const struct why *w, struct rivals *r, const struct span *run, uint64_t ns,
 		      uint64_t *by_thread)
 {
@@ -80,7 +81,7 @@ static uint64_t idle_on(const struct why *w, size_t cpu, uint64_t from_ns, uint6
 	return ns;
 }
 
-/* One time that it waited on `cpu`. */
+/* Adds a wait for `cpu`. */
 static void add_wait(const struct why *w, struct rivals *r, int32_t cpu, uint64_t from_ns,
 		     uint64_t to_ns, uint64_t *by_thread)
 {
@@ -143,10 +144,8 @@ void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t 
 
 /* ---- stacks ---- */
 
-/*
- * The kernel's functions that tell what it is doing for a thread. Several names for one thing: they
- * change between versions, and small ones are inlined.
- */
+/* Kernel functions that reveal an activity. Each has several, since names change between versions
+ * and small functions are inlined. */
 static const struct {
 	enum in_kernel what;
 	const char *function;
@@ -206,7 +205,7 @@ const char *chain_syscall(const struct why *w, uint32_t chain)
 	return NULL;
 }
 
-/* A library that everybody has says little about who is at work. */
+/* A widely used library does not identify the program. */
 bool why_is_common(const char *image)
 {
 	static const char *const common[] = {"libc.so", "libc-",  "ld-linux", "libpthread",
@@ -333,7 +332,7 @@ void why_function(const struct chain_frame *f, struct text *t)
 
 	if (f->function) {
 		text_safe(t, f->function, strlen(f->function));
-		/* Of C++ and Rust the demangled name may have its parentheses already. */
+		/* Demangled names of C++ and Rust may already have parentheses. */
 		if (!strchr(f->function, '('))
 			text_str(t, "()");
 		return;

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT
-/*
- * More threads want to run than there are CPUs, and all CPUs are busy. Each gets its share, so none
- * of them is anybody's victim; why.c asks this detector once the others have found nothing.
- */
+/* More runnable threads than CPUs while all CPUs are busy. Each thread gets its share, so there is
+ * no culprit; why.c runs this detector only if the others found nothing. */
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the time of all CPUs: how much is used, how much more is wanted. */
+/* Shares of the time of all CPUs: minimum use, and minimum unmet demand. */
 #define BUSY   0.95
 #define WANTED 0.5
-/* Of the focus: the wait of one thread that matters. */
+/* Share of the focus: minimum wait of one thread. */
 #define WAITED 0.3
-/* Of the time that CPUs ran: what a name is not worth a mention for. */
+/* Names with less than 1/SMALL of the running time are not listed. */
 #define SMALL	  50
 #define MAX_USERS 64
 #define SHOWN	  4
 
 /* Threads of one name and priority. */
 struct user {
-	uint32_t thread; /* that of the name that ran longest */
+	uint32_t thread; /* the one that ran longest */
 	unsigned nr;
 	uint64_t ns, most_ns;
 	int16_t prio;
@@ -30,10 +28,10 @@ struct user {
 struct demand {
 	struct user top[MAX_USERS]; /* the largest first */
 	size_t nr;
-	uint64_t run_ns, ready_ns;    /* of all threads; of those not told to wait (nice) */
-	uint64_t wanted_ns;	      /* run and ready, of those not told to wait */
-	uint32_t victim;	      /* that of these which waited longest; NO_THREAD */
-	uint64_t waited_ns, worst_ns; /* in all, and at once */
+	uint64_t run_ns, ready_ns;    /* all threads; without niced ones */
+	uint64_t wanted_ns;	      /* run and ready, without niced threads */
+	uint32_t victim;	      /* the one of these that waited longest; NO_THREAD */
+	uint64_t waited_ns, worst_ns; /* total, and longest wait */
 };
 
 static bool same_name(const struct why *w, uint32_t a, uint32_t b)

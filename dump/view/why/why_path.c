@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where a thread's time went, through those that it waited for. Backwards: while it ran, could run
- * or slept by itself, the time is its own. Where another thread woke it, the time of its sleep is
- * what that one did meanwhile, back to the beginning of the sleep; and so on through whoever woke
- * that one.
+ * Attributes a thread's time to the threads that it waited for. Walks backwards: while the thread
+ * ran, was runnable or slept by itself, the time is its own. When another thread woke it, the time
+ * of its sleep is attributed to what that thread did meanwhile, back to the start of the sleep; and
+ * so on through the thread that woke that one.
  *
- *	checkout  run├─ sleep ──────────────────────────┤run      path, newest first:
- *	bank               ├ ready ┤ run ───────────────┤wakes    checkout run, bank run, bank
- * ready, sleep ─┤                                      bank asleep, checkout run
+ *	checkout  run├─ sleep ──────────────────────────┤run
+ *	bank         sleep ┤ ready ┤ run ───────────────┤wakes checkout
+ *
+ *	path, newest first: checkout run, bank run, bank ready, bank asleep, checkout run
  */
 #include "dump/view/why/why_impl.h"
 
@@ -15,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer chains of wake-ups exist; what is deeper counts as the deepest's own. */
+/* Limit of wake-ups to follow; time beyond it is attributed to the last thread. */
 #define MAX_DEPTH 12
-/* A path that changes between threads so often is busy, not stuck. */
+/* A path with this many changes between threads is busy, not stuck. */
 #define MAX_PIECES (1u << 20)
 
 struct level {
@@ -34,10 +35,10 @@ struct walker {
 };
 
 /*
- * An interrupt runs on top of whoever is there: what that thread has to do with it is unknown, but
- * for softirqs: what a thread sends over a local socket arrives in a softirq on top of itself. So
- * one that is met there again and again, and more than all others (of `all`), is the sender. A
- * timer's softirq has nothing to do with it, however often.
+ * True when the thread on the CPU is the cause of the wake-up. A hard interrupt has nothing to do
+ * with the thread that it interrupts. Softirqs may: data sent over a local socket arrive in a
+ * softirq on top of the sender. So a thread that is found there repeatedly, and more often than all
+ * others (of `all`), is the sender. Timer softirqs never count.
  */
 static bool is_by_thread(const struct why *w, const struct span *s, const uint32_t *often,
 			 uint32_t all)
@@ -141,7 +142,7 @@ static int step(struct walker *k)
 	case SPAN_RUN:
 		return add(k, s, LOST_RUN, from_ns);
 	case SPAN_READY:
-		/* Before it was started it was its parent's doing. */
+		/* The time before a thread's first run is attributed to its parent. */
 		if (s->flags & SPAN_FORKED && s->from_ns >= l->floor_ns && !on_path(k, s->by)) {
 			int rc = add(k, s, LOST_READY, from_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sentences of the verdict as templates. "{thread} waited {time} for {thread}" takes one argument
- * for each placeholder, in order and of the kind that it names: detectors state facts, and a
- * sentence stands in one piece. "{s}" and "{es}" are the plural of the last "{nr}".
+ * Templates for the sentences of the verdict. "{thread} waited {time} for {thread}" takes one
+ * argument for each placeholder, in order and of the named kind, so that sentences stay in one
+ * piece. "{s}" and "{es}" are the plural endings for the last "{nr}".
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct why;
 enum phrase_kind {
 	PHRASE_THREAD,	 /* "checkout (1425)" */
 	PHRASE_NAME,	 /* "checkout" */
-	PHRASE_TASK,	 /* as thread, of a thread id at a time */
+	PHRASE_TASK,	 /* as thread, but for a tid at a time */
 	PHRASE_TIME,	 /* "812 ms" */
 	PHRASE_FUNCTION, /* "render_report()" */
-	PHRASE_TEXT,	 /* foreign text, made safe for a terminal */
+	PHRASE_TEXT,	 /* untrusted text, made safe for a terminal */
 	PHRASE_NR,
 	PHRASE_PERCENT, /* of a share: "62 %" */
 	PHRASE_SHARE,	/* of a share: "62.4 %" */
@@ -74,7 +74,7 @@ struct phrase_arg {
 		.kind = PHRASE_PRIO, .n = (uint64_t)(int64_t)(prio)                                \
 	}
 
-/* The arguments follow the template; args[0] is not looked at. */
+/* The arguments follow the template; args[0] is ignored. */
 void phrase_put(const struct why *w, struct text *t, const char *phrase,
 		const struct phrase_arg *args);
 #define why_phrase(w, t, phrase, ...)                                                              \

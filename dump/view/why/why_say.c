@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The verdict as text and as JSON: one sentence, the evidence, the confidence in it, and what was
- * not recorded.
- */
+/* Prints the verdict as text and JSON: one sentence, the evidence, its certainty, and what was not
+ * recorded. */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/info/info.h"
@@ -16,7 +14,7 @@
 
 #define MAX_LINES   15
 #define LABEL_WIDTH 12
-/* Another finding is worth a line when it cost this share of the first. */
+/* Another finding gets a line when its score is at least this share of the first one's. */
 #define ALSO_SHARE 0.25
 
 /* By enum sure. */
@@ -37,7 +35,8 @@ static size_t nr_findings(const struct why *w)
 	return w->findings.len / sizeof(struct finding);
 }
 
-/* The best of the others that is something else: not the same trouble of another thread. */
+/* The best other finding with a different detector and victim, so that it is not the same problem
+ * again. */
 static const struct finding *also(const struct why *w)
 {
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL;
@@ -55,8 +54,7 @@ static const struct finding *also(const struct why *w)
 
 /* ---- what was not recorded ---- */
 
-/* A window that is shorter has nothing that is called usual, and may not hold the trouble at all.
- */
+/* A shorter window has no "usual" time to compare with, and may miss the problem. */
 #define SHORT_WINDOW (300 * MS)
 
 static void put_missing(struct text *t, const char *what)
@@ -75,7 +73,7 @@ static uint64_t nr_lost(const struct why *w)
 	return lost;
 }
 
-/* Sleeps that ended and nobody was seen to end them: events of idle CPUs are missing. */
+/* True when many sleeps have no recorded wake-up: events of idle CPUs are missing. */
 static bool many_guessed(const struct why *w)
 {
 	size_t guessed = 0, all = 0;
@@ -102,7 +100,8 @@ static bool has_wrapped(const struct why *w)
 	return false;
 }
 
-/* Of those that the verdict is about, the first that keeps the names of its code to itself. */
+/* Among the threads of the verdict, reports the first whose runtime does not export names of its
+ * code. */
 static void missing_names(const struct why *w, const struct finding *best, struct text *t)
 {
 	const uint32_t whom[] = {w->asked, best ? best->victim : NO_THREAD,
@@ -165,7 +164,7 @@ static void label(struct text *t, const char *s)
 	put_label(t, s, strlen(s));
 }
 
-/* "label\ttext\n" lines of a finding; as many as there is room for. */
+/* "label\ttext\n" lines of a finding, at most `room`. */
 static void put_lines(const struct finding *f, unsigned room, struct text *t)
 {
 	const char *p = (const char *)f->lines.b.p;
@@ -183,7 +182,7 @@ static void put_lines(const struct finding *f, unsigned room, struct text *t)
 	}
 }
 
-/* The focus is that of a rule that knows when it began. */
+/* True when the focus is the duration that the rule is about. */
 static bool is_interval(const struct why *w)
 {
 	return why_interval(w) && w->focus_ns == w->a.m->trigger_began_ns;
@@ -191,13 +190,13 @@ static bool is_interval(const struct why *w)
 
 #define RULE_WIDTH 100
 
-/* What was written to a file is long, and what people look for. */
+/* The line written to a watched file gets its own line, since it is long and important. */
 static bool is_line(const char *saw)
 {
 	return !strncmp(saw, "line=", 5);
 }
 
-/* The rule and what it saw, as far as a line goes; of who asked by hand there is nothing to say. */
+/* The rule and its values, at most one line; nothing for manual dumps. */
 static void put_rule(const struct why *w, struct text *t)
 {
 	const struct meta *m = w->a.m;
@@ -208,7 +207,7 @@ static void put_rule(const struct why *w, struct text *t)
 	label(t, "rule");
 	text_safe(t, m->trigger_rule, len < RULE_WIDTH ? len : RULE_WIDTH);
 	for (size_t i = 0; i < m->nr_saw; i++) {
-		/* The file is in the rule. */
+		/* The rule already contains the file. */
 		if (!strncmp(m->saw[i], "file=", 5) || is_line(m->saw[i]))
 			continue;
 		len += strlen(m->saw[i]) + 2;
@@ -227,7 +226,7 @@ static void put_rule(const struct why *w, struct text *t)
 	}
 }
 
-/* What the rule saw in one line, unless the verdict is that crash: then it says it all. */
+/* What the rule saw, unless the verdict is this crash and already includes it. */
 static void put_cause(const struct why *w, const struct finding *best, struct text *t)
 {
 	const struct cause *c = &w->cause;
@@ -271,7 +270,7 @@ static void put_what(const struct why *w, struct text *t)
 	text_char(t, '\n');
 }
 
-/* What the machine did, when there is nothing to say of it. */
+/* A summary of the machine's activity when nothing was found. */
 static void put_usual(const struct why *w, struct text *t)
 {
 	struct {
@@ -336,7 +335,7 @@ static void put_verdict(const struct why *w, const struct finding *best, struct 
 	}
 }
 
-/* Never more than the records can prove. */
+/* The certainty, limited by gaps in the records. */
 static void put_confidence(const struct why *w, const struct finding *best, struct text *t)
 {
 	label(t, "confidence");
@@ -359,7 +358,7 @@ int why_say(const struct why *w, FILE *out)
 	text_str(&t, w->opt->color ? "\x1b[0m\n" : "\n");
 	put_cause(w, best, &t);
 	if (best) {
-		/* The verdict, and seven lines besides. */
+		/* The verdict and other lines take up to 8. */
 		put_lines(best, MAX_LINES - 8, &t);
 		put_confidence(w, best, &t);
 	} else {
@@ -401,7 +400,7 @@ static void json_thread(const struct why *w, struct json *j, const char *key, ui
 	json_close(j, '}');
 }
 
-/* Made texts are safe for a terminal and plain; as JSON they still need quoting. */
+/* The text is already safe for a terminal, but JSON still needs escaping. */
 static void json_text(struct json *j, const char *key, const struct text *t)
 {
 	if (t->b.len)

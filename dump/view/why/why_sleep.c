@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How a sleep is told: where the thread slept and what for, and who ended it. A call may sleep
- * several times, as one that a timer interrupts to look for deadlocks: each sleep is a piece, and
- * whoever ended the last one ended the call.
+ * Describes a sleep: where and why the thread slept, and what ended it. One call may sleep several
+ * times, for example when a timer interrupts it to check for deadlocks: each sleep is a piece, and
+ * what ended the last one ended the call.
  */
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
@@ -11,20 +11,18 @@
 #include <signal.h>
 #include <string.h>
 
-/* Callers that are shown: the first says what for, the others where that belongs to. */
+/* Callers to print: the first shows the purpose, the others the context. */
 #define MAX_CALLERS 3
-/* A piece of a call's sleep that is worth a mention; how many are. */
+/* Pieces shorter than 1/SMALL of a call's sleep are not printed; limit of those that are. */
 #define SMALL	   20
 #define MAX_PIECES 4
-/* A signal is made right before the wake-up that it causes. */
+/* A signal is generated shortly before the wake-up that it causes. */
 #define SIGNAL_NS 50000
 
 /* ---- where ---- */
 
-/*
- * Functions that wait for whatever their caller wants: system calls, what the C library and
- * well-known libraries and servers have around them.
- */
+/* Functions that wait on behalf of their callers: system calls, and their wrappers in the C library
+ * and in well-known libraries and servers. */
 static const char *const wrappers[] = {
 	"*epoll_*wait*",
 	"*poll",
@@ -83,7 +81,7 @@ static bool names_a_caller(const struct chain *c, size_t i)
 	       !why_is_common(f->image) && !why_is_wrapper(f->function);
 }
 
-/* "ProcSleep() < LockAcquire()": the first becomes the finding's function if it has none. */
+/* "ProcSleep() < LockAcquire()"; the first becomes the finding's function if it has none. */
 static void put_callers(const struct why *w, struct finding *f, uint32_t chain, struct text *t)
 {
 	struct chain c = call_chains_get(w->a.chains, chain);
@@ -123,9 +121,9 @@ bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, cons
 	return true;
 }
 
-/* ---- until when ---- */
+/* ---- what ended it ---- */
 
-/* The signal that ended a sleep; NULL: none did. */
+/* The signal that ended a sleep; NULL: none. */
 static const struct life *signal_at(const struct why *w, const struct span *s)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread);

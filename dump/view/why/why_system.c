@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Trouble that is not a matter of scheduling: crashes, floods of processes, memory. */
+/* Problems other than scheduling: crashes, process storms, memory. */
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
 #include "dump/view/why/why_impl.h"
@@ -13,7 +13,7 @@
 
 /* ---- crashes ---- */
 
-/* Signals that a program gets for what it did itself, and that end it. */
+/* Fatal signals that a program causes itself. */
 static const struct {
 	int sig;
 	const char *name, *what;
@@ -38,10 +38,8 @@ static int fatal_index(int sig)
 	return -1;
 }
 
-/*
- * A signal that somebody else sent is no crash, whatever its number; but to abort is to send it to
- * oneself. The kernel's own have a positive code.
- */
+/* A signal sent by another process is not a crash, except SIGABRT, which a process sends to itself.
+ * Signals from the kernel have a positive code. */
 static bool is_crash(const struct why *w, const struct life *l)
 {
 	if (l->kind == LIFE_OOM)
@@ -55,7 +53,7 @@ static bool is_crash(const struct why *w, const struct life *l)
 	return l->kind == LIFE_SEND && !w->recorded[LIFE_DELIVER];
 }
 
-/* Of the same process as the thread that asked, or its child or parent. */
+/* True for a thread of the process that requested the dump, of its children or of its parent. */
 static bool is_related(const struct why *w, uint32_t tid)
 {
 	const struct fmt_task *t = history_task(w->a.history, tid, w->end_ns), *asked;
@@ -67,7 +65,7 @@ static bool is_related(const struct why *w, uint32_t tid)
 	       (t->pid == asked->pid || t->ppid == asked->pid || t->pid == asked->ppid);
 }
 
-/* The last crash before the trigger; rather one of whom the dump is about. */
+/* The last crash before the trigger; prefers threads that the dump is about. */
 static const struct life *last_crash(const struct why *w)
 {
 	const struct life *found = NULL;
@@ -99,7 +97,8 @@ static void say_stack(const struct why *w, struct finding *f, uint32_t chain)
 		text_str(&f->lines, "\n");
 }
 
-/* What a signal means that somebody sent is for the sender to say. */
+/* The meaning is printed only for signals from the kernel, SIGABRT and SIGQUIT: that of others
+ * depends on the sender. */
 static void say_signal(const struct why *w, struct finding *f, const struct life *l,
 		       const char *means)
 {
@@ -116,7 +115,7 @@ static void say_signal(const struct why *w, struct finding *f, const struct life
 	text_char(t, '\n');
 }
 
-/* One of which only the records of its threads tell: of a program that handles its signals. */
+/* A crash that only the trigger's own records show: of a program that handles its signals. */
 static int find_told_crash(struct why *w, struct finding *f)
 {
 	uint32_t tid = w->a.m->trigger.tid;
@@ -142,12 +141,12 @@ static const struct chain_frame *user_frame(const struct chain_frame *f)
 }
 
 /*
- * Where the trouble began: a handler of such a signal that crashes in turn, or gives up, stands on
- * the stack above the function that was interrupted. Returns that function and sets *l to its
- *signal; else the crash's own, or NULL.
+ * Finds the original fault. A handler of a fatal signal may itself crash or abort; it is above the
+ * interrupted function on the stack. Returns that function and sets *l to its signal; else the
+ * function of the crash itself, or NULL.
  *
- *	abort <- on_segv <- (signal return) <- price_of <- main      1 frame was interrupted, by
- *	                                                             the last signal handled
+ *	abort <- on_segv <- (signal return) <- price_of <- main
+ *	                                       was interrupted by the last signal handled
  */
 static const struct chain_frame *first_fault(const struct why *w, const struct life **l)
 {
@@ -171,7 +170,9 @@ static const struct chain_frame *first_fault(const struct why *w, const struct l
 	return found;
 }
 
-/* Who sent the signal that ended it, itself excepted; NULL: the kernel, or it is not known. */
+/*
+ * The event of another process that sent the fatal signal; NULL: the kernel or itself, or unknown.
+ */
 static const struct life *sent_by_other(const struct why *w, const struct life *l)
 {
 	const struct fmt_task *task = history_task(w->a.history, l->tid, l->ns);
@@ -189,7 +190,7 @@ static const struct life *sent_by_other(const struct why *w, const struct life *
 	return NULL;
 }
 
-/* The verdict; returns the signal that it begins with. */
+/* Prints the verdict; returns the signal of the original fault. */
 static const struct life *say_crash(const struct why *w, struct finding *f, const struct life *l)
 {
 	const struct life *first = l;
@@ -228,7 +229,7 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	if (!l)
 		return w->cause.is_crash ? find_told_crash(w, f) : 0;
 	task = history_task(w->a.history, l->tid, l->ns);
-	/* Of who asked the loss comes first, unless the crash is its own. */
+	/* Unrelated crashes rank below losses of the thread that requested the dump. */
 	f->score = is_related(w, l->tid) ? 1e6 : 200;
 	f->victim = schedule_find(w->a.sched, l->tid);
 	f->victim_tid = l->tid;
@@ -264,12 +265,11 @@ static bool can_crash(const struct why *w)
 
 const struct detector detect_crash = {.name = "crash", .find = find_crash, .can = can_crash};
 
-/* ---- processes without end ---- */
+/* ---- process storms ---- */
 
 /*
- * So many programs a second started by one and the same thread, each of which costs about a
- * millisecond: a good part of a CPU. A shell script that does nothing but start programs comes to
- * 150 or so.
+ * Minimum rate of processes started by one thread, per second. Each costs about a millisecond, so
+ * this is a considerable part of a CPU. A shell script that only starts programs reaches about 150.
  */
 #define STORM_RATE 250.0
 
@@ -301,7 +301,7 @@ static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to
 		if (list[k].nr > top->nr)
 			*top = list[k];
 	}
-	/* The one that asked is meant, if it is one of them. */
+	/* Prefers the thread that requested the dump if it exceeds the rate, too. */
 	for (k = 0; k < nr && w->asked != NO_THREAD; k++)
 		if (list[k].tid == schedule_thread(w->a.sched, w->asked)->tid &&
 		    why_ms(to_ns - from_ns) * STORM_RATE < 1e3 * list[k].nr)
@@ -309,7 +309,7 @@ static unsigned forks_between(const struct why *w, uint64_t from_ns, uint64_t to
 	return total;
 }
 
-/* What the processes cost that it started, and what most of them are called. */
+/* The CPU time of the processes that it started, and the name of the last one. */
 static uint64_t children_cost(const struct why *w, uint32_t tid, uint64_t from_ns,
 			      const char **name)
 {
@@ -329,7 +329,7 @@ static uint64_t children_cost(const struct why *w, uint32_t tid, uint64_t from_n
 		sums_of(w, thread, from_ns, w->end_ns, &s);
 		ns += s.ns[SPAN_RUN];
 		*name = schedule_thread(w->a.sched, thread)->comm;
-		/* The last may be the tool that asks for the dump. */
+		/* Ignores the tool that requested the dump. */
 		if (*name && !strncmp(*name, "ringback", 8))
 			*name = NULL;
 	}
@@ -426,10 +426,8 @@ static void say_own(const struct busy *b, struct finding *f)
 		    SAY_FUNCTION(&b->function), SAY_NR(b->hits));
 }
 
-/*
- * Samples of a thread in the kernel's search for memory: each allocation pays for it, and what is
- * found is often needed again soon. 3 samples are 30 ms at 99 Hz.
- */
+/* Samples of a thread in the kernel's memory reclaim: allocations pay for it, and the reclaimed
+ * pages are often needed again soon. 3 samples are 30 ms at 99 Hz. */
 static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;
@@ -470,7 +468,7 @@ static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 const struct detector detect_reclaim = {
 	.name = "memory-pressure", .per_thread = true, .find = find_reclaim, .can = can_sample};
 
-/* The last fork by a thread of that process. */
+/* The last fork by a thread of the process. */
 static const struct life *last_fork(const struct why *w, uint32_t pid)
 {
 	const struct life *found = NULL;
@@ -485,7 +483,7 @@ static const struct life *last_fork(const struct why *w, uint32_t pid)
 		if (!t || t->pid != pid)
 			continue;
 		t = history_task(w->a.history, l->other, l->ns + 50 * MS);
-		/* The tool that asks for the dump is a child, too. */
+		/* Ignores the tool that requested the dump. */
 		if (w->a.m->trigger.pid != l->other)
 			found = l;
 	}
@@ -531,7 +529,7 @@ static int find_copies(struct why *w, uint32_t thread, struct finding *f)
 const struct detector detect_copies = {
 	.name = "page-fault-storm", .per_thread = true, .find = find_copies, .can = can_sample};
 
-/* Faults that are not copies: memory that is used for the first time, or again. */
+/* Page faults other than copies: memory that is used for the first time, or again after reclaim. */
 static int find_faults(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct sums s;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a rule says took too long: a call, a wait, a silence of the thread that met the rule, with
- * its beginning. Where no detector knows a reason better, that time is divided into what the thread
- * did in it: the rule's threshold says that it matters, however short it is.
+ * A call, wait or silence that took longer than a rule allows, with its start. If no detector knows
+ * the cause, this divides the time by what the thread did in it: it matters because it exceeds the
+ * rule's threshold, however short it is.
  */
 #include "dump/view/why/why_impl.h"
 
-/* A share of the time that is not worth a line. */
+/* A state with less than 1/SMALL of the time gets no line. */
 #define SMALL 20
 
-/* How it is said of each state, largest share first. */
+/* Phrases for each state; the verdict uses that of the largest share. */
 static const struct {
 	enum span_state state;
 	const char *did, *also;
@@ -51,7 +51,7 @@ static void say_split(const struct why *w, struct finding *f, const struct sums 
 	text_str(t, "\n");
 }
 
-/* Who had the CPU that it waited for. */
+/* The threads that had the CPU that it waited for. */
 static void say_instead(const struct why *w, struct finding *f, uint32_t thread,
 			const struct sums *s)
 {
@@ -66,7 +66,7 @@ static void say_instead(const struct why *w, struct finding *f, uint32_t thread,
 	f->culprit = r.top[0].thread;
 }
 
-/* Where its longest sleep was, and the sleeps one by one; who ended the last ended the call. */
+/* The place of its longest sleep, then all sleeps with what ended them. */
 static void say_sleep(const struct why *w, struct finding *f, uint32_t thread,
 		      const struct span *longest)
 {
@@ -91,7 +91,7 @@ static int find_took(struct why *w, uint32_t thread, struct finding *f)
 	way = largest(&s);
 	if (!s.ns[ways[way].state])
 		return 0;
-	f->score = 1e5; /* before all that befell others */
+	f->score = 1e5; /* above findings about other threads */
 	f->sure = SURE_CERTAIN;
 	why_phrase(w, &f->verdict, "{thread}{text}{time} of the {time} that it took",
 		   SAY_THREAD(thread), SAY_TEXT(ways[way].did), SAY_TIME(s.ns[ways[way].state]),

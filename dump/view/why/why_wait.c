@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Threads that sleep: for a lock that goes from hand to hand, for a peer that does not answer, for
- * a thread that is at something else, for a device.
- */
+/* Threads that sleep: for a peer that does not answer, for a thread that is busy with something
+ * else, for a device. */
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
@@ -35,11 +33,12 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 /* ---- sleeps that were longer than usual ---- */
 
 struct usual {
-	const struct span *longest; /* sleep in the focus, after which it was not itself at fault */
+	const struct span *
+		longest; /* longest sleep in the focus, of those that a thread ended or of the others */
 	uint64_t ns;
-	uint64_t median_ns; /* of the others that a thread ended */
-	size_t nr;	    /* of those */
-	uint32_t partner;   /* who ended most of them; NO_THREAD */
+	uint64_t median_ns; /* of the other sleeps that a thread ended */
+	size_t nr;	    /* number of these */
+	uint32_t partner;   /* thread that ended most of them; NO_THREAD */
 	size_t nr_partner;
 };
 
@@ -48,7 +47,7 @@ static uint64_t length(const struct span *s)
 	return s->to_ns - s->from_ns;
 }
 
-/* Who woke it most often in its other sleeps; the list is short or repeats itself. */
+/* Finds the thread that ended most of the other sleeps. */
 static void find_partner(const struct why *w, uint32_t thread, struct usual *u)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
@@ -80,7 +79,6 @@ static struct usual usual_of(const struct why *w, uint32_t thread, bool by_threa
 		if (s->state != SPAN_SLEEP || path_woken_by_thread(w, s) != by_thread ||
 		    s->to_ns <= w->focus_ns || s->from_ns >= w->end_ns)
 			continue;
-		/* To ask for the dump takes a moment, too. */
 		if (!u.longest || length(s) > length(u.longest))
 			u.longest = s;
 	}
@@ -101,7 +99,7 @@ static struct usual usual_of(const struct why *w, uint32_t thread, bool by_threa
 /* ---- a peer that does not answer ---- */
 
 struct silent_peer {
-	const struct span *stopped; /* while the other sleeps */
+	const struct span *stopped; /* the peer's stop during the sleep */
 	uint64_t stopped_ns, run_ns, blocked_ns;
 	const struct life *sent, *exited;
 };
@@ -120,7 +118,7 @@ static struct silent_peer look_at(const struct why *w, uint32_t peer, const stru
 	for (size_t i = 0; i < why_nr_life(w); i++) {
 		const struct life *l = why_life(w, i);
 
-		/* SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU; to the process or to the thread. */
+		/* SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, to the process or to the thread. */
 		if (l->kind == LIFE_SEND && l->sig >= 19 && l->sig <= 22 &&
 		    (l->tid == t->tid || l->tid == t->pid) && l->ns <= sleep->to_ns)
 			p.sent = l;
@@ -130,10 +128,8 @@ static struct silent_peer look_at(const struct why *w, uint32_t peer, const stru
 	return p;
 }
 
-/*
- * One that is woken by another again and again, and then sleeps far longer while that one does
- * nothing at all: stopped, gone or asleep itself.
- */
+/* A thread that another wakes regularly sleeps far longer while that other does nothing: it is
+ * stopped, has exited or sleeps. */
 static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;
@@ -144,7 +140,8 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 	    u.ns < (asked ? 50 : 200) * MS || u.ns < 10 * u.median_ns)
 		return 0;
 	p = look_at(w, u.partner, u.longest);
-	/* It has its part in this only if it is at nothing else; others wait for work like that. */
+	/* Unless stopped, the peer is to blame only if it did nothing else; a thread that waits for
+	 * work looks alike, so this needs `asked`. */
 	if (2 * p.stopped_ns < u.ns && !(asked && (p.exited || 20 * p.run_ns < u.ns)))
 		return 0;
 	f->culprit = u.partner;
@@ -177,7 +174,7 @@ static int find_peer(struct why *w, uint32_t thread, struct finding *f)
 const struct detector detect_peer = {
 	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = why_can_wake};
 
-/* ---- another thread is at something else ---- */
+/* ---- a thread that is busy with something else ---- */
 
 #define MAX_WORKERS 64
 
@@ -186,7 +183,7 @@ struct work {
 	uint64_t run_ns, ready_ns, blocked_ns;
 };
 
-/* On whose account most of a sleep goes. */
+/* The thread that most of a sleep is attributed to. */
 static int who_worked(const struct why *w, uint32_t thread, const struct span *sleep,
 		      struct work *out)
 {
@@ -220,7 +217,7 @@ static int who_worked(const struct why *w, uint32_t thread, const struct span *s
 	return rc;
 }
 
-/* Siblings of the worker that were in the same function meanwhile: the rest of a pool. */
+/* Counts siblings of the worker that were in the same function meanwhile: the rest of a pool. */
 static unsigned same_work(const struct why *w, uint32_t worker, const struct chain_frame *fn,
 			  const struct span *sleep, uint32_t *other)
 {
@@ -255,7 +252,7 @@ static int find_task(struct why *w, uint32_t thread, struct finding *f)
 	uint64_t at;
 	int rc;
 
-	/* Of others nobody knows whether they wait for a result, or for something to do. */
+	/* Only for the thread that requested the dump: others may just wait for work. */
 	if (thread != w->asked || !u.longest || u.ns < 30 * MS ||
 	    (u.nr >= 5 && u.ns < 5 * u.median_ns))
 		return 0;
@@ -304,10 +301,10 @@ const struct detector detect_task = {
 struct sleep_call {
 	const char *syscall;
 	uint64_t ns, longest_ns;
-	uint32_t chain; /* of the longest */
+	uint32_t chain; /* stack of the longest */
 };
 
-/* The system call in which it was blocked longest, by the stacks of its switches. */
+/* The system call in which it was blocked longest, from the stacks of its switches. */
 static struct sleep_call blocked_in(const struct why *w, uint32_t thread)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
@@ -350,7 +347,7 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	longest = s.longest[SPAN_BLOCKED];
-	/* Waiting for disks is usual: of other threads only what is long. */
+	/* Waiting for disks is normal: of other threads only long waits count. */
 	if (!longest || s.ns[SPAN_BLOCKED] < (asked ? 20 : 300) * MS ||
 	    (!asked && s.longest_ns[SPAN_BLOCKED] < 100 * MS))
 		return 0;
@@ -391,9 +388,9 @@ static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
 const struct detector detect_blocked = {
 	.name = "blocked", .per_thread = true, .find = find_blocked, .can = why_can_switch};
 
-/* ---- itself ---- */
+/* ---- the thread itself ---- */
 
-/* The one that asked was at work all the time: no wait explains it, the work does. */
+/* The thread that requested the dump was running all the time: its own work explains the time. */
 static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct sums s;

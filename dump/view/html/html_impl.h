@@ -35,7 +35,7 @@ enum column_id {
 	COL_CHAIN_NODE,	 /* node of its innermost frame + 1; 0: none */
 	COL_NODE_PARENT, /* how many nodes back; 0: outermost */
 	COL_NODE_FRAME,
-	COL_CALL_GAP, /* ns since the start of the thread's previous call; the first: since base_ns */
+	COL_CALL_GAP, /* ns since the thread's previous call began; the first: since base_ns */
 	COL_CALL_NS,
 	COL_CALL_DEPTH,
 	COL_CALL_NAME,

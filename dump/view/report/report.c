@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The order of a report's sections, and its last lines; see report.h. */
+/* Prints a report's sections in order, and its last lines; see report.h. */
 #include "dump/base/err.h"
 #include "dump/view/report/report_impl.h"
 

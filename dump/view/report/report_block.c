@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who was blocked, where, and who ended it. Uninterruptible sleeps come first: nobody chooses
- * these. Of the others, only those that another thread ended are told one by one: a thread that
- * sleeps until a timer or the network wakes it has mostly nothing to do.
+ * Blocked threads: where, and what ended it. Uninterruptible sleeps come first, since they are
+ * never intended. Other sleeps are listed one by one only if another thread ended them: a thread
+ * that sleeps until a timer or the network wakes it is mostly idle.
  */
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
@@ -12,10 +12,10 @@
 
 #define MAX_ROWS 8
 #define MIN_NS	 100000
-/* Of what is below this, only a few are shown. */
+/* Of rows below this, at most MIN_ROWS are shown. */
 #define LITTLE_NS 2000000
 #define MIN_ROWS  3
-/* From this width on, there is room for the part of the window. */
+/* Minimum width for a column with the share of the window. */
 #define WIDE 100
 
 /* Sleeps of one thread at one place. */
@@ -23,11 +23,11 @@ struct sleep_place {
 	uint64_t key; /* thread << 32 | chain */
 	uint64_t ns, worst_ns, worst_at_ns, nr;
 	bool hard; /* uninterruptible, or stopped */
-	bool idle; /* one sleep as good as all of the window: there was nothing to do */
+	bool idle; /* one sleep for almost the whole window: idle */
 };
 
 struct waker {
-	uint64_t key; /* the name's pointer << 3 | enum how; without a name, how alone */
+	uint64_t key; /* interned name << 3 | enum how; without a name, only how */
 	uint64_t ns, nr;
 };
 
@@ -35,8 +35,8 @@ enum how { BY_THREAD, BY_SOFTIRQ, BY_INTERRUPT, BY_NOBODY, BY_UNKNOWN };
 
 struct block {
 	struct map hard, soft;
-	size_t nr_idle, nr_silent; /* threads: woken by no thread; not at all */
-	size_t nr_unknown;	   /* who woke them was not recorded */
+	size_t nr_idle, nr_silent; /* threads woken by no thread; not woken at all */
+	size_t nr_unknown;	   /* wake-up not recorded */
 };
 
 static int open_block(struct report *rp, void **state)
@@ -46,10 +46,8 @@ static int open_block(struct report *rp, void **state)
 	return 0;
 }
 
-/*
- * A softirq may well be what the thread that it interrupted asked for: packets to the same machine
- * are delivered so.
- */
+/* Softirqs are separate: the interrupted thread may have caused them, as with packets to the same
+ * machine. */
 static enum how ended_by(const struct span *s)
 {
 	if (s->by == NO_THREAD)
@@ -86,7 +84,7 @@ static void sort_out(struct report *rp, struct block *b, uint32_t thread)
 		const struct span *s = schedule_span(rp->a.sched, t->first + i);
 		uint64_t ns = report_overlap(s, &rp->window);
 
-		/* Still asleep when the window begins? Nobody knows. */
+		/* Whether the thread slept from before the window is unknown. */
 		if (!ns || (s->flags & SPAN_GUESSED && s->flags & SPAN_OPEN))
 			continue;
 		if (s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED)
@@ -126,7 +124,7 @@ static int most_first(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Who ended these sleeps: "redis-benchmark 98%". */
+/* The wakers for these sleeps: "redis-benchmark 98%". */
 static void put_wakers(struct report *rp, const struct sleep_place *pl, unsigned width)
 {
 	static const char *const said[] = {[BY_THREAD] = "",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What ran: how busy each CPU was, and the threads with most CPU time. Threads of one name that
- * took little each, or that are many (the jobs of a compile), are one row.
- */
+/* CPU time: how busy each CPU was, and the threads with most CPU time. Threads of one name are one
+ * row if each used little, or if there are many (such as the jobs of a compile). */
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
 
@@ -12,21 +10,22 @@
 #include <string.h>
 
 #define MAX_ROWS 10
-#define MAX_CPUS 8 /* that are named one by one */
-/* A thread below this part of one CPU is counted with others of its name. */
+#define MAX_CPUS 8 /* that are listed one by one */
+/* A thread below this part of one CPU is combined with others of its name. */
 #define SMALL_PART 20
-/* So many of a name above a hundredth of a CPU are many; half a CPU is never only one of many. */
+/* With this many threads of a name above 1/100 of a CPU, these are combined, too; never a thread
+ * with half a CPU. */
 #define MANY 4
 
 struct cpu_row {
 	uint64_t run_ns, nr_runs;
-	uint32_t thread; /* of several: the one with most */
+	uint32_t thread; /* of several: the one with most CPU time */
 	uint32_t nr;
 	uint64_t most_ns;
 };
 
 struct thread_group {
-	uint64_t key; /* the name's pointer */
+	uint64_t key; /* interned name */
 	struct cpu_row row;
 	uint32_t nr_large;
 };
@@ -134,10 +133,10 @@ static int list_rows(struct report *rp, struct buf *rows)
 	return rc;
 }
 
-/* A function that samples met, or where it has no name the stack. */
+/* A function with samples, or a stack if the function has no name. */
 struct leaf {
 	uint64_t key, nr;
-	uint32_t chain; /* one that ends there */
+	uint32_t chain; /* an example that ends there */
 };
 
 static int most_first(const void *a, const void *b)
@@ -147,7 +146,7 @@ static int most_first(const void *a, const void *b)
 	return x->nr != y->nr ? (x->nr > y->nr ? -1 : 1) : x->chain < y->chain ? -1 : 1;
 }
 
-/* The function in which samples met a row's threads most. */
+/* The function with most samples of a row's threads. */
 static void put_mostly(struct report *rp, const struct cpu_row *row, unsigned width)
 {
 	const char *comm = report_comm(rp, row->thread);
@@ -164,7 +163,7 @@ static void put_mostly(struct report *rp, const struct cpu_row *row, unsigned wi
 		    (row->nr == 1 ? s->thread != row->thread : report_comm(rp, s->thread) != comm))
 			continue;
 		c = call_chains_get(rp->a.chains, s->chain);
-		/* By function; of what has no name, by stack. */
+		/* By function, or by stack if it has no name. */
 		l = map_row(&leaves, c.nr && c.frames[0].function ? (uintptr_t)c.frames[0].function
 								  : s->chain);
 		if (!l)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is in two dumps, in the same rows; see report_delta.h. */
+/* Collects the data of two dumps in the same rows; see report_delta.h. */
 #include "dump/view/report/report_delta.h"
 
 #include "dump/base/hash.h"
@@ -38,7 +38,7 @@ static struct delta_row *row_of(struct delta *d, enum delta_kind kind, const cha
 	return r;
 }
 
-/* A length of time, shared among the slices that it is in. */
+/* Divides a duration among the slices that it overlaps. */
 static void add_time(struct delta_row *r, unsigned which, const struct report_window *w,
 		     uint64_t from, uint64_t to)
 {
@@ -110,7 +110,7 @@ static uint64_t note_image(struct delta *d, unsigned which, const char *comm,
 	return i->key;
 }
 
-/* One row for each function that the sample was in, by the way from the outermost to it. */
+/* Adds a sample to the row of each function in it; rows are call paths from the outermost frame. */
 static void add_sample(struct delta *d, struct report *rp, unsigned which,
 		       const struct schedule_sample *s)
 {
@@ -172,7 +172,7 @@ void delta_add(struct delta *d, struct report *rp, unsigned which)
 
 /* ---- events ---- */
 
-/* Called of all records that are wanted; counted within the time that all rings know. */
+/* Called for all wanted records; counts those within the time that all rings cover. */
 static int count(void *state, struct report *rp, const struct timeline_record *rec)
 {
 	struct delta_counting *c = state;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What grew from one dump to another. A row counts when all of this holds:
+ * Prints what grew from one dump to another. A row is shown when all of this holds:
  *
- *	it grew by at least LARGE standard errors, as the 16 slices of either window scatter (of
- *	samples at least as much as chance makes their number scatter);
- *	there is at least a quarter more of it;
- *	and that is at least a hundredth of a CPU's time (of events: 50 a second).
+ *	it grew by at least LARGE standard errors, from the scatter between the 16 slices of each
+ *	window (for samples at least the scatter of random samples);
+ *	it grew by at least a quarter;
+ *	it grew by at least a hundredth of a CPU (events: 50 per second).
  *
- * With that, of some hundred rows of two dumps of the same load hardly one is shown; what came once
- * and shortly is not shown either. A wait that is much longer than any before is shown besides.
+ * Among the hundreds of rows of two dumps of the same load, this shows hardly any; it also hides
+ * single short events. A wait that is much longer than any before is shown, too.
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -23,19 +23,19 @@
 
 #define LARGE	     4.0
 #define MUCH_MORE    1.25
-#define MIN_NS	     1e7 /* a second */
+#define MIN_NS	     1e7 /* per second */
 #define MIN_EVENTS   50.0
 #define LONG_WAIT_NS 5e7
 #define LONG_TIMES   5.0
 #define MAX_ROWS     8
-/* A caller is not shown when one of its callees has so much of its growth. */
+/* A caller is not shown when one of its callees has this share of its growth. */
 #define EXPLAINED 0.6
 
 struct grown {
 	const struct delta_row *row;
-	double before, now; /* a second */
+	double before, now; /* per second */
 	double by;
-	bool long_wait; /* only one wait is longer */
+	bool long_wait; /* only the longest wait grew */
 };
 
 struct diff {
@@ -71,7 +71,7 @@ static double mean(const struct delta *d, const struct delta_row *r, unsigned wh
 	}
 	*var = squares / (DELTA_SLICES - 1) / DELTA_SLICES;
 	if (r->kind == DELTA_STACK) {
-		/* Of n samples that come by chance, n is also the variance. */
+		/* For n random samples, n is also the variance. */
 		double chance = m * d->sample_ns[which] / d->seconds[which][r->kind];
 
 		*var = chance > *var ? chance : *var;
@@ -87,9 +87,7 @@ static bool is_recorded(const struct meta *m, const char *name)
 	return false;
 }
 
-/*
- * Where one dump has names and the other hasn't, functions can't be compared, nor what these call.
- */
+/* If only one dump has names, functions and their callees cannot be compared. */
 static bool is_named_differently(const struct delta *d, const struct delta_row *r)
 {
 	for (; r; r = r->parent ? map_find(&d->rows, r->parent) : NULL) {
@@ -134,7 +132,7 @@ static int most_first(const void *a, const void *b)
 	return x->row->key < y->row->key ? -1 : x->row->key > y->row->key;
 }
 
-/* Rows of a kind that grew: not callers whose growth is one callee's. */
+/* Rows of a kind that grew, without callers whose growth is due to one callee. */
 static size_t list_grown(const struct diff *df, enum delta_kind kind)
 {
 	struct grown *list = df->list;
@@ -151,7 +149,7 @@ static size_t list_grown(const struct diff *df, enum delta_kind kind)
 	for (size_t i = 0; i < nr; i++) {
 		bool explained = false;
 
-		/* A callee grew less than its caller and so stands behind it. */
+		/* A callee grew less than its caller, so it comes later in the list. */
 		for (size_t k = i + 1; kind == DELTA_STACK && k < nr && !explained; k++)
 			explained = list[k].row->parent == list[i].row->key &&
 				    list[k].by >= EXPLAINED * list[i].by;
@@ -161,7 +159,7 @@ static size_t list_grown(const struct diff *df, enum delta_kind kind)
 	return kept;
 }
 
-/* Of times, the part of a CPU or of a thread's time; of events, how many a second. */
+/* Times: as part of a CPU or of a thread's time; events: per second. */
 static void put_amount(struct report *rp, const struct delta_row *r, double v, const char *sign)
 {
 	char number[32], s[48];
@@ -333,7 +331,7 @@ int report_diff(struct reader *base_r, const struct meta *base_m, struct reader 
 	rp.page = (struct page){&rp.text, opt->width, opt->color};
 	rc = load(&d, &base, 0, err);
 	res->nr_bad = base.nr_bad;
-	report_unload(&base); /* one dump at a time in memory */
+	report_unload(&base); /* keeps only one dump in memory */
 	rc = rc ? rc : load(&d, &rp, 1, err);
 	rc = rc ? rc : compare(&rp, &d, base_m, err);
 	res->nr_bad += rp.nr_bad;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The first lines of a report: whose machine, what fired, what was lost, how far back. */
+/* The first lines of a report: host, trigger, losses, window. */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/info/info_impl.h"
@@ -16,7 +16,7 @@ static char *safe(char *out, size_t n, const char *s)
 	return str_safe(out, n, s, strlen(s));
 }
 
-/* "x86_64" and what stands between the release and it are left out. */
+/* Omits "x86_64" and the text between it and the release. */
 static void put_host(struct report *rp)
 {
 	char name[128], os[128], uname[128], line[512], *end;
@@ -89,7 +89,8 @@ static void put_trigger(struct report *rp)
 	put_cause(rp, rp->cause.is_crash ? "crashed" : "stack", &rp->cause.stack);
 	put_threads(rp);
 	for (size_t i = 0, nr = 0; i < m->nr_saw; i++)
-		if (strncmp(m->saw[i], "asked_by_pid=", 13) != 0) /* ringback trigger itself */
+		if (strncmp(m->saw[i], "asked_by_pid=", 13) !=
+		    0) /* "asked_by_pid=" is the pid of ringback trigger */
 			page_labelled(&rp->page, nr++ ? "" : "  saw", LABEL,
 				      safe(line, sizeof(line), m->saw[i]));
 	for (size_t i = 0; i < m->nr_merged; i++) {
@@ -110,7 +111,7 @@ static void put_losses(struct report *rp, const struct info *in)
 	page_end_color(&rp->page);
 }
 
-/* How far back each channel is whole: "sched 1.03 s, cpu 9.05 s". */
+/* The time that each channel covers: "sched 1.03 s, cpu 9.05 s". */
 static void put_window(struct report *rp, const struct info *in)
 {
 	struct text t = TEXT_INIT(NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests to block devices, by device and direction: how many, how much, how long they took. */
+/* Requests to block devices, by device and direction: number, bytes, duration. */
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
@@ -12,7 +12,7 @@
 
 #define MAX_ROWS 8
 
-/* A request on its way. */
+/* A request in progress. */
 struct request {
 	uint64_t key; /* device and sector */
 	uint64_t since_ns, bytes;
@@ -53,7 +53,7 @@ static int on_issue(void *state, struct report *rp, const struct timeline_record
 
 	if (!r || !d)
 		return 0;
-	d->nr_open += !r->since_ns; /* it may be issued again */
+	d->nr_open += !r->since_ns; /* a request can be issued again */
 	r->since_ns = rec->time_ns;
 	r->bytes = analysis_number(&rp->a, rec, "bytes");
 	r->comm = report_comm_of(rp, rec->tid, rec->time_ns);
@@ -132,7 +132,7 @@ static void put_device(struct report *rp, const struct device *d)
 	struct page *p = &rp->page;
 	char name[32], size[32], at[32], by[64];
 
-	/* dev_t as the kernel has it inside. */
+	/* The kernel's internal dev_t. */
 	snprintf(name, sizeof(name), "%" PRIu64 ":%" PRIu64 " %s", d->key >> 28,
 		 d->key >> 8 & 0xfffff, way_name((char)(d->key & 0xff)));
 	text_str(p->t, "  ");

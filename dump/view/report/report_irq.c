@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Interrupts and softirqs: how often, how much time, the longest one. */
+/* Interrupts and softirqs: number, total time, the longest one. */
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
@@ -14,13 +14,13 @@
 #define SOFT	 (1ull << 32)
 
 struct vector {
-	uint64_t key; /* number, of softirqs with SOFT */
+	uint64_t key; /* number; for softirqs | SOFT */
 	uint64_t nr, ns, worst_ns, worst_at_ns;
 	int32_t worst_cpu;
 	const char *name;
 };
 
-/* One that goes on. */
+/* One in progress. */
 struct going {
 	uint64_t key; /* cpu << 1 | soft */
 	uint64_t since_ns;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Processes that started and ended, and those that did not end by themselves: signals that kill,
- * victims of the OOM killer. */
+/*
+ * Processes that started and ended, and those that were killed: by fatal signals or the OOM killer.
+ */
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
@@ -12,25 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEATHS 4096 /* kept */
+#define MAX_DEATHS 4096
 #define MAX_SHOWN  8
 
 struct name {
-	uint64_t key; /* the name's pointer */
+	uint64_t key; /* interned name */
 	uint64_t nr;
 };
 
-/* What ended a process from outside of its own will. */
+/* A signal or OOM kill that ended a process. */
 struct death {
 	uint64_t ns;
-	uint32_t tid, by; /* by: UINT32_MAX unknown */
+	uint32_t tid, by; /* by: UINT32_MAX: unknown */
 	int32_t sig;	  /* 0: chosen by the OOM killer */
 	const char *comm, *by_comm;
-	uint64_t bytes; /* OOM: what it had */
-	bool died;	/* its end was seen */
+	uint64_t bytes; /* OOM: its memory */
+	bool died;	/* its exit was recorded */
 };
 
-/* Who sent a signal last to a process. */
+/* The last sender of a signal to a process. */
 struct sender {
 	uint64_t key; /* tid << 8 | signal */
 	uint32_t by;
@@ -41,7 +42,7 @@ struct life_section {
 	struct map ended, senders, executed;
 	struct buf deaths; /* struct death */
 	uint64_t nr_forks, nr_threads, nr_execs, nr_ends;
-	bool has_life; /* forks, execs, exits are recorded */
+	bool has_life; /* forks, execs and exits are recorded */
 };
 
 static void count(struct map *m, const char *comm)
@@ -128,7 +129,7 @@ static int on_send(void *state, struct report *rp, const struct timeline_record 
 	return 0;
 }
 
-/* Signals that end a process which has no handler for them. */
+/* Signals that end a process without a handler. */
 static bool is_deadly(int sig)
 {
 	switch (sig) {
@@ -146,7 +147,7 @@ static bool is_deadly(int sig)
 	}
 }
 
-/* The recorder ends its own children, such as the search for names when the next dump is due. */
+/* The recorder kills its own children, such as the symbolizer when the next dump is due. */
 static bool is_recorders(const struct report *rp, const struct sender *s, uint64_t ns)
 {
 	const struct fmt_task *t = history_task(rp->a.history, s->by, ns);
@@ -154,7 +155,7 @@ static bool is_recorders(const struct report *rp, const struct sender *s, uint64
 	return t && rp->a.m->host.recorder_pid && t->pid == rp->a.m->host.recorder_pid;
 }
 
-/* Another thread of this process was met by the same already. */
+/* True when a death of this process is listed already, from another thread. */
 static bool is_known(const struct life_section *l, const struct report *rp,
 		     const struct fmt_task *t)
 {
@@ -185,8 +186,7 @@ static int on_deliver(void *state, struct report *rp, const struct timeline_reco
 	s = map_find(&l->senders, (uint64_t)rec->tid << 8 | (unsigned)sig);
 	if (!s && t)
 		s = map_find(&l->senders, (uint64_t)t->pid << 8 | (unsigned)sig);
-	/* The threads of a process that ends for whatever reason are ended by a KILL that nobody
-	 * sent. */
+	/* When a process ends for any reason, its threads get a SIGKILL without a sender. */
 	if ((sig == SIGKILL && (!s || is_recorders(rp, s, rec->time_ns))) || is_known(l, rp, t))
 		return 0;
 	if (s) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads a dump for a report: the schedule and all sections get their records (report_pass.c), then
- * what several of them need is added up. Called by report.c and, twice, by report_diff.c.
+ * Loads a dump for a report: report_pass.c passes the records to the schedule and all sections;
+ * then sums that several sections need are computed. Called by report.c and, twice, by
+ * report_diff.c.
  */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
@@ -24,7 +25,7 @@ bool report_hook(struct report *rp, const char *name, report_feed feed, void *st
 		if (!meta_in_rings(rp->a.m, e) || e->attr.type != PERF_TYPE_TRACEPOINT || !is ||
 		    strcmp(is, name) != 0)
 			continue;
-		/* Recorded twice, in two channels: it is counted once. */
+		/* An event that is recorded in two channels counts once. */
 		if (!found)
 			rp->hooks[i] = (struct report_hook){feed, state, {UINT64_MAX, false}};
 		found = true;
@@ -61,7 +62,7 @@ const char *report_string(const struct report *rp, const struct timeline_record 
 	return out;
 }
 
-/* The part of the asked time that all rings with such events know. */
+/* The part of the requested time that all rings with such events cover. */
 static struct report_window
 window_of(const struct report *rp,
 	  bool (*is)(const struct report *rp, size_t event, const void *ctx), const void *ctx)
@@ -123,7 +124,7 @@ static bool ticks(const struct report *rp, size_t event, const void *ctx)
 						  a->config == PERF_COUNT_HW_REF_CPU_CYCLES));
 }
 
-/* --tid and --comm, for records: what has no thread of the schedule is asked by its name. */
+/* --tid and --comm, for records; a thread that is not in the schedule is matched by name. */
 static bool asked(const struct report *rp, uint32_t tid, const char *comm)
 {
 	const struct report_options *o = rp->opt;
@@ -148,7 +149,7 @@ bool report_wanted(const struct report *rp, const struct timeline_record *rec)
 		     o->nr_comms ? history_comm(rp->a.history, rec->tid, rec->time_ns) : NULL);
 }
 
-/* ---- what several sections need ---- */
+/* ---- data for several sections ---- */
 
 static void add_span(struct report_totals *t, const struct span *s, uint64_t ns)
 {
@@ -197,7 +198,7 @@ static void add_up(struct report *rp)
 				add_span(&rp->totals[i], s, ns);
 		}
 	}
-	/* Without switches, samples say who ran. */
+	/* Without switches, samples show which threads ran. */
 	for (size_t i = 0; i < schedule_nr_samples(rp->a.sched) && rp->sample_ns; i++) {
 		const struct schedule_sample *s = schedule_sample(rp->a.sched, i);
 
@@ -218,7 +219,7 @@ static void find_tick(struct report *rp)
 		if (a->freq && a->sample_freq)
 			rp->sample_ns = 1000000000 / a->sample_freq;
 		else if (!a->freq && a->type == PERF_TYPE_SOFTWARE)
-			rp->sample_ns = a->sample_period; /* of clocks, ns */
+			rp->sample_ns = a->sample_period; /* ns for clocks */
 	}
 }
 

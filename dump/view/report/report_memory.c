@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory: page faults by thread, and who had to reclaim or compact memory before it got some. */
+/* Memory: page faults by thread, and threads that had to reclaim or compact memory for an
+ * allocation. */
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
@@ -13,16 +14,16 @@
 #define MAX_ROWS 6
 
 struct faulter {
-	uint64_t key; /* the name's pointer */
+	uint64_t key; /* interned name */
 	uint64_t nr;
 };
 
 enum stall { RECLAIM, COMPACTION, NR_STALLS };
 
-/* A thread that stalls. */
+/* A thread that reclaims or compacts memory. */
 struct staller {
 	uint64_t key;		      /* tid */
-	uint64_t since_ns[NR_STALLS]; /* 0: not in one */
+	uint64_t since_ns[NR_STALLS]; /* 0: not in progress */
 	uint64_t ns[NR_STALLS], worst_ns, worst_at_ns;
 	uint64_t nr;
 };
@@ -44,7 +45,7 @@ static void fault(struct memory *me, struct report *rp, const struct timeline_re
 		f->nr += nr;
 }
 
-/* A counter: one record for `period` faults. */
+/* For a counter: one record per `period` faults. */
 static int on_counter(void *state, struct report *rp, const struct timeline_record *rec)
 {
 	const struct perf_event_attr *a = &rec->event->attr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How a report calls threads, times and stacks. */
+/* Names of threads, times and stacks in a report. */
 #include "dump/base/str.h"
 #include "dump/view/report/report_impl.h"
 #include "dump/view/model/timeline.h"
@@ -50,7 +50,7 @@ bool report_is_kernel(const struct report *rp, uint32_t thread)
 	uint32_t tid = schedule_thread(rp->a.sched, thread)->tid;
 	const struct fmt_task *t = history_task(rp->a.history, tid, rp->window.to_ns);
 
-	/* All of them are children of kthreadd, which is 2. */
+	/* Kernel threads are children of kthreadd, tid 2. */
 	return !tid || tid == 2 || (t && t->ppid == 2);
 }
 
@@ -135,11 +135,11 @@ bool report_is_plumbing(const struct chain_frame *f)
 		"el0_svc_common.constprop.0",
 	};
 
-	/* Of the programs that write sleep-stacks. */
+	/* Frames of the programs that write sleep-stacks. */
 	static const char *const prefixes[] = {"bpf_prog_", "bpf_trace_run", "bpf_trampoline_",
 					       "__traceiter_"};
 
-	/* What a chain of frame pointers that were none ended in. */
+	/* An address without code, at the end of a chain of invalid frame pointers. */
 	if (!f->function && !f->image && !f->kernel)
 		return true;
 	for (size_t i = 0; f->function && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
@@ -181,10 +181,8 @@ const char *report_leaf(const struct report *rp, uint32_t chain, char *buf, size
 	return buf;
 }
 
-/*
- * The names that fit into `room` columns: from both ends of the stack in turn, two of the inner end
- * for one of the outer; in `keep`. Returns whether some had to be left out.
- */
+/* Selects in `keep` the names that fit into `room` columns: from both ends of the stack in turn,
+ * two inner frames for each outer one. Returns whether some are left out. */
 static bool choose(char names[][REPORT_FRAME], size_t nr, size_t room, bool *keep)
 {
 	size_t used = 4, inner = nr, outer = 0;
@@ -222,7 +220,8 @@ void report_times(char name[REPORT_FRAME], const char *how, uint64_t nr)
 	strcpy(name + len, times);
 }
 
-/* A function that calls itself stands there once, with how often; how many names are left. */
+/* Merges consecutive calls of a function to itself into one name with a count; returns the number
+ * of names. */
 static size_t fold(char names[][REPORT_FRAME], size_t nr)
 {
 	size_t left = 0;
@@ -273,7 +272,8 @@ void report_path_to(struct report *rp, uint32_t chain, unsigned depth, unsigned 
 			report_frame(&c.frames[i], names[nr++], sizeof(names[0]));
 	if (!nr)
 		return;
-	/* A line's end is seldom full: names are not broken. */
+	/* Names are not broken, so lines are not filled: subtracts 12 columns for each line but the
+	 * last. */
 	report_join(names, nr, (size_t)(rp->page.width - indent) * lines - 12 * (lines - 1), line,
 		    sizeof(line));
 	page_color(&rp->page, PAGE_DIM);

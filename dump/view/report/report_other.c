@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Events that no other section understands: how often each, and in which thread most. */
+/* Events that no other section prints: the number of each, and the thread with most of them. */
 #include "dump/base/sleepstack.h"
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
@@ -19,7 +19,7 @@ struct event_count {
 };
 
 struct event_user {
-	uint64_t key; /* event and name's pointer, mixed */
+	uint64_t key; /* hash of event and interned name */
 	uint64_t event, nr;
 	const char *comm;
 };
@@ -48,7 +48,7 @@ static int on_other(void *state, struct report *rp, const struct timeline_record
 	return 0;
 }
 
-/* What the schedule takes needs no mention. */
+/* Events of the schedule are not listed. */
 static bool is_scheduler(const char *name)
 {
 	static const char *const names[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new",
@@ -78,7 +78,7 @@ static int open_other(struct report *rp, void **state)
 		if (!meta_in_rings(rp->a.m, e) || rp->hooks[i].feed || e == rp->tick ||
 		    is_scheduler(name ? name : e->name))
 			continue;
-		/* One that another channel has too, where a section takes it. */
+		/* The same event in another channel, hooked by a section. */
 		for (size_t k = 0; k < rp->a.m->nr_events; k++)
 			if (k != i && rp->hooks[k].feed && rp->hooks[k].state != o &&
 			    rp->a.m->events[k].attr.type == e->attr.type &&

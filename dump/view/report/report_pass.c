@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The records of a dump on their way to the schedule and to the sections' hooks. Called by
- * report_load.c.
+ * Reads the records of a dump for the schedule and the sections' hooks. Called by report_load.c.
  *
- *	two passes, side by side:             one, where that would unpack much twice:
+ *	two passes in parallel:               one, if the two would unpack many records twice:
  *	  sched, cpu ──▶ schedule  (thread)     all ──▶ schedule, hooks
  *	  calls, mem ──▶ hooks                    └── blocks are loaded ahead
  *
- * Schedule and hooks have nothing in common that either of them writes. Records of channels that
- * both want are unpacked in both passes, of each those that it asks for.
+ * Schedule and hooks share no data that either writes. Records of channels that both need are
+ * unpacked in both passes, each with the fields that it needs.
  */
 #include "dump/base/err.h"
 #include "dump/base/thread_pool.h"
@@ -20,24 +19,24 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Progress is told of every so many records. */
+/* Progress is reported once per this many records. */
 #define PROGRESS_RECORDS 65536
-/* Two passes only if at most one in so many records is in channels that both want. */
+/* Two passes are used if at most 1/SHARED_PART of all records is in channels that both need. */
 #define SHARED_PART 8
-/* timeline_options.channels has no more. */
+/* Size of timeline_options.channels. */
 #define MAX_CHANNELS 64
 
 struct pass {
 	struct pool_job job;
 	struct report *rp;
 	struct reader *r;
-	bool schedule, hooks;	     /* who gets the records */
+	bool schedule, hooks;	     /* receivers of the records */
 	uint64_t channels;	     /* 0: all */
 	bool *events;		     /* by event; NULL: all */
 	struct timeline_need *needs; /* by event */
 	bool *bad;		     /* by block */
-	_Atomic uint64_t *nr_done;   /* records, of both passes */
-	bool tells;		     /* of progress */
+	_Atomic uint64_t *nr_done;   /* records of both passes */
+	bool tells;		     /* reports progress */
 	int rc;
 	struct err err;
 };
@@ -94,7 +93,7 @@ static void run(void *nothing, struct pool_job *job)
 		.cpu = -1,
 		.events = p->events,
 		.needs = p->needs,
-		/* Two passes share them. */
+		/* Two passes share the helpers. */
 		.nr_helpers = p->events ? prefetch_helpers() / 2 : prefetch_helpers(),
 		.bad = p->bad,
 	};
@@ -107,7 +106,7 @@ static void run(void *nothing, struct pool_job *job)
 		p->rc = err_set(&p->err, -ENOMEM, "out of memory");
 }
 
-/* ---- who gets what ---- */
+/* ---- planning ---- */
 
 static bool plan_event(struct pass *p, size_t event)
 {
@@ -123,7 +122,7 @@ static bool plan_event(struct pass *p, size_t event)
 	return wanted;
 }
 
-/* What one of two passes wants, and the channels that have it. */
+/* Determines the events and channels that a pass needs. */
 static int plan(struct pass *p, struct report *rp, struct reader *r, _Atomic uint64_t *nr_done)
 {
 	p->rp = rp;
@@ -156,7 +155,7 @@ static bool in(uint64_t channels, uint32_t channel)
 	return channels >> channel & 1;
 }
 
-/* Whether two passes take less time than one. */
+/* True when two passes are faster than one. */
 static bool worth_it(const struct report *rp, const struct pass *a, const struct pass *b)
 {
 	uint64_t nr = 0, shared = 0;
@@ -175,7 +174,7 @@ static bool worth_it(const struct report *rp, const struct pass *a, const struct
 	return a->channels && b->channels && shared <= nr / SHARED_PART;
 }
 
-/* The hooks' pass also goes through the channels that nobody asks for: they may have bad blocks. */
+/* The hooks' pass also reads the channels that neither pass needs, to find their bad blocks. */
 static void add_others(struct pass *hooks, const struct pass *schedule)
 {
 	for (uint32_t i = 0; i < hooks->rp->a.m->nr_channels; i++)
@@ -183,7 +182,7 @@ static void add_others(struct pass *hooks, const struct pass *schedule)
 			hooks->channels |= 1ull << i;
 }
 
-/* True: it was done, with what came of it in the passes. */
+/* True: done, with the results in the passes. False: could not start. */
 static bool side_by_side(struct pass *schedule, struct pass *hooks)
 {
 	struct thread_pool_options opt = {.nr_threads = 1, .run = run};
@@ -204,7 +203,7 @@ static bool side_by_side(struct pass *schedule, struct pass *hooks)
 	return pool;
 }
 
-/* The first pass does it all. */
+/* Makes one pass for both receivers. */
 static void alone(struct pass *p)
 {
 	p->hooks = p->schedule = true;

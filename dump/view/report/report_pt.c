@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What Intel PT saw just before the trigger: which functions ran, by their own and their whole
- * time, and the last calls on each CPU. Where nothing ran in the last 10 ms, the time before it.
- */
+/* Functions that ran just before the trigger according to Intel PT, with their own and total time,
+ * and the last calls on each CPU. If nothing ran in the last 10 ms, looks further back. */
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
@@ -17,12 +15,12 @@
 
 #define MAX_FUNCTIONS 10
 #define MAX_THREADS   5
-#define MAX_LASTS     3	 /* CPUs, or threads, whose last calls are told */
-#define NR_LAST	      12 /* of them */
+#define MAX_LASTS     3	 /* CPUs or threads whose last calls are printed */
+#define NR_LAST	      12 /* calls of each */
 #define MAX_LEVELS    12
 #define NAME	      200
 
-/* How far back from the trigger it is looked, until something ran. */
+/* Times before the trigger, tried in turn until something ran. */
 static const uint64_t windows_ns[] = {10000000, 100000000, 1000000000, 10000000000, UINT64_MAX};
 
 #define NR_WINDOWS (sizeof(windows_ns) / sizeof(windows_ns[0]))
@@ -30,7 +28,7 @@ static const uint64_t windows_ns[] = {10000000, 100000000, 1000000000, 100000000
 struct pt_function {
 	uint64_t key;
 	uint64_t self_ns, total_ns, longest_ns, nr;
-	uint64_t address, ns; /* a call of it, which tells the name */
+	uint64_t address, ns; /* a call of it, to look up the name */
 	uint32_t tid;
 };
 
@@ -40,17 +38,17 @@ struct pt_run {
 	int32_t cpu;
 };
 
-/* A call among the last ones. */
+/* One of the last calls. */
 struct last {
 	uint64_t at_ns, ns, address;
 	uint32_t tid;
 	int32_t depth;
-	bool open, out; /* it has not returned; it is in the kernel */
+	bool open, out; /* has not returned; is in the kernel */
 };
 
 struct pt_last_steps {
 	struct last v[NR_LAST];
-	uint64_t nr; /* seen; v[i % NR_LAST] */
+	uint64_t nr; /* calls seen; the last are in v[i % NR_LAST] */
 };
 
 /* A call that was open at the end. */
@@ -64,7 +62,7 @@ struct pt {
 	struct report_window window;
 	struct pt_names *names;
 	struct map functions, threads;
-	struct buf open; /* struct open_call[], inner ones first */
+	struct buf open; /* struct open_call[], innermost first */
 	struct pt_last_steps *areas;
 	bool ending;
 	uint64_t nr_lost;
@@ -77,7 +75,7 @@ static int open_pt(struct report *rp, void **state)
 	return 0;
 }
 
-/* ---- what came of the calls ---- */
+/* ---- collecting ---- */
 
 static uint64_t clipped(const struct pt *p, uint64_t from, uint64_t to)
 {
@@ -132,7 +130,7 @@ static int take_call(void *ctx, const struct pt_spans_call *c)
 	return 0;
 }
 
-/* The last calls of an area. */
+/* Notes the last calls of an area. */
 static void note_last(struct pt *p, const struct pt_trace_step *s, const struct pt_spans_event *e)
 {
 	struct pt_last_steps *a = &p->areas[s->area];
@@ -293,7 +291,7 @@ static void put_functions(struct pt *p)
 	page_end_color(page);
 }
 
-/* Where the thread was in the end, outermost first. */
+/* The stack of the thread at the end, outermost function first. */
 static void put_stack(struct pt *p, uint32_t tid)
 {
 	const struct open_call *v = (const struct open_call *)p->open.p;
@@ -329,7 +327,7 @@ static void put_last(struct pt *p, const struct last *l, int32_t outermost)
 	else if (l->ns)
 		page_time(page, l->ns, 10);
 	else
-		page_right(page, "-", 10); /* the clock of the trace did not move */
+		page_right(page, "-", 10); /* the trace's clock did not advance */
 	page_end_color(page);
 	text_fill(page->t, ' ', (int)indent + 2);
 	page_last(page, name_of(p, l->tid, l->at_ns, l->address, name), page->width - 24 - indent);
@@ -369,7 +367,7 @@ static void put_lasts(struct pt *p, const struct pt_trace_area *of, const struct
 	put_stack(p, newest->tid);
 }
 
-/* The areas whose last call is the newest. */
+/* The areas with the newest last calls. */
 static void put_newest(struct pt *p, const struct pt_trace *t)
 {
 	bool done[MAX_LASTS * 64] = {0};
@@ -417,7 +415,7 @@ static void put_troubles(struct pt *p, const struct pt_trace *t)
 	page_end_color(&p->rp->page);
 }
 
-/* False: nothing was traced in it. */
+/* False: nothing was traced in this time. */
 static bool print_window(struct pt *p, uint64_t back_ns, bool last, struct err *err)
 {
 	const struct report_options *o = p->rp->opt;

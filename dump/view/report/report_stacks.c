@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where time went: the functions that samples met most, and the call tree of each program, from the
- * outermost function inwards. Functions with one callee that has all their time share a line; a
- * function that calls itself is one node.
+ * Where CPU time went: the functions with most samples, and a call tree for each program, from the
+ * outermost function inwards. A function with one callee that has almost all its samples shares a
+ * line with it; a recursive function is one node.
  */
 #include "dump/base/str.h"
 
@@ -25,17 +25,17 @@
 #define SAME(callee, caller) ((callee)*10 >= (caller)*9)
 
 struct node {
-	uint64_t key; /* of the map: parent and name mixed */
+	uint64_t key; /* for the map: hash of parent and name */
 	uint64_t nr, self;
 	uint32_t parent, first, next; /* rows of the map + 1; 0: none */
-	uint32_t nr_deep;	      /* calls of itself, the most in a stack, + 1 */
+	uint32_t nr_deep;	      /* 1 + most calls of itself in a stack */
 	struct chain_frame frame;
-	const char *comm; /* of a root */
+	const char *comm; /* only in roots */
 };
 
 struct sampled_function {
 	uint64_t key;
-	uint64_t self, total, last; /* last: sample that it was counted in, + 1 */
+	uint64_t self, total, last; /* last: 1 + last sample counted */
 	struct chain_frame frame;
 };
 
@@ -53,7 +53,7 @@ static int open_stacks(struct report *rp, void **state)
 	return 0;
 }
 
-/* Another one for another pair, as good as certainly. */
+/* Distinct for distinct pairs, with near certainty. */
 static uint64_t pair_key(uint64_t a, uint64_t b)
 {
 	return hash_mix(hash_mix(1, a), b);
@@ -64,7 +64,7 @@ static uint64_t name_key(const struct chain_frame *f)
 	return f->function ? (uintptr_t)f->function : pair_key((uintptr_t)f->image, f->addr);
 }
 
-/* The child of `parent` (0: a root) with this key; its row + 1; 0 when there is no room. */
+/* Finds or adds the child of `parent` (0: a root) with this key; its row + 1; 0: no room. */
 static uint32_t child(struct stacks_state *st, uint32_t parent, uint64_t name)
 {
 	uint64_t key = pair_key(parent, name);
@@ -88,7 +88,7 @@ static struct node *node_of(const struct stacks_state *st, uint32_t id)
 	return map_nth(&st->nodes, id - 1);
 }
 
-/* Of the kernel's entries and the like, only what they take themselves counts. */
+/* For plumbing, such as kernel entries, only its own time counts. */
 static void add_function(struct stacks_state *st, const struct chain_frame *f, bool leaf,
 			 uint64_t nr)
 {
@@ -149,13 +149,13 @@ static void add_stack(struct report *rp, struct stacks_state *st, const char *co
 }
 
 struct same {
-	uint64_t key; /* name and stack mixed */
+	uint64_t key; /* hash of name and stack */
 	const char *comm;
 	uint32_t chain;
 	uint64_t nr;
 };
 
-/* Samples of the same stack are counted first. */
+/* Counts samples of equal stacks first, then adds each stack once. */
 static void collect(struct report *rp, struct stacks_state *st)
 {
 	struct map same = MAP_INIT(struct same);
@@ -194,7 +194,7 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Keys are of this run's memory: equal ones stand by name, the same in every run. */
+/* Keys are addresses, so ties are ordered by name to make the output reproducible. */
 static int by_self(const void *a, const void *b)
 {
 	const struct sampled_function *x = a, *y = b;
@@ -260,7 +260,7 @@ static int thickest_first(const void *a, const void *b)
 	return x->id < y->id ? -1 : 1;
 }
 
-/* The child that has as good as all of a node's samples; 0: none. */
+/* The child with almost all samples of a node; 0: none. */
 static uint32_t only_child(const struct stacks_state *st, uint32_t id)
 {
 	const struct node *n = node_of(st, id);
@@ -293,7 +293,7 @@ static void put_children(struct report *rp, struct stacks_state *st, uint32_t id
 
 		if (one.nr * SMALL_PART < st->nr)
 			continue;
-		if (nr < sizeof(b) / sizeof(b[0])) /* more than 25 can't be */
+		if (nr < sizeof(b) / sizeof(b[0])) /* at most 25, by SMALL_PART */
 			b[nr++] = one;
 	}
 	qsort(b, nr, sizeof(b[0]), thickest_first);
@@ -354,7 +354,7 @@ static void put_tree(struct report *rp, struct stacks_state *st)
 		page_line(&rp->page, 2, "and %u thinner branches", st->lines - MAX_LINES);
 }
 
-/* What makes programs name the code that they make; false: there are none. */
+/* How to make runtimes export names of generated code; false: no such code. */
 static bool put_runtimes(struct report *rp, const struct stacks_state *st)
 {
 	struct text t = TEXT_INIT(NULL);

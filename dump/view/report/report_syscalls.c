@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls by the time that threads were in them, from raw_syscalls:sys_enter and sys_exit. A
- * call that was not over at the end counts up to there; one whose beginning is not in the dump is
- * left out, and so is the one that ends a thread.
+ * System calls by the time that threads spent in them, from raw_syscalls:sys_enter and sys_exit. A
+ * call that is open at the end counts up to there. Calls without a recorded start, and calls that
+ * end a thread, are left out.
  */
 #include "dump/base/str.h"
 #include "dump/view/base/row_map.h"
@@ -23,14 +23,14 @@ struct call {
 	uint64_t key; /* number */
 	uint64_t nr, nr_failed, ns, worst_ns, worst_at_ns;
 	uint32_t worst_tid;
-	bool worst_open; /* not over at the end */
+	bool worst_open; /* still open at the end */
 };
 
 /* A thread in a call. */
 struct inside {
 	uint64_t key; /* tid */
 	uint64_t since_ns;
-	uint64_t call; /* + 1; 0: in none */
+	uint64_t call; /* number + 1; 0: none */
 };
 
 struct syscalls {
@@ -178,10 +178,8 @@ static void put_call(struct report *rp, const struct call *c)
 	text_char(p->t, '\n');
 }
 
-/*
- * Calls that are not over count where their thread is known to be alive, and their beginning is
- * within the time that all rings know: what began before may have ended unseen.
- */
+/* Open calls count only if their thread is known to be alive and they began within the time that
+ * all rings cover: the end of an older call may be missing. */
 static void add_open(struct report *rp, struct syscalls *st, const struct report_window *w)
 {
 	for (size_t i = 0; i < map_nr(&st->inside); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who could have run and had to wait for a CPU, how long, and running instead. */
+/* Runnable threads that waited for a CPU: how long, and what ran instead. */
 #include "dump/view/base/row_map.h"
 #include "dump/view/report/report_impl.h"
 
@@ -8,14 +8,14 @@
 
 #define MAX_ROWS 8
 #define MAX_RAN	 3
-/* Of single waits and of sums: less is no trouble for anybody. */
+/* Minimum of single waits and of sums to be shown. */
 #define LONG_NS	  1000000
 #define LONG_PART 100
-/* From this width on, there is room for the part of the window. */
+/* Minimum width for a column with the share of the window. */
 #define WIDE 100
 
 struct ran_instead {
-	uint64_t key; /* name's pointer; RAN_NOBODY, RAN_OTHERS */
+	uint64_t key; /* interned name; RAN_NOBODY, RAN_OTHERS */
 	uint64_t ns;
 };
 
@@ -36,7 +36,7 @@ static int most_first(const void *a, const void *b)
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-/* What ran on a CPU during a wait. */
+/* Adds what ran on a CPU during a wait. */
 static void add_ran(struct report *rp, struct map *ran, const struct span *wait)
 {
 	size_t cpu = (size_t)wait->cpu;
@@ -142,7 +142,7 @@ static void put_row(struct report *rp, uint32_t thread)
 	text_char(p->t, '\n');
 }
 
-/* What the numbers above leave out. */
+/* Time that the numbers above do not include. */
 static void put_unknown(struct report *rp)
 {
 	uint64_t ns = 0;

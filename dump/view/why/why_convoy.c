@@ -16,9 +16,8 @@ static uint32_t pid_of(const struct why *w, uint32_t thread)
 #define MAX_HANDS 64
 
 struct convoy {
-	uint64_t ns; /* time that the thread waited in the queue */
-	uint64_t
-		hand_ns; /* sum over waits: time waited times number of siblings that it passed through */
+	uint64_t ns;	      /* time that the thread waited in the queue */
+	uint64_t hand_ns;     /* sum over waits: time times number of siblings passed */
 	uint64_t held_ns;     /* siblings' running time during the waits */
 	unsigned nr, nr_held; /* waits; times that a sibling ran */
 	uint32_t hands[MAX_HANDS];

@@ -135,7 +135,7 @@ static inline uint64_t why_focus_time(const struct why *w)
 	return w->end_ns - w->focus_ns;
 }
 
-/* What was recorded: switches; wake-ups. For detector.can. */
+/* For detector.can: switches were recorded; below: wake-ups, too. */
 static inline bool why_can_switch(const struct why *w)
 {
 	return schedule_has_switches(w->a.sched);

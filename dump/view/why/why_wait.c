@@ -33,8 +33,7 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 /* ---- sleeps that were longer than usual ---- */
 
 struct usual {
-	const struct span *
-		longest; /* longest sleep in the focus, of those that a thread ended or of the others */
+	const struct span *longest; /* in the focus, ended by a thread or not, as requested */
 	uint64_t ns;
 	uint64_t median_ns; /* of the other sleeps that a thread ended */
 	size_t nr;	    /* number of these */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two things that are done to arrays again and again: room for one more, and binary search. */
+/* Two macros for arrays: room for one more element, and binary search. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@ static inline void *array_grown(void *v, size_t nr, size_t bytes)
 }
 
 /*
- * Makes room for one more behind the `nr` elements of `v`, which must only grow this way (NULL with
- * 0). True: `v` may have moved. False: out of memory, and `v` is as it was.
+ * Makes room for one more element after the `nr` elements of `v`, which must only grow through this
+ * macro (NULL while nr is 0). True: `v` may have moved. False: out of memory, and `v` is unchanged.
  */
 #define array_room(v, nr)                                                                          \
 	({                                                                                         \
@@ -23,10 +23,8 @@ static inline void *array_grown(void *v, size_t nr, size_t bytes)
 		grown_ != NULL;                                                                    \
 	})
 
-/*
- * Of `nr` sorted elements, how many come first for which `before` holds: an expression of the index
- * `i` that is true of these and false of all behind them.
- */
+/* The number of leading elements, of `nr` sorted ones, for which `before` is true: an expression in
+ * the index `i` that is true for these and false for all later ones. */
 #define array_bisect(i, nr, before)                                                                \
 	({                                                                                         \
 		size_t from_ = 0, to_ = (nr);                                                      \

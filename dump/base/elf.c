@@ -157,7 +157,7 @@ static Elf_Data *versions_of(struct elf *e, Elf_Scn *table)
 	return NULL;
 }
 
-/* .dynsym has a bit in the version, .symtab a name: old@V1, current@@V2. */
+/* Old versions have a bit in .dynsym, and a name in .symtab: old@V1, current@@V2. */
 static bool is_superseded(Elf_Data *versions, int i, const char *name)
 {
 	const char *at = strchr(name, '@');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hashing: the one mixing function, and a table from hashes to rows of an array that the caller
- * owns. Rows are numbered as they are added and never removed. The table keeps half of each hash,
- * so that it grows without the caller's help and rarely offers a row that is not the one asked for:
+ * Hashing: a mixing function, and a table from hashes to rows of an array that the caller owns.
+ * Rows are numbered as they are added and never removed. The table keeps half of each hash, so it
+ * grows without rehashing by the caller, and rarely returns a row with another key:
  *
  *	uint64_t h = hash_mix(hash_mix(0, key->a), key->b);
  *	uint32_t at = 0, row;

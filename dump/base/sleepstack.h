@@ -13,11 +13,11 @@
 /* The event's name in a dump; it is PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT. */
 #define SLEEP_STACKS "sleep-stacks"
 
-/* A place is written again after this time, also when it did not change. */
+/* A thread's place is written again after this time, even if unchanged. */
 #define SLEEP_RENEW_NS 100000000ull
 /* A sleep at least this long gets a sample of its waker. */
 #define SLEEP_LONG_NS 1000000ull
-/* The most between a sample and the record of its switch or wake-up. */
+/* Maximum time between a sample and the record of its switch or wake-up. */
 #define SLEEP_NEAR_NS 200000ull
 
 enum sleep_kind {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A thread pool; see thread_pool.h. Called by the recorder for copies and blocks, by views for
- * what they read ahead. */
+/* A thread pool; see thread_pool.h. Used by the recorder for copies and blocks, and by views to
+ * read ahead. */
 #include "dump/base/thread_pool.h"
 
 #include <assert.h>
@@ -27,8 +27,8 @@ struct pool_thread {
 struct thread_pool {
 	struct thread_pool_options opt;
 
-	/* The range: set by thread_pool_start(), which is called only when the last one is done. No lock
-	 * here: a thread that waits for one sleeps, and a trace stays paused for longer. */
+	/* The range. thread_pool_start() sets it after the last one is done. It has no lock: a
+	 * thread that waited for one would sleep, and keep a trace paused for longer. */
 	void (*work)(void *ctx, size_t i);
 	void *ctx;
 	size_t nr;
@@ -36,7 +36,7 @@ struct thread_pool {
 	atomic_bool expected; /* nr_left is about to be set */
 	sem_t finished;	      /* no lock: its holder may be of low priority */
 
-	pthread_mutex_t lock; /* over the rest, and the jobs' states */
+	pthread_mutex_t lock; /* protects the members below and the jobs' states */
 	pthread_cond_t wake, done;
 	struct pool_job *first, **last;
 	bool quit;
@@ -55,7 +55,8 @@ static uint64_t read_clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* An index is left only while the range is valid, and the range stays so until the index is done. */
+/* An index is available only while the range is valid, and the range is valid until the index is
+ * done. */
 static bool take_index(struct thread_pool *p, size_t *i)
 {
 	size_t left = atomic_load(&p->nr_left);
@@ -81,7 +82,7 @@ static void run_range(struct thread_pool *p)
 	}
 }
 
-/* Lets the other half of a core, or the CPU of another virtual machine, run. */
+/* Lets the sibling hardware thread, or another virtual CPU, run. */
 static void relax(void)
 {
 #if defined(__x86_64__)
@@ -226,7 +227,7 @@ void thread_pool_start(struct thread_pool *p, void (*work)(void *ctx, size_t i),
 	atomic_store(&p->nr_done, 0);
 	atomic_store(&p->nr_left, nr);
 	atomic_store(&p->expected, false);
-	wake_all(p); /* those that do not poll */
+	wake_all(p); /* those that are not polling */
 }
 
 void thread_pool_finish(struct thread_pool *p)
@@ -260,7 +261,7 @@ static int add_thread(struct thread_pool *p)
 	return rc;
 }
 
-/* Threads inherit the mask: signals are the caller's. */
+/* Threads inherit the mask: signals go to the caller's threads. */
 static int add_threads(struct thread_pool *p)
 {
 	sigset_t all, before;
@@ -345,7 +346,7 @@ uint64_t thread_pool_cpu_ns(const struct thread_pool *p)
 unsigned thread_pool_useful(unsigned max)
 {
 	cpu_set_t cpus;
-	/* Fails where there are more CPUs than fit: enough of them. */
+	/* Fails if the machine has more CPUs than fit in the set: then there are enough. */
 	unsigned nr = sched_getaffinity(0, sizeof(cpus), &cpus) ? max : (unsigned)CPU_COUNT(&cpus);
 
 	return nr < 2 ? 0 : nr < max ? nr : max;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread pool. It runs jobs in the order in which they are put in, and each is taken back by its
- * address, usually in that order:
+ * A thread pool. It starts jobs in the order in which they were put; the caller takes each back by
+ * its address, usually in that order:
  *
  *	IDLE ──put──▶ QUEUED ──a thread──▶ RUNNING ──▶ DONE
  *	 ▲              │ take: false                   │ take, wait: true
  *	 └──────────────┴───────────────────────────────┘
  *
- * Or it calls one function for each index of a range, without a lock and without an allocation:
+ * Or it calls one function for each index of a range, without locks and allocations:
  *
  *	expect() ── prepare ── start() ──────────────────▶ finish()
  *	   └─▶ awake, polling ────┴─▶ index 0, index 1, ...
  *
- * Idle threads sleep. All signals are blocked in the threads of a pool. One thread at a time calls,
- * but for thread_pool_each_tid() and thread_pool_cpu_ns(), which take no lock.
+ * Idle threads sleep. All signals are blocked in the threads of a pool. Only one thread may call
+ * these functions at a time, except thread_pool_each_tid() and thread_pool_cpu_ns(), which take no
+ * lock.
  */
 #pragma once
 
@@ -46,24 +47,25 @@ struct thread_pool_options {
 	void (*started)(void);	 /* on each thread before anything else; may be NULL */
 };
 
-/* Returns when all threads run. Some may be missing, but not all. 0, or -errno of the first failure. */
+/* Returns when the threads run; some may have failed to start, but not all. 0, or -errno of the
+ * first failure. */
 int thread_pool_new(const struct thread_pool_options *opt, struct thread_pool **out);
 /* Drops queued jobs and waits for running ones. Not between start() and finish(). */
 void thread_pool_free(struct thread_pool *pool);
 unsigned thread_pool_size(const struct thread_pool *pool);
 
 void thread_pool_put(struct thread_pool *pool, struct pool_job *job);
-/* True: it is done. False: it was not put in, or had not begun and is left to the caller. */
+/* True: it is done. False: it was not put, or had not begun and is left to the caller. */
 bool thread_pool_take(struct thread_pool *pool, struct pool_job *job);
-/* Likewise, but a queued job is waited for. False: it was not put in. */
+/* The same, but waits for a queued job. False: it was not put. */
 bool thread_pool_wait(struct thread_pool *pool, struct pool_job *job);
 
 /* thread_pool_start() follows within a millisecond: the threads wake up and poll for it. */
 void thread_pool_expect(struct thread_pool *pool);
-/* Calls `work` on the threads for each index below `nr`, at least one, in this order. */
+/* Calls `work` on the threads for each index below `nr` (at least 1), in ascending order. */
 void thread_pool_start(struct thread_pool *pool, void (*work)(void *ctx, size_t i), void *ctx,
 		       size_t nr);
-/* Returns when all are done; by any thread, once after each thread_pool_start(). */
+/* Waits for all calls; may be called by any thread, once after each thread_pool_start(). */
 void thread_pool_finish(struct thread_pool *pool);
 
 void thread_pool_each_tid(const struct thread_pool *pool, void (*fn)(void *ctx, pid_t tid),

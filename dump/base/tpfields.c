@@ -77,7 +77,7 @@ struct type_size {
 	uint32_t bytes;
 };
 
-/* In this order: "unsigned long long" is long before it is unsigned. */
+/* The order matters: "unsigned long long" contains "unsigned". */
 static const struct type_size type_sizes[] = {
 	{"char", 1},	{"u8", 1},	 {"__u8", 1},	  {"s8", 1},	   {"__s8", 1},
 	{"uint8_t", 1}, {"bool", 1},	 {"short", 2},	  {"u16", 2},	   {"__u16", 2},
@@ -95,7 +95,7 @@ static uint32_t elem_bytes(struct bytes type)
 	return 1;
 }
 
-/* Splits "TYPE NAME" or "TYPE NAME[N]"; the name is what stands last. */
+/* Splits "TYPE NAME" or "TYPE NAME[N]"; the name is the last word. */
 static bool split_decl(struct bytes decl, struct bytes *type, struct bytes *name, bool *array)
 {
 	size_t end = decl.len, from;
@@ -138,7 +138,7 @@ static void set_kind(struct field *f, struct bytes type, bool array)
 	}
 }
 
-/* `names` is where the name goes; its end is moved on. */
+/* Copies the name to *names and advances it. */
 static bool field_line(struct bytes line, struct field *f, char **names)
 {
 	const uint8_t *semi = memchr(line.p, ';', line.len);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dump file, version 1, as C. dump/format/FORMAT.md is the same in prose and tables, with
- * SYMBOLS.md, PACKED.md and format_packed.h, and tests/unit/dump/t_format.c holds them together.
+ * The dump file, version 1, as C. dump/format/FORMAT.md has the same in prose and tables, together
+ * with SYMBOLS.md, PACKED.md and format_packed.h; tests/unit/dump/t_format.c compares them.
  *
- *   fmt_header │ block │ block │ ... │ block (FOOTER) │ fmt_trailer
+ *	fmt_header │ block │ block │ ... │ block (FOOTER) │ fmt_trailer
+ *	block = fmt_block │ payload (one LZ4 frame) │ zeros up to a multiple of 8
  *
- *   block = fmt_block │ payload (one LZ4 frame) │ zeros up to a multiple of 8
- *
- * Everything is little-endian and 8-byte aligned; reserved fields are zero; ids are never reused.
- * A payload is a run of items (fmt_item + bytes), except in RECORDS, where it is records of the
- * kernel in an encoding that the block header names, and in AUX, where it is a hardware's bytes.
+ * Everything is little-endian and 8-byte aligned; reserved fields are zero; ids are never reused. A
+ * payload is a sequence of items (fmt_item + bytes), except in RECORDS, where it is kernel records
+ * in the encoding that the block header names, and in AUX, where it is bytes of a hardware trace.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opening and closing all that an analysis reads; see analysis.h. */
+/* Opens and closes the parts of an analysis; see analysis.h. */
 #include "dump/view/analysis/analysis.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an analysis of a dump needs, opened in the order in which the parts need each other:
+ * The opened parts of a dump that views use. Each part needs those before it:
  *
  *	reader, meta ─▶ history ─▶ symbols ─▶ stacks ─▶ chains ─▶ schedule
  *	             └▶ fields ──────────────────────────────────┘
@@ -37,20 +37,20 @@ struct analysis {
 	struct schedule *sched;
 };
 
-/* Opens `parts` (ANALYSIS_*) that are not open yet; r and m are set and must outlive it.
- * analysis_close() in any case. 0, -ENOMEM, ... */
+/* Opens those of `parts` (ANALYSIS_*) that are not open yet; r and m must be set and outlive it.
+ * Call analysis_close() in any case. 0, -ENOMEM, ... */
 int analysis_open(struct analysis *a, unsigned parts, struct err *err);
 /* Closes the parts, not r and m. */
 void analysis_close(struct analysis *a);
 
-/* Parts of history and symbols that could not be read. */
+/* Number of unreadable parts of history and symbols. */
 uint64_t analysis_nr_broken(const struct analysis *a);
 
 /* The name of a tracepoint's event, "sched:sched_switch"; NULL: its format is not in the dump. */
 const char *analysis_event(const struct analysis *a, const struct meta_event *e);
-/* A field of a tracepoint's record; NULL: it has none of that name. */
+/* A field of a tracepoint's record; NULL: no such field. */
 const struct field *analysis_field(const struct analysis *a, const struct meta_event *e,
 				   const char *name);
-/* The same as a number; 0: there is none. */
+/* The same as a number; 0: no such field. */
 uint64_t analysis_number(const struct analysis *a, const struct timeline_record *rec,
 			 const char *name);

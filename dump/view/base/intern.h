@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Texts that are kept once: the same bytes give the same pointer, so that names can be compared and
- * counted by pointer. Used by all that keep names of a dump.
- */
+/* Interned texts: equal bytes give the same pointer, so names can be compared and counted by
+ * pointer. Used for all names of a dump. */
 #pragma once
 
 #include "dump/base/bytes.h"

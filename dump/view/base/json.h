@@ -26,7 +26,7 @@ void json_str(struct json *j, const char *key, const char *s, size_t n);
 void json_cstr(struct json *j, const char *key, const char *s);
 /* Bytes as a string of hexadecimal digits. */
 void json_bytes(struct json *j, const char *key, struct bytes b);
-/* A value that is JSON already. */
+/* A value that already is JSON. */
 void json_made(struct json *j, const char *key, struct bytes value);
-/* A time of a clock: always a decimal string, since 2^53 ns are 104 days. */
+/* A time: always a decimal string, since 2^53 ns are only 104 days. */
 void json_ns(struct json *j, const char *key, uint64_t ns);

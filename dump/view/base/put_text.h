@@ -105,7 +105,7 @@ static inline unsigned plain_bytes(const void *p)
 	const uint64_t ones = 0x0101010101010101ull, tops = 0x8080808080808080ull;
 	uint64_t w, quote, slash, stop;
 
-	/* Borrows and carries only spoil what is above the first hit. */
+	/* Borrows and carries only affect bits above the first hit. */
 	memcpy(&w, p, sizeof(w));
 	quote = w ^ ones * '"';
 	slash = w ^ ones * '\\';

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a dump in a format of another tool. export.c opens what a format needs and walks the
- * records; a format is a row of callbacks in a file of its own, export_NAME.c:
+ * Writes a dump in a format of another tool. export.c opens the parts that a format needs and walks
+ * the records; a format is a table of callbacks in its own file, export_NAME.c:
  *
  *	reader, meta, history ─▶ begin ─▶ record, record, ... ─▶ end ─▶ (always) drop
- *	                                      oldest first
+ *	                                  oldest first
  *
  * To add one, see README.md.
  */
@@ -25,21 +25,21 @@ struct export_options {
 	const char *path;	 /* of the dump, as given; printed only */
 	const char *event;	 /* glob of the events to export; NULL: see EXPORT.md */
 	struct export_area area; /* aux only */
-	/* Called now and then with numbers of records; may be NULL. */
+	/* Called regularly with numbers of records; may be NULL. */
 	void (*progress)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 };
 
 struct export_result {
 	uint64_t nr_records;
-	uint64_t nr_cut, nr_left_out; /* these as in struct export */
+	uint64_t nr_cut, nr_left_out; /* as in struct export */
 	uint64_t nr_areas_left_out;
 	const char *why_area;
 	uint64_t nr_calls_left_out;
 	uint64_t nr_bad; /* blocks and items that could not be read */
 };
 
-/* The context of an exporter; what it does not need is NULL. */
+/* The context of an exporter; parts that it does not need are NULL. */
 struct export
 {
 	const struct exporter *exporter;
@@ -58,24 +58,23 @@ struct export
 	void *state;	 /* the exporter's own */
 };
 
-/* Each callback returns 0, or a negative errno with `err` set, which ends the export. Failures of
- * x->out need not be looked at. */
+/* Each callback returns 0, or a negative errno with `err` set, which ends the export. Errors of
+ * x->out are checked by export.c. */
 struct exporter {
-	const char *name;   /* what is typed after -f */
+	const char *name;   /* argument of -f */
 	const char *help;   /* one line */
-	const char *suffix; /* what such files' names end in, with its dot */
-	bool binary;	    /* nothing for a terminal */
-	unsigned needs;	    /* ANALYSIS_*: what is open in x->a */
-	/* Called once and first, when all that was asked for is open. May be NULL, as may be those
-	 * below but `record`. */
+	const char *suffix; /* suffix of file names, with its dot */
+	bool binary;	    /* not for a terminal */
+	unsigned needs;	    /* ANALYSIS_*: parts to open in x->a */
+	/* Called once, first, with the parts open. May be NULL, as all below except `record`. */
 	int (*begin)(struct export *x, struct err *err);
 	/* Called for each record from_ns to to_ns, oldest first; `rec` is borrowed. */
 	int (*record)(struct export *x, const struct timeline_record *rec, struct err *err);
-	/* Called once after the last record, also when there was none; not after a failure. */
+	/* Called once after the last record, even if there was none; not after a failure. */
 	int (*end)(struct export *x, struct err *err);
-	/* In place of the others: writes everything to x->out.out and sets *res. */
+	/* Replaces the others: writes everything to x->out.out and sets *res. */
 	int (*all)(struct export *x, struct export_result *res, struct err *err);
-	/* Called last when begin was called, however it ended: frees x->state. */
+	/* Called last if begin was called, also after a failure: frees x->state. */
 	void (*drop)(struct export *x);
 };
 
@@ -86,7 +85,7 @@ extern const char export_ndjson_schema[];
 
 /* Row `i` from 0; NULL after the last one. */
 const struct exporter *exporter_nth(size_t i);
-/* NULL: there is none of this name; the hint has the nearest ones. */
+/* NULL: no such exporter; the hint has the nearest names. */
 const struct exporter *exporter_find(const char *name, struct err *err);
 
 /*
@@ -102,11 +101,11 @@ int export_run(struct reader *r, const struct meta *m, const struct exporter *e,
 
 /* The CPU of a record; -1: unknown. */
 int32_t export_cpu(const struct timeline_record *rec);
-/* The process and thread of a record. The kernel reports no thread for an exiting one: then the
- * process's first. */
+/* The process and thread of a record. For an exiting thread, the kernel reports no tid: then the
+ * process's first thread. */
 void export_who(const struct export *x, const struct timeline_record *rec, uint32_t *pid,
 		uint32_t *tid);
 
-/* Overwrites `n` bytes at `off` of a seekable output, put before. 0 or a negative errno, which
- * x->out keeps too. */
+/* Overwrites `n` bytes at `off` of a seekable output. 0 or a negative errno, which is also kept in
+ * x->out. */
 int export_patch(struct export *x, uint64_t off, const void *p, size_t n);

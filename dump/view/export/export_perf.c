@@ -287,7 +287,7 @@ static int put_other(struct perf_export *p, const struct timeline_record *rec)
 	return perf_rec_put(p);
 }
 
-/* ---- the row ---- */
+/* ---- the exporter ---- */
 
 static int begin(struct export *x, struct err *err)
 {

@@ -115,28 +115,30 @@ int perf_sides_until(struct perf_export *p, uint64_t ns);
 
 #define PERF_MAX_DATA 4
 
-/* What is known of the files' data; *out stays NULL where no event has copies of stacks. 0,
+/* Collects the data segments of files; *out stays NULL if no event has copies of stacks. 0,
  * -ENOMEM, -E2BIG. */
 int perf_data_new(const struct perf_export *p, struct perf_data **out, struct err *err);
 void perf_data_free(struct perf_data *d);
-/* Where the data of a file lie whose first code is mapped as `code`; their number. */
+/*
+ * The data mappings of the file whose first code segment is mapped as `code`; returns their number.
+ */
 size_t perf_data_maps(const struct perf_data *d, const struct history_map *code,
 		      struct history_map out[PERF_MAX_DATA]);
 
 /* ---- export_perf_aux.c ---- */
 
-/* Which AUX areas perf gets, when the events are known; *out stays NULL when there are none. */
+/* Selects the AUX areas to write; p's events must be set. *out stays NULL if there are none. */
 int perf_aux_new(struct perf_export *p, struct perf_aux **out, struct err *err);
 void perf_aux_free(struct perf_aux *a);
 /* Writes them. */
 int perf_aux_put(struct perf_export *p, struct err *err);
-/* The feature that has their places. */
+/* The feature with the places of the AUXTRACE records. */
 bool perf_aux_index(struct perf_export *p, struct text *t);
 
-/* Before what can be decoded in them, or `first_ns` when that is earlier. */
+/* A time before all decodable trace, or `first_ns` if that is earlier. */
 uint64_t perf_aux_floor(const struct perf_export *p, uint64_t first_ns);
 size_t perf_aux_nr(const struct perf_export *p);
-/* Whether it has to be said who ran in area i, and since when. */
+/* True if area i needs a record of the thread that ran first; *ns: since when it ran. */
 bool perf_aux_ran(const struct perf_export *p, size_t i, uint64_t *ns);
 int perf_aux_put_ran(struct perf_export *p, size_t i, uint64_t ns);
 

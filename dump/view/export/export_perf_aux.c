@@ -16,13 +16,13 @@
 
 /* The newest bytes of a larger area are kept. */
 #define MAX_AREA_BYTES (1ull << 30)
-/* Written at once. */
+/* Bytes per write. */
 #define PIECE_BYTES (1u << 20)
 
 /* ---- the PMUs ---- */
 
 struct aux_kind {
-	const char *pmu; /* its name begins so */
+	const char *pmu; /* prefix of its name */
 	uint32_t type;	 /* enum auxtrace_type of perf's */
 	/* Puts the words of AUXTRACE_INFO. */
 	void (*info)(const struct perf_aux *a, struct text *t);

@@ -19,7 +19,7 @@
 #include "dump/file/aux_areas.h"
 #include "dump/view/export/export_perf.h"
 
-/* As struct perf_event_mmap_page has it, but to the dump's clock; mult 0: unknown. */
+/* As in struct perf_event_mmap_page, but converts to the dump's clock; mult 0: unknown. */
 struct perf_clock {
 	uint64_t zero;
 	uint32_t mult;
@@ -31,7 +31,7 @@ struct perf_area {
 	const struct dump_area *d;
 	uint64_t off;	   /* of its AUXTRACE record */
 	uint64_t first_ns; /* when its trace begins; UINT64_MAX: unknown */
-	/* The thread that ran at run_ns, where no record says so. */
+	/* The thread that ran at run_ns, if no record shows it. */
 	bool ran;
 	uint64_t run_ns;
 	uint32_t pid, tid;

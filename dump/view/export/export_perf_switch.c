@@ -114,7 +114,7 @@ static struct area_state *states(struct perf_export *p, struct perf_aux *a)
 	for (size_t i = 0; v && i < a->nr; i++) {
 		const struct dump_area *d = a->v[i].d;
 
-		/* perf knows the thread of a thread's own area. */
+		/* For the area of a thread, perf knows the thread. */
 		if (d->cpu >= 0 && d->f.ring < m->nr_windows)
 			v[d->f.ring].area = &a->v[i];
 	}

@@ -173,7 +173,7 @@ static void put_tasks(struct pftrace *pf, uint64_t from_ns)
 		end_tree(pf, tree);
 }
 
-/* The time of the oldest record of all rings. */
+/* The time of the oldest record in any ring. */
 static uint64_t oldest(const struct export *x)
 {
 	uint64_t ns = x->a.m->trigger.hit_ns;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Switches and wake-ups as ftrace events, of which Perfetto makes slices of CPUs and states of
- * threads. Collects the events of a CPU into bundles.
- */
+/* Switches and wake-ups as ftrace events, which Perfetto shows as slices of CPUs and states of
+ * threads. Collects the events of each CPU into bundles. */
 #include "dump/view/export/export_pftrace.h"
 
 #include "dump/format/record.h"
@@ -72,7 +70,8 @@ struct bundle {
 struct pf_sched {
 	struct parser *parsers; /* by index of meta's events */
 	bool partial;		/* FMT_HOST_TARGET */
-	uint64_t own_channels;	/* bit i: PERF_RECORD_SWITCH of channel i tell who came back */
+	uint64_t
+		own_channels; /* bit i: channel i has PERF_RECORD_SWITCH, which shows returning threads */
 	struct bundle **cpus;
 	size_t nr_cpus;
 };
@@ -262,8 +261,8 @@ static void put(struct pftrace *pf, size_t cpu, const struct sched_event *e)
 		flush(pf, cpu);
 }
 
-/* Switches to idle: what the CPU runs besides the target's threads is unknown, and Perfetto draws an
- * idle CPU as empty. */
+/* Switches to idle: for a target, other threads on the CPU are unknown, and Perfetto draws an idle
+ * CPU as empty. */
 static void leave_cpu_empty(struct sched_event *e)
 {
 	e->numbers[3] = 0;
@@ -285,7 +284,7 @@ bool pf_sched_take(struct pftrace *pf, const struct timeline_record *rec)
 	return true;
 }
 
-/* The tracepoint already reports a thread that leaves. */
+/* Only for threads that return: the tracepoint already reports threads that leave. */
 static void come_back(struct pftrace *pf, size_t cpu, const struct timeline_record *rec)
 {
 	struct sched_event e = {

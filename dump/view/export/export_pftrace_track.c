@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Instants for what has no message of its own in Perfetto: other events on the track of their
- * thread, the trigger, and the beginning and losses of rings on a track each.
- */
+/* Data without a message of its own in Perfetto, as instants: other events on the track of their
+ * thread; the trigger, and the start and losses of rings, each on their own track. */
 #include "dump/view/export/export_pftrace.h"
 
 #include "dump/base/str.h"

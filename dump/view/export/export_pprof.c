@@ -153,7 +153,8 @@ static uint32_t mapping_of(struct pprof *p, const struct stack_frame *f)
 	put_number(p, MAPPING_LIMIT, f->kernel ? UINT64_MAX : USER_LIMIT);
 	put_number(p, MAPPING_FILENAME, filename);
 	put_number(p, MAPPING_BUILD_ID, build_id);
-	/* Otherwise a tool looks up names in the file of that path on its own machine. */
+	/* Without these flags, a tool would look up names in a file of that path on its own
+	 * machine. */
 	for (uint32_t has = MAPPING_HAS_FUNCTIONS; has <= MAPPING_HAS_INLINE_FRAMES; has++)
 		put_number(p, has, true);
 	proto_close(&p->part, m);

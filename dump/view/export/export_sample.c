@@ -17,7 +17,7 @@ static bool is_time(const struct meta_event *e)
 						      e->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/* By its whole name, or by what follows the colon. */
+/* Matches the whole name, or the part after the colon. */
 static bool matches(const char *pattern, const char *name)
 {
 	const char *colon = strchr(name, ':');

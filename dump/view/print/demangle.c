@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See demangle.h. Called once a name, when the symbols of a dump are loaded. */
+/* Demangles names; see demangle.h. Called once per name, when the symbols of a dump are loaded. */
 #include "dump/view/print/demangle.h"
 
 #include <libiberty/demangle.h>

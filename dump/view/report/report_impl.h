@@ -81,8 +81,7 @@ struct report_section {
 extern const struct report_section report_pt, report_cpu, report_wait, report_block, report_stacks,
 	report_syscalls, report_life, report_memory, report_io, report_irq, report_other;
 
-/* Loads a dump; a.r, a.m and opt must be set. Call report_unload() in any case. Errors as
- * analysis_open(). */
+/* Loads a dump; a.r, a.m and opt must be set. Call report_unload() in any case. */
 int report_load(struct report *rp, struct err *err);
 void report_unload(struct report *rp);
 
@@ -100,7 +99,7 @@ int report_head(struct report *rp, struct err *err);
 
 /* Sends the records of the event with this name to `feed`; false: no such event. */
 bool report_hook(struct report *rp, const char *name, report_feed feed, void *state);
-/* The same; the records contain only this field (NULL: none). */
+/* Limits the records of a hooked event to this field (NULL: none). */
 void report_hook_only(struct report *rp, const char *name, const char *field);
 /* The text of a field, made safe and cut; "": none. */
 const char *report_string(const struct report *rp, const struct timeline_record *rec,

@@ -38,9 +38,9 @@ struct thread_pool_options {
 	unsigned nr_threads;
 	const char *name;   /* of the threads; NULL: the caller's */
 	size_t stack_bytes; /* 0: default */
-	/* On any thread of the pool; `mine` is from begin(), or NULL. NULL: no jobs, only ranges. */
+	/* Runs a job on any thread; `mine` is from begin(), or NULL. NULL: only ranges. */
 	void (*run)(void *mine, struct pool_job *job);
-	/* Makes the data of one thread, on the caller's. 0, -errno. NULL: none. */
+	/* Makes the data of one thread, on the caller's thread. 0, -errno. NULL: none. */
 	int (*begin)(const void *ctx, void **mine);
 	void (*end)(void *mine); /* frees it, on the caller's thread */
 	const void *ctx;	 /* of begin() */

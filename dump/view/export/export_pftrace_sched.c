@@ -70,8 +70,7 @@ struct bundle {
 struct pf_sched {
 	struct parser *parsers; /* by index of meta's events */
 	bool partial;		/* FMT_HOST_TARGET */
-	uint64_t
-		own_channels; /* bit i: channel i has PERF_RECORD_SWITCH, which shows returning threads */
+	uint64_t own_channels;	/* bit i: channel i has PERF_RECORD_SWITCH */
 	struct bundle **cpus;
 	size_t nr_cpus;
 };

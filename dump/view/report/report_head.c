@@ -88,6 +88,7 @@ static void put_trigger(struct report *rp)
 	put_cause(rp, "signal", &rp->cause.signal);
 	put_cause(rp, rp->cause.is_crash ? "crashed" : "stack", &rp->cause.stack);
 	put_threads(rp);
+	/* asked_by_pid= is the pid of ringback trigger. */
 	for (size_t i = 0, nr = 0; i < m->nr_saw; i++)
 		if (strncmp(m->saw[i], "asked_by_pid=", 13) != 0)
 			page_labelled(&rp->page, nr++ ? "" : "  saw", LABEL,

@@ -54,7 +54,7 @@ static inline size_t proto_open(struct text *t, uint32_t field)
 	return t->b.len;
 }
 
-/* The length stands before the body: one byte is kept for it, a longer one moves the body. */
+/* The length precedes the body: one byte is reserved for it; a longer one moves the body. */
 static inline void proto_close(struct text *t, size_t body)
 {
 	char length[PROTO_VARINT_BYTES];

@@ -17,7 +17,7 @@
 /* A PATH or a NAMESPACES item of the current block. */
 struct block_id {
 	uint32_t id;
-	uint32_t index; /* into people.paths or people.sets */
+	uint32_t index; /* into the history's paths or sets */
 };
 
 struct history_loader {

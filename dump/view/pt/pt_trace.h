@@ -4,9 +4,9 @@
  * decoded piece by piece, starting at the wanted time. In memory are the newest bytes of each area,
  * back to that time, the steps of one piece per area, and those of a few pieces decoded ahead.
  *
- *	SWITCH records ─▶ who ran when ─┐
- *	codebook ─▶ code ───────────────┼─▶ ptflow ─▶ steps of an area ─┐
- *	AUX ─▶ bytes of an area ────────┘                 ... ─▶ steps ─┴─▶ by time ─▶ caller
+ *	SWITCH records ─▶ pt_threads ─┐
+ *	SYMBOLS, files ─▶ code_cache ─┼─▶ pt_flow ─▶ steps of an area ─┐
+ *	AUX ─▶ bytes of an area ──────┘                  ... ─▶ steps ─┴─▶ by time ─▶ caller
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names of one file; see symbol_file.h. Called by whoever collects symbols.
+ * Names of one file; see symbol_file.h. Called by symbols_writer.c and symbols.c.
  *
  *	.symtab, .dynsym, stubs ─┐
- *	.gnu_debugdata (.xz)    ─┼─▶ symtab        of the file itself
+ *	.gnu_debugdata (.xz)    ─┼─▶ symbol_table  of the file itself
  *	debug file's .symtab    ─┘                 when the file has no .symtab
  *	.debug_info ─▶ dwarf                       of the file, else of its debug file
  *

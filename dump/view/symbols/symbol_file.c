@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names of one file; see symbol_file.h. Called by symbols_writer.c and symbols.c.
+ * Names of one file; see symbol_file.h. Called by collect.c of recorder/symbolize.
  *
  *	.symtab, .dynsym, stubs ─┐
  *	.gnu_debugdata (.xz)    ─┼─▶ symbol_table  of the file itself

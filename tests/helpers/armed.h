@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A source that is armed by a rule's text, without an engine: its hits one by one. For unit tests
+/* Arms a source by a rule's text, without an engine, and takes its hits one by one. For unit tests
  * of sources. */
 #pragma once
 

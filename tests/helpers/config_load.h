@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of options: loads them from a text, or says why it can't. Include before others. */
+/* For tests of options: loads them from a text or reports the error. Include before other
+ * headers. */
 #pragma once
 
 #include "recorder/config/config.h"
@@ -16,8 +17,8 @@
 
 #define ARGS_MAX 64
 
-/* Loads "record ARGS", split at blanks ("+" stands for a blank inside a word); no file but a named
- * one. */
+/* Loads "record ARGS", split at blanks ("+" stands for a blank inside a word). Reads no file unless
+ * ARGS name one. */
 static int load(struct config *c, struct err *err, const char *args)
 {
 	static char words[2048];

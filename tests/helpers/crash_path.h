@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For loads that crash by a call path that is known: main outer middle crash. What crash() does is
- * the load's. */
+/* For loads that crash by a known call path: main outer middle crash. The load defines crash(). */
 #pragma once
 
 /* So that nothing is left out by the compiler, and no call made a jump. */

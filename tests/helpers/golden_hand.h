@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A packed payload put together by hand, column by column as PACKED.md has them, with what no
- * packer needs to write: tables and differences where it prefers others, a chain and bulk before
- * the same word, an empty chain. Its records are made apart, by formula. For tool_golden.c.
+ * A packed payload built by hand, column by column as in PACKED.md, with forms that the packer
+ * avoids: tables and differences where it prefers others, a chain and bulk before the same word, an
+ * empty chain. The expected records are computed separately, by formula. For tool_golden.c.
  */
 #pragma once
 

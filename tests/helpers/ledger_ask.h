@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a ledger answers, for its tests; NULL: it doesn't know. */
+/* Asserts on the answers of a ledger. NULL: the ledger must not know. */
 #pragma once
 
 #include "recorder/ledger/ledger.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A naive model of processes, for tests of the ledger: random histories of forks, execs, renames,
- * mappings, namespaces and cgroups, of which every fact is kept with its time. It tells the ledger
- * what the kernel would: records, at once or some time later as a sideband does, and scans of /proc
- * in between.
+ * mappings, namespaces and cgroups. It keeps every fact with its time and feeds the ledger what the
+ * kernel would: records, at once or delayed like a sideband's, and scans of /proc in between.
  */
 #pragma once
 
@@ -106,7 +105,7 @@ static inline int fact_at(const struct facts *f, uint64_t ns)
 	return what;
 }
 
-/* Since when what holds at `ns` does. */
+/* Start of the fact that holds at `ns`. */
 static inline uint64_t fact_since(const struct facts *f, uint64_t ns)
 {
 	uint64_t since = 0;
@@ -205,7 +204,7 @@ static inline void model_gone(struct model *m, struct model_task *t)
 	m->free_ns[t->tid] = m->now;
 }
 
-/* A tid is not used again at once: not before others have been, and its end is known. */
+/* A free tid is reused late: after other tids, and once the end of its task is known. */
 static inline bool is_free(struct model *m, uint32_t tid)
 {
 	if (m->of_tid[tid] >= 0 || m->now < m->free_ns[tid] + 2 * TICK_NS ||
@@ -266,7 +265,7 @@ static inline void do_name(struct model *m, struct model_task *t)
 	state_that(&t->names, m->now, name);
 }
 
-/* Living or not: while its threads live it is still in /proc. */
+/* Living or not: /proc keeps the leader while its threads live. */
 static inline struct model_task *leader_of(struct model *m, const struct model_proc *p)
 {
 	struct model_task *leader = NULL;
@@ -278,7 +277,7 @@ static inline struct model_task *leader_of(struct model *m, const struct model_p
 	return leader;
 }
 
-/* As the kernel does: first all other threads exit, then the one that execs is the leader. */
+/* As in the kernel: first all other threads exit, then the calling thread becomes the leader. */
 static inline void do_exec(struct model *m, struct model_task *t)
 {
 	struct model_proc *p = t->proc;
@@ -312,7 +311,7 @@ static inline void do_exec(struct model *m, struct model_task *t)
 	state_that(&t->names, m->now, name);
 	for (int i = 0; i < NR_PAGES; i++)
 		state_that(&t->proc->pages[i], m->now, -1);
-	/* A scan that comes before this record can't know that its leader is another. */
+	/* A scan before this record can't know about the new leader. */
 	if (takes_over)
 		drain(m);
 }
@@ -346,7 +345,7 @@ static inline void do_exit(struct model *m, struct model_task *t)
 	model_gone(m, t);
 }
 
-/* No record says so. */
+/* The kernel writes no record of a move. */
 static inline void do_move(struct model *m, struct model_task *t)
 {
 	state_that(&t->proc->cgroups, m->now, rnd(m, 6));
@@ -400,7 +399,7 @@ static inline void look_at_task(struct model *m, const struct model_task *t)
 	ledger_seen_task(m->ledger, m->now, &s);
 }
 
-/* As /proc/PID/maps has it: one line for what is of one file and one piece. */
+/* As in /proc/PID/maps: one line per contiguous piece of one file. */
 static inline void look_at_maps(struct model *m, const struct model_proc *p)
 {
 	struct ledger_seen_map v[NR_PAGES];
@@ -444,7 +443,7 @@ static inline void look_at(struct model *m, struct model_proc *p)
 		look_at_maps(m, p);
 }
 
-/* Of everything, while it goes on. */
+/* Scans everything while the history goes on. */
 static inline void scan(struct model *m)
 {
 	uint64_t began_ns = ++m->now;
@@ -463,7 +462,7 @@ static inline void scan(struct model *m)
 	ledger_seen_all(m->ledger, began_ns);
 }
 
-/* ---- the whole ---- */
+/* ---- whole runs ---- */
 
 static inline struct model *model_run(uint64_t seed, bool scans, bool lags)
 {
@@ -511,7 +510,7 @@ static inline void model_free(struct model *m)
 	free(m);
 }
 
-/* Some moment in the life of some task, not before `from_ns`. */
+/* A random moment in the life of a random task, not before `from_ns`. */
 static inline const struct model_task *moment(struct model *m, uint64_t from_ns, uint64_t *ns)
 {
 	for (;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a ledger into a dump and back, for tests of both ends. */
+/* From a ledger into a dump and back, for tests of both sides. */
 #pragma once
 
 #include "recorder/ledger/ledger.h"
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* Writes a dump with nothing but the ledger and opens it; *file is the caller's to free. */
+/* Writes a dump with nothing but the ledger and opens it. The caller frees *file. */
 static inline struct reader *round_trip(struct ledger *l, const struct tidset *sampled,
 					uint64_t from_ns, uint64_t to_ns, void **file)
 {

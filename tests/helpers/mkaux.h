@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AUX areas for mkdump.h: channels of a PMU that has them, what their areas held, and blocks of a
- * known sequence, of which each byte tells where it belongs: that of the test module in tests/vm.
+ * AUX areas for mkdump.h: channels of a PMU with an AUX area, the state of their areas, and blocks
+ * of a known sequence in which each byte tells its place. The test module in tests/vm writes the
+ * same sequence.
  */
 #pragma once
 
 #include "tests/helpers/mkdump.h"
 
-/* Byte `at` of what the PMU wrote on `cpu`. */
+/* Byte at offset `at` of the PMU's output on `cpu`. */
 static inline uint8_t mk_aux_byte(int cpu, uint64_t at)
 {
 	return (uint8_t)(((uint64_t)(cpu + 1) << 48 | (at / 8 + 1)) >> at % 8 * 8);
@@ -51,7 +52,8 @@ static inline void mk_aux_window(struct mk *d, const struct fmt_window_aux *f)
 	mk_item(d, FMT_WINDOWS, FMT_WINDOW_AUX, f, sizeof(*f), NULL, 0);
 }
 
-/* `bytes` of the sequence of `cpu`, `newer` of all `written` ones being newer; in two pieces. */
+/* One block in two pieces: `bytes` of the sequence of `cpu`, ending `newer` bytes before the end of
+ * the `written` ones. */
 static inline void mk_aux_block(struct mk *d, uint32_t ring, int cpu, uint64_t written,
 				uint64_t newer, uint32_t bytes)
 {
@@ -78,7 +80,7 @@ static inline void mk_aux_blocks(struct mk *d, uint32_t ring, int cpu, uint64_t 
 	}
 }
 
-/* True when `b` is the sequence's bytes that end `newer` bytes before the newest. */
+/* True when `b` holds the bytes of the sequence that end `newer` bytes before the newest. */
 static inline bool mk_aux_is(const struct buf *b, int cpu, uint64_t written, uint64_t newer)
 {
 	for (size_t i = 0; i < b->len; i++)

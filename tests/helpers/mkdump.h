@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds a dump in memory, piece by piece, through dump/file/writer.h: for tests of what reads and
- * prints dumps. Records of a ring are given oldest first, as people think of them; mk_block() turns
- * them into what a backward ring holds, newest first.
+ * Builds a dump in memory, piece by piece, through dump/file/writer.h: for tests of code that reads
+ * and prints dumps. Tests give the records of a ring oldest first; mk_block() turns them into the
+ * content of a backward ring, newest first.
  *
- *	struct mk d = mk_begin();
- *	mk_trigger(&d, 1000000);
- *	mk_channel(&d, 0, "sched", PERF_SAMPLE_TIME | PERF_SAMPLE_RAW);
- *	...
- *	struct reader *r = mk_end(&d);
- *	...
- *	mk_close(&d, r);
+ * 	struct mk d = mk_begin();
+ * 	mk_trigger(&d, 1000000);
+ * 	mk_channel(&d, 0, "sched", PERF_SAMPLE_TIME | PERF_SAMPLE_RAW);
+ * 	...
+ * 	struct reader *r = mk_end(&d);
+ * 	...
+ * 	mk_close(&d, r);
  */
 #pragma once
 
@@ -61,7 +61,7 @@ static inline void mk_text(struct mk *d, uint16_t section, uint16_t kind, const 
 	mk_item(d, section, kind, NULL, 0, text, strlen(text));
 }
 
-/* `flags`: of fmt_host */
+/* `flags`: fmt_host.flags */
 static inline void mk_host_as(struct mk *d, uint32_t flags)
 {
 	struct fmt_host h = {
@@ -108,7 +108,7 @@ static inline void mk_trigger(struct mk *d, uint64_t hit_ns)
 	mk_text(d, FMT_TRIGGER, FMT_TRIGGER_SAW, "sender=7");
 }
 
-/* sample_regs_user of its events; 0 as a rule. */
+/* `regs`: sample_regs_user of the channel's events; other channels have 0. */
 static inline void mk_channel_regs(struct mk *d, uint32_t id, const char *name,
 				   uint64_t sample_type, uint64_t regs_user)
 {
@@ -128,7 +128,7 @@ static inline void mk_channel(struct mk *d, uint32_t id, const char *name, uint6
 	mk_channel_regs(d, id, name, sample_type, 0);
 }
 
-/* `tracepoint` 0: a counter. `sample_type` as the channel's. */
+/* `tracepoint` 0: a counter. `sample_type`: as the channel's. */
 static inline void mk_event(struct mk *d, uint32_t id, uint32_t channel, const char *name,
 			    uint32_t tracepoint, uint64_t sample_type)
 {
@@ -168,7 +168,7 @@ static inline void mk_window(struct mk *d, const struct fmt_window *w)
 	mk_item(d, FMT_WINDOWS, FMT_WINDOW, w, sizeof(*w), NULL, 0);
 }
 
-/* A ring of a CPU that held everything from 0 on. */
+/* The window of a CPU's ring that kept everything since time 0. */
 static inline void mk_cpu_window(struct mk *d, uint32_t ring, uint32_t channel, int32_t cpu)
 {
 	struct fmt_window w = {.ring = ring, .channel = channel, .cpu = cpu, .tid = -1};
@@ -176,7 +176,7 @@ static inline void mk_cpu_window(struct mk *d, uint32_t ring, uint32_t channel, 
 	mk_window(d, &w);
 }
 
-/* A control group with limits and the one process that is in it. */
+/* A control group with limits, and its only process. */
 static inline void mk_cgroup(struct mk *d, const struct fmt_cgroup *f, uint32_t pid,
 			     const char *path)
 {
@@ -190,7 +190,7 @@ static inline void mk_cgroup(struct mk *d, const struct fmt_cgroup *f, uint32_t 
 		(uint32_t)strlen(path));
 }
 
-/* The recorder looked for control groups with limits; those that it found follow. */
+/* The recorder looked for control groups with limits; those it found follow. */
 static inline void mk_cgroups(struct mk *d, uint64_t since_ns, uint64_t at_ns)
 {
 	uint64_t times[2] = {since_ns, at_ns};
@@ -243,7 +243,7 @@ static inline void mk_map(struct mk *d, const struct fmt_map *m)
 	mk_item(d, FMT_LEDGER, FMT_LEDGER_MAP, m, sizeof(*m), NULL, 0);
 }
 
-/* A set of namespaces: inodes from `first` on, of all kinds there are. */
+/* A set of namespaces: inodes from `first` on, of all kinds. */
 static inline void mk_set(struct mk *d, uint32_t id, uint64_t first)
 {
 	struct fmt_namespaces f = {.id = id, .nr = 7};
@@ -264,7 +264,7 @@ static inline void mk_stay(struct mk *d, uint16_t kind, uint32_t key, uint64_t n
 
 /* ---- symbols ---- */
 
-/* Its build-id is that of mk_path(path_id); none with 0. */
+/* The image has the build-id of mk_path(path_id), or none with path_id 0. */
 static inline void mk_image(struct mk *d, uint32_t id, uint8_t kind, uint32_t key, uint8_t path_id,
 			    const char *path)
 {
@@ -317,7 +317,7 @@ struct mk_records {
 	uint32_t nr;
 };
 
-/* Appends a whole record: header and `body`, padded to 8. */
+/* Appends a whole record: header and `body`, padded to 8 bytes. */
 static inline void mk_record(struct mk_records *r, uint32_t type, uint16_t misc, const void *body,
 			     size_t n)
 {
@@ -376,7 +376,7 @@ static inline void mk_lost(struct mk_records *r, uint64_t time, uint64_t id, uin
 	mk_record(r, PERF_RECORD_LOST, 0, body, sizeof(body));
 }
 
-/* The records newest first, as the ring has them; the caller frees them. */
+/* The records newest first, as in the ring; the caller frees them. */
 static inline struct buf mk_reversed(const struct mk_records *r)
 {
 	struct bytes all = {r->bytes.p, r->bytes.len};
@@ -397,8 +397,8 @@ static inline struct buf mk_reversed(const struct mk_records *r)
 }
 
 /*
- * Writes one block of a ring; first_ns and last_ns as the caller says; packed if there is a layout
- * of its records. Returns the ring_off of the next older block.
+ * Writes one block of a ring, packed if `layout` is not NULL. The caller gives first_ns and
+ * last_ns. Returns the ring_off of the next older block.
  */
 static inline uint64_t mk_block_as(struct mk *d, const struct record_layout *layout, uint32_t ring,
 				   uint64_t ring_off, uint64_t first_ns, uint64_t last_ns,
@@ -427,7 +427,7 @@ static inline uint64_t mk_block_as(struct mk *d, const struct record_layout *lay
 	return ring_off + r->bytes.len;
 }
 
-/* As it is in the ring. */
+/* The same, not packed. */
 static inline uint64_t mk_block(struct mk *d, uint32_t ring, uint64_t ring_off, uint64_t first_ns,
 				uint64_t last_ns, const struct mk_records *r)
 {
@@ -480,7 +480,7 @@ static inline struct meta *mk_meta(struct reader *r)
 	return m;
 }
 
-/* Turns a byte of the payload of block `i` around: its hash is no longer right. */
+/* Inverts a byte of the payload of block `i`, so that its hash no longer matches. */
 static inline void mk_damage(struct mk *d, struct reader *r, size_t i)
 {
 	d->file[reader_block(r, i)->offset + sizeof(struct fmt_block) + 8] ^= 0xff;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole dump with Intel PT, made by hand: a program of a few instructions, its page as the dump's
- * SYMBOLS have it, two CPUs on which two threads ran it one after the other. Seeds of the fuzz
- * targets are made of it, and t_pthard.c holds that these seeds are decoded.
+ * A whole dump with Intel PT, made by hand: a program of a few instructions, its page as in the
+ * dump's SYMBOLS, and two CPUs on which two threads ran it one after the other. The fuzz targets'
+ * seeds are made from it; t_pthard.c checks that these seeds decode.
  *
- *	main    call called     called  ret
- *	        jne main
- *	        syscall
+ * 	main    call called     called  ret
+ * 	        jne main
+ * 	        syscall
  */
 #pragma once
 
@@ -51,7 +51,7 @@ static inline void mk_pt_code(struct mk *d, uint32_t image)
 	mk_item(d, FMT_SYMBOLS, FMT_SYM_CODE, &f, sizeof(f), code + first, sizeof(code) - first);
 }
 
-/* From a PSB on, with nothing traced yet. */
+/* Starts with a PSB, before anything is traced. */
 static inline void mk_pt_begin(struct pt_packets *p, uint64_t ns)
 {
 	pt_psb(p);
@@ -60,7 +60,7 @@ static inline void mk_pt_begin(struct pt_packets *p, uint64_t ns)
 	pt_psbend(p);
 }
 
-/* main as often as it calls, and the system call. */
+/* One run: main's loop of calls, then the system call. */
 static inline void mk_pt_run(struct pt_packets *p, uint64_t ns)
 {
 	mk_pt_begin(p, ns);
@@ -75,7 +75,7 @@ static inline void mk_pt_run(struct pt_packets *p, uint64_t ns)
 	pt_ip_none(p, PT_IP_PGD);
 }
 
-/* From `tid` to the other. */
+/* Context switch from `tid` to `other`. */
 static inline void mk_pt_switch(struct mk_records *r, uint32_t tid, uint32_t other, bool out,
 				uint64_t ns)
 {
@@ -132,7 +132,7 @@ static inline void mk_pt_ring(struct mk *d, uint32_t ring, struct mk_records *r,
 	buf_free(&p->out);
 }
 
-/* All but rings, symbols and what is in them: two processes of one program. */
+/* The dump without rings and symbols: two processes of one program. */
 static inline struct mk mk_pt_dump(void)
 {
 	static const char comms[2][16] = {"first", "second\x1b[2J"};
@@ -163,7 +163,7 @@ static inline void mk_pt_symbols(struct mk *d)
 	mk_pt_code(d, 0);
 }
 
-/* As it says above; to be finished. */
+/* The dump described above, not finished. */
 static inline struct mk mk_pt_seed(void)
 {
 	struct mk d = mk_pt_dump();

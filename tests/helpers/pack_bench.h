@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the packer have in common: records in the making, and the way there and back.
- */
+/* Shared by the tests of the packer: builds records, packs and unpacks them. */
 #pragma once
 
 #include "dump/base/sanitized.h"
@@ -59,7 +58,7 @@ static inline struct bytes made(const struct bench *b)
 	return (struct bytes){b->m.b.p, b->m.b.len};
 }
 
-/* It packs, and to so many hundredths at most. */
+/* The run packs, to at most `hundredths` percent of its size. */
 static inline void expect_packed(const struct bench *b, unsigned hundredths)
 {
 	assert_int_equal(b->t.nr_kept_raw, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes records as kernels do, of any layout: tracepoints with fields that step, repeat and refer to
- * threads, call chains out of a tree, registers, stacks, records that are no samples, and some that
- * no kernel would write. For the tests of the packer; what is made follows from the seed alone.
+ * Makes records as kernels do, of any layout: tracepoints with fields that step, repeat and refer
+ * to threads, call chains out of a tree, registers, stacks, records that are no samples, and some
+ * that no kernel would write. For tests of the packer. The output depends on the seed alone.
  *
- * Records come newest first, as they lie in a ring, so times go down.
+ * Records come newest first, as in a ring, so times go down.
  */
 #pragma once
 
@@ -18,31 +18,31 @@
 #define MAKE_EVENTS 16u
 #define MAKE_WORDS  24u
 
-/* What a word of a tracepoint's fields is like. */
+/* Kinds of words in a tracepoint's fields. */
 enum make_word {
 	MAKE_CONST,
 	MAKE_TID,
 	MAKE_BEFORE,  /* the thread of the record before */
 	MAKE_FEW,     /* one of a few numbers */
 	MAKE_COUNT,   /* steps by one */
-	MAKE_NEAR,    /* goes to and fro in small steps */
+	MAKE_NEAR,    /* moves up and down in small steps */
 	MAKE_POINTER, /* one of some hundred large numbers */
 	MAKE_RANDOM,
 	MAKE_NR_WORDS
 };
 
-/* How a run is. Numbers "of 1,000" say how many records of that many. */
+/* Style of a run. Numbers "of 1,000" are rates: so many records of 1,000. */
 struct make_style {
 	uint32_t nr_threads, nr_events, nr_chains, max_depth;
-	uint32_t max_words;   /* of 4 bytes, of a tracepoint's own fields */
+	uint32_t max_words;   /* of 4 bytes, in a tracepoint's own fields */
 	uint32_t stack_bytes; /* of the user's stack */
-	uint32_t step_ns;     /* at most so much between two records */
-	uint32_t odd;	      /* of 1,000: no samples */
-	uint32_t jumps;	      /* of 1,000: the time goes anywhere */
-	uint32_t noise;	      /* of 1,000: a word is anything */
-	uint32_t lies;	      /* of 1,000: a length says what is not so */
-	uint32_t strangers;   /* of 1,000: the thread is none of nr_threads */
-	uint32_t event_order; /* of 1,000: the event is another than the one that is next */
+	uint32_t step_ns;     /* largest time between two records */
+	uint32_t odd;	      /* of 1,000: not a sample */
+	uint32_t jumps;	      /* of 1,000: the time jumps */
+	uint32_t noise;	      /* of 1,000: a word is random */
+	uint32_t lies;	      /* of 1,000: a length is wrong */
+	uint32_t strangers;   /* of 1,000: the thread is not one of nr_threads */
+	uint32_t event_order; /* of 1,000: the event is not the next in order */
 };
 
 struct make_event {
@@ -59,7 +59,7 @@ struct make {
 	struct record_layout layout;
 	struct make_style style;
 	struct make_event events[MAKE_EVENTS];
-	uint8_t *at; /* of the record that is being made */
+	uint8_t *at; /* end of the record in the making */
 };
 
 static inline uint64_t make_random64(struct make *m)
@@ -80,7 +80,7 @@ static inline bool make_chance(struct make *m, uint32_t of_1000)
 	return of_1000 && make_random(m, 1000) < of_1000;
 }
 
-/* One number that follows from others, for what has to be the same each time. */
+/* A number that depends on `a` and `b` alone, for parts that must be the same each time. */
 static inline uint64_t make_hash(uint64_t a, uint64_t b)
 {
 	a = (a ^ b * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
@@ -132,7 +132,7 @@ static inline void make_u64(struct make *m, uint64_t v)
 	make_put(m, &v, sizeof(v));
 }
 
-/* Room for the largest record; its header comes with make_finish(). */
+/* Makes room for the largest record; make_finish() writes the header. */
 static inline void make_start(struct make *m)
 {
 	assert(!buf_reserve(&m->b, 1 << 17));
@@ -181,7 +181,7 @@ static inline uint32_t make_word(struct make *m, struct make_event *ev, uint32_t
 	}
 }
 
-/* Address `i` from the outside of chain `id`: outer frames are shared by many. */
+/* Address `i` of chain `id`, counted from the outermost frame. Many chains share outer frames. */
 static inline uint64_t make_ip(uint32_t id, uint32_t i)
 {
 	uint32_t shift = 12 > i ? 12 - i : 0;
@@ -215,7 +215,7 @@ static inline void make_raw(struct make *m)
 	uint32_t bytes = 8 + 4 * ev->nr_words;
 	uint16_t head[2] = {(uint16_t)(300 + m->event), 0};
 
-	bytes += ~bytes & 4; /* with its length a multiple of 8 */
+	bytes += ~bytes & 4; /* the length word included, a multiple of 8 */
 	if (make_chance(m, m->style.lies))
 		make_u32(m, make_random(m, 2) ? 0 : (uint32_t)make_random64(m));
 	else
@@ -320,7 +320,7 @@ static inline void make_sample(struct make *m)
 	make_finish(m, PERF_RECORD_SAMPLE, make_chance(m, 300) ? 1 : 2);
 }
 
-/* ---- what is no sample ---- */
+/* ---- records that are no samples ---- */
 
 static inline void make_sample_id(struct make *m)
 {
@@ -381,7 +381,7 @@ static inline void make_odd(struct make *m)
 		make_u64(m, m->time);
 		break;
 	case 5:
-		type = PERF_RECORD_SWITCH; /* nothing but its sample_id */
+		type = PERF_RECORD_SWITCH; /* only its sample_id */
 		break;
 	default:
 		type = 70 + make_random(m, 3); /* an unknown type */
@@ -392,7 +392,7 @@ static inline void make_odd(struct make *m)
 	make_finish(m, type, 0);
 }
 
-/* One record more. */
+/* Appends one record. */
 static inline void make_record(struct make *m)
 {
 	make_step(m);
@@ -402,7 +402,7 @@ static inline void make_record(struct make *m)
 		make_sample(m);
 }
 
-/* Records up to so many bytes and records, but for one. */
+/* Makes up to `nr` records in at most `bytes`; drops a last record that does not fit. */
 static inline struct bytes make_run(struct make *m, size_t bytes, uint32_t nr)
 {
 	while (m->nr < nr) {

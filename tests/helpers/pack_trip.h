@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There and back: packs a run of records, unpacks it in every way that there is, and compares each
- * with what went in. For the tests and fuzz targets of pack.h and unpack.h, and for tool_pack.c.
+ * Packs a run of records, unpacks it in every supported way, and compares each result with the
+ * input. For the tests and fuzz targets of pack.h and unpack.h, and for tool_pack.c.
  *
- *	struct trip t;
- *	trip_begin(&t);
- *	what = trip(&t, &layout, run, cut, TRIP_ALL | TRIP_PARTS);	NULL: fine
- *	trip_end(&t);
+ * 	struct trip t;
+ * 	trip_begin(&t);
+ * 	what = trip(&t, &layout, run, cut, TRIP_ALL | TRIP_PARTS);	NULL: fine
+ * 	trip_end(&t);
  */
 #pragma once
 
@@ -20,11 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How it is unpacked. */
+/* How to unpack. */
 enum {
 	TRIP_ALL = 1,	/* unpack_all() */
-	TRIP_PARTS = 2, /* times, threads, offsets and single records, in any order, and then all */
-	TRIP_EXACT = 4, /* pieces are in memory of just their length, for sanitizers */
+	TRIP_PARTS = 2, /* times, threads, offsets and single records in any order, then all */
+	TRIP_EXACT = 4, /* allocate each piece at its exact length, for sanitizers */
 };
 
 struct trip {
@@ -33,7 +33,7 @@ struct trip {
 	struct buf payload, out, record, first;
 	struct err err;
 	uint64_t rng;
-	/* Of all so far. */
+	/* Totals of all trips. */
 	uint64_t nr_records, bytes, packed_bytes, nr_kept_raw, nr_times;
 };
 
@@ -60,7 +60,7 @@ static inline uint32_t trip_random(struct trip *t, uint32_t below)
 	return (uint32_t)((t->rng >> 32) * below >> 32);
 }
 
-/* How many records there are from the front on; where they end. */
+/* Number of whole records from the front, and the offset where they end. */
 static inline uint32_t trip_count(struct bytes run, size_t *end)
 {
 	struct perf_event_header h;
@@ -79,7 +79,7 @@ static inline uint32_t trip_word(struct bytes run, size_t off)
 	return v;
 }
 
-/* ---- there ---- */
+/* ---- pack ---- */
 
 static inline struct bytes trip_copy(struct bytes b)
 {
@@ -91,8 +91,8 @@ static inline struct bytes trip_copy(struct bytes b)
 	return (struct bytes){p, b.len};
 }
 
-/* In pieces that meet at `cut`; one piece when that is not inside. The payload is copied: so it may
- * not point into the packer, and what reads past its end is seen. */
+/* Packs in two pieces that meet at `cut`, or one if `cut` is not inside. The payload is copied to
+ * its exact length: a pointer into the packer or a read past the end then shows. */
 static inline int trip_pack(struct trip *t, const struct record_layout *l, struct bytes run,
 			    size_t cut, bool exact)
 {
@@ -115,7 +115,7 @@ static inline int trip_pack(struct trip *t, const struct record_layout *l, struc
 	return rc;
 }
 
-/* ---- and back ---- */
+/* ---- unpack ---- */
 
 static inline const char *trip_open(struct trip *t, struct bytes run, uint32_t nr)
 {
@@ -134,7 +134,7 @@ static inline const char *trip_all(struct trip *t, struct bytes run)
 	return NULL;
 }
 
-/* A record's time is known, or it is said not to be. */
+/* A record's time is right, or reported as unknown. */
 static inline const char *trip_times(struct trip *t, const struct record_layout *l,
 				     struct bytes run, uint32_t nr)
 {
@@ -191,7 +191,7 @@ static inline const char *trip_records(struct trip *t, struct bytes run, uint32_
 	return NULL;
 }
 
-/* Where the chain of a sample begins, if it has one. */
+/* Offset of the chain in a sample, if it has one. */
 static inline uint32_t trip_chain_at(const struct record_layout *l)
 {
 	uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -201,7 +201,7 @@ static inline uint32_t trip_chain_at(const struct record_layout *l)
 	return 16 + 8 * (unsigned)__builtin_popcountll(l->sample_type & before);
 }
 
-/* What is said of whole templates holds for each of their records. */
+/* Statements about a whole template hold for each of its records. */
 static inline const char *trip_templates(struct trip *t, const struct record_layout *l,
 					 struct bytes run, uint32_t nr)
 {
@@ -226,7 +226,8 @@ static inline const char *trip_templates(struct trip *t, const struct record_lay
 		for (uint32_t off = offsets[i]; off < end && off < offsets[i] + 256; off += 4) {
 			uint32_t at = off - offsets[i], other = offsets[f] + at;
 
-			/* Chains are of any length: what is behind them is as far from the end. */
+			/* Chains vary in length, so offsets behind one count from the record's
+			 * end. */
 			if (at >= trip_chain_at(l))
 				other = offsets[f + 1] - (end - off);
 			if (unpack_is_thread(t->unpacker, i, at) && trip_word(run, off) != tids[i])
@@ -239,7 +240,7 @@ static inline const char *trip_templates(struct trip *t, const struct record_lay
 	return NULL;
 }
 
-/* Of some words that are needed, and those that are fixed, records come right in part, too. */
+/* Unpacking only the needed and the fixed words gives right values for them. */
 static inline const char *trip_needed(struct trip *t, struct bytes run, uint32_t nr)
 {
 	const uint32_t *offsets;
@@ -296,9 +297,9 @@ static inline const char *trip_parts(struct trip *t, const struct record_layout 
 }
 
 /*
- * Packs and unpacks `run`, cut into two pieces at `cut` (beyond its end: one piece). NULL when all
- * that comes back is as it was, or when the packer says that the run is better kept as it is;
- * t->payload.len is 0 then.
+ * Packs and unpacks `run`, cut into two pieces at `cut` (beyond its end: one piece). NULL when
+ * every result equals the input, or when the packer prefers to keep the run raw; t->payload.len is
+ * then 0.
  */
 static inline const char *trip(struct trip *t, const struct record_layout *l, struct bytes run,
 			       size_t cut, unsigned how)

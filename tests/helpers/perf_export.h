@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dumps of tests as perf.data, for the tests of export -f perf; mkdump.h and perf_file.h come with
- * it. */
+/* Exports test dumps as perf.data, for the tests of export -f perf. Includes mkdump.h and
+ * perf_file.h. */
 #pragma once
 
 #include "dump/view/export/export.h"

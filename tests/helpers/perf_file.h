@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of perf.data files for tests, by the format's description alone: every place is checked
- * against the file, and the times of records against each other.
+ * A reader of perf.data files for tests, written from the format's description alone. It checks
+ * every offset against the file, and the times of records against each other.
  */
 #pragma once
 
@@ -61,7 +61,7 @@ static inline struct perf_event_attr attr_of(const struct file *f, size_t i)
 	return attr;
 }
 
-/* The event that goes by this id. */
+/* The index of the event with this id. */
 static inline size_t event_by_id(const struct file *f, uint64_t id)
 {
 	for (size_t i = 0; i < f->nr_attrs; i++) {
@@ -76,7 +76,7 @@ static inline size_t event_by_id(const struct file *f, uint64_t id)
 	return 0;
 }
 
-/* The place of a feature; its size 0: it isn't there. */
+/* The section of a feature; size 0: the file lacks it. */
 static inline struct section feature(const struct file *f, unsigned bit)
 {
 	uint64_t off = f->data.off + f->data.size;
@@ -118,7 +118,7 @@ static inline uint64_t word(const struct walk *w, size_t i)
 	return v;
 }
 
-/* The word that is the `i`-th from the end. */
+/* The `i`-th word from the end. */
 static inline uint64_t word_back(const struct walk *w, size_t i)
 {
 	return word(w, w->body.len / 8 - i);
@@ -136,14 +136,15 @@ static inline bool next(struct walk *w)
 	w->off += w->h.size;
 	if (w->h.type == 68)
 		return next(w);
-	/* AUXTRACE_INFO, AUXTRACE with bytes behind it, TIME_CONV: without a time. */
+	/* AUXTRACE_INFO, AUXTRACE with bytes behind it, and TIME_CONV have no time. */
 	if (w->h.type == 71) {
 		at(w->f.b, w->off, word(w, 0));
 		w->off += word(w, 0);
 	}
 	if (w->h.type >= 70)
 		return true;
-	/* IDENTIFIER IP TID TIME; or at the end of the others TID TIME CPU IDENTIFIER. */
+	/* Samples start with IDENTIFIER IP TID TIME; other records end with TID TIME CPU
+	 * IDENTIFIER. */
 	time = w->h.type == PERF_RECORD_SAMPLE ? word(w, 3) : word_back(w, 3);
 	assert_true(time >= w->last_ns);
 	w->last_ns = time;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The number by which perf_event_open() knows a PMU. */
+/* The PMU type number for perf_event_open(). */
 #pragma once
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* Of the PMU with that name in sysfs; UINT32_MAX: there is none. */
+/* The type of the PMU with that name in sysfs; UINT32_MAX: no such PMU. */
 static inline uint32_t pmu_type(const char *pmu)
 {
 	uint32_t type = UINT32_MAX;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code that a program ran (pt_step.h), as the decoder takes it.
+ * The code that a program ran (pt_step.h), in the form the decoder takes.
  */
 #pragma once
 
 #include "tests/helpers/pt_memory.h"
 #include "tests/helpers/pt_step.h"
 
-/* One piece for pages that lie one behind the other. */
+/* Adjacent pages become one piece. */
 static inline struct pt_memory *pt_code(const struct pt_page *pages, size_t nr)
 {
 	struct pt_memory *m = pt_memory_new();

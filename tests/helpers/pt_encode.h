@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the instructions that a program ran (pt_step.h) to what Intel PT would have written of them,
- * traced on the user side only, and to the calls and returns that a decoder has to find in it: the
- * ground truth. The branches are told apart by their bytes, by a table of our own, so that nothing
- * here shares a mistake with the decoder. Packet generation follows the Intel SDM, volume 3,
- * "Intel Processor Trace": conditional branches are TNT bits, indirect ones TIPs, a return to where
- * its call came from a TNT bit (RET compression); the kernel's part is between TIP.PGD and TIP.PGE.
+ * From the instructions that a program ran (pt_step.h) to the trace that Intel PT would have
+ * written of them, user side only, and to the calls and returns that a decoder has to find in it:
+ * the ground truth. A table of its own classifies branches by their bytes, so that it shares no
+ * mistake with the decoder. Packet generation follows the Intel SDM, volume 3, "Intel Processor
+ * Trace": conditional branches are TNT bits, indirect ones TIPs, a return to its call site is a TNT
+ * bit (RET compression), and the kernel's part lies between TIP.PGD and TIP.PGE.
  */
 #pragma once
 
@@ -16,27 +16,27 @@ enum pt_truth_kind { PT_T_CALL, PT_T_RETURN, PT_T_OFF, PT_T_ON, PT_T_LOST };
 
 struct pt_truth {
 	uint64_t tsc, from, to; /* OFF, LOST: no `to`; ON: no `from` */
-	size_t offset;		/* bytes that were written when it happened */
+	size_t offset;		/* bytes written before it */
 	enum pt_truth_kind kind;
 };
 
 struct pt_options {
-	size_t psb_bytes;     /* a PSB after about so many bytes */
+	size_t psb_bytes;     /* one PSB about every so many bytes */
 	bool long_tnt;	      /* else short TNT packets */
 	bool ret_compress;    /* RET compression */
 	bool cyc;	      /* CYC packets */
 	unsigned int mtc;     /* 0: no MTC packets; else one every 2^mtc ticks of the crystal */
-	size_t irq_every;     /* 0, or: after so many instructions the kernel interrupts */
-	size_t lose_at, lose; /* after lose_at instructions, an overflow loses so many */
+	size_t irq_every;     /* 0, or: an interrupt after every so many instructions */
+	size_t lose_at, lose; /* an overflow after lose_at instructions loses so many */
 	uint64_t tsc;	      /* at the start */
 };
 
-/* The clocks of the processor that never was, as the guest's intel_pt has them in sysfs: a tick of
- * the crystal is 120 of the TSC. */
+/* Clocks of the simulated processor, as the guest's intel_pt has them in sysfs: one tick of the
+ * crystal is 120 of the TSC. */
 #define PT_CRYSTAL_EAX 2
 #define PT_CRYSTAL_EBX 240
 #define PT_NOMINAL     30 /* the ratio at which a cycle is a tick of the TSC */
-#define PT_STEP_TICKS  3  /* that an instruction takes */
+#define PT_STEP_TICKS  3  /* duration of an instruction */
 
 enum pt_insn_kind {
 	PT_I_OTHER,
@@ -49,7 +49,7 @@ enum pt_insn_kind {
 	PT_I_FAR, /* syscall: leaves the user side */
 };
 
-/* `n`: bytes of the instruction, set for COND and the calls. */
+/* `n`: length of the instruction, set for COND and the calls. */
 static inline enum pt_insn_kind pt_insn_kind_of(const uint8_t *c, size_t len, size_t *n)
 {
 	static const uint8_t prefix[] = {0x66, 0x67, 0xf2, 0xf3, 0x2e, 0x3e,
@@ -96,14 +96,14 @@ static inline enum pt_insn_kind pt_insn_kind_of(const uint8_t *c, size_t len, si
 				       : PT_I_OTHER;
 }
 
-#define PT_RETS 64 /* entries of the processor's stack for RET compression */
+#define PT_RETS 64 /* depth of the processor's return stack for RET compression */
 
 struct pt_encode {
 	struct pt_packets pkt;
 	struct pt_truth *truth;
 	size_t nr_truth, cap_truth;
 	struct pt_options opt;
-	uint64_t tsc, cyc_at, mtc_at; /* the time, and that of the last CYC and MTC */
+	uint64_t tsc, cyc_at, mtc_at; /* now, at the last CYC, at the last MTC */
 	size_t psb_at;
 	uint64_t rets[PT_RETS];
 	unsigned int ret_top, nr_rets;
@@ -120,7 +120,7 @@ static inline void pt_truth_put(struct pt_encode *e, enum pt_truth_kind kind, ui
 	e->truth[e->nr_truth++] = (struct pt_truth){e->tsc, from, to, e->pkt.out.len, kind};
 }
 
-/* A CYC packet stands before what it is the time of. */
+/* A CYC packet precedes the packet it times. */
 static inline void pt_time(struct pt_encode *e)
 {
 	if (e->opt.cyc && e->tsc != e->cyc_at)
@@ -196,8 +196,8 @@ static inline void pt_on(struct pt_encode *e, uint64_t to)
 	e->nr_rets = 0;
 }
 
-/* MTC packets up to now, each at its own time, as if the processor had been awake throughout.
- * Branches that wait to be written may come after it. */
+/* MTC packets up to now, each at its own time, as if the processor had never slept. Pending
+ * branches may be written after them. */
 static inline void pt_mtc_due(struct pt_encode *e)
 {
 	uint64_t now = pt_ctc(e) >> e->opt.mtc, tsc = e->tsc;
@@ -213,7 +213,7 @@ static inline void pt_mtc_due(struct pt_encode *e)
 	e->tsc = tsc;
 }
 
-/* From `ip` into the kernel and back to it. */
+/* An interrupt at `ip`: into the kernel and back. */
 static inline void pt_irq(struct pt_encode *e, uint64_t ip)
 {
 	pt_target(e, PT_IP_FUP, ip);
@@ -243,7 +243,7 @@ static inline void pt_ret(struct pt_encode *e, uint64_t from, uint64_t to)
 	pt_truth_put(e, PT_T_RETURN, from, to);
 }
 
-/* The instruction at `ip` ran, and `next` is the one after it. */
+/* The instruction at `ip` ran; `next` runs after it. */
 static inline void pt_step(struct pt_encode *e, const struct pt_run *r, uint64_t ip, uint64_t next)
 {
 	uint8_t code[16] = {0};
@@ -278,7 +278,7 @@ static inline void pt_step(struct pt_encode *e, const struct pt_run *r, uint64_t
 	}
 }
 
-/* Nothing is traced yet. The trace is e.pkt.out, the truth e.truth. */
+/* Nothing is traced yet. The trace is in e.pkt.out, the truth in e.truth. */
 static inline struct pt_encode pt_encode_begin(const struct pt_options *opt)
 {
 	struct pt_encode e = {.opt = *opt, .tsc = opt->tsc, .cyc_at = opt->tsc};
@@ -288,7 +288,7 @@ static inline struct pt_encode pt_encode_begin(const struct pt_options *opt)
 	return e;
 }
 
-/* What lies between is lost: the place of the instruction before the first that is seen again. */
+/* An overflow loses instructions. Returns the index of the last one lost. */
 static inline size_t pt_lose(struct pt_encode *e, const struct pt_run *r, size_t i)
 {
 	pt_flush(e);
@@ -302,7 +302,7 @@ static inline size_t pt_lose(struct pt_encode *e, const struct pt_run *r, size_t
 	return i;
 }
 
-/* The program's part, once more when it is called once more. */
+/* The program's part; a second call appends the run again. */
 static inline void pt_encode_run(struct pt_encode *e, const struct pt_run *r)
 {
 	const struct pt_options *opt = &e->opt;

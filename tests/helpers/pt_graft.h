@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces of programs that were stepped, put into a dump as a channel of its own: what the recorder
- * would have written of a processor with Intel PT.
+ * Puts traces of stepped programs into a dump as a channel of their own, as the recorder would have
+ * written them on a processor with Intel PT.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 #define MAX_TRACES  16
 #define RECORD_ROOM 4096
 
-/* As the guest's intel_pt (tests/vm/module/intel_pt.c): its name, its files and what they say. */
+/* The same name, files and contents as the guest's intel_pt (tests/vm/module/intel_pt.c). */
 static const char pt_graft_pmu[] =
 	"intel_pt type=10 tsc_art_ratio=240:2 max_nonturbo_ratio=30 caps/mtc=1 "
 	"caps/mtc_periods=249 caps/psb_cyc=1 caps/psb_periods=3f "
@@ -44,17 +44,17 @@ struct pt_graft {
 	struct pt_log logs[MAX_TRACES];
 	size_t nr_logs;
 	struct buf trace;
-	/* what it gets */
+	/* assigned when grafted */
 	uint32_t channel, event, ring;
 	uint64_t sample_type;
 	bool has_channel;
-	struct pt_moment before, after; /* of the area */
+	struct pt_moment before, after; /* when its window begins and ends */
 	struct buf records;		/* oldest first */
 	uint64_t nr_records;
-	size_t starts[RECORD_ROOM / 16]; /* of the records */
+	size_t starts[RECORD_ROOM / 16]; /* offsets of the records */
 };
 
-/* Behind every record: TID, TIME, and of a thread's ring the CPU. */
+/* Behind every record: TID, TIME, and in a thread's ring also CPU. */
 static inline void pt_graft_put_record(struct pt_graft *g, uint32_t type, uint16_t misc,
 				       const void *body, size_t n, uint32_t tid, uint64_t ns)
 {
@@ -279,7 +279,7 @@ static inline void pt_graft_take(struct pt_graft *g, const char *trace, const ch
 	fclose(f);
 }
 
-/* The places that the new channel and ring have in the dump's tables. */
+/* Finds the numbers of the new channel and ring in the dump's tables. */
 static inline void pt_graft_find_places(struct pt_graft *g, const struct meta *m)
 {
 	g->channel = (uint32_t)m->nr_channels;
@@ -296,7 +296,8 @@ static inline void pt_graft_find_places(struct pt_graft *g, const struct meta *m
 	}
 }
 
-/* From before all to the trigger's freeze, or to the last log's end if that was before it. */
+/* The window lasts from before all to the trigger's freeze, or to the end of the last log if
+ * earlier. */
 static inline void pt_graft_set_times(struct pt_graft *g, const struct meta *m)
 {
 	const struct pt_log *last = &g->logs[g->nr_logs - 1];
@@ -313,7 +314,7 @@ static inline void pt_graft_set_times(struct pt_graft *g, const struct meta *m)
 	}
 	if (freeze < last->ended.ns || freeze > g->after.ns)
 		return;
-	/* the same line the other way round */
+	/* the same line, solved for the TSC */
 	g->after.tsc = pt_ns_of((struct pt_moment){g->before.ns, g->before.tsc},
 				(struct pt_moment){g->after.ns, g->after.tsc}, freeze);
 	g->after.ns = freeze;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log of a program that was stepped, as text: what it was, when, and each call and return,
+ * The log of a stepped program, as text: the program, its times, and each call and return:
  *
- *	# program gzip
- *	# task PID TID CPU
- *	# trace BYTES INSTRUCTIONS ALONE	ALONE 1: it kept its CPU meanwhile
- *	# moment TSC NS				CLOCK_MONOTONIC: before all, begin, end, after all
- *	# perf ZERO MULT SHIFT			TSC to the perf clock; MULT 0: unknown
- *	call 401136 401020 81213132 617
- *	return 401050 40113b 81213141 617
- *	off 40113b 0 81213150 620		into the kernel
- *	on 0 40113d 81214050 622		and back
+ * 	# program gzip
+ * 	# task PID TID CPU
+ * 	# trace BYTES INSTRUCTIONS ALONE	ALONE 1: it kept its CPU meanwhile
+ * 	# moment TSC NS				CLOCK_MONOTONIC: before all, begin, end, after all
+ * 	# perf ZERO MULT SHIFT			TSC to the perf clock; MULT 0: unknown
+ * 	call 401136 401020 81213132 617
+ * 	return 401050 40113b 81213141 617
+ * 	off 40113b 0 81213150 620		into the kernel
+ * 	on 0 40113d 81214050 622		and back
  *
- * Of a step: addresses of the two instructions, TSC, bytes of the trace before it.
+ * The columns of a step: addresses of the two instructions, TSC, bytes of the trace before it.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ static inline void pt_log_write(FILE *f, const struct pt_log *l, const struct pt
 	}
 }
 
-/* What stands before the steps. False when it is not so. */
+/* Reads the lines before the steps. False on a format error. */
 static inline bool pt_log_read(FILE *f, struct pt_log *l)
 {
 	struct pt_moment *m[] = {&l->before, &l->began, &l->ended, &l->after};
@@ -70,7 +70,7 @@ static inline bool pt_log_read(FILE *f, struct pt_log *l)
 		      &l->clock.shift) == 3;
 }
 
-/* And the steps; the caller frees them. */
+/* Reads the steps; the caller frees them. */
 static inline struct pt_truth *pt_log_steps(FILE *f, size_t *nr)
 {
 	struct pt_truth *v = NULL, t = {0};

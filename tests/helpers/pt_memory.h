@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of one process that is known beforehand, as pt_flow.h asks for it. */
+/* The known code of one process, as a source for pt_flow.h. */
 #pragma once
 
 #include "dump/view/pt/pt_flow.h"
@@ -31,7 +31,7 @@ static inline void pt_memory_free(struct pt_memory *m)
 	free(m);
 }
 
-/* Copies `code`. Of pieces that overlap the last one counts. Few and large ones are quicker than
+/* Copies `code`. Where pieces overlap the last one counts. A few large pieces are faster than
  * many. */
 static inline void pt_memory_add(struct pt_memory *m, uint64_t address, struct bytes code)
 {
@@ -47,7 +47,7 @@ static inline void pt_memory_who(void *ctx, uint64_t ip, struct pt_flow_who *out
 {
 }
 
-/* What of a piece lies around `address` and is not covered by a later one. */
+/* Clips a piece to the range around `address` that no later piece covers. */
 static inline void pt_memory_clip(const struct pt_memory *m, size_t i, uint64_t address,
 				  struct pt_flow_piece *p)
 {
@@ -82,7 +82,7 @@ static inline bool pt_memory_find(void *ctx, const struct pt_flow_who *w, uint64
 	return false;
 }
 
-/* When all is added: threads may share it. Valid as long as `m`. */
+/* Call it after the last piece; threads may share the source. Valid as long as `m`. */
 static inline struct pt_flow_source pt_memory_source(struct pt_memory *m)
 {
 	return (struct pt_flow_source){

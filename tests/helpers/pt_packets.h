@@ -2,7 +2,8 @@
 /*
  * Writes Intel PT packets into a buffer. The formats are those of the Intel 64 and IA-32
  * Architectures Software Developer's Manual, volume 3, chapter "Intel Processor Trace", section
- * "Trace packets and data types". It knows packets only; what happened when is pt_encode.h's.
+ * "Trace packets and data types". It knows packets only; pt_encode.h decides which packet comes
+ * when.
  */
 #pragma once
 
@@ -12,8 +13,8 @@
 
 struct pt_packets {
 	struct buf out;
-	uint64_t last_ip;	      /* what addresses are compressed against; PSB sets it to 0 */
-	uint64_t tnt;		      /* branches not yet written, the newest lowest */
+	uint64_t last_ip;	      /* base of address compression; PSB sets it to 0 */
+	uint64_t tnt;		      /* pending branches, the newest in bit 0 */
 	unsigned int nr_tnt, max_tnt; /* max_tnt: 6 (short packets) or 47 (long ones) */
 };
 
@@ -44,7 +45,8 @@ static inline void pt_put_le(struct pt_packets *p, uint64_t v, size_t n)
 	pt_put(p, &v, n);
 }
 
-/* Short: one byte. Long: opcode and 6 bytes. Both: a stop bit over the branches, oldest highest. */
+/* Short: one byte. Long: opcode and 6 bytes. In both, a stop bit above the branches, oldest
+ * highest. */
 static inline void pt_tnt_flush(struct pt_packets *p)
 {
 	uint64_t payload = 1ull << p->nr_tnt | p->tnt;
@@ -71,7 +73,7 @@ static inline void pt_tnt(struct pt_packets *p, bool taken)
 	p->nr_tnt++;
 }
 
-/* The shortest form that gives the address back (IPBytes 1, 2, 4, 3, 6). */
+/* The shortest form that restores the address (IPBytes 1, 2, 4, 3, 6). */
 static inline void pt_ip(struct pt_packets *p, enum pt_packets_ip op, uint64_t ip)
 {
 	uint64_t diff = ip ^ p->last_ip;
@@ -144,7 +146,7 @@ static inline void pt_mtc(struct pt_packets *p, uint8_t ctc)
 	pt_put_le(p, (uint64_t)ctc << 8 | 0x59, 2);
 }
 
-/* 5 bits in the first byte, 7 in each other; a bit in each says that one follows. */
+/* 5 bits in the first byte, 7 in each further one; a bit in each says whether another follows. */
 static inline void pt_cyc(struct pt_packets *p, uint64_t cycles)
 {
 	uint64_t rest = cycles >> 5;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time for a program that was stepped: it can't be traced and be quick at once, so after its last
- * step it gets its CPU for as long as its trace says, doing nothing. What the kernel tells of those
- * moments (who ran where when) then fits the trace, which has the times of them.
+ * Gives a stepped program the CPU time that its trace claims. A stepped program is slow, so after
+ * its last step it spins on its CPU for as long as its trace says. The kernel's records of that
+ * time (which thread ran where) then fit the times in the trace.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
-/* By the cycle counter and by CLOCK_MONOTONIC. */
+/* One moment by the cycle counter and by CLOCK_MONOTONIC. */
 struct pt_moment {
 	uint64_t tsc, ns;
 };
@@ -26,7 +26,7 @@ static inline uint64_t pt_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The closest of some pairs. */
+/* Takes several pairs and keeps the closest. */
 static inline struct pt_moment pt_moment_now(void)
 {
 	struct pt_moment best = {0};
@@ -43,14 +43,14 @@ static inline struct pt_moment pt_moment_now(void)
 	return best;
 }
 
-/* The CLOCK_MONOTONIC of a TSC, by two moments. */
+/* TSC to CLOCK_MONOTONIC, by two moments. */
 static inline uint64_t pt_ns_of(struct pt_moment a, struct pt_moment b, uint64_t tsc)
 {
 	return a.ns + (uint64_t)((__int128)((int64_t)(tsc - a.tsc)) * (int64_t)(b.ns - a.ns) /
 				 (int64_t)(b.tsc - a.tsc));
 }
 
-/* TSC to the kernel's perf clock; mult 0: it does not say. */
+/* TSC to the kernel's perf clock; mult 0: the kernel does not tell. */
 struct pt_perf_clock {
 	uint64_t zero;
 	uint32_t mult;
@@ -80,7 +80,7 @@ static inline struct pt_perf_clock pt_perf_clock(void)
 	return c;
 }
 
-/* How often its CPU was taken from it. */
+/* Number of times the thread was preempted. */
 static inline uint64_t pt_preempted(pid_t pid)
 {
 	char path[64], line[256];
@@ -98,9 +98,9 @@ static inline uint64_t pt_preempted(pid_t pid)
 }
 
 /*
- * The stopped program runs on the spot for at least `ticks` of the cycle counter, which are about
- * `ns`, and until `command` (may be NULL) has ended; *began is when. True when it had its CPU all
- * that time. This thread should be elsewhere.
+ * The stopped program spins for at least `ticks` of the cycle counter, about `ns`, and until
+ * `command` (may be NULL) has ended; *began is the start. True when it kept its CPU all that time.
+ * The calling thread should run on another CPU.
  */
 static inline bool pt_spin(struct pt_run *r, uint64_t ticks, uint64_t ns, const char *command,
 			   uint64_t *began)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a program instruction by instruction (ptrace) and keeps where it was: each instruction's
- * address, in order, and the pages of code that it ran. What a processor with Intel PT would have
- * seen of its user side.
+ * Runs a program instruction by instruction (ptrace) and keeps each instruction's address, in
+ * order, and the pages of code that it ran: what a processor with Intel PT would have traced of its
+ * user side.
  */
 #pragma once
 
@@ -34,12 +34,12 @@ struct pt_run {
 	size_t nr, cap;
 	struct pt_page *pages; /* sorted by address */
 	size_t nr_pages, hint;
-	bool ended; /* its last instruction is the program's; else there were enough */
+	bool ended; /* the last instruction is the program's exit; else `max` was reached */
 	pid_t pid;
-	int mem, status; /* /proc/PID/mem; as waitpid(2) gave it */
+	int mem, status; /* /proc/PID/mem; status of waitpid(2) */
 };
 
-/* This thread, from now on. */
+/* Pins the calling thread to `cpu`. */
 static inline void pt_go_to(int cpu)
 {
 	cpu_set_t set;
@@ -81,7 +81,7 @@ static inline void pt_page_add(struct pt_run *r, int mem, uint64_t address)
 	r->nr_pages++;
 }
 
-/* The longest instruction has 15 bytes, and so it may reach into the next page. */
+/* An instruction has up to 15 bytes, so it may reach into the next page. */
 static inline void pt_step_keep(struct pt_run *r, int mem, uint64_t ip)
 {
 	uint64_t page = ip & ~(uint64_t)(PT_PAGE - 1);
@@ -101,7 +101,7 @@ static inline void pt_step_keep(struct pt_run *r, int mem, uint64_t ip)
 	r->hint = page;
 }
 
-/* Bytes at `ip`, at most `n`; their number. */
+/* Copies at most `n` bytes from `ip`; returns their number. */
 static inline size_t pt_run_code(const struct pt_run *r, uint64_t ip, uint8_t *to, size_t n)
 {
 	size_t got = 0;
@@ -119,8 +119,8 @@ static inline size_t pt_run_code(const struct pt_run *r, uint64_t ip, uint8_t *t
 	return got;
 }
 
-/* Starts `argv` at fixed addresses and on that CPU (-1: any); it stands at its first instruction,
- * or has ended when it can't be run. With `quiet` its output is dropped. */
+/* Starts `argv` at fixed addresses and on that CPU (-1: any). It stops at its first instruction, or
+ * has ended if it can't be run. `quiet` drops its output. */
 static inline struct pt_run pt_run_begin(char *const argv[], int cpu, bool quiet)
 {
 	struct pt_run r = {.pid = fork()};
@@ -151,7 +151,7 @@ static inline uint64_t pt_run_ip(const struct pt_run *r)
 	return (uint64_t)ptrace(PTRACE_PEEKUSER, r->pid, offsetof(struct user, regs.rip), 0);
 }
 
-/* On to where the dynamic linker hands over to the program, unseen. */
+/* Runs without stepping to the program's entry, past the dynamic linker. */
 static inline void pt_run_enter(struct pt_run *r)
 {
 	static const uint8_t trap = 0xcc;
@@ -176,7 +176,7 @@ static inline void pt_run_enter(struct pt_run *r)
 	ptrace(PTRACE_POKEUSER, r->pid, offsetof(struct user, regs.rip), entry);
 }
 
-/* Whether the instruction that comes next is the program's last, exit_group(2). */
+/* True when the next instruction is the program's last, exit_group(2). */
 static inline bool pt_run_leaves(const struct pt_run *r)
 {
 	uint8_t code[2];
@@ -187,7 +187,8 @@ static inline bool pt_run_leaves(const struct pt_run *r)
 	       SYS_exit_group;
 }
 
-/* On, until there are `max` instructions or the last one comes: that is kept, but did not run. */
+/* Steps until there are `max` instructions or the last one is next. That one is kept but does not
+ * run. */
 static inline void pt_run_steps(struct pt_run *r, size_t max)
 {
 	while (WIFSTOPPED(r->status) && WSTOPSIG(r->status) == SIGTRAP && r->nr < max) {
@@ -202,7 +203,7 @@ static inline void pt_run_steps(struct pt_run *r, size_t max)
 	}
 }
 
-/* It is no longer stepped, and goes on to its end unless it is to be killed. */
+/* Detaches; the program runs on to its end, or is killed. */
 static inline void pt_run_end(struct pt_run *r, bool killed)
 {
 	if (WIFSTOPPED(r->status)) {
@@ -215,8 +216,8 @@ static inline void pt_run_end(struct pt_run *r, bool killed)
 	close(r->mem);
 }
 
-/* Runs `argv` with its output dropped, at most `max` instructions. On one CPU with this thread: so
- * a step takes half the time. */
+/* Runs `argv` for at most `max` instructions, with its output dropped. Program and calling thread
+ * share one CPU, which halves the time per step. */
 static inline struct pt_run pt_run(char *const argv[], size_t max)
 {
 	int cpu = sched_getcpu();

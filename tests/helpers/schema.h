@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds what is printed as JSON to the tables of dump/view/SCHEMA.md: every key that was printed is
- * in the document, every key of the document was printed.
+ * Checks JSON output against the tables of dump/view/SCHEMA.md: every key printed is in the
+ * document, and every key in the document was printed.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ static inline void schema_add(struct schema *s, const char *key)
 	memcpy(s->keys[s->nr++], key, strlen(key) + 1);
 }
 
-/* Adds the keys of an object: "a", "a.b", "a[].b"; an object's own key only when it is empty
- * inside. */
+/* Adds the keys of an object: "a", "a.b", "a[].b". An object's own key is added only when the
+ * object is empty. */
 static inline void schema_see(struct schema *s, json_t *j, const char *prefix)
 {
 	const char *key;
@@ -60,7 +60,7 @@ static inline void schema_see(struct schema *s, json_t *j, const char *prefix)
 	}
 }
 
-/* Frames have a table of their own: "chain[].ip" and "at.ip" stand there as "ip". */
+/* Frames have a table of their own: "chain[].ip" and "at.ip" appear there as "ip". */
 static inline const char *schema_document_name(const char *key)
 {
 	if (!strncmp(key, "user_stack.chain[].", 19))
@@ -90,7 +90,7 @@ static inline void schema_read(struct schema *s, const char *heading)
 	assert_true(s->nr > 0);
 }
 
-/* True for a key that only holds others which are all listed: "trigger" beside "trigger.name". */
+/* True for a key that only contains listed keys: "trigger" beside "trigger.name". */
 static inline bool schema_is_container(const struct schema *doc, const char *key)
 {
 	size_t n = strlen(key);
@@ -101,7 +101,8 @@ static inline bool schema_is_container(const struct schema *doc, const char *key
 	return false;
 }
 
-/* Keys that begin with `free_prefix` are the tracepoints' own. */
+/* Keys that begin with `free_prefix` are the tracepoints' own fields, which the document does not
+ * list. */
 static inline void schema_check(const struct schema *seen, const char *heading,
 				const char *free_prefix)
 {

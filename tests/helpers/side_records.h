@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sideband records as the kernel lays them out, made for tests of the ledger and the sideband. */
+/* Sideband records in the kernel's layout, for tests of the ledger and the sideband. */
 #pragma once
 
 #include "dump/format/record.h"
@@ -11,7 +11,7 @@ struct side_record {
 	uint16_t len;
 };
 
-/* TID, TIME, CPU behind each record, as sideband_attr() asks for, and RAW in samples. */
+/* TID, TIME, CPU behind each record, as sideband_attr() requests, and RAW in samples. */
 static const struct record_layout side_layout = {
 	.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
 	.sample_id_all = true,
@@ -96,7 +96,7 @@ static inline struct bytes side_exit(struct side_record *r, uint64_t ns, uint32_
 	return side_task(r, PERF_RECORD_EXIT, ns, pid, ppid, tid, ppid);
 }
 
-/* A sample of task:task_newtask: 44 bytes of fields, as large as the kernel makes them. */
+/* A sample of task:task_newtask: 44 bytes of fields, the kernel's size. */
 static inline struct bytes side_newborn(struct side_record *r, uint64_t ns, uint32_t tid,
 					uint32_t ptid, const char *name)
 {
@@ -169,7 +169,7 @@ static inline struct bytes side_cgroup(struct side_record *r, uint64_t ns, uint6
 	return side_end(r, 1, 1, ns);
 }
 
-/* The seven namespaces of a task: numbers from `first` on, but none of kind `missing` (7: all). */
+/* The seven namespaces of a task: inodes from `first` on, without kind `missing` (7: all). */
 static inline struct bytes side_namespaces(struct side_record *r, uint64_t ns, uint32_t pid,
 					   uint32_t tid, uint64_t first, unsigned missing)
 {
@@ -203,8 +203,8 @@ static inline struct bytes side_lost(struct side_record *r, uint64_t ns, uint64_
 	return side_end(r, 0, 0, ns);
 }
 
-/* A record of symbols or BPF programs as the listener gets it that is told after `before` others:
- * that many unwritten sample_ids are at its end (see dump/format/record.c). */
+/* A record of a symbol or BPF program as the kernel writes it for the listener after `before`
+ * others: that many unwritten sample_ids lie at its end (see dump/format/record.c). */
 static inline struct bytes side_unwritten(struct side_record *r, unsigned before)
 {
 	memset(r->p + r->len, 0x7f, before * 24);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small but complete dump made in memory: all sections, two rings, tracepoint samples with bytes that
- * can be told apart. For the tests of the format and for the fuzzer's seeds.
+ * A small but complete dump made in memory: all sections, two rings, and tracepoint samples with
+ * distinguishable bytes. For tests of the format and for the fuzzers' seeds.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define SMALL_SAMPLE_TYPE (PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
 #define SMALL_TRACEPOINT  314
 
-/* A sample as a channel of tracepoints has it: TIME, RAW of 20 bytes with type and pid. */
+/* A sample in a channel of tracepoints: TIME, and RAW of 20 bytes with type and pid. */
 struct small_sample {
 	struct perf_event_header h;
 	uint64_t time;
@@ -44,7 +44,7 @@ static inline struct small_sample small_sample(uint64_t time, int32_t pid, uint3
 	};
 }
 
-/* The bytes of a file by descriptor; the caller frees them. */
+/* Reads a whole file by descriptor; the caller frees the bytes. */
 static inline struct bytes small_slurp(int fd)
 {
 	struct stat st;
@@ -206,7 +206,7 @@ static inline void small_stats(struct writer *w)
 	SMALL_OK(writer_item(w, FMT_STATS_SIDEBAND, &b, sizeof(b), NULL, 0, NULL));
 }
 
-/* A whole file with an id that is always the same; free .p. */
+/* A whole file with a fixed id; free .p. */
 static inline struct bytes small_dump(void)
 {
 	static const uint8_t id[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hand-made dumps for the tests of `why`: who ran, woke whom and got a signal when, on two CPUs;
- * and what is said of them, as text and as JSON.
+ * Hand-made dumps for the tests of `why`, which tell on two CPUs which thread ran, woke another or
+ * got a signal, and when; and the answers of `why` as text and as JSON.
  */
 #pragma once
 
@@ -78,7 +78,7 @@ struct story {
 
 static int prio_of(int tid)
 {
-	/* Tens have a priority of their own: 10 to 19 the best. */
+	/* Tens share a priority: 10 to 19 have the best. */
 	return tid >= 10 && tid < 20 ? 50 : tid >= 20 && tid < 30 ? 60 : tid ? 120 : 120;
 }
 
@@ -104,7 +104,7 @@ static void put(struct story *s, int cpu, uint64_t ns, const struct raw *raw)
 	s->last[cpu] = ns;
 }
 
-/* The thread on `cpu` is switched out in that state. */
+/* Switches the thread on `cpu` out in `state`. */
 static void run(struct story *s, int cpu, uint64_t ns, int state, int next)
 {
 	int prev = s->current[cpu];
@@ -144,10 +144,10 @@ static char *say(struct reader *r, const struct meta *m, struct why_options opt)
 	return p;
 }
 
-/* All keys that were printed. */
+/* All keys printed so far. */
 static struct schema seen;
 
-/* Ends the dump and asks, in both forms; what is said has to be harmless. */
+/* Ends the dump and runs `why` in both forms. The output must hold no control characters. */
 static struct said ask(struct story *s, struct why_options opt)
 {
 	struct said said;

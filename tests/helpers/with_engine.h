@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Setup and teardown of tests with *state set to an engine without rules. */
+/* Setup and teardown of tests: *state is an engine without rules. */
 #pragma once
 
 #include "trigger/engine/engine.h"

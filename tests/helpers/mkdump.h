@@ -4,13 +4,13 @@
  * and prints dumps. Tests give the records of a ring oldest first; mk_block() turns them into the
  * content of a backward ring, newest first.
  *
- * 	struct mk d = mk_begin();
- * 	mk_trigger(&d, 1000000);
- * 	mk_channel(&d, 0, "sched", PERF_SAMPLE_TIME | PERF_SAMPLE_RAW);
- * 	...
- * 	struct reader *r = mk_end(&d);
- * 	...
- * 	mk_close(&d, r);
+ *	struct mk d = mk_begin();
+ *	mk_trigger(&d, 1000000);
+ *	mk_channel(&d, 0, "sched", PERF_SAMPLE_TIME | PERF_SAMPLE_RAW);
+ *	...
+ *	struct reader *r = mk_end(&d);
+ *	...
+ *	mk_close(&d, r);
  */
 #pragma once
 

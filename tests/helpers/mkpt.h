@@ -4,9 +4,9 @@
  * dump's SYMBOLS, and two CPUs on which two threads ran it one after the other. The fuzz targets'
  * seeds are made from it; t_pthard.c checks that these seeds decode.
  *
- * 	main    call called     called  ret
- * 	        jne main
- * 	        syscall
+ *	main    call called     called  ret
+ *	        jne main
+ *	        syscall
  */
 #pragma once
 

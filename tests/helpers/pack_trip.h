@@ -3,10 +3,10 @@
  * Packs a run of records, unpacks it in every supported way, and compares each result with the
  * input. For the tests and fuzz targets of pack.h and unpack.h, and for tool_pack.c.
  *
- * 	struct trip t;
- * 	trip_begin(&t);
- * 	what = trip(&t, &layout, run, cut, TRIP_ALL | TRIP_PARTS);	NULL: fine
- * 	trip_end(&t);
+ *	struct trip t;
+ *	trip_begin(&t);
+ *	what = trip(&t, &layout, run, cut, TRIP_ALL | TRIP_PARTS);	NULL: fine
+ *	trip_end(&t);
  */
 #pragma once
 

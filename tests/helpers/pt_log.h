@@ -2,15 +2,15 @@
 /*
  * The log of a stepped program, as text: the program, its times, and each call and return:
  *
- * 	# program gzip
- * 	# task PID TID CPU
- * 	# trace BYTES INSTRUCTIONS ALONE	ALONE 1: it kept its CPU meanwhile
- * 	# moment TSC NS				CLOCK_MONOTONIC: before all, begin, end, after all
- * 	# perf ZERO MULT SHIFT			TSC to the perf clock; MULT 0: unknown
- * 	call 401136 401020 81213132 617
- * 	return 401050 40113b 81213141 617
- * 	off 40113b 0 81213150 620		into the kernel
- * 	on 0 40113d 81214050 622		and back
+ *	# program gzip
+ *	# task PID TID CPU
+ *	# trace BYTES INSTRUCTIONS ALONE	ALONE 1: it kept its CPU meanwhile
+ *	# moment TSC NS				CLOCK_MONOTONIC: before all, begin, end, after all
+ *	# perf ZERO MULT SHIFT			TSC to the perf clock; MULT 0: unknown
+ *	call 401136 401020 81213132 617
+ *	return 401050 40113b 81213141 617
+ *	off 40113b 0 81213150 620		into the kernel
+ *	on 0 40113d 81214050 622		and back
  *
  * The columns of a step: addresses of the two instructions, TSC, bytes of the trace before it.
  */

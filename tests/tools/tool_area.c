@@ -1,14 +1,14 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * tool_area DUMP...: whether the AUX areas in dumps, given in the order in which they were made,
- * hold what the test module's PMUs (tests/vm/module) wrote: a part of the known sequence without a
- * gap, from its beginning unless the area is full, and as much of it new as was written since the
- * dump before (one whose sequence has begun anew: since then). A line an area; what is wrong goes
- * to stderr and makes it exit with 1.
+ * tool_area DUMP...: checks the AUX areas in dumps, given in the order in which they were made.
+ * Each must hold what the test module's PMUs (tests/vm/module) wrote: a part of the known sequence
+ * without a gap, from its beginning unless the area is full. As much of it must be new as was
+ * written since the dump before, or since the sequence began anew. Prints one line per area. Errors
+ * go to stderr and make it exit with 1.
  *
- * tool_area tails PID: how many rings a recorder maps to be read only, and of how many a reader has
- * moved a tail, data_tail or aux_tail.
+ * tool_area tails PID: how many rings a recorder maps read-only, and on how many a reader has moved
+ * a tail, data_tail or aux_tail.
  */
 #include "dump/file/aux_areas.h"
 #include "dump/base/err.h"
@@ -24,7 +24,7 @@
 
 #define MAX_AREAS 64
 
-/* Where an area stood in the dump before. */
+/* End of an area in the dump before. */
 struct place {
 	char channel[32];
 	int32_t cpu, tid;
@@ -57,7 +57,7 @@ static uint64_t nr_bad(struct bytes b, uint64_t mark, uint64_t begin)
 	return bad;
 }
 
-/* Where in the sequence the bytes begin: where a word is found, and what follows agrees. */
+/* Offset of the bytes in the sequence: of the first word after which the next bytes agree. */
 static uint64_t begin_of(struct bytes b, uint64_t mark)
 {
 	struct bytes some = {b.p, b.len < 64 ? b.len : 64};
@@ -87,7 +87,7 @@ static struct place *place_of(const struct dump_area *a)
 	return &places[nr_places++];
 }
 
-/* What was written since the dump before; in the first one given, what it says itself. */
+/* Bytes written since the dump before; for the first dump, its own new_bytes. */
 static uint64_t written_since(const struct dump_area *a, uint64_t end)
 {
 	size_t nr = nr_places;
@@ -184,7 +184,7 @@ static int tails(const char *pid)
 		    !strstr(line, "[perf_event]") || mode[1] == 'w')
 			continue;
 		size = end - start;
-		if (!(size & (size - 1))) /* an area has no such page before it */
+		if (!(size & (size - 1))) /* an area has no control page before it */
 			continue;
 		if (pread(mem, &page, sizeof(page), (off_t)start) != sizeof(page))
 			return 1;

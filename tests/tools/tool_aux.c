@@ -1,14 +1,15 @@
 /* LAYERS: base */
 /* SPDX-License-Identifier: MIT */
 /*
- * tool_aux sequence CPU BYTES: the known sequence for that CPU, to be played back by intel_pt.
+ * tool_aux sequence CPU BYTES: the known sequence for that CPU, for intel_pt to play back.
  *
- * tool_aux PMU CPU PAGES ROUNDS TICKS: a small client of an AUX area, the test module's
- * (tests/vm/module) in the guest. Maps the data ring read-only and backward, sets the AUX area's
- * place through a second mapping that is gone at once, maps the area read-only. CPU -1: this
- * thread, wherever it runs. ROUNDS times: on, as many ticks of the module or more, off; then head,
- * area and newest PERF_RECORD_AUX must agree with the known sequence and with what the module says
- * it wrote. Prints a line a round; what is wrong goes to stderr and makes it exit with 1.
+ * tool_aux PMU CPU PAGES ROUNDS TICKS: a small client of an AUX area of the test module
+ * (tests/vm/module), in the guest. It maps the data ring read-only and backward, sets aux_offset
+ * and aux_size through a second, short-lived mapping, and maps the area read-only. CPU -1: this
+ * thread, on any CPU. Each of the ROUNDS enables the event, waits for at least TICKS ticks of the
+ * module, and disables it. Then head, area and newest PERF_RECORD_AUX must agree with the known
+ * sequence and with the number of bytes that the module reports. Prints one line per round. Errors
+ * go to stderr and make it exit with 1.
  */
 #include "tests/helpers/pmu_type.h"
 
@@ -29,10 +30,10 @@
 struct client {
 	const char *pmu;
 	int cpu, fd;
-	size_t page_bytes, bytes; /* bytes: of the area */
+	size_t page_bytes, bytes; /* bytes: size of the area */
 	const struct perf_event_mmap_page *page;
 	const uint8_t *area;
-	bool counts; /* its head counts on */
+	bool counts; /* its head never wraps */
 	int wrong;
 };
 
@@ -70,7 +71,7 @@ static void open_client(struct client *c)
 	munmap(rw, data);
 }
 
-/* Ticks of the module's for that PMU so far, on the client's CPU or on all. */
+/* Ticks of that PMU in the module so far, on the client's CPU or on all. */
 static unsigned long long ticks(const struct client *c)
 {
 	FILE *f = fopen("/sys/kernel/debug/ringback/ticks", "r");
@@ -87,7 +88,7 @@ static unsigned long long ticks(const struct client *c)
 	return all;
 }
 
-/* Nothing ticks on a CPU that went off. */
+/* An offline CPU has no ticks. */
 static bool is_off(int cpu)
 {
 	char path[64];
@@ -103,7 +104,7 @@ static bool is_off(int cpu)
 	return !on;
 }
 
-/* For so many ticks more: asleep, or busy where it is this thread that is traced. */
+/* Waits for `nr` ticks: asleep, or busy when this thread is the one traced. */
 static void pass(const struct client *c, unsigned long long nr)
 {
 	unsigned long long end = ticks(c) + nr;
@@ -113,7 +114,7 @@ static void pass(const struct client *c, unsigned long long nr)
 			usleep(1000);
 }
 
-/* What the module wrote to the buffer until the last stop on that CPU. */
+/* Bytes that the module wrote to the buffer until the last stop on that CPU. */
 static uint64_t written_on(const struct client *c)
 {
 	FILE *f = fopen("/sys/kernel/debug/ringback/written", "r");
@@ -133,7 +134,8 @@ static uint64_t written_on(const struct client *c)
 	exit(1);
 }
 
-/* A thread may stop on any CPU: the newest word tells. Only for rates of whole words. */
+/* The same for a thread, which may stop on any CPU: taken from the newest word in the area. Only
+ * for rates of whole words. */
 static uint64_t written_here(const struct client *c)
 {
 	uint64_t newest = 0, word;
@@ -172,7 +174,7 @@ static void check_area(struct client *c, uint64_t written)
 	want(c, "bytes that are not the sequence's", bad, 0);
 }
 
-/* The newest record is where data_head is. */
+/* The newest record must be at data_head. */
 static void check_record(struct client *c, uint64_t head, uint64_t since)
 {
 	struct {
@@ -227,8 +229,8 @@ int main(int argc, char **argv)
 		check_area(&c, written);
 		printf("written=%llu head=%llu wraps=%llu", (unsigned long long)written,
 		       (unsigned long long)head, (unsigned long long)(written / c.bytes));
-		/* A thread that was preempted has made more than one record; nothing written makes
-		 * none. */
+		/* A preempted thread has written more than one record; without new bytes the kernel
+		 * writes none. */
 		if (c.cpu >= 0 && written > before)
 			check_record(&c, head, written - before);
 		printf(" data_tail=%llu aux_tail=%llu\n", (unsigned long long)c.page->data_tail,

@@ -1,24 +1,24 @@
 /* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * How long a trace stands still for a dump, and what to hold that against.
+ * Measures how long a dump stops a trace, and two other ways to save as much for comparison.
  *
- * tool_blackout PID STDOUT-FILE PMU BYTES TURNS DIRECTORY CPU...: a recorder, the file that its
- * output goes to, and as many areas of this tool's own, of another PMU on the same CPUs, mapped as
- * the recorder does. Each turn, after nothing was done for a while each time:
+ * tool_blackout PID STDOUT-FILE PMU BYTES TURNS DIRECTORY CPU...: PID is a recorder and STDOUT-FILE
+ * its output. The tool opens one area of its own per CPU, on another PMU, mapped as the recorder
+ * maps its areas. Each turn takes these steps, with a pause before each:
  *
- *	dump	the recorder is asked for one: what it says of its areas
- *	memcpy	the tool's own areas are stopped, and all copied at once into memory as malloc()
- *		gives it, locked, each by a thread of its own that has slept until then
+ *	dump	asks the recorder for a dump and reads the times of its areas from it
+ *	memcpy	stops the tool's own areas and copies all at once into locked memory from
+ *		malloc(), each by a thread of its own that slept until then
  *	write	likewise, by write(2) to files in the directory
  *
- * The threads go first as those of the recorder do; stopping, waking and starting again are not
- * counted here, and are in what the recorder says. A line a turn, in us, of the area that took
- * longest: still, of which copying, memcpy, write. Deletes the dumps.
+ * The threads have the same priority as the recorder's. The recorder's times include stopping,
+ * waking and starting again; memcpy and write do not. Prints one line per turn, in us, for the area
+ * that took longest: blackout, copying within it, memcpy, write. Deletes the dumps.
  *
- * tool_blackout memory BYTES TURNS DIRECTORY NR: the same without a kernel's areas, on as many
- * pieces of memory that are written anew each turn: from the call of the recorder's thread pool until each
- * is copied.
+ * tool_blackout memory BYTES TURNS DIRECTORY NR: the same without the kernel's AUX areas, on NR
+ * pieces of memory that are rewritten before each turn. The blackout then lasts from the start of
+ * the recorder's thread pool until the piece is copied.
  */
 #include "dump/file/aux_areas.h"
 #include "dump/base/err.h"
@@ -48,10 +48,10 @@
 struct area {
 	struct aux aux;
 	struct ring ring;
-	uint8_t *from; /* what aux.live shows, where it is memory of ours */
+	uint8_t *from; /* target of aux.live when the area is a memfd */
 	uint8_t *to;
 	int file;
-	uint64_t ns; /* what the thread took */
+	uint64_t ns; /* duration of the thread's copy */
 	pthread_t thread;
 };
 
@@ -66,7 +66,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* ---- our own areas ---- */
+/* ---- areas of this tool ---- */
 
 static void *copier(void *arg)
 {
@@ -101,7 +101,7 @@ static int open_event(const char *pmu, int cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0UL);
 }
 
-/* A file in memory that is mapped as an event's ring and area are. */
+/* A memfd with the layout of an event's ring and area. */
 static int open_memory(struct area *a)
 {
 	off_t before = (off_t)(RING_BYTES + (size_t)sysconf(_SC_PAGESIZE));
@@ -147,7 +147,7 @@ static void open_areas(const char *pmu, char **cpus, const char *dir)
 		open_area(&areas[i], pmu, pmu ? atoi(cpus[i]) : (int)i, dir);
 }
 
-/* Some time passes, and traces are written. */
+/* Waits while the areas fill. */
 static void pass(void)
 {
 	static int nr;
@@ -159,7 +159,7 @@ static void pass(void)
 	usleep(IDLE_US);
 }
 
-/* The longest that a thread took. */
+/* Time of the slowest thread. */
 static uint64_t turn_ns(bool file)
 {
 	uint64_t most = 0;
@@ -178,9 +178,9 @@ static uint64_t turn_ns(bool file)
 	return most;
 }
 
-/* ---- the recorder's ---- */
+/* ---- areas of the recorder ---- */
 
-/* The path of dump `n`, once it is there, within 20 s. */
+/* Waits up to 20 s for the path of dump `n`. */
 static void wait_path(const char *file, int n, char *path, size_t room)
 {
 	for (int tries = 0; tries < 1000; tries++) {
@@ -267,7 +267,7 @@ static void turn(const struct fmt_window_aux *w)
 	       (double)copy / 1e3, (double)file / 1e3);
 }
 
-/* As the recorder's threads do. */
+/* The recorder's threads have the same priority. */
 static void run_first(void)
 {
 	struct sched_param p = {.sched_priority = 1};

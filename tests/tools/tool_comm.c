@@ -1,15 +1,15 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Compares the names and mappings that a dump's ledger gives with what the kernel itself wrote:
- * prev_comm of each sched_switch, and for getpgid(pid) of load_short "p<pid>". For every sample
- * with a user call chain its first user address must lie in a known mapping. Prints
+ * Compares the names and mappings in a dump's ledger with what the kernel itself wrote: prev_comm
+ * of each sched_switch, and for getpgid(pid) of load_short "p<pid>". For every sample with a user
+ * call chain, the first user address must lie in a known mapping. Prints
  *
  *	samples=N wrong=N unmapped=N mapped=N exited=N kworkers=N wrong_kworkers=N
  *
- * and up to ten lines about what is wrong. "exited": samples of processes that had ended before the
+ * and up to ten lines about errors. "exited": samples of processes that had ended before the
  * freeze; "kworkers": names of kernel workers among those compared. With further arguments, tids,
- * it prints where they were at the freeze instead:
+ * it prints the namespaces and control group of these threads at the freeze instead:
  *
  *	tid=N net=INODE uts=INODE ipc=INODE pid=INODE user=INODE mnt=INODE cgroup=INODE in=PATH
  */
@@ -33,7 +33,7 @@ static int fail(const struct err *err)
 	return 1;
 }
 
-/* The first user address of a call chain; 0 when there is none. */
+/* The first user address of a call chain, or 0. */
 static uint64_t user_ip(const struct record_sample *s)
 {
 	bool user = false;
@@ -61,10 +61,10 @@ static void wrong(struct counts *c, const struct timeline_record *rec, const cha
 }
 
 /*
- * What the kernel says is its name: sched_switch begins with prev_comm[16], prev_pid. Two names are
- * given by another thread, some time before the record of it comes, and not compared: before Linux
- * 6.4 a kernel thread is "kthreadd" until it gets its own, which the ledger gives it from its birth
- * on, and before 6.10 a worker that has to go becomes "kworker/dying".
+ * The thread's name according to the kernel: sched_switch begins with prev_comm[16], prev_pid. Two
+ * names are not compared, because another thread sets them some time before the record of the
+ * change: before Linux 6.4 a kernel thread is "kthreadd" until it gets its own name, which the
+ * ledger gives it from its birth on, and before 6.10 a worker about to end becomes "kworker/dying".
  */
 static bool true_name(const struct timeline_record *rec, char name[32])
 {
@@ -78,7 +78,7 @@ static bool true_name(const struct timeline_record *rec, char name[32])
 	if (!strcmp(rec->event->name, "raw_syscalls:sys_enter") && rec->s.raw.len >= 24) {
 		memcpy(&arg, rec->s.raw.p + 16, 8);
 		snprintf(name, 32, "p%" PRIu64, arg);
-		return arg == rec->tid; /* else it is another program's call */
+		return arg == rec->tid; /* else another program's call */
 	}
 	return false;
 }

@@ -1,18 +1,17 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Damages a real dump in thousands of ways and reads each as a user would: opened as it should be
- * and as a damaged one, what it says of itself, its people, its events in the order of time, info,
- * script, check, salvage. Arguments: DUMP NOTE SEED NR_CUTS NR_FLIPS
+ * Damages a real dump in thousands of ways and reads each result as a user would: opened normally
+ * and as damaged, metadata, processes, events in order of time, info, script, check, salvage.
+ * Arguments: DUMP NOTE SEED NR_CUTS NR_FLIPS
  *
  *	cuts	at every border of two blocks, and at NR_CUTS random places
  *	flips	NR_FLIPS times one random bit; half of them read in one way, half in the other
  *
- * What must hold: check notices each; salvage (of each cut and every fourth flip) rescues each
- * block that the damage is not in, and check finds what it wrote whole. NOTE is a file that has the
- * damage being tried, for when this program dies of it; more than 10 s of CPU time for one kills
- * it, or 2 min in which it waits. Prints "cuts=N flips=N blocks=N wrong=N", what was wrong before
- * it; exit 1 when something was.
+ * Requirements: check notices each damage; salvage (of each cut and every fourth flip) rescues each
+ * undamaged block, and check accepts its output. NOTE is a file that names the damage being tried,
+ * in case this program dies of it. One damage may take 10 s of CPU time or 2 min in all; more kills
+ * the program. Prints errors, then "cuts=N flips=N blocks=N wrong=N"; exits with 1 after an error.
  */
 #include "tests/helpers/small_dump.h"
 
@@ -34,7 +33,7 @@
 #define SCRIPT_LINES 200 /* of each variant */
 
 struct damage {
-	struct bytes file; /* whole */
+	struct bytes file; /* the undamaged dump */
 	struct reader_block *blocks;
 	size_t nr_blocks;
 	uint64_t random;
@@ -107,7 +106,7 @@ static void print(struct damage *d, struct reader *r, const struct meta *m)
 	struct info_result bad;
 	struct err err = ERR_INIT;
 
-	/* From a random moment of the last second on. */
+	/* Start at a random moment of the last second. */
 	if (m->trigger.hit_ns > 1000000000 && next_random(d) & 1)
 		script.from_ns = m->trigger.hit_ns - next_random(d) % 1000000000;
 	if (info_print(r, m, &info, d->null, &bad, &err))
@@ -141,7 +140,7 @@ static void use(struct damage *d, struct bytes file, bool damaged)
 	reader_close(r);
 }
 
-/* ---- what must hold ---- */
+/* ---- requirements ---- */
 
 static void must_notice(struct damage *d, struct bytes file)
 {
@@ -153,7 +152,7 @@ static void must_notice(struct damage *d, struct bytes file)
 		wrong(d, "check says %d, '%s'", rc, err.what);
 }
 
-/* Salvages; `nr_whole` blocks must come back, and check must find them whole. */
+/* Salvages: `nr_whole` blocks must come back, and check must accept the output. */
 static void must_rescue(struct damage *d, struct bytes file, size_t nr_whole)
 {
 	struct reader_verdict v;
@@ -181,14 +180,14 @@ static void must_rescue(struct damage *d, struct bytes file, size_t nr_whole)
 	rc = reader_check_bytes(out, &v, NULL, NULL, &err);
 	if (rc)
 		wrong(d, "what was rescued: %s", err.what);
-	/* One more than were whole: what salvage says of itself. */
+	/* Salvage adds a block about itself. */
 	else if (v.nr_blocks != nr_whole + 1)
 		wrong(d, "%" PRIu64 " blocks were rescued, %zu were whole", v.nr_blocks - 1,
 		      nr_whole);
 	free((void *)out.p);
 }
 
-/* Blocks of the original that [from, to) touches not at all. */
+/* Number of blocks of the original outside [from, to). */
 static size_t nr_untouched(const struct damage *d, uint64_t from, uint64_t to)
 {
 	size_t nr = 0;
@@ -216,7 +215,7 @@ static void begin(struct damage *d, const char *what, uint64_t at)
 
 static void cut(struct damage *d, uint64_t len)
 {
-	/* Of exactly this length, so that one byte too far is seen. */
+	/* Exactly this length, so that the sanitizer sees a read past the end. */
 	uint8_t *copy = malloc(len + !len);
 	struct bytes file = {copy, len};
 
@@ -230,8 +229,8 @@ static void cut(struct damage *d, uint64_t len)
 }
 
 /*
- * `copy` is the whole file, and again so afterwards. What takes long takes turns: read in one of
- * the two ways, salvaged every fourth time.
+ * `copy` is the whole file, and is restored afterwards. To save time each flip is read in one of
+ * the two ways, and one in four is salvaged.
  */
 static void flip(struct damage *d, uint8_t *copy, uint64_t bit, int turn)
 {

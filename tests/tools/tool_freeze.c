@@ -1,10 +1,10 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Measures freezes: sends SIGUSR2 to a recorder, waits for the path of the dump in the file that
- * its stdout goes to, and reads from the dump when the rings were paused. Arguments: PID
- * STDOUT-FILE COUNT. Prints a line a dump, in us: from the kill() to the last ring paused, and the
- * skew between first and last ring. Deletes the dumps.
+ * Measures freezes: sends SIGUSR2 to a recorder, waits for the path of the dump in its output file,
+ * and reads from the dump when the rings were paused. Arguments: PID STDOUT-FILE COUNT. Prints one
+ * line per dump, in us: the time from kill() to the last ring paused, and the skew between first
+ * and last ring. Deletes the dumps.
  */
 #include "dump/base/err.h"
 #include "dump/file/meta.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Line `n` of the file, once it is there, within 20 s. */
+/* Waits up to 20 s for line `n` of the file. */
 static int wait_line(const char *file, int n, char *line, size_t size)
 {
 	for (int tries = 0; tries < 10000; tries++) {

@@ -1,16 +1,17 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Looks for numbers of load_count or load_relay that are in no dump. Arguments: TID (0: any),
- * then dumps in the order in which they were made. Between the first number and the last, prints
+ * Looks for numbers of load_count or load_relay that are missing from all dumps. Arguments: TID (0:
+ * any), then dumps in the order in which they were made. For the range from the first number to the
+ * last, prints
  *
  *	numbers=N missing=N duplicates=N uncovered=N overlap_min_ns=N overwritten=N
  *
- * where "uncovered" counts missing numbers that no reported gap explains: between two that were
- * recorded while a ring was paused, from the earliest of its dump to the latest that was armed for
- * the next, some may be missing; elsewhere none, and no ring records after it was paused.
- * "overwritten" are bytes that the rings of all dumps but the first had no room for.
- * Exit 0 when it could read the dumps.
+ * "uncovered" counts missing numbers outside every reported gap. A gap lasts from the earliest
+ * pause of a dump's rings to the latest time a ring was armed for the next dump; numbers may be
+ * missing only inside it. "uncovered" also counts records written to a ring after its pause.
+ * "overwritten" is the number of bytes that the rings of all dumps but the first overwrote. Exits
+ * with 0 when it could read the dumps.
  */
 #include "dump/base/err.h"
 #include "dump/file/reader.h"
@@ -26,7 +27,7 @@
 
 struct seen {
 	uint64_t n, ns;
-	uint64_t paused_ns; /* its own ring */
+	uint64_t paused_ns; /* of the ring it is from */
 	int dump;
 };
 
@@ -110,10 +111,10 @@ static int by_number(const void *x, const void *y)
 	return a->n < b->n ? -1 : a->n > b->n ? 1 : a->dump - b->dump;
 }
 
-/* Whether a ring was paused at some time between the two. */
+/* True when a ring was paused at some time between the two numbers. */
 static bool in_a_gap(const struct all *a, const struct seen *p, const struct seen *q)
 {
-	/* The gap after dump i; the one after the last ends with nothing. */
+	/* Gap i follows dump i; the one after the last dump has no end. */
 	for (int i = p->dump ? p->dump - 1 : 0; i <= q->dump; i++)
 		if (a->paused_ns[i] <= q->ns + SLACK_NS &&
 		    (i + 1 == a->nr_dumps || p->ns <= a->armed_ns[i + 1] + SLACK_NS))

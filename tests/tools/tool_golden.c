@@ -1,15 +1,15 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Payloads with their contents that stay readable for ever, tests/golden/NAME.packed and
+ * Payloads and their contents that every later version must read, tests/golden/NAME.packed and
  * NAME.records:
  *
- *	tool_golden make DIR			writes those that are not there
+ *	tool_golden make DIR			writes the missing ones
  *	tool_golden check PAYLOAD RECORDS	unpacks, compares; packs again, unpacks, compares
  *	tool_golden seeds DIR			inputs for fuzz_pack and fuzz_unpack
  *
- * What is in the tree is never made anew: the packer may find better bytes, old ones must still be
- * read. A vector for something new gets a new name.
+ * Vectors in the tree are never rebuilt: a newer packer may write other bytes, but the old ones
+ * must stay readable. A new feature gets a vector with a new name.
  */
 #include "tests/fuzz/fuzz_seed.h"
 #include "tests/helpers/golden_hand.h"
@@ -188,7 +188,7 @@ static void make_vector(struct make *m, const struct vector *v)
 		errx(1, "out of memory");
 }
 
-/* DIR/NAME.packed and DIR/NAME.records, unless they are there. */
+/* Writes DIR/NAME.packed and DIR/NAME.records unless they exist. */
 static void write_pair(const char *dir, const char *name, struct bytes payload, struct bytes run)
 {
 	char packed[4096], records[4096];
@@ -201,7 +201,7 @@ static void write_pair(const char *dir, const char *name, struct bytes payload, 
 	save(records, run);
 }
 
-/* What fuzz_pack takes: few records that come again, or all. */
+/* An input of fuzz_pack: a few records to repeat, or the whole run. */
 static void write_run(const char *dir, const struct vector *v, struct bytes run, uint32_t repeat)
 {
 	uint32_t type = (uint32_t)v->layout.sample_type, cut = (uint32_t)run.len / 2;
@@ -260,7 +260,7 @@ static void write_by_hand(const char *dir)
 
 /* ---- checking ---- */
 
-/* A payload names its own records and bytes. */
+/* Unpacking needs no layout: the payload describes its records. */
 static void check_unpack(struct trip *t, struct bytes payload, struct bytes run, const char *name)
 {
 	const char *what;
@@ -274,7 +274,7 @@ static void check_unpack(struct trip *t, struct bytes payload, struct bytes run,
 		errx(1, "%s: %s", name, what);
 }
 
-/* With its own layout and with others: layouts are hints. */
+/* Packs with its own layout and with others: a layout is only a hint. */
 static void check_pack(struct trip *t, struct bytes run, const char *name)
 {
 	for (size_t i = 0; i < NR_VECTORS; i++) {

@@ -1,8 +1,9 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * tool_names DUMP OUT <PAYLOADS: a dump with what the recorder's child for names has found of it,
- * as the recorder itself would have added it: each a length and a payload of SYMBOLS, 0 at the end.
+ * tool_names DUMP OUT <PAYLOADS: adds names to a dump as the recorder would have. PAYLOADS is the
+ * output of the recorder's child for names: for each, a length and a payload of SYMBOLS; length 0
+ * ends it.
  */
 #include "dump/base/err.h"
 #include "dump/file/reader.h"

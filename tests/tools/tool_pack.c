@@ -1,14 +1,15 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Packs all records of dumps and unpacks them again, block by block: for records that a real kernel
- * wrote.
+ * Packs all records of dumps and unpacks them again, block by block: a test on records of a real
+ * kernel.
  *
  *	tool_pack [-o DIR] DUMP...
  *
- * Prints "records=N bytes=N packed=N raw=N types=N": what there was, its bytes as payloads, runs
- * that are better kept as they are, and how many PERF_RECORD_* types it had. With -o the first run
- * of each ring is left in DIR as N.packed and N.records. Exit 0 when every byte came back.
+ * Prints "records=N bytes=N packed=N raw=N types=N": the number of records, their bytes, their
+ * bytes as payloads, the runs that the packer kept raw, and the number of PERF_RECORD_* types. -o
+ * writes the first run of each ring to DIR as N.packed and N.records. Exits with 0 when every byte
+ * came back.
  */
 #include "tests/helpers/pack_trip.h"
 
@@ -23,7 +24,7 @@ struct work {
 	struct trip t;
 	const char *dir;
 	uint32_t nr_saved, last_ring;
-	uint64_t types; /* a bit each; those above 62 together */
+	uint64_t types; /* one bit per type; types above 62 share one */
 };
 
 static void save(const char *dir, uint32_t nr, const char *what, struct bytes b)
@@ -37,7 +38,7 @@ static void save(const char *dir, uint32_t nr, const char *what, struct bytes b)
 		err(1, "%s", path);
 }
 
-/* The whole records that one block may have, from the front of `rest`. */
+/* Takes the whole records of one block from the front of `rest`. */
 static struct bytes take_run(struct work *w, struct bytes *rest)
 {
 	struct bytes run = {rest->p, 0};

@@ -1,14 +1,15 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * For tests/bench/pack.sh: packs the records of a dump once more, as a recorder does, and measures
- * it. Writes them to RECORDS as they come in a perf.data, oldest first, a ring after the other.
+ * For tests/bench/pack.sh: packs the records of a dump again, as the recorder does, and measures
+ * it. Writes the records to RECORDS in the order of a perf.data file: oldest first, ring after
+ * ring.
  *
  *	tool_packbench DUMP RECORDS
  *
  * Prints "records=N bytes=N stored=N high=N fast_us=N high_us=N lz4_us=N fast_mb_s=N lz4_mb_s=N":
- * how many records and bytes there are, what they take in the dump (fast) and with --compress high,
- * and CPU microseconds a MiB, medians of all runs, of which each is measured in all ways by turns.
+ * records and bytes, their size in the dump (fast) and with --compress high, and CPU microseconds
+ * per MiB: medians of all runs, each measured in all ways by turns.
  */
 #include "dump/file/block.h"
 #include "dump/file/meta.h"
@@ -32,7 +33,7 @@ struct bench {
 	struct packer *packer;
 	struct block_packer *level[2];
 	uint64_t records, bytes, stored[NR_WAYS];
-	double us[NR_WAYS][MAX_RUNS]; /* a MiB */
+	double us[NR_WAYS][MAX_RUNS]; /* per MiB */
 	size_t nr_runs;
 };
 
@@ -57,7 +58,7 @@ static double median(double *v, size_t nr)
 	return nr ? v[nr / 2] : 0;
 }
 
-/* The block's length in a file. */
+/* Returns the block's length in a file. */
 static uint64_t make(struct bench *b, enum way way, const struct record_layout *l, struct bytes run)
 {
 	struct fmt_block h = {.section = FMT_RECORDS, .content_bytes = (uint32_t)run.len};
@@ -90,7 +91,7 @@ static void measure(struct bench *b, const struct record_layout *l, struct bytes
 	b->nr_runs++;
 }
 
-/* The run's records, the last of them first. */
+/* Writes the run's records in reverse order. */
 static void write_turned(FILE *f, struct bytes run, const uint32_t *offs, uint32_t nr)
 {
 	for (uint32_t i = nr; i-- > 0;) {
@@ -111,7 +112,7 @@ static uint32_t find_records(struct bytes run, uint32_t *offs)
 	return nr;
 }
 
-/* A ring's blocks, the oldest first. */
+/* Handles a ring's blocks, the oldest first. */
 static void do_ring(struct bench *b, struct reader *r, const struct record_layout *l, uint32_t ring,
 		    FILE *f)
 {

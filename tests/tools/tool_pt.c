@@ -1,34 +1,35 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Intel PT without a processor that has it.
+ * Simulates Intel PT on a machine without it.
  *
  * tool_pt step [OPTION]... -- PROGRAM [ARG]...
- *	Runs a program instruction by instruction and writes what Intel PT would have written of its
- *	user side. At its end the program keeps its CPU, doing nothing, for as long as the trace
- *	says, and these are the times in it. Exits with 1 when it did not keep it.
+ *	Runs a program instruction by instruction and writes the trace that Intel PT would have
+ *	written of its user side. At its end the program spins on its CPU for as long as the trace
+ *	says; the trace has the times of this spin. Exits with 1 when the program lost its CPU
+ *	meanwhile.
  *
- *	-o TRACE, -l LOG, -k CODE	files: the packets; what happened, see pt_log.h; the pages
- *			that ran, each behind its address
- *	-c CPU		where it runs
+ *	-o TRACE, -l LOG, -k CODE	files: the packets; the log (pt_log.h); the pages that
+ *			ran, each behind its address
+ *	-c CPU		runs it on that CPU
  *	-e		from the program's entry on, without the dynamic linker before it
  *	-n NR		at most so many instructions
- *	-r NR		so many times over in the trace
+ *	-r NR		repeats the program so many times in the trace
  *	-x COMMAND	the shell runs it while the program keeps its CPU
  *	-q		the log without the steps
  *	-p BYTES	between two PSBs
  *	-m PERIOD	of MTC packets, as mtc_period; 15: none
- *	-i NR		an interrupt after so many instructions
+ *	-i NR		an interrupt after every so many instructions
  *	-b, -y		branches in short packets; CYC packets
  *
  * tool_pt graft [OPTION]... DUMP OUT TRACE LOG [TRACE LOG]...
- *	Puts such traces, one after the other, into a copy of a dump that was made at the same time,
- *	so that its ledger knows the programs, as if a channel "pt" had recorded them. May be done
- *	again for another CPU or thread.
+ *	Puts such traces, one after the other, into a copy of a dump made at the same time (so its
+ *	ledger knows the programs), as if a channel "pt" had recorded them. May be repeated for
+ *	another CPU or thread.
  *
- *	--cpu CPU, --tid TID	whose area it is
+ *	--cpu CPU, --tid TID	the CPU or thread of the area
  *	-u			the trace ends when the trigger was hit
- *	-s BYTES		of the area: what is older is overwritten
+ *	-s BYTES		size of the area: older bytes are overwritten
  */
 #include "tests/helpers/pt_graft.h"
 
@@ -61,7 +62,7 @@ static struct pt_encode encode(const struct step *s, const struct pt_run *r, uin
 	return e;
 }
 
-/* Any CPU but that one, if there is another. */
+/* Moves this thread off `cpu`, if there is another CPU. */
 static void leave(int cpu)
 {
 	cpu_set_t set;
@@ -73,8 +74,8 @@ static void leave(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Gives the program its CPU for the time of its trace. Where others want it too: one of many tries,
- * each a little longer, for the CPU itself may stand still. */
+/* Gives the program its CPU for the time of its trace. Other programs or the hypervisor may take
+ * the CPU away, so it tries up to 200 times, each a little longer. */
 static bool give_time(const struct step *s, struct pt_run *r, const struct pt_log *l,
 		      uint64_t ticks, uint64_t *began)
 {

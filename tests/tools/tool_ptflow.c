@@ -1,10 +1,10 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * tool_ptflow TRACE LOG CODE [THREADS [SKIPPED]]: decodes what tool_pt step wrote, and compares
- * each call, return, end and begin with the log. TRACE may have lost its end, or its first SKIPPED
- * bytes: then all from the next PSB on must be there. Prints the decoder's speed on a CPU, and what
- * is not as it was; exits with 1 for that.
+ * tool_ptflow TRACE LOG CODE [THREADS [SKIPPED]]: decodes the output of tool_pt step and compares
+ * each call, return, end and begin with the log. TRACE may lack its end, or its first SKIPPED
+ * bytes: then everything from the next PSB on must be there. Prints the decoder's speed on one CPU,
+ * and the differences; exits with 1 if there are any.
  */
 #include "tests/helpers/pt_code.h"
 #include "tests/helpers/pt_log.h"
@@ -12,12 +12,12 @@
 #include <err.h>
 #include <sys/stat.h>
 
-/* What can be known of a step only from packets behind it. */
+/* Bytes of packets behind a step that the decoder needs to know the step. */
 #define BEHIND 80
-/* From a PSB to the first step that can be known. */
+/* Bytes from a PSB to the first step that the decoder knows. */
 #define PSB_BYTES 100
 
-/* All steps; parts come newest first, and so they stand the other way round. */
+/* All steps, in reverse order: parts come newest first. */
 struct gathered {
 	struct pt_flow_step *v;
 	size_t nr, cap;
@@ -53,7 +53,7 @@ static int gather(void *ctx, size_t part, const struct pt_flow_steps *s)
 	return 0;
 }
 
-/* Of all threads; others may be at work on this machine. */
+/* CPU time of all threads, which other load on the machine does not distort. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -67,7 +67,7 @@ static int drop(void *ctx, size_t part, const struct pt_flow_steps *s)
 	return 0;
 }
 
-/* How many differ, or are missing. */
+/* Returns the number of steps that differ or are missing. */
 static size_t compare(const struct gathered *g, const struct pt_truth *t, size_t nr,
 		      struct bytes trace, size_t skipped)
 {

@@ -1,10 +1,10 @@
 /* LAYERS: dump base */
 // SPDX-License-Identifier: MIT
 /*
- * Writes what other tests start from:
+ * Writes the inputs of other tests:
  *
  *	tool_seed dump FILE		a small whole dump
- *	tool_seed aux FILE [RING]	one with AUX areas, of one of them only the newest third
+ *	tool_seed aux FILE [RING]	one with AUX areas; that of RING keeps only the newest third
  *	tool_seed seeds DIR		inputs for fuzz_reader and fuzz_view, one file each
  *	tool_seed from DUMP DIR		the same, made of the beginnings of a real dump's blocks
  */
@@ -32,7 +32,7 @@ static void save(const char *dir, const char *name, int kind, struct bytes b)
 		err(1, "%s", path);
 }
 
-/* One sample with every field that a reader takes apart. */
+/* One sample with every field that a reader parses. */
 static size_t full_sample(uint8_t *to)
 {
 	uint64_t w[] = {
@@ -45,7 +45,7 @@ static size_t full_sample(uint8_t *to)
 		99,
 		98,
 		1,
-		1000, /* up to PERIOD */
+		1000, /* last word up to PERIOD */
 		2,
 		0xc1,
 		0xc2, /* CALLCHAIN */
@@ -77,7 +77,7 @@ static size_t comm_record(uint8_t *to)
 	return sizeof(w);
 }
 
-/* A dump with samples that have all fields; free .p. */
+/* A dump whose samples have all fields; free .p. */
 static struct bytes rich_dump(void)
 {
 	static const uint64_t type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -122,12 +122,12 @@ static struct bytes rich_dump(void)
 	return file;
 }
 
-/* ---- a dump that can be looked at ---- */
+/* ---- a dump for script and info ---- */
 
 #define TP_VIEW 300
 #define HIT_NS	2000000000ull
 
-/* One field of each kind, and a print fmt with each of the helpers that kernels use. */
+/* One field of each kind, and a print fmt with each helper that kernels use. */
 static const char view_format[] =
 	"name: demo\nID: 300\nformat:\n"
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -241,7 +241,7 @@ static const char deliver_format[] =
 	"\tfield:unsigned long sa_handler;\toffset:24;\tsize:8;\tsigned:0;\n\n"
 	"print fmt: \"sig=%d\", REC->sig\n";
 
-/* The trigger: thread 7 crashes; thread 10 is of a core file beside it. */
+/* The trigger: thread 7 crashes. Thread 10 is in the core file too. */
 static void view_trigger(struct mk *d)
 {
 	static const uint64_t deliver =
@@ -287,7 +287,7 @@ static void view_trigger(struct mk *d)
 	mk_records_free(&b);
 }
 
-/* All that script and info show; free .p. */
+/* A dump with everything that script and info show; free .p. */
 static struct bytes view_dump(void)
 {
 	static const uint64_t counter = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
@@ -318,8 +318,7 @@ static struct bytes view_dump(void)
 
 /* ---- AUX areas ---- */
 
-/* Of the sequences of CPU 0 and 1, which tool_aux knows: all that was ever written, and the end of
- * very much. */
+/* Areas of CPU 0 and 1 hold the known sequences of tool_aux: one complete, the other wrapped. */
 #define AUX_AREA	16384u
 #define AUX_WRITTEN_0	10003u
 #define AUX_WRITTEN_1	1000019u
@@ -351,7 +350,7 @@ static void aux_ring(struct mk *d, uint32_t ring, uint32_t channel, int32_t cpu,
 		      });
 }
 
-/* `hurt` is the ring of which most is missing. */
+/* Ring `hurt` keeps only the newest third of its area. */
 static struct bytes aux_dump(uint32_t hurt)
 {
 	static const char *const files[] = {"type", "9", "format/tsc", "config:10", NULL};
@@ -382,7 +381,7 @@ static struct bytes aux_dump(uint32_t hurt)
 	return (struct bytes){d.file, d.file_bytes};
 }
 
-/* Intel PT that is decoded: t_pthard.c holds that. */
+/* An Intel PT trace that decodes; t_pthard.c checks that. */
 static struct bytes pt_dump(void)
 {
 	struct mk d = mk_pt_seed();
@@ -395,7 +394,7 @@ static struct bytes pt_dump(void)
 
 /* ---- payloads ---- */
 
-/* As many whole records or items as fit into `max` bytes: a payload's length has 16 bits. */
+/* Bytes of whole records or items that fit into `max`: a payload's length has 16 bits. */
 static size_t whole_ones(const struct fmt_block *h, struct bytes payload, size_t max)
 {
 	struct perf_event_header rec;
@@ -416,7 +415,7 @@ static size_t whole_ones(const struct fmt_block *h, struct bytes payload, size_t
 	return n;
 }
 
-/* A file's payloads, unpacked, at most `max` bytes of each, as a FUZZ_PAYLOADS input. */
+/* Saves the unpacked payloads of a file, at most `max` bytes of each, as a FUZZ_PAYLOADS input. */
 static void save_payloads(const char *dir, const char *name, struct bytes file, size_t max)
 {
 	struct buf all = {0}, payload = {0};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * tool_stack DUMP: one line a sample that has a user stack: names of its user functions, outermost
- * first, ";" between them; a tab; how many there are; a tab; why it ends, empty when it is
- * complete. Samples are as any reader of dumps sees them. With "times" after DUMP instead: samples,
- * frames, and the CPU seconds that finding stacks and names took, without reading and printing.
+ * tool_stack DUMP: prints one line per sample with a user stack: the names of its user functions,
+ * outermost first, joined by ";"; a tab; their number; a tab; why the stack ends, empty when it is
+ * complete. It uses the same interface as any reader of dumps. With "times" after DUMP it prints
+ * instead: samples, frames, and the CPU seconds for finding stacks and names, without reading and
+ * printing.
  */
 #include "dump/base/err.h"
 #include "dump/file/meta.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * tool_times DUMP FROM TO: what the scheduler's records of a dump say of the time from FROM to TO
- * (nanoseconds of the dump's clock), as report and why have it: a line "window FROM TO", of what is
- * known at all, then one a thread: tid, ns that it ran, waited, slept (or was blocked or stopped),
- * ns that are not known, how often it ran, its name.
+ * tool_times DUMP FROM TO: where the threads of a dump spent the time from FROM to TO (nanoseconds
+ * of the dump's clock), according to the scheduler's records, as in report and why. Prints a line
+ * "window FROM TO", the part with known states, then one line per thread: tid; ns running, waiting,
+ * sleeping (or blocked or stopped) and unknown; number of runs; name.
  */
 #include "dump/base/err.h"
 #include "dump/file/meta.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program of which it is known where it is: compiled by it_symbols.sh, without a library, so that
- * all of its frames are its own. As process N of its kind it calls itself known-K, K = N % 8, and
- * is from then on in spin_K, called by call_K, called by entry, called by _start; for MS
- * milliseconds.
+ * A program with known addresses, for it_symbols.sh, which builds it without a library, so that all
+ * its frames are its own. Process N names itself known-K, K = N % 8, and spends MS milliseconds in
+ * spin_K, called by call_K, called by entry, called by _start.
  *
  *	known N MS
  *
- * -DSHIFT moves every function, for a version that must not be taken for the other.
+ * -DSHIFT moves every function, for a version that must not be mistaken for the other.
  */
 #include <stdint.h>
 #include <sys/prctl.h>

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * A load for rules on latency: a function, calls_one(), that is called in known ways. Prints what
- * it has done, one line, "ready" first; waits for a line on stdin before it begins.
+ * A load for rules on latency: calls a function, calls_one(), in known ways. Prints "ready", waits
+ * for a line on stdin, and prints one line about the calls it made.
  *
- *	load_calls many N SLOW MS	N calls that do nothing, SLOW of them evenly between that
- *					sleep MS; prints how many took longer than
- *					100 ms, which any may where others have the CPU
- *	load_calls each MS..		one call each, that sleeps so long
+ *	load_calls many N SLOW MS	N calls that do nothing, but SLOW of them, evenly spread,
+ *					sleep MS; prints how many took longer than 100 ms, which
+ *					any call may on a busy machine
+ *	load_calls each MS..		one call each, which sleeps so long
  *	load_calls now MS..		likewise, without waiting for a line
  *	load_calls recurse DEPTH MS	one call that calls itself; the innermost sleeps MS
  *	load_calls twice MS		a call with two calls in it, each sleeps MS
- *	load_calls leave N MS		N calls left by longjmp, from deeper and deeper; then one
- *					of MS
+ *	load_calls leave N MS		N calls left by longjmp, from higher and higher in the
+ *					stack; then one of MS
  *	load_calls exit N		N threads that end inside; then waits for a line
  *	load_calls exec MS		calls exec inside, and the new program makes a call of MS
  *	load_calls hang			a call that waits for a line
- *	load_calls time N		N calls; prints ns a call
+ *	load_calls time N		N calls; prints ns per call
  *	load_calls sync MS N FILE	N fsyncs, and nanosleeps of MS
  *	load_calls spin MS		burns CPU so long
- *	load_calls starve NAME MS	no call: a thread NAME is woken, and has to wait so long for
+ *	load_calls starve NAME MS	no call: wakes a thread NAME, which has to wait so long for
  *					its CPU; without waiting for a line
  */
 #include <fcntl.h>
@@ -54,10 +54,10 @@ static void wait_line(void)
 		pause();
 }
 
-/* Of `many`. */
+/* Longer calls are counted by `many`. */
 #define SLOW_NS 100e6
 
-/* ms < 0 are the odd ways. */
+/* ms < 0: the other ways. */
 enum { TWICE = -1, LEAVE = -2, END = -3, HANG = -4 };
 
 static long twice_ms;
@@ -107,7 +107,8 @@ static void many(long n, long slow, long ms)
 	wait_line();
 }
 
-/* Each from deeper in the stack than the one before, so that none shows that the last is over. */
+/* Each call comes from deeper in the stack than the one before. So no stack pointer shows that the
+ * earlier ones were left. */
 __attribute__((noinline)) static void leave(long n)
 {
 	volatile char room[256];
@@ -191,7 +192,7 @@ static void *is_starved(void *arg)
 	return NULL;
 }
 
-/* Both on one CPU; the waker has real-time priority and keeps running. */
+/* Both threads on one CPU; the waker has real-time priority and keeps running. */
 static int starve(const char *name, long ms)
 {
 	struct sched_param p = {.sched_priority = 10};
@@ -245,7 +246,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(how, "exit")) {
 		end_threads(a);
 	} else if (!strcmp(how, "exec")) {
-		/* As good as inside: the call is left by what replaces the program. */
+		/* longjmp leaves the call without a return, then exec replaces the program: the
+		 * same as exec inside the call. */
 		if (!setjmp(back))
 			calls_one(LEAVE, 0);
 		execl("/proc/self/exe", argv[0], "now", argv[2], (char *)NULL);

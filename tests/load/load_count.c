@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A load that counts: calls getpgid(1), getpgid(2), ... as fast as it can, so that each system call
- * is known by its argument, and moves between CPUs 0 and 1 every 5 ms when there are two. Prints
- * its tid, runs SECONDS (argument 1) and until so many numbers were counted on either CPU (argument
- * 2), prints the last number.
+ * A load that counts: calls getpgid(1), getpgid(2), ... as fast as it can, so that the argument
+ * identifies each system call, and moves between CPUs 0 and 1 every 5 ms if there are two. Prints
+ * its tid, runs for SECONDS (argument 1) and until it has counted so many numbers on each CPU
+ * (argument 2), and prints the last number.
  */
 #include "tests/helpers/now.h"
 

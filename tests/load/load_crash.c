@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ends, or does not end, by a signal: load_crash HOW [NAME [COUNT]]. NAME is what its threads are
- * called. Each way to crash has a call path that is known: main outer middle crash.
+ * Ends by a signal, or survives one: load_crash HOW [NAME [COUNT]]. NAME is the name of its
+ * threads. Each way to crash has a known call path: main outer middle crash.
  *
  *	segv fpe ill trap abort		a fault of its own
  *	queue				SIGSEGV by sigqueue() to itself
  *	deep				recursion until the stack is at its end
  *	threads				two threads at once, at a barrier
  *	storm				COUNT children that crash, one after the other
- *	wait				waits for whatever comes; says "ready"
+ *	wait				says "ready" and waits for a signal
  *	handled				COUNT faults, each with a handler that jumps out of it
- *	ignored				COUNT signals that are ignored
- *	reset				a fault with a handler that lets it happen again without one
+ *	ignored				COUNT ignored signals
+ *	reset				a fault with a handler that resets itself and returns, so
+ *					that the fault repeats
  *	kill term			SIGKILL, SIGTERM
  */
 #include "tests/helpers/crash_path.h"
@@ -34,7 +35,7 @@ static sigjmp_buf back;
 static volatile int zero;
 static pthread_barrier_t barrier;
 
-/* Not before the name is one by which a rule knows it. */
+/* Call it after the thread has its name: rules match by name. */
 static void say_when(void)
 {
 	struct timespec t;
@@ -134,7 +135,7 @@ int main(int argc, char **argv)
 	how = argc > 1 ? argv[1] : "segv";
 	name = argc > 2 ? argv[2] : "load_crash";
 	prctl(PR_SET_NAME, name);
-	/* Sanitizers have handlers. */
+	/* The sanitizers install handlers. */
 	for (int sig = 1; sig < 32; sig++)
 		signal(sig, SIG_DFL);
 	if (!strcmp(how, "handled")) {

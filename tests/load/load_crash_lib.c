@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * Crashes where it hurts most, for libringback-crash.so: load_crash_lib HOW [ARG]. Each has the
- * call path main outer middle crash where nothing else is said. Before it does it says "crash NS".
+ * Crashes in difficult states, for libringback-crash.so: load_crash_lib HOW [ARG]. The call path is
+ * main outer middle crash unless the list says otherwise. Prints "crash NS" right before the crash.
  *
  *	malloc		a fault in malloc(), which holds its arena's lock
  *	top		malloc() finds its heap damaged and calls abort()
  *	mutex		with a mutex held
  *	loader		with the dynamic loader's lock held
- *	loader2		while another thread holds that for ever
+ *	loader2		while another thread holds that lock for ever
  *	handler		in a handler of another signal
- *	deep		recursion without end, in a thread
+ *	deep		endless recursion, in a thread
  *	threads		eight threads at once, by different signals
  *	own		with a handler that says "own handler", and then ends by the signal
- *	altstack	likewise, on a stack for handlers that the program has for itself
+ *	altstack	likewise, on an alternate signal stack of the program
  *	altdeep		likewise, when its stack is full
  *	altonly		with such a stack and no handler
- *	private		that other users may not read
+ *	private		as a process that other users may not read
  *	plain		as own, by signal() and raise()
  *	jump		with a handler that jumps out of it; exits with 0
- *	restore		a handler is installed over another, and that one put back
- *	child		a child does, and so does its parent then
+ *	restore		installs a handler over another and puts the first one back
+ *	child		a child crashes, then its parent
  *	away		as nobody, in an empty root directory
  *	closed		with all descriptors closed
- *	gone LIB	calls a function of a library that is no longer there
+ *	gone LIB	calls a function of an unloaded library
  */
 #include "tests/helpers/crash_path.h"
 
@@ -41,7 +41,7 @@
 
 static const char *how, *arg;
 static sigjmp_buf back;
-/* Not to be left out by the compiler. */
+/* Volatile, so that the compiler keeps the calls. */
 static void *(*volatile take)(size_t) = malloc;
 static void (*volatile give)(void *) = free;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,7 +65,7 @@ static void *nothing(void *a)
 	return a;
 }
 
-/* With one thread malloc() takes no lock. */
+/* A second thread: with only one, malloc() takes no lock. */
 static void *idle(void *a)
 {
 	pause();
@@ -82,11 +82,11 @@ static __attribute__((noinline)) void heap(void)
 	q = take(2000);
 	say_when();
 	if (!strcmp(how, "top")) {
-		q[251] = (size_t)-1; /* the size of what is left, behind the last chunk */
+		q[251] = (size_t)-1; /* overwrites the size of the top chunk */
 		sink = !take(100000);
 	}
 	give(p);
-	p[1] = 16; /* of the chunk's two links the second */
+	p[1] = 16; /* overwrites the bk link of the free chunk */
 	sink = !take(3000);
 }
 
@@ -173,7 +173,7 @@ static void own(int sig, siginfo_t *info, void *ucontext)
 	static const char text[] = "own handler\n";
 	stack_t now;
 
-	/* As it was installed: on the thread's own stack. */
+	/* The handler was installed without SA_ONSTACK, so it runs on the thread's own stack. */
 	sigaltstack(NULL, &now);
 	if (info->si_addr != (void *)16 || now.ss_flags & SS_ONSTACK)
 		_exit(8);

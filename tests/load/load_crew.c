@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process of eight threads, each at a place of its own, that crashes: load_crew [HOW]. The
- * thread that crashes is one of them, and not the first; the others wait, as threads of servers do.
+ * A process of eight threads, each in a function of its own, that crashes: load_crew [HOW]. The
+ * crashing thread is not the first; the others wait, like threads of a server.
  *
  *	segv	at address 0x10 (also without HOW)
  *	abort	by abort()
- *	wait	not at all: says "ready" when all are in their places
+ *	wait	does not crash: says "ready" when all threads are in place
  *	bulk N	as segv, with N MiB of memory that is not zero
  */
 #include "tests/helpers/kept.h"
@@ -75,7 +75,7 @@ static KEPT void crash(int n)
 	sink = *nowhere + n;
 }
 
-/* Not before all the others wait: state S of /proc/self/task/TID/stat. */
+/* True when the thread waits: state S in /proc/self/task/TID/stat. */
 static int sleeps(pid_t tid)
 {
 	char path[64], text[256] = "";

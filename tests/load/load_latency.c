@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Feels how late a machine is: on each CPU that it may use one thread that wants to run each 250 us
- * (SCHED_OTHER), and one of SCHED_FIFO where that is allowed. Prints "ready" when all run, and
- * after MILLISECONDS (argument 1) a line for each time one woke up: "other LATE" or "fifo LATE",
- * in ns after the time it had asked for.
+ * Measures a machine's wake-up latency: on each allowed CPU, one SCHED_OTHER thread and, if
+ * permitted, one SCHED_FIFO thread wake up every 250 us. Prints "ready" when all run, and after
+ * MILLISECONDS (argument 1) one line per wake-up: "other LATE" or "fifo LATE", in ns after the
+ * requested time.
  */
 #include "tests/helpers/now.h"
 
@@ -24,7 +24,7 @@ struct sleeper {
 	pthread_t thread;
 	int cpu;
 	int is_fifo;
-	uint64_t start_ns; /* when the first one is due that counts */
+	uint64_t start_ns; /* due time of the first wake-up counted */
 	size_t nr;
 	uint64_t *late_ns;
 };
@@ -53,7 +53,7 @@ static void *feel(void *arg)
 	}
 	for (uint64_t due = s->start_ns - WARM_UP_NS; due < s->start_ns; due += PERIOD_NS)
 		sleep_until(due);
-	/* What comes too late for the next one to be in time makes that one late too. */
+	/* The due times are fixed: a very late wake-up makes the next one late too. */
 	for (size_t i = 0; i < s->nr; i++) {
 		uint64_t due = s->start_ns + i * PERIOD_NS;
 
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		s->late_ns = malloc(nr * sizeof(*s->late_ns));
 		if (!s->late_ns)
 			return 1;
-		memset(s->late_ns, 0xff, nr * sizeof(*s->late_ns)); /* have the pages */
+		memset(s->late_ns, 0xff, nr * sizeof(*s->late_ns)); /* faults the pages in now */
 		if (pthread_create(&s->thread, NULL, feel, s))
 			return 1;
 		nr_all++;

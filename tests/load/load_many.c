@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Many processes that sleep: starts COUNT (argument 1) of them, the i-th named "many-<i>", and
- * prints "ready". For each line read from stdin each of them wakes up once, runs and sleeps again,
- * and then "done" is printed. All end when stdin does.
+ * Many sleeping processes: starts COUNT (argument 1), the i-th named "many-<i>", and prints
+ * "ready". For each line on stdin every process wakes up once, runs and sleeps again; then it
+ * prints "done". All end when stdin ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A process that ran waits at the other pipe, so none reads twice in a round. */
+/* Rounds alternate between two pipes: a process that ran waits at the other one, so none reads
+ * twice in a round. */
 struct rounds {
 	int go[2][2], ran[2];
 };

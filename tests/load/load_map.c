@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A load for the sideband: maps this program executable and unmaps it again, as fast as it can, for
- * SECONDS (argument 1). Each is a record about a process. Prints how many.
+ * SECONDS (argument 1). Each mapping makes a sideband record. Prints the number of mappings.
  */
 #include "tests/helpers/now.h"
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * What rules that measure something are about, on command: a line on stdin is a command, and goes
- * on until the next one comes. For each one line on stdout: the time (CLOCK_MONOTONIC, ns) right
- * before the cause, and the command.
+ * Causes the conditions that measuring rules watch. Each line on stdin is a command, which runs
+ * until the next one. For each it prints one line: the time (CLOCK_MONOTONIC, ns) right before the
+ * cause, and the command.
  *
- *	eat MIB			has that much more memory in use
- *	free			gives all of it back
+ *	eat MIB			allocates and touches that much more memory
+ *	free			frees all of it
  *	burn PERCENT		of one CPU, in turns of 100 ms
  *	thrash FILE		touches all pages of a file, again and again
  *	sync FILE		writes to a file and waits for the disk, again and again
  *	crowd LOAD		64 threads that count for the load average and need no CPU; the
  *				time is when /proc/loadavg was above LOAD
- *	append FILE TEXT	a line
- *	exit CODE		ends; as does the end of stdin
+ *	append FILE TEXT	appends a line
+ *	exit CODE		ends; the end of stdin also ends it
  */
 #include "tests/helpers/now.h"
 
@@ -43,7 +43,7 @@ struct chunk {
 static struct chunk chunks[64];
 static size_t nr_chunks;
 
-/* Another command is there, or none will come. */
+/* The next command is there, or stdin has ended. */
 static int is_over(int ms)
 {
 	struct pollfd p = {.fd = 0, .events = POLLIN};
@@ -173,7 +173,7 @@ static void append(char *file)
 	fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	/* Its end has taken the place of the NUL. */
+	/* The newline has replaced the NUL. */
 	if (write(fd, text + 1, strcspn(text + 1, "\n") + 1) < 0)
 		perror(file);
 	close(fd);
@@ -205,7 +205,7 @@ static void run(char *command)
 		_exit(atoi(arg + 1));
 }
 
-/* Byte by byte, so that what follows stays for the next poll(). */
+/* Reads byte by byte, so that the next command stays in the pipe for poll(). */
 static int next_command(char *line, size_t size)
 {
 	size_t n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A load that can't be compressed: system calls with noise as all six arguments, as fast as they
- * go, a thread for each CPU. Runs SECONDS (argument 1). Prints "ready" when all threads run.
+ * An incompressible load: system calls with random values in all six arguments, as fast as
+ * possible, one thread per CPU. Runs for SECONDS (argument 1). Prints "ready" when all threads run.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ static uint64_t noise(uint64_t *seed)
 	return v ^ v >> 31;
 }
 
-/* getppid(2) looks at none of them. */
+/* getppid(2) ignores its arguments. */
 static void *call(void *arg)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)arg << 32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A load that does known things a known number of times, so that a dump of it can be counted:
+ * A load that does known things a known number of times, so that a test can count them in a dump:
  *
  *	probe_many()                 called 1000 times
  *	probe_few()                  called 100 times, by probe_outer(), by main()
@@ -31,7 +31,7 @@ void probe_burn(double seconds);
 
 static volatile uintptr_t sink;
 
-/* Asking for the frame's address makes the compiler keep a frame pointer in any build. */
+/* Using the frame's address makes the compiler keep a frame pointer in any build. */
 #define KEEP_FRAME() (sink = (uintptr_t)__builtin_frame_address(0))
 
 __attribute__((noinline)) int probe_many(int i)
@@ -46,14 +46,14 @@ __attribute__((noinline)) int probe_few(int i)
 	return i + 2;
 }
 
-/* More of a stack than a sample copies, whatever main() was given. */
+/* Makes the stack deeper than the bytes that a sample copies, whatever lies above main(). */
 __attribute__((noinline)) int probe_outer(int i)
 {
 	volatile char room[8192];
 	int v;
 
 	room[0] = room[sizeof(room) - 1] = (char)i;
-	__asm__ volatile("" : : "r"(room) : "memory"); /* all of it, not only what is used */
+	__asm__ volatile("" : : "r"(room) : "memory"); /* keeps the whole array */
 	KEEP_FRAME();
 	v = probe_few(i);
 	return v + room[0]; /* no tail call */
@@ -84,7 +84,7 @@ static int touch_pages(void)
 
 	if (p == MAP_FAILED)
 		return 1;
-	/* A fault each: neither huge pages nor several at a time. */
+	/* One fault per page: no huge pages and no fault-around. */
 	madvise(p, bytes, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < NR_PAGES; i++)
 		((volatile char *)p)[i * page] = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A relay of threads: each calls getpgid(n) 30 times, n counting on from the thread before, starts
- * the next one and ends; so the running process has inherited its events over many generations.
- * Runs SECONDS (argument 1), prints the last number.
+ * A relay of threads: each calls getpgid(n) 30 times, with n continuing from the thread before,
+ * starts the next one and ends. So the running thread has inherited its events over many
+ * generations. Runs for SECONDS (argument 1), prints the last number.
  */
 #include "tests/helpers/now.h"
 

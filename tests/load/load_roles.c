@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Threads with known behaviour, for SECONDS (argument 1): "burner" spends all its time in
- * burn_cycles(), on a CPU that it shares with "rival", which is nicer and so waits for it; "holder"
- * keeps a lock for 20 ms at a time, and "waiter" sleeps in wait_for_lock() until holder lets it go.
- * With "crash" as argument 2, a child of the name "victim" dies of SIGSEGV once a second. Prints
- * "ready" when all are there.
+ * burn_cycles(), on a CPU shared with "rival", which is nicer and so waits for it; "holder" keeps a
+ * lock for 20 ms at a time, and "waiter" sleeps in wait_for_lock() until holder releases it. With
+ * "crash" as argument 2, a child named "victim" dies of SIGSEGV once a second. Prints "ready" when
+ * all threads run.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ static void __attribute__((noinline)) burn_cycles(void)
 		sink++;
 }
 
-/* Where that is allowed, above others, so that these do not disturb. */
+/* The nice value puts the thread above other load where permitted. */
 static void role(const char *name, int nice)
 {
 	prctl(PR_SET_NAME, name);
@@ -91,7 +91,7 @@ static void *waiter(void *arg)
 	role("waiter", -15);
 	for (;;) {
 		wait_for_lock();
-		pause_ms(4); /* by then, holder has it again */
+		pause_ms(4); /* by then holder has the lock again */
 	}
 	return NULL;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Short-lived processes: starts COUNT (argument 1) of them, two at a time, each by fork and exec of
- * this program. A process names itself "p<its pid>", then calls getpgid(its pid) for 5 ms. So from
- * any getpgid its right name is known. Prints how many it started.
+ * Short-lived processes: starts COUNT (argument 1), two at a time, each by fork and exec of this
+ * program. A process names itself "p<its pid>", then calls getpgid(its pid) for 5 ms. So the
+ * argument of a getpgid call gives the caller's name. Prints the number of processes.
  */
 #include "tests/helpers/now.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls storm_hit() NR times, PER_SECOND a second, and getppid(2) in each; prints how often, and
- * the times of the first and the last call on CLOCK_MONOTONIC in ns.
+ * Calls storm_hit() NR times, PER_SECOND per second, with a getppid(2) in each. Prints the number
+ * of calls, and the times of the first and the last one (CLOCK_MONOTONIC, ns).
  *
  *	load_storm NR PER_SECOND
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A flood of scheduler events: pairs of threads hand a byte to and fro through pipes, for SECONDS
- * (argument 1) with PAIRS (argument 2, default one per CPU) pairs. No process starts meanwhile.
- * Each pauses for a millisecond after 20: on Linux 6.18 threads that wake each other all the time
- * can starve all others for minutes. Prints "ready" when all threads run, and at the end "trips N":
- * round trips of all pairs.
+ * A flood of scheduler events: pairs of threads pass a byte back and forth through pipes, for
+ * SECONDS (argument 1) with PAIRS (argument 2, default one per CPU) pairs. No process starts
+ * meanwhile. Each pair pauses for a millisecond after 20 trips: on Linux 6.18 threads that wake
+ * each other all the time can starve all others for minutes. Prints "ready" when all threads run,
+ * and at the end "trips N": round trips of all pairs.
  */
 #include <pthread.h>
 #include <stdio.h>

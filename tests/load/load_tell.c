@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that tells the recorder, with trigger/client/ringback.h:
+ * A program that talks to the recorder through trigger/client/ringback.h:
  *
  *	load_tell trigger REASON	prints what ringback_trigger() returned
- *	load_tell fork REASON		the same from a child that has its parent's connection
+ *	load_tell fork REASON		the same from a child that inherits its parent's connection
  *	load_tell storm NR PER_SECOND	triggers at that rate; prints how many were sent
  *	load_tell beat MS NR [stall MS]...
  *					NR heartbeats, MS apart, then none for MS; prints the number
- *					of those that were heard, and on stderr "late N": how often
- *					the machine kept it from the next for 200 ms
- *	load_tell wait SECONDS		until a trigger is taken; prints after how many tries
+ *					of heartbeats received, and on stderr "late N": how many the
+ *					machine delayed by 200 ms or more
+ *	load_tell wait SECONDS		until a trigger is taken; prints the number of tries
  */
 #include "trigger/client/ringback.h"
 

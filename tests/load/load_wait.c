@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a command that crashes, again and again, and says each time how it ended and how long that
- * took: load_wait COUNT COMMAND [ARG]... The command says "crash NS", by CLOCK_MONOTONIC, right
- * before it does. A line a run: "11 742", a signal and microseconds; -1: no such word; a signal of
- * 0: it ended otherwise. One that takes longer than 5 s is killed. Where core files are written to
- * files none is.
+ * Runs a command that crashes, COUNT times: load_wait COUNT COMMAND [ARG]... The command prints
+ * "crash NS" (CLOCK_MONOTONIC) right before its crash. Prints one line per run, "11 742": the
+ * signal and the microseconds until the command had ended; microseconds -1: it printed no "crash";
+ * signal 0: it ended otherwise. A run longer than 5 s is killed. RLIMIT_CORE is 0: no core file,
+ * but a pipe handler still runs.
  */
 #include <signal.h>
 #include <stdio.h>

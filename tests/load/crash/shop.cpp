@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program in C++ that crashes: through virtual functions, a template, a callback that the library
- * sorts with; argument 1 "throw": by an exception that nobody catches.
+ * A C++ program that crashes below virtual functions, a template, and a callback of std::sort().
+ * Argument 1 "throw": by an uncaught exception.
  */
 #include <algorithm>
 #include <cstring>

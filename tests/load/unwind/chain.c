@@ -66,7 +66,7 @@ ALONE void inner(int turns)
 
 ALONE void middle(int turns)
 {
-	/* As large as the program wants: the compiler can't know, and needs a frame pointer. */
+	/* The size is unknown to the compiler, so the function needs a frame pointer. */
 	volatile char *local = __builtin_alloca((size_t)(turns & 255) + 16);
 
 	local[3] = 1;

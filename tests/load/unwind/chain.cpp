@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * As chain.c, in C++: virtual calls, templates, closures; frames with something to destroy, and
- * exceptions on their way through them.
+ * As chain.c, in C++: virtual calls, templates, closures; exceptions that unwind through frames
+ * with destructors.
  *
  *	main ─ outer ┬─ Shape::walk ─ deep<3> ─ deep<2> ─ deep<1> ─ deep<0> ─ leaf
  *	             ├─ apply ─ (closure) ─ leaf
- *	             └─ guard ─ risky ─ thrower ─ (the exception's way)
+ *	             └─ guard ─ risky ─ thrower ─ (the exception unwinds)
  */
 #include <cstdio>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// A program whose call paths are known, as chain.c, in Go: with frame pointers, stacks of its own
-// that move when they grow, and another one for what the runtime does meanwhile.
+// As chain.c, in Go: frame pointers, goroutine stacks that move when they grow, and the runtime's
+// system stack.
 //
 //	main ─ outer ┬─ middle ─ inner ─ leaf
 //	             ├─ sorted ─ (sort.Slice) ─ compare ─ leaf

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-//! A program whose call paths are known, as chain.c, in Rust: trait objects, closures; frames with
-//! something to drop, and panics on their way through them.
+//! As chain.c, in Rust: trait objects, closures; panics that unwind through frames with destructors.
 //!
 //!	main ─ outer ┬─ middle ─ inner ─ leaf
 //!	             ├─ sorted ─ (sort_by) ─ compare ─ leaf
 //!	             ├─ Square::walk ─ inner ─ leaf
 //!	             ├─ apply ─ (closure) ─ leaf
-//!	             └─ guard ─ risky ─ thrower ─ (the panic's way)
+//!	             └─ guard ─ risky ─ thrower ─ (the panic unwinds)
 use std::cmp::Ordering;
 use std::io::Write;
 use std::panic;

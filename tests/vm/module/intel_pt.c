@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * What an intel_pt PMU shows in sysfs, as arch/x86/events/intel/pt.c names it: format/ of 6.1,
- * caps/ and ratios of a machine with all packets that our encoder writes (leaf 14H of a Skylake
- * server: 3 GHz, crystal of 25 MHz).
+ * The sysfs files of an intel_pt PMU, with the names in arch/x86/events/intel/pt.c: format/ of 6.1,
+ * caps/ and clock ratios of a machine with every packet that the tests' encoder writes (leaf 14H of
+ * a Skylake server: 3 GHz, crystal of 25 MHz).
  */
 #include "rb_aux.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * What intel_pt plays back: a file a CPU in debugfs. Opening one for writing forgets what it had;
- * what is written is kept until then, at most PLAY_MAX bytes. A buffer gets it from its beginning,
- * once.
+ * The bytes that intel_pt plays back: one file per CPU in debugfs. Opening it for writing drops the
+ * old content; it keeps what is then written, at most PLAY_MAX bytes. A buffer gets the content
+ * once, from its beginning.
  */
 #include "rb_aux.h"
 
@@ -14,7 +14,7 @@
 #define PLAY_MAX (256u << 20)
 
 struct playback {
-	struct mutex lock; /* of those that write */
+	struct mutex lock; /* of writers */
 	u8 *bytes;	   /* vmalloc */
 	size_t have, room; /* `have` is published with release, after the bytes */
 };
@@ -32,7 +32,7 @@ size_t play_bytes(int cpu, u64 at, size_t n, const u8 **p)
 	return min_t(u64, n, have - at);
 }
 
-/* After this no interrupt handler uses the bytes that it saw before. */
+/* On return no interrupt handler uses the old bytes any more. */
 static void forget(struct playback *play)
 {
 	smp_store_release(&play->have, 0);
@@ -55,7 +55,7 @@ static int play_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Room for `size` bytes in all; what is there moves. */
+/* Makes room for `size` bytes in all; may move the bytes. */
 static int grow(struct playback *play, size_t size)
 {
 	size_t have = play->have, room = max_t(size_t, size, 2 * play->room);

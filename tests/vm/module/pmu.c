@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * PMUs with AUX areas that are written by a timer, for the tests of ringback: no hardware is
- * needed. Their drivers' part is done as real ones do it: perf_aux_output_begin() at each start,
- * perf_aux_output_end() at each stop, which is when aux_head and PERF_RECORD_AUX are published.
+ * PMUs with AUX areas that a timer fills, for the tests of ringback; they need no hardware. They
+ * use the AUX interface as real drivers do: perf_aux_output_begin() at each start,
+ * perf_aux_output_end() at each stop, which publishes aux_head and PERF_RECORD_AUX.
  *
- *	rb_aux_count, rb_aux_mod	a known sequence: the word at byte 8 * i of all that a
- *					buffer ever got is mark | (i + 1), little-endian;
- *					never 0, so that memory never written shows
- *	intel_pt			what was given in debugfs for the CPU it runs on, once
+ *	rb_aux_count, rb_aux_mod	a known sequence: the word at byte 8 * i of all bytes that
+ *					a buffer ever got is mark | (i + 1), little-endian;
+ *					never 0, so that unwritten memory shows
+ *	intel_pt			the bytes given in debugfs for its CPU, once
  *
  *	/sys/module/rb_aux/parameters/	may be changed at any time
  *	  rate				bytes at each tick of a millisecond
- *	  limit				a buffer gets no more in all; 0: no limit
+ *	  limit				most bytes that a buffer gets; 0: no limit
  *	  flags				PERF_AUX_FLAG_* given with each end (1 truncated,
  *					4 partial, 8 collision)
- *	  restart			ends and begins anew every that many ticks, as an
+ *	  restart			ends and begins again every that many ticks, as an
  *					interrupt does; 0: never
  *	/sys/kernel/debug/ringback/
  *	  written			"PMU CPU BYTES BUFFER-BYTES" of the last stop on each CPU
- *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes that its buffer
- *					has, how often an event stopped and started it, and what
- *					it had at the last such stop (Linux 6.13)
- *	  ticks				"PMU CPU TICKS" at which something was written since the
- *					module is there; may be waited for
+ *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes in its buffer so
+ *					far, how often an event paused and resumed it, and the
+ *					bytes at the last pause (Linux 6.13)
+ *	  ticks				"PMU CPU TICKS": number of ticks with a write since the
+ *					module was loaded
  *	  pt/cpuN			to be written: what intel_pt plays back on CPU N
  */
 #include "rb_aux.h"
@@ -49,8 +49,8 @@ module_param(limit, ulong, 0644);
 module_param(flags, uint, 0644);
 module_param(restart, uint, 0644);
 
-/* One PMU on one CPU. Touched only by that CPU, interrupts off; `last_` and what
- * follows is also read by debugfs. */
+/* One PMU on one CPU. Only that CPU writes it, with interrupts off; debugfs also reads the `last_`
+ * fields and those after them. */
 struct unit {
 	struct perf_output_handle handle;
 	struct hrtimer timer;
@@ -85,7 +85,7 @@ static struct unit *unit_of(struct perf_event *event)
 	return this_cpu_ptr(pmus[kind_of(event)].units);
 }
 
-/* Writes `n` bytes at the area's place; it must not cross a page's end. */
+/* Writes `n` bytes at the area's position; they must not cross a page's end. */
 static void put(struct area *a, const u8 *bytes, size_t n)
 {
 	u64 at = a->written % a->bytes;
@@ -141,8 +141,8 @@ static void produce(struct unit *u)
 		put_sequence(a, n);
 }
 
-/* An event in its group has stopped it, and none has started it since: it outlives stop and start.
- */
+/* True when an event in its group has paused it and none has resumed it since. Outlives stop and
+ * start. */
 static bool is_paused(const struct perf_event *event)
 {
 #ifdef PERF_EF_PAUSE
@@ -152,7 +152,7 @@ static bool is_paused(const struct perf_event *event)
 #endif
 }
 
-/* Called when: such an event says so. True: that was all. */
+/* Handles pause and resume, which such an event requests. True: nothing else to do. */
 static bool pause_or_resume(struct perf_event *event, int how)
 {
 #ifdef PERF_EF_PAUSE
@@ -182,8 +182,8 @@ static int begin(struct unit *u, struct perf_event *event)
 	return 0;
 }
 
-/* The record's size: what was written since begin, or the whole buffer, which is all that Intel
- * PT's driver knows. */
+/* The record's size: bytes since begin; in overwrite mode except for KIND_COUNT the whole buffer,
+ * as from Intel PT's driver. */
 static void end(struct unit *u)
 {
 	struct area *a = u->area;

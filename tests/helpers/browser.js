@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A headless Chromium for tests of pages, driven through its DevTools protocol over a pipe, so without
-// any package besides the browser: https://chromedevtools.github.io/devtools-protocol/
+// A headless Chromium for tests of pages, driven through its DevTools protocol over a pipe. Needs
+// no package besides the browser: https://chromedevtools.github.io/devtools-protocol/
 //
 //	const b = await openBrowser(directory);      its profile and its log go to the directory
 //	await b.open("file:///tmp/page.html");
-//	await b.value("document.title");             what an expression is, awaited
+//	await b.value("document.title");             the value of an expression, awaited
 //	b.problems                                   errors of the page: console, exceptions, network
 //	await b.close();
 "use strict";
@@ -101,7 +101,7 @@ class Browser {
 		return r.result.value;
 	}
 
-	// Until an expression is true; says whether it became so.
+	// Waits until an expression is true; returns false after `ms`.
 	async until(expression, ms = 20000) {
 		for (const end = Date.now() + ms; Date.now() < end;) {
 			if (await this.value(expression))
@@ -111,7 +111,7 @@ class Browser {
 		return false;
 	}
 
-	// Where the middle of an element is, scrolled to.
+	// Scrolls to an element; returns the position of its middle, and its box.
 	async place(selector) {
 		return this.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)});
 			e.scrollIntoView({ block: "center" }); const r = e.getBoundingClientRect();
@@ -150,7 +150,7 @@ class Browser {
 		await this.send("Input.insertText", { text });
 	}
 
-	// The page as PNG, from the top or with `clip` another part of it.
+	// The visible part of the page as PNG, or with `whole` all of it.
 	async screenshot(file, whole) {
 		const params = { format: "png" };
 		if (whole) {

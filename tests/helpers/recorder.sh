@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2034 # variables are for the tests that source this
 #
-# Sourced by tests that run a recorder, after tap.sh: a directory of their own, a recorder in the background, loads, and an end
-# that stops whatever the test started, by pid. The machine's configuration is not read.
+# Sourced by tests that run a recorder, after tap.sh. Provides a directory of their own, a recorder
+# in the background, loads, and cleanup that stops every process the test started, by pid. The
+# recorder does not read the machine's configuration.
 #
 #	rec_start -a -e sched:sched_switch      $rec_pid; stdout in $work/out, stderr in $work/err
 #	path=$(dump_now)                        asks for a dump, prints its path
@@ -18,16 +19,18 @@ rec_pid=
 rec_status=
 started=()
 
-# The CPUs that load_count goes to and fro between; one where the other is not there, or offline.
+# The CPUs that load_count moves between; only CPU 0 when CPU 1 is missing or offline.
 pair=0
 ! grep -qx 'processor[[:space:]]*: 1' /proc/cpuinfo || pair=0,1
 
-# What a test has to put right in any case: it adds commands to this; the last is the first to be run.
+# Commands that finish() runs in any case, the last one first. Tests append the ones that restore
+# what they change.
 at_end=()
 owner=$BASHPID
 
-# Children that still run, by the shell's own book: a pid that was given to another meanwhile is not in it. Only the shell that
-# owns $work cleans up: a child that gets a signal right after its fork still has the traps of its parent.
+# Kills the children that still run, from the shell's job table: a pid in there has not been reused.
+# Only the shell that owns $work cleans up: a child that gets a signal right after its fork still
+# has its parent's traps.
 finish() {
 	local i
 
@@ -48,8 +51,8 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# side_by_side FUNCTION...: runs them at the same time, each in a shell of its own, with a $work, recorders and loads of its
-# own. Their points come one function after the other.
+# side_by_side FUNCTION...: runs the functions at the same time, each in a shell with its own $work,
+# recorder and loads. Prints their points function by function.
 side_by_side() {
 	local part line shells=()
 
@@ -84,7 +87,7 @@ side_by_side() {
 	done
 }
 
-# only_root NAME WHY: for others the test ends here, and that point is skipped
+# only_root NAME WHY: without root, skips this point and ends the test
 only_root() {
 	[ "$(id -u)" != 0 ] || return 0
 	skip "$1" "$2"
@@ -92,7 +95,8 @@ only_root() {
 	exit
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds; for a minute at least, since others may have the machine meanwhile
+# wait_for SECONDS COMMAND...: until the command succeeds. Waits at least a minute, since the
+# machine may be busy.
 wait_for() {
 	local end=$((SECONDS + ($1 > 60 ? $1 : 60)))
 
@@ -103,9 +107,8 @@ wait_for() {
 	done
 }
 
-# rec_start ARG...: returns once it records; rings are as small as presets have them; its dumps go to $work/dumps unless -o says
-# otherwise, and names may take as long as
-# they take
+# rec_start ARG...: returns once the recorder records. Rings have the presets' minimum size, dumps
+# go to $work/dumps unless -o says otherwise, and symbols may take 100 s.
 rec_start() {
 	: >"$work/out"
 	: >"$work/err"
@@ -135,27 +138,27 @@ switches() {
 	cat /proc/"$rec_pid"/task/${1-*}/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
 }
 
-# written: bytes that went into the rings so far
+# written: bytes written to the rings so far
 written() {
 	"$RINGBACK" status --json | jq '[.channels[].written_bytes] | add'
 }
 
-# written_since BYTES: whether there is more
+# written_since BYTES: true when more than BYTES were written
 written_since() {
 	[ "$(written)" -gt "$1" ]
 }
 
-# cpu_ticks PID: CPU time that it has used, in clock ticks
+# cpu_ticks PID: CPU time used, in clock ticks
 cpu_ticks() {
 	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"
 }
 
-# has_used PID TICKS
+# has_used PID TICKS: true when the process has used that much CPU time
 has_used() {
 	[ "$(cpu_ticks "$1")" -ge "$2" ]
 }
 
-# in_background COMMAND...: $bg_pid, ended with the test
+# in_background COMMAND...: sets $bg_pid; the command is stopped at the test's end
 in_background() {
 	"$@" &
 	bg_pid=$!
@@ -167,13 +170,14 @@ info_json() {
 	"$RINGBACK" info --json "$1" | jq -r "$2"
 }
 
-# with_pid PID COMMAND...: the command as a process that has this pid, which must be free; waits for its end
+# with_pid PID COMMAND...: runs the command as a process with this pid, which must be free, and
+# waits for it
 with_pid() {
 	python3 - "$@" <<'END'
 import ctypes, os, struct, sys
 
 pid = ctypes.c_int32(int(sys.argv[1]))
-# struct clone_args: SIGCHLD at its end, set_tid with one pid
+# struct clone_args: exit signal SIGCHLD, set_tid with one pid
 args = struct.pack("11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(pid), 1, 0)
 child = ctypes.CDLL(None, use_errno=True).syscall(435, ctypes.create_string_buffer(args, len(args)), len(args))
 if child < 0:

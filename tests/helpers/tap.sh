@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Sourced by the shell tests: numbers test points and ends with the plan. A test says what it proves in the
-# point's name; what failed follows as "# ..." lines.
+# Sourced by the shell tests: numbers test points and prints the plan at the end. A point's name
+# states what the test proves; details of a failure follow as "# ..." lines.
 #
 #	check "a missing file is named" grep -q nonexistent err.txt
 #	equal "it runs on both CPUs" 0,1 "$cpus"
 #	skip  "a cgroup is recorded" "no cgroup v2 here"
 #	tap_end
 
-# A pager would wait for keys. Only it_pager.sh has one.
+# A pager would wait for keys. Only it_pager.sh uses one.
 export RINGBACK_PAGER=
 
 tap_nr=0
@@ -35,7 +35,7 @@ skip() {
 	echo "ok $tap_nr - $1 # SKIP $2"
 }
 
-# check NAME COMMAND...: ok when the command succeeds; what it printed is shown when not
+# check NAME COMMAND...: ok when the command succeeds; shows its output when it fails
 check() {
 	tap_name=$1
 	shift
@@ -46,7 +46,7 @@ check() {
 	fi
 }
 
-# equal NAME WANT GOT: ok when they are; both are shown when not
+# equal NAME WANT GOT: ok when both are equal; shows both when not
 equal() {
 	if [ "$2" = "$3" ]; then
 		ok "$1"
@@ -55,7 +55,7 @@ equal() {
 	fi
 }
 
-# empty NAME TEXT: ok when there is no text, a list of what is wrong
+# empty NAME TEXT: ok when TEXT, a list of errors, is empty
 empty() {
 	if [ -z "$2" ]; then
 		ok "$1"

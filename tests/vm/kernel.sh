@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# kernel.sh [-k new] DIR: fetches Debian's cloud kernel and its headers and unpacks them in DIR/kernel, installing nothing;
-# builds the test module against them as DIR/module/rb_aux.ko. Prints nothing unless it fails. What is there already stays.
-# With -k new it is not the kernel of this machine's release but the newest of the next one's backports, from the same server;
-# the programs that build modules for it want a newer libc, which is unpacked beside them.
+# kernel.sh [-k new] DIR: fetches Debian's cloud kernel and its headers, unpacks them in DIR/kernel
+# without installing them, and builds the test module against them as DIR/module/rb_aux.ko. Prints
+# nothing unless it fails. Keeps what DIR already has. The kernel is that of this machine's release;
+# with -k new it is the newest one of the next release's backports, from the same server. The
+# programs that build modules for that one need a newer libc, which is unpacked beside them.
 set -eu
 
 new=
@@ -25,7 +26,7 @@ download() {
 }
 apt=()
 
-# fetch: the packages that the two meta packages stand for; their names hold the version
+# fetch: the packages that the two meta packages depend on; their names contain the version
 fetch() {
 	local image common
 
@@ -35,7 +36,7 @@ fetch() {
 	download "$image" "${image/image/headers}" "$common" "$(sed -E 's/.*-image-([0-9]+\.[0-9]+).*/linux-kbuild-\1/' <<<"$image")"
 }
 
-# lists_of_new: lists of packages of our own, signed as this machine's are
+# lists_of_new: separate package lists, verified with this machine's keyring
 lists_of_new() {
 	local site
 
@@ -49,7 +50,7 @@ lists_of_new() {
 	apt-get "${apt[@]}" -q update
 }
 
-# fetch_new: the newest of which there are the headers too; those of before 6.13 are not what is asked for
+# fetch_new: the newest kernel that has headers too; fails when it is older than 6.13
 fetch_new() {
 	local names version name packages
 
@@ -60,7 +61,7 @@ fetch_new() {
 	done | sort -V | tail -n 1)
 	[ "$(printf '%s\n' 6.13 "$version" | sort -V | head -n 1)" = 6.13 ] || return 1
 	packages=(libc6)
-	# What of them there is: the image itself may be in a package beside it.
+	# Takes the packages that exist: the image itself may be in a separate package.
 	for name in image-"$version"-cloud-amd64 binary-"$version"-cloud-amd64 headers-"$version"-cloud-amd64 \
 		headers-"$version"-common kbuild-"$version"; do
 		! grep -qx "linux-$name" <<<"$names" || packages+=("linux-$name")
@@ -68,7 +69,8 @@ fetch_new() {
 	download "${packages[@]}" && rm -rf "$dir/apt"
 }
 
-# with_libc ROOT: its programs that build modules are started with the libc in ROOT, where they will be in the end
+# with_libc ROOT: wraps ROOT's programs that build modules, so that they start with the newer libc,
+# by the paths they will have in DIR/kernel
 with_libc() {
 	local libc=$dir/kernel/usr/lib/x86_64-linux-gnu program real
 
@@ -76,7 +78,7 @@ with_libc() {
 		[ "$(head -c 4 "$program" | tr -d '\177')" = ELF ] || continue
 		mv "$program" "$program.elf"
 		real=$program.elf
-		# These two only start one of several beside them.
+		# These two only start one of several programs beside them.
 		case $program in
 		*/modpost) real=$program.real-lsb-64.elf ;;
 		*/objtool) real=$program.real-x86.elf ;;
@@ -88,7 +90,7 @@ with_libc() {
 	done
 }
 
-# compiler: as this machine's, but options that it lacks are left out
+# compiler: a wrapper of this machine's gcc that drops the options gcc does not know
 compiler() {
 	cat <<-'end'
 		#!/bin/bash
@@ -103,7 +105,8 @@ compiler() {
 	end
 }
 
-# unpack: the headers name each other by the place where they would be installed
+# unpack: unpacks the packages and adjusts the headers' paths, which expect an installation in
+# /usr/src
 unpack() {
 	local deb
 
@@ -133,7 +136,7 @@ build() {
 	local file options=()
 
 	[ -d "$dir/kernel" ] || get_kernel || return
-	# Types for BPF programs would want one more tool.
+	# BTF of modules would need another tool (pahole).
 	[ -z "$new" ] || options=(CC="$dir/kernel/cc" CONFIG_DEBUG_INFO_BTF_MODULES=)
 	for file in "$sources"/module/*; do
 		cmp -s "$file" "$dir/module/${file##*/}" || cp "$file" "$dir/module/"
@@ -141,7 +144,7 @@ build() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$dir"/kernel/usr/src/*-cloud-amd64 M="$dir/module" "${options[@]}" modules
 }
 
-# One at a time.
+# One build at a time.
 exec 9>"$dir/lock"
 flock 9
 build >"$log" 2>&1 || {

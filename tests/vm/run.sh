@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [-k new] [-s] [-t SECONDS] TEST.sh...: runs tests of the sources in a guest with Debian's kernel (-k new: with that of
-# the next release's backports), 4 CPUs (or $VM_CPUS) and the test module (module/pmu.c), under QEMU without the host's help, and
-# prints their points as one TAP: "ok N - TEST: what". Exits with 0 when the guest ended by itself and no point failed.
-# Everything is built in $RINGBACK_BUILD/vm (-k new: vm-new); what the kernel said is in console.log there. In the guest: the
-# sources' tests/ in /src, program, loads and tools in /build, the host's own tools and libraries as far as they are named
-# below, the rest from busybox.
-# -s: the host's systemd is the guest's first process, and `make install` has put ringback into /usr. Of systemd's units there
-# are the targets and the journal. What is not the kernel is in vm-systemd (-k new: vm-new-systemd).
+# run.sh [-k new] [-s] [-t SECONDS] TEST.sh...: runs tests in a guest with Debian's kernel (-k new:
+# the kernel of the next release's backports), 4 CPUs (or $VM_CPUS) and the test module
+# (module/pmu.c), under QEMU without KVM, and prints their points as one TAP: "ok N - TEST: what".
+# Exits with 0 when the guest ended by itself and no point failed. Builds everything in
+# $RINGBACK_BUILD/vm (-k new: vm-new), with the kernel's log in console.log. The guest has the
+# sources' tests/ in /src; program, loads and tools in /build; the host's tools and libraries listed
+# below; and busybox for the rest.
+# -s: systemd from the host is the guest's first process, and `make install` has put ringback into
+# /usr. Of systemd's units only the targets and the journal are there. Everything but the kernel is
+# in vm-systemd (-k new: vm-new-systemd).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -41,7 +43,7 @@ fi
 dir=$vm${systemd:+-systemd}
 root=$dir/root
 
-# put FILE...: into the guest, at the same place
+# put FILE...: copies files into the guest, to the same paths
 put() {
 	local file
 
@@ -50,12 +52,12 @@ put() {
 	done
 }
 
-# libraries FILE...: that they are linked with
+# libraries FILE...: shared libraries that they need
 libraries() {
 	ldd "$@" 2>/dev/null | sed -n 's,.*[[:space:]]\(/[^ ]*\) (0x.*,\1,p' | sort -u
 }
 
-# put_systemd: with the tests as a service of it; $paths: its programs
+# put_systemd: adds systemd, with the tests as a service; $paths: its programs
 put_systemd() {
 	local units=$root/usr/lib/systemd/system
 
@@ -68,7 +70,7 @@ put_systemd() {
 	ln -sf multi-user.target "$units/default.target"
 	echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
 	printf 'root:x:0:\nadm:x:4:\nnogroup:x:65534:\n' >"$root/etc/group"
-	# What is built already, with whatever flags.
+	# Installs the existing build, whatever flags it was made with.
 	env -u MAKEFLAGS -u MAKELEVEL make -s -o all O="$build" DESTDIR="$root" PREFIX=/usr install
 }
 
@@ -87,7 +89,7 @@ make_root() {
 	done
 	[ -z "$systemd" ] || put_systemd
 	put "${paths[@]}"
-	# As much of Python as starts and opens a socket.
+	# The parts of Python's library that it needs to start and to open a socket.
 	python=$(/usr/bin/python3 -c 'import json; print(json.__path__[0])')
 	python=${python%/*}
 	mkdir -p "$root$python"
@@ -102,8 +104,9 @@ make_root() {
 	(cd "$root" && find . | cpio -o -H newc --quiet) >"$dir/initramfs"
 }
 
-# One thread for all CPUs: with one each, QEMU 7.2 now and then runs a breakpoint for ever that the kernel put into its own
-# code and took away again (a tracepoint switched on). It is no slower on two CPUs.
+# One thread for all CPUs: with one thread each, QEMU 7.2 sometimes runs for ever a breakpoint that
+# the kernel wrote into its own code and removed again (when it enables a tracepoint). On two host
+# CPUs a single thread is no slower.
 boot() {
 	timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=single -smp "${VM_CPUS:-4}" -m "$memory" \
 		-nodefaults -display none -no-reboot \
@@ -112,7 +115,7 @@ boot() {
 		-serial "file:$dir/console.log" -serial "file:$dir/tests.log" </dev/null
 }
 
-# As one TAP. Serial lines may end with CR.
+# Merges the points into one TAP. Serial lines may end with CR.
 points() {
 	tr -d '\r' <"$dir/tests.log" | awk '
 		/^# file: / { file = $3; sub(/.*\//, "", file) }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# In the guest, for `make bench BENCH=blackout` and no test: how long a trace stands still for a dump. The first CPU's area;
-# with four CPUs, also all areas at once.
+# In the guest, for `make bench BENCH=blackout`; not a test. Measures how long a dump stops a trace:
+# for the first CPU's area, and with four CPUs also for all areas at once.
 . tests/helpers/tap.sh
 . tests/bench/lib_blackout.sh
 

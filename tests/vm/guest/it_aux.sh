@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2154 # of recorder.sh
 #
-# In the guest: AUX channels on the test module's PMUs, one whose head counts and one whose head is a place in the area, both
-# in the same recorder. What is dumped are the last bytes of the known sequence (tool_area), for every kind of target, however
-# often the areas went around.
+# In the guest: AUX channels on the test module's PMUs in one recorder. The head of one PMU counts
+# all bytes, that of the other wraps at the area's end. A dump must hold the last bytes of the known
+# sequence (tool_area), for every kind of target, however often the areas wrapped.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 . tests/vm/guest/module.sh
@@ -12,12 +12,12 @@
 area=$loads/tool_area
 step=0.01
 
-# areas DUMP..: tool_area's lines into $work/areas; what is wrong is printed and fails
+# areas DUMP..: writes tool_area's lines to $work/areas; prints errors and fails if there are any
 areas() {
 	"$area" "$@" >"$work/areas"
 }
 
-# each CHANNEL KEY: that of all areas of a channel that were looked at last, one line
+# each CHANNEL KEY: values of KEY in all areas of a channel, from the last areas call, on one line
 each() {
 	sed -n "s/^channel=$1 .*\b$2=\([-0-9a-fx]*\).*/\1/p" "$work/areas" | paste -sd' '
 }
@@ -28,7 +28,8 @@ record() {
 	rec_start --symbols off --channel "count:rb_aux_count//;size=16K" --channel "mod:rb_aux_mod//;size=16K" "$@"
 }
 
-# dump: sets path; looks each $step seconds. Asked for by a signal, since starting a program takes long here.
+# dump: asks for a dump by a signal, since starting a program takes long here; polls every $step
+# seconds; sets path
 dump() {
 	local paths nr
 
@@ -62,7 +63,7 @@ for kind in count mod; do
 	equal "$kind: the last did go around" 4 "$(each $kind flags | tr ' ' '\n' | grep -c '^0x[13]$')"
 done
 
-# One after the other, and what is new in each is what came since the one before.
+# Several dumps in a row: each has as new what was written since the one before.
 set_to rate 2048
 set_to limit 0
 began=$SECONDS
@@ -75,7 +76,7 @@ equal "each has all areas" 440 "$(wc -l <"$work/areas")"
 
 # ---- free running: no reader, no wake-ups ----
 
-# Threads that made the dump may be about to fall asleep.
+# The threads that wrote the dump may still be about to sleep.
 for ((i = 0; i < 10; i++)); do
 	before=$(switches)
 	sleep 1
@@ -88,9 +89,9 @@ equal "8 rings are mapped to be read only, and no tail of theirs was ever moved"
 check "status tells of the areas and for how long they stood still" \
 	eval '"$RINGBACK" status | grep -q "^AUX: *mod: 4 areas of 16 KiB; last dump: .* new; stopped for up to"'
 
-# ---- what can't be ----
+# ---- refused options ----
 
-# refused TEXT ARG..: by a dry run, which says so
+# refused TEXT ARG..: a dry run fails and prints TEXT
 refused() {
 	local text=$1
 
@@ -101,7 +102,7 @@ check "other events want a channel of their own" refused "give it a channel of i
 check "there are no stacks" refused "no stacks" -a --channel "trace:intel_pt//;stack=fp"
 check "a PMU that is taken is busy" refused "another program uses it" -a -e rb_aux_mod//
 
-# ---- a CPU goes and comes ----
+# ---- a CPU goes offline and comes back ----
 
 offline=/sys/devices/system/cpu/cpu3/online
 at_end+=("echo 1 >$offline")
@@ -139,7 +140,7 @@ check "the recorder ends with 0" test "$rec_status" = 0
 
 # ---- other targets ----
 
-# busy_areas NAME DUMP..: their bytes are right, and each channel's have some
+# busy_areas NAME DUMP..: the areas' bytes are right, and each channel has some
 busy_areas() {
 	local name=$1 kind
 
@@ -150,7 +151,7 @@ busy_areas() {
 	done
 }
 
-# two_dumps NAME [CPUS]: of what is recorded, with something between them; on each of these CPUs
+# two_dumps NAME [CPUS]: two dumps of the target with some time between them; on each of these CPUs
 two_dumps() {
 	local first
 
@@ -172,7 +173,7 @@ equal "what PERF_RECORD_AUX said is kept: partial, collision" 0x18 \
 rec_stop
 set_to flags 0
 
-# It waits, and what it starts works.
+# A shell that waits, and starts processes that work.
 in_background bash -c "while :; do $loads/load_count 0.1 >/dev/null; done"
 record -p "$bg_pid"
 two_dumps "a process and what it starts"
@@ -189,7 +190,7 @@ rec_stop
 mkdir -p "$work/cgroup"
 mount -t cgroup2 none "$work/cgroup"
 at_end+=("rmdir $work/cgroup/traced; umount $work/cgroup")
-# Until something is written there, a hierarchy that was never used does not know its implicit controllers.
+# An unused hierarchy does not know its implicit controllers until something is written there.
 echo +pids >"$work/cgroup/cgroup.subtree_control"
 mkdir "$work/cgroup/traced"
 echo "$bg_pid" >"$work/cgroup/traced/cgroup.procs"
@@ -204,10 +205,10 @@ rm -f "$work"/dumps/*.rbd
 	--channel "mod:rb_aux_mod//;size=16K" -- "$loads/load_count" 0.1 10000 >"$work/out" 2>"$work/err"
 busy_areas "a command" "$(head -n 1 "$work/out" | grep rbd || tail -n 1 "$work/out")"
 
-# ---- how long it takes ----
+# ---- blackout time ----
 
-# Told, not asserted: all CPUs here are one thread of the host, of whose time it gets what others leave.
-# `make bench BENCH=blackout` tells more.
+# Printed, not checked: all CPUs here share one thread of the host, which competes with other load.
+# `make bench BENCH=blackout` measures it.
 size=4194304
 set_to rate 8192
 rm -f "$work"/dumps/*.rbd

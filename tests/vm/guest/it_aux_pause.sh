@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2154,SC2031,SC2016,SC2034 # of recorder.sh; names in text
 #
-# In the guest with a kernel of after 6.12: a hit stops the trace of the CPU it comes on, in the kernel. What the module noted of
-# its own (debugfs: paused) is what is compared with: how much it had written when it was stopped. The recorder is made slow by
-# stopping it. All that must be is told by order and contents, nothing by times.
+# In the guest with a kernel newer than 6.12: a hit pauses the trace of its CPU, in the kernel. The
+# module notes how many bytes it had written when it was paused (debugfs: paused); dumps are
+# compared with that. The test makes the recorder slow by stopping it. Checks use order and
+# contents, never times.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -19,7 +20,7 @@ echo 2048 >$parameters/rate
 
 declare -A now pauses resumes at
 
-# look: what the module has noted, of each "KIND CPU". Starting programs takes long here: nothing of this does.
+# look: reads the module's notes, by "KIND CPU". Starts no program, because that takes long here.
 look() {
 	local pmu cpu n p r a
 
@@ -31,8 +32,8 @@ look() {
 
 exec {never}<> <(:)
 
-# soon COMMAND..: looks until it is so, for half a minute and some thousand looks: in a guest without clock hardware of its own
-# time may leap
+# soon COMMAND..: looks until the command succeeds, for at least half a minute and 2000 looks: the
+# clock of a guest without clock hardware may leap
 soon() {
 	local end=$((SECONDS + 30)) looks=0
 
@@ -57,13 +58,13 @@ both() {
 	both="${of[count $2]} ${of[mod $2]}"
 }
 
-# grows CPU: it is written there
+# grows CPU: both PMUs write there
 grows() {
 	both now "$1"
 	soon beyond "$both" "$1"
 }
 
-# stands: nothing is written on CPU 2 while another CPU's traces go on for some ticks
+# stands: nothing is written on CPU 2 while the traces of another CPU go on for some ticks
 stands() {
 	local before
 
@@ -74,7 +75,7 @@ stands() {
 	[ "$both" = "$before" ]
 }
 
-# stopped CPU BEFORE: by more than so many hits
+# stopped CPU BEFORE: both PMUs were paused more than BEFORE times
 stopped() {
 	[ "${pauses[count $1]}" -gt "$2" ] && [ "${pauses[mod $1]}" -gt "$2" ]
 }
@@ -83,7 +84,7 @@ hit() {
 	kill -RTMIN+8 $$
 }
 
-# dumps NR: there are so many; sets path
+# dumps NR: waits for NR dumps; sets path to the last
 dumps() {
 	local paths=()
 
@@ -94,12 +95,13 @@ dumps() {
 	path=${paths[-1]}
 }
 
-# ends CPU: where the last dump's areas of that CPU end
+# ends CPU: offsets where the last dump's areas of that CPU end
 ends() {
 	"$area" "$path" | sed -n "s/^channel=\(count\|mod\) cpu=$1 .*\bend=\([0-9]*\).*/\2/p" | paste -sd' '
 }
 
-# record ARG..: a recorder of both PMUs, which runs anywhere; what hits from now on does on CPU 2
+# record ARG..: a recorder of both PMUs, on any CPU; this shell, which causes the hits, then runs on
+# CPU 2
 record() {
 	rm -f "$work"/dumps/*.rbd
 	taskset -pc 0-3 $$ >/dev/null
@@ -118,7 +120,7 @@ check "not with a rule that wants what comes after" \
 	eval 'plan -a "${channels[@]}" -T "$rule;post=1s" | grep -q "what comes after a hit is wanted, too (post=)"'
 check "nor traces of tasks" eval 'plan -p $$ "${channels[@]}" -T "$rule" | grep -q "only traces of whole CPUs"'
 
-# ---- the recorder is slow, the trace stands where it was hit ----
+# ---- the recorder is slow, the trace stays paused at the hit ----
 
 record -T "$rule"
 grows 2
@@ -141,7 +143,7 @@ check "then it runs on" grows 2
 both resumes 2
 equal "by one start" "1 1" "$both"
 
-# ---- once more, and again ----
+# ---- further hits ----
 
 for i in 2 3; do
 	kill -STOP "$rec_pid"
@@ -153,7 +155,7 @@ for i in 2 3; do
 	equal "dump $i ends where it was hit" "$both" "$(ends 2)"
 	grows 2 || not_ok "it runs after dump $i"
 done
-# Asked for while it stands: one dump answers both.
+# A dump requested during the pause: one dump answers both.
 kill -STOP "$rec_pid"
 hit
 kill -USR2 "$rec_pid"
@@ -162,7 +164,7 @@ dumps 4
 check "it runs after a dump that was asked for at the same time" grows 2
 check "what is in all dumps is right, and what is new in each, since the one before" "$area" "$work"/dumps/*.rbd
 
-# ---- a CPU that was away ----
+# ---- a CPU that was offline ----
 
 at_end+=("echo 1 >/sys/devices/system/cpu/cpu3/online")
 echo 0 >/sys/devices/system/cpu/cpu3/online
@@ -209,7 +211,7 @@ before=${both% *}
 hit
 soon stopped 2 "$before"
 check "with a short cooldown it runs, too" grows 2
-# Hits stop nothing until it is over; then one does, and gets a dump.
+# Hits pause nothing until the cooldown ends; the next one does, and gets a dump.
 both pauses 2
 before=${both% *}
 until stopped 2 "$before"; do
@@ -222,7 +224,7 @@ equal "when it is over, a hit stops the trace and gets a dump" 2 \
 	"$(info_json "$path" '[.aux[] | select(.flags | index("paused"))] | length')"
 rec_stop
 
-# ---- without ----
+# ---- rules that do not pause ----
 
 record -T "$rule;post=1us"
 both pauses 2

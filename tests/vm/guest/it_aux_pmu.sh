@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# In the guest: the test module's PMUs do what real ones do. Nothing of ringback runs here: this is what tests of ringback
-# rest on.
+# In the guest: the test module's PMUs behave as real ones do. Does not run ringback; the tests of
+# ringback rely on this.
 . tests/helpers/tap.sh
 . tests/vm/guest/module.sh
 
@@ -22,8 +22,8 @@ empty "kprobes, uprobes, system call tracepoints, BPF and PSI are there" "$(
 	done)"
 
 for pmu in rb_aux_count rb_aux_mod; do
-	# 16 pages; much less than that, as much, a tick's rest more than that, many times. Of times nothing is said: a tick
-	# may come late.
+	# 16 pages; far fewer bytes than that, as many, the rest of a tick more, many times as many.
+	# No times are checked: a tick may come late.
 	set_to rate 1000
 	set_to limit 5003
 	out=$("$client" $pmu 1 16 1 12 2>&1)
@@ -57,13 +57,13 @@ check "intel_pt describes the fields of its configuration" \
 check "intel_pt has its caps and ratios" \
 	test "$(cat $devices/intel_pt/caps/mtc_periods $devices/intel_pt/tsc_art_ratio | tr '\n' ' ')" = "249 240:2 "
 
-# An interrupt ends and begins anew; the place in the sequence is kept.
+# An interrupt ends the output and begins it again; the position in the sequence stays.
 set_to rate 8192
 set_to restart 3
 check "an end and a new begin every 3 ticks lose nothing" "$client" rb_aux_mod 1 16 3 50
 set_to restart 0
 
-# What is given for a CPU is played back there, once: less than the buffer, and more.
+# The PMU plays back the bytes given for a CPU once: fewer than the buffer holds, and more.
 for bytes in 10001 300007; do
 	"$client" sequence 1 $bytes >/sys/kernel/debug/ringback/pt/cpu1
 	set_to rate 65536
@@ -73,7 +73,7 @@ done
 out=$("$client" intel_pt 2 16 1 10 2>&1)
 check "and nothing on a CPU that was given nothing" test "$?:$(field written "$out")" = 0:0
 
-# A CPU goes off while its PMU writes: what was published then stays.
+# A CPU goes offline while its PMU writes: the bytes published by then stay.
 set_to rate 8192
 before=$(ticks 3)
 check "CPU 3 goes off while a PMU writes there" eval "$client rb_aux_count 3 16 200 10 >/dev/null &

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2154 # of recorder.sh
 #
-# In the guest: what the commands make of a dump with real AUX areas, of a PMU whose head counts and of one whose head is a
-# place in the area. export -f aux gives the last bytes of the known sequence; info and script say what the kernel said.
+# In the guest: the output of the commands for a dump with real AUX areas, of a PMU whose head
+# counts all bytes and of one whose head wraps. export -f aux gives the last bytes of the known
+# sequence; info and script report what the kernel recorded.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 . tests/vm/guest/module.sh
 
 size=16384
 
-# is_sequence CPU WRITTEN EXPORT-ARG..: the export is the last of so many bytes, which are some
+# is_sequence CPU WRITTEN EXPORT-ARG..: the export is not empty and holds the last of WRITTEN bytes
 is_sequence() {
 	local cpu=$1 written=$2
 
@@ -20,14 +21,14 @@ is_sequence() {
 		cmp "$work/aux" <("$loads/tool_aux" sequence "$cpu" "$written" | tail -c $size)
 }
 
-# dump: makes one and asks info and script for all of it
+# dump: makes a dump and runs info and script on it
 dump() {
 	path=$(dump_now)
 	"$RINGBACK" info --json "$path" >"$work/info.json"
 	"$RINGBACK" script "$path" >"$work/script"
 }
 
-# said JQ-FILTER: in info --json
+# said JQ-FILTER: a value from info --json
 said() {
 	jq -c "$1" "$work/info.json"
 }
@@ -56,7 +57,7 @@ equal "script shows these" "$(said '[.aux[].records] | add')" "$(grep -c 'PERF_R
 equal "and switches not unless asked" 0 "$(grep -c PERF_RECORD_SWITCH "$work/script")"
 check "which are there, too" eval "'$RINGBACK' script --event 'PERF_RECORD_SWITCH*' '$path' | grep -q 'out=1'"
 
-# --- what the kernel has to complain about ---
+# --- warnings of the kernel ---
 set_to flags 9
 set_to limit 0
 ticked 2 .
@@ -68,7 +69,7 @@ check "script too" grep -q 'PERF_RECORD_AUX: .* truncated collision' "$work/scri
 rec_stop
 equal "the recorder ends with 0" 0 "$rec_status"
 
-# --- of a thread ---
+# --- a thread ---
 set_to limit 100003
 bash -c 'while :; do :; done' &
 load=$!

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2154 # of recorder.sh
 #
-# In the guest: Intel PT from the program that ran to the steps that are shown. Real programs are run instruction by
-# instruction, each on a CPU of its own; what Intel PT would have written of them is played back by the module's intel_pt
-# while ringback records; what it dumps, decoded, is what they did. One trace is whole, one overwrote its start, one ends
-# within a packet.
+# In the guest: Intel PT from the running program to the steps printed. Real programs are run
+# instruction by instruction, each on a CPU of its own; the module's intel_pt plays back the trace
+# that Intel PT would have written of them while ringback records. The dump, decoded, must match
+# what the programs did. One trace is whole, one lost its start, one ends within a packet.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 . tests/vm/guest/module.sh
@@ -16,7 +16,8 @@ cut=2001
 at_end+=("echo 8192 >$parameters/rate; echo 0 >$parameters/limit")
 export LD_BIND_NOW=1
 
-# step CPU NR PROGRAM..: runs it there, at most so many instructions; its trace is played back there, to its end
+# step CPU NR PROGRAM..: runs the program there for at most NR instructions; then its trace is
+# played back there, to its end
 step() {
 	local cpu=$1 nr=$2
 
@@ -27,25 +28,25 @@ step() {
 	ticked 20 "$cpu" intel_pt
 }
 
-# aux_bytes CPU: of its area, in the newest dump
+# aux_bytes CPU: bytes of its area in the newest dump
 aux_bytes() {
 	"$RINGBACK" export -f aux --cpu "$1" "$path" | wc -c
 }
 
-# all_there: a dump that has all of them
+# all_there: makes a dump that has all traces
 all_there() {
 	path=$(dump_now) && [ "$(aux_bytes 1)" = "$(stat -c %s "$work/trace1")" ] &&
 		[ "$(aux_bytes 2)" = $area_bytes ] && [ "$(aux_bytes 3)" = $cut ]
 }
 
-# decoded CPU SKIPPED: what is in the dump is a piece of the trace, and says what the program did
+# decoded CPU SKIPPED: the dump holds a piece of the trace, and it decodes to what the program did
 decoded() {
 	"$RINGBACK" export -f aux --cpu "$1" -o "$work/aux$1" "$path" &&
 		tail -c +$(($2 + 1)) "$work/trace$1" | head -c "$(stat -c %s "$work/aux$1")" | cmp - "$work/aux$1" &&
 		"$loads/tool_ptflow" "$work/aux$1" "$work/log$1" "$work/code$1" 1 "$2"
 }
 
-# shown CPU PROGRAM: what script says of its steps there, and what the log does
+# shown CPU PROGRAM: compares the steps that script prints for that CPU with the log
 shown() {
 	"$RINGBACK" script --event call,return,out,back,lost "$path" |
 		awk -v p="$2" -v c="[00$1]" '$1 == p && $3 == c { sub(":", "", $5); print $5 }' >"$work/shown"
@@ -78,7 +79,7 @@ n=$(shown 3 jq)
 check "and the start of the one that was cut" eval "[ $n -gt 100 ] && head -n $n $work/logged | cmp - $work/shown"
 rec_stop
 
-# ---- perf, which shares nothing with ringback but the file ----
+# ---- perf, which shares no code with ringback ----
 
 check "exported for perf" "$RINGBACK" export -f perf -o "$work/data" "$path"
 perf script -i "$work/data" --itrace=bcre -F tid,time,ip,addr,flags,event --ns >"$work/perf" 2>"$work/perf.err" ||

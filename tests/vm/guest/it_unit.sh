@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# In the guest, under systemd: the service as `make install` puts it, with every option of its configuration switched on and
-# rules of each kind. Each way to a dump works within the unit's sandbox, nothing is warned of, and what it changes is put back.
+# In the guest, under systemd: the service as `make install` installs it, with every option of its
+# configuration enabled and rules of each kind. Each way to a dump works within the unit's sandbox,
+# the service logs no warning, and it restores what it changed.
 . tests/helpers/tap.sh
 
 conf=/etc/ringback/ringback.conf
@@ -12,7 +13,7 @@ setting=/proc/sys/kernel/core_pattern
 loads=$RINGBACK_BUILD/tests
 mkdir -p $work
 
-# wait_for COMMAND...: until it succeeds, for a minute at most
+# wait_for COMMAND...: until the command succeeds, for a minute at most
 wait_for() {
 	local end=$((SECONDS + 60))
 
@@ -62,7 +63,7 @@ is_property() { # NAME VALUE
 	[ "$(property "$1")" = "$2" ]
 }
 
-# said: what the service said since the guest started
+# said: the service's log since the guest started
 said() {
 	journalctl --sync
 	journalctl -q -o cat -t ringback
@@ -76,7 +77,7 @@ is_pattern() {
 	[ "$(cat $setting)" = "$1" ]
 }
 
-# made KIND: dumps of that trigger
+# made KIND: number of dumps of that trigger
 made() {
 	find $dumps -name "*-$1.rbd" | wc -l
 }
@@ -99,14 +100,15 @@ last() {
 	find $dumps -name "*-$1.rbd" | sort | tail -n 1
 }
 
-# crash USER: of eight threads, in a directory of its own, with a core
+# crash USER: a process of eight threads crashes in a directory of its own and leaves a core
 crash() {
 	mkdir -p "$work/$1"
 	chown "$1" "$work/$1"
 	(cd "$work/$1" && ulimit -c unlimited && exec setpriv --reuid "$1" --clear-groups "$loads/load_crew" segv) >/dev/null 2>&1
 }
 
-# held DUMP: of how many threads. How many stacks are taken before it is let go, after 250 ms, is the machine's affair: "6 of 8".
+# held DUMP: the number of threads in the process. How many stacks are taken before the process is
+# released, after 250 ms, depends on the machine: "6 of 8".
 held() {
 	ringback info --json "$1" | jq -r '.trigger.saw[] | select(startswith("threads=")) | sub("threads=([0-9]* of )?"; "")'
 }

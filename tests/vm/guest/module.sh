@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Sourced by tests in the guest: the test module's parameters, and its ticks, which are waited for: how long they take is the
-# host's affair.
+# Sourced by tests in the guest: sets the test module's parameters and waits for its ticks. Tests
+# count ticks because their duration depends on the host.
 
 parameters=/sys/module/rb_aux/parameters
 
@@ -11,8 +11,9 @@ set_to() {
 	echo "$2" >"$parameters/$1"
 }
 
-# ticks [CPUS [PMUS]]: "PMU CPU NR" a line, of each CPU of a pattern; without one: "PMU * NR", all together. PMUS: a pattern,
-# the two that write the known sequence
+# ticks [CPUS [PMUS]]: one line "PMU CPU NR" for each CPU that matches the pattern CPUS; without a
+# pattern "PMU * NR", the sum. PMUS: a pattern; by default the two PMUs that write the known
+# sequence
 ticks() {
 	awk -v cpus="${1-}" -v pmus="${2-^rb_aux_}" '
 		$1 !~ pmus || $2 !~ cpus { next }
@@ -20,7 +21,8 @@ ticks() {
 		END { for (i in n) print i, n[i] }' /sys/kernel/debug/ringback/ticks
 }
 
-# ticked NR [CPUS [PMUS]]: waits until each has ticked so often more, on each CPU of that pattern or somewhere
+# ticked NR [CPUS [PMUS]]: waits for NR more ticks, on each CPU of the pattern, or without one in
+# sum
 ticked() {
 	local end=$((SECONDS + 60)) before
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# one.sh FILE: runs one test for run.sh and prove, keeps its TAP in $RINGBACK_TAP for the count, and ends
-# one that hangs: after $RINGBACK_LIMIT (600) s, or what a line "# TIMEOUT: SECONDS" in the script says if
-# that is more. A sanitizer's report from anything that the test ran fails it, and so do processes and
-# temporary files that it left. Which points failed it says on stderr.
+# one.sh FILE: runs one test for run.sh and prove, keeps its TAP in $RINGBACK_TAP for the count, and
+# ends a test that hangs: after $RINGBACK_LIMIT (600) s, or after the seconds in the script's line
+# "# TIMEOUT: SECONDS" if that is more. The test fails if any of its processes caused a sanitizer
+# report, or if it left processes or temporary files. Prints the failed points on stderr.
 set -u
 
 file=$1
@@ -14,9 +14,9 @@ limit=${RINGBACK_LIMIT:-600}
 command=("$file")
 
 case $file in
-# It takes what others leave: these may wait for a moment.
+# Fuzz targets have low priority, so that they do not delay other tests.
 */fuzz/fuzz_*) command=(nice -n 19 bash tests/fuzz.sh "${file%/fuzz/*}" "$FUZZ_SECONDS" "${file##*/}") ;;
-# ThreadSanitizer takes the addresses that it knows.
+# ThreadSanitizer needs a fixed address layout: -R switches ASLR off.
 */tsan/tests/*) command=(setarch -R "$file") ;;
 *.sh)
 	command=(bash "$file")
@@ -25,7 +25,8 @@ case $file in
 	;;
 esac
 
-# Its temporary files; reports of sanitizers, which may come from another user's process.
+# The test's temporary files, and the sanitizers' reports, which a process of another user may
+# write.
 temporary=$(mktemp -d /tmp/ringback-check.XXXXXX) || exit 1
 mkdir "$temporary/files" "$temporary/reports"
 chmod 711 "$temporary" "$temporary/files"
@@ -34,10 +35,10 @@ export TMPDIR=$temporary/files
 export ASAN_OPTIONS=exitcode=99:log_path=$temporary/reports/report
 export TSAN_OPTIONS=exitcode=99:log_path=$temporary/reports/report
 export UBSAN_OPTIONS=print_stacktrace=1
-# What tells them names of functions: LLVM's own tool, or that of binutils.
+# The symbolizer for the sanitizers: LLVM's, or addr2line from binutils.
 ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer addr2line | head -n 1)
 export ASAN_SYMBOLIZER_PATH
-# By this in their environment are the test's processes known, wherever they went.
+# This variable in their environment identifies the test's processes wherever they are.
 mark=RINGBACK_TEST=$temporary
 
 fail() {
@@ -46,19 +47,19 @@ fail() {
 	[ "$rc" != 0 ] || rc=1
 }
 
-# tell_failed: the points that failed, each with the start of what it says: prove's line does not name them
+# tell_failed: prints the failed points, each with its first lines: prove does not name them
 tell_failed() {
 	awk -v name="$name" '
 		/^(not )?ok|^1\.\./ { on = /^not ok/; nr = 0 }
 		on && (/^not ok/ || /^#/) && ++nr <= 20 && ++all <= 40 { print name ": " $0 }' "$tap" >&2
 }
 
-# Its processes that are still there, by pid.
+# Pids of the test's processes that still run.
 left() {
 	grep -lszxF "$mark" /proc/[0-9]*/environ | cut -d/ -f3
 }
 
-# left_processes: waits a moment for those that are about to end; kills and tells the rest
+# left_processes: waits up to 5 s for the test's processes to end; prints and kills the rest
 left_processes() {
 	local i pids pid
 
@@ -80,8 +81,9 @@ end() {
 trap end EXIT
 trap 'exit 130' INT TERM
 
-# run: the test; then what it left, for that would keep the pipe open. timeout's process group is not the terminal's:
-# when somebody interrupts, it is told here, and the test puts right what it changed.
+# run: runs the test, then kills leftover processes, which would keep the pipe open. timeout runs
+# the test outside the terminal's foreground process group, so an interrupt is forwarded here, and
+# the test restores what it changed.
 run() {
 	local pid
 
@@ -98,7 +100,8 @@ run() {
 	return $rc
 }
 
-# keep: what comes goes to the terminal and to the file. cmocka says "not ok" of a test that was skipped.
+# keep: copies the output to the terminal and the file. cmocka prints "not ok" for a skipped test,
+# which this corrects.
 keep() {
 	trap '' INT
 	sed -u 's/^not ok \([0-9]*\) # SKIP \(.*\)/ok \1 - \2 # SKIP the test says so/' | tee "$tap"
@@ -109,13 +112,13 @@ rc=${PIPESTATUS[0]}
 if [ "$rc" = 124 ] || [ "$rc" = 137 ]; then
 	echo "# $name was ended: still running after $limit s" | tee -a "$tap" >&2
 fi
-# A point that was planned and did not come counts as failed.
+# A planned point that is missing counts as a failure.
 planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' "$tap" | head -n 1)
 seen=$(grep -cE '^(not )?ok' "$tap")
 if [ -n "$planned" ] && [ "$planned" != "$seen" ]; then
 	fail "planned $planned points and showed $seen"
 fi
-# A file that fails without saying which point counts as one failure.
+# A file that fails without a failed point counts as one failure.
 if [ "$rc" != 0 ] && ! grep -q '^not ok' "$tap"; then
 	fail "exited with $rc"
 elif ! grep -q '^1\.\.[0-9]' "$tap"; then

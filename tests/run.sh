@@ -1,17 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh BUILD-DIR: what `make check` runs after the packages are there. Builds with gcc, and with clang and the sanitizers
-# (warnings are errors), some with ThreadSanitizer, and fuzz targets. Then, one more at a time than there are CPUs, for many mostly wait: unit tests and
-# fuzz targets for some seconds, linters and unit tests with the sanitizers; then tests of the whole program, two at a time;
-# beside all these those in a guest. Then those with a line "# SETTING: kernel.NAME", which they change for everybody, no two of
-# the same setting at a time; those that only want to sleep; one by one the others with a line "# ALONE: why"; and those with
-# a line "# SANITIZE" again with the program that has the sanitizers; and what failed once more, alone. The last line is "N passed, N failed, N skipped",
-# counted over the points of all tests.
-# RINGBACK_NO_SKIP=1: a skipped point is a failure of the whole.
+# run.sh BUILD-DIR: the main part of `make check`, after the packages are installed. Builds with
+# gcc, with clang and the sanitizers (warnings are errors), partly with ThreadSanitizer, and the
+# fuzz targets. Then it runs, in this order:
 #
-# Tests find the program in $RINGBACK, the one with sanitizers in $RINGBACK_SAN, loads and tools in
-# $RINGBACK_BUILD/tests. What builds and tests printed stays in BUILD-DIR/log and BUILD-DIR/tap.
+#	1. unit tests, and fuzz targets for some seconds; then linters, and unit tests with the
+#	   sanitizers. One more job than CPUs, because many jobs mostly wait.
+#	2. tests of the whole program, two at a time. The tests in a guest run beside 1 and 2.
+#	3. tests with a line "# SETTING: kernel.NAME", a setting of the whole machine that they change:
+#	   no two of the same setting at a time
+#	4. tests that measure a sleeping recorder
+#	5. one by one the others with a line "# ALONE: why"
+#	6. tests with a line "# SANITIZE" again, with the sanitized program
+#	7. failed tests once more, alone
+#
+# The last line is "N passed, N failed, N skipped", counted over the points of all tests.
+# RINGBACK_NO_SKIP=1: a skipped point fails the run.
+#
+# Tests find the program in $RINGBACK, the sanitized one in $RINGBACK_SAN, loads and tools in
+# $RINGBACK_BUILD/tests. The output of builds and tests stays in BUILD-DIR/log and BUILD-DIR/tap.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -25,13 +33,13 @@ export RINGBACK=$build/ringback RINGBACK_SAN=$sanitized/ringback RINGBACK_TSAN=$
 export RINGBACK_TAP=$tap FUZZ_SECONDS=10
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export LC_ALL=C
-# The makes below are no parts of the one that called.
+# The makes below must not join the caller's job server.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 rm -rf "$tap" "$log"
 mkdir -p "$tap/sanitized" "$log"
 
-# build_step NAME MAKE-ARGUMENT...: a build is a test point like any other
+# build_step NAME MAKE-ARGUMENT...: a build counts as a test point
 build_step() {
 	local name=$1 start=$SECONDS file=$log/build-$((++nr_builds))
 
@@ -47,12 +55,12 @@ build_step() {
 }
 nr_builds=0
 
-# setting FILE: that a test changes, or nothing
+# setting FILE: the setting that a test changes, or nothing
 setting() {
 	sed -n 's/^# SETTING: //p' "$1"
 }
 
-# prove_step NAME JOBS FILE...: those of one setting one after the other
+# prove_step NAME JOBS FILE...: tests of one setting run one after the other
 prove_step() {
 	local name=$1 parallel=$2 file of rules=()
 
@@ -67,8 +75,8 @@ prove_step() {
 	prove -j"$parallel" "${rules[@]}" --timer --exec "bash $PWD/tests/one.sh" "$@"
 }
 
-# beside_start FILE: a test that shares nothing with the others but the CPUs goes on while they are run; beside_end waits for it.
-# In a process group of its own, so that it can be ended with all that it started.
+# beside_start FILE: starts a test that shares only the CPUs with the others; beside_end waits for
+# it. It has its own process group, so that an interrupt can end it with everything it started.
 beside_start() {
 	beside=$1 beside_began=$SECONDS
 	set -m
@@ -90,7 +98,7 @@ beside_end() {
 	trap - EXIT
 }
 
-# Those of the given that were built: a missing one was counted with its build.
+# The given files that were built; the failed build counts for a missing one.
 built() {
 	local file
 
@@ -99,8 +107,8 @@ built() {
 	done
 }
 
-# in_order FIRST... -- FILE...: the files, those that are called as one of FIRST before the others: what takes longest is not
-# to be what the end waits for
+# in_order FIRST... -- FILE...: the files, those with a name in FIRST before the others. The longest
+# tests start first, so that the end does not wait for them.
 in_order() {
 	local first=() name file
 
@@ -133,7 +141,8 @@ build_step "builds without a warning with clang and the sanitizers" O="$build" s
 build_step "builds without a warning with clang and ThreadSanitizer" O="$build" tsan-build
 [ ${#fuzz_names[@]} = 0 ] || build_step "fuzz targets build" O="$build" fuzz-build
 
-# No unit test beside itself: it may be about the whole machine.
+# The sanitized units run in a later step: a unit test may depend on the state of the whole machine,
+# so it must not run beside itself.
 long_units=(t_rate t_measure t_file t_bpf_latency)
 mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$build/fuzz/}")
 mapfile -t plain < <(built "${unit_names[@]/#/$build/tests/}")
@@ -165,9 +174,9 @@ if [ -x "$RINGBACK_SAN" ]; then
 	prove_step "whole program with sanitizers, one by one" 1 "${alone_twice[@]}"
 fi
 
-# again: a test that failed beside others runs once more by itself, when all others are over: what depends on times or on
-# a machine that is not busy passes then, what is broken does not. The first result is shown and kept in $tap/first. What a
-# sanitizer found is not tried again.
+# again: runs each failed test once more, alone, when all others are over. A test that failed
+# because of timing or load passes then, a broken one does not. The first result is shown and kept
+# in $tap/first. Sanitizer findings are not retried.
 again() {
 	local of file name
 
@@ -198,7 +207,8 @@ count() {
 		END { print passed + 0, failed + 0, skipped + 0 }'
 }
 
-# show_points PATTERN: points that match in any case, each with its file and the "# ..." lines after it
+# show_points PATTERN: points that match, ignoring case, each with its file and the "# ..." lines
+# after it
 show_points() {
 	(cd "$tap" && awk -v pattern="$1" '
 		FNR == 1 { on = 0 }

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # ALONE: kernel.core_pattern is everybody's, and nobody is to wake the recorder
 #
-# crash rules: what they fire at and what not; the stack of the thread that crashed is the one gdb finds in a core file of the
-# same crash, for a server, a worker of a server, a stripped C++ program and a static one.
+# crash rules: which signals they match, and which not. The dump's stack of the thread that crashed
+# equals gdb's for a core file of the same crash, for a server, a worker of a server, a stripped C++
+# program and a static one.
 # TIMEOUT: 300
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -13,21 +14,22 @@ only_root "crashes are seen" "this takes root"
 
 sources=$PWD/tests/load/crash
 crash=$loads/load_crash
-# Other programs on this machine may crash too: every rule here has a name or a process.
+# Other programs on this machine may crash too: every rule here names a program or a process.
 quiet="-a -e cgroup:cgroup_mkdir -m 64K"
 
-# run COMMAND...: to its end, whatever that is, without a core file and without the shell's word on it
+# run COMMAND...: runs it to its end without a core file and without the shell's message
 run() {
 	{ (ulimit -c 0 && exec "$@") >/dev/null; } 2>/dev/null
 }
 
-# waits NAME: a program that waits for a signal, $bg_pid. The shell makes what it starts in the background ignore SIGQUIT.
+# waits NAME: a program that waits for a signal, $bg_pid. The shell makes background processes
+# ignore SIGQUIT, so env resets it.
 waits() {
 	in_background env --default-signal=QUIT "$crash" wait "$1" >"$work/load"
 	wait_for 20 grep -q ready "$work/load"
 }
 
-# ---- what it is, and what it is not ----
+# ---- what counts as a crash ----
 
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet --symbols off -T 'crash:ringback-c*;cooldown=0'
@@ -81,7 +83,7 @@ check "a process that is not there is refused" grep -q "there is no process $vic
 
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet --symbols off -T 'crash:ringback-s;cooldown=1h'
-# Others may start processes meanwhile, of which it is told now and then.
+# Processes that other programs start wake the recorder now and then, through the sideband.
 for _ in 1 2 3 4 5 6 7 8; do
 	before=$(switches "$rec_pid")
 	"$crash" handled ringback-s 2000
@@ -123,7 +125,9 @@ core_in() {
 	find "$1" -maxdepth 1 -name 'core*' | head -n 1
 }
 
-# compare NAME PROGRAM DIR MOST: the last dump and the core in DIR; MOST: of a stack that is deeper than what is copied
+# compare NAME PROGRAM DIR [MOST [LEAST]]: compares the last dump with the core in DIR. MOST:
+# compare only so many frames, of a stack that is deeper than the copy. LEAST: frames that the dump
+# must have
 compare() {
 	wait_for 30 has_dumps 1
 	rec_stop
@@ -138,7 +142,7 @@ compare() {
 	rm -f "$3"/core*
 }
 
-# crashed NAME PROGRAM ARG...: in a directory of its own, which is left
+# crashed NAME PROGRAM ARG...: crashes in $work/cwd, where the core stays
 crashed() {
 	mkdir -p "$work/cwd"
 	# shellcheck disable=SC2086 # a list of words
@@ -159,11 +163,11 @@ crashed static "$work/rb-static" abort rb-static
 compare "static, abort" "$work/rb-static" "$work/cwd"
 crashed static "$work/rb-static" threads rb-static
 compare "static, one of two threads" "$work/rb-static" "$work/cwd"
-# Its stack pointer is where no memory is, and perf copies nothing from there.
+# The stack pointer is outside the stack, so perf copies nothing.
 crashed static "$work/rb-static" deep rb-static
 compare "static, a recursion without end: the innermost" "$work/rb-static" "$work/cwd" 1 1
 
-# redis-server: by its own command, and by a signal while it serves
+# redis-server: crashes by its own command, and by a signal while it serves
 redis() {
 	mkdir -p "$work/cwd"
 	# shellcheck disable=SC2086 # a list of words

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # ALONE: kernel.core_pattern is everybody's, and a crash is held for 250 ms at most
 #
-# record --crash-hold: all threads of what crashed are in the dump, as gdb has them from the core; the core goes on to whoever had
-# kernel.core_pattern before, and that is put back, whoever is killed.
+# record --crash-hold: the dump has all threads of the crashed process, with gdb's frames for the
+# same core. The core goes on to the previous kernel.core_pattern, which is restored whichever
+# process is killed.
 # TIMEOUT: 300
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -19,7 +20,7 @@ at_end+=("echo '$pattern' >$setting")
 echo core >$setting
 quiet="-a -e cgroup:cgroup_mkdir -m 64K --crash-hold"
 
-# crashes DIR LIMIT PROGRAM ARG...: to its end, in a directory, with a limit on cores
+# crashes DIR LIMIT PROGRAM ARG...: runs it to its end in DIR, with a core size limit
 crashes() {
 	mkdir -p "$1"
 	{ (cd "$1" && ulimit -c "$2" && exec "${@:3}") >/dev/null 2>&1; } 2>/dev/null
@@ -29,7 +30,7 @@ is_pattern() {
 	[ "$(cat $setting)" = "$1" ]
 }
 
-# guard: the process that has the pattern
+# guard: the process that restores the pattern
 guard() {
 	pgrep -P "$rec_pid" -x ringback-crash
 }
@@ -45,7 +46,7 @@ theirs() {
 		sed -n 's/^frame //p' | same_names
 }
 
-# compare NAME PROGRAM CORE THREADS: the last dump and the core
+# compare NAME PROGRAM CORE THREADS: compares the last dump with the core
 compare() {
 	wait_for 30 has_dumps 1
 	rec_stop
@@ -58,15 +59,15 @@ compare() {
 
 # ---- the threads, and the core ----
 
-# alike DIR: a core in a pid namespace and without randomisation, so that it is much the same each time. One arena: with one a
-# thread, where they lie is decided by who comes first.
+# alike DIR: a reproducible core, from a pid namespace and without ASLR. With one arena only: arenas
+# per thread get addresses in the order of first use.
 hard=$(ulimit -H -c)
 alike() {
 	(mkdir -p "$1" && cd "$1" && ulimit -Sc 0 && env -i MALLOC_ARENA_MAX=1 setarch -R unshare --pid --fork --mount-proc /bin/sh -c \
 		"ulimit -c unlimited; exec '$crew' segv") >/dev/null 2>&1
 }
-# Threads that start at the same time may have got each other's places: then another one is made. same_core DIR: how much of
-# DIR/core is not as the kernel wrote the core in k1, once both have the same places.
+# same_core DIR: counts the bytes of DIR/core that differ from k1, a core that the kernel wrote.
+# Threads that start at the same time may swap their addresses; then it makes another core.
 same_core() {
 	for try in 1 2 3 4 5 6 7 8; do
 		alike "$1"
@@ -121,9 +122,9 @@ for way in socket pipe; do
 done
 unset RINGBACK_CRASH_PIPE
 
-# ---- any bytes get through ----
+# ---- cores of any content ----
 
-# Its own input is the stream: what the kernel sends is what is in the file.
+# The handler reads the stream on stdin and must write the same bytes to the file.
 stand_in
 head -c 5000000 /dev/urandom >"$work/stream-random"
 head -c 3000001 /dev/zero >"$work/stream-zeros"
@@ -139,7 +140,7 @@ done
 kill "$live"
 wait "$live" 2>/dev/null
 
-# ---- a program had the pattern ----
+# ---- the previous pattern is a program ----
 
 cat >"$work/taker" <<END
 #!/bin/sh
@@ -174,7 +175,7 @@ kill -SEGV "$bg_pid"
 wait "$bg_pid" 2>/dev/null
 compare "redis-server" "$(command -v redis-server)" "$work/redis/core" 4
 
-# ---- who is killed ----
+# ---- killed processes ----
 
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet -T crash
@@ -187,7 +188,7 @@ kill -KILL "$(guard)"
 rec_stop
 equal "the guard is killed: the recorder puts it back" core "$(cat $setting)"
 
-# both: the pattern of nobody is left
+# Kills recorder and guard: the pattern stays.
 kill_both() {
 	# shellcheck disable=SC2086 # a list of words
 	rec_start $quiet -T crash
@@ -206,7 +207,7 @@ equal "or the next recorder does" core "$(cat $setting)"
 check "and says so" grep -q "is 'core' again" "$work/err"
 rec_stop
 
-# ---- what is refused ----
+# ---- refused options ----
 
 refused() {
 	"$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -e cgroup:cgroup_mkdir -m 64K --crash-hold "$@" 2>&1
@@ -214,7 +215,7 @@ refused() {
 check "without a rule crash" grep -q 'needs a crash rule' <(refused -T load\>1000)
 equal "nothing has changed" core "$(cat $setting)"
 
-# ---- what can't be had is no reason not to record: as in a service without CAP_SYS_CHROOT ----
+# ---- without CAP_SYS_CHROOT, as in a service: it records without the hold ----
 
 : >"$work/err" # what the one before said
 unshare -m setpriv --bounding-set=-sys_chroot --inh-caps=-sys_chroot "$RINGBACK" record --config /dev/null --memory 0 \

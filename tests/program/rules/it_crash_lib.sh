@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# libringback-crash.so: whatever state a program crashes in, it tells the recorder, a dump is made, its own handlers run, and it
-# ends by its signal at once (how soon: make bench BENCH=crash_lib); the stack is the true one. 20 times each, with all CPUs
-# busy. Sanitizers are not for this:
-# a library that is loaded before the program and the sanitizer's own handlers are in each other's way.
+# libringback-crash.so: in whatever state a program crashes, the library tells the recorder, a dump
+# is made with the true stack, the program's own handlers run, and it ends by its signal at once
+# (for times: make bench BENCH=crash_lib). Each way runs 20 times with all CPUs busy. Does not run
+# with the sanitizers: a library loaded before the program interferes with the sanitizer's own
+# handlers.
 # TIMEOUT: 300
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -19,30 +20,31 @@ times=20
 export RINGBACK_TELL=$work/run/default.tell
 quiet="-a -e cgroup:cgroup_mkdir -m 64K"
 
-# with COMMAND...: the library loaded, no core file
+# with COMMAND...: runs it with the library loaded, no core file
 with() {
 	(ulimit -c 0 && exec env LD_PRELOAD="$library" "$@") 2>/dev/null
 }
 
-# run COUNT COMMAND...: each time how it ended and when, in $work/runs; then the word of the last
+# run COUNT COMMAND...: signals and times of all runs in $work/runs (load_wait)
 run() {
 	"$loads/load_wait" "$1" env LD_PRELOAD="$library" "${@:2}" >"$work/runs"
 }
 
-# functions: the backtrace that was found in the process, "crash middle outer main ..."
+# functions: the backtrace that the process found itself, "crash middle outer main ..."
 functions() {
 	"$RINGBACK" info --json "$1" | jq -r '[.trigger.saw[] | select(startswith("backtrace")) | sub("^[^=]*="; "") |
 		split(" < ")[] | sub("(\\.cold)?\\+0x.*"; "")] | join(" ")'
 }
 
-# stack: the same as unwound from the dump's copy; the C library's dl_iterate_phdr has another name as well
+# stack: the same, unwound from the stack in the dump. Aliases of functions in the C library begin
+# with __GI_.
 stack() {
 	"$RINGBACK" script --json "$1" | jq -r --argjson tid "$(info_json "$1" .trigger.tid)" '
 		[select(.user_stack and .tid == $tid) | .user_stack.chain[] | (.function // "?") | sub("\\.cold$"; "") |
 		sub("^__GI_*"; "")] | join(" ")' | head -n 1
 }
 
-# median, most FILE: of the times in it
+# median, most FILE: of the times in FILE
 median() {
 	awk '{ print $2 }' "$1" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
@@ -55,7 +57,7 @@ check "the library shows nothing but what it stands in for" diff <(printf '%s\n'
 	<(nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort)
 check "the library needs the C library alone" test "$(readelf -d "$library" | grep -c NEEDED)" = 1
 
-# ---- without a recorder nothing is other than without the library ----
+# ---- without a recorder: the same behaviour as without the library ----
 
 for way in "segv 11" "fpe 8" "ill 4" "trap 5" "abort 6" "queue 11" "deep 11"; do
 	read -r how signal <<<"$way"
@@ -68,7 +70,7 @@ for how in own altstack altdeep; do
 	check "without a recorder, a handler runs: $how" grep -q 'own handler' "$work/said"
 done
 
-# ---- a dump of each, and its stack ----
+# ---- a dump of each way, and its stack ----
 
 echo 'void there(void);void there(void){}' | gcc -shared -fPIC -x c -o "$work/there.so" -
 mkdir "$work/empty"
@@ -78,8 +80,9 @@ like() {
 	if [[ " $3 " =~ \ $2\  ]]; then ok "$1"; else not_ok "$1" "$3"; fi
 }
 
-# one HOW SIGNAL FUNCTIONS [ARG]: FUNCTIONS, a pattern, are in the stack one after the other; c:HOW is load_crash's. Where names
-# can't be read in the process, as with malloc()'s lock held or in another root directory, addresses are.
+# one HOW SIGNAL FUNCTIONS [ARG]: the stack has FUNCTIONS, a pattern, in a row; c:HOW runs
+# load_crash. Where the process can't read names, as with malloc()'s lock held or in another root
+# directory, it sends addresses.
 one() {
 	local how=$1 signal=$2 functions=$3 program=$hard inside=$3
 
@@ -124,14 +127,14 @@ one away 11 'crash middle outer main' "$work/empty"
 one closed 11 'crash middle outer main'
 one gone 11 '' "$work/there.so"
 
-# ---- a recorder that is not root: it may not watch signals, and sees those who tell ----
+# ---- a recorder without root: may not watch signals, but hears programs with the library ----
 
 chmod 711 "$work"
 mkdir -m 755 "$work/bin"
 mkdir -m 700 "$work/theirs" "$work/theirs/run"
 cp "$RINGBACK" "$library" "$hard" "$work/bin"
 chown -R 65534 "$work/theirs"
-# theirs HOW: a recorder of nobody's, and a program of it that crashes
+# theirs HOW: a recorder run by nobody, and its program that crashes
 theirs() {
 	: >"$work/out"
 	RINGBACK_RUNTIME_DIR=$work/theirs/run as_nobody "$work/bin/ringback" record --config /dev/null --memory 0 -o "$work/theirs" -e cpu-clock/freq=1/ \
@@ -144,7 +147,7 @@ equal "not root: a dump" 1 "$(dumps)"
 equal "not root: of whom" "SIGSEGV 65534" "$(saw signal) $(info_json "$(last)" .trigger.uid)"
 like "not root: the callers found in the process" 'crash middle outer main' "$(functions "$(last)")"
 like "not root: the callers found in the dump" 'crash middle outer main' "$(stack "$(last)")"
-# stack_bytes: of the copy of the stack
+# stack_bytes: size of the stack copy
 stack_bytes() {
 	"$RINGBACK" script --json "$(last)" | jq 'select(.user_stack and .event == "crash:thread") | .user_stack.bytes'
 }
@@ -154,7 +157,7 @@ equal "not root, of one that may not be looked into: a dump" 1 "$(dumps)"
 check "with the stack that it sent" test "$(stack_bytes)" -le 3072
 like "and in it the callers" 'crash middle outer main' "$(stack "$(last)")"
 
-# ---- two and more at once; faults that a program lives on with ----
+# ---- several crashes at once; faults that a program survives ----
 
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet --symbols off -T 'crash:load_crash*;cooldown=0'
@@ -169,7 +172,7 @@ equal "a program that lives on with its faults does" 0 "$(awk '{ print $1 }' "$w
 equal "and tells of the first" 11 "$(hits)"
 rec_stop
 
-# ---- servers: one with a report of its own, one whose worker has given up its rights ----
+# ---- servers: one that reports crashes itself, one with an unprivileged worker ----
 
 # shellcheck disable=SC2086 # a list of words
 rec_start $quiet -T 'crash:redis-server;cooldown=0'
@@ -208,7 +211,7 @@ wait "$master" 2>/dev/null
 rec_stop
 equal "nginx: told by the worker, by its master's connection" 65534 "$(info_json "$(last)" .trigger.uid)"
 
-# ---- again and again, with all CPUs busy; from the fault to the status that its parent gets ----
+# ---- 20 runs each with all CPUs busy; times from the fault to the exit status at the parent ----
 
 hogs=()
 for ((i = 0; i < $(nproc); i++)); do
@@ -232,7 +235,7 @@ for way in "malloc 11" "top 6" "mutex 11" "loader 11" "loader2 11" "handler 11" 
 	cat "$work/runs" >>"$work/times"
 	equal "$how: $times times by its signal" "$times" "$(grep -c "^$signal " "$work/runs")"
 	echo "# $how: from the fault to its end: median $(median "$work/runs") us, at most $(most "$work/runs") us"
-	# Far beyond what it takes, and far below what waiting for a lock would.
+	# Far above the usual time, and far below a wait for a lock.
 	check "$how: nothing hangs" test "$(most "$work/runs")" -lt 2000000
 done
 kill "${hogs[@]}"

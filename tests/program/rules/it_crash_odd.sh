@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # ALONE: kernel.core_pattern is everybody's, and a crash is held for 250 ms at most
 #
-# Crashes where less can be taken for granted: setuid programs with fs.suid_dumpable 2, programs in namespaces of users, mounts
-# and pids, cores that nobody takes and streams that stop. They go where the kernel would have put them, and hold up nobody else.
+# Unusual crashes: setuid programs with fs.suid_dumpable 2, programs in namespaces of users, mounts
+# and pids, cores that no process reads, and streams that stop. Cores go where the kernel would have
+# put them, and no crash delays another.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 . tests/helpers/crashes.sh
@@ -17,32 +18,32 @@ at_end+=("echo '$(cat $setting)' >$setting" "echo $(cat $suid) >$suid")
 echo core >$setting
 quiet="-a -e cgroup:cgroup_mkdir -m 64K -T crash:load_crew;cooldown=0"
 
-# For users that may do nothing.
+# Unprivileged users need to enter it.
 chmod 711 "$work"
 mkdir -m 755 "$work/bin"
 mkdir -m 700 "$work/cores"
 mkdir -m 777 "$work/box"
 cp "$crew" "$work/bin/load_crew"
 
-# threads FILE: how many a core has
+# threads FILE: number of threads in a core
 threads() {
 	readelf -n "$1" 2>/dev/null | grep -c NT_PRSTATUS
 }
 
-# shows DUMP PATTERN: a line of the report is such
+# shows DUMP PATTERN: the report has a matching line
 shows() {
 	"$RINGBACK" report "$1" | grep -q "$2"
 }
 
-# ---- in namespaces of its own: users, mounts, processes ----
+# ---- namespaces: users, mounts, processes ----
 
 cat >"$work/bin/boxed" <<'END'
 #!/bin/sh
-# In a file system that nobody else sees, as the first process of this program.
+# load_crew runs from a file system that only this mount namespace has.
 mount -t tmpfs none "$1" && cp "$2" "$1/load_crew" && cd "$1" || exit 1
 ulimit -c unlimited
 ./load_crew segv
-# What dumps a core may be at it still.
+# The core may still be being written.
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	[ ! -s core ] || break
 	sleep 0.1
@@ -61,7 +62,7 @@ boxed() {
 rec_start $quiet
 boxed
 check "namespaces: the crash has a dump" wait_for 10 has_dumps 1
-# Its file went with its mounts: nobody has its names any more.
+# The file is gone with its mounts, so functions have no names.
 check "and where, in a program that only it could see" shows "$(last)" '^crashed *load_crew+0x'
 check "and the number that it has for the whole machine" test "$(info_json "$(last)" .trigger.pid)" -gt 100
 equal "and whose it is" 65534 "$(info_json "$(last)" .trigger.uid)"
@@ -98,7 +99,7 @@ for way in socket pipe; do
 	equal "$way: for root only" "600 0 8" "$(stat -c '%a %u' "$(saw core)") $(threads "$(saw core)")"
 	rm -f "$work"/cores/*
 	rec_stop
-	# As the kernel: with this setting never where the program stands.
+	# Like the kernel: with this setting no core goes to the working directory.
 	echo core >$setting
 	rec_start -a -e cgroup:cgroup_mkdir -m 64K -T 'crash:load_crew.suid;cooldown=0' --crash-hold
 	{ (cd "$work/box" && ulimit -c unlimited && exec "$work/bin/load_crew.suid" segv) >/dev/null 2>&1; } 2>/dev/null
@@ -108,7 +109,7 @@ for way in socket pipe; do
 done
 unset RINGBACK_CRASH_PIPE
 
-# ---- the stream stops: what came is kept, and nobody is waited for for ever ----
+# ---- the stream stops: the handler keeps what arrived and ends after a timeout ----
 
 stand_in
 head -c 1000003 /dev/urandom >"$work/half"
@@ -124,9 +125,9 @@ check "and what came of it is in the core" cmp "$work/half" "$work/live/core.$li
 kill "$live"
 wait "$live" 2>/dev/null
 
-# ---- nobody takes the core ----
+# ---- a program that does not read the core ----
 
-# crash_aside: a load_crew that crashes in the background; $aside
+# crash_aside: starts a load_crew that crashes in the background; sets $aside
 crash_aside() {
 	(cd "$work/box" && ulimit -c unlimited && exec "$crew" bulk 1) >/dev/null 2>&1 &
 	aside=$!

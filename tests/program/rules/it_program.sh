@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# Programs tell the recorder (trigger/client/ringback.h): a trigger with a reason, heartbeats that stop, who may and who may not,
-# what becomes of it when the recorder comes and goes; and that the recorder sleeps meanwhile.
+# Programs tell the recorder (trigger/client/ringback.h): triggers with a reason, heartbeats that
+# stop, permissions, and restarts of the recorder. The recorder sleeps meanwhile.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -56,8 +56,8 @@ child=$("$tell" fork 'checkout from a child')
 check "a child that has its parent's connection" wait_for 20 has_dumps program-checkout 2
 check "is told apart" grep -q "^told_by_pid=$child$" <(saw "$(last program-checkout)")
 
-# --- heartbeats: of real-time priority, so that nobody else on the machine makes them late; what does, as a host that has other
-# things to do, makes as many stalls ---
+# --- heartbeats: sent at real-time priority, so that other load does not delay them. A delay by the
+# host counts as one more stall ---
 late() { awk '{ n += $2 } END { print n + 0 }' "$work/late"; }
 wakeups() {
 	"$RINGBACK" status --json | jq '.sideband.wakeups'
@@ -91,7 +91,7 @@ kill -CONT "$beats"
 kill "$beats"
 wait "$beats" 2>/dev/null
 
-# --- hostile ones ---
+# --- malformed messages ---
 python3 - "$RINGBACK_TELL" >"$work/hostile" 2>&1 <<'END'
 import os, socket, struct, sys, time
 
@@ -139,7 +139,7 @@ all_counted() {
 check "every message of a storm that was taken is counted" wait_for 10 all_counted
 echo "# $sent sent, $(nr_hits) hits, $(($(cpu_ticks "$rec_pid") - before)) ticks"
 
-# --- the recorder goes and comes ---
+# --- the recorder restarts ---
 rec_stop
 equal "the socket is gone with the recorder" no "$([ -e "$RINGBACK_TELL" ] && echo yes || echo no)"
 "$tell" wait 30 >"$work/tries" &
@@ -151,7 +151,7 @@ wait "$waiting"
 equal "a program that ran before finds the recorder" 0 $?
 check "the rule program is there without being asked for" wait_for 20 has_dumps program 1
 
-# --- who may ---
+# --- permissions ---
 chmod 755 "$work" "$work/run"
 chmod 777 "$RINGBACK_TELL"
 cp "$tell" "$work/tell"

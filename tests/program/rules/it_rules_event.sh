@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Rules on events, on real programs: a tracepoint with a filter, a probe in the C library, a hardware breakpoint in a shell,
-# an OOM kill in a cgroup, a rate. Each makes a dump when it should and none when it should not, the dump says what was seen,
-# and the recorder sleeps while nothing matches.
+# Rules on events, with real programs: a tracepoint with a filter, a probe in the C library, a
+# hardware breakpoint in a shell, an OOM kill in a cgroup, a rate. Each makes a dump when it should
+# and none when it should not, the dump has the matching values, and the recorder sleeps while
+# nothing matches.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# A small recording: it is about the rules.
+# A small recording: the test is about the rules.
 some="-C $pair -m 64K -e sched:sched_switch"
 
 nr_paths() {
@@ -18,20 +19,20 @@ has_paths() {
 	[ "$(nr_paths)" -ge "$1" ]
 }
 
-# saw FILE PATTERN: a line of what the rule saw
+# saw FILE PATTERN: a line among the values that the rule saw
 saw() {
 	info_json "$1" '.trigger.saw[]' | grep -q -- "$2"
 }
 
-# path N: of the N-th dump of this recorder
+# path N: the N-th dump of this recorder
 path() {
 	sed -n "$1p" "$work/out"
 }
 
-# Programs of names that nobody else's have.
+# Programs with names that no other process has.
 cp /usr/bin/date "$work/rb-date"
 cp "$(readlink -f /usr/bin/bash)" "$work/rb-bash"
-# A C library that only this test's programs run.
+# A C library that only this test's programs use.
 libc=$work/lib/libc.so.6
 mkdir "$work/lib"
 cp "$(ldd /usr/bin/getent | sed -n 's/.*=> \(.*libc\.so\.6\) .*/\1/p')" "$libc"
@@ -39,8 +40,9 @@ look_up() {
 	LD_LIBRARY_PATH=$work/lib getent "$@" >/dev/null
 }
 
-# --- what does not match wakes nobody ---
-# The recording is of the load alone, so that other processes' starts and ends are not in its sideband; the rules are about all.
+# --- events that do not match wake no thread ---
+# Records the load alone, so that the sideband has no records of other processes; the rules watch
+# all.
 in_background "$loads/load_switch" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
@@ -50,12 +52,12 @@ rec_start -p "$load" -m 64K -e sched:sched_switch,sched:sched_wakeup,sched:sched
 	-T "event:sched:sched_process_exec[filename ~ \"$work/rb-date\"]" -T 'event:sched:sched_switch[prev_comm == "rb-nobody"]' \
 	"${watch[@]}" -T oom -T 'rate:sched:sched_switch>1000000000/s' -T "uprobe:$work/rb-date:0x4000"
 
-# Reading /proc at the start is over, as is what that woke.
+# Waits until the recorder has read /proc and settled.
 wait_for 20 eval '[ "$(cat /proc/$rec_pid/task/*/comm | grep -cx ringback)" = 1 ]'
 sleep 1
 w0=$(written)
 n0=$(switches)
-# Each time a thread of the load is switched to, there was a wakeup and a switch: nobody else is asked how many.
+# Switches of the load's threads. Each goes with one wakeup.
 load_switches() {
 	cat /proc/"$load"/task/*/status | awk '/ctxt_switches/ { n += $2 } END { print n }'
 }
@@ -65,11 +67,11 @@ load_has_switched() {
 }
 wait_for 300 load_has_switched
 n1=$(switches)
-# At most 160 bytes an event.
+# An event takes at most 160 bytes.
 events=$((($(written) - w0) / 160))
 echo "# at least $events events while it slept; $((n1 - n0)) context switches"
 check "more than 2 million events came that no rule matches" test "$events" -gt 2000000
-# A CPU that goes or comes meanwhile is heard of, and whoever runs may be moved.
+# A CPU that goes on- or offline may wake the recorder, and migrate its threads.
 check "the recorder was not switched to for them" test $((n1 - n0)) -le 5
 equal "and made no dump" "" "$(cat "$work/out")"
 rec_stop
@@ -109,7 +111,8 @@ check "with the result" saw "$(path 1)" '^returned=0'
 rec_stop
 
 # --- stack= ---
-# The C library is built without frame pointers; the copy is unwound by its tables.
+# The C library is built without frame pointers; its part of the copied stack is unwound by its
+# tables.
 # shellcheck disable=SC2086
 rec_start $some -T "uprobe:$libc:getaddrinfo;stack=dwarf:16K"
 look_up ahosts localhost
@@ -118,7 +121,8 @@ stack=$(info_json "$(path 1)" .trigger.stack)
 echo "# $stack"
 check "which is unwound to where the thread began" grep -q 'getaddrinfo.*__libc_start_call_main\|getaddrinfo.*_start' <<<"$stack"
 rec_stop
-# A program with frame pointers that its C library calls back: its caller is told unless only these are followed.
+# A program with frame pointers that the C library calls back: the callback's caller is missing only
+# when unwinding follows nothing but frame pointers.
 cat >"$work/sort.c" <<'END'
 #include <stdlib.h>
 static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
@@ -126,7 +130,7 @@ __attribute__((noinline)) static int sort(int *v) { qsort(v, 2, sizeof(*v), comp
 int main(void) { int v[2] = {2, 1}; return sort(v) - 1; }
 END
 gcc -O1 -fno-omit-frame-pointer -o "$work/rb-sort" "$work/sort.c"
-# called_back OPTION: $called, the dump of a rule on what it calls back
+# called_back OPTION: sets $called, the dump of a rule on the callback
 called_back() {
 	# shellcheck disable=SC2086
 	rec_start $some -T "uprobe:$work/rb-sort:compare$1"
@@ -147,7 +151,8 @@ echo "# by frame pointers: $stack"
 check "stack=fp has what frame pointers lead to" grep -q '^compare' <<<"$stack"
 
 # --- watch: ---
-# Not all hypervisors pass debug registers to a guest: where no breakpoint fires, the rule is refused.
+# Not all hypervisors pass debug registers to a guest: where no breakpoint fires, the recorder
+# refuses the rule.
 if [ ${#watch[@]} != 0 ]; then
 	# shellcheck disable=SC2086
 	rec_start $some -T "watch:$work/rb-bash:exit_shell;name=leaves"
@@ -171,7 +176,7 @@ else
 fi
 
 # --- oom ---
-# limited MOUNT: $cgroup is one in it, with little memory
+# limited MOUNT: creates a cgroup with little memory in it; sets $cgroup
 limited() {
 	cgroup=$1/ringback-test-$$
 	mkdir "$cgroup" 2>/dev/null || return 1
@@ -209,13 +214,13 @@ else
 fi
 
 # --- rate: ---
-# forks COUNT PAUSE: processes started by one that is named rb-bash
+# forks COUNT PAUSE: processes started by a process named rb-bash
 forks() {
 	"$work/rb-bash" -c "for ((i = 0; i < $1; i++)); do (:); $2; done"
 }
 # shellcheck disable=SC2086
 rec_start $some -T 'rate:sched:sched_process_fork[parent_comm == "rb-bash"]>40/s;name=forks'
-# Each sleep is a fork, too.
+# Each sleep is a fork too.
 forks 25 "sleep 0.1"
 equal "20 forks a second are not above 40" 0 "$(nr_paths)"
 forks 2000 :
@@ -226,7 +231,7 @@ equal "and who it was" rb-bash "$(info_json "$(path 1)" .trigger.comm)"
 rec_stop
 equal "the recorder ends with 0" 0 "$rec_status"
 
-# --- what can't be met ---
+# --- rules that can't be watched ---
 fails() { # WHAT RULE
 	# shellcheck disable=SC2086
 	! "$RINGBACK" record --config /dev/null --memory 0 -o "$work" $some -T "$2" 2>"$work/no" || return 1

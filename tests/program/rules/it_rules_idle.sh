@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # ALONE: another test would wake the recorder
 #
-# Rules cost nothing until they are met: with one of each kind that the kernel watches, nothing wakes the recorder while the
-# things they are about happen all the time, only not badly enough; and all rules that have to look at something look
+# Idle rules cost nothing: with one rule of each kind that the kernel watches, the recorder is not
+# woken while the watched things happen all the time below their thresholds. Rules that poll do so
 # together, at most once a second.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -19,12 +19,13 @@ nr_hits() {
 	"$RINGBACK" status --json | jq '.totals.hits'
 }
 
-# The thread that reads /proc at the start may go on beside the recording.
+# The thread that reads /proc at the start may run on after recording has begun.
 has_read_proc() {
 	[ "$(cat /proc/"$rec_pid"/task/*/comm | grep -cx ringback)" = 1 ]
 }
 
-# sleeping SECONDS COMMAND...: $switched by then, but for what the sideband explains: whoever starts processes meanwhile
+# sleeping SECONDS COMMAND...: sets $switched, the recorder's context switches meanwhile, without
+# those explained by the sideband, which records processes that others start
 sleeping() {
 	local seconds=$1 switched0 wakeups0
 
@@ -66,7 +67,7 @@ looked_at() {
 		-T 'rate:context-switches>90000000/s' -T every:1h || cat "$work/err"
 	sleeping 10 "$storm" 10000000 1000
 	echo "# $switched context switches in 10 s, beside the sideband's"
-	# To wake up and to fall asleep is one voluntary switch; it may be interrupted meanwhile.
+	# One wake-up and sleep is one voluntary switch; an interruption may add one.
 	check "seven rules that look look at most once a second together" test "$switched" -le 20
 	equal "and nothing is hit" 0 "$(nr_hits)"
 	rec_stop

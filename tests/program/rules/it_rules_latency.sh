@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 # ALONE: a CPU goes offline, and another is taken before all others
 #
-# Rules that are decided in the kernel, on programs as they are: a million calls with 20 slow ones are 20 hits, and the fast
-# ones do not wake the recorder; redis, fsync, a hog on a CPU; a CPU that goes; a recorder that is killed leaves nothing.
+# Rules decided in the kernel, on unmodified programs: a million calls with 20 slow ones are 20
+# hits, and the fast ones do not wake the recorder; redis, fsync, a CPU hog; a CPU that goes
+# offline; a killed recorder leaves nothing behind.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 calls=$(realpath "$loads/load_calls")
 
-# hits NAME: of a rule
+# hits NAME: hits of a rule
 hits() {
 	"$RINGBACK" status --json | jq --arg n "$1" '.rules[] | select(.name == $n) | .hits'
 }
@@ -23,18 +24,18 @@ has_paths() {
 	[ "$(wc -l <"$work/out")" -ge "$1" ]
 }
 
-# saw FILE KEY: what stands behind KEY= in what the rule saw
+# saw FILE KEY: value of KEY among the values that the rule saw
 saw() {
 	"$RINGBACK" info "$1" | sed -n "s/^\(  saw\)\? *$2=//p" | head -n 1
 }
 
-# load ARG...: load_calls that waits to be told to begin, with real-time priority so that nobody makes it slow; $load, its
-# stdin is descriptor 7
+# load ARG...: load_calls, which waits for a line, at real-time priority so that other load does not
+# slow it down; sets $load, its stdin is descriptor 7
 load() {
 	rm -f "$work/go"
 	mkfifo "$work/go"
 	: >"$work/load"
-	# For reading too, so that nobody waits for the other end.
+	# Opened for reading too, so that open() does not block.
 	exec 7<>"$work/go"
 	chrt -f 10 "$calls" "$@" <&7 >"$work/load" &
 	bg_pid=$!
@@ -46,7 +47,7 @@ go() {
 	echo >&7
 }
 
-# slow_calls: of the load's, as it measured them itself
+# slow_calls: number of slow calls, as measured by the load itself
 slow_calls() {
 	sed -n 's/^.* calls, \([0-9]*\) slow$/\1/p' "$work/load"
 }
@@ -58,7 +59,8 @@ load_ends() {
 }
 
 # --- latency: a million calls ---
-# Recording one process only, so that others that start do not wake the recorder through the sideband.
+# Records one process only, so that other processes that start do not wake the recorder through the
+# sideband.
 load many 1000000 0 0
 rec_start -p "$load" -m 64K -e sched:sched_switch -T "latency:$calls:calls_one>100ms;name=slow"
 before=$(switches)
@@ -86,12 +88,13 @@ equal "and who" load_calls "$(info_json "$path" '.trigger.comm // .trigger.by.co
 check "the dump passes check" "$RINGBACK" check "$path"
 
 # --- killed ---
-# What of it is in the kernel: ids of programs and maps; and whether the function has a breakpoint.
+# Its state in the kernel: ids of BPF programs and maps; and the breakpoint in the function.
 cat /proc/"$rec_pid"/fdinfo/* 2>/dev/null | sed -n 's/^\(prog_id\|map_id\):\t//p' | sort -u >"$work/ids"
 cat >"$work/left.py" <<'END'
 import ctypes, struct, sys
 
-# left.py IDS PID FILE OFFSET: how many programs and maps are there, and the first byte of the function
+# left.py IDS PID FILE OFFSET: number of these programs and maps that still exist, and the first
+# byte of the function
 libc = ctypes.CDLL(None, use_errno=True)
 left = 0
 for what in open(sys.argv[1]).read().split():
@@ -129,7 +132,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 
 # --- without BTF ---
-# plans RULE: with the kernel's BTF hidden
+# plans RULE: the dry run with the kernel's BTF hidden
 plans() {
 	# shellcheck disable=SC2016 # evaluated there
 	unshare --mount --propagation private bash -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' plans \
@@ -144,7 +147,7 @@ load hang
 rec_start -p "$load" -m 64K -e sched:sched_switch -T "latency:$calls:calls_one>50ms;name=slow;while-running"
 go
 check "a call that never returns is a hit" wait_for 10 has_hits slow 1
-# It still runs, and was told: nobody looks any more.
+# The call still runs and has been reported: the recorder stops polling.
 for _ in 1 2 3 4 5; do
 	sleep 0.3
 	before=$(switches)
@@ -161,7 +164,7 @@ check "the dump says that it had not returned" \
 	grep -q 'so far' <<<"$(saw "$(head -n 1 "$work/out")" duration)"
 rec_stop
 
-# --- redis: a function of it, one that is sent to sleep ---
+# --- redis: one of its functions, made slow by DEBUG SLEEP ---
 redis() {
 	redis-cli -s "$work/redis.sock" "$@"
 }
@@ -175,7 +178,7 @@ rec_start -a -m 64K -e sched:sched_switch -T "latency:$(realpath /usr/bin/redis-
 for ((i = 0; i < 200; i++)); do redis set key$i value >/dev/null; done
 redis debug sleep 0.1 >"$work/answer"
 equal "redis answers" OK "$(cat "$work/answer")"
-# On a busy machine any may be: redis measures them itself.
+# On a busy machine any call may be slow: redis counts slow ones itself.
 slow=$(redis slowlog len)
 equal "a command that sleeps less than the threshold is no hit" "$slow" "$(hits redis)"
 redis debug sleep 0.45 >/dev/null
@@ -189,11 +192,12 @@ rec_stop
 kill "$redis_pid"
 wait "$redis_pid" 2>/dev/null
 
-# --- syscall, with the recording of other events of the same tracepoints ---
+# --- syscall, while events of the same tracepoints are recorded ---
 load sync 1 20 "$work/file"
 rec_start -p "$load" -m 64K -e syscalls:sys_enter_fsync -T 'syscall:fsync>1us;name=any;max=1/1h;cooldown=0' -T 'syscall:fsync>60s;name=slow'
 load_ends
-# The recorder's own, of the dump, are none; but others' on this machine are.
+# The fsyncs that the recorder makes for a dump do not count; those of other programs on this
+# machine do.
 check "each of 20 fsyncs takes longer than 1 us" wait_for 10 has_hits any 20
 equal "and none longer than a minute" 0 "$(hits slow)"
 wait_for 10 has_paths 1
@@ -207,7 +211,7 @@ path=$(dump_now --reason counted)
 equal "the programs take no event from the recording" 20 "$("$RINGBACK" script --json "$path" | grep -c sys_enter_fsync)"
 rec_stop
 
-# --- the recorder's own calls: a dump is synced, and must not be the reason of the next ---
+# --- the recorder's own calls: the fsync of a dump must not trigger the next dump ---
 rec_start -p $$ -m 64K -e sched:sched_switch -T 'syscall:fsync>1ns;name=sync;cooldown=0' -T 'runqueue:ringback-dump>1ns;name=wait;cooldown=0'
 for _ in 1 2 3; do dump_now >/dev/null; done
 sleep 0.5
@@ -215,7 +219,7 @@ empty "what the recorder itself does is no hit" \
 	"$(for path in $(cat "$work/out"); do "$RINGBACK" info "$path" | grep "^  by .*pid $rec_pid,"; done)"
 rec_stop
 
-# --- runqueue: a hog with real-time priority on a CPU that another wants ---
+# --- runqueue: a hog with real-time priority on a CPU that another thread needs ---
 rec_start -a -m 64K -e sched:sched_switch -T 'runqueue:starved>100ms;name=starved' -T 'runqueue:nobody>1us;name=nobody'
 in_background taskset -c 0 bash -c 'echo -n starved >/proc/$$/comm; while :; do :; done'
 starved=$bg_pid
@@ -232,8 +236,9 @@ rec_stop
 kill "$starved"
 wait "$starved" 2>/dev/null
 
-# --- the CPU that the programs' events were opened on goes, and another comes ---
-# Events are opened on the first CPU that is online: with CPU 1 as the only one that can go, they have to be made there.
+# --- the CPU of the programs' events goes offline, and another comes online ---
+# Events are opened on the first CPU that is online: CPU 1 is the only one that can go offline, so
+# they are opened there.
 online=/sys/devices/system/cpu/cpu1/online
 if [ -w "$online" ]; then
 	at_end+=("echo 1 >$online")

@@ -3,19 +3,21 @@
 # ALONE: it takes CPUs and memory from everybody
 # TIMEOUT: 400
 #
-# Rules that measure (psi, mem, load, rss, cpu), that wait for a time (every), for the end of a process (exit) and for lines in a
-# file (file), under real load: each fires when it should and does not just below; and how often they wake the recorder.
+# Rules that measure (psi, mem, load, rss, cpu), that wait for a time (every), for the end of a
+# process (exit) or for lines in a file (file), under real load. Each fires when it should and not
+# just below its threshold. Also counts how often they wake the recorder.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 load=$loads/load_measure
-# Of one idle process, so that nothing but the rules wakes the recorder.
+# Records one idle process, so that only the rules wake the recorder.
 sleep 1000 &
 idle=$!
 small=(-p "$idle" -m 64K -e page-faults --symbols=off)
 unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
-# load NAME [COMMAND...]: a load_measure, started by COMMAND..., that obeys tell NAME; ${pids[NAME]}
+# load NAME [COMMAND...]: starts a load_measure by COMMAND...; tell NAME sends it commands;
+# ${pids[NAME]}
 declare -A pids fds
 load() {
 	local name=$1 fd
@@ -39,7 +41,7 @@ unload() { # NAME: it ends
 	rm -f "$work/$1.fifo"
 }
 
-# fresh RULE...: a recorder with these
+# fresh RULE...: a new recorder with these rules
 fresh() {
 	local rules=() r
 
@@ -48,12 +50,12 @@ fresh() {
 	rec_start "${small[@]}" "${rules[@]}" || not_ok "a recorder with $* starts" "$(cat "$work/err")"
 }
 
-# fired NAME [COUNT]: there are as many dumps of that rule, or more
+# fired NAME [COUNT]: the rule has COUNT dumps or more
 fired() {
 	[ "$(grep -c -- "-$1\.rbd$" "$work/out")" -ge "${2-1}" ]
 }
 
-# hits NAME: the rule was met
+# hits NAME: number of the rule's hits
 hits() {
 	[ "$("$RINGBACK" status --json | jq '[.rules[] | select(.name == "'"$1"'") | .hits] | add')" -gt 0 ]
 }
@@ -67,7 +69,7 @@ saw() {
 	}
 }
 
-# silent NAME SECONDS: no dump of the rule for so long
+# silent NAME SECONDS: the rule makes no dump for so long
 silent() {
 	local before now
 
@@ -82,22 +84,22 @@ none() {
 	! fired "$1"
 }
 
-# moment NAME: of the rule's first hit that made a dump, in ns
+# moment NAME: time of the rule's first hit that made a dump, in ns
 moment() {
 	info_json "$(grep -m 1 -- "-$1\.rbd$" "$work/out")" .trigger.time
 }
 
-# later SECONDS NAME OTHER: the other rule fired so much later, or more
+# later SECONDS NAME OTHER: the other rule fired at least so much later
 later() {
 	[ $(($(moment "$3") - $(moment "$2"))) -ge $(($1 * 1000000000)) ]
 }
 
-# --- mem: of what is available now, 1/64 more is not enough, 1/8 is ---
+# --- mem: thresholds relative to the memory available now; 1/64 is not enough, 1/8 is ---
 available() {
 	awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# below_again MIB: all is given back, which is looked at, and taken again
+# below_again MIB: frees all memory, waits until the rule has seen it, and allocates again
 below_again() {
 	local i
 
@@ -147,7 +149,7 @@ size() {
 	equal "the dump is about it" "${pids[eater]}" "$(info_json "$(head -n 1 "$work/out")" .trigger.pid)"
 	check "another process is not confused with it" none other
 
-	# Its pid is given to another, which takes as much: never measured.
+	# Another process gets its pid and takes as much memory: the rule must not measure it.
 	unload eater
 	in_background with_pid "${pids[eater]}" python3 -c 'import time; held = bytearray(b"x") * (300 << 20); time.sleep(6)'
 	check "its end disarms the rule, with a message" wait_for 20 grep -q "process ${pids[eater]} (load_measure) has ended" "$work/err"
@@ -161,7 +163,7 @@ size() {
 
 # --- cpu ---
 cpu_time() {
-	# Before all others: a nice value would count within its session only.
+	# Real-time priority: a nice value would count within its session only.
 	load burner chrt -r 1
 	fresh "cpu:${pids[burner]}>75%/2s;name=cpu" "cpu:$idle>5%/1s;name=idle"
 	tell burner burn 40
@@ -195,20 +197,20 @@ many() {
 }
 
 # --- psi ---
-# new_cgroup: $cgroup below the unified mount, or fails
+# new_cgroup: sets $cgroup, below the unified mount, or fails
 new_cgroup() {
 	cgroup=ringback-$$-$RANDOM
 	[ -n "$unified" ] && mkdir "$unified/$cgroup" 2>/dev/null && [ -e "$unified/$cgroup/cpu.pressure" ] &&
 		at_end+=("rmdir $unified/$cgroup 2>/dev/null")
 }
 
-# in_cgroup COMMAND...: instead of the (background) shell
+# in_cgroup COMMAND...: replaces the (background) shell
 in_cgroup() {
 	# shellcheck disable=SC2016
 	exec sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$unified/$cgroup" "$@"
 }
 
-# both COMMAND: tells the two loads
+# both COMMAND: sends it to both loads
 both() {
 	tell one "$@"
 	tell two "$@"
@@ -238,7 +240,8 @@ pressure_of_cgroup() {
 	if ! new_cgroup; then
 		skip "psi: pressure of a cgroup" "no cgroup v2 that could be used"
 	else
-		# Two on one CPU, before all others: what they wait for is each other.
+		# Two loads on one CPU, at real-time priority, so that they wait only for each
+		# other.
 		load one in_cgroup chrt -r 1 taskset -c 0
 		load two in_cgroup chrt -r 1 taskset -c 0
 		fresh "psi:cpu:some:/$cgroup>1700ms/2s;name=cgroup" "psi:cpu:some:$unified/$cgroup>1700ms/2s;for=3s;name=lasting"
@@ -258,7 +261,7 @@ pressure_of_cgroup() {
 	fi
 }
 
-# memory_limit MIB: a limit for those in the cgroup; v1 has a hierarchy of its own
+# memory_limit MIB: the memory limit of the cgroup; v1 has a hierarchy of its own
 memory_limit() {
 	local v1
 
@@ -283,7 +286,8 @@ pressure_of_memory() {
 	else
 		head -c $((16 << 20)) /dev/zero >"$work/little"
 		head -c $((128 << 20)) /dev/zero >"$work/much"
-		# Not in memory yet, where they would not be theirs.
+		# Drops the files from the page cache, where pages would be charged to another
+		# cgroup.
 		for f in little much; do dd if=/dev/zero of="$work/$f" oflag=nocache conv=notrunc,fdatasync count=0 status=none; done
 		load one in_cgroup
 		echo "${pids[one]}" >"$memory_procs"
@@ -292,7 +296,7 @@ pressure_of_memory() {
 		check "psi:memory does not fire within the limit" silent memory 5
 		tell one thrash "$work/much"
 		check "psi:memory fires when pages go and come back" wait_for 20 fired memory
-		# At the same moment: merged into that dump.
+		# At the same moment, so it is merged into that dump.
 		check "full too, for nobody else is there" wait_for 20 hits full
 		tell one sync "$work/synced"
 		unload one
@@ -308,7 +312,7 @@ every() {
 	fresh 'every:1s;name=clock' 'every:1h;name=hour'
 	check "every: fires each time" wait_for 20 fired clock 4
 	check "and not before its time" test "$(grep -c -- '-hour\.rbd$' "$work/out")" = 0
-	# Whoever looks may be late; most are not.
+	# The recorder may wake late, but mostly does not.
 	times=$(while read -r f; do info_json "$f" .trigger.time; done <"$work/out" | sort -n | awk '
 		NR > 1 { print $1 - last }
 		{ last = $1 }' | sort -n)
@@ -320,7 +324,7 @@ every() {
 }
 
 # --- exit ---
-# of_command RULE COMMAND...: $status, and its dumps in $work/out
+# of_command RULE COMMAND...: sets $status; its dumps are in $work/out
 of_command() {
 	"$RINGBACK" record --config /dev/null --memory 0 -m 64K -e page-faults -o "$work/dumps" -T "$1" -- "${@:2}" >"$work/out" 2>"$work/err"
 	status=$?
@@ -375,8 +379,8 @@ lines() {
 	unload writer
 }
 
-# --- who wakes it ---
-# Voluntary switches: each is a sleep that somebody ended. Those that interrupt it are the machine's business.
+# --- wake-ups ---
+# Counts voluntary switches, one per sleep. Involuntary ones depend on the machine.
 slept() {
 	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$rec_pid/task/$rec_pid/status"
 }
@@ -384,7 +388,8 @@ wakeups() {
 	"$RINGBACK" status --json | jq '.sideband.wakeups'
 }
 
-# sleeps SECONDS: $woken: by rules; $elapsed: seconds that this took, more when all CPUs are busy
+# sleeps SECONDS: sets $woken, wake-ups by rules, and $elapsed, the seconds that passed, which are
+# more when all CPUs are busy
 sleeps() {
 	local before side began
 
@@ -406,7 +411,8 @@ sleeping() {
 	rules=("file:$work/app.log~ERROR;name=log" "file:$work/never~ERROR;name=never" "exit:$idle" 'every:1h')
 	[ ! -e /proc/pressure/memory ] || rules+=('psi:memory:some>1900ms/2s' 'psi:memory:full>1900ms/2s' 'psi:io:full>1900ms/2s')
 	fresh "${rules[@]}"
-	# Without CAP_SYS_RESOURCE the kernel tells of psi once for nothing, and others on the machine may be under pressure.
+	# Without CAP_SYS_RESOURCE the kernel reports psi once without need, and the machine may be
+	# under pressure from other programs.
 	for _ in 1 2 3; do
 		sleeps 8
 		echo "# ${#rules[@]} rules: $woken wake-ups in 8 s"
@@ -432,8 +438,8 @@ looking_seldom() {
 	rec_stop
 }
 
-# Those that burn CPU time before all others come one after the other; and pressure on memory only when nobody counts on there
-# being none.
+# Loads that burn CPU time at real-time priority run one after the other. Memory pressure comes when
+# no other part needs its absence.
 with_priority() {
 	cpu_time
 	pressure_of_cgroup

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What another user can do to a recorder of root's: not trigger it, not stop it, not fill its disk, not make it read or write
-# a file for them (symbolic links, FIFOs), not be taken for a process that was watched (a pid used again).
+# What another user must not be able to do to root's recorder: trigger it, stop it, fill its disk,
+# make it read or write a file for them (symbolic links, FIFOs), or pass for a watched process (a
+# reused pid).
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -32,7 +33,7 @@ has_hits() {
 	[ "$(rule "$1" hits)" -ge "$2" ]
 }
 
-# --- asking, telling, signalling, stopping ---
+# --- trigger, client messages, signals, stop ---
 # shellcheck disable=SC2086
 rec_start $channel
 for signal in USR2 TERM INT HUP KILL; do
@@ -56,7 +57,7 @@ END
 gcc -o "$work/sec-victim" "$work/crash.c"
 cp "$work/sec-victim" "$work/endless"
 chmod 755 "$work/sec-victim" "$work/endless"
-# crashes NAME NR: each in a dump of its own, if it gets one
+# crashes NAME NR: crashes of NAME, each in a dump of its own if it gets one
 crashes() {
 	local i
 
@@ -73,7 +74,7 @@ rec_stop
 check "without a limit in the rule there is one" \
 	grep -q 'at most 100 in 24.0 h' <("$RINGBACK" record --config /dev/null --memory 0 --dry-run -T crash:endless)
 
-# --- files: what a rule looks at ---
+# --- files that a rule reads ---
 mkdir "$work/theirs/log"
 chown 65534:65534 "$work/theirs/log"
 log=$work/theirs/log/app.log
@@ -100,7 +101,7 @@ wait_for 20 is_armed
 rec_stop
 empty "nothing of root's file is in any dump" "$(for f in "$work"/dumps/*.rbd; do "$RINGBACK" info "$f" | grep secret; done)"
 
-# --- files: where dumps go ---
+# --- files for dumps ---
 mkdir -m 1777 "$work/shared"
 # shellcheck disable=SC2086
 rec_start $channel -o "$work/shared" -T signal:USR1
@@ -112,7 +113,7 @@ equal "nothing was written through links" "$before" "$(cat "$secret")"
 check "and another user can't take it away" bash -c "! setpriv --reuid 65534 --clear-groups rm -f $path"
 rec_stop
 
-# --- a pid that is used again ---
+# --- a reused pid ---
 sleep 1000 &
 watched=$!
 disown "$watched"
@@ -121,7 +122,7 @@ rec_start $channel -T "rss:$watched>20M;name=size" -T "exit:$watched;name=end" -
 kill "$watched"
 check "the end of a process is seen" wait_for 20 has_hits end 1
 wait_for 20 is_armed
-# Another with its pid: memory beyond the threshold, and a crash.
+# A new process with that pid: uses memory beyond the threshold, then crashes.
 if with_pid "$watched" python3 -c 'import os, time; held = bytearray(b"x") * (64 << 20); time.sleep(4); print("was there", flush=True); os.abort()' \
 	>"$work/impostor" 2>&1 || grep -q 'was there' "$work/impostor"; then
 	sleep 0.5

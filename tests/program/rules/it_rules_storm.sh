@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A rule that is met 10,000 times a second: one dump a cooldown, every hit counted, next to no CPU, no growing memory; limits
-# by signature; and several rules that are met together make one dump that names them.
+# A rule that matches 10,000 times a second: one dump per cooldown, every hit counted, almost no CPU
+# time, no growing memory; limits by signature; and several rules that match together make one dump
+# that names them.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 nr=50000
 per_second=10000
 getppid=$(printf '#include <sys/syscall.h>\nSYS_getppid\n' | gcc -E -P - | tail -n 1)
-# Of one idle process, so that what the recorder knows of others does not grow with what else is started on the machine.
+# Records one idle process, so that other processes on the machine do not grow the recorder's
+# memory.
 sleep 1000 &
 idle=$!
 channel="-p $idle -m 64K -e sched:sched_process_exit"
@@ -35,30 +37,30 @@ has_hits() {
 	[ "$(rule "$1" hits)" -ge "$2" ]
 }
 
-# Of its own: not the pages of its code that it happened to need.
+# Private memory only, without the pages of its code.
 rss_kb() {
 	awk '/^RssAnon/ { print $2 }' "/proc/$rec_pid/status"
 }
 
-# copy NAME: of the load, $storm, whose name and file are nobody else's
+# copy NAME: a copy of the load, $storm, with a unique name and file
 copy() {
 	storm=$work/storm-$1
 	cp "$loads/load_storm" "$storm"
 }
 
-# another_dump N: there are as many, or it is hit once more
+# another_dump N: true with N dumps; otherwise sends one more hit
 another_dump() {
 	has_dumps "$1" || ! "$storm" 1 1 >/dev/null
 }
 
-# storm_of NAME RULE: five seconds of it, or more where there is not time enough. One thread packs, so that what it needs is there
-# after the first dump.
+# storm_of NAME RULE: a storm of five seconds, or more on a slow machine. One thread packs, so that
+# its memory is complete after the first dump.
 storm_of() {
 	local before began rss dumps ticks
 
 	# shellcheck disable=SC2086
 	rec_start $channel --symbols=off --max-dump-cpus 1 -T "$2;name=$1;cooldown=2s" || return
-	# What the first dump needs stays.
+	# Memory of the first dump stays allocated.
 	"$storm" 1 1 >/dev/null
 	wait_for 20 has_hits "$1" 1
 	wait_for 20 has_dumps 1
@@ -75,12 +77,12 @@ storm_of() {
 	"$RINGBACK" status >"$work/status"
 	check "$1: status says how often it was seen and kept" \
 		grep -qE '^repeated: .*50,00[0-9] hits, [0-9]* in dumps' "$work/status"
-	# On a busy machine a dump may take as long as the storm: then there is a little more of that.
+	# On a busy machine a dump may take as long as the storm; then the storm lasts longer.
 	wait_for 20 another_dump $((dumps + 2))
 	wait_for 20 is_armed
 	dumps=$(($(nr_dumps) - dumps))
 	echo "# $1: $dumps dumps, $ticks ticks of CPU in $((SECONDS - began)) s, $rss to $(rss_kb) kB resident"
-	# Each lasts at least its cooldown: 5 s have room for three.
+	# Each dump is followed by its cooldown: 5 s allow three.
 	check "$1: one dump a cooldown" test "$dumps" -ge 2 -a "$dumps" -le $(((SECONDS - began) / 2 + 2))
 	check "$1: the recorder takes next to nothing" test "$ticks" -le $((nr / per_second * 4))
 	check "$1: its memory does not grow" test "$(($(rss_kb) - rss))" -lt 2048

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# What makes a dump and what holds one back: the control socket, SIGUSR2, rules on signals, --post, --cooldown,
-# --max-dumps, --max-disk, --dump-on-exit, merging, SIGHUP; and who may ask.
+# What triggers a dump and what prevents one: the control socket, SIGUSR2, rules on signals, --post,
+# --cooldown, --max-dumps, --max-disk, --dump-on-exit, merging, SIGHUP; and permissions.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# Two CPUs at most, so that a dump is small on a large machine too.
+# At most two CPUs, so that a dump stays small on a large machine.
 sched="-C $pair -m 64K -e sched:sched_switch"
 
 nr_paths() {
@@ -40,7 +40,8 @@ check "a name is used by one recorder at a time" \
 	bash -c "! $RINGBACK record --config /dev/null --memory 0 $sched -n one -o $work 2>$work/second && grep -q one $work/second"
 check "the socket is for its owner only" test "$(stat -c %a "$work/run/one.sock")" = 600
 
-# What the recorder says to nobody, past all modes of files; "ringback trigger" itself would not even ask there.
+# The recorder's own answer to nobody, with file modes that let the request through; "ringback
+# trigger" itself would not even send it.
 chmod 755 "$work" "$work/run"
 chmod 777 "$work/run/one.sock"
 PATH=/usr/bin:/bin as_nobody python3 - "$work/run/one.sock" >"$work/answer" 2>&1 <<'END'
@@ -70,7 +71,8 @@ dump_now -n one >"$work/asked" 2>&1
 wait_for 10 has_paths 3
 rec_stop
 check "the recorder ends with 0 on SIGTERM" test "$rec_status" = 0
-# Three were asked for one by one. On a busy machine a dump may be done before all of the storm has come.
+# Three dumps were requested one by one. On a busy machine a dump may be done before all signals of
+# the storm have come.
 check "a storm of signals makes few dumps" test $(($(nr_paths) - 3)) -le 20
 hits=$(for f in $(cat "$work/out"); do info_json "$f" '[.trigger.merged[]?.hits] | add // 0'; done | paste -sd+ | bc)
 echo "# $(nr_paths) dumps, $hits merged hits"
@@ -99,8 +101,8 @@ check "the held hits are told by the next dump" \
 rec_stop
 
 # --- SIGHUP ---
-# Threads besides the first, by name, that a signal could be delivered to: what a rule that comes later waits for would end
-# the recorder there. All but the four that can't be blocked have to be.
+# Threads besides the first, by name, that do not block every signal. A signal added by a later rule
+# would end the recorder there. All signals but the four that can't be blocked must be blocked.
 open_to_signals() {
 	local t
 
@@ -110,8 +112,8 @@ open_to_signals() {
 	done
 }
 
-# The thread that reads /proc at the start has low priority: with many to read and others that want the CPUs it is there
-# when recording begins, and still is at the signal below.
+# The thread that reads /proc at the start has low priority: with many processes to read and busy
+# CPUs it is still there when recording begins, and at the signal below.
 others=()
 for ((i = 0; i < 500; i++)); do
 	in_background sleep 600
@@ -132,7 +134,7 @@ kill -s RTMIN+1 "$rec_pid"
 check "a rule that came with it works" wait_for 10 grep -q -- '-other\.rbd' "$work/out"
 kill "${others[@]}"
 wait "${others[@]}" 2>/dev/null
-# A rule on a process that has ended, an unchanged one, a new one.
+# A rule on an ended process, an unchanged rule, a new rule.
 true &
 gone=$!
 wait "$gone"
@@ -146,7 +148,7 @@ check "and by status" grep -q "^warning: *gone: there is no process $gone" <<<"$
 kill -s RTMIN+2 "$rec_pid"
 check "a new rule beside it works" wait_for 10 grep -q -- '-new\.rbd' "$work/out"
 equal "an unchanged one has its count" 1 "$("$RINGBACK" status --json | jq '.rules[] | select(.name == "other") | .hits')"
-# A program that was replaced: its rule is about the new one when rules are read again, without a change of the rule.
+# A replaced program: after a reload the unchanged rule is about the new program.
 cp "$loads/load_calls" "$work/calls"
 printf '[trigger other]\nrule = signal:RTMIN+1\n[trigger probe]\nrule = uprobe:%s:calls_one\n' "$work/calls" >"$work/conf"
 probe_hits() { "$RINGBACK" status --json | jq '.rules[] | select(.name == "probe") | .hits'; }
@@ -166,7 +168,7 @@ check "and one on the program that took its place" wait_for 10 has_probe_hits 2
 printf 'nonsense here\n' >"$work/conf"
 kill -HUP "$rec_pid"
 check "a wrong configuration is refused, the old one stays" wait_for 10 grep -q 'old configuration stays' "$work/err"
-# A hit while the probe's dump is being made would be merged into that.
+# A hit while the probe's dump is being made would be merged into it.
 is_armed() { [ "$("$RINGBACK" status --json | jq -r .state)" = armed ]; }
 wait_for 60 is_armed
 kill -s RTMIN+1 "$rec_pid"
@@ -179,7 +181,7 @@ for ((i = 0; i < 6; i++)); do last=$(dump_now); done
 check "--max-dumps keeps that many" test "$(find "$work/dumps" -name '*.rbd' | wc -l)" = 3
 check "the newest is one of them" test -e "$last"
 rec_stop
-# Room for three or four dumps, as large as they are here.
+# Room for three or four dumps of the size they have here.
 limit=$(($(stat -c %s "$work"/dumps/*.rbd | sort -n | tail -n 1) * 7 / 2))
 fresh --max-disk $limit
 for ((i = 0; i < 12; i++)); do dump_now >/dev/null; done

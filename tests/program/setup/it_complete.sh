@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The completion offers kinds of rules, events, tracepoints where tracefs may be read, and control groups, also
-# where the shell parts words at colons.
+# The completion offers kinds of rules, events, tracepoints if tracefs is readable, and control
+# groups, also when the shell splits words at colons.
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/helpers/tap.sh
 
@@ -10,7 +10,7 @@ export RINGBACK
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# offered WORD...: what may follow `ringback record WORD...`, the last of which is typed half
+# offered WORD...: completions for `ringback record WORD...`, the last word being incomplete
 offered() {
 	bash -c '. recorder/dist/ringback.bash; COMP_WORDS=(ringback record "$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 		_ringback "$RINGBACK" 2>/dev/null; printf "%s\n" "${COMPREPLY[@]}"' - "$@"

@@ -3,7 +3,7 @@
 # SETTING: kernel.perf_event_paranoid
 # SANITIZE
 #
-# `ringback doctor` as people and scripts see it: as root, as nobody, on a terminal, as JSON.
+# `ringback doctor` for people and scripts: as root, as nobody, on a terminal, as JSON.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 # shellcheck source=tests/helpers/tap.sh
@@ -13,8 +13,8 @@ ringback=$(realpath "${RINGBACK:-build/ringback}")
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
-# Lines of more than 100 characters, and bytes that are no plain text.
-# A word that is too long by itself, as a path in core_pattern, stays whole.
+# too_wide: lines of more than 100 characters, except lines with a single long word such as a path
+# in core_pattern. not_plain: lines with control characters.
 too_wide() { LC_ALL=C.UTF-8 awk 'length > 100 { for (i = 1; i <= NF; i++) if (length($i) > 70) next; print }' "$1"; }
 not_plain() { LC_ALL=C grep -n '[[:cntrl:]]' "$1"; }
 fails_with() {
@@ -85,7 +85,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 			skip "nobody is told $what" "kernel.perf_event_paranoid=$paranoid allows it"
 		done
 	fi
-	# A command may go over lines with a backslash; as pasted, a shell must take it.
+	# A command may span lines with a backslash; a shell must accept it as pasted.
 	awk '/^ *(allow|keep):/ { on = 1 } on { print; on = /\\$/ }' "$dir/out" | sed 's/^ *\(allow\|keep\)://' >"$dir/commands"
 	check "all commands are valid shell" sh -n "$dir/commands"
 	empty "no line has more than 100 columns as nobody" "$(too_wide "$dir/out")"

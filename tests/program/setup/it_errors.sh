@@ -3,19 +3,19 @@
 # SETTING: kernel.perf_event_paranoid
 # SANITIZE
 #
-# What is wrong with the world, not with the command line (it_usage.sh has that): each time one sentence that names it and a
-# hint, the exit code that the manual promises, nothing on stdout, no crash, no hang.
+# Runtime errors (it_usage.sh has mistakes on the command line). Each gives one sentence that names
+# the error, a hint, the exit code in the manual, and nothing on stdout. No crash, no hang.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# run COMMAND...: $code; $work/o, $work/e
+# run COMMAND...: sets $code; output in $work/o, $work/e
 run() {
 	timeout -k 5 100 "$@" >"$work/o" 2>"$work/e" </dev/null
 	code=$?
 }
 
-# as_promised NAME CODE PATTERN HINT: judges the last run. One sentence: one line that begins with "ringback:" and is no
-# warning. HINT may be empty where there is nothing to advise.
+# as_promised NAME CODE PATTERN HINT: checks the last run. One sentence: one line that begins with
+# "ringback:" and is no warning. HINT may be empty where the program has no advice.
 as_promised() {
 	local name=$1 want=$2 pattern=$3 hint=$4 wrong=
 
@@ -89,7 +89,7 @@ record "in a FIFO, which is not waited for" 'is not an ELF file' 'file -L' -e "u
 record "without a function" 'names no file and function' 'uprobe:PATH:SYMBOL' -e uprobe:/bin/sh
 record "a uretprobe within a function" "goes to a function's start" 'uretprobe:.*:probe_few' -e "uretprobe:$probe:probe_few+1"
 
-# --- rules that can be read, but not be had: mistakes at the prompt all the same
+# --- rules that parse but can't be watched: errors of the command line all the same
 # rule NAME PATTERN HINT ARG...
 rule() {
 	fails "$1" 2 "$2" "$3" "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -e dummy "${@:4}"
@@ -101,7 +101,7 @@ rule "the same rule twice" "two rules have the name 'signal-USR1'" 'name=NAME' -
 rule "a rule of an unknown kind" "no trigger source 'sginal'" 'signal:NAME' -T sginal:USR1
 rule "an empty rule" 'the trigger rule is empty' 'such as signal:USR1' -T ''
 
-# --- whom to record ---
+# --- targets ---
 nobody=$(($(cat /proc/sys/kernel/pid_max) - 1))
 record "no such process" "no process $nobody" 'ps -eLf' -p "$nobody" -e dummy
 record "no such thread" "no thread $nobody" 'ps -eLf' -t "$nobody" -e dummy
@@ -117,7 +117,7 @@ for missing in exit:99999999 'rss:99999999>2G' 'event:sched:sched_swich' "uprobe
 done
 check "no dump came of all this" test -z "$(ls "$work/dumps")"
 
-# --- where dumps go ---
+# --- directories for dumps ---
 touch "$work/file"
 record "-o is a file" "$work/file is not a directory" 'DIR' -o "$work/file" -e dummy
 record "-o lies in a file" "$work/file/in is not a directory" 'DIR' -o "$work/file/in" -e dummy
@@ -163,7 +163,7 @@ start() {
 	recorder=$!
 }
 
-# How long a start takes here, in us: the longest of three.
+# The longest time of three starts, in us.
 start_us=0
 for _ in 1 2 3; do
 	began=${EPOCHREALTIME/./}
@@ -177,14 +177,14 @@ for _ in 1 2 3; do
 done
 echo "# it starts within $start_us us"
 
-# in_start I N: the I-th of N moments from the beginning of a start to twice its time, in seconds
+# in_start I N: seconds to the I-th of N moments between the beginning of a start and twice its time
 in_start() {
 	local us=$(($1 * 2 * start_us / $2))
 
 	printf '%d.%06d' $((us / 1000000)) $((us % 1000000))
 }
 
-# It is recorded or it is said that it ended.
+# The target is recorded, or reported to have ended.
 hung='' unclear='' recorded=0 ended=0
 for ((i = 0; i < 24; i++)); do
 	sleep "$(in_start $i 24)" &
@@ -211,7 +211,7 @@ echo "# $recorded recorded, $ended had ended"
 empty "a process that ends at any moment of the start never hangs it" "$hung"
 empty "it is recorded, or said to have ended" "$unclear"
 
-# Stopping it at any moment of its start.
+# The recorder is stopped at a moment of its start.
 unclear=''
 for ((i = 1; i <= 16; i++)); do
 	timeout --preserve-status -k 15 "$(in_start $i 16)" "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -a -e dummy \
@@ -221,7 +221,7 @@ for ((i = 1; i <= 16; i++)); do
 done
 empty "SIGTERM at any moment of the start stops it" "$unclear"
 
-# --- no stdout ---
+# --- closed or full output ---
 for where in '>&-' '>/dev/full' '2>&-' '2>/dev/full' '<&- >&- 2>&-'; do
 	rm -f "$work"/dumps/*
 	eval "timeout -k 5 100 \"$RINGBACK\" record --config /dev/null --memory 0 -o \"$work/dumps\" --dump-on-exit -a -e sched:sched_switch -- sleep 0.1 >\"$work/o\" 2>\"$work/e\" $where"
@@ -231,7 +231,7 @@ for where in '>&-' '>/dev/full' '2>&-' '2>/dev/full' '<&- >&- 2>&-'; do
 	check "and its dump is whole" "$RINGBACK" check "$path"
 done
 
-# --- reading what is no dump ---
+# --- files that are damaged or no dumps ---
 rec_start -a -m 1M --preset syscalls -e sched:sched_switch
 "$loads/load_switch" 0.2 >"$work/load"
 cp "$(dump_now)" "$work/whole.rbd"
@@ -268,7 +268,7 @@ run "$RINGBACK" check "$work/x.rbd.part" --salvage /no/such/file
 check "salvage to where nothing can be" test "$code $(grep -c "^ringback: cannot make '/no/such/file': No such file" "$work/e")" = "1 1"
 fails "what a terminal would obey does not reach it" 1 "\\\\x1b" 'record -o' "$RINGBACK" info "$work/$(printf '\033[2J')"
 
-# --- output that ends ---
+# --- output that can't be written ---
 for how in "" --json; do
 	"$RINGBACK" script $how "$work/whole.rbd" 2>"$work/e" | head -n 1 >"$work/o"
 	code=${PIPESTATUS[0]}
@@ -292,8 +292,8 @@ for command in script 'script --json' info 'info --json' check doctor --help 're
 	done
 done
 
-# --- without memory ---
-# The sanitizers need more than all of it.
+# --- little memory ---
+# The sanitizers need too much memory for this.
 largest=64
 [ "$RINGBACK" != "${RINGBACK_SAN-}" ] || largest=0
 bad=''
@@ -355,7 +355,7 @@ user_limited "more descriptors than are allowed" 'RLIMIT_NOFILE is 40' 'ulimit -
 	-e cpu-clock,task-clock,page-faults,minor-faults,major-faults,context-switches,migrations,dummy -- true
 user "a directory that is not his" "can't write into $work/dumps: permission denied" '-o DIR' record --config /dev/null --memory 0 -o "$work/dumps" -e cpu-clock -- true
 user "a dump that is not his" "cannot open '$work/whole.rbd': Permission denied" 'sudo' info "$work/whole.rbd"
-# Where root's recorders are; it stays when they end, so it may be there or not.
+# The directory of root's recorders. It stays when they end, so it may or may not exist.
 if mkdir -m 700 /run/ringback 2>/dev/null; then
 	at_end+=("rmdir /run/ringback")
 fi

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# make install puts the program, library, header, documentation, completion, unit and configuration where they
-# belong; uninstall leaves nothing of them, touches nothing else, and keeps a configuration that was changed.
+# make install puts the program, library, header, documentation, completion, unit and configuration
+# in their places; uninstall removes all of them and nothing else, and keeps a changed
+# configuration.
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/helpers/tap.sh
 
@@ -10,7 +11,7 @@ build=$(dirname "$RINGBACK")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# With the flags it was built with, so that nothing is built anew.
+# The flags of the build, so that make rebuilds nothing.
 flags=()
 ! grep -qe -Werror "$build/flags" || flags=(WERROR=1)
 
@@ -49,7 +50,8 @@ check "the man page is one that man shows" grep -q '^\.Dt RINGBACK 1' "$root/usr
 
 unit=$root/usr/lib/systemd/system/ringback.service
 check "the unit starts the installed program" grep -qx 'ExecStart=/usr/bin/ringback record' "$unit"
-# verify wants programs where the unit says they are, so it looks at the tree as a root directory of its own.
+# systemd-analyze verify needs the programs at the unit's paths, so it gets the tree as its root
+# directory.
 verify() {
 	local out
 
@@ -69,7 +71,7 @@ else
 	skip "systemd has no complaint about the unit" "no systemd-analyze"
 fi
 
-# What a user is told to read must be there: the help of each command, and the man pages.
+# Every page that users are told to read must exist: the help of each command, and the man pages.
 cited() {
 	local command
 
@@ -111,7 +113,7 @@ compile() {
 check "a program compiles with the flags of pkg-config, and runs" compile
 rm -f "$root/told" "$root/told.c"
 
-# Its owner must be root then.
+# Needs a configuration owned by root.
 out=$("$RINGBACK" record --config "$conf" stray 2>&1)
 check "the configuration has no mistake" grep -q "'stray' is not an option" <(echo "$out")
 if [ "$(id -u)" = 0 ]; then
@@ -119,7 +121,7 @@ if [ "$(id -u)" = 0 ]; then
 	for rule in crash oom memory-pressure program; do
 		check "it makes a dump by the rule $rule" grep -qw -e "$rule" <(echo "$out")
 	done
-	# A kernel that can't watch one rule of the file is no reason not to start.
+	# A rule that this kernel can't watch must not prevent a start.
 	printf '[trigger gone]\nrule = psi:irq:full>300ms/1s\n[trigger kept]\nrule = crash\n' >"$root/other.conf"
 	if [ -e /proc/pressure/irq ]; then
 		skip "a rule of the file that this kernel can't watch is left out" "this kernel can watch irq pressure"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# Mistakes at the prompt: each is named, says what to type, exits with 2, prints nothing on stdout, and
-# records nothing.
+# Mistakes on the command line: the message names the mistake and says what to type; exit code 2,
+# nothing on stdout, nothing recorded.
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/helpers/tap.sh
 
@@ -29,7 +29,7 @@ misuse() {
 	fi
 }
 
-# told NAME PATTERN ARGUMENT...: exit 0, on stdout
+# told NAME PATTERN ARGUMENT...: exit code 0, and PATTERN on stdout
 told() {
 	local name=$1 pattern=$2
 

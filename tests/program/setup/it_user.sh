@@ -3,7 +3,8 @@
 # SETTING: kernel.perf_event_paranoid
 # SANITIZE
 #
-# A user without root records their own command, user side only, dumps and reads it; and is told what they can't do and how to allow it.
+# A user without root records their own command, user side only, dumps and reads it. Messages say
+# what they can't do and how to allow it.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -21,7 +22,7 @@ as_user() {
 	(cd "$work/user" && RINGBACK_RUNTIME_DIR=$work/user/run as_nobody "$@")
 }
 
-# A second of its own time, however long it waits for a CPU.
+# A second of CPU time, however long it waits for a CPU.
 # shellcheck disable=SC2016
 busy='for ((i = 0; i < 800000; i++)); do :; done'
 as_user "$work/ringback" record --config /dev/null --memory 0 -o dumps --dump-on-exit -- bash -c "sleep 0.3; $busy" >"$work/out" 2>"$work/err"

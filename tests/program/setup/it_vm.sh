@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # TIMEOUT: 1600
 #
-# A second kernel, Debian's 6.1 in a guest with 4 CPUs: the test module's PMUs, and those tests of the whole program
-# that say most about the kernel in a short time. Others run there by hand: tests/vm/run.sh tests/program/rules/it_trigger.sh ...
+# A second kernel, Debian's 6.1 in a guest with 4 CPUs: the test module's PMUs, and the tests of the
+# whole program that depend most on the kernel and are quick. Others run there by hand:
+# tests/vm/run.sh tests/program/rules/it_trigger.sh ...
 guest=tests/vm/guest
 exec tests/vm/run.sh -t 1500 $guest/it_aux_pmu.sh $guest/it_aux.sh $guest/it_aux_read.sh $guest/it_pt.sh tests/program/record/it_hotplug.sh \
 	tests/program/record/it_zero_gap.sh

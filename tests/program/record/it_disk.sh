@@ -15,7 +15,7 @@ at_end+=("umount $work/small")
 
 refused() { [ "$(grep -c 'recording continues' "$work/err")" -ge "$1" ]; }
 
-# Two CPUs at most: the file system is small.
+# At most two CPUs: the file system is small.
 rec_start -C "$pair" -m 16M -e sched:sched_switch -o "$work/small"
 in_background "$loads/load_switch" 900 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
@@ -30,7 +30,7 @@ path=$(dump_now)
 check "with room again the next dump is made" "$RINGBACK" check "$path"
 check "it tells of the refused one's hit" test "$(info_json "$path" '[.trigger.merged[]?.hits] | add')" -ge 1
 rm -f "$path"
-# Enough to begin, not enough to end: what was begun is taken away.
+# Room for the beginning of a dump only: the partial file is deleted.
 wait_for 60 written_since 33000000
 dd if=/dev/zero of="$work/small/filler" bs=64K count=119 2>/dev/null
 check "with room for a part only: ringback trigger fails" bash -c "! $RINGBACK trigger 2>$work/trig"
@@ -45,7 +45,8 @@ kill "$bg_pid"
 rec_stop
 check "it ends with 0" test "$rec_status" = 0
 
-# A directory that can't be written to, one that is a file, one below what is not there.
+# A path below a file, below a directory without write permission, and below one that does not
+# exist.
 touch "$work/file"
 for bad in "$work/file" /proc/nothing "$work/no/such/dir"; do
 	"$RINGBACK" record --config /dev/null --memory 0 -a -m 64K -e sched:sched_switch -o "$bad" >"$work/o" 2>"$work/e" </dev/null

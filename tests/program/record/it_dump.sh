@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # SETTING: kernel.perf_event_paranoid
 #
-# How a dump is made: by as many threads as asked for, at idle priority and asleep until then; the last moments of all
-# rings first; soon also on a machine that has no time left.
+# How a dump is made: by as many threads as requested, which sleep until then and run at idle
+# priority; the newest blocks of all rings first; in time also on a fully loaded machine.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -12,14 +12,14 @@ threads() {
 	grep -lx "$1" /proc/"${2:-$rec_pid}"/task/*/comm | cut -d/ -f5
 }
 
-# policies NAME [PID]: how they are scheduled, each once
+# policies NAME [PID]: the scheduling policies of these threads, each once
 policies() {
 	threads "$@" | while read -r tid; do
 		echo "$(chrt -p "$tid" | sed -n 's/.*policy: //p'), $(ionice -p "$tid")"
 	done | sort -u
 }
 
-# in_order FILE: fails when a ring's block comes before an earlier one of all rings that have as many
+# in_order FILE: fails when block N of a ring comes before block N - 1 of another ring that has one
 in_order() {
 	python3 - "$1" <<-'END'
 		import struct, sys
@@ -39,17 +39,18 @@ in_order() {
 	END
 }
 
-# all_there FILE: as many samples as its windows say
+# all_there FILE: the dump has as many samples as its windows count
 all_there() {
 	[ "$("$RINGBACK" script --json "$1" | wc -l)" = "$(info_json "$1" '[.rings[].samples] | add')" ]
 }
 
-# Not beside this script: where threads hand on to each other without end, the scheduler lets others wait for seconds.
+# Lower priority than this script: threads that wake each other without end can make the scheduler
+# delay others for seconds.
 in_background nice -n 10 "$loads/load_switch" 900 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
 
-# The rings of CPUs may fill unevenly: all of the longest has to be there in any case.
+# The rings of CPUs may fill unevenly; every block of the fullest ring must be there.
 for options in "--max-dump-cpus 1" "--max-dump-cpus 2 --compress high" "--max-dump-cpus 5 --banks 1"; do
 	# shellcheck disable=SC2086 # it is a list
 	rec_start -C "$pair" -m 4M -e sched:sched_switch,sched:sched_wakeup $options
@@ -74,7 +75,7 @@ END
 rec_start --config "$work/conf" -C "$pair" -m 4M -e sched:sched_switch
 check "the configuration file says how many" test "$(threads ringback-pack | wc -l)" = 3
 
-# More to do, for others, than there is time: idle threads would wait for ever.
+# More load than CPUs: threads at idle priority would never run.
 wait_for 30 written_since 16000000
 for ((i = 0; i < 4 * $(nproc); i++)); do
 	in_background bash -c 'while :; do :; done'
@@ -89,7 +90,8 @@ kill "${busy[@]}" "$load"
 rec_stop
 check "it ends with 0" test "$rec_status" = 0
 
-# Who may not come back from there stays ordinary: his dumps would never be made on a busy machine.
+# Without permission to raise the priority again, threads keep normal priority: on a busy machine
+# the dump would never be made otherwise.
 paranoid=/proc/sys/kernel/perf_event_paranoid
 was=$(cat $paranoid)
 at_end+=("echo $was >$paranoid")
@@ -100,7 +102,7 @@ chown -R 65534:65534 "$work/user"
 chmod 755 "$work"
 chmod 700 "$work/user/run"
 
-# as_user RLIMIT_NICE: records a command of its own; $user_pid
+# as_user RLIMIT_NICE: records a command of an unprivileged user; sets $user_pid
 as_user() {
 	: >"$work/err" # what the one before said
 	(
@@ -112,7 +114,7 @@ as_user() {
 	wait_for 30 grep -q '^ringback: recording' "$work/err"
 }
 
-# ---- how far back ----
+# ---- the time a dump covers ----
 
 "$RINGBACK" record --config /dev/null --memory 0 --size sched=16K -a --dump-on-exit -o "$work/dumps" -n reach \
 	-- sh -c 'for i in $(seq 300); do /bin/true; done; sleep 1' >/dev/null 2>"$work/err"

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# Every form of an event records what it says, and all of it: load_probe.c does known things a known number of times, and
-# what is in the dump is counted.
+# Every form of an event records everything it promises: load_probe.c does known things a known
+# number of times, and the test counts them in the dump.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 page=$(getconf PAGESIZE)
 probe=$(realpath "$loads/load_probe")
 
-# take ARG...: records load_probe; its dump in $path, as JSON in $work/json, what it printed in $work/said.
-# It burns $burn seconds of CPU time.
+# take ARG...: records load_probe; sets $path, its dump; $work/json: the dump as JSON; $work/said:
+# output of the load. The load burns $burn seconds of CPU time.
 burn=0
 take() {
 	path=
@@ -26,7 +26,7 @@ take() {
 	"$RINGBACK" script --json "$path" | grep '"comm":"load_probe"' >"$work/json"
 }
 
-# count FILTER: samples of the load for which jq says true
+# count FILTER: samples of the load that match
 count() {
 	jq -c "select($1)" "$work/json" | wc -l
 }
@@ -138,7 +138,8 @@ take -m 8M --channel "d:uprobe:$probe:probe_few;size=8M;stack=dwarf:16K"
 check "stack=dwarf:16K: as much of it as there is" test "$(count '.user_stack.bytes > 8192 and .user_stack.bytes <= 16384')" = 100
 
 # --- presets ---
-# A load for all of them: processes, signals, faults, a block device where there is one, packets to ourselves.
+# A load for all of them: processes, signals, faults, a block device if there is one, packets to
+# itself.
 busy() {
 	"$loads/load_probe" 0.1 >"$work/said"
 	dd if=/dev/zero of="$work/block" bs=64K count=16 oflag=direct,dsync 2>/dev/null
@@ -148,7 +149,7 @@ busy() {
 	"$loads/load_switch" 0.1 >/dev/null
 }
 
-# A preset: its channels, and an event that must have come
+# A preset has its channels and records the event
 preset() { # NAME CHANNELS EVENT
 	rec_start -a --preset "$1" || {
 		not_ok "--preset $1 records" "$(cat "$work/err")"
@@ -166,7 +167,7 @@ preset() { # NAME CHANNELS EVENT
 	check "--preset $1 records $3" grep -q "\"event\":\"$3" "$work/json"
 }
 
-# Whether direct writes reach a block device at all: they do not on tmpfs or a network's file system.
+# True when direct writes reach a block device: on tmpfs or a network's file system they do not.
 diskstats_moved() {
 	local before
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # ALONE: a CPU goes offline
 #
-# A CPU that goes offline keeps what its rings held for the next dump; one that comes online is recorded.
+# The rings of a CPU that goes offline stay for the next dump; a CPU that comes online is recorded.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -14,7 +14,7 @@ if [ ! -w "$online" ]; then
 fi
 at_end+=("echo 1 >$online")
 
-# on_cpu DUMP CPU: number of events
+# on_cpu DUMP CPU: number of events of that CPU
 on_cpu() {
 	"$RINGBACK" script --json --cpu "$2" "$1" | wc -l
 }
@@ -36,7 +36,8 @@ path=$(dump_now)
 check "and recorded" test "$(on_cpu "$path" 1)" -gt 1000
 check "the dump passes check" "$RINGBACK" check "$path"
 
-# Off and on again while nothing is dumped: both times are in the dump.
+# Offline and online again without a dump between: the next dump has the events from before and
+# after.
 "$loads/load_count" 0.05 1000 >"$work/c1"
 echo 0 >"$online"
 wait_for 10 eval '[ "$(grep -c "CPU 1 went offline" "$work/err")" = 2 ]'
@@ -49,7 +50,8 @@ for i in 1 2; do
 	check "load $i on CPU 1 is in the dump" test "$("$RINGBACK" script --json --cpu 1 --tid "$tid" "$path" | wc -l)" -gt 100
 done
 
-# A CPU goes and comes at the very moment of a trigger: what the dump is made of must not change under it.
+# A CPU goes offline and online at the moment of a trigger: the set of rings must not change during
+# the dump.
 for i in 1 2 3 4 5; do
 	kill -STOP "$rec_pid"
 	echo $((i % 2)) >"$online"
@@ -60,15 +62,15 @@ for i in 1 2 3 4 5; do
 done
 echo 1 >"$online"
 check "messages about CPUs that come with a trigger wait for its dump" "$RINGBACK" check "$(dump_now)"
-# Twice before, and now the third, fourth and last time.
+# It came online twice before, and three times in the loop and after it.
 wait_for 20 eval '[ "$(grep -c "CPU 1 came online" "$work/err")" -ge 5 ]'
 "$loads/load_count" 0.1 4000 >"$work/c"
 check "and are heard then" test "$(on_cpu "$(dump_now)" 1)" -gt 100
 rec_stop
 check "the recorder ends with 0" test "$rec_status" = 0
 
-# A process's events outlive their CPU, and what it starts has inherited them: the same rings go on, on a CPU that
-# was offline at the start too.
+# A process's events outlive their CPU and are inherited by its children: the same rings continue,
+# also on a CPU that was offline at the start.
 "$loads/load_count" 1000 >"$work/c" &
 load=$!
 wait_for 10 test -s "$work/c"
@@ -78,7 +80,7 @@ for turn in 1 2; do
 	echo 1 >"$online"
 	wait_for 20 eval "[ \"\$(grep -c 'CPU 1 came online and is recorded' \"$work/err\")\" = $turn ]"
 	dump_now >/dev/null
-	# The load moves every 5 ms, but it has to get there.
+	# The load moves every 5 ms, but may be delayed.
 	for ((i = 0; i < 50; i++)); do
 		path=$(dump_now)
 		[ "$(on_cpu "$path" 1)" = 0 ] || break

@@ -2,24 +2,25 @@
 # SPDX-License-Identifier: MIT
 # TIMEOUT: 1200
 #
-# kill -9 at 200 random moments of dumping: a file that passes `check` is always whole, and what is left behind never
-# keeps the next recorder from starting.
+# kill -9 at 200 random moments of dumping: a file that passes `check` is always whole, and
+# leftovers never prevent the next recorder's start.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 RANDOM=20261121
 started_badly=0 false_whole=0 whole=0 parts=0 not_whole=0
-# How long it may have at most, in 100 us: from the trigger on, and from when the file is there. Longer where it had not finished,
-# and shorter where it had: both shall happen, however quick the machine is just then.
+# Longest delay before the kill, in 100 us: from the trigger on, and from the file's appearance. It
+# grows when the dump had not finished and shrinks when it had, so that both cases occur at any
+# speed of the machine.
 most=(600 30)
 
-# Whole means: every record can be read, to the last.
+# Readable: every record, to the last.
 readable() {
 	"$RINGBACK" script --json "$1" >"$work/script" 2>"$work/script.err" &&
 		[ "$(wc -l <"$work/script")" -ge "$(info_json "$1" '[.rings[].samples] | add')" ]
 }
 
-# No process is started for it: it would come too late.
+# Starts no process, which would take too long.
 wait_for_file() {
 	local n files=()
 
@@ -28,14 +29,14 @@ wait_for_file() {
 	done
 }
 
-# nap N: for N times 100 us, without a process
+# nap N: sleeps N times 100 us, without a process
 mkfifo "$work/never"
 exec 9<>"$work/never"
 nap() {
 	read -rt "$(printf '0.%04d' "$1")" -u 9
 }
 
-# The load fills the rings and makes the dump hard to write; while anything else is done it is stopped.
+# The load fills the rings and slows the dump down; it is stopped otherwise.
 in_background "$loads/load_switch" 1500 >"$work/load"
 load=$bg_pid
 wait_for 20 grep -q ready "$work/load"
@@ -48,11 +49,12 @@ for ((i = 0; i < 200; i++)); do
 		continue
 	fi
 	kill -CONT "$load"
-	# Long enough for the rings to be full.
+	# Long enough to fill the rings.
 	sleep 0.03
 	kill -USR2 "$rec_pid"
-	# A dump takes some 5 to 30 ms, and longer under load: every second time it is without, and every second time the
-	# moment is counted from when its file is there, which is not long before it is whole.
+	# A dump takes some 5 to 30 ms, and longer under load: every second run is without load. In
+	# half of the runs the delay counts from the file's appearance, shortly before it is
+	# complete.
 	[ $((i % 2)) = 0 ] || kill -STOP "$load"
 	way=$((i / 2 % 2))
 	[ $way = 0 ] || wait_for_file

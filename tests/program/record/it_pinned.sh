@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Held program files: of a process that has ended, whose file was replaced or deleted since, every frame still has the right
-# function of the old file, with a build-id and without. Only where that keeps nothing busy, only as long as a ring may refer to
-# the file, without waking the recorder, and not at all when it is told so.
+# Held program files: for an ended process with a replaced or deleted file, every frame still has
+# the right function of the old file, with a build-id and without. The recorder holds a file only
+# where that keeps no file system busy, and only as long as a ring may refer to it; it is not woken
+# for that, and an option turns it off.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -15,7 +16,7 @@ build() {
 	gcc -O1 -g -fno-omit-frame-pointer -fno-stack-protector -fcf-protection=none -nostdlib -static "$@" -o "$file" tests/helpers/known.c
 }
 
-# replace FILE...: by another build, whose functions are elsewhere
+# replace FILE...: replaces the files by another build with other addresses
 replace() {
 	local file
 
@@ -26,7 +27,7 @@ status() {
 	"$RINGBACK" status --json
 }
 
-# named K FILE: frames of known-K in the file all have the right name
+# named K FILE: all frames of known-K in the file have the right name
 named() {
 	"$RINGBACK" script --json --comm "known-$1" "$path" |
 		jq -r --arg dso "$2" '.chain[]? | select(.dso == $dso) | .function // "-"' >"$work/names"
@@ -36,7 +37,7 @@ named() {
 	check "... most of them the innermost" test "$(grep -cx "spin_$1" "$work/names")" -ge 50
 }
 
-# unnamed K WHY: none has a name, and it is said why
+# unnamed K WHY: no frame has a name, and the dump says why
 unnamed() {
 	equal "... no frame gets a name" "-" "$("$RINGBACK" script --json --comm "known-$1" "$path" |
 		jq -r '.chain[]? | select(.dso | contains("/")?) | .function // "-"' | sort -u)"
@@ -86,7 +87,7 @@ unnamed 4 "/away .* 0 %.*not there"
 check "the dump is whole" "$RINGBACK" check "$path"
 rm -f "$path"
 
-# ---- a file that is written over in place is lost ----
+# ---- a file overwritten in place is lost ----
 "$work/late" 6 400
 status >/dev/null
 cat "$work/other" >"$work/late"
@@ -96,7 +97,7 @@ unnamed 6 "/late .* 0 %.*another file"
 rec_stop
 rm -f "$path"
 
-# ---- seen by the scan at the start only ----
+# ---- processes seen only by the scan at the start ----
 for name in scanned scanned-plain; do cp "$work/known" "$work/$name"; done
 cp "$work/plain" "$work/scanned-plain"
 in_background "$work/scanned" 1 3000
@@ -114,7 +115,7 @@ named 2 "$work/scanned-plain"
 rec_stop
 rm -f "$path"
 
-# ---- told not to ----
+# ---- switched off by an option ----
 cp "$work/known" "$work/unheld"
 record --hold-files=no
 "$work/unheld" 7 400
@@ -125,11 +126,11 @@ unnamed 7 "/unheld .* 0 %.*another file"
 rec_stop
 rm -f "$path"
 
-# ---- they are let go ----
+# ---- files are released ----
 deleted_held() {
 	find "/proc/$rec_pid/fd" -lname "$work/many-*(deleted)" | wc -l
 }
-# other_fds: the recorder's descriptors but those of held files
+# other_fds: number of the recorder's descriptors, without those of held files
 other_fds() {
 	local files
 
@@ -144,7 +145,7 @@ rec_start -a -m 64K -e sched:sched_switch,sched:sched_wakeup
 before=$(other_fds)
 for ((i = 0; i < 300; i++)); do
 	cp "$work/known" "$work/many-$i"
-	# By this its build-id is another.
+	# Gives each copy a build-id of its own.
 	objcopy --update-section .note.gnu.build-id=<(printf '\4\0\0\0\24\0\0\0\3\0\0\0GNU\0%020d' "$i") "$work/many-$i"
 	"$work/many-$i" 1 1
 done
@@ -166,7 +167,7 @@ kill "$bg_pid"
 wait "$bg_pid" 2>/dev/null
 rec_stop
 
-# ---- a bound ----
+# ---- the limit ----
 (
 	ulimit -n 512
 	echo "$BASHPID" >"$work/limited"

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# With 5,000 processes running already the recorder is ready with at most 1 s of CPU time more than with few, knows their names,
-# and says what it needs for that.
+# With 5,000 processes already running, the recorder needs at most 1 s of CPU time more until it is
+# ready than with few; it knows their names, and reports what the scan took.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 nr=5000
 
-# CPU time until it is ready, in clock ticks: $ready. The recorder is $rec_pid.
+# start_timed: starts the recorder, $rec_pid; sets $ready, its CPU time until it is ready, in clock
+# ticks
 start_timed() {
 	local line fd
 
@@ -24,7 +25,7 @@ start_timed() {
 		fi
 		echo "# $line"
 	done
-	# Somebody has to read what it says later.
+	# Later messages need a reader.
 	in_background cat <&"$fd" >"$work/err"
 	exec {fd}<&-
 }
@@ -58,7 +59,7 @@ path=$(dump_now)
 "$RINGBACK" status --json >"$work/status"
 rec_stop
 
-# What the kernel calls the one that goes to sleep, beside what the ledger does.
+# The kernel's name for the thread that goes to sleep, and the ledger's.
 "$RINGBACK" script --json "$path" | jq -r '"\(.fields.prev_comm) \(.comm)"' |
 	sort -u >"$work/names"
 check "all $nr have run" test "$(awk '{ print $1 }' "$work/names" | sort -u | wc -l)" = $nr

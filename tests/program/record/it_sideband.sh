@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # ALONE: it floods what every recorder hears of processes
 #
-# Who was who, after the fact: 2,000 processes of 5 ms each while a flood overwrites the rings many times. Every
-# sample in the dump has the right name, as the kernel wrote it, and every user address has its mapping.
+# Names and mappings in hindsight: 2,000 processes of 5 ms each run while a flood overwrites the
+# rings many times. Every sample in the dump has the right name, according to the kernel, and every
+# user address has its mapping.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -20,7 +21,7 @@ fi
 in_background "$loads/load_switch" 900 >"$work/flood"
 wait_for 20 grep -q ready "$work/flood"
 check "2,000 processes live and die" "$loads/load_short" 2000
-# Some more without the flood, which overwrites the others before a dump can be asked for.
+# Some more without the flood, which would overwrite them before a dump can be requested.
 kill -STOP "$bg_pid"
 check "and 20 more" "$loads/load_short" 20
 path=$(dump_now)
@@ -36,7 +37,7 @@ check "there are samples of processes that have exited" test "$(field exited "$r
 check "every sample's name is the one the kernel knew" test "$(field wrong "$result")" = 0
 check "there are samples with user addresses" test "$(field mapped "$result")" -gt 1000
 check "every user address lies in a known mapping" test "$(field unmapped "$result")" = 0
-# They go as the rings move on.
+# Tombstones are dropped as the rings move on.
 few_tombstones() {
 	[ "$("$RINGBACK" status --json | jq .ledger.tombstones)" -lt 2000 ]
 }
@@ -45,16 +46,16 @@ check "nothing was evicted" test "$(jq '.ledger.evicted' <<<"$status")" = 0
 rec_stop
 kill "$bg_pid"
 
-# /proc tells of the kernel's workers also what they do: "kworker/u4:2-events_unbound". The kernel's own name has
-# no place for that. What is written to a terminal is passed on by a worker, so that some have to do here.
+# /proc adds a work item's name to kernel workers: "kworker/u4:2-events_unbound". The kernel's comm
+# has no room for that. A worker passes on what is written to a terminal, so this makes workers run.
 workers_are_seen() {
 	script -qc 'seq 20000' /dev/null >/dev/null
 	"$loads/tool_comm" "$(dump_now)" >"$work/workers"
 	[ "$(field kworkers "$(tail -n 1 "$work/workers")")" -ge 5 ]
 }
 
-# A file system's journal is written by a kernel thread that begins when it is mounted and ends when it is not; both
-# before anybody could look into /proc. The mount is in a namespace that ends with the command.
+# A kernel thread writes a file system's journal. It starts with the mount and ends with it, both
+# too soon for a read of /proc. The mount is in a namespace that ends with the command.
 mount_for_a_moment() {
 	truncate -s 16M "$work/image"
 	mkfs.ext4 -qF "$work/image" &&

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# sleep-stacks: which sleeps need a stack is decided in the kernel, by BPF. The places that follow from the few that were
-# written are those of stacks recorded in full, in each dump of a row; where BPF can't be had the preset waits does without.
+# sleep-stacks: a BPF program decides which sleeps need a stack. The places derived from those few
+# stacks equal the ones from stacks recorded in full, in each of several dumps. Without BPF the
+# preset waits works without it.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 only_root "stacks of sleeps" "BPF programs need root"
 
-# two DIR: the program of two places, built there
+# two DIR: builds the program with two sleeping places
 cat >"$work/two.c" <<'END'
 #include <stdlib.h>
 #include <time.h>
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
 END
 check "a program that sleeps in two places builds" gcc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o "$work/rb-two" "$work/two.c"
 
-# sleeps COMM DUMP: how often it went to sleep; samples COMM DUMP: how many stacks that took
+# sleeps COMM DUMP: number of sleeps; samples COMM DUMP: number of stacks recorded for them
 sleeps() {
 	"$RINGBACK" script --json --no-history --comm "$1" "$2" | jq -r 'select(.event == "sched:sched_switch" and .fields.prev_state == 1) | .t' | wc -l
 }
@@ -36,13 +37,13 @@ samples() {
 	"$RINGBACK" script --json --no-history --comm "$1" "$2" | jq -r 'select(.event == "sleep-stacks" and .raw[0:2] == "01") | .t' | wc -l
 }
 
-# ---- the same as in full ----
+# ---- equal to full stacks ----
 
 rec_start -a --channel 'sched:sched:sched_switch;stack=fp;size=32M' --channel 'sleeps:sleep-stacks;stack=fp;size=16M'
 in_background redis-server --port 0 --unixsocket "$work/redis" --save '' --logfile "$work/redis.log"
 wait_for 20 redis-cli -s "$work/redis" ping >/dev/null
 in_background "$work/rb-two" 2
-# Threads that come and go besides, and sleep in the same place only once.
+# Also threads that come and go, and sleep only once in a place.
 for dump in one two three; do
 	redis-benchmark -s "$work/redis" -c 10 -n 20000 -t get,set -q >/dev/null
 	sh -c 'for i in 1 2 3 4 5 6 7 8; do ls -R /usr/share/doc/lib* >/dev/null; done'
@@ -52,7 +53,7 @@ for dump in one two three; do
 	echo "# $dump: $nr sleeps, $nr_samples samples"
 	check "$dump: there are many sleeps" test "${nr:-0}" -ge 2000
 	[ "${other:-1}" = 0 ] || sed 's/^/# /' "$work/other"
-	# Memory that is not there when one of the two is taken makes them differ.
+	# They differ when memory is paged out at the time of one of the two.
 	check "$dump: each place is that of the stack in full, but for one in 2,000" test $((2000 * other)) -le "$nr"
 	check "$dump: of 1 % at most it is not known" test $((100 * unknown)) -le "$nr"
 	rm -f "$path"
@@ -72,7 +73,7 @@ echo "# rb-two: $nr sleeps, $nr_samples samples"
 tenths=$(info_json "$path" '[.rings[].horizon_ns] | max / 100000000 | ceil')
 check "a stack for each change of place and each 100 ms, no more" test "$nr" -ge 10 -a "$nr_samples" -le $((nr / 30 + tenths + 3))
 kill "$bg_pid"
-# Names are looked for at idle priority, which takes long beside others' load.
+# Symbols are looked up at idle priority, which takes long on a busy machine.
 rec_start -a --preset waits --symbols 300s -T 'offcpu:rb-two>400ms;max=1/1h'
 in_background "$work/rb-two" 500
 wait_for 20 test -s "$work/out"

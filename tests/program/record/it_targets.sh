@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# Every way to say what is recorded records that, all of it, also what starts later, and nothing else.
+# Every kind of target records all of the target, including what starts later, and nothing else.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 getpgid='raw_syscalls:sys_enter[id==121]'
 
-# look DUMP: $tids and $cpus, of all its samples, sorted, with commas between; $tid_cpus, the same as "tid:cpu". There are
-# hundreds of thousands, hence no jq: "t", "time", "cpu", "tid" come first in a line. A ring may begin with a record of what
-# was dropped before it was switched on, which is nobody's.
+# look DUMP: sets $tids and $cpus of all its samples, sorted, joined by commas, and $tid_cpus, the
+# same as "tid:cpu". Without jq, because there are hundreds of thousands of lines: each begins with
+# "t", "time", "cpu", "tid". A ring may begin with a record of lost events, which has no thread.
 look() {
 	"$RINGBACK" script --json --event raw_syscalls:sys_enter "$1" | cut -d, -f3,4 | awk '!seen[$0]++' |
 		sed 's/"cpu":\([0-9]*\),"tid":\([0-9]*\)/\2:\1/' >"$work/seen"
@@ -53,7 +53,7 @@ equal "-C records on the given CPU only" "$last" "$cpus"
 check "-C has a ring for that CPU only" test "$(info_json "$path" '[.rings[].cpu] | join(",")')" = "$last"
 rec_stop
 
-# --- processes with what they start ---
+# --- processes with their children ---
 mkfifo "$work/gate"
 in_background bash -c "read -r _ <$work/gate; $loads/load_count 0.1 >$work/child; exec $loads/load_count 600 >$work/self"
 target=$bg_pid
@@ -61,7 +61,7 @@ rec_start -p "$target" -m 16M -e "$getpgid"
 echo go >"$work/gate"
 "$loads/load_count" 0.1 >"$work/other"
 started_to_count "$work/self"
-# Until some of its calls are in a ring, and no longer: its child's must not be overwritten.
+# Waits until some of its calls are in a ring, but no longer: they would overwrite the child's.
 wait_for 20 written_since "$(written)"
 kill -STOP "$target"
 path=$(dump_now)
@@ -74,7 +74,7 @@ equal "-p records nobody else" 2 "$(tr ',' '\n' <<<"$tids" | wc -l)"
 rec_stop
 
 # --- targets that end ---
-# ended: what status says of it; nr_said: how often the recorder did
+# ended: target_ended in the status; nr_said: number of the recorder's messages about it
 ended() {
 	"$RINGBACK" status --json | jq .target_ended
 }
@@ -85,7 +85,7 @@ has_ended() {
 	[ "$(ended)" = true ]
 }
 
-# Two processes, one of which starts a child that stays.
+# Two processes; one starts a child that outlives it.
 in_background bash -c "read -r _ <$work/gate; sleep 600 & echo \$! >$work/stays; wait"
 a=$bg_pid
 in_background sleep 600
@@ -138,14 +138,15 @@ is_on() {
 	awk -v cpu="$2" '{ sub(/.*\) /, ""); exit $37 != cpu }' "/proc/$1/stat"
 }
 
-# to_and_fro PID: returns when it has been on each CPU it moves between: it leaves one after 200 calls at the earliest
+# to_and_fro PID: waits until it has been on each of its CPUs; before it leaves one it makes at
+# least 200 calls
 to_and_fro() {
 	local cpu
 
 	for cpu in 0 "$last" 0 "$last"; do wait_for 20 is_on "$1" "$cpu"; done
 }
 
-# counting ARG...: a dump of what a and b do; they rest while it is looked at
+# counting ARG...: makes a dump of a and b, which are stopped while it is read
 counting() {
 	kill -CONT "$a" "$b"
 	rec_start "$@" -m 4M -e "$getpgid"
@@ -181,7 +182,7 @@ check "a command that is killed gives 128 + signal" test $? = 137
 "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64K -e "$getpgid" -- /no/such/command >"$work/out" 2>"$work/err"
 check "a command that is not there is an error" grep -q '/no/such/command' "$work/err"
 
-# What it started ends with it.
+# The command's children end with it.
 "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64K -e "$getpgid" -- \
 	sh -c 'trap "echo told >$0; exit" TERM; echo $$ >$0.pid; while :; do sleep 0.05; done' "$work/told" \
 	>"$work/out" 2>"$work/err" &
@@ -211,7 +212,7 @@ cgroup_test() {
 	rmdir "$dir"
 }
 
-# A v1 hierarchy goes away with its mount once the kernel has let go of its last group, a moment after rmdir.
+# A v1 hierarchy disappears when the kernel has released its last group, a moment after rmdir.
 v1_is_gone() {
 	awk '$1 == "perf_event" { exit $2 != 0 }' /proc/cgroups && return
 	mount -t cgroup -o perf_event none "$work/cg1" && umount "$work/cg1"

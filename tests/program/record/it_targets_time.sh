@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What a dump says of the threads of a target, against what the kernel itself adds up in /proc/TID/schedstat, over a time at
-# whose ends the target stands still: redis under load, recorded as a process, as a thread, as a control group, and with all
-# others. Of threads outside the target a dump has names and no times.
+# Times of a target's threads in a dump, compared with the kernel's sums in /proc/TID/schedstat,
+# over a period at the ends of which the target is stopped: redis under load, recorded as a process,
+# as a thread, as a control group, and system-wide. For threads outside the target a dump has names
+# but no times.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -23,12 +24,12 @@ now_ns() {
 	python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))'
 }
 
-# stands: all its threads are stopped
+# stands: true when all threads of the server are stopped
 stands() {
 	! awk '{ sub(/.*\) /, ""); print $1 }' /proc/"$server"/task/*/stat | grep -qv '^T'
 }
 
-# sums: "TID RAN WAITED RUNS" of each of its threads, which stand still
+# sums: "TID RAN WAITED RUNS" of each of its stopped threads
 sums() {
 	local task
 
@@ -37,7 +38,8 @@ sums() {
 	done | sort
 }
 
-# measured OPTION...: records; the dump is $work/dump, $work/true with differences of sums(), $work/told of the dump, between the stops
+# measured OPTION...: records; $work/dump: the dump, $work/true: differences of sums() between the
+# stops, $work/told: the same times according to the dump
 measured() {
 	local from to
 
@@ -60,9 +62,9 @@ measured() {
 	awk -v from="$from" '/^window/ { exit !($2 <= from) }' "$work/told"
 }
 
-# far SUM SLACK: threads whose times differ by more than 2 %, 1 ms, and SLACK ns for each switch: the kernel's sums begin
-# and end with its own look at the clock, some microseconds beside the record. SUM: ran, or both, with the waits.
-# Threads outside a target have none.
+# far SUM SLACK: threads with times that differ by more than 2 %, 1 ms, and SLACK ns per switch: the
+# kernel's sums begin and end with a clock read of their own, some microseconds from the record.
+# SUM: ran, or both (ran and waited). Threads outside a target have no times.
 far() {
 	awk -v sum="$1" -v slack="$2" '
 		function of() { return sum == "ran" ? $2 : $2 + $3 }
@@ -75,7 +77,7 @@ far() {
 		}' "$work/told" "$work/true"
 }
 
-# exceeded COLUMN SLACK: likewise, threads whose number is more than the kernel's
+# exceeded COLUMN SLACK: likewise, threads with a larger number than the kernel's
 exceeded() {
 	awk -v column="$1" -v slack="$2" '
 		FNR == NR { told[$1] = $column; seen[$1] = 1; next }
@@ -84,7 +86,8 @@ exceeded() {
 		}' "$work/told" "$work/true"
 }
 
-# of_target NAME THREADS OPTION...: runs as the kernel has them, waits no longer than these; how many threads
+# of_target NAME THREADS OPTION...: times equal the kernel's, waits are not longer; THREADS: number
+# of threads with times
 of_target() {
 	local name=$1 threads=$2
 
@@ -115,7 +118,7 @@ of_target "a process" "$(ls "/proc/$server/task" | wc -l)" -p "$server"
 of_target "a thread" 1 -t "$server"
 check "all: the rings hold all of the time" measured -a
 empty "all: they ran as long as the kernel says" "$(far ran 30000)"
-# Where the kernel does not trace the switch of an idle CPU, the end of the wait is not known.
+# Where the kernel does not trace the switch from an idle CPU, the end of the wait is unknown.
 empty "all: they ran or waited as long" "$(far both 30000)"
 empty "all: they did not wait longer" "$(exceeded 3 30000)"
 check "all: the report says how busy CPUs were" grep -q 'busy: CPU' <("$RINGBACK" report "$work/dump" 2>/dev/null)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A whole recording under ThreadSanitizer: rules, hits that come while a dump is written, requests, a reload, the end. What it
-# reports fails the test (tests/one.sh).
+# A whole recording under ThreadSanitizer: rules, hits while a dump is written, requests, a reload,
+# the end. A report fails the test (tests/one.sh).
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 

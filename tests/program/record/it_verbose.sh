@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# record --verbose tells what is recorded, what each hit led to and why one was held, and how long dumps took;
-# without it only the dumps are told of, with -q nothing.
+# record --verbose reports what is recorded, the result of each hit and why one was held, and how
+# long dumps took; without it the recorder reports only dumps, with -q nothing.
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 said() {
 	grep -qE "^ringback: $1" "$work/err"
 }
-# What the command does is all that meets the rule.
+# Only the command's own signals match the rule.
 fires="sleep 0.2; kill -USR1 \$PPID; until [ -s $work/out ]; do sleep 0.05; done; kill -USR1 \$PPID
 	until grep -qE 'mine: .*(held|merged)' $work/err; do sleep 0.05; done"
 printf "[record]\npost = 0s\n" >"$work/conf"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Consecutive dumps tile time: a thread counts in a system call's argument and migrates; 20 dumps are made one
-# after the other; no number is missing from the first to the last. With one bank there is a gap, and what is
-# reported covers it.
+# Consecutive dumps leave no gap: a thread counts in a system call's argument and migrates; 20 dumps
+# are made one after the other; no number is missing from the first to the last. With one bank there
+# is a gap, and the reported gap covers all missing numbers.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -12,8 +12,8 @@ field() {
 	sed -n "s/.*\b$1=\(-\?[0-9]*\).*/\1/p" <<<"$2"
 }
 
-# counted DUMPS RING BANKS: makes the dumps while load_count counts; $result is tool_gap's line, $overwritten how much a ring
-# was too small for what came between two dumps
+# counted DUMPS RING BANKS: makes the dumps while load_count counts; $result: tool_gap's line,
+# $overwritten: bytes overwritten between dumps because a ring was too small
 counted() {
 	local i tid paths=()
 
@@ -32,8 +32,8 @@ counted() {
 	overwritten=$(field overwritten "$result")
 }
 
-# How much comes between two dumps is the machine's affair: the slower it writes, the more. Nothing is proved by what was
-# overwritten meanwhile.
+# A slow machine writes more between two dumps. A run with overwritten events proves nothing, so it
+# is repeated with larger rings.
 result=""
 for ring in 64M 64M 256M; do
 	overwritten=
@@ -51,7 +51,7 @@ else
 	not_ok "20 dumps with two banks" "$(cat "$work/err")"
 fi
 
-# A gap in which the load had no CPU misses nothing.
+# A gap during which the load had no CPU loses no number.
 overwritten=
 for _ in 1 2 3 4 5; do
 	counted 5 64M 1 || break

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# `ringback check`: exit codes, findings and salvage as a user meets them.
+# `ringback check`: exit codes, findings and salvage.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# run WANTED-EXIT-CODE ARG...: what it said is in $work/out and $work/err
+# run WANTED-EXIT-CODE ARG...: output in $work/out and $work/err
 run() {
 	local want=$1 code
 
@@ -19,7 +19,7 @@ run() {
 	return 1
 }
 
-# says FILE PATTERN: the last run
+# says FILE PATTERN: the last run printed PATTERN
 says() {
 	grep -q -- "$2" "$work/$1" && return
 	echo "no '$2' in:"

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # TIMEOUT: 600
 #
-# Real dumps of a busy moment, cut at every border of two blocks and 1,000 random places, 10,000 of their bits flipped one
-# at a time: nothing crashes or hangs or goes unnoticed, and what is whole is rescued. tool_damage.c does that in one process,
-# every third of them with the sanitizers, which see what does not crash and take four times as long; some of it is done again
-# with the program, as a user would.
+# Dumps of a busy machine, cut at every border of two blocks and at 1,000 random places, and with
+# 10,000 bits flipped one at a time: no crash, no hang, every damage is noticed, and undamaged
+# blocks are rescued. tool_damage.c does that in one process. A third of them run with the
+# sanitizers, which see errors that don't crash and take four times as long. Some are repeated with
+# the program itself.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -16,8 +17,8 @@ if [ ! -x "$sanitized" ]; then
 	echo "# without sanitizers: they were not built"
 fi
 
-# busy SIZE SYSCALLS-SIZE TARGET...: a dump of what the default preset and syscalls record, $path; in smaller rings, so that
-# 11,000 readings don't take long
+# busy SIZE SYSCALLS-SIZE TARGET...: a dump of the default preset and syscalls, $path; with small
+# rings, because it will be read 11,000 times
 busy() {
 	rec_start \
 		--channel "cpu:cpu-clock/freq=99/;size=$1;stack=fp" \
@@ -31,7 +32,7 @@ busy() {
 	wait "$bg_pid"
 }
 
-# Rings of all CPUs, of a block each; rings of one CPU, one of them of several blocks.
+# Rings of all CPUs with a block each; rings of one CPU, one of them with several blocks.
 busy 32K 64K -a
 whole=$path
 busy 64K 512K -C 0
@@ -43,13 +44,15 @@ for path in "$whole" "$long"; do
 	echo "# $("$RINGBACK" check "$path"), $(stat -c %s "$path") bytes"
 done
 
-# variants NAME TOOL DUMP SEED NR_CUTS NR_FLIPS: in the background; its verdict later by verdict NAME PID WHAT
+# variants NAME TOOL DUMP SEED NR_CUTS NR_FLIPS: runs in the background; verdict NAME PID WHAT
+# checks the result
 variants() {
 	"$2" "$3" "$work/$1.note" "$4" "$5" "$6" >"$work/$1.out" 2>"$work/$1.err" &
 	bg_pid=$!
 }
 
-# both TOOL SEED NR_CUTS NR_FLIPS WHAT: of both dumps at the same time; a third of them of the second, which takes longer
+# both TOOL SEED NR_CUTS NR_FLIPS WHAT: both dumps at the same time; a third of the variants for the
+# second, which takes longer
 both() {
 	local first
 
@@ -83,7 +86,7 @@ both "$sanitized" 20261121 110 1100 "with the sanitizers"
 both "$tool" 11210262 224 2234 "without"
 check "these were 1,000 cuts beside those at borders, and 10,000 bits" test $nr_cuts -ge 1000 -a $nr_flips -ge 10000
 
-# The same with the program. info needs no records: of a damage in these it says nothing.
+# The same with the program. info does not read records, so it does not notice damage in them.
 RANDOM=4711
 records=$("$RINGBACK" script "$whole" | wc -l)
 bad='' whole_again=0 rescued_none=0
@@ -118,7 +121,8 @@ f.seek(at); b = f.read(1)[0]; f.seek(at); f.write(bytes([b ^ 255]))' "$work/dama
 		continue
 	fi
 	"$RINGBACK" check "$work/rescued.rbd" >/dev/null || bad="$bad what was rescued after $what is not whole;"
-	# Of records whose window or channel was lost nothing can be told: script says so, and prints the rest.
+	# Records that lost their window or channel can't be decoded: script says so, and prints the
+	# rest.
 	"$RINGBACK" script "$work/rescued.rbd" >"$work/o" 2>"$work/e"
 	code=$?
 	if [ $code = 0 ] || { [ $code = 3 ] && grep -q '^ringback: .*bad block' "$work/e"; }; then

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What `ringback diff` finds: a load that came, by program, function and wait; and nothing between two dumps of the same
-# load.
+# `ringback diff` finds a new load by program, function and wait, and finds nothing between two
+# dumps of the same load.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# section TITLE: of what diff said, without its title line
+# section TITLE: a section of diff's output, without its title line
 section() {
 	awk -v title="$1" '/^[A-Za-z]/ { on = index($0, title) == 1; next } on && NF { print }' "$work/diff"
 }

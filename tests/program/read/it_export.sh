@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # TIMEOUT: 300
 #
-# export -f folded, pprof, pftrace and ndjson: each is taken apart by tests/compare/export_same.py, a reader that shares no code with
-# the writers, and must say what ringback script --json says of the same dump.
+# export -f folded, pprof, pftrace and ndjson: tests/compare/export_same.py, a reader that shares no
+# code with the writers, parses each export and compares it with ringback script --json of the same
+# dump.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -32,13 +33,13 @@ for format in folded pprof pftrace ndjson; do
 	check "$format: stdout gets the same" cmp "$work/stdout" "$work/$format"
 done
 
-# --- by another reader: the compiler's, of descriptions that name each number ---
+# --- another reader: protoc, with the formats' descriptions ---
 for format in pprof pftrace; do
 	message=pprof.Profile proto=pprof read=zcat
 	[ $format = pprof ] || message=perfetto.Trace proto=perfetto read=cat
 	check "$format: protoc decodes it" \
 		eval "$read '$work/$format' | protoc --proto_path=dump/view/export --decode $message dump/view/export/$proto.proto >'$work/decoded'"
-	# What protoc does not know it shows by number.
+	# protoc prints unknown fields by number.
 	equal "$format: with no field that is not described" 0 "$(grep -cE '^ *[0-9]+[:{ ]' "$work/decoded")"
 done
 

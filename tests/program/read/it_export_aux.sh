@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# export -f aux: the bytes of one AUX area, oldest first, are the last ones of the known sequence that its dump was made
-# with; an area has to be named where there are several; of a damaged one comes what is newer than the damage. What the
-# other commands make of such a dump.
+# export -f aux: the bytes of one AUX area, oldest first, are the last ones of the known sequence
+# that the dump was made with. Of several areas one must be named; of a damaged one the bytes newer
+# than the damage are exported. Also the output of the other commands for such a dump.
 . tests/helpers/tap.sh
 
 tools=${RINGBACK_BUILD:-build}/tests
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 dump=$work/x.rbd
-# As tests/tools/tool_seed.c has them.
+# The values of tests/tools/tool_seed.c.
 area=16384 written=(10003 1000019)
 
 # is_sequence FILE CPU WRITTEN BYTES
@@ -27,7 +27,7 @@ asked() {
 "$tools/tool_seed" aux "$dump"
 check "a dump with areas is whole" "$RINGBACK" check "$dump"
 
-# --- one that was written long ago, kept as it is: by tool_seed aux, when the format got areas ---
+# --- an old dump kept in the tree: written by tool_seed aux when the format got areas ---
 golden=tests/golden/aux.dump
 check "an old dump with areas is whole" "$RINGBACK" check "$golden"
 asked --cpu 1 --channel pt "$golden"
@@ -35,7 +35,7 @@ check "its areas are what they were" is_sequence "$work/out" 1 "${written[1]}" $
 equal "and what is said of them" '[{"ring":0,"pmu":"intel_pt","bytes":10003,"flags":["counting"]},{"ring":1,"pmu":"intel_pt","bytes":16384,"flags":["wrapped","counting"]},{"ring":2,"pmu":"rb_aux_count","bytes":10003,"flags":["counting"]},{"ring":3,"pmu":"rb_aux_count","bytes":0,"flags":["counting"]}]' \
 	"$("$RINGBACK" info --json "$golden" | jq -c '[.aux | sort_by(.ring)[] | {ring, pmu, bytes, flags}]')"
 
-# --- whole ones ---
+# --- whole areas ---
 asked --cpu 0 "$dump"
 equal "an area that was never full is exported" 0 $?
 check "it is all that was written" is_sequence "$work/out" 0 "${written[0]}" "${written[0]}"
@@ -49,7 +49,7 @@ check "it is what was written there" is_sequence "$work/out" -1 "${written[0]}" 
 asked --cpu 1 --channel threads "$dump"
 equal "an area that nothing was written to is exported" 0:0 "$?:$(stat -c %s "$work/out")"
 
-# --- which one ---
+# --- choice of the area ---
 asked "$dump"
 equal "several, and none is named" 1 $?
 check "it says which there are" grep -q 'hint: .*--channel pt --cpu 0, --channel pt --cpu 1, --channel threads --tid 77' "$work/err"
@@ -88,7 +88,7 @@ equal "of a cut dump the areas are salvaged" 3 $?
 asked --cpu 0 "$work/saved.rbd"
 check "the newest of one comes out" is_sequence "$work/out" 0 "${written[0]}" "$(stat -c %s "$work/out")"
 
-# --- others ---
+# --- other commands ---
 "$RINGBACK" info "$dump" >"$work/info"
 check "info has a line for each" eval "[ \$(grep -c '^pt  *CPU\|^threads  *tid 77\|^threads  *CPU' '$work/info') -ge 4 ]"
 equal "info --json has the bytes" "${written[0]} $area ${written[0]} 0" \

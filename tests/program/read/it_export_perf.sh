@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 # TIMEOUT: 600
 #
-# export -f perf, taken at its word by perf itself: of three real loads, perf script and perf report say of the export what
-# ringback script says of the dump, sample by sample. Then the command: where output goes, and what becomes of it when
-# something is wrong.
+# export -f perf, read by perf itself: for three real loads, perf script and perf report of the
+# export equal ringback script of the dump, sample by sample. Then the command: where output goes,
+# and errors.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 same=tests/compare/perf_same.py
 
-# take NAME LOAD [ARG...]: records the whole system while the shell text LOAD runs; the dump is $work/NAME.rbd. Rings are
-# large enough for all of it.
+# take NAME LOAD [ARG...]: records the whole system while the shell text LOAD runs; the dump is
+# $work/NAME.rbd. Rings are large enough for everything.
 take() {
 	local path name=$1 load=$2
 
@@ -28,7 +28,7 @@ take() {
 	mv "$path" "$work/$name.rbd"
 }
 
-# perf's own messages are shown when it fails.
+# Shows perf's messages when it fails.
 its() { # FILE ARG...
 	local file=$1
 
@@ -36,7 +36,7 @@ its() { # FILE ARG...
 	perf "$@" >"$file" 2>"$work/perf.err" </dev/null || cat "$work/perf.err"
 }
 
-# Chains with something that is no address among the addresses, for which perf gives up the whole chain.
+# Counts chains with an invalid address in them, for which perf drops the whole chain.
 broken_chains() {
 	perf script -i "$1" -D 2>/dev/null | awk '
 		/ FP chain: nr:/ { chain = 1; bad = 0; next }
@@ -49,7 +49,7 @@ broken_chains() {
 		END { print nr + 0 }'
 }
 
-# compare NAME: all that perf says of the export against all that ringback says of the dump
+# compare NAME: compares all of perf's output for the export with ringback's for the dump
 compare() {
 	local data=$work/$1.data result
 
@@ -79,7 +79,8 @@ take redis "cd '$work'; redis-server --port 0 --unixsocket '$work/redis' --save 
 	until [ -S redis ]; do sleep 0.02; done
 	redis-benchmark -s '$work/redis' -n 3000 -c 5 -t get,set -q >/dev/null; kill %1; wait" && compare redis
 
-# --- the form for pipes, and parts (without user stacks: beside chains perf unwinds them of files only) ---
+# --- the form for pipes, and parts (without user stacks, which perf unwinds beside chains only from
+# files) ---
 "$RINGBACK" export -f perf "$work/storm.rbd" >"$work/stdout.data"
 check "stdout into a file is the same as -o" cmp "$work/stdout.data" "$work/storm.data"
 "$RINGBACK" export -f perf "$work/storm.rbd" | perf script -i - -F comm,tid,time,event,ip,sym --ns >"$work/piped" 2>/dev/null
@@ -92,7 +93,7 @@ check "perf report reads a pipe" test "$(cat "$work/n")" -gt 5
 its "$work/script" script -i "$work/part.data" -F comm,pid,tid,cpu,time,event,ip,sym,symoff,dso --ns --no-inline
 check "a part has the same samples with the same names" python3 $same script "$work/json" "$work/script"
 
-# --- what the header says ---
+# --- the header ---
 perf script -i "$work/storm.data" --header-only >"$work/header" 2>/dev/null
 check "the header has the host" grep -qxF "# hostname : $(hostname)" "$work/header"
 check "the kernel's release" grep -qxF "# os release : $(uname -r)" "$work/header"

@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# export -f perf of Intel PT, taken at its word by perf: of real programs that were stepped, put into a real dump as if a
-# processor had traced them, perf decodes every call and return, in order, at its time. Areas of CPUs and of threads, of which
-# the oldest was overwritten, parts by time, the form for pipes.
+# export -f perf of Intel PT, read by perf itself: traces of real stepped programs are put into a
+# real dump as if a processor had traced them, and perf must decode every call and return, in order,
+# at its time. Areas of CPUs and of threads, overwritten starts, parts by time, the form for pipes.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 same=tests/compare/pt_same.py
 tool=$loads/tool_pt
 
-# step NAME CPU OPTION... -- PROGRAM...: its trace and its log. That it kept its CPU matters to nobody here.
+# step NAME CPU OPTION... -- PROGRAM...: writes its trace and log. This test does not need the
+# program to keep its CPU.
 step() {
 	local name=$1 cpu=$2
 
@@ -35,7 +36,7 @@ graft() {
 	check "${to##*/} has the traces of $*" "$tool" graft "${options[@]}" "$from" "$to" "${traces[@]}"
 }
 
-# decode FILE ARG...: what perf says of the export, in $work/perf
+# decode FILE ARG...: perf's steps from the export, in $work/perf
 decode() {
 	local file=$1
 
@@ -44,7 +45,7 @@ decode() {
 		cat "$work/perf.err"
 }
 
-# agrees POINT ARG...: perf's steps are those of the logs
+# agrees POINT ARG...: perf's steps equal the logs'
 agrees() {
 	local point=$1
 
@@ -88,7 +89,7 @@ check "and knows the PMU" grep -qx '  Max non-turbo ratio *30' "$work/raw"
 traces() {
 	perf script -i "$1" -D 2>/dev/null | sed -n 's/.* PERF_RECORD_AUXTRACE size: \(0x[0-9a-f]*\) .*/\1/p'
 }
-# The middle of sort, before the trigger.
+# The middle of sort's time, before the trigger.
 middle=$(awk '/^# moment/ { t[n++] = $4 } END { printf "%.0f", (t[1] + t[2]) / 2 }' "$work/sort.log")
 before=-$(($(info_json "$path" .trigger.time) - middle))ns
 graft "$path" "$work/sort.rbd" --cpu "$second" sort
@@ -113,7 +114,7 @@ check "exported" "$RINGBACK" export -f perf -o "$work/thread.data" "$work/thread
 decode "$work/thread.data"
 agrees "a thread's own area" "$work/perf" "$work/gzip.log"
 
-# --- a damaged one ---
+# --- a damaged dump ---
 head -c $(($(stat -c %s "$work/cpus.rbd") * 9 / 10)) "$work/cpus.rbd" >"$work/cut.rbd"
 "$RINGBACK" export -f perf -o "$work/cut.data" "$work/cut.rbd" 2>/dev/null
 equal "of a cut dump what is whole is exported" 3 $?

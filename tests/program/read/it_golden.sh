@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: MIT
 # SANITIZE
 #
-# Packed records stay readable: the payloads in tests/golden unpack to the records beside them, byte for byte, by the reader
-# in C and by tests/compare/unpack.py, which was written from dump/format/PACKED.md alone. Together they have all that the format has. The
-# records packed again unpack to the same; the packed bytes may change with the packer.
+# Packed records stay readable: the payloads in tests/golden unpack to the records beside them, byte
+# for byte, with the reader in C and with tests/compare/unpack.py, which was written from
+# dump/format/PACKED.md alone. Together they cover the whole format. The records packed again unpack
+# to the same; the packed bytes may change with the packer.
 . tests/helpers/tap.sh
 
 tool=${RINGBACK_BUILD:-build}/tests/tool_golden
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# damaged PAYLOAD: what the script says of a cut payload is an answer, not an accident
+# damaged PAYLOAD: the script must report errors of a cut payload, not crash
 damaged() {
 	local size rc i
 
@@ -34,7 +35,7 @@ for packed in tests/golden/*.packed; do
 done
 empty "the script refuses what is cut" "$(damaged tests/golden/by-hand.packed)"
 
-# What the vectors must have between them.
+# The features that the vectors must cover together.
 {
 	printf 'role %s\n' CONST KEEP VARY DIRECT TIME TIME_HI TID PREV SIZE NR IP IP_HI
 	printf 'column %s\n' CONST FIXED HUFFMAN 'CONST, empty'

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # what is evaluated later
 #
-# `ringback report --html`: the page is used in a headless Chromium (tests/compare/html_page.js); its numbers are those that
-# `script --json` and `report` give; names and texts that look like markup stay text; the file is private and replaces
-# nothing by accident. Of a storm that fills 128 MiB of rings the page is small enough, and says what it leaves out.
+# `ringback report --html`: a headless Chromium uses the page (tests/compare/html_page.js). Its
+# numbers equal those of `script --json` and `report`; names and texts that look like markup stay
+# text; the file is private and does not replace others by accident. For a storm that fills 128 MiB
+# of rings the page is small enough, and says what it leaves out.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -12,7 +13,7 @@ page=$work/page.html
 hostile='</script><b>x'
 reason='</script><script>window.injected=1</script><img src=x onerror="window.injected=1">&amp;'
 
-# html FILE ARG...: status in $status
+# html FILE ARG...: sets $status
 html() {
 	"$RINGBACK" report --html "$@" >"$work/stdout" 2>"$work/stderr"
 	status=$?
@@ -24,7 +25,7 @@ burn_badly() {
 	for ((;;)); do :; done
 }
 
-# tid_of NAME: of the load's threads
+# tid_of NAME: tid of a thread of the load
 tid_of() {
 	grep -lx "$1" /proc/"$load"/task/*/comm | cut -d/ -f5
 }
@@ -75,7 +76,7 @@ equal "a part of the time can be asked for" 0 $status
 check "and makes a smaller page" test "$(stat -c %s "$work/part.html")" -lt "$(stat -c %s "$page")"
 equal "nothing is left beside the pages" "" "$(find "$work" -name '.*.html*')"
 
-# ---- what is in it, counted without it ----
+# ---- contents, counted from script ----
 "$RINGBACK" script --json "$path" >"$work/events"
 "$RINGBACK" why "$path" | head -n 1 >"$work/verdict"
 reported=$(COLUMNS=200 "$RINGBACK" report --tid "$burner" "$path" |
@@ -91,7 +92,7 @@ jq -n --rawfile verdict "$work/verdict" --arg reason "$reason" --arg hostile "$h
 check "the dump has what is looked for" jq -e '(.switches | length > 100) and (.samples | length > 20) and
 	.burner > 0 and .waiter > 0 and .holder > 0 and .reported != ""' "$work/want.json"
 
-# pictures are kept where somebody wants to look at them
+# RINGBACK_PICTURES keeps the pictures in a directory
 pictures=${RINGBACK_PICTURES:-$work/browser}
 mkdir -p "$pictures"
 timeout -k 5 500 node tests/compare/html_page.js "$page" "$work/want.json" "$pictures" >"$work/used" 2>"$work/node"

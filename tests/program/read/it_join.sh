@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Dumps of one recorder read as one. What was recorded is known by number: load_count calls getpgid(1), getpgid(2), ... and
-# nothing else is in the rings, so none is overwritten however long a dump takes. Only what the files say is asserted.
+# Several dumps of one recorder read as one. The events are known by number: load_count calls
+# getpgid(1), getpgid(2), ..., and the rings have nothing else, so none is overwritten however long
+# a dump takes. Checks depend only on the files.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 
@@ -17,12 +18,12 @@ calls=$(realpath "$loads/load_calls")
 count=$(realpath "$loads/load_count")
 event='raw_syscalls:sys_enter[id==121]'
 
-# lines OPTION...: the calls of load_count, one a line: its thread and the number
+# lines OPTION...: the calls of load_count, one per line: thread and number
 lines() {
 	"$RINGBACK" script --comm load_count --json "$@" | jq -r 'select(.event == "raw_syscalls:sys_enter") | "\(.tid) \(.fields.args[0] // .fields.args)"'
 }
 
-# A load that has counted to at least 1000, to its end.
+# A load that counts to at least 1000, run to its end.
 counted() {
 	"$count" 0.01 1000 >/dev/null
 }
@@ -80,9 +81,10 @@ refused "and where it was deleted" 'does not exist' --history "$two"
 check "without it, that is none" "$RINGBACK" script "$two"
 mv "$work/away.rbd" "$one"
 
-# --- a rule that began to be met before the dump did ---
+# --- a rule with a condition that began in the previous dump ---
 
-# voluntary: how often the load went to sleep; waits_in_call: it did so once more, and reads again
+# voluntary: number of the load's sleeps; waits_in_call: true when it has slept once more and reads
+# again
 voluntary() {
 	awk '/^voluntary/ { print $2 }' "/proc/$load/status"
 }
@@ -122,7 +124,7 @@ check "but not with --no-history" bash -c "! $RINGBACK report --no-history $two 
 
 refused "dumps of two recorders are refused" 'from different recorders' "$three" "$two"
 
-# --- a rule that needs more than there is ---
+# --- a rule about a longer time than the dumps cover ---
 rec_start -a -m 4K -e "$event" -T "latency:$calls:calls_one>1h;name=long" -T signal:USR1
 counted
 one=$(dump_now)

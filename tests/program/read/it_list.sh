@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# list tells which dumps there are; who names no dump gets the newest one.
+# list shows the dumps in a directory; a command without a dump's name takes the newest one.
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # TIMEOUT: 600
 #
-# Records that this machine's kernel writes under load come back from their columns byte for byte: ten million of a scheduler
-# storm, and system calls, page faults, clock ticks, processes that come and go, call chains, registers and stacks of a
-# compile. tests/tools/tool_pack.c packs and unpacks all that is in the dumps; tests/compare/unpack.py unpacks a block of each ring.
+# Records written by this machine's kernel under load survive packing byte for byte: ten million of
+# a scheduler storm, and system calls, page faults, clock ticks, process starts and ends, call
+# chains, registers and stacks of a compilation. tests/tools/tool_pack.c packs and unpacks
+# everything in the dumps; tests/compare/unpack.py unpacks a block of each ring.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -13,7 +14,7 @@ field() {
 	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" <<<"$2"
 }
 
-# packed NAME MIN-RECORDS DUMP...: all of them come back; $result is the tool's line
+# packed NAME MIN-RECORDS DUMP...: all records come back; $result: the tool's line
 packed() {
 	local name=$1 min=$2
 
@@ -28,8 +29,8 @@ packed() {
 	fi
 }
 
-# full_dump LOAD BYTES: a dump once that many bytes were written, $path; the load waits meanwhile, for dumps are made when
-# nothing else is to do
+# full_dump LOAD BYTES: a dump once that many bytes were written, $path. The load is stopped
+# meanwhile, because dumps are made at idle priority.
 full_dump() {
 	local from
 
@@ -50,7 +51,7 @@ compile() {
 
 mkdir "$work/runs"
 
-# Rings on all CPUs, 128 MiB of them in each dump; what was looked at makes room for the next.
+# Rings on all CPUs, 128 MiB in each dump; a dump is deleted once it was checked.
 cpus=$(getconf _NPROCESSORS_ONLN)
 ring=1
 while ((ring * 2 * cpus <= 128)); do ring=$((ring * 2)); done
@@ -73,7 +74,7 @@ else
 	not_ok "a scheduler storm is recorded" "$(cat "$work/err")"
 fi
 
-# Channels of all sorts at once.
+# Channels of all kinds at once.
 if rec_start -a \
 	--channel 'cpu:cpu-clock/freq=999/;size=1M;stack=fp' \
 	--channel 'sched:sched:*;size=2M' \
@@ -94,7 +95,7 @@ else
 	not_ok "a compile is recorded" "$(cat "$work/err")"
 fi
 
-# One layout for tracepoints, faults and ticks: each record says which event it is of.
+# One layout for tracepoints, faults and ticks: each record has the id of its event.
 if rec_start -a --channel 'all:cpu-clock/freq=999/,page-faults/period=1/,raw_syscalls:*,sched:*;size=256K;stack=fp'; then
 	check "processes that come and go" "$loads/load_short" 200
 	packed "rings with events of all sorts" 1000 "$(dump_now)"
@@ -103,7 +104,7 @@ else
 	not_ok "events of all sorts are recorded" "$(cat "$work/err")"
 fi
 
-# by_script: runs that the script does not unpack as they were
+# by_script: errors and differences of all runs, unpacked by the script
 by_script() {
 	local run
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# On a terminal what commands print goes through a pager, with the terminal's colours and width; elsewhere it
-# does not, and the exit code is the command's own.
+# On a terminal the output of commands goes through a pager, with the terminal's colours and width;
+# elsewhere it does not. The exit code is the command's own.
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -19,7 +19,7 @@ mkdir "$work/bin"
 ln -s "$work/mine" "$work/bin/less"
 chmod +x "$work/mine" "$work/quits"
 
-# on_terminal COMMAND: what a terminal of 132 columns shows; the exit code in $code
+# on_terminal COMMAND: output on a terminal of 132 columns; the exit code in $code
 on_terminal() {
 	timeout 100 script -qefc "stty cols 132; $1" /dev/null </dev/null >"$work/screen"
 	code=$?
@@ -54,7 +54,7 @@ long=$(printf "x%.0s" {1..200})
 for ((i = 0; i < 400; i++)); do ln "$dump" "$work/dumps/$i$long.rbd"; done
 PAGER=$work/quits paged "who quits the pager early is told of no error" "0 0" "$RINGBACK list $work/dumps"
 empty "nothing is said then" "$(cat "$work/screen")"
-# without less: a PATH with nothing but what is needed
+# Without less: a PATH with only the programs needed.
 rm "$work/bin/less"
 ln -s "$(command -v stty)" "$(command -v sh)" "$work/bin/"
 timeout 100 script -qefc "PATH=$work/bin; export PATH; $RINGBACK info $dump" /dev/null </dev/null >"$work/screen"

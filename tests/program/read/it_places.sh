@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Where tasks were, for those who were there before the recorder, those who came later, and those who moved:
-# namespaces and cgroups as /proc has them at the dump.
+# Namespaces and cgroups of tasks at the dump equal those in /proc: for tasks older than the
+# recorder, newer ones, and ones that moved.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 only_root "namespaces and cgroups" "root may make them"
 
-# of PID KIND: the inode of its namespace
+# of PID KIND: inode of its namespace
 of() {
 	readlink "/proc/$1/ns/$2" | tr -dc 0-9
 }
 
-# what_proc_says PID: as tool_comm prints it
+# what_proc_says PID: the same in tool_comm's format
 what_proc_says() {
 	local kind
 
@@ -22,7 +22,8 @@ what_proc_says() {
 	printf ' in=%s\n' "$2"
 }
 
-# A cgroup of this test: $cgroup, of the unified hierarchy or another, and $cgroup_name, what a dump calls it.
+# Creates a cgroup for this test: $cgroup, in the unified hierarchy or another, and $cgroup_name,
+# its name in a dump.
 make_cgroup() {
 	local type mount controllers
 
@@ -39,7 +40,7 @@ make_cgroup() {
 	cgroup=
 }
 
-# Whoever is not a child of this shell, and the cgroup once it is empty.
+# Ends the processes that are no children of this shell, then removes the empty cgroup.
 others=()
 end_others() {
 	[ ${#others[@]} = 0 ] || kill "${others[@]}"
@@ -47,7 +48,7 @@ end_others() {
 } 2>/dev/null
 at_end+=(end_others)
 
-# In the cgroup: starts a process whenever it is told to, and says its pid.
+# In the cgroup: starts a process on request and prints its pid.
 mkfifo "$work/go" "$work/pids"
 exec 8<>"$work/go" 9<>"$work/pids"
 make_cgroup
@@ -57,7 +58,7 @@ in_background unshare --net --uts --ipc bash -c "
 		echo \$! >&9
 	done"
 first=$bg_pid
-# start HOW...: $pid
+# start HOW...: sets $pid
 start() {
 	echo "$*" >&8
 	read -r -t 20 pid <&9

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # what is evaluated later
 #
-# What ringback shows of Intel PT, on a real dump that traces of stepped programs were put into (tests/tools/tool_pt.c): script
-# has every call and return of the step logs, in order, from the code that the dump has itself when a program's file is
-# gone; report, page and pftrace show the same calls.
+# Intel PT in ringback's output, for a real dump with traces of stepped programs put into it
+# (tests/tools/tool_pt.c). script has every call and return of the step logs, in order, from the
+# code in the dump when a program's file is gone; report, page and pftrace have the same calls.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
 rb=$RINGBACK
 step() { "$loads/tool_pt" step -c 0 "$@" >/dev/null; }
 
-# Two programs, one of which nobody else has and which is deleted before the dump is looked at.
+# Two programs; one is a private copy, deleted before the dump is read.
 cp /usr/bin/gzip "$work/packer"
 rec_start -a -e cpu-clock/freq=99/
 step -o "$work/1.pt" -l "$work/1.log" -- sort LICENSE
-# One so long that several threads decode parts of it.
+# One trace long enough to be split between decoder threads.
 step -q -r 40 -o "$work/3.pt" -l "$work/3.log" -- true
 step -o "$work/2.pt" -l "$work/2.log" -x "$rb trigger >$work/path" -- "$work/packer" -c LICENSE
 rec_stop
@@ -23,7 +23,7 @@ path=$(cat "$work/path")
 check "the dump is there" test -s "$path"
 "$loads/tool_pt" graft --cpu 0 "$path" "$work/pt.rbd" "$work/1.pt" "$work/1.log" "$work/2.pt" "$work/2.log"
 equal "it has the traces" 0 $?
-# What the recorder's process for names does when a dump with such areas is made.
+# Collects names and code as the recorder does for a dump with such areas.
 "$rb" symbols --collect=20000000000,0,-1 <"$work/pt.rbd" | cat >"$work/names"
 "$loads/tool_names" "$work/pt.rbd" "$work/named.rbd" <"$work/names"
 equal "names and code go into it" 0 $?
@@ -31,7 +31,7 @@ check "it is whole" "$rb" check "$work/named.rbd"
 rm "$work/packer"
 
 # ---- script ----
-# steps PROGRAM: what script says of its steps, one a line
+# steps PROGRAM: script's steps of it, one per line
 steps() {
 	"$rb" script --event call,return,out,back,lost "$work/named.rbd" | awk -v p="$1" '$1 == p { sub(":", "", $5); print $5 }'
 }
@@ -58,7 +58,7 @@ equal "from some moment on" "$(jq 'select(.t >= -500000) | .t' "$work/json" | wc
 	"$("$rb" script --from -500us --event call,return "$work/named.rbd" | wc -l)"
 check "symbols tells what code it has" eval '"$rb" symbols "$work/named.rbd" | grep -q "code that Intel PT traced: .* files"'
 
-# ---- a dump that has no code of its own ----
+# ---- a dump without code ----
 "$rb" script --event call,return,out,back,lost "$work/pt.rbd" >"$work/files"
 check "of files that are there, calls are known" test "$(grep -c ' call: ' "$work/files")" -gt 1000
 check "where code is missing, a gap is told" grep -q 'lost: .*gap' "$work/files"

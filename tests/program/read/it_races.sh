@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # ALONE: it floods what every recorder hears of processes
 #
-# What may happen at the worst moment: forks while the banks are exchanged, readers of the recorder's output that
-# are stuck, signals without end, the sideband overflowing into a dump, the end of recording in the middle of a
-# trigger's post time, a dump that fails between two that don't.
+# Bad timing: forks while the banks are exchanged, blocked readers of the recorder's output, endless
+# signals, a sideband overflow during a dump, the end of recording within a trigger's post time, a
+# failed dump between two good ones.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -13,7 +13,7 @@ field() {
 	sed -n "s/.*\b$1=\(-\?[0-9]*\).*/\1/p" <<<"$2"
 }
 
-# sum FILTER DUMP...: of a number in `info --json`
+# sum FILTER DUMP...: the sum of a number in `info --json`
 sum() {
 	local filter=$1 f
 
@@ -21,7 +21,7 @@ sum() {
 	for f; do info_json "$f" "$filter"; done | paste -sd+ | bc
 }
 
-# --- threads that are being created while the banks are exchanged: inherited events are of both banks or none
+# --- threads created while the banks are exchanged: inherited events are of both banks or none
 : >"$work/out"
 : >"$work/err"
 "$RINGBACK" record --config /dev/null --memory 0 -o "$work/dumps" -m 64M --dump-on-exit -e 'raw_syscalls:sys_enter[id==121]' -- \
@@ -41,7 +41,8 @@ check "up to its last" test "$(field numbers "$result")" -ge "$(grep -v rbd "$wo
 check "what the spare banks dropped is no loss" test "$(sum '[.rings[].lost] | add' "${paths[@]}")" = 0
 rm -f "$work"/dumps/*
 
-# --- a flood in the system: what a bank drops between its pause and its being disabled is in the other one
+# --- a system-wide flood: events dropped by a bank between its pause and its disabling are in the
+# other bank
 rec_start -a -m 4M -e raw_syscalls:sys_enter
 in_background "$loads/load_count" 900 >"$work/count"
 wait_for 5 test -s "$work/count"
@@ -53,7 +54,7 @@ echo "# dropped by spares: $(sum '[.rings[].lost_spare] | add' "${paths[@]}")"
 check "nor is it with a flood in the whole system" test "$(sum '[.rings[].lost] | add' "${paths[@]}")" = 0
 rm -f "$work"/dumps/*
 
-# --- nobody reads what the recorder prints
+# --- the recorder's output has no reader
 mkfifo "$work/stuck"
 exec 7<>"$work/stuck"
 python3 -c 'import os
@@ -87,7 +88,7 @@ equal "with 0" 0 "$rec_status"
 exec 7>&-
 rm -f "$work"/dumps/*
 
-# --- signals without end
+# --- endless signals
 rec_start -a -m 64K -e sched:sched_switch
 (while kill -USR2 "$rec_pid"; do :; done) 2>/dev/null &
 flood=$!
@@ -104,7 +105,7 @@ rm -f "$work"/dumps/*
 # --- the sideband overflows while a dump is being written
 rec_start -a -m 64K -e sched:sched_switch
 in_background "$loads/load_map" 900
-# In 0.1 s of its own time it maps more than any ring of the sideband can hold.
+# In 0.1 s of CPU time it maps more than any ring of the sideband can hold.
 overflow() {
 	wait_for 20 has_used "$bg_pid" $(($(cpu_ticks "$bg_pid") + $(getconf CLK_TCK) / 10))
 }
@@ -128,7 +129,7 @@ rec_stop
 check "the recorder has survived it" test "$rec_status" = 0
 rm -f "$work"/dumps/*
 
-# --- it has to stop in the middle of a trigger's post time
+# --- recording ends within a trigger's post time
 rec_start -a -m 64K -e sched:sched_switch --post 1h
 "$RINGBACK" trigger >"$work/asked" 2>&1 &
 posting() { [ "$("$RINGBACK" status --json | jq -r .state)" = post ]; }
@@ -140,7 +141,7 @@ check "its post time is what it got" test "$(info_json "$path" '.trigger.post_ns
 check "and so is how long the freeze took" test "$(info_json "$path" '.stats.signal_ns < 10e9')" = true
 rm -f "$work"/dumps/*
 
-# --- a dump that fails between two that don't: its time is missing in the next one, which must say so
+# --- a failed dump between two good ones: its time is missing from the next dump, which must say so
 mkdir "$work/limited"
 printf '[record]\nmax-disk = 100M\n' >"$work/conf"
 chmod 600 "$work/conf"

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: MIT
 # ALONE: its threads must be the busiest of the machine
 #
-# What `ringback report` says of threads whose doings are known: who ran, who waited for a CPU and who ran there, who
-# slept on whose lock, who died; and that it fits the terminal and shows nothing that a dump should not.
+# `ringback report` for threads with known behaviour: which thread ran, which waited for a CPU and
+# what ran there, which slept on a lock and who held it, which died. The report fits the terminal
+# and has no control characters.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# section TITLE: of the report, without its title line
+# section TITLE: a section of the report, without its title line
 section() {
 	awk -v title="$1" '/^[A-Z]/ { on = index($0, title) == 1; next } on && NF { print }' "$work/report"
 }
 
-# too_wide COLUMNS: lines of the report that have more
+# too_wide COLUMNS: lines of the report with more columns
 too_wide() {
 	LC_ALL=C.UTF-8 awk -v n="$1" 'length($0) > n' "$work/report"
 }
@@ -70,7 +71,7 @@ check "on a terminal it has colours" grep -q "$(printf '\033\[1m')" "$work/repor
 NO_COLOR=1 script -qec "COLUMNS=80 $RINGBACK report $path" /dev/null </dev/null >"$work/report" 2>&1
 check "unless they are not wanted" eval '! grep -q "$(printf "\033\[1m")" "$work/report"'
 
-# ---- where threads go to sleep, system calls, interrupts ----
+# ---- sleeping places, system calls, interrupts ----
 rec_start -a --preset waits --channel 'calls:raw_syscalls:sys_enter,raw_syscalls:sys_exit;size=8M' \
 	--channel 'irq:irq:softirq_entry,irq:softirq_exit;size=1M'
 sleep 1.5

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # SETTING: kernel.kptr_restrict
 #
-# Names of the kernel's functions in a dump, and when they may not be known.
+# Names of kernel functions in a dump, and missing permission to read them.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Programs without frame pointers whose call paths are known (tests/load/unwind/), built in many ways: of their samples with a
-# copied stack at least 99 in 100 have the whole path, from the dump alone: the programs are gone when it is read. Through
-# signal handlers, callbacks out of a library, stubs, the vdso, exceptions, panics, goroutines; also where the C library has
-# no unwind tables. perf, given the same samples by export, shows no more of them.
+# Programs without frame pointers and with known call paths (tests/load/unwind/), built in many
+# ways: of the samples with a copied stack at least 99 in 100 have the whole path, from the dump
+# alone, after the programs were deleted. Covers signal handlers, callbacks from a library, stubs,
+# the vdso, exceptions, panics, goroutines, and a C library without unwind tables. perf, given the
+# same samples by export, shows no more of them.
 # TIMEOUT: 600
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
@@ -41,7 +42,7 @@ check "rust: builds" rustc -O -C panic=unwind -o "$bin/rust" "$sources/chain.rs"
 check "rust with frame pointers: builds" \
 	rustc -O -C panic=unwind -C force-frame-pointers=yes -o "$bin/rust-fp" "$sources/chain.rs"
 
-# sampled NAME ARG...: records the program, ARG says how; $dump
+# sampled NAME ARG...: records the program with these options; sets $dump
 sampled() {
 	local name=$1 load
 
@@ -57,7 +58,8 @@ sampled() {
 	wait "$load" 2>/dev/null
 }
 
-# The paths from main on that there are, without what is not the program's own: any of these, and any beginning of one.
+# All paths from main on, without frames outside the program: a valid path is one of these or a
+# beginning of one.
 c_paths="main outer middle inner leaf
 main outer library one two inner leaf
 main outer sort compare
@@ -80,12 +82,12 @@ chain::main chain::outer <chain::Square_as_chain::Shape>::walk chain::inner chai
 chain::main chain::outer chain::apply chain::leaf
 chain::main chain::outer chain::guard chain::risky chain::thrower"
 
-# stacks DUMP: the user's functions of each sample, outermost first, ";" between them
+# stacks DUMP: user functions of each sample, outermost first, ";" between them
 stacks() {
 	"$loads/tool_stack" "$1" | cut -f1
 }
 
-# perf_stacks DUMP: the same by perf, of what is exported to it
+# perf_stacks DUMP: the same by perf, from the export
 perf_stacks() {
 	"$RINGBACK" export -f perf -o "$work/perf.data" "$1" &&
 		perf script -i "$work/perf.data" -F ip,sym --no-inline 2>/dev/null | awk '
@@ -99,7 +101,8 @@ perf_stacks() {
 	rm -f "$work/perf.data"
 }
 
-# wrong PATHS: of stacks on stdin those whose path is none of these; then how many, of how many, and how many have one
+# wrong PATHS: prints the stacks on stdin whose path is none of PATHS; then their number, the number
+# of all, and of those with a path
 wrong() {
 	awk -F ';' -v paths="$1" '
 		BEGIN {
@@ -131,12 +134,12 @@ wrong() {
 		END { print bad + 0, NR, good + 0 }'
 }
 
-# ends DUMP: why its stacks end, and how many do
+# ends DUMP: why its stacks end, with counts
 ends() {
 	"$loads/tool_stack" "$1" | cut -f3 | sort | uniq -c | sort -rn | sed 's/^ *//'
 }
 
-# at_most_one_in_100 TEXT: whose last line is "BAD ALL"
+# at_most_one_in_100 TEXT: the last line of TEXT is "BAD ALL"
 at_most_one_in_100() {
 	tail -n 1 <<<"$1" | awk '{ exit !($2 >= 100 && $1 * 100 <= $2) }'
 }
@@ -168,7 +171,7 @@ complete() {
 	fi
 }
 
-# beside_perf NAME DUMP PATHS: while the program is there, which perf needs
+# beside_perf NAME DUMP PATHS: runs while the program's file exists, which perf needs
 beside_perf() {
 	local ours its
 
@@ -207,7 +210,7 @@ for name in dynamic not-pie clang static-pie libraries cxx rust; do
 	check "$name: perf unwinds what is exported" test "${perf_paths[$name]}" -ge 100
 done
 
-# Nothing is left of them.
+# The programs are deleted before the dumps are read.
 rm -rf "$bin"
 for name in dynamic option not-pie clang static static-pie debug-frame libraries; do
 	shown "$name" "${dumps[$name]}" "$c_paths"
@@ -220,7 +223,7 @@ complete go "${dumps[go]}" "the callers have another stack, which was not copied
 shown rust "${dumps[rust]}" "$rust_paths"
 complete rust "${dumps[rust]}"
 shown "go by frame pointers" "${dumps[go-fp]}" "$go_paths"
-# The panic's way leads through libraries without.
+# A panic goes through libraries without frame pointers.
 equal "rust by frame pointers: the whole path is known of 99 in 100 samples in its own functions" 1 \
 	"$(stacks "${dumps[rust-fp-fp]}" | grep ';chain::[a-z]*$' | wrong "$rust_paths" | tail -n 1 |
 		awk '{ print ($2 >= 100 && $1 * 100 <= $2) }')"

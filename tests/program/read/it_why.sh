@@ -3,16 +3,17 @@
 # ALONE: the trouble that it is about must be the greatest on the machine
 # TIMEOUT: 400
 #
-# Each incident of examples/ happens, its program asks for a dump, and `why` names the cause: the kind of trouble, the thread that
-# suffers, who is behind it and in which function. Of a quiet machine and of one that compiles it says that nothing is
-# unusual. Rings are larger than usual, since other tests may make a storm of events meanwhile.
+# Runs each incident of examples/, in which the program asks for a dump, and checks that `why` names
+# the cause: the kind of trouble, the thread that suffers, the culprit and its function. For an idle
+# machine and for a compilation `why` finds nothing unusual. Rings are larger than usual, because
+# other tests may cause many events meanwhile.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 . tests/helpers/crashes.sh
 
 export RINGBACK_RUN_OPTIONS="-m 8M"
 
-# happens NAME: its dump in $dump, the verdict in $work/NAME.json and .txt
+# happens NAME: sets $dump; the verdict is in $work/NAME.json and .txt
 happens() {
 	mkdir "$work/$1"
 	RINGBACK_RUN_DIR=$work/$1 examples/run.sh "$1" "$RINGBACK" >"$work/$1.out" 2>&1
@@ -41,8 +42,8 @@ $(cat "$work/$1.txt" "$work/$1.out" 2>/dev/null)"
 	fi
 }
 
-# incident NAME KIND THREAD CULPRIT FUNCTION WORDS: patterns; the words are in the first line. Where somebody else had the machine
-# meanwhile, that may have been the greater trouble: then it happens once more.
+# incident NAME KIND THREAD CULPRIT FUNCTION WORDS: patterns; WORDS are in the first line. Other
+# load on the machine may have been the greater trouble, so it tries once more.
 incident() {
 	local again
 
@@ -79,8 +80,8 @@ incident crash crash desk-2 desk-2 price_of* '*orders*SIGSEGV*'
 incident memory-pressure memory-pressure indexer indexer index_round* '*blocked*'
 incident cpu-quota cpu-quota api '*' answer* '*quota*'
 
-# quietly NAME KINDS COMMAND...: the command makes NAME's dump; what is found in it is one of KINDS. Somebody else may have made real trouble on this
-# machine just then, so it may try again.
+# quietly NAME KINDS COMMAND...: the command makes NAME's dump, and the findings are among KINDS.
+# Tries again, because other load on the machine may have caused real trouble.
 quietly() {
 	local name=$1 kinds=$2 i
 
@@ -100,7 +101,7 @@ quiet() {
 	happens quiet
 }
 
-# Busy is not unusual; beside others' load it may be too much.
+# A compilation is not unusual, but with other load it may be too much.
 compile() {
 	rec_start -a -m 8M
 	nice make -s O="$work/build" -j2 CC=gcc "$work/build/libdump.a" >/dev/null 2>&1
@@ -114,9 +115,10 @@ compile() {
 quietly quiet none quiet
 quietly compile '@(none|overload)' compile
 
-# ---- crashes that are not where the signal took effect ----
+# ---- crashes reported at another place than the fault ----
 
-# crashes NAME COMMAND...: redis-server with its own crash handler, told to crash; the verdict in $work/NAME.txt
+# crashes NAME COMMAND...: redis-server, with its own crash handler, crashes by COMMAND; the verdict
+# is in $work/NAME.txt
 crashes() {
 	local name=$1 server
 

@@ -45,8 +45,7 @@ kill "$bg_pid"
 rec_stop
 check "it ends with 0" test "$rec_status" = 0
 
-# A path below a file, below a directory without write permission, and below one that does not
-# exist.
+# A file, a path in /proc, where no directory can be made, and a path below a missing directory.
 touch "$work/file"
 for bad in "$work/file" /proc/nothing "$work/no/such/dir"; do
 	"$RINGBACK" record --config /dev/null --memory 0 -a -m 64K -e sched:sched_switch -o "$bad" >"$work/o" 2>"$work/e" </dev/null

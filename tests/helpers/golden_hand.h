@@ -45,7 +45,7 @@ static inline uint32_t hand_value(unsigned word, uint32_t i)
 	}
 }
 
-/* What a VARY word is in record `i`: as it was in the template's record before, or 0. */
+/* The value of a VARY word in record `i`: unchanged since the template's record before, or 0. */
 static inline uint32_t hand_vary(unsigned word, uint32_t i)
 {
 	for (;; i -= HAND_TEMPLATES) {
@@ -220,7 +220,7 @@ static inline void hand_differences(struct hand *h, unsigned word, bool vary)
 
 static inline void hand_words(struct hand *h)
 {
-	/* Tables: what is often, then ascending ones as steps. */
+	/* Tables: frequent values first, then ascending ones as steps. */
 	static const uint32_t often4[] = {9}, steps5[] = {100, 69900}, places5[] = {2, 0, 1};
 	static const uint32_t often9[] = {0xdeadbeef}, steps9[] = {4, 2};
 	static const uint32_t steps11[] = {12, 699988};

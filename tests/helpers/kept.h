@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A function that is called as it is written, so that a probe finds it: clang makes no clones, gcc
- * is told to make none. */
+/* KEPT: a function that a probe can find: neither inlined nor cloned. clang makes no clones; gcc
+ * needs the attribute. */
 #pragma once
 
 #ifdef __clang__

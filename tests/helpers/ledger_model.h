@@ -23,7 +23,7 @@
 #define MAX_STEPS 6000
 #define TICK_NS	  10000000u /* of /proc's start times */
 
-/* What someone was called, or what a page held, from a time on. */
+/* A task's name or a page's content, valid from a time on. */
 struct fact {
 	uint64_t ns;
 	int what; /* numbers stand for names, paths, namespaces, cgroups; -1: nothing */
@@ -45,12 +45,12 @@ struct model_proc {
 struct model_task {
 	uint32_t tid;
 	uint64_t start_ns, exit_ns;
-	uint64_t born_ns; /* as /proc says: whoever execs takes over its leader's */
+	uint64_t born_ns; /* as in /proc: exec inherits its leader's */
 	struct model_proc *proc;
 	struct facts names, spaces;
 };
 
-/* What a scan said of a cgroup. */
+/* The cgroup that a scan saw. */
 struct model_look {
 	uint32_t tid;
 	uint64_t ns;
@@ -145,7 +145,7 @@ static inline uint64_t inode_of(int what)
 	return 4026531840u + 10u * (unsigned)what;
 }
 
-/* ---- what the ledger hears ---- */
+/* ---- records for the ledger ---- */
 
 static inline void hear(struct model *m, const struct side_record *r)
 {
@@ -162,7 +162,7 @@ static inline void hear(struct model *m, const struct side_record *r)
 	m->last = &late->next;
 }
 
-/* Takes in what has been heard. */
+/* Passes all pending records to the ledger. */
 static inline void drain(struct model *m)
 {
 	struct model_record *late;

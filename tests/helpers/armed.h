@@ -34,7 +34,7 @@ static struct armed arm(const char *text)
 	return a;
 }
 
-/* Within `ms`: 1 and the hit, or 0. */
+/* Waits up to `ms` for a hit: 1 and the hit, or 0. */
 static int hit(const struct armed *a, struct sighting *what, int ms)
 {
 	uint32_t events = POLLIN;
@@ -54,7 +54,7 @@ static int hit(const struct armed *a, struct sighting *what, int ms)
 	}
 }
 
-/* All hits there are: their number. */
+/* Takes all pending hits; returns their number. */
 static int hits(const struct armed *a)
 {
 	struct sighting what;

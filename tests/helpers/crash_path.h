@@ -2,7 +2,7 @@
 /* For loads that crash by a known call path: main outer middle crash. The load defines crash(). */
 #pragma once
 
-/* So that nothing is left out by the compiler, and no call made a jump. */
+/* Keep every frame: the compiler must neither drop a call nor turn one into a jump. */
 static volatile int sink;
 static int *volatile nowhere = (int *)16;
 

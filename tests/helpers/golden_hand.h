@@ -131,7 +131,7 @@ static inline void hand_coding(struct hand *h, uint8_t coding)
 	hand_put(&h->streams, &coding, 1);
 }
 
-/* A part of a table, with its length before it. */
+/* A part of a table, preceded by its length. */
 static inline void hand_table(struct hand *h, const uint32_t *v, uint32_t nr)
 {
 	size_t at = h->streams.len;
@@ -159,7 +159,7 @@ static inline void hand_common(struct hand *h)
 
 	hand_column(h, runs, 4);
 	hand_column(h, templates, 4);
-	hand_column(h, none, 0); /* no thread is ever told */
+	hand_column(h, none, 0); /* no thread is named */
 	hand_coding(h, FMT_CODING_PLAIN);
 	hand_part(h, none, 0);
 	hand_end(h);
@@ -198,7 +198,7 @@ static inline void hand_class(struct hand *h)
 	hand_column(h, chains, 3);
 }
 
-/* As differences to the template's record before. */
+/* Codes a word as differences to the template's record before. */
 static inline void hand_differences(struct hand *h, unsigned word, bool vary)
 {
 	uint32_t v[HAND_RECORDS], nr = 0;

@@ -21,7 +21,7 @@
 #define NR_PAGES  12
 #define MAX_LIVES 4000
 #define MAX_STEPS 6000
-#define TICK_NS	  10000000u /* of /proc's start times */
+#define TICK_NS	  10000000u /* unit of /proc's start times */
 
 /* A task's name or a page's content, valid from a time on. */
 struct fact {
@@ -73,7 +73,7 @@ struct model {
 	uint64_t free_ns[NR_TIDS];
 	struct model_look looks[MAX_STEPS];
 	size_t nr_looks, nr_scans;
-	struct model_record *first, **last; /* to be taken in */
+	struct model_record *first, **last; /* pending */
 	uint64_t drained_ns;
 	uint64_t now, seed;
 };

@@ -171,7 +171,7 @@ static inline const char *trip_offsets(struct trip *t, struct bytes run, uint32_
 	return offsets[nr] == off ? NULL : "unpack_offsets() gives another end";
 }
 
-/* Some of the records, in any order. */
+/* Unpacks some of the records, in any order. */
 static inline const char *trip_records(struct trip *t, struct bytes run, uint32_t nr)
 {
 	const uint32_t *offsets;

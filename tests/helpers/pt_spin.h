@@ -50,7 +50,7 @@ static inline uint64_t pt_ns_of(struct pt_moment a, struct pt_moment b, uint64_t
 				 (int64_t)(b.tsc - a.tsc));
 }
 
-/* TSC to the kernel's perf clock; mult 0: the kernel does not tell. */
+/* TSC to the kernel's perf clock; mult 0: unknown. */
 struct pt_perf_clock {
 	uint64_t zero;
 	uint32_t mult;

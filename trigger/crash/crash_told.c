@@ -280,7 +280,7 @@ bool told_next(struct told *t, struct sighting *what)
 
 		if (!app_socket_take(t->tell, RINGBACK_CRASH, wants_crash, t, &m))
 			return false;
-		/* Already reported, for example abort() in the handler of the fault. */
+		/* Already reported, for example if the handler of the fault aborts. */
 		if (app_socket_nr_taken(t->tell, m.pid, now > SAME_NS ? now - SAME_NS : 0) > 1 ||
 		    m.nr_more < sizeof(c)) {
 			reply(t, m.peer, m.said_tid);

@@ -116,7 +116,7 @@ of_target() {
 
 of_target "a process" "$(ls "/proc/$server/task" | wc -l)" -p "$server"
 of_target "a thread" 1 -t "$server"
-check "all: the rings hold all of the time" measured -a
+check "all: the rings hold all of the time" measured -a -m 64M
 empty "all: they ran as long as the kernel says" "$(far ran 30000)"
 # Where the kernel does not trace the switch from an idle CPU, the end of the wait is unknown.
 empty "all: they ran or waited as long" "$(far both 30000)"

@@ -242,24 +242,11 @@ static void occupy(struct live_cpu *c, uint32_t thread, uint64_t ns)
 			       .first_tid = UINT32_MAX};
 }
 
-static bool is_near(uint64_t a, uint64_t b)
+/* The thread begins to wait for a CPU. */
+static int begin_wait(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken,
+		      unsigned flags)
 {
-	return a < b ? b - a < SLEEP_NEAR_NS : a - b < SLEEP_NEAR_NS;
-}
-
-/* The stack of a sleep without a sample of its own: that of the last sample. */
-static uint32_t place_of(const struct schedule *s, const struct live_thread *t, uint64_t ns)
-{
-	bool known = t->place_ns >= s->places_from_ns && ns <= s->places_to_ns &&
-		     ns < t->place_ns + SLEEP_RENEW_NS + SLEEP_NEAR_NS;
-
-	return known ? t->place : CHAIN_NONE;
-}
-
-/* The waiting thread is woken again: it ran and slept in between, at an unknown time. */
-static int wake_again(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken)
-{
-	int rc = close_span(s, thread, ns, SPAN_GUESSED);
+	int rc = close_span(s, thread, ns, flags);
 
 	open_span(s, thread, SPAN_READY, ns, woken->cpu)->prio = woken->prio;
 	return rc;
@@ -273,19 +260,17 @@ static int wake_again(struct schedule *s, uint32_t thread, uint64_t ns, const st
 static int wake_early(struct schedule *s, uint32_t thread, uint64_t ns, const struct span *woken)
 {
 	struct live_thread *t = live_of(s, thread);
-	int rc;
 
-	if (!woken->from_ns || !is_near(woken->from_ns, ns))
+	if (!woken->from_ns || !schedule_is_near(woken->from_ns, ns))
 		return 0;
 	t->now.by = woken->by;
 	t->now.by_chain = woken->by_chain;
 	t->now.flags |= woken->flags;
-	rc = close_span(s, thread, ns, 0);
-	open_span(s, thread, SPAN_READY, ns, woken->cpu)->prio = woken->prio;
-	return rc;
+	return begin_wait(s, thread, ns, woken, 0);
 }
 
-/* Applies a pending wake-up before a switch of the thread to or from a CPU. */
+/* Applies a pending wake-up before a switch of the thread to or from a CPU: a waiting thread that is
+ * woken again ran and slept in between, at an unknown time. */
 static int take_woken(struct schedule *s, uint32_t thread, uint64_t ns, bool leaves,
 		      struct span *woken)
 {
@@ -294,9 +279,9 @@ static int take_woken(struct schedule *s, uint32_t thread, uint64_t ns, bool lea
 	*woken = t->woken;
 	t->woken.from_ns = 0;
 	if (!woken->from_ns || !t->known || t->now.state != SPAN_READY ||
-	    (leaves && is_near(woken->from_ns, ns)))
+	    (leaves && schedule_is_near(woken->from_ns, ns)))
 		return 0;
-	return wake_again(s, thread, woken->from_ns, woken);
+	return begin_wait(s, thread, woken->from_ns, woken, SPAN_GUESSED);
 }
 
 static int on_switch(struct schedule *s, const uint64_t *v, const struct sched_moment *o)
@@ -324,7 +309,7 @@ static int on_switch(struct schedule *s, const uint64_t *v, const struct sched_m
 		now = open_span(s, prev, state, o->ns, o->cpu);
 		now->chain = o->chain;
 		if (!now->chain && state != SPAN_READY)
-			now->chain = place_of(s, live_of(s, prev), o->ns);
+			now->chain = schedule_place_of(s, live_of(s, prev), o->ns);
 		if (state == SPAN_READY) {
 			now->flags = SPAN_PREEMPTED;
 			now->prio = (int16_t)v[1];
@@ -438,7 +423,7 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_mom
 			t->woken = woken;
 			return 0;
 		}
-		return wake_again(s, thread, o->ns, &woken);
+		return begin_wait(s, thread, o->ns, &woken, SPAN_GUESSED);
 	}
 	/* Woken before it slept: it continues, or see wake_early(). */
 	if (t->known && t->now.state != SPAN_SLEEP && t->now.state != SPAN_BLOCKED &&
@@ -448,54 +433,12 @@ static int on_wake(struct schedule *s, const uint64_t *v, const struct sched_mom
 	}
 	t->now.by = by;
 	t->now.by_chain = o->chain;
-	if (!o->chain && t->waker_ns && is_near(t->waker_ns, o->ns))
+	if (!o->chain && t->waker_ns && schedule_is_near(t->waker_ns, o->ns))
 		t->now.by_chain = t->waker;
 	t->waker_ns = 0;
 	t->now.flags |= woken.flags;
-	rc = close_span(s, thread, o->ns, is_waking || !s->has_wakings ? 0 : SPAN_GUESSED);
-	open_span(s, thread, SPAN_READY, o->ns, (int32_t)v[2])->prio = (int16_t)v[1];
-	return rc;
-}
-
-/* Adds the waker's stack to the previous wake-up, which ended one of the last spans. */
-static void name_waker(struct schedule *s, uint32_t thread, const struct sched_moment *o)
-{
-	struct span *spans = (struct span *)s->spans.p;
-	size_t nr = s->spans.len / sizeof(*spans);
-
-	for (size_t i = nr; i-- > 0 && nr - i < 64;) {
-		if (spans[i].thread != thread || spans[i].state == SPAN_RUN)
-			continue;
-		if (is_near(spans[i].to_ns, o->ns) && spans[i].by != NO_THREAD &&
-		    !spans[i].by_chain) {
-			spans[i].by_chain = o->chain;
-			live_of(s, thread)->waker_ns = 0;
-		}
-		return;
-	}
-}
-
-static bool is_asleep(const struct span *s)
-{
-	return s->state == SPAN_SLEEP || s->state == SPAN_BLOCKED || s->state == SPAN_STOPPED;
-}
-
-/* Adds the stack to the thread's sleep, which a wake-up may have ended already. */
-static void set_place(struct schedule *s, struct live_thread *t, uint32_t chain)
-{
-	struct span *spans = (struct span *)s->spans.p;
-	size_t nr = s->spans.len / sizeof(*spans);
-
-	if (t->known && is_asleep(&t->now))
-		t->now.chain = chain;
-	if (!t->known || t->now.state != SPAN_READY || t->now.flags & SPAN_PREEMPTED)
-		return;
-	for (size_t i = nr; i-- > 0 && nr - i < 64;)
-		if (spans[i].thread == t->now.thread) {
-			if (is_asleep(&spans[i]))
-				spans[i].chain = chain;
-			return;
-		}
+	return begin_wait(s, thread, o->ns, &woken,
+			  is_waking || !s->has_wakings ? 0 : SPAN_GUESSED);
 }
 
 /* A sample of sleep-stacks. It comes after the record of the switch and before the thread runs
@@ -504,7 +447,6 @@ static int on_place(struct schedule *s, const struct timeline_record *rec,
 		    const struct sched_moment *o)
 {
 	struct sleep_sample sample;
-	struct live_thread *t;
 	uint32_t thread;
 	int rc;
 
@@ -512,19 +454,9 @@ static int on_place(struct schedule *s, const struct timeline_record *rec,
 		return 0;
 	memcpy(&sample, rec->s.raw.p, sizeof(sample));
 	rc = sample.tid ? find(s, sample.tid, &thread) : 0;
-	if (rc || !sample.tid)
-		return rc;
-	t = live_of(s, thread);
-	if (sample.kind == SLEEP_ENDS) {
-		t->waker = o->chain;
-		t->waker_ns = o->ns;
-		name_waker(s, thread, o);
-	} else if (sample.kind == SLEEP_BEGINS) {
-		t->place = o->chain;
-		t->place_ns = o->ns;
-		set_place(s, t, o->chain);
-	}
-	return 0;
+	if (!rc && sample.tid)
+		schedule_take_stack(s, thread, sample.kind, o->chain, o->ns);
+	return rc;
 }
 
 static int on_fork(struct schedule *s, const uint64_t *v, const struct sched_moment *o)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dump/base/bytes.h"
+#include "dump/base/sleepstack.h"
 #include "dump/view/base/intern.h"
 #include "dump/view/base/row_map.h"
 #include "dump/view/schedule/schedule.h"
@@ -104,6 +105,18 @@ static inline bool schedule_is_own(const struct schedule *s, uint32_t channel)
 {
 	return channel < 64 && s->own_channels >> channel & 1;
 }
+
+/* Whether two records are of one switch or wake-up. */
+static inline bool schedule_is_near(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a < SLEEP_NEAR_NS : a - b < SLEEP_NEAR_NS;
+}
+
+/* The stack of a sleep without a sample of its own: that of the last sample, or CHAIN_NONE. */
+uint32_t schedule_place_of(const struct schedule *s, const struct live_thread *t, uint64_t ns);
+/* Takes the stack of a SLEEP_BEGINS or SLEEP_ENDS sample of the thread. */
+void schedule_take_stack(struct schedule *s, uint32_t thread, uint32_t kind, uint32_t chain,
+			 uint64_t ns);
 
 /* Adds a thread with this tid; earlier ones are not found any more. 0, -ENOMEM. */
 int schedule_add_thread(struct schedule *s, uint32_t tid, uint32_t *out);

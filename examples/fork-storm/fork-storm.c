@@ -7,19 +7,17 @@
  */
 #include "../incident.h"
 
+#include <spawn.h>
+
 #define RELOAD_MS 1000
 #define STORM_MS  1000
 
 static void run_check(void)
 {
 	char *argv[] = {"true", NULL};
-	pid_t pid = fork();
+	pid_t pid;
 
-	if (!pid) {
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	if (pid > 0)
+	if (!posix_spawnp(&pid, argv[0], NULL, NULL, argv, NULL))
 		waitpid(pid, NULL, 0);
 }
 

@@ -108,10 +108,11 @@ static inline pthread_t start(void *(*run)(void *), void *arg)
 	return t;
 }
 
-/* Informs the user and asks the recorder for a dump; returns when it is written. */
+/* Informs the user and asks the recorder for a dump; returns when it is written. With
+ * RINGBACK_ASK=outside or rule it only informs: run.sh or a rule of the recorder asks. */
 static inline __attribute__((format(printf, 1, 2))) void incident(const char *fmt, ...)
 {
-	char reason[200], *program = getenv("RINGBACK");
+	char reason[200], *program = getenv("RINGBACK"), *ask = getenv("RINGBACK_ASK");
 	char *argv[] = {"ringback", "trigger", "--reason", reason, NULL};
 	va_list ap;
 	pid_t pid;
@@ -120,6 +121,10 @@ static inline __attribute__((format(printf, 1, 2))) void incident(const char *fm
 	vsnprintf(reason, sizeof(reason), fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "%s\n", reason);
+	if (ask && strcmp(ask, "program") != 0) {
+		sleep_ms(1500);
+		return;
+	}
 	errno = posix_spawnp(&pid, program ? program : "ringback", NULL, NULL, argv, environ);
 	if (errno)
 		perror("ringback");

@@ -1,5 +1,5 @@
+#!/bin/bash
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
 #
 # incident.h for examples that are shell scripts, which source this file.
 #

@@ -13,6 +13,23 @@
 
 #define REASON_MAX 255 /* as stored in a dump, struct sighting */
 
+struct trigger_args {
+	const char *name, *reason, *comm;
+	uint32_t pid;
+};
+
+/* The reason, and whom it is about in words that `ringback why` understands. False: too long. */
+static bool make_reason(const struct trigger_args *q, char *out, size_t n)
+{
+	int len = snprintf(out, n, "%s", q->reason);
+
+	if (q->comm && len >= 0 && (size_t)len < n)
+		len += snprintf(out + len, n - (size_t)len, "%s(%s)", len ? " " : "", q->comm);
+	if (q->pid && len >= 0 && (size_t)len < n)
+		len += snprintf(out + len, n - (size_t)len, "%s(pid %u)", len ? " " : "", q->pid);
+	return len >= 0 && (size_t)len < n;
+}
+
 /* The reason may be any bytes; JSON needs UTF-8. */
 static json_t *make_request(const char *reason)
 {
@@ -38,21 +55,22 @@ static int print_reply(const json_t *reply)
 	return EXIT_FINE;
 }
 
-struct trigger_args {
-	const char *name, *reason;
-};
-
 static const struct option_row options[] = {
 	{"name", 'n', "NAME", OPTION_WORD, offsetof(struct trigger_args, name), .def = "default",
 	 .values = VALUES_RECORDER, .help = "the recorder's name, as given to record -n"},
 	{"reason", 0, "TEXT", OPTION_WORD, offsetof(struct trigger_args, reason),
-	 .help = "why; stored in the dump"},
+	 .help = "why; stored in the dump, and names in it tell ringback why whom it is about"},
+	{"pid", 0, "N", OPTION_UINT, offsetof(struct trigger_args, pid), .min = 1,
+	 .max = UINT32_MAX - 1, .help = "the dump is about this process"},
+	{"comm", 0, "NAME", OPTION_WORD, offsetof(struct trigger_args, comm),
+	 .help = "the dump is about the threads with this name"},
 	{.name = NULL},
 };
 
 static int run(int argc, char **argv)
 {
 	struct trigger_args q = {.reason = ""};
+	char reason[REASON_MAX + 1];
 	struct err err = ERR_INIT;
 	char **operands;
 	json_t *reply;
@@ -63,11 +81,15 @@ static int run(int argc, char **argv)
 	if (strlen(q.reason) > REASON_MAX)
 		return cmd_misuse(&cmd_trigger, "--reason: it has %zu bytes; at most %d are stored",
 				  strlen(q.reason), REASON_MAX);
+	if (!make_reason(&q, reason, sizeof(reason)))
+		return cmd_misuse(&cmd_trigger,
+				  "--reason: with --comm and --pid at most %d bytes are stored",
+				  REASON_MAX);
 	if (ctl_name_check(q.name, &err)) {
 		log_err(&err);
 		return EXIT_USAGE;
 	}
-	rc = ctl_call(q.name, make_request(q.reason), -1, &reply, &err);
+	rc = ctl_call(q.name, make_request(reason), -1, &reply, &err);
 	if (rc) {
 		log_err(&err);
 		return EXIT_FAILED;

@@ -21,8 +21,13 @@ struct why_args {
 static const struct option_row options[] = {
 	{"tid", 0, "N", OPTION_UINT, ARG(opt.tid), .min = 1, .max = UINT32_MAX - 1,
 	 .help = "explain this thread"},
+	{"pid", 0, "N", OPTION_UINT, ARG(opt.pid), .min = 1, .max = UINT32_MAX - 1,
+	 .help = "explain this process"},
 	{"comm", 0, "NAME", OPTION_WORD, ARG(opt.comm),
 	 .help = "explain the thread with this name (* and ? match)"},
+	{"without", 0, "WHO", OPTION_WORD, ARG(opt.without),
+	 .help = "what would remain of the wait without WHO: a name (* and ? match), a process or "
+		 "thread by number, or the path of a control group"},
 	CMD_SPAN_ROWS(struct why_args, span),
 	{"json", 0, NULL, OPTION_FLAG, ARG(opt.json),
 	 .help = "one JSON object, described in SCHEMA.md"},
@@ -39,8 +44,8 @@ static int parse(struct why_args *q, int argc, char **argv)
 		code = cmd_joined_args(&q->history, &cmd_why, operands);
 	if (code)
 		return code;
-	if (q->opt.tid && q->opt.comm)
-		return cmd_misuse(&cmd_why, "--tid and --comm can't be combined");
+	if (!!q->opt.tid + !!q->opt.pid + !!q->opt.comm > 1)
+		return cmd_misuse(&cmd_why, "only one of --tid, --pid and --comm can be given");
 	if (q->span.has_from && q->span.has_to && q->span.from_ns == q->span.to_ns)
 		return cmd_misuse(&cmd_why, "--from is not before --to");
 	return cmd_span_check(&cmd_why, &q->span);

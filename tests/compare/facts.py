@@ -7,7 +7,7 @@ usage: facts.py RINGBACK DUMP
 A quota: a control group that has one was throttled, and the thread is in it. A crash: a fatal signal
 took effect on that thread, or it was chosen by the OOM killer. Who had the CPU that somebody waited
 for: switches to it are in the time that was looked at. Who ended a sleep, or holds what is waited for:
-it woke the thread, or one of its process, at least once. Percentages are not above 100, and no thread
+a chain of wake-ups leads from it to the thread or one of its process. Percentages are not above 100, and no thread
 waited longer than the time that was looked at. Prints the verdict; exit 1 with what is not so.
 """
 
@@ -84,9 +84,14 @@ def main():
         ):
             fail("no switch to the culprit", text)
     elif culprit and thread:
-        mine = {e["tid"] for e in events if e["pid"] == thread["pid"]} | {thread["tid"]}
-        if not any(e["event"] == "sched:sched_waking" and e["tid"] == culprit["tid"] and e["fields"]["pid"] in mine for e in events):
-            fail("the culprit woke none of its threads", text)
+        wakers = {e["tid"] for e in events if e["pid"] == thread["pid"]} | {thread["tid"]}
+        pairs = {(e["tid"], e["fields"]["pid"]) for e in events if e["event"] == "sched:sched_waking"}
+        more = wakers
+        while more:
+            more = {by for by, woken in pairs if woken in wakers} - wakers
+            wakers = wakers | more
+        if culprit["tid"] not in wakers:
+            fail("no chain of wake-ups leads from the culprit to it", text)
 
 
 if __name__ == "__main__":

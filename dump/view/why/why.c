@@ -16,19 +16,18 @@
 #define MS 1000000ull
 
 static const struct detector *const detectors[] = {
-	&detect_crash,	&detect_forks,	&detect_inversion, &detect_convoy, &detect_quota,
-	&detect_late,	&detect_rivals, &detect_peer,	   &detect_task,   &detect_reclaim,
-	&detect_copies, &detect_faults, &detect_blocked,   &detect_busy,   &detect_irqs,
+	&detect_crash,	&detect_forks,	&detect_inversion, &detect_convoy,
+	&detect_quota,	&detect_late,	&detect_rivals,	   &detect_reclaim,
+	&detect_copies, &detect_faults, &detect_busy,	   &detect_irqs,
 };
 
 #define NR_DETECTORS (sizeof(detectors) / sizeof(detectors[0]))
 
 /* Threads to examine besides the one that requested the dump: those that waited most. */
 #define MAX_CANDIDATES 48
-/* Weight of losses of the thread that requested the dump: its request shows that they matter. */
-#define ASKED_WEIGHT 20.0
-/* Added for findings about the thread that met the rule: they precede all others. */
-#define MET_SCORE 1e5
+/* Milliseconds lost, weighted: minimum of a subject to precede others; minimum of others. */
+#define SUBJECT_SCORE 10
+#define OTHERS_SCORE  40
 /* Longest window to examine if nothing is found at its end. */
 #define WHOLE_NS (30000 * MS)
 
@@ -55,14 +54,14 @@ static size_t nr_findings(const struct why *w)
 
 struct candidate {
 	uint32_t thread;
-	uint64_t ns;
+	double score;
 };
 
-static int by_waiting(const void *a, const void *b)
+static int by_candidate(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+	return x->score < y->score ? 1 : x->score > y->score ? -1 : 0;
 }
 
 /* The recorder's own threads are excluded: they wait on purpose. */
@@ -76,27 +75,41 @@ static bool is_ours(const struct why *w, uint32_t thread)
 	return comm && !strncmp(comm, "ringback", 8);
 }
 
-static size_t candidates(const struct why *w, struct candidate *list, size_t max)
+/* Sleep has a low weight since it is usually idle time; running time may hide page faults. */
+static double time_lost(const struct why *w, uint32_t thread)
+{
+	struct sums s;
+
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	return why_ms(s.ns[SPAN_READY] + s.ns[SPAN_BLOCKED] + s.ns[SPAN_RUN] / 2 +
+		      s.ns[SPAN_SLEEP] / 16);
+}
+
+static double unusual_wait(const struct why *w, uint32_t thread)
+{
+	struct stretch s;
+
+	return stretch_of(w, thread, &s) ? s.score : 0;
+}
+
+/* The threads with the highest scores besides `asked`, at most MAX_CANDIDATES. */
+static size_t candidates(const struct why *w, double (*score)(const struct why *w, uint32_t thread),
+			 struct candidate *list)
 {
 	size_t nr = 0, all = schedule_nr_threads(w->a.sched);
 	struct candidate *every = calloc(all + 1, sizeof(*every));
 
 	for (uint32_t i = 1; every && i < all; i++) {
-		struct sums s;
-
-		if (why_is_kernel(w, i) || is_ours(w, i) || i == w->asked)
+		if (why_is_kernel(w, i) || is_ours(w, i) || i == w->asked ||
+		    (w->by_option && !w->is_hinted[i]))
 			continue;
-		sums_of(w, i, w->focus_ns, w->end_ns, &s);
 		every[nr].thread = i;
-		/* Sleep has a low weight since it is usually idle time; running time may hide page
-		 * faults. */
-		every[nr].ns = s.ns[SPAN_READY] + s.ns[SPAN_BLOCKED] + s.ns[SPAN_RUN] / 2 +
-			       s.ns[SPAN_SLEEP] / 16;
-		nr += every[nr].ns > 0;
+		every[nr].score = score(w, i) * (w->is_hinted[i] ? 100 : 1);
+		nr += every[nr].score > 0;
 	}
 	if (every)
-		qsort(every, nr, sizeof(*every), by_waiting);
-	nr = nr < max ? nr : max;
+		qsort(every, nr, sizeof(*every), by_candidate);
+	nr = nr < MAX_CANDIDATES ? nr : MAX_CANDIDATES;
 	if (every)
 		memcpy(list, every, nr * sizeof(*list));
 	free(every);
@@ -105,21 +118,35 @@ static size_t candidates(const struct why *w, struct candidate *list, size_t max
 
 /* ---- running the detectors ---- */
 
+/* Findings about a subject of the dump precede others, unless they are about little time. */
+static enum finding_rank rank_of(const struct why *w, const struct finding *f)
+{
+	if (f->rank == RANK_CRASH || f->score < SUBJECT_SCORE)
+		return f->rank;
+	if (w->asked != NO_THREAD &&
+	    (f->victim == w->asked || (f->victim == NO_THREAD && f->culprit == w->asked)))
+		return RANK_ASKED;
+	if ((f->victim != NO_THREAD && w->is_hinted[f->victim]) ||
+	    (f->culprit != NO_THREAD && w->is_hinted[f->culprit]))
+		return RANK_HINTED;
+	return RANK_OTHERS;
+}
+
 static int look(struct why *w, const struct detector *d, uint32_t thread)
 {
-	struct finding f = {.by = d, .victim = thread, .culprit = NO_THREAD};
+	struct finding f = {.by = d, .kind = d->name, .victim = thread, .culprit = NO_THREAD};
 	int rc;
 
 	if (!d->can(w))
 		return 0;
 	rc = d->find(w, thread, &f);
-	if (rc || f.score <= 0) {
+	if (!rc)
+		f.rank = rank_of(w, &f);
+	if (rc || f.score <= 0 ||
+	    (f.rank == RANK_OTHERS && f.score < OTHERS_SCORE && thread != w->asked)) {
 		finding_free(&f);
 		return rc;
 	}
-	if (w->asked != NO_THREAD && f.score < 1e6 &&
-	    (f.victim == w->asked || (thread == NO_THREAD && f.culprit == w->asked)))
-		f.score *= ASKED_WEIGHT;
 	if (!f.victim_tid && f.victim != NO_THREAD)
 		f.victim_tid = schedule_thread(w->a.sched, f.victim)->tid;
 	if (!f.culprit_tid && f.culprit != NO_THREAD)
@@ -131,13 +158,33 @@ static int look(struct why *w, const struct detector *d, uint32_t thread)
 	return rc;
 }
 
-static int by_score(const void *a, const void *b)
+static int by_importance(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? 1 : -1;
 	return x->score < y->score ? 1 : x->score > y->score ? -1 : 0;
 }
 
+/* Sorts the findings. If the dump does not tell which thread it is about, and something else cost
+ * nearly as much, the first is no more than likely. */
+static void sort(struct why *w)
+{
+	struct finding *all = (struct finding *)w->findings.p;
+
+	if (w->findings.len)
+		qsort(all, nr_findings(w), sizeof(*all), by_importance);
+	for (size_t i = 1; i < nr_findings(w) && all[0].rank == RANK_OTHERS; i++)
+		if (all[i].culprit_tid != all[0].culprit_tid &&
+		    all[i].victim_tid != all[0].victim_tid && 3 * all[i].score > all[0].score &&
+		    all[0].sure > SURE_FAIRLY) {
+			all[0].sure = SURE_FAIRLY;
+			all[0].because = "the dump does not tell which thread it is about";
+		}
+}
+
+/* All detectors but detect_wait, on the focus. */
 static int look_at_all(struct why *w)
 {
 	struct candidate list[MAX_CANDIDATES + 1];
@@ -147,8 +194,7 @@ static int look_at_all(struct why *w)
 	w->path_thread = NO_THREAD;
 	if (w->asked != NO_THREAD)
 		list[nr++].thread = w->asked;
-	if (!w->by_option)
-		nr += candidates(w, list + nr, MAX_CANDIDATES);
+	nr += candidates(w, time_lost, list + nr);
 	for (size_t d = 0; !rc && d < NR_DETECTORS; d++)
 		if (!detectors[d]->per_thread)
 			rc = look(w, detectors[d], NO_THREAD);
@@ -156,31 +202,25 @@ static int look_at_all(struct why *w)
 		for (size_t d = 0; !rc && d < NR_DETECTORS; d++)
 			if (detectors[d]->per_thread)
 				rc = look(w, detectors[d], list[i].thread);
-	if (w->findings.len)
-		qsort(w->findings.p, nr_findings(w), sizeof(struct finding), by_score);
+	sort(w);
 	return rc;
 }
 
-/* Findings about the thread that met the rule come first; adds detect_took if there are none. */
-static int look_at_met(struct why *w)
+/* Waits of all threads that are more than usual, of the thread that requested the dump in the focus
+ * and of others since `from_ns`. */
+static int look_at_waits(struct why *w, uint64_t from_ns)
 {
+	struct candidate list[MAX_CANDIDATES];
 	size_t nr = 0;
 	int rc = 0;
 
-	if (w->asked == NO_THREAD || !detect_took.can(w))
-		return 0;
-	for (size_t i = 0; i < nr_findings(w); i++) {
-		struct finding *f = (struct finding *)w->findings.p + i;
-
-		if (f->victim != w->asked && f->culprit != w->asked)
-			continue;
-		f->score += MET_SCORE;
-		nr++;
-	}
-	if (!nr)
-		rc = look(w, &detect_took, w->asked);
-	if (w->findings.len)
-		qsort(w->findings.p, nr_findings(w), sizeof(struct finding), by_score);
+	w->scan_ns = w->focus_ns;
+	if (w->asked != NO_THREAD)
+		rc = look(w, &detect_wait, w->asked);
+	w->scan_ns = from_ns;
+	nr = candidates(w, unusual_wait, list);
+	for (size_t i = 0; !rc && i < nr; i++)
+		rc = look(w, &detect_wait, list[i].thread);
 	return rc;
 }
 
@@ -204,9 +244,9 @@ static int find(struct why *w)
 	uint64_t from = w->end_ns - w->from_ns > WHOLE_NS ? w->end_ns - WHOLE_NS : w->from_ns;
 	uint64_t focus = w->focus_ns;
 	bool wider = focus != from && !w->opt->from_ns && !w->opt->to_ns && !why_interval(w);
-	int rc = look_at_all(w);
+	int rc = look_at_waits(w, wider ? from : focus);
 
-	rc = rc ? rc : look_at_met(w);
+	rc = rc ? rc : look_at_all(w);
 	/* A user who requests a dump by hand may take some seconds to type. */
 	if (!rc && wider)
 		rc = look_from(w, from, true, look_at_all);
@@ -224,6 +264,26 @@ int why_find(struct why *w, struct err *err)
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
+/* --without, for the first finding. */
+static int look_without(struct why *w, struct err *err)
+{
+	const struct finding *f = (struct finding *)w->findings.p;
+	int rc;
+
+	if (!nr_findings(w) || f->victim == NO_THREAD) {
+		err_set(err, -ENOENT, "--without: no thread of this dump waited more than usual");
+		err_hint(err, "--tid or --comm selects a thread");
+		return -ENOENT;
+	}
+	rc = why_without(w, f, &w->without);
+	if (rc)
+		return err_set(err, rc, "out of memory");
+	if (!w->without.nr_threads)
+		return err_set(err, -ENOENT, "--without: no other thread in the dump is '%s'",
+			       w->opt->without);
+	return 0;
+}
+
 int why_print(struct reader *r, const struct meta *m, const struct why_options *opt, FILE *out,
 	      struct why_result *res, struct err *err)
 {
@@ -232,6 +292,8 @@ int why_print(struct reader *r, const struct meta *m, const struct why_options *
 	int rc = why_load(&w, err);
 
 	rc = rc ? rc : why_find(&w, err);
+	if (!rc && opt->without)
+		rc = look_without(&w, err);
 	if (!rc) {
 		rc = opt->json ? why_say_json(&w, out) : why_say(&w, out);
 		if (rc)

@@ -104,11 +104,20 @@ static uint32_t where_in_line(const struct why *w, uint32_t thread)
 	return chain;
 }
 
+/* False for places where threads wait for work or for data, not for a lock. */
+static bool is_lock(enum wait_class c)
+{
+	return c == WAIT_UNKNOWN || c == WAIT_FUTEX || c == WAIT_LOCK || c == WAIT_INTERPRETER ||
+	       c == WAIT_ADDRESS_SPACE || c == WAIT_DIRECTORY || c == WAIT_FILE_LOCK ||
+	       c == WAIT_KERNEL_LOCK;
+}
+
 /* In a convoy each wait passes through several siblings in turn, so that no single one is the
  * culprit. A thread of a pool that waits for work is woken by one sibling only. */
 static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 {
 	bool asked = thread == w->asked;
+	enum wait_class class;
 	struct convoy c;
 	struct busy b;
 	struct text *t;
@@ -126,10 +135,13 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	if (c.nr < 5 || c.nr_hands < 3 || 2 * most > c.ns || c.hand_ns < 2 * c.ns ||
 	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < why_focus_time(w)))
 		return 0;
+	class = wait_class_of(w, where_in_line(w, thread));
+	if (!is_lock(class))
+		return 0;
 	busy_of(w, thread, pid_of(w, thread), w->focus_ns, w->end_ns, &b);
 	f->score = why_ms(c.ns) * 1.5;
 	f->culprit = c.hands[0];
-	f->sure = schedule_has_stacks(w->a.sched) ? SURE_CERTAIN : SURE_FAIRLY;
+	f->sure = class == WAIT_UNKNOWN || class == WAIT_FUTEX ? SURE_FAIRLY : SURE_CERTAIN;
 	t = &f->verdict;
 	why_phrase(w, t,
 		   "lock convoy: {nr} threads queue for a lock; {thread} waited {time} of the last "

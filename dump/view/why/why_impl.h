@@ -2,7 +2,7 @@
 /*
  * Shared by why_*.c. why_load.c collects facts; why_path.c follows a thread's time to where it was
  * lost; the detectors (why_system.c, why_cpu.c, why_irq.c, why_limits.c, why_wait.c, why_convoy.c,
- * why_took.c, why_overload.c) look for one kind of problem each and return findings; why.c ranks
+ * why_overload.c) look for one kind of problem each and return findings; why.c ranks
  * them; why_say.c prints.
  */
 #pragma once
@@ -11,6 +11,7 @@
 #include "dump/view/info/trigger_cause.h"
 #include "dump/view/base/text.h"
 #include "dump/view/why/why.h"
+#include "dump/view/why/why_class.h"
 #include "dump/view/why/why_phrase.h"
 
 /* ---- facts ---- */
@@ -39,17 +40,25 @@ struct life {
 /* Events that confirm what samples suggest; whether they were recorded. */
 enum counter { COUNT_RECLAIM, COUNT_FAULTS, NR_COUNTERS };
 
+/* A wait of the victim, and what would remain of it without the threads that --without names. */
+struct without {
+	size_t nr_threads;
+	uint64_t wait_ns, remaining_ns;
+};
+
 struct irqs;
 struct runtimes;
 
 struct time_path {
-	struct buf pieces; /* newest first */
+	struct buf pieces; /* struct piece, newest first */
+	struct buf routes; /* uint32_t: threads */
 };
 
 struct why {
 	struct analysis a;
 	const struct why_options *opt;
 	struct irqs *irqs;
+	struct wait_classes *classes;
 	struct runtimes *runtimes; /* has the stacks of all samples */
 	struct buf life;	   /* struct life */
 	bool recorded[NR_LIFE_KINDS], counted[NR_COUNTERS];
@@ -59,6 +68,7 @@ struct why {
 	uint64_t life_ns;	   /* events of processes' lives are complete from here on */
 	uint64_t from_ns, to_ns;   /* the recorded window */
 	uint64_t focus_ns, end_ns; /* the focus: what is explained; the time before it is "usual" */
+	uint64_t scan_ns;	   /* waits that end after it may be the reason for the dump */
 	uint32_t asked;		   /* thread that requested the dump or was selected; NO_THREAD */
 	bool by_option;		   /* --tid, --comm */
 	bool met;		   /* `asked` met the rule */
@@ -66,8 +76,10 @@ struct why {
 	struct cause cause;	   /* from the trigger's own records */
 	uint8_t *by_thread;	   /* by span: path_woken_by_thread() */
 	uint8_t *is_kernel;	   /* by thread */
+	uint8_t *is_hinted;	   /* by thread: its name is in the reason */
 	uint64_t sample_period_ns; /* of one CPU; 0: none */
 	struct buf findings;	   /* struct finding */
+	struct without without;	   /* of the first one */
 	struct time_path path;	   /* of path_thread in the focus; kept by path_of() */
 	uint32_t path_thread;
 	bool whole; /* the focus is the whole window: nothing was found at its end */
@@ -146,6 +158,12 @@ static inline bool why_can_wake(const struct why *w)
 	return schedule_has_wakings(w->a.sched) && schedule_has_switches(w->a.sched);
 }
 
+/* True for a thread that the dump is about: it asked for it, was selected, or is in the reason. */
+static inline bool why_is_subject(const struct why *w, uint32_t thread)
+{
+	return thread == w->asked || w->is_hinted[thread];
+}
+
 /* True for a kernel thread. */
 bool why_is_kernel(const struct why *w, uint32_t thread);
 /* The thread's name, or its tid; safe for a terminal. */
@@ -164,13 +182,23 @@ enum lost_kind {
 	NR_LOST_KINDS
 };
 
+/* How it is known that a thread waited for another; larger: less certain. */
+enum path_link {
+	LINK_WOKE,
+	LINK_SOFTIRQ, /* the waker was interrupted by a softirq, and usually is the sender */
+	LINK_AGAIN,   /* a timer ended the sleep; it ended the next one in the same place */
+	LINK_USUAL,   /* it usually wakes the thread, but did not */
+};
+
 /* A piece of a thread's time, and the thread that it is attributed to; the path runs backwards. */
 struct piece {
 	uint64_t from_ns, to_ns;
 	uint32_t thread; /* that the time is attributed to */
 	uint32_t chain;	 /* stack where it left the CPU */
+	uint32_t route;	 /* in `routes`: depth + 1 threads, from the waiting one to `thread` */
 	uint8_t kind;	 /* enum lost_kind */
 	uint8_t depth;	 /* 0: the thread itself; 1: the thread it waited for; ... */
+	uint8_t link;	 /* enum path_link: the least certain one */
 };
 
 /* The path of `thread` from `to_ns` back to `from_ns`. Pieces do not overlap. 0, -ENOMEM. */
@@ -188,6 +216,11 @@ static inline size_t path_nr(const struct time_path *p)
 static inline const struct piece *path_piece(const struct time_path *p, size_t i)
 {
 	return (const struct piece *)p->pieces.p + i;
+}
+
+static inline const uint32_t *path_route(const struct time_path *p, const struct piece *q)
+{
+	return (const uint32_t *)p->routes.p + q->route;
 }
 
 /*
@@ -223,7 +256,7 @@ struct rivals {
 	struct rival top[MAX_RIVALS]; /* longest running first */
 	size_t nr;
 	uint64_t ns;	       /* time that the thread waited */
-	uint64_t idle_ns;      /* of this, its CPU was idle */
+	uint64_t idle_ns;      /* of this, its CPU was idle, or what it ran is a guess */
 	uint64_t elsewhere_ns; /* of this, another CPU was idle */
 	int32_t cpu;	       /* that it waited for most */
 };
@@ -276,18 +309,46 @@ int16_t why_prio(const struct why *w, uint32_t thread, uint64_t ns);
 /* Sorts the list, which must not be empty. */
 uint64_t why_median(uint64_t *list, size_t nr);
 
+/* ---- why_stretch.c: the time to explain ---- */
+
+struct stretch {
+	uint32_t thread;
+	uint64_t from_ns, to_ns;
+	uint64_t excess_ns; /* beyond what is usual */
+	uint64_t usual_ns;  /* 9 of 10 others are not longer; `many`: the usual sum */
+	size_t nr_usual;    /* number of others */
+	double score;	    /* milliseconds, weighted */
+	bool many;	    /* all waits in it, each of which is short */
+	bool whole;	    /* all of it: a rule is about this time */
+};
+
+/* False: the thread does not wait more than usual. */
+bool stretch_of(const struct why *w, uint32_t thread, struct stretch *out);
+
 /* ---- findings ---- */
 
 struct detector;
 
 enum sure { SURE_GUESS, SURE_FAIRLY, SURE_CERTAIN };
 
+/* In ascending order. */
+enum finding_rank {
+	RANK_OTHERS,
+	RANK_HINTED, /* a thread that the reason names */
+	RANK_ASKED,  /* the thread that requested the dump or was selected */
+	RANK_CRASH,  /* of a thread that the dump is about */
+};
+
 struct finding {
 	const struct detector *by;
+	const char *kind; /* by->name unless the detector knows better */
+	enum finding_rank rank;
 	double score;			  /* milliseconds lost, weighted */
+	uint64_t from_ns, to_ns;	  /* the time that it explains; 0: the focus */
 	uint32_t victim, culprit;	  /* threads; NO_THREAD */
 	uint32_t victim_tid, culprit_tid; /* the same for threads without spans; 0: none */
 	enum sure sure;
+	const char *because;  /* why no more certain; NULL: as usual for `sure` */
 	struct text verdict;  /* one sentence */
 	struct text lines;    /* "label\ttext\n": the evidence */
 	struct text function; /* empty: none */
@@ -308,8 +369,12 @@ extern const struct detector detect_crash, detect_forks, detect_reclaim, detect_
 	detect_faults;
 extern const struct detector detect_irqs, detect_quota, detect_late, detect_rivals,
 	detect_inversion;
-extern const struct detector detect_took, detect_overload;
-extern const struct detector detect_convoy, detect_peer, detect_task, detect_blocked, detect_busy;
+extern const struct detector detect_overload, detect_convoy, detect_wait, detect_busy;
+
+/* ---- why_without.c ---- */
+
+/* The finding must have a victim with spans. 0, -ENOMEM. */
+int why_without(const struct why *w, const struct finding *f, struct without *out);
 
 /* Begins a line of evidence. */
 struct text *finding_line(struct finding *f, const char *label);
@@ -336,6 +401,8 @@ bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, cons
 /* Adds a line for each long sleep of the thread in the focus, with what ended it. Returns the last
  * one, or NULL. */
 const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread);
+/* The signal that ended a sleep; NULL: none. */
+const struct life *why_signal_at(const struct why *w, const struct span *s);
 /* True for functions that wait on behalf of their callers: epoll_wait(), WaitLatch(). */
 bool why_is_wrapper(const char *function);
 void finding_free(struct finding *f);

@@ -6,9 +6,11 @@
 #include "dump/view/unwind/runtimes.h"
 #include "dump/view/why/why_impl.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Default length of the focus before the trigger. */
 #define FOCUS_NS 1000000000ull
@@ -191,7 +193,8 @@ static int mark_kernel(struct why *w)
 	size_t nr = schedule_nr_threads(w->a.sched);
 
 	w->is_kernel = calloc(nr + 1, 1);
-	if (!w->is_kernel)
+	w->is_hinted = calloc(nr + 1, 1);
+	if (!w->is_kernel || !w->is_hinted)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t tid = schedule_thread(w->a.sched, i)->tid;
@@ -280,6 +283,36 @@ static uint32_t by_comm(const struct why *w)
 	return best;
 }
 
+/* True when the name is the word, or begins with it up to a separator: "redis" is redis-server. */
+static bool is_named(const char *comm, const char *word, size_t n)
+{
+	return n >= 3 && !strncasecmp(comm, word, n) &&
+	       (!comm[n] || (!isalnum((unsigned char)comm[n]) && comm[n] != '.'));
+}
+
+/* Threads that the reason names, by name or as "pid 123" are what the dump is about. */
+static void take_hints(struct why *w)
+{
+	static const char *const blanks = " \t,;:()[]'\"=";
+	const char *word = w->a.m->trigger_reason;
+	unsigned long pid;
+	bool after_pid = false;
+
+	for (word += strspn(word, blanks); *word; word += strspn(word, blanks)) {
+		size_t n = strcspn(word, blanks);
+
+		pid = after_pid ? strtoul(word, NULL, 10) : 0;
+		for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
+			const struct schedule_thread *t = schedule_thread(w->a.sched, i);
+
+			w->is_hinted[i] |= (pid && (t->pid == pid || t->tid == pid)) ||
+					   (t->comm && is_named(t->comm, word, n));
+		}
+		after_pid = n == 3 && !strncasecmp(word, "pid", 3);
+		word += n;
+	}
+}
+
 /* True when the trigger's thread met the rule: such rules leave records or an interval. For other
  * triggers it may be a tool. */
 static bool rule_knows(const struct why *w)
@@ -326,21 +359,47 @@ static void forget_rule(struct why *w)
 	set_focus(w);
 }
 
+/* All threads of the process are what the dump is about: a watchdog notices what another thread
+ * suffers from. False: there are none. */
+static bool hint_process(struct why *w, uint32_t pid)
+{
+	bool found = false;
+
+	for (uint32_t i = 1; pid && i < schedule_nr_threads(w->a.sched); i++)
+		if (schedule_thread(w->a.sched, i)->pid == pid) {
+			w->is_hinted[i] = true;
+			found = true;
+		}
+	return found;
+}
+
 static int choose(struct why *w, struct err *err)
 {
 	const struct why_options *o = w->opt;
 
 	w->met = rule_knows(w);
 	w->asked = w->met ? schedule_find(w->a.sched, w->a.m->trigger.tid) : who_asked(w);
-	if (!o->tid && !o->comm)
+	if (!o->tid && !o->comm && !o->pid) {
+		if (!w->met)
+			take_hints(w);
+		if (w->asked != NO_THREAD)
+			hint_process(w, schedule_thread(w->a.sched, w->asked)->pid);
 		return 0;
+	}
 	w->by_option = true;
-	w->asked = o->tid ? schedule_find(w->a.sched, o->tid) : by_comm(w);
+	if (o->pid) {
+		w->asked = NO_THREAD;
+		if (hint_process(w, o->pid))
+			return 0;
+	} else {
+		w->asked = o->tid ? schedule_find(w->a.sched, o->tid) : by_comm(w);
+	}
 	if (w->asked != NO_THREAD) {
 		forget_rule(w);
 		return 0;
 	}
-	err_set(err, -ENOENT, "the dump has nothing on that thread in its window");
+	err_set(err, -ENOENT, "the dump has nothing on that %s in its window",
+		o->pid ? "process" : "thread");
 	err_hint(err, "ringback report says who is in it");
 	return -ENOENT;
 }
@@ -415,6 +474,7 @@ int why_load(struct why *w, struct err *err)
 	set_focus(w);
 	set_life(w);
 	rc = mark_kernel(w);
+	rc = rc ? rc : wait_classes_new(w);
 	rc = rc ? rc : path_mark(w);
 	if (rc)
 		return err_set(err, rc, "out of memory");
@@ -428,12 +488,14 @@ void why_unload(struct why *w)
 	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
 		finding_free((struct finding *)w->findings.p + i);
 	why_irqs_free(w->irqs);
+	wait_classes_free(w);
 	runtimes_free(w->runtimes);
 	cause_free(&w->cause);
 	buf_free(&w->life);
 	buf_free(&w->findings);
 	path_free(&w->path);
 	free(w->is_kernel);
+	free(w->is_hinted);
 	free(w->by_thread);
 	analysis_close(&w->a);
 }

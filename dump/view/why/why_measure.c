@@ -94,7 +94,7 @@ static void add_wait(const struct why *w, struct rivals *r, int32_t cpu, uint64_
 
 		if (run->from_ns >= to_ns)
 			break;
-		if (run->thread)
+		if (run->thread && !(run->flags & SPAN_GUESSED))
 			add_rival(w, r, run, ns, by_thread);
 		else
 			r->idle_ns += ns;

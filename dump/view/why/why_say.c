@@ -25,6 +25,7 @@ static const struct {
 	[SURE_FAIRLY] = {"medium", "mostly measured, the rest inferred"},
 	[SURE_CERTAIN] = {"high", "measured directly"},
 };
+
 static const struct finding *finding_nth(const struct why *w, size_t i)
 {
 	return (const struct finding *)w->findings.p + i;
@@ -35,7 +36,7 @@ static size_t nr_findings(const struct why *w)
 	return w->findings.len / sizeof(struct finding);
 }
 
-/* The best other finding with a different detector and victim, so that it is not the same problem
+/* The best other finding with another kind, victim and culprit, so that it is not the same problem
  * again. */
 static const struct finding *also(const struct why *w)
 {
@@ -44,9 +45,8 @@ static const struct finding *also(const struct why *w)
 	for (size_t i = 1; i < nr_findings(w); i++) {
 		const struct finding *f = finding_nth(w, i);
 
-		if (f->score < best->score * ALSO_SHARE && best->score < 1e6)
-			return NULL;
-		if (f->by != best->by && f->victim != best->victim)
+		if (f->score >= best->score * ALSO_SHARE && f->victim_tid != best->victim_tid &&
+		    f->kind != best->kind && f->culprit_tid != best->culprit_tid)
 			return f;
 	}
 	return NULL;
@@ -246,10 +246,16 @@ static void put_cause(const struct why *w, const struct finding *best, struct te
 	text_char(t, '\n');
 }
 
-static void put_what(const struct why *w, struct text *t)
+static void put_what(const struct why *w, const struct finding *best, struct text *t)
 {
 	label(t, "analyzed");
-	if (is_interval(w))
+	if (best && best->to_ns && !is_interval(w) && !why_is_cut(w))
+		why_phrase(w, t, "the {time} that ended {time} before the trigger, of ",
+			   SAY_TIME(best->to_ns - best->from_ns),
+			   SAY_TIME(w->a.m->trigger.hit_ns > best->to_ns
+					    ? w->a.m->trigger.hit_ns - best->to_ns
+					    : 0));
+	else if (is_interval(w))
 		why_phrase(w, t, "the {time} that it took, of ", SAY_TIME(w->end_ns - w->focus_ns));
 	else if (why_is_cut(w))
 		why_phrase(w, t, "the last {time} of the {time} that it took, of ",
@@ -344,8 +350,22 @@ static void put_confidence(const struct why *w, const struct finding *best, stru
 			   SAY_TIME(w->end_ns - w->focus_ns), SAY_TIME(why_interval(w)));
 	else
 		text_fmt(t, "%s (%s)\n", confidence[best->sure].word,
-			 confidence[best->sure].because);
+			 best->because ? best->because : confidence[best->sure].because);
 }
+
+static void put_without(const struct why *w, struct text *t)
+{
+	const struct without *o = &w->without;
+
+	if (!w->opt->without || !o->wait_ns)
+		return;
+	label(t, "without");
+	why_phrase(w, t, "{text} ({nr} thread{s}): {time} of {time} would remain, {percent} less\n",
+		   SAY_TEXT(w->opt->without), SAY_NR(o->nr_threads), SAY_TIME(o->remaining_ns),
+		   SAY_TIME(o->wait_ns),
+		   SAY_PERCENT(1 - why_ms(o->remaining_ns) / why_ms(o->wait_ns)));
+}
+
 int why_say(const struct why *w, FILE *out)
 {
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more = also(w);
@@ -360,6 +380,7 @@ int why_say(const struct why *w, FILE *out)
 	if (best) {
 		/* The verdict and other lines take up to 8. */
 		put_lines(best, MAX_LINES - 8, &t);
+		put_without(w, &t);
 		put_confidence(w, best, &t);
 	} else {
 		put_usual(w, &t);
@@ -369,7 +390,7 @@ int why_say(const struct why *w, FILE *out)
 		text_put(&t, more->verdict.b.p, more->verdict.b.len);
 		text_char(&t, '\n');
 	}
-	put_what(w, &t);
+	put_what(w, best, &t);
 	label(&t, "missing");
 	text_put(&t, gone.b.p, gone.b.len);
 	text_char(&t, '\n');
@@ -432,7 +453,7 @@ static void json_lines(struct json *j, const struct finding *f)
 
 static void json_brief(const struct why *w, struct json *j, const struct finding *f)
 {
-	json_cstr(j, "kind", f->by->name);
+	json_cstr(j, "kind", f->kind);
 	json_text(j, "verdict", &f->verdict);
 	json_u64(j, "weight", (uint64_t)f->score);
 	json_thread(w, j, "thread", f->victim_tid);
@@ -470,12 +491,19 @@ int why_say_json(const struct why *w, FILE *out)
 		json_cstr(&j, "kind", "none");
 		json_text(&j, "verdict", &verdict);
 	}
-	json_i64(&j, "from", relative(w, w->focus_ns));
-	json_i64(&j, "to", relative(w, w->end_ns));
+	json_i64(&j, "from", relative(w, best && best->to_ns ? best->from_ns : w->focus_ns));
+	json_i64(&j, "to", relative(w, best && best->to_ns ? best->to_ns : w->end_ns));
 	json_i64(&j, "recorded_from", relative(w, w->from_ns));
 	json_thread(w, &j, "asked_by",
 		    w->asked == NO_THREAD ? 0 : schedule_thread(w->a.sched, w->asked)->tid);
 	json_text(&j, "missing", &gone);
+	if (w->opt->without) {
+		json_open(&j, "without", '{');
+		json_u64(&j, "threads", w->without.nr_threads);
+		json_u64(&j, "wait_ns", w->without.wait_ns);
+		json_u64(&j, "remaining_ns", w->without.remaining_ns);
+		json_close(&j, '}');
+	}
 	json_open(&j, "also", '[');
 	for (size_t i = 1; i < nr_findings(w) && i < 10; i++) {
 		json_open(&j, NULL, '{');

@@ -123,8 +123,7 @@ bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, cons
 
 /* ---- what ended it ---- */
 
-/* The signal that ended a sleep; NULL: none. */
-static const struct life *signal_at(const struct why *w, const struct span *s)
+const struct life *why_signal_at(const struct why *w, const struct span *s)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread);
 
@@ -153,7 +152,7 @@ static void put_signal(const struct why *w, const struct life *l, struct text *t
 /* What ended a sleep: "postgres (1196) woke it", "a timer". */
 static void put_end(const struct why *w, const struct span *s, struct text *t)
 {
-	const struct life *l = signal_at(w, s);
+	const struct life *l = why_signal_at(w, s);
 
 	if (l)
 		put_signal(w, l, t);

@@ -122,6 +122,7 @@ static int find_told_crash(struct why *w, struct finding *f)
 	const struct cause *c = &w->cause;
 
 	f->score = 1e6;
+	f->rank = RANK_CRASH;
 	f->victim = schedule_find(w->a.sched, tid);
 	f->victim_tid = f->culprit_tid = tid;
 	f->sure = SURE_CERTAIN;
@@ -231,6 +232,7 @@ static int find_crash(struct why *w, uint32_t thread, struct finding *f)
 	task = history_task(w->a.history, l->tid, l->ns);
 	/* Unrelated crashes rank below losses of the thread that requested the dump. */
 	f->score = is_related(w, l->tid) ? 1e6 : 200;
+	f->rank = is_related(w, l->tid) ? RANK_CRASH : RANK_OTHERS;
 	f->victim = schedule_find(w->a.sched, l->tid);
 	f->victim_tid = l->tid;
 	f->culprit_tid = l->tid;

@@ -1,19 +1,526 @@
 // SPDX-License-Identifier: MIT
-/* Threads that sleep: for a peer that does not answer, for a thread that is busy with something
- * else, for a device. */
+/*
+ * Where the time of a stretch went: follows each wait to the thread that ended it and what that
+ * thread did meanwhile, until nothing else explains the time (why_path.c), adds up the time of each
+ * thread by what it did, and tells the largest share and the way to it.
+ */
 #include "dump/view/why/why_impl.h"
 
+#include "dump/base/signame.h"
 #include "dump/base/str.h"
+
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MS 1000000ull
 
-static uint32_t pid_of(const struct why *w, uint32_t thread)
+/* Others are too small to matter. */
+#define MAX_SHARES 256
+/* A share with less than 1/SMALL of the time gets no mention. */
+#define SMALL	  20
+#define MAX_SHOWN 4
+#define MAX_CHAIN 3
+/* A culprit with less of the time is one of several. */
+#define MOST 0.6
+/* Many short waits for threads that each have less are not explained by one of them. */
+#define LEAST 0.2
+
+/* What one thread did in the stretch. */
+struct time_share {
+	uint32_t thread;
+	uint8_t kind;  /* enum lost_kind */
+	uint8_t class; /* enum wait_class of sleeps */
+	uint8_t link;  /* the least certain one */
+	uint64_t ns;
+	struct piece longest;
+};
+
+struct account {
+	struct time_share list[MAX_SHARES];
+	size_t nr;
+	uint64_t ns;
+	uint64_t by_others_ns; /* of it, attributed to other threads */
+};
+
+static bool is_asleep(uint8_t kind)
 {
-	return schedule_thread(w->a.sched, thread)->pid;
+	return kind == LOST_IDLE || kind == LOST_OPEN || kind == LOST_BLOCKED ||
+	       kind == LOST_STOPPED;
 }
+
+static void add_piece(const struct why *w, struct account *a, const struct piece *p)
+{
+	uint8_t class = is_asleep(p->kind) ? (uint8_t)wait_class_of(w, p->chain) : WAIT_UNKNOWN;
+	uint64_t ns = p->to_ns - p->from_ns;
+	struct time_share *s;
+	size_t i;
+
+	a->ns += ns;
+	a->by_others_ns += p->depth ? ns : 0;
+	for (i = 0; i < a->nr; i++)
+		if (a->list[i].thread == p->thread && a->list[i].kind == p->kind &&
+		    a->list[i].class == class)
+			break;
+	if (i == MAX_SHARES)
+		return;
+	s = &a->list[i];
+	if (i == a->nr) {
+		a->nr++;
+		*s = (struct time_share){.thread = p->thread, .kind = p->kind, .class = class};
+	}
+	s->ns += ns;
+	s->link = p->link > s->link ? p->link : s->link;
+	if (!s->longest.to_ns || ns > s->longest.to_ns - s->longest.from_ns)
+		s->longest = *p;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct time_share *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+/* Of short waits, idle sleeps and running of the thread itself are not what is looked for. */
+static bool counts(const struct why *w, const struct stretch *s, const struct piece *p)
+{
+	if (!s->many || p->depth)
+		return true;
+	if (p->kind == LOST_BLOCKED || p->kind == LOST_STOPPED)
+		return true;
+	return is_asleep(p->kind) && !wait_words(wait_class_of(w, p->chain))->idle;
+}
+
+static void account_for(const struct why *w, const struct stretch *s, const struct time_path *p,
+			struct account *a)
+{
+	*a = (struct account){.nr = 0};
+	for (size_t i = 0; i < path_nr(p); i++)
+		if (counts(w, s, path_piece(p, i)))
+			add_piece(w, a, path_piece(p, i));
+	qsort(a->list, a->nr, sizeof(a->list[0]), by_ns);
+}
+
+static uint64_t total_of(const struct account *a, uint32_t thread)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->nr; i++)
+		ns += a->list[i].thread == thread ? a->list[i].ns : 0;
+	return ns;
+}
+
+static const struct time_share *share_of(const struct account *a, uint32_t thread, uint8_t kind)
+{
+	for (size_t i = 0; i < a->nr; i++)
+		if (a->list[i].thread == thread && a->list[i].kind == kind)
+			return &a->list[i];
+	return NULL;
+}
+
+/* The largest share of the thread that has most of the time. Much work is the reason for a wait for
+ * a CPU, too. */
+static const struct time_share *main_share(const struct account *a)
+{
+	const struct time_share *best = NULL, *run;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < a->nr; i++) {
+		uint64_t ns = total_of(a, a->list[i].thread);
+
+		if (ns > most) {
+			most = ns;
+			best = &a->list[i];
+		}
+	}
+	if (!best || best->kind != LOST_READY)
+		return best;
+	run = share_of(a, best->thread, LOST_RUN);
+	return run && 2 * run->ns > best->ns ? run : best;
+}
+
+/* ---- words ---- */
+
+/* The stop signal that the thread or its process got last before the end of the wait. */
+static const struct life *stop_of(const struct why *w, uint32_t thread, uint64_t ns)
+{
+	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
+	const struct life *found = NULL;
+
+	for (size_t i = 0; i < why_nr_life(w); i++) {
+		const struct life *l = why_life(w, i);
+
+		if (l->kind == LIFE_SEND && l->sig >= SIGSTOP && l->sig <= SIGTTOU &&
+		    (l->tid == t->tid || l->tid == t->pid) && l->ns <= ns)
+			found = l;
+	}
+	return found;
+}
+
+/* "in fsync(), called by f()" of the sleeping thread; nothing if it is not known. */
+static void put_where(const struct why *w, uint32_t chain, struct text *t)
+{
+	const char *syscall = chain_syscall(w, chain);
+	const struct chain_frame *own = chain_own(w, chain);
+
+	if (syscall)
+		why_phrase(w, t, " in {text}()", SAY_TEXT(syscall));
+	if (own && own->function && !own->kernel)
+		why_phrase(w, t, "{text} {function}", SAY_TEXT(syscall ? ", called by" : " in"),
+			   SAY_FUNCTION(own));
+}
+
+/* "was stopped by gdb (12) (SIGSTOP) for 812 ms" */
+static void put_stopped(const struct why *w, const struct time_share *s, struct text *t)
+{
+	const struct piece *p = &s->longest;
+	const struct span *span = schedule_at(w->a.sched, s->thread, p->to_ns - 1);
+	const struct life *l;
+	char name[32];
+
+	if (s->class == WAIT_FREEZER || s->class == WAIT_DEBUGGER) {
+		why_phrase(w, t, "was {text} {time}",
+			   SAY_TEXT(s->class == WAIT_FREEZER ? "frozen by the cgroup freezer"
+							     : "stopped by a debugger (ptrace)"),
+			   SAY_TIME(s->ns));
+		if (span && span->by != NO_THREAD && span->by && !(span->flags & SPAN_HARDIRQ))
+			why_phrase(w, t, ", until {thread} resumed it", SAY_THREAD(span->by));
+		return;
+	}
+	text_str(t, span && span->flags & SPAN_OPEN ? "is stopped" : "was stopped");
+	l = stop_of(w, s->thread, p->to_ns);
+	if (l)
+		why_phrase(w, t, " by {task} ({text})", SAY_TASK(l->other, l->ns),
+			   SAY_TEXT(signame(l->sig, name, sizeof(name))));
+	why_phrase(w, t, " for {time}", SAY_TIME(s->ns));
+}
+
+/* ---- the finding ---- */
+
+/* All that the sentences need. */
+struct told_wait {
+	const struct stretch *s;
+	const struct account *a;
+	const struct time_share *main; /* of the culprit */
+	const uint32_t *route;	       /* from the victim to the culprit, main->longest.depth + 1 */
+	const struct span *wait;       /* of the victim, that led to the culprit; NULL: none */
+	enum wait_class class;	       /* of `wait` */
+	struct busy busy;
+	struct rivals rivals;
+};
+
+static uint64_t waited(const struct told_wait *k)
+{
+	if (!k->wait || k->s->many || k->s->whole)
+		return k->a->by_others_ns;
+	return k->s->to_ns - k->s->from_ns;
+}
+
+/* The time of the main share, "600 ms of the 812 ms that it took" if that is the victim's. */
+static void put_time(const struct why *w, const struct told_wait *k, struct text *t)
+{
+	why_phrase(w, t, " {time}", SAY_TIME(k->main->ns));
+	if (!k->main->longest.depth && (k->s->whole || k->s->many))
+		why_phrase(w, t, " of the {text}{time}{text}", SAY_TEXT(k->s->whole ? "" : "last "),
+			   SAY_TIME(k->s->to_ns - k->s->from_ns),
+			   SAY_TEXT(k->s->whole ? " that it took" : ""));
+}
+
+/* "ran 600 ms in f()", "waited for a CPU 20 ms: x (12) had CPU 1" */
+static void put_did(const struct why *w, const struct told_wait *k, struct text *t)
+{
+	const struct time_share *m = k->main;
+	const struct wait_words *words = wait_words(m->class);
+	static const char *const did[NR_LOST_KINDS] = {
+		[LOST_RUN] = "ran",
+		[LOST_READY] = "waited for a CPU",
+		[LOST_BLOCKED] = "was blocked",
+		[LOST_IDLE] = "waited",
+		[LOST_OPEN] = "waited",
+		[LOST_UNKNOWN] = "did what is not recorded for",
+	};
+
+	if (m->kind == LOST_STOPPED) {
+		put_stopped(w, m, t);
+		return;
+	}
+	if (is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP)
+		text_str(t, "slept by its own choice");
+	else if (is_asleep(m->kind) && m->kind != LOST_BLOCKED && m->class == WAIT_UNKNOWN)
+		text_str(t, "slept");
+	else
+		text_str(t, did[m->kind]);
+	put_time(w, k, t);
+	if (m->kind == LOST_RUN && k->busy.hits)
+		why_phrase(w, t, " in {function}", SAY_FUNCTION(&k->busy.function));
+	if (m->kind == LOST_READY && k->rivals.nr)
+		why_phrase(w, t, ": {thread} had CPU {nr}", SAY_THREAD(k->rivals.top[0].thread),
+			   SAY_NR(k->rivals.cpu));
+	if (!is_asleep(m->kind))
+		return;
+	if (m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
+		why_phrase(w, t, " {text}", SAY_TEXT(words->what));
+	put_where(w, m->longest.chain, t);
+}
+
+/* "a (1) waited 700 ms for a lock held by b (2), which waited for c (3), which ran 690 ms in f()" */
+static void say_verdict(const struct why *w, const struct told_wait *k, struct text *t)
+{
+	unsigned depth = k->main->longest.depth;
+
+	why_phrase(w, t, "{thread} ", SAY_THREAD(k->route[0]));
+	if (depth) {
+		why_phrase(w, t, "waited {time} {text}{thread}, which ", SAY_TIME(waited(k)),
+			   SAY_TEXT(wait_words(k->class)->whose), SAY_THREAD(k->route[1]));
+		if (depth > 2)
+			why_phrase(w, t, "waited, through {nr} other{s}, for {thread}, which ",
+				   SAY_NR(depth - 2), SAY_THREAD(k->main->thread));
+		else if (depth > 1)
+			why_phrase(w, t, "waited for {thread}, which ",
+				   SAY_THREAD(k->main->thread));
+	}
+	put_did(w, k, t);
+}
+
+/* A line for each thread on the way to the culprit. */
+static void say_chain(const struct why *w, struct finding *f, const struct told_wait *k)
+{
+	const struct piece *p = &k->main->longest;
+
+	for (unsigned i = 0; i < p->depth; i++) {
+		const struct span *s = schedule_at(w->a.sched, k->route[i], p->to_ns - 1);
+		struct text *t;
+
+		if (!s || (i >= MAX_CHAIN - 1 && i + 1 < p->depth))
+			continue;
+		t = finding_line(f, "chain");
+		why_phrase(w, t, "{thread} waited {time} {text}", SAY_THREAD(k->route[i]),
+			   SAY_TIME(overlap(s->from_ns, s->to_ns, k->s->from_ns, k->s->to_ns)),
+			   SAY_TEXT(wait_words(wait_class_of(w, s->chain))->what));
+		put_where(w, s->chain, t);
+		why_phrase(w, t,
+			   i + 1 == p->depth && k->main->link == LINK_USUAL
+				   ? "; {thread} usually ends this wait"
+				   : "; {thread} ended it",
+			   SAY_THREAD(k->route[i + 1]));
+		text_char(t, '\n');
+	}
+}
+
+/* "b (2) ran 600 ms (75 %), a (1) waited for a CPU 100 ms (12 %)" */
+static void say_shares(const struct why *w, struct finding *f, const struct told_wait *k)
+{
+	static const char *const did[NR_LOST_KINDS] = {
+		[LOST_RUN] = "ran",
+		[LOST_READY] = "waited for a CPU",
+		[LOST_BLOCKED] = "was blocked",
+		[LOST_STOPPED] = "was stopped",
+		[LOST_IDLE] = "slept",
+		[LOST_OPEN] = "slept",
+		[LOST_UNKNOWN] = "unknown",
+	};
+	struct text *t;
+	size_t nr = 0;
+
+	if (k->a->list[0].ns * SMALL > k->a->ns * (SMALL - 1) ||
+	    k->a->list[0].ns * SMALL < k->a->ns)
+		return;
+	t = finding_line(f, "time");
+	for (size_t i = 0; i < k->a->nr && nr < MAX_SHOWN; i++) {
+		const struct time_share *s = &k->a->list[i];
+
+		if (s->ns * SMALL < k->a->ns)
+			break;
+		text_str(t, nr++ ? ", " : "");
+		why_phrase(w, t, "{thread} {text} {time} ({percent})", SAY_THREAD(s->thread),
+			   SAY_TEXT(did[s->kind]), SAY_TIME(s->ns),
+			   SAY_PERCENT(why_ms(s->ns) / why_ms(k->a->ns)));
+	}
+	text_char(t, '\n');
+}
+
+static void say_usual(const struct why *w, struct finding *f, const struct stretch *s)
+{
+	if (s->whole)
+		return;
+	if (s->many)
+		finding_say(w, f, "usual", "such waits took {time} in as much time before",
+			    SAY_TIME(s->usual_ns));
+	else if (s->nr_usual)
+		finding_say(w, f, "usual",
+			    "9 of 10 of its {nr} other wait{s} there took at most {time}",
+			    SAY_NR(s->nr_usual), SAY_TIME(s->usual_ns));
+}
+
+static const char *kind_of(const struct told_wait *k)
+{
+	const struct time_share *m = k->main;
+	const char *by_wait = k->wait ? wait_words(k->class)->kind : NULL,
+		   *by_end = wait_words(m->class)->kind;
+	bool alone = !m->longest.depth;
+
+	if (by_wait)
+		return by_wait;
+	switch (m->kind) {
+	case LOST_RUN:
+		return alone ? "busy" : "long-task";
+	case LOST_READY:
+		return "cpu-contention";
+	case LOST_STOPPED:
+		return by_end ? by_end : alone ? "stopped" : "dead-peer";
+	default:
+		return by_end ? by_end : m->kind == LOST_BLOCKED ? "blocked" : "no-answer";
+	}
+}
+
+static void doubt(struct finding *f, enum sure sure, const char *because)
+{
+	if (sure >= f->sure)
+		return;
+	f->sure = sure;
+	f->because = because;
+}
+
+/* The certainty: that of the least certain step. */
+static void set_sure(const struct why *w, struct finding *f, const struct told_wait *k)
+{
+	const struct time_share *m = k->main;
+
+	f->sure = SURE_CERTAIN;
+	f->because = "each step is recorded";
+	if (m->link == LINK_SOFTIRQ)
+		doubt(f, SURE_FAIRLY, "inferred: a wake-up through the network stack");
+	if (m->link == LINK_AGAIN)
+		doubt(f, SURE_FAIRLY, "inferred: a timer interrupted the wait");
+	/* A stopped peer that always ended this wait explains enough. */
+	if (m->link == LINK_USUAL && m->kind != LOST_STOPPED)
+		doubt(f, SURE_GUESS, "inferred: the thread that usually ends this wait did not");
+	if (m->kind == LOST_UNKNOWN)
+		doubt(f, SURE_GUESS, "what the last thread did is not recorded");
+	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->class == WAIT_UNKNOWN)
+		doubt(f, SURE_FAIRLY, "what the last thread waited for is not recorded");
+	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->longest.depth &&
+	    wait_words(m->class)->idle && m->class != WAIT_OWN_SLEEP)
+		doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
+	if (m->kind == LOST_READY && (!k->rivals.nr || 2 * k->rivals.idle_ns > k->rivals.ns))
+		doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
+	if (why_ms(total_of(k->a, m->thread)) < MOST * why_ms(k->a->ns))
+		doubt(f, SURE_FAIRLY, "the largest of several shares");
+}
+
+/* How much the main share says about the reason of a wait: a thread without work is no reason. */
+static double weight_of(const struct why *w, const struct told_wait *k)
+{
+	const struct time_share *m = k->main;
+
+	if (m->kind == LOST_UNKNOWN)
+		return 0.1;
+	if (m->kind == LOST_READY)
+		return 0.6;
+	/* Those that wait for a stopped thread say more. */
+	if (m->kind == LOST_STOPPED && !m->longest.depth)
+		return 0.5;
+	if (!is_asleep(m->kind) || m->kind == LOST_STOPPED || !wait_words(m->class)->idle ||
+	    m->kind == LOST_BLOCKED)
+		return 1;
+	if (!m->longest.depth && m->class != WAIT_OWN_SLEEP)
+		return why_is_subject(w, m->thread) ? 0.5 : 0;
+	if (!m->longest.depth)
+		return 1;
+	return m->class == WAIT_OWN_SLEEP ? 0.4 : 0.15;
+}
+
+/* Fills `k` but for s and a; false: nothing explains the stretch. */
+static bool look_closer(const struct why *w, const struct time_path *p, struct told_wait *k)
+{
+	const struct piece *q;
+
+	k->main = main_share(k->a);
+	if (!k->main)
+		return false;
+	q = &k->main->longest;
+	k->route = path_route(p, q);
+	if (q->depth) {
+		k->wait = schedule_at(w->a.sched, k->route[0], q->to_ns - 1);
+		k->class = k->wait ? wait_class_of(w, k->wait->chain) : WAIT_UNKNOWN;
+	}
+	if (k->main->kind == LOST_RUN)
+		busy_of(w, k->main->thread, 0, k->s->from_ns, k->s->to_ns, &k->busy);
+	if (k->main->kind == LOST_READY)
+		rivals_of(w, k->main->thread, k->s->from_ns, k->s->to_ns, &k->rivals);
+	return true;
+}
+
+/* What ended the sleeps of a thread that no other thread explains. */
+static void say_end(const struct why *w, struct finding *f, uint32_t thread)
+{
+	const struct span *last = finding_sleeps(w, f, thread);
+
+	if (!last || !path_woken_by_thread(w, last))
+		return;
+	f->culprit = last->by;
+	why_phrase(w, &f->verdict, ", until {thread} woke it", SAY_THREAD(last->by));
+}
+
+static int tell(const struct why *w, const struct told_wait *k, struct finding *f)
+{
+	const struct time_share *m = k->main;
+	double share;
+
+	f->score = k->s->score * weight_of(w, k);
+	/* A culprit of a small part explains little. */
+	share = why_ms(total_of(k->a, m->thread)) / (why_ms(k->a->ns) + 1e-6);
+	f->score *= share >= MOST ? 1 : k->s->many && share < LEAST ? 0 : share / MOST;
+	f->kind = kind_of(k);
+	f->from_ns = k->s->from_ns;
+	f->to_ns = k->s->to_ns;
+	f->culprit = m->kind == LOST_READY && k->rivals.nr ? k->rivals.top[0].thread : m->thread;
+	set_sure(w, f, k);
+	say_verdict(w, k, &f->verdict);
+	say_chain(w, f, k);
+	say_shares(w, f, k);
+	if (m->kind == LOST_RUN)
+		finding_busy(f, &k->busy, "there");
+	else if (m->kind == LOST_READY && k->rivals.nr)
+		finding_rivals(w, f, &k->rivals);
+	else if (is_asleep(m->kind) && m->kind != LOST_STOPPED)
+		finding_asleep(w, f, m->longest.chain, "where");
+	if (!m->longest.depth && is_asleep(m->kind) && m->class != WAIT_OWN_SLEEP)
+		say_end(w, f, m->thread);
+	say_usual(w, f, k->s);
+	if ((k->wait && !k->wait->chain) || (is_asleep(m->kind) && !m->longest.chain))
+		f->more = "what it waited for: stacks of sleeping threads (--preset waits)";
+	return 0;
+}
+
+static int find_wait(struct why *w, uint32_t thread, struct finding *f)
+{
+	struct account *a = malloc(sizeof(*a));
+	struct time_path path = {0};
+	struct told_wait k = {.a = a};
+	struct stretch s;
+	int rc = a ? 0 : -ENOMEM;
+
+	if (!rc && stretch_of(w, thread, &s)) {
+		k.s = &s;
+		rc = path_walk(w, thread, s.from_ns, s.to_ns, &path);
+		if (!rc) {
+			account_for(w, &s, &path, a);
+			if (look_closer(w, &path, &k))
+				rc = tell(w, &k, f);
+		}
+	}
+	path_free(&path);
+	free(a);
+	return rc;
+}
+
+const struct detector detect_wait = {
+	.name = "wait", .per_thread = true, .find = find_wait, .can = why_can_wake};
+
+/* ---- the thread itself ---- */
 
 void finding_busy(struct finding *f, const struct busy *b, const char *label)
 {
@@ -30,372 +537,13 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 	text_char(t, '\n');
 }
 
-/* ---- sleeps that were longer than usual ---- */
-
-struct usual {
-	const struct span *longest; /* in the focus, ended by a thread or not, as requested */
-	uint64_t ns;
-	uint64_t median_ns; /* of the other sleeps that a thread ended */
-	size_t nr;	    /* number of these */
-	uint32_t partner;   /* thread that ended most of them; NO_THREAD */
-	size_t nr_partner;
-};
-
-static uint64_t length(const struct span *s)
-{
-	return s->to_ns - s->from_ns;
-}
-
-/* Finds the thread that ended most of the other sleeps. */
-static void find_partner(const struct why *w, uint32_t thread, struct usual *u)
-{
-	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
-	uint32_t *counts = calloc(schedule_nr_threads(w->a.sched) + 1, sizeof(*counts));
-
-	u->partner = NO_THREAD;
-	for (size_t i = 0; counts && i < t->nr; i++) {
-		const struct span *s = schedule_span(w->a.sched, t->first + i);
-
-		if (s == u->longest || s->state != SPAN_SLEEP || !path_woken_by_thread(w, s))
-			continue;
-		if (++counts[s->by] > u->nr_partner) {
-			u->nr_partner = counts[s->by];
-			u->partner = s->by;
-		}
-	}
-	free(counts);
-}
-
-static struct usual usual_of(const struct why *w, uint32_t thread, bool by_thread)
-{
-	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
-	uint64_t *list = calloc(t->nr + 1, sizeof(*list));
-	struct usual u = {.partner = NO_THREAD};
-
-	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->a.sched, t->first + i);
-
-		if (s->state != SPAN_SLEEP || path_woken_by_thread(w, s) != by_thread ||
-		    s->to_ns <= w->focus_ns || s->from_ns >= w->end_ns)
-			continue;
-		if (!u.longest || length(s) > length(u.longest))
-			u.longest = s;
-	}
-	for (size_t i = 0; list && i < t->nr; i++) {
-		const struct span *s = schedule_span(w->a.sched, t->first + i);
-
-		if (s != u.longest && s->state == SPAN_SLEEP && path_woken_by_thread(w, s) &&
-		    !(s->flags & SPAN_CUT))
-			list[u.nr++] = length(s);
-	}
-	u.ns = u.longest ? length(u.longest) : 0;
-	u.median_ns = u.nr ? why_median(list, u.nr) : 0;
-	free(list);
-	find_partner(w, thread, &u);
-	return u;
-}
-
-/* ---- a peer that does not answer ---- */
-
-struct silent_peer {
-	const struct span *stopped; /* the peer's stop during the sleep */
-	uint64_t stopped_ns, run_ns, blocked_ns;
-	const struct life *sent, *exited;
-};
-
-static struct silent_peer look_at(const struct why *w, uint32_t peer, const struct span *sleep)
-{
-	const struct schedule_thread *t = schedule_thread(w->a.sched, peer);
-	struct silent_peer p = {0};
-	struct sums s;
-
-	sums_of(w, peer, sleep->from_ns, sleep->to_ns, &s);
-	p.stopped = s.longest[SPAN_STOPPED];
-	p.stopped_ns = s.ns[SPAN_STOPPED];
-	p.run_ns = s.ns[SPAN_RUN] + s.ns[SPAN_READY];
-	p.blocked_ns = s.ns[SPAN_BLOCKED];
-	for (size_t i = 0; i < why_nr_life(w); i++) {
-		const struct life *l = why_life(w, i);
-
-		/* SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, to the process or to the thread. */
-		if (l->kind == LIFE_SEND && l->sig >= 19 && l->sig <= 22 &&
-		    (l->tid == t->tid || l->tid == t->pid) && l->ns <= sleep->to_ns)
-			p.sent = l;
-		if (l->kind == LIFE_EXIT && l->tid == t->tid && l->ns <= sleep->to_ns)
-			p.exited = l;
-	}
-	return p;
-}
-
-/* A thread that another wakes regularly sleeps far longer while that other does nothing: it is
- * stopped, has exited or sleeps. */
-static int find_peer(struct why *w, uint32_t thread, struct finding *f)
-{
-	bool asked = thread == w->asked;
-	struct usual u = usual_of(w, thread, false);
-	struct silent_peer p;
-
-	if (!u.longest || u.partner == NO_THREAD || u.nr_partner < 5 ||
-	    u.ns < (asked ? 50 : 200) * MS || u.ns < 10 * u.median_ns)
-		return 0;
-	p = look_at(w, u.partner, u.longest);
-	/* Unless stopped, the peer is to blame only if it did nothing else; a thread that waits for
-	 * work looks alike, so this needs `asked`. */
-	if (2 * p.stopped_ns < u.ns && !(asked && (p.exited || 20 * p.run_ns < u.ns)))
-		return 0;
-	f->culprit = u.partner;
-	f->score = why_ms(u.ns) * (p.stopped_ns || p.exited ? 1.5 : 0.6);
-	f->sure = p.stopped_ns ? SURE_CERTAIN : p.exited ? SURE_FAIRLY : SURE_GUESS;
-	why_phrase(w, &f->verdict, "{thread} waited {time} for {thread}, which ",
-		   SAY_THREAD(thread), SAY_TIME(u.ns), SAY_THREAD(u.partner));
-	if (p.stopped_ns && p.sent)
-		why_phrase(w, &f->verdict, "is stopped by {task}",
-			   SAY_TASK(p.sent->other, p.sent->ns));
-	else
-		text_str(&f->verdict, p.stopped_ns ? "is stopped"
-				      : p.exited   ? "has exited"
-						   : "did not run in that time");
-	finding_say(w, f, "usual", "{thread} woke it {nr} time{s}, after sleeps of {time} (median)",
-		    SAY_THREAD(u.partner), SAY_NR(u.nr_partner), SAY_TIME(u.median_ns));
-	if (p.sent)
-		finding_say(w, f, "signal", "{text} from {task}, {time} before the trigger",
-			    SAY_TEXT(p.sent->sig == 19 ? "SIGSTOP" : "a stop signal"),
-			    SAY_TASK(p.sent->other, p.sent->ns),
-			    SAY_TIME(w->end_ns > p.sent->ns ? w->end_ns - p.sent->ns : 0));
-	finding_say(w, f, "peer", "{thread} was stopped {time} and ran {time} in that time",
-		    SAY_THREAD(u.partner), SAY_TIME(p.stopped_ns), SAY_TIME(p.run_ns));
-	if (!finding_asleep(w, f, u.longest->chain, "where"))
-		f->more = "where it slept: stacks of sleeping threads (--preset waits), or "
-			  "--preset syscalls";
-	return 0;
-}
-
-const struct detector detect_peer = {
-	.name = "dead-peer", .per_thread = true, .find = find_peer, .can = why_can_wake};
-
-/* ---- a thread that is busy with something else ---- */
-
-#define MAX_WORKERS 64
-
-struct work {
-	uint32_t thread;
-	uint64_t run_ns, ready_ns, blocked_ns;
-};
-
-/* The thread that most of a sleep is attributed to. */
-static int who_worked(const struct why *w, uint32_t thread, const struct span *sleep,
-		      struct work *out)
-{
-	struct time_path p = {0};
-	int rc = path_walk(w, thread, sleep->from_ns, sleep->to_ns, &p);
-	struct work list[MAX_WORKERS];
-	size_t nr = 0, k;
-
-	*out = (struct work){.thread = NO_THREAD};
-	for (size_t i = 0; !rc && i < path_nr(&p); i++) {
-		const struct piece *q = path_piece(&p, i);
-		uint64_t ns = q->to_ns - q->from_ns;
-
-		if (!q->depth)
-			continue;
-		for (k = 0; k < nr && list[k].thread != q->thread; k++)
-			;
-		if (k == MAX_WORKERS)
-			continue;
-		if (k == nr)
-			list[nr++] = (struct work){.thread = q->thread};
-		list[k].run_ns += q->kind == LOST_RUN ? ns : 0;
-		list[k].ready_ns += q->kind == LOST_READY ? ns : 0;
-		list[k].blocked_ns += q->kind == LOST_BLOCKED ? ns : 0;
-	}
-	path_free(&p);
-	for (k = 0; k < nr; k++)
-		if (list[k].run_ns + list[k].ready_ns + list[k].blocked_ns >
-		    out->run_ns + out->ready_ns + out->blocked_ns)
-			*out = list[k];
-	return rc;
-}
-
-/* Counts siblings of the worker that were in the same function meanwhile: the rest of a pool. */
-static unsigned same_work(const struct why *w, uint32_t worker, const struct chain_frame *fn,
-			  const struct span *sleep, uint32_t *other)
-{
-	unsigned nr = 0;
-
-	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
-		struct busy b;
-		struct sums s;
-
-		if (i == worker || !pid_of(w, i) || pid_of(w, i) != pid_of(w, worker))
-			continue;
-		sums_of(w, i, sleep->from_ns, sleep->to_ns, &s);
-		if (2 * (s.ns[SPAN_RUN] + s.ns[SPAN_READY]) < length(sleep))
-			continue;
-		busy_of(w, i, 0, sleep->from_ns, sleep->to_ns, &b);
-		if (b.hits && b.function.function && b.function.function == fn->function) {
-			nr++;
-			*other = i;
-		}
-	}
-	return nr;
-}
-
-static int find_task(struct why *w, uint32_t thread, struct finding *f)
-{
-	struct usual u = usual_of(w, thread, true);
-	uint32_t other = NO_THREAD;
-	unsigned nr_others = 0;
-	struct work k;
-	struct busy b;
-	struct text *t = &f->verdict;
-	uint64_t at;
-	int rc;
-
-	/* Only for the thread that requested the dump: others may just wait for work. */
-	if (thread != w->asked || !u.longest || u.ns < 30 * MS ||
-	    (u.nr >= 5 && u.ns < 5 * u.median_ns))
-		return 0;
-	rc = who_worked(w, thread, u.longest, &k);
-	at = k.run_ns + k.ready_ns + k.blocked_ns;
-	if (rc || k.thread == NO_THREAD || 2 * at < u.ns)
-		return rc;
-	busy_of(w, k.thread, 0, u.longest->from_ns, u.longest->to_ns, &b);
-	if (b.hits)
-		nr_others = same_work(w, k.thread, &b.function, u.longest, &other);
-	f->score = why_ms(at) * 1.1;
-	f->culprit = k.thread;
-	f->sure = SURE_CERTAIN;
-	why_phrase(w, t, "{thread} waited {time} for {thread}, which was ", SAY_THREAD(thread),
-		   SAY_TIME(u.ns), SAY_THREAD(k.thread));
-	if (k.blocked_ns > k.run_ns + k.ready_ns)
-		text_str(t, "blocked itself");
-	else if (b.hits)
-		why_phrase(w, t, "busy in {function}", SAY_FUNCTION(&b.function));
-	else
-		text_str(t, "busy");
-	if (nr_others == 1)
-		why_phrase(w, t, ", as was {thread}", SAY_THREAD(other));
-	else if (nr_others)
-		why_phrase(w, t, ", as were {nr} other threads of its process", SAY_NR(nr_others));
-	finding_say(w, f, "meanwhile",
-		    "{thread} ran {time}, waited for a CPU {time}, was blocked {time}, then woke "
-		    "{name}",
-		    SAY_THREAD(k.thread), SAY_TIME(k.run_ns), SAY_TIME(k.ready_ns),
-		    SAY_TIME(k.blocked_ns), SAY_NAME(thread));
-	finding_busy(f, &b, "there");
-	if (u.nr)
-		finding_say(w, f, "usual", "{nr} other wait{s} for threads took {time} (median)",
-			    SAY_NR(u.nr), SAY_TIME(u.median_ns));
-	finding_asleep(w, f, u.longest->chain, "where");
-	return 0;
-}
-
-const struct detector detect_task = {
-	.name = "long-task", .per_thread = true, .find = find_task, .can = why_can_wake};
-
-/* ---- uninterruptible ---- */
-
-#define MAX_CALLS 32
-
-struct sleep_call {
-	const char *syscall;
-	uint64_t ns, longest_ns;
-	uint32_t chain; /* stack of the longest */
-};
-
-/* The system call in which it was blocked longest, from the stacks of its switches. */
-static struct sleep_call blocked_in(const struct why *w, uint32_t thread)
-{
-	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
-	struct sleep_call calls[MAX_CALLS], best = {0};
-	size_t nr = 0, k;
-
-	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->a.sched, t->first + i);
-		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
-		const char *syscall = s->state == SPAN_BLOCKED ? chain_syscall(w, s->chain) : NULL;
-
-		if (!ns || !syscall)
-			continue;
-		for (k = 0; k < nr && strcmp(calls[k].syscall, syscall) != 0; k++)
-			;
-		if (k == MAX_CALLS)
-			continue;
-		if (k == nr)
-			calls[nr++] = (struct sleep_call){.syscall = syscall};
-		calls[k].ns += ns;
-		if (ns > calls[k].longest_ns) {
-			calls[k].longest_ns = ns;
-			calls[k].chain = s->chain;
-		}
-	}
-	for (k = 0; k < nr; k++)
-		if (calls[k].ns > best.ns)
-			best = calls[k];
-	return best;
-}
-
-static int find_blocked(struct why *w, uint32_t thread, struct finding *f)
-{
-	bool asked = thread == w->asked;
-	const struct span *longest;
-	struct sleep_call call;
-	struct sums s, before;
-	struct busy b;
-	struct text *t = &f->verdict;
-
-	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
-	longest = s.longest[SPAN_BLOCKED];
-	/* Waiting for disks is normal: of other threads only long waits count. */
-	if (!longest || s.ns[SPAN_BLOCKED] < (asked ? 20 : 300) * MS ||
-	    (!asked && s.longest_ns[SPAN_BLOCKED] < 100 * MS))
-		return 0;
-	busy_of(w, thread, 0, longest->from_ns > 50 * MS ? longest->from_ns - 50 * MS : 0,
-		longest->to_ns + 50 * MS, &b);
-	call = blocked_in(w, thread);
-	f->score = why_ms(s.ns[SPAN_BLOCKED]) * (asked ? 1.2 : 0.6);
-	f->culprit = longest->by != NO_THREAD && longest->by ? longest->by : NO_THREAD;
-	f->sure = 2 * call.ns > s.ns[SPAN_BLOCKED] ? SURE_CERTAIN : SURE_FAIRLY;
-	why_phrase(w, t, "{thread} was blocked {time} of the last {time}", SAY_THREAD(thread),
-		   SAY_TIME(s.ns[SPAN_BLOCKED]), SAY_TIME(why_focus_time(w)));
-	if (call.syscall)
-		why_phrase(w, t, ", {time} of it in {text}()", SAY_TIME(call.ns),
-			   SAY_TEXT(call.syscall));
-	text_str(t, ": an uninterruptible wait for a disk or a kernel lock");
-	finding_say(w, f, "time", "{nr} time{s}, longest {time}; it ran {time} meanwhile",
-		    SAY_NR(s.nr[SPAN_BLOCKED]), SAY_TIME(s.longest_ns[SPAN_BLOCKED]),
-		    SAY_TIME(s.ns[SPAN_RUN]));
-	if (!finding_asleep(w, f, call.syscall ? call.chain : longest->chain, "where"))
-		finding_busy(f, &b, "around");
-	if (longest->by != NO_THREAD && longest->by && !(longest->flags & SPAN_HARDIRQ))
-		finding_say(w, f, "woken", "from the longest by {thread}", SAY_THREAD(longest->by));
-	else if (longest->by != NO_THREAD)
-		finding_say(w, f, "woken", "from the longest by an interrupt of a device");
-	if (w->focus_ns - w->from_ns > 50 * MS) {
-		sums_of(w, thread, w->from_ns, w->focus_ns, &before);
-		finding_say(w, f, "before", "blocked {share} of the time; now {share}",
-			    SAY_SHARE(why_ms(before.ns[SPAN_BLOCKED]) /
-				      why_ms(w->focus_ns - w->from_ns)),
-			    SAY_SHARE(why_ms(s.ns[SPAN_BLOCKED]) / why_ms(why_focus_time(w))));
-	}
-	if (!call.syscall)
-		f->more = "which call and file: stacks of sleeping threads (--preset waits); the "
-			  "disk: --preset io";
-	return 0;
-}
-
-const struct detector detect_blocked = {
-	.name = "blocked", .per_thread = true, .find = find_blocked, .can = why_can_switch};
-
-/* ---- the thread itself ---- */
-
 /* The thread that requested the dump was running all the time: its own work explains the time. */
 static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct sums s;
 	struct busy b;
 
-	if (thread != w->asked)
+	if (thread != w->asked || why_interval(w))
 		return 0;
 	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
 	if (2 * s.ns[SPAN_RUN] < why_focus_time(w) || s.ns[SPAN_RUN] < 50 * MS)

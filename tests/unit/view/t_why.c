@@ -38,6 +38,41 @@ static void test_inversion(void **state)
 	forget(&said);
 }
 
+/* 7 waits 300 ms for 40, which another keeps from running for 200 ms of these. */
+static void test_without(void **state)
+{
+	static const struct {
+		const char *who;
+		int remain_ms;
+	} cases[] = {{"hog", 100}, {"41", 100}, {"worker", 0}, {"h*", 100}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story *s = begin();
+		struct said said;
+		json_t *without;
+
+		task(s, 7, 7, "client");
+		task(s, 40, 40, "worker");
+		task(s, 41, 41, "hog");
+		run(s, 0, 1 * MS, SLEEPS, 7);
+		run(s, 1, 1 * MS, SLEEPS, 40);
+		run(s, 0, 1600 * MS, SLEEPS, 0);
+		run(s, 1, 1600 * MS, PREEMPT, 41);
+		run(s, 1, 1800 * MS, SLEEPS, 40);
+		wake(s, 1, 1900 * MS, 0, 7, 0);
+		run(s, 0, 1900 * MS + 1000, SLEEPS, 7);
+		run(s, 1, 1901 * MS, SLEEPS, 0);
+		said = ask(s, (struct why_options){.tid = 7, .without = cases[i].who});
+		without = json_object_get(said.json, "without");
+		assert_int_equal(json_integer_value(json_object_get(without, "threads")), 1);
+		assert_int_equal(json_integer_value(json_object_get(without, "wait_ns")) / MS, 300);
+		assert_int_equal(json_integer_value(json_object_get(without, "remaining_ns")) / MS,
+				 cases[i].remain_ms);
+		assert_non_null(strstr(said.text, "would remain"));
+		forget(&said);
+	}
+}
+
 /* The same without the one in between: a lock is held, and that is all. */
 static void test_no_inversion(void **state)
 {
@@ -352,12 +387,13 @@ static void test_schema(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inversion),      cmocka_unit_test(test_no_inversion),
-		cmocka_unit_test(test_stopped_peer),   cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_no_quota),       cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_nothing),	       cmocka_unit_test(test_interrupts),
-		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_overload),
-		cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_inversion),  cmocka_unit_test(test_no_inversion),
+		cmocka_unit_test(test_without),	   cmocka_unit_test(test_stopped_peer),
+		cmocka_unit_test(test_quota),	   cmocka_unit_test(test_no_quota),
+		cmocka_unit_test(test_crash),	   cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_no_such_thread),
+		cmocka_unit_test(test_overload),   cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_schema),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -5,6 +5,7 @@
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
+	unsigned long jobctl;
 	int pid, tgid, prio;
 	char comm[16];
 } __attribute__((preserve_access_index));

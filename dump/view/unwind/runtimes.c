@@ -26,20 +26,28 @@ static const struct runtime {
 	 * all.
 	 */
 	const char *prefix;
+	const char *lock; /* that a thread needs to run this code; NULL: none */
 } known[] = {
 	{{"libjvm.so*"},
 	 "Java methods",
 	 "-XX:+PreserveFramePointer and, before the dump, jcmd PID Compiler.perfmap",
+	 NULL,
 	 NULL},
 	{{"node", "nodejs", "libnode.so*"},
 	 "JavaScript functions",
 	 "--perf-basic-prof-only-functions --interpreted-frames-native-stack",
+	 NULL,
 	 NULL},
-	{{"libcoreclr.so*"}, ".NET methods", "DOTNET_PerfMapEnabled=1 in its environment", NULL},
+	{{"libcoreclr.so*"},
+	 ".NET methods",
+	 "DOTNET_PerfMapEnabled=1 in its environment",
+	 NULL,
+	 NULL},
 	{{"python3.*", "libpython3.*"},
 	 "Python functions",
 	 "-X perf and a Python 3.12 or later that was built with frame pointers",
-	 "py::"},
+	 "py::",
+	 "GIL"},
 };
 
 struct runtime_process {
@@ -303,4 +311,11 @@ bool runtimes_say(const struct runtimes *r, uint32_t pid, struct text *t)
 		 100.0 * (double)p->nr_lacking / (double)p->nr, p->is->what, p->is->how);
 	text_str(t, " (ringback-runtimes(7))");
 	return true;
+}
+
+const char *runtimes_lock(const struct runtimes *r, uint32_t pid)
+{
+	const struct runtime_process *p = pid ? find(r, pid) : NULL;
+
+	return p ? p->is->lock : NULL;
 }

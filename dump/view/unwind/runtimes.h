@@ -30,3 +30,6 @@ uint32_t runtimes_nth(struct runtimes *r, size_t i);
 /* "java (1234): 87 % of its stacks lack the names of Java methods; run it with ..."; false: no or
  * few stacks lack names. */
 bool runtimes_say(const struct runtimes *r, uint32_t pid, struct text *t);
+/* The name of the one lock that a thread of the process needs to run the language's code, "GIL";
+ * NULL: the process has no such runtime, or it has no such lock. */
+const char *runtimes_lock(const struct runtimes *r, uint32_t pid);

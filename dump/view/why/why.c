@@ -16,9 +16,9 @@
 #define MS 1000000ull
 
 static const struct detector *const detectors[] = {
-	&detect_crash,	&detect_forks,	&detect_inversion, &detect_convoy,
-	&detect_quota,	&detect_late,	&detect_rivals,	   &detect_reclaim,
-	&detect_copies, &detect_faults, &detect_busy,	   &detect_irqs,
+	&detect_crash,	&detect_forks, &detect_inversion, &detect_convoy,  &detect_herd,
+	&detect_quota,	&detect_late,  &detect_rivals,	  &detect_reclaim, &detect_copies,
+	&detect_faults, &detect_busy,  &detect_irqs,
 };
 
 #define NR_DETECTORS (sizeof(detectors) / sizeof(detectors[0]))

@@ -119,7 +119,9 @@ static const struct {
 	 "*mutex_*lock* *mutex_lock* *lll_lock* *pthread_rwlock_* *spin_lock* *SRWLock* "
 	 "*ObjectMonitor*enter* *LWLockAcquire* *unfairlock* *parking_lot*lock* *Mutex*lock*",
 	 FUTEX},
-	{WAIT_CONDITION, ANY, "*cond_*wait* sem_*wait* *sem_*wait* *pthread_join* *park*", FUTEX},
+	{WAIT_CONDITION, ANY,
+	 "*cond_*wait* sem_*wait* *sem_*wait* *pthread_join* *park* __futex_abstimed_wait_common*",
+	 FUTEX},
 	{WAIT_FUTEX, KERNEL, FUTEX, NULL},
 	{WAIT_CHILD, KERNEL, "do_wait kernel_wait4 kernel_waitid *_sys_wait*", NULL},
 	{WAIT_SIGNAL, KERNEL,

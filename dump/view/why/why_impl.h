@@ -265,7 +265,7 @@ void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t 
 	       struct rivals *out);
 
 /* Kernel activity that is recognised by functions in a stack. */
-enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, IN_TIMER, NR_IN_KERNEL };
+enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, IN_TIMER, IN_SEND, NR_IN_KERNEL };
 
 /* What samples show of a thread or process. */
 struct busy {
@@ -369,7 +369,7 @@ extern const struct detector detect_crash, detect_forks, detect_reclaim, detect_
 	detect_faults;
 extern const struct detector detect_irqs, detect_quota, detect_late, detect_rivals,
 	detect_inversion;
-extern const struct detector detect_overload, detect_convoy, detect_wait, detect_busy;
+extern const struct detector detect_overload, detect_convoy, detect_herd, detect_wait, detect_busy;
 
 /* ---- why_without.c ---- */
 
@@ -403,6 +403,11 @@ bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, cons
 const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread);
 /* The signal that ended a sleep; NULL: none. */
 const struct life *why_signal_at(const struct why *w, const struct span *s);
+/* What a span waits for; that is the lock of an interpreter where a thread of the same process
+ * ended the wait. */
+enum wait_class why_class_of(const struct why *w, const struct span *s, uint32_t ended_by);
+/* True for a frame of the program that is no wrapper of a wait. */
+bool why_is_caller(const struct chain_frame *f);
 /* True for functions that wait on behalf of their callers: epoll_wait(), WaitLatch(). */
 bool why_is_wrapper(const char *function);
 void finding_free(struct finding *f);

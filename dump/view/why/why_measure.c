@@ -94,7 +94,8 @@ static void add_wait(const struct why *w, struct rivals *r, int32_t cpu, uint64_
 
 		if (run->from_ns >= to_ns)
 			break;
-		if (run->thread && !(run->flags & SPAN_GUESSED))
+		/* A kernel thread does not run for long: its switch is missing. */
+		if (run->thread && !(run->flags & SPAN_GUESSED && why_is_kernel(w, run->thread)))
 			add_rival(w, r, run, ns, by_thread);
 		else
 			r->idle_ns += ns;
@@ -174,6 +175,14 @@ static const struct {
 	{IN_TIMER, "hrtimer_interrupt"},
 	{IN_TIMER, "__hrtimer_run_queues"},
 	{IN_TIMER, "process_timeout"},
+	{IN_SEND, "tcp_sendmsg"},
+	{IN_SEND, "tcp_sendmsg_locked"},
+	{IN_SEND, "udp_sendmsg"},
+	{IN_SEND, "udpv6_sendmsg"},
+	{IN_SEND, "__ip_queue_xmit"},
+	{IN_SEND, "__dev_queue_xmit"},
+	{IN_SEND, "ip_send_skb"},
+	{IN_SEND, "loopback_xmit"},
 };
 
 bool chain_in(const struct why *w, uint32_t chain, enum in_kernel what)

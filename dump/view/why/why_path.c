@@ -67,7 +67,7 @@ static bool is_by_thread(const struct why *w, const struct span *s, const uint32
 	if (s->by == NO_THREAD || !s->by || s->flags & (SPAN_HARDIRQ | SPAN_OPEN) ||
 	    why_is_kernel(w, s->by))
 		return false;
-	return !(s->flags & SPAN_SOFTIRQ) ||
+	return !(s->flags & SPAN_SOFTIRQ) || chain_in(w, s->by_chain, IN_SEND) ||
 	       (often[s->by] >= 3 && 2 * often[s->by] > all && !chain_in(w, s->by_chain, IN_TIMER));
 }
 
@@ -142,13 +142,14 @@ static int add_at(struct walker *k, unsigned depth, uint32_t chain, enum lost_ki
 	return rc ? rc : buf_put(&k->out->pieces, &p, sizeof(p));
 }
 
-static enum lost_kind kind_of(const struct span *s)
+static enum lost_kind kind_of(const struct why *w, const struct span *s)
 {
 	if (s->state == SPAN_BLOCKED)
 		return LOST_BLOCKED;
 	if (s->flags & SPAN_OPEN)
 		return LOST_OPEN;
-	return s->by == NO_THREAD ? LOST_UNKNOWN : LOST_IDLE;
+	return s->by == NO_THREAD && wait_class_of(w, s->chain) != WAIT_OWN_SLEEP ? LOST_UNKNOWN
+										  : LOST_IDLE;
 }
 
 /* A kernel thread that sleeps waits for a device or a timer, as the thread does that waits for it:
@@ -163,7 +164,7 @@ static int add(struct walker *k, const struct span *s, enum lost_kind kind, uint
 		const struct span *wait = k->levels[--depth].wait;
 
 		chain = wait->chain;
-		kind = kind_of(wait);
+		kind = kind_of(k->w, wait);
 	}
 	return add_at(k, depth, chain, kind, from_ns);
 }
@@ -233,7 +234,7 @@ static uint32_t last_waker(const struct why *w, const struct span *s)
 
 	for (uint64_t awake_ns = 0; at < end && awake_ns < AGAIN_NS; at++) {
 		if (at->state == SPAN_RUN || at->state == SPAN_READY) {
-			awake_ns += at->to_ns - at->from_ns;
+			awake_ns += at->state == SPAN_RUN ? at->to_ns - at->from_ns : 0;
 			continue;
 		}
 		if (at->state != s->state || at->chain != s->chain)
@@ -253,10 +254,11 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 	if (class == WAIT_FREEZER || class == WAIT_DEBUGGER || class == WAIT_STOP)
 		return add(k, s, LOST_STOPPED, from_ns);
 	if (class == WAIT_OWN_SLEEP || s->to_ns > k->at_ns)
-		return add(k, s, kind_of(s), from_ns);
+		return add(k, s, kind_of(w, s), from_ns);
 	if (path_woken_by_thread(w, s)) {
-		if (descend(k, s, s->by, s->flags & SPAN_SOFTIRQ ? LINK_SOFTIRQ : LINK_WOKE,
-			    from_ns))
+		bool guess = s->flags & SPAN_SOFTIRQ && !chain_in(w, s->by_chain, IN_SEND);
+
+		if (descend(k, s, s->by, guess ? LINK_SOFTIRQ : LINK_WOKE, from_ns))
 			return 0;
 	} else if (s->by != NO_THREAD && s->by && !(s->flags & (SPAN_HARDIRQ | SPAN_SOFTIRQ)) &&
 		   !(s->flags & SPAN_OPEN) && why_is_kernel(w, s->by)) {
@@ -268,7 +270,7 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 	} else if (is_unanswered(w, s) && descend(k, s, usual_waker(w, s), LINK_USUAL, from_ns)) {
 		return 0;
 	}
-	return add(k, s, kind_of(s), from_ns);
+	return add(k, s, kind_of(w, s), from_ns);
 }
 
 static int step(struct walker *k)

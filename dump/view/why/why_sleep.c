@@ -6,6 +6,7 @@
  */
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
+#include "dump/view/unwind/runtimes.h"
 #include "dump/view/why/why_impl.h"
 
 #include <signal.h>
@@ -20,6 +21,18 @@
 #define SIGNAL_NS 50000
 
 /* ---- where ---- */
+
+enum wait_class why_class_of(const struct why *w, const struct span *s, uint32_t ended_by)
+{
+	enum wait_class class = wait_class_of(w, s->chain);
+	uint32_t pid = schedule_thread(w->a.sched, s->thread)->pid;
+	bool same = ended_by != NO_THREAD && schedule_thread(w->a.sched, ended_by)->pid == pid;
+
+	if (same && runtimes_lock(w->runtimes, pid) &&
+	    (class == WAIT_FUTEX || class == WAIT_CONDITION || class == WAIT_LOCK))
+		return WAIT_INTERPRETER;
+	return class;
+}
 
 /* Functions that wait on behalf of their callers: system calls, and their wrappers in the C library
  * and in well-known libraries and servers. */
@@ -73,12 +86,15 @@ bool why_is_wrapper(const char *function)
 	return false;
 }
 
+bool why_is_caller(const struct chain_frame *f)
+{
+	return !f->kernel && f->function && !why_is_common(f->image) &&
+	       !why_is_wrapper(f->function);
+}
+
 static bool names_a_caller(const struct chain *c, size_t i)
 {
-	const struct chain_frame *f = &c->frames[i];
-
-	return !f->kernel && f->function && !(f->inlined && i + 1 < c->nr) &&
-	       !why_is_common(f->image) && !why_is_wrapper(f->function);
+	return why_is_caller(&c->frames[i]) && !(c->frames[i].inlined && i + 1 < c->nr);
 }
 
 /* "ProcSleep() < LockAcquire()"; the first becomes the finding's function if it has none. */

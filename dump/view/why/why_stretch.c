@@ -54,24 +54,46 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The length that 9 of 10 other waits in the place of `s` do not exceed. */
-static uint64_t usual_of(const struct why *w, const struct span *s, size_t *nr_out)
+/* Adds the waits of `t` that are like `s`, but not `s` itself. 0, -ENOMEM. */
+static int add_alike(const struct why *w, const struct schedule_thread *t, const struct span *s,
+		     struct buf *list)
 {
-	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread);
 	const struct span *all = schedule_span(w->a.sched, t->first);
-	uint64_t *list = calloc(t->nr + 1, sizeof(*list)), ns;
-	size_t nr = 0;
+	int rc = 0;
 
-	for (size_t i = 0; list && i < t->nr; i++)
+	for (size_t i = 0; !rc && i < t->nr; i++) {
+		uint64_t ns = all[i].to_ns - all[i].from_ns;
+
 		if (&all[i] != s && is_alike(&all[i], s) &&
 		    !(all[i].flags & (SPAN_CUT | SPAN_OPEN)))
-			list[nr++] = all[i].to_ns - all[i].from_ns;
-	if (nr)
-		qsort(list, nr, sizeof(*list), by_value);
-	ns = nr ? list[(nr - 1) * 9 / 10] : 0;
-	free(list);
-	*nr_out = nr;
-	return ns;
+			rc = buf_put(list, &ns, sizeof(ns));
+	}
+	return rc;
+}
+
+/* The length that 9 of 10 other waits in the place of `s` do not exceed; of a subject, half of them:
+ * its trouble may have lasted for many waits. Of a thread that was just started, waits of others
+ * with its name count, too: it may be the same program again. */
+static uint64_t usual_of(const struct why *w, const struct span *s, size_t *nr_out)
+{
+	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread), *other;
+	bool is_new = t->nr && schedule_span(w->a.sched, t->first)->flags & SPAN_FORKED;
+	struct buf list = {0};
+	uint64_t *ns, usual;
+	int rc = add_alike(w, t, s, &list);
+
+	for (uint32_t i = 1; !rc && is_new && t->comm && i < schedule_nr_threads(w->a.sched); i++) {
+		other = schedule_thread(w->a.sched, i);
+		if (i != s->thread && other->comm && !strcmp(other->comm, t->comm))
+			rc = add_alike(w, other, s, &list);
+	}
+	ns = (uint64_t *)list.p;
+	*nr_out = rc ? 0 : list.len / sizeof(*ns);
+	if (*nr_out)
+		qsort(ns, *nr_out, sizeof(*ns), by_value);
+	usual = *nr_out ? ns[(*nr_out - 1) * (why_is_subject(w, s->thread) ? 5 : 9) / 10] : 0;
+	buf_free(&list);
+	return usual;
 }
 
 /* True when the CPU that it waits for was idle: the switch to the thread is missing, not a CPU.

@@ -103,12 +103,23 @@ static void account_for(const struct why *w, const struct stretch *s, const stru
 	qsort(a->list, a->nr, sizeof(a->list[0]), by_ns);
 }
 
-static uint64_t total_of(const struct account *a, uint32_t thread)
+static bool is_same(const struct why *w, uint32_t a, uint32_t b)
+{
+	uint32_t pid = schedule_thread(w->a.sched, a)->pid;
+
+	return a == b || (pid && pid == schedule_thread(w->a.sched, b)->pid);
+}
+
+/* The time of the thread, or of all threads of its process. */
+static uint64_t total_of(const struct why *w, const struct account *a, uint32_t thread,
+			 bool process)
 {
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < a->nr; i++)
-		ns += a->list[i].thread == thread ? a->list[i].ns : 0;
+		if (a->list[i].thread == thread ||
+		    (process && is_same(w, a->list[i].thread, thread)))
+			ns += a->list[i].ns;
 	return ns;
 }
 
@@ -120,15 +131,15 @@ static const struct time_share *share_of(const struct account *a, uint32_t threa
 	return NULL;
 }
 
-/* The largest share of the thread that has most of the time. Much work is the reason for a wait for
- * a CPU, too. */
-static const struct time_share *main_share(const struct account *a)
+/* The largest share of the process that has most of the time. Much work is the reason for a wait
+ * for a CPU, too. */
+static const struct time_share *main_share(const struct why *w, const struct account *a)
 {
 	const struct time_share *best = NULL, *run;
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < a->nr; i++) {
-		uint64_t ns = total_of(a, a->list[i].thread);
+		uint64_t ns = total_of(w, a, a->list[i].thread, true);
 
 		if (ns > most) {
 			most = ns;
@@ -163,11 +174,15 @@ static const struct life *stop_of(const struct why *w, uint32_t thread, uint64_t
 static void put_where(const struct why *w, uint32_t chain, struct text *t)
 {
 	const char *syscall = chain_syscall(w, chain);
-	const struct chain_frame *own = chain_own(w, chain);
+	struct chain c = call_chains_get(w->a.chains, chain);
+	const struct chain_frame *own = NULL;
 
+	for (size_t i = 0; i < c.nr && !own; i++)
+		if (why_is_caller(&c.frames[i]))
+			own = &c.frames[i];
 	if (syscall)
 		why_phrase(w, t, " in {text}()", SAY_TEXT(syscall));
-	if (own && own->function && !own->kernel)
+	if (own)
 		why_phrase(w, t, "{text} {function}", SAY_TEXT(syscall ? ", called by" : " in"),
 			   SAY_FUNCTION(own));
 }
@@ -206,7 +221,7 @@ struct told_wait {
 	const struct time_share *main; /* of the culprit */
 	const uint32_t *route;	       /* from the victim to the culprit, main->longest.depth + 1 */
 	const struct span *wait;       /* of the victim, that led to the culprit; NULL: none */
-	enum wait_class class;	       /* of `wait` */
+	enum wait_class first, last;   /* what it waited for; what was last waited for */
 	struct busy busy;
 	struct rivals rivals;
 };
@@ -228,18 +243,15 @@ static void put_time(const struct why *w, const struct told_wait *k, struct text
 			   SAY_TEXT(k->s->whole ? " that it took" : ""));
 }
 
-/* "ran 600 ms in f()", "waited for a CPU 20 ms: x (12) had CPU 1" */
+/* "was busy 600 ms in f()", "waited for a CPU 20 ms: x (12) had CPU 1" */
 static void put_did(const struct why *w, const struct told_wait *k, struct text *t)
 {
 	const struct time_share *m = k->main;
 	const struct wait_words *words = wait_words(m->class);
 	static const char *const did[NR_LOST_KINDS] = {
-		[LOST_RUN] = "ran",
-		[LOST_READY] = "waited for a CPU",
-		[LOST_BLOCKED] = "was blocked",
-		[LOST_IDLE] = "waited",
-		[LOST_OPEN] = "waited",
-		[LOST_UNKNOWN] = "did what is not recorded for",
+		[LOST_RUN] = "was busy",	[LOST_READY] = "waited for a CPU",
+		[LOST_BLOCKED] = "was blocked", [LOST_IDLE] = "waited",
+		[LOST_OPEN] = "waited",		[LOST_UNKNOWN] = "did what is not recorded for",
 	};
 
 	if (m->kind == LOST_STOPPED) {
@@ -265,22 +277,31 @@ static void put_did(const struct why *w, const struct told_wait *k, struct text 
 	put_where(w, m->longest.chain, t);
 }
 
-/* "a (1) waited 700 ms for a lock held by b (2), which waited for c (3), which ran 690 ms in f()" */
+/* "a (1) waited 700 ms for a lock held by b (2), which waited for c (3), which was busy
+ * 690 ms in f()" */
 static void say_verdict(const struct why *w, const struct told_wait *k, struct text *t)
 {
+	uint64_t all_ns = total_of(w, k->a, k->main->thread, true);
 	unsigned depth = k->main->longest.depth;
 
 	why_phrase(w, t, "{thread} ", SAY_THREAD(k->route[0]));
-	if (depth) {
-		why_phrase(w, t, "waited {time} {text}{thread}, which ", SAY_TIME(waited(k)),
-			   SAY_TEXT(wait_words(k->class)->whose), SAY_THREAD(k->route[1]));
-		if (depth > 2)
-			why_phrase(w, t, "waited, through {nr} other{s}, for {thread}, which ",
-				   SAY_NR(depth - 2), SAY_THREAD(k->main->thread));
-		else if (depth > 1)
-			why_phrase(w, t, "waited for {thread}, which ",
-				   SAY_THREAD(k->main->thread));
+	if (depth)
+		why_phrase(w, t, "waited {time} {text}{thread}", SAY_TIME(waited(k)),
+			   SAY_TEXT(wait_words(k->first)->whose), SAY_THREAD(k->route[1]));
+	if (depth && is_same(w, k->route[1], k->main->thread) &&
+	    2 * all_ns > 3 * total_of(w, k->a, k->main->thread, false)) {
+		why_phrase(w, t, " and other threads of its process, which took {time} of it",
+			   SAY_TIME(all_ns));
+		return;
 	}
+	text_str(t, depth ? ", which " : "");
+	if (depth > 2)
+		why_phrase(w, t, "waited, through {nr} other{s}, ", SAY_NR(depth - 2));
+	else if (depth > 1)
+		text_str(t, "waited ");
+	if (depth > 1)
+		why_phrase(w, t, "{text}{thread}, which ", SAY_TEXT(wait_words(k->last)->whose),
+			   SAY_THREAD(k->main->thread));
 	put_did(w, k, t);
 }
 
@@ -298,7 +319,7 @@ static void say_chain(const struct why *w, struct finding *f, const struct told_
 		t = finding_line(f, "chain");
 		why_phrase(w, t, "{thread} waited {time} {text}", SAY_THREAD(k->route[i]),
 			   SAY_TIME(overlap(s->from_ns, s->to_ns, k->s->from_ns, k->s->to_ns)),
-			   SAY_TEXT(wait_words(wait_class_of(w, s->chain))->what));
+			   SAY_TEXT(wait_words(why_class_of(w, s, k->route[i + 1]))->what));
 		put_where(w, s->chain, t);
 		why_phrase(w, t,
 			   i + 1 == p->depth && k->main->link == LINK_USUAL
@@ -357,12 +378,13 @@ static void say_usual(const struct why *w, struct finding *f, const struct stret
 static const char *kind_of(const struct told_wait *k)
 {
 	const struct time_share *m = k->main;
-	const char *by_wait = k->wait ? wait_words(k->class)->kind : NULL,
-		   *by_end = wait_words(m->class)->kind;
+	const char *by_end = wait_words(m->class)->kind;
 	bool alone = !m->longest.depth;
 
-	if (by_wait)
-		return by_wait;
+	if (!alone && wait_words(k->first)->kind)
+		return wait_words(k->first)->kind;
+	if (!alone && wait_words(k->last)->kind)
+		return wait_words(k->last)->kind;
 	switch (m->kind) {
 	case LOST_RUN:
 		return alone ? "busy" : "long-task";
@@ -406,7 +428,7 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
 	if (m->kind == LOST_READY && (!k->rivals.nr || 2 * k->rivals.idle_ns > k->rivals.ns))
 		doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
-	if (why_ms(total_of(k->a, m->thread)) < MOST * why_ms(k->a->ns))
+	if (why_ms(total_of(w, k->a, m->thread, true)) < MOST * why_ms(k->a->ns))
 		doubt(f, SURE_FAIRLY, "the largest of several shares");
 }
 
@@ -417,8 +439,9 @@ static double weight_of(const struct why *w, const struct told_wait *k)
 
 	if (m->kind == LOST_UNKNOWN)
 		return 0.1;
+	/* Of others, why_cpu.c tells. */
 	if (m->kind == LOST_READY)
-		return 0.6;
+		return m->longest.depth || why_is_subject(w, m->thread) ? 0.6 : 0;
 	/* Those that wait for a stopped thread say more. */
 	if (m->kind == LOST_STOPPED && !m->longest.depth)
 		return 0.5;
@@ -437,14 +460,18 @@ static bool look_closer(const struct why *w, const struct time_path *p, struct t
 {
 	const struct piece *q;
 
-	k->main = main_share(k->a);
+	k->main = main_share(w, k->a);
 	if (!k->main)
 		return false;
 	q = &k->main->longest;
 	k->route = path_route(p, q);
 	if (q->depth) {
+		const struct span *last =
+			schedule_at(w->a.sched, k->route[q->depth - 1], q->to_ns - 1);
+
 		k->wait = schedule_at(w->a.sched, k->route[0], q->to_ns - 1);
-		k->class = k->wait ? wait_class_of(w, k->wait->chain) : WAIT_UNKNOWN;
+		k->first = k->wait ? why_class_of(w, k->wait, k->route[1]) : WAIT_UNKNOWN;
+		k->last = last ? why_class_of(w, last, k->main->thread) : WAIT_UNKNOWN;
 	}
 	if (k->main->kind == LOST_RUN)
 		busy_of(w, k->main->thread, 0, k->s->from_ns, k->s->to_ns, &k->busy);
@@ -471,7 +498,7 @@ static int tell(const struct why *w, const struct told_wait *k, struct finding *
 
 	f->score = k->s->score * weight_of(w, k);
 	/* A culprit of a small part explains little. */
-	share = why_ms(total_of(k->a, m->thread)) / (why_ms(k->a->ns) + 1e-6);
+	share = why_ms(total_of(w, k->a, m->thread, true)) / (why_ms(k->a->ns) + 1e-6);
 	f->score *= share >= MOST ? 1 : k->s->many && share < LEAST ? 0 : share / MOST;
 	f->kind = kind_of(k);
 	f->from_ns = k->s->from_ns;

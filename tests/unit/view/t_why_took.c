@@ -95,7 +95,7 @@ static void test_took_in_pieces(void **state)
 	expect_tid(&said, "culprit", 40);
 	expect(&said, "confidence", "medium");
 	assert_non_null(
-		strstr(said.text, "server (7) waited 24 ms for holder (40), which ran 24 ms"));
+		strstr(said.text, "server (7) waited 24 ms for holder (40), which was busy 24 ms"));
 	forget(&said);
 }
 

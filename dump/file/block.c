@@ -57,6 +57,7 @@ const char *block_section_name(uint16_t section)
 		[FMT_FORMATS] = "FORMATS", [FMT_WINDOWS] = "WINDOWS", [FMT_LEDGER] = "LEDGER",
 		[FMT_RECORDS] = "RECORDS", [FMT_STATS] = "STATS",     [FMT_FOOTER] = "FOOTER",
 		[FMT_SYMBOLS] = "SYMBOLS", [FMT_AUX] = "AUX",	      [FMT_CGROUPS] = "CGROUPS",
+		[FMT_THREADS] = "THREADS",
 	};
 
 	if (section >= sizeof(names) / sizeof(names[0]) || !names[section])

@@ -59,6 +59,7 @@ enum fmt_section {
 	FMT_SYMBOLS = 10, /* symbols of the dump's addresses; written after the records */
 	FMT_AUX = 11,	  /* AUX data of one ring */
 	FMT_CGROUPS = 12, /* control groups with limits; written after the records */
+	FMT_THREADS = 13, /* states of threads at the freeze; written after the records */
 };
 
 /* Encoding of a payload after LZ4 decompression. */
@@ -544,6 +545,52 @@ struct fmt_cgroup {
 #define FMT_CGROUP_MORE	    2u /* more processes than listed */
 #define FMT_CGROUP_MAX_PIDS 256u
 
+/* ---- THREADS: what /proc said of the threads right after the freeze ---- */
+enum {
+	FMT_THREADS_READ = 1, /* fmt_threads; present even without threads */
+	FMT_THREAD_STATE = 2, /* fmt_thread_state + u64 cpus[nr_cpu_words] + texts, each ended by a
+			       * NUL: wait channel, file, protocol, local address, remote one */
+};
+
+struct fmt_threads {
+	uint64_t from_ns, to_ns; /* reading began and ended */
+	uint32_t nr_threads;	 /* FMT_THREAD_STATE items */
+	uint32_t nr_left_out;	 /* threads not read for lack of time */
+	uint32_t nr_denied;	/* threads whose system call the recorder was not allowed to read */
+	uint32_t nr_unsearched; /* processes whose files were not searched for other ends */
+};
+
+struct fmt_thread_state {
+	uint64_t ns; /* when it was read */
+	uint32_t tid, pid;
+	uint8_t state;	/* letter of /proc/PID/stat: R, S, D, T, t, ... */
+	uint8_t policy; /* SCHED_*, with FMT_THREAD_SCHED; so are the next two */
+	int8_t nice;
+	uint8_t rt_priority;
+	uint32_t flags;		 /* FMT_THREAD_* */
+	int32_t syscall;	 /* -1: asleep outside of one; with FMT_THREAD_SYSCALL */
+	int32_t fd;		 /* that it waits for; -1: none */
+	uint64_t args[6];	 /* with FMT_THREAD_SYSCALL and syscall >= 0 */
+	uint64_t sp, pc;	 /* with FMT_THREAD_SYSCALL */
+	uint64_t timer_slack_ns; /* 0: unknown */
+	uint64_t nr_voluntary;	 /* context switches since its start */
+	uint64_t nr_involuntary;
+	uint32_t stop_signal; /* state T, t: that stopped it; 0: unknown */
+	uint32_t tracer_pid;
+	uint32_t futex_word;  /* value of the futex that it waits for; with FMT_THREAD_FUTEX */
+	uint32_t futex_owner; /* tid of the thread that holds this lock; 0: unknown */
+	uint32_t peers[4];    /* processes at the other end of `fd`, the first of nr_peers */
+	uint32_t nr_peers;
+	uint32_t nr_cpu_words; /* of its affinity mask, CPU 0 in bit 0; 0: unknown */
+};
+
+#define FMT_THREAD_SCHED	 1u
+#define FMT_THREAD_SYSCALL	 2u
+#define FMT_THREAD_FUTEX	 4u
+#define FMT_THREAD_KERNEL	 8u /* a kernel thread */
+#define FMT_THREAD_MAX_PEERS	 4u
+#define FMT_THREAD_MAX_CPU_WORDS 16u
+
 /* ---- STATS ---- */
 enum {
 	FMT_STATS_DUMP = 1,	/* fmt_dump_stats */
@@ -642,6 +689,8 @@ _Static_assert(sizeof(struct fmt_unwind) == 40, "fmt_unwind");
 _Static_assert(sizeof(struct fmt_code) == 16, "fmt_code");
 _Static_assert(sizeof(struct fmt_note) == 8, "fmt_note");
 _Static_assert(sizeof(struct fmt_cgroup) == 96, "fmt_cgroup");
+_Static_assert(sizeof(struct fmt_threads) == 32, "fmt_threads");
+_Static_assert(sizeof(struct fmt_thread_state) == 160, "fmt_thread_state");
 _Static_assert(sizeof(struct fmt_dump_stats) == 120, "fmt_dump_stats");
 _Static_assert(sizeof(struct fmt_sideband_stats) == 64, "fmt_sideband_stats");
 _Static_assert(sizeof(struct fmt_salvage) == 24, "fmt_salvage");

@@ -16,6 +16,7 @@
 #include "dump/view/html/html.h"
 #include "dump/view/info/info.h"
 #include "dump/view/model/process_history.h"
+#include "dump/view/model/thread_states.h"
 #include "dump/view/pt/pt_names.h"
 #include "dump/view/pt/pt_spans.h"
 #include "dump/view/pt/pt_trace.h"
@@ -93,6 +94,25 @@ static void ask_people(const struct process_history *p)
 		ask_about(p, t->tid, t->exit_ns, UINT64_MAX);
 		ask_about(p, t->ppid, t->start_ns + 1, 0x7000);
 	}
+}
+
+static void ask_states(struct reader *r)
+{
+	struct thread_states *t;
+	size_t nr;
+
+	if (thread_states_load(r, &t, NULL))
+		return;
+	nr = thread_states_nr(t);
+	for (size_t i = 0; i < nr; i++) {
+		const struct thread_state *s = thread_states_nth(t, i);
+
+		assert(thread_states_find(t, s->f.tid)->f.tid == s->f.tid);
+		assert(!i || thread_states_nth(t, i - 1)->f.pid <= s->f.pid);
+		assert(thread_state_nr_cpus(s) <= FMT_THREAD_MAX_CPU_WORDS * 64);
+		assert(strlen(s->wchan) + strlen(s->remote) < MAX_ALL_BYTES * 1024ull);
+	}
+	thread_states_free(t);
 }
 
 /* The same names when asked again, and at both ends of the time for which they hold. */
@@ -394,6 +414,7 @@ static void use(struct bytes file, bool damaged)
 	} else if (!symbols_load(v.r, v.p, &v.s, NULL)) {
 		SMALL_OK(stacks_new(v.m, v.p, v.s, &v.st, NULL));
 		ask_people(v.p);
+		ask_states(v.r);
 		walk(&v, 0);
 		walk(&v, v.m->trigger.hit_ns);
 		v.no_pt = bytes_of(v.r, FMT_AUX) > MAX_PT_BYTES;

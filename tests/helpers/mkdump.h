@@ -198,6 +198,30 @@ static inline void mk_cgroups(struct mk *d, uint64_t since_ns, uint64_t at_ns)
 	mk_item(d, FMT_CGROUPS, FMT_CGROUP_TIME, times, sizeof(times), NULL, 0);
 }
 
+/* The recorder read the states of threads from `from_ns` to `to_ns`; they follow. */
+static inline void mk_threads(struct mk *d, uint64_t from_ns, uint64_t to_ns, uint32_t nr_left_out)
+{
+	struct fmt_threads f = {
+		.from_ns = from_ns, .to_ns = to_ns, .nr_threads = 1, .nr_left_out = nr_left_out};
+
+	mk_item(d, FMT_THREADS, FMT_THREADS_READ, &f, sizeof(f), NULL, 0);
+}
+
+/* `cpus`: the mask's first word, 0: unknown. `texts`: wait channel, file, protocol, local and
+ * remote address, each ended by a NUL. */
+static inline void mk_thread(struct mk *d, const struct fmt_thread_state *f, uint64_t cpus,
+			     const char *texts, size_t bytes)
+{
+	struct {
+		struct fmt_thread_state f;
+		uint64_t cpus;
+	} item = {*f, cpus};
+
+	item.f.nr_cpu_words = cpus != 0;
+	mk_item(d, FMT_THREADS, FMT_THREAD_STATE, &item,
+		sizeof(*f) + item.f.nr_cpu_words * sizeof(cpus), texts, bytes);
+}
+
 static inline void mk_stats(struct mk *d)
 {
 	struct fmt_dump_stats s = {

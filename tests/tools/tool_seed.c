@@ -287,6 +287,27 @@ static void view_trigger(struct mk *d)
 	mk_records_free(&b);
 }
 
+static void view_threads(struct mk *d)
+{
+	static const char texts[] = "unix_stream_read_generic\0socket:[9]\0unix\0@a\x1b[2J\0/b\n";
+	const struct fmt_thread_state f = {
+		.ns = HIT_NS + 500,
+		.tid = 7,
+		.pid = 7,
+		.state = 'S',
+		.flags = FMT_THREAD_SCHED | FMT_THREAD_SYSCALL | FMT_THREAD_FUTEX,
+		.fd = 3,
+		.stop_signal = 19,
+		.tracer_pid = 8,
+		.futex_owner = 7,
+		.peers = {8},
+		.nr_peers = 5,
+	};
+
+	mk_threads(d, HIT_NS + 400, HIT_NS + 600, 2);
+	mk_thread(d, &f, 3, texts, sizeof(texts));
+}
+
 /* A dump with everything that script and info show; free .p. */
 static struct bytes view_dump(void)
 {
@@ -306,6 +327,7 @@ static struct bytes view_dump(void)
 	mk_cpu_window(&d, 0, 0, 0);
 	mk_cpu_window(&d, 1, 1, 1);
 	mk_stats(&d);
+	view_threads(&d);
 	view_ledger(&d);
 	view_records(&d);
 	view_trigger(&d);

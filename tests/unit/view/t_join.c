@@ -4,6 +4,7 @@
 #include "dump/file/join.h"
 
 #include "dump/view/model/process_history.h"
+#include "dump/view/model/thread_states.h"
 #include "dump/view/symbols/symbols.h"
 #include "dump/view/model/timeline.h"
 #include "tests/helpers/mkdump.h"
@@ -327,6 +328,36 @@ static void processes_and_names_are_those_of_both(void **state)
 	leave(&j);
 }
 
+static void states_of_threads_are_those_of_the_newer(void **state)
+{
+	const struct fmt_thread_state asleep = {.tid = 7, .pid = 7, .state = 'S'};
+	const struct fmt_thread_state runs = {.tid = 7, .pid = 7, .state = 'R'};
+	const struct fmt_thread_state gone = {.tid = 8, .pid = 8, .state = 'S'};
+	struct thread_states *t;
+	struct joined j;
+
+	j.a = mk_begin();
+	put_head(&j.a, &old_half);
+	put_records(&j.a, &old_half);
+	mk_threads(&j.a, 1040, 1041, 0);
+	mk_thread(&j.a, &asleep, 0, "", 0);
+	mk_thread(&j.a, &gone, 0, "", 0);
+	j.ra = mk_end(&j.a);
+	j.b = mk_begin();
+	put_head(&j.b, &new_half);
+	put_records(&j.b, &new_half);
+	mk_threads(&j.b, 2000, 2001, 0);
+	mk_thread(&j.b, &runs, 0, "", 0);
+	j.rb = mk_end(&j.b);
+	assert_int_equal(join_made(&j), 0);
+	assert_int_equal(thread_states_load(j.r, &t, NULL), 0);
+	assert_int_equal(thread_states_nr(t), 1);
+	assert_int_equal(thread_states_find(t, 7)->f.state, 'R');
+	assert_int_equal(thread_states_read(t)->from_ns, 2000);
+	thread_states_free(t);
+	leave(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +367,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_belong_together_is_refused),
 		cmocka_unit_test(a_hole_between_two_is_not_hidden),
 		cmocka_unit_test(processes_and_names_are_those_of_both),
+		cmocka_unit_test(states_of_threads_are_those_of_the_newer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

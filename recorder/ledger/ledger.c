@@ -440,6 +440,39 @@ bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16])
 	return c;
 }
 
+#define KTHREADD 2 /* parent of all kernel threads */
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct ledger_thread *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+int ledger_living(struct ledger *l, struct buf *out)
+{
+	size_t nr = 0;
+	int rc;
+
+	pthread_mutex_lock(&l->lock);
+	rc = buf_reserve(out, l->nr_tids * sizeof(struct ledger_thread));
+	for (size_t i = 0; i < l->nr_buckets && !rc; i++) {
+		for (const struct task *t = l->tasks[i]; t; t = t->hash_next) {
+			const struct ledger_thread v = {t->proc->pid, t->tid,
+							t->tid == KTHREADD || t->ppid == KTHREADD};
+
+			if (!t->exit_ns && !(rc = buf_put(out, &v, sizeof(v))))
+				nr++;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (nr)
+		qsort(out->p, nr, sizeof(struct ledger_thread), compare_threads);
+	return rc;
+}
+
 static const struct ledger_map *map_in(const struct maps *t, uint64_t ns, uint64_t addr)
 {
 	uint32_t i = maps_find(t, addr);

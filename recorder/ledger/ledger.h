@@ -96,6 +96,13 @@ bool ledger_cgroup(struct ledger *l, uint32_t tid, uint64_t ns, char *path, size
 size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
 			 struct fmt_namespace v[LEDGER_MAX_NAMESPACES]);
 
+struct ledger_thread {
+	uint32_t pid, tid;
+	bool kernel; /* a kernel thread */
+};
+/* Adds all living threads to `out`, struct ledger_thread[], by process and thread. 0 or -ENOMEM. */
+int ledger_living(struct ledger *l, struct buf *out);
+
 /* A set of tids, filled while frozen rings are read. Allocates only in tidset_new(). Any number of
  * threads may add at once, but tidset_has() and tidset_clear() must not run at the same time. */
 struct tidset;

@@ -7,6 +7,7 @@
 
 #include "trigger/kernel/clock.h"
 #include "recorder/writer/event_formats.h"
+#include "recorder/writer/thread_snapshot.h"
 #include "recorder/base/priority.h"
 
 #include <assert.h>
@@ -85,6 +86,7 @@ static void make_dump(struct dumper *d)
 	d->result.rc = dumper_make_file(d, from_ns, started, &released, &d->result.err);
 	if (!released)
 		recording_release(d->opt.recording);
+	thread_snapshot_end(d->states);
 	d->result.freeze_ns = d->stats.signal_ns;
 	d->result.skew_ns = f->last_paused_ns - f->first_paused_ns;
 	d->result.names_ns = d->symbols.ns;
@@ -160,6 +162,8 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 		rc = tidset_new(&d->tids, err);
 	if (!rc)
 		rc = dump_workers_new(&work, &d->work, err);
+	if (!rc)
+		rc = thread_snapshot_new(opt->ledger, &d->states, err);
 	if (!rc && (rc = -pthread_create(&d->thread, NULL, run, d)))
 		err_sys(err, rc, "can't start the dump thread");
 	d->has_thread = !rc;
@@ -183,6 +187,7 @@ void dumper_free(struct dumper *d)
 		pthread_join(d->thread, NULL);
 	}
 	sighting_fini(&d->job.what);
+	thread_snapshot_free(d->states);
 	dump_workers_free(d->work);
 	tidset_free(d->tids);
 	writer_free(d->writer);
@@ -227,6 +232,7 @@ void dumper_start(struct dumper *d, const struct dumper_job *job)
 {
 	uint64_t stops;
 
+	thread_snapshot_start(d->states, job->what.pid, job->what.tid);
 	pthread_mutex_lock(&d->lock);
 	assert(d->phase == DUMPER_IDLE);
 	d->job = *job;

@@ -12,7 +12,7 @@
  *
  * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop passes the hits merged so far,
  * so that every hit is in this dump or in a later one. The rings are released before that, since
- * finding names may take seconds.
+ * finding names may take seconds. thread_snapshot.h reads the states of threads meanwhile.
  */
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/writer/event_formats.h"
 #include "recorder/writer/host_info.h"
+#include "recorder/writer/thread_snapshot.h"
 #include "recorder/ledger/cgroup_limits.h"
 #include "recorder/ledger/pinned_list.h"
 #include "recorder/symbolize/symbols_child.h"
@@ -311,6 +312,8 @@ static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct
 	*released = true;
 	if (!rc && late_ledger)
 		write_ledger(d, from_ns);
+	if (!rc && !writer_error(d->writer, NULL))
+		thread_snapshot_write(d->states, d->writer);
 	if (!rc && d->opt.limits && !writer_error(d->writer, NULL))
 		rc = cgroup_limits_write(d->opt.limits, d->writer, err);
 	if (!rc && !writer_error(d->writer, NULL))

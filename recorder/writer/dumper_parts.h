@@ -11,6 +11,7 @@
 #define DUMPER_MAX_MERGED 66
 
 struct event_formats;
+struct thread_snapshot;
 
 struct dumper {
 	struct dumper_options opt;
@@ -18,6 +19,7 @@ struct dumper {
 	struct writer *writer;
 	struct tidset *tids;
 	struct dump_workers *work;
+	struct thread_snapshot *states;
 	pthread_t thread;
 	bool has_thread;
 	int efd;

@@ -408,6 +408,33 @@ static void foreign_records_are_survived(void **state)
 	ledger_free(l);
 }
 
+static void the_living_come_by_process_and_thread(void **state)
+{
+	static const struct ledger_thread all[] = {
+		{1, 1, false}, {2, 2, true}, {30, 30, true}, {100, 80, false}, {100, 100, false}};
+	const struct ledger_thread *v;
+	struct buf list = {0};
+	struct ledger *l = new_ledger(1 << 20);
+
+	fork_of(l, 1000, 100, 100, 1);
+	fork_of(l, 1100, 100, 80, 100);
+	fork_of(l, 1200, 100, 101, 100);
+	fork_of(l, 1300, 30, 30, 2);
+	fork_of(l, 1400, 40, 40, 1);
+	ended(l, 1500, 40, 40);
+	ended(l, 1500, 100, 101);
+	assert_int_equal(ledger_living(l, &list), 0);
+	v = (const struct ledger_thread *)list.p;
+	assert_int_equal(list.len, sizeof(all));
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_int_equal(v[i].pid, all[i].pid);
+		assert_int_equal(v[i].tid, all[i].tid);
+		assert_int_equal(v[i].kernel, all[i].kernel);
+	}
+	buf_free(&list);
+	ledger_free(l);
+}
+
 static void a_tid_set_has_what_was_added(void **state)
 {
 	static const uint32_t tids[] = {0, 1, 63, 64, 32767, 4194303};
@@ -491,6 +518,7 @@ int main(void)
 		cmocka_unit_test(over_the_bound_mappings_are_refused_when_nothing_can_go),
 		cmocka_unit_test(a_ledger_that_can_hold_nothing_is_refused),
 		cmocka_unit_test(foreign_records_are_survived),
+		cmocka_unit_test(the_living_come_by_process_and_thread),
 		cmocka_unit_test(a_tid_set_has_what_was_added),
 		cmocka_unit_test(short_lived_processes_are_cheap),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* `ringback info`: trigger, channels, losses and host of a dump. */
+/* `ringback info`: trigger, channels, losses, host and waiting threads of a dump. */
 #include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
@@ -12,7 +12,7 @@ static const struct option_row options[] = {
 	{"json", 0, NULL, OPTION_FLAG, offsetof(struct info_options, json),
 	 .help = "one JSON object, described in SCHEMA.md"},
 	{"all", 0, NULL, OPTION_FLAG, offsetof(struct info_options, all),
-	 .help = "one line for each ring, also with many CPUs"},
+	 .help = "one line for each ring and each waiting thread"},
 	{.name = NULL},
 };
 
@@ -46,7 +46,7 @@ static int run(int argc, char **argv)
 const struct command cmd_info = {
 	.name = "info",
 	.operands = "[DUMP]",
-	.help = "what a dump holds: trigger, windows, losses, host",
+	.help = "what a dump holds: trigger, windows, losses, host, waiting threads",
 	.notes = CMD_DUMP_EXIT,
 	.run = run,
 	.options = options,

@@ -100,6 +100,7 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 
 	rc = rc ? rc : info_collect(&in, err);
 	rc = rc ? rc : aux_list_load(r, m, &in.areas, err);
+	rc = rc ? rc : thread_states_load(r, &in.states, err);
 	rc = rc ? rc : cause_find(&in.a, &in.cause, err);
 	if (!rc) {
 		if (opt->json)
@@ -111,7 +112,10 @@ int info_print(struct reader *r, const struct meta *m, const struct info_options
 			err_sys(err, rc, "the output can't be written");
 	}
 	res->nr_bad = m->nr_broken + in.nr.nr_broken;
+	if (in.states)
+		res->nr_bad += thread_states_nr_broken(in.states);
 	cause_free(&in.cause);
+	thread_states_free(in.states);
 	analysis_close(&in.a);
 	aux_list_free(&in.areas);
 	free(in.rings);

@@ -7,6 +7,7 @@
 #include "dump/view/analysis/analysis.h"
 #include "dump/view/info/trigger_cause.h"
 #include "dump/view/info/info.h"
+#include "dump/view/model/thread_states.h"
 #include "dump/view/base/json.h"
 
 #define INFO_MAX_FINDINGS 24
@@ -20,6 +21,7 @@ struct info {
 	struct analysis a;
 	const struct info_options *opt;
 	struct history_counts nr;
+	struct thread_states *states;
 	/* Rings in the dump, by channel, then CPU, then thread. */
 	const struct fmt_window **rings;
 	size_t nr_rings;
@@ -55,6 +57,9 @@ void info_aux_channels(struct info *in);
 /* info_cgroups.c */
 void info_cgroups_text(struct info *in);
 void info_cgroups_json(const struct info *in, struct json *j);
+/* info_threads.c */
+void info_threads_text(struct info *in);
+void info_threads_json(const struct info *in, struct json *j);
 
 void info_aux_text(struct info *in);
 void info_aux_json(const struct info *in, struct json *j);

@@ -289,6 +289,7 @@ void info_json(struct info *in)
 	put_trigger(in, &j);
 	put_host(in, &j);
 	info_cgroups_json(in, &j);
+	info_threads_json(in, &j);
 	put_channels(in, &j);
 	json_open(&j, "rings", '[');
 	for (size_t i = 0; i < in->nr_rings; i++)

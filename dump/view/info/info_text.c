@@ -486,6 +486,7 @@ void info_text(struct info *in)
 	put_trigger(in);
 	put_host(in);
 	info_cgroups_text(in);
+	info_threads_text(in);
 	put_timing(in);
 	put_sizes(in);
 	put_channels(in);

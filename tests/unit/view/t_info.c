@@ -404,6 +404,61 @@ static void test_many_areas(void **state)
 	mk_close(&d, r);
 }
 
+static const struct fmt_thread_state waits = {
+	.ns = HIT + 300,
+	.tid = 8,
+	.pid = 7,
+	.state = 'S',
+	.policy = 2,
+	.nice = -5,
+	.rt_priority = 9,
+	.flags = FMT_THREAD_SCHED | FMT_THREAD_SYSCALL | FMT_THREAD_FUTEX,
+	.fd = 3,
+	.args = {3},
+	.timer_slack_ns = 50000,
+	.tracer_pid = 12,
+	.futex_word = 2,
+	.futex_owner = 9,
+	.stop_signal = 19,
+	.peers = {10, 11},
+	.nr_peers = 2,
+};
+
+#define WAIT_TEXTS "pipe_read\0socket:[5]\0tcp\000127.0.0.1:80\000127.0.0.1:4000"
+
+static void test_threads(void **state)
+{
+	struct fmt_thread_state t = waits;
+	struct mk d = begin();
+	struct reader *r;
+	const char *text;
+
+	mk_threads(&d, HIT + 200000, HIT + 1200000, 3);
+	mk_thread(&d, &waits, 3, WAIT_TEXTS, sizeof(WAIT_TEXTS));
+	for (uint32_t i = 0; i < 20; i++) {
+		t.tid = t.pid = 100 + i;
+		t.state = i ? 'S' : 'T';
+		mk_thread(&d, &t, 3, WAIT_TEXTS, sizeof(WAIT_TEXTS));
+	}
+	t.tid = t.pid = 200; /* for nothing that is known */
+	t.nr_peers = t.futex_owner = 0;
+	mk_thread(&d, &t, 3, WAIT_TEXTS, sizeof(WAIT_TEXTS));
+	mk_stats(&d);
+	r = mk_end(&d);
+	text = print(&d, r, (struct info_options){0});
+	check_width(text);
+	HAS(text, "threads    states of 1 read at +200 us in 1 ms; no time for 3 more\n");
+	HAS(text,
+	    "? (8) in read; lock held by ? (9) tcp 127.0.0.1:80 > 127.0.0.1:4000; other end:");
+	HAS(text, "? (100) stopped by SIGSTOP, traced by ? (12)\n");
+	assert_int_equal(count_lines(text, " in read;"), 11);
+	HAS(text, "and 9 more that waited for others (--all)\n");
+	text = print(&d, r, (struct info_options){.all = true});
+	assert_int_equal(count_lines(text, " in read;"), 20);
+	assert_null(strstr(text, "(200)"));
+	mk_close(&d, r);
+}
+
 static void test_json(void **state)
 {
 	struct fmt_window w[] = {window(0, 0, 0, 2 * SEC), window(1, 1, 1, SEC / 2)};
@@ -428,6 +483,8 @@ static void test_json(void **state)
 	mk_aux_window(&d, &a);
 	mk_cgroups(&d, HIT - SEC, HIT);
 	mk_cgroup(&d, &g, 7, "/shop/api");
+	mk_threads(&d, HIT + 200, HIT + 500, 3);
+	mk_thread(&d, &waits, 0xd, WAIT_TEXTS, sizeof(WAIT_TEXTS));
 	mk_stats(&d);
 	r = mk_end(&d);
 	j = json_loads(print(&d, r, (struct info_options){.json = true}), JSON_REJECT_DUPLICATES,
@@ -450,6 +507,14 @@ static void test_json(void **state)
 	assert_int_equal(json_integer_value(json_object_get(ring, "throttled")), 9);
 	assert_true(json_is_null(json_object_get(ring, "oom_kills")));
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(ring, "pids"), 0)), 7);
+	ring = json_object_get(json_object_get(j, "threads"), "states");
+	assert_int_equal(json_array_size(ring), 1);
+	ring = json_array_get(ring, 0);
+	assert_string_equal(json_string_value(json_object_get(ring, "cpus")), "0,2-3");
+	assert_string_equal(json_string_value(json_object_get(ring, "policy")), "rr");
+	assert_int_equal(json_integer_value(json_object_get(ring, "nice")), -5);
+	assert_string_equal(json_string_value(json_object_get(ring, "remote")), "127.0.0.1:4000");
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(ring, "peers"), 1)), 11);
 	json_decref(j);
 	mk_close(&d, r);
 }
@@ -470,12 +535,13 @@ static void test_json_of_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_lost), cmocka_unit_test(test_losses_in_words),
-		cmocka_unit_test(test_no_losses),    cmocka_unit_test(test_file_without_stats),
-		cmocka_unit_test(test_cut_file),     cmocka_unit_test(test_many_cpus),
-		cmocka_unit_test(test_foreign_text), cmocka_unit_test(test_long_path),
-		cmocka_unit_test(test_json),	     cmocka_unit_test(test_json_of_nothing),
-		cmocka_unit_test(test_aux),	     cmocka_unit_test(test_many_areas),
+		cmocka_unit_test(test_nothing_lost),	cmocka_unit_test(test_losses_in_words),
+		cmocka_unit_test(test_no_losses),	cmocka_unit_test(test_file_without_stats),
+		cmocka_unit_test(test_cut_file),	cmocka_unit_test(test_many_cpus),
+		cmocka_unit_test(test_foreign_text),	cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_threads),		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_of_nothing), cmocka_unit_test(test_aux),
+		cmocka_unit_test(test_many_areas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

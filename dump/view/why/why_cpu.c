@@ -4,6 +4,7 @@
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
+#include "dump/view/model/thread_states.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,44 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 		why_time(t, r->top[i].ns);
 	}
 	text_fmt(t, " ran on CPU %d\n", r->cpu);
+}
+
+/* "CPU 3", "CPUs 0, 2, 3" */
+static void put_mask(const struct thread_state *s, size_t nr_cpus, struct text *t)
+{
+	unsigned nr = 0;
+
+	text_str(t, thread_state_nr_cpus(s) > 1 ? "CPUs" : "CPU");
+	for (uint32_t i = 0; i < nr_cpus && nr < 8; i++)
+		if (thread_state_may_run_on(s, i))
+			text_fmt(t, "%s %u", nr++ ? "," : "", i);
+}
+
+const char *why_say_limits(const struct why *w, uint32_t thread, const struct rivals *r,
+			   struct text *t)
+{
+	const struct thread_state *s =
+		thread_states_find(w->states, schedule_thread(w->a.sched, thread)->tid);
+	size_t nr_cpus = schedule_nr_cpus(w->a.sched);
+
+	for (size_t i = 0; i < nr_cpus; i++) {
+		uint64_t ns = why_offline_ns(w, i);
+
+		if (!ns || ns > w->end_ns)
+			continue;
+		why_phrase(w, t, "; CPU {nr} went offline {time} before the trigger", SAY_NR(i),
+			   SAY_TIME(w->end_ns - ns));
+		return "cpu-offline";
+	}
+	if (2 * r->elsewhere_ns <= r->ns || r->elsewhere_cpu < 0)
+		return NULL;
+	why_phrase(w, t, ", while CPU {nr} was idle", SAY_NR(r->elsewhere_cpu));
+	if (!s || !thread_state_nr_cpus(s) ||
+	    thread_state_may_run_on(s, (uint32_t)r->elsewhere_cpu))
+		return NULL;
+	text_str(t, ": its affinity allows only ");
+	put_mask(s, nr_cpus, t);
+	return "affinity";
 }
 
 /* The share of time that the thread waited for a CPU before the focus. */
@@ -197,6 +236,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 {
 	uint64_t focus = why_focus_time(w);
 	bool asked = thread == w->asked, elsewhere;
+	const char *limit;
 	struct rivals r;
 	struct sums s;
 	struct text *t = &f->verdict;
@@ -224,8 +264,8 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	name_rival(w, &r.top[0], why_prio(w, thread, w->end_ns), t);
 	why_phrase(w, t, " had it {percent} of that time",
 		   SAY_PERCENT(why_ms(r.top[0].ns) / why_ms(r.ns)));
-	if (elsewhere)
-		text_str(t, ", while another CPU was idle");
+	limit = why_say_limits(w, thread, &r, t);
+	f->kind = limit ? limit : f->kind;
 	finding_say(w, f, "time",
 		    "it ran {percent}, waited for a CPU {percent} ({nr} time{s}, longest {time})",
 		    SAY_PERCENT(why_ms(s.ns[SPAN_RUN]) / why_ms(focus)),

@@ -9,8 +9,10 @@
 #define MS 1000000ull
 
 /* Threads that are woken by one thread within this time. */
-#define AT_ONCE_NS (10 * MS)
+#define AT_ONCE_NS (100 * MS)
 #define MIN_HERD   16
+/* A user who asks for a dump needs some seconds to type. */
+#define RECENT_NS (5000 * MS)
 /* Minimum wait to report: of a subject, of others. */
 #define WAIT_SUBJECT (20 * MS)
 #define WAIT_OTHERS  (100 * MS)
@@ -35,15 +37,19 @@ static int by_waker(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* The largest number of wake-ups of threads of the process by one thread at once. */
+/* The largest number of threads of the process that one thread woke at once, in the focus or
+ * shortly before its end. */
 static int herd_of(const struct why *w, uint32_t pid, struct herd *out)
 {
+	uint64_t from_ns = w->end_ns > RECENT_NS ? w->end_ns - RECENT_NS : 0;
+	uint32_t *inside = calloc(schedule_nr_threads(w->a.sched), sizeof(*inside));
 	struct buf wakes = {0};
 	const struct wake *list;
-	size_t nr, first = 0;
-	int rc = 0;
+	size_t nr, first = 0, threads = 0;
+	int rc = inside ? 0 : -ENOMEM;
 
 	*out = (struct herd){.by = NO_THREAD};
+	from_ns = from_ns < w->focus_ns ? from_ns : w->focus_ns;
 	for (uint32_t i = 1; !rc && i < schedule_nr_threads(w->a.sched); i++) {
 		const struct schedule_thread *t = schedule_thread(w->a.sched, i);
 
@@ -51,8 +57,8 @@ static int herd_of(const struct why *w, uint32_t pid, struct herd *out)
 			const struct span *s = schedule_span(w->a.sched, t->first + k);
 			struct wake wake = {s->to_ns, s->by, i};
 
-			if (s->state == SPAN_SLEEP && s->to_ns > w->focus_ns &&
-			    s->to_ns <= w->end_ns && path_woken_by_thread(w, s))
+			if (s->state == SPAN_SLEEP && s->to_ns > from_ns && s->to_ns <= w->end_ns &&
+			    path_woken_by_thread(w, s))
 				rc = buf_put(&wakes, &wake, sizeof(wake));
 		}
 	}
@@ -61,12 +67,15 @@ static int herd_of(const struct why *w, uint32_t pid, struct herd *out)
 	if (nr)
 		qsort(wakes.p, nr, sizeof(*list), by_waker);
 	for (size_t i = 0; !rc && i < nr; i++) {
-		while (list[first].by != list[i].by || list[i].ns - list[first].ns > AT_ONCE_NS)
-			first++;
-		if (i - first + 1 > out->nr)
-			*out = (struct herd){list[i].by, i - first + 1, list[first].ns, list[i].ns};
+		threads += !inside[list[i].woken]++;
+		for (; list[first].by != list[i].by || list[i].ns - list[first].ns > AT_ONCE_NS;
+		     first++)
+			threads -= !--inside[list[first].woken];
+		if (threads > out->nr)
+			*out = (struct herd){list[i].by, threads, list[first].ns, list[i].ns};
 	}
 	buf_free(&wakes);
+	free(inside);
 	return rc;
 }
 

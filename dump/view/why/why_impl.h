@@ -48,6 +48,7 @@ struct without {
 
 struct irqs;
 struct runtimes;
+struct thread_states;
 
 struct time_path {
 	struct buf pieces; /* struct piece, newest first */
@@ -59,8 +60,9 @@ struct why {
 	const struct why_options *opt;
 	struct irqs *irqs;
 	struct wait_classes *classes;
-	struct runtimes *runtimes; /* has the stacks of all samples */
-	struct buf life;	   /* struct life */
+	struct thread_states *states; /* at the freeze */
+	struct runtimes *runtimes;    /* has the stacks of all samples */
+	struct buf life;	      /* struct life */
 	bool recorded[NR_LIFE_KINDS], counted[NR_COUNTERS];
 	bool has_samples, has_names;
 	uint64_t nr_bad_blocks;
@@ -259,10 +261,18 @@ struct rivals {
 	uint64_t idle_ns;      /* of this, its CPU was idle, or what it ran is a guess */
 	uint64_t elsewhere_ns; /* of this, another CPU was idle */
 	int32_t cpu;	       /* that it waited for most */
+	int32_t elsewhere_cpu; /* one that was idle meanwhile; -1: none */
 };
 
 void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       struct rivals *out);
+
+/* When the CPU went offline; 0: it did not. */
+uint64_t why_offline_ns(const struct why *w, size_t cpu);
+/* Adds ", while CPU 1 was idle" or what else limits the thread to its CPU; returns the kind of this
+ * limit, or NULL. */
+const char *why_say_limits(const struct why *w, uint32_t thread, const struct rivals *r,
+			   struct text *t);
 
 /* Kernel activity that is recognised by functions in a stack. */
 enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, IN_TIMER, IN_SEND, NR_IN_KERNEL };

@@ -3,6 +3,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/model/prefetch.h"
+#include "dump/view/model/thread_states.h"
 #include "dump/view/unwind/runtimes.h"
 #include "dump/view/why/why_impl.h"
 
@@ -467,8 +468,10 @@ int why_load(struct why *w, struct err *err)
 	rc = rc ? rc : why_irqs_new(w);
 	rc = rc ? rc : pass(w, err);
 	rc = rc ? rc : cause_find(&w->a, &w->cause, err);
+	rc = rc ? rc : thread_states_load(w->a.r, &w->states, err);
 	if (rc)
 		return rc;
+	w->nr_bad_blocks += thread_states_nr_broken(w->states);
 	history_counts(w->a.history, &counts);
 	w->nr_bad_blocks += counts.nr_broken;
 	set_focus(w);
@@ -491,6 +494,7 @@ void why_unload(struct why *w)
 	wait_classes_free(w);
 	runtimes_free(w->runtimes);
 	cause_free(&w->cause);
+	thread_states_free(w->states);
 	buf_free(&w->life);
 	buf_free(&w->findings);
 	path_free(&w->path);

@@ -65,9 +65,22 @@ static void add_rival(const struct why *w, struct rivals *r, const struct span *
 		r->top[i].prio = run->prio;
 }
 
+uint64_t why_offline_ns(const struct why *w, size_t cpu)
+{
+	for (size_t i = 0; i < w->a.m->nr_windows; i++) {
+		const struct fmt_window *win = &w->a.m->windows[i];
+
+		if (win->cpu == (int32_t)cpu && win->flags & FMT_WINDOW_OFFLINE && win->last_ns)
+			return win->last_ns;
+	}
+	return 0;
+}
+
 static uint64_t idle_on(const struct why *w, size_t cpu, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t ns = 0;
+	uint64_t ns = 0, offline_ns = why_offline_ns(w, cpu);
+
+	to_ns = offline_ns && offline_ns < to_ns ? offline_ns : to_ns;
 
 	for (size_t i = schedule_run_after(w->a.sched, cpu, from_ns);
 	     i < schedule_nr_runs(w->a.sched, cpu); i++) {
@@ -103,7 +116,10 @@ static void add_wait(const struct why *w, struct rivals *r, int32_t cpu, uint64_
 	for (size_t other = 0; other < schedule_nr_cpus(w->a.sched); other++) {
 		uint64_t ns = other == (size_t)cpu ? 0 : idle_on(w, other, from_ns, to_ns);
 
-		most = ns > most ? ns : most;
+		if (ns > most) {
+			most = ns;
+			r->elsewhere_cpu = (int32_t)other;
+		}
 	}
 	r->elsewhere_ns += most;
 }
@@ -122,7 +138,7 @@ void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t 
 	uint64_t *by_thread = calloc(schedule_nr_threads(w->a.sched) + 1, sizeof(*by_thread));
 	uint64_t longest = 0;
 
-	*out = (struct rivals){.cpu = -1};
+	*out = (struct rivals){.cpu = -1, .elsewhere_cpu = -1};
 	for (size_t i = 0; by_thread && i < t->nr; i++) {
 		const struct span *s = schedule_span(w->a.sched, t->first + i);
 		uint64_t from = s->from_ns > from_ns ? s->from_ns : from_ns;

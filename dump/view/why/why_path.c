@@ -10,6 +10,7 @@
  *
  *	path, newest first: checkout run, bank run, bank ready, bank asleep, checkout run
  */
+#include "dump/view/unwind/runtimes.h"
 #include "dump/view/why/why_impl.h"
 
 #include <errno.h>
@@ -246,6 +247,30 @@ static uint32_t last_waker(const struct why *w, const struct span *s)
 	return NO_THREAD;
 }
 
+/* Python's threads try for the interpreter's lock every few milliseconds: its holder is the thread
+ * of the process that ran most of that time. NO_THREAD: none did, or there is no such lock. */
+static uint32_t interpreting(const struct why *w, const struct span *s, enum wait_class class)
+{
+	uint32_t pid = schedule_thread(w->a.sched, s->thread)->pid, best = NO_THREAD;
+	uint64_t most = (s->to_ns - s->from_ns) / 2;
+
+	if ((class != WAIT_FUTEX && class != WAIT_CONDITION && class != WAIT_LOCK) ||
+	    !runtimes_lock(w->runtimes, pid))
+		return NO_THREAD;
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
+		struct sums sums;
+
+		if (i == s->thread || schedule_thread(w->a.sched, i)->pid != pid)
+			continue;
+		sums_of(w, i, s->from_ns, s->to_ns, &sums);
+		if (sums.ns[SPAN_RUN] > most) {
+			most = sums.ns[SPAN_RUN];
+			best = i;
+		}
+	}
+	return best;
+}
+
 static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 {
 	const struct why *w = k->w;
@@ -265,7 +290,8 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 		if (descend(k, s, s->by, LINK_WOKE, from_ns))
 			return 0;
 	} else if (class != WAIT_POLL && class != WAIT_ACCEPT &&
-		   descend(k, s, last_waker(w, s), LINK_AGAIN, from_ns)) {
+		   (descend(k, s, last_waker(w, s), LINK_AGAIN, from_ns) ||
+		    descend(k, s, interpreting(w, s, class), LINK_AGAIN, from_ns))) {
 		return 0;
 	} else if (is_unanswered(w, s) && descend(k, s, usual_waker(w, s), LINK_USUAL, from_ns)) {
 		return 0;

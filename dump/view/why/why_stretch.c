@@ -140,7 +140,7 @@ static bool judge(const struct why *w, const struct span *s, struct stretch *out
 	    (class == WAIT_DISK || class == WAIT_FSYNC || class == WAIT_UNKNOWN))
 		return false;
 	idle = s->state == SPAN_SLEEP && wait_words(class)->idle;
-	if (!subject && idle && is_for_child(w, s))
+	if (!subject && (class == WAIT_CHILD || class == WAIT_UNKNOWN) && is_for_child(w, s))
 		return false;
 	out->usual_ns = usual_of(w, s, &out->nr_usual);
 	knows_usual = out->nr_usual >= (subject ? MIN_USUAL : MIN_USUAL_OTHERS);

@@ -8,6 +8,7 @@
 
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
+#include "dump/view/model/thread_states.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,6 +28,9 @@
 /* Many short waits for threads that each have less are not explained by one of them. */
 #define LEAST 0.2
 
+/* 20 times the default. */
+#define LONG_SLACK_NS 1000000ull
+
 /* What one thread did in the stretch. */
 struct time_share {
 	uint32_t thread;
@@ -38,6 +42,7 @@ struct time_share {
 };
 
 struct account {
+	uint32_t victim;
 	struct time_share list[MAX_SHARES];
 	size_t nr;
 	uint64_t ns;
@@ -96,7 +101,7 @@ static bool counts(const struct why *w, const struct stretch *s, const struct pi
 static void account_for(const struct why *w, const struct stretch *s, const struct time_path *p,
 			struct account *a)
 {
-	*a = (struct account){.nr = 0};
+	*a = (struct account){.victim = s->thread};
 	for (size_t i = 0; i < path_nr(p); i++)
 		if (counts(w, s, path_piece(p, i)))
 			add_piece(w, a, path_piece(p, i));
@@ -110,11 +115,13 @@ static bool is_same(const struct why *w, uint32_t a, uint32_t b)
 	return a == b || (pid && pid == schedule_thread(w->a.sched, b)->pid);
 }
 
-/* The time of the thread, or of all threads of its process. */
+/* The time of the thread, or of all threads of its process unless that is the victim's. */
 static uint64_t total_of(const struct why *w, const struct account *a, uint32_t thread,
 			 bool process)
 {
 	uint64_t ns = 0;
+
+	process &= !is_same(w, thread, a->victim);
 
 	for (size_t i = 0; i < a->nr; i++)
 		if (a->list[i].thread == thread ||
@@ -224,6 +231,7 @@ struct told_wait {
 	enum wait_class first, last;   /* what it waited for; what was last waited for */
 	struct busy busy;
 	struct rivals rivals;
+	const char *limit; /* the kind, where a setting of the thread explains its wait */
 };
 
 static uint64_t waited(const struct told_wait *k)
@@ -244,8 +252,9 @@ static void put_time(const struct why *w, const struct told_wait *k, struct text
 }
 
 /* "was busy 600 ms in f()", "waited for a CPU 20 ms: x (12) had CPU 1" */
-static void put_did(const struct why *w, const struct told_wait *k, struct text *t)
+static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 {
+	const struct thread_state *state;
 	const struct time_share *m = k->main;
 	const struct wait_words *words = wait_words(m->class);
 	static const char *const did[NR_LOST_KINDS] = {
@@ -267,19 +276,27 @@ static void put_did(const struct why *w, const struct told_wait *k, struct text 
 	put_time(w, k, t);
 	if (m->kind == LOST_RUN && k->busy.hits)
 		why_phrase(w, t, " in {function}", SAY_FUNCTION(&k->busy.function));
-	if (m->kind == LOST_READY && k->rivals.nr)
+	if (m->kind == LOST_READY && k->rivals.nr) {
 		why_phrase(w, t, ": {thread} had CPU {nr}", SAY_THREAD(k->rivals.top[0].thread),
 			   SAY_NR(k->rivals.cpu));
+		k->limit = why_say_limits(w, m->thread, &k->rivals, t);
+	}
 	if (!is_asleep(m->kind))
 		return;
 	if (m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
 		why_phrase(w, t, " {text}", SAY_TEXT(words->what));
 	put_where(w, m->longest.chain, t);
+	state = thread_states_find(w->states, schedule_thread(w->a.sched, m->thread)->tid);
+	if (m->class != WAIT_OWN_SLEEP || !state || state->f.timer_slack_ns < LONG_SLACK_NS)
+		return;
+	why_phrase(w, t, "; its timer slack is {time}: timers may end that much later",
+		   SAY_TIME(state->f.timer_slack_ns));
+	k->limit = "timer-slack";
 }
 
 /* "a (1) waited 700 ms for a lock held by b (2), which waited for c (3), which was busy
  * 690 ms in f()" */
-static void say_verdict(const struct why *w, const struct told_wait *k, struct text *t)
+static void say_verdict(const struct why *w, struct told_wait *k, struct text *t)
 {
 	uint64_t all_ns = total_of(w, k->a, k->main->thread, true);
 	unsigned depth = k->main->longest.depth;
@@ -491,7 +508,7 @@ static void say_end(const struct why *w, struct finding *f, uint32_t thread)
 	why_phrase(w, &f->verdict, ", until {thread} woke it", SAY_THREAD(last->by));
 }
 
-static int tell(const struct why *w, const struct told_wait *k, struct finding *f)
+static int tell(const struct why *w, struct told_wait *k, struct finding *f)
 {
 	const struct time_share *m = k->main;
 	double share;
@@ -500,12 +517,12 @@ static int tell(const struct why *w, const struct told_wait *k, struct finding *
 	/* A culprit of a small part explains little. */
 	share = why_ms(total_of(w, k->a, m->thread, true)) / (why_ms(k->a->ns) + 1e-6);
 	f->score *= share >= MOST ? 1 : k->s->many && share < LEAST ? 0 : share / MOST;
-	f->kind = kind_of(k);
 	f->from_ns = k->s->from_ns;
 	f->to_ns = k->s->to_ns;
 	f->culprit = m->kind == LOST_READY && k->rivals.nr ? k->rivals.top[0].thread : m->thread;
 	set_sure(w, f, k);
 	say_verdict(w, k, &f->verdict);
+	f->kind = k->limit ? k->limit : kind_of(k);
 	say_chain(w, f, k);
 	say_shares(w, f, k);
 	if (m->kind == LOST_RUN)

@@ -108,6 +108,8 @@ static const struct {
 	 "rwsem_down_* __mutex_lock* mutex_lock* __down* down_write down_read percpu_down_* "
 	 "percpu_rwsem_* *rt_mutex_* synchronize_rcu* wait_rcu* __synchronize_srcu",
 	 NULL},
+	/* do_freezer_trap() is often inlined. */
+	{WAIT_FREEZER, KERNEL, "get_signal", NULL},
 	{WAIT_OWN_SLEEP, KERNEL,
 	 "hrtimer_nanosleep do_nanosleep common_nsleep* *_sys_nanosleep timerfd_read*", NULL},
 	{WAIT_INTERPRETER, ANY,

@@ -189,6 +189,7 @@ enum path_link {
 	LINK_WOKE,
 	LINK_SOFTIRQ, /* the waker was interrupted by a softirq, and usually is the sender */
 	LINK_AGAIN,   /* a timer ended the sleep; it ended the next one in the same place */
+	LINK_PEER,    /* at the freeze it had the other end of the pipe or socket, or the lock */
 	LINK_USUAL,   /* it usually wakes the thread, but did not */
 };
 

@@ -10,6 +10,7 @@
  *
  *	path, newest first: checkout run, bank run, bank ready, bank asleep, checkout run
  */
+#include "dump/view/model/thread_states.h"
 #include "dump/view/unwind/runtimes.h"
 #include "dump/view/why/why_impl.h"
 
@@ -247,6 +248,24 @@ static uint32_t last_waker(const struct why *w, const struct span *s)
 	return NO_THREAD;
 }
 
+/* The thread that held the lock, or the first one at the other end of the pipe or socket, when the
+ * dump was made: only for waits that still went on. NO_THREAD: unknown. */
+static uint32_t peer_of(const struct why *w, const struct span *s)
+{
+	const struct schedule_thread *me = schedule_thread(w->a.sched, s->thread);
+	const struct thread_state *state = thread_states_find(w->states, me->tid);
+	uint32_t peer = NO_THREAD;
+
+	if (!state || !(s->flags & SPAN_OPEN))
+		return NO_THREAD;
+	if (state->f.futex_owner)
+		return schedule_find(w->a.sched, state->f.futex_owner);
+	for (uint32_t i = 0; i < state->f.nr_peers && peer == NO_THREAD; i++)
+		if (state->f.peers[i] != me->pid)
+			peer = schedule_find(w->a.sched, state->f.peers[i]);
+	return peer;
+}
+
 /* Python's threads try for the interpreter's lock every few milliseconds: its holder is the thread
  * of the process that ran most of that time. NO_THREAD: none did, or there is no such lock. */
 static uint32_t interpreting(const struct why *w, const struct span *s, enum wait_class class)
@@ -293,7 +312,8 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 		   (descend(k, s, last_waker(w, s), LINK_AGAIN, from_ns) ||
 		    descend(k, s, interpreting(w, s, class), LINK_AGAIN, from_ns))) {
 		return 0;
-	} else if (is_unanswered(w, s) && descend(k, s, usual_waker(w, s), LINK_USUAL, from_ns)) {
+	} else if (is_unanswered(w, s) && (descend(k, s, peer_of(w, s), LINK_PEER, from_ns) ||
+					   descend(k, s, usual_waker(w, s), LINK_USUAL, from_ns))) {
 		return 0;
 	}
 	return add(k, s, kind_of(w, s), from_ns);

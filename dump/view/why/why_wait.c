@@ -287,6 +287,8 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 		why_phrase(w, t, " {text}", SAY_TEXT(words->what));
 	put_where(w, m->longest.chain, t);
 	state = thread_states_find(w->states, schedule_thread(w->a.sched, m->thread)->tid);
+	if (m->kind == LOST_OPEN && state && *state->remote)
+		why_phrase(w, t, "; {text} has not answered", SAY_TEXT(state->remote));
 	if (m->class != WAIT_OWN_SLEEP || !state || state->f.timer_slack_ns < LONG_SLACK_NS)
 		return;
 	why_phrase(w, t, "; its timer slack is {time}: timers may end that much later",
@@ -339,9 +341,9 @@ static void say_chain(const struct why *w, struct finding *f, const struct told_
 			   SAY_TEXT(wait_words(why_class_of(w, s, k->route[i + 1]))->what));
 		put_where(w, s->chain, t);
 		why_phrase(w, t,
-			   i + 1 == p->depth && k->main->link == LINK_USUAL
-				   ? "; {thread} usually ends this wait"
-				   : "; {thread} ended it",
+			   i + 1 < p->depth || k->main->link < LINK_PEER ? "; {thread} ended it"
+			   : k->main->link == LINK_PEER ? "; {thread} has the other end"
+							: "; {thread} usually ends this wait",
 			   SAY_THREAD(k->route[i + 1]));
 		text_char(t, '\n');
 	}
@@ -433,6 +435,8 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		doubt(f, SURE_FAIRLY, "inferred: a wake-up through the network stack");
 	if (m->link == LINK_AGAIN)
 		doubt(f, SURE_FAIRLY, "inferred: a timer interrupted the wait");
+	if (m->link == LINK_PEER)
+		doubt(f, SURE_FAIRLY, "inferred: it had the other end of what was waited for");
 	/* A stopped peer that always ended this wait explains enough. */
 	if (m->link == LINK_USUAL && m->kind != LOST_STOPPED)
 		doubt(f, SURE_GUESS, "inferred: the thread that usually ends this wait did not");

@@ -206,41 +206,41 @@ static uint64_t rows_of(struct wait_classes *k, const struct chain_frame *f)
 	return found->rows;
 }
 
-static enum wait_class look_up(const struct why *w, uint32_t chain)
+enum wait_class wait_class_of_stack(struct wait_classes *k, struct chain c)
 {
-	struct chain c = call_chains_get(w->a.chains, chain);
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < c.nr; i++)
 		if (c.frames[i].function)
-			all |= rows_of(w->classes, &c.frames[i]);
+			all |= rows_of(k, &c.frames[i]);
 	for (size_t i = 0; i < NR_ROWS; i++)
 		if (all >> 2 * i & 1 && (!rows[i].under || all >> 2 * i & 2))
 			return rows[i].class;
 	return WAIT_UNKNOWN;
 }
 
-int wait_classes_new(struct why *w)
+struct wait_classes *wait_classes_new(size_t nr_chains)
 {
-	size_t nr = call_chains_nr(w->a.chains) + 1;
 	struct wait_classes *k = calloc(1, sizeof(*k));
 
-	w->classes = k;
 	if (!k)
-		return -ENOMEM;
+		return NULL;
 	k->functions = MAP_INIT(struct function_rows);
-	k->nr_chains = nr;
-	k->chains = calloc(nr, sizeof(*k->chains));
-	return k->chains ? 0 : -ENOMEM;
+	k->nr_chains = nr_chains + 1;
+	k->chains = calloc(k->nr_chains, sizeof(*k->chains));
+	if (k->chains)
+		return k;
+	free(k);
+	return NULL;
 }
 
-void wait_classes_free(struct why *w)
+void wait_classes_free(struct wait_classes *k)
 {
-	if (!w->classes)
+	if (!k)
 		return;
-	map_free(&w->classes->functions);
-	free(w->classes->chains);
-	free(w->classes);
+	map_free(&k->functions);
+	free(k->chains);
+	free(k);
 }
 
 enum wait_class wait_class_of(const struct why *w, uint32_t chain)
@@ -250,6 +250,7 @@ enum wait_class wait_class_of(const struct why *w, uint32_t chain)
 	if (!chain || chain >= k->nr_chains)
 		return WAIT_UNKNOWN;
 	if (!k->chains[chain])
-		k->chains[chain] = (uint8_t)(look_up(w, chain) + 1);
+		k->chains[chain] =
+			(uint8_t)(wait_class_of_stack(k, call_chains_get(w->a.chains, chain)) + 1);
 	return k->chains[chain] - 1;
 }

@@ -6,10 +6,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "dump/view/unwind/call_chains.h"
 
 struct why;
+struct wait_classes;
 
 enum wait_class {
 	WAIT_UNKNOWN, /* no stack, or none of the known functions */
@@ -51,9 +51,10 @@ struct wait_words {
 	bool idle;	   /* threads without work are here, too */
 };
 
-/* Sets w->classes; all chains are in w->a.chains. 0, -ENOMEM. */
-int wait_classes_new(struct why *w);
-void wait_classes_free(struct why *w);
-/* The first look at a chain takes longer: microseconds. */
+/* `nr_chains`: the largest number of a chain. NULL: out of memory. */
+struct wait_classes *wait_classes_new(size_t nr_chains);
+void wait_classes_free(struct wait_classes *k);
+enum wait_class wait_class_of_stack(struct wait_classes *k, struct chain c);
+/* The same for a chain of the dump; the result is kept. */
 enum wait_class wait_class_of(const struct why *w, uint32_t chain);
 const struct wait_words *wait_words(enum wait_class c);

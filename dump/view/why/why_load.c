@@ -477,7 +477,8 @@ int why_load(struct why *w, struct err *err)
 	set_focus(w);
 	set_life(w);
 	rc = mark_kernel(w);
-	rc = rc ? rc : wait_classes_new(w);
+	w->classes = wait_classes_new(call_chains_nr(w->a.chains));
+	rc = rc ? rc : w->classes ? 0 : -ENOMEM;
 	rc = rc ? rc : path_mark(w);
 	if (rc)
 		return err_set(err, rc, "out of memory");
@@ -491,7 +492,7 @@ void why_unload(struct why *w)
 	for (size_t i = 0; i < w->findings.len / sizeof(struct finding); i++)
 		finding_free((struct finding *)w->findings.p + i);
 	why_irqs_free(w->irqs);
-	wait_classes_free(w);
+	wait_classes_free(w->classes);
 	runtimes_free(w->runtimes);
 	cause_free(&w->cause);
 	thread_states_free(w->states);

@@ -117,6 +117,9 @@ static const struct {
 	 "rb_thread_*acquire* thread_sched_wait* *PyMutex_LockTimed",
 	 FUTEX},
 	{WAIT_LOCK, KERNEL, "futex_lock_pi*", NULL},
+	/* Locks of PostgreSQL and MySQL, whose waiters sleep in their own ways. */
+	{WAIT_LOCK, ANY, "ProcSleep WaitOnLock lock_wait_suspend_thread",
+	 "ep_poll do_epoll_* do_poll* *do_semtimedop* " FUTEX},
 	{WAIT_LOCK, ANY,
 	 "*mutex_*lock* *mutex_lock* *lll_lock* *pthread_rwlock_* *spin_lock* *SRWLock* "
 	 "*ObjectMonitor*enter* *LWLockAcquire* *unfairlock* *parking_lot*lock* *Mutex*lock*",

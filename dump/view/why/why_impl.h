@@ -276,7 +276,16 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 			   struct text *t);
 
 /* Kernel activity that is recognised by functions in a stack. */
-enum in_kernel { IN_FAULT, IN_COPY, IN_RECLAIM, IN_READ_BACK, IN_TIMER, IN_SEND, NR_IN_KERNEL };
+enum in_kernel {
+	IN_FAULT,
+	IN_COPY,
+	IN_RECLAIM,
+	IN_READ_BACK,
+	IN_TIMER,
+	IN_SEND,
+	IN_IRQ,
+	NR_IN_KERNEL
+};
 
 /* What samples show of a thread or process. */
 struct busy {

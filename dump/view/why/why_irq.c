@@ -173,6 +173,9 @@ int why_irqs_feed(struct why *w, const struct timeline_record *rec)
 
 /* ---- the detector ---- */
 
+/* Minimum number of samples in interrupts, and their minimum share is 1 of as many. */
+#define MIN_SAMPLES 5
+
 /* The time that a thread lost, and by what. */
 struct loss {
 	uint64_t ns, softirq_ns[NR_SOFTIRQS], hard_ns;
@@ -241,6 +244,29 @@ static const char *mostly(const struct loss *l, uint64_t *ns)
 	return name;
 }
 
+/* Without events of interrupts: samples of the thread that show softirqs. */
+static int find_in_samples(const struct why *w, uint32_t thread, struct finding *f)
+{
+	double share;
+	struct sums s;
+	struct busy b;
+
+	busy_of(w, thread, 0, w->focus_ns, w->end_ns, &b);
+	sums_of(w, thread, w->focus_ns, w->end_ns, &s);
+	if (b.in[IN_IRQ] < MIN_SAMPLES || b.in[IN_IRQ] * MIN_SAMPLES < b.nr)
+		return 0;
+	share = (double)b.in[IN_IRQ] / b.nr;
+	f->score = why_ms(s.ns[SPAN_RUN]) * share;
+	f->sure = SURE_FAIRLY;
+	f->more = "which interrupts: --preset irq";
+	why_phrase(w, &f->verdict,
+		   "{thread} lost {percent} of the {time} that it ran to softirqs and interrupts",
+		   SAY_THREAD(thread), SAY_PERCENT(share), SAY_TIME(s.ns[SPAN_RUN]));
+	finding_say(w, f, "samples", "{nr} of {nr} in interrupts", SAY_NR(b.in[IN_IRQ]),
+		    SAY_NR(b.nr));
+	return 0;
+}
+
 static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct loss l = loss_of(w, thread);
@@ -248,6 +274,8 @@ static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 	uint64_t ns, from_ns = w->irqs->first_ns > w->focus_ns ? w->irqs->first_ns : w->focus_ns;
 	struct sums s;
 
+	if (!w->irqs->recorded)
+		return find_in_samples(w, thread, f);
 	if (from_ns >= w->end_ns)
 		return 0;
 	sums_of(w, thread, from_ns, w->end_ns, &s);
@@ -268,7 +296,7 @@ static int find_irqs(struct why *w, uint32_t thread, struct finding *f)
 
 static bool can_irqs(const struct why *w)
 {
-	return w->irqs->recorded && why_can_switch(w);
+	return (w->irqs->recorded || (w->has_samples && w->has_names)) && why_can_switch(w);
 }
 
 const struct detector detect_irqs = {

@@ -36,20 +36,32 @@ static size_t nr_findings(const struct why *w)
 	return w->findings.len / sizeof(struct finding);
 }
 
-/* The best other finding with another kind, victim and culprit, so that it is not the same problem
- * again. */
-static const struct finding *also(const struct why *w)
-{
-	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL;
+#define MAX_ALSO 2
 
-	for (size_t i = 1; i < nr_findings(w); i++) {
+/* Whether two findings are about the same problem. */
+static bool is_same(const struct finding *a, const struct finding *b)
+{
+	return a->victim_tid == b->victim_tid || a->kind == b->kind ||
+	       a->culprit_tid == b->culprit_tid;
+}
+
+/* The best other findings, at most MAX_ALSO. */
+static size_t also(const struct why *w, const struct finding **out)
+{
+	size_t nr = 0, k;
+
+	for (size_t i = 1; i < nr_findings(w) && nr < MAX_ALSO; i++) {
 		const struct finding *f = finding_nth(w, i);
 
-		if (f->score >= best->score * ALSO_SHARE && f->victim_tid != best->victim_tid &&
-		    f->kind != best->kind && f->culprit_tid != best->culprit_tid)
-			return f;
+		if (f->score < finding_nth(w, 0)->score * ALSO_SHARE ||
+		    is_same(f, finding_nth(w, 0)))
+			continue;
+		for (k = 0; k < nr && !is_same(f, out[k]); k++)
+			;
+		if (k == nr)
+			out[nr++] = f;
 	}
-	return NULL;
+	return nr;
 }
 
 /* ---- what was not recorded ---- */
@@ -368,8 +380,9 @@ static void put_without(const struct why *w, struct text *t)
 
 int why_say(const struct why *w, FILE *out)
 {
-	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more = also(w);
+	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more[MAX_ALSO];
 	struct text t = TEXT_INIT(out), gone = TEXT_INIT(NULL);
+	size_t nr_more;
 	int rc;
 
 	missing(w, best, &gone);
@@ -378,16 +391,17 @@ int why_say(const struct why *w, FILE *out)
 	text_str(&t, w->opt->color ? "\x1b[0m\n" : "\n");
 	put_cause(w, best, &t);
 	if (best) {
-		/* The verdict and other lines take up to 8. */
-		put_lines(best, MAX_LINES - 8, &t);
+		/* The verdict and other lines take up to 10. */
+		put_lines(best, MAX_LINES - 10 + (w->opt->without == NULL), &t);
 		put_without(w, &t);
 		put_confidence(w, best, &t);
 	} else {
 		put_usual(w, &t);
 	}
-	if (more) {
+	nr_more = also(w, more);
+	for (size_t i = 0; i < nr_more; i++) {
 		label(&t, "also");
-		text_put(&t, more->verdict.b.p, more->verdict.b.len);
+		text_put(&t, more[i]->verdict.b.p, more[i]->verdict.b.len);
 		text_char(&t, '\n');
 	}
 	put_what(w, best, &t);

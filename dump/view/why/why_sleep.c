@@ -112,7 +112,7 @@ static void put_callers(const struct why *w, struct finding *f, uint32_t chain, 
 		if (!f->function.b.len)
 			why_function(&c.frames[i], &f->function);
 	}
-	if (nr || !own || !own->function)
+	if (nr || !own || !own->function || why_is_wrapper(own->function))
 		return;
 	text_str(t, ", called by ");
 	why_function(own, t);

@@ -390,7 +390,8 @@ static void say_usual(const struct why *w, struct finding *f, const struct stret
 			    SAY_TIME(s->usual_ns));
 	else if (s->nr_usual)
 		finding_say(w, f, "usual",
-			    "9 of 10 of its {nr} other wait{s} there took at most {time}",
+			    "{text} of its {nr} other wait{s} there took at most {time}",
+			    SAY_TEXT(why_is_subject(w, s->thread) ? "half" : "9 of 10"),
 			    SAY_NR(s->nr_usual), SAY_TIME(s->usual_ns));
 }
 

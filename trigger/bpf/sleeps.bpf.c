@@ -26,8 +26,8 @@
 
 #define STATE_DISK    0x02
 #define STATE_STOPPED 0x0c
-#define STATE_DEAD    0x80  /* the thread has exited */
-#define STATE_NOLOAD  0x400 /* an idle kernel thread */
+#define STATE_DEAD    0x80   /* the thread has exited */
+#define STATE_NOLOAD  0x400  /* an idle kernel thread */
 #define STATE_FROZEN  0x8000 /* since Linux 6.1, by the freezer of version 1 */
 
 #define JOBCTL_TRAP_FREEZE (1u << 23) /* the freezer of version 2; a system call was interrupted */
@@ -125,7 +125,8 @@ int BPF_PROG(sleeps_leave, bool preempt, struct task_struct *prev)
 		return 0;
 	now = bpf_ktime_get_ns();
 	p->left_ns = now;
-	odd = state & (STATE_STOPPED | STATE_FROZEN) || (state & (STATE_DISK | STATE_NOLOAD)) == STATE_DISK;
+	odd = state & (STATE_STOPPED | STATE_FROZEN) ||
+	      (state & (STATE_DISK | STATE_NOLOAD)) == STATE_DISK;
 	/* ctx is on the kernel stack and p is fixed, so their distance stands for the depth. The
 	 * verifier allows this difference, but no plain addresses. */
 	key = odd ? 0 : place_of(prev, (__u64)((char *)ctx - (char *)p));

@@ -35,7 +35,7 @@ static const struct wait_words words[] = {
 	[WAIT_QUEUE] = {NULL, "for a message queue or semaphore", "for ", true},
 	[WAIT_CONDITION] = {NULL, "for a condition or semaphore (futex)", "for ", true},
 	[WAIT_FUTEX] = {NULL, "for a lock or condition (futex)", "for ", true},
-	[WAIT_LOCK] = {"lock", "for a lock (futex)", "for a lock held by ", false},
+	[WAIT_LOCK] = {"lock", "for a lock", "for a lock held by ", false},
 	[WAIT_INTERPRETER] = {"interpreter-lock", "for the interpreter lock (GIL)",
 			      "for the interpreter lock (GIL) held by ", false},
 	[WAIT_ADDRESS_SPACE] = {"address-space-lock", "for the address-space lock (mmap_lock)",

@@ -17,7 +17,7 @@
 #define WAIT_SUBJECT (20 * MS)
 #define WAIT_OTHERS  (100 * MS)
 
-struct wake {
+struct herd_wake {
 	uint64_t ns;
 	uint32_t by, woken;
 };
@@ -30,7 +30,7 @@ struct herd {
 
 static int by_waker(const void *a, const void *b)
 {
-	const struct wake *x = a, *y = b;
+	const struct herd_wake *x = a, *y = b;
 
 	if (x->by != y->by)
 		return x->by < y->by ? -1 : 1;
@@ -44,7 +44,7 @@ static int herd_of(const struct why *w, uint32_t pid, struct herd *out)
 	uint64_t from_ns = w->end_ns > RECENT_NS ? w->end_ns - RECENT_NS : 0;
 	uint32_t *inside = calloc(schedule_nr_threads(w->a.sched), sizeof(*inside));
 	struct buf wakes = {0};
-	const struct wake *list;
+	const struct herd_wake *list;
 	size_t nr, first = 0, threads = 0;
 	int rc = inside ? 0 : -ENOMEM;
 
@@ -55,14 +55,14 @@ static int herd_of(const struct why *w, uint32_t pid, struct herd *out)
 
 		for (size_t k = 0; !rc && t->pid == pid && k < t->nr; k++) {
 			const struct span *s = schedule_span(w->a.sched, t->first + k);
-			struct wake wake = {s->to_ns, s->by, i};
+			struct herd_wake wake = {s->to_ns, s->by, i};
 
 			if (s->state == SPAN_SLEEP && s->to_ns > from_ns && s->to_ns <= w->end_ns &&
 			    path_woken_by_thread(w, s))
 				rc = buf_put(&wakes, &wake, sizeof(wake));
 		}
 	}
-	list = (const struct wake *)wakes.p;
+	list = (const struct herd_wake *)wakes.p;
 	nr = wakes.len / sizeof(*list);
 	if (nr)
 		qsort(wakes.p, nr, sizeof(*list), by_waker);

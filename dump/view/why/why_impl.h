@@ -184,6 +184,9 @@ enum lost_kind {
 	NR_LOST_KINDS
 };
 
+/* Limit of wake-ups to follow; time beyond it is attributed to the last thread. */
+#define PATH_MAX_DEPTH 12
+
 /* How it is known that a thread waited for another; larger: less certain. */
 enum path_link {
 	LINK_WOKE,

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of wake-ups to follow; time beyond it is attributed to the last thread. */
-#define MAX_DEPTH 12
 /* A path with this many changes between threads is busy, not stuck. */
 #define MAX_PIECES (1u << 20)
 
@@ -39,7 +37,7 @@ struct level {
 
 struct walker {
 	const struct why *w;
-	struct level levels[MAX_DEPTH + 1];
+	struct level levels[PATH_MAX_DEPTH + 1];
 	unsigned depth;
 	unsigned nr_idle_steps; /* between levels, since the last piece */
 	uint64_t at_ns;
@@ -175,7 +173,7 @@ static int add(struct walker *k, const struct span *s, enum lost_kind kind, uint
 static bool descend(struct walker *k, const struct span *s, uint32_t by, enum path_link link,
 		    uint64_t from_ns)
 {
-	if (by == NO_THREAD || !by || ++k->nr_idle_steps > 2 * MAX_DEPTH)
+	if (by == NO_THREAD || !by || ++k->nr_idle_steps > 2 * PATH_MAX_DEPTH)
 		return false;
 	for (unsigned i = 0; i <= k->depth; i++) {
 		if (k->levels[i].thread != by)
@@ -187,7 +185,7 @@ static bool descend(struct walker *k, const struct span *s, uint32_t by, enum pa
 		k->route_changed = true;
 		return true;
 	}
-	if (k->depth == MAX_DEPTH)
+	if (k->depth == PATH_MAX_DEPTH)
 		return false;
 	k->levels[k->depth].wait = s;
 	k->levels[++k->depth] = (struct level){.thread = by, .floor_ns = from_ns, .link = link};

@@ -23,6 +23,9 @@
 #define SMALL	  20
 #define MAX_SHOWN 4
 #define MAX_CHAIN 3
+/* Longer routes are shortened in the sentence. */
+#define MAX_HOPS  3
+#define MAX_ROUTE (PATH_MAX_DEPTH + 1)
 /* A culprit with less of the time is one of several. */
 #define MOST 0.6
 /* Many short waits for threads that each have less are not explained by one of them. */
@@ -228,7 +231,7 @@ struct told_wait {
 	const struct time_share *main; /* of the culprit */
 	const uint32_t *route;	       /* from the victim to the culprit, main->longest.depth + 1 */
 	const struct span *wait;       /* of the victim, that led to the culprit; NULL: none */
-	enum wait_class first, last;   /* what it waited for; what was last waited for */
+	enum wait_class classes[MAX_ROUTE]; /* what each thread of the route waited for */
 	struct busy busy;
 	struct rivals rivals;
 	const char *limit; /* the kind, where a setting of the thread explains its wait */
@@ -306,21 +309,25 @@ static void say_verdict(const struct why *w, struct told_wait *k, struct text *t
 	why_phrase(w, t, "{thread} ", SAY_THREAD(k->route[0]));
 	if (depth)
 		why_phrase(w, t, "waited {time} {text}{thread}", SAY_TIME(waited(k)),
-			   SAY_TEXT(wait_words(k->first)->whose), SAY_THREAD(k->route[1]));
+			   SAY_TEXT(wait_words(k->classes[0])->whose), SAY_THREAD(k->route[1]));
 	if (depth && is_same(w, k->route[1], k->main->thread) &&
 	    2 * all_ns > 3 * total_of(w, k->a, k->main->thread, false)) {
 		why_phrase(w, t, " and other threads of its process, which took {time} of it",
 			   SAY_TIME(all_ns));
 		return;
 	}
+	for (unsigned i = 1; i < depth; i++) {
+		/* Of a long chain the first and the last thread. */
+		if (depth > MAX_HOPS && i == 1)
+			why_phrase(w, t, ", which waited, through {nr} others,", SAY_NR(depth - 2));
+		else if (depth <= MAX_HOPS)
+			text_str(t, ", which waited");
+		if (depth <= MAX_HOPS || i + 1 == depth)
+			why_phrase(w, t, " {text}{thread}",
+				   SAY_TEXT(wait_words(k->classes[i])->whose),
+				   SAY_THREAD(k->route[i + 1]));
+	}
 	text_str(t, depth ? ", which " : "");
-	if (depth > 2)
-		why_phrase(w, t, "waited, through {nr} other{s}, ", SAY_NR(depth - 2));
-	else if (depth > 1)
-		text_str(t, "waited ");
-	if (depth > 1)
-		why_phrase(w, t, "{text}{thread}, which ", SAY_TEXT(wait_words(k->last)->whose),
-			   SAY_THREAD(k->main->thread));
 	put_did(w, k, t);
 }
 
@@ -401,10 +408,9 @@ static const char *kind_of(const struct told_wait *k)
 	const char *by_end = wait_words(m->class)->kind;
 	bool alone = !m->longest.depth;
 
-	if (!alone && wait_words(k->first)->kind)
-		return wait_words(k->first)->kind;
-	if (!alone && wait_words(k->last)->kind)
-		return wait_words(k->last)->kind;
+	for (unsigned i = 0; i < m->longest.depth; i++)
+		if (wait_words(k->classes[i])->kind)
+			return wait_words(k->classes[i])->kind;
 	switch (m->kind) {
 	case LOST_RUN:
 		return alone ? "busy" : "long-task";
@@ -487,13 +493,11 @@ static bool look_closer(const struct why *w, const struct time_path *p, struct t
 		return false;
 	q = &k->main->longest;
 	k->route = path_route(p, q);
-	if (q->depth) {
-		const struct span *last =
-			schedule_at(w->a.sched, k->route[q->depth - 1], q->to_ns - 1);
+	for (unsigned i = 0; i < q->depth; i++) {
+		const struct span *wait = schedule_at(w->a.sched, k->route[i], q->to_ns - 1);
 
-		k->wait = schedule_at(w->a.sched, k->route[0], q->to_ns - 1);
-		k->first = k->wait ? why_class_of(w, k->wait, k->route[1]) : WAIT_UNKNOWN;
-		k->last = last ? why_class_of(w, last, k->main->thread) : WAIT_UNKNOWN;
+		k->wait = i ? k->wait : wait;
+		k->classes[i] = wait ? why_class_of(w, wait, k->route[i + 1]) : WAIT_UNKNOWN;
 	}
 	if (k->main->kind == LOST_RUN)
 		busy_of(w, k->main->thread, 0, k->s->from_ns, k->s->to_ns, &k->busy);

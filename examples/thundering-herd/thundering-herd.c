@@ -10,7 +10,7 @@
 #define FEW	  3
 #define MANY	  200
 #define NORMAL_MS 900
-#define MESSAGES  12 /* of one conversation */
+#define MESSAGES  8 /* of one conversation */
 #define LIMIT_MS  150
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -21,7 +21,7 @@ static bool over;
 /* Looks through the mailbox, with the lock held. */
 static __attribute__((noinline)) bool mailbox_is_empty(int nr_read)
 {
-	work_ms(0.2);
+	work_ms(0.3);
 	return nr_messages == nr_read;
 }
 

@@ -58,6 +58,49 @@ FILE *thread_proc_lines(int proc_fd, const char *fmt, ...)
 	return f;
 }
 
+/* ---- system calls ---- */
+
+struct wait_call {
+	long nr;
+	enum thread_wait wait;
+};
+
+/* clang-format off */
+static const struct wait_call wait_calls[] = {
+	{SYS_read, THREAD_WAIT_READ}, {SYS_readv, THREAD_WAIT_READ}, {SYS_pread64, THREAD_WAIT_READ},
+	{SYS_preadv, THREAD_WAIT_READ}, {SYS_preadv2, THREAD_WAIT_READ}, {SYS_splice, THREAD_WAIT_READ},
+	{SYS_recvfrom, THREAD_WAIT_READ}, {SYS_recvmsg, THREAD_WAIT_READ},
+	{SYS_recvmmsg, THREAD_WAIT_READ}, {SYS_accept, THREAD_WAIT_READ},
+	{SYS_accept4, THREAD_WAIT_READ}, {SYS_write, THREAD_WAIT_WRITE},
+	{SYS_writev, THREAD_WAIT_WRITE}, {SYS_pwrite64, THREAD_WAIT_WRITE},
+	{SYS_pwritev, THREAD_WAIT_WRITE}, {SYS_pwritev2, THREAD_WAIT_WRITE},
+	{SYS_sendto, THREAD_WAIT_WRITE}, {SYS_sendmsg, THREAD_WAIT_WRITE},
+	{SYS_sendmmsg, THREAD_WAIT_WRITE}, {SYS_sendfile, THREAD_WAIT_WRITE},
+	{SYS_connect, THREAD_WAIT_WRITE}, {SYS_fsync, THREAD_WAIT_FILE},
+	{SYS_fdatasync, THREAD_WAIT_FILE}, {SYS_sync_file_range, THREAD_WAIT_FILE},
+	{SYS_ftruncate, THREAD_WAIT_FILE}, {SYS_fallocate, THREAD_WAIT_FILE},
+	{SYS_getdents64, THREAD_WAIT_FILE}, {SYS_ioctl, THREAD_WAIT_FILE},
+	{SYS_io_uring_enter, THREAD_WAIT_FILE}, {SYS_flock, THREAD_WAIT_LOCK},
+	{SYS_fcntl, THREAD_WAIT_LOCK}, {SYS_epoll_pwait, THREAD_WAIT_EPOLL},
+	{SYS_epoll_pwait2, THREAD_WAIT_EPOLL}, {SYS_ppoll, THREAD_WAIT_POLL},
+	{SYS_futex, THREAD_WAIT_FUTEX},
+#ifdef SYS_poll /* not on arm64 */
+	{SYS_epoll_wait, THREAD_WAIT_EPOLL}, {SYS_poll, THREAD_WAIT_POLL},
+#endif
+};
+/* clang-format on */
+
+enum thread_wait thread_wait_of(const struct thread_seen *t)
+{
+	/* The stack of a 32-bit process is below 4 GiB, and its system calls have other numbers. */
+	if (!(t->f.flags & FMT_THREAD_SYSCALL) || t->f.syscall < 0 || t->f.sp <= UINT32_MAX)
+		return THREAD_WAIT_OTHER;
+	for (size_t i = 0; i < sizeof(wait_calls) / sizeof(wait_calls[0]); i++)
+		if (wait_calls[i].nr == t->f.syscall)
+			return wait_calls[i].wait;
+	return THREAD_WAIT_OTHER;
+}
+
 /* ---- status ---- */
 
 /* "f,ffffffff": groups of 32 bits, the highest first. */
@@ -161,10 +204,13 @@ static void read_sched(struct thread_seen *t)
 	t->f.flags |= FMT_THREAD_SCHED;
 }
 
+/* Skipped for threads of a pool, which wait without a time limit. */
 static void read_timer_slack(int proc_fd, struct thread_seen *t)
 {
 	char text[32];
 
+	if (t->f.tid != t->f.pid && thread_wait_of(t) == THREAD_WAIT_FUTEX && !t->f.args[3])
+		return;
 	if (thread_proc_text(proc_fd, text, sizeof(text), "%u/timerslack_ns", t->f.tid))
 		t->f.timer_slack_ns = strtoull(text, NULL, 10);
 }
@@ -195,47 +241,6 @@ static void read_syscall(int proc_fd, struct thread_seen *t)
 	t->f.pc = v[n - 2];
 	if (n == 9)
 		memcpy(t->f.args, v, sizeof(t->f.args));
-}
-
-struct wait_call {
-	long nr;
-	enum thread_wait wait;
-};
-
-/* clang-format off */
-static const struct wait_call wait_calls[] = {
-	{SYS_read, THREAD_WAIT_READ}, {SYS_readv, THREAD_WAIT_READ}, {SYS_pread64, THREAD_WAIT_READ},
-	{SYS_preadv, THREAD_WAIT_READ}, {SYS_preadv2, THREAD_WAIT_READ}, {SYS_splice, THREAD_WAIT_READ},
-	{SYS_recvfrom, THREAD_WAIT_READ}, {SYS_recvmsg, THREAD_WAIT_READ},
-	{SYS_recvmmsg, THREAD_WAIT_READ}, {SYS_accept, THREAD_WAIT_READ},
-	{SYS_accept4, THREAD_WAIT_READ}, {SYS_write, THREAD_WAIT_WRITE},
-	{SYS_writev, THREAD_WAIT_WRITE}, {SYS_pwrite64, THREAD_WAIT_WRITE},
-	{SYS_pwritev, THREAD_WAIT_WRITE}, {SYS_pwritev2, THREAD_WAIT_WRITE},
-	{SYS_sendto, THREAD_WAIT_WRITE}, {SYS_sendmsg, THREAD_WAIT_WRITE},
-	{SYS_sendmmsg, THREAD_WAIT_WRITE}, {SYS_sendfile, THREAD_WAIT_WRITE},
-	{SYS_connect, THREAD_WAIT_WRITE}, {SYS_fsync, THREAD_WAIT_FILE},
-	{SYS_fdatasync, THREAD_WAIT_FILE}, {SYS_sync_file_range, THREAD_WAIT_FILE},
-	{SYS_ftruncate, THREAD_WAIT_FILE}, {SYS_fallocate, THREAD_WAIT_FILE},
-	{SYS_getdents64, THREAD_WAIT_FILE}, {SYS_ioctl, THREAD_WAIT_FILE},
-	{SYS_io_uring_enter, THREAD_WAIT_FILE}, {SYS_flock, THREAD_WAIT_LOCK},
-	{SYS_fcntl, THREAD_WAIT_LOCK}, {SYS_epoll_pwait, THREAD_WAIT_EPOLL},
-	{SYS_epoll_pwait2, THREAD_WAIT_EPOLL}, {SYS_ppoll, THREAD_WAIT_POLL},
-	{SYS_futex, THREAD_WAIT_FUTEX},
-#ifdef SYS_poll /* not on arm64 */
-	{SYS_epoll_wait, THREAD_WAIT_EPOLL}, {SYS_poll, THREAD_WAIT_POLL},
-#endif
-};
-/* clang-format on */
-
-enum thread_wait thread_wait_of(const struct thread_seen *t)
-{
-	/* The stack of a 32-bit process is below 4 GiB, and its system calls have other numbers. */
-	if (!(t->f.flags & FMT_THREAD_SYSCALL) || t->f.syscall < 0 || t->f.sp <= UINT32_MAX)
-		return THREAD_WAIT_OTHER;
-	for (size_t i = 0; i < sizeof(wait_calls) / sizeof(wait_calls[0]); i++)
-		if (wait_calls[i].nr == t->f.syscall)
-			return wait_calls[i].wait;
-	return THREAD_WAIT_OTHER;
 }
 
 /* ---- files ---- */

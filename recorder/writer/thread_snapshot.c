@@ -21,8 +21,10 @@
 #define LIMIT_CPU_NS 50000000ull
 #define LIMIT_NS     200000000ull
 /* The part of both, in percent, after which no more threads are read. */
-#define STATES_SHARE 60
-#define STACK_BYTES  (256u << 10)
+#define STATES_SHARE 70
+/* Of every process so many threads are read before the others, which may be a large idle pool. */
+#define FIRST_THREADS 16
+#define STACK_BYTES   (256u << 10)
 
 enum snapshot_phase { SNAPSHOT_IDLE, SNAPSHOT_READING, SNAPSHOT_READ, SNAPSHOT_LATE };
 
@@ -90,10 +92,19 @@ static void read_thread(struct thread_snapshot *s, uint32_t pid, uint32_t tid)
 	}
 }
 
-/* 0: to be read first. */
-static int rank(const struct thread_snapshot *s, const struct ledger_thread *t)
+/*
+ * The order in which the i-th of a list by process is read: the thread that met the rule, its
+ * process, the first threads of all other processes, the rest of them, kernel threads.
+ */
+static int rank(const struct thread_snapshot *s, const struct ledger_thread *v, size_t i)
 {
-	return t->tid == s->tid ? 0 : t->pid == s->pid ? 1 : t->kernel ? 3 : 2;
+	if (v[i].tid == s->tid)
+		return 0;
+	if (v[i].pid == s->pid)
+		return 1;
+	if (v[i].kernel)
+		return 4;
+	return i >= FIRST_THREADS && v[i - FIRST_THREADS].pid == v[i].pid ? 3 : 2;
 }
 
 static void read_states(struct thread_snapshot *s)
@@ -107,9 +118,9 @@ static void read_states(struct thread_snapshot *s)
 	}
 	v = (const struct ledger_thread *)list.p;
 	s->share = STATES_SHARE;
-	for (int now = 0; now < 4; now++)
+	for (int now = 0; now <= 4; now++)
 		for (size_t i = 0; i < list.len / sizeof(*v); i++)
-			if (rank(s, &v[i]) == now)
+			if (rank(s, v, i) == now)
 				read_thread(s, v[i].pid, v[i].tid);
 	buf_free(&list);
 }

@@ -7,87 +7,26 @@
 #include "dump/view/why/why_impl.h"
 
 #include "dump/base/str.h"
-
-#include <string.h>
+#include "dump/view/model/cgroup.h"
+#include "dump/view/schedule/cpu_quota.h"
 
 #define MS 1000000ull
 
-/* Shorter waits have other causes: migration between CPUs, or the time slice of another thread. */
-#define THROTTLED_MIN (5 * MS)
 /* Minimum wait to report: of the thread that requested the dump, of others. */
 #define WAIT_ASKED  (30 * MS)
 #define WAIT_OTHERS (100 * MS)
 
-/* Time that a thread was off the CPU although runnable, and time that is not in the records. */
-struct throttled {
-	uint64_t ns, longest_ns, unknown_ns;
-	unsigned nr;
-};
-
-static struct throttled throttled(const struct why *w, uint32_t thread)
-{
-	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
-	struct throttled out = {0};
-
-	for (size_t i = 0; i < t->nr; i++) {
-		const struct span *s = schedule_span(w->a.sched, t->first + i);
-		uint64_t ns = overlap(s->from_ns, s->to_ns, w->focus_ns, w->end_ns);
-
-		if (s->state == SPAN_UNKNOWN)
-			out.unknown_ns += ns;
-		if (s->state != SPAN_READY || !(s->flags & SPAN_PREEMPTED) || ns < THROTTLED_MIN)
-			continue;
-		out.nr++;
-		out.ns += ns;
-		out.longest_ns = ns > out.longest_ns ? ns : out.longest_ns;
-	}
-	return out;
-}
-
-/* True when the process is in the group now, or was when the ledger last looked. */
-static bool is_in(const struct why *w, const struct meta_cgroup *g, uint32_t pid, const char *path)
-{
-	size_t n = strlen(g->path);
-
-	for (uint32_t i = 0; i < g->f.nr_pids; i++)
-		if (meta_cgroup_pid(g, i) == pid)
-			return true;
-	/* For an ended process: in a hierarchy of version 1, controller names precede the path. */
-	if (path && *path != '/' && g->f.version == 1 && !strncmp(path, "cpu", 3))
-		path = strchr(path, '/');
-	return path && *path == '/' && n && !strncmp(path, g->path, n) &&
-	       (!path[n] || path[n] == '/');
-}
-
-/* The most throttled group that contains the thread; NULL: none. */
-static const struct meta_cgroup *quota_of(const struct why *w, uint32_t thread)
-{
-	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
-	const struct fmt_task *task = history_task(w->a.history, t->tid, w->end_ns);
-	const char *path = task ? history_cgroup(w->a.history, task, w->end_ns) : NULL;
-	const struct meta_cgroup *best = NULL;
-
-	for (size_t i = 0; i < w->a.m->nr_cgroups; i++) {
-		const struct meta_cgroup *g = &w->a.m->cgroups[i];
-
-		if (!g->f.quota_ns || !g->f.nr_throttled || !is_in(w, g, t->pid, path))
-			continue;
-		if (!best || g->f.throttled_ns > best->f.throttled_ns)
-			best = g;
-	}
-	return best;
-}
-
 static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 {
-	const struct meta_cgroup *g = quota_of(w, thread);
-	struct throttled q;
+	const struct schedule_thread *of = schedule_thread(w->a.sched, thread);
+	const struct meta_cgroup *g = cpu_quota_of(w->a.m, w->a.history, of, w->end_ns);
+	struct cpu_quota_waits q;
 	uint64_t lost_ns;
 	struct text *t;
 
 	if (!g)
 		return 0;
-	q = throttled(w, thread);
+	cpu_quota_waits(w->a.sched, thread, w->focus_ns, w->end_ns, &q);
 	/* The group's counter may include throttling before the focus. */
 	lost_ns = q.ns + q.unknown_ns;
 	lost_ns = lost_ns < g->f.throttled_ns ? lost_ns : g->f.throttled_ns;
@@ -136,7 +75,7 @@ void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text 
 			continue;
 		any = g;
 		nr++;
-		if (is_in(w, g, task ? task->pid : tid, path))
+		if (cgroup_contains(g, task ? task->pid : tid, path))
 			of = g;
 	}
 	if (!of && nr == 1)

@@ -35,6 +35,7 @@ async function opens(b) {
 	equal("the reason is text, markup and all", true, (await b.value(text("#dump"))).includes(want.reason));
 	equal("nothing of the dump became markup", 0, await b.value("document.querySelectorAll('img, iframe, link:not([rel=icon]), script:not([nonce]):not([type])').length + (window.injected ? 1 : 0)"));
 	equal("a thread called like the end of a script is listed", true, 0 < await b.value(`[...document.querySelectorAll("#thread-table .name")].filter((e) => e.textContent === ${JSON.stringify(want.hostile)}).length`));
+	equal("control groups wait as long as why has it", want.blame, await b.value("[...document.querySelectorAll('#blame:not([hidden]) tbody tr')].map((r) => [r.cells[0].textContent, Number(r.cells[1].dataset.ns)])"));
 	check("what was recorded and lost is said", /No losses|lost/.test(await b.value(text("#losses"))));
 	await b.screenshot(directory + "/light.png", true);
 }

@@ -147,15 +147,9 @@ static char *say(struct reader *r, const struct meta *m, struct why_options opt)
 /* All keys printed so far. */
 static struct schema seen;
 
-/* Ends the dump and runs `why` in both forms. The output must hold no control characters. */
-static struct said ask(struct story *s, struct why_options opt)
+/* Ends the dump; opens it for reading. */
+static struct reader *finish(struct story *s)
 {
-	struct said said;
-	struct reader *r;
-	struct meta *m;
-	unsigned lines = 0;
-	char *json;
-
 	for (uint32_t i = 0; i < NR_CPUS; i++) {
 		struct fmt_window w = {.ring = i,
 				       .cpu = (int32_t)i,
@@ -173,7 +167,18 @@ static struct said ask(struct story *s, struct why_options opt)
 			mk_block(&s->d, i, 0, s->first[i], s->last[i], &s->rings[i]);
 		mk_records_free(&s->rings[i]);
 	}
-	r = mk_end(&s->d);
+	return mk_end(&s->d);
+}
+
+/* Ends the dump and runs `why` in both forms. The output must hold no control characters. */
+static struct said ask(struct story *s, struct why_options opt)
+{
+	struct reader *r = finish(s);
+	struct said said;
+	struct meta *m;
+	unsigned lines = 0;
+	char *json;
+
 	m = mk_meta(r);
 	said.text = say(r, m, opt);
 	opt.json = true;

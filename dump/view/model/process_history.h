@@ -85,6 +85,10 @@ bool history_ksym(const struct process_history *p, uint64_t ns, uint64_t addr,
  * were: see fmt_stay in FORMAT.md. Text as in the file.
  */
 const char *history_cgroup(const struct process_history *p, const struct fmt_task *t, uint64_t ns);
+/* The same of the task with `tid` at `ns`, for callers that cache the answer; see history_who().
+ * Equal texts are the same pointer. */
+const char *history_cgroup_of(const struct process_history *p, uint32_t tid, uint64_t ns,
+			      struct history_span *span);
 /* The inode of the namespace of this kind (enum fmt_namespace_kind) that the task was in at `ns`,
  * as lsns(8) shows it; 0 when unknown. */
 uint64_t history_namespace(const struct process_history *p, const struct fmt_task *t, uint64_t ns,

@@ -4,41 +4,57 @@
 
 #include "dump/base/array.h"
 
-/* The last entry of `key` that began by `ns`; NULL: none. */
-static const struct person_stay *stay_at(const struct person_stay *v, size_t nr, uint32_t key,
-					 uint64_t ns)
+/* The last entry of the task that began by `ns`; NULL: none. `span`: see history_narrow(). */
+static const struct person_stay *stay_at(const struct person_stay *v, size_t nr,
+					 const struct fmt_task *t, uint64_t ns,
+					 struct history_span *span)
 {
-	size_t until = array_bisect(i, nr, v[i].key < key || (v[i].key == key && v[i].ns <= ns));
+	size_t until;
 
-	return until && v[until - 1].key == key ? &v[until - 1] : NULL;
+	/* An event can name a thread before the time of its FORK record. */
+	if (!history_since(span, ns, t->start_ns)) {
+		ns = t->start_ns;
+		span = NULL;
+	}
+	until = array_bisect(i, nr,
+			     v[i].key < t->key ||
+				     (v[i].key == t->key && history_since(span, ns, v[i].ns)));
+	return until && v[until - 1].key == t->key ? &v[until - 1] : NULL;
 }
 
-/* An event can name a thread before the time of its FORK record. */
-static uint64_t not_before(const struct fmt_task *t, uint64_t ns)
+static const char *cgroup_at(const struct process_history *p, const struct fmt_task *t, uint64_t ns,
+			     struct history_span *span)
 {
-	return ns < t->start_ns ? t->start_ns : ns;
+	const struct fmt_task *leader = history_leader(p, t, ns, span);
+	const struct person_stay *s =
+		leader ? stay_at(p->cgroup, p->nr_cgroups, leader, ns, span) : NULL;
+
+	return s ? p->path[s->what].text : NULL;
 }
 
 const char *history_cgroup(const struct process_history *p, const struct fmt_task *t, uint64_t ns)
 {
-	const struct fmt_task *leader = history_leader(p, t, ns, NULL);
-	const struct person_stay *s;
+	return cgroup_at(p, t, ns, NULL);
+}
 
-	if (!leader)
-		return NULL;
-	s = stay_at(p->cgroup, p->nr_cgroups, leader->key, not_before(leader, ns));
-	return s ? p->path[s->what].text : NULL;
+const char *history_cgroup_of(const struct process_history *p, uint32_t tid, uint64_t ns,
+			      struct history_span *span)
+{
+	const char *comm;
+	const struct fmt_task *t = history_who(p, tid, ns, &comm, span);
+
+	return t ? cgroup_at(p, t, ns, span) : NULL;
 }
 
 uint64_t history_namespace(const struct process_history *p, const struct fmt_task *t, uint64_t ns,
 			   uint32_t kind)
 {
-	const struct person_stay *s = stay_at(p->space, p->nr_spaces, t->key, not_before(t, ns));
+	const struct person_stay *s = stay_at(p->space, p->nr_spaces, t, ns, NULL);
 	const struct fmt_task *leader = s ? NULL : history_leader(p, t, ns, NULL);
 	const struct person_set *set;
 
 	if (leader)
-		s = stay_at(p->space, p->nr_spaces, leader->key, not_before(leader, ns));
+		s = stay_at(p->space, p->nr_spaces, leader, ns, NULL);
 	if (!s)
 		return 0;
 	set = &p->set[s->what];

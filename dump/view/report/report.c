@@ -8,8 +8,9 @@
 #include <string.h>
 
 static const struct report_section *const sections[] = {
-	&report_pt,   &report_cpu,    &report_wait, &report_block, &report_stacks, &report_syscalls,
-	&report_life, &report_memory, &report_io,   &report_irq,   &report_other,
+	&report_pt,	&report_cpu,	&report_wait,	  &report_blame,
+	&report_block,	&report_stacks, &report_syscalls, &report_life,
+	&report_memory, &report_io,	&report_irq,	  &report_other,
 };
 
 #define NR_SECTIONS (sizeof(sections) / sizeof(sections[0]))

@@ -78,8 +78,9 @@ struct report_section {
 	void (*close)(void *state); /* NULL: nothing to free */
 };
 
-extern const struct report_section report_pt, report_cpu, report_wait, report_block, report_stacks,
-	report_syscalls, report_life, report_memory, report_io, report_irq, report_other;
+extern const struct report_section report_pt, report_cpu, report_wait, report_blame, report_block,
+	report_stacks, report_syscalls, report_life, report_memory, report_io, report_irq,
+	report_other;
 
 /* Loads a dump; a.r, a.m and opt must be set. Call report_unload() in any case. */
 int report_load(struct report *rp, struct err *err);

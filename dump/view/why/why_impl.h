@@ -435,5 +435,9 @@ bool why_is_caller(const struct chain_frame *f);
 bool why_is_wrapper(const char *function);
 void finding_free(struct finding *f);
 
+struct json;
+
+/* why_blame.c: adds the key "blame". 0, -ENOMEM. */
+int why_blame_json(const struct why *w, struct json *j);
 int why_say(const struct why *w, FILE *out);
 int why_say_json(const struct why *w, FILE *out);

@@ -493,7 +493,7 @@ int why_say_json(const struct why *w, FILE *out)
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL;
 	struct text t = TEXT_INIT(out), gone = TEXT_INIT(NULL), verdict = TEXT_INIT(NULL);
 	struct json j = {.t = &t};
-	int rc;
+	int rc, blamed;
 
 	missing(w, best, &gone);
 	put_verdict(w, best, &verdict);
@@ -525,10 +525,11 @@ int why_say_json(const struct why *w, FILE *out)
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
+	blamed = why_blame_json(w, &j);
 	json_close(&j, '}');
 	text_char(&t, '\n');
 	rc = text_flush(&t);
-	rc = rc ? rc : verdict.rc ? verdict.rc : gone.rc;
+	rc = rc ? rc : blamed ? blamed : verdict.rc ? verdict.rc : gone.rc;
 	text_free(&t);
 	text_free(&gone);
 	text_free(&verdict);

@@ -79,12 +79,14 @@ equal "nothing is left beside the pages" "" "$(find "$work" -name '.*.html*')"
 # ---- contents, counted from script ----
 "$RINGBACK" script --json "$path" >"$work/events"
 "$RINGBACK" why "$path" | head -n 1 >"$work/verdict"
+"$RINGBACK" why --json "$path" >"$work/why"
 reported=$(COLUMNS=200 "$RINGBACK" report --tid "$burner" "$path" |
 	sed -nE '/^WHAT RAN/,/^$/s/^  burner +[0-9]+ +[0-9.]+% [= ]* +([0-9.]+ (s|ms)) .*/\1/p')
 jq -n --rawfile verdict "$work/verdict" --arg reason "$reason" --arg hostile "$hostile" --arg reported "$reported" \
 	--argjson burner "${burner:-0}" --argjson waiter "${waiter:-0}" --argjson holder "${holder:-0}" \
-	--slurpfile events "$work/events" '
+	--slurpfile events "$work/events" --slurpfile why "$work/why" '
 	{verdict: ($verdict | rtrimstr("\n")), $reason, $hostile, $reported, $burner, $waiter, $holder,
+	 blame: ($why[0].blame | if length < 2 and all(.others == [] and .quota_ns == 0) then [] else map([.name, .waited_ns]) end),
 	 function: ([$events[] | select(.tid == $burner and .event == "cpu-clock") | .chain[0] | .function // empty][0] // "load_roles"),
 	 switches: [$events[] | select(.event == "sched:sched_switch") |
 		{at: .t, cpu, prev: .fields.prev_pid, next: .fields.next_pid}],

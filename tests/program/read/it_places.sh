@@ -5,6 +5,7 @@
 # recorder, newer ones, and ones that moved.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
+. tests/helpers/cgroup.sh
 
 only_root "namespaces and cgroups" "root may make them"
 
@@ -22,24 +23,6 @@ what_proc_says() {
 	printf ' in=%s\n' "$2"
 }
 
-# Creates a cgroup for this test: $cgroup, in the unified hierarchy or another, and $cgroup_name,
-# its name in a dump.
-make_cgroup() {
-	local type mount controllers
-
-	while read -r _ mount type _; do
-		controllers=
-		[ "$type" = cgroup2 ] ||
-			controllers=$(grep -m1 -E ":(.*,)?(name=)?${mount##*/}(,.*)?:" /proc/self/cgroup | cut -d: -f2):
-		cgroup=$mount/ringback-test-$$
-		cgroup_name=$controllers/ringback-test-$$
-		mkdir "$cgroup" 2>/dev/null || continue
-		(echo "$BASHPID" >"$cgroup/cgroup.procs") 2>/dev/null && return
-		rmdir "$cgroup"
-	done < <(grep -E '^[^ ]+ [^ ]+ cgroup2? ' /proc/self/mounts | sort -rk3,3)
-	cgroup=
-}
-
 # Ends the processes that are no children of this shell, then removes the empty cgroup.
 others=()
 end_others() {
@@ -51,7 +34,7 @@ at_end+=(end_others)
 # In the cgroup: starts a process on request and prints its pid.
 mkfifo "$work/go" "$work/pids"
 exec 8<>"$work/go" 9<>"$work/pids"
-make_cgroup
+make_cgroup ringback-test
 in_background unshare --net --uts --ipc bash -c "
 	while read -r how <&8; do
 		\$how sleep 1000 &

@@ -231,6 +231,7 @@ static void test_places(void **state)
 {
 	struct world w = {.d = mk_begin()};
 	const struct fmt_task *leader, *thread, *other;
+	struct history_span span;
 
 	mk_task(&w.d, 1, 10, 10, 1, 200, 0);
 	mk_task(&w.d, 2, 12, 10, 1, 300, 0);
@@ -262,6 +263,11 @@ static void test_places(void **state)
 	assert_string_equal(history_cgroup(w.p, thread, 500), "/b");
 	assert_null(history_cgroup(w.p, other, 500));
 	assert_null(history_cgroup(w.p, history_task(w.p, 0, 500), 500));
+	assert_string_equal(history_cgroup_of(w.p, 13, 499, &span), "/a");
+	assert_true(span.from_ns <= 300 && span.to_ns == 499);
+	assert_string_equal(history_cgroup_of(w.p, 13, 700, &span), "/b");
+	assert_true(span.from_ns == 500 && span.to_ns == UINT64_MAX);
+	assert_null(history_cgroup_of(w.p, 99, 500, &span));
 	assert_int_equal(history_namespace(w.p, history_task(w.p, 0, 500), 500, FMT_NS_NET), 0);
 	unload(&w);
 }

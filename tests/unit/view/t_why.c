@@ -267,6 +267,10 @@ static struct story *crowded(uint32_t tid_of_turns)
 
 	for (uint32_t i = 0; i < 4; i++)
 		task(s, tid_of_turns + i, tid_of_turns + i, i < 2 ? "server" : "client");
+	mk_path(&s->d, 1, "/system.slice/server.service");
+	mk_path(&s->d, 2, "/clients");
+	for (uint32_t i = 0; i < 4; i++)
+		mk_stay(&s->d, FMT_LEDGER_TASK_CGROUP, tid_of_turns + i, 0, 1 + i / 2);
 	for (int cpu = 0; cpu < NR_CPUS; cpu++)
 		run(s, cpu, HIT - 1500 * MS, SLEEPS, (int)tid_of_turns + cpu);
 	for (uint64_t at = 1500; at > 0; at -= 10)

@@ -28,6 +28,7 @@ class App {
 		this.table = new ThreadTable(this);
 		this.sayVerdict();
 		this.sayDump();
+		this.sayBlame();
 		this.sayLegend();
 		this.firstView();
 		this.timeline.setRows(this.listed());
@@ -344,6 +345,26 @@ class App {
 			$("losses").append(make("p", line));
 		if (!lost.length)
 			$("losses").append(make("p", "No losses in the window.", "fine"));
+	}
+
+	// Left out for a single group that waited only for its own threads.
+	sayBlame() {
+		const { blame, from, to } = this.model.head.why, body = document.querySelector("#blame-table tbody");
+		if (blame.length < 2 && !blame.some((row) => row.others.length || row.quota_ns))
+			return;
+		for (const row of blame) {
+			const tr = body.insertRow(), name = tr.insertCell();
+			name.append(make("span", row.name, "name"));
+			name.title = row.cgroup || "";
+			for (const ns of [row.waited_ns, row.own_ns, row.quota_ns, row.idle_ns, row.unknown_ns]) {
+				const cell = make("td", ns ? formatTime(ns) : "", "n");
+				cell.dataset.ns = String(ns);
+				tr.append(cell);
+			}
+			tr.append(make("td", row.others.map((other) => `${other.name} ${formatTime(other.ns)}`).join(", "), "others"));
+		}
+		$("blame-of").textContent = `from ${formatMoment(from)} to ${formatMoment(to)}`;
+		$("blame").hidden = false;
 	}
 
 	sayLegend() {

@@ -196,8 +196,8 @@ static void divide(struct blame *b, const struct blame_wait *w, uint32_t pid)
 	}
 }
 
-/* Moves what was counted for a waiting group to its cells; idle time, time in which
- * others ran, may be the quota's. */
+/* Moves what was counted for a waiting group to its cells. Idle time, and time in which others ran,
+ * may be the quota's. */
 static void settle(struct blame *b, uint32_t group, bool idle_is_quota, bool other_is_quota)
 {
 	for (size_t i = 0; i < b->nr_tallied; i++) {

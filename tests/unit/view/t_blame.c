@@ -191,7 +191,7 @@ static void test_cut(void **state)
 	done(&q);
 }
 
-/* Between 120 and 200 ms the switches of the CPU are missing. */
+/* Between 100 and 200 ms, and after 1 s, the switches of the CPU are missing. */
 static void test_missing_switches(void **state)
 {
 	struct story *s = begin_groups();
@@ -201,9 +201,10 @@ static void test_missing_switches(void **state)
 	run(s, 0, 100 * MS, PREEMPT, 9);
 	mk_lost(&s->rings[0], 150 * MS, 0, 3);
 	run(s, 0, 200 * MS, SLEEPS, 7);
-	run(s, 0, 210 * MS, SLEEPS, 0);
+	run(s, 0, 1000 * MS, PREEMPT, 9);
+	mk_lost(&s->rings[0], 1010 * MS, 0, 3);
 	q = blame(s, 0, UINT64_MAX);
-	expect_row(&q, SHOP, 0, 0, 0, 100 * MS, 0);
+	expect_row(&q, SHOP, 0, 0, 0, 100 * MS + 1000 * MS + 1000, 0);
 	done(&q);
 }
 
@@ -233,15 +234,17 @@ static void test_unknown_group(void **state)
 	struct story *s = begin_groups();
 	struct asked q;
 
+	mk_task(&s->d, 4, 4, 4, 1, 0, 0);
 	mk_task(&s->d, 6, 6, 5, 1, 0, 0);
 	run(s, 0, 1 * MS, SLEEPS, 5);
 	run(s, 0, 100 * MS, PREEMPT, 6);
+	run(s, 0, 105 * MS, SLEEPS, 4);
 	run(s, 0, 110 * MS, SLEEPS, 9);
 	run(s, 0, 130 * MS, SLEEPS, 5);
 	run(s, 0, 140 * MS, SLEEPS, 0);
 	q = blame(s, 0, UINT64_MAX);
 	assert_int_equal(blame_nr(q.b), 1);
-	expect_row(&q, NULL, 10 * MS, 0, 0, 0, 20 * MS);
+	expect_row(&q, NULL, 5 * MS, 0, 0, 5 * MS, 20 * MS);
 	done(&q);
 }
 

@@ -19,12 +19,12 @@ static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_flag told = ATOMIC_FLAG_INIT;
 static atomic_bool slow, done;
 static atomic_int nr_syncs;
-static char piece[1 << 20];
-static int log_fd;
+static char piece[64 << 10];
+static int log_fd, trace_fd;
 
-static void append(size_t bytes)
+static void append(int fd, size_t bytes)
 {
-	if (write(log_fd, piece, bytes) != (ssize_t)bytes) {
+	if (write(fd, piece, bytes) != (ssize_t)bytes) {
 		perror("log");
 		exit(1);
 	}
@@ -59,7 +59,7 @@ static void *logger(void *arg)
 static __attribute__((noinline)) void log_line(void)
 {
 	pthread_mutex_lock(&log_lock);
-	append(120);
+	append(log_fd, 120);
 	pthread_mutex_unlock(&log_lock);
 }
 
@@ -88,12 +88,12 @@ static void *request_thread(void *arg)
 	return arg;
 }
 
-/* Appends the trace past the log's lock. */
+/* Appends the trace past the log's lock; another process would do the same. */
 static void *append_trace(void *arg)
 {
 	name_me("tracer");
 	for (size_t n = 0; n < TRACE; n += sizeof(piece))
-		append(sizeof(piece));
+		append(trace_fd, sizeof(piece));
 	return arg;
 }
 
@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 
 	snprintf(path, sizeof(path), "%s/log.XXXXXX", argc > 1 ? argv[1] : ".");
 	log_fd = mkostemp(path, O_APPEND | O_CLOEXEC);
-	if (log_fd < 0) {
+	trace_fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (log_fd < 0 || trace_fd < 0) {
 		perror(path);
 		return 1;
 	}
@@ -119,7 +120,7 @@ int main(int argc, char **argv)
 
 		pthread_join(start(append_trace, NULL), NULL);
 		seen = nr_syncs;
-		while (nr_syncs < seen + 2) /* the next fsync() began after the trace */
+		while (!done && nr_syncs < seen + 2) /* the next fsync() began after the trace */
 			sleep_ms(10);
 	}
 	if (!slow)

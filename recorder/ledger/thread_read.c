@@ -316,8 +316,12 @@ bool thread_read(int proc_fd, uint32_t pid, uint32_t tid, struct thread_seen *ou
 		return false;
 	parse_status(text, t);
 	read_sched(t);
-	if (!strchr(t->f.flags & FMT_THREAD_KERNEL ? "D" : "SDTt", t->f.state))
+	if (!strchr(t->f.flags & FMT_THREAD_KERNEL ? "D" : "SDTt", t->f.state)) {
+		/* Its timers may have been what it waited for until now. */
+		if (!(t->f.flags & FMT_THREAD_KERNEL))
+			read_timer_slack(proc_fd, t);
 		return true;
+	}
 	read_wchan(proc_fd, t);
 	if (t->f.flags & FMT_THREAD_KERNEL)
 		return true;

@@ -37,7 +37,7 @@ struct bpf_latency_params {
 	__u8 own_exec;
 	/* runqueue and offcpu */
 	__u8 off_cpu;
-	char comm[16]; /* only threads of this name; "": all */
+	char comm[16]; /* only threads of this name; a * ends it and matches any rest; "": all */
 	/* syscall: offsets of fields in the tracepoint records */
 	__s64 number; /* -1: any */
 	__u32 number_at, args_at, nr_args, result_at;

@@ -45,6 +45,8 @@ static __always_inline bool is_ours(struct task_struct *task)
 	for (int i = 0; i < sizeof(task->comm); i++) {
 		char c = task->comm[i];
 
+		if (params.comm[i] == '*')
+			return true;
 		if (c != params.comm[i])
 			return false;
 		if (!c)

@@ -32,7 +32,7 @@
 struct source {
 	struct bpf_latency *watch;
 	bool off_cpu;
-	char comm[COMM_BYTES]; /* only threads of this name; "": all */
+	char comm[COMM_BYTES]; /* only threads of this name, with a * at its end; "": all */
 	size_t comm_len;
 };
 
@@ -58,6 +58,9 @@ static int wait_open(const struct rule *r, bool off_cpu, const struct source_env
 		return rule_err(r->text, r->arg_at, err,
 				"the kernel keeps 15 bytes of a thread's name: cat /proc/PID/comm "
 				"shows them");
+	if (strcspn(r->arg, "*") + 1 < strlen(r->arg))
+		return rule_err(r->text, r->arg_at, err,
+				"* matches the rest of a name: it can only be the last character");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory for a trigger");

@@ -87,9 +87,9 @@ static double time_lost(const struct why *w, uint32_t thread)
 
 static double unusual_wait(const struct why *w, uint32_t thread)
 {
-	struct stretch s;
+	struct stretch s[MAX_STRETCHES];
 
-	return stretch_of(w, thread, &s) ? s.score : 0;
+	return stretches_of(w, thread, s) ? s[0].score : 0;
 }
 
 /* The threads with the highest scores besides `asked`, at most MAX_CANDIDATES. */

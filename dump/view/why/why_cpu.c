@@ -111,6 +111,7 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 	const struct thread_state *s =
 		thread_states_find(w->states, schedule_thread(w->a.sched, thread)->tid);
 	size_t nr_cpus = schedule_nr_cpus(w->a.sched);
+	bool idle, confined, own;
 
 	for (size_t i = 0; i < nr_cpus; i++) {
 		uint64_t ns = why_offline_ns(w, i);
@@ -121,15 +122,19 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 			   SAY_TIME(w->end_ns - ns));
 		return "cpu-offline";
 	}
-	if (2 * r->elsewhere_ns <= r->ns || r->elsewhere_cpu < 0)
+	idle = 2 * r->elsewhere_ns > r->ns && r->elsewhere_cpu >= 0;
+	confined = s && thread_state_nr_cpus(s) && thread_state_nr_cpus(s) < nr_cpus;
+	if (idle)
+		why_phrase(w, t, ", while CPU {nr} was idle", SAY_NR(r->elsewhere_cpu));
+	if (!confined)
 		return NULL;
-	why_phrase(w, t, ", while CPU {nr} was idle", SAY_NR(r->elsewhere_cpu));
-	if (!s || !thread_state_nr_cpus(s) ||
-	    thread_state_may_run_on(s, (uint32_t)r->elsewhere_cpu))
-		return NULL;
-	text_str(t, ": its affinity allows only ");
+	text_str(t, idle ? ": its affinity allows only " : "; its affinity allows only ");
 	put_mask(s, nr_cpus, t);
-	return "affinity";
+	/* Its own threads are in its way, as they may use the same CPUs only. */
+	own = r->nr && schedule_thread(w->a.sched, r->top[0].thread)->pid ==
+			       schedule_thread(w->a.sched, thread)->pid;
+	return own || (idle && !thread_state_may_run_on(s, (uint32_t)r->elsewhere_cpu)) ? "affinity"
+											: NULL;
 }
 
 /* The share of time that the thread waited for a CPU before the focus. */

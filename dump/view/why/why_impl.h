@@ -345,8 +345,10 @@ struct stretch {
 	bool whole;	    /* all of it: a rule is about this time */
 };
 
-/* False: the thread does not wait more than usual. */
-bool stretch_of(const struct why *w, uint32_t thread, struct stretch *out);
+#define MAX_STRETCHES 4
+
+/* The most unusual waits of the thread, highest score first. 0: it does not wait more than usual. */
+size_t stretches_of(const struct why *w, uint32_t thread, struct stretch out[MAX_STRETCHES]);
 
 /* ---- findings ---- */
 

@@ -156,25 +156,40 @@ static bool judge(const struct why *w, const struct span *s, struct stretch *out
 	return !is_doubtful(w, s);
 }
 
-static bool longest_wait(const struct why *w, uint32_t thread, struct stretch *out)
+/* Inserts `s` by its score. */
+static void insert(struct stretch *list, size_t *nr, const struct stretch *s)
+{
+	size_t at = *nr;
+
+	while (at && list[at - 1].score < s->score)
+		at--;
+	if (at == MAX_STRETCHES)
+		return;
+	*nr += *nr < MAX_STRETCHES;
+	memmove(&list[at + 1], &list[at], (*nr - at - 1) * sizeof(*list));
+	list[at] = *s;
+}
+
+static size_t long_waits(const struct why *w, uint32_t thread, struct stretch *list)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	const struct span *all = schedule_span(w->a.sched, t->first);
 	uint64_t min = why_is_subject(w, thread) ? MIN_SUBJECT : MIN_OTHERS;
 	struct stretch found;
+	size_t nr = 0;
 
-	*out = (struct stretch){.score = 0};
 	for (size_t i = 0; i < t->nr; i++) {
 		if (!is_wait(&all[i]) || all[i].to_ns - all[i].from_ns < min ||
 		    !overlap(all[i].from_ns, all[i].to_ns, w->scan_ns, w->end_ns))
 			continue;
-		/* Cannot be more than this one. */
-		if (why_ms(all[i].to_ns - all[i].from_ns) <= out->score)
+		/* Its score cannot be higher than its length. */
+		if (nr == MAX_STRETCHES &&
+		    why_ms(all[i].to_ns - all[i].from_ns) <= list[nr - 1].score)
 			continue;
-		if (judge(w, &all[i], &found) && found.score > out->score)
-			*out = found;
+		if (judge(w, &all[i], &found))
+			insert(list, &nr, &found);
 	}
-	return out->score > 0;
+	return nr;
 }
 
 /* Time in waits that are not idle time, between these times. */
@@ -220,10 +235,10 @@ static bool short_waits(const struct why *w, uint32_t thread, struct stretch *ou
 	return true;
 }
 
-bool stretch_of(const struct why *w, uint32_t thread, struct stretch *out)
+size_t stretches_of(const struct why *w, uint32_t thread, struct stretch out[MAX_STRETCHES])
 {
 	struct stretch many;
-	bool found;
+	size_t nr;
 
 	if (why_interval(w) && thread == w->asked && w->met) {
 		*out = (struct stretch){.thread = thread,
@@ -232,12 +247,10 @@ bool stretch_of(const struct why *w, uint32_t thread, struct stretch *out)
 					.excess_ns = why_focus_time(w),
 					.score = why_ms(why_focus_time(w)),
 					.whole = true};
-		return true;
+		return 1;
 	}
-	found = longest_wait(w, thread, out);
-	if (short_waits(w, thread, &many) && (!found || many.score > out->score)) {
-		*out = many;
-		found = true;
-	}
-	return found;
+	nr = long_waits(w, thread, out);
+	if (short_waits(w, thread, &many))
+		insert(out, &nr, &many);
+	return nr;
 }

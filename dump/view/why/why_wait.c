@@ -517,15 +517,21 @@ static void say_end(const struct why *w, struct finding *f, uint32_t thread)
 	why_phrase(w, &f->verdict, ", until {thread} woke it", SAY_THREAD(last->by));
 }
 
-static int tell(const struct why *w, struct told_wait *k, struct finding *f)
+static double score_of(const struct why *w, const struct told_wait *k)
+{
+	double share = why_ms(total_of(w, k->a, k->main->thread, true)) / (why_ms(k->a->ns) + 1e-6);
+	double score = k->s->score * weight_of(w, k);
+
+	/* A culprit of a small part explains little. */
+	if (share >= MOST)
+		return score;
+	return k->s->many && share < LEAST ? 0 : score * share / MOST;
+}
+
+static void tell(const struct why *w, struct told_wait *k, struct finding *f)
 {
 	const struct time_share *m = k->main;
-	double share;
 
-	f->score = k->s->score * weight_of(w, k);
-	/* A culprit of a small part explains little. */
-	share = why_ms(total_of(w, k->a, m->thread, true)) / (why_ms(k->a->ns) + 1e-6);
-	f->score *= share >= MOST ? 1 : k->s->many && share < LEAST ? 0 : share / MOST;
 	f->from_ns = k->s->from_ns;
 	f->to_ns = k->s->to_ns;
 	f->culprit = m->kind == LOST_READY && k->rivals.nr ? k->rivals.top[0].thread : m->thread;
@@ -545,27 +551,40 @@ static int tell(const struct why *w, struct told_wait *k, struct finding *f)
 	say_usual(w, f, k->s);
 	if ((k->wait && !k->wait->chain) || (is_asleep(m->kind) && !m->longest.chain))
 		f->more = "what it waited for: stacks of sleeping threads (--preset waits)";
-	return 0;
+}
+
+/* Explains a stretch, and tells it if that says more than the finding so far. */
+static int explain(const struct why *w, const struct stretch *s, struct account *a,
+		   struct finding *f)
+{
+	struct time_path path = {0};
+	struct told_wait k = {.s = s, .a = a};
+	int rc = path_walk(w, s->thread, s->from_ns, s->to_ns, &path);
+	double score;
+
+	if (!rc) {
+		account_for(w, s, &path, a);
+		score = look_closer(w, &path, &k) ? score_of(w, &k) : 0;
+		if (score > f->score) {
+			f->verdict.b.len = f->lines.b.len = f->function.b.len = 0;
+			f->more = NULL;
+			f->score = score;
+			tell(w, &k, f);
+		}
+	}
+	path_free(&path);
+	return rc;
 }
 
 static int find_wait(struct why *w, uint32_t thread, struct finding *f)
 {
 	struct account *a = malloc(sizeof(*a));
-	struct time_path path = {0};
-	struct told_wait k = {.a = a};
-	struct stretch s;
+	struct stretch list[MAX_STRETCHES];
+	size_t nr = stretches_of(w, thread, list);
 	int rc = a ? 0 : -ENOMEM;
 
-	if (!rc && stretch_of(w, thread, &s)) {
-		k.s = &s;
-		rc = path_walk(w, thread, s.from_ns, s.to_ns, &path);
-		if (!rc) {
-			account_for(w, &s, &path, a);
-			if (look_closer(w, &path, &k))
-				rc = tell(w, &k, f);
-		}
-	}
-	path_free(&path);
+	for (size_t i = 0; !rc && i < nr; i++)
+		rc = explain(w, &list[i], a, f);
 	free(a);
 	return rc;
 }

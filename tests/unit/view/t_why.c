@@ -73,6 +73,70 @@ static void test_without(void **state)
 	}
 }
 
+/* `tid` on CPU 0 waits for `by` on CPU 1: `nr` times for a millisecond, then once for 400 ms. */
+static void serve_late(struct story *s, int tid, int by, uint64_t ns, int nr)
+{
+	for (int i = 0; i <= nr; i++) {
+		uint64_t took = i < nr ? MS : 400 * MS;
+
+		run(s, 0, ns, SLEEPS, tid);
+		wake(s, 0, ns + 1000, 0, by, 1);
+		run(s, 0, ns + 2000, SLEEPS, 0);
+		run(s, 1, ns + 3000, SLEEPS, by);
+		wake(s, 1, ns + took, 0, tid, 0);
+		run(s, 1, ns + took + 1000, SLEEPS, 0);
+		run(s, 0, ns + took + 2000, SLEEPS, tid);
+		ns += took + MS;
+	}
+	run(s, 0, ns, SLEEPS, 0);
+}
+
+/* Of two threads that wait unusually long, the one that the reason names. */
+static void test_hint(void **state)
+{
+	static const struct {
+		const char *reason;
+		int tid;
+	} cases[] = {{"checkout is slow", 30}, {"prices: late again (pid 32)", 32}, {"PRICES", 32}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct story *s = begin();
+		struct said said;
+
+		mk_text(&s->d, FMT_TRIGGER, FMT_TRIGGER_REASON, cases[i].reason);
+		task(s, 30, 30, "checkout");
+		task(s, 31, 31, "bank");
+		task(s, 32, 32, "prices-1");
+		task(s, 33, 33, "market");
+		run(s, 0, 1, SLEEPS, 30);
+		run(s, 1, 2, SLEEPS, 31);
+		serve_late(s, 30, 31, 10 * MS, 50);
+		serve_late(s, 32, 33, 900 * MS, 50);
+		said = ask(s, (struct why_options){0});
+		expect_tid(&said, "thread", cases[i].tid);
+		expect_tid(&said, "culprit", cases[i].tid + 1);
+		expect(&said, "kind", "long-task");
+		forget(&said);
+	}
+}
+
+/* A thread that always sleeps for 400 ms, and is always woken by the same one, is usual. */
+static void test_poller(void **state)
+{
+	struct story *s = begin();
+	struct said said;
+
+	task(s, 30, 30, "poller");
+	task(s, 31, 31, "ticker");
+	run(s, 0, 1, SLEEPS, 30);
+	run(s, 1, 2, SLEEPS, 31);
+	for (int i = 0; i < 4; i++)
+		serve_late(s, 30, 31, (10 + 401 * (uint64_t)i) * MS, 0);
+	said = ask(s, (struct why_options){0});
+	expect(&said, "kind", "none");
+	forget(&said);
+}
+
 /* The same without the one in between: a lock is held, and that is all. */
 static void test_no_inversion(void **state)
 {
@@ -392,7 +456,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inversion),  cmocka_unit_test(test_no_inversion),
-		cmocka_unit_test(test_without),	   cmocka_unit_test(test_stopped_peer),
+		cmocka_unit_test(test_without),	   cmocka_unit_test(test_hint),
+		cmocka_unit_test(test_poller),	   cmocka_unit_test(test_stopped_peer),
 		cmocka_unit_test(test_quota),	   cmocka_unit_test(test_no_quota),
 		cmocka_unit_test(test_crash),	   cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_no_such_thread),

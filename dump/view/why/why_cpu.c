@@ -130,11 +130,10 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 		return NULL;
 	text_str(t, idle ? ": its affinity allows only " : "; its affinity allows only ");
 	put_mask(s, nr_cpus, t);
-	/* Its own threads are in its way, as they may use the same CPUs only. */
+	/* Its own threads are in its way, as they may only use the same CPUs. */
 	own = r->nr && schedule_thread(w->a.sched, r->top[0].thread)->pid ==
 			       schedule_thread(w->a.sched, thread)->pid;
-	return own || (idle && !thread_state_may_run_on(s, (uint32_t)r->elsewhere_cpu)) ? "affinity"
-											: NULL;
+	return own ? "affinity" : NULL;
 }
 
 /* The share of time that the thread waited for a CPU before the focus. */

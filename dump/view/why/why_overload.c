@@ -132,7 +132,7 @@ static int find_overload(struct why *w, uint32_t thread, struct finding *f)
 	f->score = why_ms(d.ready_ns) / cpus;
 	f->victim = d.victim;
 	f->culprit = d.top[0].thread;
-	f->sure = SURE_CERTAIN;
+	f->sure = w->asked == NO_THREAD ? SURE_FAIRLY : SURE_CERTAIN;
 	text_fmt(&f->verdict, "overload: on average %.1f threads were runnable on %.0f CPU%s; ",
 		 why_ms(d.wanted_ns) / time, cpus, cpus > 1 ? "s" : "");
 	why_phrase(w, &f->verdict, "{thread} waited for a CPU {percent} of the last {time}",

@@ -480,7 +480,7 @@ static double weight_of(const struct why *w, const struct told_wait *k)
 		return why_is_subject(w, m->thread) ? 0.5 : 0;
 	if (!m->longest.depth)
 		return 1;
-	return m->class == WAIT_OWN_SLEEP ? 0.4 : 0.15;
+	return m->class == WAIT_OWN_SLEEP ? 0.4 : 0.08;
 }
 
 /* Fills `k` but for s and a; false: nothing explains the stretch. */

@@ -170,6 +170,12 @@ static void insert(struct stretch *list, size_t *nr, const struct stretch *s)
 	list[at] = *s;
 }
 
+/* The thread that requested the dump waits for it. */
+static bool is_for_dump(const struct why *w, const struct span *s)
+{
+	return s->thread == w->asked && !w->met && !w->by_option && s->to_ns >= w->end_ns;
+}
+
 static size_t long_waits(const struct why *w, uint32_t thread, struct stretch *list)
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
@@ -179,7 +185,8 @@ static size_t long_waits(const struct why *w, uint32_t thread, struct stretch *l
 	size_t nr = 0;
 
 	for (size_t i = 0; i < t->nr; i++) {
-		if (!is_wait(&all[i]) || all[i].to_ns - all[i].from_ns < min ||
+		if (!is_wait(&all[i]) || is_for_dump(w, &all[i]) ||
+		    all[i].to_ns - all[i].from_ns < min ||
 		    !overlap(all[i].from_ns, all[i].to_ns, w->scan_ns, w->end_ns))
 			continue;
 		/* Its score cannot be higher than its length. */

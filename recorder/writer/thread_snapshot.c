@@ -16,12 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define LIMIT_CPU_NS 50000000ull
 #define LIMIT_NS     200000000ull
 /* The part of both, in percent, after which no more threads are read. */
 #define STATES_SHARE 70
+/* On a busy machine an ordinary thread would get a fraction of the CPU time before LIMIT_NS. */
+#define NICE -10
 /* Of every process so many threads are read before the others, which may be a large idle pool. */
 #define FIRST_THREADS 16
 #define STACK_BYTES   (256u << 10)
@@ -32,8 +35,8 @@ enum snapshot_phase { SNAPSHOT_IDLE, SNAPSHOT_READING, SNAPSHOT_READ, SNAPSHOT_L
  *	IDLE ── start ──▶ READING ──▶ READ ── end ──▶ IDLE
  *	                     └─ end ─▶ LATE ──▶ IDLE
  *
- * The thread holds `lock` while it reads, except for the memory of processes: that can block for as
- * long as a process changes its mappings. The dump then has what was read before.
+ * The thread holds `lock` except while it reads a thread or the memory of a process: that can block
+ * while the process is in exec() or changes its mappings. The dump then has what was read before.
  */
 struct thread_snapshot {
 	struct ledger *ledger;
@@ -82,14 +85,21 @@ static bool is_over(void *ctx)
 static void read_thread(struct thread_snapshot *s, uint32_t pid, uint32_t tid)
 {
 	struct thread_seen t;
+	bool alive;
 
-	if (is_over(s)) {
-		s->read.nr_left_out++;
-	} else if (thread_read(s->proc_fd, pid, tid, &t)) {
-		s->read.nr_denied += t.denied;
-		if (buf_put(&s->seen, &t, sizeof(t)))
-			thread_seen_free(&t);
+	if (s->phase != SNAPSHOT_READING || is_over(s))
+		return;
+	pthread_mutex_unlock(&s->lock);
+	alive = thread_read(s->proc_fd, pid, tid, &t);
+	pthread_mutex_lock(&s->lock);
+	if (s->phase == SNAPSHOT_READING) {
+		s->read.nr_left_out--;
+		s->read.nr_denied += alive && t.denied;
+		if (alive && !buf_put(&s->seen, &t, sizeof(t)))
+			return;
 	}
+	if (alive)
+		thread_seen_free(&t);
 }
 
 /*
@@ -117,6 +127,7 @@ static void read_states(struct thread_snapshot *s)
 		return;
 	}
 	v = (const struct ledger_thread *)list.p;
+	s->read.nr_left_out = (uint32_t)(list.len / sizeof(*v));
 	s->share = STATES_SHARE;
 	for (int now = 0; now <= 4; now++)
 		for (size_t i = 0; i < list.len / sizeof(*v); i++)
@@ -188,8 +199,11 @@ static void *run(void *arg)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_setname_np(pthread_self(), "ringback-states");
+	setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* if it is allowed */
 	pthread_mutex_lock(&s->lock);
 	while (!s->quit) {
+		if (s->phase == SNAPSHOT_LATE) /* ended before this thread began */
+			s->phase = SNAPSHOT_IDLE;
 		if (s->phase != SNAPSHOT_READING) {
 			pthread_cond_wait(&s->cond, &s->lock);
 			continue;

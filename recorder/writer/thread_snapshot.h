@@ -8,8 +8,8 @@
  *	this thread               ▼ states ── memory ── other ends
  *	dump's thread             walk, write, release ............ write
  *
- * States change quickly, so they are read at once and at ordinary priority: the dump's thread has a
- * low one, and on a busy machine may get its first CPU time when the incident is over. The rings
+ * States change quickly, so they are read at once and at a high priority: the dump's thread has a low
+ * one, and on a busy machine may get its first CPU time when the incident is over. The rings
  * are released without waiting for it, so it may allocate. It stops after LIMIT_CPU_NS of CPU time,
  * and after LIMIT_NS in any case.
  */

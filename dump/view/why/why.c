@@ -182,6 +182,11 @@ static void sort(struct why *w)
 			all[0].sure = SURE_FAIRLY;
 			all[0].because = "the dump does not tell which thread it is about";
 		}
+	if (nr_findings(w) && all[0].rank == RANK_OTHERS && w->asked != NO_THREAD &&
+	    all[0].sure > SURE_FAIRLY) {
+		all[0].sure = SURE_FAIRLY;
+		all[0].because = "the thread that requested the dump did not wait unusually";
+	}
 }
 
 /* All detectors but detect_wait, on the focus. */

@@ -417,7 +417,9 @@ static const char *kind_of(const struct told_wait *k)
 	case LOST_READY:
 		return "cpu-contention";
 	case LOST_STOPPED:
-		return by_end ? by_end : alone ? "stopped" : "dead-peer";
+		if (m->class == WAIT_FREEZER || m->class == WAIT_DEBUGGER)
+			return by_end;
+		return alone ? "stopped" : "dead-peer";
 	default:
 		return by_end ? by_end : m->kind == LOST_BLOCKED ? "blocked" : "no-answer";
 	}
@@ -460,27 +462,29 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		doubt(f, SURE_FAIRLY, "the largest of several shares");
 }
 
-/* How much the main share says about the reason of a wait: a thread without work is no reason. */
+/* How much the main share says about the reason of a wait: a thread without work is no reason. Of
+ * threads that the dump is not about, only what the records leave no doubt about. */
 static double weight_of(const struct why *w, const struct told_wait *k)
 {
 	const struct time_share *m = k->main;
+	bool subject = why_is_subject(w, k->s->thread), alone = !m->longest.depth, idle;
 
+	idle = is_asleep(m->kind) && m->kind != LOST_STOPPED && m->kind != LOST_BLOCKED &&
+	       wait_words(m->class)->idle && m->class != WAIT_OWN_SLEEP;
 	if (m->kind == LOST_UNKNOWN)
-		return 0.1;
-	/* Of others, why_cpu.c tells. */
+		return subject ? 0.1 : 0;
+	/* why_cpu.c tells of others that wait for a CPU. */
 	if (m->kind == LOST_READY)
-		return m->longest.depth || why_is_subject(w, m->thread) ? 0.6 : 0;
+		return alone && !subject ? 0 : 0.6;
 	/* Those that wait for a stopped thread say more. */
-	if (m->kind == LOST_STOPPED && !m->longest.depth)
-		return 0.5;
-	if (!is_asleep(m->kind) || m->kind == LOST_STOPPED || !wait_words(m->class)->idle ||
-	    m->kind == LOST_BLOCKED)
-		return 1;
-	if (!m->longest.depth && m->class != WAIT_OWN_SLEEP)
-		return why_is_subject(w, m->thread) ? 0.5 : 0;
-	if (!m->longest.depth)
-		return 1;
-	return m->class == WAIT_OWN_SLEEP ? 0.4 : 0.08;
+	if (m->kind == LOST_STOPPED)
+		return alone ? 0.5 : 1;
+	if (idle)
+		return !subject ? 0 : alone ? 0.5 : 0.15;
+	/* Without its stack, a wait may as well be for work to do. */
+	if (!alone && !subject && k->classes[0] == WAIT_UNKNOWN)
+		return 0;
+	return !alone && m->class == WAIT_OWN_SLEEP && is_asleep(m->kind) ? 0.4 : 1;
 }
 
 /* Fills `k` but for s and a; false: nothing explains the stretch. */

@@ -197,6 +197,7 @@ static int look_at_all(struct why *w)
 	int rc = 0;
 
 	w->path_thread = NO_THREAD;
+	w->herd_pid = 0;
 	if (w->asked != NO_THREAD)
 		list[nr++].thread = w->asked;
 	nr += candidates(w, time_lost, list + nr);

@@ -22,12 +22,6 @@ struct herd_wake {
 	uint32_t by, woken;
 };
 
-struct herd {
-	uint32_t by;
-	size_t nr;
-	uint64_t from_ns, to_ns; /* the first and the last wake-up */
-};
-
 static int by_waker(const void *a, const void *b)
 {
 	const struct herd_wake *x = a, *y = b;
@@ -107,9 +101,15 @@ static int find_herd(struct why *w, uint32_t thread, struct finding *f)
 
 	if (!pid)
 		return 0;
-	rc = herd_of(w, pid, &h);
-	if (rc || h.nr < MIN_HERD)
-		return rc;
+	if (w->herd_pid != pid) {
+		rc = herd_of(w, pid, &w->herd);
+		if (rc)
+			return rc;
+		w->herd_pid = pid;
+	}
+	h = w->herd;
+	if (h.nr < MIN_HERD)
+		return 0;
 	ns = lost_to(w, thread, &h);
 	if (ns < (subject ? WAIT_SUBJECT : WAIT_OTHERS))
 		return 0;

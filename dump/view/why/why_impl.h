@@ -50,6 +50,13 @@ struct irqs;
 struct runtimes;
 struct thread_states;
 
+/* Threads of a process that one thread woke at once. */
+struct herd {
+	uint32_t by;
+	size_t nr;
+	uint64_t from_ns, to_ns; /* the first and the last wake-up */
+};
+
 struct time_path {
 	struct buf pieces; /* struct piece, newest first */
 	struct buf routes; /* uint32_t: threads */
@@ -84,6 +91,8 @@ struct why {
 	struct without without;	   /* of the first one */
 	struct time_path path;	   /* of path_thread in the focus; kept by path_of() */
 	uint32_t path_thread;
+	struct herd herd; /* of herd_pid in the focus; kept by why_herd.c */
+	uint32_t herd_pid;
 	bool whole; /* the focus is the whole window: nothing was found at its end */
 	/* Also called for each record, of which only the header is always valid; NULL: none.
 	 * also_all: includes records that why does not need. 0 or a negative errno. */

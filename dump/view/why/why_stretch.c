@@ -17,6 +17,8 @@
 #define MIN_SUBJECT (20 * MS)
 #define MIN_OTHERS  (100 * MS)
 #define MIN_DISK    (300 * MS)
+/* Long waits of a thread to look at: each is compared with all others. */
+#define MAX_JUDGED 64
 /* Waits that show what is usual: of a subject, of others. */
 #define MIN_USUAL	 5
 #define MIN_USUAL_OTHERS 10
@@ -182,9 +184,10 @@ static size_t long_waits(const struct why *w, uint32_t thread, struct stretch *l
 	const struct span *all = schedule_span(w->a.sched, t->first);
 	uint64_t min = why_is_subject(w, thread) ? MIN_SUBJECT : MIN_OTHERS;
 	struct stretch found;
-	size_t nr = 0;
+	size_t nr = 0, judged = 0;
 
-	for (size_t i = 0; i < t->nr; i++) {
+	/* The newest ones. */
+	for (size_t i = t->nr; i-- > 0 && judged < MAX_JUDGED;) {
 		if (!is_wait(&all[i]) || is_for_dump(w, &all[i]) ||
 		    all[i].to_ns - all[i].from_ns < min ||
 		    !overlap(all[i].from_ns, all[i].to_ns, w->scan_ns, w->end_ns))
@@ -193,6 +196,7 @@ static size_t long_waits(const struct why *w, uint32_t thread, struct stretch *l
 		if (nr == MAX_STRETCHES &&
 		    why_ms(all[i].to_ns - all[i].from_ns) <= list[nr - 1].score)
 			continue;
+		judged++;
 		if (judge(w, &all[i], &found))
 			insert(list, &nr, &found);
 	}

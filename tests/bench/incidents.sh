@@ -3,7 +3,7 @@
 #
 # How often `why` is right: each incident of tests/helpers/incidents.tsv, asked for by the program, from outside and by a
 # rule; alone and beside each kind of examples/noise.sh. INCIDENTS="NAME...": only these; ASK, BESIDE: only these ways
-# ("alone" is one of BESIDE). The last rows count: the culprit and the kind are in the first line; "confidence high" of a
+# ("alone" is one of BESIDE); HEALTHY=N: dumps of each way without an incident. The last rows count: the culprit and the kind are in the first line; "confidence high" of a
 # wrong answer. OUT=DIR: keeps the verdicts there.
 . tests/bench/lib.sh
 
@@ -54,5 +54,24 @@ while IFS=$'\t' read -r name culprit kind; do
 		done
 	done
 done <tests/helpers/incidents.tsv
+# Nothing is wrong. A crash is told, too, where there was one: beside noise, those without crashes.
+quiet=0 asked=0
+for beside in ${BESIDE:-alone build forks redis}; do
+	for ((i = 0; i < ${HEALTHY:-5}; i++)); do
+		[ "$beside" != crash ] || continue
+		dir=$(mktemp -d "$work/incident.XXXXXX")
+		RINGBACK_BESIDE=${beside#alone} RINGBACK_RUN_DIR=$dir timeout 120 \
+			examples/run.sh quiet "$RINGBACK" >"$dir/out" 2>"$dir/err" </dev/null
+		first=$(sed '1,/^# ringback why/d' "$dir/out" | head -n 1)
+		asked=$((asked + 1))
+		if grep -qE '^(nothing unusual|overload)' <<<"$first"; then
+			quiet=$((quiet + 1))
+		else
+			row "nothing is wrong, beside $beside" wrong "" "$first"
+		fi
+		rm -rf "$dir"
+	done
+done
 row "culprit and kind in the first line" "$hits" "of $all"
+row "nothing unusual, or overload, where nothing is wrong" "$quiet" "of $asked"
 row "confidence high and wrong" "$wrong" "of $high"

@@ -142,6 +142,10 @@ static int look(struct why *w, const struct detector *d, uint32_t thread)
 	rc = d->find(w, thread, &f);
 	if (!rc)
 		f.rank = rank_of(w, &f);
+	if (!rc && !d->per_thread && f.rank == RANK_OTHERS && f.sure > SURE_FAIRLY) {
+		f.sure = SURE_FAIRLY;
+		f.because = "nothing links it to the request";
+	}
 	if (rc || f.score <= 0 ||
 	    (f.rank == RANK_OTHERS && f.score < OTHERS_SCORE && thread != w->asked)) {
 		finding_free(&f);

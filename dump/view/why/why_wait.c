@@ -278,7 +278,9 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 		text_str(t, did[m->kind]);
 	put_time(w, k, t);
 	if (m->kind == LOST_RUN && k->busy.hits)
-		why_phrase(w, t, " in {function}", SAY_FUNCTION(&k->busy.function));
+		why_phrase(w, t, "{text} {function}",
+			   SAY_TEXT(2 * k->busy.hits < k->busy.nr ? ", most often in" : " in"),
+			   SAY_FUNCTION(&k->busy.function));
 	if (m->kind == LOST_READY && k->rivals.nr) {
 		why_phrase(w, t, ": {thread} had CPU {nr}", SAY_THREAD(k->rivals.top[0].thread),
 			   SAY_NR(k->rivals.cpu));

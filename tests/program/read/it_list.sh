@@ -16,7 +16,7 @@ for command in why report script info; do
 		"$? $(wc -c <"$work/o") $(grep -c "hint: write ringback $command DUMP" "$work/e")"
 done
 first=$(dump_now -n lister --reason one)
-second=$(dump_now -n lister --reason two)
+second=$(dump_now -n lister --reason two --comm nginx --pid 1)
 cp "$first" "$work/dumps/z-copy.rbd" # sorts behind all others by name
 head -c 3000 "$first" >"$work/dumps/ringback-x-20991231T235959.000Z-cut.rbd.part"
 touch "$work/dumps/notes"
@@ -33,7 +33,7 @@ check "time, host, name, trigger, size and state of each" grep -qE \
 check "what was cut off is incomplete" grep -qE 'KiB +incomplete .*cut.rbd.part$' "$work/list"
 
 "$RINGBACK" list --json "$work/dumps" >"$work/json"
-equal "as JSON" 'one complete one complete two complete one incomplete' \
+equal "as JSON" 'one complete one complete two (nginx) (pid 1) complete one incomplete' \
 	"$(jq -r '"\(.reason) \(.state)"' "$work/json" | tr '\n' ' ' | sed 's/ $//')"
 equal "its keys are those of SCHEMA.md" "$(sed -n '/^## list/,/^## script/s/^| `\([a-z_]*\)`.*/\1/p' dump/view/SCHEMA.md | sort)" \
 	"$(jq -r 'keys[]' "$work/json" | sort -u)"

@@ -94,9 +94,9 @@ static void put_run(struct blame *b, size_t cpu, uint64_t from_ns, uint32_t caus
 {
 	struct blame_run run = {from_ns, cause, cause == BLAME_UNKNOWN ? pid : 0};
 	size_t nr = b->runs.len / sizeof(run);
-	const struct blame_run *last = (const struct blame_run *)b->runs.p + nr - 1;
+	const struct blame_run *all = (const struct blame_run *)b->runs.p;
 
-	if (nr > b->first[cpu] && last->cause == run.cause && last->pid == run.pid)
+	if (nr > b->first[cpu] && all[nr - 1].cause == run.cause && all[nr - 1].pid == run.pid)
 		return;
 	b->failed |= buf_put(&b->runs, &run, sizeof(run)) != 0;
 }

@@ -144,8 +144,9 @@ static void parse_status(const char *text, struct thread_seen *t)
 
 		line += *line == '\n';
 		value = strchr(line, '\t');
-		if (!value++)
+		if (!value)
 			continue;
+		value++;
 		if (!strncmp(line, "State:", 6))
 			t->f.state = (uint8_t)*value;
 		else if (!strncmp(line, "TracerPid:", 10))

@@ -64,13 +64,16 @@ static void put_row(struct report *rp, const struct blame_row *r)
 	page_time(p, r->waited_ns, 9);
 	page_part(p, r->part_ns[BLAME_OWN], r->waited_ns, 7);
 	page_part(p, r->part_ns[BLAME_QUOTA], r->waited_ns, 7);
-	text_str(p->t, "  ");
 	for (size_t i = 0; i < r->nr_others; i++)
 		n = put_share(line, n, room, cgroup_name(name, sizeof(name), r->others[i].path),
 			      r->others[i].ns, r->waited_ns);
 	n = put_share(line, n, room, "idle", r->part_ns[BLAME_IDLE], r->waited_ns);
 	put_share(line, n, room, "unknown", r->part_ns[BLAME_UNKNOWN], r->waited_ns);
-	page_last(p, line, (unsigned)room);
+	/* No line ends in spaces. */
+	if (*line) {
+		text_str(p->t, "  ");
+		page_last(p, line, (unsigned)room);
+	}
 	text_char(p->t, '\n');
 }
 

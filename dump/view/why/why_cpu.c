@@ -6,6 +6,7 @@
 #include "dump/base/str.h"
 #include "dump/view/model/thread_states.h"
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,9 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 	text_fmt(t, " ran on CPU %d\n", r->cpu);
 }
 
+/* From this nice value on, a thread has a third of the usual share, or less. */
+#define LOW_NICE 5
+
 /* "CPU 3", "CPUs 0, 2, 3" */
 static void put_mask(const struct thread_state *s, size_t nr_cpus, struct text *t)
 {
@@ -121,6 +125,14 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 		why_phrase(w, t, "; CPU {nr} went offline {time} before the trigger", SAY_NR(i),
 			   SAY_TIME(w->end_ns - ns));
 		return "cpu-offline";
+	}
+	if (s && s->f.flags & FMT_THREAD_SCHED && s->f.policy == SCHED_IDLE) {
+		text_str(t, "; its scheduling policy is SCHED_IDLE: all others precede it");
+		return "low-priority";
+	}
+	if (s && s->f.flags & FMT_THREAD_SCHED && s->f.nice >= LOW_NICE) {
+		text_fmt(t, "; its priority is low (nice %d)", s->f.nice);
+		return "low-priority";
 	}
 	idle = 2 * r->elsewhere_ns > r->ns && r->elsewhere_cpu >= 0;
 	confined = s && thread_state_nr_cpus(s) && thread_state_nr_cpus(s) < nr_cpus;

@@ -455,6 +455,9 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		doubt(f, SURE_GUESS, "what the last thread did is not recorded");
 	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->class == WAIT_UNKNOWN)
 		doubt(f, SURE_FAIRLY, "what the last thread waited for is not recorded");
+	if (is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP && !m->longest.depth &&
+	    !why_is_subject(w, m->thread))
+		doubt(f, SURE_FAIRLY, "nothing links this sleep to the request");
 	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->longest.depth &&
 	    wait_words(m->class)->idle && m->class != WAIT_OWN_SLEEP)
 		doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
@@ -486,7 +489,10 @@ static double weight_of(const struct why *w, const struct told_wait *k)
 	/* Without its stack, a wait may as well be for work to do. */
 	if (!alone && !subject && k->classes[0] == WAIT_UNKNOWN)
 		return 0;
-	return !alone && m->class == WAIT_OWN_SLEEP && is_asleep(m->kind) ? 0.4 : 1;
+	if (!is_asleep(m->kind) || m->class != WAIT_OWN_SLEEP)
+		return 1;
+	/* Its own decision, which nothing shows to be wrong. */
+	return !alone ? 0.4 : subject ? 1 : 0.25;
 }
 
 /* Fills `k` but for s and a; false: nothing explains the stretch. */

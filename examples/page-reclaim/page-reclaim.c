@@ -10,6 +10,7 @@
 #include "../cgroup.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #define MIB	  ((size_t)1 << 20)
 #define PAGE	  4096
@@ -20,7 +21,10 @@
 #define NORMAL_MS 1000
 #define LIMIT_MS  200
 
+static atomic_flag told = ATOMIC_FLAG_INIT;
+static atomic_bool done;
 static char block[BLOCK];
+static int index_fd;
 
 /* A file whose pages are on the disk, and none of them in memory. */
 static int make_file(const char *dir, size_t bytes)
@@ -57,34 +61,49 @@ static __attribute__((noinline)) void read_entry(int fd, size_t page)
 }
 
 /* Milliseconds that a search took. */
-static __attribute__((noinline)) double search(int fd)
+static __attribute__((noinline)) double search(uint32_t *random)
 {
-	static uint32_t random = 1;
 	double began = ms_now();
 
 	for (int i = 0; i < LOOKUPS; i++) {
-		random = random * 1664525 + 1013904223;
-		read_entry(fd, (random >> 8) % (INDEX / PAGE));
+		*random = *random * 1664525 + 1013904223;
+		read_entry(index_fd, (*random >> 8) % (INDEX / PAGE));
 	}
 	return ms_now() - began;
 }
 
-static void run_search(int index, int ready)
+static void *run_searches(void *arg)
 {
-	double took = 0;
+	uint32_t random = (uint32_t)(uintptr_t)&arg;
+	double took;
 
+	while (!done) {
+		took = search(&random);
+		if (took > LIMIT_MS && !atomic_flag_test_and_set(&told)) {
+			incident("a search took %.0f ms, limit %d ms", took, LIMIT_MS);
+			done = true;
+		}
+		sleep_ms(5);
+	}
+	return arg;
+}
+
+static void run_service(int index, int ready)
+{
+	pthread_t other;
+	uint32_t random = 1;
+
+	index_fd = index;
 	for (size_t page = 0; page < INDEX / PAGE; page++)
 		read_entry(index, page);
 	posix_fadvise(index, 0, 0, POSIX_FADV_RANDOM);
 	for (int i = 0; i < 20; i++)
-		search(index); /* each page twice and more */
+		search(&random); /* each page twice and more */
 	if (write(ready, "!", 1) != 1)
 		exit(1);
-	while (took < LIMIT_MS) {
-		took = search(index);
-		sleep_ms(5);
-	}
-	incident("a search took %.0f ms, limit %d ms", took, LIMIT_MS);
+	other = start(run_searches, NULL);
+	run_searches(NULL);
+	pthread_join(other, NULL);
 }
 
 static __attribute__((noinline)) void copy_block(int fd, size_t at)
@@ -155,7 +174,7 @@ int main(int argc, char **argv)
 	index = make_file(dir, INDEX);
 	archive = make_file(dir, ARCHIVE);
 	backup = start_in(&g, "backup", run_backup, archive, ready[0]);
-	searcher = start_in(&g, "searcher", run_search, index, ready[1]);
+	searcher = start_in(&g, "searcher", run_service, index, ready[1]);
 	if (waitpid(searcher, &status, 0) != searcher) {
 		kill(searcher, SIGKILL);
 		waitpid(searcher, &status, 0);

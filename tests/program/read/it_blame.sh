@@ -85,7 +85,8 @@ check "and for its own threads" jq -e --arg shop "$shop" '.blame[] | select(.cgr
 
 "$RINGBACK" script --json "$path" | python3 tests/compare/waits_same.py "$work/why" "$shop=$shop_tids" "$hog=$hog_tids" >"$work/sums"
 equal "of all pairs of groups there are sums" 8 "$(wc -l <"$work/sums")"
-empty "they are what the matrix has, to the microsecond" "$(awk '{ d = $3 - $4; max = 1000 + $5 } d > max || d < -max' "$work/sums")"
+# Some kernels leave out a switch now and then; what was between two others is then counted in one way or the other.
+empty "they are what the matrix has, but for such switches" "$(awk '{ d = $3 - $4; max = 1000 + $5 + $3 / 100 } d > max || d < -max' "$work/sums")"
 empty "nearly all switches were recorded" "$(awk '$2 == "all" { all[$1] = $3 } $5 > all[$1] / 4' "$work/sums")"
 sed 's/^/# /' "$work/sums"
 

@@ -275,7 +275,9 @@ void thread_snapshot_free(struct thread_snapshot *s)
 
 void thread_snapshot_start(struct thread_snapshot *s, uint32_t pid, uint32_t tid)
 {
-	pthread_mutex_lock(&s->lock);
+	/* The main loop does not wait: the thread still reads for the dump before. */
+	if (pthread_mutex_trylock(&s->lock))
+		return;
 	if (s->phase == SNAPSHOT_IDLE) {
 		s->phase = SNAPSHOT_READING;
 		s->pid = pid;

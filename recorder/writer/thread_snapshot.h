@@ -26,7 +26,7 @@ int thread_snapshot_new(struct ledger *l, struct thread_snapshot **out, struct e
 void thread_snapshot_free(struct thread_snapshot *s);
 
 /* Starts reading all living threads of the ledger: `tid` first (0: none), then its process `pid`,
- * then the others. */
+ * then the others. Does not block; does nothing while the thread still reads for the last dump. */
 void thread_snapshot_start(struct thread_snapshot *s, uint32_t pid, uint32_t tid);
 
 /* Waits until they are read, at most for the rest of the time limit, and writes the section. */

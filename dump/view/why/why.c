@@ -142,10 +142,8 @@ static int look(struct why *w, const struct detector *d, uint32_t thread)
 	rc = d->find(w, thread, &f);
 	if (!rc)
 		f.rank = rank_of(w, &f);
-	if (!rc && !d->per_thread && f.rank == RANK_OTHERS && f.sure > SURE_FAIRLY) {
-		f.sure = SURE_FAIRLY;
-		f.because = "nothing links it to the request";
-	}
+	if (!rc && !d->per_thread && f.rank == RANK_OTHERS)
+		finding_doubt(&f, SURE_FAIRLY, "nothing links it to the request");
 	if (rc || f.score <= 0 ||
 	    (f.rank == RANK_OTHERS && f.score < OTHERS_SCORE && thread != w->asked)) {
 		finding_free(&f);
@@ -171,26 +169,25 @@ static int by_importance(const void *a, const void *b)
 	return x->score < y->score ? 1 : x->score > y->score ? -1 : 0;
 }
 
-/* Sorts the findings. If the dump does not tell which thread it is about, and something else cost
- * nearly as much, the first is no more than likely. */
+/* Sorts the findings. Of a thread that the dump is not about, the first is no more than likely if
+ * something else cost nearly as much. */
 static void sort(struct why *w)
 {
-	struct finding *all = (struct finding *)w->findings.p;
+	struct finding *all = (struct finding *)w->findings.p, *first = all;
 
-	if (w->findings.len)
-		qsort(all, nr_findings(w), sizeof(*all), by_importance);
-	for (size_t i = 1; i < nr_findings(w) && all[0].rank == RANK_OTHERS; i++)
-		if (all[i].culprit_tid != all[0].culprit_tid &&
-		    all[i].victim_tid != all[0].victim_tid && 3 * all[i].score > all[0].score &&
-		    all[0].sure > SURE_FAIRLY) {
-			all[0].sure = SURE_FAIRLY;
-			all[0].because = "the dump does not tell which thread it is about";
-		}
-	if (nr_findings(w) && all[0].rank == RANK_OTHERS && w->asked != NO_THREAD &&
-	    all[0].sure > SURE_FAIRLY) {
-		all[0].sure = SURE_FAIRLY;
-		all[0].because = "the thread that requested the dump did not wait unusually";
-	}
+	if (!w->findings.len)
+		return;
+	qsort(all, nr_findings(w), sizeof(*all), by_importance);
+	if (first->rank != RANK_OTHERS)
+		return;
+	for (size_t i = 1; i < nr_findings(w); i++)
+		if (all[i].culprit_tid != first->culprit_tid &&
+		    all[i].victim_tid != first->victim_tid && 3 * all[i].score > first->score)
+			finding_doubt(first, SURE_FAIRLY,
+				      "the dump does not tell which thread it is about");
+	if (w->asked != NO_THREAD)
+		finding_doubt(first, SURE_FAIRLY,
+			      "the thread that requested the dump did not wait unusually");
 }
 
 /* All detectors but detect_wait, on the focus. */

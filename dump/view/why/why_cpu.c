@@ -188,7 +188,7 @@ static const struct span *latest(const struct why *w, uint32_t thread, uint64_t 
 		    (!worst || s->to_ns - s->from_ns > worst->to_ns - worst->from_ns))
 			worst = s;
 	}
-	*usual_ns = *nr ? why_median(waits, *nr) : 0;
+	*usual_ns = *nr ? why_quantile(waits, *nr, 5) : 0;
 	free(waits);
 	return worst;
 }

@@ -338,8 +338,8 @@ void why_put_prio(struct text *t, int16_t prio);
 bool why_is_patient(const struct why *w, uint32_t thread);
 /* The thread's last known priority before `ns`; -1: unknown. */
 int16_t why_prio(const struct why *w, uint32_t thread, uint64_t ns);
-/* Sorts the list, which must not be empty. */
-uint64_t why_median(uint64_t *list, size_t nr);
+/* Sorts the list, which must not be empty: the value that `tenths` of 10 do not exceed. */
+uint64_t why_quantile(uint64_t *list, size_t nr, unsigned tenths);
 
 /* ---- why_stretch.c: the time to explain ---- */
 
@@ -409,6 +409,15 @@ extern const struct detector detect_overload, detect_convoy, detect_herd, detect
 
 /* The finding must have a victim with spans. 0, -ENOMEM. */
 int why_without(const struct why *w, const struct finding *f, struct without *out);
+
+/* Lowers the certainty to `sure`, for this reason; nothing if it is as low already. */
+static inline void finding_doubt(struct finding *f, enum sure sure, const char *because)
+{
+	if (sure >= f->sure)
+		return;
+	f->sure = sure;
+	f->because = because;
+}
 
 /* Begins a line of evidence. */
 struct text *finding_line(struct finding *f, const char *label);

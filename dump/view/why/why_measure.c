@@ -426,8 +426,8 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-uint64_t why_median(uint64_t *list, size_t nr)
+uint64_t why_quantile(uint64_t *list, size_t nr, unsigned tenths)
 {
 	qsort(list, nr, sizeof(*list), by_value);
-	return list[nr / 2];
+	return list[(nr - 1) * tenths / 10];
 }

@@ -22,7 +22,7 @@
 /* Waits that show what is usual: of a subject, of others. */
 #define MIN_USUAL	 5
 #define MIN_USUAL_OTHERS 10
-/* A wait is unusual if it is this many times as long as 9 of 10 others: of a subject, of others. */
+/* A wait is unusual if it is this many times as long as usual: of a subject, of others. */
 #define TIMES_SUBJECT 3
 #define TIMES_OTHERS  5
 /* Short waits matter from this share of the focus on. */
@@ -47,13 +47,6 @@ static bool is_asleep(const struct span *s)
 static bool is_alike(const struct span *a, const struct span *b)
 {
 	return is_asleep(a) ? is_asleep(b) && a->chain == b->chain : a->state == b->state;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
 }
 
 /* Adds the waits of `t` that are like `s`, but not `s` itself. 0, -ENOMEM. */
@@ -81,7 +74,7 @@ static uint64_t usual_of(const struct why *w, const struct span *s, size_t *nr_o
 	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread), *other;
 	bool is_new = t->nr && schedule_span(w->a.sched, t->first)->flags & SPAN_FORKED;
 	struct buf list = {0};
-	uint64_t *ns, usual;
+	uint64_t usual;
 	int rc = add_alike(w, t, s, &list);
 
 	for (uint32_t i = 1; !rc && is_new && t->comm && i < schedule_nr_threads(w->a.sched); i++) {
@@ -89,11 +82,10 @@ static uint64_t usual_of(const struct why *w, const struct span *s, size_t *nr_o
 		if (i != s->thread && other->comm && !strcmp(other->comm, t->comm))
 			rc = add_alike(w, other, s, &list);
 	}
-	ns = (uint64_t *)list.p;
-	*nr_out = rc ? 0 : list.len / sizeof(*ns);
-	if (*nr_out)
-		qsort(ns, *nr_out, sizeof(*ns), by_value);
-	usual = *nr_out ? ns[(*nr_out - 1) * (why_is_subject(w, s->thread) ? 5 : 9) / 10] : 0;
+	*nr_out = rc ? 0 : list.len / sizeof(usual);
+	usual = *nr_out ? why_quantile((uint64_t *)list.p, *nr_out,
+				       why_is_subject(w, s->thread) ? 5 : 9)
+			: 0;
 	buf_free(&list);
 	return usual;
 }

@@ -427,14 +427,6 @@ static const char *kind_of(const struct told_wait *k)
 	}
 }
 
-static void doubt(struct finding *f, enum sure sure, const char *because)
-{
-	if (sure >= f->sure)
-		return;
-	f->sure = sure;
-	f->because = because;
-}
-
 /* The certainty: that of the least certain step. */
 static void set_sure(const struct why *w, struct finding *f, const struct told_wait *k)
 {
@@ -443,28 +435,30 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 	f->sure = SURE_CERTAIN;
 	f->because = "each step is recorded";
 	if (m->link == LINK_SOFTIRQ)
-		doubt(f, SURE_FAIRLY, "inferred: a wake-up through the network stack");
+		finding_doubt(f, SURE_FAIRLY, "inferred: a wake-up through the network stack");
 	if (m->link == LINK_AGAIN)
-		doubt(f, SURE_FAIRLY, "inferred: a timer interrupted the wait");
+		finding_doubt(f, SURE_FAIRLY, "inferred: a timer interrupted the wait");
 	if (m->link == LINK_PEER)
-		doubt(f, SURE_FAIRLY, "inferred: it had the other end of what was waited for");
+		finding_doubt(f, SURE_FAIRLY,
+			      "inferred: it had the other end of what was waited for");
 	/* A stopped peer that always ended this wait explains enough. */
 	if (m->link == LINK_USUAL && m->kind != LOST_STOPPED)
-		doubt(f, SURE_GUESS, "inferred: the thread that usually ends this wait did not");
+		finding_doubt(f, SURE_GUESS,
+			      "inferred: the thread that usually ends this wait did not");
 	if (m->kind == LOST_UNKNOWN)
-		doubt(f, SURE_GUESS, "what the last thread did is not recorded");
+		finding_doubt(f, SURE_GUESS, "what the last thread did is not recorded");
 	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->class == WAIT_UNKNOWN)
-		doubt(f, SURE_FAIRLY, "what the last thread waited for is not recorded");
+		finding_doubt(f, SURE_FAIRLY, "what the last thread waited for is not recorded");
 	if (is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP && !m->longest.depth &&
 	    !why_is_subject(w, m->thread))
-		doubt(f, SURE_FAIRLY, "nothing links this sleep to the request");
+		finding_doubt(f, SURE_FAIRLY, "nothing links this sleep to the request");
 	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->longest.depth &&
 	    wait_words(m->class)->idle && m->class != WAIT_OWN_SLEEP)
-		doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
+		finding_doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
 	if (m->kind == LOST_READY && (!k->rivals.nr || 2 * k->rivals.idle_ns > k->rivals.ns))
-		doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
+		finding_doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
 	if (why_ms(total_of(w, k->a, m->thread, true)) < MOST * why_ms(k->a->ns))
-		doubt(f, SURE_FAIRLY, "the largest of several shares");
+		finding_doubt(f, SURE_FAIRLY, "the largest of several shares");
 }
 
 /* How much the main share says about the reason of a wait: a thread without work is no reason. Of

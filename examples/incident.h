@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -130,4 +131,36 @@ static inline __attribute__((format(printf, 1, 2))) void incident(const char *fm
 		perror("ringback");
 	else
 		waitpid(pid, NULL, 0);
+}
+
+/*
+ * A service with threads that serve requests until one of them was too slow, in any thread: this
+ * asks for a dump, once.
+ */
+struct service {
+	void (*serve)(void); /* one request */
+	double limit_ms, pause_ms;
+	atomic_bool slow; /* a request was too slow */
+	atomic_bool done; /* and the dump is written: the threads end */
+};
+
+/* A thread of the service, for start(). */
+static inline void *serve_requests(void *service)
+{
+	struct service *s = service;
+	double began, took;
+
+	name_me("request");
+	while (!s->done) {
+		began = ms_now();
+		s->serve();
+		took = ms_now() - began;
+		if (took > s->limit_ms && !atomic_exchange(&s->slow, true)) {
+			incident("a request took %.0f ms, limit %.0f ms", took, s->limit_ms);
+			s->done = true;
+		}
+		if (s->pause_ms > 0)
+			sleep_ms(s->pause_ms); /* the next customer */
+	}
+	return service;
 }

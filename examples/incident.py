@@ -4,6 +4,7 @@
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +33,19 @@ def start_process(name, run, *args):
         finally:
             os._exit(0)
     return pid
+
+
+def connect(path):
+    """A connection to the unix socket of a server that is starting; it may take some seconds."""
+    for _ in range(1000):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+            return connection
+        except OSError:
+            connection.close()
+            time.sleep(0.02)
+    sys.exit("the server did not start")
 
 
 def exit_on_sigterm():

@@ -4,6 +4,7 @@
 import glob
 import os
 import pwd
+import shutil
 import signal
 import socket
 import struct
@@ -67,6 +68,14 @@ def start_server(directory, *options):
     sys.exit("PostgreSQL did not start")
 
 
-def stop_server(server):
-    server.send_signal(signal.SIGINT)  # ends the connections, too
-    server.wait()
+def with_server(directory, run, *options):
+    """Calls run(directory) while a server runs in the directory, which is removed at the end."""
+    server = None
+    try:
+        server = start_server(directory, *options)
+        run(directory)
+    finally:
+        if server:
+            server.send_signal(signal.SIGINT)  # ends the connections, too
+            server.wait()
+        shutil.rmtree(directory)

@@ -19,8 +19,6 @@
 
 static _Atomic uint32_t collecting; /* 1: threads have to park */
 static _Atomic uint32_t nr_parked;
-static atomic_flag told = ATOMIC_FLAG_INIT;
-static atomic_bool done;
 
 static void wait_while(_Atomic uint32_t *word, uint32_t value)
 {
@@ -103,29 +101,14 @@ static __attribute__((noinline)) void serve_request(void)
 	}
 }
 
-static void *request_thread(void *arg)
-{
-	double began, took;
-
-	name_me("request");
-	while (!done) {
-		began = ms_now();
-		serve_request();
-		took = ms_now() - began;
-		if (took > LIMIT_MS && !atomic_flag_test_and_set(&told)) {
-			incident("a request took %.0f ms, limit %d ms", took, LIMIT_MS);
-			done = true;
-		}
-	}
-	return arg;
-}
+static struct service service = {.serve = serve_request, .limit_ms = LIMIT_MS};
 
 int main(void)
 {
 	pthread_t threads[THREADS], gc;
 
 	for (int i = 0; i < THREADS; i++)
-		threads[i] = start(request_thread, NULL);
+		threads[i] = start(serve_requests, &service);
 	gc = start(collector, NULL);
 	pthread_join(gc, NULL);
 	for (int i = 0; i < THREADS; i++)

@@ -15,9 +15,10 @@
 #define TRACE	  ((size_t)512 << 20) /* bytes; appended repeatedly until a request is slow */
 #define TRACES	  6
 
+static void serve_request(void);
+
+static struct service service = {.serve = serve_request, .limit_ms = LIMIT_MS, .pause_ms = 4};
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_flag told = ATOMIC_FLAG_INIT;
-static atomic_bool slow, done;
 static atomic_int nr_syncs;
 static char piece[64 << 10];
 static int log_fd, trace_fd;
@@ -48,7 +49,7 @@ static __attribute__((noinline)) void sync_log(void)
 static void *logger(void *arg)
 {
 	name_me("logger");
-	while (!done) {
+	while (!service.done) {
 		sleep_ms(30);
 		sync_log();
 		nr_syncs++;
@@ -67,25 +68,6 @@ static __attribute__((noinline)) void serve_request(void)
 {
 	work_ms(0.3);
 	log_line();
-}
-
-static void *request_thread(void *arg)
-{
-	double began, took;
-
-	name_me("request");
-	while (!done) {
-		began = ms_now();
-		serve_request();
-		took = ms_now() - began;
-		if (took > LIMIT_MS && !atomic_flag_test_and_set(&told)) {
-			slow = true;
-			incident("a request took %.0f ms, limit %d ms", took, LIMIT_MS);
-			done = true;
-		}
-		sleep_ms(4); /* the next customer */
-	}
-	return arg;
 }
 
 /* Appends the trace past the log's lock; another process would do the same. */
@@ -113,18 +95,19 @@ int main(int argc, char **argv)
 	memset(piece, 'x', sizeof(piece));
 	logging = start(logger, NULL);
 	for (int i = 0; i < THREADS; i++)
-		threads[i] = start(request_thread, NULL);
+		threads[i] = start(serve_requests, &service);
 	sleep_ms(NORMAL_MS);
-	for (int i = 0; i < TRACES && !slow; i++) {
+	for (int i = 0; i < TRACES && !service.slow; i++) {
 		int seen;
 
 		pthread_join(start(append_trace, NULL), NULL);
 		seen = nr_syncs;
-		while (!done && nr_syncs < seen + 2) /* the next fsync() began after the trace */
+		/* The next fsync() began after the trace. */
+		while (!service.done && nr_syncs < seen + 2)
 			sleep_ms(10);
 	}
-	if (!slow)
-		done = true;
+	if (!service.slow)
+		service.done = true;
 	pthread_join(logging, NULL);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

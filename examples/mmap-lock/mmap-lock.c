@@ -18,9 +18,6 @@
 #define MAX_TABLES 2
 #define NEEDED	   (4 * TABLE)
 
-static atomic_flag told = ATOMIC_FLAG_INIT;
-static atomic_bool slow, done;
-
 static void *map(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,24 +45,7 @@ static __attribute__((noinline)) void serve_request(void)
 	munmap(buffer, BUFFER);
 }
 
-static void *request_thread(void *arg)
-{
-	double began, took;
-
-	name_me("request");
-	while (!done) {
-		began = ms_now();
-		serve_request();
-		took = ms_now() - began;
-		if (took > LIMIT_MS && !atomic_flag_test_and_set(&told)) {
-			slow = true;
-			incident("a request took %.0f ms, limit %d ms", took, LIMIT_MS);
-			done = true;
-		}
-		sleep_ms(3); /* the next customer */
-	}
-	return arg;
-}
+static struct service service = {.serve = serve_request, .limit_ms = LIMIT_MS, .pause_ms = 3};
 
 static __attribute__((noinline)) void load_prices(size_t bytes)
 {
@@ -81,12 +61,12 @@ static __attribute__((noinline)) void load_prices(size_t bytes)
 static void *loader(void *arg)
 {
 	name_me("price-loader");
-	for (int i = 0; i < MAX_TABLES && !slow; i++) {
+	for (int i = 0; i < MAX_TABLES && !service.slow; i++) {
 		load_prices(TABLE << i);
 		sleep_ms(50);
 	}
-	if (!slow)
-		done = true;
+	if (!service.slow)
+		service.done = true;
 	return arg;
 }
 
@@ -99,7 +79,7 @@ int main(void)
 		return 77;
 	}
 	for (int i = 0; i < THREADS; i++)
-		threads[i] = start(request_thread, NULL);
+		threads[i] = start(serve_requests, &service);
 	sleep_ms(NORMAL_MS);
 	load = start(loader, NULL);
 	pthread_join(load, NULL);

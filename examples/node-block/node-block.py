@@ -8,7 +8,6 @@ thread for all requests, its event loop: the browser waits.
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,23 +15,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from incident import exit_on_sigterm, incident, ms_now, skip, start_process
+from incident import connect, exit_on_sigterm, incident, ms_now, skip, start_process
 
 NORMAL_MS = 1000
 PARSE_MS = 600
 LIMIT_MS = 200
-
-
-def connect(path):
-    for _ in range(1000):
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(path)
-            return connection
-        except OSError:
-            connection.close()
-            time.sleep(0.02)
-    sys.exit("the server did not start")
 
 
 def get(connection, url):

@@ -7,7 +7,6 @@ fsync() for the files, and the commits of the teller wait behind that for the di
 """
 
 import os
-import shutil
 import signal
 import stat
 import sys
@@ -17,7 +16,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from incident import exit_on_sigterm, incident, ms_now, start_process
-from postgres import Session, start_server, stop_server
+from postgres import Session, with_server
 
 NORMAL_MS = 1000
 LIMIT_MS = 200
@@ -74,15 +73,7 @@ def make_directory(parent):
 
 def main():
     exit_on_sigterm()
-    directory = make_directory(sys.argv[1] if len(sys.argv) > 1 else ".")
-    server = None
-    try:
-        server = start_server(directory, *OPTIONS)
-        run_clients(directory)
-    finally:
-        if server:
-            stop_server(server)
-        shutil.rmtree(directory)
+    with_server(make_directory(sys.argv[1] if len(sys.argv) > 1 else "."), run_clients, *OPTIONS)
 
 
 main()

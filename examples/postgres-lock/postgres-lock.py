@@ -7,7 +7,6 @@ slow client's backend, which waits for its client.
 """
 
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from incident import exit_on_sigterm, incident, ms_now, start_process
-from postgres import Session, start_server, stop_server
+from postgres import Session, with_server
 
 NORMAL_MS = 1000
 SUPPLIER_MS = 700
@@ -70,15 +69,7 @@ def run_clients(directory):
 
 def main():
     exit_on_sigterm()
-    directory = tempfile.mkdtemp()
-    server = None
-    try:
-        server = start_server(directory, "-c", "synchronous_commit=off")
-        run_clients(directory)
-    finally:
-        if server:
-            stop_server(server)
-        shutil.rmtree(directory)
+    with_server(tempfile.mkdtemp(), run_clients, "-c", "synchronous_commit=off")
 
 
 main()

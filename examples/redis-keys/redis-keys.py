@@ -7,7 +7,6 @@ redis has one thread for commands, so the shop's next GET waits until all names 
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,23 +14,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from incident import exit_on_sigterm, incident, ms_now, skip, start_process
+from incident import connect, exit_on_sigterm, incident, ms_now, skip, start_process
 
 NORMAL_MS = 1000
 LIMIT_MS = 150
 KEYS = 1000000
-
-
-def connect(path):
-    for _ in range(200):
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(path)
-            return connection
-        except OSError:
-            connection.close()
-            time.sleep(0.02)
-    sys.exit("redis-server did not start")
 
 
 def ask(connection, command):

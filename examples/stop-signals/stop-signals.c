@@ -19,8 +19,6 @@
 static pthread_t threads[THREADS];
 static sem_t nr_stopped;
 static atomic_int started_collection, ended_collection;
-static atomic_flag told = ATOMIC_FLAG_INIT;
-static atomic_bool done;
 
 static __attribute__((noinline)) void wait_for_collector(int collection)
 {
@@ -96,22 +94,7 @@ static __attribute__((noinline)) void serve_request(void)
 	work_ms(1);
 }
 
-static void *request_thread(void *arg)
-{
-	double began, took;
-
-	name_me("request");
-	while (!done) {
-		began = ms_now();
-		serve_request();
-		took = ms_now() - began;
-		if (took > LIMIT_MS && !atomic_flag_test_and_set(&told)) {
-			incident("a request took %.0f ms, limit %d ms", took, LIMIT_MS);
-			done = true;
-		}
-	}
-	return arg;
-}
+static struct service service = {.serve = serve_request, .limit_ms = LIMIT_MS};
 
 int main(void)
 {
@@ -124,7 +107,7 @@ int main(void)
 	sigaction(SIGUSR2, &go, NULL);
 	sem_init(&nr_stopped, 0, 0);
 	for (int i = 0; i < THREADS; i++)
-		threads[i] = start(request_thread, NULL);
+		threads[i] = start(serve_requests, &service);
 	gc = start(collector, NULL);
 	pthread_join(gc, NULL);
 	for (int i = 0; i < THREADS; i++)

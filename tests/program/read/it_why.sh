@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # ALONE: the trouble that it is about must be the greatest on the machine
-# TIMEOUT: 400
+# TIMEOUT: 600
 #
 # Runs each incident of examples/, in which the program asks for a dump, and checks that `why` names
 # the cause: the kind of trouble, the thread that suffers, the culprit and its function. For an idle
@@ -79,6 +79,15 @@ incident copy-storm page-fault-storm cached cached update_all* '*snapshot*'
 incident crash crash desk-2 desk-2 price_of* '*orders*SIGSEGV*'
 incident memory-pressure memory-pressure indexer indexer index_round* '*blocked*'
 incident cpu-quota cpu-quota api '*' answer* '*quota*'
+incident mmap-lock address-space-lock request price-loader '*' '*mmap_lock*'
+incident slow-fuse fuse backup bucketfs compact_cache* '*FUSE*'
+incident upstream-late long-task webshop zone-db reload_zone* '*resolver*'
+incident backpressure-pipe backpressure api archiver compress_segment* '*full pipe*'
+incident exec-vfork vfork maild '*' close_inherited* '*vfork()*'
+incident stopped-service dead-peer search-page index-worker '*' '*stopped by copy-index*'
+incident affinity affinity search worker '*' '*affinity allows only CPU*'
+incident timer-slack timer-slack sampler sampler '*' '*timer slack*'
+incident thundering-herd thundering-herd support-chat chat-server '*' '*woke*threads*'
 
 # quietly NAME KINDS COMMAND...: the command makes NAME's dump, and the findings are among KINDS.
 # Tries again, because other load on the machine may have caused real trouble.

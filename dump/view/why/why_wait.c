@@ -442,7 +442,9 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		finding_doubt(f, SURE_FAIRLY,
 			      "inferred: it had the other end of what was waited for");
 	/* A stopped peer that always ended this wait explains enough. */
-	if (m->link == LINK_USUAL && m->kind != LOST_STOPPED)
+	if (m->link == LINK_USUAL && m->kind == LOST_STOPPED)
+		f->because = "its usual peer was stopped";
+	else if (m->link == LINK_USUAL)
 		finding_doubt(f, SURE_GUESS,
 			      "inferred: the thread that usually ends this wait did not");
 	if (m->kind == LOST_UNKNOWN)

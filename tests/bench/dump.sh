@@ -19,7 +19,7 @@ compile_begin() {
 	# shellcheck disable=SC2016 # for the inner shell
 	for _ in 1 2; do
 		in_background bash -c 'while :; do
-			for f in dump/*.c; do gcc -std=gnu11 -O2 -I. -D_GNU_SOURCE -DRINGBACK_VERSION=\"\" -c -o /dev/null $f; done
+			for f in dump/base/*.c dump/file/*.c; do gcc -std=gnu11 -O2 -I. -D_GNU_SOURCE -DRINGBACK_VERSION=\"\" -c -o /dev/null $f; done
 		done'
 		load+=("$bg_pid")
 	done

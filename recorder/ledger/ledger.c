@@ -460,8 +460,13 @@ int ledger_living(struct ledger *l, struct buf *out)
 	rc = buf_reserve(out, l->nr_tids * sizeof(struct ledger_thread));
 	for (size_t i = 0; i < l->nr_buckets && !rc; i++) {
 		for (const struct task *t = l->tasks[i]; t; t = t->hash_next) {
-			const struct ledger_thread v = {t->proc->pid, t->tid,
-							t->tid == KTHREADD || t->ppid == KTHREADD};
+			const struct ledger_thread v = {
+				.pid = t->proc->pid,
+				.tid = t->tid,
+				.kernel = t->tid == KTHREADD || t->ppid == KTHREADD,
+				.guessed_cgroup =
+					t->tid == t->proc->pid && stay_is_guess(&t->proc->cgroups),
+			};
 
 			if (!t->exit_ns && !(rc = buf_put(out, &v, sizeof(v))))
 				nr++;

@@ -4,7 +4,7 @@
  * mappings and cgroups. It is built from /proc at start (proc_scan.c) and from sideband records.
  *
  * There is no record for moving a task to another cgroup. A process has its parent's cgroup until a
- * scan reads its own; only a scan finds a later move. Exited tasks stay as tombstones until
+ * scan or a dump reads its own; only a scan finds a later move. Exited tasks stay as tombstones until
  * ledger_expire() says that no ring holds events of their time. Memory is bounded: over the limit
  * the oldest tombstones are evicted and counted.
  *
@@ -73,6 +73,8 @@ void ledger_seen_task(struct ledger *l, uint64_t ns, const struct ledger_seen_ta
  */
 void ledger_seen_maps(struct ledger *l, uint64_t ns, uint32_t pid, const struct ledger_seen_map *m,
 		      size_t nr);
+/* The cgroup of a living process, read at `ns`. */
+void ledger_seen_cgroup(struct ledger *l, uint64_t ns, uint32_t pid, const char *cgroup);
 /* A full scan that began at `ns` is complete: ends older tasks that it did not see. */
 void ledger_seen_all(struct ledger *l, uint64_t ns);
 
@@ -98,7 +100,8 @@ size_t ledger_namespaces(struct ledger *l, uint32_t tid, uint64_t ns,
 
 struct ledger_thread {
 	uint32_t pid, tid;
-	bool kernel; /* a kernel thread */
+	bool kernel;	     /* a kernel thread */
+	bool guessed_cgroup; /* a leader, for whose process the parent's cgroup was assumed */
 };
 /* Adds all living threads to `out`, struct ledger_thread[], by process and thread. 0 or -ENOMEM. */
 int ledger_living(struct ledger *l, struct buf *out);

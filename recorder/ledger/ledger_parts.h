@@ -226,6 +226,8 @@ struct path *stay_at(const struct stays *s, uint64_t ns);
 /* The i-th of s->nr for output: ns 0 for a first one that came from a scan. False for a guess that
  * a scan has refuted. */
 bool stay_nth(const struct stays *s, uint32_t i, struct stay *out);
+/* Whether the newest one is a guess. */
+bool stay_is_guess(const struct stays *s);
 void stays_drop(struct ledger *l, struct stays *s);
 /* The task's namespaces, or its leader's when it has none of its own. */
 struct path *spaces_at(const struct task *t, uint64_t ns);

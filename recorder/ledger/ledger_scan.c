@@ -94,6 +94,18 @@ out:
 	pthread_mutex_unlock(&l->lock);
 }
 
+void ledger_seen_cgroup(struct ledger *l, uint64_t ns, uint32_t pid, const char *cgroup)
+{
+	struct task *t;
+
+	ledger_hold(l);
+	ledger_make_room(l);
+	t = task_newest(l, pid);
+	if (t && t->proc->pid == pid && !t->exit_ns && t->start_ns <= ns)
+		seen_at(l, &t->proc->cgroups, ns, cgroup, strlen(cgroup));
+	pthread_mutex_unlock(&l->lock);
+}
+
 /* ---- mappings ---- */
 
 static struct ledger_map to_map(struct ledger *l, const struct proc *p,

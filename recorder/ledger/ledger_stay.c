@@ -174,6 +174,11 @@ bool stay_nth(const struct stays *s, uint32_t i, struct stay *out)
 	return true;
 }
 
+bool stay_is_guess(const struct stays *s)
+{
+	return s->nr && all((struct stays *)s)[s->nr - 1].guess;
+}
+
 struct path *stay_at(const struct stays *s, uint64_t ns)
 {
 	struct path *found = NULL;

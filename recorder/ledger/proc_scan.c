@@ -314,6 +314,28 @@ fail:
 	return rc;
 }
 
+void proc_scan_cgroups(struct ledger *l)
+{
+	int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct proc_file *file = NULL;
+	struct buf list = {0};
+
+	if (proc_fd < 0 || proc_file_new(proc_fd, &file) || ledger_living(l, &list))
+		goto out;
+	for (size_t i = 0; i < list.len / sizeof(struct ledger_thread); i++) {
+		const struct ledger_thread *t = (struct ledger_thread *)list.p + i;
+		uint64_t ns = clock_ns();
+
+		if (t->guessed_cgroup)
+			ledger_seen_cgroup(l, ns, t->pid, proc_file_cgroup(file, t->pid));
+	}
+out:
+	buf_free(&list);
+	proc_file_free(file);
+	if (proc_fd >= 0)
+		close(proc_fd);
+}
+
 bool proc_scan_wait(struct proc_scan *s, bool all, uint64_t timeout_ns)
 {
 	enum stage want = all ? SCAN_DONE : SCAN_MAPS;

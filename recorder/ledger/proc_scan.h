@@ -16,5 +16,8 @@ int proc_scan_start(struct ledger *l, const uint32_t *pids, size_t nr, struct pr
 /* Waits up to `timeout_ns` for the names (`all` false) or for everything; true when they are
  * read. */
 bool proc_scan_wait(struct proc_scan *s, bool all, uint64_t timeout_ns);
+/* Reads the cgroups of processes that the ledger knows from their fork only: there is no record of
+ * a move to another cgroup, and a container's first process is moved after its fork. */
+void proc_scan_cgroups(struct ledger *l);
 /* Stops a running scan and frees it. */
 void proc_scan_free(struct proc_scan *s);

@@ -124,6 +124,7 @@ static void write_ledger(struct dumper *d, uint64_t from_ns)
 	dumper_note_evidence(d);
 	if (d->job.scan)
 		proc_scan_wait(d->job.scan, true, SCAN_WAIT_NS);
+	proc_scan_cgroups(d->opt.ledger);
 	ledger_write(d->opt.ledger, d->writer, d->tids, from_ns, d->job.freeze.last_paused_ns);
 }
 

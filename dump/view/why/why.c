@@ -64,8 +64,7 @@ static int by_candidate(const void *a, const void *b)
 	return x->score < y->score ? 1 : x->score > y->score ? -1 : 0;
 }
 
-/* The recorder's own threads are excluded: they wait on purpose. */
-static bool is_ours(const struct why *w, uint32_t thread)
+bool why_is_ours(const struct why *w, uint32_t thread)
 {
 	const char *comm = schedule_thread(w->a.sched, thread)->comm;
 
@@ -100,7 +99,7 @@ static size_t candidates(const struct why *w, double (*score)(const struct why *
 	struct candidate *every = calloc(all + 1, sizeof(*every));
 
 	for (uint32_t i = 1; every && i < all; i++) {
-		if (why_is_kernel(w, i) || is_ours(w, i) || i == w->asked ||
+		if (why_is_kernel(w, i) || why_is_ours(w, i) || i == w->asked ||
 		    (w->by_option && !w->is_hinted[i]))
 			continue;
 		every[nr].thread = i;
@@ -126,7 +125,7 @@ static enum finding_rank rank_of(const struct why *w, const struct finding *f)
 	if (w->asked != NO_THREAD &&
 	    (f->victim == w->asked || (f->victim == NO_THREAD && f->culprit == w->asked)))
 		return RANK_ASKED;
-	if ((f->victim != NO_THREAD && w->is_hinted[f->victim]) ||
+	if (f->hinted || (f->victim != NO_THREAD && w->is_hinted[f->victim]) ||
 	    (f->culprit != NO_THREAD && w->is_hinted[f->culprit]))
 		return RANK_HINTED;
 	return RANK_OTHERS;

@@ -112,16 +112,31 @@ static bool is_lock(enum wait_class c)
 	       c == WAIT_KERNEL_LOCK;
 }
 
+/* False: too few waits, or one thread is to blame for most of them. Of a rule's duration, one wait
+ * is enough. */
+static bool is_convoy(const struct why *w, uint32_t thread, const struct convoy *c)
+{
+	bool asked = thread == w->asked, whole = asked && why_interval(w);
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < c->nr_hands; i++)
+		most = c->hands_ns[i] > most ? c->hands_ns[i] : most;
+	if (c->nr_hands < 3 || 2 * most > c->ns || c->hand_ns < 2 * c->ns)
+		return false;
+	if (whole)
+		return 2 * c->ns >= why_focus_time(w);
+	return c->nr >= 5 && c->ns >= (asked ? 50 * MS : 150 * MS) &&
+	       (asked || 5 * c->ns >= why_focus_time(w));
+}
+
 /* In a convoy each wait passes through several siblings in turn, so that no single one is the
  * culprit. A thread of a pool that waits for work is woken by one sibling only. */
 static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 {
-	bool asked = thread == w->asked;
 	enum wait_class class;
 	struct convoy c;
 	struct busy b;
 	struct text *t;
-	uint64_t most = 0;
 	int rc;
 
 	if (!pid_of(w, thread))
@@ -130,10 +145,7 @@ static int find_convoy(struct why *w, uint32_t thread, struct finding *f)
 	if (rc)
 		return rc;
 	c = convoy_of(w, thread);
-	for (unsigned i = 0; i < c.nr_hands; i++)
-		most = c.hands_ns[i] > most ? c.hands_ns[i] : most;
-	if (c.nr < 5 || c.nr_hands < 3 || 2 * most > c.ns || c.hand_ns < 2 * c.ns ||
-	    c.ns < (asked ? 50 * MS : 150 * MS) || (!asked && 5 * c.ns < why_focus_time(w)))
+	if (!is_convoy(w, thread, &c))
 		return 0;
 	class = wait_class_of(w, where_in_line(w, thread));
 	if (!is_lock(class))

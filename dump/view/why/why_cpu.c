@@ -98,6 +98,17 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 /* From this nice value on, a thread has a third of the usual share, or less. */
 #define LOW_NICE 5
 
+/* 20 times the default. */
+#define LONG_SLACK_NS 1000000ull
+
+uint64_t why_slack_ns(const struct why *w, uint32_t thread)
+{
+	const struct thread_state *s =
+		thread_states_find(w->states, schedule_thread(w->a.sched, thread)->tid);
+
+	return s && s->f.timer_slack_ns >= LONG_SLACK_NS ? s->f.timer_slack_ns : 0;
+}
+
 /* "CPU 3", "CPUs 0, 2, 3" */
 static void put_mask(const struct thread_state *s, size_t nr_cpus, struct text *t)
 {
@@ -248,6 +259,14 @@ static uint64_t excess(const struct why *w, uint32_t thread, const struct sums *
 	return usual < (double)now->ns[SPAN_READY] ? now->ns[SPAN_READY] - (uint64_t)usual : 0;
 }
 
+/* The kernel thread that serves softirqs when there are too many of them. */
+static bool is_softirqd(const struct why *w, const struct rivals *r)
+{
+	const char *comm = r->nr ? schedule_thread(w->a.sched, r->top[0].thread)->comm : NULL;
+
+	return comm && !strncmp(comm, "ksoftirqd/", 10) && 2 * r->top[0].ns > r->ns;
+}
+
 static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 {
 	uint64_t focus = why_focus_time(w);
@@ -263,8 +282,9 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 		return 0;
 	rivals_of(w, thread, w->focus_ns, w->end_ns, &r);
 	elsewhere = 2 * r.elsewhere_ns > r.ns;
-	/* Fair sharing of busy CPUs is normal. */
-	if (!asked && s.longest_ns[SPAN_READY] < WAIT_OTHERS && !(elsewhere && 2 * r.ns > focus))
+	/* Fair sharing of busy CPUs is normal, but not with softirqs. */
+	if (!asked && s.longest_ns[SPAN_READY] < WAIT_OTHERS && !(elsewhere && 2 * r.ns > focus) &&
+	    !(is_softirqd(w, &r) && 5 * r.ns > focus))
 		return 0;
 	if (!r.nr || 2 * r.idle_ns > r.ns)
 		return 0;

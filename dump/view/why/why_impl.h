@@ -86,6 +86,7 @@ struct why {
 	uint8_t *by_thread;	   /* by span: path_woken_by_thread() */
 	uint8_t *is_kernel;	   /* by thread */
 	uint8_t *is_hinted;	   /* by thread: its name is in the reason */
+	uint64_t hint_ns;	   /* the reason says that something took so long; 0: it does not */
 	uint64_t sample_period_ns; /* of one CPU; 0: none */
 	struct buf findings;	   /* struct finding */
 	struct without without;	   /* of the first one */
@@ -175,6 +176,8 @@ static inline bool why_is_subject(const struct why *w, uint32_t thread)
 	return thread == w->asked || w->is_hinted[thread];
 }
 
+/* True for a thread of the recorder: it waits on purpose. */
+bool why_is_ours(const struct why *w, uint32_t thread);
 /* True for a kernel thread. */
 bool why_is_kernel(const struct why *w, uint32_t thread);
 /* The thread's name, or its tid; safe for a terminal. */
@@ -242,6 +245,10 @@ static inline const uint32_t *path_route(const struct time_path *p, const struct
  * Determines which sleeps were ended by a thread; must precede path_woken_by_thread(). 0, -ENOMEM.
  */
 int path_mark(struct why *w);
+/* For waits that still went on at the freeze: the thread that held the lock; that, or the first one
+ * at the other end of the pipe or socket. NO_THREAD: unknown. */
+uint32_t path_holder(const struct why *w, const struct span *s);
+uint32_t path_peer(const struct why *w, const struct span *s);
 /* True when a user thread ended this sleep, not an interrupt or a kernel thread. */
 bool path_woken_by_thread(const struct why *w, const struct span *s);
 
@@ -282,6 +289,8 @@ void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t 
 
 /* When the CPU went offline; 0: it did not. */
 uint64_t why_offline_ns(const struct why *w, size_t cpu);
+/* The thread's timer slack if it is long enough to matter, else 0. */
+uint64_t why_slack_ns(const struct why *w, uint32_t thread);
 /* Adds ", while CPU 1 was idle" or what else limits the thread to its CPU; returns the kind of this
  * limit, or NULL. */
 const char *why_say_limits(const struct why *w, uint32_t thread, const struct rivals *r,
@@ -352,6 +361,7 @@ struct stretch {
 	double score;	    /* milliseconds, weighted */
 	bool many;	    /* all waits in it, each of which is short */
 	bool whole;	    /* all of it: a rule is about this time */
+	bool hinted;	    /* it took as long as the reason says */
 };
 
 #define MAX_STRETCHES 4
@@ -381,6 +391,7 @@ struct finding {
 	uint64_t from_ns, to_ns;	  /* the time that it explains; 0: the focus */
 	uint32_t victim, culprit;	  /* threads; NO_THREAD */
 	uint32_t victim_tid, culprit_tid; /* the same for threads without spans; 0: none */
+	bool hinted;			  /* it took as long as the reason says */
 	enum sure sure;
 	const char *because;  /* why no more certain; NULL: as usual for `sure` */
 	struct text verdict;  /* one sentence */
@@ -434,6 +445,8 @@ void why_say_before(const struct why *w, struct finding *f, uint32_t thread);
 /* why_limits.c: the memory limit that a victim of the OOM killer met, ": control group /x ...";
  * nothing if unknown. */
 void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text *t);
+/* Adds "; its control group /x met its memory limit of 96 MiB 7429 times" if it did. */
+void why_say_full_memory(const struct why *w, uint32_t thread, struct text *t);
 void finding_rivals(const struct why *w, struct finding *f, const struct rivals *r);
 /*
  * why_sleep.c: adds a line on where a thread went to sleep: the system call, and the program's
@@ -441,6 +454,14 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
  * recorded.
  */
 bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label);
+/* why_wait.c: adds " in fsync(), called by f()" of a sleeping thread; nothing if it is not known. */
+void why_put_where(const struct why *w, uint32_t chain, struct text *t);
+/* why_disk.c: adds "; meanwhile ..." if another thread was at a disk or in memory reclaim for much of
+ * this time; `p` is a wait for a disk. */
+void why_say_disk(const struct why *w, const struct piece *p, uint64_t from_ns, uint64_t to_ns,
+		  struct text *t);
+/* Adds " in fsync(), called by f() < g() < h()"; returns the frame of f(), or NULL. */
+const struct chain_frame *why_put_asleep(const struct why *w, uint32_t chain, struct text *t);
 /* Adds a line for each long sleep of the thread in the focus, with what ended it. Returns the last
  * one, or NULL. */
 const struct span *finding_sleeps(const struct why *w, struct finding *f, uint32_t thread);

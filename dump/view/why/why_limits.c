@@ -90,3 +90,24 @@ void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text 
 		text_str(t, ": the machine was out of memory");
 	}
 }
+
+void why_say_full_memory(const struct why *w, uint32_t thread, struct text *t)
+{
+	const struct schedule_thread *me = schedule_thread(w->a.sched, thread);
+	const struct fmt_task *task = history_task(w->a.history, me->tid, w->end_ns);
+	const char *path = task ? history_cgroup(w->a.history, task, w->end_ns) : NULL;
+
+	for (size_t i = 0; i < w->a.m->nr_cgroups; i++) {
+		const struct meta_cgroup *g = &w->a.m->cgroups[i];
+		char limit[32];
+
+		if (!g->f.memory_limit_bytes || !g->f.nr_limit_hits ||
+		    !cgroup_contains(g, me->pid, path))
+			continue;
+		str_fmt_size(limit, sizeof(limit), g->f.memory_limit_bytes);
+		why_phrase(w, t,
+			   "; its control group {text} met its memory limit of {text} {nr} time{s}",
+			   SAY_TEXT(g->path), SAY_TEXT(limit), SAY_NR(g->f.nr_limit_hits));
+		return;
+	}
+}

@@ -15,6 +15,8 @@
 
 /* Default length of the focus before the trigger. */
 #define FOCUS_NS 1000000000ull
+/* Shorter durations in a reason are limits or usual times. */
+#define MIN_HINT_NS 20000000ull
 /* Two channels may record the same event, one right after the other. */
 #define SAME_NS 20000
 /* The same for delivered signals: the first copy of a cold stack takes longer, and a thread cannot
@@ -291,7 +293,36 @@ static bool is_named(const char *comm, const char *word, size_t n)
 	       (!comm[n] || (!isalnum((unsigned char)comm[n]) && comm[n] != '.'));
 }
 
-/* Threads that the reason names, by name or as "pid 123" are what the dump is about. */
+/* The duration that begins at `word`, "640 ms" or "0.6s"; 0: none. */
+static uint64_t duration_at(const char *word)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"sec", 1e9}, {"seconds", 1e9}};
+	char *end;
+	double nr = strtod(word, &end);
+	size_t n;
+
+	end += *end == ' ';
+	n = strspn(end, "abcdefghijklmnopqrstuvwxyz");
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (nr > 0 && nr < 1e6 && n == strlen(units[i].unit) &&
+		    !strncmp(end, units[i].unit, n))
+			return (uint64_t)(nr * units[i].ns);
+	return 0;
+}
+
+/* A program that asks says that something took so long, and asks at its end. */
+static void focus_on_hint(struct why *w)
+{
+	if (w->hint_ns >= MIN_HINT_NS && !w->opt->from_ns && !w->opt->to_ns &&
+	    w->end_ns - w->from_ns > w->hint_ns)
+		w->focus_ns = w->end_ns - w->hint_ns;
+}
+
+/* Threads that the reason names, by name or as "pid 123", are what the dump is about. Of several
+ * durations the longest is what something took, the others are limits. */
 static void take_hints(struct why *w)
 {
 	static const char *const blanks = " \t,;:()[]'\"=";
@@ -301,7 +332,9 @@ static void take_hints(struct why *w)
 
 	for (word += strspn(word, blanks); *word; word += strspn(word, blanks)) {
 		size_t n = strcspn(word, blanks);
+		uint64_t ns = isdigit((unsigned char)*word) ? duration_at(word) : 0;
 
+		w->hint_ns = ns > w->hint_ns ? ns : w->hint_ns;
 		pid = after_pid ? strtoul(word, NULL, 10) : 0;
 		for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
 			const struct schedule_thread *t = schedule_thread(w->a.sched, i);
@@ -383,8 +416,10 @@ static int choose(struct why *w, struct err *err)
 	if (!o->tid && !o->comm && !o->pid) {
 		if (!w->met)
 			take_hints(w);
-		if (w->asked != NO_THREAD)
-			hint_process(w, schedule_thread(w->a.sched, w->asked)->pid);
+		if (w->asked == NO_THREAD)
+			return 0;
+		hint_process(w, schedule_thread(w->a.sched, w->asked)->pid);
+		focus_on_hint(w);
 		return 0;
 	}
 	w->by_option = true;

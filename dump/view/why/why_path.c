@@ -55,11 +55,19 @@ static bool is_waited_for(const struct walker *k, uint32_t thread)
 	return false;
 }
 
+static bool is_for_disk(const struct why *w, const struct span *s)
+{
+	enum wait_class class = wait_class_of(w, s->chain);
+
+	return class == WAIT_DISK || class == WAIT_FSYNC || class == WAIT_RECLAIM;
+}
+
 /*
  * True when the thread on the CPU is the cause of the wake-up. A hard interrupt has nothing to do
  * with the thread that it interrupts. Softirqs may: data sent over a local socket arrive in a
  * softirq on top of the sender. So a thread that is found there repeatedly, and more often than all
- * others (of `all`), is the sender. Timer softirqs never count.
+ * others (of `all`), is the sender. Timer softirqs never count, nor do those that end a wait for a
+ * disk.
  */
 static bool is_by_thread(const struct why *w, const struct span *s, const uint32_t *often,
 			 uint32_t all)
@@ -68,7 +76,8 @@ static bool is_by_thread(const struct why *w, const struct span *s, const uint32
 	    why_is_kernel(w, s->by))
 		return false;
 	return !(s->flags & SPAN_SOFTIRQ) || chain_in(w, s->by_chain, IN_SEND) ||
-	       (often[s->by] >= 3 && 2 * often[s->by] > all && !chain_in(w, s->by_chain, IN_TIMER));
+	       (!is_for_disk(w, s) && often[s->by] >= 3 && 2 * often[s->by] > all &&
+		!chain_in(w, s->by_chain, IN_TIMER));
 }
 
 int path_mark(struct why *w)
@@ -220,7 +229,7 @@ static uint32_t usual_waker(const struct why *w, const struct span *s)
 static bool is_unanswered(const struct why *w, const struct span *s)
 {
 	return s->to_ns - s->from_ns >= UNANSWERED_NS && !(s->flags & SPAN_CUT) &&
-	       wait_class_of(w, s->chain) != WAIT_OWN_SLEEP &&
+	       wait_class_of(w, s->chain) != WAIT_OWN_SLEEP && !is_for_disk(w, s) &&
 	       (s->flags & SPAN_OPEN || s->by == NO_THREAD || !s->by || s->flags & SPAN_HARDIRQ ||
 		chain_in(w, s->by_chain, IN_TIMER));
 }
@@ -232,6 +241,8 @@ static uint32_t last_waker(const struct why *w, const struct span *s)
 	const struct schedule_thread *t = schedule_thread(w->a.sched, s->thread);
 	const struct span *end = schedule_span(w->a.sched, t->first) + t->nr, *at = s + 1;
 
+	if (s->state != SPAN_SLEEP)
+		return NO_THREAD;
 	for (uint64_t awake_ns = 0; at < end && awake_ns < AGAIN_NS; at++) {
 		if (at->state == SPAN_RUN || at->state == SPAN_READY) {
 			awake_ns += at->state == SPAN_RUN ? at->to_ns - at->from_ns : 0;
@@ -246,18 +257,24 @@ static uint32_t last_waker(const struct why *w, const struct span *s)
 	return NO_THREAD;
 }
 
-/* The thread that held the lock, or the first one at the other end of the pipe or socket, when the
- * dump was made: only for waits that still went on. NO_THREAD: unknown. */
-static uint32_t peer_of(const struct why *w, const struct span *s)
+uint32_t path_holder(const struct why *w, const struct span *s)
+{
+	uint32_t tid = schedule_thread(w->a.sched, s->thread)->tid;
+	const struct thread_state *state = thread_states_find(w->states, tid);
+
+	return state && s->flags & SPAN_OPEN && state->f.futex_owner
+		       ? schedule_find(w->a.sched, state->f.futex_owner)
+		       : NO_THREAD;
+}
+
+uint32_t path_peer(const struct why *w, const struct span *s)
 {
 	const struct schedule_thread *me = schedule_thread(w->a.sched, s->thread);
 	const struct thread_state *state = thread_states_find(w->states, me->tid);
-	uint32_t peer = NO_THREAD;
+	uint32_t peer = path_holder(w, s);
 
 	if (!state || !(s->flags & SPAN_OPEN))
 		return NO_THREAD;
-	if (state->f.futex_owner)
-		return schedule_find(w->a.sched, state->f.futex_owner);
 	for (uint32_t i = 0; i < state->f.nr_peers && peer == NO_THREAD; i++)
 		if (state->f.peers[i] != me->pid)
 			peer = schedule_find(w->a.sched, state->f.peers[i]);
@@ -295,7 +312,7 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 
 	if (class == WAIT_FREEZER || class == WAIT_DEBUGGER || class == WAIT_STOP)
 		return add(k, s, LOST_STOPPED, from_ns);
-	if (class == WAIT_OWN_SLEEP || s->to_ns > k->at_ns)
+	if (class == WAIT_OWN_SLEEP)
 		return add(k, s, kind_of(w, s), from_ns);
 	if (path_woken_by_thread(w, s)) {
 		bool guess = s->flags & SPAN_SOFTIRQ && !chain_in(w, s->by_chain, IN_SEND);
@@ -310,7 +327,7 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 		   (descend(k, s, last_waker(w, s), LINK_AGAIN, from_ns) ||
 		    descend(k, s, interpreting(w, s, class), LINK_AGAIN, from_ns))) {
 		return 0;
-	} else if (is_unanswered(w, s) && (descend(k, s, peer_of(w, s), LINK_PEER, from_ns) ||
+	} else if (is_unanswered(w, s) && (descend(k, s, path_peer(w, s), LINK_PEER, from_ns) ||
 					   descend(k, s, usual_waker(w, s), LINK_USUAL, from_ns))) {
 		return 0;
 	}

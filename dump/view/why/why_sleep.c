@@ -97,42 +97,41 @@ static bool names_a_caller(const struct chain *c, size_t i)
 	return why_is_caller(&c->frames[i]) && !(c->frames[i].inlined && i + 1 < c->nr);
 }
 
-/* "ProcSleep() < LockAcquire()"; the first becomes the finding's function if it has none. */
-static void put_callers(const struct why *w, struct finding *f, uint32_t chain, struct text *t)
+const struct chain_frame *why_put_asleep(const struct why *w, uint32_t chain, struct text *t)
 {
+	const char *syscall = chain_syscall(w, chain);
 	struct chain c = call_chains_get(w->a.chains, chain);
-	const struct chain_frame *own = chain_own(w, chain);
+	const struct chain_frame *own = chain_own(w, chain), *first = NULL;
 	unsigned nr = 0;
 
+	if (syscall)
+		why_phrase(w, t, " in {text}()", SAY_TEXT(syscall));
 	for (size_t i = 0; i < c.nr && nr < MAX_CALLERS; i++) {
 		if (!names_a_caller(&c, i))
 			continue;
 		text_str(t, nr++ ? " < " : ", called by ");
 		why_function(&c.frames[i], t);
-		if (!f->function.b.len)
-			why_function(&c.frames[i], &f->function);
+		first = first ? first : &c.frames[i];
 	}
 	if (nr || !own || !own->function || why_is_wrapper(own->function))
-		return;
+		return first;
 	text_str(t, ", called by ");
 	why_function(own, t);
-	if (!f->function.b.len)
-		why_function(own, &f->function);
+	return own;
 }
 
 bool finding_asleep(const struct why *w, struct finding *f, uint32_t chain, const char *label)
 {
-	const char *syscall = chain_syscall(w, chain);
 	const struct chain_frame *own = chain_own(w, chain);
 	struct text *t;
 
-	if (!syscall && !(own && own->function))
+	if (!chain_syscall(w, chain) && !(own && own->function))
 		return false;
 	t = finding_line(f, label);
 	text_str(t, "it slept");
-	if (syscall)
-		why_phrase(w, t, " in {text}()", SAY_TEXT(syscall));
-	put_callers(w, f, chain, t);
+	own = why_put_asleep(w, chain, t);
+	if (own && !f->function.b.len)
+		why_function(own, &f->function);
 	text_str(t, "\n");
 	return true;
 }

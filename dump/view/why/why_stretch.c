@@ -28,9 +28,10 @@
 /* Short waits matter from this share of the focus on. */
 #define SUM_SHARE 0.2
 
-/* Weights of what may be idle time, and of sleeps of its own. */
-#define WEIGHT_IDLE 0.7
-#define WEIGHT_OWN  0.4
+/* Weights of what may be idle time, of sleeps of its own, and of waits as long as the reason says. */
+#define WEIGHT_IDLE   0.7
+#define WEIGHT_OWN    0.4
+#define WEIGHT_HINTED 4
 
 static bool is_wait(const struct span *s)
 {
@@ -120,6 +121,14 @@ static bool is_for_child(const struct why *w, const struct span *s)
 	return task && me->pid && task->ppid == me->pid;
 }
 
+/* The reason says how long something took: within 15 %, this may be it. */
+static bool is_hinted_length(const struct why *w, uint64_t ns)
+{
+	uint64_t differ = ns > w->hint_ns ? ns - w->hint_ns : w->hint_ns - ns;
+
+	return w->hint_ns && differ * 100 <= w->hint_ns * 15;
+}
+
 /* False: the wait is no more than usual, or it cannot be told. */
 static bool judge(const struct why *w, const struct span *s, struct stretch *out)
 {
@@ -144,7 +153,11 @@ static bool judge(const struct why *w, const struct span *s, struct stretch *out
 		return false;
 	out->excess_ns = knows_usual ? ns - out->usual_ns : ns;
 	out->score = why_ms(out->excess_ns);
-	out->score *= class == WAIT_OWN_SLEEP ? WEIGHT_OWN : idle ? WEIGHT_IDLE : 1;
+	out->score *= class == WAIT_OWN_SLEEP && !why_slack_ns(w, s->thread) ? WEIGHT_OWN
+		      : idle						     ? WEIGHT_IDLE
+									     : 1;
+	out->hinted = is_hinted_length(w, ns);
+	out->score *= out->hinted ? WEIGHT_HINTED : 1;
 	/* What is long past matters less. */
 	out->score *= 1 - 0.5 * age / (why_ms(w->end_ns - w->from_ns) + 1);
 	return !is_doubtful(w, s);
@@ -174,7 +187,8 @@ static size_t long_waits(const struct why *w, uint32_t thread, struct stretch *l
 {
 	const struct schedule_thread *t = schedule_thread(w->a.sched, thread);
 	const struct span *all = schedule_span(w->a.sched, t->first);
-	uint64_t min = why_is_subject(w, thread) ? MIN_SUBJECT : MIN_OTHERS;
+	uint64_t min =
+		why_is_subject(w, thread) || why_slack_ns(w, thread) ? MIN_SUBJECT : MIN_OTHERS;
 	struct stretch found;
 	size_t nr = 0, judged = 0;
 

@@ -31,9 +31,6 @@
 /* Many short waits for threads that each have less are not explained by one of them. */
 #define LEAST 0.2
 
-/* 20 times the default. */
-#define LONG_SLACK_NS 1000000ull
-
 /* What one thread did in the stretch. */
 struct time_share {
 	uint32_t thread;
@@ -180,8 +177,7 @@ static const struct life *stop_of(const struct why *w, uint32_t thread, uint64_t
 	return found;
 }
 
-/* "in fsync(), called by f()" of the sleeping thread; nothing if it is not known. */
-static void put_where(const struct why *w, uint32_t chain, struct text *t)
+void why_put_where(const struct why *w, uint32_t chain, struct text *t)
 {
 	const char *syscall = chain_syscall(w, chain);
 	struct chain c = call_chains_get(w->a.chains, chain);
@@ -234,6 +230,8 @@ struct told_wait {
 	enum wait_class classes[MAX_ROUTE]; /* what each thread of the route waited for */
 	struct busy busy;
 	struct rivals rivals;
+	uint32_t
+		deadlock; /* a thread of the route, holds what the culprit waits for; or NO_THREAD */
 	const char *limit; /* the kind, where a setting of the thread explains its wait */
 };
 
@@ -290,14 +288,23 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 		return;
 	if (m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
 		why_phrase(w, t, " {text}", SAY_TEXT(words->what));
-	put_where(w, m->longest.chain, t);
+	why_put_where(w, m->longest.chain, t);
+	if (k->deadlock != NO_THREAD) {
+		why_phrase(w, t,
+			   k->deadlock == m->thread ? ", which it holds itself: a deadlock"
+						    : ", held by {thread}: a deadlock",
+			   SAY_THREAD(k->deadlock));
+		return;
+	}
 	state = thread_states_find(w->states, schedule_thread(w->a.sched, m->thread)->tid);
 	if (m->kind == LOST_OPEN && state && *state->remote)
 		why_phrase(w, t, "; {text} has not answered", SAY_TEXT(state->remote));
-	if (m->class != WAIT_OWN_SLEEP || !state || state->f.timer_slack_ns < LONG_SLACK_NS)
+	if (m->kind == LOST_BLOCKED && (m->class == WAIT_DISK || m->class == WAIT_FSYNC))
+		why_say_disk(w, &m->longest, k->s->from_ns, k->s->to_ns, t);
+	if (m->class != WAIT_OWN_SLEEP || !why_slack_ns(w, m->thread))
 		return;
 	why_phrase(w, t, "; its timer slack is {time}: timers may end that much later",
-		   SAY_TIME(state->f.timer_slack_ns));
+		   SAY_TIME(why_slack_ns(w, m->thread)));
 	k->limit = "timer-slack";
 }
 
@@ -333,6 +340,19 @@ static void say_verdict(const struct why *w, struct told_wait *k, struct text *t
 	put_did(w, k, t);
 }
 
+/* How it is known that `s` was a wait for the thread `next`. */
+static const char *how_known(const struct why *w, const struct span *s, uint32_t next,
+			     enum path_link link)
+{
+	if (path_holder(w, s) == next)
+		return "; {thread} holds it";
+	if (path_peer(w, s) == next)
+		return "; {thread} has the other end";
+	if (s->flags & SPAN_OPEN || (link == LINK_USUAL && s->by != next))
+		return "; {thread} usually ends this wait";
+	return "; {thread} ended it";
+}
+
 /* A line for each thread on the way to the culprit. */
 static void say_chain(const struct why *w, struct finding *f, const struct told_wait *k)
 {
@@ -348,11 +368,8 @@ static void say_chain(const struct why *w, struct finding *f, const struct told_
 		why_phrase(w, t, "{thread} waited {time} {text}", SAY_THREAD(k->route[i]),
 			   SAY_TIME(overlap(s->from_ns, s->to_ns, k->s->from_ns, k->s->to_ns)),
 			   SAY_TEXT(wait_words(why_class_of(w, s, k->route[i + 1]))->what));
-		put_where(w, s->chain, t);
-		why_phrase(w, t,
-			   i + 1 < p->depth || k->main->link < LINK_PEER ? "; {thread} ended it"
-			   : k->main->link == LINK_PEER ? "; {thread} has the other end"
-							: "; {thread} usually ends this wait",
+		why_put_where(w, s->chain, t);
+		why_phrase(w, t, how_known(w, s, k->route[i + 1], k->main->link),
 			   SAY_THREAD(k->route[i + 1]));
 		text_char(t, '\n');
 	}
@@ -461,6 +478,8 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		finding_doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
 	if (why_ms(total_of(w, k->a, m->thread, true)) < MOST * why_ms(k->a->ns))
 		finding_doubt(f, SURE_FAIRLY, "the largest of several shares");
+	if (k->s->hinted && !why_is_subject(w, k->s->thread))
+		finding_doubt(f, SURE_FAIRLY, "inferred: it took as long as the reason says");
 }
 
 /* How much the main share says about the reason of a wait: a thread without work is no reason. Of
@@ -487,8 +506,23 @@ static double weight_of(const struct why *w, const struct told_wait *k)
 		return 0;
 	if (!is_asleep(m->kind) || m->class != WAIT_OWN_SLEEP)
 		return 1;
+	if (why_slack_ns(w, m->thread))
+		return 1;
 	/* Its own decision, which nothing shows to be wrong. */
 	return !alone ? 0.4 : subject ? 1 : 0.25;
+}
+
+/* The thread of the route that holds the lock that the last one waits for; NO_THREAD: none. */
+static uint32_t deadlock_of(const struct why *w, const struct told_wait *k)
+{
+	const struct piece *q = &k->main->longest;
+	const struct span *last = schedule_at(w->a.sched, q->thread, q->to_ns - 1);
+	uint32_t holder = last && q->kind == LOST_OPEN ? path_holder(w, last) : NO_THREAD;
+
+	for (unsigned i = 0; i <= q->depth; i++)
+		if (k->route[i] == holder)
+			return holder;
+	return NO_THREAD;
 }
 
 /* Fills `k` but for s and a; false: nothing explains the stretch. */
@@ -507,6 +541,7 @@ static bool look_closer(const struct why *w, const struct time_path *p, struct t
 		k->wait = i ? k->wait : wait;
 		k->classes[i] = wait ? why_class_of(w, wait, k->route[i + 1]) : WAIT_UNKNOWN;
 	}
+	k->deadlock = deadlock_of(w, k);
 	if (k->main->kind == LOST_RUN)
 		busy_of(w, k->main->thread, 0, k->s->from_ns, k->s->to_ns, &k->busy);
 	if (k->main->kind == LOST_READY)
@@ -542,10 +577,11 @@ static void tell(const struct why *w, struct told_wait *k, struct finding *f)
 
 	f->from_ns = k->s->from_ns;
 	f->to_ns = k->s->to_ns;
+	f->hinted = k->s->hinted;
 	f->culprit = m->kind == LOST_READY && k->rivals.nr ? k->rivals.top[0].thread : m->thread;
 	set_sure(w, f, k);
 	say_verdict(w, k, &f->verdict);
-	f->kind = k->limit ? k->limit : kind_of(k);
+	f->kind = k->limit ? k->limit : k->deadlock != NO_THREAD ? "deadlock" : kind_of(k);
 	say_chain(w, f, k);
 	say_shares(w, f, k);
 	if (m->kind == LOST_RUN)

@@ -410,8 +410,11 @@ static void foreign_records_are_survived(void **state)
 
 static void the_living_come_by_process_and_thread(void **state)
 {
-	static const struct ledger_thread all[] = {
-		{1, 1, false}, {2, 2, true}, {30, 30, true}, {100, 80, false}, {100, 100, false}};
+	static const struct ledger_thread all[] = {{1, 1, false, false},
+						   {2, 2, true, false},
+						   {30, 30, true, false},
+						   {100, 80, false, false},
+						   {100, 100, false, false}};
 	const struct ledger_thread *v;
 	struct buf list = {0};
 	struct ledger *l = new_ledger(1 << 20);

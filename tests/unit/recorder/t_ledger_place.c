@@ -240,6 +240,31 @@ static void a_move_is_seen_at_the_next_scan(void **state)
 	ledger_free(l);
 }
 
+/* The first process of a container is moved after its fork: no record tells of it. */
+static void a_guessed_cgroup_is_read(void **state)
+{
+	struct ledger *l = new_ledger();
+	struct buf list = {0};
+	const struct ledger_thread *v;
+
+	seen(l, 2 * S, 10, 10, 0, "/a");
+	forked(l, 3 * S, 20, 20, 10);
+	assert_int_equal(ledger_living(l, &list), 0);
+	v = (const struct ledger_thread *)list.p;
+	assert_int_equal(list.len, 2 * sizeof(*v));
+	assert_false(v[0].guessed_cgroup);
+	assert_true(v[1].guessed_cgroup);
+	ledger_seen_cgroup(l, 5 * S, 20, "/b");
+	ledger_seen_cgroup(l, 5 * S, 30, "/b"); /* unknown */
+	assert_cgroup(l, 20, 3 * S, "/b");
+	list.len = 0;
+	assert_int_equal(ledger_living(l, &list), 0);
+	v = (const struct ledger_thread *)list.p;
+	assert_false(v[1].guessed_cgroup);
+	buf_free(&list);
+	ledger_free(l);
+}
+
 /* ---- memory ---- */
 
 static void one_that_keeps_moving_is_bounded(void **state)
@@ -316,6 +341,7 @@ int main(void)
 		cmocka_unit_test(a_thread_of_which_nothing_is_known_is_with_its_leader),
 		cmocka_unit_test(a_thread_that_execs_stays_where_it_was),
 		cmocka_unit_test(a_move_is_seen_at_the_next_scan),
+		cmocka_unit_test(a_guessed_cgroup_is_read),
 		cmocka_unit_test(one_that_keeps_moving_is_bounded),
 		cmocka_unit_test(all_memory_comes_back),
 	};

@@ -29,9 +29,7 @@ bool why_is_patient(const struct why *w, uint32_t thread)
 	return why_prio(w, thread, w->end_ns) >= PRIO_PATIENT;
 }
 
-/* "compress (3 threads)", "fieldbus (1414), real-time priority 50," */
-static void name_rival(const struct why *w, const struct rival *r, int16_t victim_prio,
-		       struct text *t)
+void why_name_rival(const struct why *w, const struct rival *r, int16_t victim_prio, struct text *t)
 {
 	if (r->nr > 1) {
 		why_name(w, r->thread, t);
@@ -230,7 +228,7 @@ static int find_late(struct why *w, uint32_t thread, struct finding *f)
 	f->sure = s->flags & SPAN_GUESSED ? SURE_FAIRLY : SURE_CERTAIN;
 	why_phrase(w, t, "{thread} ran {time} late: its timer woke it in time, but ",
 		   SAY_THREAD(thread), SAY_TIME(late));
-	name_rival(w, &r.top[0], prio, t);
+	why_name_rival(w, &r.top[0], prio, t);
 	text_fmt(t, " kept CPU %d busy", r.cpu);
 	finding_say(w, f, "usual", "a timer woke it {nr} time{s}; it ran {time} later (median)",
 		    SAY_NR(nr), SAY_TIME(usual));
@@ -297,7 +295,7 @@ static int find_rivals(struct why *w, uint32_t thread, struct finding *f)
 	why_phrase(w, t,
 		   "{thread} waited for CPU {nr} {time} of the last {time}: ", SAY_THREAD(thread),
 		   SAY_NR(r.cpu), SAY_TIME(s.ns[SPAN_READY]), SAY_TIME(focus));
-	name_rival(w, &r.top[0], why_prio(w, thread, w->end_ns), t);
+	why_name_rival(w, &r.top[0], why_prio(w, thread, w->end_ns), t);
 	why_phrase(w, t, " had it {percent} of that time",
 		   SAY_PERCENT(why_ms(r.top[0].ns) / why_ms(r.ns)));
 	limit = why_say_limits(w, thread, &r, t);

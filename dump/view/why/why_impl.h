@@ -287,6 +287,9 @@ struct rivals {
 void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       struct rivals *out);
 
+/* "compress (3 of them)", "fieldbus (1414), real-time priority 50," */
+void why_name_rival(const struct why *w, const struct rival *r, int16_t victim_prio,
+		    struct text *t);
 /* When the CPU went offline; 0: it did not. */
 uint64_t why_offline_ns(const struct why *w, size_t cpu);
 /* The thread's timer slack if it is long enough to matter, else 0. */

@@ -147,7 +147,9 @@ static bool judge(const struct why *w, const struct span *s, struct stretch *out
 		return false;
 	out->usual_ns = usual_of(w, s, &out->nr_usual);
 	knows_usual = out->nr_usual >= (subject ? MIN_USUAL : MIN_USUAL_OTHERS);
-	if (idle && !knows_usual && !(subject && !(s->flags & (SPAN_OPEN | SPAN_CUT))))
+	out->hinted = is_hinted_length(w, ns);
+	if (idle && !knows_usual &&
+	    !((subject || out->hinted) && !(s->flags & (SPAN_OPEN | SPAN_CUT))))
 		return false;
 	if (knows_usual && ns < (subject ? TIMES_SUBJECT : TIMES_OTHERS) * out->usual_ns)
 		return false;
@@ -156,7 +158,6 @@ static bool judge(const struct why *w, const struct span *s, struct stretch *out
 	out->score *= class == WAIT_OWN_SLEEP && !why_slack_ns(w, s->thread) ? WEIGHT_OWN
 		      : idle						     ? WEIGHT_IDLE
 									     : 1;
-	out->hinted = is_hinted_length(w, ns);
 	out->score *= out->hinted ? WEIGHT_HINTED : 1;
 	/* What is long past matters less. */
 	out->score *= 1 - 0.5 * age / (why_ms(w->end_ns - w->from_ns) + 1);

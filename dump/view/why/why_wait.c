@@ -280,8 +280,9 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 			   SAY_TEXT(2 * k->busy.hits < k->busy.nr ? ", most often in" : " in"),
 			   SAY_FUNCTION(&k->busy.function));
 	if (m->kind == LOST_READY && k->rivals.nr) {
-		why_phrase(w, t, ": {thread} had CPU {nr}", SAY_THREAD(k->rivals.top[0].thread),
-			   SAY_NR(k->rivals.cpu));
+		text_str(t, ": ");
+		why_name_rival(w, &k->rivals.top[0], why_prio(w, m->thread, k->s->to_ns), t);
+		why_phrase(w, t, " had CPU {nr}", SAY_NR(k->rivals.cpu));
 		k->limit = why_say_limits(w, m->thread, &k->rivals, t);
 	}
 	if (!is_asleep(m->kind))

@@ -143,7 +143,7 @@ build_step "builds without a warning with clang and ThreadSanitizer" O="$build" 
 
 # The sanitized units run in a later step: a unit test may depend on the state of the whole machine,
 # so it must not run beside itself.
-long_units=(t_rate t_measure t_file t_bpf_latency)
+long_units=(t_rate t_measure t_file t_bpf_latency t_bpf_wait)
 mapfile -t fuzzers < <(built "${fuzz_names[@]/#/$build/fuzz/}")
 mapfile -t plain < <(built "${unit_names[@]/#/$build/tests/}")
 mapfile -t plain < <(in_order "${long_units[@]}" -- "${plain[@]}")

@@ -75,6 +75,19 @@ static int64_t now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* `sleep` of just less than the threshold is no hit. On a busy machine it may get longer: anew. */
+static inline void is_no_hit(const struct armed *a, int threshold_ms, void (*sleep)(int ms))
+{
+	int64_t from;
+
+	do {
+		hits(a);
+		from = now_ms();
+		sleep(threshold_ms - 5);
+	} while (now_ms() - from >= threshold_ms - 1);
+	assert_int_equal(hits(a), 0);
+}
+
 static const char *saw(const struct sighting *what, const char *key)
 {
 	size_t n = strlen(key);

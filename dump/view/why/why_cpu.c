@@ -29,14 +29,21 @@ bool why_is_patient(const struct why *w, uint32_t thread)
 	return why_prio(w, thread, w->end_ns) >= PRIO_PATIENT;
 }
 
+static void put_rival(const struct why *w, const struct rival *r, struct text *t)
+{
+	if (r->nr == 1 || r->mixed)
+		why_who(w, r->thread, t);
+	else
+		why_name(w, r->thread, t);
+	if (r->mixed)
+		why_phrase(w, t, " and {nr} other thread{s} of its process", SAY_NR(r->nr - 1));
+	else if (r->nr > 1)
+		why_phrase(w, t, " ({nr} of them)", SAY_NR(r->nr));
+}
+
 void why_name_rival(const struct why *w, const struct rival *r, int16_t victim_prio, struct text *t)
 {
-	if (r->nr > 1) {
-		why_name(w, r->thread, t);
-		text_fmt(t, " (%u of them)", r->nr);
-	} else {
-		why_who(w, r->thread, t);
-	}
+	put_rival(w, r, t);
 	if (why_real_time(r->prio) && r->prio < victim_prio)
 		text_fmt(t, ", real-time priority %d,", why_real_time(r->prio));
 }
@@ -69,7 +76,7 @@ void why_say_function(const struct why *w, struct finding *f, uint32_t thread, u
 	if (!b.hits)
 		return;
 	why_function(&b.function, &f->function);
-	finding_say(w, f, "there", "{thread} was in {function} in {nr} of {nr} sample{s}",
+	finding_say(w, f, "samples", "{thread} was in {function} in {nr} of {nr}",
 		    SAY_THREAD(thread), SAY_FUNCTION(&b.function), SAY_NR(b.hits), SAY_NR(b.nr));
 }
 
@@ -80,12 +87,7 @@ void finding_rivals(const struct why *w, struct finding *f, const struct rivals 
 
 	for (size_t i = 0; i < shown; i++) {
 		text_str(t, i ? ", " : "");
-		if (r->top[i].nr > 1) {
-			why_name(w, r->top[i].thread, t);
-			text_fmt(t, " (%u of them)", r->top[i].nr);
-		} else {
-			why_who(w, r->top[i].thread, t);
-		}
+		put_rival(w, &r->top[i], t);
 		why_say_prio(r->top[i].prio, t);
 		text_char(t, ' ');
 		why_time(t, r->top[i].ns);
@@ -136,11 +138,15 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 		return "cpu-offline";
 	}
 	if (s && s->f.flags & FMT_THREAD_SCHED && s->f.policy == SCHED_IDLE) {
-		text_str(t, "; its scheduling policy is SCHED_IDLE: all others precede it");
+		why_phrase(w, t,
+			   "; the scheduling policy of {thread} is SCHED_IDLE: all others "
+			   "precede it",
+			   SAY_THREAD(thread));
 		return "low-priority";
 	}
 	if (s && s->f.flags & FMT_THREAD_SCHED && s->f.nice >= LOW_NICE) {
-		text_fmt(t, "; its priority is low (nice %d)", s->f.nice);
+		why_phrase(w, t, "; the priority of {thread} is low", SAY_THREAD(thread));
+		text_fmt(t, " (nice %d)", s->f.nice);
 		return "low-priority";
 	}
 	idle = 2 * r->elsewhere_ns > r->ns && r->elsewhere_cpu >= 0;
@@ -149,7 +155,7 @@ const char *why_say_limits(const struct why *w, uint32_t thread, const struct ri
 		why_phrase(w, t, ", while CPU {nr} was idle", SAY_NR(r->elsewhere_cpu));
 	if (!confined)
 		return NULL;
-	text_str(t, idle ? ": its affinity allows only " : "; its affinity allows only ");
+	why_phrase(w, t, "; the affinity of {thread} allows only ", SAY_THREAD(thread));
 	put_mask(s, nr_cpus, t);
 	/* Its own threads are in its way, as they may only use the same CPUs. */
 	own = r->nr && schedule_thread(w->a.sched, r->top[0].thread)->pid ==

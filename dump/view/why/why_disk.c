@@ -103,5 +103,6 @@ void why_say_disk(const struct why *w, const struct piece *p, uint64_t from_ns, 
 		return;
 	why_phrase(w, t, "{text} was blocked {time}", SAY_TEXT(most.nr_reclaims ? ", and" : ""),
 		   SAY_TIME(most.ns));
-	why_put_asleep(w, most.longest.chain, t);
+	if (!why_is_kernel(w, most.thread))
+		why_put_asleep(w, most.longest.chain, t);
 }

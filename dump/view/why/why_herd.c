@@ -118,10 +118,11 @@ static int find_herd(struct why *w, uint32_t thread, struct finding *f)
 	f->culprit = h.by;
 	f->sure = SURE_FAIRLY;
 	why_phrase(w, &f->verdict,
-		   "thundering herd: {thread} woke {nr} threads of one process within {time}; "
-		   "{thread} waited {time} for CPUs and locks behind them",
-		   SAY_THREAD(h.by), SAY_NR(h.nr), SAY_TIME(h.to_ns - h.from_ns),
-		   SAY_THREAD(thread), SAY_TIME(ns));
+		   "thundering herd: {thread} woke {nr} threads of {text} process within {time}; "
+		   "{thread}, one of them, waited {time} for CPUs and locks since then",
+		   SAY_THREAD(h.by), SAY_NR(h.nr),
+		   SAY_TEXT(schedule_thread(w->a.sched, h.by)->pid == pid ? "its" : "another"),
+		   SAY_TIME(h.to_ns - h.from_ns), SAY_THREAD(thread), SAY_TIME(ns));
 	finding_say(w, f, "woken", "{time} before the trigger",
 		    SAY_TIME(w->end_ns > h.from_ns ? w->end_ns - h.from_ns : 0));
 	finding_busy(f, &b, "waker");

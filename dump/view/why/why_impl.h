@@ -206,6 +206,7 @@ enum path_link {
 	LINK_AGAIN,   /* a timer ended the sleep; it ended the next one in the same place */
 	LINK_PEER,    /* at the freeze it had the other end of the pipe or socket, or the lock */
 	LINK_USUAL,   /* it usually wakes the thread, but did not */
+	NR_LINKS
 };
 
 /* A piece of a thread's time, and the thread that it is attributed to; the path runs backwards. */
@@ -266,10 +267,11 @@ void sums_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to
 
 #define MAX_RIVALS 64
 
-/* Threads of one name that ran on a CPU while another thread waited for it. */
+/* Threads of one name or process that ran on a CPU while another thread waited for it. */
 struct rival {
 	uint32_t thread; /* the one that ran longest */
-	unsigned nr;	 /* threads of that name */
+	unsigned nr;	 /* threads */
+	bool mixed;	 /* they have different names */
 	uint64_t ns, most_ns;
 	int16_t prio; /* the highest of theirs */
 };
@@ -287,6 +289,9 @@ struct rivals {
 void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
 	       struct rivals *out);
 
+/* The same for a CPU, as if a thread waited for it all that time. */
+void rivals_on(const struct why *w, int32_t cpu, uint64_t from_ns, uint64_t to_ns,
+	       struct rivals *out);
 /* "compress (3 of them)", "fieldbus (1414), real-time priority 50," */
 void why_name_rival(const struct why *w, const struct rival *r, int16_t victim_prio,
 		    struct text *t);

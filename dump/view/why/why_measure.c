@@ -40,6 +40,13 @@ static bool same_name(const struct why *w, uint32_t a, uint32_t b)
 	return a == b || (x && y && !strcmp(x, y));
 }
 
+static bool same_process(const struct why *w, uint32_t a, uint32_t b)
+{
+	uint32_t pid = schedule_thread(w->a.sched, a)->pid;
+
+	return pid && pid == schedule_thread(w->a.sched, b)->pid;
+}
+
 /* Counts a run. With more than MAX_RIVALS names none is a likely culprit, so others are dropped. */
 static void add_rival(const struct why *w, struct rivals *r, const struct span *run, uint64_t ns,
 		      uint64_t *by_thread)
@@ -47,12 +54,14 @@ static void add_rival(const struct why *w, struct rivals *r, const struct span *
 	size_t i;
 
 	for (i = 0; i < r->nr; i++)
-		if (same_name(w, r->top[i].thread, run->thread))
+		if (same_name(w, r->top[i].thread, run->thread) ||
+		    same_process(w, r->top[i].thread, run->thread))
 			break;
 	if (i == MAX_RIVALS)
 		return;
 	if (i == r->nr)
 		r->top[r->nr++] = (struct rival){.thread = run->thread, .prio = run->prio};
+	r->top[i].mixed |= !same_name(w, r->top[i].thread, run->thread);
 	if (!by_thread[run->thread])
 		r->top[i].nr++;
 	by_thread[run->thread] += ns;
@@ -129,6 +138,18 @@ static int by_ns(const void *a, const void *b)
 	const struct rival *x = a, *y = b;
 
 	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+void rivals_on(const struct why *w, int32_t cpu, uint64_t from_ns, uint64_t to_ns,
+	       struct rivals *out)
+{
+	uint64_t *by_thread = calloc(schedule_nr_threads(w->a.sched) + 1, sizeof(*by_thread));
+
+	*out = (struct rivals){.cpu = cpu, .elsewhere_cpu = -1, .ns = to_ns - from_ns};
+	if (by_thread && cpu >= 0 && (size_t)cpu < schedule_nr_cpus(w->a.sched))
+		add_wait(w, out, cpu, from_ns, to_ns, by_thread);
+	free(by_thread);
+	qsort(out->top, out->nr, sizeof(out->top[0]), by_ns);
 }
 
 void rivals_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to_ns,

@@ -327,9 +327,13 @@ static int step_asleep(struct walker *k, const struct span *s, uint64_t from_ns)
 		   (descend(k, s, last_waker(w, s), LINK_AGAIN, from_ns) ||
 		    descend(k, s, interpreting(w, s, class), LINK_AGAIN, from_ns))) {
 		return 0;
-	} else if (is_unanswered(w, s) && (descend(k, s, path_peer(w, s), LINK_PEER, from_ns) ||
-					   descend(k, s, usual_waker(w, s), LINK_USUAL, from_ns))) {
-		return 0;
+	} else if (is_unanswered(w, s)) {
+		uint32_t usual = usual_waker(w, s);
+		bool again = usual != NO_THREAD && last_waker(w, s) == usual;
+
+		if (descend(k, s, path_peer(w, s), LINK_PEER, from_ns) ||
+		    descend(k, s, usual, again ? LINK_AGAIN : LINK_USUAL, from_ns))
+			return 0;
 	}
 	return add(k, s, kind_of(w, s), from_ns);
 }

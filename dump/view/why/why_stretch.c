@@ -121,12 +121,13 @@ static bool is_for_child(const struct why *w, const struct span *s)
 	return task && me->pid && task->ppid == me->pid;
 }
 
-/* The reason says how long something took: within 15 %, this may be it. */
+/* The reason says how long something took: within 15 %, this may be it. A program that asks is what
+ * the dump is about in any case. */
 static bool is_hinted_length(const struct why *w, uint64_t ns)
 {
 	uint64_t differ = ns > w->hint_ns ? ns - w->hint_ns : w->hint_ns - ns;
 
-	return w->hint_ns && differ * 100 <= w->hint_ns * 15;
+	return w->asked == NO_THREAD && w->hint_ns && differ * 100 <= w->hint_ns * 15;
 }
 
 /* False: the wait is no more than usual, or it cannot be told. */

@@ -424,8 +424,8 @@ static void say_own(const struct busy *b, struct finding *f)
 	if (!b->hits || b->function.kernel)
 		return;
 	why_function(&b->function, &f->function);
-	finding_say(NULL, f, "there", "on behalf of {function} in {nr} of them",
-		    SAY_FUNCTION(&b->function), SAY_NR(b->hits));
+	finding_say(NULL, f, "samples", "{nr} of {nr} were in calls from {function}",
+		    SAY_NR(b->hits), SAY_NR(b->nr), SAY_FUNCTION(&b->function));
 }
 
 /* Samples of a thread in the kernel's memory reclaim: allocations pay for it, and the reclaimed
@@ -453,10 +453,11 @@ static int find_reclaim(struct why *w, uint32_t thread, struct finding *f)
 	if (s.ns[SPAN_BLOCKED] > MS)
 		why_phrase(w, t, " and was blocked {time} of the last {time}",
 			   SAY_TIME(s.ns[SPAN_BLOCKED]), SAY_TIME(why_focus_time(w)));
+	why_say_full_memory(w, thread, t);
 	say_share(f, &b, b.in[IN_RECLAIM],
-		  "memory reclaim: its control group or the machine is full");
+		  "memory reclaim: its control group is at its limit, or the machine is full");
 	if (b.in[IN_READ_BACK])
-		say_share(f, &b, b.in[IN_READ_BACK], "faults that read pages in (again)");
+		say_share(f, &b, b.in[IN_READ_BACK], "faults that read pages from a disk");
 	say_own(&b, f);
 	finding_say(w, f, "time",
 		    "it ran {time}, was blocked {time} in {nr} wait{s}, longest {time}",

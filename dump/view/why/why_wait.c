@@ -36,8 +36,7 @@ struct time_share {
 	uint32_t thread;
 	uint8_t kind;  /* enum lost_kind */
 	uint8_t class; /* enum wait_class of sleeps */
-	uint8_t link;  /* the least certain one */
-	uint64_t ns;
+	uint64_t ns, link_ns[NR_LINKS];
 	struct piece longest;
 };
 
@@ -76,9 +75,20 @@ static void add_piece(const struct why *w, struct account *a, const struct piece
 		*s = (struct time_share){.thread = p->thread, .kind = p->kind, .class = class};
 	}
 	s->ns += ns;
-	s->link = p->link > s->link ? p->link : s->link;
+	s->link_ns[p->link] += ns;
 	if (!s->longest.to_ns || ns > s->longest.to_ns - s->longest.from_ns)
 		s->longest = *p;
+}
+
+/* The least certain one of all but a tenth of the time. */
+static enum path_link link_of(const struct time_share *s)
+{
+	enum path_link link = NR_LINKS;
+	uint64_t ns = 0;
+
+	while (link > LINK_WOKE && 10 * ns < s->ns)
+		ns += s->link_ns[--link];
+	return link;
 }
 
 static int by_ns(const void *a, const void *b)
@@ -186,10 +196,13 @@ void why_put_where(const struct why *w, uint32_t chain, struct text *t)
 	for (size_t i = 0; i < c.nr && !own; i++)
 		if (why_is_caller(&c.frames[i]))
 			own = &c.frames[i];
+	/* That it is a futex is said where it matters. */
+	if (syscall && !strcmp(syscall, "futex"))
+		syscall = NULL;
 	if (syscall)
 		why_phrase(w, t, " in {text}()", SAY_TEXT(syscall));
 	if (own)
-		why_phrase(w, t, "{text} {function}", SAY_TEXT(syscall ? ", called by" : " in"),
+		why_phrase(w, t, "{text} {function}", SAY_TEXT(syscall ? ", called by" : ", in"),
 			   SAY_FUNCTION(own));
 }
 
@@ -202,12 +215,15 @@ static void put_stopped(const struct why *w, const struct time_share *s, struct 
 	char name[32];
 
 	if (s->class == WAIT_FREEZER || s->class == WAIT_DEBUGGER) {
-		why_phrase(w, t, "was {text} {time}",
-			   SAY_TEXT(s->class == WAIT_FREEZER ? "frozen by the cgroup freezer"
-							     : "stopped by a debugger (ptrace)"),
+		bool frozen = s->class == WAIT_FREEZER;
+
+		why_phrase(w, t, "was {text} for {time}",
+			   SAY_TEXT(frozen ? "frozen by the cgroup freezer"
+					   : "stopped by a debugger (ptrace)"),
 			   SAY_TIME(s->ns));
 		if (span && span->by != NO_THREAD && span->by && !(span->flags & SPAN_HARDIRQ))
-			why_phrase(w, t, ", until {thread} resumed it", SAY_THREAD(span->by));
+			why_phrase(w, t, ", until {thread} {text} it", SAY_THREAD(span->by),
+				   SAY_TEXT(frozen ? "thawed" : "resumed"));
 		return;
 	}
 	text_str(t, span && span->flags & SPAN_OPEN ? "is stopped" : "was stopped");
@@ -228,11 +244,13 @@ struct told_wait {
 	const uint32_t *route;	       /* from the victim to the culprit, main->longest.depth + 1 */
 	const struct span *wait;       /* of the victim, that led to the culprit; NULL: none */
 	enum wait_class classes[MAX_ROUTE]; /* what each thread of the route waited for */
+	uint64_t hop_ns[MAX_ROUTE];	    /* and how long, for the next one */
 	struct busy busy;
 	struct rivals rivals;
 	uint32_t
 		deadlock; /* a thread of the route, holds what the culprit waits for; or NO_THREAD */
-	const char *limit; /* the kind, where a setting of the thread explains its wait */
+	bool wakeup_unknown; /* the culprit may have waited for the CPU that rivals[0] had */
+	const char *limit;   /* the kind, where a setting of the thread explains its wait */
 };
 
 static uint64_t waited(const struct told_wait *k)
@@ -250,6 +268,15 @@ static void put_time(const struct why *w, const struct told_wait *k, struct text
 		why_phrase(w, t, " of the {text}{time}{text}", SAY_TEXT(k->s->whole ? "" : "last "),
 			   SAY_TIME(k->s->to_ns - k->s->from_ns),
 			   SAY_TEXT(k->s->whole ? " that it took" : ""));
+}
+
+/* " in mlock(), called by f()" */
+static void put_busy(const struct why *w, const struct busy *b, struct text *t)
+{
+	text_str(t, 2 * b->hits < b->nr ? ", most often in" : " in");
+	if (b->syscall && 2 * b->syscall_hits > b->nr)
+		why_phrase(w, t, " {text}(), called by", SAY_TEXT(b->syscall));
+	why_phrase(w, t, " {function}", SAY_FUNCTION(&b->function));
 }
 
 /* "was busy 600 ms in f()", "waited for a CPU 20 ms: x (12) had CPU 1" */
@@ -276,9 +303,7 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 		text_str(t, did[m->kind]);
 	put_time(w, k, t);
 	if (m->kind == LOST_RUN && k->busy.hits)
-		why_phrase(w, t, "{text} {function}",
-			   SAY_TEXT(2 * k->busy.hits < k->busy.nr ? ", most often in" : " in"),
-			   SAY_FUNCTION(&k->busy.function));
+		put_busy(w, &k->busy, t);
 	if (m->kind == LOST_READY && k->rivals.nr) {
 		text_str(t, ": ");
 		why_name_rival(w, &k->rivals.top[0], why_prio(w, m->thread, k->s->to_ns), t);
@@ -287,21 +312,27 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 	}
 	if (!is_asleep(m->kind))
 		return;
-	if (m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
+	if (k->deadlock != NO_THREAD)
+		why_phrase(w, t,
+			   k->deadlock == m->thread ? " for a lock that it holds itself"
+						    : " for a lock held by {thread}",
+			   SAY_THREAD(k->deadlock));
+	else if (m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
 		why_phrase(w, t, " {text}", SAY_TEXT(words->what));
 	why_put_where(w, m->longest.chain, t);
-	if (k->deadlock != NO_THREAD) {
-		why_phrase(w, t,
-			   k->deadlock == m->thread ? ", which it holds itself: a deadlock"
-						    : ", held by {thread}: a deadlock",
-			   SAY_THREAD(k->deadlock));
-		return;
-	}
 	state = thread_states_find(w->states, schedule_thread(w->a.sched, m->thread)->tid);
 	if (m->kind == LOST_OPEN && state && *state->remote)
 		why_phrase(w, t, "; {text} has not answered", SAY_TEXT(state->remote));
 	if (m->kind == LOST_BLOCKED && (m->class == WAIT_DISK || m->class == WAIT_FSYNC))
 		why_say_disk(w, &m->longest, k->s->from_ns, k->s->to_ns, t);
+	if (k->wakeup_unknown) {
+		text_str(t, "; its wake-up is not recorded, and ");
+		why_name_rival(w, &k->rivals.top[0], why_prio(w, m->thread, k->s->to_ns), t);
+		why_phrase(w, t, " had CPU {nr} for {time} of that time", SAY_NR(k->rivals.cpu),
+			   SAY_TIME(k->rivals.top[0].ns));
+		k->limit = "cpu-contention";
+		return;
+	}
 	if (m->class != WAIT_OWN_SLEEP || !why_slack_ns(w, m->thread))
 		return;
 	why_phrase(w, t, "; its timer slack is {time}: timers may end that much later",
@@ -316,6 +347,8 @@ static void say_verdict(const struct why *w, struct told_wait *k, struct text *t
 	uint64_t all_ns = total_of(w, k->a, k->main->thread, true);
 	unsigned depth = k->main->longest.depth;
 
+	if (k->deadlock != NO_THREAD)
+		text_str(t, "deadlock: ");
 	why_phrase(w, t, "{thread} ", SAY_THREAD(k->route[0]));
 	if (depth)
 		why_phrase(w, t, "waited {time} {text}{thread}", SAY_TIME(waited(k)),
@@ -331,7 +364,7 @@ static void say_verdict(const struct why *w, struct told_wait *k, struct text *t
 		if (depth > MAX_HOPS && i == 1)
 			why_phrase(w, t, ", which waited, through {nr} others,", SAY_NR(depth - 2));
 		else if (depth <= MAX_HOPS)
-			text_str(t, ", which waited");
+			why_phrase(w, t, ", which waited {time}", SAY_TIME(k->hop_ns[i]));
 		if (depth <= MAX_HOPS || i + 1 == depth)
 			why_phrase(w, t, " {text}{thread}",
 				   SAY_TEXT(wait_words(k->classes[i])->whose),
@@ -350,8 +383,8 @@ static const char *how_known(const struct why *w, const struct span *s, uint32_t
 	if (path_peer(w, s) == next)
 		return "; {thread} has the other end";
 	if (s->flags & SPAN_OPEN || (link == LINK_USUAL && s->by != next))
-		return "; {thread} usually ends this wait";
-	return "; {thread} ended it";
+		return "; {thread} usually ends such a wait";
+	return "; {thread} ended the wait";
 }
 
 /* A line for each thread on the way to the culprit. */
@@ -367,10 +400,10 @@ static void say_chain(const struct why *w, struct finding *f, const struct told_
 			continue;
 		t = finding_line(f, "chain");
 		why_phrase(w, t, "{thread} waited {time} {text}", SAY_THREAD(k->route[i]),
-			   SAY_TIME(overlap(s->from_ns, s->to_ns, k->s->from_ns, k->s->to_ns)),
+			   SAY_TIME(k->hop_ns[i]),
 			   SAY_TEXT(wait_words(why_class_of(w, s, k->route[i + 1]))->what));
 		why_put_where(w, s->chain, t);
-		why_phrase(w, t, how_known(w, s, k->route[i + 1], k->main->link),
+		why_phrase(w, t, how_known(w, s, k->route[i + 1], link_of(k->main)),
 			   SAY_THREAD(k->route[i + 1]));
 		text_char(t, '\n');
 	}
@@ -417,9 +450,9 @@ static void say_usual(const struct why *w, struct finding *f, const struct stret
 			    SAY_TIME(s->usual_ns));
 	else if (s->nr_usual)
 		finding_say(w, f, "usual",
-			    "{text} of its {nr} other wait{s} there took at most {time}",
-			    SAY_TEXT(why_is_subject(w, s->thread) ? "half" : "9 of 10"),
-			    SAY_NR(s->nr_usual), SAY_TIME(s->usual_ns));
+			    "{text} of the {nr} other such wait{s} of {thread} took at most {time}",
+			    SAY_TEXT(why_is_subject(w, s->thread) ? "half" : "90 %"),
+			    SAY_NR(s->nr_usual), SAY_THREAD(s->thread), SAY_TIME(s->usual_ns));
 }
 
 static const char *kind_of(const struct told_wait *k)
@@ -449,20 +482,21 @@ static const char *kind_of(const struct told_wait *k)
 static void set_sure(const struct why *w, struct finding *f, const struct told_wait *k)
 {
 	const struct time_share *m = k->main;
+	enum path_link link = link_of(m);
 
 	f->sure = SURE_CERTAIN;
 	f->because = "each step is recorded";
-	if (m->link == LINK_SOFTIRQ)
+	if (link == LINK_SOFTIRQ)
 		finding_doubt(f, SURE_FAIRLY, "inferred: a wake-up through the network stack");
-	if (m->link == LINK_AGAIN)
+	if (link == LINK_AGAIN)
 		finding_doubt(f, SURE_FAIRLY, "inferred: a timer interrupted the wait");
-	if (m->link == LINK_PEER)
+	if (link == LINK_PEER)
 		finding_doubt(f, SURE_FAIRLY,
 			      "inferred: it had the other end of what was waited for");
 	/* A stopped peer that always ended this wait explains enough. */
-	if (m->link == LINK_USUAL && m->kind == LOST_STOPPED)
+	if (link == LINK_USUAL && m->kind == LOST_STOPPED)
 		f->because = "its usual peer was stopped";
-	else if (m->link == LINK_USUAL)
+	else if (link == LINK_USUAL)
 		finding_doubt(f, SURE_GUESS,
 			      "inferred: the thread that usually ends this wait did not");
 	if (m->kind == LOST_UNKNOWN)
@@ -479,8 +513,10 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		finding_doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
 	if (why_ms(total_of(w, k->a, m->thread, true)) < MOST * why_ms(k->a->ns))
 		finding_doubt(f, SURE_FAIRLY, "the largest of several shares");
+	if (k->wakeup_unknown)
+		finding_doubt(f, SURE_FAIRLY, "inferred: the wake-up is not recorded");
 	if (k->s->hinted && !why_is_subject(w, k->s->thread))
-		finding_doubt(f, SURE_FAIRLY, "inferred: it took as long as the reason says");
+		finding_doubt(f, SURE_FAIRLY, "inferred: something took as long, says the reason");
 }
 
 /* How much the main share says about the reason of a wait: a thread without work is no reason. Of
@@ -526,6 +562,38 @@ static uint32_t deadlock_of(const struct why *w, const struct told_wait *k)
 	return NO_THREAD;
 }
 
+/* How long each thread of the route waited for the next one. */
+static void measure_hops(const struct time_path *p, struct told_wait *k)
+{
+	for (size_t n = 0; n < path_nr(p); n++) {
+		const struct piece *q = path_piece(p, n);
+		const uint32_t *route = path_route(p, q);
+
+		for (unsigned i = 0; i < q->depth && i < k->main->longest.depth; i++) {
+			if (route[i] != k->route[i] || route[i + 1] != k->route[i + 1])
+				break;
+			k->hop_ns[i] += q->to_ns - q->from_ns;
+		}
+	}
+}
+
+/* Some kernels do not record that an interrupt woke a thread while its CPU was idle. A sleep that
+ * seems long then may have been a wait for the CPU: for what had it after the usual time. */
+static void look_at_wakeup(const struct why *w, struct told_wait *k)
+{
+	const struct piece *q = &k->main->longest;
+	const struct span *s = schedule_at(w->a.sched, q->thread, q->to_ns - 1), *next = s + 1;
+	uint64_t from_ns;
+
+	if (!s || k->main->class != WAIT_OWN_SLEEP || q->kind != LOST_IDLE || s->by != NO_THREAD ||
+	    s->flags & (SPAN_OPEN | SPAN_CUT) || next->thread != s->thread ||
+	    next->state != SPAN_RUN)
+		return;
+	from_ns = s->from_ns + k->s->usual_ns;
+	rivals_on(w, next->cpu, from_ns < s->to_ns ? from_ns : s->to_ns, s->to_ns, &k->rivals);
+	k->wakeup_unknown = k->rivals.nr && 2 * k->rivals.top[0].ns > k->rivals.ns;
+}
+
 /* Fills `k` but for s and a; false: nothing explains the stretch. */
 static bool look_closer(const struct why *w, const struct time_path *p, struct told_wait *k)
 {
@@ -542,9 +610,11 @@ static bool look_closer(const struct why *w, const struct time_path *p, struct t
 		k->wait = i ? k->wait : wait;
 		k->classes[i] = wait ? why_class_of(w, wait, k->route[i + 1]) : WAIT_UNKNOWN;
 	}
+	measure_hops(p, k);
 	k->deadlock = deadlock_of(w, k);
 	if (k->main->kind == LOST_RUN)
 		busy_of(w, k->main->thread, 0, k->s->from_ns, k->s->to_ns, &k->busy);
+	look_at_wakeup(w, k);
 	if (k->main->kind == LOST_READY)
 		rivals_of(w, k->main->thread, k->s->from_ns, k->s->to_ns, &k->rivals);
 	return true;
@@ -586,7 +656,7 @@ static void tell(const struct why *w, struct told_wait *k, struct finding *f)
 	say_chain(w, f, k);
 	say_shares(w, f, k);
 	if (m->kind == LOST_RUN)
-		finding_busy(f, &k->busy, "there");
+		finding_busy(f, &k->busy, "samples");
 	else if (m->kind == LOST_READY && k->rivals.nr)
 		finding_rivals(w, f, &k->rivals);
 	else if (is_asleep(m->kind) && m->kind != LOST_STOPPED)
@@ -647,10 +717,11 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 		return;
 	why_function(&b->function, &f->function);
 	t = finding_line(f, label);
-	why_phrase(NULL, t, "{function} in {nr} of {nr} sample{s}", SAY_FUNCTION(&b->function),
+	why_phrase(NULL, t, "{function} in {nr} of {nr}", SAY_FUNCTION(&b->function),
 		   SAY_NR(b->hits), SAY_NR(b->nr));
 	if (b->syscall && 2 * b->syscall_hits > b->nr)
-		why_phrase(NULL, t, "; the kernel ran {text}()", SAY_TEXT(b->syscall));
+		why_phrase(NULL, t, ", in {text}() in {nr}", SAY_TEXT(b->syscall),
+			   SAY_NR(b->syscall_hits));
 	text_char(t, '\n');
 }
 
@@ -673,7 +744,7 @@ static int find_busy(struct why *w, uint32_t thread, struct finding *f)
 		   SAY_THREAD(thread), SAY_TIME(s.ns[SPAN_RUN]), SAY_TIME(why_focus_time(w)));
 	if (b.hits)
 		why_phrase(w, &f->verdict, ", mostly in {function}", SAY_FUNCTION(&b.function));
-	finding_busy(f, &b, "there");
+	finding_busy(f, &b, "samples");
 	return 0;
 }
 

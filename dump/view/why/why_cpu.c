@@ -72,6 +72,9 @@ void why_say_function(const struct why *w, struct finding *f, uint32_t thread, u
 {
 	struct busy b;
 
+	/* All that a kernel thread does is in the function that it began with. */
+	if (why_is_kernel(w, thread))
+		return;
 	busy_of(w, thread, 0, from_ns, to_ns, &b);
 	if (!b.hits)
 		return;

@@ -26,12 +26,9 @@ static void run_transcoder(void)
 	transcode(TRANSCODE_MS);
 }
 
-static __attribute__((noinline)) double render_invoice(void)
+static __attribute__((noinline)) void render_invoice(void)
 {
-	double began = ms_now();
-
 	work_ms(2);
-	return ms_now() - began;
 }
 
 static void run_service(void)
@@ -39,8 +36,11 @@ static void run_service(void)
 	double began = ms_now(), took = 0;
 
 	while (took < LIMIT_MS && ms_now() - began < 20000) {
-		took = render_invoice();
-		sleep_ms(5);
+		double asked = ms_now();
+
+		sleep_ms(5); /* for its data */
+		render_invoice();
+		took = ms_now() - asked;
 	}
 	incident("an invoice took %.0f ms, limit %d ms", took, LIMIT_MS);
 }

@@ -9,7 +9,7 @@ import java.io.IOException;
 public class Sessions {
 	static final int SESSIONS = 2_000_000;
 	static final int NORMAL_MS = 1000;
-	static final int LIMIT_MS = 150;
+	static final int LIMIT_MS = 80;
 
 	static class Session {
 		Session next;

@@ -232,6 +232,24 @@ static uint64_t lost(const struct why *w, uint32_t thread, uint64_t from_ns, uin
 	return ns;
 }
 
+/* Many short waits of something that took as long as the reason says. */
+static bool is_hinted_sum(const struct why *w, uint64_t ns)
+{
+	return w->asked == NO_THREAD && 5 * ns >= 3 * w->hint_ns &&
+	       is_hinted_length(w, w->hint_ns) && 20 * ns <= 23 * w->hint_ns;
+}
+
+/* Minimum of many short waits to report. */
+static uint64_t min_sum(const struct why *w, bool subject)
+{
+	uint64_t share = (uint64_t)(SUM_SHARE * (double)why_focus_time(w));
+	uint64_t min = subject ? MIN_SUBJECT : MIN_DISK;
+
+	min = share > min ? share : min;
+	return w->asked == NO_THREAD && w->hint_ns && w->hint_ns * 3 / 5 < min ? w->hint_ns * 3 / 5
+									       : min;
+}
+
 /* Many waits in the focus, each of which is short. */
 static bool short_waits(const struct why *w, uint32_t thread, struct stretch *out)
 {
@@ -241,8 +259,7 @@ static bool short_waits(const struct why *w, uint32_t thread, struct stretch *ou
 	if (before >= 50 * MS)
 		usual = (uint64_t)((double)lost(w, thread, w->from_ns, w->focus_ns) *
 				   why_ms(focus) / why_ms(before));
-	if (ns < usual || (double)(ns - usual) < SUM_SHARE * (double)focus ||
-	    ns - usual < (why_is_subject(w, thread) ? MIN_SUBJECT : MIN_DISK))
+	if (ns < usual || ns - usual < min_sum(w, why_is_subject(w, thread)))
 		return false;
 	*out = (struct stretch){.thread = thread,
 				.from_ns = w->focus_ns,
@@ -250,7 +267,8 @@ static bool short_waits(const struct why *w, uint32_t thread, struct stretch *ou
 				.usual_ns = usual,
 				.excess_ns = ns - usual,
 				.score = why_ms(ns - usual) * WEIGHT_IDLE,
-				.many = true};
+				.many = true,
+				.hinted = is_hinted_sum(w, ns - usual)};
 	return true;
 }
 

@@ -478,6 +478,17 @@ static const char *kind_of(const struct told_wait *k)
 	}
 }
 
+static bool is_most(const struct why *w, const struct told_wait *k)
+{
+	return why_ms(total_of(w, k->a, k->main->thread, true)) >= MOST * why_ms(k->a->ns);
+}
+
+/* It took as long as the reason says, and has one cause. */
+static bool is_hinted(const struct why *w, const struct told_wait *k)
+{
+	return k->s->hinted && is_most(w, k);
+}
+
 /* The certainty: that of the least certain step. */
 static void set_sure(const struct why *w, struct finding *f, const struct told_wait *k)
 {
@@ -511,11 +522,11 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 		finding_doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
 	if (m->kind == LOST_READY && (!k->rivals.nr || 2 * k->rivals.idle_ns > k->rivals.ns))
 		finding_doubt(f, SURE_GUESS, "switches of an idle CPU are missing");
-	if (why_ms(total_of(w, k->a, m->thread, true)) < MOST * why_ms(k->a->ns))
+	if (!is_most(w, k))
 		finding_doubt(f, SURE_FAIRLY, "the largest of several shares");
 	if (k->wakeup_unknown)
 		finding_doubt(f, SURE_FAIRLY, "inferred: the wake-up is not recorded");
-	if (k->s->hinted && !why_is_subject(w, k->s->thread))
+	if (is_hinted(w, k) && !why_is_subject(w, k->s->thread))
 		finding_doubt(f, SURE_FAIRLY, "inferred: something took as long, says the reason");
 }
 
@@ -648,7 +659,7 @@ static void tell(const struct why *w, struct told_wait *k, struct finding *f)
 
 	f->from_ns = k->s->from_ns;
 	f->to_ns = k->s->to_ns;
-	f->hinted = k->s->hinted;
+	f->hinted = is_hinted(w, k);
 	f->culprit = m->kind == LOST_READY && k->rivals.nr ? k->rivals.top[0].thread : m->thread;
 	set_sure(w, f, k);
 	say_verdict(w, k, &f->verdict);

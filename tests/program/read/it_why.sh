@@ -85,9 +85,11 @@ incident upstream-late long-task webshop zone-db reload_zone* '*resolver*'
 incident backpressure-pipe backpressure api archiver compress_segment* '*full pipe*'
 incident exec-vfork vfork maild '*' close_inherited* '*vfork()*'
 incident stopped-service dead-peer search-page index-worker '*' '*stopped by copy-index*'
-incident affinity affinity search worker '*' '*affinity allows only CPU*'
+incident affinity affinity search worker '*' '*affinity of worker*allows only CPU*'
 incident timer-slack timer-slack sampler sampler '*' '*timer slack*'
 incident thundering-herd thundering-herd support-chat chat-server '*' '*woke*threads*'
+# A shell asks, and names no thread.
+RINGBACK_ASK=outside incident no-answer deadlock '@(checkout|tax-service|rate-updater)' '@(tax-service|rate-updater)' '*' 'deadlock:*'
 
 # quietly NAME KINDS COMMAND...: the command makes NAME's dump, and the findings are among KINDS.
 # Tries again, because other load on the machine may have caused real trouble.

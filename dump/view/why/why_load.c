@@ -15,6 +15,8 @@
 
 /* Default length of the focus before the trigger. */
 #define FOCUS_NS 1000000000ull
+/* Less than this does not hold enough samples. */
+#define SHORT_FOCUS_NS 250000000ull
 /* Shorter durations in a reason are limits or usual times. */
 #define MIN_HINT_NS 20000000ull
 /* Two channels may record the same event, one right after the other. */
@@ -313,12 +315,15 @@ static uint64_t duration_at(const char *word)
 	return 0;
 }
 
-/* A program that asks says that something took so long, and asks at its end. */
+/* A program that asks says that something took so long, and asks soon after its end. */
 static void focus_on_hint(struct why *w)
 {
+	uint64_t ns = w->hint_ns + w->hint_ns / 8;
+
+	ns = ns > SHORT_FOCUS_NS ? ns : SHORT_FOCUS_NS;
 	if (w->hint_ns >= MIN_HINT_NS && !w->opt->from_ns && !w->opt->to_ns &&
-	    w->end_ns - w->from_ns > w->hint_ns)
-		w->focus_ns = w->end_ns - w->hint_ns;
+	    w->end_ns - w->from_ns > ns)
+		w->focus_ns = w->end_ns - ns;
 }
 
 /* Threads that the reason names, by name or as "pid 123", are what the dump is about. Of several

@@ -593,12 +593,15 @@ static void measure_hops(const struct time_path *p, struct told_wait *k)
 static void look_at_wakeup(const struct why *w, struct told_wait *k)
 {
 	const struct piece *q = &k->main->longest;
-	const struct span *s = schedule_at(w->a.sched, q->thread, q->to_ns - 1), *next = s + 1;
+	const struct schedule_thread *t = schedule_thread(w->a.sched, q->thread);
+	const struct span *s = schedule_at(w->a.sched, q->thread, q->to_ns - 1), *next;
 	uint64_t from_ns;
 
 	if (!s || k->main->class != WAIT_OWN_SLEEP || q->kind != LOST_IDLE || s->by != NO_THREAD ||
-	    s->flags & (SPAN_OPEN | SPAN_CUT) || next->thread != s->thread ||
-	    next->state != SPAN_RUN)
+	    s->flags & (SPAN_OPEN | SPAN_CUT))
+		return;
+	next = s + 1;
+	if (next == schedule_span(w->a.sched, t->first) + t->nr || next->state != SPAN_RUN)
 		return;
 	from_ns = s->from_ns + k->s->usual_ns;
 	rivals_on(w, next->cpu, from_ns < s->to_ns ? from_ns : s->to_ns, s->to_ns, &k->rivals);

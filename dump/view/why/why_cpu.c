@@ -36,7 +36,7 @@ static void put_rival(const struct why *w, const struct rival *r, struct text *t
 	else
 		why_name(w, r->thread, t);
 	if (r->mixed)
-		why_phrase(w, t, " and {nr} other thread{s} of its process", SAY_NR(r->nr - 1));
+		why_phrase(w, t, " and {nr} more of its pool", SAY_NR(r->nr - 1));
 	else if (r->nr > 1)
 		why_phrase(w, t, " ({nr} of them)", SAY_NR(r->nr));
 }

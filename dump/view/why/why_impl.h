@@ -267,7 +267,7 @@ void sums_of(const struct why *w, uint32_t thread, uint64_t from_ns, uint64_t to
 
 #define MAX_RIVALS 64
 
-/* Threads of one name or process that ran on a CPU while another thread waited for it. */
+/* Threads of one name or pool that ran on a CPU while another thread waited for it. */
 struct rival {
 	uint32_t thread; /* the one that ran longest */
 	unsigned nr;	 /* threads */

@@ -40,11 +40,27 @@ static bool same_name(const struct why *w, uint32_t a, uint32_t b)
 	return a == b || (x && y && !strcmp(x, y));
 }
 
-static bool same_process(const struct why *w, uint32_t a, uint32_t b)
+/* The length without a number at the end, and what separates it. */
+static size_t stem_bytes(const char *comm)
 {
-	uint32_t pid = schedule_thread(w->a.sched, a)->pid;
+	size_t n = strlen(comm);
 
-	return pid && pid == schedule_thread(w->a.sched, b)->pid;
+	while (n && strchr("0123456789-_/#: ", comm[n - 1]))
+		n--;
+	return n;
+}
+
+/* Threads of a pool: of one process, with names that differ by a number at the end. */
+static bool same_pool(const struct why *w, uint32_t a, uint32_t b)
+{
+	const struct schedule_thread *x = schedule_thread(w->a.sched, a),
+				     *y = schedule_thread(w->a.sched, b);
+	size_t n;
+
+	if (!x->pid || x->pid != y->pid || !x->comm || !y->comm)
+		return false;
+	n = stem_bytes(x->comm);
+	return n && n == stem_bytes(y->comm) && !strncmp(x->comm, y->comm, n);
 }
 
 /* Counts a run. With more than MAX_RIVALS names none is a likely culprit, so others are dropped. */
@@ -55,7 +71,7 @@ static void add_rival(const struct why *w, struct rivals *r, const struct span *
 
 	for (i = 0; i < r->nr; i++)
 		if (same_name(w, r->top[i].thread, run->thread) ||
-		    same_process(w, r->top[i].thread, run->thread))
+		    same_pool(w, r->top[i].thread, run->thread))
 			break;
 	if (i == MAX_RIVALS)
 		return;

@@ -97,11 +97,11 @@ void why_say_disk(const struct why *w, const struct piece *p, uint64_t from_ns, 
 	why_phrase(w, t, "; meanwhile {thread}", SAY_THREAD(most.thread));
 	if (most.nr_reclaims)
 		why_phrase(w, t,
-			   " pushed pages out of memory: reclaim is in {nr} of its {nr} samples",
+			   " pushed pages out of memory (reclaim in {nr} of its {nr} samples)",
 			   SAY_NR(most.nr_reclaims), SAY_NR(most.nr_samples));
 	if (!most.ns)
 		return;
-	why_phrase(w, t, "{text} was blocked {time}", SAY_TEXT(most.nr_reclaims ? ", and" : ""),
+	why_phrase(w, t, "{text} was blocked {time}", SAY_TEXT(most.nr_reclaims ? " and" : ""),
 		   SAY_TIME(most.ns));
 	if (!why_is_kernel(w, most.thread))
 		why_put_asleep(w, most.longest.chain, t);

@@ -68,6 +68,8 @@ static size_t also(const struct why *w, const struct finding **out)
 
 /* A shorter window has no "usual" time to compare with, and may miss the problem. */
 #define SHORT_WINDOW (300 * MS)
+/* What ended this shortly before the trigger ended with it. */
+#define SOON_NS MS
 
 static void put_missing(struct text *t, const char *what)
 {
@@ -260,13 +262,16 @@ static void put_cause(const struct why *w, const struct finding *best, struct te
 
 static void put_what(const struct why *w, const struct finding *best, struct text *t)
 {
+	uint64_t hit = w->a.m->trigger.hit_ns,
+		 ago_ns = best && hit > best->to_ns ? hit - best->to_ns : 0;
+
 	label(t, "analyzed");
-	if (best && best->to_ns && !is_interval(w) && !why_is_cut(w))
+	if (best && best->to_ns && !is_interval(w) && !why_is_cut(w) && ago_ns < SOON_NS)
+		why_phrase(w, t, "the last {time} before the trigger, of ",
+			   SAY_TIME(best->to_ns - best->from_ns));
+	else if (best && best->to_ns && !is_interval(w) && !why_is_cut(w))
 		why_phrase(w, t, "the {time} that ended {time} before the trigger, of ",
-			   SAY_TIME(best->to_ns - best->from_ns),
-			   SAY_TIME(w->a.m->trigger.hit_ns > best->to_ns
-					    ? w->a.m->trigger.hit_ns - best->to_ns
-					    : 0));
+			   SAY_TIME(best->to_ns - best->from_ns), SAY_TIME(ago_ns));
 	else if (is_interval(w))
 		why_phrase(w, t, "the {time} that it took, of ", SAY_TIME(w->end_ns - w->focus_ns));
 	else if (why_is_cut(w))

@@ -4,7 +4,7 @@
  * thread did meanwhile, until nothing else explains the time (why_path.c), adds up the time of each
  * thread by what it did, and tells the largest share and the way to it.
  */
-#include "dump/view/why/why_impl.h"
+#include "dump/view/why/why_account.h"
 
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
@@ -17,8 +17,6 @@
 
 #define MS 1000000ull
 
-/* Others are too small to matter. */
-#define MAX_SHARES 256
 /* A share with less than 1/SMALL of the time gets no mention. */
 #define SMALL	  20
 #define MAX_SHOWN 4
@@ -30,144 +28,6 @@
 #define MOST 0.6
 /* Many short waits for threads that each have less are not explained by one of them. */
 #define LEAST 0.2
-
-/* What one thread did in the stretch. */
-struct time_share {
-	uint32_t thread;
-	uint8_t kind;  /* enum lost_kind */
-	uint8_t class; /* enum wait_class of sleeps */
-	uint64_t ns, link_ns[NR_LINKS];
-	struct piece longest;
-};
-
-struct account {
-	uint32_t victim;
-	struct time_share list[MAX_SHARES];
-	size_t nr;
-	uint64_t ns;
-	uint64_t by_others_ns; /* of it, attributed to other threads */
-};
-
-static bool is_asleep(uint8_t kind)
-{
-	return kind == LOST_IDLE || kind == LOST_OPEN || kind == LOST_BLOCKED ||
-	       kind == LOST_STOPPED;
-}
-
-static void add_piece(const struct why *w, struct account *a, const struct piece *p)
-{
-	uint8_t class = is_asleep(p->kind) ? (uint8_t)wait_class_of(w, p->chain) : WAIT_UNKNOWN;
-	uint64_t ns = p->to_ns - p->from_ns;
-	struct time_share *s;
-	size_t i;
-
-	a->ns += ns;
-	a->by_others_ns += p->depth ? ns : 0;
-	for (i = 0; i < a->nr; i++)
-		if (a->list[i].thread == p->thread && a->list[i].kind == p->kind &&
-		    a->list[i].class == class)
-			break;
-	if (i == MAX_SHARES)
-		return;
-	s = &a->list[i];
-	if (i == a->nr) {
-		a->nr++;
-		*s = (struct time_share){.thread = p->thread, .kind = p->kind, .class = class};
-	}
-	s->ns += ns;
-	s->link_ns[p->link] += ns;
-	if (!s->longest.to_ns || ns > s->longest.to_ns - s->longest.from_ns)
-		s->longest = *p;
-}
-
-/* The least certain one of all but a tenth of the time. */
-static enum path_link link_of(const struct time_share *s)
-{
-	enum path_link link = NR_LINKS;
-	uint64_t ns = 0;
-
-	while (link > LINK_WOKE && 10 * ns < s->ns)
-		ns += s->link_ns[--link];
-	return link;
-}
-
-static int by_ns(const void *a, const void *b)
-{
-	const struct time_share *x = a, *y = b;
-
-	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
-}
-
-/* Of short waits, idle sleeps and running of the thread itself are not what is looked for. */
-static bool counts(const struct why *w, const struct stretch *s, const struct piece *p)
-{
-	if (!s->many || p->depth)
-		return true;
-	if (p->kind == LOST_BLOCKED || p->kind == LOST_STOPPED)
-		return true;
-	return is_asleep(p->kind) && !wait_words(wait_class_of(w, p->chain))->idle;
-}
-
-static void account_for(const struct why *w, const struct stretch *s, const struct time_path *p,
-			struct account *a)
-{
-	*a = (struct account){.victim = s->thread};
-	for (size_t i = 0; i < path_nr(p); i++)
-		if (counts(w, s, path_piece(p, i)))
-			add_piece(w, a, path_piece(p, i));
-	qsort(a->list, a->nr, sizeof(a->list[0]), by_ns);
-}
-
-static bool is_same(const struct why *w, uint32_t a, uint32_t b)
-{
-	uint32_t pid = schedule_thread(w->a.sched, a)->pid;
-
-	return a == b || (pid && pid == schedule_thread(w->a.sched, b)->pid);
-}
-
-/* The time of the thread, or of all threads of its process unless that is the victim's. */
-static uint64_t total_of(const struct why *w, const struct account *a, uint32_t thread,
-			 bool process)
-{
-	uint64_t ns = 0;
-
-	process &= !is_same(w, thread, a->victim);
-
-	for (size_t i = 0; i < a->nr; i++)
-		if (a->list[i].thread == thread ||
-		    (process && is_same(w, a->list[i].thread, thread)))
-			ns += a->list[i].ns;
-	return ns;
-}
-
-static const struct time_share *share_of(const struct account *a, uint32_t thread, uint8_t kind)
-{
-	for (size_t i = 0; i < a->nr; i++)
-		if (a->list[i].thread == thread && a->list[i].kind == kind)
-			return &a->list[i];
-	return NULL;
-}
-
-/* The largest share of the process that has most of the time. Much work is the reason for a wait
- * for a CPU, too. */
-static const struct time_share *main_share(const struct why *w, const struct account *a)
-{
-	const struct time_share *best = NULL, *run;
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < a->nr; i++) {
-		uint64_t ns = total_of(w, a, a->list[i].thread, true);
-
-		if (ns > most) {
-			most = ns;
-			best = &a->list[i];
-		}
-	}
-	if (!best || best->kind != LOST_READY)
-		return best;
-	run = share_of(a, best->thread, LOST_RUN);
-	return run && 2 * run->ns > best->ns ? run : best;
-}
 
 /* ---- words ---- */
 
@@ -273,18 +133,58 @@ static void put_time(const struct why *w, const struct told_wait *k, struct text
 /* " in mlock(), called by f()" */
 static void put_busy(const struct why *w, const struct busy *b, struct text *t)
 {
-	text_str(t, 2 * b->hits < b->nr ? ", most often in" : " in");
+	text_str(t, 2 * b->hits < b->nr	       ? ", most often in"
+		    : 10 * b->hits < 9 * b->nr ? ", mostly in"
+					       : " in");
 	if (b->syscall && 2 * b->syscall_hits > b->nr)
 		why_phrase(w, t, " {text}(), called by", SAY_TEXT(b->syscall));
 	why_phrase(w, t, " {function}", SAY_FUNCTION(&b->function));
 }
 
+/* A setting, or what is not known of the wake-up, makes the sleep longer than it was meant to be. */
+static void put_own_sleep(const struct why *w, struct told_wait *k, struct text *t)
+{
+	uint32_t thread = k->main->thread;
+
+	if (k->wakeup_unknown) {
+		text_str(t, "; its wake-up is not recorded, and ");
+		why_name_rival(w, &k->rivals.top[0], why_prio(w, thread, k->s->to_ns), t);
+		why_phrase(w, t, " had CPU {nr} for {time} of that time", SAY_NR(k->rivals.cpu),
+			   SAY_TIME(k->rivals.top[0].ns));
+		k->limit = "cpu-contention";
+	} else if (why_slack_ns(w, thread)) {
+		why_phrase(w, t, "; its timer slack is {time}: timers may end that much later",
+			   SAY_TIME(why_slack_ns(w, thread)));
+		k->limit = "timer-slack";
+	}
+}
+
+/* " for a lock in f()": what a sleeping thread waited for, and where. */
+static void put_asleep(const struct why *w, struct told_wait *k, struct text *t)
+{
+	const struct time_share *m = k->main;
+	const struct thread_state *state =
+		thread_states_find(w->states, schedule_thread(w->a.sched, m->thread)->tid);
+
+	if (k->deadlock == NO_THREAD && m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
+		why_phrase(w, t, " {text}", SAY_TEXT(wait_words(m->class)->what));
+	why_put_where(w, m->longest.chain, t);
+	if (k->deadlock == m->thread)
+		text_str(t, ", for a lock that it holds itself");
+	else if (k->deadlock != NO_THREAD)
+		why_phrase(w, t, ", for a lock held by {thread}", SAY_THREAD(k->deadlock));
+	else if (m->kind == LOST_OPEN && state && *state->remote)
+		why_phrase(w, t, "; {text} has not answered", SAY_TEXT(state->remote));
+	if (m->kind == LOST_BLOCKED && (m->class == WAIT_DISK || m->class == WAIT_FSYNC))
+		why_say_disk(w, &m->longest, k->s->from_ns, k->s->to_ns, t);
+	if (m->class == WAIT_OWN_SLEEP)
+		put_own_sleep(w, k, t);
+}
+
 /* "was busy 600 ms in f()", "waited for a CPU 20 ms: x (12) had CPU 1" */
 static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 {
-	const struct thread_state *state;
 	const struct time_share *m = k->main;
-	const struct wait_words *words = wait_words(m->class);
 	static const char *const did[NR_LOST_KINDS] = {
 		[LOST_RUN] = "was busy",	[LOST_READY] = "waited for a CPU",
 		[LOST_BLOCKED] = "was blocked", [LOST_IDLE] = "waited",
@@ -295,9 +195,9 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 		put_stopped(w, m, t);
 		return;
 	}
-	if (is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP)
+	if (lost_is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP)
 		text_str(t, "slept by its own choice");
-	else if (is_asleep(m->kind) && m->kind != LOST_BLOCKED && m->class == WAIT_UNKNOWN)
+	else if (lost_is_asleep(m->kind) && m->kind != LOST_BLOCKED && m->class == WAIT_UNKNOWN)
 		text_str(t, "slept");
 	else
 		text_str(t, did[m->kind]);
@@ -310,41 +210,15 @@ static void put_did(const struct why *w, struct told_wait *k, struct text *t)
 		why_phrase(w, t, " had CPU {nr}", SAY_NR(k->rivals.cpu));
 		k->limit = why_say_limits(w, m->thread, &k->rivals, t);
 	}
-	if (!is_asleep(m->kind))
-		return;
-	if (k->deadlock != NO_THREAD)
-		why_phrase(w, t,
-			   k->deadlock == m->thread ? " for a lock that it holds itself"
-						    : " for a lock held by {thread}",
-			   SAY_THREAD(k->deadlock));
-	else if (m->class != WAIT_UNKNOWN && m->class != WAIT_OWN_SLEEP)
-		why_phrase(w, t, " {text}", SAY_TEXT(words->what));
-	why_put_where(w, m->longest.chain, t);
-	state = thread_states_find(w->states, schedule_thread(w->a.sched, m->thread)->tid);
-	if (m->kind == LOST_OPEN && state && *state->remote)
-		why_phrase(w, t, "; {text} has not answered", SAY_TEXT(state->remote));
-	if (m->kind == LOST_BLOCKED && (m->class == WAIT_DISK || m->class == WAIT_FSYNC))
-		why_say_disk(w, &m->longest, k->s->from_ns, k->s->to_ns, t);
-	if (k->wakeup_unknown) {
-		text_str(t, "; its wake-up is not recorded, and ");
-		why_name_rival(w, &k->rivals.top[0], why_prio(w, m->thread, k->s->to_ns), t);
-		why_phrase(w, t, " had CPU {nr} for {time} of that time", SAY_NR(k->rivals.cpu),
-			   SAY_TIME(k->rivals.top[0].ns));
-		k->limit = "cpu-contention";
-		return;
-	}
-	if (m->class != WAIT_OWN_SLEEP || !why_slack_ns(w, m->thread))
-		return;
-	why_phrase(w, t, "; its timer slack is {time}: timers may end that much later",
-		   SAY_TIME(why_slack_ns(w, m->thread)));
-	k->limit = "timer-slack";
+	if (lost_is_asleep(m->kind))
+		put_asleep(w, k, t);
 }
 
 /* "a (1) waited 700 ms for a lock held by b (2), which waited for c (3), which was busy
  * 690 ms in f()" */
 static void say_verdict(const struct why *w, struct told_wait *k, struct text *t)
 {
-	uint64_t all_ns = total_of(w, k->a, k->main->thread, true);
+	uint64_t all_ns = account_total(w, k->a, k->main->thread, true);
 	unsigned depth = k->main->longest.depth;
 
 	if (k->deadlock != NO_THREAD)
@@ -353,8 +227,8 @@ static void say_verdict(const struct why *w, struct told_wait *k, struct text *t
 	if (depth)
 		why_phrase(w, t, "waited {time} {text}{thread}", SAY_TIME(waited(k)),
 			   SAY_TEXT(wait_words(k->classes[0])->whose), SAY_THREAD(k->route[1]));
-	if (depth && is_same(w, k->route[1], k->main->thread) &&
-	    2 * all_ns > 3 * total_of(w, k->a, k->main->thread, false)) {
+	if (depth && account_is_same(w, k->route[1], k->main->thread) &&
+	    2 * all_ns > 3 * account_total(w, k->a, k->main->thread, false)) {
 		why_phrase(w, t, " and other threads of its process, which took {time} of it",
 			   SAY_TIME(all_ns));
 		return;
@@ -403,7 +277,7 @@ static void say_chain(const struct why *w, struct finding *f, const struct told_
 			   SAY_TIME(k->hop_ns[i]),
 			   SAY_TEXT(wait_words(why_class_of(w, s, k->route[i + 1]))->what));
 		why_put_where(w, s->chain, t);
-		why_phrase(w, t, how_known(w, s, k->route[i + 1], link_of(k->main)),
+		why_phrase(w, t, how_known(w, s, k->route[i + 1], account_link(k->main)),
 			   SAY_THREAD(k->route[i + 1]));
 		text_char(t, '\n');
 	}
@@ -480,7 +354,7 @@ static const char *kind_of(const struct told_wait *k)
 
 static bool is_most(const struct why *w, const struct told_wait *k)
 {
-	return why_ms(total_of(w, k->a, k->main->thread, true)) >= MOST * why_ms(k->a->ns);
+	return why_ms(account_total(w, k->a, k->main->thread, true)) >= MOST * why_ms(k->a->ns);
 }
 
 /* It took as long as the reason says, and has one cause. */
@@ -493,7 +367,7 @@ static bool is_hinted(const struct why *w, const struct told_wait *k)
 static void set_sure(const struct why *w, struct finding *f, const struct told_wait *k)
 {
 	const struct time_share *m = k->main;
-	enum path_link link = link_of(m);
+	enum path_link link = account_link(m);
 
 	f->sure = SURE_CERTAIN;
 	f->because = "each step is recorded";
@@ -512,12 +386,12 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 			      "inferred: the thread that usually ends this wait did not");
 	if (m->kind == LOST_UNKNOWN)
 		finding_doubt(f, SURE_GUESS, "what the last thread did is not recorded");
-	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->class == WAIT_UNKNOWN)
+	if (lost_is_asleep(m->kind) && m->kind != LOST_STOPPED && m->class == WAIT_UNKNOWN)
 		finding_doubt(f, SURE_FAIRLY, "what the last thread waited for is not recorded");
-	if (is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP && !m->longest.depth &&
+	if (lost_is_asleep(m->kind) && m->class == WAIT_OWN_SLEEP && !m->longest.depth &&
 	    !why_is_subject(w, m->thread))
 		finding_doubt(f, SURE_FAIRLY, "nothing links this sleep to the request");
-	if (is_asleep(m->kind) && m->kind != LOST_STOPPED && m->longest.depth &&
+	if (lost_is_asleep(m->kind) && m->kind != LOST_STOPPED && m->longest.depth &&
 	    wait_words(m->class)->idle && m->class != WAIT_OWN_SLEEP)
 		finding_doubt(f, SURE_FAIRLY, "why the last thread slept is not recorded");
 	if (m->kind == LOST_READY && (!k->rivals.nr || 2 * k->rivals.idle_ns > k->rivals.ns))
@@ -527,7 +401,7 @@ static void set_sure(const struct why *w, struct finding *f, const struct told_w
 	if (k->wakeup_unknown)
 		finding_doubt(f, SURE_FAIRLY, "inferred: the wake-up is not recorded");
 	if (is_hinted(w, k) && !why_is_subject(w, k->s->thread))
-		finding_doubt(f, SURE_FAIRLY, "inferred: something took as long, says the reason");
+		finding_doubt(f, SURE_FAIRLY, "inferred from the time in the trigger's reason");
 }
 
 /* How much the main share says about the reason of a wait: a thread without work is no reason. Of
@@ -537,7 +411,7 @@ static double weight_of(const struct why *w, const struct told_wait *k)
 	const struct time_share *m = k->main;
 	bool subject = why_is_subject(w, k->s->thread), alone = !m->longest.depth, idle;
 
-	idle = is_asleep(m->kind) && m->kind != LOST_STOPPED && m->kind != LOST_BLOCKED &&
+	idle = lost_is_asleep(m->kind) && m->kind != LOST_STOPPED && m->kind != LOST_BLOCKED &&
 	       wait_words(m->class)->idle && m->class != WAIT_OWN_SLEEP;
 	if (m->kind == LOST_UNKNOWN)
 		return subject ? 0.1 : 0;
@@ -552,7 +426,7 @@ static double weight_of(const struct why *w, const struct told_wait *k)
 	/* Without its stack, a wait may as well be for work to do. */
 	if (!alone && !subject && k->classes[0] == WAIT_UNKNOWN)
 		return 0;
-	if (!is_asleep(m->kind) || m->class != WAIT_OWN_SLEEP)
+	if (!lost_is_asleep(m->kind) || m->class != WAIT_OWN_SLEEP)
 		return 1;
 	if (why_slack_ns(w, m->thread))
 		return 1;
@@ -613,7 +487,7 @@ static bool look_closer(const struct why *w, const struct time_path *p, struct t
 {
 	const struct piece *q;
 
-	k->main = main_share(w, k->a);
+	k->main = account_main(w, k->a);
 	if (!k->main)
 		return false;
 	q = &k->main->longest;
@@ -647,7 +521,8 @@ static void say_end(const struct why *w, struct finding *f, uint32_t thread)
 
 static double score_of(const struct why *w, const struct told_wait *k)
 {
-	double share = why_ms(total_of(w, k->a, k->main->thread, true)) / (why_ms(k->a->ns) + 1e-6);
+	double share =
+		why_ms(account_total(w, k->a, k->main->thread, true)) / (why_ms(k->a->ns) + 1e-6);
 	double score = k->s->score * weight_of(w, k);
 
 	/* A culprit of a small part explains little. */
@@ -673,12 +548,12 @@ static void tell(const struct why *w, struct told_wait *k, struct finding *f)
 		finding_busy(f, &k->busy, "samples");
 	else if (m->kind == LOST_READY && k->rivals.nr)
 		finding_rivals(w, f, &k->rivals);
-	else if (is_asleep(m->kind) && m->kind != LOST_STOPPED)
+	else if (lost_is_asleep(m->kind) && m->kind != LOST_STOPPED)
 		finding_asleep(w, f, m->longest.chain, "where");
-	if (!m->longest.depth && is_asleep(m->kind) && m->class != WAIT_OWN_SLEEP)
+	if (!m->longest.depth && lost_is_asleep(m->kind) && m->class != WAIT_OWN_SLEEP)
 		say_end(w, f, m->thread);
 	say_usual(w, f, k->s);
-	if ((k->wait && !k->wait->chain) || (is_asleep(m->kind) && !m->longest.chain))
+	if ((k->wait && !k->wait->chain) || (lost_is_asleep(m->kind) && !m->longest.chain))
 		f->more = "what it waited for: stacks of sleeping threads (--preset waits)";
 }
 
@@ -692,7 +567,7 @@ static int explain(const struct why *w, const struct stretch *s, struct account 
 	double score;
 
 	if (!rc) {
-		account_for(w, s, &path, a);
+		account_stretch(w, s, &path, a);
 		score = look_closer(w, &path, &k) ? score_of(w, &k) : 0;
 		if (score > f->score) {
 			f->verdict.b.len = f->lines.b.len = f->function.b.len = 0;
@@ -731,11 +606,11 @@ void finding_busy(struct finding *f, const struct busy *b, const char *label)
 		return;
 	why_function(&b->function, &f->function);
 	t = finding_line(f, label);
-	why_phrase(NULL, t, "{function} in {nr} of {nr}", SAY_FUNCTION(&b->function),
-		   SAY_NR(b->hits), SAY_NR(b->nr));
+	why_phrase(NULL, t, "{nr} of {nr} in {function}", SAY_NR(b->hits), SAY_NR(b->nr),
+		   SAY_FUNCTION(&b->function));
 	if (b->syscall && 2 * b->syscall_hits > b->nr)
-		why_phrase(NULL, t, ", in {text}() in {nr}", SAY_TEXT(b->syscall),
-			   SAY_NR(b->syscall_hits));
+		why_phrase(NULL, t, ", {nr} in {text}()", SAY_NR(b->syscall_hits),
+			   SAY_TEXT(b->syscall));
 	text_char(t, '\n');
 }
 

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from incident import incident, ms_now, name_me, start_process
 
 NORMAL_MS = 1000
-LIMIT_MS = 200
+LIMIT_MS = 100
 MANY_PRICES = 600000
 
 

@@ -15,6 +15,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
+#include "trigger/kernel/recv_cred.h"
 #include "recorder/base/ctl_dir.h"
 
 #include <assert.h>
@@ -154,7 +155,7 @@ static int start_listening(struct ctl *c, struct err *err)
 	if (bind(c->listen_fd, (struct sockaddr *)&addr, sizeof(addr)))
 		rc = err_sys(err, -errno, "can't bind the control socket %s.sock", c->name);
 	umask(mask);
-	if (!rc && listen(c->listen_fd, BACKLOG))
+	if (!rc && (recv_cred_enable(c->listen_fd) || listen(c->listen_fd, BACKLOG)))
 		rc = err_sys(err, -errno, "can't listen on the control socket %s.sock", c->name);
 	return rc;
 }
@@ -370,6 +371,15 @@ static struct ctl_client *free_client(struct ctl *c)
 	return NULL;
 }
 
+static bool is_allowed(int fd, const struct ucred *cred)
+{
+	if (cred->uid == geteuid() || !cred->uid)
+		return true;
+	last_words(fd, "only uid %u and root may talk to this recorder, not uid %u", geteuid(),
+		   cred->uid);
+	return false;
+}
+
 static void admit(struct ctl *c, int fd)
 {
 	struct ctl_client *client = free_client(c);
@@ -378,9 +388,7 @@ static void admit(struct ctl *c, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n)) {
 		close(fd);
-	} else if (cred.uid != geteuid() && cred.uid != 0) {
-		last_words(fd, "only uid %u and root may talk to this recorder, not uid %u",
-			   geteuid(), cred.uid);
+	} else if (!is_allowed(fd, &cred)) {
 		close(fd);
 	} else if (!client) {
 		last_words(fd, "%d clients are waiting for this recorder already; try again later",
@@ -430,25 +438,38 @@ static bool parse_request(struct ctl *c, struct ctl_client *client, size_t len, 
 	return true;
 }
 
+/* Receives more of a request; the sender may not be the process that connected. -EAGAIN: nothing
+ * yet; -EPERM: the client is refused. */
+static ssize_t receive(struct ctl_client *client)
+{
+	struct buf *in = &client->in;
+	struct ucred cred;
+	bool cut;
+	ssize_t n;
+
+	if (buf_reserve(in, 4096))
+		return -ENOMEM;
+	n = recv_cred(client->fd, in->p + in->len, in->cap - in->len, &cred, &cut);
+	if (n <= 0)
+		return n == -EINTR ? -EAGAIN : n;
+	if (!is_allowed(client->fd, &cred))
+		return -EPERM;
+	client->pid = (uint32_t)cred.pid;
+	client->uid = cred.uid;
+	return n;
+}
+
 /* True when the request is complete and valid. Without a newline it ends at the end of the
  * stream. */
 static bool read_request(struct ctl *c, struct ctl_client *client, json_t **request)
 {
 	struct buf *in = &client->in;
+	ssize_t n = receive(client);
 	const uint8_t *end;
-	ssize_t n;
 
-	if (buf_reserve(in, 4096)) {
-		client_close(client);
+	if (n == -EAGAIN)
 		return false;
-	}
-	n = recv(client->fd, in->p + in->len, in->cap - in->len, 0);
-	if (n < 0) {
-		if (errno != EAGAIN && errno != EINTR)
-			client_close(client);
-		return false;
-	}
-	if (!n && !in->len) {
+	if (n < 0 || (!n && !in->len)) {
 		client_close(client);
 		return false;
 	}

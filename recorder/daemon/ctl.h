@@ -9,8 +9,9 @@
  * /run/ringback/NAME.sock for root; $XDG_RUNTIME_DIR/ringback/NAME.sock for others, or
  * /tmp/ringback-UID/NAME.sock without it; $RINGBACK_RUNTIME_DIR sets another directory. The
  * directory has mode 0700, belongs to the user and is no symbolic link. The socket has mode 0600;
- * peers are checked with SO_PEERCRED (the recorder's own user and root). The lock NAME.lock (flock)
- * shows whether a recorder of that name runs; files left by a killed one are replaced.
+ * only the recorder's own user and root are served: who connects (SO_PEERCRED) and who sends
+ * (SCM_CREDENTIALS), since a connection may outlive its process's privileges. The lock NAME.lock
+ * (flock) shows whether a recorder of that name runs; files left by a killed one are replaced.
  *
  * One request per connection, at most CTL_LINE_MAX bytes. A client that takes more than
  * CTL_TIMEOUT_MS to send it, or to read the answer, is disconnected.

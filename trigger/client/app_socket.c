@@ -7,6 +7,7 @@
 #include "dump/base/err.h"
 #include "trigger/client/crash_wire.h"
 #include "trigger/kernel/clock.h"
+#include "trigger/kernel/recv_cred.h"
 #include "trigger/client/ringback.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@
 struct peer {
 	uint64_t id; /* 0: free */
 	int fd;
-	uint32_t pid, uid; /* of the connecting process, for messages without credentials */
+	uint32_t uid;	/* of the connecting process */
+	bool is_member; /* that process is in the accepted group */
 };
 
 struct taken {
@@ -75,7 +77,7 @@ int app_socket_listen(struct app_socket *t, int listen_fd, int64_t gid, struct e
 
 	t->listen_fd = listen_fd;
 	t->gid = gid;
-	return epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev)
+	return recv_cred_enable(listen_fd) || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev)
 		       ? err_sys(err, -errno, "can't wait for what programs tell")
 		       : 0;
 }
@@ -126,6 +128,11 @@ bool app_socket_alive(const struct app_socket *t, uint64_t id)
 	return id && find(t, id);
 }
 
+static bool has_gid(const struct app_socket *t, const struct ucred *cred)
+{
+	return t->gid >= 0 && cred->gid == (gid_t)t->gid;
+}
+
 static bool is_member(int fd, int64_t gid)
 {
 	gid_t groups[MAX_GROUPS];
@@ -139,10 +146,9 @@ static bool is_member(int fd, int64_t gid)
 	return false;
 }
 
-static bool is_heard(const struct app_socket *t, int fd, const struct ucred *cred)
+static bool is_owner(const struct ucred *cred)
 {
-	return !cred->uid || cred->uid == geteuid() ||
-	       (t->gid >= 0 && cred->gid == (gid_t)t->gid) || is_member(fd, t->gid);
+	return !cred->uid || cred->uid == geteuid();
 }
 
 static void take_in(struct app_socket *t, int fd)
@@ -150,16 +156,19 @@ static void take_in(struct app_socket *t, int fd)
 	struct peer *p = find(t, 0);
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
-	const int on = 1;
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP};
+	bool member = false, heard = false;
 
-	if (!p || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) || !is_heard(t, fd, &cred) ||
-	    setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on))) {
+	if (p && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n)) {
+		member = has_gid(t, &cred) || is_member(fd, t->gid);
+		heard = member || is_owner(&cred);
+	}
+	if (!heard) {
 		t->nr_dropped++;
 		close(fd);
 		return;
 	}
-	*p = (struct peer){.id = t->next_id, .fd = fd, .pid = (uint32_t)cred.pid, .uid = cred.uid};
+	*p = (struct peer){.id = t->next_id, .fd = fd, .uid = cred.uid, .is_member = member};
 	ev.data.u64 = p->id;
 	if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
 		drop_peer(p);
@@ -202,22 +211,17 @@ static bool parse(struct bytes b, struct app_socket_message *m)
 	return true;
 }
 
-/* Uses the credentials of the message: a child may use its parent's connection. */
-static void set_sender(const struct peer *p, struct msghdr *msg, struct app_socket_message *m)
+/*
+ * The sender may have dropped privileges since it connected, or may be another process. Its groups
+ * are known from connect only, so they hold for the same user. Crash messages are accepted from any
+ * sender: the workers of a server that started as root use its connection (crash_lib_tell.c), and a
+ * process may only tell of its own crash.
+ */
+static bool is_heard(const struct app_socket *t, const struct peer *p, const struct ucred *cred,
+		     uint32_t kind)
 {
-	struct ucred cred;
-
-	m->peer = p->id;
-	m->pid = p->pid;
-	m->uid = p->uid;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
-			continue;
-		memcpy(&cred, CMSG_DATA(c), sizeof(cred));
-		if (cred.pid)
-			m->pid = (uint32_t)cred.pid;
-		m->uid = cred.uid;
-	}
+	return is_owner(cred) || has_gid(t, cred) || (p->is_member && cred->uid == p->uid) ||
+	       kind == RINGBACK_CRASH || kind == RINGBACK_CRASH_FRAMES;
 }
 
 /* Counts the message in an equal one that is still queued. */
@@ -239,19 +243,12 @@ static bool is_repeated(struct app_socket *t, const struct app_socket_message *m
 static int receive(struct app_socket *t, const struct peer *p)
 {
 	uint8_t bytes[TELL_MAX_BYTES];
-	union {
-		char room[CMSG_SPACE(sizeof(struct ucred))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {bytes, sizeof(bytes)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = control.room,
-			     .msg_controllen = sizeof(control.room)};
 	struct app_socket_message *m;
-	ssize_t n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct ucred cred;
+	bool cut;
+	ssize_t n = recv_cred(p->fd, bytes, sizeof(bytes), &cred, &cut);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return 0;
 	if (n <= 0)
 		return -1;
@@ -260,8 +257,10 @@ static int receive(struct app_socket *t, const struct peer *p)
 		memmove(t->queue, t->queue + 1, --t->nr * sizeof(*t->queue));
 	}
 	m = &t->queue[t->nr];
-	set_sender(p, &msg, m);
-	if (msg.msg_flags & MSG_TRUNC || !parse((struct bytes){bytes, (size_t)n}, m))
+	m->peer = p->id;
+	m->pid = (uint32_t)cred.pid;
+	m->uid = cred.uid;
+	if (cut || !parse((struct bytes){bytes, (size_t)n}, m) || !is_heard(t, p, &cred, m->kind))
 		t->nr_dropped++;
 	else if (!is_repeated(t, m))
 		t->nr++;

@@ -6,7 +6,8 @@
  *
  * Messages are accepted from root, the recorder's own user and members of one group, whatever the
  * socket's file mode. The kernel identifies the sender of each message (SCM_CREDENTIALS); what the
- * message says about its sender is not trusted.
+ * message says about its sender is not trusted. A crash is also accepted from others that have the
+ * connection of such a process, as the workers of a server do.
  */
 #pragma once
 

@@ -21,7 +21,8 @@
  * signal handlers.
  *
  * The recorder must run as root or as the program's user. Other users need `ringback record
- * --tell-group GROUP` and membership in that group. The default is the recorder named "default";
+ * --tell-group GROUP` and membership in that group; a program that drops root after its first call
+ * needs it as its primary group. The default is the recorder named "default";
  * for another one set RINGBACK_TELL=/run/ringback/NAME.tell in the environment.
  *
  * Protocol: the program sends struct ringback_message over a SOCK_SEQPACKET socket. The only answer

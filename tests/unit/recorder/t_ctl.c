@@ -123,6 +123,45 @@ static void a_request_may_end_with_the_connections_write_side(void **state)
 	close(fd);
 }
 
+/* Sends `text` over `fd`, or a connection of its own (-1), as a child that has dropped root. */
+static void say_as_nobody(int fd, const char *text)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (fd < 0)
+			fd = dial("default");
+		if (setgid(65534) || setuid(65534) ||
+		    send(fd, text, strlen(text), MSG_NOSIGNAL) != (ssize_t)strlen(text))
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* What counts is who sends, not who connected. */
+static void a_dropped_privilege_is_gone(void **state)
+{
+	struct ctl_client *client;
+	json_t *request;
+	char line[256];
+	int fd;
+
+	if (geteuid())
+		skip();
+	say_as_nobody(-1, "{\"n\":1}\n");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ctl_next(*state, &client, &request), 0);
+	fd = dial("default");
+	say(fd, "{\"n\"");
+	say_as_nobody(fd, ":1}\n");
+	hear(*state, fd, line, sizeof(line));
+	assert_non_null(strstr(line, "root may talk to this recorder, not uid 65534"));
+	close(fd);
+}
+
 static void bad_requests_are_told_why(void **state)
 {
 	static const char *const bad[] = {"[1]\n", "{\n", "\n", "{\"a\":1,\"a\":2}\n", "\xff\n"};
@@ -567,6 +606,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_request_is_answered_and_its_peer_known),
 		TEST(a_request_may_end_with_the_connections_write_side),
+		TEST(a_dropped_privilege_is_gone),
 		TEST(bad_requests_are_told_why),
 		TEST(a_line_without_end_is_refused),
 		TEST(a_client_that_goes_away_while_waiting_does_no_harm),

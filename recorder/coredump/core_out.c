@@ -25,8 +25,7 @@
 /* The kernel looks for zeros by pages of a core, too. */
 #define PAGE	      4096u
 #define DUMPABLE_ROOT 2
-/* A program that reads nothing for this long gets no more. */
-#define TAKES_MS (5 * 60 * 1000)
+#define TAKES_MS      (5 * 60 * 1000)
 
 static void say(struct core_out *o, const char *what, const char *why)
 {
@@ -177,7 +176,7 @@ void core_out_open(struct core_out *o, const char *pattern, const struct core_pr
 	struct buf name = {0};
 	int64_t uses_pid = 0;
 
-	*o = (struct core_out){.fd = -1};
+	*o = (struct core_out){.fd = -1, .takes_ms = TAKES_MS};
 	setting_number("kernel/core_uses_pid", &uses_pid);
 	if (core_pattern_expand(pattern, &v->names, uses_pid, &name, args, &nr)) {
 		say(o, "none: kernel.core_pattern was empty", "");
@@ -204,7 +203,7 @@ static bool may_write(const struct core_out *o)
 {
 	struct pollfd p = {.fd = o->fd, .events = POLLOUT};
 
-	return poll(&p, 1, TAKES_MS) > 0;
+	return poll(&p, 1, o->takes_ms) > 0;
 }
 
 static bool put(struct core_out *o, const uint8_t *p, size_t n)

@@ -16,6 +16,7 @@ struct core_process;
 struct core_out {
 	int fd; /* -1: no destination */
 	bool is_file;
+	int takes_ms;	/* how long a program may take nothing before it gets no more */
 	pid_t program;	/* pid of the program behind a pipe */
 	uint64_t at;	/* bytes received */
 	uint64_t limit; /* maximum of `written`, which excludes zeros that become a hole */

@@ -9,6 +9,8 @@
 #include "dump/base/err.h"
 #include "recorder/coredump/core_state.h"
 #include "recorder/coredump/core_work.h"
+#include "recorder/coredump/core_workers.h"
+#include "trigger/crash/held_cores.h"
 #include "trigger/kernel/clock.h"
 
 #include <errno.h>
@@ -27,17 +29,17 @@
 #define MAX_WORKERS 256
 /* Timeout for a client that connects and sends nothing. */
 #define SILENT_MS 2000
-/* How often to check for ended workers when their maximum is reached. */
-#define FULL_MS 20
-/* When all workers have made no progress for this long, new crashes are let go without a core, so
- * that those processes do not hang. */
-#define STUCK_NS 2000000000ull
+/* A burst of crashes that were not held ends when none came for QUIET_MS; a longer one is reported
+ * in parts. */
+#define QUIET_MS 1000
+#define BURST_NS 10000000000ull
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
 #define INFO_PID      (1ull << 0)
+#define INFO_CREDS    (1ull << 1)
 #define INFO_COREDUMP (1ull << 4)
 #define WAS_DUMPED    1u
 #define DUMP_AS_USER  4u
@@ -45,7 +47,7 @@
 
 struct pidfd_facts {
 	uint64_t mask, cgroup;
-	uint32_t pid, tgid, ppid, ids[8];
+	uint32_t pid, tgid, ppid, ruid, ids[7];
 	int32_t exit_code;
 	uint32_t coredump_mask, coredump_signal;
 };
@@ -66,8 +68,9 @@ struct ack {
 struct core_serve {
 	const struct core_state *state;
 	int listen_fd, report;
-	size_t nr_workers, max_workers;
-	uint64_t moved_ns; /* when a worker was last available */
+	struct core_workers *workers;
+	struct held_cores_unheld unheld; /* in this burst */
+	uint64_t burst_ns;		 /* its begin; 0: none */
 };
 
 /* ---- the socket ---- */
@@ -83,14 +86,17 @@ int core_serve_new(const struct core_state *s, int report, struct core_serve **o
 	const char *fewer = getenv("RINGBACK_CRASH_WORKERS");
 	struct core_serve *c = calloc(1, sizeof(*c));
 	struct sockaddr_un a;
-	mode_t mask = umask(0177);
+	mode_t mask;
 	int rc = 0;
 
-	if (!c)
+	/* `fewer` is set by tests. */
+	if (!c || core_workers_new(fewer ? (size_t)atoi(fewer) : MAX_WORKERS, &c->workers)) {
+		free(c);
 		return err_set(err, -ENOMEM, "out of memory");
-	*c = (struct core_serve){.state = s, .report = report, .max_workers = MAX_WORKERS};
-	if (fewer) /* set by tests */
-		c->max_workers = (size_t)atoi(fewer);
+	}
+	c->state = s;
+	c->report = report;
+	mask = umask(0177);
 	name_socket(s->dir_fd, &a);
 	unlinkat(s->dir_fd, CORE_SOCKET_NAME, 0);
 	c->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -112,27 +118,29 @@ void core_serve_free(struct core_serve *c)
 	unlinkat(c->state->dir_fd, CORE_SOCKET_NAME, 0);
 	if (c->listen_fd >= 0)
 		close(c->listen_fd);
+	core_workers_free(c->workers);
 	free(c);
 }
 
 /* ---- a crash ---- */
 
-/* Identifies the crashed process. Only the kernel connects on behalf of a process that is being
- * dumped. */
+/* Identifies the crashed process and its real user. Only the kernel connects on behalf of a process
+ * that is being dumped. */
 static int who_crashed(int fd, struct core_names *names)
 {
-	struct pidfd_facts f = {.mask = INFO_PID | INFO_COREDUMP};
+	struct pidfd_facts f = {.mask = INFO_PID | INFO_CREDS | INFO_COREDUMP};
 	socklen_t n = sizeof(int);
 	int pidfd = -1;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &n))
 		return -1;
-	if (ioctl(pidfd, GET_FACTS, &f) || !(f.mask & INFO_COREDUMP) ||
+	if (ioctl(pidfd, GET_FACTS, &f) || !(f.mask & INFO_COREDUMP) || !(f.mask & INFO_CREDS) ||
 	    !(f.coredump_mask & WAS_DUMPED)) {
 		close(pidfd);
 		return -1;
 	}
 	names->pid = (pid_t)f.tgid;
+	names->uid = f.ruid;
 	names->dumpable = f.coredump_mask & DUMP_AS_USER   ? 1
 			  : f.coredump_mask & DUMP_AS_ROOT ? 2
 							   : 0;
@@ -212,66 +220,90 @@ out:
 	return report;
 }
 
-static void be_worker(struct core_serve *c, enum core_way way, int fd, uint64_t now)
+static void be_worker(struct core_serve *c, enum core_way way, const struct core_job *j)
 {
-	struct core_job j = {
-		.stream = fd, .report = c->report, .pattern = c->state->former, .began_ns = now};
-
 	/* Only processes that can restore the pattern hold the lock. */
 	close(c->state->lock_fd);
 	close(c->listen_fd);
-	j.pidfd = who_crashed(fd, &j.names);
-	if (j.pidfd >= 0 && (way == CORE_BY_SOCKET || shake_hands(fd)))
-		core_work(&j);
+	if (way == CORE_BY_SOCKET || shake_hands(j->stream))
+		core_work(j);
 	_exit(0);
+}
+
+static void count_unheld(struct core_serve *c, bool refused)
+{
+	c->unheld.nr++;
+	c->unheld.nr_refused += refused;
+	if (!c->burst_ns)
+		c->burst_ns = clock_ns();
+}
+
+/* Without a worker the process ends without a core. */
+static void start_worker(struct core_serve *c, enum core_way way, struct core_job *j)
+{
+	enum core_turn turn = core_workers_turn(c->workers, j->names.uid);
+	pid_t pid = -1;
+
+	j->direct = turn == CORE_DIRECT;
+	if (turn != CORE_REFUSE)
+		pid = fork();
+	if (!pid)
+		be_worker(c, way, j);
+	if (pid > 0)
+		core_workers_add(c->workers, pid, j->names.uid, turn);
+	if (pid < 0 || j->direct)
+		count_unheld(c, pid < 0);
 }
 
 static void take_one(struct core_serve *c, enum core_way way, int fd)
 {
-	uint64_t now = clock_ns();
-	pid_t pid;
+	struct core_job j = {.stream = fd,
+			     .report = c->report,
+			     .pattern = c->state->former,
+			     .began_ns = clock_ns()};
 
 	if (way == CORE_BY_PIPE) {
 		give_report(fd, c->report);
 	} else {
-		pid = fork();
-		if (!pid)
-			be_worker(c, way, fd, now);
-		c->nr_workers += pid > 0;
+		j.pidfd = who_crashed(fd, &j.names);
+		if (j.pidfd >= 0) {
+			start_worker(c, way, &j);
+			close(j.pidfd);
+		}
 	}
 	close(fd);
 }
 
 static void reap(struct core_serve *c)
 {
-	while (c->nr_workers && waitpid(-1, NULL, WNOHANG) > 0)
-		c->nr_workers--;
-}
+	pid_t pid;
 
-static bool is_full(struct core_serve *c)
-{
-	reap(c);
-	if (c->nr_workers < c->max_workers)
-		c->moved_ns = clock_ns();
-	return c->nr_workers >= c->max_workers;
-}
-
-static void let_go(struct core_serve *c)
-{
-	int fd;
-
-	while ((fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		close(fd);
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		core_workers_remove(c->workers, pid);
 }
 
 static void take_all(struct core_serve *c, enum core_way way)
 {
 	int fd;
 
-	while (!is_full(c) && (fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+	reap(c);
+	while ((fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
 		take_one(c, way, fd);
-	if (is_full(c) && clock_ns() - c->moved_ns > STUCK_NS)
-		let_go(c);
+		reap(c);
+	}
+}
+
+/* Tells the recorder of the burst. If it does not read, the burst goes on. */
+static void report_burst(struct core_serve *c)
+{
+	struct held_cores_message m = {.kind = PARKED_UNHELD};
+	struct iovec v[] = {{&m, sizeof(m)}, {&c->unheld, sizeof(c->unheld)}};
+	struct msghdr h = {.msg_iov = v, .msg_iovlen = 2};
+
+	if (sendmsg(c->report, &h, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+	c->unheld = (struct held_cores_unheld){0};
+	c->burst_ns = 0;
 }
 
 void core_serve_run(struct core_serve *c, enum core_way way, int talk, int recorder)
@@ -279,23 +311,21 @@ void core_serve_run(struct core_serve *c, enum core_way way, int talk, int recor
 	struct pollfd p[] = {{.fd = recorder, .events = POLLIN},
 			     {.fd = talk, .events = POLLIN},
 			     {.fd = c->listen_fd, .events = POLLIN}};
+	int n;
 
 	while (!p[0].revents && !p[1].revents) {
-		bool full = is_full(c);
-
-		p[2].events = full ? 0 : POLLIN;
-		/* A timeout when full: workers are reaped only in is_full(). */
-		if (poll(p, 3, full ? FULL_MS : -1) < 0 && errno != EINTR)
+		n = poll(p, 3, c->burst_ns ? QUIET_MS : -1);
+		if (n < 0 && errno != EINTR)
 			return;
 		take_all(c, way);
+		if (c->burst_ns && (!n || clock_ns() - c->burst_ns > BURST_NS))
+			report_burst(c);
 	}
 }
 
 void core_serve_rest(struct core_serve *c, enum core_way way)
 {
-	uint64_t end = clock_ns() + STUCK_NS;
-
-	do {
-		take_all(c, way);
-	} while (is_full(c) && clock_ns() < end && !usleep(FULL_MS * 1000));
+	take_all(c, way);
+	if (c->burst_ns)
+		report_burst(c);
 }

@@ -35,6 +35,9 @@
 #define CHUNK_BYTES ((size_t)256 << 10)
 /* A stream that is silent for this long has ended. */
 #define SILENT_MS 30000
+/* A program that takes nothing of a core for this long gets no more of it, if too many processes
+ * crash at once to hold them. */
+#define DIRECT_TAKES_MS 5000
 /* The process is delayed no longer than this for reading its threads. */
 #define PARK_NS 250000000ull
 /* Maximum for all stacks together; the evidence has room for more. */
@@ -235,12 +238,15 @@ void core_work(const struct core_job *j)
 		goto out;
 	read_head(&w);
 	learn(&w);
-	tell_threads(&w);
+	if (!j->direct)
+		tell_threads(&w);
 	core_out_open(&w.out, j->pattern, &w.v);
+	if (j->direct)
+		w.out.takes_ms = DIRECT_TAKES_MS;
 	tell_rest(&w);
 	copy(&w);
 	/* Keeps the process for the program until that has exited, if the kernel would. */
-	waits = core_out_waits();
+	waits = !j->direct && core_out_waits();
 	if (waits)
 		core_out_wait(&w.out);
 out:

@@ -14,6 +14,7 @@ struct core_job {
 	int stream;		 /* source of the core; taken over */
 	int pidfd;		 /* of the crashed process; taken over */
 	struct core_names names; /* known properties: pid; tid, sig, dumpable, cpu or 0 */
+	bool direct;		 /* hands the core on without holding the process */
 	int report;		 /* the recorder's socket (trigger/crash/held_cores.h); -1: none */
 	const char *pattern;	 /* the former core_pattern */
 	uint64_t began_ns;	 /* time of the crash report */

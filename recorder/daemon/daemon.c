@@ -245,23 +245,22 @@ static void on_engine(struct daemon *d)
 	const struct rule *rule;
 	struct sighting what;
 	struct err err = ERR_INIT;
-	int got;
+	int got = 1;
 
 	d->more_hits = false;
-	for (int i = 0; i < MAX_HITS; i++) {
+	for (int i = 0; i < MAX_HITS && got; i++) {
 		got = engine_poll(d->s->engine, &rule, &what, &err);
-		if (!got)
-			return;
 		if (got > 0) {
 			hit(d, rule, &what);
 			engine_answered(d->s->engine, rule);
 			sighting_fini(&what);
-			continue;
+		} else if (got < 0) {
+			log_warn_err(&err);
+			log_warn("rule %s is disarmed", rule->name);
 		}
-		log_warn_err(&err);
-		log_warn("rule %s is disarmed", rule->name);
 	}
-	d->more_hits = true;
+	d->more_hits = got != 0;
+	record_log_unheld(d->s);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include "recorder/daemon/dry_run.h"
 #include "recorder/base/log.h"
 #include "recorder/daemon/session.h"
+#include "trigger/crash/held_cores.h"
 #include "trigger/kernel/clock.h"
 
 #include <stdio.h>
@@ -116,6 +117,19 @@ void record_log_hit(const struct session *s, const struct rule *rule, const stru
 	else if (next == DO_HOLD)
 		held_text(s, rule, fill_percent, answer, sizeof(answer));
 	log_verbose("hit of %s%s; %s", rule->name, saw, answer);
+}
+
+void record_log_unheld(const struct session *s)
+{
+	struct held_cores_unheld u;
+	char lost[64] = "";
+
+	if (!s->parked || !held_cores_take_unheld(s->parked, &u))
+		return;
+	if (u.nr_refused)
+		snprintf(lost, sizeof(lost), "; %u without a core", u.nr_refused);
+	log_warn("too many crashes at once: %u %s not held and recorded without all threads%s",
+		 u.nr, str_were(u.nr), lost);
 }
 
 /* ---- dumps ---- */

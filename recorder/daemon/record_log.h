@@ -20,3 +20,5 @@ void record_log_rules(const struct engine *e);
 void record_log_hit(const struct session *s, const struct rule *rule, const struct sighting *what,
 		    enum hit_do next, unsigned fill_percent);
 void record_log_committed(const struct dumper_result *r);
+/* Crashes that --crash-hold did not hold since the last call, if any. */
+void record_log_unheld(const struct session *s);

@@ -33,6 +33,7 @@ struct held_cores {
 	unsigned nr_early;
 	uint32_t unknown_pid; /* no rule wants it */
 	struct crash crashes[MAX_CRASHES];
+	struct held_cores_unheld unheld; /* not taken yet */
 	_Alignas(8) uint8_t message[sizeof(struct held_cores_message) + CRASH_SAMPLE_MAX];
 };
 
@@ -92,8 +93,27 @@ void held_cores_expect(struct held_cores *p, pid_t pid, struct evidence *e)
 	evidence_expect(e);
 }
 
+static void add_unheld(struct held_cores *p, struct bytes rest)
+{
+	struct held_cores_unheld u;
+
+	if (!bytes_get(&rest, &u, sizeof(u)))
+		return;
+	p->unheld.nr += u.nr;
+	p->unheld.nr_refused += u.nr_refused;
+}
+
+bool held_cores_take_unheld(struct held_cores *p, struct held_cores_unheld *out)
+{
+	*out = p->unheld;
+	p->unheld = (struct held_cores_unheld){0};
+	return out->nr > 0;
+}
+
 static void take(struct held_cores *p, const struct held_cores_message *m, struct bytes rest)
 {
+	if (m->kind == PARKED_UNHELD)
+		add_unheld(p, rest);
 	for (size_t i = 0; i < MAX_CRASHES; i++) {
 		struct crash *c = &p->crashes[i];
 
@@ -123,7 +143,7 @@ static bool is_early(struct held_cores *p)
 	struct held_cores_message m;
 
 	if (recv(p->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) != sizeof(m) ||
-	    m.pid == p->unknown_pid || is_expected(p, m.pid)) {
+	    m.kind == PARKED_UNHELD || m.pid == p->unknown_pid || is_expected(p, m.pid)) {
 		p->nr_early = 0;
 		return false;
 	}

@@ -23,6 +23,13 @@ struct held_cores_message {
 #define PARKED_THREAD 1u /* a record, crash_sample.h */
 #define PARKED_SAY    2u /* "key=value" */
 #define PARKED_END    3u /* the last message */
+#define PARKED_UNHELD 4u /* struct held_cores_unheld, from the guard; pid is 0 */
+
+/* Crashes of one burst that found no worker to hold them. */
+struct held_cores_unheld {
+	uint32_t nr;
+	uint32_t nr_refused; /* of them without a core: there was no process to hand it on */
+};
 
 /* Takes ownership of `fd`, which is non-blocking. 0 or -ENOMEM. */
 int held_cores_new(int fd, struct held_cores **out);
@@ -36,3 +43,5 @@ void held_cores_expect(struct held_cores *p, pid_t pid, struct evidence *e);
 /* Reads pending messages. Messages of an unknown process are kept for a few passes, since the rule
  * may not have been polled yet. False: the workers' end of the socket is closed. */
 bool held_cores_pump(struct held_cores *p);
+/* Bursts told of since the last call, summed up. False: none. */
+bool held_cores_take_unheld(struct held_cores *p, struct held_cores_unheld *out);

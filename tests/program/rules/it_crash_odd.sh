@@ -127,9 +127,9 @@ wait "$live" 2>/dev/null
 
 # ---- a program that does not read the core ----
 
-# crash_aside: starts a load_crew that crashes in the background; sets $aside
+# crash_aside [as_nobody]: starts a load_crew that crashes in the background; sets $aside
 crash_aside() {
-	(cd "$work/box" && ulimit -c unlimited && exec "$crew" bulk 1) >/dev/null 2>&1 &
+	(cd "$work/box" && ulimit -c unlimited && "${1:-exec}" "$work/bin/load_crew" bulk 1) >/dev/null 2>&1 &
 	aside=$!
 }
 if grep -q socket /proc/sys/kernel/core_modes 2>/dev/null; then
@@ -157,6 +157,25 @@ if grep -q socket /proc/sys/kernel/core_modes 2>/dev/null; then
 	equal "and the pattern is back" "|$work/bin/rb$$ 600" "$(cat $setting)"
 	pkill -KILL -x rb$$
 	check "when the program ends, who is held does" wait_for 10 ended "${held[2]}"
+
+	# A quarter of 4 workers holds one crash of a user; of 16 more, 4 hand on cores.
+	export RINGBACK_CRASH_WORKERS=4
+	: >"$work/out"
+	: >"$work/err"
+	# shellcheck disable=SC2086
+	rec_start $quiet --crash-hold
+	for n in 1 2 3 4 5 6; do
+		crash_aside as_nobody
+	done
+	check "what was not held is logged" wait_for 20 grep -q \
+		'too many crashes at once: 5 were not held and recorded without all threads; 1 without a core' "$work/err"
+	equal "once for all" 1 "$(grep -c 'too many crashes at once' "$work/err")"
+	crash_aside
+	of_root() { [ "$(info_json "$(last)" .trigger.uid)" = 0 ]; }
+	check "a crash of root then has a dump" wait_for 10 of_root
+	equal "and is held: it has all threads" 8 "$(saw threads)"
+	rec_stop
+	pkill -KILL -x rb$$
 	unset RINGBACK_CRASH_WORKERS
 else
 	skip "a core that nobody takes" "this kernel has no coredump socket"

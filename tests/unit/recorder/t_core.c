@@ -1,11 +1,12 @@
 /* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /*
- * What is done with a core: core_pattern is worked out as the kernel does it, and the head of a
- * core is read, whole, cut or damaged.
+ * What is done with a core: core_pattern is worked out as the kernel does it, the head of a core is
+ * read, whole, cut or damaged, and no user takes the workers of others.
  */
 #include "recorder/coredump/core_head.h"
 #include "recorder/coredump/core_pattern.h"
+#include "recorder/coredump/core_workers.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -229,6 +230,67 @@ static void other_files_are_no_cores(void **state)
 	assert_int_equal(core_head_need((struct bytes){(uint8_t *)&h, sizeof(h)}, &need), -ENOEXEC);
 }
 
+/* ---- workers ---- */
+
+/* `nr` crashes of a user; counts how they were served. */
+static void crash(struct core_workers *w, uint32_t uid, int nr, int got[3])
+{
+	static pid_t pid = 100;
+
+	memset(got, 0, 3 * sizeof(got[0]));
+	for (int i = 0; i < nr; i++) {
+		enum core_turn turn = core_workers_turn(w, uid);
+
+		got[turn]++;
+		if (turn != CORE_REFUSE)
+			core_workers_add(w, ++pid, uid, turn);
+	}
+}
+
+static void a_user_gets_a_quarter_of_the_workers(void **state)
+{
+	struct core_workers *w;
+	int got[3];
+
+	assert_int_equal(core_workers_new(256, &w), 0);
+	crash(w, 1000, 400, got);
+	assert_int_equal(got[CORE_HOLD], 64);
+	assert_int_equal(got[CORE_DIRECT], 256);
+	assert_int_equal(got[CORE_REFUSE], 80);
+	crash(w, 1001, 1, got);
+	assert_int_equal(got[CORE_HOLD], 1);
+	core_workers_free(w);
+}
+
+static void users_leave_a_quarter_to_root(void **state)
+{
+	struct core_workers *w;
+	int got[3];
+
+	assert_int_equal(core_workers_new(256, &w), 0);
+	for (uint32_t uid = 1; uid <= 1000; uid++)
+		crash(w, uid, 2, got);
+	assert_int_equal(got[CORE_REFUSE], 2);
+	crash(w, 0, 64 + 256 + 1, got);
+	assert_int_equal(got[CORE_HOLD], 64);
+	assert_int_equal(got[CORE_DIRECT], 256);
+	assert_int_equal(got[CORE_REFUSE], 1);
+	core_workers_free(w);
+}
+
+static void a_worker_that_ended_is_free_again(void **state)
+{
+	struct core_workers *w;
+
+	assert_int_equal(core_workers_new(4, &w), 0);
+	core_workers_add(w, 7, 1000, CORE_HOLD);
+	core_workers_remove(w, 8);
+	assert_int_equal(core_workers_turn(w, 1000), CORE_DIRECT);
+	core_workers_remove(w, 7);
+	assert_int_equal(core_workers_turn(w, 1000), CORE_HOLD);
+	core_workers_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +301,9 @@ int main(void)
 		cmocka_unit_test(what_is_cut_has_the_threads_that_came),
 		cmocka_unit_test(damage_is_survived),
 		cmocka_unit_test(other_files_are_no_cores),
+		cmocka_unit_test(a_user_gets_a_quarter_of_the_workers),
+		cmocka_unit_test(users_leave_a_quarter_to_root),
+		cmocka_unit_test(a_worker_that_ended_is_free_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,6 +248,31 @@ static void what_is_told_before_its_signal_was_looked_at_is_kept(void **state)
 	held_cores_free(p);
 }
 
+/* The guard's counts name no process; they must not delay what workers tell. */
+static void crashes_that_were_not_held_are_counted(void **state)
+{
+	struct {
+		struct held_cores_message m;
+		struct held_cores_unheld u;
+	} say = {{.kind = PARKED_UNHELD}, {.nr = 5, .nr_refused = 2}};
+	struct held_cores_unheld u;
+	struct held_cores *p;
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(held_cores_new(fds[0], &p), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(send(fds[1], &say, sizeof(say), 0), sizeof(say));
+	assert_int_equal(send(fds[1], &say, sizeof(say.m), 0), sizeof(say.m));
+	assert_true(held_cores_pump(p));
+	assert_true(held_cores_take_unheld(p, &u));
+	assert_int_equal(u.nr, 10);
+	assert_int_equal(u.nr_refused, 4);
+	assert_false(held_cores_take_unheld(p, &u));
+	close(fds[1]);
+	held_cores_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +284,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_crash_wakes_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pattern_is_the_kernels, setup, teardown),
 		cmocka_unit_test(what_is_told_before_its_signal_was_looked_at_is_kept),
+		cmocka_unit_test(crashes_that_were_not_held_are_counted),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

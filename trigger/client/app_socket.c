@@ -43,6 +43,7 @@ struct app_socket {
 	uint64_t next_id;
 	struct app_socket_message *queue; /* oldest first */
 	size_t nr;
+	uint8_t received[TELL_MAX_BYTES];
 	struct taken crashes[MAX_CRASHES];
 	size_t nr_crashes; /* total; the newest overwrite the oldest */
 	uint64_t nr_dropped;
@@ -89,10 +90,18 @@ static void drop_peer(struct peer *p)
 	*p = (struct peer){0};
 }
 
+/* Removes a message from the queue. */
+static void remove_at(struct app_socket *t, size_t i)
+{
+	memmove(&t->queue[i], &t->queue[i + 1], (--t->nr - i) * sizeof(*t->queue));
+}
+
 void app_socket_free(struct app_socket *t)
 {
 	if (!t)
 		return;
+	while (t->nr)
+		free(t->queue[--t->nr].more);
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		drop_peer(&t->peers[i]);
 	if (t->epoll_fd >= 0)
@@ -192,6 +201,16 @@ static bool is_thread_of(uint32_t pid, uint32_t tid)
 	return tid == pid || (tid && !syscall(SYS_tgkill, pid, tid, 0));
 }
 
+static bool copy_more(struct bytes b, struct app_socket_message *m)
+{
+	m->more = malloc(b.len);
+	if (!m->more)
+		return !b.len;
+	m->nr_more = b.len;
+	memcpy(m->more, b.p, b.len);
+	return true;
+}
+
 static bool parse(struct bytes b, struct app_socket_message *m)
 {
 	struct ringback_message raw;
@@ -206,8 +225,8 @@ static bool parse(struct bytes b, struct app_socket_message *m)
 	m->tid = is_thread_of(m->pid, raw.tid) ? raw.tid : m->pid;
 	memcpy(m->text, raw.text, sizeof(m->text) - 1);
 	m->text[sizeof(m->text) - 1] = '\0';
-	m->nr_more = b.len;
-	memcpy(m->more, b.p, b.len);
+	if (m->kind == RINGBACK_CRASH || m->kind == RINGBACK_CRASH_FRAMES)
+		return copy_more(b, m);
 	return true;
 }
 
@@ -242,11 +261,10 @@ static bool is_repeated(struct app_socket *t, const struct app_socket_message *m
 /* 1: a message was queued or dropped; 0: none pending; -1: the peer is gone. */
 static int receive(struct app_socket *t, const struct peer *p)
 {
-	uint8_t bytes[TELL_MAX_BYTES];
 	struct app_socket_message *m;
 	struct ucred cred;
-	bool cut;
-	ssize_t n = recv_cred(p->fd, bytes, sizeof(bytes), &cred, &cut);
+	bool cut, heard;
+	ssize_t n = recv_cred(p->fd, t->received, sizeof(t->received), &cred, &cut);
 
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
@@ -254,16 +272,18 @@ static int receive(struct app_socket *t, const struct peer *p)
 		return -1;
 	if (t->nr == MAX_MESSAGES) { /* most likely of a kind that no rule takes */
 		t->nr_dropped += t->queue[0].nr;
-		memmove(t->queue, t->queue + 1, --t->nr * sizeof(*t->queue));
+		free(t->queue[0].more);
+		remove_at(t, 0);
 	}
 	m = &t->queue[t->nr];
-	m->peer = p->id;
-	m->pid = (uint32_t)cred.pid;
-	m->uid = cred.uid;
-	if (cut || !parse((struct bytes){bytes, (size_t)n}, m) || !is_heard(t, p, &cred, m->kind))
-		t->nr_dropped++;
-	else if (!is_repeated(t, m))
+	*m = (struct app_socket_message){.peer = p->id, .pid = (uint32_t)cred.pid, .uid = cred.uid};
+	heard = !cut && parse((struct bytes){t->received, (size_t)n}, m) &&
+		is_heard(t, p, &cred, m->kind);
+	t->nr_dropped += !heard;
+	if (heard && !is_repeated(t, m))
 		t->nr++;
+	else
+		free(m->more);
 	return 1;
 }
 
@@ -305,7 +325,7 @@ bool app_socket_take(struct app_socket *t, uint32_t kind,
 		if (kind == RINGBACK_CRASH)
 			t->crashes[t->nr_crashes++ % MAX_CRASHES] =
 				(struct taken){m->pid, clock_ns()};
-		memmove(&t->queue[i], &t->queue[i + 1], (--t->nr - i) * sizeof(*t->queue));
+		remove_at(t, i);
 		return true;
 	}
 	return false;
@@ -337,6 +357,7 @@ void app_socket_refuse(struct app_socket *t)
 		r.tid = m->said_tid;
 		if (m->kind == RINGBACK_CRASH)
 			app_socket_reply(t, m->peer, &r, sizeof(r), -1);
+		free(m->more);
 	}
 	t->nr = left;
 }

@@ -18,7 +18,7 @@
 struct err;
 struct app_socket;
 
-#define TELL_MAX_BYTES 4096 /* per message */
+#define TELL_MAX_BYTES (64u << 10) /* per message */
 
 struct app_socket_message {
 	uint64_t peer;		/* id of the connection, for app_socket_reply(); never reused */
@@ -28,8 +28,8 @@ struct app_socket_message {
 	uint32_t kind;		/* RINGBACK_TRIGGER, ... */
 	uint32_t nr;		/* equal messages of one process are queued once and counted */
 	char text[224];		/* untrusted; NUL-terminated */
-	size_t nr_more;		/* bytes after struct ringback_message */
-	uint8_t more[TELL_MAX_BYTES];
+	size_t nr_more;		/* bytes after struct ringback_message, of the kinds for crashes */
+	uint8_t *more;		/* owned: free() it after app_socket_take() */
 };
 
 int app_socket_new(struct app_socket **out, struct err *err);

@@ -164,15 +164,17 @@ static int send_parts(const void *part, size_t n, const void *more, size_t nr_mo
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Uses sendmsg() to probe memory: with -EFAULT nothing was sent. */
+/* Sends the stack up to the end of the last page that is mapped. Uses sendmsg() to probe memory:
+ * with -EFAULT nothing was sent. The other two errors: the socket's buffer is too small or full. */
 static int send_crash_from(uintptr_t sp)
 {
-	static const uint16_t sizes[] = {CRASH_TELL_STACK, 1024, 256, 64};
-	int rc = -EFAULT;
+	size_t n = CRASH_TELL_STACK - sp % PAGE - body.nr_skipped;
+	int rc;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes) && rc == -EFAULT; i++)
-		rc = send_parts(&body, sizeof(body), (const void *)(sp + body.nr_skipped),
-				sizes[i]);
+	do {
+		rc = send_parts(&body, sizeof(body), (const void *)(sp + body.nr_skipped), n);
+		n -= n < PAGE ? n : PAGE;
+	} while (n && (rc == -EFAULT || rc == -EMSGSIZE || rc == -EAGAIN));
 	return rc;
 }
 
@@ -185,7 +187,8 @@ static int send_crash(uintptr_t sp)
 	rc = send_crash_from(sp);
 	if (rc == -EFAULT)
 		body.nr_skipped = PAGE - sp % PAGE;
-	for (; rc == -EFAULT && body.nr_skipped < CRASH_SKIP_MAX; body.nr_skipped += PAGE) {
+	for (; rc == -EFAULT && body.nr_skipped < CRASH_TELL_STACK - PAGE;
+	     body.nr_skipped += PAGE) {
 		rc = send_crash_from(sp);
 		if (!rc)
 			return 0;

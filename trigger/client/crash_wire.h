@@ -5,7 +5,7 @@
  * header.
  *
  *	program                       recorder
- *	RINGBACK_CRASH         ──▶    freezes the rings, copies the stack
+ *	RINGBACK_CRASH         ──▶    freezes the rings
  *	                       ◀──    struct crash_reply: the program need not wait any longer
  *	RINGBACK_CRASH_FRAMES  ──▶    added to the dump in progress
  */
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* After RINGBACK_CRASH; the first bytes of the stack follow. */
+/* After RINGBACK_CRASH; the stack follows, as far as it is mapped. */
 struct crash_tell {
 	int32_t sig, code; /* si_signo, si_code */
 	uint64_t addr;	   /* si_addr, if the signal has one */
@@ -24,8 +24,7 @@ struct crash_tell {
 	uint64_t regs[EVENT_USER_REGS_MAX]; /* event_regs_of_signal() */
 };
 
-#define CRASH_TELL_STACK 3072 /* limit of the stack bytes in the message */
-#define CRASH_SKIP_MAX	 (64u << 10)
+#define CRASH_TELL_STACK (60u << 10) /* limit of both together; a multiple of the page size */
 
 struct crash_reply {
 	uint32_t version, kind; /* RINGBACK_VERSION_1, RINGBACK_CRASH */

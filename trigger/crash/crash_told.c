@@ -17,15 +17,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 /* A later fatal signal of the process within this time is the same crash: its own handler may run
  * first, and take long. */
 #define SAME_NS	    10000000000ull
 #define MAX_PENDING 4
-/* A stack that begins with this many bytes of the message belongs to its sender. */
-#define MIN_EQUAL  64
-#define LINE_BYTES 171
+#define LINE_BYTES  171
 
 /* A crash whose frames are still to come. */
 struct pending {
@@ -161,35 +158,27 @@ static void take_frames(struct told *t)
 			memcpy(&f, m.more, sizeof(f));
 			say_frames(p->evidence, &f);
 		}
+		free(m.more);
 		settle(p);
 	}
 }
 
 /* ---- the stack ---- */
 
-/* Reads the stack from the process if it begins with the bytes of the message, else uses those
- * bytes only: another process may have got the pid. */
-static void read_stack(struct told *t, const struct app_socket_message *m,
-		       const struct crash_tell *c, uint64_t sp)
+/* Only what the process has sent: to read its memory can block for ever, for example on a page of
+ * a file system that does not answer. */
+static void take_stack(struct told *t, const struct app_socket_message *m,
+		       const struct crash_tell *c)
 {
 	const uint8_t *said = m->more + sizeof(*c);
 	size_t nr_said = m->nr_more - sizeof(*c), skip = c->nr_skipped;
-	struct iovec to, from;
-	ssize_t n;
 
 	t->nr_stack = 0;
-	if (skip >= sizeof(t->stack) || nr_said > sizeof(t->stack) - skip)
+	if (!nr_said || skip >= sizeof(t->stack) || nr_said > sizeof(t->stack) - skip)
 		return;
-	to = (struct iovec){t->stack + skip, sizeof(t->stack) - skip};
-	from = (struct iovec){(void *)(uintptr_t)(sp + skip), to.iov_len};
 	memset(t->stack, 0, skip);
-	n = process_vm_readv((pid_t)m->pid, &to, 1, &from, 1, 0);
-	if (nr_said < MIN_EQUAL || n < (ssize_t)nr_said ||
-	    memcmp(t->stack + skip, said, nr_said) != 0) {
-		memcpy(t->stack + skip, said, nr_said);
-		n = (ssize_t)nr_said;
-	}
-	t->nr_stack = n ? skip + (size_t)n : 0;
+	memcpy(t->stack + skip, said, nr_said);
+	t->nr_stack = skip + nr_said;
 }
 
 static void expect_frames(struct told *t, const struct app_socket_message *m, struct evidence *e)
@@ -253,7 +242,7 @@ static void fill(struct told *t, const struct app_socket_message *m, const struc
 	what->nr_hits = m->nr;
 	sighting_name(what);
 	event_user_frame(regs, &f);
-	read_stack(t, m, c, f.sp);
+	take_stack(t, m, c);
 	what->stack_hash = crash_place_hash(regs, (struct bytes){t->stack, t->nr_stack}, c->sig);
 	sighting_add(what, "signal=%s", signame(c->sig, name, sizeof(name)));
 	sighting_add(what, "code=%s", signame_code(c->sig, c->code, code, sizeof(code)));
@@ -284,10 +273,12 @@ bool told_next(struct told *t, struct sighting *what)
 		if (app_socket_nr_taken(t->tell, m.pid, now > SAME_NS ? now - SAME_NS : 0) > 1 ||
 		    m.nr_more < sizeof(c)) {
 			reply(t, m.peer, m.said_tid);
+			free(m.more);
 			continue;
 		}
 		memcpy(&c, m.more, sizeof(c));
 		fill(t, &m, &c, what);
+		free(m.more);
 		t->answer_to = m.peer;
 		t->answer_tid = m.said_tid;
 		return true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Crashes reported by programs with libringback-crash.so, for a "crash" rule. The reported
- * registers are trusted. The stack is read from the waiting process; it is accepted if it begins
- * with the bytes in the message.
+ * registers and stack are trusted; no memory of the process is read.
  */
 #pragma once
 

@@ -178,4 +178,8 @@ void record_log_committed(const struct dumper_result *r)
 		    str_fmt_time(skew, sizeof(skew), (int64_t)r->skew_ns),
 		    str_fmt_time(write, sizeof(write), (int64_t)r->write_ns),
 		    str_fmt_time(names, sizeof(names), (int64_t)r->names_ns));
+	if (r->hung_names)
+		log_warn("process %d, which looks up names, hangs: a file system or a disk does "
+			 "not answer; dumps have no names until it ends",
+			 (int)r->hung_names);
 }

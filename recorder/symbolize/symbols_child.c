@@ -29,6 +29,7 @@
 
 /* After this time the child gets ordinary priority if it used less than a quarter of a CPU. */
 #define PATIENCE_NS  500000000ull
+#define KILL_WAIT_NS 200000000ull /* for its end after SIGKILL */
 #define MAX_MEMORY   (1ull << 30)
 #define MAX_CODE     (128ull << 20) /* of code executed in traces */
 #define OOM_SCORE    "900"
@@ -179,17 +180,40 @@ static uint32_t wait_for_end(struct parent *p)
 	return rc > 0 ? FMT_SYMBOLS_DONE : rc == -ENOSPC ? FMT_SYMBOLS_ROOM : FMT_SYMBOLS_DIED;
 }
 
+/* False: it is still there. */
+static bool reap(pid_t pid, uint64_t wait_ns)
+{
+	uint64_t end = clock_ns() + wait_ns;
+	pid_t ended;
+
+	while (!(ended = waitpid(pid, NULL, WNOHANG)) && clock_ns() < end)
+		usleep(1000);
+	return ended;
+}
+
+/* SIGKILL has no effect while the child waits in the kernel for a file system that does not
+ * answer. */
+static void end_child(struct parent *p)
+{
+	kill(p->pid, SIGKILL);
+	if (p->opt->low_priority)
+		priority_set(p->pid, PRIORITY_ORDINARY); /* on a busy machine it exits sooner */
+	if (!reap(p->pid, KILL_WAIT_NS))
+		*p->opt->hung = p->pid;
+}
+
 uint32_t symbols_child_run(const struct symbols_child_options *opt)
 {
 	struct parent p = {.opt = opt, .started_ns = clock_ns()};
 	uint32_t end;
 
+	if (*opt->hung && !reap(*opt->hung, 0))
+		return FMT_SYMBOLS_FAIL;
+	*opt->hung = 0;
 	if (start(&p))
 		return FMT_SYMBOLS_FAIL;
 	end = wait_for_end(&p);
-	kill(p.pid, SIGKILL);
-	while (waitpid(p.pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	end_child(&p);
 	close(p.fd);
 	buf_free(&p.in);
 	return end;

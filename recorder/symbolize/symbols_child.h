@@ -8,12 +8,15 @@
  *	                     └── pipe: u32 length, payload of a SYMBOLS block; 0: end
  *
  * The process runs at idle priority with a memory limit, is the first choice of the OOM killer, and
- * exits with the recorder.
+ * exits with the recorder. If it hangs in the kernel, where SIGKILL does not end it, it is left
+ * behind. There is at most one such process: while it exists, no other is started.
  */
 #pragma once
 
 #include "dump/base/bytes.h"
 #include "dump/format/format.h"
+
+#include <sys/types.h>
 
 struct pinned_share;
 
@@ -26,9 +29,10 @@ struct symbols_child_options {
 	/* Called with each payload; a result other than 0 ends the search. */
 	int (*take)(void *ctx, struct bytes payload);
 	void *ctx;
+	pid_t *hung; /* the process left behind, kept from call to call; 0: none */
 };
 
-/* Returns when the process has ended, for any reason: enum fmt_symbols_end. */
+/* Returns when the process has ended, for any reason, or was left behind: enum fmt_symbols_end. */
 uint32_t symbols_child_run(const struct symbols_child_options *opt);
 
 /* Runs the child, to its end. `text`: its argument. */

@@ -103,6 +103,7 @@ struct dumper_result {
 	uint64_t freeze_ns; /* from the hit, or the end of its post time, to the last ring paused */
 	uint64_t skew_ns;   /* from the first ring to the last */
 	uint64_t write_ns, names_ns; /* names_ns is part of write_ns */
+	pid_t hung_names;	     /* the process that looked up names and now hangs; 0: none */
 	uint64_t reach_ns;	     /* the shortest of the rings that wrapped; 0: none did */
 	const char *reach_channel;   /* the channel with reach_ns; borrowed from the recording */
 };

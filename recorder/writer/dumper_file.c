@@ -201,8 +201,10 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 		.files = &files,
 		.take = take_names,
 		.ctx = &n,
+		.hung = &d->hung_names,
 	};
 	uint64_t t = clock_ns();
+	pid_t hung = d->hung_names;
 
 	d->symbols = (struct fmt_symbol_stats){.end = FMT_SYMBOLS_OFF};
 	if (!d->opt.symbols_ns)
@@ -216,6 +218,7 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 		return err_sys(err, -errno, "cannot write the dump to disk");
 	ledger_share_files(d->opt.ledger, &files);
 	d->symbols.end = symbols_child_run(&o);
+	d->result.hung_names = d->hung_names == hung ? 0 : d->hung_names;
 	pinned_share_close(&files);
 	d->symbols.ns = clock_ns() - t;
 	return 0;

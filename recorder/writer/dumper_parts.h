@@ -41,6 +41,7 @@ struct dumper {
 	/* Only for the thread. */
 	struct fmt_dump_stats stats;
 	struct fmt_symbol_stats symbols;
+	pid_t hung_names;   /* see symbols_child.h */
 	bool has_addresses; /* records or AUX areas may need symbols */
 };
 

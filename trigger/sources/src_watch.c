@@ -15,6 +15,7 @@
 #include "trigger/engine/rule_check.h"
 #include "trigger/events/wakeup_ring.h"
 #include "trigger/kernel/breakpoint.h"
+#include "trigger/kernel/memory_reader.h"
 #include "trigger/sources/threads.h"
 #include "trigger/sources/watch_place.h"
 
@@ -49,7 +50,8 @@ struct source {
 	size_t nr;
 	int epoll_fd;
 	struct event_list exec_event;
-	struct wakeup_ring *exec; /* NULL: one process only */
+	struct wakeup_ring *exec;     /* NULL: one process only */
+	struct memory_reader *reader; /* NULL: no values, a function is watched */
 	uint64_t nr_unwatched;
 	char why[200]; /* why the last of these was not watched */
 };
@@ -94,6 +96,16 @@ static int open_tap(const struct source *s, struct watched *w, struct err *err)
 	return rc;
 }
 
+static bool read_value(const struct source *s, pid_t pid, uint64_t addr, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	if (!s->reader || !memory_reader_read(s->reader, pid, addr, &v, s->place.bytes))
+		return false;
+	*out = v;
+	return true;
+}
+
 /* Sets breakpoints at `addr` in all threads of a process. */
 static int watch_process(struct source *s, pid_t pid, uint64_t addr, struct err *err)
 {
@@ -113,7 +125,7 @@ static int watch_process(struct source *s, pid_t pid, uint64_t addr, struct err 
 	watch_place_attr(&s->place, addr, &w->event.attr);
 	w->event.attr.remove_on_exec = 1;
 	w->event.attr.exclude_kernel = caps && !caps->kernel_samples;
-	w->has_value = watch_place_read(&s->place, pid, addr, &w->value);
+	w->has_value = read_value(s, pid, addr, &w->value);
 	rc = open_tap(s, w, err);
 	if (!rc) {
 		rc = source_wait(&s->epoll_fd, wakeup_ring_fd(w->tap), s->name, err);
@@ -165,7 +177,8 @@ static int look_at_all(struct source *s, struct err *err)
 		uint64_t addr;
 		int rc;
 
-		if (pid <= 0 || pid == getpid() || !watch_place_in(&s->place, pid, &addr))
+		if (pid <= 0 || pid == getpid() || memory_reader_is(pid) ||
+		    !watch_place_in(&s->place, pid, &addr))
 			continue;
 		rc = watch_process(s, pid, addr, &why);
 		if (!rc || rc == -ESRCH)
@@ -225,6 +238,7 @@ static void watch_close(struct source *s)
 	while (s->nr)
 		unwatch(s, s->nr - 1);
 	wakeup_ring_close(s->exec);
+	memory_reader_close(s->reader);
 	event_list_free(&s->exec_event);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -302,6 +316,8 @@ static int watch_open(const struct rule *r, const struct source_env *env, struct
 	rc = watch_place_parse(r, &s->place, err);
 	if (!rc)
 		rc = breakpoint_check(err);
+	if (!rc && !s->place.code)
+		rc = memory_reader_open(&s->reader, err);
 	if (!rc)
 		rc = open_all(s, r, err);
 	if (rc)
@@ -327,7 +343,7 @@ static void add_values(const struct source *s, struct watched *w, struct sightin
 		return;
 	if (w->has_value)
 		sighting_add(what, "old=%" PRIu64 " (%#" PRIx64 ")", w->value, w->value);
-	w->has_value = watch_place_read(&s->place, (pid_t)what->pid, w->addr, &now);
+	w->has_value = read_value(s, (pid_t)what->pid, w->addr, &now);
 	if (!w->has_value)
 		return;
 	sighting_add(what, "new=%" PRIu64 " (%#" PRIx64 ")", now, now);
@@ -447,10 +463,13 @@ static void watch_plan(const struct source *s, struct source_plan *out)
 
 static bool watch_trouble(const struct source *s, char *out, size_t n)
 {
-	if (!s->nr_unwatched)
+	if (!s->nr_unwatched && !memory_reader_hangs(s->reader))
 		return false;
-	snprintf(out, n, "%" PRIu64 " process%s not watched: %s", s->nr_unwatched,
-		 s->nr_unwatched == 1 ? "" : "es", s->why);
+	if (!s->nr_unwatched)
+		snprintf(out, n, "values are no longer read: memory of a process did not answer");
+	else
+		snprintf(out, n, "%" PRIu64 " process%s not watched: %s", s->nr_unwatched,
+			 s->nr_unwatched == 1 ? "" : "es", s->why);
 	return true;
 }
 

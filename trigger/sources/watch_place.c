@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define MAX_SEGMENTS 16
@@ -314,15 +313,4 @@ void watch_place_attr(const struct watch_place *p, uint64_t addr, struct perf_ev
 	attr->bp_addr = addr;
 	attr->bp_len = p->bytes;
 	attr->sample_period = 1;
-}
-
-bool watch_place_read(const struct watch_place *p, pid_t pid, uint64_t addr, uint64_t *out)
-{
-	uint64_t v = 0;
-	struct iovec to = {&v, p->bytes}, from = {(void *)(uintptr_t)addr, p->bytes};
-
-	if (p->code || process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)p->bytes)
-		return false;
-	*out = v;
-	return true;
 }

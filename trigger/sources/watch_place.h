@@ -44,6 +44,3 @@ bool watch_place_in(const struct watch_place *p, pid_t pid, uint64_t *addr);
 
 /* Sets type, bp_* and sample_period. */
 void watch_place_attr(const struct watch_place *p, uint64_t addr, struct perf_event_attr *attr);
-
-/* Reads the number at `addr` in a process; false: unreadable, or code. */
-bool watch_place_read(const struct watch_place *p, pid_t pid, uint64_t addr, uint64_t *out);

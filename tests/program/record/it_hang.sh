@@ -3,7 +3,8 @@
 #
 # A file system that stops answering: who reads a file of it can't be killed any more. A dump with
 # addresses in such a file is complete soon after the time for names, further dumps need no time for
-# it, and the recorder ends at once.
+# it, and the recorder ends at once. Memory of such a file holds up neither a crash that is told nor a
+# rule that watches a value.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -24,7 +25,7 @@ names() {
 }
 
 has_names() {
-	dump && [ "$(names)" = done ]
+	dump && [ "$(names)" = "done" ]
 }
 
 # mount_file: $work/fs/file is the program, served by $server
@@ -84,6 +85,10 @@ in_background "$work/fs/file" 1 1000000
 in_background env RINGBACK_TELL="$work/run/default.tell" "$loads/load_told" "$work/fs/file" >"$work/told"
 told=$bg_pid
 wait_for 10 test -s "$work/told"
+in_background "$loads/load_told" "$work/fs/file" >"$work/watched"
+rule=watch:$bg_pid:
+wait_for 10 test -s "$work/watched"
+rule+="$(cat "$work/watched"):rw8"
 rec_start -a --channel "cpu:cpu-clock/freq=1999/u;size=1M;stack=fp" --symbols 1s -T 'crash:load_told'
 sleep 0.3
 kill -USR1 "$server"
@@ -100,5 +105,18 @@ kill -TERM "$rec_pid"
 check "SIGTERM ends the recorder even so" wait_for 1 has_ended "$rec_pid"
 rec_stop
 equal "... as usual" 0 "$rec_status"
+
+# ---- a value is watched in such a page ----
+
+# watch is not used where there are no breakpoints.
+rec_start -a -e sched:sched_switch -m 64K -T "$rule"
+if grep -q 'rule watch.* is not used' "$work/err"; then
+	skip "a value is watched: it says that it can't be read" "$(cat "$work/err")"
+else
+	check "a value is watched: it says that it can't be read" grep -q 'values are no longer read' <(timeout 10 "$RINGBACK" status)
+fi
+check "... and the recorder answers" timeout 10 "$RINGBACK" status
+rec_stop
+equal "... and ends as usual" 0 "$rec_status"
 empty "no dump is unfinished" "$(find "$work/dumps" -name '*.part')"
 tap_end

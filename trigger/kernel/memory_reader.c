@@ -64,7 +64,7 @@ static _Noreturn void serve(int fd)
 
 /* ---- the recorder ---- */
 
-/* A grandchild: nobody has to wait for its end. */
+/* A grandchild: its end need not be waited for. */
 static int start(int fd)
 {
 	pid_t pid = fork();

@@ -41,19 +41,27 @@ void dump_name_host(char *out, size_t n)
 	sanitize(out, n, host, is_host_char, "localhost");
 }
 
+void dump_name_time(char out[DUMPNAME_TIME_CHARS + 1], uint64_t real_ns)
+{
+	time_t sec = (time_t)(real_ns / 1000000000);
+	char when[32];
+	struct tm tm = {0};
+
+	gmtime_r(&sec, &tm);
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm);
+	snprintf(out, DUMPNAME_TIME_CHARS + 1, "%.15s.%03uZ", when,
+		 (unsigned)(real_ns / 1000000 % 1000));
+}
+
 void dump_name_make(char out[DUMPNAME_BYTES], const char *host, uint64_t real_ns,
 		    const char *trigger)
 {
-	time_t sec = (time_t)(real_ns / 1000000000);
-	char safe_host[65], safe_trigger[49], when[32];
-	struct tm tm = {0};
+	char safe_host[65], safe_trigger[DUMPNAME_RULE_BYTES], when[DUMPNAME_TIME_CHARS + 1];
 
 	sanitize(safe_host, sizeof(safe_host), host, is_host_char, "localhost");
 	sanitize(safe_trigger, sizeof(safe_trigger), trigger, is_trigger_char, "unnamed");
-	gmtime_r(&sec, &tm);
-	strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm);
-	snprintf(out, DUMPNAME_BYTES, PREFIX "%s-%s.%03uZ-%s.rbd", safe_host, when,
-		 (unsigned)(real_ns / 1000000 % 1000), safe_trigger);
+	dump_name_time(when, real_ns);
+	snprintf(out, DUMPNAME_BYTES, PREFIX "%s-%s-%s.rbd", safe_host, when, safe_trigger);
 }
 
 static bool is_time(const char *p)
@@ -98,4 +106,15 @@ bool dump_name_parse(const char *name, const char **time, bool *part)
 			return false;
 	*part = is_part;
 	return true;
+}
+
+void dump_name_rule(char out[DUMPNAME_RULE_BYTES], const char *time)
+{
+	const char *rule = time + DUMPNAME_TIME_CHARS + 1;
+	size_t len = strlen(rule);
+
+	if (ends_with(rule, len, ".part"))
+		len -= strlen(".part");
+	len -= strlen(".rbd");
+	snprintf(out, DUMPNAME_RULE_BYTES, "%.*s", (int)len, rule);
 }

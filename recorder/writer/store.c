@@ -10,6 +10,9 @@
  *	                  0600, locked     └─ abort: deleted
  *
  * Nothing is allocated between begin and commit: the list of dumps has spare entries.
+ *
+ * The order of deletion is fair: rank 1 is the newest dump of a rule, and the highest rank goes
+ * first, so the rule with most dumps loses its oldest one.
  */
 #include "recorder/writer/store.h"
 
@@ -17,11 +20,13 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/writer/dump_name.h"
+#include "trigger/kernel/clock.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,13 +45,22 @@
 enum stored_kind {
 	LEFTOVER, /* .part without a lock */
 	DUMP,
-	BUSY, /* being written by another recorder, or can't be deleted */
+	BY_HAND, /* asked for with `ringback trigger` or SIGUSR2 */
+	PINNED,	 /* this and the next are never deleted */
+	BUSY,	 /* being written by another recorder, or can't be deleted */
 };
+
+#define UNSEEN UINT64_MAX
 
 struct stored_dump {
 	char name[DUMPNAME_BYTES + 8];
 	char time[DUMPNAME_TIME_CHARS];
+	char rule[DUMPNAME_RULE_BYTES];
 	enum stored_kind kind;
+	bool is_ahead;	/* its time is in the future: the clock was set back since */
+	bool is_listed; /* the directory still has it */
+	uint64_t order; /* by age; UNSEEN: not known yet */
+	size_t rank;	/* 1: the newest of its rule */
 	uint64_t bytes; /* length or disk use, the larger one */
 };
 
@@ -59,11 +73,13 @@ struct store {
 	char host[65];
 	struct stored_dump *v; /* the existing dumps, in the order of deletion */
 	size_t nr, cap;
+	uint64_t next_order;
 	_Atomic uint64_t nr_deleted;
 	/* The dump being written; fd -1: none. */
 	int fd;
 	uint64_t real_ns;
 	char trigger[64];
+	char rule[DUMPNAME_RULE_BYTES]; /* as in the name */
 	char name[DUMPNAME_BYTES];
 	char part[DUMPNAME_BYTES + 8];
 };
@@ -108,8 +124,19 @@ static bool is_leftover(const struct store *s, const char *name)
 	return fd >= 0;
 }
 
-/* True when `name` is one of our dumps or parts; fills in `e`. */
-static bool entry_of(const struct store *s, const char *name, struct stored_dump *e)
+static enum stored_kind kind_of(const struct store *s, const struct stored_dump *e, bool part,
+				mode_t mode)
+{
+	if (mode & DUMPNAME_PINNED)
+		return PINNED;
+	if (part)
+		return is_leftover(s, e->name) ? LEFTOVER : BUSY;
+	return strcmp(e->rule, "manual") && strcmp(e->rule, "SIGUSR2") ? DUMP : BY_HAND;
+}
+
+/* True when `name` is one of our dumps or parts; fills in `e`. `now`: the time in a dump's name. */
+static bool entry_of(const struct store *s, const char *name, const char *now,
+		     struct stored_dump *e)
 {
 	const char *when;
 	struct stat st;
@@ -122,22 +149,58 @@ static bool entry_of(const struct store *s, const char *name, struct stored_dump
 	if (fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
 	    st.st_uid != geteuid())
 		return false;
+	*e = (struct stored_dump){.is_listed = true, .order = UNSEEN, .bytes = disk_bytes(&st)};
 	memcpy(e->name, name, strlen(name) + 1);
 	memcpy(e->time, when, sizeof(e->time));
-	e->kind = !part ? DUMP : is_leftover(s, name) ? LEFTOVER : BUSY;
-	e->bytes = disk_bytes(&st);
+	dump_name_rule(e->rule, when);
+	e->kind = kind_of(s, e, part, st.st_mode);
+	e->is_ahead = memcmp(when, now, sizeof(e->time)) > 0;
 	return true;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct stored_dump *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/*
+ * By age. The list knows the order in which dumps came while it is open, whatever the clock did in
+ * the meantime. Of the others the names tell; one from the future was written before the clock was
+ * set back, so it is older than all.
+ */
 static int by_age(const void *a, const void *b)
 {
 	const struct stored_dump *x = a, *y = b;
 	int c;
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
+	if (x->is_ahead != y->is_ahead)
+		return x->is_ahead ? -1 : 1;
 	c = memcmp(x->time, y->time, sizeof(x->time));
 	return c ? c : strcmp(x->name, y->name);
+}
+
+/* By rule, newest first; those that retention can't choose come apart. */
+static int by_rule(const void *a, const void *b)
+{
+	const struct stored_dump *x = a, *y = b;
+	int c = x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : strcmp(x->rule, y->rule);
+
+	return c ? c : x->order > y->order ? -1 : x->order < y->order;
+}
+
+static int by_deletion(const void *a, const void *b)
+{
+	const struct stored_dump *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
 static int reserve(struct store *s, size_t nr, struct err *err)
@@ -154,30 +217,86 @@ static int reserve(struct store *s, size_t nr, struct err *err)
 	return 0;
 }
 
+/* Puts the list in the order of deletion. The dump being written counts as its rule's newest. */
+static void rank(struct store *s)
+{
+	qsort(s->v, s->nr, sizeof(s->v[0]), by_age);
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->v[i].order == UNSEEN)
+			s->v[i].order = s->next_order++;
+	qsort(s->v, s->nr, sizeof(s->v[0]), by_rule);
+	for (size_t i = 0; i < s->nr; i++) {
+		struct stored_dump *e = &s->v[i];
+
+		if (e->kind == LEFTOVER || e->kind >= PINNED)
+			e->rank = 0;
+		else if (i && e->kind == e[-1].kind && !strcmp(e->rule, e[-1].rule))
+			e->rank = e[-1].rank + 1;
+		else
+			e->rank = strcmp(e->rule, s->rule) ? 1 : 2;
+	}
+	qsort(s->v, s->nr, sizeof(s->v[0]), by_deletion);
+}
+
+static int add(struct store *s, const struct stored_dump *e, size_t nr_known, struct err *err)
+{
+	struct stored_dump *known = bsearch(e, s->v, nr_known, sizeof(*e), by_name);
+	uint64_t order = known ? known->order : UNSEEN;
+	int rc = known ? 0 : reserve(s, s->nr + 1, err);
+
+	if (rc)
+		return rc;
+	if (!known)
+		known = &s->v[s->nr++];
+	*known = *e;
+	known->order = order;
+	return 0;
+}
+
 /* Reads the directory again. Allocates only when the list is full. */
 static int refresh(struct store *s, struct err *err)
 {
+	char now[DUMPNAME_TIME_CHARS + 1];
+	size_t nr_known = s->nr, nr = 0;
+	struct stored_dump e;
 	struct dirent *d;
 	int rc = 0;
 
-	s->nr = 0;
+	dump_name_time(now, clock_of(CLOCK_REALTIME));
+	for (size_t i = 0; i < nr_known; i++)
+		s->v[i].is_listed = false;
+	qsort(s->v, nr_known, sizeof(s->v[0]), by_name);
 	rewinddir(s->scan);
-	while (!rc && (d = readdir(s->scan))) {
-		rc = reserve(s, s->nr + 1, err);
-		if (!rc && entry_of(s, d->d_name, &s->v[s->nr]))
-			s->nr++;
-	}
-	qsort(s->v, s->nr, sizeof(s->v[0]), by_age);
+	while (!rc && (d = readdir(s->scan)))
+		if (entry_of(s, d->d_name, now, &e))
+			rc = add(s, &e, nr_known, err);
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->v[i].is_listed)
+			s->v[nr++] = s->v[i];
+	s->nr = nr;
+	rank(s);
 	return rc;
+}
+
+/* `ringback pin` may have run since the directory was read. */
+static bool was_pinned(const struct store *s, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       (st.st_mode & DUMPNAME_PINNED);
 }
 
 /* A leftover is locked before it is deleted: another recorder may have just made it and not locked
  * it yet. */
 static bool delete_entry(const struct store *s, const struct stored_dump *e)
 {
-	int fd = e->kind == LEFTOVER ? lock_leftover(s, e->name) : -1;
 	bool gone;
+	int fd;
 
+	if (was_pinned(s, e->name))
+		return false;
+	fd = e->kind == LEFTOVER ? lock_leftover(s, e->name) : -1;
 	if (e->kind == LEFTOVER && fd < 0)
 		return errno == ENOENT;
 	gone = !unlinkat(s->dir_fd, e->name, 0) || errno == ENOENT;
@@ -316,6 +435,8 @@ int store_open(const struct store_options *opt, struct store **out, struct err *
 	rc = s->dir ? attach(s, err)
 		    : err_set(err, -ENOMEM, "out of memory for the directory of dumps");
 	if (!rc)
+		rc = reserve(s, SPARE, err);
+	if (!rc)
 		rc = refresh(s, err);
 	if (!rc)
 		rc = reserve(s, s->nr + SPARE, err);
@@ -365,7 +486,21 @@ uint64_t store_nr_deleted(const struct store *s)
 
 /* ---- limits ---- */
 
-/* The number of oldest dumps to delete so that `bytes` fit under --max-disk, and the bytes freed by
+static void hint_pinned(const struct store *s, const char *option, struct err *err)
+{
+	char dir[PATH_MAX];
+
+	store_dir(s, dir);
+	for (size_t i = 0; i < s->nr; i++) {
+		if (s->v[i].kind == PINNED) {
+			err_hint(err, "ringback pin --remove '%s/%s', or raise %s", dir,
+				 s->v[i].name, option);
+			return;
+		}
+	}
+}
+
+/* The number of dumps to delete so that `bytes` fit under --max-disk, and the bytes freed by
  * that. -ENOSPC when deleting all of them is not enough. Deletes nothing. */
 static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *freed, struct err *err)
 {
@@ -378,7 +513,7 @@ static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *fre
 		return 0;
 	for (size_t i = 0; i < s->nr; i++)
 		sum += s->v[i].bytes;
-	while (sum + bytes > max && *nr < s->nr && s->v[*nr].kind != BUSY) {
+	while (sum + bytes > max && *nr < s->nr && s->v[*nr].kind < PINNED) {
 		sum -= s->v[*nr].bytes;
 		*freed += s->v[*nr].bytes;
 		++*nr;
@@ -392,6 +527,7 @@ static int plan(const struct store *s, uint64_t bytes, size_t *nr, uint64_t *fre
 		s->dir, need, sum ? " beside what can't be deleted: " : "",
 		sum ? str_fmt_size(kept, sizeof(kept), sum) : "");
 	err_hint(err, "raise --max-disk, or record less: smaller rings (-m) or fewer events");
+	hint_pinned(s, "--max-disk", err);
 	return -ENOSPC;
 }
 
@@ -439,18 +575,46 @@ int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err
 	}
 }
 
-/* Makes room for one more dump under --max-dumps. */
+static size_t count_pinned(const struct store *s)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		nr += s->v[i].kind == PINNED;
+	return nr;
+}
+
+/* -ENOSPC when pinned dumps alone reach --max-dumps. */
+static int check_pinned(const struct store *s, struct err *err)
+{
+	size_t nr = count_pinned(s);
+	uint64_t max = s->max_dumps;
+
+	if (!max || nr < max)
+		return 0;
+	err_set(err, -ENOSPC,
+		"%zu pinned dump%s in %s leave%s no room for another under --max-dumps %" PRIu64,
+		nr, str_plural(nr), s->dir, nr == 1 ? "s" : "", max);
+	hint_pinned(s, "--max-dumps", err);
+	return -ENOSPC;
+}
+
+/* Makes room for one more dump under --max-dumps. A dump that was pinned while this one was being
+ * written may push the total over the limit: better than losing either. */
 static void delete_over_max(struct store *s)
 {
 	uint64_t max = s->max_dumps;
-	size_t nr = 0;
+	size_t nr = 0, nr_pinned = count_pinned(s);
 
 	if (!max)
 		return;
-	while (nr < s->nr && s->v[nr].kind != BUSY)
+	while (nr < s->nr && s->v[nr].kind < PINNED)
 		nr++;
-	if (nr >= max)
-		delete_first(s, nr - (size_t)(max - 1));
+	if (nr + nr_pinned >= max) {
+		size_t over = nr + nr_pinned - (size_t)(max - 1);
+
+		delete_first(s, over < nr ? over : nr);
+	}
 }
 
 /* ---- one dump ---- */
@@ -465,8 +629,13 @@ static bool is_same_file(const struct store *s, int fd, const char *name)
 
 static void make_names(struct store *s)
 {
+	const char *when;
+	bool part;
+
 	dump_name_make(s->name, s->host, s->real_ns, s->trigger);
 	snprintf(s->part, sizeof(s->part), "%s.part", s->name);
+	if (dump_name_parse(s->name, &when, &part))
+		dump_name_rule(s->rule, when);
 }
 
 /* -EEXIST when the name exists as a dump or as a part. */
@@ -512,14 +681,17 @@ int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd,
 	int rc = attach_again(s, err);
 
 	assert(s->fd < 0);
+	s->real_ns = real_ns;
+	snprintf(s->trigger, sizeof(s->trigger), "%s", trigger);
+	make_names(s);
 	if (!rc)
 		rc = refresh(s, err);
+	if (!rc)
+		rc = check_pinned(s, err);
 	if (!rc)
 		rc = store_room(s, 0, 1, err);
 	if (rc)
 		return rc;
-	s->real_ns = real_ns;
-	snprintf(s->trigger, sizeof(s->trigger), "%s", trigger);
 	rc = -EEXIST;
 	for (int i = 0; rc == -EEXIST && i < MAX_BUMPS; i++, s->real_ns += 1000000) {
 		make_names(s);

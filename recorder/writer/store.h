@@ -5,8 +5,10 @@
  * to NAME.rbd and the directory is fsynced. A .part without a lock was left by a killed recorder:
  * it is reported at start, can be salvaged, counts against the limits and is deleted first.
  *
- * Limits: --max-dumps and --max-disk delete the oldest dumps: regular files of our own user with a
- * name of the form in dump_name.h, with any host in it. At least 5 % of the file system stays free.
+ * Limits: --max-dumps and --max-disk delete the oldest dump of the rule with most dumps, those asked
+ * for by hand last, pinned ones never: regular files of our own user with a name of the form in
+ * dump_name.h, with any host in it. Age is the order in which dumps came while the store is open,
+ * so that a clock that jumps does no harm. At least 5 % of the file system stays free.
  * Nothing is deleted for that, since other files filled it: the dump is refused.
  *
  * From store_begin() to its end only one thread may call; store_set_limits() and store_nr_deleted()
@@ -41,19 +43,19 @@ size_t store_leftovers(struct store *s, char names[][256], size_t max);
 
 /*
  * Begins a dump: makes the .part and returns its descriptor, which the store owns. -ENOSPC, with
- * the numbers, when less than min_free_percent would stay free even for an empty dump. `trigger` is
- * the rule's name. Ended by store_commit() or store_abort().
+ * the numbers, when less than min_free_percent would stay free even for an empty dump, or when
+ * pinned dumps alone reach a limit. `trigger` is the rule's name. Ended by store_commit() or store_abort().
  */
 int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd, struct err *err);
 
 /*
- * For writer_options.room: frees space for `bytes` more under --max-disk by deleting the oldest
- * dumps; sizes are counted in whole blocks. -ENOSPC, with nothing deleted, when that is not enough.
+ * For writer_options.room: frees space for `bytes` more under --max-disk by deleting dumps;
+ * sizes are counted in whole blocks. -ENOSPC, with nothing deleted, when that is not enough.
  */
 int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err);
 
 /*
- * Deletes the oldest dumps beyond max_dumps - 1, fsyncs the file, renames it (never over another
+ * Deletes dumps beyond max_dumps - 1, fsyncs the file, renames it (never over another
  * file) and fsyncs the directory. `path` gets the dump's absolute path. After a failure call
  * store_abort().
  */

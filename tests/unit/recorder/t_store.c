@@ -1,7 +1,7 @@
 /* LAYERS: recorder kernel base */
 // SPDX-License-Identifier: MIT
 /*
- * The directory of dumps: names, limits, collisions, leftovers, symlinks, full disks. Runs in a
+ * The directory of dumps: names, limits, their order, pins, collisions, leftovers, symlinks, full disks. Runs in a
  * private mount namespace with a small tmpfs on a directory of its own; nothing outside sees it.
  */
 #include "recorder/writer/store.h"
@@ -71,7 +71,7 @@ static int setup(void **state)
 
 static const char *in_dir(const char *name)
 {
-	static char path[4][2048];
+	static char path[4][4096];
 	static int next;
 
 	next = (next + 1) % 4;
@@ -432,6 +432,168 @@ static void a_full_file_system_refuses_the_dump_and_deletes_nothing(void **state
 	store_close(s);
 }
 
+/* ---- fairness, pins, order ---- */
+
+/* Dumps numbered from 0, one a second from T0 unless `ns` says otherwise. */
+static char written[16][DUMPNAME_BYTES];
+static size_t nr_written;
+
+static void make_at(struct store *s, uint64_t ns, const char *trigger)
+{
+	snprintf(written[nr_written++], sizeof(written[0]), "%s", dump(s, ns, trigger, PAGE));
+}
+
+static void make(struct store *s, const char *trigger)
+{
+	make_at(s, T0 + nr_written * SEC, trigger);
+}
+
+/* `want`: one character for each dump made, '.' for those that are deleted. */
+static void expect_kept(const char *want)
+{
+	char got[17] = "";
+
+	for (size_t i = 0; i < nr_written; i++)
+		got[i] = exists(written[i]) ? (char)('0' + i % 10) : '.';
+	assert_string_equal(got, want);
+}
+
+static int setup_written(void **state)
+{
+	nr_written = 0;
+	return setup(state);
+}
+
+static void a_loop_of_one_rule_leaves_the_dumps_of_others(void **state)
+{
+	struct store *s = open_store(4, 0);
+
+	make(s, "manual");
+	make(s, "oom");
+	make(s, "latency");
+	for (size_t i = 0; i < 6; i++)
+		make(s, "crash");
+	expect_kept("012.....8");
+	/* A new rule: all have one dump now, so the oldest goes, but not the one by hand. */
+	make(s, "psi");
+	expect_kept("0.2.....89");
+	store_close(s);
+	/* The same after a restart. */
+	s = open_store(4, 0);
+	make(s, "psi");
+	expect_kept("0.2.....8.0");
+	store_close(s);
+}
+
+static void a_loop_leaves_the_dumps_of_others_under_max_disk(void **state)
+{
+	struct store *s = open_store(0, 4 * PAGE);
+
+	make(s, "oom");
+	for (size_t i = 0; i < 6; i++)
+		make(s, "crash");
+	expect_kept("0...456");
+	store_close(s);
+}
+
+static void dumps_by_hand_are_deleted_last(void **state)
+{
+	struct store *s = open_store(3, 0);
+
+	make(s, "manual");
+	make(s, "SIGUSR2");
+	make(s, "a");
+	make(s, "b");
+	expect_kept("01.3");
+	make(s, "manual");
+	expect_kept("01..4");
+	make(s, "manual");
+	expect_kept(".1..45");
+	make(s, "a");
+	expect_kept(".1...56");
+	store_close(s);
+}
+
+static void pinned_dumps_are_never_deleted_and_count(void **state)
+{
+	struct store *s = open_store(3, 0);
+	struct err err = ERR_INIT;
+	int fd;
+
+	make(s, "x");
+	make(s, "x");
+	assert_int_equal(chmod(in_dir(written[0]), 0600 | S_ISVTX), 0);
+	assert_int_equal(chmod(in_dir(written[1]), 0600 | S_ISVTX), 0);
+	make(s, "x");
+	make(s, "x");
+	expect_kept("01.3");
+	assert_int_equal(chmod(in_dir(written[3]), 0600 | S_ISVTX), 0);
+	assert_int_equal(store_begin(s, T0 + 9 * SEC, "x", &fd, &err), -ENOSPC);
+	assert_non_null(strstr(err.what, "3 pinned dumps"));
+	assert_non_null(strstr(err.what, "--max-dumps 3"));
+	assert_non_null(strstr(err.hint, "ringback pin --remove '"));
+	assert_int_equal(chmod(in_dir(written[0]), 0600), 0);
+	make(s, "x");
+	expect_kept(".1.34");
+	/* Those of --max-disk likewise. */
+	store_set_limits(s, 0, 2 * PAGE);
+	assert_int_equal(store_begin(s, T0 + 9 * SEC, "x", &fd, &err), -ENOSPC);
+	assert_non_null(strstr(err.hint, "ringback pin --remove '"));
+	expect_kept(".1.34");
+	store_close(s);
+}
+
+static void a_pin_that_comes_while_a_dump_is_written_holds(void **state)
+{
+	struct store *s = open_store(0, 2 * PAGE);
+	char path[4096];
+	int fd;
+
+	make(s, "x");
+	assert_int_equal(store_begin(s, T0 + SEC, "x", &fd, NULL), 0);
+	assert_int_equal(chmod(in_dir(written[0]), 0600 | S_ISVTX), 0);
+	assert_int_equal(store_room(s, 0, 2 * PAGE, NULL), -ENOSPC);
+	assert_int_equal(store_room(s, 0, PAGE, NULL), 0);
+	assert_int_equal(store_commit(s, path, sizeof(path), NULL), 0);
+	expect_kept("0");
+	store_close(s);
+}
+
+static void a_clock_that_ran_ahead_costs_no_newer_dump(void **state)
+{
+	const uint64_t year_2100 = 4102444800 * SEC;
+	struct store *s = open_store(3, 0);
+
+	make(s, "x");
+	make_at(s, year_2100, "x");
+	make_at(s, year_2100 + SEC, "x");
+	make(s, "x");
+	expect_kept(".123");
+	make(s, "x");
+	expect_kept("..234");
+	store_close(s);
+	/* A recorder that starts later finds a dump from the future, and takes it for the oldest. */
+	s = open_store(3, 0);
+	make(s, "x");
+	expect_kept("...345");
+	store_close(s);
+}
+
+static void a_clock_set_back_keeps_the_order_of_a_run(void **state)
+{
+	struct store *s = open_store(2, 0);
+
+	make_at(s, T0 - 1000 * SEC, "x");
+	make_at(s, T0 - 999 * SEC, "x");
+	make_at(s, T0 - 5000 * SEC, "x");
+	expect_kept(".12");
+	make_at(s, T0 - 4000 * SEC, "x");
+	expect_kept("..23");
+	make_at(s, T0 - 4500 * SEC, "x");
+	expect_kept("...34");
+	store_close(s);
+}
+
 /* ---- opening ---- */
 
 static void expect_open_error(const char *path, int code, const char *what, const char *hint)
@@ -536,6 +698,16 @@ int main(void)
 		cmocka_unit_test_setup(a_directory_without_permission_says_whose_it_is, setup),
 		cmocka_unit_test_setup(files_of_other_users_are_left_alone, setup),
 		cmocka_unit_test_setup(a_directory_that_was_removed_is_made_again, setup),
+		cmocka_unit_test_setup(a_loop_of_one_rule_leaves_the_dumps_of_others,
+				       setup_written),
+		cmocka_unit_test_setup(a_loop_leaves_the_dumps_of_others_under_max_disk,
+				       setup_written),
+		cmocka_unit_test_setup(dumps_by_hand_are_deleted_last, setup_written),
+		cmocka_unit_test_setup(pinned_dumps_are_never_deleted_and_count, setup_written),
+		cmocka_unit_test_setup(a_pin_that_comes_while_a_dump_is_written_holds,
+				       setup_written),
+		cmocka_unit_test_setup(a_clock_that_ran_ahead_costs_no_newer_dump, setup_written),
+		cmocka_unit_test_setup(a_clock_set_back_keeps_the_order_of_a_run, setup_written),
 	};
 	int rc;
 

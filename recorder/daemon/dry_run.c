@@ -70,7 +70,8 @@ static int64_t either(int64_t own, int64_t common)
 static void print_answer(FILE *out, const struct session *s, const struct rule *r)
 {
 	int64_t post = either(r->post_ns, s->config.post_ns),
-		cooldown = either(r->cooldown_ns, s->config.cooldown_ns);
+		own = either(r->cooldown_ns, r->kind_cooldown_ns),
+		any = r->cooldown_ns >= 0 ? 0 : s->config.cooldown_ns;
 	char time[32];
 
 	fprintf(out, "    answers  a hit with a dump");
@@ -80,10 +81,11 @@ static void print_answer(FILE *out, const struct session *s, const struct rule *
 		fprintf(out, ", %g %% of the hits", r->probability * 100);
 	if (r->min_fill_percent > 0)
 		fprintf(out, ", once the rings are %d %% full", r->min_fill_percent);
-	if (cooldown > 0)
-		fprintf(out, "; none within %s after %s",
-			str_fmt_time(time, sizeof(time), cooldown),
-			r->cooldown_ns >= 0 ? "one of its own" : "any");
+	if (own > 0)
+		fprintf(out, "; none within %s after one of its own",
+			str_fmt_time(time, sizeof(time), own));
+	if (any > 0)
+		fprintf(out, "; none within %s after any", str_fmt_time(time, sizeof(time), any));
 	if (r->max_hits > 0)
 		fprintf(out, "; at most %d in %s", r->max_hits,
 			str_fmt_time(time, sizeof(time), r->max_period_ns));

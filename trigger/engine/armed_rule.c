@@ -75,6 +75,8 @@ int armed_rule_parse(const char *text, struct armed_rule **out, struct err *err)
 		rc = no_such_source(s->rule->source, err);
 	else if (!s->ops->owners)
 		rc = limit(s, err);
+	if (!rc)
+		s->rule->kind_cooldown_ns = s->ops->cooldown_ns;
 	if (!rc && !s->ops->stacks && s->rule->stack != RULE_STACK_DEFAULT)
 		rc = rule_err(text, 0, err, "%s takes no stack=", s->rule->source);
 	if (!rc && s->ops != &source_file && s->rule->pid_from)
@@ -277,22 +279,23 @@ void armed_rule_inherit(struct armed_rule *s, const struct armed_rule *old)
 	s->nr_held += old->nr_held;
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t end_of(uint64_t last_ns, int64_t cooldown_ns)
+{
+	return last_ns && cooldown_ns > 0 ? last_ns + (uint64_t)cooldown_ns : 0;
+}
+
 /* The end of the cooldown. `own_ns`, `any_ns`: last dump for this rule, and for any rule. */
 static uint64_t cooldown_until(const struct armed_rule *s, uint64_t own_ns, uint64_t any_ns,
 			       int64_t cooldown_ns)
 {
-	uint64_t last_ns = any_ns;
-
-	if (s->rule->cooldown_ns >= 0) {
-		cooldown_ns = s->rule->cooldown_ns;
-		last_ns = own_ns;
-	}
-	return last_ns && cooldown_ns > 0 ? last_ns + (uint64_t)cooldown_ns : 0;
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
+	if (s->rule->cooldown_ns >= 0)
+		return end_of(own_ns, s->rule->cooldown_ns);
+	return later(end_of(any_ns, cooldown_ns), end_of(own_ns, s->rule->kind_cooldown_ns));
 }
 
 uint64_t armed_rule_blocked_until(const struct armed_rule *s, uint64_t last_dump_ns,

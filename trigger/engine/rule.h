@@ -35,6 +35,7 @@ struct rule {
 	/* Options; negative: not given, the recorder's default applies. */
 	int64_t post_ns;
 	int64_t cooldown_ns;
+	int64_t kind_cooldown_ns; /* of its source, beside the recorder's; without ;cooldown= */
 	int64_t for_ns;
 	int32_t max_hits; /* max=N/PERIOD */
 	int64_t max_period_ns;

@@ -68,6 +68,9 @@ struct source_ops {
 	/* Only the recorder's owner can hit it. Rules that others can hit get SLOT_MAX_DUMPS a day
 	 * unless the rule has max=, so that a crash loop can't fill the disk. */
 	bool owners;
+	/* Time that a rule without cooldown= holds its hits after its dump, beside --cooldown; for
+	 * hits whose rate a program sets. 0: none. */
+	int64_t cooldown_ns;
 	bool stacks; /* records stacks, so it takes the option stack= */
 	/* The path at the start of its argument names the file that is watched. A reload opens it
 	 * again when the file was replaced. */

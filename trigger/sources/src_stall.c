@@ -32,6 +32,8 @@
 #define MAX_HEARTS 256
 #define MIN_NS	   10000000 /* heartbeats read a coarse clock of 4 ms */
 #define MAX_NS	   86400000000000
+/* Programs set their timers themselves, so a wrong one could stall at any rate. */
+#define COOLDOWN_NS 10000000000
 
 struct heart {
 	uint64_t peer; /* 0: free */
@@ -250,6 +252,7 @@ const struct source_ops source_stall = {
 	.syntax = "stall:TIME[:COMM]",
 	.help = "a program that calls ringback_heartbeat() has stopped doing so",
 	.example = "stall:2s",
+	.cooldown_ns = COOLDOWN_NS,
 	.open = stall_open,
 	.fd = stall_fd,
 	.ready = stall_ready,

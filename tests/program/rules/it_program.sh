@@ -40,7 +40,7 @@ equal "and so do heartbeats" 0 "$(chrt -r 1 "$tell" beat 1 5 2>/dev/null)"
 
 # --- triggers ---
 # shellcheck disable=SC2086
-rec_start $events -T 'program:checkout*' -T 'program:sto?m;name=storm' -T stall:300ms
+rec_start $events -T 'program:checkout*' -T 'program:sto?m;name=storm' -T 'stall:300ms;cooldown=0'
 equal "the socket is for its owner only" 600 "$(stat -c %a "$RINGBACK_TELL")"
 equal "with one it is told" 0 "$("$tell" trigger 'checkout > 2s')"
 check "a dump is made" wait_for 20 has_dumps program-checkout 1

@@ -346,6 +346,24 @@ static void the_recorders_cooldown_counts_from_any_dump_and_spares_people(void *
 	assert_int_equal(hit(*state, r, 113 * SEC), DO_FREEZE);
 }
 
+/* A program sets its heartbeat's timer itself, so it decides how often it stalls. */
+static void a_stall_has_a_cooldown_unless_its_rule_says_none(void **state)
+{
+	static const char *const rules[] = {"stall:1s", "stall:1s:x;cooldown=0"};
+	const struct engine_options opt = {.cooldown_ns = 20 * (int64_t)SEC}, none = {0};
+
+	assert_int_equal(engine_reload(*state, &none, rules, 2, NULL), 0);
+	dump(*state, engine_rule(*state, 3), 100 * SEC);
+	assert_int_equal(hit(*state, engine_rule(*state, 3), 109 * SEC), DO_HOLD);
+	dump(*state, engine_rule(*state, 4), 109 * SEC);
+	dump(*state, engine_rule(*state, 4), 110 * SEC);
+	dump(*state, engine_rule(*state, 3), 110 * SEC);
+	/* --cooldown holds too. */
+	assert_int_equal(engine_reload(*state, &opt, rules, 2, NULL), 0);
+	assert_int_equal(hit(*state, engine_rule(*state, 3), 129 * SEC), DO_HOLD);
+	assert_int_equal(hit(*state, engine_rule(*state, 3), 130 * SEC), DO_FREEZE);
+}
+
 static void a_limit_slides(void **state)
 {
 	const struct rule *r = add(*state, "signal:USR1;max=2/60s;cooldown=0");
@@ -658,6 +676,7 @@ int main(void)
 		TEST(a_deferred_hit_goes_on_with_the_rule_of_its_name),
 		TEST(a_cooldown_of_its_own_counts_from_its_own_dump),
 		TEST(the_recorders_cooldown_counts_from_any_dump_and_spares_people),
+		TEST(a_stall_has_a_cooldown_unless_its_rule_says_none),
 		TEST(a_limit_slides),
 		TEST(rings_that_are_too_empty_hold_a_rule),
 		TEST(many_names_end_in_other),

@@ -57,7 +57,7 @@ static void put_row(struct table *t, const struct listed_dump *d)
 	table_cell(t, "%s", d->m ? d->m->instance : "");
 	table_cell(t, "%s", d->m ? d->m->trigger_name : "");
 	table_cell(t, "%s", str_fmt_size(size, sizeof(size), d->e->file_bytes));
-	table_cell(t, "%s", d->state);
+	table_cell(t, "%s%s", d->state, d->e->pinned ? ", pinned" : "");
 	table_cell(t, "%s", d->e->path);
 }
 
@@ -70,6 +70,7 @@ static void put_object(struct text *t, const struct listed_dump *d)
 	json_cstr(&j, "file", d->e->path);
 	json_u64(&j, "file_bytes", d->e->file_bytes);
 	json_cstr(&j, "state", d->state);
+	json_bool(&j, "pinned", d->e->pinned);
 	json_cstr(&j, "utc", str_fmt_utc(utc, sizeof(utc), d->e->real_ns));
 	json_cstr(&j, "hostname", d->m ? d->m->hostname : NULL);
 	json_cstr(&j, "instance", d->m ? d->m->instance : NULL);

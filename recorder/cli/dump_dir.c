@@ -85,6 +85,7 @@ static int entry_of(const char *dir, const char *name, struct dump_dir_entry *e)
 		return 0;
 	}
 	e->file_bytes = (uint64_t)st.st_size;
+	e->pinned = st.st_mode & DUMPNAME_PINNED;
 	e->being_written = e->part && is_locked(e->path);
 	e->real_ns =
 		dump_name_parse(name, &when, &part) ? time_of_name(when) : time_of_dump(e->path);

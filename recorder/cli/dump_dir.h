@@ -16,6 +16,7 @@ struct dump_dir_entry {
 	char *path;
 	uint64_t real_ns; /* of the trigger, by file name or dump; else the file's mtime */
 	uint64_t file_bytes;
+	bool pinned;	    /* by `ringback pin` */
 	bool part;	    /* named *.part: not finished */
 	bool being_written; /* a recorder holds its lock */
 };

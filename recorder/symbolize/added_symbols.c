@@ -396,14 +396,14 @@ static int rename_to(const char *part, const char *out_path, bool replace, struc
 	return rc ? err_sys(err, rc, "cannot write the directory of '%s' to disk", out_path) : 0;
 }
 
-/* The new dump keeps the owner of the old one. */
+/* The new dump keeps the owner of the old one, and its pin, which is the sticky bit. */
 static void keep_owner(int fd, const char *out_path)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	if (!stat(out_path, &st) && fchown(fd, st.st_uid, st.st_gid))
 		errno = 0; /* without the right to chown, the file is ours */
-	fchmod(fd, 0600);
+	fchmod(fd, 0600 | (st.st_mode & S_ISVTX));
 }
 
 int added_symbols_write(struct added_symbols *c, const char *out_path, bool replace,

@@ -54,7 +54,7 @@ misuse "an unknown command is named" "no command 'recrod'" 'record' recrod
 told "--version" '^ringback [0-9]' --version
 told "--help has the commands" 'ringback script' --help
 told "record --help has the options" '--max-dumps N' record --help
-for command in record trigger status info script check doctor; do
+for command in record trigger status info script check pin doctor; do
 	told "$command --help tells how it is used" "^usage: ringback $command" "$command" --help
 done
 

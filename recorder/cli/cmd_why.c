@@ -12,6 +12,7 @@
 
 struct why_args {
 	struct why_options opt;
+	const char *baseline;
 	struct cmd_joined history;
 	struct cmd_span span;
 };
@@ -28,6 +29,8 @@ static const struct option_row options[] = {
 	{"without", 0, "WHO", OPTION_WORD, ARG(opt.without),
 	 .help = "what would remain of the wait without WHO: a name (* and ? match), a process or "
 		 "thread by number, or the path of a control group"},
+	{"baseline", 0, "FILE", OPTION_WORD, ARG(baseline),
+	 .help = "take what is usual from this dump, too: one of a better time"},
 	CMD_SPAN_ROWS(struct why_args, span),
 	{"json", 0, NULL, OPTION_FLAG, ARG(opt.json),
 	 .help = "one JSON object, described in SCHEMA.md"},
@@ -51,27 +54,37 @@ static int parse(struct why_args *q, int argc, char **argv)
 	return cmd_span_check(&cmd_why, &q->span);
 }
 
+static int print(struct why_args *q, const struct cmd_dump *d, const struct cmd_dump *base)
+{
+	struct why_result res = {0};
+	struct err err = ERR_INIT;
+	int rc, code;
+
+	q->opt.baseline = base->r;
+	q->opt.baseline_meta = base->m;
+	pager_start();
+	rc = why_print(d->r, d->m, &q->opt, stdout, &res, &err);
+	code = cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);
+	return code == EXIT_FINE && base->damaged ? EXIT_DAMAGED : code;
+}
+
 static int run(int argc, char **argv)
 {
 	struct why_args q = {.opt.color = cmd_dump_color()};
-	struct why_result res = {0};
-	struct err err = ERR_INIT;
-	struct cmd_dump d;
-	int rc, code = parse(&q, argc, argv);
+	struct cmd_dump d = {0}, base = {0};
+	int code = parse(&q, argc, argv);
 
 	if (!code)
 		code = cmd_joined_open(&q.history, &d);
 	if (code)
 		return code;
-	if (q.span.has_from || q.span.has_to)
+	if (q.baseline)
+		code = cmd_dump_open(q.baseline, &base);
+	if (!code && (q.span.has_from || q.span.has_to))
 		code = cmd_span_of(&q.span, &d, &q.opt.from_ns, &q.opt.to_ns);
-	if (code) {
-		cmd_dump_close(&d);
-		return code;
-	}
-	pager_start();
-	rc = why_print(d.r, d.m, &q.opt, stdout, &res, &err);
-	code = cmd_dump_exit(q.history.path, &d, rc, &err, res.nr_bad_blocks + d.m->nr_broken);
+	if (!code)
+		code = print(&q, &d, &base);
+	cmd_dump_close(&base);
 	cmd_dump_close(&d);
 	return code;
 }

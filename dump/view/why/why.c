@@ -293,10 +293,19 @@ static int look_without(struct why *w, struct err *err)
 int why_print(struct reader *r, const struct meta *m, const struct why_options *opt, FILE *out,
 	      struct why_result *res, struct err *err)
 {
-	struct why w = {
-		.a = {.r = r, .m = m}, .opt = opt, .asked = NO_THREAD, .path_thread = NO_THREAD};
-	int rc = why_load(&w, err);
+	static const struct why_options none;
+	struct why base = {.a = {.r = opt->baseline, .m = opt->baseline_meta},
+			   .opt = &none,
+			   .asked = NO_THREAD,
+			   .path_thread = NO_THREAD};
+	struct why w = {.a = {.r = r, .m = m},
+			.opt = opt,
+			.base = opt->baseline ? &base : NULL,
+			.asked = NO_THREAD,
+			.path_thread = NO_THREAD};
+	int rc = w.base ? why_load(&base, err) : 0;
 
+	rc = rc ? rc : why_load(&w, err);
 	rc = rc ? rc : why_find(&w, err);
 	if (!rc && opt->without)
 		rc = look_without(&w, err);
@@ -305,7 +314,9 @@ int why_print(struct reader *r, const struct meta *m, const struct why_options *
 		if (rc)
 			err_sys(err, rc, "the verdict cannot be written");
 	}
-	res->nr_bad_blocks = w.nr_bad_blocks;
+	res->nr_bad_blocks = w.nr_bad_blocks + base.nr_bad_blocks;
 	why_unload(&w);
+	if (w.base)
+		why_unload(&base);
 	return rc;
 }

@@ -23,6 +23,8 @@ struct why_options {
 	uint32_t pid;	     /* the process to explain; 0: any */
 	uint32_t tid;	  /* 0: the thread that requested the dump, or the one that waited most */
 	const char *comm; /* likewise by name, with * and ?; NULL: any */
+	struct reader *baseline; /* what is usual is also taken from this dump; NULL: no */
+	const struct meta *baseline_meta;
 	bool json, color;
 };
 

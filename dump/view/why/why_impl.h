@@ -65,6 +65,7 @@ struct time_path {
 struct why {
 	struct analysis a;
 	const struct why_options *opt;
+	const struct why *base; /* the baseline, loaded; NULL: none */
 	struct irqs *irqs;
 	struct wait_classes *classes;
 	struct thread_states *states; /* at the freeze */
@@ -376,6 +377,16 @@ struct stretch {
 
 /* The most unusual waits of the thread, highest score first. 0: it does not wait more than usual. */
 size_t stretches_of(const struct why *w, uint32_t thread, struct stretch out[MAX_STRETCHES]);
+
+/* ---- why_baseline.c: what is usual in the baseline, if there is one ---- */
+
+/* Adds the lengths of waits that are like `s`, of threads with its thread's name, to `list`,
+ * uint64_t[]. 0, -ENOMEM. */
+int baseline_waits(const struct why *w, const struct span *s, struct buf *list);
+/* The share of the time that a thread with this name lost; 0 without one. */
+double baseline_share(const struct why *w, const char *comm,
+		      uint64_t (*lost)(const struct why *w, uint32_t thread, uint64_t from_ns,
+				       uint64_t to_ns));
 
 /* ---- findings ---- */
 

@@ -83,6 +83,7 @@ static uint64_t usual_of(const struct why *w, const struct span *s, size_t *nr_o
 		if (i != s->thread && other->comm && !strcmp(other->comm, t->comm))
 			rc = add_alike(w, other, s, &list);
 	}
+	rc = rc ? rc : baseline_waits(w, s, &list);
 	*nr_out = rc ? 0 : list.len / sizeof(usual);
 	usual = *nr_out ? why_quantile((uint64_t *)list.p, *nr_out,
 				       why_is_subject(w, s->thread) ? 5 : 9)
@@ -254,11 +255,15 @@ static uint64_t min_sum(const struct why *w, bool subject)
 static bool short_waits(const struct why *w, uint32_t thread, struct stretch *out)
 {
 	uint64_t focus = why_focus_time(w), before = w->focus_ns - w->from_ns, ns, usual = 0;
+	const char *comm = schedule_thread(w->a.sched, thread)->comm;
+	uint64_t in_baseline;
 
 	ns = lost(w, thread, w->focus_ns, w->end_ns);
 	if (before >= 50 * MS)
 		usual = (uint64_t)((double)lost(w, thread, w->from_ns, w->focus_ns) *
 				   why_ms(focus) / why_ms(before));
+	in_baseline = (uint64_t)(baseline_share(w, comm, lost) * (double)focus);
+	usual = usual > in_baseline ? usual : in_baseline;
 	if (ns < usual || ns - usual < min_sum(w, why_is_subject(w, thread)))
 		return false;
 	*out = (struct stretch){.thread = thread,

@@ -324,9 +324,12 @@ static void say_usual(const struct why *w, struct finding *f, const struct stret
 			    SAY_TIME(s->usual_ns));
 	else if (s->nr_usual)
 		finding_say(w, f, "usual",
-			    "{text} of the {nr} other such wait{s} of {thread} took at most {time}",
+			    "{text} of the {nr} other such wait{s} of {thread}{text} took at most "
+			    "{time}",
 			    SAY_TEXT(why_is_subject(w, s->thread) ? "half" : "90 %"),
-			    SAY_NR(s->nr_usual), SAY_THREAD(s->thread), SAY_TIME(s->usual_ns));
+			    SAY_NR(s->nr_usual), SAY_THREAD(s->thread),
+			    SAY_TEXT(w->base ? ", here and in the baseline," : ""),
+			    SAY_TIME(s->usual_ns));
 }
 
 static const char *kind_of(const struct told_wait *k)

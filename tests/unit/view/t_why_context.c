@@ -1,6 +1,6 @@
 /* LAYERS: view dump base */
 // SPDX-License-Identifier: MIT
-/* What the states of threads at the freeze add to the verdict. */
+/* What the states of threads at the freeze add to the verdict, and what a baseline takes from it. */
 #include "tests/helpers/why_story.h"
 
 #include <sched.h>
@@ -103,11 +103,56 @@ static void test_limits(void **state)
 	}
 }
 
+/* Thread 30 waits for 31: `nr_short` times for a millisecond, then `nr_long` times for 60 ms. */
+static void wait_often(struct story *s, uint64_t ns, int nr_short, int nr_long)
+{
+	task(s, 30, 30, "checkout");
+	task(s, 31, 31, "bank");
+	run(s, 0, ns - MS, SLEEPS, 30);
+	run(s, 1, 2, SLEEPS, 31);
+	for (int i = 0; i < nr_short + nr_long; i++) {
+		uint64_t took = i < nr_short ? MS : 60 * MS;
+
+		run(s, 0, ns, SLEEPS, 0);
+		wake(s, 1, ns + took, 0, 30, 0);
+		run(s, 0, ns + took + 1000, 0, 30);
+		ns += took + MS;
+	}
+}
+
+/* What is unusual here was usual then. */
+static void test_baseline(void **state)
+{
+	for (int long_then = 0; long_then < 2; long_then++) {
+		struct story *s = begin();
+		struct said said;
+		struct reader *r;
+		struct meta *m;
+		struct mk d;
+
+		wait_often(s, 100 * MS, 12, long_then ? 28 : 0);
+		r = finish(s);
+		d = s->d;
+		m = mk_meta(r);
+		s = begin();
+		wait_often(s, HIT - 200 * MS, 12, 1);
+		run(s, 0, HIT - 10, SLEEPS, 0);
+		said = ask(s, (struct why_options){.tid = 30, .baseline = r, .baseline_meta = m});
+		assert_int_equal(!strstr(said.text, "checkout (30) waited 60 ms for bank"),
+				 long_then);
+		assert_int_equal(!strstr(said.text, "here and in the baseline"), long_then);
+		forget(&said);
+		meta_free(m);
+		mk_close(&d, r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_baseline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

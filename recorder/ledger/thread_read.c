@@ -4,6 +4,7 @@
 #include "recorder/ledger/thread_read.h"
 
 #include "trigger/kernel/clock.h"
+#include "trigger/kernel/memory_reader.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static int open_proc(int proc_fd, const char *fmt, va_list ap)
@@ -342,19 +342,12 @@ void thread_seen_free(struct thread_seen *t)
 
 /* ---- memory ---- */
 
-static bool read_memory(uint32_t pid, uint64_t at, void *out, size_t n)
-{
-	struct iovec to = {out, n}, from = {(void *)(uintptr_t)at, n};
-
-	return process_vm_readv((pid_t)pid, &to, 1, &from, 1, 0) == (ssize_t)n;
-}
-
 /*
  * A contended glibc mutex has 2 in its word and the owner's tid 8 bytes after it; its waiters expect
  * the 2. PI mutexes, robust mutexes and musl's have the owner's tid in the word, with the top bit
  * set while there are waiters (futex(2), FUTEX_WAITERS).
  */
-static void read_futex(struct thread_seen *t)
+static void read_futex(struct memory_reader *r, struct thread_seen *t)
 {
 	uint32_t v[3] = {0};
 	int op = (int)t->f.args[1] & FUTEX_CMD_MASK;
@@ -362,29 +355,30 @@ static void read_futex(struct thread_seen *t)
 
 	if (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET && !pi)
 		return;
-	if (!read_memory(t->f.pid, t->f.args[0], v, sizeof(v[0])))
+	if (!memory_reader_read(r, (pid_t)t->f.pid, t->f.args[0], v, sizeof(v[0])))
 		return;
 	t->f.flags |= FMT_THREAD_FUTEX;
 	t->f.futex_word = v[0];
 	if (pi || v[0] & FUTEX_WAITERS)
 		t->futex_names = v[0] & FUTEX_TID_MASK;
 	else if (v[0] == 2 && (uint32_t)t->f.args[2] == 2 &&
-		 read_memory(t->f.pid, t->f.args[0], v, sizeof(v)))
+		 memory_reader_read(r, (pid_t)t->f.pid, t->f.args[0], v, sizeof(v)))
 		t->futex_names = v[2];
 }
 
-static void read_poll(int proc_fd, struct thread_seen *t)
+static void read_poll(int proc_fd, struct memory_reader *r, struct thread_seen *t)
 {
 	struct pollfd p;
 
-	if (t->f.args[1] == 1 && read_memory(t->f.pid, t->f.args[0], &p, sizeof(p)) && p.fd >= 0)
+	if (t->f.args[1] == 1 &&
+	    memory_reader_read(r, (pid_t)t->f.pid, t->f.args[0], &p, sizeof(p)) && p.fd >= 0)
 		thread_read_file(proc_fd, t, p.fd);
 }
 
-void thread_read_memory(int proc_fd, struct thread_seen *t)
+void thread_read_memory(int proc_fd, struct memory_reader *r, struct thread_seen *t)
 {
 	if (thread_wait_of(t) == THREAD_WAIT_FUTEX)
-		read_futex(t);
+		read_futex(r, t);
 	else if (thread_wait_of(t) == THREAD_WAIT_POLL)
-		read_poll(proc_fd, t);
+		read_poll(proc_fd, r, t);
 }

@@ -17,6 +17,8 @@ struct thread_file {
 	char protocol[8], local[112], remote[112];
 };
 
+struct memory_reader;
+
 struct thread_seen {
 	struct fmt_thread_state f;
 	uint64_t cpus[FMT_THREAD_MAX_CPU_WORDS];
@@ -47,11 +49,11 @@ void thread_seen_free(struct thread_seen *t);
 enum thread_wait thread_wait_of(const struct thread_seen *t);
 
 /*
- * Reads the futex or the poll set that the thread waits for from its process's memory. This blocks
+ * Reads the futex or the poll set that the thread waits for from its process's memory. This waits
  * while another thread changes the process's mappings. Call it without a lock; `t` is a copy of
  * the thread that thread_read() filled in, without its file.
  */
-void thread_read_memory(int proc_fd, struct thread_seen *t);
+void thread_read_memory(int proc_fd, struct memory_reader *r, struct thread_seen *t);
 
 /* Sets t->f.fd and t->file; nothing if the descriptor is not open or may not be read. */
 void thread_read_file(int proc_fd, struct thread_seen *t, int fd);

@@ -8,6 +8,7 @@
 #include "recorder/ledger/ledger.h"
 #include "recorder/ledger/thread_ends.h"
 #include "trigger/kernel/clock.h"
+#include "trigger/kernel/memory_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,6 +54,7 @@ struct thread_snapshot {
 	struct fmt_threads read;
 	struct buf seen; /* struct thread_seen[] */
 	/* Only for the thread. */
+	struct memory_reader *reader; /* NULL: not needed yet, or there can be none */
 	unsigned nr_asked;
 	unsigned share; /* of the limits that may be used now, in percent */
 	bool over;
@@ -152,6 +154,9 @@ static void read_memory(struct thread_snapshot *s)
 	uint32_t pid = 0;
 	bool blocked = false;
 
+	/* It inherits the priority. */
+	if (!s->reader && memory_reader_open(&s->reader, NULL))
+		return;
 	for (size_t i = 0; i < nr_seen(s) && s->phase == SNAPSHOT_READING && !is_over(s); i++) {
 		struct thread_seen t = *seen_at(s, i);
 		enum thread_wait wait = thread_wait_of(&t);
@@ -164,7 +169,7 @@ static void read_memory(struct thread_snapshot *s)
 		if (blocked)
 			continue;
 		pthread_mutex_unlock(&s->lock);
-		thread_read_memory(s->proc_fd, &t);
+		thread_read_memory(s->proc_fd, s->reader, &t);
 		pthread_mutex_lock(&s->lock);
 		if (s->phase == SNAPSHOT_READING)
 			*seen_at(s, i) = t;
@@ -266,6 +271,7 @@ void thread_snapshot_free(struct thread_snapshot *s)
 		pthread_join(s->thread, NULL);
 	}
 	forget(s);
+	memory_reader_close(s->reader);
 	if (s->proc_fd >= 0)
 		close(s->proc_fd);
 	pthread_cond_destroy(&s->cond);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Reads memory in a process of its own; see memory_reader.h. Called by src_watch.c. */
+/* Reads memory in a process of its own; see memory_reader.h. Called by src_watch.c and
+ * thread_snapshot.c. */
 #include "trigger/kernel/memory_reader.h"
 
 #include "dump/base/err.h"
@@ -23,7 +24,8 @@
 #define CHILD_FD 3
 
 struct memory_reader {
-	int fd; /* -1: the reader hung */
+	int fd;
+	bool late; /* an answer is due, which came too late or not yet */
 };
 
 struct memory_request {
@@ -107,7 +109,7 @@ int memory_reader_open(struct memory_reader **out, struct err *err)
 
 void memory_reader_close(struct memory_reader *r)
 {
-	if (r && r->fd >= 0)
+	if (r)
 		close(r->fd);
 	free(r);
 }
@@ -128,14 +130,13 @@ bool memory_reader_read(struct memory_reader *r, pid_t pid, uint64_t addr, void 
 	uint8_t bytes[MEMORY_READER_MAX];
 
 	assert(n <= sizeof(bytes));
-	if (r->fd < 0 || send(r->fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (r->late && recv(r->fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
 		return false;
-	if (!has_answer(r)) {
-		close(r->fd);
-		r->fd = -1;
+	r->late = false;
+	if (send(r->fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return false;
-	}
-	if (recv(r->fd, bytes, sizeof(bytes), MSG_DONTWAIT) != sizeof(bytes))
+	r->late = !has_answer(r);
+	if (r->late || recv(r->fd, bytes, sizeof(bytes), MSG_DONTWAIT) != sizeof(bytes))
 		return false;
 	memcpy(out, bytes, n);
 	return true;
@@ -143,7 +144,7 @@ bool memory_reader_read(struct memory_reader *r, pid_t pid, uint64_t addr, void 
 
 bool memory_reader_hangs(const struct memory_reader *r)
 {
-	return r && r->fd < 0;
+	return r && r->late;
 }
 
 bool memory_reader_is(pid_t pid)

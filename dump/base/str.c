@@ -234,10 +234,30 @@ static size_t utf8_len(const unsigned char *p, size_t left)
 	return n;
 }
 
-/* C0 and C1 control characters, which a terminal may obey. */
-static bool is_control(const unsigned char *p, size_t len)
+static uint32_t code_point(const unsigned char *p, size_t len)
 {
-	return p[0] < 0x20 || p[0] == 0x7f || (len == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+	uint32_t c = len == 1 ? p[0] : p[0] & (0xffu >> (len + 1));
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+/* Control characters, which a terminal may obey, and those of Unicode that are invisible or change
+ * the order in which others are shown: a name could then look like another. */
+static bool is_control(uint32_t c)
+{
+	static const struct {
+		uint32_t from, to;
+	} ranges[] = {{0, 0x1f},	 {0x7f, 0x9f},	   {0xad, 0xad},     {0x61c, 0x61c},
+		      {0x180e, 0x180e},	 {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
+		      {0xfe00, 0xfe0f},	 {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+		      {0xe0000, 0xe01ef}};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].from && c <= ranges[i].to)
+			return true;
+	return false;
 }
 
 char *str_safe(char *out, size_t n, const char *text, size_t len)
@@ -249,7 +269,7 @@ char *str_safe(char *out, size_t n, const char *text, size_t len)
 		return out;
 	for (size_t i = 0; i < len;) {
 		size_t c = utf8_len(p + i, len - i);
-		bool plain = c && !is_control(p + i, c);
+		bool plain = c && !is_control(code_point(p + i, c));
 		size_t need = plain ? c : 4;
 
 		if (o + need >= n)
@@ -268,6 +288,16 @@ char *str_safe(char *out, size_t n, const char *text, size_t len)
 	return out;
 }
 
+/* "\\u202e"; returns the length. */
+static size_t put_escape(char esc[13], uint32_t c)
+{
+	uint32_t high = 0xd800 | ((c - 0x10000) >> 10 & 0x3ff), low = 0xdc00 | (c & 0x3ff);
+
+	if (c < 0x10000)
+		return (size_t)snprintf(esc, 13, "\\u%04x", c);
+	return (size_t)snprintf(esc, 13, "\\u%04x\\u%04x", high, low);
+}
+
 char *str_json(char *out, size_t n, const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -277,7 +307,7 @@ char *str_json(char *out, size_t n, const char *text, size_t len)
 		return out;
 	for (size_t i = 0; i < len;) {
 		size_t c = utf8_len(p + i, len - i), put;
-		char esc[8];
+		char esc[13];
 		const char *from = esc;
 
 		if (!c) {
@@ -288,10 +318,8 @@ char *str_json(char *out, size_t n, const char *text, size_t len)
 			esc[0] = '\\';
 			esc[1] = (char)p[i];
 			put = 2;
-		} else if (is_control(p + i, c)) {
-			unsigned code = c == 2 ? p[i + 1] : p[i];
-
-			put = (size_t)snprintf(esc, sizeof(esc), "\\u%04x", code);
+		} else if (is_control(code_point(p + i, c))) {
+			put = put_escape(esc, code_point(p + i, c));
 		} else {
 			from = (const char *)p + i;
 			put = c;

@@ -42,7 +42,8 @@ char *str_fmt_utc(char *out, size_t n, uint64_t real_ns);
 
 /*
  * Copies `len` bytes of untrusted text into `out` (always terminated, cut at n - 1). Control
- * characters and invalid UTF-8 become \xHH, so no escape sequence reaches a terminal.
+ * characters, also invisible ones and those that change the direction of writing, and invalid UTF-8
+ * become \xHH, so no escape sequence reaches a terminal and no name looks like another.
  */
 char *str_safe(char *out, size_t n, const char *text, size_t len);
 

@@ -144,12 +144,43 @@ static void test_foreign_text(void **state)
 	text_free(&t);
 }
 
+/* What would be invisible, or would change the order of what is shown, is not put as it is. */
+static void test_invisible_text(void **state)
+{
+	static const struct {
+		const char *from, *safe, *json;
+	} cases[] = {
+		{"a\xe2\x80\xae"
+		 "b",
+		 "a\\xe2\\x80\\xaeb", "a\\u202eb"},
+		{"\xe2\x80\x8b", "\\xe2\\x80\\x8b", "\\u200b"},
+		{"\xef\xbb\xbf", "\\xef\\xbb\\xbf", "\\ufeff"},
+		{"\xc2\x9b", "\\xc2\\x9b", "\\u009b"},
+		{"\xf3\xa0\x80\x81", "\\xf3\\xa0\\x80\\x81", "\\udb40\\udc01"},
+		{"\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80",
+		 "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text safe = TEXT_INIT(NULL), json = TEXT_INIT(NULL);
+
+		text_safe(&safe, cases[i].from, strlen(cases[i].from));
+		text_json(&json, cases[i].from, strlen(cases[i].from));
+		text_char(&safe, '\0');
+		text_char(&json, '\0');
+		assert_string_equal((char *)safe.b.p, cases[i].safe);
+		assert_string_equal((char *)json.b.p, cases[i].json);
+		text_free(&safe);
+		text_free(&json);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_plain_bytes),
 		cmocka_unit_test(test_put_wide),     cmocka_unit_test(test_text),
-		cmocka_unit_test(test_foreign_text),
+		cmocka_unit_test(test_foreign_text), cmocka_unit_test(test_invisible_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

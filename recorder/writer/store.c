@@ -19,6 +19,7 @@
 #include "dump/base/bytes.h"
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "recorder/base/log.h"
 #include "recorder/writer/dump_name.h"
 #include "trigger/kernel/clock.h"
 
@@ -780,8 +781,9 @@ int store_commit(struct store *s, char *path, size_t n, struct err *err)
 	path_of(s, path, n);
 	/* Some file systems fail with EINVAL: they have no directory to sync. */
 	if (fsync(s->dir_fd) && errno != EINVAL)
-		return err_sys(err, -errno, "%s is written, but its directory could not be synced",
-			       path);
+		log_warn("%s is written, but its directory can't be synced (%s): a power failure "
+			 "may lose it",
+			 path, strerror(errno));
 	forget(s);
 	reserve(s, s->nr + SPARE, NULL);
 	return 0;

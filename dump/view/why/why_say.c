@@ -203,6 +203,8 @@ static bool is_interval(const struct why *w)
 }
 
 #define RULE_WIDTH 100
+/* The recorder's own running time gets a line from this share of a CPU on: 1 of as many. */
+#define OWN_SHARE 50
 
 /* The line written to a watched file gets its own line, since it is long and important. */
 static bool is_line(const char *saw)
@@ -383,6 +385,34 @@ static void put_without(const struct why *w, struct text *t)
 		   SAY_PERCENT(1 - why_ms(o->remaining_ns) / why_ms(o->wait_ns)));
 }
 
+/* Running time of the recorder's own threads, which are in no finding. */
+static uint64_t own_cost(const struct why *w, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 1; i < schedule_nr_threads(w->a.sched); i++) {
+		struct sums s;
+
+		if (!why_is_ours(w, i))
+			continue;
+		sums_of(w, i, from_ns, to_ns, &s);
+		ns += s.ns[SPAN_RUN];
+	}
+	return ns;
+}
+
+static void put_own_cost(const struct why *w, const struct finding *best, struct text *t)
+{
+	bool part = best && best->to_ns;
+	uint64_t from = part ? best->from_ns : w->focus_ns, to = part ? best->to_ns : w->end_ns;
+	uint64_t ns = own_cost(w, from, to);
+
+	if (!ns || ns * OWN_SHARE < to - from)
+		return;
+	label(t, "recorder");
+	why_phrase(w, t, "ringback itself ran {time} of that time\n", SAY_TIME(ns));
+}
+
 int why_say(const struct why *w, FILE *out)
 {
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more[MAX_ALSO];
@@ -409,6 +439,7 @@ int why_say(const struct why *w, FILE *out)
 		text_put(&t, more[i]->verdict.b.p, more[i]->verdict.b.len);
 		text_char(&t, '\n');
 	}
+	put_own_cost(w, best, &t);
 	put_what(w, best, &t);
 	label(&t, "missing");
 	text_put(&t, gone.b.p, gone.b.len);
@@ -515,6 +546,9 @@ int why_say_json(const struct why *w, FILE *out)
 	json_i64(&j, "recorded_from", relative(w, w->from_ns));
 	json_thread(w, &j, "asked_by",
 		    w->asked == NO_THREAD ? 0 : schedule_thread(w->a.sched, w->asked)->tid);
+	json_u64(&j, "recorder_ran_ns",
+		 own_cost(w, best && best->to_ns ? best->from_ns : w->focus_ns,
+			  best && best->to_ns ? best->to_ns : w->end_ns));
 	json_text(&j, "missing", &gone);
 	if (w->opt->without) {
 		json_open(&j, "without", '{');

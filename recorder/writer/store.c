@@ -20,6 +20,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/base/log.h"
+#include "recorder/writer/dump_dir.h"
 #include "recorder/writer/dump_name.h"
 #include "trigger/kernel/clock.h"
 
@@ -326,95 +327,28 @@ static void delete_first(struct store *s, size_t n)
 
 /* ---- opening ---- */
 
-static int dir_error(const char *dir, int code, struct err *err)
+/* Opens the directory into `s`; `again`: by the path that it had. */
+static int attach(struct store *s, bool again, struct err *err)
 {
-	struct stat st;
+	int fd = dump_dir_open(s->dir, again, err);
+	DIR *scan = fd < 0 ? NULL : fdopendir(fd);
+	char path[PATH_MAX], *dir = NULL;
 
-	switch (code) {
-	case -ENOENT:
-		err_set(err, code, "can't make the directory %s: its parent is not there", dir);
-		err_hint(err, "mkdir -p '%s'", dir);
-		break;
-	case -ENOTDIR:
-		err_set(err, code, "%s is not a directory", dir);
-		err_hint(err, "give the directory where dumps go with -o DIR");
-		break;
-	case -EACCES:
-	case -EPERM:
-		err_set(err, code, "can't write into %s: permission denied", dir);
-		if (!stat(dir, &st))
-			err_hint(err,
-				 "it belongs to uid %u, has mode %04o, and you are uid %u; choose "
-				 "another with -o DIR",
-				 st.st_uid, st.st_mode & 07777, geteuid());
+	if (scan && dump_dir_path(fd, path))
+		dir = strdup(path);
+	if (fd >= 0 && !dir) {
+		if (scan)
+			closedir(scan);
 		else
-			err_hint(err, "choose another directory with -o DIR");
-		break;
-	case -EROFS:
-		err_set(err, code, "can't write into %s: its file system is mounted read-only",
-			dir);
-		err_hint(err, "choose another directory with -o DIR, such as -o /var/tmp");
-		break;
-	default:
-		err_sys(err, code, "can't use the directory %s", dir);
-		err_hint(err, "choose another directory with -o DIR");
-	}
-	return code;
-}
-
-/* Makes the last component if it is missing. */
-static int open_dir(const char *dir, int *out)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-	int fd = open(dir, flags);
-
-	if (fd < 0 && errno == ENOENT) {
-		if (mkdir(dir, 0700) && errno != EEXIST)
-			return -errno;
-		fd = open(dir, flags);
+			close(fd);
+		return err_set(err, -ENOMEM, "out of memory for the directory of dumps");
 	}
 	if (fd < 0)
-		return -errno;
-	*out = fd;
-	return 0;
-}
-
-/* Checks that files can be made there. A full disk is accepted, since space may be freed later. */
-static int probe(int dir_fd)
-{
-	struct timespec now;
-	char name[64];
-	int fd;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(name, sizeof(name), ".ringback-probe-%d-%lld.%ld", getpid(), (long long)now.tv_sec,
-		 now.tv_nsec);
-	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return errno == ENOSPC || errno == EDQUOT ? 0 : -errno;
-	close(fd);
-	unlinkat(dir_fd, name, 0);
-	return 0;
-}
-
-/* (Re)opens the directory into `s`. */
-static int attach(struct store *s, struct err *err)
-{
-	int fd = -1, rc = open_dir(s->dir, &fd);
-	DIR *scan;
-
-	if (rc)
-		return dir_error(s->dir, rc, err);
-	rc = probe(fd);
-	scan = rc ? NULL : fdopendir(fd);
-	if (!rc && !scan)
-		rc = -errno;
-	if (rc) {
-		close(fd);
-		return dir_error(s->dir, rc, err);
-	}
+		return fd;
 	if (s->scan)
 		closedir(s->scan);
+	free(s->dir);
+	s->dir = dir;
 	s->scan = scan;
 	s->dir_fd = fd;
 	return 0;
@@ -433,7 +367,7 @@ int store_open(const struct store_options *opt, struct store **out, struct err *
 	s->dir_fd = -1;
 	dump_name_host(s->host, sizeof(s->host));
 	s->dir = strdup(opt->dir);
-	rc = s->dir ? attach(s, err)
+	rc = s->dir ? attach(s, false, err)
 		    : err_set(err, -ENOMEM, "out of memory for the directory of dumps");
 	if (!rc)
 		rc = reserve(s, SPARE, err);
@@ -667,19 +601,9 @@ static int create_part(struct store *s, int *out)
 	return 0;
 }
 
-/* Reopens the directory if it was deleted and recreated. */
-static int attach_again(struct store *s, struct err *err)
-{
-	struct stat st;
-
-	if (!fstat(s->dir_fd, &st) && st.st_nlink)
-		return 0;
-	return attach(s, err);
-}
-
 int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd, struct err *err)
 {
-	int rc = attach_again(s, err);
+	int rc = dump_dir_is_reachable(s->dir_fd) ? 0 : attach(s, true, err);
 
 	assert(s->fd < 0);
 	s->real_ns = real_ns;
@@ -731,17 +655,9 @@ static int rename_part(struct store *s)
 	return rc;
 }
 
-/* The current absolute path of the directory, also after it was moved. */
 void store_dir(const struct store *s, char dir[PATH_MAX])
 {
-	char link[48];
-	ssize_t len;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->dir_fd);
-	len = readlink(link, dir, PATH_MAX);
-	if (len > 0 && len < PATH_MAX)
-		dir[len] = '\0';
-	else
+	if (!dump_dir_path(s->dir_fd, dir))
 		snprintf(dir, PATH_MAX, "%s", s->dir);
 }
 

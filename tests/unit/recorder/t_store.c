@@ -296,6 +296,60 @@ static void a_directory_that_was_removed_is_made_again(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
+/* Someone removes the directory and has its path lead elsewhere: the dump does not go there. */
+static void a_path_that_became_a_link_is_refused(void **state)
+{
+	const struct store_options opt = {.dir = in_dir("a/sub"), .min_free_percent = 5};
+	struct err err = ERR_INIT;
+	struct store *s;
+	int fd;
+
+	assert_int_equal(mkdir(in_dir("a"), 0700), 0);
+	assert_int_equal(mkdir(in_dir("elsewhere"), 0700), 0);
+	assert_int_equal(store_open(&opt, &s, NULL), 0);
+	assert_int_equal(rmdir(in_dir("a/sub")), 0);
+	assert_int_equal(rmdir(in_dir("a")), 0);
+	assert_int_equal(symlink("elsewhere", in_dir("a")), 0);
+	assert_int_equal(store_begin(s, T0, "x", &fd, &err), -ELOOP);
+	assert_non_null(strstr(err.what, "symbolic link"));
+	assert_int_equal(rmdir(in_dir("elsewhere")), 0); /* empty */
+	store_close(s);
+}
+
+/* In a mount namespace of its own: 0, or the line that failed. */
+static int use_unmounted(const char *at)
+{
+	const struct store_options opt = {.dir = at, .min_free_percent = 5};
+	char path[PATH_MAX];
+	struct store *s;
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", at, "tmpfs", 0, NULL))
+		return 77;
+	if (store_open(&opt, &s, NULL) || umount2(at, MNT_DETACH))
+		return __LINE__ & 0x7f;
+	if (store_begin(s, T0, "x", &fd, NULL) || store_commit(s, path, sizeof(path), NULL))
+		return __LINE__ & 0x7f;
+	return access(path, F_OK) ? __LINE__ & 0x7f : 0;
+}
+
+static void a_dump_does_not_go_to_an_unmounted_directory(void **state)
+{
+	int status;
+	pid_t pid;
+
+	assert_int_equal(mkdir(in_dir("mnt"), 0700), 0);
+	pid = fork();
+	if (!pid)
+		_exit(use_unmounted(in_dir("mnt")));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* ---- limits ---- */
 
 static void only_the_newest_dumps_are_kept(void **state)
@@ -698,6 +752,8 @@ int main(void)
 		cmocka_unit_test_setup(a_directory_without_permission_says_whose_it_is, setup),
 		cmocka_unit_test_setup(files_of_other_users_are_left_alone, setup),
 		cmocka_unit_test_setup(a_directory_that_was_removed_is_made_again, setup),
+		cmocka_unit_test_setup(a_path_that_became_a_link_is_refused, setup),
+		cmocka_unit_test_setup(a_dump_does_not_go_to_an_unmounted_directory, setup),
 		cmocka_unit_test_setup(a_loop_of_one_rule_leaves_the_dumps_of_others,
 				       setup_written),
 		cmocka_unit_test_setup(a_loop_leaves_the_dumps_of_others_under_max_disk,

@@ -20,7 +20,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/base/log.h"
-#include "recorder/writer/dump_dir.h"
+#include "recorder/writer/store_dir.h"
 #include "recorder/writer/dump_name.h"
 #include "trigger/kernel/clock.h"
 
@@ -330,11 +330,11 @@ static void delete_first(struct store *s, size_t n)
 /* Opens the directory into `s`; `again`: by the path that it had. */
 static int attach(struct store *s, bool again, struct err *err)
 {
-	int fd = dump_dir_open(s->dir, again, err);
+	int fd = store_dir_open(s->dir, again, err);
 	DIR *scan = fd < 0 ? NULL : fdopendir(fd);
 	char path[PATH_MAX], *dir = NULL;
 
-	if (scan && dump_dir_path(fd, path))
+	if (scan && store_dir_path(fd, path))
 		dir = strdup(path);
 	if (fd >= 0 && !dir) {
 		if (scan)
@@ -603,7 +603,7 @@ static int create_part(struct store *s, int *out)
 
 int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd, struct err *err)
 {
-	int rc = dump_dir_is_reachable(s->dir_fd) ? 0 : attach(s, true, err);
+	int rc = store_dir_is_reachable(s->dir_fd) ? 0 : attach(s, true, err);
 
 	assert(s->fd < 0);
 	s->real_ns = real_ns;
@@ -657,7 +657,7 @@ static int rename_part(struct store *s)
 
 void store_dir(const struct store *s, char dir[PATH_MAX])
 {
-	if (!dump_dir_path(s->dir_fd, dir))
+	if (!store_dir_path(s->dir_fd, dir))
 		snprintf(dir, PATH_MAX, "%s", s->dir);
 }
 

@@ -11,12 +11,12 @@ struct err;
 /*
  * Opens `dir` and checks that files can be made in it; a full disk is accepted, since space may be
  * freed later. Its last component is made if it is missing. `again`: the path is one that
- * dump_dir_path() returned, and no component may be a symbolic link now: a directory that was
+ * store_dir_path() returned, and no component may be a symbolic link now: a directory that was
  * removed is not made anew somewhere else. Returns the descriptor, or a negative errno.
  */
-int dump_dir_open(const char *dir, bool again, struct err *err);
+int store_dir_open(const char *dir, bool again, struct err *err);
 
 /* The absolute path of an open directory, also after it was moved. False: unknown. */
-bool dump_dir_path(int fd, char path[PATH_MAX]);
+bool store_dir_path(int fd, char path[PATH_MAX]);
 /* False when it was removed, or its file system was unmounted under it (umount -l). */
-bool dump_dir_is_reachable(int fd);
+bool store_dir_is_reachable(int fd);

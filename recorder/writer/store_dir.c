@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opens and checks the directory of dumps; see dump_dir.h. */
-#include "recorder/writer/dump_dir.h"
+/* Opens and checks the directory of dumps; see store_dir.h. */
+#include "recorder/writer/store_dir.h"
 
 #include "dump/base/err.h"
 #include "recorder/base/log.h"
@@ -130,7 +130,7 @@ static void check_owner(const char *dir, int fd)
 			 st.st_mode & 07777);
 }
 
-int dump_dir_open(const char *dir, bool again, struct err *err)
+int store_dir_open(const char *dir, bool again, struct err *err)
 {
 	int fd = again ? open_again(dir) : open_first(dir), rc = fd < 0 ? fd : probe(fd);
 
@@ -143,7 +143,7 @@ int dump_dir_open(const char *dir, bool again, struct err *err)
 	return fd;
 }
 
-bool dump_dir_path(int fd, char path[PATH_MAX])
+bool store_dir_path(int fd, char path[PATH_MAX])
 {
 	char link[48];
 	ssize_t len;
@@ -156,11 +156,11 @@ bool dump_dir_path(int fd, char path[PATH_MAX])
 	return true;
 }
 
-bool dump_dir_is_reachable(int fd)
+bool store_dir_is_reachable(int fd)
 {
 	struct stat is, at;
 	char path[PATH_MAX];
 
-	return !fstat(fd, &is) && is.st_nlink && dump_dir_path(fd, path) && !stat(path, &at) &&
+	return !fstat(fd, &is) && is.st_nlink && store_dir_path(fd, path) && !stat(path, &at) &&
 	       is.st_dev == at.st_dev && is.st_ino == at.st_ino;
 }

@@ -203,9 +203,11 @@ static bool is_thread_of(uint32_t pid, uint32_t tid)
 
 static bool copy_more(struct bytes b, struct app_socket_message *m)
 {
+	if (!b.len)
+		return true;
 	m->more = malloc(b.len);
 	if (!m->more)
-		return !b.len;
+		return false;
 	m->nr_more = b.len;
 	memcpy(m->more, b.p, b.len);
 	return true;

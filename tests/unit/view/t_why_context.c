@@ -147,12 +147,39 @@ static void test_baseline(void **state)
 	}
 }
 
+/* A thread of a pool waits for work that one other thread hands out, however often: no convoy, and one
+ * thread that is woken is no herd. */
+static void test_hand_offs(void **state)
+{
+	struct story *s = begin();
+	struct said said;
+	uint64_t ns = HIT - 800 * MS;
+
+	task(s, 30, 30, "worker-1");
+	task(s, 31, 30, "acceptor");
+	run(s, 0, 1, SLEEPS, 0);
+	run(s, 1, 2, SLEEPS, 31);
+	run(s, 0, ns - MS, SLEEPS, 30);
+	for (; ns < HIT - 20 * MS; ns += 11 * MS) {
+		run(s, 0, ns, SLEEPS, 0);
+		wake(s, 1, ns + 10 * MS, 0, 30, 0);
+		run(s, 0, ns + 10 * MS + 1000, SLEEPS, 30);
+	}
+	run(s, 0, HIT - 10, SLEEPS, 0);
+	said = ask(s, (struct why_options){.tid = 30});
+	assert_string_not_equal(text_of(&said, "kind"), "lock-convoy");
+	assert_string_not_equal(text_of(&said, "kind"), "thundering-herd");
+	assert_string_not_equal(text_of(&said, "kind"), "deadlock");
+	forget(&said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_baseline),
+		cmocka_unit_test(test_hand_offs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

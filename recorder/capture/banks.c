@@ -3,7 +3,7 @@
  * One ring of a channel with its banks; see banks.h for the states. recording.c opens, closes and
  * freezes it; dumper.c's thread releases it.
  */
-#include "recorder/capture/banks.h"
+#include "recorder/capture/banks_impl.h"
 
 #include "dump/base/err.h"
 #include "trigger/kernel/clock.h"
@@ -22,7 +22,7 @@
 /* Bytes of a ring that are read between two checks of the time: some 20 us. */
 #define HORIZON_STEP_BYTES (64u << 10)
 
-static int bank_room(struct bank *b, size_t more)
+int bank_room(struct bank *b, size_t more)
 {
 	int *fds = realloc(b->fds, (b->nr_fds + more) * sizeof(*fds));
 	uint32_t *event;
@@ -222,21 +222,19 @@ int banks_trace_fd(const struct banks *b)
 	return b->notes && !b->offline ? b->bank[0].fds[0] : -1;
 }
 
-static void pause_ring(struct bank *bank, bool pause)
+void bank_pause_ring(struct bank *bank, bool pause)
 {
 	int rc = ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
 
 	bank->running = pause && rc;
 }
 
-int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
-	       pid_t tid, struct banks **out, struct err *err)
+struct banks *banks_new(const struct channel *c, const struct target *t, int cpu, pid_t tid)
 {
 	struct banks *b = calloc(1, sizeof(*b));
-	int rc = 0;
 
 	if (!b)
-		return err_set(err, -ENOMEM, "out of memory");
+		return NULL;
 	b->channel = c;
 	b->cpu = cpu;
 	b->tid = tid;
@@ -244,8 +242,21 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	b->always_on = t->inherit && !c->aux_bytes;
 	b->max_runs = banks_max_runs(c->ring_bytes);
 	b->runs = calloc(b->max_runs, sizeof(*b->runs));
-	if (!b->runs)
-		rc = err_set(err, -ENOMEM, "out of memory");
+	b->active = &b->bank[0];
+	if (b->runs)
+		return b;
+	free(b);
+	return NULL;
+}
+
+int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
+	       pid_t tid, struct banks **out, struct err *err)
+{
+	struct banks *b = banks_new(c, t, cpu, tid);
+	int rc = 0;
+
+	if (!b)
+		return err_set(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
 		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
 	if (!rc && c->aux_bytes)
@@ -253,12 +264,11 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	if (!rc && c->aux_bytes && (rc = open_notes(b, t, caps)))
 		err_set(err, rc, "out of memory");
 	for (unsigned i = 0; i < b->nr_banks && !rc && b->always_on; i++)
-		pause_ring(&b->bank[i], true);
+		bank_pause_ring(&b->bank[i], true);
 	if (rc) {
 		banks_close(b);
 		return rc;
 	}
-	b->active = &b->bank[0];
 	*out = b;
 	return 0;
 }
@@ -279,7 +289,7 @@ void banks_close(struct banks *b)
 	free(b);
 }
 
-static void leaders_ioctl(struct bank *b, unsigned long request)
+void bank_leaders_ioctl(struct bank *b, unsigned long request)
 {
 	for (size_t i = 0; i < b->nr_leaders; i++)
 		ioctl(b->leaders[i], request, 0);
@@ -303,15 +313,18 @@ static void become_active(struct banks *b, struct bank *bank)
 	assert(bank->state == BANK_SPARE);
 	bank->ring.armed_head = ring_head(&bank->ring);
 	if (b->always_on)
-		pause_ring(bank, false);
+		bank_pause_ring(bank, false);
 	else
-		leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
+		bank_leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
 	bank->armed_ns = clock_ns();
 	bank->state = BANK_ACTIVE;
+	banks_save(b);
 }
 
 void banks_start(struct banks *b)
 {
+	if (b->active->state == BANK_ACTIVE)
+		return;
 	become_active(b, b->active);
 	if (b->aux)
 		aux_started(b->aux);
@@ -320,7 +333,7 @@ void banks_start(struct banks *b)
 void banks_start_again(struct banks *b)
 {
 	if (b->aux && !b->offline)
-		leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
+		bank_leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
 }
 
 /* A rule's event may have stopped the trace earlier. */
@@ -334,15 +347,16 @@ static void trace_stopped(struct banks *b)
 void banks_retire(struct banks *b)
 {
 	assert(!b->frozen);
-	leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
+	bank_leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
 	b->offline = true;
+	b->kept = NULL;
 	if (b->aux)
 		trace_stopped(b);
 }
 
 void banks_enable_spare(struct banks *b)
 {
-	if (b->nr_banks == 2 && !b->offline)
+	if (b->nr_banks == 2 && !b->offline && !b->frozen)
 		become_active(b, other(b, b->active));
 }
 
@@ -350,17 +364,18 @@ void banks_pause(struct banks *b)
 {
 	struct bank *a = b->active;
 
-	assert(a->state == BANK_ACTIVE && !b->frozen);
-	if (b->aux)
+	if (b->aux || b->frozen) /* taken over in the middle of a dump */
 		return;
+	assert(a->state == BANK_ACTIVE);
 	a->paused_ns = b->last_paused_ns = clock_ns();
-	pause_ring(a, true);
+	bank_pause_ring(a, true);
 	b->frozen_oldest_ns = banks_oldest(b);
 	a->state = BANK_FROZEN;
 	b->frozen = a;
 	b->nr_marks = 0;
 	if (b->nr_banks == 2 && !b->offline)
 		b->active = other(b, a);
+	banks_save(b);
 }
 
 void banks_stop_aux(struct banks *b)
@@ -452,7 +467,7 @@ void banks_disable_frozen(struct banks *b)
 {
 	/* A single bank stays enabled: the kernel counts what it drops while paused (LOST). */
 	if (b->nr_banks == 2 && !b->always_on)
-		leaders_ioctl(b->frozen, PERF_EVENT_IOC_DISABLE);
+		bank_leaders_ioctl(b->frozen, PERF_EVENT_IOC_DISABLE);
 }
 
 void banks_release(struct banks *b)
@@ -465,11 +480,15 @@ void banks_release(struct banks *b)
 	} else if (!b->offline) {
 		f->ring.armed_head = ring_head(&f->ring);
 		if (b->nr_banks == 1 || !b->always_on)
-			pause_ring(f, false);
+			bank_pause_ring(f, false);
 		f->armed_ns = clock_ns();
 		f->state = b->nr_banks == 2 ? BANK_SPARE : BANK_ACTIVE;
 	}
 	b->frozen = NULL;
+	/* With two banks the records stay where they are until the next freeze. The entry tells of
+	 * them until banks_settle(): a recorder that is killed before has no dump of them. */
+	if (b->nr_banks == 1)
+		banks_save(b);
 }
 
 bool banks_settle(struct banks *b, bool committed)
@@ -477,6 +496,7 @@ bool banks_settle(struct banks *b, bool committed)
 	assert(!b->frozen);
 	if (committed)
 		b->prev_paused_ns = b->last_paused_ns;
+	banks_save(b);
 	if (b->aux) {
 		banks_start_again(b);
 		return b->offline && committed;

@@ -34,6 +34,7 @@
 #include "recorder/capture/aux.h"
 #include "recorder/capture/aux_resume.h"
 #include "recorder/capture/channel.h"
+#include "recorder/capture/manifest.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/target.h"
 
@@ -101,6 +102,8 @@ struct banks {
 	struct fmt_window window;
 	struct banks_run *runs;
 	size_t nr_runs, max_runs;
+	bool taken;		/* another recorder opened it */
+	struct kept_ring *kept; /* its entry in the manifest; NULL: the ring is not kept */
 };
 
 /*
@@ -111,7 +114,20 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	       pid_t tid, struct banks **out, struct err *err);
 void banks_close(struct banks *b);
 
-/* Enables the first bank. */
+/* Identifies everything about the ring of a channel that has to be the same for another recorder to
+ * take it over; 0: it can't be taken over (AUX areas, uprobes, rings that are not of a CPU). */
+uint64_t banks_signature(const struct channel *c, const struct target *t);
+/*
+ * Takes over the ring of `cpu`, which went on recording. A bank that was being dumped is `frozen`
+ * as after banks_pause(). -ENOENT: there is none in `from` (which may be NULL), or none that
+ * records.
+ */
+int banks_take_over(const struct channel *c, const struct target *t, struct kept *from, int cpu,
+		    struct banks **out, struct err *err);
+/* Writes its entry in the manifest from now on; NULL: no more. */
+void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature);
+
+/* Enables the first bank, unless it was taken over. */
 void banks_start(struct banks *b);
 /*
  * Enables the active events again. This reaches tasks that inherited an event while it was being

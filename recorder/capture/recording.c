@@ -11,6 +11,7 @@
 #include "trigger/kernel/clock.h"
 #include "dump/base/thread_pool.h"
 #include "recorder/base/log.h"
+#include "recorder/capture/manifest.h"
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 #include "recorder/capture/sideband_rings.h"
@@ -176,7 +177,9 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 
 	if (c->pmu && cpu >= 0 && !pmu_serves_cpu(c->pmu, cpu))
 		return 0;
-	rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
+	rc = banks_take_over(c, r->target, r->from, cpu, &b, err);
+	if (rc == -ENOENT)
+		rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
 	if (rc)
 		return rc;
 	rc = join_brakes(r, b);
@@ -419,7 +422,7 @@ static void note_aux(struct recording *r)
 
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
 		   const struct ring_size_memory *memory, const struct caps *caps, struct target *t,
-		   struct recording **out, struct err *err)
+		   struct kept *from, struct recording **out, struct err *err)
 {
 	struct recording *r = calloc(1, sizeof(*r));
 	bool shrunk = false;
@@ -429,12 +432,13 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		return err_set(err, -ENOMEM, "out of memory");
 	r->caps = caps;
 	r->target = t;
+	r->from = from;
 	event_raise_nofile();
 	rc = add_channels(r, channels, nr, nr_banks, err);
 	if (!rc)
 		rc = target_refresh(t, err);
 	if (!rc)
-		rc = sideband_rings_open(t, caps, &r->sides, err);
+		rc = sideband_rings_open(t, caps, from, &r->sides, err);
 	if (!rc && memory)
 		rc = size_rings(r, memory, err);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
@@ -450,6 +454,7 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 	}
 	if (shrunk)
 		say_shrunk(r);
+	r->from = NULL;
 	*out = r;
 	return 0;
 }
@@ -463,6 +468,7 @@ void recording_close(struct recording *r)
 	close_banks(r, 0);
 	free(r->banks);
 	sideband_rings_close(r->sides);
+	manifest_free(r->manifest);
 	for (size_t i = 0; i < r->nr_channels; i++)
 		channel_free(r->channels[i]);
 	free(r->channels);

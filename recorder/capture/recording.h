@@ -9,6 +9,8 @@
 #include "recorder/config/config.h"
 
 struct aux_pauses;
+struct keep_set;
+struct kept;
 struct sleeps;
 struct err;
 struct recording;
@@ -16,11 +18,12 @@ struct recording;
 /*
  * Parses the channels and opens all their rings, disabled. Ring sizes that were not requested are
  * computed from `memory` (ring_size.h; NULL: kept as they are) and halved (down to 16K) until they
- * fit the user's mlock limit. `caps` and `t` are borrowed.
+ * fit the user's mlock limit. Rings that are in `from` (NULL: none) are taken over and record
+ * already. `caps` and `t` are borrowed.
  */
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
 		   const struct ring_size_memory *memory, const struct caps *caps, struct target *t,
-		   struct recording **out, struct err *err);
+		   struct kept *from, struct recording **out, struct err *err);
 void recording_close(struct recording *r);
 
 /*
@@ -33,6 +36,22 @@ int recording_join_brakes(struct recording *r, struct aux_pauses *b, struct err 
 int recording_join_sleeps(struct recording *r, struct sleeps *s, struct err *err);
 /* Enables all events. */
 void recording_start(struct recording *r);
+
+/* ---- rings that outlive the recorder (recording_keep.c) ---- */
+
+/*
+ * Makes the set for the keeper, with the sideband's log `log_fd`. From now on the manifest follows
+ * the rings. Call it again when rings were opened or closed. An empty set: this target's rings
+ * can't be kept. 0 or -errno.
+ */
+int recording_keep(struct recording *r, int log_fd, struct keep_set *out);
+/* Rings that were taken over, and the time from which on they record. */
+size_t recording_nr_taken(const struct recording *r, uint64_t *since_ns);
+/* Whether a ring of the channel was taken over. */
+bool recording_channel_taken(const struct recording *r, size_t channel);
+/* The time of a freeze whose dump the recorder before did not finish; 0: there is none. The next
+ * recording_freeze() completes it. */
+uint64_t recording_unfinished(const struct recording *r);
 
 /* Times of a freeze. */
 struct recording_freeze {

@@ -16,5 +16,7 @@ struct recording {
 	struct recording_aux *aux; /* per channel, of the last dump; NULL: there are no AUX areas */
 	struct aux_pauses *brakes; /* NULL: recording_join_brakes() was not called */
 	struct sleeps *sleeps;	   /* NULL: recording_join_sleeps() was not called */
+	struct kept *from;	   /* while rings are opened: another recorder's; may be NULL */
+	struct manifest *manifest; /* of rings that a keeper holds; NULL: there is none */
 	bool started;
 };

@@ -11,6 +11,7 @@
 
 #include "dump/base/err.h"
 #include "dump/format/format.h"
+#include "recorder/keep/kept_log.h"
 #include "trigger/kernel/clock.h"
 
 #include <errno.h>
@@ -36,6 +37,9 @@ struct sideband {
 	struct buf index;   /* struct drained[]; not yet taken by the ledger */
 	struct buf records; /* the records of `index` */
 	void *scratch;
+	struct kept_log *log; /* NULL: none */
+	void *log_scratch;
+	struct buf retold;
 	uint64_t nr_records, nr_lost;
 };
 
@@ -95,6 +99,8 @@ void sideband_free(struct sideband *s)
 		return;
 	buf_free(&s->index);
 	buf_free(&s->records);
+	buf_free(&s->retold);
+	free(s->log_scratch);
 	free(s->scratch);
 	free(s);
 }
@@ -117,6 +123,45 @@ static int keep(struct sideband *s, struct bytes rec, uint64_t ns)
 	if (!rc && (rc = buf_put(&s->index, &d, sizeof(d))))
 		s->records.len = d.off;
 	return rc;
+}
+
+/* ---- the log for the next recorder ---- */
+
+/* The time of the log's oldest record. */
+static uint64_t log_since(const struct sideband *s)
+{
+	uint64_t pos = 0, ns;
+	struct bytes rec;
+
+	while (kept_log_next(s->log, &pos, s->log_scratch, &rec))
+		if (record_time(rec, &s->layout, &ns))
+			return ns;
+	return UINT64_MAX;
+}
+
+/* A task that exits can't be read from /proc later. What the log has lost of it, or never had since
+ * it comes from /proc, is written again before its end. */
+static void retell(struct sideband *s, struct bytes rec)
+{
+	struct perf_event_header h;
+	uint32_t tid;
+
+	memcpy(&tid, rec.p + sizeof(h) + 8, sizeof(tid)); /* after pid and ppid */
+	s->retold.len = 0;
+	if (ledger_retell(s->ledger, tid, log_since(s), &s->retold))
+		return;
+	for (size_t off = 0; record_at((struct bytes){s->retold.p, s->retold.len}, off, &h);
+	     off += h.size)
+		kept_log_put(s->log, (struct bytes){s->retold.p + off, h.size});
+}
+
+static void log_record(struct sideband *s, struct bytes rec, const struct perf_event_header *h)
+{
+	if (!s->log)
+		return;
+	if (h->type == PERF_RECORD_EXIT && rec.len >= sizeof(*h) + 16)
+		retell(s, rec);
+	kept_log_put(s->log, rec);
 }
 
 /* Collects the records of a ring up to `head` and `until_ns`; *pos is where it stopped. */
@@ -150,6 +195,7 @@ static int collect(struct sideband *s, const struct ring *r, uint64_t head, uint
 				*pos = at;
 				return rc;
 			}
+			log_record(s, rec, &h);
 			s->nr_records++;
 		}
 		at = next;
@@ -215,6 +261,25 @@ int sideband_drain(struct sideband *s, struct ring *const *rings, size_t nr, uin
 	if (rc)
 		return err_set(err, rc, "no memory for draining the sideband");
 	return 0;
+}
+
+int sideband_log(struct sideband *s, struct kept_log *log)
+{
+	uint64_t pos = 0, ns;
+	struct bytes rec;
+	int rc = 0;
+
+	if (s->log == log)
+		return 0;
+	s->log_scratch = malloc(SCRATCH_BYTES);
+	if (!s->log_scratch)
+		return -ENOMEM;
+	while (!rc && kept_log_next(log, &pos, s->log_scratch, &rec))
+		if (record_time(rec, &s->layout, &ns))
+			rc = keep(s, rec, ns);
+	feed(s);
+	s->log = log;
+	return rc;
 }
 
 void sideband_stats(const struct sideband *s, struct fmt_sideband_stats *out)

@@ -11,6 +11,8 @@
 #include "recorder/ledger/ledger.h"
 #include "trigger/kernel/ring.h"
 
+struct err;
+struct kept_log;
 struct sideband;
 
 /*
@@ -35,5 +37,10 @@ void sideband_free(struct sideband *s);
  */
 int sideband_drain(struct sideband *s, struct ring *const *rings, size_t nr, uint64_t *lost,
 		   struct err *err);
+/*
+ * From now on drained records are written to `log`, too, which is borrowed. What it holds already
+ * is taken first: the records that another recorder drained. 0 or -ENOMEM.
+ */
+int sideband_log(struct sideband *s, struct kept_log *log);
 /* Fills in all fields except nr_scans and nr_wakeups, which the caller counts. */
 void sideband_stats(const struct sideband *s, struct fmt_sideband_stats *out);

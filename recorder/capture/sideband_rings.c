@@ -4,8 +4,10 @@
 
 #include "dump/base/array.h"
 #include "dump/base/err.h"
+#include "dump/base/hash.h"
 #include "trigger/kernel/event.h"
 #include "recorder/ledger/new_tasks.h"
+#include "recorder/capture/manifest.h"
 #include "recorder/capture/sideband.h"
 
 #include <errno.h>
@@ -39,7 +41,8 @@ struct sideband_rings {
 	struct side **v;
 	struct ring **rings; /* of v[] */
 	size_t nr;
-	size_t nr_ended; /* the first so many of v[0]->fds belong to ended tasks */
+	struct kept *from; /* while they are opened: another recorder's; may be NULL */
+	size_t nr_ended;   /* the first so many of v[0]->fds belong to ended tasks */
 };
 
 /* ---- one ---- */
@@ -115,6 +118,60 @@ static int side_open(const struct sideband_rings *all, int cpu, struct side **ou
 	return 0;
 }
 
+/* ---- rings that outlive the recorder ---- */
+
+static uint64_t signature(const struct sideband_rings *s)
+{
+	uint64_t h = hash_bytes(hash_mix(1, s->ring_bytes), &s->attr, sizeof(s->attr));
+
+	for (size_t i = 0; i < s->newborn.nr; i++)
+		h = hash_bytes(h, &s->newborn.v[i]->attr, sizeof(s->newborn.v[i]->attr));
+	return h;
+}
+
+/* -ENOENT: there is none. */
+static int side_take_over(const struct sideband_rings *all, int cpu, struct side **out,
+			  struct err *err)
+{
+	size_t nr = 1 + all->newborn.nr;
+	struct side *s;
+	int rc;
+
+	if (!all->from || target_is_tasks(all->target))
+		return -ENOENT;
+	s = calloc(1, sizeof(*s));
+	if (!s || !(s->fds = calloc(nr, sizeof(*s->fds)))) {
+		free(s);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	s->cpu = cpu;
+	if (!kept_take_side(all->from, signature(all), cpu, s->fds, nr)) {
+		side_close(s);
+		return -ENOENT;
+	}
+	s->nr_fds = nr;
+	rc = ring_map(&s->ring, s->fds[0], all->ring_bytes, false);
+	if (rc) {
+		side_close(s);
+		return err_sys(err, rc, "can't map the kept ring of the sideband");
+	}
+	*out = s;
+	return 0;
+}
+
+int sideband_rings_keep(const struct sideband_rings *s, size_t i, struct kept_side *entry,
+			struct keep_set *set)
+{
+	const struct side *v = s->v[i];
+	int rc = 0;
+
+	*entry = (struct kept_side){
+		.signature = signature(s), .cpu = v->cpu, .nr_events = (uint32_t)v->nr_fds};
+	for (size_t k = 0; k < v->nr_fds && !rc; k++)
+		rc = keep_set_add(set, v->fds[k], k ? 0 : v->ring.map_bytes);
+	return rc;
+}
+
 /* ---- all ---- */
 
 bool sideband_rings_has_cpu(const struct sideband_rings *s, int cpu)
@@ -131,7 +188,9 @@ int sideband_rings_add(struct sideband_rings *s, int cpu, struct err *err)
 
 	if (!array_room(s->v, s->nr) || !array_room(s->rings, s->nr))
 		return err_set(err, -ENOMEM, "out of memory");
-	rc = side_open(s, cpu, &s->v[s->nr], err);
+	rc = side_take_over(s, cpu, &s->v[s->nr], err);
+	if (rc == -ENOENT)
+		rc = side_open(s, cpu, &s->v[s->nr], err);
 	if (rc)
 		return rc;
 	s->rings[s->nr] = &s->v[s->nr]->ring;
@@ -177,7 +236,7 @@ bool sideband_rings_ended(struct sideband_rings *s)
 	return true;
 }
 
-int sideband_rings_open(const struct target *t, const struct caps *caps,
+int sideband_rings_open(const struct target *t, const struct caps *caps, struct kept *from,
 			struct sideband_rings **out, struct err *err)
 {
 	struct sideband_rings *s = calloc(1, sizeof(*s));
@@ -188,6 +247,7 @@ int sideband_rings_open(const struct target *t, const struct caps *caps,
 		return err_set(err, -ENOMEM, "out of memory");
 	s->target = t;
 	s->caps = caps;
+	s->from = from;
 	s->ring_bytes = caps->ipc_lock ? RING_BYTES : RING_BYTES_USER;
 	sideband_attr(caps, s->ring_bytes, &s->attr, &s->layout);
 	s->attr.inherit = target_is_tasks(t);
@@ -206,6 +266,7 @@ int sideband_rings_open(const struct target *t, const struct caps *caps,
 		sideband_rings_close(s);
 		return rc;
 	}
+	s->from = NULL;
 	*out = s;
 	return 0;
 }

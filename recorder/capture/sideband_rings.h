@@ -11,11 +11,14 @@
 #include "recorder/capture/target.h"
 
 struct err;
+struct keep_set;
+struct kept;
+struct kept_side;
 struct sideband_rings;
 
-/* Opens all rings, for the system, or for tasks and their descendants. `t` and `caps` are
- * borrowed. */
-int sideband_rings_open(const struct target *t, const struct caps *caps,
+/* Opens all rings, for the system, or for tasks and their descendants. Those in `from` (NULL: none)
+ * are taken over with what is unread in them. `t` and `caps` are borrowed. */
+int sideband_rings_open(const struct target *t, const struct caps *caps, struct kept *from,
 			struct sideband_rings **out, struct err *err);
 void sideband_rings_close(struct sideband_rings *s);
 
@@ -35,3 +38,7 @@ bool sideband_rings_ended(struct sideband_rings *s);
 struct ring *const *sideband_rings_rings(const struct sideband_rings *s, size_t *nr);
 const struct record_layout *sideband_rings_layout(const struct sideband_rings *s);
 uint64_t sideband_rings_bytes(const struct sideband_rings *s);
+
+/* Describes ring `i` for the keeper and adds its events. 0 or -ENOMEM. */
+int sideband_rings_keep(const struct sideband_rings *s, size_t i, struct kept_side *entry,
+			struct keep_set *set);

@@ -65,7 +65,8 @@ enum wake {
 	WAKE_STATUS,
 	WAKE_HOTPLUG,
 	WAKE_CHILD,
-	WAKE_SIDEBAND
+	WAKE_SIDEBAND,
+	WAKE_KEEPER
 };
 
 static int watch(struct daemon *d, int fd, enum wake what, uint32_t events, struct err *err)
@@ -135,8 +136,18 @@ static void check_target(struct daemon *d)
 		 s->target.text);
 }
 
+static void watch_keeper(struct daemon *d)
+{
+	struct err err = ERR_INIT;
+
+	if (watch(d, keeping_fd(d->s->keeping), WAKE_KEEPER, EPOLLIN, &err))
+		log_warn_err(&err);
+}
+
 static void look_around(struct daemon *d)
 {
+	if (!is_writing(d) && keeping_look(d->s))
+		watch_keeper(d);
 	drain_sideband(d, !is_writing(d));
 	d->looked_ns = clock_ns();
 	/* A dump in progress refers to times older than the rings. */
@@ -343,13 +354,14 @@ static void on_hotplug(struct daemon *d)
 {
 	struct session *s = d->s;
 	struct err err = ERR_INIT;
-	bool online, lost = false;
+	bool online, lost = false, changed = false;
 	int cpu;
 
 	/* Events that are not read now cause no other wake-up, so finish_dump() calls this too. */
 	if (is_writing(d) || !s->hotplug)
 		return;
 	while (hotplug_next(s->hotplug, &cpu, &online, &lost)) {
+		changed = true;
 		/* Rules watch all CPUs, even if only some are recorded. */
 		if (engine_cpu(s->engine, cpu, online, &err))
 			log_warn_err(&err);
@@ -364,6 +376,8 @@ static void on_hotplug(struct daemon *d)
 		drain_sideband(d, true);
 		recount_cpus(d);
 	}
+	if (changed || lost)
+		keeping_give(s);
 }
 
 /* ---- the end of a dump ---- */
@@ -552,10 +566,16 @@ static void on_status(struct daemon *d)
 		status_line(d->s);
 }
 
+/* It says nothing unasked: it has ended. */
+static void on_keeper(struct daemon *d)
+{
+	keeping_lost(d->s);
+}
+
 static void (*const handlers[])(struct daemon *) = {
 	[WAKE_SIGNAL] = on_signal, [WAKE_CTL] = on_ctl,		  [WAKE_DUMPER] = on_dumper,
 	[WAKE_TIMER] = on_timer,   [WAKE_STATUS] = on_status,	  [WAKE_HOTPLUG] = on_hotplug,
-	[WAKE_CHILD] = on_child,   [WAKE_SIDEBAND] = on_sideband,
+	[WAKE_CHILD] = on_child,   [WAKE_SIDEBAND] = on_sideband, [WAKE_KEEPER] = on_keeper,
 };
 
 static int open_loop(struct daemon *d, struct err *err)
@@ -584,7 +604,21 @@ static int open_loop(struct daemon *d, struct err *err)
 		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN | EPOLLET, err);
 	if (!rc && s->child)
 		rc = watch(d, child_fd(s->child), WAKE_CHILD, EPOLLIN, err);
+	if (!rc)
+		watch_keeper(d);
 	return rc ? rc : watch_sideband(d, err);
+}
+
+/* Makes the dump that the recorder before did not finish, of the rings that it had frozen. */
+static void finish_former(struct daemon *d)
+{
+	struct sighting what = {.ns = recording_unfinished(d->s->recording), .nr_hits = 1};
+
+	if (!what.ns)
+		return;
+	snprintf(what.reason, sizeof(what.reason), "the recorder ended while it wrote this dump");
+	log_info("writing the dump that the recorder before did not finish");
+	hit(d, engine_builtin(d->s->engine, "exit"), &what);
 }
 
 static void close_loop(struct daemon *d)
@@ -647,6 +681,7 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 	if (!rc) {
 		record_log_begin(s);
 		notify_manager("READY=1");
+		finish_former(&d);
 		rc = loop(&d, err);
 	}
 	notify_manager("STOPPING=1");

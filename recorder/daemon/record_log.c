@@ -31,6 +31,23 @@ void record_log_rules(const struct engine *e)
 	}
 }
 
+/* What was taken over from the recorder before. */
+static void log_taken(const struct session *s)
+{
+	uint64_t since_ns;
+	char time[32];
+
+	if (!recording_nr_taken(s->recording, &since_ns))
+		return;
+	for (size_t i = 0; i < recording_nr_channels(s->recording); i++)
+		if (!recording_channel_taken(s->recording, i))
+			log_info("channel %s starts anew: it differs from that of the recorder "
+				 "before, or can't be kept",
+				 recording_channel(s->recording, i)->name);
+	log_info("the rings of the recorder before are taken over; the oldest has recorded for %s",
+		 str_fmt_time(time, sizeof(time), (int64_t)(clock_ns() - since_ns)));
+}
+
 void record_log_begin(const struct session *s)
 {
 	char *text = NULL, dir[PATH_MAX];
@@ -51,6 +68,7 @@ void record_log_begin(const struct session *s)
 	}
 	free(text);
 	record_log_rules(s->engine);
+	log_taken(s);
 	log_info("recording");
 }
 

@@ -218,10 +218,13 @@ static int open_recording(struct session *s, struct err *err)
 	rc = rc ? rc : open_sleeps(s, &channels, &nr, err);
 	rc = rc ? rc
 		: recording_open(channels, nr, s->config.nr_banks, &s->config.memory, &s->caps,
-				 &s->target, &s->recording, err);
+				 &s->target, keeping_taken(s->keeping), &s->recording, err);
 	config_channels_free(channels, nr);
 	rc = rc ? rc : recording_join_brakes(s->recording, s->brakes, err);
-	return rc || !s->sleeps ? rc : recording_join_sleeps(s->recording, s->sleeps, err);
+	if (rc || !s->sleeps)
+		return rc;
+	keeping_silence(s->keeping);
+	return recording_join_sleeps(s->recording, s->sleeps, err);
 }
 
 static int open_parts(struct session *s, struct err *err)
@@ -238,6 +241,9 @@ static int open_parts(struct session *s, struct err *err)
 	if (!rc)
 		rc = sideband_new(s->ledger, recording_sideband_layout(s->recording), &s->sideband,
 				  err);
+	if (!rc && keeping_log(s->keeping) &&
+	    (rc = sideband_log(s->sideband, keeping_log(s->keeping))))
+		err_set(err, rc, "out of memory");
 	if (!rc)
 		rc = host_info_new(&s->caps, &s->target, s->config.name, &s->host, err);
 	if (!rc && (rc = cgroup_limits_new(NULL, &s->limits)))
@@ -361,6 +367,8 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		rc = ctl_listen(s->config.name, &s->ctl, err);
 	if (!rc)
 		rc = open_tell(s, err);
+	if (!rc && s->target.system)
+		rc = keeping_open(s, &s->keeping, err);
 	/* Before the CPUs are counted, so that no CPU is missed. */
 	if (!rc && hotplug_open(&s->hotplug, err))
 		log_warn_err(err);
@@ -378,6 +386,7 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		return rc;
 	recording_start(s->recording);
 	s->started_ns = clock_ns();
+	keeping_give(s);
 	raise_priority();
 	return s->child ? child_go(s->child, err) : 0;
 }
@@ -394,6 +403,7 @@ void session_close(struct session *s)
 	sleeps_close(s->sleeps);
 	ledger_free(s->ledger);
 	pinned_free(s->files);
+	keeping_close(s->keeping);
 	app_listen_close(s->tellsock);
 	ctl_close(s->ctl);
 	store_close(s->store);

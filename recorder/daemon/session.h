@@ -11,6 +11,7 @@
 #include "recorder/config/config.h"
 #include "recorder/coredump/core_guard.h"
 #include "recorder/daemon/ctl.h"
+#include "recorder/daemon/keeping.h"
 #include "recorder/writer/dumper.h"
 #include "recorder/writer/host_info.h"
 #include "recorder/ledger/cgroup_limits.h"
@@ -41,6 +42,7 @@ struct session {
 	struct engine *engine;
 	struct store *store;
 	struct ctl *ctl;
+	struct keeping *keeping; /* NULL: there is no keeper */
 	struct ledger *ledger;
 	struct pinned *files; /* of the ledger; NULL: no files are held */
 	struct recording *recording;

@@ -49,6 +49,13 @@ bool ledger_begin(struct ledger *l);
 void ledger_take(struct ledger *l, struct bytes rec, const struct record_layout *layout);
 void ledger_end(struct ledger *l);
 
+/*
+ * Appends to `out` records (as sideband_attr() asks for them) that tell another ledger the names of
+ * the living task `tid` and, for a leader, its mappings; nothing when all that is known of it came
+ * from records of `since_ns` or later. 0 or -ENOMEM.
+ */
+int ledger_retell(struct ledger *l, uint32_t tid, uint64_t since_ns, struct buf *out);
+
 /* ---- results of a /proc scan, as of `ns`; the scan itself is proc_scan.c ---- */
 struct ledger_seen_task {
 	uint32_t tid, pid, ppid, uid;

@@ -102,6 +102,25 @@ void sleeps_renew(struct sleeps *s)
 	s->skel->bss->turn++;
 }
 
+/* The maps of events first: the kernel empties such a map when the last descriptor is closed through
+ * which it was filled, although programs use it still (perf_event_fd_array_release()). */
+void sleeps_fds(const struct sleeps *s, int fds[SLEEPS_FDS])
+{
+	fds[0] = map_of(s, 0);
+	fds[1] = map_of(s, 1);
+	fds[2] = bpf_link__fd(s->skel->links.sleeps_leave);
+	fds[3] = bpf_link__fd(s->skel->links.sleeps_end);
+}
+
+void sleeps_silence(const int fds[SLEEPS_FDS])
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+
+	for (int i = 0; i < 2; i++)
+		for (int cpu = 0; cpu < nr_cpus; cpu++)
+			bpf_map_delete_elem(fds[i], &cpu);
+}
+
 void sleeps_close(struct sleeps *s)
 {
 	if (!s)

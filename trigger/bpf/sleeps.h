@@ -30,3 +30,9 @@ int sleeps_start(struct sleeps *s, struct err *err);
 /* Call when the other bank starts to record: every thread's next sleep gets a sample again. */
 void sleeps_renew(struct sleeps *s);
 void sleeps_close(struct sleeps *s);
+
+/* The descriptors that keep the programs running when the recorder ends: SLEEPS_FDS of them. */
+#define SLEEPS_FDS 4
+void sleeps_fds(const struct sleeps *s, int fds[SLEEPS_FDS]);
+/* Stops programs that another recorder left running: they write no more. */
+void sleeps_silence(const int fds[SLEEPS_FDS]);

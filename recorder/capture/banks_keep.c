@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rings that outlive the recorder: their entries in the manifest, and taking them over; see banks.h.
+ * Called by recording.c and recording_keep.c; banks.c calls banks_save() at each step.
+ */
+#include "recorder/capture/banks_impl.h"
+
+#include "dump/base/err.h"
+#include "dump/base/hash.h"
+#include "recorder/capture/target.h"
+#include "trigger/kernel/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* ---- giving ---- */
+
+/* The numbers first: a bank whose entry says ACTIVE or FROZEN has them. */
+void banks_save(const struct banks *b)
+{
+	struct kept_ring *k = b->kept;
+
+	if (!k)
+		return;
+	k->prev_paused_ns = b->prev_paused_ns;
+	for (unsigned i = 0; i < b->nr_banks; i++) {
+		const struct bank *bank = &b->bank[i];
+
+		k->bank[i].armed_head = bank->ring.armed_head;
+		k->bank[i].armed_ns = bank->armed_ns;
+		k->bank[i].paused_ns = bank->paused_ns;
+	}
+	for (unsigned i = 0; i < b->nr_banks; i++)
+		__atomic_store_n(&k->bank[i].state, b->bank[i].state, __ATOMIC_RELEASE);
+}
+
+void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature)
+{
+	b->kept = entry;
+	if (!entry)
+		return;
+	*entry = (struct kept_ring){.signature = signature,
+				    .cpu = b->cpu,
+				    .nr_banks = b->nr_banks,
+				    .nr_events = (uint32_t)b->channel->events.nr};
+	banks_save(b);
+}
+
+uint64_t banks_signature(const struct channel *c, const struct target *t)
+{
+	uint64_t h = hash_mix(hash_mix(1, c->ring_bytes), c->nr_banks);
+
+	if (!t->system || c->aux_bytes)
+		return 0;
+	h = hash_bytes(h, c->name, strlen(c->name));
+	for (size_t i = 0; i < c->events.nr; i++) {
+		const struct event *e = c->events.v[i];
+		struct perf_event_attr attr;
+
+		if (e->kind == EVENT_UPROBE) /* its file may have been replaced */
+			return 0;
+		channel_attr(c, i, t, channel_leads(c, i), &attr);
+		h = hash_bytes(h, &attr, sizeof(attr));
+		h = hash_bytes(h, e->name, strlen(e->name));
+		if (e->filter)
+			h = hash_bytes(h, e->filter, strlen(e->filter));
+	}
+	return h ? h : 1;
+}
+
+/* ---- taking ---- */
+
+static int take_bank(struct bank *b, const struct channel *c, const int *fds,
+		     const struct kept_bank *from)
+{
+	int rc;
+
+	for (size_t i = 0; i < c->events.nr; i++) {
+		b->fds[b->nr_fds] = fds[i];
+		b->event[b->nr_fds++] = (uint32_t)i;
+		if (channel_leads(c, i))
+			b->leaders[b->nr_leaders++] = fds[i];
+	}
+	rc = ring_map(&b->ring, fds[0], c->ring_bytes, true);
+	b->ring.armed_head = from->armed_head;
+	b->armed_ns = from->armed_ns;
+	b->paused_ns = from->paused_ns;
+	b->state = from->state;
+	return rc;
+}
+
+/* A bank whose dump was not finished; its pause may be missing. */
+static void stay_frozen(struct banks *b, struct bank *f)
+{
+	bank_pause_ring(f, true);
+	if (f->paused_ns < f->armed_ns)
+		f->paused_ns = clock_ns();
+	f->state = BANK_FROZEN;
+	b->frozen = f;
+	b->last_paused_ns = f->paused_ns;
+	b->frozen_oldest_ns = f->armed_ns;
+}
+
+/* The recorder may have been killed at any step: both banks may be ACTIVE, and a SPARE one may be
+ * enabled. False: no bank records. */
+static bool settle_states(struct banks *b)
+{
+	struct bank *a = &b->bank[0], *z = &b->bank[1];
+
+	b->last_paused_ns = b->prev_paused_ns;
+	if (b->nr_banks == 1) {
+		if (a->state == BANK_FROZEN)
+			stay_frozen(b, a);
+		return a->state != BANK_SPARE;
+	}
+	if (z->state == BANK_ACTIVE && (a->state != BANK_ACTIVE || z->armed_ns > a->armed_ns)) {
+		a = z;
+		z = &b->bank[0];
+	}
+	if (a->state != BANK_ACTIVE)
+		return false;
+	b->active = a;
+	if (z->state != BANK_SPARE) {
+		stay_frozen(b, z);
+		return true;
+	}
+	bank_leaders_ioctl(z, PERF_EVENT_IOC_DISABLE);
+	bank_pause_ring(z, false);
+	return true;
+}
+
+int banks_take_over(const struct channel *c, const struct target *t, struct kept *from, int cpu,
+		    struct banks **out, struct err *err)
+{
+	size_t nr = c->events.nr, nr_fds = nr * c->nr_banks;
+	uint64_t signature = banks_signature(c, t);
+	const struct kept_ring *k = NULL;
+	struct banks *b = banks_new(c, t, cpu, -1);
+	int *fds = calloc(nr_fds, sizeof(*fds)), rc = b && fds ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < c->nr_banks && !rc; i++)
+		rc = bank_room(&b->bank[i], nr);
+	if (!rc && signature)
+		k = kept_take_ring(from, signature, cpu, fds, nr_fds);
+	if (!rc && !k)
+		rc = -ENOENT;
+	for (unsigned i = 0; k && i < c->nr_banks; i++) {
+		int mapped = take_bank(&b->bank[i], c, fds + i * nr, &k->bank[i]);
+
+		rc = rc ? rc : mapped;
+	}
+	free(fds);
+	if (!rc) {
+		b->taken = true;
+		b->prev_paused_ns = k->prev_paused_ns;
+		rc = settle_states(b) ? 0 : -ENOENT;
+	}
+	if (!rc)
+		*out = b;
+	else
+		banks_close(b);
+	return rc && rc != -ENOENT
+		       ? err_sys(err, rc, "can't take over a ring of channel %s", c->name)
+		       : rc;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/* Takes over rings from a keeper and gives them to it; see keeping.h. Called by session.c and
+ * daemon.c. */
+#include "recorder/daemon/keeping.h"
+
+#include "dump/base/err.h"
+#include "recorder/base/log.h"
+#include "recorder/capture/manifest.h"
+#include "recorder/daemon/session.h"
+#include "recorder/keep/keep_client.h"
+#include "recorder/keep/kept_log.h"
+#include "trigger/bpf/sleeps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct keeping {
+	int sock; /* -1: the keeper has ended */
+	struct kept *kept;
+	struct kept_log *log;
+};
+
+#define MIN_LOG_BYTES (64u << 10)
+
+/* The log has what the ledger would forget with the recorder; a quarter of the ledger's bound holds
+ * some 100,000 records of the default 64 MiB. */
+static uint64_t log_bytes(uint64_t ledger_bytes)
+{
+	uint64_t bytes = MIN_LOG_BYTES;
+
+	while (bytes * 2 <= ledger_bytes / 4)
+		bytes *= 2;
+	return bytes;
+}
+
+static void take(struct keeping *k)
+{
+	struct err err = ERR_INIT;
+	struct keep_set set;
+	int rc = keep_take(k->sock, &set);
+
+	if (rc)
+		err_sys(&err, rc, "the keeper doesn't hand over its rings");
+	else if (set.nr)
+		rc = kept_open(&set, &k->kept, &err);
+	if (!rc && k->kept && (rc = kept_log_adopt(kept_log_of(k->kept), &k->log)))
+		err_sys(&err, rc, "the kept history of processes can't be used");
+	keep_set_close(&set);
+	if (!rc)
+		return;
+	log_warn_err(&err);
+	log_warn("recording starts anew: what the recorder before had in its rings is lost");
+	kept_close(k->kept);
+	k->kept = NULL;
+}
+
+int keeping_open(const struct session *s, struct keeping **out, struct err *err)
+{
+	struct keeping *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (keep_connect(s->config.name, &k->sock, err))
+		log_warn_err(err);
+	if (k->sock >= 0)
+		take(k);
+	*out = k;
+	return 0;
+}
+
+static void disconnect(struct keeping *k)
+{
+	if (k->sock >= 0)
+		close(k->sock);
+	k->sock = -1;
+}
+
+void keeping_close(struct keeping *k)
+{
+	if (!k)
+		return;
+	disconnect(k);
+	kept_close(k->kept);
+	kept_log_free(k->log);
+	free(k);
+}
+
+struct kept *keeping_taken(struct keeping *k)
+{
+	return k ? k->kept : NULL;
+}
+
+struct kept_log *keeping_log(struct keeping *k)
+{
+	return k ? k->log : NULL;
+}
+
+int keeping_fd(const struct keeping *k)
+{
+	return k ? k->sock : -1;
+}
+
+void keeping_silence(struct keeping *k)
+{
+	int fds[SLEEPS_FDS];
+
+	if (k && k->kept && kept_others(k->kept, fds, SLEEPS_FDS) == SLEEPS_FDS)
+		sleeps_silence(fds);
+}
+
+static int add_programs(const struct sleeps *sleeps, struct keep_set *set)
+{
+	int fds[SLEEPS_FDS], rc = 0;
+
+	sleeps_fds(sleeps, fds);
+	for (int i = 0; i < SLEEPS_FDS && !rc; i++)
+		rc = keep_set_add(set, fds[i], 0);
+	return rc;
+}
+
+static int start_log(struct session *s, struct keeping *k)
+{
+	int rc = k->log ? 0 : kept_log_new(log_bytes(s->config.ledger_bytes), &k->log);
+
+	return rc ? rc : sideband_log(s->sideband, k->log);
+}
+
+static int give(struct session *s, struct keeping *k)
+{
+	struct keep_set set = {0};
+	int rc = start_log(s, k);
+
+	rc = rc ? rc : recording_keep(s->recording, kept_log_fd(k->log), &set);
+	if (!rc && set.nr && s->sleeps)
+		rc = add_programs(s->sleeps, &set);
+	if (!rc)
+		rc = keep_put(k->sock, &set);
+	keep_set_free(&set);
+	return rc;
+}
+
+void keeping_give(struct session *s)
+{
+	struct keeping *k = s->keeping;
+	int rc = k && k->sock >= 0 ? give(s, k) : 0;
+
+	if (rc) {
+		log_warn("the keeper can't hold the rings (%s): a restart of the recorder loses "
+			 "what is in them",
+			 strerror(-rc));
+		disconnect(k);
+	}
+	/* The keeper has let go of what was not taken over; this was the last descriptor. */
+	if (k) {
+		kept_close(k->kept);
+		k->kept = NULL;
+	}
+}
+
+void keeping_lost(struct session *s)
+{
+	disconnect(s->keeping);
+	log_warn("the keeper has ended: a restart of the recorder loses what is in the rings");
+}
+
+bool keeping_look(struct session *s)
+{
+	struct keeping *k = s->keeping;
+	struct err err = ERR_INIT;
+
+	if (!k || k->sock >= 0 || keep_connect(s->config.name, &k->sock, &err) || k->sock < 0)
+		return false;
+	keeping_give(s);
+	if (k->sock >= 0)
+		log_info("a keeper holds the rings from now on");
+	return k->sock >= 0;
+}

@@ -201,7 +201,7 @@ install: all ## program, library, header, documentation, completion, unit, confi
 	install -d $(addprefix $(DESTDIR),$(MANDIR)/man1 $(MANDIR)/man7 $(UNITDIR) $(PCDIR))
 	$(foreach f,$(wildcard recorder/dist/*.1),$(call filled,$(f),$(MANDIR)/man1) &&) \
 		$(foreach f,$(wildcard recorder/dist/*.7),$(call filled,$(f),$(MANDIR)/man7) &&) \
-		$(call filled,recorder/dist/ringback.service,$(UNITDIR)) && $(call filled,trigger/client/ringback.pc,$(PCDIR))
+		$(foreach f,$(wildcard recorder/dist/*.service),$(call filled,$(f),$(UNITDIR)) &&) $(call filled,trigger/client/ringback.pc,$(PCDIR))
 	[ -e $(DESTDIR)$(CONF) ] || install -D -m 600 recorder/dist/ringback.conf $(DESTDIR)$(CONF)
 
 uninstall: ## remove what install put there, but a changed configuration
@@ -209,7 +209,7 @@ uninstall: ## remove what install put there, but a changed configuration
 		$(patsubst recorder/dist/%,$(MANDIR)/man1/%,$(wildcard recorder/dist/*.1)) \
 		$(patsubst recorder/dist/%,$(MANDIR)/man7/%,$(wildcard recorder/dist/*.7)) \
 		$(COMPDIR)/ringback $(addprefix $(DOCDIR)/,$(notdir $(DOCS)) $(EXAMPLES)) \
-		$(UNITDIR)/ringback.service $(PCDIR)/ringback.pc)
+		$(patsubst recorder/dist/%,$(UNITDIR)/%,$(wildcard recorder/dist/*.service)) $(PCDIR)/ringback.pc)
 	! cmp -s recorder/dist/ringback.conf $(DESTDIR)$(CONF) || rm -f $(DESTDIR)$(CONF)
 	find $(DESTDIR)$(DOCDIR) $(DESTDIR)$(dir $(CONF)) -type d -empty -delete 2>/dev/null || true
 

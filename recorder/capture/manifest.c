@@ -17,29 +17,29 @@
 #define VERSION	  1			/* of all structs in manifest.h, and of kept_log.c */
 #define MAX_RINGS (1u << 20)
 
-struct head {
+struct manifest_head {
 	uint64_t magic;
 	uint32_t version, nr_rings, nr_sides, reserved;
 };
 
 struct manifest {
-	struct head *h;
+	struct manifest_head *h;
 	size_t bytes;
 	int fd;
 };
 
 static size_t bytes_of(size_t nr_rings, size_t nr_sides)
 {
-	return sizeof(struct head) + nr_rings * sizeof(struct kept_ring) +
+	return sizeof(struct manifest_head) + nr_rings * sizeof(struct kept_ring) +
 	       nr_sides * sizeof(struct kept_side);
 }
 
-static struct kept_ring *rings_of(struct head *h)
+static struct kept_ring *rings_of(struct manifest_head *h)
 {
 	return (struct kept_ring *)(h + 1);
 }
 
-static struct kept_side *sides_of(struct head *h)
+static struct kept_side *sides_of(struct manifest_head *h)
 {
 	return (struct kept_side *)(rings_of(h) + h->nr_rings);
 }
@@ -62,10 +62,10 @@ int manifest_new(size_t nr_rings, size_t nr_sides, struct manifest **out)
 		return rc;
 	}
 	m->h = p;
-	*m->h = (struct head){.magic = MAGIC,
-			      .version = VERSION,
-			      .nr_rings = (uint32_t)nr_rings,
-			      .nr_sides = (uint32_t)nr_sides};
+	*m->h = (struct manifest_head){.magic = MAGIC,
+				       .version = VERSION,
+				       .nr_rings = (uint32_t)nr_rings,
+				       .nr_sides = (uint32_t)nr_sides};
 	*out = m;
 	return 0;
 }
@@ -100,15 +100,15 @@ int manifest_fd(const struct manifest *m)
 
 struct kept {
 	struct keep_set set;
-	struct head *h; /* a copy */
+	struct manifest_head *h; /* a copy */
 };
 
 #define FIRST_EVENT 2 /* after the manifest and the log */
 
 /* Copies the manifest of `fd`, so that a writer that still runs can't change it. */
-static int read_head(int fd, struct head **out, struct err *err)
+static int read_head(int fd, struct manifest_head **out, struct err *err)
 {
-	struct head h, *copy;
+	struct manifest_head h, *copy;
 	struct stat st;
 	size_t n;
 
@@ -139,7 +139,7 @@ static size_t nr_fds(const struct kept_ring *r)
 }
 
 /* The number of descriptors of all rings, with the first two; 0: an entry is invalid. */
-static uint64_t nr_described(struct head *h)
+static uint64_t nr_described(struct manifest_head *h)
 {
 	uint64_t sum = FIRST_EVENT;
 
@@ -157,7 +157,7 @@ static uint64_t nr_described(struct head *h)
 
 int kept_open(struct keep_set *set, struct kept **out, struct err *err)
 {
-	struct head *h = NULL;
+	struct manifest_head *h = NULL;
 	struct kept *k;
 	int rc = set->nr < FIRST_EVENT ? -EBADMSG : 0;
 

@@ -15,13 +15,13 @@
 #define MAX_RECORD 65536
 #define MAX_BYTES  (1ull << 30)
 
-struct head {
+struct log_head {
 	uint64_t magic, size;
 	uint64_t tail, head; /* bytes since the beginning */
 };
 
 struct kept_log {
-	struct head *h;
+	struct log_head *h;
 	uint8_t *data;
 	uint64_t size; /* a power of two; checked, unlike h->size */
 	int fd;
@@ -56,13 +56,13 @@ int kept_log_new(uint64_t bytes, struct kept_log **out)
 		close(fd);
 		return rc;
 	}
-	*(*out)->h = (struct head){.magic = MAGIC, .size = bytes};
+	*(*out)->h = (struct log_head){.magic = MAGIC, .size = bytes};
 	return 0;
 }
 
 int kept_log_adopt(int from, struct kept_log **out)
 {
-	struct head h;
+	struct log_head h;
 	struct stat st;
 	int fd, rc;
 

@@ -35,6 +35,7 @@ want="600 ./etc/ringback/ringback.conf
 644 ./usr/include/ringback.h
 644 ./usr/lib/libringback-crash.so
 644 ./usr/lib/pkgconfig/ringback.pc
+644 ./usr/lib/systemd/system/ringback-keeper.service
 644 ./usr/lib/systemd/system/ringback.service
 644 ./usr/share/bash-completion/completions/ringback
 $(for f in EXPORT.md FORMAT.md PACKED.md RULES.md SCHEMA.md SYMBOLS.md notes ringback.conf; do echo "644 ./$doc/$f"; done)
@@ -57,7 +58,7 @@ verify() {
 
 	mkdir -p "$root/bin"
 	install -m 755 /bin/kill "$root/bin/kill"
-	sed "s,/usr/bin/ringback,$root/usr/bin/ringback," "$unit" >"$root/ringback-verify.service"
+	sed "s,/usr/bin/ringback,$root/usr/bin/ringback," "$1" >"$root/ringback-verify.service"
 	out=$(systemd-analyze verify --man=no "$root/ringback-verify.service" 2>&1 | grep ringback)
 	rm -rf "${root:?}/bin" "$root/ringback-verify.service"
 	[ -z "$out" ] || {
@@ -66,9 +67,10 @@ verify() {
 	}
 }
 if command -v systemd-analyze >/dev/null; then
-	check "systemd has no complaint about the unit" verify
+	check "systemd has no complaint about the unit" verify "$unit"
+	check "nor about the keeper's" verify "${unit/ringback.service/ringback-keeper.service}"
 else
-	skip "systemd has no complaint about the unit" "no systemd-analyze"
+	skip "systemd has no complaint about the units" "no systemd-analyze"
 fi
 
 # Every page that users are told to read must exist: the help of each command, and the man pages.

@@ -69,7 +69,8 @@ static struct bench *setup(const char *channel, unsigned nr_banks)
 	caps_probe(&b->caps);
 	check(config_channel_parse(channel, &cc, &err), &err);
 	check(target_open(&b->config, &b->caps, 0, &b->target, &err), &err);
-	check(recording_open(&cc, 1, nr_banks, NULL, &b->caps, &b->target, NULL, &b->recording, &err),
+	check(recording_open(&cc, 1, nr_banks, NULL, &b->caps, &b->target, NULL, &b->recording,
+			     &err),
 	      &err);
 	config_channel_free(&cc);
 	check(ledger_new(8 << 20, &b->ledger, &err), &err);

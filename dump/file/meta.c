@@ -323,6 +323,8 @@ static int stats_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 		m->salvage.unclaimed_bytes += s.unclaimed_bytes;
 		m->salvage.file_bytes = s.file_bytes;
 		return 0;
+	case FMT_STATS_CUT:
+		return copy_text(l, b, &m->cut);
 	default:
 		return 0;
 	}
@@ -446,7 +448,7 @@ int meta_load(struct reader *r, struct meta **out, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory for what the dump says of itself");
 	m = &l->m;
 	m->hostname = m->uname = m->cpu_model = m->boot_id = m->os = "";
-	m->recorder = m->instance = m->cpu_id = m->before = "";
+	m->recorder = m->instance = m->cpu_id = m->before = m->cut = "";
 	m->trigger_name = m->trigger_rule = m->trigger_reason = m->trigger_comm = "";
 	rc = collect(l, r);
 	if (!rc)

@@ -100,6 +100,7 @@ struct meta {
 	bool has_stats;
 	struct fmt_salvage salvage; /* all 0 unless salvaged from a damaged file */
 	bool salvaged;
+	const char *cut;		 /* why writing was cut short; "": it was not */
 	struct fmt_symbol_stats symbols; /* of symbol collection */
 	bool has_symbol_stats;
 	size_t nr_broken; /* unreadable blocks or items of these sections */

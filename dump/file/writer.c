@@ -7,7 +7,7 @@
  *	                     └────────────────────────────────────┘
  *	                     │ first error: later calls up to finish do nothing and return it,
  *	                     ▼ so that an incomplete dump is never committed
- *	                  FAILED
+ *	                  FAILED ── cut ──▶ WRITING, from the last whole block on
  */
 #include "dump/file/writer.h"
 
@@ -156,6 +156,7 @@ int writer_begin(struct writer *w, int fd, uint64_t created_real_ns, struct err 
 {
 	uint8_t id[16];
 
+	w->nr_blocks = 0;
 	if (getrandom(id, sizeof(id), 0) != sizeof(id))
 		return err_sys(err, -errno, "cannot get a random id for the dump");
 	return writer_begin_as(w, fd, id, created_real_ns, err);
@@ -194,6 +195,16 @@ static void list_block(struct writer *w, const struct fmt_block *h)
 	w->hashes[w->nr_blocks++] = h->hash;
 }
 
+/* Writes the listed block; only whole blocks stay in the directory. */
+static int write_block(struct writer *w, struct bytes first, struct bytes second)
+{
+	if (!write_all(w, first.p, first.len))
+		write_all(w, second.p, second.len);
+	if (w->failed)
+		w->nr_blocks--;
+	return w->failed;
+}
+
 /* Sets h->seq and packs the block into w->packer. */
 static int pack(struct writer *w, struct fmt_block *h, const struct bytes *pieces, int nr,
 		struct bytes *block)
@@ -218,7 +229,7 @@ static int put_block(struct writer *w, struct fmt_block *h, const struct bytes *
 	if (room_in_directory(w) || pack(w, h, pieces, nr, &block))
 		return w->failed;
 	list_block(w, h);
-	return write_all(w, block.p, block.len);
+	return write_block(w, block, (struct bytes){0});
 }
 
 int writer_flush(struct writer *w)
@@ -334,7 +345,58 @@ int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored
 	copy.seq = w->nr_blocks;
 	block_seal(&copy, w->seed);
 	list_block(w, &copy);
-	return write_all(w, &copy, sizeof(copy)) ? w->failed : write_all(w, stored.p, stored.len);
+	return write_block(w, (struct bytes){(uint8_t *)&copy, sizeof(copy)}, stored);
+}
+
+/* ---- cutting ---- */
+
+static bool is_of_ring(const struct fmt_dir *d)
+{
+	return d->section == FMT_RECORDS || d->section == FMT_AUX;
+}
+
+/* Where the first `nr` blocks end. */
+static uint64_t end_of(const struct writer *w, size_t nr)
+{
+	const struct fmt_dir *last = nr ? &w->dir[nr - 1].dir : NULL;
+
+	return last ? last->offset + sizeof(struct fmt_block) + align_up(last->stored_bytes, 8)
+		    : sizeof(struct fmt_header);
+}
+
+int writer_cut(struct writer *w, uint64_t bytes)
+{
+	uint64_t at = w->file_bytes, end;
+	size_t nr = w->nr_blocks, nr_of_rings = 0, most;
+
+	for (size_t i = 0; i < nr; i++)
+		nr_of_rings += is_of_ring(&w->dir[i].dir);
+	if (!nr_of_rings)
+		return -ENODATA;
+	bytes += bytes ? nr * sizeof(*w->dir) : 0;
+	for (most = nr_of_rings / 2; nr && at - end_of(w, nr) < bytes; nr--)
+		if (is_of_ring(&w->dir[nr - 1].dir) && !most--)
+			break;
+	end = end_of(w, nr);
+	if (ftruncate(w->fd, (off_t)end) || lseek(w->fd, (off_t)end, SEEK_SET) < 0)
+		return -errno;
+	w->failed = 0;
+	w->file_bytes = end;
+	w->nr_blocks = (uint32_t)nr;
+	w->items_bytes = 0;
+	w->nr_items = 0;
+	w->section = 0;
+	return 0;
+}
+
+size_t writer_nr_blocks(const struct writer *w)
+{
+	return w->nr_blocks;
+}
+
+const struct fmt_dir *writer_block(const struct writer *w, size_t i)
+{
+	return &w->dir[i].dir;
 }
 
 /* ---- the end ---- */
@@ -379,8 +441,9 @@ int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err)
 	footer_off = w->file_bytes;
 	if (!w->failed && !put_footer(w) && !put_trailer(w, footer_off) && fsync(w->fd))
 		w->failed = err_sys(&w->err, -errno, "cannot write the dump to disk");
+	if (w->failed)
+		return writer_error(w, err);
 	w->fd = -1;
-	if (!w->failed)
-		*file_bytes = w->file_bytes;
-	return writer_error(w, err);
+	*file_bytes = w->file_bytes;
+	return 0;
 }

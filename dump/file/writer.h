@@ -10,6 +10,7 @@
  *
  * The first error ends the dump: all later calls do nothing and return it, and writer_finish()
  * returns it with its text. Callers need not check the calls between begin and finish.
+ * writer_cut() goes on with what was written before the error.
  */
 #pragma once
 
@@ -98,6 +99,17 @@ int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored
 
 /* Writes footer and trailer and fsyncs. *file_bytes: the file's length. */
 int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err);
+
+/*
+ * After an error: cuts the file to its last whole block, and then further blocks off its end until
+ * `bytes` and a footer fit where they were, but at most half of those of rings. The dump continues
+ * from there. -ENODATA when no block of a ring is left; the error of ftruncate().
+ */
+int writer_cut(struct writer *w, uint64_t bytes);
+
+/* The blocks written so far, without the FOOTER. */
+size_t writer_nr_blocks(const struct writer *w);
+const struct fmt_dir *writer_block(const struct writer *w, size_t i);
 
 /* The 16-byte id of the dump being written. */
 const uint8_t *writer_id(const struct writer *w);

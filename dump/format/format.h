@@ -597,6 +597,7 @@ enum {
 	FMT_STATS_SIDEBAND = 2, /* fmt_sideband_stats */
 	FMT_STATS_SALVAGE = 3,	/* fmt_salvage: this file was salvaged from a damaged one */
 	FMT_STATS_SYMBOLS = 4,	/* fmt_symbol_stats: statistics of symbol collection */
+	FMT_STATS_CUT = 5, /* text: why writing was cut short; the oldest records are missing */
 };
 
 struct fmt_dump_stats {

@@ -68,6 +68,7 @@ static void put_file(const struct info *in, struct json *j)
 	put_utc(j, "created", h->created_real_ns);
 	json_bool(j, "committed", reader_committed(in->a.r));
 	json_bool(j, "salvaged", in->a.m->salvaged);
+	json_bool(j, "cut", *in->a.m->cut);
 }
 
 static void put_symbols(const struct info *in, struct json *j)

@@ -127,10 +127,13 @@ static void find_in_areas(struct info *in)
 static void find_in_file(struct info *in)
 {
 	const struct meta *m = in->a.m;
-	char n[32], size[32];
+	char n[32], size[32], cut[512];
 
 	if (!reader_committed(in->a.r))
 		found(in, "the file is truncated or damaged: only its readable part is shown");
+	if (*m->cut)
+		found(in, "writing was cut short, the oldest records are missing: %s",
+		      str_safe(cut, sizeof(cut), m->cut, strlen(m->cut)));
 	if (m->salvaged)
 		found(in, "the file was salvaged from a damaged one: %s block%s and %s are missing",
 		      str_fmt_count(n, sizeof(n), m->salvage.nr_bad_blocks),

@@ -348,6 +348,109 @@ static void room_is_asked_before_each_write(void **state)
 	close(fd);
 }
 
+/* The beginning of a small dump, until the quota is used up. Returns what the file's length was when
+ * it last ended with a whole block. */
+static uint64_t write_within(struct writer *w, const struct quota *q, int fd)
+{
+	struct small_sample s;
+	struct bytes piece = {(uint8_t *)&s, sizeof(s)};
+	struct writer_run run = {
+		.encoding = FMT_ENC_RAW, .content_bytes = sizeof(s), .nr_records = 1};
+	uint64_t whole = 0;
+
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	if (writer_begin(w, fd, 1, NULL))
+		return 0;
+	for (uint32_t i = 0; i < 64 && !writer_error(w, NULL); i++) {
+		whole = q->file_bytes;
+		s = small_sample(9000 - i, 7, i);
+		run.ring = i % 2;
+		run.first_ns = run.last_ns = s.time;
+		if (i == 0)
+			small_host(w);
+		else
+			writer_records(w, &run, &piece, 1);
+	}
+	return whole;
+}
+
+static void assert_cut(struct writer *w, int fd)
+{
+	struct bytes file;
+	struct reader *r;
+	struct meta *m;
+	uint64_t n;
+
+	assert_int_equal(writer_section(w, FMT_STATS), 0);
+	writer_item(w, FMT_STATS_CUT, NULL, 0, "disk full", 9, NULL);
+	assert_int_equal(writer_finish(w, &n, NULL), 0);
+	file = small_slurp(fd);
+	assert_int_equal(file.len, n);
+	assert_whole(file);
+	r = open_bytes(file);
+	assert_int_equal(meta_load(r, &m, NULL), 0);
+	assert_string_equal(m->cut, "disk full");
+	assert_string_equal(m->hostname, "testhost");
+	meta_free(m);
+	reader_close(r);
+	free((void *)file.p);
+}
+
+static void a_dump_that_failed_is_cut_to_whole_blocks_and_ended(void **state)
+{
+	struct quota q;
+	struct writer_options opt = {.max_blocks = 64, .room = room, .ctx = &q};
+	struct writer *w;
+	int fd = small_fd();
+
+	assert_int_equal(writer_new(&opt, &w, NULL), 0);
+	for (uint64_t limit = 0; limit < 6000; limit += 72) {
+		uint64_t whole;
+		bool has_records;
+
+		q = (struct quota){.limit = limit};
+		whole = write_within(w, &q, fd);
+		has_records = writer_nr_blocks(w) > 1;
+		assert_int_equal(writer_cut(w, 0), has_records ? 0 : -ENODATA);
+		if (!has_records)
+			continue;
+		assert_int_equal(lseek(fd, 0, SEEK_END), whole);
+		q = (struct quota){.limit = UINT64_MAX, .file_bytes = whole};
+		assert_cut(w, fd);
+	}
+	writer_free(w);
+	close(fd);
+}
+
+/* The end takes the place of the oldest records, in a file that may not grow. */
+static void room_for_the_end_is_cut_off_the_oldest_records(void **state)
+{
+	struct quota q = {.limit = 6000};
+	struct writer_options opt = {.max_blocks = 128, .room = room, .ctx = &q};
+	struct writer *w;
+	int fd = small_fd();
+	size_t nr, left;
+
+	assert_int_equal(writer_new(&opt, &w, NULL), 0);
+	write_within(w, &q, fd);
+	nr = writer_nr_blocks(w);
+	assert_int_equal(writer_cut(w, 300), 0);
+	left = writer_nr_blocks(w);
+	assert_in_range(left, nr / 2, nr - 2);
+	assert_int_equal(writer_block(w, left - 1)->section, FMT_RECORDS);
+	q.file_bytes = (uint64_t)lseek(fd, 0, SEEK_CUR);
+	assert_cut(w, fd);
+	assert_true(lseek(fd, 0, SEEK_END) <= 6000);
+
+	q = (struct quota){.limit = 6000};
+	write_within(w, &q, fd);
+	assert_int_equal(writer_cut(w, 1 << 20), 0);
+	assert_int_equal(writer_nr_blocks(w), nr - (nr - 1) / 2);
+	writer_free(w);
+	close(fd);
+}
+
 /* A file size limit makes write(2) short, then fail: what is there is a prefix, never a whole dump.
  */
 static void short_writes_go_on_or_fail(void **state)
@@ -428,6 +531,8 @@ int main(void)
 		cmocka_unit_test(one_writer_makes_many_dumps),
 		cmocka_unit_test(max_blocks_is_a_limit),
 		cmocka_unit_test(room_is_asked_before_each_write),
+		cmocka_unit_test(a_dump_that_failed_is_cut_to_whole_blocks_and_ended),
+		cmocka_unit_test(room_for_the_end_is_cut_off_the_oldest_records),
 		cmocka_unit_test(short_writes_go_on_or_fail),
 #if !SANITIZED
 		cmocka_unit_test(nothing_is_allocated_while_a_dump_is_written),

@@ -486,13 +486,17 @@ static void test_json(void **state)
 	mk_threads(&d, HIT + 200, HIT + 500, 3);
 	mk_thread(&d, &waits, 0xd, WAIT_TEXTS, sizeof(WAIT_TEXTS));
 	mk_stats(&d);
+	mk_item(&d, FMT_STATS, FMT_STATS_CUT, NULL, 0, "disk full\x1b", 10);
 	r = mk_end(&d);
 	j = json_loads(print(&d, r, (struct info_options){.json = true}), JSON_REJECT_DUPLICATES,
 		       NULL);
 	assert_non_null(j);
 	schema_see(&seen, j, "");
 	schema_check(&seen, "## info", "");
-	assert_int_equal(json_array_size(json_object_get(j, "losses")), 1);
+	assert_int_equal(json_array_size(json_object_get(j, "losses")), 2);
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(j, "losses"), 0)),
+		"writing was cut short, the oldest records are missing: disk full\\x1b");
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "window"), "from")),
 			 -(json_int_t)SEC / 2);
 	ring = json_array_get(json_object_get(j, "rings"), 0);

@@ -42,7 +42,9 @@ static json_t *make_request(const char *reason)
 static int print_reply(const json_t *reply)
 {
 	const char *path = json_string_value(json_object_get(reply, "path"));
+	const char *incomplete = json_string_value(json_object_get(reply, "incomplete"));
 	struct err err = ERR_INIT;
+	char safe[1024];
 
 	if (!path) {
 		err_set(&err, -EBADMSG, "the recorder's answer names no dump");
@@ -52,7 +54,11 @@ static int print_reply(const json_t *reply)
 	if (json_is_true(json_object_get(reply, "merged")))
 		log_info("this trigger was merged with a dump that was already being written");
 	puts(path);
-	return EXIT_FINE;
+	if (!incomplete)
+		return EXIT_FINE;
+	log_warn("the dump is incomplete: %s",
+		 str_safe(safe, sizeof(safe), incomplete, strlen(incomplete)));
+	return EXIT_DAMAGED;
 }
 
 static const struct option_row options[] = {
@@ -102,6 +108,7 @@ static int run(int argc, char **argv)
 const struct command cmd_trigger = {
 	.name = "trigger",
 	.operands = "",
+	.notes = "Exit status: 0 the dump was made, 3 it is incomplete, 1 there is none.\n",
 	.help = "ask a running recorder for a dump, wait for it, print its path",
 	.run = run,
 	.options = options,

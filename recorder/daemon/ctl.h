@@ -3,6 +3,7 @@
  * The control socket, both ends. One JSON object per line in each direction:
  *
  *	{"cmd":"trigger","reason":"..."}   →  {"ok":true,"path":"/...rbd","merged":false}
+ *	                                      and "incomplete":"what is missing and why"
  *	{"cmd":"status"}                   →  {"ok":true, ...}, see below
  *	                                      {"ok":false,"error":"...","hint":"..."}
  *

@@ -384,17 +384,19 @@ static void on_hotplug(struct daemon *d)
 
 static void answer_askers(struct daemon *d, const struct dumper_result *r)
 {
-	char path[sizeof(r->path) * 4];
+	char path[sizeof(r->path) * 4], cut[sizeof(r->cut.what) * 4];
 	struct hit_asker asker;
 
 	str_safe(path, sizeof(path), r->path, strlen(r->path));
+	str_safe(cut, sizeof(cut), r->cut.what, strlen(r->cut.what));
 	while (hit_machine_answer(d->hits, &asker)) {
 		if (r->rc)
 			ctl_reply_err(d->s->ctl, asker.who, &r->err);
 		else
 			ctl_reply(d->s->ctl, asker.who,
-				  json_pack("{s:b, s:s, s:b}", "ok", 1, "path", path, "merged",
-					    (int)asker.merged));
+				  json_pack("{s:b, s:s, s:b, s:s*}", "ok", 1, "path", path,
+					    "merged", (int)asker.merged, "incomplete",
+					    *cut ? cut : NULL));
 	}
 }
 

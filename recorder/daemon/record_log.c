@@ -2,6 +2,7 @@
 /* Messages of `record` while it runs; see record_log.h. Called by daemon.c. */
 #include "recorder/daemon/record_log.h"
 
+#include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/daemon/dry_run.h"
 #include "recorder/base/log.h"
@@ -190,6 +191,12 @@ void record_log_committed(const struct dumper_result *r)
 		 str_fmt_count(samples, sizeof(samples), r->nr_samples), str_plural(r->nr_samples),
 		 reach, str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
 		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
+	if (*r->cut.what) {
+		struct err err = r->cut;
+
+		err_prefix(&err, "the dump is incomplete");
+		log_warn_err(&err);
+	}
 	log_verbose("dump: rings paused %s after the hit, within %s; file written in %s, with %s "
 		    "for names",
 		    str_fmt_time(freeze, sizeof(freeze), (int64_t)r->freeze_ns),

@@ -128,6 +128,11 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static int room(void *dumper, uint64_t file_bytes, uint64_t bytes, struct err *err)
+{
+	return store_room(((struct dumper *)dumper)->store, file_bytes, bytes, err);
+}
+
 /* ---- called by the main loop ---- */
 
 int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err *err)
@@ -135,8 +140,7 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 	struct writer_options wo = {
 		.max_blocks = FMT_MAX_BLOCKS,
 		.level = opt->level,
-		.room = store_room,
-		.ctx = opt->store,
+		.room = room,
 	};
 	struct dump_workers_options work = {
 		.nr_workers = opt->max_cpus,
@@ -149,6 +153,7 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 	if (!d)
 		return err_set(err, -ENOMEM, "out of memory");
 	d->opt = *opt;
+	wo.ctx = d;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->cond, NULL);
 	d->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

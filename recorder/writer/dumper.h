@@ -10,6 +10,10 @@
  *	thread                        ▼ walk, write, release │    ▼ names, stats,      │
  *	                              ...................... SEAL   footer, commit ... DONE
  *
+ * A dump that fails late, because the disk is full or broken, is cut and ended early: it has the
+ * newest records of all rings, and says what is missing. With a spill directory it is written there
+ * instead, from the beginning, as long as the rings are frozen.
+ *
  * dumper_fd() is readable at SEAL and at DONE. At SEAL the main loop passes the hits merged so far,
  * so that every hit is in this dump or in a later one. The rings are released before that, since
  * finding names may take seconds. thread_snapshot.h reads the states of threads meanwhile.
@@ -32,8 +36,8 @@ struct dumper_options {
 	struct ledger *ledger;
 	struct host_info *host;
 	struct cgroup_limits *limits; /* of control groups; NULL: not recorded */
-	struct store *store;
-	unsigned max_cpus; /* number of workers, see dump_workers.h; 0: its default */
+	struct store *store, *spill;  /* spill: for dumps that `store` can't take; NULL: none */
+	unsigned max_cpus;	      /* number of workers, see dump_workers.h; 0: its default */
 	enum block_level level;
 	bool low_priority;   /* until dumper_watch() raises it; see priority_can_return() */
 	uint64_t symbols_ns; /* time limit for symbols; 0: no symbols */
@@ -95,6 +99,8 @@ struct dumper_reach {
 struct dumper_result {
 	int rc; /* 0: committed */
 	struct err err;
+	struct err cut;	    /* what is missing in a committed dump, and why; empty: nothing */
+	struct err spilled; /* why it is in the spill directory; empty: it is not */
 	char path[4096];
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
 	uint64_t aux_bytes;

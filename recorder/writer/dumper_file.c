@@ -13,6 +13,7 @@
 #include "recorder/writer/thread_snapshot.h"
 #include "recorder/ledger/cgroup_limits.h"
 #include "recorder/ledger/pinned_list.h"
+#include "recorder/base/log.h"
 #include "recorder/symbolize/symbols_child.h"
 
 #include <errno.h>
@@ -21,8 +22,9 @@
 #include <unistd.h>
 
 #define SCAN_WAIT_NS 3000000000ull
-/* Space reserved for what follows the symbols: stats and footer. */
-#define END_BYTES (256u << 10)
+/* Space reserved for what follows the symbols: stats and footer; and for what follows the records. */
+#define END_BYTES  (256u << 10)
+#define REST_BYTES (1u << 20)
 
 /* ---- sections ---- */
 
@@ -147,22 +149,19 @@ static void write_stats(struct dumper *d, uint64_t started_ns)
 	writer_item(d->writer, FMT_STATS_SIDEBAND, &d->totals.sideband, sizeof(d->totals.sideband),
 		    NULL, 0, NULL);
 	writer_item(d->writer, FMT_STATS_SYMBOLS, &d->symbols, sizeof(d->symbols), NULL, 0, NULL);
+	if (*d->cut.what)
+		put_text(d, FMT_STATS_CUT, d->result.cut.what, strlen(d->result.cut.what));
 }
 
 /* ---- symbols ---- */
 
-struct names {
-	struct dumper *d;
-	int fd;
-};
-
 /* Checks for space before the writer does, so that a full disk does not fail the dump because of
  * its symbols. */
-static int has_room(const struct names *n, size_t bytes)
+static int has_room(const struct dumper *d, size_t bytes)
 {
-	off_t at = lseek(n->fd, 0, SEEK_CUR);
+	off_t at = lseek(d->fd, 0, SEEK_CUR);
 
-	if (at < 0 || store_room(n->d->opt.store, (uint64_t)at, bytes + END_BYTES, NULL))
+	if (at < 0 || store_room(d->store, (uint64_t)at, bytes + END_BYTES, NULL))
 		return -ENOSPC;
 	return 0;
 }
@@ -170,12 +169,11 @@ static int has_room(const struct names *n, size_t bytes)
 /* Each payload is self-contained and becomes a block. */
 static int take_names(void *ctx, struct bytes payload)
 {
-	struct names *n = ctx;
-	struct dumper *d = n->d;
+	struct dumper *d = ctx;
 	struct bytes item;
 	uint16_t kind;
 	bool broken = false;
-	int rc = has_room(n, payload.len);
+	int rc = has_room(d, payload.len);
 
 	if (rc)
 		return rc;
@@ -189,18 +187,17 @@ static int take_names(void *ctx, struct bytes payload)
 
 /* Called after the rings are released. Syncs their content to disk before the search for
  * symbols. */
-static int write_symbols(struct dumper *d, int fd, struct err *err)
+static int write_symbols(struct dumper *d, struct err *err)
 {
-	struct names n = {.d = d, .fd = fd};
 	struct pinned_share files;
 	struct symbols_child_options o = {
-		.dump_fd = fd,
+		.dump_fd = d->fd,
 		.budget_ns = d->opt.symbols_ns,
 		.low_priority = d->opt.low_priority,
 		.stop_fd = d->stop_fd,
 		.files = &files,
 		.take = take_names,
-		.ctx = &n,
+		.ctx = d,
 		.hung = &d->hung_names,
 	};
 	uint64_t t = clock_ns();
@@ -214,7 +211,7 @@ static int write_symbols(struct dumper *d, int fd, struct err *err)
 		return 0;
 	if (writer_section(d->writer, FMT_SYMBOLS))
 		return 0;
-	if (fdatasync(fd))
+	if (fdatasync(d->fd))
 		return err_sys(err, -errno, "cannot write the dump to disk");
 	ledger_share_files(d->opt.ledger, &files);
 	d->symbols.end = symbols_child_run(&o);
@@ -283,6 +280,7 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 	d->stats.walk_ns = clock_ns() - t;
 	d->result.reach_ns = full == UINT64_MAX ? 0 : full;
 	d->result.ring_bytes = d->stats.ring_bytes;
+	d->walked_bytes = d->result.ring_bytes + d->result.aux_bytes;
 }
 
 /* With one bank nothing is recorded until the release, so the records are written first. */
@@ -297,59 +295,131 @@ static bool one_bank(const struct recording *r)
 	return false;
 }
 
-static int write_body(struct dumper *d, uint64_t from_ns, bool *released, struct err *err)
+static int begin_file(struct dumper *d, struct store *store, struct err *err)
 {
-	bool late_ledger = one_bank(d->opt.recording);
-	int rc;
+	uint64_t hit_real_ns = clock_of(CLOCK_REALTIME) - (clock_ns() - d->job.hit_ns);
+	int fd, rc = store_begin(store, hit_real_ns, d->job.rule_name, &fd, err);
 
+	if (rc)
+		return rc;
+	d->store = store;
+	d->fd = fd;
+	return 0;
+}
+
+/* What needs the frozen rings, and what is known before the records. */
+static int write_rings(struct dumper *d, uint64_t from_ns, struct err *err)
+{
+	int rc = writer_begin(d->writer, d->fd, clock_of(CLOCK_REALTIME), err);
+
+	if (rc)
+		return rc;
 	/* The workers run while the first sections are written. */
 	dump_workers_begin(d->work, block_seed(writer_id(d->writer)));
 	host_info_write(d->opt.host, d->writer);
 	write_trigger(d);
 	event_formats_write(d->formats, d->opt.recording, d->writer);
 	write_windows(d);
-	if (!late_ledger)
+	if (!one_bank(d->opt.recording))
 		write_ledger(d, from_ns);
 	rc = write_records(d, err);
 	dump_workers_end(d->work);
-	recording_release(d->opt.recording);
-	*released = true;
-	if (!rc && late_ledger)
+	return rc ? rc : writer_error(d->writer, err);
+}
+
+/* What follows the records. */
+static int write_rest(struct dumper *d, uint64_t from_ns, struct err *err)
+{
+	int rc = 0;
+
+	if (one_bank(d->opt.recording))
 		write_ledger(d, from_ns);
-	if (!rc && !writer_error(d->writer, NULL))
+	if (!writer_error(d->writer, NULL))
 		thread_snapshot_write(d->states, d->writer);
-	if (!rc && d->opt.limits && !writer_error(d->writer, NULL))
+	if (d->opt.limits && !writer_error(d->writer, NULL))
 		rc = cgroup_limits_write(d->opt.limits, d->writer, err);
 	if (!rc && !writer_error(d->writer, NULL))
 		rc = dumper_write_evidence(d, err);
 	return rc ? rc : writer_error(d->writer, err);
 }
 
+static int write_end(struct dumper *d, uint64_t started_ns, struct err *err)
+{
+	if (*d->cut.what)
+		dumper_write_cut_windows(d);
+	write_merged(d);
+	write_stats(d, started_ns);
+	return writer_finish(d->writer, &d->result.file_bytes, err);
+}
+
+/*
+ * Begins the dump again in the spill directory after the other one failed with `rc`: the rings are
+ * still frozen. What was written is given up only for a place that takes as much.
+ */
+static bool spill(struct dumper *d, int rc, const struct err *why)
+{
+	int part = d->fd;
+	off_t bytes = part < 0 ? 1 : lseek(part, 0, SEEK_CUR);
+	struct err err = ERR_INIT;
+
+	if (!d->opt.spill || rc == -E2BIG)
+		return false;
+	rc = begin_file(d, d->opt.spill, &err);
+	if (!rc)
+		rc = store_room(d->opt.spill, 0, (uint64_t)bytes, &err);
+	if (rc) {
+		log_warn_err(&err);
+		store_abort(d->opt.spill);
+		d->store = d->opt.store;
+		d->fd = part;
+		return false;
+	}
+	store_abort(d->opt.store);
+	d->result.spilled = *why;
+	return true;
+}
+
+/* Steps that fail are given up, and what they left behind is cut off: see dumper_go_on(). */
+static int write_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
+		      struct err *err)
+{
+	int rc = begin_file(d, d->opt.store, err);
+
+	if (!rc)
+		rc = write_rings(d, from_ns, err);
+	if (rc && spill(d, rc, err))
+		rc = write_rings(d, from_ns, err);
+	rc = dumper_go_on(d, rc, REST_BYTES, err);
+	if (rc)
+		return rc;
+	recording_release(d->opt.recording);
+	*released = true;
+	rc = dumper_go_on(d, write_rest(d, from_ns, err), END_BYTES, err);
+	if (rc)
+		return rc;
+	dumper_ask_to_seal(d);
+	rc = dumper_go_on(d, write_symbols(d, err), END_BYTES, err);
+	if (rc)
+		return rc;
+	rc = write_end(d, started_ns, err);
+	return rc && !dumper_go_on(d, rc, END_BYTES, err) ? write_end(d, started_ns, err) : rc;
+}
+
 int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bool *released,
 		     struct err *err)
 {
-	int fd, rc;
+	int rc;
 
-	rc = store_begin(d->opt.store, clock_of(CLOCK_REALTIME) - (clock_ns() - d->job.hit_ns),
-			 d->job.rule_name, &fd, err);
-	if (rc)
-		return rc;
-	rc = writer_begin(d->writer, fd, clock_of(CLOCK_REALTIME), err);
+	d->store = d->opt.store;
+	d->fd = -1;
+	d->cut = (struct err)ERR_INIT;
+	rc = write_file(d, from_ns, started_ns, released, err);
+	if (rc && dumper_leave_unfinished(d, err))
+		rc = 0;
 	if (!rc)
-		rc = write_body(d, from_ns, released, err);
-	if (!rc) {
-		dumper_ask_to_seal(d);
-		rc = write_symbols(d, fd, err);
-	}
-	if (!rc) {
-		write_merged(d);
-		write_stats(d, started_ns);
-		rc = writer_finish(d->writer, &d->result.file_bytes, err);
-	}
-	if (!rc)
-		rc = store_commit(d->opt.store, d->result.path, sizeof(d->result.path), err);
+		rc = store_commit(d->store, d->result.path, sizeof(d->result.path), err);
 	if (rc)
-		store_abort(d->opt.store);
+		store_abort(d->store);
 	else
 		host_info_dumped(d->opt.host, d->result.path);
 	return rc;

@@ -39,6 +39,10 @@ struct dumper {
 	/* Only for the main loop: time and CPU time at the last dumper_watch(). */
 	uint64_t watched_ns, watched_cpu_ns;
 	/* Only for the thread. */
+	struct store *store;   /* where this dump goes: one of opt's */
+	int fd;		       /* of the file; -1: not begun */
+	uint64_t walked_bytes; /* of rings and AUX areas, before any were cut off */
+	struct err cut;	       /* why writing was cut short; empty: it was not */
 	struct fmt_dump_stats stats;
 	struct fmt_symbol_stats symbols;
 	pid_t hung_names;   /* see symbols_child.h */
@@ -61,6 +65,17 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 void dumper_note_evidence(struct dumper *d);
 /* Called after the rings are released. */
 int dumper_write_evidence(struct dumper *d, struct err *err);
+
+/* ---- a dump that can't be written to its end: dumper_cut.c ---- */
+/*
+ * After a step of writing that ended with `rc`: cuts a failed dump to what is whole, less `bytes` for
+ * what must follow. 0: go on; else `rc`: there is nothing to go on with.
+ */
+int dumper_go_on(struct dumper *d, int rc, uint64_t bytes, const struct err *err);
+/* Writes the windows again, as far as their records are in the file. */
+void dumper_write_cut_windows(struct dumper *d);
+/* Keeps the whole blocks of a dump that can't even get an end. False: no record was written. */
+bool dumper_leave_unfinished(struct dumper *d, const struct err *err);
 
 /* Asks the main loop for the hits merged so far, and waits for them. */
 void dumper_ask_to_seal(struct dumper *d);

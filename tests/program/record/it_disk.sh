@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A full disk: the dump is refused with a clear message, recording goes on, and the next dump works when there is room again.
+# A full disk: a dump that can't begin is refused with a clear message, one that can't be written to its end has the newest
+# records and says what is missing; recording goes on, and the next dump works when there is room again.
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
@@ -30,13 +31,21 @@ path=$(dump_now)
 check "with room again the next dump is made" "$RINGBACK" check "$path"
 check "it tells of the refused one's hit" test "$(info_json "$path" '[.trigger.merged[]?.hits] | add')" -ge 1
 rm -f "$path"
-# Room for the beginning of a dump only: the partial file is deleted.
+# Room for the beginning of a dump only.
 wait_for 60 written_since 33000000
 dd if=/dev/zero of="$work/small/filler" bs=64K count=119 2>/dev/null
-check "with room for a part only: ringback trigger fails" bash -c "! $RINGBACK trigger 2>$work/trig"
+path=$(dump_now 2>"$work/trig")
+equal "with room for a part only: ringback trigger exits with 3" 3 $?
 sed 's/^/# /' "$work/trig"
-check "because of what is free" grep -q 'KiB more would leave less' "$work/trig"
-check "the recorder goes on" wait_for 5 refused 2
+check "says what is missing, and why" grep -q 'incomplete: .* of 3.* MiB of rings are missing: .* KiB more would leave less' "$work/trig"
+check "the recorder says so too" grep -q 'the dump is incomplete: .* are missing' "$work/err"
+check "the dump is intact as far as it goes" "$RINGBACK" check "$path"
+equal "info says that it was cut short" true "$(info_json "$path" '.cut and (.losses[0] | test("cut short.*missing"))')"
+check "with a part of each ring up to the freeze" test "$(info_json "$path" '[.rings[] | select(.samples > 0 and .horizon_ns > 0 and .overwritten_bytes > 8000000)] | length')" = "$(info_json "$path" '.rings | length')"
+equal "and the records that it says it has" "$(info_json "$path" '[.rings[].samples] | add')" "$("$RINGBACK" script "$path" | wc -l)"
+for cmd in why report; do
+	check "$cmd reads it" "$RINGBACK" "$cmd" "$path"
+done
 free=$(df --output=avail -k "$work/small" | tail -n 1)
 check "the last 5 % of the file system are never touched ($free KiB free)" test "$free" -ge 409
 check "no unfinished file is left" test -z "$(find "$work/small" -name '*.part')"

@@ -221,13 +221,21 @@ static void print_dumps(const json_t *r)
 {
 	const json_t *d = get(r, "dumps"), *t = get(r, "totals");
 	struct value_text a, b, c;
-	char last[4200];
+	char last[4200], why[1024];
 
 	printf("\ndumps:      %s written, %s failed or refused, %s deleted to stay within limits\n",
 	       count_of(d, "committed", &a), count_of(d, "failed", &b), count_of(d, "deleted", &c));
 	if (*text(d, "last")) {
 		str_safe(last, sizeof(last), text(d, "last"), strlen(text(d, "last")));
 		printf("last dump:  %s\n", last);
+	}
+	if (number(d, "spilled")) {
+		str_safe(last, sizeof(last), text(d, "spill_directory"),
+			 strlen(text(d, "spill_directory")));
+		str_safe(why, sizeof(why), text(d, "spill_reason"),
+			 strlen(text(d, "spill_reason")));
+		printf("spilled:    %s dump%s to %s: %s\n", count_of(d, "spilled", &a),
+		       str_plural(number(d, "spilled")), last, why);
 	}
 	printf("triggers:   %s hit%s, %s merged with a dump being written, %s held\n",
 	       count_of(t, "hits", &a), str_plural(number(t, "hits")), count_of(t, "merged", &b),

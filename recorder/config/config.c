@@ -321,6 +321,8 @@ const struct option_row config_options[] = {
 		 "to them"},
 	{"output", 'o', "DIR", OPTION_TEXT, AT(dir), .values = VALUES_DIRECTORY, .def = ".",
 	 .in_file = true, .help = "directory for dumps; created if it does not exist"},
+	{"spill", 0, "DIR", OPTION_TEXT, AT(spill), .values = VALUES_DIRECTORY, .in_file = true,
+	 .help = "directory for dumps that the other one can't take, on another disk"},
 	{"name", 'n', "NAME", OPTION_OWN, .set = set_name, .def = "default", .in_file = true,
 	 .help = "this recorder's name for `ringback trigger` and `status`"},
 	{"ledger-size", 0, "SIZE", OPTION_SIZE, AT(ledger_bytes), .def = "64M", .min = 1024 * KIB,

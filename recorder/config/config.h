@@ -71,6 +71,7 @@ struct config {
 	enum block_level compress; /* --compress */
 	unsigned max_dump_cpus;	   /* --max-dump-cpus; 0: half of the CPUs, at most 4 */
 	char *dir;		   /* -o; default "." */
+	char *spill;		   /* --spill; NULL: none */
 	char *name;		   /* -n; default "default" */
 	char *config_path;	   /* --config; default /etc/ringback/ringback.conf if it exists */
 	bool quiet, verbose;

@@ -417,6 +417,10 @@ static void finish_dump(struct daemon *d)
 	} else {
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
+		if (*r.spilled.what) {
+			s->nr_spilled++;
+			s->spilled = r.spilled;
+		}
 		record_log_committed(&r);
 		horizon_note(s, &r);
 		log_result(r.path);

@@ -158,22 +158,22 @@ static int start_guard(struct session *s, bool *usage, struct err *err)
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
-static int open_store(struct session *s, struct err *err)
+static int open_store(const struct session *s, const char *dir, struct store **out, struct err *err)
 {
 	struct store_options so = {
-		.dir = s->config.dir,
+		.dir = dir,
 		.max_dumps = s->config.max_dumps,
 		.max_disk_bytes = s->config.max_disk_bytes,
 		.min_free_percent = 5,
 	};
 	char names[4][256];
-	int rc = store_open(&so, &s->store, err);
-	size_t nr = rc ? 0 : store_leftovers(s->store, names, 4);
+	int rc = store_open(&so, out, err);
+	size_t nr = rc ? 0 : store_leftovers(*out, names, 4);
 
 	for (size_t i = 0; i < nr && i < 4; i++)
 		log_warn("%s/%s was left unfinished by an earlier recorder; ringback check %s/%s "
 			 "--salvage OUT recovers its intact parts",
-			 s->config.dir, names[i], s->config.dir, names[i]);
+			 dir, names[i], dir, names[i]);
 	return rc;
 }
 
@@ -255,6 +255,7 @@ static int open_parts(struct session *s, struct err *err)
 			.host = s->host,
 			.limits = s->limits,
 			.store = s->store,
+			.spill = s->spill,
 			.max_cpus = s->config.max_dump_cpus,
 			.level = s->config.compress,
 			.low_priority = priority_can_return(),
@@ -362,7 +363,9 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 		rc = target_open(&s->config, &s->caps, s->child ? child_pid(s->child) : 0,
 				 &s->target, err);
 	if (!rc)
-		rc = open_store(s, err);
+		rc = open_store(s, s->config.dir, &s->store, err);
+	if (!rc && s->config.spill)
+		rc = open_store(s, s->config.spill, &s->spill, err);
 	if (!rc)
 		rc = ctl_listen(s->config.name, &s->ctl, err);
 	if (!rc)
@@ -407,6 +410,7 @@ void session_close(struct session *s)
 	app_listen_close(s->tellsock);
 	ctl_close(s->ctl);
 	store_close(s->store);
+	store_close(s->spill);
 	engine_free(s->engine);
 	aux_pauses_free(s->brakes);
 	app_socket_free(s->tell);
@@ -440,6 +444,8 @@ int session_reload(struct session *s, int argc, char **argv, struct err *err)
 		return rc;
 	}
 	store_set_limits(s->store, fresh.max_dumps, fresh.max_disk_bytes);
+	if (s->spill)
+		store_set_limits(s->spill, fresh.max_dumps, fresh.max_disk_bytes);
 	s->config.post_ns = fresh.post_ns;
 	s->config.cooldown_ns = fresh.cooldown_ns;
 	s->config.max_dumps = fresh.max_dumps;

@@ -40,7 +40,7 @@ struct session {
 	struct sleeps *sleeps;	   /* NULL: no channel has sleep-stacks */
 	struct source_env env;	   /* for the engine; points to other fields */
 	struct engine *engine;
-	struct store *store;
+	struct store *store, *spill; /* spill: NULL without --spill */
 	struct ctl *ctl;
 	struct keeping *keeping; /* NULL: there is no keeper */
 	struct ledger *ledger;
@@ -56,10 +56,11 @@ struct session {
 	uint64_t started_ns;
 	bool target_ended; /* all tasks of the target, and their descendants, have exited */
 	bool scan_due;	   /* sideband records were lost since the latest scan began */
-	uint64_t nr_scans, nr_dumps, nr_refused;
+	uint64_t nr_scans, nr_dumps, nr_refused, nr_spilled;
 	uint64_t nr_sideband_wakeups;
 	char last_dump[4096];
-	uint64_t reach_ns; /* the shortest, in the last dump with overwritten rings; 0: none */
+	struct err spilled; /* why the last dump that went to `spill` did */
+	uint64_t reach_ns;  /* the shortest, in the last dump with overwritten rings; 0: none */
 	const char *reach_channel; /* the channel with reach_ns */
 };
 

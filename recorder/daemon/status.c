@@ -145,14 +145,20 @@ json_t *status_json(const struct session *s)
 		[HIT_NAMING] = "dumping",
 	};
 	struct engine_totals t;
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], spill[PATH_MAX];
+	uint64_t nr_deleted = store_nr_deleted(s->store);
 	struct fmt_sideband_stats sb = {0};
 
 	store_dir(s->store, dir);
+	if (s->spill) {
+		store_dir(s->spill, spill);
+		nr_deleted += store_nr_deleted(s->spill);
+	}
 	engine_totals(s->engine, &t);
 	sideband_stats(s->sideband, &sb);
 	return json_pack(
-		"{s:b, s:s, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s}, s:o, "
+		"{s:b, s:s, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s, s:I, "
+		"s:s*, s:s*}, s:o, "
 		"s:o,"
 		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o}",
 		"ok", 1, "name", s->config.name, "directory", dir, "pid", (json_int_t)getpid(),
@@ -160,10 +166,12 @@ json_t *status_json(const struct session *s)
 		"target", s->target.text, "target_ended", (int)s->target_ended, "state",
 		states[engine_hits(s->engine)->state], "channels", channels_json(s), "dumps",
 		"committed", (json_int_t)s->nr_dumps, "failed", (json_int_t)s->nr_refused,
-		"deleted", (json_int_t)store_nr_deleted(s->store), "last", s->last_dump, "rules",
-		rules_json(s), "repeats", repeats_json(s), "totals", "hits", (json_int_t)t.nr_hits,
-		"merged", (json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband",
-		"records", (json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
+		"deleted", (json_int_t)nr_deleted, "last", s->last_dump, "spilled",
+		(json_int_t)s->nr_spilled, "spill_directory", s->spill ? spill : NULL,
+		"spill_reason", s->nr_spilled ? s->spilled.what : NULL, "rules", rules_json(s),
+		"repeats", repeats_json(s), "totals", "hits", (json_int_t)t.nr_hits, "merged",
+		(json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband", "records",
+		(json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
 		(json_int_t)s->nr_scans, "wakeups", (json_int_t)s->nr_sideband_wakeups, "ledger",
 		ledger_json(s), "cost", cost_json(s));
 }

@@ -17,6 +17,7 @@
 #include "recorder/symbolize/symbols_child.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -360,7 +361,8 @@ static bool spill(struct dumper *d, int rc, const struct err *why)
 {
 	int part = d->fd;
 	off_t bytes = part < 0 ? 1 : lseek(part, 0, SEEK_CUR);
-	struct err err = ERR_INIT;
+	struct err err = ERR_INIT, told = *why;
+	char dir[PATH_MAX];
 
 	if (!d->opt.spill || rc == -E2BIG)
 		return false;
@@ -368,6 +370,7 @@ static bool spill(struct dumper *d, int rc, const struct err *why)
 	if (!rc)
 		rc = store_room(d->opt.spill, 0, (uint64_t)bytes, &err);
 	if (rc) {
+		err_prefix(&err, "--spill");
 		log_warn_err(&err);
 		store_abort(d->opt.spill);
 		d->store = d->opt.store;
@@ -375,6 +378,9 @@ static bool spill(struct dumper *d, int rc, const struct err *why)
 		return false;
 	}
 	store_abort(d->opt.store);
+	store_dir(d->opt.spill, dir);
+	err_prefix(&told, "the dump goes to %s", dir);
+	log_warn_err(&told);
 	d->result.spilled = *why;
 	return true;
 }

@@ -52,11 +52,11 @@ static void every_option_has_a_long_and_most_a_short_form(void **state)
 	static const char *const texts[] = {
 		"-p 12 -C 8,0-2,1 -e a:b -e c:d -m 1M -T signal:USR1 -o /tmp/x -n web -q -g "
 		"--post 2s --cooldown 1m --max-dumps 3 --max-disk 1G --dump-on-exit --banks 1 "
-		"--no-inherit --ledger-size 8M --compress high --max-dump-cpus 3",
+		"--no-inherit --ledger-size 8M --compress high --max-dump-cpus 3 --spill /s",
 		"--pid=12 --cpu=8,0-2,1 --event=a:b --event c:d --mmap-size=1M "
 		"--trigger=signal:USR1 --output=/tmp/x --name=web --quiet --call-graph "
 		"--post=2s --cooldown=1m --max-dumps=3 --max-disk=1G --dump-on-exit --banks=1 "
-		"--no-inherit --ledger-size=8M --compress=high --max-dump-cpus=3",
+		"--no-inherit --ledger-size=8M --compress=high --max-dump-cpus=3 --spill=/s",
 	};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -74,6 +74,7 @@ static void every_option_has_a_long_and_most_a_short_form(void **state)
 		assert_int_equal(c.nr_rules, 1);
 		assert_string_equal(c.rules[0], "signal:USR1");
 		assert_string_equal(c.dir, "/tmp/x");
+		assert_string_equal(c.spill, "/s");
 		assert_string_equal(c.name, "web");
 		assert_int_equal(c.compress, BLOCK_HIGH);
 		assert_int_equal(c.max_dump_cpus, 3);

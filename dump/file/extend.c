@@ -9,6 +9,7 @@
 #include "dump/file/writer.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 static int copy_blocks(struct reader *r, struct writer *w, struct err *err)
 {
@@ -48,6 +49,8 @@ int reader_extend_fd(struct reader *r, int fd,
 		writer_error(w, err);
 	if (!rc)
 		rc = writer_finish(w, &file_bytes, err);
+	if (!rc && fsync(fd))
+		rc = err_sys(err, -errno, "cannot write the dump to disk");
 	writer_free(w);
 	return rc;
 }

@@ -86,6 +86,8 @@ int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct
 		note_losses(r, w, &got);
 	if (!rc)
 		rc = writer_finish(w, &file_bytes, err);
+	if (!rc && fsync(fd))
+		rc = err_sys(err, -errno, "cannot write the dump to disk");
 	writer_free(w);
 	if (!rc)
 		*v = got;

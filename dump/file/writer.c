@@ -439,9 +439,7 @@ int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err)
 
 	writer_flush(w);
 	footer_off = w->file_bytes;
-	if (!w->failed && !put_footer(w) && !put_trailer(w, footer_off) && fsync(w->fd))
-		w->failed = err_sys(&w->err, -errno, "cannot write the dump to disk");
-	if (w->failed)
+	if (w->failed || put_footer(w) || put_trailer(w, footer_off))
 		return writer_error(w, err);
 	w->fd = -1;
 	*file_bytes = w->file_bytes;

@@ -97,7 +97,7 @@ int writer_area(struct writer *w, const struct writer_area *area, const struct b
 /* Appends a block of a dump with the same id, with a new seq. `stored` is its frame and padding. */
 int writer_copy(struct writer *w, const struct fmt_block *h, struct bytes stored);
 
-/* Writes footer and trailer and fsyncs. *file_bytes: the file's length. */
+/* Writes footer and trailer; the caller syncs the file. *file_bytes: its length. */
 int writer_finish(struct writer *w, uint64_t *file_bytes, struct err *err);
 
 /*

@@ -422,6 +422,8 @@ int dumper_make_file(struct dumper *d, uint64_t from_ns, uint64_t started_ns, bo
 	rc = write_file(d, from_ns, started_ns, released, err);
 	if (rc && dumper_leave_unfinished(d, err))
 		rc = 0;
+	if (!rc && fsync(d->fd) && !*d->result.cut.what)
+		err_sys(&d->result.cut, -errno, "parts of it may not be on the disk");
 	if (!rc)
 		rc = store_commit(d->store, d->result.path, sizeof(d->result.path), err);
 	if (rc)

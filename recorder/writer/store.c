@@ -391,26 +391,25 @@ static void forget(struct store *s)
 
 int store_commit(struct store *s, char *path, size_t n, struct err *err)
 {
-	int rc, unsynced;
+	int rc;
 
 	assert(s->fd >= 0);
-	unsynced = fsync(s->fd) ? errno : 0;
 	if (!is_same_file(s, s->fd, s->part))
 		return err_sys(err, -ENOENT, "can't finish %s/%s", s->dir, s->part);
-	/* Deletes old dumps after this one is synced and before its rename: never above the
+	/* Deletes old dumps after this one is written and before its rename: never above the
 	 * limit. */
 	rc = store_list_refresh(s, err);
 	if (rc)
 		return rc;
 	delete_over_max(s);
 	rc = rename_part(s);
-	if (rc)
-		return err_sys(err, rc, "can't rename %s/%s", s->dir, s->part);
+	if (rc) {
+		err_sys(err, rc, "can't rename %s/%s", s->dir, s->part);
+		err_hint(err, "the file is left there; ringback check tells what it has");
+		forget(s);
+		return rc;
+	}
 	path_of(s, path, n);
-	if (unsynced)
-		log_warn("%s is written, but can't be synced (%s): parts of it may be lost; see "
-			 "ringback check",
-			 path, strerror(unsynced));
 	/* Some file systems fail with EINVAL: they have no directory to sync. */
 	if (fsync(s->dir_fd) && errno != EINVAL)
 		log_warn("%s is written, but its directory can't be synced (%s): a power failure "

@@ -55,9 +55,9 @@ int store_begin(struct store *s, uint64_t real_ns, const char *trigger, int *fd,
 int store_room(void *store, uint64_t file_bytes, uint64_t bytes, struct err *err);
 
 /*
- * Deletes dumps beyond max_dumps - 1, fsyncs the file, renames it (never over another file) and
- * fsyncs the directory; that an fsync failed is only logged: the file may be readable all the same. `path` gets the dump's absolute path. After
- * a failure call store_abort().
+ * Deletes dumps beyond max_dumps - 1, renames the file, which the caller has synced (never over
+ * another file), and fsyncs the directory; that this failed is only logged. A file that can't be
+ * renamed is left as .part. `path` gets the dump's absolute path. After a failure call store_abort().
  */
 int store_commit(struct store *s, char *path, size_t n, struct err *err);
 /* Deletes the .part. Does nothing when no dump was begun. */

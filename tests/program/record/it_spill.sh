@@ -29,23 +29,31 @@ spills() {
 }
 nr=0
 
+# fill: until the rings have been overwritten
+fill() {
+	wait_for 60 written_since $(($(written) + 17000000))
+}
+
 rec_start -C "$pair" -m 8M -e sched:sched_switch -o "$work/small" --spill "$work/spill" --max-dumps 2
 in_background "$loads/load_switch" 900 >"$work/load"
 wait_for 20 grep -q ready "$work/load"
-wait_for 60 written_since 17000000
+fill
 path=$(dump_now)
 equal "as long as there is room, dumps go to -o" "$work/small" "${path%/*}"
+bytes=$(stat -c %s "$path")
 rm "$path"
 dd if=/dev/zero of="$work/small/filler" bs=64K count=122 2>/dev/null
 spills "full from the beginning"
-# Both banks are full by now: a dump has more than what is left.
 dd if=/dev/zero of="$work/small/filler" bs=64K count=119 2>/dev/null
-wait_for 60 written_since 50000000
+fill
 spills "full when half is written"
 rm "$work/small/filler"
-prlimit --pid "$rec_pid" --fsize=100000:unlimited
+fill
+prlimit --pid "$rec_pid" --fsize=$((bytes * 2 / 3)):unlimited
 path=$(dump_now 2>"$work/trig")
-equal "where the spill directory fails too, the dump is cut short there" 3/"$work/spill" "$?/${path%/*}"
+rc=$?
+sed 's/^/# /' "$work/trig"
+equal "where the spill directory fails too, the dump is cut short there" 3/"$work/spill" "$rc/${path%/*}"
 prlimit --pid "$rec_pid" --fsize=unlimited:unlimited
 nr=$((nr + 1))
 mount -o remount,ro "$work/small"

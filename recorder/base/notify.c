@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages to the service manager; see notify.h. Called by daemon.c. */
+/* Messages to the service manager; see notify.h. Called by manager.c. */
 #include "recorder/base/notify.h"
 
 #include <stddef.h>

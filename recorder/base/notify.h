@@ -3,5 +3,5 @@
  * is not set. */
 #pragma once
 
-/* state: "READY=1", "STOPPING=1" */
+/* state: "READY=1\nSTATUS=..." */
 void notify_manager(const char *state);

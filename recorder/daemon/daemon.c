@@ -6,7 +6,8 @@
  * freezes rings, passes jobs to the dumper, answers requests. The loop sleeps in epoll_wait()
  * without a timeout. It is woken by a trigger source, the control socket, the sideband's watermark,
  * CPU hotplug, the dump thread, a signal, or the end of the command, never by recorded events. On a
- * terminal a timer refreshes the status line each second.
+ * terminal a timer refreshes the status line each second; the watchdog of a service manager has one
+ * as well (in the shipped unit each five minutes), so that a loop that hangs is noticed.
  *
  * Little work is done between two checks of the triggers, so that endless requests or signals do
  * not delay a freeze.
@@ -21,8 +22,8 @@
 #include "trigger/kernel/clock.h"
 #include "recorder/base/exit_code.h"
 #include "recorder/base/log.h"
-#include "recorder/base/notify.h"
 #include "recorder/daemon/horizon.h"
+#include "recorder/daemon/manager.h"
 #include "recorder/daemon/record_log.h"
 #include "recorder/daemon/session.h"
 #include "recorder/daemon/status.h"
@@ -50,6 +51,7 @@ struct daemon {
 	int argc;
 	char **argv;
 	int timer_fd, status_fd; /* timer_fd: the end of POST, then the dumper's patience */
+	int watchdog_fd;	 /* -1: no service manager expects signs of life */
 	bool more_hits;		 /* more hits may be pending: the loop must not sleep */
 	bool traces_stand;	 /* stopped by hits that may not have been read yet */
 	uint64_t looked_ns;	 /* time of the last sideband drain */
@@ -63,6 +65,7 @@ enum wake {
 	WAKE_DUMPER,
 	WAKE_TIMER,
 	WAKE_STATUS,
+	WAKE_WATCHDOG,
 	WAKE_HOTPLUG,
 	WAKE_CHILD,
 	WAKE_SIDEBAND,
@@ -425,6 +428,7 @@ static void finish_dump(struct daemon *d)
 		horizon_note(s, &r);
 		log_result(r.path);
 	}
+	manager_status(s);
 	engine_done(s->engine, clock_ns(), !r.rc);
 	answer_askers(d, &r);
 	drain_sideband(d, true);
@@ -538,13 +542,20 @@ static void reload(struct daemon *d)
 		 "restart");
 }
 
+static void on_reload(struct daemon *d)
+{
+	manager_reloading();
+	reload(d);
+	manager_ready(d->s);
+}
+
 static void on_signal(struct daemon *d)
 {
 	struct signalfd_siginfo si;
 
 	while (read(d->s->signal_fd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGHUP) {
-			reload(d);
+			on_reload(d);
 			continue;
 		}
 		if (d->hits->run != HIT_RUNNING) {
@@ -552,6 +563,7 @@ static void on_signal(struct daemon *d)
 			dumper_hasten(d->s->dumper);
 		}
 		stop(d);
+		manager_stopping(d->hits->state != HIT_ARMED);
 	}
 }
 
@@ -578,10 +590,16 @@ static void on_keeper(struct daemon *d)
 	keeping_lost(d->s);
 }
 
+static void on_watchdog(struct daemon *d)
+{
+	manager_alive(d->watchdog_fd);
+}
+
 static void (*const handlers[])(struct daemon *) = {
-	[WAKE_SIGNAL] = on_signal, [WAKE_CTL] = on_ctl,		  [WAKE_DUMPER] = on_dumper,
-	[WAKE_TIMER] = on_timer,   [WAKE_STATUS] = on_status,	  [WAKE_HOTPLUG] = on_hotplug,
-	[WAKE_CHILD] = on_child,   [WAKE_SIDEBAND] = on_sideband, [WAKE_KEEPER] = on_keeper,
+	[WAKE_SIGNAL] = on_signal,     [WAKE_CTL] = on_ctl,	      [WAKE_DUMPER] = on_dumper,
+	[WAKE_TIMER] = on_timer,       [WAKE_STATUS] = on_status,     [WAKE_HOTPLUG] = on_hotplug,
+	[WAKE_CHILD] = on_child,       [WAKE_SIDEBAND] = on_sideband, [WAKE_KEEPER] = on_keeper,
+	[WAKE_WATCHDOG] = on_watchdog,
 };
 
 static int open_loop(struct daemon *d, struct err *err)
@@ -597,7 +615,11 @@ static int open_loop(struct daemon *d, struct err *err)
 		d->status_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 		timerfd_settime(d->status_fd, 0, &each_second, NULL);
 	}
-	rc = watch(d, s->signal_fd, WAKE_SIGNAL, EPOLLIN, err);
+	rc = manager_watchdog(&d->watchdog_fd, err);
+	if (!rc)
+		rc = watch(d, d->watchdog_fd, WAKE_WATCHDOG, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, s->signal_fd, WAKE_SIGNAL, EPOLLIN, err);
 	if (!rc)
 		rc = watch(d, ctl_fd(s->ctl), WAKE_CTL, EPOLLIN, err);
 	if (!rc)
@@ -633,6 +655,8 @@ static void close_loop(struct daemon *d)
 		close(d->timer_fd);
 	if (d->status_fd >= 0)
 		close(d->status_fd);
+	if (d->watchdog_fd >= 0)
+		close(d->watchdog_fd);
 	log_status(NULL);
 }
 
@@ -680,17 +704,18 @@ int daemon_run(struct session *s, int argc, char **argv, int *status, struct err
 			   .argc = argc,
 			   .argv = argv,
 			   .timer_fd = -1,
-			   .status_fd = -1};
+			   .status_fd = -1,
+			   .watchdog_fd = -1};
 	int rc = open_loop(&d, err);
 
 	d.more_hits = true; /* edge-triggered events may have been consumed before */
 	if (!rc) {
 		record_log_begin(s);
-		notify_manager("READY=1");
+		manager_ready(s);
 		finish_former(&d);
 		rc = loop(&d, err);
 	}
-	notify_manager("STOPPING=1");
+	manager_stopping(false);
 	close_loop(&d);
 	*status = d.exit_status;
 	return rc;

@@ -13,7 +13,9 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/base/async_output.h"
+#include "recorder/base/journal.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,11 +26,30 @@
 
 #define CLEAR_LINE "\r\033[K"
 
+#define MAX_FIELDS 16 /* of an entry in the journal */
+
+/* Priorities of syslog(3). */
+enum { PRIORITY_ERR = 3, PRIORITY_WARNING, PRIORITY_INFO = 6, PRIORITY_DEBUG };
+
+/* Each with an id made by systemd-id128 new, which never changes. */
+static const struct {
+	const char *id;
+	int priority;
+} events[LOG_NR_EVENTS] = {
+	[LOG_RECORDING] = {"47c084a28cc142edab035e27556f1179", PRIORITY_INFO},
+	[LOG_DUMP] = {"6d2b9c2037f748b5952485ce64a16060", PRIORITY_INFO},
+	[LOG_NO_DUMP] = {"1ec9c35dcc1a4ddea12a54f27d9abb49", PRIORITY_INFO},
+	[LOG_HIT] = {"aa3813081a3547f5ab5da5801cfb80dc", PRIORITY_DEBUG},
+	[LOG_LOST] = {"ad6252e5c8164283b12579d05f9748b1", PRIORITY_WARNING},
+	[LOG_RELOADED] = {"acae7440cff44903927e6f991ae090e2", PRIORITY_INFO},
+};
+
 /* The state of the terminal. Static: there is one stderr. */
 static struct {
 	pthread_mutex_t lock;
 	enum log_level level;
-	char status[512]; /* "": none */
+	char status[512];    /* "": none */
+	const char *journal; /* its socket; NULL: messages go to stderr */
 } screen = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_NORMAL};
 
 bool log_is_terminal(void)
@@ -98,20 +119,22 @@ static void put_lines(struct buf *b, const char *prefix, const char *indent, con
 	}
 }
 
-/* Prints a message and redraws the status line. `kind` is "warning: ", "error: " or "". */
-static void emit(const char *colour, const char *kind, const char *what, const char *hint)
+/* Prints a message and redraws the status line. The lock is held. */
+static void emit_text(int priority, const char *what, const char *hint)
 {
 	bool terminal = log_is_terminal();
 	const char *no_colour = getenv("NO_COLOR");
-	bool paint = terminal && *colour && !(no_colour && *no_colour);
+	bool paint = terminal && priority <= PRIORITY_WARNING && !(no_colour && *no_colour);
+	const char *colour = priority == PRIORITY_ERR ? "\033[31m" : "\033[33m";
 	struct buf b = {0};
-	char prefix[64];
+	char prefix[64], level[8] = "";
 
-	pthread_mutex_lock(&screen.lock);
 	if (terminal && *screen.status)
 		put(&b, CLEAR_LINE);
-	snprintf(prefix, sizeof(prefix), "%sringback: %s%s", paint ? colour : "", kind,
-		 paint ? "\033[0m" : "");
+	if (screen.journal)
+		snprintf(level, sizeof(level), "<%d>", priority);
+	snprintf(prefix, sizeof(prefix), "%s%sringback: %s%s", level, paint ? colour : "",
+		 priority == PRIORITY_WARNING ? "warning: " : "", paint ? "\033[0m" : "");
 	put_lines(&b, prefix, "          ", what);
 	if (*hint)
 		put_lines(&b, "  hint: ", "        ", hint);
@@ -119,25 +142,72 @@ static void emit(const char *colour, const char *kind, const char *what, const c
 		put_status(&b);
 	output_put(STDERR_FILENO, b.p, b.len);
 	buf_free(&b);
+}
+
+/* The message with its hint as an entry of the journal. The lock is held. */
+static int emit_entry(int priority, const char *id, const char *const *fields, const char *what,
+		      const char *hint)
+{
+	struct buf b = {0};
+	char level[2] = {(char)('0' + priority), '\0'};
+	struct journal_field f[MAX_FIELDS];
+	size_t nr = 4;
+	int rc;
+
+	put_lines(&b, "", "", what);
+	if (*hint)
+		put_lines(&b, "hint: ", "      ", hint);
+	if (!b.len)
+		return -ENOMEM;
+	b.p[b.len - 1] = '\0'; /* the last newline */
+	f[0] = (struct journal_field){"MESSAGE", (const char *)b.p};
+	f[1] = (struct journal_field){"PRIORITY", level};
+	f[2] = (struct journal_field){"SYSLOG_IDENTIFIER", "ringback"};
+	f[3] = (struct journal_field){"MESSAGE_ID", id};
+	nr -= !id;
+	for (; fields && *fields && nr < MAX_FIELDS; fields += 2)
+		if (*fields[1])
+			f[nr++] = (struct journal_field){fields[0], fields[1]};
+	rc = journal_send(screen.journal, f, nr);
+	buf_free(&b);
+	return rc;
+}
+
+static void emit(int priority, const char *id, const char *const *fields, const char *what,
+		 const char *hint)
+{
+	pthread_mutex_lock(&screen.lock);
+	if (!screen.journal || emit_entry(priority, id, fields, what, hint))
+		emit_text(priority, what, hint);
 	pthread_mutex_unlock(&screen.lock);
 }
 
-static void emit_format(const char *colour, const char *kind, const char *fmt, va_list ap)
+static void emit_format(int priority, const char *id, const char *const *fields, const char *fmt,
+			va_list ap)
 {
 	char text[2048];
 
+	if (level_now() < (priority == PRIORITY_DEBUG  ? LOG_VERBOSE
+			   : priority == PRIORITY_INFO ? LOG_NORMAL
+						       : LOG_QUIET))
+		return;
 	vsnprintf(text, sizeof(text), fmt, ap);
-	emit(colour, kind, text, "");
+	emit(priority, id, fields, text, "");
+}
+
+void log_to_journal(const char *socket)
+{
+	pthread_mutex_lock(&screen.lock);
+	screen.journal = journal_has_stderr() ? socket : NULL;
+	pthread_mutex_unlock(&screen.lock);
 }
 
 void log_info(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level_now() < LOG_NORMAL)
-		return;
 	va_start(ap, fmt);
-	emit_format("", "", fmt, ap);
+	emit_format(PRIORITY_INFO, NULL, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -145,10 +215,8 @@ void log_verbose(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level_now() < LOG_VERBOSE)
-		return;
 	va_start(ap, fmt);
-	emit_format("", "", fmt, ap);
+	emit_format(PRIORITY_DEBUG, NULL, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -157,18 +225,27 @@ void log_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	emit_format("\033[33m", "warning: ", fmt, ap);
+	emit_format(PRIORITY_WARNING, NULL, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void log_event(enum log_event event, const char *const *fields, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	emit_format(events[event].priority, events[event].id, fields, fmt, ap);
 	va_end(ap);
 }
 
 void log_err(const struct err *err)
 {
-	emit("\033[31m", "", err->what, err->hint);
+	emit(PRIORITY_ERR, NULL, NULL, err->what, err->hint);
 }
 
 void log_warn_err(const struct err *err)
 {
-	emit("\033[33m", "warning: ", err->what, err->hint);
+	emit(PRIORITY_WARNING, NULL, NULL, err->what, err->hint);
 }
 
 void log_result(const char *text)

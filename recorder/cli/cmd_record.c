@@ -6,6 +6,7 @@
 #include "recorder/daemon/dry_run.h"
 #include "recorder/base/log.h"
 #include "recorder/base/async_output.h"
+#include "recorder/base/journal.h"
 #include "recorder/daemon/session.h"
 
 static int record(int argc, char **argv)
@@ -13,8 +14,10 @@ static int record(int argc, char **argv)
 	struct session s;
 	struct err err = ERR_INIT;
 	bool usage = false;
-	int status = 0, rc = session_open(&s, argc, argv, &usage, &err);
+	int status = 0, rc;
 
+	log_to_journal(JOURNAL_SOCKET);
+	rc = session_open(&s, argc, argv, &usage, &err);
 	if (!rc && s.config.dry_run)
 		dryrun_print(&s);
 	else if (!rc)

@@ -118,8 +118,9 @@ static void drain_sideband(struct daemon *d, bool may_scan)
 	if (sideband_drain(s->sideband, rings, nr, &lost, &err))
 		log_warn_err(&err);
 	if (lost && !s->scan_due)
-		log_warn("the kernel dropped %lu record%s about processes; reading /proc again",
-			 lost, str_plural(lost));
+		log_event(LOG_LOST, (const char *[]){"RINGBACK_NAME", s->config.name, NULL},
+			  "the kernel dropped %lu record%s about processes; reading /proc again",
+			  lost, str_plural(lost));
 	s->scan_due |= lost > 0;
 	if (s->scan_due && may_scan && session_scan(s, &err))
 		log_warn_err(&err);
@@ -416,7 +417,11 @@ static void finish_dump(struct daemon *d)
 		log_err(&r.err);
 		if (d->hits->run != HIT_RUNNING && !s->child)
 			d->exit_status = EXIT_FAILED;
-		log_info("no dump was made; recording continues");
+		log_event(LOG_NO_DUMP,
+			  (const char *[]){"RINGBACK_NAME", s->config.name, "RINGBACK_RULE",
+					   engine_cause(s->engine)->rule->name, "RINGBACK_ERROR",
+					   r.err.what, NULL},
+			  "no dump was made; recording continues");
 	} else {
 		s->nr_dumps++;
 		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
@@ -424,7 +429,7 @@ static void finish_dump(struct daemon *d)
 			s->nr_spilled++;
 			s->spilled = r.spilled;
 		}
-		record_log_committed(&r);
+		record_log_committed(s, &r);
 		horizon_note(s, &r);
 		log_result(r.path);
 	}
@@ -538,8 +543,9 @@ static void reload(struct daemon *d)
 	}
 	d->more_hits = true; /* new rules may have been met before the loop sleeps again */
 	record_log_rules(d->s->engine);
-	log_info("rules and limits were read again; channels and targets change only with a "
-		 "restart");
+	log_event(LOG_RELOADED, (const char *[]){"RINGBACK_NAME", d->s->config.name, NULL},
+		  "rules and limits were read again; channels and targets change only with a "
+		  "restart");
 }
 
 static void on_reload(struct daemon *d)

@@ -70,7 +70,8 @@ void record_log_begin(const struct session *s)
 	free(text);
 	record_log_rules(s->engine);
 	log_taken(s);
-	log_info("recording");
+	log_event(LOG_RECORDING, (const char *[]){"RINGBACK_NAME", s->config.name, NULL},
+		  "recording");
 }
 
 /* ---- hits ---- */
@@ -120,7 +121,7 @@ static void held_text(const struct session *s, const struct rule *rule, unsigned
 void record_log_hit(const struct session *s, const struct rule *rule, const struct sighting *what,
 		    enum hit_do next, unsigned fill_percent)
 {
-	char saw[512], answer[128] = "dump", time[32];
+	char saw[512], answer[128] = "dump", time[32], thread[16];
 
 	if (!s->config.verbose)
 		return;
@@ -135,7 +136,11 @@ void record_log_hit(const struct session *s, const struct rule *rule, const stru
 		snprintf(answer, sizeof(answer), "dump as soon as the current one is written");
 	else if (next == DO_HOLD)
 		held_text(s, rule, fill_percent, answer, sizeof(answer));
-	log_verbose("hit of %s%s; %s", rule->name, saw, answer);
+	snprintf(thread, sizeof(thread), "%u", what->tid);
+	log_event(LOG_HIT,
+		  (const char *[]){"RINGBACK_NAME", s->config.name, "RINGBACK_RULE", rule->name,
+				   "RINGBACK_THREAD", what->tid ? thread : "", NULL},
+		  "hit of %s%s; %s", rule->name, saw, answer);
 }
 
 void record_log_unheld(const struct session *s)
@@ -176,10 +181,11 @@ static void reach_text(const struct dumper_result *r, char *out, size_t n)
 		snprintf(out + at, n - at, ")");
 }
 
-void record_log_committed(const struct dumper_result *r)
+void record_log_committed(const struct session *s, const struct dumper_result *r)
 {
 	char file[32], ring[32], reach[512], samples[32], lost[64] = "nothing lost", trace[64] = "";
-	char freeze[32], skew[32], write[32], names[32];
+	char freeze[32], skew[32], write[32], names[32], nr_lost[24];
+	const struct engine_cause *cause = engine_cause(s->engine);
 
 	if (r->lost)
 		snprintf(lost, sizeof(lost), "%lu sample%s LOST", r->lost, str_plural(r->lost));
@@ -187,10 +193,16 @@ void record_log_committed(const struct dumper_result *r)
 		snprintf(trace, sizeof(trace), " and %s of trace",
 			 str_fmt_size(file, sizeof(file), r->aux_bytes));
 	reach_text(r, reach, sizeof(reach));
-	log_info("dump: %s event%s%s, %s of rings%s in a file of %s, %s",
-		 str_fmt_count(samples, sizeof(samples), r->nr_samples), str_plural(r->nr_samples),
-		 reach, str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
-		 str_fmt_size(file, sizeof(file), r->file_bytes), lost);
+	snprintf(nr_lost, sizeof(nr_lost), "%lu", r->lost);
+	log_event(LOG_DUMP,
+		  (const char *[]){"RINGBACK_NAME", s->config.name, "RINGBACK_DUMP", r->path,
+				   "RINGBACK_RULE", cause->rule->name, "RINGBACK_TRIGGER",
+				   cause->rule->text, "RINGBACK_REASON", cause->what.reason,
+				   "RINGBACK_LOST", nr_lost, NULL},
+		  "dump: %s event%s%s, %s of rings%s in a file of %s, %s",
+		  str_fmt_count(samples, sizeof(samples), r->nr_samples), str_plural(r->nr_samples),
+		  reach, str_fmt_size(ring, sizeof(ring), r->ring_bytes), trace,
+		  str_fmt_size(file, sizeof(file), r->file_bytes), lost);
 	if (*r->cut.what) {
 		struct err err = r->cut;
 

@@ -19,6 +19,7 @@ void record_log_rules(const struct engine *e);
 /* A hit and its result; the rings are `fill_percent` full. */
 void record_log_hit(const struct session *s, const struct rule *rule, const struct sighting *what,
 		    enum hit_do next, unsigned fill_percent);
-void record_log_committed(const struct dumper_result *r);
+/* Call before engine_done(): the cause is in the message. */
+void record_log_committed(const struct session *s, const struct dumper_result *r);
 /* Crashes that --crash-hold did not hold since the last call, if any. */
 void record_log_unheld(const struct session *s);

@@ -13,8 +13,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <endian.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <termios.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -228,6 +233,121 @@ static void lines_of_threads_do_not_mix(void **state)
 	assert_int_equal(n, 400);
 }
 
+/* Stands for the journal's socket, and tells by the environment that stderr is its stream. */
+static int journal_open(char dir[32], char path[64])
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	char stream[64];
+	struct stat st;
+
+	strcpy(dir, "/tmp/t_log-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, 64, "%s/socket", dir);
+	strcpy(addr.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(fstat(STDERR_FILENO, &st), 0);
+	snprintf(stream, sizeof(stream), "%lu:%lu", st.st_dev, st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	return fd;
+}
+
+static void journal_close(int fd, const char *dir, const char *path)
+{
+	unsetenv("JOURNAL_STREAM");
+	log_to_journal(path);
+	close(fd);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* The next entry as "NAME=value NAME=value"; "": none. */
+static const char *next_entry(int fd, char out[4096])
+{
+	char raw[4096], *p = raw, *end;
+	ssize_t n = recv(fd, raw, sizeof(raw), 0);
+	uint64_t length;
+
+	*out = '\0';
+	for (end = raw + (n > 0 ? n : 0); p < end;) {
+		char *newline = memchr(p, '\n', (size_t)(end - p));
+
+		assert_non_null(newline);
+		memcpy(&length, newline + 1, sizeof(length));
+		length = le64toh(length);
+		assert_true(newline + 9 + length < end && newline[9 + length] == '\n');
+		sprintf(out + strlen(out), "%s%.*s=%.*s", *out ? " " : "", (int)(newline - p), p,
+			(int)length, newline + 9);
+		p = newline + 9 + length + 1;
+	}
+	return out;
+}
+
+static void the_journal_gets_priorities_and_fields(void **state)
+{
+	const struct err err = {"it \033 failed", "type this\nor that"};
+	char dir[32], path[64], got[4096];
+	struct capture c;
+	int fd;
+
+	begin_pipe(&c);
+	fd = journal_open(dir, path);
+	log_to_journal(path);
+	log_info("recording %d", 1);
+	log_warn("look");
+	log_err(&err);
+	log_event(LOG_DUMP, (const char *[]){"RINGBACK_DUMP", "/a\nb", "RINGBACK_RULE", "", NULL},
+		  "dump");
+	assert_string_equal(end(&c), "");
+	assert_string_equal(next_entry(fd, got),
+			    "MESSAGE=recording 1 PRIORITY=6 SYSLOG_IDENTIFIER=ringback");
+	assert_string_equal(next_entry(fd, got),
+			    "MESSAGE=look PRIORITY=4 SYSLOG_IDENTIFIER=ringback");
+	assert_string_equal(next_entry(fd, got),
+			    "MESSAGE=it \\x1b failed\nhint: type this\n      or that PRIORITY=3 "
+			    "SYSLOG_IDENTIFIER=ringback");
+	assert_string_equal(next_entry(fd, got),
+			    "MESSAGE=dump PRIORITY=6 SYSLOG_IDENTIFIER=ringback "
+			    "MESSAGE_ID=6d2b9c2037f748b5952485ce64a16060 RINGBACK_DUMP=/a\nb");
+	journal_close(fd, dir, path);
+}
+
+static void what_the_journal_does_not_take_goes_to_stderr(void **state)
+{
+	char dir[32], path[64], got[4096];
+	struct capture c;
+	int fd, nr = 0;
+
+	begin_pipe(&c);
+	fd = journal_open(dir, path);
+	log_to_journal(path);
+	for (int i = 0; i < 1000; i++)
+		log_warn("full");
+	while (*next_entry(fd, got))
+		nr++;
+	assert_true(nr > 0 && nr < 1000);
+	unlink(path);
+	log_warn("gone");
+	assert_non_null(
+		strstr(end(&c), "<4>ringback: warning: full\n<4>ringback: warning: full\n"));
+	assert_non_null(strstr(c.text, "<4>ringback: warning: gone\n"));
+	journal_close(fd, dir, path);
+}
+
+static void another_stderr_is_not_the_journal(void **state)
+{
+	char dir[32], path[64], got[4096];
+	struct capture c;
+	int fd = journal_open(dir, path);
+
+	begin_pipe(&c);
+	log_to_journal(path);
+	log_info("plain");
+	assert_string_equal(end(&c), "ringback: plain\n");
+	assert_string_equal(next_entry(fd, got), "");
+	journal_close(fd, dir, path);
+}
+
 static void a_closed_stderr_does_no_harm(void **state)
 {
 	int saved = dup(STDERR_FILENO);
@@ -250,6 +370,9 @@ int main(void)
 		cmocka_unit_test_setup(warnings_are_coloured_unless_told_not_to, setup),
 		cmocka_unit_test_setup(a_dumb_terminal_gets_no_status, setup),
 		cmocka_unit_test_setup(lines_of_threads_do_not_mix, setup),
+		cmocka_unit_test_setup(the_journal_gets_priorities_and_fields, setup),
+		cmocka_unit_test_setup(what_the_journal_does_not_take_goes_to_stderr, setup),
+		cmocka_unit_test_setup(another_stderr_is_not_the_journal, setup),
 		cmocka_unit_test_setup(a_closed_stderr_does_no_harm, setup),
 	};
 

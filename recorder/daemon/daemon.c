@@ -544,8 +544,7 @@ static void reload(struct daemon *d)
 	d->more_hits = true; /* new rules may have been met before the loop sleeps again */
 	record_log_rules(d->s->engine);
 	log_event(LOG_RELOADED, (const char *[]){"RINGBACK_NAME", d->s->config.name, NULL},
-		  "rules and limits were read again; channels and targets change only with a "
-		  "restart");
+		  "rules and limits were read again; the rings are kept");
 }
 
 static void on_reload(struct daemon *d)

@@ -4,6 +4,7 @@
 
 #include "dump/base/sleepstack.h"
 #include "trigger/kernel/clock.h"
+#include "recorder/config/config_changes.h"
 #include "recorder/coredump/core_state.h"
 #include "recorder/base/log.h"
 #include "recorder/base/priority.h"
@@ -423,6 +424,11 @@ void session_close(struct session *s)
 	config_free(&s->config);
 }
 
+static void tell_change(const char *what, const char *how)
+{
+	log_warn("%s %s: that takes effect at the next restart", what, how);
+}
+
 int session_reload(struct session *s, int argc, char **argv, struct err *err)
 {
 	struct engine_options eo;
@@ -443,6 +449,9 @@ int session_reload(struct session *s, int argc, char **argv, struct err *err)
 		config_free(&fresh);
 		return rc;
 	}
+	/* The rings stay as they are, so they lose nothing. */
+	if (config_changes(&s->config, &fresh, tell_change, err))
+		log_warn_err(err);
 	store_set_limits(s->store, fresh.max_dumps, fresh.max_disk_bytes);
 	if (s->spill)
 		store_set_limits(s->spill, fresh.max_dumps, fresh.max_disk_bytes);

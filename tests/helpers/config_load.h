@@ -49,7 +49,7 @@ static void loads(struct config *c, const char *args)
 }
 
 /* Both `what` and `hint` must hold the given parts. */
-static void refuses(const char *args, const char *what, const char *hint)
+__attribute__((unused)) static void refuses(const char *args, const char *what, const char *hint)
 {
 	struct config c;
 	struct err err;
@@ -64,7 +64,8 @@ static void refuses(const char *args, const char *what, const char *hint)
 	assert_null(c.dir);
 }
 
-static struct config_channel *named(struct config_channel *v, size_t nr, const char *name)
+__attribute__((unused)) static struct config_channel *named(struct config_channel *v, size_t nr,
+							    const char *name)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!strcmp(v[i].name, name))

@@ -33,6 +33,14 @@ check "a dump is in the status" wait_for 10 told "^STATUS=recording default: $ru
 kill -HUP "$rec_pid"
 check "a reload has a beginning" wait_for 10 told '^RELOADING=1 MONOTONIC_USEC=[0-9]+$'
 check "and an end" wait_for 10 told "^READY=1 STATUS=recording default: $rules rules.*; 1 dump, last $path\$"
+# Rules and limits are applied; the rest is named and waits for a restart.
+empty "with nothing changed nothing else is told" "$(grep restart "$work/err")"
+printf '[record]\nevent = dummy\nledger-size = 2M\n' >"$work/conf"
+kill -HUP "$rec_pid"
+check "a new setting is named" wait_for 10 grep -q 'warning: ledger-size changed: that takes effect at the next restart' "$work/err"
+printf '[record]\ncall-graph = fp\n' >"$work/conf"
+kill -HUP "$rec_pid"
+check "a changed channel as well" wait_for 10 grep -q 'warning: channel events changed: that takes' "$work/err"
 kill -STOP "$rec_pid"
 : >"$work/told"
 sleep 0.5

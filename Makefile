@@ -182,7 +182,7 @@ PCDIR	 := $(LIBDIR)/pkgconfig
 DOCDIR	 := $(PREFIX)/share/doc/ringback
 CONF	 := $(SYSCONFDIR)/ringback/ringback.conf
 DOCS	 := trigger/RULES.md dump/format/FORMAT.md dump/format/PACKED.md dump/format/SYMBOLS.md dump/view/SCHEMA.md dump/view/export/EXPORT.md \
-	    recorder/dist/ringback.conf
+	    recorder/dist/ringback.conf recorder/dist/crash-hold.conf
 EXAMPLES := $(shell find examples -type f)
 
 # filled FILE DIR: installs it with the paths of this installation

@@ -38,7 +38,7 @@ want="600 ./etc/ringback/ringback.conf
 644 ./usr/lib/systemd/system/ringback-keeper.service
 644 ./usr/lib/systemd/system/ringback.service
 644 ./usr/share/bash-completion/completions/ringback
-$(for f in EXPORT.md FORMAT.md PACKED.md RULES.md SCHEMA.md SYMBOLS.md notes ringback.conf; do echo "644 ./$doc/$f"; done)
+$(for f in EXPORT.md FORMAT.md PACKED.md RULES.md SCHEMA.md SYMBOLS.md crash-hold.conf notes ringback.conf; do echo "644 ./$doc/$f"; done)
 $(find examples -type f -printf "%m ./$doc/%p\n")
 644 ./usr/share/man/man1/ringback-export.1
 644 ./usr/share/man/man1/ringback-record.1
@@ -69,6 +69,7 @@ verify() {
 if command -v systemd-analyze >/dev/null; then
 	check "systemd has no complaint about the unit" verify "$unit"
 	check "nor about the keeper's" verify "${unit/ringback.service/ringback-keeper.service}"
+	check "its exposure is at most what it gives reasons for" systemd-analyze security --offline=yes --threshold=30 "$unit"
 else
 	skip "systemd has no complaint about the units" "no systemd-analyze"
 fi

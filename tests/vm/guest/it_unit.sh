@@ -11,7 +11,10 @@ dumps=/var/lib/ringback
 work=/var/tmp/unit
 setting=/proc/sys/kernel/core_pattern
 loads=$RINGBACK_BUILD/tests
-mkdir -p $work
+dropin=/etc/systemd/system/ringback.service.d
+mkdir -p $work $dropin
+cp /usr/share/doc/ringback/crash-hold.conf $dropin/
+systemctl daemon-reload
 
 # wait_for COMMAND...: until the command succeeds, for a minute at most
 wait_for() {
@@ -185,4 +188,6 @@ check "and records" wait_for is_property ActiveState active
 check "systemctl stop" systemctl stop ringback
 equal "ends it with 0" "success 0" "$(property Result) $(property ExecMainStatus)"
 check "kernel.core_pattern is what it was" is_pattern core
+rm -r $dropin
+systemctl daemon-reload
 tap_end

@@ -9,7 +9,7 @@
 # sources' tests/ in /src; program, loads and tools in /build; the host's tools and libraries listed
 # below; and busybox for the rest.
 # -s: systemd from the host is the guest's first process, and `make install` has put ringback into
-# /usr. Of systemd's units only the targets and the journal are there. Everything but the kernel is
+# /usr. Of systemd's units only the targets, the journal and tracefs are there. Everything but the kernel is
 # in vm-systemd (-k new: vm-new-systemd).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -61,9 +61,10 @@ libraries() {
 put_systemd() {
 	local units=$root/usr/lib/systemd/system
 
-	paths+=(/usr/lib/systemd/systemd{,-journald,-shutdown} /usr/bin/{systemctl,journalctl,kill})
+	paths+=(/usr/lib/systemd/systemd{,-journald,-shutdown} /usr/bin/{systemctl,journalctl,kill,mount,umount})
 	mkdir -p "$units"/{sockets,multi-user}.target.wants "$root/new"
-	cp /usr/lib/systemd/system/*.target /usr/lib/systemd/system/systemd-journald* "$units/"
+	cp /usr/lib/systemd/system/*.target /usr/lib/systemd/system/systemd-journald* \
+		/usr/lib/systemd/system/sys-kernel-tracing.mount "$units/"
 	ln -s ../systemd-journald.socket ../systemd-journald-dev-log.socket "$units/sockets.target.wants/"
 	cp tests/vm/tests.service "$units/"
 	ln -s ../tests.service "$units/multi-user.target.wants/"

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define RING_BYTES	(512u << 10)
@@ -248,7 +249,8 @@ int sideband_rings_open(const struct target *t, const struct caps *caps, struct 
 	s->target = t;
 	s->caps = caps;
 	s->from = from;
-	s->ring_bytes = caps->ipc_lock ? RING_BYTES : RING_BYTES_USER;
+	s->ring_bytes = caps->ipc_lock || caps->memlock_bytes == RLIM_INFINITY ? RING_BYTES
+									       : RING_BYTES_USER;
 	sideband_attr(caps, s->ring_bytes, &s->attr, &s->layout);
 	s->attr.inherit = target_is_tasks(t);
 	/* Children of tasks are never kernel threads. */

@@ -12,7 +12,7 @@ build="gcc libc6-dev make libelf-dev libdw-dev liblzma-dev zlib1g-dev libunwind-
 	libjansson-dev libiberty-dev libipt-dev libbpf-dev clang bpftool"
 # To test, besides.
 check="libcmocka-dev libtraceevent-dev g++ musl-tools libclang-rt-14-dev clang-format perl procps util-linux mount e2fsprogs pkgconf \
-	bc jq python3 mandoc shellcheck systemd binutils xz-utils nodejs libdebuginfod1 chromium protobuf-compiler python3-jsonschema \
+	bc jq python3 mandoc shellcheck systemd binutils xz-utils nodejs libdebuginfod1 chromium protobuf-compiler python3-jsonschema prometheus \
 	linux-perf redis-server redis-tools nginx gdb golang-go rustc qemu-system-x86 busybox-static cpio"
 # To compare with, besides.
 bench="lz4 zstd time wrk postgresql"

@@ -123,9 +123,9 @@ int ctl_path(const char *name, char *path, size_t n, struct err *err)
 	return 0;
 }
 
-void ctl_address(int dir_fd, const char *name, struct sockaddr_un *addr)
+void ctl_address(int dir_fd, const char *name, const char *kind, struct sockaddr_un *addr)
 {
 	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
-	snprintf(addr->sun_path, sizeof(addr->sun_path), "/proc/self/fd/%d/%.*s.sock", dir_fd,
-		 CTL_NAME_BYTES - 1, name);
+	snprintf(addr->sun_path, sizeof(addr->sun_path), "/proc/self/fd/%d/%.*s.%s", dir_fd,
+		 CTL_NAME_BYTES - 1, name, kind);
 }

@@ -21,8 +21,9 @@ int ctl_dir_open(bool create, int *fd, struct err *err);
 /* 1 to 64 letters, digits, '-', '_', '.', not beginning with '.'. 0, -EINVAL, -ENAMETOOLONG. */
 int ctl_name_check(const char *name, struct err *err);
 
-/* The address of NAME.sock, relative to the directory since sun_path has only 108 bytes. */
-void ctl_address(int dir_fd, const char *name, struct sockaddr_un *addr);
+/* The address of NAME.KIND ("sock", "metrics"), relative to the directory since sun_path has only
+ * 108 bytes. */
+void ctl_address(int dir_fd, const char *name, const char *kind, struct sockaddr_un *addr);
 
 /* The path of NAME's socket. -ENAMETOOLONG, or -EINVAL for an invalid name. */
 int ctl_path(const char *name, char *path, size_t n, struct err *err);

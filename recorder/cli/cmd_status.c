@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * `ringback status`: state and cost of running recorders as text or, with --json, their unchanged
- * answers. ctl.h documents the keys; missing values are not printed.
+ * `ringback status`: state and cost of running recorders as text, as metrics or, with --json, their
+ * unchanged answers. ctl.h documents the keys; missing values are not printed.
  */
 #include "recorder/cli/cmd.h"
 
@@ -9,14 +9,17 @@
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/daemon/ctl.h"
+#include "recorder/daemon/metrics.h"
 #include "recorder/base/ctl_dir.h"
 #include "recorder/base/log.h"
+#include "recorder/base/output_file.h"
 #include "recorder/base/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ANSWER_MS     10000
 #define MAX_RECORDERS 256
@@ -292,26 +295,31 @@ static void print_status(const json_t *r)
 
 /* ---- the command ---- */
 
-static int status_of(const char *name, bool as_json)
+struct status_args {
+	const char *name;
+	const char *out_path; /* NULL: stdout */
+	bool as_json, as_metrics;
+};
+
+/* The recorders' answers. */
+struct answers {
+	json_t *v[MAX_RECORDERS];
+	size_t nr;
+};
+
+static int ask(struct answers *a, const char *name)
 {
 	struct err err = ERR_INIT;
-	json_t *reply;
 
-	if (ctl_call(name, json_pack("{s:s}", "cmd", "status"), ANSWER_MS, &reply, &err)) {
+	if (ctl_call(name, json_pack("{s:s}", "cmd", "status"), ANSWER_MS, &a->v[a->nr], &err)) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
-	if (as_json) {
-		json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-		putchar('\n');
-	} else {
-		print_status(reply);
-	}
-	json_decref(reply);
+	a->nr++;
 	return EXIT_FINE;
 }
 
-static int status_of_all(bool as_json)
+static int ask_all(struct answers *a)
 {
 	char names[MAX_RECORDERS][CTL_NAME_BYTES];
 	size_t nr = ctl_running(names, MAX_RECORDERS);
@@ -319,45 +327,90 @@ static int status_of_all(bool as_json)
 
 	/* No recorder runs: the error for the default one has a hint. */
 	if (!nr)
-		return status_of("default", as_json);
-	for (size_t i = 0; i < nr; i++) {
-		if (i && !as_json)
-			putchar('\n');
-		if (status_of(names[i], as_json) != EXIT_FINE)
+		return ask(a, "default");
+	for (size_t i = 0; i < nr; i++)
+		if (ask(a, names[i]))
 			code = EXIT_FAILED;
-	}
 	return code;
 }
 
-struct status_args {
-	const char *name;
-	bool as_json;
-};
+static void print_all(const struct answers *a, bool as_json)
+{
+	for (size_t i = 0; i < a->nr; i++) {
+		if (as_json) {
+			json_dumpf(a->v[i], stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+			putchar('\n');
+			continue;
+		}
+		if (i)
+			putchar('\n');
+		print_status(a->v[i]);
+	}
+}
+
+/* The file is written also if no recorder answers: old values would hide that. Mode 0644, since
+ * another user's exporter reads it. */
+static int write_metrics(const struct answers *a, const char *path)
+{
+	struct output_file *o;
+	struct err err = ERR_INIT;
+	struct stat st;
+	int fd, rc = output_file_open(path, true, &o, &err);
+
+	if (!rc) {
+		fd = fileno(output_file_stream(o));
+		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && fchmod(fd, 0644))
+			rc = err_sys(&err, -errno, "can't set the mode of %s", path);
+		metrics_print(a->v, a->nr, output_file_stream(o));
+		rc = rc ? rc : output_file_commit(o, &err);
+		output_file_close(o);
+	}
+	if (rc)
+		log_err(&err);
+	return rc ? EXIT_FAILED : EXIT_FINE;
+}
 
 static const struct option_row options[] = {
 	{"name", 'n', "NAME", OPTION_WORD, offsetof(struct status_args, name),
 	 .values = VALUES_RECORDER, .help = "of this recorder only (default: all of yours)"},
 	{"json", 0, NULL, OPTION_FLAG, offsetof(struct status_args, as_json),
 	 .help = "the recorder's own answer, one JSON object each"},
+	{"metrics", 0, NULL, OPTION_FLAG, offsetof(struct status_args, as_metrics),
+	 .help = "as metrics in the text format of Prometheus"},
+	{"output", 'o', "FILE", OPTION_WORD, offsetof(struct status_args, out_path),
+	 .values = VALUES_FILE,
+	 .help = "write the metrics to FILE (mode 0644), which is replaced when they are complete"},
 	{.name = NULL},
 };
 
 static int run(int argc, char **argv)
 {
 	struct status_args q = {0};
+	struct answers a = {.nr = 0};
 	struct err err = ERR_INIT;
 	char **operands;
 	int code = cmd_parse(&cmd_status, &q, argc, argv, &operands);
 
 	if (code)
 		return code;
-	if (!q.name)
-		return status_of_all(q.as_json);
-	if (ctl_name_check(q.name, &err)) {
+	if (q.as_json && q.as_metrics)
+		return cmd_misuse(&cmd_status, "only one of --json and --metrics can be given");
+	if (q.out_path && !q.as_metrics)
+		return cmd_misuse(&cmd_status, "-o requires --metrics");
+	if (q.name && ctl_name_check(q.name, &err)) {
 		log_err(&err);
 		return EXIT_USAGE;
 	}
-	return status_of(q.name, q.as_json);
+	code = q.name ? ask(&a, q.name) : ask_all(&a);
+	if (q.out_path)
+		code = write_metrics(&a, q.out_path) ? EXIT_FAILED : code;
+	else if (q.as_metrics)
+		metrics_print(a.v, a.nr, stdout);
+	else
+		print_all(&a, q.as_json);
+	while (a.nr)
+		json_decref(a.v[--a.nr]);
+	return code;
 }
 
 const struct command cmd_status = {

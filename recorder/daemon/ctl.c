@@ -30,13 +30,15 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MAX_CLIENTS 32
-#define BACKLOG	    64
+#define MAX_CLIENTS  32
+#define MAX_SCRAPERS 4 /* of these; a proxy may let anyone connect */
+#define BACKLOG	     64
 
 enum client_state { FREE, READING, WAITING, WRITING };
 
 struct ctl_client {
 	enum client_state state;
+	bool scraper; /* connected to NAME.metrics: speaks HTTP */
 	int fd;
 	uint32_t pid, uid;
 	struct buf in;
@@ -47,14 +49,14 @@ struct ctl_client {
 
 struct ctl {
 	char name[CTL_NAME_BYTES];
-	int dir_fd, lock_fd, listen_fd, timer_fd, epoll_fd;
+	int dir_fd, lock_fd, listen_fd, metrics_fd, timer_fd, epoll_fd;
 	int spare_fd;	   /* closed briefly, to reject a client when descriptors run out */
 	uint64_t timer_ns; /* expiry of timer_fd; 0: off */
 	struct ctl_client clients[MAX_CLIENTS];
 };
 
 /* Values in epoll_data: these, or TAG_CLIENT + index. */
-enum { TAG_LISTEN, TAG_TIMER, TAG_CLIENT };
+enum { TAG_LISTEN, TAG_METRICS, TAG_TIMER, TAG_CLIENT };
 
 static uint64_t new_deadline(void)
 {
@@ -127,12 +129,12 @@ static int take_lock(struct ctl *c, struct err *err)
 }
 
 /* A killed recorder leaves a socket. We hold the lock, so no process listens on it. */
-static int remove_stale(struct ctl *c, struct err *err)
+static int remove_stale(struct ctl *c, const char *kind, struct err *err)
 {
 	char file[CTL_NAME_BYTES + 8];
 	struct stat st;
 
-	snprintf(file, sizeof(file), "%s.sock", c->name);
+	snprintf(file, sizeof(file), "%s.%s", c->name, kind);
 	if (fstatat(c->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : err_sys(err, -errno, "%s", file);
 	if (!S_ISSOCK(st.st_mode))
@@ -141,22 +143,26 @@ static int remove_stale(struct ctl *c, struct err *err)
 	return unlinkat(c->dir_fd, file, 0) ? err_sys(err, -errno, "can't remove %s", file) : 0;
 }
 
-static int start_listening(struct ctl *c, struct err *err)
+static int start_listening(struct ctl *c, const char *kind, int *fd, struct err *err)
 {
 	struct sockaddr_un addr;
 	mode_t mask;
-	int rc = 0;
+	int rc;
 
-	c->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->listen_fd < 0)
+	rc = remove_stale(c, kind, err);
+	if (rc)
+		return rc;
+	*fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (*fd < 0)
 		return err_sys(err, -errno, "can't make the control socket");
-	ctl_address(c->dir_fd, c->name, &addr);
+	ctl_address(c->dir_fd, c->name, kind, &addr);
 	mask = umask(0177);
-	if (bind(c->listen_fd, (struct sockaddr *)&addr, sizeof(addr)))
-		rc = err_sys(err, -errno, "can't bind the control socket %s.sock", c->name);
+	if (bind(*fd, (struct sockaddr *)&addr, sizeof(addr)))
+		rc = err_sys(err, -errno, "can't bind the control socket %s.%s", c->name, kind);
 	umask(mask);
-	if (!rc && (recv_cred_enable(c->listen_fd) || listen(c->listen_fd, BACKLOG)))
-		rc = err_sys(err, -errno, "can't listen on the control socket %s.sock", c->name);
+	if (!rc && (recv_cred_enable(*fd) || listen(*fd, BACKLOG)))
+		rc = err_sys(err, -errno, "can't listen on the control socket %s.%s", c->name,
+			     kind);
 	return rc;
 }
 
@@ -168,6 +174,7 @@ static int open_loop(struct ctl *c, struct err *err)
 	if (c->epoll_fd < 0 || c->timer_fd < 0)
 		return err_sys(err, -errno, "can't wait for control clients");
 	if (watch(c, EPOLL_CTL_ADD, c->listen_fd, EPOLLIN, TAG_LISTEN) ||
+	    watch(c, EPOLL_CTL_ADD, c->metrics_fd, EPOLLIN, TAG_METRICS) ||
 	    watch(c, EPOLL_CTL_ADD, c->timer_fd, EPOLLIN, TAG_TIMER))
 		return err_sys(err, -errno, "can't wait for control clients");
 	return 0;
@@ -183,15 +190,16 @@ int ctl_listen(const char *name, struct ctl **out, struct err *err)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_set(err, -ENOMEM, "out of memory for the control socket");
-	c->dir_fd = c->lock_fd = c->listen_fd = c->timer_fd = c->epoll_fd = c->spare_fd = -1;
+	c->dir_fd = c->lock_fd = c->listen_fd = c->metrics_fd = -1;
+	c->timer_fd = c->epoll_fd = c->spare_fd = -1;
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	rc = ctl_dir_open(true, &c->dir_fd, err);
 	if (!rc)
 		rc = take_lock(c, err);
 	if (!rc)
-		rc = remove_stale(c, err);
+		rc = start_listening(c, "sock", &c->listen_fd, err);
 	if (!rc)
-		rc = start_listening(c, err);
+		rc = start_listening(c, "metrics", &c->metrics_fd, err);
 	if (!rc)
 		rc = open_loop(c, err);
 	if (rc)
@@ -250,9 +258,25 @@ static char *line_of(json_t *reply, size_t *bytes)
 	return line;
 }
 
+/* An answer to HTTP, owned by the caller. */
+static char *http_of(const char *status, const char *body, size_t *bytes)
+{
+	char *text;
+	int n = asprintf(&text,
+			 "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+			 "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+			 status, strlen(body), body);
+
+	if (n < 0)
+		return NULL;
+	*bytes = (size_t)n;
+	return text;
+}
+
 /* Sends an error to a client before closing it, without waiting for space in the socket. */
-static void last_words(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void last_words(int fd, const char *fmt, ...)
+static void last_words(int fd, bool scraper, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void last_words(int fd, bool scraper, const char *fmt, ...)
 {
 	struct err err = ERR_INIT;
 	size_t bytes;
@@ -262,7 +286,8 @@ static void last_words(int fd, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err.what, sizeof(err.what), fmt, ap);
 	va_end(ap);
-	line = line_of(error_reply(&err), &bytes);
+	line = scraper ? http_of("503 Service Unavailable", err.what, &bytes)
+		       : line_of(error_reply(&err), &bytes);
 	if (line)
 		send(fd, line, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
 	free(line);
@@ -278,7 +303,8 @@ void ctl_close(struct ctl *c)
 		if (c->clients[i].state == FREE)
 			continue;
 		if (c->clients[i].state != WRITING)
-			last_words(c->clients[i].fd, "the recorder stopped before it could answer");
+			last_words(c->clients[i].fd, c->clients[i].scraper,
+				   "the recorder stopped before it could answer");
 		client_close(&c->clients[i]);
 	}
 	/* Removes the socket before the lock, which is still held: the next recorder finds both or
@@ -287,11 +313,16 @@ void ctl_close(struct ctl *c)
 		snprintf(file, sizeof(file), "%s.sock", c->name);
 		unlinkat(c->dir_fd, file, 0);
 	}
+	if (c->metrics_fd >= 0) {
+		snprintf(file, sizeof(file), "%s.metrics", c->name);
+		unlinkat(c->dir_fd, file, 0);
+	}
 	if (c->lock_fd >= 0) {
 		snprintf(file, sizeof(file), "%s.lock", c->name);
 		unlinkat(c->dir_fd, file, 0);
 	}
 	close_fd(c->listen_fd);
+	close_fd(c->metrics_fd);
 	close_fd(c->timer_fd);
 	close_fd(c->spare_fd);
 	close_fd(c->epoll_fd);
@@ -341,7 +372,7 @@ static void drop_late(struct ctl *c)
 		    client->deadline_ns > now)
 			continue;
 		if (client->state == READING)
-			last_words(client->fd, "no whole request came within %d s",
+			last_words(client->fd, client->scraper, "no whole request came within %d s",
 				   CTL_TIMEOUT_MS / 1000);
 		client_close(client);
 	}
@@ -351,53 +382,62 @@ static void drop_late(struct ctl *c)
 
 /* Out of descriptors: a pending connection would wake the loop forever, so it is accepted and
  * closed. */
-static void turn_away(struct ctl *c)
+static void turn_away(struct ctl *c, int listen_fd)
 {
 	int fd;
 
 	close_fd(c->spare_fd);
-	fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0)
-		last_words(fd, "the recorder has no file descriptor left to answer with");
+		last_words(fd, listen_fd == c->metrics_fd,
+			   "the recorder has no file descriptor left to answer with");
 	close_fd(fd);
 	c->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static struct ctl_client *free_client(struct ctl *c)
+/* NULL: there are too many. */
+static struct ctl_client *free_client(struct ctl *c, bool scraper)
 {
-	for (size_t i = 0; i < MAX_CLIENTS; i++)
-		if (c->clients[i].state == FREE)
-			return &c->clients[i];
-	return NULL;
+	struct ctl_client *client = NULL;
+	int nr_scrapers = 0;
+
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		nr_scrapers += c->clients[i].scraper;
+		if (!client && c->clients[i].state == FREE)
+			client = &c->clients[i];
+	}
+	return scraper && nr_scrapers == MAX_SCRAPERS ? NULL : client;
 }
 
-static bool is_allowed(int fd, const struct ucred *cred)
+static bool is_allowed(int fd, bool scraper, const struct ucred *cred)
 {
 	if (cred->uid == geteuid() || !cred->uid)
 		return true;
-	last_words(fd, "only uid %u and root may talk to this recorder, not uid %u", geteuid(),
-		   cred->uid);
+	last_words(fd, scraper, "only uid %u and root may talk to this recorder, not uid %u",
+		   geteuid(), cred->uid);
 	return false;
 }
 
-static void admit(struct ctl *c, int fd)
+static void admit(struct ctl *c, int fd, bool scraper)
 {
-	struct ctl_client *client = free_client(c);
+	struct ctl_client *client = free_client(c, scraper);
 	struct ucred cred;
 	socklen_t n = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n)) {
 		close(fd);
-	} else if (!is_allowed(fd, &cred)) {
+	} else if (!is_allowed(fd, scraper, &cred)) {
 		close(fd);
 	} else if (!client) {
-		last_words(fd, "%d clients are waiting for this recorder already; try again later",
-			   MAX_CLIENTS);
+		last_words(fd, scraper,
+			   "%d clients are waiting for this recorder already; try again later",
+			   scraper ? MAX_SCRAPERS : MAX_CLIENTS);
 		close(fd);
 	} else if (watch(c, EPOLL_CTL_ADD, fd, EPOLLIN, tag_of(c, client))) {
 		close(fd);
 	} else {
 		*client = (struct ctl_client){.state = READING,
+					      .scraper = scraper,
 					      .fd = fd,
 					      .pid = (uint32_t)cred.pid,
 					      .uid = cred.uid,
@@ -405,20 +445,28 @@ static void admit(struct ctl *c, int fd)
 	}
 }
 
-static void accept_one(struct ctl *c)
+static void accept_one(struct ctl *c, int listen_fd)
 {
-	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd >= 0)
-		admit(c, fd);
+		admit(c, fd, listen_fd == c->metrics_fd);
 	else if (errno == EMFILE || errno == ENFILE)
-		turn_away(c);
+		turn_away(c, listen_fd);
 }
 
 static void refuse_request(struct ctl_client *client, const char *why)
 {
-	last_words(client->fd, "the request %s", why);
+	last_words(client->fd, client->scraper, "the request %s", why);
 	client_close(client);
+}
+
+/* Input is ignored until the answer is ready. */
+static void wait_for_answer(struct ctl *c, struct ctl_client *client)
+{
+	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
+	buf_free(&client->in);
+	client->state = WAITING;
 }
 
 static bool parse_request(struct ctl *c, struct ctl_client *client, size_t len, json_t **request)
@@ -430,12 +478,32 @@ static bool parse_request(struct ctl *c, struct ctl_client *client, size_t len, 
 		refuse_request(client, "is no JSON object on one line");
 		return false;
 	}
-	/* Input is ignored until the answer is ready. */
-	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
-	buf_free(&client->in);
-	client->state = WAITING;
+	wait_for_answer(c, client);
 	*request = got;
 	return true;
+}
+
+static void send_reply(struct ctl *c, struct ctl_client *client);
+
+/* The head of an HTTP request; only GET /metrics is served. */
+static bool parse_http(struct ctl *c, struct ctl_client *client, json_t **request)
+{
+	static const char get[] = "GET /metrics";
+	const struct buf *in = &client->in;
+	bool known;
+
+	if (!memmem(in->p, in->len, "\r\n\r\n", 4))
+		return false;
+	known = in->len > strlen(get) && !memcmp(in->p, get, strlen(get)) &&
+		strchr(" ?", in->p[strlen(get)]);
+	wait_for_answer(c, client);
+	*request = NULL;
+	if (known)
+		return true;
+	client->out =
+		http_of("404 Not Found", "only GET /metrics is answered\n", &client->out_bytes);
+	send_reply(c, client);
+	return false;
 }
 
 /* Receives more of a request; the sender may not be the process that connected. -EAGAIN: nothing
@@ -452,7 +520,7 @@ static ssize_t receive(struct ctl_client *client)
 	n = recv_cred(client->fd, in->p + in->len, in->cap - in->len, &cred, &cut);
 	if (n <= 0)
 		return n == -EINTR ? -EAGAIN : n;
-	if (!is_allowed(client->fd, &cred))
+	if (!is_allowed(client->fd, client->scraper, &cred))
 		return -EPERM;
 	client->pid = (uint32_t)cred.pid;
 	client->uid = cred.uid;
@@ -475,10 +543,12 @@ static bool read_request(struct ctl *c, struct ctl_client *client, json_t **requ
 	}
 	end = n ? memchr(in->p + in->len, '\n', (size_t)n) : in->p + in->len;
 	in->len += (size_t)n;
-	if ((end ? (size_t)(end - in->p) : in->len) > CTL_LINE_MAX) {
+	if ((end && !client->scraper ? (size_t)(end - in->p) : in->len) > CTL_LINE_MAX) {
 		refuse_request(client, "is longer than 64 KiB");
 		return false;
 	}
+	if (client->scraper)
+		return parse_http(c, client, request);
 	return end && parse_request(c, client, (size_t)(end - in->p), request);
 }
 
@@ -502,7 +572,11 @@ int ctl_next(struct ctl *c, struct ctl_client **out, json_t **request)
 		struct ctl_client *client;
 
 		if (ev.data.u32 == TAG_LISTEN) {
-			accept_one(c);
+			accept_one(c, c->listen_fd);
+			continue;
+		}
+		if (ev.data.u32 == TAG_METRICS) {
+			accept_one(c, c->metrics_fd);
 			continue;
 		}
 		if (ev.data.u32 == TAG_TIMER) {
@@ -527,10 +601,10 @@ void ctl_client_cred(const struct ctl_client *client, uint32_t *pid, uint32_t *u
 	*uid = client->uid;
 }
 
-void ctl_reply(struct ctl *c, struct ctl_client *client, json_t *reply)
+/* Sends client->out; NULL: out of memory. */
+static void send_reply(struct ctl *c, struct ctl_client *client)
 {
 	assert(client->state == WAITING);
-	client->out = line_of(reply, &client->out_bytes);
 	client->state = WRITING;
 	client->deadline_ns = new_deadline();
 	if (!client->out) {
@@ -544,7 +618,19 @@ void ctl_reply(struct ctl *c, struct ctl_client *client, json_t *reply)
 	set_timer(c);
 }
 
+void ctl_reply(struct ctl *c, struct ctl_client *client, json_t *reply)
+{
+	client->out = line_of(reply, &client->out_bytes);
+	send_reply(c, client);
+}
+
 void ctl_reply_err(struct ctl *c, struct ctl_client *client, const struct err *err)
 {
 	ctl_reply(c, client, error_reply(err));
+}
+
+void ctl_reply_metrics(struct ctl *c, struct ctl_client *client, const char *text)
+{
+	client->out = text ? http_of("200 OK", text, &client->out_bytes) : NULL;
+	send_reply(c, client);
 }

@@ -14,6 +14,9 @@
  * (SCM_CREDENTIALS), since a connection may outlive its process's privileges. The lock NAME.lock
  * (flock) shows whether a recorder of that name runs; files left by a killed one are replaced.
  *
+ * NAME.metrics beside it, with the same access, answers HTTP: GET /metrics (metrics.h). It takes no
+ * other request, so it can be given to a proxy.
+ *
  * One request per connection, at most CTL_LINE_MAX bytes. A client that takes more than
  * CTL_TIMEOUT_MS to send it, or to read the answer, is disconnected.
  *
@@ -27,9 +30,11 @@
  *	 "target_ended":true|false,"state":"armed"|"post"|"dumping",
  *	 "channels":[{"name":"sched","events":["sched:sched_switch",..],"ring_bytes":..,"nr_rings":..,
  *	              "banks":2,"horizon_ns":..,"fill_percent":..,"written_bytes":..,
+ *	              "event_bytes":.. (mean, in the last dump),
  *	              "aux":{"area_bytes":..,"nr_areas":..,"bytes":..,"new_bytes":..,"blackout_ns":..,
  *	              "copy_ns":..} (all but the first two: of the last dump)},..],
  *	 "dumps":{"committed":..,"failed":..,"deleted":..,"last":"/..rbd",
+ *	          "last_real_ns":..,
  *	          "spilled":..,"spill_directory":"..","spill_reason":".." (of the last)},
  *	 "rules":[{"name":..,"text":..,"hits":..,"held":..,"blocked_until_ns":..,"armed":..},..],
  *	 "totals":{"hits":..,"merged":..,"held":..},
@@ -62,13 +67,15 @@ int ctl_listen(const char *name, struct ctl **out, struct err *err);
 void ctl_close(struct ctl *c);
 int ctl_fd(const struct ctl *c); /* an epoll descriptor, readable when ctl_next() has work */
 
-/* 1: *client sent *request (owned by the caller); 0: no more requests. Invalid clients and requests
- * are answered internally. */
+/* 1: *client sent *request (owned by the caller; NULL: GET /metrics); 0: no more requests. Invalid
+ * clients and requests are answered internally. */
 int ctl_next(struct ctl *c, struct ctl_client **client, json_t **request);
 void ctl_client_cred(const struct ctl_client *client, uint32_t *pid, uint32_t *uid);
 /* Sends the answer and releases the client; takes over `reply`. */
 void ctl_reply(struct ctl *c, struct ctl_client *client, json_t *reply);
 void ctl_reply_err(struct ctl *c, struct ctl_client *client, const struct err *err);
+/* To GET /metrics; NULL: out of memory. Releases the client. */
+void ctl_reply_metrics(struct ctl *c, struct ctl_client *client, const char *text);
 
 /* ---- the client's end ---- */
 

@@ -27,7 +27,7 @@ static int connect_to(int dir_fd, const char *name, int *out)
 
 	if (fd < 0)
 		return -errno;
-	ctl_address(dir_fd, name, &addr);
+	ctl_address(dir_fd, name, "sock", &addr);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
 		int rc = -errno;
 

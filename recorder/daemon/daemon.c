@@ -24,6 +24,7 @@
 #include "recorder/base/log.h"
 #include "recorder/daemon/horizon.h"
 #include "recorder/daemon/manager.h"
+#include "recorder/daemon/metrics.h"
 #include "recorder/daemon/record_log.h"
 #include "recorder/daemon/session.h"
 #include "recorder/daemon/status.h"
@@ -33,10 +34,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_MERGED 66
@@ -404,6 +407,17 @@ static void answer_askers(struct daemon *d, const struct dumper_result *r)
 	}
 }
 
+static void note_dump(struct session *s, const struct dumper_result *r)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	s->last_dump_real_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	snprintf(s->last_dump, sizeof(s->last_dump), "%s", r->path);
+	memcpy(s->last_reach, r->reach, sizeof(s->last_reach));
+	s->nr_last_reach = r->nr_reach;
+}
+
 static void finish_dump(struct daemon *d)
 {
 	struct session *s = d->s;
@@ -424,7 +438,7 @@ static void finish_dump(struct daemon *d)
 			  "no dump was made; recording continues");
 	} else {
 		s->nr_dumps++;
-		snprintf(s->last_dump, sizeof(s->last_dump), "%s", r.path);
+		note_dump(s, &r);
 		if (*r.spilled.what) {
 			s->nr_spilled++;
 			s->spilled = r.spilled;
@@ -478,6 +492,25 @@ static void on_trigger_request(struct daemon *d, struct ctl_client *client, cons
 	hit_machine_ask(d->hits, client, hit(d, rule, &what));
 }
 
+static void on_scraper(struct daemon *d, struct ctl_client *client)
+{
+	json_t *status;
+	char *text = NULL;
+	size_t n;
+	FILE *out;
+
+	look_around(d);
+	status = status_json(d->s);
+	out = status ? open_memstream(&text, &n) : NULL;
+	if (out) {
+		metrics_print(&status, 1, out);
+		fclose(out);
+	}
+	ctl_reply_metrics(d->s->ctl, client, text);
+	json_decref(status);
+	free(text);
+}
+
 /* One request per wake-up: the descriptor stays readable while there are more. */
 static void on_ctl(struct daemon *d)
 {
@@ -488,6 +521,10 @@ static void on_ctl(struct daemon *d)
 
 	if (ctl_next(d->s->ctl, &client, &request) <= 0)
 		return;
+	if (!request) {
+		on_scraper(d, client);
+		return;
+	}
 	cmd = json_string_value(json_object_get(request, "cmd"));
 	if (cmd && !strcmp(cmd, "trigger")) {
 		on_trigger_request(d, client, request);

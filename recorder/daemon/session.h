@@ -59,8 +59,11 @@ struct session {
 	uint64_t nr_scans, nr_dumps, nr_refused, nr_spilled;
 	uint64_t nr_sideband_wakeups;
 	char last_dump[4096];
-	struct err spilled; /* why the last dump that went to `spill` did */
-	uint64_t reach_ns;  /* the shortest, in the last dump with overwritten rings; 0: none */
+	struct err spilled;	    /* why the last dump that went to `spill` did */
+	uint64_t last_dump_real_ns; /* when it was complete; 0: none yet */
+	struct dumper_reach last_reach[DUMPER_MAX_REACH];
+	size_t nr_last_reach;
+	uint64_t reach_ns; /* the shortest, in the last dump with overwritten rings; 0: none */
 	const char *reach_channel; /* the channel with reach_ns */
 };
 

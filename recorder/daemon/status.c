@@ -29,6 +29,17 @@ static json_t *aux_json(const struct session *s, size_t channel)
 			 (json_int_t)a.blackout_ns, "copy_ns", (json_int_t)a.copy_ns);
 }
 
+/* In the last dump; events of other sizes may have been written since. */
+static void set_event_bytes(json_t *o, const struct session *s, const struct channel *c)
+{
+	for (size_t i = 0; i < s->nr_last_reach; i++)
+		if (s->last_reach[i].channel == c->name && s->last_reach[i].nr_samples)
+			json_object_set_new(
+				o, "event_bytes",
+				json_integer((json_int_t)(s->last_reach[i].bytes /
+							  s->last_reach[i].nr_samples)));
+}
+
 static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 {
 	const struct channel *c = recording_channel(s->recording, i);
@@ -48,6 +59,8 @@ static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 		      "fill_percent", (int)fill, "written_bytes", (json_int_t)written);
 	if (o && c->aux_bytes)
 		json_object_set_new(o, "aux", aux_json(s, i));
+	if (o)
+		set_event_bytes(o, s, c);
 	return o;
 }
 
@@ -148,6 +161,7 @@ json_t *status_json(const struct session *s)
 	char dir[PATH_MAX], spill[PATH_MAX];
 	uint64_t nr_deleted = store_nr_deleted(s->store);
 	struct fmt_sideband_stats sb = {0};
+	json_t *o;
 
 	store_dir(s->store, dir);
 	if (s->spill) {
@@ -156,7 +170,7 @@ json_t *status_json(const struct session *s)
 	}
 	engine_totals(s->engine, &t);
 	sideband_stats(s->sideband, &sb);
-	return json_pack(
+	o = json_pack(
 		"{s:b, s:s, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s, s:I, "
 		"s:s*, s:s*}, s:o, "
 		"s:o,"
@@ -174,6 +188,10 @@ json_t *status_json(const struct session *s)
 		(json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
 		(json_int_t)s->nr_scans, "wakeups", (json_int_t)s->nr_sideband_wakeups, "ledger",
 		ledger_json(s), "cost", cost_json(s));
+	if (o && s->last_dump_real_ns)
+		json_object_set_new(json_object_get(o, "dumps"), "last_real_ns",
+				    json_integer((json_int_t)s->last_dump_real_ns));
+	return o;
 }
 
 void status_line(const struct session *s)

@@ -90,10 +90,11 @@ void dumper_hasten(struct dumper *d);
 
 #define DUMPER_MAX_REACH 16
 
-/* How far back a channel's rings reach: the minimum over its CPUs. */
+/* How far back a channel's rings reach: the minimum over its CPUs; and what they held. */
 struct dumper_reach {
 	const char *channel; /* borrowed from the recording */
 	uint64_t ns;
+	uint64_t bytes, nr_samples;
 };
 
 struct dumper_result {

@@ -238,9 +238,11 @@ static void note_reach(struct dumper_result *r, const struct banks *b)
 	if (i == DUMPER_MAX_REACH)
 		return;
 	if (i == r->nr_reach)
-		r->reach[r->nr_reach++] = (struct dumper_reach){b->channel->name, ns};
+		r->reach[r->nr_reach++] = (struct dumper_reach){b->channel->name, ns, 0, 0};
 	else if (ns < r->reach[i].ns)
 		r->reach[i].ns = ns;
+	r->reach[i].bytes += w->bytes;
+	r->reach[i].nr_samples += w->samples;
 }
 
 void dumper_walk(struct dumper *d, uint64_t *from_ns)

@@ -123,6 +123,81 @@ static void a_request_may_end_with_the_connections_write_side(void **state)
 	close(fd);
 }
 
+/* ---- the metrics socket ---- */
+
+static int dial_metrics(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%.60s/default.metrics", run_dir);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+static void metrics_are_asked_for_by_http(void **state)
+{
+	struct ctl_client *client;
+	json_t *request = (json_t *)state;
+	char line[256];
+	int fd = dial_metrics();
+
+	assert_int_equal(ctl_next(*state, &client, &request), 0);
+	say(fd, "GET /metrics HTTP/1.1\r\nHost: a\r\n");
+	assert_int_equal(ctl_next(*state, &client, &request), 0);
+	say(fd, "\r\n");
+	assert_int_equal(ctl_next(*state, &client, &request), 1);
+	assert_null(request);
+	ctl_reply_metrics(*state, client, "a 1\n");
+	line[recv(fd, line, sizeof(line) - 1, 0)] = '\0';
+	assert_string_equal(line,
+			    "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; "
+			    "charset=utf-8\r\nContent-Length: 4\r\nConnection: close\r\n\r\na 1\n");
+	close(fd);
+}
+
+static void the_metrics_socket_does_nothing_else(void **state)
+{
+	static const char *const requests[] = {"POST /metrics HTTP/1.1\r\n\r\n", "\r\n\r\n",
+					       "{\"cmd\":\"trigger\"}\n\r\n\r\n"};
+	struct ctl_client *client;
+	json_t *request;
+	char line[256];
+
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		int fd = dial_metrics();
+
+		say(fd, requests[i]);
+		assert_int_equal(ctl_next(*state, &client, &request), 0);
+		line[recv(fd, line, sizeof(line) - 1, 0)] = '\0';
+		assert_non_null(strstr(line, "404 Not Found"));
+		close(fd);
+	}
+}
+
+static void scrapers_leave_room_for_control(void **state)
+{
+	struct ctl_client *client;
+	json_t *request;
+	char line[256];
+	int fds[5], fd;
+
+	for (int i = 0; i < 5; i++)
+		fds[i] = dial_metrics();
+	assert_int_equal(ctl_next(*state, &client, &request), 0);
+	line[recv(fds[4], line, sizeof(line) - 1, 0)] = '\0';
+	assert_non_null(strstr(line, "503 Service Unavailable"));
+	fd = dial("default");
+	say(fd, "{\"n\":5}\n");
+	hear(*state, fd, line, sizeof(line));
+	assert_string_equal(line, "{\"ok\":true,\"n\":5}\n");
+	close(fd);
+	for (int i = 0; i < 5; i++)
+		close(fds[i]);
+}
+
+/* ---- permissions ---- */
+
 /* Sends `text` over `fd`, or a connection of its own (-1), as a child that has dropped root. */
 static void say_as_nobody(int fd, const char *text)
 {
@@ -621,6 +696,9 @@ int main(void)
 		TEST(leftovers_of_a_killed_recorder_are_replaced),
 		TEST(a_lock_that_is_a_symlink_is_not_followed),
 		TEST(a_long_directory_works),
+		TEST(metrics_are_asked_for_by_http),
+		TEST(the_metrics_socket_does_nothing_else),
+		TEST(scrapers_leave_room_for_control),
 		cmocka_unit_test(the_directory_follows_user_and_environment),
 		TEST(calls_get_answers_and_errors),
 		TEST(nobody_there_says_who_is_or_how_to_start),

@@ -162,6 +162,33 @@ static void json_is_the_recorders_own_answer(void **state)
 	stop(child);
 }
 
+/* promtool checks the names: it_metrics.sh. */
+static void metrics_have_seconds_ratios_and_labels(void **state)
+{
+	static const char *const lines[] = {
+		"ringback_build_info{recorder=\"default\",version=\"0.1.0\"} 1\n",
+		"# TYPE ringback_uptime_seconds gauge\n"
+		"ringback_uptime_seconds{recorder=\"default\"} 5400.000000000\n",
+		"ringback_channel_horizon_seconds{recorder=\"default\",channel=\"sched\"} "
+		"0.900000000\n",
+		"ringback_channel_fill_ratio{recorder=\"default\",channel=\"sched\"} 0.07\n",
+		"# TYPE ringback_dumps_total counter\n"
+		"ringback_dumps_total{recorder=\"default\"} 3\n",
+		"ringback_rule_hits_total{recorder=\"default\",rule=\"manual\"} 3\n",
+		"ringback_sideband_lost_total{recorder=\"default\"} 0\n",
+		"ringback_context_switches_total{recorder=\"default\",kind=\"voluntary\"} 12\n"
+		"ringback_context_switches_total{recorder=\"default\",kind=\"involuntary\"} 3\n",
+	};
+	pid_t child = start("default");
+	const char *text = RUN(cmd_status, EXIT_FINE, 1, "--metrics");
+
+	stop(child);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		if (!strstr(text, lines[i]))
+			fail_msg("no %s", lines[i]);
+	assert_null(strstr(text, "last_dump_timestamp_seconds{")); /* not in the answer */
+}
+
 static void without_a_name_all_recorders_are_listed(void **state)
 {
 	pid_t a = start("a"), b = start("b");
@@ -226,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(status_is_aligned_and_names_units),
 		cmocka_unit_test(json_is_the_recorders_own_answer),
+		cmocka_unit_test(metrics_have_seconds_ratios_and_labels),
 		cmocka_unit_test(without_a_name_all_recorders_are_listed),
 		cmocka_unit_test(trigger_prints_the_path_alone),
 		cmocka_unit_test(without_a_recorder_both_say_how_to_start_one),

@@ -23,7 +23,7 @@ extern const struct command *const command_table[];
 
 extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_report,
 	cmd_diff, cmd_why, cmd_export, cmd_symbols, cmd_check, cmd_doctor, cmd_list, cmd_pin,
-	cmd_keep, cmd_complete, cmd_crash_handler;
+	cmd_keep, cmd_complete, cmd_crash_handler, cmd_on_dump;
 
 const struct command *cmd_find(const char *name);
 

@@ -297,6 +297,11 @@ const struct option_row config_options[] = {
 	 .help = "keep N dumps, and of each rule the newest; 0: all"},
 	{"max-disk", 0, "SIZE", OPTION_SIZE, AT(max_disk_bytes), .def = "0", .in_file = true,
 	 .help = "keep dumps of SIZE in total, and of each rule the newest; 0: no limit"},
+	{"on-dump", 0, "COMMAND", OPTION_TEXT, AT(on_dump), .in_file = true,
+	 .help = "run this with sh -c after each dump, unprivileged and for at most 60 s; stdin is "
+		 "the dump, RINGBACK_DUMP its path, RINGBACK_TRIGGER the rule"},
+	{"on-dump-user", 0, "USER", OPTION_TEXT, AT(on_dump_user), .in_file = true,
+	 .help = "run it as USER (default for root: nobody)"},
 	{"tell-group", 0, "GROUP", OPTION_TEXT, AT(tell_group), .in_file = true,
 	 .help = "programs run by members of this group may trigger dumps too (ringback.h)"},
 	{"crash-hold", 0, NULL, OPTION_FLAG, AT(crash_hold), .in_file = true,

@@ -62,7 +62,9 @@ struct config {
 	bool rules_typed; /* from the command line, not the file */
 	int64_t post_ns, cooldown_ns;
 	uint64_t max_dumps, max_disk_bytes;
-	char *tell_group; /* NULL: none */
+	char *tell_group;   /* NULL: none */
+	char *on_dump;	    /* NULL: none */
+	char *on_dump_user; /* NULL: nobody */
 	bool crash_hold;
 	bool dump_on_exit;
 	bool dry_run;

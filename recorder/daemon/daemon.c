@@ -59,6 +59,7 @@ struct daemon {
 	bool traces_stand;	 /* stopped by hits that may not have been read yet */
 	uint64_t looked_ns;	 /* time of the last sideband drain */
 	int exit_status;
+	char rule_name[64], reason[256]; /* of the dump being made; a reload may free the rule */
 };
 
 /* The kinds of descriptors; the value in epoll_data. */
@@ -71,6 +72,7 @@ enum wake {
 	WAKE_WATCHDOG,
 	WAKE_HOTPLUG,
 	WAKE_CHILD,
+	WAKE_ON_DUMP,
 	WAKE_SIDEBAND,
 	WAKE_KEEPER
 };
@@ -201,6 +203,8 @@ static void freeze(struct daemon *d)
 	job.post_ns = time_after(c, &job.freeze);
 	snprintf(job.rule_name, sizeof(job.rule_name), "%s", c->rule->name);
 	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
+	snprintf(d->rule_name, sizeof(d->rule_name), "%s", c->rule->name);
+	snprintf(d->reason, sizeof(d->reason), "%s", c->what.reason);
 	drain_sideband(d, true);
 	if (!job.what.comm[0] && job.what.tid) /* the thread has exited in the meantime */
 		ledger_comm(s->ledger, job.what.tid, job.hit_ns, job.what.comm);
@@ -446,6 +450,8 @@ static void finish_dump(struct daemon *d)
 		record_log_committed(s, &r);
 		horizon_note(s, &r);
 		log_result(r.path);
+		if (s->on_dump)
+			on_dump_add(s->on_dump, r.path, d->rule_name, d->reason);
 	}
 	manager_status(s);
 	engine_done(s->engine, clock_ns(), !r.rc);
@@ -637,11 +643,16 @@ static void on_watchdog(struct daemon *d)
 	manager_alive(d->watchdog_fd);
 }
 
+static void on_command(struct daemon *d)
+{
+	on_dump_woken(d->s->on_dump);
+}
+
 static void (*const handlers[])(struct daemon *) = {
 	[WAKE_SIGNAL] = on_signal,     [WAKE_CTL] = on_ctl,	      [WAKE_DUMPER] = on_dumper,
 	[WAKE_TIMER] = on_timer,       [WAKE_STATUS] = on_status,     [WAKE_HOTPLUG] = on_hotplug,
 	[WAKE_CHILD] = on_child,       [WAKE_SIDEBAND] = on_sideband, [WAKE_KEEPER] = on_keeper,
-	[WAKE_WATCHDOG] = on_watchdog,
+	[WAKE_WATCHDOG] = on_watchdog, [WAKE_ON_DUMP] = on_command,
 };
 
 static int open_loop(struct daemon *d, struct err *err)
@@ -674,6 +685,8 @@ static int open_loop(struct daemon *d, struct err *err)
 		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN | EPOLLET, err);
 	if (!rc && s->child)
 		rc = watch(d, child_fd(s->child), WAKE_CHILD, EPOLLIN, err);
+	if (!rc && s->on_dump)
+		rc = watch(d, on_dump_fd(s->on_dump), WAKE_ON_DUMP, EPOLLIN, err);
 	if (!rc)
 		watch_keeper(d);
 	return rc ? rc : watch_sideband(d, err);

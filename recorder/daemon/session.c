@@ -354,6 +354,11 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	rc = start_guard(s, usage, err);
 	if (rc)
 		return rc;
+	if (s->config.on_dump)
+		rc = on_dump_new(s->config.on_dump, s->config.on_dump_user, &s->on_dump, err);
+	*usage = rc == -EINVAL;
+	if (rc)
+		return rc;
 	if (s->config.dry_run)
 		return try_all(s, usage, err);
 	if (s->config.command)
@@ -397,6 +402,7 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 
 void session_close(struct session *s)
 {
+	on_dump_free(s->on_dump); /* recording goes on while the last command runs */
 	dumper_free(s->dumper);
 	proc_scan_free(s->scan);
 	hotplug_close(s->hotplug);

@@ -24,6 +24,7 @@
 #include "recorder/writer/store.h"
 #include "recorder/capture/target.h"
 #include "recorder/daemon/app_listen.h"
+#include "recorder/daemon/on_dump.h"
 #include "trigger/client/app_socket.h"
 #include "trigger/engine/engine.h"
 
@@ -34,6 +35,7 @@ struct session {
 	struct child *child; /* NULL: no command */
 	struct app_socket *tell;
 	struct app_listen *tellsock;
+	struct on_dump *on_dump;   /* NULL: no --on-dump */
 	struct core_guard *guard;  /* NULL: no --crash-hold */
 	struct held_cores *parked; /* NULL: no --crash-hold */
 	struct aux_pauses *brakes; /* hits that stop traces in the kernel */

@@ -52,11 +52,13 @@ static void every_option_has_a_long_and_most_a_short_form(void **state)
 	static const char *const texts[] = {
 		"-p 12 -C 8,0-2,1 -e a:b -e c:d -m 1M -T signal:USR1 -o /tmp/x -n web -q -g "
 		"--post 2s --cooldown 1m --max-dumps 3 --max-disk 1G --dump-on-exit --banks 1 "
-		"--no-inherit --ledger-size 8M --compress high --max-dump-cpus 3 --spill /s",
+		"--no-inherit --ledger-size 8M --compress high --max-dump-cpus 3 --spill /s "
+		"--on-dump true --on-dump-user ann",
 		"--pid=12 --cpu=8,0-2,1 --event=a:b --event c:d --mmap-size=1M "
 		"--trigger=signal:USR1 --output=/tmp/x --name=web --quiet --call-graph "
 		"--post=2s --cooldown=1m --max-dumps=3 --max-disk=1G --dump-on-exit --banks=1 "
-		"--no-inherit --ledger-size=8M --compress=high --max-dump-cpus=3 --spill=/s",
+		"--no-inherit --ledger-size=8M --compress=high --max-dump-cpus=3 --spill=/s "
+		"--on-dump=true --on-dump-user=ann",
 	};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -71,6 +73,8 @@ static void every_option_has_a_long_and_most_a_short_form(void **state)
 		assert_string_equal(c.events, "a:b,c:d");
 		assert_null(c.preset);
 		assert_int_equal(c.ring_bytes, 1 << 20);
+		assert_string_equal(c.on_dump, "true");
+		assert_string_equal(c.on_dump_user, "ann");
 		assert_int_equal(c.nr_rules, 1);
 		assert_string_equal(c.rules[0], "signal:USR1");
 		assert_string_equal(c.dir, "/tmp/x");

@@ -3,6 +3,7 @@
 #include "recorder/cli/cmd.h"
 
 #include "dump/base/err.h"
+#include "recorder/cli/cmd_dump.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -73,6 +74,18 @@ static int check_required(const struct command *c, const struct options_given *g
 	return EXIT_FINE;
 }
 
+/* Replaces LAST, as an operand that is a dump. ./LAST is a file. */
+static int find_last(const struct command *c, char **typed)
+{
+	char *none = NULL;
+	int code = EXIT_FINE;
+
+	for (; *typed && strstr(c->operands, "DUMP") && !code; typed++)
+		if (!strcmp(*typed, "LAST"))
+			code = cmd_dump_named(c, &none, (const char **)typed);
+	return code;
+}
+
 int cmd_parse(const struct command *c, void *base, int argc, char **argv, char ***operands)
 {
 	struct options_given given = {0};
@@ -89,6 +102,8 @@ int cmd_parse(const struct command *c, void *base, int argc, char **argv, char *
 		code = check_required(c, &given);
 	if (!code)
 		code = check_operands(c, given.operands);
+	if (!code)
+		code = find_last(c, given.operands);
 	*operands = given.operands;
 	options_free(&given);
 	return code;

@@ -22,13 +22,13 @@ struct command {
 extern const struct command *const command_table[];
 
 extern const struct command cmd_record, cmd_trigger, cmd_status, cmd_info, cmd_script, cmd_report,
-	cmd_diff, cmd_why, cmd_export, cmd_symbols, cmd_check, cmd_doctor, cmd_list, cmd_pin,
-	cmd_keep, cmd_complete, cmd_crash_handler, cmd_on_dump;
+	cmd_diff, cmd_why, cmd_show, cmd_export, cmd_symbols, cmd_check, cmd_doctor, cmd_list,
+	cmd_pin, cmd_keep, cmd_complete, cmd_crash_handler, cmd_on_dump;
 
 const struct command *cmd_find(const char *name);
 
 /* Stores the options of argv in the fields of `base`. *operands: the rest of argv, ended by NULL,
- * as many as c->operands allows. EXIT_FINE, or EXIT_USAGE after the error was printed. */
+ * as many as c->operands allows; LAST in place of a DUMP is replaced by the newest. EXIT_FINE, or EXIT_USAGE after the error was printed. */
 int cmd_parse(const struct command *c, void *base, int argc, char **argv, char ***operands);
 
 /* Prints usage and options. */

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 const struct command *const command_table[] = {
-	&cmd_record,   &cmd_trigger,	   &cmd_status,	 &cmd_list, &cmd_info,
-	&cmd_script,   &cmd_report,	   &cmd_diff,	 &cmd_why,  &cmd_export,
-	&cmd_symbols,  &cmd_check,	   &cmd_pin,	 &cmd_keep, &cmd_doctor,
-	&cmd_complete, &cmd_crash_handler, &cmd_on_dump, NULL,
+	&cmd_record, &cmd_trigger,  &cmd_status,	&cmd_list,    &cmd_show,
+	&cmd_info,   &cmd_script,   &cmd_report,	&cmd_diff,    &cmd_why,
+	&cmd_export, &cmd_symbols,  &cmd_check,		&cmd_pin,     &cmd_keep,
+	&cmd_doctor, &cmd_complete, &cmd_crash_handler, &cmd_on_dump, NULL,
 };
 
 const struct command *cmd_find(const char *name)

@@ -10,7 +10,7 @@ sources=$PWD
 rec_start -n lister -p $$ -e dummy -m 16K
 equal "a directory without dumps is no error" 0 "$("$RINGBACK" list >"$work/list" 2>"$work/list.err"; echo $?)"
 check "and is named" grep -q "^ringback: there is no dump in $work/dumps\$" "$work/list.err"
-for command in why report script info; do
+for command in why report script info show; do
 	"$RINGBACK" $command >"$work/o" 2>"$work/e"
 	equal "$command without a dump, where there is none: exit code, output, hint" "2 0 1" \
 		"$? $(wc -c <"$work/o") $(grep -c "hint: write ringback $command DUMP" "$work/e")"
@@ -38,11 +38,22 @@ equal "as JSON" 'one complete one complete two (nginx) (pid 1) complete one inco
 equal "its keys are those of SCHEMA.md" "$(sed -n '/^## list/,/^## script/s/^| `\([a-z_]*\)`.*/\1/p' dump/view/SCHEMA.md | sort)" \
 	"$(jq -r 'keys[]' "$work/json" | sort -u)"
 
-for command in why report script info; do
+for command in why report script info show; do
 	"$RINGBACK" $command >"$work/o" 2>"$work/e"
 	equal "$command without a dump reads the newest and says which" "0 1" \
 		"$? $(grep -cx "ringback: reading the newest dump, $second" "$work/e")"
 done
+for command in why report script info show check symbols pin "export -f ndjson"; do
+	# shellcheck disable=SC2086 # a command with its options
+	"$RINGBACK" $command LAST >"$work/o" 2>"$work/e"
+	equal "$command LAST: the newest" "0 1" "$? $(grep -cx "ringback: reading the newest dump, $second" "$work/e")"
+done
+"$RINGBACK" pin --remove LAST 2>"$work/e"
+"$RINGBACK" diff "$first" LAST >"$work/o" 2>"$work/e"
+equal "diff takes it, too" 0 $?
+equal "show is why and report" "$("$RINGBACK" why "$second"; echo; "$RINGBACK" report "$second")" "$("$RINGBACK" show "$second")"
+"$RINGBACK" why ./LAST >"$work/o" 2>"$work/e"
+equal "a file of that name has a path" 1 "$(grep -c "./LAST" "$work/e")"
 equal "stdout has the dump's own text only" "$("$RINGBACK" info "$second")" "$("$RINGBACK" info 2>/dev/null)"
 rec_stop
 cd "$work/dumps" || exit 1

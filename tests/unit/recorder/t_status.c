@@ -1,4 +1,4 @@
-/* LAYERS: recorder kernel base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* `ringback status` and `ringback trigger` as people and scripts see them, against a made-up
  * recorder. */

@@ -73,6 +73,16 @@ equal "has the same metrics" "$(names "$work/http")" "$(names "$work/ringback.pr
 "$RINGBACK" status --metrics -o /dev/null
 equal "a device keeps its mode" "0 666" "$? $(mode /dev/null)"
 
+at=examples/prometheus
+check "promtool accepts the alert rules of the examples" promtool check rules $at/alerts.yml
+used() {
+	cat $at/alerts.yml $at/ringback.json | grep -oE 'ringback_[a-z_]+' | sort -u
+}
+equal "rules and dashboard name metrics that there are" "" "$(comm -23 <(used) <(sed -n 's/^# TYPE \(ringback_[a-z_]*\).*/\1/p' "$work/http" | sort -u))"
+jq -r '.panels[].targets[].expr' $at/ringback.json | sed 's/\$__rate_interval/5m/' |
+	jq -R '{alert: "a", expr: .}' | jq -s '{groups: [{name: "panels", rules: .}]}' >"$work/panels.yml"
+check "queries of the dashboard are valid" promtool check rules --lint=none "$work/panels.yml"
+
 first=$rec_pid
 rec_start -n second -p $$ -e dummy -m 16K
 "$RINGBACK" status --metrics >"$work/two"

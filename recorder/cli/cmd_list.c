@@ -13,6 +13,7 @@
 #include "recorder/base/table.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* A file and its content; NULL if unreadable. */
 struct listed_dump {
@@ -48,6 +49,19 @@ static void close_dump(struct listed_dump *d)
 	reader_close(d->r);
 }
 
+/* "redis-server 812": the thread that met the rule. */
+static void put_process(struct table *t, const struct meta *m)
+{
+	char comm[80];
+
+	if (!m || !m->trigger.pid) {
+		table_cell(t, "%s", "");
+		return;
+	}
+	str_safe(comm, sizeof(comm), m->trigger_comm, strlen(m->trigger_comm));
+	table_cell(t, "%s%s%u", comm, *comm ? " " : "", m->trigger.pid);
+}
+
 static void put_row(struct table *t, const struct listed_dump *d)
 {
 	char utc[40], size[32];
@@ -56,6 +70,7 @@ static void put_row(struct table *t, const struct listed_dump *d)
 	table_cell(t, "%s", d->m ? d->m->hostname : "");
 	table_cell(t, "%s", d->m ? d->m->instance : "");
 	table_cell(t, "%s", d->m ? d->m->trigger_name : "");
+	put_process(t, d->m);
 	table_cell(t, "%s", str_fmt_size(size, sizeof(size), d->e->file_bytes));
 	table_cell(t, "%s%s", d->state, d->e->pinned ? ", pinned" : "");
 	table_cell(t, "%s", d->e->path);
@@ -77,15 +92,17 @@ static void put_object(struct text *t, const struct listed_dump *d)
 	json_cstr(&j, "trigger", d->m ? d->m->trigger_name : NULL);
 	json_cstr(&j, "rule", d->m ? d->m->trigger_rule : NULL);
 	json_cstr(&j, "reason", d->m ? d->m->trigger_reason : NULL);
+	json_cstr(&j, "comm", d->m ? d->m->trigger_comm : NULL);
+	json_u64(&j, "pid", d->m ? d->m->trigger.pid : 0);
 	json_close(&j, '}');
 	text_char(t, '\n');
 }
 
 static int print(const struct dump_dir *dir, bool json)
 {
-	static const char *const titles[] = {"TIME", "HOST",  "NAME", "TRIGGER",
-					     "SIZE", "STATE", "FILE"};
-	struct table *table = table_new("llllrll");
+	static const char *const titles[] = {"TIME",	"HOST", "NAME",	 "TRIGGER",
+					     "PROCESS", "SIZE", "STATE", "FILE"};
+	struct table *table = table_new("lllllrll");
 	struct text text = TEXT_INIT(stdout);
 	int rc = 0;
 

@@ -28,8 +28,8 @@ files() {
 }
 equal "newest last, whatever the name" "FILE ${first##*/} z-copy.rbd ${second##*/} ringback-x-20991231T235959.000Z-cut.rbd.part" \
 	"$(files | sed 's/.* //' | tr '\n' ' ' | sed 's/ $//')"
-check "time, host, name, trigger, size and state of each" grep -qE \
-	"^20[0-9-]+T[0-9:.]+Z +$(uname -n) +lister +manual +[0-9.]+ KiB +complete +$first\$" "$work/list"
+check "time, host, name, trigger, process, size and state of each" grep -qE \
+	"^20[0-9-]+T[0-9:.]+Z +$(uname -n) +lister +manual +ringback [0-9]+ +[0-9.]+ KiB +complete +$first\$" "$work/list"
 check "what was cut off is incomplete" grep -qE 'KiB +incomplete .*cut.rbd.part$' "$work/list"
 
 "$RINGBACK" list --json "$work/dumps" >"$work/json"

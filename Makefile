@@ -43,7 +43,7 @@ view_SRC := $(wildcard dump/view/*/*.c)
 kernel_SRC := $(wildcard trigger/kernel/*.c)
 trigger_SRC  := $(filter-out trigger/kernel/% trigger/client/crash_lib% %.bpf.c,$(wildcard trigger/*/*.c))
 recorder_SRC := $(filter-out recorder/cli/main.c,$(wildcard recorder/*/*.c))
-LIBS	 := -lbpf -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -liberty -lipt -lm
+LIBS	 := -lseccomp -lbpf -lelf -ldw -llzma -llz4 -lxxhash -linih -ljansson -lz -liberty -lipt -lm
 TEST_LIBS := -lcmocka -ltraceevent
 
 obj	 = $(patsubst %.c,$(O)/%.o,$(1))

@@ -9,7 +9,7 @@ set -eu
 
 # To build and run.
 build="gcc libc6-dev make libelf-dev libdw-dev liblzma-dev zlib1g-dev libunwind-dev liblz4-dev libxxhash-dev libinih-dev \
-	libjansson-dev libiberty-dev libipt-dev libbpf-dev clang bpftool"
+	libjansson-dev libseccomp-dev libiberty-dev libipt-dev libbpf-dev clang bpftool"
 # To test, besides.
 check="libcmocka-dev libtraceevent-dev g++ musl-tools libclang-rt-14-dev clang-format perl procps util-linux mount e2fsprogs pkgconf \
 	bc jq python3 mandoc shellcheck systemd binutils xz-utils nodejs libdebuginfod1 chromium protobuf-compiler python3-jsonschema prometheus \

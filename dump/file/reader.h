@@ -84,12 +84,10 @@ int reader_check_bytes(struct bytes file, struct reader_verdict *v,
 		       void (*bad)(void *ctx, const char *text), void *ctx, struct err *err);
 
 /*
- * Writes all intact blocks of a truncated or damaged file as a new committed dump to `out_path`
- * (0600; must not exist). -ENODATA when there is no intact block, -EEXIST, or another errno.
+ * Writes all intact blocks of a truncated or damaged file, from a reader opened with
+ * reader_open_damaged(), as a new committed dump into an empty file, which it fsyncs. -ENODATA when
+ * there is no intact block, or another errno.
  */
-int reader_salvage(const char *path, const char *out_path, struct reader_verdict *v,
-		   struct err *err);
-/* The same from a reader opened with reader_open_damaged() into an empty file, which it fsyncs. */
 int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct err *err);
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Saves the intact blocks of a damaged dump; see reader_salvage() in reader.h. Copies the stored
+ * Saves the intact blocks of a damaged dump; see reader_salvage_fd() in reader.h. Copies the stored
  * bytes, keeps the id of the damaged dump (the seed of its hashes), renumbers the blocks, and adds
  * a STATS item about what was missing.
  */
@@ -10,8 +10,6 @@
 #include "dump/file/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,49 +89,5 @@ int reader_salvage_fd(struct reader *r, int fd, struct reader_verdict *v, struct
 	writer_free(w);
 	if (!rc)
 		*v = got;
-	return rc;
-}
-
-/* Makes the new file's name survive a crash of the machine. */
-static int sync_directory_of(const char *path, struct err *err)
-{
-	char *copy = strdup(path);
-	int fd, rc = 0;
-
-	if (!copy)
-		return err_set(err, -ENOMEM, "out of memory");
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		rc = err_sys(err, -errno, "cannot write the directory of '%s' to disk", path);
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return rc;
-}
-
-int reader_salvage(const char *path, const char *out_path, struct reader_verdict *v,
-		   struct err *err)
-{
-	struct reader *r;
-	int fd, rc = reader_open_damaged(path, &r, err);
-
-	if (rc)
-		return rc;
-	fd = open(out_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		rc = err_sys(err, -errno, "cannot make '%s'", out_path);
-		if (rc == -EEXIST)
-			err_hint(err, "name a file that does not exist yet");
-		goto out;
-	}
-	rc = reader_salvage_fd(r, fd, v, err);
-	if (close(fd) && !rc)
-		rc = err_sys(err, -errno, "cannot write '%s'", out_path);
-	if (!rc)
-		rc = sync_directory_of(out_path, err);
-	if (rc)
-		unlink(out_path);
-out:
-	reader_close(r);
 	return rc;
 }

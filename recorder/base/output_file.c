@@ -75,7 +75,6 @@ static int open_fd(struct output_file *o, struct err *err)
 		fd = fd < 0 ? -errno : fd;
 	} else if (!o->replace) {
 		err_set(err, -EEXIST, "%s is there already", o->path);
-		err_hint(err, "--force replaces it");
 		return -EEXIST;
 	} else {
 		fd = open_new(o);

@@ -9,6 +9,7 @@
 #include "dump/base/str.h"
 #include "dump/file/reader.h"
 #include "recorder/base/log.h"
+#include "recorder/cli/cmd_dump.h"
 
 #include <errno.h>
 #include <string.h>
@@ -40,16 +41,22 @@ static void print_summary(const char *path, const struct reader_verdict *v, bool
 	       lost);
 }
 
-static int salvage(const char *path, const char *out_path, int code)
+static int salvage(const char *path, const char *out_path, FILE *out, int code)
 {
 	struct reader_verdict v;
 	struct err err = ERR_INIT;
 	char good[32], records[32];
-	int rc = reader_salvage(path, out_path, &v, &err);
+	struct reader *r;
+	int rc = reader_open_damaged(path, &r, &err);
 
+	if (!rc) {
+		rc = reader_salvage_fd(r, fileno(out), &v, &err);
+		reader_close(r);
+	}
 	if (rc) {
 		log_err(&err);
-		return rc == -ENODATA || rc == -EBADMSG ? EXIT_DAMAGED : EXIT_FAILED;
+		code = rc == -ENODATA || rc == -EBADMSG ? EXIT_DAMAGED : EXIT_FAILED;
+		return code | CMD_DUMP_DISCARD;
 	}
 	str_fmt_count(good, sizeof(good), v.nr_blocks - v.nr_bad_blocks);
 	str_fmt_count(records, sizeof(records), v.nr_records);
@@ -58,20 +65,30 @@ static int salvage(const char *path, const char *out_path, int code)
 	return code;
 }
 
-static int check(const char *path, const char *out_path)
+struct check_args {
+	char **dump;
+	const char *out_path; /* NULL: only check */
+};
+
+/* `out` NULL: only check. */
+static int check(void *ctx, FILE *out)
 {
+	const struct check_args *q = ctx;
 	struct reader_verdict v = {0};
 	struct err err = ERR_INIT;
-	int rc = reader_check(path, &v, print_finding, NULL, &err);
+	const char *path;
+	int rc;
 
+	cmd_dump_begin(&cmd_check, q->dump, NULL, false, &path);
+	rc = reader_check(path, &v, print_finding, NULL, &err);
 	if (rc && rc != -EBADMSG) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
 	if (!rc || v.nr_blocks || v.unclaimed_bytes)
 		print_summary(path, &v, !rc);
-	if (out_path)
-		return salvage(path, out_path, rc ? EXIT_DAMAGED : EXIT_FINE);
+	if (out)
+		return salvage(path, q->out_path, out, rc ? EXIT_DAMAGED : EXIT_FINE);
 	if (rc) {
 		fflush(stdout);
 		log_err(&err);
@@ -80,18 +97,21 @@ static int check(const char *path, const char *out_path)
 }
 
 static const struct option_row options[] = {
-	{"salvage", 0, "OUT", OPTION_WORD, .values = VALUES_FILE,
+	{"salvage", 0, "OUT", OPTION_WORD, offsetof(struct check_args, out_path),
+	 .values = VALUES_FILE,
 	 .help = "save the intact blocks as a new dump OUT, which must not exist"},
 	{.name = NULL},
 };
 
 static int run(int argc, char **argv)
 {
-	const char *out_path = NULL;
-	char **operands;
-	int code = cmd_parse(&cmd_check, &out_path, argc, argv, &operands);
+	struct check_args q = {0};
+	const struct cmd_dump_job job = {.command = &cmd_check, .write = check, .ctx = &q};
+	int code = cmd_parse(&cmd_check, &q, argc, argv, &q.dump);
 
-	return code ? code : check(operands[0], out_path);
+	if (code)
+		return code;
+	return q.out_path ? cmd_dump_to_file(q.out_path, false, &job) : check(&q, NULL);
 }
 
 const struct command cmd_check = {

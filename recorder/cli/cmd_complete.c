@@ -220,8 +220,8 @@ static void join_words(struct completion *c, int argc, char **argv)
 
 static void offer_commands(struct completion *c, bool all)
 {
-	static const char *const others[] = {"help", "version", "--no-pager", "--help",
-					     "--version"};
+	static const char *const others[] = {"help",	     "version", "--no-pager",
+					     "--no-sandbox", "--help",	"--version"};
 
 	for (size_t i = 0; command_table[i]; i++)
 		if (command_table[i]->options)
@@ -284,7 +284,7 @@ static int run(int argc, char **argv)
 
 	if (!c)
 		return EXIT_FAILED;
-	if (argc > 2 && !strcmp(argv[1], "--no-pager")) {
+	while (argc > 2 && (!strcmp(argv[1], "--no-pager") || !strcmp(argv[1], "--no-sandbox"))) {
 		argc--;
 		argv++;
 	}

@@ -29,7 +29,6 @@ static int print(struct report_options *o, const struct cmd_dump *base, const ch
 	struct err err = ERR_INIT;
 	int rc, code;
 
-	pager_start();
 	o->to_ns = UINT64_MAX;
 	o->color = cmd_dump_color();
 	o->width = cmd_dump_width();
@@ -45,11 +44,16 @@ static int run(int argc, char **argv)
 {
 	struct report_options opt = {0};
 	struct cmd_dump base = {0}, d = {0};
+	const char *base_path;
 	char **operands;
 	int code = cmd_parse(&cmd_diff, &opt, argc, argv, &operands);
 
+	if (!code) {
+		pager_start();
+		code = cmd_dump_begin(&cmd_diff, operands, NULL, false, &base_path);
+	}
 	if (!code)
-		code = cmd_dump_open(operands[0], &base);
+		code = cmd_dump_open(base_path, &base);
 	if (!code)
 		code = cmd_dump_open(operands[1], &d);
 	if (!code)

@@ -11,14 +11,18 @@
 #include "recorder/cli/dump_dir.h"
 #include "recorder/base/log.h"
 #include "recorder/base/output_file.h"
+#include "recorder/base/sandbox.h"
 #include "recorder/cli/pager.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIN_WIDTH     80
@@ -52,37 +56,76 @@ static int open_reader(const char *path, struct cmd_dump *d)
 	return EXIT_FINE;
 }
 
-int cmd_dump_named(const struct command *c, char **operands, const char **path)
+/* Prints the error. EXIT_USAGE. */
+static int no_dump(const struct command *c, const char *dir, struct err *err)
+{
+	if (!*err->what)
+		err_set(err, -ENOENT, "there is no dump in %s",
+			strcmp(dir, ".") ? dir : "the current directory");
+	err_hint(err,
+		 "write ringback %s DUMP, or make one: ringback record -a, and in another shell: "
+		 "ringback trigger",
+		 c->name);
+	log_err(err);
+	return EXIT_USAGE;
+}
+
+/* Lets the dumps in the directory of `path` be read. */
+static void allow_others(struct sandbox *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct dump_dir all = {0};
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash + 1 - path) : 1, slash ? path : ".");
+	if (!dump_dir_read(dir, &all, NULL))
+		dump_dir_allow(&all, s);
+	dump_dir_free(&all);
+}
+
+static int begin_with_newest(const struct command *c, const char *also, const char **path)
 {
 	static char newest[PATH_MAX]; /* static, since it must live as long as argv */
+	struct sandbox *s = sandbox_new();
 	const struct dump_dir_entry *e = NULL;
 	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
 	char dir[PATH_MAX];
 
-	*path = operands[0];
-	if (*path)
-		return EXIT_FINE;
 	dump_dir_default(dir);
-	if (!dump_dir_read(dir, &all, &err))
-		e = dump_dir_newest(&all);
+	dump_dir_read(dir, &all, &err);
+	dump_dir_allow(&all, s);
+	if (also)
+		sandbox_read(s, also);
+	sandbox_enter(s);
+	dump_dir_sort(&all);
+	e = dump_dir_newest(&all);
 	if (e) {
 		snprintf(newest, sizeof(newest), "%s", e->path);
 		*path = newest;
 		log_info("reading the newest dump, %s", newest);
-	} else if (!*err.what) {
-		err_set(&err, -ENOENT, "there is no dump in %s",
-			strcmp(dir, ".") ? dir : "the current directory");
 	}
 	dump_dir_free(&all);
-	if (e)
-		return EXIT_FINE;
-	err_hint(&err,
-		 "write ringback %s DUMP, or make one: ringback record -a, and in another shell: "
-		 "ringback trigger",
-		 c->name);
-	log_err(&err);
-	return EXIT_USAGE;
+	return e ? EXIT_FINE : no_dump(c, dir, &err);
+}
+
+int cmd_dump_begin(const struct command *c, char **dumps, const char *also, bool others,
+		   const char **path)
+{
+	struct sandbox *s;
+
+	if (!dumps[0])
+		return begin_with_newest(c, also, path);
+	s = sandbox_new();
+	*path = dumps[0];
+	for (size_t i = 0; dumps[i]; i++)
+		sandbox_read(s, dumps[i]);
+	if (also)
+		sandbox_read(s, also);
+	if (others)
+		allow_others(s, dumps[0]);
+	sandbox_enter(s);
+	return EXIT_FINE;
 }
 
 int cmd_dump_open(const char *path, struct cmd_dump *d)
@@ -127,18 +170,75 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 	return nr_bad || d->damaged ? EXIT_DAMAGED : EXIT_FINE;
 }
 
-int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx)
+/* In the child. The file has no name yet; the parent gives it one. */
+static _Noreturn void run_job(const char *path, const struct cmd_dump_job *job, FILE *out)
+{
+	int code;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	code = job->write(job->ctx, out);
+	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && (fflush(out) || ferror(out))) {
+		struct err err = ERR_INIT;
+
+		err_sys(&err, -EIO, "%s can't be written", path);
+		log_err(&err);
+		code = EXIT_FAILED;
+	}
+	fflush(stdout);
+	exit(code);
+}
+
+/* The job's exit code. */
+static int wait_for_job(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_FAILED | CMD_DUMP_DISCARD;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr, "ringback: the process that reads the dump ended by signal %d\n",
+		WTERMSIG(status));
+	return EXIT_FAILED | CMD_DUMP_DISCARD;
+}
+
+static int no_process(int rc)
+{
+	struct err err = ERR_INIT;
+
+	err_sys(&err, rc, "can't start the process that reads the dump");
+	log_err(&err);
+	return EXIT_FAILED | CMD_DUMP_DISCARD;
+}
+
+int cmd_dump_to_file(const char *path, bool force, const struct cmd_dump_job *job)
 {
 	struct err err = ERR_INIT;
 	struct output_file *o = NULL;
+	bool keep;
+	pid_t pid;
 	int code;
 
-	if (output_file_open(path, force, &o, &err)) {
+	code = output_file_open(path, force, &o, &err);
+	if (code == -EEXIST)
+		err_hint(&err, option_find(job->command->options, "force")
+				       ? "--force replaces it"
+				       : "name a file that does not exist yet");
+	if (code) {
 		log_err(&err);
 		return EXIT_FAILED;
 	}
-	code = write(ctx, output_file_stream(o));
-	if ((code == EXIT_FINE || code == EXIT_DAMAGED) && output_file_commit(o, &err)) {
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		run_job(path, job, output_file_stream(o));
+	if (pid > 0 && job->serve)
+		job->serve(job->ctx, output_file_stream(o));
+	code = pid < 0 ? no_process(-errno) : wait_for_job(pid);
+	keep = !(code & CMD_DUMP_DISCARD);
+	code &= ~CMD_DUMP_DISCARD;
+	if (keep && (code == EXIT_FINE || code == EXIT_DAMAGED) && output_file_commit(o, &err)) {
 		log_err(&err);
 		code = EXIT_FAILED;
 	}

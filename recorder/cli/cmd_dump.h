@@ -21,10 +21,15 @@ struct cmd_dump {
 /* The exit codes, for --help. */
 #define CMD_DUMP_EXIT "Exit status: 0 success, 3 DUMP is damaged: its intact blocks were read.\n"
 
-/* Returns the dump given, else the newest (dump_dir.h), and prints its name. EXIT_FINE; EXIT_USAGE
- * if there is none. */
+/*
+ * To be called before any dump is opened: confines this process (sandbox.h) to reading `dumps`, ended
+ * by NULL, `also` (NULL: none) and, with `others`, the dumps beside the first one. Without a dump it
+ * takes the newest (dump_dir.h) and prints its name. *path: the first dump. EXIT_FINE; EXIT_USAGE if
+ * there is none. The pager and output files must be there already.
+ */
 struct command;
-int cmd_dump_named(const struct command *c, char **operands, const char **path);
+int cmd_dump_begin(const struct command *c, char **dumps, const char *also, bool others,
+		   const char **path);
 /* Opens `path`. EXIT_FINE, or the exit code after the error was printed. */
 int cmd_dump_open(const char *path, struct cmd_dump *d);
 void cmd_dump_close(struct cmd_dump *d);
@@ -38,10 +43,18 @@ int cmd_dump_exit(const char *path, const struct cmd_dump *d, int rc, const stru
 		  uint64_t nr_bad);
 
 /*
- * For an output file: `write(ctx, out)` writes it and returns an exit code. The file appears when
- * it is complete (output_file.h). Returns the exit code.
+ * For an output file. The job is a process of its own: it confines itself, while this one reads no dump
+ * and gives the complete file its name (output_file.h). Returns the exit code.
  */
-int cmd_dump_to_file(const char *path, bool force, int (*write)(void *ctx, FILE *out), void *ctx);
+#define CMD_DUMP_DISCARD 64 /* in what write() returns: there is nothing to keep */
+struct cmd_dump_job {
+	const struct command *command;
+	int (*write)(void *ctx, FILE *out); /* returns an exit code */
+	/* What this process does in the meantime; NULL: nothing. */
+	void (*serve)(void *ctx, FILE *out);
+	void *ctx;
+};
+int cmd_dump_to_file(const char *path, bool force, const struct cmd_dump_job *job);
 
 /* Whether to use colours: stdout is a terminal, not dumb, and NO_COLOR is not set. */
 bool cmd_dump_color(void);

@@ -24,12 +24,6 @@ struct export_args {
 	struct export_area area;
 };
 
-/* Context of export_to(). */
-struct export_job {
-	const struct export_args *q;
-	const struct cmd_dump *d;
-};
-
 /* ---- options ---- */
 
 /* Parses a CPU or thread number. */
@@ -177,10 +171,8 @@ static void tell_missing(const struct export_result *res, const char *format)
 			 str_plural(res->nr_cut), format);
 }
 
-static int export_to(void *ctx, FILE *out)
+static int export_to(const struct export_args *q, const struct cmd_dump *d, FILE *out)
 {
-	struct export_job *w = ctx;
-	const struct export_args *q = w->q;
 	/* On a terminal the printed lines already show progress. */
 	bool quiet = out == stdout && isatty(STDOUT_FILENO);
 	struct cmd_progress progress = {.what = "export"};
@@ -195,10 +187,10 @@ static int export_to(void *ctx, FILE *out)
 	struct err err = ERR_INIT;
 	int rc;
 
-	rc = cmd_span_of(&q->span, w->d, &opt.from_ns, &opt.to_ns);
+	rc = cmd_span_of(&q->span, d, &opt.from_ns, &opt.to_ns);
 	if (rc)
 		return rc;
-	rc = export_run(w->d->r, w->d->m, q->format, &opt, out, &res, &err);
+	rc = export_run(d->r, d->m, q->format, &opt, out, &res, &err);
 	if (!quiet)
 		log_status(NULL);
 	if (!rc)
@@ -208,14 +200,30 @@ static int export_to(void *ctx, FILE *out)
 		res.nr_bad++;
 		rc = 0;
 	}
-	return cmd_dump_exit(q->path, w->d, rc, &err, res.nr_bad + w->d->m->nr_broken);
+	return cmd_dump_exit(q->path, d, rc, &err, res.nr_bad + d->m->nr_broken);
+}
+
+static int open_and_export(void *ctx, FILE *out)
+{
+	struct export_args *q = ctx;
+	char *dumps[] = {(char *)q->path, NULL};
+	struct cmd_dump d;
+	int code = cmd_dump_begin(&cmd_export, dumps, NULL, false, &q->path);
+
+	if (!code)
+		code = cmd_dump_open(q->path, &d);
+	if (code)
+		return code;
+	code = export_to(q, &d, out);
+	cmd_dump_close(&d);
+	return code;
 }
 
 static int run(int argc, char **argv)
 {
 	struct export_args q = {0};
-	struct cmd_dump d;
-	struct export_job w = {&q, &d};
+	const struct cmd_dump_job job = {
+		.command = &cmd_export, .write = open_and_export, .ctx = &q};
 	int code = parse(&q, argc, argv);
 
 	if (code)
@@ -226,13 +234,8 @@ static int run(int argc, char **argv)
 	}
 	if (!q.out_path && q.format->binary && isatty(STDOUT_FILENO))
 		return refuse_terminal(&q);
-	code = cmd_dump_open(q.path, &d);
-	if (code)
-		return code;
-	code = q.out_path ? cmd_dump_to_file(q.out_path, q.force, export_to, &w)
-			  : export_to(&w, stdout);
-	cmd_dump_close(&d);
-	return code;
+	return q.out_path ? cmd_dump_to_file(q.out_path, q.force, &job)
+			  : open_and_export(&q, stdout);
 }
 
 const struct command cmd_export = {

@@ -25,7 +25,6 @@ static int print(const struct info_options *opt)
 
 	if (code)
 		return code;
-	pager_start();
 	rc = info_print(d.r, d.m, opt, stdout, &res, &err);
 	code = cmd_dump_exit(opt->path, &d, rc, &err, res.nr_bad);
 	cmd_dump_close(&d);
@@ -38,8 +37,10 @@ static int run(int argc, char **argv)
 	char **operands;
 	int code = cmd_parse(&cmd_info, &opt, argc, argv, &operands);
 
-	if (!code)
-		code = cmd_dump_named(&cmd_info, operands, &opt.path);
+	if (!code) {
+		pager_start();
+		code = cmd_dump_begin(&cmd_info, operands, NULL, false, &opt.path);
+	}
 	return code ? code : print(&opt);
 }
 

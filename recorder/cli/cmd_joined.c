@@ -25,11 +25,7 @@ int cmd_joined_args(struct cmd_joined *h, const struct command *c, char **operan
 		return cmd_misuse(c, "--history and --no-history contradict each other");
 	if (h->nr > 1 && (h->always || h->never))
 		return cmd_misuse(c, "--%shistory takes one dump", h->never ? "no-" : "");
-	if (h->nr)
-		return EXIT_FINE;
-	h->paths = &h->newest;
-	h->nr = 1;
-	return cmd_dump_named(c, operands, (const char **)&h->newest);
+	return EXIT_FINE;
 }
 
 static const char *base(const char *path)
@@ -187,13 +183,15 @@ static int open_before(struct cmd_joined *h, struct cmd_dump *d)
 	return EXIT_FAILED;
 }
 
-int cmd_joined_open(struct cmd_joined *h, struct cmd_dump *d)
+int cmd_joined_open(struct cmd_joined *h, const struct command *c, const char *also,
+		    struct cmd_dump *d)
 {
-	int code;
+	int code = cmd_dump_begin(c, h->paths, also, h->nr == 1 && !h->never, &h->path);
 
+	if (code != EXIT_FINE)
+		return code;
 	if (h->nr > 1)
 		return open_named(h, d);
-	h->path = h->paths[0];
 	code = cmd_dump_open(h->path, d);
 	if (code != EXIT_FINE || h->never || d->damaged)
 		return code;

@@ -10,9 +10,8 @@
 
 /* The dumps as given, and how far to go back. */
 struct cmd_joined {
-	char **paths;
+	char **paths; /* none: the newest */
 	int nr;
-	char *newest; /* used if no dump is given */
 	bool always, never;
 	const char *path; /* set by cmd_joined_open(): the newest, whose trigger is time 0 */
 };
@@ -36,8 +35,9 @@ struct cmd_joined {
 int cmd_joined_args(struct cmd_joined *h, const struct command *c, char **operands);
 
 /*
- * Opens the dumps as one. If a single dump was given, adds the available earlier ones that are
+ * Confines this process as cmd_dump_begin() does, and opens the dumps as one. If a single dump was given, adds the available earlier ones that are
  * needed to reach the start of the rule's condition. EXIT_FINE, or the exit code after the error
  * was printed.
  */
-int cmd_joined_open(struct cmd_joined *h, struct cmd_dump *d);
+int cmd_joined_open(struct cmd_joined *h, const struct command *c, const char *also,
+		    struct cmd_dump *d);

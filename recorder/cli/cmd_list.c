@@ -10,6 +10,7 @@
 #include "recorder/cli/dump_dir.h"
 #include "recorder/base/log.h"
 #include "recorder/cli/pager.h"
+#include "recorder/base/sandbox.h"
 #include "recorder/base/table.h"
 
 #include <errno.h>
@@ -149,8 +150,14 @@ static int run(int argc, char **argv)
 	rc = dump_dir_read(dir, &all, &err);
 	if (!rc && !all.nr)
 		log_info("there is no dump in %s", dir);
-	if (!rc && all.nr)
+	if (!rc && all.nr) {
+		struct sandbox *s = sandbox_new();
+
 		pager_start();
+		dump_dir_allow(&all, s);
+		sandbox_enter(s);
+		dump_dir_sort(&all);
+	}
 	if (!rc && print(&all, json))
 		rc = err_set(&err, -ENOMEM, "out of memory");
 	dump_dir_free(&all);

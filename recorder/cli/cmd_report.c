@@ -81,7 +81,6 @@ static int print(struct report_args *q, const struct cmd_dump *d)
 	rc = cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	if (rc)
 		return rc;
-	pager_start();
 	o->color = cmd_dump_color();
 	o->width = cmd_dump_width();
 	o->progress = cmd_dump_progress;
@@ -91,47 +90,58 @@ static int print(struct report_args *q, const struct cmd_dump *d)
 	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad);
 }
 
-struct page_job {
-	struct report_args *q;
-	const struct cmd_dump *d;
-};
-
-static int write_page(void *ctx, FILE *out)
+static int open_and_print(struct report_args *q)
 {
-	const struct page_job *p = ctx;
+	struct cmd_dump d;
+	int code;
+
+	pager_start();
+	code = cmd_joined_open(&q->history, &cmd_report, NULL, &d);
+	if (code)
+		return code;
+	code = print(q, &d);
+	cmd_dump_close(&d);
+	return code;
+}
+
+static int print_page(struct report_args *q, const struct cmd_dump *d, FILE *out)
+{
 	struct cmd_progress progress = {.what = "report"};
 	struct html_options o = {.progress = cmd_dump_progress, .ctx = &progress};
 	struct html_result res = {0};
 	struct err err = ERR_INIT;
 	int rc;
 
-	rc = cmd_span_of(&p->q->span, p->d, &o.from_ns, &o.to_ns);
+	rc = cmd_span_of(&q->span, d, &o.from_ns, &o.to_ns);
 	if (rc)
 		return rc;
-	rc = html_write(p->d->r, p->d->m, &o, out, &res, &err);
+	rc = html_write(d->r, d->m, &o, out, &res, &err);
 	log_status(NULL);
-	return cmd_dump_exit(p->q->history.path, p->d, rc, &err, res.nr_bad + p->d->m->nr_broken);
+	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad + d->m->nr_broken);
 }
 
-static int make_page(struct report_args *q, const struct cmd_dump *d)
+static int write_page(void *ctx, FILE *out)
 {
-	struct page_job p = {q, d};
+	struct report_args *q = ctx;
+	struct cmd_dump d;
+	int code = cmd_joined_open(&q->history, &cmd_report, NULL, &d);
 
-	return cmd_dump_to_file(q->page_path, q->force, write_page, &p);
+	if (code)
+		return code;
+	code = print_page(q, &d, out);
+	cmd_dump_close(&d);
+	return code;
 }
 
 static int run(int argc, char **argv)
 {
 	struct report_args q = {0};
-	struct cmd_dump d;
+	const struct cmd_dump_job page = {.command = &cmd_report, .write = write_page, .ctx = &q};
 	int code = parse(&q, argc, argv);
 
 	if (!code)
-		code = cmd_joined_open(&q.history, &d);
-	if (!code) {
-		code = q.page_path ? make_page(&q, &d) : print(&q, &d);
-		cmd_dump_close(&d);
-	}
+		code = q.page_path ? cmd_dump_to_file(q.page_path, q.force, &page)
+				   : open_and_print(&q);
 	free((void *)q.opt.comms);
 	free((void *)q.opt.tids);
 	return code;

@@ -96,7 +96,6 @@ static int print(struct script_args *q, const struct cmd_dump *d)
 	rc = cmd_span_of(&q->span, d, &o->from_ns, &o->to_ns);
 	if (rc)
 		return rc;
-	pager_start();
 	o->color = !o->json && cmd_dump_color();
 	rc = script_print(d->r, d->m, o, stdout, &res, &err);
 	return cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);
@@ -108,8 +107,10 @@ static int run(int argc, char **argv)
 	struct cmd_dump d;
 	int code = parse(&q, argc, argv);
 
-	if (!code)
-		code = cmd_joined_open(&q.history, &d);
+	if (!code) {
+		pager_start();
+		code = cmd_joined_open(&q.history, &cmd_script, NULL, &d);
+	}
 	if (!code) {
 		code = print(&q, &d);
 		cmd_dump_close(&d);

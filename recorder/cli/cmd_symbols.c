@@ -19,10 +19,13 @@
 #include "recorder/base/log.h"
 #include "recorder/symbolize/symbols_child.h"
 #include "recorder/symbolize/debug_dirs.h"
+#include "recorder/symbolize/debuginfod.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_DIRS     64
 #define MAX_ADVICE   5
@@ -32,6 +35,7 @@ struct symbols_args {
 	const char *path, *out_path;
 	const char *dirs[MAX_DIRS];
 	size_t nr_dirs;
+	int debuginfod[2]; /* see debuginfod_connect() */
 };
 
 /* ---- the table ---- */
@@ -208,11 +212,14 @@ static int print_code(const struct cmd_dump *d, struct err *err)
 
 static int show(const char *path)
 {
+	char *dumps[] = {(char *)path, NULL};
 	struct err err = ERR_INIT;
 	struct added_symbols *c;
 	struct cmd_dump d;
-	int code = cmd_dump_open(path, &d), rc;
+	int code, rc;
 
+	cmd_dump_begin(&cmd_symbols, dumps, NULL, false, &path);
+	code = cmd_dump_open(path, &d);
 	if (code)
 		return code;
 	rc = added_symbols_open(d.r, d.m, &c, &err);
@@ -237,10 +244,9 @@ static int add_dirs(const struct symbols_args *q, struct debug_dirs **out, struc
 	return rc;
 }
 
-static int complete_dump(const struct symbols_args *q, const struct cmd_dump *d, bool *changed,
-			 struct err *err)
+static int complete_dump(const struct symbols_args *q, const struct cmd_dump *d, FILE *out,
+			 bool *changed, struct err *err)
 {
-	const char *out_path = q->out_path ? q->out_path : q->path;
 	struct debug_dirs *dirs = NULL;
 	struct added_symbols *c = NULL;
 	int rc = add_dirs(q, &dirs, err);
@@ -248,31 +254,74 @@ static int complete_dump(const struct symbols_args *q, const struct cmd_dump *d,
 	if (!rc)
 		rc = added_symbols_open(d->r, d->m, &c, err);
 	if (!rc)
-		rc = added_symbols_find(c, dirs, changed, err);
+		rc = added_symbols_find(c, dirs, q->debuginfod[0], changed, err);
 	if (!rc && (*changed || q->out_path))
-		rc = added_symbols_write(c, out_path, !q->out_path, err);
+		rc = added_symbols_write(c, fileno(out), err);
 	added_symbols_close(c);
 	debug_dirs_free(dirs);
 	return rc;
 }
 
-static int complete_and_show(const struct symbols_args *q)
+/* The dump names files anywhere, so all can be read. */
+static int complete(void *ctx, FILE *out)
 {
+	const struct symbols_args *q = ctx;
+	char *dumps[] = {(char *)q->path, NULL};
 	struct err err = ERR_INIT;
-	struct cmd_dump d;
 	bool changed = false;
-	int code = cmd_dump_open(q->path, &d), rc;
+	struct cmd_dump d;
+	const char *path;
+	int code, rc;
 
+	if (q->debuginfod[1] >= 0)
+		close(q->debuginfod[1]);
+	cmd_dump_begin(&cmd_symbols, dumps, "/", false, &path);
+	code = cmd_dump_open(path, &d);
 	if (code)
 		return code;
-	rc = complete_dump(q, &d, &changed, &err);
-	code = cmd_dump_exit(q->path, &d, rc, &err, 0);
+	rc = complete_dump(q, &d, out, &changed, &err);
+	code = cmd_dump_exit(path, &d, rc, &err, 0);
 	cmd_dump_close(&d);
-	if (code)
+	if (code || changed)
 		return code;
-	if (!changed)
-		log_warn("no missing names were found");
-	return show(q->out_path ? q->out_path : q->path);
+	log_warn("no missing names were found");
+	return q->out_path ? EXIT_FINE : CMD_DUMP_DISCARD;
+}
+
+/* The new dump keeps the owner of the old one, and its pin, which is the sticky bit. */
+static void keep_owner(int fd, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return;
+	if (fchown(fd, st.st_uid, st.st_gid))
+		errno = 0; /* without the right to chown, the file is ours */
+	fchmod(fd, 0600 | (st.st_mode & S_ISVTX));
+}
+
+static void serve(void *ctx, FILE *out)
+{
+	const struct symbols_args *q = ctx;
+
+	if (!q->out_path)
+		keep_owner(fileno(out), q->path);
+	if (q->debuginfod[0] < 0)
+		return;
+	close(q->debuginfod[0]);
+	debuginfod_serve(q->debuginfod[1]);
+}
+
+static int complete_and_show(struct symbols_args *q)
+{
+	const struct cmd_dump_job job = {
+		.command = &cmd_symbols, .write = complete, .serve = serve, .ctx = q};
+	const char *out_path = q->out_path ? q->out_path : q->path;
+	int code;
+
+	debuginfod_connect(q->debuginfod);
+	code = cmd_dump_to_file(out_path, !q->out_path, &job);
+	return code ? code : show(out_path);
 }
 
 /* ---- the command ---- */

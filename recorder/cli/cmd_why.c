@@ -62,7 +62,6 @@ static int print(struct why_args *q, const struct cmd_dump *d, const struct cmd_
 
 	q->opt.baseline = base->r;
 	q->opt.baseline_meta = base->m;
-	pager_start();
 	rc = why_print(d->r, d->m, &q->opt, stdout, &res, &err);
 	code = cmd_dump_exit(q->history.path, d, rc, &err, res.nr_bad_blocks + d->m->nr_broken);
 	return code == EXIT_FINE && base->damaged ? EXIT_DAMAGED : code;
@@ -74,8 +73,10 @@ static int run(int argc, char **argv)
 	struct cmd_dump d = {0}, base = {0};
 	int code = parse(&q, argc, argv);
 
-	if (!code)
-		code = cmd_joined_open(&q.history, &d);
+	if (code)
+		return code;
+	pager_start();
+	code = cmd_joined_open(&q.history, &cmd_why, q.baseline, &d);
 	if (code)
 		return code;
 	if (q.baseline)

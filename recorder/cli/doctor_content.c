@@ -4,6 +4,7 @@
 #include "recorder/cli/doctor.h"
 
 #include "dump/base/str.h"
+#include "recorder/base/sandbox.h"
 #include "trigger/kernel/settings.h"
 
 #include <inttypes.h>
@@ -148,6 +149,27 @@ static void tell_lockdown(struct doctor *d)
 		   "%s: 'confidentiality' denies tracefs and kernel-side samples", text);
 }
 
+static void check_sandbox(struct doctor *d)
+{
+	int landlock = sandbox_landlock_version();
+	bool seccomp = sandbox_has_seccomp();
+
+	if (seccomp && landlock)
+		doctor_add(d, GROUP, "sandbox", DOCTOR_OK, false,
+			   "seccomp and Landlock, version %d, confine what reads dumps and symbols",
+			   landlock);
+	else if (seccomp)
+		doctor_add(
+			d, GROUP, "sandbox", DOCTOR_LIMITED, false,
+			"no Landlock (Linux 5.13, lsm=landlock): what reads dumps and symbols can "
+			"open all files of its user; seccomp denies the rest");
+	else
+		doctor_add(
+			d, GROUP, "sandbox", DOCTOR_NO, false,
+			"no seccomp filters (CONFIG_SECCOMP_FILTER), or a container forbids them: "
+			"read dumps and record programs that you trust only");
+}
+
 static void tell_rlimit(struct doctor *d)
 {
 	struct rlimit r;
@@ -216,5 +238,6 @@ void doctor_content(struct doctor *d)
 	check_kernel_symbols(d);
 	check_freeze(d);
 	tell_lockdown(d);
+	check_sandbox(d);
 	tell_crashes(d);
 }

@@ -6,6 +6,7 @@
 #include "dump/base/err.h"
 #include "dump/file/meta.h"
 #include "dump/file/reader.h"
+#include "recorder/base/sandbox.h"
 #include "recorder/config/config_row.h"
 #include "recorder/daemon/ctl.h"
 #include "recorder/writer/dump_name.h"
@@ -87,11 +88,9 @@ static int entry_of(const char *dir, const char *name, struct dump_dir_entry *e)
 	e->file_bytes = (uint64_t)st.st_size;
 	e->pinned = st.st_mode & DUMPNAME_PINNED;
 	e->being_written = e->part && is_locked(e->path);
-	e->real_ns =
-		dump_name_parse(name, &when, &part) ? time_of_name(when) : time_of_dump(e->path);
-	if (!e->real_ns)
-		e->real_ns =
-			(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	if (dump_name_parse(name, &when, &part))
+		e->real_ns = time_of_name(when);
+	e->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 	return 1;
 }
 
@@ -132,10 +131,28 @@ int dump_dir_read(const char *dir, struct dump_dir *out, struct err *err)
 		dump_dir_free(&d);
 		return err_set(err, rc, "out of memory for the list of dumps in %s", dir);
 	}
-	if (d.nr)
-		qsort(d.v, d.nr, sizeof(*d.v), by_time);
 	*out = d;
 	return 0;
+}
+
+void dump_dir_allow(const struct dump_dir *d, struct sandbox *s)
+{
+	for (size_t i = 0; i < d->nr; i++)
+		sandbox_read(s, d->v[i].path);
+}
+
+void dump_dir_sort(struct dump_dir *d)
+{
+	for (size_t i = 0; i < d->nr; i++) {
+		struct dump_dir_entry *e = &d->v[i];
+
+		if (!e->real_ns)
+			e->real_ns = time_of_dump(e->path);
+		if (!e->real_ns)
+			e->real_ns = e->mtime_ns;
+	}
+	if (d->nr)
+		qsort(d->v, d->nr, sizeof(*d->v), by_time);
 }
 
 void dump_dir_free(struct dump_dir *d)

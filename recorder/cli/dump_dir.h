@@ -11,10 +11,12 @@
 #include <stdint.h>
 
 struct err;
+struct sandbox;
 
 struct dump_dir_entry {
 	char *path;
 	uint64_t real_ns; /* of the trigger, by file name or dump; else the file's mtime */
+	uint64_t mtime_ns;
 	uint64_t file_bytes;
 	bool pinned;	    /* by `ringback pin` */
 	bool part;	    /* named *.part: not finished */
@@ -23,15 +25,19 @@ struct dump_dir_entry {
 
 /* Zero-initialise. */
 struct dump_dir {
-	struct dump_dir_entry *v; /* newest last */
+	struct dump_dir_entry *v; /* newest last, once sorted */
 	size_t nr;
 };
 
-/* 0 or -errno. */
+/* Opens no dump. 0 or -errno. */
 int dump_dir_read(const char *dir, struct dump_dir *out, struct err *err);
 void dump_dir_free(struct dump_dir *d);
 
-/* The newest complete dump; NULL: none. */
+/* Lets a sandbox read them. */
+void dump_dir_allow(const struct dump_dir *d, struct sandbox *s);
+/* Reads those whose names don't say when they were made: call it in a sandbox. */
+void dump_dir_sort(struct dump_dir *d);
+/* The newest complete dump, once sorted; NULL: none. */
 const struct dump_dir_entry *dump_dir_newest(const struct dump_dir *d);
 
 /*

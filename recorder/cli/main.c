@@ -5,6 +5,7 @@
 #include "dump/base/closest.h"
 #include "dump/base/err.h"
 #include "recorder/base/log.h"
+#include "recorder/base/sandbox.h"
 #include "recorder/cli/pager.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ static void help(FILE *out)
 			fprintf(out, "  ringback %-9s %s\n", command_table[i]->name,
 				command_table[i]->help);
 	fputs("\n`ringback COMMAND --help` lists the options; `man ringback` is the manual.\n"
-	      "`ringback --no-pager COMMAND` prints without a pager.\n"
+	      "`ringback --no-pager COMMAND` prints without a pager; `--no-sandbox` is for "
+	      "debuggers.\n"
 	      "To start: `ringback record -a -o /var/tmp`, and in another shell `ringback "
 	      "trigger`.\n",
 	      out);
@@ -95,10 +97,13 @@ int main(int argc, char **argv)
 	const struct command *c;
 
 	take_standard();
-	if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
-		pager_off();
-		argc--;
-		argv++;
+	for (; argc > 1; argc--, argv++) {
+		if (!strcmp(argv[1], "--no-pager"))
+			pager_off();
+		else if (!strcmp(argv[1], "--no-sandbox"))
+			sandbox_off();
+		else
+			break;
 	}
 	if (argc < 2) {
 		help(stderr);

@@ -2,7 +2,7 @@
 /*
  * Adds names to a dump; see added_symbols.h. Called by cmd_symbols.c.
  *
- *	dump ─▶ hits ─▶ without a name? ─▶ file of that build-id ─▶ payloads ─▶ a new file, renamed
+ *	dump ─▶ hits ─▶ without a name? ─▶ file of that build-id ─▶ payloads ─▶ a new file
  */
 #include "recorder/symbolize/added_symbols.h"
 
@@ -18,11 +18,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_DWARF_BYTES (4ull << 30)
@@ -49,7 +47,7 @@ struct added_symbols {
 	uint32_t *next; /* by image: the next one of the same file; 0: none */
 	/* Used during the search. */
 	struct debug_dirs *dirs;
-	struct debuginfod *debuginfod;
+	int debuginfod_fd;
 	struct buf payloads; /* uint32_t length, payload; repeated */
 };
 
@@ -251,7 +249,7 @@ static int find_debug(void *ctx, const uint8_t *id, size_t bytes)
 		elf_close(e);
 		return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
-	return debuginfod_find(c->debuginfod, id, bytes, true);
+	return debuginfod_find(c->debuginfod_fd, id, bytes, true);
 }
 
 /* Opens the binary on this machine if its build-id matches. */
@@ -283,7 +281,7 @@ static int open_debug(struct added_symbols *c, const uint8_t *id, size_t bytes,
 	opt->nr_segments = says->nr_segments;
 	if (!open_from_dirs(c, id, bytes, true, e, &path))
 		return 0;
-	fd = debuginfod_find(c->debuginfod, id, bytes, true);
+	fd = debuginfod_find(c->debuginfod_fd, id, bytes, true);
 	return fd < 0 ? fd : elf_open_fd(fd, "a debug file of its build-id", e, NULL);
 }
 
@@ -305,7 +303,7 @@ static int open_file(void *ctx, size_t i, struct elf **e, struct symbol_file_opt
 		return 0;
 	if (!open_debug(c, id, bytes, symbol_notes_find(c->notes, image), e, opt))
 		return 0;
-	fd = debuginfod_find(c->debuginfod, id, bytes, false);
+	fd = debuginfod_find(c->debuginfod_fd, id, bytes, false);
 	if (fd >= 0)
 		return elf_open_fd(fd, image->path, e, err);
 	if (!bytes)
@@ -322,8 +320,8 @@ static int keep(void *ctx, struct bytes payload)
 	return rc ? rc : buf_put(&c->payloads, payload.p, payload.len);
 }
 
-int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, bool *found,
-		       struct err *err)
+int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, int debuginfod_fd,
+		       bool *found, struct err *err)
 {
 	struct symbols_writer put = {.out = keep, .ctx = c};
 	struct collect_options opt = {
@@ -336,10 +334,8 @@ int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, bool *f
 	int rc;
 
 	c->dirs = dirs;
-	c->debuginfod = debuginfod_open();
+	c->debuginfod_fd = debuginfod_fd;
 	rc = collect(&opt, &put, c->results);
-	debuginfod_close(c->debuginfod);
-	c->debuginfod = NULL;
 	symbols_writer_free(&put);
 	if (rc)
 		return err_set(err, rc, "out of memory for names of functions");
@@ -366,65 +362,7 @@ static int put_all(void *ctx, struct writer *w, struct err *err)
 	return 0;
 }
 
-static int sync_directory(const char *path)
+int added_symbols_write(struct added_symbols *c, int fd, struct err *err)
 {
-	char *copy = strdup(path);
-	int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	/* Some file systems fail with EINVAL: they have no directory to sync. */
-	int rc = fd < 0 || (fsync(fd) && errno != EINVAL) ? -errno : 0;
-
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return rc;
-}
-
-/* Renames the complete file to its final name. */
-static int rename_to(const char *part, const char *out_path, bool replace, struct err *err)
-{
-	int rc = replace ? rename(part, out_path) : link(part, out_path);
-
-	if (rc) {
-		rc = err_sys(err, -errno, "cannot make '%s'", out_path);
-		if (rc == -EEXIST)
-			err_hint(err, "name a file that does not exist yet");
-		return rc;
-	}
-	if (!replace)
-		unlink(part);
-	rc = sync_directory(out_path);
-	return rc ? err_sys(err, rc, "cannot write the directory of '%s' to disk", out_path) : 0;
-}
-
-/* The new dump keeps the owner of the old one, and its pin, which is the sticky bit. */
-static void keep_owner(int fd, const char *out_path)
-{
-	struct stat st = {0};
-
-	if (!stat(out_path, &st) && fchown(fd, st.st_uid, st.st_gid))
-		errno = 0; /* without the right to chown, the file is ours */
-	fchmod(fd, 0600 | (st.st_mode & S_ISVTX));
-}
-
-int added_symbols_write(struct added_symbols *c, const char *out_path, bool replace,
-			struct err *err)
-{
-	char part[4096];
-	int fd, rc;
-
-	if ((size_t)snprintf(part, sizeof(part), "%s.XXXXXX", out_path) >= sizeof(part))
-		return err_set(err, -ENAMETOOLONG, "the name '%s' is too long", out_path);
-	fd = mkostemp(part, O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(err, -errno, "cannot make a file beside '%s'", out_path);
-	if (replace)
-		keep_owner(fd, out_path);
-	rc = reader_extend_fd(c->r, fd, put_all, c, err);
-	if (close(fd) && !rc)
-		rc = err_sys(err, -errno, "cannot write '%s'", part);
-	if (!rc)
-		rc = rename_to(part, out_path, replace, err);
-	if (rc)
-		unlink(part);
-	return rc;
+	return reader_extend_fd(c->r, fd, put_all, c, err);
 }

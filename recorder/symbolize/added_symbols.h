@@ -34,12 +34,10 @@ size_t added_symbols_nr(const struct added_symbols *c);
 /* Image `i` from 0, ordered by hits; texts are borrowed. */
 void added_symbols_image(const struct added_symbols *c, size_t i, struct added_symbols_image *out);
 
-/* Looks for missing names in `dirs` (NULL: none), on this machine and on the servers in
- * DEBUGINFOD_URLS. *found: there are new SYMBOLS, kept until added_symbols_write(). */
-int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, bool *found,
-		       struct err *err);
+/* Looks for missing names in `dirs` (NULL: none), on this machine and through
+ * `debuginfod_fd` (debuginfod_find()). *found: there are new SYMBOLS, kept until added_symbols_write(). */
+int added_symbols_find(struct added_symbols *c, struct debug_dirs *dirs, int debuginfod_fd,
+		       bool *found, struct err *err);
 
-/* Writes the dump with the new symbols to `out_path`, 0600. `replace` allows replacing a file,
- * which stays intact until the new one is complete. 0, -EEXIST, -errno. */
-int added_symbols_write(struct added_symbols *c, const char *out_path, bool replace,
-			struct err *err);
+/* Writes the dump with the new symbols to an empty file. 0 or -errno. */
+int added_symbols_write(struct added_symbols *c, int fd, struct err *err);

@@ -265,7 +265,7 @@ fails "script: a time that is none" 2 'from: ' 'usage' "$RINGBACK" script --from
 fails "script: a pid that is none" 2 'pid: ' 'usage' "$RINGBACK" script --pid x "$work/whole.rbd"
 fails "script: a time before its beginning" 2 'from is after' 'usage' "$RINGBACK" script --from +1s --to -1s "$work/whole.rbd"
 run "$RINGBACK" check "$work/x.rbd.part" --salvage /no/such/file
-check "salvage to where nothing can be" test "$code $(grep -c "^ringback: cannot make '/no/such/file': No such file" "$work/e")" = "1 1"
+check "salvage to where nothing can be" test "$code $(grep -c "^ringback: /no/such/file can't be written: No such file" "$work/e")" = "1 1"
 fails "what a terminal would obey does not reach it" 1 "\\\\x1b" 'record -o' "$RINGBACK" info "$work/$(printf '\033[2J')"
 
 # --- output that can't be written ---

@@ -444,37 +444,6 @@ static void only_regular_files_are_opened(void **state)
 	rmdir(dir);
 }
 
-/* By name: the file appears whole, is private, and an existing one is left alone. */
-static void salvage_by_name(void **state)
-{
-	struct fixture *f = *state;
-	char dir[] = "/tmp/t_damage.XXXXXX", in[64], out[64];
-	struct reader_verdict v;
-	struct err err = ERR_INIT;
-	struct stat st;
-	int fd;
-
-	assert_non_null(mkdtemp(dir));
-	snprintf(in, sizeof(in), "%s/in.rbd", dir);
-	snprintf(out, sizeof(out), "%s/out.rbd", dir);
-	fd = open(in, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	assert_int_equal(write(fd, f->file.p, f->b[9].offset), f->b[9].offset);
-	assert_int_equal(reader_salvage(in, out, &v, &err), 0);
-	assert_int_equal(v.nr_blocks - v.nr_bad_blocks, 9);
-	assert_int_equal(stat(out, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0600);
-	assert_int_equal(reader_check(out, &v, NULL, NULL, &err), 0);
-	assert_int_equal(reader_salvage(in, out, &v, &err), -EEXIST);
-	assert_int_equal(reader_check(out, &v, NULL, NULL, &err), 0);
-	unlink(out);
-	assert_int_equal(ftruncate(fd, 100), 0);
-	assert_int_equal(reader_salvage(in, out, &v, &err), -ENODATA);
-	assert_int_equal(stat(out, &st), -1);
-	close(fd);
-	unlink(in);
-	rmdir(dir);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -488,7 +457,6 @@ int main(void)
 		cmocka_unit_test(headers_that_lie_are_noticed),
 		cmocka_unit_test(errors_tell_the_cases_apart),
 		cmocka_unit_test(only_regular_files_are_opened),
-		cmocka_unit_test(salvage_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

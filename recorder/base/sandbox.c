@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The sandbox; see sandbox.h. Called by cmd_dump.c, symbols_child.c and doctor_limits.c.
+ *
+ * A system call that is not in the table below fails with EPERM: programs expect that, and a library
+ * that tries a newer call falls back to an older one.
+ */
+#include "recorder/base/sandbox.h"
+
+#include "dump/base/sanitized.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Newer than the headers of Linux 6.1. */
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ull << 14)
+#endif
+#ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
+#define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ull << 15)
+#endif
+
+struct sandbox {
+	int ruleset_fd; /* of Landlock; -1: the kernel has none */
+};
+
+/* Static: --no-sandbox is about the whole run. */
+static bool off;
+
+void sandbox_off(void)
+{
+	off = true;
+}
+
+bool sandbox_is_off(void)
+{
+	return off;
+}
+
+/* ---- Landlock: which files ---- */
+
+int sandbox_landlock_version(void)
+{
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return version > 0 ? (int)version : 0;
+}
+
+/* All that this version of Landlock can forbid. */
+static uint64_t all_access(void)
+{
+	int version = sandbox_landlock_version();
+	uint64_t all = LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1;
+
+	if (version >= 2)
+		all |= LANDLOCK_ACCESS_FS_REFER;
+	if (version >= 3)
+		all |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	if (version >= 5)
+		all |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
+	return all;
+}
+
+struct sandbox *sandbox_new(void)
+{
+	struct landlock_ruleset_attr attr = {.handled_access_fs = all_access()};
+	struct sandbox *s = malloc(sizeof(*s));
+
+	if (s)
+		s->ruleset_fd = (int)syscall(SYS_landlock_create_ruleset, &attr,
+					     sizeof(attr.handled_access_fs), 0);
+	return s;
+}
+
+void sandbox_read(struct sandbox *s, const char *path)
+{
+	struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE};
+	struct stat st;
+
+	if (!s || s->ruleset_fd < 0)
+		return;
+	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
+	if (rule.parent_fd < 0)
+		return;
+	if (!fstat(rule.parent_fd, &st) && S_ISDIR(st.st_mode))
+		rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+	/* A pipe is refused as a rule; it is no file that Landlock guards. */
+	syscall(SYS_landlock_add_rule, s->ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	close(rule.parent_fd);
+}
+
+/* ---- seccomp: which system calls ---- */
+
+/* With any arguments: they reach nothing but this process and what it has open. */
+static const int allowed[] = {
+	/* what is open */
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(pread64),
+	SCMP_SYS(preadv),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(lseek),
+	SCMP_SYS(close),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(fsync),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(flock),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(memfd_create),
+	/* names of files */
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(access),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getcwd),
+	/* memory */
+	SCMP_SYS(brk),
+	SCMP_SYS(mmap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(mprotect),
+	SCMP_SYS(madvise),
+	SCMP_SYS(membarrier),
+	/* threads, signals of its own, time */
+	SCMP_SYS(futex),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(set_tid_address),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(sched_getparam),
+	SCMP_SYS(sched_getscheduler),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(wait4),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigtimedwait),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(time),
+	/* questions */
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getppid),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getrlimit),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(uname),
+	SCMP_SYS(getcpu),
+#if SANITIZED
+	/* The leak checker stops all threads as a debugger does, from a process of its own. */
+	SCMP_SYS(clone),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(prctl),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(open),
+	SCMP_SYS(openat),
+	SCMP_SYS(pipe),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(kill),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(getdents),
+#endif
+};
+
+#define CHANGES (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+#define NEW_SPACE                                                                                  \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+	 CLONE_NEWPID | CLONE_NEWNET)
+
+#define ALL_BITS UINT64_MAX
+
+/* Only if the bits of this argument are so. */
+static const struct {
+	int call;
+	unsigned argument;
+	uint64_t mask, value;
+} allowed_if[] = {
+	{SCMP_SYS(open), 1, CHANGES, O_RDONLY},
+	{SCMP_SYS(openat), 2, CHANGES, O_RDONLY},
+	/* Not F_SETOWN: it makes the kernel send a signal to any process of the user. */
+	{SCMP_SYS(fcntl), 1, ALL_BITS, F_GETFD},
+	{SCMP_SYS(fcntl), 1, ALL_BITS, F_SETFD},
+	{SCMP_SYS(fcntl), 1, ALL_BITS, F_GETFL},
+	{SCMP_SYS(fcntl), 1, ALL_BITS, F_DUPFD},
+	{SCMP_SYS(fcntl), 1, ALL_BITS, F_DUPFD_CLOEXEC},
+	{SCMP_SYS(fcntl), 1, ALL_BITS, F_ADD_SEALS},
+	/* Not TIOCSTI: it types on the user's terminal. */
+	{SCMP_SYS(ioctl), 1, ALL_BITS, TCGETS},
+	{SCMP_SYS(ioctl), 1, ALL_BITS, TIOCGWINSZ},
+	{SCMP_SYS(prctl), 0, ALL_BITS, PR_SET_NAME},
+	{SCMP_SYS(clone), 0, CLONE_THREAD | NEW_SPACE, CLONE_THREAD},
+	{SCMP_SYS(prlimit64), 2, ALL_BITS, 0},
+};
+
+static int allow_if(scmp_filter_ctx filter, int call, unsigned argument, uint64_t mask,
+		    uint64_t value)
+{
+	struct scmp_arg_cmp c = {argument, SCMP_CMP_MASKED_EQ, mask, value};
+
+	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &c);
+}
+
+static int add_all(scmp_filter_ctx filter)
+{
+	int rc = allow_if(filter, SCMP_SYS(tgkill), 0, ALL_BITS, (uint64_t)getpid());
+
+	for (size_t i = 0; i < sizeof(allowed_if) / sizeof(*allowed_if) && !rc; i++)
+		rc = allow_if(filter, allowed_if[i].call, allowed_if[i].argument,
+			      allowed_if[i].mask, allowed_if[i].value);
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed) && !rc; i++)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	/* Its flags are in memory, where a filter can't see them; the C library falls back to clone(). */
+	if (!rc)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	return rc;
+}
+
+static void filter_calls(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+
+	if (!filter)
+		return;
+	/* As a binary tree: a system call passes some ten instructions, not a hundred. */
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	if (!add_all(filter))
+		seccomp_load(filter);
+	seccomp_release(filter);
+}
+
+bool sandbox_has_seccomp(void)
+{
+	uint32_t action = SECCOMP_RET_ERRNO;
+
+	return !syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action);
+}
+
+/* ---- both ---- */
+
+/* All but reading files that are others': root reads everybody's dumps, and Landlock says which. */
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct v[2];
+
+	if (syscall(SYS_capget, &head, v))
+		return;
+	v[0].effective &= 1u << CAP_DAC_READ_SEARCH;
+	v[0].permitted = v[0].effective;
+	v[0].inheritable = 0;
+	v[1] = (struct __user_cap_data_struct){0};
+	syscall(SYS_capset, &head, v);
+}
+
+void sandbox_enter(struct sandbox *s)
+{
+	if (off || !s)
+		goto out;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	drop_capabilities();
+	/* The C library asks for the number of CPUs, and whether freed memory is to be returned. */
+	sandbox_read(s, "/sys/devices/system/cpu/online");
+	sandbox_read(s, "/proc/sys/vm/overcommit_memory");
+	if (SANITIZED)
+		sandbox_read(s, "/proc");
+	if (s->ruleset_fd >= 0)
+		syscall(SYS_landlock_restrict_self, s->ruleset_fd, 0);
+	filter_calls();
+out:
+	if (s && s->ruleset_fd >= 0)
+		close(s->ruleset_fd);
+	free(s);
+}

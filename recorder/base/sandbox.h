@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Confines this process for good, before it parses what others wrote: a parser with a bug may be made
+ * to run any code. From then on it can read the files named before, and use descriptors that are open;
+ * there is no network, no new process, no signal, no changed or new file, no capability.
+ *
+ *	sandbox_new() ─▶ sandbox_read() for each file ─▶ sandbox_enter()
+ *
+ * Three means of the kernel, each used as far as the kernel has it: seccomp for system calls, Landlock
+ * (Linux 5.13) for which files may be opened, and dropped capabilities. Where the kernel has none, the
+ * process goes on: `ringback doctor` tells.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct sandbox;
+
+/* For --no-sandbox: sandbox_enter() then does nothing. */
+void sandbox_off(void);
+bool sandbox_is_off(void);
+
+/* Nothing can be opened yet. NULL: out of memory; then sandbox_enter() opens nothing either. */
+struct sandbox *sandbox_new(void);
+/* Lets the file, or all that is below the directory, be read. One that does not exist is left out. */
+void sandbox_read(struct sandbox *s, const char *path);
+/* Frees `s`. No thread may have been started. */
+void sandbox_enter(struct sandbox *s);
+
+/* What the kernel has. */
+bool sandbox_has_seccomp(void);
+int sandbox_landlock_version(void); /* 0: none */

@@ -11,10 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -25,6 +27,9 @@
 #include <unistd.h>
 
 /* Newer than the headers of Linux 6.1. */
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ull << 14)
 #endif
@@ -244,7 +249,7 @@ static int allow_if(scmp_filter_ctx filter, int call, unsigned argument, uint64_
 	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &c);
 }
 
-static int add_all(scmp_filter_ctx filter)
+static int add_all(scmp_filter_ctx filter, bool names)
 {
 	int rc = allow_if(filter, SCMP_SYS(tgkill), 0, ALL_BITS, (uint64_t)getpid());
 
@@ -253,13 +258,16 @@ static int add_all(scmp_filter_ctx filter)
 			      allowed_if[i].mask, allowed_if[i].value);
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed) && !rc; i++)
 		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	/* What it opens for writing is not seen here: nobody may write anything. */
+	if (!rc && names)
+		rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat2), 0);
 	/* Its flags are in memory, where a filter can't see them; the C library falls back to clone(). */
 	if (!rc)
 		rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	return rc;
 }
 
-static void filter_calls(void)
+static void filter_calls(bool names)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 
@@ -267,7 +275,7 @@ static void filter_calls(void)
 		return;
 	/* As a binary tree: a system call passes some ten instructions, not a hundred. */
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (!add_all(filter))
+	if (!add_all(filter, names))
 		seccomp_load(filter);
 	seccomp_release(filter);
 }
@@ -281,18 +289,18 @@ bool sandbox_has_seccomp(void)
 
 /* ---- both ---- */
 
-/* All but reading files that are others': root reads everybody's dumps, and Landlock says which. */
-static void drop_capabilities(void)
+static void keep_capabilities(uint64_t kept)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct v[2];
 
 	if (syscall(SYS_capget, &head, v))
 		return;
-	v[0].effective &= 1u << CAP_DAC_READ_SEARCH;
-	v[0].permitted = v[0].effective;
-	v[0].inheritable = 0;
-	v[1] = (struct __user_cap_data_struct){0};
+	for (int i = 0; i < 2; i++) {
+		v[i].permitted &= (uint32_t)(kept >> 32 * i);
+		v[i].effective = v[i].permitted;
+		v[i].inheritable = 0;
+	}
 	syscall(SYS_capset, &head, v);
 }
 
@@ -301,7 +309,8 @@ void sandbox_enter(struct sandbox *s)
 	if (off || !s)
 		goto out;
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	drop_capabilities();
+	/* Root reads everybody's dumps; Landlock says which. */
+	keep_capabilities(1ull << CAP_DAC_READ_SEARCH);
 	/* The C library asks for the number of CPUs, and whether freed memory is to be returned. */
 	sandbox_read(s, "/sys/devices/system/cpu/online");
 	sandbox_read(s, "/proc/sys/vm/overcommit_memory");
@@ -309,9 +318,31 @@ void sandbox_enter(struct sandbox *s)
 		sandbox_read(s, "/proc");
 	if (s->ruleset_fd >= 0)
 		syscall(SYS_landlock_restrict_self, s->ruleset_fd, 0);
-	filter_calls();
+	filter_calls(false);
 out:
 	if (s && s->ruleset_fd >= 0)
 		close(s->ruleset_fd);
 	free(s);
+}
+
+/* Files of all users, /proc/PID/{root,maps,mem}, map_files, kallsyms, kcore. */
+#define NAMES_CAPABILITIES                                                                         \
+	(1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_SYS_PTRACE | 1ull << CAP_CHECKPOINT_RESTORE |   \
+	 1ull << CAP_SYSLOG | 1ull << CAP_SYS_RAWIO)
+#define NOBODY 65534
+
+void sandbox_enter_for_names(void)
+{
+	if (off)
+		return;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!geteuid()) {
+		prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+		    setresuid(NOBODY, NOBODY, NOBODY))
+			errno = 0; /* in a user namespace without nobody it stays who it is */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it back */
+	}
+	keep_capabilities(NAMES_CAPABILITIES);
+	filter_calls(true);
 }

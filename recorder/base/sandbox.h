@@ -27,6 +27,12 @@ void sandbox_read(struct sandbox *s, const char *path);
 /* Frees `s`. No thread may have been started. */
 void sandbox_enter(struct sandbox *s);
 
+/*
+ * For the process that looks up names for a recorder: it goes on opening files of all processes, which
+ * Landlock would deny, for reading. Root becomes nobody, with the capabilities that this takes.
+ */
+void sandbox_enter_for_names(void);
+
 /* What the kernel has. */
 bool sandbox_has_seccomp(void);
 int sandbox_landlock_version(void); /* 0: none */

@@ -11,6 +11,7 @@
 #include "recorder/symbolize/collect_live.h"
 #include "recorder/ledger/pinned_list.h"
 #include "recorder/base/priority.h"
+#include "recorder/base/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +62,9 @@ static void hand_on(posix_spawn_file_actions_t *actions, const struct pinned_sha
 
 static int spawn(struct parent *p, int out)
 {
-	char dump[32], arg[64], *argv[] = {"ringback", "symbols", arg, NULL};
+	char dump[32], arg[64];
+	char *argv[] = {"ringback", "symbols", arg, NULL},
+	     *open_argv[] = {"ringback", "--no-sandbox", "symbols", arg, NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -80,7 +83,8 @@ static int spawn(struct parent *p, int out)
 	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	hand_on(&files, p->opt->files);
-	rc = posix_spawn(&p->pid, "/proc/self/exe", &files, &attr, argv, environ);
+	rc = posix_spawn(&p->pid, "/proc/self/exe", &files, &attr,
+			 sandbox_is_off() ? open_argv : argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
 	return -rc;
@@ -263,12 +267,12 @@ static void be_harmless(bool low_priority)
 		close(fd);
 	}
 	prctl(PR_SET_NAME, "ringback-names");
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_FSIZE, 0); /* it writes only to its pipe */
 	if (!SANITIZED)
 		limit(RLIMIT_AS, MAX_MEMORY);
 	priority_set(0, low_priority ? PRIORITY_IDLE : PRIORITY_ORDINARY);
+	sandbox_enter_for_names();
 }
 
 int symbols_child_main(const char *text)

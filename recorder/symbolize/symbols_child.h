@@ -7,7 +7,7 @@
  *	                     ▲                           │ reads the dump, files, /proc
  *	                     └── pipe: u32 length, payload of a SYMBOLS block; 0: end
  *
- * The process runs at idle priority with a memory limit, is the first choice of the OOM killer, and
+ * The process confines itself (sandbox.h), runs at idle priority with a memory limit, is the first choice of the OOM killer, and
  * exits with the recorder. If it hangs in the kernel, where SIGKILL does not end it, it is left
  * behind. There is at most one such process: while it exists, no other is started.
  */

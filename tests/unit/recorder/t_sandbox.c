@@ -108,11 +108,17 @@ static int end_scene(void **state)
 	return chdir("/") || rmdir(scene.dir);
 }
 
-/* What a reading command may do. */
+static bool for_names; /* which of the two sandboxes */
+
 static void confine(void)
 {
-	struct sandbox *s = sandbox_new();
+	struct sandbox *s;
 
+	if (for_names) {
+		sandbox_enter_for_names();
+		return;
+	}
+	s = sandbox_new();
 	sandbox_read(s, "given");
 	sandbox_enter(s);
 }
@@ -261,7 +267,6 @@ static void processes_are_out_of_reach(void **state)
 	const struct attempt v[] = {
 		{"exec", SYS_execve, {P("/bin/true"), P(argv), P(none)}},
 		{"exec from memory", SYS_execveat, {here, P(""), P(argv), P(none), AT_EMPTY_PATH}},
-		{"vfork", SYS_clone, {CLONE_VFORK | SIGCHLD, 0, 0, 0, 0}},
 		{"clone3", SYS_clone3, {P(&args), sizeof(args)}},
 		{"pidfd_open", SYS_pidfd_open, {other, 0}},
 		{"take a descriptor of another", SYS_pidfd_getfd, {here, 0, 0}},
@@ -276,7 +281,6 @@ static void processes_are_out_of_reach(void **state)
 		{"SIGIO by ioctl", SYS_ioctl, {scene.unix_fd, FIOSETOWN, P(&number)}},
 		{"priority of another", SYS_setpriority, {PRIO_PROCESS, other, 19}},
 		{"scheduling of another", SYS_sched_setaffinity, {other, sizeof(room), P(room)}},
-		{"limits of another", SYS_prlimit64, {other, RLIMIT_CORE, P(room), 0}},
 		{"compare with another", SYS_kcmp, {other, other, 0, 0, 0}},
 		{"name of a session", SYS_setsid, {0}},
 		{"shared memory", SYS_shmget, {1, 4096, 0600}},
@@ -284,6 +288,8 @@ static void processes_are_out_of_reach(void **state)
 		{"a POSIX message queue", SYS_mq_open, {P("x"), O_RDWR, 0600, 0}},
 	};
 	const struct attempt unless_sanitized[] = {
+		{"vfork", SYS_clone, {CLONE_VFORK | SIGCHLD, 0, 0, 0, 0}},
+		{"limits of another", SYS_prlimit64, {other, RLIMIT_CORE, P(room), 0}},
 		{"fork", SYS_clone, {SIGCHLD, 0, 0, 0, 0}},
 		{"fork, by the older call", SYS_fork, {0}},
 		{"kill the parent", SYS_kill, {getpid(), 0}},
@@ -522,6 +528,38 @@ static void of_capabilities_only_reading_stays(void **state)
 	close(ends[1]);
 }
 
+/* The same for the process that looks up names, which may read files only. */
+static void nor_do_names_reach_them(void **state)
+{
+	static struct {
+		uint64_t flags, mode, resolve;
+	} change = {O_RDWR, 0, 0}, create = {O_WRONLY | O_CREAT, 0600, 0};
+	const struct attempt v[] = {
+		{"overwrite", SYS_openat, {HERE, P("other"), O_WRONLY}},
+		{"overwrite, by the newer call",
+		 SYS_openat2,
+		 {HERE, P("other"), P(&change), sizeof(change)}},
+		{"create, by the newer call",
+		 SYS_openat2,
+		 {HERE, P("new"), P(&create), sizeof(create)}},
+		{"write another's memory",
+		 SYS_openat2,
+		 {HERE, P("/proc/1/mem"), P(&change), sizeof(change)}},
+		{"empty", SYS_truncate, {P("other"), 0}},
+		{"unlink", SYS_unlink, {P("other")}},
+		{"open by handle", SYS_open_by_handle_at, {HERE, P("other"), O_RDONLY}},
+		{"chmod", SYS_chmod, {P("other"), 0777}},
+	};
+
+	for_names = true;
+	all_fail(ALL(v));
+	the_network_is_out_of_reach(state);
+	processes_are_out_of_reach(state);
+	the_kernel_is_out_of_reach(state);
+	the_sandbox_cannot_be_left(state);
+	for_names = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +571,7 @@ int main(void)
 		cmocka_unit_test(processes_are_out_of_reach),
 		cmocka_unit_test(the_kernel_is_out_of_reach),
 		cmocka_unit_test(the_sandbox_cannot_be_left),
+		cmocka_unit_test(nor_do_names_reach_them),
 #ifdef __x86_64__
 		cmocka_unit_test(calls_of_32_bits_end_the_process),
 #endif

@@ -77,12 +77,11 @@ static int check_required(const struct command *c, const struct options_given *g
 /* Replaces LAST, as an operand that is a dump. ./LAST is a file. */
 static int find_last(const struct command *c, char **typed)
 {
-	char *none = NULL;
 	int code = EXIT_FINE;
 
 	for (; *typed && strstr(c->operands, "DUMP") && !code; typed++)
 		if (!strcmp(*typed, "LAST"))
-			code = cmd_dump_named(c, &none, (const char **)typed);
+			code = cmd_dump_newest(c, (const char **)typed);
 	return code;
 }
 

@@ -15,6 +15,7 @@
 #include "recorder/cli/pager.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,6 +57,30 @@ static int open_reader(const char *path, struct cmd_dump *d)
 	return EXIT_FINE;
 }
 
+/* The job's exit code. */
+static int wait_for_job(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_FAILED | CMD_DUMP_DISCARD;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr, "ringback: the process that reads the dump ended by signal %d\n",
+		WTERMSIG(status));
+	return EXIT_FAILED | CMD_DUMP_DISCARD;
+}
+
+static int no_process(int rc)
+{
+	struct err err = ERR_INIT;
+
+	err_sys(&err, rc, "can't start the process that reads the dump");
+	log_err(&err);
+	return EXIT_FAILED | CMD_DUMP_DISCARD;
+}
+
 /* Prints the error. EXIT_USAGE. */
 static int no_dump(const struct command *c, const char *dir, struct err *err)
 {
@@ -83,11 +108,11 @@ static void allow_others(struct sandbox *s, const char *path)
 	dump_dir_free(&all);
 }
 
-static int begin_with_newest(const struct command *c, const char *also, const char **path)
+/* In a process of its own: it may have to read dumps to know which is the newest. Writes its path. */
+static _Noreturn void find_newest(const struct command *c, int out)
 {
-	static char newest[PATH_MAX]; /* static, since it must live as long as argv */
 	struct sandbox *s = sandbox_new();
-	const struct dump_dir_entry *e = NULL;
+	const struct dump_dir_entry *e;
 	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
 	char dir[PATH_MAX];
@@ -95,35 +120,57 @@ static int begin_with_newest(const struct command *c, const char *also, const ch
 	dump_dir_default(dir);
 	dump_dir_read(dir, &all, &err);
 	dump_dir_allow(&all, s);
-	if (also)
-		sandbox_read(s, also);
 	sandbox_enter(s);
 	dump_dir_sort(&all);
 	e = dump_dir_newest(&all);
-	if (e) {
-		snprintf(newest, sizeof(newest), "%s", e->path);
-		*path = newest;
-		log_info("reading the newest dump, %s", newest);
-	}
-	dump_dir_free(&all);
-	return e ? EXIT_FINE : no_dump(c, dir, &err);
+	if (!e)
+		_exit(no_dump(c, dir, &err));
+	_exit(write(out, e->path, strlen(e->path)) < 0 ? EXIT_FAILED : EXIT_FINE);
+}
+
+int cmd_dump_newest(const struct command *c, const char **path)
+{
+	static char newest[PATH_MAX]; /* static, since it must live as long as argv */
+	int ends[2], code;
+	pid_t pid = -1;
+	ssize_t n = 0;
+
+	fflush(stdout);
+	if (!pipe2(ends, O_CLOEXEC))
+		pid = fork();
+	if (pid < 0)
+		return no_process(-errno) & ~CMD_DUMP_DISCARD;
+	if (!pid)
+		find_newest(c, ends[1]);
+	close(ends[1]);
+	n = read(ends[0], newest, sizeof(newest) - 1);
+	close(ends[0]);
+	code = wait_for_job(pid) & ~CMD_DUMP_DISCARD;
+	if (code || n <= 0)
+		return code ? code : EXIT_FAILED;
+	newest[n] = '\0';
+	*path = newest;
+	log_info("reading the newest dump, %s", newest);
+	return EXIT_FINE;
 }
 
 int cmd_dump_begin(const struct command *c, char **dumps, const char *also, bool others,
 		   const char **path)
 {
 	struct sandbox *s;
+	int code;
 
-	if (!dumps[0])
-		return begin_with_newest(c, also, path);
-	s = sandbox_new();
 	*path = dumps[0];
+	if (!*path && (code = cmd_dump_newest(c, path)))
+		return code;
+	s = sandbox_new();
+	sandbox_read(s, *path);
 	for (size_t i = 0; dumps[i]; i++)
 		sandbox_read(s, dumps[i]);
 	if (also)
 		sandbox_read(s, also);
 	if (others)
-		allow_others(s, dumps[0]);
+		allow_others(s, *path);
 	sandbox_enter(s);
 	return EXIT_FINE;
 }
@@ -186,30 +233,6 @@ static _Noreturn void run_job(const char *path, const struct cmd_dump_job *job, 
 	}
 	fflush(stdout);
 	exit(code);
-}
-
-/* The job's exit code. */
-static int wait_for_job(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return EXIT_FAILED | CMD_DUMP_DISCARD;
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	fprintf(stderr, "ringback: the process that reads the dump ended by signal %d\n",
-		WTERMSIG(status));
-	return EXIT_FAILED | CMD_DUMP_DISCARD;
-}
-
-static int no_process(int rc)
-{
-	struct err err = ERR_INIT;
-
-	err_sys(&err, rc, "can't start the process that reads the dump");
-	log_err(&err);
-	return EXIT_FAILED | CMD_DUMP_DISCARD;
 }
 
 int cmd_dump_to_file(const char *path, bool force, const struct cmd_dump_job *job)

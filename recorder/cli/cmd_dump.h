@@ -30,6 +30,9 @@ struct cmd_dump {
 struct command;
 int cmd_dump_begin(const struct command *c, char **dumps, const char *also, bool others,
 		   const char **path);
+/* The newest dump (dump_dir.h), after printing its name; a confined process looks for it. EXIT_FINE;
+ * EXIT_USAGE if there is none. */
+int cmd_dump_newest(const struct command *c, const char **path);
 /* Opens `path`. EXIT_FINE, or the exit code after the error was printed. */
 int cmd_dump_open(const char *path, struct cmd_dump *d);
 void cmd_dump_close(struct cmd_dump *d);

@@ -14,10 +14,12 @@ static int run(int argc, char **argv)
 	char **operands;
 	int code = cmd_parse(&cmd_show, NULL, argc, argv, &operands), report;
 
-	if (!code)
-		code = cmd_dump_named(&cmd_show, operands, &path);
+	path = code ? NULL : operands[0];
+	if (!code && !path)
+		code = cmd_dump_newest(&cmd_show, &path);
 	if (code)
 		return code;
+	/* The second finds this process confined to the same dump. */
 	argv = (char *[]){argv[0], "--", (char *)path, NULL};
 	code = cmd_why.run(3, argv);
 	if (code != EXIT_FINE && code != EXIT_DAMAGED)

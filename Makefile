@@ -16,7 +16,7 @@ PREFIX	?= /usr/local
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 VERSION	:= 0.1.0
 
-CPPFLAGS := -I. -I$(O)/skel -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
+CPPFLAGS += -I. -I$(O)/skel -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DRINGBACK_VERSION='"$(VERSION)"' \
 	    -DRINGBACK_CONF='"$(SYSCONFDIR)/ringback/ringback.conf"'
 CFLAGS	?= -O2 -g
 CFLAGS	+= -std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
@@ -78,7 +78,8 @@ $(O)/pic/%.o: %.c $(O)/flags
 
 # What runs in the kernel, as headers that hold the programs and load them. The compiler for it is always clang.
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
-BPF_CC	 := clang -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -I. -I/usr/include/$(shell uname -m)-linux-gnu -Wall -Werror
+BPF_CC	 := clang -g -O2 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -I. -I/usr/include/$(shell uname -m)-linux-gnu -Wall -Werror \
+	    $(filter -ffile-prefix-map=%,$(CFLAGS))
 $(O)/skel/%.skel.h: %.bpf.c $(wildcard trigger/bpf/*.h)
 	@mkdir -p $(@D)
 	@echo "  BPF     $<"
@@ -213,6 +214,9 @@ uninstall: ## remove what install put there, but a changed configuration
 	! cmp -s recorder/dist/ringback.conf $(DESTDIR)$(CONF) || rm -f $(DESTDIR)$(CONF)
 	find $(DESTDIR)$(DOCDIR) $(DESTDIR)$(dir $(CONF)) -type d -empty -delete 2>/dev/null || true
 
+deb: ## Debian packages in $(O)/deb
+	$(Q)recorder/dist/deb.sh $(O)/deb $(VERSION)
+
 clean: ## remove the build directory
 	rm -rf $(O)
 
@@ -222,7 +226,7 @@ help: ## this list
 	@echo "             FUZZ_SECONDS=N BENCH=NAME"
 
 FORCE:
-.PHONY: all tests-build fuzz-build san-build tsan-build deps demo check bench fuzz format install uninstall clean help FORCE
+.PHONY: all tests-build fuzz-build san-build tsan-build deps demo check bench fuzz format install uninstall deb clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -22,8 +22,13 @@
 
 struct app_listen {
 	int dir_fd;
-	char file[CTL_NAME_BYTES + 8];
+	char file[2][CTL_NAME_BYTES + 16];
 };
+
+static const struct {
+	int type;
+	const char *suffix;
+} sockets[2] = {{SOCK_SEQPACKET, ".tell"}, {SOCK_STREAM, ".tell.stream"}};
 
 static int find_group(const char *name, gid_t *gid, struct err *err)
 {
@@ -78,27 +83,37 @@ static int open_group_dir(gid_t gid, int *out, struct err *err)
 }
 
 /* Only we can write to the directory, so the new socket is ours. */
-static int listen_in(struct app_listen *t, const gid_t *gid, int fd, struct err *err)
+static int listen_in(const struct app_listen *t, const char *file, const gid_t *gid, int fd,
+		     struct err *err)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	mode_t mask;
 	int rc;
 
-	if (unlinkat(t->dir_fd, t->file, 0) && errno != ENOENT)
-		return err_sys(err, -errno, "can't remove %s", t->file);
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/%s", t->dir_fd, t->file);
+	if (unlinkat(t->dir_fd, file, 0) && errno != ENOENT)
+		return err_sys(err, -errno, "can't remove %s", file);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/%s", t->dir_fd, file);
 	mask = umask(0177);
 	rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 	umask(mask);
 	if (!rc && gid)
-		rc = fchownat(t->dir_fd, t->file, (uid_t)-1, *gid, AT_SYMLINK_NOFOLLOW) ||
-		     fchmodat(t->dir_fd, t->file, 0660, 0);
+		rc = fchownat(t->dir_fd, file, (uid_t)-1, *gid, AT_SYMLINK_NOFOLLOW) ||
+		     fchmodat(t->dir_fd, file, 0660, 0);
 	if (rc || listen(fd, BACKLOG))
-		return err_sys(err, -errno, "can't listen on the programs' socket %s", t->file);
+		return err_sys(err, -errno, "can't listen on the programs' socket %s", file);
 	return 0;
 }
 
-int app_listen_open(const char *name, const char *group, struct app_listen **out, int *fd,
+static int open_socket(struct app_listen *t, const char *name, int i, const gid_t *gid, int *fd,
+		       struct err *err)
+{
+	snprintf(t->file[i], sizeof(t->file[i]), "%s%s", name, sockets[i].suffix);
+	*fd = socket(AF_UNIX, sockets[i].type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	return *fd < 0 ? err_sys(err, -errno, "can't make the programs' socket")
+		       : listen_in(t, t->file[i], gid, *fd, err);
+}
+
+int app_listen_open(const char *name, const char *group, struct app_listen **out, int fd[2],
 		    int64_t *out_gid, struct err *err)
 {
 	struct app_listen *t = calloc(1, sizeof(*t));
@@ -107,21 +122,18 @@ int app_listen_open(const char *name, const char *group, struct app_listen **out
 
 	if (!t)
 		return err_set(err, -ENOMEM, "out of memory for the programs' socket");
-	t->dir_fd = -1;
-	snprintf(t->file, sizeof(t->file), "%s.tell", name);
-	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (*fd < 0)
-		rc = err_sys(err, -errno, "can't make the programs' socket");
-	if (!rc && group)
+	t->dir_fd = fd[0] = fd[1] = -1;
+	if (group)
 		rc = find_group(group, &gid, err);
 	if (!rc)
 		rc = group ? open_group_dir(gid, &t->dir_fd, err)
 			   : ctl_dir_open(false, &t->dir_fd, err);
-	if (!rc)
-		rc = listen_in(t, group ? &gid : NULL, *fd, err);
+	for (int i = 0; !rc && i < 2; i++)
+		rc = open_socket(t, name, i, group ? &gid : NULL, &fd[i], err);
 	if (rc) {
-		if (*fd >= 0)
-			close(*fd);
+		for (int i = 0; i < 2; i++)
+			if (fd[i] >= 0)
+				close(fd[i]);
 		app_listen_close(t);
 		return rc;
 	}
@@ -134,9 +146,10 @@ void app_listen_close(struct app_listen *t)
 {
 	if (!t)
 		return;
-	if (t->dir_fd >= 0) {
-		unlinkat(t->dir_fd, t->file, 0);
+	for (int i = 0; i < 2; i++)
+		if (t->file[i][0])
+			unlinkat(t->dir_fd, t->file[i], 0);
+	if (t->dir_fd >= 0)
 		close(t->dir_fd);
-	}
 	free(t);
 }

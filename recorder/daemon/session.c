@@ -318,10 +318,17 @@ static int wait_for_names(struct session *s, struct err *err)
 static int open_tell(struct session *s, struct err *err)
 {
 	int64_t gid;
-	int fd, rc = app_listen_open(s->config.name, s->config.tell_group, &s->tellsock, &fd, &gid,
-				     err);
+	int fd[2], rc = app_listen_open(s->config.name, s->config.tell_group, &s->tellsock, fd,
+					&gid, err);
 
-	return rc ? rc : app_socket_listen(s->tell, fd, gid, err);
+	if (rc)
+		return rc;
+	rc = app_socket_listen(s->tell, fd[0], gid, err);
+	if (rc) {
+		close(fd[1]);
+		return rc;
+	}
+	return app_socket_listen(s->tell, fd[1], gid, err);
 }
 
 /* --dry-run: checks the rules, and the rings if the target is known before a command starts. */

@@ -29,6 +29,7 @@ struct peer {
 	int fd;
 	uint32_t uid;	/* of the connecting process */
 	bool is_member; /* that process is in the accepted group */
+	bool is_stream;
 };
 
 struct taken {
@@ -37,7 +38,7 @@ struct taken {
 };
 
 struct app_socket {
-	int listen_fd, epoll_fd;
+	int listen_fd, stream_fd, epoll_fd;
 	int64_t gid;
 	struct peer peers[MAX_PEERS];
 	uint64_t next_id;
@@ -59,7 +60,7 @@ int app_socket_new(struct app_socket **out, struct err *err)
 		free(t);
 		return err_set(err, -ENOMEM, "out of memory for what programs tell");
 	}
-	t->listen_fd = -1;
+	t->listen_fd = t->stream_fd = -1;
 	t->next_id = 1;
 	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0) {
@@ -75,8 +76,11 @@ int app_socket_new(struct app_socket **out, struct err *err)
 int app_socket_listen(struct app_socket *t, int listen_fd, int64_t gid, struct err *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
+	int type = SOCK_SEQPACKET;
+	socklen_t n = sizeof(type);
 
-	t->listen_fd = listen_fd;
+	getsockopt(listen_fd, SOL_SOCKET, SO_TYPE, &type, &n);
+	*(type == SOCK_STREAM ? &t->stream_fd : &t->listen_fd) = listen_fd;
 	t->gid = gid;
 	return recv_cred_enable(listen_fd) || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev)
 		       ? err_sys(err, -errno, "can't wait for what programs tell")
@@ -108,6 +112,8 @@ void app_socket_free(struct app_socket *t)
 		close(t->epoll_fd);
 	if (t->listen_fd >= 0)
 		close(t->listen_fd);
+	if (t->stream_fd >= 0)
+		close(t->stream_fd);
 	free(t->queue);
 	free(t);
 }
@@ -160,7 +166,7 @@ static bool is_owner(const struct ucred *cred)
 	return !cred->uid || cred->uid == geteuid();
 }
 
-static void take_in(struct app_socket *t, int fd)
+static void take_in(struct app_socket *t, int fd, bool is_stream)
 {
 	struct peer *p = find(t, 0);
 	struct ucred cred;
@@ -177,7 +183,11 @@ static void take_in(struct app_socket *t, int fd)
 		close(fd);
 		return;
 	}
-	*p = (struct peer){.id = t->next_id, .fd = fd, .uid = cred.uid, .is_member = member};
+	*p = (struct peer){.id = t->next_id,
+			   .fd = fd,
+			   .uid = cred.uid,
+			   .is_member = member,
+			   .is_stream = is_stream};
 	ev.data.u64 = p->id;
 	if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &ev)) {
 		drop_peer(p);
@@ -186,12 +196,12 @@ static void take_in(struct app_socket *t, int fd)
 	t->next_id++;
 }
 
-static void accept_all(struct app_socket *t)
+static void accept_all(struct app_socket *t, int listen_fd)
 {
 	int fd;
 
-	while ((fd = accept4(t->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		take_in(t, fd);
+	while ((fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		take_in(t, fd, listen_fd == t->stream_fd);
 }
 
 /* ---- messages ---- */
@@ -266,12 +276,17 @@ static int receive(struct app_socket *t, const struct peer *p)
 	struct app_socket_message *m;
 	struct ucred cred;
 	bool cut, heard;
-	ssize_t n = recv_cred(p->fd, t->received, sizeof(t->received), &cred, &cut);
+	size_t max = p->is_stream ? sizeof(struct ringback_message) : sizeof(t->received);
+	ssize_t n = recv_cred(p->fd, t->received, max, &cred, &cut);
 
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
 	if (n <= 0)
 		return -1;
+	if (p->is_stream && (size_t)n != max) { /* where the next begins is unknown */
+		t->nr_dropped++;
+		return -1;
+	}
 	if (t->nr == MAX_MESSAGES) { /* most likely of a kind that no rule takes */
 		t->nr_dropped += t->queue[0].nr;
 		free(t->queue[0].more);
@@ -280,7 +295,7 @@ static int receive(struct app_socket *t, const struct peer *p)
 	m = &t->queue[t->nr];
 	*m = (struct app_socket_message){.peer = p->id, .pid = (uint32_t)cred.pid, .uid = cred.uid};
 	heard = !cut && parse((struct bytes){t->received, (size_t)n}, m) &&
-		is_heard(t, p, &cred, m->kind);
+		is_heard(t, p, &cred, m->kind) && (!p->is_stream || m->kind == RINGBACK_TRIGGER);
 	t->nr_dropped += !heard;
 	if (heard && !is_repeated(t, m))
 		t->nr++;
@@ -307,9 +322,10 @@ void app_socket_pump(struct app_socket *t)
 	for (int i = 0; i < n; i++) {
 		struct peer *p = ev[i].data.u64 ? find(t, ev[i].data.u64) : NULL;
 
-		if (!ev[i].data.u64)
-			accept_all(t);
-		else if (p)
+		if (!ev[i].data.u64) {
+			accept_all(t, t->listen_fd);
+			accept_all(t, t->stream_fd);
+		} else if (p)
 			receive_some(t, p);
 	}
 }

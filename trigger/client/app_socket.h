@@ -8,6 +8,8 @@
  * socket's file mode. The kernel identifies the sender of each message (SCM_CREDENTIALS); what the
  * message says about its sender is not trusted. A crash is also accepted from others that have the
  * connection of such a process, as the workers of a server do.
+ *
+ * A SOCK_STREAM socket is for languages that have no other: each write is a whole message, a trigger.
  */
 #pragma once
 
@@ -33,8 +35,8 @@ struct app_socket_message {
 };
 
 int app_socket_new(struct app_socket **out, struct err *err);
-/* Takes ownership of `listen_fd`, a listening, non-blocking SOCK_SEQPACKET socket. `gid`: the
- * accepted group; -1: none. Call once; rules may be opened before. */
+/* Takes ownership of `listen_fd`, a listening, non-blocking SOCK_SEQPACKET or SOCK_STREAM socket.
+ * `gid`: the accepted group; -1: none. Call once for each type; rules may be opened before. */
 int app_socket_listen(struct app_socket *t, int listen_fd, int64_t gid, struct err *err);
 void app_socket_free(struct app_socket *t); /* NULL allowed */
 

@@ -25,9 +25,7 @@
  * needs it as its primary group. The default is the recorder named "default";
  * for another one set RINGBACK_TELL=/run/ringback/NAME.tell in the environment.
  *
- * Protocol: the program sends struct ringback_message over a SOCK_SEQPACKET socket. The only answer
- * is struct ringback_reply to the first heartbeat, with a timer as SCM_RIGHTS. Numbers are in host
- * byte order. Fields and kinds are only ever added.
+ * The protocol, for clients in other languages: ringback-protocol(7).
  */
 #ifndef RINGBACK_H
 #define RINGBACK_H

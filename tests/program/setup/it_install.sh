@@ -43,6 +43,7 @@ $(find examples -type f -printf "%m ./$doc/%p\n")
 644 ./usr/share/man/man1/ringback-export.1
 644 ./usr/share/man/man1/ringback-record.1
 644 ./usr/share/man/man1/ringback.1
+644 ./usr/share/man/man7/ringback-protocol.7
 644 ./usr/share/man/man7/ringback-rules.7
 644 ./usr/share/man/man7/ringback-runtimes.7"
 check "exactly these files, with these modes" diff <(echo "$want" | LC_ALL=C sort -k 2) <(installed)

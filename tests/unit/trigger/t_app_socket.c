@@ -22,9 +22,11 @@
 /* An abstract name, so that no directory is needed. */
 static struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
+static int type = SOCK_SEQPACKET;
+
 static int setup(void **state)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct err err = ERR_INIT;
 	struct app_socket *t;
 
@@ -36,15 +38,22 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_stream(void **state)
+{
+	type = SOCK_STREAM;
+	return setup(state);
+}
+
 static int teardown(void **state)
 {
+	type = SOCK_SEQPACKET;
 	app_socket_free(*state);
 	return 0;
 }
 
 static int dial(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		abort();
@@ -150,6 +159,37 @@ static void a_worker_tells_of_its_own_crash(void **state)
 	close(fd);
 }
 
+static void a_stream_of_triggers_is_heard(void **state)
+{
+	struct app_socket_message m;
+	int fd = dial();
+
+	say(fd, RINGBACK_TRIGGER);
+	say(fd, RINGBACK_HEARTBEAT); /* its timer could not be received */
+	say(fd, RINGBACK_CRASH);
+	assert_true(takes(*state, RINGBACK_TRIGGER, &m));
+	assert_int_equal(m.pid, getpid());
+	assert_false(takes(*state, RINGBACK_HEARTBEAT, &m));
+	assert_false(takes(*state, RINGBACK_CRASH, &m));
+	assert_int_equal(app_socket_nr_dropped(*state), 2);
+	say(fd, RINGBACK_TRIGGER);
+	assert_true(takes(*state, RINGBACK_TRIGGER, &m));
+	close(fd);
+}
+
+static void a_part_of_a_message_ends_its_stream(void **state)
+{
+	struct app_socket_message m;
+	int fd = dial();
+	char c;
+
+	assert_int_equal(write(fd, "part", 4), 4);
+	assert_false(takes(*state, RINGBACK_TRIGGER, &m));
+	assert_int_equal(app_socket_nr_dropped(*state), 1);
+	assert_int_equal(read(fd, &c, 1), 0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +198,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_descriptor_gives_no_privilege, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_worker_tells_of_its_own_crash, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_stream_of_triggers_is_heard, setup_stream,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_part_of_a_message_ends_its_stream, setup_stream,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ build="gcc libc6-dev make libelf-dev libdw-dev liblzma-dev zlib1g-dev libunwind-
 check="libcmocka-dev libtraceevent-dev g++ musl-tools libclang-rt-14-dev clang-format perl procps util-linux mount e2fsprogs pkgconf \
 	bc jq python3 mandoc shellcheck systemd binutils xz-utils nodejs libdebuginfod1 chromium protobuf-compiler python3-jsonschema prometheus \
 	linux-perf redis-server redis-tools nginx gdb golang-go rustc qemu-system-x86 busybox-static cpio \
-	debhelper lintian openjdk-17-jdk-headless"
+	debhelper lintian openjdk-17-jdk-headless python3-yaml"
 # To compare with, besides.
 bench="lz4 zstd time wrk postgresql"
 

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The examples of a container and of Kubernetes: the objects are whole, and their capabilities are those of the service but the
+# four that its unit names for crash-hold and tell-group.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/helpers/tap.sh
+
+wanted() {
+	sed -n 's/^CapabilityBoundingSet=//p' recorder/dist/ringback.service | tr ' ' '\n' | sed 's/^CAP_//' |
+		grep -vxE 'SYS_CHROOT|SETUID|SETGID|CHOWN' | sort
+}
+in_yaml() {
+	python3 - examples/kubernetes/ringback.yaml <<'END'
+import sys, yaml
+
+parts = {o["kind"]: o for o in yaml.safe_load_all(open(sys.argv[1]))}
+pod = parts["DaemonSet"]["spec"]["template"]
+spec = pod["spec"]
+(box,) = spec["containers"]
+assert parts["DaemonSet"]["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+assert parts["DaemonSet"]["metadata"]["namespace"] == parts["Namespace"]["metadata"]["name"]
+assert {v["name"] for v in spec["volumes"]} == {m["name"] for m in box["volumeMounts"]}
+assert spec["hostPID"] and box["livenessProbe"]["exec"]["command"][1] == "status"
+assert "privileged" not in box["securityContext"] and box["securityContext"]["capabilities"]["drop"] == ["ALL"]
+assert "[record]" in parts["ConfigMap"]["data"]["ringback.conf"]
+print("\n".join(sorted(box["securityContext"]["capabilities"]["add"])))
+END
+}
+in_readme() {
+	grep -o 'cap-add [a-z_,]*' examples/container/README.md | cut -d' ' -f2 | tr 'a-z,' 'A-Z\n' | sort
+}
+equal "the DaemonSet has the capabilities that it needs" "$(wanted)" "$(in_yaml 2>&1)"
+equal "the container has them too" "$(wanted)" "$(in_readme)"
+tap_end

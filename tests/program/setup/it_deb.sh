@@ -35,6 +35,7 @@ files() {
 }
 multiarch=$(gcc -print-multiarch)
 equal "ringback has the program and what belongs to it" "-rw------- ./etc/ringback/ringback.conf
+-rw-r--r-- ./lib/systemd/system/ringback-keeper.service
 -rw-r--r-- ./lib/systemd/system/ringback.service
 -rwxr-xr-x ./usr/bin/ringback
 -rw-r--r-- ./usr/share/bash-completion/completions/ringback
@@ -103,7 +104,7 @@ equal "an upgrade restarts the recorder if it runs, and does not stop it before"
 	"try-restart ringback.service" "$(calls upgrade)"
 equal "the new version is there" "$version" "$(cat "$dir/results/upgraded")"
 check "a changed configuration is kept" grep -q '^# mine' "$dir/results/conf"
-equal "removal stops the recorder" "stop ringback.service" "$(calls remove)"
+equal "removal stops the recorder" "stop ringback.service ringback-keeper.service" "$(calls remove)"
 equal "and keeps configuration and dumps" 2 "$(wc -l <"$dir/results/removed")"
 check "a purge leaves nothing" diff "$dir/results/before" "$dir/results/after"
 tap_end

@@ -45,6 +45,20 @@ id() {
 	grep -A1 '^\.It Li [0-9a-f]\{32\}$' /usr/share/man/man1/ringback-record.1 | grep -B1 "^$1" | sed -n 's/^\.It Li //p'
 }
 
+# run NAME: a process of that name, which ends at once
+run() {
+	cp /usr/bin/true "/var/tmp/$1"
+	"/var/tmp/$1"
+}
+
+# ran NAME: the next dump has it
+ran() {
+	local dump
+
+	dump=$(ringback trigger) || return
+	ringback script "$dump" | grep -q "^ *$1 .*sched:sched_process_exec"
+}
+
 # system: what the recorder might leave changed
 system() {
 	cat $setting /proc/sys/kernel/perf_event_paranoid /sys/kernel/tracing/{uprobe,kprobe}_events /proc/mounts
@@ -78,9 +92,11 @@ check "and is active after it" wait_for is_property ActiveState active
 check "a new rule works" eval 'kill -USR1 "$(property MainPID)" && wait_for eval "ls /var/lib/ringback/*-usr.rbd"'
 
 restarts=$(property NRestarts)
+run before-kill
 kill -KILL "$(property MainPID)"
 check "killed it is started again" runs_again $((restarts + 1))
-check "and makes dumps" ringback trigger
+check "and its first dump reaches back before" ran before-kill
+equal "by the keeper, which runs on" "active 0" "$(systemctl show -P ActiveState ringback-keeper) $(systemctl show -P NRestarts ringback-keeper)"
 
 mkdir -p $runtime
 printf '[Service]\nWatchdogSec=2s\n' >$runtime/watchdog.conf
@@ -95,12 +111,15 @@ systemctl daemon-reload
 
 cp /usr/bin/ringback /usr/bin/ringback.new
 mv /usr/bin/ringback.new /usr/bin/ringback
+run before-upgrade
 check "a new version is started" systemctl restart ringback
+check "and its first dump reaches back before the upgrade" ran before-upgrade
 equal "which is the installed one" /usr/bin/ringback "$(readlink "/proc/$(property MainPID)/exe")"
 
 check "systemctl disable --now" systemctl disable --now ringback
 equal "ends it with 0" "success 0" "$(property Result) $(property ExecMainStatus)"
-rm /usr/bin/ringback /usr/lib/systemd/system/ringback.service
+check "and the keeper with it" wait_for eval '[ "$(systemctl show -P ActiveState ringback-keeper)" = inactive ]'
+rm /usr/bin/ringback /usr/lib/systemd/system/ringback{,-keeper}.service
 systemctl daemon-reload
 check "it is gone" eval '! systemctl cat ringback'
 check "and leaves nothing behind" diff <(echo "$before") <(system)

@@ -47,8 +47,8 @@ id() {
 
 # run NAME: a process of that name, which ends at once
 run() {
-	cp /usr/bin/true "/var/tmp/$1"
-	"/var/tmp/$1"
+	cp /usr/bin/sleep "/var/tmp/$1"
+	"/var/tmp/$1" 0
 }
 
 # ran NAME: the next dump has it

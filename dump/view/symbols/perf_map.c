@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_NAME 1024
+#define MAX_LINE (MAX_NAME + 40) /* start and size before the name */
 /* Limit for all stored names: a line may cover many addresses and be replaced repeatedly. */
 #define MAX_NAMES_BYTES (64u << 20)
 
@@ -75,13 +76,26 @@ static int take(struct perf_map *m, uint64_t start, uint64_t bytes, const char *
 	return 0;
 }
 
+/* The rest of a line that is too long is dropped: a file without an end of line may be huge. */
+static bool next_line(FILE *in, char line[MAX_LINE])
+{
+	int c;
+
+	line[MAX_LINE - 2] = '\0';
+	if (!fgets(line, MAX_LINE, in))
+		return false;
+	if (line[MAX_LINE - 2] && line[MAX_LINE - 2] != '\n')
+		while ((c = getc_unlocked(in)) != EOF && c != '\n')
+			;
+	return true;
+}
+
 int perf_map_read(struct perf_map *m, FILE *in)
 {
-	char *line = NULL, *at, *end;
-	size_t cap = 0;
+	char line[MAX_LINE], *at, *end;
 	int rc = 0;
 
-	while (!rc && getline(&line, &cap, in) > 0) {
+	while (!rc && next_line(in, line)) {
 		uint64_t start = strtoull(line, &at, 16), bytes;
 
 		if (at == line || *at != ' ')
@@ -90,7 +104,6 @@ int perf_map_read(struct perf_map *m, FILE *in)
 		if (end != at && *end == ' ')
 			rc = take(m, start, bytes, end + 1);
 	}
-	free(line);
 	return rc;
 }
 

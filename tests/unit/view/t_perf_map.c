@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -66,12 +67,35 @@ static void test_no_lines(void **state)
 	assert_string_equal(names("x", addrs, 1), "");
 }
 
+/* Also one without an end, as a sparse file has it: the buffer would grow with it. */
+static void test_long_lines(void **state)
+{
+	static char text[(64 << 20) + 100];
+	const uint64_t addrs[] = {0x1010, 0x2010};
+	struct rusage before, after;
+	size_t n;
+
+	n = (size_t)sprintf(text, "1000 20 ");
+	memset(text + n, 'n', 5000);
+	sprintf(text + n + 5000, "\n2000 20 next\n");
+	names(text, addrs, 2);
+	assert_int_equal(strlen(out), strlen("1000+20 ") + 1024 + strlen("\n2000+20 next\n"));
+	assert_non_null(strstr(out, "2000+20 next"));
+
+	memset(text, 'x', sizeof(text) - 1);
+	getrusage(RUSAGE_SELF, &before);
+	assert_string_equal(names(text, addrs, 2), "");
+	getrusage(RUSAGE_SELF, &after);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 8 << 10); /* KiB */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hit_only),
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_no_lines),
+		cmocka_unit_test(test_long_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

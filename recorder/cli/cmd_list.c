@@ -7,6 +7,7 @@
 #include "dump/file/meta.h"
 #include "dump/file/reader.h"
 #include "dump/view/base/json.h"
+#include "dump/view/why/why.h"
 #include "recorder/cli/dump_dir.h"
 #include "recorder/base/log.h"
 #include "recorder/cli/pager.h"
@@ -14,7 +15,12 @@
 #include "recorder/base/table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+struct list_args {
+	bool json, why;
+};
 
 /* A file and its content; NULL if unreadable. */
 struct listed_dump {
@@ -22,9 +28,28 @@ struct listed_dump {
 	struct reader *r;
 	struct meta *m;
 	const char *state;
+	char *why; /* the verdict's sentence; NULL: not asked for */
 };
 
-static void open_dump(const struct dump_dir_entry *e, struct listed_dump *d)
+/* The first line of `ringback why`. */
+static char *verdict(const struct listed_dump *d)
+{
+	const struct why_options opt = {0};
+	struct why_result res;
+	char *text = NULL;
+	size_t n;
+	FILE *out = d->m ? open_memstream(&text, &n) : NULL;
+
+	if (!out)
+		return strdup("");
+	why_print(d->r, d->m, &opt, out, &res, NULL);
+	fclose(out);
+	if (text)
+		text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+static void open_dump(const struct dump_dir_entry *e, bool why, struct listed_dump *d)
 {
 	int rc;
 
@@ -42,12 +67,17 @@ static void open_dump(const struct dump_dir_entry *e, struct listed_dump *d)
 		d->state = "damaged";
 	else if (rc)
 		d->state = "unreadable";
+	else if (*d->m->cut)
+		d->state = "cut short";
+	if (why)
+		d->why = verdict(d);
 }
 
 static void close_dump(struct listed_dump *d)
 {
 	meta_free(d->m);
 	reader_close(d->r);
+	free(d->why);
 }
 
 /* "redis-server 812": the thread that met the rule. */
@@ -75,6 +105,8 @@ static void put_row(struct table *t, const struct listed_dump *d)
 	table_cell(t, "%s", str_fmt_size(size, sizeof(size), d->e->file_bytes));
 	table_cell(t, "%s%s", d->state, d->e->pinned ? ", pinned" : "");
 	table_cell(t, "%s", d->e->path);
+	if (d->why)
+		table_cell(t, "%s", d->why);
 }
 
 static void put_object(struct text *t, const struct listed_dump *d)
@@ -95,31 +127,32 @@ static void put_object(struct text *t, const struct listed_dump *d)
 	json_cstr(&j, "reason", d->m ? d->m->trigger_reason : NULL);
 	json_cstr(&j, "comm", d->m ? d->m->trigger_comm : NULL);
 	json_u64(&j, "pid", d->m ? d->m->trigger.pid : 0);
+	json_cstr(&j, "why", d->why);
 	json_close(&j, '}');
 	text_char(t, '\n');
 }
 
-static int print(const struct dump_dir *dir, bool json)
+static int print(const struct dump_dir *dir, const struct list_args *q)
 {
-	static const char *const titles[] = {"TIME",	"HOST", "NAME",	 "TRIGGER",
-					     "PROCESS", "SIZE", "STATE", "FILE"};
-	struct table *table = table_new("lllllrll");
+	static const char *const titles[] = {"TIME", "HOST",  "NAME", "TRIGGER", "PROCESS",
+					     "SIZE", "STATE", "FILE", "WHY"};
+	struct table *table = table_new(q->why ? "lllllrlll" : "lllllrll");
 	struct text text = TEXT_INIT(stdout);
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+	for (size_t i = 0; i < (q->why ? 9 : 8); i++)
 		table_cell(table, "%s", titles[i]);
 	for (size_t i = 0; i < dir->nr; i++) {
 		struct listed_dump d;
 
-		open_dump(&dir->v[i], &d);
-		if (json)
+		open_dump(&dir->v[i], q->why, &d);
+		if (q->json)
 			put_object(&text, &d);
 		else
 			put_row(table, &d);
 		close_dump(&d);
 	}
-	if (!json && dir->nr)
+	if (!q->json && dir->nr)
 		rc = table_print(table, 0, stdout);
 	else
 		rc = text_flush(&text);
@@ -129,7 +162,10 @@ static int print(const struct dump_dir *dir, bool json)
 }
 
 static const struct option_row options[] = {
-	{"json", 0, NULL, OPTION_FLAG, .help = "one JSON object a line, described in SCHEMA.md"},
+	{"why", 0, NULL, OPTION_FLAG, offsetof(struct list_args, why),
+	 .help = "also the verdict's sentence; takes up to a second for a dump"},
+	{"json", 0, NULL, OPTION_FLAG, offsetof(struct list_args, json),
+	 .help = "one JSON object a line, described in SCHEMA.md"},
 	{.name = NULL},
 };
 
@@ -138,8 +174,8 @@ static int run(int argc, char **argv)
 	struct dump_dir all = {0};
 	struct err err = ERR_INIT;
 	char dir[PATH_MAX], **operands;
-	bool json = false;
-	int rc, code = cmd_parse(&cmd_list, &json, argc, argv, &operands);
+	struct list_args q = {0};
+	int rc, code = cmd_parse(&cmd_list, &q, argc, argv, &operands);
 
 	if (code)
 		return code;
@@ -158,7 +194,7 @@ static int run(int argc, char **argv)
 		sandbox_enter(s);
 		dump_dir_sort(&all);
 	}
-	if (!rc && print(&all, json))
+	if (!rc && print(&all, &q))
 		rc = err_set(&err, -ENOMEM, "out of memory");
 	dump_dir_free(&all);
 	if (rc)

@@ -32,6 +32,8 @@ check "time, host, name, trigger, process, size and state of each" grep -qE \
 	"^20[0-9-]+T[0-9:.]+Z +$(uname -n) +lister +manual +ringback [0-9]+ +[0-9.]+ KiB +complete +$first\$" "$work/list"
 check "what was cut off is incomplete" grep -qE 'KiB +incomplete .*cut.rbd.part$' "$work/list"
 
+"$RINGBACK" list --why "$work/dumps" >"$work/why"
+equal "the verdict of each, on request" "$("$RINGBACK" why "$first" | head -n 1)" "$(sed -n "s,.*$first  *,,p" "$work/why")"
 "$RINGBACK" list --json "$work/dumps" >"$work/json"
 equal "as JSON" 'one complete one complete two (nginx) (pid 1) complete one incomplete' \
 	"$(jq -r '"\(.reason) \(.state)"' "$work/json" | tr '\n' ' ' | sed 's/ $//')"

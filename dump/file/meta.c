@@ -273,6 +273,31 @@ static int windows_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	return append(l, &l->windows, &w, sizeof(w));
 }
 
+/* The next text of an item, up to its NUL. */
+static int next_text(struct meta_loaded *l, struct bytes *rest, const char **out)
+{
+	const uint8_t *end = rest->len ? memchr(rest->p, '\0', rest->len) : NULL;
+	struct bytes text = {rest->p, end ? (size_t)(end - rest->p) : 0};
+
+	if (!end)
+		return -EBADMSG;
+	*rest = (struct bytes){end + 1, rest->len - text.len - 1};
+	return copy_text(l, text, out);
+}
+
+static int names_item(struct meta_loaded *l, struct bytes b)
+{
+	struct meta_names n;
+	const char **texts[] = {&n.id, &n.runtime, &n.ns, &n.pod, &n.container};
+	int rc = 0;
+
+	if (l->names.len / sizeof(n) >= FMT_CGROUP_MAX_NAMES)
+		return 0;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !rc; i++)
+		rc = next_text(l, &b, texts[i]);
+	return rc ? rc : append(l, &l->names, &n, sizeof(n));
+}
+
 static int cgroups_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {
 	struct meta_cgroup g = {.path = ""};
@@ -282,6 +307,8 @@ static int cgroups_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 
 	if (kind == FMT_CGROUP_TIME)
 		l->m.knows_cgroups = true;
+	if (kind == FMT_CGROUP_NAMES)
+		return names_item(l, b);
 	if (kind != FMT_CGROUP)
 		return 0;
 	rc = TAKE(b, g.f);
@@ -405,6 +432,21 @@ static void *settle(struct buf *b, size_t entry_bytes, size_t *nr)
 	return p;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+	const struct meta_names *x = a, *y = b;
+
+	return strcmp(x->id, y->id);
+}
+
+const struct meta_names *meta_names_of(const struct meta *m, const char *id)
+{
+	struct meta_names like = {.id = id};
+
+	return m->nr_names ? bsearch(&like, m->names, m->nr_names, sizeof(like), compare_ids)
+			   : NULL;
+}
+
 static int build(struct meta_loaded *l)
 {
 	struct meta *m = &l->m;
@@ -418,6 +460,9 @@ static int build(struct meta_loaded *l)
 	m->merged = settle(&l->merged, sizeof(*m->merged), &m->nr_merged);
 	m->tracepoints = settle(&l->tracepoints, sizeof(*m->tracepoints), &m->nr_tracepoints);
 	m->cgroups = settle(&l->cgroups, sizeof(*m->cgroups), &m->nr_cgroups);
+	m->names = settle(&l->names, sizeof(*m->names), &m->nr_names);
+	if (m->nr_names)
+		qsort(m->names, m->nr_names, sizeof(*m->names), compare_ids);
 	m->areas = settle(&l->areas, sizeof(*m->areas), &m->nr_areas);
 	return 0;
 }
@@ -436,6 +481,7 @@ static void free_collections(struct meta_loaded *l)
 	buf_free(&l->tracepoints);
 	buf_free(&l->areas);
 	buf_free(&l->cgroups);
+	buf_free(&l->names);
 }
 
 int meta_load(struct reader *r, struct meta **out, struct err *err)
@@ -481,6 +527,7 @@ void meta_free(struct meta *m)
 	free(m->tracepoints);
 	free(m->areas);
 	free(m->cgroups);
+	free(m->names);
 	free(m->channels);
 	free(m->events);
 	free(m->windows);

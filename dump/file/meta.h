@@ -55,6 +55,11 @@ struct meta_cgroup {
 	const uint8_t *pids; /* meta_cgroup_pid() */
 };
 
+/* Names of a container or pod. "": unknown. */
+struct meta_names {
+	const char *id, *runtime, *ns, *pod, *container;
+};
+
 struct meta_text {
 	struct bytes b;
 };
@@ -94,7 +99,9 @@ struct meta {
 	size_t nr_areas;
 	struct meta_cgroup *cgroups; /* with limits */
 	size_t nr_cgroups;
-	bool knows_cgroups; /* the list is complete */
+	bool knows_cgroups;	  /* the list is complete */
+	struct meta_names *names; /* of containers and pods, by id */
+	size_t nr_names;
 	struct fmt_dump_stats stats;
 	struct fmt_sideband_stats sideband;
 	bool has_stats;
@@ -109,6 +116,9 @@ struct meta {
 /* Damaged blocks are counted in nr_broken, not fatal. 0 or -ENOMEM. */
 int meta_load(struct reader *r, struct meta **out, struct err *err);
 void meta_free(struct meta *m);
+
+/* NULL: unknown. */
+const struct meta_names *meta_names_of(const struct meta *m, const char *id);
 
 /* The i-th of f.nr_pids processes. */
 static inline uint32_t meta_cgroup_pid(const struct meta_cgroup *g, uint32_t i)

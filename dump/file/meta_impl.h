@@ -43,7 +43,7 @@ struct meta_loaded {
 	size_t nr_type_slots; /* a power of two */
 	/* Collected in the first pass; arrays of the struct named. */
 	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
-	struct buf caps, joined, saw, merged, tracepoints, areas, cgroups;
+	struct buf caps, joined, saw, merged, tracepoints, areas, cgroups, names;
 };
 
 /* Builds windows, events and channels from what was collected. 0 or -ENOMEM. */

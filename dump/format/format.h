@@ -58,7 +58,7 @@ enum fmt_section {
 	FMT_FOOTER = 9,	  /* directory of all blocks */
 	FMT_SYMBOLS = 10, /* symbols of the dump's addresses; written after the records */
 	FMT_AUX = 11,	  /* AUX data of one ring */
-	FMT_CGROUPS = 12, /* control groups with limits; written after the records */
+	FMT_CGROUPS = 12, /* control groups; written after the records */
 	FMT_THREADS = 13, /* states of threads at the freeze; written after the records */
 };
 
@@ -519,10 +519,12 @@ struct fmt_note {
 	uint32_t reserved;
 };
 
-/* ---- CGROUPS: those with a CPU quota or a memory limit ---- */
+/* ---- CGROUPS: those with a CPU quota or a memory limit, and names of containers ---- */
 enum {
 	FMT_CGROUP = 1,	     /* fmt_cgroup + u32 pids[nr_pids] + path below its hierarchy's mount */
 	FMT_CGROUP_TIME = 2, /* u64 since_ns, u64 at_ns; present even without groups */
+	FMT_CGROUP_NAMES = 3, /* texts, each ended by a NUL: id of a container or a pod, as in paths
+			       * of control groups; runtime, namespace, pod, container */
 };
 
 struct fmt_cgroup {
@@ -541,9 +543,10 @@ struct fmt_cgroup {
 	uint32_t reserved;
 };
 
-#define FMT_CGROUP_NEW	    1u /* created after since_ns: its counters began with it */
-#define FMT_CGROUP_MORE	    2u /* more processes than listed */
-#define FMT_CGROUP_MAX_PIDS 256u
+#define FMT_CGROUP_NEW	     1u /* created after since_ns: its counters began with it */
+#define FMT_CGROUP_MORE	     2u /* more processes than listed */
+#define FMT_CGROUP_MAX_PIDS  256u
+#define FMT_CGROUP_MAX_NAMES 1024u
 
 /* ---- THREADS: what /proc said of the threads right after the freeze ---- */
 enum {

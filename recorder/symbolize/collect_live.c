@@ -12,6 +12,7 @@
 #include "recorder/symbolize/collect.h"
 #include "recorder/symbolize/collect_pt.h"
 #include "recorder/symbolize/collect_unwind.h"
+#include "recorder/symbolize/container_names.h"
 #include "recorder/ledger/pinned_list.h"
 #include "recorder/symbolize/live_code.h"
 #include "recorder/symbolize/live_files.h"
@@ -254,11 +255,14 @@ static int open_dump(struct live_collector *l, const char *path, struct err *err
 		rc = history_load(l->r, &l->history, err);
 	if (!rc)
 		rc = index_tasks(l);
-	if (!rc)
-		rc = addresses_new(l->history, HITS_MAX_PLACES, &l->hits, err);
-	if (!rc)
-		rc = addresses_read(l->hits, l->r, l->m, err);
 	return rc;
+}
+
+static int find_addresses(struct live_collector *l, struct err *err)
+{
+	int rc = addresses_new(l->history, HITS_MAX_PLACES, &l->hits, err);
+
+	return rc ? rc : addresses_read(l->hits, l->r, l->m, err);
 }
 
 /* Unwinds copied stacks. Writes the rules before the names, since without them a reader does not
@@ -297,6 +301,30 @@ static int follow_pt(struct live_collector *l, const struct collect_live_options
 	return rc;
 }
 
+/* Limited to a quarter of the time, since names of functions are still to be found. Of the groups
+ * that processes were in last, and of those with limits: pods have limits, but no
+ * processes of their own. */
+static int find_containers(const struct live_collector *l, const struct collect_live_options *opt)
+{
+	uint64_t now = clock_ns();
+	struct container_names_options o = {.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
+					    .deadline_ns = now + (opt->deadline_ns - now) / 4,
+					    .out = opt->out_cgroups,
+					    .ctx = opt->ctx};
+	struct container_names *c = NULL;
+	int rc = container_names_new(&o, &c);
+
+	for (size_t i = 0; i < l->nr_tasks && !rc; i++)
+		rc = container_names_add(c, history_cgroup(l->history, l->by_key[i], UINT64_MAX));
+	for (size_t i = 0; i < l->m->nr_cgroups && !rc; i++)
+		rc = container_names_add(c, l->m->cgroups[i].path);
+	rc = rc ? rc : container_names_flush(c);
+	container_names_free(c);
+	if (o.root_fd >= 0)
+		close(o.root_fd);
+	return rc;
+}
+
 static void close_dump(struct live_collector *l)
 {
 	pinned_list_free(l->kept);
@@ -315,6 +343,8 @@ int collect_live(const struct collect_live_options *opt, struct err *err)
 	struct symbols_writer put = {.out = opt->out, .ctx = opt->ctx};
 	int rc = open_dump(&l, opt->path, err);
 
+	rc = rc ? rc : find_containers(&l, opt);
+	rc = rc ? rc : find_addresses(&l, err);
 	if (opt->table_fd >= 0)
 		pinned_list_read(opt->table_fd, &l.kept);
 	if (!rc)

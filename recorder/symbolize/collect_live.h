@@ -15,8 +15,10 @@ struct collect_live_options {
 	int table_fd;	  /* of the files held by the recorder, see pinned_list.h; -1: none */
 	uint64_t deadline_ns;
 	struct pt_store *store; /* for code; NULL: no trace is decoded */
-	/* Called with each payload of a SYMBOLS block. Returns 0, or -errno to end the search. */
+	/* Called with each payload of a SYMBOLS block; with one of a CGROUPS block. Returns 0, or
+	 * -errno to end the search. */
 	int (*out)(void *ctx, struct bytes payload);
+	int (*out_cgroups)(void *ctx, struct bytes payload);
 	void *ctx;
 };
 

@@ -35,7 +35,12 @@
 #define MAX_CODE     (128ull << 20) /* of code executed in traces */
 #define OOM_SCORE    "900"
 #define MAX_PAYLOAD  FMT_BLOCK_BYTES
-#define LENGTH_BYTES sizeof(uint32_t)
+
+/* Before each payload. */
+struct message {
+	uint32_t bytes;
+	uint32_t section; /* FMT_SYMBOLS, FMT_CGROUPS */
+};
 
 /* ---- the recorder ---- */
 
@@ -125,16 +130,20 @@ static int take_messages(struct parent *p)
 	size_t at = 0;
 	int rc = 0;
 
-	while (!rc && p->in.len - at >= LENGTH_BYTES) {
-		uint32_t n;
+	while (!rc && p->in.len - at >= sizeof(struct message)) {
+		struct message m;
 
-		memcpy(&n, p->in.p + at, sizeof(n));
-		if (!n || n > MAX_PAYLOAD)
-			return n ? -EBADMSG : 1;
-		if (p->in.len - at - LENGTH_BYTES < n)
+		memcpy(&m, p->in.p + at, sizeof(m));
+		if (!m.bytes)
+			return 1;
+		if (m.bytes > MAX_PAYLOAD || (m.section != FMT_SYMBOLS && m.section != FMT_CGROUPS))
+			return -EBADMSG;
+		if (p->in.len - at - sizeof(m) < m.bytes)
 			break;
-		rc = p->opt->take(p->opt->ctx, (struct bytes){p->in.p + at + LENGTH_BYTES, n});
-		at += LENGTH_BYTES + n;
+		at += sizeof(m);
+		rc = p->opt->take(p->opt->ctx, (uint16_t)m.section,
+				  (struct bytes){p->in.p + at, m.bytes});
+		at += m.bytes;
 	}
 	p->in.len -= at;
 	memmove(p->in.p, p->in.p + at, p->in.len);
@@ -242,12 +251,22 @@ static int write_all(const void *src, size_t n)
 	return 0;
 }
 
-static int send_payload(void *ctx, struct bytes payload)
+static int send_payload(uint32_t section, struct bytes payload)
 {
-	uint32_t n = (uint32_t)payload.len;
-	int rc = write_all(&n, sizeof(n));
+	struct message m = {(uint32_t)payload.len, section};
+	int rc = write_all(&m, sizeof(m));
 
 	return rc ? rc : write_all(payload.p, payload.len);
+}
+
+static int send_symbols(void *ctx, struct bytes payload)
+{
+	return send_payload(FMT_SYMBOLS, payload);
+}
+
+static int send_cgroups(void *ctx, struct bytes payload)
+{
+	return send_payload(FMT_CGROUPS, payload);
 }
 
 static void limit(int what, rlim_t value)
@@ -277,8 +296,9 @@ static void be_harmless(bool low_priority)
 
 int symbols_child_main(const char *text)
 {
-	struct collect_live_options opt = {.path = "/proc/self/fd/0", .out = send_payload};
-	uint32_t zero = 0;
+	struct collect_live_options opt = {
+		.path = "/proc/self/fd/0", .out = send_symbols, .out_cgroups = send_cgroups};
+	struct message last = {0};
 	uint64_t budget_ns;
 	char *end;
 	int rc, low;
@@ -296,6 +316,6 @@ int symbols_child_main(const char *text)
 	rc = collect_live(&opt, NULL);
 	pt_store_free(opt.store);
 	if (!rc)
-		rc = write_all(&zero, sizeof(zero));
+		rc = write_all(&last, sizeof(last));
 	return rc ? EXIT_FAILED : EXIT_FINE;
 }

@@ -5,7 +5,7 @@
  *
  *	dump's thread   symbols_child_run() ── spawns ─▶ ringback symbols --collect=...
  *	                     ▲                           │ reads the dump, files, /proc
- *	                     └── pipe: u32 length, payload of a SYMBOLS block; 0: end
+ *	                     └── pipe: u32 length, u32 section, payload of its block; 0, 0: end
  *
  * The process confines itself (sandbox.h), runs at idle priority with a memory limit, is the first choice of the OOM killer, and
  * exits with the recorder. If it hangs in the kernel, where SIGKILL does not end it, it is left
@@ -26,8 +26,8 @@ struct symbols_child_options {
 	bool low_priority; /* until it gets too little CPU time; see priority_can_return() */
 	int stop_fd;	   /* readable: stop now; never read here */
 	const struct pinned_share *files; /* held by the recorder, for the child to open */
-	/* Called with each payload; a result other than 0 ends the search. */
-	int (*take)(void *ctx, struct bytes payload);
+	/* Called with each payload, of SYMBOLS or CGROUPS; a result other than 0 ends the search. */
+	int (*take)(void *ctx, uint16_t section, struct bytes payload);
 	void *ctx;
 	pid_t *hung; /* the process left behind, kept from call to call; 0: none */
 };

@@ -167,8 +167,8 @@ static int has_room(const struct dumper *d, size_t bytes)
 	return 0;
 }
 
-/* Each payload is self-contained and becomes a block. */
-static int take_names(void *ctx, struct bytes payload)
+/* Each payload is self-contained and becomes a block. Of control groups only names are taken. */
+static int take_names(void *ctx, uint16_t section, struct bytes payload)
 {
 	struct dumper *d = ctx;
 	struct bytes item;
@@ -176,12 +176,16 @@ static int take_names(void *ctx, struct bytes payload)
 	bool broken = false;
 	int rc = has_room(d, payload.len);
 
+	rc = rc ? rc : writer_section(d->writer, section);
 	if (rc)
 		return rc;
-	d->symbols.nr_blocks++;
-	d->symbols.payload_bytes += payload.len;
+	if (section == FMT_SYMBOLS) {
+		d->symbols.nr_blocks++;
+		d->symbols.payload_bytes += payload.len;
+	}
 	while (reader_next_item(&payload, &kind, &item, &broken))
-		writer_item(d->writer, kind, item.p, item.len, NULL, 0, NULL);
+		if (section == FMT_SYMBOLS || kind == FMT_CGROUP_NAMES)
+			writer_item(d->writer, kind, item.p, item.len, NULL, 0, NULL);
 	rc = writer_flush(d->writer);
 	return rc ? rc : broken ? -EBADMSG : 0;
 }

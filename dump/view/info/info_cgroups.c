@@ -4,6 +4,7 @@
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
+#include "dump/view/model/cgroup.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,10 +14,13 @@
 
 static void put_group(struct info *in, const struct meta_cgroup *g)
 {
-	char path[256], quota[32], period[32], time[32], limit[32], used[32];
+	char path[256], name[256], safe[512], quota[32], period[32], time[32], limit[32], used[32];
 
 	info_put_line(in, "cgroup", "%s%s", str_safe(path, sizeof(path), g->path, strlen(g->path)),
 		      g->f.flags & FMT_CGROUP_NEW ? ", created since the previous dump" : "");
+	cgroup_name(name, sizeof(name), in->a.m, g->path);
+	if (cgroup_is_named(in->a.m, g->path))
+		info_put_line(in, "", "%s", str_safe(safe, sizeof(safe), name, strlen(name)));
 	if (g->f.quota_ns)
 		info_put_line(in, "",
 			      "%s of CPU time each %s; throttled in %" PRIu64 " period%s, for %s",
@@ -52,12 +56,13 @@ static void put_or_null(struct json *j, const char *key, uint64_t v, bool known)
 		json_cstr(j, key, NULL);
 }
 
-static void put_json(struct json *j, const struct meta_cgroup *g)
+static void put_json(struct json *j, const struct meta *m, const struct meta_cgroup *g)
 {
 	bool cpu = g->f.quota_ns, memory = g->f.memory_limit_bytes;
 
 	json_open(j, NULL, '{');
 	json_cstr(j, "path", g->path);
+	cgroup_json(j, m, g->path);
 	json_u64(j, "version", g->f.version);
 	json_bool(j, "new", g->f.flags & FMT_CGROUP_NEW);
 	json_u64(j, "counted_ns", g->f.at_ns - g->f.since_ns);
@@ -82,6 +87,6 @@ void info_cgroups_json(const struct info *in, struct json *j)
 		return;
 	json_open(j, "cgroups", '[');
 	for (size_t i = 0; i < in->a.m->nr_cgroups; i++)
-		put_json(j, &in->a.m->cgroups[i]);
+		put_json(j, in->a.m, &in->a.m->cgroups[i]);
 	json_close(j, ']');
 }

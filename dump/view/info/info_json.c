@@ -3,6 +3,7 @@
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
+#include "dump/view/model/cgroup.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static void put_trigger(const struct info *in, struct json *j)
 	json_u64(j, "tid", f->tid);
 	json_u64(j, "uid", f->uid);
 	json_cstr(j, "comm", *m->trigger_comm ? m->trigger_comm : NULL);
+	cgroup_json(j, m, in->cause.group);
 	if (m->trigger_began_ns)
 		put_rel(in, j, "began", m->trigger_began_ns);
 	else

@@ -193,6 +193,7 @@ static void put_trigger(struct info *in)
 		put_foreign(in, i ? "" : "  saw", m->saw[i]);
 	put_foreign(in, "  reason", m->trigger_reason);
 	put_whom(in);
+	put_wrapped(in, "  in", cause_text(&in->cause.container));
 	put_wrapped(in, "  took", cause_text(&in->cause.took));
 	put_wrapped(in, "  signal", cause_text(&in->cause.signal));
 	put_wrapped(in, in->cause.is_crash ? "  crashed" : "  stack", cause_text(&in->cause.stack));

@@ -10,6 +10,7 @@
 #include "dump/base/signame.h"
 #include "dump/base/str.h"
 #include "dump/view/analysis/analysis.h"
+#include "dump/view/model/cgroup.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -350,6 +351,21 @@ static void end(struct text *t)
 		t->b.len--;
 }
 
+static void put_container(const struct analysis *a, struct cause *c)
+{
+	const struct fmt_trigger *f = &a->m->trigger;
+	uint32_t tid = f->tid ? f->tid : f->pid;
+	const struct fmt_task *task =
+		tid && a->history ? history_task(a->history, tid, f->hit_ns) : NULL;
+	char name[256];
+
+	c->group = task ? history_cgroup(a->history, task, f->hit_ns) : NULL;
+	if (!cgroup_is_named(a->m, c->group))
+		return;
+	cgroup_name(name, sizeof(name), a->m, c->group);
+	text_safe(&c->container, name, strlen(name));
+}
+
 int cause_find(struct analysis *a, struct cause *out, struct err *err)
 {
 	struct cause_search s = {.a = a, .c = out};
@@ -358,6 +374,7 @@ int cause_find(struct analysis *a, struct cause *out, struct err *err)
 
 	*out = (struct cause){0};
 	put_took(a->m, &out->took);
+	put_container(a, out);
 	o.channels = channels_of_trigger(a->m);
 	if (o.channels)
 		rc = analysis_open(a, ANALYSIS_STACKS | ANALYSIS_FIELDS, err);
@@ -368,6 +385,7 @@ int cause_find(struct analysis *a, struct cause *out, struct err *err)
 		rc = look_in_rings(&s, err);
 		put_signal(&s);
 	}
+	end(&out->container);
 	end(&out->took);
 	end(&out->signal);
 	end(&out->stack);
@@ -377,6 +395,7 @@ int cause_find(struct analysis *a, struct cause *out, struct err *err)
 
 void cause_free(struct cause *c)
 {
+	text_free(&c->container);
 	text_free(&c->took);
 	text_free(&c->signal);
 	text_free(&c->stack);

@@ -13,11 +13,13 @@ struct err;
 
 struct cause {
 	bool is_crash;
-	int32_t sig, code;    /* of a crash; 0: not in the records */
-	struct text took;     /* "12.3 ms, from -12.4 ms to -100 us" */
-	struct text signal;   /* "SIGSEGV (SEGV_MAPERR), fault address 0x10, sent by kill (812)" */
-	struct text stack;    /* "inner (seg.c:4) <- middle (seg.c:5) <- main (seg.c:7)" */
-	struct text function; /* "inner": the innermost function of the stack that has a name */
+	int32_t sig, code;     /* of a crash; 0: not in the records */
+	const char *group;     /* control group of the thread; NULL: unknown */
+	struct text container; /* "pod checkout-7d9, container app": that this is of */
+	struct text took;      /* "12.3 ms, from -12.4 ms to -100 us" */
+	struct text signal;    /* "SIGSEGV (SEGV_MAPERR), fault address 0x10, sent by kill (812)" */
+	struct text stack;     /* "inner (seg.c:4) <- middle (seg.c:5) <- main (seg.c:7)" */
+	struct text function;  /* "inner": the innermost function of the stack that has a name */
 	/*
 	 * The other threads of the process, each terminated by a NUL: "desk-1 (812): poll <- wait
 	 * <- desk". Threads at the same place share a line, largest group first: "3 threads, as

@@ -60,12 +60,13 @@ static void put_row(struct report *rp, const struct blame_row *r)
 
 	room = room < sizeof(line) / 2 ? room : sizeof(line) / 2;
 	text_str(p->t, "  ");
-	page_left(p, cgroup_name(name, sizeof(name), r->path), NAME_WIDTH);
+	page_left(p, cgroup_name(name, sizeof(name), rp->a.m, r->path), NAME_WIDTH);
 	page_time(p, r->waited_ns, 9);
 	page_part(p, r->part_ns[BLAME_OWN], r->waited_ns, 7);
 	page_part(p, r->part_ns[BLAME_QUOTA], r->waited_ns, 7);
 	for (size_t i = 0; i < r->nr_others; i++)
-		n = put_share(line, n, room, cgroup_name(name, sizeof(name), r->others[i].path),
+		n = put_share(line, n, room,
+			      cgroup_name(name, sizeof(name), rp->a.m, r->others[i].path),
 			      r->others[i].ns, r->waited_ns);
 	n = put_share(line, n, room, "idle", r->part_ns[BLAME_IDLE], r->waited_ns);
 	put_share(line, n, room, "unknown", r->part_ns[BLAME_UNKNOWN], r->waited_ns);

@@ -84,6 +84,7 @@ static void put_trigger(struct report *rp)
 	page_color(&rp->page, PAGE_BOLD);
 	page_labelled(&rp->page, "trigger", LABEL, line);
 	page_end_color(&rp->page);
+	put_cause(rp, "in", &rp->cause.container);
 	put_cause(rp, "took", &rp->cause.took);
 	put_cause(rp, "signal", &rp->cause.signal);
 	put_cause(rp, rp->cause.is_crash ? "crashed" : "stack", &rp->cause.stack);

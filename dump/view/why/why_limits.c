@@ -16,6 +16,12 @@
 #define WAIT_ASKED  (30 * MS)
 #define WAIT_OTHERS (100 * MS)
 
+/* The name of a container, or the path of another group. */
+static const char *group_name(const struct why *w, const char *path, char *out, size_t n)
+{
+	return cgroup_is_named(w->a.m, path) ? cgroup_name(out, n, w->a.m, path) : path;
+}
+
 static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 {
 	const struct schedule_thread *of = schedule_thread(w->a.sched, thread);
@@ -23,6 +29,7 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 	struct cpu_quota_waits q;
 	uint64_t lost_ns;
 	struct text *t;
+	char name[256];
 
 	if (!g)
 		return 0;
@@ -41,8 +48,9 @@ static int find_quota(struct why *w, uint32_t thread, struct finding *f)
 		   SAY_THREAD(thread), SAY_TEXT(q.ns >= lost_ns ? "" : "up to "), SAY_TIME(lost_ns),
 		   SAY_TIME(why_focus_time(w)), SAY_TIME(g->f.quota_ns), SAY_TIME(g->f.period_ns));
 	t = finding_line(f, "group");
-	why_phrase(w, t, "{text} was throttled in {nr} period{s}, for {time}", SAY_TEXT(g->path),
-		   SAY_NR(g->f.nr_throttled), SAY_TIME(g->f.throttled_ns));
+	why_phrase(w, t, "{text} was throttled in {nr} period{s}, for {time}",
+		   SAY_TEXT(group_name(w, g->path, name, sizeof(name))), SAY_NR(g->f.nr_throttled),
+		   SAY_TIME(g->f.throttled_ns));
 	if (g->f.flags & FMT_CGROUP_NEW)
 		text_str(t, " since it was created\n");
 	else
@@ -81,10 +89,10 @@ void why_say_memory(const struct why *w, uint32_t tid, uint64_t ns, struct text 
 	if (!of && nr == 1)
 		of = any;
 	if (of) {
-		char limit[32];
+		char limit[32], name[256];
 
 		why_phrase(w, t, ": control group {text} reached its memory limit of {text}",
-			   SAY_TEXT(of->path),
+			   SAY_TEXT(group_name(w, of->path, name, sizeof(name))),
 			   SAY_TEXT(str_fmt_size(limit, sizeof(limit), of->f.memory_limit_bytes)));
 	} else if (w->a.m->knows_cgroups && !nr) {
 		text_str(t, ": the machine was out of memory");
@@ -99,7 +107,7 @@ void why_say_full_memory(const struct why *w, uint32_t thread, struct text *t)
 
 	for (size_t i = 0; i < w->a.m->nr_cgroups; i++) {
 		const struct meta_cgroup *g = &w->a.m->cgroups[i];
-		char limit[32];
+		char limit[32], name[256];
 
 		if (!g->f.memory_limit_bytes || !g->f.nr_limit_hits ||
 		    !cgroup_contains(g, me->pid, path))
@@ -107,7 +115,8 @@ void why_say_full_memory(const struct why *w, uint32_t thread, struct text *t)
 		str_fmt_size(limit, sizeof(limit), g->f.memory_limit_bytes);
 		why_phrase(w, t,
 			   "; its control group {text} met its memory limit of {text} {nr} time{s}",
-			   SAY_TEXT(g->path), SAY_TEXT(limit), SAY_NR(g->f.nr_limit_hits));
+			   SAY_TEXT(group_name(w, g->path, name, sizeof(name))), SAY_TEXT(limit),
+			   SAY_NR(g->f.nr_limit_hits));
 		return;
 	}
 }

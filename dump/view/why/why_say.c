@@ -5,6 +5,7 @@
 #include "dump/base/str.h"
 #include "dump/view/info/info.h"
 #include "dump/view/base/json.h"
+#include "dump/view/model/cgroup.h"
 #include "dump/view/unwind/runtimes.h"
 #include "dump/view/why/why_impl.h"
 
@@ -295,6 +296,41 @@ static void put_what(const struct why *w, const struct finding *best, struct tex
 	text_char(t, '\n');
 }
 
+/* NULL: unknown. */
+static const char *group_of(const struct why *w, uint32_t tid)
+{
+	const struct fmt_task *task = tid ? history_task(w->a.history, tid, w->end_ns) : NULL;
+
+	return task ? history_cgroup(w->a.history, task, w->end_ns) : NULL;
+}
+
+/* The pods and containers of the threads in the verdict, one line. Returns the number of lines. */
+static unsigned put_containers(const struct why *w, const struct finding *best, struct text *t)
+{
+	uint32_t asked = w->asked == NO_THREAD ? 0 : schedule_thread(w->a.sched, w->asked)->tid;
+	const uint32_t tids[] = {best && best->victim_tid ? best->victim_tid : asked,
+				 best ? best->culprit_tid : 0};
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *path = group_of(w, tids[i]);
+		char name[256];
+
+		if (!cgroup_is_named(w->a.m, path) || (i && tids[1] == tids[0]))
+			continue;
+		if (nr)
+			text_str(t, "; ");
+		else
+			label(t, "container");
+		nr = 1;
+		why_phrase(w, t, "{task} in {text}", SAY_TASK(tids[i], w->end_ns),
+			   SAY_TEXT(cgroup_name(name, sizeof(name), w->a.m, path)));
+	}
+	if (nr)
+		text_char(t, '\n');
+	return nr;
+}
+
 /* A summary of the machine's activity when nothing was found. */
 static void put_usual(const struct why *w, struct text *t)
 {
@@ -418,6 +454,7 @@ int why_say(const struct why *w, FILE *out)
 	const struct finding *best = nr_findings(w) ? finding_nth(w, 0) : NULL, *more[MAX_ALSO];
 	struct text t = TEXT_INIT(out), gone = TEXT_INIT(NULL);
 	size_t nr_more;
+	unsigned named;
 	int rc;
 
 	missing(w, best, &gone);
@@ -425,9 +462,10 @@ int why_say(const struct why *w, FILE *out)
 	put_verdict(w, best, &t);
 	text_str(&t, w->opt->color ? "\x1b[0m\n" : "\n");
 	put_cause(w, best, &t);
+	named = put_containers(w, best, &t);
 	if (best) {
 		/* The verdict and other lines take up to 10. */
-		put_lines(best, MAX_LINES - 10 + (w->opt->without == NULL), &t);
+		put_lines(best, MAX_LINES - 10 + (w->opt->without == NULL) - named, &t);
 		put_without(w, &t);
 		put_confidence(w, best, &t);
 	} else {
@@ -468,6 +506,7 @@ static void json_thread(const struct why *w, struct json *j, const char *key, ui
 	else
 		json_cstr(j, "pid", NULL);
 	json_cstr(j, "comm", comm);
+	cgroup_json(j, w->a.m, group_of(w, tid));
 	json_close(j, '}');
 }
 

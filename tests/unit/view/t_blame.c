@@ -433,11 +433,114 @@ static void test_names(void **state)
 		{"/podcasts", "/podcasts"},
 		{"/docker/0123", "/docker/0123"},
 	};
+	struct meta none = {0};
 	char name[128];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_string_equal(cgroup_name(name, sizeof(name), cases[i][0]), cases[i][1]);
-	assert_string_equal(cgroup_name(name, 4, "/docker/" ID), "012");
+		assert_string_equal(cgroup_name(name, sizeof(name), &none, cases[i][0]),
+				    cases[i][1]);
+	assert_string_equal(cgroup_name(name, 4, &none, "/docker/" ID), "012");
+}
+
+/* ---- names that the dump has ---- */
+
+#define ID2  "ff23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID  "1234abcd-56ef-7890-abcd-ef0123456789"
+#define UID_ "1234abcd_56ef_7890_abcd_ef0123456789"
+#define APP  "pod checkout-7d9, container app"
+
+/* Paths as the kubelet (with its systemd and its cgroupfs driver), docker, podman, CRI-O, LXC and
+ * nspawn make them, in hierarchies of version 2 and 1. ID is app in pod UID, ID2 is docker's web. */
+static const char *const named[][2] = {
+	{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+	 ".slice/cri-containerd-" ID ".scope",
+	 APP},
+	{"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope", APP},
+	{"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/container",
+	 APP "/container"},
+	{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" UID_
+	 ".slice/docker-" ID ".scope",
+	 APP},
+	{"/kubepods/burstable/pod" UID "/" ID, APP},
+	{"/kubepods/pod" UID "/" ID "/init.scope", APP "/init.scope"},
+	{"cpu,cpuacct:/kubepods/besteffort/pod" UID "/" ID, APP},
+	{"memory:/kubepods.slice/kubepods-pod" UID_ ".slice/cri-containerd-" ID ".scope", APP},
+	{"/system.slice/containerd.service/kubepods-burstable-pod" UID_ ".slice:cri-containerd:" ID,
+	 APP},
+	{"/kubelet/kubepods/burstable/pod" UID "/" ID, APP},
+	/* The pod alone, and a container of it that has no name. */
+	{"/kubepods/burstable/pod" UID, "pod checkout-7d9"},
+	{"/kubepods.slice/kubepods-pod" UID_ ".slice", "pod checkout-7d9"},
+	{"/kubepods/pod" UID "/00" ID, "pod checkout-7d9/000123456789"},
+	/* Another pod. */
+	{"/kubepods/pod00" UID, "pod 001234abcd-5"},
+	{"/docker/" ID2, "container web (docker)"},
+	{"/docker/" ID2 "/worker", "container web/worker (docker)"},
+	{"/system.slice/docker-" ID2 ".scope", "container web (docker)"},
+	{"cpu,cpuacct:/docker/" ID2, "container web (docker)"},
+	{"/machine.slice/libpod-" ID2 ".scope/container", "container web/container (docker)"},
+	{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID2 ".scope",
+	 "container web (docker)"},
+	/* In a machine in a container. */
+	{"/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" UID_
+	 ".slice/cri-containerd-" ID ".scope",
+	 APP},
+	{"/lxc.payload.db-1", "container db-1 (lxc)"},
+	{"/lxc.payload.db-1/system.slice/mysql.service",
+	 "container db-1/system.slice/mysql.service (lxc)"},
+	{"cpu:/lxc/db-1", "container db-1 (lxc)"},
+	{"/lxc.payload.db-1/docker/" ID2, "container web (docker)"},
+	{"/machine.slice/systemd-nspawn@db-1.service", "container db-1 (nspawn)"},
+	{"/machine.slice/systemd-nspawn@db-1.service/payload", "container db-1/payload (nspawn)"},
+	{"/machine.slice/machine-db.scope", "machine-db"},
+	{"/lxc.payload.", "/lxc.payload."},
+	{"/system.slice/lxc.service", "lxc"},
+	{"/lxc", "/lxc"},
+	{"/", "/"},
+	{NULL, "unknown"},
+};
+
+static void put_names(struct mk *d)
+{
+	static const char app[] = ID "\0containerd\0shop\0checkout-7d9\0app",
+			  web[] = ID2 "\0docker\0\0\0web", pod[] = UID "\0\0shop\0checkout-7d9\0";
+
+	mk_item(d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, web, sizeof(web));
+	mk_item(d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, pod, sizeof(pod));
+	mk_item(d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, app, sizeof(app));
+}
+
+static void test_containers(void **state)
+{
+	static const char cut[] = ID "\0docker\0\0wrong\0wrong";
+	struct story *s = begin();
+	struct reader *r;
+	struct meta *m;
+	char name[256], pod[CGROUP_ID_BYTES], container[CGROUP_ID_BYTES];
+
+	put_names(&s->d);
+	/* Without the last NUL it is not complete. */
+	mk_item(&s->d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, cut, sizeof(cut) - 1);
+	mk_item(&s->d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, NULL, 0);
+	r = finish(s);
+	m = mk_meta(r);
+	assert_int_equal(m->nr_broken, 2);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		assert_string_equal(cgroup_name(name, sizeof(name), m, named[i][0]), named[i][1]);
+	cgroup_ids(named[0][0], pod, container);
+	assert_string_equal(pod, UID);
+	assert_string_equal(container, ID);
+	cgroup_ids("/lxc.payload.db-1", pod, container);
+	assert_string_equal(pod, "");
+	assert_string_equal(container, "");
+	assert_true(cgroup_is_named(m, named[0][0]));
+	assert_true(cgroup_is_named(m, "/kubepods/pod00" UID));
+	assert_true(cgroup_is_named(m, "/lxc.payload.db-1"));
+	assert_false(cgroup_is_named(m, "/docker/00" ID));
+	assert_false(cgroup_is_named(m, "/system.slice/ssh.service"));
+	assert_false(cgroup_is_named(m, NULL));
+	meta_free(m);
+	mk_close(&s->d, r);
 }
 
 int main(void)
@@ -453,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_containers),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

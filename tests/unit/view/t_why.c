@@ -240,6 +240,43 @@ static void test_quota(void **state)
 	forget(&said);
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* The pod of the thread, with what would move the cursor of a terminal in its name. */
+static void test_pod(void **state)
+{
+	static const char names[] = ID "\0containerd\0shop\0checkout\x1b[2J\0app";
+	static const char group[] = "/kubepods/pod1234abcd-56ef-7890-abcd-ef0123456789/" ID;
+	struct fmt_cgroup g = {.version = 2,
+			       .since_ns = MS,
+			       .at_ns = HIT,
+			       .quota_ns = 30 * MS,
+			       .period_ns = 100 * MS,
+			       .nr_throttled = 9,
+			       .throttled_ns = 630 * MS};
+	struct story *s = limited();
+	json_t *thread;
+	struct said said;
+
+	mk_path(&s->d, 1, group);
+	mk_stay(&s->d, FMT_LEDGER_TASK_CGROUP, 7, 0, 1);
+	mk_cgroups(&s->d, MS, HIT);
+	mk_cgroup(&s->d, &g, 7, group);
+	mk_item(&s->d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, names, sizeof(names));
+	said = ask(s, (struct why_options){0});
+	expect(&said, "kind", "cpu-quota");
+	assert_null(strchr(said.text, '\x1b'));
+	assert_non_null(strstr(said.text, "\ncontainer   "));
+	assert_non_null(strstr(said.text, " in pod checkout\\x1b[2J, container app\n"));
+	assert_non_null(strstr(said.text, "\ngroup       pod checkout\\x1b[2J, container app was "
+					  "throttled in 9 periods"));
+	thread = json_object_get(said.json, "thread");
+	assert_string_equal(json_string_value(json_object_get(thread, "namespace")), "shop");
+	assert_string_equal(json_string_value(json_object_get(thread, "pod")), "checkout\x1b[2J");
+	assert_string_equal(json_string_value(json_object_get(thread, "container")), "app");
+	forget(&said);
+}
+
 /* The same waits, and no quota was used up. */
 static void test_no_quota(void **state)
 {
@@ -455,14 +492,14 @@ static void test_schema(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inversion),  cmocka_unit_test(test_no_inversion),
-		cmocka_unit_test(test_without),	   cmocka_unit_test(test_hint),
-		cmocka_unit_test(test_poller),	   cmocka_unit_test(test_stopped_peer),
-		cmocka_unit_test(test_quota),	   cmocka_unit_test(test_no_quota),
-		cmocka_unit_test(test_crash),	   cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_no_such_thread),
-		cmocka_unit_test(test_overload),   cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_inversion),      cmocka_unit_test(test_no_inversion),
+		cmocka_unit_test(test_without),	       cmocka_unit_test(test_hint),
+		cmocka_unit_test(test_poller),	       cmocka_unit_test(test_stopped_peer),
+		cmocka_unit_test(test_quota),	       cmocka_unit_test(test_pod),
+		cmocka_unit_test(test_no_quota),       cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_nothing),	       cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_no_such_thread), cmocka_unit_test(test_overload),
+		cmocka_unit_test(test_nonsense),       cmocka_unit_test(test_schema),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -23,6 +23,7 @@
 #include "dump/view/script/script.h"
 #include "dump/view/unwind/stack.h"
 #include "dump/view/symbols/symbols_writer.h"
+#include "dump/view/model/cgroup.h"
 #include "dump/view/model/timeline.h"
 #include "dump/view/why/why.h"
 
@@ -49,13 +50,15 @@ struct view {
 
 /* ---- asking ---- */
 
-static void ask_about(const struct process_history *p, uint32_t tid, uint64_t ns, uint64_t addr)
+static void ask_about(const struct meta *m, const struct process_history *p, uint32_t tid,
+		      uint64_t ns, uint64_t addr)
 {
 	const struct fmt_task *t = history_task(p, tid, ns);
 	const char *comm = history_comm(p, tid, ns), *cgroup;
 	volatile size_t sum = comm ? strlen(comm) : 0;
 	struct history_map map, same;
 	struct history_span span;
+	char name[64];
 
 	assert(t == history_who(p, tid, ns, &comm, &span));
 	assert(span.from_ns <= ns && ns <= span.to_ns);
@@ -64,7 +67,9 @@ static void ask_about(const struct process_history *p, uint32_t tid, uint64_t ns
 	       comm == history_comm(p, tid, span.to_ns));
 	if (t) {
 		cgroup = history_cgroup(p, t, ns);
-		sum += cgroup ? strlen(cgroup) : 0;
+		cgroup_name(name, sizeof(name), m, cgroup);
+		assert(strlen(name) < sizeof(name));
+		sum += cgroup_is_named(m, cgroup);
 		sum += history_namespace(p, t, ns, 0);
 	}
 	if (!history_map(p, tid, ns, addr, &map))
@@ -79,7 +84,7 @@ static void ask_about(const struct process_history *p, uint32_t tid, uint64_t ns
 	(void)sum;
 }
 
-static void ask_people(const struct process_history *p)
+static void ask_people(const struct meta *m, const struct process_history *p)
 {
 	size_t nr = history_nr_tasks(p);
 	struct history_counts c;
@@ -90,9 +95,9 @@ static void ask_people(const struct process_history *p)
 		const struct fmt_task *t = history_nth(p, i);
 
 		assert(!i || history_nth(p, i - 1)->tid <= t->tid);
-		ask_about(p, t->tid, t->start_ns, t->start_ns);
-		ask_about(p, t->tid, t->exit_ns, UINT64_MAX);
-		ask_about(p, t->ppid, t->start_ns + 1, 0x7000);
+		ask_about(m, p, t->tid, t->start_ns, t->start_ns);
+		ask_about(m, p, t->tid, t->exit_ns, UINT64_MAX);
+		ask_about(m, p, t->ppid, t->start_ns + 1, 0x7000);
 	}
 }
 
@@ -157,7 +162,7 @@ static void walk(const struct view *v, uint64_t from_ns)
 	for (int i = 0; i < MAX_RECORDS && timeline_next(t, &rec, NULL) > 0; i++) {
 		assert(rec.time_ns >= last);
 		last = rec.time_ns;
-		ask_about(v->p, rec.tid, rec.time_ns, rec.s.ip);
+		ask_about(v->m, v->p, rec.tid, rec.time_ns, rec.s.ip);
 		ask_symbols(v, rec.tid, rec.time_ns, rec.s.ip);
 		ask_stack(v, &rec);
 	}
@@ -413,7 +418,7 @@ static void use(struct bytes file, bool damaged)
 		v.p = NULL;
 	} else if (!symbols_load(v.r, v.p, &v.s, NULL)) {
 		SMALL_OK(stacks_new(v.m, v.p, v.s, &v.st, NULL));
-		ask_people(v.p);
+		ask_people(v.m, v.p);
 		ask_states(v.r);
 		walk(&v, 0);
 		walk(&v, v.m->trigger.hit_ns);

@@ -162,8 +162,11 @@ struct view_raw {
 	uint16_t list[2];
 };
 
+#define CONTAINER_ID "0123456789abcdef0123456789abcdef"
+
 static void view_ledger(struct mk *d)
 {
+	static const char names[] = CONTAINER_ID "\0docker\0shop\0pod\x1b[2J\0app";
 	struct fmt_namespaces none = {.id = 1};
 
 	mk_task(d, 1, 10, 10, 1, 0, 0);
@@ -174,7 +177,9 @@ static void view_ledger(struct mk *d)
 	mk_path(d, 1, "/usr/lib/lib\ndemo.so");
 	mk_item(d, FMT_LEDGER, FMT_LEDGER_NAMESPACES, &none, sizeof(none), NULL, 0);
 	mk_stay(d, FMT_LEDGER_TASK_NS, 1, 0, 1);
-	mk_stay(d, FMT_LEDGER_TASK_CGROUP, 1, 0, 1);
+	mk_path(d, 2, "/kubepods/pod" CONTAINER_ID "/" CONTAINER_ID "/a");
+	mk_stay(d, FMT_LEDGER_TASK_CGROUP, 1, 0, 2);
+	mk_item(d, FMT_CGROUPS, FMT_CGROUP_NAMES, NULL, 0, names, sizeof(names));
 	for (uint32_t i = 0; i < 4; i++)
 		mk_map(d, &(struct fmt_map){.key = 1,
 					    .path = 1,

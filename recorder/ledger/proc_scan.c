@@ -13,6 +13,7 @@
 
 #include "dump/base/err.h"
 #include "trigger/kernel/clock.h"
+#include "recorder/base/log.h"
 #include "recorder/ledger/proc_file.h"
 
 #include <ctype.h>
@@ -234,6 +235,10 @@ static void *run(void *arg)
 	/* Linux has a nice value per thread; this sets only ours. */
 	setpriority(PRIO_PROCESS, gettid(), NICE);
 	rc = list(s);
+	if (rc)
+		log_warn("can't list the processes in /proc: %s; those that were started before "
+			 "have no names in dumps",
+			 strerror(-rc));
 	if (s->nr_targets)
 		choose(s);
 	/* Youngest first, roughly by pid: short-lived processes may exit soon. */

@@ -7,7 +7,7 @@
 #	make check            install what tests need, build, run every test
 #	make help             the rest
 #
-# Variables: O=DIR  CC=clang  SAN=address,undefined  WERROR=1  V=1  PREFIX=/usr/local  SYSCONFDIR=/etc  DESTDIR=
+# Variables: O=DIR  CC=clang  SAN=address,undefined  FAULTS=1  WERROR=1  V=1  PREFIX=/usr/local  SYSCONFDIR=/etc  DESTDIR=
 #            FUZZ_SECONDS=600  BENCH=NAME
 
 O	?= build
@@ -29,6 +29,12 @@ ifdef SAN
 # Of debug information only what a report names; tests of such information have their own.
 CFLAGS	+= -g1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS	+= -fsanitize=$(SAN)
+endif
+# FAULTS=1, with an O of its own: calls of libc can be made to fail, see tests/tools/faults.c.
+ifdef FAULTS
+CFLAGS	+= -fno-optimize-sibling-calls
+FAULTS_OBJ := $(O)/tests/tools/faults.o
+FAULTS_LD := $(shell sed -n 's/^\tX.\([a-z_0-9]*\),.*/-Wl,--wrap=\1/p' tests/tools/faults.c)
 endif
 ifndef V
 Q := @
@@ -60,9 +66,9 @@ FUZZERS	 := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c
 
 all: $(O)/ringback $(O)/libringback-crash.so ## build the program, and the library for others
 
-$(O)/ringback: $(O)/recorder/cli/main.o $(call libs,$(LAYERS))
+$(O)/ringback: $(O)/recorder/cli/main.o $(FAULTS_OBJ) $(call libs,$(LAYERS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS_LD) -o $@ $^ $(LIBS)
 
 # What other programs load: it shows nothing but what it stands in for, and never goes away again. No
 # sanitizer fits a library that is loaded before its program.

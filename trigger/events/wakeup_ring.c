@@ -18,6 +18,7 @@
 
 #define ALWAYS	   (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 #define RING_BYTES (64u << 10)
+#define MAX_CPUS   8192 /* of any kernel: CONFIG_NR_CPUS */
 #define MAX_CHAIN  127
 
 /* ---- opening ---- */
@@ -199,9 +200,10 @@ static int copy_tids(struct wakeup_ring *t, const struct wakeup_ring_options *o,
 
 static int open_all(struct wakeup_ring *t, struct err *err)
 {
-	int rc = 0;
+	int rc = 0, left = (int)setting_cpus_online();
 
-	for (int cpu = 0, left = (int)setting_cpus_online(); left > 0 && !rc; cpu++) {
+	/* A CPU that goes offline meanwhile is never found. */
+	for (int cpu = 0; left > 0 && cpu < MAX_CPUS && !rc; cpu++) {
 		if (!setting_cpu_online(cpu))
 			continue;
 		rc = add_cpu(t, cpu, err);

@@ -3,6 +3,7 @@
 #include "trigger/kernel/settings.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
@@ -125,7 +126,7 @@ bool setting_cpu_online(int cpu)
 	char path[64], text[8];
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
-	if (access(path, F_OK))
+	if (access(path, F_OK) && errno == ENOENT)
 		return false;
 	/* A CPU that can't go offline has no "online" file. */
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);

@@ -14,7 +14,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +26,6 @@
 
 #define LOG_BYTES (256u << 10)
 #define BTF_PATH  "/sys/kernel/btf/vmlinux"
-
-/* Missing in the headers of older C libraries. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 
 /* ---- loading ---- */
 

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,11 +22,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Missing in some C libraries' headers. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
 
 /* Fixed by the kernel (include/linux/proc_ns.h, PROC_PID_INIT_INO). */
 #define INITIAL_PIDNS 0xEFFFFFFCu

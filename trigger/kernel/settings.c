@@ -2,11 +2,11 @@
 /* Settings of kernel and process; see settings.h. */
 #include "trigger/kernel/settings.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +72,30 @@ bool setting_capable(unsigned cap)
 	if (syscall(SYS_capget, &h, d))
 		return false;
 	return d[cap / 32].effective & (1u << (cap % 32));
+}
+
+const char *setting_capability(unsigned cap)
+{
+	static const char *const names[] = {
+		[CAP_DAC_OVERRIDE] = "CAP_DAC_OVERRIDE",
+		[CAP_DAC_READ_SEARCH] = "CAP_DAC_READ_SEARCH",
+		[CAP_KILL] = "CAP_KILL",
+		[CAP_SETGID] = "CAP_SETGID",
+		[CAP_SETUID] = "CAP_SETUID",
+		[CAP_IPC_LOCK] = "CAP_IPC_LOCK",
+		[CAP_SYS_RAWIO] = "CAP_SYS_RAWIO",
+		[CAP_SYS_PTRACE] = "CAP_SYS_PTRACE",
+		[CAP_SYS_ADMIN] = "CAP_SYS_ADMIN",
+		[CAP_SYS_NICE] = "CAP_SYS_NICE",
+		[CAP_SYS_RESOURCE] = "CAP_SYS_RESOURCE",
+		[CAP_SYSLOG] = "CAP_SYSLOG",
+		[CAP_PERFMON] = "CAP_PERFMON",
+		[CAP_BPF] = "CAP_BPF",
+		[CAP_CHECKPOINT_RESTORE] = "CAP_CHECKPOINT_RESTORE",
+	};
+
+	assert(cap < sizeof(names) / sizeof(*names) && names[cap]);
+	return names[cap];
 }
 
 static uint64_t count_by_asking(void)

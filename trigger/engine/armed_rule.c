@@ -4,6 +4,7 @@
 
 #include "dump/base/err.h"
 #include "dump/base/str.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -120,11 +121,26 @@ bool armed_rule_is_stale(const struct armed_rule *s)
 	       now.mtime.tv_nsec != s->file.mtime.tv_nsec;
 }
 
+/* Without this, the kernel's own error would not tell that root can have the rule. */
+static int check_capability(const struct armed_rule *s, const struct source_env *env,
+			    struct err *err)
+{
+	unsigned cap = s->ops->capability;
+
+	if (!cap || !env || !(env->dropped & 1ull << cap))
+		return 0;
+	return err_set(err, -EOPNOTSUPP,
+		       "it needs %s, which the recorder gave up at its start, when no rule needed "
+		       "it; restart the recorder",
+		       setting_capability(cap));
+}
+
 int armed_rule_open(struct armed_rule *s, const struct source_env *env, struct err *err)
 {
 	struct armed_rule_file file = file_of(s); /* before open(), to notice a later replacement */
-	int rc = s->ops->open(s->rule, env, &s->source, err);
+	int rc = check_capability(s, env, err);
 
+	rc = rc ? rc : s->ops->open(s->rule, env, &s->source, err);
 	if (rc)
 		return rc;
 	s->file = file;

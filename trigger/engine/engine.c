@@ -191,6 +191,14 @@ int engine_fd(const struct engine *e)
 	return e->epoll_fd;
 }
 
+bool engine_takes(const struct engine *e, unsigned capability)
+{
+	for (size_t i = 0; i < e->added.nr; i++)
+		if (e->added.v[i]->source && e->added.v[i]->ops->capability == capability)
+			return true;
+	return false;
+}
+
 const struct rule *engine_builtin(const struct engine *e, const char *name)
 {
 	for (size_t i = 0; i < NR_BUILTIN; i++)

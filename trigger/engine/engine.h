@@ -89,6 +89,9 @@ int engine_poll(struct engine *e, const struct rule **rule, struct sighting *wha
 void engine_command_ended(struct engine *e, int status);
 int engine_cpu(struct engine *e, int cpu, bool online, struct err *err);
 
+/* Whether the source of an armed rule takes this capability (CAP_*). */
+bool engine_takes(const struct engine *e, unsigned capability);
+
 /* A built-in rule by name, such as "manual"; NULL: there is none. */
 const struct rule *engine_builtin(const struct engine *e, const char *name);
 

@@ -51,6 +51,7 @@ struct source_env {
 	struct held_cores *parked; /* threads held by --crash-hold; NULL: not used */
 	struct aux_pauses *brakes; /* pauses traces in the kernel; NULL: unavailable */
 	int64_t post_ns;	   /* of rules without post= */
+	uint64_t dropped;	   /* capabilities that the recorder gave up: 1 << CAP_* */
 };
 
 /* What an armed rule watches and costs, for --dry-run. */
@@ -75,6 +76,8 @@ struct source_ops {
 	/* The path at the start of its argument names the file that is watched. A reload opens it
 	 * again when the file was replaced. */
 	bool in_file;
+	/* The capability (CAP_*) that its rules take besides those of every recorder; 0: none. */
+	unsigned capability;
 	/* Called once at start (and after SIGHUP). Checks arg, op and threshold, and says why when
 	 * this kernel can never meet the rule. 0 or -errno. */
 	int (*open)(const struct rule *r, const struct source_env *env, struct source **out,

@@ -19,6 +19,7 @@
 #include "dump/base/err.h"
 #include "trigger/engine/rule_check.h"
 #include "trigger/bpf/bpf_latency.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -142,6 +143,7 @@ const struct source_ops source_latency = {
 	.help = "a call of a function takes longer",
 	.example = "latency:/usr/lib/x86_64-linux-gnu/libc.so.6:getaddrinfo>100ms",
 	.in_file = true,
+	.capability = CAP_BPF,
 	.open = latency_open,
 	.fd = latency_fd,
 	.ready = latency_ready,

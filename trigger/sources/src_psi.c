@@ -11,6 +11,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "trigger/kernel/caps.h"
+#include "trigger/kernel/settings.h"
 #include "trigger/sources/threshold.h"
 #include "trigger/engine/rule_check.h"
 #include "trigger/sources/poll_timer.h"
@@ -390,6 +391,7 @@ const struct source_ops source_psi = {
 	.syntax = "psi:RESOURCE:some|full[:CGROUP]>STALL/WINDOW",
 	.help = "tasks were stalled for so long for want of memory, cpu, io or by irq",
 	.example = "psi:memory:some>150ms/1s",
+	.capability = CAP_SYS_RESOURCE,
 	.open = psi_open,
 	.fd = psi_fd,
 	.woken = psi_woken,

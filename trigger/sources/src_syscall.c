@@ -12,6 +12,7 @@
 #include "dump/base/str.h"
 #include "trigger/events/event_field.h"
 #include "trigger/kernel/tracefs.h"
+#include "trigger/kernel/settings.h"
 #include "trigger/engine/rule_check.h"
 #include "trigger/bpf/bpf_latency.h"
 
@@ -275,6 +276,7 @@ const struct source_ops source_syscall = {
 	.syntax = "syscall:NAME>TIME",
 	.help = "a system call takes longer",
 	.example = "syscall:fsync>100ms",
+	.capability = CAP_BPF,
 	.open = syscall_open,
 	.fd = syscall_fd,
 	.ready = syscall_ready,

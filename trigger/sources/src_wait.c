@@ -19,6 +19,7 @@
 #include "dump/base/str.h"
 #include "trigger/engine/rule_check.h"
 #include "trigger/bpf/bpf_latency.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -201,6 +202,7 @@ const struct source_ops source_runqueue = {
 	.syntax = "runqueue[:COMM]>TIME",
 	.help = "a thread waits longer for a CPU",
 	.example = "runqueue>20ms",
+	.capability = CAP_BPF,
 	.open = runqueue_open,
 	.fd = wait_fd,
 	.ready = wait_ready,
@@ -216,6 +218,7 @@ const struct source_ops source_offcpu = {
 	.syntax = "offcpu:COMM>TIME",
 	.help = "a thread of that name runs on no CPU for longer",
 	.example = "offcpu:redis-server>1s",
+	.capability = CAP_BPF,
 	.open = offcpu_open,
 	.fd = wait_fd,
 	.ready = wait_ready,

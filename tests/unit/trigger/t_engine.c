@@ -5,6 +5,7 @@
 
 #include "dump/base/err.h"
 #include "tests/helpers/with_engine.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -522,6 +523,30 @@ static void a_reload_leaves_out_what_has_ended(void **state)
 	assert_int_equal(engine_nr_rules(*state), 6);
 }
 
+/* Capabilities can't be taken back, and the kernel's own error would be a riddle for root. */
+static void a_reload_leaves_out_what_takes_a_dropped_capability(void **state)
+{
+	static struct source_env env = {.dropped = 1ull << CAP_BPF | 1ull << CAP_SYS_RESOURCE};
+	const struct engine_options opt = {.env = &env};
+	const char *rules[] = {"runqueue>20ms;name=bpf", "psi:memory:some>150ms/1s;name=psi",
+			       "signal:USR1"};
+	struct engine_rule_info info;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(engine_reload(*state, &opt, rules, 3, NULL), 0);
+	engine_rule_info(*state, 3, &info);
+	assert_false(info.armed);
+	assert_non_null(strstr(info.why, "CAP_BPF"));
+	assert_non_null(strstr(info.why, "restart the recorder"));
+	engine_rule_info(*state, 4, &info);
+	assert_false(info.armed);
+	assert_non_null(strstr(info.why, "CAP_SYS_RESOURCE"));
+	engine_rule_info(*state, 5, &info);
+	assert_true(info.armed);
+	assert_false(engine_takes(*state, CAP_BPF));
+	assert_int_equal(engine_add(*state, "runqueue>30ms", &err), -EOPNOTSUPP);
+}
+
 static void a_reload_goes_on_with_a_process_whose_pid_another_may_have(void **state)
 {
 	const struct engine_options opt = {0};
@@ -682,6 +707,7 @@ int main(void)
 		TEST(many_names_end_in_other),
 		TEST(bad_rules_change_nothing),
 		TEST(a_reload_is_all_or_nothing),
+		TEST(a_reload_leaves_out_what_takes_a_dropped_capability),
 		TEST(a_reload_keeps_what_rules_of_the_same_name_counted),
 		TEST(a_reload_leaves_out_what_has_ended),
 		TEST(a_reload_goes_on_with_a_process_whose_pid_another_may_have),

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sandbox; see sandbox.h. Called by cmd_dump.c, symbols_child.c and doctor_limits.c.
+ * The sandbox; see sandbox.h. Called by cmd_dump.c, symbols_child.c, privileges.c and doctor_content.c.
  *
- * A system call that is not in the table below fails with EPERM: programs expect that, and a library
- * that tries a newer call falls back to an older one.
+ * A system call that is not in the table of what is allowed, or that is in the table of what a recorder
+ * never does, fails with EPERM: programs expect that, and a library that tries a newer call falls back to
+ * an older one.
  */
 #include "recorder/base/sandbox.h"
 
 #include "dump/base/sanitized.h"
+#include "trigger/kernel/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -27,9 +28,6 @@
 #include <unistd.h>
 
 /* Newer than the headers of Linux 6.1. */
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ull << 14)
 #endif
@@ -280,6 +278,100 @@ static void filter_calls(bool names)
 	seccomp_release(filter);
 }
 
+/* What no recorder does, whatever its rules. Most of it takes capabilities that it has to keep. */
+static const int denied[] = {
+	/* another kernel, another root */
+	SCMP_SYS(kexec_load),
+	SCMP_SYS(kexec_file_load),
+	SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(delete_module),
+	SCMP_SYS(reboot),
+	SCMP_SYS(iopl),
+	SCMP_SYS(ioperm),
+	SCMP_SYS(mount),
+	SCMP_SYS(umount2),
+	SCMP_SYS(move_mount),
+	SCMP_SYS(open_tree),
+	SCMP_SYS(fspick),
+	SCMP_SYS(mount_setattr),
+	SCMP_SYS(pivot_root),
+	SCMP_SYS(chroot),
+	SCMP_SYS(unshare),
+	/* settings of the machine */
+	SCMP_SYS(swapon),
+	SCMP_SYS(swapoff),
+	SCMP_SYS(acct),
+	SCMP_SYS(quotactl),
+	SCMP_SYS(quotactl_fd),
+	SCMP_SYS(sethostname),
+	SCMP_SYS(setdomainname),
+	SCMP_SYS(settimeofday),
+	SCMP_SYS(clock_settime),
+	SCMP_SYS(clock_adjtime),
+	SCMP_SYS(adjtimex),
+	SCMP_SYS(syslog),
+	SCMP_SYS(vhangup),
+	/* other processes, files by their number */
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(process_madvise),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(move_pages),
+	SCMP_SYS(migrate_pages),
+	SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(fanotify_init),
+	/* parts of the kernel that attacks start with */
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register),
+	SCMP_SYS(add_key),
+	SCMP_SYS(request_key),
+	SCMP_SYS(keyctl),
+#if !SANITIZED
+	SCMP_SYS(ptrace),
+#endif
+};
+
+#define LOW_BITS UINT32_MAX /* all that the kernel reads of an int */
+
+static const struct {
+	int call;
+	struct scmp_arg_cmp arg;
+} denied_if[] = {
+	/* Sockets are looked up in the network namespace that they are in. */
+	{SCMP_SYS(setns), {1, SCMP_CMP_NE, CLONE_NEWNET, 0}},
+	{SCMP_SYS(ioctl), {1, SCMP_CMP_MASKED_EQ, LOW_BITS, TIOCSTI}},
+	{SCMP_SYS(ioctl), {1, SCMP_CMP_MASKED_EQ, LOW_BITS, TIOCLINUX}},
+};
+
+static int deny_all(scmp_filter_ctx filter, bool bpf)
+{
+	uint32_t no = SCMP_ACT_ERRNO(EPERM);
+	int rc = bpf ? 0 : seccomp_rule_add(filter, no, SCMP_SYS(bpf), 0);
+
+	for (size_t i = 0; i < sizeof(denied) / sizeof(*denied) && !rc; i++)
+		rc = seccomp_rule_add(filter, no, denied[i], 0);
+	for (size_t i = 0; i < sizeof(denied_if) / sizeof(*denied_if) && !rc; i++)
+		rc = seccomp_rule_add_array(filter, no, denied_if[i].call, 1, &denied_if[i].arg);
+	return rc;
+}
+
+void sandbox_enter_for_recorder(bool bpf)
+{
+	scmp_filter_ctx filter = off ? NULL : seccomp_init(SCMP_ACT_ALLOW);
+
+	if (!filter)
+		return;
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+	/* Not the end of the recorder for a 32-bit program that --on-dump runs. */
+	seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
+	if (!deny_all(filter, bpf))
+		seccomp_load(filter);
+	seccomp_release(filter);
+}
+
 bool sandbox_has_seccomp(void)
 {
 	uint32_t action = SECCOMP_RET_ERRNO;
@@ -289,19 +381,30 @@ bool sandbox_has_seccomp(void)
 
 /* ---- both ---- */
 
-static void keep_capabilities(uint64_t kept)
+static uint64_t keep_capabilities(uint64_t kept)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct v[2];
 
 	if (syscall(SYS_capget, &head, v))
-		return;
+		return 0;
 	for (int i = 0; i < 2; i++) {
 		v[i].permitted &= (uint32_t)(kept >> 32 * i);
 		v[i].effective = v[i].permitted;
 		v[i].inheritable = 0;
 	}
 	syscall(SYS_capset, &head, v);
+	return v[0].permitted | (uint64_t)v[1].permitted << 32;
+}
+
+uint64_t sandbox_keep_capabilities(uint64_t kept)
+{
+	/* Root would get all of them back by exec. */
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	for (unsigned cap = 0; cap < 64; cap++)
+		if (!(kept & 1ull << cap))
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+	return keep_capabilities(kept);
 }
 
 void sandbox_enter(struct sandbox *s)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sandbox;
 
@@ -32,6 +33,14 @@ void sandbox_enter(struct sandbox *s);
  * Landlock would deny, for reading. Root becomes nobody, with the capabilities that this takes.
  */
 void sandbox_enter_for_names(void);
+
+/*
+ * For a recorder, which opens, starts and reads a lot: a process without threads keeps these capabilities
+ * (1 << CAP_*) of those that it has, and what it starts gets no more. Returns them.
+ */
+uint64_t sandbox_keep_capabilities(uint64_t kept);
+/* All threads lose the system calls that no recorder makes; what it starts does, too. bpf: but bpf(2). */
+void sandbox_enter_for_recorder(bool bpf);
 
 /* What the kernel has. */
 bool sandbox_has_seccomp(void);

@@ -108,14 +108,18 @@ static int end_scene(void **state)
 	return chdir("/") || rmdir(scene.dir);
 }
 
-static bool for_names; /* which of the two sandboxes */
+static enum { READER, NAMES, RECORDER } which; /* of the three sandboxes */
 
 static void confine(void)
 {
 	struct sandbox *s;
 
-	if (for_names) {
+	if (which == NAMES) {
 		sandbox_enter_for_names();
+		return;
+	}
+	if (which == RECORDER) {
+		sandbox_enter_for_recorder(false);
 		return;
 	}
 	s = sandbox_new();
@@ -551,13 +555,158 @@ static void nor_do_names_reach_them(void **state)
 		{"chmod", SYS_chmod, {P("other"), 0777}},
 	};
 
-	for_names = true;
+	which = NAMES;
 	all_fail(ALL(v));
 	the_network_is_out_of_reach(state);
 	processes_are_out_of_reach(state);
 	the_kernel_is_out_of_reach(state);
 	the_sandbox_cannot_be_left(state);
-	for_names = false;
+	which = READER;
+}
+
+/* The recorder's own process, which may do most things: it has to. These it never does. */
+static void a_recorder_leaves_the_machine_alone(void **state)
+{
+	static char room[128];
+	static struct iovec iov = {room, sizeof(room)};
+	static struct timespec now = {1, 0};
+	static union bpf_attr map = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+	int self = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), other = scene.victim;
+	const struct attempt v[] = {
+		{"another kernel", SYS_kexec_load, {0, 0, 0, 0}},
+		{"another kernel, from a file", SYS_kexec_file_load, {-1, -1, 0, 0, 0}},
+		{"load a module", SYS_init_module, {P(room), 0, P("")}},
+		{"load a module from a file", SYS_finit_module, {self, P(""), 0}},
+		{"unload a module", SYS_delete_module, {P("none"), O_NONBLOCK}},
+		{"reboot", SYS_reboot, {0, 0, 0, 0}},
+		{"I/O ports", SYS_iopl, {3}},
+		{"mount", SYS_mount, {P("none"), P("nowhere"), P("tmpfs"), 0, 0}},
+		{"umount", SYS_umount2, {P("nowhere"), MNT_DETACH}},
+		{"open_tree", SYS_open_tree, {HERE, P("."), 0}},
+		{"move_mount", SYS_move_mount, {HERE, P("."), HERE, P("nowhere"), 0}},
+		{"mount_setattr", SYS_mount_setattr, {HERE, P("nowhere"), 0, P(room), 0}},
+		{"pivot_root", SYS_pivot_root, {P("."), P(".")}},
+		{"chroot", SYS_chroot, {P(".")}},
+		{"unshare", SYS_unshare, {CLONE_NEWNS}},
+		{"the mounts of another", SYS_setns, {self, CLONE_NEWNS}},
+		{"all namespaces of another", SYS_setns, {self, 0}},
+		{"swapon", SYS_swapon, {P("nowhere"), 0}},
+		{"swapoff", SYS_swapoff, {P("nowhere")}},
+		{"accounting", SYS_acct, {P("nowhere")}},
+		{"quotas", SYS_quotactl, {0, 0, 0, 0}},
+		{"the host's name", SYS_sethostname, {P("x"), -1}},
+		{"the domain's name", SYS_setdomainname, {P("x"), -1}},
+		{"the clock", SYS_clock_settime, {CLOCK_MONOTONIC, P(&now)}},
+		{"the clock, by the older call", SYS_settimeofday, {P("x"), 1}},
+		{"the kernel's log", SYS_syslog, {3, P(room), sizeof(room)}},
+		{"write another's memory",
+		 SYS_process_vm_writev,
+		 {other, P(&iov), 1, P(&iov), 1, 0}},
+		{"take a descriptor of another", SYS_pidfd_getfd, {self, 0, 0}},
+		{"open by handle", SYS_open_by_handle_at, {HERE, P(room), O_RDONLY}},
+		{"watch all files", SYS_fanotify_init, {0, 0}},
+		{"userfaultfd", SYS_userfaultfd, {1}},
+		{"io_uring", SYS_io_uring_setup, {1, P(room)}},
+		{"add a key", SYS_add_key, {P("user"), P("x"), P("x"), 1, -3}},
+		{"request a key", SYS_request_key, {P("user"), P("x"), 0, 0}},
+		{"keyctl", SYS_keyctl, {0, -3, 1}},
+		{"bpf without rules that use it", SYS_bpf, {BPF_MAP_CREATE, P(&map), sizeof(map)}},
+		{"typing on the terminal", SYS_ioctl, {scene.terminal_fd, TIOCSTI, P("x")}},
+		{"typing, with more bits",
+		 SYS_ioctl,
+		 {scene.terminal_fd, TIOCSTI | 1l << 32, P("x")}},
+		{"x32's system calls", SYS_kill | 0x40000000, {other, 0}},
+	};
+	const struct attempt unless_sanitized[] = {
+		{"trace", SYS_ptrace, {PTRACE_ATTACH, other, 0, 0}},
+		{"seize", SYS_ptrace, {PTRACE_SEIZE, other, 0, 0}},
+	};
+
+	which = RECORDER;
+	all_fail(ALL(v));
+	if (!SANITIZED)
+		all_fail(ALL(unless_sanitized));
+	which = READER;
+	close(self);
+}
+
+static void *wait_and_try(void *ends)
+{
+	char byte;
+
+	MUST(read(*(int *)ends, &byte, 1) == 1);
+	errno = 0;
+	syscall(SYS_userfaultfd, 1);
+	return (void *)(intptr_t)errno;
+}
+
+/* Also for a thread that was there before, and 32-bit programs do not end the process. */
+static _Noreturn void be_a_recorder(void)
+{
+	static char *argv[] = {"true", NULL}, *none[] = {NULL};
+	struct perf_event_attr event = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(event)};
+	int ends[2], status;
+	pthread_t t;
+	void *got;
+	pid_t pid;
+
+	MUST(!pipe2(ends, O_CLOEXEC) && !pthread_create(&t, NULL, wait_and_try, ends));
+	sandbox_enter_for_recorder(false);
+	MUST(write(ends[1], "x", 1) == 1 && !pthread_join(t, &got) && (intptr_t)got == EPERM);
+	MUST(syscall(SYS_perf_event_open, &event, 0, -1, -1, 0) >= 0 || errno != EPERM);
+	MUST(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+	MUST(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC) >= 0);
+	MUST(open("other", O_RDWR | O_CLOEXEC) >= 0);
+	pid = fork();
+	if (!pid) {
+		execve("/bin/true", argv, none);
+		_exit(1);
+	}
+	MUST(waitpid(pid, &status, 0) == pid && !status);
+#ifdef __x86_64__
+	{
+		long nr = 20;
+
+		__asm__ volatile("int $0x80" : "+a"(nr) : : "memory");
+		MUST(nr == -EPERM);
+	}
+#endif
+	_exit(0);
+}
+
+static void what_a_recorder_needs_works(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		be_a_recorder();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Nor does it get one back by exec, which gives root all of them. */
+static void a_recorder_keeps_what_it_names(void **state)
+{
+	char cat[] = "grep -q 'CapPrm:.*0000000000000020' /proc/self/status && "
+		     "grep -q 'CapBnd:.*0000000000000020' /proc/self/status";
+	char *argv[] = {"sh", "-c", cat, NULL};
+	pid_t pid;
+	int status;
+
+	if (geteuid()) {
+		skip();
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		MUST(sandbox_keep_capabilities(1ull << CAP_KILL) == 1ull << CAP_KILL);
+		execv("/bin/sh", argv);
+		_exit(255);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 int main(void)
@@ -572,6 +721,9 @@ int main(void)
 		cmocka_unit_test(the_kernel_is_out_of_reach),
 		cmocka_unit_test(the_sandbox_cannot_be_left),
 		cmocka_unit_test(nor_do_names_reach_them),
+		cmocka_unit_test(a_recorder_leaves_the_machine_alone),
+		cmocka_unit_test(what_a_recorder_needs_works),
+		cmocka_unit_test(a_recorder_keeps_what_it_names),
 #ifdef __x86_64__
 		cmocka_unit_test(calls_of_32_bits_end_the_process),
 #endif

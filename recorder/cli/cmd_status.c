@@ -278,6 +278,27 @@ static void print_cost(const json_t *r)
 	       count_of(c, "voluntary", &vol), count_of(c, "involuntary", &invol));
 }
 
+/* As many as fit on a line of 100 columns. */
+static void print_privileges(const json_t *r)
+{
+	const json_t *all = get(r, "privileges"), *one;
+	int column = 0;
+	size_t i;
+
+	json_array_foreach(all, i, one)
+	{
+		const char *name = text(one, "capability");
+
+		if (!i || column + (int)strlen(name) > 98)
+			column = printf("%s%-11s", i ? ",\n" : "", i ? "" : "privileges:");
+		else
+			column += printf(",");
+		column += printf(" %s", name);
+	}
+	if (json_array_size(all))
+		putchar('\n');
+}
+
 static void print_status(const json_t *r)
 {
 	print_head(r);
@@ -291,6 +312,7 @@ static void print_status(const json_t *r)
 		print_processes(r);
 	if (get(r, "cost"))
 		print_cost(r);
+	print_privileges(r);
 }
 
 /* ---- the command ---- */

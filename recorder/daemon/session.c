@@ -8,6 +8,7 @@
 #include "recorder/coredump/core_state.h"
 #include "recorder/base/log.h"
 #include "recorder/base/priority.h"
+#include "recorder/daemon/privileges.h"
 #include "trigger/bpf/sleeps.h"
 #include "trigger/events/aux_pause.h"
 #include "trigger/crash/held_cores.h"
@@ -217,6 +218,9 @@ static int open_recording(struct session *s, struct err *err)
 	int rc = config_channels(&s->config, &channels, &nr, err);
 
 	rc = rc ? rc : open_sleeps(s, &channels, &nr, err);
+	/* No thread is there yet, and what the rings take must be enough for later ones. */
+	if (!rc && !s->config.dry_run)
+		privileges_drop(s);
 	rc = rc ? rc
 		: recording_open(channels, nr, s->config.nr_banks, &s->config.memory, &s->caps,
 				 &s->target, keeping_taken(s->keeping), &s->recording, err);
@@ -404,6 +408,7 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	s->started_ns = clock_ns();
 	keeping_give(s);
 	raise_priority();
+	privileges_filter(s);
 	return s->child ? child_go(s->child, err) : 0;
 }
 

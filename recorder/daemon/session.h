@@ -41,6 +41,7 @@ struct session {
 	struct aux_pauses *brakes; /* hits that stop traces in the kernel */
 	struct sleeps *sleeps;	   /* NULL: no channel has sleep-stacks */
 	struct source_env env;	   /* for the engine; points to other fields */
+	uint64_t kept;		   /* capabilities, by privileges_drop() */
 	struct engine *engine;
 	struct store *store, *spill; /* spill: NULL without --spill */
 	struct ctl *ctl;

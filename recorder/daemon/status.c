@@ -5,6 +5,7 @@
 #include "dump/base/str.h"
 #include "trigger/kernel/clock.h"
 #include "recorder/base/log.h"
+#include "recorder/daemon/privileges.h"
 #include "recorder/daemon/horizon.h"
 #include "trigger/engine/repeats.h"
 
@@ -174,7 +175,7 @@ json_t *status_json(const struct session *s)
 		"{s:b, s:s, s:s, s:I, s:s, s:I, s:s, s:b, s:s, s:o, s:{s:I, s:I, s:I, s:s, s:I, "
 		"s:s*, s:s*}, s:o, "
 		"s:o,"
-		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o}",
+		" s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o*}",
 		"ok", 1, "name", s->config.name, "directory", dir, "pid", (json_int_t)getpid(),
 		"version", RINGBACK_VERSION, "uptime_ns", (json_int_t)(clock_ns() - s->started_ns),
 		"target", s->target.text, "target_ended", (int)s->target_ended, "state",
@@ -187,7 +188,7 @@ json_t *status_json(const struct session *s)
 		(json_int_t)t.nr_merged, "held", (json_int_t)t.nr_held, "sideband", "records",
 		(json_int_t)sb.nr_records, "lost", (json_int_t)sb.nr_lost, "scans",
 		(json_int_t)s->nr_scans, "wakeups", (json_int_t)s->nr_sideband_wakeups, "ledger",
-		ledger_json(s), "cost", cost_json(s));
+		ledger_json(s), "cost", cost_json(s), "privileges", privileges_json(s));
 	if (o && s->last_dump_real_ns)
 		json_object_set_new(json_object_get(o, "dumps"), "last_real_ns",
 				    json_integer((json_int_t)s->last_dump_real_ns));

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +48,28 @@ static void close_others(int fd)
 			close(i);
 }
 
+/* All that reading takes. */
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct v[2];
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (syscall(SYS_capget, &head, v))
+		return;
+	v[0].permitted &= 1u << CAP_SYS_PTRACE;
+	v[0].effective = v[0].permitted;
+	v[1].permitted = v[1].effective = v[0].inheritable = v[1].inheritable = 0;
+	syscall(SYS_capset, &head, v);
+}
+
 static _Noreturn void serve(int fd)
 {
 	uint8_t bytes[MEMORY_READER_MAX];
 	struct memory_request q;
 
 	close_others(fd);
+	drop_capabilities();
 	while (recv(CHILD_FD, &q, sizeof(q), 0) == sizeof(q)) {
 		struct iovec to = {bytes, q.bytes}, from = {(void *)(uintptr_t)q.addr, q.bytes};
 		bool ok = process_vm_readv(q.pid, &to, 1, &from, 1, 0) == (ssize_t)q.bytes;

@@ -53,7 +53,9 @@ fi
 
 in_background "$work/fs/file" 1 1000000
 busy=$bg_pid
+exec 9<>"$work/inherited"
 rec_start -a --channel "cpu:cpu-clock/freq=1999/u;size=1M;stack=fp" --symbols 2s
+exec 9>&-
 sleep 0.3
 dump
 equal "the file system answers: a dump has names" "done" "$(names)"
@@ -65,6 +67,11 @@ check "... soon after the time for names" test "$took" -lt 20
 equal "... whose end it says" "time" "$(names)"
 equal "the hanging process is named once" 1 "$(grep -c 'process [0-9]*, which looks up names, hangs' "$work/err")"
 hung=$(sed -n 's/.* process \([0-9]*\), which looks up names, hangs.*/\1/p' "$work/err")
+equal "... it has the dump, a pipe for names, and no messages" "$path pipe: /dev/null" \
+	"$(readlink /proc/"$hung"/fd/{0,1,2} | sed 's/pipe:.*/pipe:/' | paste -sd' ')"
+equal "... else files only: no event, BPF program or socket of the recorder" "pipe:" \
+	"$(readlink /proc/"$hung"/fd/* | grep -v '^/' | sed 's/pipe:.*/pipe:/')"
+empty "... nor what that inherited" "$(readlink /proc/"$hung"/fd/* | grep -F "$work/inherited")"
 dump
 check "the next dump is made" "$RINGBACK" check "$path"
 equal "... without a search" "failed" "$(names)"
@@ -108,12 +115,22 @@ equal "... as usual" 0 "$rec_status"
 
 # ---- a value is watched in such a page ----
 
+# reader_rights: capabilities of the processes that read memory for recorders with this program
+reader_rights() {
+	local comm
+
+	for comm in $(grep -lsx ringback-memory /proc/[0-9]*/comm); do
+		[ "${comm%comm}exe" -ef "$RINGBACK" ] && sed -n 's/^Cap\(Prm\|Eff\):\s*//p' "${comm%comm}status"
+	done | sort -u
+}
+
 # watch is not used where there are no breakpoints.
 rec_start -a -e sched:sched_switch -m 64K -T "$rule"
 if grep -q 'rule watch.* is not used' "$work/err"; then
 	skip "a value is watched: it says that it can't be read" "$(cat "$work/err")"
 else
 	check "a value is watched: it says that it can't be read" grep -q 'values are no longer read' <(timeout 10 "$RINGBACK" status)
+	equal "... by a process that may do nothing else (CAP_SYS_PTRACE)" 0000000000080000 "$(reader_rights)"
 fi
 check "... and the recorder answers" timeout 10 "$RINGBACK" status
 rec_stop

@@ -365,7 +365,7 @@ void sandbox_enter_for_recorder(bool bpf)
 		return;
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* Not the end of the recorder for a 32-bit program that --on-dump runs. */
+	/* System calls of 32-bit programs, which --on-dump may run, fail and kill nothing. */
 	seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
 	if (!deny_all(filter, bpf))
 		seccomp_load(filter);

@@ -25,6 +25,15 @@ rec_kill() {
 	rec_pid=
 }
 
+# Starts no process, which would take too long.
+wait_for_part() {
+	local n
+
+	for ((n = 0; n < 100000; n++)); do
+		! compgen -G "$work/dumps/*.part" >/dev/null || return
+	done
+}
+
 field() {
 	sed -n "s/.*\b$1=\(-\?[0-9]*\).*/\1/p" <<<"$2"
 }
@@ -43,8 +52,13 @@ count_over_restarts() {
 	dump_now >/dev/null
 	for ((i = 0; i < RESTARTS; i++)); do
 		# Every second one is killed while it writes a dump, or shortly before or after.
-		[ $((i % 2)) = 0 ] || kill -USR2 "$rec_pid"
-		sleep "0.$(printf '%03d' $((RANDOM % 90)))"
+		if [ $((i % 2)) = 0 ]; then
+			sleep "0.$(printf '%03d' $((RANDOM % 90)))"
+		else
+			kill -USR2 "$rec_pid"
+			wait_for_part
+			sleep "0.$(printf '%03d' $((RANDOM % 40)))"
+		fi
 		rec_kill
 		rec_start "${counted[@]}" || badly=$((badly + 1))
 		grep -q 'are taken over' "$work/err" && taken=$((taken + 1))

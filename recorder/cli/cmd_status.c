@@ -245,6 +245,18 @@ static void print_dumps(const json_t *r)
 	       count_of(t, "held", &c));
 }
 
+/* The process to look at when there are evictions. */
+static void print_largest(const json_t *p)
+{
+	struct value_text maps, threads;
+	char comm[80];
+
+	str_safe(comm, sizeof(comm), text(p, "comm"), strlen(text(p, "comm")));
+	printf("            %s (%" PRIu64 ") has most: %s mapping%s, %s thread%s\n", comm,
+	       number(p, "pid"), count_of(p, "maps", &maps), str_plural(number(p, "maps")),
+	       count_of(p, "threads", &threads), str_plural(number(p, "threads")));
+}
+
 static void print_processes(const json_t *r)
 {
 	const json_t *s = get(r, "sideband"), *l = get(r, "ledger");
@@ -255,6 +267,8 @@ static void print_processes(const json_t *r)
 	       count_of(l, "tombstones", &b), count_of(l, "maps", &c),
 	       str_plural(number(l, "maps")), size_of(l, "bytes", &d), size_of(l, "max_bytes", &e),
 	       count_of(l, "evicted", &f));
+	if (get(l, "largest"))
+		print_largest(get(l, "largest"));
 	if (number(l, "files") || number(l, "files_dropped"))
 		printf("            %s program file%s kept open, %s closed early\n",
 		       count_of(l, "files", &a), str_plural(number(l, "files")),

@@ -58,6 +58,7 @@ struct daemon {
 	bool more_hits;		 /* more hits may be pending: the loop must not sleep */
 	bool traces_stand;	 /* stopped by hits that may not have been read yet */
 	uint64_t looked_ns;	 /* time of the last sideband drain */
+	bool told_evicted;	 /* the user knows that the ledger is full */
 	int exit_status;
 	char rule_name[64], reason[256]; /* of the dump being made; a reload may free the rule */
 };
@@ -129,6 +130,8 @@ static void drain_sideband(struct daemon *d, bool may_scan)
 	s->scan_due |= lost > 0;
 	if (s->scan_due && may_scan && session_scan(s, &err))
 		log_warn_err(&err);
+	if (!d->told_evicted)
+		d->told_evicted = record_log_evicted(s);
 }
 
 /* Warns once, since otherwise the user may wait for hits that can't come. Not needed with a

@@ -143,6 +143,25 @@ void record_log_hit(const struct session *s, const struct rule *rule, const stru
 		  "hit of %s%s; %s", rule->name, saw, answer);
 }
 
+bool record_log_evicted(const struct session *s)
+{
+	struct ledger_largest most;
+	struct ledger_stats l;
+	char size[32], who[128] = "";
+
+	ledger_stats(s->ledger, &l);
+	if (!l.nr_evicted)
+		return false;
+	if (ledger_largest(s->ledger, &most))
+		snprintf(who, sizeof(who), "; %.16s (%u) takes most: %lu mapping%s, %lu thread%s",
+			 most.comm, most.pid, most.nr_maps, str_plural(most.nr_maps),
+			 most.nr_threads, str_plural(most.nr_threads));
+	log_warn("the history of processes is full (--ledger-size %s): names may be missing in "
+		 "dumps%s",
+		 str_fmt_size(size, sizeof(size), l.max_bytes), who);
+	return true;
+}
+
 void record_log_unheld(const struct session *s)
 {
 	struct held_cores_unheld u;

@@ -21,5 +21,7 @@ void record_log_hit(const struct session *s, const struct rule *rule, const stru
 		    enum hit_do next, unsigned fill_percent);
 /* Call before engine_done(): the cause is in the message. */
 void record_log_committed(const struct session *s, const struct dumper_result *r);
+/* The ledger forgets processes early, and which process takes most of it. False: it does not. */
+bool record_log_evicted(const struct session *s);
 /* Crashes that --crash-hold did not hold since the last call, if any. */
 void record_log_unheld(const struct session *s);

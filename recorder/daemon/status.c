@@ -140,14 +140,26 @@ static json_t *cost_json(const struct session *s)
 
 static json_t *ledger_json(const struct session *s)
 {
+	struct ledger_largest most;
 	struct ledger_stats l;
+	char comm[sizeof(most.comm) * 4];
+	json_t *o;
 
 	ledger_stats(s->ledger, &l);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)l.bytes,
-			 "max_bytes", (json_int_t)l.max_bytes, "tasks", (json_int_t)l.nr_tasks,
-			 "tombstones", (json_int_t)l.nr_tombstones, "maps", (json_int_t)l.nr_maps,
-			 "evicted", (json_int_t)l.nr_evicted, "files", (json_int_t)l.nr_files,
-			 "files_dropped", (json_int_t)l.nr_files_dropped);
+	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)l.bytes,
+		      "max_bytes", (json_int_t)l.max_bytes, "tasks", (json_int_t)l.nr_tasks,
+		      "tombstones", (json_int_t)l.nr_tombstones, "maps", (json_int_t)l.nr_maps,
+		      "evicted", (json_int_t)l.nr_evicted, "files", (json_int_t)l.nr_files,
+		      "files_dropped", (json_int_t)l.nr_files_dropped);
+	if (o && l.nr_evicted && ledger_largest(s->ledger, &most))
+		json_object_set_new(o, "largest",
+				    json_pack("{s:I, s:s, s:I, s:I}", "pid", (json_int_t)most.pid,
+					      "comm",
+					      str_safe(comm, sizeof(comm), most.comm,
+						       strnlen(most.comm, sizeof(most.comm))),
+					      "maps", (json_int_t)most.nr_maps, "threads",
+					      (json_int_t)most.nr_threads));
+	return o;
 }
 
 json_t *status_json(const struct session *s)

@@ -482,7 +482,7 @@ static const struct ledger_map *map_in(const struct maps *t, uint64_t ns, uint64
 {
 	uint32_t i = maps_find(t, addr);
 
-	return i < t->nr && t->v[i].start <= addr && t->v[i].ns <= ns ? &t->v[i] : NULL;
+	return i < t->nr && t->v[i]->start <= addr && t->v[i]->ns <= ns ? t->v[i] : NULL;
 }
 
 static const struct ledger_map *map_at(const struct proc *p, uint64_t ns, uint64_t addr)
@@ -574,4 +574,39 @@ void ledger_stats(struct ledger *l, struct ledger_stats *out)
 		.nr_files_dropped = files.nr_dropped,
 	};
 	pthread_mutex_unlock(&l->lock);
+}
+
+static uint64_t nr_maps_of(const struct proc *p)
+{
+	uint64_t nr = p->maps ? p->maps->nr : 0;
+
+	for (const struct ended *e = p->ended; e; e = e->next)
+		nr += e->table ? e->table->nr : 1;
+	return nr;
+}
+
+bool ledger_largest(struct ledger *l, struct ledger_largest *out)
+{
+	uint64_t most = 0;
+
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < l->nr_buckets; i++) {
+		for (const struct task *t = l->tasks[i]; t; t = t->hash_next) {
+			const struct proc *p = t->proc;
+			uint64_t nr;
+
+			if (t != p->leader || !p->nr_alive)
+				continue;
+			nr = nr_maps_of(p);
+			if (nr + p->nr_tasks <= most)
+				continue;
+			most = nr + p->nr_tasks;
+			*out = (struct ledger_largest){
+				.pid = p->pid, .nr_maps = nr, .nr_threads = p->nr_tasks};
+			if (t->comms)
+				memcpy(out->comm, t->comms->name, sizeof(out->comm));
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return most;
 }

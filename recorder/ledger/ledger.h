@@ -6,7 +6,7 @@
  * There is no record for moving a task to another cgroup. A process has its parent's cgroup until a
  * scan or a dump reads its own; only a scan finds a later move. Exited tasks stay as tombstones until
  * ledger_expire() says that no ring holds events of their time. Memory is bounded: over the limit
- * the oldest tombstones are evicted and counted.
+ * the oldest tombstones are evicted and counted. What still doesn't fit is refused and counted.
  *
  * Thread-safe. The ledger does not change while a dump is written from it, which may block on a
  * disk. Calls that change it block until then; ledger_begin() fails instead. Times are
@@ -141,3 +141,12 @@ struct ledger_stats {
 	uint64_t nr_files_dropped; /* ... closed early because of their bound */
 };
 void ledger_stats(struct ledger *l, struct ledger_stats *out);
+
+/* The living process that takes most of the memory, for the user who wonders where it went. */
+struct ledger_largest {
+	uint32_t pid;
+	char comm[16];		      /* "": unknown */
+	uint64_t nr_maps, nr_threads; /* including those that have ended */
+};
+/* False: there is none. Looks at all tasks. */
+bool ledger_largest(struct ledger *l, struct ledger_largest *out);

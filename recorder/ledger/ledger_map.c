@@ -27,26 +27,34 @@ static struct maps *maps_new(struct ledger *l, bool whole)
 	return t;
 }
 
+static void map_put(struct ledger *l, struct ledger_map *m)
+{
+	paths_put(&l->paths, m->path);
+	ledger_release(l, m, sizeof(*m));
+	l->nr_maps--;
+}
+
 static void maps_put(struct ledger *l, struct maps *t)
 {
 	if (!t || --t->refs)
 		return;
 	for (uint32_t i = 0; i < t->nr; i++)
-		paths_put(&l->paths, t->v[i].path);
-	l->nr_maps -= t->nr;
+		map_put(l, t->v[i]);
 	ledger_release(l, t->v, t->cap * sizeof(*t->v));
 	ledger_release(l, t, sizeof(*t));
 }
 
-/* Makes room for one more entry; fails over the bound. */
-static bool reserve(struct ledger *l, struct maps *t)
+/* Makes room for `nr` entries; fails over the bound. */
+static bool reserve(struct ledger *l, struct maps *t, uint32_t nr)
 {
-	uint32_t cap = t->cap ? t->cap * 2 : 8;
-	struct ledger_map *v;
+	uint32_t cap = t->cap ? t->cap : 8;
+	struct ledger_map **v;
 
-	if (t->nr < t->cap)
+	if (nr <= t->cap)
 		return true;
-	if (!ledger_admits(l, cap * sizeof(*v)))
+	while (cap < nr)
+		cap *= 2;
+	if (!ledger_admits_map(l, cap * sizeof(*v)))
 		return false;
 	v = ledger_alloc(l, cap * sizeof(*v));
 	if (!v)
@@ -59,27 +67,37 @@ static bool reserve(struct ledger *l, struct maps *t)
 	return true;
 }
 
+/* A copy for a table, with its own reference to the path; NULL: over the bound. */
+static struct ledger_map *map_new(struct ledger *l, const struct ledger_map *from)
+{
+	struct ledger_map *m =
+		ledger_admits_map(l, sizeof(*m)) ? ledger_alloc(l, sizeof(*m)) : NULL;
+
+	if (!m)
+		return NULL;
+	*m = *from;
+	path_ref(m->path);
+	l->nr_maps++;
+	return m;
+}
+
 static struct maps *copy(struct ledger *l, const struct maps *from)
 {
-	size_t bytes = from->nr * sizeof(*from->v);
-	struct maps *t;
+	struct maps *t = maps_new(l, from->whole);
 
-	if (!ledger_admits(l, sizeof(*t) + bytes))
-		return NULL;
-	t = maps_new(l, from->whole);
 	if (!t || !from->nr)
 		return t;
-	t->v = ledger_alloc(l, bytes);
-	if (!t->v) {
-		maps_put(l, t);
-		return NULL;
+	if (!reserve(l, t, from->nr))
+		goto fail;
+	for (; t->nr < from->nr; t->nr++) {
+		t->v[t->nr] = map_new(l, from->v[t->nr]);
+		if (!t->v[t->nr])
+			goto fail;
 	}
-	memcpy(t->v, from->v, bytes);
-	t->nr = t->cap = from->nr;
-	for (uint32_t i = 0; i < t->nr; i++)
-		path_ref(t->v[i].path);
-	l->nr_maps += t->nr;
 	return t;
+fail:
+	maps_put(l, t);
+	return NULL;
 }
 
 struct maps *maps_own(struct ledger *l, struct proc *p)
@@ -111,29 +129,25 @@ void maps_inherit(struct ledger *l, struct proc *parent, struct proc *child)
 
 uint32_t maps_find(const struct maps *t, uint64_t addr)
 {
-	return (uint32_t)array_bisect(i, t->nr, t->v[i].end <= addr);
+	return (uint32_t)array_bisect(i, t->nr, t->v[i]->end <= addr);
 }
 
 static void remove_at(struct ledger *l, struct maps *t, uint32_t i)
 {
-	paths_put(&l->paths, t->v[i].path);
+	map_put(l, t->v[i]);
 	memmove(t->v + i, t->v + i + 1, (t->nr - i - 1) * sizeof(*t->v));
 	t->nr--;
-	l->nr_maps--;
 }
 
-/* Takes its own reference to the path. */
 static void insert_at(struct ledger *l, struct maps *t, uint32_t i, const struct ledger_map *m)
 {
-	struct ledger_map new = *m;
+	struct ledger_map *new = reserve(l, t, t->nr + 1) ? map_new(l, m) : NULL;
 
-	if (!reserve(l, t))
+	if (!new)
 		return;
-	path_ref(new.path);
 	memmove(t->v + i + 1, t->v + i, (t->nr - i) * sizeof(*t->v));
 	t->v[i] = new;
 	t->nr++;
-	l->nr_maps++;
 }
 
 /* ---- what ended ---- */
@@ -192,7 +206,7 @@ static void note_ended(struct ledger *l, struct proc *p, const struct ledger_map
 {
 	struct ended *e;
 
-	if (!ledger_admits(l, sizeof(*e) + sizeof(e->one[0])))
+	if (!ledger_admits_map(l, sizeof(*e) + sizeof(e->one[0])))
 		return;
 	e = ledger_alloc(l, sizeof(*e) + sizeof(e->one[0]));
 	if (!e)
@@ -205,7 +219,7 @@ static void note_ended(struct ledger *l, struct proc *p, const struct ledger_map
 
 void maps_end(struct ledger *l, struct proc *p, uint32_t i, uint64_t ns)
 {
-	note_ended(l, p, &p->maps->v[i], ns);
+	note_ended(l, p, p->maps->v[i], ns);
 	remove_at(l, p->maps, i);
 }
 
@@ -246,7 +260,7 @@ static void exec_before_scan(struct ledger *l, struct proc *p, uint64_t ns)
 	if (!t)
 		return;
 	for (uint32_t i = 0; i < t->nr;) {
-		struct ledger_map *m = &t->v[i];
+		struct ledger_map *m = t->v[i];
 
 		if (m->ns > ns) {
 			i++;
@@ -330,7 +344,7 @@ static bool newer_than(const struct proc *p, const struct ledger_map *e, uint64_
  * something to add. */
 static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct ledger_map *m)
 {
-	const struct ledger_map *e = &p->maps->v[i];
+	const struct ledger_map *e = p->maps->v[i];
 	bool time = m->ns && (e->seen_ns > m->ns || e->ns > m->ns);
 	bool build_id = m->path->build_id_bytes && !e->path->build_id_bytes;
 	bool file = m->ino && !e->ino;
@@ -342,7 +356,7 @@ static void complete(struct ledger *l, struct proc *p, uint32_t i, const struct 
 	t = maps_own(l, p);
 	if (!t)
 		return;
-	mine = &t->v[i];
+	mine = t->v[i];
 	if (time) {
 		mine->ns = m->ns;
 		mine->seen_ns = 0; /* a record has confirmed it */
@@ -365,8 +379,8 @@ static void cut_older(struct ledger *l, struct proc *p, uint32_t i, const struct
 {
 	struct maps *t = p->maps;
 
-	while (i < t->nr && t->v[i].start < m->end) {
-		struct ledger_map was = t->v[i], part = clip(&was, m->start, m->end);
+	while (i < t->nr && t->v[i]->start < m->end) {
+		struct ledger_map was = *t->v[i], part = clip(&was, m->start, m->end);
 
 		if (newer_than(p, &was, ns)) {
 			i++;
@@ -397,13 +411,13 @@ static void fill(struct ledger *l, struct proc *p, const struct ledger_map *m)
 	struct ledger_map part;
 
 	while (at < m->end) {
-		bool gap = i == t->nr || t->v[i].start > at;
-		uint64_t to = i == t->nr ? m->end : gap ? t->v[i].start : t->v[i].end;
+		bool gap = i == t->nr || t->v[i]->start > at;
+		uint64_t to = i == t->nr ? m->end : gap ? t->v[i]->start : t->v[i]->end;
 
 		part = clip(m, at, to);
 		at = part.end;
 		if (!gap)
-			note_ended(l, p, &part, t->v[i].ns ? t->v[i].ns : t->v[i].seen_ns);
+			note_ended(l, p, &part, t->v[i]->ns ? t->v[i]->ns : t->v[i]->seen_ns);
 		else
 			insert_at(l, t, i, &part);
 		i = maps_find(t, at);
@@ -420,7 +434,7 @@ void maps_add(struct ledger *l, struct proc *p, struct ledger_map *m)
 		goto out;
 	if (t) {
 		i = maps_find(t, m->start);
-		if (i < t->nr && same_map(&t->v[i], m)) {
+		if (i < t->nr && same_map(t->v[i], m)) {
 			complete(l, p, i, m);
 			goto out;
 		}
@@ -428,7 +442,7 @@ void maps_add(struct ledger *l, struct proc *p, struct ledger_map *m)
 	t = maps_own(l, p);
 	if (!t)
 		goto out;
-	if (i < t->nr && t->v[i].start < m->end) {
+	if (i < t->nr && t->v[i]->start < m->end) {
 		cut_older(l, p, i, m, ns);
 		fill(l, p, m);
 	} else {

@@ -88,6 +88,18 @@ void retired_expire(struct ledger *l, uint64_t ns)
 	}
 }
 
+/* The last eighth is for living tasks, so that a process with very many mappings costs nobody a
+ * name. */
+static uint64_t task_bytes(const struct ledger *l)
+{
+	return l->max_bytes / 8;
+}
+
+bool ledger_admits_map(struct ledger *l, size_t n)
+{
+	return ledger_admits(l, n + task_bytes(l));
+}
+
 bool ledger_admits(struct ledger *l, size_t n)
 {
 	if (ledger_bytes(l) + n + ALLOC_OVERHEAD <= l->max_bytes)
@@ -100,7 +112,8 @@ void ledger_make_room(struct ledger *l)
 {
 	uint64_t room = l->max_bytes / 16 < 65536 ? l->max_bytes / 16 : 65536;
 
-	while (ledger_bytes(l) > l->max_bytes - room && l->retired.next != &l->retired) {
+	while (ledger_bytes(l) > l->max_bytes - task_bytes(l) - room &&
+	       l->retired.next != &l->retired) {
 		drop(l, l->retired.next);
 		l->nr_evicted++;
 	}

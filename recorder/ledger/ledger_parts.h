@@ -94,8 +94,8 @@ struct ledger_map {
 struct maps {
 	uint32_t refs;
 	uint32_t nr, cap;
-	bool whole; /* complete since the exec or a scan */
-	struct ledger_map *v;
+	bool whole;	       /* complete since the exec or a scan */
+	struct ledger_map **v; /* pointers, since new mappings mostly go to the front */
 };
 
 struct ended {
@@ -176,6 +176,8 @@ void ledger_release(struct ledger *l, void *p, size_t n);
 uint64_t ledger_bytes(const struct ledger *l);
 /* Whether `n` more bytes stay within the bound. If not, counts an eviction. */
 bool ledger_admits(struct ledger *l, size_t n);
+/* The same for what may not take the room of living tasks. */
+bool ledger_admits_map(struct ledger *l, size_t n);
 /* Evicts from the front of `retired` until one record surely fits. */
 void ledger_make_room(struct ledger *l);
 void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_t ns);

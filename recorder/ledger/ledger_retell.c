@@ -113,7 +113,7 @@ static int tell(const struct task *t, struct buf *out)
 	for (; c && !rc; c = c->newer)
 		rc = tell_comm(t, c, out);
 	for (uint32_t i = 0; maps && i < maps->nr && !rc; i++)
-		rc = tell_map(t, &maps->v[i], out);
+		rc = tell_map(t, maps->v[i], out);
 	return rc;
 }
 

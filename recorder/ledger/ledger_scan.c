@@ -144,7 +144,7 @@ static void end_unseen(struct ledger *l, struct proc *p, uint64_t ns,
 		       const struct ledger_seen_map *seen_maps, size_t nr)
 {
 	for (uint32_t i = 0; p->maps && i < p->maps->nr;) {
-		const struct ledger_map *m = &p->maps->v[i];
+		const struct ledger_map *m = p->maps->v[i];
 
 		if ((m->ns ? m->ns : m->seen_ns) > ns || found(m, seen_maps, nr)) {
 			i++;

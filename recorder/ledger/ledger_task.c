@@ -181,9 +181,14 @@ static void leave(struct proc *p, struct task *t)
 
 struct task *task_add(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 {
-	struct proc *p = tid == pid ? proc_new(l, pid) : proc_of(l, pid, ns);
-	struct task *t = p ? ledger_alloc(l, sizeof(*t)) : NULL;
+	struct task *t = NULL;
+	struct proc *p;
 
+	if (!ledger_admits(l, sizeof(*t) + sizeof(*p)))
+		return NULL;
+	p = tid == pid ? proc_new(l, pid) : proc_of(l, pid, ns);
+	if (p)
+		t = ledger_alloc(l, sizeof(*t));
 	if (l->nr_tids >= l->nr_buckets)
 		grow(l);
 	if (!t || !l->nr_buckets) {

@@ -237,7 +237,7 @@ static void put_map(struct write *o, const struct proc *p, const struct ledger_m
 static void put_table(struct write *o, const struct proc *p, const struct maps *t, uint64_t end_ns)
 {
 	for (uint32_t i = 0; t && i < t->nr; i++)
-		put_map(o, p, &t->v[i], end_ns);
+		put_map(o, p, t->v[i], end_ns);
 }
 
 /* Puts the process of `t` if `t` is its leader and the process is marked. */

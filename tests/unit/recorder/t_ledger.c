@@ -375,6 +375,49 @@ static void over_the_bound_mappings_are_refused_when_nothing_can_go(void **state
 	ledger_free(l);
 }
 
+static void a_neighbour_with_many_mappings_costs_nobody_a_name(void **state)
+{
+	struct ledger *l = new_ledger(1 << 20);
+	struct ledger_largest most;
+	char name[16];
+
+	assert_false(ledger_largest(l, &most));
+	named(l, 1, 10, 10, "neighbour");
+	for (uint64_t i = 0; i < 100000; i++)
+		mapped(l, i + 2, 10, i << 12, (i + 1) << 12, "/lib");
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "p%u", i);
+		fork_of(l, 1 * S, 100 + i, 100 + i, 1);
+		exec(l, 1 * S, 100 + i, name);
+	}
+	assert_comm(l, 100, 2 * S, "p0");
+	assert_comm(l, 199, 2 * S, "p99");
+	assert_true(stats_of(l).bytes <= 1 << 20);
+	assert_true(stats_of(l).nr_evicted);
+	assert_true(ledger_largest(l, &most));
+	assert_int_equal(most.pid, 10);
+	assert_string_equal(most.comm, "neighbour");
+	assert_true(most.nr_maps > 1000);
+	ledger_free(l);
+}
+
+static void a_neighbour_with_many_threads_costs_bounded_memory(void **state)
+{
+	struct ledger *l = new_ledger(1 << 20);
+	struct ledger_largest most;
+
+	named(l, 1, 10, 10, "neighbour");
+	for (uint32_t i = 0; i < 100000; i++) {
+		fork_of(l, 2 + i, 10, 1000 + i, 10);
+		assert_true(stats_of(l).bytes <= 1 << 20);
+	}
+	assert_true(stats_of(l).nr_evicted);
+	assert_true(ledger_largest(l, &most));
+	assert_int_equal(most.pid, 10);
+	assert_true(most.nr_threads > 1000);
+	ledger_free(l);
+}
+
 static void a_ledger_that_can_hold_nothing_is_refused(void **state)
 {
 	struct ledger *l;
@@ -521,6 +564,8 @@ int main(void)
 		cmocka_unit_test(over_the_bound_mappings_are_refused_when_nothing_can_go),
 		cmocka_unit_test(a_ledger_that_can_hold_nothing_is_refused),
 		cmocka_unit_test(foreign_records_are_survived),
+		cmocka_unit_test(a_neighbour_with_many_mappings_costs_nobody_a_name),
+		cmocka_unit_test(a_neighbour_with_many_threads_costs_bounded_memory),
 		cmocka_unit_test(the_living_come_by_process_and_thread),
 		cmocka_unit_test(a_tid_set_has_what_was_added),
 		cmocka_unit_test(short_lived_processes_are_cheap),

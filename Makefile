@@ -8,7 +8,7 @@
 #	make help             the rest
 #
 # Variables: O=DIR  CC=clang  SAN=address,undefined  FAULTS=1  WERROR=1  V=1  PREFIX=/usr/local  SYSCONFDIR=/etc  DESTDIR=
-#            FUZZ_SECONDS=600  BENCH=NAME
+#            FUZZ_SECONDS=600  SOAK_MINUTES=60  BENCH=NAME
 
 O	?= build
 CC	= gcc
@@ -169,6 +169,11 @@ bench: ## measure cost and speed; BENCH=NAME: only tests/bench/NAME.sh
 	$(Q)$(MAKE) --no-print-directory tests-build
 	$(Q)tests/bench.sh $(O) $(BENCH)
 
+soak: ## a recorder under churn, kills, reloads and a full disk for SOAK_MINUTES=60: nothing grows, nothing is lost
+	$(Q)tests/deps.sh check
+	$(Q)$(MAKE) --no-print-directory tests-build
+	$(Q)RINGBACK=$(O)/ringback RINGBACK_BUILD=$(O) tests/soak.sh
+
 FUZZ_SECONDS ?= 600
 fuzz: ## run the fuzz targets, FUZZ_SECONDS=600 each
 	$(Q)tests/deps.sh check
@@ -229,10 +234,10 @@ clean: ## remove the build directory
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo "  variables: O=DIR CC=clang SAN=address,undefined WERROR=1 V=1 PREFIX=DIR SYSCONFDIR=DIR DESTDIR=DIR"
-	@echo "             FUZZ_SECONDS=N BENCH=NAME"
+	@echo "             FUZZ_SECONDS=N SOAK_MINUTES=N BENCH=NAME"
 
 FORCE:
-.PHONY: all tests-build fuzz-build san-build tsan-build deps demo check bench fuzz format install uninstall deb clean help FORCE
+.PHONY: all tests-build fuzz-build san-build tsan-build deps demo check bench soak fuzz format install uninstall deb clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

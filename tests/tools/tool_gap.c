@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define SLACK_NS 1000000
 
@@ -91,10 +92,13 @@ static int collect(struct all *a, const char *path, int dump, uint32_t tid)
 		return fail(path, &err);
 	windows(a, m, dump);
 	while ((rc = timeline_next(t, &rec, &err)) > 0) {
-		uint64_t arg;
+		uint64_t id, arg;
 
 		if (!rec.event || (tid && rec.tid != tid) || rec.s.raw.len < 24)
 			continue;
+		memcpy(&id, rec.s.raw.p + 8, 8);
+		if (id != SYS_getpgid)
+			continue; /* of another event */
 		memcpy(&arg, rec.s.raw.p + 16, 8);
 		add(a, arg, &rec, dump);
 	}

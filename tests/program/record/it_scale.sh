@@ -45,7 +45,7 @@ echo "# ready after $ready ticks of CPU time"
 check "the recorder is ready after at most 2 s of CPU time" test "$ready" -le $((2 * $(getconf CLK_TCK)))
 sleep 3
 echo >"$work/live.in"
-check "all 10,000 run once" wait_for 100 grep -q done "$work/live.out"
+check "all 10,000 run once" wait_for 100 grep -q "done" "$work/live.out"
 path=$(dump_now)
 echo >"$work/forks.in"
 wait_for 100 eval '[ "$(wc -l <"$work/forks.out")" = 2 ]'
@@ -79,7 +79,7 @@ equal "in the next dump, too" 0 "$(field wrong "$("$loads/tool_comm" "$(dump_now
 load_end maps
 load threads 12000
 echo >"$work/threads.in"
-wait_for 100 grep -q done "$work/threads.out"
+wait_for 100 grep -q "done" "$work/threads.out"
 check "the history stays within its bound" test "$(status_of '.ledger.bytes <= .ledger.max_bytes')" = true
 check "and the recorder within 64 MiB besides the rings ($(own_memory))" test "$(own_memory)" -le 64
 equal "it is told once" 1 "$(grep -c 'history of processes is full' "$work/err")"

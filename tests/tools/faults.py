@@ -395,15 +395,14 @@ def main():
         nr["places"] += len(by)
         names = place_names(sorted(by))
         places = [place for place in sorted(by) if re.search(AT, names[place])]
-        if SECONDS:  # another part each day, of what happens while it records
+        if SECONDS:  # some from all over, of what happens while it records
             places = [place for place in places if by[place][1]]
-            start = int(time.time() / 86400) * 97 % max(1, len(places))
-            places = places[start:] + places[:start]
+            places = [place for start in range(7) for place in places[start::7]]
         for i, place in enumerate(places):
             call, activity = by[place]
             name, errors = CALLS[call][0], CALLS[call][1].split()
             if SECONDS:
-                errors = [errors[int(time.time() / 86400 + i) % len(errors)]]
+                errors = [errors[i % len(errors)]]
             for error in errors:
                 if end and time.monotonic() > end:
                     break

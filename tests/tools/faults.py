@@ -282,7 +282,7 @@ def problem(r, said_before, activity):
     info = info_of(path)
     if info["cut"] or len(info["rings"]) < r.nr_rings:
         return f"the next dump has {len(info['rings'])} rings of {r.nr_rings}, cut: {info['cut']}"
-    if idle_cpus(r, path) and not wait_for(3, lambda: not idle_cpus(r, r.trigger()[0])):
+    if idle_cpus(r, path) and not wait_for(30, lambda: not idle_cpus(r, r.trigger()[0])):
         return f"nothing is recorded on CPUs {idle_cpus(r, r.trigger()[0])}"
     new = [usual(line) for line in new_lines(r, said_before)]
     again = sorted({line for line in new if new.count(line) > 1})
@@ -301,7 +301,7 @@ def problem(r, said_before, activity):
     if activity in RULED and not new:
         before = r.nr_answers()
         activity(r)
-        if not wait_for(3, lambda: r.nr_answers() > before):
+        if not wait_for(30, lambda: r.nr_answers() > before):
             return "the rule has no hits any more, and nothing was said"
     if not wait_for(0.3, lambda: not r.descriptors() - r.fds):
         return f"{LEAK}: {dict(r.descriptors() - r.fds)}"

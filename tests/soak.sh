@@ -60,9 +60,9 @@ look() {
 	local dump result losses
 
 	for dump in "$work"/disk/*.rbd; do
-		[ -e "$dump" ] && [[ $dump > $last ]] || continue
+		[ -e "$dump" ] || continue
 		nr_dumps=$((nr_dumps + 1))
-		cp "$dump" "$work/now.rbd" 2>/dev/null || continue
+		cp "$dump" "$work/now.rbd"
 		"$RINGBACK" check "$work/now.rbd" >"$work/check" 2>&1 || echo "$dump: $(tail -n 1 "$work/check")" >>"$work/torn"
 		losses=$(info_json "$work/now.rbd" '.losses[]')
 		[ "$(info_json "$work/now.rbd" .cut)" = false ] || nr_cut=$((nr_cut + 1))
@@ -73,7 +73,8 @@ look() {
 			numbers=$((numbers + $(sed 's/numbers=\([0-9]*\).*/\1/' <<<"$result")))
 		fi
 		mv "$work/now.rbd" "$work/before.rbd"
-		last=$dump
+		# Before --max-dumps deletes what was not looked at: dumps of rules go first.
+		rm "$dump"
 	done
 }
 
@@ -93,7 +94,7 @@ churn() {
 
 settings >"$work/settings"
 touch "$work/torn" "$work/unsaid" "$work/starts" "$work/samples"
-last='' nr_dumps=0 nr_cut=0 numbers=0 run=0 refused=0
+nr_dumps=0 nr_cut=0 numbers=0 run=0 refused=0
 configure 7
 "$RINGBACK" keep 2>"$work/keep.err" &
 keeper=$!
@@ -152,5 +153,5 @@ sed 's/^/# /' <<<"$table"
 equal "nothing grows, neither in a run nor over restarts" 0 $rc
 equal "the machine's settings are as before" "$(cat "$work/settings")" "$(settings)"
 equal "nothing is left in the control directory" "" "$(ls "$work/run")"
-equal "nor an unfinished dump" "" "$(find "$work/disk" -name '*.part')"
+check "only a kill leaves an unfinished dump behind" test "$(find "$work/disk" -name '*.part' | wc -l)" -le $run
 tap_end

@@ -278,11 +278,6 @@ int sideband_log(struct sideband *s, struct kept_log *log)
 		if (record_time(rec, &s->layout, &ns))
 			rc = keep(s, rec, ns);
 	feed(s);
-	if (!s->index.len) {
-		/* A full log is much larger than what a drain finds. */
-		buf_free(&s->index);
-		buf_free(&s->records);
-	}
 	s->log = log;
 	return rc;
 }

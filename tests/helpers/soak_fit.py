@@ -8,8 +8,7 @@ SAMPLES has a line for each sample: RUN AGE_S TIME_S VALUE..., one value for eac
 time between two kills of the recorder. Two slopes of each value: "restarts", over the means of the
 runs' last thirds, and "a run", the mean of the slopes within the runs. Flat means that the 95 %
 interval has 0 or is below it, or that the change over the whole time is at most 1 % or one descriptor,
-mapping or page; within a run 128 KiB, the steps in which malloc asks for memory. Prints a table; exit 1
-if anything grows.
+mapping or page. Prints a table; exit 1 if anything grows.
 """
 import statistics
 import sys
@@ -60,7 +59,7 @@ def main():
     print(f"{'':24} {'over':8} {'start':>10} {'end':>10} {'slope/h':>12} {'+-':>10}")
     for i, name in enumerate(n for n in names if n):
         for over, start, end, slope, error, span in rows(runs, 3 + i):
-            least = 1 if "KiB" not in name else 128 if over == "a run" else 4
+            least = 4 if "KiB" in name else 1
             flat = slope <= error or min(slope * span, end - start) <= max(0.01 * start, least)
             grows += not flat
             print(f"{name:24} {over:8} {start:10.1f} {end:10.1f} {slope * 3600:12.1f} {error * 3600:10.1f}"

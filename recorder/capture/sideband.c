@@ -278,6 +278,9 @@ int sideband_log(struct sideband *s, struct kept_log *log)
 		if (record_time(rec, &s->layout, &ns))
 			rc = keep(s, rec, ns);
 	feed(s);
+	/* No drain takes as much again. */
+	buf_free(&s->index);
+	buf_free(&s->records);
 	s->log = log;
 	return rc;
 }

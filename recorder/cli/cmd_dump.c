@@ -154,6 +154,8 @@ int cmd_dump_newest(const struct command *c, const char **path)
 	return EXIT_FINE;
 }
 
+static const char *const programs[] = {"/usr", "/lib", "/lib64", "/bin", "/sbin", "/opt"};
+
 int cmd_dump_begin(const struct command *c, char **dumps, const char *also, bool others,
 		   const char **path)
 {
@@ -171,6 +173,9 @@ int cmd_dump_begin(const struct command *c, char **dumps, const char *also, bool
 		sandbox_read(s, also);
 	if (others)
 		allow_others(s, *path);
+	/* A hardware trace is followed through the code of programs, where the dump has none. */
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		sandbox_read(s, programs[i]);
 	sandbox_enter(s);
 	return EXIT_FINE;
 }

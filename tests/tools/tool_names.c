@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * tool_names DUMP OUT <PAYLOADS: adds names to a dump as the recorder would have. PAYLOADS is the
- * output of the recorder's child for names: for each, a length and a payload of SYMBOLS; length 0
- * ends it.
+ * output of the recorder's child for names: for each, a length, a section and a payload of it;
+ * length 0 ends it.
  */
 #include "dump/base/err.h"
 #include "dump/file/reader.h"
@@ -18,10 +18,13 @@ static int add(void *ctx, struct writer *w, struct err *err)
 	struct bytes all = *(struct bytes *)ctx, payload, item;
 	bool broken = false;
 	uint16_t kind;
-	uint32_t n;
+	uint32_t n, section;
 	int rc = 0;
 
-	while (!rc && bytes_u32(&all, &n) && n && bytes_take(&all, n, &payload)) {
+	while (!rc && bytes_u32(&all, &n) && bytes_u32(&all, &section) && n &&
+	       bytes_take(&all, n, &payload)) {
+		if (section != FMT_SYMBOLS)
+			continue;
 		rc = writer_section(w, FMT_SYMBOLS);
 		while (!rc && reader_next_item(&payload, &kind, &item, &broken))
 			rc = writer_item(w, kind, item.p, item.len, NULL, 0, NULL);

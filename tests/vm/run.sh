@@ -70,6 +70,9 @@ put_systemd() {
 	ln -s ../tests.service "$units/multi-user.target.wants/"
 	ln -sf multi-user.target "$units/default.target"
 	echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
+	# For the command of on-dump.
+	mkdir -p "$root/usr/bin"
+	ln -sf busybox "$root/usr/bin/sh"
 	printf 'root:x:0:\nadm:x:4:\nnogroup:x:65534:\n' >"$root/etc/group"
 	# Installs the existing build, whatever flags it was made with.
 	env -u MAKEFLAGS -u MAKELEVEL make -s -o all O="$build" DESTDIR="$root" PREFIX=/usr install

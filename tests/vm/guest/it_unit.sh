@@ -28,7 +28,7 @@ wait_for() {
 
 # configure: every option of the example, with short times, and rules of each kind
 configure() {
-	sed -E "s/^#([^ ])/\1/; s/^cooldown = .*/cooldown = 1ms/; s/^post = .*/post = 10ms/; s,^spill = .*,spill = $dumps/spill," /usr/share/doc/ringback/ringback.conf
+	sed -E "s/^#([^ ])/\1/; s/^cooldown = .*/cooldown = 1ms/; s/^post = .*/post = 10ms/; s,^spill = .*,spill = $dumps/spill,; s,^on-dump = .*,on-dump = :," /usr/share/doc/ringback/ringback.conf
 	cat <<-END
 
 		[trigger call]

@@ -31,6 +31,6 @@ void keeping_give(struct session *s);
 /* Readable when the keeper has ended; -1: there is none. */
 int keeping_fd(const struct keeping *k);
 void keeping_lost(struct session *s);
-/* Gives the rings to a keeper that was started meanwhile; true: there is one. Costs one system call
- * without. */
+/* Gives the rings to a keeper that was started meanwhile; true: there is one. Without, it is an attempt
+ * to connect, some ten system calls. */
 bool keeping_look(struct session *s);

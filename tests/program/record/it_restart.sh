@@ -57,7 +57,7 @@ count_over_restarts() {
 		else
 			kill -USR2 "$rec_pid"
 			wait_for_part
-			sleep "0.$(printf '%03d' $((RANDOM % 40)))"
+			sleep "0.$(printf '%03d' $((RANDOM % 20)))"
 		fi
 		rec_kill
 		rec_start "${counted[@]}" || badly=$((badly + 1))

@@ -29,7 +29,7 @@ uint64_t comm_since(const struct comm *c)
 
 void comm_drop(struct ledger *l, struct comm *c)
 {
-	unretire(&c->r);
+	unretire(l, &c->r);
 	if (c->newer)
 		c->newer->older = c->older;
 	else

@@ -169,7 +169,7 @@ static void ended_link(struct ledger *l, struct proc *p, struct ended *e, uint64
 
 void ended_drop(struct ledger *l, struct ended *e)
 {
-	unretire(&e->r);
+	unretire(l, &e->r);
 	if (e->prev)
 		e->prev->next = e->next;
 	else

@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-#define ALLOC_OVERHEAD 16 /* malloc's own, so that the bound covers real memory */
+#define ALLOC_OVERHEAD 16  /* malloc's own, so that the bound covers real memory */
+#define RETIRED_BYTES  512 /* of an ended task or name without mappings: more than any */
 /* How far a late item is moved back in the list; beyond that it only expires a little late. */
 #define MAX_STEPS 64
 /* Per ledger_expire(): more items than end between two calls, but too few to delay a trigger. */
@@ -35,20 +36,21 @@ uint64_t ledger_bytes(const struct ledger *l)
 	return l->bytes + l->paths.bytes;
 }
 
-void unretire(struct retired *r)
+void unretire(struct ledger *l, struct retired *r)
 {
 	if (!r->next)
 		return;
 	r->prev->next = r->next;
 	r->next->prev = r->prev;
 	r->prev = r->next = NULL;
+	l->nr_retired--;
 }
 
 void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_t ns)
 {
 	struct retired *after;
 
-	unretire(r); /* first, since it may be the tail of the list */
+	unretire(l, r); /* first, since it may be the tail of the list */
 	after = l->retired.prev;
 	r->kind = kind;
 	r->ns = ns;
@@ -58,11 +60,12 @@ void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_
 	r->next = after->next;
 	after->next->prev = r;
 	after->next = r;
+	l->nr_retired++;
 }
 
 static void drop(struct ledger *l, struct retired *r)
 {
-	unretire(r);
+	unretire(l, r);
 	switch (r->kind) {
 	case RETIRED_TASK:
 		task_drop(l, (struct task *)r);
@@ -88,8 +91,8 @@ void retired_expire(struct ledger *l, uint64_t ns)
 	}
 }
 
-/* The last eighth is for living tasks, so that a process with very many mappings costs nobody a
- * name. */
+/* The last eighth is for tasks and for the RETIRED_BYTES of those that ended last, so that a process
+ * with very many mappings costs nobody a name. */
 static uint64_t task_bytes(const struct ledger *l)
 {
 	return l->max_bytes / 8;
@@ -111,9 +114,11 @@ bool ledger_admits(struct ledger *l, size_t n)
 void ledger_make_room(struct ledger *l)
 {
 	uint64_t room = l->max_bytes / 16 < 65536 ? l->max_bytes / 16 : 65536;
+	uint64_t nr_kept = task_bytes(l) / RETIRED_BYTES;
 
-	while (ledger_bytes(l) > l->max_bytes - task_bytes(l) - room &&
-	       l->retired.next != &l->retired) {
+	while (l->nr_retired &&
+	       ledger_bytes(l) >
+		       l->max_bytes - room - (l->nr_retired > nr_kept ? task_bytes(l) : 0)) {
 		drop(l, l->retired.next);
 		l->nr_evicted++;
 	}

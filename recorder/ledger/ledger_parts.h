@@ -158,6 +158,7 @@ struct ledger {
 	size_t nr_buckets, nr_tids;
 	uint64_t nr_tasks, nr_tombstones, nr_maps, nr_evicted;
 	struct retired retired; /* head of the list */
+	uint64_t nr_retired;	/* in the list */
 	struct ksym *ksyms[KSYM_BUCKETS];
 	struct cgroup *cgroups[CGROUP_BUCKETS];
 	struct cgroup *oldest_cgroup, *newest_cgroup;
@@ -181,7 +182,7 @@ bool ledger_admits_map(struct ledger *l, size_t n);
 /* Evicts from the front of `retired` until one record surely fits. */
 void ledger_make_room(struct ledger *l);
 void retire(struct ledger *l, struct retired *r, enum retired_kind kind, uint64_t ns);
-void unretire(struct retired *r);
+void unretire(struct ledger *l, struct retired *r);
 /* Drops what ended before `ns`, oldest first, up to a maximum per call. */
 void retired_expire(struct ledger *l, uint64_t ns);
 

@@ -94,7 +94,7 @@ void bpf_record(struct ledger *l, uint64_t ns, struct bytes body)
 
 void ksym_drop(struct ledger *l, struct ksym *k)
 {
-	unretire(&k->r);
+	unretire(l, &k->r);
 	if (k->prev)
 		k->prev->next = k->next;
 	else

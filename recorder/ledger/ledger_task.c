@@ -150,7 +150,7 @@ void proc_set_cmdline(struct ledger *l, struct proc *p, uint64_t ns, const char 
 	p->cmdline_bytes = n;
 }
 
-static void join(struct proc *p, struct task *t)
+static void join(struct ledger *l, struct proc *p, struct task *t)
 {
 	t->proc = p;
 	t->alive_next = p->alive;
@@ -162,7 +162,7 @@ static void join(struct proc *p, struct task *t)
 	if (t->tid == p->pid)
 		p->leader = t;
 	else if (p->leader)
-		unretire(&p->leader->r); /* the process has a living thread again */
+		unretire(l, &p->leader->r); /* the process has a living thread again */
 }
 
 static void leave(struct proc *p, struct task *t)
@@ -204,7 +204,7 @@ struct task *task_add(struct ledger *l, uint32_t pid, uint32_t tid, uint64_t ns)
 	insert(l, t);
 	/* The start is unknown, but not before the end of the tid's previous task. */
 	t->start_ns = t->older ? ns : 0;
-	join(p, t);
+	join(l, p, t);
 	l->nr_tasks++;
 	return t;
 }
@@ -236,7 +236,7 @@ void task_drop(struct ledger *l, struct task *t)
 {
 	struct proc *p = t->proc;
 
-	unretire(&t->r);
+	unretire(l, &t->r);
 	while (t->comms)
 		comm_drop(l, t->comms);
 	stays_drop(l, &t->spaces);

@@ -184,7 +184,7 @@ many() {
 	burners=()
 	now=$(cut -d' ' -f1 /proc/loadavg)
 	fresh "load>$(bc <<<"$now + 1.5");name=load" "load>$(bc <<<"$now + 100");name=high"
-	for ((i = 0; i < 24; i++)); do
+	for ((i = 0; i < ${now%.*} + 24; i++)); do # the load average may still be high, and fall
 		in_background nice sh -c 'while :; do :; done'
 		burners+=("$bg_pid")
 	done

@@ -389,9 +389,14 @@ static void a_neighbour_with_many_mappings_costs_nobody_a_name(void **state)
 		snprintf(name, sizeof(name), "p%u", i);
 		fork_of(l, 1 * S, 100 + i, 100 + i, 1);
 		exec(l, 1 * S, 100 + i, name);
+		if (i % 2) /* also when it has ended */
+			ended(l, 3 * S, 100 + i, 100 + i);
+		mapped(l, 3 * S + i, 10, i << 12, (i + 1) << 12, "/lib2");
 	}
-	assert_comm(l, 100, 2 * S, "p0");
-	assert_comm(l, 199, 2 * S, "p99");
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "p%u", i);
+		assert_comm(l, 100 + i, 2 * S, name);
+	}
 	assert_true(stats_of(l).bytes <= 1 << 20);
 	assert_true(stats_of(l).nr_evicted);
 	assert_true(ledger_largest(l, &most));

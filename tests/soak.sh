@@ -3,7 +3,7 @@
 #
 # soak.sh: a recorder and its keeper under all that production does to them, for SOAK_MINUTES (60):
 # churn of processes, a trigger a second, reloads, a disk that fills and empties, SIGSTOP, and a kill
-# each SOAK_KILL_SECONDS (60). Nothing may grow, no dump is torn, no number of a counting thread is
+# each SOAK_KILL_SECONDS (300). Nothing may grow, no dump is torn, no number of a counting thread is
 # missing between two dumps unless the second says so, and everything is left as it was. Prints a
 # table of what was sampled. Called by `make soak`.
 cd "$(dirname "$0")/.." || exit 1
@@ -15,7 +15,7 @@ if [ -z "${RINGBACK_OWN_MOUNTS-}" ]; then
 	rm -rf "$work"
 	RINGBACK_OWN_MOUNTS=1 exec unshare --mount --propagation private bash "$0"
 fi
-: "${SOAK_MINUTES:=60}" "${SOAK_KILL_SECONDS:=60}"
+: "${SOAK_MINUTES:=60}" "${SOAK_KILL_SECONDS:=300}"
 mkdir "$work/disk"
 mount -t tmpfs -o size=48M none "$work/disk"
 at_end+=("umount $work/disk")

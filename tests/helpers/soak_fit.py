@@ -6,7 +6,8 @@ usage: soak_fit.py SAMPLES < names
 
 SAMPLES has a line for each sample: RUN AGE_S TIME_S VALUE..., one value for each name. A run is the
 time between two kills of the recorder. Two slopes of each value: "restarts", over the means of the
-runs' last thirds, and "a run", the mean of the slopes within the runs. Flat means that the 95 %
+runs' last thirds, and "a run", the mean of the slopes within the runs' last two thirds: in the first
+one, what is bounded fills. Flat means that the 95 %
 interval has 0 or is below it, or that the change over the whole time is at most 1 % or one descriptor,
 mapping or page. Prints a table; exit 1 if anything grows.
 """
@@ -33,10 +34,15 @@ def fit(points):
     return slope, t_of(free) * (rest / free / sxx) ** 0.5 if free > 0 else float("inf")
 
 
+def after(runs, part):
+    return {r: [s for s in v if s[1] >= max(t[1] for t in v) * part] for r, v in runs.items()}
+
+
 def rows(runs, column):
-    last = {r: [s for s in v if s[1] >= max(t[1] for t in v) * 2 / 3] for r, v in runs.items()}
+    last = after(runs, 2 / 3)
     means = [(statistics.mean(s[2] for s in v), statistics.mean(s[column] for s in v)) for v in last.values()]
     yield "restarts", means[0][1], means[-1][1], *fit(means), means[-1][0] - means[0][0]
+    runs = after(runs, 1 / 3)
     slopes = [fit([(s[1], s[column]) for s in v])[0] for v in runs.values()]
     mean = statistics.mean(slopes)
     error = t_of(len(slopes) - 1) * statistics.stdev(slopes) / len(slopes) ** 0.5
@@ -51,7 +57,7 @@ def main():
     for line in open(sys.argv[1]):
         s = [float(x) for x in line.split()]
         runs.setdefault(s[0], []).append(s)
-    runs = {r: v for r, v in runs.items() if len(v) >= 3}
+    runs = {r: v for r, v in runs.items() if len(v) >= 6}
     if len(runs) < 3:
         print("too few samples")
         return 1

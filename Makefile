@@ -7,7 +7,7 @@
 #	make check            install what tests need, build, run every test
 #	make help             the rest
 #
-# Variables: O=DIR  CC=clang  SAN=address,undefined  FAULTS=1  WERROR=1  V=1  PREFIX=/usr/local  SYSCONFDIR=/etc  DESTDIR=
+# Variables: O=DIR  CC=clang  SAN=address,undefined  WERROR=1  V=1  PREFIX=/usr/local  SYSCONFDIR=/etc  DESTDIR=
 #            FUZZ_SECONDS=600  SOAK_MINUTES=60  BENCH=NAME
 
 O	?= build
@@ -29,12 +29,6 @@ ifdef SAN
 # Of debug information only what a report names; tests of such information have their own.
 CFLAGS	+= -g1 -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS	+= -fsanitize=$(SAN)
-endif
-# FAULTS=1, with an O of its own: calls of libc can be made to fail, see tests/tools/faults.c.
-ifdef FAULTS
-CFLAGS	+= -fno-optimize-sibling-calls
-FAULTS_OBJ := $(O)/tests/tools/faults.o
-FAULTS_LD := $(shell sed -n 's/^\tX.\([a-z_0-9]*\),.*/-Wl,--wrap=\1/p' tests/tools/faults.c)
 endif
 ifndef V
 Q := @
@@ -66,9 +60,14 @@ FUZZERS	 := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c
 
 all: $(O)/ringback $(O)/libringback-crash.so ## build the program, and the library for others
 
-$(O)/ringback: $(O)/recorder/cli/main.o $(FAULTS_OBJ) $(call libs,$(LAYERS))
+$(O)/ringback: $(O)/recorder/cli/main.o $(call libs,$(LAYERS))
 	@echo "  LINK    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(FAULTS_LD) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# The same program; calls of libc can be made to fail, see tests/tools/faults.c.
+$(O)/tests/ringback-faults: $(O)/recorder/cli/main.o $(O)/tests/tools/faults.o $(call libs,$(LAYERS))
+	@echo "  LINK    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(shell sed -n 's/^\tX.\([a-z_0-9]*\),.*/-Wl,--wrap=\1/p' tests/tools/faults.c) -o $@ $^ $(LIBS)
 
 # What other programs load: it shows nothing but what it stands in for, and never goes away again. No
 # sanitizer fits a library that is loaded before its program.
@@ -141,7 +140,7 @@ $(O)/fuzz/fuzz_%: $(O)/fuzz/tests/fuzz/fuzz_%.o $(fuzz_OBJ)
 	@echo "  FUZZ    $@"
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
-tests-build: all $(UNITS) $(LOADS) $(TOOLS)
+tests-build: all $(UNITS) $(LOADS) $(TOOLS) $(O)/tests/ringback-faults
 fuzz-build: $(FUZZERS) $(O)/tests/tool_seed $(O)/tests/tool_golden
 san-build: ## the program and its tests with the sanitizers, by clang, in $(O)/san
 	$(Q)$(MAKE) --no-print-directory O=$(O)/san CC=clang SAN=address,undefined tests-build

@@ -139,7 +139,6 @@ program_tests=(tests/program/*/it_*.sh)
 build_step "builds without a warning with gcc" O="$build" tests-build
 build_step "builds without a warning with clang and the sanitizers" O="$build" san-build
 build_step "builds without a warning with clang and ThreadSanitizer" O="$build" tsan-build
-build_step "builds without a warning with calls that can be made to fail" O="$build/faults" FAULTS=1 "$build/faults/ringback"
 [ ${#fuzz_names[@]} = 0 ] || build_step "fuzz targets build" O="$build" fuzz-build
 
 # The sanitized units run in a later step: a unit test may depend on the state of the whole machine,

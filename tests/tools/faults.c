@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A shim in front of the libc functions that the recorder calls, linked in with `make FAULTS=1` (ld --wrap). It
- * fails one call at one place, as faults.py says. Without RINGBACK_FAULTS in the environment it only passes calls on.
+ * A shim in front of the libc functions that the recorder calls, linked into ringback-faults (ld --wrap).
+ * It fails one call at one place, as faults.py says. Without RINGBACK_FAULTS in the environment it only passes calls on.
+ * The place of a call that ends its function is that function's caller.
  *
  * RINGBACK_FAULTS names a file that the recorder, its children and faults.py map:
  *

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """faults.py BUILD PROGRAM WORK SECONDS: fails the recorder's calls, each in turn; see faults.c.
 
-BUILD/faults/ringback records, PROGRAM asks and checks. A first pass without faults finds the places that each
+BUILD/tests/ringback-faults records, PROGRAM asks and checks. A first pass without faults finds the places that each
 activity below passes. Then each place fails once, with one of its errors (SECONDS 0: with each in turn),
 while such an activity runs. After that the recorder must run, its next dump be whole, no message have been
 repeated, no descriptor have leaked. Prints what failed and, last, the numbers. FAULTS_AT=REGEX in the environment:
@@ -14,7 +14,7 @@ BUILD, PROGRAM, WORK = sys.argv[1:4]
 SECONDS = float(sys.argv[4])
 LEAK = "more descriptors than before"
 AT = os.environ.get("FAULTS_AT", "")
-FAULTED = BUILD + "/faults/ringback"
+FAULTED = BUILD + "/tests/ringback-faults"
 NR_SITES, HEAD, SITE = 16384, 16, 16
 CALLS = re.findall(r"^\tX\((\w+), \w+, ([A-Z ]+)\)", open(os.path.dirname(__file__) + "/faults.c").read(), re.M)
 RECORD = "-C 0,1 --memory 0 --size cpu=64K --size sched=64K --size life=64K".split()

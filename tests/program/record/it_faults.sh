@@ -9,7 +9,7 @@
 
 only_root "calls of the recorder fail" "rules and rings of the whole system"
 
-check "the program whose calls can fail is there" test -x "$RINGBACK_BUILD/faults/ringback"
+check "the program whose calls can fail is there" test -x "$RINGBACK_BUILD/tests/ringback-faults"
 check "the other one has nothing of it" bash -c "! nm '$RINGBACK' | grep -q __wrap_"
 seconds=60
 [ -z "${FAULTS_ALL-}" ] || seconds=0

@@ -34,8 +34,10 @@ struct meta_channel {
 	const char *name;
 	struct record_layout layout;
 	uint32_t nr_events;
-	uint32_t only_event; /* its event when it has exactly one, else UINT32_MAX */
-	bool of_trigger;     /* not of a ring: see FMT_WINDOW_TRIGGER */
+	uint32_t nr_shared;    /* events whose samples can have another event's id */
+	uint32_t likely_event; /* of a sample whose id tells nothing: the only event, or the only
+				  shared one; else UINT32_MAX */
+	bool of_trigger;       /* not of a ring: see FMT_WINDOW_TRIGGER */
 };
 
 struct meta_tracepoint {
@@ -142,7 +144,7 @@ static inline bool meta_in_rings(const struct meta *m, const struct meta_event *
 }
 
 /*
- * The event of a sample of channel `c`: by id, else by tracepoint type, else the channel's only one.
+ * The event of a sample of channel `c`: by id, else by tracepoint type, else the channel's likely_event.
  * NULL when unknown.
  */
 const struct meta_event *meta_event_of(const struct meta *m, const struct meta_channel *c,

@@ -130,6 +130,18 @@ static size_t channels_needed(const struct meta_loaded *l)
 	return end;
 }
 
+/*
+ * Whether the kernel may give samples of this event the id of another one. For each occurrence of a
+ * software event it prepares a sample once, for the first event that wants one, and gives the others
+ * the same, also those of another program (do_perf_sw_event() in kernel/events/core.c, since Linux
+ * 6.2). Tracepoints prepare it anew for each; the clocks have a timer each.
+ */
+static bool is_shared(const struct meta_event *e)
+{
+	return e->attr.type == PERF_TYPE_SOFTWARE && e->attr.config != PERF_COUNT_SW_CPU_CLOCK &&
+	       e->attr.config != PERF_COUNT_SW_TASK_CLOCK;
+}
+
 /* Counts events, and fills in a missing channel item from their attr. */
 static void add_event_to_channel(struct meta_channel *c, const struct meta_event *e)
 {
@@ -140,7 +152,9 @@ static void add_event_to_channel(struct meta_channel *c, const struct meta_event
 	}
 	if (!c->nr_events)
 		c->layout.sample_id_all = e->attr.sample_id_all;
-	c->only_event = c->nr_events ? UINT32_MAX : e->f.id;
+	if (!c->nr_events || (is_shared(e) && !c->nr_shared))
+		c->likely_event = e->f.id;
+	c->nr_shared += is_shared(e);
 	c->nr_events++;
 }
 
@@ -158,11 +172,13 @@ static int build_channels(struct meta_loaded *l)
 	for (size_t i = 0; i < nr; i++)
 		m->channels[c[i].f.id] = c[i];
 	for (size_t i = 0; i < len; i++)
-		m->channels[i].only_event = UINT32_MAX;
+		m->channels[i].likely_event = UINT32_MAX;
 	for (size_t i = 0; i < m->nr_events; i++)
 		if (m->events[i].f.id != UINT32_MAX)
 			add_event_to_channel(&m->channels[m->events[i].f.channel], &m->events[i]);
 	for (size_t i = 0; i < len; i++) {
+		if (m->channels[i].nr_events > 1 && m->channels[i].nr_shared != 1)
+			m->channels[i].likely_event = UINT32_MAX;
 		m->channels[i].layout.sample_type = m->channels[i].f.sample_type;
 		m->channels[i].layout.regs_user = m->channels[i].f.regs_user;
 	}
@@ -298,25 +314,25 @@ const struct meta_event *meta_event_of(const struct meta *m, const struct meta_c
 				       const struct record_sample *s)
 {
 	const struct meta_loaded *l = (const struct meta_loaded *)m;
-	const struct meta_event *e = NULL;
+	const struct meta_event *e = NULL, *likely;
+	uint32_t channel = (uint32_t)(c - m->channels), slot;
 	struct bytes raw = s->raw;
-	uint16_t common_type;
-	uint32_t slot;
+	uint16_t common_type = 0;
 
 	if (s->have & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))
 		e = event_by_id(l, s->id);
-	if (e)
+	if (e && e->f.channel == channel)
 		return e;
-	if (l->nr_types && bytes_u16(&raw, &common_type)) {
-		slot = l->type_slots[type_slot(l, (uint32_t)(c - m->channels), common_type)];
+	if (bytes_u16(&raw, &common_type) && l->nr_types) {
+		slot = l->type_slots[type_slot(l, channel, common_type)];
 		if (slot)
 			return &m->events[l->types[slot - 1].event];
 	}
-	if (c->only_event >= m->nr_events)
-		return NULL;
-	/* A tracepoint sample with another type belongs to another event. */
-	e = &m->events[c->only_event];
-	return e->f.tracepoint && s->raw.len >= sizeof(common_type) ? NULL : e;
+	if (c->likely_event >= m->nr_events)
+		return e;
+	/* A sample with a tracepoint's type belongs to another event. */
+	likely = &m->events[c->likely_event];
+	return common_type && (likely->f.tracepoint || c->nr_events > 1) ? e : likely;
 }
 
 /* The next NUL-terminated text; NULL when the NUL is missing. */

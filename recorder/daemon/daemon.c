@@ -635,10 +635,9 @@ static void on_status(struct daemon *d)
 		status_line(d->s);
 }
 
-/* It says nothing unasked: it has ended. */
 static void on_keeper(struct daemon *d)
 {
-	keeping_lost(d->s);
+	keeping_hear(d->s);
 }
 
 static void on_watchdog(struct daemon *d)

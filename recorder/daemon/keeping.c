@@ -10,14 +10,18 @@
 #include "recorder/keep/keep_client.h"
 #include "recorder/keep/kept_log.h"
 #include "trigger/bpf/sleeps.h"
+#include "trigger/kernel/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct keeping {
-	int sock; /* -1: the keeper has ended */
+	int sock;	   /* -1: the keeper has ended */
+	int nr_asked;	   /* it has not answered yet */
+	uint64_t asked_ns; /* the last time */
+	bool is_new;	   /* to be told when it holds the rings */
+	bool told_hangs;
 	struct kept *kept;
 	struct kept_log *log;
 };
@@ -75,6 +79,7 @@ static void disconnect(struct keeping *k)
 	if (k->sock >= 0)
 		close(k->sock);
 	k->sock = -1;
+	k->nr_asked = 0;
 }
 
 void keeping_close(struct keeping *k)
@@ -138,7 +143,25 @@ static int give(struct session *s, struct keeping *k)
 	if (!rc)
 		rc = keep_put(k->sock, &set);
 	keep_set_free(&set);
+	if (!rc) {
+		k->nr_asked++;
+		k->asked_ns = clock_ns();
+	}
 	return rc;
+}
+
+static void give_up(struct keeping *k, const char *why)
+{
+	disconnect(k);
+	log_warn("%s: a restart of the recorder loses what is in the rings", why);
+}
+
+static void refused(struct keeping *k, int rc)
+{
+	struct err err = ERR_INIT;
+
+	err_sys(&err, rc, "the keeper can't hold the rings");
+	give_up(k, err.what);
 }
 
 void keeping_give(struct session *s)
@@ -146,23 +169,30 @@ void keeping_give(struct session *s)
 	struct keeping *k = s->keeping;
 	int rc = k && k->sock >= 0 ? give(s, k) : 0;
 
-	if (rc) {
-		log_warn("the keeper can't hold the rings (%s): a restart of the recorder loses "
-			 "what is in them",
-			 strerror(-rc));
-		disconnect(k);
-	}
-	/* The keeper has let go of what was not taken over; this was the last descriptor. */
+	if (rc)
+		refused(k, rc);
+	/* The keeper lets go of what was not taken over. */
 	if (k) {
 		kept_close(k->kept);
 		k->kept = NULL;
 	}
 }
 
-void keeping_lost(struct session *s)
+void keeping_hear(struct session *s)
 {
-	disconnect(s->keeping);
-	log_warn("the keeper has ended: a restart of the recorder loses what is in the rings");
+	struct keeping *k = s->keeping;
+	int rc = k->sock < 0 ? -EAGAIN : keep_answer(k->sock);
+
+	if (rc == -EAGAIN)
+		return;
+	if (rc == -EPIPE) {
+		give_up(k, "the keeper has ended");
+	} else if (rc || !k->nr_asked) {
+		refused(k, rc ? rc : -EBADMSG);
+	} else if (!--k->nr_asked && k->is_new) {
+		log_info("a keeper holds the rings from now on");
+		k->is_new = k->told_hangs = false;
+	}
 }
 
 bool keeping_look(struct session *s)
@@ -170,10 +200,17 @@ bool keeping_look(struct session *s)
 	struct keeping *k = s->keeping;
 	struct err err = ERR_INIT;
 
-	if (!k || k->sock >= 0 || keep_connect(s->config.name, &k->sock, &err) || k->sock < 0)
+	if (!k)
 		return false;
+	if (k->nr_asked && !k->told_hangs &&
+	    clock_ns() - k->asked_ns > KEEP_TIMEOUT_S * 1000000000ull) {
+		k->is_new = k->told_hangs = true;
+		log_warn("the keeper does not answer: a restart of the recorder may lose what is "
+			 "in the rings");
+	}
+	if (k->sock >= 0 || keep_connect(s->config.name, &k->sock, &err) || k->sock < 0)
+		return false;
+	k->is_new = true;
 	keeping_give(s);
-	if (k->sock >= 0)
-		log_info("a keeper holds the rings from now on");
 	return k->sock >= 0;
 }

@@ -26,11 +26,11 @@ struct kept_log *keeping_log(struct keeping *k);
 /* Before the session's own BPF programs start: those of the recorder before write no more. */
 void keeping_silence(struct keeping *k);
 /* Gives the session's rings to the keeper: when recording has started, and each time rings were
- * opened or closed. A failure is logged. */
+ * opened or closed. Does not wait for the answer. A failure is logged. */
 void keeping_give(struct session *s);
-/* Readable when the keeper has ended; -1: there is none. */
+/* Readable when the keeper has answered or ended; -1: there is none. */
 int keeping_fd(const struct keeping *k);
-void keeping_lost(struct session *s);
+void keeping_hear(struct session *s);
 /* Gives the rings to a keeper that was started meanwhile; true: there is one. Without, it is an attempt
- * to connect, some ten system calls. */
+ * to connect, some ten system calls. Warns once when the keeper does not answer. */
 bool keeping_look(struct session *s);

@@ -130,7 +130,13 @@ names_and_changes() {
 	check "the recorder says that the keeper has ended" grep -q 'the keeper has ended' "$work/err"
 	check "and goes on" test -s "$(dump_now)"
 	keeper_start
-	"$RINGBACK" status >/dev/null
+	kill -STOP "$keeper"
+	check "the recorder does not wait for a keeper that hangs" timeout 3 "$RINGBACK" status >"$work/out"
+	sleep 5.2
+	"$RINGBACK" status >"$work/out"
+	equal "but says so" 1 "$(grep -c 'the keeper does not answer' "$work/err")"
+	kill -CONT "$keeper"
+	wait_for 20 grep -q 'a keeper holds the rings' "$work/err"
 	check "a new keeper gets the rings" grep -q 'a keeper holds the rings' "$work/err"
 	rec_kill
 	rec_start -a --channel 'life:sched:sched_process_exec;size=1M' --channel 'sched:sched:sched_switch,sched:sched_wakeup;size=1M'

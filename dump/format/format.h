@@ -216,8 +216,12 @@ struct fmt_channel {
 	uint64_t sample_type; /* the same for all of its events */
 	uint64_t regs_user;   /* attr.sample_regs_user */
 	uint32_t stack_user;  /* attr.sample_stack_user */
-	uint32_t flags;
+	uint32_t flags;	      /* FMT_CHANNEL_COMPACT */
 };
+
+/* The recorder kept the records in eight bytes each; here they are as perf would have written them.
+ * Of its windows ring_bytes and overwritten_bytes count those bytes, and bytes the records here. */
+#define FMT_CHANNEL_COMPACT 1u
 
 struct fmt_event {
 	uint32_t id; /* from 0, over all channels */

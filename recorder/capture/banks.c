@@ -6,11 +6,13 @@
 #include "recorder/capture/banks_impl.h"
 
 #include "dump/base/err.h"
+#include "trigger/bpf/compact.h"
 #include "trigger/kernel/clock.h"
 #include "trigger/kernel/tracefs.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,8 +226,10 @@ int banks_trace_fd(const struct banks *b)
 
 void bank_pause_ring(struct bank *bank, bool pause)
 {
-	int rc = ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
+	int rc = 0;
 
+	if (bank->ring.fd >= 0) /* else the ring of a compact channel */
+		rc = ioctl(bank->ring.fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0);
 	bank->running = pause && rc;
 }
 
@@ -240,13 +244,47 @@ struct banks *banks_new(const struct channel *c, const struct target *t, int cpu
 	b->tid = tid;
 	b->nr_banks = c->nr_banks;
 	b->always_on = t->inherit && !c->aux_bytes;
-	b->max_runs = banks_max_runs(c->ring_bytes);
+	b->max_runs = banks_max_runs(banks_max_bytes(c));
 	b->runs = calloc(b->max_runs, sizeof(*b->runs));
 	b->active = &b->bank[0];
 	if (b->runs)
 		return b;
 	free(b);
 	return NULL;
+}
+
+/* Both banks lie in one map, which both hold. */
+int bank_map_compact(struct banks *b, int map_fd)
+{
+	struct ring rings[2];
+	int rc = compact_map(b->channel->programs, map_fd, rings);
+
+	for (int i = 0; i < 2 && !rc; i++)
+		b->bank[i].ring = rings[i];
+	return rc;
+}
+
+static int open_compact(struct banks *b, struct err *err)
+{
+	int rc, fd = -1;
+
+	for (int i = 0; i < 2; i++)
+		if ((rc = bank_room(&b->bank[i], 1)))
+			return err_set(err, rc, "out of memory");
+	rc = compact_add(b->channel->programs, b->cpu, &fd);
+	for (int i = 0; i < 2 && !rc; i++) {
+		b->bank[i].fds[0] = i ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : fd;
+		if (b->bank[i].fds[0] < 0)
+			rc = -errno;
+		else
+			b->bank[i].event[b->bank[i].nr_fds++] = 0;
+	}
+	if (!rc)
+		rc = bank_map_compact(b, fd);
+	b->active = &b->bank[compact_bank(b->channel->programs)];
+	return rc ? err_sys(err, rc, "can't make the ring of channel %s on CPU %d",
+			    b->channel->name, b->cpu)
+		  : 0;
 }
 
 int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
@@ -257,7 +295,9 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 
 	if (!b)
 		return err_set(err, -ENOMEM, "out of memory");
-	for (unsigned i = 0; i < b->nr_banks && !rc; i++)
+	if (c->compact)
+		rc = open_compact(b, err);
+	for (unsigned i = 0; i < b->nr_banks && !rc && !c->compact; i++)
 		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
 	if (!rc && c->aux_bytes)
 		rc = bank_open_aux(b, c, caps, err);
@@ -583,6 +623,25 @@ static uint64_t oldest_note(const struct banks *b, uint64_t head, uint64_t *ns)
 	return 0;
 }
 
+/* As banks_horizon() for a ring that has wrapped. */
+static uint64_t compact_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns)
+{
+	const struct ring *r = &b->active->ring;
+	uint64_t head = ring_head(r), first = now_ns, word;
+	struct compact_reader reader;
+	struct compact_event e;
+
+	compact_begin(&reader, compact_head_of(r));
+	for (uint64_t off = 0; off < r->size - (head - ring_head(r)); off += sizeof(word)) {
+		if (off % HORIZON_STEP_BYTES == 0 && clock_ns() >= until_ns)
+			return banks_reach(b, now_ns);
+		ring_copy(r, head, off, &word, sizeof(word));
+		if (compact_read(&reader, word, &e) > 0)
+			first = e.ns;
+	}
+	return now_ns > first ? now_ns - first : 0;
+}
+
 uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns)
 {
 	const struct ring *r = &b->active->ring;
@@ -593,6 +652,8 @@ uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns
 		return 0;
 	if (r->armed_head - head <= r->size)
 		return now_ns - b->active->armed_ns;
+	if (b->channel->compact)
+		return compact_horizon(b, now_ns, until_ns);
 	/* The kernel keeps writing at the newest end and so overwrites the oldest data. Data in the
 	 * part that it may have reached meanwhile is not used. */
 	off = oldest_note(b, head, &first);

@@ -9,6 +9,7 @@
  *
  *	  one bank:  SPARE ──▶ ACTIVE ──▶ FROZEN ──▶ ACTIVE         (a gap, reported)
  *	  CPU gone:            ACTIVE ──▶ FROZEN ──▶ closed, or ACTIVE again when the dump failed
+ *	  compact:   as with two banks; one store turns all CPUs instead of enabling and pausing
  *	  AUX area:  bank A is always ACTIVE; bank B is the memory of the copy, FROZEN from the
  *	             stop of the trace on (aux.h)
  *
@@ -34,6 +35,7 @@
 #include "recorder/capture/aux.h"
 #include "recorder/capture/aux_resume.h"
 #include "recorder/capture/channel.h"
+#include "recorder/capture/compact_records.h"
 #include "recorder/capture/manifest.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/target.h"
@@ -64,6 +66,9 @@ struct banks_run {
 	uint32_t bytes;
 	uint32_t nr_records;
 	uint64_t first_ns, last_ns;
+	/* Of a compact channel, where `off` and `bytes` are those of the samples. */
+	struct compact_reader reader; /* at the newest record, */
+	uint64_t compact_off;	      /* which is here */
 };
 
 /* Enough for all runs of a ring: a run and the first record of the next are longer than the planned
@@ -71,6 +76,12 @@ struct banks_run {
 static inline size_t banks_max_runs(uint64_t ring_bytes)
 {
 	return 2 * ring_bytes / BANKS_MIN_RUN_BYTES + 2;
+}
+
+/* The most bytes that a dump has of a ring. */
+static inline uint64_t banks_max_bytes(const struct channel *c)
+{
+	return c->compact ? c->ring_bytes * COMPACT_GROWTH : c->ring_bytes;
 }
 
 /* The ring's head at a time: tells what has been overwritten since. */
@@ -91,8 +102,9 @@ struct banks {
 	bool always_on;	 /* events stay enabled; pausing the ring replaces enabling and disabling */
 	bool offline;	 /* its CPU is offline: nothing is written any more */
 	struct aux *aux; /* NULL: no AUX area */
-	struct aux_resume *notes;	     /* NULL: events can't stop its trace */
-	atomic_bool copying;		     /* from the stop of the trace until it is resumed */
+	struct aux_resume *notes; /* NULL: events can't stop its trace */
+	atomic_bool copying;	  /* from the stop of the trace until it is resumed */
+	uint64_t missed; /* events that the programs of a compact channel missed, on any CPU */
 	uint64_t last_paused_ns;	     /* time of the last freeze */
 	uint64_t prev_paused_ns;	     /* of the last committed dump; 0: none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
@@ -124,8 +136,11 @@ uint64_t banks_signature(const struct channel *c, const struct target *t);
  */
 int banks_take_over(const struct channel *c, const struct target *t, struct kept *from, int cpu,
 		    struct banks **out, struct err *err);
-/* Writes its entry in the manifest from now on; NULL: no more. */
-void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature);
+/* Takes over the programs of a compact channel. 0 or -errno, -ENOENT: there are none. */
+int banks_take_programs(const struct channel *c, const struct target *t, const struct kept *from,
+			struct compact **out);
+/* Writes its entry in the manifest from now on; NULL: no more. `programs`: see kept_ring. */
+void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature, uint32_t programs);
 
 /* Enables the first bank, unless it was taken over. */
 void banks_start(struct banks *b);

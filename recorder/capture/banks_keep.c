@@ -8,6 +8,7 @@
 #include "dump/base/err.h"
 #include "dump/base/hash.h"
 #include "recorder/capture/target.h"
+#include "trigger/bpf/compact.h"
 #include "trigger/kernel/clock.h"
 
 #include <errno.h>
@@ -36,7 +37,13 @@ void banks_save(const struct banks *b)
 		__atomic_store_n(&k->bank[i].state, b->bank[i].state, __ATOMIC_RELEASE);
 }
 
-void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature)
+/* Descriptors of a bank. */
+static size_t nr_fds(const struct channel *c)
+{
+	return c->compact ? 1 : c->events.nr;
+}
+
+void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature, uint32_t programs)
 {
 	b->kept = entry;
 	if (!entry)
@@ -44,13 +51,14 @@ void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature)
 	*entry = (struct kept_ring){.signature = signature,
 				    .cpu = b->cpu,
 				    .nr_banks = b->nr_banks,
-				    .nr_events = (uint32_t)b->channel->events.nr};
+				    .nr_events = (uint32_t)nr_fds(b->channel),
+				    .programs = programs};
 	banks_save(b);
 }
 
 uint64_t banks_signature(const struct channel *c, const struct target *t)
 {
-	uint64_t h = hash_mix(hash_mix(1, c->ring_bytes), c->nr_banks);
+	uint64_t h = hash_mix(hash_mix(c->compact ? 2 : 1, c->ring_bytes), c->nr_banks);
 
 	if (!t->system || c->aux_bytes)
 		return 0;
@@ -75,15 +83,16 @@ uint64_t banks_signature(const struct channel *c, const struct target *t)
 static int take_bank(struct bank *b, const struct channel *c, const int *fds,
 		     const struct kept_bank *from)
 {
-	int rc;
+	int rc = 0;
 
-	for (size_t i = 0; i < c->events.nr; i++) {
+	for (size_t i = 0; i < nr_fds(c); i++) {
 		b->fds[b->nr_fds] = fds[i];
 		b->event[b->nr_fds++] = (uint32_t)i;
-		if (channel_leads(c, i))
+		if (!c->compact && channel_leads(c, i))
 			b->leaders[b->nr_leaders++] = fds[i];
 	}
-	rc = ring_map(&b->ring, fds[0], c->ring_bytes, true);
+	if (!c->compact)
+		rc = ring_map(&b->ring, fds[0], c->ring_bytes, true);
 	b->ring.armed_head = from->armed_head;
 	b->armed_ns = from->armed_ns;
 	b->paused_ns = from->paused_ns;
@@ -103,12 +112,45 @@ static void stay_frozen(struct banks *b, struct bank *f)
 	b->frozen_oldest_ns = f->armed_ns;
 }
 
+/* The programs say which bank records. The other one was marked ACTIVE, if it had been turned away
+ * from it; if it had not been turned to it yet, it is the later one. */
+static bool settle_compact(struct banks *b)
+{
+	struct bank *a = &b->bank[compact_bank(b->channel->programs)];
+	struct bank *z = a == &b->bank[0] ? &b->bank[1] : &b->bank[0];
+
+	b->last_paused_ns = b->prev_paused_ns;
+	b->active = a;
+	if (a->state == BANK_SPARE)
+		return false;
+	a->state = BANK_ACTIVE;
+	if (z->state != BANK_SPARE && z->armed_ns < a->armed_ns)
+		stay_frozen(b, z);
+	else
+		z->state = BANK_SPARE;
+	return true;
+}
+
+int banks_take_programs(const struct channel *c, const struct target *t, const struct kept *from,
+			struct compact **out)
+{
+	const struct kept_ring *k = kept_find(from, banks_signature(c, t));
+	int fds[COMPACT_FDS];
+
+	if (!k || !k->programs ||
+	    kept_others(from, (k->programs - 1) * COMPACT_FDS, fds, COMPACT_FDS) != COMPACT_FDS)
+		return -ENOENT;
+	return compact_take(fds, c->ring_bytes, out);
+}
+
 /* The recorder may have been killed at any step: both banks may be ACTIVE, and a SPARE one may be
  * enabled. False: no bank records. */
 static bool settle_states(struct banks *b)
 {
 	struct bank *a = &b->bank[0], *z = &b->bank[1];
 
+	if (b->channel->compact)
+		return settle_compact(b);
 	b->last_paused_ns = b->prev_paused_ns;
 	if (b->nr_banks == 1) {
 		if (a->state == BANK_FROZEN)
@@ -134,18 +176,20 @@ static bool settle_states(struct banks *b)
 int banks_take_over(const struct channel *c, const struct target *t, struct kept *from, int cpu,
 		    struct banks **out, struct err *err)
 {
-	size_t nr = c->events.nr, nr_fds = nr * c->nr_banks;
+	size_t nr = nr_fds(c), nr_all = nr * c->nr_banks;
 	uint64_t signature = banks_signature(c, t);
 	const struct kept_ring *k = NULL;
 	struct banks *b = banks_new(c, t, cpu, -1);
-	int *fds = calloc(nr_fds, sizeof(*fds)), rc = b && fds ? 0 : -ENOMEM;
+	int *fds = calloc(nr_all, sizeof(*fds)), rc = b && fds ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < c->nr_banks && !rc; i++)
 		rc = bank_room(&b->bank[i], nr);
 	if (!rc && signature)
-		k = kept_take_ring(from, signature, cpu, fds, nr_fds);
+		k = kept_take_ring(from, signature, cpu, fds, nr_all);
 	if (!rc && !k)
 		rc = -ENOENT;
+	if (!rc && c->compact)
+		rc = bank_map_compact(b, fds[0]);
 	for (unsigned i = 0; k && i < c->nr_banks; i++) {
 		int mapped = take_bank(&b->bank[i], c, fds + i * nr, &k->bank[i]);
 

@@ -5,7 +5,9 @@
 #include "dump/base/err.h"
 #include "dump/base/sleepstack.h"
 #include "trigger/kernel/ring.h"
+#include "recorder/capture/compact_records.h"
 #include "recorder/capture/target.h"
+#include "trigger/bpf/compact.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -197,6 +199,7 @@ int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_eve
 	if (c->stack == STACK_DWARF && bytes < MIN_DWARF_RING_BYTES)
 		bytes = MIN_DWARF_RING_BYTES;
 	c->id = id;
+	c->wants_compact = cc->compact;
 	c->first_event = first_event;
 	c->stack_bytes = cc->stack_bytes;
 	/* Such a PMU allows one event at a time, so the copy of the area stands in for a second
@@ -222,9 +225,21 @@ void channel_free(struct channel *c)
 	if (!c)
 		return;
 	event_list_free(&c->events);
+	compact_layout_free(c->compact);
 	free(c->pmu);
 	free(c->name);
 	free(c);
+}
+
+bool channel_can_be_compact(const struct channel *c, const struct caps *caps,
+			    const struct target *t)
+{
+	if (!t->system || !caps->initial_pidns || c->nr_banks != 2 || c->stack != STACK_NONE)
+		return false;
+	for (size_t i = 0; i < c->events.nr; i++)
+		if (c->events.v[i]->filter || !compact_kind(c->events.v[i]->name))
+			return false;
+	return true;
 }
 
 bool channel_is_sleeps(const struct channel *c, size_t i)

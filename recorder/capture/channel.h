@@ -22,6 +22,8 @@
 #include "recorder/config/config.h"
 #include "trigger/kernel/event.h"
 
+struct compact;
+struct compact_layout;
 struct err;
 struct target;
 
@@ -48,6 +50,9 @@ struct channel {
 	unsigned nr_banks; /* ... this is 1, and events.v[0] is the AUX event */
 	struct record_layout layout;
 	struct channel_offsets at;
+	bool wants_compact;
+	struct compact_layout *compact; /* NULL: perf writes the rings */
+	struct compact *programs;	/* recording.c's */
 };
 
 /* Parses the channel's events and chooses its layout. `nr_banks`: 1 or 2. */
@@ -55,6 +60,11 @@ int channel_new(const struct config_channel *c, uint32_t id, uint32_t first_even
 		unsigned nr_banks, const struct caps *caps, const struct target *t,
 		struct channel **out, struct err *err);
 void channel_free(struct channel *c);
+
+/* Whether BPF programs can write the channel's records in eight bytes: a few scheduler events of the
+ * whole system, without stacks and filters, in two banks. */
+bool channel_can_be_compact(const struct channel *c, const struct caps *caps,
+			    const struct target *t);
 
 /* Whether event `i` is sleep-stacks, which BPF programs write (trigger/bpf/sleeps.h). */
 bool channel_is_sleeps(const struct channel *c, size_t i);

@@ -191,13 +191,31 @@ int kept_log_of(const struct kept *k)
 	return k->set.v[1].fd;
 }
 
-size_t kept_others(const struct kept *k, int *fds, size_t max)
+size_t kept_others(const struct kept *k, size_t skipped, int *fds, size_t max)
 {
 	size_t nr = 0;
 
-	for (size_t i = nr_described(k->h); i < k->set.nr && nr < max; i++)
+	for (size_t i = nr_described(k->h) + skipped; i < k->set.nr && nr < max; i++)
 		fds[nr++] = k->set.v[i].fd;
 	return nr;
+}
+
+size_t kept_nr_programs(const struct kept *k)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < k->h->nr_rings; i++)
+		if (rings_of(k->h)[i].programs > nr)
+			nr = rings_of(k->h)[i].programs;
+	return nr;
+}
+
+const struct kept_ring *kept_find(const struct kept *k, uint64_t signature)
+{
+	for (size_t i = 0; k && i < k->h->nr_rings; i++)
+		if (rings_of(k->h)[i].signature == signature)
+			return &rings_of(k->h)[i];
+	return NULL;
 }
 
 static void take(struct kept *k, size_t at, int *fds, size_t nr)

@@ -6,7 +6,8 @@
  *
  * The keeper's set has, in this order: the manifest, the log of the sideband (kept_log.h), the
  * events of each ring (bank A's, then bank B's, in the order of the channel), the events of each
- * sideband ring, and others that only have to stay open.
+ * sideband ring, and others: the programs of compact channels (compact_fds()), then what only has to
+ * stay open.
  */
 #pragma once
 
@@ -28,7 +29,8 @@ struct kept_ring {
 	uint64_t signature; /* of the channel: another value, another recording */
 	int32_t cpu;
 	uint32_t nr_banks, nr_events; /* events: of one bank */
-	uint32_t reserved;
+	uint32_t
+		programs; /* of a compact channel: the number of its set among the others, from 1 */
 	uint64_t prev_paused_ns;
 	struct kept_bank bank[2];
 };
@@ -65,13 +67,18 @@ void kept_close(struct kept *k);
 
 /* The log of the sideband; borrowed. */
 int kept_log_of(const struct kept *k);
-/* The descriptors after those of the rings, as far as `max`; borrowed. Returns their number. */
-size_t kept_others(const struct kept *k, int *fds, size_t max);
+/* The descriptors after those of the rings and of `skipped` others, as far as `max`; borrowed.
+ * Returns their number. */
+size_t kept_others(const struct kept *k, size_t skipped, int *fds, size_t max);
 /*
  * The ring of a channel with this signature on a CPU, and its descriptors, 2 * nr_events with two
  * banks, which are the caller's; NULL: there is none. Each is given once. `k` may be NULL.
  */
 const struct kept_ring *kept_take_ring(struct kept *k, uint64_t signature, int cpu, int *fds,
 				       size_t nr_fds);
+/* Sets of programs of compact channels. */
+size_t kept_nr_programs(const struct kept *k);
+/* The entry of a channel with this signature; NULL: there is none. `k` may be NULL. */
+const struct kept_ring *kept_find(const struct kept *k, uint64_t signature);
 /* False: there is none. */
 bool kept_take_side(struct kept *k, uint64_t signature, int cpu, int *fds, size_t nr_fds);

@@ -11,10 +11,12 @@
 #include "trigger/kernel/clock.h"
 #include "dump/base/thread_pool.h"
 #include "recorder/base/log.h"
+#include "recorder/capture/compact_records.h"
 #include "recorder/capture/manifest.h"
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 #include "recorder/capture/sideband_rings.h"
+#include "trigger/bpf/compact.h"
 #include "trigger/bpf/sleeps.h"
 #include "trigger/events/aux_pause.h"
 
@@ -57,6 +59,44 @@ static int add_channel(struct recording *r, const struct config_channel *cc, uns
 	}
 	r->nr_channels++;
 	return 0;
+}
+
+/* The kernel's answer decides whether the channel is compact. With rings that are taken over the
+ * programs are, too. */
+static int open_programs(struct recording *r, struct channel *c, struct err *err)
+{
+	unsigned kinds = 0;
+	int rc;
+
+	for (size_t i = 0; i < c->events.nr; i++)
+		kinds |= 1u << compact_kind(c->events.v[i]->name);
+	rc = compact_layout_new(&c->events, &c->compact, err);
+	if (rc)
+		return rc;
+	rc = banks_take_programs(c, r->target, r->from, &c->programs);
+	if (rc == -ENOENT)
+		rc = compact_open(c->ring_bytes, kinds, &c->programs, err);
+	else if (rc)
+		err_sys(err, rc, "can't take over the BPF programs of channel %s", c->name);
+	if (!rc)
+		return 0;
+	compact_layout_free(c->compact);
+	c->compact = NULL;
+	return rc;
+}
+
+static void open_compact_channels(struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		struct channel *c = r->channels[i];
+		struct err err = ERR_INIT;
+
+		if (!c->wants_compact || !channel_can_be_compact(c, r->caps, r->target))
+			continue;
+		if (open_programs(r, c, &err))
+			log_verbose("channel %s: records of perf instead of compact ones: %s",
+				    c->name, err.what);
+	}
 }
 
 /* Replaces a channel with tracepoints if the user may not open those: adds an event that records
@@ -141,6 +181,8 @@ static void leave(const struct recording *r, const struct banks *b)
 		aux_pauses_drop_trace(r->brakes, banks_trace_fd(b));
 	for (unsigned i = 0; r->sleeps && i < b->nr_banks; i++)
 		sleeps_drop(r->sleeps, b->cpu, i, sleeps_fd(b, i));
+	if (b->channel->compact && b->bank[0].nr_fds)
+		compact_drop(b->channel->programs, b->cpu, b->bank[0].fds[0]);
 }
 
 int recording_join_brakes(struct recording *r, struct aux_pauses *b, struct err *err)
@@ -280,7 +322,7 @@ static bool shrink(struct recording *r)
 			c->aux_bytes /= 2;
 			any = true;
 		}
-		if (c->ring_bytes_given || c->ring_bytes <= least)
+		if (c->ring_bytes_given || c->ring_bytes <= least || c->compact)
 			continue;
 		c->ring_bytes /= 2;
 		any = true;
@@ -441,6 +483,8 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		rc = sideband_rings_open(t, caps, from, &r->sides, err);
 	if (!rc && memory)
 		rc = size_rings(r, memory, err);
+	if (!rc)
+		open_compact_channels(r);
 	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
 		close_banks(r, 0);
 		shrunk = true;
@@ -469,14 +513,23 @@ void recording_close(struct recording *r)
 	free(r->banks);
 	sideband_rings_close(r->sides);
 	manifest_free(r->manifest);
-	for (size_t i = 0; i < r->nr_channels; i++)
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		compact_close(r->channels[i]->programs);
 		channel_free(r->channels[i]);
+	}
 	free(r->channels);
 	free(r);
 }
 
-void recording_start(struct recording *r)
+int recording_start(struct recording *r, struct err *err)
 {
+	int rc = 0;
+
+	for (size_t i = 0; i < r->nr_channels && !rc; i++)
+		if (r->channels[i]->compact)
+			rc = compact_start(r->channels[i]->programs, err);
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_start(r->banks[i]);
 	for (size_t i = 0; i < r->nr_banks; i++)
@@ -484,6 +537,7 @@ void recording_start(struct recording *r)
 	if (r->brakes)
 		aux_pauses_settled(r->brakes);
 	r->started = true;
+	return 0;
 }
 
 /* ---- freeze ---- */
@@ -501,9 +555,26 @@ static void wait_until(uint64_t ns)
 		;
 }
 
+/* They are counted for all CPUs, so they are told of one. */
+static void note_missed(struct recording *r)
+{
+	const struct channel *last = NULL;
+
+	for (size_t i = 0; i < r->nr_banks; i++) {
+		struct banks *b = r->banks[i];
+
+		b->missed = 0;
+		if (!b->channel->compact || b->offline || (last && b->channel->id <= last->id))
+			continue;
+		last = b->channel;
+		b->missed = compact_missed(last->programs);
+	}
+}
+
 void recording_freeze(struct recording *r, struct recording_freeze *f)
 {
 	uint64_t t0 = clock_ns(), t1, t2, t3;
+	bool resumed = recording_unfinished(r); /* a dump for which the banks were turned already */
 
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_enable_spare(r->banks[i]);
@@ -511,6 +582,9 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 		sleeps_renew(r->sleeps);
 	wait_until(clock_ns() + OVERLAP_NS);
 	t1 = clock_ns();
+	for (size_t i = 0; i < r->nr_channels && !resumed; i++)
+		if (r->channels[i]->compact)
+			compact_turn(r->channels[i]->programs);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_pause(r->banks[i]);
 	t2 = clock_ns();
@@ -530,6 +604,7 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 		.first_paused_ns = t1,
 		.last_paused_ns = t2,
 	};
+	note_missed(r);
 }
 
 void recording_wait_copied(struct recording *r)
@@ -654,6 +729,14 @@ size_t recording_nr_channels(const struct recording *r)
 const struct channel *recording_channel(const struct recording *r, size_t i)
 {
 	return r->channels[i];
+}
+
+bool recording_is_compact(const struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_channels; i++)
+		if (r->channels[i]->compact)
+			return true;
+	return false;
 }
 
 void recording_attr(const struct recording *r, const struct channel *c, size_t i,

@@ -34,8 +34,8 @@ int recording_join_brakes(struct recording *r, struct aux_pauses *b, struct err 
 /* Lets BPF programs write into the rings of channels with sleep-stacks from now on
  * (trigger/bpf/sleeps.h). `s` is borrowed. 0 or -errno. */
 int recording_join_sleeps(struct recording *r, struct sleeps *s, struct err *err);
-/* Enables all events. */
-void recording_start(struct recording *r);
+/* Enables all events. 0 or -errno. */
+int recording_start(struct recording *r, struct err *err);
 
 /* ---- rings that outlive the recorder (recording_keep.c) ---- */
 
@@ -88,6 +88,8 @@ int recording_recount_cpus(struct recording *r, struct err *err);
 
 size_t recording_nr_channels(const struct recording *r);
 const struct channel *recording_channel(const struct recording *r, size_t i);
+/* Whether any channel is compact. */
+bool recording_is_compact(const struct recording *r);
 /* The attr of event `i` of channel `c` as it was opened for the active bank. */
 void recording_attr(const struct recording *r, const struct channel *c, size_t i,
 		    struct perf_event_attr *attr);

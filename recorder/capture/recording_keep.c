@@ -7,12 +7,25 @@
 
 #include "recorder/capture/manifest.h"
 #include "recorder/capture/sideband_rings.h"
+#include "trigger/bpf/compact.h"
 
 #include <errno.h>
 
 static bool can_be_kept(const struct recording *r, const struct banks *b)
 {
 	return !b->offline && b->cpu >= 0 && banks_signature(b->channel, r->target);
+}
+
+/* The number of the channel's programs among all that are kept, from 1. */
+static uint32_t programs_nr(const struct recording *r, const struct channel *c)
+{
+	uint32_t nr = 0;
+
+	if (!c->compact)
+		return 0;
+	for (size_t i = 0; i <= c->id; i++)
+		nr += r->channels[i]->compact != NULL;
+	return nr;
 }
 
 static int add_ring(const struct recording *r, struct banks *b, struct kept_ring *entry,
@@ -24,7 +37,21 @@ static int add_ring(const struct recording *r, struct banks *b, struct kept_ring
 		for (size_t k = 0; k < b->bank[i].nr_fds && !rc; k++)
 			rc = keep_set_add(set, b->bank[i].fds[k],
 					  k ? 0 : b->bank[i].ring.map_bytes);
-	banks_keep(b, entry, banks_signature(b->channel, r->target));
+	banks_keep(b, entry, banks_signature(b->channel, r->target), programs_nr(r, b->channel));
+	return rc;
+}
+
+static int add_programs(const struct recording *r, struct keep_set *set)
+{
+	int fds[COMPACT_FDS], rc = 0;
+
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		if (!r->channels[i]->compact)
+			continue;
+		compact_fds(r->channels[i]->programs, fds);
+		for (int k = 0; k < COMPACT_FDS && !rc; k++)
+			rc = keep_set_add(set, fds[k], 0);
+	}
 	return rc;
 }
 
@@ -40,7 +67,7 @@ static int fill(struct recording *r, struct manifest *m, int log_fd, struct keep
 	recording_sideband(r, &nr_sides);
 	for (size_t i = 0; i < nr_sides && !rc; i++)
 		rc = sideband_rings_keep(r->sides, i, manifest_side(m, i), set);
-	return rc;
+	return rc ? rc : add_programs(r, set);
 }
 
 int recording_keep(struct recording *r, int log_fd, struct keep_set *out)
@@ -51,7 +78,7 @@ int recording_keep(struct recording *r, int log_fd, struct keep_set *out)
 
 	*out = (struct keep_set){0};
 	for (size_t i = 0; i < r->nr_banks; i++) {
-		banks_keep(r->banks[i], NULL, 0);
+		banks_keep(r->banks[i], NULL, 0, 0);
 		nr += can_be_kept(r, r->banks[i]);
 	}
 	manifest_free(r->manifest);

@@ -143,6 +143,17 @@ static void print_channels(const json_t *r)
 	table_free(t);
 }
 
+static void print_compact(const json_t *r)
+{
+	const json_t *channel;
+	size_t i;
+
+	json_array_foreach(get(r, "channels"), i,
+			   channel) if (json_is_true(get(channel, "compact")))
+		printf("compact:    %s: records of 8 bytes, written by BPF programs\n",
+		       text(channel, "name"));
+}
+
 /* The size of AUX areas, and facts about them in the last dump. */
 static void print_areas(const json_t *r)
 {
@@ -320,6 +331,7 @@ static void print_status(const json_t *r)
 	print_rules(r);
 	if (get(r, "dumps"))
 		print_dumps(r);
+	print_compact(r);
 	print_areas(r);
 	print_repeats(r);
 	if (get(r, "ledger"))

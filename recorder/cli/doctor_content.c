@@ -3,8 +3,10 @@
 #include "recorder/coredump/core_state.h"
 #include "recorder/cli/doctor.h"
 
+#include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "recorder/base/sandbox.h"
+#include "trigger/bpf/compact.h"
 #include "trigger/kernel/settings.h"
 
 #include <inttypes.h>
@@ -138,6 +140,20 @@ static void check_btf(struct doctor *d)
 			   "rules runqueue and offcpu, and selected stacks in preset waits");
 }
 
+static void check_compact(struct doctor *d)
+{
+	struct err err = ERR_INIT;
+	int rc = compact_try(&err);
+
+	if (rc)
+		doctor_add(d, GROUP, "compact", DOCTOR_LIMITED, false,
+			   "records of the scheduler take 70 to 90 bytes instead of 8: %s",
+			   err.what);
+	else
+		doctor_add(d, GROUP, "compact", DOCTOR_OK, false,
+			   "BPF programs write records of the scheduler in 8 bytes each");
+}
+
 static void tell_lockdown(struct doctor *d)
 {
 	char text[128];
@@ -235,6 +251,7 @@ void doctor_content(struct doctor *d)
 	check_threads(d);
 	check_sideband(d);
 	check_btf(d);
+	check_compact(d);
 	check_kernel_symbols(d);
 	check_freeze(d);
 	tell_lockdown(d);

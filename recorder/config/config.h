@@ -22,6 +22,7 @@ struct config_channel {
 	char *events;	       /* comma-separated, see event.h */
 	uint64_t ring_bytes;   /* per CPU and bank, or of an AUX area; 0: default */
 	bool ring_bytes_given; /* by the user, not a preset: never reduced to fit a limit */
+	bool compact;	       /* records of eight bytes where the kernel allows them */
 	bool optional;	       /* of a preset: skipped with a warning when it is not permitted */
 	enum stack_kind stack;
 	bool stack_given;     /* otherwise -g applies, see config_channels() */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Channels as text, "NAME:EVENT,..;size=SIZE;stack=KIND", and the list of channels from presets, -e
+ * Channels as text, "NAME:EVENT,..;size=SIZE;stack=KIND;records=KIND", and the list of channels from presets, -e
  * and --channel. event.c parses the events.
  */
 #include "recorder/config/config.h"
@@ -69,8 +69,13 @@ static int channel_option(struct config_channel *ch, const char *text, struct er
 		ch->stack_given = !rc;
 		return rc;
 	}
+	if (!strcmp(text, "records=compact") || !strcmp(text, "records=perf")) {
+		ch->compact = text[8] == 'c';
+		return 0;
+	}
 	err_set(err, -EINVAL, "a channel has no option '%s'", text);
-	err_hint(err, "its options are size=SIZE and stack=none|fp|dwarf:SIZE");
+	err_hint(err,
+		 "its options are size=SIZE, stack=none|fp|dwarf:SIZE and records=compact|perf");
 	return -EINVAL;
 }
 

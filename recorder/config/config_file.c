@@ -3,7 +3,7 @@
  * The configuration file; the only user of inih. Called by config_load().
  *
  *	[record]         keys are the long options' names; a flag says yes or no
- *	[channel NAME]   events=, size=, stack=                             a --channel
+ *	[channel NAME]   events=, size=, stack=, records=                   a --channel
  *	[trigger NAME]   rule=, post=, cooldown=, max=, min-fill=, for=     a -T
  *
  * At the end of the file the keys of a channel or trigger are joined to the text of the
@@ -41,7 +41,7 @@ struct section_kind {
 
 static const struct section_kind section_kinds[] = {
 	{"channel",
-	 {"events", "size", "stack"},
+	 {"events", "size", "stack", "records"},
 	 "events = sched:sched_switch",
 	 true,
 	 config_add_channel},

@@ -11,14 +11,16 @@
 #define CPU "cpu:cpu-clock/freq=99/;size=512K;stack=fp"
 #define SCHED                                                                                      \
 	"sched:sched:sched_switch,sched:sched_wakeup,sched:sched_waking,"                          \
-	"sched:sched_migrate_task;size=2M"
+	"sched:sched_migrate_task;size=2M;records=compact"
 /* Stacks make a record three times as large and several times as expensive, so only events that
  * need them have them. sched_migrate_task replaces sched_wakeup, which only adds the CPU. */
 #define SLEEPS "sched:sched:sched_switch,sched:sched_waking;size=8M;stack=fp"
 #define MOVES  "moves:sched:sched_migrate_task;size=512K"
 /* Needs BPF, which selects the few stacks that matter. */
-#define SWITCHES "sched:sched:sched_switch,sched:sched_waking,sched:sched_migrate_task;size=4M"
-#define PLACES	 "sleeps:sleep-stacks;size=2M;stack=fp"
+#define SWITCHES                                                                                   \
+	"sched:sched:sched_switch,sched:sched_waking,sched:sched_migrate_task;size=4M;records="    \
+	"compact"
+#define PLACES "sleeps:sleep-stacks;size=2M;stack=fp"
 #define LIFE                                                                                       \
 	"life:sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit,"         \
 	"signal:signal_generate,signal:signal_deliver,oom:mark_victim;size=256K"

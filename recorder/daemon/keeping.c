@@ -9,6 +9,7 @@
 #include "recorder/daemon/session.h"
 #include "recorder/keep/keep_client.h"
 #include "recorder/keep/kept_log.h"
+#include "trigger/bpf/compact.h"
 #include "trigger/bpf/sleeps.h"
 #include "trigger/kernel/clock.h"
 
@@ -110,8 +111,9 @@ int keeping_fd(const struct keeping *k)
 void keeping_silence(struct keeping *k)
 {
 	int fds[SLEEPS_FDS];
+	size_t nr = k && k->kept ? kept_nr_programs(k->kept) * COMPACT_FDS : 0;
 
-	if (k && k->kept && kept_others(k->kept, fds, SLEEPS_FDS) == SLEEPS_FDS)
+	if (k && k->kept && kept_others(k->kept, nr, fds, SLEEPS_FDS) == SLEEPS_FDS)
 		sleeps_silence(fds);
 }
 

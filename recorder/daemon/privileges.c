@@ -32,7 +32,7 @@ static bool another_user(const struct session *s)
 
 static bool bpf(const struct session *s)
 {
-	return s->sleeps || engine_takes(s->engine, CAP_BPF);
+	return s->sleeps || s->wants_compact || engine_takes(s->engine, CAP_BPF);
 }
 
 static bool pressure(const struct session *s)
@@ -73,7 +73,7 @@ static const struct {
 	const char *why;
 } table[] = {
 	{CAP_PERFMON, NULL, "opens events, also for CPUs and rules that come later"},
-	{CAP_BPF, bpf, "rules and sleep-stacks that are decided by BPF programs"},
+	{CAP_BPF, bpf, "rules, sleep-stacks and compact records, which BPF programs make"},
 	{CAP_IPC_LOCK, NULL, "memory for rings beyond the limit of locked memory"},
 	{CAP_SYS_NICE, NULL, "real-time priority to freeze the rings in time"},
 	{CAP_SYS_PTRACE, NULL, "reads /proc of all users' processes"},

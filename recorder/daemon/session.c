@@ -218,6 +218,8 @@ static int open_recording(struct session *s, struct err *err)
 	int rc = config_channels(&s->config, &channels, &nr, err);
 
 	rc = rc ? rc : open_sleeps(s, &channels, &nr, err);
+	for (size_t i = 0; i < nr && !rc; i++)
+		s->wants_compact |= channels[i].compact && s->target.system;
 	/* No thread is there yet, and what the rings take must be enough for later ones. */
 	if (!rc && !s->config.dry_run)
 		privileges_drop(s);
@@ -404,7 +406,9 @@ int session_open(struct session *s, int argc, char **argv, bool *usage, struct e
 	rc = wait_for_names(s, err);
 	if (rc)
 		return rc;
-	recording_start(s->recording);
+	rc = recording_start(s->recording, err);
+	if (rc)
+		return rc;
 	s->started_ns = clock_ns();
 	keeping_give(s);
 	raise_priority();

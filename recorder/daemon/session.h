@@ -39,6 +39,7 @@ struct session {
 	struct core_guard *guard;  /* NULL: no --crash-hold */
 	struct held_cores *parked; /* NULL: no --crash-hold */
 	struct aux_pauses *brakes; /* hits that stop traces in the kernel */
+	bool wants_compact;	   /* a channel may be compact */
 	struct sleeps *sleeps;	   /* NULL: no channel has sleep-stacks */
 	struct source_env env;	   /* for the engine; points to other fields */
 	uint64_t kept;		   /* capabilities, by privileges_drop() */

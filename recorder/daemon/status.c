@@ -58,6 +58,8 @@ static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 		      "ring_bytes", (json_int_t)c->ring_bytes, "nr_rings", (json_int_t)rings,
 		      "banks", (json_int_t)c->nr_banks, "horizon_ns", (json_int_t)horizon,
 		      "fill_percent", (int)fill, "written_bytes", (json_int_t)written);
+	if (o && c->compact)
+		json_object_set_new(o, "compact", json_true());
 	if (o && c->aux_bytes)
 		json_object_set_new(o, "aux", aux_json(s, i));
 	if (o)

@@ -425,7 +425,7 @@ int ledger_share_files(struct ledger *l, struct pinned_share *out)
 
 /* ---- queries ---- */
 
-bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16])
+bool ledger_name_at(struct ledger *l, uint32_t tid, uint64_t ns, struct ledger_name *out)
 {
 	const struct comm *c = NULL;
 	const struct task *t;
@@ -434,10 +434,25 @@ bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16])
 	t = task_at(l, tid, ns);
 	if (t)
 		c = comm_at(t, ns);
-	if (c)
-		memcpy(comm, c->name, sizeof(c->name));
+	if (c) {
+		memcpy(out->comm, c->name, sizeof(c->name));
+		out->from_ns = comm_since(c) > t->start_ns ? comm_since(c) : t->start_ns;
+		out->until_ns = c->newer ? comm_since(c->newer) : UINT64_MAX;
+		if (t->newer && t->newer->start_ns < out->until_ns)
+			out->until_ns = t->newer->start_ns;
+	}
 	pthread_mutex_unlock(&l->lock);
 	return c;
+}
+
+bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16])
+{
+	struct ledger_name name;
+
+	if (!ledger_name_at(l, tid, ns, &name))
+		return false;
+	memcpy(comm, name.comm, sizeof(name.comm));
+	return true;
 }
 
 #define KTHREADD 2 /* parent of all kernel threads */

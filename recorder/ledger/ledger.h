@@ -97,6 +97,14 @@ void ledger_expire(struct ledger *l, uint64_t ns);
 
 /* The name of task `tid` at `ns`; false: unknown. */
 bool ledger_comm(struct ledger *l, uint32_t tid, uint64_t ns, char comm[16]);
+/* A name, and the time within which the thread had it. */
+struct ledger_name {
+	char comm[16];
+	uint64_t from_ns, until_ns; /* [from, until) */
+};
+
+/* As ledger_comm(). */
+bool ledger_name_at(struct ledger *l, uint32_t tid, uint64_t ns, struct ledger_name *out);
 /* The path mapped at `addr` in the process of `tid` at `ns`, cut at n - 1 bytes; false: unknown. */
 bool ledger_path(struct ledger *l, uint32_t tid, uint64_t ns, uint64_t addr, char *path, size_t n);
 /* The cgroup of the process of `tid` at `ns`, cut at n - 1 bytes; false: unknown. */

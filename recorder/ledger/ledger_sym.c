@@ -33,26 +33,31 @@ static struct ksym *ksym_live(struct ledger *l, const struct ksym *like)
 	return k;
 }
 
-static void ksym_end(struct ledger *l, const struct ksym *like)
+/* False: it was not known. */
+static bool ksym_end(struct ledger *l, const struct ksym *like)
 {
 	struct ksym *k = ksym_live(l, like);
 
-	if (!k || k->ns > like->ns)
-		return;
-	k->end_ns = like->ns;
-	retire(l, &k->r, RETIRED_KSYM, like->ns);
+	if (!k)
+		return false;
+	if (k->ns <= like->ns) {
+		k->end_ns = like->ns;
+		retire(l, &k->r, RETIRED_KSYM, like->ns);
+	}
+	return true;
 }
 
 /* Adds a copy of `like` with a name. */
-static void ksym_add(struct ledger *l, const struct ksym *like, const void *name, size_t len)
+static struct ksym *ksym_add(struct ledger *l, const struct ksym *like, const void *name,
+			     size_t len)
 {
 	struct ksym **bucket = ksym_bucket(l, like->addr), *k;
 
 	if (!ledger_admits(l, sizeof(*k) + len + 1))
-		return;
+		return NULL;
 	k = ledger_alloc(l, sizeof(*k) + len + 1);
 	if (!k)
-		return;
+		return NULL;
 	*k = *like;
 	k->name_len = len;
 	memcpy(k->name, name, len);
@@ -60,18 +65,35 @@ static void ksym_add(struct ledger *l, const struct ksym *like, const void *name
 	if (k->next)
 		k->next->prev = k;
 	*bucket = k;
+	return k;
+}
+
+/* One that was there before the recorder is known by its end only. */
+static void ksym_was(struct ledger *l, const struct ksym *like, const void *name, size_t len)
+{
+	struct ksym was = *like, *k;
+
+	was.ns = 0;
+	was.flags = 0;
+	was.end_ns = like->ns;
+	k = ksym_add(l, &was, name, len);
+	if (k)
+		retire(l, &k->r, RETIRED_KSYM, like->ns);
 }
 
 void ksym_record(struct ledger *l, uint64_t ns, struct bytes body)
 {
 	struct ksym new = {.ns = ns};
+	bool known;
 
 	if (!bytes_u64(&body, &new.addr) || !bytes_u32(&body, &new.bytes) ||
 	    !bytes_u16(&body, &new.type) || !bytes_u16(&body, &new.flags))
 		return;
-	ksym_end(l, &new);
+	known = ksym_end(l, &new);
 	if (!(new.flags &PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
 		ksym_add(l, &new, body.p, record_text(body));
+	else if (!known)
+		ksym_was(l, &new, body.p, record_text(body));
 }
 
 /* ---- BPF_EVENT: u16 type, u16 flags, u32 id, u8 tag[8] ---- */

@@ -15,6 +15,7 @@
 #include "dump/file/writer.h"
 #include "dump/packed/pack.h"
 #include "recorder/base/priority.h"
+#include "recorder/writer/compact_run.h"
 #include "recorder/writer/window.h"
 #include "trigger/kernel/settings.h"
 
@@ -31,6 +32,7 @@ struct block_slot {
 	struct pool_job job;
 	const struct dump_workers *w;
 	struct block_packer *packer; /* LZ4, and the memory of the block */
+	struct compact_run *samples; /* of compact channels; NULL: there are none */
 	/* input */
 	struct banks *banks;
 	const struct banks_run *run; /* NULL: a block of the AUX area, */
@@ -57,6 +59,17 @@ struct dump_workers {
 
 /* ---- a worker ---- */
 
+/* The bytes of a run: in the ring, or as samples made of it. */
+static int run_pieces(const struct block_slot *j, struct bytes payload[2])
+{
+	const struct ring *ring = &j->banks->frozen->ring;
+
+	if (!j->banks->channel->compact)
+		return ring_pieces(ring, ring_head(ring), j->run->off, j->run->bytes, payload);
+	payload[0] = compact_run_expand(j->samples, j->banks, j->run);
+	return 1;
+}
+
 /*
  * Packs a run into columns, directly from the ring. If that does not make it smaller, the payload is
  * the raw bytes.
@@ -64,8 +77,7 @@ struct dump_workers {
 static int to_columns(struct packer *packer, const struct block_slot *j, struct writer_run *run,
 		      struct bytes payload[2])
 {
-	const struct ring *ring = &j->banks->frozen->ring;
-	int nr = ring_pieces(ring, ring_head(ring), j->run->off, j->run->bytes, payload);
+	int nr = run_pieces(j, payload);
 	struct bytes packed;
 
 	*run = (struct writer_run){
@@ -163,7 +175,7 @@ void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		bytes += banks[i]->frozen->ring.size;
+		bytes += banks_max_bytes(banks[i]->channel);
 	w->banks = banks;
 	w->nr_banks = nr;
 	w->run_bytes = window_run_bytes(nr, bytes);
@@ -269,6 +281,9 @@ int dump_workers_new(const struct dump_workers_options *opt, struct dump_workers
 		w->slots[w->nr_slots].w = w;
 		rc = block_packer_new(PACK_RUN_BYTES, opt->level, &w->slots[w->nr_slots].packer,
 				      err);
+		if (!rc && opt->compact &&
+		    !(w->slots[w->nr_slots].samples = compact_run_new(opt->ledger)))
+			rc = err_set(err, -ENOMEM, "out of memory");
 	}
 	if (!rc) {
 		rc = thread_pool_new(&pool, &w->pool);
@@ -289,7 +304,9 @@ void dump_workers_free(struct dump_workers *w)
 	if (!w)
 		return;
 	thread_pool_free(w->pool);
-	for (unsigned i = 0; i < w->nr_slots; i++)
+	for (unsigned i = 0; i < w->nr_slots; i++) {
+		compact_run_free(w->slots[i].samples);
 		block_packer_free(w->slots[i].packer);
+	}
 	free(w);
 }

@@ -23,11 +23,14 @@
 
 struct dump_workers;
 struct err;
+struct ledger;
 struct tidset;
 
 struct dump_workers_options {
 	unsigned nr_workers; /* 0: half of the CPUs, at least 1, at most DUMPWORK_MAX_DEFAULT */
 	enum block_level level;
+	struct ledger *ledger;
+	bool compact;	   /* there are compact channels, whose names are in the ledger */
 	bool low_priority; /* idle until dump_workers_hurry(); see priority_can_return() */
 };
 

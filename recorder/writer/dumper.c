@@ -145,6 +145,8 @@ int dumper_new(const struct dumper_options *opt, struct dumper **out, struct err
 	struct dump_workers_options work = {
 		.nr_workers = opt->max_cpus,
 		.level = opt->level,
+		.ledger = opt->ledger,
+		.compact = recording_is_compact(opt->recording),
 		.low_priority = opt->low_priority,
 	};
 	struct dumper *d = calloc(1, sizeof(*d));

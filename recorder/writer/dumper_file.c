@@ -245,7 +245,8 @@ static void note_reach(struct dumper_result *r, const struct banks *b)
 		r->reach[r->nr_reach++] = (struct dumper_reach){b->channel->name, ns, 0, 0};
 	else if (ns < r->reach[i].ns)
 		r->reach[i].ns = ns;
-	r->reach[i].bytes += w->bytes;
+	/* Of the ring. */
+	r->reach[i].bytes += b->channel->compact ? w->samples * 8 : w->bytes;
 	r->reach[i].nr_samples += w->samples;
 }
 

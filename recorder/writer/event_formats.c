@@ -144,6 +144,7 @@ static void put_channel(const struct channel *c, struct writer *w)
 		.sample_type = c->layout.sample_type,
 		.regs_user = c->layout.regs_user,
 		.stack_user = c->stack == STACK_DWARF ? c->stack_bytes : 0,
+		.flags = c->compact ? FMT_CHANNEL_COMPACT : 0,
 	};
 
 	writer_item(w, FMT_CHANNEL, &fc, sizeof(fc), c->name, strlen(c->name), NULL);

@@ -209,6 +209,49 @@ static void describe(struct banks *b, const struct ring *ring, uint64_t head)
 	};
 }
 
+/* The walk of a compact ring: sizes and times of the samples that its records become. */
+static void walk_compact(struct banks *b, uint32_t run_bytes, struct tidset *tids)
+{
+	const struct ring *ring = &b->frozen->ring;
+	uint64_t head = ring_head(ring), limit = ring_limit(ring, head), off, word;
+	struct fmt_window *w = &b->window;
+	struct compact_reader reader, before;
+	struct compact_event e;
+	int rc = 0;
+
+	w->lost = b->missed;
+	compact_begin(&reader, compact_head_of(ring));
+	tidset_add(tids, reader.tid);
+	for (off = 0; off < limit && rc >= 0; off += sizeof(word)) {
+		struct banks_run *run;
+		uint32_t bytes;
+
+		before = reader;
+		ring_copy(ring, head, off, &word, sizeof(word));
+		rc = compact_read(&reader, word, &e);
+		bytes = rc > 0 ? compact_sample_bytes(b->channel->compact, e.kind) : 0;
+		if (!bytes)
+			continue;
+		run = run_for(b, w->bytes, bytes, run_bytes);
+		if (!run)
+			break;
+		if (!run->bytes) {
+			run->reader = before;
+			run->compact_off = off;
+		}
+		if (e.kind == COMPACT_SWITCH)
+			tidset_add(tids, e.tid);
+		stretch(&w->first_ns, &w->last_ns, e.ns);
+		stretch(&run->first_ns, &run->last_ns, e.ns);
+		run->bytes += bytes;
+		run->nr_records++;
+		w->nr_records++;
+		w->samples++;
+		w->bytes += bytes;
+	}
+	w->flags |= off < limit || rc < 0 ? FMT_WINDOW_BROKEN : 0;
+}
+
 /* Resets the counters of an AUX area. Returns the number of intact bytes of its records. */
 static uint64_t begin_aux(struct banks *b, uint64_t limit)
 {
@@ -230,6 +273,10 @@ void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
 
 	describe(b, ring, head);
 	b->nr_runs = 0;
+	if (b->channel->compact) {
+		walk_compact(b, run_bytes, tids);
+		return;
+	}
 	if (b->aux)
 		limit = begin_aux(b, limit);
 	while (ring_record_at(ring, head, c.off, limit, &h)) {

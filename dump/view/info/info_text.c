@@ -312,11 +312,14 @@ static void put_channels(struct info *in)
 			info_put_line(in, "channel", "%s: records of what met the rule",
 				      safe(name, sizeof(name), c->name));
 		else
-			info_put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s",
+			info_put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s%s",
 				      safe(name, sizeof(name), c->name),
 				      str_fmt_size(size, sizeof(size), c->f.ring_bytes),
 				      c->f.nr_banks, c->f.nr_banks == 1 ? "" : "s", c->nr_events,
-				      c->nr_events == 1 ? "" : "s");
+				      c->nr_events == 1 ? "" : "s",
+				      c->f.flags & FMT_CHANNEL_COMPACT
+					      ? "; 8 bytes each in the ring"
+					      : "");
 		put_channel_events(in, c);
 	}
 }

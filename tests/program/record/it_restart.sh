@@ -129,8 +129,10 @@ names_and_changes() {
 	wait_for 20 grep -q 'the keeper has ended' "$work/err"
 	check "the recorder says that the keeper has ended" grep -q 'the keeper has ended' "$work/err"
 	check "and goes on" test -s "$(dump_now)"
+	kill -STOP "$rec_pid" # so that it can't have asked before the keeper hangs
 	keeper_start
 	kill -STOP "$keeper"
+	kill -CONT "$rec_pid"
 	check "the recorder does not wait for a keeper that hangs" timeout 3 "$RINGBACK" status >"$work/out"
 	sleep 5.2
 	"$RINGBACK" status >"$work/out"

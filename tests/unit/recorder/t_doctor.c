@@ -1,4 +1,4 @@
-/* LAYERS: recorder kernel view dump base */
+/* LAYERS: recorder trigger kernel view dump base */
 // SPDX-License-Identifier: MIT
 /* What doctor says is so: the ring size it recommends can be mapped, the commands name what is in
  * the way. */

@@ -156,7 +156,7 @@ static void each_ring_is_given_once(void **state)
 	assert_false(kept_take_side(k, 99, 1, fds, 2));
 	close(fds[0]);
 	close(fds[1]);
-	assert_int_equal(kept_others(k, &other, 1), 1);
+	assert_int_equal(kept_others(k, 0, &other, 1), 1);
 	assert_int_equal(other, last);
 	kept_close(k);
 	manifest_free(m);

@@ -181,6 +181,28 @@ static void other_item(void *ctx, size_t block, uint16_t kind, struct bytes item
 	}
 }
 
+static void a_symbol_that_was_there_before_is_known_by_its_end(void **state)
+{
+	static const uint32_t tids[] = {10};
+	struct tidset *set = set_of(tids, 1);
+	struct ledger *l = new_ledger();
+	struct others o = {0};
+	struct reader *r;
+	void *file;
+
+	take(l, side_ksymbol(&rec, 7 * S, 0x100, 64, true, "bpf_prog_gone"));
+	r = round_trip(l, set, 6 * S, 9 * S, &file);
+	for_each_item(r, other_item, &o);
+	assert_int_equal(o.nr_ksyms, 1);
+	assert_string_equal(o.name, "bpf_prog_gone");
+	assert_int_equal(o.ksym.ns, 0);
+	assert_int_equal(o.ksym.end_ns, 7 * S);
+	reader_close(r);
+	free(file);
+	tidset_free(set);
+	ledger_free(l);
+}
+
 static void symbols_cgroups_and_arguments_are_written(void **state)
 {
 	static const uint32_t tids[] = {10};
@@ -435,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tasks_of_the_window_are_written),
+		cmocka_unit_test(a_symbol_that_was_there_before_is_known_by_its_end),
 		cmocka_unit_test(mappings_of_sampled_processes_are_written),
 		cmocka_unit_test(symbols_cgroups_and_arguments_are_written),
 		cmocka_unit_test(namespaces_and_cgroups_are_written),

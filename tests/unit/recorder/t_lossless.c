@@ -84,7 +84,7 @@ static struct bench *setup(const char *channel, unsigned nr_banks)
 						  .store = b->store},
 			 &b->dumper, &err),
 	      &err);
-	recording_start(b->recording);
+	assert_int_equal(recording_start(b->recording, &err), 0);
 	return b;
 }
 

@@ -41,7 +41,7 @@ check "says what is missing, and why" grep -q 'incomplete: .* of .* of rings are
 check "the recorder says so too" grep -q 'the dump is incomplete: .* are missing' "$work/err"
 check "the dump is intact as far as it goes" "$RINGBACK" check "$path"
 equal "info says that it was cut short" true "$(info_json "$path" '.cut and (.losses[0] | test("cut short.*missing"))')"
-check "what is missing of a ring counts as overwritten" test "$(info_json "$path" '[.rings[] | select(.samples > 0 and .ring_bytes > .bytes and .overwritten_bytes > .ring_bytes)] | length')" -gt 0
+check "what is missing of a ring counts as overwritten" test "$(info_json "$path" '[.rings[] | select(.samples > 0 and .ring_bytes > .bytes and .overwritten_bytes > .bytes)] | length')" -gt 0
 equal "and the records that it says it has" "$(info_json "$path" '[.rings[].samples] | add')" "$("$RINGBACK" script "$path" | wc -l)"
 for cmd in why report; do
 	check "$cmd reads it" "$RINGBACK" "$cmd" "$path"

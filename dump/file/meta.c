@@ -206,6 +206,17 @@ static int note_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	return rc ? rc : append(l, &l->notes, &n, sizeof(n));
 }
 
+static int horizon_item(struct meta_loaded *l, struct bytes b)
+{
+	struct fmt_channel_horizon h;
+
+	bytes_get_grown(b, &h, sizeof(h));
+	if (h.channel >= META_MAX_CHANNELS)
+		return -EBADMSG;
+	l->horizon_ns[h.channel] = h.horizon_ns;
+	return 0;
+}
+
 static int channels_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {
 	struct fmt_event_id id;
@@ -223,6 +234,8 @@ static int channels_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 	case FMT_EVENT_ID:
 		bytes_get_grown(b, &id, sizeof(id));
 		return append(l, &l->id_items, &id, sizeof(id));
+	case FMT_CHANNEL_HORIZON:
+		return horizon_item(l, b);
 	default:
 		return 0;
 	}

@@ -32,6 +32,7 @@ struct meta_event {
 struct meta_channel {
 	struct fmt_channel f;
 	const char *name;
+	uint64_t horizon_ns; /* FMT_CHANNEL_HORIZON; 0: none */
 	struct record_layout layout;
 	uint32_t nr_events;
 	uint32_t nr_shared;    /* events whose samples can have another event's id */

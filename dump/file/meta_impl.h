@@ -43,6 +43,7 @@ struct meta_loaded {
 	size_t nr_type_slots; /* a power of two */
 	/* Collected in the first pass; arrays of the struct named. */
 	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
+	uint64_t horizon_ns[META_MAX_CHANNELS];
 	struct buf caps, joined, saw, merged, tracepoints, areas, cgroups, names;
 };
 

@@ -171,8 +171,10 @@ static int build_channels(struct meta_loaded *l)
 		m->channels[i] = (struct meta_channel){.f = {.id = UINT32_MAX}, .name = ""};
 	for (size_t i = 0; i < nr; i++)
 		m->channels[c[i].f.id] = c[i];
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++) {
 		m->channels[i].likely_event = UINT32_MAX;
+		m->channels[i].horizon_ns = l->horizon_ns[i];
+	}
 	for (size_t i = 0; i < m->nr_events; i++)
 		if (m->events[i].f.id != UINT32_MAX)
 			add_event_to_channel(&m->channels[m->events[i].f.channel], &m->events[i]);

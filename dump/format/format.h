@@ -199,14 +199,15 @@ struct fmt_repeats {
 
 /* ---- CHANNELS ---- */
 enum {
-	FMT_CHANNEL = 1,      /* fmt_channel + name */
-	FMT_EVENT = 2,	      /* fmt_event + attr bytes (perf_event_attr, attr.size long) */
-	FMT_EVENT_NAME = 3,   /* u32 event + text: its name, sched:sched_switch */
-	FMT_EVENT_FILTER = 4, /* u32 event + text */
-	FMT_EVENT_ID = 5,     /* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
-	FMT_EVENT_TARGET = 6, /* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
-	FMT_EVENT_PMU = 7,    /* u32 event + NUL-terminated texts: the name of its PMU, which has
+	FMT_CHANNEL = 1,	 /* fmt_channel + name */
+	FMT_EVENT = 2,		 /* fmt_event + attr bytes (perf_event_attr, attr.size long) */
+	FMT_EVENT_NAME = 3,	 /* u32 event + text: its name, sched:sched_switch */
+	FMT_EVENT_FILTER = 4,	 /* u32 event + text */
+	FMT_EVENT_ID = 5,	 /* fmt_event_id: PERF_SAMPLE_IDENTIFIER values */
+	FMT_EVENT_TARGET = 6,	 /* u32 event + text: the uprobe's PATH:SYMBOL+OFF */
+	FMT_EVENT_PMU = 7,	 /* u32 event + NUL-terminated texts: the name of its PMU, which has
 				 AUX areas; then of its files in sysfs: path, content, path, ... */
+	FMT_CHANNEL_HORIZON = 8, /* fmt_channel_horizon */
 };
 
 struct fmt_channel {
@@ -222,6 +223,12 @@ struct fmt_channel {
 /* The recorder kept the records in eight bytes each; here they are as perf would have written them.
  * Of its windows ring_bytes and overwritten_bytes count those bytes, and bytes the records here. */
 #define FMT_CHANNEL_COMPACT 1u
+/* The rings of the channel were resized to hold a time. */
+struct fmt_channel_horizon {
+	uint32_t channel;
+	uint32_t reserved;
+	uint64_t horizon_ns;
+};
 
 struct fmt_event {
 	uint32_t id; /* from 0, over all channels */
@@ -282,6 +289,7 @@ struct fmt_window {
 #define FMT_WINDOW_BROKEN   8u	/* the ring contained invalid bytes: older records are missing */
 #define FMT_WINDOW_TRIGGER  16u /* not a ring: contains the event that met the rule */
 #define FMT_WINDOW_RUNNING  32u /* could not be paused: read while it was written */
+#define FMT_WINDOW_SHORT    64u /* memory did not allow a ring for the channel's horizon */
 
 /*
  * A ring's AUX area. CPU, thread and channel are in its fmt_window, which describes the kernel's
@@ -675,6 +683,7 @@ _Static_assert(sizeof(struct fmt_trigger) == 48, "fmt_trigger");
 _Static_assert(sizeof(struct fmt_merged) == 24, "fmt_merged");
 _Static_assert(sizeof(struct fmt_repeats) == 32, "fmt_repeats");
 _Static_assert(sizeof(struct fmt_channel) == 40, "fmt_channel");
+_Static_assert(sizeof(struct fmt_channel_horizon) == 16, "fmt_channel_horizon");
 _Static_assert(sizeof(struct fmt_event) == 16, "fmt_event");
 _Static_assert(sizeof(struct fmt_event_id) == 16, "fmt_event_id");
 _Static_assert(sizeof(struct fmt_tracepoint) == 8, "fmt_tracepoint");

@@ -94,8 +94,8 @@ static int join_ring(struct bank *b, int fd, const struct event *e, const struct
 	int rc;
 
 	if (!b->ring.page) {
-		rc = ring_map(&b->ring, fd, c->ring_bytes, true);
-		return rc ? event_strerror(err, rc, e->name, attr, -1, -1, c->ring_bytes, caps) : 0;
+		rc = ring_map(&b->ring, fd, b->ring_bytes, true);
+		return rc ? event_strerror(err, rc, e->name, attr, -1, -1, b->ring_bytes, caps) : 0;
 	}
 	if (!ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, b->ring.fd))
 		return 0;
@@ -119,6 +119,8 @@ static int bank_open_task(struct bank *b, const struct channel *c, const struct 
 		int fd;
 
 		channel_attr(c, i, t, leader, &attr);
+		if (c->horizon_ns)
+			attr.wakeup_watermark = (uint32_t)(b->ring_bytes / 4);
 		fd = event_open(&attr, pid, cpu, leader ? -1 : group, flags);
 		if (fd < 0)
 			return event_strerror(err, fd, e->name, &attr, flags ? -1 : pid, cpu, 0,
@@ -138,7 +140,7 @@ static int bank_open_task(struct bank *b, const struct channel *c, const struct 
 	return 0;
 }
 
-static void bank_close(struct bank *b)
+void bank_close(struct bank *b)
 {
 	ring_unmap(&b->ring);
 	for (size_t i = b->nr_fds; i-- > 0;)
@@ -149,12 +151,9 @@ static void bank_close(struct bank *b)
 	*b = (struct bank){0};
 }
 
-/*
- * Opens a bank for all tasks of the target. Skips a thread that has exited and closes what was
- * opened for it; -ESRCH when none is left.
- */
-static int bank_open(struct bank *b, const struct channel *c, const struct target *t,
-		     const struct caps *caps, int cpu, pid_t tid, struct err *err)
+/* Skips a thread that has exited and closes what was opened for it; -ESRCH when none is left. */
+int bank_open(struct bank *b, const struct channel *c, const struct target *t,
+	      const struct caps *caps, int cpu, pid_t tid, struct err *err)
 {
 	size_t nr_opened = 0;
 	int rc;
@@ -233,6 +232,18 @@ void bank_pause_ring(struct bank *bank, bool pause)
 	bank->running = pause && rc;
 }
 
+int banks_room(struct banks *b, uint64_t bytes)
+{
+	size_t nr = banks_max_runs(banks_max_bytes(b->channel, bytes));
+	struct banks_run *runs = nr > b->max_runs ? realloc(b->runs, nr * sizeof(*runs)) : b->runs;
+
+	if (!runs)
+		return -ENOMEM;
+	b->runs = runs;
+	b->max_runs = nr > b->max_runs ? nr : b->max_runs;
+	return 0;
+}
+
 struct banks *banks_new(const struct channel *c, const struct target *t, int cpu, pid_t tid)
 {
 	struct banks *b = calloc(1, sizeof(*b));
@@ -244,10 +255,10 @@ struct banks *banks_new(const struct channel *c, const struct target *t, int cpu
 	b->tid = tid;
 	b->nr_banks = c->nr_banks;
 	b->always_on = t->inherit && !c->aux_bytes;
-	b->max_runs = banks_max_runs(banks_max_bytes(c));
-	b->runs = calloc(b->max_runs, sizeof(*b->runs));
 	b->active = &b->bank[0];
-	if (b->runs)
+	for (unsigned i = 0; i < b->nr_banks; i++)
+		b->bank[i].ring_bytes = c->ring_bytes;
+	if (!banks_room(b, c->ring_bytes))
 		return b;
 	free(b);
 	return NULL;
@@ -323,8 +334,10 @@ void banks_close(struct banks *b)
 	if (b->notes)
 		aux_resume_close(b->notes);
 	free(b->notes);
-	for (unsigned i = 0; i < b->nr_banks; i++)
+	for (unsigned i = 0; i < b->nr_banks; i++) {
+		banks_close_older(b->bank[i].older);
 		bank_close(&b->bank[i]);
+	}
 	free(b->runs);
 	free(b);
 }
@@ -348,15 +361,16 @@ static struct bank *other(struct banks *b, const struct bank *bank)
 	return bank == &b->bank[0] ? &b->bank[1] : &b->bank[0];
 }
 
-static void become_active(struct banks *b, struct bank *bank)
+void bank_activate(struct banks *b, struct bank *bank)
 {
-	assert(bank->state == BANK_SPARE);
+	assert(bank->state == BANK_SPARE && !bank->older);
 	bank->ring.armed_head = ring_head(&bank->ring);
 	if (b->always_on)
 		bank_pause_ring(bank, false);
 	else
 		bank_leaders_ioctl(bank, PERF_EVENT_IOC_ENABLE);
 	bank->armed_ns = clock_ns();
+	bank->is_first = false;
 	bank->state = BANK_ACTIVE;
 	banks_save(b);
 }
@@ -365,7 +379,7 @@ void banks_start(struct banks *b)
 {
 	if (b->active->state == BANK_ACTIVE)
 		return;
-	become_active(b, b->active);
+	bank_activate(b, b->active);
 	if (b->aux)
 		aux_started(b->aux);
 }
@@ -397,7 +411,7 @@ void banks_retire(struct banks *b)
 void banks_enable_spare(struct banks *b)
 {
 	if (b->nr_banks == 2 && !b->offline && !b->frozen)
-		become_active(b, other(b, b->active));
+		bank_activate(b, other(b, b->active));
 }
 
 void banks_pause(struct banks *b)
@@ -553,7 +567,7 @@ uint64_t banks_written(const struct banks *b)
 	/* A single bank is paused during its dump. */
 	if (b->active->state != BANK_ACTIVE)
 		return 0;
-	return b->active->ring.armed_head - ring_head(&b->active->ring);
+	return bank_written(b->active);
 }
 
 void banks_note(struct banks *b, uint64_t now_ns)
@@ -572,7 +586,7 @@ void banks_note(struct banks *b, uint64_t now_ns)
 
 uint64_t banks_oldest(const struct banks *b)
 {
-	const struct bank *a = b->active;
+	const struct bank *a = b->active, *before;
 	bool frozen = b->frozen != NULL;
 	uint64_t head = ring_head(&a->ring), oldest = UINT64_MAX;
 
@@ -582,25 +596,27 @@ uint64_t banks_oldest(const struct banks *b)
 	for (size_t i = 0; i < b->nr_marks; i++)
 		if (b->mark[i].head - head >= a->ring.size)
 			oldest = b->mark[i].ns;
+	for (before = bank_before(a); before; before = bank_before(before))
+		oldest = before->oldest_ns;
 	if ((frozen || oldest == UINT64_MAX) && b->frozen_oldest_ns < oldest)
 		oldest = b->frozen_oldest_ns;
 	return oldest;
 }
 
-uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
+uint64_t banks_time_back(const struct banks *b, uint64_t now_ns, uint64_t bytes)
 {
 	const struct ring *r = &b->active->ring;
 	uint64_t head = ring_head(r),
-		 edge = head + r->size; /* head at which the oldest byte was written */
+		 edge = head + bytes; /* head when the oldest byte was written */
 	struct banks_mark from, to = {now_ns, head};
 
 	if (b->active->state != BANK_ACTIVE)
 		return 0;
 	from = (struct banks_mark){b->active->armed_ns, r->armed_head};
-	if (from.head - head <= r->size)
+	if (from.head - head <= bytes)
 		return now_ns - from.ns;
 	for (size_t i = 0; i < b->nr_marks; i++) {
-		if (b->mark[i].head - head < r->size) {
+		if (b->mark[i].head - head < bytes) {
 			to = b->mark[i];
 			break;
 		}
@@ -609,6 +625,23 @@ uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
 	return now_ns - from.ns -
 	       (uint64_t)((double)(to.ns - from.ns) * (double)(from.head - edge) /
 			  (double)(from.head - to.head));
+}
+
+/* Since the oldest record of the banks before the active one; 0: there is none. */
+static uint64_t reach_before(const struct banks *b, uint64_t now_ns)
+{
+	const struct bank *k = bank_before(b->active);
+
+	while (k && bank_before(k))
+		k = bank_before(k);
+	return k && b->active->state == BANK_ACTIVE ? now_ns - k->reach_ns : 0;
+}
+
+uint64_t banks_reach(const struct banks *b, uint64_t now_ns)
+{
+	uint64_t before = reach_before(b, now_ns);
+
+	return before ? before : banks_time_back(b, now_ns, b->active->ring.size);
 }
 
 /* The offset of the oldest mark still in the ring, where a record begins; 0: there is none. */
@@ -651,7 +684,7 @@ uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns
 	if (b->active->state != BANK_ACTIVE)
 		return 0;
 	if (r->armed_head - head <= r->size)
-		return now_ns - b->active->armed_ns;
+		return banks_reach(b, now_ns);
 	if (b->channel->compact)
 		return compact_horizon(b, now_ns, until_ns);
 	/* The kernel keeps writing at the newest end and so overwrites the oldest data. Data in the

@@ -7,6 +7,7 @@
  *	  bank A  ───────▶ SPARE ─────────▶ ACTIVE ───────▶ FROZEN ───────────▶ SPARE
  *	  bank B  ───────▶ SPARE ────────────────────────▶ ACTIVE   (enabled before A is paused)
  *
+ *	  resized:                 ACTIVE ──▶ OLDER, read with the new bank   (resize.h)
  *	  one bank:  SPARE ──▶ ACTIVE ──▶ FROZEN ──▶ ACTIVE         (a gap, reported)
  *	  CPU gone:            ACTIVE ──▶ FROZEN ──▶ closed, or ACTIVE again when the dump failed
  *	  compact:   as with two banks; one store turns all CPUs instead of enabling and pausing
@@ -37,13 +38,15 @@
 #include "recorder/capture/channel.h"
 #include "recorder/capture/compact_records.h"
 #include "recorder/capture/manifest.h"
+#include "recorder/config/ring_time.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/target.h"
 
-enum bank_state { BANK_SPARE, BANK_ACTIVE, BANK_FROZEN };
+enum bank_state { BANK_SPARE, BANK_ACTIVE, BANK_FROZEN, BANK_OLDER };
 
 struct bank {
 	_Atomic enum bank_state state;
+	uint64_t ring_bytes;
 	struct ring ring;
 	int *fds;	 /* all events; fds[0] owns the ring */
 	uint32_t *event; /* index of the event in the channel, for each fd */
@@ -53,7 +56,24 @@ struct bank {
 	uint64_t armed_ns;  /* time of the last enabling */
 	uint64_t paused_ns; /* time of the last pause */
 	bool running;	    /* the ring could not be paused */
+	bool is_watched;    /* wakes the main loop (resize.h) */
+	bool is_first;	    /* what recorded before it is gone, and in no dump */
+	struct bank *older; /* what recorded until this one did, owned; NULL: none */
+	uint64_t oldest_ns; /* OLDER: lower bound of its times */
+	uint64_t reach_ns;  /* OLDER: about the time of its oldest record */
 };
+
+/* What was written to the bank since it was armed. */
+static inline uint64_t bank_written(const struct bank *b)
+{
+	return b->ring.armed_head - ring_head(&b->ring);
+}
+
+/* The bank whose records precede this one's without a gap; NULL: there is none. */
+static inline const struct bank *bank_before(const struct bank *b)
+{
+	return bank_written(b) <= b->ring.size && !b->running ? b->older : NULL;
+}
 
 /*
  * A run of whole records that becomes one block. No planned run is shorter (window.h), but a run
@@ -62,13 +82,13 @@ struct bank {
 #define BANKS_MIN_RUN_BYTES (64u << 10)
 
 struct banks_run {
-	uint64_t off; /* offset from head */
+	const struct ring *ring;
+	uint64_t at;  /* offset from the ring's head */
+	uint64_t off; /* bytes of the window that are newer */
 	uint32_t bytes;
 	uint32_t nr_records;
 	uint64_t first_ns, last_ns;
-	/* Of a compact channel, where `off` and `bytes` are those of the samples. */
-	struct compact_reader reader; /* at the newest record, */
-	uint64_t compact_off;	      /* which is here */
+	struct compact_reader reader; /* of a compact channel, at the newest record */
 };
 
 /* Enough for all runs of a ring: a run and the first record of the next are longer than the planned
@@ -79,9 +99,9 @@ static inline size_t banks_max_runs(uint64_t ring_bytes)
 }
 
 /* The most bytes that a dump has of a ring. */
-static inline uint64_t banks_max_bytes(const struct channel *c)
+static inline uint64_t banks_max_bytes(const struct channel *c, uint64_t ring_bytes)
 {
-	return c->compact ? c->ring_bytes * COMPACT_GROWTH : c->ring_bytes;
+	return c->compact ? ring_bytes * COMPACT_GROWTH : ring_bytes;
 }
 
 /* The ring's head at a time: tells what has been overwritten since. */
@@ -114,8 +134,10 @@ struct banks {
 	struct fmt_window window;
 	struct banks_run *runs;
 	size_t nr_runs, max_runs;
-	bool taken;		/* another recorder opened it */
-	struct kept_ring *kept; /* its entry in the manifest; NULL: the ring is not kept */
+	uint64_t need_bytes;	 /* size for its channel's horizon, by the last look (resize.h) */
+	uint64_t short_since_ns; /* it has less, since memory does not allow more; 0: it has it */
+	bool taken;		 /* another recorder opened it */
+	struct kept_ring *kept;	 /* its entry in the manifest; NULL: the ring is not kept */
 };
 
 /*
@@ -125,6 +147,8 @@ struct banks {
 int banks_open(const struct channel *c, const struct target *t, const struct caps *caps, int cpu,
 	       pid_t tid, struct banks **out, struct err *err);
 void banks_close(struct banks *b);
+/* Closes and frees a list of banks linked by `older`. */
+void banks_close_older(struct bank *older);
 
 /* Identifies everything about the ring of a channel that has to be the same for another recorder to
  * take it over; 0: it can't be taken over (AUX areas, uprobes, rings that are not of a CPU). */
@@ -187,7 +211,10 @@ bool banks_settle(struct banks *b, bool committed);
 void banks_note(struct banks *b, uint64_t now_ns);
 /* No record in any bank is older than this. */
 uint64_t banks_oldest(const struct banks *b);
-/* The approximate time span of the active ring, interpolated between two marks. */
+/* The approximate time that the newest `bytes` of the active bank took, interpolated between two
+ * marks; since it was armed if that is less. */
+uint64_t banks_time_back(const struct banks *b, uint64_t now_ns, uint64_t bytes);
+/* The approximate time span of the active ring and the one before it. */
 uint64_t banks_reach(const struct banks *b, uint64_t now_ns);
 /*
  * The exact time span: back to when it was armed, or to its oldest record, found by reading the
@@ -197,3 +224,7 @@ uint64_t banks_reach(const struct banks *b, uint64_t now_ns);
 uint64_t banks_horizon(const struct banks *b, uint64_t now_ns, uint64_t until_ns);
 /* Bytes written to the active bank since it was armed. */
 uint64_t banks_written(const struct banks *b);
+/* What was written to the active bank lately. */
+void banks_load(const struct banks *b, uint64_t now_ns, struct ring_load *out);
+/* Memory of all its rings, without an AUX area. */
+uint64_t banks_bytes(const struct banks *b);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 /* ---- giving ---- */
 
@@ -37,6 +38,18 @@ void banks_save(const struct banks *b)
 		__atomic_store_n(&k->bank[i].state, b->bank[i].state, __ATOMIC_RELEASE);
 }
 
+void banks_unkeep(struct banks *b)
+{
+	for (unsigned i = 0; b->kept && i < b->nr_banks; i++)
+		__atomic_store_n(&b->kept->bank[i].state, BANK_SPARE, __ATOMIC_RELEASE);
+	b->kept = NULL;
+}
+
+static uint64_t page_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* Descriptors of a bank. */
 static size_t nr_fds(const struct channel *c)
 {
@@ -51,6 +64,7 @@ void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature, ui
 	*entry = (struct kept_ring){.signature = signature,
 				    .cpu = b->cpu,
 				    .nr_banks = b->nr_banks,
+				    .ring_pages = (uint32_t)(b->bank[0].ring.size / page_bytes()),
 				    .nr_events = (uint32_t)nr_fds(b->channel),
 				    .programs = programs};
 	banks_save(b);
@@ -58,7 +72,9 @@ void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature, ui
 
 uint64_t banks_signature(const struct channel *c, const struct target *t)
 {
-	uint64_t h = hash_mix(hash_mix(c->compact ? 2 : 1, c->ring_bytes), c->nr_banks);
+	/* Rings that are resized are taken over in any size. */
+	uint64_t h = hash_mix(hash_mix(c->compact ? 2 : 1, c->horizon_ns ? 0 : c->ring_bytes),
+			      c->nr_banks);
 
 	if (!t->system || c->aux_bytes)
 		return 0;
@@ -92,7 +108,7 @@ static int take_bank(struct bank *b, const struct channel *c, const int *fds,
 			b->leaders[b->nr_leaders++] = fds[i];
 	}
 	if (!c->compact)
-		rc = ring_map(&b->ring, fds[0], c->ring_bytes, true);
+		rc = ring_map(&b->ring, fds[0], b->ring_bytes, true);
 	b->ring.armed_head = from->armed_head;
 	b->armed_ns = from->armed_ns;
 	b->paused_ns = from->paused_ns;
@@ -190,8 +206,14 @@ int banks_take_over(const struct channel *c, const struct target *t, struct kept
 		rc = -ENOENT;
 	if (!rc && c->compact)
 		rc = bank_map_compact(b, fds[0]);
+	if (!rc && k && c->horizon_ns)
+		rc = banks_room(b, k->ring_pages * page_bytes());
 	for (unsigned i = 0; k && i < c->nr_banks; i++) {
-		int mapped = take_bank(&b->bank[i], c, fds + i * nr, &k->bank[i]);
+		int mapped;
+
+		if (c->horizon_ns)
+			b->bank[i].ring_bytes = k->ring_pages * page_bytes();
+		mapped = take_bank(&b->bank[i], c, fds + i * nr, &k->bank[i]);
 
 		rc = rc ? rc : mapped;
 	}

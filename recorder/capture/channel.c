@@ -176,6 +176,23 @@ static int become_aux(struct channel *c, const struct config_channel *cc, struct
 	return add_switches(c, err);
 }
 
+/* Rings of tasks can't be opened again: tasks that have been started since would be missed. */
+static int take_horizon(struct channel *c, const struct config_channel *cc, const struct target *t,
+			struct err *err)
+{
+	bool possible = !c->aux_bytes && !target_is_tasks(t);
+
+	if (possible)
+		c->horizon_ns = cc->horizon_ns;
+	if (possible || !cc->horizon_given)
+		return 0;
+	err_set(err, -EINVAL,
+		c->aux_bytes ? "an AUX area can't have a time as its size"
+			     : "rings of processes can't have a time as their size");
+	err_hint(err, "give a size, such as 8M");
+	return -EINVAL;
+}
+
 int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_event,
 		unsigned nr_banks, const struct caps *caps, const struct target *t,
 		struct channel **out, struct err *err)
@@ -191,6 +208,7 @@ int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_eve
 	rc = event_parse(cc->events, caps, &c->events, err);
 	if (!rc)
 		rc = become_aux(c, cc, err);
+	rc = rc ? rc : take_horizon(c, cc, t, err);
 	if (rc)
 		goto fail;
 	if (c->aux_bytes)
@@ -206,7 +224,7 @@ int channel_new(const struct config_channel *cc, uint32_t id, uint32_t first_eve
 	 * bank. */
 	c->nr_banks = c->aux_bytes ? 1 : nr_banks;
 	c->ring_bytes = ring_round(bytes, (size_t)sysconf(_SC_PAGESIZE));
-	c->ring_bytes_given = cc->ring_bytes_given && !c->aux_bytes;
+	c->ring_bytes_given = cc->ring_bytes_given && !c->aux_bytes && !c->horizon_ns;
 	c->layout = (struct record_layout){
 		.sample_type = choose_sample_type(c, caps, t),
 		.regs_user = c->stack == STACK_DWARF ? event_user_regs() : 0,
@@ -234,7 +252,8 @@ void channel_free(struct channel *c)
 bool channel_can_be_compact(const struct channel *c, const struct caps *caps,
 			    const struct target *t)
 {
-	if (!t->system || !caps->initial_pidns || c->nr_banks != 2 || c->stack != STACK_NONE)
+	if (!t->system || !caps->initial_pidns || c->nr_banks != 2 || c->stack != STACK_NONE ||
+	    c->horizon_ns)
 		return false;
 	for (size_t i = 0; i < c->events.nr; i++)
 		if (c->events.v[i]->filter || !compact_kind(c->events.v[i]->name))

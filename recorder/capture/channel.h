@@ -43,6 +43,7 @@ struct channel {
 	enum stack_kind stack;
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;   /* per ring and bank, rounded */
+	int64_t horizon_ns;    /* rings are resized to hold this time; 0: they keep their size */
 	bool ring_bytes_given; /* requested, so it must not be shrunk silently */
 	uint64_t aux_bytes;    /* size of a ring's AUX area; 0: none. If set, ... */
 	bool aux_bytes_given;
@@ -62,7 +63,7 @@ int channel_new(const struct config_channel *c, uint32_t id, uint32_t first_even
 void channel_free(struct channel *c);
 
 /* Whether BPF programs can write the channel's records in eight bytes: a few scheduler events of the
- * whole system, without stacks and filters, in two banks. */
+ * whole system, without stacks and filters, in two banks that are not resized. */
 bool channel_can_be_compact(const struct channel *c, const struct caps *caps,
 			    const struct target *t);
 

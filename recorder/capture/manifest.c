@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define MAGIC	  0x6b636162676e6972ull /* "ringback" */
-#define VERSION	  1			/* of all structs in manifest.h, and of kept_log.c */
+#define VERSION	  2			/* of all structs in manifest.h, and of kept_log.c */
 #define MAX_RINGS (1u << 20)
 
 struct manifest_head {

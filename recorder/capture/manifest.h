@@ -29,8 +29,10 @@ struct kept_ring {
 	uint64_t signature; /* of the channel: another value, another recording */
 	int32_t cpu;
 	uint32_t nr_banks, nr_events; /* events: of one bank */
+	uint32_t ring_pages;	      /* of each bank's ring */
 	uint32_t
 		programs; /* of a compact channel: the number of its set among the others, from 1 */
+	uint32_t reserved;
 	uint64_t prev_paused_ns;
 	struct kept_bank bank[2];
 };

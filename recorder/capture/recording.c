@@ -175,6 +175,15 @@ static int join_sleeps(const struct recording *r, const struct banks *b)
 	return rc;
 }
 
+int recording_join_ring(const struct recording *r, const struct banks *b)
+{
+	int rc = join_sleeps(r, b);
+
+	if (r->sleeps && sleeps_fd(b, 0) >= 0)
+		sleeps_renew(r->sleeps);
+	return rc;
+}
+
 static void leave(const struct recording *r, const struct banks *b)
 {
 	if (r->brakes && banks_trace_fd(b) >= 0)
@@ -231,6 +240,7 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 		end_banks(r, b);
 		return err_sys(err, rc, "can't keep the rings of channel %s", c->name);
 	}
+	r->nr_changes++;
 	if (r->started) {
 		banks_start(b);
 		banks_start_again(b);
@@ -371,6 +381,15 @@ static int size_rings(struct recording *r, const struct ring_size_memory *memory
 	return 0;
 }
 
+/* The memory is then for what rings need (resize.h). */
+static bool has_horizon(const struct recording *r)
+{
+	for (size_t i = 0; i < r->nr_channels; i++)
+		if (r->channels[i]->horizon_ns)
+			return true;
+	return false;
+}
+
 static void say_shrunk(const struct recording *r)
 {
 	for (size_t i = 0; i < r->nr_channels; i++) {
@@ -481,7 +500,7 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		rc = target_refresh(t, err);
 	if (!rc)
 		rc = sideband_rings_open(t, caps, from, &r->sides, err);
-	if (!rc && memory)
+	if (!rc && memory && !has_horizon(r))
 		rc = size_rings(r, memory, err);
 	if (!rc)
 		open_compact_channels(r);
@@ -542,16 +561,13 @@ int recording_start(struct recording *r, struct err *err)
 
 /* ---- freeze ---- */
 
-/*
- * The time during which both banks are active. An event that was already walking the kernel's list
- * of a tracepoint's events misses a spare that was just added at its head; only the active bank can
- * record it.
- */
 #define OVERLAP_NS 20000u
 
-static void wait_until(uint64_t ns)
+void recording_overlap(void)
 {
-	while (clock_ns() < ns)
+	uint64_t until_ns = clock_ns() + OVERLAP_NS;
+
+	while (clock_ns() < until_ns)
 		;
 }
 
@@ -580,7 +596,7 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 		banks_enable_spare(r->banks[i]);
 	if (r->sleeps)
 		sleeps_renew(r->sleeps);
-	wait_until(clock_ns() + OVERLAP_NS);
+	recording_overlap();
 	t1 = clock_ns();
 	for (size_t i = 0; i < r->nr_channels && !resumed; i++)
 		if (r->channels[i]->compact)
@@ -626,6 +642,7 @@ void recording_release(struct recording *r)
 
 static void drop_banks(struct recording *r, size_t i)
 {
+	r->nr_changes++;
 	end_banks(r, r->banks[i]);
 	memmove(&r->banks[i], &r->banks[i + 1], (--r->nr_banks - i) * sizeof(struct banks *));
 }
@@ -657,6 +674,7 @@ static void retire(struct recording *r, int cpu, size_t nr)
 		if (b->cpu != cpu)
 			continue;
 		if (!b->offline) {
+			r->nr_changes++;
 			leave(r, b);
 			banks_retire(b);
 		}
@@ -766,8 +784,7 @@ uint64_t recording_ring_bytes(const struct recording *r)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < r->nr_banks; i++)
-		for (unsigned k = 0; k < r->banks[i]->nr_banks; k++)
-			sum += r->banks[i]->bank[k].ring.map_bytes;
+		sum += banks_bytes(r->banks[i]);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		sum += r->banks[i]->aux ? aux_bytes(r->banks[i]->aux) : 0;
 	return sum + sideband_rings_bytes(r->sides);

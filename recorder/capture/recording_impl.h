@@ -18,5 +18,15 @@ struct recording {
 	struct sleeps *sleeps;	   /* NULL: recording_join_sleeps() was not called */
 	struct kept *from;	   /* while rings are opened: another recorder's; may be NULL */
 	struct manifest *manifest; /* of rings that a keeper holds; NULL: there is none */
+	uint64_t nr_changes;	   /* rings were opened or closed */
 	bool started;
 };
+
+/*
+ * The time during which both banks are active. An event that was already walking the kernel's list
+ * of a tracepoint's events misses a spare that was just added at its head; only the active bank can
+ * record it.
+ */
+void recording_overlap(void);
+/* Lets BPF programs write to the new events of `b`, if it has such, and begin anew. 0 or -errno. */
+int recording_join_ring(const struct recording *r, const struct banks *b);

@@ -20,6 +20,15 @@ uint64_t recording_oldest(struct recording *r, uint64_t now_ns)
 	return oldest;
 }
 
+static uint64_t older_bytes(const struct banks *b)
+{
+	uint64_t sum = 0;
+
+	for (const struct bank *k = bank_before(b->active); k; k = bank_before(k))
+		sum += bank_written(k) < k->ring.size ? bank_written(k) : k->ring.size;
+	return sum;
+}
+
 static unsigned fill_percent(const struct recording *r, size_t channel)
 {
 	uint64_t written = 0, size = 0;
@@ -30,7 +39,7 @@ static unsigned fill_percent(const struct recording *r, size_t channel)
 
 		if (b->channel != r->channels[channel] || b->offline)
 			continue;
-		w = banks_written(b);
+		w = banks_written(b) + older_bytes(b);
 		size += b->active->ring.size;
 		written += w < b->active->ring.size ? w : b->active->ring.size;
 	}

@@ -154,6 +154,41 @@ static void print_compact(const json_t *r)
 		       text(channel, "name"));
 }
 
+#define MAX_RINGS 8 /* printed for each channel */
+
+/* Rings that are sized for a time. */
+static void print_sized(const json_t *r)
+{
+	const json_t *channel, *ring;
+	size_t i, k;
+
+	json_array_foreach(get(r, "channels"), i, channel)
+	{
+		const json_t *rings = get(channel, "rings");
+		struct value_text asked, held, size, rate;
+
+		if (!rings)
+			continue;
+		printf("horizon:    %s: %s asked%s\n", text(channel, "name"),
+		       time_text(number(channel, "horizon_asked_ns"), &asked),
+		       number(channel, "short_rings") ? "; memory does not allow it (--memory)"
+						      : "");
+		json_array_foreach(rings, k, ring)
+		{
+			if (k == MAX_RINGS) {
+				printf("            and %zu more CPUs (--json)\n",
+				       json_array_size(rings) - k);
+				break;
+			}
+			printf("            CPU %" PRIu64 ": %s in a ring of %s, %s a second%s\n",
+			       number(ring, "cpu"), time_text(number(ring, "horizon_ns"), &held),
+			       size_of(ring, "ring_bytes", &size),
+			       size_of(ring, "bytes_per_second", &rate),
+			       json_is_true(get(ring, "short")) ? ", too small" : "");
+		}
+	}
+}
+
 /* The size of AUX areas, and facts about them in the last dump. */
 static void print_areas(const json_t *r)
 {
@@ -332,6 +367,7 @@ static void print_status(const json_t *r)
 	if (get(r, "dumps"))
 		print_dumps(r);
 	print_compact(r);
+	print_sized(r);
 	print_areas(r);
 	print_repeats(r);
 	if (get(r, "ledger"))

@@ -183,6 +183,20 @@ static int set_memory(void *config, const char *text, struct err *err)
 	return rc;
 }
 
+/* --horizon 30s, --horizon 0 */
+static int set_horizon(void *config, const char *text, struct err *err)
+{
+	struct config *c = config;
+	int64_t ns;
+	int rc = str_time(text, &ns, err);
+
+	if (!rc && ns)
+		rc = config_horizon_check(ns, err);
+	if (!rc)
+		c->horizon_ns = ns;
+	return rc;
+}
+
 static int set_preset(void *config, const char *text, struct err *err)
 {
 	struct config *c = config;
@@ -272,11 +286,17 @@ const struct option_row config_options[] = {
 	{"memory", 0, "SIZE|N%", OPTION_OWN, .set = set_memory, .def = "2%", .in_file = true,
 	 .help = "memory for all rings, divided among those without a size of their own; N% is of "
 		 "the machine's memory, at most 1G and 128M for each CPU"},
-	{"size", 0, "NAME=SIZE", OPTION_OWN, .set = config_add_size, .repeat = true,
-	 .in_file = true, .help = "bytes of each ring of channel NAME, such as sched=64M"},
+	{"horizon", 0, "TIME", OPTION_OWN, .set = set_horizon, .def = "0s", .in_file = true,
+	 .help = "size the rings for this time: each is resized as its load changes, within "
+		 "--memory; 0s: divide --memory once"},
+	{"size", 0, "NAME=SIZE|TIME", OPTION_OWN, .set = config_add_size, .repeat = true,
+	 .in_file = true,
+	 .help = "bytes of each ring of channel NAME, or its time as in --horizon, such as "
+		 "sched=64M or sched=30s"},
 	{"channel", 0,
-	 "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE][;records=compact|perf]", OPTION_OWN,
-	 .set = config_add_channel, .repeat = true, .in_file = true, .group = GROUP_WHAT,
+	 "NAME:EVENT,..[;size=SIZE|TIME][;stack=none|fp|dwarf:SIZE][;records=compact|perf]",
+	 OPTION_OWN, .set = config_add_channel, .repeat = true, .in_file = true,
+	 .group = GROUP_WHAT,
 	 .help = "events with rings of their own, so that other events do not overwrite them"},
 	{"preset", 0, "PRESET", OPTION_OWN, .set = set_preset, .choices = preset_nth,
 	 .in_file = true, .group = GROUP_WHAT,

@@ -23,6 +23,9 @@ struct config_channel {
 	uint64_t ring_bytes;   /* per CPU and bank, or of an AUX area; 0: default */
 	bool ring_bytes_given; /* by the user, not a preset: never reduced to fit a limit */
 	bool compact;	       /* records of eight bytes where the kernel allows them */
+	int64_t horizon_ns;    /* rings are resized to hold this time, and begin with ring_bytes;
+				* 0: they keep their size */
+	bool horizon_given;    /* as the channel's own size, not by --horizon */
 	bool optional;	       /* of a preset: skipped with a warning when it is not permitted */
 	enum stack_kind stack;
 	bool stack_given;     /* otherwise -g applies, see config_channels() */
@@ -32,7 +35,8 @@ struct config_channel {
 /* --size */
 struct config_size {
 	char *channel;
-	uint64_t bytes;
+	uint64_t bytes;	    /* or, if 0: */
+	int64_t horizon_ns; /* a time */
 };
 
 struct config {
@@ -50,6 +54,7 @@ struct config {
 	bool stack_given;
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;		/* -m; 0: default */
+	int64_t horizon_ns;		/* --horizon; 0: none */
 	struct ring_size_memory memory; /* --memory */
 	struct config_size *sizes;	/* --size; a later one overrides */
 	size_t nr_sizes;
@@ -93,7 +98,8 @@ int config_add_rule(void *config, const char *text, struct err *err);
  * The channels to record, with -m, -g and --size applied: the preset's, then -e's (named "events"),
  * then those of --channel and [channel NAME], which replace a preset's channel of the same name. -m
  * and -g override a preset's size and stack; a given channel's size= and stack= override both;
- * --size overrides all. Without any size, ring_bytes is 0. A preset's channels are `optional`.
+ * --horizon is the size of channels
+ * without their own; --size overrides all. Without any size, ring_bytes is 0. A preset's channels are `optional`.
  * -EINVAL for a duplicate name and for a --size of an unknown channel. On success the caller must
  * call config_channels_free().
  */
@@ -106,7 +112,7 @@ const char *const *preset_find(const char *name, bool plain);
 /* Name and one line of help of preset `i`; false past the last. */
 bool preset_nth(size_t i, const char **name, const char **help);
 
-/* "NAME:EVENT,..[;size=SIZE][;stack=none|fp|dwarf:SIZE]". 0, -EINVAL, -ERANGE, -ENOMEM; on success
+/* "NAME:EVENT,..[;size=SIZE|TIME][;stack=none|fp|dwarf:SIZE]". 0, -EINVAL, -ERANGE, -ENOMEM; on success
  * the caller must call config_channel_free(). */
 int config_channel_parse(const char *text, struct config_channel *out, struct err *err);
 void config_channel_free(struct config_channel *channel);

@@ -41,7 +41,8 @@ static const struct config_channel *find(const struct config_channel *v, size_t 
 static bool same_channel(const struct config_channel *a, const struct config_channel *b)
 {
 	return !strcmp(a->events, b->events) && a->ring_bytes == b->ring_bytes &&
-	       a->stack == b->stack && a->stack_bytes == b->stack_bytes;
+	       a->horizon_ns == b->horizon_ns && a->stack == b->stack &&
+	       a->stack_bytes == b->stack_bytes;
 }
 
 static void tell_channel(told *tell, const char *name, const char *how)

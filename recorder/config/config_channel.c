@@ -17,6 +17,8 @@
 
 #define EVENTS_CHANNEL "events" /* of -e */
 #define RING_MIN       4096
+#define HORIZON_MIN_NS 1000000000ll
+#define HORIZON_MAX_NS 3600000000000ll
 
 /* Length up to the next ';' outside [...]; a quoted ']' does not end the brackets. */
 static size_t part_len(const char *p)
@@ -38,22 +40,41 @@ static size_t part_len(const char *p)
 	return i;
 }
 
-static int ring_size(const char *text, uint64_t *bytes, struct err *err)
+/* "8M", or a time: "30s". What may be both is a size: "5m". */
+static int ring_size(const char *text, uint64_t *bytes, int64_t *horizon_ns, struct err *err)
 {
-	int rc = str_size(text, bytes, err);
+	int rc = str_size(text, bytes, NULL);
 
-	if (!rc && (*bytes < RING_MIN || *bytes > 64ull << 30)) {
+	*horizon_ns = 0;
+	if (rc == -EINVAL && !str_time(text, horizon_ns, NULL)) {
+		*bytes = 0;
+		return config_horizon_check(*horizon_ns, err);
+	}
+	if (rc) {
+		str_size(text, bytes, err);
+		err_hint(err, "write a size with K, M or G, such as 8M, or a time, such as 30s");
+	} else if (*bytes < RING_MIN || *bytes > 64ull << 30) {
 		rc = err_set(err, -ERANGE, "size=%s is out of range", text);
 		err_hint(err, "from 4K to 64G is possible, per CPU and bank");
 	}
 	return rc;
 }
 
+int config_horizon_check(int64_t ns, struct err *err)
+{
+	if (ns >= HORIZON_MIN_NS && ns <= HORIZON_MAX_NS)
+		return 0;
+	err_set(err, -ERANGE, "rings can't be sized for that time");
+	err_hint(err, "from 1s to 1h is possible");
+	return -ERANGE;
+}
+
 static int channel_size(struct config_channel *ch, const char *text, struct err *err)
 {
-	int rc = ring_size(text, &ch->ring_bytes, err);
+	int rc = ring_size(text, &ch->ring_bytes, &ch->horizon_ns, err);
 
-	ch->ring_bytes_given = !rc;
+	ch->ring_bytes_given = !rc && ch->ring_bytes;
+	ch->horizon_given = !rc && ch->horizon_ns;
 	return rc;
 }
 
@@ -74,8 +95,8 @@ static int channel_option(struct config_channel *ch, const char *text, struct er
 		return 0;
 	}
 	err_set(err, -EINVAL, "a channel has no option '%s'", text);
-	err_hint(err,
-		 "its options are size=SIZE, stack=none|fp|dwarf:SIZE and records=compact|perf");
+	err_hint(err, "its options are size=SIZE, size=TIME, stack=none|fp|dwarf:SIZE and "
+		      "records=compact|perf");
 	return -EINVAL;
 }
 
@@ -208,10 +229,11 @@ int config_add_size(void *config, const char *text, struct err *err)
 
 	if (!equals || equals == text) {
 		rc = err_set(err, -EINVAL, "'%s' is not a channel and its size", text);
-		err_hint(err, "write NAME=SIZE, such as sched=64M");
+		err_hint(err,
+			 "write NAME=SIZE, such as sched=64M, or NAME=TIME, such as sched=30s");
 		return rc;
 	}
-	rc = ring_size(equals + 1, &one.bytes, err);
+	rc = ring_size(equals + 1, &one.bytes, &one.horizon_ns, err);
 	if (rc)
 		return rc;
 	one.channel = strndup(text, (size_t)(equals - text));
@@ -243,15 +265,20 @@ static int apply_sizes(struct channel_list *l, const struct config *c, struct er
 
 		if (!ch)
 			return no_channel(l, c->sizes[i].channel, err);
-		ch->ring_bytes = c->sizes[i].bytes;
-		ch->ring_bytes_given = true;
+		if (c->sizes[i].bytes)
+			ch->ring_bytes = c->sizes[i].bytes;
+		ch->ring_bytes_given = c->sizes[i].bytes;
+		ch->horizon_ns = c->sizes[i].horizon_ns;
+		ch->horizon_given = ch->horizon_ns;
 	}
 	return 0;
 }
 
-/* Applies -m and -g; `over`: even if the channel has its own size and stack. */
+/* Applies --horizon, -m and -g; `over`: even if the channel has its own size and stack. */
 static void apply_common(const struct config *c, struct config_channel *ch, bool over)
 {
+	if (over || (!ch->ring_bytes && !ch->horizon_ns))
+		ch->horizon_ns = c->horizon_ns;
 	if (c->ring_bytes && (over || !ch->ring_bytes)) {
 		ch->ring_bytes = c->ring_bytes;
 		ch->ring_bytes_given = true;

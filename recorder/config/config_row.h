@@ -31,6 +31,8 @@ int config_join(char **list, const char *more, struct err *err);
  * "NAME=SIZE". */
 int config_add_channel(void *config, const char *text, struct err *err);
 int config_add_size(void *config, const char *text, struct err *err);
+/* Whether rings can be sized for this time. 0, -ERANGE. */
+int config_horizon_check(int64_t ns, struct err *err);
 
 /* "none", "fp", "dwarf", "dwarf:SIZE". */
 int config_stack_parse(const char *text, enum stack_kind *stack, uint32_t *bytes, struct err *err);

@@ -31,6 +31,10 @@
  *	 "channels":[{"name":"sched","events":["sched:sched_switch",..],"ring_bytes":..,"nr_rings":..,
  *	              "banks":2,"horizon_ns":..,"fill_percent":..,"written_bytes":..,
  *	              "event_bytes":.. (mean, in the last dump),
+ *	              and if its rings are sized for a time: "horizon_asked_ns":..,"short_rings":..,
+ *	              "rings":[{"cpu":0,"ring_bytes":..,"horizon_ns":..,"bytes_per_second":..,
+ *	              "short":true|false (memory does not allow it the size)},..], and ring_bytes is
+ *	              the largest ring's,
  *	              "aux":{"area_bytes":..,"nr_areas":..,"bytes":..,"new_bytes":..,"blackout_ns":..,
  *	              "copy_ns":..} (all but the first two: of the last dump)},..],
  *	 "dumps":{"committed":..,"failed":..,"deleted":..,"last":"/..rbd",

@@ -5,7 +5,8 @@
  * The state machine in trigger/engine/hit_machine.h decides what a hit leads to. daemon_dump.c
  * freezes rings and passes jobs to the dumper; this file waits and answers requests. The loop sleeps in epoll_wait()
  * without a timeout. It is woken by a trigger source, the control socket, the sideband's watermark,
- * CPU hotplug, the dump thread, a signal, or the end of the command, never by recorded events. On a
+ * CPU hotplug, the dump thread, a signal, or the end of the command, never by recorded events (but for
+ * rings that are sized for a time: when a quarter of one was written, resize.h). On a
  * terminal a timer refreshes the status line each second; the watchdog of a service manager has one
  * as well (in the shipped unit each five minutes), so that a loop that hangs is noticed.
  *
@@ -53,7 +54,8 @@ enum wake {
 	WAKE_CHILD,
 	WAKE_ON_DUMP,
 	WAKE_SIDEBAND,
-	WAKE_KEEPER
+	WAKE_KEEPER,
+	WAKE_RINGS
 };
 
 static int watch(struct daemon *d, int fd, enum wake what, uint32_t events, struct err *err)
@@ -127,6 +129,12 @@ static void watch_keeper(struct daemon *d)
 		log_warn_err(&err);
 }
 
+void daemon_resize(struct daemon *d)
+{
+	if (resize_look(d->s->resize, !is_writing(d)))
+		keeping_give(d->s);
+}
+
 static void look_around(struct daemon *d)
 {
 	if (!is_writing(d) && keeping_look(d->s))
@@ -134,8 +142,10 @@ static void look_around(struct daemon *d)
 	daemon_drain(d, !is_writing(d));
 	d->looked_ns = clock_ns();
 	/* A dump in progress refers to times older than the rings. */
-	if (!is_writing(d))
+	if (!is_writing(d)) {
 		ledger_expire(d->s->ledger, recording_oldest(d->s->recording, d->looked_ns));
+		daemon_resize(d);
+	}
 }
 
 static void on_sideband(struct daemon *d)
@@ -208,8 +218,10 @@ void daemon_hotplug(struct daemon *d)
 		daemon_drain(d, true);
 		recount_cpus(d);
 	}
-	if (changed || lost)
+	if (changed || lost) {
+		daemon_resize(d);
 		keeping_give(s);
+	}
 }
 
 /* ---- control socket ---- */
@@ -390,7 +402,7 @@ static void (*const handlers[])(struct daemon *) = {
 	[WAKE_STATUS] = on_status,	  [WAKE_HOTPLUG] = daemon_hotplug,
 	[WAKE_CHILD] = on_child,	  [WAKE_SIDEBAND] = on_sideband,
 	[WAKE_KEEPER] = on_keeper,	  [WAKE_WATCHDOG] = on_watchdog,
-	[WAKE_ON_DUMP] = on_command,
+	[WAKE_ON_DUMP] = on_command,	  [WAKE_RINGS] = daemon_resize,
 };
 
 static int open_loop(struct daemon *d, struct err *err)
@@ -423,6 +435,8 @@ static int open_loop(struct daemon *d, struct err *err)
 		rc = watch(d, hotplug_fd(s->hotplug), WAKE_HOTPLUG, EPOLLIN | EPOLLET, err);
 	if (!rc && s->child)
 		rc = watch(d, child_fd(s->child), WAKE_CHILD, EPOLLIN, err);
+	if (!rc)
+		rc = watch(d, resize_fd(s->resize), WAKE_RINGS, EPOLLIN, err);
 	if (!rc && s->on_dump)
 		rc = watch(d, on_dump_fd(s->on_dump), WAKE_ON_DUMP, EPOLLIN, err);
 	if (!rc)

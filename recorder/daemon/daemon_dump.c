@@ -235,6 +235,7 @@ static void finish_dump(struct daemon *d)
 	answer_askers(d, &r);
 	daemon_drain(d, true);
 	daemon_hotplug(d);
+	daemon_resize(d);
 	take_deferred(d);
 }
 

@@ -36,6 +36,8 @@ static inline bool is_writing(const struct daemon *d)
 /* ---- daemon.c ---- */
 /* `may_scan`: no dump refers to the last scan of /proc. */
 void daemon_drain(struct daemon *d, bool may_scan);
+/* Rings that are sized for a time. */
+void daemon_resize(struct daemon *d);
 /* CPUs that came or went, unless a dump is being written. */
 void daemon_hotplug(struct daemon *d);
 

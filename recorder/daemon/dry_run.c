@@ -5,6 +5,7 @@
 #include "dump/base/str.h"
 #include "recorder/daemon/session.h"
 #include "trigger/events/aux_pause.h"
+#include "trigger/kernel/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,26 @@ static void print_events(FILE *out, const struct channel *c)
 	fputc('\n', out);
 }
 
+/* What a time costs depends on the load. */
+static void print_sized(FILE *out, const struct session *s, const struct channel *c)
+{
+	char time[32], first[32], cost[32], all[32];
+
+	fprintf(out,
+		"  channel %s: %u bank%s a CPU, %s at first, resized to hold %s: %s of memory for "
+		"each "
+		"MiB a second that a CPU writes; with all others at most %s (--memory):",
+		c->name, c->nr_banks, str_plural(c->nr_banks),
+		str_fmt_size(first, sizeof(first), c->ring_bytes),
+		str_fmt_time(time, sizeof(time), c->horizon_ns),
+		str_fmt_size(cost, sizeof(cost),
+			     c->nr_banks * ring_time_bytes(1u << 20, c->horizon_ns)),
+		str_fmt_size(all, sizeof(all),
+			     ring_size_budget(&s->config.memory, ring_size_machine(),
+					      setting_cpus_online(), &s->caps)));
+	print_events(out, c);
+}
+
 static void print_channels(FILE *out, const struct session *s, const char *what)
 {
 	const struct recording *r = s->recording;
@@ -52,6 +73,10 @@ static void print_channels(FILE *out, const struct session *s, const char *what)
 
 		if (c->aux_bytes) {
 			print_aux(out, s, c);
+			continue;
+		}
+		if (c->horizon_ns) {
+			print_sized(out, s, c);
 			continue;
 		}
 		fprintf(out, "  channel %s: %u bank%s of %s a %s:", c->name, c->nr_banks,

@@ -248,6 +248,12 @@ static int open_parts(struct session *s, struct err *err)
 	if (!rc)
 		rc = sideband_new(s->ledger, recording_sideband_layout(s->recording), &s->sideband,
 				  err);
+	if (!rc)
+		rc = resize_new(s->recording, &s->config.memory, &s->target, &s->caps, &s->resize,
+				err);
+	if (!rc && s->config.horizon_ns && !s->resize)
+		log_warn("--horizon has no effect: AUX areas, rings of processes and rings of a "
+			 "given size are not resized");
 	if (!rc && keeping_log(s->keeping) &&
 	    (rc = sideband_log(s->sideband, keeping_log(s->keeping))))
 		err_set(err, rc, "out of memory");
@@ -425,6 +431,7 @@ void session_close(struct session *s)
 	host_info_free(s->host);
 	cgroup_limits_free(s->limits);
 	sideband_free(s->sideband);
+	resize_free(s->resize);
 	recording_close(s->recording);
 	sleeps_close(s->sleeps);
 	ledger_free(s->ledger);

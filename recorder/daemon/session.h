@@ -20,6 +20,7 @@
 #include "recorder/ledger/ledger.h"
 #include "recorder/ledger/proc_scan.h"
 #include "recorder/capture/recording.h"
+#include "recorder/capture/resize.h"
 #include "recorder/capture/sideband.h"
 #include "recorder/writer/store.h"
 #include "recorder/capture/target.h"
@@ -50,6 +51,7 @@ struct session {
 	struct ledger *ledger;
 	struct pinned *files; /* of the ledger; NULL: no files are held */
 	struct recording *recording;
+	struct resize *resize; /* NULL: no ring is sized for a time */
 	struct sideband *sideband;
 	struct host_info *host;
 	struct cgroup_limits *limits;

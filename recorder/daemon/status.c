@@ -41,6 +41,36 @@ static void set_event_bytes(json_t *o, const struct session *s, const struct cha
 							  s->last_reach[i].nr_samples)));
 }
 
+/* Of a channel whose rings are sized for a time. */
+static void set_rings(json_t *o, const struct session *s, const struct channel *c, uint64_t now)
+{
+	json_t *rings = json_array();
+	uint64_t most = 0;
+	size_t nr, nr_short = 0;
+	struct banks *const *banks = recording_all_banks(s->recording, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct banks *b = banks[i];
+		struct ring_load load;
+
+		if (b->channel != c || b->offline || b->active->state != BANK_ACTIVE)
+			continue;
+		banks_load(b, now, &load);
+		nr_short += b->short_since_ns != 0;
+		most = load.size > most ? load.size : most;
+		json_array_append_new(rings,
+				      json_pack("{s:i, s:I, s:I, s:I, s:b}", "cpu", b->cpu,
+						"ring_bytes", (json_int_t)load.size, "horizon_ns",
+						(json_int_t)banks_reach(b, now), "bytes_per_second",
+						(json_int_t)ring_time_rate(&load), "short",
+						b->short_since_ns != 0));
+	}
+	json_object_set_new(o, "ring_bytes", json_integer((json_int_t)most));
+	json_object_set_new(o, "horizon_asked_ns", json_integer(c->horizon_ns));
+	json_object_set_new(o, "short_rings", json_integer((json_int_t)nr_short));
+	json_object_set_new(o, "rings", rings);
+}
+
 static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 {
 	const struct channel *c = recording_channel(s->recording, i);
@@ -62,6 +92,8 @@ static json_t *channel_json(const struct session *s, size_t i, uint64_t now)
 		json_object_set_new(o, "compact", json_true());
 	if (o && c->aux_bytes)
 		json_object_set_new(o, "aux", aux_json(s, i));
+	if (o && c->horizon_ns)
+		set_rings(o, s, c, now);
 	if (o)
 		set_event_bytes(o, s, c);
 	return o;

@@ -61,9 +61,9 @@ struct bytes compact_run_expand(struct compact_run *r, const struct banks *b,
 				const struct banks_run *run)
 {
 	const struct compact_layout *layout = b->channel->compact;
-	const struct ring *ring = &b->frozen->ring;
+	const struct ring *ring = run->ring;
 	struct compact_reader reader = run->reader;
-	uint64_t head = ring_head(ring), at = run->compact_off, word;
+	uint64_t head = ring_head(ring), at = run->at, word;
 	struct compact_event e;
 	char comm[16], next[16] = "";
 	uint32_t n = 0;

@@ -62,10 +62,10 @@ struct dump_workers {
 /* The bytes of a run: in the ring, or as samples made of it. */
 static int run_pieces(const struct block_slot *j, struct bytes payload[2])
 {
-	const struct ring *ring = &j->banks->frozen->ring;
+	const struct ring *ring = j->run->ring;
 
 	if (!j->banks->channel->compact)
-		return ring_pieces(ring, ring_head(ring), j->run->off, j->run->bytes, payload);
+		return ring_pieces(ring, ring_head(ring), j->run->at, j->run->bytes, payload);
 	payload[0] = compact_run_expand(j->samples, j->banks, j->run);
 	return 1;
 }
@@ -175,7 +175,8 @@ void dump_workers_walk(struct dump_workers *w, struct banks *const *banks, size_
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		bytes += banks_max_bytes(banks[i]->channel);
+		for (const struct bank *k = banks[i]->frozen; k; k = k->older)
+			bytes += banks_max_bytes(banks[i]->channel, k->ring.size);
 	w->banks = banks;
 	w->nr_banks = nr;
 	w->run_bytes = window_run_bytes(nr, bytes);

@@ -147,7 +147,11 @@ static void put_channel(const struct channel *c, struct writer *w)
 		.flags = c->compact ? FMT_CHANNEL_COMPACT : 0,
 	};
 
+	struct fmt_channel_horizon fh = {.channel = c->id, .horizon_ns = (uint64_t)c->horizon_ns};
+
 	writer_item(w, FMT_CHANNEL, &fc, sizeof(fc), c->name, strlen(c->name), NULL);
+	if (c->horizon_ns)
+		writer_item(w, FMT_CHANNEL_HORIZON, &fh, sizeof(fh), NULL, 0, NULL);
 }
 
 static void put_text(struct writer *w, uint16_t kind, uint32_t event, const char *text)
@@ -207,7 +211,8 @@ static void put_ids(const struct banks *b, uint32_t ring, struct writer *w)
 {
 	if (b->channel->layout.sample_type & PERF_SAMPLE_IDENTIFIER)
 		for (unsigned i = 0; i < b->nr_banks; i++)
-			put_bank_ids(b, &b->bank[i], ring, w);
+			for (const struct bank *k = &b->bank[i]; k; k = k->older)
+				put_bank_ids(b, k, ring, w);
 }
 
 static void put_format(const struct format *f, struct writer *w)

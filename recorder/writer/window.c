@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The walk of a frozen bank; see window.h. Called by the dump's workers (dump_workers.c). */
-#include "recorder/writer/window.h"
+#include "recorder/writer/window_record.h"
 
 #include "dump/packed/pack.h"
 
@@ -11,66 +11,33 @@
 
 _Static_assert(BANKS_MIN_RUN_BYTES >= 1u << 16, "the longest record is a run");
 
-/* The bytes of one record, also across the end of the ring. */
-struct cursor {
-	const struct ring *ring;
-	uint64_t head, off;
-	uint32_t size;
-};
-
-static bool get(const struct cursor *c, uint32_t at, void *dst, uint32_t n)
-{
-	if (!span_fits(at, n, c->size))
-		return false;
-	ring_copy(c->ring, c->head, c->off + at, dst, n);
-	return true;
-}
-
-/* The distance from TIME to the end of a non-sample record. Its sample_id has TID, TIME, ID,
- * STREAM_ID, CPU, IDENTIFIER, as far as they are sampled. */
-static uint32_t time_tail(const struct channel *ch)
-{
-	uint64_t t = ch->layout.sample_type;
-
-	return 8 + (t & PERF_SAMPLE_CPU ? 8 : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
-}
-
-static bool time_of(const struct cursor *c, const struct channel *ch, uint32_t type, uint64_t *ns)
-{
-	uint32_t tail = time_tail(ch);
-
-	if (type == PERF_RECORD_SAMPLE)
-		return get(c, ch->at.time, ns, sizeof(*ns));
-	return c->size >= tail + 8 && get(c, c->size - tail, ns, sizeof(*ns));
-}
-
 /* The thread of a sample; false when it is not recorded. */
-static bool tid_of(const struct cursor *c, const struct channel *ch, uint32_t *tid)
+static bool tid_of(const struct window_record *c, const struct channel *ch, uint32_t *tid)
 {
 	uint32_t at = ch->at.rest;
 	uint64_t nr;
 
 	if (ch->at.tid)
-		return get(c, ch->at.tid, tid, sizeof(*tid));
+		return window_get(c, ch->at.tid, tid, sizeof(*tid));
 	if (!ch->at.raw)
 		return false;
 	if (ch->at.chain) {
-		if (!get(c, at, &nr, sizeof(nr)) || nr > c->size / 8)
+		if (!window_get(c, at, &nr, sizeof(nr)) || nr > c->size / 8)
 			return false;
 		at += 8 + (uint32_t)nr * 8;
 	}
 	/* u32 length, then common_type u16, common_flags u8, common_preempt_count u8, common_pid
 	 * i32. */
-	return get(c, at + 8, tid, sizeof(*tid));
+	return window_get(c, at + 8, tid, sizeof(*tid));
 }
 
 /* Adds the thread that ran while an AUX area was written, since the trace covers its code. */
-static void add_runner(const struct cursor *c, const struct channel *ch, struct tidset *tids)
+static void add_runner(const struct window_record *c, const struct channel *ch, struct tidset *tids)
 {
-	uint32_t tail = time_tail(ch) + 4, tid;
+	uint32_t tail = window_time_tail(ch) + 4, tid;
 
 	if (ch->layout.sample_type & PERF_SAMPLE_TID && c->size >= tail + 12 &&
-	    get(c, c->size - tail, &tid, sizeof(tid)))
+	    window_get(c, c->size - tail, &tid, sizeof(tid)))
 		tidset_add(tids, tid);
 }
 
@@ -79,7 +46,7 @@ static void add_runner(const struct cursor *c, const struct channel *ch, struct 
  * record, reserved with it and in front of it (kernel/events/ring_buffer.c, __perf_output_begin).
  * In a backward ring the LOST is the older of the two.
  */
-static bool came_first(const struct cursor *c)
+static bool came_first(const struct window_record *c)
 {
 	uint64_t written = c->ring->armed_head - c->head, next = c->off + c->size;
 	struct perf_event_header h;
@@ -90,11 +57,11 @@ static bool came_first(const struct cursor *c)
 	       next + h.size == written;
 }
 
-static void count_lost(struct banks *b, const struct cursor *c)
+static void count_lost(struct banks *b, const struct window_record *c)
 {
 	uint64_t lost; /* PERF_RECORD_LOST: header, u64 id, u64 lost */
 
-	if (!get(c, 16, &lost, sizeof(lost)))
+	if (!window_get(c, 16, &lost, sizeof(lost)))
 		return;
 	/*
 	 * Between pause and disable a bank still counts dropped samples, and writes a LOST with its
@@ -107,11 +74,11 @@ static void count_lost(struct banks *b, const struct cursor *c)
 		b->window.lost += lost;
 }
 
-static void count_aux(struct fmt_window_aux *w, const struct cursor *c)
+static void count_aux(struct fmt_window_aux *w, const struct window_record *c)
 {
 	uint64_t flags; /* PERF_RECORD_AUX: header, u64 offset, u64 size, u64 flags */
 
-	if (!get(c, 24, &flags, sizeof(flags)))
+	if (!window_get(c, 24, &flags, sizeof(flags)))
 		return;
 	w->nr_aux++;
 	w->nr_truncated += !!(flags & PERF_AUX_FLAG_TRUNCATED);
@@ -122,7 +89,8 @@ static void count_aux(struct fmt_window_aux *w, const struct cursor *c)
 		    (flags & PERF_AUX_FLAG_COLLISION ? FMT_AUX_COLLISION : 0);
 }
 
-static void count(struct banks *b, const struct cursor *c, uint32_t type, struct tidset *tids)
+static void count(struct banks *b, const struct window_record *c, uint32_t type,
+		  struct tidset *tids)
 {
 	struct fmt_window *w = &b->window;
 	uint32_t tid;
@@ -173,46 +141,44 @@ uint32_t window_run_bytes(size_t nr_rings, uint64_t all_ring_bytes)
 	return n;
 }
 
-/* The run of the record at `off`: the current one, or a new one if it would get too long. */
-static struct banks_run *run_for(struct banks *b, uint64_t off, uint32_t size, uint32_t run_bytes)
+/* The run of the record at `at`: the current one, or a new one if it would get too long. */
+static struct banks_run *run_for(struct banks *b, const struct ring *ring, uint64_t at,
+				 uint32_t size, uint32_t run_bytes)
 {
 	struct banks_run *r = b->nr_runs ? &b->runs[b->nr_runs - 1] : NULL;
 
-	if (r && r->bytes + size <= run_bytes && r->nr_records < PACK_RUN_RECORDS)
+	if (r && r->ring == ring && r->bytes + size <= run_bytes &&
+	    r->nr_records < PACK_RUN_RECORDS)
 		return r;
 	if (b->nr_runs == b->max_runs)
 		return NULL;
 	r = &b->runs[b->nr_runs++];
-	*r = (struct banks_run){.off = off};
+	*r = (struct banks_run){.ring = ring, .at = at, .off = b->window.bytes};
 	return r;
 }
 
-static void describe(struct banks *b, const struct ring *ring, uint64_t head)
+static void describe(struct banks *b)
 {
 	const struct bank *f = b->frozen;
-	uint64_t written = ring->armed_head - head;
 
 	b->window = (struct fmt_window){
 		.channel = b->channel->id,
 		.cpu = b->cpu,
 		.tid = b->tid > 0 ? b->tid : -1,
-		.ring_bytes = ring->size,
-		.armed_ns = f->armed_ns,
+		.ring_bytes = f->ring.size,
 		.paused_ns = f->paused_ns,
-		.overwritten_bytes = written > ring->size ? written - ring->size : 0,
-		.prev_paused_ns = b->prev_paused_ns,
-		.gap_ns = b->prev_paused_ns ? (int64_t)(f->armed_ns - b->prev_paused_ns) : 0,
-		.flags = (b->prev_paused_ns ? 0 : FMT_WINDOW_FIRST) |
-			 (b->offline ? FMT_WINDOW_OFFLINE : 0) |
+		.flags = (b->offline ? FMT_WINDOW_OFFLINE : 0) |
 			 (f->running ? FMT_WINDOW_RUNNING : 0) |
-			 (b->nr_banks == 1 && !b->aux ? FMT_WINDOW_ONE_BANK : 0),
+			 (b->nr_banks == 1 && !b->aux ? FMT_WINDOW_ONE_BANK : 0) |
+			 (b->short_since_ns ? FMT_WINDOW_SHORT : 0),
 	};
 }
 
-/* The walk of a compact ring: sizes and times of the samples that its records become. */
-static void walk_compact(struct banks *b, uint32_t run_bytes, struct tidset *tids)
+/* Adds a bank of a compact channel: sizes and times of the samples that its records become. */
+static bool walk_compact(struct banks *b, const struct bank *bank, uint32_t run_bytes,
+			 struct tidset *tids)
 {
-	const struct ring *ring = &b->frozen->ring;
+	const struct ring *ring = &bank->ring;
 	uint64_t head = ring_head(ring), limit = ring_limit(ring, head), off, word;
 	struct fmt_window *w = &b->window;
 	struct compact_reader reader, before;
@@ -232,13 +198,11 @@ static void walk_compact(struct banks *b, uint32_t run_bytes, struct tidset *tid
 		bytes = rc > 0 ? compact_sample_bytes(b->channel->compact, e.kind) : 0;
 		if (!bytes)
 			continue;
-		run = run_for(b, w->bytes, bytes, run_bytes);
+		run = run_for(b, ring, off, bytes, run_bytes);
 		if (!run)
 			break;
-		if (!run->bytes) {
+		if (!run->bytes)
 			run->reader = before;
-			run->compact_off = off;
-		}
 		if (e.kind == COMPACT_SWITCH)
 			tidset_add(tids, e.tid);
 		stretch(&w->first_ns, &w->last_ns, e.ns);
@@ -249,7 +213,20 @@ static void walk_compact(struct banks *b, uint32_t run_bytes, struct tidset *tid
 		w->samples++;
 		w->bytes += bytes;
 	}
-	w->flags |= off < limit || rc < 0 ? FMT_WINDOW_BROKEN : 0;
+	return off >= limit && rc >= 0;
+}
+
+/* The window begins with this bank. */
+static void begins_with(struct banks *b, const struct bank *f)
+{
+	uint64_t written = bank_written(f), prev_ns = f->is_first ? 0 : b->prev_paused_ns;
+	struct fmt_window *w = &b->window;
+
+	w->armed_ns = f->armed_ns;
+	w->overwritten_bytes = written > f->ring.size ? written - f->ring.size : 0;
+	w->prev_paused_ns = prev_ns;
+	w->gap_ns = prev_ns ? (int64_t)(f->armed_ns - prev_ns) : 0;
+	w->flags = (w->flags & ~FMT_WINDOW_FIRST) | (prev_ns ? 0 : FMT_WINDOW_FIRST);
 }
 
 /* Resets the counters of an AUX area. Returns the number of intact bytes of its records. */
@@ -262,48 +239,67 @@ static uint64_t begin_aux(struct banks *b, uint64_t limit)
 	return limit < whole ? limit : whole;
 }
 
-void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
+/* Adds a bank to the window. False: the ring had invalid bytes. */
+static bool walk_bank(struct banks *b, const struct bank *bank, uint32_t run_bytes,
+		      struct tidset *tids)
 {
-	const struct ring *ring = &b->frozen->ring;
-	uint64_t head = ring_head(ring), limit = ring_limit(ring, head);
-	uint64_t written = ring->armed_head - head;
+	const struct ring *ring = &bank->ring;
+	struct window_record c = {.ring = ring, .head = ring_head(ring)};
+	uint64_t limit = ring_limit(ring, c.head), written = ring->armed_head - c.head;
+	uint64_t both_ns = window_newest(bank_before(bank), b->channel);
 	struct fmt_window *w = &b->window;
-	struct cursor c = {.ring = ring, .head = head};
 	struct perf_event_header h;
 
-	describe(b, ring, head);
-	b->nr_runs = 0;
-	if (b->channel->compact) {
-		walk_compact(b, run_bytes, tids);
-		return;
-	}
 	if (b->aux)
 		limit = begin_aux(b, limit);
-	while (ring_record_at(ring, head, c.off, limit, &h)) {
-		struct banks_run *run = run_for(b, c.off, h.size, run_bytes);
+	while (ring_record_at(ring, c.head, c.off, limit, &h)) {
+		struct banks_run *run;
 		uint64_t ns;
+		bool timed;
 
+		c.size = h.size;
+		timed = window_time(&c, b->channel, h.type, &ns);
+		if (timed && ns <= both_ns) {
+			both_ns = 0;
+			limit = written = window_overlap(&c, bank_before(bank), b->channel);
+			continue;
+		}
+		run = run_for(b, ring, c.off, h.size, run_bytes);
 		if (!run)
 			break;
-		c.size = h.size;
-		if (time_of(&c, b->channel, h.type, &ns)) {
+		if (timed) {
 			stretch(&w->first_ns, &w->last_ns, ns);
 			stretch(&run->first_ns, &run->last_ns, ns);
 		}
 		run->bytes += h.size;
 		run->nr_records++;
 		w->nr_records++;
+		w->bytes += h.size;
 		count(b, &c, h.type, tids);
 		c.off += h.size;
 	}
-	w->bytes = c.off;
 	/*
 	 * In a ring that has wrapped, the newest record overwrites the end of the oldest one: less
 	 * than one record, 64 KiB, is left. More than that means that the walk found an invalid
 	 * record.
 	 */
 	w->tail_bytes = (uint32_t)(limit - c.off);
-	if (limit - c.off >= (64u << 10) ||
-	    (limit < ring->size && limit == written && c.off != limit))
-		w->flags |= FMT_WINDOW_BROKEN;
+	return limit - c.off < (64u << 10) &&
+	       (limit == ring->size || limit != written || c.off == limit);
+}
+
+void window_walk(struct banks *b, uint32_t run_bytes, struct tidset *tids)
+{
+	const struct bank *bank = b->frozen;
+
+	describe(b);
+	b->nr_runs = 0;
+	for (; bank; bank = bank_before(bank)) {
+		begins_with(b, bank);
+		if (b->channel->compact ? walk_compact(b, bank, run_bytes, tids)
+					: walk_bank(b, bank, run_bytes, tids))
+			continue;
+		b->window.flags |= FMT_WINDOW_BROKEN;
+		break;
+	}
 }

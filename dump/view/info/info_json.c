@@ -223,6 +223,7 @@ static void put_channels(const struct info *in, struct json *j)
 		json_cstr(j, "name", c->name);
 		json_u64(j, "banks", c->f.nr_banks);
 		json_u64(j, "ring_bytes", c->f.ring_bytes);
+		json_u64(j, "horizon_asked_ns", c->horizon_ns);
 		json_hex(j, "sample_type", c->f.sample_type);
 		put_events(in, j, c->f.id);
 		json_close(j, '}');
@@ -242,7 +243,7 @@ void info_flags_json(struct json *j, uint32_t set, const struct info_flag *flags
 static const struct info_flag window_flags[] = {
 	{FMT_WINDOW_FIRST, "first"},	   {FMT_WINDOW_OFFLINE, "offline"},
 	{FMT_WINDOW_ONE_BANK, "one_bank"}, {FMT_WINDOW_BROKEN, "broken"},
-	{FMT_WINDOW_RUNNING, "running"},
+	{FMT_WINDOW_RUNNING, "running"},   {FMT_WINDOW_SHORT, "short"},
 };
 
 static void put_ring(const struct info *in, struct json *j, const struct fmt_window *w)

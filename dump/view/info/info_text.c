@@ -299,6 +299,37 @@ static void put_channel_events(struct info *in, const struct meta_channel *c)
 	text_free(&list);
 }
 
+/* What was asked of rings that are resized, and the ring that holds least. */
+static void put_horizon(struct info *in, const struct meta_channel *c)
+{
+	const struct fmt_window *least = NULL;
+	char asked[32], held[32], ring[32], of[32];
+	uint64_t ns, least_ns = UINT64_MAX;
+	bool is_short = false;
+
+	for (size_t i = 0; i < in->nr_rings; i++) {
+		const struct fmt_window *w = in->rings[i];
+		struct info_span s = info_ring_span(w);
+
+		if (w->channel != c->f.id || w->flags & FMT_WINDOW_OFFLINE)
+			continue;
+		is_short |= w->flags & FMT_WINDOW_SHORT;
+		ns = s.to_ns - s.from_ns;
+		if (ns >= least_ns)
+			continue;
+		least = w;
+		least_ns = ns;
+	}
+	if (!least)
+		return;
+	info_put_line(in, "", "%s asked; %s holds least, %s in a ring of %s%s",
+		      str_fmt_time(asked, sizeof(asked), (int64_t)c->horizon_ns),
+		      where(ring, sizeof(ring), least),
+		      str_fmt_time(held, sizeof(held), (int64_t)least_ns),
+		      str_fmt_size(of, sizeof(of), least->ring_bytes),
+		      is_short ? ": memory does not allow more (--memory)" : "");
+}
+
 static void put_channels(struct info *in)
 {
 	char name[64], size[32];
@@ -311,6 +342,11 @@ static void put_channels(struct info *in)
 		if (c->of_trigger)
 			info_put_line(in, "channel", "%s: records of what met the rule",
 				      safe(name, sizeof(name), c->name));
+		else if (c->horizon_ns)
+			info_put_line(in, "channel", "%s: rings are resized, %u bank%s, %u event%s",
+				      safe(name, sizeof(name), c->name), c->f.nr_banks,
+				      str_plural(c->f.nr_banks), c->nr_events,
+				      str_plural(c->nr_events));
 		else
 			info_put_line(in, "channel", "%s: %s per ring, %u bank%s, %u event%s%s",
 				      safe(name, sizeof(name), c->name),
@@ -320,6 +356,8 @@ static void put_channels(struct info *in)
 				      c->f.flags & FMT_CHANNEL_COMPACT
 					      ? "; 8 bytes each in the ring"
 					      : "");
+		if (c->horizon_ns)
+			put_horizon(in, c);
 		put_channel_events(in, c);
 	}
 }

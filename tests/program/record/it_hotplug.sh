@@ -94,4 +94,23 @@ done
 kill "$load"
 rec_stop
 check "that recorder ends with 0 too" test "$rec_status" = 0
+
+# A CPU comes and goes while its rings are being replaced by larger ones.
+rec_start -a --memory 128M --horizon 2s --symbols off -v -e 'raw_syscalls:sys_enter[id==121]'
+in_background "$loads/load_count" 1000 0 500 >"$work/c"
+for i in 1 2 3 4 5 6; do
+	echo 0 >"$online"
+	sleep "0.$i"
+	echo 1 >"$online"
+	sleep "0.$i"
+done
+wait_for 20 eval '[ "$(grep -c "CPU 1 came online and is recorded" "$work/err")" = 6 ]'
+wait_for 60 grep -q 'CPU 1: its rings had' "$work/err"
+path=$(dump_now)
+check "rings that are resized follow CPUs" test "$(on_cpu "$path" 1)" -gt 100
+check "their dump passes check" "$RINGBACK" check "$path"
+check "and has each call once" grep -q 'duplicates=0' <("$loads/tool_gap" "$(head -n 1 "$work/c")" "$path")
+kill "$bg_pid"
+rec_stop
+check "the recorder that resized them ends with 0" test "$rec_status" = 0
 tap_end

@@ -164,6 +164,32 @@ static void rings_of_a_cpu_that_is_gone_are_kept_until_a_dump_has_them(void **st
 	fake_free(f);
 }
 
+/* A larger ring took over at ARMED_NS + 10 * 100; the former one has 50 records. */
+static void what_a_former_ring_holds_is_reached(void **state)
+{
+	struct fake *f = fake_new(), *former = fake_new();
+	struct bank *a = f->banks.active, *older = former->banks.active;
+
+	record(former, 50);
+	f->nr = 100;
+	a->armed_ns = time_of(99);
+	older->state = BANK_OLDER;
+	older->oldest_ns = ARMED_NS;
+	older->reach_ns = ARMED_NS + 10;
+	record(f, 20);
+	assert_int_equal(horizon(f, time_of(119)), time_of(119) - a->armed_ns);
+	a->older = older;
+	assert_int_equal(horizon(f, time_of(119)), time_of(119) - older->reach_ns);
+	assert_int_equal(banks_reach(&f->banks, time_of(119)), time_of(119) - older->reach_ns);
+	assert_int_equal(banks_oldest(&f->banks), ARMED_NS);
+	/* Not if what came between is overwritten. */
+	record(f, IN_RING);
+	assert_true(horizon(f, time_of(f->nr)) < time_of(f->nr) - a->armed_ns);
+	assert_true(banks_oldest(&f->banks) >= a->armed_ns);
+	fake_free(former);
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +199,7 @@ int main(void)
 		cmocka_unit_test(without_time_the_horizon_is_estimated),
 		cmocka_unit_test(the_next_dump_follows_the_last_one_that_was_committed),
 		cmocka_unit_test(rings_of_a_cpu_that_is_gone_are_kept_until_a_dump_has_them),
+		cmocka_unit_test(what_a_former_ring_holds_is_reached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,7 +176,7 @@ static void a_damaged_manifest_is_refused(void **state)
 {
 	struct keep_set set = {0};
 	struct manifest *m;
-	uint32_t version = 2;
+	uint32_t version = 99;
 
 	(void)state;
 	refused(&set, -EBADMSG);

@@ -136,7 +136,8 @@ static void check_walk(struct fake *f)
 		size_t at = 0;
 
 		assert_int_equal(run->off, off);
-		ring_copy(r, head, run->off, got, run->bytes);
+		assert_ptr_equal(run->ring, r);
+		ring_copy(r, head, run->at, got, run->bytes);
 		for (uint32_t n = 0; n < run->nr_records; n++) {
 			struct perf_event_header h;
 			uint32_t tid;

@@ -171,6 +171,38 @@ static const struct loss losses[] = {
 	{"losses     1 ring of channel sched: it ends early", make_offline},
 };
 
+/* Rings of channel 0 are sized for a time. */
+static void test_horizon(void **state)
+{
+	struct fmt_channel_horizon h = {.channel = 0, .horizon_ns = 30 * SEC};
+	struct fmt_window w[] = {window(0, 0, 0, 40 * SEC), window(1, 0, 1, 12 * SEC),
+				 window(2, 1, 0, 3 * SEC)};
+
+	for (int is_short = 0; is_short < 2; is_short++) {
+		struct mk d = begin();
+		struct reader *r;
+		const char *text;
+
+		w[1].flags |= is_short ? FMT_WINDOW_SHORT : 0;
+		mk_item(&d, FMT_CHANNELS, FMT_CHANNEL_HORIZON, &h, sizeof(h), NULL, 0);
+		for (size_t i = 0; i < 3; i++)
+			mk_window(&d, &w[i]);
+		mk_stats(&d);
+		r = mk_end(&d);
+		text = print(&d, r, (struct info_options){0});
+		check_width(text);
+		HAS(text, "channel    sched: rings are resized, 2 banks");
+		HAS(text, "30 s asked; CPU 1 holds least, 12 s in a ring of ");
+		if (is_short != !!strstr(text, "memory does not"))
+			fail_msg("%d:\n%s", is_short, text);
+		text = print(&d, r, (struct info_options){.json = true});
+		HAS(text, "\"horizon_asked_ns\":30000000000");
+		if (is_short)
+			HAS(text, "\"short\"]");
+		mk_close(&d, r);
+	}
+}
+
 static void test_losses_in_words(void **state)
 {
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
@@ -539,12 +571,19 @@ static void test_json_of_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_lost),	cmocka_unit_test(test_losses_in_words),
-		cmocka_unit_test(test_no_losses),	cmocka_unit_test(test_file_without_stats),
-		cmocka_unit_test(test_cut_file),	cmocka_unit_test(test_many_cpus),
-		cmocka_unit_test(test_foreign_text),	cmocka_unit_test(test_long_path),
-		cmocka_unit_test(test_threads),		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_json_of_nothing), cmocka_unit_test(test_aux),
+		cmocka_unit_test(test_nothing_lost),
+		cmocka_unit_test(test_horizon),
+		cmocka_unit_test(test_losses_in_words),
+		cmocka_unit_test(test_no_losses),
+		cmocka_unit_test(test_file_without_stats),
+		cmocka_unit_test(test_cut_file),
+		cmocka_unit_test(test_many_cpus),
+		cmocka_unit_test(test_foreign_text),
+		cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_json_of_nothing),
+		cmocka_unit_test(test_aux),
 		cmocka_unit_test(test_many_areas),
 	};
 

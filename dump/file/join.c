@@ -268,6 +268,9 @@ static void put_windows(struct join *j)
 				    NULL, 0, NULL);
 	for (size_t i = 0; i < m->nr_areas; i++)
 		writer_item(j->w, FMT_WINDOW_AUX, &m->areas[i], sizeof(m->areas[i]), NULL, 0, NULL);
+	for (size_t i = 0; i < m->nr_stops; i++)
+		writer_item(j->w, FMT_WINDOW_STOP, &m->stops[i], sizeof(m->stops[i]), NULL, 0,
+			    NULL);
 }
 
 /* Each bank's events have their own ids: adds those of the older dump with the new ring id. */

@@ -272,12 +272,24 @@ static int area_item(struct meta_loaded *l, struct bytes b)
 	return append(l, &l->areas, &a, sizeof(a));
 }
 
+static int stop_item(struct meta_loaded *l, struct bytes b)
+{
+	struct fmt_trace_stop s;
+
+	bytes_get_grown(b, &s, sizeof(s));
+	if (s.ring >= META_MAX_ID || s.from_ns > s.to_ns)
+		return -EBADMSG;
+	return append(l, &l->stops, &s, sizeof(s));
+}
+
 static int windows_item(struct meta_loaded *l, uint16_t kind, struct bytes b)
 {
 	struct fmt_window w;
 
 	if (kind == FMT_WINDOW_AUX)
 		return area_item(l, b);
+	if (kind == FMT_WINDOW_STOP)
+		return stop_item(l, b);
 	if (kind != FMT_WINDOW)
 		return 0;
 	bytes_get_grown(b, &w, sizeof(w));
@@ -477,6 +489,7 @@ static int build(struct meta_loaded *l)
 	if (m->nr_names)
 		qsort(m->names, m->nr_names, sizeof(*m->names), compare_ids);
 	m->areas = settle(&l->areas, sizeof(*m->areas), &m->nr_areas);
+	m->stops = settle(&l->stops, sizeof(*m->stops), &m->nr_stops);
 	return 0;
 }
 
@@ -493,6 +506,7 @@ static void free_collections(struct meta_loaded *l)
 	buf_free(&l->merged);
 	buf_free(&l->tracepoints);
 	buf_free(&l->areas);
+	buf_free(&l->stops);
 	buf_free(&l->cgroups);
 	buf_free(&l->names);
 }
@@ -539,6 +553,7 @@ void meta_free(struct meta *m)
 	free(m->merged);
 	free(m->tracepoints);
 	free(m->areas);
+	free(m->stops);
 	free(m->cgroups);
 	free(m->names);
 	free(m->channels);

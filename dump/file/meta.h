@@ -100,6 +100,8 @@ struct meta {
 	size_t nr_windows;
 	struct fmt_window_aux *areas; /* unsorted; see dump/file/aux_areas.h */
 	size_t nr_areas;
+	struct fmt_trace_stop *stops; /* of traces into areas; unsorted */
+	size_t nr_stops;
 	struct meta_cgroup *cgroups; /* with limits */
 	size_t nr_cgroups;
 	bool knows_cgroups;	  /* the list is complete */

@@ -44,7 +44,7 @@ struct meta_loaded {
 	/* Collected in the first pass; arrays of the struct named. */
 	struct buf channels, events, notes, id_items, windows; /* meta_channel, meta_event, ... */
 	uint64_t horizon_ns[META_MAX_CHANNELS];
-	struct buf caps, joined, saw, merged, tracepoints, areas, cgroups, names;
+	struct buf caps, joined, saw, merged, tracepoints, areas, stops, cgroups, names;
 };
 
 /* Builds windows, events and channels from what was collected. 0 or -ENOMEM. */

@@ -256,8 +256,9 @@ struct fmt_tracepoint {
 
 /* ---- WINDOWS ---- */
 enum {
-	FMT_WINDOW = 1,	    /* fmt_window: one per ring */
-	FMT_WINDOW_AUX = 2, /* fmt_window_aux: one per ring with an AUX area */
+	FMT_WINDOW = 1,	     /* fmt_window: one per ring */
+	FMT_WINDOW_AUX = 2,  /* fmt_window_aux: one per ring with an AUX area */
+	FMT_WINDOW_STOP = 3, /* fmt_trace_stop: any number per ring with an AUX area */
 };
 
 struct fmt_window {
@@ -302,7 +303,7 @@ struct fmt_window_aux {
 	uint32_t ring;
 	uint32_t event;	 /* fmt_event.id */
 	uint32_t flags;	 /* FMT_AUX_* */
-	uint32_t nr_aux; /* PERF_RECORD_AUX in the ring's window; of these: */
+	uint32_t nr_aux; /* PERF_RECORD_AUX in the ring's window; of these, since start_ns: */
 	uint32_t nr_truncated;
 	uint32_t nr_partial;
 	uint32_t nr_collision;
@@ -333,6 +334,24 @@ struct fmt_window_aux {
 #define FMT_AUX_PARTIAL	  8u
 #define FMT_AUX_COLLISION 16u
 #define FMT_AUX_PAUSED	  32u /* the event that met a rule stopped it in the kernel at stop_ns */
+
+/*
+ * A time since the previous dump in which the trace into a ring's AUX area stood although it should
+ * have run. Stops for a dump, and by an event that met a rule, are not listed.
+ */
+struct fmt_trace_stop {
+	uint32_t ring;
+	uint32_t reason; /* FMT_STOP_* */
+	uint64_t from_ns;
+	uint64_t to_ns;	   /* when it ran again, at the latest the area's stop_ns */
+	uint64_t stood_ns; /* of this time: all of it if nr is 1 */
+	uint32_t nr;	   /* stops in this time */
+	uint32_t reserved;
+};
+
+#define FMT_STOP_LOST	 1u /* the driver lost data, for which the kernel disables the event */
+#define FMT_STOP_REFUSED 2u /* enabled, but the driver did not start it */
+#define FMT_STOP_SILENT	 3u /* threads ran, nothing was written, and no end was reported */
 
 /* ---- LEDGER: each block is self-contained (repeats the PATHs and NAMESPACES it needs) ---- */
 enum {
@@ -689,6 +708,7 @@ _Static_assert(sizeof(struct fmt_event_id) == 16, "fmt_event_id");
 _Static_assert(sizeof(struct fmt_tracepoint) == 8, "fmt_tracepoint");
 _Static_assert(sizeof(struct fmt_window) == 136, "fmt_window");
 _Static_assert(sizeof(struct fmt_window_aux) == 152, "fmt_window_aux");
+_Static_assert(sizeof(struct fmt_trace_stop) == 40, "fmt_trace_stop");
 _Static_assert(sizeof(struct fmt_path) == 32, "fmt_path");
 _Static_assert(sizeof(struct fmt_task) == 40, "fmt_task");
 _Static_assert(sizeof(struct fmt_comm) == 32, "fmt_comm");

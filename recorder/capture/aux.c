@@ -13,9 +13,6 @@
 
 /* Unit of checksums and comparisons: the smallest page size. */
 #define STEP_BYTES 4096u
-/* Room for records that were begun but not yet published when the ring was copied: a few, each
- * shorter than 100 bytes. */
-#define BEGUN_BYTES 4096u
 
 /* Size of a huge page on most machines. */
 #define HUGE_BYTES (2u << 20)
@@ -74,44 +71,44 @@ static void touch(const volatile uint8_t *p, uint64_t bytes, size_t page)
  * read-only, because that makes the kernel overwrite old data. A second, temporary mapping is used
  * for the write.
  */
-static int map_area(struct aux *a, const struct ring *live, uint64_t size)
+static int map_area(const struct ring *live, uint64_t size, int prot, void **out)
 {
 	struct perf_event_mmap_page *page =
 		mmap(NULL, live->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, live->fd, 0);
+	int rc = 0;
 	void *p;
 
 	if (page == MAP_FAILED)
 		return -errno;
 	page->aux_offset = live->map_bytes;
 	page->aux_size = size;
-	p = mmap(NULL, size, PROT_READ, MAP_SHARED, live->fd, (off_t)live->map_bytes);
-	if (p == MAP_FAILED) {
-		int rc = -errno;
-
-		munmap(page, live->map_bytes);
-		return rc;
-	}
+	p = mmap(NULL, size, prot, MAP_SHARED, live->fd, (off_t)live->map_bytes);
+	if (p == MAP_FAILED)
+		rc = -errno;
 	munmap(page, live->map_bytes);
-	a->live = p;
-	return 0;
+	if (!rc)
+		*out = p;
+	return rc;
 }
 
-/* Makes a private ring of the size of `live` for the copy of its records. */
-static int make_records(struct aux *a, const struct ring *live)
+bool aux_is_possible(const struct ring *live, uint64_t size, bool overwrite)
 {
-	uint8_t *p;
-	int rc = take_memory(a, live->map_bytes, &p);
+	void *p;
 
-	if (rc)
-		return rc;
-	a->records = (struct ring){
-		.page = (struct perf_event_mmap_page *)p,
-		.data = p + (live->map_bytes - live->size),
-		.size = live->size,
-		.map_bytes = live->map_bytes,
-		.fd = -1,
-	};
-	return 0;
+	if (map_area(live, size, overwrite ? PROT_READ : PROT_READ | PROT_WRITE, &p))
+		return false;
+	munmap(p, size);
+	return true;
+}
+
+static uint64_t step_bytes(const struct aux *a, uint64_t at)
+{
+	return a->used - at < STEP_BYTES ? a->used - at : STEP_BYTES;
+}
+
+static uint64_t sum_of(const struct aux *a, uint64_t at)
+{
+	return block_hash(a->copy + at, step_bytes(a, at), 0);
 }
 
 static uint64_t head_of(const struct ring *live)
@@ -119,18 +116,18 @@ static uint64_t head_of(const struct ring *live)
 	return __atomic_load_n(&live->page->aux_head, __ATOMIC_ACQUIRE);
 }
 
-int aux_open(struct aux *a, const struct ring *live, uint64_t size)
+int aux_open(struct aux *a, const struct ring *live, uint64_t size, uint64_t used_bytes)
 {
+	void *area = NULL;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct cycles_scale scale;
 	int rc;
 
-	*a = (struct aux){.size = size};
-	rc = map_area(a, live, size);
+	*a = (struct aux){.size = size, .used = used_bytes};
+	rc = map_area(live, size, PROT_READ, &area);
+	a->live = area;
 	if (!rc)
 		rc = take_memory(a, size, &a->copy);
-	if (!rc)
-		rc = make_records(a, live);
 	if (!rc && !(a->sums = calloc(size / STEP_BYTES, sizeof(*a->sums))))
 		rc = -ENOMEM;
 	if (rc) {
@@ -146,8 +143,8 @@ int aux_open(struct aux *a, const struct ring *live, uint64_t size)
 		.time_shift = scale.shift,
 	};
 	a->start_head = head_of(live);
-	for (uint64_t at = 0; at < size; at += STEP_BYTES)
-		a->sums[at / STEP_BYTES] = block_hash(a->copy + at, STEP_BYTES, 0);
+	for (uint64_t at = 0; at < a->used; at += STEP_BYTES)
+		a->sums[at / STEP_BYTES] = sum_of(a, at);
 	return 0;
 }
 
@@ -157,14 +154,13 @@ void aux_close(struct aux *a)
 		munmap((void *)a->live, a->size);
 	if (a->copy)
 		munmap(a->copy, a->size);
-	ring_unmap(&a->records);
 	free(a->sums);
 	*a = (struct aux){0};
 }
 
 uint64_t aux_bytes(const struct aux *a)
 {
-	return 2 * a->size + a->records.map_bytes;
+	return 2 * a->size;
 }
 
 /* ---- stop and start ---- */
@@ -183,7 +179,6 @@ void aux_stopped(struct aux *a, const struct ring *live, uint64_t since_ns)
 	w->stop_cycles = pair.cycles;
 	w->blackout_ns = 0;
 	a->stop_head = head_of(live);
-	a->records.page->data_head = ring_head(live);
 }
 
 void aux_started(struct aux *a)
@@ -195,10 +190,15 @@ void aux_started(struct aux *a)
 
 /* ---- contents ---- */
 
+/* `bytes` before the place `to`. */
+static uint64_t back(const struct aux *a, uint64_t to, uint64_t bytes)
+{
+	return (to + a->used - bytes % a->used) % a->used;
+}
+
 /* Whether `bytes` of the area at `at` (within one page) differ from the copy. */
 static bool differs(const struct aux *a, uint64_t at, uint64_t bytes)
 {
-	at &= a->size - 1;
 	return memcmp(a->live + at, a->copy + at, bytes) != 0;
 }
 
@@ -208,6 +208,8 @@ static bool ends_differ(const struct aux *a, uint64_t from, uint64_t to, uint64_
 {
 	uint64_t first = -to & (STEP_BYTES - 1), last = from & (STEP_BYTES - 1);
 
+	if (first > a->used - to)
+		first = a->used - to;
 	if (first > rest)
 		first = rest;
 	if (last > rest)
@@ -217,7 +219,7 @@ static bool ends_differ(const struct aux *a, uint64_t from, uint64_t to, uint64_
 
 static void copy_part(struct aux *a, uint64_t at, uint64_t bytes)
 {
-	uint64_t till_end = a->size - at;
+	uint64_t till_end = a->used - at;
 
 	if (bytes <= till_end) {
 		memcpy(a->copy + at, a->live + at, bytes);
@@ -227,15 +229,19 @@ static void copy_part(struct aux *a, uint64_t at, uint64_t bytes)
 	memcpy(a->copy, a->live, bytes - till_end);
 }
 
+/* From the start to the stop, less whole rounds. A head that equals the size is no position of an
+ * empty area. */
 static uint64_t moved(const struct aux *a)
 {
-	return (a->stop_head - a->start_head) & (a->size - 1);
+	if (a->stop_head == a->used && !a->start_head)
+		return a->used;
+	return back(a, a->stop_head % a->used, a->start_head);
 }
 
 /* Copies everything if the new part is not yet known: comparing first would take longer. */
 void aux_copy(struct aux *a)
 {
-	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
+	uint64_t from = a->start_head % a->used, to = a->stop_head % a->used;
 	uint64_t began_ns = clock_ns(), fresh = a->stop_head - a->start_head;
 
 	if (a->stop_head > a->size)
@@ -243,9 +249,9 @@ void aux_copy(struct aux *a)
 	if (a->counting) {
 		if (fresh > a->size)
 			fresh = a->size;
-		copy_part(a, (to - fresh) & mask, fresh);
+		copy_part(a, back(a, to, fresh), fresh);
 	} else {
-		a->went_over = ends_differ(a, from, to, a->size - moved(a));
+		a->went_over = ends_differ(a, from, to, a->used - moved(a));
 		memcpy(a->copy, a->live, a->size);
 	}
 	a->window.copy_ns = clock_ns() - began_ns;
@@ -255,49 +261,44 @@ void aux_copy(struct aux *a)
  * written unless the trace wrapped. */
 static bool sum_up(struct aux *a)
 {
-	uint64_t rest = a->size - moved(a);
+	uint64_t rest = a->used - moved(a);
 	bool changed = false;
 
-	for (uint64_t at = 0; at < a->size; at += STEP_BYTES) {
-		uint64_t sum = block_hash(a->copy + at, STEP_BYTES, 0);
-		uint64_t behind = (at - a->stop_head) & (a->size - 1);
+	for (uint64_t at = 0; at < a->used; at += STEP_BYTES) {
+		uint64_t sum = sum_of(a, at);
+		uint64_t behind = back(a, at, a->stop_head);
 
-		if (behind + STEP_BYTES <= rest && sum != a->sums[at / STEP_BYTES])
+		if (behind + step_bytes(a, at) <= rest && sum != a->sums[at / STEP_BYTES])
 			changed = true;
 		a->sums[at / STEP_BYTES] = sum;
 	}
 	return changed;
 }
 
-void aux_measure(struct aux *a)
+void aux_measure(struct aux *a, uint64_t told_bytes)
 {
 	struct fmt_window_aux *w = &a->window;
-	uint64_t mask = a->size - 1, from = a->start_head & mask, to = a->stop_head & mask;
+	uint64_t from = a->start_head % a->used, to = a->stop_head % a->used;
 	uint64_t written = a->stop_head - a->start_head;
 
 	/* A head that is a position does not count rounds: this is the minimum. */
 	if (!a->counting) {
 		written = moved(a);
 		if (sum_up(a) || a->went_over)
-			written += a->size;
+			written += a->used;
+		/* Equal contents may hide rounds. */
+		if (told_bytes > written && !((told_bytes - written) % a->used))
+			written = told_bytes;
 	}
-	if (from + written >= a->size)
+	if (from + written >= a->used)
 		a->full = true;
-	w->new_bytes = written < a->size ? written : a->size;
-	w->bytes = a->full ? a->size : to;
+	w->new_bytes = written < a->used ? written : a->used;
+	w->bytes = a->full ? a->used : to;
 	w->written_bytes = written;
 	w->head = a->stop_head;
-	w->flags = (written > a->size ? FMT_AUX_WRAPPED : 0) |
+	w->flags = (written > a->used ? FMT_AUX_WRAPPED : 0) |
 		   (a->counting ? FMT_AUX_COUNTING : 0) | (a->paused ? FMT_AUX_PAUSED : 0);
 	a->start_head = a->stop_head;
-}
-
-void aux_copy_records(struct aux *a, const struct ring *live)
-{
-	memcpy((uint8_t *)a->records.data, live->data, live->size);
-	a->cut_bytes = a->records.page->data_head - ring_head(live) + BEGUN_BYTES;
-	if (a->cut_bytes > live->size)
-		a->cut_bytes = live->size;
 }
 
 /* ---- blocks ---- */
@@ -311,7 +312,7 @@ int aux_block(const struct aux *a, size_t i, struct bytes out[2])
 {
 	uint64_t newer = (uint64_t)i * FMT_AUX_BLOCK_BYTES, left = a->window.bytes - newer;
 	uint64_t bytes = left < FMT_AUX_BLOCK_BYTES ? left : FMT_AUX_BLOCK_BYTES;
-	uint64_t at = (a->window.head - newer - bytes) & (a->size - 1), till_end = a->size - at;
+	uint64_t at = back(a, a->window.head % a->used, newer + bytes), till_end = a->used - at;
 
 	if (bytes <= till_end) {
 		out[0] = (struct bytes){a->copy + at, bytes};

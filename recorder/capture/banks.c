@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * One ring of a channel with its banks; see banks.h for the states. recording.c opens, closes and
+ * One ring of a channel with its banks; see banks.h for the states, banks_aux.c for AUX areas. recording.c opens, closes and
  * freezes it; dumper.c's thread releases it.
  */
 #include "recorder/capture/banks_impl.h"
@@ -19,8 +19,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Resuming after a copy needs a tick on the trace's CPU, some 10 us; this is the maximum wait. */
-#define GO_ON_NS 2000000ull
+/* The part of a channel's ring size that the AUX event's own ring gets: it has few records. */
+#define AUX_RING_PART 4
 /* Bytes of a ring that are read between two checks of the time: some 20 us. */
 #define HORIZON_STEP_BYTES (64u << 10)
 
@@ -87,17 +87,21 @@ static int set_filter(int fd, const struct event *e, struct err *err)
 	return rc;
 }
 
-/* The first event of the bank owns the ring; all others write into it. */
+/* The first event of the bank owns the ring; all others write into it, except that an AUX event has
+ * a ring of its own. */
 static int join_ring(struct bank *b, int fd, const struct event *e, const struct channel *c,
 		     struct perf_event_attr *attr, const struct caps *caps, struct err *err)
 {
+	struct ring *ring = e->has_aux ? &b->aux_ring : &b->ring;
+	uint64_t bytes = e->has_aux ? c->ring_bytes / AUX_RING_PART : c->ring_bytes;
 	int rc;
 
-	if (!b->ring.page) {
-		rc = ring_map(&b->ring, fd, b->ring_bytes, true);
-		return rc ? event_strerror(err, rc, e->name, attr, -1, -1, b->ring_bytes, caps) : 0;
+	if (!ring->page) {
+		bytes = ring_round(bytes, (size_t)sysconf(_SC_PAGESIZE));
+		rc = ring_map(ring, fd, bytes, true);
+		return rc ? event_strerror(err, rc, e->name, attr, -1, -1, bytes, caps) : 0;
 	}
-	if (!ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, b->ring.fd))
+	if (!ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
 		return 0;
 	rc = -errno;
 	return err_sys(err, rc, "%s can't share the ring of channel %s", e->name, c->name);
@@ -143,6 +147,7 @@ static int bank_open_task(struct bank *b, const struct channel *c, const struct 
 void bank_close(struct bank *b)
 {
 	ring_unmap(&b->ring);
+	ring_unmap(&b->aux_ring);
 	for (size_t i = b->nr_fds; i-- > 0;)
 		close(b->fds[i]);
 	free(b->fds);
@@ -174,8 +179,10 @@ int bank_open(struct bank *b, const struct channel *c, const struct target *t,
 		}
 		if (rc != -ESRCH)
 			return rc;
-		if (!fds)
+		if (!fds) {
 			ring_unmap(&b->ring);
+			ring_unmap(&b->aux_ring);
+		}
 		while (b->nr_fds > fds)
 			close(b->fds[--b->nr_fds]);
 		b->nr_leaders = leaders;
@@ -184,43 +191,6 @@ int bank_open(struct bank *b, const struct channel *c, const struct target *t,
 		return err_set(err, -ESRCH, "%s: all of it has ended before recording could begin",
 			       t->text);
 	return 0;
-}
-
-static int bank_open_aux(struct banks *b, const struct channel *c, const struct caps *caps,
-			 struct err *err)
-{
-	const struct event *e = c->events.v[0];
-	int rc;
-
-	b->aux = calloc(1, sizeof(*b->aux));
-	if (!b->aux)
-		return err_set(err, -ENOMEM, "out of memory");
-	rc = aux_open(b->aux, &b->bank[0].ring, c->aux_bytes);
-	if (rc)
-		return event_strerror(err, rc, e->name, &e->attr, -1, -1, c->aux_bytes, caps);
-	b->aux->window.event = c->first_event;
-	b->bank[1].ring = b->aux->records;
-	return 0;
-}
-
-/* Opens the event of aux_resume.h. Only trying shows whether events may stop this trace. */
-static int open_notes(struct banks *b, const struct target *t, const struct caps *caps)
-{
-	if (!t->system || b->cpu < 0 || (caps && !caps->aux_pause))
-		return 0;
-	b->notes = calloc(1, sizeof(*b->notes));
-	if (!b->notes)
-		return -ENOMEM;
-	if (aux_resume_open(b->notes, b->bank[0].fds[0], b->cpu)) {
-		free(b->notes);
-		b->notes = NULL;
-	}
-	return 0;
-}
-
-int banks_trace_fd(const struct banks *b)
-{
-	return b->notes && !b->offline ? b->bank[0].fds[0] : -1;
 }
 
 void bank_pause_ring(struct bank *bank, bool pause)
@@ -311,9 +281,7 @@ int banks_open(const struct channel *c, const struct target *t, const struct cap
 	for (unsigned i = 0; i < b->nr_banks && !rc && !c->compact; i++)
 		rc = bank_open(&b->bank[i], c, t, caps, cpu, tid, err);
 	if (!rc && c->aux_bytes)
-		rc = bank_open_aux(b, c, caps, err);
-	if (!rc && c->aux_bytes && (rc = open_notes(b, t, caps)))
-		err_set(err, rc, "out of memory");
+		rc = banks_open_aux(b, t, caps, err);
 	for (unsigned i = 0; i < b->nr_banks && !rc && b->always_on; i++)
 		bank_pause_ring(&b->bank[i], true);
 	if (rc) {
@@ -328,12 +296,7 @@ void banks_close(struct banks *b)
 {
 	if (!b)
 		return;
-	if (b->aux)
-		aux_close(b->aux);
-	free(b->aux);
-	if (b->notes)
-		aux_resume_close(b->notes);
-	free(b->notes);
+	banks_close_aux(b);
 	for (unsigned i = 0; i < b->nr_banks; i++) {
 		banks_close_older(b->bank[i].older);
 		bank_close(&b->bank[i]);
@@ -348,14 +311,6 @@ void bank_leaders_ioctl(struct bank *b, unsigned long request)
 		ioctl(b->leaders[i], request, 0);
 }
 
-/* Applies to the AUX events only, not to other events that write into the ring. */
-static void aux_ioctl(struct bank *b, unsigned long request)
-{
-	for (size_t i = 0; i < b->nr_fds; i++)
-		if (!b->event[i])
-			ioctl(b->fds[i], request, 0);
-}
-
 static struct bank *other(struct banks *b, const struct bank *bank)
 {
 	return bank == &b->bank[0] ? &b->bank[1] : &b->bank[0];
@@ -365,6 +320,8 @@ void bank_activate(struct banks *b, struct bank *bank)
 {
 	assert(bank->state == BANK_SPARE && !bank->older);
 	bank->ring.armed_head = ring_head(&bank->ring);
+	if (b->aux)
+		banks_trace_starts(b);
 	if (b->always_on)
 		bank_pause_ring(bank, false);
 	else
@@ -384,28 +341,16 @@ void banks_start(struct banks *b)
 		aux_started(b->aux);
 }
 
-void banks_start_again(struct banks *b)
-{
-	if (b->aux && !b->offline)
-		bank_leaders_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
-}
-
-/* A rule's event may have stopped the trace earlier. */
-static void trace_stopped(struct banks *b)
-{
-	uint64_t since_ns = b->notes ? aux_resume_stands(b->notes, NULL) : 0;
-
-	aux_stopped(b->aux, &b->active->ring, since_ns);
-}
-
 void banks_retire(struct banks *b)
 {
 	assert(!b->frozen);
+	if (b->aux)
+		banks_trace_stops(b);
 	bank_leaders_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
 	b->offline = true;
 	b->kept = NULL;
 	if (b->aux)
-		trace_stopped(b);
+		banks_trace_stopped(b);
 }
 
 void banks_enable_spare(struct banks *b)
@@ -430,91 +375,6 @@ void banks_pause(struct banks *b)
 	if (b->nr_banks == 2 && !b->offline)
 		b->active = other(b, a);
 	banks_save(b);
-}
-
-void banks_stop_aux(struct banks *b)
-{
-	struct bank *copy = &b->bank[1];
-
-	if (!b->aux)
-		return;
-	if (!b->offline) {
-		aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
-		trace_stopped(b);
-		b->copying = true;
-	}
-	/* The records continue and are not cut at a dump: the area may have data as old as they
-	 * are. */
-	copy->armed_ns = b->active->armed_ns;
-	copy->paused_ns = b->last_paused_ns = b->aux->window.stop_cycles_ns;
-	b->frozen_oldest_ns = banks_oldest(b);
-	copy->state = BANK_FROZEN;
-	b->frozen = copy;
-}
-
-/* Enabling does not resume a trace that a rule's event has stopped; that needs the tick. */
-static void go_on(struct banks *b)
-{
-	bool stood = b->notes && aux_resume_stands(b->notes, NULL);
-
-	if (stood)
-		aux_resume_let_run(b->notes, clock_ns());
-	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
-	if (stood)
-		aux_resume_wait(b->notes, GO_ON_NS);
-	aux_started(b->aux);
-	b->copying = false;
-}
-
-static void restart(struct banks *b)
-{
-	aux_ioctl(b->active, PERF_EVENT_IOC_DISABLE);
-	aux_ioctl(b->active, PERF_EVENT_IOC_ENABLE);
-}
-
-bool banks_stands(const struct banks *b, uint64_t *last_ns)
-{
-	return b->notes && !b->offline && !b->copying && aux_resume_stands(b->notes, last_ns);
-}
-
-bool banks_let_run(struct banks *b, uint64_t until_ns)
-{
-	uint64_t last_ns;
-
-	if (!banks_stands(b, &last_ns))
-		return false;
-	if (last_ns >= until_ns)
-		return true;
-	if (aux_resume_let_run(b->notes, clock_ns()))
-		restart(b);
-	return false;
-}
-
-bool banks_take_brakes(struct banks *b)
-{
-	if (!b->notes || b->offline)
-		return true;
-	if (b->copying)
-		return false;
-	restart(b);
-	return true;
-}
-
-void banks_copy_aux(struct banks *b)
-{
-	if (!b->aux)
-		return;
-	aux_copy(b->aux);
-	if (!b->offline)
-		go_on(b);
-}
-
-void banks_measure_aux(struct banks *b)
-{
-	if (!b->aux)
-		return;
-	aux_copy_records(b->aux, &b->active->ring);
-	aux_measure(b->aux);
 }
 
 void banks_disable_frozen(struct banks *b)
@@ -552,6 +412,8 @@ bool banks_settle(struct banks *b, bool committed)
 		b->prev_paused_ns = b->last_paused_ns;
 	banks_save(b);
 	if (b->aux) {
+		if (!committed && !b->offline)
+			trace_watch_undo(b->watch);
 		banks_start_again(b);
 		return b->offline && committed;
 	}

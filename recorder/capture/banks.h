@@ -34,6 +34,7 @@
 #include <stdatomic.h>
 
 #include "recorder/capture/aux.h"
+#include "recorder/capture/aux_records.h"
 #include "recorder/capture/aux_resume.h"
 #include "recorder/capture/channel.h"
 #include "recorder/capture/compact_records.h"
@@ -41,15 +42,17 @@
 #include "recorder/config/ring_time.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/target.h"
+#include "recorder/capture/trace_watch.h"
 
 enum bank_state { BANK_SPARE, BANK_ACTIVE, BANK_FROZEN, BANK_OLDER };
 
 struct bank {
 	_Atomic enum bank_state state;
 	uint64_t ring_bytes;
-	struct ring ring;
-	int *fds;	 /* all events; fds[0] owns the ring */
-	uint32_t *event; /* index of the event in the channel, for each fd */
+	struct ring ring; /* with an AUX area: of context switches, or the copy of the records */
+	struct ring aux_ring; /* of the AUX event; not mapped: there is no AUX area */
+	int *fds;	      /* all events; fds[0] owns the ring, or aux_ring */
+	uint32_t *event;      /* index of the event in the channel, for each fd */
 	size_t nr_fds;
 	int *leaders; /* the fds of group leaders */
 	size_t nr_leaders;
@@ -121,10 +124,13 @@ struct banks {
 	struct bank *_Atomic frozen; /* NULL: none */
 	bool always_on;	 /* events stay enabled; pausing the ring replaces enabling and disabling */
 	bool offline;	 /* its CPU is offline: nothing is written any more */
-	struct aux *aux; /* NULL: no AUX area */
-	struct aux_resume *notes; /* NULL: events can't stop its trace */
-	atomic_bool copying;	  /* from the stop of the trace until it is resumed */
 	uint64_t missed; /* events that the programs of a compact channel missed, on any CPU */
+	struct aux *aux; /* NULL: no AUX area, nor the next two */
+	struct aux_records *records;
+	struct trace_watch *watch;
+	struct aux_resume *notes;	     /* NULL: events can't stop its trace */
+	atomic_bool copying;		     /* from the freeze until the trace is resumed */
+	atomic_bool stopped;		     /* the trace, for the dump being made */
 	uint64_t last_paused_ns;	     /* time of the last freeze */
 	uint64_t prev_paused_ns;	     /* of the last committed dump; 0: none */
 	struct banks_mark mark[BANKS_MARKS]; /* of the active bank, oldest first */
@@ -179,7 +185,8 @@ void banks_retire(struct banks *b);
 /* ---- the freeze: do each step for all rings before the next; no step allocates ---- */
 void banks_enable_spare(struct banks *b); /* with two banks the spare records from here on */
 void banks_pause(struct banks *b);	  /* pauses the active bank: it is FROZEN */
-void banks_stop_aux(struct banks *b);	  /* stops the trace into the AUX area, if any */
+void banks_will_stop(struct banks *b);	  /* the next two follow in other threads */
+void banks_stop_aux(struct banks *b);	  /* any thread: stops the trace into the AUX area */
 void banks_disable_frozen(struct banks *b);
 /* Whether a rule's event has stopped its trace; *last_ns (may be NULL) gets the time of the last
  * stop. False while the trace is stopped for a dump. */
@@ -192,12 +199,23 @@ bool banks_let_run(struct banks *b, uint64_t until_ns);
 /* Restarts the trace, so that brakes that were added or enabled meanwhile become effective. False:
  * not possible now, because the area is being copied. */
 bool banks_take_brakes(struct banks *b);
+/* Becomes readable when the driver has ended the trace; -1: no AUX area. Poll it edge-triggered: it
+ * also reports EPOLLHUP when all tasks of the event have exited. */
+int banks_watch_fd(const struct banks *b);
+/*
+ * Starts the trace again if its driver has ended it or did not start it. Returns the time when to
+ * call it again; 0: only when it wakes. *reason: FMT_STOP_* if it stood.
+ */
+uint64_t banks_start_ended(struct banks *b, uint64_t now_ns, uint32_t *reason);
 /* The event that leads the trace's group, for brakes; -1: events can't stop its trace. */
 int banks_trace_fd(const struct banks *b);
-/* Copies the area and resumes the trace. Different areas may be copied at the same time. */
+/* Waits for the stop, copies the area and resumes the trace. Different areas may be copied at the
+ * same time. */
 void banks_copy_aux(struct banks *b);
 /* Finds out how much of the copy is new, and copies the records beside it. */
 void banks_measure_aux(struct banks *b);
+/* Memory of its AUX area, of the copy and of its records. */
+uint64_t banks_aux_bytes(const struct banks *b);
 /* The dump no longer needs the frozen bank: it becomes SPARE, or ACTIVE when it is the only one. */
 void banks_release(struct banks *b);
 /*

@@ -54,3 +54,14 @@ void banks_change_end(struct banks_change *c);
 struct bank *banks_take_outlived(struct banks *b, uint64_t now_ns);
 /* When the next will not be needed; 0: there is none. */
 uint64_t banks_outlived_ns(const struct banks *b);
+
+/* ---- banks_aux.c ---- */
+
+/* The AUX area beside the first bank. */
+int banks_open_aux(struct banks *b, const struct target *t, const struct caps *caps,
+		   struct err *err);
+void banks_close_aux(struct banks *b);
+/* Call right before the trace is enabled, right before it is disabled, and right after. */
+void banks_trace_starts(struct banks *b);
+void banks_trace_stops(struct banks *b);
+void banks_trace_stopped(struct banks *b);

@@ -6,6 +6,7 @@
 #include "dump/base/sleepstack.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/compact_records.h"
+#include "recorder/capture/trace_watch.h"
 #include "recorder/capture/target.h"
 #include "trigger/bpf/compact.h"
 
@@ -266,6 +267,15 @@ bool channel_is_sleeps(const struct channel *c, size_t i)
 	return !strcmp(c->events.v[i]->name, SLEEP_STACKS);
 }
 
+/* The sample_id at its end has TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER, as far as they are
+ * sampled. */
+uint32_t channel_time_tail(const struct channel *c)
+{
+	uint64_t t = c->layout.sample_type;
+
+	return 8 + (t & PERF_SAMPLE_CPU ? 8 : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
+}
+
 bool channel_leads(const struct channel *c, size_t i)
 {
 	if (c->events.v[i]->own_group)
@@ -285,6 +295,8 @@ void channel_attr(const struct channel *c, size_t i, const struct target *t, boo
 	attr->sample_id_all = 1;
 	if (tells_switches(c->events.v[i], t))
 		attr->context_switch = 1;
+	if (c->events.v[i]->has_aux)
+		attr->read_format = TRACE_WATCH_FORMAT;
 	attr->write_backward = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;

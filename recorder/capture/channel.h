@@ -69,6 +69,8 @@ bool channel_can_be_compact(const struct channel *c, const struct caps *caps,
 
 /* Whether event `i` is sleep-stacks, which BPF programs write (trigger/bpf/sleeps.h). */
 bool channel_is_sleeps(const struct channel *c, size_t i);
+/* The distance from TIME to the end of a record that is no sample. */
+uint32_t channel_time_tail(const struct channel *c);
 /* Whether event `i` leads a group: events with own_group, and the first of the others. */
 bool channel_leads(const struct channel *c, size_t i);
 /* The attr of event `i`. A leader's is disabled unless it is inherited. */

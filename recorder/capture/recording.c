@@ -21,10 +21,8 @@
 #include "trigger/events/aux_pause.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define MIN_RING_BYTES (16u << 10)
@@ -33,8 +31,6 @@
 #define MAX_OFFLINE_PER_CPU 4
 /* Attempts to open events on a CPU that goes on- and offline. */
 #define MAX_TRIES 5
-/* Threads that copy AUX areas. */
-#define MAX_COPIERS 8
 
 /* ---- channels ---- */
 
@@ -220,8 +216,47 @@ static void end_banks(const struct recording *r, struct banks *b)
 	banks_close(b);
 }
 
-static int open_banks(struct recording *r, const struct channel *c, int cpu, pid_t tid,
-		      struct err *err)
+/* A PMU with an AUX area takes one event for each CPU: names the channel that has it. */
+static int busy(const struct recording *r, const struct channel *c, int rc, struct err *err)
+{
+	for (size_t i = 0; i < c->id; i++) {
+		const struct channel *other = r->channels[i];
+
+		if (!other->pmu || strcmp(other->pmu, c->pmu))
+			continue;
+		err_set(err, rc,
+			"can't open %s: %s takes one event on each CPU, and channel %s of this "
+			"recorder has it",
+			c->events.v[0]->name, c->pmu, other->name);
+		err_hint(err, "record one channel of this PMU");
+	}
+	return rc;
+}
+
+/* Without it a channel would have no rings. */
+static int check_served(const struct recording *r, struct err *err)
+{
+	const struct target *t = r->target;
+
+	for (size_t i = 0; i < r->nr_channels; i++) {
+		const char *pmu = r->channels[i]->pmu;
+		bool served = !pmu || t->per_thread || !t->nr_cpus;
+		char cpus[200];
+
+		for (size_t k = 0; k < t->nr_cpus && !served; k++)
+			served = pmu_serves_cpu(pmu, t->cpus[k]);
+		if (served || !pmu_cpus(pmu, cpus, sizeof(cpus)))
+			continue;
+		err_set(err, -EINVAL,
+			"channel %s: %s serves only CPUs %s, none of which is to be recorded",
+			r->channels[i]->name, pmu, cpus);
+		err_hint(err, "-C %s", cpus);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int open_banks(struct recording *r, struct channel *c, int cpu, pid_t tid, struct err *err)
 {
 	struct banks *b;
 	int rc;
@@ -231,6 +266,10 @@ static int open_banks(struct recording *r, const struct channel *c, int cpu, pid
 	rc = banks_take_over(c, r->target, r->from, cpu, &b, err);
 	if (rc == -ENOENT)
 		rc = banks_open(c, r->target, r->caps, cpu, tid, &b, err);
+	if (rc == -EBUSY && c->pmu)
+		rc = busy(r, c, rc, err);
+	if (rc == -ENOMEM && c->pmu)
+		r->no_area = c;
 	if (rc)
 		return rc;
 	rc = join_brakes(r, b);
@@ -340,6 +379,22 @@ static bool shrink(struct recording *r)
 	return any;
 }
 
+/* Some drivers need an area of one piece. */
+static bool halve_area(struct recording *r)
+{
+	struct channel *c = r->no_area;
+	char was[32], is[32];
+
+	if (!c || c->aux_bytes <= MIN_AUX_BYTES)
+		return false;
+	r->no_area = NULL;
+	c->aux_bytes /= 2;
+	log_warn("channel %s: no memory for an AUX area of %s; trying %s", c->name,
+		 str_fmt_size(was, sizeof(was), 2 * c->aux_bytes),
+		 str_fmt_size(is, sizeof(is), c->aux_bytes));
+	return true;
+}
+
 /* Logs it when rings are larger than their preset's default. */
 static void say_sizes(const struct recording *r, uint64_t budget)
 {
@@ -406,79 +461,6 @@ static void say_shrunk(const struct recording *r)
 	}
 }
 
-/* ---- AUX areas ---- */
-
-static void copy_aux(void *ctx, size_t i)
-{
-	struct recording *r = ctx;
-
-	banks_copy_aux(r->banks[i]);
-}
-
-static void measure_aux(void *ctx, size_t i)
-{
-	struct recording *r = ctx;
-
-	banks_measure_aux(r->banks[i]);
-}
-
-/* Uses real-time priority if that is allowed, else the best nice value, like the main loop's
- * thread: a trace is paused until its area is copied. */
-static void run_first(void)
-{
-	struct sched_param p = {.sched_priority = 1};
-
-	if (sched_setscheduler(0, SCHED_FIFO, &p))
-		setpriority(PRIO_PROCESS, (id_t)gettid(), -20);
-}
-
-/* Starts as many threads as there are areas that can be copied at the same time. */
-static int open_pool(struct recording *r, struct err *err)
-{
-	struct thread_pool_options opt = {
-		.name = "ringback-copy",
-		.stack_bytes = 256u << 10,
-		.started = run_first,
-	};
-	unsigned nr = setting_cpus_online(), nr_areas = 0;
-	bool any = false;
-	int rc;
-
-	for (size_t i = 0; i < r->nr_channels; i++)
-		any |= r->channels[i]->aux_bytes > 0;
-	for (size_t i = 0; i < r->nr_banks; i++)
-		nr_areas += r->banks[i]->aux != NULL;
-	if (!any)
-		return 0;
-	r->aux = calloc(r->nr_channels, sizeof(*r->aux));
-	if (!r->aux)
-		return err_set(err, -ENOMEM, "out of memory");
-	if (nr > nr_areas)
-		nr = nr_areas ? nr_areas : 1;
-	opt.nr_threads = nr < MAX_COPIERS ? nr : MAX_COPIERS;
-	rc = thread_pool_new(&opt, &r->pool);
-	return rc ? err_sys(err, rc, "can't start a thread that copies AUX areas") : 0;
-}
-
-/* Stores for status how the last dump found the AUX areas. */
-static void note_aux(struct recording *r)
-{
-	memset(r->aux, 0, r->nr_channels * sizeof(*r->aux));
-	for (size_t i = 0; i < r->nr_banks; i++) {
-		const struct banks *b = r->banks[i];
-		struct recording_aux *a = &r->aux[b->channel->id];
-
-		if (!b->aux)
-			continue;
-		a->bytes += b->aux->window.bytes;
-		a->new_bytes += b->aux->window.new_bytes;
-		if (b->aux->window.blackout_ns > a->blackout_ns)
-			a->blackout_ns = b->aux->window.blackout_ns;
-		if (b->aux->window.copy_ns > a->copy_ns)
-			a->copy_ns = b->aux->window.copy_ns;
-	}
-}
-
 /* ---- life ---- */
 
 int recording_open(const struct config_channel *channels, size_t nr, unsigned nr_banks,
@@ -504,13 +486,19 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		rc = size_rings(r, memory, err);
 	if (!rc)
 		open_compact_channels(r);
-	while (!rc && (rc = open_all_banks(r, err)) == -EPERM && !caps->ipc_lock && shrink(r)) {
+	if (!rc)
+		rc = check_served(r, err);
+	while (!rc && (rc = open_all_banks(r, err))) {
+		bool over_limit = rc == -EPERM && !caps->ipc_lock && shrink(r);
+
+		if (!over_limit && !(rc == -ENOMEM && halve_area(r)))
+			break;
 		close_banks(r, 0);
-		shrunk = true;
+		shrunk |= over_limit;
 		rc = 0;
 	}
 	if (!rc)
-		rc = open_pool(r, err);
+		rc = recording_open_pool(r, err);
 	if (rc) {
 		recording_close(r);
 		return rc;
@@ -607,10 +595,10 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 	if (r->pool && r->nr_banks)
 		thread_pool_expect(r->pool);
 	for (size_t i = 0; i < r->nr_banks; i++)
-		banks_stop_aux(r->banks[i]);
+		banks_pause(r->banks[i]);
+	t2 = clock_ns();
+	recording_stop_traces(r);
 	t3 = clock_ns();
-	if (r->pool && r->nr_banks)
-		thread_pool_start(r->pool, copy_aux, r, r->nr_banks);
 	for (size_t i = 0; i < r->nr_banks; i++)
 		banks_disable_frozen(r->banks[i]);
 	*f = (struct recording_freeze){
@@ -621,17 +609,6 @@ void recording_freeze(struct recording *r, struct recording_freeze *f)
 		.last_paused_ns = t2,
 	};
 	note_missed(r);
-}
-
-void recording_wait_copied(struct recording *r)
-{
-	if (!r->pool || !r->nr_banks)
-		return;
-	thread_pool_finish(r->pool);
-	/* Only when all are copied: measuring earlier would keep the remaining traces stopped
-	 * longer. */
-	thread_pool_start(r->pool, measure_aux, r, r->nr_banks);
-	thread_pool_finish(r->pool);
 }
 
 void recording_release(struct recording *r)
@@ -650,7 +627,7 @@ static void drop_banks(struct recording *r, size_t i)
 void recording_settle(struct recording *r, bool committed)
 {
 	if (r->aux && committed)
-		note_aux(r);
+		recording_note_aux(r);
 	for (size_t i = r->nr_banks; i-- > 0;)
 		if (banks_settle(r->banks[i], committed))
 			drop_banks(r, i);
@@ -786,7 +763,7 @@ uint64_t recording_ring_bytes(const struct recording *r)
 	for (size_t i = 0; i < r->nr_banks; i++)
 		sum += banks_bytes(r->banks[i]);
 	for (size_t i = 0; i < r->nr_banks; i++)
-		sum += r->banks[i]->aux ? aux_bytes(r->banks[i]->aux) : 0;
+		sum += banks_aux_bytes(r->banks[i]);
 	return sum + sideband_rings_bytes(r->sides);
 }
 

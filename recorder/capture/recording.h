@@ -113,6 +113,7 @@ struct recording_aux {
 	uint64_t area_bytes;	       /* size of one; 0: the channel has none */
 	uint64_t bytes, new_bytes;     /* as in fmt_window_aux, summed over all areas */
 	uint64_t blackout_ns, copy_ns; /* maximum over all areas */
+	uint32_t told;		       /* bits: stops of this FMT_STOP_* were reported since */
 };
 
 void recording_channel_aux(const struct recording *r, size_t channel, struct recording_aux *out);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The struct of a recording; private to recording.c and recording_state.c. */
+/* The struct of a recording; private to recording*.c and ended_traces.c. */
 #pragma once
 
 #include "recorder/capture/recording.h"
+
+#include <stdatomic.h>
 
 struct recording {
 	const struct caps *caps;
@@ -18,6 +20,8 @@ struct recording {
 	struct sleeps *sleeps;	   /* NULL: recording_join_sleeps() was not called */
 	struct kept *from;	   /* while rings are opened: another recorder's; may be NULL */
 	struct manifest *manifest; /* of rings that a keeper holds; NULL: there is none */
+	struct channel *no_area;   /* the kernel has no memory for its AUX areas */
+	atomic_size_t next_stop;   /* in a freeze: the next bank whose trace has to be stopped */
 	uint64_t nr_changes;	   /* rings were opened or closed */
 	bool started;
 };
@@ -30,3 +34,13 @@ struct recording {
 void recording_overlap(void);
 /* Lets BPF programs write to the new events of `b`, if it has such, and begin anew. 0 or -errno. */
 int recording_join_ring(const struct recording *r, const struct banks *b);
+
+/* ---- recording_aux.c ---- */
+
+/* Starts as many threads as there are areas that can be copied at the same time. 0 or -errno. */
+int recording_open_pool(struct recording *r, struct err *err);
+/* Stops all traces, together with the threads of the pool. These copy the areas as soon as no trace
+ * is left to be stopped; recording_wait_copied() waits for them. */
+void recording_stop_traces(struct recording *r);
+/* Notes for status how the last dump found the AUX areas. */
+void recording_note_aux(struct recording *r);

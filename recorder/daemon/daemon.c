@@ -5,8 +5,9 @@
  * The state machine in trigger/engine/hit_machine.h decides what a hit leads to. daemon_dump.c
  * freezes rings and passes jobs to the dumper; this file waits and answers requests. The loop sleeps in epoll_wait()
  * without a timeout. It is woken by a trigger source, the control socket, the sideband's watermark,
- * CPU hotplug, the dump thread, a signal, or the end of the command, never by recorded events (but for
- * rings that are sized for a time: when a quarter of one was written, resize.h). On a
+ * CPU hotplug, the dump thread, a signal, a trace that its driver ended, or the end of the command,
+ * never by recorded events (but for rings that are sized for a time: when a quarter of one was
+ * written, resize.h). On a
  * terminal a timer refreshes the status line each second; the watchdog of a service manager has one
  * as well (in the shipped unit each five minutes), so that a loop that hangs is noticed.
  *
@@ -21,6 +22,7 @@
 
 #include "dump/base/str.h"
 #include "recorder/base/log.h"
+#include "recorder/capture/ended_traces.h"
 #include "recorder/capture/paused_traces.h"
 #include "recorder/daemon/daemon_parts.h"
 #include "recorder/daemon/manager.h"
@@ -55,7 +57,8 @@ enum wake {
 	WAKE_ON_DUMP,
 	WAKE_SIDEBAND,
 	WAKE_KEEPER,
-	WAKE_RINGS
+	WAKE_RINGS,
+	WAKE_TRACE
 };
 
 static int watch(struct daemon *d, int fd, enum wake what, uint32_t events, struct err *err)
@@ -74,15 +77,20 @@ static void unwatch(struct daemon *d, int fd)
 
 /* ---- sideband ---- */
 
-static int watch_sideband(struct daemon *d, struct err *err)
+/* And traces, which wake when their driver has ended them. */
+static int watch_rings(struct daemon *d, struct err *err)
 {
-	size_t nr;
+	size_t nr, nr_banks;
 	struct ring *const *rings = recording_sideband(d->s->recording, &nr);
+	struct banks *const *banks = recording_all_banks(d->s->recording, &nr_banks);
 	int rc = 0;
 
 	/* Edge-triggered: an event whose tasks have all exited reports EPOLLHUP all the time. */
 	for (size_t i = 0; i < nr && !rc; i++)
 		rc = watch(d, rings[i]->fd, WAKE_SIDEBAND, EPOLLIN | EPOLLET, err);
+	for (size_t i = 0; i < nr_banks && !rc; i++)
+		rc = watch(d, banks_watch_fd(banks[i]), WAKE_TRACE, EPOLLIN | EPOLLET, err);
+	d->traces_ms = 0;
 	return rc;
 }
 
@@ -171,7 +179,7 @@ static void cpu_online(struct daemon *d, int cpu)
 	int rc = recording_cpu_online(d->s->recording, cpu, &err);
 
 	if (!rc)
-		rc = watch_sideband(d, &err);
+		rc = watch_rings(d, &err);
 	if (rc) {
 		err_prefix(&err, "CPU %d came online%s", cpu, wanted ? " but is not recorded" : "");
 		log_warn_err(&err);
@@ -186,7 +194,7 @@ static void recount_cpus(struct daemon *d)
 	int rc = recording_recount_cpus(d->s->recording, &err);
 
 	if (!rc)
-		rc = watch_sideband(d, &err);
+		rc = watch_rings(d, &err);
 	log_warn("messages about CPUs were lost; the state of all CPUs was read again");
 	if (rc)
 		log_warn_err(&err);
@@ -396,6 +404,11 @@ static void on_command(struct daemon *d)
 	on_dump_woken(d->s->on_dump);
 }
 
+static void on_trace(struct daemon *d)
+{
+	d->traces_ms = 0;
+}
+
 static void (*const handlers[])(struct daemon *) = {
 	[WAKE_SIGNAL] = on_signal,	  [WAKE_CTL] = on_ctl,
 	[WAKE_DUMPER] = daemon_on_dumper, [WAKE_TIMER] = daemon_on_timer,
@@ -403,6 +416,7 @@ static void (*const handlers[])(struct daemon *) = {
 	[WAKE_CHILD] = on_child,	  [WAKE_SIDEBAND] = on_sideband,
 	[WAKE_KEEPER] = on_keeper,	  [WAKE_WATCHDOG] = on_watchdog,
 	[WAKE_ON_DUMP] = on_command,	  [WAKE_RINGS] = daemon_resize,
+	[WAKE_TRACE] = on_trace,
 };
 
 static int open_loop(struct daemon *d, struct err *err)
@@ -441,7 +455,7 @@ static int open_loop(struct daemon *d, struct err *err)
 		rc = watch(d, on_dump_fd(s->on_dump), WAKE_ON_DUMP, EPOLLIN, err);
 	if (!rc)
 		watch_keeper(d);
-	return rc ? rc : watch_sideband(d, err);
+	return rc ? rc : watch_rings(d, err);
 }
 
 /* Makes the dump that the recorder before did not finish, of the rings that it had frozen. */
@@ -475,7 +489,7 @@ static int loop(struct daemon *d, struct err *err)
 		int n = epoll_wait(engine_fd(d->s->engine), e, 16,
 				   d->more_hits	     ? 0
 				   : d->traces_stand ? DAEMON_STAND_MS
-						     : -1);
+						     : d->traces_ms);
 		uint64_t woken_ns = clock_ns();
 
 		if (n < 0 && errno != EINTR)
@@ -498,6 +512,8 @@ static int loop(struct daemon *d, struct err *err)
 		if (clock_ns() - d->looked_ns >= LOOK_NS)
 			look_around(d);
 		daemon_let_traces_run(d, woken_ns);
+		if (d->traces_ms >= 0)
+			d->traces_ms = traces_start_again(d->s->recording);
 		if (d->hits->run != HIT_RUNNING && d->hits->state == HIT_ARMED)
 			stop(d);
 	}

@@ -55,6 +55,7 @@ void daemon_freeze(struct daemon *d)
 	snprintf(job.rule_text, sizeof(job.rule_text), "%s", c->rule->text);
 	snprintf(d->rule_name, sizeof(d->rule_name), "%s", c->rule->name);
 	snprintf(d->reason, sizeof(d->reason), "%s", c->what.reason);
+	d->traces_ms = 0;
 	daemon_drain(d, true);
 	if (!job.what.comm[0] && job.what.tid) /* the thread has exited in the meantime */
 		ledger_comm(s->ledger, job.what.tid, job.hit_ns, job.what.comm);

@@ -21,8 +21,9 @@ struct daemon {
 	int watchdog_fd;	 /* -1: no service manager expects signs of life */
 	bool more_hits;		 /* more hits may be pending: the loop must not sleep */
 	bool traces_stand;	 /* stopped by hits that may not have been read yet */
-	uint64_t looked_ns;	 /* time of the last sideband drain */
-	bool told_evicted;	 /* the user knows that the ledger is full */
+	int traces_ms;	    /* until traces_start_again() has to look at traces; -1: none is due */
+	uint64_t looked_ns; /* time of the last sideband drain */
+	bool told_evicted;  /* the user knows that the ledger is full */
 	int exit_status;
 	char rule_name[64], reason[256]; /* of the dump being made; a reload may free the rule */
 };

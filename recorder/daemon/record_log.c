@@ -202,12 +202,19 @@ static void reach_text(const struct dumper_result *r, char *out, size_t n)
 
 void record_log_committed(const struct session *s, const struct dumper_result *r)
 {
-	char file[32], ring[32], reach[512], samples[32], lost[64] = "nothing lost", trace[64] = "";
+	char file[32], ring[32], reach[512], samples[32], lost[128] = "nothing lost",
+							  trace[64] = "";
 	char freeze[32], skew[32], write[32], names[32], nr_lost[24];
 	const struct engine_cause *cause = engine_cause(s->engine);
 
 	if (r->lost)
 		snprintf(lost, sizeof(lost), "%lu sample%s LOST", r->lost, str_plural(r->lost));
+	if (r->nr_stood)
+		snprintf(lost + (r->lost ? strlen(lost) : 0),
+			 sizeof(lost) - (r->lost ? strlen(lost) : 0),
+			 "%s%zu trace%s stood for up to %s", r->lost ? ", " : "", r->nr_stood,
+			 str_plural(r->nr_stood),
+			 str_fmt_time(freeze, sizeof(freeze), (int64_t)r->stood_ns));
 	if (r->aux_bytes)
 		snprintf(trace, sizeof(trace), " and %s of trace",
 			 str_fmt_size(file, sizeof(file), r->aux_bytes));

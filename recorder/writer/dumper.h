@@ -105,6 +105,8 @@ struct dumper_result {
 	char path[4096];
 	uint64_t file_bytes, ring_bytes, nr_samples, lost;
 	uint64_t aux_bytes;
+	size_t nr_stood;   /* traces that stood although they should have run */
+	uint64_t stood_ns; /* the maximum of one trace */
 	struct dumper_reach reach[DUMPER_MAX_REACH]; /* of the first DUMPER_MAX_REACH channels */
 	size_t nr_reach;
 	uint64_t freeze_ns; /* from the hit, or the end of its post time, to the last ring paused */

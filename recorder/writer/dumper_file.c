@@ -104,6 +104,12 @@ static void write_windows(struct dumper *d)
 		if (b->aux)
 			writer_item(d->writer, FMT_WINDOW_AUX, &b->aux->window,
 				    sizeof(b->aux->window), NULL, 0, NULL);
+		for (size_t k = 0; b->aux && k < b->watch->dumped.nr; k++) {
+			struct fmt_trace_stop s = b->watch->dumped.v[k];
+
+			s.ring = b->window.ring;
+			writer_item(d->writer, FMT_WINDOW_STOP, &s, sizeof(s), NULL, 0, NULL);
+		}
 	}
 }
 
@@ -250,6 +256,16 @@ static void note_reach(struct dumper_result *r, const struct banks *b)
 	r->reach[i].nr_samples += w->samples;
 }
 
+static void note_stops(struct dumper_result *r, const struct trace_stops *s)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		ns += s->v[i].stood_ns;
+	r->nr_stood += s->nr > 0;
+	r->stood_ns = ns > r->stood_ns ? ns : r->stood_ns;
+}
+
 void dumper_walk(struct dumper *d, uint64_t *from_ns)
 {
 	uint64_t t = clock_ns(), full = UINT64_MAX;
@@ -268,6 +284,8 @@ void dumper_walk(struct dumper *d, uint64_t *from_ns)
 		d->result.nr_samples += w->samples;
 		d->result.lost += w->lost;
 		note_reach(&d->result, banks[i]);
+		if (banks[i]->aux)
+			note_stops(&d->result, &banks[i]->watch->dumped);
 		if (banks[i]->aux && banks[i]->aux->window.bytes) {
 			d->result.aux_bytes += banks[i]->aux->window.bytes;
 			d->has_addresses = true;

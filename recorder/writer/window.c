@@ -8,6 +8,8 @@
 
 /* Memory of a reader that holds two runs of every ring. */
 #define READER_BYTES (64u << 20)
+/* A shorter time without a trace may be chance. */
+#define SILENCE_NS 100000000ull
 
 _Static_assert(BANKS_MIN_RUN_BYTES >= 1u << 16, "the longest record is a run");
 
@@ -34,7 +36,7 @@ static bool tid_of(const struct window_record *c, const struct channel *ch, uint
 /* Adds the thread that ran while an AUX area was written, since the trace covers its code. */
 static void add_runner(const struct window_record *c, const struct channel *ch, struct tidset *tids)
 {
-	uint32_t tail = window_time_tail(ch) + 4, tid;
+	uint32_t tail = channel_time_tail(ch) + 4, tid;
 
 	if (ch->layout.sample_type & PERF_SAMPLE_TID && c->size >= tail + 12 &&
 	    window_get(c, c->size - tail, &tid, sizeof(tid)))
@@ -74,13 +76,16 @@ static void count_lost(struct banks *b, const struct window_record *c)
 		b->window.lost += lost;
 }
 
-static void count_aux(struct fmt_window_aux *w, const struct window_record *c)
+/* What the flags tell is counted once: in the dump after it. */
+static void count_aux(struct fmt_window_aux *w, const struct window_record *c, uint64_t ns)
 {
 	uint64_t flags; /* PERF_RECORD_AUX: header, u64 offset, u64 size, u64 flags */
 
 	if (!window_get(c, 24, &flags, sizeof(flags)))
 		return;
 	w->nr_aux++;
+	if (ns < w->start_ns)
+		return;
 	w->nr_truncated += !!(flags & PERF_AUX_FLAG_TRUNCATED);
 	w->nr_partial += !!(flags & PERF_AUX_FLAG_PARTIAL);
 	w->nr_collision += !!(flags & PERF_AUX_FLAG_COLLISION);
@@ -89,7 +94,49 @@ static void count_aux(struct fmt_window_aux *w, const struct window_record *c)
 		    (flags & PERF_AUX_FLAG_COLLISION ? FMT_AUX_COLLISION : 0);
 }
 
-static void count(struct banks *b, const struct window_record *c, uint32_t type,
+/* What the newest records tell of the end of a trace. */
+struct trace_end {
+	uint64_t ns; /* of the newest PERF_RECORD_AUX; 0: not seen yet */
+	bool ran;    /* a thread ran after it */
+	bool known;  /* whether one did */
+};
+
+/* Called for each record, the newest first. */
+static void note_end(struct trace_end *e, const struct window_record *c, const struct channel *ch,
+		     const struct perf_event_header *h, uint64_t ns)
+{
+	uint32_t tail = channel_time_tail(ch) + 4, tid;
+
+	if (h->type == PERF_RECORD_AUX && !e->ns)
+		e->ns = ns;
+	if (e->known || h->type != PERF_RECORD_SWITCH_CPU_WIDE || c->size < tail + 12 ||
+	    !window_get(c, c->size - tail, &tid, sizeof(tid)))
+		return;
+	/* The newest switch before the end tells of the thread that ran then. */
+	e->known = e->ns || tid;
+	e->ran |= tid && (!e->ns || !(h->misc & PERF_RECORD_MISC_SWITCH_OUT));
+}
+
+/* A driver that stops without a report writes no record at the trace's stop for the dump. */
+static void find_silence(struct banks *b, const struct trace_end *e)
+{
+	struct trace_watch *w = b->watch;
+	struct fmt_trace_stop s = {
+		.reason = FMT_STOP_SILENT,
+		.from_ns = e->ns,
+		.to_ns = b->aux->window.stop_ns,
+		.nr = 1,
+	};
+
+	if (w->dumped.nr && w->dumped.v[w->dumped.nr - 1].to_ns > s.from_ns)
+		s.from_ns = w->dumped.v[w->dumped.nr - 1].to_ns;
+	s.stood_ns = s.to_ns - s.from_ns;
+	if (w->whole_cpu && e->ran && e->ns > b->aux->window.start_ns &&
+	    s.from_ns + SILENCE_NS < w->stop_began_ns)
+		trace_stops_add(&w->dumped, &s);
+}
+
+static void count(struct banks *b, const struct window_record *c, uint32_t type, uint64_t ns,
 		  struct tidset *tids)
 {
 	struct fmt_window *w = &b->window;
@@ -109,7 +156,7 @@ static void count(struct banks *b, const struct window_record *c, uint32_t type,
 		break;
 	case PERF_RECORD_AUX:
 		if (b->aux)
-			count_aux(&b->aux->window, c);
+			count_aux(&b->aux->window, c, ns);
 		add_runner(c, b->channel, tids);
 		break;
 	case PERF_RECORD_ITRACE_START:
@@ -229,14 +276,13 @@ static void begins_with(struct banks *b, const struct bank *f)
 	w->flags = (w->flags & ~FMT_WINDOW_FIRST) | (prev_ns ? 0 : FMT_WINDOW_FIRST);
 }
 
-/* Resets the counters of an AUX area. Returns the number of intact bytes of its records. */
-static uint64_t begin_aux(struct banks *b, uint64_t limit)
+/* Resets the counters of an AUX area. */
+static void begin_aux(struct banks *b)
 {
 	struct fmt_window_aux *w = &b->aux->window;
-	uint64_t whole = b->frozen->ring.size - b->aux->cut_bytes;
 
 	w->nr_aux = w->nr_truncated = w->nr_partial = w->nr_collision = 0;
-	return limit < whole ? limit : whole;
+	b->window.overwritten_bytes = b->records->overwritten_bytes;
 }
 
 /* Adds a bank to the window. False: the ring had invalid bytes. */
@@ -249,12 +295,13 @@ static bool walk_bank(struct banks *b, const struct bank *bank, uint32_t run_byt
 	uint64_t both_ns = window_newest(bank_before(bank), b->channel);
 	struct fmt_window *w = &b->window;
 	struct perf_event_header h;
+	struct trace_end end = {0};
 
 	if (b->aux)
-		limit = begin_aux(b, limit);
+		begin_aux(b);
 	while (ring_record_at(ring, c.head, c.off, limit, &h)) {
 		struct banks_run *run;
-		uint64_t ns;
+		uint64_t ns = 0;
 		bool timed;
 
 		c.size = h.size;
@@ -268,16 +315,21 @@ static bool walk_bank(struct banks *b, const struct bank *bank, uint32_t run_byt
 		if (!run)
 			break;
 		if (timed) {
-			stretch(&w->first_ns, &w->last_ns, ns);
+			/* Far older than what the window reaches. */
+			if (!b->aux || !aux_record_comes_once(h.type))
+				stretch(&w->first_ns, &w->last_ns, ns);
 			stretch(&run->first_ns, &run->last_ns, ns);
+			note_end(&end, &c, b->channel, &h, ns);
 		}
 		run->bytes += h.size;
 		run->nr_records++;
 		w->nr_records++;
 		w->bytes += h.size;
-		count(b, &c, h.type, tids);
+		count(b, &c, h.type, ns, tids);
 		c.off += h.size;
 	}
+	if (b->aux)
+		find_silence(b, &end);
 	/*
 	 * In a ring that has wrapped, the newest record overwrites the end of the oldest one: less
 	 * than one record, 64 KiB, is left. More than that means that the walk found an invalid

@@ -19,17 +19,10 @@ bool window_get(const struct window_record *c, uint32_t at, void *dst, uint32_t 
 	return true;
 }
 
-uint32_t window_time_tail(const struct channel *ch)
-{
-	uint64_t t = ch->layout.sample_type;
-
-	return 8 + (t & PERF_SAMPLE_CPU ? 8 : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8 : 0);
-}
-
 bool window_time(const struct window_record *c, const struct channel *ch, uint32_t type,
 		 uint64_t *ns)
 {
-	uint32_t tail = window_time_tail(ch);
+	uint32_t tail = channel_time_tail(ch);
 
 	if (type == PERF_RECORD_SAMPLE)
 		return window_get(c, ch->at.time, ns, sizeof(*ns));

@@ -14,9 +14,6 @@ struct window_record {
 
 /* False: it is not so long. */
 bool window_get(const struct window_record *c, uint32_t at, void *dst, uint32_t n);
-/* The distance from TIME to the end of a non-sample record. Its sample_id has TID, TIME, ID,
- * STREAM_ID, CPU, IDENTIFIER, as far as they are sampled. */
-uint32_t window_time_tail(const struct channel *ch);
 bool window_time(const struct window_record *c, const struct channel *ch, uint32_t type,
 		 uint64_t *ns);
 

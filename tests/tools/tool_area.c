@@ -7,6 +7,8 @@
  * written since the dump before, or since the sequence began anew. Prints one line per area. Errors
  * go to stderr and make it exit with 1.
  *
+ * tool_area pmu DUMP: the config of each AUX event, and the files of its PMU, as PATH=CONTENT.
+ *
  * tool_area tails PID: how many rings a recorder maps read-only, and on how many a reader has moved
  * a tail, data_tail or aux_tail.
  */
@@ -41,6 +43,12 @@ static void say(const char *dump, const struct dump_area *a, const char *what, u
 	fprintf(stderr, "%s: %s cpu %d tid %d: %s: %" PRIu64 ", not %" PRIu64 "\n", dump,
 		a->channel->name, a->cpu, a->tid, what, got, wanted);
 	wrong++;
+}
+
+/* Bytes of the area that the PMU uses. */
+static uint64_t used_of(const struct dump_area *a)
+{
+	return a->f.area_bytes - (strcmp(a->event->pmu, "intel_bts") ? 0 : a->f.area_bytes % 24);
 }
 
 static uint64_t word_at(uint64_t mark, uint64_t at)
@@ -97,7 +105,7 @@ static uint64_t written_since(const struct dump_area *a, uint64_t end)
 	if (nr < nr_places)
 		since = a->f.new_bytes;
 	p->end = end;
-	return since < a->f.area_bytes ? since : a->f.area_bytes;
+	return since < used_of(a) ? since : used_of(a);
 }
 
 static void check_area(const char *dump, struct reader *r, const struct dump_area *a)
@@ -107,7 +115,7 @@ static void check_area(const char *dump, struct reader *r, const struct dump_are
 	struct buf out = {0};
 	struct bytes b;
 
-	if (!a->channel) {
+	if (!a->channel || !a->event) {
 		fprintf(stderr, "%s: an area of no channel\n", dump);
 		exit(1);
 	}
@@ -124,9 +132,9 @@ static void check_area(const char *dump, struct reader *r, const struct dump_are
 		say(dump, a, "bytes that are not the sequence's", bad, 0);
 	if (b.len != a->f.bytes)
 		say(dump, a, "bytes", b.len, a->f.bytes);
-	if (b.len != (end < a->f.area_bytes ? end : a->f.area_bytes))
+	if (b.len != (end < used_of(a) ? end : used_of(a)))
 		say(dump, a, "bytes of all that was written", b.len, end);
-	if (a->f.head != (a->f.flags & FMT_AUX_COUNTING ? end : end % a->f.area_bytes) &&
+	if (a->f.head != (a->f.flags & FMT_AUX_COUNTING ? end : end % used_of(a)) &&
 	    a->f.head != end)
 		say(dump, a, "end of what is there", end, a->f.head);
 	since = written_since(a, end);
@@ -161,6 +169,40 @@ static void check_dump(const char *path)
 	aux_list_free(&list);
 	meta_free(m);
 	reader_close(r);
+}
+
+/* ---- PMU ---- */
+
+static int print_pmus(const char *path)
+{
+	struct err err = ERR_INIT;
+	struct reader *r;
+	struct meta *m;
+	int rc = reader_open(path, &r, &err);
+
+	if (!rc)
+		rc = meta_load(r, &m, &err);
+	if (rc) {
+		fprintf(stderr, "%s: %s\n", path, err.what);
+		return 1;
+	}
+	for (size_t i = 0; i < m->nr_events; i++) {
+		const struct meta_event *e = &m->events[i];
+		const char *p = (const char *)e->pmu_files.p, *end = p + e->pmu_files.len;
+
+		if (!*e->pmu)
+			continue;
+		printf("%s config=%#llx\n", e->pmu, (unsigned long long)e->attr.config);
+		while (p < end) {
+			const char *content = p + strlen(p) + 1;
+
+			printf("%s=%s\n", p, content);
+			p = content + strlen(content) + 1;
+		}
+	}
+	meta_free(m);
+	reader_close(r);
+	return 0;
 }
 
 /* ---- tails ---- */
@@ -201,8 +243,11 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "tails"))
 		return tails(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "pmu"))
+		return print_pmus(argv[2]);
 	if (argc < 2) {
-		fprintf(stderr, "usage: tool_area DUMP..., or: tool_area tails PID\n");
+		fprintf(stderr,
+			"usage: tool_area DUMP..., tool_area pmu DUMP, or: tool_area tails PID\n");
 		return 2;
 	}
 	for (int i = 1; i < argc; i++)

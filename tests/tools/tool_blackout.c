@@ -118,7 +118,8 @@ static void open_area(struct area *a, const char *pmu, int cpu, const char *dir)
 	char path[4096];
 	int fd = pmu ? open_event(pmu, cpu) : open_memory(a);
 
-	if (fd < 0 || ring_map(&a->ring, fd, RING_BYTES, true) || aux_open(&a->aux, &a->ring, size))
+	if (fd < 0 || ring_map(&a->ring, fd, RING_BYTES, true) ||
+	    aux_open(&a->aux, &a->ring, size, size))
 		die("an area");
 	a->to = malloc(size);
 	snprintf(path, sizeof(path), "%s/area-%d", dir, cpu);

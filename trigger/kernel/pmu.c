@@ -272,12 +272,14 @@ void pmu_closest(struct closest *c)
 /* ---- AUX ---- */
 
 /* Tries to map an AUX area, since no file in sysfs shows support. The kernel returns EOPNOTSUPP for
- * a PMU without AUX. */
+ * a PMU without AUX, and EPERM over the mlock limit; any other error comes from a driver that wants
+ * another area (rb_alloc_aux() in kernel/events/ring_buffer.c). */
 static bool try_aux(int fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_event_mmap_page *ring;
 	void *aux;
+	bool has;
 
 	ring = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED)
@@ -285,10 +287,11 @@ static bool try_aux(int fd)
 	ring->aux_offset = 2 * page;
 	ring->aux_size = page;
 	aux = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, (off_t)(2 * page));
+	has = aux != MAP_FAILED || (errno != EOPNOTSUPP && errno != EPERM);
 	if (aux != MAP_FAILED)
 		munmap(aux, page);
 	munmap(ring, 2 * page);
-	return aux != MAP_FAILED;
+	return has;
 }
 
 bool pmu_has_aux(const char *pmu)
@@ -320,11 +323,16 @@ bool pmu_has_aux(const char *pmu)
 
 /* ---- sysfs files ---- */
 
+bool pmu_cpus(const char *pmu, char *out, size_t n)
+{
+	return read_file(pmu, "cpumask", out, n);
+}
+
 bool pmu_serves_cpu(const char *pmu, int cpu)
 {
 	char mask[512], *p = mask;
 
-	if (!read_file(pmu, "cpumask", mask, sizeof(mask)))
+	if (!pmu_cpus(pmu, mask, sizeof(mask)))
 		return true;
 	for (;; p++) {
 		char *end;
@@ -367,12 +375,38 @@ static int put_files(int dir, const char *sub, struct buf *out)
 	int nr = scandirat(dir, *sub ? sub : ".", &v, visible, alphasort), rc = 0;
 
 	for (int i = 0; i < nr; i++) {
-		char path[300];
+		char path[600];
 
 		snprintf(path, sizeof(path), "%s%s%s", sub, *sub ? "/" : "", v[i]->d_name);
 		/* uevent is for udev, not a property of the PMU. */
 		if (!rc && v[i]->d_type == DT_REG && strcmp(path, "uevent"))
 			rc = put_file(dir, path, out);
+		free(v[i]);
+	}
+	if (nr >= 0)
+		free(v);
+	return rc;
+}
+
+static int is_cpu(const struct dirent *e)
+{
+	return !strncmp(e->d_name, "cpu", 3) && e->d_name[3] >= '0' && e->d_name[3] <= '9';
+}
+
+/* CoreSight describes the tracer of each CPU behind a link; decoders need its id registers. */
+static int put_cpus(int dir, struct buf *out)
+{
+	static const char *const subs[] = {"trcidr", "mgmt"};
+	struct dirent **v;
+	int nr = scandirat(dir, ".", &v, is_cpu, versionsort), rc = 0;
+
+	for (int i = 0; i < nr; i++) {
+		for (size_t k = 0; k < sizeof(subs) / sizeof(subs[0]) && !rc; k++) {
+			char sub[270];
+
+			snprintf(sub, sizeof(sub), "%.250s/%s", v[i]->d_name, subs[k]);
+			rc = put_files(dir, sub, out);
+		}
 		free(v[i]);
 	}
 	if (nr >= 0)
@@ -392,6 +426,8 @@ int pmu_files(const char *pmu, struct buf *out)
 	dir = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
 	for (size_t i = 0; i < sizeof(subs) / sizeof(subs[0]) && dir >= 0 && !rc; i++)
 		rc = put_files(dir, subs[i], out);
+	if (dir >= 0 && !rc)
+		rc = put_cpus(dir, out);
 	if (dir >= 0)
 		close(dir);
 	return rc;

@@ -8,6 +8,7 @@
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct buf;
 struct closest;
@@ -36,9 +37,13 @@ void pmu_each(void (*each)(void *ctx, const char *pmu, __u32 type), void *ctx);
 /* Whether it has an AUX area, found by mapping one; false if that is not permitted. */
 bool pmu_has_aux(const char *pmu);
 
+/* The CPUs in its cpumask file, such as "0,2-3"; false: it has none and serves all CPUs. */
+bool pmu_cpus(const char *pmu, char *out, size_t n);
+
 /* Whether events can be opened on this CPU: some PMUs serve only those in their cpumask file. */
 bool pmu_serves_cpu(const char *pmu, int cpu);
 
 /* Appends the PMU's description to `out`: each small text file in its directory, in format/ and in
- * caps/, as path NUL content NUL, without the last newline. 0 or -ENOMEM. */
+ * caps/, and of CoreSight in cpuN/trcidr/ and cpuN/mgmt/, as path NUL content NUL, without the
+ * last newline. 0 or -ENOMEM. */
 int pmu_files(const char *pmu, struct buf *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Default terms of hardware traces; see pmu.h. Without them Intel PT writes no timestamps, and SPE
- * none that can be told from other packets. perf sets the same terms. */
+/* Default terms of hardware traces; see pmu.h. Without them Intel PT writes no timestamps, SPE none
+ * that can be told from other packets, and CoreSight neither time nor thread. perf sets the same
+ * terms. */
 #include "trigger/kernel/pmu.h"
 #include "trigger/kernel/settings.h"
 
@@ -25,6 +26,8 @@ static const struct default_term wishes[] = {
 	{"intel_pt", "mtc_period", "mtc", "mtc_periods", 3},
 	{"intel_pt", "psb_period", "psb_cyc", "psb_periods", 3},
 	{"arm_spe_", "ts_enable", NULL, NULL, 1},
+	{"cs_etm", "timestamp", NULL, NULL, 1},
+	{"cs_etm", "contextid", NULL, NULL, 1},
 };
 
 static unsigned long cap(const char *pmu, const char *name)

@@ -4,6 +4,7 @@
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
+#include "dump/view/info/trace_stop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,19 @@ static void put_area(struct info *in, const struct dump_area *a)
 	}
 }
 
+/* The times in which the trace into the area stood. */
+static void put_stops(struct info *in, const struct dump_area *a)
+{
+	const struct meta *m = in->a.m;
+	char when[100];
+
+	for (size_t i = 0; i < m->nr_stops; i++)
+		if (m->stops[i].ring == a->f.ring)
+			info_put_line(in, "", "no trace of %s: %s",
+				      trace_stop_when(m, &m->stops[i], when, sizeof(when)),
+				      trace_stop_why(&m->stops[i]));
+}
+
 /* Notes on areas with flags that have no column. */
 static void put_notes(struct info *in, const struct dump_area *a)
 {
@@ -149,7 +163,8 @@ static void put_notes(struct info *in, const struct dump_area *a)
 			snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
 				 *list ? ", " : "", flags[i].name);
 	info_put_line(in, "",
-		      "%s: %s; %u AUX records: %u truncated, %u partial, %u with collisions",
+		      "%s: %s; %u AUX records; since its start %u truncated, %u partial, %u with "
+		      "collisions",
 		      aux_place(a, place, sizeof(place)), list, a->f.nr_aux, a->f.nr_truncated,
 		      a->f.nr_partial, a->f.nr_collision);
 }
@@ -165,8 +180,10 @@ static void put_channel(struct info *in, const struct dump_area *a, size_t nr)
 	if (shown < nr)
 		info_put_line(in, "", "^ %zu of %s areas; --all lists them", shown,
 			      str_fmt_count(n, sizeof(n), nr));
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
 		put_notes(in, &a[i]);
+		put_stops(in, &a[i]);
+	}
 }
 
 static size_t same_channel(const struct info *in, size_t from)
@@ -245,6 +262,27 @@ static void put_clock(struct json *j, const struct fmt_window_aux *f)
 	json_close(j, '}');
 }
 
+static void put_stops_json(const struct info *in, struct json *j, uint32_t ring)
+{
+	const struct meta *m = in->a.m;
+
+	json_open(j, "stops", '[');
+	for (size_t i = 0; i < m->nr_stops; i++) {
+		const struct fmt_trace_stop *s = &m->stops[i];
+
+		if (s->ring != ring)
+			continue;
+		json_open(j, NULL, '{');
+		json_i64(j, "from", (int64_t)(s->from_ns - m->trigger.hit_ns));
+		json_i64(j, "to", (int64_t)(s->to_ns - m->trigger.hit_ns));
+		json_u64(j, "stood_ns", s->stood_ns);
+		json_u64(j, "count", s->nr);
+		json_cstr(j, "reason", trace_stop_reason(s));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void put_object(const struct info *in, struct json *j, const struct dump_area *a)
 {
 	const struct fmt_window_aux *f = &a->f;
@@ -272,6 +310,7 @@ static void put_object(const struct info *in, struct json *j, const struct dump_
 	json_u64(j, "partial", f->nr_partial);
 	json_u64(j, "collision", f->nr_collision);
 	info_flags_json(j, f->flags, flags, NR_FLAGS);
+	put_stops_json(in, j, f->ring);
 	put_clock(j, f);
 	json_close(j, '}');
 }

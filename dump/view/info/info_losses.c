@@ -7,10 +7,13 @@
 #include "dump/view/info/info_impl.h"
 
 #include "dump/base/str.h"
+#include "dump/view/info/trace_stop.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MAX_STOPS 4 /* of traces, that get a line each */
 
 static void __attribute__((format(printf, 2, 3))) found(struct info *in, const char *fmt, ...)
 {
@@ -124,6 +127,21 @@ static void find_in_areas(struct info *in)
 		      str_fmt_count(n, sizeof(n), collision));
 }
 
+/* Traces that stood. */
+static void find_in_stops(struct info *in)
+{
+	const struct meta *m = in->a.m;
+	char when[100];
+
+	for (size_t i = 0; i < m->nr_stops && i < MAX_STOPS; i++)
+		found(in, "no hardware trace of %s: %s",
+		      trace_stop_when(m, &m->stops[i], when, sizeof(when)),
+		      trace_stop_why(&m->stops[i]));
+	if (m->nr_stops > MAX_STOPS)
+		found(in, "hardware traces stood at %zu other times; info --all lists them",
+		      m->nr_stops - MAX_STOPS);
+}
+
 static void find_in_file(struct info *in)
 {
 	const struct meta *m = in->a.m;
@@ -201,6 +219,7 @@ void info_find_losses(struct info *in)
 	find_in_file(in);
 	find_in_rings(in);
 	find_in_areas(in);
+	find_in_stops(in);
 	find_in_trigger(in);
 	find_in_sideband(in);
 	find_in_dumps(in);

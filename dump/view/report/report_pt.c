@@ -35,6 +35,7 @@ struct pt_function {
 struct pt_run {
 	uint64_t key; /* tid */
 	uint64_t ns, nr;
+	uint64_t called_ns; /* its last call, for its name: another thread may get the tid later */
 	int32_t cpu;
 };
 
@@ -99,6 +100,8 @@ static int count_thread(struct pt *p, const struct pt_spans_call *c, uint64_t se
 		return -ENOMEM;
 	t->ns += self_ns;
 	t->nr++;
+	if (c->from_ns > t->called_ns)
+		t->called_ns = c->from_ns;
 	t->cpu = c->cpu >= 0 ? c->cpu : t->cpu;
 	return 0;
 }
@@ -238,7 +241,7 @@ static void put_threads(struct pt *p)
 		uint32_t tid = (uint32_t)r->key;
 
 		text_str(page->t, "  ");
-		report_tid(p->rp, report_comm_of(p->rp, tid, p->window.to_ns), tid);
+		report_tid(p->rp, report_comm_of(p->rp, tid, r->called_ns), tid);
 		if (r->cpu >= 0)
 			page_count(page, (uint64_t)r->cpu, 5);
 		else

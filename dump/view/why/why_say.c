@@ -4,6 +4,7 @@
 #include "dump/base/err.h"
 #include "dump/base/str.h"
 #include "dump/view/info/info.h"
+#include "dump/view/info/trace_stop.h"
 #include "dump/view/base/json.h"
 #include "dump/view/model/cgroup.h"
 #include "dump/view/unwind/runtimes.h"
@@ -134,6 +135,24 @@ static void missing_names(const struct why *w, const struct finding *best, struc
 	text_free(&said);
 }
 
+/* The hardware trace that stood last. */
+static void missing_trace(const struct meta *m, struct text *t)
+{
+	const struct fmt_trace_stop *last = m->stops;
+	char when[100];
+
+	for (size_t i = 1; i < m->nr_stops; i++)
+		if (m->stops[i].to_ns > last->to_ns)
+			last = &m->stops[i];
+	if (!last)
+		return;
+	put_missing(t, "the hardware trace of ");
+	text_str(t, trace_stop_when(m, last, when, sizeof(when)));
+	if (m->nr_stops > 1)
+		text_fmt(t, " and at %zu other time%s", m->nr_stops - 1,
+			 str_plural(m->nr_stops - 1));
+}
+
 static void missing(const struct why *w, const struct finding *best, struct text *t)
 {
 	if (nr_lost(w))
@@ -141,6 +160,7 @@ static void missing(const struct why *w, const struct finding *best, struct text
 			 str_plural(nr_lost(w)), str_were(nr_lost(w)));
 	if (w->nr_bad_blocks)
 		put_missing(t, "unreadable parts of the dump");
+	missing_trace(w->a.m, t);
 	if (schedule_has_switches(w->a.sched) && w->end_ns - w->from_ns < SHORT_WINDOW)
 		put_missing(t, has_wrapped(w) ? "earlier events: the rings were too small for so "
 						"many events (-m 16M)"

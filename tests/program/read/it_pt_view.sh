@@ -86,6 +86,27 @@ check "and where it was in the end" grep -qE '^    in: .*_exit' "$work/report"
 equal "in 80 columns" 0 "$(awk 'length > 80' "$work/report" | wc -l)"
 equal "a report of a dump without it does not mention it" 0 "$("$rb" report "$path" | grep -c 'CALL BY CALL')"
 
+# A thread id that another program has at the end: its calls were made by the program before.
+last_pid=/proc/sys/kernel/ns_last_pid
+rec_start -a -e cpu-clock/freq=99/
+step -o "$work/4.pt" -l "$work/4.log" -- sort LICENSE
+tid=$(sed -n 's/^# task \([0-9]*\) .*/\1/p' "$work/4.log")
+for ((i = 0; i < 100; i++)); do
+	echo $((tid - 1)) 2>/dev/null >$last_pid
+	in_background sleep 1000
+	[ "$bg_pid" != "$tid" ] || break
+	kill "$bg_pid"
+done
+path4=$(dump_now)
+rec_stop
+"$loads/tool_pt" graft --cpu 0 "$path4" "$work/reused.rbd" "$work/4.pt" "$work/4.log"
+if [ "$bg_pid" = "$tid" ]; then
+	equal "a thread has the name it had when it made its calls" sort \
+		"$("$rb" report "$work/reused.rbd" | sed -n '/^CALL BY CALL/,/^$/p' | awk -v t="$tid" '$2 == t { print $1 }' | head -n 1)"
+else
+	skip "a thread has the name it had when it made its calls" "the id could not be chosen: $last_pid"
+fi
+
 # ---- page, pftrace ----
 "$rb" report --html "$work/page.html" "$work/named.rbd" 2>/dev/null
 check "a page is made" test -s "$work/page.html"

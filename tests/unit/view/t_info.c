@@ -403,8 +403,71 @@ static void test_aux(void **state)
 	HAS(text,
 	    "pt        CPU 1            3 MiB   75 %     3 MiB       0      -2 s    +12 us    "
 	    "800 us     ended\n");
-	HAS(text, "CPU 0: truncated, collision; 7 AUX records: 3 truncated, 0 partial, 1 with "
-		  "collisions\n");
+	HAS(text, "CPU 0: truncated, collision; 7 AUX records; since its start 3 truncated, 0 ");
+	mk_close(&d, r);
+}
+
+static struct fmt_trace_stop stop_of(uint32_t ring, uint32_t reason, uint64_t from_ns,
+				     uint64_t to_ns)
+{
+	return (struct fmt_trace_stop){.ring = ring,
+				       .reason = reason,
+				       .from_ns = from_ns,
+				       .to_ns = to_ns,
+				       .stood_ns = to_ns - from_ns,
+				       .nr = 1};
+}
+
+static void mk_stop(struct mk *d, const struct fmt_trace_stop *s)
+{
+	mk_item(d, FMT_WINDOWS, FMT_WINDOW_STOP, s, sizeof(*s), NULL, 0);
+}
+
+static void test_traces_that_stood(void **state)
+{
+	struct fmt_window w[] = {window(0, 2, 0, SEC), window(1, 2, 1, SEC)};
+	struct fmt_window_aux a[] = {area(0), area(1)};
+	struct fmt_trace_stop s[] = {
+		stop_of(1, FMT_STOP_LOST, HIT - 2 * SEC, HIT - SEC / 50),
+		stop_of(0, FMT_STOP_REFUSED, HIT - SEC, HIT + 3000),
+		stop_of(0, FMT_STOP_SILENT, HIT - SEC, HIT + 3000),
+		stop_of(0, 99, HIT - SEC, HIT),
+		stop_of(7, FMT_STOP_LOST, HIT - SEC, HIT),
+	};
+	struct mk d = begin();
+	struct reader *r;
+	const char *text;
+	json_t *j, *stops;
+
+	mk_aux_channel(&d, 2, 2, "pt", "intel_pt", no_files);
+	s[0].nr = 23;
+	s[0].stood_ns = SEC / 2;
+	for (int i = 0; i < 2; i++) {
+		mk_window(&d, &w[i]);
+		mk_aux_window(&d, &a[i]);
+	}
+	for (size_t i = 0; i < sizeof(s) / sizeof(s[0]); i++)
+		mk_stop(&d, &s[i]);
+	mk_stats(&d);
+	r = mk_end(&d);
+	text = print(&d, r, (struct info_options){0});
+	check_width(text);
+	HAS(text,
+	    "losses     no hardware trace of CPU 1 23 times for 500 ms from -2 s to -20 ms: its "
+	    "driver lost data\n");
+	HAS(text, "no hardware trace of CPU 0 from -1 s to +3 us: its driver did not start it\n");
+	HAS(text, "hardware traces stood at 1 other times; info --all lists them\n");
+	HAS(text, "           no trace of CPU 0 from -1 s to +3 us: nothing was written although ");
+	HAS(text, "no trace of CPU 0 from -1 s to +0 ns: for an unknown reason\n");
+	j = json_loads(print(&d, r, (struct info_options){.json = true}), 0, NULL);
+	stops = json_object_get(json_array_get(json_object_get(j, "aux"), 1), "stops");
+	assert_int_equal(json_array_size(stops), 1);
+	stops = json_array_get(stops, 0);
+	assert_int_equal(json_integer_value(json_object_get(stops, "from")), -2 * (json_int_t)SEC);
+	assert_int_equal(json_integer_value(json_object_get(stops, "to")), -(json_int_t)SEC / 50);
+	assert_int_equal(json_integer_value(json_object_get(stops, "count")), 23);
+	assert_string_equal(json_string_value(json_object_get(stops, "reason")), "lost");
+	json_decref(j);
 	mk_close(&d, r);
 }
 
@@ -495,6 +558,7 @@ static void test_json(void **state)
 {
 	struct fmt_window w[] = {window(0, 0, 0, 2 * SEC), window(1, 1, 1, SEC / 2)};
 	struct fmt_window_aux a = area(0);
+	struct fmt_trace_stop s;
 	struct fmt_merged merged = {HIT + 1, HIT + 2, 4};
 	struct fmt_cgroup g = {.version = 2,
 			       .since_ns = HIT - SEC,
@@ -513,6 +577,8 @@ static void test_json(void **state)
 	mk_window(&d, &w[1]);
 	mk_aux_channel(&d, 2, 2, "pt", "intel_pt", no_files);
 	mk_aux_window(&d, &a);
+	s = stop_of(0, FMT_STOP_LOST, HIT - SEC, HIT);
+	mk_stop(&d, &s);
 	mk_cgroups(&d, HIT - SEC, HIT);
 	mk_cgroup(&d, &g, 7, "/shop/api");
 	mk_threads(&d, HIT + 200, HIT + 500, 3);
@@ -525,7 +591,7 @@ static void test_json(void **state)
 	assert_non_null(j);
 	schema_see(&seen, j, "");
 	schema_check(&seen, "## info", "");
-	assert_int_equal(json_array_size(json_object_get(j, "losses")), 2);
+	assert_int_equal(json_array_size(json_object_get(j, "losses")), 3);
 	assert_string_equal(
 		json_string_value(json_array_get(json_object_get(j, "losses"), 0)),
 		"writing was cut short, the oldest records are missing: disk full\\x1b");
@@ -584,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_of_nothing),
 		cmocka_unit_test(test_aux),
+		cmocka_unit_test(test_traces_that_stood),
 		cmocka_unit_test(test_many_areas),
 	};
 

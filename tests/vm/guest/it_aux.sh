@@ -84,7 +84,7 @@ for ((i = 0; i < 10; i++)); do
 	[ "$before" != "$after" ] || break
 done
 equal "no thread of the recorder runs while the traces do" "$before" "$after"
-equal "8 rings are mapped to be read only, and no tail of theirs was ever moved" "rings=8 moved=0" \
+equal "16 rings are mapped to be read only, and no tail of theirs was ever moved" "rings=16 moved=0" \
 	"$("$area" tails "$rec_pid")"
 check "status tells of the areas and for how long they stood still" \
 	eval '"$RINGBACK" status | grep -q "^AUX: *mod: 4 areas of 16 KiB; last dump: .* new; stopped for up to"'

@@ -65,7 +65,12 @@ dump
 set_to flags 0
 equal "truncated and collided: info says so" 2 "$(said '[.losses[] | select(test("traces were truncated|lost data to collisions"))] | length')"
 equal "and counts it" true "$(said '[.aux[] | .truncated >= 1 and .collision >= 1 and .partial == 0] | all')"
-check "script too" grep -q 'PERF_RECORD_AUX: .* truncated collision' "$work/script"
+dump # the traces had these flags until after the dump before
+ticked 2 .
+dump
+equal "the next dump does not count them again" 0 "$(said '[.aux[] | .truncated + .collision] | add')"
+equal "nor does it have the flags" '[]' "$(said '[.aux[].flags[] | select(. == "truncated" or . == "collision")]')"
+check "script has them still" grep -q 'PERF_RECORD_AUX: .* truncated collision' "$work/script"
 rec_stop
 equal "the recorder ends with 0" 0 "$rec_status"
 

@@ -8,6 +8,9 @@
  *					a buffer ever got is mark | (i + 1), little-endian;
  *					never 0, so that unwritten memory shows
  *	intel_pt			the bytes given in debugfs for its CPU, once
+ *	cs_etm				as rb_aux_count
+ *	intel_bts			the known sequence, in the part of the buffer that holds
+ *					whole records of 24 bytes
  *
  *	/sys/module/rb_aux/parameters/	may be changed at any time
  *	  rate				bytes at each tick of a millisecond
@@ -16,6 +19,17 @@
  *					4 partial, 8 collision)
  *	  restart			ends and begins again every that many ticks, as an
  *					interrupt does; 0: never
+ *	  lose				that many ticks after each start it loses data: it ends
+ *					with PERF_AUX_FLAG_TRUNCATED, as Arm SPE; 0: never
+ *	  silent			that many ticks after each start it ends without any
+ *					notice, and the event stays active; 0: never
+ *	  min_pages, max_pages		areas that setup_aux takes; 0: any
+ *	  readers			1: setup_aux takes no area that is overwritten
+ *	  serves			cpumask of rb_aux_count; empty: all
+ *	  zeros				1: writes zeros, not the sequence
+ *	  sizes				1: rb_aux_mod too tells in its records how much it wrote
+ *	  refuse			CPUs (a mask) on which it does not start
+ *	  odd				CPUs on which `lose` and `silent` have an effect
  *	/sys/kernel/debug/ringback/
  *	  written			"PMU CPU BYTES BUFFER-BYTES" of the last stop on each CPU
  *	  paused			"PMU CPU NOW PAUSES RESUMES AT": bytes in its buffer so
@@ -43,11 +57,24 @@
 #endif
 
 static unsigned int rate = 8192, flags, restart;
-static unsigned long limit;
+static unsigned int lose, silent, zeros, sizes;
+static unsigned int min_pages, max_pages, readers;
+static char *serves = "";
+static unsigned long limit, refuse, odd = ~0ul;
 module_param(rate, uint, 0644);
 module_param(limit, ulong, 0644);
 module_param(flags, uint, 0644);
 module_param(restart, uint, 0644);
+module_param(lose, uint, 0644);
+module_param(min_pages, uint, 0644);
+module_param(max_pages, uint, 0644);
+module_param(readers, uint, 0644);
+module_param(serves, charp, 0644);
+module_param(zeros, uint, 0644);
+module_param(sizes, uint, 0644);
+module_param(silent, uint, 0644);
+module_param(refuse, ulong, 0644);
+module_param(odd, ulong, 0644);
 
 /* One PMU on one CPU. Only that CPU writes it, with interrupts off; debugfs also reads the `last_`
  * fields and those after them. */
@@ -56,8 +83,8 @@ struct unit {
 	struct hrtimer timer;
 	struct perf_event *event; /* NULL: stopped */
 	struct area *area;
-	u64 begun; /* area->written at perf_aux_output_begin() */
-	unsigned int ticks;
+	u64 begun;		       /* area->written at perf_aux_output_begin() */
+	unsigned int ticks, ticks_all; /* since the output was begun; since the start */
 	u64 last_written, last_bytes;
 	u64 all_ticks, now, pauses, resumes, paused_at; /* for debugfs */
 };
@@ -69,9 +96,9 @@ struct test_pmu {
 };
 
 static struct test_pmu pmus[NR_KINDS] = {
-	[KIND_COUNT].name = "rb_aux_count",
-	[KIND_MOD].name = "rb_aux_mod",
-	[KIND_PT].name = "intel_pt",
+	[KIND_COUNT].name = "rb_aux_count", [KIND_MOD].name = "rb_aux_mod",
+	[KIND_PT].name = "intel_pt",	    [KIND_BTS].name = "intel_bts",
+	[KIND_ETM].name = "cs_etm",
 };
 static struct dentry *dir;
 
@@ -88,7 +115,7 @@ static struct unit *unit_of(struct perf_event *event)
 /* Writes `n` bytes at the area's position; they must not cross a page's end. */
 static void put(struct area *a, const u8 *bytes, size_t n)
 {
-	u64 at = a->written % a->bytes;
+	u64 at = a->written % a->used;
 
 	memcpy(a->pages[at >> PAGE_SHIFT] + (at & ~PAGE_MASK), bytes, n);
 	a->written += n;
@@ -97,7 +124,7 @@ static void put(struct area *a, const u8 *bytes, size_t n)
 static void put_sequence(struct area *a, u64 n)
 {
 	while (n) {
-		u64 word = a->mark | (a->written / 8 + 1);
+		u64 word = READ_ONCE(zeros) ? 0 : a->mark | (a->written / 8 + 1);
 		size_t from = a->written % 8, part = min_t(u64, n, 8 - from);
 
 		put(a, (u8 *)&word + from, part);
@@ -188,7 +215,7 @@ static void end(struct unit *u)
 {
 	struct area *a = u->area;
 	u64 n = a->written - u->begun;
-	bool mod = kind_of(u->event) != KIND_COUNT;
+	bool mod = kind_of(u->event) != KIND_COUNT && kind_of(u->event) != KIND_ETM;
 
 	u->last_written = a->written;
 	u->last_bytes = a->bytes;
@@ -196,10 +223,31 @@ static void end(struct unit *u)
 	if (READ_ONCE(flags))
 		perf_aux_output_flag(&u->handle, READ_ONCE(flags));
 	if (a->overwrite) {
-		u->handle.head = mod ? a->written % a->bytes : u->handle.head + n;
-		n = mod ? a->bytes : n;
+		u->handle.head = mod ? a->written % a->used : u->handle.head + n;
+		n = mod && !READ_ONCE(sizes) ? a->bytes : n;
 	}
 	perf_aux_output_end(&u->handle, n);
+}
+
+static bool is_in(unsigned long mask)
+{
+	return mask & 1ul << smp_processor_id();
+}
+
+/* Ends for ever, with or without a reason for the kernel to disable the event. */
+static bool give_up(struct unit *u, struct perf_event *event)
+{
+	unsigned int loses = READ_ONCE(lose), silence = READ_ONCE(silent);
+
+	if (!is_in(READ_ONCE(odd)))
+		return false;
+	if (loses && u->ticks_all >= loses)
+		perf_aux_output_flag(&u->handle, PERF_AUX_FLAG_TRUNCATED);
+	else if (!silence || u->ticks_all < silence)
+		return false;
+	end(u);
+	event->hw.state = PERF_HES_STOPPED;
+	return true;
 }
 
 static enum hrtimer_restart tick(struct hrtimer *timer)
@@ -214,7 +262,10 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 		produce(u);
 	WRITE_ONCE(u->now, u->area->written);
 	u->ticks++;
+	u->ticks_all++;
 	WRITE_ONCE(u->all_ticks, u->all_ticks + 1);
+	if (give_up(u, event))
+		return HRTIMER_NORESTART;
 	if ((every && u->ticks >= every) || (u->handle.aux_flags & PERF_AUX_FLAG_TRUNCATED)) {
 		u->ticks = 0;
 		end(u);
@@ -238,7 +289,7 @@ static void pmu_start(struct perf_event *event, int how)
 		return;
 	}
 	event->hw.state = 0;
-	u->ticks = 0;
+	u->ticks = u->ticks_all = 0;
 	hrtimer_start(&u->timer, ns_to_ktime(TICK_NS), HRTIMER_MODE_REL_PINNED_HARD);
 }
 
@@ -260,6 +311,8 @@ static int pmu_add(struct perf_event *event, int how)
 {
 	if (unit_of(event)->event)
 		return -EBUSY;
+	if (is_in(READ_ONCE(refuse)))
+		return -EINVAL;
 	event->hw.state = PERF_HES_STOPPED;
 	if (how & PERF_EF_START) {
 		pmu_start(event, 0);
@@ -278,24 +331,32 @@ static void pmu_read(struct perf_event *event)
 {
 }
 
+/* Bits that format/ has. */
+static const u64 configs[NR_KINDS] = {[KIND_ETM] = 1 << 28 | 1 << 14};
+
 static int pmu_event_init(struct perf_event *event)
 {
 	if (event->attr.type != event->pmu->type)
 		return -ENOENT;
 	if (kind_of(event) == KIND_PT ? !intel_pt_config_ok(event->attr.config)
-				      : event->attr.config != 0)
+				      : event->attr.config & ~configs[kind_of(event)])
 		return -EINVAL;
 	return 0;
 }
 
 static void *setup_area(struct perf_event *event, void **pages, int nr, bool overwrite)
 {
-	struct area *a = kzalloc(sizeof(*a), GFP_KERNEL);
+	unsigned int most = READ_ONCE(max_pages);
+	struct area *a;
 
+	if (nr < READ_ONCE(min_pages) || (most && nr > most) || (overwrite && READ_ONCE(readers)))
+		return NULL;
+	a = kzalloc(sizeof(*a), GFP_KERNEL);
 	if (!a)
 		return NULL;
 	a->pages = pages;
 	a->bytes = (u64)nr << PAGE_SHIFT;
+	a->used = a->bytes - (kind_of(event) == KIND_BTS ? a->bytes % 24 : 0);
 	a->overwrite = overwrite;
 	a->mark = (u64)(event->cpu + 1) << 48;
 	return a;
@@ -361,6 +422,20 @@ static int ticks_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ticks);
 
+static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, char *page)
+{
+	size_t n = strcspn(serves, "\n");
+
+	if (n)
+		return sysfs_emit(page, "%.*s\n", (int)n, serves);
+	return cpumap_print_to_pagebuf(true, page, cpu_possible_mask);
+}
+static DEVICE_ATTR_RO(cpumask);
+
+static struct attribute *cpumask_attrs[] = {&dev_attr_cpumask.attr, NULL};
+static const struct attribute_group cpumask_group = {.attrs = cpumask_attrs};
+static const struct attribute_group *cpumask_groups[] = {&cpumask_group, NULL};
+
 static int register_pmu(struct test_pmu *t)
 {
 	int cpu, rc;
@@ -373,7 +448,10 @@ static int register_pmu(struct test_pmu *t)
 		.module = THIS_MODULE,
 		.capabilities = PERF_PMU_CAP_EXCLUSIVE | PERF_PMU_CAP_ITRACE | CAP_PAUSE,
 		.task_ctx_nr = perf_sw_context,
-		.attr_groups = t == &pmus[KIND_PT] ? intel_pt_groups : NULL,
+		.attr_groups = t == &pmus[KIND_PT]	? intel_pt_groups
+			       : t == &pmus[KIND_COUNT] ? cpumask_groups
+			       : t == &pmus[KIND_ETM]	? cs_etm_groups
+							: NULL,
 		.event_init = pmu_event_init,
 		.add = pmu_add,
 		.del = pmu_del,
@@ -402,6 +480,7 @@ static void rb_aux_exit(void)
 			free_percpu(pmus[kind].units);
 		}
 	play_exit();
+	cs_etm_exit();
 }
 
 static int __init rb_aux_init(void)
@@ -416,6 +495,8 @@ static int __init rb_aux_init(void)
 		debugfs_create_file("paused", 0444, dir, NULL, &paused_fops);
 		debugfs_create_file("ticks", 0444, dir, NULL, &ticks_fops);
 		rc = play_init(dir);
+		if (!rc)
+			rc = cs_etm_init(pmus[KIND_ETM].pmu.dev);
 	}
 	if (rc)
 		rb_aux_exit();

@@ -11,6 +11,8 @@ enum kind {
 	KIND_COUNT, /* head never wraps, as CoreSight's and HiSilicon's */
 	KIND_MOD,   /* head modulo the buffer, as Intel PT's and BTS's */
 	KIND_PT,    /* as KIND_MOD; plays back */
+	KIND_BTS,   /* as KIND_MOD; writes records of 24 bytes, and leaves the rest unused */
+	KIND_ETM,   /* as KIND_COUNT; of CoreSight it has sysfs files */
 	NR_KINDS,
 };
 
@@ -18,6 +20,7 @@ enum kind {
 struct area {
 	void **pages;
 	u64 bytes;
+	u64 used; /* of these, from the beginning */
 	u64 written;
 	u64 mark; /* upper 16 bits of each word: CPU of the event + 1; 0 for a thread's event */
 	bool overwrite;
@@ -26,6 +29,11 @@ struct area {
 struct playback;
 
 extern const struct attribute_group *intel_pt_groups[];
+
+extern const struct attribute_group *cs_etm_groups[];
+/* Links to the CPUs' tracers. */
+int cs_etm_init(struct device *pmu);
+void cs_etm_exit(void);
 
 /* True when `config` sets only fields that format/ has. */
 bool intel_pt_config_ok(u64 config);

@@ -33,16 +33,16 @@
 
 #include <stdatomic.h>
 
-#include "recorder/capture/aux.h"
-#include "recorder/capture/aux_records.h"
-#include "recorder/capture/aux_resume.h"
+#include "recorder/trace/aux.h"
+#include "recorder/trace/aux_records.h"
+#include "recorder/trace/aux_resume.h"
 #include "recorder/capture/channel.h"
 #include "recorder/capture/compact_records.h"
 #include "recorder/capture/manifest.h"
 #include "recorder/config/ring_time.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/target.h"
-#include "recorder/capture/trace_watch.h"
+#include "recorder/trace/trace_watch.h"
 
 enum bank_state { BANK_SPARE, BANK_ACTIVE, BANK_FROZEN, BANK_OLDER };
 

@@ -6,7 +6,7 @@
 #include "dump/base/sleepstack.h"
 #include "trigger/kernel/ring.h"
 #include "recorder/capture/compact_records.h"
-#include "recorder/capture/trace_watch.h"
+#include "recorder/trace/trace_watch.h"
 #include "recorder/capture/target.h"
 #include "trigger/bpf/compact.h"
 

@@ -11,7 +11,7 @@ dump/format dump/packed dump/file
 dump/view/base dump/view/cfi dump/view/print dump/view/model dump/view/symbols dump/view/pt dump/view/unwind
 dump/view/schedule dump/view/analysis dump/view/info dump/view/script dump/view/export dump/view/why dump/view/html dump/view/report
 trigger/kernel trigger/client trigger/engine trigger/events trigger/bpf trigger/crash trigger/sources
-recorder/base recorder/keep recorder/config recorder/ledger recorder/capture recorder/symbolize recorder/writer
+recorder/base recorder/keep recorder/config recorder/ledger recorder/trace recorder/capture recorder/symbolize recorder/writer
 recorder/coredump recorder/daemon recorder/cli"
 
 # includes: "FILE INCLUDED" of all sources

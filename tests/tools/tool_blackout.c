@@ -23,7 +23,7 @@
 #include "dump/file/aux_areas.h"
 #include "dump/base/err.h"
 #include "dump/file/reader.h"
-#include "recorder/capture/aux.h"
+#include "recorder/trace/aux.h"
 #include "dump/base/thread_pool.h"
 #include "tests/helpers/pmu_type.h"
 #include "trigger/kernel/clock.h"

@@ -9,7 +9,7 @@
  *	trace, CPU 3 ◀─ pause event
  *
  * A pause event pauses only the trace of the CPU it fires on. The trace stays paused until the
- * recorder resumes it (recorder/capture/aux_resume.h), even if events are disabled and enabled
+ * recorder resumes it (recorder/trace/aux_resume.h), even if events are disabled and enabled
  * meanwhile.
  *
  * Traces come and go with CPUs, pause events with rules, in any order: struct aux_pauses has all of

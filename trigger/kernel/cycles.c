@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The cycle counter; see cycles.h. Called by recorder/capture/aux.c. */
+/* The cycle counter; see cycles.h. Called by recorder/trace/aux.c. */
 #include "trigger/kernel/cycles.h"
 
 #include "trigger/kernel/clock.h"

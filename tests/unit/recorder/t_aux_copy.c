@@ -5,7 +5,7 @@
  * what is copied of it, and where. On memory that this test writes as
  * hardware does.
  */
-#include "recorder/capture/aux.h"
+#include "recorder/trace/aux.h"
 
 #include "dump/base/err.h"
 #include "dump/file/block.h"

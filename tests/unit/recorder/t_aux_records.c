@@ -4,7 +4,7 @@
  * The records of the two rings of an AUX channel, merged by time: all of them, the newest first,
  * unless the kernel has overwritten some, before the stop or while they are copied.
  */
-#include "recorder/capture/aux_records.h"
+#include "recorder/trace/aux_records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * Whether a trace stands, and since when, by the notes of its stops and starts: on a ring that this
  * test writes as the kernel does. And what asks the kernel for it: the attr's new word.
  */
-#include "recorder/capture/aux_resume.h"
+#include "recorder/trace/aux_resume.h"
 #include "trigger/kernel/event.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * When a trace is taken for one that stands, and which times the next dump gets of it. On records
  * in memory; that an event which its driver refuses is noticed is shown in the guest.
  */
-#include "recorder/capture/trace_watch.h"
+#include "recorder/trace/trace_watch.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>

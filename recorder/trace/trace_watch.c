@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Traces that stand; see trace_watch.h. Called by banks_aux.c. */
-#include "recorder/capture/trace_watch.h"
+#include "recorder/trace/trace_watch.h"
 
-#include "recorder/capture/aux_records.h"
+#include "recorder/trace/aux_records.h"
 #include "trigger/kernel/clock.h"
 
 #include <linux/perf_event.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Detects traces that rules' events have stopped, and resumes them; see aux_resume.h. For
  * banks.c. */
-#include "recorder/capture/aux_resume.h"
+#include "recorder/trace/aux_resume.h"
 
 #include "trigger/kernel/clock.h"
 #include "trigger/kernel/event.h"

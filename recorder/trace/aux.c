@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* AUX areas: mapping, copying, and how much was written; see aux.h. Called by banks.c. */
-#include "recorder/capture/aux.h"
+#include "recorder/trace/aux.h"
 
 #include "dump/file/block.h"
 #include "trigger/kernel/clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Merges the two rings of a channel with an AUX area; see aux_records.h. Called by banks_aux.c. */
-#include "recorder/capture/aux_records.h"
+#include "recorder/trace/aux_records.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -35,6 +35,25 @@ void recording_overlap(void);
 /* Lets BPF programs write to the new events of `b`, if it has such, and begin anew. 0 or -errno. */
 int recording_join_ring(const struct recording *r, const struct banks *b);
 
+/* ---- recording_channels.c ---- */
+
+/* Parses the channels; a preset's that are not permitted are skipped. 0 or -errno. */
+int recording_add_channels(struct recording *r, const struct config_channel *cc, size_t nr,
+			   unsigned nr_banks, struct err *err);
+/* Loads the programs of compact channels, or takes them over. Where the kernel does not allow them, perf
+ * writes the channel's records. */
+void recording_open_programs(struct recording *r);
+/* Divides the memory among the rings whose size was not requested. 0 or -ENOMEM. */
+int recording_size_rings(struct recording *r, const struct ring_size_memory *memory,
+			 struct err *err);
+/* Whether rings are resized (resize.h): the memory is then for what they need. */
+bool recording_has_horizon(const struct recording *r);
+/* Halves the rings with a default size; false when none can be smaller. */
+bool recording_shrink(struct recording *r);
+void recording_say_shrunk(const struct recording *r);
+/* Halves the AUX areas of r->no_area; false: they can't be smaller. */
+bool recording_halve_area(struct recording *r);
+
 /* ---- recording_aux.c ---- */
 
 /* Starts as many threads as there are areas that can be copied at the same time. 0 or -errno. */

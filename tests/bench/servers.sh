@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What recording costs a server: requests a second and the 99th percentile of their latency, of redis, nginx and PostgreSQL on
-# loopback, with no recorder, with the preset default and with waits, in turn, $RUNS (5) times. Load and server share the
+# What recording costs a server: requests a second and the 99th percentile of their latency, of redis, nginx and
+# PostgreSQL, with no recorder, with the preset default and with waits, in turn, $RUNS (5) times. Load and server share the
 # CPUs; the load keeps them busy, so every microsecond of recording is missing in the requests.
 . tests/bench/lib.sh
 . tests/bench/lib_servers.sh

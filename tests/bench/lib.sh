@@ -44,13 +44,10 @@ row() { # NAME VALUE UNIT [NOTE]
 	printf '%-44s %12s %-10s %s\n' "$1" "$2" "$3" "${4-}"
 }
 
-# Runs COMMAND where tracefs is mounted: in a mount namespace of its own, unless the host has it mounted, for then the
-# kernel refuses to mount it there again (EBUSY).
+# Runs COMMAND where tracefs is mounted, in a mount namespace of its own: what happens to the host's mounts does not matter.
+# If the host has it mounted, the kernel refuses to mount it there again (EBUSY).
 with_tracefs() { # COMMAND...
-	if mountpoint -q /sys/kernel/tracing; then
-		"$@"
-		return
-	fi
-	unshare --mount --propagation private \
-		bash -c 'mount -t tracefs none /sys/kernel/tracing && exec "$@"' with_tracefs "$@"
+	unshare --mount --propagation private bash -c '
+		mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing || exit
+		exec "$@"' with_tracefs "$@"
 }

@@ -8,8 +8,8 @@
 #	PEERS="overhead idle dumps processes"     only some parts
 . tests/bench/lib.sh
 
-if [ ! -d /sys/kernel/tracing/events ]; then
-	with_tracefs bash "$0"
+if [ "${1-}" != with_tracefs ]; then
+	with_tracefs bash "$0" with_tracefs
 	exit
 fi
 
@@ -47,10 +47,10 @@ in_turn() {
 ftrace_start() {
 	local event
 
-	mkdir "$ftrace"
-	echo $((dump_mib * 1024)) >"$ftrace/buffer_size_kb"
+	mkdir "$ftrace" || exit
+	echo $((dump_mib * 1024)) >"$ftrace/buffer_size_kb" || exit
 	for event in ${dump_events//,/ }; do
-		echo 1 >"$ftrace/events/${event/:/\/}/enable"
+		echo 1 >"$ftrace/events/${event/:/\/}/enable" || exit
 	done
 }
 
@@ -178,13 +178,13 @@ switched_to() {
 	[ "$(switched)" -ge "$1" ]
 }
 
-# Waits until all rings have been overwritten: perf's does not say so, but a context switch is at least 100 bytes there,
-# with the wake-up.
+# Waits until all rings have been overwritten. perf does not say so, but a context switch is at least 100 bytes there, with
+# the wake-up; some more, since the storm may leave a CPU for a while.
 fill() {
 	if [ "$kind" = ringback ] || [ "$kind" = records=perf ]; then
 		wait_for 120 full
 	else
-		wait_for 120 switched_to $(($(switched) + $(nproc) * dump_mib * 1048576 / 50))
+		wait_for 120 switched_to $(($(switched) + $(nproc) * (dump_mib * 1048576 / 50 + 100000)))
 	fi
 }
 
@@ -342,6 +342,7 @@ processes() {
 
 	dump_mib=1
 	for count in 10 100 1000 10000; do
+		rm -f "$work/many"
 		in_group "tail -f /dev/null | '$loads/load_many' $count >'$work/many'"
 		wait_for 120 grep -q ready "$work/many"
 		for ((round = 0; round < few; round++)); do

@@ -156,7 +156,7 @@ mapfile -t asleep < <(grep -lx "$unwoken" "${program_tests[@]}")
 mapfile -t alone < <(grep -l '^# ALONE: ' "${program_tests[@]}" | xargs -r grep -Lx "$unwoken")
 mapfile -t settings < <(grep -l '^# SETTING: ' "${program_tests[@]}")
 mapfile -t others < <(grep -LE '^# (ALONE|SETTING): ' "${program_tests[@]}" | grep -vx tests/program/setup/it_vm.sh)
-mapfile -t others < <(in_order it_damage.sh it_kill.sh it_export_perf.sh it_pack.sh it_unwind.sh it_symbols.sh -- "${others[@]}")
+mapfile -t others < <(in_order it_soak.sh it_damage.sh it_kill.sh it_export_perf.sh it_pack.sh it_unwind.sh it_symbols.sh -- "${others[@]}")
 mapfile -t twice < <(grep -lx '# SANITIZE' "${settings[@]}" "${others[@]}")
 mapfile -t alone_twice < <(grep -lx '# SANITIZE' "${alone[@]}")
 

@@ -93,7 +93,7 @@ static int join_ring(struct bank *b, int fd, const struct event *e, const struct
 		     struct perf_event_attr *attr, const struct caps *caps, struct err *err)
 {
 	struct ring *ring = e->has_aux ? &b->aux_ring : &b->ring;
-	uint64_t bytes = e->has_aux ? c->ring_bytes / AUX_RING_PART : c->ring_bytes;
+	uint64_t bytes = e->has_aux ? b->ring_bytes / AUX_RING_PART : b->ring_bytes;
 	int rc;
 
 	if (!ring->page) {

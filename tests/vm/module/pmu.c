@@ -428,7 +428,7 @@ static ssize_t cpumask_show(struct device *dev, struct device_attribute *attr, c
 
 	if (n)
 		return sysfs_emit(page, "%.*s\n", (int)n, serves);
-	return cpumap_print_to_pagebuf(true, page, cpu_possible_mask);
+	return sysfs_emit(page, "%*pbl\n", cpumask_pr_args(cpu_possible_mask));
 }
 static DEVICE_ATTR_RO(cpumask);
 

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Whether two dumps of the same time have the same scheduler events: one of compact records, one of perf.
 
-usage: compact_same.py RINGBACK COMPACT.rbd PERF.rbd
+usage: compact_same.py RINGBACK COMPACT.rbd PERF.rbd [CPU]
 
 Compares each CPU's events of the time that both have, in their order: the same event of the same
 threads with the same fields. An event that only the
 compact dump has is none: perf drops what happens while it handles another event on that CPU, such as its
-own wake-ups. Prints up to ten differences and, last, numbers; exit 1 when perf has more events that the other
+own wake-ups. Leaves out CPU, if it is given: one that came or
+went, of which each recorder learns at its own time. Prints up to ten differences and, last, numbers; exit 1 when perf has more events that the other
 does not have than that says to have lost.
 """
 import collections, json, subprocess, sys
@@ -50,7 +51,8 @@ def state_differs(p, q):
 
 
 def main():
-    ringback, a, b = sys.argv[1:]
+    ringback, a, b = sys.argv[1:4]
+    left_out = [int(c) for c in sys.argv[4:]]
     info = json.loads(subprocess.run([ringback, "info", "--json", a], capture_output=True, text=True).stdout)
     lost = sum(r["lost"] for r in info["rings"])
     a, b = events(ringback, a), events(ringback, b)
@@ -58,7 +60,7 @@ def main():
     apart = []
     for cpu in sorted(set(a) | set(b)):
         x, y = a[cpu], b[cpu]
-        if not x or not y:
+        if not x or not y or cpu in left_out:
             continue
         # The first and last of each may be in one of both only.
         first, last = max(x[0][0], y[0][0]) + EDGE_NS, min(x[-1][0], y[-1][0]) - EDGE_NS

@@ -6,9 +6,9 @@
 . tests/helpers/tap.sh
 . tests/helpers/recorder.sh
 
-# section TITLE: a section of diff's output, without its title line
+# section TITLE [FILE]: a section of diff's output, without its title line
 section() {
-	awk -v title="$1" '/^[A-Za-z]/ { on = index($0, title) == 1; next } on && NF { print }' "$work/diff"
+	awk -v title="$1" '/^[A-Za-z]/ { on = index($0, title) == 1; next } on && NF { print }' "${2-$work/diff}"
 }
 
 rec_start -a
@@ -32,8 +32,10 @@ sed 's/^/# /' "$work/diff" # for whoever has to find out why not
 check "nothing is said on stderr" test ! -s "$work/err"
 check "which is which" eval 'head -n 2 "$work/diff" | tr "\n" " " | grep -q "^baseline .*before dump .*after"'
 check "CPU time of the program that came" eval 'section "GREW: CPU TIME OF PROGRAMS" | grep -qE "^  burner +0.0% +[0-9.]+% +\+"'
+# Of the load alone: other tests run meanwhile.
+COLUMNS=120 "$RINGBACK" diff --comm burner "$before" "$after" >"$work/burner"
 check "and of the function that it is in" \
-	eval 'section "GREW: CPU TIME OF FUNCTIONS" | grep -qE "^  burner, (burn_cycles|load_roles\+0x[0-9a-f]+) "'
+	eval 'section "GREW: CPU TIME OF FUNCTIONS" "$work/burner" | grep -qE "^  burner, (burn_cycles|load_roles\+0x[0-9a-f]+) "'
 check "waiting for a CPU" eval 'section "GREW: RUN QUEUE LATENCY" | grep -q "^  rival "'
 check "sleeping on a lock" eval 'section "GREW: SLEPT UNTIL" | grep -q "^  waiter "'
 check "what does not belong together is not there" eval '! section "GREW: SLEPT UNTIL" | grep -q "^  burner "'

@@ -31,9 +31,10 @@ both() {
 	rec_stop
 }
 
+# same NAME [CPU]: CPU is left out
 same() {
 	check "$1: perf has no event that is not in the compact dump" \
-		eval 'python3 tests/compare/compact_same.py "$RINGBACK" "$compact" "$perf" >"$work/same" || { cat "$work/same"; false; }'
+		eval 'python3 tests/compare/compact_same.py "$RINGBACK" "$compact" "$perf" $2 >"$work/same" || { cat "$work/same"; false; }'
 	tail -n 1 "$work/same" | sed "s/^/# $1: /"
 }
 
@@ -57,6 +58,6 @@ rec_stop
 both storm
 same storm
 both plug
-same "a CPU goes and comes"
+same "a CPU goes and comes" 1
 check "what it recorded before is in the dump" test "$("$RINGBACK" info --json "$compact" | jq '[.rings[] | select(.cpu == 1 and .samples > 0 and (.flags | index("offline")))] | length')" -ge 1
 tap_end

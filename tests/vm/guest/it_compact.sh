@@ -33,8 +33,10 @@ both() {
 
 # same NAME [CPU]: CPU is left out
 same() {
+	local cpu=${2-}
+
 	check "$1: perf has no event that is not in the compact dump" \
-		eval 'python3 tests/compare/compact_same.py "$RINGBACK" "$compact" "$perf" $2 >"$work/same" || { cat "$work/same"; false; }'
+		eval 'python3 tests/compare/compact_same.py "$RINGBACK" "$compact" "$perf" $cpu >"$work/same" || { cat "$work/same"; false; }'
 	tail -n 1 "$work/same" | sed "s/^/# $1: /"
 }
 

@@ -392,6 +392,8 @@ static void on_status(struct daemon *d)
 static void on_keeper(struct daemon *d)
 {
 	keeping_hear(d->s);
+	if (!is_writing(d) && keeping_look(d->s))
+		watch_keeper(d);
 }
 
 static void on_watchdog(struct daemon *d)

@@ -18,10 +18,11 @@
 #include <unistd.h>
 
 struct keeping {
-	int sock;	   /* -1: the keeper has ended */
-	int nr_asked;	   /* it has not answered yet */
-	uint64_t asked_ns; /* the last time */
-	bool is_new;	   /* to be told when it holds the rings */
+	int sock;   /* -1: the keeper has ended */
+	bool asked; /* it has not answered yet, and a socket holds few messages */
+	bool again; /* rings have changed meanwhile */
+	uint64_t asked_ns;
+	bool is_new; /* to be told when it holds the rings */
 	bool told_hangs;
 	struct kept *kept;
 	struct kept_log *log;
@@ -80,7 +81,7 @@ static void disconnect(struct keeping *k)
 	if (k->sock >= 0)
 		close(k->sock);
 	k->sock = -1;
-	k->nr_asked = 0;
+	k->asked = k->again = false;
 }
 
 void keeping_close(struct keeping *k)
@@ -145,10 +146,9 @@ static int give(struct session *s, struct keeping *k)
 	if (!rc)
 		rc = keep_put(k->sock, &set);
 	keep_set_free(&set);
-	if (!rc) {
-		k->nr_asked++;
-		k->asked_ns = clock_ns();
-	}
+	k->again = false;
+	k->asked = !rc;
+	k->asked_ns = clock_ns();
 	return rc;
 }
 
@@ -169,8 +169,12 @@ static void refused(struct keeping *k, int rc)
 void keeping_give(struct session *s)
 {
 	struct keeping *k = s->keeping;
-	int rc = k && k->sock >= 0 ? give(s, k) : 0;
+	int rc = 0;
 
+	if (k && k->asked)
+		k->again = true;
+	else if (k && k->sock >= 0)
+		rc = give(s, k);
 	if (rc)
 		refused(k, rc);
 	/* The keeper lets go of what was not taken over. */
@@ -189,11 +193,12 @@ void keeping_hear(struct session *s)
 		return;
 	if (rc == -EPIPE) {
 		give_up(k, "the keeper has ended");
-	} else if (rc || !k->nr_asked) {
+	} else if (rc || !k->asked) {
 		refused(k, rc ? rc : -EBADMSG);
-	} else if (!--k->nr_asked && k->is_new) {
-		log_info("a keeper holds the rings from now on");
-		k->is_new = k->told_hangs = false;
+	} else {
+		if (k->is_new)
+			log_info("a keeper holds the rings from now on");
+		k->is_new = k->told_hangs = k->asked = false;
 	}
 }
 
@@ -204,7 +209,9 @@ bool keeping_look(struct session *s)
 
 	if (!k)
 		return false;
-	if (k->nr_asked && !k->told_hangs &&
+	if (k->again && !k->asked)
+		keeping_give(s);
+	if (k->asked && !k->told_hangs &&
 	    clock_ns() - k->asked_ns > KEEP_TIMEOUT_S * 1000000000ull) {
 		k->is_new = k->told_hangs = true;
 		log_warn("the keeper does not answer: a restart of the recorder may lose what is "

@@ -31,6 +31,6 @@ void keeping_give(struct session *s);
 /* Readable when the keeper has answered or ended; -1: there is none. */
 int keeping_fd(const struct keeping *k);
 void keeping_hear(struct session *s);
-/* Gives the rings to a keeper that was started meanwhile; true: there is one. Without, it is an attempt
- * to connect, some ten system calls. Warns once when the keeper does not answer. */
+/* Gives rings that have changed since the keeper was asked, or all to a keeper that was started
+ * meanwhile; true: there is one. Without, it is an attempt to connect, some ten system calls. Warns once when the keeper does not answer. */
 bool keeping_look(struct session *s);

@@ -35,6 +35,12 @@ void compact_run_free(struct compact_run *r)
 	free(r);
 }
 
+void compact_run_begin(struct compact_run *r)
+{
+	if (r)
+		memset(r->names, 0, sizeof(r->names));
+}
+
 static const char *name_of(struct compact_run *r, uint32_t tid, uint64_t ns)
 {
 	struct cached_name *c = &r->names[tid % NR_NAMES];

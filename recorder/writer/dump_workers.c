@@ -195,6 +195,8 @@ void dump_workers_begin(struct dump_workers *w, uint64_t seed)
 	for (size_t i = 0; i < w->nr_banks; i++)
 		w->nr_blocks += nr_blocks(w->banks[i]);
 	for (unsigned i = 0; i < w->nr_slots; i++)
+		compact_run_begin(w->slots[i].samples);
+	for (unsigned i = 0; i < w->nr_slots; i++)
 		put_block(w);
 }
 

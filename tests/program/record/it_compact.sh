@@ -117,6 +117,34 @@ kill -KILL "$rec_pid"
 wait "$rec_pid" 2>/dev/null
 check "without one it ends with the recorder" wait_for 20 gone "$ids"
 
+# ---- names ----
+rec_start "${mine[@]}"
+taskset -c 0 python3 -c '
+import time
+for name in "first-name", "second-name":
+    open("/proc/self/comm", "w").write(name)
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        time.sleep(0.005)
+' &
+renamed=$!
+# In the dump after the one that has its start, it has one name only.
+sleep 0.5
+dump_now >/dev/null
+sleep 1
+dumps=("$(dump_now)")
+sleep 2
+dumps+=("$(dump_now)")
+# last_name DUMP: with which the thread left its CPU last
+last_name() {
+	"$RINGBACK" script --json --no-history --event sched:sched_switch "$1" |
+		jq -r "select(.fields.prev_pid == $renamed) | .fields.prev_comm" | tail -n 1
+}
+equal "a dump has a thread's name" first-name "$(last_name "${dumps[0]}")"
+equal "the next one its new name" second-name "$(last_name "${dumps[1]}")"
+wait $renamed
+rec_stop
+
 # ---- history ----
 rec_start -a --preset sched --size sched=1M
 check "the presets are compact" test "$("$RINGBACK" status --json | jq '.channels[0].compact')" = true

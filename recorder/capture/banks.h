@@ -169,6 +169,9 @@ int banks_take_over(const struct channel *c, const struct target *t, struct kept
 /* Takes over the programs of a compact channel. 0 or -errno, -ENOENT: there are none. */
 int banks_take_programs(const struct channel *c, const struct target *t, const struct kept *from,
 			struct compact **out);
+/* The channel's programs were turned for a dump that is not finished: it has nothing of this ring of a
+ * compact channel. */
+void banks_join_unfinished(struct banks *b, uint64_t paused_ns);
 /* Writes its entry in the manifest from now on; NULL: no more. `programs`: see kept_ring. */
 void banks_keep(struct banks *b, struct kept_ring *entry, uint64_t signature, uint32_t programs);
 

@@ -147,6 +147,14 @@ static bool settle_compact(struct banks *b)
 	return true;
 }
 
+void banks_join_unfinished(struct banks *b, uint64_t paused_ns)
+{
+	struct bank *f = b->active == &b->bank[0] ? &b->bank[1] : &b->bank[0];
+
+	f->armed_ns = paused_ns;
+	stay_frozen(b, f);
+}
+
 int banks_take_programs(const struct channel *c, const struct target *t, const struct kept *from,
 			struct compact **out)
 {

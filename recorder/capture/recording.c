@@ -297,6 +297,9 @@ int recording_open(const struct config_channel *channels, size_t nr, unsigned nr
 		recording_close(r);
 		return rc;
 	}
+	for (size_t i = 0; recording_unfinished(r) && i < r->nr_banks; i++)
+		if (r->banks[i]->channel->compact && !r->banks[i]->frozen)
+			banks_join_unfinished(r->banks[i], recording_unfinished(r));
 	if (shrunk)
 		recording_say_shrunk(r);
 	r->from = NULL;

@@ -148,10 +148,12 @@ static void print_compact(const json_t *r)
 	const json_t *channel;
 	size_t i;
 
-	json_array_foreach(get(r, "channels"), i,
-			   channel) if (json_is_true(get(channel, "compact")))
-		printf("compact:    %s: records of 8 bytes, written by BPF programs\n",
-		       text(channel, "name"));
+	json_array_foreach(get(r, "channels"), i, channel)
+	{
+		if (json_is_true(get(channel, "compact")))
+			printf("compact:    %s: records of 8 bytes, written by BPF programs\n",
+			       text(channel, "name"));
+	}
 }
 
 #define MAX_RINGS 8 /* printed for each channel */

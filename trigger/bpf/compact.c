@@ -367,7 +367,6 @@ int compact_take(const int fds[COMPACT_FDS], uint64_t ring_bytes, struct compact
 		compact_close(c);
 		return rc;
 	}
-	compact_missed(c);
 	*out = c;
 	return 0;
 }

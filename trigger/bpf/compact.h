@@ -48,7 +48,8 @@ int compact_start(struct compact *c, struct err *err);
 void compact_turn(struct compact *c);
 /* The bank that records. */
 unsigned compact_bank(const struct compact *c);
-/* Events that came while the same program ran on their CPU, since the last call. */
+/* Events that came while the same program ran on their CPU, since the last call; at first since the
+ * programs began, also under another recorder. */
 uint64_t compact_missed(struct compact *c);
 
 /* The descriptors that another recorder needs to go on with these programs: COMPACT_FDS of them. */
